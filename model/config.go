@@ -1,0 +1,303 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Config is everything chosen before a run starts; a run stores it, and it decides the run up to rounding.
+// Fields describes each of its numbers; dimensions are the paper's letters.
+type Config struct {
+	Dataset string `json:"dataset"`
+	Model   string `json:"model"`
+	Preset  string `json:"preset"`
+	Engine  string `json:"engine"`
+	Steps   int    `json:"steps"`
+	Batch   int    `json:"batch"`
+	Seed    int64  `json:"seed"`
+
+	Widths [4]int `json:"widths"` // channels of Conv 1..4; the decoder mirrors them
+	FC     int    `json:"fc"`     // width of FC 1 and of the style vector
+	D      int    `json:"d"`      // latent dimension d
+	M      int    `json:"m"`      // number of slots m
+	K      int    `json:"k"`      // codebook entries k
+
+	LambdaRec    float64 `json:"lambda_rec"`
+	LambdaVQ     float64 `json:"lambda_vq"`
+	LambdaCommit float64 `json:"beta"`
+	LambdaLat    float64 `json:"lambda_lat"`
+	LambdaVal    float64 `json:"lambda_val"`
+	LambdaCB     float64 `json:"lambda_cb"`
+
+	LR          float64 `json:"lr"`
+	CodebookLR  float64 `json:"codebook_lr"` // as a multiple of LR
+	Beta1       float64 `json:"beta1"`
+	Beta2       float64 `json:"beta2"`
+	Epsilon     float64 `json:"epsilon"`
+	WeightDecay float64 `json:"weight_decay"`
+	Clip        float64 `json:"clip"` // global norm of the gradient; 0 for none
+
+	Inverse        string `json:"inverse"`         // s†: "involution", "exact" or "unit" (symbols projected to unit magnitude)
+	SymbolInit     string `json:"symbol_init"`     // "gaussian" or "unit" (Ganesan et al.'s unit-magnitude projection)
+	StaticCodebook bool   `json:"static_codebook"` // seeds and generator are not learned
+	LearnSymbols   bool   `json:"learn_symbols"`   // symbols are learned
+	NoDenoiser     bool   `json:"no_denoiser"`     // v̄ = ṽ
+	FreeCodebook   bool   `json:"free_codebook"`   // entries are learned vectors, without a generator
+
+	CheckpointEvery int `json:"checkpoint_every"` // steps
+	SampleEvery     int `json:"sample_every"`     // steps between reconstructions of the fixed sample images
+	EvalEvery       int `json:"eval_every"`       // steps between PSNR evaluations on a fixed draw
+	EvalImages      int `json:"eval_images"`      // images of the evaluation set
+}
+
+// Kind is how a field is typed in.
+type Kind int
+
+const (
+	Int Kind = iota
+	Float
+	Bool
+	Choice
+	Widths // four widths joined by commas
+)
+
+// Field describes one entry of Config, once, for the form, the command line, the API, validation and reports.
+type Field struct {
+	Name   string // as in JSON and after --set
+	Label  string
+	Symbol string // the paper's, where it has one
+	Unit   string
+	Source string // where the default comes from
+	Help   string // one sentence
+	Group  string // one of Groups
+	Kind   Kind
+
+	Choices  []string // of a Choice
+	Min, Max float64  // inclusive bounds of an Int or Float
+	Above    bool     // the value must lie above Min, not on it
+
+	at func(*Config) any // pointer to the entry
+}
+
+// Groups are the headings under which fields are shown, in order.
+var Groups = []string{"run", "network", "objective", "optimizer", "ablation", "cadence"}
+
+const (
+	tabHyper = "paper, Table “Model hyperparameters”"
+	tabOptim = "paper, Table “Optimizer hyperparameters”"
+	tabArch  = "paper, Table “Architecture”"
+	negative = "paper, “Negative results”"
+	ours     = "ours"
+)
+
+var fields = []Field{
+	{Name: "dataset", Label: "Dataset", Group: "run", Kind: Choice, Source: ours, Help: "The images to learn from.", at: func(c *Config) any { return &c.Dataset }},
+	{Name: "model", Label: "Model", Group: "run", Kind: Choice, Choices: ModelNames(), Source: ours, Help: "Which of the paper's models.", at: func(c *Config) any { return &c.Model }},
+	{Name: "preset", Label: "Preset", Group: "run", Kind: Choice, Choices: PresetNames(), Source: ours, Help: "Width of the network; sets the defaults of everything below.", at: func(c *Config) any { return &c.Preset }},
+	{Name: "engine", Label: "Engine", Group: "run", Kind: Choice, Choices: EngineNames(), Source: ours, Help: "What computes; auto takes an NVIDIA GPU where there is one, else the CPU engine.", at: func(c *Config) any { return &c.Engine }},
+	{Name: "steps", Label: "Steps", Unit: "gradient steps", Group: "run", Kind: Int, Min: 1, Max: 1e8, Source: tabOptim, Help: "How many batches are learned from.", at: func(c *Config) any { return &c.Steps }},
+	{Name: "batch", Label: "Batch", Symbol: "B", Unit: "images", Group: "run", Kind: Int, Min: 1, Max: 65536, Source: tabOptim, Help: "Images per step.", at: func(c *Config) any { return &c.Batch }},
+	{Name: "seed", Label: "Seed", Group: "run", Kind: Int, Min: 0, Max: math.MaxInt32, Source: ours, Help: "Decides symbols, initial weights and the order of the images.", at: func(c *Config) any { return &c.Seed }},
+
+	{Name: "widths", Label: "Widths", Unit: "channels", Group: "network", Kind: Widths, Min: 1, Max: 4096, Source: tabArch, Help: "Channels of Conv 1 to 4; the decoder mirrors them.", at: func(c *Config) any { return &c.Widths }},
+	{Name: "fc", Label: "Hidden width", Unit: "units", Group: "network", Kind: Int, Min: 1, Max: 16384, Source: tabArch, Help: "Width of FC 1 and of the style vector.", at: func(c *Config) any { return &c.FC }},
+	{Name: "d", Label: "Latent dimension", Symbol: "d", Group: "network", Kind: Int, Min: 2, Max: 16384, Source: tabHyper, Help: "Length of z, of every symbol and of every codebook entry.", at: func(c *Config) any { return &c.D }},
+	{Name: "m", Label: "Slots", Symbol: "m", Group: "network", Kind: Int, Min: 1, Max: 64, Source: tabHyper, Help: "Number of symbol-value pairs.", at: func(c *Config) any { return &c.M }},
+	{Name: "k", Label: "Codebook entries", Symbol: "k", Group: "network", Kind: Int, Min: 2, Max: 65536, Source: tabHyper, Help: "Values that a slot can take.", at: func(c *Config) any { return &c.K }},
+
+	{Name: "lambda_rec", Label: "Reconstruction weight", Symbol: "λ_rec", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Weight of the binary cross-entropy per pixel and channel.", at: func(c *Config) any { return &c.LambdaRec }},
+	{Name: "lambda_vq", Label: "VQ weight", Symbol: "λ_vq", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls codebook entries to the denoised retrievals.", at: func(c *Config) any { return &c.LambdaVQ }},
+	{Name: "beta", Label: "Commitment cost", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls denoised retrievals to their entries.", at: func(c *Config) any { return &c.LambdaCommit }},
+	{Name: "lambda_lat", Label: "Latent regularizer", Symbol: "λ_lat", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls z to norm² m and variance m/d.", at: func(c *Config) any { return &c.LambdaLat }},
+	{Name: "lambda_val", Label: "Value regularizer", Symbol: "λ_val", Group: "objective", Kind: Float, Max: 1e6, Source: "paper, Algorithm 2 (ties it to λ_lat; no table lists it)", Help: "Pulls denoised retrievals to norm² 1 and variance 1/d.", at: func(c *Config) any { return &c.LambdaVal }},
+	{Name: "lambda_cb", Label: "Codebook regularizer", Symbol: "λ_cb", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls codebook entries to norm² 1 and variance 1/d.", at: func(c *Config) any { return &c.LambdaCB }},
+
+	{Name: "lr", Label: "Learning rate", Symbol: "η", Group: "optimizer", Kind: Float, Max: 10, Above: true, Source: tabOptim, Help: "AdamW's step size.", at: func(c *Config) any { return &c.LR }},
+	{Name: "codebook_lr", Label: "Codebook rate", Symbol: "η_cb/η", Unit: "× η", Group: "optimizer", Kind: Float, Max: 1000, Source: tabHyper, Help: "Learning rate of seeds and generator, as a multiple of η.", at: func(c *Config) any { return &c.CodebookLR }},
+	{Name: "beta1", Label: "First moment", Symbol: "β₁", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's mean of gradients.", at: func(c *Config) any { return &c.Beta1 }},
+	{Name: "beta2", Label: "Second moment", Symbol: "β₂", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's mean of squared gradients.", at: func(c *Config) any { return &c.Beta2 }},
+	{Name: "epsilon", Label: "Epsilon", Symbol: "ε", Group: "optimizer", Kind: Float, Max: 1, Above: true, Source: tabOptim, Help: "Keeps AdamW's quotient finite.", at: func(c *Config) any { return &c.Epsilon }},
+	{Name: "weight_decay", Label: "Weight decay", Symbol: "wd", Group: "optimizer", Kind: Float, Max: 100, Source: tabHyper, Help: "AdamW's decoupled decay per unit of learning rate.", at: func(c *Config) any { return &c.WeightDecay }},
+	{Name: "clip", Label: "Gradient clip", Group: "optimizer", Kind: Float, Max: 1e9, Source: tabOptim, Help: "Largest global norm of the gradient; 0 for no clipping.", at: func(c *Config) any { return &c.Clip }},
+
+	{Name: "inverse", Label: "Inverse s†", Group: "ablation", Kind: Choice, Choices: []string{"involution", "exact"}, Source: "paper, Algorithm 1", Help: "How a symbol is unbound: by its involution or its exact inverse.", at: func(c *Config) any { return &c.Inverse }},
+	{Name: "symbol_init", Label: "Symbol initialisation", Group: "ablation", Kind: Choice, Choices: []string{"gaussian", "unit"}, Source: negative, Help: "N(0, 1/d), or projected to unit magnitude in the frequency domain (Ganesan et al. 2021).", at: func(c *Config) any { return &c.SymbolInit }},
+	{Name: "static_codebook", Label: "Static codebook", Group: "ablation", Kind: Bool, Source: negative, Help: "The codebook keeps its initial value.", at: func(c *Config) any { return &c.StaticCodebook }},
+	{Name: "learn_symbols", Label: "Learnable symbols", Group: "ablation", Kind: Bool, Source: negative, Help: "Symbols are learned rather than frozen.", at: func(c *Config) any { return &c.LearnSymbols }},
+	{Name: "no_denoiser", Label: "No denoiser", Group: "ablation", Kind: Bool, Source: negative, Help: "Retrievals are quantized as unbinding returns them.", at: func(c *Config) any { return &c.NoDenoiser }},
+	{Name: "free_codebook", Label: "Free codebook", Group: "ablation", Kind: Bool, Source: negative, Help: "Entries are learned vectors, without a generator.", at: func(c *Config) any { return &c.FreeCodebook }},
+
+	{Name: "checkpoint_every", Label: "Checkpoint every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "How much work a crash can cost.", at: func(c *Config) any { return &c.CheckpointEvery }},
+	{Name: "sample_every", Label: "Reconstructions every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "How often the fixed sample images are reconstructed.", at: func(c *Config) any { return &c.SampleEvery }},
+	{Name: "eval_every", Label: "Evaluate every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "How often PSNR is measured on a small fixed draw.", at: func(c *Config) any { return &c.EvalEvery }},
+	{Name: "eval_images", Label: "Evaluation set", Unit: "images", Group: "cadence", Kind: Int, Min: 1, Max: 1e6, Source: "METRICS: Hsu et al. use 10,000", Help: "Images of the final evaluation, drawn with the run's seed.", at: func(c *Config) any { return &c.EvalImages }},
+}
+
+// Fields describes every entry of Config, in the order in which it is shown.
+func Fields() []Field { return slices.Clone(fields) }
+
+// FieldByName finds the description of one entry.
+func FieldByName(name string) (Field, bool) {
+	i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		return Field{}, false
+	}
+	return fields[i], true
+}
+
+// Get returns the entry as it is typed in a form.
+func (f Field) Get(c Config) string {
+	switch p := f.at(&c).(type) {
+	case *string:
+		return *p
+	case *int:
+		return strconv.Itoa(*p)
+	case *int64:
+		return strconv.FormatInt(*p, 10)
+	case *float64:
+		return strconv.FormatFloat(*p, 'g', -1, 64)
+	case *bool:
+		return strconv.FormatBool(*p)
+	case *[4]int:
+		return fmt.Sprintf("%d,%d,%d,%d", p[0], p[1], p[2], p[3])
+	}
+	panic("model: field " + f.Name + " has a type that Get does not know")
+}
+
+// Set reads text into the entry; the error is a sentence for the one who typed it. Bounds are Validate's.
+func (f Field) Set(c *Config, text string) error {
+	text = strings.TrimSpace(text)
+	switch p := f.at(c).(type) {
+	case *string:
+		*p = text
+	case *int:
+		v, err := wholeNumber(text)
+		if err != nil {
+			return err
+		}
+		*p = int(v)
+	case *int64:
+		v, err := wholeNumber(text)
+		if err != nil {
+			return err
+		}
+		*p = v
+	case *float64:
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%q is not a number", text)
+		}
+		*p = v
+	case *bool:
+		switch strings.ToLower(text) {
+		case "true", "on", "1", "yes":
+			*p = true
+		case "", "false", "off", "0", "no":
+			*p = false
+		default:
+			return fmt.Errorf("%q is neither true nor false", text)
+		}
+	case *[4]int:
+		return setWidths(p, text)
+	}
+	return nil
+}
+
+func wholeNumber(text string) (int64, error) {
+	if v, err := strconv.ParseInt(strings.ReplaceAll(text, ",", ""), 10, 64); err == nil {
+		return v, nil
+	}
+	return 0, fmt.Errorf("%q is not a whole number", text)
+}
+
+func setWidths(p *[4]int, text string) error {
+	parts := strings.Split(text, ",")
+	if len(parts) != len(p) {
+		return fmt.Errorf("%q does not list four widths, as 64,128,256,512 does", text)
+	}
+	var w [4]int
+	for i, part := range parts {
+		v, err := wholeNumber(strings.TrimSpace(part))
+		if err != nil {
+			return err
+		}
+		w[i] = int(v)
+	}
+	*p = w
+	return nil
+}
+
+// Set assigns one entry by name; the error names unknown names and unreadable values.
+func (c *Config) Set(name, text string) error {
+	f, ok := FieldByName(name)
+	if !ok {
+		return Invalid{name: "there is no hyperparameter of this name"}
+	}
+	if err := f.Set(c, text); err != nil {
+		return Invalid{name: err.Error()}
+	}
+	return nil
+}
+
+// Validate returns every problem by field, or nil. Whether the dataset exists and how large it is, its opener checks.
+func (c Config) Validate() Invalid {
+	bad := Invalid{}
+	for _, f := range fields {
+		if why := f.check(f.at(&c)); why != "" {
+			bad[f.Name] = why
+		}
+	}
+	if c.Model != "" && bad["model"] == "" && c.Model != "hrr" {
+		bad["model"] = fmt.Sprintf("%s cannot be trained by this version; hrr can", c.Model)
+	}
+	if c.StaticCodebook && c.FreeCodebook && c.LambdaVQ > 0 && c.CodebookLR == 0 {
+		bad["codebook_lr"] = "a free codebook with rate 0 is a static one; choose one of the two"
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	return bad
+}
+
+func (f Field) check(p any) string {
+	switch p := p.(type) {
+	case *string:
+		if len(f.Choices) > 0 && !slices.Contains(f.Choices, *p) {
+			return fmt.Sprintf("%q is not one of %s", *p, strings.Join(f.Choices, ", "))
+		}
+		if *p == "" {
+			return "choose one"
+		}
+	case *int:
+		return f.inBounds(float64(*p))
+	case *int64:
+		return f.inBounds(float64(*p))
+	case *float64:
+		return f.inBounds(*p)
+	case *[4]int:
+		for _, w := range p {
+			if why := f.inBounds(float64(w)); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+func (f Field) inBounds(v float64) string {
+	show := func(v float64) string { return strconv.FormatFloat(v, 'g', 10, 64) }
+	switch {
+	case math.IsNaN(v):
+		return "is not a number"
+	case f.Above && v <= f.Min:
+		return fmt.Sprintf("%s is not above %s", show(v), show(f.Min))
+	case v < f.Min:
+		return fmt.Sprintf("%s is below %s, the least allowed", show(v), show(f.Min))
+	case v > f.Max:
+		return fmt.Sprintf("%s is above %s, the most allowed", show(v), show(f.Max))
+	}
+	return ""
+}

@@ -1,0 +1,78 @@
+// Package data serves images with their factors: one file per dataset, one interface for all.
+package data
+
+import (
+	"fmt"
+
+	"slotscope/model"
+)
+
+// Factor is one thing that a dataset varies; its values are named, in the order of their classes.
+type Factor struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+}
+
+// Info says what a dataset holds. Images are H × W × C bytes, row by row, channels last.
+type Info struct {
+	Name     string   `json:"name"`  // as typed: "shapes3d-synthetic"
+	Title    string   `json:"title"` // as shown
+	H        int      `json:"h"`
+	W        int      `json:"w"`
+	C        int      `json:"c"`
+	Len      int      `json:"len"`
+	Factors  []Factor `json:"factors"`
+	About    string   `json:"about"` // one or two sentences
+	Note     string   `json:"note"`  // what a reader of scores must know; may be empty
+	Licence  string   `json:"licence"`
+	Citation string   `json:"citation"`
+}
+
+// Set is an open dataset. Its methods may be called from several goroutines at once.
+type Set interface {
+	Info() Info
+	// Images writes image index[b] to dst[b*H*W*C:]; len(dst) is len(index)*H*W*C.
+	Images(dst []byte, index []int) error
+	// Classes writes the class of every factor of image index[b] to dst[b*F:]; len(dst) is len(index)*F.
+	Classes(dst []int, index []int) error
+	// Index finds the image of one class per factor; model.ErrNotFound is in the chain where the set lacks it.
+	Index(classes []int) (int, error)
+	Close() error
+}
+
+// Sizes are the cardinalities of the factors.
+func (i Info) Sizes() []int {
+	sizes := make([]int, len(i.Factors))
+	for f := range i.Factors {
+		sizes[f] = len(i.Factors[f].Values)
+	}
+	return sizes
+}
+
+// Grid is the index rule of sets that hold every combination once: row-major, the last factor fastest.
+//
+//	stride_k = Π_{l>k} size_l      index = Σ_k class_k · stride_k
+type Grid []int
+
+// Index of one class per factor; an error names the factor that is out of range.
+func (g Grid) Index(classes []int) (int, error) {
+	if len(classes) != len(g) {
+		return 0, model.Invalid{"classes": fmt.Sprintf("%d classes given for %d factors", len(classes), len(g))}
+	}
+	index := 0
+	for k, c := range classes {
+		if c < 0 || c >= g[k] {
+			return 0, model.Invalid{"classes": fmt.Sprintf("factor %d has classes 0 to %d, not %d", k, g[k]-1, c)}
+		}
+		index = index*g[k] + c
+	}
+	return index, nil
+}
+
+// Classes writes the class of every factor of one index to dst.
+func (g Grid) Classes(dst []int, index int) {
+	for k := len(g) - 1; k >= 0; k-- {
+		dst[k] = index % g[k]
+		index /= g[k]
+	}
+}
