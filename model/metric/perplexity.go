@@ -1,0 +1,68 @@
+// Package metric measures representations and reconstructions: one implementation of each score, in plain Go.
+package metric
+
+import "math"
+
+// Perplexity is the number of codebook entries in effective use: exp of the entropy of how often each is taken.
+//
+//	exp(−Σ_j p_j ln p_j),  p_j = counts_j / Σ counts        1 for a single entry, k for even use of k entries
+//
+// It is 0 where nothing was counted.
+func Perplexity(counts []int) float64 {
+	total := 0
+	for _, c := range counts {
+		total += c
+	}
+	if total == 0 {
+		return 0
+	}
+	entropy := 0.0 // nats
+	for _, c := range counts {
+		if c > 0 {
+			p := float64(c) / float64(total)
+			entropy -= p * math.Log(p)
+		}
+	}
+	return math.Exp(entropy)
+}
+
+// Usage counts which of k entries the last batches took: a window, since one batch alone under-reports use.
+type Usage struct {
+	window   [][]int32 // ring of the codes of the last batches
+	next     int
+	counts   []int // over the window
+	batch    []int // of the last batch
+	distinct int   // entries with a count in the window
+}
+
+// NewUsage counts over the last batches batches of codes 0 … k−1.
+func NewUsage(k, batches int) *Usage {
+	return &Usage{window: make([][]int32, batches), counts: make([]int, k), batch: make([]int, k)}
+}
+
+// Add counts one batch of codes and forgets the batch that leaves the window.
+func (u *Usage) Add(codes []int32) {
+	for _, c := range u.window[u.next] {
+		if u.counts[c]--; u.counts[c] == 0 {
+			u.distinct--
+		}
+	}
+	clear(u.batch)
+	for _, c := range codes {
+		u.batch[c]++
+		if u.counts[c]++; u.counts[c] == 1 {
+			u.distinct++
+		}
+	}
+	u.window[u.next] = append(u.window[u.next][:0], codes...)
+	u.next = (u.next + 1) % len(u.window)
+}
+
+// Batch is the perplexity of the last batch alone.
+func (u *Usage) Batch() float64 { return Perplexity(u.batch) }
+
+// Window is the perplexity over the window.
+func (u *Usage) Window() float64 { return Perplexity(u.counts) }
+
+// Used is the number of entries taken at least once within the window.
+func (u *Usage) Used() int { return u.distinct }
