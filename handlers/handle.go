@@ -1,0 +1,174 @@
+// Package handlers answers requests: one file per page, each a struct with what it depends on and a Routes method.
+// A handler reads the request, calls, and draws one typed view model; what it returns as an error, Handle answers.
+package handlers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/a-h/templ"
+	"github.com/go-chi/chi/v5/middleware"
+
+	"slotscope/model"
+	"slotscope/views"
+)
+
+// Func is a handler that may fail.
+type Func func(w http.ResponseWriter, r *http.Request) error
+
+// Fault is the sentence shown for every error that is not the visitor's; the log has the whole of it.
+const Fault = "Something went wrong here, not with what you asked. The log has the details under the request's number; nothing stored was lost."
+
+// Handle answers what fn returns: model.Invalid 422 with a sentence per field, model.ErrNotFound 404, model.ErrConflict 409,
+// too large a body 413, anything else logged whole and 500 with one fixed sentence. Paths under /api/ get JSON, others a page.
+func Handle(fn Func) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := fn(w, r); err != nil {
+			Fail(w, r, err)
+		}
+	}
+}
+
+// Fail answers err as Handle does.
+func Fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	if r.Context().Err() != nil && p.status == http.StatusInternalServerError {
+		return // the visitor left, or the server is closing: nobody reads an answer
+	}
+	if p.status == http.StatusInternalServerError {
+		slog.ErrorContext(r.Context(), "request failed", "request", middleware.GetReqID(r.Context()), "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	answer(w, r, p)
+}
+
+type problem struct {
+	status int
+	title  string
+	text   string
+	fields map[string]string
+}
+
+func problemOf(err error) problem {
+	var invalid model.Invalid
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &invalid):
+		return problem{http.StatusUnprocessableEntity, "This does not work as it stands", invalidText(invalid), invalid}
+	case errors.Is(err, model.ErrNotFound):
+		return problem{http.StatusNotFound, "There is nothing here", sentence(err), nil}
+	case errors.Is(err, model.ErrConflict):
+		return problem{http.StatusConflict, "Not in the present state", sentence(err), nil}
+	case errors.As(err, &tooLarge):
+		return problem{http.StatusRequestEntityTooLarge, "Too large", fmt.Sprintf("What was sent is larger than the %d bytes allowed here.", tooLarge.Limit), nil}
+	}
+	return problem{http.StatusInternalServerError, "This failed", Fault, nil}
+}
+
+func invalidText(v model.Invalid) string {
+	if whole, ok := v[""]; ok {
+		return Sentence(whole)
+	}
+	return "What was sent has a problem; what is wrong is said for each entry."
+}
+
+// sentence drops the marker errors from the end of a chain's text: "run x: not found" reads as "Run x: not found."
+func sentence(err error) string { return Sentence(err.Error()) }
+
+// Sentence gives text a capital and a full stop.
+func Sentence(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return ""
+	}
+	runes := []rune(text)
+	runes[0] = []rune(strings.ToUpper(string(runes[0])))[0]
+	text = string(runes)
+	if !strings.ContainsAny(text[len(text)-1:], ".!?") {
+		text += "."
+	}
+	return text
+}
+
+func answer(w http.ResponseWriter, r *http.Request, p problem) {
+	if wantsJSON(r) {
+		JSON(w, p.status, apiError{Error: p.text, Fields: p.fields})
+		return
+	}
+	view := views.NewProblem(p.status, p.title, p.text, middleware.GetReqID(r.Context()), p.fields)
+	if err := DrawStatus(w, r, p.status, views.Problem(view)); err != nil {
+		slog.ErrorContext(r.Context(), "drawing an error page", "error", err)
+		http.Error(w, p.text, p.status)
+	}
+}
+
+type apiError struct {
+	Error  string            `json:"error"`
+	Fields map[string]string `json:"fields,omitempty"`
+}
+
+func wantsJSON(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") }
+
+// JSON answers with v; a value that cannot be encoded is a programming mistake and panics.
+func JSON(w http.ResponseWriter, status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("handlers: encoding %T: %v", v, err))
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // an error means that the visitor left
+	return nil
+}
+
+// Draw answers 200 with a page.
+func Draw(w http.ResponseWriter, r *http.Request, page templ.Component) error {
+	return DrawStatus(w, r, http.StatusOK, page)
+}
+
+// DrawStatus answers with a page, drawn whole before its first byte is sent, so that a failure can still be answered.
+func DrawStatus(w http.ResponseWriter, r *http.Request, status int, page templ.Component) error {
+	var buf bytes.Buffer
+	if err := page.Render(r.Context(), &buf); err != nil {
+		return fmt.Errorf("drawing %s: %w", r.URL.Path, err)
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if w.Header().Get("Cache-Control") == "" {
+		w.Header().Set("Cache-Control", "no-store")
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(buf.Bytes())
+	return nil
+}
+
+// ReadJSON reads the body into v, at most limit bytes; unknown keys and anything after the value are errors for the sender.
+func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64, v any) error {
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, limit))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
+			return err
+		}
+		return model.Invalid{"": "the body is not the JSON expected here: " + strings.TrimPrefix(err.Error(), "json: ")}
+	}
+	if dec.More() {
+		return model.Invalid{"": "the body goes on after its JSON value"}
+	}
+	return nil
+}
+
+// NotFound answers paths that no page has.
+func NotFound(w http.ResponseWriter, r *http.Request) {
+	Fail(w, r, fmt.Errorf("no page has the address %s: %w", r.URL.Path, model.ErrNotFound))
+}
+
+// NotAllowed answers a method that a path does not take.
+func NotAllowed(w http.ResponseWriter, r *http.Request) {
+	answer(w, r, problem{http.StatusMethodNotAllowed, "Not this way", fmt.Sprintf("%s does not take %s.", r.URL.Path, r.Method), nil})
+}

@@ -1,0 +1,1 @@
+// Package-wide helpers for small numbers shown to people.

@@ -1,0 +1,93 @@
+// Package static holds what browsers load beside the pages: style sheets, ES modules and vendored libraries, embedded, under
+// addresses that carry a hash of the content, so that a browser may keep them for good.
+package static
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+)
+
+//go:embed icon.svg css js vendor
+var files embed.FS
+
+// Prefix is the path under which Assets are served.
+const Prefix = "/static/"
+
+// Assets knows the hashed address of every embedded file.
+type Assets struct {
+	fsys   fs.FS
+	hashed map[string]string // name → name with hash
+	names  map[string]string // the inverse
+}
+
+// New hashes every embedded file.
+func New() (*Assets, error) { return open(files) }
+
+func open(fsys fs.FS) (*Assets, error) {
+	a := &Assets{fsys: fsys, hashed: map[string]string{}, names: map[string]string{}}
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(name, ".test.js") {
+			return err
+		}
+		content, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return err
+		}
+		h := withHash(name, content)
+		a.hashed[name], a.names[h] = h, name
+		return nil
+	})
+	return a, err
+}
+
+// withHash puts the first 12 hex digits of the content's SHA-256 before the extension: css/base.css → css/base.0123456789ab.css.
+func withHash(name string, content []byte) string {
+	sum := sha256.Sum256(content)
+	ext := path.Ext(name)
+	return strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
+}
+
+// URL is the address of a file such as "css/base.css"; a name that is not embedded keeps its plain address, which answers 404.
+func (a *Assets) URL(name string) string {
+	if h, ok := a.hashed[name]; ok {
+		return Prefix + h
+	}
+	return Prefix + name
+}
+
+// ImportMap maps every module's plain address to its hashed one, so that modules import each other by relative plain names.
+func (a *Assets) ImportMap() string {
+	imports := map[string]string{}
+	for name, h := range a.hashed {
+		if strings.HasSuffix(name, ".js") {
+			imports[Prefix+name] = Prefix + h
+		}
+	}
+	b, _ := json.Marshal(map[string]any{"imports": imports}) // strings only: cannot fail; keys come out sorted
+	return string(b)
+}
+
+// ServeHTTP answers hashed addresses, to be kept for good, and plain ones, to be asked for again.
+func (a *Assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	asked := strings.TrimPrefix(r.URL.Path, Prefix)
+	name, immutable := a.names[asked]
+	if !immutable {
+		name = asked
+	}
+	if _, ok := a.hashed[name]; !ok {
+		http.NotFound(w, r)
+		return
+	}
+	cache := "no-cache"
+	if immutable {
+		cache = "public, max-age=31536000, immutable"
+	}
+	w.Header().Set("Cache-Control", cache)
+	http.ServeFileFS(w, r, a.fsys, name)
+}

@@ -1,0 +1,39 @@
+// Package views draws pages: templ components, each beside the view-model struct that it draws. They touch nothing but
+// their arguments and the model's vocabulary.
+//
+// The pages' Content-Security-Policy allows neither inline scripts nor style attributes nor other hosts: behaviour comes from
+// modules under static/js, data reaches them through templ.JSONScript, widths and colours through classes and data attributes.
+package views
+
+// PageInfo is what the frame around a page needs to know.
+type PageInfo struct {
+	Title   string   // of the document; the heading is the page's own
+	Active  string   // the entry of the menu that the page belongs to: "play", "train", "runs", "datasets", "system" or ""
+	Styles  []string // style sheets beside css/base.css, as in "css/run.css"
+	Scripts []string // classic scripts that modules rely on, as in "vendor/uplot/uPlot.iife.min.js"; run before them
+	Modules []string // ES modules to run, as in "js/run.js"
+}
+
+// Asset gives the address of a file under static/, as in "css/base.css". The server sets it to one that carries the
+// content's hash, so that browsers keep the file for good.
+var Asset = func(name string) string { return "/static/" + name }
+
+// ImportMap is the JSON by which modules find each other under their hashed addresses; the server sets it.
+var ImportMap = `{"imports":{}}`
+
+type navEntry struct{ key, label, href string }
+
+var nav = []navEntry{
+	{"play", "Play", "/play"},
+	{"train", "Train", "/runs/new"},
+	{"runs", "Runs", "/runs"},
+	{"datasets", "Datasets", "/datasets"},
+	{"system", "System", "/system"},
+}
+
+func title(info PageInfo) string {
+	if info.Title == "" {
+		return "Slotscope"
+	}
+	return info.Title + " · Slotscope"
+}

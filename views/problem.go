@@ -1,0 +1,30 @@
+package views
+
+import (
+	"sort"
+	"strconv"
+)
+
+// ProblemView is what an error page says.
+type ProblemView struct {
+	Status  string // HTTP status, as in "404"
+	Title   string // what happened, in a few words
+	Text    string // a sentence
+	Fields  []FieldProblem
+	Request string // the request's number in the log
+}
+
+// FieldProblem is what is wrong with one field.
+type FieldProblem struct{ Name, Text string }
+
+// NewProblem builds the view of an error page; fields may be nil.
+func NewProblem(status int, title, text, request string, fields map[string]string) ProblemView {
+	p := ProblemView{Status: strconv.Itoa(status), Title: title, Text: text, Request: request}
+	for name, t := range fields {
+		if name != "" {
+			p.Fields = append(p.Fields, FieldProblem{name, t})
+		}
+	}
+	sort.Slice(p.Fields, func(i, j int) bool { return p.Fields[i].Name < p.Fields[j].Name })
+	return p
+}
