@@ -28,3 +28,6 @@ func NewProblem(status int, title, text, request string, fields map[string]strin
 	sort.Slice(p.Fields, func(i, j int) bool { return p.Fields[i].Name < p.Fields[j].Name })
 	return p
 }
+
+// TokenView is the page that asks for the server's token; Wrong says that one was given and is not it.
+type TokenView struct{ Wrong bool }

@@ -1,0 +1,175 @@
+package web
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/go-chi/chi/v5/middleware"
+
+	"slotscope/handlers"
+	"slotscope/views"
+)
+
+func isSocket(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/ws/") }
+
+func queryEscape(s string) string { return url.QueryEscape(s) }
+
+// loopback says whether only this machine reaches host.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// allowHosts refuses names that a hostile page could point at this machine (DNS rebinding). Where a token guards the site its
+// cookie is bound to the name it was given under, so any name may be used there.
+func allowHosts(addr, token string, more []string) func(http.Handler) http.Handler {
+	bound, _, _ := net.SplitHostPort(addr)
+	allowed := func(host string) bool {
+		return token != "" || loopback(host) || strings.HasSuffix(host, ".localhost") || (bound != "" && host == bound) || slices.Contains(more, host)
+	}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if host := hostname(r.Host); !allowed(host) {
+				http.Error(w, fmt.Sprintf("This server does not answer under the name %q. Use localhost.", host), http.StatusMisdirectedRequest)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// hostname is a Host header without its port and brackets, in lower case.
+func hostname(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return strings.ToLower(strings.Trim(host, "[]"))
+}
+
+// refuseCrossOrigin answers 403 to what another site makes a browser write.
+func refuseCrossOrigin() func(http.Handler) http.Handler {
+	c := http.NewCrossOriginProtection()
+	c.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "This request came from another site and was refused.", http.StatusForbidden)
+	}))
+	return c.Handler
+}
+
+// secure sets the headers that keep pages to themselves; the import map is the one inline script, let in by its hash.
+func secure(importMap string) func(http.Handler) http.Handler {
+	sum := sha256.Sum256([]byte(importMap))
+	policy := strings.Join([]string{
+		"default-src 'self'",
+		"script-src 'self' 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
+		"img-src 'self' data: blob:",
+		"connect-src 'self'",
+		"object-src 'none'",
+		"base-uri 'none'",
+		"form-action 'self'",
+		"frame-ancestors 'none'",
+	}, "; ")
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h := w.Header()
+			h.Set("Content-Security-Policy", policy)
+			h.Set("X-Content-Type-Options", "nosniff")
+			h.Set("Referrer-Policy", "no-referrer")
+			h.Set("Cross-Origin-Opener-Policy", "same-origin")
+			h.Set("Cross-Origin-Resource-Policy", "same-origin")
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// compressPages compresses text on its way out; sockets pass untouched.
+func compressPages(next http.Handler) http.Handler {
+	compressed := middleware.Compress(5, "text/html", "text/css", "text/javascript", "text/plain", "text/csv", "application/json", "image/svg+xml")(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isSocket(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		compressed.ServeHTTP(w, r)
+	})
+}
+
+const cookieName = "slotscope_token"
+
+// askToken lets in who shows the token: once in the address (?token=…, kept as a cookie from then on), as the cookie, or as a
+// bearer header. The cookie holds a hash, so that it does not give the token away.
+func askToken(token string) func(http.Handler) http.Handler {
+	if token == "" {
+		return func(next http.Handler) http.Handler { return next }
+	}
+	key := cookieKey(token)
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			given := r.URL.Query().Get("token")
+			switch {
+			case given != "" && equal(given, token):
+				http.SetCookie(w, &http.Cookie{Name: cookieName, Value: key, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: 30 * 24 * 3600})
+				passOrTidy(next, w, r)
+			case given == "" && (hasCookie(r, key) || equal(bearer(r), token)):
+				next.ServeHTTP(w, r)
+			default:
+				refuse(w, r, given != "")
+			}
+		})
+	}
+}
+
+// passOrTidy takes the token out of the address of a page, so that it does not stay in history and links.
+func passOrTidy(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet || isSocket(r) || strings.HasPrefix(r.URL.Path, "/api/") {
+		next.ServeHTTP(w, r)
+		return
+	}
+	q := r.URL.Query()
+	q.Del("token")
+	to := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/"), RawQuery: q.Encode()}
+	http.Redirect(w, r, to.String(), http.StatusSeeOther)
+}
+
+func refuse(w http.ResponseWriter, r *http.Request, wrong bool) {
+	w.Header().Set("WWW-Authenticate", `Bearer realm="slotscope"`)
+	if strings.HasPrefix(r.URL.Path, "/api/") || isSocket(r) {
+		_ = handlers.JSON(w, http.StatusUnauthorized, map[string]string{"error": "A token is needed: send it as the header “Authorization: Bearer TOKEN”."})
+		return
+	}
+	_ = handlers.DrawStatus(w, r, http.StatusUnauthorized, views.AskToken(views.TokenView{Wrong: wrong}))
+}
+
+func cookieKey(token string) string {
+	sum := sha256.Sum256([]byte("slotscope cookie " + token))
+	return hex.EncodeToString(sum[:])
+}
+
+func hasCookie(r *http.Request, key string) bool {
+	c, err := r.Cookie(cookieName)
+	return err == nil && equal(c.Value, key)
+}
+
+func bearer(r *http.Request) string {
+	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(text)
+}
+
+// equal compares in constant time, whatever the lengths.
+func equal(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}

@@ -1,0 +1,105 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Limits of the server. There is no write timeout: downloads take what they take.
+const (
+	headerTime = 5 * time.Second
+	idleTime   = 120 * time.Second
+	headerSize = 64 << 10
+	closeTime  = 10 * time.Second
+)
+
+// Listen opens c.Addr; the error is a sentence for the one who started the server.
+func Listen(c Config) (net.Listener, error) {
+	if err := CheckAccess(c.Addr, c.Token); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", c.Addr)
+	var dns *net.DNSError
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s is in use by another program, perhaps another slotscope: stop that one, or choose another address with --addr, as in --addr 127.0.0.1:0 for any free port", c.Addr)
+	case errors.Is(err, os.ErrPermission):
+		return nil, fmt.Errorf("this user may not listen on %s: ports below 1024 are reserved; choose one above with --addr", c.Addr)
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &dns):
+		return nil, fmt.Errorf("%s is not an address of this machine; choose another with --addr", c.Addr)
+	}
+	return nil, fmt.Errorf("listening on %s: %w", c.Addr, err)
+}
+
+// CheckAccess refuses addresses that others can reach unless a token guards them.
+func CheckAccess(addr, token string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("%q is not an address; one looks like 127.0.0.1:8080", addr)
+	}
+	if token == "" && !loopback(host) {
+		return fmt.Errorf("other machines can reach %s, so a token is needed: give one with --token or $SLOTSCOPE_TOKEN", addr)
+	}
+	return nil
+}
+
+// Serve answers on l until ctx ends, then lets requests finish and sockets say goodbye, at most ten seconds.
+// ready is called once, with the address of the site, when it answers.
+func Serve(ctx context.Context, l net.Listener, c Config, ready func(url string)) error {
+	c.sockets = newSockets()
+	c.Addr = l.Addr().String()
+	h, err := New(c)
+	if err != nil {
+		l.Close()
+		return err
+	}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize}
+	srv.RegisterOnShutdown(c.sockets.close)
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	if ready != nil {
+		ready(siteURL(l.Addr(), c.Token))
+	}
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving on %s: %w", c.Addr, err)
+	case <-ctx.Done():
+	}
+	return shutDown(context.WithoutCancel(ctx), srv, c.sockets)
+}
+
+func shutDown(ctx context.Context, srv *http.Server, s *sockets) error {
+	ctx, cancel := context.WithTimeout(ctx, closeTime)
+	defer cancel()
+	err := srv.Shutdown(ctx)
+	s.end(ctx)
+	if err != nil {
+		srv.Close()
+		return fmt.Errorf("closing the server: some requests did not finish within %v: %w", closeTime, err)
+	}
+	return nil
+}
+
+// siteURL is what a person types to get here; with a token it carries it, as notebooks do.
+func siteURL(addr net.Addr, token string) string {
+	host, port, _ := net.SplitHostPort(addr.String())
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+		if name, err := os.Hostname(); err == nil {
+			host = name
+		}
+	}
+	url := "http://" + net.JoinHostPort(host, port)
+	if token != "" {
+		url += "/?token=" + queryEscape(token)
+	}
+	return url
+}

@@ -1,0 +1,197 @@
+// Package web joins the pages into one server: router, middleware, limits, and an end that waits for what is in flight.
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/go-chi/httplog/v3"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"slotscope/handlers"
+	"slotscope/static"
+	"slotscope/views"
+)
+
+// Page is a handler group that enters its own routes. Routes under /ws/ are sockets: their requests' contexts end when the
+// server shuts down, and nothing buffers or compresses them.
+type Page interface{ Routes(r chi.Router) }
+
+// Config is what a server needs to know.
+type Config struct {
+	Addr  string   // host:port to listen on, as in "127.0.0.1:8080"
+	Token string   // asked of every request where set; CheckAccess says when it must be
+	Hosts []string // further names by which browsers may call the server, without port; on loopback only
+	Pages []Page
+
+	Log     *slog.Logger                // nil for slog.Default
+	Ready   func(context.Context) error // what /readyz asks; nil for always ready
+	Version any                         // what /version answers, as JSON
+
+	sockets *sockets
+}
+
+// New builds the handler of the whole site.
+func New(c Config) (http.Handler, error) {
+	assets, err := static.New()
+	if err != nil {
+		return nil, fmt.Errorf("reading the embedded static files: %w", err)
+	}
+	views.Asset, views.ImportMap = assets.URL, assets.ImportMap()
+	if c.sockets == nil {
+		c.sockets = newSockets()
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	r := chi.NewRouter()
+	r.Use(
+		middleware.RequestID,
+		middleware.ClientIPFromRemoteAddr,
+		logRequests(c.Log),
+		measure,
+		recoverPanics,
+		allowHosts(c.Addr, c.Token, c.Hosts),
+		refuseCrossOrigin(),
+		secure(views.ImportMap),
+		middleware.GetHead,
+	)
+	r.NotFound(handlers.NotFound)
+	r.MethodNotAllowed(handlers.NotAllowed)
+	probes(r, c)
+	r.Group(func(r chi.Router) {
+		r.Use(askToken(c.Token), compressPages, c.sockets.join)
+		r.Handle("/metrics", promhttp.Handler())
+		r.Get("/version", answerJSON(c.Version))
+		r.Get(static.Prefix+"*", assets.ServeHTTP)
+		r.Get("/favicon.ico", redirectTo(func() string { return views.Asset("icon.svg") }))
+		for _, p := range c.Pages {
+			p.Routes(r)
+		}
+	})
+	return r, nil
+}
+
+func logRequests(log *slog.Logger) func(http.Handler) http.Handler {
+	return httplog.RequestLogger(log, &httplog.Options{
+		Level: slog.LevelWarn, Schema: httplog.SchemaOTEL.Concise(true), RecoverPanics: false,
+		Skip: func(r *http.Request, status int) bool { return status < 500 },
+	})
+}
+
+// recoverPanics answers a programming mistake as any other failure: logged whole with its stack, one sentence to the visitor.
+func recoverPanics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch v := recover(); v {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(v)
+			default:
+				handlers.Fail(w, r, fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// probes are answered without a token, for supervisors.
+func probes(r chi.Router, c Config) {
+	r.Get("/healthz", answerText("ok\n"))
+	r.Get("/readyz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+		defer cancel()
+		if c.Ready != nil {
+			if err := c.Ready(ctx); err != nil {
+				c.Log.ErrorContext(r.Context(), "not ready", "error", err)
+				http.Error(w, "not ready: the log says why", http.StatusServiceUnavailable)
+				return
+			}
+		}
+		answerText("ready\n")(w, r)
+	})
+}
+
+func answerText(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte(text))
+	}
+}
+
+func answerJSON(v any) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		_ = json.NewEncoder(w).Encode(v)
+	}
+}
+
+func redirectTo(where func() string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, where(), http.StatusFound)
+	}
+}
+
+// sockets ends the requests under /ws/ when the server closes, and waits for their handlers.
+type sockets struct {
+	closing context.Context
+	close   context.CancelFunc
+	mu      sync.Mutex
+	closed  bool
+	open    sync.WaitGroup
+}
+
+func newSockets() *sockets {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &sockets{closing: ctx, close: cancel}
+}
+
+// join lets a socket's request in, with a context that ends when the server closes.
+func (s *sockets) join(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isSocket(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if !s.enter() {
+			http.Error(w, "the server is closing", http.StatusServiceUnavailable)
+			return
+		}
+		defer s.open.Done()
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(s.closing, cancel)()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+func (s *sockets) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.open.Add(1)
+	}
+	return !s.closed
+}
+
+// end asks every socket to say goodbye and waits until they have or ctx ends.
+func (s *sockets) end(ctx context.Context) {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.close()
+	done := make(chan struct{})
+	go func() { s.open.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
