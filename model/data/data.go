@@ -3,6 +3,7 @@ package data
 
 import (
 	"fmt"
+	"slices"
 
 	"slotscope/model"
 )
@@ -49,10 +50,57 @@ func (i Info) Sizes() []int {
 	return sizes
 }
 
+// CheckIndex refuses an index that the set does not hold.
+func (i Info) CheckIndex(index int) error {
+	if index < 0 || index >= i.Len {
+		return model.Invalid{"index": fmt.Sprintf("%s has images 0 to %d, not %d", i.Name, i.Len-1, index)}
+	}
+	return nil
+}
+
+// CheckClasses refuses a tuple that does not give every factor one of its classes; the sentence names the factor.
+func (i Info) CheckClasses(classes []int) error {
+	if len(classes) != len(i.Factors) {
+		return model.Invalid{"classes": fmt.Sprintf("%s has %d factors, but %d classes were given", i.Name, len(i.Factors), len(classes))}
+	}
+	for f, c := range classes {
+		if last := len(i.Factors[f].Values) - 1; c < 0 || c > last {
+			return model.Invalid{"classes": fmt.Sprintf("%s has classes 0 to %d, not %d", i.Factors[f].Name, last, c)}
+		}
+	}
+	return nil
+}
+
+// index finds a tuple in a set that holds every combination once; errors name the factor.
+func (i Info) index(g Grid, classes []int) (int, error) {
+	if err := i.CheckClasses(classes); err != nil {
+		return 0, err
+	}
+	return g.Index(classes)
+}
+
+// clone shares nothing with i, so that a caller may change it.
+func (i Info) clone() Info {
+	i.Factors = slices.Clone(i.Factors)
+	for f := range i.Factors {
+		i.Factors[f].Values = slices.Clone(i.Factors[f].Values)
+	}
+	return i
+}
+
 // Grid is the index rule of sets that hold every combination once: row-major, the last factor fastest.
 //
 //	stride_k = Π_{l>k} size_l      index = Σ_k class_k · stride_k
 type Grid []int
+
+// Len is the number of combinations.
+func (g Grid) Len() int {
+	n := 1
+	for _, size := range g {
+		n *= size
+	}
+	return n
+}
 
 // Index of one class per factor; an error names the factor that is out of range.
 func (g Grid) Index(classes []int) (int, error) {

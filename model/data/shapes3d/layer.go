@@ -1,0 +1,67 @@
+package shapes3d
+
+import "fmt"
+
+// rays is the number of rays per pixel along each axis.
+const rays = 4
+
+// Weights are whole multiples of 1/one. A pixel's five share one word, from the lowest bit:
+//
+//	sky 11 bits, floor 12, wall 12, object 12, white 17
+const (
+	one = 1 << 10
+
+	floorAt  = 11
+	wallAt   = 23
+	objectAt = 35
+	whiteAt  = 47
+	skyMask  = 1<<11 - 1
+	gainMask = 1<<12 - 1
+)
+
+// layer is one traced geometry: for every pixel what it takes of each albedo, and the white added. An image is linear in
+// its albedos (but for clamping), so that its layer and three hues make it.
+type layer struct {
+	skyline int // pixels before this one show nothing but sky
+	weights [Side * Side]uint64
+}
+
+// bake traces one geometry, rays × rays rays a pixel.
+func bake(g Geometry) *layer {
+	s, l := newScene(g), new(layer)
+	for p := range l.weights {
+		l.weights[p] = pack(s.average(p%Side, p/Side))
+	}
+	for l.skyline < len(l.weights) && l.weights[l.skyline] == one {
+		l.skyline++
+	}
+	return l
+}
+
+// average traces the rays of one pixel: mean shade by material, and mean white.
+func (s *scene) average(x, y int) (shade [materials]float64, white float64) {
+	for i := range rays * rays {
+		at := s.trace(s.view(float64(x)+subpixel(i%rays), float64(y)+subpixel(i/rays)))
+		shade[at.material] += at.shade
+		white += at.white
+	}
+	for m := range shade {
+		shade[m] /= rays * rays
+	}
+	return shade, white / (rays * rays)
+}
+
+func subpixel(i int) float64 { return (float64(i) + 0.5) / rays }
+
+// pack rounds the weights of a pixel into one word. What does not fit would spill into its neighbour: the scene is fixed, so
+// that is a mistake in it.
+func pack(shade [materials]float64, white float64) uint64 {
+	s, f, w, o := fixed(shade[sky]), fixed(shade[floor]), fixed(shade[wall]), fixed(shade[object])
+	a := fixed(255 * white)
+	if s > one || max(f, w, o) > gainMask || 255*(s+f+w+o)+a+one/2 > 2*full-1 {
+		panic(fmt.Sprintf("shapes3d: weights %v and white %g are too bright for a layer", shade, white))
+	}
+	return s | f<<floorAt | w<<wallAt | o<<objectAt | a<<whiteAt
+}
+
+func fixed(v float64) uint64 { return uint64(v*one + 0.5) }

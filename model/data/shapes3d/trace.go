@@ -1,0 +1,88 @@
+package shapes3d
+
+import "math"
+
+// material is what a ray ends on; each has one albedo in an image.
+type material int
+
+const (
+	sky material = iota
+	floor
+	wall
+	object
+	materials // how many there are
+)
+
+// sample is what one ray brings back: the pixel is shade · albedo[material] + white, the last in 0 to 1.
+type sample struct {
+	material     material
+	shade, white float64
+}
+
+// trace follows one ray of the camera.
+func (s *scene) trace(r ray) sample {
+	if !s.bound.misses(r) {
+		if t, normal, ok := s.object.hit(r); ok {
+			return s.shadeObject(r, r.at(t), normal)
+		}
+	}
+	t, normal := s.leave(r)
+	switch y := r.from.y + t*r.dir.y; {
+	case y > s.Room.WallHeight:
+		return sample{material: sky, shade: 1}
+	case y > 0:
+		return s.shadeWall(r, r.at(t), normal)
+	}
+	ground := r.at(-r.from.y / r.dir.y)
+	ground.y = 0
+	return s.shadeFloor(r, ground)
+}
+
+// leave returns where a ray from inside the square room goes through one of its four walls, and that wall's inward normal.
+func (s *scene) leave(r ray) (float64, vec) {
+	tx := (math.Copysign(s.Room.HalfWidth, r.dir.x) - r.from.x) / r.dir.x
+	tz := (math.Copysign(s.Room.HalfWidth, r.dir.z) - r.from.z) / r.dir.z
+	if tz < tx {
+		return tz, vec{z: -math.Copysign(1, r.dir.z)}
+	}
+	return tx, vec{x: -math.Copysign(1, r.dir.x)}
+}
+
+func (s *scene) shadeObject(r ray, p, normal vec) sample {
+	out := sample{object, s.Object.Ambient + s.Object.Head*max(0, -normal.dot(r.dir)), 0}
+	if lit := normal.dot(s.lamp.sub(p).unit()); lit > 0 {
+		out.shade += s.Object.Key * lit
+		out.white = s.Gloss
+	}
+	return out
+}
+
+func (s *scene) shadeWall(r ray, p, normal vec) sample {
+	lit := normal.dot(s.lamp.sub(p).unit())
+	return sample{wall, s.Wall.Ambient + s.Wall.Head*max(0, -normal.dot(r.dir)) + s.Wall.Key*max(0, lit), 0}
+}
+
+// shadeFloor lights the floor as a spot: less with the squared distance from the spot's centre, less in the object's shadow.
+func (s *scene) shadeFloor(r ray, p vec) sample {
+	dx, dz := p.x-s.Spot.X, p.z-s.Spot.Z
+	key := s.lamp.sub(p).unit().y / (1 + s.Spot.Falloff*(dx*dx+dz*dz))
+	return sample{floor, s.Floor.Ambient + s.Floor.Head*max(0, -r.dir.y) + s.Floor.Key*key*s.lampSeen(p), 0}
+}
+
+// lampSeen is the share of the lamp's disc that the object does not hide from a point of the floor.
+func (s *scene) lampSeen(p vec) float64 {
+	p.y = 1e-4 // off the floor, on which the object stands
+	if s.shadow.misses(ray{p, s.lamp.sub(p).unit()}) {
+		return 1
+	}
+	seen := 0
+	for _, q := range s.lampDisc {
+		r := ray{p, q.sub(p).unit()}
+		if s.bound.misses(r) {
+			seen++
+		} else if _, _, hidden := s.object.hit(r); !hidden {
+			seen++
+		}
+	}
+	return float64(seen) / lampPoints
+}
