@@ -1,0 +1,128 @@
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"slotscope/model"
+)
+
+// Data is a data folder: everything that Slotscope keeps lies under it, its runs in runs/.
+type Data struct {
+	dir  string // absolute
+	runs *os.Root
+}
+
+// Root opens a data folder, making it where it is missing. Reading one that cannot be written is no error.
+func Root(dataDir string) (*Data, error) {
+	dir, err := filepath.Abs(dataDir)
+	if err != nil {
+		return nil, fmt.Errorf("open data folder: %w", err)
+	}
+	runs := filepath.Join(dir, "runs")
+	if err := os.MkdirAll(runs, 0o755); err != nil {
+		return nil, fmt.Errorf("the data folder cannot be made or written: %s: %w", runs, bare(err))
+	}
+	root, err := os.OpenRoot(runs)
+	if err != nil {
+		return nil, fmt.Errorf("open data folder %s: %w", runs, bare(err))
+	}
+	return &Data{dir, root}, nil
+}
+
+// Close lets go of the data folder.
+func (d *Data) Close() error { return d.runs.Close() }
+
+// Dir is the data folder's absolute path.
+func (d *Data) Dir() string { return d.dir }
+
+// RunDir is where the run of that id lies or would lie; the id must be valid.
+func (d *Data) RunDir(id string) string { return filepath.Join(d.dir, "runs", id) }
+
+// Runs lists the names of folders under runs/, oldest id first. Some may not be runs, or not of a valid name: Open says.
+func (d *Data) Runs() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(d.dir, "runs"))
+	if err != nil {
+		return nil, fmt.Errorf("list runs in %s: %w", d.dir, bare(err))
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Open opens a run by its id; model.ErrNotFound is in the error's chain where there is no such folder.
+func (d *Data) Open(id string) (*Folder, error) {
+	root, err := d.open(id)
+	if err != nil {
+		return nil, err
+	}
+	return opened(d.RunDir(id), root)
+}
+
+func (d *Data) open(id string) (*os.Root, error) {
+	if !model.ValidID(id) {
+		return nil, fmt.Errorf("run %q: an id has 1 to 64 of a-z, 0-9, - and _, the first a letter or digit: %w", id, model.ErrNotFound)
+	}
+	root, err := d.runs.OpenRoot(id)
+	if missing(err) {
+		return nil, fmt.Errorf("run %s: %w", id, model.ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open run folder %s: %w", d.RunDir(id), bare(err))
+	}
+	return root, nil
+}
+
+// Create makes the folder of a new run, with a status to begin with.
+func (d *Data) Create(cfg model.Config, name string, status model.Status) (*Folder, error) {
+	return create(d.RunDir(model.NewID(time.Now())), cfg, name, &status)
+}
+
+// Remove deletes a run's folder for good. model.ErrConflict is in the error's chain while a process works on it.
+func (d *Data) Remove(id string) error {
+	root, err := d.open(id)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	f := &Folder{dir: d.RunDir(id), root: root} // its records may be damaged: it goes all the same
+	lock, err := f.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	trash := trashPrefix + id
+	d.runs.RemoveAll(trash)
+	if err := d.runs.Rename(id, trash); err != nil { // gone at once, even if killed half-way through
+		return fmt.Errorf("delete run folder %s: %w", d.RunDir(id), bare(err))
+	}
+	if err := d.runs.RemoveAll(trash); err != nil {
+		return fmt.Errorf("delete run folder %s: %w", d.RunDir(id), bare(err))
+	}
+	return nil
+}
+
+// Sweep removes what killed processes left behind: folders half deleted, and folders half made an hour ago.
+func (d *Data) Sweep() error {
+	entries, err := os.ReadDir(filepath.Join(d.dir, "runs"))
+	if err != nil {
+		return fmt.Errorf("list runs in %s: %w", d.dir, bare(err))
+	}
+	var errs []error
+	for _, e := range entries {
+		info, err := e.Info()
+		stale := err == nil && time.Since(info.ModTime()) > time.Hour
+		if strings.HasPrefix(e.Name(), trashPrefix) || strings.HasPrefix(e.Name(), draftPrefix) && stale {
+			errs = append(errs, d.runs.RemoveAll(e.Name()))
+		}
+	}
+	return errors.Join(errs...)
+}

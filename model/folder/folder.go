@@ -1,0 +1,269 @@
+// Package folder keeps a run on disk: what it was asked (config.json), what it is called (run.json), where it stands
+// (state.json), what it measured (points.jsonl), checkpoints/, samples/, log.txt, and the lock that says whether a process
+// works on it. Whoever holds the lock writes state.json and points.jsonl; everybody may read at any moment.
+//
+// Records are replaced whole: written under a temporary name, synced, renamed. Files are reached through os.Root, so no
+// name and no link leads out of the folder.
+package folder
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"slotscope/model"
+)
+
+const (
+	configFile = "config.json"
+	metaFile   = "run.json"
+	stateFile  = "state.json"
+	pointsFile = "points.jsonl"
+	logFile    = "log.txt"
+	lockFile   = "lock"
+
+	checkpointDir = "checkpoints"
+	sampleDir     = "samples"
+)
+
+// Folder is an opened run folder. Its methods, SetConfig apart, may be called from several goroutines.
+type Folder struct {
+	dir  string // absolute
+	root *os.Root
+	cfg  model.Config
+}
+
+// Meta is how people know a run; its owner may edit it at any time.
+type Meta struct {
+	ID      string    `json:"id"` // as created; the folder's present name decides where the two differ
+	Name    string    `json:"name"`
+	Notes   string    `json:"notes"`
+	Created time.Time `json:"created"`
+}
+
+// Create makes dir, which must be absent or empty, a run's folder. It appears whole or not at all, with no state yet;
+// an empty name becomes model, preset and seed.
+func Create(dir string, cfg model.Config, name string) (*Folder, error) {
+	return create(dir, cfg, name, nil)
+}
+
+func create(dir string, cfg model.Config, name string, status *model.Status) (*Folder, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("create run folder: %w", err)
+	}
+	if name == "" {
+		name = fmt.Sprintf("%s %s seed %d", cfg.Model, cfg.Preset, cfg.Seed)
+	}
+	parent, id := filepath.Split(dir)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, fmt.Errorf("create run folder %s: %w", dir, bare(err))
+	}
+	draft, err := os.MkdirTemp(parent, draftPrefix+id+"-")
+	if err != nil {
+		return nil, fmt.Errorf("create run folder %s: %w", dir, bare(err))
+	}
+	defer os.RemoveAll(draft) // does nothing once it has its name
+	meta := Meta{ID: id, Name: name, Created: time.Now().UTC().Truncate(time.Millisecond)}
+	if err := fill(draft, cfg, meta, status); err != nil {
+		return nil, fmt.Errorf("create run folder %s: %w", dir, err)
+	}
+	if err := unix.Rename(draft, dir); err != nil { // os.Rename would refuse an empty folder
+		if errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("run folder %s already holds files: %w", dir, model.ErrConflict)
+		}
+		return nil, fmt.Errorf("create run folder %s: %w", dir, bare(err))
+	}
+	syncDir(parent)
+	return Open(dir)
+}
+
+// fill writes what a new run folder holds.
+func fill(dir string, cfg model.Config, meta Meta, status *model.Status) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	f := &Folder{dir: dir, root: root, cfg: cfg}
+	for _, sub := range []string{checkpointDir, sampleDir} {
+		if err := root.Mkdir(sub, 0o755); err != nil {
+			return bare(err)
+		}
+	}
+	if err := root.Chmod(".", 0o755); err != nil {
+		return bare(err)
+	}
+	if err := f.writeJSON(configFile, cfg); err != nil {
+		return err
+	}
+	if err := f.writeJSON(metaFile, meta); err != nil {
+		return err
+	}
+	if status == nil {
+		return nil
+	}
+	return f.SetStatus(*status)
+}
+
+// Open reads the configuration of the run in dir. The error is a sentence that names the file at fault; model.ErrNotFound
+// is in its chain where dir does not exist.
+func Open(dir string) (*Folder, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open run folder: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("run folder %s: %w", dir, model.ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open run folder %s: %w", dir, bare(err))
+	}
+	return opened(dir, root)
+}
+
+func opened(dir string, root *os.Root) (*Folder, error) {
+	f := &Folder{dir: dir, root: root}
+	err := f.readJSON(configFile, &f.cfg)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s has no %s: it is no run folder, or its copy is incomplete", dir, configFile)
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	for _, sub := range []string{checkpointDir, sampleDir} {
+		root.Mkdir(sub, 0o755) // copies leave out empty folders; where it cannot be made, writing there says why
+	}
+	return f, nil
+}
+
+// Close lets go of the folder; locks and appenders taken from it live on.
+func (f *Folder) Close() error { return f.root.Close() }
+
+// Dir is the folder's absolute path.
+func (f *Folder) Dir() string { return f.dir }
+
+// ID names the run: the folder's own name.
+func (f *Folder) ID() string { return filepath.Base(f.dir) }
+
+// Config is what the run was asked to do.
+func (f *Folder) Config() model.Config { return f.cfg }
+
+// SetConfig replaces what the run was asked to do, for a resume with more steps. Only the holder of the lock, or the
+// server while the run is queued, may.
+func (f *Folder) SetConfig(cfg model.Config) error {
+	if err := f.writeJSON(configFile, cfg); err != nil {
+		return err
+	}
+	f.cfg = cfg
+	return nil
+}
+
+// Meta is how the run is called; a folder without run.json takes its own name and the age of its configuration.
+func (f *Folder) Meta() (Meta, error) {
+	var m Meta
+	err := f.readJSON(metaFile, &m)
+	if err == nil && m.Name != "" {
+		m.ID = f.ID()
+		return m, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	m.ID, m.Name = f.ID(), f.ID()
+	if info, statErr := f.root.Stat(configFile); statErr == nil && m.Created.IsZero() {
+		m.Created = info.ModTime().UTC()
+	}
+	return m, err
+}
+
+// SetMeta replaces name and notes; where Created is zero it stays as it was.
+func (f *Folder) SetMeta(m Meta) error {
+	if m.Created.IsZero() {
+		old, _ := f.Meta()
+		m.Created = old.Created
+	}
+	m.ID = f.ID()
+	return f.writeJSON(metaFile, m)
+}
+
+// Status is where the run stands by its own account; whether a process really works on it, Locked says. Before the first
+// SetStatus it is the zero Status.
+func (f *Folder) Status() (model.Status, error) {
+	var s model.Status
+	err := f.readJSON(stateFile, &s)
+	if errors.Is(err, fs.ErrNotExist) {
+		return model.Status{}, nil
+	}
+	return s, err
+}
+
+// SetStatus replaces the run's account of itself and stamps Updated. Only the holder of the lock may, or the server for a
+// run that is queued.
+func (f *Folder) SetStatus(s model.Status) error {
+	s.Updated = time.Now().UTC().Truncate(time.Millisecond)
+	s.ImagesPerSecond, s.SecondsLeft = finite(s.ImagesPerSecond), finite(s.SecondsLeft)
+	return f.writeJSON(stateFile, s)
+}
+
+// finite turns what JSON cannot say into 0, which stands for unknown.
+func finite(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return v
+}
+
+// Run gathers configuration, name and status. Where run.json is damaged, the run comes back under the folder's name
+// together with the error.
+func (f *Folder) Run() (model.Run, error) {
+	status, err := f.Status()
+	if err != nil {
+		return model.Run{}, err
+	}
+	m, err := f.Meta()
+	return model.Run{ID: m.ID, Name: m.Name, Notes: m.Notes, Created: m.Created, Config: f.cfg, Status: status}, err
+}
+
+// Age is how long ago the configuration was written.
+func (f *Folder) Age() time.Duration {
+	info, err := f.root.Stat(configFile)
+	if err != nil {
+		return 0
+	}
+	return time.Since(info.ModTime())
+}
+
+// readJSON reads one record; fields that this version does not know are an error, for they would be ignored.
+func (f *Folder) readJSON(name string, v any) error {
+	b, err := f.root.ReadFile(name)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", f.path(name), bare(err))
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("%s is damaged or of another version: %w", f.path(name), err)
+	}
+	return nil
+}
+
+func (f *Folder) writeJSON(name string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", f.path(name), err)
+	}
+	return f.replace(name, append(b, '\n'))
+}
+
+func (f *Folder) path(name string) string { return filepath.Join(f.dir, name) }

@@ -1,0 +1,169 @@
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"slotscope/model"
+)
+
+// patience bounds the wait for a lock that somebody merely looks at, or is about to release.
+const patience = 500 * time.Millisecond
+
+// Lock is the right to work on a run, or on a data folder, held until Unlock or the end of the process, however it comes.
+type Lock struct{ file *os.File }
+
+// Holder is the process behind a lock.
+type Holder struct {
+	PID  int    // 0 where it has not written it yet
+	Host string // the machine it runs on
+}
+
+// Here says whether the holder runs on this machine.
+func (h Holder) Here() bool {
+	host, err := os.Hostname()
+	return err != nil || h.Host == "" || h.Host == host
+}
+
+func (h Holder) String() string {
+	if h.Here() {
+		return fmt.Sprintf("process %d", h.PID)
+	}
+	return fmt.Sprintf("process %d on %s", h.PID, h.Host)
+}
+
+// Lock takes the run for this process; model.ErrConflict is in the error's chain where another holds it.
+func (f *Folder) Lock() (*Lock, error) {
+	l, err := f.lock("run folder " + f.dir)
+	if err == nil {
+		f.sweep()
+	}
+	return l, err
+}
+
+func (f *Folder) lock(what string) (*Lock, error) {
+	file, err := f.root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", f.path(lockFile), bare(err))
+	}
+	return take(file, what)
+}
+
+// LockData takes the whole data folder for a server. A second one is refused with a sentence that names the first.
+func LockData(dataDir string) (*Lock, error) {
+	d, err := Root(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	path := filepath.Join(d.dir, lockFile)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("the data folder cannot be written: %s: %w", path, bare(err))
+	}
+	return take(file, "data folder "+d.dir)
+}
+
+// take locks file and writes into it who has it. Lookers hold a shared lock for microseconds, hence the patience.
+func take(file *os.File, what string) (*Lock, error) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if errors.Is(err, unix.EWOULDBLOCK) && time.Now().Before(deadline) {
+			continue
+		}
+		defer file.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%s is in use by %v: %w", what, readHolder(file), model.ErrConflict)
+		}
+		return nil, fmt.Errorf("lock %s: %w", what, err)
+	}
+	l := &Lock{file}
+	host, _ := os.Hostname()
+	if err := l.sign(fmt.Sprintf("%d %s\n", os.Getpid(), host)); err != nil {
+		l.Unlock()
+		return nil, fmt.Errorf("lock %s: write %s: %w", what, file.Name(), bare(err))
+	}
+	return l, nil
+}
+
+func (l *Lock) sign(text string) error {
+	if _, err := l.file.WriteAt([]byte(text), 0); err != nil {
+		return err
+	}
+	return l.file.Truncate(int64(len(text)))
+}
+
+// Unlock releases the lock; a second call does nothing.
+func (l *Lock) Unlock() error {
+	l.file.Truncate(0)
+	unix.Flock(int(l.file.Fd()), unix.LOCK_UN) // a child between fork and exec shares the description, so closing is not enough
+	if err := l.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// Locked says whether a process works on the run.
+func (f *Folder) Locked() bool {
+	_, held := f.Holder()
+	return held
+}
+
+// Holder is the process that works on the run, if one does.
+func (f *Folder) Holder() (Holder, bool) {
+	file, err := f.root.Open(lockFile)
+	if err != nil {
+		return Holder{}, false // no file, or none that could have been locked
+	}
+	defer file.Close()
+	err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return readHolder(file), true
+	}
+	unix.Flock(int(file.Fd()), unix.LOCK_UN)
+	return Holder{}, false
+}
+
+func readHolder(file *os.File) Holder {
+	b, _ := io.ReadAll(io.NewSectionReader(file, 0, 512))
+	pid, host, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
+	n, _ := strconv.Atoi(pid)
+	return Holder{PID: n, Host: host}
+}
+
+// Signal sends the holder of the lock a signal, after making sure that it still is the holder. model.ErrConflict is in
+// the error's chain where no process holds it, or one on another machine.
+func (f *Folder) Signal(sig os.Signal) error {
+	h, held := f.Holder()
+	switch {
+	case !held:
+		return fmt.Errorf("no process works on run %s: %w", f.ID(), model.ErrConflict)
+	case !h.Here():
+		return fmt.Errorf("run %s is worked on by %v; stop it there: %w", f.ID(), h, model.ErrConflict)
+	case h.PID == 0:
+		return fmt.Errorf("the process of run %s is only starting; try again in a moment: %w", f.ID(), model.ErrConflict)
+	}
+	p, err := os.FindProcess(h.PID) // holds the process itself, so its number cannot pass to another before Signal
+	if err != nil {
+		return fmt.Errorf("find %v of run %s: %w", h, f.ID(), err)
+	}
+	defer p.Release()
+	if again, held := f.Holder(); !held || again != h {
+		return fmt.Errorf("%v of run %s has just ended: %w", h, f.ID(), model.ErrConflict)
+	}
+	if err := p.Signal(sig); err != nil {
+		return fmt.Errorf("signal %v of run %s: %w", h, f.ID(), err)
+	}
+	return nil
+}

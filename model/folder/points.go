@@ -1,0 +1,225 @@
+package folder
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"slotscope/model"
+)
+
+const (
+	pointsBuffer = 64 << 10 // bytes that an appender holds back at most
+	tailChunk    = 1 << 20  // bytes that one call of Follow reads at most; also the longest line it accepts
+)
+
+// Appender adds points to a run's points.jsonl; only the holder of the lock may have one. It is for one goroutine.
+type Appender struct {
+	file *os.File
+	buf  []byte // whole lines
+}
+
+// Points opens points.jsonl for appending. A last line that a killed process left incomplete is cut off.
+func (f *Folder) Points() (*Appender, error) {
+	file, err := f.root.OpenFile(pointsFile, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", f.path(pointsFile), bare(err))
+	}
+	end, err := lastNewline(file)
+	if err == nil {
+		err = file.Truncate(end)
+	}
+	if err == nil {
+		_, err = file.Seek(end, io.SeekStart)
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("write %s: %w", f.path(pointsFile), bare(err))
+	}
+	return &Appender{file: file}, nil
+}
+
+// lastNewline is the offset just behind the last complete line.
+func lastNewline(file *os.File) (int64, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	block := make([]byte, 64<<10)
+	for end := info.Size(); end > 0; {
+		start := max(0, end-int64(len(block)))
+		b := block[:end-start]
+		if _, err := file.ReadAt(b, start); err != nil {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
+			return start + int64(i) + 1, nil
+		}
+		end = start
+	}
+	return 0, nil
+}
+
+// Append adds one point; it reaches the file, whole, when the buffer fills or at Flush.
+func (a *Appender) Append(p model.Point) error {
+	line, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("write %s: step %d: %w", a.file.Name(), p.Step, err)
+	}
+	a.buf = append(append(a.buf, line...), '\n')
+	if len(a.buf) >= pointsBuffer {
+		return a.Flush()
+	}
+	return nil
+}
+
+// Flush hands the points to the operating system: readers see them, and a kill of this process cannot lose them.
+// After an error the points not yet written stay in the buffer, and the next Flush goes on where this one stopped.
+func (a *Appender) Flush() error {
+	n, err := a.file.Write(a.buf)
+	a.buf = a.buf[:copy(a.buf, a.buf[n:])]
+	if err != nil {
+		return fmt.Errorf("write %s: %w", a.file.Name(), bare(err))
+	}
+	return nil
+}
+
+// Sync flushes, then waits until the points are on the disk.
+func (a *Appender) Sync() error {
+	if err := a.Flush(); err != nil {
+		return err
+	}
+	if err := a.file.Sync(); err != nil {
+		return fmt.Errorf("sync %s: %w", a.file.Name(), bare(err))
+	}
+	return nil
+}
+
+// Close syncs and closes.
+func (a *Appender) Close() error { return errors.Join(a.Sync(), a.file.Close()) }
+
+// TruncatePoints drops every point after step, and lines that cannot be read, by replacing the file; no appender may be
+// open. Afterwards each remaining step stands once, ascending.
+func (f *Folder) TruncatePoints(step int) error {
+	old, err := f.root.Open(pointsFile)
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
+	}
+	defer old.Close()
+	return f.replaceWith(pointsFile, func(w *os.File) error {
+		out := bufio.NewWriterSize(w, pointsBuffer)
+		if err := copyUpTo(out, old, step); err != nil {
+			return err
+		}
+		return out.Flush()
+	})
+}
+
+// copyUpTo copies the lines of points.jsonl whose steps ascend and stay at or below step.
+func copyUpTo(w io.Writer, r io.Reader, step int) error {
+	in := bufio.NewReaderSize(r, pointsBuffer)
+	for last := 0; ; {
+		line, err := in.ReadBytes('\n')
+		if err == io.EOF {
+			return nil // what is left has no line end: torn
+		}
+		if err != nil {
+			return err
+		}
+		var p model.Point
+		if json.Unmarshal(line, &p) != nil || p.Step <= last || p.Step > step {
+			continue
+		}
+		last = p.Step
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+}
+
+// Cursor is a place in one incarnation of points.jsonl; the zero Cursor is the beginning of any.
+type Cursor struct {
+	Offset int64  // of the next unread byte; always the beginning of a line
+	File   uint64 // inode: a rewritten file is another one
+}
+
+// Tail reads the complete lines from offset on, at most about a megabyte, and says where to go on.
+// Lines that are no points are passed over and named in the error, which comes beside the points.
+func (f *Folder) Tail(offset int64) ([]model.Point, int64, error) {
+	file, err := f.root.Open(pointsFile)
+	if missing(err) {
+		return nil, offset, nil
+	}
+	if err != nil {
+		return nil, offset, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
+	}
+	defer file.Close()
+	return tail(file, offset)
+}
+
+// Follow is Tail for a reader that outlives rewrites: where the file is not the cursor's any more, or is shorter than it
+// was, rewound is true, nothing is read, and next is the beginning of the present file.
+func (f *Folder) Follow(at Cursor) (points []model.Point, next Cursor, rewound bool, err error) {
+	file, err := f.root.Open(pointsFile)
+	if missing(err) {
+		return nil, Cursor{}, at != Cursor{}, nil
+	}
+	if err != nil {
+		return nil, at, false, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, at, false, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
+	}
+	inode := info.Sys().(*syscall.Stat_t).Ino
+	if at.File == 0 {
+		at = Cursor{File: inode}
+	}
+	if at.File != inode || info.Size() < at.Offset {
+		return nil, Cursor{File: inode}, true, nil
+	}
+	points, at.Offset, err = tail(file, at.Offset)
+	return points, at, false, err
+}
+
+func tail(file *os.File, offset int64) ([]model.Point, int64, error) {
+	chunk := make([]byte, tailChunk)
+	n, err := file.ReadAt(chunk, offset)
+	if err != nil && err != io.EOF {
+		return nil, offset, fmt.Errorf("read %s: %w", file.Name(), bare(err))
+	}
+	end := bytes.LastIndexByte(chunk[:n], '\n') + 1
+	if end == 0 && n == len(chunk) {
+		return nil, offset + int64(n), fmt.Errorf("%s: a line at byte %d is longer than %d bytes and was passed over", file.Name(), offset, n)
+	}
+	points, err := parse(file.Name(), chunk[:end], offset)
+	return points, offset + int64(end), err
+}
+
+// parse reads complete lines; the error names the first that is no point, and how many there are.
+func parse(name string, lines []byte, offset int64) (points []model.Point, err error) {
+	var first error
+	bad, at := 0, offset
+	for line := range bytes.Lines(lines) {
+		var p model.Point
+		if e := json.Unmarshal(line, &p); e == nil {
+			points = append(points, p)
+		} else if bad++; bad == 1 {
+			first = fmt.Errorf("%s: the line at byte %d is no point and was passed over: %w", name, at, e)
+		}
+		at += int64(len(line))
+	}
+	if bad > 1 {
+		first = fmt.Errorf("%w (and %d more lines)", first, bad-1)
+	}
+	return points, first
+}

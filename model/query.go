@@ -1,0 +1,65 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// PointQuery asks for part of a run's series.
+type PointQuery struct {
+	Since   int      // exclusive step: points after it
+	Until   int      // inclusive step; 0 for the last one stored
+	Names   []string // series; empty for all
+	Columns int      // 0 for raw points; else min, max and last of each of this many equal spans of steps
+	Limit   int      // most steps of a raw page; 0 for the store's own limit
+}
+
+// PointPage answers a PointQuery from one moment: points, attempt and head belong together.
+//
+// A raw page may end before the range does (Limit); its last step is then below both Until and Head, and the next page
+// starts Since there. A page of columns always covers its range.
+type PointPage struct {
+	Attempt int                 `json:"attempt"` // of the process that wrote the newest points
+	Resumed int                 `json:"resumed"` // step that attempt continued from; points after it are that attempt's own
+	Head    int                 `json:"head"`    // last step stored; 0 for none
+	Last    int                 `json:"last"`    // last step that this page covers: where to go on from
+	Series  map[string][]Sample `json:"series"`  // by name, steps ascending
+	Count   int                 `json:"count"`   // samples in the range, before bucketing
+}
+
+// Sample is one value of one series; it travels as [step, value], a value that is not finite as "NaN", "+Inf" or "-Inf".
+type Sample struct {
+	Step  int
+	Value float64
+}
+
+// MarshalJSON writes [step, value].
+func (s Sample) MarshalJSON() ([]byte, error) {
+	value, err := jsonFloat(s.Value).MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	b := append(strconv.AppendInt([]byte{'['}, int64(s.Step), 10), ',')
+	return append(append(b, value...), ']'), nil
+}
+
+// UnmarshalJSON reads [step, value].
+func (s *Sample) UnmarshalJSON(b []byte) error {
+	var pair []json.RawMessage
+	if err := json.Unmarshal(b, &pair); err != nil {
+		return err
+	}
+	if len(pair) != 2 {
+		return fmt.Errorf("a sample has %d entries; it is [step, value]", len(pair))
+	}
+	if err := json.Unmarshal(pair[0], &s.Step); err != nil {
+		return err
+	}
+	var value jsonFloat
+	if err := value.UnmarshalJSON(pair[1]); err != nil {
+		return err
+	}
+	s.Value = float64(value)
+	return nil
+}
