@@ -3,6 +3,7 @@ package ae
 
 import (
 	"fmt"
+	"slices"
 
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/ml/context"
@@ -53,7 +54,23 @@ type Model interface {
 	Import(scope *context.Context, tensors map[string]checkpoint.Tensor) error
 }
 
-// New returns the model that a configuration names.
+// New returns the model that a configuration names; model.Invalid says what it cannot be built with.
 func New(cfg model.Config, image Image) (Model, error) {
-	return nil, model.Invalid{"model": fmt.Sprintf("there is no model %q", cfg.Model)}
+	bad := model.Invalid{}
+	for field, why := range cfg.Validate() {
+		if slices.Contains(shaping, field) {
+			bad[field] = why
+		}
+	}
+	if image.H < 32 || image.W < 32 || image.H%16 != 0 || image.W%16 != 0 || image.C < 1 {
+		bad["image"] = fmt.Sprintf("%d×%d images with %d channels do not fit: height and width are multiples of 16 from 32 on",
+			image.H, image.W, image.C)
+	}
+	if len(bad) > 0 {
+		return nil, bad
+	}
+	return newHRR(cfg, image), nil
 }
+
+// shaping are the configuration's fields that decide which tensors a model has; a checkpoint opens whatever the others say.
+var shaping = []string{"model", "widths", "fc", "d", "m", "k", "inverse", "symbol_init"}

@@ -1,0 +1,131 @@
+package checkpoint
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// entry is one tensor in a safetensors header; Offsets count from the end of the header.
+type entry struct {
+	DType   string   `json:"dtype"`
+	Shape   []int    `json:"shape"`
+	Offsets [2]int64 `json:"data_offsets"`
+}
+
+// Write stores a checkpoint under path whole or not at all: it writes beside it, syncs, renames and syncs the folder.
+func Write(path string, f File) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("writing checkpoint %s: %w", path, err)
+		}
+	}()
+	if _, _, err := header(f); err != nil {
+		return err // before a file is made
+	}
+	dir := filepath.Dir(path)
+	temp, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) // nothing is left of it once renamed
+	err = errors.Join(Encode(temp, f), temp.Chmod(0o644), temp.Sync(), temp.Close())
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// Encode writes a checkpoint to w in the safetensors format: u64 length, JSON header, F32 data in order of name.
+func Encode(w io.Writer, f File) error {
+	head, names, err := header(f)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(w, 1<<20)
+	var size [8]byte
+	binary.LittleEndian.PutUint64(size[:], uint64(len(head)))
+	out.Write(size[:])
+	out.Write(head)
+	for _, name := range names {
+		if err := writeFloats(out, f.Tensors[name].Data); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// header is the JSON header, padded so that the data begins at a multiple of 8, and the names in the order of their data.
+func header(f File) ([]byte, []string, error) {
+	meta, err := metadata(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := map[string]any{metaKey: meta}
+	names, offset := slices.Sorted(maps.Keys(f.Tensors)), int64(0)
+	for _, name := range names {
+		t := f.Tensors[name]
+		count, err := elements(t.Shape)
+		if err != nil || count != int64(len(t.Data)) || name == metaKey {
+			return nil, nil, fmt.Errorf("tensor %q of shape %v holds %d numbers", name, t.Shape, len(t.Data))
+		}
+		all[name] = entry{"F32", append([]int{}, t.Shape...), [2]int64{offset, offset + 4*count}}
+		offset += 4 * count
+	}
+	head, err := json.Marshal(all)
+	if err != nil {
+		return nil, nil, err
+	}
+	for len(head)%8 != 0 {
+		head = append(head, ' ')
+	}
+	if len(head) > maxHeader {
+		return nil, nil, fmt.Errorf("its header would take %d bytes; readers accept %d", len(head), maxHeader)
+	}
+	return head, names, nil
+}
+
+func metadata(f File) (map[string]string, error) {
+	config, err := json.Marshal(f.Config)
+	if err != nil {
+		return nil, err
+	}
+	meta := map[string]string{}
+	maps.Copy(meta, f.Meta)
+	meta["format"], meta["config"], meta["step"] = "pt", string(config), strconv.Itoa(f.Step)
+	return meta, nil
+}
+
+func writeFloats(w io.Writer, data []float32) error {
+	var block [16384]byte
+	for chunk := range slices.Chunk(data, len(block)/4) {
+		for i, v := range chunk {
+			binary.LittleEndian.PutUint32(block[4*i:], math.Float32bits(v))
+		}
+		if _, err := w.Write(block[:4*len(chunk)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncDir makes a rename in dir survive a power cut.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,72 @@
+package hrr
+
+import (
+	"math"
+
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+)
+
+// UnbindAll retrieves the noisy value of every slot from bundles, in one matrix product.
+//
+//	ṽ_i = s_i† ⊗ z                              paper, Algorithm 1, line 2; s† is the involution
+//
+// circulants is [d, m·d] as Circulants lays them out, z is [B, d]; the result is [B, m, d].
+func UnbindAll(circulants, z *Node) *Node {
+	d := z.Shape().Dim(1)
+	circulants.AssertDims(d, -1)
+	return Reshape(Dot(z, circulants), z.Shape().Dim(0), -1, d)
+}
+
+// BindAll binds every value with the symbol of its slot and bundles the pairs, in one matrix product.
+//
+//	ẑ = Σ_i s_i ⊗ v_i                           paper, Algorithm 1, line 8
+//
+// circulants is [d, m·d], values is [B, m, d]; the result is [B, d].
+func BindAll(circulants, values *Node) *Node {
+	d := values.Shape().Dim(2)
+	circulants.AssertDims(d, values.Shape().Dim(1)*d)
+	flat := Reshape(values, values.Shape().Dim(0), -1)
+	return DotGeneral(flat, []int{1}, nil, circulants, []int{1}, nil)
+}
+
+// CirculantsOf is Circulants for symbols that are learned: symbols is [m, d], the result [d, m·d].
+func CirculantsOf(symbols *Node) *Node {
+	m, d := symbols.Shape().Dim(0), symbols.Shape().Dim(1)
+	index := make([]int32, d*d)
+	for n := range d {
+		for j := range d {
+			index[n*d+j] = int32(mod(n-j, d))
+		}
+	}
+	where := ConstTensor(symbols.Graph(), tensors.FromFlatDataAndDimensions(index, d, d, 1))
+	columns := Gather(Transpose(symbols, 0, 1), where) // [n, j, i] = s_i,(n-j) mod d
+	columns.AssertDims(d, d, m)
+	return Reshape(Transpose(columns, 1, 2), d, m*d)
+}
+
+// ExactOf gives the vectors t_i whose involution is the exact inverse of s_i, so that UnbindAll over t retrieves with s⁻¹:
+//
+//	F t = F s / |F s|²
+//
+// It works through the real Fourier matrices, so that it runs on engines without FFT. symbols is [m, d], as is the result.
+func ExactOf(symbols *Node) *Node {
+	g, d := symbols.Graph(), symbols.Shape().Dim(1)
+	cosine, sine := fourierMatrices(d)
+	c := ConvertDType(ConstTensor(g, tensors.FromFlatDataAndDimensions(cosine, d, d)), symbols.DType())
+	s := ConvertDType(ConstTensor(g, tensors.FromFlatDataAndDimensions(sine, d, d)), symbols.DType())
+	re, im := Dot(symbols, c), Neg(Dot(symbols, s))
+	power := Add(Square(re), Square(im))
+	return DivScalar(Sub(Dot(Div(re, power), c), Dot(Div(im, power), s)), float64(d))
+}
+
+// fourierMatrices are cos(2πkn/d) and sin(2πkn/d), [d, d], both symmetric.
+func fourierMatrices(d int) (cosine, sine []float64) {
+	cosine, sine = make([]float64, d*d), make([]float64, d*d)
+	for k := range d {
+		for n := range d {
+			sine[k*d+n], cosine[k*d+n] = math.Sincos(2 * math.Pi * float64(k*n%d) / float64(d))
+		}
+	}
+	return cosine, sine
+}

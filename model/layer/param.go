@@ -1,0 +1,192 @@
+// Package layer holds what the parts of every model share: learned tensors, with the layout PyTorch gives them and the one
+// they have here, how each is drawn before training, the linear layer and the activations.
+package layer
+
+import (
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Rate says at which learning rate a tensor is learned.
+type Rate int
+
+const (
+	Shared   Rate = iota // the run's learning rate
+	Codebook             // that times Config.CodebookLR
+	Frozen               // not learned
+)
+
+// Draw fills a tensor with its initial values, in PyTorch's order.
+type Draw func(rng *rand.Rand, out []float32)
+
+// Param describes one learned tensor. Name and Torch are PyTorch's; graphs see the tensor in Shape, kernels as HWIO and
+// linear layers as [in, out].
+type Param struct {
+	Name  string
+	Torch []int // shape under PyTorch
+	Shape []int // shape of the variable here
+	Draw  Draw
+	Rate  Rate
+
+	split []int // PyTorch's axes, some divided in two
+	perm  []int // their order here
+	flip  []int // those of split that run backwards here
+}
+
+// Size is the number of elements.
+func (p Param) Size() int { return product(p.Torch) }
+
+// ToTorch copies the variable's data into PyTorch's order.
+func (p Param) ToTorch(data []float32) []float32 {
+	out := make([]float32, len(data))
+	p.each(func(here, torch int) { out[torch] = data[here] })
+	return out
+}
+
+// FromTorch is the inverse of ToTorch.
+func (p Param) FromTorch(data []float32) []float32 {
+	out := make([]float32, len(data))
+	p.each(func(here, torch int) { out[here] = data[torch] })
+	return out
+}
+
+// Initial draws the variable's first value. Each name has its own stream, so that one tensor more or less in a model, or
+// another layout, changes no other tensor:
+//
+//	PCG(seed, FNV-1a(name)), elements in PyTorch's order
+func (p Param) Initial(seed int64) []float32 {
+	name := fnv.New64a()
+	name.Write([]byte(p.Name))
+	out := make([]float32, p.Size())
+	p.Draw(rand.New(rand.NewPCG(uint64(seed), name.Sum64())), out)
+	return p.FromTorch(out)
+}
+
+// At returns the params with another rate.
+func At(rate Rate, params []Param) []Param {
+	params = slices.Clone(params)
+	for i := range params {
+		params[i].Rate = rate
+	}
+	return params
+}
+
+// each calls fn with the offset of every element here and under PyTorch, in the order here.
+func (p Param) each(fn func(here, torch int)) {
+	stride, start := make([]int, len(p.split)), 0
+	for axis, s := len(p.split)-1, 1; axis >= 0; axis-- {
+		stride[axis] = s
+		s *= p.split[axis]
+	}
+	for _, axis := range p.flip {
+		start += (p.split[axis] - 1) * stride[axis]
+		stride[axis] = -stride[axis]
+	}
+	index := make([]int, len(p.perm))
+	for here, torch := 0, start; here < p.Size(); here++ {
+		fn(here, torch)
+		for i := len(index) - 1; i >= 0; i-- {
+			axis := p.perm[i]
+			torch += stride[axis]
+			if index[i]++; index[i] < p.split[axis] {
+				break
+			}
+			torch -= index[i] * stride[axis]
+			index[i] = 0
+		}
+	}
+}
+
+// Plain is a tensor with one layout on both sides.
+func Plain(name string, draw Draw, shape ...int) Param {
+	perm := make([]int, len(shape))
+	for i := range perm {
+		perm[i] = i
+	}
+	return Param{Name: name, Torch: shape, Shape: shape, Draw: draw, split: shape, perm: perm}
+}
+
+// Linear is the weight and bias of y = W x + b, both drawn as PyTorch draws them.
+//
+//	W, b ~ U(±1/√in)        PyTorch: W [out, in]; here [in, out]
+func Linear(name string, in, out int) []Param {
+	draw := Uniform(1 / math.Sqrt(float64(in)))
+	weight := Plain(name+".weight", draw, out, in)
+	weight.Shape, weight.perm = []int{in, out}, []int{1, 0}
+	return []Param{weight, Plain(name+".bias", draw, out)}
+}
+
+// LinearOfImage is Linear on a flattened image of h × w × c, which PyTorch flattens channel first and we channel last.
+//
+//	PyTorch: W [out, c·h·w]; here [h·w·c, out]
+func LinearOfImage(name string, h, w, c, out int) []Param {
+	params := Linear(name, h*w*c, out)
+	params[0].split, params[0].perm = []int{out, c, h, w}, []int{2, 3, 1, 0}
+	return params
+}
+
+// Conv is the k × k kernel of a convolution without bias.
+//
+//	w ~ U(±1/√(in·k²))      PyTorch: OIHW; here HWIO
+func Conv(name string, in, out, k int) Param {
+	w := Plain(name+".weight", Uniform(1/math.Sqrt(float64(in*k*k))), out, in, k, k)
+	w.Shape, w.perm = []int{k, k, in, out}, []int{2, 3, 1, 0}
+	return w
+}
+
+// ConvTranspose is the kernel of a transposed convolution (kernel 4, stride 2, padding 1, no bias), held as the 2×2 kernel
+// that computes it in four phases; see net.ConvTranspose.
+//
+//	w ~ U(±1/√(out·16))     PyTorch takes the fan from the second axis of IOHW
+//	K[a, b, i, (r, s, o)] = w[i, o, r+2(1-a), s+2(1-b)]      PyTorch: IOHW; here [2, 2, in, 4·out]
+func ConvTranspose(name string, in, out int) Param {
+	w := Plain(name+".weight", Uniform(1/math.Sqrt(float64(out*16))), in, out, 4, 4)
+	w.Shape = []int{2, 2, in, 4 * out}
+	w.split, w.perm = []int{in, out, 2, 2, 2, 2}, []int{2, 4, 0, 3, 5, 1}
+	w.flip = []int{2, 4}
+	return w
+}
+
+// Canvas is a learned image: PyTorch [1, c, h, w]; here [1, h, w, c].
+func Canvas(name string, h, w, c int) Param {
+	p := Plain(name, Normal(1), 1, c, h, w)
+	p.Shape, p.perm = []int{1, h, w, c}, []int{0, 2, 3, 1}
+	return p
+}
+
+// Uniform draws from U(-bound, bound).
+func Uniform(bound float64) Draw {
+	return func(rng *rand.Rand, out []float32) {
+		for i := range out {
+			out[i] = float32(bound * (2*rng.Float64() - 1))
+		}
+	}
+}
+
+// Normal draws from N(0, std²).
+func Normal(std float64) Draw {
+	return func(rng *rand.Rand, out []float32) {
+		for i := range out {
+			out[i] = float32(std * rng.NormFloat64())
+		}
+	}
+}
+
+// Constant sets every element to v.
+func Constant(v float32) Draw {
+	return func(_ *rand.Rand, out []float32) {
+		for i := range out {
+			out[i] = v
+		}
+	}
+}
+
+func product(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}

@@ -1,0 +1,62 @@
+// Package loss holds the terms of the objectives, one function each; every one returns a scalar before its weight.
+package loss
+
+import (
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+)
+
+// Reconstruction is the binary cross-entropy of images, in nats per pixel and channel.
+//
+//	BCE = mean(max(l, 0) - l·x + log(1 + e^{-|l|}))       equal to -x·log σ(l) - (1-x)·log σ(-l), finite for every l
+//
+// logits l and x are [B, H, W, C]; x lies in [0, 1].
+func Reconstruction(logits, x *Node) *Node {
+	logits.AssertDims(x.Shape().Dimensions...)
+	softplus := Add(Max(logits, ScalarZero(logits.Graph(), logits.DType())), Log1p(Exp(Neg(Abs(logits)))))
+	return ReduceAllMean(Sub(softplus, Mul(logits, x)))
+}
+
+// VQ pulls entries to the values that took them; its gradient reaches the codebook alone.
+//
+//	L_vq = mean_{B,m} ‖v̂ - sg(v̄)‖²                       paper, Algorithm 2, line 11
+//
+// quantized v̂ and denoised v̄ are [B, m, d].
+func VQ(quantized, denoised *Node) *Node { return meanDistance(quantized, StopGradient(denoised)) }
+
+// Commit pulls values to the entries they took; its gradient reaches the encoder alone.
+//
+//	L_commit = mean_{B,m} ‖sg(v̂) - v̄‖²                   paper, Algorithm 2, line 12
+func Commit(quantized, denoised *Node) *Node { return meanDistance(StopGradient(quantized), denoised) }
+
+func meanDistance(a, b *Node) *Node {
+	a.AssertDims(b.Shape().Dimensions...)
+	return ReduceAllMean(ReduceSum(Square(Sub(a, b)), -1))
+}
+
+// Latent is the structural regularizer of z, [B, d], per image: norm² m, variance m/d.
+func Latent(z *Node, m int) *Node {
+	d := z.Shape().Dim(1)
+	return Structural(InsertAxes(z, 1), float64(m), float64(m)/float64(d))
+}
+
+// Value is the structural regularizer of the denoised retrievals, [B, m, d], per image over its m rows: norm² 1, variance 1/d.
+func Value(denoised *Node) *Node { return Structural(denoised, 1, 1/float64(denoised.Shape().Dim(2))) }
+
+// Codebook is the structural regularizer of the codebook, [k, d]: norm² 1, variance 1/d.
+func Codebook(entries *Node) *Node {
+	return Structural(InsertAxes(entries, 0), 1, 1/float64(entries.Shape().Dim(1)))
+}
+
+// Structural pulls matrices to mean 0, squared row norm τn and variance τv (biased), averaged over the matrices.
+//
+//	R(X; τn, τv) = (1/n Σ_i ‖x_i‖² - τn)² + mean(X)² + (Var(X) - τv)²      paper, “Regularization and optimization”
+//
+// x is [B, n, d]: B matrices of n rows.
+func Structural(x *Node, normSquared, variance float64) *Node {
+	x.AssertRank(3)
+	mean := ReduceMean(x, 1, 2) // [B]
+	spread := ReduceMean(Square(Sub(x, InsertAxes(mean, -1, -1))), 1, 2)
+	norm := ReduceMean(ReduceSum(Square(x), 2), 1)
+	r := Add(Square(AddScalar(norm, -normSquared)), Square(mean))
+	return ReduceAllMean(Add(r, Square(AddScalar(spread, -variance))))
+}
