@@ -1,0 +1,307 @@
+package play
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+
+	"slotscope/model"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+)
+
+// Library is every checkpoint that can be played with: the embedded one, and those of the runs in a data folder. It opens them
+// when they are asked for, keeps a few open, and counts the use of their codes in the background.
+type Library struct {
+	dir    string // the data folder
+	engine *compute.Engine
+	sets   Sets
+	shelf  *shelf
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+	counts sync.Mutex // one count at a time
+
+	mu     sync.Mutex
+	open   []*opened // last used first
+	usages map[string]*counting
+	data   map[string]data.Set
+}
+
+// Sets opens datasets by name; data.Catalogue is one.
+type Sets interface {
+	Open(ctx context.Context, name string) (data.Set, error)
+}
+
+// opened is a checkpoint in use, or kept for the next.
+type opened struct {
+	source Source
+	users  int
+	ready  chan struct{}
+	model  *Model
+	err    error
+}
+
+// mostOpen checkpoints are kept when nobody uses them; while used, there may be more.
+const mostOpen = 3
+
+// NewLibrary serves the runs of a data folder with an engine. The engine should leave GPUs to runs: "cpu".
+func NewLibrary(dir string, engine *compute.Engine, sets Sets) *Library {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Library{
+		dir: dir, engine: engine, sets: sets, shelf: &shelf{dir: dir, hashes: map[string]hashed{}},
+		ctx: ctx, cancel: cancel, usages: map[string]*counting{}, data: map[string]data.Set{},
+	}
+}
+
+// Close ends what runs in the background and closes every checkpoint.
+func (l *Library) Close() {
+	l.cancel()
+	l.tasks.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range l.open {
+		<-o.ready
+		if o.model != nil {
+			o.model.Close()
+		}
+	}
+	l.open = nil
+	for _, set := range l.data {
+		set.Close()
+	}
+	clear(l.data)
+}
+
+// List is what can be opened: the embedded checkpoint first, then the newest of every run, latest first.
+func (l *Library) List() []Source {
+	var out []Source
+	if src, err := Default(); err == nil {
+		out = append(out, src)
+	}
+	return append(out, l.shelf.newest()...)
+}
+
+// Find resolves what stands in an address: a key, a run's ID (its newest checkpoint) or ID@step. The empty name is the embedded
+// checkpoint, or where there is none the newest of all.
+func (l *Library) Find(name string) (Source, error) {
+	src, err := Default()
+	if name != "" {
+		if err == nil && src.Key == name {
+			return src, nil
+		}
+		if open, ok := l.known(name); ok {
+			return open, nil
+		}
+		return l.shelf.find(name)
+	}
+	if err == nil {
+		return src, nil
+	}
+	if runs := l.shelf.newest(); len(runs) > 0 {
+		return runs[0], nil
+	}
+	return Source{}, err
+}
+
+// known finds an open checkpoint without looking at the disk.
+func (l *Library) known(key string) (Source, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range l.open {
+		if o.source.Key == key {
+			return o.source, true
+		}
+	}
+	return Source{}, false
+}
+
+// Use opens a checkpoint, or joins those who have it open; release it when done.
+func (l *Library) Use(ctx context.Context, src Source) (m *Model, release func(), err error) {
+	if err := l.ctx.Err(); err != nil {
+		return nil, nil, errClosed
+	}
+	o, mine := l.enter(src)
+	if mine {
+		l.load(o)
+	}
+	release = sync.OnceFunc(func() { l.leave(o) })
+	select {
+	case <-o.ready:
+	case <-ctx.Done():
+		release()
+		return nil, nil, ctx.Err()
+	}
+	if o.err != nil {
+		release()
+		return nil, nil, o.err
+	}
+	return o.model, release, nil
+}
+
+// enter finds or makes the place of a checkpoint, moves it to the front and counts its user.
+func (l *Library) enter(src Source) (o *opened, mine bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, have := range l.open {
+		if have.source.Key == src.Key {
+			copy(l.open[1:i+1], l.open[:i])
+			l.open[0] = have
+			have.users++
+			return have, false
+		}
+	}
+	o = &opened{source: src, users: 1, ready: make(chan struct{})}
+	l.open = append([]*opened{o}, l.open...)
+	return o, true
+}
+
+func (l *Library) load(o *opened) {
+	defer close(o.ready)
+	file, err := o.source.read()
+	if err != nil {
+		o.err = model.Invalid{"checkpoint": fmt.Sprintf("step %d of %s cannot be read: %v", o.source.Step, o.source.Title, err)}
+		return
+	}
+	if o.model, err = Open(l.ctx, l.engine, file); err != nil {
+		o.err = fmt.Errorf("step %d of %s: %w", o.source.Step, o.source.Title, err)
+	}
+}
+
+// leave counts a user out and closes what has been unused for longest, beyond mostOpen. What failed to open is forgotten, so
+// that it is tried again.
+func (l *Library) leave(o *opened) {
+	l.mu.Lock()
+	var closing []*opened
+	o.users--
+	for i := len(l.open) - 1; i >= 0; i-- {
+		have := l.open[i]
+		failed := have.users == 0 && have.err != nil && isClosed(have.ready)
+		if failed || (have.users == 0 && len(l.open) > mostOpen) {
+			l.open = append(l.open[:i], l.open[i+1:]...)
+			closing = append(closing, have)
+		}
+	}
+	l.mu.Unlock()
+	for _, c := range closing {
+		<-c.ready
+		if c.model != nil {
+			c.model.Close()
+		}
+	}
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Set opens a dataset, once; it stays open.
+func (l *Library) Set(ctx context.Context, name string) (data.Set, error) {
+	l.mu.Lock()
+	set, ok := l.data[name]
+	l.mu.Unlock()
+	if ok {
+		return set, nil
+	}
+	set, err := l.sets.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if first, ok := l.data[name]; ok { // another caller was quicker
+		set.Close()
+		return first, nil
+	}
+	l.data[name] = set
+	return set, nil
+}
+
+// Counting is how far the count of a checkpoint's codes has come.
+type Counting struct {
+	Usage *Usage // nil until it is there
+	Done  int    // images encoded
+	Of    int
+	Err   error // why there will be none
+}
+
+type counting struct {
+	mu  sync.Mutex
+	now Counting
+}
+
+func (c *counting) set(change func(*Counting)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.now)
+}
+
+func (c *counting) get() Counting {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Usage says which codes a checkpoint's slots take: from the data folder where it was counted before, else it starts to count
+// in the background and says how far that is. It never waits.
+func (l *Library) Usage(src Source) Counting {
+	l.mu.Lock()
+	c, ok := l.usages[src.Key]
+	if !ok {
+		c = &counting{now: Counting{Of: UsageImages}}
+		l.usages[src.Key] = c
+		if l.ctx.Err() == nil {
+			l.tasks.Go(func() { l.count(src, c) })
+		}
+	}
+	l.mu.Unlock()
+	return c.get()
+}
+
+func (l *Library) count(src Source, c *counting) {
+	usage, err := l.countOrLoad(src, c)
+	c.set(func(now *Counting) { now.Usage, now.Err = usage, err })
+	if err == nil {
+		return
+	}
+	if !errors.Is(err, context.Canceled) {
+		slog.Error("counting the use of codes", "checkpoint", src.Key, "error", err)
+	}
+}
+
+func (l *Library) countOrLoad(src Source, c *counting) (*Usage, error) {
+	m, release, err := l.Use(l.ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	dir := filepath.Join(l.dir, "cache", "play")
+	if usage, err := m.LoadUsage(dir); err == nil {
+		return usage, nil
+	}
+	l.counts.Lock()
+	defer l.counts.Unlock()
+	set, err := l.Set(l.ctx, src.Config.Dataset)
+	if err != nil {
+		return nil, err
+	}
+	usage, err := m.CountUsage(l.ctx, set, UsageImages, func(done int) {
+		c.set(func(now *Counting) { now.Done = done })
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.SaveUsage(dir, usage); err != nil {
+		slog.Warn("the use of codes was counted but not kept", "error", err) // a full disk costs the next start some seconds
+	}
+	return usage, nil
+}

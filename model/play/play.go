@@ -1,0 +1,208 @@
+// Package play opens a checkpoint to be handled: images become code tuples, code tuples become images, each tuple decoded once
+// and kept. What somebody holds is served before what fills the page around it.
+package play
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"slotscope/model"
+	"slotscope/model/ae"
+	"slotscope/model/checkpoint"
+	"slotscope/model/compute"
+)
+
+// Model is an open checkpoint. Its methods may be called from several goroutines at once.
+type Model struct {
+	Key    string       // first 16 hex digits of the file's SHA-256, or of its tensors' where it was opened from memory
+	Config model.Config // what it was trained with
+	Step   int          // gradient steps behind it
+	Meta   map[string]string
+	Image  ae.Image // of what it reads and draws; images are NHWC bytes
+	Engine string   // what computes, as "cpu"
+
+	coder   coder
+	decodes *queue
+	encoder sync.Mutex // one batch of images is encoded at a time
+	cache   *lru.Cache[string, []byte]
+
+	codebook func() [][]float32
+	close    sync.Once
+}
+
+// coder is the neural part: batches of a fixed size in, the same number out. It serves one call of each kind at a time.
+type coder interface {
+	encode(images []byte, batch int) ([]int32, error) // batch × H × W × C → batch × m
+	decode(codes []int32, batch int) ([]byte, error)  // batch × m → batch × H × W × C
+	finalize()
+}
+
+// cachedBytes bounds the decoded images that one open checkpoint keeps: 5,461 images of 64 × 64 × 3.
+const cachedBytes = 64 << 20
+
+// Open prepares a checkpoint on an engine. Graphs are compiled when a batch of their size is first asked for.
+func Open(ctx context.Context, engine *compute.Engine, file checkpoint.File) (*Model, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	image, err := imageOf(file)
+	if err != nil {
+		return nil, err
+	}
+	net, err := newNet(engine, file, image)
+	if err != nil {
+		return nil, fmt.Errorf("opening a checkpoint of step %d: %w", file.Step, err)
+	}
+	m := newModel(net, file, image)
+	m.Engine = engine.Name
+	return m, nil
+}
+
+// newModel wraps a coder in queue and cache.
+func newModel(c coder, file checkpoint.File, image ae.Image) *Model {
+	size := max(1, image.H*image.W*image.C)
+	cache, _ := lru.New[string, []byte](max(256, cachedBytes/size)) // fails on sizes below one only
+	m := &Model{
+		Key: keyOf(file), Config: file.Config, Step: file.Step, Meta: file.Meta, Image: image,
+		coder: c, cache: cache,
+		codebook: sync.OnceValue(func() [][]float32 { return codebookOf(file) }),
+	}
+	m.decodes = newQueue(func(tuples [][]int) ([][]byte, error) { return m.decodeBatch(tuples) })
+	return m
+}
+
+// imageOf is the shape of a checkpoint's images: the network of the paper is built for 64 × 64, out.weight tells the channels.
+func imageOf(file checkpoint.File) (ae.Image, error) {
+	out, ok := file.Tensors["out.weight"]
+	if !ok || len(out.Shape) != 4 || out.Shape[0] < 1 {
+		return ae.Image{}, model.Invalid{"checkpoint": "its tensors lack out.weight, the last convolution of the decoder, so it is not a model that can be played with"}
+	}
+	return ae.Image{H: 64, W: 64, C: out.Shape[0]}, nil
+}
+
+// Close ends the work under way and frees the engine's memory; callers waiting for images get an error.
+func (m *Model) Close() {
+	m.close.Do(func() {
+		m.decodes.close()
+		m.encoder.Lock()
+		defer m.encoder.Unlock()
+		m.coder.finalize()
+	})
+}
+
+// Size is the number of bytes of one image, H · W · C.
+func (m *Model) Size() int { return m.Image.H * m.Image.W * m.Image.C }
+
+// Encode returns the code of every slot for each of the images, n × H × W × C bytes: n tuples of m codes.
+func (m *Model) Encode(ctx context.Context, images []byte) ([][]int, error) {
+	if len(images) == 0 || len(images)%m.Size() != 0 {
+		return nil, model.Invalid{"images": fmt.Sprintf("%d bytes are not a whole number of %d × %d × %d images", len(images), m.Image.H, m.Image.W, m.Image.C)}
+	}
+	n := len(images) / m.Size()
+	out := make([][]int, 0, n)
+	for start := 0; start < n; start += largestBatch {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		end := min(n, start+largestBatch)
+		codes, err := m.encodeBatch(images[start*m.Size() : end*m.Size()])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, codes...)
+	}
+	return out, nil
+}
+
+func (m *Model) encodeBatch(images []byte) ([][]int, error) {
+	n := len(images) / m.Size()
+	batch := batchFor(n)
+	padded := make([]byte, batch*m.Size())
+	copy(padded, images)
+	m.encoder.Lock()
+	defer m.encoder.Unlock()
+	flat, err := m.coder.encode(padded, batch)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %d images: %w", n, err)
+	}
+	out := make([][]int, n)
+	for b := range out {
+		out[b] = make([]int, m.Config.M)
+		for i := range out[b] {
+			out[b][i] = int(flat[b*m.Config.M+i])
+		}
+	}
+	return out, nil
+}
+
+// Decode returns the image of every tuple, H × W × C bytes each, to be read only: they are shared with the cache. The bytes of
+// a tuple do not depend on what it was decoded beside. Urgency orders what waits; a context that ends withdraws its tuples.
+func (m *Model) Decode(ctx context.Context, urgency Urgency, tuples [][]int) ([][]byte, error) {
+	if err := m.Check(tuples...); err != nil {
+		return nil, err
+	}
+	out := make([][]byte, len(tuples))
+	var missing []int
+	for i, t := range tuples {
+		image, ok := m.cache.Get(FormatCodes(t))
+		if !ok {
+			missing = append(missing, i)
+			continue
+		}
+		out[i] = image
+	}
+	if len(missing) == 0 {
+		return out, nil
+	}
+	want := make([][]int, len(missing))
+	for j, i := range missing {
+		want[j] = slices.Clone(tuples[i])
+	}
+	got, err := m.decodes.wait(ctx, urgency, want)
+	if err != nil {
+		return nil, err
+	}
+	for j, i := range missing {
+		out[i] = got[j]
+	}
+	return out, nil
+}
+
+// decodeBatch is what the queue's worker calls: up to the largest batch of distinct tuples.
+func (m *Model) decodeBatch(tuples [][]int) ([][]byte, error) {
+	batch := batchFor(len(tuples))
+	flat := make([]int32, batch*m.Config.M)
+	for b := range batch {
+		for i, c := range tuples[min(b, len(tuples)-1)] {
+			flat[b*m.Config.M+i] = int32(c)
+		}
+	}
+	pixels, err := m.coder.decode(flat, batch)
+	if err != nil {
+		return nil, fmt.Errorf("decoding %d code tuples: %w", len(tuples), err)
+	}
+	out := make([][]byte, len(tuples))
+	for b, t := range tuples {
+		out[b] = slices.Clone(pixels[b*m.Size() : (b+1)*m.Size()])
+		m.cache.Add(FormatCodes(t), out[b])
+	}
+	return out, nil
+}
+
+// batches are the sizes for which graphs are compiled; what lies between is padded.
+var batches = []int{1, 4, 16, 64}
+
+const largestBatch = 64
+
+func batchFor(n int) int {
+	for _, b := range batches {
+		if n <= b {
+			return b
+		}
+	}
+	return largestBatch
+}

@@ -1,0 +1,98 @@
+package play
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	_ "image/gif" // the formats that Read takes
+	_ "image/jpeg"
+	_ "image/png"
+
+	"golang.org/x/image/draw"
+
+	"slotscope/model"
+	"slotscope/model/ae"
+)
+
+const (
+	// MaxUpload is the largest file that is read as an image.
+	MaxUpload = 20 << 20
+	// MaxSide is the largest width and height of an image that is decoded.
+	MaxSide = 8192
+	// maxPixels bounds the memory of one decoded upload: 160 MB at four bytes a pixel.
+	maxPixels = 40 << 20
+)
+
+// Read decodes somebody's JPEG, PNG or GIF into an image of the model's shape; said tells what was done to it, as a sentence,
+// and is empty where nothing was. Size is judged from the header, before pixels are decoded.
+func Read(raw []byte, shape ae.Image) (pixels []byte, said string, err error) {
+	cfg, format, err := image.DecodeConfig(bytes.NewReader(raw))
+	if err != nil {
+		return nil, "", refuse(raw, err)
+	}
+	if cfg.Width < 1 || cfg.Height < 1 {
+		return nil, "", model.Invalid{"image": "the picture has no pixels"}
+	}
+	if cfg.Width > MaxSide || cfg.Height > MaxSide || cfg.Width*cfg.Height > maxPixels {
+		return nil, "", model.Invalid{"image": fmt.Sprintf("the picture is %d × %d pixels; at most %d on a side and %d million in all are taken",
+			cfg.Width, cfg.Height, MaxSide, maxPixels>>20)}
+	}
+	img, _, err := image.Decode(bytes.NewReader(raw))
+	if err != nil {
+		return nil, "", model.Invalid{"image": fmt.Sprintf("the %s file is damaged: %s", format, plain(err))}
+	}
+	pixels = fit(img, shape)
+	return pixels, told(img.Bounds(), shape), nil
+}
+
+func refuse(raw []byte, err error) error {
+	if len(raw) == 0 {
+		return model.Invalid{"image": "the file is empty"}
+	}
+	if errors.Is(err, image.ErrFormat) {
+		return model.Invalid{"image": "the file is not a picture that is read here: JPEG, PNG and GIF are"}
+	}
+	return model.Invalid{"image": "the picture's header is damaged: " + plain(err)}
+}
+
+func plain(err error) string {
+	if err.Error() == "unexpected EOF" || err.Error() == "EOF" {
+		return "it ends too early"
+	}
+	return err.Error()
+}
+
+// told says what fit does to a picture of these bounds.
+func told(b image.Rectangle, shape ae.Image) string {
+	if b.Dx() == shape.W && b.Dy() == shape.H {
+		return ""
+	}
+	if b.Dx() == b.Dy() {
+		return fmt.Sprintf("The picture was resized from %d × %d to %d × %d.", b.Dx(), b.Dy(), shape.W, shape.H)
+	}
+	return fmt.Sprintf("The picture was %d × %d: its middle square was taken and resized to %d × %d.", b.Dx(), b.Dy(), shape.W, shape.H)
+}
+
+// fit lays the middle square of a picture over white, resizes it with the Catmull-Rom kernel and returns its channels.
+func fit(img image.Image, shape ae.Image) []byte {
+	b := img.Bounds()
+	side := min(b.Dx(), b.Dy())
+	left, top := b.Min.X+(b.Dx()-side)/2, b.Min.Y+(b.Dy()-side)/2
+	small := image.NewRGBA(image.Rect(0, 0, shape.W, shape.H))
+	draw.Draw(small, small.Rect, image.White, image.Point{}, draw.Src)
+	draw.CatmullRom.Scale(small, small.Rect, img, image.Rect(left, top, left+side, top+side), draw.Over, nil)
+	out := make([]byte, 0, shape.H*shape.W*shape.C)
+	for y := range shape.H {
+		for x := range shape.W {
+			p := small.RGBAAt(x, y)
+			if shape.C < 3 {
+				out = append(out, color.GrayModel.Convert(p).(color.Gray).Y)
+				continue
+			}
+			out = append(out, p.R, p.G, p.B)
+		}
+	}
+	return out
+}
