@@ -1,0 +1,64 @@
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"slotscope/model"
+	"slotscope/model/bench"
+)
+
+func benchCommand(ctx context.Context, env environment, args []string) error {
+	if len(args) == 0 || args[0] != "train" && args[0] != "decode" && args[0] != "data" {
+		return fmt.Errorf("%w: slotscope bench train|decode|data", errUsage)
+	}
+	what := args[0]
+	fs := flags(env, "bench "+what)
+	preset := fs.String("preset", "tiny", "width of the network: tiny, small or paper")
+	batch := fs.Int("batch", 64, "images per step, or per read")
+	seconds := fs.Float64("seconds", 10, "how long to measure")
+	engine := fs.String("engine", "auto", "auto, cpu, xla:cuda, xla:cpu or go")
+	dataset := fs.String("dataset", "shapes3d-synthetic", "what bench data reads")
+	folder, asJSON := dataFlag(fs), jsonFlag(fs)
+	if err := parse(fs, args[1:], 0); err != nil {
+		return err
+	}
+	cfg, err := model.Default("hrr", *preset, *dataset)
+	if err != nil {
+		return err
+	}
+	cfg.Batch, cfg.Engine = *batch, *engine
+	if err := cfg.Validate().OrNil(); err != nil {
+		return err
+	}
+	var r bench.Result
+	switch what {
+	case "train":
+		r, err = bench.Train(ctx, cfg, *seconds)
+	case "decode":
+		r, err = bench.Decode(ctx, cfg, *seconds)
+	default:
+		r, err = bench.Data(ctx, *dataset, *folder, *seconds)
+	}
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		return printJSON(env.out, r)
+	}
+	describe(env, r)
+	return nil
+}
+
+func describe(env environment, r bench.Result) {
+	switch r.What {
+	case "train":
+		fmt.Fprintf(env.out, "training %s, batch %d, on %s (%d threads): %.1f images/s, median step %.1f ms over %d steps, peak memory %.0f MB\n",
+			r.Preset, r.Batch, r.Engine, r.Threads, r.ImagesPerSecond, r.StepMS, r.Count, r.PeakMB)
+	case "decode":
+		fmt.Fprintf(env.out, "decoding one image, %s, on %s (%d threads): median %.2f ms over %d\n", r.Preset, r.Engine, r.Threads, r.DecodeMS, r.Count)
+	default:
+		fmt.Fprintf(env.out, "reading %s on one goroutine: %.0f images/s in order, %.0f images/s at random, after %.1f s of preparation\n",
+			r.Dataset, r.ImagesPerSecond, r.RandomPerSecond, r.WarmSeconds)
+	}
+}

@@ -1,0 +1,177 @@
+// Package command is Slotscope's command line: one file per subcommand.
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"slotscope/model"
+)
+
+// Exit codes.
+const (
+	done        = 0
+	failed      = 1
+	usage       = 2
+	interrupted = 130 // the state was saved
+)
+
+// Serve opens the data folder and answers HTTP until ctx ends; main provides it.
+type Serve func(ctx context.Context, o ServeOptions) error
+
+// ServeOptions is what `slotscope serve` was told.
+type ServeOptions struct {
+	Addr  string // host:port
+	Data  string // the data folder
+	Token string // asked of every visitor where the address is not loopback
+	Out   io.Writer
+}
+
+// errSignal is the cause of a cancelled context when the user or a scheduler asked the process to end.
+var errSignal = errors.New("asked to stop by a signal")
+
+// errUsage marks mistakes in how the program was called.
+var errUsage = errors.New("usage")
+
+type subcommand struct {
+	name, about string
+	run         func(ctx context.Context, env environment, args []string) error
+}
+
+type environment struct {
+	out, err io.Writer
+	serve    Serve
+}
+
+func subcommands() []subcommand {
+	return []subcommand{
+		{"serve", "open the pages in a browser (the default)", serve},
+		{"train", "train a model here, in this process", trainRun},
+		{"data", "list datasets, describe one, write sample images", dataCommand},
+		{"bench", "measure training, decoding or reading speed", benchCommand},
+		{"gpu", "say which engines were found, and which one is taken", gpu},
+		{"version", "print the program's version", version},
+	}
+}
+
+// Main runs the program with its arguments, without the program's name, and returns its exit code.
+func Main(args []string, serve Serve) int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel(errSignal)
+		<-signals
+		os.Exit(interrupted) // a second signal does not wait for saving
+	}()
+	return dispatch(ctx, environment{os.Stdout, os.Stderr, serve}, args)
+}
+
+func dispatch(ctx context.Context, env environment, args []string) int {
+	name := "serve"
+	if len(args) > 0 && (args[0] == "" || args[0][0] != '-') {
+		name, args = args[0], args[1:]
+	}
+	if name == "help" || len(args) > 0 && name == "serve" && (args[0] == "-h" || args[0] == "--help" || args[0] == "-help") {
+		printUsage(env.out)
+		return done
+	}
+	for _, c := range subcommands() {
+		if c.name == name {
+			return exitCode(ctx, env, c.run(ctx, env, args))
+		}
+	}
+	fmt.Fprintf(env.err, "slotscope: there is no subcommand %q\n", name)
+	printUsage(env.err)
+	return usage
+}
+
+func exitCode(ctx context.Context, env environment, err error) int {
+	var invalid model.Invalid
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+		return done
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		fmt.Fprintln(env.err, "slotscope:", err)
+		return interrupted
+	case errors.Is(err, errUsage), errors.As(err, &invalid):
+		fmt.Fprintln(env.err, "slotscope:", err)
+		return usage
+	}
+	fmt.Fprintln(env.err, "slotscope:", err)
+	return failed
+}
+
+func printUsage(w io.Writer) {
+	fmt.Fprint(w, "Slotscope trains, measures and lets you handle disentangled representations made with HRRs.\n\n")
+	for _, c := range subcommands() {
+		fmt.Fprintf(w, "  slotscope %-8s %s\n", c.name, c.about)
+	}
+	fmt.Fprint(w, "\n`slotscope SUBCOMMAND -h` lists the flags of each.\n")
+}
+
+// flags makes a flag set whose mistakes are errUsage; parse checks that no argument is left over beyond want.
+func flags(env environment, name string) *flag.FlagSet {
+	fs := flag.NewFlagSet("slotscope "+name, flag.ContinueOnError)
+	fs.SetOutput(env.err)
+	return fs
+}
+
+func parse(fs *flag.FlagSet, args []string, positional int) error {
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if fs.NArg() > positional {
+		return fmt.Errorf("%w: %q is one argument too many", errUsage, fs.Arg(positional))
+	}
+	return nil
+}
+
+// dataFlag is the data folder: --data, $SLOTSCOPE_DATA, or ./data.
+func dataFlag(fs *flag.FlagSet) *string {
+	folder := os.Getenv("SLOTSCOPE_DATA")
+	if folder == "" {
+		folder = "data"
+	}
+	return fs.String("data", folder, "folder of runs, datasets and the index; $SLOTSCOPE_DATA")
+}
+
+func jsonFlag(fs *flag.FlagSet) *bool {
+	return fs.Bool("json", false, "print one JSON object on standard output; progress goes to standard error")
+}
+
+func printJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}
+
+// Revision is the commit that the program was built from, "+" where the tree had changes; "unknown" outside a repository.
+func Revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	revision, changed := "unknown", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = "+"
+		}
+	}
+	return revision + changed
+}

@@ -1,0 +1,19 @@
+package command
+
+import (
+	"context"
+	"os"
+)
+
+func serve(ctx context.Context, env environment, args []string) error {
+	fs := flags(env, "serve")
+	o := ServeOptions{Out: env.out}
+	fs.StringVar(&o.Addr, "addr", "127.0.0.1:8080", "address to listen on; any but a loopback address needs a token")
+	fs.StringVar(&o.Token, "token", os.Getenv("SLOTSCOPE_TOKEN"), "secret that visitors must bring; $SLOTSCOPE_TOKEN")
+	folder := dataFlag(fs)
+	if err := parse(fs, args, 0); err != nil {
+		return err
+	}
+	o.Data = *folder
+	return env.serve(ctx, o)
+}

@@ -1,0 +1,148 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/data"
+	"slotscope/model/folder"
+	"slotscope/model/train"
+)
+
+// trainRun trains a new run, or goes on with the run of a folder, in this process.
+func trainRun(ctx context.Context, env environment, args []string) error {
+	fs := flags(env, "train")
+	dir := fs.String("run", "", "folder of a run to start or go on with; the other flags are then its config.json's")
+	name := fs.String("name", "", "what to call the run")
+	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
+	set := assignments{}
+	for _, f := range []string{"dataset", "model", "preset", "steps", "batch", "seed", "engine"} {
+		field, _ := model.FieldByName(f)
+		fs.Func(f, field.Help, func(text string) error { return set.add(f, text) })
+	}
+	fs.Func("set", "a hyperparameter as `name=value`; may be given again", func(text string) error {
+		name, value, found := strings.Cut(text, "=")
+		if !found {
+			return fmt.Errorf("%q is not of the form name=value", text)
+		}
+		return set.add(name, value)
+	})
+	if err := parse(fs, args, 0); err != nil {
+		return err
+	}
+	f, err := runFolder(ctx, *dir, *dataDir, *name, set)
+	if err != nil {
+		return err
+	}
+	if *dir == "" {
+		fmt.Fprintln(env.err, "run folder:", f.Dir())
+	}
+	err = train.Run(ctx, train.Request{Folder: f, DataDir: *dataDir, Revision: Revision(),
+		Log: slog.New(slog.NewTextHandler(env.err, nil)), Report: reporter(env.err)})
+	if *asJSON {
+		status, statusErr := f.Status()
+		if statusErr == nil {
+			printJSON(env.out, status)
+		}
+	}
+	return err
+}
+
+// assignments are hyperparameters by name, as typed.
+type assignments map[string]string
+
+func (a assignments) add(name, text string) error {
+	if _, ok := model.FieldByName(name); !ok {
+		return fmt.Errorf("there is no hyperparameter %q", name)
+	}
+	a[name] = text
+	return nil
+}
+
+// config starts from the defaults of the model, preset and dataset that are named, and sets the rest.
+func (a assignments) config() (model.Config, error) {
+	or := func(name, otherwise string) string {
+		if v, ok := a[name]; ok {
+			return v
+		}
+		return otherwise
+	}
+	cfg, err := model.Default(or("model", "hrr"), or("preset", "tiny"), or("dataset", "shapes3d-synthetic"))
+	if err != nil {
+		return cfg, err
+	}
+	for name, text := range a {
+		if err := cfg.Set(name, text); err != nil {
+			return cfg, err
+		}
+	}
+	return cfg, cfg.Validate().OrNil()
+}
+
+// runFolder opens the folder of a run, or makes one for a configuration that was checked first.
+func runFolder(ctx context.Context, dir, dataDir, name string, set assignments) (*folder.Folder, error) {
+	if dir != "" {
+		if len(set) > 0 {
+			return nil, fmt.Errorf("%w: --run takes its configuration from the folder's config.json", errUsage)
+		}
+		return folder.Open(dir)
+	}
+	cfg, err := set.config()
+	if err != nil {
+		return nil, err
+	}
+	images, err := data.Open(ctx, cfg.Dataset, dataDir)
+	if err != nil {
+		return nil, err
+	}
+	defer images.Close()
+	if n := images.Info().Len; cfg.Batch > n {
+		return nil, model.Invalid{"batch": fmt.Sprintf("%d images are more than the %d of %s", cfg.Batch, n, cfg.Dataset)}
+	}
+	root, err := folder.Root(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return folder.Create(root.RunDir(model.NewID(time.Now())), cfg, name)
+}
+
+// reporter shows a run's status: one line that renews itself on a terminal, a line every ten seconds elsewhere.
+func reporter(w io.Writer) func(model.Status, model.Config) {
+	terminal, last := isTerminal(w), time.Time{}
+	return func(s model.Status, cfg model.Config) {
+		line := fmt.Sprintf("%s  step %d of %d  %.0f images/s  %s left", s.State, s.Step, cfg.Steps, s.ImagesPerSecond, left(s))
+		switch {
+		case terminal:
+			fmt.Fprintf(w, "\r\x1b[K%s", line)
+			if s.State.Ended() {
+				fmt.Fprintln(w)
+			}
+		case time.Since(last) >= 10*time.Second || s.State.Ended():
+			last = time.Now()
+			fmt.Fprintln(w, line)
+		}
+	}
+}
+
+func left(s model.Status) string {
+	if s.SecondsLeft == 0 && s.State.Live() {
+		return "unknown time"
+	}
+	return (time.Duration(s.SecondsLeft) * time.Second).String()
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,169 @@
+// Package bench measures how fast this machine does the three things that people wait for: a training step, the decoding
+// of one image, and reading images.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	gomlx "github.com/gomlx/gomlx/pkg/ml/context"
+
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+
+	"slotscope/model"
+	"slotscope/model/ae"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/train"
+)
+
+// Result is one measurement; zero fields were not measured.
+type Result struct {
+	What            string  `json:"what"`
+	Preset          string  `json:"preset,omitempty"`
+	Dataset         string  `json:"dataset,omitempty"`
+	Batch           int     `json:"batch,omitempty"`
+	Engine          string  `json:"engine,omitempty"`
+	Threads         int     `json:"threads"`
+	Parameters      int     `json:"parameters,omitempty"`
+	ImagesPerSecond float64 `json:"images_per_second,omitempty"`
+	RandomPerSecond float64 `json:"random_images_per_second,omitempty"`
+	StepMS          float64 `json:"step_ms,omitempty"`      // median of a whole step
+	DecodeMS        float64 `json:"decode_ms,omitempty"`    // median of one image
+	WarmSeconds     float64 `json:"warm_seconds,omitempty"` // once, before the first image of a dataset
+	Count           int     `json:"count,omitempty"`        // steps or decodes behind the figures
+	Seconds         float64 `json:"seconds"`                // that were measured, after warming up
+	PeakMB          float64 `json:"peak_mb,omitempty"`      // resident memory of the process
+}
+
+var image = ae.Image{H: 64, W: 64, C: 3}
+
+// Train measures whole gradient steps on random images: forward, backward, clip, AdamW.
+func Train(ctx context.Context, cfg model.Config, seconds float64) (Result, error) {
+	engine, err := compute.Open(cfg.Engine)
+	if err != nil {
+		return Result{}, err
+	}
+	t, err := train.New(cfg, image, engine)
+	if err != nil {
+		return Result{}, err
+	}
+	defer t.Finalize()
+	images := noise(cfg.Batch * image.H * image.W * image.C)
+	r := Result{What: "train", Preset: cfg.Preset, Batch: cfg.Batch, Engine: engine.Name, Threads: engine.Threads, Parameters: t.Parameters()}
+	step := 0
+	times, err := repeat(ctx, seconds, func() error {
+		step++
+		_, err := t.Step(step, images)
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	r.fill(times)
+	r.ImagesPerSecond = float64(cfg.Batch*r.Count) / r.Seconds
+	r.StepMS = median(times)
+	return r, nil
+}
+
+// Decode measures the decoding of one code tuple with random weights.
+func Decode(ctx context.Context, cfg model.Config, seconds float64) (Result, error) {
+	engine, err := compute.Open(cfg.Engine)
+	if err != nil {
+		return Result{}, err
+	}
+	net, err := ae.New(cfg, image)
+	if err != nil {
+		return Result{}, err
+	}
+	store := gomlx.New().Checked(false)
+	defer store.Finalize()
+	if err := net.Init(store); err != nil {
+		return Result{}, err
+	}
+	exec, err := gomlx.NewExec(engine.Backend, store, func(s *gomlx.Context, codes *Node) *Node { return net.Decode(s, codes) })
+	if err != nil {
+		return Result{}, fmt.Errorf("preparing the decoder: %w", err)
+	}
+	defer exec.Finalize()
+	codes := [][]int32{make([]int32, cfg.M)}
+	r := Result{What: "decode", Preset: cfg.Preset, Batch: 1, Engine: engine.Name, Threads: engine.Threads}
+	times, err := repeat(ctx, seconds, func() error {
+		for i := range codes[0] {
+			codes[0][i] = int32(rand.IntN(cfg.K))
+		}
+		out, err := exec.Exec1(codes)
+		if err != nil {
+			return err
+		}
+		out.MustFinalizeAll()
+		return nil
+	})
+	if err != nil {
+		return r, err
+	}
+	r.fill(times)
+	r.DecodeMS = median(times)
+	return r, nil
+}
+
+// Data measures reading images from a dataset on one goroutine, half the seconds in order, half at random.
+func Data(ctx context.Context, name, dir string, seconds float64) (Result, error) {
+	set, err := data.Open(ctx, name, dir)
+	if err != nil {
+		return Result{}, err
+	}
+	defer set.Close()
+	speed, err := data.Bench(ctx, set, seconds)
+	return Result{What: "data", Dataset: name, Threads: 1, Seconds: seconds, WarmSeconds: speed.Warm,
+		ImagesPerSecond: speed.Sequential, RandomPerSecond: speed.Random, PeakMB: peakMB()}, err
+}
+
+const warmUp = 2 // calls that are not counted: they compile and touch memory first
+
+// repeat calls f for some seconds and returns how long each call took.
+func repeat(ctx context.Context, seconds float64, f func() error) ([]time.Duration, error) {
+	for range warmUp {
+		if err := f(); err != nil {
+			return nil, err
+		}
+	}
+	var times []time.Duration
+	for end := time.Now().Add(time.Duration(seconds * float64(time.Second))); len(times) == 0 || time.Now().Before(end); {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("measuring: %w", err)
+		}
+		began := time.Now()
+		if err := f(); err != nil {
+			return nil, err
+		}
+		times = append(times, time.Since(began))
+	}
+	return times, nil
+}
+
+func (r *Result) fill(times []time.Duration) {
+	var sum time.Duration
+	for _, t := range times {
+		sum += t
+	}
+	r.Count, r.Seconds, r.PeakMB = len(times), sum.Seconds(), peakMB()
+}
+
+// median of durations in milliseconds.
+func median(times []time.Duration) float64 {
+	sorted := slices.Sorted(slices.Values(times))
+	return float64(sorted[len(sorted)/2]) / float64(time.Millisecond)
+}
+
+func noise(n int) []byte {
+	rng := rand.New(rand.NewPCG(1, 1))
+	images := make([]byte, n)
+	for i := range images {
+		images[i] = byte(rng.Uint32())
+	}
+	return images
+}

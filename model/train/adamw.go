@@ -1,0 +1,85 @@
+package train
+
+import (
+	"strings"
+
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model"
+)
+
+// adamW is the paper's optimizer (Table “Optimizer hyperparameters”). GoMLX's own has one rate for all variables and
+// clips steps; the codebook needs its own rate, and the paper clips the gradient's global norm.
+type adamW struct {
+	cfg   model.Config
+	scale func(*context.Variable) float64 // factor on the learning rate, by variable
+}
+
+// learned lists the variables of scope that the optimizer moves, in the store's order.
+func (o adamW) learned(scope *context.Context) []*context.Variable {
+	var vars []*context.Variable
+	for v := range scope.IterVariablesInScope() {
+		if o.scale(v) > 0 {
+			vars = append(vars, v)
+		}
+	}
+	return vars
+}
+
+// moments returns the two running means of one variable, created as zeros on the host when they do not exist.
+func (o adamW) moments(store *context.Context, v *context.Variable) (first, second *context.Variable) {
+	name := strings.TrimPrefix(v.ScopeAndName(), context.ScopeSeparator)
+	name = strings.ReplaceAll(name, context.ScopeSeparator, ".")
+	variable := func(kind string) *context.Variable {
+		return store.In(kind).VariableWithValue(name, tensors.FromShape(v.Shape())).SetTrainable(false)
+	}
+	return variable("m"), variable("v")
+}
+
+// update moves every learned variable by one step of AdamW and returns the gradient's global norm before clipping.
+//
+//	g ← g · min(1, clip / ‖g‖)
+//	m ← β₁ m + (1−β₁) g        v ← β₂ v + (1−β₂) g²
+//	θ ← θ − η wd θ − η (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + ε)
+//
+// correct1 and correct2 are the scalars 1/(1−β₁ᵗ) and 1/√(1−β₂ᵗ) for step t = 1, 2, …
+func (o adamW) update(vars []*context.Variable, store *context.Context, loss, correct1, correct2 *Node) *Node {
+	g := loss.Graph()
+	values := make([]*Node, len(vars))
+	for i, v := range vars {
+		values[i] = v.ValueGraph(g)
+	}
+	grads := Gradient(loss, values...)
+	norm := globalNorm(grads)
+	for i, v := range vars {
+		grad := grads[i]
+		if o.cfg.Clip > 0 {
+			grad = Mul(grad, clipFactor(norm, o.cfg.Clip))
+		}
+		mean, square := o.moments(store, v)
+		m := Add(MulScalar(mean.ValueGraph(g), o.cfg.Beta1), MulScalar(grad, 1-o.cfg.Beta1))
+		s := Add(MulScalar(square.ValueGraph(g), o.cfg.Beta2), MulScalar(Mul(grad, grad), 1-o.cfg.Beta2))
+		mean.SetValueGraph(m)
+		square.SetValueGraph(s)
+		rate := o.cfg.LR * o.scale(v)
+		step := Div(Mul(m, correct1), AddScalar(Mul(Sqrt(s), correct2), o.cfg.Epsilon))
+		v.SetValueGraph(Sub(MulScalar(values[i], 1-rate*o.cfg.WeightDecay), MulScalar(step, rate)))
+	}
+	return norm
+}
+
+// globalNorm is √Σ g² over every element of every gradient.
+func globalNorm(grads []*Node) *Node {
+	sum := ReduceAllSum(Mul(grads[0], grads[0]))
+	for _, grad := range grads[1:] {
+		sum = Add(sum, ReduceAllSum(Mul(grad, grad)))
+	}
+	return Sqrt(sum)
+}
+
+// clipFactor is min(1, limit / (norm + 1e-6)), PyTorch's clip_grad_norm_.
+func clipFactor(norm *Node, limit float64) *Node {
+	return MinScalar(Div(Scalar(norm.Graph(), norm.DType(), limit), AddScalar(norm, 1e-6)), 1)
+}

@@ -1,0 +1,261 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/ae"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/folder"
+	"slotscope/model/metric"
+)
+
+const (
+	windowBatches = 100                    // batches behind perplexity/window and perplexity/used
+	quickImages   = 512                    // images behind psnr/eval while training
+	flushEvery    = 250 * time.Millisecond // how long a point may stay unwritten
+	statusEvery   = time.Second            // how often state.json is renewed
+	rateOver      = 10 * time.Second       // what images per second is averaged over
+)
+
+// Request is one attempt at a run.
+type Request struct {
+	Folder   *folder.Folder
+	DataDir  string                           // where datasets lie
+	Revision string                           // of this program, for the record
+	Log      *slog.Logger                     // what happens, a line each
+	Report   func(model.Status, model.Config) // called about every second with the present status; may be nil
+}
+
+// Run trains the run of a folder from its newest checkpoint, or from nothing, to its last step, holding the folder's
+// lock. Cancelling ctx saves a checkpoint and ends the run as stopped; the error then has ctx.Err() in its chain. Any
+// other error ends it as failed. Whatever happens, state.json says it.
+func Run(ctx context.Context, req Request) (err error) {
+	lock, err := req.Folder.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	s := &session{Request: req, cfg: req.Folder.Config()}
+	if s.status, err = req.Folder.Status(); err != nil {
+		return err
+	}
+	s.begin()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the trainer failed: %v", p)
+			req.Log.Error("panic", "value", p, "stack", stack())
+		}
+		s.close()
+		err = s.end(ctx, err)
+	}()
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	return s.train(ctx)
+}
+
+// session is one attempt at a run while it lasts.
+type session struct {
+	Request
+	cfg     model.Config
+	status  model.Status
+	set     data.Set
+	engine  *compute.Engine
+	trainer *Trainer
+	points  *folder.Appender
+	sampler data.Sampler
+	usage   *metric.Usage
+	rate    rate
+	flushed time.Time // last flush of points
+	told    time.Time // last write of state.json
+}
+
+// begin marks the run as running under this process, before anything can go wrong.
+func (s *session) begin() {
+	now := time.Now().UTC()
+	if s.status.Started.IsZero() {
+		s.status.Started = now
+	}
+	s.status.State, s.status.PID, s.status.Revision = model.Running, pid(), s.Revision
+	s.status.Attempt++
+	s.status.Ended, s.status.Reason = time.Time{}, ""
+	s.tell(now)
+}
+
+// open brings up everything that a step needs and returns to the newest checkpoint.
+func (s *session) open(ctx context.Context) (err error) {
+	if bad := s.cfg.Validate(); bad != nil {
+		return fmt.Errorf("config.json: %w", bad)
+	}
+	if s.set, err = data.Open(ctx, s.cfg.Dataset, s.DataDir); err != nil {
+		return fmt.Errorf("opening dataset %q: %w", s.cfg.Dataset, err)
+	}
+	info := s.set.Info()
+	if s.sampler, err = data.NewSampler(s.cfg.Seed, s.cfg.Batch, info.Len); err != nil {
+		return err
+	}
+	if s.engine, err = compute.Open(s.cfg.Engine); err != nil {
+		return fmt.Errorf("opening engine %q: %w", s.cfg.Engine, err)
+	}
+	s.status.Engine, s.status.EngineWhy = s.engine.Name, s.engine.Why
+	if s.trainer, err = New(s.cfg, ae.Image{H: info.H, W: info.W, C: info.C}, s.engine); err != nil {
+		return err
+	}
+	s.status.Parameters = s.trainer.Parameters()
+	s.usage = metric.NewUsage(s.cfg.K, windowBatches)
+	if err := s.restore(); err != nil {
+		return err
+	}
+	if s.points, err = s.Folder.Points(); err != nil {
+		return err
+	}
+	s.Log.Info("training", "dataset", info.Name, "model", s.cfg.Model, "preset", s.cfg.Preset, "parameters", s.status.Parameters,
+		"engine", s.engine.Name, "why", s.engine.Why, "from", s.status.Step, "to", s.cfg.Steps)
+	return nil
+}
+
+// train takes the steps that are left.
+func (s *session) train(ctx context.Context) error {
+	next := s.prefetch(ctx, s.status.Step+1)
+	s.rate.restart(time.Now(), s.status.Step)
+	for s.status.Step < s.cfg.Steps {
+		batch, ok := <-next
+		if !ok || ctx.Err() != nil {
+			return s.stop(ctx)
+		}
+		if batch.err != nil {
+			return batch.err
+		}
+		if err := s.step(batch); err != nil {
+			return err
+		}
+	}
+	if s.status.Checkpoint < s.status.Step {
+		if err := s.save(); err != nil {
+			return err
+		}
+	}
+	return s.score(ctx)
+}
+
+// stop saves what was learned since the last checkpoint and returns why the run ends.
+func (s *session) stop(ctx context.Context) error {
+	if s.status.Step > s.status.Checkpoint {
+		if err := s.save(); err != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+	return fmt.Errorf("stopped after step %d: %w", s.status.Step, ctx.Err())
+}
+
+// step learns from one batch and records what it measured.
+func (s *session) step(b batch) error {
+	began := time.Now()
+	out, err := s.trainer.Step(b.step, b.images)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	out.Values["images_per_second"] = float64(s.cfg.Batch) / now.Sub(began).Seconds()
+	if out.Codes != nil {
+		s.usage.Add(out.Codes)
+		out.Values["perplexity/batch"] = s.usage.Batch()
+		out.Values["perplexity/window"] = s.usage.Window()
+		out.Values["perplexity/used"] = float64(s.usage.Used())
+	}
+	if b.step%s.cfg.EvalEvery == 0 {
+		if out.Values["psnr/eval"], err = s.psnr(context.Background(), quickImages, nil); err != nil {
+			return err
+		}
+	}
+	if err := s.points.Append(model.Point{Step: b.step, Time: now.UTC(), Values: out.Values}); err != nil {
+		return err
+	}
+	s.status.Step = b.step
+	if total := out.Values["total"]; math.IsNaN(total) || math.IsInf(total, 0) {
+		return fmt.Errorf("the total loss is %v at step %d; the last checkpoint, of step %d, is kept. A lower learning rate may help", total, b.step, s.status.Checkpoint)
+	}
+	return s.keep(time.Now())
+}
+
+// keep does what is due after a step: samples, a checkpoint, points to the disk, the status.
+func (s *session) keep(now time.Time) error {
+	step := s.status.Step
+	if step == 1 || step%s.cfg.SampleEvery == 0 || step == s.cfg.Steps {
+		if err := s.sample(); err != nil {
+			return err
+		}
+	}
+	if step%s.cfg.CheckpointEvery == 0 {
+		if err := s.save(); err != nil {
+			return err
+		}
+	}
+	if now.Sub(s.flushed) >= flushEvery {
+		s.flushed = now
+		if err := s.points.Flush(); err != nil {
+			return err
+		}
+	}
+	if now.Sub(s.told) >= statusEvery {
+		perSecond := s.rate.add(now, step)
+		s.status.ImagesPerSecond = perSecond * float64(s.cfg.Batch)
+		s.status.SecondsLeft = 0
+		if perSecond > 0 {
+			s.status.SecondsLeft = float64(s.cfg.Steps-step) / perSecond
+		}
+		s.tell(now)
+	}
+	return nil
+}
+
+// tell renews state.json. A write that fails loses nothing but news: the points and checkpoints say where the run is.
+func (s *session) tell(now time.Time) {
+	s.told, s.status.Updated = now, now.UTC()
+	if err := s.Folder.SetStatus(s.status); err != nil {
+		s.Log.Error("state.json not renewed", "error", err)
+	}
+	if s.Report != nil {
+		s.Report(s.status, s.cfg)
+	}
+}
+
+// close ends what open began, in reverse order.
+func (s *session) close() {
+	if s.points != nil {
+		if err := s.points.Close(); err != nil {
+			s.Log.Error("points.jsonl not closed", "error", err)
+		}
+	}
+	if s.trainer != nil {
+		s.trainer.Finalize()
+	}
+	if s.set != nil {
+		s.set.Close()
+	}
+}
+
+// end writes the last status: how the attempt ended, and why.
+func (s *session) end(ctx context.Context, err error) error {
+	now := time.Now()
+	s.status.Ended, s.status.SecondsLeft = now.UTC(), 0
+	switch {
+	case err == nil:
+		s.status.State, s.status.Reason = model.Finished, fmt.Sprintf("All %d steps are done.", s.cfg.Steps)
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		s.status.State = model.Stopped
+		s.status.Reason = fmt.Sprintf("Stopped after step %d, saved at step %d: %v.", s.status.Step, s.status.Checkpoint, context.Cause(ctx))
+	default:
+		s.status.State, s.status.Reason = model.Failed, err.Error()
+	}
+	s.Log.Info("ended", "state", s.status.State, "reason", s.status.Reason)
+	s.tell(now)
+	return err
+}

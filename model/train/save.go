@@ -1,0 +1,101 @@
+package train
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strconv"
+
+	"slotscope/model"
+	"slotscope/model/checkpoint"
+)
+
+func pid() int      { return os.Getpid() }
+func stack() string { return string(debug.Stack()) }
+
+// save writes the optimizer, makes sure that every point up to this step is on the disk, then writes the model: a
+// checkpoint that exists has everything that a resume needs.
+func (s *session) save() error {
+	step := s.status.Step
+	means, err := s.trainer.Optimizer(step)
+	if err != nil {
+		return err
+	}
+	if err := checkpoint.Write(s.Folder.OptimizerPath(step), means); err != nil {
+		return fmt.Errorf("saving the optimizer of step %d: %w", step, err)
+	}
+	if err := s.points.Sync(); err != nil {
+		return fmt.Errorf("saving the points up to step %d: %w", step, err)
+	}
+	learned, err := s.trainer.Checkpoint(step, s.meta())
+	if err != nil {
+		return err
+	}
+	if err := checkpoint.Write(s.Folder.CheckpointPath(step), learned); err != nil {
+		return fmt.Errorf("saving the checkpoint of step %d: %w", step, err)
+	}
+	s.status.Checkpoint = step
+	s.prune()
+	return nil
+}
+
+func (s *session) meta() map[string]string {
+	return map[string]string{"engine": s.status.Engine, "revision": s.status.Revision, "seed": strconv.FormatInt(s.cfg.Seed, 10)}
+}
+
+// restore returns to the newest checkpoint that can be read whole, and cuts the points back to its step.
+func (s *session) restore() error {
+	steps := s.Folder.Checkpoints()
+	s.status.Step, s.status.Checkpoint, s.status.Resumed = 0, 0, 0
+	for i := len(steps) - 1; i >= 0; i-- {
+		err := s.restoreStep(steps[i])
+		if err == nil {
+			s.status.Step, s.status.Checkpoint, s.status.Resumed = steps[i], steps[i], steps[i]
+			break
+		}
+		if i == 0 {
+			return err
+		}
+		s.Log.Warn("checkpoint passed over", "step", steps[i], "error", err)
+	}
+	if err := s.Folder.TruncatePoints(s.status.Step); err != nil {
+		return fmt.Errorf("cutting the points back to step %d: %w", s.status.Step, err)
+	}
+	return nil
+}
+
+func (s *session) restoreStep(step int) error {
+	learned, err := checkpoint.Read(s.Folder.CheckpointPath(step))
+	if err != nil {
+		return err
+	}
+	means, err := checkpoint.Read(s.Folder.OptimizerPath(step))
+	if err != nil {
+		return err
+	}
+	if learned.Step != step {
+		return fmt.Errorf("the file says step %d, its name %d: %w", learned.Step, step, model.ErrConflict)
+	}
+	return s.trainer.Restore(learned, means)
+}
+
+const (
+	keepNewest = 2  // checkpoints from which the run can be resumed
+	keepSpread = 24 // older ones, spread over the run, to look back at
+)
+
+// prune removes checkpoints that are neither among the newest nor spread over the run. What cannot be removed stays.
+func (s *session) prune() {
+	steps := s.Folder.Checkpoints()
+	old := steps[:max(0, len(steps)-keepNewest)]
+	spacing := (s.cfg.Steps + keepSpread - 1) / keepSpread
+	kept := -1
+	for _, step := range old {
+		os.Remove(s.Folder.OptimizerPath(step))
+		if step/spacing != kept {
+			kept = step / spacing
+			continue
+		}
+		os.Remove(s.Folder.CheckpointPath(step))
+	}
+}

@@ -1,0 +1,180 @@
+// Package train carries out one run: gradient steps, evaluation, checkpoints, and what the run's folder says of it.
+package train
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model"
+	"slotscope/model/ae"
+	"slotscope/model/checkpoint"
+	"slotscope/model/compute"
+)
+
+// Trainer holds a model's variables on an engine and moves them. It serves one goroutine.
+type Trainer struct {
+	cfg   model.Config
+	image ae.Image
+	net   ae.Model
+
+	store     *context.Context // root of the two below
+	scope     *context.Context // what the model learns
+	optimizer *context.Context // AdamW's running means
+
+	step        *context.Exec // one gradient step
+	reconstruct *context.Exec // images → probabilities and errors
+	names       []string      // of the scalars that step returns
+}
+
+// New builds the model of cfg on an engine with its initial variables.
+func New(cfg model.Config, image ae.Image, engine *compute.Engine) (t *Trainer, err error) {
+	defer recovered("building the model", &err)
+	net, err := ae.New(cfg, image)
+	if err != nil {
+		return nil, err
+	}
+	store := context.New().Checked(false)
+	t = &Trainer{cfg: cfg, image: image, net: net, store: store, scope: store.In("model"), optimizer: store.In("optimizer")}
+	if err := net.Init(t.scope); err != nil {
+		return nil, fmt.Errorf("drawing initial variables: %w", err)
+	}
+	adam := adamW{cfg, net.LRScale}
+	vars := adam.learned(t.scope)
+	for _, v := range vars {
+		adam.moments(t.optimizer, v)
+	}
+	if t.step, err = context.NewExec(engine.Backend, store, t.stepGraph(adam, vars)); err != nil {
+		return nil, fmt.Errorf("preparing the training step: %w", err)
+	}
+	if t.reconstruct, err = context.NewExec(engine.Backend, store, t.reconstructGraph); err != nil {
+		return nil, fmt.Errorf("preparing reconstruction: %w", err)
+	}
+	return t, nil
+}
+
+// Finalize frees the variables and compiled graphs.
+func (t *Trainer) Finalize() {
+	t.step.Finalize()
+	t.reconstruct.Finalize()
+	t.store.Finalize()
+}
+
+// Parameters counts the numbers that the optimizer moves.
+func (t *Trainer) Parameters() int {
+	n := 0
+	for _, v := range (adamW{t.cfg, t.net.LRScale}).learned(t.scope) {
+		n += v.Shape().Size()
+	}
+	return n
+}
+
+// Step is what one gradient step measured: scalars by series name, and the codes [B, m] where the model has any.
+type Step struct {
+	Values map[string]float64
+	Codes  []int32
+}
+
+// Step takes gradient step number t (from 1) on a batch of images, B × H × W × C bytes.
+func (t *Trainer) Step(number int, images []byte) (out Step, err error) {
+	defer recovered(fmt.Sprintf("step %d", number), &err)
+	correct1 := float32(1 / (1 - math.Pow(t.cfg.Beta1, float64(number))))
+	correct2 := float32(1 / math.Sqrt(1-math.Pow(t.cfg.Beta2, float64(number))))
+	batch := t.tensor(images)
+	defer batch.MustFinalizeAll()
+	results, err := t.step.Exec(batch, correct1, correct2)
+	if err != nil {
+		return Step{}, fmt.Errorf("step %d: %w", number, err)
+	}
+	defer finalize(results)
+	scalars := tensors.MustCopyFlatData[float32](results[0])
+	out.Values = make(map[string]float64, len(scalars)+4)
+	for i, name := range t.names {
+		out.Values[name] = float64(scalars[i])
+	}
+	if len(results) > 1 {
+		out.Codes = tensors.MustCopyFlatData[int32](results[1])
+	}
+	return out, nil
+}
+
+// Reconstruct returns the reconstructions of a batch as bytes, and the mean squared error of each image in [0, 1].
+func (t *Trainer) Reconstruct(images []byte) (out []byte, mse []float64, err error) {
+	defer recovered("reconstruction", &err)
+	batch := t.tensor(images)
+	defer batch.MustFinalizeAll()
+	results, err := t.reconstruct.Exec(batch)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reconstruction: %w", err)
+	}
+	defer finalize(results)
+	for _, e := range tensors.MustCopyFlatData[float32](results[1]) {
+		mse = append(mse, float64(e))
+	}
+	return tensors.MustCopyFlatData[uint8](results[0]), mse, nil
+}
+
+// Export copies the model out under PyTorch's names.
+func (t *Trainer) Export() (map[string]checkpoint.Tensor, error) { return t.net.Export(t.scope) }
+
+// stepGraph is one gradient step: images as bytes in; scalars, then codes, out.
+func (t *Trainer) stepGraph(adam adamW, vars []*context.Variable) func(*context.Context, *Node, *Node, *Node) []*Node {
+	return func(_ *context.Context, images, correct1, correct2 *Node) []*Node {
+		objective := t.net.Losses(t.scope, unit(images))
+		norm := adam.update(vars, t.optimizer, objective.Total, correct1, correct2)
+		scalars := []*Node{objective.Total, norm}
+		t.names = []string{"total", "grad_norm"}
+		for _, term := range objective.Terms {
+			t.names, scalars = append(t.names, term.Name), append(scalars, term.Value)
+		}
+		for _, series := range objective.Watch {
+			t.names, scalars = append(t.names, series.Name), append(scalars, series.Value)
+		}
+		for i, s := range scalars {
+			scalars[i] = Reshape(ConvertDType(s, dtypes.Float32), 1)
+		}
+		out := []*Node{Concatenate(scalars, 0)}
+		if objective.Codes != nil {
+			out = append(out, ConvertDType(objective.Codes, dtypes.Int32))
+		}
+		return out
+	}
+}
+
+// reconstructGraph encodes, quantizes and decodes; it returns bytes [B, H, W, C] and mean squared errors [B].
+func (t *Trainer) reconstructGraph(_ *context.Context, images *Node) []*Node {
+	x := unit(images)
+	y := Sigmoid(t.net.Decode(t.scope, t.net.Encode(t.scope, x)))
+	bytes := ConvertDType(Round(MulScalar(y, 255)), dtypes.Uint8)
+	return []*Node{bytes, ReduceMean(Square(Sub(y, x)), 1, 2, 3)}
+}
+
+// unit maps bytes to float32 in [0, 1].
+func unit(images *Node) *Node { return DivScalar(ConvertDType(images, dtypes.Float32), 255) }
+
+// tensor wraps a batch of images, B × H × W × C bytes.
+func (t *Trainer) tensor(images []byte) *tensors.Tensor {
+	size := t.image.H * t.image.W * t.image.C
+	return tensors.FromFlatDataAndDimensions(images, len(images)/size, t.image.H, t.image.W, t.image.C)
+}
+
+func finalize(results []*tensors.Tensor) {
+	for _, r := range results {
+		r.MustFinalizeAll()
+	}
+}
+
+// recovered turns a panic of graph-building code into an error that says what was being done.
+func recovered(doing string, err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case error:
+		*err = fmt.Errorf("%s: %w", doing, p)
+	default:
+		*err = fmt.Errorf("%s: %v", doing, p)
+	}
+}
