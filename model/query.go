@@ -63,3 +63,12 @@ func (s *Sample) UnmarshalJSON(b []byte) error {
 	s.Value = float64(value)
 	return nil
 }
+
+// Cursor says how far a run's points.jsonl is stored. It changes in the same transaction as the points it speaks of.
+type Cursor struct {
+	Offset  int64  // bytes of the file that are stored
+	Mark    uint64 // hash of the file's content before Offset: a rewritten file has another
+	Attempt int    // of the process that wrote what is stored
+	Resumed int    // step that attempt continued from
+	Head    int    // last step stored; 0 for none
+}

@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
-	"syscall"
 
 	"slotscope/model"
 )
@@ -148,7 +148,7 @@ func copyUpTo(w io.Writer, r io.Reader, step int) error {
 // Cursor is a place in one incarnation of points.jsonl; the zero Cursor is the beginning of any.
 type Cursor struct {
 	Offset int64  // of the next unread byte; always the beginning of a line
-	File   uint64 // inode: a rewritten file is another one
+	Mark   uint64 // hash of the bytes before it, which hold a point's time: a rewritten file has others
 }
 
 // Tail reads the complete lines from offset on, at most about a megabyte, and says where to go on.
@@ -165,30 +165,41 @@ func (f *Folder) Tail(offset int64) ([]model.Point, int64, error) {
 	return tail(file, offset)
 }
 
-// Follow is Tail for a reader that outlives rewrites: where the file is not the cursor's any more, or is shorter than it
-// was, rewound is true, nothing is read, and next is the beginning of the present file.
+// Follow is Tail for a reader that outlives rewrites: where the file does not hold what was read up to the cursor any
+// more, rewound is true, nothing is read, and next is the beginning.
 func (f *Folder) Follow(at Cursor) (points []model.Point, next Cursor, rewound bool, err error) {
 	file, err := f.root.Open(pointsFile)
 	if missing(err) {
-		return nil, Cursor{}, at != Cursor{}, nil
+		return nil, Cursor{}, at.Offset > 0, nil
 	}
 	if err != nil {
 		return nil, at, false, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, at, false, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
+	if mark, err := markAt(file, at.Offset); err != nil || mark != at.Mark {
+		return nil, Cursor{}, err == nil, err
 	}
-	inode := info.Sys().(*syscall.Stat_t).Ino
-	if at.File == 0 {
-		at = Cursor{File: inode}
+	points, next.Offset, err = tail(file, at.Offset)
+	mark, markErr := markAt(file, next.Offset)
+	if markErr != nil {
+		return nil, at, false, markErr
 	}
-	if at.File != inode || info.Size() < at.Offset {
-		return nil, Cursor{File: inode}, true, nil
+	next.Mark = mark
+	return points, next, false, err
+}
+
+// markAt hashes the last bytes before offset; 0 at the beginning, and behind the end of a file that has become shorter.
+func markAt(file *os.File, offset int64) (uint64, error) {
+	start := max(0, offset-512) // more than one line of points
+	b := make([]byte, offset-start)
+	if _, err := file.ReadAt(b, start); err == io.EOF || offset == 0 {
+		return 0, nil
+	} else if err != nil {
+		return 0, fmt.Errorf("read %s: %w", file.Name(), bare(err))
 	}
-	points, at.Offset, err = tail(file, at.Offset)
-	return points, at, false, err
+	h := fnv.New64a()
+	h.Write(b)
+	return h.Sum64() >> 1, nil // fits an int64
 }
 
 func tail(file *os.File, offset int64) ([]model.Point, int64, error) {
