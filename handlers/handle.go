@@ -139,7 +139,7 @@ func DrawStatus(w http.ResponseWriter, r *http.Request, status int, page templ.C
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if w.Header().Get("Cache-Control") == "" {
-		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Cache-Control", "private, no-cache")
 	}
 	w.WriteHeader(status)
 	_, _ = w.Write(buf.Bytes())
