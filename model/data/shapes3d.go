@@ -86,7 +86,9 @@ func (shapes3dSet) Classes(dst, index []int) error {
 	return nil
 }
 
-func (shapes3dSet) Index(classes []int) (int, error) { return shapes3dInfo.index(shapes3dGrid, classes) }
+func (shapes3dSet) Index(classes []int) (int, error) {
+	return shapes3dInfo.index(shapes3dGrid, classes)
+}
 
 func (s shapes3dSet) Warm(ctx context.Context) error { return s.Renderer.Warm(ctx) }
 
