@@ -1,0 +1,97 @@
+// Package cpu is the engine of our own: a GoMLX backend that computes on the host's processors.
+//
+// A graph is built node by node with GoMLX's shape inference (builder.go, ops_*.go). Compile drops what no output needs,
+// folds constants, groups chains of element-wise operations into programs and plans memory (plan.go, fuse.go, memory.go).
+// Execute runs the plan step by step, each step on all workers (executable.go). Arithmetic on float32 lies in kernel,
+// movement of data in move; what remains is portable Go over every data type (element.go, reduce.go, dot.go, conv.go).
+//
+// The same graph on the same inputs with the same number of workers gives the same bits.
+package cpu
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/backends/notimplemented"
+	"github.com/pkg/errors"
+
+	"slotscope/model/compute/cpu/kernel"
+)
+
+// Name is how GoMLX knows this backend.
+const Name = "cpu"
+
+func init() { backends.Register(Name, New) }
+
+// Backend implements backends.Backend on the host's processors; it is safe for concurrent use.
+type Backend struct {
+	notimplemented.Backend
+
+	workers   *kernel.Pool
+	finalized atomic.Bool
+	free      sync.Map // size in bytes -> *sync.Pool of []byte, memory of finalized buffers
+}
+
+var _ backends.Backend = (*Backend)(nil)
+
+// New opens the engine. config is empty, or the number of workers. Engines with the same number share one pool of workers.
+func New(config string) (backends.Backend, error) {
+	n, err := threads(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Backend{workers: kernel.Shared(n)}, nil
+}
+
+// Name returns "cpu".
+func (b *Backend) Name() string { return Name }
+
+// String returns "cpu".
+func (b *Backend) String() string { return Name }
+
+// Description says how many workers compute.
+func (b *Backend) Description() string {
+	return fmt.Sprintf("Slotscope's CPU engine, %d workers", b.Threads())
+}
+
+// Threads is the number of workers.
+func (b *Backend) Threads() int { return b.workers.Threads() }
+
+// NumDevices returns 1: the host.
+func (b *Backend) NumDevices() int { return 1 }
+
+// DeviceDescription names the host as device 0.
+func (b *Backend) DeviceDescription(n backends.DeviceNum) string {
+	if n != 0 {
+		return fmt.Sprintf("no such device: %d", n)
+	}
+	return "host, " + b.Description()
+}
+
+// Builder starts the graph of a computation.
+func (b *Backend) Builder(name string) backends.Builder {
+	g := &Builder{backend: b, name: name}
+	g.Builder.ErrFn = func(op backends.OpType) error {
+		return errors.Wrapf(notimplemented.NotImplementedError, "the cpu engine has no operation %s", op)
+	}
+	return g
+}
+
+// Finalize makes the engine unusable and lets its memory go; the workers, which other engines may share, stay.
+func (b *Backend) Finalize() {
+	b.finalized.Store(true)
+	b.free.Clear()
+}
+
+// IsFinalized reports whether Finalize was called.
+func (b *Backend) IsFinalized() bool { return b.finalized.Load() }
+
+// checkLive returns an error that names the action where the engine was finalized.
+func (b *Backend) checkLive(action string) error {
+	if b.finalized.Load() {
+		return errors.Errorf("cpu engine: %s after Finalize", action)
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+
+	"slotscope/model/compute/cpu/kernel"
+	"slotscope/model/compute/cpu/move"
+)
+
+// conv is a ConvGeneral with everything that its loops need worked out.
+type conv struct {
+	convArgs
+	batch, channels, features int // of the output's batch, the kernel's input channels, the output's channels
+	in, kernel, out           convSide
+	in0                       int // batch of the input
+}
+
+// convSide has dimensions and strides (in elements) of an array of a convolution; the first and second axis are batch and
+// channels of input and output, input and output channels of the kernel.
+type convSide struct {
+	first, second int   // strides
+	dims, strides []int // spatial
+}
+
+func newConvSide(n *node, first, second int, spatial []int) convSide {
+	strides := rowMajor(n.shape.Dimensions)
+	return convSide{strides[first], strides[second], pick(n.shape.Dimensions, spatial), pick(strides, spatial)}
+}
+
+func newConv(n *node) *conv {
+	a := n.args.(convArgs)
+	x := a.axes
+	return &conv{
+		convArgs: a, batch: n.shape.Dimensions[x.OutputBatch], features: n.shape.Dimensions[x.OutputChannels],
+		channels: n.in[1].shape.Dimensions[x.KernelInputChannels], in0: n.in[0].shape.Dimensions[x.InputBatch],
+		in:     newConvSide(n.in[0], x.InputBatch, x.InputChannels, x.InputSpatial),
+		kernel: newConvSide(n.in[1], x.KernelInputChannels, x.KernelOutputChannels, x.KernelSpatial),
+		out:    newConvSide(n, x.OutputBatch, x.OutputChannels, x.OutputSpatial),
+	}
+}
+
+func makeConv(n *node) task {
+	loop := newConv(n).loop(n.shape.DType)
+	return task{run: func(pool *kernel.Pool, out, in [][]byte) { loop(pool, out[0], in[0], in[1]) }}
+}
+
+// loop finds the portable convolution of a data type.
+func (c *conv) loop(dtype dtypes.DType) func(pool *kernel.Pool, out, in, kern []byte) {
+	switch dtype {
+	case dtypes.Int8:
+		return convolve[int8](c)
+	case dtypes.Int16:
+		return convolve[int16](c)
+	case dtypes.Int32:
+		return convolve[int32](c)
+	case dtypes.Int64:
+		return convolve[int64](c)
+	case dtypes.Uint8:
+		return convolve[uint8](c)
+	case dtypes.Uint16:
+		return convolve[uint16](c)
+	case dtypes.Uint32:
+		return convolve[uint32](c)
+	case dtypes.Uint64:
+		return convolve[uint64](c)
+	case dtypes.Float64:
+		return convolve[float64](c)
+	case dtypes.Float32:
+		return convolve[float32](c)
+	}
+	return c.half(dtype)
+}
+
+// half convolves 16-bit floats as float32.
+func (c *conv) half(dtype dtypes.DType) func(pool *kernel.Pool, out, in, kern []byte) {
+	widen, narrow := convertFn(dtype, dtypes.Float32), convertFn(dtypes.Float32, dtype)
+	loop := c.loop(dtypes.Float32)
+	return func(pool *kernel.Pool, out, in, kern []byte) {
+		wideOut := newMemory(len(out) * 2)
+		loop(pool, wideOut[:len(out)*2], wide(widen, in), wide(widen, kern))
+		narrow(pointer(out), sources(wideOut), len(out)/2)
+	}
+}
+
+// wide returns 16-bit floats as float32.
+func wide(widen blockFn, in []byte) []byte {
+	mem := newMemory(len(in) * 2)
+	widen(pointer(mem), sources(in), len(in)/2)
+	return mem[:len(in)*2]
+}
+
+func pointer(mem []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(mem)) }
+
+func sources(mem []byte) [3]unsafe.Pointer { return [3]unsafe.Pointer{pointer(mem)} }
+
+// convolve is the portable convolution: for each position of the output and each tap of the kernel that lies on an element,
+// a product over channels.
+func convolve[T number](c *conv) func(pool *kernel.Pool, out, in, kern []byte) {
+	positions := move.Size(c.out.dims)
+	work := c.features * c.channels * move.Size(c.kernel.dims)
+	return func(pool *kernel.Pool, out, in, kern []byte) {
+		o, x, k := move.Of[T](out), move.Of[T](in), move.Of[T](kern)
+		pool.Run(c.batch*positions, max(1, 1<<16/max(1, work)), func(lo, hi int) {
+			taps := newTaps(c)
+			for i := lo; i < hi; i++ {
+				b := i / positions
+				to := b*c.out.first + taps.at(c, i%positions)
+				for f := range c.features {
+					o[to+f*c.out.second] = convolveAt(c, taps, x, k, b, f)
+				}
+			}
+		})
+	}
+}
+
+// convolveAt is one element of the output: of batch b and feature f, at the position of the taps.
+func convolveAt[T number](c *conv, t *taps, x, k []T, b, f int) T {
+	perGroup := c.features / c.channelGroups
+	from := f / perGroup * c.channels * c.in.second
+	if c.batchGroups > 1 {
+		b += f / (c.features / c.batchGroups) * c.batch
+	}
+	from += b * c.in.first
+	var sum T
+	for i, at := range t.in {
+		xi, ki := from+at, t.kernel[i]+f*c.kernel.second
+		for range c.channels {
+			sum += x[xi] * k[ki]
+			xi += c.in.second
+			ki += c.kernel.first
+		}
+	}
+	return sum
+}
+
+// taps are the offsets of the elements of input and kernel that meet at a position of the output.
+type taps struct{ in, kernel []int }
+
+func newTaps(c *conv) *taps { return &taps{} }
+
+// at moves to a position, and returns its offset in the output.
+func (t *taps) at(c *conv, position int) int {
+	t.in, t.kernel = append(t.in[:0], 0), append(t.kernel[:0], 0)
+	to := 0
+	for a := len(c.out.dims) - 1; a >= 0; a-- {
+		p := position % c.out.dims[a]
+		position /= c.out.dims[a]
+		to += p * c.out.strides[a]
+		t.extend(c, a, p)
+	}
+	return to
+}
+
+// extend multiplies the taps by those of one more axis.
+func (t *taps) extend(c *conv, a, p int) {
+	n := len(t.in)
+	for k := range c.kernel.dims[a] {
+		at := p*c.strides[a] + k*c.kernelDilations[a] - c.paddings[a][0]
+		if at < 0 || at%c.inputDilations[a] != 0 || at/c.inputDilations[a] >= c.in.dims[a] {
+			continue
+		}
+		for i := range n {
+			t.in = append(t.in, t.in[i]+at/c.inputDilations[a]*c.in.strides[a])
+			t.kernel = append(t.kernel, t.kernel[i]+k*c.kernel.strides[a])
+		}
+	}
+	t.in, t.kernel = append(t.in[:0], t.in[n:]...), append(t.kernel[:0], t.kernel[n:]...)
+}

@@ -1,0 +1,150 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+
+	"slotscope/model/compute/cpu/kernel"
+	"slotscope/model/compute/cpu/move"
+)
+
+// dot is a DotGeneral as batches of matrix products: out[b, i, j] = Σ_k left[b, i, k] · right[b, k, j].
+type dot struct {
+	batch, rows, cols, sum int
+	left, right            side
+}
+
+// side is one operand of a dot: a copy that brings it into order, where its axes do not lie in the order wanted, and strides.
+type side struct {
+	copy              *move.Copy // nil where the operand is used as it lies
+	bytes             int        // of the copy
+	batch, outer, sum int        // strides in elements
+}
+
+// newSide finds strides for the three groups of axes, or plans a copy to [batch, outer, sum].
+func newSide(n *node, batch, outer, sum []int) side {
+	dims, strides := n.shape.Dimensions, rowMajor(n.shape.Dimensions)
+	b, okB := merge(dims, strides, batch)
+	o, okO := merge(dims, strides, outer)
+	s, okS := merge(dims, strides, sum)
+	if okB && okO && okS {
+		return side{batch: b, outer: o, sum: s}
+	}
+	order := slices.Concat(batch, outer, sum)
+	k := move.Size(pick(dims, sum))
+	return side{
+		copy: move.PlanTranspose(n.width(), dims, order), bytes: int(n.shape.Memory()),
+		batch: move.Size(pick(dims, outer)) * k, outer: k, sum: 1,
+	}
+}
+
+// merge is the stride that walks the axes, in the order given, as one; false where there is none.
+func merge(dims, strides, axes []int) (stride int, ok bool) {
+	stride, n := 1, 0
+	for i := len(axes) - 1; i >= 0; i-- {
+		d, s := dims[axes[i]], strides[axes[i]]
+		switch {
+		case d == 1:
+		case n == 0:
+			stride, n = s, d
+		case s == stride*n:
+			n *= d
+		default:
+			return 0, false
+		}
+	}
+	return stride, true
+}
+
+func newDot(n *node) *dot {
+	a := n.args.(dotArgs)
+	l, r := n.in[0], n.in[1]
+	leftOuter := otherAxes(l.shape.Rank(), a.leftBatch, a.leftSum)
+	rightOuter := otherAxes(r.shape.Rank(), a.rightBatch, a.rightSum)
+	return &dot{
+		batch: move.Size(pick(l.shape.Dimensions, a.leftBatch)), rows: move.Size(pick(l.shape.Dimensions, leftOuter)),
+		cols: move.Size(pick(r.shape.Dimensions, rightOuter)), sum: move.Size(pick(l.shape.Dimensions, a.leftSum)),
+		left: newSide(l, a.leftBatch, leftOuter, a.leftSum), right: newSide(r, a.rightBatch, rightOuter, a.rightSum),
+	}
+}
+
+func makeDot(n *node) task {
+	d := newDot(n)
+	product := d.loop(n.shape.DType)
+	return task{
+		scratch: []int{d.left.bytes, d.right.bytes},
+		run: func(pool *kernel.Pool, out, in [][]byte) {
+			product(pool, out[0], d.left.bring(pool, out[1], in[0]), d.right.bring(pool, out[2], in[1]))
+		},
+	}
+}
+
+// bring returns the operand's memory, copied into order where that is needed.
+func (s *side) bring(pool *kernel.Pool, scratch, in []byte) []byte {
+	if s.copy == nil {
+		return in
+	}
+	pool.Run(s.copy.N, s.copy.Grain, func(lo, hi int) { s.copy.Run(scratch, in, lo, hi) })
+	return scratch
+}
+
+// loop finds the product for a data type.
+func (d *dot) loop(dtype dtypes.DType) func(pool *kernel.Pool, out, left, right []byte) {
+	switch dtype {
+	case dtypes.Int8:
+		return products[int8](d)
+	case dtypes.Int16:
+		return products[int16](d)
+	case dtypes.Int32:
+		return products[int32](d)
+	case dtypes.Int64:
+		return products[int64](d)
+	case dtypes.Uint8:
+		return products[uint8](d)
+	case dtypes.Uint16:
+		return products[uint16](d)
+	case dtypes.Uint32:
+		return products[uint32](d)
+	case dtypes.Uint64:
+		return products[uint64](d)
+	case dtypes.Float64:
+		return products[float64](d)
+	case dtypes.Float32:
+		return products[float32](d)
+	}
+	return d.half(dtype)
+}
+
+// products is the portable product, row by row.
+func products[T number](d *dot) func(pool *kernel.Pool, out, left, right []byte) {
+	return func(pool *kernel.Pool, out, left, right []byte) {
+		o, l, r := move.Of[T](out), move.Of[T](left), move.Of[T](right)
+		pool.Run(d.batch*d.rows, max(1, 1<<16/max(1, d.cols*d.sum)), func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				row := o[i*d.cols : (i+1)*d.cols]
+				clear(row)
+				b := i / d.rows
+				lb, rb := b*d.left.batch+i%d.rows*d.left.outer, b*d.right.batch
+				for k := range d.sum {
+					x := l[lb+k*d.left.sum]
+					at := rb + k*d.right.sum
+					for j := range row {
+						row[j] += x * r[at+j*d.right.outer]
+					}
+				}
+			}
+		})
+	}
+}
+
+// half multiplies 16-bit floats as float32.
+func (d *dot) half(dtype dtypes.DType) func(pool *kernel.Pool, out, left, right []byte) {
+	widen, narrow := convertFn(dtype, dtypes.Float32), convertFn(dtypes.Float32, dtype)
+	product := d.loop(dtypes.Float32)
+	return func(pool *kernel.Pool, out, left, right []byte) {
+		wideOut := newMemory(len(out) * 2)
+		product(pool, wideOut[:len(out)*2], wide(widen, left), wide(widen, right))
+		narrow(pointer(out), sources(wideOut), len(out)/2)
+	}
+}

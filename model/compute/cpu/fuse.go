@@ -1,0 +1,148 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/gomlx/gomlx/backends"
+)
+
+// group is a set of element-wise nodes of one shape that become one program.
+type group struct {
+	nodes []*node // in order of the graph
+	reads []read  // distinct operands from outside
+	edges [][]int // for each node and operand: the index of the read, or -1 where a node of the group computes it
+	outs  []*node // nodes whose values are needed outside
+}
+
+// read is a value from outside of a group, and the strides (in elements) with which the group's shape walks it.
+type read struct {
+	node    *node
+	strides []int
+}
+
+// isElement says whether a node is element-wise and has elements.
+func isElement(n *node) bool {
+	return n.parent == nil && n.results == nil && n.shape.Size() > 0 && nodeFn(n) != nil
+}
+
+// link finds the operands of a group's nodes.
+func (g *group) link(p *plan) {
+	inside := map[*node]bool{}
+	for _, n := range g.nodes {
+		edges := make([]int, len(n.in))
+		for k, x := range n.in {
+			if inside[x] {
+				edges[k] = -1
+			} else {
+				edges[k] = g.read(p.view(x, n.shape.Dimensions))
+			}
+		}
+		g.edges = append(g.edges, edges)
+		inside[n] = true
+	}
+}
+
+// read returns the index of a read, which it adds where it is new.
+func (g *group) read(r read) int {
+	for i, known := range g.reads {
+		if known.node == r.node && slices.Equal(known.strides, r.strides) {
+			return i
+		}
+	}
+	g.reads = append(g.reads, r)
+	return len(g.reads) - 1
+}
+
+// view says how memory is read for the operand x of a node of the given dimensions, through broadcasts.
+func (p *plan) view(x *node, dims []int) read {
+	axis := make([]int, len(dims)) // of x, for each axis of dims; -1 where x repeats
+	for a := range dims {
+		axis[a] = -1
+		if x.shape.Rank() == len(dims) && x.shape.Dimensions[a] > 1 {
+			axis[a] = a
+		}
+	}
+	for {
+		if x.op != backends.OpTypeBroadcastInDim {
+			break
+		}
+		from := x.in[0]
+		for a, of := range axis {
+			if of < 0 {
+				continue
+			}
+			axis[a] = slices.Index(x.args.(broadcastArgs), of)
+			if axis[a] >= 0 && from.shape.Dimensions[axis[a]] == 1 {
+				axis[a] = -1
+			}
+		}
+		x = from
+	}
+	own := rowMajor(x.shape.Dimensions)
+	strides := make([]int, len(dims))
+	for a, of := range axis {
+		if of >= 0 {
+			strides[a] = own[of]
+		}
+	}
+	return read{p.root(x), strides}
+}
+
+// rowMajor returns the strides of a shape, in elements.
+func rowMajor(dims []int) []int {
+	strides, n := make([]int, len(dims)), 1
+	for a := len(dims) - 1; a >= 0; a-- {
+		strides[a] = n
+		n *= dims[a]
+	}
+	return strides
+}
+
+// lastUses lists, for each node of the group, the nodes of the group that it is the last to read; a node that nobody reads
+// is its own last.
+func (g *group) lastUses() [][]*node {
+	last := map[*node]int{}
+	for i, n := range g.nodes {
+		last[n] = i
+		for k, x := range n.in {
+			if g.edges[i][k] < 0 {
+				last[x] = i
+			}
+		}
+	}
+	uses := make([][]*node, len(g.nodes))
+	for n, i := range last {
+		uses[i] = append(uses[i], n)
+	}
+	for _, u := range uses {
+		slices.SortFunc(u, func(a, b *node) int { return a.id - b.id })
+	}
+	return uses
+}
+
+// shared lists which results may take the memory of which operands: those whose elements the program reads in its own order
+// once, and for the last time no later than it writes the result.
+func (g *group) shared(p *program) [][2]int {
+	lastRead := make([]int, len(g.reads))
+	for i := range g.nodes {
+		for _, r := range g.edges[i] {
+			if r >= 0 {
+				lastRead[r] = i
+			}
+		}
+	}
+	var pairs [][2]int
+	times := map[*node]int{}
+	for _, x := range g.reads {
+		times[x.node]++
+	}
+	for o, n := range g.outs {
+		at := slices.Index(g.nodes, n)
+		for r, x := range g.reads {
+			if times[x.node] == 1 && p.operands[r].direct && p.operands[r].width == n.shape.DType.Size() && lastRead[r] <= at && x.node.shape.Size() == n.shape.Size() {
+				pairs = append(pairs, [2]int{o, r})
+			}
+		}
+	}
+	return pairs
+}

@@ -1,0 +1,248 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/gomlx/gomlx/backends"
+)
+
+// home is where a value lies during an execution.
+type home struct {
+	kind  homeKind
+	index int // of the input or output
+	at    int // offset in the arena
+	bytes int
+	mem   []byte // of a constant
+}
+
+type homeKind uint8
+
+const (
+	inArena homeKind = iota
+	inInput
+	inOutput
+	inConstant
+)
+
+// layout is the result of planning memory: the homes of every step's arguments.
+type layout struct {
+	arena   int      // bytes
+	out, in [][]home // by step
+	outputs []copyOut
+	reuse   []int // by output: the input whose memory it takes where that is donated, or -1
+}
+
+// copyOut tells how an output gets its value: its step writes it (copy is false), or it is copied from another home.
+type copyOut struct {
+	copy bool
+	from home
+}
+
+// planner assigns homes along the steps.
+type planner struct {
+	p      *plan
+	homes  map[*node]home
+	last   map[*node]int // the last step that reads a value; len(steps) for outputs
+	blocks []block       // free parts of the arena, by offset
+	arena  int
+	layout *layout
+}
+
+// block is a free part of the arena.
+type block struct{ at, bytes int }
+
+// newLayout plans memory: outputs are written where the caller gets them, all else lies in an arena whose parts are used
+// again as soon as their last reader has run.
+func newLayout(p *plan) *layout {
+	l := &planner{p: p, homes: map[*node]home{}, last: map[*node]int{}, layout: &layout{}}
+	l.fixed()
+	l.lifetimes()
+	for i, s := range p.steps {
+		l.place(i, s)
+	}
+	for k, n := range p.outs {
+		from := l.homes[p.root(n)]
+		l.layout.outputs = append(l.layout.outputs, copyOut{copy: from.kind != inOutput || from.index != k, from: from})
+	}
+	l.layout.arena = l.arena
+	l.matchDonated()
+	return l.layout
+}
+
+// fixed gives homes to parameters, constants and the first output of each value.
+func (l *planner) fixed() {
+	for _, n := range l.p.nodes {
+		switch args := n.args.(type) {
+		case parameter:
+			l.homes[n] = home{kind: inInput, index: args.index, bytes: int(n.shape.Memory())}
+		case constant:
+			l.homes[n] = home{kind: inConstant, mem: args, bytes: len(args)}
+		}
+	}
+	for k, n := range l.p.outs {
+		r := l.p.root(n)
+		if _, taken := l.homes[r]; !taken {
+			l.homes[r] = home{kind: inOutput, index: k, bytes: int(r.shape.Memory())}
+		}
+	}
+}
+
+func (l *planner) lifetimes() {
+	for i, s := range l.p.steps {
+		for _, n := range s.out {
+			l.last[n] = i
+		}
+		for _, n := range s.in {
+			l.last[n] = i
+		}
+	}
+	for _, n := range l.p.outs {
+		l.last[l.p.root(n)] = len(l.p.steps)
+	}
+}
+
+// place gives homes to what a step writes, then frees what nobody reads after it.
+func (l *planner) place(i int, s *step) {
+	taken := map[*node]bool{} // operands whose memory a result took
+	var out, in []home
+	for _, n := range s.in {
+		in = append(in, l.homes[n])
+	}
+	for k, n := range s.out {
+		if _, ok := l.homes[n]; !ok {
+			l.homes[n] = l.inPlace(i, s, k, taken)
+		}
+		out = append(out, l.homes[n])
+	}
+	var scratch []home
+	for _, bytes := range s.scratch {
+		scratch = append(scratch, l.take(bytes))
+	}
+	l.layout.out = append(l.layout.out, append(out, scratch...))
+	l.layout.in = append(l.layout.in, in)
+	for _, h := range scratch {
+		l.free(h)
+	}
+	var freed []*node
+	for _, n := range append(slices.Clone(s.in), s.out...) {
+		if l.last[n] == i && !taken[n] && !slices.Contains(freed, n) {
+			freed = append(freed, n)
+			l.free(l.homes[n])
+		}
+	}
+}
+
+// inPlace is the memory of an operand that dies with the step and may hold the result, else a new part of the arena.
+func (l *planner) inPlace(i int, s *step, k int, taken map[*node]bool) home {
+	bytes := int(s.out[k].shape.Memory())
+	for _, pair := range s.shared {
+		x := s.in[pair[1]]
+		h := l.homes[x]
+		if pair[0] == k && h.kind == inArena && l.last[x] == i && !taken[x] && padded(h.bytes) == padded(bytes) {
+			taken[x] = true
+			return home{kind: inArena, at: h.at, bytes: bytes}
+		}
+	}
+	return l.take(bytes)
+}
+
+// take finds the smallest free part that is large enough, or grows the arena.
+func (l *planner) take(bytes int) home {
+	need := padded(bytes)
+	best := -1
+	for i, b := range l.blocks {
+		if b.bytes >= need && (best < 0 || b.bytes < l.blocks[best].bytes) {
+			best = i
+		}
+	}
+	if best >= 0 {
+		b := &l.blocks[best]
+		h := home{kind: inArena, at: b.at, bytes: bytes}
+		b.at, b.bytes = b.at+need, b.bytes-need
+		if b.bytes == 0 {
+			l.blocks = slices.Delete(l.blocks, best, best+1)
+		}
+		return h
+	}
+	if k := len(l.blocks) - 1; k >= 0 && l.blocks[k].at+l.blocks[k].bytes == l.arena { // grow the free end
+		h := home{kind: inArena, at: l.blocks[k].at, bytes: bytes}
+		l.arena = h.at + need
+		l.blocks = l.blocks[:k]
+		return h
+	}
+	h := home{kind: inArena, at: l.arena, bytes: bytes}
+	l.arena += need
+	return h
+}
+
+// free returns a part of the arena, joined with its free neighbours.
+func (l *planner) free(h home) {
+	if h.kind != inArena {
+		return
+	}
+	b := block{h.at, padded(h.bytes)}
+	i, _ := slices.BinarySearchFunc(l.blocks, b, func(x, y block) int { return x.at - y.at })
+	l.blocks = slices.Insert(l.blocks, i, b)
+	if i+1 < len(l.blocks) && b.at+b.bytes == l.blocks[i+1].at {
+		l.blocks[i].bytes += l.blocks[i+1].bytes
+		l.blocks = slices.Delete(l.blocks, i+1, i+2)
+	}
+	if i > 0 && l.blocks[i-1].at+l.blocks[i-1].bytes == l.blocks[i].at {
+		l.blocks[i-1].bytes += l.blocks[i].bytes
+		l.blocks = slices.Delete(l.blocks, i, i+1)
+	}
+}
+
+// matchDonated finds for each output an input of the same size that is read for the last time before the output is written,
+// or by the step that writes it where that may work in place.
+func (l *planner) matchDonated() {
+	first := make([]int, len(l.p.outs)) // the step that writes an output
+	writer := make([][2]int, len(l.p.outs))
+	for k, o := range l.layout.outputs {
+		first[k] = len(l.p.steps)
+		if !o.copy {
+			for i, s := range l.p.steps {
+				if at := slices.Index(s.out, l.p.root(l.p.outs[k])); at >= 0 {
+					first[k], writer[k] = i, [2]int{i, at}
+				}
+			}
+		}
+	}
+	used := map[*node]bool{}
+	for k := range l.p.outs {
+		l.layout.reuse = append(l.layout.reuse, -1)
+		for _, x := range l.inputs() {
+			if !used[x] && l.fits(x, k, first[k], writer[k]) {
+				used[x] = true
+				l.layout.reuse[k] = x.args.(parameter).index
+				break
+			}
+		}
+	}
+}
+
+func (l *planner) inputs() []*node {
+	var in []*node
+	for _, n := range l.p.nodes {
+		if n.op == backends.OpTypeParameter {
+			in = append(in, n)
+		}
+	}
+	return in
+}
+
+// fits says whether output k, first written by the given step, may lie in the memory of the input x.
+func (l *planner) fits(x *node, k, first int, writer [2]int) bool {
+	if l.layout.outputs[k].copy || !x.shape.Equal(l.p.outs[k].shape) {
+		return false
+	}
+	last, read := l.last[x]
+	switch {
+	case !read || last < first:
+		return true
+	case last > first:
+		return false
+	}
+	s := l.p.steps[first]
+	return slices.ContainsFunc(s.shared, func(pair [2]int) bool { return pair[0] == writer[1] && s.in[pair[1]] == x })
+}

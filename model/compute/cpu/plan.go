@@ -1,0 +1,257 @@
+package cpu
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gomlx/gomlx/backends"
+
+	"slotscope/model/compute/cpu/kernel"
+)
+
+// task computes a step. out is the memory of its results, then its scratch; in is that of its operands.
+type task struct {
+	run     func(pool *kernel.Pool, out, in [][]byte)
+	scratch []int    // bytes of each piece of scratch
+	shared  [][2]int // pairs (result, operand) that may lie in the same memory
+}
+
+// maker compiles a node that is not element-wise into its task.
+type maker func(n *node) task
+
+var makers [backends.OpTypeLast]maker
+
+// step is a task, with the nodes whose memory it writes and reads.
+type step struct {
+	task
+	nodes []*node // what it computes, for errors
+	out   []*node // roots
+	in    []*node // roots
+}
+
+// plan is a computation on its way to an Executable.
+type plan struct {
+	nodes  []*node
+	outs   []*node
+	alias  []*node // by id: the node whose memory holds this node's value; nil where that is itself
+	live   []bool  // by id
+	groups []*group
+	within []*group // by id: the group of an element-wise node
+	steps  []*step
+}
+
+// newPlan drops, folds, groups and orders.
+func newPlan(b *Builder, outs []*node) *plan {
+	p := &plan{nodes: b.nodes, outs: outs, alias: make([]*node, len(b.nodes)), within: make([]*group, len(b.nodes))}
+	p.mark()
+	for _, n := range p.nodes {
+		if p.live[n.id] {
+			p.findAlias(n)
+			p.fold(b.backend, n)
+		}
+	}
+	p.mark()
+	p.group()
+	p.schedule()
+	return p
+}
+
+// mark finds the nodes that outputs need.
+func (p *plan) mark() {
+	p.live = make([]bool, len(p.nodes))
+	for _, n := range p.outs {
+		p.live[n.id] = true
+	}
+	for i := len(p.nodes) - 1; i >= 0; i-- {
+		if p.live[i] {
+			for _, x := range p.nodes[i].in {
+				p.live[x.id] = true
+			}
+		}
+	}
+}
+
+// root is the node in whose memory the value of n lies.
+func (p *plan) root(n *node) *node {
+	for p.alias[n.id] != nil {
+		n = p.alias[n.id]
+	}
+	return n
+}
+
+// findAlias notes the nodes that are their operand under another shape.
+func (p *plan) findAlias(n *node) {
+	same := false
+	switch n.op {
+	case backends.OpTypeIdentity, backends.OpTypeReshape, backends.OpTypeBitcast:
+		same = true
+	case backends.OpTypeBroadcastInDim, backends.OpTypeSlice:
+		same = n.shape.Size() == n.in[0].shape.Size()
+	case backends.OpTypeTranspose:
+		same = keepsOrder(n)
+	case backends.OpTypeReduceSum, backends.OpTypeReduceProduct, backends.OpTypeReduceMax, backends.OpTypeReduceMin,
+		backends.OpTypeReduceLogicalAnd, backends.OpTypeReduceLogicalOr, backends.OpTypeReduceLogicalXor,
+		backends.OpTypeReduceBitwiseAnd, backends.OpTypeReduceBitwiseOr, backends.OpTypeReduceBitwiseXor:
+		same = n.shape.Size() == n.in[0].shape.Size() && n.shape.Size() > 0
+	}
+	if same {
+		p.alias[n.id] = n.in[0]
+	}
+}
+
+// keepsOrder says whether a transposition moves axes of dimension 1 only.
+func keepsOrder(n *node) bool {
+	last := -1
+	for _, a := range n.args.(transposeArgs) {
+		if n.in[0].shape.Dimensions[a] > 1 {
+			if a < last {
+				return false
+			}
+			last = a
+		}
+	}
+	return true
+}
+
+// foldBytes is the largest constant that is computed when a graph is compiled.
+const foldBytes = 64 << 10
+
+// fold computes a node now, where all its operands are constants.
+func (p *plan) fold(b *Backend, n *node) {
+	if n.op == backends.OpTypeParameter || n.op == backends.OpTypeConstant || n.results != nil || n.parent != nil ||
+		int(n.shape.Memory()) > foldBytes || n.op == backends.OpTypeBroadcastInDim && p.alias[n.id] == nil {
+		return
+	}
+	in := make([][]byte, len(n.in))
+	for i, x := range n.in {
+		c, ok := p.root(x).args.(constant)
+		if !ok {
+			return
+		}
+		in[i] = c
+	}
+	if p.alias[n.id] != nil {
+		return // its root is a constant already
+	}
+	mem := newMemory(int(n.shape.Memory()))
+	if s := p.stepOf(n); s != nil {
+		in = in[:0]
+		for _, x := range s.in {
+			c, ok := x.args.(constant)
+			if !ok {
+				return
+			}
+			in = append(in, c)
+		}
+		out := [][]byte{mem}
+		for _, size := range s.scratch {
+			out = append(out, newMemory(size))
+		}
+		s.run(b.workers, out, in)
+	}
+	n.op, n.args, n.in = backends.OpTypeConstant, constant(mem[:n.shape.Memory()]), nil
+}
+
+// stepOf compiles one node by itself; nil where there is nothing to compute.
+func (p *plan) stepOf(n *node) *step {
+	if isElement(n) {
+		g := &group{nodes: []*node{n}, outs: []*node{n}}
+		return p.groupStep(g)
+	}
+	outs := []*node{n}
+	if n.results != nil {
+		outs = n.results
+	}
+	if !slices.ContainsFunc(outs, func(n *node) bool { return n.shape.Size() > 0 }) {
+		return nil
+	}
+	mk := makers[n.op]
+	if mk == nil {
+		panic("no task for operation " + n.op.String())
+	}
+	s := &step{task: mk(n), nodes: []*node{n}, out: outs}
+	for _, x := range n.in {
+		s.in = append(s.in, p.root(x))
+	}
+	return s
+}
+
+func (p *plan) groupStep(g *group) *step {
+	g.link(p)
+	prog := newProgram(g)
+	s := &step{task: task{run: prog.run, shared: g.shared(prog)}, nodes: g.nodes, out: g.outs}
+	for _, r := range g.reads {
+		s.in = append(s.in, r.node)
+	}
+	return s
+}
+
+// describe names what a step computes, for errors.
+func (s *step) describe() string {
+	var names []string
+	for _, n := range s.nodes {
+		var shapes []string
+		for _, x := range n.in {
+			shapes = append(shapes, x.shape.String())
+		}
+		names = append(names, n.op.String()+"("+strings.Join(shapes, ", ")+")")
+		if len(names) == 8 && len(s.nodes) > 8 {
+			names = append(names, "…")
+			break
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// group makes a group of each element-wise node.
+func (p *plan) group() {
+	for _, n := range p.nodes {
+		if p.live[n.id] && p.alias[n.id] == nil && isElement(n) {
+			g := &group{nodes: []*node{n}, outs: []*node{n}}
+			p.within[n.id] = g
+			p.groups = append(p.groups, g)
+		}
+	}
+}
+
+// schedule compiles every live node, in order.
+func (p *plan) schedule() {
+	for _, n := range p.nodes {
+		if !p.live[n.id] || p.alias[n.id] != nil || n.parent != nil || n.op == backends.OpTypeParameter || n.op == backends.OpTypeConstant {
+			continue
+		}
+		var s *step
+		if g := p.within[n.id]; g != nil {
+			if g.nodes[len(g.nodes)-1] != n {
+				continue
+			}
+			s = p.groupStep(g)
+		} else {
+			s = p.stepOf(n)
+		}
+		if s != nil {
+			p.steps = append(p.steps, s)
+		}
+	}
+	p.dropUnread()
+}
+
+// dropUnread removes steps whose results nobody reads, such as broadcasts that all readers see through.
+func (p *plan) dropUnread() {
+	needed := map[*node]bool{}
+	for _, n := range p.outs {
+		needed[p.root(n)] = true
+	}
+	kept := p.steps[:0:0]
+	for _, s := range slices.Backward(p.steps) {
+		if !slices.ContainsFunc(s.out, func(n *node) bool { return needed[n] }) {
+			continue
+		}
+		for _, x := range s.in {
+			needed[x] = true
+		}
+		kept = append(kept, s)
+	}
+	slices.Reverse(kept)
+	p.steps = kept
+}

@@ -1,0 +1,316 @@
+package cpu
+
+import (
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+
+	"slotscope/model/compute/cpu/kernel"
+)
+
+// program computes a group of element-wise operations of one shape block by block, so that what lies between them stays
+// in the first cache. It works for every data type.
+type program struct {
+	size     int // elements of the shape
+	block    int // elements computed at a time
+	operands []operand
+	code     []instruction
+	scratch  int       // bytes that a worker needs for registers
+	idle     sync.Pool // of *[]byte: scratch
+}
+
+// instruction computes one operation on a block.
+type instruction struct {
+	fn       blockFn
+	dst      place
+	src      [3]place
+	operands int
+}
+
+// place is where a block lies: in an operand, in a result, or in a register.
+type place struct {
+	kind  placeKind
+	index int // of the operand or the result
+	at    int // of a register: its offset in the scratch
+	width int // bytes of an element
+}
+
+type placeKind uint8
+
+const (
+	inOperand placeKind = iota
+	inResult
+	inRegister
+)
+
+// blockBytes is about how much a block's registers may take: half of a first cache.
+const blockBytes = 24 << 10
+
+// newProgram compiles a group.
+func newProgram(g *group) *program {
+	dims := g.nodes[0].shape.Dimensions
+	p := &program{size: g.nodes[0].shape.Size()}
+	for _, r := range g.reads {
+		p.operands = append(p.operands, newOperand(dims, r.strides, r.node.shape.DType.Size()))
+	}
+	registers := p.encode(g)
+	p.block = max(64, min(4096, blockBytes/max(1, registers)/64*64))
+	p.lay()
+	return p
+}
+
+// encode writes the instructions and assigns registers, whose offsets are in units of a block's elements for now; it returns
+// how many bytes per element they take.
+func (p *program) encode(g *group) (width int) {
+	last := g.lastUses()
+	var free []place
+	take := func(w int) place {
+		for i, r := range free {
+			if r.width == w {
+				free = slices.Delete(free, i, i+1)
+				return r
+			}
+		}
+		width += w
+		return place{kind: inRegister, at: width - w, width: w}
+	}
+	for i := range p.operands {
+		if o := &p.operands[i]; !o.direct {
+			o.at, width = width, width+o.width
+		}
+	}
+	places := map[*node]place{}
+	for i, n := range g.nodes {
+		in := instruction{fn: nodeFn(n), operands: len(n.in)}
+		for k := range n.in {
+			if r := g.edges[i][k]; r >= 0 {
+				in.src[k] = place{kind: inOperand, index: r, width: p.operands[r].width}
+			} else {
+				in.src[k] = places[n.in[k]]
+			}
+		}
+		if out := slices.Index(g.outs, n); out >= 0 {
+			in.dst = place{kind: inResult, index: out, width: n.shape.DType.Size()}
+		} else {
+			in.dst = take(n.shape.DType.Size())
+		}
+		places[n] = in.dst
+		for _, x := range last[i] {
+			if r := places[x]; r.kind == inRegister {
+				free = append(free, r)
+			}
+		}
+		p.code = append(p.code, in)
+	}
+	return width
+}
+
+// lay turns offsets per element into bytes.
+func (p *program) lay() {
+	fix := func(r *place) {
+		if r.kind == inRegister {
+			r.at *= p.block
+		}
+	}
+	for i := range p.code {
+		fix(&p.code[i].dst)
+		for k := range p.code[i].src {
+			fix(&p.code[i].src[k])
+		}
+	}
+	for i := range p.operands {
+		p.operands[i].at *= p.block
+	}
+	for _, in := range p.code {
+		if in.dst.kind == inRegister {
+			p.scratch = max(p.scratch, in.dst.at+p.block*in.dst.width)
+		}
+	}
+	for _, o := range p.operands {
+		if !o.direct {
+			p.scratch = max(p.scratch, o.at+p.block*o.width)
+		}
+	}
+	p.idle.New = func() any { s := newMemory(p.scratch); return &s }
+}
+
+// nodeFn is the loop of an element-wise node, nil where the node is none.
+func nodeFn(n *node) blockFn {
+	switch n.op {
+	case backends.OpTypeConvertDType:
+		return convertFn(n.in[0].shape.DType, n.shape.DType)
+	case backends.OpTypeWhere:
+		return elementFn(n.op, n.shape.DType)
+	case backends.OpTypeReduceMax, backends.OpTypeParameter, backends.OpTypeConstant:
+		return nil
+	}
+	if len(n.in) == 0 || n.in[0].shape.DType == dtypes.InvalidDType {
+		return nil
+	}
+	return elementFn(n.op, n.in[0].shape.DType)
+}
+
+// run computes the program on all workers.
+func (p *program) run(pool *kernel.Pool, out, in [][]byte) {
+	blocks := (p.size + p.block - 1) / p.block
+	grain := max(1, 16384/p.block/max(1, len(p.code)))
+	pool.Run(blocks, grain, func(lo, hi int) {
+		scratch := p.idle.Get().(*[]byte)
+		p.blocks(*scratch, out, in, lo, hi)
+		p.idle.Put(scratch)
+	})
+}
+
+func (p *program) blocks(scratch []byte, out, in [][]byte, lo, hi int) {
+	registers := unsafe.Pointer(unsafe.SliceData(scratch))
+	base := make([]unsafe.Pointer, len(p.operands))
+	for b := lo; b < hi; b++ {
+		start := b * p.block
+		n := min(p.block, p.size-start)
+		for i := range p.operands {
+			o := &p.operands[i]
+			switch {
+			case o.direct:
+				base[i] = unsafe.Pointer(&in[i][start*o.width])
+			case b == lo || !o.scalar:
+				base[i] = unsafe.Add(registers, o.at)
+				o.load(base[i], in[i], start, n, p.block)
+			}
+		}
+		for i := range p.code {
+			c := &p.code[i]
+			var src [3]unsafe.Pointer
+			for k := range c.operands {
+				src[k] = c.src[k].find(registers, base, out, start)
+			}
+			c.fn(c.dst.find(registers, base, out, start), src, n)
+		}
+	}
+}
+
+func (at place) find(registers unsafe.Pointer, base []unsafe.Pointer, out [][]byte, start int) unsafe.Pointer {
+	switch at.kind {
+	case inOperand:
+		return base[at.index]
+	case inResult:
+		return unsafe.Pointer(&out[at.index][start*at.width])
+	}
+	return unsafe.Add(registers, at.at)
+}
+
+// operand says how an operand's memory is read in the order of the program's elements.
+type operand struct {
+	width  int  // bytes of an element
+	direct bool // its elements lie in the program's order: no copy
+	scalar bool // one element for all
+	period int  // the first period elements repeat; 0 where they do not
+	axes   []loadAxis
+	at     int // offset of its block in the scratch
+}
+
+// loadAxis is an axis of the program's shape, innermost first, merged with neighbours where the operand allows.
+type loadAxis struct{ n, stride int }
+
+func newOperand(dims, strides []int, width int) operand {
+	o := operand{width: width}
+	for a := len(dims) - 1; a >= 0; a-- {
+		d, s := dims[a], strides[a]
+		if d == 1 {
+			continue
+		}
+		if k := len(o.axes) - 1; k >= 0 && s == o.axes[k].n*o.axes[k].stride {
+			o.axes[k].n *= d
+			continue
+		}
+		o.axes = append(o.axes, loadAxis{d, s})
+	}
+	switch {
+	case len(o.axes) == 0 || len(o.axes) == 1 && o.axes[0].stride == 1:
+		o.direct = true
+	case len(o.axes) == 1 && o.axes[0].stride == 0:
+		o.scalar = true
+	case len(o.axes) == 2 && o.axes[0].stride == 1 && o.axes[1].stride == 0:
+		o.period = o.axes[0].n
+	}
+	return o
+}
+
+// load copies the elements start to start+n, in the program's order, to dst; of a scalar a whole block.
+func (o *operand) load(dst unsafe.Pointer, src []byte, start, n, block int) {
+	switch {
+	case o.scalar:
+		d := unsafe.Slice((*byte)(dst), block*o.width)
+		repeat(d, copy(d, src[:o.width]))
+	case o.period > 0 && o.period <= n:
+		o.loadPeriodic(unsafe.Slice((*byte)(dst), n*o.width), src, start)
+	case o.width == 1:
+		loadStrided[uint8](o.axes, vector[uint8](dst, n), unsafe.Pointer(unsafe.SliceData(src)), start)
+	case o.width == 2:
+		loadStrided[uint16](o.axes, vector[uint16](dst, n), unsafe.Pointer(unsafe.SliceData(src)), start)
+	case o.width == 4:
+		loadStrided[uint32](o.axes, vector[uint32](dst, n), unsafe.Pointer(unsafe.SliceData(src)), start)
+	default:
+		loadStrided[uint64](o.axes, vector[uint64](dst, n), unsafe.Pointer(unsafe.SliceData(src)), start)
+	}
+}
+
+// loadPeriodic fills dst with a period that begins at its element start.
+func (o *operand) loadPeriodic(dst, src []byte, start int) {
+	period := o.period * o.width
+	skip := start % o.period * o.width
+	n := copy(dst, src[skip:period])
+	n += copy(dst[n:], src[:skip])
+	repeat(dst, n)
+}
+
+// repeat fills dst with copies of its first n bytes.
+func repeat(dst []byte, n int) {
+	for n < len(dst) {
+		n += copy(dst[n:], dst[:n])
+	}
+}
+
+// loadStrided walks the axes in runs of the innermost one.
+func loadStrided[T any](axes []loadAxis, dst []T, src unsafe.Pointer, start int) {
+	width := int(unsafe.Sizeof(*new(T)))
+	var index [16]int
+	offset := 0
+	for a, rest := 0, start; a < len(axes); a++ {
+		index[a] = rest % axes[a].n
+		rest /= axes[a].n
+		offset += index[a] * axes[a].stride
+	}
+	inner := axes[0]
+	for len(dst) > 0 {
+		n := min(len(dst), inner.n-index[0])
+		at := unsafe.Add(src, offset*width)
+		switch inner.stride {
+		case 0:
+			v := *(*T)(at)
+			for i := range dst[:n] {
+				dst[i] = v
+			}
+		case 1:
+			copy(dst[:n], unsafe.Slice((*T)(at), n))
+		default:
+			for i := range dst[:n] {
+				dst[i] = *(*T)(unsafe.Add(at, i*inner.stride*width))
+			}
+		}
+		dst = dst[n:]
+		offset -= index[0] * inner.stride
+		index[0] = 0
+		for a := 1; a < len(axes); a++ {
+			index[a]++
+			offset += axes[a].stride
+			if index[a] < axes[a].n {
+				break
+			}
+			offset -= axes[a].n * axes[a].stride
+			index[a] = 0
+		}
+	}
+}

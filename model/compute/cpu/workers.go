@@ -1,0 +1,28 @@
+package cpu
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+
+	"github.com/pkg/errors"
+)
+
+// ThreadsEnv names the environment variable that overrides the number of workers.
+const ThreadsEnv = "SLOTSCOPE_THREADS"
+
+// threads reads the number of workers from the config, else the environment, else what the process may use.
+func threads(config string) (int, error) {
+	from := "config of the cpu engine"
+	if config == "" {
+		config, from = os.Getenv(ThreadsEnv), "$"+ThreadsEnv
+	}
+	if config == "" {
+		return runtime.GOMAXPROCS(0), nil
+	}
+	n, err := strconv.Atoi(config)
+	if err != nil || n < 1 || n > 1024 {
+		return 0, errors.Errorf("%s: %q is not a number of threads between 1 and 1024", from, config)
+	}
+	return n, nil
+}
