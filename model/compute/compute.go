@@ -2,7 +2,15 @@
 package compute
 
 import (
+	"fmt"
+	"runtime"
+	"strings"
+
 	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/backends/simplego"
+
+	"slotscope/model"
+	"slotscope/model/compute/cpu"
 )
 
 // Engine is a GoMLX backend, with what was tried before it and why it was taken.
@@ -11,4 +19,70 @@ type Engine struct {
 	Name    string // "cpu", "xla:cuda", "xla:cpu", "go"
 	Why     string // one sentence for logs and pages
 	Threads int    // of the host that compute; 0 where a device does
+}
+
+// Open opens the engine of a name, one of model.EngineNames. "auto" takes an NVIDIA GPU where XLA can use one, else the CPU
+// engine, and Why says what was tried. An unknown name is model.Invalid. Engines named "cpu" share one pool of workers.
+func Open(name string) (*Engine, error) {
+	switch name {
+	case "auto", "":
+		return auto(cudaHere())
+	case "cpu":
+		return openCPU("The CPU engine was asked for")
+	case "go":
+		return openGo()
+	case "xla:cpu":
+		return openXLACPU()
+	case "xla:cuda":
+		return openCUDA(cudaHere(), "XLA on an NVIDIA GPU was asked for")
+	}
+	return nil, model.Invalid{"engine": fmt.Sprintf("%q is not one of %s", name, strings.Join(model.EngineNames(), ", "))}
+}
+
+// auto tries the GPU that was found, then the CPU engine.
+func auto(found cuda) (*Engine, error) {
+	if found.missing != "" {
+		return openCPU(upper(found.missing))
+	}
+	e, err := openCUDA(found, "An NVIDIA GPU and XLA's plugin for it were found")
+	if err == nil {
+		return e, nil
+	}
+	return openCPU(fmt.Sprintf("An NVIDIA GPU is there, but XLA cannot use it: %s", firstLine(err)))
+}
+
+func openCPU(because string) (*Engine, error) {
+	b, err := cpu.New("")
+	if err != nil {
+		return nil, fmt.Errorf("opening the CPU engine: %w", err)
+	}
+	n := b.(*cpu.Backend).Threads()
+	why := fmt.Sprintf("%s: it computes on %s.", because, count(n, "thread"))
+	if !strings.HasPrefix(because, "The CPU engine") {
+		why = fmt.Sprintf("%s, so the CPU engine computes, on %s.", because, count(n, "thread"))
+	}
+	return &Engine{Backend: b, Name: "cpu", Why: why, Threads: n}, nil
+}
+
+func openGo() (*Engine, error) {
+	b, err := simplego.New("")
+	if err != nil {
+		return nil, fmt.Errorf("opening GoMLX's Go backend: %w", err)
+	}
+	return &Engine{Backend: b, Name: "go", Why: "GoMLX's own Go backend was asked for.", Threads: runtime.GOMAXPROCS(0)}, nil
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "one " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// firstLine drops the stack traces that GoMLX's errors print.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimSuffix(line, ".")
 }
