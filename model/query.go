@@ -13,15 +13,18 @@ type PointQuery struct {
 	Names   []string // series; empty for all
 	Columns int      // 0 for raw points; else min, max and last of each of this many equal spans of steps
 	Limit   int      // most steps of a raw page; 0 for the store's own limit
+	Attempt int      // of the page that the asker got last; 0 for none
 }
 
 // PointPage answers a PointQuery from one moment: points, attempt and head belong together.
 //
+// An asker whose last page had another Attempt drops every step after Resumed and goes on from there.
+//
 // A raw page may end before the range does (Limit); its last step is then below both Until and Head, and the next page
 // starts Since there. A page of columns always covers its range.
 type PointPage struct {
-	Attempt int                 `json:"attempt"` // of the process that wrote the newest points
-	Resumed int                 `json:"resumed"` // step that attempt continued from; points after it are that attempt's own
+	Attempt int                 `json:"attempt"` // grows whenever points that were stored are dropped, as by a resume
+	Resumed int                 `json:"resumed"` // steps up to here are as they were in PointQuery.Attempt, else one attempt ago
 	Head    int                 `json:"head"`    // last step stored; 0 for none
 	Last    int                 `json:"last"`    // last step that this page covers: where to go on from
 	Series  map[string][]Sample `json:"series"`  // by name, steps ascending
@@ -68,7 +71,6 @@ func (s *Sample) UnmarshalJSON(b []byte) error {
 type Cursor struct {
 	Offset  int64  // bytes of the file that are stored
 	Mark    uint64 // hash of the file's content before Offset: a rewritten file has another
-	Attempt int    // of the process that wrote what is stored
-	Resumed int    // step that attempt continued from
+	Attempt int    // as PointPage's
 	Head    int    // last step stored; 0 for none
 }

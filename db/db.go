@@ -1,0 +1,134 @@
+// Package db keeps the index of runs and their points in SQLite. What it holds is read from run folders, and can be read
+// from them again.
+package db
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+
+	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// DB is the index. Its methods may be called from several goroutines.
+type DB struct {
+	write *sql.DB // one connection: SQLite has one writer, and waiting in Go is fair
+	read  *sql.DB
+}
+
+const (
+	common  = "_busy_timeout=5000&_foreign_keys=on"
+	writing = common + "&_journal_mode=WAL&_synchronous=NORMAL&_txlock=immediate"
+	reading = common + "&mode=ro&_query_only=on"
+	readers = 4
+)
+
+// Open opens the index at path, making it where it is missing and bringing it up to this version of the program.
+func Open(ctx context.Context, path string) (*DB, error) {
+	d, err := open(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("open the index %s: %w", path, err)
+	}
+	return d, nil
+}
+
+func open(ctx context.Context, path string) (*DB, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	address := (&url.URL{Scheme: "file", Path: path}).String()
+	d := &DB{}
+	if d.write, err = sql.Open("sqlite3", address+"?"+writing); err != nil {
+		return nil, err
+	}
+	d.write.SetMaxOpenConns(1)
+	if err := migrate(ctx, d.write); err != nil {
+		d.write.Close()
+		return nil, err
+	}
+	if d.read, err = sql.Open("sqlite3", address+"?"+reading); err != nil {
+		d.write.Close()
+		return nil, err
+	}
+	d.read.SetMaxOpenConns(readers)
+	d.read.SetMaxIdleConns(readers)
+	return d, nil
+}
+
+func migrator(w *sql.DB) (*goose.Provider, error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectSQLite3, w, files)
+}
+
+// migrate brings the tables up to date, a transaction per step.
+func migrate(ctx context.Context, w *sql.DB) error {
+	if err := w.PingContext(ctx); err != nil {
+		return fmt.Errorf("%w (it only repeats what the run folders hold: if it is damaged, move it away)", err)
+	}
+	p, err := migrator(w)
+	if err != nil {
+		return err
+	}
+	have, want, err := p.GetVersions(ctx)
+	if err != nil {
+		return err
+	}
+	if have > want {
+		return fmt.Errorf("it is of version %d, this program knows up to %d: use the newer program, or move the index away", have, want)
+	}
+	_, err = p.Up(ctx)
+	return err
+}
+
+// Close ends both pools, leaving statistics for the planner of the next Open.
+func (d *DB) Close() error {
+	_, err := d.write.Exec("PRAGMA optimize")
+	return errors.Join(err, d.read.Close(), d.write.Close())
+}
+
+// Ready says whether the index can be read and written now.
+func (d *DB) Ready(ctx context.Context) error {
+	err := d.tx(ctx, func(*sql.Tx) error { return nil }) // begins as a writer
+	if err == nil {
+		err = d.read.PingContext(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("the index does not answer: %w", err)
+	}
+	return nil
+}
+
+// tx runs do in one writing transaction, which is kept only if do returns nil.
+func (d *DB) tx(ctx context.Context, do func(*sql.Tx) error) error {
+	return within(ctx, d.write, nil, do)
+}
+
+// view runs do on one moment of the index.
+func (d *DB) view(ctx context.Context, do func(*sql.Tx) error) error {
+	return within(ctx, d.read, &sql.TxOptions{ReadOnly: true}, do)
+}
+
+func within(ctx context.Context, pool *sql.DB, o *sql.TxOptions, do func(*sql.Tx) error) error {
+	tx, err := pool.BeginTx(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // does nothing after Commit
+	if err := do(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

@@ -1,0 +1,68 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"slotscope/model"
+)
+
+// Rewind drops every stored point of a run after step keep and goes on from the cursor, whose Attempt must be new, all in
+// one transaction. The cursor's Head becomes the last step that is left.
+func (d *DB) Rewind(ctx context.Context, id string, keep int, c model.Cursor) error {
+	err := d.tx(ctx, func(tx *sql.Tx) error {
+		run, err := runKey(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if err := dropAfter(ctx, tx, run, keep); err != nil {
+			return err
+		}
+		if c.Head, err = lastStep(ctx, tx, run); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "INSERT INTO rewinds (run, attempt, keep) VALUES (?, ?, ?)", run, c.Attempt, keep); err != nil {
+			return err
+		}
+		return writeCursor(ctx, tx, run, c)
+	})
+	if err != nil {
+		return fmt.Errorf("drop points of run %s after step %d: %w", id, keep, err)
+	}
+	return nil
+}
+
+// outlived is the last step that every rewind after an attempt has left alone. Attempt 0 stands for the one before
+// the present.
+func outlived(ctx context.Context, tx *sql.Tx, run int64, attempt, present int) (int, error) {
+	if attempt == 0 {
+		attempt = present - 1
+	}
+	var keep int
+	err := tx.QueryRowContext(ctx, "SELECT coalesce(min(keep), 0) FROM rewinds WHERE run = ? AND attempt > ?", run, attempt).Scan(&keep)
+	return keep, err
+}
+
+// dropAfter removes points, steps and spans after step keep.
+func dropAfter(ctx context.Context, tx *sql.Tx, run int64, keep int) error {
+	if _, err := tx.ExecContext(ctx, "DELETE FROM steps WHERE run = ? AND step > ?", run, keep); err != nil {
+		return err
+	}
+	all, err := allSeries(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for _, s := range all { // one range of the primary key each
+		if _, err := tx.ExecContext(ctx, "DELETE FROM points WHERE run = ? AND series = ? AND step > ?", run, s.key, keep); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM spans WHERE run = ? AND series = ? AND span >= ?", run, s.key, keep/spanSteps); err != nil {
+			return err
+		}
+		if err := rebuildSpan(ctx, tx, run, s.key, keep/spanSteps); err != nil {
+			return err
+		}
+	}
+	return nil
+}

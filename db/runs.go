@@ -1,0 +1,123 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"slotscope/model"
+)
+
+const runColumns = `id, name, notes, config, created, state, step, checkpoint, resumed, attempt, pid, engine, engine_why,
+	parameters, images_per_second, seconds_left, started, updated, ended, reason, revision`
+
+var saveRun = func() string {
+	columns := strings.Split(runColumns, ",")
+	set := make([]string, len(columns))
+	for i, c := range columns {
+		c = strings.TrimSpace(c)
+		set[i] = c + " = excluded." + c
+	}
+	return "INSERT INTO runs (" + runColumns + ") VALUES (?" + strings.Repeat(", ?", len(columns)-1) +
+		") ON CONFLICT (id) DO UPDATE SET " + strings.Join(set, ", ")
+}()
+
+// SaveRun stores a run, new or known.
+func (d *DB) SaveRun(ctx context.Context, r model.Run) error {
+	config, err := json.Marshal(r.Config)
+	if err != nil {
+		return fmt.Errorf("store run %s: %w", r.ID, err)
+	}
+	_, err = d.write.ExecContext(ctx, saveRun,
+		r.ID, r.Name, r.Notes, string(config), millis(r.Created), r.State, r.Step, r.Checkpoint, r.Resumed, r.Attempt, r.PID,
+		r.Engine, r.EngineWhy, r.Parameters, r.ImagesPerSecond, r.SecondsLeft, millis(r.Started), millis(r.Updated),
+		millis(r.Ended), r.Reason, r.Revision)
+	if err != nil {
+		return fmt.Errorf("store run %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+// Runs lists every run, newest first.
+func (d *DB) Runs(ctx context.Context) ([]model.Run, error) {
+	rows, err := d.read.QueryContext(ctx, "SELECT "+runColumns+" FROM runs ORDER BY created DESC, id DESC")
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	defer rows.Close()
+	runs := []model.Run{}
+	for rows.Next() {
+		r, err := scanRun(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list runs: %w", err)
+		}
+		runs = append(runs, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	return runs, nil
+}
+
+// Run finds one run; model.ErrNotFound is in the error's chain where there is none of that id.
+func (d *DB) Run(ctx context.Context, id string) (model.Run, error) {
+	r, err := scanRun(d.read.QueryRowContext(ctx, "SELECT "+runColumns+" FROM runs WHERE id = ?", id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, notFound(id)
+	}
+	if err != nil {
+		return r, fmt.Errorf("read run %s: %w", id, err)
+	}
+	return r, nil
+}
+
+// DeleteRun forgets a run and its points; one that is not there is no error.
+func (d *DB) DeleteRun(ctx context.Context, id string) error {
+	if _, err := d.write.ExecContext(ctx, "DELETE FROM runs WHERE id = ?", id); err != nil { // the rest cascades
+		return fmt.Errorf("forget run %s: %w", id, err)
+	}
+	return nil
+}
+
+func scanRun(row interface{ Scan(...any) error }) (model.Run, error) {
+	var r model.Run
+	var config string
+	var created, started, updated, ended sql.NullInt64
+	err := row.Scan(&r.ID, &r.Name, &r.Notes, &config, &created, &r.State, &r.Step, &r.Checkpoint, &r.Resumed, &r.Attempt, &r.PID,
+		&r.Engine, &r.EngineWhy, &r.Parameters, &r.ImagesPerSecond, &r.SecondsLeft, &started, &updated, &ended, &r.Reason, &r.Revision)
+	if err != nil {
+		return r, err
+	}
+	r.Created, r.Started, r.Updated, r.Ended = moment(created), moment(started), moment(updated), moment(ended)
+	if err := json.Unmarshal([]byte(config), &r.Config); err != nil {
+		return r, fmt.Errorf("configuration of run %s: %w", r.ID, err)
+	}
+	return r, nil
+}
+
+// runKey is the number that rows of points know a run by.
+func runKey(ctx context.Context, tx *sql.Tx, id string) (key int64, err error) {
+	err = tx.QueryRowContext(ctx, "SELECT key FROM runs WHERE id = ?", id).Scan(&key)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, notFound(id)
+	}
+	return key, err
+}
+
+func notFound(id string) error { return fmt.Errorf("run %q: %w", id, model.ErrNotFound) }
+
+// millis and moment carry a time, the zero one as NULL.
+func millis(t time.Time) sql.NullInt64 {
+	return sql.NullInt64{Int64: t.UnixMilli(), Valid: !t.IsZero()}
+}
+
+func moment(v sql.NullInt64) time.Time {
+	if !v.Valid {
+		return time.Time{}
+	}
+	return time.UnixMilli(v.Int64).UTC()
+}
