@@ -147,6 +147,28 @@ func TestReduceHalvesInLongRuns(t *testing.T) {
 	}
 }
 
+func TestReduceInBands(t *testing.T) {
+	const outer, n = 3, 2*bandWidth + 7
+	src, got, want := make([]int32, outer*2*n), make([]int32, outer*n), make([]int32, outer*n)
+	for i := range src {
+		src[i] = int32(i)
+	}
+	for i := range want {
+		at := i/n*2*n + i%n
+		want[i] = src[at] + src[at+n]
+	}
+	p, err := PlanReduce(Sum, dtypes.Int32, []int{outer, 2, n}, []int{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lo := 0; lo < p.N; lo += 4 {
+		p.Run(Bytes(got), Bytes(src), lo, lo+4)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v…, want %v…", got[n:n+4], want[n:n+4])
+	}
+}
+
 func TestReduceIsExact(t *testing.T) {
 	x := slices.Repeat([]float32{.1}, 10_000_000) // one float32 running sum would be off by 9 %
 	if got, want := float64(reduceAll(t, Sum, dtypes.Float32, x...)), 1e7*float64(float32(.1)); math.Abs(got-want) > .06 {
@@ -184,6 +206,8 @@ func TestArgMinMaxByHand(t *testing.T) {
 		{[]float32{1, nan, 0, nan, 5, 5}, 1, true, []int32{1, 0}},
 		{[]float32{1, nan, 0, nan, 5, 5}, 0, false, []int32{1, 0, 1}},
 		{[]float32{1, 1, 0, 0, 5, 5}, 1, false, []int32{0, 1}},
+		{[]float32{nan, 1, nan, nan, 5, nan}, 0, false, []int32{0, 1, 0}},
+		{[]float32{3, nan, nan, nan, 5, nan}, 1, true, []int32{1, 0}},
 	} {
 		p := PlanArgMinMax(c.least, dtypes.Float32, dtypes.Int32, []int{2, 3}, c.axis)
 		got := make([]int32, len(c.want))
