@@ -1,8 +1,10 @@
 package cpu
 
 import (
+	"slices"
 	"unsafe"
 
+	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 
 	"slotscope/model/compute/cpu/kernel"
@@ -14,7 +16,7 @@ type conv struct {
 	convArgs
 	batch, channels, features int // of the output's batch, the kernel's input channels, the output's channels
 	in, kernel, out           convSide
-	in0                       int // batch of the input
+	inputBatch, inputChannels int
 }
 
 // convSide has dimensions and strides (in elements) of an array of a convolution; the first and second axis are batch and
@@ -34,7 +36,8 @@ func newConv(n *node) *conv {
 	x := a.axes
 	return &conv{
 		convArgs: a, batch: n.shape.Dimensions[x.OutputBatch], features: n.shape.Dimensions[x.OutputChannels],
-		channels: n.in[1].shape.Dimensions[x.KernelInputChannels], in0: n.in[0].shape.Dimensions[x.InputBatch],
+		channels:   n.in[1].shape.Dimensions[x.KernelInputChannels],
+		inputBatch: n.in[0].shape.Dimensions[x.InputBatch], inputChannels: n.in[0].shape.Dimensions[x.InputChannels],
 		in:     newConvSide(n.in[0], x.InputBatch, x.InputChannels, x.InputSpatial),
 		kernel: newConvSide(n.in[1], x.KernelInputChannels, x.KernelOutputChannels, x.KernelSpatial),
 		out:    newConvSide(n, x.OutputBatch, x.OutputChannels, x.OutputSpatial),
@@ -42,8 +45,56 @@ func newConv(n *node) *conv {
 }
 
 func makeConv(n *node) task {
-	loop := newConv(n).loop(n.shape.DType)
+	c := newConv(n)
+	if n.shape.DType == dtypes.Float32 {
+		if t, ok := c.task(n); ok {
+			return t
+		}
+	}
+	loop := c.loop(n.shape.DType)
 	return task{run: func(pool *kernel.Pool, out, in [][]byte) { loop(pool, out[0], in[0], in[1]) }}
+}
+
+// task convolves float32 with the kernels; false where they have no such convolution.
+func (c *conv) task(n *node) (task, bool) {
+	kern, reverse := reversed(n.in[1], c.axes.KernelSpatial)
+	low, high := make([]int, len(c.paddings)), make([]int, len(c.paddings))
+	for i, p := range c.paddings {
+		low[i], high[i] = p[0], p[1]
+	}
+	plan, err := kernel.PlanConv(kernel.ConvSpec{
+		Batch: c.inputBatch, InChannels: c.inputChannels, OutChannels: c.features, Groups: c.channelGroups, BatchGroups: c.batchGroups,
+		In: c.in.dims, Kernel: c.kernel.dims, Stride: c.strides, PadLow: low, PadHigh: high,
+		InDilation: c.inputDilations, KernelDilation: c.kernelDilations, Reverse: reverse,
+		InStrides:     kernel.TensorStrides{Batch: c.in.first, Channel: c.in.second, Spatial: c.in.strides},
+		KernelStrides: kernel.TensorStrides{Batch: c.kernel.second, Channel: c.kernel.first, Spatial: c.kernel.strides},
+		OutStrides:    kernel.TensorStrides{Batch: c.out.first, Channel: c.out.second, Spatial: c.out.strides},
+	})
+	if err != nil {
+		return task{}, false
+	}
+	return task{
+		reads: []*node{n.in[0], kern},
+		run: func(pool *kernel.Pool, out, in [][]byte) {
+			plan.Run(pool, move.Of[float32](in[0]), move.Of[float32](in[1]), move.Of[float32](out[0]))
+		},
+	}, true
+}
+
+// reversed looks through a reversal of spatial axes of a kernel, as the gradient for a convolution's input has it.
+func reversed(k *node, spatial []int) (from *node, reverse []bool) {
+	reverse = make([]bool, len(spatial))
+	if k.op != backends.OpTypeReverse {
+		return k, reverse
+	}
+	for _, a := range k.args.(reverseArgs) {
+		i := slices.Index(spatial, a)
+		if i < 0 {
+			return k, make([]bool, len(spatial))
+		}
+		reverse[i] = true
+	}
+	return k.in[0], reverse
 }
 
 // loop finds the portable convolution of a data type.

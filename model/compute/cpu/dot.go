@@ -3,6 +3,7 @@ package cpu
 import (
 	"slices"
 
+	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 
 	"slotscope/model/compute/cpu/kernel"
@@ -17,6 +18,7 @@ type dot struct {
 
 // side is one operand of a dot: a copy that brings it into order, where its axes do not lie in the order wanted, and strides.
 type side struct {
+	node              *node      // whose memory is read
 	copy              *move.Copy // nil where the operand is used as it lies
 	bytes             int        // of the copy
 	batch, outer, sum int        // strides in elements
@@ -24,19 +26,45 @@ type side struct {
 
 // newSide finds strides for the three groups of axes, or plans a copy to [batch, outer, sum].
 func newSide(n *node, batch, outer, sum []int) side {
-	dims, strides := n.shape.Dimensions, rowMajor(n.shape.Dimensions)
+	dims := n.shape.Dimensions
+	from, strides := transposed(n)
 	b, okB := merge(dims, strides, batch)
 	o, okO := merge(dims, strides, outer)
 	s, okS := merge(dims, strides, sum)
 	if okB && okO && okS {
-		return side{batch: b, outer: o, sum: s}
+		return side{node: from, batch: b, outer: o, sum: s}
 	}
 	order := slices.Concat(batch, outer, sum)
 	k := move.Size(pick(dims, sum))
 	return side{
-		copy: move.PlanTranspose(n.width(), dims, order), bytes: int(n.shape.Memory()),
+		node: from, copy: copyInOrder(n.width(), dims, strides, order), bytes: int(n.shape.Memory()),
 		batch: move.Size(pick(dims, outer)) * k, outer: k, sum: 1,
 	}
+}
+
+// transposed looks through transpositions: the node whose memory is read, and the strides of n's axes in it.
+func transposed(n *node) (from *node, strides []int) {
+	axes := upTo(n.shape.Rank())
+	for n.op == backends.OpTypeTranspose {
+		axes = pick(n.args.(transposeArgs), axes)
+		n = n.in[0]
+	}
+	return n, pick(rowMajor(n.shape.Dimensions), axes)
+}
+
+// upTo counts from 0 up to n.
+func upTo(n int) []int {
+	v := make([]int, n)
+	for i := range v {
+		v[i] = i
+	}
+	return v
+}
+
+// copyInOrder plans a copy of an array with the given strides to a row-major one of its axes in another order.
+func copyInOrder(width int, dims, strides, order []int) *move.Copy {
+	to := pick(dims, order)
+	return move.PlanCopy(width, to, rowMajor(to), pick(strides, order), 0, 0)
 }
 
 // merge is the stride that walks the axes, in the order given, as one; false where there is none.
@@ -74,6 +102,7 @@ func makeDot(n *node) task {
 	product := d.loop(n.shape.DType)
 	return task{
 		scratch: []int{d.left.bytes, d.right.bytes},
+		reads:   []*node{d.left.node, d.right.node},
 		run: func(pool *kernel.Pool, out, in [][]byte) {
 			product(pool, out[0], d.left.bring(pool, out[1], in[0]), d.right.bring(pool, out[2], in[1]))
 		},
@@ -111,9 +140,18 @@ func (d *dot) loop(dtype dtypes.DType) func(pool *kernel.Pool, out, left, right 
 	case dtypes.Float64:
 		return products[float64](d)
 	case dtypes.Float32:
-		return products[float32](d)
+		return d.gemm
 	}
 	return d.half(dtype)
+}
+
+// gemm multiplies float32.
+func (d *dot) gemm(pool *kernel.Pool, out, left, right []byte) {
+	pool.Gemm(kernel.Gemm{
+		M: d.rows, N: d.cols, K: d.sum, A: move.Of[float32](left), B: move.Of[float32](right), C: move.Of[float32](out),
+		ARow: d.left.outer, ACol: d.left.sum, BRow: d.right.sum, BCol: d.right.outer, CRow: d.cols,
+		Batch: d.batch, ABatch: d.left.batch, BBatch: d.right.batch, CBatch: d.rows * d.cols,
+	})
 }
 
 // products is the portable product, row by row.

@@ -14,6 +14,7 @@ type task struct {
 	run     func(pool *kernel.Pool, out, in [][]byte)
 	scratch []int    // bytes of each piece of scratch
 	shared  [][2]int // pairs (result, operand) that may lie in the same memory
+	reads   []*node  // the nodes that it reads in place of the node's operands, where it sees through those
 }
 
 // maker compiles a node that is not element-wise into its task.
@@ -170,7 +171,11 @@ func (p *plan) stepOf(n *node) *step {
 		panic("no task for operation " + n.op.String())
 	}
 	s := &step{task: mk(n), nodes: []*node{n}, out: outs}
-	for _, x := range n.in {
+	reads := s.reads
+	if reads == nil {
+		reads = n.in
+	}
+	for _, x := range reads {
 		s.in = append(s.in, p.root(x))
 	}
 	return s
