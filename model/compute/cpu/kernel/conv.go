@@ -1,0 +1,334 @@
+package kernel
+
+import (
+	"fmt"
+)
+
+// TensorStrides say how far apart neighbours lie in memory, in floats. For a kernel Batch is the stride of its output
+// channels and Channel that of its input channels.
+type TensorStrides struct {
+	Batch, Channel int
+	Spatial        []int
+}
+
+// ConvSpec is a convolution (a correlation, as in XLA) over one to three spatial dimensions, axes in any order:
+//
+//	out[b, p, o] = Σ_{t, i} in[b, (p·Stride + t·KernelDilation − PadLow) / InDilation, i] · kernel[t, i, o]
+//
+// where only exact divisions count, and positions outside the input are zero. Forward pass, gradient for the input and
+// gradient for the kernel are all such convolutions.
+type ConvSpec struct {
+	Batch, InChannels int // of the input
+	OutChannels       int // of the output
+	Groups            int // feature groups: input and output channels fall into as many that do not mix; 0 means 1
+	BatchGroups       int // the input's batch falls into as many groups, each giving its share of output channels; 0 means 1
+
+	In, Kernel                 []int  // spatial extents
+	Stride                     []int  // nil: ones
+	PadLow, PadHigh            []int  // nil: zeros; negative ones crop
+	InDilation, KernelDilation []int  // nil: ones
+	Reverse                    []bool // reads the kernel backwards in that dimension; nil: none
+
+	InStrides, KernelStrides, OutStrides TensorStrides
+}
+
+// Conv is a convolution made ready to run. It may run in several goroutines at once.
+type Conv struct {
+	spec   ConvSpec // complete: no nils, one extent per dimension
+	out    []int
+	pieces []convPiece
+	reach  [3]int // floats that input, kernel and output must hold
+}
+
+// convPiece is one product of a convolution: a group of channels, and the outputs that see the same taps of the kernel.
+type convPiece struct {
+	q                   product
+	input, kernel, outp int // offsets of the group
+}
+
+// Out is the output's spatial extents.
+func (c *Conv) Out() []int { return c.out }
+
+// OutShape returns a convolution's spatial output extents, or why there are none.
+func (s ConvSpec) OutShape() ([]int, error) {
+	if err := s.complete(); err != nil {
+		return nil, err
+	}
+	return s.outShape()
+}
+
+// PlanConv validates a convolution and prepares it.
+func PlanConv(spec ConvSpec) (*Conv, error) {
+	if err := spec.complete(); err != nil {
+		return nil, err
+	}
+	out, err := spec.outShape()
+	if err != nil {
+		return nil, err
+	}
+	c := &Conv{spec: spec, out: out}
+	if err := c.measure(); err != nil {
+		return nil, err
+	}
+	for g := range spec.Groups * spec.BatchGroups {
+		if err := c.planGroup(g); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// complete fills in defaults and reports what does not fit.
+func (s *ConvSpec) complete() error {
+	dims := len(s.In)
+	if dims < 1 || dims > 3 {
+		return fmt.Errorf("convolution over %d spatial dimensions: 1 to 3 are supported", dims)
+	}
+	s.Groups, s.BatchGroups = max(s.Groups, 1), max(s.BatchGroups, 1)
+	ones := []int{1, 1, 1}[:dims]
+	s.Stride, s.InDilation, s.KernelDilation = orElse(s.Stride, ones), orElse(s.InDilation, ones), orElse(s.KernelDilation, ones)
+	s.PadLow, s.PadHigh = orElse(s.PadLow, make([]int, dims)), orElse(s.PadHigh, make([]int, dims))
+	if s.Reverse == nil {
+		s.Reverse = make([]bool, dims)
+	}
+	for _, l := range []struct {
+		name string
+		n    int
+	}{{"kernel extents", len(s.Kernel)}, {"strides", len(s.Stride)}, {"low paddings", len(s.PadLow)}, {"high paddings", len(s.PadHigh)},
+		{"input dilations", len(s.InDilation)}, {"kernel dilations", len(s.KernelDilation)}, {"reversals", len(s.Reverse)}} {
+		if l.n != dims {
+			return fmt.Errorf("convolution over %d spatial dimensions has %d %s", dims, l.n, l.name)
+		}
+	}
+	return s.validate()
+}
+
+func orElse(v, otherwise []int) []int {
+	if v == nil {
+		return otherwise
+	}
+	return v
+}
+
+func (s *ConvSpec) validate() error {
+	if s.Batch < 0 || s.InChannels < 0 || s.OutChannels < 0 {
+		return fmt.Errorf("convolution with batch %d, %d input and %d output channels: a size is negative", s.Batch, s.InChannels, s.OutChannels)
+	}
+	if s.Groups > 1 && s.BatchGroups > 1 {
+		return fmt.Errorf("convolution with %d feature groups and %d batch groups: only one kind of group is possible", s.Groups, s.BatchGroups)
+	}
+	if s.InChannels%s.Groups != 0 || s.OutChannels%(s.Groups*s.BatchGroups) != 0 || s.Batch%s.BatchGroups != 0 {
+		return fmt.Errorf("convolution with batch %d, %d input and %d output channels does not divide into %d feature and %d batch groups",
+			s.Batch, s.InChannels, s.OutChannels, s.Groups, s.BatchGroups)
+	}
+	for d := range s.In {
+		if s.In[d] < 0 || s.Kernel[d] < 0 {
+			return fmt.Errorf("convolution: spatial dimension %d has extent %d in the input and %d in the kernel", d, s.In[d], s.Kernel[d])
+		}
+		if s.Stride[d] < 1 || s.InDilation[d] < 1 || s.KernelDilation[d] < 1 {
+			return fmt.Errorf("convolution: spatial dimension %d has stride %d, input dilation %d, kernel dilation %d; all must be at least 1",
+				d, s.Stride[d], s.InDilation[d], s.KernelDilation[d])
+		}
+	}
+	return nil
+}
+
+// outShape is the spatial output extents of a complete spec; a dimension where the kernel does not fit has none.
+func (s *ConvSpec) outShape() ([]int, error) {
+	out := make([]int, len(s.In))
+	for d := range out {
+		in := dilated(s.In[d], s.InDilation[d]) + s.PadLow[d] + s.PadHigh[d]
+		window := dilated(s.Kernel[d], s.KernelDilation[d])
+		if in < 0 {
+			return nil, fmt.Errorf("convolution: padding %d, %d leaves nothing of extent %d in spatial dimension %d", s.PadLow[d], s.PadHigh[d], s.In[d], d)
+		}
+		if in >= window {
+			out[d] = (in-window)/s.Stride[d] + 1
+		}
+	}
+	return out, nil
+}
+
+// dilated is an extent with dilation−1 holes between its elements.
+func dilated(n, dilation int) int {
+	if n == 0 {
+		return 0
+	}
+	return (n-1)*dilation + 1
+}
+
+// measure finds how many floats each tensor must hold.
+func (c *Conv) measure() error {
+	s := &c.spec
+	for i, t := range []struct {
+		name            string
+		batch, channels int
+		spatial         []int
+		strides         TensorStrides
+	}{
+		{"input", s.Batch, s.InChannels, s.In, s.InStrides},
+		{"kernel", s.OutChannels, s.InChannels / s.Groups, s.Kernel, s.KernelStrides},
+		{"output", s.Batch / s.BatchGroups, s.OutChannels, c.out, s.OutStrides},
+	} {
+		if len(t.strides.Spatial) != len(s.In) {
+			return fmt.Errorf("convolution over %d spatial dimensions: the %s has strides for %d", len(s.In), t.name, len(t.strides.Spatial))
+		}
+		extents := append([]int{t.batch, t.channels}, t.spatial...)
+		strides := append([]int{t.strides.Batch, t.strides.Channel}, t.strides.Spatial...)
+		c.reach[i] = 1
+		for d, n := range extents {
+			if strides[d] < 0 {
+				return fmt.Errorf("convolution: the %s has a negative stride", t.name)
+			}
+			c.reach[i] += (n - 1) * strides[d]
+			if n == 0 {
+				c.reach[i] = 0
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// planGroup adds the products of one group.
+func (c *Conv) planGroup(group int) error {
+	s := &c.spec
+	groups := s.Groups * s.BatchGroups
+	piece := convPiece{
+		kernel: group * (s.OutChannels / groups) * s.KernelStrides.Batch,
+		outp:   group * (s.OutChannels / groups) * s.OutStrides.Channel,
+	}
+	if s.Groups > 1 {
+		piece.input = group * (s.InChannels / groups) * s.InStrides.Channel
+	} else {
+		piece.input = group * (s.Batch / groups) * s.InStrides.Batch
+	}
+	phases := 1
+	for d := range s.In {
+		phases *= s.phases(d)
+	}
+	for phase := range phases {
+		if err := c.planPhase(piece, phase); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// phases is how many classes of outputs dimension d has: outputs of a class see the same taps between the holes of a
+// dilated input.
+func (s *ConvSpec) phases(d int) int { return s.InDilation[d] / gcd(s.Stride[d], s.InDilation[d]) }
+
+// planPhase adds the product of one class of outputs, where there are any.
+func (c *Conv) planPhase(piece convPiece, phase int) error {
+	s := &c.spec
+	m := []axis{{size: s.Batch / s.BatchGroups, a: s.InStrides.Batch, c: s.OutStrides.Batch, dim: -1}}
+	n := []axis{{size: s.OutChannels / (s.Groups * s.BatchGroups), b: s.KernelStrides.Batch, c: s.OutStrides.Channel, dim: -1}}
+	k := []axis{{size: s.InChannels / s.Groups, a: s.InStrides.Channel, b: s.KernelStrides.Channel, dim: -1}}
+	a, b, at := unbounded(0), unbounded(0), 0
+	for d := range s.In {
+		f := s.tapsOf(d, phase%s.phases(d), c.out[d])
+		phase /= s.phases(d)
+		m = append(m, axis{f.outputs, f.move * s.InStrides.Spatial[d], 0, f.every * s.OutStrides.Spatial[d], d, f.move})
+		k = append(k, axis{f.taps, f.tapMove * s.InStrides.Spatial[d], f.tapEvery * s.KernelStrides.Spatial[d], 0, d, f.tapMove})
+		a.offset += f.start * s.InStrides.Spatial[d]
+		a.pos[d] = f.start
+		if f.outside(s.In[d]) {
+			a.size[d] = s.In[d]
+		}
+		b.offset += f.firstTap * s.KernelStrides.Spatial[d]
+		at += f.first * s.OutStrides.Spatial[d]
+	}
+	if sizes(m) == 0 || sizes(n) == 0 {
+		return nil
+	}
+	byStride(m, func(x axis) int { return x.a })
+	byStride(k, func(x axis) int { return x.a })
+	swap := swapPays(sizes(m), sizes(n)) || s.OutStrides.Channel != 1 && m[len(m)-1].c == 1
+	if err := piece.q.set(m, n, k, a, b, at, swap); err != nil {
+		return fmt.Errorf("convolution: %w", err)
+	}
+	joinTaps(&piece.q.c.a)
+	joinTaps(&piece.q.c.b)
+	c.pieces = append(c.pieces, piece)
+	return nil
+}
+
+// phaseTaps are the outputs of one class in one dimension, and the taps that they see.
+type phaseTaps struct {
+	first, every, outputs    int // outputs first, first+every, …
+	firstTap, tapEvery, taps int // likewise
+	start                    int // input position of the first output's first tap
+	move, tapMove            int // by how much the position moves from output to output, from tap to tap
+}
+
+// tapsOf solves (p·stride + t·kernelDilation − padding) ≡ 0 mod inDilation for the outputs p ≡ phase.
+func (s *ConvSpec) tapsOf(d, phase, out int) phaseTaps {
+	stride, holes, kd := s.Stride[d], s.InDilation[d], s.KernelDilation[d]
+	f := phaseTaps{first: phase, every: s.phases(d), tapEvery: holes / gcd(kd, holes)}
+	f.outputs = max(0, (out-phase+f.every-1)/f.every)
+	f.move, f.tapMove = f.every*stride/holes, f.tapEvery*kd/holes
+	tap := 0
+	for tap < f.tapEvery && (phase*stride+tap*kd-s.PadLow[d])%holes != 0 {
+		tap++
+	}
+	if tap < f.tapEvery && tap < s.Kernel[d] {
+		f.taps = (s.Kernel[d]-tap-1)/f.tapEvery + 1
+		f.start = (phase*stride + tap*kd - s.PadLow[d]) / holes
+		f.firstTap = tap
+	}
+	if s.Reverse[d] {
+		f.firstTap, f.tapEvery = s.Kernel[d]-1-f.firstTap, -f.tapEvery
+	}
+	return f
+}
+
+// outside says whether some tap of some output lies outside an input of that extent.
+func (f phaseTaps) outside(extent int) bool {
+	return f.start < 0 || f.start+(f.outputs-1)*f.move+(f.taps-1)*f.tapMove >= extent
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// Run convolves. It panics where a tensor is smaller than its strides say.
+func (c *Conv) Run(p *Pool, input, kernel, output []float32) {
+	for i, t := range [][]float32{input, kernel, output} {
+		if len(t) < c.reach[i] {
+			panic(fmt.Sprintf("convolution: the %s holds %d floats, its strides reach %d", [...]string{"input", "kernel", "output"}[i], len(t), c.reach[i]))
+		}
+	}
+	if len(c.pieces) >= 2*p.threads && c.pieces[0].flops() < 8*serialFlops {
+		w := convs.get()
+		w.conv, w.pool, w.input, w.kernel, w.output = c, p, input, kernel, output
+		p.run(len(c.pieces), 1, w)
+		convs.put(w)
+		return
+	}
+	for i := range c.pieces {
+		q := &c.pieces[i]
+		p.multiply(&q.q, from(input, q.input), from(kernel, q.kernel), output[q.outp:], false)
+	}
+}
+
+func (q *convPiece) flops() int { return 2 * int(q.q.c.m) * int(q.q.c.n) * int(q.q.c.k) }
+
+// convTask computes pieces, one thread each.
+type convTask struct {
+	conv                  *Conv
+	pool                  *Pool
+	input, kernel, output []float32
+}
+
+var convs keep[convTask]
+
+func (w *convTask) do(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		q := &w.conv.pieces[i]
+		w.pool.multiplySerially(&q.q, from(w.input, q.input), from(w.kernel, q.kernel), w.output[q.outp:], false)
+	}
+}

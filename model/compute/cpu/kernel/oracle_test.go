@@ -1,0 +1,169 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// random returns n floats between −1 and 1 that depend on the seed alone.
+func random(seed uint64, n int) []float32 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = r.Float32()*2 - 1
+	}
+	return out
+}
+
+// forEachSet runs a test once with each instruction set of this machine.
+func forEachSet(t *testing.T, test func(t *testing.T)) {
+	for set, name := range sets {
+		if selectSet(set) != set {
+			continue
+		}
+		t.Run(name, test)
+	}
+	selectSet(len(sets) - 1)
+}
+
+// close32 says whether a float32 result is the float64 truth within the rounding of a sum whose terms' absolute values
+// add up to scale.
+func close32(got float32, want, scale float64) bool {
+	if math.IsNaN(want) {
+		return math.IsNaN(float64(got))
+	}
+	if math.IsInf(want, 0) {
+		return float64(got) == want
+	}
+	return math.Abs(float64(got)-want) <= 4e-6*scale+1e-30
+}
+
+// naiveGemm is C and the sums of the absolute terms, in float64.
+func naiveGemm(g Gemm, batch, i, j int) (sum, scale float64) {
+	for k := range g.K {
+		x := float64(g.A[batch*g.ABatch+i*g.ARow+k*g.ACol]) * float64(g.B[batch*g.BBatch+k*g.BRow+j*g.BCol])
+		sum += x
+		scale += math.Abs(x)
+	}
+	return sum, scale
+}
+
+func checkGemm(t failer, p *Pool, g Gemm) {
+	t.Helper()
+	before := append([]float32(nil), g.C...)
+	p.Gemm(g)
+	touched := make([]bool, len(g.C))
+	for b := range max(g.Batch, 1) {
+		for i := range g.M {
+			for j := range g.N {
+				at := b*g.CBatch + i*g.CRow + j
+				touched[at] = true
+				want, scale := naiveGemm(g, b, i, j)
+				if g.Accumulate {
+					want += float64(before[at])
+					scale += math.Abs(float64(before[at]))
+				}
+				if !close32(g.C[at], want, scale) {
+					t.Fatalf("item %d, C[%d, %d] = %v, want %v\n%+v", b, i, j, g.C[at], want, shapeOf(g))
+				}
+			}
+		}
+	}
+	for at, ok := range touched {
+		if !ok && g.C[at] != before[at] {
+			t.Fatalf("C[%d] lies outside the matrix and changed\n%+v", at, shapeOf(g))
+		}
+	}
+}
+
+func shapeOf(g Gemm) Gemm {
+	g.A, g.B, g.C = nil, nil, nil
+	return g
+}
+
+// naiveConv is one output of a convolution, and the sum of the absolute terms, in float64.
+func naiveConv(s ConvSpec, input, kernel []float32, b, o int, at []int) (sum, scale float64) {
+	groups := s.Groups * s.BatchGroups
+	group := o / (s.OutChannels / groups)
+	channels, firstChannel := s.InChannels/s.Groups, 0
+	if s.Groups > 1 {
+		firstChannel = group * channels
+	} else {
+		b += group * (s.Batch / groups)
+	}
+	taps := 1
+	for _, k := range s.Kernel {
+		taps *= k
+	}
+	for tap := range taps {
+		in, ker, ok := b*s.InStrides.Batch, o*s.KernelStrides.Batch, true
+		rest := tap
+		for d := len(s.Kernel) - 1; d >= 0; d-- {
+			k := rest % s.Kernel[d]
+			rest /= s.Kernel[d]
+			q := at[d]*s.Stride[d] + k*s.KernelDilation[d] - s.PadLow[d]
+			ok = ok && q >= 0 && q%s.InDilation[d] == 0 && q/s.InDilation[d] < s.In[d]
+			in += q / s.InDilation[d] * s.InStrides.Spatial[d]
+			if s.Reverse[d] {
+				k = s.Kernel[d] - 1 - k
+			}
+			ker += k * s.KernelStrides.Spatial[d]
+		}
+		for i := range channels {
+			if !ok {
+				break
+			}
+			x := float64(input[in+(firstChannel+i)*s.InStrides.Channel]) * float64(kernel[ker+i*s.KernelStrides.Channel])
+			sum += x
+			scale += math.Abs(x)
+		}
+	}
+	return sum, scale
+}
+
+func checkConv(t failer, p *Pool, spec ConvSpec) {
+	t.Helper()
+	c, err := PlanConv(spec)
+	if err != nil {
+		t.Fatalf("%v\n%+v", err, spec)
+	}
+	input, kernel := random(1, c.reach[0]), random(2, c.reach[1])
+	output := random(3, c.reach[2])
+	before := append([]float32(nil), output...)
+	c.Run(p, input, kernel, output)
+	touched := make([]bool, len(output))
+	s := c.spec
+	outputs := 1
+	for _, n := range c.out {
+		outputs *= n
+	}
+	for b := range s.Batch / s.BatchGroups {
+		for o := range s.OutChannels {
+			for i := range outputs {
+				at, index, rest := make([]int, len(c.out)), b*s.OutStrides.Batch+o*s.OutStrides.Channel, i
+				for d := len(at) - 1; d >= 0; d-- {
+					at[d] = rest % c.out[d]
+					rest /= c.out[d]
+					index += at[d] * s.OutStrides.Spatial[d]
+				}
+				touched[index] = true
+				want, scale := naiveConv(s, input, kernel, b, o, at)
+				if !close32(output[index], want, scale) {
+					t.Fatalf("out[%d, %v, %d] = %v, want %v\n%+v", b, at, o, output[index], want, spec)
+				}
+			}
+		}
+	}
+	for i, ok := range touched {
+		if !ok && output[i] != before[i] {
+			t.Fatalf("float %d lies outside the output and changed\n%+v", i, spec)
+		}
+	}
+}
+
+// failer is a test, or one case of a property.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}

@@ -1,0 +1,240 @@
+package kernel
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Pool is a fixed number of threads that compute. It may be used by several goroutines at once: a call takes the workers
+// that are free and computes the rest itself, so a call inside a call never waits for a thread that it holds.
+type Pool struct {
+	threads int
+	tickets chan *work
+	closed  chan struct{}
+	works   sync.Pool // of *work
+	scratch scratches
+}
+
+// chunksPerThread is how many ranges a thread gets on average: more of them even out a slow core, fewer cost less.
+const chunksPerThread = 4
+
+// idleSpins is how often an idle worker looks for work before it sleeps: some 20 µs.
+const idleSpins = 4000
+
+// NewPool makes a pool of the given number of threads, the calling goroutine counted; fewer than one means one for each
+// core that Go may use.
+func NewPool(threads int) *Pool {
+	if threads < 1 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	p := &Pool{threads: threads, tickets: make(chan *work, 4*threads), closed: make(chan struct{})}
+	p.works.New = func() any { return &work{finished: make(chan struct{}, 1)} }
+	for range threads - 1 {
+		go p.help()
+	}
+	return p
+}
+
+var shared struct {
+	sync.Mutex
+	pools map[int]*Pool
+}
+
+// Shared returns the process's pool of that many threads (fewer than one: one for each core), and makes it on first use.
+func Shared(threads int) *Pool {
+	if threads < 1 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.pools == nil {
+		shared.pools = map[int]*Pool{}
+	}
+	p := shared.pools[threads]
+	if p == nil {
+		p = NewPool(threads)
+		shared.pools[threads] = p
+	}
+	return p
+}
+
+// Threads is how many threads compute, the caller's counted.
+func (p *Pool) Threads() int { return p.threads }
+
+// Close ends the workers. Calls to Run after that compute on the caller alone.
+func (p *Pool) Close() { close(p.closed) }
+
+// Run calls fn on contiguous ranges that cover [0, n) without overlap, in parallel, and returns when all are done. The
+// ranges depend only on n, grain and the number of threads; each holds at least grain indices where n does. A panic in fn
+// is raised again here, once every range has ended.
+func (p *Pool) Run(n, grain int, fn func(lo, hi int)) { p.run(n, grain, funcTask(fn)) }
+
+// task is what a pool shares out; a pointer to a kept struct, so that a step allocates nothing.
+type task interface{ do(lo, hi int) }
+
+type funcTask func(lo, hi int)
+
+func (f funcTask) do(lo, hi int) { f(lo, hi) }
+
+// work is one call of run: its task, and how far it is.
+type work struct {
+	task      task
+	n, chunks int
+	next      atomic.Int64 // the first chunk that nobody took
+	done      atomic.Int64 // chunks that ended
+	holders   atomic.Int64 // goroutines and tickets that still point here
+	failure   atomic.Pointer[failure]
+	finished  chan struct{}
+}
+
+// failure is the first panic of a work.
+type failure struct {
+	value any
+	stack []byte
+}
+
+// Panic is what Run raises when a range panicked on another goroutine: the value, and the stack where it happened.
+type Panic struct {
+	Value any
+	Stack []byte
+}
+
+// Error says what the range panicked with, and where.
+func (p *Panic) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
+
+// Unwrap is the panic's value where that is an error.
+func (p *Panic) Unwrap() error { err, _ := p.Value.(error); return err }
+
+// Chunks is how many ranges Run makes of [0, n).
+func (p *Pool) Chunks(n, grain int) int {
+	if n <= 0 {
+		return 0
+	}
+	chunks := n / max(grain, 1)
+	if p.threads == 1 {
+		chunks = 1
+	}
+	return min(max(chunks, 1), p.threads*chunksPerThread)
+}
+
+func (p *Pool) run(n, grain int, t task) {
+	if n > 0 {
+		p.runChunks(n, p.Chunks(n, grain), t)
+	}
+}
+
+// runChunks shares [0, n) out in as many ranges.
+func (p *Pool) runChunks(n, chunks int, t task) {
+	if chunks == 1 {
+		t.do(0, n)
+		return
+	}
+	w := p.works.Get().(*work)
+	w.task, w.n, w.chunks = t, n, chunks
+	w.next.Store(0)
+	w.done.Store(0)
+	w.holders.Store(1)
+	p.invite(w, min(p.threads, chunks)-1)
+	if !w.help() {
+		w.wait()
+	}
+	f := w.failure.Load()
+	p.release(w)
+	if f != nil {
+		panic(&Panic{f.value, f.stack})
+	}
+}
+
+// invite offers the work to as many helpers, without waiting for any.
+func (p *Pool) invite(w *work, helpers int) {
+	for range helpers {
+		w.holders.Add(1)
+		select {
+		case p.tickets <- w:
+		default:
+			w.holders.Add(-1)
+			return
+		}
+	}
+}
+
+func (p *Pool) release(w *work) {
+	if w.holders.Add(-1) > 0 {
+		return
+	}
+	w.task = nil
+	w.failure.Store(nil)
+	p.works.Put(w)
+}
+
+// help is a worker's life: take a ticket, compute chunks of it until none is left.
+func (p *Pool) help() {
+	for {
+		w := p.ticket()
+		if w == nil {
+			return
+		}
+		if w.help() {
+			w.finished <- struct{}{}
+		}
+		p.release(w)
+	}
+}
+
+// ticket waits for work, at first without sleeping: in a training step the next call comes within microseconds.
+func (p *Pool) ticket() *work {
+	for range idleSpins {
+		select {
+		case w := <-p.tickets:
+			return w
+		default:
+		}
+	}
+	select {
+	case w := <-p.tickets:
+		return w
+	case <-p.closed:
+		return nil
+	}
+}
+
+// help computes chunks until all are taken, and reports whether this goroutine ended the last one.
+func (w *work) help() (last bool) {
+	for {
+		i := int(w.next.Add(1)) - 1
+		if i >= w.chunks {
+			return last
+		}
+		w.chunk(w.n*i/w.chunks, w.n*(i+1)/w.chunks)
+		last = int(w.done.Add(1)) == w.chunks
+	}
+}
+
+func (w *work) chunk(lo, hi int) {
+	defer func() {
+		if v := recover(); v != nil {
+			w.fail(v)
+		}
+	}()
+	w.task.do(lo, hi)
+}
+
+func (w *work) fail(v any) {
+	stack := make([]byte, 1<<14)
+	stack = stack[:runtime.Stack(stack, false)]
+	w.failure.CompareAndSwap(nil, &failure{v, stack})
+}
+
+// wait returns when a helper has ended the last chunk.
+func (w *work) wait() {
+	for range idleSpins {
+		select {
+		case <-w.finished:
+			return
+		default:
+		}
+	}
+	<-w.finished
+}

@@ -1,0 +1,121 @@
+package kernel
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestRunCoversEveryIndexOnce(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	p := NewPool(3)
+	defer p.Close()
+	for _, n := range []int{0, 1, 2, 7, 100, 1001} {
+		for _, grain := range []int{0, 1, 3, 50, 5000} {
+			counts := make([]int32, n)
+			p.Run(n, grain, func(lo, hi int) {
+				if hi <= lo || hi-lo < min(grain, n) {
+					t.Errorf("n %d, grain %d: range [%d, %d)", n, grain, lo, hi)
+				}
+				for i := lo; i < hi; i++ {
+					atomic.AddInt32(&counts[i], 1)
+				}
+			})
+			for i, c := range counts {
+				if c != 1 {
+					t.Fatalf("n %d, grain %d: index %d was visited %d times", n, grain, i, c)
+				}
+			}
+		}
+	}
+}
+
+func TestRunsAtOnceAndNested(t *testing.T) {
+	p := NewPool(3)
+	defer p.Close()
+	var callers sync.WaitGroup
+	var total atomic.Int64
+	for range 8 {
+		callers.Go(func() {
+			for range 50 {
+				p.Run(40, 1, func(lo, hi int) {
+					p.Run(hi-lo, 1, func(lo, hi int) { total.Add(int64(hi - lo)) })
+				})
+			}
+		})
+	}
+	callers.Wait()
+	if got := total.Load(); got != 8*50*40 {
+		t.Errorf("%d indices were visited, want %d", got, 8*50*40)
+	}
+}
+
+func TestRunRangesAreTheSameEachTime(t *testing.T) {
+	p := NewPool(4)
+	defer p.Close()
+	ranges := func() map[[2]int]bool {
+		var mu sync.Mutex
+		out := map[[2]int]bool{}
+		p.Run(1003, 10, func(lo, hi int) {
+			mu.Lock()
+			out[[2]int{lo, hi}] = true
+			mu.Unlock()
+		})
+		return out
+	}
+	want := ranges()
+	for range 20 {
+		got := ranges()
+		if len(got) != len(want) {
+			t.Fatalf("%d ranges, then %d", len(want), len(got))
+		}
+		for r := range got {
+			if !want[r] {
+				t.Fatalf("range %v was not there before", r)
+			}
+		}
+	}
+}
+
+func TestRunRaisesPanics(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	boom := errors.New("boom")
+	func() {
+		defer func() {
+			failure, ok := recover().(*Panic)
+			if !ok || !errors.Is(failure, boom) || !strings.Contains(string(failure.Stack), "TestRunRaisesPanics") {
+				t.Errorf("recovered %v", failure)
+			}
+		}()
+		p.Run(100, 1, func(lo, hi int) {
+			if lo == 0 {
+				panic(boom)
+			}
+		})
+		t.Error("Run returned")
+	}()
+	var n atomic.Int64
+	p.Run(100, 1, func(lo, hi int) { n.Add(int64(hi - lo)) })
+	if n.Load() != 100 {
+		t.Errorf("after a panic the pool visits %d of 100 indices", n.Load())
+	}
+}
+
+func TestSharedPools(t *testing.T) {
+	if Shared(2) != Shared(2) || Shared(2) == Shared(3) || Shared(0).Threads() < 1 {
+		t.Error("there is one shared pool for each number of threads")
+	}
+}
+
+func BenchmarkRunOverhead(b *testing.B) {
+	p := Shared(2)
+	fn := func(lo, hi int) {}
+	for b.Loop() {
+		p.Run(8, 1, fn)
+	}
+}

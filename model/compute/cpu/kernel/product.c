@@ -1,0 +1,85 @@
+#include "product.h"
+
+typedef struct {
+	int rows, cols;
+	void (*pack_rows)(const product *, const float *, float *, int64_t, int64_t, int64_t, int64_t, int64_t);
+	void (*pack_cols)(const product *, const float *, float *, int64_t, int64_t, int64_t, int64_t, int64_t);
+	void (*block_cols)(const product *, const part *, const float *, const float *, float *, float *);
+	void (*block_rows)(const product *, const part *, const float *, const float *, float *, float *);
+	void (*axpys)(int64_t, int64_t, int64_t, int64_t, const float *, int64_t, int64_t, const float *, int64_t, float *,
+		int64_t, int64_t);
+	void (*dots)(int64_t, int64_t, int64_t, int64_t, const float *, int64_t, const float *, int64_t, float *, int64_t, int64_t,
+		int64_t);
+} kernels;
+
+#define BODY "product_body.h"
+#include "isa.h"
+
+static const kernels *set = &set_plain;
+
+int best_set(void)
+{
+#if defined(__x86_64__)
+	__builtin_cpu_init();
+	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+		return 0;
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+		__builtin_cpu_supports("avx512vl"))
+		return 2;
+	return 1;
+#else
+	return 0;
+#endif
+}
+
+int select_set(int number)
+{
+	int best = best_set();
+	if (number > best)
+		number = best;
+	set = &set_plain;
+#if defined(__x86_64__)
+	if (number == 1)
+		set = &set_avx2;
+	if (number == 2)
+		set = &set_avx512;
+#endif
+	return number;
+}
+
+__attribute__((constructor)) static void choose(void) { select_set(best_set()); }
+
+int tile_rows(void) { return set->rows; }
+int tile_cols(void) { return set->cols; }
+
+void pack_rows(const product *q, const float *a, float *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1)
+{
+	set->pack_rows(q, a, to, p0, p1, panels, k0, k1);
+}
+
+void pack_cols(const product *q, const float *b, float *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1)
+{
+	set->pack_cols(q, b, to, p0, p1, panels, k0, k1);
+}
+
+void block_cols(const product *q, const part *w, const float *a, const float *packed, float *c, float *room)
+{
+	set->block_cols(q, w, a, packed, c, room);
+}
+
+void block_rows(const product *q, const part *w, const float *packed, const float *b, float *c, float *room)
+{
+	set->block_rows(q, w, packed, b, c, room);
+}
+
+void axpys(int64_t m, int64_t n0, int64_t n1, int64_t k, const float *a, int64_t am, int64_t ak, const float *b, int64_t bk,
+	float *y, int64_t ym, int64_t accumulate)
+{
+	set->axpys(m, n0, n1, k, a, am, ak, b, bk, y, ym, accumulate);
+}
+
+void dots(int64_t m, int64_t n0, int64_t n1, int64_t k, const float *a, int64_t am, const float *b, int64_t bn, float *y,
+	int64_t ym, int64_t yn, int64_t accumulate)
+{
+	set->dots(m, n0, n1, k, a, am, b, bn, y, ym, yn, accumulate);
+}

@@ -1,0 +1,520 @@
+// The product's kernels for one instruction set. See product.h and isa.h.
+#include "vector.h"
+
+#if VL == 16 || defined(__aarch64__)
+#define ROWS 12
+#else
+#define ROWS 6
+#endif
+#define COLS (2 * VL)
+
+// ---- reading operands ----
+
+// Writes offset and spatial positions of the indices i0 .. i0+n.
+static void ISA(expand)(const axes *x, int64_t i0, int64_t n, int64_t *off, int64_t (*pos)[MAX_COLS])
+{
+	int64_t at[MAX_DIGITS] = {0}, rest = i0;
+	for (int64_t j = x->digits - 1; j >= 0; j--) {
+		at[j] = rest % x->d[j].n;
+		rest /= x->d[j].n;
+	}
+	for (int64_t r = 0; r < n; r++) {
+		int64_t o = 0, p[MAX_DIMS] = {0};
+		for (int64_t j = 0; j < x->digits; j++) {
+			o += at[j] * x->d[j].off;
+			if (x->d[j].dim >= 0)
+				p[x->d[j].dim] += at[j] * x->d[j].step;
+		}
+		off[r] = o;
+		if (pos)
+			for (int d = 0; d < MAX_DIMS; d++)
+				pos[d][r] = p[d];
+		for (int64_t j = x->digits - 1; j >= 0 && ++at[j] == x->d[j].n && j > 0; j--)
+			at[j] = 0;
+	}
+}
+
+// A panel of an operand being packed, and the run of k under way: k moves along the operand's innermost digit only.
+typedef struct {
+	const operand *o;
+	const float *src;
+	int64_t rows, width;
+	int64_t off[MAX_COLS], pos[MAX_DIMS][MAX_COLS];
+	int64_t contiguous;       // the rows follow each other in memory
+	int64_t koff, kpos[MAX_DIMS], at, run;
+	int64_t lo[MAX_COLS], hi[MAX_COLS]; // the part of the run inside the bounds, for each row
+} ISA(panel);
+
+static inline int64_t ISA(ceil_div)(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
+
+// The values t of the run for which 0 <= p + floor((at+t)/per)*step < size, as [lo, hi).
+static inline void ISA(interval)(const digit *in, int64_t p, int64_t size, int64_t at, int64_t run, int64_t *lo, int64_t *hi)
+{
+	int64_t first = p + at / in->per * in->step, last = p + (at + run - 1) / in->per * in->step;
+	*lo = 0, *hi = run;
+	if (first >= 0 && last < size)
+		return;
+	int64_t a = ISA(ceil_div)(-p, in->step) * in->per - at, b = ISA(ceil_div)(size - p, in->step) * in->per - at;
+	*lo = a < 0 ? 0 : a > run ? run : a;
+	*hi = b > run ? run : b < *lo ? *lo : b;
+}
+
+// Finds each row's interval; returns whether all rows have the whole run.
+static int ISA(bounds)(ISA(panel) *p)
+{
+	const operand *o = p->o;
+	const digit *in = &o->k.d[o->k.digits - 1];
+	int whole = 1;
+	for (int64_t r = 0; r < p->rows; r++) {
+		int64_t lo = 0, hi = p->run;
+		for (int d = 0; d < MAX_DIMS; d++) {
+			if (o->size[d] < 0)
+				continue;
+			int64_t at = p->pos[d][r] + p->kpos[d];
+			if (d == in->dim) {
+				int64_t l, h;
+				if (r > 0 && p->pos[d][r] == p->pos[d][r - 1] && p->hi[r - 1] > p->lo[r - 1])
+					l = p->lo[r - 1], h = p->hi[r - 1];
+				else
+					ISA(interval)(in, at, o->size[d], p->at, p->run, &l, &h);
+				lo = l > lo ? l : lo, hi = h < hi ? h : hi;
+			} else if (at < 0 || at >= o->size[d]) {
+				hi = 0;
+			}
+		}
+		if (hi <= lo)
+			lo = hi = 0;
+		p->lo[r] = lo, p->hi[r] = hi;
+		whole &= lo == 0 && hi == p->run;
+	}
+	return whole;
+}
+
+#define COPY_ROWS(LEN)                                                                       \
+	for (int64_t t = 0; t < n; t++, s += step, to += width)                              \
+		for (int j = 0; j < (LEN); j += 4)                                           \
+			*(v4 *)(to + j) = *(const v4 *)(s + j);
+
+// Copies len adjacent floats for each of n values of k.
+static inline void ISA(copy_rows)(float *to, const float *s, int64_t step, int64_t n, int64_t len, int64_t width)
+{
+	if (len == COLS) {
+		for (int64_t t = 0; t < n; t++, s += step, to += width) {
+			*(vf *)to = *(const vf *)s;
+			*(vf *)(to + VL) = *(const vf *)(s + VL);
+		}
+		return;
+	}
+	switch (len) {
+	case 4: COPY_ROWS(4) return;
+	case 8: COPY_ROWS(8) return;
+	case 12: COPY_ROWS(12) return;
+	}
+	for (int64_t t = 0; t < n; t++, s += step, to += width) {
+		int64_t j = 0;
+		for (; j + 4 <= len; j += 4)
+			*(v4 *)(to + j) = *(const v4 *)(s + j);
+		for (; j < len; j++)
+			to[j] = s[j];
+	}
+}
+
+static inline void ISA(zero_rows)(float *to, int64_t n, int64_t len, int64_t width)
+{
+	for (int64_t t = 0; t < n; t++, to += width)
+		for (int64_t j = 0; j < len; j++)
+			to[j] = 0;
+}
+
+// Writes a run in segments of rows that are adjacent in memory and share their interval.
+static void ISA(pack_segments)(ISA(panel) *p, float *to)
+{
+	int64_t step = p->o->k.d[p->o->k.digits - 1].off, w = p->width;
+	for (int64_t r = 0; r < p->rows;) {
+		int64_t e = r + 1;
+		while (e < p->rows && p->off[e] == p->off[e - 1] + 1 && p->lo[e] == p->lo[r] && p->hi[e] == p->hi[r])
+			e++;
+		int64_t lo = p->lo[r], hi = p->hi[r];
+		ISA(zero_rows)(to + r, lo, e - r, w);
+		if (hi > lo)
+			ISA(copy_rows)(to + lo * w + r, p->src + p->koff + p->off[r] + lo * step, step, hi - lo, e - r, w);
+		ISA(zero_rows)(to + hi * w + r, p->run - hi, e - r, w);
+		r = e;
+	}
+	if (p->rows < w)
+		ISA(zero_rows)(to + p->rows, p->run, w - p->rows, w);
+}
+
+static const float ISA(zeros)[BLOCK_K];
+
+// Transposes 4 rows of n floats into columns of width w.
+static inline void ISA(transpose4)(const float *const *row, int64_t n, float *to, int64_t w)
+{
+	const float *a = row[0], *b = row[1], *c = row[2], *d = row[3];
+	int64_t t = 0;
+	for (; t + 4 <= n; t += 4) {
+		v4 A = *(const v4 *)(a + t), B = *(const v4 *)(b + t), C = *(const v4 *)(c + t), D = *(const v4 *)(d + t);
+		v4 e = __builtin_shufflevector(A, B, 0, 4, 1, 5), f = __builtin_shufflevector(C, D, 0, 4, 1, 5);
+		v4 g = __builtin_shufflevector(A, B, 2, 6, 3, 7), h = __builtin_shufflevector(C, D, 2, 6, 3, 7);
+		float *at = to + t * w;
+		*(v4 *)at = __builtin_shufflevector(e, f, 0, 1, 4, 5);
+		*(v4 *)(at + w) = __builtin_shufflevector(e, f, 2, 3, 6, 7);
+		*(v4 *)(at + 2 * w) = __builtin_shufflevector(g, h, 0, 1, 4, 5);
+		*(v4 *)(at + 3 * w) = __builtin_shufflevector(g, h, 2, 3, 6, 7);
+	}
+	for (; t < n; t++) {
+		float *at = to + t * w;
+		at[0] = a[t], at[1] = b[t], at[2] = c[t], at[3] = d[t];
+	}
+}
+
+// Writes a run whose k is adjacent in memory: four rows at a time, rows outside the bounds reading zeros.
+static void ISA(pack_transposed)(ISA(panel) *p, float *to)
+{
+	int64_t w = p->width, n = p->run;
+	for (int64_t r = 0; r < w; r += 4) {
+		const float *row[4];
+		int64_t in = w - r < 4 ? w - r : 4;
+		for (int64_t i = 0; i < 4; i++) {
+			int64_t q = r + i;
+			int whole = q < p->rows && p->lo[q] == 0 && p->hi[q] == n;
+			row[i] = whole ? p->src + p->koff + p->off[q] : ISA(zeros);
+		}
+		if (in == 4)
+			ISA(transpose4)(row, n, to + r, w);
+		else
+			for (int64_t i = 0; i < in; i++)
+				for (int64_t t = 0; t < n; t++)
+					to[t * w + r + i] = row[i][t];
+	}
+	for (int64_t r = 0; r < p->rows; r++) {
+		if (p->hi[r] == p->lo[r] || (p->lo[r] == 0 && p->hi[r] == n))
+			continue;
+		const float *s = p->src + p->koff + p->off[r];
+		for (int64_t t = p->lo[r]; t < p->hi[r]; t++)
+			to[t * w + r] = s[t];
+	}
+}
+
+static inline void ISA(pack_run)(ISA(panel) *p, float *to)
+{
+	const digit *in = &p->o->k.d[p->o->k.digits - 1];
+	int whole = !p->o->bounded || ISA(bounds)(p);
+	if (!p->o->bounded)
+		for (int64_t r = 0; r < p->rows; r++)
+			p->lo[r] = 0, p->hi[r] = p->run;
+	if (whole && p->contiguous && p->rows == p->width)
+		ISA(copy_rows)(to, p->src + p->koff + p->off[0], in->off, p->run, p->width, p->width);
+	else if (in->off == 1 && !p->contiguous)
+		ISA(pack_transposed)(p, to);
+	else
+		ISA(pack_segments)(p, to);
+}
+
+// Packs rows [x0, x0+rows) of an operand for k in [k0, k0+n), as n rows of the panel's width.
+static void ISA(pack)(const operand *o, const float *src, int64_t x0, int64_t rows, int64_t width, int64_t k0, int64_t n, float *to)
+{
+	if (n == 0)
+		return;
+	ISA(panel) p;
+	p.o = o, p.src = src, p.rows = rows, p.width = width;
+	ISA(expand)(&o->x, x0, rows, p.off, p.pos);
+	p.contiguous = rows > 1;
+	for (int64_t r = 1; r < rows; r++)
+		p.contiguous &= p.off[r] == p.off[r - 1] + 1;
+	int64_t at[MAX_DIGITS], last = o->k.digits - 1;
+	for (int64_t j = last; j >= 0; j--) {
+		at[j] = k0 % o->k.d[j].n;
+		k0 /= o->k.d[j].n;
+	}
+	while (n > 0) {
+		p.koff = o->base;
+		for (int d = 0; d < MAX_DIMS; d++)
+			p.kpos[d] = o->pos[d];
+		for (int64_t j = 0; j <= last; j++) {
+			const digit *g = &o->k.d[j];
+			p.koff += at[j] * g->off;
+			if (g->dim >= 0 && j < last)
+				p.kpos[g->dim] += at[j] * g->step;
+		}
+		p.at = at[last];
+		p.run = o->k.d[last].n - at[last];
+		p.run = p.run < n ? p.run : n;
+		ISA(pack_run)(&p, to);
+		to += p.run * width;
+		n -= p.run;
+		at[last] += p.run;
+		for (int64_t j = last; j > 0 && at[j] == o->k.d[j].n; j--)
+			at[j] = 0, at[j - 1]++;
+	}
+}
+
+static void ISA(pack_rows)(const product *q, const float *a, float *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1)
+{
+	for (int64_t k = k0; k < k1; k += BLOCK_K) {
+		int64_t kc = k1 - k < BLOCK_K ? k1 - k : BLOCK_K;
+		for (int64_t p = p0; p < p1; p++) {
+			int64_t rows = q->m - p * ROWS < ROWS ? q->m - p * ROWS : ROWS;
+			ISA(pack)(&q->a, a, p * ROWS, rows, ROWS, k, kc, to + (k - k0) * panels * ROWS + p * ROWS * kc);
+		}
+	}
+}
+
+static void ISA(pack_cols)(const product *q, const float *b, float *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1)
+{
+	for (int64_t k = k0; k < k1; k += BLOCK_K) {
+		int64_t kc = k1 - k < BLOCK_K ? k1 - k : BLOCK_K;
+		for (int64_t p = p0; p < p1; p++) {
+			int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS;
+			ISA(pack)(&q->b, b, p * COLS, cols, COLS, k, kc, to + (k - k0) * panels * COLS + p * COLS * kc);
+		}
+	}
+}
+
+// ---- the tile ----
+
+// c[row[i] + j] (+)= sum over k of a[k*ROWS + i] b[k*step + j], for rows x (vectors * VL) elements held in registers.
+#define UNROLL _Pragma("GCC unroll 12")
+#define TILE(rows, vectors)                                                                                             \
+	static void ISA(tile_##rows##_##vectors)(int64_t k, const float *a, const float *b, int64_t step, float *c,     \
+		const int64_t *row, int add)                                                                            \
+	{                                                                                                               \
+		vf acc[rows][vectors];                                                                                  \
+		UNROLL for (int i = 0; i < rows; i++)                                                                   \
+			UNROLL for (int j = 0; j < vectors; j++)                                                        \
+				acc[i][j] = (vf){0};                                                                    \
+		for (; k > 0; k--, a += ROWS, b += step) {                                                              \
+			vf y[vectors];                                                                                  \
+			UNROLL for (int j = 0; j < vectors; j++)                                                        \
+				y[j] = *(const vf *)(b + j * VL);                                                       \
+			UNROLL for (int i = 0; i < rows; i++)                                                           \
+				UNROLL for (int j = 0; j < vectors; j++)                                                \
+					acc[i][j] += a[i] * y[j];                                                       \
+		}                                                                                                       \
+		if (add)                                                                                                \
+			UNROLL for (int i = 0; i < rows; i++)                                                           \
+				UNROLL for (int j = 0; j < vectors; j++)                                                \
+					acc[i][j] += *(vf *)(c + row[i] + j * VL);                                      \
+		UNROLL for (int i = 0; i < rows; i++)                                                                   \
+			UNROLL for (int j = 0; j < vectors; j++)                                                        \
+				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                               \
+	}
+#define TILES(rows) TILE(rows, 1) TILE(rows, 2)
+TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6)
+#if ROWS == 12
+TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12)
+#endif
+
+typedef void (*ISA(tile))(int64_t, const float *, const float *, int64_t, float *, const int64_t *, int);
+#define PAIR(rows) {ISA(tile_##rows##_1), ISA(tile_##rows##_2)}
+static const ISA(tile) ISA(tiles)[ROWS][2] = {
+	PAIR(1), PAIR(2), PAIR(3), PAIR(4), PAIR(5), PAIR(6),
+#if ROWS == 12
+	PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12),
+#endif
+};
+
+// Where a panel's columns lie in C.
+typedef struct {
+	int64_t cols, contiguous;
+	int64_t off[MAX_COLS];
+} ISA(columns);
+
+static void ISA(place)(const product *q, int64_t n, ISA(columns) *to)
+{
+	to->cols = q->n - n < COLS ? q->n - n : COLS;
+	ISA(expand)(&q->cn, n, to->cols, to->off, 0);
+	to->contiguous = 1;
+	for (int64_t j = 1; j < to->cols; j++)
+		to->contiguous &= to->off[j] == to->off[j - 1] + 1;
+}
+
+// Computes one tile into C, through a copy where C's columns are not adjacent or fewer than the vectors hold.
+static void ISA(compute)(int64_t rows, const ISA(columns) *n, int64_t k, const float *a, const float *b, int64_t step, float *c,
+	const int64_t *row, int add)
+{
+	int vectors = n->cols > VL ? 2 : 1;
+	ISA(tile) tile = ISA(tiles)[rows - 1][vectors - 1];
+	if (n->contiguous && n->cols == vectors * VL) {
+		tile(k, a, b, step, c + n->off[0], row, add);
+		return;
+	}
+	float copy[ROWS * COLS];
+	int64_t flat[ROWS];
+	for (int64_t i = 0; i < rows; i++)
+		flat[i] = i * COLS;
+	tile(k, a, b, step, copy, flat, 0);
+	for (int64_t i = 0; i < rows; i++) {
+		float *to = c + row[i];
+		for (int64_t j = 0; j < n->cols; j++)
+			to[n->off[j]] = add ? to[n->off[j]] + copy[i * COLS + j] : copy[i * COLS + j];
+	}
+}
+
+// Sweeps the panels of rows that are packed at a, for k values of the contraction, over one panel of columns.
+static void ISA(sweep)(int64_t m0, int64_t m1, const ISA(columns) *n, int64_t k, const float *a, const float *b,
+	int64_t step, float *c, const int64_t *row, int add)
+{
+	for (int64_t m = m0; m < m1; m += ROWS, a += ROWS * k, row += ROWS)
+		ISA(compute)(m1 - m < ROWS ? m1 - m : ROWS, n, k, a, b, step, c, row, add);
+}
+
+static void ISA(block_cols)(const product *q, const part *w, const float *a, const float *packed, float *c, float *room)
+{
+	int64_t panels = (q->n + COLS - 1) / COLS, row[PART_ROWS];
+	c += q->cbase;
+	for (int64_t m0 = w->m0; m0 < w->m1; m0 += PART_ROWS) {
+		int64_t m1 = w->m1 - m0 < PART_ROWS ? w->m1 : m0 + PART_ROWS;
+		ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
+		int64_t k = w->k0;
+		do {
+			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K;
+			for (int64_t m = m0; m < m1; m += ROWS)
+				ISA(pack)(&q->a, a, m, m1 - m < ROWS ? m1 - m : ROWS, ROWS, k, kc, room + (m - m0) * kc);
+			const float *at = packed + (k - w->k0) * panels * COLS;
+			for (int64_t n = w->n0; n < w->n1; n += COLS) {
+				ISA(columns) cols;
+				ISA(place)(q, n, &cols);
+				ISA(sweep)(m0, m1, &cols, kc, room, at + n * kc, COLS, c, row, w->accumulate || k > w->k0);
+			}
+			k += BLOCK_K;
+		} while (k < w->k1);
+	}
+}
+
+// Whether the columns [n, n+cols) of B can be read where they lie: adjacent, without bounds, one stride of k.
+static int ISA(direct)(const operand *b, int64_t cols)
+{
+	int vectors = cols > VL ? 2 : 1;
+	return !b->bounded && b->x.digits == 1 && b->x.d[0].off == 1 && b->k.digits == 1 && cols == vectors * VL;
+}
+
+static void ISA(block_rows)(const product *q, const part *w, const float *packed, const float *b, float *c, float *room)
+{
+	int64_t panels = (q->m + ROWS - 1) / ROWS;
+	c += q->cbase;
+	for (int64_t n = w->n0; n < w->n1; n += COLS) {
+		ISA(columns) cols;
+		ISA(place)(q, n, &cols);
+		int direct = w->m1 - w->m0 <= ROWS && ISA(direct)(&q->b, cols.cols);
+		int64_t k = w->k0;
+		do {
+			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K, step = COLS;
+			const float *at = room;
+			if (direct) {
+				step = q->b.k.d[0].off;
+				at = b + q->b.base + k * step + n;
+			} else {
+				ISA(pack)(&q->b, b, n, cols.cols, COLS, k, kc, room);
+			}
+			for (int64_t m0 = w->m0; m0 < w->m1; m0 += PART_ROWS) {
+				int64_t m1 = w->m1 - m0 < PART_ROWS ? w->m1 : m0 + PART_ROWS, row[PART_ROWS];
+				ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
+				const float *pa = packed + (k - w->k0) * panels * ROWS + m0 * kc;
+				ISA(sweep)(m0, m1, &cols, kc, pa, at, step, c, row, w->accumulate || k > w->k0);
+			}
+			k += BLOCK_K;
+		} while (k < w->k1);
+	}
+}
+
+// ---- few rows ----
+
+enum { ISA(STRIP) = 512 };
+
+// One row of y over a strip: four rows of b at a time.
+static inline void ISA(axpy)(int64_t n, int64_t k, const float *a, int64_t ak, const float *b, int64_t bk, float *y)
+{
+	for (; k >= 4; k -= 4, a += 4 * ak, b += 4 * bk) {
+		float a0 = a[0], a1 = a[ak], a2 = a[2 * ak], a3 = a[3 * ak];
+		int64_t j = 0;
+		for (; j + VL <= n; j += VL)
+			*(vf *)(y + j) += (a0 * *(const vf *)(b + j) + a1 * *(const vf *)(b + bk + j)) +
+					  (a2 * *(const vf *)(b + 2 * bk + j) + a3 * *(const vf *)(b + 3 * bk + j));
+		for (; j < n; j++)
+			y[j] += (a0 * b[j] + a1 * b[bk + j]) + (a2 * b[2 * bk + j] + a3 * b[3 * bk + j]);
+	}
+	for (; k > 0; k--, a += ak, b += bk)
+		for (int64_t j = 0; j < n; j++)
+			y[j] += a[0] * b[j];
+}
+
+static void ISA(axpys)(int64_t m, int64_t n0, int64_t n1, int64_t k, const float *a, int64_t am, int64_t ak, const float *b,
+	int64_t bk, float *y, int64_t ym, int64_t accumulate)
+{
+	for (int64_t n = n0; n < n1; n += ISA(STRIP)) {
+		int64_t len = n1 - n < ISA(STRIP) ? n1 - n : ISA(STRIP);
+		for (int64_t i = 0; i < m && !accumulate; i++)
+			for (int64_t j = 0; j < len; j++)
+				y[i * ym + n + j] = 0;
+		for (int64_t p = 0; p < k; p += 8)
+			for (int64_t i = 0; i < m; i++)
+				ISA(axpy)(len, k - p < 8 ? k - p : 8, a + i * am + p * ak, ak, b + p * bk + n, bk, y + i * ym + n);
+	}
+}
+
+static inline float ISA(hsum)(vf v)
+{
+	float s[VL];
+	*(vf *)s = v;
+	for (int h = VL / 2; h > 0; h /= 2)
+		for (int i = 0; i < h; i++)
+			s[i] += s[i + h];
+	return s[0];
+}
+
+// The dot products of up to m <= 4 rows of a with one row of b.
+#define DOT(m)                                                                                      \
+	static void ISA(dot_##m)(int64_t k, const float *a, int64_t am, const float *b, float *sum) \
+	{                                                                                           \
+		vf s[m][4];                                                                         \
+		for (int i = 0; i < m; i++)                                                         \
+			for (int u = 0; u < 4; u++)                                                 \
+				s[i][u] = (vf){0};                                                  \
+		int64_t p = 0;                                                                      \
+		for (; p + 4 * VL <= k; p += 4 * VL)                                                \
+			_Pragma("GCC unroll 4") for (int u = 0; u < 4; u++)                         \
+			{                                                                           \
+				vf y = *(const vf *)(b + p + u * VL);                               \
+				_Pragma("GCC unroll 4") for (int i = 0; i < m; i++)                 \
+					s[i][u] += *(const vf *)(a + i * am + p + u * VL) * y;      \
+			}                                                                           \
+		for (; p + VL <= k; p += VL)                                                        \
+			for (int i = 0; i < m; i++)                                                 \
+				s[i][0] += *(const vf *)(a + i * am + p) * *(const vf *)(b + p);    \
+		for (int i = 0; i < m; i++) {                                                       \
+			sum[i] = ISA(hsum)((s[i][0] + s[i][1]) + (s[i][2] + s[i][3]));              \
+			for (int64_t t = p; t < k; t++)                                             \
+				sum[i] += a[i * am + t] * b[t];                                     \
+		}                                                                                   \
+	}
+DOT(1) DOT(2) DOT(3) DOT(4)
+
+static void ISA(dots)(int64_t m, int64_t n0, int64_t n1, int64_t k, const float *a, int64_t am, const float *b, int64_t bn,
+	float *y, int64_t ym, int64_t yn, int64_t accumulate)
+{
+	static void (*const dot[4])(int64_t, const float *, int64_t, const float *, float *) = {
+		ISA(dot_1), ISA(dot_2), ISA(dot_3), ISA(dot_4)};
+	for (int64_t n = n0; n < n1; n++) {
+		float sum[4];
+		dot[m - 1](k, a, am, b + n * bn, sum);
+		for (int64_t i = 0; i < m; i++)
+			y[i * ym + n * yn] = accumulate ? y[i * ym + n * yn] + sum[i] : sum[i];
+	}
+}
+
+static const kernels ISA(set) = {
+	ROWS, COLS, ISA(pack_rows), ISA(pack_cols), ISA(block_cols), ISA(block_rows), ISA(axpys), ISA(dots),
+};
+
+#undef ROWS
+#undef COLS
+#undef COPY_ROWS
+#undef UNROLL
+#undef TILE
+#undef TILES
+#undef PAIR
+#undef DOT
+#undef vf
+#undef vi
+#undef v4

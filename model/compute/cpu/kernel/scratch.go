@@ -1,0 +1,70 @@
+package kernel
+
+import "sync"
+
+// scratches lends out memory that kernels pack into, and keeps it: a step that repeats allocates nothing.
+type scratches struct {
+	sync.Mutex
+	free []*scratch
+}
+
+// scratch is lent memory; data has the length asked for, its content is arbitrary.
+type scratch struct{ data []float32 }
+
+// scratchStep is the granularity of lent memory, in floats: 64 KiB, so that Go aligns it to a page.
+const scratchStep = 1 << 14
+
+// get lends n floats: the smallest free piece that holds them, else new memory in place of the largest free one.
+func (s *scratches) get(n int) *scratch {
+	s.Lock()
+	defer s.Unlock()
+	best, largest := -1, -1
+	for i, f := range s.free {
+		if cap(f.data) >= n && (best < 0 || cap(f.data) < cap(s.free[best].data)) {
+			best = i
+		}
+		if largest < 0 || cap(f.data) > cap(s.free[largest].data) {
+			largest = i
+		}
+	}
+	if best < 0 && largest < 0 {
+		return &scratch{make([]float32, n, roundUp(max(n, 1), scratchStep))}
+	}
+	if best < 0 {
+		best = largest
+		s.free[best].data = make([]float32, roundUp(n, scratchStep))
+	}
+	f := s.free[best]
+	last := len(s.free) - 1
+	s.free[best] = s.free[last]
+	s.free = s.free[:last]
+	f.data = f.data[:n]
+	return f
+}
+
+// put takes lent memory back.
+func (s *scratches) put(f *scratch) {
+	s.Lock()
+	s.free = append(s.free, f)
+	s.Unlock()
+}
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// keep holds structs of one kind for reuse.
+type keep[T any] struct{ pool sync.Pool }
+
+// get is a struct whose fields are zero.
+func (k *keep[T]) get() *T {
+	if x, ok := k.pool.Get().(*T); ok {
+		return x
+	}
+	return new(T)
+}
+
+// put takes a struct back and forgets what it points to.
+func (k *keep[T]) put(x *T) {
+	var zero T
+	*x = zero
+	k.pool.Put(x)
+}
