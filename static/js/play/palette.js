@@ -1,0 +1,156 @@
+// The palette: codes that the chosen slot could take, each shown as what A would become.
+
+import { put } from './codes.js';
+import { canvasFor, paint } from './pixels.js';
+
+const PAGE = 24;
+
+export class Palette {
+  #slot = -1;
+  #row = 'a';
+  #entries = [];
+  #loading = null;
+
+  constructor(panel, shape, app) {
+    Object.assign(this, { panel, shape, app });
+    this.list = panel.querySelector('#entries');
+    this.sort = panel.querySelector('#palette-sort');
+    this.filter = panel.querySelector('#palette-filter');
+    this.more = panel.querySelector('#palette-more');
+    this.text = panel.querySelector('#palette-said');
+    for (const img of this.list.querySelectorAll('img')) canvasFor(img, shape);
+    this.sort.addEventListener('change', () => this.#load());
+    this.filter.addEventListener('change', () => this.#load());
+    this.more.addEventListener('click', () => this.#load(this.#entries.length));
+    this.list.addEventListener('keydown', (e) => this.#key(e));
+    this.list.addEventListener('focusin', (e) => this.#rove(e.target.closest('.entry')));
+    this.list.addEventListener('pointerover', (e) => {
+      const entry = e.target.closest('.entry');
+      if (entry && e.pointerType === 'mouse') this.#look(entry);
+    });
+    this.list.addEventListener('pointerout', (e) => { if (!e.relatedTarget?.closest?.('.entry')) app.lookAway(); });
+  }
+
+  #look(entry) {
+    if (this.app.hands.held) return;
+    const code = Number(entry.dataset.code);
+    this.app.look(put(this.app.rowCodes(), this.#slot, code), `${this.app.row().toUpperCase()} with ${code} in slot ${this.#slot}`);
+  }
+
+  /** choose shows the entries of a slot. */
+  choose(slot) {
+    if (slot === this.#slot) return;
+    this.#slot = slot;
+    this.panel.querySelector('#palette-slot').textContent = slot;
+    this.panel.querySelector('#palette-swatch').dataset.slot = slot % 9;
+    this.#load();
+  }
+
+  /** refresh is for when codes, the row or the count have changed. */
+  refresh(reload) {
+    if (reload || this.sort.value === 'distance') this.#load();
+    else this.#show();
+  }
+
+  async #load(offset = 0) {
+    this.#loading?.abort();
+    const aborts = (this.#loading = new AbortController());
+    const slot = this.#slot;
+    const q = new URLSearchParams({ codes: this.app.rowCodes().join('.'), slot, sort: this.sort.value, filter: this.filter.value, offset, limit: PAGE });
+    try {
+      const reply = await this.app.get(`palette?${q}`, aborts.signal);
+      if (slot !== this.#slot) return;
+      this.#entries = offset ? [...this.#entries, ...reply.entries] : reply.entries;
+      this.#write(reply);
+      this.#show();
+    } catch (err) {
+      if (err.name !== 'AbortError') this.text.textContent = err.message;
+    }
+  }
+
+  #write({ total, images }) {
+    const focused = document.activeElement?.closest?.('.entry')?.dataset.code;
+    const items = this.#entries.map((e) => this.#item(e, images));
+    this.list.replaceChildren(...items.map((entry) => {
+      const li = document.createElement('li');
+      li.role = 'none';
+      li.append(entry);
+      return li;
+    }));
+    if (items[0]) this.#rove(items.find((e) => e.dataset.code === focused) ?? items[0]);
+    if (focused !== undefined) items.find((e) => e.dataset.code === focused)?.focus({ preventScroll: true });
+    this.more.hidden = this.#entries.length >= total;
+    const shown = this.#entries.length < total ? `${this.#entries.length} of ${total}. ` : '';
+    const row = this.app.row().toUpperCase();
+    this.text.textContent = total === 0 ? 'No code of this slot is like that.'
+      : `${shown}Pictures show ${row} with the code.` + (images ? ` Counted on ${images.toLocaleString('en')} images.` : '');
+  }
+
+  #item({ code, count, unseen, distance }, images) {
+    const entry = document.createElement('a');
+    entry.className = 'entry';
+    entry.role = 'option';
+    entry.tabIndex = -1;
+    entry.draggable = false;
+    entry.href = '#palette';
+    Object.assign(entry.dataset, { kind: 'entry', code, testid: `play-palette-${code}` });
+    const canvas = document.createElement('canvas');
+    canvas.className = 'pixels';
+    canvas.width = this.shape.w;
+    canvas.height = this.shape.h;
+    const name = document.createElement('span');
+    name.className = 'code';
+    name.textContent = code;
+    const note = document.createElement('span');
+    note.className = unseen ? 'count badge' : 'count quiet';
+    if (this.sort.value === 'distance' && distance !== undefined) note.textContent = distance.toFixed(2);
+    else note.textContent = unseen ? 'unseen' : count ? `×${count}` : '';
+    note.title = unseen ? `This slot took the code on none of ${images} images.` : '';
+    entry.setAttribute('aria-label', `Code ${code}` + (unseen ? ', unseen' : count ? `, on ${count} images` : ''));
+    entry.append(canvas, name, note);
+    return entry;
+  }
+
+  async #show() {
+    const codes = this.app.rowCodes();
+    const [slot, entries] = [this.#slot, [...this.list.querySelectorAll('.entry')]];
+    for (const entry of entries) entry.setAttribute('aria-selected', String(Number(entry.dataset.code) === codes[slot]));
+    const tuples = entries.map((entry) => put(codes, slot, Number(entry.dataset.code)));
+    entries.forEach((entry, j) => entry.toggleAttribute('data-waiting', !this.app.decoder.peek(tuples[j])));
+    const pictures = await this.app.pictures('palette', tuples);
+    pictures?.forEach((p, j) => {
+      entries[j].removeAttribute('data-waiting');
+      paint(entries[j].querySelector('canvas'), p, this.shape);
+    });
+  }
+
+  mark(source) {
+    for (const entry of this.list.querySelectorAll('.entry')) {
+      entry.toggleAttribute('data-held', source?.kind === 'entry' && Number(entry.dataset.code) === source.code);
+    }
+  }
+
+  focus(code) { (this.list.querySelector(`[data-code="${code}"]`) ?? this.list.querySelector('.entry'))?.focus(); }
+
+  #rove(to) {
+    if (!to) return;
+    for (const entry of this.list.querySelectorAll('.entry')) entry.tabIndex = entry === to ? 0 : -1;
+  }
+
+  #key(e) {
+    const entry = e.target.closest('.entry');
+    if (!entry || e.altKey || e.ctrlKey || e.metaKey) return;
+    const all = [...this.list.querySelectorAll('.entry')];
+    const at = all.indexOf(entry);
+    const top = entry.offsetTop;
+    const perRow = Math.max(1, all.filter((other) => other.offsetTop === top).length);
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - perRow, ArrowDown: at + perRow, Home: 0, End: all.length - 1 }[e.key];
+    if (to !== undefined) {
+      e.preventDefault();
+      all[to]?.focus();
+    } else if (e.key === 'Enter' || e.key === ' ') {
+      e.preventDefault();
+      if (!e.repeat) this.app.hands.press(entry);
+    }
+  }
+}

@@ -1,0 +1,70 @@
+// Painting: pixels of h × w × c bytes onto canvases of exactly that size; style sheets enlarge them.
+
+/** canvasFor turns a server-drawn picture into a canvas of its size that can be painted, with the same name for tests. */
+export function canvasFor(img, { h, w }) {
+  if (img instanceof HTMLCanvasElement) return img;
+  const canvas = document.createElement('canvas');
+  canvas.width = w;
+  canvas.height = h;
+  for (const { name, value } of img.attributes) if (!['src', 'width', 'height', 'alt'].includes(name)) canvas.setAttribute(name, value);
+  canvas.setAttribute('role', 'img');
+  canvas.setAttribute('aria-label', img.alt);
+  if (!img.alt) canvas.setAttribute('aria-hidden', 'true');
+  const show = () => { if (!canvas.dataset.painted && img.naturalWidth) canvas.getContext('2d').drawImage(img, 0, 0, w, h); };
+  if (img.complete) show(); else img.addEventListener('load', show, { once: true });
+  img.replaceWith(canvas);
+  return canvas;
+}
+
+const rgba = new WeakMap(); // pixels → ImageData
+
+function imageData(pixels, { h, w, c }) {
+  let data = rgba.get(pixels);
+  if (!data) {
+    data = new ImageData(w, h);
+    for (let p = 0; p < h * w; p++) {
+      for (let ch = 0; ch < 3; ch++) data.data[4 * p + ch] = pixels[p * c + Math.min(ch, c - 1)];
+      data.data[4 * p + 3] = 255;
+    }
+    rgba.set(pixels, data);
+  }
+  return data;
+}
+
+export function paint(canvas, pixels, shape, codes) {
+  canvas.dataset.painted = 'yes';
+  canvas.classList.remove('skeleton');
+  if (codes) canvas.dataset.codes = codes;
+  canvas.getContext('2d').putImageData(imageData(pixels, shape), 0, 0);
+}
+
+/** spotlight paints a picture bright where map is high and faint elsewhere: what a slot accounts for. */
+export function spotlight(canvas, pixels, map, most, shape) {
+  const { h, w } = shape;
+  const source = imageData(pixels, shape).data;
+  const out = new ImageData(w, h);
+  const full = Math.max(24, most * 0.35); // from here on a pixel is fully lit
+  for (let p = 0; p < h * w; p++) {
+    const lit = Math.min(1, map[p] / full);
+    for (let ch = 0; ch < 3; ch++) out.data[4 * p + ch] = source[4 * p + ch];
+    out.data[4 * p + 3] = Math.round(255 * (0.14 + 0.86 * lit));
+  }
+  canvas.getContext('2d').putImageData(out, 0, 0);
+}
+
+/** heat paints a difference map in one ink, opaque at the scale's end. */
+export function heat(canvas, map, scale, { h, w }, [r, g, b]) {
+  const out = new ImageData(w, h);
+  for (let p = 0; p < h * w; p++) {
+    out.data.set([r, g, b, Math.round(255 * Math.sqrt(Math.min(1, map[p] / Math.max(1, scale))))], 4 * p);
+  }
+  canvas.getContext('2d').putImageData(out, 0, 0);
+}
+
+/** inkOf is an element's text colour as [r, g, b]. */
+export function inkOf(element) {
+  const probe = new OffscreenCanvas(1, 1).getContext('2d');
+  probe.fillStyle = getComputedStyle(element).color;
+  probe.fillRect(0, 0, 1, 1);
+  return [...probe.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+}

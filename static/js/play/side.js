@@ -1,0 +1,116 @@
+// A side: where picture A or B comes from. A number, the factors, chance, or a file of one's own.
+
+import { canvasFor, paint } from './pixels.js';
+
+export class Side {
+  #aborts = null;
+  #waiting = null; // the newest factors while an answer is on its way
+  #busy = false;
+
+  constructor(section, shape, dataset, app) {
+    Object.assign(this, { section, shape, dataset, app, name: section.dataset.side });
+    const part = (name) => section.querySelector(`[data-part="${name}"]`);
+    this.psnr = part('psnr');
+    this.original = part('original');
+    this.reconstruction = canvasFor(part('reconstruction'), shape);
+    this.said = part('said');
+    this.index = section.querySelector('input.index');
+    this.sliders = [...section.querySelectorAll('[data-factor]')];
+    part('by-index')?.addEventListener('submit', (e) => { e.preventDefault(); this.#submit(e.submitter); });
+    this.index?.addEventListener('change', () => this.index.value !== '' && this.#take({ index: Number(this.index.value) }));
+    for (const slider of this.sliders) {
+      slider.addEventListener('input', () => this.#slide(false));
+      slider.addEventListener('change', () => this.#slide(true));
+    }
+    const file = section.querySelector('input[type="file"]');
+    file?.addEventListener('change', () => { if (file.files[0]) this.#upload(file.files[0]); file.value = ''; });
+    this.#dropFiles();
+  }
+
+  #submit(button) {
+    if (button?.value === 'random') this.#take({ random: true });
+    else if (this.index.reportValidity() && this.index.value !== '') this.#take({ index: Number(this.index.value) });
+  }
+
+  async #take(body) {
+    await this.#ask(JSON.stringify(body), { 'Content-Type': 'application/json' }, true);
+  }
+
+  /** slide follows the factors while they move: one question at a time, the newest next. */
+  async #slide(done) {
+    this.#outputs();
+    this.#waiting = { classes: this.sliders.map((s) => Number(s.value)), done: done || this.#waiting?.done };
+    if (this.#busy) return;
+    this.#busy = true;
+    while (this.#waiting) {
+      const { classes, done } = this.#waiting;
+      this.#waiting = null;
+      await this.#ask(JSON.stringify({ classes }), { 'Content-Type': 'application/json' }, done);
+    }
+    this.#busy = false;
+  }
+
+  #upload(file) {
+    return this.#ask(file, { 'Content-Type': file.type || 'application/octet-stream' }, true);
+  }
+
+  async #ask(body, headers, done) {
+    this.#aborts?.abort();
+    const aborts = (this.#aborts = new AbortController());
+    this.section.toggleAttribute('data-busy', true);
+    try {
+      const reply = await this.app.post('encode', body, headers, aborts.signal);
+      this.#say(reply.said ?? '');
+      this.app.source(this.name, reply, done);
+    } catch (err) {
+      if (err.name !== 'AbortError') this.#say(err.message, true);
+    } finally {
+      if (this.#aborts === aborts) this.section.removeAttribute('data-busy');
+    }
+  }
+
+  #say(text, bad = false) {
+    this.said.hidden = text === '';
+    this.said.classList.toggle('bad', bad);
+    this.said.textContent = text;
+  }
+
+  #dropFiles() {
+    const over = (on) => this.section.toggleAttribute('data-dropping', on);
+    this.section.addEventListener('dragover', (e) => {
+      if (![...e.dataTransfer.types].includes('Files')) return;
+      e.preventDefault();
+      over(true);
+    });
+    this.section.addEventListener('dragleave', (e) => !this.section.contains(e.relatedTarget) && over(false));
+    this.section.addEventListener('drop', (e) => {
+      if (!e.dataTransfer.files[0]) return;
+      e.preventDefault();
+      over(false);
+      this.#upload(e.dataTransfer.files[0]);
+    });
+  }
+
+  #outputs() {
+    this.sliders.forEach((slider, f) => {
+      slider.parentElement.querySelector('output').textContent = this.dataset.factors[f].values[slider.value];
+      slider.setAttribute('aria-valuetext', this.dataset.factors[f].values[slider.value]);
+    });
+  }
+
+  draw({ index, classes, psnr, original }) {
+    if (this.index) this.index.value = index >= 0 ? index : '';
+    this.psnr.textContent = psnr ? `${psnr.toFixed(1)} dB` : '';
+    this.psnr.title = psnr ? 'Peak signal-to-noise ratio of the reconstruction' : '';
+    const src = this.app.originalOf(original);
+    this.original.hidden = !src;
+    if (src && this.original.getAttribute('src') !== src) this.original.src = src;
+    if (classes?.length && !this.#waiting && !this.section.contains(document.activeElement?.closest?.('.factors'))) {
+      this.sliders.forEach((slider, f) => { slider.value = classes[f]; });
+    }
+    if (classes?.length) this.#outputs();
+    this.section.toggleAttribute('data-made-up', !(classes?.length));
+  }
+
+  show(pixels) { paint(this.reconstruction, pixels, this.shape); }
+}

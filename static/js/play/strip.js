@@ -1,0 +1,116 @@
+// The interpolation: from A to B, one more slot of B at every step. Its order is changed by dragging a grip, or by ‹ and ›.
+
+import { interpolation, moved, natural } from './codes.js';
+import { canvasFor, paint } from './pixels.js';
+import { THRESHOLD } from './machine.js';
+
+export class Strip {
+  #drag = null;
+  #walking = 0;
+
+  constructor(section, shape, app) {
+    Object.assign(this, { section, shape, app });
+    this.list = section.querySelector('#steps');
+    this.items = [...this.list.children];
+    for (const img of this.list.querySelectorAll('img')) canvasFor(img, shape);
+    this.items.forEach((item, j) => {
+      const shot = item.querySelector('.shot');
+      shot.addEventListener('click', (e) => { if (!e.ctrlKey && !e.metaKey) { e.preventDefault(); app.takeStep(j); } });
+      shot.addEventListener('pointerenter', (e) => e.pointerType === 'mouse' && app.look(this.#steps()[j], this.#name(j)));
+      shot.addEventListener('pointerleave', () => app.lookAway());
+      for (const move of item.querySelectorAll('.move')) {
+        move.addEventListener('click', (e) => { e.preventDefault(); this.#move(j - 1, Number(move.dataset.by), move); });
+        move.addEventListener('keydown', (e) => { if (e.key === ' ') { e.preventDefault(); move.click(); } });
+      }
+      item.querySelector('.grip')?.addEventListener('pointerdown', (e) => this.#grab(e, j - 1));
+    });
+    section.querySelector('#order-natural').addEventListener('click', () => app.reorder(natural(app.state.order.length)));
+    section.querySelector('#order-large').addEventListener('click', () => app.reorder(app.grid.order));
+    section.querySelector('#walk').addEventListener('click', () => this.#walk());
+  }
+
+  #steps() { return interpolation(this.app.state.codes, this.app.state.bcodes, this.app.state.order); }
+  #name(j) { return j === 0 ? 'A' : j === this.items.length - 1 ? 'B, all slots taken over' : `A with ${j} slot${j > 1 ? 's' : ''} of B`; }
+
+  #move(place, by, button) {
+    const to = place + by;
+    if (to < 0 || to >= this.app.state.order.length) return;
+    this.app.reorder(moved(this.app.state.order, place, to));
+    this.items[to + 1].querySelector(`.move[data-by="${button.dataset.by}"]`).focus();
+  }
+
+  #grab(e, place) {
+    if (e.button !== 0 || !e.isPrimary) return;
+    e.preventDefault();
+    const grip = e.currentTarget;
+    grip.setPointerCapture(e.pointerId);
+    this.#drag = { place, to: place, x: e.clientX, y: e.clientY, moving: false };
+    const move = (e) => this.#dragged(e);
+    const end = (e) => {
+      grip.removeEventListener('pointermove', move);
+      for (const type of ['pointerup', 'pointercancel']) grip.removeEventListener(type, end);
+      this.#dropped(e.type === 'pointerup');
+    };
+    grip.addEventListener('pointermove', move);
+    for (const type of ['pointerup', 'pointercancel']) grip.addEventListener(type, end);
+  }
+
+  #dragged(e) {
+    const d = this.#drag;
+    if (!d.moving && Math.hypot(e.clientX - d.x, e.clientY - d.y) < THRESHOLD) return;
+    d.moving = true;
+    const boxes = this.items.slice(1).map((item) => item.getBoundingClientRect());
+    const distance = (box) => Math.hypot(e.clientX - (box.left + box.right) / 2, e.clientY - (box.top + box.bottom) / 2);
+    d.to = boxes.map(distance).reduce((best, dist, j, all) => (dist < all[best] ? j : best), 0);
+    this.items.forEach((item, j) => {
+      item.toggleAttribute('data-moving', j - 1 === d.place);
+      item.toggleAttribute('data-over', j - 1 === d.to && d.to !== d.place);
+      item.dataset.from = d.to > d.place ? 'left' : 'right';
+    });
+  }
+
+  #dropped(done) {
+    const { place, to, moving } = this.#drag;
+    this.#drag = null;
+    for (const item of this.items) { item.removeAttribute('data-moving'); item.removeAttribute('data-over'); }
+    if (done && moving && to !== place) this.app.reorder(moved(this.app.state.order, place, to));
+  }
+
+  /** walk shows the steps one after another in the large picture. */
+  #walk() {
+    clearTimeout(this.#walking);
+    const steps = this.#steps();
+    const show = (j) => {
+      this.items.forEach((item, at) => item.toggleAttribute('data-now', at === j));
+      if (j >= steps.length) { this.app.lookAway(); return; }
+      this.app.look(steps[j], this.#name(j));
+      this.#walking = setTimeout(() => show(j + 1), 550);
+    };
+    show(0);
+  }
+
+  draw(state) {
+    this.items.forEach((item, j) => {
+      if (j === 0) return;
+      const slot = state.order[j - 1];
+      item.dataset.slot = slot % 9;
+      item.dataset.i = slot;
+      item.querySelector('.grip').textContent = slot;
+      item.toggleAttribute('data-same', state.codes[slot] === state.bcodes[slot]);
+      for (const move of item.querySelectorAll('.move')) {
+        const by = Number(move.dataset.by);
+        move.setAttribute('aria-label', `Swap slot ${slot} ${by < 0 ? 'sooner' : 'later'}`);
+        move.toggleAttribute('aria-disabled', (by < 0 && j === 1) || (by > 0 && j === this.items.length - 1));
+      }
+    });
+  }
+
+  show(state, pictures) {
+    interpolation(state.codes, state.bcodes, state.order).forEach((codes, j) => {
+      const canvas = this.items[j].querySelector('canvas');
+      paint(canvas, pictures(codes), this.shape, codes.join('.'));
+      canvas.setAttribute('aria-label', this.#name(j));
+      this.items[j].querySelector('.shot').setAttribute('aria-label', `${this.#name(j)}; put these codes into A`);
+    });
+  }
+}
