@@ -151,16 +151,21 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64, v any) error 
 	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, limit))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			return err
-		}
-		return model.Invalid{"": "the body is not the JSON expected here: " + strings.TrimPrefix(err.Error(), "json: ")}
+		return orTooLarge(err, model.Invalid{"": "the body is not the JSON expected here: " + strings.TrimPrefix(err.Error(), "json: ")})
 	}
 	if dec.More() {
 		return model.Invalid{"": "the body goes on after its JSON value"}
 	}
 	return nil
+}
+
+// orTooLarge is err itself where a body was too large, else otherwise.
+func orTooLarge(err, otherwise error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return err
+	}
+	return otherwise
 }
 
 // NotFound answers paths that no page has.

@@ -1,0 +1,32 @@
+package handlers
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"slotscope/model"
+)
+
+// sendFile answers with a file that the service named; browsers ask again whether it changed.
+func sendFile(w http.ResponseWriter, r *http.Request, path, contentType string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is not there any more: %w", filepath.Base(path), model.ErrNotFound)
+	}
+	if err != nil {
+		return fmt.Errorf("sending a file: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("sending %s: %w", path, err)
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Cache-Control", "private, no-cache")
+	http.ServeContent(w, r, "", info.ModTime(), f)
+	return nil
+}

@@ -1,0 +1,102 @@
+package views
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// count writes a whole number in groups of three: 125,000.
+func count(n int) string {
+	s := strconv.Itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, s = "−", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// plural writes a count with its noun: 1 run, 2 runs.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return count(n) + " " + many
+}
+
+// duration writes seconds in the two units that matter: 48 s, 25 min, 1 h 40 min, 2 d 3 h.
+func duration(seconds float64) string {
+	if math.IsNaN(seconds) || seconds < 0 || seconds > 1e9 {
+		return "–"
+	}
+	s := int(math.Round(seconds))
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 600:
+		return strings.TrimSuffix(fmt.Sprintf("%d min %d s", s/60, s%60), " 0 s")
+	case s < 3600:
+		return fmt.Sprintf("%d min", (s+30)/60)
+	case s < 48*3600:
+		return strings.TrimSuffix(fmt.Sprintf("%d h %d min", s/3600, s%3600/60), " 0 min")
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%d d %d h", s/86400, s%86400/3600), " 0 h")
+}
+
+// ago writes how long before now t was.
+func ago(now, t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return duration(max(0, now.Sub(t).Seconds())) + " ago"
+}
+
+// rate writes images per second with two or three digits that mean something.
+func rate(v float64) string {
+	switch {
+	case v <= 0 || math.IsNaN(v) || math.IsInf(v, 0):
+		return "–"
+	case v < 10:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case v < 100:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return count(int(math.Round(v)))
+}
+
+// decibels writes a PSNR; nil is not measured yet.
+func decibels(v *float64) string {
+	if v == nil || math.IsNaN(*v) {
+		return "–"
+	}
+	return strconv.FormatFloat(*v, 'f', 2, 64)
+}
+
+// clock is a time for machines, for <time datetime>.
+func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// day is a time for people, to the minute, in UTC.
+func day(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.UTC().Format("2 Jan 2006 15:04")
+}
+
+// size writes bytes in binary units.
+func size(bytes uint64) string {
+	const unit = 1024
+	if bytes < unit {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	v, i := float64(bytes), -1
+	for v >= unit && i < 4 {
+		v, i = v/unit, i+1
+	}
+	return fmt.Sprintf("%.1f %ciB", v, "KMGTP"[i])
+}

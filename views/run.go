@@ -1,0 +1,203 @@
+package views
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"slotscope/model"
+)
+
+// RunView is the page of one run.
+type RunView struct {
+	Run         model.Run
+	PSNR        *float64 // newest, in dB; nil before the first evaluation
+	Checkpoints []int    // steps, ascending
+	Samples     []int    // steps that have reconstructions, ascending
+	Log         string   // the last lines
+	Now         time.Time
+}
+
+// Panel is one chart: which series it draws, what they mean, where they should go.
+type Panel struct {
+	Title   string   `json:"title"`
+	Unit    string   `json:"unit"`
+	Series  []string `json:"series"`
+	Labels  []string `json:"labels"`          // of the series where there are several
+	Target  *float64 `json:"target"`          // a dashed line; nil for none
+	Aim     string   `json:"aim,omitempty"`   // what the dashed line is, as in "m"
+	Group   string   `json:"-"`               // heading that it stands under
+	About   string   `json:"-"`               // one sentence
+	Decides bool     `json:"-"`               // large, above the others
+	Floor   *float64 `json:"floor,omitempty"` // the axis begins there at most
+}
+
+// RunData is what the page's modules need to know at the start.
+type RunData struct {
+	Run     model.Run `json:"run"`
+	Panels  []Panel   `json:"panels"`
+	Samples []int     `json:"samples"`
+}
+
+func (v RunView) data() RunData {
+	return RunData{Run: v.Run, Panels: v.panels(), Samples: slices.Concat([]int{}, v.Samples)}
+}
+
+// panels are the charts of a run, in the order of reading.
+func (v RunView) panels() []Panel {
+	c := v.Run.Config
+	return slices.Concat(decisive, terms, search(c), statistics("latent", "Latent z", float64(c.M), "m", float64(c.M)/float64(c.D), "m/d"),
+		statistics("codebook", "Codebook", 1, "1", 1/float64(c.D), "1/d"))
+}
+
+var decisive = []Panel{
+	{Title: "Total loss", Unit: "weighted sum", Series: []string{"total"}, Decides: true, About: "What the optimizer lowers: every term times its weight."},
+	{Title: "PSNR", Unit: "dB", Series: []string{"psnr/eval"}, Decides: true, About: "Of reconstructions against the images, on a small fixed draw; the final evaluation uses the whole evaluation set."},
+}
+
+var terms = []Panel{
+	{Group: "Terms of the loss", Title: "Reconstruction", Unit: "nats per pixel and channel", Series: []string{"recon"}, About: "Binary cross-entropy of the logits."},
+	{Group: "Terms of the loss", Title: "VQ", Unit: "squared distance", Series: []string{"vq"}, About: "From codebook entries to the denoised retrievals."},
+	{Group: "Terms of the loss", Title: "Commitment", Unit: "squared distance", Series: []string{"commit"}, About: "From denoised retrievals to their entries."},
+	{Group: "Terms of the loss", Title: "Latent regularizer", Series: []string{"latent"}, About: "How far z is from norm² m and variance m/d."},
+	{Group: "Terms of the loss", Title: "Value regularizer", Series: []string{"value"}, About: "How far denoised retrievals are from norm² 1 and variance 1/d."},
+	{Group: "Terms of the loss", Title: "Codebook regularizer", Series: []string{"codebook"}, About: "How far entries are from norm² 1 and variance 1/d."},
+}
+
+func search(c model.Config) []Panel {
+	const group = "Codebook use and speed"
+	zero := 0.0
+	grad := Panel{Group: group, Title: "Gradient norm", Unit: "before the clip", Series: []string{"grad_norm"}, About: "Global norm; above the dashed line the step is scaled down."}
+	if c.Clip > 0 {
+		grad.Target, grad.Aim = &c.Clip, "clip"
+	}
+	return []Panel{
+		{Group: group, Title: "Perplexity", Unit: "of " + count(c.K) + " entries", Series: []string{"perplexity/batch", "perplexity/window", "perplexity/used"},
+			Labels: []string{"batch", "window", "used"}, Floor: &zero,
+			About: "Entries in effective use: in one batch, over a window of batches, and the count used at least once there. One batch alone under-reports."},
+		grad,
+		{Group: group, Title: "Images per second", Unit: "images/s", Series: []string{"images_per_second"}, Floor: &zero, About: "Learned from; pauses for checkpoints and evaluation are not in it."},
+	}
+}
+
+// statistics are the three charts of a vector's mean, variance and norm² against their targets.
+func statistics(prefix, title string, norm2 float64, norm2Aim string, variance float64, varAim string) []Panel {
+	group, zero := title+" against its targets", 0.0
+	return []Panel{
+		{Group: group, Title: title + ": norm²", Series: []string{prefix + "/norm2"}, Target: &norm2, Aim: norm2Aim},
+		{Group: group, Title: title + ": variance", Series: []string{prefix + "/var"}, Target: &variance, Aim: varAim},
+		{Group: group, Title: title + ": mean", Series: []string{prefix + "/mean"}, Target: &zero, Aim: "0"},
+	}
+}
+
+// panelGroup is a heading with its charts; First is the number of the first among all.
+type panelGroup struct {
+	Title  string
+	First  int
+	Panels []Panel
+}
+
+func (v RunView) groups() []panelGroup {
+	var all []panelGroup
+	for i, p := range v.panels() {
+		if len(all) == 0 || all[len(all)-1].Title != p.Group {
+			all = append(all, panelGroup{Title: p.Group, First: i})
+		}
+		last := &all[len(all)-1]
+		last.Panels = append(last.Panels, p)
+	}
+	return all
+}
+
+func (v RunView) canStop() bool   { return v.Run.State == model.Running || v.Run.State == model.Queued }
+func (v RunView) canResume() bool { return v.Run.State.Ended() }
+
+// resumeSteps proposes how far to go: to the end as configured, or for a finished run half as far again.
+func (v RunView) resumeSteps() string {
+	if v.Run.State != model.Finished {
+		return strconv.Itoa(v.Run.Config.Steps)
+	}
+	return strconv.Itoa(v.Run.Config.Steps + max(1, v.Run.Config.Steps/2))
+}
+
+// kept says what a stop, crash or failure left behind.
+func (v RunView) kept() string {
+	switch {
+	case v.Run.Checkpoint > 0:
+		return fmt.Sprintf("The checkpoint of step %s and every measured step up to %s are kept.", count(v.Run.Checkpoint), count(v.Run.Step))
+	case v.Run.Step > 0:
+		return fmt.Sprintf("No checkpoint had been saved; the series up to step %s is kept.", count(v.Run.Step))
+	}
+	return "It had not made its first step."
+}
+
+// reasonTone is the look of the notice that says why the run ended.
+func (v RunView) reasonTone() string {
+	switch v.Run.State {
+	case model.Failed:
+		return "bad"
+	case model.Interrupted:
+		return "warn"
+	}
+	return ""
+}
+
+func (v RunView) newestSample() int {
+	if len(v.Samples) == 0 {
+		return 0
+	}
+	return v.Samples[len(v.Samples)-1]
+}
+
+func (v RunView) sampleURL() string {
+	return fmt.Sprintf("/api/runs/%s/samples/%d.png?a=%d", v.Run.ID, v.newestSample(), v.Run.Attempt)
+}
+
+// configRow is one line of the configuration table.
+type configRow struct {
+	Field   model.Field
+	Value   string
+	Default string
+	Changed bool // differs from the preset's default
+}
+
+// configGroup is a heading with its lines.
+type configGroup struct {
+	Title string
+	Rows  []configRow
+}
+
+func (v RunView) config() []configGroup {
+	c := v.Run.Config
+	def, err := model.Default(c.Model, c.Preset, c.Dataset)
+	byGroup := map[string][]configRow{}
+	for _, f := range model.Fields() {
+		row := configRow{Field: f, Value: f.Get(c)}
+		if err == nil && f.Name != "engine" && f.Name != "seed" {
+			row.Default = f.Get(def)
+			row.Changed = row.Default != row.Value
+		}
+		byGroup[f.Group] = append(byGroup[f.Group], row)
+	}
+	var all []configGroup
+	for _, g := range model.Groups {
+		all = append(all, configGroup{groupTexts[g][0], byGroup[g]})
+	}
+	return all
+}
+
+// parameters writes a count of learned numbers: 15.4 M.
+func parameters(n int) string {
+	switch {
+	case n <= 0:
+		return "–"
+	case n < 1000:
+		return strconv.Itoa(n)
+	case n < 1e6:
+		return strings.TrimSuffix(strconv.FormatFloat(math.Round(float64(n)/100)/10, 'f', 1, 64), ".0") + " k"
+	}
+	return strconv.FormatFloat(float64(n)/1e6, 'f', 2, 64) + " M"
+}
