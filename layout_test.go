@@ -1,0 +1,195 @@
+package main_test
+
+import (
+	"encoding/json"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// modulePath is what our own import paths begin with.
+const modulePath = "slotscope"
+
+// importMap is the map of the tree: the only packages of ours that each package imports, beside model, which everyone may.
+// "all" is any package, "model/…" any below model. Tests are free, for they compare things. When a better map appears,
+// change this table.
+var importMap = map[string]string{
+	".":                        "all",
+	"web":                      "handlers static views",
+	"handlers":                 "views model/…",
+	"views":                    "",
+	"static":                   "",
+	"jobs":                     "model/folder",
+	"jobs/command":             "model/bench model/compute model/data model/folder model/play model/train",
+	"db":                       "",
+	"model":                    "",
+	"model/data":               "model/data/shapes3d",
+	"model/data/shapes3d":      "",
+	"model/hrr":                "",
+	"model/layer":              "",
+	"model/net":                "model/layer",
+	"model/latent":             "model/hrr model/layer",
+	"model/loss":               "",
+	"model/ae":                 "model/net model/latent model/layer model/loss model/hrr model/checkpoint",
+	"model/checkpoint":         "",
+	"model/compute":            "model/compute/cpu",
+	"model/compute/cpu":        "model/compute/cpu/kernel model/compute/cpu/move",
+	"model/compute/cpu/kernel": "",
+	"model/compute/cpu/move":   "",
+	"model/folder":             "",
+	"model/train":              "model/ae model/data model/compute model/checkpoint model/folder model/metric",
+	"model/bench":              "model/ae model/data model/compute model/play model/train",
+	"model/play":               "model/ae model/data model/compute model/checkpoint model/metric",
+	"model/metric":             "",
+	"model/theory":             "model/hrr",
+	"model/report":             "model/metric",
+}
+
+// TestImportDirection holds the map: what is not in it may not be imported, and a new package must be put into it.
+func TestImportDirection(t *testing.T) {
+	seen := 0
+	walkGo(t, func(file string) {
+		if strings.HasSuffix(file, "_test.go") {
+			return
+		}
+		seen++
+		pkg := path.Dir(file)
+		allowed, known := importMap[pkg]
+		if !known {
+			t.Errorf("%s: package %s is not in the map of layout_test.go", file, pkg)
+			return
+		}
+		for _, target := range ownImports(t, file) {
+			if !mayImport(allowed, target) {
+				t.Errorf("%s imports %s; %s may import only model and: %s", file, target, pkg, allowed)
+			}
+		}
+	})
+	if seen < 20 {
+		t.Errorf("only %d files were looked at", seen)
+	}
+}
+
+// TestMayImport makes sure that the rule can say no.
+func TestMayImport(t *testing.T) {
+	for _, c := range []struct {
+		allowed, target string
+		want            bool
+	}{
+		{"", "model", true},
+		{"", "model/data", false},
+		{"model/data", "model/data", true},
+		{"model/data", "model/data/shapes3d", false},
+		{"views model/…", "model/data/shapes3d", true},
+		{"views model/…", "db", false},
+		{"all", "db", true},
+	} {
+		if got := mayImport(c.allowed, c.target); got != c.want {
+			t.Errorf("%q importing %s: %v, want %v", c.allowed, c.target, got, c.want)
+		}
+	}
+}
+
+// mayImport says whether a row of the map lets a package in.
+func mayImport(allowed, target string) bool {
+	rules := strings.Fields(allowed)
+	return target == "model" || slices.Contains(rules, target) || slices.Contains(rules, "all") ||
+		slices.Contains(rules, "model/…") && strings.HasPrefix(target, "model/")
+}
+
+// walkGo calls fn with the slash-separated path of every Go file of this module.
+func walkGo(t *testing.T, fn func(file string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && file != "." && outsideModule(file) {
+			return filepath.SkipDir
+		}
+		if !d.IsDir() && strings.HasSuffix(file, ".go") {
+			fn(filepath.ToSlash(file))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// outsideModule says whether a folder is outside the module: what the go command ignores, other modules, and the data folder.
+func outsideModule(dir string) bool {
+	name := filepath.Base(dir)
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || dir == "data" {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}
+
+// ownImports lists the packages of ours that a file imports, relative to the module.
+func ownImports(t *testing.T, file string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own []string
+	for _, spec := range parsed.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rest, ok := strings.CutPrefix(name, modulePath+"/"); ok {
+			own = append(own, rest)
+		}
+	}
+	return own
+}
+
+// TestNotice keeps NOTICE complete: every module of go.mod and every vendored library stands in it with a licence.
+func TestNotice(t *testing.T) {
+	licences := map[string]string{}
+	for line := range strings.Lines(readText(t, "NOTICE")) {
+		if f := strings.Fields(line); len(f) > 1 {
+			licences[f[0]] = f[1]
+		}
+	}
+	var used []string
+	for line := range strings.Lines(readText(t, "go.mod")) {
+		if f := strings.Fields(strings.TrimPrefix(line, "require ")); len(f) > 1 && strings.HasPrefix(f[1], "v") && strings.Contains(f[0], ".") {
+			used = append(used, f[0])
+		}
+	}
+	var vendored []struct{ Name string }
+	if err := json.Unmarshal([]byte(readText(t, "static/vendor/manifest.json")), &vendored); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range vendored {
+		used = append(used, "static/vendor/"+v.Name)
+	}
+	if len(used) < 20 {
+		t.Errorf("only %d libraries were found", len(used))
+	}
+	for _, name := range used {
+		if licences[name] == "" {
+			t.Errorf("NOTICE does not name %s with its licence", name)
+		}
+	}
+}
+
+func readText(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
