@@ -43,3 +43,29 @@ func Read(scope *context.Context, name string) []float32 {
 func missing(scope *context.Context, name string) error {
 	return fmt.Errorf("layer: scope %q holds no variable %q; initialise or import the model first", scope.Scope(), name)
 }
+
+// WithGradient gives y, computed from inputs, a gradient of our own: gradient i maps the adjoint of y to that of input i. GoMLX
+// takes such a rule for functions of one input only, so y is cut off and linked to its inputs by zeros; what differentiation
+// would send along those links, the rules replace.
+func WithGradient(y *Node, inputs []*Node, gradients ...func(adjoint *Node) *Node) *Node {
+	var adjoint *Node // set by the output's rule, which runs before those of the inputs
+	y = StopGradient(y)
+	for i, in := range inputs {
+		link := IdentityWithCustomGradient(in, func(_, _ *Node) *Node { return gradients[i](adjoint) })
+		y = Add(y, nothing(link))
+	}
+	return IdentityWithCustomGradient(y, func(_, v *Node) *Node {
+		adjoint = v
+		return v
+	})
+}
+
+// nothing is a scalar 0 that depends on x, whatever x holds.
+func nothing(x *Node) *Node {
+	first := make([]SliceAxisSpec, x.Rank())
+	for axis := range first {
+		first[axis] = AxisRange(0, 1)
+	}
+	zero := ScalarZero(x.Graph(), x.DType())
+	return Where(Const(x.Graph(), false), Reshape(Slice(x, first...)), zero)
+}

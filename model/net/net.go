@@ -102,27 +102,6 @@ func styleConv(scope *context.Context, name string, x, style *Node) *Node {
 	return Add(Mul(x, OnePlus(scale)), bias)
 }
 
-// conv is a convolution with padding 1; kernel is HWIO.
-func conv(x, kernel *Node, stride int) *Node {
-	return Convolve(x, kernel).Strides(stride).PaddingPerDim([][2]int{{1, 1}, {1, 1}}).Done()
-}
-
-// ConvTranspose is the transposed convolution with a 4×4 kernel w, stride 2 and padding 1, from [B, H, W, I] to [B, 2H, 2W, O]:
-//
-//	y[n] = Σ_p x[p] w[n + 1 - 2p]               in each direction
-//
-// It is computed without dilating x, whose gradient GoMLX lacks. Output 2q + r - 1 takes only x[q-1] and x[q], with taps r+2 and
-// r: a 2×2 convolution over x padded by one yields the four phases (r, s) as channels; depth-to-space interleaves them, and a
-// crop of one drops the first and last row and column. kernel is [2, 2, I, 4·O] as layer.ConvTranspose arranges w.
-func ConvTranspose(x, kernel *Node) *Node {
-	batch, h, w := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2)
-	kernel.AssertDims(2, 2, x.Shape().Dim(3), -1)
-	phases := conv(x, kernel, 1)
-	phases = Reshape(phases, batch, h+1, w+1, 2, 2, kernel.Shape().Dim(3)/4)
-	y := Reshape(TransposeAllAxes(phases, 0, 1, 3, 2, 4, 5), batch, 2*h+2, 2*w+2, -1)
-	return Slice(y, AxisRange(), AxisRange(1, 2*h+1), AxisRange(1, 2*w+1), AxisRange())
-}
-
 // InstanceNorm brings every channel of every image to mean 0 and variance 1 (biased, plus ε = 1e-5).
 //
 //	x̂ = (x - mean) / √(var + ε)                 over H and W; x is [B, H, W, C]

@@ -1,0 +1,19 @@
+package hrr_test
+
+import (
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+
+	"slotscope/model/compute"
+)
+
+// engine is the one that every machine has.
+func engine(t *testing.T) backends.Backend {
+	t.Helper()
+	e, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Backend
+}
