@@ -53,7 +53,7 @@ func (i Info) Sizes() []int {
 // CheckIndex refuses an index that the set does not hold.
 func (i Info) CheckIndex(index int) error {
 	if index < 0 || index >= i.Len {
-		return model.Invalid{"index": fmt.Sprintf("%s has images 0 to %d, not %d", i.Name, i.Len-1, index)}
+		return model.Invalid{"index": fmt.Sprintf("there is no image %d; %s has images 0 to %d", index, i.Name, i.Len-1)}
 	}
 	return nil
 }
@@ -61,11 +61,11 @@ func (i Info) CheckIndex(index int) error {
 // CheckClasses refuses a tuple that does not give every factor one of its classes; the sentence names the factor.
 func (i Info) CheckClasses(classes []int) error {
 	if len(classes) != len(i.Factors) {
-		return model.Invalid{"classes": fmt.Sprintf("%s has %d factors, but %d classes were given", i.Name, len(i.Factors), len(classes))}
+		return model.Invalid{"classes": fmt.Sprintf("%d classes are given for the %d factors of %s", len(classes), len(i.Factors), i.Name)}
 	}
 	for f, c := range classes {
 		if last := len(i.Factors[f].Values) - 1; c < 0 || c > last {
-			return model.Invalid{"classes": fmt.Sprintf("%s has classes 0 to %d, not %d", i.Factors[f].Name, last, c)}
+			return model.Invalid{"classes": fmt.Sprintf("there is no class %d of %s; its classes are 0 to %d", c, i.Factors[f].Name, last)}
 		}
 	}
 	return nil

@@ -22,9 +22,9 @@ var shapes3dInfo = Info{
 		{"orientation", named(shapes3d.Orientations, "%.1f°", shapes3d.Orientation)},
 	},
 	About: "A room, an object, a camera that turns around it. Drawn by this program after 3D Shapes: the same factors, " +
-		"cardinalities and order, and a scene fitted to its published pictures. Every combination of values occurs once.",
-	Note: "These are not the images of 3D Shapes: scores on them are not comparable with published 3D Shapes scores. " +
-		"Against 50 published pictures the mean absolute difference of a trial of this renderer was 5.4 of 255.",
+		"cardinalities and order, and a scene fitted to its published pictures, from which a trial of this renderer differed " +
+		"by 5.4 of 255 on average. Every combination of values occurs once.",
+	Note:     "These are not the images of 3D Shapes: scores on them are not comparable with published 3D Shapes scores.",
 	Licence:  "That of this program: the images are its output. 3D Shapes itself is Apache-2.0.",
 	Citation: "After: C. Burgess and H. Kim. 3D Shapes Dataset, 2018. https://github.com/google-deepmind/3d-shapes",
 }
