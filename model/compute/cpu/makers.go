@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
 
 	"slotscope/model/compute/cpu/kernel"
 	"slotscope/model/compute/cpu/move"
@@ -100,11 +99,7 @@ func makeConcatenate(n *node) task {
 }
 
 func makeIota(n *node) task {
-	dtype := n.shape.DType
-	if dtype == dtypes.Bool {
-		dtype = dtypes.Uint8
-	}
-	p := move.PlanIota(dtype, n.shape.Dimensions, int(n.args.(iotaArgs)))
+	p := move.PlanIota(numeric(n.shape).DType, n.shape.Dimensions, int(n.args.(iotaArgs)))
 	return task{run: func(pool *kernel.Pool, out, in [][]byte) {
 		pool.Run(p.N, p.Grain, func(lo, hi int) { p.Run(out[0], lo, hi) })
 	}}
@@ -122,11 +117,13 @@ func makeGather(n *node) task {
 	}}
 }
 
-// starts reads the scalar operands that say where a slice begins.
-func starts(n *node, in [][]byte, first int) []int {
-	at := make([]int, len(in)-first)
-	for i := range at {
-		at[i] = move.NewIndices(n.in[first+i].shape.DType, in[first+i]).At(0)
+// starts reads the operands that say where a slice begins.
+func starts(n *node, in [][]byte, first int) (at []int) {
+	for i, x := range n.in[first:] {
+		indices := move.NewIndices(x.shape.DType, in[first+i])
+		for k := range x.shape.Size() {
+			at = append(at, indices.At(k))
+		}
 	}
 	return at
 }
@@ -172,7 +169,7 @@ func makeReduce(op move.Op) maker {
 
 func makeArgMinMax(n *node) task {
 	a := n.args.(argArgs)
-	p := move.PlanArgMinMax(a.min, n.in[0].shape.DType, n.shape.DType, n.dims(0), a.axis)
+	p := move.PlanArgMinMax(a.min, numeric(n.in[0].shape).DType, n.shape.DType, n.dims(0), a.axis)
 	return task{run: func(pool *kernel.Pool, out, in [][]byte) {
 		pool.Run(p.N, p.Grain, func(lo, hi int) { p.Run(out[0], in[0], lo, hi) })
 	}}

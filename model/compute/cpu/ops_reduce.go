@@ -118,7 +118,7 @@ func (b *Builder) ArgMinMax(x backends.Op, axis int, dtype dtypes.DType, isMin b
 	if err != nil {
 		return nil, err
 	}
-	shape, err := shapeinference.ArgMinMaxOp(in[0].shape, axis, dtype)
+	shape, err := shapeinference.ArgMinMaxOp(numeric(in[0].shape), axis, dtype)
 	if err != nil {
 		return nil, err
 	}
@@ -126,6 +126,14 @@ func (b *Builder) ArgMinMax(x backends.Op, axis int, dtype dtypes.DType, isMin b
 		return nil, errors.Errorf("ArgMinMax of %s: axis %d has no elements", in[0].shape, axis)
 	}
 	return b.add(backends.OpTypeArgMinMax, shape, argArgs{axis, isMin}, in...), nil
+}
+
+// numeric is the shape with booleans as the numbers 0 and 1, as which they lie in memory.
+func numeric(shape shapes.Shape) shapes.Shape {
+	if shape.DType == dtypes.Bool {
+		shape.DType = dtypes.Uint8
+	}
+	return shape
 }
 
 // windowArgs have one entry per axis.
@@ -151,7 +159,8 @@ func (b *Builder) ReduceWindow(x backends.Op, reduction backends.ReduceOpType,
 	if err != nil {
 		return nil, err
 	}
-	if reduction < backends.ReduceOpSum || reduction > backends.ReduceOpMin || in[0].shape.DType == dtypes.Bool {
+	adds := reduction == backends.ReduceOpSum || reduction == backends.ReduceOpProduct
+	if reduction < backends.ReduceOpSum || reduction > backends.ReduceOpMin || adds && in[0].shape.DType == dtypes.Bool {
 		return nil, errors.Errorf("ReduceWindow of %s: %s is not defined for it", in[0].shape, reduction)
 	}
 	return b.add(backends.OpTypeReduceWindow, shape, args, in...), nil

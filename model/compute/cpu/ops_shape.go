@@ -352,19 +352,22 @@ func (b *Builder) DynamicUpdateSlice(operand, update backends.Op, starts []backe
 	return b.add(backends.OpTypeDynamicUpdateSlice, to, nil, in...), nil
 }
 
-// dynamic checks that there is a scalar integer start for each axis of the first operand; the result is operands, then starts.
+// dynamic checks that there is an integer start for each axis of the first operand, each a scalar or all in one vector. The
+// result is operands, then starts.
 func (b *Builder) dynamic(action string, starts []backends.Op, operands ...backends.Op) ([]*node, error) {
 	in, err := b.operands(action, append(operands, starts...)...)
 	if err != nil {
 		return nil, err
 	}
-	if in[0].shape.Rank() != len(starts) {
-		return nil, errors.Errorf("%s of %s given %d starts", action, in[0].shape, len(starts))
-	}
+	count := 0
 	for i, s := range in[len(operands):] {
-		if !s.shape.IsScalar() || !s.shape.DType.IsInt() {
+		if !s.shape.DType.IsInt() || s.shape.Rank() > 1 || s.shape.Rank() == 1 && len(starts) > 1 {
 			return nil, errors.Errorf("%s: start %d has shape %s, it must be a scalar integer", action, i, s.shape)
 		}
+		count += s.shape.Size()
+	}
+	if in[0].shape.Rank() != count {
+		return nil, errors.Errorf("%s of %s given %d starts", action, in[0].shape, count)
 	}
 	return in, nil
 }
