@@ -3,7 +3,6 @@ package ae
 import (
 	"fmt"
 	"slices"
-	"sort"
 
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
@@ -97,27 +96,6 @@ func (s store) check(tensors map[string]checkpoint.Tensor) error {
 		}
 	}
 	return bad.OrNil()
-}
-
-// Parameters counts the numbers that the model learns; what is frozen does not count.
-func (s store) Parameters() int {
-	n := 0
-	for _, p := range s.params {
-		if p.Rate != layer.Frozen {
-			n += p.Size()
-		}
-	}
-	return n
-}
-
-// Names lists the model's tensors in order of name.
-func (s store) Names() []string {
-	names := make([]string, len(s.params))
-	for i, p := range s.params {
-		names[i] = p.Name
-	}
-	sort.Strings(names)
-	return names
 }
 
 func put(scope *context.Context, p layer.Param, data []float32) error {
