@@ -61,7 +61,7 @@ func (i Info) CheckIndex(index int) error {
 // CheckClasses refuses a tuple that does not give every factor one of its classes; the sentence names the factor.
 func (i Info) CheckClasses(classes []int) error {
 	if len(classes) != len(i.Factors) {
-		return model.Invalid{"classes": fmt.Sprintf("%d classes are given for the %d factors of %s", len(classes), len(i.Factors), i.Name)}
+		return model.Invalid{"classes": fmt.Sprintf("a tuple of %d is given for the %d factors of %s", len(classes), len(i.Factors), i.Name)}
 	}
 	for f, c := range classes {
 		if last := len(i.Factors[f].Values) - 1; c < 0 || c > last {
