@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"slotscope/model"
@@ -107,7 +108,8 @@ func exitCode(ctx context.Context, env environment, err error) int {
 		fmt.Fprintln(env.err, "slotscope:", err)
 		return usage
 	}
-	fmt.Fprintln(env.err, "slotscope:", err)
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	fmt.Fprintln(env.err, "slotscope:", first)
 	return failed
 }
 

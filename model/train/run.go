@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strings"
 	"time"
 
 	"slotscope/model"
@@ -253,9 +254,10 @@ func (s *session) end(ctx context.Context, err error) error {
 		s.status.State = model.Stopped
 		s.status.Reason = fmt.Sprintf("Stopped after step %d, saved at step %d: %v.", s.status.Step, s.status.Checkpoint, context.Cause(ctx))
 	default:
-		s.status.State, s.status.Reason = model.Failed, err.Error()
+		s.status.State = model.Failed
+		s.status.Reason, _, _ = strings.Cut(err.Error(), "\n") // what follows is for the log
 	}
-	s.Log.Info("ended", "state", s.status.State, "reason", s.status.Reason)
+	s.Log.Info("ended", "state", s.status.State, "reason", s.status.Reason, "error", err)
 	s.tell(now)
 	return err
 }
