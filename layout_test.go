@@ -1,10 +1,13 @@
 package main_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -168,11 +171,7 @@ func TestNotice(t *testing.T) {
 			used = append(used, f[0])
 		}
 	}
-	var vendored []struct{ Name string }
-	if err := json.Unmarshal([]byte(readText(t, "static/vendor/manifest.json")), &vendored); err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range vendored {
+	for _, v := range vendored(t) {
 		used = append(used, "static/vendor/"+v.Name)
 	}
 	if len(used) < 20 {
@@ -182,6 +181,47 @@ func TestNotice(t *testing.T) {
 		if licences[name] == "" {
 			t.Errorf("NOTICE does not name %s with its licence", name)
 		}
+	}
+}
+
+// library is an entry of the manifest of vendored front-end libraries.
+type library struct {
+	Name   string
+	SHA256 map[string]string
+}
+
+func vendored(t *testing.T) []library {
+	t.Helper()
+	var libraries []library
+	if err := json.Unmarshal([]byte(readText(t, "static/vendor/manifest.json")), &libraries); err != nil {
+		t.Fatal(err)
+	}
+	return libraries
+}
+
+// TestVendored makes sure that vendored files are the ones that the manifest names, and that it names all.
+func TestVendored(t *testing.T) {
+	known := map[string]string{"manifest.json": ""}
+	for _, v := range vendored(t) {
+		maps.Copy(known, v.SHA256)
+	}
+	root := os.DirFS("static/vendor")
+	found := 0
+	err := fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		found++
+		want, listed := known[file]
+		if !listed {
+			t.Errorf("static/vendor/%s is not in the manifest", file)
+		} else if got := fmt.Sprintf("%x", sha256.Sum256([]byte(readText(t, "static/vendor/"+file)))); want != "" && got != want {
+			t.Errorf("static/vendor/%s has sha256 %s, not %s", file, got, want)
+		}
+		return nil
+	})
+	if err != nil || found != len(known) {
+		t.Errorf("%d files of %d are there: %v", found, len(known), err)
 	}
 }
 
