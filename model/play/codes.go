@@ -32,7 +32,7 @@ func ParseCodes(text string) ([]int, error) {
 	codes := make([]int, len(parts))
 	for i, p := range parts {
 		c, err := strconv.Atoi(p)
-		if err != nil || strconv.Itoa(c) != p {
+		if err != nil || c < 0 || strconv.Itoa(c) != p {
 			return nil, model.Invalid{"codes": fmt.Sprintf("slot %d: %q is not a code, a whole number from 0", i, p)}
 		}
 		codes[i] = c

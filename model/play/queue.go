@@ -22,10 +22,10 @@ const (
 // errClosed is what waiters get when the checkpoint they wait for is closed under them.
 var errClosed = errors.New("the checkpoint was closed")
 
-// queue gathers tuples from all callers into batches for one worker. A tuple that several callers want is decoded once; one
-// that nobody wants any more is not decoded.
+// queue hands the tuples of all callers to one worker, one by one, the most urgent first. A tuple that several callers want is
+// decoded once; one that nobody wants any more is not decoded.
 type queue struct {
-	work func(tuples [][]int) ([][]byte, error)
+	work func(tuple []int) ([]byte, error)
 
 	mu      sync.Mutex
 	wake    *sync.Cond
@@ -46,7 +46,7 @@ type job struct {
 	err     error
 }
 
-func newQueue(work func([][]int) ([][]byte, error)) *queue {
+func newQueue(work func([]int) ([]byte, error)) *queue {
 	q := &queue{work: work, jobs: map[string]*job{}, done: make(chan struct{})}
 	q.wake = sync.NewCond(&q.mu)
 	go q.run()
@@ -115,79 +115,62 @@ func (q *queue) leave(jobs []*job) {
 func (q *queue) run() {
 	defer close(q.done)
 	for {
-		batch := q.take()
-		if batch == nil {
+		j := q.take()
+		if j == nil {
 			return
 		}
-		q.finish(batch)
+		q.finish(j)
 	}
 }
 
-// take blocks until there is work and returns the most urgent batch, or nil once the queue is closed. A batch holds one urgency
-// alone, so that what is held never waits for what is not.
-func (q *queue) take() []*job {
+// take blocks until there is work and returns the most urgent job, or nil once the queue is closed.
+func (q *queue) take() *job {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for {
-		if q.closed {
-			return nil
-		}
+	for !q.closed {
 		for u := range q.waiting {
-			if batch := q.takeFrom(Urgency(u)); len(batch) > 0 {
-				return batch
+			if j := q.takeFrom(Urgency(u)); j != nil {
+				return j
 			}
 		}
 		q.wake.Wait()
 	}
+	return nil
 }
 
-func (q *queue) takeFrom(u Urgency) []*job {
-	var batch []*job
-	line := q.waiting[u]
-	for len(line) > 0 && len(batch) < batchLimit[u] {
-		j := line[0]
-		line = line[1:]
-		if j.wanted == 0 || j.taken || j.urgency != u {
-			continue
+// takeFrom passes over jobs that nobody wants any more, or that have moved to a more urgent line.
+func (q *queue) takeFrom(u Urgency) *job {
+	for len(q.waiting[u]) > 0 {
+		j := q.waiting[u][0]
+		q.waiting[u] = q.waiting[u][1:]
+		if j.wanted > 0 && !j.taken && j.urgency == u {
+			j.taken = true
+			return j
 		}
-		j.taken = true
-		batch = append(batch, j)
 	}
-	q.waiting[u] = line
-	return batch
+	return nil
 }
 
-// batchLimit keeps one batch short enough that something held never waits long behind it.
-var batchLimit = [urgencies]int{Held: 4, Strip: 16, Palette: 16, Background: 16}
-
-func (q *queue) finish(batch []*job) {
-	tuples := make([][]int, len(batch))
-	for i, j := range batch {
-		tuples[i] = j.tuple
-	}
-	images, err := q.try(tuples)
+func (q *queue) finish(j *job) {
+	image, err := q.try(j.tuple)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i, j := range batch {
-		if j.err = err; err == nil {
-			j.image = images[i]
-		}
-		delete(q.jobs, j.key)
-		close(j.ready)
-	}
+	j.image, j.err = image, err
+	delete(q.jobs, j.key)
+	close(j.ready)
 }
 
-// try turns a panic of the engine into an error of these tuples: graph code panics on what it does not support.
-func (q *queue) try(tuples [][]int) (images [][]byte, err error) {
+// try turns a panic of the engine into an error of this tuple: graph code panics on what it does not support.
+func (q *queue) try(tuple []int) (image []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("decoding panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return q.work(tuples)
+	return q.work(tuple)
 }
 
-// close ends the worker after the batch in work and fails what waits.
+// close ends the worker after the job in work and fails what waits.
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true

@@ -1,0 +1,26 @@
+package play
+
+import (
+	"slotscope/model/ae"
+	"slotscope/model/checkpoint"
+)
+
+// Coder is a stand-in for a network.
+type Coder struct {
+	Enc func(images []byte, batch int) ([]int32, error)
+	Dec func(codes []int32, batch int) ([]byte, error)
+}
+
+func (c Coder) encode(images []byte, batch int) ([]int32, error) { return c.Enc(images, batch) }
+func (c Coder) decode(codes []int32, batch int) ([]byte, error)  { return c.Dec(codes, batch) }
+func (c Coder) finalize()                                        {}
+
+// NewModel is a Model with a stand-in.
+func NewModel(c Coder, file checkpoint.File, image ae.Image) *Model { return newModel(c, file, image) }
+
+// Opened counts the checkpoints that are open.
+func (l *Library) Opened() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.open)
+}
