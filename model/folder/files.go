@@ -141,3 +141,14 @@ func (f *Folder) Checkpoint(step int) (string, error) {
 func (f *Folder) Sample(step int) (string, error) {
 	return f.regular(f.SamplePath(step), fmt.Sprintf("reconstructions %d", step))
 }
+
+// Stamp changes whenever a record or the points do; it costs no reading.
+func (f *Folder) Stamp() string {
+	var b strings.Builder
+	for _, name := range []string{configFile, metaFile, stateFile, pointsFile} {
+		if info, err := f.root.Stat(name); err == nil {
+			fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return b.String()
+}

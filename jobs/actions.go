@@ -1,0 +1,286 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+)
+
+const (
+	longestName  = 200     // characters
+	longestNotes = 100_000 // bytes
+)
+
+// Create makes the folder of a run and queues it. What is wrong with the configuration comes back as model.Invalid.
+func (s *Supervisor) Create(ctx context.Context, cfg model.Config, name string) (model.Run, error) {
+	if err := cfg.Validate().OrNil(); err != nil {
+		return model.Run{}, err
+	}
+	name, err := cleanName(name)
+	if err != nil {
+		return model.Run{}, err
+	}
+	if err := s.o.Check(ctx, cfg); err != nil {
+		return model.Run{}, err
+	}
+	f, err := s.o.Data.Create(cfg, name, model.Status{State: model.Queued})
+	if err != nil {
+		return model.Run{}, err
+	}
+	defer f.Close()
+	return s.enter(ctx, f)
+}
+
+// enter lists a new folder at once, rather than at the next scan.
+func (s *Supervisor) enter(ctx context.Context, f *folder.Folder) (model.Run, error) {
+	run, err := f.Run()
+	if err != nil {
+		return run, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.runs[run.ID]
+	if e == nil { // the loop may have been faster
+		e = &entry{}
+		s.runs[run.ID] = e
+	}
+	e.moves++
+	if !e.known {
+		if err := s.save(ctx, e, run); err != nil {
+			return run, err
+		}
+	}
+	s.look()
+	return run, nil
+}
+
+// cleanName trims a name and refuses what no line can show.
+func cleanName(name string) (string, error) {
+	name = strings.TrimSpace(name)
+	switch {
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return "", model.Invalid{"name": "a name is one line of text"}
+	case utf8.RuneCountInString(name) > longestName:
+		return "", model.Invalid{"name": fmt.Sprintf("a name has at most %d characters", longestName)}
+	}
+	return name, nil
+}
+
+// Rename changes what a run is called, whatever its state.
+func (s *Supervisor) Rename(ctx context.Context, id, name string) error {
+	name, err := cleanName(name)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		return model.Invalid{"name": "a run needs a name"}
+	}
+	return s.describe(ctx, id, func(m *folder.Meta) { m.Name = name })
+}
+
+// Annotate replaces the notes on a run, whatever its state.
+func (s *Supervisor) Annotate(ctx context.Context, id, notes string) error {
+	if len(notes) > longestNotes || !utf8.ValidString(notes) {
+		return model.Invalid{"notes": fmt.Sprintf("notes are text of at most %d bytes", longestNotes)}
+	}
+	return s.describe(ctx, id, func(m *folder.Meta) { m.Notes = notes })
+}
+
+func (s *Supervisor) describe(ctx context.Context, id string, change func(*folder.Meta)) error {
+	return s.act(id, func(f *folder.Folder, e *entry) error {
+		m, err := f.Meta()
+		if err != nil {
+			s.say(e, id, err) // a damaged record is replaced by the new one
+		}
+		change(&m)
+		if err := f.SetMeta(m); err != nil {
+			return err
+		}
+		r := e.run
+		r.Name, r.Notes = m.Name, m.Notes
+		return s.save(ctx, e, r)
+	})
+}
+
+// act changes one run on a visitor's behalf, holding mu, and has the loop look at it afterwards.
+func (s *Supervisor) act(id string, do func(f *folder.Folder, e *entry) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.runs[id]
+	if e == nil {
+		return fmt.Errorf("run %q: %w", id, model.ErrNotFound)
+	}
+	f, err := s.o.Data.Open(id)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	e.moves++
+	defer s.look()
+	return do(f, e)
+}
+
+// Stop asks a run's process to save a checkpoint and end, and takes a queued run out of the queue. Asked again after
+// ForceAfter it kills the process; before that it says how long to wait.
+func (s *Supervisor) Stop(ctx context.Context, id string) error {
+	return s.act(id, func(f *folder.Folder, e *entry) error {
+		locked := f.Locked()
+		switch {
+		case !locked && e.child == nil && e.run.State == model.Queued:
+			return s.unqueue(ctx, f, e)
+		case !locked && e.child == nil:
+			return fmt.Errorf("run %s is not running; it is %s: %w", id, e.run.State, model.ErrConflict)
+		case e.asked.IsZero():
+			return s.ask(ctx, f, e, locked)
+		}
+		if wait := time.Until(e.asked.Add(s.o.ForceAfter)); wait > 0 {
+			return fmt.Errorf("run %s was asked to stop and is saving; it can be ended by force in %d seconds: %w", id, int(wait.Seconds())+1, model.ErrConflict)
+		}
+		if _, err := send(f, e, locked, os.Kill); err != nil {
+			return err
+		}
+		e.forced = true
+		return nil
+	})
+}
+
+func (s *Supervisor) unqueue(ctx context.Context, f *folder.Folder, e *entry) error {
+	run, err := conclude(f, 0, func(model.Status) (model.State, string) {
+		return model.Stopped, "Taken out of the queue."
+	})
+	if err != nil {
+		return err
+	}
+	if run.ID == "" {
+		return fmt.Errorf("run %s is just being started; try again in a moment: %w", f.ID(), model.ErrConflict)
+	}
+	return s.save(ctx, e, run)
+}
+
+func (s *Supervisor) ask(ctx context.Context, f *folder.Folder, e *entry, locked bool) error {
+	whom, err := send(f, e, locked, syscall.SIGTERM)
+	if err != nil {
+		return err
+	}
+	e.asked, e.whom = time.Now(), whom
+	r := e.run
+	r.State = model.Stopping
+	return s.save(ctx, e, r)
+}
+
+// send reaches the process that holds the lock, or the child that has not taken it yet.
+func send(f *folder.Folder, e *entry, locked bool, sig os.Signal) (pid int, err error) {
+	if locked {
+		h, _ := f.Holder()
+		return h.PID, f.Signal(sig)
+	}
+	pid = e.child.process.Pid
+	if err := e.child.process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return pid, fmt.Errorf("signal process %d of run %s: %w", pid, f.ID(), err)
+	}
+	return pid, nil
+}
+
+// ForceAt is when a run that is stopping may be ended by a second Stop; zero for a run that was not asked.
+func (s *Supervisor) ForceAt(id string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.runs[id]; e != nil && !e.asked.IsZero() {
+		return e.asked.Add(s.o.ForceAfter)
+	}
+	return time.Time{}
+}
+
+// Resume queues an ended run again, up to steps in total; 0 keeps what its configuration says. It goes on from its newest
+// checkpoint.
+func (s *Supervisor) Resume(ctx context.Context, id string, steps int) error {
+	return s.act(id, func(f *folder.Folder, e *entry) error {
+		gone := e.leave()
+		lock, err := f.Lock()
+		if err != nil {
+			return err
+		}
+		defer lock.Unlock()
+		status, err := f.Status()
+		if err != nil {
+			return err
+		}
+		if !gone || !status.State.Ended() && status.State != "" {
+			return fmt.Errorf("run %s is %s; only an ended run can be resumed: %w", id, e.run.State, model.ErrConflict)
+		}
+		cfg, err := longer(f.Config(), status, steps)
+		if err != nil {
+			return err
+		}
+		return s.requeue(ctx, f, e, cfg, status)
+	})
+}
+
+// longer is the configuration with that many steps, if there is anything left to do.
+func longer(cfg model.Config, status model.Status, steps int) (model.Config, error) {
+	if steps != 0 {
+		cfg.Steps = steps
+	}
+	if why := cfg.Validate()["steps"]; why != "" {
+		return cfg, model.Invalid{"steps": why}
+	}
+	reached := status.Checkpoint // what lies after it is done again
+	if status.State == model.Finished {
+		reached = status.Step
+	}
+	if cfg.Steps <= reached {
+		return cfg, model.Invalid{"steps": fmt.Sprintf("the run has done %d steps; ask for more than that", reached)}
+	}
+	return cfg, nil
+}
+
+func (s *Supervisor) requeue(ctx context.Context, f *folder.Folder, e *entry, cfg model.Config, status model.Status) error {
+	if cfg != f.Config() {
+		if err := f.SetConfig(cfg); err != nil {
+			return err
+		}
+	}
+	status.State, status.Reason, status.Ended = model.Queued, "", time.Time{}
+	status.ImagesPerSecond, status.SecondsLeft = 0, 0
+	if err := f.SetStatus(status); err != nil {
+		return err
+	}
+	run, err := f.Run()
+	if run.ID == "" {
+		return err
+	}
+	e.forgive()
+	e.exit = nil
+	return s.save(ctx, e, run)
+}
+
+// Delete removes an ended run for good: its folder, then its rows.
+func (s *Supervisor) Delete(ctx context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.runs[id]
+	if e == nil {
+		return fmt.Errorf("run %q: %w", id, model.ErrNotFound)
+	}
+	if !e.leave() || !e.run.State.Ended() {
+		return fmt.Errorf("run %s is %s; stop it before deleting it: %w", id, e.run.State, model.ErrConflict)
+	}
+	if err := s.o.Data.Remove(id); err != nil && !errors.Is(err, model.ErrNotFound) {
+		return err
+	}
+	if err := s.o.Store.DeleteRun(ctx, id); err != nil {
+		return err // the next scan finds the folder gone
+	}
+	delete(s.runs, id)
+	s.watchers.notify(id)
+	return nil
+}

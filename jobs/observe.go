@@ -1,0 +1,279 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+)
+
+// grace is how long a folder without a state may wait for the process that made it.
+const grace = 5 * time.Second
+
+// sight is what one look into a folder showed.
+type sight struct {
+	run    model.Run
+	holder folder.Holder
+	locked bool
+	stamp  string
+	known  bool // that the run is stored, so that its points can be
+	moves  int  // of the entry when the look began
+}
+
+// glance visits a folder if anything in it has changed.
+func (s *Supervisor) glance(ctx context.Context, id string) {
+	s.mu.Lock()
+	e := s.runs[id]
+	quiet := e != nil && e.stamp != "" && !e.locked && e.child == nil && !e.behind
+	s.mu.Unlock()
+	if quiet && s.unchanged(id, e) {
+		return
+	}
+	s.visit(ctx, id)
+}
+
+func (s *Supervisor) unchanged(id string, e *entry) bool {
+	f, err := s.o.Data.Open(id)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f.Stamp() == e.stamp && !f.Locked()
+}
+
+// visit brings what is known of a run up to date: its points first, then its state, so that a page that sees the end of a
+// run finds all its points. Only the loop, and New before it, visit.
+func (s *Supervisor) visit(ctx context.Context, id string) {
+	s.mu.Lock()
+	e := s.runs[id]
+	s.mu.Unlock()
+	f, err := s.o.Data.Open(id)
+	if err != nil {
+		s.broken(ctx, id, e, err)
+		return
+	}
+	defer f.Close()
+	if e == nil {
+		e = &entry{behind: true}
+	}
+	seen, err := s.see(f, e)
+	if err != nil {
+		s.broken(ctx, id, e, err)
+		return
+	}
+	if seen.known {
+		if err := s.tail(ctx, f, e, seen); err != nil {
+			s.report(e, id, err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.settle(ctx, f, e, seen); err != nil {
+		s.say(e, id, err)
+	}
+}
+
+// see looks into a folder, in this order: whether the child has ended, whether the lock is held, what the records say. A
+// run that is not locked has therefore said all that it will.
+func (s *Supervisor) see(f *folder.Folder, e *entry) (sight, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := sight{known: e.known, moves: e.moves, stamp: f.Stamp()}
+	if e.child != nil {
+		if e.exit = e.child.reap(); e.exit != nil {
+			e.child = nil
+		}
+	}
+	seen.holder, seen.locked = f.Holder()
+	run, err := f.Run()
+	if err != nil && run.ID != "" { // only its name is damaged
+		s.say(e, f.ID(), err)
+		err = nil
+	}
+	seen.run = run
+	return seen, err
+}
+
+// settle decides how a run stands after a look, and stores it. The caller holds mu.
+func (s *Supervisor) settle(ctx context.Context, f *folder.Folder, e *entry, seen sight) error {
+	id := f.ID()
+	if present := s.runs[id]; present != nil && present != e || present == nil && e.known {
+		return nil // deleted meanwhile
+	}
+	if e.moves != seen.moves {
+		return nil // a visitor changed it meanwhile: the next look is fresh
+	}
+	e.locked, e.here = seen.locked, seen.holder.Here()
+	run, err := s.judge(f, e, seen)
+	if run.ID == "" {
+		return err
+	}
+	if err != nil {
+		s.say(e, id, err) // the folder could not be told; the index is
+	}
+	if e.behind && e.known && e.run.State.Live() && run.State.Ended() {
+		return nil // its last points are not stored yet
+	}
+	if run.State.Ended() && !seen.locked && e.child == nil {
+		e.forgive()
+	}
+	if run.State.Ended() {
+		e.exit = nil
+	}
+	s.runs[id] = e
+	e.stamp = seen.stamp
+	if err := s.save(ctx, e, run); err != nil {
+		e.stamp = "" // look again
+		return err
+	}
+	return nil
+}
+
+// judge turns a look into the run's true state; where a process is dead that says it lives, the folder is told too.
+// A run without ID is not to be listed yet.
+func (s *Supervisor) judge(f *folder.Folder, e *entry, seen sight) (model.Run, error) {
+	run := seen.run
+	switch {
+	case seen.locked:
+		if run.State == "" || run.State == model.Queued {
+			run.State, run.PID = model.Running, seen.holder.PID // it has only begun
+		}
+		if e.whom != seen.holder.PID && seen.holder.PID != 0 {
+			e.forgive() // that was another process
+		}
+		if !e.asked.IsZero() && run.State == model.Running {
+			run.State = model.Stopping // it has not heard yet, or saves
+		}
+	case e.child != nil:
+		if run.State.Live() {
+			return model.Run{}, nil // killed a moment ago; the next look finds how
+		}
+		if !e.asked.IsZero() && !run.State.Ended() {
+			run.State = model.Stopping
+		}
+	case run.State.Live(), !run.State.Ended() && e.exit != nil:
+		return conclude(f, e.head(), func(status model.Status) (model.State, string) { return verdict(f, e, status) })
+	case run.State == "":
+		if f.Age() < grace {
+			return model.Run{}, nil
+		}
+		return conclude(f, e.head(), func(model.Status) (model.State, string) {
+			return model.Interrupted, "It has no state.json: its process ended before it began, or its copy is incomplete."
+		})
+	}
+	return run, nil
+}
+
+// verdict says how a process ended that did not say so itself.
+func verdict(f *folder.Folder, e *entry, status model.Status) (model.State, string) {
+	log, _ := f.Log(200)
+	switch {
+	case e.forced:
+		return model.Interrupted, "Ended by force, because it did not answer a stop." + kept(f)
+	case !e.asked.IsZero() && status.State == model.Queued:
+		return model.Stopped, "Stopped before it began." + kept(f)
+	case !e.asked.IsZero():
+		return model.Interrupted, "Its process ended while it was stopping, before it said that it had saved." + kept(f)
+	case e.exit != nil && !e.exit.unknown:
+		return model.Failed, e.exit.sentence(log) + kept(f)
+	}
+	heard := ""
+	if !status.Updated.IsZero() {
+		heard = fmt.Sprintf("; it was last heard of at %s UTC", status.Updated.UTC().Format("2006-01-02 15:04:05"))
+	}
+	return model.Interrupted, fmt.Sprintf("Process %d ended without a word%s.", status.PID, heard) + kept(f)
+}
+
+// kept says what a resume would go on from.
+func kept(f *folder.Folder) string {
+	if step := f.Latest(); step > 0 {
+		return fmt.Sprintf(" The checkpoint of step %d is kept.", step)
+	}
+	return " No checkpoint had been saved."
+}
+
+// head is the last step stored, as far as the loop knows; for the loop alone.
+func (e *entry) head() int {
+	if e.cursor == nil {
+		return 0
+	}
+	return e.cursor.Head
+}
+
+// conclude writes the end of a run that no process works on into its folder, holding its lock. Where the folder cannot be
+// written the run comes back concluded all the same; where a process has just taken it, the run has no ID. head is the last
+// step stored, which a process that was killed had no time to report.
+func conclude(f *folder.Folder, head int, how func(model.Status) (model.State, string)) (model.Run, error) {
+	lock, err := f.Lock()
+	if errors.Is(err, model.ErrConflict) {
+		return model.Run{}, nil
+	}
+	if err == nil {
+		defer lock.Unlock()
+	}
+	run, readErr := f.Run()
+	if run.ID == "" {
+		return run, readErr
+	}
+	if run.State.Ended() {
+		return run, nil // it was told by another
+	}
+	run.State, run.Reason = how(run.Status)
+	run.SecondsLeft, run.Ended = 0, time.Now().UTC().Truncate(time.Millisecond)
+	run.Checkpoint = max(run.Checkpoint, f.Latest())
+	run.Step = max(run.Step, head)
+	if err == nil {
+		err = f.SetStatus(run.Status)
+	}
+	return run, err
+}
+
+// broken records that a folder cannot be read: gone, it is forgotten; of a valid name, it is listed with the sentence;
+// otherwise the sentence is kept for Problems.
+func (s *Supervisor) broken(ctx context.Context, id string, e *entry, problem error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.runs[id] != e && e != nil && e.known {
+		return // deleted meanwhile
+	}
+	if model.ValidID(id) && errors.Is(problem, model.ErrNotFound) {
+		s.forget(ctx, id)
+		return
+	}
+	if !model.ValidID(id) {
+		if s.strays[id] != problem.Error() {
+			s.strays[id] = problem.Error()
+			s.o.Log.Error("not a run", "error", problem)
+		}
+		return
+	}
+	if e == nil {
+		e = &entry{run: model.Run{ID: id, Name: id, Created: time.Now().UTC().Truncate(time.Millisecond)}, behind: true}
+	}
+	s.runs[id] = e
+	s.say(e, id, problem)
+	r := e.run
+	if !r.State.Ended() {
+		r.State, r.Ended = model.Interrupted, time.Now().UTC().Truncate(time.Millisecond)
+	}
+	r.ID, r.Reason = id, problem.Error()
+	e.stamp, e.behind = "", false
+	if err := s.save(ctx, e, r); err != nil {
+		s.say(e, id, err)
+	}
+}
+
+// forget drops a run whose folder is gone. The caller holds mu.
+func (s *Supervisor) forget(ctx context.Context, id string) {
+	if err := s.o.Store.DeleteRun(ctx, id); err != nil {
+		s.o.Log.Error("run "+id, "error", err)
+		return
+	}
+	delete(s.runs, id)
+	s.watchers.notify(id)
+}

@@ -1,0 +1,170 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+)
+
+// child is a process started here. It has its own session, so that neither a signal to the server's terminal nor the
+// server's end reaches it.
+type child struct{ process *os.Process }
+
+// exit is how a child ended.
+type exit struct {
+	status  syscall.WaitStatus
+	unknown bool // somebody else has waited for it
+}
+
+// spawn starts the process of a run; its output goes to the end of log.txt.
+func (s *Supervisor) spawn(f *folder.Folder) (*child, error) {
+	cmd, err := s.o.Command(f.Dir())
+	if err != nil {
+		return nil, err
+	}
+	out, err := f.OpenLog()
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setsid = true
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return &child{cmd.Process}, nil
+}
+
+// reap says how the child ended, or nil while it lives. It never waits.
+func (c *child) reap() *exit {
+	var status syscall.WaitStatus
+	pid, err := syscall.Wait4(c.process.Pid, &status, syscall.WNOHANG, nil)
+	switch {
+	case pid == c.process.Pid:
+		c.process.Release()
+		return &exit{status: status}
+	case errors.Is(err, syscall.ECHILD):
+		c.process.Release()
+		return &exit{unknown: true}
+	}
+	return nil
+}
+
+// leave waits a moment for the child of a run that has said its last word, and says whether there is none now. The caller
+// holds mu.
+func (e *entry) leave() bool {
+	for deadline := time.Now().Add(2 * time.Second); e.child != nil && e.run.State.Ended(); time.Sleep(5 * time.Millisecond) {
+		if e.exit = e.child.reap(); e.exit != nil {
+			e.child = nil
+		} else if time.Now().After(deadline) {
+			break
+		}
+	}
+	return e.child == nil
+}
+
+// sentence tells how the process ended without a word of its own; log is the end of its output.
+func (x exit) sentence(log string) string {
+	switch {
+	case x.status.Signaled() && x.status.Signal() == syscall.SIGKILL:
+		return "The process was killed (signal 9), perhaps for lack of memory."
+	case x.status.Signaled():
+		return fmt.Sprintf("The process was ended by signal %d (%v).%s", x.status.Signal(), x.status.Signal(), lastWords(log))
+	}
+	return fmt.Sprintf("The process ended with exit status %d without saying why.%s", x.status.ExitStatus(), lastWords(log))
+}
+
+// lastWords picks the line of a log that most likely says what happened: where a Go program panicked, or the last one.
+func lastWords(log string) string {
+	lines := slices.DeleteFunc(strings.Split(log, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
+	if len(lines) == 0 {
+		return ""
+	}
+	words := lines[len(lines)-1]
+	for _, l := range lines {
+		if strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") {
+			words = l
+			break
+		}
+	}
+	if r := []rune(words); len(r) > 300 {
+		words = string(r[:300]) + "…"
+	}
+	return " Its last words: " + strings.TrimSpace(words)
+}
+
+// startQueued starts the runs whose turn has come: the longest waiting first, one per device.
+func (s *Supervisor) startQueued(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	busy := map[string]bool{}
+	var waiting []*entry
+	for _, e := range s.runs {
+		switch {
+		case e.busy():
+			busy[s.device(e)] = true
+		case e.run.State == model.Queued && !e.locked:
+			waiting = append(waiting, e)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b *entry) int {
+		if c := a.run.Updated.Compare(b.run.Updated); c != 0 {
+			return c
+		}
+		return strings.Compare(a.run.ID, b.run.ID)
+	})
+	for _, e := range waiting {
+		if d := s.device(e); !busy[d] {
+			busy[d] = s.start(ctx, e)
+		}
+	}
+}
+
+func (s *Supervisor) device(e *entry) string {
+	if e.locked && e.run.Engine != "" {
+		return s.o.Device(e.run.Engine) // what it found
+	}
+	return s.o.Device(e.run.Config.Engine) // what it was told
+}
+
+// start begins a queued run; one that cannot be started has failed. The caller holds mu.
+func (s *Supervisor) start(ctx context.Context, e *entry) bool {
+	f, err := s.o.Data.Open(e.run.ID)
+	if err != nil {
+		return false // the next look says why
+	}
+	defer f.Close()
+	e.forgive()
+	e.exit = nil
+	c, err := s.spawn(f)
+	if err == nil {
+		e.child = c
+		e.moves++
+		s.o.Log.Info("run started", "run", e.run.ID, "pid", c.process.Pid)
+		return true
+	}
+	r, endErr := conclude(f, 0, func(model.Status) (model.State, string) {
+		return model.Failed, fmt.Sprintf("Its process could not be started: %v.", err)
+	})
+	if endErr != nil {
+		s.say(e, e.run.ID, endErr)
+	}
+	if err := s.save(ctx, e, r); err != nil {
+		s.say(e, e.run.ID, err)
+	}
+	return false
+}

@@ -1,0 +1,78 @@
+package jobs
+
+import (
+	"context"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+)
+
+// List is every run, newest first.
+func (s *Supervisor) List(ctx context.Context) ([]model.Run, error) { return s.o.Store.Runs(ctx) }
+
+// Get is one run.
+func (s *Supervisor) Get(ctx context.Context, id string) (model.Run, error) {
+	return s.o.Store.Run(ctx, id)
+}
+
+// Points answers a query of a run's stored series.
+func (s *Supervisor) Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error) {
+	return s.o.Store.Points(ctx, id, q)
+}
+
+// open opens the folder of a listed run.
+func (s *Supervisor) open(ctx context.Context, id string) (*folder.Folder, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return s.o.Data.Open(id)
+}
+
+// Log is the last lines of what the run's processes wrote.
+func (s *Supervisor) Log(ctx context.Context, id string, lines int) (string, error) {
+	f, err := s.open(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return f.Log(lines)
+}
+
+// Sample is the file of the reconstructions at a step, 0 for the newest, and every step that has one, ascending.
+// The path is empty where there is none yet.
+func (s *Supervisor) Sample(ctx context.Context, id string, step int) (path string, steps []int, err error) {
+	f, err := s.open(ctx, id)
+	if err != nil {
+		return "", nil, err
+	}
+	defer f.Close()
+	steps = f.Samples()
+	if step == 0 {
+		if len(steps) == 0 {
+			return "", nil, nil
+		}
+		step = steps[len(steps)-1]
+	}
+	path, err = f.Sample(step)
+	return path, steps, err
+}
+
+// Checkpoints lists the steps of a run's complete checkpoints, ascending.
+func (s *Supervisor) Checkpoints(ctx context.Context, id string) ([]int, error) {
+	f, err := s.open(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Checkpoints(), nil
+}
+
+// CheckpointPath is the file of the checkpoint at a step.
+func (s *Supervisor) CheckpointPath(ctx context.Context, id string, step int) (string, error) {
+	f, err := s.open(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return f.Checkpoint(step)
+}

@@ -1,0 +1,300 @@
+// Package jobs supervises runs: each is a folder and a process of its own, which outlives this one. It queues and starts
+// them, stops and resumes them, finds out how they ended, and copies what they write into an index for pages to read.
+//
+// The folders are the truth. Nothing that the package remembers is needed to tell how a run stands; it may be killed at
+// any moment and begin again.
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+)
+
+// Store is the index of runs and points, as db.DB keeps it.
+type Store interface {
+	SaveRun(ctx context.Context, r model.Run) error
+	Run(ctx context.Context, id string) (model.Run, error)
+	Runs(ctx context.Context) ([]model.Run, error)
+	DeleteRun(ctx context.Context, id string) error
+
+	Cursor(ctx context.Context, id string) (model.Cursor, error)
+	AddPoints(ctx context.Context, id string, points []model.Point, c model.Cursor) error
+	Match(ctx context.Context, id string, after int, points []model.Point) (int, error)
+	Rewind(ctx context.Context, id string, keep int, c model.Cursor) error
+	Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error)
+}
+
+// Options are what a Supervisor works with; Data and Store must be given.
+type Options struct {
+	Data  *folder.Data
+	Store Store
+
+	// Command is the process that trains the run in dir; nil for this program's own `train --run`.
+	Command func(dir string) (*exec.Cmd, error)
+	// Check says what is wrong with a valid configuration on this machine: a dataset that is missing or smaller than the
+	// batch. Nil accepts everything.
+	Check func(ctx context.Context, cfg model.Config) error
+	// Device names what an engine computes on; one run at a time works on each device. Nil is one for GPUs, one for CPUs.
+	Device func(engine string) string
+
+	Log        *slog.Logger  // nil for slog.Default
+	Poll       time.Duration // between looks at live runs; 0 for 250 ms
+	Scan       time.Duration // between looks at every folder; 0 for 2 s
+	ForceAfter time.Duration // how long a stop waits before it may be forced; 0 for a minute
+}
+
+// Supervisor keeps runs in view. Its methods may be called from several goroutines.
+type Supervisor struct {
+	o        Options
+	watchers watchers
+
+	mu       sync.Mutex // held while a run's state is decided or changed, never while points are copied
+	runs     map[string]*entry
+	strays   map[string]string // sentences on folders that cannot be listed, by name
+	closed   bool
+	wake     chan struct{}
+	cancel   context.CancelFunc
+	finished chan struct{} // closed when the loop has returned
+}
+
+// entry is what the supervisor remembers of a run.
+type entry struct {
+	run    model.Run // as stored last
+	known  bool      // run is stored
+	stamp  string    // of the folder when it was last read
+	locked bool      // a process works on it
+	here   bool      // that process runs on this machine
+	child  *child    // the process started here, until it has ended
+	exit   *exit     // how it ended, until the run's state tells
+	asked  time.Time // when the present process was asked to stop
+	whom   int       // that process
+	forced bool      // it was then killed
+	moves  int       // changes made by visitors
+	said   string    // the last problem that was logged
+
+	cursor *model.Cursor // how far points are stored; nil for not known yet. The loop's alone.
+	behind bool          // there may be points that are not stored
+}
+
+// busy says whether the run occupies its device.
+func (e *entry) busy() bool { return e.child != nil || e.locked && e.here }
+
+// New looks at every run folder, so that List tells the truth from its first call, then keeps looking until Close.
+func New(ctx context.Context, o Options) (*Supervisor, error) {
+	s := &Supervisor{o: o, runs: map[string]*entry{}, strays: map[string]string{}, wake: make(chan struct{}, 1), finished: make(chan struct{})}
+	s.defaults()
+	if err := s.o.Data.Sweep(); err != nil {
+		s.o.Log.Warn("remains of deleted runs could not be removed", "error", err)
+	}
+	known, err := s.o.Store.Runs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range known {
+		s.runs[r.ID] = remembered(r)
+	}
+	if err := s.scan(ctx); err != nil {
+		return nil, err
+	}
+	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	go s.loop(ctx)
+	return s, nil
+}
+
+// forgive forgets that a process was asked to stop.
+func (e *entry) forgive() { e.asked, e.whom, e.forced = time.Time{}, 0, false }
+
+func remembered(r model.Run) *entry {
+	e := &entry{run: r, known: true, behind: true}
+	if r.State == model.Stopping {
+		e.asked, e.whom = time.Now(), r.PID // by a server before this one
+	}
+	return e
+}
+
+func (s *Supervisor) defaults() {
+	if s.o.Command == nil {
+		s.o.Command = s.train
+	}
+	if s.o.Check == nil {
+		s.o.Check = func(context.Context, model.Config) error { return nil }
+	}
+	if s.o.Device == nil {
+		s.o.Device = func(engine string) string {
+			if engine == "xla:cuda" {
+				return "gpu"
+			}
+			return "cpu"
+		}
+	}
+	if s.o.Log == nil {
+		s.o.Log = slog.Default()
+	}
+	for d, otherwise := range map[*time.Duration]time.Duration{&s.o.Poll: 250 * time.Millisecond, &s.o.Scan: 2 * time.Second, &s.o.ForceAfter: time.Minute} {
+		if *d == 0 {
+			*d = otherwise
+		}
+	}
+}
+
+// train is the command line of this very program.
+func (s *Supervisor) train(dir string) (*exec.Cmd, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	if _, err := os.Stat(program); err != nil {
+		program = "/proc/self/exe" // the file was replaced or removed since it was started
+	}
+	return exec.Command(program, "train", "--run", dir, "--data", s.o.Data.Dir()), nil
+}
+
+// Close stops looking; runs go on. The folder and the store stay open, for they are the caller's.
+func (s *Supervisor) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	<-s.finished
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.runs {
+		if e.child != nil {
+			e.child.process.Release()
+		}
+	}
+	return nil
+}
+
+// loop looks at live runs at every tick, and at all of them now and then.
+func (s *Supervisor) loop(ctx context.Context) {
+	defer close(s.finished)
+	tick := time.NewTicker(s.o.Poll)
+	defer tick.Stop()
+	for scanned := time.Now(); ctx.Err() == nil; {
+		if time.Since(scanned) >= s.o.Scan {
+			if err := s.scan(ctx); err != nil && ctx.Err() == nil {
+				s.o.Log.Error("runs were not listed", "error", err)
+			}
+			scanned = time.Now()
+		}
+		for _, id := range s.active() {
+			s.visit(ctx, id)
+		}
+		s.startQueued(ctx)
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-s.wake:
+		}
+	}
+}
+
+// look asks the loop to look now rather than at the next tick.
+func (s *Supervisor) look() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// active lists the runs that may change from one tick to the next.
+func (s *Supervisor) active() (ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, e := range s.runs {
+		if e.locked || e.child != nil || e.behind || e.run.State.Live() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// scan visits every folder that has changed since the last visit, and forgets runs whose folders are gone.
+func (s *Supervisor) scan(ctx context.Context) error {
+	names, err := s.o.Data.Runs()
+	if err != nil {
+		return err
+	}
+	present := map[string]bool{}
+	for _, name := range names {
+		present[name] = true
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		s.glance(ctx, name)
+	}
+	for _, id := range s.gone(present) {
+		s.visit(ctx, id)
+	}
+	return nil
+}
+
+// gone lists the runs, and drops the strays, that are not among the present.
+func (s *Supervisor) gone(present map[string]bool) (ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range s.runs {
+		if !present[id] {
+			ids = append(ids, id)
+		}
+	}
+	for name := range s.strays {
+		if !present[name] {
+			delete(s.strays, name)
+		}
+	}
+	return ids
+}
+
+// Problems are sentences on folders under runs/ that cannot be listed as runs.
+func (s *Supervisor) Problems() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, sentence := range s.strays {
+		all = append(all, sentence)
+	}
+	return all
+}
+
+// save stores what is known of a run and tells those who watch it. The caller holds mu.
+func (s *Supervisor) save(ctx context.Context, e *entry, r model.Run) error {
+	if e.known && e.run == r {
+		return nil
+	}
+	if err := s.o.Store.SaveRun(ctx, r); err != nil {
+		return err
+	}
+	if r.State.Ended() && e.known && !e.run.State.Ended() {
+		ended.WithLabelValues(string(r.State)).Inc()
+	}
+	e.run, e.known = r, true
+	s.watchers.notify(r.ID)
+	return nil
+}
+
+// report is say for callers that do not hold mu.
+func (s *Supervisor) report(e *entry, id string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.say(e, id, err)
+}
+
+// say logs a problem of a run once, until another takes its place. The caller holds mu.
+func (s *Supervisor) say(e *entry, id string, err error) {
+	if errors.Is(err, context.Canceled) || e.said == err.Error() {
+		return
+	}
+	e.said = err.Error()
+	s.o.Log.Error("run "+id, "error", err)
+}
