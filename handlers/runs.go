@@ -83,6 +83,9 @@ func (h Runs) list(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	sortRows(view.Rows, view.Sort)
+	if p, ok := h.Service.(interface{ Problems() []string }); ok {
+		view.Problems = p.Problems()
+	}
 	return Draw(w, r, views.Runs(view))
 }
 

@@ -21,6 +21,9 @@ func count(n int) string {
 	return sign + s
 }
 
+// Count writes a whole number in groups of three: 125,000.
+func Count(n int) string { return count(n) }
+
 // plural writes a count with its noun: 1 run, 2 runs.
 func plural(n int, one, many string) string {
 	if n == 1 {

@@ -17,6 +17,7 @@ type RunsView struct {
 	LiveOnly bool
 	Sort     string // column to order by, with a leading "-" for downwards
 	Now      time.Time
+	Problems []string // sentences on folders that are not runs
 }
 
 // RunRow is one run in the table; PSNR is in dB over its evaluation draw, nil before the first.

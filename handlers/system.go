@@ -1,0 +1,87 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"golang.org/x/sys/unix"
+
+	"slotscope/views"
+)
+
+// System is the page of what the program runs on.
+type System struct {
+	Engine  func(ctx context.Context) EngineInfo // the engine that pages compute on; nil where there is none
+	DataDir string
+	Version string // of the program
+	Started time.Time
+}
+
+// EngineInfo says what computes and why.
+type EngineInfo struct {
+	Name    string
+	Why     string // one sentence
+	Threads int    // of the host; 0 where a device computes
+}
+
+// Routes enters /system and /api/system.
+func (h System) Routes(r chi.Router) {
+	r.Get("/system", Handle(h.page))
+	r.Get("/api/system", Handle(h.api))
+}
+
+func (h System) page(w http.ResponseWriter, r *http.Request) error {
+	return Draw(w, r, views.System(h.view(r.Context())))
+}
+
+func (h System) api(w http.ResponseWriter, r *http.Request) error {
+	return JSON(w, http.StatusOK, h.view(r.Context()))
+}
+
+func (h System) view(ctx context.Context) views.SystemView {
+	v := views.SystemView{
+		CPUs: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Version: h.Version,
+		DataDir: h.DataDir, Started: h.Started, Seconds: time.Since(h.Started).Seconds(), Modules: modules(),
+	}
+	if h.Engine != nil {
+		e := h.Engine(ctx)
+		v.Engine, v.Why, v.Threads = e.Name, e.Why, e.Threads
+	}
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	v.Memory = mem.Sys
+	v.Free, v.Disk = diskSpace(h.DataDir)
+	return v
+}
+
+// diskSpace is what the file system of dir has left for this user and in all, in bytes; zeros where it does not say.
+func diskSpace(dir string) (free, all uint64) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, 0
+	}
+	return s.Bavail * uint64(s.Bsize), s.Blocks * uint64(s.Bsize)
+}
+
+// shown are the libraries that decide results or what is stored.
+var shown = []string{"github.com/gomlx/gomlx", "github.com/gomlx/go-xla", "github.com/mattn/go-sqlite3", "github.com/go-chi/chi/v5", "github.com/a-h/templ", "gonum.org/v1/gonum"}
+
+func modules() []views.Module {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	var all []views.Module
+	for _, path := range shown {
+		for _, dep := range info.Deps {
+			if dep.Path == path {
+				all = append(all, views.Module{Path: path, Version: dep.Version})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,334 @@
+// One chart of a run's page, drawn by uPlot: the values as measured, their moving average, the line that they should reach.
+import { slice, within } from './series.js';
+import { count, duration, value } from './format.js';
+
+const height = { large: 220, small: 150 };
+
+/** colour resolves a custom property to what the canvas understands. */
+function colour(name) {
+  const probe = document.createElement('i');
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const out = getComputedStyle(probe).color;
+  probe.remove();
+  return out;
+}
+
+let palette = null;
+
+/** forgetColours makes the next charts read them again: the colour scheme has changed. */
+export function forgetColours() {
+  palette = null;
+}
+
+function colours() {
+  palette ??= {
+    ink: colour('--ink'), quiet: colour('--quiet'), rule: colour('--rule'), accent: colour('--accent'), bad: colour('--bad'),
+    font: `12px ${getComputedStyle(document.body).fontFamily}`,
+  };
+  return palette;
+}
+
+/** strokes of a panel's series, in order: told apart by dash as well as by colour. */
+function stroke(i, many) {
+  const c = colours();
+  if (!many) return { stroke: c.accent, dash: [] };
+  return [{ stroke: c.quiet, dash: [2, 3] }, { stroke: c.accent, dash: [] }, { stroke: c.ink, dash: [7, 3] }][i % 3];
+}
+
+/** faint is a stroke behind its moving average. */
+function faint(rgb) {
+  return `color-mix(in srgb, ${rgb} 28%, transparent)`;
+}
+
+/**
+ * Chart draws one panel. page gives the shared view: store, smooth(name), alpha, log, timed, range (in steps) or null, toX(step),
+ * toStep(x), detail(name), zoom(range or null).
+ */
+export class Chart {
+  #plot = null;
+  #nans = [];
+  #dropped = 0;
+
+  constructor(figure, panel, page) {
+    this.figure = figure;
+    this.panel = panel;
+    this.page = page;
+    this.area = figure.querySelector('[data-part="plot"]');
+    this.area.tabIndex = 0;
+    this.area.setAttribute('role', 'img');
+    this.area.onkeydown = (e) => this.#key(e);
+    this.resize = new ResizeObserver(() => this.#fit());
+  }
+
+  /** mount draws the chart; unmount takes it away, keeping its place. */
+  mount() {
+    if (this.#plot) return;
+    this.#plot = new uPlot(this.#options(), this.#data(), this.area);
+    this.resize.observe(this.area);
+    this.#say();
+  }
+
+  unmount() {
+    this.resize.disconnect();
+    this.#plot?.destroy();
+    this.#plot = null;
+  }
+
+  get mounted() {
+    return this.#plot !== null;
+  }
+
+  /** rebuild is for changes of scale, colour or number of lines. */
+  rebuild() {
+    if (!this.#plot) return;
+    this.unmount();
+    this.mount();
+  }
+
+  /** draw shows the newest points. */
+  draw() {
+    if (!this.#plot) return;
+    this.#plot.setData(this.#data());
+    this.#say();
+  }
+
+  /** samples of one series in view, thinned data replaced by detail where the page has it. */
+  #samples(name) {
+    const { page } = this;
+    const detail = page.range && page.detail(name);
+    const s = detail || page.store.get(name);
+    return slice(s.steps, s.values, page.range);
+  }
+
+  #data() {
+    this.#nans = [];
+    this.#dropped = 0;
+    const tables = [];
+    for (const name of this.panel.series) {
+      const s = this.#samples(name);
+      tables.push(this.#table(s, true));
+      if (this.page.alpha > 0) {
+        const smooth = this.page.smooth(name);
+        tables.push(this.#table(slice(smooth.steps, smooth.values, this.page.range), false));
+      }
+    }
+    return tables.length === 1 ? tables[0] : uPlot.join(tables);
+  }
+
+  /** table makes [x, y] of samples: null where a value cannot be drawn. */
+  #table({ steps, values }, raw) {
+    const ys = values.map((v, i) => {
+      if (!Number.isFinite(v)) {
+        if (raw) this.#nans.push([steps[i], v]);
+        return null;
+      }
+      if (this.page.log && v <= 0) {
+        if (raw) this.#dropped++;
+        return null;
+      }
+      return v;
+    });
+    return [steps.map(this.page.toX), ys];
+  }
+
+  #options() {
+    const { panel, page } = this;
+    const c = colours();
+    const axis = { stroke: c.quiet, font: c.font, grid: { stroke: c.rule, width: 1 }, ticks: { show: false }, gap: 4 };
+    return {
+      width: this.area.clientWidth || 300,
+      height: panelHeight(this.figure),
+      legend: { show: false },
+      padding: [8, 8, 0, 0],
+      cursor: {
+        sync: { key: 'run', scales: ['x', null] },
+        drag: { x: true, y: false, setScale: false, dist: 6 },
+        points: { size: 6 },
+        bind: { dblclick: () => () => page.zoom(null) },
+      },
+      scales: {
+        x: { time: false, range: (u, lo, hi) => this.#rangeX(lo, hi) },
+        y: { distr: page.log ? 3 : 1, range: (u, lo, hi) => this.#rangeY(lo, hi) },
+      },
+      axes: [
+        { ...axis, size: 24, space: 70, values: (u, ticks) => ticks.map((v) => (page.timed ? duration(v) : compact(v))) },
+        { ...axis, size: 52, space: 28, values: (u, ticks) => ticks.map((v) => (v === null ? '' : compact(v))) },
+      ],
+      series: [{}, ...panel.series.flatMap((name, i) => this.#lines(i))],
+      hooks: {
+        setSelect: [(u) => this.#selected(u)],
+        setCursor: [(u) => this.#read(u)],
+        draw: [(u) => this.#marks(u)],
+      },
+    };
+  }
+
+  #lines(i) {
+    const look = stroke(i, this.panel.series.length > 1);
+    const sparse = this.panel.series[i] === 'psnr/eval';
+    const points = { show: sparse ? true : undefined, size: 5, fill: look.stroke };
+    const raw = { ...look, width: 1.25, points };
+    if (this.page.alpha === 0) return [raw];
+    return [{ ...raw, stroke: faint(look.stroke), width: 1, points: { show: false } }, { ...look, width: 1.75, points: { show: false } }];
+  }
+
+  #rangeX(lo, hi) {
+    const { page } = this;
+    if (page.range) return [page.toX(page.range[0]), page.toX(page.range[1])];
+    if (lo === null) return [0, page.timed ? 60 : page.steps];
+    return lo === hi ? [lo - 1, hi + 1] : [lo, hi];
+  }
+
+  #rangeY(lo, hi) {
+    const { target, floor } = this.panel;
+    if (lo === null) [lo, hi] = [target ?? 0, target ?? 1];
+    if (this.page.log) {
+      const span = uPlot.rangeLog(lo, target > 0 ? Math.max(hi, target) : hi, 10, false);
+      return target > 0 ? [Math.min(span[0], target), span[1]] : span;
+    }
+    if (target !== null && target !== undefined) [lo, hi] = [Math.min(lo, target), Math.max(hi, target)];
+    if (floor !== null && floor !== undefined) lo = Math.min(lo, floor);
+    if (lo === hi) return [lo - (Math.abs(lo) || 1) * 0.1, hi + (Math.abs(hi) || 1) * 0.1];
+    const pad = (hi - lo) * 0.06;
+    return [floor !== null && floor !== undefined && lo >= floor ? lo : lo - pad, hi + pad];
+  }
+
+  #selected(u) {
+    if (u.select.width < 6) return;
+    const lo = this.page.toStep(u.posToVal(u.select.left, 'x'));
+    const hi = this.page.toStep(u.posToVal(u.select.left + u.select.width, 'x'));
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.page.zoom([Math.max(1, Math.floor(lo)), Math.ceil(hi)]);
+  }
+
+  /** key does what the pointer does: arrows move the crosshair, + and − zoom about it, 0 shows everything. */
+  #key(e) {
+    const u = this.#plot;
+    if (!u || e.ctrlKey || e.metaKey || e.altKey) return;
+    const wide = u.over.clientWidth;
+    const left = u.cursor.left >= 0 ? u.cursor.left : wide / 2;
+    const move = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+    if (move) u.setCursor({ left: Math.min(wide, Math.max(0, left + move * (e.shiftKey ? 20 : 4))), top: u.over.clientHeight / 2 });
+    else if (e.key === '+' || e.key === '=') this.#zoomAt(u.posToVal(left, 'x'), 0.5);
+    else if (e.key === '-') this.#zoomAt(u.posToVal(left, 'x'), 2);
+    else if (e.key === '0') this.page.zoom(null);
+    else return;
+    e.preventDefault();
+  }
+
+  #zoomAt(x, factor) {
+    const { min, max } = this.#plot.scales.x;
+    const lo = this.page.toStep(x - (x - min) * factor);
+    const hi = this.page.toStep(x + (max - x) * factor);
+    if (lo <= 1 && hi >= this.page.store.head) this.page.zoom(null);
+    else if (hi - lo >= 2) this.page.zoom([Math.max(1, Math.floor(lo)), Math.min(this.page.store.head, Math.ceil(hi))]);
+  }
+
+  /** read shows the values under the crosshair, or the newest ones. */
+  #read(u) {
+    const now = this.figure.querySelector('[data-part="now"]');
+    const at = u && u.cursor.idx !== null && u.cursor.left >= 0 ? u.data[0][u.cursor.idx] : null;
+    const per = this.page.alpha > 0 ? 2 : 1;
+    const parts = this.panel.series.map((name, i) => {
+      const v = at === null ? this.#newest(name) : u.data[1 + i * per][u.cursor.idx];
+      if (at !== null && v === undefined) return null;
+      return this.panel.labels ? `${this.panel.labels[i]} ${value(v)}` : value(v);
+    });
+    const text = parts.filter((p) => p !== null).join(' · ');
+    const where = at === null || text === '' ? '' : this.page.timed ? `${duration(at)}: ` : `step ${count(at)}: `;
+    now.textContent = text === '–' ? '' : where + text;
+  }
+
+  #newest(name) {
+    const { values } = this.page.store.get(name);
+    return values.length ? values[values.length - 1] : null;
+  }
+
+  /** marks draws the target's dashed line, and a tick at the foot for every value that is not a number. */
+  #marks(u) {
+    const { ctx, bbox } = u;
+    const c = colours();
+    const { target, aim } = this.panel;
+    ctx.save();
+    ctx.font = `${12 * devicePixelRatio}px ${c.font.slice(5)}`;
+    if (target !== null && target !== undefined && (!this.page.log || target > 0)) {
+      const y = Math.round(u.valToPos(target, 'y', true));
+      ctx.strokeStyle = c.ink;
+      ctx.lineWidth = devicePixelRatio;
+      ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, y);
+      ctx.lineTo(bbox.left + bbox.width, y);
+      ctx.stroke();
+      ctx.setLineDash([]);
+      ctx.fillStyle = c.quiet;
+      ctx.textAlign = 'right';
+      ctx.textBaseline = y - bbox.top < 18 * devicePixelRatio ? 'top' : 'bottom';
+      ctx.fillText(Number.isFinite(Number(aim)) ? `target ${aim}` : `${aim} = ${value(target)}`, bbox.left + bbox.width - 4, y + (ctx.textBaseline === 'top' ? 3 : -2));
+    }
+    ctx.fillStyle = c.bad;
+    const tick = 2 * devicePixelRatio;
+    for (const [step] of this.#nans) {
+      const x = u.valToPos(this.page.toX(step), 'x', true);
+      if (x >= bbox.left && x <= bbox.left + bbox.width) ctx.fillRect(x - tick / 2, bbox.top + bbox.height - 8 * devicePixelRatio, tick, 8 * devicePixelRatio);
+    }
+    ctx.restore();
+  }
+
+  /** say writes how many points are shown, what could not be drawn, and the newest value. */
+  #say() {
+    const name = this.panel.series[0];
+    const { page } = this;
+    const detail = page.range && page.detail(name);
+    const s = detail || page.store.get(name);
+    const n = within(s.steps, page.range);
+    const thin = page.range ? Boolean(detail ? detail.thinned : page.store.thinned) : page.store.thinned && name !== 'psnr/eval';
+    const what = thin ? `${count(n)} points: least, greatest, last of each span` : n === 1 ? '1 point' : `${count(n)} points`;
+    this.figure.querySelector('[data-part="points"]').textContent = n === 0 ? 'no points yet' : what;
+    this.figure.dataset.points = n;
+    const marks = this.figure.querySelector('[data-part="marks"]');
+    marks.replaceChildren(...this.#warnings());
+    this.#read(this.#plot);
+    this.area.setAttribute('aria-label', `${this.panel.title}: ${this.figure.querySelector('[data-part="now"]').textContent || 'no value yet'}, ${what}`);
+  }
+
+  #warnings() {
+    const out = [];
+    const add = (text) => {
+      const b = document.createElement('span');
+      b.className = 'bad';
+      b.textContent = ` ${text}`;
+      out.push(b);
+    };
+    if (this.#nans.length) {
+      const [step, v] = this.#nans[0];
+      add(this.#nans.length === 1 ? `${value(v)} at step ${count(step)}` : `${count(this.#nans.length)} not finite, first ${value(v)} at step ${count(step)}`);
+    }
+    if (this.#dropped) add(`${count(this.#dropped)} not above 0, hidden by log y`);
+    return out;
+  }
+
+  #fit() {
+    if (!this.#plot) return;
+    const width = this.area.clientWidth;
+    if (width > 0 && width !== this.#plot.width) this.#plot.setSize({ width, height: panelHeight(this.figure) });
+  }
+}
+
+function panelHeight(figure) {
+  return figure.closest('.decisive') ? height.large : height.small;
+}
+
+/** compact writes a tick: 12k, 1.5M, 0.02. */
+function compact(v) {
+  const a = Math.abs(v);
+  if (a >= 1e6) return `${trim(v / 1e6)}M`;
+  if (a >= 1e4) return `${trim(v / 1e3)}k`;
+  if (a !== 0 && a < 1e-3) return v.toExponential(0).replaceAll('-', '−');
+  return trim(v);
+}
+
+function trim(v) {
+  return Number(v.toPrecision(4)).toString().replace('-', '−');
+}

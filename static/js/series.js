@@ -1,0 +1,179 @@
+// The points of a run as the page holds them: every step once, in order, whatever the connection does.
+
+/** number reads a sample's value; what JSON cannot carry travels as "NaN", "+Inf", "-Inf". */
+export function number(v) {
+  if (typeof v === 'number') return v;
+  if (v === '+Inf' || v === 'Inf') return Infinity;
+  if (v === '-Inf') return -Infinity;
+  return NaN;
+}
+
+/** Series is one scalar over steps, ascending. */
+export class Series {
+  steps = [];
+  values = [];
+
+  get last() {
+    return this.steps.length ? this.steps[this.steps.length - 1] : 0;
+  }
+
+  /** append takes samples [step, value] in order; those at or before the last step are known already. */
+  append(samples) {
+    for (const [step, v] of samples) {
+      if (step <= this.last) continue;
+      this.steps.push(step);
+      this.values.push(number(v));
+    }
+  }
+
+  /** rewind drops what lies beyond a step. */
+  rewind(to) {
+    const n = after(this.steps, to);
+    this.steps.length = n;
+    this.values.length = n;
+  }
+}
+
+/** after is the index of the first step beyond s. */
+export function after(steps, s) {
+  let lo = 0;
+  let hi = steps.length;
+  while (lo < hi) {
+    const mid = (lo + hi) >> 1;
+    if (steps[mid] > s) hi = mid;
+    else lo = mid + 1;
+  }
+  return lo;
+}
+
+/** Store holds all series of a run up to head, and which attempt of the run they belong to. */
+export class Store {
+  series = new Map();
+  head = 0;
+  attempt = 0;
+  thinned = false; // the beginning is min, max and last of columns, not every point
+  version = 0; // grows whenever anything changes
+
+  get(name) {
+    let s = this.series.get(name);
+    if (!s) this.series.set(name, (s = new Series()));
+    return s;
+  }
+
+  /** replace starts over from a page of the store on the server. */
+  replace(page, thinned) {
+    this.series.clear();
+    for (const [name, samples] of Object.entries(page.series)) this.get(name).append(samples);
+    this.head = page.last;
+    this.attempt = page.attempt;
+    this.thinned = thinned;
+    this.version++;
+  }
+
+  /** append takes a frame of points; false where points before it are missing, so that they must be asked for. */
+  append(frame) {
+    if (frame.from > this.head) return false;
+    for (const [name, samples] of Object.entries(frame.series)) this.get(name).append(samples);
+    this.head = Math.max(this.head, frame.to);
+    this.attempt = frame.attempt;
+    this.version++;
+    return true;
+  }
+
+  /** rewind drops the points beyond a step: the run was resumed from it. */
+  rewind(to, attempt) {
+    for (const s of this.series.values()) s.rewind(to);
+    this.head = Math.min(this.head, to);
+    this.attempt = attempt;
+    this.version++;
+  }
+
+  /** longest is the length of the longest series. */
+  get longest() {
+    let n = 0;
+    for (const s of this.series.values()) n = Math.max(n, s.steps.length);
+    return n;
+  }
+}
+
+/**
+ * Smoother is an exponential moving average without its bias towards 0 at the start:
+ *   m_n = α·m_{n−1} + (1−α)·x_n,  y_n = m_n / (1 − αⁿ).
+ * It only ever adds to its end, so the past never changes. Values that are not finite are passed over.
+ */
+export class Smoother {
+  steps = [];
+  values = [];
+  #m = 0;
+  #weight = 0;
+
+  constructor(alpha) {
+    this.alpha = alpha;
+  }
+
+  /** seed starts from averages that the server made over every point. */
+  seed(samples) {
+    for (const [step, v] of samples) {
+      this.steps.push(step);
+      this.values.push(number(v));
+    }
+    const last = this.values[this.values.length - 1];
+    if (Number.isFinite(last)) {
+      this.#m = last;
+      this.#weight = 1;
+    }
+  }
+
+  /** extend averages what the series has gained since. */
+  extend(series) {
+    const from = this.steps.length ? after(series.steps, this.steps[this.steps.length - 1]) : 0;
+    for (let i = from; i < series.steps.length; i++) {
+      this.steps.push(series.steps[i]);
+      this.values.push(this.#next(series.values[i]));
+    }
+  }
+
+  #next(x) {
+    if (Number.isFinite(x)) {
+      this.#m = this.alpha * this.#m + (1 - this.alpha) * x;
+      this.#weight = this.alpha * this.#weight + (1 - this.alpha);
+    }
+    return this.#weight === 0 ? NaN : this.#m / this.#weight;
+  }
+}
+
+/** slice is the part of steps and values within a range of steps, with one neighbour on each side so that lines reach the edge. */
+export function slice(steps, values, range) {
+  if (!range) return { steps, values };
+  const from = Math.max(0, after(steps, range[0] - 1) - 1);
+  const to = Math.min(steps.length, after(steps, range[1]) + 1);
+  return { steps: steps.slice(from, to), values: values.slice(from, to) };
+}
+
+/** within counts the steps in a range. */
+export function within(steps, range) {
+  return range ? after(steps, range[1]) - after(steps, range[0] - 1) : steps.length;
+}
+
+/**
+ * clock maps steps to seconds of training: each step takes batch / (images per second). Pauses are not in it.
+ * Returns a function of the step, linear between measurements.
+ */
+export function clock(speed, batch) {
+  const at = [0];
+  const steps = [0];
+  let seconds = 0;
+  let pace = 0;
+  for (let i = 0; i < speed.steps.length; i++) {
+    if (speed.values[i] > 0 && Number.isFinite(speed.values[i])) pace = batch / speed.values[i];
+    seconds += (speed.steps[i] - steps[steps.length - 1]) * pace;
+    steps.push(speed.steps[i]);
+    at.push(seconds);
+  }
+  return (step) => {
+    const i = Math.min(Math.max(1, after(steps, step)), steps.length - 1);
+    if (i < 1) return 0;
+    const share = (step - steps[i - 1]) / (steps[i] - steps[i - 1] || 1);
+    return at[i - 1] + share * (at[i] - at[i - 1]);
+  };
+}
