@@ -69,7 +69,7 @@ func convertFrom[A number](to dtypes.DType) blockFn {
 	case dtypes.Float16:
 		return map1(func(x A) float16.Float16 { return float16.Fromfloat32(float32(x)) })
 	case dtypes.BFloat16:
-		return map1(func(x A) bfloat16.BFloat16 { return bfloat16.FromFloat32(float32(x)) })
+		return map1(func(x A) bfloat16.BFloat16 { return roundBF16(float32(x)) })
 	}
 	return nil
 }

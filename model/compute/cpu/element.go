@@ -54,7 +54,7 @@ func elementFn(op backends.OpType, dtype dtypes.DType) blockFn {
 	case dtypes.Float16:
 		return halfFn(op, float16.Float16.Float32, float16.Fromfloat32)
 	case dtypes.BFloat16:
-		return halfFn(op, bfloat16.BFloat16.Float32, bfloat16.FromFloat32)
+		return halfFn(op, bfloat16.BFloat16.Float32, roundBF16)
 	}
 	return nil
 }
@@ -383,6 +383,15 @@ func rank[T float](x T) int64 {
 		return b ^ math.MaxInt64
 	}
 	return b
+}
+
+// roundBF16 rounds to the nearest bfloat16, halves to the even one; GoMLX's own conversion truncates.
+func roundBF16(x float32) bfloat16.BFloat16 {
+	b := math.Float32bits(x)
+	if x != x {
+		return bfloat16.FromBits(uint16(b>>16) | 1<<6) // still not a number
+	}
+	return bfloat16.FromBits(uint16((b + 0x7fff + b>>16&1) >> 16))
 }
 
 // halfBlock is how many 16-bit floats are widened at a time.

@@ -8,10 +8,16 @@ import (
 
 // group is a set of element-wise nodes of one shape that become one program.
 type group struct {
-	nodes []*node // in order of the graph
-	reads []read  // distinct operands from outside
-	edges [][]int // for each node and operand: the index of the read, or -1 where a node of the group computes it
-	outs  []*node // nodes whose values are needed outside
+	nodes []*node  // in order of the graph
+	reads []read   // distinct operands from outside
+	edges [][]edge // for each node: its operands
+	outs  []*node  // nodes whose values are needed outside
+}
+
+// edge is an operand of a node of a group: another node of the group, or a read.
+type edge struct {
+	node *node // nil for a read
+	read int
 }
 
 // read is a value from outside of a group, and the strides (in elements) with which the group's shape walks it.
@@ -29,12 +35,12 @@ func isElement(n *node) bool {
 func (g *group) link(p *plan) {
 	inside := map[*node]bool{}
 	for _, n := range g.nodes {
-		edges := make([]int, len(n.in))
+		edges := make([]edge, len(n.in))
 		for k, x := range n.in {
-			if inside[x] {
-				edges[k] = -1
+			if v := p.view(x, n.shape.Dimensions); inside[v.node] { // of the group's size, and so in its order
+				edges[k].node = v.node
 			} else {
-				edges[k] = g.read(p.view(x, n.shape.Dimensions))
+				edges[k].read = g.read(v)
 			}
 		}
 		g.edges = append(g.edges, edges)
@@ -104,9 +110,9 @@ func (g *group) lastUses() [][]*node {
 	last := map[*node]int{}
 	for i, n := range g.nodes {
 		last[n] = i
-		for k, x := range n.in {
-			if g.edges[i][k] < 0 {
-				last[x] = i
+		for _, e := range g.edges[i] {
+			if e.node != nil {
+				last[e.node] = i
 			}
 		}
 	}
@@ -125,9 +131,9 @@ func (g *group) lastUses() [][]*node {
 func (g *group) shared(p *program) [][2]int {
 	lastRead := make([]int, len(g.reads))
 	for i := range g.nodes {
-		for _, r := range g.edges[i] {
-			if r >= 0 {
-				lastRead[r] = i
+		for _, e := range g.edges[i] {
+			if e.node == nil {
+				lastRead[e.read] = i
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"container/heap"
 	"slices"
 	"strings"
 
@@ -34,9 +35,9 @@ type step struct {
 type plan struct {
 	nodes  []*node
 	outs   []*node
-	alias  []*node // by id: the node whose memory holds this node's value; nil where that is itself
-	live   []bool  // by id
-	groups []*group
+	alias  []*node  // by id: the node whose memory holds this node's value; nil where that is itself
+	live   []bool   // by id
+	groups []*group // without those that were merged into others
 	within []*group // by id: the group of an element-wise node
 	steps  []*step
 }
@@ -208,37 +209,72 @@ func (s *step) describe() string {
 	return strings.Join(names, ", ")
 }
 
-// group makes a group of each element-wise node.
-func (p *plan) group() {
-	for _, n := range p.nodes {
-		if p.live[n.id] && p.alias[n.id] == nil && isElement(n) {
-			g := &group{nodes: []*node{n}, outs: []*node{n}}
-			p.within[n.id] = g
-			p.groups = append(p.groups, g)
-		}
-	}
-}
-
-// schedule compiles every live node, in order.
+// schedule compiles every unit, after those that it reads.
 func (p *plan) schedule() {
-	for _, n := range p.nodes {
-		if !p.live[n.id] || p.alias[n.id] != nil || n.parent != nil || n.op == backends.OpTypeParameter || n.op == backends.OpTypeConstant {
-			continue
-		}
+	for _, u := range p.order() {
 		var s *step
-		if g := p.within[n.id]; g != nil {
-			if g.nodes[len(g.nodes)-1] != n {
-				continue
-			}
-			s = p.groupStep(g)
+		if u.group != nil {
+			s = p.groupStep(u.group)
 		} else {
-			s = p.stepOf(n)
+			s = p.stepOf(u.node)
 		}
 		if s != nil {
 			p.steps = append(p.steps, s)
 		}
 	}
 	p.dropUnread()
+}
+
+// order sorts the units topologically; where there is a choice, what the graph has first comes first.
+func (p *plan) order() []unit {
+	waits, readers := map[unit]int{}, map[unit][]unit{}
+	ready := &queue{}
+	for _, n := range p.nodes {
+		u := p.unit(n)
+		if _, seen := waits[u]; seen || !p.live[n.id] || p.alias[n.id] != nil {
+			continue
+		}
+		deps := p.reads(u)
+		waits[u] = len(deps)
+		for _, d := range deps {
+			readers[d] = append(readers[d], u)
+		}
+		if len(deps) == 0 {
+			heap.Push(ready, u)
+		}
+	}
+	var order []unit
+	for ready.Len() > 0 {
+		u := heap.Pop(ready).(unit)
+		if u.group != nil || u.node.op != backends.OpTypeParameter && u.node.op != backends.OpTypeConstant {
+			order = append(order, u)
+		}
+		for _, r := range readers[u] {
+			if waits[r]--; waits[r] == 0 {
+				heap.Push(ready, r)
+			}
+		}
+	}
+	for u, n := range waits {
+		if n > 0 {
+			panic("circular groups around " + u.last().op.String())
+		}
+	}
+	return order
+}
+
+// queue holds units by the place of their last node in the graph.
+type queue []unit
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].last().id < q[j].last().id }
+func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)        { *q = append(*q, x.(unit)) }
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	u := (*q)[last]
+	*q = (*q)[:last]
+	return u
 }
 
 // dropUnread removes steps whose results nobody reads, such as broadcasts that all readers see through.

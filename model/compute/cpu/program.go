@@ -85,11 +85,11 @@ func (p *program) encode(g *group) (width int) {
 	places := map[*node]place{}
 	for i, n := range g.nodes {
 		in := instruction{fn: nodeFn(n), operands: len(n.in)}
-		for k := range n.in {
-			if r := g.edges[i][k]; r >= 0 {
-				in.src[k] = place{kind: inOperand, index: r, width: p.operands[r].width}
+		for k, e := range g.edges[i] {
+			if e.node != nil {
+				in.src[k] = places[e.node]
 			} else {
-				in.src[k] = places[n.in[k]]
+				in.src[k] = place{kind: inOperand, index: e.read}
 			}
 		}
 		if out := slices.Index(g.outs, n); out >= 0 {
