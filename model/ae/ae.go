@@ -49,7 +49,8 @@ type Model interface {
 	Decode(scope *context.Context, codes *Node) *Node
 	// LRScale is the factor on the learning rate for one variable: 2 for the codebook, 0 for what stays frozen.
 	LRScale(v *context.Variable) float64
-	// Export copies the variables out under PyTorch's names and layouts; Import is its inverse and checks every shape.
+	// Export copies the variables out under PyTorch's names and layouts; Import is its inverse, checks every shape and changes
+	// nothing unless all fit. Frozen tensors are constants of the graphs above: build those after Init or Import.
 	Export(scope *context.Context) (map[string]checkpoint.Tensor, error)
 	Import(scope *context.Context, tensors map[string]checkpoint.Tensor) error
 }
