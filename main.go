@@ -1,3 +1,96 @@
+// Slotscope trains, measures and lets people handle disentangled representations made with holographic reduced
+// representations. This file opens, wires and serves; the subcommands are in jobs/command.
 package main
 
-func main() {}
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"slotscope/db"
+	"slotscope/handlers"
+	"slotscope/jobs"
+	"slotscope/jobs/command"
+	"slotscope/model"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/folder"
+	"slotscope/model/play"
+	"slotscope/web"
+)
+
+func main() {
+	os.Exit(command.Main(os.Args[1:], serve))
+}
+
+// serve opens the data folder and answers until ctx ends; what is opened first is closed last. Runs that work go on.
+func serve(ctx context.Context, o command.ServeOptions) (err error) {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if err := web.CheckAccess(o.Addr, o.Token); err != nil {
+		return err
+	}
+	root, err := folder.Root(o.Data)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	lock, err := folder.LockData(root.Dir())
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	listener, err := web.Listen(web.Config{Addr: o.Addr, Token: o.Token})
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	index, err := db.Open(ctx, filepath.Join(root.Dir(), "index.sqlite"))
+	if err != nil {
+		return err
+	}
+	defer index.Close()
+
+	sets := data.Catalogue{Dir: root.Dir()}
+	runs, err := jobs.New(context.WithoutCancel(ctx), jobs.Options{Data: root, Store: index, Check: fits(sets), Log: log})
+	if err != nil {
+		return err
+	}
+	defer runs.Close()
+	engine, err := compute.Open("cpu") // a GPU, where there is one, is for the runs
+	if err != nil {
+		return err
+	}
+	library := play.NewLibrary(root.Dir(), engine, sets)
+	defer library.Close()
+
+	site := web.Config{Addr: o.Addr, Token: o.Token, Log: log, Ready: index.Ready, Version: command.About(), Pages: []web.Page{
+		&handlers.Home{Runs: runs, Datasets: sets, Library: library},
+		handlers.Runs{Service: runs, Datasets: sets},
+		handlers.Datasets{Catalogue: sets},
+		&handlers.Play{Library: library},
+		handlers.System{Engine: training, DataDir: root.Dir(), Version: command.Revision(), Started: time.Now()},
+	}}
+	return web.Serve(ctx, listener, site, func(url string) { fmt.Fprintln(o.Out, "listening on", url) })
+}
+
+// fits checks what the vocabulary cannot: that the dataset is here and has enough images for a batch.
+func fits(sets data.Catalogue) func(context.Context, model.Config) error {
+	return func(ctx context.Context, cfg model.Config) error {
+		set, err := sets.Open(ctx, cfg.Dataset)
+		if err != nil {
+			return err
+		}
+		defer set.Close()
+		_, err = data.NewSampler(cfg.Seed, cfg.Batch, set.Info().Len)
+		return err
+	}
+}
+
+// training is the engine that a new run would take.
+func training(context.Context) handlers.EngineInfo {
+	name, why, threads := compute.Look()
+	return handlers.EngineInfo{Name: name, Why: why, Threads: threads}
+}

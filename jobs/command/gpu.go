@@ -32,8 +32,13 @@ func version(_ context.Context, env environment, args []string) error {
 		return err
 	}
 	if *asJSON {
-		return printJSON(env.out, map[string]string{"revision": Revision(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
+		return printJSON(env.out, About())
 	}
 	fmt.Fprintf(env.out, "slotscope %s, %s, %s/%s\n", Revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
+}
+
+// About is the program's version for machines to read.
+func About() map[string]string {
+	return map[string]string{"revision": Revision(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -39,6 +40,10 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 	f, err := runFolder(ctx, *dir, *dataDir, *name, set)
 	if err != nil {
 		return err
+	}
+	defer f.Close()
+	if runs := filepath.Dir(f.Dir()); *dir != "" && filepath.Base(runs) == "runs" {
+		*dataDir = filepath.Dir(runs) // a run in a data folder finds its datasets there
 	}
 	if *dir == "" {
 		fmt.Fprintln(env.err, "run folder:", f.Dir())
