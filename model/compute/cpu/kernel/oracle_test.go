@@ -4,6 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // random returns n floats between −1 and 1 that depend on the seed alone.
@@ -166,4 +169,25 @@ func checkConv(t failer, p *Pool, spec ConvSpec) {
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
+}
+
+// cpuTime is what the process has computed so far, on all threads: on a busy machine it tells more than the clock.
+func cpuTime() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// rate runs a benchmark and reports units of work, in thousand millions per second of the clock and of one core's time.
+func rate(b *testing.B, unit string, work float64, run func()) {
+	run()
+	cpu := cpuTime()
+	for b.Loop() {
+		run()
+	}
+	cpu = cpuTime() - cpu
+	b.ReportMetric(work*float64(b.N)/b.Elapsed().Seconds()/1e9, unit+"/s")
+	b.ReportMetric(work*float64(b.N)/cpu.Seconds()/1e9, unit+"/core-s")
 }

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"errors"
+	"flag"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,9 +114,13 @@ func TestSharedPools(t *testing.T) {
 }
 
 func BenchmarkRunOverhead(b *testing.B) {
-	p := Shared(2)
+	p := benchPool()
 	fn := func(lo, hi int) {}
 	for b.Loop() {
 		p.Run(8, 1, fn)
 	}
 }
+
+var benchThreads = flag.Int("threads", 2, "threads of the pool that benchmarks use")
+
+func benchPool() *Pool { return Shared(*benchThreads) }

@@ -39,8 +39,8 @@ func InstructionSet() string { return sets[C.best_set()] }
 
 var sets = [...]string{"plain", "avx2", "avx512"}
 
-// selectSet makes the products use another instruction set, for tests; it returns the one that holds.
-func selectSet(set int) int { return int(C.select_set(C.int(set))) }
+// selectSet makes the kernels use another instruction set, for tests; it returns the one that holds.
+func selectSet(set int) int { return min(int(C.select_set(C.int(set))), selectProgramSet(set)) }
 
 // axis is one digit of a product's index: its size and what a step adds to the offset in A, B and C. In a convolution
 // a step also moves the position in spatial dimension dim by move pixels; dim is -1 where it does not.

@@ -1,0 +1,278 @@
+package kernel
+
+/*
+#include "program.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// compiler assigns a program's values to memory: inputs and outputs where they lie, if they can be read there, else
+// registers of one block each.
+type compiler struct {
+	p         *Program
+	kinds     []kind
+	place     map[Value]int // slot of each value
+	scalar    map[int]bool  // slots that hold one value for all
+	lastUse   map[Value]int // instruction that reads a value last; len(Code) for the end of a block
+	free      []int         // slots of registers that may be used again
+	registers int
+	periods   []int // lengths that a block is best a multiple of
+}
+
+func newCompiler(p *Program, kinds []kind) *compiler {
+	return &compiler{p: p, kinds: kinds, place: map[Value]int{}, scalar: map[int]bool{}, lastUse: map[Value]int{}}
+}
+
+func (c *compiler) compile() error {
+	c.findLastUses()
+	for i := range c.p.spec.Inputs {
+		if err := c.input(i); err != nil {
+			return err
+		}
+	}
+	for i, x := range c.p.spec.Constants {
+		at := c.slot(C.slot{kind: C.IN_CONSTANT, at: C.int64_t(math.Float32bits(x))})
+		c.place[ConstantValue(i)], c.scalar[at] = at, true
+	}
+	for i := range c.p.spec.Code {
+		c.instruction(i)
+	}
+	c.outputs()
+	c.reductions()
+	return c.finish()
+}
+
+func (c *compiler) findLastUses() {
+	s := &c.p.spec
+	for i, in := range s.Code {
+		for _, v := range in.Args[:in.Op.Operands()] {
+			c.lastUse[v] = i
+		}
+	}
+	for _, o := range s.Outputs {
+		c.lastUse[o.Value] = len(s.Code)
+	}
+	for _, r := range s.Reductions {
+		c.lastUse[r.Value] = len(s.Code)
+	}
+}
+
+func (c *compiler) slot(s C.slot) int {
+	c.p.slots = append(c.p.slots, s)
+	return len(c.p.slots) - 1
+}
+
+// register is a slot in the scratch: one that is free, or a new one. Its offset counts registers until finish.
+func (c *compiler) register() int {
+	if n := len(c.free); n > 0 {
+		r := c.free[n-1]
+		c.free = c.free[:n-1]
+		return r
+	}
+	c.registers++
+	return c.slot(C.slot{kind: C.IN_REGISTER, at: C.int64_t(c.registers - 1)})
+}
+
+// input places an input: dense floats and single floats are read where they lie, anything else is loaded into a register
+// of its own, where it may stay from block to block.
+func (c *compiler) input(i int) error {
+	x := c.p.spec.Inputs[i]
+	n, stride := mergeAxes(c.p.spec.Dims, x.Strides)
+	v := Value(i)
+	switch {
+	case x.Type == Float32 && len(n) == 1 && stride[0] == 1:
+		c.place[v] = c.slot(C.slot{kind: C.IN_MEMORY, index: C.int64_t(i)})
+		return nil
+	case x.Type == Float32 && len(n) == 1 && stride[0] == 0:
+		c.place[v] = c.slot(C.slot{kind: C.IN_SCALAR, index: C.int64_t(i)})
+		c.scalar[c.place[v]] = true
+		return nil
+	case len(n) > loadAxes:
+		return fmt.Errorf("program: input %d is read along %d axes that cannot be joined, at most %d are possible", i, len(n), loadAxes)
+	}
+	if len(n) > 1 && stride[1] == 0 {
+		c.periods = append(c.periods, n[0])
+	}
+	c.place[v] = c.load(i, x.Type, n, stride)
+	return nil
+}
+
+func (c *compiler) load(pointer int, t Type, n, stride []int) int {
+	c.registers++
+	at := c.slot(C.slot{kind: C.IN_REGISTER, at: C.int64_t(c.registers - 1)})
+	l := C.loading{slot: C.int64_t(at), pointer: C.int64_t(pointer), _type: C.int64_t(t), axes: C.int64_t(len(n))}
+	for a := range n {
+		l.n[a], l.stride[a] = C.int64_t(n[a]), C.int64_t(stride[a])
+	}
+	c.p.loads = append(c.p.loads, l)
+	return at
+}
+
+// mergeAxes lists the axes of a shape, innermost first, without those of size 1 and with neighbours joined where the
+// strides allow. There is at least one.
+func mergeAxes(dims, strides []int) (n, stride []int) {
+	if strides == nil {
+		return []int{product64(dims)}, []int{1}
+	}
+	for a := len(dims) - 1; a >= 0; a-- {
+		last := len(n) - 1
+		switch {
+		case dims[a] == 1:
+		case last >= 0 && strides[a] == n[last]*stride[last]:
+			n[last] *= dims[a]
+		default:
+			n, stride = append(n, dims[a]), append(stride, strides[a])
+		}
+	}
+	if len(n) == 0 {
+		return []int{1}, []int{1}
+	}
+	return n, stride
+}
+
+// instruction places a result and writes the operation.
+func (c *compiler) instruction(i int) {
+	in := c.p.spec.Code[i]
+	code := C.instruction{op: C.int32_t(in.Op)}
+	args := in.Args[:in.Op.Operands()]
+	for a, v := range args {
+		at := c.place[v]
+		code.src[a] = C.int32_t(at)
+		if c.scalar[at] {
+			code.scalar |= 1 << a
+		}
+	}
+	for a, v := range args {
+		if c.lastUse[v] == i && !slices.Contains(args[:a], v) {
+			c.release(v)
+		}
+	}
+	result := Value(len(c.p.spec.Inputs) + i)
+	at, direct := c.direct(result)
+	if !direct {
+		at = c.register()
+	}
+	c.place[result] = at
+	code.dst = C.int32_t(at)
+	c.p.code = append(c.p.code, code)
+	c.p.cost += in.Op.cost()
+	if direct {
+		c.findShares(i, result)
+	}
+	if _, used := c.lastUse[result]; !used {
+		c.release(result)
+	}
+}
+
+// release frees the register of a computed value.
+func (c *compiler) release(v Value) {
+	if at, ok := c.place[v]; ok && int(v) >= len(c.p.spec.Inputs) && c.p.slots[at].kind == C.IN_REGISTER {
+		c.free = append(c.free, at)
+	}
+}
+
+// direct is the slot of the first output that holds a float value, which is then computed there.
+func (c *compiler) direct(v Value) (slot int, ok bool) {
+	for i, o := range c.p.spec.Outputs {
+		if o.Value == v && o.Type == Float32 {
+			return c.slot(C.slot{kind: C.IN_MEMORY, index: C.int64_t(len(c.p.spec.Inputs) + i)}), true
+		}
+	}
+	return 0, false
+}
+
+// findShares notes which inputs' memory the outputs of an instruction's result may take.
+func (c *compiler) findShares(i int, result Value) {
+	for o, out := range c.p.spec.Outputs {
+		if out.Value != result || out.Type != Float32 || c.firstOutput(result) != o {
+			continue
+		}
+		for in := range c.p.spec.Inputs {
+			if c.p.slots[c.place[Value(in)]].kind == C.IN_MEMORY && c.lastUse[Value(in)] <= i {
+				c.p.share[[2]int{o, in}] = true
+			}
+		}
+	}
+}
+
+func (c *compiler) firstOutput(v Value) int {
+	return slices.IndexFunc(c.p.spec.Outputs, func(o Output) bool { return o.Value == v && o.Type == Float32 })
+}
+
+// outputs writes what is not computed in place: further copies, inputs, constants, masks.
+func (c *compiler) outputs() {
+	for i, o := range c.p.spec.Outputs {
+		pointer := C.int64_t(len(c.p.spec.Inputs) + i)
+		if o.Type == Bool {
+			c.p.stores = append(c.p.stores, C.storing{slot: C.int64_t(c.place[o.Value]), pointer: pointer, _type: C.TYPE_BOOL})
+			continue
+		}
+		from := c.place[o.Value]
+		if c.p.slots[from].kind == C.IN_MEMORY && c.p.slots[from].index == pointer {
+			continue
+		}
+		c.copy(from, c.slot(C.slot{kind: C.IN_MEMORY, index: pointer}))
+	}
+}
+
+func (c *compiler) copy(from, to int) {
+	code := C.instruction{op: C.OP_COPY, dst: C.int32_t(to)}
+	code.src[0] = C.int32_t(from)
+	if c.scalar[from] {
+		code.scalar = 1
+	}
+	c.p.code = append(c.p.code, code)
+}
+
+func (c *compiler) reductions() {
+	first := len(c.p.spec.Inputs) + len(c.p.spec.Outputs)
+	for i, r := range c.p.spec.Reductions {
+		at := c.place[r.Value]
+		if c.scalar[at] {
+			to := c.register()
+			c.copy(at, to)
+			at = to
+		}
+		c.p.reductions = append(c.p.reductions, C.reducing{slot: C.int64_t(at), kind: C.int64_t(r.Kind), pointer: C.int64_t(first + i)})
+	}
+}
+
+// finish chooses the block's length and turns register numbers into offsets.
+func (c *compiler) finish() error {
+	p := c.p
+	if len(p.slots) > maxSlots {
+		return fmt.Errorf("program: %d values at a time, at most %d are possible", len(p.slots), maxSlots)
+	}
+	p.c.block = C.int64_t(c.block())
+	for i := range p.slots {
+		if p.slots[i].kind == C.IN_REGISTER {
+			p.slots[i].at *= p.c.block
+		}
+	}
+	p.c.slots, p.c.codes, p.c.loads = C.int64_t(len(p.slots)), C.int64_t(len(p.code)), C.int64_t(len(p.loads))
+	p.c.stores, p.c.reductions = C.int64_t(len(p.stores)), C.int64_t(len(p.reductions))
+	p.c.room = C.int64_t(roundUp(c.registers*int(p.c.block), 16))
+	p.cost += len(p.spec.Inputs) + len(p.spec.Outputs) + len(p.reductions)
+	return nil
+}
+
+// block is the number of elements computed at a time: a multiple of the rows that reductions add up, and where it can be
+// of the periods in which inputs repeat, so that these stay loaded.
+func (c *compiler) block() int {
+	most := min(max(registerSize/max(c.registers, 1), leastBlock), mostBlock)
+	unit := 16
+	if len(c.p.reductions) > 0 && c.p.c.inner > 1 {
+		unit = int(c.p.c.inner)
+	}
+	for _, n := range c.periods {
+		if both := unit / gcd(unit, n) * n; both <= most {
+			unit = both
+		}
+	}
+	return max(most/unit, 1) * unit
+}

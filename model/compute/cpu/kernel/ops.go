@@ -1,0 +1,120 @@
+package kernel
+
+/*
+#include "program.h"
+*/
+import "C"
+
+// Op is an operation of a program, element by element. Unless said otherwise it takes and gives floats; a NaN operand
+// gives NaN.
+type Op int32
+
+// The operations. A mask is what comparisons give: true or false.
+const (
+	Copy     Op = C.OP_COPY // of a float or a mask
+	Neg      Op = C.OP_NEG
+	Abs      Op = C.OP_ABS
+	Sign     Op = C.OP_SIGN // −1, 1, or the zero that it is given
+	Exp      Op = C.OP_EXP
+	Expm1    Op = C.OP_EXPM1
+	Log      Op = C.OP_LOG
+	Log1p    Op = C.OP_LOG1P
+	Sqrt     Op = C.OP_SQRT
+	Rsqrt    Op = C.OP_RSQRT
+	Tanh     Op = C.OP_TANH
+	Logistic Op = C.OP_LOGISTIC
+	Erf      Op = C.OP_ERF
+	Sin      Op = C.OP_SIN
+	Cos      Op = C.OP_COS
+	Floor    Op = C.OP_FLOOR
+	Ceil     Op = C.OP_CEIL
+	Round    Op = C.OP_ROUND     // ties to even
+	IsFinite Op = C.OP_IS_FINITE // gives a mask
+	Not      Op = C.OP_NOT       // of a mask
+	ToFloat  Op = C.OP_TO_FLOAT  // 1 where a mask is true, 0 elsewhere
+	ToMask   Op = C.OP_TO_MASK   // true where a float is not 0
+
+	Add Op = C.OP_ADD
+	Sub Op = C.OP_SUB
+	Mul Op = C.OP_MUL
+	Div Op = C.OP_DIV
+	Max Op = C.OP_MAX
+	Min Op = C.OP_MIN
+	Pow Op = C.OP_POW
+	Rem Op = C.OP_REM // of the division truncated towards 0, with the sign of the dividend
+	And Op = C.OP_AND // of masks
+	Or  Op = C.OP_OR
+	Xor Op = C.OP_XOR
+
+	Equal        Op = C.OP_EQUAL // of floats, as the further comparisons; each gives a mask
+	NotEqual     Op = C.OP_NOT_EQUAL
+	Greater      Op = C.OP_GREATER
+	GreaterEqual Op = C.OP_GREATER_EQUAL
+	Less         Op = C.OP_LESS
+	LessEqual    Op = C.OP_LESS_EQUAL
+
+	Select Op = C.OP_SELECT // the second operand where the first, a mask, is true, else the third
+	Clamp  Op = C.OP_CLAMP  // min(max(second, first), third): lower bound, value, upper bound
+	FMA    Op = C.OP_FMA    // first·second + third; rounded once where the processor can
+)
+
+// Operands is how many values an operation takes.
+func (op Op) Operands() int {
+	switch {
+	case op < Copy || op > FMA:
+		return 0
+	case op < Add:
+		return 1
+	case op < Select:
+		return 2
+	}
+	return 3
+}
+
+// kind is what a value of a program is.
+type kind uint8
+
+const (
+	float kind = iota
+	mask
+	either
+)
+
+// takes is what operand i must be.
+func (op Op) takes(i int) kind {
+	switch {
+	case op == Copy || op == Select && i > 0:
+		return either
+	case op == Not || op == ToFloat || op >= And && op <= Xor || op == Select:
+		return mask
+	}
+	return float
+}
+
+// gives is what an operation on operands of these kinds results in.
+func (op Op) gives(operands []kind) kind {
+	switch {
+	case op == Copy:
+		return operands[0]
+	case op == Select:
+		return operands[1]
+	case op == IsFinite || op == Not || op == ToMask || op >= And && op <= LessEqual:
+		return mask
+	}
+	return float
+}
+
+// cost is about how long a block takes, in additions.
+func (op Op) cost() int {
+	switch op {
+	case Exp, Expm1, Log, Tanh, Logistic, Erf, Sin, Cos:
+		return 8
+	case Log1p:
+		return 16
+	case Pow, Rem:
+		return 100
+	case Div, Sqrt, Rsqrt:
+		return 3
+	}
+	return 1
+}

@@ -1,0 +1,67 @@
+// Programs of element-wise operations over a linear range of elements, computed block by block in the first cache, with
+// an optional reduction of what they compute. See program.go for what each part means.
+#ifndef SLOT_PROGRAM_H
+#define SLOT_PROGRAM_H
+#include <stdint.h>
+
+enum { MAX_SLOTS = 192, LOAD_AXES = 8 };
+
+// The operations. Those from OP_ADD to OP_LESS_EQUAL take two operands; the last three take three, the rest one.
+enum {
+	OP_COPY, OP_NEG, OP_ABS, OP_SIGN, OP_EXP, OP_EXPM1, OP_LOG, OP_LOG1P, OP_SQRT, OP_RSQRT, OP_TANH, OP_LOGISTIC, OP_ERF,
+	OP_SIN, OP_COS, OP_FLOOR, OP_CEIL, OP_ROUND, OP_IS_FINITE, OP_NOT, OP_TO_FLOAT, OP_TO_MASK,
+	OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAX, OP_MIN, OP_POW, OP_REM, OP_AND, OP_OR, OP_XOR,
+	OP_EQUAL, OP_NOT_EQUAL, OP_GREATER, OP_GREATER_EQUAL, OP_LESS, OP_LESS_EQUAL,
+	OP_SELECT, OP_CLAMP, OP_FMA,
+};
+
+// Where a block of values lies while it is computed: at an offset of the scratch, in an array, in one element of an array, or
+// (IN_CONSTANT) as one float in the slot itself. index is that of the pointer.
+enum { IN_REGISTER, IN_MEMORY, IN_SCALAR, IN_CONSTANT };
+typedef struct {
+	int64_t kind, index, at;
+} slot;
+
+// scalar has bit i set where operand i is one value for all.
+typedef struct {
+	int32_t op, dst, src[3], scalar;
+} instruction;
+
+// How an input reaches its register: axes innermost first, strides in elements. type: see program.go. cached says that a
+// block may stay from one to the next while the outer axes do not move.
+enum { TYPE_FLOAT, TYPE_UINT8, TYPE_INT32, TYPE_BOOL };
+typedef struct {
+	int64_t slot, pointer, type, axes;
+	int64_t n[LOAD_AXES], stride[LOAD_AXES];
+} loading;
+
+// A result that leaves its register at the end of a block.
+typedef struct {
+	int64_t slot, pointer, type;
+} storing;
+
+// What becomes of a slot's values over a space [.., r, inner]: sums, greatest or least of r values.
+enum { REDUCE_SUM, REDUCE_MAX, REDUCE_MIN };
+typedef struct {
+	int64_t slot, kind, pointer;
+} reducing;
+
+typedef struct {
+	int64_t size, block; // elements in all, and computed at a time
+	int64_t slots, codes, loads, stores, reductions;
+	int64_t r, inner;    // of the reductions
+	int64_t room;        // floats of the scratch before the reductions' accumulators
+} program;
+
+int select_program_set(int set);
+
+// run_program computes elements [lo, hi). pointers are those of inputs, outputs and results of reductions. Where there are
+// reductions, block and lo are multiples of inner, and each run of up to r rows gives the next inner results, from first on.
+void run_program(const program *p, const slot *slots, const instruction *code, const loading *loads, const storing *stores,
+	const reducing *reductions, const uintptr_t *pointers, float *scratch, int64_t first, int64_t lo, int64_t hi);
+
+// reduce_range reduces x [outer, r, inner] over rows [r0, r1) to y, for the outer indices [o0, o1) and columns [c0, c1).
+void reduce_range(int64_t kind, const float *x, float *y, int64_t r, int64_t inner, int64_t o0, int64_t o1, int64_t r0, int64_t r1,
+	int64_t c0, int64_t c1, int64_t y_outer);
+
+#endif
