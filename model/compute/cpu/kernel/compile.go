@@ -264,7 +264,8 @@ func (c *compiler) finish() error {
 // block is the number of elements computed at a time: a multiple of the rows that reductions add up, and where it can be
 // of the periods in which inputs repeat, so that these stay loaded.
 func (c *compiler) block() int {
-	most := min(max(registerSize/max(c.registers, 1), leastBlock), mostBlock)
+	arrays := len(c.p.spec.Inputs) + len(c.p.spec.Outputs)
+	most := min(max(cacheFloats/(c.registers+arrays), leastBlock), mostBlock)
 	unit := 16
 	if len(c.p.reductions) > 0 && c.p.c.inner > 1 {
 		unit = int(c.p.c.inner)

@@ -111,12 +111,12 @@ type Program struct {
 }
 
 const (
-	maxSlots     = C.MAX_SLOTS
-	maxPointers  = 128
-	loadAxes     = C.LOAD_AXES
-	registerSize = 5120 // floats that the registers may take: under half of a first cache
-	leastBlock   = 256
-	mostBlock    = 2048
+	maxSlots    = C.MAX_SLOTS
+	maxPointers = 128
+	loadAxes    = C.LOAD_AXES
+	cacheFloats = 8192 // floats that a block of all registers and arrays may take: most of a first cache
+	leastBlock  = 256
+	mostBlock   = 2048
 	// MaxInner is the greatest product of the axes after the reduced ones that a program's reductions may have.
 	MaxInner = 8192
 )
