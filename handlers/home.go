@@ -85,8 +85,8 @@ type homeStrip struct {
 	png []byte
 }
 
-// Tiles of the picture: image A, A with single slots of B, image B.
-const stripTiles = 6
+// The picture has three tiles at twice their size: image A, A with the one slot of B that changes it most, image B.
+const tileScale = 2
 
 // swaps answers the picture: a real image, what single slots of another change in it, and the other.
 func (h *Home) swaps(w http.ResponseWriter, r *http.Request) error {
@@ -127,14 +127,10 @@ func (h *Home) drawSwaps(ctx context.Context, src play.Source) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	tiles := [][]byte{images[0]}
-	for _, i := range telling(images[0], images[2:], m.Image.C) {
-		tiles = append(tiles, images[2+i])
-	}
-	return row(append(tiles, images[1]), m)
+	return row([][]byte{images[0], mostChanged(images[0], images[2:], m.Image.C), images[1]}, m)
 }
 
-// encodePair encodes two images of a set that differ in every factor that it can vary.
+// encodePair encodes two images of a set far from each other in it.
 func encodePair(ctx context.Context, m *play.Model, set data.Set) (a, b []int, err error) {
 	n := set.Info().Len
 	pixels := make([]byte, 2*m.Size())
@@ -148,25 +144,20 @@ func encodePair(ctx context.Context, m *play.Model, set data.Set) (a, b []int, e
 	return codes[0], codes[1], nil
 }
 
-// telling are the slots, in order, whose swap changes most pixels of base.
-func telling(base []byte, swapped [][]byte, channels int) []int {
-	slots := make([]int, len(swapped))
-	changed := make([]float64, len(swapped))
-	for i := range swapped {
-		slots[i], changed[i] = i, float64(play.Compare(base, swapped[i], channels).Changed)
-	}
-	slices.SortStableFunc(slots, func(a, b int) int { return cmp.Compare(changed[b], changed[a]) })
-	slots = slots[:min(len(slots), stripTiles-2)]
-	slices.Sort(slots)
-	return slots
+// mostChanged is the image that differs from base in most pixels.
+func mostChanged(base []byte, images [][]byte, channels int) []byte {
+	return slices.MaxFunc(images, func(a, b []byte) int {
+		return cmp.Compare(play.Compare(base, a, channels).Changed, play.Compare(base, b, channels).Changed)
+	})
 }
 
-// row sets images side by side, pixel for pixel.
+// row sets images side by side, every pixel tileScale × tileScale.
 func row(tiles [][]byte, m *play.Model) ([]byte, error) {
-	out := image.NewRGBA(image.Rect(0, 0, len(tiles)*m.Image.W, m.Image.H))
+	w, h := tileScale*m.Image.W, tileScale*m.Image.H
+	out := image.NewRGBA(image.Rect(0, 0, len(tiles)*w, h))
 	for i, pixels := range tiles {
-		at := image.Rect(i*m.Image.W, 0, (i+1)*m.Image.W, m.Image.H)
-		draw.Draw(out, at, play.Picture(pixels, m.Image, 1), image.Point{}, draw.Src)
+		at := image.Rect(i*w, 0, (i+1)*w, h)
+		draw.Draw(out, at, play.Picture(pixels, m.Image, tileScale), image.Point{}, draw.Src)
 	}
 	var buf bytes.Buffer
 	if err := png.Encode(&buf, out); err != nil {

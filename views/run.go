@@ -43,7 +43,7 @@ type RunData struct {
 }
 
 func (v RunView) data() RunData {
-	return RunData{Run: v.Run, Panels: v.panels(), Samples: slices.Concat([]int{}, v.Samples)}
+	return RunData{Run: v.Run, Panels: v.panels(), Samples: append([]int{}, v.Samples...)}
 }
 
 // panels are the charts of a run, in the order of reading.

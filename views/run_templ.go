@@ -957,7 +957,7 @@ func chart(i int, p Panel) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, "<span class=\"now\" data-part=\"now\"></span></figcaption><div class=\"plot\" data-part=\"plot\"></div><p class=\"quiet foot\"><span data-part=\"points\">no points yet</span><span data-part=\"marks\"></span></p></figure>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, "<span class=\"now\" data-part=\"now\"></span></figcaption><div class=\"plot\" data-part=\"plot\"></div><p class=\"quiet foot\"><span data-part=\"points\"></span><span data-part=\"marks\"></span></p></figure>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -986,7 +986,7 @@ func chartTools(v RunView) templ.Component {
 			templ_7745c5c3_Var50 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "<form class=\"row tools\" data-part=\"tools\" aria-label=\"How curves are drawn\" hidden><label>Smoothing <input type=\"range\" name=\"smooth\" min=\"0\" max=\"0.99\" step=\"0.01\" value=\"0\" aria-keyshortcuts=\"[ ]\"><output name=\"smooth-now\">0</output></label> <button type=\"button\" class=\"plain\" name=\"raw\">No smoothing</button> <label><input type=\"checkbox\" name=\"log\" aria-keyshortcuts=\"l\"> Log y</label> <label>x <select name=\"x\"><option value=\"step\">step</option> <option value=\"time\">training time</option></select></label> <button type=\"button\" class=\"plain\" name=\"reset\" disabled>Reset zoom</button> <span class=\"quiet\" data-part=\"view\"></span> <span class=\"grow\"></span> <span class=\"gaps\" data-part=\"gaps\" data-testid=\"gaps\"></span> <a class=\"button\" href=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "<form class=\"row tools\" data-part=\"tools\" aria-label=\"How curves are drawn\" hidden><label>Smoothing <input type=\"range\" name=\"smooth\" min=\"0\" max=\"0.99\" step=\"0.01\" value=\"0\" aria-keyshortcuts=\"[ ]\"><output name=\"smooth-now\">off</output></label> <button type=\"button\" class=\"plain\" name=\"raw\">No smoothing</button> <label><input type=\"checkbox\" name=\"log\" aria-keyshortcuts=\"l\"> Log y</label> <label>x <select name=\"x\"><option value=\"step\">step</option> <option value=\"time\">training time</option></select></label> <button type=\"button\" class=\"plain\" name=\"reset\" disabled>Reset zoom</button> <span class=\"quiet\" data-part=\"view\"></span> <span class=\"grow\"></span> <span class=\"gaps\" data-part=\"gaps\" data-testid=\"gaps\"></span> <a class=\"button\" href=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -2,7 +2,7 @@
 import { slice, within } from './series.js';
 import { count, duration, value } from './format.js';
 
-const height = { large: 220, small: 150 };
+const height = { large: 262, small: 150 };
 
 /** colour resolves a custom property to what the canvas understands. */
 function colour(name) {
@@ -23,7 +23,7 @@ export function forgetColours() {
 
 function colours() {
   palette ??= {
-    ink: colour('--ink'), quiet: colour('--quiet'), rule: colour('--rule'), accent: colour('--accent'), bad: colour('--bad'),
+    ink: colour('--ink'), paper: colour('--paper'), quiet: colour('--quiet'), rule: colour('--rule'), accent: colour('--accent'), bad: colour('--bad'),
     font: `12px ${getComputedStyle(document.body).fontFamily}`,
   };
   return palette;
@@ -35,6 +35,9 @@ function stroke(i, many) {
   if (!many) return { stroke: c.accent, dash: [] };
   return [{ stroke: c.quiet, dash: [2, 3] }, { stroke: c.accent, dash: [] }, { stroke: c.ink, dash: [7, 3] }][i % 3];
 }
+
+/** sparse series are measured now and then: each point is shown, and none is smoothed. */
+const sparse = (name) => name.endsWith('/eval');
 
 /** faint is a stroke behind its moving average. */
 function faint(rgb) {
@@ -101,6 +104,10 @@ export class Chart {
     return slice(s.steps, s.values, page.range);
   }
 
+  #smoothed(name) {
+    return this.page.alpha > 0 && !sparse(name);
+  }
+
   #data() {
     this.#nans = [];
     this.#dropped = 0;
@@ -108,7 +115,7 @@ export class Chart {
     for (const name of this.panel.series) {
       const s = this.#samples(name);
       tables.push(this.#table(s, true));
-      if (this.page.alpha > 0) {
+      if (this.#smoothed(name)) {
         const smooth = this.page.smooth(name);
         tables.push(this.#table(slice(smooth.steps, smooth.values, this.page.range), false));
       }
@@ -140,7 +147,7 @@ export class Chart {
       width: this.area.clientWidth || 300,
       height: panelHeight(this.figure),
       legend: { show: false },
-      padding: [8, 8, 0, 0],
+      padding: [8, 16, 0, 0],
       cursor: {
         sync: { key: 'run', scales: ['x', null] },
         drag: { x: true, y: false, setScale: false, dist: 6 },
@@ -166,10 +173,10 @@ export class Chart {
 
   #lines(i) {
     const look = stroke(i, this.panel.series.length > 1);
-    const sparse = this.panel.series[i] === 'psnr/eval';
-    const points = { show: sparse ? true : undefined, size: 5, fill: look.stroke };
+    const name = this.panel.series[i];
+    const points = { show: sparse(name) ? true : undefined, size: 5, fill: look.stroke };
     const raw = { ...look, width: 1.25, points };
-    if (this.page.alpha === 0) return [raw];
+    if (!this.#smoothed(name)) return [raw];
     return [{ ...raw, stroke: faint(look.stroke), width: 1, points: { show: false } }, { ...look, width: 1.75, points: { show: false } }];
   }
 
@@ -229,7 +236,7 @@ export class Chart {
   #read(u) {
     const now = this.figure.querySelector('[data-part="now"]');
     const at = u && u.cursor.idx !== null && u.cursor.left >= 0 ? u.data[0][u.cursor.idx] : null;
-    const per = this.page.alpha > 0 ? 2 : 1;
+    const per = this.#smoothed(this.panel.series[0]) ? 2 : 1;
     const parts = this.panel.series.map((name, i) => {
       const v = at === null ? this.#newest(name) : u.data[1 + i * per][u.cursor.idx];
       if (at !== null && v === undefined) return null;
@@ -265,7 +272,13 @@ export class Chart {
       ctx.fillStyle = c.quiet;
       ctx.textAlign = 'right';
       ctx.textBaseline = y - bbox.top < 18 * devicePixelRatio ? 'top' : 'bottom';
-      ctx.fillText(Number.isFinite(Number(aim)) ? `target ${aim}` : `${aim} = ${value(target)}`, bbox.left + bbox.width - 4, y + (ctx.textBaseline === 'top' ? 3 : -2));
+      const text = Number.isFinite(Number(aim)) ? `target ${aim}` : `${aim} = ${value(target)}`;
+      const at = [bbox.left + bbox.width - 4, y + (ctx.textBaseline === 'top' ? 3 : -2)];
+      ctx.strokeStyle = c.paper;
+      ctx.lineWidth = 4 * devicePixelRatio;
+      ctx.lineJoin = 'round';
+      ctx.strokeText(text, ...at);
+      ctx.fillText(text, ...at);
     }
     ctx.fillStyle = c.bad;
     const tick = 2 * devicePixelRatio;
@@ -283,7 +296,7 @@ export class Chart {
     const detail = page.range && page.detail(name);
     const s = detail || page.store.get(name);
     const n = within(s.steps, page.range);
-    const thin = page.range ? Boolean(detail ? detail.thinned : page.store.thinned) : page.store.thinned && name !== 'psnr/eval';
+    const thin = page.range ? Boolean(detail ? detail.thinned : page.store.thinned) : page.store.thinned && !sparse(name);
     const what = thin ? `${count(n)} points: least, greatest, last of each span` : n === 1 ? '1 point' : `${count(n)} points`;
     this.figure.querySelector('[data-part="points"]').textContent = n === 0 ? 'no points yet' : what;
     this.figure.dataset.points = n;

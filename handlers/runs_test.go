@@ -1,0 +1,432 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/go-chi/chi/v5"
+	"github.com/google/go-cmp/cmp"
+
+	"slotscope/handlers"
+	"slotscope/model"
+)
+
+// runSite is the pages of runs over a fake service.
+func runSite(t *testing.T) (*fakeRuns, http.Handler) {
+	t.Helper()
+	f := newFakeRuns(t.TempDir())
+	r := chi.NewRouter()
+	handlers.Runs{Service: f, Datasets: fakeData{}}.Routes(r)
+	return f, r
+}
+
+func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	return w
+}
+
+func post(t *testing.T, h http.Handler, path string, form url.Values) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest("POST", path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func send(t *testing.T, h http.Handler, method, path, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+	return w
+}
+
+func document(t *testing.T, w *httptest.ResponseRecorder) *goquery.Document {
+	t.Helper()
+	doc, err := goquery.NewDocumentFromReader(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func rowsOf(doc *goquery.Document) []string {
+	ids := []string{}
+	doc.Find("[data-testid=run-row]").Each(func(_ int, s *goquery.Selection) { ids = append(ids, s.AttrOr("data-run", "")) })
+	return ids
+}
+
+func TestRunTable(t *testing.T) {
+	f, h := runSite(t)
+	if doc := document(t, get(t, h, "/runs")); doc.Find("[data-testid=empty] a[href='/runs/new']").Length() != 1 {
+		t.Error("an empty list does not say what to do next")
+	}
+	f.put("a", model.Running, 900).Name = "First light"
+	f.put("b", model.Failed, 30).Name = "Diverged"
+	f.put("c", model.Queued, 0)
+	tests := []struct {
+		name, path string
+		want       []string
+	}{
+		{"newest first, equal ages by ID", "/runs", []string{"c", "b", "a"}},
+		{"by step upwards", "/runs?sort=step", []string{"c", "b", "a"}},
+		{"by step downwards", "/runs?sort=-step", []string{"a", "b", "c"}},
+		{"by state: what works first", "/runs?sort=state", []string{"a", "c", "b"}},
+		{"an unknown order is the usual one", "/runs?sort=colour", []string{"c", "b", "a"}},
+		{"by words of name and state", "/runs?q=light+RUNNING", []string{"a"}},
+		{"only what has not ended", "/runs?live=1", []string{"c", "a"}},
+		{"nothing fits", "/runs?q=zebra", []string{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			doc := document(t, get(t, h, tt.path))
+			if diff := cmp.Diff(tt.want, rowsOf(doc)); diff != "" {
+				t.Error(diff)
+			}
+			if hidden := doc.Find("[data-testid=no-match][hidden]").Length() == 1; hidden != (len(tt.want) > 0) {
+				t.Errorf("the sentence for an empty filter is hidden: %v", hidden)
+			}
+		})
+	}
+	row := document(t, get(t, h, "/runs")).Find("[data-run=a]")
+	want := map[string]string{"state": "running", "psnr": "", "rate": "321"}
+	want["steps"] = "900 of " + commas(f.runs["a"].Config.Steps)
+	for part, text := range want {
+		got := strings.TrimSpace(row.Find("[data-part=" + part + "]").Text())
+		if part == "psnr" {
+			if _, err := strconv.ParseFloat(got, 64); err != nil {
+				t.Errorf("psnr shows %q", got)
+			}
+		} else if got != text {
+			t.Errorf("%s shows %q, want %q", part, got, text)
+		}
+	}
+}
+
+func commas(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func TestFormHoldsEveryField(t *testing.T) {
+	_, h := runSite(t)
+	doc := document(t, get(t, h, "/runs/new"))
+	def, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range model.Fields() {
+		field := doc.Find("[data-field=" + f.Name + "]")
+		if field.Find("label[for="+f.Name+"]").Length() != 1 {
+			t.Errorf("%s has no label", f.Name)
+		}
+		if got := valueOf(field); got != f.Get(def) {
+			t.Errorf("%s holds %q, its default is %q", f.Name, got, f.Get(def))
+		}
+		if !strings.Contains(field.Text(), f.Help) {
+			t.Errorf("%s does not show its help", f.Name)
+		}
+		if decides := f.Name == "dataset" || f.Name == "model" || f.Name == "preset"; !decides && !strings.Contains(field.Text(), f.Source) {
+			t.Errorf("%s does not show the source of its default", f.Name)
+		}
+	}
+	if doc.Find("[data-field=lr] .symbol").Text() != "η" || doc.Find("[data-field=batch] .unit").Text() != "images" {
+		t.Error("symbol or unit is missing")
+	}
+	if doc.Find("details[data-group=optimizer][open]").Length() != 0 {
+		t.Error("advanced entries stand open")
+	}
+}
+
+func valueOf(field *goquery.Selection) string {
+	if s := field.Find("select option[selected]"); s.Length() == 1 {
+		return s.AttrOr("value", "")
+	}
+	in := field.Find("input")
+	if in.AttrOr("type", "") == "checkbox" {
+		_, on := in.Attr("checked")
+		return strconv.FormatBool(on)
+	}
+	return in.AttrOr("value", "")
+}
+
+func TestFormDefaultsFollowThePreset(t *testing.T) {
+	f, h := runSite(t)
+	paper, _ := model.Default("hrr", "paper", "shapes3d-synthetic")
+	doc := document(t, get(t, h, "/runs/new?preset=paper&steps=7&seed=5&apply=defaults"))
+	for name, want := range map[string]string{"widths": "64,128,256,512", "steps": strconv.Itoa(paper.Steps), "seed": "5"} {
+		if got := valueOf(doc.Find("[data-field=" + name + "]")); got != want {
+			t.Errorf("after “set defaults” %s is %q, want %q", name, got, want)
+		}
+	}
+	f.put("old", model.Finished, 10).Config.M = 4
+	f.runs["old"].Name = "Four slots"
+	doc = document(t, get(t, h, "/runs/new?from=old"))
+	if got := valueOf(doc.Find("[data-field=m]")); got != "4" {
+		t.Errorf("a clone has m %q, want 4", got)
+	}
+	if got := doc.Find("#name").AttrOr("value", ""); got != "Four slots again" {
+		t.Errorf("a clone is named %q", got)
+	}
+	if got := doc.Find("[data-testid=estimate]").AttrOr("data-rate", ""); got != "321.400" {
+		t.Errorf("the rate of the like run is %q", got)
+	}
+	if w := get(t, h, "/runs/new?from=gone"); w.Code != 404 {
+		t.Errorf("cloning what is not there answers %d", w.Code)
+	}
+}
+
+func TestCreateFromForm(t *testing.T) {
+	f, h := runSite(t)
+	w := post(t, h, "/runs", url.Values{"model": {"hrr"}, "preset": {"tiny"}, "dataset": {"shapes3d-synthetic"}, "steps": {"1,234"}, "no_denoiser": {"true"}, "name": {" Mine "}})
+	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/runs/run-1" {
+		t.Fatalf("answered %d to %q: %s", w.Code, w.Header().Get("Location"), w.Body)
+	}
+	run := f.runs["run-1"]
+	def, _ := model.Default("hrr", "tiny", "shapes3d-synthetic")
+	def.Steps, def.NoDenoiser = 1234, true
+	if diff := cmp.Diff(def, run.Config); diff != "" {
+		t.Errorf("the configuration differs: %s", diff)
+	}
+	if run.Name != "Mine" {
+		t.Errorf("named %q", run.Name)
+	}
+}
+
+func TestFormKeepsWhatWasTyped(t *testing.T) {
+	f, h := runSite(t)
+	typed := url.Values{"model": {"hrr"}, "preset": {"tiny"}, "dataset": {"shapes3d-synthetic"}, "name": {"Kept"},
+		"k": {"1"}, "m": {"0"}, "lr": {"fast"}, "batch": {"60000000"}, "widths": {"8,16"}, "engine": {"abacus"}, "steps": {"77"}, "learn_symbols": {"true"}}
+	w := post(t, h, "/runs", typed)
+	if w.Code != http.StatusUnprocessableEntity {
+		t.Fatalf("answered %d", w.Code)
+	}
+	doc := document(t, w)
+	for _, name := range []string{"k", "m", "lr", "batch", "widths", "engine"} {
+		field := doc.Find("[data-field=" + name + "]")
+		in := field.Find("[aria-invalid=true]")
+		if in.Length() != 1 || !strings.Contains(in.AttrOr("aria-describedby", ""), name+"-error") || field.Find("#"+name+"-error").Text() == "" {
+			t.Errorf("%s has no sentence tied to it", name)
+		}
+		if got := valueOf(field); got != typed.Get(name) {
+			t.Errorf("%s was typed %q and shows %q", name, typed.Get(name), got)
+		}
+	}
+	if got := valueOf(doc.Find("[data-field=learn_symbols]")); got != "true" {
+		t.Error("a switch did not stay on")
+	}
+	if doc.Find("details[data-group=optimizer][open]").Length() != 1 {
+		t.Error("the group with a problem stays folded")
+	}
+	if doc.Find("#name").AttrOr("value", "") != "Kept" || doc.Find("[data-testid=problems]").Length() != 1 {
+		t.Error("the name or the summary is lost")
+	}
+	if len(f.runs) != 0 {
+		t.Error("a run was created")
+	}
+	for _, broken := range []url.Values{{"preset": {"huge"}}, {"model": {"gan"}}, {"dataset": {"imagenet"}}} {
+		if w := post(t, h, "/runs", broken); w.Code != 422 || document(t, w).Find(".error").Length() == 0 {
+			t.Errorf("%v answers %d without a sentence", broken, w.Code)
+		}
+	}
+}
+
+func TestRunPage(t *testing.T) {
+	f, h := runSite(t)
+	r := f.put("a", model.Running, 700)
+	r.Name, r.Notes = `<b>"bold"</b>`, "See λ."
+	f.draw("a", 100)
+	doc := document(t, get(t, h, "/runs/a"))
+	if got := doc.Find("h1").Text(); got != r.Name {
+		t.Errorf("the heading is %q", got)
+	}
+	if got := doc.Find("[data-testid=step]").Text(); got != "700" {
+		t.Errorf("step shows %q", got)
+	}
+	visible := func(action string) bool {
+		_, hidden := doc.Find("[data-action=" + action + "]").Attr("hidden")
+		return !hidden
+	}
+	if !visible("stop") || visible("resume") || visible("force") {
+		t.Error("a running run offers other than to stop it")
+	}
+	series := map[string]bool{}
+	var data struct {
+		Panels []struct{ Series []string }
+	}
+	if err := json.Unmarshal([]byte(doc.Find("#run-data").Text()), &data); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range data.Panels {
+		for _, s := range p.Series {
+			series[s] = true
+		}
+	}
+	for name := range fakePoint(r.Config, 1).Values {
+		if !series[name] {
+			t.Errorf("no chart draws %s", name)
+		}
+	}
+	if doc.Find("[data-panel]").Length() != len(data.Panels) {
+		t.Error("a chart has no place")
+	}
+	if doc.Find("[data-testid=notes]").Text() != "See λ." || doc.Find("[data-testid=samples] img").Length() != 2 {
+		t.Error("notes or reconstructions are missing")
+	}
+
+	bad := f.put("b", model.Failed, 20)
+	bad.Reason = "The loss became NaN at step 20."
+	doc = document(t, get(t, h, "/runs/b"))
+	if !visible("resume") || visible("stop") || !strings.Contains(doc.Find("[data-testid=reason]").Text(), bad.Reason) {
+		t.Error("a failed run does not say why or offer to resume")
+	}
+	if w := get(t, h, "/runs/gone"); w.Code != 404 || document(t, w).Find("[data-testid=problem]").Length() != 1 {
+		t.Error("a run that is not there does not answer with a page of its own")
+	}
+}
+
+func TestRunActions(t *testing.T) {
+	f, h := runSite(t)
+	f.put("a", model.Running, 600)
+	steps := []struct {
+		name, path string
+		form       url.Values
+		status     int
+		check      func(r *fakeRun) bool
+	}{
+		{"resume what runs", "/runs/a/resume", nil, 409, func(r *fakeRun) bool { return r.Attempt == 1 }},
+		{"stop", "/runs/a/stop", nil, 303, func(r *fakeRun) bool { return r.State == model.Stopped && r.Checkpoint == 600 }},
+		{"stop again", "/runs/a/stop", nil, 409, func(r *fakeRun) bool { return r.State == model.Stopped }},
+		{"resume to nonsense", "/runs/a/resume", url.Values{"steps": {"far"}}, 422, func(r *fakeRun) bool { return r.State == model.Stopped }},
+		{"resume further", "/runs/a/resume", url.Values{"steps": {"30,000"}}, 303, func(r *fakeRun) bool { return r.State == model.Running && r.Config.Steps == 30_000 }},
+		{"rename and annotate", "/runs/a/edit", url.Values{"name": {"New"}, "notes": {"Seen."}}, 303, func(r *fakeRun) bool { return r.Name == "New" && r.Notes == "Seen." }},
+		{"only the notes", "/runs/a/edit", url.Values{"notes": {""}}, 303, func(r *fakeRun) bool { return r.Name == "New" && r.Notes == "" }},
+		{"a name too long", "/runs/a/edit", url.Values{"name": {strings.Repeat("x", 300)}}, 422, func(r *fakeRun) bool { return r.Name == "New" }},
+	}
+	for _, s := range steps {
+		w := post(t, h, s.path, s.form)
+		if w.Code != s.status || !s.check(f.runs["a"]) {
+			t.Errorf("%s: answered %d, want %d; the run is %+v", s.name, w.Code, s.status, f.runs["a"].Status)
+		}
+	}
+	if w := post(t, h, "/runs/a/delete", nil); w.Code != 303 || w.Header().Get("Location") != "/runs" || len(f.runs) != 0 {
+		t.Errorf("delete answered %d", w.Code)
+	}
+}
+
+func TestRunAPI(t *testing.T) {
+	f, h := runSite(t)
+	w := send(t, h, "POST", "/api/runs", `{"name":"By API","config":{"preset":"tiny","m":4,"widths":[8,8,8,8],"no_denoiser":true,"lr":0.01}}`)
+	if w.Code != 201 || w.Header().Get("Location") != "/api/runs/run-1" {
+		t.Fatalf("create answered %d: %s", w.Code, w.Body)
+	}
+	if c := f.runs["run-1"].Config; c.M != 4 || c.Widths != [4]int{8, 8, 8, 8} || !c.NoDenoiser || c.LR != 0.01 || c.Dataset != "shapes3d-synthetic" {
+		t.Errorf("created with %+v", c)
+	}
+	failures := []struct {
+		name, method, path, body string
+		status                   int
+		field                    string
+	}{
+		{"not JSON", "POST", "/api/runs", "hello", 422, ""},
+		{"an unknown key", "POST", "/api/runs", `{"conf":{}}`, 422, ""},
+		{"an unknown hyperparameter", "POST", "/api/runs", `{"config":{"temperature":1}}`, 422, "temperature"},
+		{"k too small", "POST", "/api/runs", `{"config":{"k":1}}`, 422, "k"},
+		{"a negative rate", "POST", "/api/runs", `{"config":{"lr":-1}}`, 422, "lr"},
+		{"an object for a number", "POST", "/api/runs", `{"config":{"lr":{"a":1}}}`, 422, "lr"},
+		{"another model", "POST", "/api/runs", `{"config":{"model":"gan"}}`, 422, "model"},
+		{"too large", "POST", "/api/runs", `{"name":"` + strings.Repeat("x", 300<<10) + `"}`, 413, ""},
+		{"no such run", "GET", "/api/runs/gone", "", 404, ""},
+		{"columns", "GET", "/api/runs/run-1/points?columns=many", "", 422, "columns"},
+		{"smooth", "GET", "/api/runs/run-1/points?smooth=1", "", 422, "smooth"},
+		{"log lines", "GET", "/api/runs/run-1/log?lines=-3", "", 422, "lines"},
+		{"no such sample", "GET", "/api/runs/run-1/samples/12.png", "", 404, ""},
+		{"a sample's step in words", "GET", "/api/runs/run-1/samples/ten.png", "", 404, ""},
+		{"no such checkpoint", "GET", "/api/runs/run-1/checkpoints/12.safetensors", "", 404, ""},
+		{"stop what has ended", "POST", "/api/runs/done/stop", "", 409, ""},
+	}
+	f.put("done", model.Finished, 3)
+	for _, tt := range failures {
+		w := send(t, h, tt.method, tt.path, tt.body)
+		var got struct {
+			Error  string
+			Fields map[string]string
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != tt.status || got.Error == "" || (tt.field != "" && got.Fields[tt.field] == "") {
+			t.Errorf("%s: answered %d, want %d: %s", tt.name, w.Code, tt.status, w.Body)
+		}
+	}
+	if w := send(t, h, "PATCH", "/api/runs/done", `{"notes":"n"}`); w.Code != 200 || f.runs["done"].Notes != "n" {
+		t.Errorf("patch answered %d", w.Code)
+	}
+	if w := send(t, h, "POST", "/api/runs/done/resume", `{"steps":20}`); w.Code != 202 || f.runs["done"].Config.Steps != 20 {
+		t.Errorf("resume answered %d: %s", w.Code, w.Body)
+	}
+	if w := send(t, h, "DELETE", "/api/runs/done", ""); w.Code != 204 {
+		t.Errorf("delete answered %d", w.Code)
+	}
+	f.broken = errors.New("disk on fire at /secret/path")
+	if w := get(t, h, "/api/runs"); w.Code != 500 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(w.Body.String(), handlers.Fault) {
+		t.Errorf("a failure inside answers %d %s", w.Code, w.Body)
+	}
+}
+
+func TestPointsAndCSV(t *testing.T) {
+	f, h := runSite(t)
+	r := f.put("a", model.Finished, 6000)
+	r.points[99].Values["total"] = math.NaN()
+	var got struct {
+		Head, Last int
+		Series     map[string][]model.Sample
+		Smoothed   map[string][]model.Sample
+	}
+	read := func(query string) {
+		got.Series, got.Smoothed = nil, nil
+		w := get(t, h, "/api/runs/a/points?"+query)
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 {
+			t.Fatalf("%s: %d %v", query, w.Code, err)
+		}
+	}
+	read("names=total")
+	if got.Last != 5000 || got.Head != 6000 || len(got.Series["total"]) != 5000 {
+		t.Errorf("a raw page ends at %d with %d points", got.Last, len(got.Series["total"]))
+	}
+	read("names=total&columns=50&smooth=0.9")
+	m, weight := 0.0, 0.0
+	want := map[int]float64{}
+	for _, p := range r.points { // the definition: m = α·m + (1−α)·x, y = m/(1−αⁿ), over every point
+		if x := p.Values["total"]; !math.IsNaN(x) {
+			m, weight = 0.9*m+0.1*x, 0.9*weight+0.1
+		}
+		want[p.Step] = m / weight
+	}
+	if len(got.Smoothed["total"]) != len(got.Series["total"]) || len(got.Series["total"]) > 150 {
+		t.Fatalf("%d averages for %d samples", len(got.Smoothed["total"]), len(got.Series["total"]))
+	}
+	for _, s := range got.Smoothed["total"] {
+		if math.Abs(s.Value-want[s.Step]) > 1e-9 {
+			t.Fatalf("at step %d the average is %v, want %v", s.Step, s.Value, want[s.Step])
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(get(t, h, "/api/runs/a/points.csv?names=total,psnr/eval").Body.String()), "\n")
+	if len(lines) != 6001 || lines[0] != "step,total,psnr/eval" || lines[100] != "100,NaN," || !strings.HasPrefix(lines[6000], "6000,") {
+		t.Errorf("the CSV has %d lines: %q, %q", len(lines), lines[0], lines[100])
+	}
+	if body, _ := io.ReadAll(get(t, h, "/api/runs/a/points.csv").Body); !strings.HasPrefix(string(body), "step,codebook,codebook/mean,") {
+		t.Errorf("all series: %.60s", body)
+	}
+}
