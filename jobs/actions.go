@@ -34,7 +34,7 @@ func (s *Supervisor) Create(ctx context.Context, cfg model.Config, name string) 
 	}
 	f, err := s.o.Data.Create(cfg, name, model.Status{State: model.Queued})
 	if err != nil {
-		return model.Run{}, err
+		return model.Run{}, told(err)
 	}
 	defer f.Close()
 	return s.enter(ctx, f)
@@ -126,7 +126,17 @@ func (s *Supervisor) act(id string, do func(f *folder.Folder, e *entry) error) e
 	defer f.Close()
 	e.moves++
 	defer s.look()
-	return do(f, e)
+	return told(do(f, e))
+}
+
+// told makes what the disk refuses a sentence for the visitor, who is the one to help it.
+func told(err error) error {
+	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EPERM, syscall.EFBIG} {
+		if errors.Is(err, cause) {
+			return model.Invalid{"": err.Error()}
+		}
+	}
+	return err
 }
 
 // Stop asks a run's process to save a checkpoint and end, and takes a queued run out of the queue. Asked again after
@@ -225,7 +235,8 @@ func (s *Supervisor) Resume(ctx context.Context, id string, steps int) error {
 	})
 }
 
-// longer is the configuration with that many steps, if there is anything left to do.
+// longer is the configuration with that many steps, if there is anything left to do: a run that ended short of its last
+// word may have done every step and yet lack its scores.
 func longer(cfg model.Config, status model.Status, steps int) (model.Config, error) {
 	if steps != 0 {
 		cfg.Steps = steps
@@ -233,12 +244,12 @@ func longer(cfg model.Config, status model.Status, steps int) (model.Config, err
 	if why := cfg.Validate()["steps"]; why != "" {
 		return cfg, model.Invalid{"steps": why}
 	}
-	reached := status.Checkpoint // what lies after it is done again
+	least := status.Checkpoint // what lies after it is done again
 	if status.State == model.Finished {
-		reached = status.Step
+		least = status.Step + 1
 	}
-	if cfg.Steps <= reached {
-		return cfg, model.Invalid{"steps": fmt.Sprintf("the run has done %d steps; ask for more than that", reached)}
+	if cfg.Steps < least {
+		return cfg, model.Invalid{"steps": fmt.Sprintf("%d steps are too few to go on: %d are done and saved", cfg.Steps, status.Checkpoint)}
 	}
 	return cfg, nil
 }

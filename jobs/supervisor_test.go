@@ -282,6 +282,9 @@ func TestEveryEnding(t *testing.T) {
 			}
 			b.sameOnDisk(r)
 			if n := len(readFile(t, b.data, id)); n > 0 {
+				if page, _ := b.Points(t.Context(), id, model.PointQuery{}); page.Head != n {
+					t.Errorf("said to have ended with %d of %d steps stored", page.Head, n)
+				}
 				b.complete(id, n)
 				if r.Step != n {
 					t.Errorf("it says step %d; %d are stored", r.Step, n)
@@ -319,9 +322,9 @@ func (b *bench) resumes(r model.Run) {
 	}
 	steps := r.Checkpoint + 25
 	var bad model.Invalid
-	if r.Checkpoint > 0 {
-		if err := b.Resume(ctx, r.ID, r.Checkpoint); !errors.As(err, &bad) || bad["steps"] == "" {
-			b.t.Errorf("resumed for no step: %v", err)
+	if r.Checkpoint > 1 {
+		if err := b.Resume(ctx, r.ID, r.Checkpoint-1); !errors.As(err, &bad) || bad["steps"] == "" {
+			b.t.Errorf("resumed for fewer steps than are done: %v", err)
 		}
 	}
 	if err := b.Resume(ctx, r.ID, steps); err != nil {
@@ -398,7 +401,7 @@ func (b *bench) awaitChild(id string) {
 func TestQueueIsOneAtATimePerDevice(t *testing.T) {
 	b := newBench(t)
 	ctx := t.Context()
-	first, second := b.create("first", 100_000), b.create("second", 100_000)
+	first, second, last := b.create("first", 100_000), b.create("second", 100_000), b.create("last", 5)
 	gpu := config(100_000)
 	gpu.Engine = "xla:cuda"
 	third, err := b.Create(ctx, gpu, "on the GPU")
@@ -418,12 +421,16 @@ func TestQueueIsOneAtATimePerDevice(t *testing.T) {
 	b.stop(first)
 	b.awaitState(first, model.Stopped)
 	b.awaitStep(second, 5)
+	if r := b.get(last); r.State != model.Queued {
+		t.Errorf("beside the second, the last is %s", r.State)
+	}
 	for _, id := range []string{second, third.ID} {
 		b.stop(id)
 		b.awaitState(id, model.Stopped)
 	}
+	b.awaitState(last, model.Finished)
 	runs, err := b.List(ctx)
-	if err != nil || len(runs) != 3 || runs[0].ID != third.ID && !runs[0].Created.Equal(runs[1].Created) {
+	if err != nil || len(runs) != 4 || runs[0].ID != third.ID && !runs[0].Created.Equal(runs[1].Created) {
 		t.Errorf("listed %v, %v", runs, err)
 	}
 }
@@ -760,6 +767,47 @@ func TestManyAtOnce(t *testing.T) {
 	b.complete(id, 400)
 }
 
+func BenchmarkScanOfAThousandRuns(b *testing.B) {
+	dir := b.TempDir()
+	data, err := folder.Root(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer data.Close()
+	store, err := db.Open(b.Context(), filepath.Join(dir, "index.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	first, err := data.Create(config(10), "", model.Status{State: model.Finished})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer first.Close()
+	for i := range 999 {
+		if err := os.CopyFS(data.RunDir(fmt.Sprint("copy-", i)), os.DirFS(first.Dir())); err != nil {
+			b.Fatal(err)
+		}
+	}
+	o := options(data, store)
+	o.Scan = time.Hour
+	began := time.Now()
+	s, err := New(b.Context(), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	b.Logf("first sight of a thousand runs: %v", time.Since(began))
+	for len(s.active()) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for b.Loop() {
+		if err := s.scan(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // Twenty times a run, its server, or both are killed at random. A visitor who reads along all the while, through resumes
 // and restarts, ends with the stored series; so do the index and points.jsonl, each with every step once.
 func TestKilledAtRandomTwentyTimes(t *testing.T) {
@@ -887,6 +935,31 @@ func (v *visitor) read(t *testing.T) {
 		v.series[name] = append(v.series[name], samples...)
 	}
 	v.since = page.Last
+}
+
+func TestResumeWithNothingLeftToLearn(t *testing.T) {
+	for _, c := range []struct {
+		state   model.State
+		steps   int
+		refused bool
+	}{{model.Finished, 0, true}, {model.Finished, 40, true}, {model.Finished, 41, false}, {model.Stopped, 0, false}, {model.Failed, 39, true}, {model.Failed, -1, true}, {model.Failed, 2e8, true}} {
+		cfg, err := longer(config(40), model.Status{State: c.state, Step: 40, Checkpoint: 40}, c.steps)
+		var bad model.Invalid
+		if c.refused != errors.As(err, &bad) || c.refused != (bad["steps"] != "") || err == nil && cfg.Steps != max(40, c.steps) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+func TestDiskThatRefusesIsTold(t *testing.T) {
+	full := fmt.Errorf("write /data/runs/x/state.json: %w", syscall.ENOSPC)
+	var bad model.Invalid
+	if err := told(full); !errors.As(err, &bad) || bad[""] != full.Error() {
+		t.Errorf("%v", err)
+	}
+	if err := told(model.ErrConflict); err != model.ErrConflict {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestLastWords(t *testing.T) {
