@@ -181,6 +181,7 @@ class Play {
 
   place({ source, to, by }) {
     this.#release();
+    this.choose(to.slot);
     this.put(to.row, to.slot, source.code);
     if (by === 'keys') this.grid.rows[to.row][to.slot].focus();
   }
