@@ -22,7 +22,7 @@ import (
 type Func func(w http.ResponseWriter, r *http.Request) error
 
 // Fault is the sentence shown for every error that is not the visitor's; the log has the whole of it.
-const Fault = "Something went wrong here, not with what you asked. The log has the details under the request's number; nothing stored was lost."
+const Fault = "Something went wrong here, not with what you asked. The log has the details under the number of this request; nothing stored was lost."
 
 // Handle answers what fn returns: model.Invalid 422 with a sentence per field, model.ErrNotFound 404, model.ErrConflict 409,
 // too large a body 413, anything else logged whole and 500 with one fixed sentence. Paths under /api/ get JSON, others a page.

@@ -17,6 +17,14 @@ type ProblemView struct {
 // FieldProblem is what is wrong with one field.
 type FieldProblem struct{ Name, Text string }
 
+// reference is what to quote from the page.
+func (p ProblemView) reference() string {
+	if p.Request == "" {
+		return "Status " + p.Status + "."
+	}
+	return "Status " + p.Status + ", request " + p.Request + "."
+}
+
 // NewProblem builds the view of an error page; fields may be nil.
 func NewProblem(status int, title, text, request string, fields map[string]string) ProblemView {
 	p := ProblemView{Status: strconv.Itoa(status), Title: title, Text: text, Request: request}

@@ -117,6 +117,8 @@ func askToken(token string) func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			given := r.URL.Query().Get("token")
 			switch {
+			case probePath(r.URL.Path):
+				next.ServeHTTP(w, r)
 			case given != "" && equal(given, token):
 				http.SetCookie(w, &http.Cookie{Name: cookieName, Value: key, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: 30 * 24 * 3600})
 				passOrTidy(next, w, r)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,13 +63,14 @@ func New(c Config) (http.Handler, error) {
 		allowHosts(c.Addr, c.Token, c.Hosts),
 		refuseCrossOrigin(),
 		secure(views.ImportMap),
+		askToken(c.Token),
 		middleware.GetHead,
 	)
 	r.NotFound(handlers.NotFound)
 	r.MethodNotAllowed(handlers.NotAllowed)
 	probes(r, c)
 	r.Group(func(r chi.Router) {
-		r.Use(askToken(c.Token), compressPages, c.sockets.join)
+		r.Use(compressPages, c.sockets.join)
 		r.Handle("/metrics", promhttp.Handler())
 		r.Get("/version", answerJSON(c.Version))
 		r.Get(static.Prefix+"*", assets.ServeHTTP)
@@ -80,10 +82,11 @@ func New(c Config) (http.Handler, error) {
 	return r, nil
 }
 
+// logRequests writes a line per request where the log is set to debug; what fails is logged by the one who answers it.
 func logRequests(log *slog.Logger) func(http.Handler) http.Handler {
 	return httplog.RequestLogger(log, &httplog.Options{
-		Level: slog.LevelWarn, Schema: httplog.SchemaOTEL.Concise(true), RecoverPanics: false,
-		Skip: func(r *http.Request, status int) bool { return status < 500 },
+		Level: slog.LevelInfo, Schema: httplog.SchemaOTEL.Concise(true), RecoverPanics: false,
+		Skip: func(r *http.Request, _ int) bool { return !log.Enabled(r.Context(), slog.LevelDebug) },
 	})
 }
 
@@ -103,7 +106,11 @@ func recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// probes are answered without a token, for supervisors.
+// open are the paths that need no token: supervisors ask there.
+var open = []string{"/healthz", "/readyz"}
+
+func probePath(path string) bool { return slices.Contains(open, path) }
+
 func probes(r chi.Router, c Config) {
 	r.Get("/healthz", answerText("ok\n"))
 	r.Get("/readyz", func(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,402 @@
+package web_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/gorilla/websocket"
+
+	"slotscope/handlers"
+	"slotscope/static"
+	"slotscope/views"
+	"slotscope/web"
+)
+
+// stub is a page with what the middleware must cope with.
+type stub struct{ released chan struct{} }
+
+func (s stub) Routes(r chi.Router) {
+	r.Get("/", handlers.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		return handlers.Draw(w, r, views.Page(views.PageInfo{Title: "Stub", Modules: []string{"js/run.js"}}))
+	}))
+	r.Post("/write", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	r.Get("/panic", func(http.ResponseWriter, *http.Request) { panic("a programming mistake") })
+	r.Get("/api/panic", func(http.ResponseWriter, *http.Request) { panic("a programming mistake") })
+	r.Get("/ws/echo", func(w http.ResponseWriter, r *http.Request) {
+		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		conn.WriteMessage(websocket.TextMessage, []byte("hello"))
+		<-r.Context().Done()
+		conn.WriteMessage(websocket.TextMessage, []byte("bye"))
+		close(s.released)
+	})
+}
+
+func site(t *testing.T, c web.Config) http.Handler {
+	t.Helper()
+	if c.Addr == "" {
+		c.Addr = "127.0.0.1:8080"
+	}
+	c.Pages = append(c.Pages, stub{make(chan struct{})})
+	h, err := web.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func ask(h http.Handler, method, target string, change ...func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, nil)
+	r.Host = "localhost:8080"
+	for _, f := range change {
+		f(r)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func header(name, value string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set(name, value) }
+}
+
+func host(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
+
+func TestHosts(t *testing.T) {
+	tests := []struct {
+		config web.Config
+		host   string
+		want   int
+	}{
+		{web.Config{}, "localhost:8080", 200},
+		{web.Config{}, "127.0.0.1:8080", 200},
+		{web.Config{}, "[::1]:8080", 200},
+		{web.Config{}, "bench.localhost:8080", 200},
+		{web.Config{}, "rebound.example:8080", 421},
+		{web.Config{}, "localhost.example", 421},
+		{web.Config{Hosts: []string{"bench"}}, "bench:8080", 200},
+		{web.Config{Addr: "10.0.0.7:80"}, "10.0.0.7", 200},
+		{web.Config{Addr: "10.0.0.7:80", Token: "t"}, "lab.example", 401},
+	}
+	for _, tt := range tests {
+		if w := ask(site(t, tt.config), "GET", "/", host(tt.host)); w.Code != tt.want {
+			t.Errorf("Host %s at %q: %d, want %d", tt.host, tt.config.Addr, w.Code, tt.want)
+		}
+	}
+}
+
+func TestCrossOriginWrites(t *testing.T) {
+	h := site(t, web.Config{})
+	tests := []struct {
+		name, fetchSite, origin string
+		want                    int
+	}{
+		{"a form of our own", "same-origin", "", 204},
+		{"a program", "", "", 204},
+		{"a form elsewhere", "cross-site", "", 403},
+		{"an old browser's form elsewhere", "", "http://evil.example", 403},
+	}
+	for _, tt := range tests {
+		w := ask(h, "POST", "/write", func(r *http.Request) {
+			if tt.fetchSite != "" {
+				r.Header.Set("Sec-Fetch-Site", tt.fetchSite)
+			}
+			if tt.origin != "" {
+				r.Header.Set("Origin", tt.origin)
+			}
+		})
+		if w.Code != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, w.Code, tt.want)
+		}
+	}
+}
+
+func TestToken(t *testing.T) {
+	h := site(t, web.Config{Addr: "0.0.0.0:8080", Token: "s3 cret"})
+	if w := ask(h, "GET", "/"); w.Code != 401 || !strings.Contains(w.Body.String(), `data-testid="ask-token"`) {
+		t.Errorf("without a token: %d", w.Code)
+	}
+	if w := ask(h, "GET", "/?token=guess"); w.Code != 401 || !strings.Contains(w.Body.String(), "not the token") {
+		t.Errorf("with a wrong one: %d", w.Code)
+	}
+	w := ask(h, "GET", "/?token=s3+cret&a=1")
+	if w.Code != 303 || w.Header().Get("Location") != "/?a=1" {
+		t.Fatalf("with the token: %d to %q", w.Code, w.Header().Get("Location"))
+	}
+	cookie := w.Result().Cookies()[0]
+	if !cookie.HttpOnly || strings.Contains(cookie.Value, "s3") {
+		t.Errorf("the cookie is %v", cookie)
+	}
+	for name, tt := range map[string]struct {
+		path   string
+		change func(*http.Request)
+		want   int
+	}{
+		"cookie":          {"/", func(r *http.Request) { r.AddCookie(cookie) }, 200},
+		"bearer":          {"/", header("Authorization", "Bearer s3 cret"), 200},
+		"wrong bearer":    {"/", header("Authorization", "Bearer s3"), 401},
+		"API":             {"/api/runs", host("x"), 401},
+		"static":          {views.Asset("css/base.css"), host("x"), 401},
+		"metrics":         {"/metrics", host("x"), 401},
+		"health":          {"/healthz", host("x"), 200},
+		"redirect inside": {"//evil.example/?token=s3+cret", host("x"), 303},
+	} {
+		w := ask(h, "GET", "http://localhost"+tt.path, tt.change)
+		if w.Code != tt.want {
+			t.Errorf("%s: %d, want %d", name, w.Code, tt.want)
+		}
+		if strings.HasPrefix(w.Header().Get("Location"), "//") {
+			t.Errorf("%s leads away: %s", name, w.Header().Get("Location"))
+		}
+	}
+}
+
+func TestCheckAccess(t *testing.T) {
+	for addr, safe := range map[string]bool{"127.0.0.1:0": true, "[::1]:80": true, "localhost:80": true, "0.0.0.0:80": false, ":80": false, "10.1.2.3:80": false, "nonsense": false} {
+		if err := web.CheckAccess(addr, ""); (err == nil) != safe {
+			t.Errorf("%s without a token: %v", addr, err)
+		}
+	}
+	if err := web.CheckAccess("0.0.0.0:80", "t"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHeadersAndImportMap(t *testing.T) {
+	w := ask(site(t, web.Config{}), "GET", "/")
+	policy := w.Header().Get("Content-Security-Policy")
+	for _, part := range []string{"default-src 'self'", "frame-ancestors 'none'", "img-src 'self' data: blob:", "connect-src 'self'"} {
+		if !strings.Contains(policy, part) {
+			t.Errorf("the policy lacks %s", part)
+		}
+	}
+	if strings.Contains(policy, "unsafe") || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("the policy is %s", policy)
+	}
+	inline := regexp.MustCompile(`<script(?: type="importmap")?>`).FindAllString(w.Body.String(), -1)
+	if len(inline) != 1 {
+		t.Errorf("%d inline scripts; the import map alone is let in", len(inline))
+	}
+	if strings.Contains(w.Body.String(), " style=") {
+		t.Error("a style attribute, which the policy forbids")
+	}
+}
+
+func TestStaticFiles(t *testing.T) {
+	h := site(t, web.Config{})
+	url := views.Asset("css/base.css")
+	if !regexp.MustCompile(`^/static/css/base\.[0-9a-f]{12}\.css$`).MatchString(url) {
+		t.Fatalf("the address %s has no hash", url)
+	}
+	w := ask(h, "GET", url)
+	if w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/css") {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	if w := ask(h, "GET", "/static/css/base.css"); w.Code != 200 || w.Header().Get("Cache-Control") != "no-cache" {
+		t.Errorf("a plain address: %d %s", w.Code, w.Header().Get("Cache-Control"))
+	}
+	for _, path := range []string{"/static/css/base.000000000000.css", "/static/", "/static/../web.go", "/static/css"} {
+		if w := ask(h, "GET", path); w.Code != 404 {
+			t.Errorf("%s answers %d", path, w.Code)
+		}
+	}
+}
+
+// Modules import each other by plain relative names; the map must lead every one of them to its hashed address.
+func TestModulesFindEachOther(t *testing.T) {
+	assets, err := static.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	site(t, web.Config{})
+	h := site(t, web.Config{})
+	imports := regexp.MustCompile(`(?m)^(?:import|export) .*?from '([^']+)'`)
+	seen := 0
+	for _, m := range regexp.MustCompile(`"(/static/js/[^"]+?)":"([^"]+)"`).FindAllStringSubmatch(assets.ImportMap(), -1) {
+		body := ask(h, "GET", m[2]).Body.String()
+		for _, imp := range imports.FindAllStringSubmatch(body, -1) {
+			dir := m[1][:strings.LastIndex(m[1], "/")]
+			to := resolve(dir, imp[1])
+			if !strings.Contains(assets.ImportMap(), `"`+to+`":`) {
+				t.Errorf("%s imports %s, which is not in the map", m[1], to)
+			}
+			seen++
+		}
+	}
+	if seen == 0 {
+		t.Error("no import was seen")
+	}
+}
+
+func resolve(dir, name string) string {
+	for strings.HasPrefix(name, "../") {
+		name, dir = name[3:], dir[:strings.LastIndex(dir, "/")]
+	}
+	return dir + "/" + strings.TrimPrefix(name, "./")
+}
+
+func TestFailures(t *testing.T) {
+	h := site(t, web.Config{})
+	if w := ask(h, "GET", "/panic"); w.Code != 500 || !strings.Contains(w.Body.String(), handlers.Fault) || strings.Contains(w.Body.String(), "programming") {
+		t.Errorf("a panic answers %d %s", w.Code, w.Body)
+	}
+	if w := ask(h, "GET", "/api/panic"); w.Code != 500 || !strings.HasPrefix(w.Body.String(), `{"error":`) {
+		t.Errorf("a panic in the API answers %s", w.Body)
+	}
+	if w := ask(h, "GET", "/nowhere"); w.Code != 404 || !strings.Contains(w.Body.String(), `data-testid="problem"`) {
+		t.Errorf("an unknown page answers %d", w.Code)
+	}
+	if w := ask(h, "GET", "/api/nowhere"); w.Code != 404 || !strings.HasPrefix(w.Body.String(), `{"error":`) {
+		t.Errorf("an unknown path of the API answers %d %s", w.Code, w.Body)
+	}
+	if w := ask(h, "DELETE", "/write"); w.Code != 405 {
+		t.Errorf("a method not taken answers %d", w.Code)
+	}
+	if w := ask(h, "HEAD", "/"); w.Code != 200 {
+		t.Errorf("HEAD answers %d", w.Code)
+	}
+}
+
+func TestProbes(t *testing.T) {
+	sick := errors.New("the database is read-only")
+	h := site(t, web.Config{Version: map[string]string{"version": "v1"}, Ready: func(context.Context) error { return sick }})
+	if w := ask(h, "GET", "/readyz"); w.Code != 503 || strings.Contains(w.Body.String(), "read-only") {
+		t.Errorf("not ready: %d %s", w.Code, w.Body)
+	}
+	sick = nil
+	for path, want := range map[string]string{"/readyz": "ready", "/healthz": "ok", "/version": `{"version":"v1"}`, "/metrics": "slotscope_http_request_seconds"} {
+		if w := ask(h, "GET", path); w.Code != 200 || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %.80s", path, w.Code, w.Body)
+		}
+	}
+}
+
+func serve(t *testing.T, c web.Config) (url string, stop func() error) {
+	t.Helper()
+	c.Addr = "127.0.0.1:0"
+	l, err := web.Listen(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	go func() { ended <- web.Serve(ctx, l, c, func(url string) { ready <- url }) }()
+	return <-ready, func() error { cancel(); return <-ended }
+}
+
+// A server that ends lets its sockets say goodbye.
+func TestShutdownEndsSockets(t *testing.T) {
+	page := stub{make(chan struct{})}
+	url, stop := serve(t, web.Config{Pages: []web.Page{page}})
+	conn, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(url, "http")+"/ws/echo", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	said := func() string { _, m, _ := conn.ReadMessage(); return string(m) }
+	if s := said(); s != "hello" {
+		t.Fatalf("the socket says %q", s)
+	}
+	start := time.Now()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if s := said(); s != "bye" {
+		t.Errorf("the socket ends with %q", s)
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if _, err := http.Get(url); err == nil {
+		t.Error("the server still answers")
+	}
+}
+
+func TestPortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = web.Listen(web.Config{Addr: l.Addr().String()})
+	if err == nil || !strings.Contains(err.Error(), "in use") || !strings.Contains(err.Error(), "--addr") {
+		t.Errorf("a port in use: %v", err)
+	}
+	if _, err := web.Listen(web.Config{Addr: "203.0.113.9:80", Token: "t"}); err == nil {
+		t.Error("an address of another machine opens")
+	}
+}
+
+func TestSiteWithTokenInABrowser(t *testing.T) {
+	url, stop := serve(t, web.Config{Token: "abc", Pages: []web.Page{stub{make(chan struct{})}}})
+	defer stop()
+	if !strings.HasSuffix(url, "/?token=abc") {
+		t.Fatalf("the address is %s", url)
+	}
+	jar, _ := cookiejar.New(nil)
+	browser := &http.Client{Jar: jar}
+	for _, address := range []string{url, strings.TrimSuffix(url, "?token=abc")} {
+		resp, err := browser.Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 200 || resp.Request.URL.RawQuery != "" {
+			t.Errorf("%s answers %d at %s", address, resp.StatusCode, resp.Request.URL)
+		}
+	}
+}
+
+// A page and all that it loads stay under 60 KB on the wire.
+func TestPageWeight(t *testing.T) {
+	url, stop := serve(t, web.Config{Pages: []web.Page{stub{make(chan struct{})}}})
+	defer stop()
+	run := []string{"/", views.Asset("css/base.css"), views.Asset("css/run.css"), views.Asset("vendor/uplot/uPlot.min.css"), views.Asset("vendor/uplot/uPlot.iife.min.js")}
+	for _, m := range []string{"run", "runhead", "sheet", "chart", "series", "stream", "format"} {
+		run = append(run, views.Asset("js/"+m+".js"))
+	}
+	total := int64(0)
+	for _, path := range run {
+		n, err := wireSize(url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += n
+	}
+	t.Logf("the heaviest page loads %d bytes", total)
+	if total > 60_000 {
+		t.Errorf("%d bytes are more than 60 KB", total)
+	}
+}
+
+func wireSize(url string) (int64, error) {
+	r, err := http.NewRequest("GET", url, nil)
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("Accept-Encoding", "gzip")
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Encoding") != "gzip" {
+		return 0, fmt.Errorf("%s: %s, encoding %q", url, resp.Status, resp.Header.Get("Content-Encoding"))
+	}
+	n, err := io.Copy(io.Discard, resp.Body)
+	return n, err
+}
