@@ -6,14 +6,6 @@ import (
 	"github.com/gomlx/gomlx/backends"
 )
 
-// group is a set of element-wise nodes of one shape that become one program.
-type group struct {
-	nodes []*node  // in order of the graph
-	reads []read   // distinct operands from outside
-	edges [][]edge // for each node: its operands
-	outs  []*node  // nodes whose values are needed outside
-}
-
 // edge is an operand of a node of a group: another node of the group, or a read.
 type edge struct {
 	node *node // nil for a read
@@ -31,13 +23,13 @@ func isElement(n *node) bool {
 	return n.parent == nil && n.results == nil && n.shape.Size() > 0 && nodeFn(n) != nil
 }
 
-// link finds the operands of a group's nodes.
+// link finds the operands of a group's nodes and reductions.
 func (g *group) link(p *plan) {
 	inside := map[*node]bool{}
-	for _, n := range g.nodes {
+	for _, n := range slices.Concat(g.nodes, g.reductions) {
 		edges := make([]edge, len(n.in))
 		for k, x := range n.in {
-			if v := p.view(x, n.shape.Dimensions); inside[v.node] { // of the group's size, and so in its order
+			if v := p.view(x, g.dims); inside[v.node] { // of the group's size, and so in its order
 				edges[k].node = v.node
 			} else {
 				edges[k].read = g.read(v)

@@ -2,9 +2,43 @@ package cpu
 
 import (
 	"slices"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+
+	"slotscope/model/compute/cpu/kernel"
+	"slotscope/model/compute/cpu/move"
 )
 
-// unit is what becomes one step: a group of element-wise nodes, or another node.
+// group is a set of nodes that become one program: element-wise operations of one shape, and reductions of that shape.
+type group struct {
+	dims       []int
+	fast       bool    // float32 and booleans only: the kernels have it
+	nodes      []*node // element-wise, in order of the graph
+	reductions []*node // over the axes lo to hi of dims
+	lo, hi     int
+
+	first, last int  // least and greatest id of a member
+	merged      bool // into another group: it is no more
+
+	reads []read   // distinct values from outside
+	edges [][]edge // for each node, then each reduction: its operands
+	outs  []*node  // element-wise nodes whose values are needed outside
+}
+
+// members are the nodes and the reductions, in order of the graph.
+func (g *group) members() []*node {
+	if len(g.reductions) == 0 {
+		return g.nodes
+	}
+	all := slices.Concat(g.nodes, g.reductions)
+	slices.SortFunc(all, byID)
+	return all
+}
+
+func byID(a, b *node) int { return a.id - b.id }
+
+// unit is what becomes one step: a group, or another node.
 type unit struct {
 	group *group
 	node  *node
@@ -25,16 +59,17 @@ func (p *plan) unit(n *node) unit {
 // nodes of the unit, in order of the graph.
 func (u unit) nodes() []*node {
 	if u.group != nil {
-		return u.group.nodes
+		return u.group.members()
 	}
 	return []*node{u.node}
 }
 
-func (u unit) first() *node { return u.nodes()[0] }
-
-func (u unit) last() *node {
-	nodes := u.nodes()
-	return nodes[len(nodes)-1]
+// last is the place of the unit's last node in the graph.
+func (u unit) last() int {
+	if u.group != nil {
+		return u.group.last
+	}
+	return u.node.id
 }
 
 // reads are the other units that the unit needs, each once.
@@ -54,52 +89,137 @@ func (p *plan) reads(u unit) []unit {
 
 // Limits of a group: beyond them registers leave the first cache.
 const (
-	groupNodes = 96
+	groupNodes = 64
 	groupReads = 32
 )
 
-// group joins each element-wise node to the groups that compute its operands, where it has their shape and no unit in
-// between would then both precede and follow the group.
+// group makes a group of each element-wise node and each reduction that a program can hold, and joins it to the groups that
+// compute its operands, or read them too, where they have its shape and no unit in between would then both precede and
+// follow the group.
 func (p *plan) group() {
+	readers := map[*node][]*group{}
 	for _, n := range p.nodes {
-		if !p.live[n.id] || p.alias[n.id] != nil || !isElement(n) {
+		if !p.live[n.id] || p.alias[n.id] != nil {
 			continue
 		}
-		g := &group{nodes: []*node{n}}
+		g := newGroup(n)
+		if g == nil {
+			continue
+		}
 		p.within[n.id] = g
 		p.groups = append(p.groups, g)
 		for _, x := range n.in {
-			other := p.within[p.root(x).id]
-			if other != nil && other != p.within[n.id] && slices.Equal(other.nodes[0].shape.Dimensions, n.shape.Dimensions) {
+			x = p.root(x)
+			if other := p.within[x.id]; other != nil {
+				p.merge(other, p.within[n.id])
+			}
+			for _, other := range readers[x] {
 				p.merge(other, p.within[n.id])
 			}
 		}
+		p.noteReads(readers, n)
 	}
+	p.groups = slices.DeleteFunc(p.groups, func(g *group) bool { return g.merged })
 	p.findOuts()
 }
 
-// merge puts the nodes of b into a, where that is allowed.
-func (p *plan) merge(a, b *group) {
-	if len(a.nodes)+len(b.nodes) > groupNodes || p.between(a, b) || p.between(b, a) {
-		return
+// noteReads remembers the group of n as a reader of what it reads whole.
+func (p *plan) noteReads(readers map[*node][]*group, n *node) {
+	g := p.within[n.id]
+	for _, x := range n.in {
+		x = p.root(x)
+		if x.op != backends.OpTypeConstant && x.shape.Size() == move.Size(g.dims) && p.within[x.id] != g && !slices.Contains(readers[x], g) {
+			others := slices.DeleteFunc(readers[x], func(g *group) bool { return g.merged })
+			readers[x] = append(others, g)
+		}
 	}
-	a.nodes = append(a.nodes, b.nodes...)
-	slices.SortFunc(a.nodes, func(x, y *node) int { return x.id - y.id })
-	if p.countReads(a) > groupReads {
-		a.nodes = slices.DeleteFunc(a.nodes, func(n *node) bool { return p.within[n.id] == b })
-		return
-	}
-	for _, n := range b.nodes {
-		p.within[n.id] = a
-	}
-	p.groups = slices.DeleteFunc(p.groups, func(g *group) bool { return g == b })
 }
 
-// countReads is how many values a group of these nodes reads from outside.
-func (p *plan) countReads(g *group) int {
-	trial := group{nodes: g.nodes}
-	trial.link(p)
-	return len(trial.reads)
+// newGroup is the group of one node, nil where it can be in none.
+func newGroup(n *node) *group {
+	if isElement(n) {
+		return &group{dims: n.shape.Dimensions, fast: isFast(n), nodes: []*node{n}, first: n.id, last: n.id}
+	}
+	if _, ok := reductionKinds[n.op]; !ok || n.shape.DType != dtypes.Float32 || n.in[0].shape.Size() == 0 {
+		return nil
+	}
+	lo, hi, ok := joined(n.in[0].shape.Dimensions, n.args.(reduceArgs))
+	if !ok {
+		return nil
+	}
+	return &group{dims: n.in[0].shape.Dimensions, fast: true, reductions: []*node{n}, lo: lo, hi: hi, first: n.id, last: n.id}
+}
+
+// reductionKinds are the reductions that the kernels have.
+var reductionKinds = map[backends.OpType]kernel.ReductionKind{
+	backends.OpTypeReduceSum: kernel.Sum, backends.OpTypeReduceMax: kernel.Largest, backends.OpTypeReduceMin: kernel.Least,
+}
+
+// joined finds the range of axes that are reduced, where those of dimension 1 count as one wishes; false where axes that stay
+// lie in between, or too many elements behind.
+func joined(dims, axes []int) (lo, hi int, ok bool) {
+	lo = len(dims)
+	for _, a := range axes {
+		if dims[a] > 1 {
+			lo, hi = min(lo, a), a+1
+		}
+	}
+	if hi == 0 {
+		return 0, 0, false
+	}
+	inner := 1
+	for a, d := range dims {
+		if a >= lo && a < hi && d > 1 && !slices.Contains(axes, a) {
+			return 0, 0, false
+		}
+		if a >= hi {
+			inner *= d
+		}
+	}
+	return lo, hi, inner <= kernel.MaxInner
+}
+
+// merge puts the members of b into a, where that is allowed.
+func (p *plan) merge(a, b *group) {
+	if a == b || a.merged || !a.agrees(b) || p.readsReduction(a, b) || p.readsReduction(b, a) || p.between(a, b) || p.between(b, a) {
+		return
+	}
+	both := &group{dims: a.dims, fast: a.fast, lo: a.lo, hi: a.hi, first: min(a.first, b.first), last: max(a.last, b.last)}
+	if len(a.reductions) == 0 {
+		both.lo, both.hi = b.lo, b.hi
+	}
+	both.nodes, both.reductions = slices.Concat(a.nodes, b.nodes), slices.Concat(a.reductions, b.reductions)
+	slices.SortFunc(both.nodes, byID)
+	slices.SortFunc(both.reductions, byID)
+	trial := *both
+	if trial.link(p); len(trial.reads) > groupReads {
+		return
+	}
+	*a = *both
+	for _, n := range b.members() {
+		p.within[n.id] = a
+	}
+	b.merged = true
+}
+
+// agrees says whether the groups have one shape, and room for each other.
+func (a *group) agrees(b *group) bool {
+	if a.fast != b.fast || !slices.Equal(a.dims, b.dims) || len(a.nodes)+len(b.nodes) > groupNodes {
+		return false
+	}
+	return len(a.reductions) == 0 || len(b.reductions) == 0 || a.lo == b.lo && a.hi == b.hi
+}
+
+// readsReduction says whether a member of a needs a reduction of b, which is there only when b has run.
+func (p *plan) readsReduction(a, b *group) bool {
+	for _, n := range a.members() {
+		for _, x := range n.in {
+			if slices.Contains(b.reductions, p.root(x)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // between says whether some other unit follows b and precedes a.
@@ -111,10 +231,8 @@ func (p *plan) between(a, b *group) bool {
 	visit := func(u unit) bool {
 		found := false
 		for _, v := range p.reads(u) {
-			if v == target && u.group != a {
-				found = true
-			}
-			if !seen[v] && v.last().id >= floor {
+			found = found || v == target && u.group != a
+			if !seen[v] && v.last() >= floor {
 				seen[v] = true
 				stack = append(stack, v)
 			}
@@ -134,12 +252,12 @@ func (p *plan) between(a, b *group) bool {
 
 // floor is the least node that can follow b: its own first, or that of a group that reaches beyond it.
 func (p *plan) floor(b *group) int {
-	floor := b.nodes[0].id
+	floor := b.first
 	for again := true; again; {
 		again = false
 		for _, g := range p.groups {
-			if first := g.nodes[0].id; first < floor && g.nodes[len(g.nodes)-1].id > floor {
-				floor, again = first, true
+			if !g.merged && g.first < floor && g.last > floor {
+				floor, again = g.first, true
 			}
 		}
 	}

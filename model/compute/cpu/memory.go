@@ -148,6 +148,9 @@ func (l *planner) inPlace(i int, s *step, k int, taken map[*node]bool) home {
 
 // take finds the smallest free part that is large enough, or grows the arena.
 func (l *planner) take(bytes int) home {
+	if bytes == 0 {
+		return home{}
+	}
 	need := padded(bytes)
 	best := -1
 	for i, b := range l.blocks {
@@ -177,7 +180,7 @@ func (l *planner) take(bytes int) home {
 
 // free returns a part of the arena, joined with its free neighbours.
 func (l *planner) free(h home) {
-	if h.kind != inArena {
+	if h.kind != inArena || h.bytes == 0 {
 		return
 	}
 	b := block{h.at, padded(h.bytes)}

@@ -157,8 +157,9 @@ func (p *plan) fold(b *Backend, n *node) {
 // stepOf compiles one node by itself; nil where there is nothing to compute.
 func (p *plan) stepOf(n *node) *step {
 	if isElement(n) {
-		g := &group{nodes: []*node{n}, outs: []*node{n}}
-		return p.groupStep(g)
+		g := newGroup(n)
+		g.outs = []*node{n}
+		return p.groupSteps(g)[0]
 	}
 	outs := []*node{n}
 	if n.results != nil {
@@ -182,14 +183,32 @@ func (p *plan) stepOf(n *node) *step {
 	return s
 }
 
-func (p *plan) groupStep(g *group) *step {
+// groupSteps compiles a group: by the kernels where they can, else in Go, with a step for each reduction.
+func (p *plan) groupSteps(g *group) []*step {
 	g.link(p)
-	prog := newProgram(g)
-	s := &step{task: task{run: prog.run, shared: g.shared(prog)}, nodes: g.nodes, out: g.outs}
-	for _, r := range g.reads {
-		s.in = append(s.in, r.node)
+	if g.fast {
+		if s, err := g.fastStep(); err == nil {
+			return []*step{s}
+		}
 	}
-	return s
+	for _, r := range g.reductions {
+		if x := p.root(r.in[0]); slices.Contains(g.nodes, x) && !slices.Contains(g.outs, x) {
+			g.outs = append(g.outs, x)
+		}
+	}
+	var steps []*step
+	if len(g.nodes) > 0 {
+		prog := newProgram(g)
+		s := &step{task: task{run: prog.run, shared: g.shared(prog)}, nodes: g.nodes, out: g.outs}
+		for _, r := range g.reads {
+			s.in = append(s.in, r.node)
+		}
+		steps = append(steps, s)
+	}
+	for _, r := range g.reductions {
+		steps = append(steps, p.stepOf(r))
+	}
+	return steps
 }
 
 // describe names what a step computes, for errors.
@@ -212,13 +231,9 @@ func (s *step) describe() string {
 // schedule compiles every unit, after those that it reads.
 func (p *plan) schedule() {
 	for _, u := range p.order() {
-		var s *step
 		if u.group != nil {
-			s = p.groupStep(u.group)
-		} else {
-			s = p.stepOf(u.node)
-		}
-		if s != nil {
+			p.steps = append(p.steps, p.groupSteps(u.group)...)
+		} else if s := p.stepOf(u.node); s != nil {
 			p.steps = append(p.steps, s)
 		}
 	}
@@ -257,7 +272,7 @@ func (p *plan) order() []unit {
 	}
 	for u, n := range waits {
 		if n > 0 {
-			panic("circular groups around " + u.last().op.String())
+			panic("circular groups around " + u.nodes()[0].op.String())
 		}
 	}
 	return order
@@ -267,7 +282,7 @@ func (p *plan) order() []unit {
 type queue []unit
 
 func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].last().id < q[j].last().id }
+func (q queue) Less(i, j int) bool { return q[i].last() < q[j].last() }
 func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
 func (q *queue) Push(x any)        { *q = append(*q, x.(unit)) }
 func (q *queue) Pop() any {

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 
 	"slotscope/model/compute/cpu/kernel"
+	"slotscope/model/compute/cpu/move"
 )
 
 // program computes a group of element-wise operations of one shape block by block, so that what lies between them stays
@@ -51,10 +52,9 @@ const blockBytes = 24 << 10
 
 // newProgram compiles a group.
 func newProgram(g *group) *program {
-	dims := g.nodes[0].shape.Dimensions
-	p := &program{size: g.nodes[0].shape.Size()}
+	p := &program{size: move.Size(g.dims)}
 	for _, r := range g.reads {
-		p.operands = append(p.operands, newOperand(dims, r.strides, r.node.shape.DType.Size()))
+		p.operands = append(p.operands, newOperand(g.dims, r.strides, r.node.shape.DType.Size()))
 	}
 	registers := p.encode(g)
 	p.block = max(64, min(4096, blockBytes/max(1, registers)/64*64))
