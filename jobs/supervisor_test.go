@@ -387,15 +387,19 @@ func (b *bench) kill(id string) {
 func (b *bench) awaitChild(id string) {
 	b.t.Helper()
 	for range 1000 {
-		b.mu.Lock()
-		started := b.runs[id].child != nil
-		b.mu.Unlock()
-		if started {
+		if b.started(id) {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 	b.t.Fatal("not started")
+}
+
+// started says whether the supervisor has a process for the run, which may not have taken its lock yet.
+func (b *bench) started(id string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.runs[id].child != nil
 }
 
 func TestQueueIsOneAtATimePerDevice(t *testing.T) {
@@ -421,7 +425,7 @@ func TestQueueIsOneAtATimePerDevice(t *testing.T) {
 	b.stop(first)
 	b.awaitState(first, model.Stopped)
 	b.awaitStep(second, 5)
-	if r := b.get(last); r.State != model.Queued {
+	if r := b.get(last); r.State != model.Queued || b.started(last) {
 		t.Errorf("beside the second, the last is %s", r.State)
 	}
 	for _, id := range []string{second, third.ID} {
