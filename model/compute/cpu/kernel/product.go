@@ -76,11 +76,18 @@ func (q *product) set(m, n, k []axis, a, b operandBase, cOffset int, swap bool) 
 		c.m, c.n = c.n, c.m
 		left, right, rows, cols = right, left, cols, rows
 	}
+	c.height = C.int64_t(panelHeight(int(c.m), int(C.tile_rows())))
 	return cmp.Or(
 		setOperand(left, m, k, a, func(x axis) int { return x.a }),
 		setOperand(right, n, k, b, func(x axis) int { return x.b }),
 		setDigits(rows, m, false, func(x axis) int { return x.c }),
 		setDigits(cols, n, false, func(x axis) int { return x.c }))
+}
+
+// panelHeight is the height of as few panels as possible that are as equal as possible.
+func panelHeight(m, most int) int {
+	panels := max((m+most-1)/most, 1)
+	return max((m+panels-1)/panels, 1)
 }
 
 func setOperand(o *C.operand, x, k []axis, base operandBase, offset func(axis) int) error {
@@ -206,7 +213,7 @@ func (w *multiplication) run(p *Pool, q *product, a, b, c []float32, accumulate 
 		a, b = b, a
 	}
 	w.pool, w.q, w.a, w.b, w.c, w.accumulate = p, &q.c, a, b, c, accumulate
-	w.rows, w.cols = int(C.tile_rows()), int(C.tile_cols())
+	w.rows, w.cols = int(q.c.height), int(C.tile_cols())
 	w.mp, w.np = (m+w.rows-1)/w.rows, (n+w.cols-1)/w.cols
 	w.shareB = m >= n
 	w.split(threads)

@@ -30,6 +30,7 @@ typedef struct {
 
 typedef struct {
 	int64_t m, n, k;
+	int64_t height; // rows of a panel: tile_rows(), or fewer where that divides the rows more evenly
 	operand a, b;
 	axes cm, cn; // where C's rows and columns lie
 	int64_t cbase;

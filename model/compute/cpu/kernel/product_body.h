@@ -37,57 +37,74 @@ static void ISA(expand)(const axes *x, int64_t i0, int64_t n, int64_t *off, int6
 // A panel of an operand being packed, and the run of k under way: k moves along the operand's innermost digit only.
 typedef struct {
 	const operand *o;
+	const digit *in; // that digit
 	const float *src;
 	int64_t rows, width;
 	int64_t off[MAX_COLS], pos[MAX_DIMS][MAX_COLS];
-	int64_t contiguous;       // the rows follow each other in memory
+	int64_t least[MAX_DIMS], most[MAX_DIMS]; // positions of the panel's rows
+	int64_t contiguous;                      // the rows follow each other in memory
 	int64_t koff, kpos[MAX_DIMS], at, run;
+	int64_t first, last;                // steps of the innermost digit's position at both ends of the run
 	int64_t lo[MAX_COLS], hi[MAX_COLS]; // the part of the run inside the bounds, for each row
 } ISA(panel);
 
-static inline int64_t ISA(ceil_div)(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
-
-// The values t of the run for which 0 <= p + floor((at+t)/per)*step < size, as [lo, hi).
-static inline void ISA(interval)(const digit *in, int64_t p, int64_t size, int64_t at, int64_t run, int64_t *lo, int64_t *hi)
+static inline int64_t ISA(ceil_div)(int64_t a, int64_t b)
 {
-	int64_t first = p + at / in->per * in->step, last = p + (at + run - 1) / in->per * in->step;
-	*lo = 0, *hi = run;
-	if (first >= 0 && last < size)
-		return;
-	int64_t a = ISA(ceil_div)(-p, in->step) * in->per - at, b = ISA(ceil_div)(size - p, in->step) * in->per - at;
-	*lo = a < 0 ? 0 : a > run ? run : a;
-	*hi = b > run ? run : b < *lo ? *lo : b;
+	if (b == 1)
+		return a;
+	return a > 0 ? (a + b - 1) / b : -(-a / b);
 }
 
-// Finds each row's interval; returns whether all rows have the whole run.
+// The values t of the run for which 0 <= p + floor((at+t)/per)*step < size, as [lo, hi).
+static inline void ISA(interval)(const ISA(panel) *p, int64_t pos, int64_t size, int64_t *lo, int64_t *hi)
+{
+	const digit *in = p->in;
+	*lo = 0, *hi = p->run;
+	if (pos + p->first >= 0 && pos + p->last < size)
+		return;
+	int64_t a = ISA(ceil_div)(-pos, in->step) * in->per - p->at, b = ISA(ceil_div)(size - pos, in->step) * in->per - p->at;
+	*lo = a < 0 ? 0 : a > p->run ? p->run : a;
+	*hi = b > p->run ? p->run : b < *lo ? *lo : b;
+}
+
+enum { ISA(ALL_IN), ISA(ALL_OUT), ISA(SOME_IN) };
+
+// Finds each row's interval, where not all rows have the whole run or all have none.
 static int ISA(bounds)(ISA(panel) *p)
 {
 	const operand *o = p->o;
-	const digit *in = &o->k.d[o->k.digits - 1];
-	int whole = 1;
-	for (int64_t r = 0; r < p->rows; r++) {
-		int64_t lo = 0, hi = p->run;
-		for (int d = 0; d < MAX_DIMS; d++) {
-			if (o->size[d] < 0)
-				continue;
-			int64_t at = p->pos[d][r] + p->kpos[d];
-			if (d == in->dim) {
-				int64_t l, h;
-				if (r > 0 && p->pos[d][r] == p->pos[d][r - 1] && p->hi[r - 1] > p->lo[r - 1])
-					l = p->lo[r - 1], h = p->hi[r - 1];
-				else
-					ISA(interval)(in, at, o->size[d], p->at, p->run, &l, &h);
-				lo = l > lo ? l : lo, hi = h < hi ? h : hi;
-			} else if (at < 0 || at >= o->size[d]) {
-				hi = 0;
-			}
-		}
-		if (hi <= lo)
-			lo = hi = 0;
-		p->lo[r] = lo, p->hi[r] = hi;
-		whole &= lo == 0 && hi == p->run;
+	int inside = 1;
+	for (int d = 0; d < MAX_DIMS; d++) {
+		if (o->size[d] < 0)
+			continue;
+		int64_t least = p->least[d] + p->kpos[d], most = p->most[d] + p->kpos[d];
+		if (d == p->in->dim)
+			least += p->first, most += p->last;
+		if (most < 0 || least >= o->size[d])
+			return ISA(ALL_OUT);
+		inside &= least >= 0 && most < o->size[d];
 	}
-	return whole;
+	if (inside)
+		return ISA(ALL_IN);
+	for (int64_t r = 0; r < p->rows; r++)
+		p->lo[r] = 0, p->hi[r] = p->run;
+	for (int d = 0; d < MAX_DIMS; d++) {
+		if (o->size[d] < 0 || d == p->in->dim)
+			continue;
+		for (int64_t r = 0; r < p->rows; r++)
+			p->hi[r] = (uint64_t)(p->pos[d][r] + p->kpos[d]) < (uint64_t)o->size[d] ? p->hi[r] : 0;
+	}
+	int d = p->in->dim;
+	if (d < 0 || o->size[d] < 0)
+		return ISA(SOME_IN);
+	int64_t lo = 0, hi = 0;
+	for (int64_t r = 0; r < p->rows; r++) {
+		if (r == 0 || p->pos[d][r] != p->pos[d][r - 1])
+			ISA(interval)(p, p->pos[d][r] + p->kpos[d], o->size[d], &lo, &hi);
+		p->lo[r] = p->hi[r] ? lo : 0;
+		p->hi[r] = p->hi[r] && hi > lo ? hi : p->lo[r];
+	}
+	return ISA(SOME_IN);
 }
 
 #define COPY_ROWS(LEN)                                                                       \
@@ -198,17 +215,41 @@ static void ISA(pack_transposed)(ISA(panel) *p, float *to)
 
 static inline void ISA(pack_run)(ISA(panel) *p, float *to)
 {
-	const digit *in = &p->o->k.d[p->o->k.digits - 1];
-	int whole = !p->o->bounded || ISA(bounds)(p);
-	if (!p->o->bounded)
+	int in = p->o->bounded ? ISA(bounds)(p) : ISA(ALL_IN);
+	if (in == ISA(ALL_OUT)) {
+		ISA(zero_rows)(to, 1, p->run * p->width, 0);
+		return;
+	}
+	if (in == ISA(ALL_IN) && p->contiguous && p->rows == p->width) {
+		ISA(copy_rows)(to, p->src + p->koff + p->off[0], p->in->off, p->run, p->width, p->width);
+		return;
+	}
+	if (in == ISA(ALL_IN))
 		for (int64_t r = 0; r < p->rows; r++)
 			p->lo[r] = 0, p->hi[r] = p->run;
-	if (whole && p->contiguous && p->rows == p->width)
-		ISA(copy_rows)(to, p->src + p->koff + p->off[0], in->off, p->run, p->width, p->width);
-	else if (in->off == 1 && !p->contiguous)
+	if (p->in->off == 1 && !p->contiguous)
 		ISA(pack_transposed)(p, to);
 	else
 		ISA(pack_segments)(p, to);
+}
+
+// Notes where a panel's rows lie.
+static void ISA(open_panel)(ISA(panel) *p, const operand *o, const float *src, int64_t x0, int64_t rows, int64_t width)
+{
+	p->o = o, p->src = src, p->rows = rows, p->width = width;
+	p->in = &o->k.d[o->k.digits - 1];
+	ISA(expand)(&o->x, x0, rows, p->off, o->bounded ? p->pos : 0);
+	p->contiguous = rows > 1;
+	for (int64_t r = 1; r < rows; r++)
+		p->contiguous &= p->off[r] == p->off[r - 1] + 1;
+	for (int d = 0; d < MAX_DIMS && o->bounded; d++) {
+		p->least[d] = p->most[d] = p->pos[d][0];
+		for (int64_t r = 1; r < rows; r++) {
+			int64_t at = p->pos[d][r];
+			p->least[d] = at < p->least[d] ? at : p->least[d];
+			p->most[d] = at > p->most[d] ? at : p->most[d];
+		}
+	}
 }
 
 // Packs rows [x0, x0+rows) of an operand for k in [k0, k0+n), as n rows of the panel's width.
@@ -217,29 +258,29 @@ static void ISA(pack)(const operand *o, const float *src, int64_t x0, int64_t ro
 	if (n == 0)
 		return;
 	ISA(panel) p;
-	p.o = o, p.src = src, p.rows = rows, p.width = width;
-	ISA(expand)(&o->x, x0, rows, p.off, p.pos);
-	p.contiguous = rows > 1;
-	for (int64_t r = 1; r < rows; r++)
-		p.contiguous &= p.off[r] == p.off[r - 1] + 1;
+	ISA(open_panel)(&p, o, src, x0, rows, width);
 	int64_t at[MAX_DIGITS], last = o->k.digits - 1;
 	for (int64_t j = last; j >= 0; j--) {
 		at[j] = k0 % o->k.d[j].n;
 		k0 /= o->k.d[j].n;
 	}
 	while (n > 0) {
-		p.koff = o->base;
+		p.koff = o->base + at[last] * p.in->off;
 		for (int d = 0; d < MAX_DIMS; d++)
 			p.kpos[d] = o->pos[d];
-		for (int64_t j = 0; j <= last; j++) {
+		for (int64_t j = 0; j < last; j++) {
 			const digit *g = &o->k.d[j];
 			p.koff += at[j] * g->off;
-			if (g->dim >= 0 && j < last)
+			if (g->dim >= 0)
 				p.kpos[g->dim] += at[j] * g->step;
 		}
 		p.at = at[last];
-		p.run = o->k.d[last].n - at[last];
+		p.run = p.in->n - at[last];
 		p.run = p.run < n ? p.run : n;
+		p.first = p.at, p.last = p.at + p.run - 1;
+		if (p.in->per > 1)
+			p.first /= p.in->per, p.last /= p.in->per;
+		p.first *= p.in->step, p.last *= p.in->step;
 		ISA(pack_run)(&p, to);
 		to += p.run * width;
 		n -= p.run;
@@ -254,8 +295,8 @@ static void ISA(pack_rows)(const product *q, const float *a, float *to, int64_t 
 	for (int64_t k = k0; k < k1; k += BLOCK_K) {
 		int64_t kc = k1 - k < BLOCK_K ? k1 - k : BLOCK_K;
 		for (int64_t p = p0; p < p1; p++) {
-			int64_t rows = q->m - p * ROWS < ROWS ? q->m - p * ROWS : ROWS;
-			ISA(pack)(&q->a, a, p * ROWS, rows, ROWS, k, kc, to + (k - k0) * panels * ROWS + p * ROWS * kc);
+			int64_t h = q->height, rows = q->m - p * h < h ? q->m - p * h : h;
+			ISA(pack)(&q->a, a, p * h, rows, h, k, kc, to + (k - k0) * panels * h + p * h * kc);
 		}
 	}
 }
@@ -273,31 +314,31 @@ static void ISA(pack_cols)(const product *q, const float *b, float *to, int64_t 
 
 // ---- the tile ----
 
-// c[row[i] + j] (+)= sum over k of a[k*ROWS + i] b[k*step + j], for rows x (vectors * VL) elements held in registers.
+// c[row[i] + j] (+)= sum over k of a[k*height + i] b[k*step + j], for rows x (vectors * VL) elements held in registers.
 #define UNROLL _Pragma("GCC unroll 12")
-#define TILE(rows, vectors)                                                                                             \
-	static void ISA(tile_##rows##_##vectors)(int64_t k, const float *a, const float *b, int64_t step, float *c,     \
-		const int64_t *row, int add)                                                                            \
-	{                                                                                                               \
-		vf acc[rows][vectors];                                                                                  \
-		UNROLL for (int i = 0; i < rows; i++)                                                                   \
-			UNROLL for (int j = 0; j < vectors; j++)                                                        \
-				acc[i][j] = (vf){0};                                                                    \
-		for (; k > 0; k--, a += ROWS, b += step) {                                                              \
-			vf y[vectors];                                                                                  \
-			UNROLL for (int j = 0; j < vectors; j++)                                                        \
-				y[j] = *(const vf *)(b + j * VL);                                                       \
-			UNROLL for (int i = 0; i < rows; i++)                                                           \
-				UNROLL for (int j = 0; j < vectors; j++)                                                \
-					acc[i][j] += a[i] * y[j];                                                       \
-		}                                                                                                       \
-		if (add)                                                                                                \
-			UNROLL for (int i = 0; i < rows; i++)                                                           \
-				UNROLL for (int j = 0; j < vectors; j++)                                                \
-					acc[i][j] += *(vf *)(c + row[i] + j * VL);                                      \
-		UNROLL for (int i = 0; i < rows; i++)                                                                   \
-			UNROLL for (int j = 0; j < vectors; j++)                                                        \
-				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                               \
+#define TILE(rows, vectors)                                                                                                             \
+	static void ISA(tile_##rows##_##vectors)(int64_t k, const float *a, int64_t height, const float *b, int64_t step, float *c,     \
+		const int64_t *row, int add)                                                                                            \
+	{                                                                                                                               \
+		vf acc[rows][vectors];                                                                                                  \
+		UNROLL for (int i = 0; i < rows; i++)                                                                                   \
+			UNROLL for (int j = 0; j < vectors; j++)                                                                        \
+				acc[i][j] = (vf){0};                                                                                    \
+		for (; k > 0; k--, a += height, b += step) {                                                                            \
+			vf y[vectors];                                                                                                  \
+			UNROLL for (int j = 0; j < vectors; j++)                                                                        \
+				y[j] = *(const vf *)(b + j * VL);                                                                       \
+			UNROLL for (int i = 0; i < rows; i++)                                                                           \
+				UNROLL for (int j = 0; j < vectors; j++)                                                                \
+					acc[i][j] += a[i] * y[j];                                                                       \
+		}                                                                                                                       \
+		if (add)                                                                                                                \
+			UNROLL for (int i = 0; i < rows; i++)                                                                           \
+				UNROLL for (int j = 0; j < vectors; j++)                                                                \
+					acc[i][j] += *(vf *)(c + row[i] + j * VL);                                                      \
+		UNROLL for (int i = 0; i < rows; i++)                                                                                   \
+			UNROLL for (int j = 0; j < vectors; j++)                                                                        \
+				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                               \
 	}
 #define TILES(rows) TILE(rows, 1) TILE(rows, 2)
 TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6)
@@ -305,7 +346,7 @@ TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6)
 TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12)
 #endif
 
-typedef void (*ISA(tile))(int64_t, const float *, const float *, int64_t, float *, const int64_t *, int);
+typedef void (*ISA(tile))(int64_t, const float *, int64_t, const float *, int64_t, float *, const int64_t *, int);
 #define PAIR(rows) {ISA(tile_##rows##_1), ISA(tile_##rows##_2)}
 static const ISA(tile) ISA(tiles)[ROWS][2] = {
 	PAIR(1), PAIR(2), PAIR(3), PAIR(4), PAIR(5), PAIR(6),
@@ -330,20 +371,20 @@ static void ISA(place)(const product *q, int64_t n, ISA(columns) *to)
 }
 
 // Computes one tile into C, through a copy where C's columns are not adjacent or fewer than the vectors hold.
-static void ISA(compute)(int64_t rows, const ISA(columns) *n, int64_t k, const float *a, const float *b, int64_t step, float *c,
-	const int64_t *row, int add)
+static void ISA(compute)(int64_t rows, const ISA(columns) *n, int64_t k, const float *a, int64_t height, const float *b, int64_t step,
+	float *c, const int64_t *row, int add)
 {
 	int vectors = n->cols > VL ? 2 : 1;
 	ISA(tile) tile = ISA(tiles)[rows - 1][vectors - 1];
 	if (n->contiguous && n->cols == vectors * VL) {
-		tile(k, a, b, step, c + n->off[0], row, add);
+		tile(k, a, height, b, step, c + n->off[0], row, add);
 		return;
 	}
 	float copy[ROWS * COLS];
 	int64_t flat[ROWS];
 	for (int64_t i = 0; i < rows; i++)
 		flat[i] = i * COLS;
-	tile(k, a, b, step, copy, flat, 0);
+	tile(k, a, height, b, step, copy, flat, 0);
 	for (int64_t i = 0; i < rows; i++) {
 		float *to = c + row[i];
 		for (int64_t j = 0; j < n->cols; j++)
@@ -352,30 +393,31 @@ static void ISA(compute)(int64_t rows, const ISA(columns) *n, int64_t k, const f
 }
 
 // Sweeps the panels of rows that are packed at a, for k values of the contraction, over one panel of columns.
-static void ISA(sweep)(int64_t m0, int64_t m1, const ISA(columns) *n, int64_t k, const float *a, const float *b,
+static void ISA(sweep)(const product *q, int64_t m0, int64_t m1, const ISA(columns) *n, int64_t k, const float *a, const float *b,
 	int64_t step, float *c, const int64_t *row, int add)
 {
-	for (int64_t m = m0; m < m1; m += ROWS, a += ROWS * k, row += ROWS)
-		ISA(compute)(m1 - m < ROWS ? m1 - m : ROWS, n, k, a, b, step, c, row, add);
+	int64_t h = q->height;
+	for (int64_t m = m0; m < m1; m += h, a += h * k, row += h)
+		ISA(compute)(m1 - m < h ? m1 - m : h, n, k, a, h, b, step, c, row, add);
 }
 
 static void ISA(block_cols)(const product *q, const part *w, const float *a, const float *packed, float *c, float *room)
 {
-	int64_t panels = (q->n + COLS - 1) / COLS, row[PART_ROWS];
+	int64_t panels = (q->n + COLS - 1) / COLS, row[PART_ROWS], h = q->height, most = PART_ROWS / h * h;
 	c += q->cbase;
-	for (int64_t m0 = w->m0; m0 < w->m1; m0 += PART_ROWS) {
-		int64_t m1 = w->m1 - m0 < PART_ROWS ? w->m1 : m0 + PART_ROWS;
+	for (int64_t m0 = w->m0; m0 < w->m1; m0 += most) {
+		int64_t m1 = w->m1 - m0 < most ? w->m1 : m0 + most;
 		ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
 		int64_t k = w->k0;
 		do {
 			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K;
-			for (int64_t m = m0; m < m1; m += ROWS)
-				ISA(pack)(&q->a, a, m, m1 - m < ROWS ? m1 - m : ROWS, ROWS, k, kc, room + (m - m0) * kc);
+			for (int64_t m = m0; m < m1; m += h)
+				ISA(pack)(&q->a, a, m, m1 - m < h ? m1 - m : h, h, k, kc, room + (m - m0) * kc);
 			const float *at = packed + (k - w->k0) * panels * COLS;
 			for (int64_t n = w->n0; n < w->n1; n += COLS) {
 				ISA(columns) cols;
 				ISA(place)(q, n, &cols);
-				ISA(sweep)(m0, m1, &cols, kc, room, at + n * kc, COLS, c, row, w->accumulate || k > w->k0);
+				ISA(sweep)(q, m0, m1, &cols, kc, room, at + n * kc, COLS, c, row, w->accumulate || k > w->k0);
 			}
 			k += BLOCK_K;
 		} while (k < w->k1);
@@ -389,30 +431,42 @@ static int ISA(direct)(const operand *b, int64_t cols)
 	return !b->bounded && b->x.digits == 1 && b->x.d[0].off == 1 && b->k.digits == 1 && cols == vectors * VL;
 }
 
+// Computes a block of k for one panel of columns and all rows of a part.
+static void ISA(column_panel)(const product *q, const part *w, const ISA(columns) *cols, int64_t n, int64_t k, int64_t kc, const float *packed,
+	const float *b, float *c, float *room)
+{
+	int64_t h = q->height, most = PART_ROWS / h * h, step = COLS, row[PART_ROWS];
+	const float *at = room;
+	if (w->m1 - w->m0 <= h && ISA(direct)(&q->b, cols->cols)) {
+		step = q->b.k.d[0].off;
+		at = b + q->b.base + k * step + n;
+	} else {
+		ISA(pack)(&q->b, b, n, cols->cols, COLS, k, kc, room);
+	}
+	for (int64_t m0 = w->m0; m0 < w->m1; m0 += most) {
+		int64_t m1 = w->m1 - m0 < most ? w->m1 : m0 + most;
+		ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
+		ISA(sweep)(q, m0, m1, cols, kc, packed + m0 * kc, at, step, c, row, w->accumulate || k > w->k0);
+	}
+}
+
+// How many panels of columns are computed for one block of k before the next, so that B is read in longer rows.
+enum { ISA(PANELS) = 8 };
+
 static void ISA(block_rows)(const product *q, const part *w, const float *packed, const float *b, float *c, float *room)
 {
-	int64_t panels = (q->m + ROWS - 1) / ROWS;
+	int64_t width = (q->m + q->height - 1) / q->height * q->height;
 	c += q->cbase;
-	for (int64_t n = w->n0; n < w->n1; n += COLS) {
-		ISA(columns) cols;
-		ISA(place)(q, n, &cols);
-		int direct = w->m1 - w->m0 <= ROWS && ISA(direct)(&q->b, cols.cols);
+	for (int64_t n0 = w->n0; n0 < w->n1; n0 += ISA(PANELS) * COLS) {
+		int64_t n1 = w->n1 - n0 < ISA(PANELS) * COLS ? w->n1 : n0 + ISA(PANELS) * COLS;
+		ISA(columns) cols[ISA(PANELS)];
+		for (int64_t n = n0; n < n1; n += COLS)
+			ISA(place)(q, n, &cols[(n - n0) / COLS]);
 		int64_t k = w->k0;
 		do {
-			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K, step = COLS;
-			const float *at = room;
-			if (direct) {
-				step = q->b.k.d[0].off;
-				at = b + q->b.base + k * step + n;
-			} else {
-				ISA(pack)(&q->b, b, n, cols.cols, COLS, k, kc, room);
-			}
-			for (int64_t m0 = w->m0; m0 < w->m1; m0 += PART_ROWS) {
-				int64_t m1 = w->m1 - m0 < PART_ROWS ? w->m1 : m0 + PART_ROWS, row[PART_ROWS];
-				ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
-				const float *pa = packed + (k - w->k0) * panels * ROWS + m0 * kc;
-				ISA(sweep)(m0, m1, &cols, kc, pa, at, step, c, row, w->accumulate || k > w->k0);
-			}
+			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K;
+			for (int64_t n = n0; n < n1; n += COLS)
+				ISA(column_panel)(q, w, &cols[(n - n0) / COLS], n, k, kc, packed + (k - w->k0) * width, b, c, room);
 			k += BLOCK_K;
 		} while (k < w->k1);
 	}
