@@ -221,37 +221,100 @@ func (s *ConvSpec) phases(d int) int { return s.InDilation[d] / gcd(s.Stride[d],
 
 // planPhase adds the product of one class of outputs, where there are any.
 func (c *Conv) planPhase(piece convPiece, phase int) error {
-	s := &c.spec
-	m := []axis{{size: s.Batch / s.BatchGroups, a: s.InStrides.Batch, c: s.OutStrides.Batch, dim: -1}}
-	n := []axis{{size: s.OutChannels / (s.Groups * s.BatchGroups), b: s.KernelStrides.Batch, c: s.OutStrides.Channel, dim: -1}}
-	k := []axis{{size: s.InChannels / s.Groups, a: s.InStrides.Channel, b: s.KernelStrides.Channel, dim: -1}}
-	a, b, at := unbounded(0), unbounded(0), 0
-	for d := range s.In {
-		f := s.tapsOf(d, phase%s.phases(d), c.out[d])
-		phase /= s.phases(d)
-		m = append(m, axis{f.outputs, f.move * s.InStrides.Spatial[d], 0, f.every * s.OutStrides.Spatial[d], d, f.move})
-		k = append(k, axis{f.taps, f.tapMove * s.InStrides.Spatial[d], f.tapEvery * s.KernelStrides.Spatial[d], 0, d, f.tapMove})
-		a.offset += f.start * s.InStrides.Spatial[d]
-		a.pos[d] = f.start
-		if f.outside(s.In[d]) {
-			a.size[d] = s.In[d]
-		}
-		b.offset += f.firstTap * s.KernelStrides.Spatial[d]
-		at += f.first * s.OutStrides.Spatial[d]
-	}
-	if sizes(m) == 0 || sizes(n) == 0 {
+	w := c.windows(phase)
+	if sizes(w.m) == 0 || sizes(w.n) == 0 {
 		return nil
 	}
-	byStride(m, func(x axis) int { return x.a })
-	byStride(k, func(x axis) int { return x.a })
-	swap := swapPays(sizes(m), sizes(n)) || s.OutStrides.Channel != 1 && m[len(m)-1].c == 1
-	if err := piece.q.set(m, n, k, a, b, at, swap); err != nil {
+	if c.slides() {
+		if s := c.shifts(); s.cost() < w.cost() {
+			w = s
+		}
+	}
+	byStride(w.m, func(x axis) int { return x.a })
+	byStride(w.n, func(x axis) int { return x.b })
+	byStride(w.k, func(x axis) int { return x.a })
+	swap := swapPays(sizes(w.m), sizes(w.n)) || w.n[len(w.n)-1].c != 1 && w.m[len(w.m)-1].c == 1
+	if err := piece.q.set(w.m, w.n, w.k, w.a, w.b, w.at, swap); err != nil {
 		return fmt.Errorf("convolution: %w", err)
 	}
 	joinTaps(&piece.q.c.a)
 	joinTaps(&piece.q.c.b)
 	c.pieces = append(c.pieces, piece)
 	return nil
+}
+
+// reading is a way to read a convolution as a product.
+type reading struct {
+	m, n, k []axis
+	a, b    operandBase
+	at      int // offset of the first output
+}
+
+// cost is about how long the product takes, in multiplications: packing an element costs as much as some 24 of them.
+func (r reading) cost() int {
+	m, n, k := sizes(r.m), sizes(r.n), sizes(r.k)
+	return m*n*k + 24*(m+n)*k
+}
+
+// windows reads the input in patches: rows are outputs, the contraction runs over the kernel.
+func (c *Conv) windows(phase int) reading {
+	s := &c.spec
+	r := reading{
+		m: []axis{{size: s.Batch / s.BatchGroups, a: s.InStrides.Batch, c: s.OutStrides.Batch, dim: -1}},
+		n: []axis{{size: s.OutChannels / (s.Groups * s.BatchGroups), b: s.KernelStrides.Batch, c: s.OutStrides.Channel, dim: -1}},
+		k: []axis{{size: s.InChannels / s.Groups, a: s.InStrides.Channel, b: s.KernelStrides.Channel, dim: -1}},
+		a: unbounded(0), b: unbounded(0),
+	}
+	for d := range s.In {
+		f := s.tapsOf(d, phase%s.phases(d), c.out[d])
+		phase /= s.phases(d)
+		r.m = append(r.m, axis{f.outputs, f.move * s.InStrides.Spatial[d], 0, f.every * s.OutStrides.Spatial[d], d, f.move})
+		r.k = append(r.k, axis{f.taps, f.tapMove * s.InStrides.Spatial[d], f.tapEvery * s.KernelStrides.Spatial[d], 0, d, f.tapMove})
+		r.a.offset += f.start * s.InStrides.Spatial[d]
+		r.a.pos[d] = f.start
+		if f.outside(s.In[d]) {
+			r.a.size[d] = s.In[d]
+		}
+		r.b.offset += f.firstTap * s.KernelStrides.Spatial[d]
+		r.at += f.first * s.OutStrides.Spatial[d]
+	}
+	return r
+}
+
+// slides says whether every step is one pixel, so that a convolution may as well be read by shifting the kernel.
+func (c *Conv) slides() bool {
+	for d := range c.spec.In {
+		if c.spec.Stride[d] != 1 || c.spec.InDilation[d] != 1 || c.spec.KernelDilation[d] != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// shifts reads the kernel in patches: the contraction runs over the input, columns are outputs, each of which sees the
+// kernel shifted by its position. It pays where few outputs see a large kernel, as in the gradient for a kernel.
+func (c *Conv) shifts() reading {
+	s := &c.spec
+	r := reading{
+		m: []axis{{size: s.Batch / s.BatchGroups, a: s.InStrides.Batch, c: s.OutStrides.Batch, dim: -1}},
+		n: []axis{{size: s.OutChannels / (s.Groups * s.BatchGroups), b: s.KernelStrides.Batch, c: s.OutStrides.Channel, dim: -1}},
+		k: []axis{{size: s.InChannels / s.Groups, a: s.InStrides.Channel, b: s.KernelStrides.Channel, dim: -1}},
+		a: unbounded(0), b: unbounded(0),
+	}
+	for d := range s.In {
+		step, first := s.KernelStrides.Spatial[d], s.PadLow[d]
+		if s.Reverse[d] {
+			step, first = -step, first-(s.Kernel[d]-1)
+		}
+		r.n = append(r.n, axis{c.out[d], 0, -step, s.OutStrides.Spatial[d], d, -1})
+		r.k = append(r.k, axis{s.In[d], s.InStrides.Spatial[d], step, 0, d, 1})
+		r.b.offset += first * step
+		r.b.pos[d] = s.PadLow[d]
+		if s.PadLow[d]-(c.out[d]-1) < 0 || s.PadLow[d]+s.In[d]-1 >= s.Kernel[d] {
+			r.b.size[d] = s.Kernel[d]
+		}
+	}
+	return r
 }
 
 // phaseTaps are the outputs of one class in one dimension, and the taps that they see.

@@ -38,6 +38,42 @@ func TestConvAnySpec(t *testing.T) {
 	forEachSet(t, func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { checkConv(t, p, drawConv(t)) }) })
 }
 
+// Few outputs that see a large kernel are read by shifting the kernel.
+func TestConvShifts(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	forEachSet(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			s := ConvSpec{
+				Batch: rapid.IntRange(20, 40).Draw(t, "batch"), InChannels: rapid.IntRange(1, 3).Draw(t, "in"), OutChannels: rapid.IntRange(1, 40).Draw(t, "out"),
+				Reverse: []bool{rapid.Bool().Draw(t, "reverse 0"), rapid.Bool().Draw(t, "reverse 1")},
+			}
+			for range 2 {
+				in, low, outputs := rapid.IntRange(4, 9).Draw(t, "extent"), rapid.IntRange(-1, 2).Draw(t, "low"), rapid.IntRange(1, 3).Draw(t, "outputs")
+				kernel := in + rapid.IntRange(-1, 2).Draw(t, "kernel")
+				s.In, s.Kernel, s.PadLow = append(s.In, in), append(s.Kernel, kernel), append(s.PadLow, low)
+				s.PadHigh = append(s.PadHigh, kernel+outputs-1-in-low)
+			}
+			out, err := s.withStrides().OutShape()
+			if err != nil {
+				t.Skip(err)
+			}
+			order := rapid.Permutation([]int{0, 1, 2, 3}).Draw(t, "order")
+			s.InStrides = layout(order, append([]int{s.Batch, s.InChannels}, s.In...))
+			s.KernelStrides = layout(order, append([]int{s.OutChannels, s.InChannels}, s.Kernel...))
+			s.OutStrides = layout(order, append([]int{s.Batch, s.OutChannels}, out...))
+			checkConv(t, p, s)
+		})
+	})
+	c, err := PlanConv(kernelGradient(nhwc(2, 8, 64, 3, 3, 1, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, n := c.pieces[0].q.c.m, c.pieces[0].q.c.n; m != 64 || n != 27 {
+		t.Errorf("the gradient for a 3x3 kernel from 64 to 3 channels is a product of %d by %d, want 64 by 27", m, n)
+	}
+}
+
 func drawConv(t *rapid.T) ConvSpec {
 	dims := rapid.IntRange(1, 3).Draw(t, "dims")
 	draw := func(name string, lo, hi int) []int {
