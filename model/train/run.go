@@ -87,6 +87,8 @@ func (s *session) begin() {
 	s.status.State, s.status.PID, s.status.Revision = model.Running, pid(), s.Revision
 	s.status.Attempt++
 	s.status.Ended, s.status.Reason = time.Time{}, ""
+	s.status.Resumed = s.Folder.Latest()
+	s.status.Step = s.status.Resumed
 	s.tell(now)
 }
 
@@ -148,6 +150,8 @@ func (s *session) train(ctx context.Context) error {
 
 // stop saves what was learned since the last checkpoint and returns why the run ends.
 func (s *session) stop(ctx context.Context) error {
+	s.status.State = model.Stopping
+	s.tell(time.Now())
 	if s.status.Step > s.status.Checkpoint {
 		if err := s.save(); err != nil {
 			return errors.Join(ctx.Err(), err)
