@@ -108,9 +108,14 @@ func exitCode(ctx context.Context, env environment, err error) int {
 		fmt.Fprintln(env.err, "slotscope:", err)
 		return usage
 	}
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	fmt.Fprintln(env.err, "slotscope:", first)
+	fmt.Fprintln(env.err, "slotscope:", sentence(err))
 	return failed
+}
+
+// sentence is the first line of an error, without the mark of a conflict at its end.
+func sentence(err error) string {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimSuffix(first, ": "+model.ErrConflict.Error())
 }
 
 func printUsage(w io.Writer) {
@@ -121,21 +126,25 @@ func printUsage(w io.Writer) {
 	fmt.Fprint(w, "\n`slotscope SUBCOMMAND -h` lists the flags of each.\n")
 }
 
-// flags makes a flag set whose mistakes are errUsage; parse checks that no argument is left over beyond want.
+// flags makes a flag set whose mistakes are errUsage; parse reports them, and checks that no argument is left over.
 func flags(env environment, name string) *flag.FlagSet {
 	fs := flag.NewFlagSet("slotscope "+name, flag.ContinueOnError)
-	fs.SetOutput(env.err)
+	fs.SetOutput(env.out) // where -h lists the flags
 	return fs
 }
 
 func parse(fs *flag.FlagSet, args []string, positional int) error {
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return fmt.Errorf("%w: %w", errUsage, err)
-	}
-	if fs.NArg() > positional {
+	out := fs.Output()
+	fs.SetOutput(io.Discard) // a mistake is one sentence, and comes from exitCode
+	err := fs.Parse(args)
+	fs.SetOutput(out)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fs.Usage()
+		return err
+	case err != nil:
+		return fmt.Errorf("%w: %w; `%s -h` lists the flags", errUsage, err, fs.Name())
+	case fs.NArg() > positional:
 		return fmt.Errorf("%w: %q is one argument too many", errUsage, fs.Arg(positional))
 	}
 	return nil

@@ -42,7 +42,7 @@ func dataCommand(ctx context.Context, env environment, args []string) error {
 	}
 	defer set.Close()
 	if what == "sample" {
-		return sample(set, *seed, *out)
+		return sample(env, set, *seed, *out, *asJSON)
 	}
 	if *asJSON {
 		return printJSON(env.out, set.Info())
@@ -54,7 +54,7 @@ func dataCommand(ctx context.Context, env environment, args []string) error {
 func list(ctx context.Context, env environment, dir string, asJSON bool) error {
 	infos := data.List(ctx, dir)
 	if asJSON {
-		return printJSON(env.out, infos)
+		return printJSON(env.out, map[string]any{"datasets": infos})
 	}
 	for _, info := range infos {
 		fmt.Fprintf(env.out, "%-24s %d images, %d×%d×%d, %d factors\n", info.Name, info.Len, info.H, info.W, info.C, len(info.Factors))
@@ -75,8 +75,8 @@ func explain(w io.Writer, info data.Info) {
 
 const sampleSide = 8 // images along each side of a sample sheet
 
-// sample writes a sheet of images drawn at random.
-func sample(set data.Set, seed int64, path string) error {
+// sample writes a sheet of images drawn at random, and says so where a program listens.
+func sample(env environment, set data.Set, seed int64, path string, asJSON bool) error {
 	info := set.Info()
 	index, err := data.Draw(seed, min(sampleSide*sampleSide, info.Len), info.Len)
 	if err != nil {
@@ -103,5 +103,8 @@ func sample(set data.Set, seed int64, path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(png.Encode(file, sheet), file.Close())
+	if err := errors.Join(png.Encode(file, sheet), file.Close()); err != nil || !asJSON {
+		return err
+	}
+	return printJSON(env.out, map[string]any{"dataset": info.Name, "file": path, "index": index})
 }

@@ -93,8 +93,8 @@ func (a assignments) config() (model.Config, error) {
 // runFolder opens the folder of a run, or makes one for a configuration that was checked first.
 func runFolder(ctx context.Context, dir, dataDir, name string, set assignments) (*folder.Folder, error) {
 	if dir != "" {
-		if len(set) > 0 {
-			return nil, fmt.Errorf("%w: --run takes its configuration from the folder's config.json", errUsage)
+		if len(set) > 0 || name != "" {
+			return nil, fmt.Errorf("%w: --run takes configuration and name from the folder", errUsage)
 		}
 		return folder.Open(dir)
 	}
