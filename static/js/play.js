@@ -148,6 +148,13 @@ class Play {
     this.#commit({ ...this.state, codes: this.state.a.codes, bcodes: this.state.b.codes }, 'A and B are as they were encoded.');
   }
 
+  /** showRow makes a row the one that is large, and that the palette's pictures continue. */
+  showRow(row) {
+    if (row === this.#row) return;
+    this.#row = row;
+    this.#become(this.state, `Row ${row.toUpperCase()} is shown.`);
+  }
+
   /** choose makes a slot the one whose codes the palette shows. */
   choose(slot, asked = false) {
     this.#slot = slot;

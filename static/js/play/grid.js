@@ -21,6 +21,8 @@ export class Grid {
       shot.addEventListener('pointerenter', (e) => e.pointerType === 'mouse' && app.look(put(app.state.codes, i, app.state.bcodes[i]), `A with slot ${i} of B`));
       shot.addEventListener('pointerleave', () => app.lookAway());
     });
+    this.names = cells('[data-show]');
+    for (const name of this.names) name.addEventListener('click', () => app.showRow(name.dataset.show));
     table.addEventListener('keydown', (e) => this.#key(e));
     table.addEventListener('focusin', (e) => this.#focused(e.target));
     this.#rove(this.rows.a[0]);
@@ -72,6 +74,7 @@ export class Grid {
 
   /** draw writes what is known without pictures: codes, which are the same, names. */
   draw(state, moved) {
+    for (const name of this.names) name.setAttribute('aria-pressed', String(name.dataset.show === this.app.row()));
     for (const [row, codes, name] of [['a', state.codes, 'A'], ['b', state.bcodes, 'B']]) {
       this.rows[row].forEach((token, i) => {
         const same = state.codes[i] === state.bcodes[i];

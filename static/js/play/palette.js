@@ -10,6 +10,7 @@ export class Palette {
   #row = 'a';
   #entries = [];
   #loading = null;
+  #reply = null; // of the newest load: how many entries there are, and on how many images they were counted
 
   constructor(panel, shape, app) {
     Object.assign(this, { panel, shape, app });
@@ -80,6 +81,12 @@ export class Palette {
     if (items[0]) this.#rove(items.find((e) => e.dataset.code === focused) ?? items[0]);
     if (focused !== undefined) items.find((e) => e.dataset.code === focused)?.focus({ preventScroll: true });
     this.more.hidden = this.#entries.length >= total;
+    this.#reply = { total, images };
+  }
+
+  #tell() {
+    const { total, images } = this.#reply ?? {};
+    if (total === undefined) return;
     const shown = this.#entries.length < total ? `${this.#entries.length} of ${total}. ` : '';
     const row = this.app.row().toUpperCase();
     this.text.textContent = total === 0 ? 'No code of this slot is like that.'
@@ -112,6 +119,7 @@ export class Palette {
   }
 
   async #show() {
+    this.#tell();
     const codes = this.app.rowCodes();
     const [slot, entries] = [this.#slot, [...this.list.querySelectorAll('.entry')]];
     for (const entry of entries) entry.setAttribute('aria-selected', String(Number(entry.dataset.code) === codes[slot]));

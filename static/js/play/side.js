@@ -100,7 +100,7 @@ export class Side {
 
   draw({ index, classes, psnr, original }) {
     if (this.index) this.index.value = index >= 0 ? index : '';
-    this.psnr.textContent = psnr ? `${psnr.toFixed(1)} dB` : '';
+    this.psnr.textContent = psnr ? `PSNR ${psnr.toFixed(1)} dB` : '';
     this.psnr.title = psnr ? 'Peak signal-to-noise ratio of the reconstruction' : '';
     const src = this.app.originalOf(original);
     this.original.hidden = !src;
