@@ -76,8 +76,17 @@ func invalidText(v model.Invalid) string {
 	return "What was sent has a problem; what is wrong is said for each entry."
 }
 
-// sentence drops the marker errors from the end of a chain's text: "run x: not found" reads as "Run x: not found."
-func sentence(err error) string { return Sentence(err.Error()) }
+// sentence drops a marker error from the end of a text that says the same in more words: "no page has the address /x: not
+// found" reads as "No page has the address /x." What is a mere name keeps it: "x: not found".
+func sentence(err error) string {
+	text := err.Error()
+	for _, marker := range []error{model.ErrNotFound, model.ErrConflict} {
+		if rest := strings.TrimSuffix(text, ": "+marker.Error()); rest != text && strings.Contains(rest, " ") {
+			text = rest
+		}
+	}
+	return Sentence(text)
+}
 
 // Sentence gives text a capital and a full stop.
 func Sentence(text string) string {

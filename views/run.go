@@ -145,6 +145,14 @@ func (v RunView) reasonTone() string {
 	return ""
 }
 
+// noSamples says when the first reconstructions come, or that none did.
+func (v RunView) noSamples() string {
+	if v.Run.State.Ended() {
+		return "The run ended before its first reconstructions, which are made every " + plural(v.Run.Config.SampleEvery, "step", "steps") + "."
+	}
+	return "Images above, what the model makes of them below: the first sheet comes at step " + count(v.Run.Config.SampleEvery) + "."
+}
+
 func (v RunView) newestSample() int {
 	if len(v.Samples) == 0 {
 		return 0

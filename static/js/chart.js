@@ -189,11 +189,8 @@ export class Chart {
 
   #rangeY(lo, hi) {
     const { target, floor } = this.panel;
+    if (this.page.log) return logRange(lo, hi, target);
     if (lo === null) [lo, hi] = [target ?? 0, target ?? 1];
-    if (this.page.log) {
-      const span = uPlot.rangeLog(lo, target > 0 ? Math.max(hi, target) : hi, 10, false);
-      return target > 0 ? [Math.min(span[0], target), span[1]] : span;
-    }
     if (target !== null && target !== undefined) [lo, hi] = [Math.min(lo, target), Math.max(hi, target)];
     if (floor !== null && floor !== undefined) lo = Math.min(lo, floor);
     if (lo === hi) return [lo - (Math.abs(lo) || 1) * 0.1, hi + (Math.abs(hi) || 1) * 0.1];
@@ -216,7 +213,7 @@ export class Chart {
     const wide = u.over.clientWidth;
     const left = u.cursor.left >= 0 ? u.cursor.left : wide / 2;
     const move = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
-    if (move) u.setCursor({ left: Math.min(wide, Math.max(0, left + move * (e.shiftKey ? 20 : 4))), top: u.over.clientHeight / 2 });
+    if (move) u.setCursor({ left: Math.min(wide, Math.max(0, left + move * (e.shiftKey ? 20 : 4))), top: u.over.clientHeight / 2 }, true, true);
     else if (e.key === '+' || e.key === '=') this.#zoomAt(u.posToVal(left, 'x'), 0.5);
     else if (e.key === '-') this.#zoomAt(u.posToVal(left, 'x'), 2);
     else if (e.key === '0') this.page.zoom(null);
@@ -327,6 +324,17 @@ export class Chart {
     const width = this.area.clientWidth;
     if (width > 0 && width !== this.#plot.width) this.#plot.setSize({ width, height: panelHeight(this.figure) });
   }
+}
+
+/** Below this a logarithmic axis is not drawn: uPlot steps no finer, and single precision means nothing there. */
+const logFloor = 1e-15;
+
+/** logRange is the span of a logarithmic axis: whole magnitudes that hold the values, all above 0, and the target where it is too. */
+function logRange(lo, hi, target) {
+  const held = [lo, hi, target].filter((v) => v > 0);
+  if (held.length === 0) return [0.1, 1];
+  const least = Math.max(logFloor, Math.min(...held));
+  return uPlot.rangeLog(least, Math.max(least, ...held), 10, false);
 }
 
 function panelHeight(figure) {
