@@ -1,7 +1,7 @@
 // Functions of vectors of floats for one instruction set: within a few units in the last place, NaN and infinities as
 // IEEE 754 and C say. See isa.h.
 #define V static inline vf
-#define SPLAT(x) ((vf){0} + (x))
+#define SPLAT(x) ((x) - (vf){0}) // keeps the sign of zero
 #define BITS(x) ((vi)(x))
 #define FLOAT(x) ((vf)(x))
 

@@ -561,6 +561,28 @@ func TestOptimizerStepInPlace(t *testing.T) {
 	}
 }
 
+func TestConstantsAndScalarsKeepTheirSign(t *testing.T) {
+	p := NewPool(1)
+	defer p.Close()
+	negative := float32(math.Copysign(0, -1))
+	forEachSet(t, func(t *testing.T) {
+		program := mustProgram(t, ProgramSpec{Dims: []int{19}, Constants: []float32{negative}, Inputs: []Input{{Strides: []int{0}}},
+			Code: []Instruction{{Copy, [3]Value{0}}, {Add, [3]Value{0, ConstantValue(0)}}}, Outputs: []Output{{Value: 1}, {Value: 2}, {Value: ConstantValue(0)}}})
+		var out [3][]float32
+		for i := range out {
+			out[i] = make([]float32, 19)
+		}
+		program.Run(p, [][]byte{Bytes([]float32{negative})}, [][]byte{Bytes(out[0]), Bytes(out[1]), Bytes(out[2])})
+		for i := range out {
+			for e, v := range out[i] {
+				if v != 0 || !math.Signbit(float64(v)) {
+					t.Fatalf("output %d, element %d is %v, want -0", i, e, v)
+				}
+			}
+		}
+	})
+}
+
 func TestNewProgramRefuses(t *testing.T) {
 	base := func() ProgramSpec {
 		return ProgramSpec{Dims: []int{4, 5}, Inputs: []Input{{}, {Type: Bool}}, Code: []Instruction{{Add, [3]Value{0, 0}}}, Outputs: []Output{{Value: 2}}}
