@@ -80,7 +80,7 @@ type session struct {
 
 // begin marks the run as running under this process, before anything can go wrong.
 func (s *session) begin() {
-	now := time.Now().UTC()
+	now := time.Now().UTC().Truncate(time.Millisecond) // as the index keeps times
 	if s.status.Started.IsZero() {
 		s.status.Started = now
 	}
@@ -250,7 +250,7 @@ func (s *session) close() {
 // end writes the last status: how the attempt ended, and why.
 func (s *session) end(ctx context.Context, err error) error {
 	now := time.Now()
-	s.status.Ended, s.status.SecondsLeft = now.UTC(), 0
+	s.status.Ended, s.status.SecondsLeft = now.UTC().Truncate(time.Millisecond), 0
 	switch {
 	case err == nil:
 		s.status.State, s.status.Reason = model.Finished, fmt.Sprintf("All %d steps are done.", s.cfg.Steps)
