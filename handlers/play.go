@@ -58,8 +58,8 @@ func (p *Play) enter(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q.Del("checkpoint")
-	if q.Get("dataset") == "" || q.Get("dataset") == src.Config.Dataset {
-		q.Del("dataset")
+	if q.Get("dataset") == src.Config.Dataset {
+		q.Del("dataset") // the checkpoint says it
 	}
 	if err := p.fillPair(r.Context(), src, q); err != nil {
 		return err
@@ -76,6 +76,7 @@ func (p *Play) choose(name, dataset string) (play.Source, error) {
 				return src, nil
 			}
 		}
+		return play.Source{}, fmt.Errorf("no checkpoint was trained on %s yet: train a model on it, and it can be played with as soon as it has saved: %w", dataset, model.ErrNotFound)
 	}
 	return p.Library.Find(name)
 }
@@ -158,6 +159,9 @@ func (p *Play) page(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err := p.fillPair(r.Context(), src, q); err != nil {
 		return err
+	}
+	if d := q.Get("dataset"); d != "" && d != src.Config.Dataset {
+		return model.Invalid{"dataset": fmt.Sprintf("this checkpoint was trained on %s, so images of %q cannot be chosen", src.Config.Dataset, d)}
 	}
 	m, release, err := p.Library.Use(r.Context(), src)
 	if err != nil {

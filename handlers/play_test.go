@@ -239,6 +239,8 @@ func TestPlayRefusesBadAddressesWithASentence(t *testing.T) {
 		{at + "?b=minus", 422, "is not an image of shapes3d-synthetic"},
 		{at + "?order=0.1.2.3.3", 422, "does not name each of the 5 slots once"},
 		{at + "?slot=5", 422, "slots 0 to 4"},
+		{at + "?a=1&dataset=mpi3d", 422, "trained on shapes3d-synthetic"},
+		{"/play?a=1&dataset=mpi3d", 200, "No checkpoint was trained on mpi3d yet"},
 		{"/play/ffffffffffffffff", 404, "ffffffffffffffff"},
 		{"/play/no-such-run", 404, "no-such-run"},
 		{"/play?checkpoint=..%2F..%2Fetc%2Fpasswd", 404, "names no checkpoint"},

@@ -107,6 +107,7 @@ export class Grid {
     const forward = there.map((p) => difference(a, p, this.shape.c));
     const backward = back.map((p) => difference(b, p, this.shape.c));
     const scale = Math.max(32, ...forward.map((d) => d.most));
+    const scaleB = Math.max(32, ...backward.map((d) => d.most));
     const ink = inkOf(this.table);
     this.order = forward.map((d, i) => [d.changed, i]).sort((x, y) => y[0] - x[0] || x[1] - y[1]).map(([, i]) => i);
     forward.forEach((d, i) => {
@@ -115,8 +116,8 @@ export class Grid {
       heat(this.maps[i], d.map, scale, this.shape, ink);
       this.maps[i].setAttribute('aria-label', same ? 'No difference' : `${percent(d.changed)} of the pixels change`);
       this.changed[i].textContent = same ? 'same' : percent(d.changed);
-      spotlight(this.rows.a[i].querySelector('canvas'), a, d.map, d.most, this.shape);
-      spotlight(this.rows.b[i].querySelector('canvas'), b, backward[i].map, backward[i].most, this.shape);
+      spotlight(this.rows.a[i].querySelector('canvas'), a, d.map, scale, this.shape);
+      spotlight(this.rows.b[i].querySelector('canvas'), b, backward[i].map, scaleB, this.shape);
     });
     this.wait(false);
   }

@@ -38,12 +38,12 @@ export function paint(canvas, pixels, shape, codes) {
   canvas.getContext('2d').putImageData(imageData(pixels, shape), 0, 0);
 }
 
-/** spotlight paints a picture bright where map is high and faint elsewhere: what a slot accounts for. */
-export function spotlight(canvas, pixels, map, most, shape) {
+/** spotlight paints a picture bright where map nears the scale that all slots share, and faint elsewhere: what a slot accounts for. */
+export function spotlight(canvas, pixels, map, scale, shape) {
   const { h, w } = shape;
   const source = imageData(pixels, shape).data;
   const out = new ImageData(w, h);
-  const full = Math.max(24, most * 0.35); // from here on a pixel is fully lit
+  const full = Math.max(24, scale * 0.35); // from here on a pixel is fully lit
   for (let p = 0; p < h * w; p++) {
     const lit = Math.min(1, map[p] / full);
     for (let ch = 0; ch < 3; ch++) out.data[4 * p + ch] = source[4 * p + ch];
