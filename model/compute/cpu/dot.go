@@ -24,10 +24,9 @@ type side struct {
 	batch, outer, sum int        // strides in elements
 }
 
-// newSide finds strides for the three groups of axes, or plans a copy to [batch, outer, sum].
-func newSide(n *node, batch, outer, sum []int) side {
-	dims := n.shape.Dimensions
-	from, strides := transposed(n)
+// newSide finds strides for the three groups of axes, or plans a copy to [batch, outer, sum]. dims and strides are those with
+// which the memory of from is walked.
+func newSide(from *node, dims, strides, batch, outer, sum []int) side {
 	b, okB := merge(dims, strides, batch)
 	o, okO := merge(dims, strides, outer)
 	s, okS := merge(dims, strides, sum)
@@ -35,10 +34,10 @@ func newSide(n *node, batch, outer, sum []int) side {
 		return side{node: from, batch: b, outer: o, sum: s}
 	}
 	order := slices.Concat(batch, outer, sum)
-	k := move.Size(pick(dims, sum))
+	rows, k := move.Size(pick(dims, outer)), move.Size(pick(dims, sum))
 	return side{
-		node: from, copy: copyInOrder(n.width(), dims, strides, order), bytes: int(n.shape.Memory()),
-		batch: move.Size(pick(dims, outer)) * k, outer: k, sum: 1,
+		node: from, copy: copyInOrder(from.width(), dims, strides, order), bytes: move.Size(pick(dims, order)) * from.width(),
+		batch: rows * k, outer: k, sum: 1,
 	}
 }
 
@@ -87,18 +86,26 @@ func merge(dims, strides, axes []int) (stride int, ok bool) {
 
 func newDot(n *node) *dot {
 	a := n.args.(dotArgs)
-	l, r := n.in[0], n.in[1]
-	leftOuter := otherAxes(l.shape.Rank(), a.leftBatch, a.leftSum)
-	rightOuter := otherAxes(r.shape.Rank(), a.rightBatch, a.rightSum)
+	l, r := n.in[0].shape, n.in[1].shape
+	leftOuter, rightOuter := otherAxes(l.Rank(), a.leftBatch, a.leftSum), otherAxes(r.Rank(), a.rightBatch, a.rightSum)
+	left, leftStrides := transposed(n.in[0])
+	right, rightStrides := transposed(n.in[1])
 	return &dot{
-		batch: move.Size(pick(l.shape.Dimensions, a.leftBatch)), rows: move.Size(pick(l.shape.Dimensions, leftOuter)),
-		cols: move.Size(pick(r.shape.Dimensions, rightOuter)), sum: move.Size(pick(l.shape.Dimensions, a.leftSum)),
-		left: newSide(l, a.leftBatch, leftOuter, a.leftSum), right: newSide(r, a.rightBatch, rightOuter, a.rightSum),
+		batch: move.Size(pick(l.Dimensions, a.leftBatch)), rows: move.Size(pick(l.Dimensions, leftOuter)),
+		cols: move.Size(pick(r.Dimensions, rightOuter)), sum: move.Size(pick(l.Dimensions, a.leftSum)),
+		left:  newSide(left, l.Dimensions, leftStrides, a.leftBatch, leftOuter, a.leftSum),
+		right: newSide(right, r.Dimensions, rightStrides, a.rightBatch, rightOuter, a.rightSum),
 	}
 }
 
 func makeDot(n *node) task {
-	d := newDot(n)
+	if s, ok := n.args.(sumArgs); ok {
+		return s.dot().task(n)
+	}
+	return newDot(n).task(n)
+}
+
+func (d *dot) task(n *node) task {
 	product := d.loop(n.shape.DType)
 	return task{
 		scratch: []int{d.left.bytes, d.right.bytes},

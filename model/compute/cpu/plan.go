@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"container/heap"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -46,12 +47,15 @@ type plan struct {
 func newPlan(b *Builder, outs []*node) *plan {
 	p := &plan{nodes: b.nodes, outs: outs, alias: make([]*node, len(b.nodes)), within: make([]*group, len(b.nodes))}
 	p.mark()
+	known := map[string]*node{}
 	for _, n := range p.nodes {
 		if p.live[n.id] {
 			p.findAlias(n)
+			p.findTwin(known, n)
 			p.fold(b.backend, n)
 		}
 	}
+	p.findProducts()
 	p.mark()
 	p.group()
 	p.schedule()
@@ -99,6 +103,33 @@ func (p *plan) findAlias(n *node) {
 	if same {
 		p.alias[n.id] = n.in[0]
 	}
+}
+
+// twinBytes is the size up to which constants are compared.
+const twinBytes = 64
+
+// findTwin notes the nodes that compute what another one does, as automatic differentiation writes many.
+func (p *plan) findTwin(known map[string]*node, n *node) {
+	c, isConstant := n.args.(constant)
+	if p.alias[n.id] != nil || n.results != nil || n.parent != nil || n.op == backends.OpTypeParameter || len(c) > twinBytes {
+		return
+	}
+	in := make([]int, len(n.in))
+	for i, x := range n.in {
+		for p.alias[x.id] != nil && p.alias[x.id].shape.Equal(x.shape) {
+			x = p.alias[x.id]
+		}
+		in[i] = x.id
+	}
+	key := fmt.Sprint(n.op, n.shape, in, n.args)
+	if isConstant {
+		key = fmt.Sprint(n.shape, []byte(c))
+	}
+	if twin := known[key]; twin != nil {
+		p.alias[n.id] = twin
+		return
+	}
+	known[key] = n
 }
 
 // keepsOrder says whether a transposition moves axes of dimension 1 only.

@@ -108,6 +108,12 @@ func TestPlans(t *testing.T) {
 		{"reversed kernels are read through", []shapes.Shape{f32(1, 8, 8, 2), f32(3, 3, 2, 4)}, func(in []*Node) []*Node {
 			return []*Node{Convolve(in[0], Reverse(in[1], 0, 1)).Done()}
 		}, []string{"ConvGeneral"}},
+		{"twins are computed once", []shapes.Shape{f32(4, 4)}, func(in []*Node) []*Node {
+			return []*Node{Dot(in[0], Dot(in[0], in[0])), Exp(Dot(in[0], in[0]))}
+		}, []string{"DotGeneral", "DotGeneral", "Exp"}},
+		{"gradients of a product are products", []shapes.Shape{f32(4, 5), f32(5, 6)}, func(in []*Node) []*Node {
+			return Gradient(ReduceAllSum(Square(Dot(in[0], in[1]))), in...)
+		}, []string{"DotGeneral", "Mul+Add", "DotGeneral", "DotGeneral"}},
 		{"types that the kernels lack do not join", []shapes.Shape{f32(8)}, func(in []*Node) []*Node {
 			x := ConvertDType(Exp(in[0]), dtypes.Float64)
 			return []*Node{ConvertDType(Neg(x), dtypes.Float32)}
