@@ -198,11 +198,14 @@ func kept(f *folder.Folder) string {
 }
 
 // head is the last step stored, as far as the loop knows; for the loop alone.
-func (e *entry) head() int {
-	if e.cursor == nil {
-		return 0
+func (e *entry) head() int { return e.at().Head }
+
+// at is how far points are stored.
+func (e *entry) at() (c model.Cursor) {
+	if e.cursor != nil {
+		c = *e.cursor
 	}
-	return e.cursor.Head
+	return c
 }
 
 // conclude writes the end of a run that no process works on into its folder, holding its lock. Where the folder cannot be

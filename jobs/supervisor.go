@@ -105,6 +105,7 @@ func New(ctx context.Context, o Options) (*Supervisor, error) {
 	if err := s.scan(ctx); err != nil {
 		return nil, err
 	}
+	s.catchUp(ctx)
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	go s.loop(ctx)
 	return s, nil
@@ -197,6 +198,29 @@ func (s *Supervisor) loop(ctx context.Context) {
 		case <-s.wake:
 		}
 	}
+}
+
+// catchUp stores what dead runs measured while nobody watched, as long as that gets on: until then they cannot be said to
+// have ended.
+func (s *Supervisor) catchUp(ctx context.Context) {
+	for on := true; on && ctx.Err() == nil; {
+		on = false
+		for _, id := range s.doubtful() {
+			before := s.runs[id].at()
+			s.visit(ctx, id)
+			on = on || s.runs[id] != nil && s.runs[id].at() != before
+		}
+	}
+}
+
+// doubtful lists the runs that are not said to have ended, though no process works on them.
+func (s *Supervisor) doubtful() (ids []string) {
+	for id, e := range s.runs {
+		if e.run.State.Live() && !e.locked && e.behind {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // look asks the loop to look now rather than at the next tick.
