@@ -225,19 +225,19 @@ func (k *killing) check() {
 	if r.Checkpoint != k.f.Latest() || r.Step < r.Checkpoint {
 		k.t.Errorf("step %d, checkpoint %d; the newest is of step %d", r.Step, r.Checkpoint, k.f.Latest())
 	}
-	k.stored(k.lastStep())
+	k.stored(k.id, k.lastStep())
 }
 
-// stored waits until the index has the last step, and makes sure that it has every one before.
-func (k *killing) stored(last int) {
-	k.t.Helper()
+// stored waits until the index has the last step of a run, and makes sure that it has every one before.
+func (s *site) stored(id string, last int) {
+	s.t.Helper()
 	var page model.PointPage
-	await(k.t, "the index has all steps of the file", func() bool {
-		k.want(http.StatusOK, "GET", "/api/runs/"+k.id+"/points?names=total&columns=1", nil, &page)
+	await(s.t, "the index has all steps of the file", func() bool {
+		s.want(http.StatusOK, "GET", "/api/runs/"+id+"/points?names=total&columns=1", nil, &page)
 		return page.Head == last
 	})
 	if page.Count != last {
-		k.t.Errorf("%d of %d steps are stored", page.Count, last)
+		s.t.Errorf("%d of %d steps are stored", page.Count, last)
 	}
 }
 
@@ -252,11 +252,69 @@ func (k *killing) end() {
 	k.want(http.StatusAccepted, "POST", "/api/runs/"+k.id+"/resume", map[string]any{"steps": last}, nil)
 	r := k.reachState(k.id, model.Finished)
 	totals := wholeFile(k.t, k.f, last)
-	k.stored(last)
+	k.stored(k.id, last)
 	k.wholeIndex(k.id, totals)
 	if k.redone == 0 {
 		k.t.Error("no resume had points to drop, so nothing was shown")
 	}
 	k.t.Logf("%d steps by %d processes; %d resumes dropped points", last, r.Attempt, k.redone)
 	k.close()
+}
+
+// TestFirstAnswerAfterLongAbsence lets a run go on and die while no server watches, having measured more than one look takes
+// in: the next server's first answer says that it is dead.
+func TestFirstAnswerAfterLongAbsence(t *testing.T) {
+	const first, last = 100, 12_000
+	root, err := folder.Root(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	cfg, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := root.Create(cfg, "long", model.Status{State: model.Running, Attempt: 1, PID: os.Getpid()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lock, err := f.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	measure(t, f, 1, first)
+	s := serve(t, root.Dir())
+	s.stored(f.ID(), first)
+	s.reachState(f.ID(), model.Running)
+	s.kill()
+	measure(t, f, first+1, last)
+	lock.Unlock()
+	s = serve(t, root.Dir())
+	if r := s.run(f.ID()); r.State != model.Interrupted || r.Reason == "" {
+		t.Errorf("the first answer says %s, %q", r.State, r.Reason)
+	}
+	s.stored(f.ID(), last)
+	s.close()
+}
+
+// measure appends points from one step to another.
+func measure(t *testing.T, f *folder.Folder, from, to int) {
+	t.Helper()
+	points, err := f.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := from; step <= to; step++ {
+		values := map[string]float64{}
+		for _, name := range []string{"total", "recon", "vq", "commit", "codebook", "grad_norm", "latent/mean", "latent/var", "codebook/mean"} {
+			values[name] = 1 / (1 + float64(step) + float64(len(name)))
+		}
+		if err := points.Append(model.Point{Step: step, Time: time.Now().UTC(), Values: values}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := points.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
