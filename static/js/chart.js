@@ -159,8 +159,8 @@ export class Chart {
         y: { distr: page.log ? 3 : 1, range: (u, lo, hi) => this.#rangeY(lo, hi) },
       },
       axes: [
-        { ...axis, size: 24, space: 70, values: (u, ticks) => ticks.map((v) => (page.timed ? duration(v) : compact(v))) },
-        { ...axis, size: 52, space: 28, values: (u, ticks) => ticks.map((v) => (v === null ? '' : compact(v))) },
+        { ...axis, size: 24, space: 70, values: (u, ticks, i, space, incr) => ticks.map((v) => (page.timed ? duration(v) : tick(v, incr))) },
+        { ...axis, size: 52, space: 28, values: (u, ticks, i, space, incr) => ticks.map((v) => (v === null ? '' : tick(v, page.log ? v : incr))) },
       ],
       series: [{}, ...panel.series.flatMap((name, i) => this.#lines(i))],
       hooks: {
@@ -278,10 +278,10 @@ export class Chart {
       ctx.fillText(text, ...at);
     }
     ctx.fillStyle = c.bad;
-    const tick = 2 * devicePixelRatio;
+    const wide = 2 * devicePixelRatio;
     for (const [step] of this.#nans) {
       const x = u.valToPos(this.page.toX(step), 'x', true);
-      if (x >= bbox.left && x <= bbox.left + bbox.width) ctx.fillRect(x - tick / 2, bbox.top + bbox.height - 8 * devicePixelRatio, tick, 8 * devicePixelRatio);
+      if (x >= bbox.left && x <= bbox.left + bbox.width) ctx.fillRect(x - wide / 2, bbox.top + bbox.height - 8 * devicePixelRatio, wide, 8 * devicePixelRatio);
     }
     ctx.restore();
   }
@@ -293,7 +293,7 @@ export class Chart {
     const detail = page.range && page.detail(name);
     const s = detail || page.store.get(name);
     const n = within(s.steps, page.range);
-    const thin = page.range ? Boolean(detail ? detail.thinned : page.store.thinned) : page.store.thinned && !sparse(name);
+    const thin = !sparse(name) && Boolean(detail ? detail.thinned : page.store.thinned);
     const what = thin ? `${count(n)} points: least, greatest, last of each span` : n === 1 ? '1 point' : `${count(n)} points`;
     this.figure.querySelector('[data-part="points"]').textContent = n === 0 ? 'no points yet' : what;
     this.figure.dataset.points = n;
@@ -341,15 +341,17 @@ function panelHeight(figure) {
   return figure.closest('.decisive') ? height.large : height.small;
 }
 
-/** compact writes a tick: 12k, 1.5M, 0.02. */
-function compact(v) {
+/** tick writes a mark of an axis whose marks are incr apart: 12k, 1.5M, 0.02, 25.998. */
+function tick(v, incr) {
   const a = Math.abs(v);
-  if (a >= 1e6) return `${trim(v / 1e6)}M`;
-  if (a >= 1e4) return `${trim(v / 1e3)}k`;
-  if (a !== 0 && a < 1e-3) return v.toExponential(0).replaceAll('-', '−');
-  return trim(v);
+  if (a >= 1e6) return `${trim(v / 1e6, incr / 1e6)}M`;
+  if (a >= 1e4) return `${trim(v / 1e3, incr / 1e3)}k`;
+  if (a !== 0 && a < 1e-3) return v.toExponential(Math.min(3, Math.max(0, Math.ceil(Math.log10(a / Math.abs(incr)) - 1e-9)))).replace('.0e', 'e').replaceAll('-', '−');
+  return trim(v, incr);
 }
 
-function trim(v) {
-  return Number(v.toPrecision(4)).toString().replace('-', '−');
+/** trim keeps the decimals that tell neighbours apart. */
+function trim(v, incr) {
+  const decimals = Math.min(8, Math.max(0, Math.ceil(-Math.log10(Math.abs(incr) || 1) - 1e-9) + 1));
+  return Number(v.toFixed(decimals)).toString().replace('-', '−');
 }

@@ -20,6 +20,15 @@ async function getJSON(url) {
   return answer.json();
 }
 
+/** averages holds what the server smoothed, to be gone on from; null for nothing. */
+function averages(samples, alpha) {
+  if (!samples) return null;
+  const s = new Smoother(alpha);
+  s.seed(samples);
+  s.seeded = true;
+  return s;
+}
+
 /** View is what all charts share: the points, and how they are looked at. */
 class View {
   store = new Store();
@@ -63,11 +72,13 @@ class View {
     if (!page) return;
     const part = new Store();
     part.replace(page, thinned);
-    for (const [name, s] of part.series) this.#details.set(name, { steps: s.steps, values: s.values, thinned });
+    for (const [name, s] of part.series) this.#details.set(name, { steps: s.steps, values: s.values, thinned, smooth: averages(page.smoothed?.[name], this.alpha) });
   }
 
   /** smooth is the moving average of a series; over thinned points the server's, over every point, continued here. */
   smooth(name) {
+    const detail = this.range && this.#details.get(name)?.smooth;
+    if (detail?.alpha === this.alpha) return detail;
     let s = this.#smoothers.get(name);
     if (!s || s.alpha !== this.alpha) this.#smoothers.set(name, (s = new Smoother(this.alpha)));
     if (!this.store.thinned || s.seeded) s.extend(this.store.get(name));
@@ -79,12 +90,7 @@ class View {
   }
 
   seed(smoothed) {
-    for (const [name, samples] of Object.entries(smoothed)) {
-      const s = new Smoother(this.alpha);
-      s.seeded = true;
-      s.seed(samples);
-      this.#smoothers.set(name, s);
-    }
+    for (const [name, samples] of Object.entries(smoothed)) this.#smoothers.set(name, averages(samples, this.alpha));
   }
 
   zoom(range) {
@@ -152,6 +158,7 @@ async function loadDetail() {
   const thin = range[1] - range[0] > tooMany;
   const query = new URLSearchParams({ since: Math.max(0, range[0] - 1), until: range[1], names: namesInView().join(',') });
   if (thin) query.set('columns', columns);
+  if (view.alpha > 0) query.set('smooth', view.alpha);
   try {
     const page = await getJSON(`${api}/points?${query}`);
     if (ticket !== detailTicket) return;
@@ -208,7 +215,7 @@ const tools = {
     view.forgetSmooth();
     if (lines) rebuild();
     clearTimeout(this.timer);
-    if (alpha > 0 && view.store.thinned) this.timer = setTimeout(loadSmooth, 150);
+    if (alpha > 0 && view.store.thinned) this.timer = setTimeout(() => (loadSmooth(), loadDetail()), 150);
     redraw();
   },
 
