@@ -131,13 +131,13 @@ func TestDamagedCheckpoint(t *testing.T) {
 	for _, step := range f.Checkpoints() {
 		damage(t, f.CheckpointPath(step))
 	}
-	kept := f.Checkpoints()
+	newest := f.Latest()
 	p = train(t, "--run", f.Dir())
 	if code := exitCode(t, p.cmd); code != 1 {
 		t.Errorf("no checkpoint is whole: exit code %d, want 1", code)
 	}
 	s := status(t, f)
-	if name := filepath.Base(f.CheckpointPath(kept[0])); s.State != model.Failed || !strings.Contains(s.Reason, name) {
+	if name := filepath.Base(f.CheckpointPath(newest)); s.State != model.Failed || !strings.Contains(s.Reason, name) {
 		t.Errorf("no checkpoint is whole: %s, %q; want a sentence that names %s", s.State, s.Reason, name)
 	}
 	wholeFile(t, f, 30)

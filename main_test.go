@@ -130,7 +130,12 @@ type site struct {
 // serve starts the server on a data folder and waits until it says that it listens.
 func serve(t *testing.T, dir string) *site {
 	t.Helper()
-	s := &site{t: t, dir: dir, cmd: command(t, "serve", "--addr", "127.0.0.1:0", "--data", dir), log: &text{}}
+	return started(t, command(t, "serve", "--addr", "127.0.0.1:0", "--data", dir), dir)
+}
+
+func started(t *testing.T, cmd *exec.Cmd, dir string) *site {
+	t.Helper()
+	s := &site{t: t, dir: dir, cmd: cmd, log: &text{}}
 	s.cmd.Stderr = s.log
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

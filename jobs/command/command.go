@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -79,12 +80,12 @@ func Main(args []string, serve Serve) int {
 
 func dispatch(ctx context.Context, env environment, args []string) int {
 	name := "serve"
-	if len(args) > 0 && (args[0] == "" || args[0][0] != '-') {
-		name, args = args[0], args[1:]
-	}
-	if name == "help" || len(args) > 0 && name == "serve" && (args[0] == "-h" || args[0] == "--help" || args[0] == "-help") {
+	if len(args) > 0 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
 		printUsage(env.out)
 		return done
+	}
+	if len(args) > 0 && (args[0] == "" || args[0][0] != '-') {
+		name, args = args[0], args[1:]
 	}
 	for _, c := range subcommands() {
 		if c.name == name {

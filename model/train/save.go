@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 
 	"slotscope/model"
@@ -45,19 +46,22 @@ func (s *session) meta() map[string]string {
 
 // restore returns to the newest checkpoint that can be read whole, and cuts the points back to its step.
 func (s *session) restore() error {
-	steps := s.Folder.Checkpoints()
-	s.status.Step, s.status.Checkpoint, s.status.Resumed = 0, 0, 0
-	for i := len(steps) - 1; i >= 0; i-- {
-		err := s.restoreStep(steps[i])
+	at, failure := 0, error(nil)
+	for _, step := range slices.Backward(s.Folder.Checkpoints()) {
+		err := s.restoreStep(step)
 		if err == nil {
-			s.status.Step, s.status.Checkpoint, s.status.Resumed = steps[i], steps[i], steps[i]
+			at, failure = step, nil
 			break
 		}
-		if i == 0 {
-			return err
+		s.Log.Warn("checkpoint passed over", "step", step, "error", err)
+		if failure == nil {
+			failure = err // of the newest, the one that was to be gone on from
 		}
-		s.Log.Warn("checkpoint passed over", "step", steps[i], "error", err)
 	}
+	if failure != nil {
+		return failure
+	}
+	s.status.Step, s.status.Checkpoint, s.status.Resumed = at, at, at
 	if err := s.Folder.TruncatePoints(s.status.Step); err != nil {
 		return fmt.Errorf("cutting the points back to step %d: %w", s.status.Step, err)
 	}
