@@ -75,6 +75,16 @@ func (b runBrowser) eval(js string) string {
 	return v
 }
 
+// middle is where an element's centre lies in the window.
+func (b runBrowser) middle(selector string) (x, y float64) {
+	b.t.Helper()
+	box := fmt.Sprintf("document.querySelector('%s').getBoundingClientRect()", selector)
+	if _, err := fmt.Sscan(b.eval(fmt.Sprintf("[%[1]s.x + %[1]s.width / 2, %[1]s.y + %[1]s.height / 2].join(' ')", box)), &x, &y); err != nil {
+		b.t.Fatal(err)
+	}
+	return x, y
+}
+
 // wait gives the page 20 seconds to say want.
 func (b runBrowser) wait(js, want string) {
 	b.t.Helper()
@@ -158,7 +168,8 @@ func TestChartsByHand(t *testing.T) {
 	b.wait(`document.querySelector('[data-testid="chart-total"] [data-part=now]').textContent.startsWith('step ')`, "true")
 	b.wait(`document.querySelector('[data-testid="chart-recon"] [data-part=now]').textContent.startsWith('step ')`, "true") // one crosshair for all
 
-	b.do(chromedp.DragAndDropXY(200, 300, 320, 300))
+	x, y := b.middle(`[data-testid="chart-total"] .u-over`)
+	b.do(chromedp.DragAndDropXY(x-80, y, x+80, y))
 	b.wait(`/^steps [0-9,]+ to [0-9,]+$/.test(document.querySelector('[data-part=view]').textContent)`, "true")
 	b.do(chromedp.Click(chromedp.CSS("[name=reset]")))
 	b.wait(`document.querySelector('[data-part=view]').textContent`, "")
