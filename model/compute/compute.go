@@ -65,7 +65,7 @@ func openCPU(because string) (*Engine, error) {
 }
 
 func openGo() (*Engine, error) {
-	b, err := simplego.New("")
+	b, err := simplego.New("ops_sequential") // in parallel, operations of GoMLX 0.26 race for buffers
 	if err != nil {
 		return nil, fmt.Errorf("opening GoMLX's Go backend: %w", err)
 	}

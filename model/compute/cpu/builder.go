@@ -120,7 +120,8 @@ func (b *Builder) Parameter(name string, shape shapes.Shape, sharding *backends.
 }
 
 // Constant adds a copy of the slice flat, with the given dimensions.
-func (b *Builder) Constant(flat any, dims ...int) (backends.Op, error) {
+func (b *Builder) Constant(flat any, dims ...int) (op backends.Op, err error) {
+	defer guard(backends.OpTypeConstant, &err)
 	if _, err := b.operands("Constant"); err != nil {
 		return nil, err
 	}

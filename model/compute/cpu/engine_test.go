@@ -29,7 +29,7 @@ func engine(t testing.TB) backends.Backend {
 // reference opens GoMLX's Go backend.
 func reference(t testing.TB) backends.Backend {
 	t.Helper()
-	b, err := simplego.New("")
+	b, err := simplego.New("ops_sequential") // in parallel it has data races
 	if err != nil {
 		t.Fatal(err)
 	}

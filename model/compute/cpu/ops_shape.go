@@ -22,7 +22,8 @@ func (b *Builder) Identity(x backends.Op) (backends.Op, error) {
 }
 
 // Reshape gives the elements of x other dimensions of the same total size.
-func (b *Builder) Reshape(x backends.Op, dims ...int) (backends.Op, error) {
+func (b *Builder) Reshape(x backends.Op, dims ...int) (op backends.Op, err error) {
+	defer guard(backends.OpTypeReshape, &err)
 	in, err := b.operands("Reshape", x)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,8 @@ func (b *Builder) Bitcast(x backends.Op, dtype dtypes.DType) (backends.Op, error
 type broadcastArgs []int
 
 // BroadcastInDim repeats x along new axes and along axes of dimension 1; axis i of x becomes axes[i] of the result.
-func (b *Builder) BroadcastInDim(x backends.Op, shape shapes.Shape, axes []int) (backends.Op, error) {
+func (b *Builder) BroadcastInDim(x backends.Op, shape shapes.Shape, axes []int) (op backends.Op, err error) {
+	defer guard(backends.OpTypeBroadcastInDim, &err)
 	in, err := b.operands("BroadcastInDim", x)
 	if err != nil {
 		return nil, err

@@ -1,12 +1,12 @@
 package cpu
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"unsafe"
 
 	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
 
 	"slotscope/model/compute/cpu/kernel"
 	"slotscope/model/compute/cpu/move"
@@ -62,76 +62,86 @@ func newProgram(g *group) *program {
 	return p
 }
 
-// encode writes the instructions and assigns registers, whose offsets are in units of a block's elements for now; it returns
-// how many bytes per element they take.
-func (p *program) encode(g *group) (width int) {
-	last := g.lastUses()
-	var free []place
-	take := func(w int) place {
-		for i, r := range free {
-			if r.width == w {
-				free = slices.Delete(free, i, i+1)
-				return r
-			}
-		}
-		width += w
-		return place{kind: inRegister, at: width - w, width: w}
-	}
+// encoder writes a program's instructions and assigns registers, whose offsets count bytes per element of a block for now.
+type encoder struct {
+	p      *program
+	g      *group
+	width  int     // bytes per element that all registers take
+	free   []place // registers that may be used again
+	places map[*node]place
+}
+
+// encode writes the instructions; it returns how many bytes per element the registers take.
+func (p *program) encode(g *group) int {
+	e := &encoder{p: p, g: g, places: map[*node]place{}}
 	for i := range p.operands {
 		if o := &p.operands[i]; !o.direct {
-			o.at, width = width, width+o.width
+			o.at = e.register(o.width).at
 		}
 	}
-	places := map[*node]place{}
+	last := g.lastUses()
 	for i, n := range g.nodes {
-		in := instruction{fn: nodeFn(n), operands: len(n.in)}
-		for k, e := range g.edges[i] {
-			if e.node != nil {
-				in.src[k] = places[e.node]
-			} else {
-				in.src[k] = place{kind: inOperand, index: e.read}
-			}
-		}
-		if out := slices.Index(g.outs, n); out >= 0 {
-			in.dst = place{kind: inResult, index: out, width: n.shape.DType.Size()}
-		} else {
-			in.dst = take(n.shape.DType.Size())
-		}
-		places[n] = in.dst
+		p.code = append(p.code, e.instruction(i, n))
 		for _, x := range last[i] {
-			if r := places[x]; r.kind == inRegister {
-				free = append(free, r)
+			if r := e.places[x]; r.kind == inRegister {
+				e.free = append(e.free, r)
 			}
 		}
-		p.code = append(p.code, in)
 	}
-	return width
+	return e.width
+}
+
+// register is a free register for elements of some bytes, or a new one.
+func (e *encoder) register(bytes int) place {
+	for i, r := range e.free {
+		if r.width == bytes {
+			e.free = slices.Delete(e.free, i, i+1)
+			return r
+		}
+	}
+	e.width += bytes
+	return place{kind: inRegister, at: e.width - bytes, width: bytes}
+}
+
+// instruction computes node i of the group.
+func (e *encoder) instruction(i int, n *node) instruction {
+	in := instruction{fn: nodeFn(n), operands: len(n.in)}
+	for k, x := range e.g.edges[i] {
+		if x.node != nil {
+			in.src[k] = e.places[x.node]
+		} else {
+			in.src[k] = place{kind: inOperand, index: x.read}
+		}
+	}
+	if out := slices.Index(e.g.outs, n); out >= 0 {
+		in.dst = place{kind: inResult, index: out, width: n.width()}
+	} else {
+		in.dst = e.register(n.width())
+	}
+	e.places[n] = in.dst
+	return in
 }
 
 // lay turns offsets per element into bytes.
 func (p *program) lay() {
-	fix := func(r *place) {
-		if r.kind == inRegister {
-			r.at *= p.block
-		}
+	fix := func(at, width int) int {
+		p.scratch = max(p.scratch, (at+width)*p.block)
+		return at * p.block
 	}
 	for i := range p.code {
-		fix(&p.code[i].dst)
-		for k := range p.code[i].src {
-			fix(&p.code[i].src[k])
+		c := &p.code[i]
+		if c.dst.kind == inRegister {
+			c.dst.at = fix(c.dst.at, c.dst.width)
+		}
+		for k := range c.src {
+			if c.src[k].kind == inRegister {
+				c.src[k].at = fix(c.src[k].at, c.src[k].width)
+			}
 		}
 	}
 	for i := range p.operands {
-		p.operands[i].at *= p.block
-	}
-	for _, in := range p.code {
-		if in.dst.kind == inRegister {
-			p.scratch = max(p.scratch, in.dst.at+p.block*in.dst.width)
-		}
-	}
-	for _, o := range p.operands {
-		if !o.direct {
-			p.scratch = max(p.scratch, o.at+p.block*o.width)
+		if o := &p.operands[i]; !o.direct {
+			o.at = fix(o.at, o.width)
 		}
 	}
 	p.idle.New = func() any { s := newMemory(p.scratch); return &s }
@@ -144,10 +154,8 @@ func nodeFn(n *node) blockFn {
 		return convertFn(n.in[0].shape.DType, n.shape.DType)
 	case backends.OpTypeWhere:
 		return elementFn(n.op, n.shape.DType)
-	case backends.OpTypeReduceMax, backends.OpTypeParameter, backends.OpTypeConstant:
-		return nil
 	}
-	if len(n.in) == 0 || n.in[0].shape.DType == dtypes.InvalidDType {
+	if len(n.in) == 0 {
 		return nil
 	}
 	return elementFn(n.op, n.in[0].shape.DType)
@@ -214,6 +222,9 @@ type operand struct {
 // loadAxis is an axis of the program's shape, innermost first, merged with neighbours where the operand allows.
 type loadAxis struct{ n, stride int }
 
+// maxAxes is how many axes an operand may have that cannot be merged.
+const maxAxes = 16
+
 func newOperand(dims, strides []int, width int) operand {
 	o := operand{width: width}
 	for a := len(dims) - 1; a >= 0; a-- {
@@ -226,6 +237,9 @@ func newOperand(dims, strides []int, width int) operand {
 			continue
 		}
 		o.axes = append(o.axes, loadAxis{d, s})
+	}
+	if len(o.axes) > maxAxes {
+		panic(fmt.Sprintf("an operand of shape %v is broadcast along %d separate axes, at most %d are possible", dims, len(o.axes), maxAxes))
 	}
 	switch {
 	case len(o.axes) == 0 || len(o.axes) == 1 && o.axes[0].stride == 1:
@@ -276,7 +290,7 @@ func repeat(dst []byte, n int) {
 // loadStrided walks the axes in runs of the innermost one.
 func loadStrided[T any](axes []loadAxis, dst []T, src unsafe.Pointer, start int) {
 	width := int(unsafe.Sizeof(*new(T)))
-	var index [16]int
+	var index [maxAxes]int
 	offset := 0
 	for a, rest := 0, start; a < len(axes); a++ {
 		index[a] = rest % axes[a].n

@@ -198,6 +198,8 @@ func TestBuilderErrors(t *testing.T) {
 		{"FFT", second(g.FFT(x, backends.FFTForward, nil)), "FFT"},
 		{"complex parameter", second(g.Parameter("c", shapes.Make(dtypes.Complex64), nil)), "Complex64"},
 		{"reshape", second(g.Reshape(x, 7)), "reshape"},
+		{"reshape to a negative", second(g.Reshape(x, -2, -3)), "Reshape"},
+		{"constant of a negative", second(g.Constant([]float32{1}, -1)), "Constant"},
 		{"reduce twice", second(g.ReduceSum(x, 1, 1)), "axes [1 1]"},
 		{"sum of booleans", second(g.ReduceLogicalAnd(x)), "not defined"},
 		{"transpose", second(g.Transpose(x, 0, 0)), "repeated"},
