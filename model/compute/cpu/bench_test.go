@@ -3,12 +3,14 @@ package cpu
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 )
 
-// BenchmarkConvStep is a convolution 4×4 stride 2 forward and backward (3 products of equal size), in GFLOP/s.
+// BenchmarkConvStep is a convolution 4×4 stride 2 forward and backward (3 products of equal size), in GFLOP/s: of all, and of the
+// best, which is what counts where others use the machine.
 func BenchmarkConvStep(b *testing.B) {
 	for _, s := range []struct{ batch, side, in, out int }{{16, 32, 64, 128}, {16, 16, 128, 256}, {16, 64, 3, 64}} {
 		b.Run(fmt.Sprintf("B%d_%dx%dx%d_to_%d", s.batch, s.side, s.side, s.in, s.out), func(b *testing.B) {
@@ -20,13 +22,17 @@ func BenchmarkConvStep(b *testing.B) {
 			x := tensors.FromFlatDataAndDimensions(ramp(s.batch*s.side*s.side*s.in), s.batch, s.side, s.side, s.in)
 			k := tensors.FromFlatDataAndDimensions(ramp(16*s.in*s.out), 4, 4, s.in, s.out)
 			step.MustExec(x, k)
+			best := time.Hour
 			for b.Loop() {
+				start := time.Now()
 				for _, t := range step.MustExec(x, k) {
 					t.MustFinalizeAll()
 				}
+				best = min(best, time.Since(start))
 			}
 			flops := 3 * 2 * 16 * float64(s.in*s.out) * float64(s.batch*s.side*s.side/4)
 			b.ReportMetric(flops*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+			b.ReportMetric(flops/best.Seconds()/1e9, "best-GFLOP/s")
 		})
 	}
 }
