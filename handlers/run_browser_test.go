@@ -131,6 +131,8 @@ func TestRunPageLives(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS("[data-testid=stop]")))
 	b.wait(text("[data-testid=state]"), "stopped")
 	b.wait(text(connection), "ended")
+	b.wait(text("[data-testid=checkpoints] a"), "450")
+	b.wait("document.querySelector('[data-testid=play]').hidden", "false")
 	b.wait(text("[data-testid=gaps]"), "450 of 450 steps stored, 0 gaps")
 	if !strings.Contains(b.eval(text("[data-testid=reason]")), "step 450") {
 		t.Error("the page does not say what a stop kept")

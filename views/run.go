@@ -75,7 +75,7 @@ func search(c model.Config) []Panel {
 		grad.Target, grad.Aim = &c.Clip, "clip"
 	}
 	return []Panel{
-		{Group: group, Title: "Perplexity", Unit: "of " + count(c.K) + " entries", Series: []string{"perplexity/batch", "perplexity/window", "perplexity/used"},
+		{Group: group, Title: "Perplexity", Unit: "of " + count(c.K), Series: []string{"perplexity/batch", "perplexity/window", "perplexity/used"},
 			Labels: []string{"batch", "window", "used"}, Floor: &zero,
 			About: "Entries in effective use: in one batch, over a window of batches, and the count used at least once there. One batch alone under-reports."},
 		grad,

@@ -183,6 +183,7 @@ export class Chart {
   #rangeX(lo, hi) {
     const { page } = this;
     if (page.range) return [page.toX(page.range[0]), page.toX(page.range[1])];
+    if (page.store.head > 0) [lo, hi] = [page.toX(1), page.toX(page.store.head)]; // the same on every chart
     if (lo === null) return [0, page.timed ? 60 : page.steps];
     return lo === hi ? [lo - 1, hi + 1] : [lo, hi];
   }

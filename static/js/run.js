@@ -254,6 +254,7 @@ const stream = new Stream(`${scheme}://${location.host}/ws/runs/${start.run.id}`
     head.show(f.run);
     sheet.follow(f.run);
     refreshLog(f.run);
+    refreshCheckpoints(f.run);
   },
   error: (f) => head.problem(f.error),
   bye(f) {
@@ -290,6 +291,18 @@ async function refreshLog(run) {
   const atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 30;
   log.textContent = text;
   if (atEnd) log.scrollTop = log.scrollHeight;
+}
+
+let newest = start.run.checkpoint;
+/** refreshCheckpoints takes the list as the server draws it, once another checkpoint is there. */
+async function refreshCheckpoints(run) {
+  if (run.checkpoint === newest) return;
+  newest = run.checkpoint;
+  const answer = await fetch(location.pathname).catch(() => null);
+  if (!answer?.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  const part = '[data-part="checkpoints"]';
+  root.querySelector(part).replaceWith(page.querySelector(part));
 }
 
 /** proof asks the server how many steps it has stored, so that the badge tells of the store, not of this page. */

@@ -124,6 +124,7 @@ export class RunHead {
       for (const el of this.root.querySelectorAll(`[data-action="${action}"]`)) el.hidden = !yes;
     };
     show('stop', state === 'running' || state === 'queued');
+    show('play', this.run.checkpoint > 0);
     show('force', state === 'stopping');
     show('resume', ended.has(state));
   }
