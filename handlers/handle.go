@@ -105,6 +105,9 @@ func Sentence(text string) string {
 
 func answer(w http.ResponseWriter, r *http.Request, p problem) {
 	if wantsJSON(r) {
+		if len(p.fields) > 0 {
+			p.text = Sentence(model.Invalid(p.fields).Error())
+		}
 		JSON(w, p.status, apiError{Error: p.text, Fields: p.fields})
 		return
 	}
