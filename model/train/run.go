@@ -19,7 +19,7 @@ import (
 
 const (
 	windowBatches = 100                    // batches behind perplexity/window and perplexity/used
-	quickImages   = 512                    // images behind psnr/eval while training
+	quickImages   = 512                    // images behind psnr/eval while training, or EvalImages if fewer
 	flushEvery    = 250 * time.Millisecond // how long a point may stay unwritten
 	statusEvery   = time.Second            // how often state.json is renewed
 	rateOver      = 10 * time.Second       // what images per second is averaged over
@@ -176,7 +176,7 @@ func (s *session) step(b batch) error {
 		out.Values["perplexity/used"] = float64(s.usage.Used())
 	}
 	if b.step%s.cfg.EvalEvery == 0 {
-		if out.Values["psnr/eval"], err = s.psnr(context.Background(), quickImages, nil); err != nil {
+		if out.Values["psnr/eval"], err = s.psnr(context.Background(), min(quickImages, s.cfg.EvalImages), nil); err != nil {
 			return err
 		}
 	}
