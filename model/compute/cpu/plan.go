@@ -62,7 +62,7 @@ func newPlan(b *Builder, outs []*node) *plan {
 	return p
 }
 
-// mark finds the nodes that outputs need.
+// mark finds the nodes that outputs need: the operands of each, and the node in whose memory it lies, which a twin has not as operand.
 func (p *plan) mark() {
 	p.live = make([]bool, len(p.nodes))
 	for _, n := range p.outs {
@@ -72,6 +72,9 @@ func (p *plan) mark() {
 		if p.live[i] {
 			for _, x := range p.nodes[i].in {
 				p.live[x.id] = true
+			}
+			if twin := p.alias[i]; twin != nil {
+				p.live[twin.id] = true
 			}
 		}
 	}

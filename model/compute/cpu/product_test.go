@@ -226,3 +226,15 @@ func TestHalfProducts(t *testing.T) {
 		}
 	}
 }
+
+// A broadcast whose only other reader became part of a product must still be there for its twin.
+func TestTwinOfWhatAProductSeesThrough(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	x, y := random(rng, shapes.Make(dtypes.Float32, 4, 5)), random(rng, shapes.Make(dtypes.Float32, 5, 6))
+	agree(t, "twin", 1e-5, func(x, y *Node) []*Node {
+		x = InsertAxes(x, -1)
+		wide := func() *Node { return BroadcastToDims(x, 4, 5, 6) }
+		sum := ReduceSum(Mul(wide(), BroadcastToDims(InsertAxes(y, 0), 4, 5, 6)), 1)
+		return []*Node{sum, Exp(wide()), wide()}
+	}, x, y)
+}
