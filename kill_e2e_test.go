@@ -199,7 +199,7 @@ func (k *killing) runWhileBeginning() {
 	k.started()
 	k.wait(300)
 	k.runThenServer()
-	if k.run(k.id).State == model.Queued {
+	if state := k.run(k.id).State; state == model.Queued || state == model.Running {
 		k.started()
 		k.reachState(k.id, model.Running)
 	}
