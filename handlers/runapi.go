@@ -312,7 +312,7 @@ func (h Runs) apiFields(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := make([]apiField, 0, 64)
 	for _, f := range model.Fields() {
-		out = append(out, newAPIField(f, f.Get(cfg)))
+		out = append(out, newAPIField(f, f.Get(cfg), f.SourceIn(cfg.Preset)))
 	}
 	return JSON(w, http.StatusOK, map[string]any{"fields": out})
 }
@@ -332,8 +332,8 @@ type apiField struct {
 	Max     *float64 `json:"max,omitempty"`
 }
 
-func newAPIField(f model.Field, def string) apiField {
-	out := apiField{f.Name, f.Label, f.Symbol, f.Unit, f.Group, def, f.Source, f.Help, f.Choices, nil, nil}
+func newAPIField(f model.Field, def, source string) apiField {
+	out := apiField{f.Name, f.Label, f.Symbol, f.Unit, f.Group, def, source, f.Help, f.Choices, nil, nil}
 	if f.Kind == model.Int || f.Kind == model.Float || f.Kind == model.Widths {
 		out.Min, out.Max = &f.Min, &f.Max
 	}

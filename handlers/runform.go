@@ -195,10 +195,9 @@ func (h Runs) formView(ctx context.Context, typed map[string]string, name string
 	if err != nil { // the preset is not one: show the form with another's defaults, the problem beside it
 		defaults, _ = h.defaults(ctx, func(string) string { return "" })
 	}
-	paper, _ := model.Default(defaults.Model, "paper", defaults.Dataset)
 	byGroup := map[string][]views.FormField{}
 	for _, f := range model.Fields() {
-		field := views.FormField{Field: f, Value: typed[f.Name], Default: f.Get(defaults), Paper: f.Get(paper), Error: bad[f.Name]}
+		field := views.FormField{Field: f, Value: typed[f.Name], Default: f.Get(defaults), Source: f.SourceIn(defaults.Preset), Error: bad[f.Name]}
 		if _, given := typed[f.Name]; !given {
 			field.Value = field.Default
 		}

@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Engines by name; "auto" chooses.
 func EngineNames() []string { return []string{"auto", "cpu", "xla:cuda", "xla:cpu", "go"} }
@@ -58,8 +61,8 @@ func (f Field) SourceIn(presetName string) string {
 		return f.Source
 	}
 	here, err := Default("hrr", presetName, "")
-	if err != nil || f.Group == "run" && f.Kind == Choice || f.Get(here) == f.Get(paper) {
+	if err != nil || !strings.HasPrefix(f.Source, "paper") || f.Get(here) == f.Get(paper) {
 		return f.Source
 	}
-	return fmt.Sprintf("ours for %s, by measurement; the paper has %s", presetName, f.Get(paper))
+	return fmt.Sprintf("ours for %s, by measurement; %s in the %s", presetName, f.Get(paper), f.Source)
 }

@@ -32,7 +32,7 @@ type FormField struct {
 	model.Field
 	Value   string
 	Default string
-	Paper   string // what it is at the paper's preset
+	Source  string // where the default comes from
 	Error   string // a sentence, or empty
 	Options []Option
 }
@@ -95,14 +95,6 @@ func (f FormField) defaultText() string {
 		return map[string]string{"true": "on", "false": "off"}[f.Default]
 	}
 	return f.Default
-}
-
-// source says where the default comes from; a preset's own number is ours, with the paper's beside it.
-func (f FormField) source() string {
-	if f.Paper != "" && f.Paper != f.Default {
-		return "ours for this preset; " + f.Paper + " in the " + f.Source
-	}
-	return f.Source
 }
 
 // inputMode asks phones for the right keys.

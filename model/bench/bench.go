@@ -23,16 +23,16 @@ import (
 // Result is one measurement; zero fields were not measured.
 type Result struct {
 	What            string  `json:"what"`
-	Preset          string  `json:"preset,omitempty"`
+	Preset          string  `json:"preset"`
 	Dataset         string  `json:"dataset,omitempty"`
-	Batch           int     `json:"batch,omitempty"`
-	Engine          string  `json:"engine,omitempty"`
+	Batch           int     `json:"batch"`
+	Engine          string  `json:"engine"` // empty for data, which no engine reads
 	Threads         int     `json:"threads"`
 	Parameters      int     `json:"parameters,omitempty"`
-	ImagesPerSecond float64 `json:"images_per_second,omitempty"`
+	ImagesPerSecond float64 `json:"images_per_second"`
 	RandomPerSecond float64 `json:"random_images_per_second,omitempty"`
 	StepMS          float64 `json:"step_ms,omitempty"`      // median of a whole step
-	DecodeMS        float64 `json:"decode_ms,omitempty"`    // median of one image
+	DecodeMS        float64 `json:"decode_ms"`              // median of one image
 	WarmSeconds     float64 `json:"warm_seconds,omitempty"` // once, before the first image of a dataset
 	Count           int     `json:"count,omitempty"`        // steps or decodes behind the figures
 	Seconds         float64 `json:"seconds"`                // that were measured, after warming up
@@ -107,6 +107,7 @@ func Decode(ctx context.Context, cfg model.Config, seconds float64) (Result, err
 	}
 	r.fill(times)
 	r.DecodeMS = median(times)
+	r.ImagesPerSecond = 1000 / r.DecodeMS
 	return r, nil
 }
 
@@ -118,7 +119,7 @@ func Data(ctx context.Context, name, dir string, seconds float64) (Result, error
 	}
 	defer set.Close()
 	speed, err := data.Bench(ctx, set, seconds)
-	return Result{What: "data", Dataset: name, Threads: 1, Seconds: seconds, WarmSeconds: speed.Warm,
+	return Result{What: "data", Dataset: name, Batch: data.BenchBatch, Threads: 1, Seconds: seconds, WarmSeconds: speed.Warm,
 		ImagesPerSecond: speed.Sequential, RandomPerSecond: speed.Random, PeakMB: peakMB()}, err
 }
 

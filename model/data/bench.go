@@ -18,14 +18,14 @@ type Speed struct {
 	Random     float64 `json:"random_images_per_second"`     // in the order of a Sampler
 }
 
-// benchBatch is the number of images asked for at once.
-const benchBatch = 128
+// BenchBatch is the number of images asked for at once.
+const BenchBatch = 128
 
 // Bench measures a set for about the given number of seconds, half in order, half at random.
 func Bench(ctx context.Context, set Set, seconds float64) (Speed, error) {
 	var speed Speed
 	length := set.Info().Len
-	batch := min(benchBatch, length)
+	batch := min(BenchBatch, length)
 	sampler, err := NewSampler(0, batch, length)
 	if err != nil {
 		return speed, err
