@@ -5,7 +5,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 )
 
-// Capabilities lists the operations and data types of the engine: all but complex numbers, FFT and collectives.
+// Capabilities lists the operations and data types of the engine: all but collectives.
 func (b *Backend) Capabilities() backends.Capabilities { return capabilities.Clone() }
 
 var capabilities = backends.Capabilities{Operations: operations(), DTypes: dataTypes()}
@@ -15,6 +15,7 @@ func dataTypes() map[dtypes.DType]bool {
 	for _, t := range []dtypes.DType{
 		dtypes.Bool, dtypes.Int8, dtypes.Int16, dtypes.Int32, dtypes.Int64, dtypes.Uint8, dtypes.Uint16, dtypes.Uint32,
 		dtypes.Uint64, dtypes.Float16, dtypes.BFloat16, dtypes.Float32, dtypes.Float64,
+		dtypes.Complex64, dtypes.Complex128,
 	} {
 		set[t] = true
 	}
@@ -28,7 +29,6 @@ func operations() map[backends.OpType]bool {
 		set[op] = true
 	}
 	for _, missing := range []backends.OpType{
-		backends.OpTypeComplex, backends.OpTypeConj, backends.OpTypeImag, backends.OpTypeReal, backends.OpTypeFFT,
 		backends.OpTypeSelectAndScatterSum, // GoMLX names it, and no builder has it
 		backends.OpTypeAllReduce, backends.OpTypeCollectiveBroadcast, backends.OpTypeAllGather,
 	} {

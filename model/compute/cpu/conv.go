@@ -118,6 +118,10 @@ func (c *conv) loop(dtype dtypes.DType) func(pool *kernel.Pool, out, in, kern []
 		return convolve[uint64](c)
 	case dtypes.Float64:
 		return convolve[float64](c)
+	case dtypes.Complex64:
+		return convolve[complex64](c)
+	case dtypes.Complex128:
+		return convolve[complex128](c)
 	case dtypes.Float32:
 		return convolve[float32](c)
 	}
@@ -148,7 +152,7 @@ func sources(mem []byte) [3]unsafe.Pointer { return [3]unsafe.Pointer{pointer(me
 
 // convolve is the portable convolution: for each position of the output and each tap of the kernel that lies on an element,
 // a product over channels.
-func convolve[T number](c *conv) func(pool *kernel.Pool, out, in, kern []byte) {
+func convolve[T number | complexNumber](c *conv) func(pool *kernel.Pool, out, in, kern []byte) {
 	positions := move.Size(c.out.dims)
 	work := c.features * c.channels * move.Size(c.kernel.dims)
 	return func(pool *kernel.Pool, out, in, kern []byte) {
@@ -167,7 +171,7 @@ func convolve[T number](c *conv) func(pool *kernel.Pool, out, in, kern []byte) {
 }
 
 // convolveAt is one element of the output: of batch b and feature f, at the position of the taps.
-func convolveAt[T number](c *conv, t *taps, x, k []T, b, f int) T {
+func convolveAt[T number | complexNumber](c *conv, t *taps, x, k []T, b, f int) T {
 	perGroup := c.features / c.channelGroups
 	from := f / perGroup * c.channels * c.in.second
 	if c.batchGroups > 1 {

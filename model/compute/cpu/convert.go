@@ -38,6 +38,10 @@ func convertFn(from, to dtypes.DType) blockFn {
 		return convertHalf(to, float16.Float16.Float32)
 	case dtypes.BFloat16:
 		return convertHalf(to, bfloat16.BFloat16.Float32)
+	case dtypes.Complex64:
+		return convertComplex[complex64](to)
+	case dtypes.Complex128:
+		return convertComplex[complex128](to)
 	}
 	return nil
 }
@@ -70,6 +74,10 @@ func convertFrom[A number](to dtypes.DType) blockFn {
 		return map1(func(x A) float16.Float16 { return float16.Fromfloat32(float32(x)) })
 	case dtypes.BFloat16:
 		return map1(func(x A) bfloat16.BFloat16 { return roundBF16(float32(x)) })
+	case dtypes.Complex64:
+		return map1(func(x A) complex64 { return complex(float32(x), 0) })
+	case dtypes.Complex128:
+		return map1(func(x A) complex128 { return complex(float64(x), 0) })
 	}
 	return nil
 }

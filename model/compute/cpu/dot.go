@@ -146,6 +146,10 @@ func (d *dot) loop(dtype dtypes.DType) func(pool *kernel.Pool, out, left, right 
 		return products[uint64](d)
 	case dtypes.Float64:
 		return products[float64](d)
+	case dtypes.Complex64:
+		return products[complex64](d)
+	case dtypes.Complex128:
+		return products[complex128](d)
 	case dtypes.Float32:
 		return d.gemm
 	}
@@ -162,7 +166,7 @@ func (d *dot) gemm(pool *kernel.Pool, out, left, right []byte) {
 }
 
 // products is the portable product, row by row.
-func products[T number](d *dot) func(pool *kernel.Pool, out, left, right []byte) {
+func products[T number | complexNumber](d *dot) func(pool *kernel.Pool, out, left, right []byte) {
 	return func(pool *kernel.Pool, out, left, right []byte) {
 		o, l, r := move.Of[T](out), move.Of[T](left), move.Of[T](right)
 		pool.Run(d.batch*d.rows, max(1, 1<<16/max(1, d.cols*d.sum)), func(lo, hi int) {

@@ -28,6 +28,9 @@ func vector[T any](p unsafe.Pointer, n int) []T { return unsafe.Slice((*T)(p), n
 // elementFn finds the loop of an element-wise operation on operands of type dtype, or nil where the operation has none for it.
 // The type of a Where is that of its values.
 func elementFn(op backends.OpType, dtype dtypes.DType) blockFn {
+	if op == backends.OpTypeComplex {
+		return joinFn(dtype)
+	}
 	switch dtype {
 	case dtypes.Bool:
 		return boolFn(op)
@@ -55,6 +58,10 @@ func elementFn(op backends.OpType, dtype dtypes.DType) blockFn {
 		return halfFn(op, float16.Float16.Float32, float16.Fromfloat32)
 	case dtypes.BFloat16:
 		return halfFn(op, bfloat16.BFloat16.Float32, roundBF16)
+	case dtypes.Complex64:
+		return complexFn[complex64, float32](op)
+	case dtypes.Complex128:
+		return complexFn[complex128, float64](op)
 	}
 	return nil
 }

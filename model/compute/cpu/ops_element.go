@@ -19,6 +19,9 @@ func (b *Builder) unary(op backends.OpType, x backends.Op) (backends.Op, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := checkComplex(op, in[0].shape.DType); err != nil {
+		return nil, err
+	}
 	return b.add(op, shape, nil, in...), nil
 }
 
@@ -33,6 +36,9 @@ func (b *Builder) binary(op backends.OpType, x, y backends.Op) (backends.Op, err
 	}
 	shape, err := shapeinference.BinaryOp(rule, in[0].shape, in[1].shape)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkComplex(op, in[0].shape.DType); err != nil {
 		return nil, err
 	}
 	return b.add(op, shape, nil, in...), nil
@@ -57,6 +63,9 @@ func (b *Builder) comparison(op backends.OpType, x, y backends.Op) (backends.Op,
 	}
 	shape = shape.Clone()
 	shape.DType = dtypes.Bool
+	if err := checkComplex(op, in[0].shape.DType); err != nil {
+		return nil, err
+	}
 	return b.add(op, shape, nil, in...), nil
 }
 
@@ -87,10 +96,14 @@ func (b *Builder) Clamp(lo, x, hi backends.Op) (backends.Op, error) {
 			return nil, errors.Errorf("Clamp of %s with a bound %s: it must be a scalar or of the same shape", in[1].shape, bound.shape)
 		}
 	}
+	if err := checkComplex(backends.OpTypeClamp, in[1].shape.DType); err != nil {
+		return nil, err
+	}
 	return b.add(backends.OpTypeClamp, in[1].shape, nil, in...), nil
 }
 
-// ConvertDType converts values: floats to integers truncate and saturate, NaN to 0; anything but 0 is true.
+// ConvertDType converts values: floats to integers truncate and saturate, NaN to 0; anything but 0 is true; of
+// complex numbers goes the real part.
 func (b *Builder) ConvertDType(x backends.Op, dtype dtypes.DType) (backends.Op, error) {
 	in, err := b.operands("ConvertDType", x)
 	if err != nil {
@@ -122,9 +135,9 @@ func (b *Builder) IsFinite(x backends.Op) (backends.Op, error) {
 // IsNaN says of each element whether it is not a number: x ≠ x.
 func (b *Builder) IsNaN(x backends.Op) (backends.Op, error) { return b.NotEqual(x, x) }
 
-// Abs returns |x|.
+// Abs returns |x|, a float where x is complex.
 func (b *Builder) Abs(x backends.Op) (backends.Op, error) {
-	return b.unary(backends.OpTypeAbs, x)
+	return b.part(backends.OpTypeAbs, x)
 }
 
 // BitCount returns the number of bits set in x.

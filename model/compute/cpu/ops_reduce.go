@@ -40,7 +40,7 @@ func (b *Builder) reduce(op backends.OpType, x backends.Op, axes []int) (backend
 	return b.add(op, shape, args, in...), nil
 }
 
-// checkReduceType refuses logic on numbers, bits of floats and sums of booleans.
+// checkReduceType refuses logic on numbers, bits of floats, sums of booleans and an order of complex numbers.
 func checkReduceType(op backends.OpType, from shapes.Shape) error {
 	ok := true
 	switch op {
@@ -50,6 +50,8 @@ func checkReduceType(op backends.OpType, from shapes.Shape) error {
 		ok = from.DType.IsInt()
 	case backends.OpTypeReduceSum, backends.OpTypeReduceProduct:
 		ok = from.DType != dtypes.Bool
+	case backends.OpTypeReduceMax, backends.OpTypeReduceMin:
+		ok = !from.DType.IsComplex()
 	}
 	if !ok {
 		return errors.Errorf("%s of %s: it is not defined for this type", op, from)
@@ -231,8 +233,8 @@ func (b *Builder) RNGBitGenerator(state backends.Op, shape shapes.Shape) (newSta
 	if err := checkDType("RNGBitGenerator", shape.DType); err != nil {
 		return nil, nil, err
 	}
-	if shape.DType == dtypes.Bool {
-		return nil, nil, errors.Errorf("RNGBitGenerator cannot fill %s: a boolean is not any byte", shape)
+	if shape.DType == dtypes.Bool || shape.DType.IsComplex() {
+		return nil, nil, errors.Errorf("RNGBitGenerator cannot fill %s: it draws integers and floats", shape)
 	}
 	out := b.addResults(backends.OpTypeRNGBitGenerator, []shapes.Shape{in[0].shape, shape.Clone()}, nil, in...)
 	return out[0], out[1], nil

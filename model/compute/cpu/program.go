@@ -266,6 +266,8 @@ func (o *operand) load(dst unsafe.Pointer, src []byte, start, n, block int) {
 		loadStrided[uint16](o.axes, vector[uint16](dst, n), unsafe.Pointer(unsafe.SliceData(src)), start)
 	case o.width == 4:
 		loadStrided[uint32](o.axes, vector[uint32](dst, n), unsafe.Pointer(unsafe.SliceData(src)), start)
+	case o.width == 16:
+		loadStrided[complex128](o.axes, vector[complex128](dst, n), unsafe.Pointer(unsafe.SliceData(src)), start)
 	default:
 		loadStrided[uint64](o.axes, vector[uint64](dst, n), unsafe.Pointer(unsafe.SliceData(src)), start)
 	}
