@@ -9,7 +9,7 @@ import (
 )
 
 // engine is the one that every machine has.
-func engine(t *testing.T) backends.Backend {
+func engine(t testing.TB) backends.Backend {
 	t.Helper()
 	e, err := compute.Open("cpu")
 	if err != nil {
