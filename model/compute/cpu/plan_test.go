@@ -3,10 +3,12 @@ package cpu
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
@@ -346,6 +348,66 @@ func TestConcurrentExecutionsGiveTheSameBits(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// Two engines with different workers compile, execute and finalize at once: every call returns, with a result or an error.
+func TestEnginesAtOnceNeverHang(t *testing.T) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		var callers sync.WaitGroup
+		deadline := time.Now().Add(500 * time.Millisecond)
+		for i := range 6 {
+			callers.Go(func() {
+				for time.Now().Before(deadline) {
+					lifeOfAnEngine(t, []string{"2", "3"}[i%2])
+				}
+			})
+		}
+		callers.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(60 * time.Second):
+		stacks := make([]byte, 1<<20)
+		t.Fatalf("still running:\n%s", stacks[:runtime.Stack(stacks, true)])
+	}
+}
+
+// lifeOfAnEngine executes one computation from three goroutines while it is finalized, with its engine.
+func lifeOfAnEngine(t *testing.T, threads string) {
+	b, err := New(threads)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	e := build(t, b, []shapes.Shape{f32(64, 48), f32(48, 32)}, func(in []*Node) []*Node {
+		return []*Node{ReduceSum(Tanh(Dot(in[0], in[1])), 1)}
+	})
+	x, y := upload(t, b, tensorOf(ramp(64*48), 64, 48)), upload(t, b, tensorOf(ramp(48*32), 48, 32))
+	var callers sync.WaitGroup
+	for range 3 {
+		callers.Go(func() {
+			for {
+				out, err := e.Execute([]backends.Buffer{x, y}, nil, 0)
+				if err != nil {
+					if !strings.Contains(err.Error(), "after Finalize") {
+						t.Error(err)
+					}
+					return
+				}
+				b.BufferFinalize(out[0]) // an error where the engine was finalized meanwhile
+			}
+		})
+	}
+	time.Sleep(2 * time.Millisecond)
+	if threads == "2" {
+		e.Finalize()
+	} else {
+		b.Finalize()
+	}
+	callers.Wait()
+	b.Finalize()
 }
 
 // A step that fails is an error that names its operation and shapes, and the engine goes on.

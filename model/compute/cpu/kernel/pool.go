@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -63,7 +64,7 @@ func Shared(threads int) *Pool {
 // Threads is how many threads compute, the caller's counted.
 func (p *Pool) Threads() int { return p.threads }
 
-// Close ends the workers. Calls to Run after that compute on the caller alone.
+// Close ends the workers. Calls to Run, during it and after, compute on the caller alone. It is called once.
 func (p *Pool) Close() { close(p.closed) }
 
 // Run calls fn on contiguous ranges that cover [0, n) without overlap, in parallel, and returns when all are done. The
@@ -137,9 +138,8 @@ func (p *Pool) runChunks(n, chunks int, t task) {
 	w.done.Store(0)
 	w.holders.Store(1)
 	p.invite(w, min(p.threads, chunks)-1)
-	if !w.help() {
-		w.wait()
-	}
+	w.help()
+	w.wait()
 	f := w.failure.Load()
 	p.release(w)
 	if f != nil {
@@ -171,16 +171,21 @@ func (p *Pool) release(w *work) {
 
 // help is a worker's life: take a ticket, compute chunks of it until none is left.
 func (p *Pool) help() {
-	for {
-		w := p.ticket()
-		if w == nil {
-			return
+	closed := false
+	defer func() {
+		if !closed { // a task ended this goroutine
+			go p.help()
 		}
-		if w.help() {
-			w.finished <- struct{}{}
-		}
-		p.release(w)
+	}()
+	for w := p.ticket(); w != nil; w = p.ticket() {
+		p.assist(w)
 	}
+	closed = true
+}
+
+func (p *Pool) assist(w *work) {
+	defer p.release(w)
+	w.help()
 }
 
 // ticket waits for work, at first without sleeping: in a training step the next call comes within microseconds.
@@ -200,25 +205,35 @@ func (p *Pool) ticket() *work {
 	}
 }
 
-// help computes chunks until all are taken, and reports whether this goroutine ended the last one.
-func (w *work) help() (last bool) {
+// help computes chunks until all are taken.
+func (w *work) help() {
 	for {
 		i := int(w.next.Add(1)) - 1
 		if i >= w.chunks {
-			return last
+			return
 		}
 		w.chunk(w.n*i/w.chunks, w.n*(i+1)/w.chunks)
-		last = int(w.done.Add(1)) == w.chunks
 	}
 }
 
+// errExit is the failure of a task that ended its goroutine, as testing's FailNow does.
+var errExit = errors.New("a range of Pool.Run called runtime.Goexit")
+
+// chunk computes a range; however that ends, it counts, and the last one wakes the caller.
 func (w *work) chunk(lo, hi int) {
+	returned := false
 	defer func() {
 		if v := recover(); v != nil {
 			w.fail(v)
+		} else if !returned {
+			w.fail(errExit)
+		}
+		if int(w.done.Add(1)) == w.chunks {
+			w.finished <- struct{}{}
 		}
 	}()
 	w.task.do(lo, hi)
+	returned = true
 }
 
 func (w *work) fail(v any) {
@@ -227,7 +242,7 @@ func (w *work) fail(v any) {
 	w.failure.CompareAndSwap(nil, &failure{v, stack})
 }
 
-// wait returns when a helper has ended the last chunk.
+// wait returns when the last chunk has ended.
 func (w *work) wait() {
 	for range idleSpins {
 		select {

@@ -3,10 +3,13 @@ package kernel
 import (
 	"errors"
 	"flag"
+	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -104,6 +107,91 @@ func TestRunRaisesPanics(t *testing.T) {
 	p.Run(100, 1, func(lo, hi int) { n.Add(int64(hi - lo)) })
 	if n.Load() != 100 {
 		t.Errorf("after a panic the pool visits %d of 100 indices", n.Load())
+	}
+}
+
+// A range that ends its goroutine fails the call, whichever thread it ran on, and the pool keeps its workers.
+func TestRunSurvivesGoexit(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	p := NewPool(3)
+	defer p.Close()
+	for range 20 {
+		ended := make(chan any)
+		go func() {
+			defer func() { ended <- recover() }()
+			p.Run(64, 1, func(lo, hi int) { runtime.Goexit() })
+		}()
+		<-ended
+	}
+	for len(p.tickets) > 0 { // of calls that ended early
+		time.Sleep(time.Millisecond)
+	}
+	var here sync.WaitGroup
+	here.Add(3)
+	all := make(chan struct{})
+	go func() { here.Wait(); close(all) }()
+	p.Run(3, 1, func(lo, hi int) {
+		here.Done()
+		select {
+		case <-all:
+		case <-time.After(20 * time.Second):
+			t.Error("fewer than three threads are left")
+		}
+	})
+}
+
+// Callers at once, on two pools, in each other, with panics and while a pool closes: every call returns, and visits all.
+func TestRunNeverHangs(t *testing.T) {
+	pools := []*Pool{NewPool(2), NewPool(5)}
+	within(t, 30*time.Second, func() {
+		var callers sync.WaitGroup
+		deadline := time.Now().Add(500 * time.Millisecond)
+		for seed := range uint64(6) {
+			callers.Go(func() {
+				rng := rand.New(rand.NewPCG(seed, 1))
+				for time.Now().Before(deadline) {
+					stress(t, pools, rng.Uint64(), 2)
+				}
+			})
+		}
+		time.Sleep(250 * time.Millisecond)
+		pools[0].Close()
+		callers.Wait()
+	})
+	pools[1].Close()
+}
+
+// stress runs on one of the pools, to some depth on others inside of that; one range in 200 panics.
+func stress(t *testing.T, pools []*Pool, seed uint64, depth int) {
+	n, visited, failed := 1+int(seed%97), atomic.Int64{}, atomic.Bool{}
+	defer func() {
+		if v := recover(); v == nil && int(visited.Load()) != n || v != nil && !failed.Load() {
+			t.Errorf("%d of %d indices were visited, recovered %v", visited.Load(), n, v)
+		}
+	}()
+	pools[seed>>8%2].Run(n, 1, func(lo, hi int) {
+		rng := rand.New(rand.NewPCG(seed, uint64(lo)))
+		if depth > 0 && rng.IntN(4) == 0 {
+			stress(t, pools, rng.Uint64(), depth-1)
+		}
+		if rng.IntN(200) == 0 {
+			failed.Store(true)
+			panic("on purpose")
+		}
+		visited.Add(int64(hi - lo))
+	})
+}
+
+// within fails with the stacks of all goroutines where fn takes longer.
+func within(t *testing.T, limit time.Duration, fn func()) {
+	t.Helper()
+	ended := make(chan struct{})
+	go func() { defer close(ended); fn() }()
+	select {
+	case <-ended:
+	case <-time.After(limit):
+		stacks := make([]byte, 1<<20)
+		t.Fatalf("still running after %s:\n%s", limit, stacks[:runtime.Stack(stacks, true)])
 	}
 }
 
