@@ -118,6 +118,9 @@ func (e *Executable) check(inputs []backends.Buffer, donate []bool, device backe
 	if e.finalized.Load() {
 		return nil, errors.Errorf("cpu engine: computation %q executed after Finalize", e.name)
 	}
+	if err := e.backend.checkLive("Execute"); err != nil {
+		return nil, err
+	}
 	if err := e.backend.checkDevice(device); err != nil {
 		return nil, err
 	}

@@ -489,8 +489,17 @@ func TestBuffers(t *testing.T) {
 func TestFinalizedEngine(t *testing.T) {
 	b := engine(t)
 	x := upload(t, b, tensorOf(ramp(2), 2))
+	constant := b.Builder("constant")
+	c, _ := constant.Constant([]float32{1}, 1)
+	e, err := constant.Compile([]backends.Op{c}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	g := b.Builder("late")
 	b.Finalize()
+	if _, err := e.Execute(nil, nil, 0); err == nil || !strings.Contains(err.Error(), "after Finalize") {
+		t.Errorf("an execution without inputs after Finalize: %v", err)
+	}
 	if !b.IsFinalized() {
 		t.Error("not finalized")
 	}
