@@ -1,6 +1,7 @@
 package views
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -177,3 +178,11 @@ func (v PlayView) kept(side string) map[string]string {
 }
 
 func sortedNames(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+// short keeps a count within its column: 940, 1.3k.
+func short(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%.1fk", float64(n)/1000)
+}

@@ -2129,9 +2129,9 @@ func playPalette(v PlayView) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var124 string
-					templ_7745c5c3_Var124, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(e.Count))
+					templ_7745c5c3_Var124, templ_7745c5c3_Err = templ.JoinStringErrs(short(e.Count))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play.templ`, Line: 360, Col: 34}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play.templ`, Line: 360, Col: 27}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var124))
 					if templ_7745c5c3_Err != nil {

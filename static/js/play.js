@@ -16,6 +16,7 @@ const $ = (id) => document.getElementById(id);
 class Play {
   #row = 'a'; // whose picture is large
   #slot = 0;
+  #painted = false; // the first picture also waits for the socket and the model: its time says little
   #looking = null; // {codes, text} shown in place of the row
   #uploads = new Map(); // originals that the server does not keep
   #moved = null; // slots whose code does not come back
@@ -264,7 +265,8 @@ class Play {
     if (!pixels || this.image.dataset.showing !== format(codes)) return;
     paint(this.image, pixels, this.shape, format(codes));
     this.image.setAttribute('aria-label', `${$('result-name').textContent} ${$('result-state').textContent}`);
-    if (!here) $('took').textContent = `decoded in ${Math.max(1, Math.round(performance.now() - started))} ms`;
+    if (!here && this.#painted) $('took').textContent = `decoded in ${Math.max(1, Math.round(performance.now() - started))} ms`;
+    this.#painted = true;
   }
 
   #describe() {

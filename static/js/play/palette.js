@@ -111,7 +111,7 @@ export class Palette {
     const note = document.createElement('span');
     note.className = unseen ? 'count badge' : 'count quiet';
     if (this.sort.value === 'distance' && distance !== undefined) note.textContent = distance.toFixed(2);
-    else note.textContent = unseen ? 'unseen' : count ? `×${count}` : '';
+    else note.textContent = unseen ? 'unseen' : count ? `×${short(count)}` : '';
     note.title = unseen ? `This slot took the code on none of ${images} images.` : '';
     entry.setAttribute('aria-label', `Code ${code}` + (unseen ? ', unseen' : count ? `, on ${count} images` : ''));
     entry.append(canvas, name, note);
@@ -161,4 +161,9 @@ export class Palette {
       if (!e.repeat) this.app.hands.press(entry);
     }
   }
+}
+
+/** short keeps a count within its column: 940, 1.3k. */
+function short(n) {
+  return n < 1000 ? String(n) : `${(n / 1000).toFixed(1)}k`;
 }
