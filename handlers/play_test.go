@@ -159,9 +159,13 @@ func testID(id string) string { return fmt.Sprintf("[data-testid=%q]", id) }
 
 func TestPlaySendsToAStateThatIsAnAddress(t *testing.T) {
 	p := newPlayground(t)
+	shipped, err := play.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
 	reply, _ := p.get("/play")
 	where, err := reply.Location()
-	if err != nil || where.Path != "/play/"+p.key || where.Query().Get("a") == "" || where.Query().Get("b") == "" {
+	if err != nil || where.Path != "/play/"+shipped.Key || where.Query().Get("a") == "" || where.Query().Get("b") == "" {
 		t.Fatalf("%s: %v, %v", reply.Status, where, err)
 	}
 	for path, want := range map[string]string{
