@@ -42,7 +42,9 @@ func openRuns(t *testing.T) runBrowser {
 	ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(stop)
 	b := runBrowser{t, ctx, f, site}
-	b.do(chromedp.EmulateViewport(1280, 2800))
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 2800)); err != nil { // the first call starts the browser, which lives as long as its context
+		t.Fatal(err)
+	}
 	messages := chromedp.Console(ctx)
 	go func() {
 		for m, err := range messages {
@@ -56,7 +58,9 @@ func openRuns(t *testing.T) runBrowser {
 
 func (b runBrowser) do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	if err := chromedp.Do(b.ctx, actions...); err != nil {
+	ctx, stop := context.WithTimeout(b.ctx, 20*time.Second)
+	defer stop()
+	if err := chromedp.Do(ctx, actions...); err != nil {
 		b.t.Fatal(err)
 	}
 }
