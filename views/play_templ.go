@@ -466,7 +466,7 @@ func playResult(v PlayView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "\" width=\"256\" height=\"256\" alt=\"Row A, decoded\"><figcaption class=\"under\"><ul class=\"edits\" id=\"edits\" data-testid=\"play-edits\"><li class=\"quiet\">As encoded. Put a code of B, or of the palette, into a slot.</li></ul><p class=\"quiet checks\"><span id=\"check\" data-testid=\"play-check\"></span> <span id=\"took\"></span></p></figcaption></figure>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "\" width=\"256\" height=\"256\" alt=\"Row A, decoded\"><figcaption class=\"under\"><ul class=\"edits\" id=\"edits\" data-testid=\"play-edits\"><li class=\"quiet\">As encoded. Put a code of B, or of the palette, into a slot.</li></ul><p class=\"quiet checks\"><span id=\"check\" data-testid=\"play-check\"></span> <span id=\"took\">&nbsp;</span></p></figcaption></figure>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
