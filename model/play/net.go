@@ -31,7 +31,7 @@ type net struct {
 }
 
 func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *net, err error) {
-	defer recovered("building its graphs", &err)
+	defer compute.Recovered("building its graphs", &err)
 	built, err := ae.New(file.Config, image)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *ne
 }
 
 func (n *net) encode(images []byte, batch int) (codes []int32, err error) {
-	defer recovered("encoding", &err)
+	defer compute.Recovered("encoding", &err)
 	x := tensors.FromFlatDataAndDimensions(images, batch, n.image.H, n.image.W, n.image.C)
 	out, err := run(n.enc, x)
 	if err != nil {
@@ -66,7 +66,7 @@ func (n *net) encode(images []byte, batch int) (codes []int32, err error) {
 }
 
 func (n *net) decode(codes []int32, batch int) (pixels []byte, err error) {
-	defer recovered("decoding", &err)
+	defer compute.Recovered("decoding", &err)
 	out, err := run(n.dec, tensors.FromFlatDataAndDimensions(codes, batch, n.m))
 	if err != nil {
 		return nil, err
@@ -100,17 +100,6 @@ func toBytes(logits []float32) []byte {
 		out[i] = byte(255/(1+math.Exp(-float64(x))) + 0.5)
 	}
 	return out
-}
-
-// recovered turns a panic of graph building into an error.
-func recovered(doing string, err *error) {
-	switch p := recover().(type) {
-	case nil:
-	case error:
-		*err = fmt.Errorf("%s: %w", doing, p)
-	default:
-		*err = fmt.Errorf("%s: %v", doing, p)
-	}
 }
 
 // keyOf is the first 16 hex digits of a checkpoint's hash: the file's, where the one who read it left it in Meta, else that of

@@ -33,7 +33,7 @@ type Trainer struct {
 
 // New builds the model of cfg on an engine with its initial variables.
 func New(cfg model.Config, image ae.Image, engine *compute.Engine) (t *Trainer, err error) {
-	defer recovered("building the model", &err)
+	defer compute.Recovered("building the model", &err)
 	net, err := ae.New(cfg, image)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ type Step struct {
 
 // Step takes gradient step number t (from 1) on a batch of images, B × H × W × C bytes.
 func (t *Trainer) Step(number int, images []byte) (out Step, err error) {
-	defer recovered(fmt.Sprintf("step %d", number), &err)
+	defer compute.Recovered(fmt.Sprintf("step %d", number), &err)
 	correct1 := float32(1 / (1 - math.Pow(t.cfg.Beta1, float64(number))))
 	correct2 := float32(1 / math.Sqrt(1-math.Pow(t.cfg.Beta2, float64(number))))
 	batch := t.tensor(images)
@@ -104,7 +104,7 @@ func (t *Trainer) Step(number int, images []byte) (out Step, err error) {
 
 // Reconstruct returns the reconstructions of a batch as bytes, and the mean squared error of each image in [0, 1].
 func (t *Trainer) Reconstruct(images []byte) (out []byte, mse []float64, err error) {
-	defer recovered("reconstruction", &err)
+	defer compute.Recovered("reconstruction", &err)
 	batch := t.tensor(images)
 	defer batch.MustFinalizeAll()
 	results, err := t.reconstruct.Exec(batch)
@@ -165,16 +165,5 @@ func (t *Trainer) tensor(images []byte) *tensors.Tensor {
 func finalize(results []*tensors.Tensor) {
 	for _, r := range results {
 		r.MustFinalizeAll()
-	}
-}
-
-// recovered turns a panic of graph-building code into an error that says what was being done.
-func recovered(doing string, err *error) {
-	switch p := recover().(type) {
-	case nil:
-	case error:
-		*err = fmt.Errorf("%s: %w", doing, p)
-	default:
-		*err = fmt.Errorf("%s: %v", doing, p)
 	}
 }
