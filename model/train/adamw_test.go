@@ -1,0 +1,60 @@
+package train
+
+import (
+	"math"
+	"testing"
+
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model"
+	"slotscope/model/compute"
+)
+
+// Three steps on the loss θ·a, whose gradient is a, against the update written out in float64.
+func TestAdamWFollowsItsEquations(t *testing.T) {
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := model.Config{LR: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 0.2, Clip: 0.5}
+	const scale = 2
+	a, theta := []float64{3, -4, 0.5}, []float64{1, -2, 0.25}
+	store := context.New().Checked(false)
+	v := store.In("model").VariableWithValue("theta", []float32{1, -2, 0.25})
+	adam := adamW{cfg, func(*context.Variable) float64 { return scale }}
+	vars := adam.learned(store.In("model"))
+	adam.moments(store.In("optimizer"), v)
+	exec, err := context.NewExec(engine.Backend, store, func(_ *context.Context, c1, c2 *Node) *Node {
+		g := c1.Graph()
+		loss := ReduceAllSum(Mul(v.ValueGraph(g), Const(g, []float32{3, -4, 0.5})))
+		return adam.update(vars, store.In("optimizer"), loss, c1, c2)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	norm := math.Sqrt(9 + 16 + 0.25)
+	m, s := make([]float64, 3), make([]float64, 3)
+	for step := 1; step <= 3; step++ {
+		bias1, bias2 := 1-math.Pow(cfg.Beta1, float64(step)), 1-math.Pow(cfg.Beta2, float64(step))
+		got, err := exec.Exec1(float32(1/bias1), float32(1/math.Sqrt(bias2)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := float64(tensors.ToScalar[float32](got)); math.Abs(n-norm) > 1e-5 {
+			t.Errorf("step %d: norm %v, want %v", step, n, norm)
+		}
+		now := tensors.MustCopyFlatData[float32](v.MustValue())
+		for i := range theta {
+			grad := a[i] * cfg.Clip / (norm + 1e-6)
+			m[i] = cfg.Beta1*m[i] + (1-cfg.Beta1)*grad
+			s[i] = cfg.Beta2*s[i] + (1-cfg.Beta2)*grad*grad
+			rate := cfg.LR * scale
+			theta[i] -= rate*cfg.WeightDecay*theta[i] + rate*(m[i]/bias1)/(math.Sqrt(s[i]/bias2)+cfg.Epsilon)
+			if math.Abs(float64(now[i])-theta[i]) > 1e-5 {
+				t.Errorf("step %d: θ[%d] is %v, want %v", step, i, now[i], theta[i])
+			}
+		}
+	}
+}
