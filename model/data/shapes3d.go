@@ -21,6 +21,7 @@ var shapes3dInfo = Info{
 		{"shape", []string{"cube", "cylinder", "sphere", "capsule"}},
 		{"orientation", named(shapes3d.Orientations, "%.1f°", shapes3d.Orientation)},
 	},
+	Complete: true,
 	About: "A room, an object, a camera that turns around it. Drawn by this program after 3D Shapes: the same factors, " +
 		"cardinalities and order, and a scene fitted to its published pictures, from which a trial of this renderer differed " +
 		"by 5.4 of 255 on average. Every combination of values occurs once.",

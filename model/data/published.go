@@ -1,0 +1,8 @@
+package data
+
+// published are the datasets of others that the program can read, in the order in which they are listed: one file per dataset
+// declares its entry.
+var published = []Published{}
+
+// formats are tried in order on a path that is no published file.
+var formats = []Format{}
