@@ -51,6 +51,7 @@ var importMap = map[string]string{
 	"model/bench":              "model/ae model/data model/compute model/play model/train",
 	"model/play":               "model/ae model/data model/compute model/checkpoint model/metric",
 	"model/metric":             "",
+	"model/npz":                "",
 	"model/theory":             "model/hrr",
 	"model/report":             "model/metric",
 }

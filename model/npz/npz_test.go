@@ -1,0 +1,317 @@
+package npz
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"slotscope/model"
+)
+
+func open(t testing.TB, path string) *File {
+	t.Helper()
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+func array(t testing.TB, f *File, name string) *Array {
+	t.Helper()
+	a, err := f.Array(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// says fails the test unless err has every part in its sentence.
+func says(t testing.TB, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error says %q", parts)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not say %q", err, part)
+		}
+	}
+}
+
+// TestValues: orders.npz holds n = 0 … 23 of shape [2, 3, 4] in every order and type.
+func TestValues(t *testing.T) {
+	f := open(t, "testdata/orders.npz")
+	for _, c := range []struct {
+		name  string
+		dtype string
+		shape []int
+		value func(n int) float64
+	}{
+		{"c", "int64", []int{2, 3, 4}, func(n int) float64 { return float64(n) }},
+		{"f", "int64", []int{2, 3, 4}, func(n int) float64 { return float64(n) }},
+		{"big", "int16", []int{2, 3, 4}, func(n int) float64 { return float64(n) }},
+		{"half", "float16", []int{2, 3, 4}, func(n int) float64 { return float64(n) / 8 }},
+		{"single", "float32", []int{2, 3, 4}, func(n int) float64 { return float64(n) / 8 }},
+		{"double", "float64", []int{2, 3, 4}, func(n int) float64 { return -float64(n) / 8 }},
+		{"byte", "uint8", []int{2, 3, 4}, func(n int) float64 { return float64(n) }},
+		{"signed", "int8", []int{2, 3, 4}, func(n int) float64 { return float64(n - 12) }},
+		{"flag", "bool", []int{2, 3, 4}, func(n int) float64 { return float64(1 - n%2) }},
+		{"scalar", "float64", []int{}, func(int) float64 { return 2.5 }},
+		{"empty", "float64", []int{0, 3}, nil},
+	} {
+		a := array(t, f, c.name)
+		if a.DType() != c.dtype || !slices.Equal(a.Shape, c.shape) {
+			t.Errorf("%s is %s %v", c.name, a.DType(), a.Shape)
+		}
+		got, err := a.Float64s()
+		if err != nil || len(got) != a.Len() {
+			t.Fatalf("%s: %d values, %v", c.name, len(got), err)
+		}
+		for n, v := range got {
+			if v != c.value(n) {
+				t.Errorf("%s: element %d is %v", c.name, n, v)
+			}
+		}
+	}
+	ints, err := array(t, f, "signed").Ints()
+	if err != nil || ints[0] != -12 || ints[23] != 11 {
+		t.Errorf("signed: %v, %v", ints, err)
+	}
+	for name, want := range map[string][]string{"letters": {"hue", "größe"}, "bytes": {"a", "bcd"}} {
+		got, err := array(t, f, name).Strings()
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Error(name, diff, err)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	f := open(t, "testdata/orders.npz")
+	_, err := f.Array("complex")
+	says(t, err, "orders.npz", `"complex"`, `"<c16"`)
+	_, err = f.Array("records")
+	says(t, err, `"records"`, "several fields")
+	_, err = f.Array("images")
+	says(t, err, `no array "images"`, "double")
+	if !errors.Is(err, model.ErrNotFound) {
+		t.Error("what is not there is not model.ErrNotFound")
+	}
+	_, err = array(t, f, "half").Ints()
+	says(t, err, `"half"`, "element 1", "0.125")
+	_, err = array(t, f, "letters").Ints()
+	says(t, err, "text")
+	_, err = array(t, f, "letters").Float64s()
+	says(t, err, "text")
+	_, err = array(t, f, "c").Strings()
+	says(t, err, "int64")
+	_, err = array(t, f, "huge").Ints()
+	says(t, err, "18446744073709551615", "too large")
+	_, err = open(t, "testdata/dsprites_mini.npz").Array("metadata")
+	says(t, err, "dsprites_mini.npz", `"metadata"`, "pickle")
+	_, err = Open("testdata/make.py")
+	says(t, err, "make.py", "neither")
+	_, err = Open("testdata/none.npz")
+	says(t, err, "none.npz", "no such file")
+	_, err = Open("testdata")
+	says(t, err, "no regular file")
+}
+
+func TestHeaderVersions(t *testing.T) {
+	for _, name := range []string{"v1", "v2", "v3", "python2"} {
+		a := array(t, open(t, "testdata/"+name+".npy"), "")
+		got, err := a.Ints()
+		if err != nil || len(got) != 24 || got[23] != 23 || a.DType() != "uint8" {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"{'descr': '|u1', 'fortran_order': False, 'shape': (2,)":                                "missing",
+		"{'descr': '|u1', 'fortran_order': False}":                                              "missing",
+		"{'descr': '|u1', 'fortran_order': 1, 'shape': ()}":                                     "True or False",
+		"{'descr': '|u1', 'fortran_order': False, 'shape': (-2,)}":                              "shape",
+		"{'descr': '|u1', 'fortran_order': False, 'shape': (99999999999999999999,)}":            "shape",
+		"{'descr': '|u1', 'fortran_order': False, 'shape': (4294967296,4294967296)}":            "larger than any file",
+		"{'descr': '|u1', 'fortran_order': False, 'shape': (1,), 'shape': (2,)}":                "twice",
+		"{'descr': '|u3', 'fortran_order': False, 'shape': (1,)}":                               "|u3",
+		"{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (1,)}":                           "unknown",
+		"{'descr': '', 'fortran_order': False, 'shape': (1,)}":                                  "unknown",
+		"{'descr': '|u1', 'fortran_order': False, 'shape': (" + strings.Repeat("1,", 65) + ")}": "shape",
+		"{'descr': '|u1', 'fortran_order': False, 'shape': (1,), 'more': 'x'}":                  "more",
+		"{'descr': '|u1', 'fortran_order': False, 'shape': (1 2)}":                              "missing",
+		"{'descr': '|u1, 'fortran_order': False, 'shape': (1,)}":                                "unknown",
+	} {
+		_, err := parseHeader(text)
+		says(t, err, want)
+	}
+	_, _, err := ReadHeader(strings.NewReader("\x93NUMPY\x04\x00\x00\x00"))
+	says(t, err, "version 4")
+	_, _, err = ReadHeader(strings.NewReader("\x93NUMPY\x02\x00\xff\xff\xff\xff"))
+	says(t, err, "4294967295")
+	_, _, err = ReadHeader(strings.NewReader("\x93NUMPY\x01\x00\x10\x00{'descr'"))
+	says(t, err, "ends within")
+}
+
+// pattern is what every pixel of the fixtures of images is.
+func pattern(i int) byte {
+	n, y, x, c := i/12288, i/192%64, i/3%64, i%3
+	return byte(7*n + 3*y + 5*x + 11*c)
+}
+
+// TestStoredAndDeflated: images by stream where deflated, at any place where stored.
+func TestStoredAndDeflated(t *testing.T) {
+	deflated := array(t, open(t, "testdata/mpi3d_compressed.npz"), "images")
+	if deflated.InPlace() != nil || !slices.Equal(deflated.Shape, []int{60, 64, 64, 3}) {
+		t.Fatalf("deflated: %v", deflated.Shape)
+	}
+	r, err := deflated.Stream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	pixels, err := io.ReadAll(r)
+	if err != nil || len(pixels) != 60*64*64*3 {
+		t.Fatal(len(pixels), err)
+	}
+	for i, v := range pixels {
+		if v != pattern(i) {
+			t.Fatalf("byte %d is %d", i, v)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "stored.npz")
+	pack(t, path, zip.Store, map[string][]byte{"images.npy": npy("|u1", "(60, 64, 64, 3)", pixels)})
+	stored := array(t, open(t, path), "images")
+	one := make([]byte, 12288)
+	if _, err := stored.InPlace().ReadAt(one, 37*12288); err != nil || !bytes.Equal(one, pixels[37*12288:38*12288]) {
+		t.Error("image 37 differs", err)
+	}
+}
+
+// TestDamage: sizes that lie, members that end early, bytes that changed.
+func TestDamage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npz")
+	pack(t, path, zip.Deflate, map[string][]byte{"images.npy": npy("|u1", "(60, 64, 64, 3)", make([]byte, 1000))})
+	_, err := open(t, path).Array("images")
+	says(t, err, "737280 bytes", "1000 are there")
+
+	whole, err := os.ReadFile("testdata/mpi3d_compressed.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := filepath.Join(t.TempDir(), "short.npz")
+	if err := os.WriteFile(short, whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(short)
+	says(t, err, "short.npz", "incomplete")
+
+	changed := slices.Clone(whole)
+	changed[len(changed)/2] ^= 0x55
+	if err := os.WriteFile(path, changed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := array(t, open(t, path), "images").Stream()
+	if err == nil {
+		_, err = io.ReadAll(r)
+	}
+	says(t, err, `"images"`)
+}
+
+// TestBomb: a member that claims far more than deflate can hold is refused before anything is unpacked.
+func TestBomb(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bomb.npz")
+	pack(t, path, zip.Deflate, map[string][]byte{"images.npy": npy("|u1", "(10,)", make([]byte, 10))})
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	central := bytes.Index(whole, []byte("PK\x01\x02"))
+	binary.LittleEndian.PutUint32(whole[central+24:], 4_000_000_000)
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = open(t, path).Array("images")
+	says(t, err, "4000000000", "claims")
+}
+
+// npy writes an array of version 1.
+func npy(descr, shape string, elements []byte) []byte {
+	text := "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }\n"
+	b := append([]byte(magic), 1, 0)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(text)))
+	return append(append(b, text...), elements...)
+}
+
+// pack writes a zip archive.
+func pack(t testing.TB, path string, method uint16, members map[string][]byte) {
+	t.Helper()
+	var buf bytes.Buffer
+	z := zip.NewWriter(&buf)
+	for name, content := range members {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: method})
+		if err == nil {
+			_, err = w.Write(content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(z.Close(), os.WriteFile(path, buf.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FuzzOpen: no file makes the reader panic, or say that it holds more than it can.
+func FuzzOpen(f *testing.F) {
+	for _, name := range []string{"orders.npz", "v2.npy", "python2.npy", "dsprites_mini.npz"} {
+		b, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	path := filepath.Join(f.TempDir(), "fuzz.npz")
+	f.Fuzz(func(t *testing.T, content []byte) {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := Open(path)
+		if err != nil {
+			return
+		}
+		defer file.Close()
+		for _, a := range file.Arrays() {
+			if a.Bytes() > int64(len(content)+1)*maxRatio {
+				t.Fatalf("%d bytes hold an array of %d", len(content), a.Bytes())
+			}
+			if v, err := a.Float64s(); err == nil && len(v) != a.Len() {
+				t.Fatalf("%d values of %d", len(v), a.Len())
+			}
+			_, _ = a.Ints()
+			_, _ = a.Strings()
+		}
+	})
+}
+
+func BenchmarkInPlace(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "stored.npz")
+	pack(b, path, zip.Store, map[string][]byte{"images.npy": npy("|u1", "(2000, 64, 64, 3)", make([]byte, 2000*12288))})
+	at, one, n := array(b, open(b, path), "images").InPlace(), make([]byte, 12288), 0
+	for b.Loop() {
+		n = (n*1103515245 + 12345) & 0x7fffffff
+		if _, err := at.ReadAt(one, int64(n%2000)*12288); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "images/s")
+}

@@ -1,0 +1,171 @@
+package npz
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/x448/float16"
+)
+
+// MaxValues is the most elements that are converted at once; what is larger is streamed.
+const MaxValues = 1 << 26
+
+// Float64s reads all elements as numbers in C order, last axis fastest. Whole numbers beyond ±2⁵³ are rounded.
+func (a *Array) Float64s() ([]float64, error) {
+	get, err := a.Decoder()
+	if err != nil {
+		return nil, a.wrap(err)
+	}
+	return values(a, func(b []byte) (float64, error) { return get(b), nil })
+}
+
+// Ints reads all elements as whole numbers in C order; floats must be whole.
+func (a *Array) Ints() ([]int, error) {
+	if a.Kind == Bytes || a.Kind == Unicode {
+		return nil, a.wrap(errors.New("it holds text, not whole numbers"))
+	}
+	return values(a, a.integer())
+}
+
+// Strings reads an array of text in C order.
+func (a *Array) Strings() ([]string, error) {
+	if a.Kind != Bytes && a.Kind != Unicode {
+		return nil, a.wrap(fmt.Errorf("it holds %s, not text", a.DType()))
+	}
+	return values(a, a.text)
+}
+
+// values converts all elements, each by get.
+func values[T any](a *Array, get func([]byte) (T, error)) ([]T, error) {
+	if a.Len() > MaxValues {
+		return nil, a.wrap(fmt.Errorf("%d elements are too many to convert at once", a.Len()))
+	}
+	r, err := a.Stream()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var out []T // grows with what is really there
+	block := make([]byte, max(1, 1<<15/a.Size)*a.Size)
+	for left := a.Len(); left > 0; {
+		part := block[:min(len(block), left*a.Size)]
+		if _, err := io.ReadFull(r, part); err != nil {
+			return nil, a.wrap(fmt.Errorf("the elements end after %d of %d: %w", len(out), a.Len(), err))
+		}
+		for ; len(part) > 0; part = part[a.Size:] {
+			v, err := get(part[:a.Size])
+			if err != nil {
+				return nil, a.wrap(fmt.Errorf("element %d: %w", len(out), err))
+			}
+			out = append(out, v)
+			left--
+		}
+	}
+	return reorder(out, a.Header), nil
+}
+
+// reorder turns Fortran order, first axis fastest, into C order.
+func reorder[T any](in []T, h Header) []T {
+	if !h.Fortran || len(h.Shape) < 2 {
+		return in
+	}
+	out := make([]T, len(in))
+	index := make([]int, len(h.Shape))
+	for _, v := range in {
+		at := 0
+		for k, i := range index {
+			at = at*h.Shape[k] + i
+		}
+		out[at] = v
+		for k := range index {
+			if index[k]++; index[k] < h.Shape[k] {
+				break
+			}
+			index[k] = 0
+		}
+	}
+	return out
+}
+
+// Decoder returns the function that turns the bytes of one element into a number.
+func (h Header) Decoder() (func([]byte) float64, error) {
+	word := h.word()
+	switch {
+	case h.Kind == Bytes || h.Kind == Unicode:
+		return nil, errors.New("it holds text, not numbers")
+	case h.Kind == Bool || h.Kind == Uint:
+		return func(b []byte) float64 { return float64(word(b)) }, nil
+	case h.Kind == Int:
+		return func(b []byte) float64 { return float64(h.signed(word(b))) }, nil
+	case h.Size == 2:
+		return func(b []byte) float64 { return float64(float16.Frombits(uint16(word(b))).Float32()) }, nil
+	case h.Size == 4:
+		return func(b []byte) float64 { return float64(math.Float32frombits(uint32(word(b)))) }, nil
+	}
+	return func(b []byte) float64 { return math.Float64frombits(word(b)) }, nil
+}
+
+// word returns the function that reads the bits of one element.
+func (h Header) word() func([]byte) uint64 {
+	order := binary.ByteOrder(binary.LittleEndian)
+	if h.BigEndian {
+		order = binary.BigEndian
+	}
+	switch h.Size {
+	case 1:
+		return func(b []byte) uint64 { return uint64(b[0]) }
+	case 2:
+		return func(b []byte) uint64 { return uint64(order.Uint16(b)) }
+	case 4:
+		return func(b []byte) uint64 { return uint64(order.Uint32(b)) }
+	}
+	return order.Uint64
+}
+
+// signed extends the sign of an element's bits.
+func (h Header) signed(bits uint64) int64 {
+	shift := 64 - 8*h.Size
+	return int64(bits<<shift) >> shift
+}
+
+// integer returns the function that turns the bytes of one element into a whole number.
+func (h Header) integer() func([]byte) (int, error) {
+	word := h.word()
+	switch h.Kind {
+	case Int:
+		return func(b []byte) (int, error) { return int(h.signed(word(b))), nil }
+	case Float:
+		get, _ := h.Decoder()
+		return func(b []byte) (int, error) { return whole(get(b)) }
+	}
+	return func(b []byte) (int, error) {
+		if v := word(b); v <= math.MaxInt {
+			return int(v), nil
+		}
+		return 0, fmt.Errorf("%d is too large", word(b))
+	}
+}
+
+func whole(v float64) (int, error) {
+	if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+		return 0, fmt.Errorf("%v is no whole number", v)
+	}
+	return int(v), nil
+}
+
+func (a *Array) text(b []byte) (string, error) {
+	if a.Kind == Bytes {
+		return string(bytes.TrimRight(b, "\x00")), nil
+	}
+	word := Header{Size: 4, BigEndian: a.BigEndian}.word()
+	var s strings.Builder
+	for ; len(b) >= 4; b = b[4:] {
+		s.WriteRune(rune(word(b)))
+	}
+	return strings.TrimRight(s.String(), "\x00"), nil
+}
