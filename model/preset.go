@@ -11,6 +11,9 @@ func EngineNames() []string { return []string{"auto", "cpu", "xla:cuda", "xla:cp
 // ModelNames are the paper's models.
 func ModelNames() []string { return []string{"hrr", "vqvae", "qlae", "betavae", "betatcvae"} }
 
+// Discrete says whether the model's slots take codes, k to choose from; else each holds a real number.
+func (c Config) Discrete() bool { return c.Model == "hrr" || c.Model == "vqvae" || c.Model == "qlae" }
+
 // PresetNames are the widths of network on offer, smallest first.
 func PresetNames() []string { return []string{"tiny", "small", "paper"} }
 

@@ -75,7 +75,7 @@ func evaluate(t *testing.T, h *HRR, scope *context.Context, x array) map[string]
 		names = nil
 		add := func(name string, n *Node) { names, nodes = append(names, name), append(nodes, n) }
 		x = TransposeAllAxes(x, 0, 2, 3, 1)
-		f, o := h.forward(scope, x), h.Losses(scope, x)
+		f, o := h.forward(scope, x), h.Losses(scope, x, nil)
 		add("out/z", f.z)
 		add("out/unbound", f.slots.Retrieved)
 		add("out/v", f.slots.Denoised)

@@ -14,9 +14,10 @@ import (
 
 // store keeps a model's learned tensors: it makes, exports, imports and describes them. Every model embeds one.
 type store struct {
-	params []layer.Param
-	seed   int64
-	rate   float64 // of the codebook, as a multiple of the run's learning rate
+	params   []layer.Param
+	decaying []layer.Param // those of encoder and decoder
+	seed     int64
+	rate     float64 // of the codebook, as a multiple of the run's learning rate
 }
 
 // Init implements Model.
@@ -47,6 +48,11 @@ func (s store) LRScale(v *context.Variable) float64 {
 		return s.rate
 	}
 	return 1
+}
+
+// Decays implements Model.
+func (s store) Decays(v *context.Variable) bool {
+	return slices.ContainsFunc(s.decaying, func(p layer.Param) bool { return p.Name == v.Name() })
 }
 
 // Export implements Model.

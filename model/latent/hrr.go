@@ -78,15 +78,25 @@ func (h HRR) drawSymbols(rng *rand.Rand, out []float32) {
 
 // Apply is Algorithm 1: retrieve the value of every slot from z, [B, d], denoise it, take the nearest entry, bundle again.
 func (h HRR) Apply(scope *context.Context, z *Node) Slots {
-	z.AssertDims(-1, h.D)
-	bind, unbind := h.circulants(scope, z.Graph())
-	retrieved := hrr.UnbindAll(unbind, z)
+	bind, _ := h.circulants(scope, z.Graph())
+	retrieved := h.Retrieve(scope, z)
 	denoised := h.denoise(scope, retrieved)
 	entries := h.Codebook(scope, z.Graph())
 	codes := Nearest(denoised, entries)
 	quantized := Lookup(entries, codes)
-	straight := Add(denoised, StopGradient(Sub(quantized, denoised)))
-	return Slots{retrieved, denoised, quantized, codes, entries, hrr.BindAll(bind, straight)}
+	return Slots{retrieved, denoised, quantized, codes, entries, hrr.BindAll(bind, straight(denoised, quantized))}
+}
+
+// Retrieve is ṽ_i = s_i† ⊗ z for every slot: z is [B, d], the result [B, m, d].
+func (h HRR) Retrieve(scope *context.Context, z *Node) *Node {
+	z.AssertDims(-1, h.D)
+	_, unbind := h.circulants(scope, z.Graph())
+	return hrr.UnbindAll(unbind, z)
+}
+
+// Represent is the code of every slot: retrieved is ṽ, [B, m, d], the result [B, m] int32.
+func (h HRR) Represent(scope *context.Context, retrieved *Node) *Node {
+	return Nearest(h.denoise(scope, retrieved), h.Codebook(scope, retrieved.Graph()))
 }
 
 // Bundle is ẑ, [B, d], of code tuples, [B, m]: Σ_i s_i ⊗ c_{j_i}.
@@ -134,6 +144,11 @@ func Nearest(values, entries *Node) *Node {
 	products := DotGeneral(Reshape(values, -1, d), []int{1}, nil, entries, []int{1}, nil) // [B·m, k]
 	norms := InsertAxes(ReduceSum(Square(entries), 1), 0)
 	return Reshape(ArgMin(Sub(norms, MulScalar(products, 2)), 1), batch, m)
+}
+
+// straight has the value of quantized and hands its gradient to values as it is: v + sg(v̂ - v).
+func straight(values, quantized *Node) *Node {
+	return Add(values, StopGradient(Sub(quantized, values)))
 }
 
 // Lookup takes rows of the codebook: entries is [k, d], codes [B, m] int32, the result [B, m, d].

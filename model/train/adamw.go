@@ -13,8 +13,9 @@ import (
 // adamW is the paper's optimizer (Table “Optimizer hyperparameters”). GoMLX's own has one rate for all variables and
 // clips steps; the codebook needs its own rate, and the paper clips the gradient's global norm.
 type adamW struct {
-	cfg   model.Config
-	scale func(*context.Variable) float64 // factor on the learning rate, by variable
+	cfg    model.Config
+	scale  func(*context.Variable) float64 // factor on the learning rate, by variable
+	decays func(*context.Variable) bool    // whether weight decay acts on it
 }
 
 // learned lists the variables of scope that the optimizer moves, in the store's order.
@@ -65,9 +66,17 @@ func (o adamW) update(vars []*context.Variable, store *context.Context, loss, co
 		square.SetValueGraph(s)
 		rate := o.cfg.LR * o.scale(v)
 		step := Div(Mul(m, correct1), AddScalar(Mul(Sqrt(s), correct2), o.cfg.Epsilon))
-		v.SetValueGraph(Sub(MulScalar(values[i], 1-rate*o.cfg.WeightDecay), MulScalar(step, rate)))
+		v.SetValueGraph(Sub(MulScalar(values[i], 1-rate*o.decay(v)), MulScalar(step, rate)))
 	}
 	return norm
+}
+
+// decay is wd for a variable that decays, else 0.
+func (o adamW) decay(v *context.Variable) float64 {
+	if o.decays(v) {
+		return o.cfg.WeightDecay
+	}
+	return 0
 }
 
 // globalNorm is √Σ g² over every element of every gradient.

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -12,8 +13,14 @@ import (
 	"slotscope/model/compute"
 )
 
-// Three steps on the loss θ·a, whose gradient is a, against the update written out in float64.
+// Three steps on the loss θ·a, whose gradient is a, against the update written out in float64; decay acts where it is asked to.
 func TestAdamWFollowsItsEquations(t *testing.T) {
+	for _, decays := range []bool{true, false} {
+		t.Run(fmt.Sprintf("decays %v", decays), func(t *testing.T) { followsAdamW(t, decays) })
+	}
+}
+
+func followsAdamW(t *testing.T, decays bool) {
 	engine, err := compute.Open("cpu")
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +30,11 @@ func TestAdamWFollowsItsEquations(t *testing.T) {
 	a, theta := []float64{3, -4, 0.5}, []float64{1, -2, 0.25}
 	store := context.New().Checked(false)
 	v := store.In("model").VariableWithValue("theta", []float32{1, -2, 0.25})
-	adam := adamW{cfg, func(*context.Variable) float64 { return scale }}
+	adam := adamW{cfg, func(*context.Variable) float64 { return scale }, func(*context.Variable) bool { return decays }}
+	decay := 0.0
+	if decays {
+		decay = cfg.WeightDecay
+	}
 	vars := adam.learned(store.In("model"))
 	adam.moments(store.In("optimizer"), v)
 	exec, err := context.NewExec(engine.Backend, store, func(_ *context.Context, c1, c2 *Node) *Node {
@@ -51,7 +62,7 @@ func TestAdamWFollowsItsEquations(t *testing.T) {
 			m[i] = cfg.Beta1*m[i] + (1-cfg.Beta1)*grad
 			s[i] = cfg.Beta2*s[i] + (1-cfg.Beta2)*grad*grad
 			rate := cfg.LR * scale
-			theta[i] -= rate*cfg.WeightDecay*theta[i] + rate*(m[i]/bias1)/(math.Sqrt(s[i]/bias2)+cfg.Epsilon)
+			theta[i] -= rate*decay*theta[i] + rate*(m[i]/bias1)/(math.Sqrt(s[i]/bias2)+cfg.Epsilon)
 			if math.Abs(float64(now[i])-theta[i]) > 1e-5 {
 				t.Errorf("step %d: θ[%d] is %v, want %v", step, i, now[i], theta[i])
 			}

@@ -112,7 +112,9 @@ func (s *session) open(ctx context.Context) (err error) {
 		return err
 	}
 	s.status.Parameters = s.trainer.Parameters()
-	s.usage = metric.NewUsage(s.cfg.K, windowBatches)
+	if s.cfg.Discrete() {
+		s.usage = metric.NewUsage(s.cfg.K, windowBatches)
+	}
 	if err := s.restore(); err != nil {
 		return err
 	}

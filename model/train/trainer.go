@@ -4,6 +4,7 @@ package train
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
@@ -43,7 +44,7 @@ func New(cfg model.Config, image ae.Image, engine *compute.Engine) (t *Trainer, 
 	if err := net.Init(t.scope); err != nil {
 		return nil, fmt.Errorf("drawing initial variables: %w", err)
 	}
-	adam := adamW{cfg, net.LRScale}
+	adam := adamW{cfg, net.LRScale, net.Decays}
 	vars := adam.learned(t.scope)
 	for _, v := range vars {
 		adam.moments(t.optimizer, v)
@@ -67,7 +68,7 @@ func (t *Trainer) Finalize() {
 // Parameters counts the numbers that the optimizer moves.
 func (t *Trainer) Parameters() int {
 	n := 0
-	for _, v := range (adamW{t.cfg, t.net.LRScale}).learned(t.scope) {
+	for _, v := range (adamW{t.cfg, t.net.LRScale, t.net.Decays}).learned(t.scope) {
 		n += v.Shape().Size()
 	}
 	return n
@@ -84,9 +85,12 @@ func (t *Trainer) Step(number int, images []byte) (out Step, err error) {
 	defer compute.Recovered(fmt.Sprintf("step %d", number), &err)
 	correct1 := float32(1 / (1 - math.Pow(t.cfg.Beta1, float64(number))))
 	correct2 := float32(1 / math.Sqrt(1-math.Pow(t.cfg.Beta2, float64(number))))
-	batch := t.tensor(images)
-	defer batch.MustFinalizeAll()
-	results, err := t.step.Exec(batch, correct1, correct2)
+	inputs := []any{t.tensor(images), correct1, correct2}
+	if n := t.net.Noise(); n > 0 {
+		inputs = append(inputs, t.noise(number, len(images)/t.imageSize(), n))
+	}
+	results, err := t.step.Exec(inputs...)
+	finalizeInputs(inputs)
 	if err != nil {
 		return Step{}, fmt.Errorf("step %d: %w", number, err)
 	}
@@ -121,10 +125,16 @@ func (t *Trainer) Reconstruct(images []byte) (out []byte, mse []float64, err err
 // Export copies the model out under PyTorch's names.
 func (t *Trainer) Export() (map[string]checkpoint.Tensor, error) { return t.net.Export(t.scope) }
 
-// stepGraph is one gradient step: images as bytes in; scalars, then codes, out.
-func (t *Trainer) stepGraph(adam adamW, vars []*context.Variable) func(*context.Context, *Node, *Node, *Node) []*Node {
-	return func(_ *context.Context, images, correct1, correct2 *Node) []*Node {
-		objective := t.net.Losses(t.scope, unit(images))
+// stepGraph is one gradient step: images as bytes, AdamW's two corrections and, where the model draws, its noise in; scalars, then
+// codes, out.
+func (t *Trainer) stepGraph(adam adamW, vars []*context.Variable) func(*context.Context, []*Node) []*Node {
+	return func(_ *context.Context, inputs []*Node) []*Node {
+		images, correct1, correct2 := inputs[0], inputs[1], inputs[2]
+		var noise *Node
+		if len(inputs) > 3 {
+			noise = inputs[3]
+		}
+		objective := t.net.Losses(t.scope, unit(images), noise)
 		norm := adam.update(vars, t.optimizer, objective.Total, correct1, correct2)
 		scalars := []*Node{objective.Total, norm}
 		t.names = []string{"total", "grad_norm"}
@@ -158,8 +168,31 @@ func unit(images *Node) *Node { return DivScalar(ConvertDType(images, dtypes.Flo
 
 // tensor wraps a batch of images, B × H × W × C bytes.
 func (t *Trainer) tensor(images []byte) *tensors.Tensor {
-	size := t.image.H * t.image.W * t.image.C
-	return tensors.FromFlatDataAndDimensions(images, len(images)/size, t.image.H, t.image.W, t.image.C)
+	return tensors.FromFlatDataAndDimensions(images, len(images)/t.imageSize(), t.image.H, t.image.W, t.image.C)
+}
+
+func (t *Trainer) imageSize() int { return t.image.H * t.image.W * t.image.C }
+
+// noise is [B, n] from N(0, 1). It is drawn on the host from the run's seed and the step, so that every engine draws the same
+// and a resumed run draws what an unbroken one would.
+func (t *Trainer) noise(step, batch, n int) *tensors.Tensor {
+	rng := rand.New(rand.NewPCG(uint64(t.cfg.Seed)^noiseStream, uint64(step)))
+	data := make([]float32, batch*n)
+	for i := range data {
+		data[i] = float32(rng.NormFloat64())
+	}
+	return tensors.FromFlatDataAndDimensions(data, batch, n)
+}
+
+// noiseStream keeps the noise apart from what else is drawn with the run's seed.
+const noiseStream = 0x6e6f697365
+
+func finalizeInputs(inputs []any) {
+	for _, in := range inputs {
+		if x, ok := in.(*tensors.Tensor); ok {
+			x.MustFinalizeAll()
+		}
+	}
 }
 
 func finalize(results []*tensors.Tensor) {
