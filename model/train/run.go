@@ -177,7 +177,7 @@ func (s *session) step(b batch) error {
 		out.Values["perplexity/window"] = s.usage.Window()
 		out.Values["perplexity/used"] = float64(s.usage.Used())
 	}
-	if b.step%s.cfg.EvalEvery == 0 {
+	if b.step%s.cfg.EvalEvery == 0 || b.step == s.cfg.Steps {
 		if out.Values["psnr/eval"], err = s.psnr(context.Background(), min(quickImages, s.cfg.EvalImages), nil); err != nil {
 			return err
 		}
