@@ -74,13 +74,6 @@ type Point struct {
 	Values map[string]float64
 }
 
-// Scores is what a finished run measured on its evaluation set; scores.json in the run's folder holds it.
-type Scores struct {
-	Step   int     `json:"step"`
-	Images int     `json:"images"` // drawn at random with the run's seed
-	PSNR   float64 `json:"psnr"`   // dB, mean over images
-}
-
 // NewID returns an identifier for a run: time first, so that folders sort by age; random last, so that two never meet.
 func NewID(now time.Time) string {
 	var noise [5]byte

@@ -1,0 +1,164 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// ScoresVersion is the form of Scores that this program writes. Version 0 had step, images and PSNR alone.
+const ScoresVersion = 1
+
+// Scores is what a run measured on its evaluation set; scores.json in the run's folder holds it. Version to PSNR are written
+// when training ends. What `slotscope eval` adds is nil until then, and where the model has no such thing.
+//
+// Shapes are in the paper's letters: m slots, k entries, F factors. A row or column that belongs to a factor is always one of
+// all F; where a factor was left out, it holds undefined scores.
+type Scores struct {
+	Version int     `json:"version"`
+	Step    int     `json:"step"`
+	Images  int     `json:"images"` // drawn at random with the seed
+	Seed    int64   `json:"seed"`
+	PSNR    float64 `json:"psnr"` // dB, mean over images
+
+	PSNRInterval *Interval `json:"psnr_interval,omitempty"` // of the mean over images, dB
+	Metrics      *Metrics  `json:"metrics,omitempty"`
+	Usage        *Usage    `json:"usage,omitempty"` // nil for models without a codebook
+	Noise        *Noise    `json:"noise,omitempty"`
+	Swap         *Swap     `json:"swap,omitempty"`
+
+	Seconds  float64 `json:"seconds,omitempty"`  // that the evaluation took
+	Engine   string  `json:"engine,omitempty"`   // that it ran on
+	Revision string  `json:"revision,omitempty"` // of the program that evaluated
+}
+
+// Score is a number that may be undefined: NaN in memory, null in JSON. No other value that is not finite is written.
+type Score float64
+
+// Undefined is the score of what cannot be measured.
+func Undefined() Score { return Score(math.NaN()) }
+
+// Defined says whether there is a number.
+func (s Score) Defined() bool { return !math.IsNaN(float64(s)) && !math.IsInf(float64(s), 0) }
+
+// MarshalJSON writes a number or null.
+func (s Score) MarshalJSON() ([]byte, error) {
+	if !s.Defined() {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, float64(s), 'g', -1, 64), nil
+}
+
+// UnmarshalJSON reads a number or null.
+func (s *Score) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*s = Undefined()
+		return nil
+	}
+	var v float64
+	if err := json.Unmarshal(b, &v); err != nil {
+		return fmt.Errorf("%s is neither a score nor null", b)
+	}
+	*s = Score(v)
+	return nil
+}
+
+// Interval is a value with its 95% confidence interval.
+type Interval struct {
+	Value Score `json:"value"`
+	Low   Score `json:"low"`
+	High  Score `json:"high"`
+}
+
+// Metrics are InfoMEC and DCI of n rows of latents with their factors.
+type Metrics struct {
+	Discrete bool     `json:"discrete"` // latents are codes; else numbers
+	Rows     int      `json:"rows"`     // n
+	Latents  int      `json:"latents"`  // m
+	Factors  []string `json:"factors"`  // [F] names
+	Values   []int    `json:"values"`   // [F] distinct values among the rows
+	Codes    []int    `json:"codes"`    // [m] distinct codes among the rows; nil for numbers
+	Seed     int64    `json:"seed"`     // of forests, splits and shuffles
+
+	InfoM Score `json:"infom"` // modularity
+	InfoE Score `json:"infoe"` // explicitness, fitted and measured on the same rows
+	InfoC Score `json:"infoc"` // compactness
+
+	InfoEFactors         []Score `json:"infoe_factors"`          // [F]
+	InfoEHeldOut         Score   `json:"infoe_heldout"`          // fitted on nine rows in ten, measured on the tenth; may be negative
+	InfoEHeldOutFactors  []Score `json:"infoe_heldout_factors"`  // [F]
+	InfoEShuffled        Score   `json:"infoe_shuffled"`         // InfoE of the latents in another order of rows: chance
+	InfoEShuffledFactors []Score `json:"infoe_shuffled_factors"` // [F]
+
+	NMI           [][]Score `json:"nmi"`            // [F][m] I(s; z) / H(s)
+	ActiveLatents []bool    `json:"active_latents"` // [m] those that InfoM and InfoC look at
+	KeptFactors   []int     `json:"kept_factors"`   // factors with at least two values among the rows
+
+	DCI DCI `json:"dci"`
+}
+
+// DCI holds the scores of random forests on three views of the latents.
+type DCI struct {
+	Trees   int      `json:"trees"`             // of each forest
+	OneHot  DCIScore `json:"rf_onehot"`         // every (slot, code) pair a feature, as the paper must have; undefined for numbers
+	SlotSum DCIScore `json:"rf_onehot_slotsum"` // the same forests, importances summed over each slot's features
+	Slots   DCIScore `json:"rf_slots"`          // every slot one number: the latent, or the code's index
+}
+
+// DCIScore is disentanglement, informativeness and completeness by one view.
+type DCIScore struct {
+	D Score `json:"D"`
+	I Score `json:"I"`
+	C Score `json:"C"`
+
+	Importance [][]Score `json:"importance,omitempty"` // [m][F], each factor's column summing to 1
+	Accuracy   []Score   `json:"accuracy,omitempty"`   // [F] on held-out rows; I is their mean
+}
+
+// Usage is how often each slot takes each entry of the codebook.
+type Usage struct {
+	Counts     [][]int   `json:"counts"`     // [m][k] images
+	Used       []int     `json:"used"`       // [m] entries taken at least once
+	Perplexity []float64 `json:"perplexity"` // [m] entries in effective use
+	Entries    int       `json:"entries"`    // entries taken at least once by any slot
+	Codebook   float64   `json:"codebook"`   // perplexity over all slots
+}
+
+// Noise is what Gaussian noise on the encoder's z, before unbinding or quantizing, does to the reconstruction.
+type Noise struct {
+	Power  float64      `json:"power"` // of the signal: mean z² over images and components
+	Images int          `json:"images"`
+	Curve  []NoisePoint `json:"curve"` // from high to low SNR
+}
+
+// NoisePoint is one strength of noise, of variance power / 10^(SNR/10).
+type NoisePoint struct {
+	SNR     float64   `json:"snr"`               // dB
+	PSNR    Interval  `json:"psnr"`              // dB against the input, mean over images
+	Flipped []float64 `json:"flipped,omitempty"` // [m] share of images whose code changes; nil for models without codes
+}
+
+// Swap tells whether putting one slot of another image in changes the slot's own factor and nothing else, as read by a probe
+// from the decoded images. Shares are of edits: the image B differs from A in the slot's code, and in the slot's own factor.
+type Swap struct {
+	Pairs  int        `json:"pairs"`  // of random images
+	Edits  int        `json:"edits"`  // single-slot edits that were read
+	Exact  Interval   `json:"exact"`  // the slot's own factor changed, and no other
+	None   Interval   `json:"none"`   // nothing changed
+	Others Interval   `json:"others"` // some other factor changed
+	Slots  []SlotSwap `json:"slots"`  // [m]
+
+	ProbeAccuracy []float64 `json:"probe_accuracy"` // [F] on held-out images
+	ProbeImages   int       `json:"probe_images"`   // that it learned from
+}
+
+// SlotSwap is one slot's part in Swap.
+type SlotSwap struct {
+	Factor  int        `json:"factor"` // the slot's own, by NMI; −1 where the slot tells of none
+	Edits   int        `json:"edits"`
+	Exact   Interval   `json:"exact"`
+	None    Interval   `json:"none"`
+	Others  Interval   `json:"others"`
+	Leakage []Interval `json:"leakage"` // [F] share of edits that changed the factor
+}
