@@ -3,6 +3,8 @@ package command
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -13,6 +15,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"slotscope/model"
@@ -170,20 +173,50 @@ func printJSON(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
-// Revision is the commit that the program was built from, "+" where the tree had changes; "unknown" outside a repository.
-func Revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+// Revision is the commit that the program was built from, "+" where the tree had changes. `go run` stamps none: there it is
+// "build" and the beginning of the executable's SHA-256, which tells programs apart just as well.
+var Revision = sync.OnceValue(func() string {
+	if commit := stamped(); commit != "" {
+		return commit
+	}
+	sum, err := executableSum()
+	if err != nil {
 		return "unknown"
 	}
-	revision, changed := "unknown", ""
+	return "build " + sum[:12]
+})
+
+func stamped() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	commit, changed := "", ""
 	for _, s := range info.Settings {
 		switch {
 		case s.Key == "vcs.revision":
-			revision = s.Value[:min(12, len(s.Value))]
+			commit = s.Value[:min(12, len(s.Value))]
 		case s.Key == "vcs.modified" && s.Value == "true":
 			changed = "+"
 		}
 	}
-	return revision + changed
+	return commit + changed
+}
+
+// executableSum is the SHA-256 of the running program's file, in hexadecimal.
+func executableSum() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }

@@ -49,6 +49,7 @@ export class Strip {
     const end = (e) => {
       grip.removeEventListener('pointermove', move);
       for (const type of ['pointerup', 'pointercancel']) grip.removeEventListener(type, end);
+      if (e.type === 'pointerup') this.#dragged(e); // a fast hand may let go where no move was told
       this.#dropped(e.type === 'pointerup');
     };
     grip.addEventListener('pointermove', move);
