@@ -24,8 +24,8 @@ type Info struct {
 	Len      int      `json:"len"`
 	Factors  []Factor `json:"factors"`
 	Complete bool     `json:"complete"` // whether every combination of values occurs once, in the order of Grid
-	About    string   `json:"about"` // one or two sentences
-	Note     string   `json:"note"`  // what a reader of scores must know; may be empty
+	About    string   `json:"about"`    // one or two sentences
+	Note     string   `json:"note"`     // what a reader of scores must know; may be empty
 	Licence  string   `json:"licence"`
 	Citation string   `json:"citation"`
 }

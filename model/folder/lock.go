@@ -127,7 +127,11 @@ func (f *Folder) Holder() (Holder, bool) {
 		return Holder{}, false // no file, or none that could have been locked
 	}
 	defer file.Close()
-	err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	return holderOf(file)
+}
+
+func holderOf(file *os.File) (Holder, bool) {
+	err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return readHolder(file), true
 	}

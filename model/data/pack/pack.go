@@ -1,0 +1,123 @@
+// Package pack is a file of images of equal size, any of which is one read away.
+//
+// It is written once, from the first image to the last, under a temporary name that can be taken up again after an interruption,
+// and takes its own name when it is whole. Integers are little-endian:
+//
+//	"SLOTPACK"  version uint32  length of the header uint32  images on disk uint64
+//	header      JSON
+//	sums        CRC-32C of every block of 256 images, uint32 each
+//	labels      class of every factor of every image, uint16, [Len, Factors]
+//	order       images sorted by their labels, uint32, [Len] where there are labels
+//	images      [Len, Each] bytes, from a multiple of 4096 on
+package pack
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+const (
+	magic   = "SLOTPACK"
+	version = 1
+	fixed   = 24      // bytes before the header
+	page    = 4096    // where images begin
+	block   = 256     // images under one checksum
+	largest = 1 << 24 // bytes of a header; a longer one is none of ours
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Header says what a packed file holds.
+type Header struct {
+	Len     int             `json:"len"`     // images
+	Each    int             `json:"each"`    // bytes of an image; 0 where only labels are kept
+	Factors int             `json:"factors"` // labels of an image; 0 for none
+	Info    json.RawMessage `json:"info"`    // the caller's own
+	Origin  string          `json:"origin"`  // what it was packed from: an interrupted file is only taken up for the same
+}
+
+// plan is where the parts of a file lie, in bytes from its beginning.
+type plan struct{ sums, labels, order, images, end int64 }
+
+func (h Header) plan(encoded int) plan {
+	var p plan
+	p.sums = roundUp(fixed+int64(encoded), 8)
+	p.labels = p.sums + 4*int64(h.blocks())
+	p.order = roundUp(p.labels+2*int64(h.Len)*int64(h.Factors), 8)
+	p.images = p.order
+	if h.Factors > 0 {
+		p.images += 4 * int64(h.Len)
+	}
+	p.images = roundUp(p.images, page)
+	p.end = p.images + int64(h.Len)*int64(h.Each)
+	return p
+}
+
+func (h Header) blocks() int { return (h.Len + block - 1) / block }
+
+func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }
+
+// Size is how many bytes the file of a header takes.
+func (h Header) Size() (int64, error) {
+	encoded, err := h.encode()
+	return h.plan(len(encoded)).end, err
+}
+
+func (h Header) encode() ([]byte, error) {
+	if h.Len < 1 || h.Len > 1<<31 || h.Each < 0 || h.Each > 1<<28 || h.Factors < 0 || h.Factors > 1<<12 {
+		return nil, fmt.Errorf("%d images of %d bytes with %d labels cannot be packed", h.Len, h.Each, h.Factors)
+	}
+	encoded, err := json.Marshal(h)
+	if err == nil && len(encoded) > largest {
+		err = fmt.Errorf("a header of %d bytes is too long", len(encoded))
+	}
+	return encoded, err
+}
+
+// preamble is everything before the sums.
+func preamble(encoded []byte, done int) []byte {
+	var b bytes.Buffer
+	b.WriteString(magic)
+	binary.Write(&b, binary.LittleEndian, uint32(version))
+	binary.Write(&b, binary.LittleEndian, uint32(len(encoded)))
+	binary.Write(&b, binary.LittleEndian, uint64(done))
+	b.Write(encoded)
+	return b.Bytes()
+}
+
+var errForeign = errors.New("it is not a packed dataset of this program")
+
+// readPreamble reads what preamble wrote; encoded is the header as it stands in the file.
+func readPreamble(r io.ReaderAt) (h Header, encoded []byte, done int, err error) {
+	var b [fixed]byte
+	if _, err := r.ReadAt(b[:], 0); err != nil || string(b[:8]) != magic {
+		return h, nil, 0, errForeign
+	}
+	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
+		return h, nil, 0, fmt.Errorf("it is of version %d; this program reads version %d", v, version)
+	}
+	length := binary.LittleEndian.Uint32(b[12:])
+	if length > largest {
+		return h, nil, 0, errForeign
+	}
+	encoded = make([]byte, length)
+	if _, err := r.ReadAt(encoded, fixed); err != nil {
+		return h, nil, 0, errForeign
+	}
+	if err := json.Unmarshal(encoded, &h); err != nil {
+		return h, nil, 0, errForeign
+	}
+	if _, err := h.encode(); err != nil {
+		return h, nil, 0, errForeign
+	}
+	count := binary.LittleEndian.Uint64(b[16:])
+	if count > uint64(h.Len) {
+		return h, nil, 0, errForeign
+	}
+	return h, encoded, int(count), nil
+}
