@@ -312,7 +312,7 @@ func (h Runs) apiFields(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := make([]apiField, 0, 64)
 	for _, f := range model.Fields() {
-		out = append(out, newAPIField(f, f.Get(cfg), f.SourceIn(cfg.Preset)))
+		out = append(out, newAPIField(f, f.Get(cfg), f.SourceIn(cfg)))
 	}
 	return JSON(w, http.StatusOK, map[string]any{"fields": out})
 }

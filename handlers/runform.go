@@ -197,7 +197,7 @@ func (h Runs) formView(ctx context.Context, typed map[string]string, name string
 	}
 	byGroup := map[string][]views.FormField{}
 	for _, f := range model.Fields() {
-		field := views.FormField{Field: f, Value: typed[f.Name], Default: f.Get(defaults), Source: f.SourceIn(defaults.Preset), Error: bad[f.Name]}
+		field := views.FormField{Field: f, Value: typed[f.Name], Default: f.Get(defaults), Source: f.SourceIn(defaults), Error: bad[f.Name]}
 		if _, given := typed[f.Name]; !given {
 			field.Value = field.Default
 		}

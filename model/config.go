@@ -21,9 +21,9 @@ type Config struct {
 
 	Widths [4]int `json:"widths"` // channels of Conv 1..4; the decoder mirrors them
 	FC     int    `json:"fc"`     // width of FC 1 and of the style vector
-	D      int    `json:"d"`      // latent dimension d
+	D      int    `json:"d"`      // dimension d of HRR's latent and of every codebook entry
 	M      int    `json:"m"`      // number of slots m
-	K      int    `json:"k"`      // codebook entries k
+	K      int    `json:"k"`      // codes k that a slot can take
 
 	LambdaRec    float64 `json:"lambda_rec"`
 	LambdaVQ     float64 `json:"lambda_vq"`
@@ -31,6 +31,8 @@ type Config struct {
 	LambdaLat    float64 `json:"lambda_lat"`
 	LambdaVal    float64 `json:"lambda_val"`
 	LambdaCB     float64 `json:"lambda_cb"`
+	BetaKL       float64 `json:"beta_kl"` // β of β-VAE
+	BetaTC       float64 `json:"beta_tc"` // β of β-TCVAE
 
 	LR          float64 `json:"lr"`
 	CodebookLR  float64 `json:"codebook_lr"` // as a multiple of LR
@@ -79,6 +81,10 @@ type Field struct {
 	Min, Max float64  // inclusive bounds of an Int or Float
 	Above    bool     // the value must lie above Min, not on it
 
+	Models []string // those that have it; empty for all
+
+	baselines string // Source for the baselines, where it is another
+
 	at func(*Config) any // pointer to the entry
 }
 
@@ -90,6 +96,7 @@ const (
 	tabOptim = "paper, Table “Optimizer hyperparameters”"
 	tabArch  = "paper, Table “Architecture”"
 	negative = "paper, “Negative results”"
+	hsu      = "ours, after Hsu et al. 2023; the paper does not say"
 	ours     = "ours"
 )
 
@@ -104,31 +111,33 @@ var fields = []Field{
 
 	{Name: "widths", Label: "Widths", Unit: "channels", Group: "network", Kind: Widths, Min: 1, Max: 4096, Source: tabArch, Help: "Channels of Conv 1 to 4; the decoder mirrors them.", at: func(c *Config) any { return &c.Widths }},
 	{Name: "fc", Label: "Hidden width", Unit: "units", Group: "network", Kind: Int, Min: 1, Max: 16384, Source: tabArch, Help: "Width of FC 1 and of the style vector.", at: func(c *Config) any { return &c.FC }},
-	{Name: "d", Label: "Latent dimension", Symbol: "d", Group: "network", Kind: Int, Min: 2, Max: 16384, Source: tabHyper, Help: "Length of z, of every symbol and of every codebook entry.", at: func(c *Config) any { return &c.D }},
-	{Name: "m", Label: "Slots", Symbol: "m", Group: "network", Kind: Int, Min: 1, Max: 64, Source: tabHyper, Help: "Number of symbol-value pairs.", at: func(c *Config) any { return &c.M }},
-	{Name: "k", Label: "Codebook entries", Symbol: "k", Group: "network", Kind: Int, Min: 2, Max: 65536, Source: tabHyper, Help: "Values that a slot can take.", at: func(c *Config) any { return &c.K }},
+	{Name: "d", Label: "Latent dimension", Symbol: "d", Group: "network", Kind: Int, Min: 2, Max: 16384, Source: tabHyper, Help: "Length of every codebook entry, and in HRR of z and of every symbol.", Models: []string{"hrr", "vqvae"}, baselines: hsu, at: func(c *Config) any { return &c.D }},
+	{Name: "m", Label: "Slots", Symbol: "m", Group: "network", Kind: Int, Min: 1, Max: 64, Source: tabHyper, Help: "Number of slots: symbol-value pairs in HRR, latents in the others.", at: func(c *Config) any { return &c.M }},
+	{Name: "k", Label: "Codebook entries", Symbol: "k", Group: "network", Kind: Int, Min: 2, Max: 65536, Source: tabHyper, Help: "Codes that a slot can take.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: hsu, at: func(c *Config) any { return &c.K }},
 
-	{Name: "lambda_rec", Label: "Reconstruction weight", Symbol: "λ_rec", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Weight of the binary cross-entropy per pixel and channel.", at: func(c *Config) any { return &c.LambdaRec }},
-	{Name: "lambda_vq", Label: "VQ weight", Symbol: "λ_vq", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls codebook entries to the denoised retrievals.", at: func(c *Config) any { return &c.LambdaVQ }},
-	{Name: "beta", Label: "Commitment cost", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls denoised retrievals to their entries.", at: func(c *Config) any { return &c.LambdaCommit }},
-	{Name: "lambda_lat", Label: "Latent regularizer", Symbol: "λ_lat", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls z to norm² m and variance m/d.", at: func(c *Config) any { return &c.LambdaLat }},
-	{Name: "lambda_val", Label: "Value regularizer", Symbol: "λ_val", Group: "objective", Kind: Float, Max: 1e6, Source: "paper, Algorithm 2 (ties it to λ_lat; no table lists it)", Help: "Pulls denoised retrievals to norm² 1 and variance 1/d.", at: func(c *Config) any { return &c.LambdaVal }},
-	{Name: "lambda_cb", Label: "Codebook regularizer", Symbol: "λ_cb", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls codebook entries to norm² 1 and variance 1/d.", at: func(c *Config) any { return &c.LambdaCB }},
+	{Name: "lambda_rec", Label: "Reconstruction weight", Symbol: "λ_rec", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Weight of the binary cross-entropy per pixel and channel.", baselines: ours, at: func(c *Config) any { return &c.LambdaRec }},
+	{Name: "lambda_vq", Label: "VQ weight", Symbol: "λ_vq", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls codebook entries to the values that took them.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: hsu, at: func(c *Config) any { return &c.LambdaVQ }},
+	{Name: "beta", Label: "Commitment cost", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls values to the entries that they took.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: hsu, at: func(c *Config) any { return &c.LambdaCommit }},
+	{Name: "lambda_lat", Label: "Latent regularizer", Symbol: "λ_lat", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls z to norm² m and variance m/d.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaLat }},
+	{Name: "lambda_val", Label: "Value regularizer", Symbol: "λ_val", Group: "objective", Kind: Float, Max: 1e6, Source: "paper, Algorithm 2 (ties it to λ_lat; no table lists it)", Help: "Pulls denoised retrievals to norm² 1 and variance 1/d.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaVal }},
+	{Name: "lambda_cb", Label: "Codebook regularizer", Symbol: "λ_cb", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls codebook entries to norm² 1 and variance 1/d.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaCB }},
+	{Name: "beta_kl", Label: "KL weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the divergence from N(0, I) per pixel and channel.", Models: []string{"betavae"}, at: func(c *Config) any { return &c.BetaKL }},
+	{Name: "beta_tc", Label: "Total correlation weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the total correlation per pixel and channel; the other parts of the divergence weigh 1.", Models: []string{"betatcvae"}, at: func(c *Config) any { return &c.BetaTC }},
 
 	{Name: "lr", Label: "Learning rate", Symbol: "η", Group: "optimizer", Kind: Float, Max: 10, Above: true, Source: tabOptim, Help: "AdamW's step size.", at: func(c *Config) any { return &c.LR }},
-	{Name: "codebook_lr", Label: "Codebook rate", Symbol: "η_cb/η", Unit: "× η", Group: "optimizer", Kind: Float, Max: 1000, Source: tabHyper, Help: "Learning rate of seeds and generator, as a multiple of η.", at: func(c *Config) any { return &c.CodebookLR }},
+	{Name: "codebook_lr", Label: "Codebook rate", Symbol: "η_cb/η", Unit: "× η", Group: "optimizer", Kind: Float, Max: 1000, Source: tabHyper, Help: "Learning rate of the codebook (in HRR of seeds and generator), as a multiple of η.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: "paper, “Experiments”: the same optimizer for every model", at: func(c *Config) any { return &c.CodebookLR }},
 	{Name: "beta1", Label: "First moment", Symbol: "β₁", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's mean of gradients.", at: func(c *Config) any { return &c.Beta1 }},
 	{Name: "beta2", Label: "Second moment", Symbol: "β₂", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's mean of squared gradients.", at: func(c *Config) any { return &c.Beta2 }},
 	{Name: "epsilon", Label: "Epsilon", Symbol: "ε", Group: "optimizer", Kind: Float, Max: 1, Above: true, Source: tabOptim, Help: "Keeps AdamW's quotient finite.", at: func(c *Config) any { return &c.Epsilon }},
-	{Name: "weight_decay", Label: "Weight decay", Symbol: "wd", Group: "optimizer", Kind: Float, Max: 100, Source: tabHyper, Help: "AdamW's decoupled decay per unit of learning rate.", at: func(c *Config) any { return &c.WeightDecay }},
+	{Name: "weight_decay", Label: "Weight decay", Symbol: "wd", Group: "optimizer", Kind: Float, Max: 100, Source: tabHyper, Help: "AdamW's decoupled decay per unit of learning rate; it acts on encoder and decoder.", baselines: "ours", at: func(c *Config) any { return &c.WeightDecay }},
 	{Name: "clip", Label: "Gradient clip", Group: "optimizer", Kind: Float, Max: 1e9, Source: tabOptim, Help: "Largest global norm of the gradient; 0 for no clipping.", at: func(c *Config) any { return &c.Clip }},
 
-	{Name: "inverse", Label: "Inverse s†", Group: "ablation", Kind: Choice, Choices: []string{"involution", "exact"}, Source: "paper, Algorithm 1", Help: "How a symbol is unbound: by its involution or its exact inverse.", at: func(c *Config) any { return &c.Inverse }},
-	{Name: "symbol_init", Label: "Symbol initialisation", Group: "ablation", Kind: Choice, Choices: []string{"gaussian", "unit"}, Source: negative, Help: "N(0, 1/d), or projected to unit magnitude in the frequency domain (Ganesan et al. 2021).", at: func(c *Config) any { return &c.SymbolInit }},
-	{Name: "static_codebook", Label: "Static codebook", Group: "ablation", Kind: Bool, Source: negative, Help: "The codebook keeps its initial value.", at: func(c *Config) any { return &c.StaticCodebook }},
-	{Name: "learn_symbols", Label: "Learnable symbols", Group: "ablation", Kind: Bool, Source: negative, Help: "Symbols are learned rather than frozen.", at: func(c *Config) any { return &c.LearnSymbols }},
-	{Name: "no_denoiser", Label: "No denoiser", Group: "ablation", Kind: Bool, Source: negative, Help: "Retrievals are quantized as unbinding returns them.", at: func(c *Config) any { return &c.NoDenoiser }},
-	{Name: "free_codebook", Label: "Free codebook", Group: "ablation", Kind: Bool, Source: negative, Help: "Entries are learned vectors, without a generator.", at: func(c *Config) any { return &c.FreeCodebook }},
+	{Name: "inverse", Label: "Inverse s†", Group: "ablation", Kind: Choice, Choices: []string{"involution", "exact"}, Source: "paper, Algorithm 1", Help: "How a symbol is unbound: by its involution or its exact inverse.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.Inverse }},
+	{Name: "symbol_init", Label: "Symbol initialisation", Group: "ablation", Kind: Choice, Choices: []string{"gaussian", "unit"}, Source: negative, Help: "N(0, 1/d), or projected to unit magnitude in the frequency domain (Ganesan et al. 2021).", Models: []string{"hrr"}, at: func(c *Config) any { return &c.SymbolInit }},
+	{Name: "static_codebook", Label: "Static codebook", Group: "ablation", Kind: Bool, Source: negative, Help: "The codebook keeps its initial value.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.StaticCodebook }},
+	{Name: "learn_symbols", Label: "Learnable symbols", Group: "ablation", Kind: Bool, Source: negative, Help: "Symbols are learned rather than frozen.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LearnSymbols }},
+	{Name: "no_denoiser", Label: "No denoiser", Group: "ablation", Kind: Bool, Source: negative, Help: "Retrievals are quantized as unbinding returns them.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.NoDenoiser }},
+	{Name: "free_codebook", Label: "Free codebook", Group: "ablation", Kind: Bool, Source: negative, Help: "Entries are learned vectors, without a generator.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.FreeCodebook }},
 
 	{Name: "checkpoint_every", Label: "Checkpoint every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "How much work a crash can cost.", at: func(c *Config) any { return &c.CheckpointEvery }},
 	{Name: "sample_every", Label: "Reconstructions every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "How often the fixed sample images are reconstructed.", at: func(c *Config) any { return &c.SampleEvery }},
@@ -138,6 +147,16 @@ var fields = []Field{
 
 // Fields describes every entry of Config, in the order in which it is shown.
 func Fields() []Field { return slices.Clone(fields) }
+
+// FieldsOf are those that a model has.
+func FieldsOf(modelName string) []Field {
+	return slices.DeleteFunc(Fields(), func(f Field) bool { return !f.Of(modelName) })
+}
+
+// Of says whether a model has the entry.
+func (f Field) Of(modelName string) bool {
+	return len(f.Models) == 0 || slices.Contains(f.Models, modelName)
+}
 
 // FieldByName finds the description of one entry.
 func FieldByName(name string) (Field, bool) {
@@ -246,12 +265,14 @@ func (c *Config) Set(name, text string) error {
 func (c Config) Validate() Invalid {
 	bad := Invalid{}
 	for _, f := range fields {
-		if why := f.check(f.at(&c)); why != "" {
+		switch why := f.check(f.at(&c)); {
+		case !f.Of(c.Model) && slices.Contains(ModelNames(), c.Model):
+			if f.Get(c) != f.Get(Config{}) {
+				bad[f.Name] = fmt.Sprintf("%s has no such hyperparameter; %s has", c.Model, strings.Join(f.Models, ", "))
+			}
+		case why != "":
 			bad[f.Name] = why
 		}
-	}
-	if c.Model != "" && bad["model"] == "" && c.Model != "hrr" {
-		bad["model"] = fmt.Sprintf("%s cannot be trained by this version; hrr can", c.Model)
 	}
 	if c.StaticCodebook && c.FreeCodebook && c.LambdaVQ > 0 && c.CodebookLR == 0 {
 		bad["codebook_lr"] = "a free codebook with rate 0 is a static one; choose one of the two"

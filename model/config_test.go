@@ -9,13 +9,15 @@ import (
 )
 
 func TestEveryPresetIsValid(t *testing.T) {
-	for _, name := range PresetNames() {
-		cfg, err := Default("hrr", name, "shapes3d-synthetic")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if bad := cfg.Validate(); bad != nil {
-			t.Errorf("%s: %v", name, bad)
+	for _, name := range ModelNames() {
+		for _, preset := range PresetNames() {
+			cfg, err := Default(name, preset, "shapes3d-synthetic")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bad := cfg.Validate(); bad != nil {
+				t.Errorf("%s %s: %v", name, preset, bad)
+			}
 		}
 	}
 	if _, err := Default("hrr", "huge", ""); err == nil || !strings.Contains(err.Error(), "huge") {
@@ -37,12 +39,13 @@ func TestPaperPresetIsThePapers(t *testing.T) {
 		if got := f.Get(cfg); got != want {
 			t.Errorf("%s is %s, the paper has %s", name, got, want)
 		}
-		if source := f.SourceIn("paper"); source != f.Source {
+		if source := f.SourceIn(cfg); source != f.Source {
 			t.Errorf("%s: source %q", name, source)
 		}
 	}
 	lr, _ := FieldByName("lr")
-	if source := lr.SourceIn("tiny"); !strings.Contains(source, "ours") || !strings.Contains(source, "0.0003") {
+	cfg.Preset = "tiny"
+	if source := lr.SourceIn(cfg); !strings.Contains(source, "ours") || !strings.Contains(source, "0.0003") {
 		t.Errorf("tiny's learning rate claims %q", source)
 	}
 }
@@ -87,7 +90,7 @@ func TestValidateNamesEachField(t *testing.T) {
 			t.Errorf("%s=%s: %v, want one sentence with %q", c.field, c.text, bad, c.says)
 		}
 	}
-	cfg := Config{}
+	cfg := Config{Model: "hrr"}
 	if bad := cfg.Validate(); len(bad) < 10 {
 		t.Errorf("an empty configuration has only %d problems: %v", len(bad), bad)
 	}

@@ -8,11 +8,37 @@ import (
 // Engines by name; "auto" chooses.
 func EngineNames() []string { return []string{"auto", "cpu", "xla:cuda", "xla:cpu", "go"} }
 
-// ModelNames are the paper's models.
+// ModelNames are the paper's models; ModelTitle is how the paper writes each.
 func ModelNames() []string { return []string{"hrr", "vqvae", "qlae", "betavae", "betatcvae"} }
+
+// ModelTitle is the name of a model as the paper writes it.
+func ModelTitle(name string) string {
+	if title, ok := modelTitles[name]; ok {
+		return title
+	}
+	return name
+}
+
+var modelTitles = map[string]string{"hrr": "HRR", "vqvae": "VQ-VAE", "qlae": "QLAE", "betavae": "β-VAE", "betatcvae": "β-TCVAE"}
 
 // Discrete says whether the model's slots take codes, k to choose from; else each holds a real number.
 func (c Config) Discrete() bool { return c.Model == "hrr" || c.Model == "vqvae" || c.Model == "qlae" }
+
+// Entries counts the codebook's entries: k, or m·k where every slot has a codebook of its own; 0 without codebook.
+func (c Config) Entries() int {
+	if c.Model == "qlae" {
+		return c.M * c.K
+	}
+	return c.K
+}
+
+// Entry is the number, from 0, of the entry that a code of a slot stands for.
+func (c Config) Entry(slot, code int) int {
+	if c.Model == "qlae" {
+		return slot*c.K + code
+	}
+	return code
+}
 
 // PresetNames are the widths of network on offer, smallest first.
 func PresetNames() []string { return []string{"tiny", "small", "paper"} }
@@ -41,31 +67,81 @@ func PresetAbout(name string) string { return presets[name].about }
 
 // Default is the configuration of a model at a preset's width on a dataset; the source of each number is its Field's.
 // Steps, batch, learning rate and commitment cost of small and tiny are ours, found by measurement: with the paper's cost of
-// 0.6 the narrow networks settle on about ten of their codebook's entries.
+// 0.6 the narrow networks settle on about ten of their codebook's entries. Entries that the model does not use are zero.
 func Default(name, presetName, dataset string) (Config, error) {
 	p, ok := presets[presetName]
 	if !ok {
 		return Config{}, Invalid{"preset": fmt.Sprintf("%q is not one of tiny, small, paper", presetName)}
 	}
-	return Config{
+	c := Config{
 		Dataset: dataset, Model: name, Preset: presetName, Engine: "auto", Steps: p.steps, Batch: p.batch,
-		Widths: p.widths, FC: p.fc, D: p.d, M: 9, K: p.k,
-		LambdaRec: 1, LambdaVQ: 0.25, LambdaCommit: p.beta, LambdaCB: 1e-3,
-		LR: p.lr, CodebookLR: 2, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Clip: 0.5,
-		Inverse: "involution", SymbolInit: "gaussian",
+		Widths: p.widths, FC: p.fc, LambdaRec: 1,
+		LR: p.lr, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Clip: 0.5,
 		CheckpointEvery: p.ckp, SampleEvery: p.sample, EvalEvery: 4 * p.sample, EvalImages: 10_000,
-	}, nil
+	}
+	if c.baseline() {
+		return c, nil
+	}
+	c.D, c.M, c.K = p.d, 9, p.k
+	c.LambdaVQ, c.LambdaCommit, c.LambdaCB = 0.25, p.beta, 1e-3
+	c.CodebookLR, c.Inverse, c.SymbolInit = 2, "involution", "gaussian"
+	return c, nil
 }
 
-// SourceIn is where the default at a preset's width comes from: the field's source, or us where the paper has another number.
-func (f Field) SourceIn(presetName string) string {
-	paper, err := Default("hrr", "paper", "")
+// baseline sets what the paper gives its baselines beside the network that all share, and says whether the model is one.
+func (c *Config) baseline() bool {
+	swept, ok := Swept(c.Model, c.Dataset)
+	if !ok {
+		return false
+	}
+	known, _ := studyOf(c.Dataset)
+	c.M = Latents(known.factors)
+	switch c.Model {
+	case "vqvae":
+		c.K, c.D, c.LambdaVQ, c.LambdaCommit, c.CodebookLR = 512, 64, 1, 0.25, 1
+	case "qlae":
+		c.K, c.LambdaVQ, c.LambdaCommit, c.CodebookLR = 10, 0.01, 0.01, 1
+	}
+	switch swept.Field {
+	case "beta_kl":
+		c.BetaKL = swept.Selected
+	case "beta_tc":
+		c.BetaTC = swept.Selected
+	case "weight_decay":
+		c.WeightDecay = swept.Selected
+	}
+	return true
+}
+
+// SourceIn is where the default of c's model, preset and dataset comes from: the field's source for the model, or us where
+// the paper has another number.
+func (f Field) SourceIn(c Config) string {
+	source := f.sourceOf(c)
+	paper, err := Default(c.Model, "paper", c.Dataset)
 	if err != nil {
-		return f.Source
+		return source
 	}
-	here, err := Default("hrr", presetName, "")
-	if err != nil || !strings.HasPrefix(f.Source, "paper") || f.Get(here) == f.Get(paper) {
-		return f.Source
+	here, err := Default(c.Model, c.Preset, c.Dataset)
+	if err != nil || !strings.HasPrefix(source, "paper") || f.Get(here) == f.Get(paper) {
+		return source
 	}
-	return fmt.Sprintf("ours for %s, by measurement; %s in the %s", presetName, f.Get(paper), f.Source)
+	return fmt.Sprintf("ours for %s, by measurement; %s in the %s", c.Preset, f.Get(paper), source)
+}
+
+// sourceOf is the field's source for the model and dataset of c.
+func (f Field) sourceOf(c Config) string {
+	swept, baseline := Swept(c.Model, c.Dataset)
+	switch {
+	case !baseline:
+		return f.Source
+	case f.Name == swept.Field:
+		return swept.Chosen
+	case f.Name == "m" && swept.Known:
+		return latentRatio
+	case f.Name == "m":
+		return "ours, as for Shapes3D; the paper has 1.5 latents for every factor"
+	case f.baselines != "":
+		return f.baselines
+	}
+	return f.Source
 }

@@ -102,6 +102,16 @@ func New(cfg model.Config, image Image) (Model, error) {
 	if len(bad) > 0 {
 		return nil, bad
 	}
+	switch cfg.Model {
+	case "vqvae":
+		return newVQVAE(cfg, image), nil
+	case "qlae":
+		return newQLAE(cfg, image), nil
+	case "betavae":
+		return newBetaVAE(cfg, image), nil
+	case "betatcvae":
+		return newBetaTCVAE(cfg, image), nil
+	}
 	return newHRR(cfg, image), nil
 }
 

@@ -48,9 +48,13 @@ func (a autoencoder) Size() int { return a.size }
 // Noise implements Model, for models that draw nothing.
 func (a autoencoder) Noise() int { return 0 }
 
-// Latent implements Model: z = f(x)·gain.
+// Latent implements Model: z = f(x)·gain, of the first n of the encoder's outputs. A VAE's others are log variances.
 func (a autoencoder) Latent(scope *context.Context, x *Node) *Node {
-	return scaled(a.encoder.Apply(scope, x), a.gain)
+	outputs := a.encoder.Apply(scope, x)
+	if a.encoder.Out > a.size {
+		outputs = Slice(outputs, AxisRange(), AxisRange(0, a.size))
+	}
+	return scaled(outputs, a.gain)
 }
 
 // Retrieve implements Model.

@@ -113,7 +113,7 @@ func (s *session) open(ctx context.Context) (err error) {
 	}
 	s.status.Parameters = s.trainer.Parameters()
 	if s.cfg.Discrete() {
-		s.usage = metric.NewUsage(s.cfg.K, windowBatches)
+		s.usage = metric.NewUsage(s.cfg.Entries(), windowBatches)
 	}
 	if err := s.restore(); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (s *session) step(b batch) error {
 	now := time.Now()
 	out.Values["images_per_second"] = float64(s.cfg.Batch) / now.Sub(began).Seconds()
 	if out.Codes != nil {
-		s.usage.Add(out.Codes)
+		s.usage.Add(entries(s.cfg, out.Codes))
 		out.Values["perplexity/batch"] = s.usage.Batch()
 		out.Values["perplexity/window"] = s.usage.Window()
 		out.Values["perplexity/used"] = float64(s.usage.Used())
@@ -190,6 +190,15 @@ func (s *session) step(b batch) error {
 		return fmt.Errorf("the total loss is %v at step %d; the last checkpoint, of step %d, is kept. A lower learning rate may help", total, b.step, s.status.Checkpoint)
 	}
 	return s.keep(time.Now())
+}
+
+// entries numbers the codebook's entries that codes, [B, m], stand for.
+func entries(c model.Config, codes []int32) []int32 {
+	out := make([]int32, len(codes))
+	for i, code := range codes {
+		out[i] = int32(c.Entry(i%c.M, int(code)))
+	}
+	return out
 }
 
 // keep does what is due after a step: samples, a checkpoint, points to the disk, the status.

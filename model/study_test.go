@@ -1,0 +1,108 @@
+package model
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The paper's tables of swept and selected hyperparameters, and ⌈1.5·F⌉ latents.
+func TestBaselinesAreThePapers(t *testing.T) {
+	for _, c := range []struct {
+		model, dataset, field, value string
+		m                            int
+	}{
+		{"betavae", "shapes3d", "beta_kl", "10", 9}, {"betavae", "falcor3d", "beta_kl", "10", 11},
+		{"betavae", "isaac3d", "beta_kl", "3", 14}, {"betavae", "mpi3d-complex", "beta_kl", "10", 11},
+		{"betatcvae", "shapes3d", "beta_tc", "3", 9}, {"betatcvae", "falcor3d", "beta_tc", "3", 11},
+		{"betatcvae", "isaac3d", "beta_tc", "3", 14}, {"betatcvae", "mpi3d-complex", "beta_tc", "3", 11},
+		{"vqvae", "shapes3d", "weight_decay", "0.001", 9}, {"vqvae", "falcor3d", "weight_decay", "0.01", 11},
+		{"vqvae", "isaac3d", "weight_decay", "0.001", 14}, {"vqvae", "mpi3d-complex", "weight_decay", "1", 11},
+		{"qlae", "shapes3d", "weight_decay", "1", 9}, {"qlae", "falcor3d", "weight_decay", "1", 11},
+		{"qlae", "isaac3d", "weight_decay", "1", 14}, {"qlae", "mpi3d-complex", "weight_decay", "1", 11},
+		{"qlae", "shapes3d-synthetic", "weight_decay", "1", 9},
+	} {
+		cfg, err := Default(c.model, "paper", c.dataset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, _ := FieldByName(c.field)
+		if got := f.Get(cfg); got != c.value || cfg.M != c.m {
+			t.Errorf("%s on %s: %s=%s with %d latents, the paper has %s and %d", c.model, c.dataset, c.field, got, cfg.M, c.value, c.m)
+		}
+		if source := f.SourceIn(cfg); source != tabSelected {
+			t.Errorf("%s on %s: %s is from %q", c.model, c.dataset, c.field, source)
+		}
+		if cfg.Steps != 125_000 || cfg.Batch != 128 || cfg.LR != 3e-4 || cfg.Clip != 0.5 || cfg.Widths != [4]int{64, 128, 256, 512} {
+			t.Errorf("%s on %s is not trained as every model of the paper: %+v", c.model, c.dataset, cfg)
+		}
+	}
+}
+
+func TestSwept(t *testing.T) {
+	weights, decays := []float64{0.1, 0.3, 1, 3, 10}, []float64{0.001, 0.01, 0.1, 1}
+	for name, want := range map[string][]float64{"betavae": weights, "betatcvae": weights, "vqvae": decays, "qlae": decays} {
+		for dataset, known := range map[string]bool{"isaac3d": true, "sprites": false, "shapes3dx": false} {
+			s, ok := Swept(name, dataset)
+			if !ok || !slices.Equal(s.Values, want) || !slices.Contains(want, s.Selected) || s.Known != known {
+				t.Errorf("%s on %s: %+v, %v", name, dataset, s, ok)
+			}
+			if ours := strings.HasPrefix(s.Chosen, "ours"); ours == known {
+				t.Errorf("%s on %s: chosen by %q", name, dataset, s.Chosen)
+			}
+			if f, ok := FieldByName(s.Field); !ok || !f.Of(name) {
+				t.Errorf("%s sweeps %q, which it does not have", name, s.Field)
+			}
+		}
+	}
+	if s, ok := Swept("hrr", "shapes3d"); ok {
+		t.Errorf("hrr has one setting for all datasets and sweeps %+v", s)
+	}
+}
+
+func TestLatents(t *testing.T) {
+	for factors, want := range map[int]int{1: 2, 2: 3, 6: 9, 7: 11, 9: 14} {
+		if got := Latents(factors); got != want {
+			t.Errorf("%d factors: %d latents, want %d", factors, got, want)
+		}
+	}
+}
+
+// A model has the hyperparameters that it uses and no others; one that it lacks is refused by name, whatever its value would be.
+func TestFieldsOfModels(t *testing.T) {
+	shared := []string{"dataset", "model", "preset", "engine", "steps", "batch", "seed", "widths", "fc", "m", "lambda_rec",
+		"lr", "beta1", "beta2", "epsilon", "weight_decay", "clip", "checkpoint_every", "sample_every", "eval_every", "eval_images"}
+	codes := []string{"k", "lambda_vq", "beta", "codebook_lr"}
+	for name, own := range map[string][]string{
+		"betavae": {"beta_kl"}, "betatcvae": {"beta_tc"}, "qlae": codes, "vqvae": append([]string{"d"}, codes...),
+		"hrr": append([]string{"d", "lambda_lat", "lambda_val", "lambda_cb", "inverse", "symbol_init", "static_codebook", "learn_symbols",
+			"no_denoiser", "free_codebook"}, codes...),
+	} {
+		want := append(slices.Clone(shared), own...)
+		var got []string
+		for _, f := range FieldsOf(name) {
+			got = append(got, f.Name)
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has %v\nwant %v", name, got, want)
+		}
+	}
+	for field, text := range map[string]string{"k": "10", "inverse": "exact", "no_denoiser": "true", "lambda_cb": "0.5", "beta_tc": "1"} {
+		cfg, _ := Default("betavae", "tiny", "shapes3d")
+		cfg.Set(field, text)
+		if bad := cfg.Validate(); len(bad) != 1 || !strings.Contains(bad[field], "betavae has no such hyperparameter") {
+			t.Errorf("betavae with %s=%s: %v", field, text, bad)
+		}
+	}
+}
+
+func TestEntries(t *testing.T) {
+	for name, want := range map[string][2]int{"hrr": {128, 7}, "vqvae": {512, 7}, "qlae": {90, 37}, "betavae": {0, 7}} {
+		cfg, _ := Default(name, "tiny", "shapes3d")
+		if got := [2]int{cfg.Entries(), cfg.Entry(3, 7)}; got != want {
+			t.Errorf("%s: entries and entry of code 7 in slot 3 are %v, want %v", name, got, want)
+		}
+	}
+}
