@@ -1,0 +1,303 @@
+// Package fetch gets large files over HTTP: interrupted downloads go on where they ended, and what arrived is compared with what
+// was published.
+package fetch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Want is a file to be got, and what is known about it.
+type Want struct {
+	URL    string
+	Name   string // what to call it in the folder
+	Bytes  int64  // 0 where not known
+	SHA256 string // hex; empty where not known
+	MD5    string // hex; empty where not known
+}
+
+// Progress is told how many bytes are here, of how many; of is 0 while that is not known.
+type Progress func(done, of int64)
+
+const (
+	part     = ".part"      // ends the name of a file until it is whole
+	record   = ".part.json" // what is known of the part
+	attempts = 6            // at the same place before giving up
+	patience = 60 * time.Second
+)
+
+// Fetcher downloads.
+type Fetcher struct {
+	Client   *http.Client
+	Patience time.Duration                         // without a byte before another attempt
+	Wait     func(attempt int) time.Duration       // before attempt 1, 2, …
+	Room     func(dir *os.Root, bytes int64) error // refuses a file that the disk has no room for; nil asks nobody
+}
+
+// New is a Fetcher for the open net.
+func New() Fetcher {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout = patience
+	return Fetcher{
+		Client: &http.Client{Transport: transport}, Patience: patience,
+		Wait: func(attempt int) time.Duration { return time.Second << min(attempt, 5) },
+	}
+}
+
+// Download puts the file into dir under its name, unless it is there. What an earlier call left is taken up where the server
+// allows it and still has the same file. An error keeps what has arrived for the next call.
+func (f Fetcher) Download(ctx context.Context, dir *os.Root, w Want, progress Progress) error {
+	if _, err := dir.Stat(w.Name); err == nil {
+		return nil
+	}
+	d, err := f.open(dir, w, progress)
+	if err != nil {
+		return err
+	}
+	defer d.file.Close()
+	for failures := 0; ; {
+		before := d.done
+		whole, err := d.attempt(ctx)
+		if whole {
+			return d.finish()
+		}
+		if d.done > before {
+			failures = 0
+		}
+		failures++
+		if ctx.Err() != nil {
+			return fmt.Errorf("downloading %s: %w", w.URL, context.Cause(ctx))
+		}
+		var fatal permanent
+		if errors.As(err, &fatal) || failures >= attempts {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(f.Wait(failures)):
+		}
+	}
+}
+
+// permanent is an error that another attempt does not mend.
+type permanent struct{ error }
+
+func (p permanent) Unwrap() error { return p.error }
+
+// download is one file on its way.
+type download struct {
+	Fetcher
+	dir      *os.Root
+	want     Want
+	progress Progress
+	file     *os.File
+	done     int64
+	origin   origin
+}
+
+// origin says from where the part came, so that no two files are joined.
+type origin struct {
+	URL  string `json:"url"`
+	ETag string `json:"etag"` // or the date of the last change, as If-Range takes either
+}
+
+func (f Fetcher) open(dir *os.Root, w Want, progress Progress) (*download, error) {
+	d := &download{Fetcher: f, dir: dir, want: w, progress: progress}
+	var err error
+	if d.file, err = dir.OpenFile(w.Name+part, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		return nil, err
+	}
+	b, _ := dir.ReadFile(w.Name + record)
+	if json.Unmarshal(b, &d.origin) == nil && d.origin.URL == w.URL && d.origin.ETag != "" {
+		if stat, err := d.file.Stat(); err == nil {
+			d.done = stat.Size()
+		}
+	}
+	return d, nil
+}
+
+// attempt asks for what is missing and writes what comes; whole says that nothing is missing any more.
+func (d *download) attempt(ctx context.Context) (whole bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stalled := time.AfterFunc(d.Patience, func() { cancel(fmt.Errorf("%s sent nothing for %v", d.want.URL, d.Patience)) })
+	defer stalled.Stop()
+	reply, err := d.ask(ctx)
+	if err != nil {
+		return false, orCause(ctx, err)
+	}
+	defer reply.Body.Close()
+	of, err := d.accept(reply)
+	if err != nil || of > 0 && d.done == of {
+		return err == nil, err
+	}
+	if err := d.copy(reply.Body, of, func() { stalled.Reset(d.Patience) }); err != nil {
+		return false, orCause(ctx, err)
+	}
+	if of > 0 && d.done < of {
+		return false, fmt.Errorf("%s ended after %d of %d bytes", d.want.URL, d.done, of)
+	}
+	return true, nil
+}
+
+// orCause is why ctx ended, where that explains err.
+func orCause(ctx context.Context, err error) error {
+	var fatal permanent
+	if cause := context.Cause(ctx); cause != nil && !errors.As(err, &fatal) {
+		return cause
+	}
+	return err
+}
+
+func (d *download) ask(ctx context.Context) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.want.URL, nil)
+	if err != nil {
+		return nil, permanent{err}
+	}
+	request.Header.Set("Accept-Encoding", "identity")
+	if d.done > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.done))
+		request.Header.Set("If-Range", d.origin.ETag)
+	}
+	reply, err := d.Client.Do(request)
+	var dns *net.DNSError
+	if errors.As(err, &dns) && dns.IsNotFound {
+		return nil, permanent{fmt.Errorf("there is no server %s, or this machine is not connected", request.URL.Host)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("downloading: %w", err)
+	}
+	return reply, nil
+}
+
+// accept makes the part ready for the body of a reply, and returns the size of the whole file; 0 where the server does not say.
+func (d *download) accept(reply *http.Response) (of int64, err error) {
+	switch reply.StatusCode {
+	case http.StatusPartialContent:
+		first, of, ok := contentRange(reply.Header.Get("Content-Range"))
+		if !ok || first != d.done {
+			d.restart()
+			return 0, fmt.Errorf("%s answered with another part than was asked for", d.want.URL)
+		}
+		return of, nil
+	case http.StatusRequestedRangeNotSatisfiable:
+		if _, of, _ := contentRange(reply.Header.Get("Content-Range")); of > 0 && of == d.done {
+			return of, nil
+		}
+		d.restart()
+		return 0, fmt.Errorf("%s has no such part", d.want.URL)
+	case http.StatusOK:
+		return d.beginAnew(reply)
+	}
+	err = fmt.Errorf("%s answered %s", d.want.URL, reply.Status)
+	if reply.StatusCode < 500 && reply.StatusCode != http.StatusTooManyRequests && reply.StatusCode != http.StatusRequestTimeout {
+		return 0, permanent{err}
+	}
+	return 0, err
+}
+
+// beginAnew takes a reply that holds the file from its first byte.
+func (d *download) beginAnew(reply *http.Response) (of int64, err error) {
+	if kind := reply.Header.Get("Content-Type"); strings.HasPrefix(kind, "text/html") {
+		return 0, permanent{fmt.Errorf("%s answered with a web page, not with a file: download it in a browser, then give the path of the file", d.want.URL)}
+	}
+	of = max(0, reply.ContentLength)
+	if d.want.Bytes > 0 && of > 0 && of != d.want.Bytes {
+		return 0, permanent{fmt.Errorf("%s has %d bytes; the published file has %d", d.want.URL, of, d.want.Bytes)}
+	}
+	if d.Room != nil {
+		if err := d.Room(d.dir, max(of, d.want.Bytes)); err != nil {
+			return 0, permanent{err}
+		}
+	}
+	if err := d.restart(); err != nil {
+		return 0, permanent{err}
+	}
+	d.origin = origin{d.want.URL, validator(reply.Header)}
+	b, _ := json.Marshal(d.origin)
+	if err := d.dir.WriteFile(d.want.Name+record, b, 0o644); err != nil {
+		return 0, permanent{err}
+	}
+	return of, nil
+}
+
+// validator is what tells one state of a file from another; empty where the server gives nothing that does.
+func validator(h http.Header) string {
+	if tag := h.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
+		return tag
+	}
+	return h.Get("Last-Modified")
+}
+
+func (d *download) restart() error {
+	d.done = 0
+	return d.file.Truncate(0)
+}
+
+func (d *download) copy(body io.Reader, of int64, alive func()) error {
+	buf := make([]byte, 256<<10)
+	for {
+		n, err := body.Read(buf)
+		if n > 0 {
+			alive()
+			if _, err := d.file.WriteAt(buf[:n], d.done); err != nil {
+				return permanent{err}
+			}
+			d.done += int64(n)
+			d.progress(d.done, of)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("downloading %s: %w", d.want.URL, err)
+		}
+	}
+}
+
+// finish gives the whole file its name.
+func (d *download) finish() error {
+	if err := errors.Join(d.file.Sync(), d.file.Close()); err != nil {
+		return err
+	}
+	if err := d.dir.Rename(d.want.Name+part, d.want.Name); err != nil {
+		return err
+	}
+	d.dir.Remove(d.want.Name + record)
+	return nil
+}
+
+// contentRange reads "bytes 5-9/10" and "bytes */10"; of is 0 where it is not said.
+func contentRange(text string) (first, of int64, ok bool) {
+	span, total, ok := strings.Cut(strings.TrimPrefix(text, "bytes "), "/")
+	if !ok {
+		return 0, 0, false
+	}
+	of, _ = strconv.ParseInt(total, 10, 64)
+	from, _, ok := strings.Cut(span, "-")
+	first, err := strconv.ParseInt(from, 10, 64)
+	return first, of, ok && err == nil
+}
+
+// NameOf is what to call the file of a URL: the last part of its path.
+func NameOf(url string) string {
+	url, _, _ = strings.Cut(url, "?")
+	url, _, _ = strings.Cut(url, "#")
+	_, rest, _ := strings.Cut(url, "://")
+	if _, file, ok := strings.Cut(rest, "/"); ok {
+		if name := path.Base(path.Clean("/" + file)); name != "/" {
+			return name
+		}
+	}
+	return "download"
+}

@@ -1,0 +1,63 @@
+package fetch
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+)
+
+// Verify compares the file at path with what is known about it; nothing known is no error. The error is a sentence that says what
+// differs.
+func Verify(ctx context.Context, path string, w Want, progress Progress) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	stat, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if w.Bytes > 0 && stat.Size() != w.Bytes {
+		return fmt.Errorf("%s has %d bytes; the published file has %d: it may not have been downloaded whole", path, stat.Size(), w.Bytes)
+	}
+	name, want, sum := "SHA-256", w.SHA256, sha256.New()
+	if want == "" {
+		name, want, sum = "MD5", w.MD5, md5.New()
+	}
+	if want == "" {
+		return nil
+	}
+	got, err := sumOf(ctx, f, sum, stat.Size(), progress)
+	if err != nil {
+		return fmt.Errorf("checking %s: %w", path, err)
+	}
+	if got != want {
+		return fmt.Errorf("%s is not the published file: its %s is %s, not %s", path, name, got, want)
+	}
+	return nil
+}
+
+func sumOf(ctx context.Context, r io.Reader, sum hash.Hash, of int64, progress Progress) (string, error) {
+	buf := make([]byte, 1<<20)
+	for done := int64(0); ; {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		n, err := r.Read(buf)
+		sum.Write(buf[:n])
+		done += int64(n)
+		progress(done, of)
+		if err == io.EOF {
+			return hex.EncodeToString(sum.Sum(nil)), nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
