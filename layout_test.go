@@ -55,7 +55,8 @@ var importMap = map[string]string{
 	"model/metric":             "",
 	"model/npz":                "",
 	"model/theory":             "model/hrr",
-	"model/report":             "model/metric",
+	"model/figure":             "",
+	"model/report":             "model/figure model/metric",
 }
 
 // TestImportDirection holds the map: what is not in it may not be imported, and a new package must be put into it.

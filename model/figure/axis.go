@@ -1,0 +1,173 @@
+package figure
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Axis is one of the two directions of a chart.
+type Axis struct {
+	Label string     // what is measured, with its unit: "SNR, dB"
+	Log   bool       // logarithmic; values of 0 and below are left out and counted
+	Range [2]float64 // smallest and largest value shown; equal for what the data need
+	Ticks []float64  // where labels stand; empty for round numbers
+}
+
+// scale maps values to pixels.
+type scale struct {
+	log      bool
+	min, max float64
+	from, to float64 // pixels of min and max
+}
+
+func (s scale) fits(v float64) bool { return finite(v) && (!s.log || v > 0) }
+
+// at is where a value lies, which may be beyond the ends.
+func (s scale) at(v float64) float64 {
+	min, max := s.min, s.max
+	if s.log {
+		v, min, max = math.Log(v), math.Log(min), math.Log(max)
+	}
+	return s.from + (v-min)/(max-min)*(s.to-s.from)
+}
+
+// inside is at, kept between the ends.
+func (s scale) inside(v float64) float64 {
+	low, high := s.from, s.to
+	if low > high {
+		low, high = high, low
+	}
+	if s.log && v <= 0 {
+		return s.from
+	}
+	return min(max(s.at(v), low), high)
+}
+
+// scale chooses the range: what is asked for, or all usable values with, on a linear axis, round ends.
+func (a Axis) scale(values []float64, from, to float64) scale {
+	s := scale{log: a.Log, min: a.Range[0], max: a.Range[1], from: from, to: to}
+	if s.min < s.max && s.fits(s.min) && s.fits(s.max) {
+		return s
+	}
+	s.min, s.max = math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if s.fits(v) {
+			s.min, s.max = min(s.min, v), max(s.max, v)
+		}
+	}
+	return s.widen()
+}
+
+// widen gives an empty or single-valued range some room, and a linear one round ends.
+func (s scale) widen() scale {
+	switch {
+	case s.min > s.max:
+		s.min, s.max = 1, 10
+	case s.log && s.min == s.max:
+		s.min, s.max = s.min/2, s.max*2
+	case s.log:
+	default:
+		if s.min == s.max {
+			room := max(math.Abs(s.min)*0.1, 1e-9)
+			s.min, s.max = s.min-room, s.max+room
+		}
+		step := roundStep((s.max - s.min) / 5)
+		s.min, s.max = math.Floor(s.min/step+1e-9)*step, math.Ceil(s.max/step-1e-9)*step
+	}
+	return s
+}
+
+// roundStep is the least of 1, 2, 5 times a power of ten that is not below v.
+func roundStep(v float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, f := range []float64{1, 2, 5} {
+		if v <= f*power*(1+1e-9) {
+			return f * power
+		}
+	}
+	return 10 * power
+}
+
+// ticks are the values that get a label, no more than room allows.
+func (a Axis) ticks(s scale, room int) []float64 {
+	var ticks []float64
+	switch {
+	case len(a.Ticks) > 0:
+		ticks = slices.Clone(a.Ticks)
+	case s.log:
+		ticks = logTicks(s, room)
+	default:
+		step := roundStep((s.max - s.min) / float64(max(room, 2)))
+		for i := math.Ceil(s.min/step - 1e-9); i*step <= s.max+step*1e-9; i++ {
+			ticks = append(ticks, i*step)
+		}
+	}
+	return slices.DeleteFunc(ticks, func(v float64) bool {
+		return !s.fits(v) || v < s.min-1e-9*math.Abs(s.min) || v > s.max+1e-9*math.Abs(s.max)
+	})
+}
+
+// logTicks are powers of ten, with 2 and 5 times them where there is room, or every n-th where there is not.
+func logTicks(s scale, room int) []float64 {
+	first, last := int(math.Floor(math.Log10(s.min)+1e-9)), int(math.Ceil(math.Log10(s.max)-1e-9))
+	factors, every := []float64{1}, 1
+	if 3*(last-first) <= room {
+		factors = []float64{1, 2, 5}
+	} else if last-first > max(room, 1) {
+		every = (last - first + max(room, 1) - 1) / max(room, 1)
+	}
+	var ticks []float64
+	for e := first; e <= last; e += every {
+		for _, f := range factors {
+			ticks = append(ticks, f*math.Pow(10, float64(e)))
+		}
+	}
+	return ticks
+}
+
+// Number writes a value with as many digits as it takes, at most four that count: 0.25, 1,500, 2e-5, −3; – for what is
+// not a number.
+func Number(v float64) string {
+	switch size := math.Abs(v); {
+	case math.IsNaN(v):
+		return "–"
+	case math.IsInf(v, 0):
+		return strings.Replace(strconv.FormatFloat(v, 'f', -1, 64), "-", "−", 1)
+	case size != 0 && (size < 1e-3 || size >= 1e6):
+		return exponent(v)
+	case size >= 1000:
+		return grouped(v)
+	}
+	return strings.Replace(strconv.FormatFloat(significant(v), 'f', -1, 64), "-", "−", 1)
+}
+
+func significant(v float64) float64 {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+	if err != nil || rounded == 0 {
+		return 0
+	}
+	return rounded
+}
+
+func exponent(v float64) string {
+	s := strconv.FormatFloat(significant(v), 'e', -1, 64)
+	mantissa, power, _ := strings.Cut(s, "e")
+	sign := ""
+	if power[0] == '-' {
+		sign = "−"
+	}
+	return strings.Replace(mantissa, "-", "−", 1) + "e" + sign + strings.TrimLeft(power[1:], "0")
+}
+
+func grouped(v float64) string {
+	s := strconv.FormatFloat(math.Round(math.Abs(v)), 'f', -1, 64)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	if v < 0 {
+		return "−" + s
+	}
+	return s
+}

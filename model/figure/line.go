@@ -1,0 +1,372 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// LineChart draws series over a common x axis.
+type LineChart struct {
+	Name, Title   string
+	Desc          string // empty for one made from the series
+	Note          string // beneath: how many points, what the bands are
+	X, Y          Axis
+	Lines         []Line
+	References    []Reference
+	Dots          []Dot
+	Width, Height float64 // of the figure and of its plot; 0 for 360 and 200
+	Direct        bool    // names at the ends of the lines instead of a legend
+	Empty         string  // the sentence shown when there is nothing to draw
+}
+
+// Line is one series. Low and High, where they are given, are its band; a value that is not finite breaks the line.
+type Line struct {
+	Name      string
+	X, Y      []float64
+	Low, High []float64
+	Color     int  // of the palette, in the order of slots; beyond 8 the line is dashed
+	Markers   bool // a mark at every point, of a shape of the colour's own
+	Dashed    bool
+}
+
+// Reference is a thin line across the plot at a value of x or y.
+type Reference struct {
+	Vertical bool // at a value of x
+	At       float64
+	Label    string
+}
+
+// Dot is one labelled point, for instance where a run stands on a curve.
+type Dot struct {
+	X, Y  float64
+	Label string
+	Color int
+}
+
+// Draw makes the figure.
+func (c LineChart) Draw() Figure {
+	f := Figure{Name: c.Name, Title: c.Title, Desc: c.Desc, Width: orElse(c.Width, 360)}
+	height := orElse(c.Height, 200)
+	if f.Desc == "" {
+		f.Desc = c.describe()
+	}
+	if c.drawable() == 0 {
+		return f.nothing(orSentence(c.Empty), height)
+	}
+	y := f.heading()
+	if !c.Direct {
+		y = f.legend(y, c.legend())
+	}
+	p := c.plot(&f, y, height)
+	p.grid(&f)
+	c.references(&f, p)
+	for _, l := range c.Lines {
+		l.band(&f, p)
+	}
+	left := 0
+	for _, l := range c.Lines {
+		left += l.draw(&f, p)
+	}
+	for _, d := range c.Dots {
+		left += d.draw(&f, p)
+	}
+	if c.Direct {
+		c.directLabels(&f, p)
+	}
+	f.footing(p.bottom(), join(c.Note, leftOut(left)))
+	return f
+}
+
+func orElse(v, otherwise float64) float64 {
+	if v > 0 {
+		return v
+	}
+	return otherwise
+}
+
+func orSentence(s string) string {
+	if s == "" {
+		return "There is nothing to draw yet."
+	}
+	return s
+}
+
+func leftOut(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 value cannot be drawn and is left out."
+	}
+	return fmt.Sprintf("%s values cannot be drawn and are left out.", Number(float64(n)))
+}
+
+func join(parts ...string) string {
+	var kept []string
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, " ")
+}
+
+func (c LineChart) describe() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s over %s.", c.Y.Label, c.X.Label)
+	for _, l := range c.Lines {
+		if i, j := l.ends(); i >= 0 {
+			fmt.Fprintf(&b, " %s: from %s at %s to %s at %s.", l.Name, Number(l.Y[i]), Number(l.X[i]), Number(l.Y[j]), Number(l.X[j]))
+		}
+	}
+	for _, d := range c.Dots {
+		fmt.Fprintf(&b, " %s: %s at %s.", d.Label, Number(d.Y), Number(d.X))
+	}
+	return b.String()
+}
+
+// ends are the first and the last point that can be drawn, −1 for none.
+func (l Line) ends() (first, last int) {
+	first, last = -1, -1
+	for i := range min(len(l.X), len(l.Y)) {
+		if finite(l.X[i]) && finite(l.Y[i]) {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	return first, last
+}
+
+// drawable counts the points that can be drawn.
+func (c LineChart) drawable() int {
+	xs, ys := scale{log: c.X.Log}, scale{log: c.Y.Log}
+	n := 0
+	for _, l := range c.Lines {
+		for i := range min(len(l.X), len(l.Y)) {
+			if xs.fits(l.X[i]) && ys.fits(l.Y[i]) {
+				n++
+			}
+		}
+	}
+	for _, d := range c.Dots {
+		if xs.fits(d.X) && ys.fits(d.Y) {
+			n++
+		}
+	}
+	return n
+}
+
+// plot finds the scales and lays the frame out beneath y.
+func (c LineChart) plot(f *Figure, y, height float64) plot {
+	var xs, ys []float64
+	for _, l := range c.Lines {
+		xs = append(xs, l.X...)
+		ys = append(append(append(ys, l.Y...), l.Low...), l.High...)
+	}
+	for _, d := range c.Dots {
+		xs, ys = append(xs, d.X), append(ys, d.Y)
+	}
+	for _, r := range c.References {
+		if r.Vertical {
+			xs = append(xs, r.At)
+		} else {
+			ys = append(ys, r.At)
+		}
+	}
+	right := 8.0
+	if c.Direct {
+		for _, l := range c.Lines {
+			right = max(right, textWidth(l.Name, labelFont)+10)
+		}
+		right = min(right, f.Width*0.4)
+	}
+	return newPlot(f, c.X, c.Y, xs, ys, y, height, right)
+}
+
+func (c LineChart) references(f *Figure, p plot) {
+	for _, r := range c.References {
+		if r.Vertical {
+			if p.x.fits(r.At) && p.x.at(r.At) == p.x.inside(r.At) {
+				x := p.x.at(r.At)
+				f.lines([]point{{x, p.y.to}, {x, p.y.from}}, "strong", 1, []float64{2, 3})
+				f.beside(x, p.y.to+quietFont.size, r.Label, quietFont, p)
+			}
+			continue
+		}
+		if p.y.fits(r.At) && p.y.at(r.At) == p.y.inside(r.At) {
+			y := p.y.at(r.At)
+			f.lines([]point{{p.x.from, y}, {p.x.to, y}}, "strong", 1, []float64{2, 3})
+			above := y - 4
+			if above < p.y.to+quietFont.size {
+				above = y + quietFont.size
+			}
+			f.label(p.x.to-2, above, r.Label, quietFont, end)
+		}
+	}
+}
+
+// beside writes a label to the right of x, or to the left of it where it would leave the plot.
+func (f *Figure) beside(x, y float64, text string, font font, p plot) {
+	if x+5+textWidth(text, font) > f.Width {
+		f.label(x-5, y, text, font, end)
+		return
+	}
+	f.label(x+5, y, text, font, start)
+}
+
+func (l Line) band(f *Figure, p plot) {
+	n := min(len(l.X), len(l.Low), len(l.High))
+	var low, high []point
+	flush := func() {
+		if len(low) > 1 {
+			f.area(append(low, reversed(high)...), seriesPaint(l.Color), 0.2, "")
+		}
+		low, high = nil, nil
+	}
+	for i := range n {
+		if !p.x.fits(l.X[i]) || !finite(l.Low[i]) || !p.y.fits(l.High[i]) {
+			flush()
+			continue
+		}
+		x := p.x.inside(l.X[i])
+		low, high = append(low, point{x, p.y.inside(l.Low[i])}), append(high, point{x, p.y.inside(l.High[i])})
+	}
+	flush()
+}
+
+// draw draws the line and its markers; it returns how many points cannot be drawn.
+func (l Line) draw(f *Figure, p plot) (left int) {
+	dash := seriesDash(l.Color)
+	if l.Dashed {
+		dash = []float64{4, 3}
+	}
+	var run []point
+	flush := func() {
+		for _, piece := range clip(run, p.bounds()) {
+			f.lines(piece, seriesPaint(l.Color), 1.75, dash)
+		}
+		run = nil
+	}
+	for i := range min(len(l.X), len(l.Y)) {
+		if !p.x.fits(l.X[i]) || !p.y.fits(l.Y[i]) {
+			flush()
+			left++
+			continue
+		}
+		run = append(run, point{p.x.at(l.X[i]), p.y.at(l.Y[i])})
+	}
+	alone := !l.Markers && len(run) == 1 && left+1 == min(len(l.X), len(l.Y))
+	flush()
+	if l.Markers || alone {
+		l.markers(f, p)
+	}
+	return left
+}
+
+func (l Line) markers(f *Figure, p plot) {
+	for i := range min(len(l.X), len(l.Y)) {
+		if !p.x.fits(l.X[i]) || !p.y.fits(l.Y[i]) {
+			continue
+		}
+		at := point{p.x.at(l.X[i]), p.y.at(l.Y[i])}
+		if !p.bounds().has(at) {
+			continue
+		}
+		tip := fmt.Sprintf("%s: %s at %s", l.Name, Number(l.Y[i]), Number(l.X[i]))
+		if i < len(l.Low) && i < len(l.High) {
+			tip += fmt.Sprintf(", from %s to %s", Number(l.Low[i]), Number(l.High[i]))
+		}
+		f.marker(at, l.Color, 3.2, tip)
+	}
+}
+
+// marker draws the shape of a series, so that it does not take colour to tell them apart.
+func (f *Figure) marker(at point, series int, r float64, tip string) {
+	fill := seriesPaint(series)
+	corners := func(turn float64, n int, r float64) {
+		ring := make([]point, n)
+		for i := range ring {
+			sin, cos := math.Sincos(turn + 2*math.Pi*float64(i)/float64(n))
+			ring[i] = point{at.x + r*cos, at.y + r*sin}
+		}
+		f.area(ring, fill, 1, tip)
+	}
+	switch series % 5 {
+	case 0:
+		f.marks = append(f.marks, mark{kind: circleMark, points: []point{at}, radius: r, fill: fill, tip: tip})
+	case 1:
+		corners(math.Pi/4, 4, r*1.25)
+	case 2:
+		corners(-math.Pi/2, 3, r*1.4)
+	case 3:
+		corners(0, 4, r*1.35)
+	case 4:
+		corners(math.Pi/2, 3, r*1.4)
+	}
+}
+
+func (d Dot) draw(f *Figure, p plot) (left int) {
+	if !p.x.fits(d.X) || !p.y.fits(d.Y) {
+		return 1
+	}
+	at := point{p.x.inside(d.X), p.y.inside(d.Y)}
+	tip := fmt.Sprintf("%s: %s at %s", d.Label, Number(d.Y), Number(d.X))
+	f.marks = append(f.marks, mark{kind: circleMark, points: []point{at}, radius: 4.5, fill: seriesPaint(d.Color), stroke: "paper", width: 1.5, tip: tip})
+	f.beside(at.x+2, max(at.y-6, p.y.to+labelFont.size), d.Label, labelFont, p)
+	return 0
+}
+
+// directLabels writes each name at the end of its line, moved apart where they would meet.
+func (c LineChart) directLabels(f *Figure, p plot) {
+	type tag struct {
+		line Line
+		x, y float64
+	}
+	var tags []tag
+	for _, l := range c.Lines {
+		x, y, seen := 0.0, 0.0, false
+		for i := range min(len(l.X), len(l.Y)) {
+			if p.x.fits(l.X[i]) && p.y.fits(l.Y[i]) {
+				x, y, seen = p.x.inside(l.X[i]), p.y.inside(l.Y[i]), true
+			}
+		}
+		if seen {
+			tags = append(tags, tag{l, x, y})
+		}
+	}
+	ys := make([]float64, len(tags))
+	for i, t := range tags {
+		ys[i] = t.y
+	}
+	ys = apart(ys, labelFont.size+1, p.y.to, p.y.from)
+	for i, t := range tags {
+		font := labelFont
+		name := shorten(t.line.Name, font, f.Width-p.x.to-8)
+		if t.y-ys[i] > 2 || ys[i]-t.y > 2 {
+			f.lines([]point{{p.x.to + 1, t.y}, {p.x.to + 5, ys[i]}}, seriesPaint(t.line.Color), 1, nil)
+		}
+		f.label(p.x.to+7, ys[i]+font.drop(), name, font, start)
+	}
+}
+
+// legend are the names and looks of the series; a single one is named by the axis.
+func (c LineChart) legend() []key {
+	var keys []key
+	for _, l := range c.Lines {
+		if l.Name == "" {
+			continue
+		}
+		dash := seriesDash(l.Color)
+		if l.Dashed {
+			dash = []float64{4, 3}
+		}
+		keys = append(keys, key{name: l.Name, series: l.Color, dash: dash, marker: l.Markers, line: true})
+	}
+	if len(keys) == 1 {
+		return nil
+	}
+	return keys
+}
