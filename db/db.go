@@ -11,8 +11,9 @@ import (
 	"io/fs"
 	"net/url"
 	"path/filepath"
+	"syscall"
 
-	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
+	"github.com/mattn/go-sqlite3" // also the driver "sqlite3"
 	"github.com/pressly/goose/v3"
 )
 
@@ -124,11 +125,26 @@ func (d *DB) view(ctx context.Context, do func(*sql.Tx) error) error {
 func within(ctx context.Context, pool *sql.DB, o *sql.TxOptions, do func(*sql.Tx) error) error {
 	tx, err := pool.BeginTx(ctx, o)
 	if err != nil {
-		return err
+		return named(err)
 	}
 	defer tx.Rollback() // does nothing after Commit
 	if err := do(tx); err != nil {
+		return named(err)
+	}
+	return named(tx.Commit())
+}
+
+// named adds the operating system's error to SQLite's for a full and for a read-only disk, so that callers need not know SQLite.
+func named(err error) error {
+	var lite sqlite3.Error
+	if !errors.As(err, &lite) {
 		return err
 	}
-	return tx.Commit()
+	switch lite.Code {
+	case sqlite3.ErrFull:
+		return fmt.Errorf("%w: %w", err, syscall.ENOSPC)
+	case sqlite3.ErrReadonly:
+		return fmt.Errorf("%w: %w", err, syscall.EROFS)
+	}
+	return err
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -480,4 +481,27 @@ func BenchmarkLongRun(b *testing.B) {
 			}
 		}
 	})
+}
+
+// TestFullDiskHasItsName limits the index to the pages that it has: SQLite then says that the disk is full.
+func TestFullDiskHasItsName(t *testing.T) {
+	d, ctx := newDB(t), t.Context()
+	if err := d.SaveRun(ctx, aRun("first")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.write.ExecContext(ctx, "PRAGMA max_page_count = 1"); err != nil { // SQLite raises it to the present count
+		t.Fatal(err)
+	}
+	second := aRun("second")
+	second.Notes = strings.Repeat("long ", 1<<18)
+	err := d.SaveRun(ctx, second)
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("saving to a full disk: %v", err)
+	}
+	if runs, err := d.Runs(ctx); err != nil || len(runs) != 1 {
+		t.Errorf("afterwards there are %d runs, %v", len(runs), err)
+	}
+	if _, err := d.write.ExecContext(ctx, "PRAGMA max_page_count = 1000000"); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -37,7 +37,7 @@ func (d *DB) SaveRun(ctx context.Context, r model.Run) error {
 		r.Engine, r.EngineWhy, r.Parameters, r.ImagesPerSecond, r.SecondsLeft, millis(r.Started), millis(r.Updated),
 		millis(r.Ended), r.Reason, r.Revision)
 	if err != nil {
-		return fmt.Errorf("store run %s: %w", r.ID, err)
+		return fmt.Errorf("store run %s: %w", r.ID, named(err))
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (d *DB) Run(ctx context.Context, id string) (model.Run, error) {
 // DeleteRun forgets a run and its points; one that is not there is no error.
 func (d *DB) DeleteRun(ctx context.Context, id string) error {
 	if _, err := d.write.ExecContext(ctx, "DELETE FROM runs WHERE id = ?", id); err != nil { // the rest cascades
-		return fmt.Errorf("forget run %s: %w", id, err)
+		return fmt.Errorf("forget run %s: %w", id, named(err))
 	}
 	return nil
 }

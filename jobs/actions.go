@@ -286,10 +286,10 @@ func (s *Supervisor) Delete(ctx context.Context, id string) error {
 		return fmt.Errorf("run %s is %s; stop it before deleting it: %w", id, e.run.State, model.ErrConflict)
 	}
 	if err := s.o.Data.Remove(id); err != nil && !errors.Is(err, model.ErrNotFound) {
-		return err
+		return told(err)
 	}
 	if err := s.o.Store.DeleteRun(ctx, id); err != nil {
-		return err // the next scan finds the folder gone
+		return told(err) // the next scan finds the folder gone
 	}
 	delete(s.runs, id)
 	s.watchers.notify(id)
