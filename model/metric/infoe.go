@@ -1,0 +1,62 @@
+package metric
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"slotscope/model"
+)
+
+// maxWeights bounds the numbers of one regression, which keeps about twenty-five vectors of them.
+const maxWeights = 8 << 20
+
+// designOf is the input of the regressions: one-hot codes, or standardized numbers.
+func designOf(t Table) design {
+	if t.discrete() {
+		return oneHot(labelAll(t.Codes))
+	}
+	return dense(standardize(t.Values))
+}
+
+// explicitness is InfoE of one factor: how much of its entropy a linear classifier removes, on the rows it was fitted on.
+//
+//	( ln K − H(s | z) ) / ln K            Hsu et al. 2023, InfoE
+//
+// ln K is the cross-entropy of the same regression without input, since classes are weighted to count the same. For rare values
+// the result may lie a little below 0. It saturates: with enough columns, noise separates all rows and scores 1.
+func explicitness(ctx context.Context, x design, s labels) (model.Score, error) {
+	w, _, err := newLogistic(ctx, x, s).fit()
+	if err != nil {
+		return model.Undefined(), err
+	}
+	return relative(crossEntropy(x, s, w), s.k), nil
+}
+
+// heldOut is explicitness measured on a tenth of the rows that the classifier did not see. Below 0, its guesses are worse than
+// none.
+func heldOut(ctx context.Context, x design, s labels, seed int64) (model.Score, error) {
+	train, test := split(x.n, seed)
+	w, _, err := newLogistic(ctx, x.take(train), s.take(train)).fit()
+	if err != nil {
+		return model.Undefined(), err
+	}
+	return relative(crossEntropy(x.take(test), s.take(test), w), s.k), nil
+}
+
+// shuffled is explicitness once the rows of the factor are in another order than those of the latents: the level of chance.
+func shuffled(ctx context.Context, x design, s labels, seed int64) (model.Score, error) {
+	order := rand.New(rand.NewPCG(uint64(seed), 's')).Perm(x.n)
+	return explicitness(ctx, x, s.take(order))
+}
+
+func relative(ce float64, k int) model.Score {
+	return model.Score(1 - ce/math.Log(float64(k)))
+}
+
+// split divides n rows at random into nine tenths and the tenth that is held out, of at least one row.
+func split(n int, seed int64) (train, test []int) {
+	order := rand.New(rand.NewPCG(uint64(seed), 't')).Perm(n)
+	cut := (n + 9) / 10
+	return order[cut:], order[:cut]
+}
