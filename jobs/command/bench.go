@@ -18,6 +18,7 @@ func benchCommand(ctx context.Context, env environment, args []string) error {
 	batch := fs.Int("batch", 64, "images per step, or per read")
 	seconds := fs.Float64("seconds", 10, "how long to measure")
 	engine := fs.String("engine", "auto", "auto, cpu, xla:cuda, xla:cpu or go")
+	profile := fs.Int("profile", 0, "print where the CPU engine's time goes, with this many of its most expensive steps")
 	dataset := fs.String("dataset", "shapes3d-synthetic", "what bench data reads")
 	folder, asJSON := dataFlag(fs), jsonFlag(fs)
 	if err := parse(fs, args[1:], 0); err != nil {
@@ -31,12 +32,13 @@ func benchCommand(ctx context.Context, env environment, args []string) error {
 	if err := cfg.Validate().OrNil(); err != nil {
 		return err
 	}
+	options := bench.Options{Seconds: *seconds, Profile: *profile > 0}
 	var r bench.Result
 	switch what {
 	case "train":
-		r, err = bench.Train(ctx, cfg, *seconds)
+		r, err = bench.Train(ctx, cfg, options)
 	case "decode":
-		r, err = bench.Decode(ctx, cfg, *seconds)
+		r, err = bench.Decode(ctx, cfg, options)
 	default:
 		r, err = bench.Data(ctx, *dataset, *folder, *seconds)
 	}
@@ -47,6 +49,9 @@ func benchCommand(ctx context.Context, env environment, args []string) error {
 		return printJSON(env.out, r)
 	}
 	describe(env, r)
+	if r.Profile != nil {
+		return r.Profile.Write(env.out, *profile)
+	}
 	return nil
 }
 

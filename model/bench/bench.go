@@ -16,6 +16,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/ae"
 	"slotscope/model/compute"
+	"slotscope/model/compute/cpu"
 	"slotscope/model/data"
 	"slotscope/model/train"
 )
@@ -37,12 +38,21 @@ type Result struct {
 	Count           int     `json:"count,omitempty"`        // steps or decodes behind the figures
 	Seconds         float64 `json:"seconds"`                // that were measured, after warming up
 	PeakMB          float64 `json:"peak_mb,omitempty"`      // resident memory of the process
+	CPUSeconds      float64 `json:"cpu_seconds,omitempty"`  // processor time of all threads during Seconds
+
+	Profile *cpu.Report `json:"profile,omitempty"`
+}
+
+// Options says how long and how closely to measure.
+type Options struct {
+	Seconds float64
+	Profile bool // of the CPU engine: where the time goes
 }
 
 var image = ae.Image{H: 64, W: 64, C: 3}
 
 // Train measures whole gradient steps on random images: forward, backward, clip, AdamW.
-func Train(ctx context.Context, cfg model.Config, seconds float64) (Result, error) {
+func Train(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 	engine, err := compute.Open(cfg.Engine)
 	if err != nil {
 		return Result{}, err
@@ -55,7 +65,7 @@ func Train(ctx context.Context, cfg model.Config, seconds float64) (Result, erro
 	images := noise(cfg.Batch * image.H * image.W * image.C)
 	r := Result{What: "train", Preset: cfg.Preset, Batch: cfg.Batch, Engine: engine.Name, Threads: engine.Threads, Parameters: t.Parameters()}
 	step := 0
-	times, err := repeat(ctx, seconds, func() error {
+	err = r.measure(ctx, engine, o, func() error {
 		step++
 		_, err := t.Step(step, images)
 		return err
@@ -63,14 +73,12 @@ func Train(ctx context.Context, cfg model.Config, seconds float64) (Result, erro
 	if err != nil {
 		return r, err
 	}
-	r.fill(times)
 	r.ImagesPerSecond = float64(cfg.Batch*r.Count) / r.Seconds
-	r.StepMS = median(times)
 	return r, nil
 }
 
 // Decode measures the decoding of one code tuple with random weights.
-func Decode(ctx context.Context, cfg model.Config, seconds float64) (Result, error) {
+func Decode(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 	engine, err := compute.Open(cfg.Engine)
 	if err != nil {
 		return Result{}, err
@@ -91,7 +99,7 @@ func Decode(ctx context.Context, cfg model.Config, seconds float64) (Result, err
 	defer exec.Finalize()
 	codes := [][]int32{make([]int32, cfg.M)}
 	r := Result{What: "decode", Preset: cfg.Preset, Batch: 1, Engine: engine.Name, Threads: engine.Threads}
-	times, err := repeat(ctx, seconds, func() error {
+	err = r.measure(ctx, engine, o, func() error {
 		for i := range codes[0] {
 			codes[0][i] = int32(rand.IntN(cfg.K))
 		}
@@ -105,8 +113,7 @@ func Decode(ctx context.Context, cfg model.Config, seconds float64) (Result, err
 	if err != nil {
 		return r, err
 	}
-	r.fill(times)
-	r.DecodeMS = median(times)
+	r.DecodeMS, r.StepMS = r.StepMS, 0
 	r.ImagesPerSecond = 1000 / r.DecodeMS
 	return r, nil
 }
@@ -125,13 +132,40 @@ func Data(ctx context.Context, name, dir string, seconds float64) (Result, error
 
 const warmUp = 2 // calls that are not counted: they compile and touch memory first
 
-// repeat calls f for some seconds and returns how long each call took.
-func repeat(ctx context.Context, seconds float64, f func() error) ([]time.Duration, error) {
+// measure calls f for some seconds and notes how long its calls took.
+func (r *Result) measure(ctx context.Context, engine *compute.Engine, o Options, f func() error) error {
 	for range warmUp {
 		if err := f(); err != nil {
-			return nil, err
+			return err
 		}
 	}
+	if o.Profile {
+		own, ok := engine.Backend.(*cpu.Backend)
+		if !ok {
+			return fmt.Errorf("%s has no profile; only the CPU engine measures its steps", engine.Name)
+		}
+		profile := own.StartProfile()
+		defer func() {
+			profile.Stop()
+			report := profile.Report()
+			r.Profile = &report
+		}()
+	}
+	began := cpuSeconds()
+	times, err := repeat(ctx, o.Seconds, f)
+	if err != nil {
+		return err
+	}
+	r.CPUSeconds = cpuSeconds() - began
+	for _, t := range times {
+		r.Seconds += t.Seconds()
+	}
+	r.Count, r.StepMS, r.PeakMB = len(times), median(times), peakMB()
+	return nil
+}
+
+// repeat calls f for some seconds and returns how long each call took.
+func repeat(ctx context.Context, seconds float64, f func() error) ([]time.Duration, error) {
 	var times []time.Duration
 	for end := time.Now().Add(time.Duration(seconds * float64(time.Second))); len(times) == 0 || time.Now().Before(end); {
 		if err := ctx.Err(); err != nil {
@@ -144,14 +178,6 @@ func repeat(ctx context.Context, seconds float64, f func() error) ([]time.Durati
 		times = append(times, time.Since(began))
 	}
 	return times, nil
-}
-
-func (r *Result) fill(times []time.Duration) {
-	var sum time.Duration
-	for _, t := range times {
-		sum += t
-	}
-	r.Count, r.Seconds, r.PeakMB = len(times), sum.Seconds(), peakMB()
 }
 
 // median of durations in milliseconds.

@@ -31,7 +31,8 @@ type Backend struct {
 
 	workers   *kernel.Pool
 	finalized atomic.Bool
-	free      sync.Map // size in bytes -> *sync.Pool of []byte, memory of finalized buffers
+	profile   atomic.Pointer[Profile] // nil where nothing is measured
+	free      sync.Map                // size in bytes -> *sync.Pool of []byte, memory of finalized buffers
 }
 
 var _ backends.Backend = (*Backend)(nil)

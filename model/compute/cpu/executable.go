@@ -182,9 +182,13 @@ func (e *Executable) run(f *frame, in, out []*Buffer) (err error) {
 		}
 	}()
 	f.patch(in, out)
-	for i, s := range e.steps {
-		at = i
-		s.run(e.backend.workers, f.out[i], f.in[i])
+	if p := e.backend.profile.Load(); p != nil {
+		p.run(e, f, &at)
+	} else {
+		for i, s := range e.steps {
+			at = i
+			s.run(e.backend.workers, f.out[i], f.in[i])
+		}
 	}
 	at = len(e.steps)
 	for k, o := range e.layout.outputs {

@@ -158,6 +158,9 @@ func (f few) run(p *Pool, serial bool, a, b, y []float32) {
 	if f.swapped {
 		a, b = b, a
 	}
+	if m := p.meter.Load(); m != nil {
+		m.FLOPs.Add(int64(2 * f.rows * f.n * f.k))
+	}
 	w := fews.get()
 	w.few, w.a, w.b, w.y = f, a, b, y
 	var copied *scratch

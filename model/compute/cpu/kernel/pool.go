@@ -16,6 +16,7 @@ type Pool struct {
 	closed  chan struct{}
 	works   sync.Pool // of *work
 	scratch scratches
+	meter   atomic.Pointer[Meter]
 }
 
 // chunksPerThread is how many ranges a thread gets on average: more of them even out a slow core, fewer cost less.
@@ -139,7 +140,11 @@ func (p *Pool) runChunks(n, chunks int, t task) {
 	w.holders.Store(1)
 	p.invite(w, min(p.threads, chunks)-1)
 	w.help()
-	w.wait()
+	if m := p.meter.Load(); m != nil {
+		m.Waited.Add(measured(w.wait))
+	} else {
+		w.wait()
+	}
 	f := w.failure.Load()
 	p.release(w)
 	if f != nil {
@@ -185,6 +190,10 @@ func (p *Pool) help() {
 
 func (p *Pool) assist(w *work) {
 	defer p.release(w)
+	if m := p.meter.Load(); m != nil {
+		m.Helped.Add(measured(w.help))
+		return
+	}
 	w.help()
 }
 

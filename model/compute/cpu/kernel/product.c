@@ -1,11 +1,29 @@
 #include "product.h"
+#include <time.h>
+
+static int64_t clock_of(clockid_t id)
+{
+	struct timespec t;
+	clock_gettime(id, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t thread_time(void) { return clock_of(CLOCK_THREAD_CPUTIME_ID); }
+
+// What measuring the packing of a part begins and ends with.
+static inline int64_t begin(const part *w) { return w->measure ? clock_of(CLOCK_MONOTONIC) : 0; }
+static inline void end(part *w, int64_t began)
+{
+	if (w->measure)
+		w->packing += clock_of(CLOCK_MONOTONIC) - began;
+}
 
 typedef struct {
 	int rows, cols;
 	void (*pack_rows)(const product *, const float *, float *, int64_t, int64_t, int64_t, int64_t, int64_t);
 	void (*pack_cols)(const product *, const float *, float *, int64_t, int64_t, int64_t, int64_t, int64_t);
-	void (*block_cols)(const product *, const part *, const float *, const float *, float *, float *);
-	void (*block_rows)(const product *, const part *, const float *, const float *, float *, float *);
+	void (*block_cols)(const product *, part *, const float *, const float *, float *, float *);
+	void (*block_rows)(const product *, part *, const float *, const float *, float *, float *);
 	void (*axpys)(int64_t, int64_t, int64_t, int64_t, const float *, int64_t, int64_t, const float *, int64_t, float *,
 		int64_t, int64_t);
 	void (*dots)(int64_t, int64_t, int64_t, int64_t, const float *, int64_t, const float *, int64_t, float *, int64_t, int64_t,
@@ -62,12 +80,12 @@ void pack_cols(const product *q, const float *b, float *to, int64_t p0, int64_t 
 	set->pack_cols(q, b, to, p0, p1, panels, k0, k1);
 }
 
-void block_cols(const product *q, const part *w, const float *a, const float *packed, float *c, float *room)
+void block_cols(const product *q, part *w, const float *a, const float *packed, float *c, float *room)
 {
 	set->block_cols(q, w, a, packed, c, room);
 }
 
-void block_rows(const product *q, const part *w, const float *packed, const float *b, float *c, float *room)
+void block_rows(const product *q, part *w, const float *packed, const float *b, float *c, float *room)
 {
 	set->block_rows(q, w, packed, b, c, room);
 }

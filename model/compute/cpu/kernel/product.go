@@ -22,6 +22,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 	"unsafe"
 )
 
@@ -173,6 +174,7 @@ func abs(x int) int { return max(x, -x) }
 // one; the other is packed block by block by the thread that uses it.
 type multiplication struct {
 	pool       *Pool
+	meter      *Meter // nil where nothing is measured
 	q          *C.product
 	a, b, c    []float32
 	accumulate bool
@@ -211,6 +213,9 @@ func (w *multiplication) run(p *Pool, q *product, a, b, c []float32, accumulate 
 	}
 	if q.swapped {
 		a, b = b, a
+	}
+	if w.meter = p.meter.Load(); w.meter != nil {
+		w.meter.FLOPs.Add(int64(2 * m * n * k))
 	}
 	w.pool, w.q, w.a, w.b, w.c, w.accumulate = p, &q.c, a, b, c, accumulate
 	w.rows, w.cols = int(q.c.height), int(C.tile_cols())
@@ -292,6 +297,10 @@ func (w *multiplication) do(lo, hi int) {
 
 // pack packs panels [lo, hi) of the shared operand.
 func (w *multiplication) pack(lo, hi int) {
+	if w.meter != nil {
+		began := time.Now()
+		defer func() { w.meter.Packed.Add(int64(time.Since(began))) }()
+	}
 	p0, p1, k0, k1 := C.int64_t(lo), C.int64_t(hi), C.int64_t(w.k0), C.int64_t(w.k1)
 	if w.shareB {
 		C.pack_cols(w.q, floats(w.b), floats(w.packed.data), p0, p1, C.int64_t(w.np), k0, k1)
@@ -308,10 +317,16 @@ func (w *multiplication) part(i, j int, room *scratch) {
 	if w.accumulate || w.k0 > 0 {
 		t.accumulate = 1
 	}
+	if w.meter != nil {
+		t.measure = 1
+	}
 	if w.shareB {
 		C.block_cols(w.q, &t, floats(w.a), floats(w.packed.data), floats(w.c), floats(room.data))
 	} else {
 		C.block_rows(w.q, &t, floats(w.packed.data), floats(w.b), floats(w.c), floats(room.data))
+	}
+	if w.meter != nil {
+		w.meter.Packed.Add(int64(t.packing))
 	}
 }
 

@@ -41,12 +41,16 @@ typedef struct {
 typedef struct {
 	int64_t m0, m1, n0, n1, k0, k1;
 	int64_t accumulate;
+	int64_t measure, packing; // where measure is not 0, packing adds up the nanoseconds of packing
 } part;
 
 // The best instruction set is chosen before main; select_set takes another by number (0 plain, 1 AVX2, 2 AVX-512) and
 // returns the one that holds after the call.
 int select_set(int set);
 int best_set(void);
+
+// The processor time of the calling thread, in nanoseconds.
+int64_t thread_time(void);
 
 int tile_rows(void);
 int tile_cols(void);
@@ -58,10 +62,10 @@ void pack_rows(const product *q, const float *a, float *to, int64_t p0, int64_t 
 void pack_cols(const product *q, const float *b, float *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1);
 
 // block_cols computes a part with B packed whole; room holds a block of A: PART_ROWS x BLOCK_K.
-void block_cols(const product *q, const part *w, const float *a, const float *packed, float *c, float *room);
+void block_cols(const product *q, part *w, const float *a, const float *packed, float *c, float *room);
 
 // block_rows computes a part with A packed whole; room holds a panel of B: BLOCK_K x tile_cols().
-void block_rows(const product *q, const part *w, const float *packed, const float *b, float *c, float *room);
+void block_rows(const product *q, part *w, const float *packed, const float *b, float *c, float *room);
 
 // axpys computes up to four rows y[m][n0..n1) (+)= sum over k of a[m*am + k*ak] b[k*bk + n], reading b along its rows.
 void axpys(int64_t m, int64_t n0, int64_t n1, int64_t k, const float *a, int64_t am, int64_t ak, const float *b, int64_t bk,

@@ -401,7 +401,7 @@ static void ISA(sweep)(const product *q, int64_t m0, int64_t m1, const ISA(colum
 		ISA(compute)(m1 - m < h ? m1 - m : h, n, k, a, h, b, step, c, row, add);
 }
 
-static void ISA(block_cols)(const product *q, const part *w, const float *a, const float *packed, float *c, float *room)
+static void ISA(block_cols)(const product *q, part *w, const float *a, const float *packed, float *c, float *room)
 {
 	int64_t panels = (q->n + COLS - 1) / COLS, row[PART_ROWS], h = q->height, most = PART_ROWS / h * h;
 	c += q->cbase;
@@ -411,8 +411,10 @@ static void ISA(block_cols)(const product *q, const part *w, const float *a, con
 		int64_t k = w->k0;
 		do {
 			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K;
+			int64_t began = begin(w);
 			for (int64_t m = m0; m < m1; m += h)
 				ISA(pack)(&q->a, a, m, m1 - m < h ? m1 - m : h, h, k, kc, room + (m - m0) * kc);
+			end(w, began);
 			const float *at = packed + (k - w->k0) * panels * COLS;
 			for (int64_t n = w->n0; n < w->n1; n += COLS) {
 				ISA(columns) cols;
@@ -432,7 +434,7 @@ static int ISA(direct)(const operand *b, int64_t cols)
 }
 
 // Computes a block of k for one panel of columns and all rows of a part.
-static void ISA(column_panel)(const product *q, const part *w, const ISA(columns) *cols, int64_t n, int64_t k, int64_t kc, const float *packed,
+static void ISA(column_panel)(const product *q, part *w, const ISA(columns) *cols, int64_t n, int64_t k, int64_t kc, const float *packed,
 	const float *b, float *c, float *room)
 {
 	int64_t h = q->height, most = PART_ROWS / h * h, step = COLS, row[PART_ROWS];
@@ -441,7 +443,9 @@ static void ISA(column_panel)(const product *q, const part *w, const ISA(columns
 		step = q->b.k.d[0].off;
 		at = b + q->b.base + k * step + n;
 	} else {
+		int64_t began = begin(w);
 		ISA(pack)(&q->b, b, n, cols->cols, COLS, k, kc, room);
+		end(w, began);
 	}
 	for (int64_t m0 = w->m0; m0 < w->m1; m0 += most) {
 		int64_t m1 = w->m1 - m0 < most ? w->m1 : m0 + most;
@@ -453,7 +457,7 @@ static void ISA(column_panel)(const product *q, const part *w, const ISA(columns
 // How many panels of columns are computed for one block of k before the next, so that B is read in longer rows.
 enum { ISA(PANELS) = 8 };
 
-static void ISA(block_rows)(const product *q, const part *w, const float *packed, const float *b, float *c, float *room)
+static void ISA(block_rows)(const product *q, part *w, const float *packed, const float *b, float *c, float *room)
 {
 	int64_t width = (q->m + q->height - 1) / q->height * q->height;
 	c += q->cbase;

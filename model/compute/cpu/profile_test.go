@@ -1,0 +1,50 @@
+package cpu
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+)
+
+// A profile counts what runs while it lasts, and nothing after.
+func TestProfile(t *testing.T) {
+	b := engine(t).(*Backend)
+	exec := MustNewExec(b, func(x, y *Node) *Node { return ReduceAllSum(Sin(Dot(x, y))) })
+	x := tensors.FromFlatDataAndDimensions(ramp(200*300), 200, 300)
+	y := tensors.FromFlatDataAndDimensions(ramp(300*400), 300, 400)
+	exec.MustExec(x, y)
+	p := b.StartProfile()
+	for range 3 {
+		exec.MustExec(x, y)
+	}
+	p.Stop()
+	exec.MustExec(x, y)
+	r := p.Report()
+	if r.Executions != 3 || r.Threads != b.Threads() || r.Wall <= 0 || len(r.Steps) != 2 || len(r.Kinds) != 2 {
+		t.Fatalf("%d executions on %d threads in %v, %d steps of %d kinds; want 3, %d, some, 2, 2",
+			r.Executions, r.Threads, r.Wall, len(r.Steps), len(r.Kinds), b.Threads())
+	}
+	for _, s := range r.Kinds {
+		want := StepTime{Kind: "element-wise, with reductions", Calls: 3, Bytes: 3 * 4 * (200*400 + 1)}
+		if s.Kind == "matrix product" {
+			want = StepTime{Kind: s.Kind, Calls: 3, FLOPs: 3 * 2 * 200 * 300 * 400, Bytes: 3 * 4 * (200*300 + 300*400 + 200*400)}
+			if s.Packing <= 0 {
+				t.Errorf("no time for packing: %+v", s)
+			}
+		}
+		if s.Kind != want.Kind || s.Calls != want.Calls || s.FLOPs != want.FLOPs || s.Bytes != want.Bytes || s.Busy <= 0 || s.Wall <= 0 {
+			t.Errorf("%+v, want %+v", s, want)
+		}
+	}
+	var text strings.Builder
+	if err := r.Write(&text, 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"3 executions", "matrix product", "GFLOP/s", "[200×300] [300×400] → [200×400]: DotGeneral"} {
+		if !strings.Contains(text.String(), part) {
+			t.Errorf("the report lacks %q:\n%s", part, text.String())
+		}
+	}
+}
