@@ -53,6 +53,8 @@ type Objective struct {
 // those of pixels, so Sigmoid gives the image. m and k are Config.M and Config.K. Noise on z is added between Latent and
 // FromLatent, noise on retrievals between Retrieve and Represent, noise on ẑ between Bundle and Render; a VAE's z is its mean.
 type Model interface {
+	// Parameters counts what is learned: all of it, and the encoder's and decoder's share.
+	Parameters() (all, networks int)
 	// Discrete says whether a slot takes one of k codes; else it holds a real number.
 	Discrete() bool
 	// Size is n, the length of z and of ẑ.

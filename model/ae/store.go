@@ -50,6 +50,18 @@ func (s store) LRScale(v *context.Variable) float64 {
 	return 1
 }
 
+// Parameters implements Model.
+func (s store) Parameters() (all, networks int) { return learnedIn(s.params), learnedIn(s.decaying) }
+
+func learnedIn(params []layer.Param) (n int) {
+	for _, p := range params {
+		if p.Rate != layer.Frozen {
+			n += p.Size()
+		}
+	}
+	return n
+}
+
 // Decays implements Model.
 func (s store) Decays(v *context.Variable) bool {
 	return slices.ContainsFunc(s.decaying, func(p layer.Param) bool { return p.Name == v.Name() })

@@ -20,17 +20,19 @@ func newVQVAE(c model.Config, image Image) *VQVAE {
 	return &VQVAE{newAutoencoder(c, image, slots, c.M*c.D, c.M*c.D, 1), slots}
 }
 
-// Losses implements Model.
+// Losses implements Model. The squared distances are means over the d numbers too, as in VQ-VAE's published code: summed over
+// d they outweigh the reconstruction at first, and every slot settles on one entry.
 //
-//	L = λ_r·BCE + λ_vq·mean_{B,m} ‖v̂ − sg(v)‖² + β·mean_{B,m} ‖sg(v̂) − v‖²
+//	L = λ_r·BCE + λ_vq·mean_{B,m,d} (v̂ − sg(v))² + β·mean_{B,m,d} (sg(v̂) − v)²
 func (v *VQVAE) Losses(scope *context.Context, x, _ *Node) Objective {
 	z := v.Latent(scope, x)
 	slots := v.slots.Apply(scope, z)
 	logits := v.Render(scope, slots.Bundle)
+	perNumber := 1 / float64(v.slots.D)
 	terms := []Term{
 		{"recon", v.cfg.LambdaRec, loss.Reconstruction(logits, x)},
-		{"vq", v.cfg.LambdaVQ, loss.VQ(slots.Quantized, slots.Retrieved)},
-		{"commit", v.cfg.LambdaCommit, loss.Commit(slots.Quantized, slots.Retrieved)},
+		{"vq", v.cfg.LambdaVQ, MulScalar(loss.VQ(slots.Quantized, slots.Retrieved), perNumber)},
+		{"commit", v.cfg.LambdaCommit, MulScalar(loss.Commit(slots.Quantized, slots.Retrieved), perNumber)},
 	}
 	watch := append(moments("latent", InsertAxes(z, 1)), moments("codebook", InsertAxes(slots.Codebook, 0))...)
 	return Objective{Total: weighted(terms), Terms: terms, Codes: slots.Codes, Watch: watch, Logits: logits}
