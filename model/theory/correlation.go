@@ -42,35 +42,44 @@ func term(p, gamma float64, mirrored bool) float64 {
 	return 0.5 * math.Log1p(p/gamma)
 }
 
-// Correlation is the paper's bound on TotalCorrelation, with what it is made of.
-//
-//	TC ≤ ‖M‖_F² / (4 (1 − ‖M‖_op)²)  where ‖M‖_op < 1     paper, Bounding the Total Correlation
-type Correlation struct {
-	Frobenius2 float64 // what ‖M‖_F² cannot exceed: Σ_{i≠j} ‖Σ_ij‖_F² / τ⁴
-	Operator   float64 // what ‖M‖_op cannot exceed: √(Σ_{i≠j} ‖Σ_ij‖_op²) / τ²
-	Bound      float64 // nats; infinite where Operator is not below 1, for then the bound says nothing
-	Order      float64 // m² / (τ⁴ d), the proposition's
+// Delta is the part Δ = Σ − Σ̄ of the covariance outside its diagonal blocks, by what the paper's bound needs of it.
+type Delta struct {
+	Frobenius2 float64 // ‖Δ‖_F² = Σ_{i≠j} ‖Σ_ij‖_F²
+	Operator   float64 // √(Σ_{i≠j} ‖Σ_ij‖_op²), which ‖Δ‖_op cannot exceed
 }
 
-// CorrelationOf evaluates the bound for a sample's values and a variance τ² > 0.
-func CorrelationOf(values [][]float64, tau2 float64) Correlation {
+// DeltaOf measures Δ for a sample's values [m][d].
+func DeltaOf(values [][]float64) Delta {
 	f, spectra := spectraOf(values)
-	var c Correlation
-	operator2 := 0.0
+	var c Delta
 	for i := range values {
 		for j := range i {
 			p := pairOf(f, spectra[i], spectra[j])
-			c.Frobenius2 += 2 * p.Frobenius2 / (tau2 * tau2)
-			operator2 += 2 * p.Operator * p.Operator
+			c.Frobenius2 += 2 * p.Frobenius2
+			c.Operator += 2 * p.Operator * p.Operator
 		}
 	}
-	c.Operator = math.Sqrt(operator2) / tau2
-	c.Bound = math.Inf(1)
-	if c.Operator < 1 {
-		c.Bound = c.Frobenius2 / (4 * (1 - c.Operator) * (1 - c.Operator))
-	}
-	c.Order = Order(len(values), f.d, tau2)
+	c.Operator = math.Sqrt(c.Operator)
 	return c
+}
+
+// Norms are what ‖M‖_F² and ‖M‖_op cannot exceed for a variance τ² > 0.
+//
+//	‖M‖_F² ≤ ‖Δ‖_F² / τ⁴,  ‖M‖_op ≤ ‖Δ‖_op / τ²           paper, Bounding the Total Correlation
+func (c Delta) Norms(tau2 float64) (frobenius2, operator float64) {
+	return c.Frobenius2 / (tau2 * tau2), c.Operator / tau2
+}
+
+// Bound is what TotalCorrelation cannot exceed, in nats; infinite where the norms leave ‖M‖_op < 1 open, for then the bound
+// says nothing.
+//
+//	TC ≤ ‖M‖_F² / (4 (1 − ‖M‖_op)²)  where ‖M‖_op < 1     paper, Bounding the Total Correlation
+func (c Delta) Bound(tau2 float64) float64 {
+	frobenius2, operator := c.Norms(tau2)
+	if operator >= 1 {
+		return math.Inf(1)
+	}
+	return frobenius2 / (4 * (1 - operator) * (1 - operator))
 }
 
 // Order is what total correlation grows with.

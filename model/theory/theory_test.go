@@ -243,14 +243,15 @@ func TestBound(t *testing.T) {
 		m, d := rapid.IntRange(2, 8).Draw(t, "m"), rapid.IntRange(2, 200).Draw(t, "d")
 		tau2 := math.Pow(10, rapid.Float64Range(-3, 1).Draw(t, "log τ²"))
 		values := draw(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), m, d)
-		exact, c := theory.TotalCorrelation(values, tau2), theory.CorrelationOf(values, tau2)
-		if exact < 0 || exact > c.Bound {
-			t.Fatalf("the exact value %v is not between 0 and the bound %v", exact, c.Bound)
+		exact, delta := theory.TotalCorrelation(values, tau2), theory.DeltaOf(values)
+		bound := delta.Bound(tau2)
+		if exact < 0 || exact > bound {
+			t.Fatalf("the exact value %v is not between 0 and the bound %v", exact, bound)
 		}
-		if c.Operator >= 1 != math.IsInf(c.Bound, 1) {
-			t.Fatalf("‖M‖_op ≤ %v, and the bound is %v", c.Operator, c.Bound)
+		if _, operator := delta.Norms(tau2); operator >= 1 != math.IsInf(bound, 1) {
+			t.Fatalf("‖M‖_op ≤ %v, and the bound is %v", operator, bound)
 		}
-		if c.Bound < math.Inf(1) {
+		if bound < math.Inf(1) {
 			spoke++
 		}
 	})
@@ -258,8 +259,32 @@ func TestBound(t *testing.T) {
 		t.Error("the bound never spoke")
 	}
 	values := draw(rand.New(rand.NewPCG(4, 4)), 6, 256)
-	near(t, "bound by exact value at τ² = 100", theory.CorrelationOf(values, 100).Bound/theory.TotalCorrelation(values, 100), 1, 0.02)
+	near(t, "bound by exact value at τ² = 100", theory.DeltaOf(values).Bound(100)/theory.TotalCorrelation(values, 100), 1, 0.02)
 	near(t, "order", theory.Order(6, 256, 0.5), 36/(0.25*256), 1e-12)
+}
+
+// TestDelta: the norms of Δ against the matrix: its Frobenius norm equal, its largest singular value not exceeded.
+func TestDelta(t *testing.T) {
+	const m, d = 3, 8
+	values := draw(rand.New(rand.NewPCG(6, 6)), m, d)
+	delta := mat.NewDense(m*d, m*d, theory.Covariance(values))
+	for a := range m * d {
+		for b := range m * d {
+			if a/d == b/d {
+				delta.Set(a, b, 0)
+			}
+		}
+	}
+	got := theory.DeltaOf(values)
+	f := mat.Norm(delta, 2)
+	near(t, "‖Δ‖_F²", got.Frobenius2, f*f, 1e-12)
+	var svd mat.SVD
+	if !svd.Factorize(delta, mat.SVDNone) {
+		t.Fatal("no singular values")
+	}
+	if largest := svd.Values(nil)[0]; got.Operator < largest {
+		t.Errorf("‖Δ‖_op is %v, above its bound %v", largest, got.Operator)
+	}
 }
 
 func ExampleCapacityOf() {
