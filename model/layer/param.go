@@ -32,7 +32,6 @@ type Param struct {
 
 	split []int // PyTorch's axes, some divided in two
 	perm  []int // their order here
-	flip  []int // those of split that run backwards here
 }
 
 // Size is the number of elements.
@@ -75,17 +74,13 @@ func At(rate Rate, params []Param) []Param {
 
 // each calls fn with the offset of every element here and under PyTorch, in the order here.
 func (p Param) each(fn func(here, torch int)) {
-	stride, start := make([]int, len(p.split)), 0
+	stride := make([]int, len(p.split))
 	for axis, s := len(p.split)-1, 1; axis >= 0; axis-- {
 		stride[axis] = s
 		s *= p.split[axis]
 	}
-	for _, axis := range p.flip {
-		start += (p.split[axis] - 1) * stride[axis]
-		stride[axis] = -stride[axis]
-	}
 	index := make([]int, len(p.perm))
-	for here, torch := 0, start; here < p.Size(); here++ {
+	for here, torch := 0, 0; here < p.Size(); here++ {
 		fn(here, torch)
 		for i := len(index) - 1; i >= 0; i-- {
 			axis := p.perm[i]
@@ -136,16 +131,12 @@ func Conv(name string, in, out, k int) Param {
 	return w
 }
 
-// ConvTranspose is the kernel of a transposed convolution (kernel 4, stride 2, padding 1, no bias), held as the 2×2 kernel
-// that computes it in four phases; see net.ConvTranspose.
+// ConvTranspose is the kernel of a transposed convolution (kernel 4, stride 2, padding 1, no bias).
 //
-//	w ~ U(±1/√(out·16))     PyTorch takes the fan from the second axis of IOHW
-//	K[a, b, i, (r, s, o)] = w[i, o, r+2(1-a), s+2(1-b)]      PyTorch: IOHW; here [2, 2, in, 4·out]
+//	w ~ U(±1/√(out·16))     PyTorch takes the fan from the second axis of IOHW; here HWIO
 func ConvTranspose(name string, in, out int) Param {
 	w := Plain(name+".weight", Uniform(1/math.Sqrt(float64(out*16))), in, out, 4, 4)
-	w.Shape = []int{2, 2, in, 4 * out}
-	w.split, w.perm = []int{in, out, 2, 2, 2, 2}, []int{2, 4, 0, 3, 5, 1}
-	w.flip = []int{2, 4}
+	w.Shape, w.perm = []int{4, 4, in, out}, []int{2, 3, 0, 1}
 	return w
 }
 

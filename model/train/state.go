@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/gomlx/pkg/core/tensors"
@@ -45,8 +46,8 @@ func (t *Trainer) Restore(learned, optimizer checkpoint.File) error {
 	for v := range t.optimizer.IterVariablesInScope() {
 		name := optimizerName(v.ScopeAndName())
 		saved, ok := optimizer.Tensors[name]
-		if !ok || len(saved.Data) != v.Shape().Size() {
-			return fmt.Errorf("the optimizer's state of step %d lacks %s of %d numbers", optimizer.Step, name, v.Shape().Size())
+		if !ok || !slices.Equal(saved.Shape, v.Shape().Dimensions) {
+			return fmt.Errorf("the optimizer's state of step %d lacks %s of shape %v", optimizer.Step, name, v.Shape().Dimensions)
 		}
 		if err := v.SetValue(tensors.FromFlatDataAndDimensions(saved.Data, v.Shape().Dimensions...)); err != nil {
 			return fmt.Errorf("restoring the optimizer's %s: %w", name, err)
