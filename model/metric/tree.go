@@ -1,0 +1,156 @@
+package metric
+
+import (
+	"math/rand/v2"
+)
+
+const (
+	treeDepth    = 10    // splits from root to leaf at most
+	leastNats    = 1e-15 // entropy up to which a node counts as pure
+	leastBetween = 1e-7  // difference of neighbouring values from which on a threshold fits between
+)
+
+// view is the features that a tree sees, with the rows of the tree in an order of its own. At any time one node is entered.
+type view interface {
+	features() int
+	// begin takes up the rows that have weight, all of them in the root.
+	begin(weight []int32)
+	// enter counts the rows lo to hi; leave ends that.
+	enter(lo, hi int)
+	leave(lo, hi int)
+	// cut finds the threshold of a feature whose children have the least entropy; ok is false where the feature is constant.
+	cut(feature int) (threshold, cost float64, ok bool)
+	// divide puts the rows that go left, x ≤ threshold, before the others, and returns where those begin.
+	divide(lo, hi, feature int, threshold float64) int
+	left(row, feature int, threshold float64) bool
+	rows(lo, hi int) []int32
+}
+
+// tree is a classification tree; leaves have no children.
+type tree struct {
+	nodes  []node
+	leaves []float64 // [leaf, K] share of each class
+}
+
+type node struct {
+	feature     int32
+	left, right int32 // nodes; 0 in a leaf
+	leaf        int32
+	threshold   float64
+}
+
+// sample is what a tree learns from: classes with the weight of every row, and the sums of entropies by table.
+type sample struct {
+	y      labels
+	weight []int32   // [n] 0 for rows out of the sample
+	xlogx  []float64 // c ln c for every weight c that can occur
+}
+
+// gather sums the weights of rows by class.
+func (s *sample) gather(counts []int32, rows []int32) (total int32) {
+	clear(counts)
+	for _, r := range rows {
+		counts[s.y.of[r]] += s.weight[r]
+		total += s.weight[r]
+	}
+	return total
+}
+
+// nats is W·H of class weights that sum to W.
+//
+//	W·H = W ln W − Σ_c w_c ln w_c
+func (s *sample) nats(counts []int32, total int32) float64 {
+	sum := s.xlogx[total]
+	for _, c := range counts {
+		sum -= s.xlogx[c]
+	}
+	return sum
+}
+
+// grower grows trees, one after another, with the same scratch.
+type grower struct {
+	*sample
+	view   view
+	rng    *rand.Rand
+	order  []int32 // features, those tried at a node first
+	counts []int32 // [K]
+	tries  int     // features to look at per node
+
+	tree       tree
+	importance []float64 // [p] impurity that each feature removed
+}
+
+// open is a node that is still to be split.
+type open struct{ id, lo, hi, depth int }
+
+// grow makes a tree of the weighted rows.
+func (g *grower) grow() {
+	for f := range g.order {
+		g.order[f] = int32(f)
+	}
+	clear(g.importance)
+	g.tree = tree{nodes: make([]node, 1, 64)}
+	g.view.begin(g.weight)
+	stack := []open{{hi: len(g.view.rows(0, -1))}}
+	for len(stack) > 0 {
+		o := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		mid, ok := g.split(o)
+		if !ok {
+			continue
+		}
+		l := len(g.tree.nodes)
+		g.tree.nodes = append(g.tree.nodes, node{}, node{})
+		g.tree.nodes[o.id].left, g.tree.nodes[o.id].right = int32(l), int32(l+1)
+		stack = append(stack, open{l + 1, mid, o.hi, o.depth + 1}, open{l, o.lo, mid, o.depth + 1})
+	}
+}
+
+// split decides a node: where it splits, its rows are divided at the place returned; else it is a leaf.
+func (g *grower) split(o open) (mid int, ok bool) {
+	total := g.gather(g.counts, g.view.rows(o.lo, o.hi))
+	nats := g.nats(g.counts, total)
+	if o.depth < treeDepth && o.hi-o.lo > 1 && nats > leastNats*float64(total) {
+		g.view.enter(o.lo, o.hi)
+		feature, threshold, cost := g.best()
+		g.view.leave(o.lo, o.hi)
+		if feature >= 0 {
+			g.importance[feature] += max(0, nats-cost)
+			n := &g.tree.nodes[o.id]
+			n.feature, n.threshold = int32(feature), threshold
+			return g.view.divide(o.lo, o.hi, feature, threshold), true
+		}
+	}
+	g.tree.nodes[o.id].leaf = int32(len(g.tree.leaves))
+	for _, c := range g.counts {
+		g.tree.leaves = append(g.tree.leaves, float64(c)/float64(total))
+	}
+	return 0, false
+}
+
+// best looks at features in random order until it has seen enough, one of them not constant; feature is −1 where all are.
+func (g *grower) best() (feature int, threshold, cost float64) {
+	feature = -1
+	for seen := 0; seen < len(g.order) && (seen < g.tries || feature < 0); seen++ {
+		at := seen + g.rng.IntN(len(g.order)-seen)
+		g.order[seen], g.order[at] = g.order[at], g.order[seen]
+		f := int(g.order[seen])
+		if t, c, ok := g.view.cut(f); ok && (feature < 0 || c < cost) {
+			feature, threshold, cost = f, t, c
+		}
+	}
+	return feature, threshold, cost
+}
+
+// shares is the leaf's class proportions for one row.
+func (g *grower) shares(row int) []float64 {
+	n := &g.tree.nodes[0]
+	for n.left > 0 {
+		if g.view.left(row, int(n.feature), n.threshold) {
+			n = &g.tree.nodes[n.left]
+		} else {
+			n = &g.tree.nodes[n.right]
+		}
+	}
+	return g.tree.leaves[n.leaf : int(n.leaf)+g.y.k]
+}
