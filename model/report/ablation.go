@@ -1,0 +1,147 @@
+package report
+
+import (
+	"slices"
+
+	"slotscope/model"
+)
+
+// ablations lists the switches of the paper's negative results that a configuration has turned.
+func ablations(c model.Config) []string {
+	var turned []string
+	for _, f := range model.Fields() {
+		if f.Group != "ablation" {
+			continue
+		}
+		def, err := model.Default(c.Model, c.Preset, c.Dataset)
+		if err == nil && f.Get(def) != f.Get(c) {
+			turned = append(turned, f.Name)
+		}
+	}
+	return turned
+}
+
+// Ablation is a variant of a model beside the model as it is.
+type Ablation struct {
+	Base, Variant *Group
+	Change        string    // what was turned, as a label
+	Differences   []Summary // variant minus base for each of Columns, with Welch's interval
+}
+
+// Ablations finds the variants of the section that differ from another group in ablation switches alone.
+func (s Section) Ablations() []Ablation {
+	var all []Ablation
+	for i := range s.Groups {
+		v := &s.Groups[i]
+		turned := ablations(v.Config)
+		if len(turned) == 0 {
+			continue
+		}
+		base := slices.IndexFunc(s.Groups, func(g Group) bool { return len(ablations(g.Config)) == 0 && sameButAblation(g.Config, v.Config) })
+		if base < 0 {
+			continue
+		}
+		a := Ablation{Base: &s.Groups[base], Variant: v, Change: change(turned, v.Config)}
+		for _, m := range columns {
+			a.Differences = append(a.Differences, Difference(v.Score(m.Key).Summary, a.Base.Score(m.Key).Summary))
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+func sameButAblation(a, b model.Config) bool {
+	for _, f := range model.Fields() {
+		if f.Group != "ablation" && f.Group != "cadence" && f.Name != "seed" && f.Name != "engine" && f.Get(a) != f.Get(b) {
+			return false
+		}
+	}
+	return true
+}
+
+func change(fields []string, c model.Config) string {
+	text := ""
+	for _, name := range fields {
+		word := setting(name, c)
+		if word == "" {
+			continue
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += word
+	}
+	return text
+}
+
+// Grid is one metric over combinations of two hyperparameters, as the paper's figures of latent dimension and codebook size.
+type Grid struct {
+	Model, Dataset string
+	Metric         Metric
+	Rows, Columns  []string    // values of the two fields, ascending
+	RowField       model.Field // for instance k
+	ColumnField    model.Field // for instance d
+	Cells          [][]Scored  // [row][column]; N is 0 where no run is
+}
+
+// Grids finds groups of one model and dataset that vary both k and d and nothing else, and lays out the metrics that they
+// have values for.
+func (s Section) Grids(metrics []Metric) []Grid {
+	var grids []Grid
+	for _, dataset := range s.Datasets() {
+		for _, name := range model.ModelNames() {
+			var of []*Group
+			for i := range s.Groups {
+				if g := &s.Groups[i]; g.Dataset == dataset && g.Model == name && onlyGrid(g.Differs) {
+					of = append(of, g)
+				}
+			}
+			for _, m := range metrics {
+				if g, ok := grid(of, m); ok {
+					grids = append(grids, g)
+				}
+			}
+		}
+	}
+	return grids
+}
+
+func onlyGrid(differs []string) bool {
+	return slices.Contains(differs, "d") && slices.Contains(differs, "k")
+}
+
+func grid(groups []*Group, m Metric) (Grid, bool) {
+	if len(groups) == 0 {
+		return Grid{}, false
+	}
+	g := Grid{Model: groups[0].Model, Dataset: groups[0].Dataset, Metric: m, RowField: mustField("k"), ColumnField: mustField("d")}
+	g.Rows, g.Columns = valuesOf(groups, g.RowField), valuesOf(groups, g.ColumnField)
+	g.Cells = make([][]Scored, len(g.Rows))
+	some := false
+	for i := range g.Cells {
+		g.Cells[i] = make([]Scored, len(g.Columns))
+	}
+	for _, group := range groups {
+		if len(ablations(group.Config)) > 0 {
+			continue
+		}
+		s := group.Score(m.Key)
+		some = some || s.N > 0
+		i, j := slices.Index(g.Rows, g.RowField.Get(group.Config)), slices.Index(g.Columns, g.ColumnField.Get(group.Config))
+		if g.Cells[i][j].N == 0 {
+			g.Cells[i][j] = s
+		}
+	}
+	return g, some
+}
+
+func valuesOf(groups []*Group, f model.Field) []string {
+	var values []string
+	for _, g := range groups {
+		if v := f.Get(g.Config); !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	slices.SortFunc(values, func(a, b string) int { return int(number(a) - number(b)) })
+	return values
+}

@@ -1,0 +1,72 @@
+package report
+
+import (
+	"archive/zip"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// SumsName is the file that lists the SHA-256 of all others.
+const SumsName = "SHA256SUMS"
+
+// Sums writes SHA256SUMS, in the form that sha256sum -c reads.
+func (r *Report) Sums(w io.Writer) error {
+	var sums []string
+	for _, f := range r.Files() {
+		line, err := copySummed(io.Discard, f)
+		if err != nil {
+			return err
+		}
+		sums = append(sums, line)
+	}
+	return writeSums(w, sums)
+}
+
+// copySummed writes a file and returns its line of SHA256SUMS.
+func copySummed(w io.Writer, f File) (line string, err error) {
+	hash := sha256.New()
+	if err := f.Write(io.MultiWriter(w, hash)); err != nil {
+		return "", fmt.Errorf("writing %s: %w", f.Name, err)
+	}
+	return fmt.Sprintf("%x  %s\n", hash.Sum(nil), f.Name), nil
+}
+
+func writeSums(w io.Writer, sums []string) error {
+	slices.SortFunc(sums, func(a, b string) int { return strings.Compare(a[64:], b[64:]) })
+	_, err := io.WriteString(w, strings.Join(sums, ""))
+	return err
+}
+
+// zipped is the time that every file of an archive carries, so that the same report gives the same archive.
+var zipped = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Zip writes an archive of every file, sorted by name, then SHA256SUMS; it streams.
+func (r *Report) Zip(w io.Writer) error {
+	files := r.Files()
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	archive := zip.NewWriter(w)
+	var sums []string
+	for _, f := range files {
+		entry, err := archive.CreateHeader(&zip.FileHeader{Name: f.Name, Method: zip.Deflate, Modified: zipped})
+		if err != nil {
+			return err
+		}
+		line, err := copySummed(entry, f)
+		if err != nil {
+			return err
+		}
+		sums = append(sums, line)
+	}
+	entry, err := archive.CreateHeader(&zip.FileHeader{Name: SumsName, Method: zip.Deflate, Modified: zipped})
+	if err != nil {
+		return err
+	}
+	if err := writeSums(entry, sums); err != nil {
+		return err
+	}
+	return archive.Close()
+}

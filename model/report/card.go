@@ -1,0 +1,169 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"slotscope/model"
+)
+
+// Card writes card.md, a model card with a chapter for each group.
+func (r *Report) Card(w io.Writer) error {
+	var l lines
+	l.add("# Model card: %s\n", mdText(r.Title))
+	done := map[string]bool{}
+	for _, s := range r.Sections {
+		for _, g := range s.Groups {
+			key := g.Label + "\x00" + g.Dataset + "\x00" + fmt.Sprint(g.ids())
+			if len(g.Entries) > 0 && !done[key] {
+				done[key] = true
+				g.card(&l)
+			}
+		}
+	}
+	if len(done) == 0 {
+		l.add("No run of this report has scores yet, so there is no model to describe.\n")
+	}
+	l.add("## Intended use\n")
+	l.add("Research and teaching on disentangled representations of synthetic images: comparing models under one protocol, looking at what single slots encode. Not meant for images of people, for decisions about people, or for images unlike the training data.\n")
+	l.add("## Limits\n")
+	for _, limit := range limits {
+		l.add("- %s", limit)
+	}
+	return l.to(w)
+}
+
+var limits = []string{
+	"Scores are measured on images that the model was trained on, as is the custom in this field; they say nothing about new scenes.",
+	"InfoE and DCI's I are near 1 for any large codebook in even use; read them beside the held-out InfoE.",
+	"Which factor a slot takes, and whether it takes one, differs from seed to seed.",
+	"Intervals are over seeds alone: the same data, program and hyperparameters.",
+}
+
+func (g Group) card(l *lines) {
+	c := g.Config
+	first := g.Entries[0]
+	l.add("## %s on %s\n", mdText(g.Label), mdText(DatasetLabel(g.Dataset)))
+	l.add("| | |\n| --- | --- |")
+	l.add("| Model | %s at the width `%s`: d = %d, m = %d, k = %d |", ModelLabel(c.Model), c.Preset, c.D, c.M, c.K)
+	l.add("| Parameters | %s |", grouped(first.Run.Parameters))
+	l.add("| Data | %s (`%s`), all of its images, none held out |", mdText(DatasetLabel(c.Dataset)), c.Dataset)
+	l.add("| Training | %s steps of %d images, AdamW, learning rate %g |", grouped(c.Steps), c.Batch, c.LR)
+	l.add("| Changed from the preset | %s |", mdText(g.changed()))
+	l.add("| Seeds | %s |", seedList(g.seeds()))
+	l.add("| Compute | %s |", g.compute())
+	l.add("| Program | %s |", strings.Join(g.each(func(e Entry) string { return "`" + e.Run.Revision + "`" }), ", "))
+	for _, s := range g.Scores {
+		if s.N > 0 {
+			l.add("| %s | %s (n = %d) |", mdHead(s.Metric), s.Text(s.Metric.Decimals), s.N)
+		}
+	}
+	l.add("")
+}
+
+// changed lists the fields that differ from the preset's defaults.
+func (g Group) changed() string {
+	var words []string
+	for _, f := range changedFields(g.Config) {
+		words = append(words, f.Name+" = "+f.Get(g.Config))
+	}
+	if len(words) == 0 {
+		return "nothing"
+	}
+	return strings.Join(words, ", ")
+}
+
+// changedFields are the fields in which a configuration differs from its preset's defaults, seed and engine apart.
+func changedFields(c model.Config) []model.Field {
+	def, err := model.Default(c.Model, c.Preset, c.Dataset)
+	if err != nil {
+		return nil
+	}
+	var changed []model.Field
+	for _, f := range model.Fields() {
+		if f.Name != "seed" && f.Name != "engine" && f.Get(c) != f.Get(def) {
+			changed = append(changed, f)
+		}
+	}
+	return changed
+}
+
+func (g Group) seeds() []int64 {
+	var seeds []int64
+	for _, e := range g.Entries {
+		seeds = append(seeds, e.Run.Config.Seed)
+	}
+	return seeds
+}
+
+// compute is how long the runs took on which engines.
+func (g Group) compute() string {
+	total := 0.0
+	for _, e := range g.Entries {
+		total += e.seconds()
+	}
+	text := strings.Join(g.each(func(e Entry) string { return e.Run.Engine }), ", ")
+	if total == 0 {
+		return text
+	}
+	each := time.Duration(total/float64(len(g.Entries))) * time.Second
+	return fmt.Sprintf("%s, %v a run, %v in all", text, each, time.Duration(total)*time.Second)
+}
+
+// each collects what the runs say, every answer once.
+func (g Group) each(say func(Entry) string) []string {
+	var all []string
+	for _, e := range g.Entries {
+		if s := say(e); s != "" && !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// grouped writes a whole number in groups of three.
+func grouped(n int) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// Reproduce writes REPRODUCE.md: the commands that train and score the same runs, and what they ran on.
+func (r *Report) Reproduce(w io.Writer) error {
+	var l lines
+	l.add("# How to make these numbers again\n")
+	l.add("A configuration and a seed decide a run up to rounding; another engine or another processor may round otherwise. Each line trains one run; `slotscope eval` then measures what training did not.\n")
+	l.add("```sh")
+	for _, e := range r.Runs {
+		l.add("%s", e.command())
+	}
+	l.add("```\n")
+	if r.Again != "" {
+		l.add("The report itself, from runs that are there:\n\n```sh\n%s\n```\n", r.Again)
+	}
+	l.add("| run | seed | engine | program | parameters |\n| --- | --: | --- | --- | --: |")
+	for _, e := range r.Runs {
+		l.add("| `%s` | %d | %s | `%s` | %s |", e.Run.ID, e.Run.Config.Seed, e.Run.Engine, e.Run.Revision, grouped(e.Run.Parameters))
+	}
+	l.add("\nConfigurations, whole, are in results.json; the sums of all files in %s (`sha256sum -c %s`).", SumsName, SumsName)
+	return l.to(w)
+}
+
+// command is the `slotscope train` that makes the run.
+func (e Entry) command() string {
+	c := e.Run.Config
+	words := []string{"slotscope", "train", "--dataset", c.Dataset, "--model", c.Model, "--preset", c.Preset, "--seed", fmt.Sprint(c.Seed), "--steps", fmt.Sprint(c.Steps)}
+	for _, f := range changedFields(c) {
+		switch f.Name {
+		case "dataset", "model", "preset", "steps":
+		default:
+			words = append(words, "--set", f.Name+"="+f.Get(c))
+		}
+	}
+	return strings.Join(words, " ")
+}

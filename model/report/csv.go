@@ -1,0 +1,111 @@
+package report
+
+import (
+	"encoding/csv"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"slotscope/model"
+)
+
+var summaryHead = []string{"section", "dataset", "model", "label", "metric", "n", "mean", "sd", "t", "ci95_low", "ci95_high", "bold_paper", "bold_overlap",
+	"published_mean", "published_half", "difference", "covered", "seeds"}
+
+// Summary writes summary.csv: a line per group and metric, empty where there is no number; the dataset of aggregated rows
+// is "*".
+func (r *Report) Summary(w io.Writer) error {
+	out := csv.NewWriter(w)
+	out.Write(summaryHead)
+	for _, s := range r.Sections {
+		record := s.record()
+		for _, g := range record.Groups {
+			writeGroup(out, s.Name, g)
+		}
+		for _, g := range record.Aggregated {
+			g.Dataset = "*"
+			writeGroup(out, s.Name, g)
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func writeGroup(out *csv.Writer, section string, g GroupRecord) {
+	for _, m := range slices.Concat(columns, further) {
+		s := g.Scores[m.Key]
+		if s.N == 0 {
+			continue
+		}
+		line := []string{section, g.Dataset, g.Model, g.Label, m.Key, strconv.Itoa(s.N)}
+		for _, v := range []model.Score{s.Mean, s.SD, s.T, s.Low, s.High} {
+			line = append(line, plain(float64(v)))
+		}
+		line = append(line, strconv.FormatBool(s.Bold[PaperRule]), strconv.FormatBool(s.Bold[OverlapRule]))
+		out.Write(append(append(line, publishedFields(s.Published)...), seedList(s.Seeds)))
+	}
+}
+
+func publishedFields(p *PublishedRecord) []string {
+	if p == nil {
+		return []string{"", "", "", ""}
+	}
+	covered := ""
+	if p.Covered != nil {
+		covered = strconv.FormatBool(*p.Covered)
+	}
+	return []string{plain(p.Mean), plain(p.Half), plain(float64(p.Difference)), covered}
+}
+
+// plain is a number with all its digits; empty where it is none.
+func plain(v float64) string {
+	if !finite(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+func seedList(seeds []int64) string {
+	text := make([]string, len(seeds))
+	for i, s := range seeds {
+		text[i] = strconv.FormatInt(s, 10)
+	}
+	return strings.Join(text, " ")
+}
+
+// Curves writes curves.csv: a line per run, series and step, in the order of steps. Values that are no numbers are written
+// NaN, +Inf and -Inf.
+func (r *Report) Curves(w io.Writer) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"run", "dataset", "model", "seed", "series", "step", "value"})
+	for _, e := range r.Runs {
+		c := e.Run.Config
+		line := []string{e.Run.ID, c.Dataset, c.Model, strconv.FormatInt(c.Seed, 10), "", "", ""}
+		err := e.points(nil, func(p model.Point) error {
+			line[5] = strconv.Itoa(p.Step)
+			for _, name := range slices.Sorted(maps.Keys(p.Values)) {
+				line[4], line[6] = name, spelled(p.Values[name])
+				out.Write(line)
+			}
+			return out.Error()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func spelled(v float64) string {
+	switch {
+	case math.IsInf(v, 1):
+		return "+Inf"
+	case math.IsInf(v, -1):
+		return "-Inf"
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}

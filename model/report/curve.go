@@ -1,0 +1,170 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"slotscope/model"
+)
+
+// Curve is one series over training: of a run, or the mean of a group's runs step by step with its 95% interval. Every
+// point has gone into it; thinning comes last.
+type Curve struct {
+	Label     string
+	Steps     []int
+	Mean      []float64 // NaN where no run has a finite value
+	Low, High []float64 // NaN where fewer than two runs have one
+	N         []int     // runs behind each step
+	Points    int       // values that went in
+}
+
+// CurveOf averages a series over all runs of a group, those that are left out of its scores included, for they have learned
+// as far as they went. alpha in [0, 1) smooths each run first, by an exponential moving average without bias at its start.
+func (g Group) CurveOf(series string, alpha float64) (Curve, error) {
+	runs := slices.Clone(g.Entries)
+	for _, l := range g.Left {
+		runs = append(runs, l.Entry)
+	}
+	var members [][]model.Sample
+	for _, e := range runs {
+		samples, err := e.series(series, alpha)
+		if err != nil {
+			return Curve{}, err
+		}
+		members = append(members, samples)
+	}
+	c := average(members)
+	c.Label = g.Label
+	return c, nil
+}
+
+// CurveOf is a series of one run.
+func (e Entry) CurveOf(series string, alpha float64) (Curve, error) {
+	samples, err := e.series(series, alpha)
+	c := average([][]model.Sample{samples})
+	c.Label = fmt.Sprintf("seed %d", e.Run.Config.Seed)
+	return c, err
+}
+
+// series reads one series of a run, smoothed.
+//
+//	m_n = α·m_{n−1} + (1−α)·x_n      y_n = m_n / (1 − αⁿ)
+func (e Entry) series(name string, alpha float64) (samples []model.Sample, err error) {
+	m, weight := 0.0, 0.0
+	err = e.points([]string{name}, func(p model.Point) error {
+		v, ok := p.Values[name]
+		if !ok {
+			return nil
+		}
+		if finite(v) {
+			m = alpha*m + (1-alpha)*v
+			weight = alpha*weight + (1 - alpha)
+			v = m / weight
+		}
+		samples = append(samples, model.Sample{Step: p.Step, Value: v})
+		return nil
+	})
+	return samples, err
+}
+
+// average walks several series at once, step by step.
+func average(members [][]model.Sample) Curve {
+	var c Curve
+	at := make([]int, len(members))
+	values := make([]float64, 0, len(members))
+	for {
+		step := math.MaxInt
+		for i, m := range members {
+			if at[i] < len(m) {
+				step = min(step, m[at[i]].Step)
+			}
+		}
+		if step == math.MaxInt {
+			return c
+		}
+		values = values[:0]
+		for i, m := range members {
+			if at[i] < len(m) && m[at[i]].Step == step {
+				values = append(values, m[at[i]].Value)
+				at[i]++
+				c.Points++
+			}
+		}
+		s := Summarise(values)
+		c.Steps, c.N = append(c.Steps, step), append(c.N, s.N)
+		c.Mean, c.Low, c.High = append(c.Mean, s.Mean), append(c.Low, s.Lo), append(c.High, s.Hi)
+	}
+}
+
+// Thin keeps of each of n equal spans of steps the least, the greatest and the last mean, so that no peak is lost.
+func (c Curve) Thin(n int) Curve {
+	if len(c.Steps) <= 3*n || n < 1 {
+		return c
+	}
+	keep := map[int]bool{}
+	first, last := c.Steps[0], c.Steps[len(c.Steps)-1]
+	column := func(i int) int { return (c.Steps[i] - first) * n / (last - first + 1) }
+	for from := 0; from < len(c.Steps); {
+		to, low, high := from, from, from
+		for ; to < len(c.Steps) && column(to) == column(from); to++ {
+			if !(c.Mean[to] >= c.Mean[low]) && finite(c.Mean[to]) {
+				low = to
+			}
+			if !(c.Mean[to] <= c.Mean[high]) && finite(c.Mean[to]) {
+				high = to
+			}
+		}
+		keep[low], keep[high], keep[to-1] = true, true, true
+		from = to
+	}
+	out := Curve{Label: c.Label, Points: c.Points}
+	for i := range c.Steps {
+		if keep[i] {
+			out.Steps, out.N = append(out.Steps, c.Steps[i]), append(out.N, c.N[i])
+			out.Mean, out.Low, out.High = append(out.Mean, c.Mean[i]), append(out.Low, c.Low[i]), append(out.High, c.High[i])
+		}
+	}
+	return out
+}
+
+// points walks the points of an entry; one without points has none.
+func (e Entry) points(names []string, yield func(model.Point) error) error {
+	if e.Points == nil {
+		return nil
+	}
+	if err := e.Points(names, yield); err != nil {
+		return fmt.Errorf("points of run %s: %w", e.Run.ID, err)
+	}
+	return nil
+}
+
+// NoiseCurve is PSNR under noise of a group: at each SNR the mean over seeds with its interval.
+type NoiseCurve struct {
+	Label string
+	SNR   []float64 // dB, descending
+	PSNR  []Summary // dB
+}
+
+// Noise sums up the noise curves of the group's seeds; empty where none was measured.
+func (g Group) Noise() NoiseCurve {
+	byLevel := map[float64][]float64{}
+	for _, e := range g.Entries {
+		if e.Scores.Noise == nil {
+			continue
+		}
+		for _, p := range e.Scores.Noise.Curve {
+			byLevel[p.SNR] = append(byLevel[p.SNR], float64(p.PSNR.Value))
+		}
+	}
+	c := NoiseCurve{Label: g.Label}
+	for snr := range byLevel {
+		c.SNR = append(c.SNR, snr)
+	}
+	slices.Sort(c.SNR)
+	slices.Reverse(c.SNR)
+	for _, snr := range c.SNR {
+		c.PSNR = append(c.PSNR, Summarise(byLevel[snr]))
+	}
+	return c
+}

@@ -1,0 +1,178 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"regexp"
+	"slices"
+	"strings"
+
+	"slotscope/model/figure"
+)
+
+// Sizes of figures, in pixels.
+const (
+	chartWidth   = 520
+	chartHeight  = 240
+	chartColumns = 250 // spans that a curve is thinned to
+)
+
+// charted are the series that a report draws over training.
+var charted = []struct {
+	series, title, y string
+	log              bool
+}{
+	{"psnr/eval", "PSNR on a small fixed draw", "PSNR, dB", false},
+	{"total", "Total loss", "weighted sum of terms", true},
+	{"recon", "Reconstruction term", "nats per pixel and channel", true},
+	{"perplexity/window", "Perplexity of codebook use over a window of batches", "entries", false},
+}
+
+// Figures draws the section: curves over training, PSNR under noise, d × k grids. prefix begins the figures' names.
+func (s Section) Figures(prefix string) ([]figure.Figure, error) {
+	var all []figure.Figure
+	for _, d := range s.Datasets() {
+		for _, c := range charted {
+			f, ok, err := s.curves(prefix, d, c.series, c.title, c.y, c.log)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				all = append(all, f)
+			}
+		}
+		if f, ok := s.NoiseFigure(prefix, d); ok {
+			all = append(all, f)
+		}
+	}
+	return append(all, s.GridFigures(prefix)...), nil
+}
+
+// of lists the section's groups on one dataset.
+func (s Section) of(dataset string) []Group {
+	return slices.DeleteFunc(slices.Clone(s.Groups), func(g Group) bool { return g.Dataset != dataset })
+}
+
+// curves draws one series of every group; false where no group has it.
+func (s Section) curves(prefix, dataset, series, title, y string, log bool) (figure.Figure, bool, error) {
+	chart := figure.LineChart{Name: slug(prefix, dataset, series), Title: title + " · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
+		X: figure.Axis{Label: "step"}, Y: figure.Axis{Label: y, Log: log}}
+	points := 0
+	for i, g := range s.of(dataset) {
+		c, err := g.CurveOf(series, 0)
+		if err != nil {
+			return figure.Figure{}, false, err
+		}
+		if len(c.Steps) == 0 {
+			continue
+		}
+		points += c.Points
+		chart.Lines = append(chart.Lines, c.Thin(chartColumns).line(i))
+	}
+	chart.Note = fmt.Sprintf("Mean over seeds and its 95%% interval; from %s points, thinned to the least, greatest and last of %d spans.", figure.Number(float64(points)), chartColumns)
+	return chart.Draw(), points > 0, nil
+}
+
+func (c Curve) line(color int) figure.Line {
+	l := figure.Line{Name: c.Label, Y: c.Mean, Color: color, Markers: len(c.Steps) < 3}
+	for _, s := range c.Steps {
+		l.X = append(l.X, float64(s))
+	}
+	if slices.ContainsFunc(c.Low, finite) {
+		l.Low, l.High = c.Low, c.High
+	}
+	return l
+}
+
+// NoiseFigure draws PSNR against SNR, from little noise to much as the paper does; false where nothing was measured.
+func (s Section) NoiseFigure(prefix, dataset string) (figure.Figure, bool) {
+	chart := figure.LineChart{Name: slug(prefix, dataset, "noise"), Title: "PSNR under noise on z · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
+		X: figure.Axis{Label: "SNR, dB"}, Y: figure.Axis{Label: "PSNR, dB"}, Note: "Mean over seeds and its 95% interval."}
+	for i, g := range s.of(dataset) {
+		n := g.Noise()
+		if len(n.SNR) == 0 {
+			continue
+		}
+		l := figure.Line{Name: g.Label, X: n.SNR, Color: i, Markers: true}
+		for _, p := range n.PSNR {
+			l.Y, l.Low, l.High = append(l.Y, p.Mean), append(l.Low, p.Lo), append(l.High, p.Hi)
+		}
+		if !slices.ContainsFunc(l.Low, finite) {
+			l.Low, l.High = nil, nil
+		}
+		chart.Lines = append(chart.Lines, l)
+	}
+	return chart.Draw(), len(chart.Lines) > 0
+}
+
+// GridFigures draws InfoM, InfoE, InfoC and PSNR over codebook size and latent dimension, where the section varies both.
+func (s Section) GridFigures(prefix string) []figure.Figure {
+	var all []figure.Figure
+	for _, g := range s.Grids(metricsOf([]string{"infom", "infoe", "infoc", "psnr"})) {
+		h := figure.HeatMap{Name: slug(prefix, g.Dataset, g.Model, g.Metric.Key, "grid"), Title: fmt.Sprintf("%s of %s · %s", g.Metric.Label, ModelLabel(g.Model), DatasetLabel(g.Dataset)),
+			Rows: g.Rows, Columns: g.Columns, Range: g.Metric.Range, Corner: g.RowField.Symbol + " / " + g.ColumnField.Symbol,
+			Note:   "Codebook entries k downwards, latent dimension d across; mean over seeds.",
+			Format: func(v float64) string { return fixed(v, g.Metric.Decimals) }}
+		for _, row := range g.Cells {
+			var values []float64
+			for _, c := range row {
+				v := c.Mean
+				if c.N == 0 {
+					v = Summarise(nil).Mean
+				}
+				values = append(values, v)
+			}
+			h.Value = append(h.Value, values)
+		}
+		all = append(all, h.Draw())
+	}
+	return all
+}
+
+// Sheet is the reconstructions of a group's best run.
+type Sheet struct {
+	Label string
+	Seed  int64
+	PNG   []byte
+}
+
+// Sheets are the reconstructions of the best run of each group; groups without are passed over.
+func (s Section) Sheets(dataset string) ([]Sheet, error) {
+	var all []Sheet
+	for _, g := range s.of(dataset) {
+		best := g.Best()
+		if best == nil || best.Sheet == nil {
+			continue
+		}
+		raw, err := best.Sheet()
+		if err != nil {
+			return nil, fmt.Errorf("reconstructions of run %s: %w", best.Run.ID, err)
+		}
+		if len(raw) == 0 {
+			continue
+		}
+		if _, err := png.DecodeConfig(bytes.NewReader(raw)); err != nil {
+			return nil, fmt.Errorf("reconstructions of run %s: %w", best.Run.ID, err)
+		}
+		all = append(all, Sheet{g.Label, best.Run.Config.Seed, raw})
+	}
+	return all, nil
+}
+
+// Size is the picture's width and height in pixels.
+func (s Sheet) Size() image.Point {
+	c, err := png.DecodeConfig(bytes.NewReader(s.PNG))
+	if err != nil {
+		return image.Point{}
+	}
+	return image.Pt(c.Width, c.Height)
+}
+
+var notWord = regexp.MustCompile(`[^a-z0-9]+`)
+
+// slug makes a figure's name of words.
+func slug(words ...string) string {
+	return strings.Trim(notWord.ReplaceAllString(strings.ToLower(strings.Join(words, "-")), "-"), "-")
+}

@@ -1,0 +1,226 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Markdown writes report.md: the tables, the published values, what was left out, and how to read it.
+func (r *Report) Markdown(w io.Writer) error {
+	var l lines
+	l.add("# %s\n", mdText(r.Title))
+	for _, s := range r.Sections {
+		s.markdown(&l)
+	}
+	r.mdSelections(&l)
+	if left := r.Left(); len(left) > 0 {
+		l.add("## Runs that are not counted\n")
+		for _, e := range left {
+			l.add("- `%s` (%s, seed %d): %s", e.Run.ID, ModelLabel(e.Run.Config.Model), e.Run.Config.Seed, mdText(e.Why))
+		}
+		l.add("")
+	}
+	l.add("## How to read this\n")
+	for _, note := range r.Notes() {
+		l.add("- %s", note)
+	}
+	return l.to(w)
+}
+
+func (s Section) markdown(l *lines) {
+	if s.Name != "" {
+		l.add("## %s\n", mdText(s.Name))
+	}
+	if s.About != "" {
+		l.add("%s\n", mdText(s.About))
+	}
+	if !s.Scored() {
+		l.add("No run of these has scores yet.\n")
+		return
+	}
+	metrics := s.Measured(slices.Concat(columns, further))
+	for _, d := range s.Datasets() {
+		l.add("### %s\n", mdText(DatasetLabel(d)))
+		t := s.Table(d, metrics)
+		t.markdown(l)
+		t.mdPublished(l)
+	}
+	if t := s.Aggregated(metrics); len(t.Rows) > 0 {
+		l.add("### All datasets\n")
+		t.markdown(l)
+	}
+	s.mdAblations(l)
+	for _, g := range s.Grids(metrics) {
+		g.markdown(l)
+	}
+}
+
+func (t Table) markdown(l *lines) {
+	head, rule := []string{"Model", "n"}, []string{"---", "--:"}
+	for _, m := range t.Metrics {
+		head, rule = append(head, mdHead(m)), append(rule, "--:")
+	}
+	l.add("| %s |\n| %s |", strings.Join(head, " | "), strings.Join(rule, " | "))
+	for _, row := range t.Rows {
+		l.add("| %s | %s | %s |", mdText(row.Label), row.Seeds(), strings.Join(cellTexts(row.Cells, Cell.markdown), " | "))
+	}
+	l.add("")
+}
+
+// Seeds is how many seeds stand behind a row: one number, or "3 to 5" where metrics differ.
+func (r Row) Seeds() string {
+	least, most := Table{Rows: []Row{r}}.Seeds()
+	if least == most {
+		return fmt.Sprint(most)
+	}
+	return fmt.Sprintf("%d to %d", least, most)
+}
+
+func cellTexts(cells []Cell, text func(Cell) string) []string {
+	out := make([]string, len(cells))
+	for i, c := range cells {
+		out[i] = text(c)
+	}
+	return out
+}
+
+func (c Cell) markdown() string {
+	text := c.Text(c.Metric.Decimals)
+	if c.Bold {
+		return "**" + text + "**"
+	}
+	return text
+}
+
+func mdHead(m Metric) string {
+	if m.Unit == "" {
+		return m.Label + " ↑"
+	}
+	return m.Label + ", " + m.Unit + " ↑"
+}
+
+// mdPublished sets the paper's values beside ours: theirs, the difference, and whether our interval holds theirs.
+func (t Table) mdPublished(l *lines) {
+	first := true
+	for _, row := range t.Rows {
+		for _, c := range row.Cells {
+			if c.Published == nil || c.N == 0 {
+				continue
+			}
+			if first {
+				l.add("| Beside the paper | ours | published | difference | within our interval |\n| --- | --: | --: | --: | --- |")
+				first = false
+			}
+			l.add("| %s, %s | %s | %s | %s | %s |", mdText(row.Label), c.Metric.Label, c.Text(c.Metric.Decimals), *c.Published, signed(c.Difference(), c.Metric.Decimals), c.Within())
+		}
+	}
+	if !first {
+		l.add("")
+	}
+}
+
+// Within says whether our interval holds the paper's mean; a dash without an interval.
+func (c Cell) Within() string {
+	switch {
+	case c.Published == nil || !c.Interval():
+		return "–"
+	case c.Covers(c.Published.Mean()):
+		return "yes"
+	}
+	return "no"
+}
+
+// signed writes a difference with its sign.
+func signed(v float64, decimals int) string {
+	text := fixed(v, decimals)
+	if v > 0 && strings.Trim(text, "0.") != "" {
+		return "+" + text
+	}
+	return text
+}
+
+func (s Section) mdAblations(l *lines) {
+	all := s.Ablations()
+	if len(all) == 0 {
+		return
+	}
+	metrics := s.Measured(columns)
+	head, rule := []string{"Change", "Dataset"}, []string{"---", "---"}
+	for _, m := range metrics {
+		head, rule = append(head, mdHead(m)), append(rule, "--:")
+	}
+	l.add("### Ablations\n\nDifference to the model as it is, with Welch's 95%% interval.\n")
+	l.add("| %s |\n| %s |", strings.Join(head, " | "), strings.Join(rule, " | "))
+	for _, a := range all {
+		cells := []string{mdText(a.Change), mdText(DatasetLabel(a.Variant.Dataset))}
+		for i, m := range columns {
+			if slices.ContainsFunc(metrics, func(o Metric) bool { return o.Key == m.Key }) {
+				cells = append(cells, a.Text(i))
+			}
+		}
+		l.add("| %s |", strings.Join(cells, " | "))
+	}
+	l.add("")
+}
+
+// Text is the difference in the i-th of Columns with its sign.
+func (a Ablation) Text(i int) string {
+	d := a.Differences[i]
+	text := d.Text(columns[i].Decimals)
+	if d.Mean > 0 && text != "–" {
+		return "+" + text
+	}
+	return text
+}
+
+func (g Grid) markdown(l *lines) {
+	l.add("### %s of %s on %s\n\nRows: %s %s. Columns: %s %s.\n", g.Metric.Label, ModelLabel(g.Model), mdText(DatasetLabel(g.Dataset)),
+		strings.ToLower(g.RowField.Label), g.RowField.Symbol, strings.ToLower(g.ColumnField.Label), g.ColumnField.Symbol)
+	l.add("| %s \\ %s | %s |\n| --- |%s", g.RowField.Symbol, g.ColumnField.Symbol, strings.Join(g.Columns, " | "), strings.Repeat(" --: |", len(g.Columns)))
+	for i, v := range g.Rows {
+		cells := make([]string, len(g.Columns))
+		for j, c := range g.Cells[i] {
+			cells[j] = c.Text(g.Metric.Decimals)
+		}
+		l.add("| %s | %s |", v, strings.Join(cells, " | "))
+	}
+	l.add("")
+}
+
+func (r *Report) mdSelections(l *lines) {
+	if len(r.Selections) == 0 {
+		return
+	}
+	l.add("## Selected hyperparameters\n\nBy the highest mean InfoM over seeds of their own.\n")
+	l.add("| Model | Dataset | Hyperparameter | Chosen | Tried: mean InfoM |\n| --- | --- | --- | --- | --- |")
+	for _, s := range r.Selections {
+		var tried []string
+		for _, o := range s.Options {
+			tried = append(tried, fmt.Sprintf("%s: %s", o.Value, o.Text()))
+		}
+		l.add("| %s | %s | %s | %s | %s |", ModelLabel(s.Model), mdText(DatasetLabel(s.Dataset)), s.Field, orDash(s.Chosen), strings.Join(tried, "; "))
+	}
+	l.add("")
+}
+
+// Text is the mean InfoM of an option and how many seeds it has; "no score" for none.
+func (o Option) Text() string {
+	if o.InfoM.N == 0 {
+		return "no score"
+	}
+	return fmt.Sprintf("%s (n = %d)", fixed(o.InfoM.Mean, 3), o.InfoM.N)
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "–"
+	}
+	return text
+}
+
+// mdText escapes what Markdown would take for marks.
+func mdText(text string) string { return mdEscapes.Replace(text) }
+
+var mdEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", ">", "&gt;", "[", `\[`, "]", `\]`, "\n", " ")

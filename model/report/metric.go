@@ -1,0 +1,99 @@
+// Package report turns runs and their scores into what one cites: tables with intervals, the paper's values beside them,
+// figures, and files that carry all of it. The same runs give the same bytes.
+package report
+
+import (
+	"math"
+
+	"slotscope/model"
+)
+
+// Metric is one column of a table of scores. Higher is better in all of them.
+type Metric struct {
+	Key      string // in files and addresses
+	Label    string
+	Unit     string
+	Decimals int    // where there is no interval to round to
+	About    string // one sentence
+	Range    [2]float64
+
+	of func(model.Scores) model.Score
+}
+
+// Of reads the metric from a run's scores; NaN where it was not measured or is undefined.
+func (m Metric) Of(s model.Scores) float64 {
+	v := float64(m.of(s))
+	if !finite(v) {
+		return math.NaN()
+	}
+	return v
+}
+
+var (
+	unit    = [2]float64{0, 1}
+	columns = []Metric{
+		{Key: "infom", Label: "InfoM", Decimals: 2, Range: unit, About: "Modularity: each slot tells of one factor.", of: metrics(func(m model.Metrics) model.Score { return m.InfoM })},
+		{Key: "infoe", Label: "InfoE", Decimals: 2, Range: unit, About: "Explicitness: factors can be read off linearly. In-sample: near 1 for any large codebook in even use.", of: metrics(func(m model.Metrics) model.Score { return m.InfoE })},
+		{Key: "infoc", Label: "InfoC", Decimals: 2, Range: unit, About: "Compactness: each factor lies in one slot.", of: metrics(func(m model.Metrics) model.Score { return m.InfoC })},
+		{Key: "d", Label: "D", Decimals: 2, Range: unit, About: "DCI disentanglement, by random forests.", of: metrics(func(m model.Metrics) model.Score { return paperDCI(m).D })},
+		{Key: "i", Label: "I", Decimals: 2, Range: unit, About: "DCI informativeness: accuracy on held-out rows.", of: metrics(func(m model.Metrics) model.Score { return paperDCI(m).I })},
+		{Key: "c", Label: "C", Decimals: 2, Range: unit, About: "DCI completeness. Over one-hot codes, as the paper must have computed it, even a perfect code stays near 0.45.", of: metrics(func(m model.Metrics) model.Score { return paperDCI(m).C })},
+		{Key: "psnr", Label: "PSNR", Unit: "dB", Decimals: 1, About: "Of reconstructions against the images, mean over images.", of: func(s model.Scores) model.Score { return model.Score(s.PSNR) }},
+	}
+	further = []Metric{
+		{Key: "infoe_heldout", Label: "InfoE held out", Decimals: 2, Range: unit, About: "InfoE fitted on nine rows in ten and measured on the tenth. Ours, not the paper's.", of: metrics(func(m model.Metrics) model.Score { return m.InfoEHeldOut })},
+		{Key: "c_slots", Label: "C by slot", Decimals: 2, Range: unit, About: "DCI completeness with importances summed over each slot: 1 is within reach.", of: metrics(slotC)},
+		{Key: "swap_exact", Label: "Exact swaps", Decimals: 2, Range: unit, About: "Share of single-slot swaps that change the slot's own factor and no other.", of: exactSwaps},
+	}
+)
+
+// Columns are the paper's metrics, in the order of its tables.
+func Columns() []Metric { return columns }
+
+// Further are metrics that the paper does not report.
+func Further() []Metric { return further }
+
+// MetricByKey finds a metric of either kind.
+func MetricByKey(key string) (Metric, bool) {
+	for _, list := range [][]Metric{columns, further} {
+		for _, m := range list {
+			if m.Key == key {
+				return m, true
+			}
+		}
+	}
+	return Metric{}, false
+}
+
+// metrics reads one of InfoMEC and DCI, undefined before the evaluation.
+func metrics(read func(model.Metrics) model.Score) func(model.Scores) model.Score {
+	return func(s model.Scores) model.Score {
+		if s.Metrics == nil {
+			return model.Undefined()
+		}
+		return read(*s.Metrics)
+	}
+}
+
+// paperDCI is the view of the latents that agrees with the paper's numbers: codes one-hot, numbers as they are.
+func paperDCI(m model.Metrics) model.DCIScore {
+	if m.Discrete {
+		return m.DCI.OneHot
+	}
+	return m.DCI.Slots
+}
+
+// slotC is completeness per slot; for numbers a slot is one feature anyway.
+func slotC(m model.Metrics) model.Score {
+	if m.Discrete {
+		return m.DCI.SlotSum.C
+	}
+	return m.DCI.Slots.C
+}
+
+func exactSwaps(s model.Scores) model.Score {
+	if s.Swap == nil {
+		return model.Undefined()
+	}
+	return s.Swap.Exact.Value
+}

@@ -1,0 +1,35 @@
+package report
+
+// ModelLabel is a model's name as the paper writes it.
+func ModelLabel(name string) string {
+	if n, ok := modelNames[name]; ok {
+		return n.label
+	}
+	return name
+}
+
+// DatasetLabel is a dataset's name as the paper writes it.
+func DatasetLabel(name string) string {
+	if label, ok := datasetNames[name]; ok {
+		return label
+	}
+	return name
+}
+
+var modelNames = map[string]struct{ label, tex string }{
+	"betavae":   {"β-VAE", `$\beta$-VAE`},
+	"betatcvae": {"β-TCVAE", `$\beta$-TCVAE`},
+	"vqvae":     {"VQ-VAE", "VQ-VAE"},
+	"qlae":      {"QLAE", "QLAE"},
+	"hrr":       {"HRR", "HRR"},
+}
+
+var datasetNames = map[string]string{
+	"shapes3d": "Shapes3D", "shapes3d-synthetic": "Shapes3D, rendered anew", "falcor3d": "Falcor3D", "isaac3d": "Isaac3D", "mpi3d-complex": "MPI3D-C",
+}
+
+// modelOrder and datasetOrder are the paper's, for rows and columns; others follow by name.
+var (
+	modelOrder   = []string{"betavae", "betatcvae", "vqvae", "qlae", "hrr"}
+	datasetOrder = []string{"shapes3d", "shapes3d-synthetic", "falcor3d", "isaac3d", "mpi3d-complex"}
+)

@@ -1,0 +1,229 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+	"time"
+
+	"slotscope/model"
+)
+
+// Schema is the version of Results.
+const Schema = 1
+
+// Results is the record in results.json. What is not a number is null.
+type Results struct {
+	Schema     int               `json:"schema"`
+	Title      string            `json:"title"`
+	Rule       Rule              `json:"bold_rule"`
+	Metrics    []MetricRecord    `json:"metrics"`
+	Runs       []RunRecord       `json:"runs"`
+	Sections   []SectionRecord   `json:"sections"`
+	Selections []SelectionRecord `json:"selections,omitempty"`
+	Left       []LeftRecord      `json:"left_out"`
+	Notes      []string          `json:"notes"`
+}
+
+// MetricRecord explains a key under "scores".
+type MetricRecord struct {
+	Key   string `json:"key"`
+	Label string `json:"label"`
+	Unit  string `json:"unit,omitempty"`
+	About string `json:"about"`
+}
+
+// RunRecord is one run with all that it measured.
+type RunRecord struct {
+	ID         string        `json:"id"`
+	Name       string        `json:"name"`
+	Notes      string        `json:"notes,omitempty"`
+	State      model.State   `json:"state"`
+	Reason     string        `json:"reason,omitempty"`
+	Step       int           `json:"step"`
+	Config     model.Config  `json:"config"`
+	Parameters int           `json:"parameters"`
+	Engine     string        `json:"engine"`
+	Revision   string        `json:"revision"`
+	Created    time.Time     `json:"created"`
+	Seconds    float64       `json:"seconds"` // from the first process to the end
+	Scores     *model.Scores `json:"scores"`  // null before the run is scored
+}
+
+// SectionRecord is a part with its groups and its aggregated rows.
+type SectionRecord struct {
+	Name       string        `json:"name"`
+	About      string        `json:"about,omitempty"`
+	Groups     []GroupRecord `json:"groups"`
+	Aggregated []GroupRecord `json:"aggregated"`
+}
+
+// GroupRecord is runs that differ in their seed alone.
+type GroupRecord struct {
+	Label   string                 `json:"label"`
+	Model   string                 `json:"model,omitempty"`
+	Dataset string                 `json:"dataset,omitempty"`
+	Runs    []string               `json:"runs,omitempty"`
+	Scores  map[string]ScoreRecord `json:"scores"`
+}
+
+// ScoreRecord is one metric of a group.
+type ScoreRecord struct {
+	Seeds     []int64          `json:"seeds"`
+	Values    []model.Score    `json:"values"` // by seed
+	N         int              `json:"n"`
+	Mean      model.Score      `json:"mean"`
+	SD        model.Score      `json:"sd"` // with Bessel's correction
+	T         model.Score      `json:"t"`  // t(0.975, n − 1)
+	Low       model.Score      `json:"ci95_low"`
+	High      model.Score      `json:"ci95_high"`
+	Bold      map[Rule]bool    `json:"bold"`
+	Published *PublishedRecord `json:"published,omitempty"`
+}
+
+// PublishedRecord is the paper's value beside ours.
+type PublishedRecord struct {
+	Mean       float64     `json:"mean"`
+	Half       float64     `json:"half"`
+	Difference model.Score `json:"difference"` // ours minus the paper's
+	Covered    *bool       `json:"covered"`    // whether our interval holds the paper's mean; null without an interval
+}
+
+// SelectionRecord is Selection for programs.
+type SelectionRecord struct {
+	Model   string         `json:"model"`
+	Dataset string         `json:"dataset"`
+	Field   string         `json:"field"`
+	Chosen  string         `json:"chosen"`
+	Options []OptionRecord `json:"options"`
+}
+
+// OptionRecord is Option for programs.
+type OptionRecord struct {
+	Value string      `json:"value"`
+	InfoM model.Score `json:"infom"`
+	N     int         `json:"n"`
+	Runs  []string    `json:"runs"`
+}
+
+// LeftRecord is a run that no mean counts.
+type LeftRecord struct {
+	Run  string `json:"run"`
+	Seed int64  `json:"seed"`
+	Why  string `json:"why"`
+}
+
+// Results builds the record.
+func (r *Report) Results() Results {
+	out := Results{Schema: Schema, Title: r.Title, Rule: r.Rule, Notes: r.Notes(), Left: []LeftRecord{}}
+	for _, m := range slices.Concat(columns, further) {
+		out.Metrics = append(out.Metrics, MetricRecord{m.Key, m.Label, m.Unit, m.About})
+	}
+	for _, e := range r.Runs {
+		out.Runs = append(out.Runs, e.record())
+	}
+	for _, s := range r.Sections {
+		out.Sections = append(out.Sections, s.record())
+	}
+	for _, s := range r.Selections {
+		out.Selections = append(out.Selections, s.record())
+	}
+	for _, l := range r.Left() {
+		out.Left = append(out.Left, LeftRecord{l.Run.ID, l.Run.Config.Seed, l.Why})
+	}
+	return out
+}
+
+// JSON writes results.json.
+func (r *Report) JSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(r.Results())
+}
+
+func (e Entry) record() RunRecord {
+	r := RunRecord{ID: e.Run.ID, Name: e.Run.Name, Notes: e.Run.Notes, State: e.Run.State, Reason: e.Run.Reason, Step: e.Run.Step, Config: e.Run.Config,
+		Parameters: e.Run.Parameters, Engine: e.Run.Engine, Revision: e.Run.Revision, Created: e.Run.Created.UTC(), Seconds: e.seconds(), Scores: e.Scores}
+	if e.Scores != nil && !finite(e.Scores.PSNR) {
+		s := *e.Scores
+		s.PSNR = 0 // the model's record cannot say null; the groups' can, and leave it out
+		r.Scores = &s
+	}
+	return r
+}
+
+// seconds from the first process to the end; 0 where it is not over or not known.
+func (e Entry) seconds() float64 {
+	if e.Run.Started.IsZero() || e.Run.Ended.IsZero() {
+		return 0
+	}
+	return e.Run.Ended.Sub(e.Run.Started).Seconds()
+}
+
+func (s Section) record() SectionRecord {
+	out := SectionRecord{Name: s.Name, About: s.About, Groups: []GroupRecord{}, Aggregated: []GroupRecord{}}
+	all := slices.Concat(columns, further)
+	for _, d := range s.Datasets() {
+		out.Groups = append(out.Groups, s.rows(func(s Section) Table { return s.Table(d, all) })...)
+	}
+	out.Aggregated = append(out.Aggregated, s.rows(func(s Section) Table { return s.Aggregated(all) })...)
+	return out
+}
+
+// rows are the records of a table, with what either rule sets in bold.
+func (s Section) rows(table func(Section) Table) []GroupRecord {
+	byRule := map[Rule]Table{}
+	for _, rule := range []Rule{PaperRule, OverlapRule} {
+		s.Rule = rule
+		byRule[rule] = table(s)
+	}
+	var out []GroupRecord
+	for i, row := range byRule[PaperRule].Rows {
+		g := GroupRecord{Label: row.Label, Scores: map[string]ScoreRecord{}}
+		if row.Group != nil {
+			g.Model, g.Dataset, g.Runs = row.Group.Model, row.Group.Dataset, row.Group.ids()
+		}
+		for j, c := range row.Cells {
+			record := c.record()
+			for rule, t := range byRule {
+				record.Bold[rule] = t.Rows[i].Cells[j].Bold
+			}
+			g.Scores[c.Metric.Key] = record
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+func (g Group) ids() []string {
+	ids := []string{}
+	for _, e := range g.Entries {
+		ids = append(ids, e.Run.ID)
+	}
+	return ids
+}
+
+func (c Cell) record() ScoreRecord {
+	r := ScoreRecord{Seeds: append([]int64{}, c.Seeds...), Values: []model.Score{}, N: c.N, Mean: model.Score(c.Mean), SD: model.Score(c.SD), T: model.Score(c.T),
+		Low: model.Score(c.Lo), High: model.Score(c.Hi), Bold: map[Rule]bool{}}
+	for _, v := range c.Values {
+		r.Values = append(r.Values, model.Score(v))
+	}
+	if p := c.Published; p != nil {
+		r.Published = &PublishedRecord{Mean: p.Mean(), Half: p.Half(), Difference: model.Score(c.Difference())}
+		if c.Interval() {
+			covered := c.Covers(p.Mean())
+			r.Published.Covered = &covered
+		}
+	}
+	return r
+}
+
+func (s Selection) record() SelectionRecord {
+	r := SelectionRecord{s.Model, s.Dataset, s.Field, s.Chosen, []OptionRecord{}}
+	for _, o := range s.Options {
+		r.Options = append(r.Options, OptionRecord{o.Value, model.Score(o.InfoM.Mean), o.InfoM.N, append([]string{}, o.Runs...)})
+	}
+	return r
+}

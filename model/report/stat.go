@@ -1,0 +1,95 @@
+package report
+
+import (
+	"math"
+	"sync"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Summary is what n values of one score say of its mean. With n < 2 there is no spread: SD, T, Half, Lo and Hi are NaN.
+type Summary struct {
+	N      int
+	Mean   float64 // NaN for n = 0
+	SD     float64 // with Bessel's correction
+	T      float64 // t(0.975, n − 1)
+	Half   float64 // half the width of the 95% interval
+	Lo, Hi float64 // its ends
+}
+
+// Summarise computes mean and Student-t interval of independent values, passing over those that are not finite.
+//
+//	x̄ ± t(0.975, n−1)·s/√n      paper, “Confidence intervals and bold font criteria”
+func Summarise(values []float64) Summary {
+	nan := math.NaN()
+	s := Summary{Mean: nan, SD: nan, T: nan, Half: nan, Lo: nan, Hi: nan}
+	sum, low, high := 0.0, math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if finite(v) {
+			s.N++
+			sum, low, high = sum+v, min(low, v), max(high, v)
+		}
+	}
+	if s.N == 0 {
+		return s
+	}
+	s.Mean = min(max(sum/float64(s.N), low), high) // equal values have no spread, not even of rounding
+	if s.N < 2 {
+		return s
+	}
+	squares := 0.0
+	for _, v := range values {
+		if finite(v) {
+			squares += (v - s.Mean) * (v - s.Mean)
+		}
+	}
+	s.SD = math.Sqrt(squares / float64(s.N-1))
+	s.T = quantile(float64(s.N - 1))
+	s.Half = s.T * s.SD / math.Sqrt(float64(s.N))
+	s.Lo, s.Hi = s.Mean-s.Half, s.Mean+s.Half
+	return s
+}
+
+// quantile is t(0.975, ν) of Student's distribution. Curves ask for the same few again and again.
+func quantile(nu float64) float64 {
+	if t, ok := quantiles.Load(nu); ok {
+		return t.(float64)
+	}
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: nu}.Quantile(0.975)
+	if nu == math.Trunc(nu) && nu < 1000 {
+		quantiles.Store(nu, t)
+	}
+	return t
+}
+
+var quantiles sync.Map // of whole ν
+
+// Interval says whether there are ends to speak of.
+func (s Summary) Interval() bool { return s.N >= 2 }
+
+// Covers says whether v lies in the interval; false where there is none.
+func (s Summary) Covers(v float64) bool { return s.Interval() && s.Lo <= v && v <= s.Hi }
+
+// Difference is how far apart the means of two independent groups lie, with Welch's 95% interval; the interval is absent
+// where either group has fewer than two values.
+//
+//	(x̄ − ȳ) ± t(0.975, ν)·√(s²ₓ/n + s²ᵧ/m),  ν by Welch and Satterthwaite
+func Difference(x, y Summary) Summary {
+	d := Summary{N: min(x.N, y.N), Mean: x.Mean - y.Mean, SD: math.NaN(), T: math.NaN(), Half: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
+	if !x.Interval() || !y.Interval() {
+		return d
+	}
+	a, b := x.SD*x.SD/float64(x.N), y.SD*y.SD/float64(y.N)
+	d.SD = math.Sqrt(a + b)
+	if d.SD == 0 {
+		d.T, d.Half, d.Lo, d.Hi = math.NaN(), 0, d.Mean, d.Mean
+		return d
+	}
+	nu := (a + b) * (a + b) / (a*a/float64(x.N-1) + b*b/float64(y.N-1))
+	d.T = quantile(nu)
+	d.Half = d.T * d.SD
+	d.Lo, d.Hi = d.Mean-d.Half, d.Mean+d.Half
+	return d
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,0 +1,204 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Cell is one score of one row.
+type Cell struct {
+	Scored
+	Bold      bool       // by the table's rule, within its column
+	Published *Published // the paper's value; nil where it has none
+}
+
+// Difference is our mean minus the paper's; NaN where either is missing.
+func (c Cell) Difference() float64 {
+	if c.Published == nil {
+		return Summarise(nil).Mean
+	}
+	return c.Mean - c.Published.Mean()
+}
+
+// Row is a group's scores, or one model's over several datasets.
+type Row struct {
+	Label string
+	Group *Group // nil in an aggregated row
+	Cells []Cell
+}
+
+// Table is the scores of one dataset; Dataset is empty for the aggregated one.
+type Table struct {
+	Dataset string
+	Metrics []Metric
+	Rows    []Row
+}
+
+// Part is a set of runs that are looked at together: an answer to one question.
+type Part struct {
+	Name    string // empty for the only part of a report
+	About   string // one sentence
+	Entries []Entry
+}
+
+// Section is a part, grouped and summed up.
+type Section struct {
+	Name, About string
+	Groups      []Group
+	Rule        Rule
+}
+
+// NewSection groups a part.
+func NewSection(p Part, rule Rule) Section {
+	return Section{p.Name, p.About, Groups(p.Entries), rule}
+}
+
+// Datasets lists the datasets of the section in the paper's order.
+func (s Section) Datasets() []string {
+	var names []string
+	for _, g := range s.Groups {
+		if !slices.Contains(names, g.Dataset) {
+			names = append(names, g.Dataset)
+		}
+	}
+	return names
+}
+
+// Labels lists the labels of groups, in the paper's order of models.
+func (s Section) Labels() []string {
+	groups := slices.Clone(s.Groups)
+	slices.SortStableFunc(groups, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(rank(modelOrder, a.Model), rank(modelOrder, b.Model)), compareConfigs(a.Config, b.Config))
+	})
+	var labels []string
+	for _, g := range groups {
+		if !slices.Contains(labels, g.Label) {
+			labels = append(labels, g.Label)
+		}
+	}
+	return labels
+}
+
+// Left lists the runs of the section that were left out.
+func (s Section) Left() []Left {
+	var all []Left
+	for _, g := range s.Groups {
+		all = append(all, g.Left...)
+	}
+	return all
+}
+
+// Scored says whether any run of the section has scores.
+func (s Section) Scored() bool {
+	return slices.ContainsFunc(s.Groups, func(g Group) bool { return len(g.Entries) > 0 })
+}
+
+// Table is the scores on one dataset, bold by the section's rule.
+func (s Section) Table(dataset string, metrics []Metric) Table {
+	t := Table{Dataset: dataset, Metrics: metrics}
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		if g.Dataset != dataset {
+			continue
+		}
+		row := Row{Label: g.Label, Group: g}
+		for _, m := range metrics {
+			cell := Cell{Scored: g.Score(m.Key)}
+			cell.Metric = m
+			if p, ok := PublishedFor(dataset, g.Model, m.Key); ok && len(ablations(g.Config)) == 0 {
+				cell.Published = &p
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.embolden(s.Rule)
+	return t
+}
+
+// Aggregated averages each row over all datasets, seed by seed, so that its interval is over seeds; a row that lacks a
+// dataset is left out, and so is a seed. With one dataset there is nothing to aggregate, and no row.
+func (s Section) Aggregated(metrics []Metric) Table {
+	t := Table{Metrics: metrics}
+	datasets := s.Datasets()
+	if len(datasets) < 2 {
+		return t
+	}
+	for _, label := range s.Labels() {
+		var groups []Group
+		for _, d := range datasets {
+			if i := slices.IndexFunc(s.Groups, func(g Group) bool { return g.Dataset == d && g.Label == label }); i >= 0 {
+				groups = append(groups, s.Groups[i])
+			}
+		}
+		if len(groups) < len(datasets) {
+			continue
+		}
+		row := Row{Label: label}
+		for _, m := range metrics {
+			row.Cells = append(row.Cells, Cell{Scored: aggregate(groups, m)})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.embolden(s.Rule)
+	return t
+}
+
+// aggregate is one metric as the mean over groups of each seed that all of them have.
+func aggregate(groups []Group, m Metric) Scored {
+	out := Scored{Metric: m}
+	first := groups[0].Score(m.Key)
+	for i, seed := range first.Seeds {
+		sum, n := first.Values[i], 1
+		for _, g := range groups[1:] {
+			s := g.Score(m.Key)
+			if j := slices.Index(s.Seeds, seed); j >= 0 {
+				sum, n = sum+s.Values[j], n+1
+			}
+		}
+		if n == len(groups) {
+			out.Seeds, out.Values = append(out.Seeds, seed), append(out.Values, sum/float64(n))
+		}
+	}
+	out.Summary = Summarise(out.Values)
+	return out
+}
+
+func (t *Table) embolden(rule Rule) {
+	for j := range t.Metrics {
+		column := make([]Summary, len(t.Rows))
+		for i, row := range t.Rows {
+			column[i] = row.Cells[j].Summary
+		}
+		for i, bold := range rule.Bold(column) {
+			t.Rows[i].Cells[j].Bold = bold
+		}
+	}
+}
+
+// Seeds is the least and the greatest number of seeds behind the cells that have a value.
+func (t Table) Seeds() (least, most int) {
+	for _, row := range t.Rows {
+		for _, c := range row.Cells {
+			if c.N == 0 {
+				continue
+			}
+			if least == 0 || c.N < least {
+				least = c.N
+			}
+			most = max(most, c.N)
+		}
+	}
+	return least, most
+}
+
+// Measured keeps the metrics that some row has a value for.
+func (s Section) Measured(metrics []Metric) []Metric {
+	var kept []Metric
+	for _, m := range metrics {
+		if slices.ContainsFunc(s.Groups, func(g Group) bool { return g.Score(m.Key).N > 0 }) {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
