@@ -56,7 +56,7 @@ var importMap = map[string]string{
 	"model/npz":                "",
 	"model/theory":             "model/hrr",
 	"model/figure":             "",
-	"model/report":             "model/figure model/metric",
+	"model/report":             "model/figure",
 }
 
 // TestImportDirection holds the map: what is not in it may not be imported, and a new package must be put into it.
