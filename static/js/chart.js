@@ -60,6 +60,7 @@ export class Chart {
     this.area = figure.querySelector('[data-part="plot"]');
     this.area.tabIndex = 0;
     this.area.setAttribute('role', 'img');
+    this.area.setAttribute('aria-label', `${panel.title}: not drawn yet`);
     this.area.onkeydown = (e) => this.#key(e);
     this.resize = new ResizeObserver(() => this.#fit());
   }

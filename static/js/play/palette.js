@@ -113,8 +113,8 @@ export class Palette {
     if (this.sort.value === 'distance' && distance !== undefined) note.textContent = distance.toFixed(2);
     else note.textContent = unseen ? 'unseen' : count ? `×${short(count)}` : '';
     note.title = unseen ? `This slot took the code on none of ${images} images.` : '';
-    entry.setAttribute('aria-label', `Code ${code}` + (unseen ? ', unseen' : count ? `, on ${count} images` : ''));
-    entry.append(canvas, name, note);
+    entry.setAttribute('aria-label', `Code ${[code, note.textContent].join(' ').trim()}` + (count ? `, on ${count} images` : '')); // what is seen comes first, word for word
+    entry.append(canvas, name, ' ', note);
     return entry;
   }
 
