@@ -31,6 +31,7 @@ type Model struct {
 	cache   *lru.Cache[string, []byte]
 
 	codebook func() [][]float32
+	slots    func() Slots
 	close    sync.Once
 }
 
@@ -71,6 +72,7 @@ func newModel(c coder, file checkpoint.File, image ae.Image) *Model {
 		coder: c, cache: cache,
 		codebook: sync.OnceValue(func() [][]float32 { return codebookOf(file) }),
 	}
+	m.slots = sync.OnceValue(func() Slots { return slotsOf(file, m.codebook) })
 	m.decodes = newQueue(m.decodeOne)
 	return m
 }
