@@ -2,68 +2,90 @@ package data
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"io/fs"
 	"strings"
 
 	"slotscope/model"
 )
 
-// source knows some datasets. The built-in ones need no files; a source of imported ones looks into the data folder.
-type source interface {
-	// list describes what it can open now.
-	list(ctx context.Context, dataDir string) []Info
-	// open opens one of the names that it lists.
-	open(ctx context.Context, dataDir, name string) (Set, error)
-}
-
-// sources in the order in which their sets are listed; of two sets with one name the first is meant.
-var sources = []source{builtin{}}
-
-// List describes the datasets that Open can open with this data folder.
-func List(ctx context.Context, dataDir string) []Info {
-	var all []Info
-	for _, s := range sources {
-		all = append(all, s.list(ctx, dataDir)...)
-	}
-	return all
-}
-
-// Open opens a dataset by name. Opening is quick: what takes long is done when images are asked for, or by a Warmer.
-func Open(ctx context.Context, name, dataDir string) (Set, error) {
-	for _, s := range sources {
-		if !slices.ContainsFunc(s.list(ctx, dataDir), func(i Info) bool { return i.Name == name }) {
-			continue
-		}
-		set, err := s.open(ctx, dataDir, name)
-		if err != nil {
-			return nil, fmt.Errorf("opening dataset %s: %w", name, err)
-		}
-		return set, nil
-	}
-	return nil, unknown(name, List(ctx, dataDir))
-}
-
-func unknown(name string, have []Info) error {
-	names := make([]string, len(have))
-	for i := range have {
-		names[i] = have[i].Name
-	}
-	return model.Invalid{"dataset": fmt.Sprintf("there is no dataset %q; there is %s", name, strings.Join(names, ", "))}
-}
-
-// Catalogue is the datasets of one data folder.
+// Catalogue is the datasets of one data folder: those that the program draws, those that were added, and those of others that it
+// knows how to read. Its methods may be called from several goroutines, and several processes may use one folder.
 type Catalogue struct{ Dir string }
 
-// List is data.List in the catalogue's folder.
-func (c Catalogue) List(ctx context.Context) []Info { return List(ctx, c.Dir) }
+// List describes the datasets that Open can open now.
+func (c Catalogue) List(ctx context.Context) []Info {
+	var infos []Info
+	for _, e := range c.Entries(ctx) {
+		if e.State == Ready {
+			infos = append(infos, e.Info)
+		}
+	}
+	return infos
+}
 
-// Open is data.Open in the catalogue's folder.
-func (c Catalogue) Open(ctx context.Context, name string) (Set, error) { return Open(ctx, name, c.Dir) }
+// Open opens a dataset by name, or a part of one by a name with a selection in brackets. Opening is quick: what takes long is done
+// when images are asked for, or by a Warmer.
+func (c Catalogue) Open(ctx context.Context, name string) (Set, error) {
+	return openPart(ctx, name, func(base string) (Set, error) { return c.openWhole(ctx, base, 0) })
+}
 
-// builtin is the source of sets that the program draws itself.
-type builtin struct{}
+// aliasDepth bounds how often a registered part may be a part of another.
+const aliasDepth = 8
 
+func (c Catalogue) openWhole(ctx context.Context, name string, depth int) (Set, error) {
+	for _, d := range drawn {
+		if d.info.Name == name {
+			return d.open(), nil
+		}
+	}
+	if !validName(name) {
+		return nil, c.unknown(ctx, name)
+	}
+	r, err := c.record(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, c.unknown(ctx, name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening dataset %s: %w", name, err)
+	}
+	if r.Part == "" {
+		return c.openAdded(ctx, r)
+	}
+	if depth == aliasDepth {
+		return nil, specError("%s is a part of a part of a part …", name)
+	}
+	set, err := openPart(ctx, r.Part, func(base string) (Set, error) { return c.openWhole(ctx, base, depth+1) })
+	if err != nil {
+		return nil, err
+	}
+	return renamed{set, r.Info}, nil
+}
+
+// unknown says why a name cannot be opened, and what can.
+func (c Catalogue) unknown(ctx context.Context, name string) error {
+	var ready []string
+	for _, e := range c.Entries(ctx) {
+		if e.Info.Name == name {
+			return specError("%s", e.Why())
+		}
+		if e.State == Ready {
+			ready = append(ready, e.Info.Name)
+		}
+	}
+	return specError("there is no dataset %q; there is %s", name, strings.Join(ready, ", "))
+}
+
+// List is Catalogue.List of a data folder.
+func List(ctx context.Context, dataDir string) []Info { return Catalogue{dataDir}.List(ctx) }
+
+// Open is Catalogue.Open of a data folder.
+func Open(ctx context.Context, name, dataDir string) (Set, error) {
+	return Catalogue{dataDir}.Open(ctx, name)
+}
+
+// drawn are the sets that the program draws itself.
 var drawn = []struct {
 	info *Info
 	open func() Set
@@ -71,19 +93,33 @@ var drawn = []struct {
 	{&shapes3dInfo, openShapes3D},
 }
 
-func (builtin) list(context.Context, string) []Info {
-	infos := make([]Info, len(drawn))
-	for i := range drawn {
-		infos[i] = drawn[i].info.clone()
-	}
-	return infos
+// renamed is a set under another name and title.
+type renamed struct {
+	Set
+	info Info
 }
 
-func (builtin) open(_ context.Context, _, name string) (Set, error) {
-	for _, d := range drawn {
-		if d.info.Name == name {
-			return d.open(), nil
-		}
+func (r renamed) Info() Info {
+	info := r.Set.Info()
+	info.Name, info.Title = r.info.Name, r.info.Title
+	return info
+}
+
+func (r renamed) Warm(ctx context.Context) error {
+	if w, ok := r.Set.(Warmer); ok {
+		return w.Warm(ctx)
 	}
-	return nil, fmt.Errorf("dataset %q: %w", name, model.ErrNotFound)
+	return nil
+}
+
+func (r renamed) identity() string {
+	if id, ok := r.Set.(identified); ok {
+		return id.identity()
+	}
+	return r.info.Name
+}
+
+// notFound is a dataset that is not in the folder.
+func notFound(name string) error {
+	return fmt.Errorf("there is no dataset %q in the data folder: %w", name, model.ErrNotFound)
 }

@@ -64,6 +64,7 @@ func Draw(seed int64, n, length int) ([]int, error) {
 const (
 	training uint64 = iota + 1
 	evaluation
+	selection
 )
 
 // shuffle is a permutation of 0 … length−1 that is computed, not stored: a Feistel network over the least even number of bits

@@ -53,6 +53,8 @@ func openShapes3D() Set { return shapes3dSet{shapes3dRenderer()} }
 
 func (shapes3dSet) Info() Info { return shapes3dInfo.clone() }
 
+func (shapes3dSet) identity() string { return shapes3dInfo.Name }
+
 func (s shapes3dSet) Images(dst []byte, index []int) error {
 	if err := check(shapes3dInfo, index, len(dst), shapes3d.Bytes); err != nil {
 		return err

@@ -11,13 +11,17 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 )
 
 // Part is what the name of a file ends with until it is whole.
 const Part = ".part"
 
-// syncEvery is how many bytes are written between syncs: what an interruption can cost.
-const syncEvery = 256 << 20
+// Between two syncs lie at most so many bytes, or so much time: what the end of the process can cost.
+const (
+	syncBytes = 256 << 20
+	syncTime  = 2 * time.Second
+)
 
 // Writer writes a packed file from its first image to its last. It is for one goroutine.
 type Writer struct {
@@ -29,7 +33,8 @@ type Writer struct {
 	done    int // images written
 	synced  int // images that the disk holds
 	sum     uint32
-	pending int // bytes since the last sync
+	pending int       // bytes since the last sync
+	last    time.Time // of that
 }
 
 // file is what a Writer needs of an *os.File.
@@ -54,7 +59,7 @@ func NewWriter(dir *os.Root, name string, h Header, labels []uint16) (*Writer, e
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{dir: dir, name: name, file: f, header: h, at: h.plan(len(encoded))}
+	w := &Writer{dir: dir, name: name, file: f, header: h, at: h.plan(len(encoded)), last: time.Now()}
 	if w.takeUp(encoded) {
 		return w, nil
 	}
@@ -160,7 +165,7 @@ func (w *Writer) writeSome(images []byte, n int) error {
 		}
 	}
 	w.done += n
-	if w.pending += len(images); w.pending >= syncEvery {
+	if w.pending += len(images); w.pending >= syncBytes || time.Since(w.last) >= syncTime {
 		return w.sync()
 	}
 	return nil
@@ -168,7 +173,7 @@ func (w *Writer) writeSome(images []byte, n int) error {
 
 // sync puts what was written on the disk, then notes how much that is.
 func (w *Writer) sync() error {
-	w.pending = 0
+	w.pending, w.last = 0, time.Now()
 	if err := w.file.Sync(); err != nil {
 		return err
 	}

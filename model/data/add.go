@@ -1,0 +1,388 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/data/fetch"
+	"slotscope/model/data/pack"
+	"slotscope/model/folder"
+)
+
+// Request asks for a dataset to be added.
+type Request struct {
+	// Name to add it under; empty for that of the published set, or one made from the file's.
+	Name string `json:"name"`
+	// From is a path, absolute or within the data folder; a URL; the name of a dataset with a selection, which Name then names; or
+	// empty, for a published set whose files are on this machine or can be downloaded.
+	From string `json:"from"`
+}
+
+// plan is what a request comes to.
+type plan struct {
+	name      string
+	request   Request
+	part      string     // the set with a selection that name is to name
+	published *Published // nil for a visitor's own file
+	form      int
+	paths     []string     // of the files; those to be downloaded lie in the folder's files/
+	wants     []fetch.Want // what is to be downloaded first
+}
+
+// Plan says under which name a request would be added; the error is a sentence that says what is wrong with it. Nothing is read or
+// written but the names of files.
+func (c Catalogue) Plan(r Request) (name string, err error) {
+	p, err := c.plan(r)
+	return p.name, err
+}
+
+func (c Catalogue) plan(r Request) (plan, error) {
+	r.Name, r.From = strings.TrimSpace(r.Name), strings.TrimSpace(r.From)
+	if r.Name != "" {
+		if err := checkName(r.Name); err != nil {
+			return plan{}, err
+		}
+	}
+	p, err := c.planFrom(r)
+	if err != nil {
+		return plan{}, err
+	}
+	p.request = Request{Name: p.name, From: r.From}
+	for _, d := range drawn {
+		if d.info.Name == p.name {
+			return plan{}, fmt.Errorf("%s is part of the program and need not be added: %w", p.name, model.ErrConflict)
+		}
+	}
+	if _, err := c.record(p.name); err == nil {
+		return plan{}, fmt.Errorf("there is a dataset %s already; remove it first, or choose another name: %w", p.name, model.ErrConflict)
+	}
+	return p, nil
+}
+
+func (c Catalogue) planFrom(r Request) (plan, error) {
+	switch {
+	case r.From == "":
+		return c.planKnown(r.Name)
+	case strings.HasPrefix(r.From, "http://"), strings.HasPrefix(r.From, "https://"):
+		return c.planURL(r)
+	case strings.Contains(r.From, "["):
+		return planPart(r)
+	}
+	return c.planPath(r)
+}
+
+// planKnown is for a published set by name, or for one whose adding was interrupted.
+func (c Catalogue) planKnown(name string) (plan, error) {
+	if before, err := c.requested(name); err == nil && before.From != "" {
+		return c.planFrom(before)
+	}
+	p := publishedByName(name)
+	if p == nil {
+		return plan{}, model.Invalid{"from": fmt.Sprintf("say from where: a path or a URL; %q is no published dataset that this program knows", name)}
+	}
+	if form, paths, ok := c.find(p); ok {
+		return plan{name: name, published: p, form: form, paths: paths}, nil
+	}
+	for form := range p.Forms {
+		if p.Forms[form].downloadable() {
+			return c.download(name, p, form), nil
+		}
+	}
+	return plan{}, model.Invalid{"from": fmt.Sprintf("%s is not on this machine, and must be got by hand. %s", name, p.Obtain())}
+}
+
+// known says whether a name is that of a published set, or of one that was asked for before.
+func (c Catalogue) known(name string) bool {
+	_, err := c.requested(name)
+	return err == nil || publishedByName(name) != nil
+}
+
+// requested is what was asked for under a name.
+func (c Catalogue) requested(name string) (Request, error) {
+	dir, err := c.root(name)
+	if err != nil {
+		return Request{}, err
+	}
+	defer dir.Close()
+	return readRecord[Request](dir, requestFile)
+}
+
+// download plans to get the files of a published form.
+func (c Catalogue) download(name string, p *Published, form int) plan {
+	out := plan{name: name, published: p, form: form}
+	for _, f := range p.Forms[form].Files {
+		out.wants = append(out.wants, fetch.Want{URL: f.URL, Name: f.Name, Bytes: f.Bytes, SHA256: f.SHA256, MD5: f.MD5})
+		out.paths = append(out.paths, filepath.Join(c.setDir(name), filesDir, f.Name))
+	}
+	return out
+}
+
+func (c Catalogue) planURL(r Request) (plan, error) {
+	file := fetch.NameOf(r.From)
+	if p, form, ok := matchURL(r.From, file); ok && (r.Name == "" || r.Name == p.Info.Name) {
+		out := c.download(p.Info.Name, p, form)
+		if len(out.wants) == 1 {
+			out.wants[0].URL = r.From // from where the visitor said
+		}
+		return out, nil
+	}
+	name, err := nameFor(r.Name, file)
+	if err != nil {
+		return plan{}, err
+	}
+	path := filepath.Join(c.setDir(name), filesDir, file)
+	return plan{name: name, wants: []fetch.Want{{URL: r.From, Name: file}}, paths: []string{path}}, nil
+}
+
+// nameFor is the name asked for, or one made from a file's.
+func nameFor(asked, file string) (string, error) {
+	if asked != "" {
+		return asked, nil
+	}
+	base := strings.ToLower(filepath.Base(file))
+	if ext := filepath.Ext(base); ext != base {
+		base = strings.TrimSuffix(base, ext)
+	}
+	name := strings.Map(func(r rune) rune {
+		if r < 128 && (validName(string(r)) || r == '.' || r == '_' || r == '-') {
+			return r
+		}
+		return '-'
+	}, base)
+	name = strings.TrimLeft(name[:min(len(name), 64)], "._-")
+	if !validName(name) {
+		return "", model.Invalid{"name": fmt.Sprintf("%q gives no name for the dataset; choose one", file)}
+	}
+	return name, nil
+}
+
+func planPart(r Request) (plan, error) {
+	if r.Name == "" {
+		return plan{}, model.Invalid{"name": fmt.Sprintf("choose a name for %s; without one it can be used as it stands", r.From)}
+	}
+	if _, text, err := splitSpec(r.From); err != nil {
+		return plan{}, err
+	} else if _, err := parseClauses(text); err != nil {
+		return plan{}, err
+	}
+	return plan{name: r.Name, part: r.From}, nil
+}
+
+func (c Catalogue) planPath(r Request) (plan, error) {
+	path, err := c.absolute(r.From)
+	if err != nil {
+		return plan{}, err
+	}
+	stat, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if r.Name == "" && c.known(r.From) {
+			return c.planKnown(r.From)
+		}
+		return plan{}, model.Invalid{"from": fmt.Sprintf("there is no file or folder %s on this machine", path)}
+	}
+	if err != nil {
+		return plan{}, model.Invalid{"from": fmt.Sprintf("%s cannot be read: %v", path, err)}
+	}
+	if !stat.IsDir() && !stat.Mode().IsRegular() {
+		return plan{}, model.Invalid{"from": fmt.Sprintf("%s is neither a file nor a folder", path)}
+	}
+	if p, form, paths, ok := match(path, stat.IsDir()); ok && (r.Name == "" || r.Name == p.Info.Name) {
+		return plan{name: p.Info.Name, published: p, form: form, paths: paths}, nil
+	}
+	if _, err := recognise(path, stat.IsDir()); err != nil {
+		return plan{}, err
+	}
+	name, err := nameFor(r.Name, path)
+	return plan{name: name, paths: []string{path}}, err
+}
+
+// absolute is a path as a visitor writes it: absolute, or within the data folder, out of which nothing leads.
+func (c Catalogue) absolute(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path), nil
+	}
+	root, err := os.OpenRoot(c.Dir)
+	if err != nil {
+		return "", model.Invalid{"from": fmt.Sprintf("give the whole path of %s, from / on", path)}
+	}
+	defer root.Close()
+	if _, err := root.Stat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", model.Invalid{"from": fmt.Sprintf("%s leads out of the data folder; give the whole path, from / on", path)}
+	}
+	return filepath.Abs(filepath.Join(c.Dir, path))
+}
+
+// Add does what a request asks for, and returns the name of the dataset once it is ready. What was done when ctx ends, or when
+// something fails, is kept, and another Add of that name goes on with it. tell is told of progress, a few times a second.
+// model.ErrConflict is in the chain where the name is taken, or another process works on it.
+func (c Catalogue) Add(ctx context.Context, r Request, tell func(Work)) (name string, err error) {
+	p, err := c.plan(r)
+	if err != nil {
+		return "", err
+	}
+	dir, err := c.makeRoot(p.name)
+	if err != nil {
+		return p.name, fmt.Errorf("the data folder cannot be written: %w", err)
+	}
+	defer dir.Close()
+	lock, err := folder.LockPath(filepath.Join(dir.Name(), lockFile), "dataset "+p.name)
+	if err != nil {
+		return p.name, err
+	}
+	defer lock.Unlock()
+	a := &adding{plan: p, reporter: reporter{dir: dir, tell: tell}}
+	if err := writeRecord(dir, requestFile, p.request); err != nil {
+		return p.name, err
+	}
+	if err := removeIfThere(dir, workFile); err != nil {
+		return p.name, err
+	}
+	err = c.add(ctx, a)
+	return p.name, a.ended(ctx, err)
+}
+
+// adding is the work on one request.
+type adding struct {
+	plan
+	reporter
+}
+
+// ended notes why the work ended, where that is not its end.
+func (a *adding) ended(ctx context.Context, err error) error {
+	if err == nil {
+		return removeIfThere(a.dir, workFile)
+	}
+	if ctx.Err() != nil {
+		a.note() // how far it came
+		return fmt.Errorf("adding %s ended before it was done; what was done is kept: %w", a.name, ctx.Err())
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		pack.Discard(a.dir, packFile) // frees the disk for others
+		err = fmt.Errorf("the disk of the data folder is full; what was packed is removed: %w", err)
+	}
+	a.work.Error = err.Error()
+	a.note()
+	return fmt.Errorf("adding %s: %w", a.name, err)
+}
+
+func (c Catalogue) add(ctx context.Context, a *adding) error {
+	if a.part != "" {
+		return c.addPart(ctx, a)
+	}
+	if err := a.fetch(ctx); err != nil {
+		return err
+	}
+	if err := a.verify(ctx); err != nil {
+		return err
+	}
+	r := record{Paths: a.paths, Added: time.Now().UTC()}
+	var err error
+	if r.Prints, err = printsOf(a.paths); err != nil {
+		return err
+	}
+	if a.published != nil {
+		r.Published, r.Form = a.published.Info.Name, a.form
+	} else if f, err := recognise(a.paths[0], isDir(a.paths[0])); err != nil {
+		return err
+	} else {
+		r.Format = f.Name
+	}
+	source, err := openSafely(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	return a.take(ctx, source, r)
+}
+
+func isDir(path string) bool {
+	stat, err := os.Stat(path)
+	return err == nil && stat.IsDir()
+}
+
+// openSafely opens a source; what panics on a damaged file is an error.
+func openSafely(ctx context.Context, r record) (source Source, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s cannot be read: %v", r.Paths[0], p)
+		}
+	}()
+	return r.open(ctx)
+}
+
+// addPart registers a name for a part of another set.
+func (c Catalogue) addPart(ctx context.Context, a *adding) error {
+	set, err := c.Open(ctx, a.part)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	info := set.Info()
+	info.Title, info.Name = a.name, a.name
+	return writeRecord(a.dir, recordFile, record{Info: info, Part: a.part, Added: time.Now().UTC()})
+}
+
+// fetch downloads what is not here.
+func (a *adding) fetch(ctx context.Context) error {
+	if len(a.wants) == 0 {
+		return nil
+	}
+	if err := a.dir.MkdirAll(filesDir, 0o755); err != nil {
+		return err
+	}
+	files, err := a.dir.OpenRoot(filesDir)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	getter := fetch.New()
+	getter.Room = room
+	for _, w := range a.wants {
+		a.stage("downloading", w.Name, "bytes")
+		if err := getter.Download(ctx, files, w, a.progress); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verify compares the files with what was published about them.
+func (a *adding) verify(ctx context.Context) error {
+	if a.published == nil {
+		return nil
+	}
+	for i, f := range a.published.Forms[a.form].Files {
+		a.stage("checking", f.Name, "bytes")
+		if f.Folder {
+			continue
+		}
+		want := fetch.Want{Bytes: f.Bytes, SHA256: f.SHA256, MD5: f.MD5}
+		if err := fetch.Verify(ctx, a.paths[i], want, a.progress); err != nil {
+			if len(a.wants) > 0 && ctx.Err() == nil {
+				err = errors.Join(err, os.Remove(a.paths[i])) // a download gone wrong; another attempt gets it anew
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// reserve is what is left of a disk for others.
+const reserve = 64 << 20
+
+// room refuses what the disk of a folder has no room for.
+func room(dir *os.Root, bytes int64) error {
+	free, known := pack.Free(dir)
+	if known && free < bytes+reserve {
+		return fmt.Errorf("there is not enough room: %s are needed, and the disk of %s has %s", Bytes(bytes+reserve), dir.Name(), Bytes(free))
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"slotscope/model/data/pack"
+)
+
+// added is an open dataset of the data folder: a packed file, or published files that give any image at once, or the images of
+// these with the labels of that.
+type added struct {
+	info   Info
+	id     string
+	packed *pack.File // images or labels; nil where neither had to be packed
+	place  *place     // nil where the images are packed
+}
+
+func (c Catalogue) openAdded(ctx context.Context, r record) (Set, error) {
+	s := &added{info: r.Info, id: fmt.Sprintf("%s %v", c.setDir(r.Info.Name), r.Added.UnixNano())}
+	var err error
+	if r.Packed || !indexed(r.Info) {
+		if s.packed, err = pack.Open(filepath.Join(c.setDir(r.Info.Name), packFile)); err != nil {
+			return nil, fmt.Errorf("opening dataset %s: %w", r.Info.Name, err)
+		}
+		if err := s.agrees(r.Packed); err != nil {
+			s.packed.Close()
+			return nil, err
+		}
+	}
+	if r.Packed {
+		return s, nil
+	}
+	if s.place, err = openPlace(ctx, r); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("opening dataset %s: %w", r.Info.Name, err)
+	}
+	return s, nil
+}
+
+// indexed says whether the classes of an image follow from its index alone.
+func indexed(info Info) bool { return info.Complete || len(info.Factors) == 0 }
+
+// agrees makes sure that the packed file is of the dataset that the record describes.
+func (s *added) agrees(images bool) error {
+	h, want := s.packed.Header(), pack.Header{Len: s.info.Len}
+	if images {
+		want.Each = s.info.H * s.info.W * s.info.C
+	}
+	if !indexed(s.info) {
+		want.Factors = len(s.info.Factors)
+	}
+	if h.Len != want.Len || h.Each != want.Each || h.Factors != want.Factors {
+		return fmt.Errorf("the packed images of dataset %s are not those that it describes: remove it, then add it again", s.info.Name)
+	}
+	return nil
+}
+
+func (s *added) Info() Info { return s.info.clone() }
+
+func (s *added) identity() string { return s.id }
+
+func (s *added) Images(dst []byte, index []int) error {
+	if err := check(s.info, index, len(dst), s.info.H*s.info.W*s.info.C); err != nil {
+		return err
+	}
+	if s.place != nil {
+		return s.place.source.ReadImages(dst, index)
+	}
+	return s.packed.Images(dst, index)
+}
+
+func (s *added) Classes(dst, index []int) error {
+	f := len(s.info.Factors)
+	if err := check(s.info, index, len(dst), f); err != nil {
+		return err
+	}
+	switch {
+	case f == 0:
+		return nil
+	case s.info.Complete:
+		grid := Grid(s.info.Sizes())
+		for b, i := range index {
+			grid.Classes(dst[b*f:(b+1)*f], i)
+		}
+		return nil
+	}
+	return s.packed.Labels(dst, index)
+}
+
+func (s *added) Index(classes []int) (int, error) {
+	if s.info.Complete && len(s.info.Factors) > 0 {
+		return s.info.index(Grid(s.info.Sizes()), classes)
+	}
+	if len(s.info.Factors) == 0 {
+		return 0, noImage(s.info, nil)
+	}
+	if err := s.info.CheckClasses(classes); err != nil {
+		return 0, err
+	}
+	index, found, err := s.packed.Find(classes)
+	if err == nil && !found {
+		err = noImage(s.info, classes)
+	}
+	return index, err
+}
+
+func (s *added) Close() error {
+	if s.place != nil {
+		s.place.release()
+	}
+	if s.packed != nil {
+		return s.packed.Close()
+	}
+	return nil
+}
+
+// place is an open source that gives any image at once. It is shared, and stays open for a while after the last user, since a page
+// opens its set anew for every picture.
+type place struct {
+	source InPlace
+	key    string
+	users  int
+	idle   *time.Timer
+}
+
+var places = struct {
+	sync.Mutex
+	open map[string]*place
+}{open: map[string]*place{}}
+
+const idlePlace = time.Minute
+
+// openPlace opens the files of a dataset, after making sure that they are those that were added.
+func openPlace(ctx context.Context, r record) (*place, error) {
+	prints, err := printsOf(r.Paths)
+	if err != nil {
+		return nil, fmt.Errorf("a file of it is not there any more: %w", err)
+	}
+	for i := range prints {
+		if prints[i].Bytes != r.Prints[i].Bytes || !prints[i].Modified.Equal(r.Prints[i].Modified) {
+			return nil, fmt.Errorf("%s has changed since the dataset was added: remove it, then add it again", r.Paths[i])
+		}
+	}
+	key := fmt.Sprint(r.Published, r.Form, r.Format, r.Paths, prints)
+	places.Lock()
+	defer places.Unlock()
+	if p, ok := places.open[key]; ok {
+		p.users++
+		return p, nil
+	}
+	source, err := r.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in, ok := source.(InPlace)
+	if !ok {
+		source.Close()
+		return nil, fmt.Errorf("%s gives no image at once: remove the dataset, then add it again", r.Paths[0])
+	}
+	p := &place{source: in, key: key, users: 1}
+	places.open[key] = p
+	return p, nil
+}
+
+func (p *place) release() {
+	places.Lock()
+	defer places.Unlock()
+	if p.users--; p.users > 0 {
+		return
+	}
+	if p.idle != nil {
+		p.idle.Stop()
+	}
+	p.idle = time.AfterFunc(idlePlace, func() {
+		places.Lock()
+		defer places.Unlock()
+		if p.users == 0 && places.open[p.key] == p {
+			delete(places.open, p.key)
+			p.source.Close()
+		}
+	})
+}
+
+// open opens the source of a dataset in the form in which it was added.
+func (r record) open(ctx context.Context) (Source, error) {
+	if r.Published != "" {
+		i := slices.IndexFunc(published, func(p Published) bool { return p.Info.Name == r.Published })
+		if i < 0 || r.Form >= len(published[i].Forms) {
+			return nil, fmt.Errorf("this program does not know how %s is published in that form", r.Published)
+		}
+		return published[i].Forms[r.Form].Open(ctx, r.Paths)
+	}
+	i := slices.IndexFunc(formats, func(f Format) bool { return f.Name == r.Format })
+	if i < 0 {
+		return nil, fmt.Errorf("this program does not read %s", r.Format)
+	}
+	return formats[i].Open(ctx, r.Paths[0])
+}

@@ -1,0 +1,137 @@
+package data
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"slotscope/model/data/pack"
+)
+
+// take registers a source: as it is, where it gives any image at once, else packed.
+func (a *adding) take(ctx context.Context, source Source, r record) error {
+	r.Info = source.Info()
+	r.Info.Name = a.name
+	if r.Info.Title == "" {
+		r.Info.Title = a.name
+	}
+	if err := checkSource(source); err != nil {
+		return fmt.Errorf("%s: %w", a.paths[0], err)
+	}
+	_, inPlace := source.(InPlace)
+	r.Packed = !inPlace
+	if r.Packed || !indexed(r.Info) {
+		if err := a.pack(ctx, source, r); err != nil {
+			return err
+		}
+	}
+	return writeRecord(a.dir, recordFile, r)
+}
+
+// checkSource refuses a description that does not hold together, whoever wrote the file.
+func checkSource(source Source) error {
+	info := source.Info()
+	if info.Len < 1 || info.H < 1 || info.W < 1 || info.C != 1 && info.C != 3 {
+		return fmt.Errorf("%d images of %d × %d × %d are no dataset for this program", info.Len, info.H, info.W, info.C)
+	}
+	for _, f := range info.Factors {
+		if f.Name == "" || len(f.Values) == 0 || len(f.Values) > 1<<16 {
+			return fmt.Errorf("factor %q has %d values; it may have 1 to 65,536", f.Name, len(f.Values))
+		}
+	}
+	if info.Complete {
+		if n := Grid(info.Sizes()).Len(); n != info.Len {
+			return fmt.Errorf("%d images are not the %d combinations of its factors", info.Len, n)
+		}
+		return nil
+	}
+	labels, factors := source.Labels(), len(info.Factors)
+	if len(labels) != info.Len*factors {
+		return fmt.Errorf("%d labels are not those of %d images with %d factors", len(labels), info.Len, factors)
+	}
+	for i, class := range labels {
+		if f := info.Factors[i%factors]; int(class) >= len(f.Values) {
+			return fmt.Errorf("image %d has class %d of %s, which has %d values", i/factors, class, f.Name, len(f.Values))
+		}
+	}
+	return nil
+}
+
+// pack writes images.pack, or goes on with it.
+func (a *adding) pack(ctx context.Context, source Source, r record) error {
+	h, labels, err := packed(source, r)
+	if err != nil {
+		return err
+	}
+	if _, err := a.dir.Stat(packFile); err == nil {
+		return nil // packed before, and interrupted between that and the record
+	}
+	bytes, err := h.Size()
+	if err != nil {
+		return err
+	}
+	w, err := pack.NewWriter(a.dir, packFile, h, labels)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := room(a.dir, bytes-int64(w.Done())*int64(h.Each)); err != nil {
+		return errors.Join(err, a.discardEmpty(w))
+	}
+	a.stage("packing", "", "images")
+	if h.Each > 0 && w.Done() < h.Len {
+		if err := a.stream(ctx, source, w, h); err != nil {
+			return err
+		}
+	}
+	return w.Finish()
+}
+
+// discardEmpty removes a part that holds nothing yet.
+func (a *adding) discardEmpty(w *pack.Writer) error {
+	if w.Done() > 0 {
+		return nil
+	}
+	return errors.Join(w.Close(), pack.Discard(a.dir, packFile))
+}
+
+// packed describes the file of a source.
+func packed(source Source, r record) (pack.Header, []uint16, error) {
+	info, err := json.Marshal(r.Info)
+	if err != nil {
+		return pack.Header{}, nil, err
+	}
+	h := pack.Header{Len: r.Info.Len, Info: info, Origin: fmt.Sprint(r.Published, r.Form, r.Format, r.Paths, r.Prints)}
+	if r.Packed {
+		h.Each = r.Info.H * r.Info.W * r.Info.C
+	}
+	if indexed(r.Info) {
+		return h, nil, nil
+	}
+	h.Factors = len(r.Info.Factors)
+	return h, source.Labels(), nil
+}
+
+func (a *adding) stream(ctx context.Context, source Source, w *pack.Writer, h pack.Header) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s cannot be read: %v", a.paths[0], p)
+		}
+	}()
+	a.progress(int64(w.Done()), int64(h.Len))
+	err = source.Stream(ctx, w.Done(), func(first int, images []byte) error {
+		if first != w.Done() || len(images) > (h.Len-first)*h.Each {
+			return fmt.Errorf("%s gave %d images from %d on where %d was next", a.paths[0], len(images)/h.Each, first, w.Done())
+		}
+		if err := w.Write(images); err != nil {
+			return err
+		}
+		a.progress(int64(w.Done()), int64(h.Len))
+		return ctx.Err()
+	})
+	if err == nil && w.Done() < h.Len {
+		err = fmt.Errorf("%s ended after %d of %d images", a.paths[0], w.Done(), h.Len)
+	}
+	return err
+}

@@ -1,0 +1,104 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"slotscope/model"
+	"slotscope/model/data/fetch"
+	"slotscope/model/data/pack"
+	"slotscope/model/folder"
+)
+
+// Remove takes a dataset out of the data folder, with all that was packed and downloaded for it. Files elsewhere are left alone.
+// model.ErrNotFound is in the chain where there is none, model.ErrConflict where a process works on it.
+func (c Catalogue) Remove(name string) error {
+	for _, d := range drawn {
+		if d.info.Name == name {
+			return fmt.Errorf("%s is part of the program and cannot be removed: %w", name, model.ErrConflict)
+		}
+	}
+	dir, err := c.root(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return notFound(name)
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	lock, err := folder.LockPath(filepath.Join(dir.Name(), lockFile), "dataset "+name)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	if err := removeIfThere(dir, recordFile); err != nil { // first: what is half removed is not there
+		return err
+	}
+	data, err := os.OpenRoot(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	return data.RemoveAll(filepath.Join(setsDir, name))
+}
+
+// Check compares a dataset with what is known about it: packed images with their checksums, published files with the published
+// ones. tell is told of progress. The error is a sentence that says what is wrong.
+func (c Catalogue) Check(ctx context.Context, name string, tell func(Work)) error {
+	base, _, err := splitSpec(name)
+	if err != nil {
+		return err
+	}
+	set, err := c.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	r, err := c.record(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // drawn by the program
+	}
+	if err != nil {
+		return err
+	}
+	if r.Part != "" {
+		return c.Check(ctx, r.Part, tell)
+	}
+	if r.Packed {
+		return c.checkPacked(ctx, r, tell)
+	}
+	return checkFiles(ctx, r, tell)
+}
+
+func (c Catalogue) checkPacked(ctx context.Context, r record, tell func(Work)) error {
+	f, err := pack.Open(filepath.Join(c.setDir(r.Info.Name), packFile))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	report := reporter{tell: tell}
+	report.stage("checking", packFile, "images")
+	return f.Check(ctx, func(done int) { report.progress(int64(done), int64(r.Info.Len)) })
+}
+
+func checkFiles(ctx context.Context, r record, tell func(Work)) error {
+	p := publishedByName(r.Published)
+	if p == nil {
+		return nil // the state of the files was compared on opening
+	}
+	for i, f := range p.Forms[r.Form].Files {
+		if f.Folder {
+			continue
+		}
+		report := reporter{tell: tell}
+		report.stage("checking", f.Name, "bytes")
+		if err := fetch.Verify(ctx, r.Paths[i], fetch.Want{Bytes: f.Bytes, SHA256: f.SHA256, MD5: f.MD5}, report.progress); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,301 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"slotscope/model"
+)
+
+// A dataset's name may be followed by a selection in brackets: shapes3d[shape=cube,sphere; every=10]. An image is kept where every
+// clause holds:
+//
+//	factor=value,value    the factor has one of the values, as named, or as #class or #first..last
+//	factor!=value,value   it has none of them
+//	every=n               its index is a multiple of n; every=n+k: the index less k is
+//	share=p@seed          it is among the share p, 0 < p < 1, drawn at random by the seed; the seed is 0 where none is given
+//	not(clause; …)        not all of these clauses hold
+//
+// So a combination of values is held out of training with d[not(shape=cube; floor_hue=0.0)], and d[shape=cube; floor_hue=0.0] is
+// what was held out.
+
+// selector decides on one image of the set that it was bound to, from its index there and its classes.
+type selector func(index int, classes []int) bool
+
+// clause is one condition of a selection.
+type clause interface {
+	fmt.Stringer
+	bind(info Info) (selector, error)
+}
+
+// splitSpec parts a name from its selection; the selection is empty where the name has none.
+func splitSpec(name string) (base, selection string, err error) {
+	base, rest, found := strings.Cut(strings.TrimSpace(name), "[")
+	if !found {
+		return base, "", nil
+	}
+	selection, closed := strings.CutSuffix(rest, "]")
+	if !closed || strings.TrimSpace(selection) == "" {
+		return "", "", specError("%q does not end with a selection in brackets, as in shapes3d[shape=cube]", name)
+	}
+	return strings.TrimSpace(base), selection, nil
+}
+
+func specError(format string, args ...any) error {
+	return model.Invalid{"dataset": fmt.Sprintf(format, args...)}
+}
+
+// conjunction holds where all of its clauses do.
+type conjunction []clause
+
+func (c conjunction) String() string {
+	parts := make([]string, len(c))
+	for i := range c {
+		parts[i] = c[i].String()
+	}
+	return strings.Join(parts, ";")
+}
+
+func (c conjunction) bind(info Info) (selector, error) {
+	all := make([]selector, len(c))
+	for i := range c {
+		var err error
+		if all[i], err = c[i].bind(info); err != nil {
+			return nil, err
+		}
+	}
+	return func(index int, classes []int) bool {
+		for _, holds := range all {
+			if !holds(index, classes) {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+// parseClauses reads what stands between the brackets.
+func parseClauses(text string) (conjunction, error) {
+	var all conjunction
+	parts, err := splitOutside(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range parts {
+		if part = strings.TrimSpace(part); part == "" {
+			return nil, specError("the selection %q has an empty clause", text)
+		}
+		c, err := parseClause(part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// splitOutside splits at semicolons outside of parentheses.
+func splitOutside(text string) (parts []string, err error) {
+	depth, start := 0, 0
+	for i, r := range text {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ';':
+			if depth == 0 {
+				parts, start = append(parts, text[start:i]), i+1
+			}
+		}
+		if depth < 0 {
+			break
+		}
+	}
+	if depth != 0 {
+		return nil, specError("the parentheses of the selection %q do not match", text)
+	}
+	return append(parts, text[start:]), nil
+}
+
+func parseClause(text string) (clause, error) {
+	if inner, ok := strings.CutPrefix(text, "not("); ok && strings.HasSuffix(inner, ")") {
+		c, err := parseClauses(inner[:len(inner)-1])
+		return negation{c}, err
+	}
+	name, value, found := strings.Cut(text, "=")
+	if !found {
+		return nil, specError("%q is not a clause: give factor=value, factor!=value, every=n, share=p@seed or not(…)", text)
+	}
+	factor, negative := strings.CutSuffix(strings.TrimSpace(name), "!")
+	switch factor = strings.TrimSpace(factor); {
+	case factor == "every" && !negative:
+		return parseEvery(value)
+	case factor == "share" && !negative:
+		return parseShare(value)
+	}
+	values := strings.Split(value, ",")
+	for i := range values {
+		values[i] = strings.TrimSpace(values[i])
+	}
+	return among{factor, values, negative}, nil
+}
+
+// negation holds where the conjunction does not.
+type negation struct{ conjunction }
+
+func (n negation) String() string { return "not(" + n.conjunction.String() + ")" }
+
+func (n negation) bind(info Info) (selector, error) {
+	holds, err := n.conjunction.bind(info)
+	if err != nil {
+		return nil, err
+	}
+	return func(index int, classes []int) bool { return !holds(index, classes) }, nil
+}
+
+// among holds where a factor has one of the values, or none of them.
+type among struct {
+	factor   string
+	values   []string
+	negative bool
+}
+
+func (a among) String() string {
+	sign := "="
+	if a.negative {
+		sign = "!="
+	}
+	return a.factor + sign + strings.Join(a.values, ",")
+}
+
+func (a among) bind(info Info) (selector, error) {
+	f := slices.IndexFunc(info.Factors, func(f Factor) bool { return f.Name == a.factor })
+	if f < 0 {
+		return nil, specError("%s has no factor %q; %s", info.Name, a.factor, have(info))
+	}
+	wanted := make([]bool, len(info.Factors[f].Values))
+	for _, value := range a.values {
+		if err := want(wanted, info.Factors[f], value); err != nil {
+			return nil, err
+		}
+	}
+	return func(_ int, classes []int) bool { return wanted[classes[f]] != a.negative }, nil
+}
+
+func have(info Info) string {
+	if len(info.Factors) == 0 {
+		return "it has none"
+	}
+	names := make([]string, len(info.Factors))
+	for f := range names {
+		names[f] = info.Factors[f].Name
+	}
+	return "it has " + strings.Join(names, ", ")
+}
+
+// want marks the classes that a text means: a value by name, #class, or #first..last.
+func want(wanted []bool, factor Factor, text string) error {
+	if c := slices.Index(factor.Values, text); c >= 0 {
+		wanted[c] = true
+		return nil
+	}
+	if span, ok := strings.CutPrefix(text, "#"); ok {
+		from, to, isSpan := strings.Cut(span, "..")
+		if !isSpan {
+			to = from
+		}
+		first, err1 := strconv.Atoi(from)
+		last, err2 := strconv.Atoi(to)
+		if err1 == nil && err2 == nil && 0 <= first && first <= last && last < len(wanted) {
+			for c := first; c <= last; c++ {
+				wanted[c] = true
+			}
+			return nil
+		}
+	}
+	shown := factor.Values
+	if len(shown) > 12 {
+		shown = append(slices.Clone(shown[:11]), "…")
+	}
+	return specError("%s has no value %q; it has %s, or #0 to #%d by class", factor.Name, text, strings.Join(shown, ", "), len(factor.Values)-1)
+}
+
+// every holds for each n-th image, from offset on.
+type every struct{ n, offset int }
+
+func (e every) String() string {
+	if e.offset == 0 {
+		return fmt.Sprintf("every=%d", e.n)
+	}
+	return fmt.Sprintf("every=%d+%d", e.n, e.offset)
+}
+
+func (e every) bind(Info) (selector, error) {
+	return func(index int, _ []int) bool { return index%e.n == e.offset }, nil
+}
+
+func parseEvery(text string) (clause, error) {
+	number, offset, found := strings.Cut(text, "+")
+	n, err1 := strconv.Atoi(strings.TrimSpace(number))
+	k, err2 := 0, error(nil)
+	if found {
+		k, err2 = strconv.Atoi(strings.TrimSpace(offset))
+	}
+	if err1 != nil || err2 != nil || n < 1 || k < 0 || k >= n {
+		return nil, specError("every=%s is not of the form every=n or every=n+k with 0 ≤ k < n", text)
+	}
+	return every{n, k}, nil
+}
+
+// share holds for a part of the set drawn at random; shares of one seed lie in each other.
+type share struct {
+	part float64
+	seed int64
+}
+
+func (s share) String() string {
+	part := strconv.FormatFloat(s.part, 'g', -1, 64)
+	if s.seed == 0 {
+		return "share=" + part
+	}
+	return fmt.Sprintf("share=%s@%d", part, s.seed)
+}
+
+func (s share) bind(info Info) (selector, error) {
+	order, n := newShuffle(s.seed, selection, 0, info.Len), int(math.Round(s.part*float64(info.Len)))
+	return func(index int, _ []int) bool { return order.at(index) < n }, nil
+}
+
+func parseShare(text string) (clause, error) {
+	part, seed, found := strings.Cut(text, "@")
+	p, err1 := strconv.ParseFloat(strings.TrimSpace(part), 64)
+	k, err2 := int64(0), error(nil)
+	if found {
+		k, err2 = strconv.ParseInt(strings.TrimSpace(seed), 10, 64)
+	}
+	if err1 != nil || err2 != nil || !(p > 0 && p < 1) {
+		return nil, specError("share=%s is not of the form share=p or share=p@seed with 0 < p < 1", text)
+	}
+	return share{p, k}, nil
+}
+
+// Complement is the name of what a selection leaves out of its set: what a model trained on it has not seen. ok is false where
+// the name selects nothing.
+func Complement(name string) (rest string, ok bool) {
+	base, text, err := splitSpec(name)
+	if err != nil || text == "" {
+		return "", false
+	}
+	c, err := parseClauses(text)
+	if err != nil {
+		return "", false
+	}
+	if n, only := c[0].(negation); only && len(c) == 1 {
+		return base + "[" + n.conjunction.String() + "]", true
+	}
+	return base + "[not(" + c.String() + ")]", true
+}

@@ -1,0 +1,116 @@
+package data
+
+import (
+	"fmt"
+	"os"
+	"time"
+)
+
+// Work is how far adding a dataset is.
+type Work struct {
+	Stage   string    `json:"stage"` // "downloading", "checking" or "packing"
+	What    string    `json:"what"`  // the file, where there is one
+	Done    int64     `json:"done"`
+	Of      int64     `json:"of"`   // 0 while not known
+	Unit    string    `json:"unit"` // "bytes" or "images"
+	Rate    float64   `json:"rate"` // units per second, over the last ten seconds
+	Left    float64   `json:"left"` // seconds to the end of the stage; 0 while not known
+	Updated time.Time `json:"updated"`
+	Error   string    `json:"error"` // why it failed, as a sentence; empty otherwise
+}
+
+// String is a line that says all of it.
+func (w Work) String() string {
+	if w.Stage == "" {
+		return "starting"
+	}
+	text := w.Stage
+	if w.What != "" {
+		text += " " + w.What
+	}
+	text += ", " + w.amount(w.Done)
+	if w.Of > 0 {
+		text += fmt.Sprintf(" of %s (%.0f %%)", w.amount(w.Of), 100*w.Share())
+	}
+	if w.Rate > 0 {
+		text += ", " + w.amount(int64(w.Rate)) + "/s"
+	}
+	if w.Left > 0 {
+		text += fmt.Sprintf(", %v left", (time.Duration(w.Left) * time.Second).Round(time.Second))
+	}
+	return text
+}
+
+func (w Work) amount(n int64) string {
+	if w.Unit == "bytes" {
+		return Bytes(n)
+	}
+	return fmt.Sprintf("%d %s", n, w.Unit)
+}
+
+// Share is the part of the stage that is done, from 0 to 1.
+func (w Work) Share() float64 {
+	if w.Of <= 0 {
+		return 0
+	}
+	return min(1, float64(w.Done)/float64(w.Of))
+}
+
+// Times of a reporter: between two notes, and how far back the rate looks.
+const (
+	noteEvery = 500 * time.Millisecond
+	rateOver  = 10 * time.Second
+)
+
+// reporter notes the progress of the work in the folder, and tells a caller; both at most every noteEvery.
+type reporter struct {
+	dir   *os.Root
+	tell  func(Work)
+	work  Work
+	marks []mark
+	noted time.Time
+}
+
+type mark struct {
+	at   time.Time
+	done int64
+}
+
+// stage begins a part of the work.
+func (r *reporter) stage(stage, what, unit string) {
+	r.work = Work{Stage: stage, What: what, Unit: unit}
+	r.marks, r.noted = nil, time.Time{}
+}
+
+// progress says how far the stage is.
+func (r *reporter) progress(done, of int64) {
+	now := time.Now()
+	if len(r.marks) == 0 {
+		r.marks = []mark{{now, done}}
+	}
+	if now.Sub(r.noted) < noteEvery && (done < of || of == 0) {
+		return
+	}
+	r.noted = now
+	r.marks = append(r.marks, mark{now, done})
+	for len(r.marks) > 2 && now.Sub(r.marks[1].at) >= rateOver {
+		r.marks = r.marks[1:]
+	}
+	r.work.Done, r.work.Of, r.work.Updated = done, of, now.UTC()
+	r.work.Rate, r.work.Left = 0, 0
+	if seconds := now.Sub(r.marks[0].at).Seconds(); seconds > 0 {
+		r.work.Rate = float64(done-r.marks[0].done) / seconds
+	}
+	if r.work.Rate > 0 && of > done {
+		r.work.Left = float64(of-done) / r.work.Rate
+	}
+	r.note()
+}
+
+// note writes what is known; a note that cannot be written is only not shown, for the work itself fails where it must.
+func (r *reporter) note() {
+	if r.dir != nil {
+		writeRecord(r.dir, workFile, r.work)
+	}
+	r.tell(r.work)
+}
