@@ -1,0 +1,144 @@
+package train
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+)
+
+// Every model learns Shapes3D at a width where its few steps take seconds: the reconstruction's error falls, and PSNR on the evaluation
+// set rises by half a decibel at least.
+func TestEveryModelLearns(t *testing.T) {
+	for _, name := range model.ModelNames() {
+		t.Run(name, func(t *testing.T) {
+			cfg := little(t, name)
+			f := create(t, cfg)
+			if err := runIn(t.Context(), f); err != nil {
+				t.Fatal(err)
+			}
+			points := pointsOf(t, f)
+			if len(points) != cfg.Steps {
+				t.Fatalf("%d points for %d steps", len(points), cfg.Steps)
+			}
+			first, last := points[0].Values, points[len(points)-1].Values
+			if !(last["recon"] < 0.85*first["recon"]) {
+				t.Errorf("the reconstruction's error went from %.3f to %.3f", first["recon"], last["recon"])
+			}
+			early, late := points[cfg.EvalEvery-1].Values["psnr/eval"], last["psnr/eval"]
+			if !(late > early+0.5) {
+				t.Errorf("PSNR went from %.2f to %.2f dB", early, late)
+			}
+			t.Logf("recon %.3f → %.3f, PSNR %.2f → %.2f dB", first["recon"], last["recon"], early, late)
+			logged(t, name, last)
+		})
+	}
+}
+
+// logged holds a point to the names under which a model's terms and statistics are documented.
+func logged(t *testing.T, name string, values map[string]float64) {
+	t.Helper()
+	want := []string{"total", "recon", "grad_norm", "latent/mean", "latent/var", "latent/norm2", "images_per_second"}
+	codes := []string{"commit", "perplexity/batch", "perplexity/window", "perplexity/used", "codebook/var"}
+	switch name {
+	case "hrr":
+		want = append(append(want, codes...), "vq", "latent", "value", "codebook")
+	case "vqvae":
+		want = append(append(want, codes...), "vq")
+	case "qlae":
+		want = append(append(want, codes...), "quantize")
+	case "betavae":
+		want = append(want, "kl", "latent/posterior_var", "latent/active")
+	case "betatcvae":
+		want = append(want, "mi", "tc", "dwkl", "latent/posterior_var", "latent/active")
+	}
+	for _, series := range want {
+		if v, ok := values[series]; !ok || math.IsNaN(v) {
+			t.Errorf("%s is %v, there: %v", series, v, ok)
+		}
+	}
+}
+
+// A run that is gone on with measures what one in a single piece does, to the last bit: batches, noise and
+// optimizer are where they were.
+func TestEveryModelResumes(t *testing.T) {
+	for _, name := range model.ModelNames() {
+		t.Run(name, func(t *testing.T) {
+			cfg := little(t, name)
+			cfg.Steps, cfg.EvalEvery, cfg.SampleEvery = 24, 100, 100
+			whole, pieces := create(t, cfg), create(t, cfg)
+			if err := runIn(t.Context(), whole); err != nil {
+				t.Fatal(err)
+			}
+			short := cfg
+			short.Steps = 11
+			for _, c := range []model.Config{short, cfg} {
+				if err := pieces.SetConfig(c); err != nil {
+					t.Fatal(err)
+				}
+				if err := runIn(t.Context(), pieces); err != nil {
+					t.Fatal(err)
+				}
+			}
+			status, err := pieces.Status()
+			if err != nil || status.Attempt != 2 || status.Resumed != 11 {
+				t.Fatalf("resumed at %d by attempt %d (%v)", status.Resumed, status.Attempt, err)
+			}
+			a, b := pointsOf(t, whole), pointsOf(t, pieces)
+			if len(a) != cfg.Steps || len(b) != cfg.Steps {
+				t.Fatalf("%d and %d points for %d steps", len(a), len(b), cfg.Steps)
+			}
+			for i := range a {
+				for _, series := range []string{"total", "recon", "grad_norm"} {
+					if a[i].Values[series] != b[i].Values[series] {
+						t.Fatalf("step %d: %s is %v in one piece, %v in two", i+1, series, a[i].Values[series], b[i].Values[series])
+					}
+				}
+			}
+		})
+	}
+}
+
+// little is a configuration that learns something in seconds.
+func little(t *testing.T, name string) model.Config {
+	t.Helper()
+	c, err := model.Default(name, "tiny", "shapes3d-synthetic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Widths, c.FC, c.Batch, c.Steps, c.LR, c.Engine = [4]int{4, 8, 8, 16}, 32, 8, 240, 3e-3, "cpu"
+	if name == "hrr" {
+		c.D, c.K = 64, 32
+	}
+	c.EvalEvery, c.EvalImages, c.SampleEvery, c.CheckpointEvery = 40, 32, 1000, 1000
+	return c
+}
+
+func create(t *testing.T, cfg model.Config) *folder.Folder {
+	t.Helper()
+	f, err := folder.Create(filepath.Join(t.TempDir(), "run"), cfg, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func runIn(ctx context.Context, f *folder.Folder) error {
+	return Run(ctx, Request{Folder: f, DataDir: f.Dir(), Log: slog.New(slog.DiscardHandler)})
+}
+
+func pointsOf(t *testing.T, f *folder.Folder) []model.Point {
+	t.Helper()
+	points, _, err := f.Tail(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(points, func(a, b model.Point) int { return a.Step - b.Step })
+	return points
+}
