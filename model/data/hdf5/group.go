@@ -1,0 +1,152 @@
+package hdf5
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// link is an entry of a group.
+type link struct {
+	name    string
+	address uint64 // of an object header
+	soft    bool   // it is a path or names another file, and address is nothing
+}
+
+// links lists a group by its messages.
+func (f *File) links(messages []message) ([]link, error) {
+	var links []link
+	for _, m := range messages {
+		c := &cursor{rest: m.data}
+		switch m.kind {
+		case symbolTableMessage:
+			tree, heap := c.u64(), c.u64()
+			names, err := f.heap(heap)
+			if err != nil {
+				return nil, err
+			}
+			if err := f.symbols(tree, names, map[uint64]bool{}, &links); err != nil {
+				return nil, err
+			}
+		case linkInfoMessage:
+			if err := dense(c); err != nil {
+				return nil, err
+			}
+		case linkMessage:
+			l, err := parseLink(c)
+			if err != nil {
+				return nil, err
+			}
+			links = append(links, l)
+		}
+	}
+	return links, nil
+}
+
+// dense refuses a group whose links lie in a fractal heap, IV.A.2.c.
+func dense(c *cursor) error {
+	c.skip(1)
+	if c.u8()&1 != 0 {
+		c.skip(8) // creation order
+	}
+	if heap := c.u64(); heap != undefined && !c.short {
+		return errors.New("a group stores its links densely (in a fractal heap), which is not read; groups of up to eight entries, " +
+			"and those written without libver='latest', are")
+	}
+	return nil
+}
+
+// parseLink reads a link message, IV.A.2.g.
+func parseLink(c *cursor) (link, error) {
+	c.skip(1) // version
+	flags, kind := c.u8(), byte(0)
+	if flags&8 != 0 {
+		kind = c.u8()
+	}
+	if flags&4 != 0 {
+		c.skip(8) // creation order
+	}
+	if flags&16 != 0 {
+		c.skip(1) // character set
+	}
+	length := c.uint(1 << (flags & 3))
+	if length > uint64(len(c.rest)) {
+		return link{}, errors.New("the file is damaged: the name of a link is longer than the link")
+	}
+	l := link{name: string(c.take(int(length))), soft: kind != 0}
+	if !l.soft {
+		l.address = c.u64()
+	}
+	if c.short {
+		return link{}, errors.New("the file is damaged: a link ends early")
+	}
+	return l, nil
+}
+
+// heap reads a local heap, which holds the names of an old group, III.D.
+func (f *File) heap(address uint64) ([]byte, error) {
+	b, err := f.bytes(address, 32)
+	if err != nil {
+		return nil, err
+	}
+	if string(b[:4]) != "HEAP" {
+		return nil, fmt.Errorf("the file is damaged: there is no heap of names at %d", address)
+	}
+	c := &cursor{rest: b[8:]}
+	size := c.u64()
+	c.skip(8) // free list
+	return f.bytes(c.u64(), size)
+}
+
+// symbols reads a node of the B-tree of an old group and what lies under it, III.A.1 and III.B. seen keeps nodes from being read
+// twice, as only a damaged file has them.
+func (f *File) symbols(address uint64, names []byte, seen map[uint64]bool, links *[]link) error {
+	if seen[address] {
+		return fmt.Errorf("the file is damaged: the group node at %d is part of itself", address)
+	}
+	seen[address] = true
+	head, err := f.bytes(address, 8)
+	if err != nil {
+		return err
+	}
+	count := uint64(head[6]) | uint64(head[7])<<8
+	switch string(head[:4]) {
+	case "SNOD":
+		return f.symbolNode(address+8, count, names, links)
+	case "TREE":
+		b, err := f.bytes(address+24, count*16+8)
+		if err != nil {
+			return err
+		}
+		for c := (cursor{rest: b[8:]}); count > 0; count-- {
+			child := c.u64()
+			c.skip(8)
+			if err := f.symbols(child, names, seen, links); err != nil {
+				return err
+			}
+			if len(c.rest) == 0 {
+				break
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("the file is damaged: there is no group node at %d", address)
+}
+
+func (f *File) symbolNode(address, count uint64, names []byte, links *[]link) error {
+	const entry = 40
+	b, err := f.bytes(address, count*entry)
+	if err != nil {
+		return err
+	}
+	for ; len(b) > 0; b = b[entry:] {
+		c := &cursor{rest: b}
+		at, header, cache := c.u64(), c.u64(), c.u32()
+		if at >= uint64(len(names)) {
+			return fmt.Errorf("the file is damaged: a link at %d has no name", address)
+		}
+		name, _, _ := bytes.Cut(names[at:], []byte{0})
+		*links = append(*links, link{string(name), header, cache == 2})
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package hdf5
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Types of the header messages that matter here.
+const (
+	dataspaceMessage    = 0x01
+	linkInfoMessage     = 0x02
+	datatypeMessage     = 0x03
+	fillMessage         = 0x05
+	linkMessage         = 0x06
+	externalMessage     = 0x07
+	layoutMessage       = 0x08
+	filterMessage       = 0x0b
+	continuationMessage = 0x10
+	symbolTableMessage  = 0x11
+)
+
+// message is one message of an object header.
+type message struct {
+	kind   int
+	shared bool // data is then a reference to where the message is
+	data   []byte
+}
+
+// find returns the first message of a kind.
+func find(messages []message, kind int) (message, bool) {
+	for _, m := range messages {
+		if m.kind == kind {
+			return m, true
+		}
+	}
+	return message{}, false
+}
+
+// block is a part of an object header.
+type block struct{ address, size uint64 }
+
+// maxBlocks bounds the parts of one object header, which may refer to each other without end.
+const maxBlocks = 256
+
+// messages reads the object header at an address, IV.A.1.
+func (f *File) messages(address uint64) ([]message, error) {
+	start, err := f.bytes(address, 16)
+	if err != nil {
+		return nil, err
+	}
+	first, perMessage := block{}, version1
+	switch {
+	case string(start[:4]) == "OHDR":
+		first, perMessage, err = f.header2(address)
+	case start[0] == 1:
+		c := cursor{rest: start[8:]}
+		first = block{address + 16, uint64(c.u32())}
+	default:
+		err = fmt.Errorf("the file is damaged: there is no object header at %d", address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []message
+	blocks := []block{first}
+	for i := 0; i < len(blocks); i++ {
+		if i == maxBlocks {
+			return nil, fmt.Errorf("the file is damaged: the object header at %d has no end", address)
+		}
+		b, err := f.bytes(blocks[i].address, blocks[i].size)
+		if err != nil {
+			return nil, err
+		}
+		if err := perMessage(b, &out, &blocks); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// version1 splits a block into messages: type 2, size 2, flags 1, reserved 3 bytes.
+func version1(b []byte, out *[]message, blocks *[]block) error {
+	for c := (cursor{rest: b}); len(c.rest) >= 8; {
+		kind, size, flags := int(c.u16()), int(c.u16()), c.u8()
+		c.skip(3)
+		data := c.take(size)
+		if c.short {
+			return errors.New("the file is damaged: a header message is longer than its header")
+		}
+		add(message{kind, flags&2 != 0, data}, 0, out, blocks)
+	}
+	return nil
+}
+
+// add appends a message, or where it is a continuation the block that it names, without the frame around it.
+func add(m message, frame uint64, out *[]message, blocks *[]block) {
+	if m.kind != continuationMessage {
+		*out = append(*out, m)
+		return
+	}
+	c := cursor{rest: m.data}
+	b := block{c.u64(), c.u64()}
+	if frame > 0 && b.size >= 2*frame && b.address < undefined-frame {
+		b = block{b.address + frame, b.size - 2*frame}
+	}
+	*blocks = append(*blocks, b)
+}
+
+// header2 reads the start of a version 2 header: "OHDR", version, flags, times, attribute limits, size of the first block.
+func (f *File) header2(address uint64) (block, func([]byte, *[]message, *[]block) error, error) {
+	start, err := f.bytes(address, min(34, f.size-address))
+	if err != nil {
+		return block{}, nil, err
+	}
+	c := &cursor{rest: start}
+	c.skip(4)
+	version, flags := c.u8(), c.u8()
+	if version != 2 {
+		return block{}, nil, fmt.Errorf("object header version %d is not read; versions 1 and 2 are", version)
+	}
+	if flags&0x20 != 0 {
+		c.skip(16)
+	}
+	if flags&0x10 != 0 {
+		c.skip(4)
+	}
+	size := c.uint(1 << (flags & 3))
+	if c.short {
+		return block{}, nil, errors.New("the file ends within an object header")
+	}
+	used := uint64(len(start) - len(c.rest))
+	return block{address + used, size}, version2(flags&4 != 0), nil
+}
+
+// version2 splits a block into messages: type 1, size 2, flags 1, and 2 bytes more where creation order is kept.
+func version2(order bool) func([]byte, *[]message, *[]block) error {
+	head := 4
+	if order {
+		head = 6
+	}
+	return func(b []byte, out *[]message, blocks *[]block) error {
+		for c := (cursor{rest: b}); len(c.rest) >= head; {
+			kind, size, flags := int(c.u8()), int(c.u16()), c.u8()
+			c.skip(head - 4)
+			data := c.take(size)
+			if c.short {
+				return errors.New("the file is damaged: a header message is longer than its header")
+			}
+			add(message{kind, flags&2 != 0, data}, 4, out, blocks) // continuation: "OCHK", messages, checksum
+		}
+		return nil
+	}
+}
