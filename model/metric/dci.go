@@ -49,7 +49,7 @@ func certainty(w []float64) float64 {
 		p := (v + least) / total
 		h -= p * math.Log(p)
 	}
-	return 1 - h/math.Log(float64(len(w)))
+	return max(0, 1-h/math.Log(float64(len(w)))) // rounding may pass 1
 }
 
 func grand(r [][]float64) float64 {

@@ -2,16 +2,22 @@ package metric
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"slotscope/model"
 )
 
-func TestDCIGolden(t *testing.T) {
+// TestMeasureGolden looks at what Measure adds to InfoM and InfoC: InfoE, and every view of DCI.
+func TestMeasureGolden(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g golden) {
 		m, err := Measure(t.Context(), g.table(), Options{Seed: 1})
 		if err != nil {
 			t.Fatal(err)
+		}
+		closeTo(t, "InfoE", m.InfoE, g.Expected.InfoE.Score, g.Tolerance.InfoE)
+		for n, i := range m.KeptFactors {
+			closeTo(t, fmt.Sprintf("InfoE of factor %d", i), m.InfoEFactors[i], g.Expected.InfoE.Factors[n], g.Tolerance.Factor)
 		}
 		for name, got := range map[string]model.DCIScore{"rf_onehot": m.DCI.OneHot, "rf_onehot_slotsum": m.DCI.SlotSum, "rf_slots": m.DCI.Slots} {
 			want, there := g.Expected.DCI[name]
@@ -26,9 +32,7 @@ func TestDCIGolden(t *testing.T) {
 				if err := json.Unmarshal(want[letter], &spread); err != nil {
 					t.Fatal(err)
 				}
-				tol := g.Tolerance.DCI[name][letter]
-				t.Logf("%s %s %.4f want %.4f ± %.4f", name, letter, float64(score), float64(spread.Mean), tol)
-				closeTo(t, name+" "+letter, score, spread.Mean, tol)
+				closeTo(t, name+" "+letter, score, spread.Mean, g.Tolerance.DCI[name][letter])
 			}
 		}
 	})

@@ -84,7 +84,7 @@ func eachGolden(t *testing.T, fn func(t *testing.T, g golden)) {
 	}
 }
 
-// close compares scores; undefined equals undefined only.
+// closeTo compares scores; undefined equals undefined only.
 func closeTo(t *testing.T, what string, got, want model.Score, tol float64) {
 	t.Helper()
 	if got.Defined() != want.Defined() || got.Defined() && math.Abs(float64(got-want)) > tol {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-
-	"slotscope/model"
 )
 
 func TestInfoMCGolden(t *testing.T) {
@@ -23,28 +21,5 @@ func TestInfoMCGolden(t *testing.T) {
 		}
 		closeTo(t, "InfoM", r.infoM(), want.InfoM, g.Tolerance.InfoM)
 		closeTo(t, "InfoC", r.infoC(), want.InfoC, g.Tolerance.InfoC)
-	})
-}
-
-func TestInfoEGolden(t *testing.T) {
-	eachGolden(t, func(t *testing.T, g golden) {
-		table := g.table()
-		x, factors := designOf(table), labelAll(table.Factors)
-		var scores []model.Score
-		for n, i := range kept(factors) {
-			e, err := explicitness(t.Context(), x, factors[i])
-			if err != nil {
-				t.Fatal(err)
-			}
-			closeTo(t, fmt.Sprintf("InfoE of factor %d", i), e, g.Expected.InfoE.Factors[n], g.Tolerance.Factor)
-			scores = append(scores, e)
-		}
-		all := make([]int, len(scores))
-		for i := range all {
-			all[i] = i
-		}
-		mean := meanScore(scores, all)
-		t.Logf("InfoE %v, difference %.1e", float64(mean), float64(mean-g.Expected.InfoE.Score))
-		closeTo(t, "InfoE", mean, g.Expected.InfoE.Score, g.Tolerance.InfoE)
 	})
 }
