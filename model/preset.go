@@ -136,10 +136,8 @@ func (f Field) sourceOf(c Config) string {
 		return f.Source
 	case f.Name == swept.Field:
 		return swept.Chosen
-	case f.Name == "m" && swept.Known:
-		return latentRatio
 	case f.Name == "m":
-		return "ours, as for Shapes3D; the paper has 1.5 latents for every factor"
+		return latentRatio
 	case f.baselines != "":
 		return f.baselines
 	}

@@ -62,5 +62,13 @@ func Swept(modelName, dataset string) (s Sweep, ok bool) {
 
 var sweptField = map[string]string{"betavae": "beta_kl", "betatcvae": "beta_tc", "vqvae": "weight_decay", "qlae": "weight_decay"}
 
+// WithFactors gives a baseline its latents by a dataset's number of factors, where the paper does not settle them.
+func (c Config) WithFactors(factors int) Config {
+	if s, baseline := Swept(c.Model, c.Dataset); baseline && !s.Known && factors > 0 {
+		c.M = min(Latents(factors), 64)
+	}
+	return c
+}
+
 // Latents is how many latents a baseline has for a number of factors: ⌈1.5·F⌉.
 func Latents(factors int) int { return (3*factors + 1) / 2 }

@@ -65,6 +65,15 @@ func TestLatents(t *testing.T) {
 		if got := Latents(factors); got != want {
 			t.Errorf("%d factors: %d latents, want %d", factors, got, want)
 		}
+		for _, c := range []struct {
+			model, dataset string
+			want           int
+		}{{"qlae", "sprites", want}, {"qlae", "isaac3d", 14}, {"hrr", "sprites", 9}} {
+			cfg, _ := Default(c.model, "tiny", c.dataset)
+			if got := cfg.WithFactors(factors).M; got != c.want {
+				t.Errorf("%s on %s with %d factors has %d slots, want %d", c.model, c.dataset, factors, got, c.want)
+			}
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package views
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,53 +43,6 @@ type RunData struct {
 
 func (v RunView) data() RunData {
 	return RunData{Run: v.Run, Panels: v.panels(), Samples: append([]int{}, v.Samples...)}
-}
-
-// panels are the charts of a run, in the order of reading.
-func (v RunView) panels() []Panel {
-	c := v.Run.Config
-	return slices.Concat(decisive, terms, search(c), statistics("latent", "Latent z", float64(c.M), "m", float64(c.M)/float64(c.D), "m/d"),
-		statistics("codebook", "Codebook", 1, "1", 1/float64(c.D), "1/d"))
-}
-
-var decisive = []Panel{
-	{Title: "Total loss", Unit: "weighted sum", Series: []string{"total"}, Decides: true, About: "What the optimizer lowers: every term times its weight."},
-	{Title: "PSNR", Unit: "dB", Series: []string{"psnr/eval"}, Decides: true, About: "Of reconstructions against the images, on a small fixed draw; the final evaluation uses the whole evaluation set."},
-}
-
-var terms = []Panel{
-	{Group: "Terms of the loss", Title: "Reconstruction", Unit: "nats per pixel and channel", Series: []string{"recon"}, About: "Binary cross-entropy of the logits."},
-	{Group: "Terms of the loss", Title: "VQ", Unit: "squared distance", Series: []string{"vq"}, About: "From codebook entries to the denoised retrievals."},
-	{Group: "Terms of the loss", Title: "Commitment", Unit: "squared distance", Series: []string{"commit"}, About: "From denoised retrievals to their entries."},
-	{Group: "Terms of the loss", Title: "Latent regularizer", Series: []string{"latent"}, About: "How far z is from norm² m and variance m/d."},
-	{Group: "Terms of the loss", Title: "Value regularizer", Series: []string{"value"}, About: "How far denoised retrievals are from norm² 1 and variance 1/d."},
-	{Group: "Terms of the loss", Title: "Codebook regularizer", Series: []string{"codebook"}, About: "How far entries are from norm² 1 and variance 1/d."},
-}
-
-func search(c model.Config) []Panel {
-	const group = "Codebook use and speed"
-	zero := 0.0
-	grad := Panel{Group: group, Title: "Gradient norm", Unit: "before the clip", Series: []string{"grad_norm"}, About: "Global norm; above the dashed line the step is scaled down."}
-	if c.Clip > 0 {
-		grad.Target, grad.Aim = &c.Clip, "clip"
-	}
-	return []Panel{
-		{Group: group, Title: "Perplexity", Unit: "of " + count(c.K), Series: []string{"perplexity/batch", "perplexity/window", "perplexity/used"},
-			Labels: []string{"batch", "window", "used"}, Floor: &zero,
-			About: "Entries in effective use: in one batch, over a window of batches, and the count used at least once there. One batch alone under-reports."},
-		grad,
-		{Group: group, Title: "Images per second", Unit: "images/s", Series: []string{"images_per_second"}, Floor: &zero, About: "Learned from; pauses for checkpoints and evaluation are not in it."},
-	}
-}
-
-// statistics are the three charts of a vector's mean, variance and norm² against their targets.
-func statistics(prefix, title string, norm2 float64, norm2Aim string, variance float64, varAim string) []Panel {
-	group, zero := title+" against its targets", 0.0
-	return []Panel{
-		{Group: group, Title: title + ": norm²", Series: []string{prefix + "/norm2"}, Target: &norm2, Aim: norm2Aim},
-		{Group: group, Title: title + ": variance", Series: []string{prefix + "/var"}, Target: &variance, Aim: varAim},
-		{Group: group, Title: title + ": mean", Series: []string{prefix + "/mean"}, Target: &zero, Aim: "0"},
-	}
 }
 
 // panelGroup is a heading with its charts; First is the number of the first among all.
@@ -182,7 +134,7 @@ func (v RunView) config() []configGroup {
 	c := v.Run.Config
 	def, err := model.Default(c.Model, c.Preset, c.Dataset)
 	byGroup := map[string][]configRow{}
-	for _, f := range model.Fields() {
+	for _, f := range model.FieldsOf(c.Model) {
 		row := configRow{Field: f, Value: f.Get(c)}
 		if err == nil && f.Name != "engine" && f.Name != "seed" {
 			row.Default = f.Get(def)
@@ -192,7 +144,9 @@ func (v RunView) config() []configGroup {
 	}
 	var all []configGroup
 	for _, g := range model.Groups {
-		all = append(all, configGroup{groupTexts[g][0], byGroup[g]})
+		if len(byGroup[g]) > 0 {
+			all = append(all, configGroup{groupTexts[g][0], byGroup[g]})
+		}
 	}
 	return all
 }
