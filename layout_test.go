@@ -30,7 +30,7 @@ var importMap = map[string]string{
 	"views":                    "",
 	"static":                   "",
 	"jobs":                     "model/data model/folder",
-	"jobs/command":             "model/bench model/compute model/data model/folder model/play model/train",
+	"jobs/command":             "model/bench model/compute model/data model/folder model/play model/report model/sweep model/train",
 	"db":                       "",
 	"model":                    "",
 	"model/data":               "model/data/fetch model/data/hdf5 model/data/mat model/data/norb model/data/pack model/data/parquet model/data/shapes3d model/folder model/npz",
@@ -61,6 +61,7 @@ var importMap = map[string]string{
 	"model/theory":             "model/hrr",
 	"model/figure":             "",
 	"model/report":             "model/figure",
+	"model/sweep":              "",
 }
 
 // TestImportDirection holds the map: what is not in it may not be imported, and a new package must be put into it.

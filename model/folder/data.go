@@ -83,7 +83,15 @@ func (d *Data) open(id string) (*os.Root, error) {
 
 // Create makes the folder of a new run, with a status to begin with.
 func (d *Data) Create(cfg model.Config, name string, status model.Status) (*Folder, error) {
-	return create(d.RunDir(model.NewID(time.Now())), cfg, name, &status)
+	return d.CreateAs(model.NewID(time.Now()), cfg, name, status)
+}
+
+// CreateAs is Create under an id of the caller's, which must be valid and free.
+func (d *Data) CreateAs(id string, cfg model.Config, name string, status model.Status) (*Folder, error) {
+	if !model.ValidID(id) {
+		return nil, fmt.Errorf("%q cannot name a run", id)
+	}
+	return create(d.RunDir(id), cfg, name, &status)
 }
 
 // Remove deletes a run's folder for good. model.ErrConflict is in the error's chain while a process works on it.

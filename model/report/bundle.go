@@ -16,7 +16,11 @@ const SumsName = "SHA256SUMS"
 // Sums writes SHA256SUMS, in the form that sha256sum -c reads.
 func (r *Report) Sums(w io.Writer) error {
 	var sums []string
-	for _, f := range r.Files() {
+	files, err := r.All()
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
 		line, err := copySummed(io.Discard, f)
 		if err != nil {
 			return err
@@ -46,7 +50,10 @@ var zipped = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Zip writes an archive of every file, sorted by name, then SHA256SUMS; it streams.
 func (r *Report) Zip(w io.Writer) error {
-	files := r.Files()
+	files, err := r.All()
+	if err != nil {
+		return err
+	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	archive := zip.NewWriter(w)
 	var sums []string

@@ -19,53 +19,78 @@ type Curve struct {
 	Points    int       // values that went in
 }
 
-// CurveOf averages a series over all runs of a group, those that are left out of its scores included, for they have learned
+// CurvesOf averages series over all runs of a group, those that are left out of its scores included, for they have learned
 // as far as they went. alpha in [0, 1) smooths each run first, by an exponential moving average without bias at its start.
-func (g Group) CurveOf(series string, alpha float64) (Curve, error) {
-	runs := slices.Clone(g.Entries)
-	for _, l := range g.Left {
-		runs = append(runs, l.Entry)
-	}
-	var members [][]model.Sample
-	for _, e := range runs {
-		samples, err := e.series(series, alpha)
+func (g Group) CurvesOf(names []string, alpha float64) (map[string]Curve, error) {
+	members := map[string][][]model.Sample{}
+	for _, e := range g.All() {
+		samples, err := e.series(names, alpha)
 		if err != nil {
-			return Curve{}, err
+			return nil, err
 		}
-		members = append(members, samples)
+		for name, s := range samples {
+			members[name] = append(members[name], s)
+		}
 	}
-	c := average(members)
-	c.Label = g.Label
-	return c, nil
+	curves := map[string]Curve{}
+	for name, m := range members {
+		c := average(m)
+		c.Label = g.Label
+		curves[name] = c
+	}
+	return curves, nil
+}
+
+// CurveOf is CurvesOf for one series.
+func (g Group) CurveOf(name string, alpha float64) (Curve, error) {
+	curves, err := g.CurvesOf([]string{name}, alpha)
+	return curves[name], err
 }
 
 // CurveOf is a series of one run.
-func (e Entry) CurveOf(series string, alpha float64) (Curve, error) {
-	samples, err := e.series(series, alpha)
-	c := average([][]model.Sample{samples})
+func (e Entry) CurveOf(name string, alpha float64) (Curve, error) {
+	samples, err := e.series([]string{name}, alpha)
+	c := average([][]model.Sample{samples[name]})
 	c.Label = fmt.Sprintf("seed %d", e.Run.Config.Seed)
 	return c, err
 }
 
-// series reads one series of a run, smoothed.
-//
-//	m_n = α·m_{n−1} + (1−α)·x_n      y_n = m_n / (1 − αⁿ)
-func (e Entry) series(name string, alpha float64) (samples []model.Sample, err error) {
-	m, weight := 0.0, 0.0
-	err = e.points([]string{name}, func(p model.Point) error {
-		v, ok := p.Values[name]
-		if !ok {
-			return nil
+// All are the runs of the group, those that are left out included.
+func (g Group) All() []Entry {
+	all := slices.Clone(g.Entries)
+	for _, l := range g.Left {
+		all = append(all, l.Entry)
+	}
+	return all
+}
+
+// series reads series of a run in one pass, smoothed.
+func (e Entry) series(names []string, alpha float64) (map[string][]model.Sample, error) {
+	samples := map[string][]model.Sample{}
+	averages := make([]smoother, len(names))
+	err := e.points(names, func(p model.Point) error {
+		for i, name := range names {
+			if v, ok := p.Values[name]; ok {
+				samples[name] = append(samples[name], model.Sample{Step: p.Step, Value: averages[i].next(v, alpha)})
+			}
 		}
-		if finite(v) {
-			m = alpha*m + (1-alpha)*v
-			weight = alpha*weight + (1 - alpha)
-			v = m / weight
-		}
-		samples = append(samples, model.Sample{Step: p.Step, Value: v})
 		return nil
 	})
 	return samples, err
+}
+
+// smoother is an exponential moving average without its bias towards 0 at the start; what is not finite passes it by.
+//
+//	m_n = α·m_{n−1} + (1−α)·x_n      y_n = m_n / (1 − αⁿ)
+type smoother struct{ m, weight float64 }
+
+func (s *smoother) next(v, alpha float64) float64 {
+	if !finite(v) {
+		return v
+	}
+	s.m = alpha*s.m + (1-alpha)*v
+	s.weight = alpha*s.weight + (1 - alpha)
+	return s.m / s.weight
 }
 
 // average walks several series at once, step by step.

@@ -34,15 +34,11 @@ var charted = []struct {
 func (s Section) Figures(prefix string) ([]figure.Figure, error) {
 	var all []figure.Figure
 	for _, d := range s.Datasets() {
-		for _, c := range charted {
-			f, ok, err := s.curves(prefix, d, c.series, c.title, c.y, c.log)
-			if err != nil {
-				return nil, err
-			}
-			if ok {
-				all = append(all, f)
-			}
+		charts, err := s.charts(prefix, d)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, charts...)
 		if f, ok := s.NoiseFigure(prefix, d); ok {
 			all = append(all, f)
 		}
@@ -50,29 +46,41 @@ func (s Section) Figures(prefix string) ([]figure.Figure, error) {
 	return append(all, s.GridFigures(prefix)...), nil
 }
 
-// of lists the section's groups on one dataset.
-func (s Section) of(dataset string) []Group {
+// Of lists the section's groups on one dataset.
+func (s Section) Of(dataset string) []Group {
 	return slices.DeleteFunc(slices.Clone(s.Groups), func(g Group) bool { return g.Dataset != dataset })
 }
 
-// curves draws one series of every group; false where no group has it.
-func (s Section) curves(prefix, dataset, series, title, y string, log bool) (figure.Figure, bool, error) {
-	chart := figure.LineChart{Name: slug(prefix, dataset, series), Title: title + " · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
-		X: figure.Axis{Label: "step"}, Y: figure.Axis{Label: y, Log: log}}
-	points := 0
-	for i, g := range s.of(dataset) {
-		c, err := g.CurveOf(series, 0)
-		if err != nil {
-			return figure.Figure{}, false, err
-		}
-		if len(c.Steps) == 0 {
-			continue
-		}
-		points += c.Points
-		chart.Lines = append(chart.Lines, c.Thin(chartColumns).line(i))
+// charts draws the charted series of every group on a dataset; a series that no group has is not drawn.
+func (s Section) charts(prefix, dataset string) ([]figure.Figure, error) {
+	names := make([]string, len(charted))
+	charts := make([]figure.LineChart, len(charted))
+	points := make([]int, len(charted))
+	for i, c := range charted {
+		names[i] = c.series
+		charts[i] = figure.LineChart{Name: slug(prefix, dataset, c.series), Title: c.title + " · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
+			X: figure.Axis{Label: "step"}, Y: figure.Axis{Label: c.y, Log: c.log}}
 	}
-	chart.Note = fmt.Sprintf("Mean over seeds and its 95%% interval; from %s points, thinned to the least, greatest and last of %d spans.", figure.Number(float64(points)), chartColumns)
-	return chart.Draw(), points > 0, nil
+	for color, g := range s.Of(dataset) {
+		curves, err := g.CurvesOf(names, 0)
+		if err != nil {
+			return nil, err
+		}
+		for i, name := range names {
+			if c := curves[name]; len(c.Steps) > 0 {
+				points[i] += c.Points
+				charts[i].Lines = append(charts[i].Lines, c.Thin(chartColumns).line(color))
+			}
+		}
+	}
+	var drawn []figure.Figure
+	for i, chart := range charts {
+		if points[i] > 0 {
+			chart.Note = fmt.Sprintf("Mean over seeds and its 95%% interval, from %s points; the least, greatest and last of %d spans are drawn.", grouped(points[i]), chartColumns)
+			drawn = append(drawn, chart.Draw())
+		}
+	}
+	return drawn, nil
 }
 
 func (c Curve) line(color int) figure.Line {
@@ -90,7 +98,7 @@ func (c Curve) line(color int) figure.Line {
 func (s Section) NoiseFigure(prefix, dataset string) (figure.Figure, bool) {
 	chart := figure.LineChart{Name: slug(prefix, dataset, "noise"), Title: "PSNR under noise on z · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
 		X: figure.Axis{Label: "SNR, dB"}, Y: figure.Axis{Label: "PSNR, dB"}, Note: "Mean over seeds and its 95% interval."}
-	for i, g := range s.of(dataset) {
+	for i, g := range s.Of(dataset) {
 		n := g.Noise()
 		if len(n.SNR) == 0 {
 			continue
@@ -141,7 +149,7 @@ type Sheet struct {
 // Sheets are the reconstructions of the best run of each group; groups without are passed over.
 func (s Section) Sheets(dataset string) ([]Sheet, error) {
 	var all []Sheet
-	for _, g := range s.of(dataset) {
+	for _, g := range s.Of(dataset) {
 		best := g.Best()
 		if best == nil || best.Sheet == nil {
 			continue

@@ -70,8 +70,12 @@ type sheetView struct {
 // HTML writes report.html: one page that asks for nothing else.
 func (r *Report) HTML(w io.Writer) error {
 	v := pageView{Title: r.Title, Counted: r.counted(), Style: template.CSS(pageStyle + figure.CSS()), Left: r.Left(), Notes: r.Notes(), Runs: r.Runs}
+	figures, err := r.draw()
+	if err != nil {
+		return err
+	}
 	for i, s := range r.Sections {
-		section, err := s.view(fmt.Sprintf("s%d", i+1))
+		section, err := s.view(figures[i])
 		if err != nil {
 			return err
 		}
@@ -94,7 +98,7 @@ func (r *Report) counted() string {
 	return fmt.Sprintf("%d of %d runs have scores. Small print under a score: the paper's value.", scored, len(r.Runs))
 }
 
-func (s Section) view(prefix string) (sectionView, error) {
+func (s Section) view(figures []figure.Figure) (sectionView, error) {
 	v := sectionView{Name: s.Name, About: s.About}
 	metrics := s.Measured(slices.Concat(columns, further))
 	if s.Scored() {
@@ -107,10 +111,6 @@ func (s Section) view(prefix string) (sectionView, error) {
 		if list, ok := s.ablationList(); ok {
 			v.Lists = append(v.Lists, list)
 		}
-	}
-	figures, err := s.Figures(prefix)
-	if err != nil {
-		return v, err
 	}
 	for _, f := range figures {
 		v.Figures = append(v.Figures, template.HTML(f.Inline())) // the package escapes its text

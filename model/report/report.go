@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"slotscope/model"
+	"slotscope/model/figure"
 )
 
 // Input is what a report is made of.
@@ -38,6 +40,8 @@ type Report struct {
 	Input
 	Sections []Section
 	Runs     []Entry // of all parts, each once, by dataset, model, setting and seed
+
+	draw func() ([][]figure.Figure, error) // of each section, drawn once
 }
 
 // New makes a report. Runs without scores are listed, not refused: curves can be reported all the same.
@@ -62,6 +66,7 @@ func New(in Input) (*Report, error) {
 	if len(r.Runs) == 0 {
 		return nil, model.Invalid{"runs": "a report needs at least one run"}
 	}
+	r.draw = sync.OnceValues(r.figures)
 	slices.SortStableFunc(r.Runs, func(a, b Entry) int {
 		x, y := a.Run.Config, b.Run.Config
 		return cmp.Or(
@@ -120,6 +125,58 @@ func (r *Report) Files() []File {
 		{"results.json", "application/json; charset=utf-8", "The whole record: every value of every seed, configurations, runs that failed.", r.JSON},
 		{"card.md", "text/markdown; charset=utf-8", "A model card: data, intended use, size, compute, limits.", r.Card},
 		{"REPRODUCE.md", "text/markdown; charset=utf-8", "The commands that make these numbers again.", r.Reproduce},
+	}
+}
+
+// All lists Files and, under figures/, every figure as SVG and PNG and the reconstructions of each group's best run.
+func (r *Report) All() ([]File, error) {
+	files := r.Files()
+	drawn, err := r.draw()
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range r.Sections {
+		for _, f := range drawn[i] {
+			files = append(files, File{"figures/" + f.Name + ".svg", "image/svg+xml", f.Title, bytesOf(func() ([]byte, error) { return f.SVG(), nil })},
+				File{"figures/" + f.Name + ".png", "image/png", f.Title, bytesOf(func() ([]byte, error) { return f.PNG(2) })})
+		}
+		for _, d := range s.Datasets() {
+			sheets, err := s.Sheets(d)
+			if err != nil {
+				return nil, err
+			}
+			for j, sheet := range sheets {
+				name := fmt.Sprintf("figures/%s.png", slug(sectionPrefix(i), d, sheet.Label, "reconstructions", fmt.Sprint(j+1)))
+				files = append(files, File{name, "image/png", sheet.Label, bytesOf(func() ([]byte, error) { return sheet.PNG, nil })})
+			}
+		}
+	}
+	return files, nil
+}
+
+// figures draws every section.
+func (r *Report) figures() ([][]figure.Figure, error) {
+	var all [][]figure.Figure
+	for i, s := range r.Sections {
+		drawn, err := s.Figures(sectionPrefix(i))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, drawn)
+	}
+	return all, nil
+}
+
+// sectionPrefix begins the names of a section's figures.
+func sectionPrefix(i int) string { return fmt.Sprintf("s%d", i+1) }
+
+func bytesOf(make func() ([]byte, error)) func(io.Writer) error {
+	return func(w io.Writer) error {
+		b, err := make()
+		if err == nil {
+			_, err = w.Write(b)
+		}
+		return err
 	}
 }
 

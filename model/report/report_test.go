@@ -383,7 +383,11 @@ func TestZipIsTheSameForTheSameRuns(t *testing.T) {
 		}
 		found[f.Name] = fmt.Sprintf("%x  %s\n", sha256.Sum256(b), f.Name)
 	}
-	if len(found) != len(reportOf(t, paperLike()).Files()) || strings.Count(sums, "\n") != len(found) {
+	all, err := reportOf(t, paperLike()).All()
+	if err != nil || len(all) != 8+2*6+4 { // files, six figures twice, four sheets
+		t.Fatalf("%d files, %v", len(all), err)
+	}
+	if len(found) != len(all) || strings.Count(sums, "\n") != len(found) {
 		t.Errorf("files %v, sums\n%s", found, sums)
 	}
 	for name, line := range found {

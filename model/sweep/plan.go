@@ -1,0 +1,320 @@
+// Package sweep plans many runs: models × datasets × seeds × hyperparameters, in parts, some of which first choose a
+// hyperparameter. A plan is data; Look holds it against the runs that there are and says what is done and what comes next.
+// Nothing else is remembered, so a sweep can be interrupted anywhere and gone on with anywhere.
+package sweep
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"slotscope/model"
+)
+
+// Plan is what a sweep is to do.
+type Plan struct {
+	Name   string            `json:"name"`
+	Preset string            `json:"preset"`
+	Steps  int               `json:"steps,omitempty"` // of every run; 0 for the preset's
+	Set    map[string]string `json:"set,omitempty"`   // hyperparameters of every run, by name
+	Parts  []Part            `json:"parts"`
+}
+
+// Part is one question: every model on every dataset with every seed, for each combination of the axes, and once more for
+// each variant.
+type Part struct {
+	Name     string    `json:"name"`
+	About    string    `json:"about,omitempty"` // one sentence
+	Models   []string  `json:"models"`
+	Datasets []string  `json:"datasets"`
+	Seeds    []int64   `json:"seeds"`
+	Select   *Select   `json:"select,omitempty"`
+	Vary     []Axis    `json:"vary,omitempty"`
+	Variants []Variant `json:"variants,omitempty"`
+}
+
+// Select chooses one hyperparameter for each model and dataset before the part's own runs begin: the value with the highest
+// mean InfoM over seeds of its own, so that the choice does not flatter the part's scores.
+type Select struct {
+	Seeds []int64 `json:"seeds"`
+	Axes  []Axis  `json:"axes"` // at most one for each model
+}
+
+// Axis is a hyperparameter with the values that it takes.
+type Axis struct {
+	Field  string   `json:"field"`
+	Values []string `json:"values"`
+	Models []string `json:"models,omitempty"` // that it concerns; empty for all
+}
+
+// Variant is a setting to hold against the plain one.
+type Variant struct {
+	Set map[string]string `json:"set"`
+}
+
+// Item is one run of a plan.
+type Item struct {
+	ID        string // of its run: the same configuration has the same one in every sweep
+	Name      string // of its run
+	Part      int
+	Selecting bool   // the run is for Select
+	Value     string // that Select tries with it
+	Config    model.Config
+}
+
+// maxRuns is the most runs of one plan.
+const maxRuns = 5000
+
+// Read reads a plan from JSON; unknown keys are errors.
+func Read(r io.Reader) (Plan, error) {
+	var p Plan
+	dec := json.NewDecoder(io.LimitReader(r, 1<<20))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil {
+		return p, model.Invalid{"": "the plan is not the JSON expected here: " + strings.TrimPrefix(err.Error(), "json: ")}
+	}
+	return p, p.Validate()
+}
+
+// Validate returns every problem as model.Invalid, or nil.
+func (p Plan) Validate() error {
+	bad := model.Invalid{}
+	if strings.TrimSpace(p.Name) == "" || len(p.Name) > 100 {
+		bad["name"] = "a sweep needs a name of at most 100 bytes"
+	}
+	if !slices.Contains(model.PresetNames(), p.Preset) {
+		bad["preset"] = fmt.Sprintf("%q is not one of %s", p.Preset, strings.Join(model.PresetNames(), ", "))
+	}
+	if len(p.Parts) == 0 {
+		bad["parts"] = "a sweep needs at least one part"
+	}
+	for i, part := range p.Parts {
+		part.validate(fmt.Sprintf("parts[%d].", i), bad)
+	}
+	if len(bad) > 0 {
+		return bad
+	}
+	if n := p.Runs(); n > maxRuns {
+		return model.Invalid{"parts": fmt.Sprintf("these are %d runs; %d are the most", n, maxRuns)}
+	}
+	for _, item := range p.try() {
+		if err := item.err; err != nil {
+			return model.Invalid{"parts": fmt.Sprintf("%s on %s: %v", item.Config.Model, item.Config.Dataset, err)}
+		}
+	}
+	return nil
+}
+
+func (p Part) validate(at string, bad model.Invalid) {
+	lists := map[string]int{"models": len(p.Models), "datasets": len(p.Datasets), "seeds": len(p.Seeds)}
+	for name, n := range lists {
+		if n == 0 {
+			bad[at+name] = "needs at least one entry"
+		}
+	}
+	for _, name := range p.Models {
+		if !slices.Contains(model.ModelNames(), name) {
+			bad[at+"models"] = fmt.Sprintf("%q is not one of %s", name, strings.Join(model.ModelNames(), ", "))
+		}
+	}
+	axes := p.Vary
+	if p.Select != nil {
+		axes = slices.Concat(axes, p.Select.Axes)
+		if len(p.Select.Seeds) == 0 {
+			bad[at+"select.seeds"] = "needs at least one entry"
+		}
+		for _, name := range p.Models {
+			n := 0
+			for _, a := range p.Select.Axes {
+				if a.concerns(name) {
+					n++
+				}
+			}
+			if n > 1 {
+				bad[at+"select.axes"] = fmt.Sprintf("%s has %d; one hyperparameter is chosen for a model", name, n)
+			}
+		}
+	}
+	for _, a := range axes {
+		switch _, ok := model.FieldByName(a.Field); {
+		case !ok || a.Field == "model" || a.Field == "dataset" || a.Field == "seed" || a.Field == "preset":
+			bad[at+"vary"] = fmt.Sprintf("%q is not a hyperparameter that can be varied", a.Field)
+		case len(a.Values) == 0:
+			bad[at+"vary"] = a.Field + " needs at least one value"
+		}
+	}
+}
+
+func (a Axis) concerns(name string) bool {
+	return len(a.Models) == 0 || slices.Contains(a.Models, name)
+}
+
+// axis is what Select varies for a model; false where it chooses nothing.
+func (p Part) axis(name string) (Axis, bool) {
+	if p.Select == nil {
+		return Axis{}, false
+	}
+	i := slices.IndexFunc(p.Select.Axes, func(a Axis) bool { return a.concerns(name) })
+	if i < 0 {
+		return Axis{}, false
+	}
+	return p.Select.Axes[i], true
+}
+
+// settings are the combinations of the part's axes for a model, then its variants.
+func (p Part) settings(name string) []map[string]string {
+	all := []map[string]string{{}}
+	for _, a := range p.Vary {
+		if !a.concerns(name) {
+			continue
+		}
+		var next []map[string]string
+		for _, s := range all {
+			for _, v := range a.Values {
+				next = append(next, with(s, a.Field, v))
+			}
+		}
+		all = next
+	}
+	for _, v := range p.Variants {
+		all = append(all, v.Set)
+	}
+	return all
+}
+
+func with(set map[string]string, field, value string) map[string]string {
+	out := maps.Clone(set)
+	out[field] = value
+	return out
+}
+
+// Runs is how many runs the plan has at most, those of Select included; runs that parts share are counted in each.
+func (p Plan) Runs() int {
+	n := 0
+	for _, part := range p.Parts {
+		for _, name := range part.Models {
+			if a, ok := part.axis(name); ok {
+				n += len(part.Datasets) * len(a.Values) * len(part.Select.Seeds)
+			}
+			n += len(part.Datasets) * len(part.Seeds) * len(part.settings(name))
+		}
+	}
+	return n
+}
+
+// ID names the plan: its name and a sum of all that it says.
+func (p Plan) ID() string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(fmt.Sprintf("sweep: a plan cannot be written: %v", err)) // it is plain data
+	}
+	return cmp.Or(word(p.Name, 24), "sweep") + "-" + sum(text)
+}
+
+func sum(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text))[:8] }
+
+var notWord = regexp.MustCompile(`[^a-z0-9]+`)
+
+// word makes text fit for an id: at most n of a-z, 0-9 and '-'.
+func word(text string, n int) string {
+	text = strings.Trim(notWord.ReplaceAllString(strings.ToLower(text), "-"), "-")
+	return strings.Trim(text[:min(n, len(text))], "-")
+}
+
+// Item makes the run of a model on a dataset with a seed and a setting.
+func (p Plan) Item(part int, name, dataset string, seed int64, set map[string]string) (Item, error) {
+	cfg, err := model.Default(name, p.Preset, dataset)
+	if err != nil {
+		return Item{Config: model.Config{Model: name, Dataset: dataset}}, err
+	}
+	if p.Steps > 0 {
+		cfg.Steps = p.Steps
+	}
+	for _, assignments := range []map[string]string{p.Set, set} {
+		for _, field := range slices.Sorted(maps.Keys(assignments)) {
+			if err := cfg.Set(field, assignments[field]); err != nil {
+				return Item{Config: cfg}, err
+			}
+		}
+	}
+	cfg.Seed = seed
+	item := Item{Part: part, Config: cfg, ID: RunID(cfg), Name: runName(cfg, set)}
+	return item, cfg.Validate().OrNil()
+}
+
+// RunID names the run of a configuration, on whichever engine it is trained.
+func RunID(cfg model.Config) string {
+	cfg.Engine = ""
+	text, err := json.Marshal(cfg)
+	if err != nil {
+		panic(fmt.Sprintf("sweep: a configuration cannot be written: %v", err)) // it is plain data
+	}
+	return fmt.Sprintf("%s-%s-s%d-%s", cfg.Model, cmp.Or(word(cfg.Dataset, 24), "data"), cfg.Seed, sum(text))
+}
+
+func runName(cfg model.Config, set map[string]string) string {
+	words := []string{cfg.Model, cfg.Preset, cfg.Dataset}
+	for _, field := range slices.Sorted(maps.Keys(set)) {
+		words = append(words, field+"="+set[field])
+	}
+	return strings.Join(append(words, "seed "+strconv.FormatInt(cfg.Seed, 10)), " ")
+}
+
+type trial struct {
+	Item
+	err error
+}
+
+// try makes an item of every setting, with one seed, so that what is wrong shows before anything runs.
+func (p Plan) try() []trial {
+	var all []trial
+	for i, part := range p.Parts {
+		for _, dataset := range part.Datasets {
+			for _, name := range part.Models {
+				sets := part.settings(name)
+				if a, ok := part.axis(name); ok {
+					for _, v := range a.Values {
+						sets = append(sets, map[string]string{a.Field: v})
+					}
+				}
+				for _, set := range sets {
+					item, err := p.Item(i, name, dataset, part.Seeds[0], set)
+					all = append(all, trial{item, err})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Datasets lists every dataset of the plan once.
+func (p Plan) Datasets() []string {
+	var all []string
+	for _, part := range p.Parts {
+		for _, d := range part.Datasets {
+			if !slices.Contains(all, d) {
+				all = append(all, d)
+			}
+		}
+	}
+	return all
+}
+
+// JSON is the plan as Read reads it.
+func (p Plan) JSON() []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(p); err != nil {
+		panic(fmt.Sprintf("sweep: a plan cannot be written: %v", err)) // it is plain data
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,289 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"slotscope/model"
+)
+
+// small is one part that chooses β for the β-VAE over two seeds, then runs it and HRR with three.
+func small() Plan {
+	return Plan{Name: "Small sweep", Preset: "tiny", Steps: 50, Set: map[string]string{"batch": "8"}, Parts: []Part{{
+		Name: "main", Models: []string{"betavae", "hrr"}, Datasets: []string{"shapes3d-synthetic"}, Seeds: []int64{0, 1, 2},
+		Select: &Select{Seeds: []int64{100, 101}, Axes: []Axis{{Field: "beta_kl", Values: []string{"1", "10"}, Models: []string{"betavae"}}}},
+	}}}
+}
+
+// lab holds runs in memory and finishes them on request.
+type lab map[string]Found
+
+func (l lab) find(id string) (Found, bool) {
+	f, ok := l[id]
+	return f, ok
+}
+
+// finish ends an item's run with an InfoM.
+func (l lab) finish(item Item, infom float64) {
+	r := model.Run{ID: item.ID, Config: item.Config}
+	r.State, r.Step, r.ImagesPerSecond = model.Finished, item.Config.Steps, 100
+	l[item.ID] = Found{Run: r, Scores: &model.Scores{Step: item.Config.Steps, PSNR: 30, Seconds: 2, Metrics: &model.Metrics{InfoM: model.Score(infom)}}}
+}
+
+func TestSweepFromNothingToTheEnd(t *testing.T) {
+	p, l := small(), lab{}
+	b := p.Look(l.find)
+	if len(b.Items) != 2*2+3 || b.Waiting != 3 || b.Total() != 10 || b.Count(Planned) != 7 || p.Runs() != 10 {
+		t.Fatalf("%d items, %d waiting, %d in all", len(b.Items), b.Waiting, p.Runs())
+	}
+	if _, known := b.Left(); known {
+		t.Error("nothing has run, so nobody knows how long it takes")
+	}
+	for _, s := range b.Items { // β 10 is better by mean InfoM: (0.9 + 0.5)/2 against (0.6 + 0.6)/2
+		switch {
+		case s.Selecting && s.Value == "1":
+			l.finish(s.Item, 0.6)
+		case s.Selecting && s.Config.Seed == 100:
+			l.finish(s.Item, 0.9)
+		case s.Selecting:
+			if c := p.Look(l.find).Choices[0]; c.Chosen != "" || c.Problem != "" {
+				t.Errorf("chosen before every run has ended: %+v", c)
+			}
+			l.finish(s.Item, 0.5)
+		}
+	}
+	b = p.Look(l.find)
+	if c := b.Choices[0]; c.Chosen != "10" || c.Seeds[1] != 2 || c.InfoM[1] != 0.7 || b.Waiting != 0 || len(b.Items) != 10 {
+		t.Fatalf("%+v, %d items", c, len(b.Items))
+	}
+	for _, s := range b.Items {
+		if s.Stage == Planned && s.Config.Model == "betavae" && s.Config.BetaKL != 10 {
+			t.Errorf("%s runs with β %v", s.Name, s.Config.BetaKL)
+		}
+	}
+	// six runs are left, of 50 steps of 8 images at 100 images a second and 2 s of evaluation: 6·(4 + 2)
+	if left, known := b.Left(); !known || left < 35.9 || left > 36.1 {
+		t.Errorf("%v s left", left)
+	}
+	if done, total := b.Steps(); done != 200 || total != 500 {
+		t.Errorf("%d of %d steps", done, total)
+	}
+	for _, s := range b.Items {
+		if s.Stage == Planned {
+			l.finish(s.Item, 0.8)
+		}
+	}
+	if b = p.Look(l.find); !b.Over() || b.Count(Done) != 10 {
+		t.Errorf("%d done", b.Count(Done))
+	}
+}
+
+func TestStages(t *testing.T) {
+	p := small()
+	first := p.Look(lab{}.find).Items[0]
+	run := func(state model.State, change func(*Found)) lab {
+		l := lab{}
+		l.finish(first.Item, 0.5)
+		f := l[first.ID]
+		f.Run.State = state
+		if change != nil {
+			change(&f)
+		}
+		l[first.ID] = f
+		return l
+	}
+	for _, c := range []struct {
+		l       lab
+		stage   Stage
+		problem string
+	}{
+		{lab{}, Planned, ""},
+		{run(model.Queued, nil), Live, ""},
+		{run(model.Stopping, nil), Live, ""},
+		{run(model.Stopped, nil), Halted, ""},
+		{run(model.Interrupted, nil), Halted, ""},
+		{run(model.Failed, func(f *Found) { f.Run.Reason = "out of memory" }), Failed, "out of memory"},
+		{run(model.Finished, nil), Done, ""},
+		{run(model.Finished, func(f *Found) { f.Scores = nil }), Unmeasured, ""},
+		{run(model.Finished, func(f *Found) { f.Scores.Metrics = nil }), Unmeasured, ""},
+		{run(model.Finished, func(f *Found) { f.Scores.Metrics, f.Problem = nil, "no factors" }), Failed, "no factors"},
+		{run(model.Finished, func(f *Found) { f.Run.Config.Steps = 70 }), Failed, "changed"},
+		{run(model.Finished, func(f *Found) { f.Run.Config.Engine = "xla:cuda" }), Done, ""},
+	} {
+		s := p.Look(c.l.find).Items[0]
+		if s.Stage != c.stage || !strings.Contains(s.Problem, c.problem) || (c.problem == "") != (s.Problem == "") {
+			t.Errorf("stage %q problem %q, want %q %q", s.Stage, s.Problem, c.stage, c.problem)
+		}
+	}
+}
+
+func TestFailedRunsDoNotHoldUpAChoice(t *testing.T) {
+	p, l := small(), lab{}
+	for i, s := range p.Look(l.find).Items {
+		if !s.Selecting {
+			continue
+		}
+		l.finish(s.Item, 0.4)
+		if i < 3 { // all of β 1 and one of β 10
+			f := l[s.ID]
+			f.Run.State = model.Failed
+			f.Scores = nil
+			l[s.ID] = f
+		}
+	}
+	c := p.Look(l.find).Choices[0]
+	if c.Chosen != "10" || fmt.Sprint(c.Seeds) != "[0 1]" {
+		t.Errorf("%+v", c)
+	}
+	for id, f := range l {
+		f.Run.State, f.Scores = model.Failed, nil
+		l[id] = f
+	}
+	b := p.Look(l.find)
+	if c := b.Choices[0]; c.Chosen != "" || !strings.Contains(c.Problem, "InfoM") || len(b.Problems()) != 1 {
+		t.Errorf("%+v", c)
+	}
+	for _, s := range b.Items {
+		if s.Stage == Planned {
+			l.finish(s.Item, 0.5)
+		}
+	}
+	if b = p.Look(l.find); !b.Over() || b.Waiting != 3 {
+		t.Error("what waits for a choice that cannot be made does not keep a sweep open")
+	}
+}
+
+// The paper: 4 datasets × (2 VAEs × 5 values + 2 VQs × 4 values) × 2 seeds to choose, then 4 × 5 models × 5 seeds, 4 × 9 × 5
+// of latent dimension and codebook size, 4 × (1 + 5) × 5 ablations.
+func TestPaper(t *testing.T) {
+	p, err := Paper(Scale{Preset: "paper"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 4*18*2 + 4*5*5 + 4*9*5 + 4*6*5; p.Runs() != want {
+		t.Errorf("%d runs, want %d", p.Runs(), want)
+	}
+	b := p.Look(lab{}.find)
+	ids := map[string]bool{}
+	for _, s := range b.Items {
+		if ids[s.ID] || !model.ValidID(s.ID) {
+			t.Errorf("id %q stands twice or is none", s.ID)
+		}
+		ids[s.ID] = true
+	}
+	// HRR as it is stands in all three parts with the same five seeds: it is trained once
+	if want := 4*18*2 + 4*5 + 4*8*5 + 4*5*5; len(b.Items) != want || b.Waiting != 4*4*5 {
+		t.Errorf("%d items, want %d; %d waiting", len(b.Items), want, b.Waiting)
+	}
+	for _, s := range b.Items {
+		if s.Selecting != (s.Config.Seed >= selectionSeeds) {
+			t.Errorf("%s: seeds of the choice are its own", s.Name)
+		}
+		if s.Config.Steps != 125_000 {
+			t.Errorf("%s: %d steps", s.Name, s.Config.Steps)
+		}
+	}
+	q, err := Paper(Scale{Preset: "tiny", Steps: 200, Seeds: 2, Datasets: []string{"shapes3d-synthetic"}, Models: []string{"hrr"}, Parts: []string{"main"}})
+	if err != nil || q.Runs() != 2 || q.Parts[0].Select != nil || q.Look(lab{}.find).Items[0].Config.Steps != 200 {
+		t.Errorf("scaled down: %v %+v", err, q)
+	}
+	if q.ID() == p.ID() || !strings.HasPrefix(q.ID(), "paper-") {
+		t.Errorf("ids %s and %s", q.ID(), p.ID())
+	}
+}
+
+func TestAvailable(t *testing.T) {
+	here := func(names ...string) func(string) bool {
+		return func(d string) bool { return strings.Contains(" "+strings.Join(names, " ")+" ", " "+d+" ") }
+	}
+	kept, missing := Available(PaperDatasets(), here("shapes3d-synthetic", "isaac3d"))
+	if fmt.Sprint(kept, missing) != "[shapes3d-synthetic isaac3d] [shapes3d falcor3d mpi3d-complex]" {
+		t.Errorf("%v %v", kept, missing)
+	}
+	kept, missing = Available(PaperDatasets(), here("shapes3d", "shapes3d-synthetic", "falcor3d", "isaac3d", "mpi3d-complex"))
+	if len(kept) != 4 || missing != nil {
+		t.Errorf("%v %v", kept, missing)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	whole := string(small().JSON())
+	if p, err := Read(strings.NewReader(whole)); err != nil || p.ID() != small().ID() {
+		t.Fatalf("a plan reads back as itself: %v", err)
+	}
+	for _, c := range []struct{ from, to, key, say string }{
+		{`"tiny"`, `"huge"`, "preset", "huge"},
+		{`"betavae",`, `"gan",`, "parts[0].models", "gan"},
+		{`"seeds": [
+        0,
+        1,
+        2
+      ]`, `"seeds": []`, "parts[0].seeds", "at least one"},
+		{`"field": "beta_kl"`, `"field": "colour"`, "parts[0].vary", "colour"},
+		{`"field": "beta_kl"`, `"field": "seed"`, "parts[0].vary", "can be varied" /* it is the part's own */},
+		{`"batch": "8"`, `"batch": "many"`, "parts", "many"},
+		{`"batch": "8"`, `"batch": "0"`, "parts", "least"},
+		{`"name": "Small sweep"`, `"nome": "x"`, "", "nome"},
+		{`"Small sweep"`, `" "`, "name", "name"},
+		{`{`, `[`, "", "JSON"},
+	} {
+		text := strings.Replace(whole, c.from, c.to, 1)
+		if text == whole {
+			t.Fatalf("%s is not in the plan", c.from)
+		}
+		_, err := Read(strings.NewReader(text))
+		var bad model.Invalid
+		if !errors.As(err, &bad) || !strings.Contains(bad[c.key], c.say) {
+			t.Errorf("%s → %s: %v", c.from, c.to, err)
+		}
+	}
+	var bad model.Invalid
+	big := small()
+	big.Parts[0].Vary = []Axis{{Field: "lr", Values: strings.Split(strings.Repeat("0.001,", 2000)+"0.1", ",")}}
+	if err := big.Validate(); !errors.As(err, &bad) || !strings.Contains(bad["parts"], "most") {
+		t.Errorf("too many runs: %v", err)
+	}
+}
+
+func TestStore(t *testing.T) {
+	dir := t.TempDir()
+	s := OpenStore(dir)
+	if all, err := s.List(); len(all) != 0 || err != nil {
+		t.Errorf("%v %v", all, err)
+	}
+	one, err := s.Save(small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.Active = true
+	if err := s.SetMark(one.ID, one.Mark); err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.Save(small())
+	if err != nil || !again.Active || again.ID != one.ID || again.Plan.Runs() != 10 {
+		t.Errorf("saved again, it keeps its mark: %+v %v", again, err)
+	}
+	os.MkdirAll(filepath.Join(dir, "sweeps", "broken"), 0o755)
+	os.WriteFile(filepath.Join(dir, "sweeps", "broken", "plan.json"), []byte("{"), 0o644)
+	if all, err := s.List(); len(all) != 1 || err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("%v %v", all, err)
+	}
+	for _, id := range []string{"nothing", "../runs", ""} {
+		if _, err := s.Get(id); !errors.Is(err, model.ErrNotFound) {
+			t.Errorf("%q: %v", id, err)
+		}
+		if err := s.Delete(id); !errors.Is(err, model.ErrNotFound) {
+			t.Errorf("deleting %q: %v", id, err)
+		}
+	}
+	if err := s.Delete(one.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Get(one.ID); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("deleted, it is still there: %v", err)
+	}
+}
