@@ -29,7 +29,7 @@ var importMap = map[string]string{
 	"handlers":                 "views model/…",
 	"views":                    "",
 	"static":                   "",
-	"jobs":                     "model/data model/folder",
+	"jobs":                     "model/data model/folder model/sweep",
 	"jobs/command":             "model/bench model/compute model/data model/folder model/play model/report model/sweep model/train",
 	"db":                       "",
 	"model":                    "",
@@ -60,7 +60,7 @@ var importMap = map[string]string{
 	"model/npz":                "",
 	"model/theory":             "model/hrr",
 	"model/figure":             "",
-	"model/report":             "model/figure",
+	"model/report":             "model/figure model/sweep",
 	"model/sweep":              "",
 }
 

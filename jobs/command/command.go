@@ -60,7 +60,9 @@ func subcommands() []subcommand {
 	return []subcommand{
 		{"serve", "open the pages in a browser (the default)", serve},
 		{"train", "train a model here, in this process", trainRun},
-		{"data", "list datasets, describe one, write sample images", dataCommand},
+		{"sweep", "train and evaluate many runs: the paper's protocol, or a plan", sweepRuns},
+		{"report", "write tables, figures and files of runs or a sweep", reportRuns},
+		{"data", "list, add, describe, check, sample and remove datasets", dataCommand},
 		{"bench", "measure training, decoding or reading speed", benchCommand},
 		{"gpu", "say which engines were found, and which one is taken", gpu},
 		{"version", "print the program's version", version},

@@ -40,6 +40,7 @@ type Standing struct {
 	Item
 	Found
 	Stage Stage
+	Parts []int // whose results it is; empty for a run that only serves a choice
 }
 
 // Ended says whether nothing more happens to the item by itself.
@@ -66,7 +67,7 @@ type Board struct {
 
 // Look holds a plan against the runs that there are.
 func (p Plan) Look(find Lookup) Board {
-	l := looker{plan: p, find: find, seen: map[string]bool{}, board: Board{Plan: p}}
+	l := looker{plan: p, find: find, at: map[string]int{}, board: Board{Plan: p}}
 	for i, part := range p.Parts {
 		for _, dataset := range part.Datasets {
 			for _, name := range part.Models {
@@ -80,7 +81,7 @@ func (p Plan) Look(find Lookup) Board {
 type looker struct {
 	plan  Plan
 	find  Lookup
-	seen  map[string]bool
+	at    map[string]int // of items, by id
 	board Board
 }
 
@@ -147,18 +148,24 @@ func infoM(f Found) float64 {
 	return float64(f.Scores.Metrics.InfoM)
 }
 
-// add enters an item once and says how it stands.
+// add enters an item, once, says how it stands and whose results it is.
 func (l *looker) add(item Item) Standing {
-	s := Standing{Item: item, Stage: Planned}
-	if found, ok := l.find(item.ID); ok {
-		s.Found = found
-		s.Stage = stageOf(item, &s.Found)
-	}
-	if !l.seen[item.ID] {
-		l.seen[item.ID] = true
+	i, known := l.at[item.ID]
+	if !known {
+		i = len(l.board.Items)
+		l.at[item.ID] = i
+		s := Standing{Item: item, Stage: Planned}
+		if found, ok := l.find(item.ID); ok {
+			s.Found = found
+			s.Stage = stageOf(item, &s.Found)
+		}
 		l.board.Items = append(l.board.Items, s)
 	}
-	return s
+	s := &l.board.Items[i]
+	if !item.Selecting && !slices.Contains(s.Parts, item.Part) {
+		s.Parts = append(s.Parts, item.Part)
+	}
+	return *s
 }
 
 func stageOf(item Item, f *Found) Stage {

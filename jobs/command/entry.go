@@ -1,0 +1,123 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+	"slotscope/model/report"
+	"slotscope/model/sweep"
+)
+
+// entryOf makes a run's folder a report's entry; it reads points and reconstructions when the report asks.
+func entryOf(dir string) (report.Entry, error) {
+	f, err := folder.Open(dir)
+	if err != nil {
+		return report.Entry{}, err
+	}
+	defer f.Close()
+	found, err := look(f)
+	if err != nil {
+		return report.Entry{}, err
+	}
+	return report.Entry{Run: found.Run, Scores: found.Scores,
+		Points: func(names []string, yield func(model.Point) error) error { return walk(dir, names, yield) },
+		Sheet:  func() ([]byte, error) { return newestSheet(dir) }}, nil
+}
+
+// look reads what there is of a run. One that says it is live although no process works on it is interrupted.
+func look(f *folder.Folder) (sweep.Found, error) {
+	run, err := f.Run()
+	if run.ID == "" {
+		return sweep.Found{}, err
+	}
+	if !f.Locked() && run.State.Live() && run.State != model.Queued {
+		run.State, run.Reason = model.Interrupted, "Its process ended without a word."
+	}
+	found := sweep.Found{Run: run}
+	scores, err := f.Scores()
+	switch {
+	case err == nil:
+		found.Scores = &scores
+	case !errors.Is(err, model.ErrNotFound):
+		return found, err
+	}
+	return found, nil
+}
+
+// walk hands over the points of a run, steps ascending, those of the named series alone where any are named.
+func walk(dir string, names []string, yield func(model.Point) error) error {
+	f, err := folder.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	last := 0
+	for offset := int64(0); ; {
+		points, next, err := f.Tail(offset)
+		if err != nil {
+			return err
+		}
+		for _, p := range points {
+			if p.Step <= last { // a resume will drop what it repeats
+				continue
+			}
+			last = p.Step
+			if err := yield(only(p, names)); err != nil {
+				return err
+			}
+		}
+		if next == offset {
+			return nil
+		}
+		offset = next
+	}
+}
+
+func only(p model.Point, names []string) model.Point {
+	if len(names) == 0 {
+		return p
+	}
+	for name := range p.Values {
+		if !slices.Contains(names, name) {
+			delete(p.Values, name)
+		}
+	}
+	return p
+}
+
+// newestSheet is the newest picture of reconstructions; nothing where there is none.
+func newestSheet(dir string) ([]byte, error) {
+	f, err := folder.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	steps := f.Samples()
+	if len(steps) == 0 {
+		return nil, nil
+	}
+	path, err := f.Sample(steps[len(steps)-1])
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// runDir is the folder of a run given by id or by path.
+func runDir(dataDir, name string) (string, error) {
+	if model.ValidID(name) {
+		dir := filepath.Join(dataDir, "runs", name)
+		if _, err := os.Stat(dir); err == nil {
+			return dir, nil
+		}
+	}
+	if info, err := os.Stat(filepath.Join(name, "config.json")); err == nil && info.Mode().IsRegular() {
+		return name, nil
+	}
+	return "", fmt.Errorf("there is no run %q: neither in %s nor as a folder with a config.json: %w", name, filepath.Join(dataDir, "runs"), model.ErrNotFound)
+}

@@ -1,0 +1,172 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"slotscope/model"
+	"slotscope/model/report"
+	"slotscope/model/sweep"
+)
+
+// reportRuns writes a report of runs or of a sweep into a folder.
+func reportRuns(ctx context.Context, env environment, args []string) error {
+	fs := flags(env, "report")
+	out := fs.String("out", "report", "folder to write into; files of the same names are replaced")
+	rule := fs.String("rule", string(report.PaperRule), "what is set in bold: paper, overlap or none")
+	title := fs.String("title", "", "what the report is called")
+	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
+	names, err := parseNames(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%w: name the runs to report, by id or folder, or a sweep; `slotscope report -h` lists the flags", errUsage)
+	}
+	in, err := reportInput(*dataDir, names)
+	if err != nil {
+		return err
+	}
+	in.Rule = report.Rule(*rule)
+	in.Again = "slotscope report " + strings.Join(names, " ") + " --out report"
+	if *title != "" {
+		in.Title = *title
+	}
+	r, err := report.New(in)
+	if err != nil {
+		return err
+	}
+	written, err := writeReport(ctx, r, *out)
+	if err != nil {
+		return err
+	}
+	return tellReport(env, r, *out, written, *asJSON)
+}
+
+// parseNames reads flags and what stands between them.
+func parseNames(fs *flag.FlagSet, args []string) ([]string, error) {
+	var names []string
+	for len(args) > 0 {
+		if !strings.HasPrefix(args[0], "-") {
+			names, args = append(names, args[0]), args[1:]
+			continue
+		}
+		if err := parse(fs, args, len(args)); err != nil {
+			return nil, err
+		}
+		args = fs.Args()
+	}
+	return names, nil
+}
+
+// reportInput finds runs, and the runs of sweeps.
+func reportInput(dataDir string, names []string) (report.Input, error) {
+	if len(names) == 1 {
+		saved, err := sweep.OpenStore(dataDir).Get(names[0])
+		if err == nil {
+			return sweepInput(dataDir, saved.Plan), nil
+		}
+		if !errors.Is(err, model.ErrNotFound) {
+			return report.Input{}, err
+		}
+	}
+	part := report.Part{}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			continue
+		}
+		dir, err := runDir(dataDir, name)
+		if err != nil {
+			return report.Input{}, err
+		}
+		e, err := entryOf(dir)
+		if err != nil {
+			return report.Input{}, err
+		}
+		part.Entries = append(part.Entries, e)
+	}
+	title := fmt.Sprintf("%d runs", len(part.Entries))
+	if len(part.Entries) == 1 {
+		title = part.Entries[0].Run.Name
+	}
+	return report.Input{Title: title, Parts: []report.Part{part}}, nil
+}
+
+// sweepInput is the report of a sweep as far as it has come.
+func sweepInput(dataDir string, p sweep.Plan) report.Input {
+	return report.OfSweep(p.Look(finder(dataDir)), func(id string) (report.Entry, bool) {
+		e, err := entryOf(filepath.Join(dataDir, "runs", id))
+		return e, err == nil
+	})
+}
+
+// writeReport writes every file of a report, its sums and the archive; the names come back.
+func writeReport(ctx context.Context, r *report.Report, out string) ([]string, error) {
+	if err := os.MkdirAll(filepath.Join(out, "figures"), 0o755); err != nil {
+		return nil, err
+	}
+	files, err := r.All()
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, report.File{Name: "report.zip", Write: r.Zip})
+	var names, sums []string
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return names, fmt.Errorf("the report is not whole: %w", err)
+		}
+		hash := sha256.New()
+		if err := writeFile(filepath.Join(out, filepath.FromSlash(f.Name)), func(w io.Writer) error { return f.Write(io.MultiWriter(w, hash)) }); err != nil {
+			return names, err
+		}
+		names = append(names, f.Name)
+		if f.Name != "report.zip" {
+			sums = append(sums, fmt.Sprintf("%x  %s\n", hash.Sum(nil), f.Name))
+		}
+	}
+	slices.SortFunc(sums, func(a, b string) int { return strings.Compare(a[64:], b[64:]) })
+	err = writeFile(filepath.Join(out, report.SumsName), func(w io.Writer) error {
+		_, err := io.WriteString(w, strings.Join(sums, ""))
+		return err
+	})
+	return append(names, report.SumsName), err
+}
+
+// writeFile writes a file whole or leaves the old one.
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	b := bufio.NewWriter(f)
+	err = write(b)
+	if err := errors.Join(err, b.Flush(), f.Chmod(0o644), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// tellReport prints the tables as the report has them, or all of it as JSON.
+func tellReport(env environment, r *report.Report, out string, written []string, asJSON bool) error {
+	if asJSON {
+		return printJSON(env.out, map[string]any{"out": out, "files": written, "results": r.Results()})
+	}
+	for _, l := range r.Left() {
+		fmt.Fprintf(env.err, "left out: run %s, seed %d: %s\n", l.Run.ID, l.Run.Config.Seed, l.Why)
+	}
+	if err := r.Tables(env.out); err != nil {
+		return err
+	}
+	fmt.Fprintf(env.out, "%d files in %s; begin with %s\n", len(written), out, filepath.Join(out, "report.html"))
+	return nil
+}

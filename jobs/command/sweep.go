@@ -1,0 +1,443 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/data"
+	"slotscope/model/folder"
+	"slotscope/model/sweep"
+)
+
+// sweepRuns trains and evaluates every run of a plan that is not done, one after another.
+func sweepRuns(ctx context.Context, env environment, args []string) error {
+	fs := flags(env, "sweep")
+	o := sweepOptions{}
+	fs.StringVar(&o.preset, "preset", "tiny", "width of the networks, for paper")
+	fs.IntVar(&o.steps, "steps", 0, "steps of every run, for paper; 0 for the preset's")
+	fs.IntVar(&o.seeds, "seeds", 5, "seeds of every result, for paper")
+	fs.StringVar(&o.datasets, "datasets", "", "datasets joined by commas, for paper; empty for the paper's as far as they are here")
+	fs.StringVar(&o.models, "models", "", "models joined by commas, for paper; empty for all")
+	fs.StringVar(&o.parts, "parts", "", "of main, grid and ablations, joined by commas, for paper; empty for all")
+	fs.StringVar(&o.engine, "engine", "auto", "what computes")
+	fs.BoolVar(&o.retry, "retry", false, "try again what has failed")
+	fs.BoolVar(&o.dry, "dry", false, "say what would run, and train nothing")
+	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
+	names, err := parseNames(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(names) != 1 {
+		return fmt.Errorf("%w: slotscope sweep paper | FILE.json | ID; `slotscope sweep -h` lists the flags", errUsage)
+	}
+	plan, err := o.plan(ctx, env, fs, *dataDir, names[0])
+	if err != nil {
+		return err
+	}
+	root, err := folder.Root(*dataDir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	saved, err := sweep.OpenStore(root.Dir()).Save(plan)
+	if err != nil {
+		return err
+	}
+	s := &shellSweep{root: root, plan: plan, options: o, env: env, failed: map[string]string{}}
+	if !o.dry {
+		fmt.Fprintf(env.err, "sweep %s: %d runs at most; the same command goes on where this one ends\n", saved.ID, plan.Runs())
+		err = s.work(ctx)
+	}
+	if tell := s.tell(saved.ID, *asJSON); err == nil {
+		err = tell
+	}
+	return err
+}
+
+type sweepOptions struct {
+	preset, datasets, models, parts, engine string
+	steps, seeds                            int
+	retry, dry                              bool
+}
+
+// plan is the paper's protocol, a stored sweep or a file.
+func (o sweepOptions) plan(ctx context.Context, env environment, fs *flag.FlagSet, dataDir, name string) (sweep.Plan, error) {
+	if name != "paper" {
+		var extra []string
+		fs.Visit(func(f *flag.Flag) {
+			if slices.Contains([]string{"preset", "steps", "seeds", "datasets", "models", "parts"}, f.Name) {
+				extra = append(extra, "--"+f.Name)
+			}
+		})
+		if len(extra) > 0 {
+			return sweep.Plan{}, fmt.Errorf("%w: %s scales the paper's protocol; a plan in a file says these itself", errUsage, strings.Join(extra, ", "))
+		}
+		return readPlan(dataDir, name)
+	}
+	scale := sweep.Scale{Preset: o.preset, Steps: o.steps, Seeds: o.seeds, Datasets: commas(o.datasets), Models: commas(o.models), Parts: commas(o.parts)}
+	if len(scale.Datasets) == 0 {
+		var missing []string
+		scale.Datasets, missing = sweep.Available(sweep.PaperDatasets(), func(d string) bool { return opens(ctx, d, dataDir) })
+		if len(missing) > 0 {
+			fmt.Fprintf(env.err, "not here: %s; taken: %s\n", strings.Join(missing, ", "), strings.Join(scale.Datasets, ", "))
+		}
+	}
+	p, err := sweep.Paper(scale)
+	if err != nil {
+		return p, err
+	}
+	return p, datasetsHere(ctx, p, dataDir)
+}
+
+// commas splits at commas; nothing for an empty text.
+func commas(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+func readPlan(dataDir, name string) (sweep.Plan, error) {
+	if saved, err := sweep.OpenStore(dataDir).Get(name); err == nil {
+		return saved.Plan, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return sweep.Plan{}, fmt.Errorf("%w: %q is neither paper, nor a sweep in %s, nor a file that can be read", errUsage, name, dataDir)
+	}
+	defer f.Close()
+	p, err := sweep.Read(f)
+	if err != nil {
+		return p, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, datasetsHere(context.Background(), p, dataDir)
+}
+
+func opens(ctx context.Context, dataset, dataDir string) bool {
+	set, err := data.Open(ctx, dataset, dataDir)
+	if err == nil {
+		set.Close()
+	}
+	return err == nil
+}
+
+// datasetsHere opens every dataset of a plan once, so that a name that is not there ends the sweep before it begins.
+func datasetsHere(ctx context.Context, p sweep.Plan, dataDir string) error {
+	for _, d := range p.Datasets() {
+		set, err := data.Open(ctx, d, dataDir)
+		if err != nil {
+			return model.Invalid{"datasets": err.Error()}
+		}
+		set.Close()
+	}
+	return nil
+}
+
+// finder looks runs up in the folders of a data folder.
+func finder(dataDir string) sweep.Lookup {
+	return func(id string) (sweep.Found, bool) {
+		f, err := folder.Open(filepath.Join(dataDir, "runs", id))
+		if err != nil {
+			return sweep.Found{}, false
+		}
+		defer f.Close()
+		found, err := look(f)
+		if err != nil {
+			found.Problem = err.Error()
+		}
+		return found, found.Run.ID != ""
+	}
+}
+
+// shellSweep works through a plan in this shell. Each run is a process of its own, so that one that dies takes no other along.
+type shellSweep struct {
+	root    *folder.Data
+	plan    sweep.Plan
+	options sweepOptions
+	env     environment
+	failed  map[string]string // evaluations that failed in this shell, by run
+	retried map[string]bool
+	said    string // the task of the last plain line
+	saidAt  time.Time
+}
+
+// board is how the sweep stands, with what this shell has seen fail.
+func (s *shellSweep) board() sweep.Board {
+	find := finder(s.root.Dir())
+	return s.plan.Look(func(id string) (sweep.Found, bool) {
+		found, ok := find(id)
+		if why := s.failed[id]; ok && why != "" && found.Problem == "" {
+			found.Problem = why
+		}
+		return found, ok
+	})
+}
+
+// work does one thing after another until nothing is left or ctx ends.
+func (s *shellSweep) work(ctx context.Context) error {
+	s.retried = map[string]bool{}
+	for {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("the sweep was interrupted; the same command goes on: %w", err)
+		}
+		b := s.board()
+		item, ok := s.next(b)
+		if !ok {
+			if b.Count(sweep.Live) == 0 {
+				return nil
+			}
+			if err := s.wait(ctx, b); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.do(ctx, b, item); err != nil {
+			return err
+		}
+	}
+}
+
+// next is the first run that something can be done about: measurements first, for choices hang on them.
+func (s *shellSweep) next(b sweep.Board) (sweep.Standing, bool) {
+	for _, stage := range []sweep.Stage{sweep.Unmeasured, sweep.Halted, sweep.Planned} {
+		for _, item := range b.Items {
+			if item.Stage == stage {
+				return item, true
+			}
+		}
+	}
+	for _, item := range b.Items {
+		unbegun := item.Stage == sweep.Live && (item.Run.State == "" || item.Run.State == model.Queued)
+		retry := s.options.retry && item.Stage == sweep.Failed && item.Run.State == model.Failed
+		if (unbegun || retry) && !s.retried[item.ID] && !s.locked(item.ID) {
+			s.retried[item.ID] = true
+			return item, true
+		}
+	}
+	return sweep.Standing{}, false
+}
+
+func (s *shellSweep) locked(id string) bool {
+	f, err := s.root.Open(id)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return f.Locked()
+}
+
+// wait is for runs that another process works on.
+func (s *shellSweep) wait(ctx context.Context, b sweep.Board) error {
+	s.say(b, "another process works on what is left")
+	select {
+	case <-ctx.Done():
+	case <-time.After(5 * time.Second):
+	}
+	return nil
+}
+
+// do trains or evaluates one run. A run that fails is the plan's business; only what ends the sweep is an error.
+func (s *shellSweep) do(ctx context.Context, b sweep.Board, item sweep.Standing) error {
+	dir := s.root.RunDir(item.ID)
+	if item.Stage == sweep.Unmeasured {
+		s.say(b, "evaluating "+item.Name)
+		if err := s.process(ctx, item.ID, nil, "eval", dir, "--data", s.root.Dir()); err != nil && ctx.Err() == nil {
+			s.failed[item.ID] = "it is trained, but its evaluation failed: " + err.Error()
+		}
+		return nil
+	}
+	if item.Stage == sweep.Planned {
+		cfg := item.Config
+		cfg.Engine = s.options.engine
+		f, err := folder.Create(dir, cfg, item.Name)
+		if err != nil && !errors.Is(err, model.ErrConflict) {
+			return err
+		}
+		if err == nil {
+			f.Close()
+		}
+	}
+	follow := func(status model.Status) {
+		s.say(b, fmt.Sprintf("%s  step %d of %d  %.0f images/s  %s left of this run", item.Name, status.Step, item.Config.Steps, status.ImagesPerSecond, left(status)))
+	}
+	if err := s.process(ctx, item.ID, follow, "train", "--run", dir, "--data", s.root.Dir()); err != nil && ctx.Err() == nil {
+		fmt.Fprintf(s.env.err, "%s: %v\n", item.Name, err)
+		if found, ok := finder(s.root.Dir())(item.ID); !ok || found.Run.State != model.Failed && found.Run.State != model.Finished {
+			return fmt.Errorf("run %s ended without saying that it failed: %w", item.ID, err)
+		}
+	}
+	return nil
+}
+
+// process runs this program on a run, its words going to the run's log. Its own group keeps a terminal's Ctrl-C from it: it
+// is asked once, by us, to save and end.
+func (s *shellSweep) process(ctx context.Context, id string, follow func(model.Status), args ...string) error {
+	f, err := s.root.Open(id)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	log, err := f.OpenLog()
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 2 * time.Minute
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return s.why(f, err)
+		case <-tick.C:
+			if status, err := f.Status(); err == nil && follow != nil {
+				follow(status)
+			}
+		}
+	}
+}
+
+// why adds the last word of the run's log to how a process ended.
+func (s *shellSweep) why(f *folder.Folder, err error) error {
+	if err == nil {
+		return nil
+	}
+	text, _ := f.Log(1)
+	if text = strings.TrimSpace(text); text == "" {
+		return err
+	}
+	return fmt.Errorf("%w; its last word: %s", err, text)
+}
+
+// say shows one line of progress: renewed on a terminal, every ten seconds and at every change of task elsewhere.
+func (s *shellSweep) say(b sweep.Board, what string) {
+	line := fmt.Sprintf("%d of %d done", b.Count(sweep.Done, sweep.Failed), b.Total())
+	if n := b.Count(sweep.Failed); n > 0 {
+		line += fmt.Sprintf(", %d failed", n)
+	}
+	if seconds, known := b.Left(); known {
+		line += fmt.Sprintf(", about %v left", time.Duration(seconds)*time.Second)
+	}
+	line += "  " + what
+	task, _, _ := strings.Cut(what, "  ")
+	switch {
+	case isTerminal(s.env.err):
+		fmt.Fprintf(s.env.err, "\r\x1b[K%s", line)
+	case task != s.said || time.Since(s.saidAt) >= 10*time.Second:
+		s.said, s.saidAt = task, time.Now()
+		fmt.Fprintln(s.env.err, line)
+	}
+}
+
+// sweepRecord is what --json prints.
+type sweepRecord struct {
+	ID      string            `json:"id"`
+	Runs    int               `json:"runs"`
+	Done    int               `json:"done"`
+	Waiting int               `json:"waiting"` // for a choice
+	Items   []sweepItemRecord `json:"items"`
+	Choices []sweepChoice     `json:"choices"`
+	Failed  []sweepFailure    `json:"failed"`
+}
+
+type sweepItemRecord struct {
+	Run   string      `json:"run"`
+	Name  string      `json:"name"`
+	Stage sweep.Stage `json:"stage"`
+}
+
+type sweepChoice struct {
+	Model   string        `json:"model"`
+	Dataset string        `json:"dataset"`
+	Field   string        `json:"field"`
+	Values  []string      `json:"values"`
+	InfoM   []model.Score `json:"infom"` // mean of each value's seeds
+	Chosen  string        `json:"chosen"`
+	Problem string        `json:"problem,omitempty"`
+}
+
+type sweepFailure struct {
+	Run    string `json:"run"`
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+func recordOf(id string, b sweep.Board) sweepRecord {
+	r := sweepRecord{ID: id, Runs: b.Total(), Done: b.Count(sweep.Done), Waiting: b.Waiting, Items: []sweepItemRecord{}, Choices: []sweepChoice{}, Failed: []sweepFailure{}}
+	for _, s := range b.Items {
+		r.Items = append(r.Items, sweepItemRecord{s.ID, s.Name, s.Stage})
+		if s.Stage == sweep.Failed {
+			r.Failed = append(r.Failed, sweepFailure{s.ID, s.Name, s.Problem})
+		}
+	}
+	for _, c := range b.Choices {
+		choice := sweepChoice{Model: c.Model, Dataset: c.Dataset, Field: c.Axis.Field, Values: c.Axis.Values, Chosen: c.Chosen, Problem: c.Problem}
+		for _, v := range c.InfoM {
+			choice.InfoM = append(choice.InfoM, model.Score(v))
+		}
+		r.Choices = append(r.Choices, choice)
+	}
+	return r
+}
+
+// tell says how the sweep stands. Runs that failed, or that wait for a choice which cannot be made, make it fail.
+func (s *shellSweep) tell(id string, asJSON bool) error {
+	b := s.board()
+	if asJSON {
+		if err := printJSON(s.env.out, recordOf(id, b)); err != nil {
+			return err
+		}
+	} else {
+		s.print(s.env.out, id, b)
+	}
+	failed := b.Count(sweep.Failed)
+	if s.options.dry || failed == 0 && len(b.Problems()) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s of %d runs failed; --retry tries them again", strconv.Itoa(failed), b.Total())
+}
+
+func (s *shellSweep) print(w io.Writer, id string, b sweep.Board) {
+	if isTerminal(s.env.err) {
+		fmt.Fprintln(s.env.err)
+	}
+	for _, c := range b.Choices {
+		if c.Chosen != "" {
+			fmt.Fprintf(w, "chosen for %s on %s: %s %s\n", c.Model, c.Dataset, c.Axis.Field, c.Chosen)
+		}
+	}
+	for _, why := range b.Problems() {
+		fmt.Fprintln(w, why)
+	}
+	for _, item := range b.Items {
+		switch {
+		case item.Stage == sweep.Failed:
+			fmt.Fprintf(w, "failed: %s (%s): %s\n", item.Name, item.ID, item.Problem)
+		case s.options.dry:
+			fmt.Fprintf(w, "%-11s %s\n", item.Stage, item.Name)
+		}
+	}
+	fmt.Fprintf(w, "sweep %s: %d of %d runs are done; `slotscope report %s` writes the tables\n", id, b.Count(sweep.Done), b.Total(), id)
+}
