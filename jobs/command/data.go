@@ -4,39 +4,59 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
 	"image/png"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
+	"time"
 
-	"slotscope/model"
 	"slotscope/model/data"
 )
 
+// dataWords are the subcommands of data, and what each takes.
+var dataWords = map[string]string{
+	"list": "", "add": "PATH|URL|NAME", "info": "NAME", "check": "NAME", "sample": "NAME", "remove": "NAME",
+}
+
 func dataCommand(ctx context.Context, env environment, args []string) error {
-	if len(args) == 0 || args[0] != "list" && args[0] != "info" && args[0] != "sample" {
-		return fmt.Errorf("%w: slotscope data list | info NAME | sample NAME --out FILE.png", errUsage)
+	if len(args) == 0 {
+		args = []string{""}
 	}
 	what := args[0]
+	takes, known := dataWords[what]
+	if !known {
+		return fmt.Errorf("%w: slotscope data list | add PATH|URL|NAME | info NAME | check NAME | sample NAME --out FILE.png | remove NAME", errUsage)
+	}
 	fs := flags(env, "data "+what)
 	dir, asJSON := dataFlag(fs), jsonFlag(fs)
 	out := fs.String("out", "sample.png", "where sample writes its picture")
 	seed := fs.Int64("seed", 0, "which images sample draws")
-	name, rest := "", args[1:]
-	if what != "list" {
-		if len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
-			return fmt.Errorf("%w: slotscope data %s NAME", errUsage, what)
+	as := fs.String("name", "", "what add calls the dataset; else its published name, or the file's")
+	subject, rest := "", args[1:]
+	if takes != "" {
+		if len(rest) == 0 || strings.HasPrefix(rest[0], "-") && rest[0] != "-h" && rest[0] != "--help" {
+			return fmt.Errorf("%w: slotscope data %s %s", errUsage, what, takes)
 		}
-		name, rest = rest[0], rest[1:]
+		if !strings.HasPrefix(rest[0], "-") {
+			subject, rest = rest[0], rest[1:]
+		}
 	}
 	if err := parse(fs, rest, 0); err != nil {
 		return err
 	}
-	if what == "list" {
-		return list(ctx, env, *dir, *asJSON)
+	sets := data.Catalogue{Dir: *dir}
+	switch what {
+	case "list":
+		return list(ctx, env, sets, *asJSON)
+	case "add":
+		return addData(ctx, env, sets, data.Request{Name: *as, From: subject}, *asJSON)
+	case "check":
+		return checkData(ctx, env, sets, subject, *asJSON)
+	case "remove":
+		return removeData(env, sets, subject, *asJSON)
 	}
-	set, err := data.Open(ctx, name, *dir)
+	set, err := sets.Open(ctx, subject)
 	if err != nil {
 		return err
 	}
@@ -51,15 +71,96 @@ func dataCommand(ctx context.Context, env environment, args []string) error {
 	return nil
 }
 
-func list(ctx context.Context, env environment, dir string, asJSON bool) error {
-	infos := data.List(ctx, dir)
+// list prints every dataset that the program knows, with its state and, where it cannot be opened, what helps.
+func list(ctx context.Context, env environment, sets data.Catalogue, asJSON bool) error {
+	entries := sets.Entries(ctx)
 	if asJSON {
-		return printJSON(env.out, map[string]any{"datasets": infos})
+		infos, known := sets.List(ctx), []map[string]any{}
+		for _, e := range entries {
+			known = append(known, map[string]any{"name": e.Info.Name, "state": e.State, "kind": e.Kind, "paths": e.Paths, "bytes": e.Disk, "why": e.Why()})
+		}
+		return printJSON(env.out, map[string]any{"datasets": infos, "catalogue": known})
 	}
-	for _, info := range infos {
-		fmt.Fprintf(env.out, "%-24s %d images, %d×%d×%d, %d factors\n", info.Name, info.Len, info.H, info.W, info.C, len(info.Factors))
+	for _, e := range entries {
+		if e.State == data.Ready {
+			fmt.Fprintf(env.out, "%-24s %d images, %d×%d×%d, %d factors\n", e.Info.Name, e.Info.Len, e.Info.H, e.Info.W, e.Info.C, len(e.Info.Factors))
+		} else {
+			fmt.Fprintf(env.out, "%-24s %s: %s\n", e.Info.Name, e.State, e.Why())
+		}
 	}
 	return nil
+}
+
+// addData adds a dataset in this process, showing how far it is.
+func addData(ctx context.Context, env environment, sets data.Catalogue, r data.Request, asJSON bool) error {
+	if path, err := filepath.Abs(r.From); err == nil && exists(path) {
+		r.From = path // as the shell means it
+	}
+	show, end := workLine(env.err)
+	name, err := sets.Add(ctx, r, show)
+	end()
+	if err != nil {
+		return err
+	}
+	e, err := sets.Entry(ctx, name)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(env.out, e.Info)
+	}
+	fmt.Fprintf(env.out, "%s is ready: %d images, %d factors, %s in the data folder\n", name, e.Info.Len, len(e.Info.Factors), data.Bytes(e.Disk))
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func checkData(ctx context.Context, env environment, sets data.Catalogue, name string, asJSON bool) error {
+	show, end := workLine(env.err)
+	err := sets.Check(ctx, name, show)
+	end()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(env.out, map[string]any{"dataset": name, "whole": true})
+	}
+	fmt.Fprintln(env.out, name, "is whole")
+	return nil
+}
+
+func removeData(env environment, sets data.Catalogue, name string, asJSON bool) error {
+	if err := sets.Remove(name); err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(env.out, map[string]any{"removed": name})
+	}
+	fmt.Fprintln(env.out, name, "is removed")
+	return nil
+}
+
+// workLine shows progress: one line that renews itself on a terminal, a line every ten seconds elsewhere.
+func workLine(w io.Writer) (show func(data.Work), end func()) {
+	terminal, last, shown := isTerminal(w), time.Now(), false
+	show = func(work data.Work) {
+		switch {
+		case terminal:
+			shown = true
+			fmt.Fprintf(w, "\r\x1b[K%s", work)
+		case time.Since(last) >= 10*time.Second:
+			last = time.Now()
+			fmt.Fprintln(w, work)
+		}
+	}
+	return show, func() {
+		if shown {
+			fmt.Fprintln(w)
+		}
+	}
 }
 
 func explain(w io.Writer, info data.Info) {
@@ -70,7 +171,12 @@ func explain(w io.Writer, info data.Info) {
 	for _, f := range info.Factors {
 		fmt.Fprintf(w, "  %-20s %3d values: %s … %s\n", f.Name, len(f.Values), f.Values[0], f.Values[len(f.Values)-1])
 	}
-	fmt.Fprintf(w, "licence: %s\n", info.Licence)
+	if len(info.Factors) == 0 {
+		fmt.Fprintln(w, "  it has no factors: it can be learned from, but nothing can be measured against factors")
+	}
+	if info.Licence != "" {
+		fmt.Fprintf(w, "licence: %s\n", info.Licence)
+	}
 }
 
 const sampleSide = 8 // images along each side of a sample sheet
@@ -87,18 +193,7 @@ func sample(env environment, set data.Set, seed int64, path string, asJSON bool)
 	if err := set.Images(images, index); err != nil {
 		return err
 	}
-	if info.C != 3 {
-		return model.Invalid{"dataset": fmt.Sprintf("%s has %d channels; sample draws sets of 3", info.Name, info.C)}
-	}
-	sheet := image.NewNRGBA(image.Rect(0, 0, sampleSide*info.W, sampleSide*info.H))
-	for b := range index {
-		x0, y0 := b%sampleSide*info.W, b/sampleSide*info.H
-		for p := range info.H * info.W {
-			at := sheet.PixOffset(x0+p%info.W, y0+p/info.W)
-			copy(sheet.Pix[at:at+3], images[b*size+3*p:])
-			sheet.Pix[at+3] = 255
-		}
-	}
+	sheet := info.Picture(images, min(sampleSide, len(index)), 1)
 	file, err := os.Create(path)
 	if err != nil {
 		return err
