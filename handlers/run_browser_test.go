@@ -202,6 +202,39 @@ func TestFormFollowsThePreset(t *testing.T) {
 	}
 }
 
+// Another model brings its entries and takes those that it lacks away; what was typed stays, and so does the focus.
+func TestFormFollowsTheModel(t *testing.T) {
+	b := openRuns(t)
+	b.open("/runs/new?preset=paper")
+	choose := func(name string) {
+		b.eval(fmt.Sprintf(`(document.getElementById('model').focus(), document.getElementById('model').value = '%s', document.getElementById('model').dispatchEvent(new Event('change', {bubbles: true})))`, name))
+	}
+	entries := `[...document.querySelectorAll('[data-field]')].map((f) => f.dataset.field).join(' ')`
+	b.do(chromedp.SetValue(chromedp.ID("steps"), "77"))
+	b.wait(text("[data-part=networks]"), "15,419,328 in encoder and decoder, 1,837,568 between them")
+	choose("betavae")
+	b.wait(entries, "dataset model preset engine steps batch seed widths fc m lambda_rec beta_kl lr beta1 beta2 epsilon weight_decay clip checkpoint_every sample_every eval_every eval_images")
+	b.wait(`document.querySelector('[data-group=ablation]') === null`, "true")
+	b.wait(text("[data-part=networks]"), "14,908,370, all in encoder and decoder")
+	b.wait("document.activeElement.id", "model")
+	choose("vqvae")
+	b.wait(`document.getElementById('codebook_lr')?.value`, "1")
+	b.wait(text("[data-part=networks]"), "15,484,928 in encoder and decoder, 32,768 between them")
+	b.do(chromedp.SetValue(chromedp.ID("k"), "100"))
+	b.eval(`document.getElementById('k').dispatchEvent(new Event('change', {bubbles: true}))`)
+	b.wait(text("[data-part=networks]"), "15,484,928 in encoder and decoder, 6,400 between them")
+	choose("hrr")
+	b.wait(`[...document.querySelectorAll('[data-group]')].map((g) => g.dataset.group).join(' ')`, "run network objective optimizer ablation cadence")
+	choose("qlae")
+	b.wait(`document.getElementById('d') === null`, "true")
+	b.wait(`document.getElementById('weight_decay').value`, "1")
+	b.do(chromedp.Click(chromedp.CSS("[data-testid=start]")))
+	b.wait("location.pathname", "/runs/run-1")
+	if c := b.runs.runs["run-1"].Config; c.Model != "qlae" || c.Steps != 77 || c.WeightDecay != 1 || c.D != 0 {
+		t.Errorf("started with %+v", c)
+	}
+}
+
 func TestTableByKeyboard(t *testing.T) {
 	b := openRuns(t)
 	b.runs.put("a", model.Finished, 10).Name = "Alpha"

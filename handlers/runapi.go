@@ -311,7 +311,7 @@ func (h Runs) apiFields(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	out := make([]apiField, 0, 64)
-	for _, f := range model.Fields() {
+	for _, f := range model.FieldsOf(cfg.Model) {
 		out = append(out, newAPIField(f, f.Get(cfg), f.SourceIn(cfg)))
 	}
 	return JSON(w, http.StatusOK, map[string]any{"fields": out})

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"slotscope/model"
+	"slotscope/model/ae"
 	"slotscope/views"
 )
 
@@ -76,11 +77,17 @@ func (h Runs) defaults(ctx context.Context, get func(string) string) (model.Conf
 		}
 		return otherwise
 	}
-	first := ""
-	if infos := h.Datasets.List(ctx); len(infos) > 0 {
+	first, infos := "", h.Datasets.List(ctx)
+	if len(infos) > 0 {
 		first = infos[0].Name
 	}
-	return model.Default(pick("model", "hrr"), pick("preset", "tiny"), pick("dataset", first))
+	cfg, err := model.Default(pick("model", "hrr"), pick("preset", "tiny"), pick("dataset", first))
+	for _, info := range infos {
+		if info.Name == cfg.Dataset {
+			cfg = cfg.WithFactors(len(info.Factors))
+		}
+	}
+	return cfg, err
 }
 
 func textOf(cfg model.Config) map[string]string {
@@ -109,10 +116,11 @@ func (h Runs) create(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// typedIn collects the entries of a posted form; a switch that is off is not sent, so it counts as false.
+// typedIn collects the entries of a posted form; a switch that is off is not sent, so it counts as false. Entries that the
+// chosen model does not have are passed over: they stand on the form where the model was changed and the page has no scripts.
 func typedIn(form url.Values) map[string]string {
 	typed := map[string]string{}
-	for _, f := range model.Fields() {
+	for _, f := range model.FieldsOf(form.Get("model")) {
 		if form.Has(f.Name) {
 			typed[f.Name] = form.Get(f.Name)
 		} else if f.Kind == model.Bool {
@@ -196,7 +204,7 @@ func (h Runs) formView(ctx context.Context, typed map[string]string, name string
 		defaults, _ = h.defaults(ctx, func(string) string { return "" })
 	}
 	byGroup := map[string][]views.FormField{}
-	for _, f := range model.Fields() {
+	for _, f := range model.FieldsOf(defaults.Model) {
 		field := views.FormField{Field: f, Value: typed[f.Name], Default: f.Get(defaults), Source: f.SourceIn(defaults), Error: bad[f.Name]}
 		if _, given := typed[f.Name]; !given {
 			field.Value = field.Default
@@ -205,13 +213,16 @@ func (h Runs) formView(ctx context.Context, typed map[string]string, name string
 		byGroup[f.Group] = append(byGroup[f.Group], field)
 	}
 	for _, g := range model.Groups {
-		view.Groups = append(view.Groups, views.NewFormGroup(g, byGroup[g]))
+		if len(byGroup[g]) > 0 {
+			view.Groups = append(view.Groups, views.NewFormGroup(g, byGroup[g]))
+		}
 	}
+	view.Parameters, view.Networks = h.parameters(ctx, defaults, typed)
 	view.Rate, view.RateFrom = h.measuredRate(ctx, typed)
 	return view, nil
 }
 
-// options are the choices of an entry; those that cannot be taken say so. What was typed is always among them.
+// options are the choices of an entry. What was typed is always among them.
 func (h Runs) options(ctx context.Context, f model.Field, value string) []views.Option {
 	if f.Kind != model.Choice {
 		return nil
@@ -224,7 +235,7 @@ func (h Runs) options(ctx context.Context, f model.Field, value string) []views.
 		}
 	case "model":
 		for _, name := range f.Choices {
-			all = append(all, views.Option{Value: name, Label: name, Disabled: !trainable(name)})
+			all = append(all, views.Option{Value: name, Label: model.ModelTitle(name)})
 		}
 	default:
 		for _, name := range f.Choices {
@@ -237,10 +248,22 @@ func (h Runs) options(ctx context.Context, f model.Field, value string) []views.
 	return all
 }
 
-// trainable says whether this version can train a model.
-func trainable(name string) bool {
-	cfg, err := model.Default(name, "tiny", "any")
-	return err == nil && cfg.Validate()["model"] == ""
+// parameters counts what the model of a form would learn, in all and in encoder and decoder; 0 where what is typed makes no model.
+func (h Runs) parameters(ctx context.Context, cfg model.Config, typed map[string]string) (all, networks int) {
+	for _, f := range model.FieldsOf(cfg.Model) {
+		if text, given := typed[f.Name]; given && f.Set(&cfg, text) != nil {
+			return 0, 0
+		}
+	}
+	for _, info := range h.Datasets.List(ctx) {
+		if info.Name != cfg.Dataset {
+			continue
+		}
+		if net, err := ae.New(cfg, ae.Image{H: info.H, W: info.W, C: info.C}); err == nil {
+			return net.Parameters()
+		}
+	}
+	return 0, 0
 }
 
 // measuredRate is the rate in images per second of the newest run of the same model and preset, and that run's name;

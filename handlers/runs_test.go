@@ -123,13 +123,23 @@ func commas(n int) string {
 }
 
 func TestFormHoldsEveryField(t *testing.T) {
+	for _, name := range model.ModelNames() {
+		t.Run(name, func(t *testing.T) { formHoldsEveryField(t, name) })
+	}
+}
+
+func formHoldsEveryField(t *testing.T, name string) {
 	_, h := runSite(t)
-	doc := document(t, get(t, h, "/runs/new"))
-	def, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
+	doc := document(t, get(t, h, "/runs/new?model="+name))
+	def, err := model.Default(name, "tiny", "shapes3d-synthetic")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range model.Fields() {
+	fields := model.FieldsOf(name)
+	if n := doc.Find("[data-field]").Length(); n != len(fields) {
+		t.Errorf("there are %d entries for the %d of %s", n, len(fields), name)
+	}
+	for _, f := range fields {
 		field := doc.Find("[data-field=" + f.Name + "]")
 		if field.Find("label[for="+f.Name+"]").Length() != 1 {
 			t.Errorf("%s has no label", f.Name)
@@ -140,7 +150,7 @@ func TestFormHoldsEveryField(t *testing.T) {
 		if !strings.Contains(field.Text(), f.Help) {
 			t.Errorf("%s does not show its help", f.Name)
 		}
-		if decides := f.Name == "dataset" || f.Name == "model" || f.Name == "preset"; !decides && !strings.Contains(field.Text(), f.Source) {
+		if decides := f.Name == "dataset" || f.Name == "model" || f.Name == "preset"; !decides && !strings.Contains(field.Text(), f.SourceIn(def)) {
 			t.Errorf("%s does not show the source of its default", f.Name)
 		}
 	}
@@ -204,6 +214,26 @@ func TestCreateFromForm(t *testing.T) {
 	}
 	if run.Name != "Mine" {
 		t.Errorf("named %q", run.Name)
+	}
+}
+
+// Without scripts the form still shows HRR's entries when another model is chosen: those that it lacks are passed over. A program that
+// names them is told.
+func TestCreateFromAnotherModelsForm(t *testing.T) {
+	f, h := runSite(t)
+	w := post(t, h, "/runs", url.Values{"model": {"betavae"}, "preset": {"tiny"}, "dataset": {"shapes3d-synthetic"}, "d": {"128"}, "k": {"128"},
+		"inverse": {"involution"}, "no_denoiser": {"true"}, "m": {"5"}})
+	if w.Code != http.StatusSeeOther {
+		t.Fatalf("answered %d: %s", w.Code, w.Body)
+	}
+	def, _ := model.Default("betavae", "tiny", "shapes3d-synthetic")
+	def.M = 5
+	if diff := cmp.Diff(def, f.runs["run-1"].Config); diff != "" {
+		t.Errorf("the configuration differs: %s", diff)
+	}
+	w = send(t, h, "POST", "/api/runs", `{"config": {"model": "betavae", "k": 128}}`)
+	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "is no hyperparameter of betavae; it belongs to hrr, vqvae, qlae") {
+		t.Errorf("answered %d: %s", w.Code, w.Body)
 	}
 }
 

@@ -102,8 +102,8 @@ const (
 
 var fields = []Field{
 	{Name: "dataset", Label: "Dataset", Group: "run", Kind: Choice, Source: ours, Help: "The images to learn from.", at: func(c *Config) any { return &c.Dataset }},
-	{Name: "model", Label: "Model", Group: "run", Kind: Choice, Choices: ModelNames(), Source: ours, Help: "Which of the paper's models.", at: func(c *Config) any { return &c.Model }},
-	{Name: "preset", Label: "Preset", Group: "run", Kind: Choice, Choices: PresetNames(), Source: ours, Help: "Width of the network; sets the defaults of everything below.", at: func(c *Config) any { return &c.Preset }},
+	{Name: "model", Label: "Model", Group: "run", Kind: Choice, Choices: ModelNames(), Source: ours, Help: "Which of the paper's models: hrr, or a baseline, vqvae, qlae, betavae, betatcvae.", at: func(c *Config) any { return &c.Model }},
+	{Name: "preset", Label: "Preset", Group: "run", Kind: Choice, Choices: PresetNames(), Source: ours, Help: "Width of the network, tiny, small or paper; sets the defaults of all other entries.", at: func(c *Config) any { return &c.Preset }},
 	{Name: "engine", Label: "Engine", Group: "run", Kind: Choice, Choices: EngineNames(), Source: ours, Help: "What computes; auto takes an NVIDIA GPU where there is one, else the CPU engine.", at: func(c *Config) any { return &c.Engine }},
 	{Name: "steps", Label: "Steps", Unit: "gradient steps", Group: "run", Kind: Int, Min: 1, Max: 1e8, Source: tabOptim, Help: "How many batches are learned from.", at: func(c *Config) any { return &c.Steps }},
 	{Name: "batch", Label: "Batch", Symbol: "B", Unit: "images", Group: "run", Kind: Int, Min: 1, Max: 65536, Source: tabOptim, Help: "Images per step.", at: func(c *Config) any { return &c.Batch }},
@@ -268,7 +268,7 @@ func (c Config) Validate() Invalid {
 		switch why := f.check(f.at(&c)); {
 		case !f.Of(c.Model) && slices.Contains(ModelNames(), c.Model):
 			if f.Get(c) != f.Get(Config{}) {
-				bad[f.Name] = fmt.Sprintf("%s has no such hyperparameter; %s has", c.Model, strings.Join(f.Models, ", "))
+				bad[f.Name] = fmt.Sprintf("is no hyperparameter of %s; it belongs to %s", c.Model, strings.Join(f.Models, ", "))
 			}
 		case why != "":
 			bad[f.Name] = why

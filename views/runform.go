@@ -16,6 +16,9 @@ type RunFormView struct {
 	Problems  int     // entries with a problem
 	Rate      float64 // images per second of the newest like run; 0 where none was measured
 	RateFrom  string  // that run's name
+
+	Parameters int // learned numbers; 0 where what is typed makes no model
+	Networks   int // of them in encoder and decoder
 }
 
 // FormGroup is a heading and the entries under it; a folded one is closed until opened.
@@ -37,11 +40,8 @@ type FormField struct {
 	Options []Option
 }
 
-// Option is one choice; a disabled one cannot be taken in this version.
-type Option struct {
-	Value, Label string
-	Disabled     bool
-}
+// Option is one choice.
+type Option struct{ Value, Label string }
 
 var groupTexts = map[string][2]string{
 	"run":       {"What to learn, and how long", ""},
@@ -152,4 +152,12 @@ func (v RunFormView) number(name string) float64 {
 		}
 	}
 	return 0
+}
+
+// share says where the parameters lie.
+func (v RunFormView) share() string {
+	if between := v.Parameters - v.Networks; between > 0 {
+		return count(v.Networks) + " in encoder and decoder, " + count(between) + " between them"
+	}
+	return count(v.Networks) + ", all in encoder and decoder"
 }
