@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"slotscope/db"
@@ -55,7 +54,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	defer index.Close()
 
 	sets := data.Catalogue{Dir: root.Dir()}
-	runs, err := jobs.New(context.WithoutCancel(ctx), jobs.Options{Data: root, Store: index, Check: fits(sets), Device: device(), Log: log})
+	runs, err := jobs.New(context.WithoutCancel(ctx), scheduled(o, root, log, jobs.Options{Store: index, Check: fits(sets)}))
 	if err != nil {
 		return err
 	}
@@ -87,20 +86,6 @@ func fits(sets data.Catalogue) func(context.Context, model.Config) error {
 		defer set.Close()
 		_, err = data.NewSampler(cfg.Seed, cfg.Batch, set.Info().Len)
 		return err
-	}
-}
-
-// device names what an engine computes on, where runs wait for each other: "auto" is what it would take.
-func device() func(engine string) string {
-	auto := sync.OnceValue(func() string { name, _, _ := compute.Look(); return name })
-	return func(engine string) string {
-		if engine == "auto" {
-			engine = auto()
-		}
-		if engine == "xla:cuda" {
-			return "gpu"
-		}
-		return "cpu"
 	}
 }
 

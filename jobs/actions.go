@@ -145,6 +145,10 @@ func (s *Supervisor) Stop(ctx context.Context, id string) error {
 	return s.act(id, func(f *folder.Folder, e *entry) error {
 		locked := f.Locked()
 		switch {
+		case e.submitting:
+			return fmt.Errorf("run %s is just being submitted; try again in a moment: %w", id, model.ErrConflict)
+		case e.submitted():
+			return s.stopTask(ctx, f, e, locked)
 		case !locked && e.child == nil && e.run.State == model.Queued:
 			return s.unqueue(ctx, f, e)
 		case !locked && e.child == nil:
@@ -224,7 +228,7 @@ func (s *Supervisor) Resume(ctx context.Context, id string, steps int) error {
 		if err != nil {
 			return err
 		}
-		if !gone || !status.State.Ended() && status.State != "" {
+		if !gone || !status.State.Ended() && status.State != "" || e.follows() && !e.run.State.Ended() {
 			return fmt.Errorf("run %s is %s; only an ended run can be resumed: %w", id, e.run.State, model.ErrConflict)
 		}
 		cfg, err := longer(f.Config(), status, steps)
@@ -265,6 +269,9 @@ func (s *Supervisor) requeue(ctx context.Context, f *folder.Folder, e *entry, cf
 	if err := f.SetStatus(status); err != nil {
 		return err
 	}
+	if err := s.release(f, e); err != nil {
+		return err
+	}
 	run, err := f.Run()
 	if run.ID == "" {
 		return err
@@ -272,6 +279,19 @@ func (s *Supervisor) requeue(ctx context.Context, f *folder.Folder, e *entry, cf
 	e.forgive()
 	e.exit = nil
 	return s.save(ctx, e, run)
+}
+
+// release forgets the device or job that a run had; who computes it stays. The caller holds mu.
+func (s *Supervisor) release(f *folder.Folder, e *entry) error {
+	job := model.Job{Executor: e.job.Executor}
+	if s.o.Cluster == nil {
+		job = model.Job{} // a folder that comes from a cluster goes on here
+	}
+	if job == e.job {
+		return nil
+	}
+	e.job, e.task = job, model.Task{}
+	return f.SetJob(job)
 }
 
 // Delete removes an ended run for good: its folder, then its rows.

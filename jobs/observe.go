@@ -21,6 +21,7 @@ type sight struct {
 	stamp  string
 	known  bool // that the run is stored, so that its points can be
 	moves  int  // of the entry when the look began
+	job    model.Job
 }
 
 // glance visits a folder if anything in it has changed.
@@ -96,6 +97,11 @@ func (s *Supervisor) see(f *folder.Folder, e *entry) (sight, error) {
 		err = nil
 	}
 	seen.run = run
+	job, jobErr := f.Job()
+	if jobErr != nil {
+		s.say(e, f.ID(), jobErr)
+	}
+	seen.job = job
 	return seen, err
 }
 
@@ -109,6 +115,10 @@ func (s *Supervisor) settle(ctx context.Context, f *folder.Folder, e *entry, see
 		return nil // a visitor changed it meanwhile: the next look is fresh
 	}
 	e.locked, e.here = seen.locked, seen.holder.Here()
+	if e.job.ID != seen.job.ID {
+		e.task = model.Task{}
+	}
+	e.job = seen.job
 	run, err := s.judge(f, e, seen)
 	if run.ID == "" {
 		return err
@@ -143,12 +153,14 @@ func (s *Supervisor) judge(f *folder.Folder, e *entry, seen sight) (model.Run, e
 		if run.State == "" || run.State == model.Queued {
 			run.State, run.PID = model.Running, seen.holder.PID // it has only begun
 		}
-		if e.whom != seen.holder.PID && seen.holder.PID != 0 {
+		if e.whom != seen.holder.PID && seen.holder.PID != 0 && !e.job.Stop {
 			e.forgive() // that was another process
 		}
 		if !e.asked.IsZero() && run.State == model.Running {
 			run.State = model.Stopping // it has not heard yet, or saves
 		}
+	case e.submitted() && s.o.Cluster != nil:
+		return s.judgeTask(f, e, run)
 	case e.child != nil:
 		if run.State.Live() {
 			return model.Run{}, nil // killed a moment ago; the next look finds how

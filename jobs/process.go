@@ -24,8 +24,14 @@ type exit struct {
 	unknown bool // somebody else has waited for it
 }
 
-// spawn starts the process of a run; its output goes to the end of log.txt.
-func (s *Supervisor) spawn(f *folder.Folder) (*child, error) {
+// Device is one thing that computes, for one run at a time.
+type Device struct {
+	Name string   // tells it from others, also to the next server
+	Env  []string // what a process needs to be told so that it takes this one alone, as name=value
+}
+
+// spawn starts the process of a run on a device; its output goes to the end of log.txt.
+func (s *Supervisor) spawn(f *folder.Folder, on Device) (*child, error) {
 	cmd, err := s.o.Command(f.Dir())
 	if err != nil {
 		return nil, err
@@ -36,6 +42,9 @@ func (s *Supervisor) spawn(f *folder.Folder) (*child, error) {
 	}
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
+	if len(on.Env) > 0 {
+		cmd.Env = append(cmd.Environ(), on.Env...)
+	}
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -104,7 +113,7 @@ func lastWords(log string) string {
 	return " Its last words: " + strings.TrimSpace(words)
 }
 
-// startQueued starts the runs whose turn has come: the longest waiting first, one per device.
+// startQueued starts the runs whose turn has come: the longest waiting first, each on a device that is free.
 func (s *Supervisor) startQueued(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,6 +126,10 @@ func (s *Supervisor) startQueued(ctx context.Context) {
 		switch {
 		case e.busy():
 			busy[s.device(e)] = true
+		case s.clustered(e):
+			if e.run.State == model.Queued && !e.submitted() && !e.submitting {
+				s.lookCluster()
+			}
 		case e.run.State == model.Queued && !e.locked:
 			waiting = append(waiting, e)
 		}
@@ -128,21 +141,30 @@ func (s *Supervisor) startQueued(ctx context.Context) {
 		return strings.Compare(a.run.ID, b.run.ID)
 	})
 	for _, e := range waiting {
-		if d := s.device(e); !busy[d] {
-			busy[d] = s.start(ctx, e)
+		for _, d := range s.o.Devices(e.run.Config.Engine) {
+			if !busy[d.Name] {
+				busy[d.Name] = s.start(ctx, e, d)
+				break
+			}
 		}
 	}
 }
 
+// device names what a busy run works on: what it was given, or the first that its engine would take.
 func (s *Supervisor) device(e *entry) string {
+	engine := e.run.Config.Engine // what it was told
 	if e.locked && e.run.Engine != "" {
-		return s.o.Device(e.run.Engine) // what it found
+		engine = e.run.Engine // what it found
 	}
-	return s.o.Device(e.run.Config.Engine) // what it was told
+	devices := s.o.Devices(engine)
+	if len(devices) == 0 || slices.ContainsFunc(devices, func(d Device) bool { return d.Name == e.job.Device }) {
+		return e.job.Device
+	}
+	return devices[0].Name
 }
 
 // start begins a queued run; one that cannot be started has failed. The caller holds mu.
-func (s *Supervisor) start(ctx context.Context, e *entry) bool {
+func (s *Supervisor) start(ctx context.Context, e *entry, on Device) bool {
 	f, err := s.o.Data.Open(e.run.ID)
 	if err != nil {
 		return false // the next look says why
@@ -150,7 +172,11 @@ func (s *Supervisor) start(ctx context.Context, e *entry) bool {
 	defer f.Close()
 	e.forgive()
 	e.exit = nil
-	c, err := s.spawn(f)
+	err = s.assign(f, e, on)
+	var c *child
+	if err == nil {
+		c, err = s.spawn(f, on)
+	}
 	if err == nil {
 		e.child = c
 		e.moves++
@@ -167,4 +193,17 @@ func (s *Supervisor) start(ctx context.Context, e *entry) bool {
 		s.say(e, e.run.ID, err)
 	}
 	return false
+}
+
+// assign writes down which device a run is given, where it is told, so that the next server knows too. The caller holds mu.
+func (s *Supervisor) assign(f *folder.Folder, e *entry, on Device) error {
+	job := model.Job{Executor: e.job.Executor}
+	if len(on.Env) > 0 {
+		job = model.Job{Executor: model.Local, Device: on.Name}
+	}
+	if job == e.job {
+		return nil
+	}
+	e.job = job
+	return f.SetJob(job)
 }

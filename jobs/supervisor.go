@@ -43,13 +43,18 @@ type Options struct {
 	// Check says what is wrong with a valid configuration on this machine: a dataset that is missing or smaller than the
 	// batch. Nil accepts everything.
 	Check func(ctx context.Context, cfg model.Config) error
-	// Device names what an engine computes on; one run at a time works on each device. Nil is one for GPUs, one for CPUs.
-	Device func(engine string) string
+	// Devices are what an engine can compute on here; one run at a time works on each. Nil is one for GPUs, one for CPUs.
+	Devices func(engine string) []Device
+	// Executor is where runs go that do not say it themselves: model.Local, which empty means too, or model.Slurm.
+	Executor string
+	// Cluster takes the runs of model.Slurm; nil where there is none.
+	Cluster Cluster
 
-	Log        *slog.Logger  // nil for slog.Default
-	Poll       time.Duration // between looks at live runs; 0 for 250 ms
-	Scan       time.Duration // between looks at every folder; 0 for 2 s
-	ForceAfter time.Duration // how long a stop waits before it may be forced; 0 for a minute
+	Log         *slog.Logger  // nil for slog.Default
+	Poll        time.Duration // between looks at live runs; 0 for 250 ms
+	Scan        time.Duration // between looks at every folder; 0 for 2 s
+	ClusterPoll time.Duration // between questions to the cluster; 0 for 5 s
+	ForceAfter  time.Duration // how long a stop waits before it may be forced; 0 for a minute
 }
 
 // Supervisor keeps runs in view. Its methods may be called from several goroutines.
@@ -63,34 +68,43 @@ type Supervisor struct {
 	closed   bool
 	wake     chan struct{}
 	cancel   context.CancelFunc
-	finished chan struct{} // closed when the loop has returned
+	finished chan struct{} // closed when the loops have returned
+
+	wakeCluster chan struct{}
+	clusterSaid string // the last complaint of the cluster that was logged; its loop's alone
 }
 
 // entry is what the supervisor remembers of a run.
 type entry struct {
-	run    model.Run // as stored last
-	known  bool      // run is stored
-	stamp  string    // of the folder when it was last read
-	locked bool      // a process works on it
-	here   bool      // that process runs on this machine
-	child  *child    // the process started here, until it has ended
-	exit   *exit     // how it ended, until the run's state tells
-	asked  time.Time // when the present process was asked to stop
-	whom   int       // that process
-	forced bool      // it was then killed
-	moves  int       // changes made by visitors
-	said   string    // the last problem that was logged
+	run    model.Run  // as stored last
+	known  bool       // run is stored
+	stamp  string     // of the folder when it was last read
+	locked bool       // a process works on it
+	here   bool       // that process runs on this machine
+	child  *child     // the process started here, until it has ended
+	exit   *exit      // how it ended, until the run's state tells
+	asked  time.Time  // when the present process was asked to stop
+	whom   int        // that process
+	forced bool       // it was then killed
+	moves  int        // changes made by visitors
+	job    model.Job  // how the process is had, as job.json says
+	task   model.Task // what the cluster said of the job last
+
+	submitting bool   // the cluster is being given the run
+	said       string // the last problem that was logged
 
 	cursor *model.Cursor // how far points are stored; nil for not known yet. The loop's alone.
 	behind bool          // there may be points that are not stored
 }
 
 // busy says whether the run occupies its device.
-func (e *entry) busy() bool { return e.child != nil || e.locked && e.here }
+func (e *entry) busy() bool {
+	return e.child != nil || e.locked && e.here && e.job.Executor != model.Slurm
+}
 
 // New looks at every run folder, so that List tells the truth from its first call, then keeps looking until Close.
 func New(ctx context.Context, o Options) (*Supervisor, error) {
-	s := &Supervisor{o: o, runs: map[string]*entry{}, strays: map[string]string{}, wake: make(chan struct{}, 1), finished: make(chan struct{})}
+	s := &Supervisor{o: o, runs: map[string]*entry{}, strays: map[string]string{}, wake: make(chan struct{}, 1), wakeCluster: make(chan struct{}, 1), finished: make(chan struct{})}
 	s.defaults()
 	if err := s.o.Data.Sweep(); err != nil {
 		s.o.Log.Warn("remains of deleted runs could not be removed", "error", err)
@@ -107,7 +121,7 @@ func New(ctx context.Context, o Options) (*Supervisor, error) {
 	}
 	s.catchUp(ctx)
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	go s.loop(ctx)
+	go s.loops(ctx)
 	return s, nil
 }
 
@@ -129,18 +143,18 @@ func (s *Supervisor) defaults() {
 	if s.o.Check == nil {
 		s.o.Check = func(context.Context, model.Config) error { return nil }
 	}
-	if s.o.Device == nil {
-		s.o.Device = func(engine string) string {
+	if s.o.Devices == nil {
+		s.o.Devices = func(engine string) []Device {
 			if engine == "xla:cuda" {
-				return "gpu"
+				return []Device{{Name: "gpu"}}
 			}
-			return "cpu"
+			return []Device{{Name: "cpu"}}
 		}
 	}
 	if s.o.Log == nil {
 		s.o.Log = slog.Default()
 	}
-	for d, otherwise := range map[*time.Duration]time.Duration{&s.o.Poll: 250 * time.Millisecond, &s.o.Scan: 2 * time.Second, &s.o.ForceAfter: time.Minute} {
+	for d, otherwise := range map[*time.Duration]time.Duration{&s.o.Poll: 250 * time.Millisecond, &s.o.Scan: 2 * time.Second, &s.o.ClusterPoll: 5 * time.Second, &s.o.ForceAfter: time.Minute} {
 		if *d == 0 {
 			*d = otherwise
 		}
@@ -176,9 +190,17 @@ func (s *Supervisor) Close() error {
 	return nil
 }
 
+// loops runs until ctx ends.
+func (s *Supervisor) loops(ctx context.Context) {
+	defer close(s.finished)
+	var cluster sync.WaitGroup
+	cluster.Go(func() { s.clusterLoop(ctx) })
+	s.loop(ctx)
+	cluster.Wait()
+}
+
 // loop looks at live runs at every tick, and at all of them now and then.
 func (s *Supervisor) loop(ctx context.Context) {
-	defer close(s.finished)
 	tick := time.NewTicker(s.o.Poll)
 	defer tick.Stop()
 	for scanned := time.Now(); ctx.Err() == nil; {
@@ -231,12 +253,20 @@ func (s *Supervisor) look() {
 	}
 }
 
+// lookCluster is look for the loop that speaks to the cluster.
+func (s *Supervisor) lookCluster() {
+	select {
+	case s.wakeCluster <- struct{}{}:
+	default:
+	}
+}
+
 // active lists the runs that may change from one tick to the next.
 func (s *Supervisor) active() (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, e := range s.runs {
-		if e.locked || e.child != nil || e.behind || e.run.State.Live() {
+		if e.locked || e.child != nil || e.behind || e.run.State.Live() || e.follows() {
 			ids = append(ids, id)
 		}
 	}

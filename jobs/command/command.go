@@ -17,7 +17,9 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
+	"slotscope/jobs/slurm"
 	"slotscope/model"
 )
 
@@ -37,8 +39,16 @@ type ServeOptions struct {
 	Addr  string // host:port
 	Data  string // the data folder
 	Token string // asked of every visitor where the address is not loopback
-	Out   io.Writer
+
+	Executor string        // where runs go: model.Local or model.Slurm
+	Slurm    slurm.Options // what a job asks SLURM for
+
+	Out io.Writer
 }
+
+// sameRequest is within what SIGTERM is the same request as the one before: a scheduler may send it to a process and to its
+// parent, which passes it on.
+const sameRequest = 5 * time.Second
 
 // errSignal is the cause of a cancelled context when the user or a scheduler asked the process to end.
 var errSignal = errors.New("asked to stop by a signal")
@@ -64,6 +74,7 @@ func subcommands() []subcommand {
 		{"report", "write tables, figures and files of runs or a sweep", reportRuns},
 		{"data", "list, add, describe, check, sample and remove datasets", dataCommand},
 		{"bench", "measure training, decoding or reading speed", benchCommand},
+		{"job", "train a run as a job of SLURM; SLURM calls it", clusterJob},
 		{"gpu", "say which engines were found, and which one is taken", gpu},
 		{"version", "print the program's version", version},
 	}
@@ -75,10 +86,14 @@ func Main(args []string, serve Serve) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-signals
+		first := <-signals
 		cancel(errSignal)
-		<-signals
-		os.Exit(interrupted) // a second signal does not wait for saving
+		for asked := time.Now(); ; {
+			again := <-signals
+			if again == os.Interrupt || first == os.Interrupt || time.Since(asked) > sameRequest {
+				os.Exit(interrupted) // a second request does not wait for saving
+			}
+		}
 	}()
 	return dispatch(ctx, environment{os.Stdout, os.Stderr, serve}, args)
 }
@@ -104,7 +119,10 @@ func dispatch(ctx context.Context, env environment, args []string) int {
 
 func exitCode(ctx context.Context, env environment, err error) int {
 	var invalid model.Invalid
+	var status exitStatus
 	switch {
+	case errors.As(err, &status):
+		return int(status)
 	case err == nil || errors.Is(err, flag.ErrHelp):
 		return done
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):

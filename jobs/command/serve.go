@@ -11,9 +11,14 @@ func serve(ctx context.Context, env environment, args []string) error {
 	fs.StringVar(&o.Addr, "addr", "127.0.0.1:8080", "address to listen on; any but a loopback address needs a token")
 	fs.StringVar(&o.Token, "token", os.Getenv("SLOTSCOPE_TOKEN"), "secret that visitors must bring; $SLOTSCOPE_TOKEN")
 	folder := dataFlag(fs)
-	if err := parse(fs, args, 0); err != nil {
+	executor := executorFlags(fs)
+	err := parse(fs, args, 0)
+	if err != nil {
 		return err
 	}
 	o.Data = *folder
+	if o.Executor, o.Slurm, err = executor(); err != nil {
+		return err
+	}
 	return env.serve(ctx, o)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"slotscope/jobs/slurm"
 	"slotscope/model"
 	"slotscope/model/data"
 	"slotscope/model/folder"
@@ -21,7 +22,7 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 	fs := flags(env, "train")
 	dir := fs.String("run", "", "folder of a run to start or go on with; the other flags are then its config.json's")
 	name := fs.String("name", "", "what to call the run")
-	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
+	dataDir, asJSON, executor := dataFlag(fs), jsonFlag(fs), executorFlags(fs)
 	set := assignments{}
 	for _, f := range []string{"dataset", "model", "preset", "steps", "batch", "seed", "engine"} {
 		field, _ := model.FieldByName(f)
@@ -37,6 +38,10 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 	if err := parse(fs, args, 0); err != nil {
 		return err
 	}
+	where, options, err := executor()
+	if err != nil {
+		return err
+	}
 	f, err := runFolder(ctx, *dir, *dataDir, *name, set)
 	if err != nil {
 		return err
@@ -47,6 +52,9 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 	}
 	if *dir == "" {
 		fmt.Fprintln(env.err, "run folder:", f.Dir())
+	}
+	if where == model.Slurm {
+		return submit(ctx, env, f, slurm.New(*dataDir, options), *asJSON)
 	}
 	err = train.Run(ctx, train.Request{Folder: f, DataDir: *dataDir, Revision: Revision(),
 		Log: slog.New(slog.NewTextHandler(env.err, nil)), Report: reporter(env.err)})

@@ -1,0 +1,140 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"slotscope/jobs/slurm"
+	"slotscope/model"
+	"slotscope/model/folder"
+)
+
+// executorFlags are --executor and --slurm; the function that is returned reads them once they are parsed.
+func executorFlags(fs *flag.FlagSet) func() (string, slurm.Options, error) {
+	executor := fs.String("executor", model.Local, "where runs are trained: `local`, on this machine, or slurm, as jobs of the cluster whose commands are here")
+	var options slurm.Options
+	given := options.SetAll(os.Getenv("SLOTSCOPE_SLURM"))
+	fs.Func("slurm", "what a job asks SLURM for, as `name=value`; may be given again: "+strings.Join(slurm.Names(), ", ")+"; $SLOTSCOPE_SLURM, joined by ;", options.Set)
+	return func() (string, slurm.Options, error) {
+		switch *executor {
+		case model.Local:
+			return *executor, options, nil
+		case model.Slurm:
+		default:
+			return "", options, fmt.Errorf("%w: --executor %q is not one of %s, %s", errUsage, *executor, model.Local, model.Slurm)
+		}
+		if given != nil {
+			return "", options, fmt.Errorf("%w: $SLOTSCOPE_SLURM: %w", errUsage, given)
+		}
+		if missing := slurm.Missing(); missing != "" {
+			return "", options, errors.New(missing)
+		}
+		return *executor, options, nil
+	}
+}
+
+// submitted is what `train --executor slurm --json` prints.
+type submitted struct {
+	Run    string `json:"run"`
+	Folder string `json:"folder"`
+	Job    string `json:"job"`
+}
+
+// submit queues the run of a folder with SLURM, to begin or to go on; a server that looks at the same data folder follows it.
+func submit(ctx context.Context, env environment, f *folder.Folder, cluster slurm.Cluster, asJSON bool) error {
+	var err error
+	if cluster.Logs, err = filepath.Abs(cluster.Logs); err != nil {
+		return fmt.Errorf("find the data folder: %w", err)
+	}
+	if err := queue(f); err != nil {
+		return err
+	}
+	ids, err := cluster.Submit(ctx, []string{f.Dir()})
+	if err != nil {
+		return errors.Join(err, fail(f, err))
+	}
+	job := model.Job{Executor: model.Slurm, ID: ids[0], Submitted: time.Now().UTC().Truncate(time.Millisecond)}
+	if err := note(f, job); err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(env.out, submitted{f.ID(), f.Dir(), ids[0]})
+	}
+	fmt.Fprintf(env.out, "run %s is SLURM job %s\n", f.ID(), ids[0])
+	return nil
+}
+
+// queue makes the run a queued one of SLURM's, so that no server starts it meanwhile.
+func queue(f *folder.Folder) error {
+	lock, err := f.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	status, err := f.Status()
+	if err != nil {
+		return err
+	}
+	job, err := f.Job()
+	if err != nil {
+		return err
+	}
+	if status.State == model.Queued && job.ID != "" {
+		return fmt.Errorf("run %s is SLURM job %s already: %w", f.ID(), job.ID, model.ErrConflict)
+	}
+	if err := f.SetJob(model.Job{Executor: model.Slurm, Held: true}); err != nil {
+		return err
+	}
+	status.State, status.Reason, status.Ended = model.Queued, "", time.Time{}
+	return f.SetStatus(status)
+}
+
+// note writes down the job of a run, unless the job has done so itself.
+func note(f *folder.Folder, job model.Job) error {
+	present, err := f.Job()
+	if err == nil && present.ID == job.ID {
+		return nil
+	}
+	return f.SetJob(job)
+}
+
+// fail ends a run that SLURM refused.
+func fail(f *folder.Folder, why error) error {
+	status, err := f.Status()
+	if err != nil {
+		return err
+	}
+	status.State, status.Reason, status.Ended = model.Failed, sentence(why)+".", time.Now().UTC()
+	return errors.Join(f.SetJob(model.Job{Executor: model.Slurm}), f.SetStatus(status))
+}
+
+// clusterJob trains the run of a folder as the job that SLURM has begun.
+func clusterJob(ctx context.Context, env environment, args []string) error {
+	fs := flags(env, "job")
+	if err := parse(fs, args, 1); err != nil {
+		return err
+	}
+	if fs.NArg() != 1 {
+		return fmt.Errorf("%w: slotscope job RUNFOLDER", errUsage)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	code, err := slurm.Step(ctx, fs.Arg(0), program, env.err)
+	if err == nil && code != done {
+		err = exitStatus(code)
+	}
+	return err
+}
+
+// exitStatus is the status of a process that this one stands for.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("the run ended with status %d", int(s)) }

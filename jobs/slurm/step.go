@@ -1,0 +1,190 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+)
+
+// mostRestarts is how often a job whose run was killed is put back into the queue.
+const mostRestarts = 10
+
+// Step is what a job does on its node: it trains the run in dir as a process of its own, and puts itself back into SLURM's
+// queue where the run was killed or SLURM's limit of time is near, unless somebody asked the run to end. The process's exit
+// status is returned. When ctx ends the run is asked to save.
+func Step(ctx context.Context, dir, program string, out io.Writer) (code int, err error) {
+	f, err := folder.Open(dir)
+	if err != nil {
+		return 1, err
+	}
+	defer f.Close()
+	if holder, held := f.Holder(); held {
+		fmt.Fprintf(out, "run %s is worked on by %v: this job has nothing to do\n", f.ID(), holder)
+		return 0, nil
+	}
+	job, err := enter(f)
+	if err != nil {
+		return 1, err
+	}
+	if over, err := nothingToDo(f, job); over || err != nil {
+		return 0, err
+	}
+	code, err = child(ctx, f, program)
+	if err != nil {
+		return 1, err
+	}
+	again, why, err := requeue(ctx, f, code)
+	fmt.Fprintf(out, "run %s ended with status %d: %s\n", f.ID(), code, why)
+	if err != nil || !again {
+		return code, err
+	}
+	if err := waitAgain(f); err != nil {
+		return code, err
+	}
+	if _, err := ask(context.WithoutCancel(ctx), "", "scontrol", "requeue", own()); err != nil {
+		return code, err
+	}
+	time.Sleep(patience) // SLURM ends this process
+	return code, nil
+}
+
+// own is the id of this job as squeue writes it.
+func own() string {
+	if array := os.Getenv("SLURM_ARRAY_JOB_ID"); array != "" {
+		return array + "_" + os.Getenv("SLURM_ARRAY_TASK_ID")
+	}
+	return os.Getenv("SLURM_JOB_ID")
+}
+
+// enter notes in the folder which job this is; the one that submitted it may have been killed before it could.
+func enter(f *folder.Folder) (model.Job, error) {
+	id := own()
+	if id == "" {
+		return model.Job{}, errors.New("this is no job of SLURM: $SLURM_JOB_ID is not set")
+	}
+	job, err := f.Job()
+	if err != nil {
+		return job, err
+	}
+	if job.ID != id {
+		job = model.Job{Executor: model.Slurm, ID: id, Submitted: time.Now().UTC()}
+		err = f.SetJob(job)
+	}
+	return job, err
+}
+
+// nothingToDo says whether the run is done, or was asked to end while the job waited.
+func nothingToDo(f *folder.Folder, job model.Job) (bool, error) {
+	status, err := f.Status()
+	if err != nil || status.State == model.Finished {
+		return true, err
+	}
+	if !job.Stop {
+		return false, nil
+	}
+	return true, change(f, func(s *model.Status) {
+		if !s.State.Ended() {
+			s.State, s.Reason, s.Ended = model.Stopped, "Stopped before it began.", time.Now().UTC()
+		}
+	})
+}
+
+// change rewrites the status of a run that no process works on.
+func change(f *folder.Folder, how func(*model.Status)) error {
+	lock, err := f.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	status, err := f.Status()
+	if err != nil {
+		return err
+	}
+	how(&status)
+	return f.SetStatus(status)
+}
+
+// child runs the trainer to its end; its output goes to the run's log. A process that a signal ended has status 128 + signal.
+func child(ctx context.Context, f *folder.Folder, program string) (int, error) {
+	log, err := f.OpenLog()
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	cmd := exec.Command(program, "train", "--run", f.Dir())
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("start the run: %w", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-ctx.Done():
+			cmd.Process.Signal(syscall.SIGTERM)
+		case <-done:
+		}
+	}()
+	err = cmd.Wait()
+	close(done)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return 0, fmt.Errorf("wait for the run: %w", err)
+	}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal()), nil
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}
+
+// requeue decides whether the job shall run again, and says why.
+func requeue(ctx context.Context, f *folder.Folder, code int) (again bool, why string, err error) {
+	job, err := f.Job()
+	if err != nil {
+		return false, "its job.json cannot be read", err
+	}
+	status, err := f.Status()
+	if err != nil {
+		return false, "its state.json cannot be read", err
+	}
+	restarts, _ := strconv.Atoi(os.Getenv("SLURM_RESTART_COUNT"))
+	switch {
+	case job.Stop:
+		return false, "somebody asked it to end", nil
+	case f.Locked():
+		return false, "another process works on it", nil
+	case status.State == model.Finished || status.State == model.Failed:
+		return false, "it said itself that it " + string(status.State), nil
+	case ctx.Err() != nil && ending():
+		return false, "SLURM ends the job", nil
+	case ctx.Err() != nil:
+		return true, "the job's time is up or its place is needed, so it goes back into SLURM's queue", nil
+	case restarts >= mostRestarts:
+		return false, fmt.Sprintf("it was killed, and began again %d times already", restarts), nil
+	}
+	return true, "it was killed, so it goes back into SLURM's queue", nil
+}
+
+// ending says whether SLURM is about to end the job, because somebody cancelled it or it is preempted; what SLURM wants to
+// requeue, it requeues itself.
+func ending() bool {
+	out, err := ask(context.Background(), "", "squeue", "--noheader", "--states=all", "--jobs="+own(), "--format=%T")
+	return err == nil && !strings.Contains(out, "RUNNING")
+}
+
+// waitAgain makes the run a queued one, for whoever looks at the folder alone.
+func waitAgain(f *folder.Folder) error {
+	return change(f, func(s *model.Status) {
+		s.State, s.Reason, s.Ended = model.Queued, "", time.Time{}
+		s.ImagesPerSecond, s.SecondsLeft = 0, 0
+	})
+}
