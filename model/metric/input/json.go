@@ -1,0 +1,108 @@
+package input
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+)
+
+// maxJSON is the largest .json file that is read, in bytes; NumPy's files are for more.
+const maxJSON = 1 << 30
+
+// cell is a number of a row; null is NaN, so that its place can be told.
+type cell float64
+
+func (c *cell) UnmarshalJSON(b []byte) error {
+	if bytes.Equal(b, []byte("null")) {
+		*c = cell(math.NaN())
+		return nil
+	}
+	var v float64
+	if err := json.Unmarshal(b, &v); err != nil {
+		return fmt.Errorf("%s is no number", shorten(b))
+	}
+	*c = cell(v)
+	return nil
+}
+
+func shorten(b []byte) string {
+	if len(b) > 40 {
+		return string(b[:40]) + "…"
+	}
+	return string(b)
+}
+
+func readJSON(path string) (raw, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return raw{}, fmt.Errorf("reading a table: %w", err)
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.Size() > maxJSON {
+		return raw{}, fmt.Errorf("%s has %d bytes; tables of more than %d belong into a .npz file", path, info.Size(), maxJSON)
+	}
+	r, err := parseJSON(file)
+	if err != nil {
+		return raw{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+func parseJSON(from io.Reader) (raw, error) {
+	var in struct {
+		Latents, Factors [][]cell
+		Discrete         *bool
+		Names            []string `json:"factor_names"`
+	}
+	decoder := json.NewDecoder(from)
+	if err := decoder.Decode(&in); err != nil {
+		return raw{}, explain(err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return raw{}, errors.New("there is more than one JSON object")
+	}
+	latents, err := matrixOf("latents", in.Latents)
+	if err != nil {
+		return raw{}, err
+	}
+	factors, err := matrixOf("factors", in.Factors)
+	return raw{latents: latents, factors: factors, names: in.Names, discrete: in.Discrete}, err
+}
+
+// explain turns what the decoder says into what the writer of the file can look for.
+func explain(err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("the file is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the file ends in the middle of its JSON")
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is no JSON at byte %d (%w); NaN and Infinity are none either", syntax.Offset, err)
+	case errors.As(err, &kind):
+		return fmt.Errorf("%q cannot be a JSON %s; latents and factors are lists of rows, rows are lists of numbers", kind.Field, kind.Value)
+	}
+	return err
+}
+
+func matrixOf(name string, rows [][]cell) (matrix, error) {
+	m := matrix{name: name, rows: len(rows)}
+	if len(rows) == 0 {
+		return m, fmt.Errorf("%q is missing or empty", name)
+	}
+	m.cols = len(rows[0])
+	for r, row := range rows {
+		if len(row) != m.cols {
+			return m, fmt.Errorf("%s: row %d has %d numbers, row 0 has %d", name, r, len(row), m.cols)
+		}
+		for _, v := range row {
+			m.values = append(m.values, float64(v))
+		}
+	}
+	return m, nil
+}
