@@ -37,7 +37,9 @@ type Conv struct {
 	spec   ConvSpec // complete: no nils, one extent per dimension
 	out    []int
 	pieces []convPiece
-	reach  [3]int // floats that input, kernel and output must hold
+	direct *windows     // in place of pieces where that pays
+	kernel *correlation // likewise
+	reach  [3]int       // floats that input, kernel and output must hold
 }
 
 // convPiece is one product of a convolution: a group of channels, and the outputs that see the same taps of the kernel.
@@ -75,6 +77,10 @@ func PlanConv(spec ConvSpec) (*Conv, error) {
 			return nil, err
 		}
 	}
+	if c.direct, err = c.planWindows(); err != nil {
+		return nil, err
+	}
+	c.kernel = c.planCorrelation()
 	return c, nil
 }
 
@@ -364,6 +370,13 @@ func (c *Conv) Run(p *Pool, input, kernel, output []float32) {
 		if len(t) < c.reach[i] {
 			panic(fmt.Sprintf("convolution: the %s holds %d floats, its strides reach %d", [...]string{"input", "kernel", "output"}[i], len(t), c.reach[i]))
 		}
+	}
+	if c.direct != nil {
+		c.direct.run(p, input, kernel, output)
+		return
+	}
+	if c.kernel != nil && c.kernel.run(p, input, kernel, output) {
+		return
 	}
 	if len(c.pieces) >= 2*p.threads && c.pieces[0].flops() < 8*serialFlops {
 		w := convs.get()

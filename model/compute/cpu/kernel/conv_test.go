@@ -163,6 +163,9 @@ func kernelGradient(s ConvSpec) ConvSpec {
 	return g
 }
 
+// up is a transposed convolution 4×4 with stride 2 and padding 1: the gradient of a convolution for its input.
+func up(batch, size, in, out int) ConvSpec { return inputGradient(nhwc(batch, 2*size, out, in, 4, 2, 1)) }
+
 // layers are the convolutions of the paper's network, for images of 64 by 64.
 func layers(batch int) []struct {
 	name string
@@ -174,8 +177,8 @@ func layers(batch int) []struct {
 	}{
 		{"encoder 3-64", nhwc(batch, 64, 3, 64, 4, 2, 1)}, {"encoder 64-128", nhwc(batch, 32, 64, 128, 4, 2, 1)},
 		{"encoder 128-256", nhwc(batch, 16, 128, 256, 4, 2, 1)}, {"encoder 256-512", nhwc(batch, 8, 256, 512, 4, 2, 1)},
-		{"decoder 512-2048", nhwc(batch, 4, 512, 2048, 2, 1, 1)}, {"decoder 512-1024", nhwc(batch, 8, 512, 1024, 2, 1, 1)},
-		{"decoder 256-512", nhwc(batch, 16, 256, 512, 2, 1, 1)}, {"decoder 128-256", nhwc(batch, 32, 128, 256, 2, 1, 1)},
+		{"decoder 512-512", up(batch, 4, 512, 512)}, {"decoder 512-256", up(batch, 8, 512, 256)},
+		{"decoder 256-128", up(batch, 16, 256, 128)}, {"decoder 128-64", up(batch, 32, 128, 64)},
 		{"out 64-3", nhwc(batch, 64, 64, 3, 3, 1, 1)},
 	}
 }
@@ -296,22 +299,24 @@ func BenchmarkConv(b *testing.B) {
 				name string
 				of   func(ConvSpec) ConvSpec
 			}{{"forward", func(s ConvSpec) ConvSpec { return s }}, {"input", inputGradient}, {"kernel", kernelGradient}} {
-				if batch == 1 && pass.name != "forward" {
+				if pass.name != "forward" && (batch == 1 || l.spec.InDilation != nil) {
 					continue
 				}
-				b.Run(fmt.Sprintf("%d/%s/%s", batch, l.name, pass.name), func(b *testing.B) { benchmarkConv(b, p, l.spec, pass.of(l.spec)) })
+				b.Run(fmt.Sprintf("%d/%s/%s", batch, l.name, pass.name), func(b *testing.B) { benchmarkConv(b, p, pass.of(l.spec)) })
 			}
 		}
 	}
 }
 
-func benchmarkConv(b *testing.B, p *Pool, forward, spec ConvSpec) {
+func benchmarkConv(b *testing.B, p *Pool, spec ConvSpec) {
 	c, err := PlanConv(spec)
 	if err != nil {
 		b.Fatal(err)
 	}
 	x, w, y := random(1, c.reach[0]), random(2, c.reach[1]), random(3, c.reach[2])
-	out, _ := forward.OutShape()
-	flops := 2 * forward.Batch * forward.InChannels * forward.OutChannels * forward.Kernel[0] * forward.Kernel[1] * out[0] * out[1]
-	rate(b, "GFLOP", float64(flops), func() { c.Run(p, x, w, y) })
+	var m Meter
+	p.Measure(&m)
+	c.Run(p, x, w, y)
+	p.Measure(nil)
+	rate(b, "GFLOP", float64(m.FLOPs.Load()), func() { c.Run(p, x, w, y) })
 }

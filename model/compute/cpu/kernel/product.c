@@ -1,5 +1,10 @@
 #include "product.h"
+#include "direct.h"
+#include <string.h>
 #include <time.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 static int64_t clock_of(clockid_t id)
 {
@@ -19,7 +24,7 @@ static inline void end(part *w, int64_t began)
 }
 
 typedef struct {
-	int rows, cols;
+	int rows, cols, vector;
 	void (*pack_rows)(const product *, const float *, float *, int64_t, int64_t, int64_t, int64_t, int64_t);
 	void (*pack_cols)(const product *, const float *, float *, int64_t, int64_t, int64_t, int64_t, int64_t);
 	void (*block_cols)(const product *, part *, const float *, const float *, float *, float *);
@@ -28,6 +33,11 @@ typedef struct {
 		int64_t, int64_t);
 	void (*dots)(int64_t, int64_t, int64_t, int64_t, const float *, int64_t, const float *, int64_t, float *, int64_t, int64_t,
 		int64_t);
+	void (*convolve_windows)(const windowed *, const window *, const extent *, const float *, const float *, float *, float *);
+	void (*pack_panels)(const product *, const float *, float *, int64_t, int64_t);
+	void (*pack_few)(const product *, const window *, const float *, float *, int64_t);
+	void (*correlate)(const correlated *, const float *, const float *, float *, float *, int64_t, int64_t);
+	void (*correlate_join)(const correlated *, const float *, int64_t, float *, int64_t, int64_t);
 } kernels;
 
 #define BODY "product_body.h"
@@ -100,4 +110,28 @@ void dots(int64_t m, int64_t n0, int64_t n1, int64_t k, const float *a, int64_t 
 	int64_t ym, int64_t yn, int64_t accumulate)
 {
 	set->dots(m, n0, n1, k, a, am, b, bn, y, ym, yn, accumulate);
+}
+
+int vector_floats(void) { return set->vector; }
+
+// Beyond the staged lines, tiles read up to a tile's rows of windows and a vector more, which they do not use.
+int64_t staged_floats(const staging *s, int64_t lines) { return (lines * s->columns + 64) * s->c + 64; }
+
+void convolve_windows(const windowed *q, const window *w, const extent *e, const float *x, const float *b, float *y, float *room)
+{
+	set->convolve_windows(q, w, e, x, b, y, room);
+}
+
+void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1) { set->pack_panels(q, b, to, p0, p1); }
+
+void pack_few(const product *q, const window *w, const float *b, float *to, int64_t column) { set->pack_few(q, w, b, to, column); }
+
+void correlate(const correlated *q, const float *x, const float *v, float *part, float *room, int64_t i0, int64_t i1)
+{
+	set->correlate(q, x, v, part, room, i0, i1);
+}
+
+void correlate_join(const correlated *q, const float *part, int64_t parts, float *y, int64_t r0, int64_t r1)
+{
+	set->correlate_join(q, part, parts, y, r0, r1);
 }

@@ -561,8 +561,11 @@ static void ISA(dots)(int64_t m, int64_t n0, int64_t n1, int64_t k, const float 
 	}
 }
 
+#include "direct_body.h"
+
 static const kernels ISA(set) = {
-	ROWS, COLS, ISA(pack_rows), ISA(pack_cols), ISA(block_cols), ISA(block_rows), ISA(axpys), ISA(dots),
+	ROWS, COLS, VL, ISA(pack_rows), ISA(pack_cols), ISA(block_cols), ISA(block_rows), ISA(axpys), ISA(dots), ISA(convolve_windows),
+	ISA(pack_panels), ISA(pack_few), ISA(correlate), ISA(correlate_join),
 };
 
 #undef ROWS

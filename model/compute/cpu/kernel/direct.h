@@ -1,0 +1,71 @@
+// Convolutions over channels-last images without packing: images are copied once, with the zeros around them, and tiles of the
+// result read their windows where they lie in the copies.
+#ifndef SLOT_DIRECT_H
+#define SLOT_DIRECT_H
+#include "product.h"
+
+enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, POSITIONS = 256 };
+
+// A stretch of a contraction: where it begins in A and B, in floats, and its length.
+typedef struct {
+	int64_t a, b, n;
+} run;
+
+// Images [h, w, c] of any strides, and the lines of them that are staged: those from position y0, x0 on, where positions outside
+// of the image are zero.
+typedef struct {
+	int64_t h, w, c, sy, sx, sc, batch;
+	int64_t y0, x0, columns; // columns is how many positions a staged line has
+} staging;
+
+// Outputs that see the same taps: y[image, i, j, o] = sum over k of window(i, j)[k] b[k, o]. first is where the first window begins
+// in a staged image; the next line's and column's are so many floats on.
+typedef struct {
+	int64_t h, w, first, line, column;
+	int64_t out, oline, ocolumn; // where the first output lies, and the strides of outputs
+	int64_t b, step, panel;      // in B: the start, the distance of values of k, and that of panels of columns
+	int64_t runs;
+	run r[MAX_RUNS];
+} window;
+
+// A range of work: images [i0, i1), part j of parts of their outputs' lines, panels [p0, p1) of columns. Lines [l0, l1) are staged.
+typedef struct {
+	int64_t i0, i1, j, parts, p0, p1, l0, l1;
+} extent;
+
+// What all windows of a convolution share.
+typedef struct {
+	staging s;
+	int64_t n, obatch, ochannel, windows, few; // few: the columns are so few that the contraction fills the vectors
+} windowed;
+
+// A correlation of staged images with v, [h, w, n] for each: y[i, r, o] = sum over images, lines l and columns c of
+// staged(l*line + i*oline + c*column + r) v[l, c, o], for h0 lines i and rows r, which are adjacent floats of a staged line.
+typedef struct {
+	staging s;
+	int64_t h, w, n, vbatch, vline, vcolumn;
+	int64_t rows, oh, first, line, column, oline;
+	int64_t swapped;              // tiles have v's channels as rows
+	int64_t oy, ox, oc, on, c;    // strides of the result, whose rows are positions of c channels
+	int64_t images;
+} correlated;
+
+// room holds the staged lines of the extent's images.
+int64_t staged_floats(const staging *s, int64_t lines);
+void convolve_windows(const windowed *q, const window *w, const extent *e, const float *x, const float *b, float *y,
+	float *room);
+
+// pack_panels packs B's panels [p0, p1), each whole.
+void pack_panels(const product *q, const float *b, float *to, int64_t p0, int64_t p1);
+
+// pack_few packs B by columns, each run followed by zeros up to a multiple of a vector; the runs' b and n count floats of a column.
+void pack_few(const product *q, const window *w, const float *b, float *to, int64_t column);
+
+// correlate adds up images [i0, i1) in part, [oh, rows, n], or [oh, n, rows] where swapped.
+void correlate(const correlated *q, const float *x, const float *v, float *part, float *room, int64_t i0, int64_t i1);
+
+// correlate_join adds up parts for rows [r0, r1) of all lines' oh*rows, and puts them where they belong.
+void correlate_join(const correlated *q, const float *part, int64_t parts, float *y, int64_t r0, int64_t r1);
+
+int vector_floats(void);
+#endif

@@ -1,0 +1,377 @@
+// Convolutions without packing for one instruction set. Included at the end of product_body.h, whose vectors it uses; see direct.h.
+
+// ---- staging ----
+
+static void ISA(stage_line)(const staging *s, const float *x, int64_t y, float *to)
+{
+	int64_t count = s->columns * s->c, lo = s->x0 < 0 ? -s->x0 : 0, hi = s->w - s->x0;
+	lo = lo < s->columns ? lo : s->columns;
+	hi = hi < s->columns ? hi : s->columns;
+	if (y < 0 || y >= s->h || hi <= lo) {
+		memset(to, 0, 4 * count);
+		return;
+	}
+	memset(to, 0, 4 * lo * s->c);
+	memset(to + hi * s->c, 0, 4 * (count - hi * s->c));
+	const float *from = x + y * s->sy + (s->x0 + lo) * s->sx;
+	to += lo * s->c;
+	if (s->sc == 1 && s->sx == s->c) {
+		memcpy(to, from, 4 * (hi - lo) * s->c);
+		return;
+	}
+	for (int64_t j = lo; j < hi; j++, from += s->sx)
+		for (int64_t i = 0; i < s->c; i++)
+			*to++ = from[i * s->sc];
+}
+
+// Stages lines [l0, l1) of images [i0, i1).
+static void ISA(stage)(const staging *s, const float *x, int64_t i0, int64_t i1, int64_t l0, int64_t l1, float *to)
+{
+	for (int64_t i = i0; i < i1; i++)
+		for (int64_t l = l0; l < l1; l++, to += s->columns * s->c)
+			ISA(stage_line)(s, x + i * s->batch, s->y0 + l, to);
+}
+
+// ---- the tile ----
+
+#define GROUP (ROWS / GROUPS)
+
+// acc[i][j] = sum over runs and t of a[group[i / GROUP] + (i % GROUP) * ar + t * ak] b[t * bk + j*VL..]. The accumulators go to c,
+// whose rows lie where row says.
+#define DIRECT(rows, vectors)                                                                                                       \
+	static void ISA(direct_##rows##_##vectors)(const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar,    \
+		int64_t ak, const float *b, int64_t bk, float *c, const int64_t *row, int add)                                      \
+	{                                                                                                                           \
+		vf acc[rows][vectors];                                                                                              \
+		UNROLL for (int i = 0; i < rows; i++)                                                                               \
+			UNROLL for (int j = 0; j < vectors; j++)                                                                    \
+				acc[i][j] = (vf){0};                                                                                \
+		for (; runs > 0; runs--, r++) {                                                                                     \
+			const float *g[(rows + GROUP - 1) / GROUP], *y = b + r->b;                                                  \
+			UNROLL for (int i = 0; i < rows; i += GROUP)                                                                \
+				g[i / GROUP] = a + group[i / GROUP] + r->a;                                                         \
+			for (int64_t k = r->n; k > 0; k--, y += bk) {                                                               \
+				vf v[vectors];                                                                                      \
+				UNROLL for (int j = 0; j < vectors; j++)                                                            \
+					v[j] = *(const vf *)(y + j * VL);                                                           \
+				UNROLL for (int i = 0; i < rows; i++)                                                               \
+					UNROLL for (int j = 0; j < vectors; j++)                                                    \
+						acc[i][j] += g[i / GROUP][i % GROUP * ar] * v[j];                                   \
+				UNROLL for (int i = 0; i < rows; i += GROUP)                                                        \
+					g[i / GROUP] += ak;                                                                         \
+			}                                                                                                           \
+		}                                                                                                                   \
+		if (add)                                                                                                            \
+			UNROLL for (int i = 0; i < rows; i++)                                                                       \
+				UNROLL for (int j = 0; j < vectors; j++)                                                            \
+					acc[i][j] += *(vf *)(c + row[i] + j * VL);                                                  \
+		UNROLL for (int i = 0; i < rows; i++)                                                                               \
+			UNROLL for (int j = 0; j < vectors; j++)                                                                    \
+				*(vf *)(c + row[i] + j * VL) = acc[i][j];                                                           \
+	}
+#define DIRECTS(rows) DIRECT(rows, 1) DIRECT(rows, 2)
+DIRECTS(1) DIRECTS(2) DIRECTS(3) DIRECTS(4) DIRECTS(5) DIRECTS(6)
+#if ROWS == 12
+DIRECTS(7) DIRECTS(8) DIRECTS(9) DIRECTS(10) DIRECTS(11) DIRECTS(12)
+#endif
+
+typedef void (*ISA(direct_tile))(const run *, int64_t, const float *, const int64_t *, int64_t, int64_t, const float *, int64_t, float *,
+	const int64_t *, int);
+#define BOTH(rows) {ISA(direct_##rows##_1), ISA(direct_##rows##_2)}
+static const ISA(direct_tile) ISA(direct_tiles)[ROWS][2] = {
+	BOTH(1), BOTH(2), BOTH(3), BOTH(4), BOTH(5), BOTH(6),
+#if ROWS == 12
+	BOTH(7), BOTH(8), BOTH(9), BOTH(10), BOTH(11), BOTH(12),
+#endif
+};
+
+// ---- windows ----
+
+// A tile under way: up to GROUPS groups of adjacent windows. A row that lies behind the end of its line is at -1.
+typedef struct {
+	int64_t groups, whole;
+	int64_t group[GROUPS], row[ROWS];
+} ISA(gathered);
+
+static const int64_t ISA(flat)[ROWS] = {
+	0, COLS, 2 * COLS, 3 * COLS, 4 * COLS, 5 * COLS,
+#if ROWS == 12
+	6 * COLS, 7 * COLS, 8 * COLS, 9 * COLS, 10 * COLS, 11 * COLS,
+#endif
+};
+
+static void ISA(window_tile)(const windowed *q, const window *w, ISA(gathered) *t, int64_t cols, const float *a, const float *b, float *c)
+{
+	int64_t rows = t->groups * GROUP;
+	int vectors = cols > VL ? 2 : 1;
+	ISA(direct_tile) tile = ISA(direct_tiles)[rows - 1][vectors - 1];
+	if (t->whole && q->ochannel == 1 && cols == vectors * VL) {
+		tile(w->r, w->runs, a, t->group, w->column, 1, b, w->step, c, t->row, 0);
+	} else {
+		float copy[ROWS * COLS];
+		tile(w->r, w->runs, a, t->group, w->column, 1, b, w->step, copy, ISA(flat), 0);
+		for (int64_t i = 0; i < rows; i++)
+			for (int64_t j = 0; j < cols && t->row[i] >= 0; j++)
+				c[t->row[i] + j * q->ochannel] = copy[i * COLS + j];
+	}
+	t->groups = 0, t->whole = 1;
+}
+
+// Computes one panel of columns of one window's outputs.
+static void ISA(window_panel)(const windowed *q, const window *w, const extent *e, int64_t p, const float *b, float *y, const float *room)
+{
+	int64_t pitch = q->s.columns * q->s.c, cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS;
+	ISA(gathered) t = {.whole = 1};
+	float *c = y + w->out + p * COLS * q->ochannel;
+	b += w->b + p * w->panel;
+	for (int64_t i = e->i0; i < e->i1; i++) {
+		int64_t image = ((i - e->i0) * (e->l1 - e->l0) - e->l0) * pitch + w->first;
+		for (int64_t l = w->h * e->j / e->parts; l < w->h * (e->j + 1) / e->parts; l++)
+			for (int64_t x = 0; x < w->w; x += GROUP) {
+				t.group[t.groups] = image + l * w->line + x * w->column;
+				for (int64_t k = 0; k < GROUP; k++) {
+					int in = x + k < w->w;
+					t.row[t.groups * GROUP + k] = in ? i * q->obatch + l * w->oline + (x + k) * w->ocolumn : -1;
+					t.whole &= in;
+				}
+				if (++t.groups == GROUPS)
+					ISA(window_tile)(q, w, &t, cols, room, b, c);
+			}
+	}
+	if (t.groups > 0)
+		ISA(window_tile)(q, w, &t, cols, room, b, c);
+}
+
+// ---- few columns ----
+
+static inline vf ISA(load_first)(const float *p, int64_t n)
+{
+#if defined(SET_AVX512)
+	return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+#elif defined(SET_AVX2)
+	static const int32_t mask[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+	return (vf)_mm256_maskload_ps(p, _mm256_loadu_si256((const __m256i *)(mask + 8 - n)));
+#else
+	vf v = {0};
+	for (int64_t i = 0; i < n; i++)
+		v[i] = p[i];
+	return v;
+#endif
+}
+
+// The sums of four vectors.
+static inline v4 ISA(sums)(const vf *x)
+{
+	v4 s[4];
+	for (int i = 0; i < 4; i++) {
+		float f[VL];
+		*(vf *)f = x[i];
+		s[i] = *(v4 *)f;
+		for (int j = 4; j < VL; j += 4)
+			s[i] += *(v4 *)(f + j);
+	}
+	v4 a = __builtin_shufflevector(s[0], s[1], 0, 4, 1, 5) + __builtin_shufflevector(s[0], s[1], 2, 6, 3, 7);
+	v4 b = __builtin_shufflevector(s[2], s[3], 0, 4, 1, 5) + __builtin_shufflevector(s[2], s[3], 2, 6, 3, 7);
+	return __builtin_shufflevector(a, b, 0, 1, 4, 5) + __builtin_shufflevector(a, b, 2, 3, 6, 7);
+}
+
+// Four adjacent windows times up to FEW_COLS columns: b holds them one after the other, in runs filled up with zeros.
+#define FEW(cols)                                                                                                                       \
+	static void ISA(few_##cols)(const run *r, int64_t runs, const float *a, int64_t ar, const float *b, int64_t column, v4 *sum)    \
+	{                                                                                                                               \
+		vf acc[cols][4];                                                                                                        \
+		UNROLL for (int j = 0; j < cols; j++)                                                                                   \
+			UNROLL for (int i = 0; i < 4; i++)                                                                              \
+				acc[j][i] = (vf){0};                                                                                    \
+		for (; runs > 0; runs--, r++) {                                                                                         \
+			const float *x = a + r->a, *y = b + r->b;                                                                       \
+			int64_t k = r->n;                                                                                               \
+			for (; k >= VL; k -= VL, x += VL, y += VL) {                                                                    \
+				UNROLL for (int i = 0; i < 4; i++) {                                                                    \
+					vf v = *(const vf *)(x + i * ar);                                                               \
+					UNROLL for (int j = 0; j < cols; j++)                                                           \
+						acc[j][i] += v * *(const vf *)(y + j * column);                                         \
+				}                                                                                                       \
+			}                                                                                                               \
+			if (k > 0)                                                                                                      \
+				UNROLL for (int i = 0; i < 4; i++) {                                                                    \
+					vf v = ISA(load_first)(x + i * ar, k);                                                          \
+					UNROLL for (int j = 0; j < cols; j++)                                                           \
+						acc[j][i] += v * *(const vf *)(y + j * column);                                         \
+				}                                                                                                       \
+		}                                                                                                                       \
+		for (int j = 0; j < cols; j++)                                                                                          \
+			sum[j] = ISA(sums)(acc[j]);                                                                                     \
+	}
+FEW(1) FEW(2) FEW(3) FEW(4)
+
+static void ISA(window_few)(const windowed *q, const window *w, const extent *e, const float *b, float *y, const float *room)
+{
+	static void (*const few[FEW_COLS])(const run *, int64_t, const float *, int64_t, const float *, int64_t, v4 *) = {
+		ISA(few_1), ISA(few_2), ISA(few_3), ISA(few_4)};
+	int64_t pitch = q->s.columns * q->s.c;
+	y += w->out, b += w->b;
+	for (int64_t i = e->i0; i < e->i1; i++) {
+		const float *image = room + ((i - e->i0) * (e->l1 - e->l0) - e->l0) * pitch + w->first;
+		for (int64_t l = w->h * e->j / e->parts; l < w->h * (e->j + 1) / e->parts; l++)
+			for (int64_t x = 0; x < w->w; x += 4) {
+				v4 sum[FEW_COLS];
+				few[q->n - 1](w->r, w->runs, image + l * w->line + x * w->column, w->column, b, w->panel, sum);
+				float *c = y + i * q->obatch + l * w->oline + x * w->ocolumn;
+				for (int64_t k = 0; k < 4 && x + k < w->w; k++)
+					for (int64_t j = 0; j < q->n; j++)
+						c[k * w->ocolumn + j * q->ochannel] = sum[j][k];
+			}
+	}
+}
+
+static void ISA(pack_few)(const product *q, const window *w, const float *b, float *to, int64_t column)
+{
+	for (int64_t n = 0; n < q->n; n++, to += column) {
+		int64_t k = 0;
+		for (int64_t i = 0; i < w->runs; i++) {
+			const run *r = &w->r[i];
+			float *at = to + r->b;
+			for (int64_t t = 0; t < r->n; t += BLOCK_K) {
+				int64_t len = r->n - t < BLOCK_K ? r->n - t : BLOCK_K;
+				ISA(pack)(&q->b, b, n, 1, 1, k, len, at + t);
+				k += len;
+			}
+			for (int64_t t = r->n; t % VL; t++)
+				at[t] = 0;
+		}
+	}
+}
+
+static void ISA(convolve_windows)(const windowed *q, const window *w, const extent *e, const float *x, const float *b, float *y, float *room)
+{
+	ISA(stage)(&q->s, x, e->i0, e->i1, e->l0, e->l1, room);
+	for (int64_t i = 0; i < q->windows; i++) {
+		if (q->few)
+			ISA(window_few)(q, &w[i], e, b, y, room);
+		for (int64_t p = e->p0; p < e->p1 && !q->few; p++)
+			ISA(window_panel)(q, &w[i], e, p, b, y, room);
+	}
+}
+
+static void ISA(pack_panels)(const product *q, const float *b, float *to, int64_t p0, int64_t p1)
+{
+	for (int64_t p = p0; p < p1; p++) {
+		int64_t cols = q->n - p * COLS < COLS ? q->n - p * COLS : COLS;
+		for (int64_t k = 0; k < q->k; k += BLOCK_K) {
+			int64_t kc = q->k - k < BLOCK_K ? q->k - k : BLOCK_K;
+			ISA(pack)(&q->b, b, p * COLS, cols, COLS, k, kc, to + (p * q->k + k) * COLS);
+		}
+	}
+}
+
+// ---- correlations ----
+
+// One tile of a correlation: rows adjacent floats of a, columns of b, into c, whose rows are width floats long.
+static void ISA(correlation_tile)(const run *r, int64_t runs, const float *a, int64_t rows, int64_t ak, const float *b, int64_t bk,
+	int64_t cols, float *c, int64_t width, int add)
+{
+	int64_t group[GROUPS] = {0, GROUP, 2 * GROUP}, row[ROWS];
+	int vectors = cols > VL ? 2 : 1;
+	ISA(direct_tile) tile = ISA(direct_tiles)[rows - 1][vectors - 1];
+	if (cols == vectors * VL) {
+		for (int64_t i = 0; i < rows; i++)
+			row[i] = i * width;
+		tile(r, runs, a, group, 1, ak, b, bk, c, row, add);
+		return;
+	}
+	float copy[ROWS * COLS];
+	tile(r, runs, a, group, 1, ak, b, bk, copy, ISA(flat), 0);
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t j = 0; j < cols; j++)
+			c[i * width + j] = add ? c[i * width + j] + copy[i * COLS + j] : copy[i * COLS + j];
+}
+
+// Equal heights, as few as possible.
+static inline int64_t ISA(height)(int64_t rows)
+{
+	int64_t panels = (rows + ROWS - 1) / ROWS;
+	return (rows + panels - 1) / panels;
+}
+
+// Adds up some lines, whose runs are given, with v's channels as columns. The last columns of v, where vectors would reach beyond
+// it, are read through a copy.
+static void ISA(correlate_lines)(const correlated *q, const run *r, int64_t runs, const float *x, const float *v, float *part, int last, int add)
+{
+	int64_t h = ISA(height)(q->rows);
+	for (int64_t n = 0; n < q->n; n += COLS) {
+		int64_t cols = q->n - n < COLS ? q->n - n : COLS, count = runs;
+		float copy[2 * COLS] = {0};
+		run own[MAX_RUNS + 1];
+		memcpy(own, r, runs * sizeof(run));
+		int64_t reach = n + (cols > VL ? 2 : 1) * VL, tail = last ? (reach + q->vcolumn - 1) / q->vcolumn - 1 : 0;
+		if (tail > 0) {
+			run *end = &own[runs - 1];
+			end->n -= tail;
+			memcpy(copy, v + n + end->b + end->n * q->vcolumn, 4 * (tail * q->vcolumn - n));
+			own[count++] = (run){end->a + end->n * q->column, ((intptr_t)copy - (intptr_t)(v + n)) / 4, tail};
+		}
+		for (int64_t i = 0; i < q->oh; i++)
+			for (int64_t m = 0; m < q->rows; m += h)
+				ISA(correlation_tile)(own, count, x + i * q->oline + m, q->rows - m < h ? q->rows - m : h, q->column, v + n,
+					q->vcolumn, cols, part + (i * q->rows + m) * q->n + n, q->n, add);
+	}
+}
+
+// The same with v's channels as rows.
+static void ISA(correlate_swapped)(const correlated *q, const run *r, int64_t runs, const float *x, const float *v, float *part, int add)
+{
+	run swapped[MAX_RUNS];
+	for (int64_t i = 0; i < runs; i++)
+		swapped[i] = (run){r[i].b, r[i].a, r[i].n};
+	int64_t h = ISA(height)(q->n);
+	for (int64_t i = 0; i < q->oh; i++)
+		for (int64_t m = 0; m < q->rows; m += COLS)
+			for (int64_t n = 0; n < q->n; n += h)
+				ISA(correlation_tile)(swapped, runs, v + n, q->n - n < h ? q->n - n : h, q->vcolumn, x + i * q->oline + m, q->column,
+					q->rows - m < COLS ? q->rows - m : COLS, part + (i * q->n + n) * q->rows + m, q->rows, add);
+}
+
+static void ISA(correlate)(const correlated *q, const float *x, const float *v, float *part, float *room, int64_t i0, int64_t i1)
+{
+	int64_t lines = (q->h - 1) * q->line / (q->s.columns * q->s.c) + q->oh, most = POSITIONS / q->w;
+	most = most < 1 ? 1 : most > MAX_RUNS ? MAX_RUNS : most;
+	for (int64_t i = i0; i < i1; i++) {
+		ISA(stage)(&q->s, x, i, i + 1, 0, lines, room);
+		const float *image = v + i * q->vbatch;
+		for (int64_t l = 0; l < q->h; l += most) {
+			run r[MAX_RUNS];
+			int64_t runs = q->h - l < most ? q->h - l : most;
+			for (int64_t k = 0; k < runs; k++)
+				r[k] = (run){(l + k) * q->line, (l + k) * q->vline, q->w};
+			int add = i > i0 || l > 0;
+			if (q->swapped)
+				ISA(correlate_swapped)(q, r, runs, room + q->first, image, part, add);
+			else
+				ISA(correlate_lines)(q, r, runs, room + q->first, image, part, i + 1 == q->images && l + runs == q->h, add);
+		}
+	}
+}
+
+static void ISA(correlate_join)(const correlated *q, const float *part, int64_t parts, float *y, int64_t r0, int64_t r1)
+{
+	int64_t size = q->oh * q->rows * q->n;
+	int64_t rs = q->swapped ? 1 : q->n, ns = q->swapped ? q->rows : 1;
+	for (int64_t r = r0; r < r1; r++) {
+		int64_t i = r / q->rows, m = r % q->rows;
+		const float *from = part + i * q->rows * q->n + m * rs;
+		float *to = y + i * q->oy + m / q->c * q->ox + m % q->c * q->oc;
+		for (int64_t n = 0; n < q->n; n++) {
+			float sum = from[n * ns];
+			for (int64_t p = 1; p < parts; p++)
+				sum += from[p * size + n * ns];
+			to[n * q->on] = sum;
+		}
+	}
+}
+
+#undef GROUP
+#undef DIRECT
+#undef DIRECTS
+#undef BOTH
+#undef FEW

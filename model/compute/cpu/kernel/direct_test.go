@@ -1,0 +1,160 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+)
+
+// drawImages is a convolution over channels-last images.
+func drawImages(t *rapid.T, kernels []int) ConvSpec {
+	pick := func(name string, from []int) int { return rapid.SampledFrom(from).Draw(t, name) }
+	s := ConvSpec{Batch: rapid.IntRange(1, 9).Draw(t, "batch"), InChannels: pick("in", []int{1, 3, 5, 8, 16, 20, 33}),
+		OutChannels: pick("out", []int{1, 2, 3, 4, 5, 8, 16, 31, 32, 48, 65}), Groups: 1, BatchGroups: 1}
+	for d := range 2 {
+		at := func(name string) string { return fmt.Sprint(name, " ", d) }
+		s.In, s.Kernel = append(s.In, rapid.IntRange(1, 19).Draw(t, at("extent"))), append(s.Kernel, pick(at("kernel"), kernels))
+		s.Stride, s.InDilation = append(s.Stride, rapid.IntRange(1, 3).Draw(t, at("stride"))), append(s.InDilation, rapid.IntRange(1, 2).Draw(t, at("holes")))
+		s.KernelDilation, s.Reverse = append(s.KernelDilation, rapid.IntRange(1, 2).Draw(t, at("dilation"))), append(s.Reverse, rapid.Bool().Draw(t, at("reverse")))
+		s.PadLow, s.PadHigh = append(s.PadLow, rapid.IntRange(-1, 3).Draw(t, at("low"))), append(s.PadHigh, rapid.IntRange(-1, 3).Draw(t, at("high")))
+	}
+	return s
+}
+
+// Images read in place give what the definition says, whatever lies beside a window, and nothing beyond the input is read.
+func TestConvWindows(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	direct := 0
+	forEachSet(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			s := drawImages(t, []int{1, 2, 3, 4, 5})
+			out, err := s.withStrides().OutShape()
+			if err != nil {
+				t.Skip(err)
+			}
+			last := []int{0, 2, 3, 1}
+			s.InStrides = layout(last, append([]int{s.Batch, s.InChannels}, s.In...))
+			s.OutStrides = layout(last, append([]int{s.Batch, s.OutChannels}, out...))
+			order := rapid.SampledFrom([][]int{{2, 3, 1, 0}, {2, 3, 0, 1}, {0, 1, 2, 3}}).Draw(t, "kernel's order")
+			s.KernelStrides = layout(order, append([]int{s.OutChannels, s.InChannels}, s.Kernel...))
+			direct += checkGuarded(t, p, s, func(c *Conv) bool { return c.direct != nil })
+		})
+	})
+	if direct < 50 {
+		t.Errorf("only %d convolutions read windows in place", direct)
+	}
+}
+
+// Gradients for kernels that are added up image by image.
+func TestConvCorrelation(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	direct := 0
+	forEachSet(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			s := drawImages(t, []int{5, 8, 13, 17})
+			s.Stride, s.InDilation, s.Reverse = nil, nil, nil
+			s.InChannels = max(s.InChannels, 2) // images, at least as many as threads
+			for d := range s.In {
+				outputs := rapid.IntRange(1, 4).Draw(t, "outputs")
+				s.PadHigh[d] = (s.Kernel[d]-1)*s.KernelDilation[d] + outputs - s.In[d] - s.PadLow[d]
+			}
+			out, err := s.withStrides().OutShape()
+			if err != nil {
+				t.Skip(err)
+			}
+			s.InStrides = layout([]int{1, 2, 3, 0}, append([]int{s.Batch, s.InChannels}, s.In...))
+			s.KernelStrides = layout([]int{1, 2, 3, 0}, append([]int{s.OutChannels, s.InChannels}, s.Kernel...))
+			order := rapid.SampledFrom([][]int{{2, 3, 0, 1}, {2, 3, 1, 0}, {0, 1, 2, 3}}).Draw(t, "result's order")
+			s.OutStrides = layout(order, append([]int{s.Batch, s.OutChannels}, out...))
+			direct += checkGuarded(t, p, s, func(c *Conv) bool { return c.kernel != nil })
+		})
+	})
+	if direct < 50 {
+		t.Errorf("only %d gradients were added up image by image", direct)
+	}
+}
+
+// checkGuarded compares a convolution with its definition, on operands that end where memory ends, one element of which is NaN.
+// It returns 1 where the plan is of the kind wanted.
+func checkGuarded(t *rapid.T, p *Pool, s ConvSpec, wanted func(*Conv) bool) int {
+	c, err := PlanConv(s)
+	if err != nil {
+		t.Fatalf("%v\n%+v", err, s)
+	}
+	x, freeX := guarded(t, c.reach[0])
+	w, freeW := guarded(t, c.reach[1])
+	defer freeX()
+	defer freeW()
+	copy(x, random(1, len(x)))
+	copy(w, random(2, len(w)))
+	if wanted(c) {
+		x[rapid.IntRange(0, len(x)-1).Draw(t, "which is NaN")] = float32(math.NaN())
+	}
+	out := make([]float32, c.reach[2])
+	c.Run(p, x, w, out)
+	compareConv(t, c, x, w, out)
+	if wanted(c) {
+		return 1
+	}
+	return 0
+}
+
+func compareConv(t failer, c *Conv, x, w, out []float32) {
+	s := c.spec
+	for b := range s.Batch / s.BatchGroups {
+		for o := range s.OutChannels {
+			for y := range c.out[0] {
+				for z := range c.out[1] {
+					want, scale := naiveConv(s, x, w, b, o, []int{y, z})
+					got := out[b*s.OutStrides.Batch+o*s.OutStrides.Channel+y*s.OutStrides.Spatial[0]+z*s.OutStrides.Spatial[1]]
+					if !close32(got, want, scale) {
+						t.Fatalf("output %d, %d, %d, channel %d = %v, want %v\n%+v", b, y, z, o, got, want, s)
+					}
+				}
+			}
+		}
+	}
+}
+
+// guarded returns n floats after which no memory may be read.
+func guarded(t failer, n int) (memory []float32, free func()) {
+	page := unix.Getpagesize()
+	size := roundUp(4*n+page, page)
+	bytes, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatalf("mapping %d bytes: %v", size, err)
+	}
+	if err := unix.Mprotect(bytes[size-page:], unix.PROT_NONE); err != nil {
+		t.Fatalf("guarding: %v", err)
+	}
+	if n > 0 {
+		memory = unsafe.Slice((*float32)(unsafe.Pointer(&bytes[size-page-4*n])), n)
+	}
+	return memory, func() { unix.Munmap(bytes) }
+}
+
+// The network's layers take the paths meant for them.
+func TestConvPaths(t *testing.T) {
+	for _, l := range layers(16) {
+		specs := []ConvSpec{l.spec}
+		if l.spec.InDilation == nil {
+			specs = append(specs, inputGradient(l.spec))
+		}
+		for pass, spec := range specs {
+			if c, err := PlanConv(spec); err != nil || c.direct == nil {
+				t.Errorf("%s, pass %d, does not read windows in place: %v", l.name, pass, err)
+			}
+		}
+	}
+	for _, small := range []ConvSpec{nhwc(16, 64, 3, 64, 4, 2, 1), nhwc(16, 64, 64, 3, 3, 1, 1), nhwc(16, 32, 64, 128, 4, 2, 1)} {
+		if c, err := PlanConv(kernelGradient(small)); err != nil || c.kernel == nil {
+			t.Errorf("the gradient for the kernel of %+v is not added up image by image: %v", small, err)
+		}
+	}
+}

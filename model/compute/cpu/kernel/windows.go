@@ -1,0 +1,280 @@
+package kernel
+
+/*
+#cgo noescape convolve_windows
+#cgo nocallback convolve_windows
+#cgo noescape pack_panels
+#cgo nocallback pack_panels
+#cgo noescape pack_few
+#cgo nocallback pack_few
+#include "direct.h"
+*/
+import "C"
+
+import "unsafe"
+
+// windows is a convolution over channels-last images whose input is not packed: images are staged, once, with the zeros around
+// them, and tiles read windows of them.
+type windows struct {
+	q       C.windowed
+	list    []C.window
+	kernels []product // how the kernel is packed for each window; empty where it is read where it lies
+	first   []phaseTaps
+	batch   int
+	packed  int // floats of the packed kernel
+	rows    int // outputs of an image that one window gives, the most
+	flops   int
+}
+
+// planWindows returns the convolution as windows, nil where that is not possible or does not pay.
+func (c *Conv) planWindows() (*windows, error) {
+	s := &c.spec
+	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.InStrides.Channel != 1 || s.Batch*s.InChannels*s.OutChannels*c.out[0]*c.out[1] == 0 {
+		return nil, nil
+	}
+	w := &windows{batch: s.Batch}
+	var taps [][2]phaseTaps
+	for phase := range s.phases(0) * s.phases(1) {
+		y, x := s.tapsOf(0, phase%s.phases(0), c.out[0]), s.tapsOf(1, phase/s.phases(0), c.out[1])
+		switch {
+		case y.outputs*x.outputs == 0:
+			continue
+		case y.taps*x.taps == 0 || x.move > 8 || y.taps*x.taps > C.MAX_RUNS || 2*roundUp(x.outputs, group()) > 3*x.outputs:
+			return nil, nil
+		}
+		taps = append(taps, [2]phaseTaps{y, x})
+	}
+	w.stage(s, taps)
+	w.q.n, w.q.obatch, w.q.ochannel = C.int64_t(s.OutChannels), C.int64_t(s.OutStrides.Batch), C.int64_t(s.OutStrides.Channel)
+	if s.OutChannels <= C.FEW_COLS {
+		w.q.few = 1
+	}
+	for _, t := range taps {
+		if err := w.add(s, t[0], t[1]); err != nil {
+			return nil, err
+		}
+	}
+	w.q.windows = C.int64_t(len(w.list))
+	if w.q.few == 1 && w.list[0].r[0].n < 8 {
+		return nil, nil
+	}
+	return w, nil
+}
+
+func group() int { return int(C.tile_rows()) / C.GROUPS }
+
+// stage says which part of the plane around an image the windows see.
+func (w *windows) stage(s *ConvSpec, taps [][2]phaseTaps) {
+	var low, high [2]int
+	for i, t := range taps {
+		for d, f := range t {
+			if i == 0 {
+				low[d], high[d] = f.start, f.end()
+			}
+			low[d], high[d] = min(low[d], f.start), max(high[d], f.end())
+		}
+	}
+	w.q.s = C.staging{h: C.int64_t(s.In[0]), w: C.int64_t(s.In[1]), c: C.int64_t(s.InChannels),
+		sy: C.int64_t(s.InStrides.Spatial[0]), sx: C.int64_t(s.InStrides.Spatial[1]), sc: 1, batch: C.int64_t(s.InStrides.Batch),
+		y0: C.int64_t(low[0]), x0: C.int64_t(low[1]), columns: C.int64_t(high[1] - low[1])}
+}
+
+// end is the position after the last output's last tap.
+func (f phaseTaps) end() int { return f.start + (f.outputs-1)*f.move + (f.taps-1)*f.tapMove + 1 }
+
+// add appends the window of one class of outputs.
+func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
+	channels, pitch := s.InChannels, int(w.q.s.columns)*s.InChannels
+	v := C.window{h: C.int64_t(y.outputs), w: C.int64_t(x.outputs),
+		first: C.int64_t((y.start-int(w.q.s.y0))*pitch + (x.start-int(w.q.s.x0))*channels),
+		line:  C.int64_t(y.move * pitch), column: C.int64_t(x.move * channels),
+		out:   C.int64_t(y.first*s.OutStrides.Spatial[0] + x.first*s.OutStrides.Spatial[1]),
+		oline: C.int64_t(y.every * s.OutStrides.Spatial[0]), ocolumn: C.int64_t(x.every * s.OutStrides.Spatial[1])}
+	k := y.taps * x.taps * channels
+	w.rows = max(w.rows, y.outputs*x.outputs)
+	w.flops += 2 * s.Batch * y.outputs * x.outputs * s.OutChannels * k
+	w.first = append(w.first, y)
+	cols := int(C.tile_cols())
+	ks := s.KernelStrides
+	start := y.firstTap*ks.Spatial[0] + x.firstTap*ks.Spatial[1]
+	lies := w.q.few == 0 && w.kernelLies(s)
+	at := 0
+	for ty := range y.taps {
+		for tx := range x.taps {
+			r := C.run{a: C.int64_t(ty*y.tapMove*pitch + tx*x.tapMove*channels), n: C.int64_t(channels)}
+			last := (*C.run)(nil)
+			if v.runs > 0 {
+				last = &v.r[v.runs-1]
+			}
+			follows := last != nil && last.a+last.n == r.a
+			switch {
+			case lies:
+				r.b = C.int64_t(ty*y.tapEvery*ks.Spatial[0] + tx*x.tapEvery*ks.Spatial[1])
+				follows = follows && int(last.b)+int(last.n)*ks.Channel == int(r.b)
+			case w.q.few == 1:
+				if !follows {
+					at = roundUp(at, int(C.vector_floats()))
+				}
+				r.b = C.int64_t(at)
+			default:
+				r.b = C.int64_t(at * cols)
+			}
+			at += channels
+			if follows {
+				last.n += r.n
+			} else {
+				v.r[v.runs] = r
+				v.runs++
+			}
+		}
+	}
+	switch {
+	case lies:
+		v.b, v.step, v.panel = C.int64_t(start), C.int64_t(ks.Channel), C.int64_t(cols)
+	case w.q.few == 1:
+		column := roundUp(at, int(C.vector_floats()))
+		v.b, v.panel = C.int64_t(w.packed), C.int64_t(column)
+		w.packed += s.OutChannels * column
+	default:
+		v.b, v.step, v.panel = C.int64_t(w.packed), C.int64_t(cols), C.int64_t(k*cols)
+		w.packed += roundUp(s.OutChannels, cols) * k
+	}
+	w.list = append(w.list, v)
+	if lies {
+		return nil
+	}
+	w.kernels = append(w.kernels, product{})
+	one := []axis{{size: 1, dim: -1}}
+	n := []axis{{size: s.OutChannels, b: ks.Batch, c: 1, dim: -1}}
+	taps := []axis{{size: y.taps, b: y.tapEvery * ks.Spatial[0], dim: -1}, {size: x.taps, b: x.tapEvery * ks.Spatial[1], dim: -1},
+		{size: channels, b: ks.Channel, dim: -1}}
+	return w.kernels[len(w.kernels)-1].set(one, n, taps, unbounded(0), unbounded(start), 0, false)
+}
+
+// fewRows is the number of outputs below which a kernel is read where it lies: it would be packed for few readers.
+const fewRows = 96
+
+// kernelLies says whether the kernel can be read where it lies, and is read so seldom that packing it does not pay.
+func (w *windows) kernelLies(s *ConvSpec) bool {
+	outputs := s.Batch
+	for _, f := range [2]int{0, 1} {
+		outputs *= s.tapsOf(f, 0, w.outExtent(s, f)).outputs
+	}
+	return outputs <= fewRows && s.KernelStrides.Batch == 1 && s.OutChannels%int(C.vector_floats()) == 0
+}
+
+func (w *windows) outExtent(s *ConvSpec, d int) int {
+	out, _ := s.outShape()
+	return out[d]
+}
+
+// windowsTask is a convolution by windows under way.
+type windowsTask struct {
+	*windows
+	pool                 *Pool
+	x, kernel, y         []float32
+	b                    []float32
+	packing              bool
+	images, parts, group int // images of a unit, parts of their lines, groups of panels
+	panels               int
+}
+
+var windowsTasks keep[windowsTask]
+
+func (w *windows) run(p *Pool, x, kernel, y []float32) {
+	t := windowsTasks.get()
+	t.windows, t.pool, t.x, t.kernel, t.y, t.b = w, p, x, kernel, y, kernel
+	t.panels = (int(w.q.n) + int(C.tile_cols()) - 1) / int(C.tile_cols())
+	if m := p.meter.Load(); m != nil {
+		m.FLOPs.Add(int64(w.flops))
+	}
+	var packed *scratch
+	if len(w.kernels) > 0 {
+		packed = p.scratch.get(w.packed)
+		t.b, t.packing = packed.data, true
+		units, grain := len(w.kernels)*t.panels, max(1, (1<<14)*len(w.kernels)*t.panels/max(w.packed, 1))
+		if w.q.few == 1 {
+			units, grain = len(w.kernels), len(w.kernels)
+		}
+		p.run(units, grain, t)
+		t.packing = false
+	}
+	t.split()
+	units := (w.batch + t.images - 1) / t.images * t.parts * t.group
+	p.runChunks(units, min(units, max(1, w.flops/serialFlops)), t)
+	if packed != nil {
+		p.scratch.put(packed)
+	}
+	windowsTasks.put(t)
+}
+
+// unitRows is the number of outputs for which a panel of the kernel is worth fetching into the second cache, and unitFloats the most
+// that a unit stages.
+const (
+	unitRows   = 192
+	unitFloats = 1 << 18
+)
+
+// split chooses units of whole images, where there are enough of them for all threads, else of lines or of columns.
+func (t *windowsTask) split() {
+	want, floats := t.pool.threads*chunksPerThread, int(t.q.s.columns*t.q.s.c)*t.lines(0, 1)
+	if t.pool.threads == 1 {
+		want = 1
+	}
+	t.images = min(t.batch, (unitRows+t.rows-1)/t.rows, max(1, unitFloats/max(floats, 1)))
+	units := (t.batch + t.images - 1) / t.images
+	t.parts = min(max(want/units, 1), max(t.rows/fewRows, 1), int(t.list[0].h))
+	units *= t.parts
+	t.group = 1
+	if t.q.few == 0 {
+		t.group = min(max(want/units, 1), t.panels)
+	}
+}
+
+// lines is how many staged lines part j of parts sees.
+func (t *windowsTask) lines(j, parts int) int {
+	lo, hi := t.seen(j, parts)
+	return hi - lo
+}
+
+func (t *windowsTask) seen(j, parts int) (lo, hi int) {
+	for i, f := range t.first {
+		from := f.start - int(t.q.s.y0)
+		first, end := f.outputs*j/parts, f.outputs*(j+1)/parts
+		low, high := from+first*f.move, from+(end-1)*f.move+(f.taps-1)*f.tapMove+1
+		if i == 0 {
+			lo, hi = low, high
+		}
+		lo, hi = min(lo, low), max(hi, high)
+	}
+	return lo, hi
+}
+
+func (t *windowsTask) do(lo, hi int) {
+	if t.packing {
+		t.pack(lo, hi)
+		return
+	}
+	for i := lo; i < hi; i++ {
+		images, j, group := i/(t.parts*t.group), i/t.group%t.parts, i%t.group
+		l0, l1 := t.seen(j, t.parts)
+		e := C.extent{i0: C.int64_t(images * t.images), i1: C.int64_t(min((images+1)*t.images, t.batch)), j: C.int64_t(j), parts: C.int64_t(t.parts),
+			p0: C.int64_t(t.panels * group / t.group), p1: C.int64_t(t.panels * (group + 1) / t.group), l0: C.int64_t(l0), l1: C.int64_t(l1)}
+		room := t.pool.scratch.get(int(C.staged_floats(&t.q.s, (e.i1-e.i0)*(e.l1-e.l0))))
+		C.convolve_windows(&t.q, unsafe.SliceData(t.list), &e, floats(t.x), floats(t.b), floats(t.y), floats(room.data))
+		t.pool.scratch.put(room)
+	}
+}
+
+// pack packs panels of the windows' kernels, or the kernels of some windows whose columns are few.
+func (t *windowsTask) pack(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		if t.q.few == 1 {
+			v := &t.list[i]
+			C.pack_few(&t.kernels[i].c, v, floats(t.kernel), floats(t.b[v.b:]), v.panel)
+			continue
+		}
+		k, p := i/t.panels, C.int64_t(i%t.panels)
+		C.pack_panels(&t.kernels[k].c, floats(t.kernel), floats(t.b[t.list[k].b:]), p, p+1)
+	}
+}
