@@ -123,6 +123,22 @@ type Usage struct {
 	Perplexity []float64 `json:"perplexity"` // [m] entries in effective use
 	Entries    int       `json:"entries"`    // entries taken at least once by any slot
 	Codebook   float64   `json:"codebook"`   // perplexity over all slots
+
+	Names []CodeNames `json:"names,omitempty"` // [m] what each slot's codes stand for
+}
+
+// CodeNames is what the codes of one slot stand for, in values of the slot's own factor.
+type CodeNames struct {
+	Factor int        `json:"factor"` // by NMI; −1 where the slot tells of none
+	Codes  []CodeName `json:"codes"`  // those taken, most used first
+}
+
+// CodeName is a code and the value that is most frequent among the images that take it.
+type CodeName struct {
+	Code  int     `json:"code"`
+	Count int     `json:"count"` // images that take it
+	Value int     `json:"value"` // index among the factor's values
+	Share float64 `json:"share"` // of those images that show it: P(value | code)
 }
 
 // Noise is what Gaussian noise on the encoder's z, before unbinding or quantizing, does to the reconstruction.

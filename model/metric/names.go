@@ -1,0 +1,63 @@
+package metric
+
+import (
+	"cmp"
+	"slices"
+
+	"slotscope/model"
+)
+
+// OwnFactor is the factor that a latent tells most of, by the column of the NMI matrix [F][m] that belongs to it; −1 where it
+// tells of none.
+func OwnFactor(nmi [][]model.Score, latent int) int {
+	own := -1
+	for f, row := range nmi {
+		if latent < len(row) && row[latent].Defined() && row[latent] > 0 && (own < 0 || row[latent] > nmi[own][latent]) {
+			own = f
+		}
+	}
+	return own
+}
+
+// CodeNames says what each code of each slot stands for: the value of the slot's own factor that is most frequent among the
+// rows that take the code, and how frequent.
+//
+//	P(s = a | z_i = c) = n(s = a, z_i = c) / n(z_i = c)
+//
+// The result is [m], the codes of a slot most used first. A slot that tells of no factor names none.
+func CodeNames(t Table, nmi [][]model.Score) []model.CodeNames {
+	all := make([]model.CodeNames, len(t.Codes))
+	for i, codes := range t.Codes {
+		all[i].Factor = OwnFactor(nmi, i)
+		if all[i].Factor < 0 {
+			continue
+		}
+		joint := map[int]map[int]int{}
+		for n, c := range codes {
+			if joint[c] == nil {
+				joint[c] = map[int]int{}
+			}
+			joint[c][t.Factors[all[i].Factor][n]]++
+		}
+		for c, values := range joint {
+			all[i].Codes = append(all[i].Codes, nameOf(c, values))
+		}
+		slices.SortFunc(all[i].Codes, func(a, b model.CodeName) int {
+			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Code, b.Code))
+		})
+	}
+	return all
+}
+
+// nameOf takes the most frequent value, of equally frequent ones the smallest.
+func nameOf(code int, values map[int]int) model.CodeName {
+	name, most := model.CodeName{Code: code}, 0
+	for v, n := range values {
+		name.Count += n
+		if n > most || n == most && v < name.Value {
+			name.Value, most = v, n
+		}
+	}
+	name.Share = float64(most) / float64(name.Count)
+	return name
+}
