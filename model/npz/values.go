@@ -40,6 +40,36 @@ func (a *Array) Strings() ([]string, error) {
 	return values(a, a.text)
 }
 
+// maxElements bounds what Elements keeps in memory.
+const maxElements = 1 << 30
+
+// Elements reads the bytes of all elements in C order, at most 1 GiB.
+func (a *Array) Elements() ([]byte, error) {
+	if a.Bytes() > maxElements {
+		return nil, a.wrap(fmt.Errorf("its %d bytes in Fortran order are too many to turn; save it with numpy.ascontiguousarray", a.Bytes()))
+	}
+	r, err := a.Stream()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var b bytes.Buffer // grows with what is really there
+	if _, err := io.CopyN(&b, r, a.Bytes()); err != nil {
+		return nil, a.wrap(err)
+	}
+	return turned(b.Bytes(), a.Header), nil
+}
+
+// turned is reorder for elements of any size.
+func turned(in []byte, h Header) []byte {
+	if !h.Fortran || len(h.Shape) < 2 {
+		return in
+	}
+	out, size := make([]byte, len(in)), h.Size
+	h.turn(func(from, to int) { copy(out[to*size:(to+1)*size], in[from*size:]) })
+	return out
+}
+
 // values converts all elements, each by get.
 func values[T any](a *Array, get func([]byte) (T, error)) ([]T, error) {
 	if a.Len() > MaxValues {
@@ -75,13 +105,19 @@ func reorder[T any](in []T, h Header) []T {
 		return in
 	}
 	out := make([]T, len(in))
+	h.turn(func(from, to int) { out[to] = in[from] })
+	return out
+}
+
+// turn visits the elements as they are stored in Fortran order, from, with their places in C order, to.
+func (h Header) turn(visit func(from, to int)) {
 	index := make([]int, len(h.Shape))
-	for _, v := range in {
-		at := 0
+	for from := range h.Len() {
+		to := 0
 		for k, i := range index {
-			at = at*h.Shape[k] + i
+			to = to*h.Shape[k] + i
 		}
-		out[at] = v
+		visit(from, to)
 		for k := range index {
 			if index[k]++; index[k] < h.Shape[k] {
 				break
@@ -89,7 +125,6 @@ func reorder[T any](in []T, h Header) []T {
 			index[k] = 0
 		}
 	}
-	return out
 }
 
 // Decoder returns the function that turns the bytes of one element into a number.

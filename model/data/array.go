@@ -1,0 +1,308 @@
+package data
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"slotscope/model"
+	"slotscope/model/data/hdf5"
+	"slotscope/model/npz"
+)
+
+// rowReader reads whole rows of an array, entries along its first axis, fastest in order.
+type rowReader interface {
+	Read(dst []byte, first int) error
+}
+
+// array is an array in a file of others, NumPy's or HDF5.
+type array struct {
+	npz.Header
+	name  string
+	where string // for sentences: the file and the array's name in it
+	block int    // rows that are best read at once
+	rows  func() (rowReader, error)
+	at    io.ReaderAt // where rows lie in place; nil where they are compressed
+}
+
+// rowBytes is the size of a row.
+func (a *array) rowBytes() int {
+	n := a.Size
+	for _, s := range a.Shape[1:] {
+		n *= s
+	}
+	return n
+}
+
+// arrays is a file that holds arrays by name.
+type arrays interface {
+	io.Closer
+	names() ([]string, error)
+	// array finds one by name; model.ErrNotFound is in the chain where there is none.
+	array(name string) (*array, error)
+}
+
+// openArrays opens a file of arrays: .npz, .npy or HDF5.
+func openArrays(path string) (arrays, error) {
+	if f, err := hdf5.Open(path); err == nil {
+		return hdf5Arrays{f, path}, nil
+	} else if ext := filepath.Ext(path); ext == ".h5" || ext == ".hdf5" {
+		return nil, err
+	}
+	f, err := npz.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return npzArrays{f, path}, nil
+}
+
+type hdf5Arrays struct {
+	*hdf5.File
+	path string
+}
+
+func (f hdf5Arrays) names() ([]string, error) { return f.Names() }
+
+func (f hdf5Arrays) array(name string) (*array, error) {
+	d, err := f.Dataset(name)
+	if err != nil {
+		return nil, err
+	}
+	return &array{
+		Header: npz.Header{Kind: npz.Kind(d.Kind), Size: d.Size, Shape: d.Shape},
+		name:   name, where: fmt.Sprintf("%s: dataset %q", f.path, name), block: d.Block(),
+		rows: func() (rowReader, error) { return d.Reader(), nil },
+	}, nil
+}
+
+type npzArrays struct {
+	*npz.File
+	path string
+}
+
+func (f npzArrays) names() ([]string, error) { return f.Names(), nil }
+
+func (f npzArrays) array(name string) (*array, error) {
+	n, err := f.Array(name)
+	if err != nil {
+		return nil, err
+	}
+	a := &array{Header: n.Header, name: name, where: fmt.Sprintf("%s: array %q", f.path, name), block: 256}
+	if name == "" {
+		a.where = f.path
+	}
+	switch {
+	case n.Fortran && len(n.Shape) > 1:
+		a.rows = func() (rowReader, error) { return reordered(n) }
+	case n.InPlace() != nil:
+		a.at = n.InPlace()
+		a.rows = func() (rowReader, error) { return placedRows{a}, nil }
+	default:
+		a.rows = func() (rowReader, error) { return &streamedRows{array: a, open: n.Stream}, nil }
+	}
+	return a, nil
+}
+
+// placedRows reads rows where they lie.
+type placedRows struct{ *array }
+
+func (r placedRows) Read(dst []byte, first int) error {
+	_, err := r.at.ReadAt(dst, int64(first)*int64(r.rowBytes()))
+	if err != nil {
+		return fmt.Errorf("%s: reading row %d: %w", r.where, first, err)
+	}
+	return nil
+}
+
+// reordered reads an array of Fortran order whole and turns it.
+func reordered(n *npz.Array) (rowReader, error) {
+	b, err := n.Elements()
+	if err != nil {
+		return nil, err
+	}
+	a := &array{Header: n.Header, at: bytes.NewReader(b)}
+	return placedRows{a}, nil
+}
+
+// streamedRows inflates rows one after the other.
+type streamedRows struct {
+	*array
+	open func() (io.ReadCloser, error)
+	r    io.ReadCloser
+	next int
+}
+
+func (r *streamedRows) Read(dst []byte, first int) error {
+	each := r.rowBytes()
+	if r.r == nil || first < r.next {
+		if err := r.restart(); err != nil {
+			return err
+		}
+	}
+	if _, err := io.CopyN(io.Discard, r.r, int64(first-r.next)*int64(each)); err != nil {
+		return fmt.Errorf("%s: passing over the rows before row %d: %w", r.where, first, err)
+	}
+	if _, err := io.ReadFull(r.r, dst); err != nil {
+		return fmt.Errorf("%s: reading row %d: %w", r.where, first, err)
+	}
+	r.next = first + len(dst)/each
+	return r.end()
+}
+
+func (r *streamedRows) restart() (err error) {
+	if r.r != nil {
+		_ = r.r.Close()
+	}
+	r.r, err = r.open()
+	r.next = 0
+	return err
+}
+
+// end reads beyond the last row, which is when the checksum is verified.
+func (r *streamedRows) end() error {
+	if r.next < r.Shape[0] {
+		return nil
+	}
+	n, err := r.r.Read(make([]byte, 1))
+	if n != 0 || err != io.EOF {
+		return fmt.Errorf("%s: after the last row: %w", r.where, errors.Join(err, errors.New("the archive is damaged")))
+	}
+	return nil
+}
+
+// numbers reads a whole array as numbers, in C order; at most npz.MaxValues.
+func (a *array) numbers() ([]float64, error) {
+	if a.Len() > npz.MaxValues {
+		return nil, fmt.Errorf("%s: %d numbers are too many for labels", a.where, a.Len())
+	}
+	get, err := a.Decoder()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.where, err)
+	}
+	if len(a.Shape) == 0 || a.Len() == 0 {
+		return nil, fmt.Errorf("%s: it is empty", a.where)
+	}
+	out := make([]float64, 0, a.Len())
+	err = a.blocks(func(_ int, b []byte) error {
+		for ; len(b) > 0; b = b[a.Size:] {
+			out = append(out, get(b[:a.Size]))
+		}
+		return nil
+	})
+	return out, err
+}
+
+// blocks reads all rows in order.
+func (a *array) blocks(do func(first int, rows []byte) error) error {
+	r, err := a.rows()
+	if err != nil {
+		return err
+	}
+	each := a.rowBytes()
+	n := max(1, (4<<20)/max(1, each))
+	buffer := make([]byte, min(n, a.Shape[0])*each)
+	for first := 0; first < a.Shape[0]; first += n {
+		b := buffer[:min(n, a.Shape[0]-first)*each]
+		if err := r.Read(b, first); err != nil {
+			return err
+		}
+		if err := do(first, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arraySource is a dataset whose images are the rows of an array.
+type arraySource struct {
+	info   Info
+	labels []uint16
+	images *array
+	frame  frame
+	file   io.Closer
+}
+
+// inPlaceArrays is one that need not be packed.
+type inPlaceArrays struct{ *arraySource }
+
+// newArraySource completes a description by the size of the images.
+func newArraySource(info Info, labels []uint16, images *array, f frame, file io.Closer) Source {
+	info.H, info.W, info.C, info.Len = side, side, f.channels(), images.Shape[0]
+	s := &arraySource{info, labels, images, f, file}
+	if images.at != nil && !f.scales() {
+		return inPlaceArrays{s}
+	}
+	return s
+}
+
+func (s *arraySource) Info() Info       { return s.info.clone() }
+func (s *arraySource) Labels() []uint16 { return s.labels }
+func (s *arraySource) Close() error     { return s.file.Close() }
+
+func (s *arraySource) Stream(ctx context.Context, first int, yield func(first int, images []byte) error) error {
+	rows, err := s.images.rows()
+	if err != nil {
+		return err
+	}
+	each, row := side*side*s.info.C, s.images.rowBytes()
+	read := rows.Read
+	if !s.frame.asIs() {
+		raw, canvases := make([]byte, s.images.block*row), make([]canvas, runtime.GOMAXPROCS(0))
+		read = func(dst []byte, first int) error {
+			n := len(dst) / each
+			if err := rows.Read(raw[:n*row], first); err != nil {
+				return err
+			}
+			return onAllCores(n, func(worker, i int) error {
+				s.frame.fill(&canvases[worker], dst[i*each:(i+1)*each], raw[i*row:(i+1)*row])
+				return nil
+			})
+		}
+	}
+	return ahead(ctx, first, s.info.Len, s.images.block, each, read, yield)
+}
+
+func (s inPlaceArrays) ReadImages(dst []byte, index []int) error {
+	each := side * side * s.info.C
+	if err := check(s.info, index, len(dst), each); err != nil {
+		return err
+	}
+	rows := placedRows{s.images}
+	if s.frame.asIs() {
+		for b, i := range index {
+			if err := rows.Read(dst[b*each:(b+1)*each], i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	raw := make([]byte, rows.rowBytes())
+	for b, i := range index {
+		if err := rows.Read(raw, i); err != nil {
+			return err
+		}
+		s.frame.fill(nil, dst[b*each:(b+1)*each], raw)
+	}
+	return nil
+}
+
+// expect opens an array that a published file has, of a given shape and type.
+func expect(f arrays, path, name, dtype string, shape ...int) (*array, error) {
+	a, err := f.array(name)
+	if errors.Is(err, model.ErrNotFound) {
+		return nil, fmt.Errorf("%w; is it the published file?", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if a.DType() != dtype || !slices.Equal(a.Shape, shape) {
+		return nil, fmt.Errorf("%s holds %s of shape %v, where the published file has %s of shape %v; it may be another dataset's file under this name",
+			a.where, a.DType(), a.Shape, dtype, shape)
+	}
+	return a, nil
+}

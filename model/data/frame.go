@@ -1,0 +1,168 @@
+package data
+
+import (
+	"fmt"
+	"image"
+	"math"
+
+	"golang.org/x/image/draw"
+)
+
+// side is the height and width that images are brought to: those of the paper's network.
+const side = 64
+
+// frame says how the pixels of a picture lie in a row of an array, and brings them to [side, side, c] bytes.
+type frame struct {
+	h, w, c int
+	planar  bool // channels first
+	size    int  // bytes of an element
+	// level is the brightness of an element, 0 to 255; nil where elements are bytes that say so themselves.
+	level func(element []byte) byte
+}
+
+// channels that pictures keep: grey is one, colour is three; a fourth, opacity, is left out.
+func (f frame) channels() int {
+	if f.c >= 3 {
+		return 3
+	}
+	return 1
+}
+
+// bytes of a picture before it is brought to size.
+func (f frame) bytes() int { return f.h * f.w * f.c * f.size }
+
+// asIs says whether a row of the array is the image already.
+func (f frame) asIs() bool {
+	return f.h == side && f.w == side && f.level == nil && f.size == 1 && (f.c == 1 || f.c == 3 && !f.planar)
+}
+
+// scales says whether pictures change their size.
+func (f frame) scales() bool { return f.h != side || f.w != side }
+
+// canvas is the memory in which one goroutine scales pictures.
+type canvas struct {
+	from, to *image.RGBA
+	scaler   draw.Scaler
+}
+
+// fill writes one picture to dst.
+func (f frame) fill(c *canvas, dst, row []byte) {
+	switch {
+	case f.asIs():
+		copy(dst, row)
+	case !f.scales():
+		f.each(row, func(x, y, channel int, v byte) { dst[(y*f.w+x)*f.channels()+channel] = v })
+	default:
+		c.prepare(f.w, f.h)
+		f.each(row, func(x, y, channel int, v byte) { c.set(x, y, channel, f.channels(), v) })
+		c.scale(dst, f.channels())
+	}
+}
+
+// each visits every element of a picture but opacity.
+func (f frame) each(row []byte, set func(x, y, channel int, v byte)) {
+	dx, dy, dc := f.c*f.size, f.w*f.c*f.size, f.size
+	if f.planar {
+		dx, dy, dc = f.size, f.w*f.size, f.h*f.w*f.size
+	}
+	for y := range f.h {
+		for x := range f.w {
+			for channel := range f.channels() {
+				element := row[y*dy+x*dx+channel*dc:]
+				if f.level != nil {
+					set(x, y, channel, f.level(element[:f.size]))
+				} else {
+					set(x, y, channel, element[0])
+				}
+			}
+		}
+	}
+}
+
+// prepare makes room for a picture of w × h.
+func (c *canvas) prepare(w, h int) {
+	if c.from != nil && c.from.Rect == image.Rect(0, 0, w, h) {
+		return
+	}
+	c.from = image.NewRGBA(image.Rect(0, 0, w, h))
+	c.aim(w, h)
+}
+
+// aim prepares to scale from w × h.
+func (c *canvas) aim(w, h int) {
+	c.to = image.NewRGBA(image.Rect(0, 0, side, side))
+	c.scaler = draw.CatmullRom.NewScaler(side, side, w, h)
+}
+
+func (c *canvas) set(x, y, channel, channels int, v byte) {
+	p := c.from.Pix[y*c.from.Stride+4*x:]
+	if channels == 1 {
+		p[0], p[1], p[2] = v, v, v
+	} else {
+		p[channel] = v
+	}
+	p[3] = 255
+}
+
+// scale brings the picture to [side, side, channels], by the bicubic kernel with a = −½, widened where it shrinks.
+func (c *canvas) scale(dst []byte, channels int) {
+	c.scaler.Scale(c.to, c.to.Rect, c.from, c.from.Rect, draw.Src, nil)
+	unpack(dst, c.to.Pix, channels)
+}
+
+// unpack drops opacity, and of grey pictures the copies.
+func unpack(dst, rgba []byte, channels int) {
+	for i := 0; i < len(rgba)/4; i++ {
+		copy(dst[i*channels:(i+1)*channels], rgba[4*i:])
+	}
+}
+
+// picture brings a decoded picture of any size and kind to [side, side, channels]; opacity is left out before scaling.
+func (c *canvas) picture(dst []byte, img image.Image, channels int) {
+	opaque := opaque(img)
+	b := opaque.Rect
+	if b.Dx() == side && b.Dy() == side {
+		for y := range side {
+			unpack(dst[y*side*channels:(y+1)*side*channels], opaque.Pix[y*opaque.Stride:][:4*side], channels)
+		}
+		return
+	}
+	if c.from == nil || c.from.Rect.Size() != b.Size() {
+		c.aim(b.Dx(), b.Dy())
+	}
+	c.from = opaque
+	c.scale(dst, channels)
+}
+
+// opaque is a picture without its opacity, the colours as they are stored.
+func opaque(img image.Image) *image.RGBA {
+	var pix *image.RGBA
+	switch m := img.(type) {
+	case *image.RGBA:
+		return m // of a PNG without opacity
+	case *image.NRGBA:
+		pix = &image.RGBA{Pix: m.Pix, Stride: m.Stride, Rect: m.Rect}
+	default:
+		n := image.NewNRGBA(img.Bounds())
+		draw.Draw(n, n.Rect, img, n.Rect.Min, draw.Src)
+		pix = &image.RGBA{Pix: n.Pix, Stride: n.Stride, Rect: n.Rect}
+	}
+	for i := 3; i < len(pix.Pix); i += 4 {
+		pix.Pix[i] = 255
+	}
+	return pix
+}
+
+// fit says in a sentence what happens to pictures of another size; empty where nothing does.
+func fit(h, w int) string {
+	switch {
+	case h == side && w == side:
+		return ""
+	case h == w:
+		return fmt.Sprintf("Images are scaled from %d × %d to %d × %d.", w, h, side, side)
+	}
+	return fmt.Sprintf("Images are scaled from %d × %d to %d × %d, which changes their proportions.", w, h, side, side)
+}
+
+// unit is the brightness of a number between 0 and 1.
+func unit(v float64) byte { return byte(math.Round(255 * min(max(v, 0), 1))) }
