@@ -92,9 +92,14 @@ func (f npzArrays) array(name string) (*array, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &array{Header: n.Header, name: name, where: fmt.Sprintf("%s: array %q", f.path, name), block: 256}
-	if name == "" {
-		a.where = f.path
+	return ofNPZ(n, f.path), nil
+}
+
+// ofNPZ reads an array of NumPy's.
+func ofNPZ(n *npz.Array, path string) *array {
+	a := &array{Header: n.Header, name: n.Name, where: fmt.Sprintf("%s: array %q", path, n.Name), block: 256}
+	if n.Name == "" {
+		a.where = path
 	}
 	switch {
 	case n.Fortran && len(n.Shape) > 1:
@@ -105,7 +110,7 @@ func (f npzArrays) array(name string) (*array, error) {
 	default:
 		a.rows = func() (rowReader, error) { return &streamedRows{array: a, open: n.Stream}, nil }
 	}
-	return a, nil
+	return a
 }
 
 // placedRows reads rows where they lie.

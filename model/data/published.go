@@ -3,7 +3,7 @@ package data
 // published are the datasets of others that the program can read, in the order in which they are listed: one file per dataset
 // declares its entry.
 var published = []Published{
-	publishedShapes3D, publishedMPI3DComplex, publishedMPI3DToy, publishedMPI3DRealistic, publishedMPI3DReal, publishedDSprites,
+	publishedShapes3D, publishedFalcor3D, publishedMPI3DComplex, publishedIsaac3D, publishedMPI3DToy, publishedMPI3DRealistic, publishedMPI3DReal, publishedDSprites,
 }
 
 // formats are tried in order on a path that is no published file.

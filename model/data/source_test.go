@@ -195,6 +195,8 @@ func TestPublishedGrids(t *testing.T) {
 		"mpi3d-realistic": {6, 6, 2, 3, 3, 40, 40},
 		"mpi3d-real":      {6, 6, 2, 3, 3, 40, 40},
 		"dsprites":        {1, 3, 6, 40, 32, 32},
+		"falcor3d":        {5, 6, 6, 6, 6, 6, 6},
+		"isaac3d":         {3, 8, 5, 4, 4, 4, 6, 4, 4},
 	} {
 		p := publishedByName(name)
 		if p == nil {

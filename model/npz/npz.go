@@ -3,6 +3,7 @@ package npz
 import (
 	"archive/zip"
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -209,4 +210,14 @@ func (s stream) Read(b []byte) (int, error) {
 		err = s.array.wrap(err)
 	}
 	return n, err
+}
+
+// Parse reads an .npy array that is in memory; name is what errors call it.
+func Parse(name string, content []byte) (*Array, error) {
+	a := &Array{path: name}
+	a.open(io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content))))
+	if a.err != nil {
+		return nil, a.wrap(a.err)
+	}
+	return a, nil
 }
