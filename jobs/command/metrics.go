@@ -1,0 +1,153 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"slotscope/model"
+	"slotscope/model/metric"
+	"slotscope/model/metric/input"
+)
+
+func metricsCommand(ctx context.Context, env environment, args []string) error {
+	fs := flags(env, "metrics")
+	codes := fs.Bool("codes", false, "take the latents for codes, whatever the file says")
+	numbers := fs.Bool("numbers", false, "take the latents for numbers, whatever the file says")
+	seed := fs.Int64("seed", 0, "of random forests, splits and shuffles")
+	trees := fs.Int("trees", 100, "of each random forest")
+	asJSON := jsonFlag(fs)
+	names, err := parseNames(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(names) != 1 {
+		return fmt.Errorf("%w: slotscope metrics FILE.npz|FILE.json; `slotscope metrics -h` lists the flags", errUsage)
+	}
+	file := names[0]
+	as, err := taken(*codes, *numbers)
+	if err == nil && (*trees < 1 || *trees > 10000) {
+		err = fmt.Errorf("%w: --trees is %d; 1 to 10000 can be grown", errUsage, *trees)
+	}
+	if err != nil {
+		return err
+	}
+	table, err := input.Read(file, as)
+	if err != nil {
+		return err
+	}
+	bar := newProgress(env.err)
+	m, err := metric.Measure(ctx, table, metric.Options{Seed: *seed, Trees: *trees,
+		Progress: func(done, of float64) { bar.show("measuring", "", done, of) }})
+	bar.end()
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if *asJSON {
+		return printJSON(env.out, m)
+	}
+	fmt.Fprintf(env.out, "%s: ", file)
+	return printMetrics(env.out, m)
+}
+
+// taken is what the two flags say of the latents.
+func taken(codes, numbers bool) (input.As, error) {
+	switch {
+	case codes && numbers:
+		return input.Found, fmt.Errorf("%w: --codes and --numbers exclude each other", errUsage)
+	case codes:
+		return input.Codes, nil
+	case numbers:
+		return input.Numbers, nil
+	}
+	return input.Found, nil
+}
+
+// printMetrics draws the scores as tables for a terminal.
+func printMetrics(out io.Writer, m model.Metrics) error {
+	kind := "numbers"
+	if m.Discrete {
+		kind = "codes"
+	}
+	fmt.Fprintf(out, "%d rows, %d latents (%s), %d factors\n", m.Rows, m.Latents, kind, len(m.Factors))
+	for i, k := range m.Values {
+		if k < 2 {
+			fmt.Fprintf(out, "%s has a single value among these rows and is left out.\n", m.Factors[i])
+		}
+	}
+	fmt.Fprintf(out, "\nInfoM  %s  modularity: a latent tells of one factor\n", shown(m.InfoM))
+	fmt.Fprintf(out, "InfoE  %s  explicitness: a linear classifier reads the factors; %s on rows held out, %s with the rows shuffled\n",
+		shown(m.InfoE), shown(m.InfoEHeldOut), shown(m.InfoEShuffled))
+	fmt.Fprintf(out, "InfoC  %s  compactness: one latent tells of a factor\n", shown(m.InfoC))
+	if m.InfoEShuffled.Defined() && m.InfoEShuffled > saturated {
+		fmt.Fprintln(out, "InfoE says little here: codes in a random order score almost as much. Compare the value on held-out rows.")
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	printForests(table, m)
+	printRelations(table, m)
+	return table.Flush()
+}
+
+// saturated is the level of chance from which on InfoE needs a warning.
+const saturated = 0.25
+
+func printForests(w io.Writer, m model.Metrics) {
+	fmt.Fprintf(w, "\nDCI of random forests\tD\tI\tC\t\n")
+	row := func(view string, s model.DCIScore) {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", view, shown(s.D), shown(s.I), shown(s.C))
+	}
+	if m.Discrete {
+		row("one-hot codes, as the paper", m.DCI.OneHot)
+		row("one-hot, summed by slot", m.DCI.SlotSum)
+		row("slots as numbers", m.DCI.Slots)
+		return
+	}
+	row("latents as numbers", m.DCI.Slots)
+}
+
+// printRelations draws the matrix of mutual information, a row for every factor, with each latent's codes beneath.
+func printRelations(w io.Writer, m model.Metrics) {
+	fmt.Fprint(w, "\nI(s; z) / H(s)\t")
+	for j := range m.Latents {
+		fmt.Fprintf(w, "%d\t", j)
+	}
+	fmt.Fprint(w, "InfoE\theld out\t\n")
+	for i, name := range m.Factors {
+		fmt.Fprint(w, oneLine(name), "\t")
+		for _, v := range m.NMI[i] {
+			fmt.Fprint(w, shortly(v), "\t")
+		}
+		fmt.Fprintf(w, "%s\t%s\t\n", shortly(m.InfoEFactors[i]), shortly(m.InfoEHeldOutFactors[i]))
+	}
+	if m.Discrete {
+		fmt.Fprint(w, "codes in use\t")
+		for _, k := range m.Codes {
+			fmt.Fprintf(w, "%d\t", k)
+		}
+		fmt.Fprint(w, "\t\t\n")
+	}
+}
+
+// oneLine keeps names from files, which may hold anything, from breaking the table.
+func oneLine(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, name)
+}
+
+func shown(s model.Score) string { return scoreText(s, "%.4f") }
+
+func shortly(s model.Score) string { return scoreText(s, "%.2f") }
+
+func scoreText(s model.Score, form string) string {
+	if !s.Defined() {
+		return "–"
+	}
+	return fmt.Sprintf(form, float64(s))
+}

@@ -1,0 +1,151 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// called runs the program in this process.
+func called(t *testing.T, args ...string) (code int, out, err string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = dispatch(t.Context(), environment{out: &o, err: &e}, args)
+	return code, o.String(), e.String()
+}
+
+func tableFile(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "table.json")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// perfect has two slots that hold the two factors of a full grid, and one that holds nothing.
+const perfect = `{"discrete": true, "factor_names": ["hue", "shape", "constant"],
+ "latents": [[4,9,0],[4,8,0],[4,7,0],[5,9,0],[5,8,0],[5,7,0],[4,9,0],[4,8,0],[4,7,0],[5,9,0],[5,8,0],[5,7,0]],
+ "factors": [[0,0,1],[0,1,1],[0,2,1],[1,0,1],[1,1,1],[1,2,1],[0,0,1],[0,1,1],[0,2,1],[1,0,1],[1,1,1],[1,2,1]]}`
+
+func TestMetricsAsJSON(t *testing.T) {
+	code, out, stderr := called(t, "metrics", tableFile(t, perfect), "--json")
+	if code != done {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	var got struct {
+		InfoM, InfoE, InfoC *float64
+		NMI                 [][]*float64
+		Active              []bool `json:"active_latents"`
+		Kept                []int  `json:"kept_factors"`
+		Codes               []int
+		HeldOut             *float64 `json:"infoe_heldout"`
+		Shuffled            *float64 `json:"infoe_shuffled"`
+		DCI                 struct {
+			OneHot  map[string]any `json:"rf_onehot"`
+			SlotSum map[string]any `json:"rf_onehot_slotsum"`
+			Slots   map[string]any `json:"rf_slots"`
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if got.InfoM == nil || *got.InfoM != 1 || got.InfoC == nil || *got.InfoC != 1 || got.InfoE == nil || *got.InfoE < 0.99 {
+		t.Errorf("scores of perfect codes: %s", out)
+	}
+	if len(got.Active) != 3 || got.Active[2] || len(got.Kept) != 2 || len(got.Codes) != 3 || got.Codes[1] != 3 {
+		t.Errorf("active %v, kept %v, codes %v", got.Active, got.Kept, got.Codes)
+	}
+	if len(got.NMI) != 3 || got.NMI[2][0] != nil || got.NMI[0][0] == nil || *got.NMI[0][0] != 1 {
+		t.Errorf("NMI %v", got.NMI)
+	}
+	for _, view := range []map[string]any{got.DCI.OneHot, got.DCI.SlotSum, got.DCI.Slots} {
+		for _, letter := range []string{"D", "I", "C"} {
+			if v, ok := view[letter].(float64); !ok || v < 0 || v > 1 {
+				t.Errorf("%s is %v", letter, view[letter])
+			}
+		}
+	}
+	if got.HeldOut == nil || got.Shuffled == nil {
+		t.Error("held-out or shuffled InfoE is missing")
+	}
+}
+
+// TestMetricsUndefined: one factor leaves InfoM and D without a value, numbers have no one-hot forests.
+func TestMetricsUndefined(t *testing.T) {
+	path := tableFile(t, `{"latents": [[0.5,1],[1.5,2],[0.25,1],[1.25,2.5]], "factors": [[0],[1],[0],[1]]}`)
+	code, out, stderr := called(t, "metrics", path, "--json", "--trees", "3")
+	if code != done {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	dci := got["dci"].(map[string]any)
+	slots, hot := dci["rf_slots"].(map[string]any), dci["rf_onehot"].(map[string]any)
+	for what, v := range map[string]any{"InfoM": got["infom"], "D": slots["D"], "one-hot D": hot["D"], "one-hot C": hot["C"]} {
+		if v != nil {
+			t.Errorf("%s is %v, want null", what, v)
+		}
+	}
+	for what, v := range map[string]any{"InfoE": got["infoe"], "InfoC": got["infoc"], "I": slots["I"], "C": slots["C"]} {
+		if _, ok := v.(float64); !ok {
+			t.Errorf("%s is %v, want a number", what, v)
+		}
+	}
+	if got["discrete"] != false {
+		t.Errorf("fractions were taken for codes")
+	}
+}
+
+func TestMetricsAsTable(t *testing.T) {
+	code, out, stderr := called(t, "metrics", tableFile(t, perfect), "--trees", "5")
+	if code != done {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	for _, want := range []string{"12 rows, 3 latents (codes), 3 factors", "constant has a single value", "InfoM  1.0000", "InfoC  1.0000",
+		"one-hot codes, as the paper", "hue", "codes in use"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in:\n%s", want, out)
+		}
+	}
+	if !strings.Contains(stderr, "measuring  100%") {
+		t.Errorf("progress on standard error is %q", stderr)
+	}
+}
+
+func TestMetricsRefuses(t *testing.T) {
+	bad := tableFile(t, `{"latents": [[1],[2,3]], "factors": [[0],[1]]}`)
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"metrics"}, usage, "slotscope metrics FILE"},
+		{[]string{"metrics", "a.json", "b.json"}, usage, "slotscope metrics FILE"},
+		{[]string{"metrics", "a.csv"}, usage, "neither a .json nor a .npz"},
+		{[]string{"metrics", "nowhere.npz"}, failed, "nowhere.npz"},
+		{[]string{"metrics", bad}, failed, "row 1 has 2 numbers, row 0 has 1"},
+		{[]string{"metrics", bad, "--codes", "--numbers"}, usage, "exclude each other"},
+		{[]string{"metrics", bad, "--trees", "0"}, usage, "--trees is 0"},
+	} {
+		code, out, stderr := called(t, c.args...)
+		if code != c.code || !strings.Contains(stderr, c.want) || out != "" {
+			t.Errorf("%v: exit code %d, %q, %q", c.args, code, out, stderr)
+		}
+	}
+}
+
+func TestMetricsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, stderr bytes.Buffer
+	if code := dispatch(ctx, environment{out: &out, err: &stderr}, []string{"metrics", tableFile(t, perfect)}); code != interrupted || out.Len() > 0 {
+		t.Errorf("exit code %d, %q, %q", code, out.String(), stderr.String())
+	}
+}

@@ -1,0 +1,66 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// progress shows how far long work is: one line that renews itself on a terminal, a line every ten seconds elsewhere. It may
+// be called from several goroutines at once.
+type progress struct {
+	w        io.Writer
+	terminal bool
+
+	mu          sync.Mutex
+	stage       string
+	start, last time.Time
+	drawn       bool
+}
+
+func newProgress(w io.Writer) *progress {
+	return &progress{w: w, terminal: isTerminal(w), last: time.Now()}
+}
+
+// show says that done of a stage's work is behind. unit names what is counted, such as "images"; empty for shares of the work.
+func (p *progress) show(stage, unit string, done, of float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if stage != p.stage {
+		p.stage, p.start = stage, now
+	}
+	every := 10 * time.Second
+	if p.terminal {
+		every = 100 * time.Millisecond
+	}
+	if now.Sub(p.last) < every && done < of || of <= 0 {
+		return
+	}
+	p.last, p.drawn = now, true
+	line := fmt.Sprintf("%s  %.0f%%", stage, 100*done/of)
+	if unit != "" {
+		line = fmt.Sprintf("%s  %.0f of %.0f %s", stage, done, of, unit)
+	}
+	if spent := now.Sub(p.start).Seconds(); spent > 0.5 && done > 0 {
+		if unit != "" {
+			line += fmt.Sprintf("  %.3g %s/s", done/spent, unit)
+		}
+		line += "  " + (time.Duration(spent * (of - done) / done) * time.Second).String() + " left"
+	}
+	if p.terminal {
+		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+		return
+	}
+	fmt.Fprintln(p.w, line)
+}
+
+// end takes the line away from a terminal, so that results have it to themselves.
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.terminal && p.drawn {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
