@@ -276,8 +276,44 @@ FOLD_ROWS(REDUCE_SUM, fold_rows_sum)
 FOLD_ROWS(REDUCE_MAX, fold_rows_max)
 FOLD_ROWS(REDUCE_MIN, fold_rows_min)
 
+// The same for adjacent rows so short that several fill a vector.
+#define FOLD_SHORT(KIND, NAME)                                                                                    \
+	static void ISA(NAME)(const float *p, int64_t rows, int64_t n, double *acc)                               \
+	{                                                                                                         \
+		int64_t size = rows * n, i = 0;                                                                   \
+		while (size >= VL) {                                                                              \
+			int64_t len = size < 64 * VL ? size / VL * VL : 64 * VL;                                  \
+			vf s[4];                                                                                  \
+			for (int u = 0; u < 4; u++)                                                               \
+				s[u] = SPLAT(ISA(neutral)(KIND));                                                 \
+			for (i = 0; i + 4 * VL <= len; i += 4 * VL)                                               \
+				for (int u = 0; u < 4; u++)                                                       \
+					s[u] = ISA(join)(KIND, s[u], ISA(load)(p + i + u * VL));                  \
+			for (; i < len; i += VL)                                                                  \
+				s[0] = ISA(join)(KIND, s[0], ISA(load)(p + i));                                   \
+			vf v = ISA(join)(KIND, ISA(join)(KIND, s[0], s[1]), ISA(join)(KIND, s[2], s[3]));         \
+			for (i = 0; i < VL; i++)                                                                  \
+				acc[i & (n - 1)] = ISA(join1)(KIND, acc[i & (n - 1)], v[i]);                      \
+			p += len, size -= len;                                                                    \
+		}                                                                                                 \
+		for (i = 0; i < size; i++)                                                                        \
+			acc[i & (n - 1)] = ISA(join1)(KIND, acc[i & (n - 1)], p[i]);                              \
+	}
+FOLD_SHORT(REDUCE_SUM, fold_short_sum)
+FOLD_SHORT(REDUCE_MAX, fold_short_max)
+FOLD_SHORT(REDUCE_MIN, fold_short_min)
+
 static void ISA(fold_rows)(int64_t kind, const float *p, int64_t rows, int64_t stride, int64_t n, double *acc)
 {
+	if (n < VL && stride == n && VL % n == 0) {
+		if (kind == REDUCE_SUM)
+			ISA(fold_short_sum)(p, rows, n, acc);
+		else if (kind == REDUCE_MAX)
+			ISA(fold_short_max)(p, rows, n, acc);
+		else
+			ISA(fold_short_min)(p, rows, n, acc);
+		return;
+	}
 	if (kind == REDUCE_SUM)
 		ISA(fold_rows_sum)(p, rows, stride, n, acc);
 	else if (kind == REDUCE_MAX)
@@ -394,6 +430,7 @@ static const program_kernels ISA(program_set) = {ISA(run_program), ISA(reduce_ra
 #undef AS_MASK
 #undef FOLD
 #undef FOLD_ROWS
+#undef FOLD_SHORT
 #undef vf
 #undef vi
 #undef v4
