@@ -1,0 +1,190 @@
+// Package mat reads arrays of bytes from MATLAB's files of level 5, plain or compressed. What else such a file may hold is refused
+// by its name.
+//
+// Names follow The MathWorks, "MAT-File Format", 2023, chapter 1, "Level 5 MAT-File Format".
+package mat
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zlib"
+
+	"slotscope/model"
+)
+
+// Array is a numeric array of class uint8, first axis fastest.
+type Array struct {
+	Shape []int
+	Data  []byte
+}
+
+// Types of data elements.
+const (
+	miINT8       = 1
+	miUINT8      = 2
+	miINT32      = 5
+	miUINT32     = 6
+	miMATRIX     = 14
+	miCOMPRESSED = 15
+)
+
+// classes of arrays by number.
+var classes = []string{"", "a cell array", "a structure", "an object", "text", "a sparse array", "double", "single", "int8", "uint8", "int16",
+	"uint16", "int32", "uint32", "int64", "uint64"}
+
+const mxUINT8 = 9
+
+// maxRatio is more than deflate can compress anything.
+const maxRatio = 1040
+
+// Find reads the array of a name from the content of a file; model.ErrNotFound is in the chain where there is none.
+func Find(content []byte, name string) (Array, error) {
+	rest, err := body(content)
+	if err != nil {
+		return Array{}, err
+	}
+	for len(rest) > 0 {
+		at := len(content) - len(rest)
+		kind, data, next, err := element(rest)
+		if err == nil && kind == miCOMPRESSED {
+			kind, data, err = inflate(data)
+		}
+		if err != nil {
+			return Array{}, fmt.Errorf("the element at byte %d: %w", at, err)
+		}
+		if rest = next; kind != miMATRIX {
+			continue
+		}
+		a, found, err := matrix(data, name)
+		if err != nil {
+			return Array{}, fmt.Errorf("the array at byte %d: %w", at, err)
+		}
+		if found {
+			return a, nil
+		}
+	}
+	return Array{}, fmt.Errorf("there is no array %q: %w", name, model.ErrNotFound)
+}
+
+// body checks the header and returns what follows it.
+func body(content []byte) ([]byte, error) {
+	switch {
+	case len(content) >= 128 && string(content[124:128]) == "\x00\x01IM":
+		return content[128:], nil
+	case len(content) >= 128 && string(content[126:128]) == "MI":
+		return nil, errors.New("its numbers are big-endian, which is not read")
+	case bytes.HasPrefix(content, []byte("MATLAB 7.3")):
+		return nil, errors.New("it is a MATLAB file of version 7.3, which is HDF5; level 5 is read")
+	}
+	return nil, errors.New("it is no MATLAB file of level 5")
+}
+
+var errEnds = errors.New("it ends early: the file is damaged or incomplete")
+
+// element splits off a data element: its tag, then its data, filled up to 8 bytes where not compressed. Of small ones the size stands
+// in the tag's upper half, and the data in the tag.
+func element(b []byte) (kind uint32, data, next []byte, err error) {
+	if len(b) < 8 {
+		return 0, nil, nil, errEnds
+	}
+	kind, size := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
+	if small := kind >> 16; small != 0 {
+		if small > 4 {
+			return 0, nil, nil, errors.New("the file is damaged: a small element has more than 4 bytes")
+		}
+		return kind & 0xffff, b[4 : 4+small], b[8:], nil
+	}
+	b = b[8:]
+	if uint64(size) > uint64(len(b)) {
+		return 0, nil, nil, errEnds
+	}
+	end := int(size)
+	if kind != miCOMPRESSED {
+		end = min((end+7)&^7, len(b))
+	}
+	return kind, b[:size], b[end:], nil
+}
+
+// inflate unpacks the one element that a compressed one holds. Its size is held against what deflate can hold.
+func inflate(packed []byte) (kind uint32, data []byte, err error) {
+	z, err := zlib.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return 0, nil, err
+	}
+	defer z.Close()
+	tag := make([]byte, 8)
+	if _, err := io.ReadFull(z, tag); err != nil {
+		return 0, nil, errEnds
+	}
+	kind, size := binary.LittleEndian.Uint32(tag), binary.LittleEndian.Uint32(tag[4:])
+	if kind>>16 != 0 || uint64(size) > uint64(len(packed)+1)*maxRatio {
+		return 0, nil, fmt.Errorf("%d bytes cannot unpack to the %d that they claim", len(packed), size)
+	}
+	data = make([]byte, size)
+	if _, err := io.ReadFull(z, data); err != nil {
+		return 0, nil, fmt.Errorf("unpacking: %w", err)
+	}
+	if _, err := io.Copy(io.Discard, io.LimitReader(z, 8)); err != nil { // padding, then the checksum
+		return 0, nil, fmt.Errorf("unpacking: %w", err)
+	}
+	return kind, data, nil
+}
+
+// matrix reads an array if it has the name: flags, dimensions, name, then the numbers.
+func matrix(b []byte, name string) (Array, bool, error) {
+	var parts [4][]byte
+	for i, want := range []uint32{miUINT32, miINT32, miINT8} {
+		kind, data, next, err := element(b)
+		if err != nil {
+			return Array{}, false, err
+		}
+		if kind != want {
+			return Array{}, false, fmt.Errorf("the file is damaged: an element of type %d is where one of type %d belongs", kind, want)
+		}
+		parts[i], b = data, next
+	}
+	if string(parts[2]) != name {
+		return Array{}, false, nil
+	}
+	if len(parts[0]) < 4 {
+		return Array{}, false, errEnds
+	}
+	if class := parts[0][0]; class != mxUINT8 || parts[0][1]&8 != 0 {
+		return Array{}, false, fmt.Errorf("%q is of class %s; real uint8 arrays are read", name, className(class))
+	}
+	kind, data, _, err := element(b)
+	if err != nil {
+		return Array{}, false, err
+	}
+	if kind != miUINT8 {
+		return Array{}, false, fmt.Errorf("%q is stored as data type %d; bytes (%d) are read", name, kind, miUINT8)
+	}
+	a := Array{Data: data}
+	return a, true, a.setShape(name, parts[1])
+}
+
+func className(class byte) string {
+	if int(class) < len(classes) && class > 0 {
+		return classes[class]
+	}
+	return fmt.Sprint(class)
+}
+
+func (a *Array) setShape(name string, dims []byte) error {
+	n := uint64(1)
+	for ; len(dims) >= 4; dims = dims[4:] {
+		d := binary.LittleEndian.Uint32(dims)
+		a.Shape = append(a.Shape, int(d))
+		if n *= uint64(d); n > uint64(len(a.Data)) {
+			break
+		}
+	}
+	if n != uint64(len(a.Data)) || len(a.Shape) < 2 {
+		return fmt.Errorf("the file is damaged: %q has %d bytes for the shape %v …", name, len(a.Data), a.Shape)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package mat
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"slotscope/model"
+)
+
+func content(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func says(t testing.TB, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error says %q", parts)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not say %q", err, part)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	for _, name := range []string{"plain.mat", "packed.mat"} {
+		a, err := Find(content(t, name), "im")
+		if err != nil || !slices.Equal(a.Shape, []int{8, 6, 3, 4, 2}) {
+			t.Fatal(name, a.Shape, err)
+		}
+		i := 0
+		for e := range 2 {
+			for az := range 4 {
+				for c := range 3 {
+					for x := range 6 {
+						for y := range 8 {
+							if want := byte(7*az + 13*e + 3*y + 5*x + 11*c); a.Data[i] != want {
+								t.Fatalf("%s: element %d is %d, not %d", name, i, a.Data[i], want)
+							}
+							i++
+						}
+					}
+				}
+			}
+		}
+		tiny, err := Find(content(t, name), "tiny") // its bytes lie in the tag
+		if err != nil || !slices.Equal(tiny.Shape, []int{1, 2}) || !bytes.Equal(tiny.Data, []byte{1, 2}) {
+			t.Error(name, tiny, err)
+		}
+		_, err = Find(content(t, name), "other")
+		says(t, err, `"other"`, "double")
+		_, err = Find(content(t, name), "s")
+		says(t, err, "text")
+		_, err = Find(content(t, name), "absent")
+		says(t, err, `"absent"`)
+		if !errors.Is(err, model.ErrNotFound) {
+			t.Error("what is not there is not model.ErrNotFound")
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	_, err := Find([]byte("MATLAB 7.3 MAT-file"), "im")
+	says(t, err, "7.3", "HDF5")
+	_, err = Find([]byte("something else"), "im")
+	says(t, err, "no MATLAB file")
+	b := content(t, "packed.mat")
+	_, err = Find(b[:len(b)/2], "im")
+	says(t, err, "at byte", "ends early")
+	big := bytes.Clone(b)
+	copy(big[124:], "\x01\x00MI")
+	_, err = Find(big, "im")
+	says(t, err, "big-endian")
+	changed := bytes.Clone(b)
+	changed[len(changed)/2] ^= 0xff
+	_, err = Find(changed, "tiny")
+	says(t, err, "at byte")
+	plain := content(t, "plain.mat")
+	at := bytes.Index(plain, []byte{8, 0, 0, 0, 6, 0, 0, 0, 3, 0, 0, 0})
+	binary.LittleEndian.PutUint32(plain[at:], 9)
+	_, err = Find(plain, "im")
+	says(t, err, `"im"`, "damaged", "[9 6 3")
+}
+
+func FuzzFind(f *testing.F) {
+	for _, name := range []string{"plain.mat", "packed.mat"} {
+		f.Add(content(f, name))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, name := range []string{"im", "tiny"} {
+			if a, err := Find(b, name); err == nil && len(a.Data) > (len(b)+1)*maxRatio {
+				t.Fatalf("%d bytes hold %d", len(b), len(a.Data))
+			}
+		}
+	})
+}
