@@ -19,10 +19,18 @@ import (
 	"slotscope/views"
 )
 
-// DatasetCatalogue lists and opens datasets; opening is quick.
+// DatasetCatalogue knows, opens, adds and removes datasets. Opening is quick; adding happens in the background.
 type DatasetCatalogue interface {
 	List(ctx context.Context) []data.Info
 	Open(ctx context.Context, name string) (data.Set, error)
+	// Entries lists all that are known, with their states; Entry is the one of a name, model.ErrNotFound in its chain for none.
+	Entries(ctx context.Context) []data.Entry
+	Entry(ctx context.Context, name string) (data.Entry, error)
+	// Add queues a request, and returns the name that the dataset will have.
+	Add(ctx context.Context, r data.Request) (name string, err error)
+	// Stop ends the adding of a dataset and keeps what was done; model.ErrConflict is in the chain where it is not being added.
+	Stop(ctx context.Context, name string) error
+	Remove(ctx context.Context, name string) error
 }
 
 // Datasets are the pages that show what a dataset varies, and the pictures on them.
@@ -33,15 +41,24 @@ type Datasets struct {
 // Routes enters /datasets and /api/datasets.
 func (h Datasets) Routes(r chi.Router) {
 	r.Get("/datasets", Handle(h.list))
-	r.Get("/datasets/{name}", h.with(h.show))
+	r.Post("/datasets", Handle(h.add))
+	r.Get("/datasets/{name}", Handle(h.page))
+	r.Get("/datasets/{name}/part", Handle(h.part))
+	r.Post("/datasets/{name}/add", Handle(h.again))
+	r.Post("/datasets/{name}/stop", Handle(h.stop))
+	r.Post("/datasets/{name}/remove", Handle(h.remove))
 	r.Get("/api/datasets", Handle(h.listJSON))
+	r.Post("/api/datasets", Handle(h.addJSON))
+	r.Get("/api/datasets/{name}/state", Handle(h.stateJSON))
+	r.Post("/api/datasets/{name}/stop", Handle(h.stopJSON))
+	r.Delete("/api/datasets/{name}", Handle(h.removeJSON))
 	r.Route("/api/datasets/{name}", h.apiRoutes)
 }
 
 // with opens the dataset that the path names for the length of one request; an unknown one is not found.
 func (h Datasets) with(fn func(w http.ResponseWriter, r *http.Request, set data.Set) error) http.HandlerFunc {
 	return Handle(func(w http.ResponseWriter, r *http.Request) error {
-		set, err := h.Catalogue.Open(r.Context(), chi.URLParam(r, "name"))
+		set, err := h.Catalogue.Open(r.Context(), datasetName(r))
 		var invalid model.Invalid
 		if errors.As(err, &invalid) && invalid["dataset"] != "" {
 			return missing(invalid["dataset"])
@@ -61,13 +78,25 @@ func (m missing) Error() string { return string(m) }
 
 func (missing) Is(target error) bool { return target == model.ErrNotFound }
 
-// list draws every dataset with a few of its images.
-func (h Datasets) list(w http.ResponseWriter, r *http.Request) error {
-	var view views.DatasetsView
-	for _, info := range h.Catalogue.List(r.Context()) {
-		view.Sets = append(view.Sets, datasetCard(info))
+// datasetName is the name in the path, with its selection in brackets.
+func datasetName(r *http.Request) string {
+	name := chi.URLParam(r, "name")
+	if r.URL.RawPath == "" {
+		return name // chi matched the decoded path
 	}
-	return Draw(w, r, views.Datasets(view))
+	if plain, err := url.PathUnescape(name); err == nil {
+		return plain
+	}
+	return name
+}
+
+// page draws one image of a dataset that is ready, and else what is to be done about that.
+func (h Datasets) page(w http.ResponseWriter, r *http.Request) error {
+	if e, err := h.Catalogue.Entry(r.Context(), datasetName(r)); err == nil && e.State != data.Ready {
+		return Draw(w, r, views.DatasetWaiting(entryView(e)))
+	}
+	h.with(h.show)(w, r)
+	return nil
 }
 
 func datasetCard(info data.Info) views.DatasetCard {
@@ -75,10 +104,10 @@ func datasetCard(info data.Info) views.DatasetCard {
 		Name: info.Name, Title: info.Title, About: info.About, Note: info.Note, Licence: info.Licence, Citation: info.Citation,
 		H: info.H, W: info.W, C: info.C, Len: info.Len,
 	}
+	card.Complete = info.Complete && len(info.Factors) > 0
 	stride := data.Grid(info.Sizes()).Len()
-	card.Complete = stride == info.Len
 	for _, f := range info.Factors {
-		stride /= len(f.Values)
+		stride /= max(1, len(f.Values))
 		card.Factors = append(card.Factors, views.DatasetFactor{Name: f.Name, Values: f.Values, Stride: stride})
 	}
 	return card
@@ -95,13 +124,20 @@ func (h Datasets) show(w http.ResponseWriter, r *http.Request, set data.Set) err
 	if err != nil {
 		return err
 	}
-	view, err := state.view(set)
+	view, err := state.view(r.Context(), set)
 	if err != nil {
 		return err
 	}
 	view.Carry = carried(q)
+	if q.Get("select_error") != "" {
+		view.SelectText = q.Get("select")
+		_, err := h.Catalogue.Open(r.Context(), fmt.Sprintf("%s[%s]", set.Info().Name, view.SelectText))
+		if err != nil {
+			view.SelectError = fieldSentence(err, "dataset")
+		}
+	}
 	status := http.StatusOK
-	if view.IndexError != "" || view.TupleError != "" || view.SeedError != "" {
+	if view.IndexError != "" || view.TupleError != "" || view.SeedError != "" || view.SelectError != "" {
 		status = http.StatusUnprocessableEntity
 	}
 	return DrawStatus(w, r, status, views.Dataset(view))
@@ -236,7 +272,7 @@ func readSeed(text string) (int, error) {
 }
 
 // view finds what the page shows around the state: the images of each strip, and those drawn at random.
-func (s datasetState) view(set data.Set) (views.DatasetView, error) {
+func (s datasetState) view(ctx context.Context, set data.Set) (views.DatasetView, error) {
 	info := set.Info()
 	v := views.DatasetView{
 		DatasetCard: datasetCard(info), Index: s.index, Seed: s.seed,
@@ -245,24 +281,44 @@ func (s datasetState) view(set data.Set) (views.DatasetView, error) {
 		SeedText: cmp.Or(s.seedText, strconv.Itoa(s.seed)), SeedError: s.seedError,
 		GridColumns: gridSide,
 	}
+	counts, err := data.Counts(ctx, set)
+	if err != nil {
+		return v, err
+	}
 	for f := range v.Factors {
-		v.Factors[f].Class = s.classes[f]
+		v.Factors[f].Class, v.Factors[f].Counts = s.classes[f], counts[f]
+		v.Factors[f].Shown = stripClasses(len(v.Factors[f].Values))
 		v.Factors[f].Index = vary(set, s.classes, f)
 	}
-	var err error
+	v.Rest, _ = data.Complement(info.Name)
 	v.Grid, err = data.Draw(int64(s.seed), min(gridSide*gridSide, info.Len), info.Len)
 	return v, err
 }
 
-// vary is the image of every value of factor f, the others as in classes; −1 where the set has none.
+// stripMost is how many images a strip has; of more values it shows so many, evenly spaced.
+const stripMost = 48
+
+// stripClasses are the classes that a factor's strip shows, ascending.
+func stripClasses(values int) []int {
+	classes := make([]int, min(values, stripMost))
+	for i := range classes {
+		classes[i] = i
+		if values > stripMost {
+			classes[i] = i * (values - 1) / (stripMost - 1)
+		}
+	}
+	return classes
+}
+
+// vary is the image of every shown value of factor f, the others as in classes; −1 where the set has none.
 func vary(set data.Set, classes []int, f int) []int {
 	tuple := append([]int(nil), classes...)
-	index := make([]int, len(set.Info().Factors[f].Values))
-	for c := range index {
+	index := stripClasses(len(set.Info().Factors[f].Values))
+	for i, c := range index {
 		tuple[f] = c
 		var err error
-		if index[c], err = set.Index(tuple); err != nil {
-			index[c] = -1
+		if index[i], err = set.Index(tuple); err != nil {
+			index[i] = -1
 		}
 	}
 	return index

@@ -28,14 +28,6 @@ func (h Datasets) apiRoutes(r chi.Router) {
 	r.Get("/grid.json", h.with(gridJSON))
 }
 
-func (h Datasets) listJSON(w http.ResponseWriter, r *http.Request) error {
-	infos := h.Catalogue.List(r.Context())
-	if infos == nil {
-		infos = []data.Info{}
-	}
-	return JSON(w, http.StatusOK, map[string]any{"datasets": infos})
-}
-
 func infoJSON(w http.ResponseWriter, _ *http.Request, set data.Set) error {
 	return JSON(w, http.StatusOK, set.Info())
 }
@@ -54,6 +46,7 @@ type datasetImage struct {
 	Index   int      `json:"index"`
 	Classes []int    `json:"classes"`
 	Values  []string `json:"values"`
+	Near    [][]int  `json:"near,omitempty"` // with ?near=1: of each factor's strip, the images; −1 where there is none
 }
 
 func oneJSON(w http.ResponseWriter, r *http.Request, set data.Set) error {
@@ -64,6 +57,11 @@ func oneJSON(w http.ResponseWriter, r *http.Request, set data.Set) error {
 	im, err := describeImage(set, index)
 	if err != nil {
 		return err
+	}
+	if r.URL.Query().Get("near") == "1" {
+		for f := range im.Classes {
+			im.Near = append(im.Near, vary(set, im.Classes, f))
+		}
 	}
 	return JSON(w, http.StatusOK, im)
 }

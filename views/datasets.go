@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
-
-// DatasetsView is the page that lists the datasets.
-type DatasetsView struct{ Sets []DatasetCard }
 
 // DatasetCard describes one dataset: Len images of H × W × C bytes.
 type DatasetCard struct {
@@ -25,7 +23,9 @@ type DatasetFactor struct {
 	Values []string
 	Stride int   // by how much the index grows from one value to the next, in a complete set
 	Class  int   // of the image shown
-	Index  []int // image of every value, the other factors held; −1 where the set has none
+	Shown  []int // classes in the strip, ascending: all, or some of very many
+	Index  []int // image of each, the other factors held; −1 where the set has none
+	Counts []int // images of every value
 }
 
 // DatasetView is the page of one dataset, showing one image.
@@ -40,6 +40,9 @@ type DatasetView struct {
 	TupleText, TupleError string
 	SeedText, SeedError   string
 	Carry                 []Param // of the address, kept for the playground
+
+	Rest                    string // the name of what a part leaves out; empty for a whole set
+	SelectText, SelectError string // the selection as typed, and what is wrong with it
 }
 
 // Param is one part of an address.
@@ -75,9 +78,21 @@ func (c DatasetCard) api(format string, args ...any) string {
 	return "/api/datasets/" + url.PathEscape(c.Name) + "/" + fmt.Sprintf(format, args...)
 }
 
-// size is what the dataset holds, in a line.
+// size is what the dataset holds, in a line; what is not known before its files are read is left out.
 func (c DatasetCard) size() string {
-	return fmt.Sprintf("%s images · %d × %d × %d · %d factors", count(c.Len), c.H, c.W, c.C, len(c.Factors))
+	var parts []string
+	if c.Len > 0 {
+		parts = append(parts, fmt.Sprintf("%s images · %d × %d × %d", count(c.Len), c.H, c.W, c.C))
+	}
+	switch n := len(c.Factors); {
+	case n == 1:
+		parts = append(parts, "1 factor")
+	case n > 1:
+		parts = append(parts, fmt.Sprintf("%d factors", n))
+	case c.Len > 0:
+		parts = append(parts, "no factors")
+	}
+	return strings.Join(parts, " · ")
 }
 
 // nats is the information that names one image, all equally likely.
@@ -129,7 +144,7 @@ func (v DatasetView) image(index int) string { return v.api("images/%d.png", ind
 // same whichever value is shown.
 func (v DatasetView) strip(f DatasetFactor) string {
 	index := v.Index
-	if f.Index[0] >= 0 {
+	if len(f.Index) > 0 && f.Index[0] >= 0 {
 		index = f.Index[0]
 	}
 	return v.api("strip/%s.png?index=%d", url.PathEscape(f.Name), index)
@@ -144,6 +159,9 @@ func (v DatasetView) alt() string {
 	parts := make([]string, len(v.Factors))
 	for i, f := range v.Factors {
 		parts[i] = f.Label() + " " + f.Values[f.Class]
+	}
+	if len(parts) == 0 {
+		return fmt.Sprintf("Image %d", v.Index)
 	}
 	return fmt.Sprintf("Image %d: %s", v.Index, strings.Join(parts, ", "))
 }
@@ -160,21 +178,29 @@ type datasetData struct {
 	Grid    []int            `json:"grid"`
 	Columns int              `json:"columns"`
 	Valid   bool             `json:"valid"` // the address was read without complaint
+
+	Complete bool    `json:"complete"` // an image's index follows from its classes; else the server is asked
+	Classes  []int   `json:"classes"`  // of the image shown
+	Near     [][]int `json:"near"`     // of each factor's strip, the images
 }
 
 type datasetDataRow struct {
 	Name   string   `json:"name"`
 	Label  string   `json:"label"`
 	Values []string `json:"values"`
+	Shown  []int    `json:"shown"` // classes in the strip
 }
 
 func (v DatasetView) data() datasetData {
 	d := datasetData{
 		Name: v.Name, W: v.W, H: v.H, Len: v.Len, Index: v.Index, Seed: v.Seed, Grid: v.Grid, Columns: v.GridColumns,
-		Valid: v.IndexError == "" && v.TupleError == "" && v.SeedError == "",
+		Valid:    v.IndexError == "" && v.TupleError == "" && v.SeedError == "",
+		Complete: v.Complete, Factors: []datasetDataRow{}, Classes: []int{}, Near: [][]int{},
 	}
 	for _, f := range v.Factors {
-		d.Factors = append(d.Factors, datasetDataRow{f.Name, f.Label(), f.Values})
+		d.Factors = append(d.Factors, datasetDataRow{f.Name, f.Label(), f.Values, f.Shown})
+		d.Classes = append(d.Classes, f.Class)
+		d.Near = append(d.Near, f.Index)
 	}
 	return d
 }
@@ -184,13 +210,57 @@ func (c DatasetCard) sprite(n, columns int) string {
 	return fmt.Sprintf("%d %d %d %d", n%columns*c.W, n/columns*c.H, c.W, c.H)
 }
 
-// modules of the page: only a complete set's indices can be computed by the browser; others work by links.
-func (v DatasetView) modules() []string {
-	if !v.Complete {
-		return nil
+// part is the whole set that a selection in the name is of, and the selection; empty where there is none.
+func (c DatasetCard) part() (whole, selection string) {
+	whole, rest, found := strings.Cut(c.Name, "[")
+	if !found {
+		return "", ""
 	}
-	return []string{"js/datasets.js"}
+	return whole, strings.TrimSuffix(rest, "]")
 }
+
+// each says how many images a value has: one number, or the least and the greatest.
+func (f DatasetFactor) each() string {
+	if len(f.Counts) == 0 {
+		return ""
+	}
+	least, most := slices.Min(f.Counts), slices.Max(f.Counts)
+	if least == most {
+		return count(least)
+	}
+	return count(least) + " … " + count(most)
+}
+
+// Size of a histogram in pixels.
+const (
+	histogramWidth  = 120
+	histogramHeight = 22
+)
+
+// bars are the counts of the values as rectangles of a histogram, those of very many values summed in columns of a pixel.
+func (f DatasetFactor) bars() []bar {
+	columns := min(len(f.Counts), histogramWidth)
+	sums := make([]int, columns)
+	for c, n := range f.Counts {
+		sums[c*columns/len(f.Counts)] += n
+	}
+	most, width := 1, float64(histogramWidth)/float64(max(1, columns))
+	for _, n := range sums {
+		most = max(most, n)
+	}
+	bars := make([]bar, columns)
+	gap := min(1, width/4)
+	for i, n := range sums {
+		h := float64(n) / float64(most) * histogramHeight
+		bars[i] = bar{decimal(float64(i) * width), decimal(histogramHeight - h), decimal(width - gap), decimal(h)}
+	}
+	return bars
+}
+
+// bar is a rectangle.
+type bar struct{ X, Y, W, H string }
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
 // trainOn is the form of a new run on the dataset.
 func trainOn(c DatasetCard) string { return "/runs/new?dataset=" + url.QueryEscape(c.Name) }

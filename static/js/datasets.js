@@ -1,5 +1,6 @@
 // The page of a dataset, in place: what its links and forms do by loading an address, this does by drawing the same state into
-// the same elements. A state is {index, seed}; the address of the page is always the state's.
+// the same elements. A state is {index, seed}; the address of the page is always the state's. Of a complete set the index follows
+// from the classes and back; of others the server is asked for {index, classes, near}, near being the images of every strip.
 
 /** indexOf is the image of one class per factor: row-major, the last factor fastest. */
 export function indexOf(classes, sizes) {
@@ -60,10 +61,24 @@ export function readSeed(text) {
 const maxSeed = 2 ** 31 - 1;
 
 /** describe says in words what an image shows. */
-export function describe(index, data) {
-  const classes = classesOf(index, data.factors.map((factor) => factor.values.length));
+export function describe(index, data, classes = classesOf(index, data.factors.map((factor) => factor.values.length))) {
   const parts = data.factors.map((factor, f) => `${factor.label} ${factor.values[classes[f]]}`);
-  return `Image ${index}: ${parts.join(", ")}`;
+  return parts.length ? `Image ${index}: ${parts.join(", ")}` : `Image ${index}`;
+}
+
+/** nearOf are the images of every strip around a tuple of a complete set. */
+export function nearOf(classes, data) {
+  const sizes = data.factors.map((factor) => factor.values.length);
+  return data.factors.map((factor, f) => factor.shown.map((c) => indexOf(classes.with(f, c), sizes)));
+}
+
+/** nearest is the place of a strip that has an image and whose class is nearest to c; −1 where none has. */
+export function nearest(c, shown, images) {
+  let best = -1;
+  shown.forEach((value, n) => {
+    if (images[n] >= 0 && (best < 0 || Math.abs(value - c) < Math.abs(shown[best] - c))) best = n;
+  });
+  return best;
 }
 
 /** newest calls show with each address once its picture is loaded, never with an older one after a newer. */
@@ -92,7 +107,7 @@ function newest(show, fail) {
 
 /** roving makes a list of links one stop of the Tab key; arrows, Home and End move within it. */
 function roving(list) {
-  const links = () => [...list.querySelectorAll("a.cell")];
+  const links = () => [...list.querySelectorAll("a.cell[href]")];
   const settle = (link) => {
     for (const l of links()) l.tabIndex = l === link ? 0 : -1;
   };
@@ -110,7 +125,7 @@ function roving(list) {
     const link = event.target.closest("a.cell");
     if (link) settle(link);
   });
-  return () => settle(list.querySelector("a.cell[aria-current]") ?? list.querySelector("a.cell"));
+  return () => settle(list.querySelector("a.cell[href][aria-current]") ?? list.querySelector("a.cell[href]"));
 }
 
 function step(key, at, links) {
@@ -139,9 +154,10 @@ function mount(root, data) {
   const $ = (selector) => root.querySelector(selector);
   const address = new URL(location.href);
   const carried = ["checkpoint", "a", "b"].filter((name) => address.searchParams.get(name));
-  let state = { index: data.index, seed: data.seed };
+  let state = { index: data.index, seed: data.seed, classes: data.classes, near: data.near };
   let grid = data.grid;
   let pending = 0;
+  let questions = 0;
 
   const say = (text) => { document.getElementById("said").textContent = text; };
   const lost = () => complain("index", "The server does not answer; what is shown is not the newest.");
@@ -203,14 +219,14 @@ function mount(root, data) {
   }
 
   function draw() {
-    const classes = classesOf(state.index, sizes);
+    const { classes } = state;
     showImage(`${api}images/${state.index}.png`);
-    image.alt = describe(state.index, data);
+    image.alt = describe(state.index, data, classes);
     $("#index").value = state.index;
     $("#tuple").value = classes.join(".");
     complain("index", "");
     complain("tuple", "");
-    for (const row of rows) drawRow(row, classes);
+    for (const row of rows) drawRow(row, classes, state.near[row.f]);
     drawGrid();
     for (const input of root.querySelectorAll("input[type=hidden][name=grid]")) input.value = state.seed;
     for (const input of root.querySelectorAll("input[type=hidden][name=index]")) input.value = state.index;
@@ -226,19 +242,23 @@ function mount(root, data) {
     $("#random").href = random.pathname + random.search;
   }
 
-  function drawRow(row, classes) {
+  function drawRow(row, classes, near) {
     const { f, factor } = row;
     row.select.value = row.range.value = classes[f];
     row.range.setAttribute("aria-valuetext", factor.values[classes[f]]);
     row.output.textContent = classes[f];
-    const others = [...classes];
-    row.cells.forEach((cell, c) => {
-      others[f] = c;
-      cell.href = pageOf({ ...state, index: indexOf(others, sizes) });
-      mark(cell, c === classes[f]);
+    row.cells.forEach((cell, n) => {
+      if (near[n] >= 0) {
+        cell.href = pageOf({ ...state, index: near[n] });
+        cell.removeAttribute("aria-disabled");
+      } else {
+        cell.removeAttribute("href");
+        cell.setAttribute("aria-disabled", "true");
+      }
+      mark(cell, factor.shown[n] === classes[f]);
     });
-    others[f] = 0; // the strip is the same whichever of its values is shown
-    row.show(`${api}strip/${encodeURIComponent(factor.name)}.png?index=${indexOf(others, sizes)}`);
+    const first = near[0] >= 0 ? near[0] : state.index; // the strip is the same whichever of its values is shown
+    row.show(`${api}strip/${encodeURIComponent(factor.name)}.png?index=${first}`);
     if (!row.strip.contains(document.activeElement)) row.settle();
   }
 
@@ -259,13 +279,41 @@ function mount(root, data) {
   }
 
   /** show moves to an image; a deliberate move is a step of the browser's history, a drag is not. */
-  function show(index, deliberate) {
-    state = { ...state, index };
+  async function show(index, deliberate) {
+    const around = data.complete ? local(index) : await ask(`images/${index}.json?near=1`);
+    if (around) settleOn(around, deliberate);
+  }
+
+  function local(index) {
+    const classes = classesOf(index, sizes);
+    return { index, classes, near: nearOf(classes, data) };
+  }
+
+  function settleOn({ index, classes, near }, deliberate) {
+    state = { ...state, index, classes, near: near ?? [] };
     drawSoon();
     if (deliberate) {
       history.pushState(null, "", pageOf(state));
-      say(describe(index, data));
+      say(describe(index, data, classes));
     }
+  }
+
+  /** ask gets an image and what is around it; undefined where a newer question was asked meanwhile, or nothing came. */
+  async function ask(path) {
+    const turn = ++questions;
+    const reply = await fetch(api + path).catch(() => null);
+    if (turn !== questions) return undefined;
+    if (reply?.ok) return reply.json();
+    if (reply?.status === 404) return { error: (await reply.json()).error };
+    lost();
+    return undefined;
+  }
+
+  /** pick gives a factor another value: of an incomplete set the nearest that has an image while the others are held. */
+  function pick(f, c, deliberate) {
+    if (data.complete) return show(indexOf(state.classes.with(f, c), sizes), deliberate);
+    const n = nearest(c, data.factors[f].shown, state.near[f]);
+    return n < 0 ? drawSoon() : show(state.near[f][n], deliberate);
   }
 
   async function reroll(seed, push) {
@@ -290,6 +338,7 @@ function mount(root, data) {
     if (!link || !plain(event)) return;
     if (link.classList.contains("cell")) {
       event.preventDefault();
+      if (!link.hasAttribute("href")) return;
       show(Number(new URL(link.href).searchParams.get("index")), true);
     } else if (link.id === "reroll") {
       event.preventDefault();
@@ -303,14 +352,9 @@ function mount(root, data) {
   });
 
   for (const { f, range, select } of rows) {
-    const set = (c, deliberate) => {
-      const classes = classesOf(state.index, sizes);
-      classes[f] = Number(c);
-      show(indexOf(classes, sizes), deliberate);
-    };
-    range.addEventListener("input", () => set(range.value, false));
-    range.addEventListener("change", () => set(range.value, true));
-    select.addEventListener("change", () => set(select.value, true));
+    range.addEventListener("input", () => pick(f, Number(range.value), false));
+    range.addEventListener("change", () => pick(f, Number(range.value), true));
+    select.addEventListener("change", () => pick(f, Number(select.value), true));
   }
 
   /** typed reads a field when its form is sent or the field is left; what cannot be read stays as typed. */
@@ -326,13 +370,18 @@ function mount(root, data) {
   }
   const go = ({ index }) => { if (index !== state.index) show(index, true); };
   typed("#by-index", "#index", (text) => readIndex(text, data), go);
-  typed("#by-tuple", "#tuple", (text) => readTuple(text, data), go);
+  typed("#by-tuple", "#tuple", (text) => readTuple(text, data), data.complete ? go : async ({ index }) => {
+    const classes = classesOf(index, sizes);
+    const found = await ask(`images.json?near=1&classes=${classes.join(".")}`);
+    if (found?.error) complain("tuple", found.error);
+    else if (found) settleOn(found, true);
+  });
   typed("#by-seed", "#seed", readSeed, ({ seed }) => { if (seed !== state.seed) rerollOrSay(seed, true); });
-  $("#by-factors").addEventListener("submit", (event) => event.preventDefault());
+  $("#by-factors")?.addEventListener("submit", (event) => event.preventDefault());
 
   addEventListener("popstate", () => {
     const q = new URL(location.href).searchParams;
-    const { index = data.index } = q.has("index") ? readIndex(q.get("index"), data) : readTuple(q.getAll("f").join("."), data);
+    const { index = data.index } = q.has("index") || !data.complete ? readIndex(q.get("index") ?? "", data) : readTuple(q.getAll("f").join("."), data);
     const { seed = data.seed } = readSeed(q.get("grid") ?? "");
     show(index, false);
     if (seed !== state.seed) rerollOrSay(seed, false);

@@ -1,0 +1,46 @@
+// The list of datasets, and the page of one that is not ready: while something is on its way, the part that tells is taken from the
+// server again, as it draws it.
+const every = 1000; // ms
+
+const sets = () => document.getElementById('sets');
+
+let said = '';
+/** tell announces how the states of the entries have changed, not every step of their progress. */
+function tell() {
+  const entries = [...document.querySelectorAll('[data-testid="state"]')];
+  const text = entries.map((chip) => `${chip.closest('.entry')?.id ?? document.title}: ${chip.textContent}`).join('; ');
+  if (text === said) return;
+  if (said) document.getElementById('said').textContent = text || 'All datasets are ready.';
+  said = text;
+}
+
+/** place says which element of the part holds the focus, and how to find it in the next one. */
+function place() {
+  const held = document.activeElement;
+  if (!sets().contains(held)) return null;
+  const entry = held.closest('[id]');
+  const alike = [...entry.querySelectorAll(held.tagName)];
+  return { id: entry.id, tag: held.tagName, n: alike.indexOf(held) };
+}
+
+async function refresh() {
+  const answer = await fetch(location.pathname).catch(() => null);
+  if (!answer?.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  const fresh = page.getElementById('sets');
+  if (!fresh || fresh.hasAttribute('data-waits') !== sets().hasAttribute('data-waits')) return location.reload();
+  if (sets().querySelector('details[open]')) return; // somebody is about to decide
+  const held = place();
+  sets().replaceWith(fresh);
+  const known = page.getElementById('known');
+  const shown = document.getElementById('known');
+  if (known && shown) shown.replaceWith(known);
+  else shown?.remove();
+  if (held) document.getElementById(held.id)?.querySelectorAll(held.tag)[held.n]?.focus();
+  tell();
+}
+
+tell();
+setInterval(() => {
+  if (!document.hidden && sets().hasAttribute('data-live')) refresh();
+}, every);
