@@ -54,6 +54,8 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	defer index.Close()
 
 	sets := data.Catalogue{Dir: root.Dir()}
+	adding := jobs.NewDatasets(sets, log)
+	defer adding.Close()
 	runs, err := jobs.New(context.WithoutCancel(ctx), scheduled(o, root, log, jobs.Options{Store: index, Check: fits(sets)}))
 	if err != nil {
 		return err
@@ -69,7 +71,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	site := web.Config{Addr: o.Addr, Token: o.Token, Log: log, Ready: index.Ready, Version: command.About(), Pages: []web.Page{
 		&handlers.Home{Runs: runs, Datasets: sets, Library: library},
 		handlers.Runs{Service: runs, Datasets: sets},
-		handlers.Datasets{Catalogue: sets},
+		handlers.Datasets{Catalogue: adding},
 		&handlers.Play{Library: library},
 		handlers.System{Engine: training, DataDir: root.Dir(), Version: command.Revision(), Started: time.Now()},
 	}}
