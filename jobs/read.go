@@ -76,3 +76,13 @@ func (s *Supervisor) CheckpointPath(ctx context.Context, id string, step int) (s
 	defer f.Close()
 	return f.Checkpoint(step)
 }
+
+// Scores is what a run measured on its evaluation set; model.ErrNotFound is in the error's chain before it is scored.
+func (s *Supervisor) Scores(ctx context.Context, id string) (model.Scores, error) {
+	f, err := s.open(ctx, id)
+	if err != nil {
+		return model.Scores{}, err
+	}
+	defer f.Close()
+	return f.Scores()
+}

@@ -148,3 +148,11 @@ func replace(path string, text []byte) error {
 	}
 	return os.Rename(f.Name(), path)
 }
+
+// Status is a stored sweep and how it stands.
+type Status struct {
+	Saved
+	Board      Board
+	Evaluating string // name of the run that is being evaluated; empty for none
+	Problem    string // why the server cannot go on with it; empty otherwise
+}

@@ -1,0 +1,392 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/model"
+	"slotscope/model/figure"
+	"slotscope/model/report"
+	"slotscope/views"
+)
+
+// compare draws the comparison of the runs that the address names, or asks which.
+func (h Reports) compare(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	c, err := readChoice(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	all, err := h.Runs.List(ctx)
+	if err != nil {
+		return err
+	}
+	view := views.CompareView{Query: c.query().Encode(), Rule: string(c.rule), Fields: hiddenFields(c), Picker: pickerView(all, c)}
+	if c.empty() {
+		return Draw(w, r, views.Compare(view))
+	}
+	rep, err := h.report(ctx, c)
+	if err != nil {
+		return err
+	}
+	view.Title, view.Sections, view.Left, view.Notes = rep.Title, sectionViews(rep), leftViews(rep), rep.Notes()
+	view.Differences, view.Series = differences(rep.Runs), series(ctx, h, rep.Runs)
+	for i, s := range rep.Sections {
+		view.Sections[i].Figures = h.figureViews(s, i, c)
+		view.Sections[i].Swaps = swapRows(s)
+	}
+	view.Curves = views.CurvesData{Query: c.query().Encode(), Series: view.Series}
+	return Draw(w, r, views.Compare(view))
+}
+
+// pickerView lists the runs to choose from, in groups that differ in nothing but their seeds.
+func pickerView(all []model.Run, c choice) []views.PickGroup {
+	var entries []report.Entry
+	for _, run := range all {
+		entries = append(entries, report.Entry{Run: run})
+	}
+	var out []views.PickGroup
+	for _, g := range report.Groups(entries) {
+		group := views.PickGroup{Label: g.Label, Dataset: report.DatasetLabel(g.Dataset), Preset: g.Config.Preset, Steps: g.Config.Steps}
+		for _, e := range g.All() {
+			group.Runs = append(group.Runs, views.PickRun{Run: e.Run, Chosen: slices.Contains(c.runs, e.Run.ID)})
+		}
+		slices.SortFunc(group.Runs, func(a, b views.PickRun) int { return cmp.Compare(a.Run.Config.Seed, b.Run.Config.Seed) })
+		out = append(out, group)
+	}
+	return out
+}
+
+// sectionViews are the tables of a report.
+func sectionViews(rep *report.Report) []views.SectionView {
+	var out []views.SectionView
+	for i, s := range rep.Sections {
+		v := views.SectionView{Name: s.Name, About: s.About, Key: fmt.Sprint(i)}
+		if s.Scored() {
+			metrics := s.Measured(slices.Concat(report.Columns(), report.Further()))
+			for _, d := range s.Datasets() {
+				v.Tables = append(v.Tables, tableView(s.Table(d, metrics), report.DatasetLabel(d)))
+			}
+			if t := s.Aggregated(metrics); len(t.Rows) > 0 {
+				v.Tables = append(v.Tables, tableView(t, "All datasets"))
+			}
+			v.Ablations = ablationView(s)
+		}
+		out = append(out, v)
+	}
+	for _, s := range rep.Selections {
+		if len(out) > 0 {
+			out[0].Choices = append(out[0].Choices, choiceView(s))
+		}
+	}
+	return out
+}
+
+func tableView(t report.Table, title string) views.ScoreTable {
+	v := views.ScoreTable{Title: title}
+	for _, m := range t.Metrics {
+		v.Heads = append(v.Heads, views.ScoreHead{Label: m.Label, Unit: m.Unit, About: m.About})
+	}
+	for i, row := range t.Rows {
+		out := views.ScoreRow{Label: row.Label, Seeds: row.Seeds(), Color: i % figure.Series}
+		for _, c := range row.Cells {
+			cell := views.ScoreCell{Text: c.Text(c.Metric.Decimals), Bold: c.Bold}
+			for j, seed := range c.Seeds {
+				cell.Each = append(cell.Each, fmt.Sprintf("seed %d: %s", seed, strconv.FormatFloat(c.Values[j], 'f', 4, 64)))
+			}
+			if c.Published != nil && c.N > 0 {
+				cell.Published, cell.Within = c.Published.String(), c.Within()
+			}
+			out.Cells = append(out.Cells, cell)
+		}
+		v.Rows = append(v.Rows, out)
+	}
+	v.Verdicts = verdicts(t)
+	return v
+}
+
+// verdicts say for each metric which row is highest, and how sure that is against the next.
+func verdicts(t report.Table) []views.Verdict {
+	var out []views.Verdict
+	for j, m := range t.Metrics {
+		rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r report.Row) bool { return r.Cells[j].N == 0 })
+		if len(rows) < 2 {
+			continue
+		}
+		slices.SortStableFunc(rows, func(a, b report.Row) int { return cmp.Compare(b.Cells[j].Mean, a.Cells[j].Mean) })
+		d := report.Difference(rows[0].Cells[j].Summary, rows[1].Cells[j].Summary)
+		v := views.Verdict{Metric: m.Label, Best: rows[0].Label, Next: rows[1].Label, Difference: strings.TrimSpace(d.Text(m.Decimals) + " " + m.Unit)}
+		switch {
+		case !d.Interval():
+			v.Sure = "not known: an interval needs two seeds of each"
+		case d.Lo > 0:
+			v.Sure, v.Apart = "yes: the 95% interval of the difference lies above 0", true
+		default:
+			v.Sure = "no: the 95% interval of the difference holds 0"
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func ablationView(s report.Section) views.ListTable {
+	v := views.ListTable{Heads: []string{"Change", "Dataset"}}
+	metrics := s.Measured(report.Columns())
+	for _, m := range metrics {
+		v.Heads = append(v.Heads, m.Label)
+	}
+	for _, a := range s.Ablations() {
+		row := []string{a.Change, report.DatasetLabel(a.Variant.Dataset)}
+		for i, m := range report.Columns() {
+			if slices.ContainsFunc(metrics, func(o report.Metric) bool { return o.Key == m.Key }) {
+				row = append(row, a.Text(i))
+			}
+		}
+		v.Rows = append(v.Rows, row)
+	}
+	return v
+}
+
+func choiceView(s report.Selection) views.ChoiceView {
+	v := views.ChoiceView{Model: report.ModelLabel(s.Model), Dataset: report.DatasetLabel(s.Dataset), Field: s.Field, Chosen: s.Chosen}
+	for _, o := range s.Options {
+		v.Tried = append(v.Tried, o.Value+": "+o.Text())
+	}
+	return v
+}
+
+func leftViews(rep *report.Report) []views.LeftRun {
+	var out []views.LeftRun
+	for _, l := range rep.Left() {
+		out = append(out, views.LeftRun{Run: l.Run, Why: l.Why})
+	}
+	return out
+}
+
+// differences lists the hyperparameters that are not the same in all runs, with the values of each run.
+func differences(runs []report.Entry) views.ListTable {
+	var configs []model.Config
+	v := views.ListTable{Heads: []string{"Hyperparameter"}}
+	for _, e := range runs {
+		configs = append(configs, e.Run.Config)
+		v.Heads = append(v.Heads, views.RunName(e.Run))
+	}
+	for _, f := range model.Fields() {
+		row := []string{strings.TrimSpace(f.Label + " " + f.Symbol)}
+		same := true
+		for _, c := range configs {
+			value := f.Get(c)
+			same = same && value == f.Get(configs[0])
+			row = append(row, value)
+		}
+		if !same {
+			v.Rows = append(v.Rows, row)
+		}
+	}
+	return v
+}
+
+// series lists what the runs measured while training, what decides first.
+func series(ctx context.Context, h Reports, runs []report.Entry) []string {
+	seen := map[string]bool{}
+	for _, e := range runs[:min(len(runs), 12)] {
+		page, err := h.Runs.Points(ctx, e.Run.ID, model.PointQuery{Columns: 1})
+		if err != nil {
+			continue // its curve is asked for again, and says then what is wrong
+		}
+		for name := range page.Series {
+			seen[name] = true
+		}
+	}
+	var names []string
+	for _, first := range []string{"psnr/eval", "total", "recon"} {
+		if seen[first] {
+			names = append(names, first)
+			delete(seen, first)
+		}
+	}
+	rest := make([]string, 0, len(seen))
+	for name := range seen {
+		rest = append(rest, name)
+	}
+	slices.Sort(rest)
+	return append(names, rest...)
+}
+
+// still are the figures of a section that need no points: noise and grids.
+func still(s report.Section, i int) []figure.Figure {
+	prefix := fmt.Sprintf("s%d", i+1)
+	var all []figure.Figure
+	for _, d := range s.Datasets() {
+		if f, ok := s.NoiseFigure(prefix, d); ok {
+			all = append(all, f)
+		}
+	}
+	return append(all, s.GridFigures(prefix)...)
+}
+
+func (h Reports) figureViews(s report.Section, i int, c choice) []views.FigureView {
+	var out []views.FigureView
+	for _, f := range still(s, i) {
+		out = append(out, figureView(f, "/compare/figures", c.query()))
+	}
+	return out
+}
+
+// figure sends one figure of a comparison as a file.
+func (h Reports) figure(w http.ResponseWriter, r *http.Request) error {
+	name, kind, err := splitFigure(chi.URLParam(r, "file"))
+	if err != nil {
+		return err
+	}
+	c, err := readChoice(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	rep, err := h.report(r.Context(), c)
+	if err != nil {
+		return err
+	}
+	for i, s := range rep.Sections {
+		for _, f := range still(s, i) {
+			if f.Name == name {
+				return sendFigure(w, r, f, kind)
+			}
+		}
+	}
+	return fmt.Errorf("this comparison has no figure %q: %w", name, model.ErrNotFound)
+}
+
+// swapRows are the runs whose swaps are shown: of each group the best run that has a checkpoint, eight at most.
+func swapRows(s report.Section) []views.SwapRow {
+	var rows []views.SwapRow
+	for _, g := range s.Groups {
+		e := g.Best()
+		for _, other := range g.All() {
+			if e == nil && other.Run.Checkpoint > 0 {
+				e = &other
+			}
+		}
+		if e != nil && e.Run.Checkpoint > 0 && len(rows) < 8 && (len(rows) == 0 || rows[0].Run.Config.Dataset == g.Dataset) {
+			rows = append(rows, views.SwapRow{Label: g.Label, Run: e.Run})
+		}
+	}
+	return rows
+}
+
+// curveAnswer is one series of every group.
+type curveAnswer struct {
+	Series string       `json:"series"`
+	Groups []groupCurve `json:"groups"`
+}
+
+type groupCurve struct {
+	Label   string        `json:"label"`
+	Dataset string        `json:"dataset"`
+	Section string        `json:"section,omitempty"`
+	Color   int           `json:"color"`  // of the slots' palette
+	Points  int           `json:"points"` // that went into the mean
+	Mean    curveData     `json:"mean"`
+	Members []memberCurve `json:"members"`
+}
+
+type curveData struct {
+	Steps []int         `json:"steps"`
+	Mean  []model.Score `json:"mean"` // null where no run has a finite value
+	Low   []model.Score `json:"low"`  // null where fewer than two runs have one
+	High  []model.Score `json:"high"`
+	N     []int         `json:"n"`
+}
+
+type memberCurve struct {
+	Run    string        `json:"run"`
+	Name   string        `json:"name"`
+	Seed   int64         `json:"seed"`
+	Steps  []int         `json:"steps"`
+	Values []model.Score `json:"values"`
+}
+
+// curves answers one series of every group: mean, interval and members, from every point; columns thins what is sent.
+func (h Reports) curves(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	c, err := readChoice(q)
+	if err != nil {
+		return err
+	}
+	name, columns, alpha := q.Get("series"), 300, 0.0
+	bad := model.Invalid{}
+	if name == "" {
+		bad["series"] = "name a series, as in ?series=total"
+	}
+	if text := q.Get("columns"); text != "" {
+		if columns, err = strconv.Atoi(text); err != nil || columns < 1 || columns > maxColumns {
+			bad["columns"] = fmt.Sprintf("%q is not a whole number from 1 to %d", text, maxColumns)
+		}
+	}
+	if text := q.Get("smooth"); text != "" {
+		if alpha, err = strconv.ParseFloat(text, 64); err != nil || !(alpha >= 0 && alpha <= maxSmooth) {
+			bad["smooth"] = fmt.Sprintf("%q is not a number from 0 to %v", text, maxSmooth)
+		}
+	}
+	if c.empty() {
+		bad["runs"] = "name the runs, as in ?runs=ID,ID, or a sweep, as in ?sweep=ID"
+	}
+	if err := bad.OrNil(); err != nil {
+		return err
+	}
+	rep, err := h.report(r.Context(), c)
+	if err != nil {
+		return err
+	}
+	out := curveAnswer{Series: name, Groups: []groupCurve{}}
+	for _, s := range rep.Sections {
+		for _, d := range s.Datasets() {
+			for i, g := range s.Of(d) {
+				one, err := groupCurveOf(g, name, alpha, columns)
+				if err != nil {
+					return err
+				}
+				if one.Points > 0 {
+					one.Section, one.Color = s.Name, i%figure.Series
+					out.Groups = append(out.Groups, one)
+				}
+			}
+		}
+	}
+	return JSON(w, http.StatusOK, out)
+}
+
+func groupCurveOf(g report.Group, name string, alpha float64, columns int) (groupCurve, error) {
+	mean, err := g.CurveOf(name, alpha)
+	if err != nil {
+		return groupCurve{}, err
+	}
+	out := groupCurve{Label: g.Label, Dataset: g.Dataset, Points: mean.Points, Members: []memberCurve{}}
+	thin := mean.Thin(columns)
+	out.Mean = curveData{append([]int{}, thin.Steps...), scores(thin.Mean), scores(thin.Low), scores(thin.High), append([]int{}, thin.N...)}
+	for _, e := range g.All() {
+		c, err := e.CurveOf(name, alpha)
+		if err != nil {
+			return out, err
+		}
+		c = c.Thin(columns)
+		out.Members = append(out.Members, memberCurve{e.Run.ID, views.RunName(e.Run), e.Run.Config.Seed, append([]int{}, c.Steps...), scores(c.Mean)})
+	}
+	return out, nil
+}
+
+// scores carries numbers into JSON, null for what is none.
+func scores(values []float64) []model.Score {
+	out := make([]model.Score, len(values))
+	for i, v := range values {
+		out[i] = model.Score(v)
+	}
+	return out
+}

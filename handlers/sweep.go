@@ -1,0 +1,378 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/model"
+	"slotscope/model/report"
+	"slotscope/model/sweep"
+	"slotscope/views"
+)
+
+// SweepService keeps sweeps and works through them. Methods that take an id return model.ErrNotFound in their chain for an
+// unknown one.
+type SweepService interface {
+	Create(ctx context.Context, p sweep.Plan) (sweep.Status, error)
+	List(ctx context.Context) ([]sweep.Status, error)
+	Get(ctx context.Context, id string) (sweep.Status, error)
+	Stop(ctx context.Context, id string) error
+	Resume(ctx context.Context, id string, retry bool) error
+	Delete(ctx context.Context, id string) error
+}
+
+// Sweeps are the pages and the API of sweeps.
+type Sweeps struct {
+	Service  SweepService
+	Datasets DatasetList
+}
+
+// Routes enters /sweeps and /api/sweeps.
+func (h Sweeps) Routes(r chi.Router) {
+	r.Get("/sweeps", Handle(h.list))
+	r.Post("/sweeps", Handle(h.create))
+	r.Get("/sweeps/new", Handle(h.form))
+	r.Get("/sweeps/{id}", Handle(h.show))
+	r.Post("/sweeps/{id}/{what}", Handle(h.act))
+	r.Get("/api/sweeps", Handle(h.apiList))
+	r.Post("/api/sweeps", Handle(h.apiCreate))
+	r.Get("/api/sweeps/{id}", Handle(h.apiShow))
+	r.Delete("/api/sweeps/{id}", Handle(h.apiDelete))
+	r.Post("/api/sweeps/{id}/{what}", Handle(h.apiAct))
+}
+
+func (h Sweeps) list(w http.ResponseWriter, r *http.Request) error {
+	all, err := h.Service.List(r.Context())
+	if err != nil {
+		return err
+	}
+	view := views.SweepsView{}
+	for _, s := range all {
+		view.Rows = append(view.Rows, sweepHead(s))
+	}
+	return Draw(w, r, views.Sweeps(view))
+}
+
+// sweepHead is what list and page say of a sweep alike.
+func sweepHead(s sweep.Status) views.SweepHead {
+	b := s.Board
+	v := views.SweepHead{ID: s.ID, Name: s.Plan.Name, Preset: s.Plan.Preset, Created: s.Created, Active: s.Active, Evaluating: s.Evaluating, Problem: s.Problem,
+		Done: b.Count(sweep.Done), Failed: b.Count(sweep.Failed), Live: b.Count(sweep.Live), Halted: b.Count(sweep.Halted), Total: b.Total(), Over: b.Over()}
+	v.Steps, v.AllSteps = b.Steps()
+	v.Left, v.LeftKnown = b.Left()
+	for _, item := range b.Items {
+		if item.Run.State == model.Running {
+			v.Rate += item.Run.ImagesPerSecond
+		}
+	}
+	return v
+}
+
+func (h Sweeps) show(w http.ResponseWriter, r *http.Request) error {
+	s, err := h.Service.Get(r.Context(), chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	view := views.SweepView{SweepHead: sweepHead(s), Plan: string(s.Plan.JSON()), Problems: s.Board.Problems(), Waiting: s.Board.Waiting}
+	for i, part := range s.Plan.Parts {
+		p := views.SweepPart{Name: part.Name, About: part.About}
+		for _, item := range s.Board.Items {
+			if slices.Contains(item.Parts, i) || item.Selecting && item.Part == i {
+				p.Items = append(p.Items, itemView(item))
+			}
+		}
+		view.Parts = append(view.Parts, p)
+	}
+	rep, err := report.New(report.OfSweep(s.Board, func(id string) (report.Entry, bool) { return entryOn(s.Board, id) }))
+	if err == nil {
+		view.Results = sectionViews(rep)
+	}
+	return Draw(w, r, views.Sweep(view))
+}
+
+// entryOn is a run as a board has it: scores, no points.
+func entryOn(b sweep.Board, id string) (report.Entry, bool) {
+	for _, item := range b.Items {
+		if item.ID == id && item.Stage != sweep.Planned {
+			return report.Entry{Run: item.Run, Scores: item.Scores}, true
+		}
+	}
+	return report.Entry{}, false
+}
+
+func itemView(s sweep.Standing) views.SweepItem {
+	v := views.SweepItem{ID: s.ID, Name: s.Name, Stage: string(s.Stage), Run: s.Run, Exists: s.Stage != sweep.Planned, Steps: s.Config.Steps, Choosing: len(s.Parts) == 0, Problem: s.Problem}
+	if s.Scores != nil {
+		for _, key := range []string{"infom", "psnr"} {
+			m, _ := report.MetricByKey(key)
+			v.Scores = append(v.Scores, report.Summarise([]float64{m.Of(*s.Scores)}).Text(m.Decimals))
+		}
+	}
+	return v
+}
+
+// act stops, resumes, retries or deletes a sweep, then shows where it stands.
+func (h Sweeps) act(w http.ResponseWriter, r *http.Request) error {
+	id, what := chi.URLParam(r, "id"), chi.URLParam(r, "what")
+	if what == "delete" {
+		if err := h.Service.Delete(r.Context(), id); err != nil {
+			return err
+		}
+		http.Redirect(w, r, "/sweeps", http.StatusSeeOther)
+		return nil
+	}
+	if err := h.do(r.Context(), id, what); err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/sweeps/"+id, http.StatusSeeOther)
+	return nil
+}
+
+func (h Sweeps) do(ctx context.Context, id, what string) error {
+	switch what {
+	case "stop":
+		return h.Service.Stop(ctx, id)
+	case "resume":
+		return h.Service.Resume(ctx, id, false)
+	case "retry":
+		return h.Service.Resume(ctx, id, true)
+	}
+	return fmt.Errorf("a sweep can be stopped, resumed and retried; %q is none of these: %w", what, model.ErrNotFound)
+}
+
+// sweepForm is a plan as the page's form has it.
+type sweepForm struct {
+	kind, name, preset, steps, seeds, field, values, set string
+	models, datasets, parts                              []string
+}
+
+func (h Sweeps) form(w http.ResponseWriter, r *http.Request) error {
+	return h.drawForm(w, r, sweepForm{kind: "paper", name: "my sweep", preset: "tiny", seeds: "3", parts: []string{"main"}, models: []string{"hrr"}}, nil)
+}
+
+func (h Sweeps) drawForm(w http.ResponseWriter, r *http.Request, f sweepForm, bad model.Invalid) error {
+	view := views.SweepFormView{Kind: f.kind, Name: f.name, Preset: f.preset, Steps: f.steps, Seeds: f.seeds, Field: f.field, Values: f.values, Set: f.set, Bad: bad, Presets: model.PresetNames()}
+	for _, name := range model.ModelNames() {
+		view.Models = append(view.Models, views.Choosable{Key: name, Label: report.ModelLabel(name), Chosen: slices.Contains(f.models, name)})
+	}
+	for i, info := range h.Datasets.List(r.Context()) {
+		view.Datasets = append(view.Datasets, views.Choosable{Key: info.Name, Label: info.Name, Chosen: slices.Contains(f.datasets, info.Name) || len(f.datasets) == 0 && i == 0})
+	}
+	for _, p := range [][2]string{{"main", "Main results: every model, its hyperparameter chosen first"}, {"grid", "Latent dimension and codebook size"}, {"ablations", "Ablations"}} {
+		view.Parts = append(view.Parts, views.Choosable{Key: p[0], Label: p[1], Chosen: slices.Contains(f.parts, p[0])})
+	}
+	for _, field := range model.Fields() {
+		if !slices.Contains([]string{"model", "dataset", "seed", "preset", "engine"}, field.Name) && field.Group != "cadence" {
+			view.FieldNames = append(view.FieldNames, views.Choosable{Key: field.Name, Label: field.Label, Chosen: field.Name == f.field})
+		}
+	}
+	status := http.StatusOK
+	if len(bad) > 0 {
+		status = http.StatusUnprocessableEntity
+	}
+	return DrawStatus(w, r, status, views.SweepForm(view))
+}
+
+func (h Sweeps) create(w http.ResponseWriter, r *http.Request) error {
+	if err := readForm(w, r); err != nil {
+		return err
+	}
+	q := r.PostForm
+	f := sweepForm{kind: q.Get("kind"), name: strings.TrimSpace(q.Get("name")), preset: q.Get("preset"), steps: strings.TrimSpace(q.Get("steps")), seeds: strings.TrimSpace(q.Get("seeds")),
+		field: q.Get("field"), values: q.Get("values"), set: q.Get("set"), models: q["models"], datasets: q["datasets"], parts: q["parts"]}
+	plan, err := f.plan()
+	if err == nil {
+		var s sweep.Status
+		if s, err = h.Service.Create(r.Context(), plan); err == nil {
+			http.Redirect(w, r, "/sweeps/"+s.ID, http.StatusSeeOther)
+			return nil
+		}
+	}
+	var bad model.Invalid
+	if !errors.As(err, &bad) {
+		return err
+	}
+	return h.drawForm(w, r, f, bad)
+}
+
+// plan reads a form: the paper's protocol scaled, or one part with at most one hyperparameter.
+func (f sweepForm) plan() (sweep.Plan, error) {
+	bad := model.Invalid{}
+	steps, err := stepsOf(f.steps)
+	if err != nil {
+		bad["steps"] = fmt.Sprintf("%q is not a number of steps", f.steps)
+	}
+	n, err := strconv.Atoi(f.seeds)
+	if err != nil || n < 1 || n > 100 {
+		bad["seeds"] = fmt.Sprintf("%q is not a number of seeds from 1 to 100", f.seeds)
+	}
+	if len(f.datasets) == 0 {
+		bad["datasets"] = "choose at least one dataset"
+	}
+	if len(bad) > 0 {
+		return sweep.Plan{}, bad
+	}
+	if f.kind == "paper" {
+		return sweep.Paper(sweep.Scale{Preset: f.preset, Steps: steps, Seeds: n, Datasets: f.datasets, Parts: f.parts})
+	}
+	part := sweep.Part{Name: f.name, Models: f.models, Datasets: f.datasets}
+	for seed := range int64(n) {
+		part.Seeds = append(part.Seeds, seed)
+	}
+	if values := strings.FieldsFunc(f.values, func(r rune) bool { return r == ',' || r == ' ' }); f.field != "" {
+		part.Vary = []sweep.Axis{{Field: f.field, Values: values}}
+	}
+	p := sweep.Plan{Name: f.name, Preset: f.preset, Steps: steps, Parts: []sweep.Part{part}}
+	for line := range strings.Lines(f.set) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok {
+			return p, model.Invalid{"set": fmt.Sprintf("%q is not of the form name=value", line)}
+		}
+		if p.Set == nil {
+			p.Set = map[string]string{}
+		}
+		p.Set[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return p, p.Validate()
+}
+
+// sweepAnswer is a sweep to programs.
+type sweepAnswer struct {
+	ID         string        `json:"id"`
+	Name       string        `json:"name"`
+	Created    string        `json:"created"`
+	Active     bool          `json:"active"`
+	Evaluating string        `json:"evaluating,omitempty"`
+	Problem    string        `json:"problem,omitempty"`
+	Runs       int           `json:"runs"`
+	Done       int           `json:"done"`
+	Failed     int           `json:"failed"`
+	Live       int           `json:"live"`
+	Waiting    int           `json:"waiting"` // for a choice
+	Steps      int           `json:"steps"`
+	AllSteps   int           `json:"all_steps"`
+	Left       *float64      `json:"seconds_left"` // null before anything has been measured
+	Plan       *sweep.Plan   `json:"plan,omitempty"`
+	Items      []itemAnswer  `json:"items,omitempty"`
+	Choices    []choiceReply `json:"choices,omitempty"`
+}
+
+type itemAnswer struct {
+	Run    string      `json:"run"`
+	Name   string      `json:"name"`
+	Stage  sweep.Stage `json:"stage"`
+	State  model.State `json:"state"`
+	Step   int         `json:"step"`
+	Reason string      `json:"reason,omitempty"`
+}
+
+type choiceReply struct {
+	Model   string        `json:"model"`
+	Dataset string        `json:"dataset"`
+	Field   string        `json:"field"`
+	Values  []string      `json:"values"`
+	InfoM   []model.Score `json:"infom"` // mean of each value's seeds
+	Seeds   []int         `json:"seeds"` // behind each mean
+	Chosen  string        `json:"chosen"`
+	Problem string        `json:"problem,omitempty"`
+}
+
+func answerOf(s sweep.Status, whole bool) sweepAnswer {
+	b, head := s.Board, sweepHead(s)
+	a := sweepAnswer{ID: s.ID, Name: s.Plan.Name, Created: s.Created.UTC().Format("2006-01-02T15:04:05Z"), Active: s.Active, Evaluating: s.Evaluating, Problem: s.Problem,
+		Runs: head.Total, Done: head.Done, Failed: head.Failed, Live: head.Live, Waiting: b.Waiting, Steps: head.Steps, AllSteps: head.AllSteps}
+	if head.LeftKnown {
+		a.Left = &head.Left
+	}
+	if !whole {
+		return a
+	}
+	a.Plan, a.Items, a.Choices = &s.Plan, []itemAnswer{}, []choiceReply{}
+	for _, item := range b.Items {
+		a.Items = append(a.Items, itemAnswer{item.ID, item.Name, item.Stage, item.Run.State, item.Run.Step, item.Problem})
+	}
+	for _, c := range b.Choices {
+		a.Choices = append(a.Choices, choiceReply{c.Model, c.Dataset, c.Axis.Field, c.Axis.Values, scores(c.InfoM), c.Seeds, c.Chosen, c.Problem})
+	}
+	return a
+}
+
+func (h Sweeps) apiList(w http.ResponseWriter, r *http.Request) error {
+	all, err := h.Service.List(r.Context())
+	if err != nil {
+		return err
+	}
+	out := []sweepAnswer{}
+	for _, s := range all {
+		out = append(out, answerOf(s, false))
+	}
+	return JSON(w, http.StatusOK, map[string]any{"sweeps": out})
+}
+
+// apiCreate takes a plan, or {"paper": scale} for the paper's protocol.
+func (h Sweeps) apiCreate(w http.ResponseWriter, r *http.Request) error {
+	var in struct {
+		sweep.Plan
+		Paper *struct {
+			Preset   string
+			Steps    int
+			Seeds    int
+			Datasets []string
+			Models   []string
+			Parts    []string
+		} `json:"paper"`
+	}
+	if err := ReadJSON(w, r, 1<<20, &in); err != nil {
+		return err
+	}
+	plan := in.Plan
+	if s := in.Paper; s != nil {
+		var err error
+		if plan, err = sweep.Paper(sweep.Scale{Preset: s.Preset, Steps: s.Steps, Seeds: s.Seeds, Datasets: s.Datasets, Models: s.Models, Parts: s.Parts}); err != nil {
+			return err
+		}
+	}
+	s, err := h.Service.Create(r.Context(), plan)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/api/sweeps/"+s.ID)
+	return JSON(w, http.StatusCreated, answerOf(s, true))
+}
+
+func (h Sweeps) apiShow(w http.ResponseWriter, r *http.Request) error {
+	return h.answer(w, r, http.StatusOK)
+}
+
+func (h Sweeps) answer(w http.ResponseWriter, r *http.Request, status int) error {
+	s, err := h.Service.Get(r.Context(), chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	return JSON(w, status, answerOf(s, true))
+}
+
+func (h Sweeps) apiDelete(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Service.Delete(r.Context(), chi.URLParam(r, "id")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (h Sweeps) apiAct(w http.ResponseWriter, r *http.Request) error {
+	if err := h.do(r.Context(), chi.URLParam(r, "id"), chi.URLParam(r, "what")); err != nil {
+		return err
+	}
+	return h.answer(w, r, http.StatusAccepted)
+}

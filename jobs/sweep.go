@@ -1,0 +1,440 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/sweep"
+)
+
+// SweepOptions are what Sweeps work with; Supervisor must be given.
+type SweepOptions struct {
+	Supervisor *Supervisor
+	// Evaluate is the process that measures the run in dir; nil for this program's own `eval`.
+	Evaluate func(ctx context.Context, dir string) (*exec.Cmd, error)
+	Width    int           // runs of one sweep that are queued or work at a time; 0 for one
+	Log      *slog.Logger  // nil for slog.Default
+	Poll     time.Duration // between looks where nothing is announced; 0 for 3 s
+}
+
+// Sweeps work through stored plans: they queue one run after another, evaluate what has finished, and choose hyperparameters
+// as their runs come in. What they do follows from the plans and the run folders alone, so a server that starts again goes on.
+type Sweeps struct {
+	o     SweepOptions
+	store sweep.Store
+
+	mu         sync.Mutex
+	problems   map[string]string      // of sweeps, by id
+	failed     map[string]string      // evaluations that failed since this server started, by run
+	evaluating map[string]string      // names of runs, by sweep
+	scores     map[string]cachedScore // of evaluated runs
+	busy       map[string]bool        // runs that are being evaluated
+
+	wake   chan struct{}
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+}
+
+type cachedScore struct {
+	ended  time.Time
+	scores model.Scores
+}
+
+// NewSweeps goes on with active sweeps until Close.
+func NewSweeps(ctx context.Context, o SweepOptions) *Sweeps {
+	if o.Width == 0 {
+		o.Width = 1
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Poll == 0 {
+		o.Poll = 3 * time.Second
+	}
+	s := &Sweeps{o: o, store: sweep.OpenStore(o.Supervisor.o.Data.Dir()), problems: map[string]string{}, failed: map[string]string{},
+		evaluating: map[string]string{}, scores: map[string]cachedScore{}, busy: map[string]bool{}, wake: make(chan struct{}, 1)}
+	if s.o.Evaluate == nil {
+		s.o.Evaluate = s.evaluation
+	}
+	ctx, s.cancel = context.WithCancel(ctx)
+	s.work.Add(1)
+	go s.loop(ctx)
+	return s
+}
+
+// Close stops looking and ends evaluations; runs go on.
+func (s *Sweeps) Close() error {
+	s.cancel()
+	s.work.Wait()
+	return nil
+}
+
+// evaluation is the command line of this very program.
+func (s *Sweeps) evaluation(ctx context.Context, dir string) (*exec.Cmd, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, program, "eval", dir, "--data", s.o.Supervisor.o.Data.Dir())
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	return cmd, nil
+}
+
+func (s *Sweeps) loop(ctx context.Context) {
+	defer s.work.Done()
+	changes, stop := s.o.Supervisor.Watch("")
+	defer stop()
+	tick := time.NewTicker(s.o.Poll)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		s.round(ctx)
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-s.wake:
+		case <-changes:
+			select { // a run that works announces itself many times a second
+			case <-ctx.Done():
+			case <-time.After(s.o.Poll / 10):
+			}
+		}
+	}
+}
+
+// look asks the loop for a round now.
+func (s *Sweeps) look() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// round does for each active sweep the next thing that can be done.
+func (s *Sweeps) round(ctx context.Context) {
+	all, err := s.store.List()
+	if err != nil && ctx.Err() == nil {
+		s.o.Log.Error("sweeps were not all read", "error", err)
+	}
+	for _, saved := range all {
+		if !saved.Active || ctx.Err() != nil {
+			continue
+		}
+		err := s.advance(ctx, saved)
+		if ctx.Err() != nil {
+			return
+		}
+		s.say(saved.ID, err)
+	}
+}
+
+// say keeps why a sweep cannot go on, and logs it once.
+func (s *Sweeps) say(id string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && s.problems[id] != text {
+		s.o.Log.Error("sweep "+id, "error", err)
+	}
+	s.problems[id] = text
+}
+
+// advance does the next thing: evaluate what has finished, for choices hang on it; resume what was interrupted; queue what
+// is planned. A run that a visitor stopped waits for the visitor.
+func (s *Sweeps) advance(ctx context.Context, saved sweep.Saved) error {
+	b, err := s.board(ctx, saved.Plan)
+	if err != nil {
+		return err
+	}
+	if b.Over() {
+		return s.rest(saved)
+	}
+	s.mu.Lock()
+	evaluating := s.evaluating[saved.ID] != ""
+	s.mu.Unlock()
+	if evaluating || b.Count(sweep.Live) >= s.o.Width {
+		return nil
+	}
+	for _, item := range b.Items {
+		if item.Stage == sweep.Unmeasured {
+			return s.evaluate(ctx, saved.ID, item)
+		}
+	}
+	for _, item := range b.Items {
+		switch {
+		case item.Stage == sweep.Halted && item.Run.State == model.Interrupted:
+			return s.o.Supervisor.Resume(ctx, item.ID, 0)
+		case item.Stage == sweep.Planned:
+			_, err := s.o.Supervisor.createAs(ctx, item.ID, item.Config, item.Name)
+			return err
+		}
+	}
+	if b.Count(sweep.Live) == 0 { // only stopped runs are left
+		return s.rest(saved)
+	}
+	return nil
+}
+
+// rest marks a sweep as not worked on.
+func (s *Sweeps) rest(saved sweep.Saved) error {
+	saved.Mark.Active = false
+	return s.store.SetMark(saved.ID, saved.Mark)
+}
+
+// evaluate starts the evaluation of a finished run.
+func (s *Sweeps) evaluate(ctx context.Context, id string, item sweep.Standing) error {
+	s.mu.Lock()
+	if s.busy[item.ID] { // for another sweep
+		s.mu.Unlock()
+		return nil
+	}
+	s.busy[item.ID], s.evaluating[id] = true, item.Name
+	s.mu.Unlock()
+	s.work.Add(1)
+	go func() {
+		defer s.work.Done()
+		err := s.measure(ctx, item.ID)
+		s.mu.Lock()
+		delete(s.busy, item.ID)
+		delete(s.evaluating, id)
+		if err != nil && ctx.Err() == nil {
+			s.failed[item.ID] = "it is trained, but its evaluation failed: " + err.Error()
+			s.o.Log.Error("evaluation of run "+item.ID, "error", err)
+		}
+		s.mu.Unlock()
+		s.look()
+	}()
+	return nil
+}
+
+// measure runs the evaluation to its end, its words going to the run's log.
+func (s *Sweeps) measure(ctx context.Context, id string) error {
+	f, err := s.o.Supervisor.open(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	log, err := f.OpenLog()
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd, err := s.o.Evaluate(ctx, f.Dir())
+	if err != nil {
+		return err
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Run(); err != nil {
+		text, _ := f.Log(1)
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(text))
+	}
+	scores, err := f.Scores()
+	if err == nil && scores.Metrics == nil {
+		err = errors.New("it ended, but wrote no metrics")
+	}
+	return err
+}
+
+// board holds a plan against the runs that are listed.
+func (s *Sweeps) board(ctx context.Context, p sweep.Plan) (sweep.Board, error) {
+	runs, err := s.o.Supervisor.List(ctx)
+	if err != nil {
+		return sweep.Board{}, err
+	}
+	byID := map[string]model.Run{}
+	for _, r := range runs {
+		byID[r.ID] = r
+	}
+	return p.Look(func(id string) (sweep.Found, bool) {
+		r, ok := byID[id]
+		if !ok {
+			return sweep.Found{}, false
+		}
+		return s.found(ctx, r), true
+	}), nil
+}
+
+// found adds to a run what it measured, and why its evaluation failed.
+func (s *Sweeps) found(ctx context.Context, r model.Run) sweep.Found {
+	f := sweep.Found{Run: r}
+	if r.State != model.Finished {
+		return f
+	}
+	s.mu.Lock()
+	known, ok := s.scores[r.ID]
+	f.Problem = s.failed[r.ID]
+	s.mu.Unlock()
+	if ok && known.ended.Equal(r.Ended) {
+		f.Scores, f.Problem = &known.scores, ""
+		return f
+	}
+	scores, err := s.o.Supervisor.Scores(ctx, r.ID)
+	switch {
+	case err == nil:
+		f.Scores = &scores
+	case !errors.Is(err, model.ErrNotFound):
+		f.Problem = err.Error()
+	}
+	if f.Evaluated() {
+		f.Problem = ""
+		s.mu.Lock()
+		s.scores[r.ID] = cachedScore{r.Ended, scores}
+		s.mu.Unlock()
+	}
+	return f
+}
+
+// Create stores a plan and begins to work on it; one that is there already is gone on with.
+func (s *Sweeps) Create(ctx context.Context, p sweep.Plan) (sweep.Status, error) {
+	if err := p.Validate(); err != nil {
+		return sweep.Status{}, err
+	}
+	checked := map[string]bool{}
+	for _, item := range p.Look(func(string) (sweep.Found, bool) { return sweep.Found{}, false }).Items {
+		if key := item.Config.Dataset; !checked[key] {
+			checked[key] = true
+			if err := s.o.Supervisor.o.Check(ctx, item.Config); err != nil {
+				return sweep.Status{}, err
+			}
+		}
+	}
+	saved, err := s.store.Save(p)
+	if err != nil {
+		return sweep.Status{}, told(err)
+	}
+	if err := s.Resume(ctx, saved.ID, false); err != nil {
+		return sweep.Status{}, err
+	}
+	return s.Get(ctx, saved.ID)
+}
+
+// List is every sweep, newest first.
+func (s *Sweeps) List(ctx context.Context) ([]sweep.Status, error) {
+	all, err := s.store.List()
+	if err != nil {
+		s.o.Log.Error("sweeps were not all read", "error", err)
+	}
+	var out []sweep.Status
+	for _, saved := range all {
+		one, err := s.status(ctx, saved)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// Get is one sweep.
+func (s *Sweeps) Get(ctx context.Context, id string) (sweep.Status, error) {
+	saved, err := s.store.Get(id)
+	if err != nil {
+		return sweep.Status{}, err
+	}
+	return s.status(ctx, saved)
+}
+
+func (s *Sweeps) status(ctx context.Context, saved sweep.Saved) (sweep.Status, error) {
+	b, err := s.board(ctx, saved.Plan)
+	if err != nil {
+		return sweep.Status{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return sweep.Status{Saved: saved, Board: b, Evaluating: s.evaluating[saved.ID], Problem: s.problems[saved.ID]}, nil
+}
+
+// Stop lets no further run begin, and stops those of the sweep that are queued or work; they save first.
+func (s *Sweeps) Stop(ctx context.Context, id string) error {
+	saved, err := s.store.Get(id)
+	if err != nil {
+		return err
+	}
+	if err := s.rest(saved); err != nil {
+		return told(err)
+	}
+	b, err := s.board(ctx, saved.Plan)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, item := range b.Items {
+		if item.Stage == sweep.Live && item.Run.State != model.Stopping {
+			if err := s.o.Supervisor.Stop(ctx, item.ID); err != nil && !errors.Is(err, model.ErrConflict) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Resume works on a sweep again: runs that were stopped go on, and with retry those that failed begin again from their
+// newest checkpoint.
+func (s *Sweeps) Resume(ctx context.Context, id string, retry bool) error {
+	saved, err := s.store.Get(id)
+	if err != nil {
+		return err
+	}
+	b, err := s.board(ctx, saved.Plan)
+	if err != nil {
+		return err
+	}
+	for _, item := range b.Items {
+		again := item.Stage == sweep.Halted || retry && item.Stage == sweep.Failed && item.Run.State == model.Failed
+		if again {
+			if err := s.o.Supervisor.Resume(ctx, item.ID, 0); err != nil && !errors.Is(err, model.ErrConflict) {
+				return err
+			}
+		}
+		if retry {
+			s.mu.Lock()
+			delete(s.failed, item.ID)
+			s.mu.Unlock()
+		}
+	}
+	saved.Mark.Active = true
+	if err := s.store.SetMark(id, saved.Mark); err != nil {
+		return told(err)
+	}
+	s.look()
+	return nil
+}
+
+// Delete forgets a sweep that is not worked on; its runs stay.
+func (s *Sweeps) Delete(_ context.Context, id string) error {
+	saved, err := s.store.Get(id)
+	if err != nil {
+		return err
+	}
+	if saved.Active {
+		return fmt.Errorf("sweep %s is being worked on; stop it before deleting it: %w", id, model.ErrConflict)
+	}
+	return told(s.store.Delete(id))
+}
+
+// createAs is Create under an id of the caller's.
+func (s *Supervisor) createAs(ctx context.Context, id string, cfg model.Config, name string) (model.Run, error) {
+	if err := cfg.Validate().OrNil(); err != nil {
+		return model.Run{}, err
+	}
+	if err := s.o.Check(ctx, cfg); err != nil {
+		return model.Run{}, err
+	}
+	f, err := s.o.Data.CreateAs(id, cfg, name, model.Status{State: model.Queued})
+	if err != nil {
+		return model.Run{}, told(err)
+	}
+	defer f.Close()
+	return s.enter(ctx, f)
+}
