@@ -1,0 +1,54 @@
+package handlers
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"slotscope/model"
+	"slotscope/model/figure"
+	"slotscope/views"
+)
+
+// figureView is a figure for a page, with the addresses of its files: base/NAME.svg and .png, with the page's query.
+func figureView(f figure.Figure, base string, q url.Values) views.FigureView {
+	query := ""
+	if len(q) > 0 {
+		query = "?" + q.Encode()
+	}
+	return views.FigureView{Name: f.Name, Drawing: f.Inline(), SVG: base + "/" + f.Name + ".svg" + query, PNG: base + "/" + f.Name + ".png" + query}
+}
+
+// splitFigure reads "NAME.svg" or "NAME.png".
+func splitFigure(file string) (name, kind string, err error) {
+	name, kind, _ = strings.Cut(file, ".")
+	if kind != "svg" && kind != "png" {
+		return "", "", fmt.Errorf("figures are files such as capacity.svg and capacity.png, and %q is neither: %w", file, model.ErrNotFound)
+	}
+	return name, kind, nil
+}
+
+// sendFigure answers a figure as a file; ?x= magnifies a PNG, by 2 unless it says otherwise.
+func sendFigure(w http.ResponseWriter, r *http.Request, f figure.Figure, kind string) error {
+	raw, mime := f.SVG(), "image/svg+xml"
+	if kind == "png" {
+		scale := 2.0
+		if text := r.URL.Query().Get("x"); text != "" {
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(v >= 1 && v <= 4) {
+				return model.Invalid{"x": fmt.Sprintf("%q is not a magnification from 1 to 4", text)}
+			}
+			scale = v
+		}
+		var err error
+		if raw, err = f.PNG(scale); err != nil {
+			return err
+		}
+		mime = "image/png"
+	}
+	asFile(w, "slotscope-"+f.Name+"."+kind)
+	w.Header().Set("Cache-Control", "no-cache")
+	return sendBytes(w, r, mime, raw)
+}
