@@ -4,6 +4,7 @@ package data
 // declares its entry.
 var published = []Published{
 	publishedShapes3D, publishedFalcor3D, publishedMPI3DComplex, publishedIsaac3D, publishedMPI3DToy, publishedMPI3DRealistic, publishedMPI3DReal, publishedDSprites,
+	publishedCars3D, publishedSmallNORB,
 }
 
 // formats are tried in order on a path that is no published file.

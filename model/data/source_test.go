@@ -197,6 +197,8 @@ func TestPublishedGrids(t *testing.T) {
 		"dsprites":        {1, 3, 6, 40, 32, 32},
 		"falcor3d":        {5, 6, 6, 6, 6, 6, 6},
 		"isaac3d":         {3, 8, 5, 4, 4, 4, 6, 4, 4},
+		"cars3d":          {4, 24, 183},
+		"smallnorb":       {5, 10, 9, 18, 6},
 	} {
 		p := publishedByName(name)
 		if p == nil {

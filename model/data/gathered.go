@@ -1,0 +1,60 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// gatheredSource is a small dataset whose files hold the images in another order than its grid: all are read, scaled and kept in
+// memory, then given in order.
+type gatheredSource struct {
+	info Info
+	// load fills images, [Len, H, W, C].
+	load func(ctx context.Context, images []byte) error
+
+	mu     sync.Mutex
+	images []byte // nil until loaded
+}
+
+func (s *gatheredSource) Info() Info     { return s.info.clone() }
+func (*gatheredSource) Labels() []uint16 { return nil }
+
+func (s *gatheredSource) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.images = nil
+	return nil
+}
+
+// all loads the images once.
+func (s *gatheredSource) all(ctx context.Context) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.images != nil {
+		return s.images, nil
+	}
+	images := make([]byte, s.info.Len*s.info.H*s.info.W*s.info.C)
+	if err := safely(func() error { return s.load(ctx, images) }); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", s.info.Title, err)
+	}
+	s.images = images
+	return images, nil
+}
+
+func (s *gatheredSource) Stream(ctx context.Context, first int, yield func(first int, images []byte) error) error {
+	images, err := s.all(ctx)
+	if err != nil {
+		return err
+	}
+	each := s.info.H * s.info.W * s.info.C
+	for ; first < s.info.Len; first += picturesAtOnce {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := yield(first, images[first*each:min(first+picturesAtOnce, s.info.Len)*each]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

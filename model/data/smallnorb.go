@@ -1,0 +1,160 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"slotscope/model/data/norb"
+)
+
+// smallNORBInfo describes smallNORB: training and test set together are every combination once.
+var smallNORBInfo = Info{
+	Name: "smallnorb", Title: "smallNORB", H: side, W: side, C: 1, Len: 5 * 10 * 9 * 18 * 6, Complete: true,
+	Factors: []Factor{
+		{"category", []string{"animal", "human", "plane", "truck", "car"}},
+		{"instance", numbered(10)},
+		{"elevation", named(9, "%.0f°", evenly(30, 70, 9))},
+		{"azimuth", named(18, "%.0f°", evenly(0, 340, 18))},
+		{"lighting", numbered(6)},
+	},
+	About: "Photographs of toys, ten of each category, in grey; training and test set together, of the two cameras the first.",
+	Note: "Published scores leave the instance out of the factors. Images are scaled from 96 × 96 by a bicubic kernel, where disentanglement_lib uses " +
+		"Lanczos's.",
+	Licence:  "For research, not for commercial use",
+	Citation: "Y. LeCun, F. J. Huang, L. Bottou. Learning Methods for Generic Object Recognition with Invariance to Pose and Lighting. CVPR, 2004.",
+}
+
+const smallNORBPage = "https://cs.nyu.edu/~ylclab/data/norb-v1.0-small/"
+
+var publishedSmallNORB = Published{
+	Info:  smallNORBInfo,
+	Page:  smallNORBPage,
+	Forms: []Form{smallNORBForm(".mat"), smallNORBForm(".mat.gz")},
+}
+
+// smallNORBHalves begin the names of the training and of the test set's files; dat are images, cat categories, info the other factors.
+var smallNORBHalves = []string{"smallnorb-5x46789x9x18x6x2x96x96-training", "smallnorb-5x01235x9x18x6x2x96x96-testing"}
+
+func smallNORBForm(ext string) Form {
+	form := Form{Open: func(_ context.Context, paths []string) (Source, error) {
+		return openSmallNORB(smallNORBInfo.clone(), paths)
+	}}
+	for _, half := range smallNORBHalves {
+		for _, part := range []string{"dat", "cat", "info"} {
+			f := File{Name: half + "-" + part + ext}
+			f.Layout = "small_norb/" + f.Name
+			if ext == ".mat.gz" {
+				f.URL = smallNORBPage + f.Name
+			}
+			form.Files = append(form.Files, f)
+		}
+	}
+	return form
+}
+
+// openSmallNORB opens the files dat, cat and info of each half.
+func openSmallNORB(info Info, paths []string) (Source, error) {
+	grid := Grid(info.Sizes())
+	var places [][]int // of each half: the index of every image
+	seen := make([]bool, info.Len)
+	for h := 0; h < len(paths); h += 3 {
+		at, err := norbPlaces(grid, paths[h+1], paths[h+2], seen)
+		if err != nil {
+			return nil, fmt.Errorf("opening %s: %w", info.Title, err)
+		}
+		places = append(places, at)
+	}
+	if i := slices.Index(seen, false); i >= 0 {
+		classes := make([]int, len(grid))
+		grid.Classes(classes, i)
+		return nil, fmt.Errorf("opening %s: %s and %s lack the image of classes %v", info.Title, paths[1], paths[len(paths)-2], classes)
+	}
+	return &gatheredSource{info: info, load: func(ctx context.Context, images []byte) error {
+		for h, at := range places {
+			if err := norbImages(ctx, images, paths[3*h], at); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}, nil
+}
+
+// norbPlaces reads the labels of one half and returns the index of each of its images, which no other may have.
+func norbPlaces(grid Grid, cat, info string, seen []bool) ([]int, error) {
+	categories, err := norbLabels(cat, 1)
+	if err != nil {
+		return nil, err
+	}
+	others, err := norbLabels(info, 4)
+	if err != nil {
+		return nil, err
+	}
+	if len(others) != 4*len(categories) {
+		return nil, fmt.Errorf("%s has %d rows and %s %d", info, len(others)/4, cat, len(categories))
+	}
+	places := make([]int, len(categories))
+	for n, category := range categories {
+		o := others[4*n:]
+		// Azimuths are counted in steps of 10°, of which every second occurs.
+		index, err := grid.Index([]int{int(category), int(o[0]), int(o[1]), int(o[2]) / 2, int(o[3])})
+		if err != nil {
+			return nil, fmt.Errorf("%s, row %d: %w", info, n, err)
+		}
+		if seen[index] {
+			return nil, fmt.Errorf("%s, row %d: category %d with %v occurs twice", info, n, category, o[:4])
+		}
+		places[n], seen[index] = index, true
+	}
+	return places, nil
+}
+
+func norbLabels(path string, columns int) ([]int32, error) {
+	m, err := norb.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	have := 1
+	for _, s := range m.Shape[1:] {
+		have *= s
+	}
+	if have != columns {
+		return nil, fmt.Errorf("%s: its shape is %v, where %d columns are published", path, m.Shape, columns)
+	}
+	return m.Ints()
+}
+
+// norbImages reads one half's pairs of images and puts the first of each, scaled, to its place.
+func norbImages(ctx context.Context, images []byte, dat string, places []int) error {
+	const h, w = 96, 96
+	m, err := norb.Open(dat)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if want := []int{len(places), 2, h, w}; m.Size != 1 || !slices.Equal(m.Shape, want) {
+		return fmt.Errorf("%s: its shape is %v, where the labels beside it ask for %v", dat, m.Shape, want)
+	}
+	const group = 256
+	pairs := make([]byte, group*2*h*w)
+	for first := 0; first < len(places); first += group {
+		n := min(group, len(places)-first)
+		if err := errors.Join(ctx.Err(), m.Next(pairs[:n*2*h*w])); err != nil {
+			return err
+		}
+		err := onAllCores((n+15)/16, func(_, task int) error {
+			var c canvas
+			for i := task * 16; i < min(n, task*16+16); i++ {
+				dst := images[places[first+i]*side*side:][:side*side]
+				frame{h: h, w: w, c: 1, size: 1}.fill(&c, dst, pairs[i*2*h*w:][:h*w])
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return m.End()
+}
