@@ -257,7 +257,7 @@ func (rm playRoom) side(ctx context.Context, q url.Values, name string, codes []
 	text := q.Get(name)
 	if text == "" {
 		if codes == nil {
-			codes = make([]int, rm.model.Config.M)
+			codes = rm.model.Nothing()
 		}
 		return playSide{index: -1, codes: codes}, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"mime"
 	"net/http"
@@ -37,7 +38,7 @@ func (p *Play) about(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer release()
 	return JSON(w, http.StatusOK, map[string]any{
-		"checkpoint": rm.source, "m": rm.model.Config.M, "k": rm.model.Config.K, "d": rm.model.Config.D,
+		"checkpoint": rm.source, "m": rm.model.Config.M, "k": rm.model.Codes(), "d": rm.model.Config.D, "discrete": !rm.model.Continuous(),
 		"h": rm.model.Image.H, "w": rm.model.Image.W, "c": rm.model.Image.C, "engine": rm.model.Engine,
 	})
 }
@@ -270,6 +271,7 @@ type paletteQuery struct {
 
 type paletteEntry struct {
 	Code     int      `json:"code"`
+	Text     string   `json:"text"`               // as the page writes it: the number, or the real number that it stands for
 	Count    int      `json:"count"`              // images of the count in which the slot takes it
 	Unseen   bool     `json:"unseen"`             // never, in the count
 	Distance *float64 `json:"distance,omitempty"` // to the slot's code, of the mean distance between entries
@@ -328,7 +330,7 @@ func (rm playRoom) paletteQuery(r *http.Request) (q paletteQuery, err error) {
 		return v.Get(name)
 	}
 	q.slot = number("slot", 0, rm.model.Config.M-1, 0)
-	q.offset = number("offset", 0, rm.model.Config.K, 0)
+	q.offset = number("offset", 0, rm.model.Codes(), 0)
 	q.limit = number("limit", 1, mostTuples, paletteLimit)
 	q.sort = choice("sort", "usage", "id", "distance")
 	q.filter = choice("filter", "all", "used", "unseen")
@@ -338,19 +340,20 @@ func (rm playRoom) paletteQuery(r *http.Request) (q paletteQuery, err error) {
 // entries lists a slot's entries; without a count, every entry counts as neither used nor unseen.
 func (rm playRoom) entries(u *play.Usage, q paletteQuery) paletteReply {
 	reply := paletteReply{Slot: q.slot, Entries: []paletteEntry{}}
-	distances, _ := rm.model.Distances(q.codes[q.slot]) // the code has been checked
-	all := make([]paletteEntry, 0, rm.model.Config.K)
-	for c := range rm.model.Config.K {
-		e := paletteEntry{Code: c}
+	distances, _ := rm.model.Distances(q.slot, q.codes[q.slot]) // the code has been checked
+	low, high := rm.span(u, q.slot)
+	var all []paletteEntry
+	for at, c := range rm.model.Entries() {
+		e := paletteEntry{Code: c, Text: rm.model.Text(c)}
 		if distances != nil {
-			e.Distance = &distances[c]
+			e.Distance = &distances[at]
 		}
 		if u != nil {
 			reply.Images = u.Images
-			e.Count = u.Counts[q.slot][c]
+			e.Count = u.Counts[q.slot][at]
 			e.Unseen = e.Count == 0
 		}
-		if (q.filter == "used" && e.Unseen) || (q.filter == "unseen" && u != nil && !e.Unseen) {
+		if at < low || at > high || (q.filter == "used" && e.Unseen) || (q.filter == "unseen" && u != nil && !e.Unseen) {
 			continue
 		}
 		all = append(all, e)
@@ -362,6 +365,24 @@ func (rm playRoom) entries(u *play.Usage, q paletteQuery) paletteReply {
 		reply.Entries = append(reply.Entries, e)
 	}
 	return reply
+}
+
+// span is the first and last entry worth offering: all codes; of real numbers those from the least to the greatest that was
+// counted, and until then three of the prior's deviations about 0.
+func (rm playRoom) span(u *play.Usage, slot int) (low, high int) {
+	entries := rm.model.Entries()
+	if !rm.model.Continuous() {
+		return 0, len(entries) - 1
+	}
+	used := func(at int) bool { return math.Abs(rm.model.Value(entries[at])) <= 3 }
+	if u != nil {
+		used = func(at int) bool { return u.Counts[slot][at] > 0 }
+	}
+	for low = 0; low < len(entries)-1 && !used(low); low++ {
+	}
+	for high = len(entries) - 1; high > low && !used(high); high-- {
+	}
+	return low, high
 }
 
 func paletteOrder(by string) func(a, b paletteEntry) int {
@@ -422,7 +443,7 @@ func (p *Play) swaps(w http.ResponseWriter, r *http.Request) error {
 	return JSON(w, http.StatusOK, reply)
 }
 
-// check answers whether codes come back when their image is encoded again.
+// check answers whether codes come back when their image is encoded again, and which slots moved.
 func (p *Play) check(w http.ResponseWriter, r *http.Request) error {
 	rm, release, err := p.open(r)
 	if err != nil {
@@ -444,11 +465,12 @@ func (p *Play) check(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	kept := 0
-	for i, c := range codes {
-		if again[0][i] == c {
-			kept++
+	kept := rm.model.Kept(codes, again[0])
+	moved := make([]int, 0, len(codes))
+	for i := range codes {
+		if !slices.Contains(kept, i) {
+			moved = append(moved, i)
 		}
 	}
-	return JSON(w, http.StatusOK, map[string]any{"codes": codes, "again": again[0], "kept": kept})
+	return JSON(w, http.StatusOK, map[string]any{"codes": codes, "again": again[0], "kept": len(kept), "moved": moved})
 }

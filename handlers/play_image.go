@@ -198,18 +198,20 @@ func (p *Play) film(w http.ResponseWriter, r *http.Request) error {
 
 // playFile is a state of the playground as a file.
 type playFile struct {
-	Checkpoint string `json:"checkpoint"`
-	Run        string `json:"run,omitempty"`
-	Step       int    `json:"step"`
-	Dataset    string `json:"dataset"`
-	M          int    `json:"m"`
-	K          int    `json:"k"`
-	A          *int   `json:"a,omitempty"` // index in the dataset
-	B          *int   `json:"b,omitempty"`
-	Codes      []int  `json:"codes"`
-	BCodes     []int  `json:"bcodes"`
-	Order      []int  `json:"order"`
-	Address    string `json:"address"`
+	Checkpoint string    `json:"checkpoint"`
+	Run        string    `json:"run,omitempty"`
+	Step       int       `json:"step"`
+	Dataset    string    `json:"dataset"`
+	M          int       `json:"m"`
+	K          int       `json:"k"`
+	A          *int      `json:"a,omitempty"` // index in the dataset
+	B          *int      `json:"b,omitempty"`
+	Codes      []int     `json:"codes"`
+	BCodes     []int     `json:"bcodes"`
+	Order      []int     `json:"order"`
+	Values     []float64 `json:"values,omitempty"`  // what codes stand for, where slots hold real numbers
+	BValues    []float64 `json:"bvalues,omitempty"` // and bcodes
+	Address    string    `json:"address"`
 }
 
 // codes answers the state as JSON.
@@ -221,8 +223,13 @@ func (p *Play) codes(w http.ResponseWriter, r *http.Request) error {
 	defer release()
 	out := playFile{
 		Checkpoint: rm.source.Key, Run: rm.source.Run, Step: rm.source.Step, Dataset: rm.source.Config.Dataset,
-		M: rm.model.Config.M, K: rm.model.Config.K, Codes: s.codes, BCodes: s.bcodes, Order: s.order,
+		M: rm.model.Config.M, K: rm.model.Codes(), Codes: s.codes, BCodes: s.bcodes, Order: s.order,
 		Address: playAddress(rm.source.Key, rm.query(s)),
+	}
+	if rm.model.Continuous() {
+		for i := range s.codes {
+			out.Values, out.BValues = append(out.Values, rm.model.Value(s.codes[i])), append(out.BValues, rm.model.Value(s.bcodes[i]))
+		}
 	}
 	if s.a.index >= 0 {
 		out.A = &s.a.index

@@ -18,7 +18,8 @@ func (rm playRoom) view(ctx context.Context, s playState) (views.PlayView, error
 	m, key := rm.model.Config.M, rm.source.Key
 	v := views.PlayView{
 		Key: key, Title: rm.source.Title, Run: rm.source.Run, Step: rm.source.Step, Engine: rm.model.Engine,
-		Model: rm.source.Config.Model, Preset: rm.source.Config.Preset, M: m, K: rm.source.Config.K, D: rm.source.Config.D,
+		Model: rm.source.Config.Model, Preset: rm.source.Config.Preset, M: m, K: rm.model.Codes(), D: rm.source.Config.D,
+		Continuous: rm.model.Continuous(), Text: rm.model.Text,
 		H: rm.model.Image.H, W: rm.model.Image.W, C: rm.model.Image.C,
 		Codes: s.codes, BCodes: s.bcodes, Order: s.order, Slot: s.slot,
 		Query: rm.query(s).Encode(), About: playAbout(rm.source),
@@ -57,14 +58,22 @@ func (rm playRoom) view(ctx context.Context, s playState) (views.PlayView, error
 		v.Strip = append(v.Strip, cell)
 	}
 	v.Image = imageURL(key, s.codes)
-	for _, e := range rm.entries(usage.Usage, paletteQuery{slot: s.slot, codes: s.codes, sort: "usage", filter: "all", limit: paletteLimit}).Entries {
+	for _, e := range rm.entries(usage.Usage, paletteQuery{slot: s.slot, codes: s.codes, sort: rm.firstOrder(), filter: "all", limit: paletteLimit}).Entries {
 		to := s
 		to.codes = play.With(s.codes, s.slot, e.Code)
 		q := rm.query(to)
 		q.Set("slot", strconv.Itoa(s.slot))
-		v.Palette = append(v.Palette, views.PlayEntry{Code: e.Code, Count: e.Count, Unseen: e.Unseen, Image: e.Image, Href: playAddress(key, q) + "#palette", Current: e.Code == s.codes[s.slot]})
+		v.Palette = append(v.Palette, views.PlayEntry{Code: e.Code, Text: e.Text, Count: e.Count, Unseen: e.Unseen, Image: e.Image, Href: playAddress(key, q) + "#palette", Current: e.Code == s.codes[s.slot]})
 	}
 	return v, nil
+}
+
+// firstOrder is how the palette is sorted at first: real numbers by size, codes by use.
+func (rm playRoom) firstOrder() string {
+	if rm.model.Continuous() {
+		return "id"
+	}
+	return "usage"
 }
 
 func imageURL(key string, codes []int) string {
@@ -72,13 +81,13 @@ func imageURL(key string, codes []int) string {
 }
 
 func optionText(src play.Source) string {
-	return fmt.Sprintf("%s · %s · step %s", src.Title, src.Config.Preset, grouped(src.Step))
+	return fmt.Sprintf("%s · %s %s · step %s", src.Title, model.ModelTitle(src.Config.Model), src.Config.Preset, grouped(src.Step))
 }
 
 // about is one sentence on where a checkpoint comes from.
 func playAbout(src play.Source) string {
 	c := src.Config
-	text := fmt.Sprintf("%s, %s, seed %d, %s steps of %d images", strings.ToUpper(c.Model), c.Preset, c.Seed, grouped(src.Step), c.Batch)
+	text := fmt.Sprintf("%s, %s, seed %d, %s steps of %d images", model.ModelTitle(c.Model), c.Preset, c.Seed, grouped(src.Step), c.Batch)
 	if card := src.Card; card != nil {
 		if card.Engine != "" {
 			text += ", engine " + card.Engine

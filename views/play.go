@@ -14,8 +14,10 @@ type PlayView struct {
 	Step            int
 	Engine          string
 	Model, Preset   string
-	M, K, D         int // slots, entries, dimension
-	H, W, C         int // of images
+	M, K, D         int              // slots, codes of each, dimension
+	Continuous      bool             // codes stand for real numbers
+	Text            func(int) string // how a code is written
+	H, W, C         int              // of images
 	About           string
 	Checkpoints     []PlayOption
 	Dataset         *PlayDataset // nil where it cannot be opened
@@ -96,6 +98,7 @@ type PlayCell struct {
 // PlayEntry is an entry of the palette.
 type PlayEntry struct {
 	Code, Count     int
+	Text            string
 	Unseen, Current bool
 	Image, Href     string
 }
@@ -108,6 +111,7 @@ type playData struct {
 	H       int          `json:"h"`
 	W       int          `json:"w"`
 	C       int          `json:"c"`
+	Real    bool         `json:"real"` // codes stand for (c − (k−1)/2)/64
 	Dataset *PlayDataset `json:"dataset"`
 	A       PlaySide     `json:"a"`
 	B       PlaySide     `json:"b"`
@@ -120,7 +124,7 @@ type playData struct {
 }
 
 func (v PlayView) data() playData {
-	return playData{v.Key, v.M, v.K, v.H, v.W, v.C, v.Dataset, v.A, v.B, v.Codes, v.BCodes, v.Order, v.Slot, v.Slots, v.Counted}
+	return playData{v.Key, v.M, v.K, v.H, v.W, v.C, v.Continuous, v.Dataset, v.A, v.B, v.Codes, v.BCodes, v.Order, v.Slot, v.Slots, v.Counted}
 }
 
 // api is the address of one of the checkpoint's downloads for this state.

@@ -43,7 +43,7 @@ func ParseCodes(text string) ([]int, error) {
 // maxSlots is the largest m that a configuration may name.
 const maxSlots = 64
 
-// Check says which code of which slot the model does not have: a tuple is m codes in 0 to k−1.
+// Check says which code of which slot the model does not have: a tuple is m codes from 0.
 func (m *Model) Check(tuples ...[]int) error {
 	for _, t := range tuples {
 		if len(t) != m.Config.M {
@@ -63,8 +63,8 @@ func (m *Model) CheckCode(i, c int) error {
 	if i < 0 || i >= m.Config.M {
 		return model.Invalid{"slot": fmt.Sprintf("slot %d does not exist; this checkpoint has slots 0 to %d", i, m.Config.M-1)}
 	}
-	if c < 0 || c >= m.Config.K {
-		return model.Invalid{"codes": fmt.Sprintf("slot %d: code %d does not exist; this checkpoint has codes 0 to %d", i, c, m.Config.K-1)}
+	if c < 0 || c >= m.Codes() {
+		return model.Invalid{"codes": fmt.Sprintf("slot %d: code %d does not exist; this checkpoint has codes 0 to %d", i, c, m.Codes()-1)}
 	}
 	return nil
 }

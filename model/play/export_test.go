@@ -24,3 +24,6 @@ func (l *Library) Opened() int {
 	defer l.mu.Unlock()
 	return len(l.open)
 }
+
+// GridCode is the code of a real number.
+func GridCode(v float32) int32 { return gridCode(v) }

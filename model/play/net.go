@@ -15,7 +15,6 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
-	"slotscope/model"
 	"slotscope/model/ae"
 	"slotscope/model/checkpoint"
 	"slotscope/model/compute"
@@ -23,11 +22,12 @@ import (
 
 // net is a model's encoder and decoder, compiled for an engine.
 type net struct {
-	m     int
-	image ae.Image
-	store *context.Context
-	enc   *context.Exec // [B, H, W, C] bytes → [B, m] int32
-	dec   *context.Exec // [B, m] int32 → logits [B, H, W, C]
+	m        int
+	discrete bool // slots are int32, else float32
+	image    ae.Image
+	store    *context.Context
+	enc      *context.Exec // [B, H, W, C] bytes → slots [B, m]
+	dec      *context.Exec // slots [B, m] → logits [B, H, W, C]
 }
 
 func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *net, err error) {
@@ -40,18 +40,25 @@ func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *ne
 	if err := built.Import(store, file.Tensors); err != nil {
 		return nil, err
 	}
-	n = &net{m: file.Config.M, image: image, store: store}
+	n = &net{m: file.Config.M, discrete: built.Discrete(), image: image, store: store}
 	n.enc, err = context.NewExec(engine.Backend, store, func(scope *context.Context, images *Node) *Node {
 		x := DivScalar(ConvertDType(images, dtypes.Float32), 255)
-		return ConvertDType(built.Encode(scope, x), dtypes.Int32)
+		return ConvertDType(built.Encode(scope, x), n.kind())
 	})
 	if err != nil {
 		return nil, err
 	}
-	n.dec, err = context.NewExec(engine.Backend, store, func(scope *context.Context, codes *Node) *Node {
-		return built.Decode(scope, codes)
+	n.dec, err = context.NewExec(engine.Backend, store, func(scope *context.Context, slots *Node) *Node {
+		return built.Decode(scope, slots)
 	})
 	return n, err
+}
+
+func (n *net) kind() dtypes.DType {
+	if n.discrete {
+		return dtypes.Int32
+	}
+	return dtypes.Float32
 }
 
 func (n *net) encode(images []byte, batch int) (codes []int32, err error) {
@@ -62,12 +69,32 @@ func (n *net) encode(images []byte, batch int) (codes []int32, err error) {
 		return nil, err
 	}
 	defer out.MustFinalizeAll()
-	return tensors.CopyFlatData[int32](out)
+	if n.discrete {
+		return tensors.CopyFlatData[int32](out)
+	}
+	err = tensors.ConstFlatData(out, func(numbers []float32) {
+		for _, v := range numbers {
+			codes = append(codes, gridCode(v))
+		}
+	})
+	return codes, err
+}
+
+// slots is what the decoder reads for codes: themselves, or the real numbers that they stand for.
+func (n *net) slots(codes []int32, batch int) *tensors.Tensor {
+	if n.discrete {
+		return tensors.FromFlatDataAndDimensions(codes, batch, n.m)
+	}
+	numbers := make([]float32, len(codes))
+	for i, c := range codes {
+		numbers[i] = float32(c-gridZero) / gridSteps
+	}
+	return tensors.FromFlatDataAndDimensions(numbers, batch, n.m)
 }
 
 func (n *net) decode(codes []int32, batch int) (pixels []byte, err error) {
 	defer compute.Recovered("decoding", &err)
-	out, err := run(n.dec, tensors.FromFlatDataAndDimensions(codes, batch, n.m))
+	out, err := run(n.dec, n.slots(codes, batch))
 	if err != nil {
 		return nil, err
 	}
@@ -122,18 +149,19 @@ const HashKey = "sha256"
 
 const keyLength = 16
 
-// codebookOf computes the entries [k, d] from a checkpoint's tensors, or nil where they are not there under these names.
+// codebookOf reads or computes the entries from a checkpoint's tensors, [k, d] or for QLAE the values [m, k]; nil where it has
+// none.
 //
 //	c_j = W₂ · LeakyReLU(W₁ seed_j + b₁) + b₂            paper, Algorithm 2, up to the scale √(1/d)
 func codebookOf(file checkpoint.File) [][]float32 {
+	if learned, ok := file.Tensors["codebook"]; ok && len(learned.Shape) == 2 {
+		return rows(learned)
+	}
 	seeds, ok := file.Tensors["seeds"]
 	if !ok || len(seeds.Shape) != 2 {
 		return nil
 	}
 	entries := rows(seeds)
-	if file.Config.FreeCodebook {
-		return entries
-	}
 	for layer, name := range []string{"generator1", "generator2"} {
 		w, b := file.Tensors[name+".weight"], file.Tensors[name+".bias"]
 		if len(w.Shape) != 2 || len(b.Data) != w.Shape[0] || w.Shape[1] != seeds.Shape[1] {
@@ -170,21 +198,24 @@ func linear(w [][]float32, b, x []float32, rectify bool) []float32 {
 	return y
 }
 
-// Distances are the Euclidean distances of every entry to entry c, relative to the mean of the others; nil where the checkpoint
-// has no codebook of this kind.
-func (m *Model) Distances(c int) ([]float64, error) {
-	if c < 0 || c >= m.Config.K {
-		return nil, model.Invalid{"code": fmt.Sprintf("code %d does not exist; this checkpoint has codes 0 to %d", c, m.Config.K-1)}
+// Distances are the Euclidean distances of every entry that slot i can take to its code c, in the order of Entries and relative
+// to the mean of the others; nil where the checkpoint has no codebook.
+func (m *Model) Distances(i, c int) ([]float64, error) {
+	if err := m.CheckCode(i, c); err != nil {
+		return nil, err
 	}
-	entries := m.codebook()
-	if c >= len(entries) {
-		return nil, nil
+	entries, from := m.vectors(i), []float32{float32(m.Value(c))}
+	if !m.Continuous() {
+		if c >= len(entries) {
+			return nil, nil
+		}
+		from = entries[c]
 	}
 	out, mean := make([]float64, len(entries)), 0.0
 	for j, e := range entries {
 		sum := 0.0
 		for n, v := range e {
-			d := float64(v - entries[c][n])
+			d := float64(v - from[n])
 			sum += d * d
 		}
 		out[j] = math.Sqrt(sum)

@@ -32,6 +32,11 @@ func randomFile(t testing.TB, seed int64) checkpoint.File {
 		t.Fatal(err)
 	}
 	cfg.Widths, cfg.FC, cfg.D, cfg.M, cfg.K, cfg.Seed = [4]int{4, 4, 8, 8}, 16, 32, 5, 12, seed
+	return initial(t, cfg)
+}
+
+func initial(t testing.TB, cfg model.Config) checkpoint.File {
+	t.Helper()
 	net, err := ae.New(cfg, rgb)
 	if err != nil {
 		t.Fatal(err)
@@ -319,7 +324,7 @@ func TestCompare(t *testing.T) {
 
 func TestDistancesAreThoseOfTheCodebook(t *testing.T) {
 	m := openRandom(t)
-	d, err := m.Distances(3)
+	d, err := m.Distances(0, 3)
 	if err != nil || len(d) != 12 {
 		t.Fatalf("%v, %v", d, err)
 	}
@@ -333,7 +338,7 @@ func TestDistancesAreThoseOfTheCodebook(t *testing.T) {
 	if mean := sum / 11; mean < 0.999 || mean > 1.001 {
 		t.Errorf("distances are relative to their mean, which is %v", mean)
 	}
-	if _, err := m.Distances(12); err == nil {
+	if _, err := m.Distances(0, 12); err == nil {
 		t.Error("entry 12 of 12 has distances")
 	}
 }

@@ -19,7 +19,7 @@ import (
 type Usage struct {
 	Version int        `json:"version"`
 	Images  int        `json:"images"` // drawn at random, with a fixed seed
-	Counts  [][]int    `json:"counts"` // [m][k] images
+	Counts  [][]int    `json:"counts"` // [m] images per entry, as Entries orders them
 	Labels  []Label    `json:"labels"` // [m]
 	Factors []string   `json:"factors"`
 	NMI     [][]Number `json:"nmi"` // [m][F], corrected for chance
@@ -76,7 +76,12 @@ func (m *Model) CountUsage(ctx context.Context, set data.Set, n int, progress fu
 	if err := set.Classes(classes, index); err != nil {
 		return nil, fmt.Errorf("reading the factors of %s: %w", info.Name, err)
 	}
-	return tally(m.Config.M, m.Config.K, codes, classes, info), nil
+	for _, t := range codes {
+		for i := range t {
+			t[i] = m.entry(t[i])
+		}
+	}
+	return tally(m.Config.M, len(m.Entries()), codes, classes, info), nil
 }
 
 // usageBatch is small, so that an image which somebody waits to have encoded never waits long behind it.
@@ -100,7 +105,7 @@ func drawIndices(n, of int) []int {
 	return index
 }
 
-// tally counts codes [n][m] and relates them to classes [n × F].
+// tally counts codes [n][m], each below k, and relates them to classes [n × F].
 func tally(m, k int, codes [][]int, classes []int, info data.Info) *Usage {
 	u := &Usage{Version: usageVersion, Images: len(codes)}
 	for _, f := range info.Factors {
@@ -218,7 +223,7 @@ func (m *Model) fits(u *Usage) bool {
 		return false
 	}
 	for _, counts := range u.Counts {
-		if len(counts) != m.Config.K {
+		if len(counts) != len(m.Entries()) {
 			return false
 		}
 	}

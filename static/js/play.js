@@ -1,6 +1,6 @@
 // The playground: owns the state, which is the address, and tells its parts.
 
-import { edits, format, interpolation, put, same, swaps } from './play/codes.js';
+import { edits, format, interpolation, put, same, swaps, writer } from './play/codes.js';
 import { Decoder, Superseded } from './play/decoder.js';
 import { equal, query } from './play/address.js';
 import { Grid } from './play/grid.js';
@@ -26,6 +26,7 @@ class Play {
     this.data = data;
     this.shape = { h: data.h, w: data.w, c: data.c };
     this.slots = data.slots;
+    this.text = writer(data);
     const { a, b, codes, bcodes, order } = data;
     const start = { a, b, codes, bcodes, order };
     this.history = History.restore(history.state?.play, start, equal);
@@ -102,10 +103,10 @@ class Play {
     const before = this.state[key][slot];
     this.#row = row;
     if (before === code) {
-      this.#become(this.state, `Slot ${slot} of ${row.toUpperCase()} has ${code} already.`);
+      this.#become(this.state, `Slot ${slot} of ${row.toUpperCase()} has ${this.text(code)} already.`);
       return;
     }
-    this.#commit({ ...this.state, [key]: put(this.state[key], slot, code) }, `${how} ${code} into slot ${slot} of ${row.toUpperCase()}${this.named(slot)}, where ${before} was.`);
+    this.#commit({ ...this.state, [key]: put(this.state[key], slot, code) }, `${how} ${this.text(code)} into slot ${slot} of ${row.toUpperCase()}${this.named(slot)}, where ${this.text(before)} was.`);
   }
 
   takeSwap(i) { this.put('a', i, this.state.bcodes[i]); }
@@ -130,7 +131,7 @@ class Play {
     }
     const next = { ...this.state, [side]: { index, classes: classes ?? [], codes, psnr, original }, [side === 'a' ? 'codes' : 'bcodes']: codes };
     this.#row = 'a';
-    if (done) this.#commit(next, `${side.toUpperCase()} is ${index >= 0 ? `picture ${index}` : 'your picture'}; its codes are ${codes.join(', ')}.`);
+    if (done) this.#commit(next, `${side.toUpperCase()} is ${index >= 0 ? `picture ${index}` : 'your picture'}; its codes are ${codes.map(this.text).join(', ')}.`);
     else { this.state = next; this.#render(); }
   }
 
@@ -172,8 +173,8 @@ class Play {
     this.#mark(source, null, by);
     const from = source.kind === 'cell' ? `${source.row.toUpperCase()}, slot ${source.slot}` : `the palette of slot ${source.slot}`;
     const how = { drag: 'Let go over a slot.', click: 'Click a slot to put it there.', keys: 'Arrows choose a slot, Enter puts it there, Escape lets go.' }[by];
-    this.#say(`Holding ${source.code} from ${from}${this.named(source.slot)}. ${how}`);
-    $('hint').textContent = `Holding ${source.code} from ${from}. ${how}` + (by === 'click' ? ' Esc lets go.' : '');
+    this.#say(`Holding ${this.text(source.code)} from ${from}${this.named(source.slot)}. ${how}`);
+    $('hint').textContent = `Holding ${this.text(source.code)} from ${from}. ${how}` + (by === 'click' ? ' Esc lets go.' : '');
     this.#origin = document.activeElement;
     if (source.kind === 'entry' && by !== 'drag') this.#preview({ row: this.#row, slot: source.slot }, source.code);
     if (source.kind === 'entry' && by === 'keys') this.grid.rows[this.#row][source.slot].focus();
@@ -219,7 +220,7 @@ class Play {
 
   #preview({ row, slot }, code) {
     const codes = put(row === 'b' ? this.state.bcodes : this.state.codes, slot, code);
-    this.#looking = { codes, row, text: `with ${code} in slot ${slot}`, live: true };
+    this.#looking = { codes, row, text: `with ${this.text(code)} in slot ${slot}`, live: true };
     this.#showImage();
   }
 
@@ -308,7 +309,8 @@ class Play {
   #drawEdits() {
     const row = this.#row;
     const list = edits(this.rowCodes(), this.state[row].codes);
-    const items = list.map(({ slot, from, to }) => {
+    const items = list.map(({ slot, from: was, to: is }) => {
+      const [from, to] = [was, is].map(this.text);
       const li = document.createElement('li');
       const back = document.createElement('button');
       back.type = 'button';
@@ -317,7 +319,7 @@ class Play {
       back.title = `Put ${from} back`;
       back.setAttribute('aria-label', `Slot ${slot}${this.named(slot)}: ${from} became ${to}. Put ${from} back.`);
       back.textContent = `${slot}${this.named(slot).replace(', ', ' ')}: ${from} → ${to} ×`;
-      back.addEventListener('click', () => this.put(row, slot, from, 'Put back'));
+      back.addEventListener('click', () => this.put(row, slot, was, 'Put back'));
       li.append(back);
       return li;
     });
@@ -339,10 +341,10 @@ class Play {
     await new Promise((done) => setTimeout(done, 350));
     if (aborts.signal.aborted) return;
     try {
-      const { again, kept } = await this.get(`check?codes=${format(codes)}`, aborts.signal);
+      const { moved, kept } = await this.get(`check?codes=${format(codes)}`, aborts.signal);
       $('check').textContent = kept === codes.length ? `encoded again: all ${kept} codes come back` : `encoded again: ${kept} of ${codes.length} codes come back`;
       $('check').title = 'The picture is encoded once more. A code that does not come back lies where the model has seen nothing like it.';
-      this.#moved = row === 'a' ? new Set(codes.flatMap((c, i) => (c === again[i] ? [] : [i]))) : null;
+      this.#moved = row === 'a' ? new Set(moved) : null;
       this.grid.draw(this.state, this.#moved);
     } catch (err) {
       if (err.name !== 'AbortError') $('check').textContent = '';

@@ -8,6 +8,12 @@ export function parse(text, m, k) {
   return codes.length === m && codes.every((c) => c >= 0 && c < k) ? codes : null;
 }
 
+/** writer tells how codes are written: as numbers, or where slots hold real numbers as those that they stand for, "+0.25". */
+export const writer = ({ real, k }) => (c) => {
+  const value = (c - (k - 1) / 2) / 64;
+  return real ? `${value > 0 ? '+' : ''}${value.toFixed(2)}` : String(c);
+};
+
 export const same = (a, b) => a.length === b.length && a.every((c, i) => c === b[i]);
 
 /** put returns a copy of codes whose slot i takes code c. */

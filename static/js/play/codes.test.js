@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { difference, edits, format, interpolation, moved, natural, parse, percent, put, same, swaps } from './codes.js';
+import { difference, edits, format, interpolation, moved, natural, parse, percent, put, same, swaps, writer } from './codes.js';
 import { equal, query } from './address.js';
 import { DEPTH, History } from './history.js';
 
@@ -8,6 +8,11 @@ test('tuples are read as they are written, and refused otherwise', () => {
   assert.deepEqual(parse('17.301.4', 3, 512), [17, 301, 4]);
   assert.equal(format([17, 301, 4]), '17.301.4');
   for (const bad of ['', '1.2', '1.2.512', '1.2.-3', '1.2.x', '1.2.3.4', '1..3']) assert.equal(parse(bad, 3, 512), null, bad);
+});
+
+test('codes that stand for real numbers are written as those', () => {
+  assert.deepEqual([0, 17].map(writer({ real: false, k: 512 })), ['0', '17']);
+  assert.deepEqual([0, 1024, 1025, 1040, 928, 2048].map(writer({ real: true, k: 2049 })), ['-16.00', '0.00', '+0.02', '+0.25', '-1.50', '+16.00']);
 });
 
 test('swaps take one slot of B each, the walk takes one more at every step and ends at B', () => {

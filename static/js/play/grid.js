@@ -79,13 +79,13 @@ export class Grid {
       this.rows[row].forEach((token, i) => {
         const same = state.codes[i] === state.bcodes[i];
         token.dataset.code = codes[i];
-        token.querySelector('.code').textContent = codes[i];
+        token.querySelector('.code').textContent = this.app.text(codes[i]);
         token.toggleAttribute('data-same', same);
         const base = row === 'a' ? state.a.codes : state.b.codes;
         token.toggleAttribute('data-edited', codes[i] !== base[i]);
         token.toggleAttribute('data-moved', row === 'a' && !!moved?.has(i));
         token.setAttribute('aria-label', [
-          `${name}, slot ${i}${this.app.named(i)}: code ${codes[i]}`, same ? 'same in both' : '', codes[i] !== base[i] ? `was ${base[i]}` : '',
+          `${name}, slot ${i}${this.app.named(i)}: code ${this.app.text(codes[i])}`, same ? 'same in both' : '', codes[i] !== base[i] ? `was ${this.app.text(base[i])}` : '',
         ].filter(Boolean).join(', '));
       });
     }

@@ -9,7 +9,7 @@ export class Hands {
   #pressed = null; // the element under the press
   #ghost = null;
 
-  /** app: {row(), pick, over, place, cancel} hears the effects. */
+  /** app: {row(), text(code), pick, over, place, cancel} hears the effects. */
   constructor(root, app) {
     Object.assign(this, { root, app });
     root.addEventListener('pointerdown', (e) => this.#down(e));
@@ -103,7 +103,7 @@ export class Hands {
     }
     const code = document.createElement('span');
     code.className = 'code';
-    code.textContent = this.held.source.code;
+    code.textContent = this.app.text(this.held.source.code);
     ghost.append(code);
     ghost.dataset.slot = this.held.source.slot % 9;
     document.body.append(ghost);

@@ -35,7 +35,7 @@ export class Palette {
   #look(entry) {
     if (this.app.hands.held) return;
     const code = Number(entry.dataset.code);
-    this.app.look(put(this.app.rowCodes(), this.#slot, code), `${this.app.row().toUpperCase()} with ${code} in slot ${this.#slot}`);
+    this.app.look(put(this.app.rowCodes(), this.#slot, code), `${this.app.row().toUpperCase()} with ${this.app.text(code)} in slot ${this.#slot}`);
   }
 
   /** choose shows the entries of a slot. */
@@ -107,13 +107,13 @@ export class Palette {
     canvas.height = this.shape.h;
     const name = document.createElement('span');
     name.className = 'code';
-    name.textContent = code;
+    name.textContent = this.app.text(code);
     const note = document.createElement('span');
     note.className = unseen ? 'count badge' : 'count quiet';
     if (this.sort.value === 'distance' && distance !== undefined) note.textContent = distance.toFixed(2);
     else note.textContent = unseen ? 'unseen' : count ? `×${short(count)}` : '';
     note.title = unseen ? `This slot took the code on none of ${images} images.` : '';
-    entry.setAttribute('aria-label', `Code ${[code, note.textContent].join(' ').trim()}` + (count ? `, on ${count} images` : '')); // what is seen comes first, word for word
+    entry.setAttribute('aria-label', `Code ${[this.app.text(code), note.textContent].join(' ').trim()}` + (count ? `, on ${count} images` : '')); // what is seen comes first, word for word
     entry.append(canvas, name, ' ', note);
     return entry;
   }
