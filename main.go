@@ -61,6 +61,8 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		return err
 	}
 	defer runs.Close()
+	sweeps := jobs.NewSweeps(context.WithoutCancel(ctx), jobs.SweepOptions{Supervisor: runs, Log: log})
+	defer sweeps.Close()
 	engine, err := compute.Open("cpu") // a GPU, where there is one, is for the runs
 	if err != nil {
 		return err
@@ -71,6 +73,8 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	site := web.Config{Addr: o.Addr, Token: o.Token, Log: log, Ready: index.Ready, Version: command.About(), Pages: []web.Page{
 		&handlers.Home{Runs: runs, Datasets: sets, Library: library},
 		handlers.Runs{Service: runs, Datasets: sets},
+		handlers.Reports{Runs: runs, Scores: runs, Sweeps: sweeps},
+		handlers.Sweeps{Service: sweeps, Datasets: sets},
 		handlers.Datasets{Catalogue: adding},
 		&handlers.Play{Library: library},
 		handlers.System{Engine: training, DataDir: root.Dir(), Version: command.Revision(), Started: time.Now()},

@@ -27,6 +27,7 @@ var nav = []navEntry{
 	{"play", "Play", "/play"},
 	{"train", "Train", "/runs/new"},
 	{"runs", "Runs", "/runs"},
+	{"compare", "Compare", "/compare"},
 	{"datasets", "Datasets", "/datasets"},
 	{"system", "System", "/system"},
 }
