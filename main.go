@@ -77,7 +77,8 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		handlers.Sweeps{Service: sweeps, Datasets: sets},
 		handlers.Datasets{Catalogue: adding},
 		&handlers.Play{Library: library},
-		handlers.System{Engine: training, DataDir: root.Dir(), Version: command.Revision(), Started: time.Now()},
+		handlers.Theory{Datasets: sets, Library: library},
+		handlers.System{Engine: training(o.Executor), DataDir: root.Dir(), Version: command.Revision(), Started: time.Now()},
 	}}
 	return web.Serve(ctx, listener, site, func(url string) { fmt.Fprintln(o.Out, "listening on", url) })
 }
@@ -93,10 +94,4 @@ func fits(sets data.Catalogue) func(context.Context, model.Config) error {
 		_, err = data.NewSampler(cfg.Seed, cfg.Batch, set.Info().Len)
 		return err
 	}
-}
-
-// training is the engine that a new run would take.
-func training(context.Context) handlers.EngineInfo {
-	name, why, threads := compute.Look()
-	return handlers.EngineInfo{Name: name, Why: why, Threads: threads}
 }

@@ -109,20 +109,26 @@ func (a Axis) ticks(s scale, room int) []float64 {
 	})
 }
 
-// logTicks are powers of ten, with 2 and 5 times them where there is room, or every n-th where there is not.
+// logTicks are powers of ten, with 2 and 5 or with 3 times them where there is room, or every n-th where there is not.
 func logTicks(s scale, room int) []float64 {
 	first, last := int(math.Floor(math.Log10(s.min)+1e-9)), int(math.Ceil(math.Log10(s.max)-1e-9))
-	factors, every := []float64{1}, 1
-	if 3*(last-first) <= room {
-		factors = []float64{1, 2, 5}
-	} else if last-first > max(room, 1) {
-		every = (last - first + max(room, 1) - 1) / max(room, 1)
+	for _, factors := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
+		var ticks []float64
+		for e := first; e <= last; e++ {
+			for _, f := range factors {
+				if v := f * math.Pow(10, float64(e)); v >= s.min*(1-1e-9) && v <= s.max*(1+1e-9) {
+					ticks = append(ticks, v)
+				}
+			}
+		}
+		if len(ticks) <= max(room, 2)+1 {
+			return ticks
+		}
 	}
+	every := (last - first + max(room, 1) - 1) / max(room, 1)
 	var ticks []float64
 	for e := first; e <= last; e += every {
-		for _, f := range factors {
-			ticks = append(ticks, f*math.Pow(10, float64(e)))
-		}
+		ticks = append(ticks, math.Pow(10, float64(e)))
 	}
 	return ticks
 }

@@ -315,7 +315,11 @@ func (d Dot) draw(f *Figure, p plot) (left int) {
 	at := point{p.x.inside(d.X), p.y.inside(d.Y)}
 	tip := fmt.Sprintf("%s: %s at %s", d.Label, Number(d.Y), Number(d.X))
 	f.marks = append(f.marks, mark{kind: circleMark, points: []point{at}, radius: 4.5, fill: seriesPaint(d.Color), stroke: "paper", width: 1.5, tip: tip})
-	f.beside(at.x+2, max(at.y-6, p.y.to+labelFont.size), d.Label, labelFont, p)
+	y := at.y - 6
+	if y < p.y.to+2*labelFont.size { // where names of vertical lines stand
+		y = at.y + labelFont.size + 4
+	}
+	f.beside(at.x+2, y, d.Label, labelFont, p)
 	return 0
 }
 

@@ -2,6 +2,7 @@ package theory
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"slotscope/model/hrr"
@@ -49,6 +50,9 @@ func SampleSNR(m, d, trials int, seed uint64) Sampled {
 	s.SNR = s.Signal / s.Noise
 	return s
 }
+
+// Draw makes m HRR vectors of d components, the same for the same seed.
+func Draw(m, d int, seed uint64) [][]float64 { return vectors(newRand(seed, m, d), m, d) }
 
 func newRand(seed uint64, m, d int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, uint64(m)<<32|uint64(d)))
@@ -121,4 +125,50 @@ func shape(symbols, values [][]float64) (m, d int) {
 		}
 	}
 	return m, d
+}
+
+// SampleValues draws n tuples of codes, each slot by how often it takes each entry, independently of the other slots, and
+// returns their values [n][m][d]. entries are [k][d], counts [m][k]; a slot without counts takes entry 0.
+func SampleValues(entries [][]float64, counts [][]int, n int, seed uint64) [][][]float64 {
+	rng := newRand(seed, len(counts), len(entries))
+	samples := make([][][]float64, n)
+	for s := range samples {
+		for _, c := range counts {
+			samples[s] = append(samples[s], entries[pick(rng, c)])
+		}
+	}
+	return samples
+}
+
+// pick draws an index with a chance in proportion to its count.
+func pick(rng *rand.Rand, counts []int) int {
+	total := 0
+	for _, c := range counts {
+		total += c
+	}
+	if total == 0 {
+		return 0
+	}
+	left := rng.IntN(total)
+	for i, c := range counts {
+		if left -= c; left < 0 {
+			return i
+		}
+	}
+	panic("theory: counts are negative")
+}
+
+// Entropy is that of a code by how often it takes each entry, in nats: what it can tell at most.
+func Entropy(counts []int) float64 {
+	total, sum := 0, 0.0
+	for _, c := range counts {
+		total += c
+		if c > 0 {
+			sum += float64(c) * math.Log(float64(c))
+		}
+	}
+	if total == 0 {
+		return 0
+	}
+	return math.Log(float64(total)) - sum/float64(total)
 }
