@@ -103,7 +103,16 @@ func (h HRR) Represent(scope *context.Context, retrieved *Node) *Node {
 func (h HRR) Bundle(scope *context.Context, codes *Node) *Node {
 	codes.AssertDims(-1, h.M)
 	bind, _ := h.circulants(scope, codes.Graph())
-	return hrr.BindAll(bind, Lookup(h.Codebook(scope, codes.Graph()), codes))
+	return hrr.BindAll(bind, h.entriesOf(scope, codes))
+}
+
+// entriesOf are the entries that codes name, [B, m, d]. Where these are fewer than the codebook has, no others are generated.
+func (h HRR) entriesOf(scope *context.Context, codes *Node) *Node {
+	if h.FreeCodebook || codes.Shape().Size() >= h.K {
+		return Lookup(h.Codebook(scope, codes.Graph()), codes)
+	}
+	seeds := Lookup(layer.Value(scope, codes.Graph(), "seeds"), codes)
+	return Reshape(h.generate(scope, Reshape(seeds, -1, h.D)), -1, h.M, h.D)
 }
 
 // Codebook is C, [k, d], generated from seeds or, where it is free, as it stands.
@@ -114,14 +123,19 @@ func (h HRR) Codebook(scope *context.Context, g *Graph) *Node {
 	if h.FreeCodebook {
 		entries = layer.Value(scope, g, "codebook")
 	} else {
-		hidden := layer.LeakyReLU(layer.Dense(scope, "generator1", layer.Value(scope, g, "seeds")), leak)
-		entries = MulScalar(layer.Dense(scope, "generator2", hidden), math.Sqrt(1/float64(h.D)))
+		entries = h.generate(scope, layer.Value(scope, g, "seeds"))
 	}
 	if h.StaticCodebook {
 		entries = StopGradient(entries)
 	}
 	entries.AssertDims(h.K, h.D)
 	return entries
+}
+
+// generate is φ(S)·√(1/d), for seeds [n, d].
+func (h HRR) generate(scope *context.Context, seeds *Node) *Node {
+	hidden := layer.LeakyReLU(layer.Dense(scope, "generator1", seeds), leak)
+	return MulScalar(layer.Dense(scope, "generator2", hidden), math.Sqrt(1/float64(h.D)))
 }
 
 // denoise is v̄ = W₂ LeakyReLU(W₁ ṽ + b₁) + b₂, with 2d hidden units, for every slot alike; ṽ and v̄ are [B, m, d].
