@@ -11,9 +11,10 @@ import (
 	_ "image/png"  // or PNG
 	"io"
 	"io/fs"
+	"maps"
 	"os"
-	"path"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -30,6 +31,8 @@ type tree interface {
 	io.Closer
 	// read returns the content of a file; fs.ErrNotExist is in the chain where there is none.
 	read(name string) ([]byte, error)
+	// list names all files, in order.
+	list() ([]string, error)
 	// String is what errors call it.
 	String() string
 }
@@ -52,6 +55,9 @@ func (s *pictureSource) Stream(ctx context.Context, first int, yield func(first 
 			img, err := decode(s.files, s.name(first+i))
 			if err != nil {
 				return err
+			}
+			if s.info.C == 1 && !grey(img) {
+				return fmt.Errorf("%s: picture %s is in colour, and the first one is grey", s.files, s.name(first+i))
 			}
 			canvases[worker].picture(dst[i*each:(i+1)*each], img, s.info.C)
 			return nil
@@ -128,6 +134,19 @@ func (t *folderTree) read(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
+func (t *folderTree) list() (names []string, err error) {
+	err = fs.WalkDir(t.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type()&fs.ModeSymlink != 0 {
+			err = fmt.Errorf("%s is a link, which is not followed", name)
+		}
+		if err == nil && d.Type().IsRegular() {
+			names = append(names, name)
+		}
+		return err
+	})
+	return names, err
+}
+
 // reason is an error without the path that is said already.
 func reason(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
@@ -150,14 +169,14 @@ func openZip(file string, below string) (*zipTree, error) {
 		return nil, err
 	}
 	t := &zipTree{file: f, files: map[string]*zip.File{}}
-	if err := t.list(below); err != nil {
+	if err := t.index(below); err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return t, nil
 }
 
-func (t *zipTree) list(below string) error {
+func (t *zipTree) index(below string) error {
 	stat, err := t.file.Stat()
 	if err != nil {
 		return err
@@ -166,18 +185,17 @@ func (t *zipTree) list(below string) error {
 	if err != nil {
 		return fmt.Errorf("it is no zip archive, or it is incomplete: %w", err)
 	}
-	prefix, found := "", false
+	prefix, found := "", below == ""
 	for _, member := range archive.File {
-		if rest, ok := strings.CutSuffix(member.Name, below); ok && (rest == "" || strings.HasSuffix(rest, "/")) {
+		if rest, ok := strings.CutSuffix(member.Name, below); !found && ok && (rest == "" || strings.HasSuffix(rest, "/")) {
 			prefix, found = rest, true
-			break
 		}
 	}
 	if !found {
 		return fmt.Errorf("there is no %s in it", below)
 	}
 	for _, member := range archive.File {
-		if name, ok := strings.CutPrefix(member.Name, prefix); ok && member.Mode().IsRegular() && fs.ValidPath(path.Clean(name)) {
+		if name, ok := strings.CutPrefix(member.Name, prefix); ok && member.Mode().IsRegular() && fs.ValidPath(name) && !strings.HasPrefix(name, "__MACOSX/") {
 			t.files[name] = member
 		}
 	}
@@ -186,6 +204,25 @@ func (t *zipTree) list(below string) error {
 
 func (t *zipTree) String() string { return t.file.Name() }
 func (t *zipTree) Close() error   { return t.file.Close() }
+
+func (t *zipTree) list() ([]string, error) { return slices.Sorted(maps.Keys(t.files)), nil }
+
+// enter makes the folder that holds everything, where there is one, the root.
+func (t *zipTree) enter() {
+	top := ""
+	for name := range t.files {
+		folder, _, nested := strings.Cut(name, "/")
+		if !nested || top != "" && folder != top {
+			return
+		}
+		top = folder
+	}
+	inside := make(map[string]*zip.File, len(t.files))
+	for name, member := range t.files {
+		inside[strings.TrimPrefix(name, top+"/")] = member
+	}
+	t.files = inside
+}
 
 func (t *zipTree) read(name string) ([]byte, error) {
 	member := t.files[name]

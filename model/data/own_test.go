@@ -1,0 +1,305 @@
+package data
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// openOwn opens a path as what it is recognised to be.
+func openOwn(t testing.TB, path string) (Source, error) {
+	t.Helper()
+	stat := must(os.Stat(path))(t)
+	format, err := recognise(path, stat.IsDir())
+	if err != nil {
+		return nil, err
+	}
+	return format.Open(t.Context(), path)
+}
+
+// npyFile is an array of NumPy's.
+func npyFile(descr, shape string, elements []byte) []byte {
+	text := "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }\n"
+	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(text)), byte(len(text)>>8))
+	return append(append(b, text...), elements...)
+}
+
+// zipped writes an archive of files, by path, in order of path.
+func zipped(t testing.TB, name string, files map[string][]byte) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, file := range sortedKeys(files) {
+		w := must(z.Create(file))(t)
+		if _, err := w.Write(files[file]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := errors.Join(z.Close(), os.WriteFile(path, b.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func floats(values ...float64) (b []byte) {
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+	}
+	return b
+}
+
+func TestOwnArrays(t *testing.T) {
+	grey := bytes.Repeat([]byte{7, 8, 9, 10}, 64*64) // 4 images of 64 × 64, whose bytes repeat
+	planar := slices.Concat(bytes.Repeat([]byte{1}, 100), bytes.Repeat([]byte{2}, 100), bytes.Repeat([]byte{255}, 100))
+	for _, c := range []struct {
+		name    string
+		files   map[string][]byte
+		factors []Factor
+		labels  []uint16
+		info    Info // size and completeness
+		first   []byte
+		note    string
+	}{
+		{
+			"grid", map[string][]byte{
+				"imgs.npy":         npyFile("|u1", "(4, 64, 64)", grey),
+				"labels.npy":       npyFile("<f8", "(4, 2)", floats(0.5, 10, 0.5, 9, 2, 10, 2, 9)),
+				"factor_names.npy": npyFile("|S3", "(2,)", []byte("huex\x00\x00")),
+				"metadata.npy":     npyFile("|O", "()", []byte("pickle")),
+			},
+			[]Factor{{"hue", []string{"0.5", "2"}}, {"x", []string{"9", "10"}}}, []uint16{0, 1, 0, 0, 1, 1, 1, 0},
+			Info{H: 64, W: 64, C: 1, Len: 4}, []byte{7, 8, 9}, "",
+		},
+		{
+			"complete, one column", map[string][]byte{
+				"anything.npy": npyFile("|u1", "(4, 64, 64)", grey), "y.npy": npyFile("<f8", "(4,)", floats(-1, 0, 3, 20)),
+			},
+			[]Factor{{"factor_0", []string{"-1", "0", "3", "20"}}}, nil, Info{H: 64, W: 64, C: 1, Len: 4, Complete: true}, []byte{7, 8, 9}, "",
+		},
+		{
+			"channels first, scaled", map[string][]byte{"images.npy": npyFile("|u1", "(1, 3, 5, 20)", planar)},
+			nil, []uint16{}, Info{H: 64, W: 64, C: 3, Len: 1}, []byte{1, 2, 255, 1, 2, 255}, "from 20 × 5 to 64 × 64, which changes",
+		},
+		{
+			"floats", map[string][]byte{"images.npy": npyFile("<f8", "(1, 2, 2)", floats(0.2, 0.2, 0.2, 0.2))},
+			nil, []uint16{}, Info{H: 64, W: 64, C: 1, Len: 1}, []byte{51, 51}, "0 to 255. Images are scaled from 2 × 2",
+		},
+		{
+			"bits", map[string][]byte{"images.npy": npyFile("|b1", "(1, 64, 64)", bytes.Repeat([]byte{1, 0}, 2048))},
+			nil, []uint16{}, Info{H: 64, W: 64, C: 1, Len: 1}, []byte{255, 0, 255}, "0 to 255",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			source, err := openOwn(t, zipped(t, "own.npz", c.files))
+			source = opened(t, source, err)
+			info := source.Info()
+			if diff := cmp.Diff(c.factors, info.Factors); diff != "" {
+				t.Error(diff)
+			}
+			if !slices.Equal(source.Labels(), c.labels) {
+				t.Errorf("labels %v", source.Labels())
+			}
+			if info.H != c.info.H || info.W != c.info.W || info.C != c.info.C || info.Len != c.info.Len || info.Complete != c.info.Complete {
+				t.Errorf("%+v", info)
+			}
+			if images := stream(t, source, 0); !bytes.HasPrefix(images, c.first) {
+				t.Errorf("images begin %v", images[:8])
+			}
+			if !strings.Contains(info.Note, c.note) {
+				t.Errorf("the note is %q", info.Note)
+			}
+		})
+	}
+	source, err := openOwn(t, "testdata/3dshapes_latest.h5")
+	source = opened(t, source, err)
+	patterned(t, stream(t, source, 5), 5)
+	if info := source.Info(); !info.Complete || len(info.Factors) != 6 || len(info.Factors[4].Values) != 4 || info.Factors[5].Values[0] != "-30" {
+		t.Errorf("%+v", info.Factors)
+	}
+	turned := must(os.ReadFile("testdata/fortran.npy"))(t) // images as testdata/make.py made them, first axis fastest
+	path := filepath.Join(t.TempDir(), "turned.npy")
+	if err := os.WriteFile(path, turned, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source, err = openOwn(t, path)
+	source = opened(t, source, err)
+	patterned(t, stream(t, source, 0), 0)
+}
+
+func TestOwnArraysRefused(t *testing.T) {
+	for _, c := range []struct {
+		files map[string][]byte
+		parts []string
+	}{
+		{map[string][]byte{"a.npy": npyFile("|u1", "(1,2,2)", make([]byte, 4)), "b.npy": npyFile("|u1", "(1,2,2)", make([]byte, 4))},
+			[]string{"own.npz", "2 of its arrays", "a, b", "images"}},
+		{map[string][]byte{"images.npy": npyFile("|u1", "(1,2,2,2)", make([]byte, 8))}, []string{`"images"`, "[1 2 2 2]"}},
+		{map[string][]byte{"images.npy": npyFile("<f8", "(1,1,2)", floats(0, 7))}, []string{"0 to 7", "between 0 and 1"}},
+		{map[string][]byte{"images.npy": npyFile("<i2", "(1,1,2)", []byte{1, 2, 3, 4})}, []string{"int16", "uint8"}},
+		{map[string][]byte{"images.npy": npyFile("|u1", "(0,1,2)", nil)}, []string{"no set of images"}},
+		{map[string][]byte{"images.npy": npyFile("|u1", "(2,1,2)", make([]byte, 4)), "labels.npy": npyFile("|u1", "(3,1)", make([]byte, 3))},
+			[]string{`"labels"`, "[3 1]", "2 images"}},
+	} {
+		_, err := openOwn(t, zipped(t, "own.npz", c.files))
+		says(t, err, c.parts...)
+	}
+}
+
+// flat is a picture of one colour as a PNG.
+func flat(t testing.TB, w, h int, c color.Color) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	var img interface {
+		image.Image
+		Set(x, y int, c color.Color)
+	} = image.NewNRGBA(image.Rect(0, 0, w, h))
+	if _, ok := c.(color.Gray); ok {
+		img = image.NewGray(image.Rect(0, 0, w, h))
+	}
+	for i := range w * h {
+		img.Set(i%w, i/w, c)
+	}
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// unpacked writes files, by path, into a folder.
+func unpacked(t testing.TB, files map[string][]byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, b := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, b, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestOwnPictures(t *testing.T) {
+	red, blue, white := flat(t, 80, 80, color.NRGBA{250, 0, 0, 255}), flat(t, 64, 64, color.NRGBA{0, 0, 250, 255}), flat(t, 64, 64, color.Gray{255})
+	for _, c := range []struct {
+		name    string
+		files   map[string][]byte
+		factors []Factor
+		labels  []uint16
+		pixels  []byte // the first of each picture
+	}{
+		{"csv", map[string][]byte{
+			"train/b.png": blue, "train/a.png": red,
+			"metadata.csv": []byte("\ufefffile_name,size,colour\ntrain/b.png,10,blue\ntrain/a.png,9,\"red, deep\"\n"),
+		}, []Factor{{"size", []string{"9", "10"}}, {"colour", []string{"blue", "red, deep"}}}, []uint16{1, 0, 0, 1}, []byte{0, 0, 250, 250, 0, 0}},
+		{"jsonl", map[string][]byte{
+			"a.png": red, "b.png": blue,
+			"metadata.jsonl": []byte("{\"file_name\": \"a.png\", \"n\": 1, \"flag\": true}\n\n{\"file_name\": \"./b.png\", \"n\": 2, \"flag\": true}\n"),
+		}, []Factor{{"n", []string{"1", "2"}}, {"flag", []string{"true"}}}, nil, []byte{250, 0, 0, 0, 0, 250}},
+		{"classes", map[string][]byte{"dogs/1.png": red, "cats/2.PNG": blue, "cats/.1.png": {}, "readme.txt": {1}},
+			[]Factor{{"class", []string{"cats", "dogs"}}}, nil, []byte{0, 0, 250, 250, 0, 0}},
+		{"pictures alone", map[string][]byte{"2.png": red, "1.png": blue}, nil, []uint16{}, []byte{0, 0, 250, 250, 0, 0}},
+		{"grey", map[string][]byte{"1.png": white}, nil, []uint16{}, []byte{255}},
+	} {
+		inside := map[string][]byte{}
+		for name, b := range c.files {
+			inside["top/"+name] = b
+		}
+		for _, path := range []string{unpacked(t, c.files), zipped(t, "own.zip", c.files), zipped(t, "own.zip", inside)} {
+			source, err := openOwn(t, path)
+			source = opened(t, source, err)
+			info := source.Info()
+			if diff := cmp.Diff(c.factors, info.Factors); diff != "" {
+				t.Errorf("%s: %s", c.name, diff)
+			}
+			if !slices.Equal(source.Labels(), c.labels) || info.Complete != (c.labels == nil) {
+				t.Errorf("%s: labels %v, complete %v", c.name, source.Labels(), info.Complete)
+			}
+			images, each := stream(t, source, 0), 64*64*info.C
+			for i, v := range c.pixels {
+				if images[i/info.C*each+i%info.C] != v {
+					t.Errorf("%s: picture %d, channel %d is %d, not %d", c.name, i/info.C, i%info.C, images[i/info.C*each+i%info.C], v)
+				}
+			}
+		}
+	}
+}
+
+func TestOwnPicturesRefused(t *testing.T) {
+	red := flat(t, 64, 64, color.NRGBA{250, 0, 0, 255})
+	for _, c := range []struct {
+		metadata string
+		parts    []string
+	}{
+		{"file_name,x\n../a.png,1\n", []string{"line 2", "../a.png", "leads out"}},
+		{"file_name,x\n/etc/a.png,1\n", []string{"line 2", "leads out"}},
+		{"name,x\na.png,1\n", []string{"line 2", "file_name is missing"}},
+		{"file_name,x\na.png,1\na.png,2\n", []string{"line 3", "a.png is named twice"}},
+		{"file_name,x\na.png,\n", []string{"line 2", "x is empty"}},
+		{"file_name,x\na.png\n", []string{"line 2"}},
+		{"file_name,x\n", []string{"names no picture"}},
+		{"file_name,x\nb.png,1\n", []string{"b.png", "no such file"}},
+	} {
+		dir := unpacked(t, map[string][]byte{"a.png": red, "metadata.csv": []byte(c.metadata)})
+		_, err := openOwn(t, dir)
+		says(t, err, append(c.parts, dir)...)
+	}
+	_, err := openOwn(t, unpacked(t, map[string][]byte{"metadata.jsonl": []byte("{\"file_name\":\"a.png\",\"x\":[1]}\n")}))
+	says(t, err, "metadata.jsonl", "line 1", "x is a list")
+	_, err = openOwn(t, unpacked(t, map[string][]byte{"a.txt": {1}}))
+	says(t, err, "no PNG or JPEG")
+	dir := unpacked(t, map[string][]byte{"a.png": red})
+	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "b.png")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = openOwn(t, dir)
+	says(t, err, dir, "b.png is a link")
+	mixed := unpacked(t, map[string][]byte{"1.png": flat(t, 4, 4, color.Gray{9}), "2.png": red})
+	source, err := openOwn(t, mixed)
+	source = opened(t, source, err)
+	says(t, source.Stream(t.Context(), 0, func(int, []byte) error { return nil }), mixed, "2.png", "in colour")
+}
+
+func FuzzMetadata(f *testing.F) {
+	f.Add([]byte("file_name,x\na.png,1\nb.png,2\n"))
+	f.Add([]byte("{\"file_name\": \"a.png\", \"n\": 1}\n{\"file_name\": \"b.png\", \"n\": 2}\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, parse := range []func([]byte) ([]string, []column, error){parseCSV, parseJSONL} {
+			names, columns, err := parse(b)
+			if err != nil {
+				continue
+			}
+			for _, c := range columns {
+				if len(c.values) != len(names) {
+					t.Fatalf("%d values for %d pictures", len(c.values), len(names))
+				}
+			}
+			for _, name := range names {
+				if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "..") {
+					t.Fatalf("%q leads out of the folder", name)
+				}
+			}
+		}
+	})
+}
