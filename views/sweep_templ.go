@@ -490,7 +490,7 @@ func Sweep(v SweepView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			if v.Done+v.Failed+v.Live+v.Halted > 0 {
+			if len(v.Results) > 0 {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<a class=\"button\" href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -756,7 +756,7 @@ func Sweep(v SweepView) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = scores(s, "paper", "/compare", map[string]string{"sweep": v.ID}).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = scores(s, "paper", "", nil).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

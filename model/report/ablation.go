@@ -21,6 +21,16 @@ func ablations(c model.Config) []string {
 	return turned
 }
 
+// asPublished says whether a configuration has its preset's network and no ablation, as the paper's published rows have.
+func asPublished(c model.Config) bool {
+	for _, f := range changedFields(c) {
+		if f.Group == "network" || f.Group == "ablation" {
+			return false
+		}
+	}
+	return true
+}
+
 // Ablation is a variant of a model beside the model as it is.
 type Ablation struct {
 	Base, Variant *Group

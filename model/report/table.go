@@ -105,7 +105,7 @@ func (s Section) Table(dataset string, metrics []Metric) Table {
 		for _, m := range metrics {
 			cell := Cell{Scored: g.Score(m.Key)}
 			cell.Metric = m
-			if p, ok := PublishedFor(dataset, g.Model, m.Key); ok && len(ablations(g.Config)) == 0 {
+			if p, ok := PublishedFor(dataset, g.Model, m.Key); ok && asPublished(g.Config) {
 				cell.Published = &p
 			}
 			row.Cells = append(row.Cells, cell)

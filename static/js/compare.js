@@ -266,17 +266,22 @@ function tilesOf(body) {
   const strip = body.strip ?? [];
   const tiles = [];
   if (strip.length > 1) tiles.push(tile(strip[0].image, 'A', 'pair'), tile(strip[strip.length - 1].image, 'B', 'pair'));
-  for (const s of body.swaps) tiles.push(tile(s.image, `slot ${s.slot} · ${Math.round(100 * s.changed)}%`));
+  for (const s of body.swaps) tiles.push(tile(s.image, `slot ${s.slot}`, '', `${Math.round(100 * s.changed)}%`));
   return tiles;
 }
 
-function tile(src, text, className = '') {
+function tile(src, text, className = '', changed = '') {
   const figure = document.createElement('figure');
   figure.className = className;
   const caption = document.createElement('figcaption');
-  caption.textContent = text;
-  caption.title = text.includes('%') ? 'share of pixels that change' : '';
-  figure.append(picture(src, text), caption);
+  caption.append(text);
+  if (changed) {
+    const share = document.createElement('span');
+    share.textContent = changed;
+    share.title = 'share of pixels that change';
+    caption.append(share);
+  }
+  figure.append(picture(src, changed ? `A with ${text} of B, ${changed} of pixels change` : text), caption);
   return figure;
 }
 
