@@ -13,6 +13,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/ae"
+	"slotscope/model/data"
 	"slotscope/views"
 )
 
@@ -169,12 +170,8 @@ func collect(bad model.Invalid, err error) error {
 
 // checkData says what is wrong between a configuration and the datasets that there are.
 func (h Runs) checkData(ctx context.Context, cfg model.Config, bad model.Invalid) {
-	var names []string
-	for _, info := range h.Datasets.List(ctx) {
-		names = append(names, info.Name)
-		if info.Name != cfg.Dataset {
-			continue
-		}
+	info, err := h.infoOf(ctx, cfg.Dataset)
+	if err == nil {
 		if cfg.Batch > info.Len && bad["batch"] == "" {
 			bad["batch"] = fmt.Sprintf("%d is more than the %d images of %s", cfg.Batch, info.Len, info.Name)
 		}
@@ -184,8 +181,37 @@ func (h Runs) checkData(ctx context.Context, cfg model.Config, bad model.Invalid
 		return
 	}
 	if bad["dataset"] == "" {
-		bad["dataset"] = fmt.Sprintf("there is no dataset %q; there is %s", cfg.Dataset, strings.Join(names, ", "))
+		bad["dataset"] = err.Error()
+		if invalid := (model.Invalid{}); errors.As(err, &invalid) && invalid["dataset"] != "" {
+			bad["dataset"] = invalid["dataset"]
+		}
 	}
+}
+
+// datasetOpener also opens what no list has: parts of datasets, by a selection in the name.
+type datasetOpener interface {
+	Open(ctx context.Context, name string) (data.Set, error)
+}
+
+// infoOf describes a dataset, or a part of one.
+func (h Runs) infoOf(ctx context.Context, name string) (data.Info, error) {
+	var names []string
+	for _, info := range h.Datasets.List(ctx) {
+		if info.Name == name {
+			return info, nil
+		}
+		names = append(names, info.Name)
+	}
+	opener, ok := h.Datasets.(datasetOpener)
+	if !ok {
+		return data.Info{}, model.Invalid{"dataset": fmt.Sprintf("there is no dataset %q; there is %s", name, strings.Join(names, ", "))}
+	}
+	set, err := opener.Open(ctx, name)
+	if err != nil {
+		return data.Info{}, err
+	}
+	defer set.Close()
+	return set.Info(), nil
 }
 
 // formAgain draws the form as it was typed, with a sentence beside each entry that has a problem.
@@ -255,10 +281,7 @@ func (h Runs) parameters(ctx context.Context, cfg model.Config, typed map[string
 			return 0, 0
 		}
 	}
-	for _, info := range h.Datasets.List(ctx) {
-		if info.Name != cfg.Dataset {
-			continue
-		}
+	if info, err := h.infoOf(ctx, cfg.Dataset); err == nil {
 		if net, err := ae.New(cfg, ae.Image{H: info.H, W: info.W, C: info.C}); err == nil {
 			return net.Parameters()
 		}
