@@ -203,19 +203,19 @@ func (e Entry) Why() string {
 	name := e.Info.Name
 	switch e.State {
 	case Found:
-		return fmt.Sprintf("%s is on this machine (%s), but was not added: slotscope data add %s, or the Datasets page, does that", name, strings.Join(e.Paths, ", "), name)
+		return fmt.Sprintf("dataset %s is on this machine (%s), but was not added: slotscope data add %s, or the Datasets page, does that", name, strings.Join(e.Paths, ", "), name)
 	case Queued:
-		return name + " waits to be added; another dataset comes first"
+		return "dataset " + name + " waits to be added; another one comes first"
 	case Working:
-		return fmt.Sprintf("%s is being added (%s)", name, e.Work)
+		return fmt.Sprintf("dataset %s is being added (%s)", name, e.Work)
 	case Interrupted:
 		return fmt.Sprintf("adding %s was interrupted: slotscope data add %s, or the Datasets page, goes on with it", name, name)
 	case Failed:
-		return fmt.Sprintf("%s cannot be used: %s", name, e.Reason)
+		return fmt.Sprintf("dataset %s cannot be used: %s", name, e.Reason)
 	case Absent:
-		return fmt.Sprintf("%s is not on this machine. %s", name, e.Published.Obtain())
+		return fmt.Sprintf("dataset %s is not on this machine. %s", name, e.Published.Obtain())
 	}
-	return name + " is ready"
+	return "dataset " + name + " is ready"
 }
 
 // Obtain says what to get, from where, how large it is and under which licence.

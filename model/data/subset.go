@@ -117,8 +117,8 @@ func eachTuple(ctx context.Context, set Set, fn func(index int, classes []int)) 
 func (c *choice) describe(base Info, clauses conjunction, used [][]bool) {
 	c.info = base.clone()
 	c.info.Name = fmt.Sprintf("%s[%s]", base.Name, clauses)
-	c.info.Title = fmt.Sprintf("%s, %d of %d", base.Title, len(c.index), base.Len)
-	c.info.About = strings.TrimSpace(fmt.Sprintf("The images of %s for which this holds: %s. %s", base.Title, clauses, base.About))
+	c.info.Title = base.Title + ", in part"
+	c.info.About = fmt.Sprintf("The images of %s for which this holds: %s.", base.Title, clauses)
 	c.info.Len = len(c.index)
 	c.kept, c.back = make([][]int, len(used)), make([][]int, len(used))
 	for f := range used {
