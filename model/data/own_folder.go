@@ -10,6 +10,7 @@ import (
 	"image"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,7 @@ import (
 var (
 	folderFormat = Format{
 		Name:  "folders of PNG or JPEG images (with metadata.csv, metadata.jsonl, a folder for each class, or none of these)",
-		Match: func(_ string, head []byte) bool { return head == nil },
+		Match: func(path string, head []byte) bool { return head == nil && holdsPictures(os.DirFS(path)) },
 		Open: func(_ context.Context, path string) (Source, error) {
 			t, err := openFolder(path)
 			if err != nil {
@@ -45,6 +46,22 @@ var (
 		},
 	}
 )
+
+// holdsPictures looks for a picture or for metadata in a folder and in the folders in it.
+func holdsPictures(dir fs.FS) bool {
+	for _, pattern := range []string{"metadata.csv", "metadata.jsonl", "*", "*/*"} {
+		names, err := fs.Glob(dir, pattern)
+		if err == nil && slices.ContainsFunc(names, func(name string) bool { return pattern == name || isPicture(name) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPicture says whether a name is a picture's; names with a dot before them are made by file managers.
+func isPicture(name string) bool {
+	return slices.Contains([]string{".png", ".jpg", ".jpeg"}, strings.ToLower(path.Ext(name))) && !strings.HasPrefix(path.Base(name), ".")
+}
 
 // openPictures opens the pictures of a tree, and closes it where that fails.
 func openPictures(t tree) (Source, error) {
@@ -117,8 +134,7 @@ func listPictures(t tree) ([]string, []column, error) {
 	var here, below []string
 	for _, name := range files {
 		switch {
-		case !slices.Contains([]string{".png", ".jpg", ".jpeg"}, strings.ToLower(path.Ext(name))):
-		case strings.HasPrefix(path.Base(name), "."): // made by file managers
+		case !isPicture(name):
 		case strings.Contains(name, "/"):
 			below = append(below, name)
 		default:

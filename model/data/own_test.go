@@ -268,7 +268,9 @@ func TestOwnPicturesRefused(t *testing.T) {
 	_, err := openOwn(t, unpacked(t, map[string][]byte{"metadata.jsonl": []byte("{\"file_name\":\"a.png\",\"x\":[1]}\n")}))
 	says(t, err, "metadata.jsonl", "line 1", "x is a list")
 	_, err = openOwn(t, unpacked(t, map[string][]byte{"a.txt": {1}}))
-	says(t, err, "no PNG or JPEG")
+	says(t, err, "is no published dataset")
+	_, err = openOwn(t, zipped(t, "own.zip", map[string][]byte{"a.txt": {1}}))
+	says(t, err, "own.zip", "no PNG or JPEG")
 	dir := unpacked(t, map[string][]byte{"a.png": red})
 	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "b.png")); err != nil {
 		t.Fatal(err)
