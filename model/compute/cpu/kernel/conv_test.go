@@ -164,7 +164,12 @@ func kernelGradient(s ConvSpec) ConvSpec {
 }
 
 // up is a transposed convolution 4×4 with stride 2 and padding 1: the gradient of a convolution for its input.
-func up(batch, size, in, out int) ConvSpec { return inputGradient(nhwc(batch, 2*size, out, in, 4, 2, 1)) }
+// Its kernel is HWIO.
+func up(batch, size, in, out int) ConvSpec {
+	s := inputGradient(nhwc(batch, 2*size, out, in, 4, 2, 1))
+	s.KernelStrides = TensorStrides{1, out, []int{4 * in * out, in * out}}
+	return s
+}
 
 // layers are the convolutions of the paper's network, for images of 64 by 64.
 func layers(batch int) []struct {

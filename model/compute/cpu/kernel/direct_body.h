@@ -35,6 +35,7 @@ static void ISA(stage)(const staging *s, const float *x, int64_t i0, int64_t i1,
 // ---- the tile ----
 
 #define GROUP (ROWS / GROUPS)
+#define AHEAD 16
 
 // acc[i][j] = sum over runs and t of a[group[i / GROUP] + (i % GROUP) * ar + t * ak] b[t * bk + j*VL..]. The accumulators go to c,
 // whose rows lie where row says.
@@ -54,6 +55,8 @@ static void ISA(stage)(const staging *s, const float *x, int64_t i0, int64_t i1,
 				vf v[vectors];                                                                                      \
 				UNROLL for (int j = 0; j < vectors; j++)                                                            \
 					v[j] = *(const vf *)(y + j * VL);                                                           \
+				UNROLL for (int j = 0; j < vectors; j++)                                                            \
+					__builtin_prefetch(y + AHEAD * bk + j * VL);                                                \
 				UNROLL for (int i = 0; i < rows; i++)                                                               \
 					UNROLL for (int j = 0; j < vectors; j++)                                                    \
 						acc[i][j] += g[i / GROUP][i % GROUP * ar] * v[j];                                   \
