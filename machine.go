@@ -1,20 +1,24 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"time"
 
+	"slotscope/handlers"
 	"slotscope/jobs"
 	"slotscope/jobs/command"
 	"slotscope/jobs/slurm"
+	"slotscope/model"
 	"slotscope/model/compute"
 	"slotscope/model/folder"
 )
 
 // scheduled completes what runs are supervised with: the devices of this machine, and the cluster whose commands are here.
 func scheduled(o command.ServeOptions, root *folder.Data, log *slog.Logger, options jobs.Options) jobs.Options {
-	options.Data, options.Log, options.Devices, options.Executor = root, log, devices(), o.Executor
+	options.Data, options.Log, options.Devices, options.Executor = root, log, devices(look), o.Executor
 	if slurm.Missing() == "" {
 		cluster := slurm.New(root.Dir(), o.Slurm)
 		cluster.Logs = filepath.Clean(cluster.Logs)
@@ -23,17 +27,55 @@ func scheduled(o command.ServeOptions, root *folder.Data, log *slog.Logger, opti
 	return options
 }
 
+// look is what this machine offers; GPUs come and go with their driver, so an answer holds for half a minute.
+var look = fresh(30*time.Second, func() compute.Report { return compute.Look(context.Background()) })
+
+// fresh asks again where the last answer is older than that.
+func fresh[T any](age time.Duration, ask func() T) func() T {
+	var mu sync.Mutex
+	var asked time.Time
+	var answer T
+	return func() T {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked.IsZero() || time.Since(asked) > age {
+			answer, asked = ask(), time.Now()
+		}
+		return answer
+	}
+}
+
 // devices are what runs wait for: each GPU that this process may use, and all processors together. "auto" takes what it would
 // find.
-func devices() func(engine string) []jobs.Device {
-	auto := sync.OnceValue(func() string { name, _, _ := compute.Look(); return name })
+func devices(look func() compute.Report) func(engine string) []jobs.Device {
 	return func(engine string) []jobs.Device {
+		found := look()
 		if engine == "auto" {
-			engine = auto()
+			engine = found.Engine
 		}
-		if engine == "xla:cuda" {
-			return []jobs.Device{{Name: "gpu"}}
+		if engine != "xla:cuda" {
+			return []jobs.Device{{Name: "cpu"}}
 		}
-		return []jobs.Device{{Name: "cpu"}}
+		var all []jobs.Device
+		for _, g := range found.GPUs {
+			if g.UUID != "" {
+				all = append(all, jobs.Device{Name: g.UUID, Env: []string{"CUDA_VISIBLE_DEVICES=" + g.UUID}})
+			}
+		}
+		if len(all) == 0 {
+			all = []jobs.Device{{Name: "gpu"}} // the run says what is missing
+		}
+		return all
+	}
+}
+
+// training is the engine that a new run would take, and where runs go.
+func training(executor string) func(context.Context) handlers.EngineInfo {
+	return func(ctx context.Context) handlers.EngineInfo {
+		info := handlers.EngineInfo{Report: compute.Look(ctx), Executor: executor}
+		if executor == model.Slurm {
+			info.Slurm = "Runs go to SLURM: submitted with sbatch, followed through squeue and their folders."
+		}
+		return info
 	}
 }

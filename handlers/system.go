@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"golang.org/x/sys/unix"
 
+	"slotscope/model/compute"
 	"slotscope/views"
 )
 
@@ -21,11 +22,11 @@ type System struct {
 	Started time.Time
 }
 
-// EngineInfo says what computes and why.
+// EngineInfo says what a new run computes on and why, what was found for it, and where runs go.
 type EngineInfo struct {
-	Name    string
-	Why     string // one sentence
-	Threads int    // of the host; 0 where a device computes
+	compute.Report
+	Executor string // model.Local or model.Slurm
+	Slurm    string // one sentence where runs go to a cluster
 }
 
 // Routes enters /system and /api/system.
@@ -49,12 +50,26 @@ func (h System) view(ctx context.Context) views.SystemView {
 	}
 	if h.Engine != nil {
 		e := h.Engine(ctx)
-		v.Engine, v.Why, v.Threads = e.Name, e.Why, e.Threads
+		v.Engine, v.Why, v.Threads = e.Engine, e.Why, e.Threads
+		v.Executor, v.Cluster = e.Executor, e.Slurm
+		v.GPU = gpuView(e.Report)
 	}
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	v.Memory = mem.Sys
 	v.Free, v.Disk = diskSpace(h.DataDir)
+	return v
+}
+
+func gpuView(r compute.Report) views.GPUView {
+	v := views.GPUView{Trouble: r.Trouble, Driver: r.Driver, Plugin: r.Plugin.Path, Place: r.Plugin.Place, Data: r.Plugin.Data, Folder: r.Folder,
+		GPUs: []views.GPU{}, Tried: []views.PluginPlace{}}
+	for _, g := range r.GPUs {
+		v.GPUs = append(v.GPUs, views.GPU{Index: g.Index, Name: g.Name, Memory: g.Memory, Used: g.Used, Utilization: g.Utilization, Temperature: g.Temperature, Power: g.Power})
+	}
+	for _, p := range r.Tried {
+		v.Tried = append(v.Tried, views.PluginPlace{What: p.What, Found: append([]string{}, p.Found...)})
+	}
 	return v
 }
 

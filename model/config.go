@@ -15,9 +15,11 @@ type Config struct {
 	Model   string `json:"model"`
 	Preset  string `json:"preset"`
 	Engine  string `json:"engine"`
-	Steps   int    `json:"steps"`
-	Batch   int    `json:"batch"`
-	Seed    int64  `json:"seed"`
+	// Precision is what a GPU multiplies float32 in: Float32, or empty for TF32. Other engines always use float32.
+	Precision string `json:"precision,omitempty"`
+	Steps     int    `json:"steps"`
+	Batch     int    `json:"batch"`
+	Seed      int64  `json:"seed"`
 
 	Widths [4]int `json:"widths"` // channels of Conv 1..4; the decoder mirrors them
 	FC     int    `json:"fc"`     // width of FC 1 and of the style vector
@@ -83,6 +85,7 @@ type Field struct {
 
 	Models []string // those that have it; empty for all
 
+	zero      string // how the empty value of a Choice is typed
 	baselines string // Source for the baselines, where it is another
 
 	at func(*Config) any // pointer to the entry
@@ -105,6 +108,7 @@ var fields = []Field{
 	{Name: "model", Label: "Model", Group: "run", Kind: Choice, Choices: ModelNames(), Source: ours, Help: "Which of the paper's models: hrr, or a baseline, vqvae, qlae, betavae, betatcvae.", at: func(c *Config) any { return &c.Model }},
 	{Name: "preset", Label: "Preset", Group: "run", Kind: Choice, Choices: PresetNames(), Source: ours, Help: "Width of the network, tiny, small or paper; sets the defaults of all other entries.", at: func(c *Config) any { return &c.Preset }},
 	{Name: "engine", Label: "Engine", Group: "run", Kind: Choice, Choices: EngineNames(), Source: ours, Help: "What computes; auto takes an NVIDIA GPU where there is one, else the CPU engine.", at: func(c *Config) any { return &c.Engine }},
+	{Name: "precision", Label: "Precision", Group: "run", Kind: Choice, Choices: PrecisionNames(), zero: TF32, Source: ours + ", as PyTorch does in convolutions", Help: "What a GPU multiplies float32 in: TF32 has 10 bits of fraction and is several times as fast; CPU engines always use float32.", at: func(c *Config) any { return &c.Precision }},
 	{Name: "steps", Label: "Steps", Unit: "gradient steps", Group: "run", Kind: Int, Min: 1, Max: 1e8, Source: tabOptim, Help: "How many batches are learned from.", at: func(c *Config) any { return &c.Steps }},
 	{Name: "batch", Label: "Batch", Symbol: "B", Unit: "images", Group: "run", Kind: Int, Min: 1, Max: 65536, Source: tabOptim, Help: "Images per step.", at: func(c *Config) any { return &c.Batch }},
 	{Name: "seed", Label: "Seed", Group: "run", Kind: Int, Min: 0, Max: math.MaxInt32, Source: ours, Help: "Decides symbols, initial weights and the order of the images.", at: func(c *Config) any { return &c.Seed }},
@@ -171,6 +175,9 @@ func FieldByName(name string) (Field, bool) {
 func (f Field) Get(c Config) string {
 	switch p := f.at(&c).(type) {
 	case *string:
+		if *p == "" {
+			return f.zero
+		}
 		return *p
 	case *int:
 		return strconv.Itoa(*p)
@@ -192,6 +199,9 @@ func (f Field) Set(c *Config, text string) error {
 	switch p := f.at(c).(type) {
 	case *string:
 		*p = text
+		if text == f.zero {
+			*p = ""
+		}
 	case *int:
 		v, err := wholeNumber(text)
 		if err != nil {
@@ -286,6 +296,9 @@ func (c Config) Validate() Invalid {
 func (f Field) check(p any) string {
 	switch p := p.(type) {
 	case *string:
+		if *p == "" && f.zero != "" {
+			return ""
+		}
 		if len(f.Choices) > 0 && !slices.Contains(f.Choices, *p) {
 			return fmt.Sprintf("%q is not one of %s", *p, strings.Join(f.Choices, ", "))
 		}

@@ -8,6 +8,15 @@ import (
 // Engines by name; "auto" chooses.
 func EngineNames() []string { return []string{"auto", "cpu", "xla:cuda", "xla:cpu", "go"} }
 
+// Precisions of a GPU's products.
+const (
+	TF32    = "tf32"
+	Float32 = "float32"
+)
+
+// PrecisionNames are the precisions on offer, the default first.
+func PrecisionNames() []string { return []string{TF32, Float32} }
+
 // ModelNames are the paper's models; ModelTitle is how the paper writes each.
 func ModelNames() []string { return []string{"hrr", "vqvae", "qlae", "betavae", "betatcvae"} }
 

@@ -78,6 +78,8 @@ func (v RunView) resumeSteps() string {
 // kept says what a stop, crash or failure left behind.
 func (v RunView) kept() string {
 	switch {
+	case !v.Run.State.Ended():
+		return ""
 	case v.Run.Checkpoint > 0:
 		return fmt.Sprintf("The checkpoint of step %s and every measured step up to %s are kept.", count(v.Run.Checkpoint), count(v.Run.Step))
 	case v.Run.Step > 0:
@@ -95,6 +97,11 @@ func (v RunView) reasonTone() string {
 		return "warn"
 	}
 	return ""
+}
+
+// tellsReason says whether there is a reason to show: why the run ended, or what it waits for.
+func (v RunView) tellsReason() bool {
+	return v.Run.Reason != "" && (v.Run.State.Ended() || v.Run.State == model.Queued)
 }
 
 // noSamples says when the first reconstructions come, or that none did.

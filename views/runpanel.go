@@ -9,7 +9,7 @@ import (
 // panels are the charts of a run, in the order of reading: those of the series that its model measures.
 func (v RunView) panels() []Panel {
 	c := v.Run.Config
-	return slices.Concat(decisive, termsOf(c.Model), search(c), statistics(c))
+	return slices.Concat(decisive, termsOf(c.Model), search(c), v.hardware(), statistics(c))
 }
 
 var decisive = []Panel{

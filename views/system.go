@@ -1,12 +1,18 @@
 package views
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // SystemView is what the program runs on; sizes are in bytes.
 type SystemView struct {
 	Engine   string    `json:"engine"`
 	Why      string    `json:"engine_why"`
 	Threads  int       `json:"threads"`
+	Executor string    `json:"executor"`
+	Cluster  string    `json:"cluster,omitempty"`
+	GPU      GPUView   `json:"gpu"`
 	CPUs     int       `json:"cpus"`
 	Platform string    `json:"platform"`
 	Memory   uint64    `json:"memory"` // taken from the operating system by this process
@@ -18,6 +24,51 @@ type SystemView struct {
 	Started  time.Time `json:"started"`
 	Seconds  float64   `json:"uptime_seconds"`
 	Modules  []Module  `json:"modules"`
+}
+
+// GPUView is what was found for an NVIDIA GPU and what was tried.
+type GPUView struct {
+	GPUs    []GPU         `json:"gpus"`
+	Trouble string        `json:"trouble"` // why there is none, or what nvidia-smi could not say
+	Driver  string        `json:"driver"`
+	Plugin  string        `json:"plugin"` // path of XLA's plugin; "" for none
+	Place   string        `json:"place"`  // where it was found, in words
+	Data    string        `json:"data"`   // folder of CUDA's libdevice; "" for none
+	Folder  string        `json:"install_folder"`
+	Tried   []PluginPlace `json:"tried"`
+}
+
+// GPU is one GPU as it was when it was asked; −1 for what it does not tell. Memory is in bytes, temperature in °C, power in W.
+type GPU struct {
+	Index       int     `json:"index"`
+	Name        string  `json:"name"`
+	Memory      int64   `json:"memory"`
+	Used        int64   `json:"memory_used"`
+	Utilization float64 `json:"utilization"`
+	Temperature float64 `json:"temperature"`
+	Power       float64 `json:"power"`
+}
+
+// PluginPlace is where a plugin was looked for.
+type PluginPlace struct {
+	What  string   `json:"what"`
+	Found []string `json:"found"`
+}
+
+// known writes a measurement with its unit, or a dash.
+func known(v float64, unit string) string {
+	if v < 0 {
+		return "–"
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64) + unit
+}
+
+// memory writes what is used of a GPU's memory.
+func (g GPU) memory() string {
+	if g.Memory < 0 || g.Used < 0 {
+		return "–"
+	}
+	return size(uint64(g.Used)) + " of " + size(uint64(g.Memory))
 }
 
 // Module is one library that the program is built from.

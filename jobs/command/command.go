@@ -76,7 +76,7 @@ func subcommands() []subcommand {
 		{"data", "list, add, describe, check, sample and remove datasets", dataCommand},
 		{"bench", "measure training, decoding or reading speed", benchCommand},
 		{"job", "train a run as a job of SLURM; SLURM calls it", clusterJob},
-		{"gpu", "say which engines were found, and which one is taken", gpu},
+		{"gpu", "say what was found for a GPU and what is taken; gpu install gets XLA's plugin", gpuCommand},
 		{"version", "print the program's version", version},
 	}
 }

@@ -3,26 +3,151 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"runtime"
+	"strconv"
+	"strings"
+	"time"
 
+	"slotscope/model"
 	"slotscope/model/compute"
+	"slotscope/model/compute/gpu"
 )
 
-func gpu(_ context.Context, env environment, args []string) error {
+// gpuCommand says what was found for a GPU, or installs XLA's plugin.
+func gpuCommand(ctx context.Context, env environment, args []string) error {
+	if len(args) > 0 && args[0] == "install" {
+		return gpuInstall(ctx, env, args[1:])
+	}
 	fs := flags(env, "gpu")
 	asJSON := jsonFlag(fs)
 	if err := parse(fs, args, 0); err != nil {
 		return err
 	}
-	engine, err := compute.Open("auto")
+	found := compute.Look(ctx)
+	if *asJSON {
+		return printJSON(env.out, found)
+	}
+	printReport(env.out, found)
+	return nil
+}
+
+// printReport says it in words: what computes and why, then what was found, then what was tried.
+func printReport(w io.Writer, r compute.Report) {
+	fmt.Fprintf(w, "engine    %s\n          %s\n", r.Engine, r.Why)
+	for _, g := range r.GPUs {
+		fmt.Fprintf(w, "GPU %-5d %s\n", g.Index, gpuLine(g))
+	}
+	if r.Trouble != "" {
+		fmt.Fprintf(w, "GPU       %s\n", r.Trouble)
+	}
+	if r.Driver != "" {
+		fmt.Fprintf(w, "driver    %s\n", r.Driver)
+	}
+	plugin := "none was found; `slotscope gpu install` gets one into " + r.Folder
+	if r.Plugin.Path != "" {
+		plugin = r.Plugin.Path + " (" + r.Plugin.Place + ")"
+	}
+	fmt.Fprintf(w, "plugin    %s\n", plugin)
+	if r.Plugin.Path != "" {
+		fmt.Fprintf(w, "libdevice %s\n", or(r.Plugin.Data, "not found: XLA may not be able to compile"))
+	}
+	fmt.Fprintln(w, "tried")
+	for _, place := range r.Tried {
+		fmt.Fprintf(w, "  %s: %s\n", place.What, or(strings.Join(place.Found, ", "), "nothing"))
+	}
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// gpuLine is a GPU in a line.
+func gpuLine(g gpu.GPU) string {
+	parts := []string{g.Name}
+	add := func(v float64, format string) {
+		if v >= 0 {
+			parts = append(parts, fmt.Sprintf(format, v))
+		}
+	}
+	if g.Memory >= 0 && g.Used >= 0 {
+		parts = append(parts, fmt.Sprintf("%.1f of %.1f GiB in use", float64(g.Used)/(1<<30), float64(g.Memory)/(1<<30)))
+	}
+	add(g.Utilization, "%.0f %% busy")
+	add(g.Temperature, "%.0f °C")
+	add(g.Power, "%.0f W")
+	return strings.Join(parts, ", ")
+}
+
+// gpuInstall downloads XLA's plugin for CUDA and NVIDIA's libraries.
+func gpuInstall(ctx context.Context, env environment, args []string) error {
+	fs := flags(env, "gpu install")
+	cuda := fs.String("cuda", "", "version of CUDA, `12 or 13`; the newest that the driver runs where none is given")
+	version := fs.String("version", "", "version of JAX that the plugin comes from; the newest where none is given")
+	to := fs.String("to", gpu.Folder(), "folder to install into; elsewhere, $"+gpu.FolderEnv+" must name it when runs start")
+	asJSON := jsonFlag(fs)
+	if err := parse(fs, args, 0); err != nil {
+		return err
+	}
+	o := gpu.InstallOptions{Dir: *to, Version: *version, Report: installReporter(env.err)}
+	var err error
+	if o.CUDA, err = cudaVersion(ctx, *cuda); err != nil {
+		return err
+	}
+	plugin, err := gpu.Install(ctx, o)
 	if err != nil {
 		return err
 	}
 	if *asJSON {
-		return printJSON(env.out, map[string]any{"engine": engine.Name, "why": engine.Why, "threads": engine.Threads})
+		return printJSON(env.out, plugin)
 	}
-	fmt.Fprintf(env.out, "engine: %s\n%s\n%s\n", engine.Name, engine.Why, engine.Description())
+	fmt.Fprintf(env.out, "installed %s\n", plugin.Path)
 	return nil
+}
+
+// cudaVersion reads the flag, or asks the driver.
+func cudaVersion(ctx context.Context, typed string) (int, error) {
+	if typed != "" {
+		v, err := strconv.Atoi(typed)
+		if err != nil || v != 12 && v != 13 {
+			return 0, model.Invalid{"cuda": fmt.Sprintf("%q is not 12 or 13", typed)}
+		}
+		return v, nil
+	}
+	driver := compute.Look(ctx).Driver
+	for _, v := range []int{13, 12} {
+		if gpu.Runs(driver, v) {
+			return v, nil
+		}
+	}
+	return 0, fmt.Errorf("NVIDIA's driver %s is too old for XLA: %s", driver, gpu.Needs(12))
+}
+
+// installReporter shows what is downloaded: a line that renews itself on a terminal, a line every ten seconds elsewhere.
+func installReporter(w io.Writer) func(gpu.Progress) {
+	terminal, last, began := isTerminal(w), time.Time{}, time.Now()
+	return func(p gpu.Progress) {
+		if time.Since(last) < time.Second && p.Done < p.Of || !terminal && time.Since(last) < 10*time.Second && p.Done < p.Of {
+			return
+		}
+		last = time.Now()
+		rate := float64(p.Done-p.Kept) / time.Since(began).Seconds()
+		line := fmt.Sprintf("%s  %.0f of %.0f MB", p.What, float64(p.Done)/1e6, float64(p.Of)/1e6)
+		if rate > 0 && p.Done < p.Of {
+			line += fmt.Sprintf("  %.1f MB/s, %v left", rate/1e6, (time.Duration(float64(p.Of-p.Done)/rate) * time.Second))
+		}
+		if terminal && p.Done < p.Of {
+			fmt.Fprintf(w, "\r\x1b[K%s", line)
+			return
+		}
+		if terminal {
+			fmt.Fprint(w, "\r\x1b[K")
+		}
+		fmt.Fprintln(w, line)
+	}
 }
 
 func version(_ context.Context, env environment, args []string) error {

@@ -2,6 +2,7 @@
 package compute
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -23,10 +24,13 @@ type Engine struct {
 
 // Open opens the engine of a name, one of model.EngineNames. "auto" takes an NVIDIA GPU where XLA can use one, else the CPU
 // engine, and Why says what was tried. An unknown name is model.Invalid. Engines named "cpu" share one pool of workers.
-func Open(name string) (*Engine, error) {
+func Open(name string) (*Engine, error) { return OpenFor(name, model.TF32) }
+
+// OpenFor is Open with the precision of products on a GPU, one of model.PrecisionNames; the other engines compute in float32.
+func OpenFor(name, precision string) (*Engine, error) {
 	switch name {
 	case "auto", "":
-		return auto(cudaHere())
+		return auto(here(context.Background()), precision)
 	case "cpu":
 		return openCPU("The CPU engine was asked for")
 	case "go":
@@ -34,17 +38,17 @@ func Open(name string) (*Engine, error) {
 	case "xla:cpu":
 		return openXLACPU()
 	case "xla:cuda":
-		return openCUDA(cudaHere(), "XLA on an NVIDIA GPU was asked for")
+		return openCUDA(here(context.Background()), "XLA on an NVIDIA GPU was asked for", precision)
 	}
 	return nil, model.Invalid{"engine": fmt.Sprintf("%q is not one of %s", name, strings.Join(model.EngineNames(), ", "))}
 }
 
 // auto tries the GPU that was found, then the CPU engine.
-func auto(found cuda) (*Engine, error) {
-	if found.missing != "" {
-		return openCPU(upper(found.missing))
+func auto(found Report, precision string) (*Engine, error) {
+	if missing := found.missing(); missing != "" {
+		return openCPU(upper(missing))
 	}
-	e, err := openCUDA(found, "An NVIDIA GPU and XLA's plugin for it were found")
+	e, err := openCUDA(found, "An NVIDIA GPU and XLA's plugin for it were found", precision)
 	if err == nil {
 		return e, nil
 	}

@@ -10,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 
 	"slotscope/model"
+	"slotscope/model/compute/gpu"
 )
 
 // open opens an engine and computes 1 + 2 on it.
@@ -74,36 +75,24 @@ func touch(t *testing.T, path string) string {
 	return path
 }
 
-func TestPluginOfJAXIsFound(t *testing.T) {
-	home, env := t.TempDir(), t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", "")
-	t.Setenv("VIRTUAL_ENV", env)
-	site := filepath.Join(env, "lib", "python3.12", "site-packages")
-	touch(t, filepath.Join(site, "jax_plugins", "xla_cuda12", "xla_cuda_plugin.so"))
-	plugin := touch(t, filepath.Join(site, "jax_plugins", "xla_cuda13", "xla_cuda_plugin.so"))
-	touch(t, filepath.Join(site, "nvidia", "cu13", "nvvm", "libdevice", "libdevice.10.bc"))
-	if got := first(pluginPatterns("cuda")); got != plugin {
-		t.Errorf("plugin %q, want %q", got, plugin)
+// bare hides whatever this machine has of XLA, of GPUs and of settings.
+func bare(t *testing.T) {
+	t.Helper()
+	for _, v := range []string{"PJRT_PLUGIN_LIBRARY_PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "XLA_FLAGS",
+		"GOPJRT_CUDA_CHECKS", "NVIDIA_TF32_OVERRIDE", InstallEnv, DeterministicEnv, gpu.PythonEnv, gpu.FolderEnv} {
+		t.Setenv(v, "")
+		os.Unsetenv(v)
 	}
-	if got, want := dataDir(plugin), filepath.Join(site, "nvidia", "cu13"); got != want {
-		t.Errorf("data folder %q, want %q", got, want)
-	}
-	// What the user names comes first.
-	mine := t.TempDir()
-	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", mine)
-	named := touch(t, filepath.Join(mine, "pjrt_c_api_cuda_plugin.so"))
-	if got := first(pluginPatterns("cuda")); got != named {
-		t.Errorf("plugin %q, want %q", got, named)
-	}
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 }
 
-func TestBrokenPluginIsAnError(t *testing.T) {
-	dir := t.TempDir()
-	plugin := touch(t, filepath.Join(dir, "pjrt_c_api_cuda_plugin.so"))
-	t.Setenv("XLA_FLAGS", "")
-	t.Setenv("GOPJRT_CUDA_CHECKS", "")
-	e, err := auto(cuda{plugin: plugin, data: "/data"})
+var card = gpu.GPU{UUID: "GPU-1", Name: "NVIDIA L40S", Driver: "580.65.06"}
+
+func TestBrokenPluginFallsBackToTheCPU(t *testing.T) {
+	bare(t)
+	plugin := touch(t, filepath.Join(t.TempDir(), "pjrt_c_api_cuda_plugin.so"))
+	e, err := auto(Report{GPUs: []gpu.GPU{card}, Plugin: gpu.Plugin{Path: plugin, Data: "/data"}}, model.TF32)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,31 +105,66 @@ func TestBrokenPluginIsAnError(t *testing.T) {
 	}
 }
 
-func TestXLAFlagsOfTheUserStay(t *testing.T) {
-	t.Setenv("GOPJRT_CUDA_CHECKS", "")
-	t.Setenv("XLA_FLAGS", "--xla_gpu_cuda_data_dir=/mine")
-	setXLAFlags("/theirs")
-	if got := os.Getenv("XLA_FLAGS"); got != "--xla_gpu_cuda_data_dir=/mine" {
-		t.Errorf("XLA_FLAGS=%q", got)
+func TestSettingsOfXLA(t *testing.T) {
+	for _, c := range []struct {
+		name, flags, precision, deterministic string
+		wantFlags, wantTF32                   string
+	}{
+		{"nothing named", "", model.TF32, "", "--xla_gpu_cuda_data_dir=/theirs", ""},
+		{"the user's folder stays", "--xla_gpu_cuda_data_dir=/mine", "", "", "--xla_gpu_cuda_data_dir=/mine", ""},
+		{"other flags stay", "--xla_dump_to=/x", model.TF32, "", "--xla_dump_to=/x --xla_gpu_cuda_data_dir=/theirs", ""},
+		{"float32", "", model.Float32, "", "--xla_gpu_cuda_data_dir=/theirs --xla_gpu_enable_triton_gemm=false", "0"},
+		{"repeatable", "", model.TF32, "1", "--xla_gpu_cuda_data_dir=/theirs --xla_gpu_deterministic_ops=true", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bare(t)
+			os.Setenv("XLA_FLAGS", c.flags)
+			os.Setenv(DeterministicEnv, c.deterministic)
+			setXLA("/theirs", c.precision)
+			if got := os.Getenv("XLA_FLAGS"); got != c.wantFlags {
+				t.Errorf("XLA_FLAGS=%q, want %q", got, c.wantFlags)
+			}
+			if got := os.Getenv("NVIDIA_TF32_OVERRIDE"); got != c.wantTF32 {
+				t.Errorf("NVIDIA_TF32_OVERRIDE=%q, want %q", got, c.wantTF32)
+			}
+			if os.Getenv("GOPJRT_CUDA_CHECKS") != "0" {
+				t.Error("go-xla may name a folder of its author's")
+			}
+		})
 	}
-	t.Setenv("XLA_FLAGS", "--xla_dump_to=/x")
-	setXLAFlags("/theirs")
-	if got := os.Getenv("XLA_FLAGS"); got != "--xla_dump_to=/x --xla_gpu_cuda_data_dir=/theirs" {
-		t.Errorf("XLA_FLAGS=%q", got)
+}
+
+func TestWhatXLALacks(t *testing.T) {
+	old := card
+	old.Driver = "535.104.05"
+	for _, c := range []struct {
+		found Report
+		want  string
+	}{
+		{Report{Trouble: "nvidia-smi is not installed"}, "no NVIDIA GPU is visible: nvidia-smi is not installed"},
+		{Report{GPUs: []gpu.GPU{card}}, "an NVIDIA GPU is visible (NVIDIA L40S) but no XLA plugin"},
+		{Report{GPUs: []gpu.GPU{old}, Driver: old.Driver, Plugin: gpu.Plugin{Path: "/p.so", CUDA: 13}}, "CUDA 13 needs NVIDIA's driver 580 or newer, here is 535.104.05"},
+		{Report{GPUs: []gpu.GPU{card}, Driver: card.Driver, Plugin: gpu.Plugin{Path: "/p.so", CUDA: 13}}, ""},
+	} {
+		if got := c.found.missing(); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {
+			t.Errorf("missing %q, want %q", got, c.want)
+		}
 	}
 }
 
 func TestMissingPluginIsASentence(t *testing.T) {
-	for _, v := range []string{"PJRT_PLUGIN_LIBRARY_PATH", "LD_LIBRARY_PATH", InstallEnv, "CUDA_VISIBLE_DEVICES"} {
-		t.Setenv(v, "")
-	}
-	t.Setenv("HOME", t.TempDir())
-	if first(pluginPatterns("cpu")) == "" {
+	bare(t)
+	t.Setenv("CUDA_VISIBLE_DEVICES", "")
+	if p, _ := gpu.Find("cpu", ""); p.Path == "" {
 		if _, err := Open("xla:cpu"); err == nil || !strings.Contains(err.Error(), "no plugin") {
 			t.Errorf("%v", err)
 		}
 	}
 	if _, err := Open("xla:cuda"); err == nil || !strings.Contains(err.Error(), "no NVIDIA GPU") {
 		t.Errorf("%v", err)
+	}
+	r := Look(t.Context())
+	if r.Engine != "cpu" || r.Threads < 1 || r.Trouble != "CUDA_VISIBLE_DEVICES hides every GPU" || len(r.Tried) == 0 {
+		t.Errorf("%+v", r)
 	}
 }

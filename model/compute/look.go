@@ -1,14 +1,19 @@
 package compute
 
-// Look says what "auto" would take and why, without opening a GPU, whose memory belongs to runs.
-func Look() (name, why string, threads int) {
-	found := cudaHere()
-	if found.missing == "" {
-		return "xla:cuda", "An NVIDIA GPU and XLA's plugin for it were found.", 0
+import "context"
+
+// Look says what "auto" would take and why, and what was found and tried, without opening a GPU, whose memory belongs to runs.
+func Look(ctx context.Context) Report {
+	r := here(ctx)
+	if missing := r.missing(); missing != "" {
+		e, err := openCPU(upper(missing))
+		if err != nil {
+			r.Engine, r.Why = "none", err.Error()
+			return r
+		}
+		r.Engine, r.Why, r.Threads = e.Name, e.Why, e.Threads
+		return r
 	}
-	e, err := openCPU(upper(found.missing))
-	if err != nil {
-		return "none", err.Error(), 0
-	}
-	return e.Name, e.Why, e.Threads
+	r.Engine, r.Why = "xla:cuda", "An NVIDIA GPU and XLA's plugin for it were found: "+r.names()+", with "+r.Plugin.Path+"."
+	return r
 }

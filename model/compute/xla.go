@@ -1,173 +1,101 @@
 package compute
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
-	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/gomlx/go-xla/pkg/pjrt"
 	"github.com/gomlx/gomlx/backends/xla"
+
+	"slotscope/model"
+	"slotscope/model/compute/gpu"
 )
 
-// InstallEnv names the environment variable that, where it is set, lets XLA's plugins be downloaded when they are missing.
+// InstallEnv names the environment variable that, where it is set, lets GoMLX download XLA's plugins when they are missing.
 const InstallEnv = "SLOTSCOPE_XLA_INSTALL"
 
-// cuda is what XLA needs for an NVIDIA GPU.
-type cuda struct {
-	plugin  string // path of the PJRT plugin
-	data    string // folder that holds nvvm/libdevice, "" where none was found
-	missing string // what is not there, as the beginning of a sentence; "" where all is
+// Environment variables that set how XLA uses a GPU.
+const (
+	DeterministicEnv = "SLOTSCOPE_DETERMINISTIC"        // set: the same run gives the same bits on the same GPU, more slowly
+	fractionEnv      = "XLA_PYTHON_CLIENT_MEM_FRACTION" // share of the GPU's memory that a run may take; JAX's name for it
+	preallocateEnv   = "XLA_PYTHON_CLIENT_PREALLOCATE"  // "true": taken at once; JAX's name for it
+)
+
+// memoryFraction is the share of a GPU's memory that a run may take, for it has the GPU to itself.
+const memoryFraction = 0.92
+
+// setXLA tells XLA, through the environment and before a plugin is loaded, where CUDA's compiler library is, which precision
+// products have, and whether results must repeat. What the environment says already stays.
+func setXLA(data, precision string) {
+	os.Setenv("GOPJRT_CUDA_CHECKS", "0") // go-xla 0.1.4 otherwise names a data folder of its author's
+	if data != "" {
+		addFlag("--xla_gpu_cuda_data_dir=", data)
+	}
+	if precision == model.Float32 {
+		setDefault("NVIDIA_TF32_OVERRIDE", "0") // cuBLAS and cuDNN obey it
+		addFlag("--xla_gpu_enable_triton_gemm=", "false")
+	}
+	if os.Getenv(DeterministicEnv) != "" {
+		addFlag("--xla_gpu_deterministic_ops=", "true")
+	}
 }
 
-// cudaHere looks for a GPU and a plugin on this machine.
-func cudaHere() cuda {
-	if !gpuVisible() {
-		return cuda{missing: "no NVIDIA GPU is visible (no /dev/nvidia0, no answer from nvidia-smi, or CUDA_VISIBLE_DEVICES hides it)"}
+// addFlag adds a flag to XLA_FLAGS unless it is there.
+func addFlag(flag, value string) {
+	flags := os.Getenv("XLA_FLAGS")
+	if !strings.Contains(flags, flag) {
+		os.Setenv("XLA_FLAGS", strings.TrimSpace(flags+" "+flag+value))
 	}
-	plugin := first(pluginPatterns("cuda"))
-	if plugin == "" {
-		return cuda{missing: "an NVIDIA GPU is visible but no XLA plugin for it was found (in $PJRT_PLUGIN_LIBRARY_PATH, " +
-			"GoMLX's folders ~/.local/lib/go-xla and /usr/local/lib/go-xla, or JAX in a Python environment)"}
-	}
-	return cuda{plugin: plugin, data: dataDir(plugin)}
 }
 
-func gpuVisible() bool {
-	if v, set := os.LookupEnv("CUDA_VISIBLE_DEVICES"); set && (v == "" || strings.HasPrefix(v, "-1")) {
-		return false
+func setDefault(name, value string) {
+	if _, set := os.LookupEnv(name); !set {
+		os.Setenv(name, value)
 	}
-	if first([]string{"/dev/nvidia[0-9]*"}) != "" {
-		return true
-	}
-	out, err := exec.Command("nvidia-smi", "-L").Output()
-	return err == nil && strings.Contains(string(out), "GPU ")
 }
 
-// first returns the first file that the patterns find, by order of pattern and then of name, latest name first.
-func first(patterns []string) string {
-	for _, pattern := range patterns {
-		if found, _ := filepath.Glob(pattern); len(found) > 0 {
-			return slices.Max(found)
-		}
+// clientOptions are what XLA's CUDA client is asked for: memory as it is needed, up to a share of the GPU's.
+func clientOptions() pjrt.NamedValuesMap {
+	fraction := memoryFraction
+	if v, err := strconv.ParseFloat(os.Getenv(fractionEnv), 64); err == nil && v > 0 && v <= 1 {
+		fraction = v
 	}
-	return ""
+	preallocate, _ := strconv.ParseBool(os.Getenv(preallocateEnv))
+	return pjrt.NamedValuesMap{"memory_fraction": float32(fraction), "preallocate": preallocate}
 }
 
-// pluginPatterns are where a plugin for a platform ("cpu", "cuda") may lie, best first.
-func pluginPatterns(platform string) []string {
-	var patterns []string
-	for _, dir := range pluginDirs() {
-		for _, name := range []string{"pjrt_c_api_%s_plugin.so", "pjrt-plugin-%s.so", "pjrt_plugin_%s.so", "pjrt_c_api_%s_plugin.dylib"} {
-			patterns = append(patterns, filepath.Join(dir, fmt.Sprintf(name, platform)))
-		}
+// openCUDA loads the plugin that was found.
+func openCUDA(found Report, because, precision string) (*Engine, error) {
+	if found.missing() != "" && !installAllowed() {
+		return nil, fmt.Errorf("XLA on an NVIDIA GPU cannot be used: %s", found.missing())
 	}
-	if platform == "cuda" {
-		for _, dir := range pythonDirs() {
-			patterns = append(patterns, filepath.Join(dir, "jax_plugins", "xla_cuda*", "xla_cuda_plugin.so"))
-		}
-	}
-	return patterns
-}
-
-// pluginDirs are the folders named by the environment, then those where GoMLX installs.
-func pluginDirs() []string {
-	dirs := split(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"))
-	if home, err := os.UserHomeDir(); err == nil {
-		lib := filepath.Join(home, ".local", "lib")
-		dirs = append(dirs, filepath.Join(lib, "go-xla"), filepath.Join(lib, "go-xla", "nvidia"), filepath.Join(lib, "gomlx", "pjrt"),
-			filepath.Join(home, "Library", "Application Support", "go-xla"))
-	}
-	dirs = append(dirs, "/usr/local/lib/go-xla", "/usr/local/lib/go-xla/nvidia", "/usr/local/lib/gomlx/pjrt")
-	return append(dirs, split(os.Getenv("LD_LIBRARY_PATH"))...)
-}
-
-func split(list string) []string {
-	return slices.DeleteFunc(filepath.SplitList(list), func(s string) bool { return s == "" })
-}
-
-// pythonDirs are patterns of the folders of packages of the Python that is active, then of the user's and the system's.
-func pythonDirs() []string {
-	dirs := split(os.Getenv("PYTHONPATH"))
-	prefixes := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX")}
-	if python, err := exec.LookPath("python3"); err == nil {
-		prefixes = append(prefixes, filepath.Dir(filepath.Dir(python)))
-	}
-	if home, err := os.UserHomeDir(); err == nil {
-		prefixes = append(prefixes, filepath.Join(home, ".local"))
-	}
-	for _, prefix := range append(prefixes, "/usr/local", "/usr") {
-		if prefix != "" {
-			dirs = append(dirs, filepath.Join(prefix, "lib", "python3*", "site-packages"), filepath.Join(prefix, "lib", "python3*", "dist-packages"))
-		}
-	}
-	return dirs
-}
-
-// dataDir finds the folder of CUDA's compiler library that XLA needs: near the plugin, else CUDA's own.
-func dataDir(plugin string) string {
-	var roots []string
-	for dir, i := filepath.Dir(plugin), 0; i < 3; dir, i = filepath.Dir(dir), i+1 {
-		roots = append(roots, filepath.Join(dir, "nvidia"), dir)
-	}
-	for _, dir := range append(pluginDirs(), pythonDirs()...) {
-		roots = append(roots, filepath.Join(dir, "nvidia"))
-	}
-	roots = append(roots, os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda")
-	const library = "nvvm/libdevice/libdevice.10.bc"
-	for _, root := range roots {
-		if root == "" {
-			continue
-		}
-		if found := first([]string{filepath.Join(root, library), filepath.Join(root, "*", library)}); found != "" {
-			return strings.TrimSuffix(found, string(filepath.Separator)+library)
-		}
-	}
-	return ""
-}
-
-// openCUDA loads the plugin. It does not touch what the environment says already.
-func openCUDA(found cuda, because string) (*Engine, error) {
-	if found.missing != "" && !installAllowed() {
-		return nil, fmt.Errorf("XLA on an NVIDIA GPU cannot be used: %s", found.missing)
-	}
-	config := found.plugin
+	config := found.Plugin.Path
 	if config == "" {
 		config = "cuda"
 	}
-	setXLAFlags(found.data)
-	b, err := openXLA(config)
+	setXLA(found.Plugin.Data, precision)
+	b, err := openXLA(config, clientOptions())
 	if err != nil {
 		return nil, err
 	}
-	why := fmt.Sprintf("%s: %s.", because, found.plugin)
-	return &Engine{Backend: b, Name: "xla:cuda", Why: why}, nil
-}
-
-// setXLAFlags names CUDA's data folder before the plugin is loaded, as go-xla 0.1.4 otherwise names one of its author's.
-func setXLAFlags(data string) {
-	const flag = "--xla_gpu_cuda_data_dir="
-	os.Setenv("GOPJRT_CUDA_CHECKS", "0") // the check is what names that folder
-	flags := os.Getenv("XLA_FLAGS")
-	if data == "" || strings.Contains(flags, flag) {
-		return
-	}
-	os.Setenv("XLA_FLAGS", strings.TrimSpace(flags+" "+flag+data))
+	return &Engine{Backend: b, Name: "xla:cuda", Why: fmt.Sprintf("%s: %s.", because, found.described(precision))}, nil
 }
 
 func openXLACPU() (*Engine, error) {
-	plugin := first(pluginPatterns("cpu"))
-	if plugin == "" && !installAllowed() {
+	plugin, _ := gpu.Find("cpu", "")
+	if plugin.Path == "" && !installAllowed() {
 		return nil, fmt.Errorf("XLA on the CPU cannot be used: no plugin pjrt_c_api_cpu_plugin.so was found " +
 			"(in $PJRT_PLUGIN_LIBRARY_PATH, ~/.local/lib/go-xla or /usr/local/lib/go-xla); the engine cpu needs none")
 	}
 	config := "cpu"
-	if plugin != "" {
-		config = plugin + ",shared_buffers"
+	if plugin.Path != "" {
+		config = plugin.Path + ",shared_buffers"
 	}
-	b, err := openXLA(config)
+	b, err := openXLA(config, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -178,29 +106,73 @@ func openXLACPU() (*Engine, error) {
 func installAllowed() bool { return os.Getenv(InstallEnv) != "" }
 
 // openXLA opens GoMLX's XLA backend; a panic in loading a plugin is an error like any other.
-func openXLA(config string) (b *xla.Backend, err error) {
+func openXLA(config string, options pjrt.NamedValuesMap) (b *xla.Backend, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			b, err = nil, fmt.Errorf("XLA failed while it loaded %s: %v", config, p)
 		}
 	}()
 	xla.EnableAutoInstall(installAllowed())
-	b, err = xla.NewWithOptions(config, nil)
+	b, err = xla.NewWithOptions(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("XLA cannot load %s: %w", config, err)
 	}
 	return b, nil
 }
 
-// Install downloads XLA's plugins for this machine into the user's folder, which needs the network.
-func Install() (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("installing XLA's plugins: %v", p)
-		}
-	}()
-	if err := xla.AutoInstall(); err != nil {
-		return fmt.Errorf("installing XLA's plugins: %w", err)
+// Report is what was found for an NVIDIA GPU, and what follows from it.
+type Report struct {
+	Engine  string      `json:"engine"` // what "auto" takes
+	Why     string      `json:"why"`
+	Threads int         `json:"threads"`        // of the host; 0 where a GPU computes
+	GPUs    []gpu.GPU   `json:"gpus"`           // that this process may use
+	Trouble string      `json:"trouble"`        // why no GPU was found, or what nvidia-smi could not say
+	Driver  string      `json:"driver"`         // NVIDIA's; "" where it is not known
+	Plugin  gpu.Plugin  `json:"plugin"`         // XLA's; its path is "" where none was found
+	Tried   []gpu.Place `json:"tried"`          // where plugins were looked for
+	Folder  string      `json:"install_folder"` // where `slotscope gpu install` puts one
+}
+
+// here looks for GPUs and a plugin on this machine. It loads nothing.
+func here(ctx context.Context) Report {
+	r := Report{Folder: gpu.Folder()}
+	var err error
+	if r.GPUs, err = gpu.Here(ctx); err != nil {
+		r.Trouble = err.Error()
 	}
-	return nil
+	if len(r.GPUs) > 0 {
+		r.Driver = r.GPUs[0].Driver
+	}
+	r.Plugin, r.Tried = gpu.Find("cuda", r.Driver)
+	return r
+}
+
+// missing says what XLA lacks for a GPU, as the beginning of a sentence; "" where nothing is missing.
+func (r Report) missing() string {
+	switch {
+	case len(r.GPUs) == 0:
+		return fmt.Sprintf("no NVIDIA GPU is visible: %s", r.Trouble)
+	case r.Plugin.Path == "":
+		return fmt.Sprintf("an NVIDIA GPU is visible (%s) but no XLA plugin for it was found in %d places; `slotscope gpu install` gets one", r.names(), len(r.Tried))
+	case !gpu.Runs(r.Driver, r.Plugin.CUDA):
+		return fmt.Sprintf("the XLA plugin %s is too new for this machine: %s, here is %s; `slotscope gpu install` gets one that fits",
+			r.Plugin.Path, gpu.Needs(r.Plugin.CUDA), r.Driver)
+	}
+	return ""
+}
+
+func (r Report) names() string {
+	if len(r.GPUs) == 1 {
+		return r.GPUs[0].Name
+	}
+	return fmt.Sprintf("%d of them, the first %s", len(r.GPUs), r.GPUs[0].Name)
+}
+
+// described names the GPU, the plugin and the precision.
+func (r Report) described(precision string) string {
+	products := "products in TF32"
+	if precision == model.Float32 {
+		products = "products in float32"
+	}
+	return fmt.Sprintf("%s, with %s, %s", r.names(), r.Plugin.Path, products)
 }

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
-	"strings"
 	"time"
 
 	"slotscope/model"
 	"slotscope/model/ae"
 	"slotscope/model/compute"
+	"slotscope/model/compute/gpu"
 	"slotscope/model/data"
 	"slotscope/model/folder"
 	"slotscope/model/metric"
@@ -23,6 +24,7 @@ const (
 	flushEvery    = 250 * time.Millisecond // how long a point may stay unwritten
 	statusEvery   = time.Second            // how often state.json is renewed
 	rateOver      = 10 * time.Second       // what images per second is averaged over
+	watchEvery    = 5 * time.Second        // how often a GPU is asked how it is
 )
 
 // Request is one attempt at a run.
@@ -74,8 +76,9 @@ type session struct {
 	sampler data.Sampler
 	usage   *metric.Usage
 	rate    rate
-	flushed time.Time // last flush of points
-	told    time.Time // last write of state.json
+	gpu     *gpu.Watcher // nil where no GPU computes
+	flushed time.Time    // last flush of points
+	told    time.Time    // last write of state.json
 }
 
 // begin marks the run as running under this process, before anything can go wrong.
@@ -104,10 +107,13 @@ func (s *session) open(ctx context.Context) (err error) {
 	if s.sampler, err = data.NewSampler(s.cfg.Seed, s.cfg.Batch, info.Len); err != nil {
 		return err
 	}
-	if s.engine, err = compute.Open(s.cfg.Engine); err != nil {
+	if s.engine, err = compute.OpenFor(s.cfg.Engine, s.cfg.Precision); err != nil {
 		return fmt.Errorf("opening engine %q: %w", s.cfg.Engine, err)
 	}
 	s.status.Engine, s.status.EngineWhy = s.engine.Name, s.engine.Why
+	if s.engine.Name == "xla:cuda" {
+		s.gpu = gpu.Watch(watchEvery)
+	}
 	if s.trainer, err = New(s.cfg, ae.Image{H: info.H, W: info.W, C: info.C}, s.engine); err != nil {
 		return err
 	}
@@ -170,6 +176,9 @@ func (s *session) step(b batch) error {
 		return err
 	}
 	now := time.Now()
+	if s.gpu != nil {
+		maps.Copy(out.Values, s.gpu.Take())
+	}
 	out.Values["images_per_second"] = float64(s.cfg.Batch) / now.Sub(began).Seconds()
 	if out.Codes != nil {
 		s.usage.Add(entries(s.cfg, out.Codes))
@@ -245,6 +254,9 @@ func (s *session) tell(now time.Time) {
 
 // close ends what open began, in reverse order.
 func (s *session) close() {
+	if s.gpu != nil {
+		s.gpu.Stop()
+	}
 	if s.points != nil {
 		if err := s.points.Close(); err != nil {
 			s.Log.Error("points.jsonl not closed", "error", err)
@@ -270,7 +282,7 @@ func (s *session) end(ctx context.Context, err error) error {
 		s.status.Reason = fmt.Sprintf("Stopped after step %d, saved at step %d: %v.", s.status.Step, s.status.Checkpoint, context.Cause(ctx))
 	default:
 		s.status.State = model.Failed
-		s.status.Reason, _, _ = strings.Cut(err.Error(), "\n") // what follows is for the log
+		s.status.Reason = s.failure(err)
 	}
 	s.Log.Info("ended", "state", s.status.State, "reason", s.status.Reason, "error", err)
 	s.tell(now)

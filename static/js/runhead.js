@@ -132,11 +132,14 @@ export class RunHead {
   #reason() {
     const p = this.parts;
     const over = ended.has(this.run.state) && this.run.reason !== '';
-    p.reason.hidden = !over;
+    const waits = this.run.state === 'queued' && this.run.reason !== '';
+    p.reason.hidden = !over && !waits;
     p.reason.classList.toggle('bad', this.run.state === 'failed');
     p.reason.classList.toggle('warn', this.run.state === 'interrupted');
-    if (!over) return;
+    if (!over && !waits) return;
     p['reason-text'].textContent = this.run.reason;
+    p.kept.textContent = '';
+    if (waits) return;
     p.kept.textContent =
       this.run.checkpoint > 0
         ? `The checkpoint of step ${count(this.run.checkpoint)} and every measured step up to ${count(this.run.step)} are kept.`

@@ -1,0 +1,115 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"slotscope/model"
+)
+
+// slurmCluster starts SLURM on this machine and points its commands there, or skips the test. It returns a data folder, which is
+// removed once SLURM has ended.
+func slurmCluster(t *testing.T) (data string) {
+	t.Helper()
+	parent, err := os.MkdirTemp("/tmp", "slotscope-slurm-") // munged takes no folder that others may write
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(parent, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(parent, "slurm")
+	start := exec.Command("tools/slurm.sh", "start", dir)
+	var said bytes.Buffer
+	start.Stderr = &said
+	out, err := start.Output()
+	t.Cleanup(func() {
+		exec.Command("tools/slurm.sh", "stop", dir).Run()
+		os.RemoveAll(parent)
+	})
+	if start.ProcessState != nil && start.ProcessState.ExitCode() == 3 {
+		t.Skip("SLURM is not installed here, so nothing is submitted to it: " + strings.TrimSpace(said.String()))
+	}
+	if err != nil {
+		t.Fatalf("tools/slurm.sh start: %v\n%s", err, said.String())
+	}
+	t.Setenv("SLURM_CONF", strings.TrimSpace(string(out)))
+	return filepath.Join(parent, "data")
+}
+
+// clusterConfig is a run of the preset tiny, of a few dozen steps that take long enough to be met under way.
+func clusterConfig(seed, steps string) map[string]any {
+	return map[string]any{"name": "cluster " + seed, "config": map[string]any{"preset": "tiny", "engine": "cpu", "batch": "32", "steps": steps, "seed": seed,
+		"checkpoint_every": "8", "sample_every": "48", "eval_every": "48", "eval_images": "8"}}
+}
+
+// TestSlurm has a cluster of one node train three runs: one undisturbed, one cancelled and resumed, one killed, which its job
+// puts back into the queue. A fourth is submitted from a shell. The server is replaced meanwhile. Every series is whole.
+func TestSlurm(t *testing.T) {
+	dir := slurmCluster(t)
+	start := func() *site {
+		return started(t, command(t, "serve", "--addr", "127.0.0.1:0", "--data", dir, "--executor", "slurm", "--slurm", "grace=2s"), dir)
+	}
+	s := start()
+	var ids []string
+	for _, c := range [][2]string{{"1", "48"}, {"2", "96"}, {"3", "96"}} {
+		var r model.Run
+		s.want(http.StatusCreated, "POST", "/api/runs", clusterConfig(c[0], c[1]), &r)
+		ids = append(ids, r.ID)
+		s.folder(r.ID) // what is left of it at the end is ended
+	}
+	calm, cancelled, killed := ids[0], ids[1], ids[2]
+
+	under := func(r model.Run) bool { return r.State == model.Running && r.Checkpoint >= 8 && r.Step < 88 }
+	r := s.reach(cancelled, "under way", under)
+	if r.PID == 0 {
+		t.Errorf("a running run has no process: %+v", r.Status)
+	}
+	s.want(http.StatusAccepted, "POST", "/api/runs/"+cancelled+"/stop", map[string]any{}, nil)
+	s.reachState(cancelled, model.Stopped)
+
+	r = s.reach(killed, "under way", under)
+	if err := syscall.Kill(r.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	waiting := s.reach(killed, "back in the queue", func(r model.Run) bool { return r.State == model.Queued })
+	if !strings.Contains(waiting.Reason, "SLURM") {
+		t.Errorf("a run that SLURM holds says %q", waiting.Reason)
+	}
+	s.close()
+	s = start()
+
+	s.want(http.StatusAccepted, "POST", "/api/runs/"+cancelled+"/resume", map[string]any{"steps": 96}, nil)
+	shell := submitFromShell(t, dir)
+	for _, id := range append(ids, shell) {
+		r := s.reachState(id, model.Finished)
+		totals := wholeFile(t, s.folder(id), r.Config.Steps)
+		s.wholeIndex(id, totals)
+		if want := map[string]int{calm: 1, cancelled: 2, killed: 2, shell: 1}[id]; r.Attempt != want {
+			t.Errorf("run %s took %d attempts, want %d: %+v", r.Name, r.Attempt, want, r.Status)
+		}
+	}
+	if again := s.run(killed); again.Resumed < 8 {
+		t.Errorf("the killed run began again at step %d", again.Resumed)
+	}
+	s.close()
+}
+
+// submitFromShell is what somebody on a login node does, without a server.
+func submitFromShell(t *testing.T, dir string) (id string) {
+	t.Helper()
+	code, out, said := says(t, "train", "--executor", "slurm", "--data", dir, "--preset", "tiny", "--engine", "cpu", "--steps", "48", "--batch", "16",
+		"--set", "checkpoint_every=8", "--set", "eval_images=8", "--slurm", "time=10", "--json")
+	var answer struct{ Run, Job string }
+	if err := json.Unmarshal([]byte(out), &answer); code != 0 || err != nil || answer.Job == "" {
+		t.Fatalf("train --executor slurm exits with %d, prints %q (%v), says %s", code, out, err, said)
+	}
+	return answer.Run
+}
