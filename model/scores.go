@@ -156,10 +156,11 @@ type NoisePoint struct {
 }
 
 // Swap tells whether putting one slot of another image in changes the slot's own factor and nothing else, as read by a probe
-// from the decoded images. Shares are of edits: the image B differs from A in the slot's code, and in the slot's own factor.
+// from the decoded images before and after. An edit counts where image B differs from A in the slot, and in the slot's own
+// factor. Exact, None and Others are shares of the edits of slots that have a factor of their own; they sum to 1.
 type Swap struct {
 	Pairs  int        `json:"pairs"`  // of random images
-	Edits  int        `json:"edits"`  // single-slot edits that were read
+	Edits  int        `json:"edits"`  // of single slots that have a factor of their own
 	Exact  Interval   `json:"exact"`  // the slot's own factor changed, and no other
 	None   Interval   `json:"none"`   // nothing changed
 	Others Interval   `json:"others"` // some other factor changed

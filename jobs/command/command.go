@@ -72,6 +72,7 @@ func subcommands() []subcommand {
 		{"train", "train a model here, in this process", trainRun},
 		{"sweep", "train and evaluate many runs: the paper's protocol, or a plan", sweepRuns},
 		{"report", "write tables, figures and files of runs or a sweep", reportRuns},
+		{"eval", "measure all of a run: InfoMEC, DCI, noise, swaps, use of codes", evalRun},
 		{"metrics", "measure InfoMEC and DCI of codes or latents in a .npz or .json file", metricsCommand},
 		{"data", "list, add, describe, check, sample and remove datasets", dataCommand},
 		{"bench", "measure training, decoding or reading speed", benchCommand},

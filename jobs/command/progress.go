@@ -47,7 +47,7 @@ func (p *progress) show(stage, unit string, done, of float64) {
 		if unit != "" {
 			line += fmt.Sprintf("  %.3g %s/s", done/spent, unit)
 		}
-		line += "  " + (time.Duration(spent * (of - done) / done) * time.Second).String() + " left"
+		line += "  " + (time.Duration(spent*(of-done)/done) * time.Second).String() + " left"
 	}
 	if p.terminal {
 		fmt.Fprintf(p.w, "\r\x1b[K%s", line)

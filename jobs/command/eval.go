@@ -1,0 +1,184 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"slotscope/model"
+	"slotscope/model/checkpoint"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/evaluate"
+	"slotscope/model/folder"
+)
+
+// evalRun measures a run's checkpoint, and keeps what it finds in the run's folder.
+func evalRun(ctx context.Context, env environment, args []string) error {
+	fs := flags(env, "eval")
+	o := evaluate.Default(0)
+	fs.IntVar(&o.Images, "images", o.Images, "images of the evaluation set, drawn with the run's seed")
+	fs.IntVar(&o.Noise, "noise", o.Noise, "images that noise is tried on; 0 leaves it out")
+	fs.IntVar(&o.Pairs, "pairs", o.Pairs, "pairs of images whose slots are swapped; 0 leaves it out")
+	fs.IntVar(&o.Probe, "probe", o.Probe, "training steps of the probe that reads swapped images")
+	fs.IntVar(&o.Trees, "trees", o.Trees, "of each random forest")
+	engine := fs.String("engine", "auto", "auto, cpu, xla:cuda, xla:cpu or go")
+	out := fs.String("out", "", "folder to write into; else the run's own")
+	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
+	names, err := parseNames(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(names) != 1 {
+		return fmt.Errorf("%w: slotscope eval RUN | RUN@STEP | CHECKPOINT.safetensors; `slotscope eval -h` lists the flags", errUsage)
+	}
+	if err := sensible(o); err != nil {
+		return err
+	}
+	subject, err := findSubject(*dataDir, names[0])
+	if err != nil {
+		return err
+	}
+	if *out != "" {
+		subject.dir = *out
+	}
+	bar := newProgress(env.err)
+	o.Progress = bar.show
+	r, err := evaluateSubject(ctx, subject, *dataDir, *engine, o)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	if err := subject.keep(r); err != nil {
+		return err
+	}
+	if *asJSON {
+		return printJSON(env.out, r.Scores)
+	}
+	return printScores(env, subject, r.Scores)
+}
+
+func sensible(o evaluate.Options) error {
+	for _, f := range []struct {
+		name           string
+		value, lo, max int
+	}{{"images", o.Images, 2, 1e6}, {"noise", o.Noise, 0, 1e6}, {"pairs", o.Pairs, 0, 1e6}, {"probe", o.Probe, 0, 1e6}, {"trees", o.Trees, 1, 1e4}} {
+		if f.value < f.lo || f.value > f.max {
+			return fmt.Errorf("%w: --%s is %d; it goes from %d to %d", errUsage, f.name, f.value, f.lo, f.max)
+		}
+	}
+	return nil
+}
+
+// subject is the checkpoint to be measured, and the folder for what is found; empty for nowhere.
+type subject struct {
+	checkpoint, dir string
+}
+
+// findSubject takes a checkpoint's path, a run's id or a run's folder, the last two with or without @STEP.
+func findSubject(dataDir, name string) (subject, error) {
+	if strings.HasSuffix(name, ".safetensors") {
+		return subject{checkpoint: name}, nil
+	}
+	run, at, chosen := strings.Cut(name, "@")
+	if model.ValidID(run) {
+		run = filepath.Join(dataDir, "runs", run)
+	}
+	f, err := folder.Open(run)
+	if err != nil {
+		return subject{}, err
+	}
+	defer f.Close()
+	steps := f.Checkpoints()
+	if len(steps) == 0 {
+		return subject{}, fmt.Errorf("run %s has no checkpoint to evaluate: %w", f.ID(), model.ErrNotFound)
+	}
+	step := steps[len(steps)-1]
+	if chosen {
+		if step, err = strconv.Atoi(at); err != nil {
+			return subject{}, fmt.Errorf("%w: %q is no step", errUsage, at)
+		}
+	}
+	path, err := f.Checkpoint(step)
+	return subject{path, f.Dir()}, err
+}
+
+func evaluateSubject(ctx context.Context, s subject, dataDir, engineName string, o evaluate.Options) (evaluate.Result, error) {
+	file, err := checkpoint.Read(s.checkpoint)
+	if err != nil {
+		return evaluate.Result{}, err
+	}
+	set, err := data.Open(ctx, file.Config.Dataset, dataDir)
+	if err != nil {
+		return evaluate.Result{}, fmt.Errorf("opening dataset %q: %w", file.Config.Dataset, err)
+	}
+	defer set.Close()
+	engine, err := compute.Open(engineName)
+	if err != nil {
+		return evaluate.Result{}, fmt.Errorf("opening engine %q: %w", engineName, err)
+	}
+	o.Seed = file.Config.Seed
+	r, err := evaluate.Run(ctx, engine, file, set, o)
+	r.Scores.Revision = Revision()
+	return r, err
+}
+
+// keep writes the results into the subject's folder, which is made where it is missing.
+func (s subject) keep(r evaluate.Result) error {
+	if s.dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return fmt.Errorf("keeping scores: %w", err)
+	}
+	dir, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return fmt.Errorf("keeping scores: %w", err)
+	}
+	return errors.Join(r.Save(dir), dir.Close())
+}
+
+func printScores(env environment, s subject, r model.Scores) error {
+	fmt.Fprintf(env.out, "%s, step %d: ", s.checkpoint, r.Step)
+	if err := printMetrics(env.out, *r.Metrics); err != nil {
+		return err
+	}
+	fmt.Fprintf(env.out, "\nPSNR  %.2f dB over %d images\n", r.PSNR, r.Images)
+	if u := r.Usage; u != nil {
+		fmt.Fprintf(env.out, "codebook  %d entries in use, perplexity %.1f\n", u.Entries, u.Codebook)
+	}
+	if r.Noise != nil {
+		fmt.Fprintf(env.out, "noise on z, SNR → PSNR in dB:")
+		for _, p := range r.Noise.Curve {
+			fmt.Fprintf(env.out, "  %+.0f → %s", p.SNR, scoreText(p.PSNR.Value, "%.1f"))
+		}
+		fmt.Fprintln(env.out)
+	}
+	if r.Swap != nil {
+		printSwap(env, *r.Swap, r.Metrics.Factors)
+	}
+	if s.dir != "" {
+		fmt.Fprintf(env.out, "kept in %s\n", filepath.Join(s.dir, evaluate.ScoresFile))
+	}
+	return nil
+}
+
+func printSwap(env environment, s model.Swap, factors []string) {
+	percent := func(i model.Interval) string {
+		if !i.Value.Defined() {
+			return "–"
+		}
+		return fmt.Sprintf("%.1f%% (%.1f to %.1f)", 100*float64(i.Value), 100*float64(i.Low), 100*float64(i.High))
+	}
+	fmt.Fprintf(env.out, "swaps  %s change the slot's own factor alone, %s nothing, %s other factors; %d edits of %d pairs\n",
+		percent(s.Exact), percent(s.None), percent(s.Others), s.Edits, s.Pairs)
+	fmt.Fprintf(env.out, "read by a probe, right on images that it did not see:")
+	for i, a := range s.ProbeAccuracy {
+		fmt.Fprintf(env.out, "  %s %.1f%%", oneLine(factors[i]), 100*a)
+	}
+	fmt.Fprintln(env.out)
+}

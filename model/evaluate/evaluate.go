@@ -1,0 +1,231 @@
+// Package evaluate measures a trained model: what its slots tell of the factors, how it bears noise, and what swaps change.
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"slotscope/model"
+	"slotscope/model/ae"
+	"slotscope/model/checkpoint"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/metric"
+)
+
+// Options are how much is measured. Default is what reports expect.
+type Options struct {
+	Images int // of the evaluation set, at most as many as the dataset has
+	Noise  int // of these that noise is tried on, at every strength; 0 leaves it out
+	Pairs  int // of images whose slots are swapped; 0 leaves it out
+	Probe  int // gradient steps of the probe that reads swapped images
+	Trees  int // of each random forest
+	Seed   int64
+	// Progress hears how far a stage of the work is, in units of what is counted; may be nil.
+	Progress func(stage, unit string, done, of float64)
+}
+
+// Default measures 10,000 images drawn with the run's seed.
+func Default(seed int64) Options {
+	return Options{Images: 10000, Noise: 1000, Pairs: 300, Probe: 3000, Trees: 100, Seed: seed}
+}
+
+// Result is the scores, and what they were computed from.
+type Result struct {
+	Scores  model.Scores
+	Factors []string
+	Index   []int     // [n] of the dataset's images
+	Codes   []int32   // [n, m]; nil for models without codes
+	Numbers []float32 // [n, m] for those
+	Classes []int     // [n, F]
+	PSNR    []float64 // [n] dB
+}
+
+// Run measures a checkpoint on its dataset. ctx ends it early, with ctx.Err() in the error's chain.
+func Run(ctx context.Context, engine *compute.Engine, file checkpoint.File, set data.Set, o Options) (Result, error) {
+	start, info := time.Now(), set.Info()
+	if o.Progress == nil {
+		o.Progress = func(string, string, float64, float64) {}
+	}
+	n, err := newNet(engine, file, ae.Image{H: info.H, W: info.W, C: info.C})
+	if err != nil {
+		return Result{}, fmt.Errorf("opening the checkpoint for images of %s: %w", info.Name, err)
+	}
+	defer n.finalize()
+	e := &evaluation{net: n, set: set, info: info, o: o, file: file}
+	for _, stage := range []func(context.Context) error{e.draw, e.represent, e.measure, e.noise, e.swap} {
+		if err := stage(ctx); err != nil {
+			return Result{}, err
+		}
+	}
+	e.scores.Engine, e.scores.Seconds = engine.Name, time.Since(start).Seconds()
+	return e.result(), nil
+}
+
+// evaluation is the work on one checkpoint.
+type evaluation struct {
+	net  *net
+	set  data.Set
+	info data.Info
+	o    Options
+	file checkpoint.File
+
+	index   []int     // [n]
+	classes []int     // [n, F]
+	slots   slots     // [n, m]
+	z       []float32 // [noise, n]
+	power   float64   // mean z²
+	psnr    []float64 // [n]
+	scores  model.Scores
+}
+
+// draw takes the evaluation set and its factors.
+func (e *evaluation) draw(context.Context) (err error) {
+	count := min(e.o.Images, e.info.Len)
+	if e.index, err = data.Draw(e.o.Seed, count, e.info.Len); err != nil {
+		return err
+	}
+	e.classes = make([]int, count*len(e.info.Factors))
+	if err := e.set.Classes(e.classes, e.index); err != nil {
+		return fmt.Errorf("reading the factors of %s: %w", e.info.Name, err)
+	}
+	e.scores = model.Scores{Version: model.ScoresVersion, Step: e.file.Step, Images: count, Seed: e.o.Seed}
+	return nil
+}
+
+// represent encodes and reconstructs the evaluation set.
+func (e *evaluation) represent(ctx context.Context) error {
+	of, squares := len(e.index), 0.0
+	for done := 0; done < of; done += batchSize {
+		rows := e.index[done:min(of, done+batchSize)]
+		pixels, err := e.read(ctx, rows)
+		if err != nil {
+			return err
+		}
+		err = call("representing images", e.net.represent, []any{e.net.images(pixels)}, func(out []*tensors.Tensor) {
+			z := tensors.MustCopyFlatData[float32](out[0])[:len(rows)*e.net.n]
+			for _, v := range z {
+				squares += float64(v) * float64(v)
+			}
+			e.z = append(e.z, z[:max(0, min(len(rows), e.o.Noise-done))*e.net.n]...)
+			e.slots.append(e.net.slotsOf(out[1]), len(rows), e.net.m)
+			for _, mse := range tensors.MustCopyFlatData[float32](out[2])[:len(rows)] {
+				e.psnr = append(e.psnr, metric.PSNR(float64(mse)))
+			}
+		})
+		if err != nil {
+			return err
+		}
+		e.o.Progress("encoding", "images", float64(done+len(rows)), float64(of))
+	}
+	e.power = squares / float64(of*e.net.n)
+	psnr := meanInterval(e.psnr)
+	e.scores.PSNR, e.scores.PSNRInterval = float64(psnr.Value), &psnr
+	return nil
+}
+
+// read is the images of a batch, filled up with the first.
+func (e *evaluation) read(ctx context.Context, index []int) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("evaluation: %w", err)
+	}
+	full := append(make([]int, 0, batchSize), index...)
+	for len(full) < batchSize {
+		full = append(full, index[0])
+	}
+	pixels := make([]byte, batchSize*e.info.H*e.info.W*e.info.C)
+	if err := e.set.Images(pixels, full); err != nil {
+		return nil, fmt.Errorf("reading images of %s: %w", e.info.Name, err)
+	}
+	return pixels, nil
+}
+
+// measure computes InfoMEC, DCI and the use of codes.
+func (e *evaluation) measure(ctx context.Context) (err error) {
+	t := e.table()
+	m, err := metric.Measure(ctx, t, metric.Options{Seed: e.o.Seed, Trees: e.o.Trees,
+		Progress: func(done, of float64) { e.o.Progress("measuring", "", done, of) }})
+	if err != nil {
+		return err
+	}
+	e.scores.Metrics = &m
+	if e.slots.codes != nil {
+		e.scores.Usage = usage(e.slots.codes, e.net.m, e.file.Config.Entries())
+		e.scores.Usage.Names = metric.CodeNames(t, m.NMI)
+	}
+	return nil
+}
+
+// table is slots and factors by columns.
+func (e *evaluation) table() metric.Table {
+	t := metric.Table{}
+	for i, f := range e.info.Factors {
+		t.Names = append(t.Names, f.Name)
+		t.Factors = append(t.Factors, column(e.classes, i, len(e.info.Factors), func(v int) int { return v }))
+	}
+	for j := range e.net.m {
+		if e.slots.codes != nil {
+			t.Codes = append(t.Codes, column(e.slots.codes, j, e.net.m, func(v int32) int { return int(v) }))
+		} else {
+			t.Values = append(t.Values, column(e.slots.numbers, j, e.net.m, func(v float32) float64 { return float64(v) }))
+		}
+	}
+	return t
+}
+
+func column[A, B any](rows []A, j, width int, convert func(A) B) []B {
+	out := make([]B, len(rows)/width)
+	for r := range out {
+		out[r] = convert(rows[r*width+j])
+	}
+	return out
+}
+
+// usage counts how often each slot takes each of k entries.
+func usage(codes []int32, m, k int) *model.Usage {
+	u := &model.Usage{}
+	all := make([]int, k)
+	for j := range m {
+		counts := make([]int, k)
+		for r := j; r < len(codes); r += m {
+			counts[codes[r]]++
+			all[codes[r]]++
+		}
+		u.Counts, u.Used, u.Perplexity = append(u.Counts, counts), append(u.Used, taken(counts)), append(u.Perplexity, metric.Perplexity(counts))
+	}
+	u.Entries, u.Codebook = taken(all), metric.Perplexity(all)
+	return u
+}
+
+func taken(counts []int) (n int) {
+	for _, c := range counts {
+		if c > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (e *evaluation) result() Result {
+	r := Result{Scores: e.scores, Index: e.index, Codes: e.slots.codes, Numbers: e.slots.numbers, Classes: e.classes, PSNR: e.psnr}
+	for _, f := range e.info.Factors {
+		r.Factors = append(r.Factors, f.Name)
+	}
+	return r
+}
+
+// random is a stream of the evaluation's seed, another for every purpose.
+func (e *evaluation) random(purpose, number uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(uint64(e.o.Seed)^purpose<<48, number))
+}
+
+// What random numbers are drawn for.
+const (
+	forNoise = 1 + iota
+	forPairs
+	forProbe
+)

@@ -1,0 +1,177 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"slotscope/model"
+)
+
+// clearFrom is the share of a factor's entropy, beyond chance, from which on a slot counts as the factor's.
+const clearFrom = 0.15
+
+// owners is the factor that each slot tells most of, −1 where it tells of none clearly.
+//
+//	(I(s; z) − E) / (H(s) − E)            E ≈ (K−1)(C−1)/2n nats, what independent codes share by chance; 0 for numbers
+func owners(m model.Metrics, entropy []float64) []int {
+	own := make([]int, m.Latents)
+	for j := range own {
+		best := clearFrom
+		own[j] = -1
+		for _, i := range m.KeptFactors {
+			chance := 0.0
+			if m.Discrete {
+				chance = float64((m.Values[i]-1)*(m.Codes[j]-1)) / float64(2*m.Rows)
+			}
+			told := (float64(m.NMI[i][j])*entropy[i] - chance) / (entropy[i] - chance)
+			if entropy[i] > chance && told >= best {
+				own[j], best = i, told
+			}
+		}
+	}
+	return own
+}
+
+// entropies is H(s) of every factor in nats.
+func entropies(classes []int, sizes []int) []float64 {
+	h := make([]float64, len(sizes))
+	for i, k := range sizes {
+		counts, n := make([]float64, k), 0.0
+		for r := i; r < len(classes); r += len(sizes) {
+			counts[classes[r]]++
+			n++
+		}
+		for _, c := range counts {
+			if c > 0 {
+				h[i] -= c / n * math.Log(c/n)
+			}
+		}
+	}
+	return h
+}
+
+// edit is one slot of image a with what image b has there; both are rows of the evaluation set.
+type edit struct{ a, b, slot int }
+
+// swap puts single slots of one image into another, as the paper's swaps do, and lets the probe read what changed: the decoded
+// image before against the decoded image after.
+func (e *evaluation) swap(ctx context.Context) error {
+	if e.o.Pairs <= 0 || e.o.Probe <= 0 || len(e.index) < 2 {
+		return nil
+	}
+	p, err := newProbe(e.net, e.info)
+	if err != nil {
+		return err
+	}
+	defer p.finalize()
+	s := &model.Swap{Pairs: e.o.Pairs}
+	if s.ProbeAccuracy, s.ProbeImages, err = e.learn(ctx, p); err != nil {
+		return err
+	}
+	t := newTally(owners(*e.scores.Metrics, entropies(e.classes, p.sizes)), len(p.sizes))
+	edits := e.edits(t.own)
+	for done := 0; done < len(edits); done += batchSize / 2 {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("evaluation: %w", err)
+		}
+		batch := edits[done:min(len(edits), done+batchSize/2)]
+		classes, err := p.read(e.beforeAfter(batch))
+		if err != nil {
+			return err
+		}
+		f := len(p.sizes)
+		for i, x := range batch {
+			t.add(x.slot, classes[2*i*f:(2*i+1)*f], classes[(2*i+1)*f:(2*i+2)*f])
+		}
+		e.o.Progress("swapping slots", "edits", float64(done+len(batch)), float64(len(edits)))
+	}
+	t.report(s)
+	e.scores.Swap = s
+	return nil
+}
+
+// edits are those of random pairs in which the slot changes, and its own factor with it where it has one.
+func (e *evaluation) edits(own []int) []edit {
+	var list []edit
+	rng, f := e.random(forPairs, 0), len(e.info.Factors)
+	for range e.o.Pairs {
+		a, b := rng.IntN(len(e.index)), rng.IntN(len(e.index))
+		for j, i := range own {
+			if e.slots.differ(a, b, j, e.net.m) && (i < 0 || e.classes[a*f+i] != e.classes[b*f+i]) {
+				list = append(list, edit{a, b, j})
+			}
+		}
+	}
+	return list
+}
+
+// beforeAfter is a batch that holds every edit's image without and with the edit, one after the other.
+func (e *evaluation) beforeAfter(edits []edit) slots {
+	var rows []int
+	for _, x := range edits {
+		rows = append(rows, x.a, x.a)
+	}
+	s := e.slots.take(rows, e.net.m)
+	for i, x := range edits {
+		s.put(2*i+1, x.slot, e.slots, x.b, e.net.m)
+	}
+	return s
+}
+
+// tally counts what edits changed, by slot.
+type tally struct {
+	own                        []int
+	edits, exact, none, others []int
+	changed                    [][]int // [m][F]
+}
+
+func newTally(own []int, factors int) *tally {
+	m := len(own)
+	t := &tally{own: own, edits: make([]int, m), exact: make([]int, m), none: make([]int, m), others: make([]int, m)}
+	for range m {
+		t.changed = append(t.changed, make([]int, factors))
+	}
+	return t
+}
+
+func (t *tally) add(slot int, before, after []int32) {
+	mine, others := false, false
+	for i := range before {
+		if before[i] == after[i] {
+			continue
+		}
+		t.changed[slot][i]++
+		if i == t.own[slot] {
+			mine = true
+		} else {
+			others = true
+		}
+	}
+	t.edits[slot]++
+	switch {
+	case others:
+		t.others[slot]++
+	case mine:
+		t.exact[slot]++
+	default:
+		t.none[slot]++
+	}
+}
+
+// report sums the slots that have a factor of their own, and lists all.
+func (t *tally) report(s *model.Swap) {
+	exact, none, others := 0, 0, 0
+	for j, own := range t.own {
+		n := t.edits[j]
+		slot := model.SlotSwap{Factor: own, Edits: n, Exact: share(t.exact[j], n), None: share(t.none[j], n), Others: share(t.others[j], n)}
+		for _, c := range t.changed[j] {
+			slot.Leakage = append(slot.Leakage, share(c, n))
+		}
+		s.Slots = append(s.Slots, slot)
+		if own >= 0 {
+			s.Edits, exact, none, others = s.Edits+n, exact+t.exact[j], none+t.none[j], others+t.others[j]
+		}
+	}
+	s.Exact, s.None, s.Others = share(exact, s.Edits), share(none, s.Edits), share(others, s.Edits)
+}
