@@ -117,7 +117,7 @@ func evaluateSubject(ctx context.Context, s subject, dataDir, engineName string,
 		return evaluate.Result{}, fmt.Errorf("opening dataset %q: %w", file.Config.Dataset, err)
 	}
 	defer set.Close()
-	engine, err := compute.Open(engineName)
+	engine, err := compute.OpenFor(engineName, file.Config.Precision)
 	if err != nil {
 		return evaluate.Result{}, fmt.Errorf("opening engine %q: %w", engineName, err)
 	}
