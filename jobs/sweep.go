@@ -18,8 +18,8 @@ import (
 // SweepOptions are what Sweeps work with; Supervisor must be given.
 type SweepOptions struct {
 	Supervisor *Supervisor
-	// Evaluate is the process that measures the run in dir; nil for this program's own `eval`.
-	Evaluate func(ctx context.Context, dir string) (*exec.Cmd, error)
+	// Evaluate is the process that measures the run in dir; nil for this program's own `eval` with these flags.
+	Evaluate func(ctx context.Context, dir string, flags []string) (*exec.Cmd, error)
 	Width    int           // runs of one sweep that are queued or work at a time; 0 for one
 	Log      *slog.Logger  // nil for slog.Default
 	Poll     time.Duration // between looks where nothing is announced; 0 for 3 s
@@ -78,12 +78,12 @@ func (s *Sweeps) Close() error {
 }
 
 // evaluation is the command line of this very program.
-func (s *Sweeps) evaluation(ctx context.Context, dir string) (*exec.Cmd, error) {
+func (s *Sweeps) evaluation(ctx context.Context, dir string, flags []string) (*exec.Cmd, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, program, "eval", dir, "--data", s.o.Supervisor.o.Data.Dir())
+	cmd := exec.CommandContext(ctx, program, append([]string{"eval", dir, "--data", s.o.Supervisor.o.Data.Dir()}, flags...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	return cmd, nil
@@ -204,7 +204,7 @@ func (s *Sweeps) evaluate(ctx context.Context, id string, item sweep.Standing) e
 	s.work.Add(1)
 	go func() {
 		defer s.work.Done()
-		err := s.measure(ctx, item.ID)
+		err := s.measure(ctx, item)
 		s.mu.Lock()
 		delete(s.busy, item.ID)
 		delete(s.evaluating, id)
@@ -219,8 +219,8 @@ func (s *Sweeps) evaluate(ctx context.Context, id string, item sweep.Standing) e
 }
 
 // measure runs the evaluation to its end, its words going to the run's log.
-func (s *Sweeps) measure(ctx context.Context, id string) error {
-	f, err := s.o.Supervisor.open(ctx, id)
+func (s *Sweeps) measure(ctx context.Context, item sweep.Standing) error {
+	f, err := s.o.Supervisor.open(ctx, item.ID)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (s *Sweeps) measure(ctx context.Context, id string) error {
 		return err
 	}
 	defer log.Close()
-	cmd, err := s.o.Evaluate(ctx, f.Dir())
+	cmd, err := s.o.Evaluate(ctx, f.Dir(), item.EvalFlags())
 	if err != nil {
 		return err
 	}

@@ -250,7 +250,7 @@ func (s *shellSweep) do(ctx context.Context, b sweep.Board, item sweep.Standing)
 	dir := s.root.RunDir(item.ID)
 	if item.Stage == sweep.Unmeasured {
 		s.say(b, "evaluating "+item.Name)
-		if err := s.process(ctx, item.ID, nil, "eval", dir, "--data", s.root.Dir()); err != nil && ctx.Err() == nil {
+		if err := s.process(ctx, item.ID, nil, append([]string{"eval", dir, "--data", s.root.Dir(), "--engine", s.options.engine}, item.EvalFlags()...)...); err != nil && ctx.Err() == nil {
 			s.failed[item.ID] = "it is trained, but its evaluation failed: " + err.Error()
 		}
 		return nil

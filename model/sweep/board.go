@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 
 	"slotscope/model"
 )
@@ -286,4 +287,14 @@ func (p *speed) evaluation() float64 {
 		return 0
 	}
 	return p.seconds / float64(p.evaluated)
+}
+
+// EvalFlags are the flags of `slotscope eval` for the item: as many images as its configuration says, and for a run that only
+// serves a choice nothing beyond the metrics.
+func (s Standing) EvalFlags() []string {
+	flags := []string{"--images", strconv.Itoa(s.Config.EvalImages)}
+	if len(s.Parts) == 0 {
+		flags = append(flags, "--noise", "0", "--pairs", "0")
+	}
+	return flags
 }
