@@ -63,6 +63,8 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	defer runs.Close()
 	sweeps := jobs.NewSweeps(context.WithoutCancel(ctx), jobs.SweepOptions{Supervisor: runs, Log: log})
 	defer sweeps.Close()
+	evaluations := jobs.NewEvaluations(root.Dir(), log)
+	defer evaluations.Close()
 	engine, err := compute.Open("cpu") // a GPU, where there is one, is for the runs
 	if err != nil {
 		return err
@@ -77,6 +79,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		handlers.Sweeps{Service: sweeps, Datasets: sets},
 		handlers.Datasets{Catalogue: adding},
 		&handlers.Play{Library: library},
+		handlers.Measure{Runs: runs, Datasets: sets, Scores: runs, Evaluations: evaluations},
 		handlers.Theory{Datasets: sets, Library: library},
 		handlers.System{Engine: training(o.Executor), DataDir: root.Dir(), Version: command.Revision(), Started: time.Now()},
 	}}

@@ -1,0 +1,147 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/model"
+	"slotscope/model/data"
+	"slotscope/model/figure"
+	"slotscope/views"
+)
+
+// Measure is the page of what an evaluation found in a run: which slot holds which factor, and how well?
+type Measure struct {
+	Runs        RunService
+	Datasets    DatasetList
+	Scores      ScoreService
+	Evaluations EvaluationService // nil where none can be started from here
+}
+
+// EvaluationService measures runs in the background; *jobs.Evaluations is one.
+type EvaluationService interface {
+	Start(ctx context.Context, id string) error
+	State(id string) model.Evaluation
+}
+
+// Routes enters /runs/{id}/measure and its figures.
+func (h Measure) Routes(r chi.Router) {
+	r.Get("/runs/{id}/measure", Handle(h.page))
+	r.Post("/runs/{id}/measure", Handle(h.start))
+	r.Get("/runs/{id}/measure/{file}", Handle(h.file))
+}
+
+// measured is everything that the page draws from.
+type measured struct {
+	run     model.Run
+	scores  *model.Scores // nil before there are any
+	factors []data.Factor // of the run's dataset; empty where it is not here
+	series  map[string][]model.Sample
+}
+
+func (h Measure) read(ctx context.Context, id string) (measured, error) {
+	run, err := h.Runs.Get(ctx, id)
+	if err != nil {
+		return measured{}, err
+	}
+	m := measured{run: run}
+	for _, info := range h.Datasets.List(ctx) {
+		if info.Name == run.Config.Dataset {
+			m.factors = info.Factors
+		}
+	}
+	page, err := h.Runs.Points(ctx, id, model.PointQuery{Names: overTraining, Columns: trainingColumns})
+	if err != nil {
+		return m, err
+	}
+	m.series = page.Series
+	scores, err := h.Scores.Scores(ctx, id)
+	switch {
+	case errors.Is(err, model.ErrNotFound):
+		return m, nil
+	case err != nil:
+		return m, fmt.Errorf("reading the scores of run %s: %w", id, err)
+	}
+	m.scores = &scores
+	return m, nil
+}
+
+func (h Measure) page(w http.ResponseWriter, r *http.Request) error {
+	id := chi.URLParam(r, "id")
+	m, err := h.read(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	var state model.Evaluation
+	if h.Evaluations != nil {
+		state = h.Evaluations.State(id)
+	}
+	return Draw(w, r, views.Measure(m.view(state, h.Evaluations != nil)))
+}
+
+// start evaluates the run in the background, then shows the page, which follows it.
+func (h Measure) start(w http.ResponseWriter, r *http.Request) error {
+	id := chi.URLParam(r, "id")
+	if h.Evaluations == nil {
+		return fmt.Errorf("evaluations are not started from here: %w", model.ErrConflict)
+	}
+	run, err := h.Runs.Get(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if run.Checkpoint == 0 {
+		return fmt.Errorf("run %s has no checkpoint to evaluate yet: %w", cmp.Or(run.Name, id), model.ErrConflict)
+	}
+	if err := h.Evaluations.Start(r.Context(), id); err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/runs/"+id+"/measure", http.StatusSeeOther)
+	return nil
+}
+
+// file answers one figure of the page.
+func (h Measure) file(w http.ResponseWriter, r *http.Request) error {
+	name, kind, err := splitFigure(chi.URLParam(r, "file"))
+	if err != nil {
+		return err
+	}
+	draw, ok := measureFigures[name]
+	if !ok {
+		return fmt.Errorf("no measurement has a figure %q: %w", name, model.ErrNotFound)
+	}
+	m, err := h.read(r.Context(), chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	f, ok := draw(m)
+	if !ok {
+		return fmt.Errorf("run %s was not measured in this respect: %w", m.run.ID, model.ErrNotFound)
+	}
+	return sendFigure(w, r, f, kind)
+}
+
+// figureOf draws one of measureFigures for the page; none where the run was not measured in this respect.
+func (m measured) figureOf(names ...string) []views.FigureView {
+	var all []views.FigureView
+	for _, name := range names {
+		if f, ok := measureFigures[name](m); ok {
+			all = append(all, figureView(f, "/runs/"+m.run.ID+"/measure", nil))
+		}
+	}
+	return all
+}
+
+// valueName is what a factor's value is called, or its number.
+func (m measured) valueName(factor string, value int) string {
+	for _, f := range m.factors {
+		if f.Name == factor && value >= 0 && value < len(f.Values) {
+			return f.Values[value]
+		}
+	}
+	return figure.Number(float64(value))
+}
