@@ -1,0 +1,255 @@
+package data
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"slotscope/model/data/parquet"
+)
+
+// parquetFormat reads datasets of pictures as Hugging Face keeps them: a Parquet file, or a folder of them in order of name.
+var parquetFormat = Format{
+	Name: "Parquet files with a column of images, as those of Hugging Face",
+	Match: func(path string, head []byte) bool {
+		return bytes.HasPrefix(head, []byte("PAR1")) || head == nil && len(shards(path)) > 0
+	},
+	Open: func(_ context.Context, path string) (Source, error) {
+		paths := shards(path)
+		if len(paths) == 0 {
+			paths = []string{path}
+		}
+		s := &parquetSource{cache: map[int][][]byte{}}
+		if err := s.open(path, paths); err != nil {
+			_ = s.Close()
+			return nil, err
+		}
+		return s, nil
+	},
+}
+
+// shards are the Parquet files of a folder, or of its folder data.
+func shards(dir string) []string {
+	for _, pattern := range []string{"*.parquet", "data/*.parquet"} {
+		if names, err := fs.Glob(os.DirFS(dir), pattern); err == nil && len(names) > 0 {
+			for i := range names {
+				names[i] = filepath.Join(dir, filepath.FromSlash(names[i]))
+			}
+			return names
+		}
+	}
+	return nil
+}
+
+// parquetSource is a dataset whose pictures are PNG or JPEG files in a column.
+type parquetSource struct {
+	info   Info
+	labels []uint16
+	files  []*parquet.File
+	groups []pictureGroup
+
+	mu    sync.Mutex
+	cache map[int][][]byte // pictures of the groups that are being read
+}
+
+// pictureGroup is a row group with pictures.
+type pictureGroup struct {
+	file   *parquet.File
+	path   string
+	group  int
+	column int
+	first  int // index of its first picture
+}
+
+func (s *parquetSource) Info() Info       { return s.info.clone() }
+func (s *parquetSource) Labels() []uint16 { return s.labels }
+
+func (s *parquetSource) Close() error {
+	var errs []error
+	for _, f := range s.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *parquetSource) open(path string, paths []string) error {
+	var columns []column
+	var left []string
+	for i, shard := range paths {
+		f, err := parquet.Open(shard)
+		if err != nil {
+			return err
+		}
+		s.files = append(s.files, f)
+		images, err := s.add(f, shard)
+		if err != nil {
+			return err
+		}
+		names, lists := factorColumns(f, images)
+		if i == 0 {
+			left = lists
+			for _, name := range names {
+				columns = append(columns, column{name: name})
+			}
+		}
+		for k := range columns {
+			if err := columns[k].read(f, shard, names); err != nil {
+				return err
+			}
+		}
+	}
+	if s.info.Len == 0 {
+		return fmt.Errorf("%s: there are no rows in it", path)
+	}
+	return s.describe(path, columns, left)
+}
+
+// add takes over the groups of a file and returns its column of images.
+func (s *parquetSource) add(f *parquet.File, path string) (images int, err error) {
+	images = slices.IndexFunc(f.Columns, isImage)
+	if images < 0 {
+		return 0, fmt.Errorf("%s: there is no column of images: one named image or img, or one with bytes and path in it", path)
+	}
+	stat, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	if int64(f.Len()) > stat.Size() {
+		return 0, fmt.Errorf("%s: the file is damaged: it has %d rows in %d bytes", path, f.Len(), stat.Size())
+	}
+	for g := range f.Groups {
+		s.groups = append(s.groups, pictureGroup{f, path, g, images, s.info.Len})
+		s.info.Len += f.Groups[g].Rows
+	}
+	return images, nil
+}
+
+func isImage(c parquet.Column) bool {
+	return c.Type == parquet.ByteArray && !c.Repeated &&
+		(strings.HasSuffix(c.Path, ".bytes") || slices.Contains([]string{"image", "img", "images"}, c.Path))
+}
+
+// factorColumns are all columns but those of the image; lists are named apart, for they are left out.
+func factorColumns(f *parquet.File, images int) (names, lists []string) {
+	image := strings.TrimSuffix(f.Columns[images].Path, ".bytes")
+	for i, c := range f.Columns {
+		switch {
+		case i == images || c.Path == image+".path":
+		case c.Repeated:
+			lists = append(lists, c.Path)
+		default:
+			names = append(names, c.Path)
+		}
+	}
+	return names, lists
+}
+
+// read appends a column's values of all rows of a file.
+func (c *column) read(f *parquet.File, path string, names []string) error {
+	i, err := f.Column(c.name)
+	if err != nil || !slices.Contains(names, c.name) {
+		return fmt.Errorf("%s: it lacks the column %q of the files before it", path, c.name)
+	}
+	for g := range f.Groups {
+		v, err := f.Read(g, i)
+		if err != nil {
+			return err
+		}
+		for _, n := range v.Ints {
+			c.values = append(c.values, strconv.FormatInt(n, 10))
+		}
+		for _, x := range v.Floats {
+			c.values = append(c.values, strconv.FormatFloat(x, 'g', -1, 64))
+		}
+		for _, b := range v.Bytes {
+			c.values = append(c.values, string(b))
+		}
+	}
+	return nil
+}
+
+func (s *parquetSource) describe(path string, columns []column, left []string) (err error) {
+	s.info.H, s.info.W, s.info.C = side, side, 3
+	s.info.About = fmt.Sprintf("The pictures of %s.", filepath.Base(path))
+	img, err := s.decode(0)
+	if err != nil {
+		return err
+	}
+	if grey(img) {
+		s.info.C = 1
+	}
+	s.info.Note = fit(img.Bounds().Dy(), img.Bounds().Dx())
+	if len(left) > 0 {
+		s.info.Note = strings.TrimSpace(s.info.Note + " Columns that are lists are left out: " + strings.Join(left, ", ") + ".")
+	}
+	if s.info.Factors, s.labels, s.info.Complete, err = classify(columns, s.info.Len); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func (s *parquetSource) Stream(ctx context.Context, first int, yield func(first int, images []byte) error) error {
+	each := side * side * s.info.C
+	canvases := make([]canvas, runtime.GOMAXPROCS(0))
+	return ahead(ctx, first, s.info.Len, picturesAtOnce, each, func(dst []byte, first int) error {
+		return onAllCores(len(dst)/each, func(worker, i int) error {
+			img, err := s.decode(first + i)
+			if err != nil {
+				return err
+			}
+			if s.info.C == 1 && !grey(img) {
+				return fmt.Errorf("picture %d is in colour, and the first one is grey", first+i)
+			}
+			canvases[worker].picture(dst[i*each:(i+1)*each], img, s.info.C)
+			return nil
+		})
+	}, yield)
+}
+
+// decode reads one picture; errors name the file and the row.
+func (s *parquetSource) decode(index int) (image.Image, error) {
+	g, found := slices.BinarySearchFunc(s.groups, index, func(g pictureGroup, i int) int { return g.first - i })
+	if !found {
+		g--
+	}
+	for s.groups[g].first+s.groups[g].file.Groups[s.groups[g].group].Rows <= index {
+		g++ // past groups without rows
+	}
+	pictures, err := s.pictures(g)
+	if err != nil {
+		return nil, err
+	}
+	row := index - s.groups[g].first
+	img, err := decodeBytes(pictures[row])
+	if err != nil {
+		return nil, fmt.Errorf("%s: the picture in row %d of row group %d: %w", s.groups[g].path, row, s.groups[g].group, err)
+	}
+	return img, nil
+}
+
+// pictures reads a group's, and keeps it and the one before it, between which neighbours in a batch may lie.
+func (s *parquetSource) pictures(g int) ([][]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if pictures, ok := s.cache[g]; ok {
+		return pictures, nil
+	}
+	maps.DeleteFunc(s.cache, func(kept int, _ [][]byte) bool { return kept != g-1 })
+	v, err := s.groups[g].file.Read(s.groups[g].group, s.groups[g].column)
+	if err != nil {
+		return nil, err
+	}
+	s.cache[g] = v.Bytes
+	return v.Bytes, nil
+}
