@@ -1,0 +1,78 @@
+package evaluate
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"slotscope/model"
+)
+
+func near(t *testing.T, what string, got model.Score, want, tol float64) {
+	t.Helper()
+	if !got.Defined() || math.Abs(float64(got)-want) > tol {
+		t.Errorf("%s is %v, want %v", what, float64(got), want)
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	i := meanInterval([]float64{1, 2, 3, 4, 5}) // s = √2.5, t(0.975, 4) = 2.7764
+	near(t, "mean", i.Value, 3, 1e-12)
+	near(t, "low", i.Low, 3-2.776445*math.Sqrt(0.5), 1e-5)
+	near(t, "high", i.High, 3+2.776445*math.Sqrt(0.5), 1e-5)
+	if one := meanInterval([]float64{7}); one.Value != 7 || one.Low.Defined() {
+		t.Errorf("one value has interval %v", one)
+	}
+	s := share(3, 10) // Wilson 1927: 0.1078 to 0.6032
+	near(t, "share", s.Value, 0.3, 1e-12)
+	near(t, "low", s.Low, 0.1078, 1e-4)
+	near(t, "high", s.High, 0.6032, 1e-4)
+	near(t, "low of none", share(0, 20).Low, 0, 1e-12)
+	near(t, "high of all", share(20, 20).High, 1, 1e-12)
+	if share(0, 0).Value.Defined() {
+		t.Error("a share of nothing is defined")
+	}
+}
+
+// TestTally: one slot of factor 1, one without a factor.
+func TestTally(t *testing.T) {
+	tl := newTally([]int{1, -1}, 3)
+	before := []int32{0, 0, 0}
+	for _, c := range []struct {
+		slot  int
+		after []int32
+	}{
+		{0, []int32{0, 1, 0}}, {0, []int32{0, 2, 0}}, {0, []int32{0, 0, 0}}, {0, []int32{3, 1, 0}},
+		{1, []int32{0, 0, 0}}, {1, []int32{0, 0, 4}},
+	} {
+		tl.add(c.slot, before, c.after)
+	}
+	var s model.Swap
+	tl.report(&s)
+	near(t, "exact", s.Exact.Value, 0.5, 0)
+	near(t, "none", s.None.Value, 0.25, 0)
+	near(t, "others", s.Others.Value, 0.25, 0)
+	near(t, "leakage into factor 0", s.Slots[0].Leakage[0].Value, 0.25, 0)
+	near(t, "change of its own", s.Slots[0].Leakage[1].Value, 0.75, 0)
+	near(t, "leakage of the slot without a factor", s.Slots[1].Leakage[2].Value, 0.5, 0)
+	near(t, "none of the slot without a factor", s.Slots[1].None.Value, 0.5, 0)
+	if s.Edits != 4 || s.Slots[1].Edits != 2 || s.Slots[1].Factor != -1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestOwners: chance gives a slot of many codes no factor.
+func TestOwners(t *testing.T) {
+	m := model.Metrics{Discrete: true, Rows: 1000, Latents: 4, Values: []int{4, 1, 10}, Codes: []int{4, 500, 10, 1}, KeptFactors: []int{0, 2},
+		NMI: [][]model.Score{{0.9, 0.5, 0.05, 0}, {model.Undefined(), model.Undefined(), model.Undefined(), model.Undefined()}, {0.1, 0.9, 0.4, 0}}}
+	if own := owners(m, []float64{math.Log(4), 0, math.Log(10)}); !slices.Equal(own, []int{0, -1, 2, -1}) {
+		t.Errorf("owners %v", own)
+	}
+}
+
+func TestEntropies(t *testing.T) {
+	h := entropies([]int{0, 2, 1, 2, 0, 2, 1, 2}, []int{2, 5})
+	if math.Abs(h[0]-math.Ln2) > 1e-12 || h[1] != 0 {
+		t.Errorf("entropies %v", h)
+	}
+}
