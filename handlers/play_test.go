@@ -10,12 +10,14 @@ import (
 	"image/gif"
 	"image/png"
 	"io"
+	"math"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,10 +46,13 @@ type playground struct {
 
 const playRun = "20260101-000000-aaaaaaaa"
 
-func newPlayground(t *testing.T) playground {
+func newPlayground(t *testing.T) playground { return playgroundOf(t, "hrr") }
+
+// playgroundOf is a site whose one run is of any model.
+func playgroundOf(t *testing.T, name string) playground {
 	t.Helper()
 	dir := t.TempDir()
-	writePlayRun(t, dir)
+	writeRunOf(t, dir, name)
 	engine, err := compute.Open("cpu")
 	if err != nil {
 		t.Fatal(err)
@@ -67,13 +72,18 @@ func newPlayground(t *testing.T) playground {
 	return playground{t, server.URL, src.Key, src.Config.M}
 }
 
-func writePlayRun(t *testing.T, dir string) {
+func writePlayRun(t *testing.T, dir string) { writeRunOf(t, dir, "hrr") }
+
+func writeRunOf(t *testing.T, dir, name string) {
 	t.Helper()
-	cfg, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
+	cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Widths, cfg.FC, cfg.D, cfg.M, cfg.K = [4]int{4, 4, 8, 8}, 16, 32, 5, 12
+	cfg.Widths, cfg.FC, cfg.M = [4]int{4, 4, 8, 8}, 16, 5
+	if name == "hrr" {
+		cfg.D, cfg.K = 32, 12
+	}
 	net, err := ae.New(cfg, ae.Image{H: 64, W: 64, C: 3})
 	if err != nil {
 		t.Fatal(err)
@@ -481,6 +491,66 @@ func TestPaletteSwapsCheckAndUsage(t *testing.T) {
 	p.getJSON("/api/play", &list)
 	if n := len(list.Checkpoints); n == 0 || list.Checkpoints[n-1].Key != p.key || list.Checkpoints[n-1].Title != "First light" {
 		t.Errorf("%+v", list)
+	}
+}
+
+// A model whose slots hold real numbers is played with as the others: its codes stand for numbers, which the page, the palette and the
+// download write out.
+func TestRealNumbersPlay(t *testing.T) {
+	p := playgroundOf(t, "betavae")
+	api := "/api/play/" + p.key
+	var about struct {
+		K        int
+		Discrete bool
+	}
+	p.getJSON(api, &about)
+	if about.Discrete || about.K != 2049 {
+		t.Errorf("%+v", about)
+	}
+	reply, raw := p.get("/play/" + p.key + "?a=3&b=7&codes=1024.1040.928.1024.0")
+	for _, want := range []string{"β-VAE", "A, slot 1: code +0.25", "A, slot 2: code -1.50", `data-code="928"`} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("%s: the page lacks %q", reply.Status, want)
+		}
+	}
+	var palette struct {
+		Total   int
+		Entries []struct {
+			Code, Count int
+			Text, Image string
+		}
+	}
+	p.getJSON(api+"/palette?codes=1024.1040.928.1024.0&slot=1&sort=id&limit=64", &palette)
+	if palette.Total < 1 || len(palette.Entries) != palette.Total {
+		t.Fatalf("%+v", palette)
+	}
+	for i, e := range palette.Entries {
+		value := (float64(e.Code) - 1024) / 64
+		if shown, err := strconv.ParseFloat(e.Text, 64); err != nil || shown != value || value != math.Round(4*value)/4 {
+			t.Errorf("code %d is written %q and stands for %v", e.Code, e.Text, value)
+		}
+		if i > 0 && e.Code != palette.Entries[i-1].Code+16 {
+			t.Errorf("code %d follows %d", e.Code, palette.Entries[i-1].Code)
+		}
+	}
+	if reply, _ := p.get(palette.Entries[0].Image); reply.StatusCode != 200 {
+		t.Errorf("%s is answered %s", palette.Entries[0].Image, reply.Status)
+	}
+	var state struct{ Values, BValues []float64 }
+	p.getJSON(api+"/codes.json?codes=1024.1040.928.1024.0&b=7", &state)
+	if fmt.Sprint(state.Values) != "[0 0.25 -1.5 0 -16]" || len(state.BValues) != p.m {
+		t.Errorf("%+v", state)
+	}
+	var check struct {
+		Again, Moved []int
+		Kept         int
+	}
+	p.getJSON(api+"/check?codes=1024.1024.1024.1024.2048", &check)
+	if len(check.Again) != p.m || check.Kept+len(check.Moved) != p.m || len(check.Moved) == 0 || check.Moved[len(check.Moved)-1] != 4 {
+		t.Errorf("an untrained encoder gives +16 back: %+v", check)
+	}
+	if reply, raw := p.get("/img/" + p.key + "/1024.1040.928.1024.2049.png"); reply.StatusCode != 422 || !strings.Contains(string(raw), "codes 0 to 2048") {
+		t.Errorf("%s %s", reply.Status, raw)
 	}
 }
 
