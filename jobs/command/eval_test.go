@@ -1,0 +1,99 @@
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"slotscope/model"
+	"slotscope/model/checkpoint"
+	"slotscope/model/folder"
+)
+
+const shipped = "../../model/play/default/default.safetensors"
+
+// quickly keeps an evaluation short.
+var quickly = []string{"--images", "70", "--noise", "64", "--pairs", "2", "--probe", "2", "--trees", "2", "--engine", "cpu"}
+
+// shippedRun is a data folder with one run, whose checkpoint is the one that ships.
+func shippedRun(t *testing.T) (dataDir string, f *folder.Folder) {
+	t.Helper()
+	file, err := checkpoint.Read(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dataDir = t.TempDir()
+	if f, err = folder.Create(filepath.Join(dataDir, "runs", "shipped"), file.Config, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	raw, err := os.ReadFile(shipped)
+	if err == nil {
+		err = os.WriteFile(f.CheckpointPath(20000), raw, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dataDir, f
+}
+
+func TestEvalOfARun(t *testing.T) {
+	dataDir, f := shippedRun(t)
+	if code, out, stderr := called(t, append([]string{"eval", "shipped", "--data", dataDir}, quickly...)...); code != done ||
+		!strings.Contains(out, "PSNR  2") || !strings.Contains(out, "noise on z") || !strings.Contains(out, "swaps") || !strings.Contains(stderr, "encoding  70 of 70 images") {
+		t.Fatalf("exit code %d, %s, %s", code, out, stderr)
+	}
+	s, err := f.Scores()
+	if err != nil || s.Metrics == nil || s.Step != 20000 || s.Images != 70 || s.Noise == nil || s.Swap == nil || s.Usage == nil || s.Revision == "" {
+		t.Errorf("scores of the run: %+v, %v", s, err)
+	}
+	if code, out, stderr := called(t, "metrics", filepath.Join(f.Dir(), "representation.npz"), "--json", "--trees", "2"); code != done || !strings.Contains(out, `"floor_hue"`) {
+		t.Errorf("metrics of the representation: exit code %d, %s, %s", code, out, stderr)
+	}
+}
+
+// TestEvalAsJSON: a checkpoint outside a run is measured, and nothing is written unless asked.
+func TestEvalAsJSON(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "new", "folder")
+	code, text, stderr := called(t, append([]string{"eval", shipped, "--json", "--pairs", "0", "--out", out, "--data", t.TempDir()}, quickly[:4]...)...)
+	var s model.Scores
+	if err := json.Unmarshal([]byte(text), &s); code != done || err != nil || s.PSNR < 20 || s.Metrics == nil {
+		t.Fatalf("exit code %d, %v, %s", code, err, stderr)
+	}
+	for _, name := range []string{"scores.json", "representation.npz", "associations.json"} {
+		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestEvalRefuses(t *testing.T) {
+	dataDir, f := shippedRun(t)
+	empty, err := folder.Create(filepath.Join(dataDir, "runs", "empty"), f.Config(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty.Close()
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{nil, usage, "slotscope eval RUN"},
+		{[]string{"a", "b"}, usage, "slotscope eval RUN"},
+		{[]string{"nobody"}, failed, "nobody"},
+		{[]string{"empty"}, failed, "run empty has no checkpoint to evaluate"},
+		{[]string{"shipped@7"}, failed, "checkpoint 7 of run shipped"},
+		{[]string{"shipped@x"}, usage, `"x" is no step`},
+		{[]string{"nowhere.safetensors"}, failed, "nowhere.safetensors"},
+		{[]string{"shipped", "--images", "1"}, usage, "--images is 1"},
+		{[]string{"shipped", "--engine", "abacus"}, usage, "abacus"},
+	} {
+		code, out, stderr := called(t, append([]string{"eval", "--data", dataDir}, c.args...)...)
+		if code != c.code || !strings.Contains(stderr, c.want) || out != "" {
+			t.Errorf("%v: exit code %d, %q, %q", c.args, code, out, stderr)
+		}
+	}
+}
