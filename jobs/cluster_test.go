@@ -1,0 +1,392 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"slotscope/model"
+)
+
+// fakeCluster is a scheduler whose jobs do what the test says. A job that runs is the fake trainer.
+type fakeCluster struct {
+	mu     sync.Mutex
+	next   int
+	arrays [][]string // folders of each submission
+	dirs   map[string]string
+	tasks  map[string]model.Task
+	done   []string // what was asked of it: "ask 1_0"
+	refuse error
+	mute   bool // answers no question
+}
+
+func newFakeCluster() *fakeCluster {
+	return &fakeCluster{dirs: map[string]string{}, tasks: map[string]model.Task{}}
+}
+
+func (c *fakeCluster) Submit(_ context.Context, dirs []string) ([]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refuse != nil {
+		return nil, c.refuse
+	}
+	c.next++
+	c.arrays = append(c.arrays, dirs)
+	var ids []string
+	for i, dir := range dirs {
+		id := fmt.Sprintf("%d_%d", c.next, i)
+		c.dirs[id], c.tasks[id] = dir, model.Task{State: model.TaskWaits, Word: "PENDING", Why: "Resources"}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func (c *fakeCluster) Tasks(_ context.Context, ids []string) (map[string]model.Task, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mute {
+		return nil, errors.New("the controller does not answer")
+	}
+	tasks := map[string]model.Task{}
+	for _, id := range ids {
+		t, known := c.tasks[id]
+		if !known {
+			t = model.Task{State: model.TaskOver, Word: "FORGOTTEN"}
+		}
+		tasks[id] = t
+	}
+	return tasks, nil
+}
+
+func (c *fakeCluster) Ask(_ context.Context, id string) error    { return c.note("ask " + id) }
+func (c *fakeCluster) Cancel(_ context.Context, id string) error { return c.note("cancel " + id) }
+
+func (c *fakeCluster) note(what string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done = append(c.done, what)
+	return nil
+}
+
+func (c *fakeCluster) asked(what string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.done, what)
+}
+
+// now says how a job stands.
+func (c *fakeCluster) now(id string, t model.Task) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tasks[id] = t
+}
+
+// begin runs a job here, as a node would.
+func (c *fakeCluster) begin(t *testing.T, id string) *exec.Cmd {
+	t.Helper()
+	c.now(id, model.Task{State: model.TaskRuns, Word: "RUNNING", Node: "n1"})
+	cmd, err := command(2 * time.Millisecond)(c.dirs[id])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	return cmd
+}
+
+func onCluster(c *fakeCluster) func(*Options) {
+	return func(o *Options) { o.Cluster, o.Executor, o.ClusterPoll = c, model.Slurm, 5*time.Millisecond }
+}
+
+// job waits until a run has a job, and returns its id.
+func (b *bench) job(id string) (job string) {
+	b.t.Helper()
+	b.await(id, "job", func(model.Run) bool {
+		f, err := b.data.Open(id)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		defer f.Close()
+		j, err := f.Job()
+		job = j.ID
+		return err == nil && job != ""
+	})
+	return job
+}
+
+func (b *bench) reason(id, part string) {
+	b.t.Helper()
+	b.await(id, part, func(r model.Run) bool { return strings.Contains(r.Reason, part) })
+}
+
+func TestClusterTrainsARun(t *testing.T) {
+	c := newFakeCluster()
+	b := newBench(t, onCluster(c))
+	id := b.create("on the cluster", 30)
+	job := b.job(id)
+	b.reason(id, "SLURM job "+job+" waits: Resources.")
+	if b.started(id) {
+		t.Error("a process was started here")
+	}
+	b.restart() // the job outlives the server
+	b.reason(id, "Resources")
+	c.begin(t, job)
+	b.awaitState(id, model.Finished)
+	b.complete(id, 30)
+	if len(c.arrays) != 1 {
+		t.Errorf("submitted %d times", len(c.arrays))
+	}
+}
+
+func TestManyRunsAreOneArray(t *testing.T) {
+	c := newFakeCluster()
+	b := newBench(t, onCluster(c))
+	b.Close()
+	var ids []string
+	for i := range 3 {
+		f, err := b.data.Create(config(10), fmt.Sprint("seed ", i), model.Status{State: model.Queued})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, f.ID())
+		f.Close()
+	}
+	b.open() // a server that finds all three waiting
+	for _, id := range ids {
+		b.job(id)
+	}
+	if len(c.arrays) != 1 || len(c.arrays[0]) != 3 {
+		t.Errorf("submitted %v", c.arrays)
+	}
+}
+
+func TestClusterRefuses(t *testing.T) {
+	c := newFakeCluster()
+	c.refuse = errors.New("SLURM's sbatch refused: invalid partition specified: gpuu")
+	b := newBench(t, onCluster(c))
+	id := b.create("nowhere to go", 10)
+	r := b.awaitState(id, model.Failed)
+	if r.Reason != "SLURM's sbatch refused: invalid partition specified: gpuu." {
+		t.Errorf("%q", r.Reason)
+	}
+	c.mu.Lock()
+	c.refuse = nil
+	c.mu.Unlock()
+	if err := b.Resume(t.Context(), id, 0); err != nil {
+		t.Fatal(err)
+	}
+	b.job(id)
+}
+
+// TestHowJobsEnd has a run under way when its job ends without the run's own word.
+func TestHowJobsEnd(t *testing.T) {
+	for word, want := range map[string]string{
+		"NODE_FAIL":     "ended on n1: the node was lost.",
+		"TIMEOUT":       "its time limit was reached.",
+		"OUT_OF_MEMORY": "it took more memory than it had asked for.",
+		"CANCELLED":     "it was cancelled.",
+		"PREEMPTED":     "another job needed its place.",
+		"REVOKED":       "SLURM says REVOKED.",
+	} {
+		t.Run(word, func(t *testing.T) {
+			c := newFakeCluster()
+			b := newBench(t, onCluster(c))
+			id := b.create(word, 100_000)
+			job := b.job(id)
+			cmd := c.begin(t, job)
+			b.awaitStep(id, 12)
+			cmd.Process.Kill()
+			cmd.Wait()
+			time.Sleep(50 * time.Millisecond)
+			if r := b.get(id); r.State != model.Running {
+				t.Fatalf("while SLURM says that the job runs, the run is %s: %s", r.State, r.Reason)
+			}
+			c.now(job, model.Task{State: model.TaskOver, Word: word, Node: "n1"})
+			r := b.awaitState(id, model.Interrupted)
+			if !strings.Contains(r.Reason, want) || !strings.Contains(r.Reason, "The checkpoint of step ") {
+				t.Errorf("%q does not say %q", r.Reason, want)
+			}
+		})
+	}
+}
+
+func TestForgottenJob(t *testing.T) {
+	c := newFakeCluster()
+	b := newBench(t, onCluster(c))
+	id := b.create("forgotten", 10)
+	job := b.job(id)
+	c.mu.Lock()
+	delete(c.tasks, job)
+	c.mu.Unlock()
+	r := b.awaitState(id, model.Interrupted)
+	if !strings.Contains(r.Reason, "SLURM does not know it any more.") {
+		t.Errorf("%q", r.Reason)
+	}
+}
+
+func TestRequeuedJobGoesOn(t *testing.T) {
+	c := newFakeCluster()
+	b := newBench(t, onCluster(c))
+	id := b.create("preempted", 60)
+	job := b.job(id)
+	cmd := c.begin(t, job)
+	b.awaitStep(id, 12)
+	cmd.Process.Kill()
+	cmd.Wait()
+	c.now(job, model.Task{State: model.TaskWaits, Word: "PENDING", Why: "BeginTime"})
+	b.await(id, "back in the queue", func(r model.Run) bool {
+		return r.State == model.Queued && strings.Contains(r.Reason, "back into its queue")
+	})
+	if err := b.Resume(t.Context(), id, 0); !errors.Is(err, model.ErrConflict) {
+		t.Errorf("a second job could be had: %v", err)
+	}
+	c.mu.Lock()
+	c.mute = true // the controller is away: the folder says what is true
+	c.mu.Unlock()
+	second, err := command(2 * time.Millisecond)(c.dirs[job])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := second.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if r := b.awaitState(id, model.Finished); r.Attempt != 2 {
+		t.Errorf("%d attempts", r.Attempt)
+	}
+	b.complete(id, 60)
+}
+
+func TestStopOnTheCluster(t *testing.T) {
+	c := newFakeCluster()
+	b := newBench(t, onCluster(c))
+	waiting, working := b.create("waiting", 100), b.create("working", 100_000)
+	waits, works := b.job(waiting), b.job(working)
+
+	b.stop(waiting)
+	if r := b.awaitState(waiting, model.Stopped); !c.asked("cancel "+waits) || r.Reason != "Taken out of the queue." {
+		t.Errorf("%v, %q", c.done, r.Reason)
+	}
+
+	cmd := c.begin(t, works)
+	b.awaitStep(working, 12)
+	b.stop(working)
+	if !c.asked("ask " + works) {
+		t.Fatalf("%v", c.done)
+	}
+	f, err := b.data.Open(working)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if j, err := f.Job(); err != nil || !j.Stop {
+		t.Errorf("the folder does not say that the run shall end: %+v, %v", j, err)
+	}
+	if r := b.get(working); r.State != model.Stopping {
+		t.Errorf("asked to stop, the run is %s", r.State)
+	}
+	if err := b.Stop(t.Context(), working); !errors.Is(err, model.ErrConflict) {
+		t.Errorf("a second stop at once: %v", err)
+	}
+	time.Sleep(b.opt.ForceAfter)
+	b.stop(working)
+	if !c.asked("cancel " + works) {
+		t.Errorf("not ended by force: %v", c.done)
+	}
+	cmd.Process.Signal(os.Interrupt)
+	cmd.Process.Kill()
+	cmd.Wait()
+	c.now(works, model.Task{State: model.TaskOver, Word: "CANCELLED"})
+	r := b.awaitState(working, model.Interrupted)
+	if !strings.Contains(r.Reason, "while it was stopping") {
+		t.Errorf("%q", r.Reason)
+	}
+	if err := b.Resume(t.Context(), working, 0); err != nil {
+		t.Fatal(err)
+	}
+	b.await(working, "another job", func(model.Run) bool { j, err := f.Job(); return err == nil && j.ID != "" && j.ID != works && !j.Stop })
+}
+
+// TestFolderFromACluster opens a data folder that a cluster wrote on a machine that has none.
+func TestFolderFromACluster(t *testing.T) {
+	b := newBench(t)
+	id := b.create("copied", 30)
+	b.awaitState(id, model.Finished)
+	f, err := b.data.Open(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.SetJob(model.Job{Executor: model.Slurm, ID: "77"}); err != nil {
+		t.Fatal(err)
+	}
+	b.restart()
+	if err := b.Resume(t.Context(), id, 60); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitState(id, model.Finished)
+	b.complete(id, 60)
+}
+
+// TestEachGPUHasARun fills two GPUs, one run each, whatever server looks.
+func TestEachGPUHasARun(t *testing.T) {
+	shown := func(dir string) string { return filepath.Join(dir, "samples", "device") }
+	b := newBench(t, func(o *Options) {
+		plain := o.Command
+		o.Command = func(dir string) (*exec.Cmd, error) {
+			cmd, err := plain(dir)
+			cmd.Args = append([]string{"sh", "-c", `printenv CUDA_VISIBLE_DEVICES >"$0"; exec "$@"`, shown(dir), cmd.Path}, cmd.Args[1:]...)
+			cmd.Path = "/bin/sh"
+			return cmd, err
+		}
+		o.Devices = func(engine string) []Device {
+			if engine != "xla:cuda" {
+				return []Device{{Name: "cpu"}}
+			}
+			return []Device{{"GPU-a", []string{"CUDA_VISIBLE_DEVICES=GPU-a"}}, {"GPU-b", []string{"CUDA_VISIBLE_DEVICES=GPU-b"}}}
+		}
+	})
+	onGPU := func(name string, steps int) string {
+		cfg := config(steps)
+		cfg.Engine = "xla:cuda"
+		r, err := b.Create(t.Context(), cfg, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.ID
+	}
+	first, second := onGPU("first", 100_000), onGPU("second", 100_000)
+	b.awaitStep(first, 3)
+	b.awaitStep(second, 3)
+	third := onGPU("third", 20)
+	b.restart()
+	time.Sleep(50 * time.Millisecond)
+	if r := b.get(third); r.State != model.Queued {
+		t.Fatalf("with both GPUs taken, the third is %s", r.State)
+	}
+	b.stop(second)
+	b.awaitState(second, model.Stopped)
+	b.awaitState(third, model.Finished)
+	got := map[string]string{}
+	for _, id := range []string{first, second, third} {
+		text, err := os.ReadFile(shown(b.data.RunDir(id)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[id] = strings.TrimSpace(string(text))
+	}
+	if got[first] == got[second] || got[third] != got[second] {
+		t.Errorf("the runs were given %v", got)
+	}
+	b.stop(first)
+	b.awaitState(first, model.Stopped)
+}
