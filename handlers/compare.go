@@ -94,8 +94,8 @@ func tableView(t report.Table, title string) views.ScoreTable {
 	for _, m := range t.Metrics {
 		v.Heads = append(v.Heads, views.ScoreHead{Label: m.Label, Unit: m.Unit, About: m.About})
 	}
-	for i, row := range t.Rows {
-		out := views.ScoreRow{Label: row.Label, Seeds: row.Seeds(), Color: i % figure.Series}
+	for _, row := range t.Rows {
+		out := views.ScoreRow{Label: row.Label, Seeds: row.Seeds(), Color: row.Place % figure.Series}
 		for _, c := range row.Cells {
 			cell := views.ScoreCell{Text: c.Text(c.Metric.Decimals), Bold: c.Bold}
 			for j, seed := range c.Seeds {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
@@ -203,7 +204,11 @@ func (h Reports) sheet(ctx context.Context, id string) ([]byte, error) {
 	if err != nil || path == "" {
 		return nil, err
 	}
-	return os.ReadFile(path)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // it went meanwhile
+	}
+	return raw, err
 }
 
 // page draws the report's page: what there is to download, and the tables.

@@ -24,6 +24,7 @@ func (c Cell) Difference() float64 {
 type Row struct {
 	Label string
 	Group *Group // nil in an aggregated row
+	Place int    // of the group on its dataset, which is its colour in figures
 	Cells []Cell
 }
 
@@ -96,12 +97,11 @@ func (s Section) Scored() bool {
 // Table is the scores on one dataset, bold by the section's rule.
 func (s Section) Table(dataset string, metrics []Metric) Table {
 	t := Table{Dataset: dataset, Metrics: metrics}
-	for i := range s.Groups {
-		g := &s.Groups[i]
-		if g.Dataset != dataset {
-			continue
+	for place, g := range s.Of(dataset) {
+		if len(g.Entries) == 0 {
+			continue // its runs are listed among those left out
 		}
-		row := Row{Label: g.Label, Group: g}
+		row := Row{Label: g.Label, Group: &g, Place: place}
 		for _, m := range metrics {
 			cell := Cell{Scored: g.Score(m.Key)}
 			cell.Metric = m
@@ -124,17 +124,17 @@ func (s Section) Aggregated(metrics []Metric) Table {
 	if len(datasets) < 2 {
 		return t
 	}
-	for _, label := range s.Labels() {
+	for place, label := range s.Labels() {
 		var groups []Group
 		for _, d := range datasets {
-			if i := slices.IndexFunc(s.Groups, func(g Group) bool { return g.Dataset == d && g.Label == label }); i >= 0 {
+			if i := slices.IndexFunc(s.Groups, func(g Group) bool { return g.Dataset == d && g.Label == label && len(g.Entries) > 0 }); i >= 0 {
 				groups = append(groups, s.Groups[i])
 			}
 		}
 		if len(groups) < len(datasets) {
 			continue
 		}
-		row := Row{Label: label}
+		row := Row{Label: label, Place: place}
 		for _, m := range metrics {
 			row.Cells = append(row.Cells, Cell{Scored: aggregate(groups, m)})
 		}
