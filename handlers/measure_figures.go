@@ -162,7 +162,7 @@ func ranksFigure(m measured) (figure.Figure, bool) {
 		lines = append(lines, l)
 	}
 	return figure.LineChart{
-		Name: "ranks", Title: "How evenly codes are used", Lines: lines, Direct: len(lines) <= 12, Width: 420,
+		Name: "ranks", Title: "How evenly codes are used", Lines: lines, Width: 420,
 		X: figure.Axis{Label: "codes of the slot, most used first", Log: true}, Y: figure.Axis{Label: "share of images", Log: true},
 	}.Draw(), true
 }
