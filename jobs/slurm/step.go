@@ -19,6 +19,9 @@ import (
 // mostRestarts is how often a job whose run was killed is put back into the queue.
 const mostRestarts = 10
 
+// lastWait is how long a job that goes back into the queue waits for SLURM to end its process.
+var lastWait = patience
+
 // Step is what a job does on its node: it trains the run in dir as a process of its own, and puts itself back into SLURM's
 // queue where the run was killed or SLURM's limit of time is near, unless somebody asked the run to end. The process's exit
 // status is returned. When ctx ends the run is asked to save.
@@ -54,7 +57,7 @@ func Step(ctx context.Context, dir, program string, out io.Writer) (code int, er
 	if _, err := ask(context.WithoutCancel(ctx), "", "scontrol", "requeue", own()); err != nil {
 		return code, err
 	}
-	time.Sleep(patience) // SLURM ends this process
+	time.Sleep(lastWait) // SLURM ends this process
 	return code, nil
 }
 

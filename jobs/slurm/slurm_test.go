@@ -1,0 +1,224 @@
+package slurm
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+)
+
+func TestOptions(t *testing.T) {
+	var o Options
+	err := o.SetAll("partition=gpu; account=lab; qos=long;time=1-0;gpus=a100:1;cpus=8;mem=32G;grace=90s;line=--constraint=h100 ;line=--exclude=n7;setup=module load cuda")
+	want := Options{"gpu", "lab", "long", "1-0", "a100:1", 8, "32G", 90 * time.Second, []string{"--constraint=h100", "--exclude=n7"}, []string{"module load cuda"}}
+	if err != nil || !reflect.DeepEqual(o, want) {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for text, want := range map[string]string{
+		"gpu":              "not of the form name=value",
+		"partition=":       "not of the form name=value",
+		"colour=red":       `no SLURM option "colour"; there are partition, account`,
+		"cpus=none":        "not a number of processors",
+		"grace=soon":       "not a time such as 60s",
+		"line=constraint":  "no option of sbatch",
+		"account=a b":      "spaces or quotes",
+		"setup=one\ntwo":   "one line",
+		"time=1:00 --wrap": "spaces or quotes",
+	} {
+		if err := new(Options).Set(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestScript(t *testing.T) {
+	o := Options{Partition: "gpu", GPUs: "1", Lines: []string{"--constraint=h100"}, Setup: []string{"module load cuda"}}
+	want := `#!/bin/bash
+#SBATCH --job-name=slotscope
+#SBATCH --output=/data/slurm/%A_%a.txt
+#SBATCH --partition=gpu
+#SBATCH --gres=gpu:1
+#SBATCH --signal=B:TERM@60
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --constraint=h100
+#SBATCH --array=0-1
+module load cuda
+runs=(
+  '/data/runs/a'
+  '/it'\''s/b'
+)
+exec '/bin/slotscope' job "${runs[${SLURM_ARRAY_TASK_ID:-0}]}"
+`
+	if got := o.script("/bin/slotscope", "/data/slurm", []string{"/data/runs/a", "/it's/b"}); got != want {
+		t.Errorf("\n%s\nwant\n%s", got, want)
+	}
+	if one := o.script("/bin/slotscope", "/data/slurm", []string{"/a"}); strings.Contains(one, "--array") || !strings.Contains(one, "/%j.txt\n") {
+		t.Errorf("one run is\n%s", one)
+	}
+}
+
+// TestScriptNamesItsRun runs the script as a node would, for each task of an array.
+func TestScriptNamesItsRun(t *testing.T) {
+	dirs := []string{"/data/runs/a", "/it's/b c"}
+	script := Options{}.script("/bin/echo", t.TempDir(), dirs)
+	for i, dir := range dirs {
+		cmd := exec.Command("/bin/bash", "-c", script)
+		cmd.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID="+string(rune('0'+i)))
+		out, err := cmd.CombinedOutput()
+		if err != nil || string(out) != "job "+dir+"\n" {
+			t.Errorf("task %d runs %q, %v", i, out, err)
+		}
+	}
+}
+
+func TestStatesOfJobs(t *testing.T) {
+	got := parse(`12|PENDING|Resources|
+13_0|RUNNING|None|n1
+13_1|COMPLETING|None|n1
+14|CANCELLED by 1000|None|None assigned
+15|NODE_FAIL|NodeDown|n2
+16|REQUEUED|BeginTime|
+slurm_load_jobs error
+`)
+	want := map[string]model.Task{
+		"12":   {State: model.TaskWaits, Word: "PENDING", Why: "Resources"},
+		"13_0": {State: model.TaskRuns, Word: "RUNNING", Node: "n1"},
+		"13_1": {State: model.TaskRuns, Word: "COMPLETING", Node: "n1"},
+		"14":   {State: model.TaskOver, Word: "CANCELLED"},
+		"15":   {State: model.TaskOver, Word: "NODE_FAIL", Why: "NodeDown", Node: "n2"},
+		"16":   {State: model.TaskWaits, Word: "REQUEUED", Why: "BeginTime"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// stubs puts SLURM's commands on the PATH: each notes its words in calls, and squeue prints what is given.
+func stubs(t *testing.T, squeue string) (calls func() string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, body := range map[string]string{"sbatch": "cat >>calls; echo 7", "squeue": squeue, "scancel": ":", "scontrol": ":", "sacct": "echo 'accounting is disabled' >&2; exit 1"} {
+		script := "#!/bin/sh\ncd " + dir + "\necho " + name + ` "$@" >>calls` + "\n" + body + "\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":/usr/bin:/bin")
+	return func() string { b, _ := os.ReadFile(filepath.Join(dir, "calls")); return string(b) }
+}
+
+func TestClusterSpeaksToSLURM(t *testing.T) {
+	calls := stubs(t, `echo '7_0|PENDING|Priority|'; echo '7_1|RUNNING|None|n3'`)
+	if m := Missing(); m != "" {
+		t.Fatal(m)
+	}
+	c := New(t.TempDir(), Options{})
+	ids, err := c.Submit(t.Context(), []string{"/a", "/b"})
+	if err != nil || !reflect.DeepEqual(ids, []string{"7_0", "7_1"}) {
+		t.Fatalf("%v, %v", ids, err)
+	}
+	if ids, err = c.Submit(t.Context(), []string{"/a"}); err != nil || !reflect.DeepEqual(ids, []string{"7"}) {
+		t.Fatalf("%v, %v", ids, err)
+	}
+	tasks, err := c.Tasks(t.Context(), []string{"7_0", "7_1", "5"})
+	want := map[string]model.Task{"7_0": {State: model.TaskWaits, Word: "PENDING", Why: "Priority"},
+		"7_1": {State: model.TaskRuns, Word: "RUNNING", Node: "n3"}, "5": {State: model.TaskOver, Word: "FORGOTTEN"}}
+	if err != nil || !reflect.DeepEqual(tasks, want) {
+		t.Errorf("%+v, %v", tasks, err)
+	}
+	if err := c.Ask(t.Context(), "7_1"); err != nil {
+		t.Error(err)
+	}
+	if err := c.Cancel(t.Context(), "7_0"); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"#SBATCH --array=0-1", "sacct --noheader --parsable2 --allocations --jobs=5 ", "scancel --batch --signal=TERM 7_1\n", "scancel 7_0\n"} {
+		if !strings.Contains(calls(), want) {
+			t.Errorf("SLURM was not told %q, only\n%s", want, calls())
+		}
+	}
+	if _, err := c.Submit(t.Context(), []string{"/100%"}); err == nil {
+		t.Error("a folder that SLURM cannot write to was submitted")
+	}
+}
+
+func TestRefusalIsASentence(t *testing.T) {
+	stubs(t, "echo 'slurm_load_jobs error:' >&2; echo 'Unable to contact slurm controller' >&2; exit 1")
+	_, err := New(t.TempDir(), Options{}).Tasks(t.Context(), []string{"1"})
+	if err == nil || err.Error() != "SLURM's squeue refused: slurm_load_jobs error: Unable to contact slurm controller" {
+		t.Errorf("%v", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if m := Missing(); !strings.Contains(m, "sbatch was not found") {
+		t.Errorf("%q", m)
+	}
+}
+
+// trainer is a program that stands for slotscope: it does to the run in $3 what the script says.
+func trainer(t *testing.T, script string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "slotscope")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\ncd \"$3\"\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func state(s model.State) string { return `echo '{"state":"` + string(s) + `"}' >state.json` }
+
+// TestStep has a job's run end in every way, and looks whether the job goes back into the queue.
+func TestStep(t *testing.T) {
+	for name, c := range map[string]struct {
+		script   string
+		restarts string
+		code     int
+		again    bool
+		state    model.State
+	}{
+		"finished":              {state(model.Finished), "", 0, false, model.Finished},
+		"failed by itself":      {state(model.Failed) + "; exit 1", "", 1, false, model.Failed},
+		"killed":                {state(model.Running) + "; kill -9 $$", "2", 137, true, model.Queued},
+		"killed once too often": {state(model.Running) + "; kill -9 $$", "10", 137, false, model.Running},
+		"asked to end":          {`echo '{"executor":"slurm","id":"7_1","stop":true}' >job.json; ` + state(model.Stopped) + "; exit 130", "", 130, false, model.Stopped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := stubs(t, "echo RUNNING")
+			for k, v := range map[string]string{"SLURM_JOB_ID": "9", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "1", "SLURM_RESTART_COUNT": c.restarts} {
+				t.Setenv(k, v)
+			}
+			defer func(d time.Duration) { lastWait = d }(lastWait)
+			lastWait = 0
+			cfg, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := folder.Create(filepath.Join(t.TempDir(), "run"), cfg, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			var said strings.Builder
+			code, err := Step(t.Context(), f.Dir(), trainer(t, c.script), &said)
+			if err != nil || code != c.code {
+				t.Errorf("status %d, %v; want %d; %s", code, err, c.code, said.String())
+			}
+			if again := strings.Contains(calls(), "scontrol requeue 7_1\n"); again != c.again {
+				t.Errorf("requeued: %v; %s\n%s", again, said.String(), calls())
+			}
+			status, err := f.Status()
+			if err != nil || status.State != c.state {
+				t.Errorf("the run is %s, %v", status.State, err)
+			}
+			if job, err := f.Job(); err != nil || job.ID != "7_1" || job.Executor != model.Slurm {
+				t.Errorf("%+v, %v", job, err)
+			}
+		})
+	}
+}
