@@ -24,11 +24,16 @@ func Dense(scope *context.Context, name string, x *Node) *Node {
 	return Add(Dot(x, weight), InsertAxes(bias, 0))
 }
 
-// LeakyReLU is x where x > 0, else slope·x; at 0 its derivative is slope, as PyTorch's. Slope 0 gives ReLU.
+// LeakyReLU is x where x > 0, else slope·x, for slopes from 0 (ReLU) to 1; at 0 its derivative is slope, as PyTorch's. Its
+// gradient takes the sign from the result, so that x need not be kept.
 func LeakyReLU(x *Node, slope float64) *Node {
-	one, low := ScalarOne(x.Graph(), x.DType()), Scalar(x.Graph(), x.DType(), slope)
-	factor := Where(GreaterThan(x, ScalarZero(x.Graph(), x.DType())), one, low)
-	return Mul(x, StopGradient(factor))
+	zero, one, low := ScalarZero(x.Graph(), x.DType()), ScalarOne(x.Graph(), x.DType()), Scalar(x.Graph(), x.DType(), slope)
+	negative := zero // 0·∞ would not be a number
+	if slope > 0 {
+		negative = Mul(x, low)
+	}
+	y := StopGradient(Max(x, negative))
+	return WithGradient(y, []*Node{x}, func(v *Node) *Node { return Mul(v, Where(GreaterThan(y, zero), one, low)) })
 }
 
 // Read copies a variable's present value to the host.
@@ -52,7 +57,7 @@ func WithGradient(y *Node, inputs []*Node, gradients ...func(adjoint *Node) *Nod
 	y = StopGradient(y)
 	for i, in := range inputs {
 		link := IdentityWithCustomGradient(in, func(_, _ *Node) *Node { return gradients[i](adjoint) })
-		y = Add(y, nothing(link))
+		y = Sub(y, nothing(link))
 	}
 	return IdentityWithCustomGradient(y, func(_, v *Node) *Node {
 		adjoint = v

@@ -108,19 +108,34 @@ func (p *plan) group() {
 		}
 		p.within[n.id] = g
 		p.groups = append(p.groups, g)
-		for _, x := range n.in {
-			x = p.root(x)
-			if other := p.within[x.id]; other != nil {
-				p.merge(other, p.within[n.id])
-			}
-			for _, other := range readers[x] {
-				p.merge(other, p.within[n.id])
-			}
+		if !p.lazy[n] {
+			p.attach(readers, n)
 		}
-		p.noteReads(readers, n)
 	}
 	p.groups = slices.DeleteFunc(p.groups, func(g *group) bool { return g.merged })
+	for _, g := range p.groups {
+		p.unify(g)
+	}
 	p.findOuts()
+}
+
+// attach joins the group of n to those of its operands and of what reads these too. Through an operand that waited for its
+// reader, n reads that one's operands.
+func (p *plan) attach(readers map[*node][]*group, n *node) {
+	for _, x := range n.in {
+		x = p.root(x)
+		if other := p.within[x.id]; other != nil {
+			p.merge(other, p.within[n.id])
+		}
+		if p.lazy[x] {
+			p.attach(readers, x)
+			continue
+		}
+		for _, other := range readers[x] {
+			p.merge(other, p.within[n.id])
+		}
+	}
+	p.noteReads(readers, n)
 }
 
 // noteReads remembers the group of n as a reader of what it reads whole.

@@ -36,10 +36,11 @@ type step struct {
 type plan struct {
 	nodes  []*node
 	outs   []*node
-	alias  []*node  // by id: the node whose memory holds this node's value; nil where that is itself
-	live   []bool   // by id
-	groups []*group // without those that were merged into others
-	within []*group // by id: the group of an element-wise node
+	alias  []*node        // by id: the node whose memory holds this node's value; nil where that is itself
+	live   []bool         // by id
+	groups []*group       // without those that were merged into others
+	lazy   map[*node]bool // nodes that join the group of their only reader, not those of their operands
+	within []*group       // by id: the group of an element-wise node
 	steps  []*step
 }
 
@@ -51,11 +52,14 @@ func newPlan(b *Builder, outs []*node) *plan {
 	for _, n := range p.nodes {
 		if p.live[n.id] {
 			p.findAlias(n)
+			p.findIdentity(n)
 			p.findTwin(known, n)
 			p.fold(b.backend, n)
 		}
 	}
 	p.findProducts()
+	p.mark()
+	p.again()
 	p.mark()
 	p.group()
 	p.schedule()

@@ -116,6 +116,24 @@ func TestPlans(t *testing.T) {
 		{"gradients of a product are products", []shapes.Shape{f32(4, 5), f32(5, 6)}, func(in []*Node) []*Node {
 			return Gradient(ReduceAllSum(Square(Dot(in[0], in[1]))), in...)
 		}, []string{"DotGeneral", "Mul+Add", "DotGeneral", "DotGeneral"}},
+		{"cheap values are computed again", []shapes.Shape{f32(64, 8)}, func(in []*Node) []*Node {
+			x := MulScalar(in[0], 2)
+			return []*Node{Sub(x, ReduceAndKeep(x, ReduceSum, 0))}
+		}, []string{"Mul+ReduceSum", "Mul+Sub"}},
+		{"chains of them too, once in a group", []shapes.Shape{f32(64, 8), f32(64, 8)}, func(in []*Node) []*Node {
+			x := MulScalar(in[0], 2)
+			y := Max(x, AddScalar(x, 1))
+			sum := ReduceAndKeep(Mul(x, Mul(y, in[1])), ReduceSum, 0)
+			return []*Node{Add(Mul(x, in[1]), Mul(y, sum))}
+		}, []string{"Mul+Add+Max+Mul+Mul+ReduceSum+Mul", "Mul+Add+Max+Mul+Add"}},
+		{"but not what a product needs in memory", []shapes.Shape{f32(64, 64)}, func(in []*Node) []*Node {
+			x := MulScalar(in[0], 2)
+			return []*Node{Dot(x, x), Sub(x, ReduceAndKeep(x, ReduceSum, 0))}
+		}, []string{"Mul+ReduceSum", "DotGeneral", "Sub"}},
+		{"nothing is subtracted", []shapes.Shape{f32(8)}, func(in []*Node) []*Node {
+			zero := ScalarZero(in[0].Graph(), dtypes.Float32)
+			return []*Node{Sub(Exp(in[0]), Where(Const(in[0].Graph(), false), ReduceAllSum(in[0]), zero))}
+		}, []string{"Exp"}},
 		{"types that the kernels lack do not join", []shapes.Shape{f32(8)}, func(in []*Node) []*Node {
 			x := ConvertDType(Exp(in[0]), dtypes.Float64)
 			return []*Node{ConvertDType(Neg(x), dtypes.Float32)}
