@@ -31,7 +31,7 @@ var importMap = map[string]string{
 	"static":                   "",
 	"jobs":                     "model/data model/folder model/sweep",
 	"jobs/slurm":               "model/folder",
-	"jobs/command":             "jobs/slurm model/bench model/checkpoint model/compute model/data model/evaluate model/folder model/metric model/metric/input model/play model/report model/sweep model/train",
+	"jobs/command":             "jobs/slurm model/bench model/checkpoint model/compute model/compute/gpu model/data model/evaluate model/folder model/metric model/metric/input model/play model/report model/sweep model/train",
 	"db":                       "",
 	"model":                    "",
 	"model/data":               "model/data/fetch model/data/hdf5 model/data/mat model/data/norb model/data/pack model/data/parquet model/data/shapes3d model/folder model/npz",
