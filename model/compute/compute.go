@@ -46,7 +46,11 @@ func OpenFor(name, precision string) (*Engine, error) {
 // auto tries the GPU that was found, then the CPU engine.
 func auto(found Report, precision string) (*Engine, error) {
 	if missing := found.missing(); missing != "" {
-		return openCPU(upper(missing))
+		e, err := openCPU(upper(missing))
+		if err == nil {
+			e.Why += found.hint()
+		}
+		return e, err
 	}
 	e, err := openCUDA(found, "An NVIDIA GPU and XLA's plugin for it were found", precision)
 	if err == nil {

@@ -11,7 +11,7 @@ func Look(ctx context.Context) Report {
 			r.Engine, r.Why = "none", err.Error()
 			return r
 		}
-		r.Engine, r.Why, r.Threads = e.Name, e.Why, e.Threads
+		r.Engine, r.Why, r.Threads = e.Name, e.Why+r.hint(), e.Threads
 		return r
 	}
 	r.Engine, r.Why = "xla:cuda", "An NVIDIA GPU and XLA's plugin for it were found: "+r.names()+", with "+r.Plugin.Path+"."

@@ -71,7 +71,7 @@ func clientOptions() pjrt.NamedValuesMap {
 // openCUDA loads the plugin that was found.
 func openCUDA(found Report, because, precision string) (*Engine, error) {
 	if found.missing() != "" && !installAllowed() {
-		return nil, fmt.Errorf("XLA on an NVIDIA GPU cannot be used: %s", found.missing())
+		return nil, fmt.Errorf("XLA on an NVIDIA GPU cannot be used: %s.%s", found.missing(), found.hint())
 	}
 	config := found.Plugin.Path
 	if config == "" {
@@ -153,12 +153,20 @@ func (r Report) missing() string {
 	case len(r.GPUs) == 0:
 		return fmt.Sprintf("no NVIDIA GPU is visible: %s", r.Trouble)
 	case r.Plugin.Path == "":
-		return fmt.Sprintf("an NVIDIA GPU is visible (%s) but no XLA plugin for it was found in %d places; `slotscope gpu install` gets one", r.names(), len(r.Tried))
+		return fmt.Sprintf("an NVIDIA GPU is visible (%s) but no XLA plugin for it was found in %d places", r.names(), len(r.Tried))
 	case !gpu.Runs(r.Driver, r.Plugin.CUDA):
-		return fmt.Sprintf("the XLA plugin %s is too new for this machine: %s, here is %s; `slotscope gpu install` gets one that fits",
+		return fmt.Sprintf("the XLA plugin %s is too new for this machine: %s, here is %s",
 			r.Plugin.Path, gpu.Needs(r.Plugin.CUDA), r.Driver)
 	}
 	return ""
+}
+
+// hint says what would help, as a sentence after another; "" where nothing is known to.
+func (r Report) hint() string {
+	if len(r.GPUs) == 0 || r.missing() == "" {
+		return ""
+	}
+	return " `slotscope gpu install` gets a plugin that fits."
 }
 
 func (r Report) names() string {
