@@ -3,6 +3,7 @@ package figure
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -68,9 +69,7 @@ func (c LineChart) Draw() Figure {
 	for _, l := range c.Lines {
 		left += l.draw(&f, p)
 	}
-	for _, d := range c.Dots {
-		left += d.draw(&f, p)
-	}
+	left += f.dots(c.Dots, p)
 	if c.Direct {
 		c.directLabels(&f, p)
 	}
@@ -203,7 +202,11 @@ func (c LineChart) references(f *Figure, p plot) {
 			if above < p.y.to+quietFont.size {
 				above = y + quietFont.size
 			}
-			f.label(p.x.to-2, above, r.Label, quietFont, end)
+			if len(c.Dots) > 0 { // whose labels go to the right
+				f.label(p.x.from+4, above, r.Label, quietFont, start)
+			} else {
+				f.label(p.x.to-2, above, r.Label, quietFont, end)
+			}
 		}
 	}
 }
@@ -308,19 +311,51 @@ func (f *Figure) marker(at point, series int, r float64, tip string) {
 	}
 }
 
-func (d Dot) draw(f *Figure, p plot) (left int) {
-	if !p.x.fits(d.X) || !p.y.fits(d.Y) {
-		return 1
+// dots draws labelled points, the labels of those above each other moved apart; it returns how many cannot be drawn.
+func (f *Figure) dots(dots []Dot, p plot) (left int) {
+	var seen []Dot
+	var ys []float64
+	for _, d := range dots {
+		if !p.x.fits(d.X) || !p.y.fits(d.Y) {
+			left++
+			continue
+		}
+		at := point{p.x.inside(d.X), p.y.inside(d.Y)}
+		tip := fmt.Sprintf("%s: %s at %s", d.Label, Number(d.Y), Number(d.X))
+		f.marks = append(f.marks, mark{kind: circleMark, points: []point{at}, radius: 4.5, fill: seriesPaint(d.Color), stroke: "paper", width: 1.5, tip: tip})
+		y := at.y - 6
+		if y < p.y.to+2*labelFont.size { // where names of vertical lines stand
+			y = at.y + labelFont.size + 4
+		}
+		seen, ys = append(seen, d), append(ys, y)
 	}
-	at := point{p.x.inside(d.X), p.y.inside(d.Y)}
-	tip := fmt.Sprintf("%s: %s at %s", d.Label, Number(d.Y), Number(d.X))
-	f.marks = append(f.marks, mark{kind: circleMark, points: []point{at}, radius: 4.5, fill: seriesPaint(d.Color), stroke: "paper", width: 1.5, tip: tip})
-	y := at.y - 6
-	if y < p.y.to+2*labelFont.size { // where names of vertical lines stand
-		y = at.y + labelFont.size + 4
+	for i, y := range stacked(seen, ys, p) {
+		f.beside(p.x.inside(seen[i].X)+2, y, seen[i].Label, labelFont, p)
 	}
-	f.beside(at.x+2, y, d.Label, labelFont, p)
-	return 0
+	return left
+}
+
+// stacked moves the base lines ys of labels apart that stand in one column.
+func stacked(dots []Dot, ys []float64, p plot) []float64 {
+	moved := slices.Clone(ys)
+	for i := range dots {
+		var column []int
+		for j := range dots {
+			if math.Abs(p.x.inside(dots[i].X)-p.x.inside(dots[j].X)) < 40 {
+				column = append(column, j)
+			}
+		}
+		at := make([]float64, len(column))
+		for n, j := range column {
+			at[n] = ys[j]
+		}
+		for n, y := range apart(at, labelFont.size+1, p.y.to+labelFont.size, p.y.from-2) {
+			if column[n] == i {
+				moved[i] = y
+			}
+		}
+	}
+	return moved
 }
 
 // directLabels writes each name at the end of its line, moved apart where they would meet.

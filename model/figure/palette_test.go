@@ -2,6 +2,7 @@ package figure
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -118,5 +119,14 @@ func TestDashed(t *testing.T) {
 	got := dashed([]point{{0, 0}, {4, 0}, {4, 3}}, []float64{2, 1})
 	if fmt.Sprint(got) != "[[{0 0} {2 0}] [{3 0} {4 0} {4 1}] [{4 2} {4 3}]]" {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestDotLabels: labels of dots in one column are a line apart, one of another column stays where it is.
+func TestDotLabels(t *testing.T) {
+	p := plot{x: scale{min: 0, max: 100, from: 0, to: 300}, y: scale{min: 0, max: 1, from: 200, to: 0}}
+	got := stacked([]Dot{{X: 10}, {X: 11}, {X: 90}}, []float64{100, 101, 100}, p)
+	if d := got[1] - got[0]; math.Abs(d-(labelFont.size+1)) > 1e-9 || got[2] != 100 {
+		t.Errorf("base lines are %v", got)
 	}
 }
