@@ -49,9 +49,6 @@ func (h Datasets) Routes(r chi.Router) {
 	r.Post("/datasets/{name}/remove", Handle(h.remove))
 	r.Get("/api/datasets", Handle(h.listJSON))
 	r.Post("/api/datasets", Handle(h.addJSON))
-	r.Get("/api/datasets/{name}/state", Handle(h.stateJSON))
-	r.Post("/api/datasets/{name}/stop", Handle(h.stopJSON))
-	r.Delete("/api/datasets/{name}", Handle(h.removeJSON))
 	r.Route("/api/datasets/{name}", h.apiRoutes)
 }
 

@@ -19,6 +19,9 @@ import (
 // apiRoutes enters what belongs to one dataset. Several images come as one picture, so that a page needs few requests.
 func (h Datasets) apiRoutes(r chi.Router) {
 	r.Get("/", h.with(infoJSON))
+	r.Delete("/", Handle(h.removeJSON))
+	r.Get("/state", Handle(h.stateJSON))
+	r.Post("/stop", Handle(h.stopJSON))
 	r.Get("/images/{index}.png", h.with(onePNG))
 	r.Get("/images/{index}.json", h.with(oneJSON))
 	r.Get("/images.png", h.with(onePNG))

@@ -22,7 +22,7 @@ type datasetBrowser struct {
 	url string
 }
 
-func openDatasetBrowser(t *testing.T) datasetBrowser {
+func openDatasetBrowser(t *testing.T, sets DatasetCatalogue) datasetBrowser {
 	t.Helper()
 	if _, err := exec.LookPath("chromium"); err != nil {
 		t.Skip("chromium is not installed here, so the page's script goes untested")
@@ -33,7 +33,7 @@ func openDatasetBrowser(t *testing.T) datasetBrowser {
 	}
 	r := chi.NewRouter()
 	r.Get(static.Prefix+"*", assets.ServeHTTP)
-	Datasets{Catalogue: builtIn(t)}.Routes(r)
+	Datasets{Catalogue: sets}.Routes(r)
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
 	before := views.ImportMap
@@ -98,7 +98,7 @@ const (
 
 // TestDatasetByKeyboard reaches and works every control of the page without a pointer.
 func TestDatasetByKeyboard(t *testing.T) {
-	b := openDatasetBrowser(t)
+	b := openDatasetBrowser(t, builtIn(t))
 	b.open(theSet + "?index=123456&grid=5") // shape 2, orientation 6
 
 	b.do(chromedp.Focus(chromedp.CSS(part("range-shape"))))
@@ -140,7 +140,7 @@ func TestDatasetByKeyboard(t *testing.T) {
 
 // TestDatasetByPointer clicks, types and sends; the page is never loaded again on the way.
 func TestDatasetByPointer(t *testing.T) {
-	b := openDatasetBrowser(t)
+	b := openDatasetBrowser(t, builtIn(t))
 	b.open(theSet + "?index=123456")
 	b.eval(`window.loadedOnce = true`)
 
@@ -162,4 +162,39 @@ func TestDatasetByPointer(t *testing.T) {
 	b.eval(`(document.getElementById("send-a").addEventListener("click", (e) => e.preventDefault()), document.getElementById("send-a").click())`)
 	b.do(chromedp.Click(chromedp.CSS(part("strip-shape") + " li:nth-child(1) a")))
 	b.see(`document.querySelector("#send-b").getAttribute("href")`, "/play?a=42&dataset=shapes3d-synthetic&b=12")
+}
+
+// TestAddInBrowser adds a visitor's own file through the form, sees it become ready, and browses it: some combinations have no image.
+func TestAddInBrowser(t *testing.T) {
+	sets := builtIn(t)
+	path := ownFile(t)
+	b := openDatasetBrowser(t, sets)
+	b.do(chromedp.Navigate(b.url + "/datasets"))
+	b.enter("from", "/no/such.npz")
+	b.see(`document.getElementById("from-error")?.textContent`, "There is no file or folder /no/such.npz on this machine.")
+	b.see(`document.getElementById("from")?.value`, "/no/such.npz")
+	b.enter("from", path)
+	b.see(`document.querySelector("#own h2 a")?.textContent`, "own")
+	b.do(chromedp.Click(chromedp.CSS("#own h2 a")))
+	b.see(`document.querySelector('[data-testid="incomplete"]') !== null`, "true")
+	b.see(`document.querySelectorAll('[data-testid="strip-factor_1"] a[aria-disabled]').length`, "1")
+	b.eval(`window.loadedOnce = true`)
+	b.enter("index", "3")
+	b.see(shownImage, "3.png")
+	b.see(`document.getElementById("tuple").value`, "1.0")
+
+	b.do(chromedp.Focus(chromedp.CSS(part("range-factor_1"))))
+	b.key(kb.ArrowRight) // 1.1 is not there: stays, for 0 and 2 are as near
+	b.key(kb.End)
+	b.see(`document.getElementById("tuple").value`, "1.2")
+	b.see(shownImage, "4.png")
+	b.enter("tuple", "1.1")
+	b.see(`document.getElementById("tuple-error").textContent`, "Own has no image with factor_0 1, factor_1 1.")
+	b.see(`document.querySelector('[data-testid="strip-factor_1"] a[aria-current]').getAttribute("aria-label")`, "factor 1 2")
+	b.see(`window.loadedOnce`, "true")
+
+	b.enter("select", "factor_0=0")
+	b.see(`document.querySelector('[data-testid="rest"]')?.textContent`, "own[not(factor_0=0)]")
+	b.enter("part-name", "zeros")
+	b.see(`document.querySelector("#zeros h2 a")?.textContent`, "zeros")
 }

@@ -398,9 +398,9 @@ func TestDatasetErrors(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"/datasets/cars3d", 404, "There is no dataset &#34;cars3d&#34;; there is shapes3d-synthetic."},
-		{"/api/datasets/cars3d", 404, `There is no dataset \"cars3d\"; there is shapes3d-synthetic.`},
-		{"/api/datasets/cars3d/images/0.png", 404, "cars3d"},
+		{"/datasets/moon", 404, "There is no dataset &#34;moon&#34;; there is shapes3d-synthetic."},
+		{"/api/datasets/moon", 404, `There is no dataset \"moon\"; there is shapes3d-synthetic.`},
+		{"/api/datasets/moon/images/0.png", 404, "moon"},
 		{api + "images/480000.png", 422, "there is no image 480000; shapes3d-synthetic has images 0 to 479999"},
 		{api + "images/-1.png", 422, "there is no image -1"},
 		{api + "images/one.png", 422, `\"one\" is not the number of an image`},

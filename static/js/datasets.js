@@ -310,10 +310,18 @@ function mount(root, data) {
   }
 
   /** pick gives a factor another value: of an incomplete set the nearest that has an image while the others are held. */
-  function pick(f, c, deliberate) {
-    if (data.complete) return show(indexOf(state.classes.with(f, c), sizes), deliberate);
-    const n = nearest(c, data.factors[f].shown, state.near[f]);
-    return n < 0 ? drawSoon() : show(state.near[f][n], deliberate);
+  async function pick(f, c, deliberate) {
+    const wanted = state.classes.with(f, c);
+    if (data.complete) {
+      show(indexOf(wanted, sizes), deliberate);
+      return;
+    }
+    const { shown } = data.factors[f];
+    const near = state.near[f];
+    const found = await ask(`images.json?near=1&classes=${wanted.join(".")}`);
+    if (!found) return;
+    if (!found.error) settleOn(found, deliberate);
+    else if (nearest(c, shown, near) >= 0) show(near[nearest(c, shown, near)], deliberate);
   }
 
   async function reroll(seed, push) {

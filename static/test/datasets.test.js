@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { classesOf, describe, indexOf, readIndex, readSeed, readTuple } from '../js/datasets.js';
+import { classesOf, describe, indexOf, nearest, nearOf, readIndex, readSeed, readTuple } from '../js/datasets.js';
 
 const sizes = [10, 10, 10, 8, 4, 15];
 const data = {
@@ -32,4 +32,20 @@ test('what is typed is read, or answered with a sentence', () => {
 
 test('an image in words', () => {
   assert.equal(describe(5, data), 'Image 5: floor hue 0.1, shape ball');
+});
+
+test('the strips around an image of a complete set', () => {
+  const shown = { factors: [{ ...data.factors[0], shown: [0, 1] }, { ...data.factors[1], shown: [0, 2] }] };
+  assert.deepEqual(nearOf([1, 1], shown), [[1, 4], [3, 5]]);
+});
+
+test('the nearest value that has an image', () => {
+  assert.equal(nearest(2, [0, 1, 2, 3], [7, 8, -1, 9]), 1);
+  assert.equal(nearest(3, [0, 1, 2, 3], [7, 8, -1, 9]), 3);
+  assert.equal(nearest(50, [0, 40, 80], [1, -1, 2]), 2);
+  assert.equal(nearest(0, [0, 1], [-1, -1]), -1);
+});
+
+test('a set without factors in words', () => {
+  assert.equal(describe(3, { factors: [] }, []), 'Image 3');
 });
