@@ -297,7 +297,7 @@ func (s inPlaceArrays) ReadImages(dst []byte, index []int) error {
 }
 
 // expect opens an array that a published file has, of a given shape and type.
-func expect(f arrays, path, name, dtype string, shape ...int) (*array, error) {
+func expect(f arrays, name, dtype string, shape ...int) (*array, error) {
 	a, err := f.array(name)
 	if errors.Is(err, model.ErrNotFound) {
 		return nil, fmt.Errorf("%w; is it the published file?", err)

@@ -18,7 +18,7 @@ func openGrid(info Info, path string, g gridFile) (Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", info.Title, err)
 	}
-	source, err := g.open(info, path, f)
+	source, err := g.open(info, f)
 	if err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("opening %s: %w", info.Title, err)
@@ -26,13 +26,13 @@ func openGrid(info Info, path string, g gridFile) (Source, error) {
 	return source, nil
 }
 
-func (g gridFile) open(info Info, path string, f arrays) (Source, error) {
-	images, err := expect(f, path, g.images, "uint8", g.shape...)
+func (g gridFile) open(info Info, f arrays) (Source, error) {
+	images, err := expect(f, g.images, "uint8", g.shape...)
 	if err != nil {
 		return nil, err
 	}
 	if g.labels != "" {
-		labels, err := expect(f, path, g.labels, g.labelType, info.Len, len(info.Factors))
+		labels, err := expect(f, g.labels, g.labelType, info.Len, len(info.Factors))
 		if err != nil {
 			return nil, err
 		}

@@ -31,7 +31,7 @@ const smallNORBPage = "https://cs.nyu.edu/~ylclab/data/norb-v1.0-small/"
 var publishedSmallNORB = Published{
 	Info:  smallNORBInfo,
 	Page:  smallNORBPage,
-	Forms: []Form{smallNORBForm(".mat"), smallNORBForm(".mat.gz")},
+	Forms: []Form{smallNORBForm(".mat.gz"), smallNORBForm(".mat")},
 }
 
 // smallNORBHalves begin the names of the training and of the test set's files; dat are images, cat categories, info the other factors.
