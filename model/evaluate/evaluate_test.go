@@ -191,13 +191,20 @@ func TestProbeReadsHues(t *testing.T) {
 	}
 }
 
-func TestModelsWithoutCodes(t *testing.T) {
+// TestEveryModel goes through every stage once, without training: shapes, and what models without codes leave out.
+func TestEveryModel(t *testing.T) {
 	o := few
-	o.Pairs, o.Images = 0, 70
-	r := evaluated(t, untrained(t, "betavae"), o)
-	s := r.Scores
-	if s.Usage != nil || s.Swap != nil || r.Codes != nil || len(r.Numbers) != 70*s.Metrics.Latents || s.Metrics.Discrete || s.Noise.Curve[0].Flipped != nil {
-		t.Errorf("scores %+v", s)
+	o.Pairs, o.Images, o.Noise, o.Probe = 2, 70, 66, 2
+	for _, name := range model.ModelNames() {
+		file := untrained(t, name)
+		r := evaluated(t, file, o)
+		s, discrete := r.Scores, file.Config.Discrete()
+		if s.Metrics.Discrete != discrete || (s.Usage != nil) != discrete || (r.Codes != nil) != discrete || (s.Noise.Curve[0].Flipped != nil) != discrete {
+			t.Errorf("%s: scores %+v", name, s)
+		}
+		if m := file.Config.M; len(r.Codes)+len(r.Numbers) != 70*m || s.Metrics.Latents != m || len(s.Swap.Slots) != m || s.Noise.Images != 66 {
+			t.Errorf("%s: %d slots, scores %+v", name, m, s)
+		}
 	}
 }
 
