@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,19 +67,59 @@ func at(v, half float64) *model.Interval {
 
 // fakeEvaluations remembers what was started.
 type fakeEvaluations struct {
+	mu      sync.Mutex
 	started []string
 	state   model.Evaluation
 	err     error
 }
 
 func (f *fakeEvaluations) Start(_ context.Context, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.err == nil {
 		f.started, f.state = append(f.started, id), model.Evaluation{Running: true, Started: time.Now(), Said: "noise, 3 of 9"}
 	}
 	return f.err
 }
 
-func (f *fakeEvaluations) State(string) model.Evaluation { return f.state }
+func (f *fakeEvaluations) State(string) model.Evaluation {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state
+}
+
+func (f *fakeEvaluations) say(line string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state.Said = line
+}
+
+func (f *fakeEvaluations) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state.Running = false
+}
+
+// laterScores are there once they are set.
+type laterScores struct {
+	mu   sync.Mutex
+	kept *model.Scores
+}
+
+func (l *laterScores) Scores(_ context.Context, id string) (model.Scores, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kept == nil {
+		return model.Scores{}, fmt.Errorf("run %s: not evaluated yet: %w", id, model.ErrNotFound)
+	}
+	return *l.kept, nil
+}
+
+func (l *laterScores) set(s model.Scores) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = &s
+}
 
 // measureSite is the page over a fake run "a", with the scores that the pointer holds, if any.
 func measureSite(t *testing.T, scores *model.Scores, e handlers.EvaluationService) (*fakeRuns, http.Handler) {
@@ -86,17 +127,8 @@ func measureSite(t *testing.T, scores *model.Scores, e handlers.EvaluationServic
 	run := f.put("a", model.Finished, 400)
 	run.Checkpoint, run.Config.M, run.Config.K = 900, 3, 16
 	r := chi.NewRouter()
-	handlers.Measure{Runs: f, Datasets: fakeData{}, Evaluations: e, Scores: keptScores{scores}}.Routes(r)
+	handlers.Measure{Runs: f, Datasets: fakeData{}, Evaluations: e, Scores: &laterScores{kept: scores}}.Routes(r)
 	return f, r
-}
-
-type keptScores struct{ kept *model.Scores }
-
-func (k keptScores) Scores(_ context.Context, id string) (model.Scores, error) {
-	if k.kept == nil {
-		return model.Scores{}, fmt.Errorf("run %s: not evaluated yet: %w", id, model.ErrNotFound)
-	}
-	return *k.kept, nil
 }
 
 // TestMeasure: every number of an evaluation is on the page, each figure is there and is a file.
