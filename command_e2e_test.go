@@ -63,7 +63,7 @@ func TestCommandLine(t *testing.T) {
 
 		{"train --dataset moon", 2, `dataset: there is no dataset "moon"; there is shapes3d-synthetic`},
 		{"train --model gan", 2, `model: "gan" is not one of hrr, vqvae, qlae, betavae, betatcvae`},
-		{"train --model vqvae", 2, "model: vqvae cannot be trained by this version; hrr can"},
+		{"train --model betavae --set k=9", 2, "k: is no hyperparameter of betavae; it belongs to hrr, vqvae, qlae"},
 		{"train --preset huge", 2, `preset: "huge" is not one of tiny, small, paper`},
 		{"train --engine abacus", 2, `engine: "abacus" is not one of auto, cpu, xla:cuda, xla:cpu, go`},
 		{"train --set speed=3", 2, `usage: invalid value "speed=3" for flag -set: there is no hyperparameter "speed"` + fmt.Sprintf(list, "train")},
