@@ -1,6 +1,9 @@
 package data
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 const (
 	mpi3dPage     = "https://github.com/rr-learning/disentanglement_dataset"
@@ -28,8 +31,8 @@ var publishedMPI3DComplex = mpi3d("mpi3d-complex", "MPI3D, real, complex shapes"
 	mpi3dAbout+" Photographs of things of the household.",
 	mpi3dFactors([]string{"yellow", "green", "olive", "red"}, []string{"coffee-cup", "tennis-ball", "croissant", "beer-cup"}),
 	File{
-		Name: "real3d_complicated_shapes_ordered.npz", Bytes: 5_662_310_762,
-		URL: "https://huggingface.co/datasets/randall-lab/mpi3d-complex/resolve/main/real3d_complicated_shapes_ordered.npz",
+		Name: "real3d_complicated_shapes_ordered.npz",
+		URL:  "https://huggingface.co/datasets/randall-lab/mpi3d-complex/resolve/main/real3d_complicated_shapes_ordered.npz",
 	})
 
 var mpi3dSimple = mpi3dFactors([]string{"white", "green", "red", "blue", "brown", "olive"},
@@ -56,7 +59,7 @@ func mpi3d(name, title, about string, factors []Factor, file File) Published {
 	}
 	info.Len = Grid(info.Sizes()).Len()
 	return Published{
-		Info: info, Page: mpi3dPage,
+		Info: info, Page: mpi3dPage, Fetch: fmt.Sprintf("It is about %.1f GB", float64(info.Len)*side*side*3/1e9),
 		Forms: []Form{{
 			Files: []File{file},
 			Open:  func(_ context.Context, paths []string) (Source, error) { return openMPI3D(info.clone(), paths[0]) },
