@@ -52,7 +52,7 @@ func submit(ctx context.Context, env environment, f *folder.Folder, cluster slur
 	if cluster.Logs, err = filepath.Abs(cluster.Logs); err != nil {
 		return fmt.Errorf("find the data folder: %w", err)
 	}
-	if err := queue(f); err != nil {
+	if err := queue(ctx, f, cluster); err != nil {
 		return err
 	}
 	ids, err := cluster.Submit(ctx, []string{f.Dir()})
@@ -70,8 +70,8 @@ func submit(ctx context.Context, env environment, f *folder.Folder, cluster slur
 	return nil
 }
 
-// queue makes the run a queued one of SLURM's, so that no server starts it meanwhile.
-func queue(f *folder.Folder) error {
+// queue makes the run a queued one of SLURM's, so that no server starts it meanwhile. One that SLURM will still train is refused.
+func queue(ctx context.Context, f *folder.Folder, cluster slurm.Cluster) error {
 	lock, err := f.Lock()
 	if err != nil {
 		return err
@@ -85,8 +85,14 @@ func queue(f *folder.Folder) error {
 	if err != nil {
 		return err
 	}
-	if status.State == model.Queued && job.ID != "" {
-		return fmt.Errorf("run %s is SLURM job %s already: %w", f.ID(), job.ID, model.ErrConflict)
+	if job.ID != "" && status.State != model.Finished {
+		tasks, err := cluster.Tasks(ctx, []string{job.ID})
+		if err != nil {
+			return err
+		}
+		if tasks[job.ID].State != model.TaskOver {
+			return fmt.Errorf("run %s is SLURM job %s already: %w", f.ID(), job.ID, model.ErrConflict)
+		}
 	}
 	if err := f.SetJob(model.Job{Executor: model.Slurm, Held: true}); err != nil {
 		return err
