@@ -59,7 +59,7 @@ func mpi3d(name, title, about string, factors []Factor, file File) Published {
 	}
 	info.Len = Grid(info.Sizes()).Len()
 	return Published{
-		Info: info, Page: mpi3dPage, Fetch: fmt.Sprintf("It is about %.1f GB", float64(info.Len)*side*side*3/1e9),
+		Info: info, Page: mpi3dPage, Fetch: fmt.Sprintf("Its images are %.1f GB, unpacked", float64(info.Len)*side*side*3/1e9),
 		Forms: []Form{{
 			Files: []File{file},
 			Open:  func(_ context.Context, paths []string) (Source, error) { return openMPI3D(info.clone(), paths[0]) },
