@@ -289,12 +289,15 @@ func (p *speed) evaluation() float64 {
 	return p.seconds / float64(p.evaluated)
 }
 
-// EvalFlags are the flags of `slotscope eval` for the item: as many images as its configuration says, and for a run that only
-// serves a choice nothing beyond the metrics.
+// EvalFlags are the flags of `slotscope eval` for the item: as many images as its configuration says, what the plan says of the
+// rest, and for a run that only serves a choice nothing beyond the metrics.
 func (s Standing) EvalFlags() []string {
 	flags := []string{"--images", strconv.Itoa(s.Config.EvalImages)}
+	for _, name := range slices.Sorted(maps.Keys(s.eval)) {
+		flags = append(flags, "--"+name, strconv.Itoa(s.eval[name]))
+	}
 	if len(s.Parts) == 0 {
-		flags = append(flags, "--noise", "0", "--pairs", "0")
+		flags = append(flags, "--noise", "0", "--pairs", "0") // the last of a flag counts
 	}
 	return flags
 }

@@ -25,6 +25,7 @@ type Plan struct {
 	Preset string            `json:"preset"`
 	Steps  int               `json:"steps,omitempty"` // of every run; 0 for the preset's
 	Set    map[string]string `json:"set,omitempty"`   // hyperparameters of every run, by name
+	Eval   map[string]int    `json:"eval,omitempty"`  // flags of `slotscope eval`: noise, pairs, probe, trees
 	Parts  []Part            `json:"parts"`
 }
 
@@ -68,6 +69,7 @@ type Item struct {
 	Selecting bool   // the run is for Select
 	Value     string // that Select tries with it
 	Config    model.Config
+	eval      map[string]int // Plan.Eval
 }
 
 // maxRuns is the most runs of one plan.
@@ -95,6 +97,11 @@ func (p Plan) Validate() error {
 	}
 	if len(p.Parts) == 0 {
 		bad["parts"] = "a sweep needs at least one part"
+	}
+	for name, v := range p.Eval {
+		if !slices.Contains([]string{"noise", "pairs", "probe", "trees"}, name) || v < 0 {
+			bad["eval"] = fmt.Sprintf("%q = %d is not a number of noise, pairs, probe or trees", name, v)
+		}
 	}
 	for i, part := range p.Parts {
 		part.validate(fmt.Sprintf("parts[%d].", i), bad)
@@ -246,7 +253,7 @@ func (p Plan) Item(part int, name, dataset string, seed int64, set map[string]st
 		}
 	}
 	cfg.Seed = seed
-	item := Item{Part: part, Config: cfg, ID: RunID(cfg), Name: runName(cfg, set)}
+	item := Item{Part: part, Config: cfg, ID: RunID(cfg), Name: runName(cfg, set), eval: p.Eval}
 	return item, cfg.Validate().OrNil()
 }
 

@@ -227,6 +227,7 @@ func TestReadRefuses(t *testing.T) {
 		{`"field": "beta_kl"`, `"field": "seed"`, "parts[0].vary", "can be varied" /* it is the part's own */},
 		{`"batch": "8"`, `"batch": "many"`, "parts", "many"},
 		{`"batch": "8"`, `"batch": "0"`, "parts", "least"},
+		{`"batch": "8"`, `"batch": "8"}, "eval": {"luck": 3`, "eval", "luck"},
 		{`"name": "Small sweep"`, `"nome": "x"`, "", "nome"},
 		{`"Small sweep"`, `" "`, "name", "name"},
 		{`{`, `[`, "", "JSON"},
@@ -246,6 +247,20 @@ func TestReadRefuses(t *testing.T) {
 	big.Parts[0].Vary = []Axis{{Field: "lr", Values: strings.Split(strings.Repeat("0.001,", 2000)+"0.1", ",")}}
 	if err := big.Validate(); !errors.As(err, &bad) || !strings.Contains(bad["parts"], "most") {
 		t.Errorf("too many runs: %v", err)
+	}
+}
+
+func TestEvalFlags(t *testing.T) {
+	p := small()
+	p.Eval = map[string]int{"pairs": 10, "noise": 20}
+	for _, s := range p.Look(lab{}.find).Items {
+		want := "--images 10000 --noise 20 --pairs 10"
+		if s.Selecting {
+			want += " --noise 0 --pairs 0"
+		}
+		if got := strings.Join(s.EvalFlags(), " "); got != want {
+			t.Errorf("%s: %s, want %s", s.Name, got, want)
+		}
 	}
 }
 
