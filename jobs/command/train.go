@@ -115,6 +115,9 @@ func runFolder(ctx context.Context, dir, dataDir, name string, set assignments) 
 		return nil, err
 	}
 	defer images.Close()
+	if _, given := set["m"]; !given {
+		cfg = cfg.WithFactors(len(images.Info().Factors))
+	}
 	if n := images.Info().Len; cfg.Batch > n {
 		return nil, model.Invalid{"batch": fmt.Sprintf("%d images are more than the %d of %s", cfg.Batch, n, cfg.Dataset)}
 	}
