@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 
@@ -136,12 +139,32 @@ func (m measured) figureOf(names ...string) []views.FigureView {
 	return all
 }
 
-// valueName is what a factor's value is called, or its number.
+// valueName is what a factor's value is called, or its number. A hue, a part of the colour circle from 0 to 1, is named too.
 func (m measured) valueName(factor string, value int) string {
 	for _, f := range m.factors {
 		if f.Name == factor && value >= 0 && value < len(f.Values) {
-			return f.Values[value]
+			return f.Values[value] + hueName(factor, f.Values[value])
 		}
 	}
 	return figure.Number(float64(value))
+}
+
+// hues are names of tenths of the colour circle.
+var hues = []string{"red", "orange", "yellow", "green", "sea green", "cyan", "blue", "indigo", "purple", "pink"}
+
+func hueName(factor, value string) string {
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil || !strings.HasSuffix(factor, "hue") || !(v >= 0 && v < 1) {
+		return ""
+	}
+	return " " + hues[int(math.Round(10*v))%len(hues)]
+}
+
+// plainNames are the names of factors as people write them.
+func plainNames(names []string) []string {
+	all := make([]string, len(names))
+	for i, n := range names {
+		all[i] = strings.ReplaceAll(n, "_", " ")
+	}
+	return all
 }

@@ -57,7 +57,7 @@ func infoEFigure(m measured) (figure.Figure, bool) {
 		return figure.Figure{}, false
 	}
 	return figure.BarChart{
-		Name: "infoe", Title: "Explicitness of each factor", Width: 480, Height: 170, Groups: s.Factors, Y: figure.Axis{Label: "InfoE"},
+		Name: "infoe", Title: "Explicitness of each factor", Width: 480, Height: 170, Groups: plainNames(s.Factors), Y: figure.Axis{Label: "InfoE"},
 		Bars: []figure.Bars{
 			{Name: "same rows", Value: floats(s.InfoEFactors), Color: 0}, {Name: "held out", Value: floats(s.InfoEHeldOutFactors), Color: 2},
 			{Name: "shuffled rows", Value: floats(s.InfoEShuffledFactors), Color: 7},
@@ -74,7 +74,7 @@ func nmiFigure(m measured) (figure.Figure, bool) {
 	slots, colors := slotNames(s.Latents)
 	return figure.HeatMap{
 		Name: "nmi", Title: "What each slot tells of each factor, I(factor; slot) / H(factor)", Corner: "factor",
-		Rows: s.Factors, Columns: slots, Colors: colors, Value: matrix(s.NMI), Range: [2]float64{0, 1},
+		Rows: plainNames(s.Factors), Columns: slots, Colors: colors, Value: matrix(s.NMI), Range: [2]float64{0, 1},
 		Marked: func(f, i int) bool { return metric.OwnFactor(s.NMI, i) == f && active(s, i) },
 		Muted:  func(_, i int) bool { return !active(s, i) },
 		Note:   rowsNote(s.Rows) + " Outlined: the slot’s own factor, of which it tells most. Grey: slots that take a single code.",
@@ -115,7 +115,7 @@ func importanceFigure(m measured) (figure.Figure, bool) {
 	}
 	return figure.HeatMap{
 		Name: "importance", Title: "How much a forest uses each slot to predict each factor", Corner: "factor",
-		Rows: s.Factors, Columns: slots, Colors: colors, Value: value, Range: [2]float64{0, 1},
+		Rows: plainNames(s.Factors), Columns: slots, Colors: colors, Value: value, Range: [2]float64{0, 1},
 		Note: fmt.Sprintf("Importances of %d trees, 1 for each factor in all.", s.DCI.Trees),
 	}.Draw(), true
 }
@@ -253,7 +253,7 @@ func leakageFigure(m measured) (figure.Figure, bool) {
 		}
 	}
 	return figure.HeatMap{
-		Name: "leakage", Title: "Which factors a swap changes", Corner: "factor", Rows: metrics.Factors, Columns: slots, Colors: colors, Value: value, Range: [2]float64{0, 1}, Format: percent,
+		Name: "leakage", Title: "Which factors a swap changes", Corner: "factor", Rows: plainNames(metrics.Factors), Columns: slots, Colors: colors, Value: value, Range: [2]float64{0, 1}, Format: percent,
 		Marked: func(f, i int) bool { return s.Slots[i].Factor == f },
 		Note:   "Share of edits. Outlined: the slot’s own factor, the only one that should change.",
 	}.Draw(), true

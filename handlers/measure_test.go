@@ -19,6 +19,7 @@ import (
 
 	"slotscope/handlers"
 	"slotscope/model"
+	"slotscope/model/data"
 	"slotscope/model/metric"
 )
 
@@ -270,5 +271,36 @@ func TestMeasureSparse(t *testing.T) {
 	f.broken = errors.New("disk on fire")
 	if w := get(t, h, "/runs/a/measure"); w.Code != 500 || strings.Contains(w.Body.String(), "disk") {
 		t.Errorf("a broken store answers %d", w.Code)
+	}
+}
+
+// hueData has one dataset, of the fake runs, with two factors.
+type hueData struct{}
+
+func (hueData) List(context.Context) []data.Info {
+	return []data.Info{{Name: "shapes3d-synthetic", Factors: []data.Factor{
+		{Name: "floor_hue", Values: []string{"0.0", "0.1", "0.5", "0.9"}}, {Name: "shape", Values: []string{"cube", "ball", "pill"}},
+	}}}
+}
+
+// TestMeasureHues: where the dataset is here, a value has its name, and a hue that of its colour.
+func TestMeasureHues(t *testing.T) {
+	scores := measuredWorld(t)
+	scores.Metrics.Factors = []string{"floor_hue", "shape"}
+	f, _ := measureSite(t, nil, nil)
+	r := chi.NewRouter()
+	handlers.Measure{Runs: f, Datasets: hueData{}, Scores: &laterScores{kept: &scores}}.Routes(r)
+	slots := document(t, get(t, r, "/runs/a/measure")).Find("[data-testid=code-names] .names > section")
+	if name := slots.Eq(0).Find("h3").Text(); !strings.Contains(name, "floor hue") {
+		t.Errorf("slot 0 is headed %q", name)
+	}
+	slots.Eq(0).Find("li").Each(func(_ int, s *goquery.Selection) {
+		want := []string{"0.0 red", "0.1 orange", "0.5 cyan", "0.9 pink"}[number(t, s.Find(".code").Text())/2]
+		if got := s.Find(".value").Text(); got != want {
+			t.Errorf("a hue is called %q, not %q", got, want)
+		}
+	})
+	if text := slots.Eq(1).Find("li .value").Text(); !strings.Contains(text, "cube") {
+		t.Errorf("shapes are called %q", text)
 	}
 }

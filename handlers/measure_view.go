@@ -170,9 +170,9 @@ func (m measured) probeSaid() []string {
 	if s == nil || metrics == nil || len(s.ProbeAccuracy) != len(metrics.Factors) {
 		return nil
 	}
-	parts := make([]string, len(s.ProbeAccuracy))
+	parts, factors := make([]string, len(s.ProbeAccuracy)), plainNames(metrics.Factors)
 	for f, a := range s.ProbeAccuracy {
-		parts[f] = fmt.Sprintf("%s %.1f%%", metrics.Factors[f], 100*a)
+		parts[f] = fmt.Sprintf("%s %.1f%%", factors[f], 100*a)
 	}
 	return []string{fmt.Sprintf("A probe that learned from %s images reads the factors of what is decoded; on images that it has not seen it is right for %s.", views.Count(s.ProbeImages), strings.Join(parts, ", "))}
 }
@@ -204,9 +204,10 @@ func (m measured) names() []views.SlotNames {
 	for i, n := range u.Names {
 		s := views.SlotNames{Slot: i}
 		if n.Factor >= 0 && n.Factor < len(metrics.Factors) {
-			s.Factor = metrics.Factors[n.Factor]
+			factor := metrics.Factors[n.Factor]
+			s.Factor = plainNames([]string{factor})[0]
 			for _, c := range n.Codes[:min(len(n.Codes), mostNames)] {
-				s.Codes = append(s.Codes, views.NamedCode{Code: c.Code, Value: m.valueName(s.Factor, c.Value), Share: percent(c.Share), Count: c.Count})
+				s.Codes = append(s.Codes, views.NamedCode{Code: c.Code, Value: m.valueName(factor, c.Value), Share: percent(c.Share), Count: c.Count})
 			}
 			s.More = len(n.Codes) - len(s.Codes)
 		}
