@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -76,11 +77,42 @@ func (s Section) charts(prefix, dataset string) ([]figure.Figure, error) {
 	var drawn []figure.Figure
 	for i, chart := range charts {
 		if points[i] > 0 {
+			chart.Y.Range = inView(chart.Lines, charted[i].log)
 			chart.Note = fmt.Sprintf("Mean over seeds and its 95%% interval, from %s points; the least, greatest and last of %d spans are drawn.", grouped(points[i]), chartColumns)
 			drawn = append(drawn, chart.Draw())
 		}
 	}
 	return drawn, nil
+}
+
+// inView is the span of the means with half as much again on either side: two seeds can have intervals that would leave
+// nothing of the curves to be seen. Intervals that fit within that span narrow it; equal ends leave the choice to the chart.
+func inView(lines []figure.Line, log bool) [2]float64 {
+	low, high, bandLow, bandHigh := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
+	stretch := func(v float64, from, to *float64) {
+		if finite(v) && (!log || v > 0) {
+			*from, *to = min(*from, v), max(*to, v)
+		}
+	}
+	for _, l := range lines {
+		for i, v := range l.Y {
+			stretch(v, &low, &high)
+			stretch(v, &bandLow, &bandHigh)
+			if l.Low != nil {
+				stretch(l.Low[i], &bandLow, &bandHigh)
+				stretch(l.High[i], &bandLow, &bandHigh)
+			}
+		}
+	}
+	if !(low < high) {
+		return [2]float64{}
+	}
+	if log {
+		room := math.Sqrt(high / low)
+		return [2]float64{max(low/room, bandLow), min(high*room, bandHigh)}
+	}
+	room := (high - low) / 2
+	return [2]float64{max(low-room, bandLow), min(high+room, bandHigh)}
 }
 
 func (c Curve) line(color int) figure.Line {

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slotscope/model"
+	"slotscope/model/figure"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -223,6 +224,20 @@ func TestCurveOf(t *testing.T) {
 	}
 	if none, err := g.CurveOf("nothing", 0); err != nil || len(none.Steps) != 0 {
 		t.Errorf("a series that is not there: %+v %v", none, err)
+	}
+}
+
+// Means span 1 to 3, so 0 to 4 may be seen: the interval's −9 does not fit, its 3.5 does.
+func TestInView(t *testing.T) {
+	l := figure.Line{Y: []float64{1, 3}, Low: []float64{-9, 2.5}, High: []float64{1.5, 3.5}}
+	if got := inView([]figure.Line{l}, false); got != [2]float64{0, 3.5} {
+		t.Errorf("linear: %v", got)
+	}
+	if got := inView([]figure.Line{{Y: []float64{1, 4}, Low: []float64{-1, 1e-9}, High: []float64{2, 100}}}, true); got != [2]float64{0.5, 8} {
+		t.Errorf("logarithmic: %v", got)
+	}
+	if got := inView([]figure.Line{{Y: []float64{2, 2}}}, false); got != [2]float64{} {
+		t.Errorf("level: %v", got)
 	}
 }
 
