@@ -1215,7 +1215,7 @@ func swapSection(s SectionView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 111, "</h2><p class=\"quiet\">Each row: A with a single slot of B, by the best run of each model. A disentangled slot changes one factor, or nothing. Below each: how many pixels change.</p><form class=\"row\" data-part=\"pair\"><label>A, image <input name=\"a\" inputmode=\"numeric\" value=\"68571\" size=\"8\"></label> <label>B, image <input name=\"b\" inputmode=\"numeric\" value=\"383999\" size=\"8\"></label> <button>Show</button> <button type=\"button\" name=\"random\">Another pair</button> <span class=\"originals pixels\" data-part=\"originals\"></span></form><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Swaps\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 111, "</h2><p class=\"quiet\">Each row: A with a single slot of B, by the best run of each model. A disentangled slot changes one factor, or nothing. Below each: how many pixels change.</p><form class=\"row\" data-part=\"pair\"><label>A, image <input name=\"a\" inputmode=\"numeric\" value=\"33326\" size=\"8\"></label> <label>B, image <input name=\"b\" inputmode=\"numeric\" value=\"186623\" size=\"8\"></label> <button>Show</button> <button type=\"button\" name=\"random\">Another pair</button> <span class=\"originals pixels\" data-part=\"originals\"></span></form><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Swaps\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -228,7 +228,7 @@ class Swaps {
       this.show();
     };
     this.form.elements.random.onclick = () => {
-      for (const name of ['a', 'b']) this.form.elements[name].value = Math.floor(Math.random() * 480000);
+      for (const name of ['a', 'b']) this.form.elements[name].value = Math.floor(Math.random() * 230000);
       this.show();
     };
     new IntersectionObserver((entries, seen) => {
