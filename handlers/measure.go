@@ -32,11 +32,12 @@ type EvaluationService interface {
 	State(id string) model.Evaluation
 }
 
-// Routes enters /runs/{id}/measure and its figures.
+// Routes enters /runs/{id}/measure, its figures, and /api/runs/{id}/scores.
 func (h Measure) Routes(r chi.Router) {
 	r.Get("/runs/{id}/measure", Handle(h.page))
 	r.Post("/runs/{id}/measure", Handle(h.start))
 	r.Get("/runs/{id}/measure/{file}", Handle(h.file))
+	r.Get("/api/runs/{id}/scores", Handle(h.api))
 }
 
 // measured is everything that the page draws from.
@@ -105,6 +106,15 @@ func (h Measure) start(w http.ResponseWriter, r *http.Request) error {
 	}
 	http.Redirect(w, r, "/runs/"+id+"/measure", http.StatusSeeOther)
 	return nil
+}
+
+// api answers the scores as the run's folder has them.
+func (h Measure) api(w http.ResponseWriter, r *http.Request) error {
+	scores, err := h.Scores.Scores(r.Context(), chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	return JSON(w, http.StatusOK, scores)
 }
 
 // file answers one figure of the page.

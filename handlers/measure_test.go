@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"image/png"
@@ -163,6 +164,10 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%s.svg answers %d", name, w.Code)
 		}
 	}
+	var sent model.Scores
+	if err := json.Unmarshal(get(t, h, "/api/runs/a/scores").Body.Bytes(), &sent); err != nil || sent.Metrics.InfoM != m.InfoM || len(sent.Usage.Names) != 3 {
+		t.Errorf("as JSON: %v", err)
+	}
 	w := get(t, h, "/runs/a/measure/nmi.png")
 	if _, err := png.Decode(w.Body); err != nil || w.Header().Get("Content-Type") != "image/png" {
 		t.Errorf("nmi.png: %v", err)
@@ -206,6 +211,9 @@ func number(t *testing.T, text string) (n int) {
 func TestMeasureStates(t *testing.T) {
 	e := &fakeEvaluations{}
 	f, h := measureSite(t, nil, e)
+	if w := get(t, h, "/api/runs/a/scores"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "not evaluated yet") {
+		t.Errorf("scores before an evaluation: %d %s", w.Code, w.Body)
+	}
 	doc := document(t, get(t, h, "/runs/a/measure"))
 	empty := doc.Find("[data-testid=measure-empty]")
 	if !strings.Contains(empty.Text(), "slotscope eval a") || empty.Find("button[disabled]").Length() != 0 || empty.Find("button").Length() != 1 {
