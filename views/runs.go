@@ -114,7 +114,7 @@ func RunName(run model.Run) string {
 	if run.Name != "" {
 		return run.Name
 	}
-	return run.Config.Model + " " + run.Config.Preset + ", seed " + count(int(run.Config.Seed))
+	return model.ModelTitle(run.Config.Model) + " " + run.Config.Preset + ", seed " + count(int(run.Config.Seed))
 }
 
 func timeLeft(run model.Run) string {
