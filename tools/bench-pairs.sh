@@ -1,0 +1,42 @@
+#!/bin/bash
+# Compares training and decoding with another program in pairs of short runs, one right after the other, so that both see the
+# same state of the machine:
+#
+#   tools/bench-pairs.sh [-p preset] [-b batch] [-n rounds] [-s seconds] -- PEER...
+#
+# PEER is a command that prints one line of JSON with "images_per_second" of training and "decode_ms" of one image. In it PRESET,
+# BATCH and SECONDS stand for the values. Printed are each round, then medians and the median of the rounds' ratios.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preset=tiny batch=64 rounds=5 seconds=5
+while getopts p:b:n:s: option; do
+	case $option in
+	p) preset=$OPTARG ;; b) batch=$OPTARG ;; n) rounds=$OPTARG ;; s) seconds=$OPTARG ;;
+	*) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+[ $# -gt 0 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+peer=("${@//PRESET/$preset}") && peer=("${peer[@]//BATCH/$batch}") && peer=("${peer[@]//SECONDS/$seconds}")
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+go build -o "$folder/slotscope" .
+
+field() { sed -n "s/.*\"$1\": *\([0-9.eE+-]*\).*/\1/p" | head -n 1; }
+median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+
+printf '%-8s %12s %12s %8s   %12s %12s %8s\n' round images/s peer ratio 'decode ms' peer ratio
+for round in $(seq "$rounds"); do
+	images=$("$folder/slotscope" bench train --engine cpu --preset "$preset" --batch "$batch" --seconds "$seconds" --json | field images_per_second)
+	other=$("${peer[@]}")
+	decode=$("$folder/slotscope" bench decode --engine cpu --preset "$preset" --seconds 1 --json | field decode_ms)
+	echo "$round $images $(field images_per_second <<<"$other") $decode $(field decode_ms <<<"$other")" |
+		awk '{ print $1, $2, $3, $2 / $3, $4, $5, $5 / $4 }' | tee -a "$folder/rounds" |
+		awk '{ printf "%-8s %12.1f %12.1f %8.2f   %12.3f %12.3f %8.2f\n", $1, $2, $3, $4, $5, $6, $7 }'
+done
+columns=()
+for column in 2 3 4 5 6 7; do
+	columns+=("$(awk -v c=$column '{ print $c }' "$folder/rounds" | median)")
+done
+printf '%-8s %12.1f %12.1f %8.2f   %12.3f %12.3f %8.2f\n' median "${columns[@]}"
