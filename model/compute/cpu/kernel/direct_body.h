@@ -162,17 +162,26 @@ static inline vf ISA(load_first)(const float *p, int64_t n)
 #endif
 }
 
+// The sum of a vector's quarters, of four floats each, or of its halves; the vector itself where it has four.
+static inline v4 ISA(quarter)(vf x)
+{
+#if VL == 16
+	typedef float half __attribute__((vector_size(32)));
+	half h = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
+	return __builtin_shufflevector(h, h, 0, 1, 2, 3) + __builtin_shufflevector(h, h, 4, 5, 6, 7);
+#elif VL == 8
+	return __builtin_shufflevector(x, x, 0, 1, 2, 3) + __builtin_shufflevector(x, x, 4, 5, 6, 7);
+#else
+	return (v4)x;
+#endif
+}
+
 // The sums of four vectors.
 static inline v4 ISA(sums)(const vf *x)
 {
 	v4 s[4];
-	for (int i = 0; i < 4; i++) {
-		float f[VL];
-		*(vf *)f = x[i];
-		s[i] = *(v4 *)f;
-		for (int j = 4; j < VL; j += 4)
-			s[i] += *(v4 *)(f + j);
-	}
+	UNROLL for (int i = 0; i < 4; i++)
+		s[i] = ISA(quarter)(x[i]);
 	v4 a = __builtin_shufflevector(s[0], s[1], 0, 4, 1, 5) + __builtin_shufflevector(s[0], s[1], 2, 6, 3, 7);
 	v4 b = __builtin_shufflevector(s[2], s[3], 0, 4, 1, 5) + __builtin_shufflevector(s[2], s[3], 2, 6, 3, 7);
 	return __builtin_shufflevector(a, b, 0, 1, 4, 5) + __builtin_shufflevector(a, b, 2, 3, 6, 7);
@@ -203,7 +212,7 @@ static inline v4 ISA(sums)(const vf *x)
 						acc[j][i] += v * *(const vf *)(y + j * column);                                         \
 				}                                                                                                       \
 		}                                                                                                                       \
-		for (int j = 0; j < cols; j++)                                                                                          \
+		UNROLL for (int j = 0; j < cols; j++)                                                                                   \
 			sum[j] = ISA(sums)(acc[j]);                                                                                     \
 	}
 FEW(1) FEW(2) FEW(3) FEW(4)
