@@ -94,61 +94,82 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 	w.rows = max(w.rows, y.outputs*x.outputs)
 	w.flops += 2 * s.Batch * y.outputs * x.outputs * s.OutChannels * k
 	w.first = append(w.first, y)
-	cols := int(C.tile_cols())
-	ks := s.KernelStrides
+	ks, cols := s.KernelStrides, int(C.tile_cols())
 	start := y.firstTap*ks.Spatial[0] + x.firstTap*ks.Spatial[1]
-	lies := w.q.few == 0 && w.kernelLies(s)
-	at := 0
-	for ty := range y.taps {
-		for tx := range x.taps {
-			r := C.run{a: C.int64_t(ty*y.tapMove*pitch + tx*x.tapMove*channels), n: C.int64_t(channels)}
-			last := (*C.run)(nil)
-			if v.runs > 0 {
-				last = &v.r[v.runs-1]
-			}
-			follows := last != nil && last.a+last.n == r.a
-			switch {
-			case lies:
-				r.b = C.int64_t(ty*y.tapEvery*ks.Spatial[0] + tx*x.tapEvery*ks.Spatial[1])
-				follows = follows && int(last.b)+int(last.n)*ks.Channel == int(r.b)
-			case w.q.few == 1:
-				if !follows {
-					at = roundUp(at, int(C.vector_floats()))
-				}
-				r.b = C.int64_t(at)
-			default:
-				r.b = C.int64_t(at * cols)
-			}
-			at += channels
-			if follows {
-				last.n += r.n
-			} else {
-				v.r[v.runs] = r
-				v.runs++
-			}
-		}
-	}
 	switch {
-	case lies:
-		v.b, v.step, v.panel = C.int64_t(start), C.int64_t(ks.Channel), C.int64_t(cols)
 	case w.q.few == 1:
-		column := roundUp(at, int(C.vector_floats()))
+		column := w.fewRuns(&v, channels, y, x)
 		v.b, v.panel = C.int64_t(w.packed), C.int64_t(column)
 		w.packed += s.OutChannels * column
+	case w.kernelLies(s):
+		w.lyingRuns(&v, s, y, x)
+		v.b, v.step, v.panel = C.int64_t(start), C.int64_t(ks.Channel), C.int64_t(cols)
+		w.list = append(w.list, v)
+		return nil
 	default:
+		w.packedRuns(&v, channels, y, x)
 		v.b, v.step, v.panel = C.int64_t(w.packed), C.int64_t(cols), C.int64_t(k*cols)
 		w.packed += roundUp(s.OutChannels, cols) * k
 	}
-	w.list = append(w.list, v)
-	if lies {
-		return nil
-	}
-	w.kernels = append(w.kernels, product{})
-	one := []axis{{size: 1, dim: -1}}
+	w.list, w.kernels = append(w.list, v), append(w.kernels, product{})
 	n := []axis{{size: s.OutChannels, b: ks.Batch, c: 1, dim: -1}}
 	taps := []axis{{size: y.taps, b: y.tapEvery * ks.Spatial[0], dim: -1}, {size: x.taps, b: x.tapEvery * ks.Spatial[1], dim: -1},
 		{size: channels, b: ks.Channel, dim: -1}}
-	return w.kernels[len(w.kernels)-1].set(one, n, taps, unbounded(0), unbounded(start), 0, false)
+	return w.kernels[len(w.kernels)-1].set([]axis{{size: 1, dim: -1}}, n, taps, unbounded(0), unbounded(start), 0, false)
+}
+
+// tapRuns calls fn for every tap, in order, with where its channels begin in a window, and whether they follow those of the tap before.
+func (w *windows) tapRuns(channels int, y, x phaseTaps, fn func(ty, tx, a int, follows bool)) {
+	end := -1
+	for ty := range y.taps {
+		for tx := range x.taps {
+			a := (ty*y.tapMove*int(w.q.s.columns) + tx*x.tapMove) * channels
+			fn(ty, tx, a, a == end)
+			end = a + channels
+		}
+	}
+}
+
+// packedRuns are those over a kernel that is packed, panel by panel.
+func (w *windows) packedRuns(v *C.window, channels int, y, x phaseTaps) {
+	at := 0
+	w.tapRuns(channels, y, x, func(_, _, a int, follows bool) {
+		extend(v, a, at*int(C.tile_cols()), channels, follows)
+		at += channels
+	})
+}
+
+// fewRuns are those over a kernel that is packed by columns; it returns a column's floats.
+func (w *windows) fewRuns(v *C.window, channels int, y, x phaseTaps) int {
+	at, vector := 0, int(C.vector_floats())
+	w.tapRuns(channels, y, x, func(_, _, a int, follows bool) {
+		if !follows {
+			at = roundUp(at, vector)
+		}
+		extend(v, a, at, channels, follows)
+		at += channels
+	})
+	return roundUp(at, vector)
+}
+
+// lyingRuns are those over a kernel that is read where it lies.
+func (w *windows) lyingRuns(v *C.window, s *ConvSpec, y, x phaseTaps) {
+	end := 0
+	w.tapRuns(s.InChannels, y, x, func(ty, tx, a int, follows bool) {
+		b := ty*y.tapEvery*s.KernelStrides.Spatial[0] + tx*x.tapEvery*s.KernelStrides.Spatial[1]
+		extend(v, a, b, s.InChannels, follows && b == end)
+		end = b + s.InChannels*s.KernelStrides.Channel
+	})
+}
+
+// extend makes the last run longer by n values, or begins one.
+func extend(v *C.window, a, b, n int, follows bool) {
+	if follows {
+		v.r[v.runs-1].n += C.int64_t(n)
+		return
+	}
+	v.r[v.runs] = C.run{a: C.int64_t(a), b: C.int64_t(b), n: C.int64_t(n)}
+	v.runs++
 }
 
 // fewRows is the number of outputs below which a kernel is read where it lies: it would be packed for few readers.
