@@ -1259,7 +1259,7 @@ func datasetAbout(v DatasetView) templ.Component {
 			templ_7745c5c3_Var68 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 109, "<section class=\"panel about\" aria-labelledby=\"about-title\"><h2 id=\"about-title\">What varies</h2><div class=\"scroll\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 109, "<section class=\"panel about\" aria-labelledby=\"about-title\"><h2 id=\"about-title\">What varies</h2><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Factors\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
