@@ -67,18 +67,20 @@ func Run(ctx context.Context, req Request) (err error) {
 // session is one attempt at a run while it lasts.
 type session struct {
 	Request
-	cfg     model.Config
-	status  model.Status
-	set     data.Set
-	engine  *compute.Engine
-	trainer *Trainer
-	points  *folder.Appender
-	sampler data.Sampler
-	usage   *metric.Usage
-	rate    rate
-	gpu     *gpu.Watcher // nil where no GPU computes
-	flushed time.Time    // last flush of points
-	told    time.Time    // last write of state.json
+	cfg      model.Config
+	status   model.Status
+	set      data.Set
+	engine   *compute.Engine
+	trainer  *Trainer
+	points   *folder.Appender
+	sampler  data.Sampler
+	perCall  int  // gradient steps that a call of the engine takes
+	resident bool // whether the dataset lies on the device
+	usage    *metric.Usage
+	rate     rate
+	gpu      *gpu.Watcher // nil where no GPU computes
+	flushed  time.Time    // last flush of points
+	told     time.Time    // last write of state.json
 }
 
 // begin marks the run as running under this process, before anything can go wrong.
@@ -124,6 +126,9 @@ func (s *session) open(ctx context.Context) (err error) {
 	if err := s.restore(); err != nil {
 		return err
 	}
+	if err := s.place(ctx); err != nil {
+		return err
+	}
 	if s.points, err = s.Folder.Points(); err != nil {
 		return err
 	}
@@ -132,20 +137,39 @@ func (s *session) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// train takes the steps that are left.
+// measured is what a call's steps measured, not recorded yet.
+type measured struct {
+	first        int
+	steps        []Step
+	began, ended time.Time
+}
+
+// train takes the steps that are left. While a call of several steps works, the one before is recorded and the next prepared.
 func (s *session) train(ctx context.Context) error {
-	next := s.prefetch(ctx, s.status.Step+1)
+	next := s.feed(ctx, s.status.Step+1)
 	s.rate.restart(time.Now(), s.status.Step)
-	for s.status.Step < s.cfg.Steps {
-		batch, ok := <-next
+	var last *measured
+	for at := s.status.Step; at < s.cfg.Steps; {
+		call, ok := <-next
 		if !ok || ctx.Err() != nil {
-			return s.stop(ctx)
+			return errors.Join(s.record(last), s.stop(ctx))
 		}
-		if batch.err != nil {
-			return batch.err
+		if call.err != nil {
+			return errors.Join(s.record(last), call.err)
 		}
-		if err := s.step(batch); err != nil {
+		now := &measured{first: call.First, began: time.Now()}
+		running := s.trainer.Launch(call.Call)
+		err := s.record(last)
+		out := <-running
+		if err = errors.Join(err, out.Err); err != nil {
 			return err
+		}
+		last, now.steps, now.ended = now, out.Steps, time.Now()
+		if at += call.N; call.N == 1 || s.due(at) {
+			if err := s.record(last); err != nil {
+				return err
+			}
+			last = nil
 		}
 	}
 	if s.status.Checkpoint < s.status.Step {
@@ -168,35 +192,43 @@ func (s *session) stop(ctx context.Context) error {
 	return fmt.Errorf("stopped after step %d: %w", s.status.Step, ctx.Err())
 }
 
-// step learns from one batch and records what it measured.
-func (s *session) step(b batch) error {
-	began := time.Now()
-	out, err := s.trainer.Step(b.step, b.images)
-	if err != nil {
-		return err
+// record writes down what a call measured, a point for each step, and does what is due after its last; nil is nothing.
+func (s *session) record(m *measured) error {
+	if m == nil {
+		return nil
 	}
-	now := time.Now()
+	each := m.ended.Sub(m.began) / time.Duration(len(m.steps))
+	for i, step := range m.steps {
+		step.Values["images_per_second"] = float64(s.cfg.Batch) / each.Seconds()
+		if err := s.point(m.first+i, step, m.began.Add(time.Duration(i+1)*each)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// point records what one step measured at a time.
+func (s *session) point(step int, out Step, at time.Time) (err error) {
 	if s.gpu != nil {
 		maps.Copy(out.Values, s.gpu.Take())
 	}
-	out.Values["images_per_second"] = float64(s.cfg.Batch) / now.Sub(began).Seconds()
 	if out.Codes != nil {
 		s.usage.Add(entries(s.cfg, out.Codes))
 		out.Values["perplexity/batch"] = s.usage.Batch()
 		out.Values["perplexity/window"] = s.usage.Window()
 		out.Values["perplexity/used"] = float64(s.usage.Used())
 	}
-	if b.step%s.cfg.EvalEvery == 0 || b.step == s.cfg.Steps {
+	if step%s.cfg.EvalEvery == 0 || step == s.cfg.Steps {
 		if out.Values["psnr/eval"], err = s.psnr(context.Background(), min(quickImages, s.cfg.EvalImages), nil); err != nil {
 			return err
 		}
 	}
-	if err := s.points.Append(model.Point{Step: b.step, Time: now.UTC(), Values: out.Values}); err != nil {
+	if err := s.points.Append(model.Point{Step: step, Time: at.UTC(), Values: out.Values}); err != nil {
 		return err
 	}
-	s.status.Step = b.step
+	s.status.Step = step
 	if total := out.Values["total"]; math.IsNaN(total) || math.IsInf(total, 0) {
-		return fmt.Errorf("the total loss is %v at step %d; the last checkpoint, of step %d, is kept. A lower learning rate may help", total, b.step, s.status.Checkpoint)
+		return fmt.Errorf("the total loss is %v at step %d; the last checkpoint, of step %d, is kept. A lower learning rate may help", total, step, s.status.Checkpoint)
 	}
 	return s.keep(time.Now())
 }

@@ -3,9 +3,8 @@ package train
 
 import (
 	"fmt"
-	"math"
-	"math/rand/v2"
 
+	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
@@ -27,9 +26,11 @@ type Trainer struct {
 	scope     *context.Context // what the model learns
 	optimizer *context.Context // AdamW's running means
 
-	step        *context.Exec // one gradient step
-	reconstruct *context.Exec // images → probabilities and errors
-	names       []string      // of the scalars that step returns
+	backend     backends.Backend
+	steps       *context.Exec   // a call's gradient steps
+	reconstruct *context.Exec   // images → probabilities and errors
+	names       []string        // of the scalars that a step measures
+	held        *tensors.Tensor // images [N, H, W, C] of bytes on the device; nil where batches come from the host
 }
 
 // New builds the model of cfg on an engine with its initial variables.
@@ -40,7 +41,7 @@ func New(cfg model.Config, image ae.Image, engine *compute.Engine) (t *Trainer, 
 		return nil, err
 	}
 	store := context.New().Checked(false)
-	t = &Trainer{cfg: cfg, image: image, net: net, store: store, scope: store.In("model"), optimizer: store.In("optimizer")}
+	t = &Trainer{cfg: cfg, image: image, net: net, store: store, scope: store.In("model"), optimizer: store.In("optimizer"), backend: engine.Backend}
 	if err := net.Init(t.scope); err != nil {
 		return nil, fmt.Errorf("drawing initial variables: %w", err)
 	}
@@ -49,8 +50,8 @@ func New(cfg model.Config, image ae.Image, engine *compute.Engine) (t *Trainer, 
 	for _, v := range vars {
 		adam.moments(t.optimizer, v)
 	}
-	if t.step, err = context.NewExec(engine.Backend, store, t.stepGraph(adam, vars)); err != nil {
-		return nil, fmt.Errorf("preparing the training step: %w", err)
+	if t.steps, err = context.NewExec(engine.Backend, store, t.callGraph(adam, vars)); err != nil {
+		return nil, fmt.Errorf("preparing the training steps: %w", err)
 	}
 	if t.reconstruct, err = context.NewExec(engine.Backend, store, t.reconstructGraph); err != nil {
 		return nil, fmt.Errorf("preparing reconstruction: %w", err)
@@ -60,9 +61,12 @@ func New(cfg model.Config, image ae.Image, engine *compute.Engine) (t *Trainer, 
 
 // Finalize frees the variables and compiled graphs.
 func (t *Trainer) Finalize() {
-	t.step.Finalize()
+	t.steps.Finalize()
 	t.reconstruct.Finalize()
 	t.store.Finalize()
+	if t.held != nil {
+		t.held.MustFinalizeAll()
+	}
 }
 
 // Parameters counts the numbers that the optimizer moves.
@@ -72,38 +76,6 @@ func (t *Trainer) Parameters() int {
 		n += v.Shape().Size()
 	}
 	return n
-}
-
-// Step is what one gradient step measured: scalars by series name, and the codes [B, m] where the model has any.
-type Step struct {
-	Values map[string]float64
-	Codes  []int32
-}
-
-// Step takes gradient step number t (from 1) on a batch of images, B × H × W × C bytes.
-func (t *Trainer) Step(number int, images []byte) (out Step, err error) {
-	defer compute.Recovered(fmt.Sprintf("step %d", number), &err)
-	correct1 := float32(1 / (1 - math.Pow(t.cfg.Beta1, float64(number))))
-	correct2 := float32(1 / math.Sqrt(1-math.Pow(t.cfg.Beta2, float64(number))))
-	inputs := []any{t.tensor(images), correct1, correct2}
-	if n := t.net.Noise(); n > 0 {
-		inputs = append(inputs, t.noise(number, len(images)/t.imageSize(), n))
-	}
-	results, err := t.step.Exec(inputs...)
-	finalizeInputs(inputs)
-	if err != nil {
-		return Step{}, fmt.Errorf("step %d: %w", number, err)
-	}
-	defer finalize(results)
-	scalars := tensors.MustCopyFlatData[float32](results[0])
-	out.Values = make(map[string]float64, len(scalars)+4)
-	for i, name := range t.names {
-		out.Values[name] = float64(scalars[i])
-	}
-	if len(results) > 1 {
-		out.Codes = tensors.MustCopyFlatData[int32](results[1])
-	}
-	return out, nil
 }
 
 // Reconstruct returns the reconstructions of a batch as bytes, and the mean squared error of each image in [0, 1].
@@ -125,36 +97,6 @@ func (t *Trainer) Reconstruct(images []byte) (out []byte, mse []float64, err err
 // Export copies the model out under PyTorch's names.
 func (t *Trainer) Export() (map[string]checkpoint.Tensor, error) { return t.net.Export(t.scope) }
 
-// stepGraph is one gradient step: images as bytes, AdamW's two corrections and, where the model draws, its noise in; scalars, then
-// codes, out.
-func (t *Trainer) stepGraph(adam adamW, vars []*context.Variable) func(*context.Context, []*Node) []*Node {
-	return func(_ *context.Context, inputs []*Node) []*Node {
-		images, correct1, correct2 := inputs[0], inputs[1], inputs[2]
-		var noise *Node
-		if len(inputs) > 3 {
-			noise = inputs[3]
-		}
-		objective := t.net.Losses(t.scope, unit(images), noise)
-		norm := adam.update(vars, t.optimizer, objective.Total, correct1, correct2)
-		scalars := []*Node{objective.Total, norm}
-		t.names = []string{"total", "grad_norm"}
-		for _, term := range objective.Terms {
-			t.names, scalars = append(t.names, term.Name), append(scalars, term.Value)
-		}
-		for _, series := range objective.Watch {
-			t.names, scalars = append(t.names, series.Name), append(scalars, series.Value)
-		}
-		for i, s := range scalars {
-			scalars[i] = Reshape(ConvertDType(s, dtypes.Float32), 1)
-		}
-		out := []*Node{Concatenate(scalars, 0)}
-		if objective.Codes != nil {
-			out = append(out, ConvertDType(objective.Codes, dtypes.Int32))
-		}
-		return out
-	}
-}
-
 // reconstructGraph encodes, quantizes and decodes; it returns bytes [B, H, W, C] and mean squared errors [B].
 func (t *Trainer) reconstructGraph(_ *context.Context, images *Node) []*Node {
 	x := unit(images)
@@ -172,28 +114,6 @@ func (t *Trainer) tensor(images []byte) *tensors.Tensor {
 }
 
 func (t *Trainer) imageSize() int { return t.image.H * t.image.W * t.image.C }
-
-// noise is [B, n] from N(0, 1). It is drawn on the host from the run's seed and the step, so that every engine draws the same
-// and a resumed run draws what an unbroken one would.
-func (t *Trainer) noise(step, batch, n int) *tensors.Tensor {
-	rng := rand.New(rand.NewPCG(uint64(t.cfg.Seed)^noiseStream, uint64(step)))
-	data := make([]float32, batch*n)
-	for i := range data {
-		data[i] = float32(rng.NormFloat64())
-	}
-	return tensors.FromFlatDataAndDimensions(data, batch, n)
-}
-
-// noiseStream keeps the noise apart from what else is drawn with the run's seed.
-const noiseStream = 0x6e6f697365
-
-func finalizeInputs(inputs []any) {
-	for _, in := range inputs {
-		if x, ok := in.(*tensors.Tensor); ok {
-			x.MustFinalizeAll()
-		}
-	}
-}
 
 func finalize(results []*tensors.Tensor) {
 	for _, r := range results {

@@ -1,0 +1,26 @@
+package train
+
+import "time"
+
+// rate measures steps per second over the last rateOver.
+type rate struct{ marks []mark }
+
+type mark struct {
+	at   time.Time
+	step int
+}
+
+func (r *rate) restart(now time.Time, step int) { r.marks = []mark{{now, step}} }
+
+// add notes that step was reached and returns the steps per second since the oldest note that counts.
+func (r *rate) add(now time.Time, step int) float64 {
+	r.marks = append(r.marks, mark{now, step})
+	for len(r.marks) > 2 && now.Sub(r.marks[1].at) >= rateOver {
+		r.marks = r.marks[1:]
+	}
+	oldest := r.marks[0]
+	if seconds := now.Sub(oldest.at).Seconds(); seconds > 0 {
+		return float64(step-oldest.step) / seconds
+	}
+	return 0
+}
