@@ -240,7 +240,7 @@ func (s *Sweeps) measure(ctx context.Context, item sweep.Standing) error {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(text))
 	}
 	scores, err := f.Scores()
-	if err == nil && scores.Metrics == nil {
+	if err == nil && !scores.Evaluated() {
 		err = errors.New("it ended, but wrote no metrics")
 	}
 	return err

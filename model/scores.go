@@ -27,10 +27,26 @@ type Scores struct {
 	Usage        *Usage    `json:"usage,omitempty"` // nil for models without a codebook
 	Noise        *Noise    `json:"noise,omitempty"`
 	Swap         *Swap     `json:"swap,omitempty"`
+	HeldOut      *HeldOut  `json:"held_out,omitempty"`   // nil for runs that were trained on a whole dataset
+	NoFactors    string    `json:"no_factors,omitempty"` // why there are no Metrics and no Swap, where an evaluation cannot have them: a sentence
 
 	Seconds  float64 `json:"seconds,omitempty"`  // that the evaluation took
 	Engine   string  `json:"engine,omitempty"`   // that it ran on
 	Revision string  `json:"revision,omitempty"` // of the program that evaluated
+}
+
+// Evaluated says whether `slotscope eval` measured what the dataset allows.
+func (s Scores) Evaluated() bool { return s.Metrics != nil || s.NoFactors != "" }
+
+// HeldOut is what was measured on the images that a run's part of a dataset leaves out: combinations of factors, perhaps, that
+// the model has never seen.
+type HeldOut struct {
+	Dataset   string   `json:"dataset"` // with the selection that names them
+	Images    int      `json:"images"`  // drawn at random with the seed
+	PSNR      Interval `json:"psnr"`    // dB, mean over images
+	Metrics   *Metrics `json:"metrics,omitempty"`
+	Usage     *Usage   `json:"usage,omitempty"`      // nil for models without a codebook
+	NoFactors string   `json:"no_factors,omitempty"` // as in Scores
 }
 
 // Score is a number that may be undefined: NaN in memory, null in JSON. No other value that is not finite is written.
@@ -145,7 +161,8 @@ type CodeName struct {
 type Noise struct {
 	Power  float64      `json:"power"` // of the signal: mean z² over images and components
 	Images int          `json:"images"`
-	Curve  []NoisePoint `json:"curve"` // from high to low SNR
+	Curve  []NoisePoint `json:"curve"`           // from high to low SNR
+	Shown  []int        `json:"shown,omitempty"` // indices in the dataset of the images in the run's noise.png
 }
 
 // NoisePoint is one strength of noise, of variance power / 10^(SNR/10).

@@ -23,6 +23,7 @@ func evalRun(ctx context.Context, env environment, args []string) error {
 	o := evaluate.Default(0)
 	fs.IntVar(&o.Images, "images", o.Images, "images of the evaluation set, drawn with the run's seed")
 	fs.IntVar(&o.Noise, "noise", o.Noise, "images that noise is tried on; 0 leaves it out")
+	fs.IntVar(&o.HeldOut, "heldout", o.HeldOut, "images of what the run's part of a dataset leaves out; 0 leaves it out")
 	fs.IntVar(&o.Pairs, "pairs", o.Pairs, "pairs of images whose slots are swapped; 0 leaves it out")
 	fs.IntVar(&o.Probe, "probe", o.Probe, "training steps of the probe that reads swapped images")
 	fs.IntVar(&o.Trees, "trees", o.Trees, "of each random forest")
@@ -66,7 +67,7 @@ func sensible(o evaluate.Options) error {
 	for _, f := range []struct {
 		name           string
 		value, lo, max int
-	}{{"images", o.Images, 2, 1e6}, {"noise", o.Noise, 0, 1e6}, {"pairs", o.Pairs, 0, 1e6}, {"probe", o.Probe, 0, 1e6}, {"trees", o.Trees, 1, 1e4}} {
+	}{{"images", o.Images, 2, 1e6}, {"noise", o.Noise, 0, 1e6}, {"heldout", o.HeldOut, 0, 1e6}, {"pairs", o.Pairs, 0, 1e6}, {"probe", o.Probe, 0, 1e6}, {"trees", o.Trees, 1, 1e4}} {
 		if f.value < f.lo || f.value > f.max {
 			return fmt.Errorf("%w: --%s is %d; it goes from %d to %d", errUsage, f.name, f.value, f.lo, f.max)
 		}
@@ -117,6 +118,14 @@ func evaluateSubject(ctx context.Context, s subject, dataDir, engineName string,
 		return evaluate.Result{}, fmt.Errorf("opening dataset %q: %w", file.Config.Dataset, err)
 	}
 	defer set.Close()
+	if o.HeldOut > 0 {
+		if o.Rest, err = openRest(ctx, file.Config.Dataset, dataDir); err != nil {
+			return evaluate.Result{}, err
+		}
+		if o.Rest != nil {
+			defer o.Rest.Close()
+		}
+	}
 	engine, err := compute.OpenFor(engineName, file.Config.Precision)
 	if err != nil {
 		return evaluate.Result{}, fmt.Errorf("opening engine %q: %w", engineName, err)
@@ -125,6 +134,25 @@ func evaluateSubject(ctx context.Context, s subject, dataDir, engineName string,
 	r, err := evaluate.Run(ctx, engine, file, set, o)
 	r.Scores.Revision = Revision()
 	return r, err
+}
+
+// openRest opens what a part of a dataset leaves out; nil where a name means a whole dataset, or nothing is left out.
+func openRest(ctx context.Context, name, dataDir string) (data.Set, error) {
+	if entry, err := (data.Catalogue{Dir: dataDir}).Entry(ctx, name); err == nil && entry.Part != "" {
+		name = entry.Part
+	}
+	rest, ok := data.Complement(name)
+	if !ok {
+		return nil, nil
+	}
+	set, err := data.Open(ctx, rest, dataDir)
+	if nothing := (model.Invalid{}); errors.As(err, &nothing) {
+		return nil, nil // the part is the whole: no image is selected by what it leaves out
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening %s, which training left out: %w", rest, err)
+	}
+	return set, nil
 }
 
 // keep writes the results into the subject's folder, which is made where it is missing.
@@ -144,12 +172,16 @@ func (s subject) keep(r evaluate.Result) error {
 
 func printScores(env environment, s subject, r model.Scores) error {
 	fmt.Fprintf(env.out, "%s, step %d: ", s.checkpoint, r.Step)
-	if err := printMetrics(env.out, *r.Metrics); err != nil {
+	if err := printPart(env, r.Metrics, r.NoFactors, r.Usage); err != nil {
 		return err
 	}
-	fmt.Fprintf(env.out, "\nPSNR  %.2f dB over %d images\n", r.PSNR, r.Images)
-	if u := r.Usage; u != nil {
-		fmt.Fprintf(env.out, "codebook  %d entries in use, perplexity %.1f\n", u.Entries, u.Codebook)
+	fmt.Fprintf(env.out, "PSNR  %.2f dB over %d images\n", r.PSNR, r.Images)
+	if h := r.HeldOut; h != nil {
+		fmt.Fprintf(env.out, "\n%s, which training left out: ", h.Dataset)
+		if err := printPart(env, h.Metrics, h.NoFactors, h.Usage); err != nil {
+			return err
+		}
+		fmt.Fprintf(env.out, "PSNR  %s dB over %d images\n\n", scoreText(h.PSNR.Value, "%.2f"), h.Images)
 	}
 	if r.Noise != nil {
 		fmt.Fprintf(env.out, "noise on z, SNR → PSNR in dB:")
@@ -163,6 +195,20 @@ func printScores(env environment, s subject, r model.Scores) error {
 	}
 	if s.dir != "" {
 		fmt.Fprintf(env.out, "kept in %s\n", filepath.Join(s.dir, evaluate.ScoresFile))
+	}
+	return nil
+}
+
+// printPart is what was measured on one part of a dataset, or why it was not.
+func printPart(env environment, m *model.Metrics, noFactors string, u *model.Usage) error {
+	if m == nil {
+		fmt.Fprintf(env.out, "%s\n", noFactors)
+	} else if err := printMetrics(env.out, *m); err != nil {
+		return err
+	}
+	fmt.Fprintln(env.out)
+	if u != nil {
+		fmt.Fprintf(env.out, "codebook  %d entries in use, perplexity %.1f\n", u.Entries, u.Codebook)
 	}
 	return nil
 }

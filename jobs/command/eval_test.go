@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"slotscope/model"
 	"slotscope/model/checkpoint"
+	"slotscope/model/data"
 	"slotscope/model/folder"
 )
 
@@ -66,6 +68,61 @@ func TestEvalAsJSON(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// onDataset is a run whose checkpoint is the one that ships, as if it had been trained on another dataset.
+func onDataset(t *testing.T, dataDir, id, dataset string) *folder.Folder {
+	t.Helper()
+	file, err := checkpoint.Read(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Config.Dataset = dataset
+	f, err := folder.Create(filepath.Join(dataDir, "runs", id), file.Config, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	if err := checkpoint.Write(f.CheckpointPath(20000), file); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestEvalOfAPart: what training left out is measured too, also where the part goes by a name; what leaves nothing out is
+// measured alone.
+func TestEvalOfAPart(t *testing.T) {
+	dataDir := t.TempDir()
+	const all = "shapes3d-synthetic[not(shape=cube;floor_hue=0.0)]"
+	if _, err := (data.Catalogue{Dir: dataDir}).Add(t.Context(), data.Request{Name: "most", From: all}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for dataset, want := range map[string]string{all: "shapes3d-synthetic[shape=cube;floor_hue=0.0]", "most": "shapes3d-synthetic[shape=cube;floor_hue=0.0]", "shapes3d-synthetic[every=1]": ""} {
+		f := onDataset(t, dataDir, model.NewID(time.Now()), dataset)
+		code, out, stderr := called(t, append([]string{"eval", f.ID(), "--data", dataDir, "--heldout", "66"}, append(quickly, "--pairs", "0")...)...)
+		if code != done {
+			t.Fatalf("%s: exit code %d, %s", dataset, code, stderr)
+		}
+		s, err := f.Scores()
+		if err != nil || (s.HeldOut != nil) != (want != "") || strings.Contains(out, "which training left out") != (want != "") {
+			t.Errorf("%s: %+v, %v, %s", dataset, s.HeldOut, err, out)
+		}
+		if h := s.HeldOut; h != nil && (h.Dataset != want || h.Images != 66 || !strings.Contains(out, want) || h.Metrics == nil) {
+			t.Errorf("%s: %+v, %s", dataset, h, out)
+		}
+	}
+}
+
+// TestEvalWithoutFactors says why, and exits well.
+func TestEvalWithoutFactors(t *testing.T) {
+	dataDir := t.TempDir()
+	const one = "shapes3d-synthetic[floor_hue=0.0;wall_hue=0.0;object_hue=0.0;scale=#0;shape=cube;orientation=#0]"
+	f := onDataset(t, dataDir, "one", one)
+	code, out, stderr := called(t, append([]string{"eval", "one", "--data", dataDir, "--heldout", "0"}, quickly...)...)
+	s, err := f.Scores()
+	if code != done || err != nil || s.NoFactors == "" || !strings.Contains(out, s.NoFactors) || !strings.Contains(out, "PSNR") {
+		t.Errorf("exit code %d, %v, %s, %s", code, err, out, stderr)
 	}
 }
 

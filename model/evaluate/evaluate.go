@@ -4,7 +4,9 @@ package evaluate
 import (
 	"context"
 	"fmt"
+	"image"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/gomlx/gomlx/pkg/core/tensors"
@@ -25,13 +27,16 @@ type Options struct {
 	Probe  int // gradient steps of the probe that reads swapped images
 	Trees  int // of each random forest
 	Seed   int64
+
+	HeldOut int      // images of Rest; 0 leaves it out
+	Rest    data.Set // what the run's part of a dataset leaves out; nil where there is no such thing
 	// Progress hears how far a stage of the work is, in units of what is counted; may be nil.
 	Progress func(stage, unit string, done, of float64)
 }
 
 // Default measures 10,000 images drawn with the run's seed.
 func Default(seed int64) Options {
-	return Options{Images: 10000, Noise: 1000, Pairs: 300, Probe: 3000, Trees: 100, Seed: seed}
+	return Options{Images: 10000, HeldOut: 10000, Noise: 1000, Pairs: 300, Probe: 3000, Trees: 100, Seed: seed}
 }
 
 // Result is the scores, and what they were computed from.
@@ -43,6 +48,9 @@ type Result struct {
 	Numbers []float32 // [n, m] for those
 	Classes []int     // [n, F]
 	PSNR    []float64 // [n] dB
+
+	HeldOut *Result     // what was computed on Options.Rest, without scores; nil where that was left out
+	Noisy   image.Image // rows of images: as they are, reconstructed, and at every strength of noise; nil where none was tried
 }
 
 // Run measures a checkpoint on its dataset. ctx ends it early, with ctx.Err() in the error's chain.
@@ -57,13 +65,24 @@ func Run(ctx context.Context, engine *compute.Engine, file checkpoint.File, set 
 	}
 	defer n.finalize()
 	e := &evaluation{net: n, set: set, info: info, o: o, file: file}
-	for _, stage := range []func(context.Context) error{e.draw, e.represent, e.measure, e.noise, e.swap} {
+	if err := inTurn(ctx, e.draw, e.represent, e.measure, e.noise, e.swap); err != nil {
+		return Result{}, err
+	}
+	r := e.result()
+	if err := e.heldOut(ctx, &r); err != nil {
+		return Result{}, err
+	}
+	r.Scores.Engine, r.Scores.Seconds = engine.Name, time.Since(start).Seconds()
+	return r, nil
+}
+
+func inTurn(ctx context.Context, stages ...func(context.Context) error) error {
+	for _, stage := range stages {
 		if err := stage(ctx); err != nil {
-			return Result{}, err
+			return err
 		}
 	}
-	e.scores.Engine, e.scores.Seconds = engine.Name, time.Since(start).Seconds()
-	return e.result(), nil
+	return nil
 }
 
 // evaluation is the work on one checkpoint.
@@ -80,6 +99,7 @@ type evaluation struct {
 	z       []float32 // [noise, n]
 	power   float64   // mean z²
 	psnr    []float64 // [n]
+	shown   sheet
 	scores  model.Scores
 }
 
@@ -116,6 +136,9 @@ func (e *evaluation) represent(ctx context.Context) error {
 			for _, mse := range tensors.MustCopyFlatData[float32](out[2])[:len(rows)] {
 				e.psnr = append(e.psnr, metric.PSNR(float64(mse)))
 			}
+			if done == 0 {
+				e.shown.begin(e, pixels, out[3])
+			}
 		})
 		if err != nil {
 			return err
@@ -144,8 +167,14 @@ func (e *evaluation) read(ctx context.Context, index []int) ([]byte, error) {
 	return pixels, nil
 }
 
-// measure computes InfoMEC, DCI and the use of codes.
-func (e *evaluation) measure(ctx context.Context) (err error) {
+// measure computes the use of codes, and InfoMEC and DCI where factors differ.
+func (e *evaluation) measure(ctx context.Context) error {
+	if e.slots.codes != nil {
+		e.scores.Usage = usage(e.slots.codes, e.net.m, e.file.Config.Entries())
+	}
+	if e.scores.NoFactors = noFactors(e.info); e.scores.NoFactors != "" {
+		return nil
+	}
 	t := e.table()
 	m, err := metric.Measure(ctx, t, metric.Options{Seed: e.o.Seed, Trees: e.o.Trees,
 		Progress: func(done, of float64) { e.o.Progress("measuring", "", done, of) }})
@@ -153,11 +182,22 @@ func (e *evaluation) measure(ctx context.Context) (err error) {
 		return err
 	}
 	e.scores.Metrics = &m
-	if e.slots.codes != nil {
-		e.scores.Usage = usage(e.slots.codes, e.net.m, e.file.Config.Entries())
+	if e.scores.Usage != nil {
 		e.scores.Usage.Names = metric.CodeNames(t, m.NMI)
 	}
 	return nil
+}
+
+// noFactors says why slots cannot be held against factors; empty where they can.
+func noFactors(info data.Info) string {
+	if slices.ContainsFunc(info.Sizes(), func(k int) bool { return k > 1 }) {
+		return ""
+	}
+	what := "no factors are known of " + info.Name
+	if len(info.Factors) > 0 {
+		what = "all images of " + info.Name + " have the same value of every factor"
+	}
+	return "InfoMEC, DCI and swaps compare slots with factors, and " + what + "."
 }
 
 // table is slots and factors by columns.
@@ -211,7 +251,7 @@ func taken(counts []int) (n int) {
 }
 
 func (e *evaluation) result() Result {
-	r := Result{Scores: e.scores, Index: e.index, Codes: e.slots.codes, Numbers: e.slots.numbers, Classes: e.classes, PSNR: e.psnr}
+	r := Result{Noisy: e.shown.picture(), Scores: e.scores, Index: e.index, Codes: e.slots.codes, Numbers: e.slots.numbers, Classes: e.classes, PSNR: e.psnr}
 	for _, f := range e.info.Factors {
 		r.Factors = append(r.Factors, f.Name)
 	}

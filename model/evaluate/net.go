@@ -24,8 +24,8 @@ type net struct {
 	engine *compute.Engine
 
 	store, model *context.Context
-	represent    *context.Exec // images → z [B, n], slots [B, m] and squared errors [B]
-	disturbed    *context.Exec // images, noise [B, n] and z → slots and squared errors
+	represent    *context.Exec // images → z [B, n], slots [B, m], squared errors [B] and reconstructions [B, H, W, C]
+	disturbed    *context.Exec // images, z and noise [B, n] → slots, squared errors and reconstructions
 }
 
 func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *net, err error) {
@@ -51,10 +51,11 @@ func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *ne
 	return n, err
 }
 
-// fromLatent is the slots of a latent, and the mean squared errors [B] of its images in [0, 1].
+// fromLatent is the slots of a latent, the mean squared errors [B] of its images in [0, 1], and these images.
 func (n *net) fromLatent(images, z *Node) []*Node {
 	slots, logits := n.built.FromLatent(n.model, z)
-	return []*Node{ConvertDType(slots, n.kind()), ReduceMean(Square(Sub(Sigmoid(logits), unit(images))), 1, 2, 3)}
+	x := Sigmoid(logits)
+	return []*Node{ConvertDType(slots, n.kind()), ReduceMean(Square(Sub(x, unit(images))), 1, 2, 3), x}
 }
 
 func (n *net) kind() dtypes.DType {

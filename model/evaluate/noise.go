@@ -22,7 +22,7 @@ func (e *evaluation) noise(ctx context.Context) error {
 	if count <= 0 {
 		return nil
 	}
-	e.scores.Noise = &model.Noise{Power: e.power, Images: count}
+	e.scores.Noise = &model.Noise{Power: e.power, Images: count, Shown: e.index[:min(count, shownImages)]}
 	points := make([]disturbance, len(strengths))
 	for i := range points {
 		points[i].flips = make([]int, e.net.m)
@@ -72,6 +72,9 @@ func (e *evaluation) disturb(ctx context.Context, pixels []byte, done, rows int,
 	return call("adding noise", e.net.disturbed, inputs, func(out []*tensors.Tensor) {
 		for _, mse := range tensors.MustCopyFlatData[float32](out[1])[:rows] {
 			d.psnr = append(d.psnr, metric.PSNR(float64(mse)))
+		}
+		if done == 0 {
+			e.shown.add(out[2])
 		}
 		if e.slots.codes == nil {
 			return

@@ -57,7 +57,7 @@ type edit struct{ a, b, slot int }
 // swap puts single slots of one image into another, as the paper's swaps do, and lets the probe read what changed: the decoded
 // image before against the decoded image after.
 func (e *evaluation) swap(ctx context.Context) error {
-	if e.o.Pairs <= 0 || e.o.Probe <= 0 || len(e.index) < 2 {
+	if e.o.Pairs <= 0 || e.o.Probe <= 0 || len(e.index) < 2 || e.scores.Metrics == nil {
 		return nil
 	}
 	p, err := newProbe(e.net, e.info)

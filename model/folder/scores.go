@@ -2,6 +2,7 @@ package folder
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"slotscope/model"
 )
@@ -20,3 +21,12 @@ func (f *Folder) Scores() (model.Scores, error) {
 
 // SetScores replaces what the run measured.
 func (f *Folder) SetScores(s model.Scores) error { return f.writeJSON(scoresFile, s) }
+
+// NoiseFile is a sheet of images under noise, as Scores.Noise describes them: an image to a row, first as it is, then its
+// reconstruction, then one for each point of the curve.
+const NoiseFile = "noise.png"
+
+// NoiseSheet is the path of NoiseFile; model.ErrNotFound is in the error's chain where there is none.
+func (f *Folder) NoiseSheet() (string, error) {
+	return f.regular(filepath.Join(f.dir, NoiseFile), "a sheet of images under noise")
+}

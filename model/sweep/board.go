@@ -18,8 +18,8 @@ type Found struct {
 	Problem string        // why its evaluation failed, or why it is not the item's run; empty otherwise
 }
 
-// Evaluated says whether InfoMEC and DCI are measured.
-func (f Found) Evaluated() bool { return f.Scores != nil && f.Scores.Metrics != nil }
+// Evaluated says whether InfoMEC and DCI are measured, or cannot be.
+func (f Found) Evaluated() bool { return f.Scores != nil && f.Scores.Evaluated() }
 
 // Lookup finds an item's run; false where there is none.
 type Lookup func(id string) (Found, bool)
@@ -143,7 +143,7 @@ func (l *looker) choose(i int, part Part, dataset, name string, a Axis) Choice {
 }
 
 func infoM(f Found) float64 {
-	if !f.Evaluated() || !f.Scores.Metrics.InfoM.Defined() {
+	if f.Scores == nil || f.Scores.Metrics == nil || !f.Scores.Metrics.InfoM.Defined() {
 		return math.NaN()
 	}
 	return float64(f.Scores.Metrics.InfoM)
