@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -211,5 +214,23 @@ func TestFeeding(t *testing.T) {
 		if !c.fails && (resident != c.want || insist != c.insist || steps != c.perCall) {
 			t.Errorf("%+v: resident %v, insist %v, %d steps a call", c, resident, insist, steps)
 		}
+	}
+}
+
+// A checkpoint that cannot be written, which is learned while steps go on, fails the run; nothing is said to be saved.
+func TestCheckpointThatCannotBeWrittenFailsTheRun(t *testing.T) {
+	cfg := little(t, "hrr")
+	cfg.Steps, cfg.CheckpointEvery, cfg.Dataset = 40, 5, "shapes3d-synthetic[every=1000]"
+	f := create(t, cfg)
+	dir := filepath.Dir(f.CheckpointPath(5))
+	if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	err := runIn(t.Context(), f)
+	if err == nil || !strings.Contains(err.Error(), "of step 5") {
+		t.Errorf("the run ends with %v", err)
+	}
+	if status, err := f.Status(); err != nil || status.State != model.Failed || status.Checkpoint != 0 || !strings.HasPrefix(status.Reason, "saving the") {
+		t.Errorf("it is %s, saved at step %d: %q (%v)", status.State, status.Checkpoint, status.Reason, err)
 	}
 }

@@ -81,6 +81,9 @@ type session struct {
 	gpu      *gpu.Watcher // nil where no GPU computes
 	flushed  time.Time    // last flush of points
 	told     time.Time    // last write of state.json
+
+	saving  int          // step of the newest checkpoint that was begun
+	written <-chan error // how its writing ends; nil where none is being written
 }
 
 // begin marks the run as running under this process, before anything can go wrong.
@@ -172,10 +175,8 @@ func (s *session) train(ctx context.Context) error {
 			last = nil
 		}
 	}
-	if s.status.Checkpoint < s.status.Step {
-		if err := s.save(); err != nil {
-			return err
-		}
+	if err := s.keepAll(); err != nil {
+		return err
 	}
 	return s.score(ctx)
 }
@@ -184,10 +185,8 @@ func (s *session) train(ctx context.Context) error {
 func (s *session) stop(ctx context.Context) error {
 	s.status.State = model.Stopping
 	s.tell(time.Now())
-	if s.status.Step > s.status.Checkpoint {
-		if err := s.save(); err != nil {
-			return errors.Join(ctx.Err(), err)
-		}
+	if err := s.keepAll(); err != nil {
+		return errors.Join(ctx.Err(), err)
 	}
 	return fmt.Errorf("stopped after step %d: %w", s.status.Step, ctx.Err())
 }
@@ -228,6 +227,9 @@ func (s *session) point(step int, out Step, at time.Time) (err error) {
 	}
 	s.status.Step = step
 	if total := out.Values["total"]; math.IsNaN(total) || math.IsInf(total, 0) {
+		if err := s.settle(); err != nil {
+			return err
+		}
 		return fmt.Errorf("the total loss is %v at step %d; the last checkpoint, of step %d, is kept. A lower learning rate may help", total, step, s.status.Checkpoint)
 	}
 	return s.keep(time.Now())
@@ -252,6 +254,11 @@ func (s *session) keep(now time.Time) error {
 	}
 	if step%s.cfg.CheckpointEvery == 0 {
 		if err := s.save(); err != nil {
+			return err
+		}
+	}
+	if len(s.written) > 0 {
+		if err := s.settle(); err != nil {
 			return err
 		}
 	}
@@ -288,6 +295,9 @@ func (s *session) tell(now time.Time) {
 func (s *session) close() {
 	if s.gpu != nil {
 		s.gpu.Stop()
+	}
+	if err := s.settle(); err != nil {
+		s.Log.Error("checkpoint not saved", "error", err)
 	}
 	if s.points != nil {
 		if err := s.points.Close(); err != nil {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -14,30 +15,62 @@ import (
 func pid() int      { return os.Getpid() }
 func stack() string { return string(debug.Stack()) }
 
-// save writes the optimizer, makes sure that every point up to this step is on the disk, then writes the model: a
-// checkpoint that exists has everything that a resume needs.
+// save copies the model and its optimizer and has them written while the run goes on; settle waits for that. Points up to this step
+// are on the disk first, the optimizer second, the model last: a checkpoint that exists has everything that a resume needs.
 func (s *session) save() error {
+	if err := s.settle(); err != nil {
+		return err
+	}
 	step := s.status.Step
 	means, err := s.trainer.Optimizer(step)
 	if err != nil {
 		return err
 	}
-	if err := checkpoint.Write(s.Folder.OptimizerPath(step), means); err != nil {
-		return fmt.Errorf("saving the optimizer of step %d: %w", step, err)
-	}
-	if err := s.points.Sync(); err != nil {
-		return fmt.Errorf("saving the points up to step %d: %w", step, err)
-	}
 	learned, err := s.trainer.Checkpoint(step, s.meta())
 	if err != nil {
 		return err
 	}
+	if err := s.points.Sync(); err != nil {
+		return fmt.Errorf("saving the points up to step %d: %w", step, err)
+	}
+	written := make(chan error, 1)
+	s.saving, s.written = step, written
+	go func() { written <- s.write(step, learned, means) }()
+	return nil
+}
+
+func (s *session) write(step int, learned, means checkpoint.File) error {
+	if err := checkpoint.Write(s.Folder.OptimizerPath(step), means); err != nil {
+		return fmt.Errorf("saving the optimizer of step %d: %w", step, err)
+	}
 	if err := checkpoint.Write(s.Folder.CheckpointPath(step), learned); err != nil {
 		return fmt.Errorf("saving the checkpoint of step %d: %w", step, err)
 	}
-	s.status.Checkpoint = step
+	return nil
+}
+
+// settle waits until the checkpoint that is being written, if one is, is on the disk, and makes it the one to resume from.
+func (s *session) settle() error {
+	if s.written == nil {
+		return nil
+	}
+	err := <-s.written
+	s.written = nil
+	if err != nil {
+		return err
+	}
+	s.status.Checkpoint = s.saving
 	s.prune()
 	return nil
+}
+
+// keepAll makes sure that what was learned up to now is on the disk.
+func (s *session) keepAll() error {
+	err := s.settle()
+	if err == nil && s.status.Checkpoint < s.status.Step {
+		err = errors.Join(s.save(), s.settle())
+	}
+	return err
 }
 
 func (s *session) meta() map[string]string {
