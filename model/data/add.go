@@ -366,13 +366,21 @@ func (a *adding) verify(ctx context.Context) error {
 		}
 		want := fetch.Want{Bytes: f.Bytes, SHA256: f.SHA256, MD5: f.MD5}
 		if err := fetch.Verify(ctx, a.paths[i], want, a.progress); err != nil {
-			if len(a.wants) > 0 && ctx.Err() == nil {
-				err = errors.Join(err, os.Remove(a.paths[i])) // a download gone wrong; another attempt gets it anew
-			}
-			return err
+			return a.differs(ctx, a.paths[i], err)
 		}
 	}
 	return nil
+}
+
+// differs says what helps where a file is not the published one.
+func (a *adding) differs(ctx context.Context, path string, err error) error {
+	if len(a.wants) > 0 && ctx.Err() == nil {
+		return errors.Join(err, os.Remove(path)) // a download gone wrong; another attempt gets it anew
+	}
+	if d := fetch.Differs(""); errors.As(err, &d) {
+		return fmt.Errorf("%w. To use it all the same, add it as your own: under another name than %s (--name)", err, a.name)
+	}
+	return err
 }
 
 // reserve is what is left of a disk for others.

@@ -315,6 +315,21 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestOtherFile refuses a file that is not the published one, says how it can be added all the same, and adds it so.
+func TestOtherFile(t *testing.T) {
+	withPlain(t, "", strings.Repeat("0", 64))
+	c, p := catalogue(t), sets()["complete"]
+	path := writePlain(t, filepath.Join(t.TempDir(), "plain.json"), p)
+	formats[len(formats)-1].Match = func(path string, _ []byte) bool { return strings.HasSuffix(path, ".json") }
+	_, err := c.Add(context.Background(), Request{From: path}, func(Work) {})
+	for _, want := range []string{"is not the published file", "add it as your own", "another name than plain (--name)"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing: %v", want, err)
+		}
+	}
+	same(t, add(t, c, Request{From: path, Name: "mine"}), p)
+}
+
 // TestDownload gets a published set, refuses one of another checksum, and gets it anew after that.
 func TestDownload(t *testing.T) {
 	body, _ := json.Marshal(sets()["complete"])

@@ -235,13 +235,17 @@ func TestVerify(t *testing.T) {
 	}{
 		{Want{}, ""},
 		{Want{MD5: sum}, ""},
-		{Want{Bytes: 5}, "the published file has 5"},
+		{Want{Bytes: 5}, fmt.Sprintf("is not the published file: it has %d bytes, not 5", len(content))},
+		{Want{Bytes: 1 << 30}, "the published file has 1073741824: it may not have been downloaded whole"},
 		{Want{SHA256: other}, "SHA-256 is"},
 		{Want{MD5: other[:32]}, "MD5 is " + sum},
 	} {
 		err := Verify(context.Background(), path, c.want, quiet)
 		if got := fmt.Sprint(err); (err == nil) != (c.says == "") || !strings.Contains(got, c.says) {
 			t.Errorf("%+v: %v", c.want, err)
+		}
+		if d := Differs(""); errors.As(err, &d) != (c.says != "") {
+			t.Errorf("%+v: a file that differs? %v", c.want, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -11,8 +11,13 @@ import (
 	"os"
 )
 
-// Verify compares the file at path with what is known about it; nothing known is no error. The error is a sentence that says what
-// differs.
+// Differs is the sentence that says in what a file is not the published one.
+type Differs string
+
+func (d Differs) Error() string { return string(d) }
+
+// Verify compares the file at path with what is known about it; nothing known is no error. Where it is another file, the error has
+// a Differs in its chain.
 func Verify(ctx context.Context, path string, w Want, progress Progress) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -24,7 +29,7 @@ func Verify(ctx context.Context, path string, w Want, progress Progress) error {
 		return err
 	}
 	if w.Bytes > 0 && stat.Size() != w.Bytes {
-		return fmt.Errorf("%s has %d bytes; the published file has %d: it may not have been downloaded whole", path, stat.Size(), w.Bytes)
+		return sizeDiffers(path, stat.Size(), w.Bytes)
 	}
 	name, want, sum := "SHA-256", w.SHA256, sha256.New()
 	if want == "" {
@@ -38,9 +43,16 @@ func Verify(ctx context.Context, path string, w Want, progress Progress) error {
 		return fmt.Errorf("checking %s: %w", path, err)
 	}
 	if got != want {
-		return fmt.Errorf("%s is not the published file: its %s is %s, not %s", path, name, got, want)
+		return Differs(fmt.Sprintf("%s is not the published file: its %s is %s, not %s", path, name, got, want))
 	}
 	return nil
+}
+
+func sizeDiffers(path string, got, want int64) Differs {
+	if got < want {
+		return Differs(fmt.Sprintf("%s has %d bytes; the published file has %d: it may not have been downloaded whole", path, got, want))
+	}
+	return Differs(fmt.Sprintf("%s is not the published file: it has %d bytes, not %d", path, got, want))
 }
 
 func sumOf(ctx context.Context, r io.Reader, sum hash.Hash, of int64, progress Progress) (string, error) {
