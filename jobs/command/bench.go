@@ -14,21 +14,23 @@ func benchCommand(ctx context.Context, env environment, args []string) error {
 	}
 	what := args[0]
 	fs := flags(env, "bench "+what)
+	name := fs.String("model", "hrr", "hrr, vqvae, qlae, betavae or betatcvae")
 	preset := fs.String("preset", "tiny", "width of the network: tiny, small or paper")
 	batch := fs.Int("batch", 64, "images per step, or per read")
 	seconds := fs.Float64("seconds", 10, "how long to measure")
 	engine := fs.String("engine", "auto", "auto, cpu, xla:cuda, xla:cpu or go")
+	precision := fs.String("precision", model.TF32, "of products on a GPU: tf32 or float32")
 	profile := fs.Int("profile", 0, "print where the CPU engine's time goes, with this many of its most expensive steps")
 	dataset := fs.String("dataset", "shapes3d-synthetic", "what bench data reads")
 	folder, asJSON := dataFlag(fs), jsonFlag(fs)
 	if err := parse(fs, args[1:], 0); err != nil {
 		return err
 	}
-	cfg, err := model.Default("hrr", *preset, *dataset)
+	cfg, err := model.Default(*name, *preset, *dataset)
 	if err != nil {
 		return err
 	}
-	cfg.Batch, cfg.Engine = *batch, *engine
+	cfg.Batch, cfg.Engine, cfg.Precision = *batch, *engine, *precision
 	if err := cfg.Validate().OrNil(); err != nil {
 		return err
 	}
@@ -58,10 +60,10 @@ func benchCommand(ctx context.Context, env environment, args []string) error {
 func describe(env environment, r bench.Result) {
 	switch r.What {
 	case "train":
-		fmt.Fprintf(env.out, "training %s, batch %d, on %s (%d threads): %.1f images/s, median step %.1f ms over %d steps, peak memory %.0f MB\n",
-			r.Preset, r.Batch, r.Engine, r.Threads, r.ImagesPerSecond, r.StepMS, r.Count, r.PeakMB)
+		fmt.Fprintf(env.out, "training %s %s, batch %d, on %s (%d threads): %.1f images/s, median step %.1f ms over %d steps, peak memory %.0f MB\n",
+			r.Preset, r.Model, r.Batch, r.Engine, r.Threads, r.ImagesPerSecond, r.StepMS, r.Count, r.PeakMB)
 	case "decode":
-		fmt.Fprintf(env.out, "decoding one image, %s, on %s (%d threads): median %.2f ms over %d\n", r.Preset, r.Engine, r.Threads, r.DecodeMS, r.Count)
+		fmt.Fprintf(env.out, "decoding one image, %s %s, on %s (%d threads): median %.2f ms over %d\n", r.Preset, r.Model, r.Engine, r.Threads, r.DecodeMS, r.Count)
 	default:
 		fmt.Fprintf(env.out, "reading %s on one goroutine: %.0f images/s in order, %.0f images/s at random, after %.1f s of preparation\n",
 			r.Dataset, r.ImagesPerSecond, r.RandomPerSecond, r.WarmSeconds)

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	gomlx "github.com/gomlx/gomlx/pkg/ml/context"
-
 	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	gomlx "github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model"
 	"slotscope/model/ae"
@@ -24,6 +24,7 @@ import (
 // Result is one measurement; zero fields were not measured.
 type Result struct {
 	What            string  `json:"what"`
+	Model           string  `json:"model,omitempty"`
 	Preset          string  `json:"preset"`
 	Dataset         string  `json:"dataset,omitempty"`
 	Batch           int     `json:"batch"`
@@ -32,7 +33,9 @@ type Result struct {
 	Parameters      int     `json:"parameters,omitempty"`
 	ImagesPerSecond float64 `json:"images_per_second"`
 	RandomPerSecond float64 `json:"random_images_per_second,omitempty"`
-	StepMS          float64 `json:"step_ms,omitempty"`      // median of a whole step
+	StepMS          float64 `json:"step_ms,omitempty"` // median of a whole step
+	StepsPerCall    int     `json:"steps_per_call,omitempty"`
+	Resident        bool    `json:"resident,omitempty"`     // the images lie on the device
 	DecodeMS        float64 `json:"decode_ms"`              // median of one image
 	WarmSeconds     float64 `json:"warm_seconds,omitempty"` // once, before the first image of a dataset
 	Count           int     `json:"count,omitempty"`        // steps or decodes behind the figures
@@ -51,9 +54,13 @@ type Options struct {
 
 var image = ae.Image{H: 64, W: 64, C: 3}
 
-// Train measures whole gradient steps on random images: forward, backward, clip, AdamW.
+// Train measures whole gradient steps on random images, fed as a run is: forward, backward, clip, AdamW.
 func Train(ctx context.Context, cfg model.Config, o Options) (Result, error) {
-	engine, err := compute.Open(cfg.Engine)
+	engine, err := compute.OpenFor(cfg.Engine, cfg.Precision)
+	if err != nil {
+		return Result{}, err
+	}
+	how, err := train.FeedingOf(engine.Name, 0, 0) // as a dataset that fits
 	if err != nil {
 		return Result{}, err
 	}
@@ -62,24 +69,45 @@ func Train(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer t.Finalize()
-	images := noise(cfg.Batch * image.H * image.W * image.C)
-	r := Result{What: "train", Preset: cfg.Preset, Batch: cfg.Batch, Engine: engine.Name, Threads: engine.Threads, Parameters: t.Parameters()}
-	step := 0
-	err = r.measure(ctx, engine, o, func() error {
-		step++
-		_, err := t.Step(step, images)
-		return err
-	})
-	if err != nil {
+	r := Result{What: "train", Model: cfg.Model, Preset: cfg.Preset, Batch: cfg.Batch, Engine: engine.Name, Threads: engine.Threads,
+		Parameters: t.Parameters(), StepsPerCall: how.Steps, Resident: how.Resident}
+	next := calls(t, cfg.Batch*how.Steps, how)
+	if err := r.measure(ctx, engine, o, next); err != nil {
 		return r, err
 	}
+	r.Count, r.StepMS = r.Count*how.Steps, r.StepMS/float64(how.Steps)
 	r.ImagesPerSecond = float64(cfg.Batch*r.Count) / r.Seconds
 	return r, nil
 }
 
-// Decode measures the decoding of one code tuple with random weights.
+// calls gives a trainer random images, n for each call, and returns what makes the next call.
+func calls(t *train.Trainer, n int, how train.Feeding) func() error {
+	images, index := noise(n*image.H*image.W*image.C), make([]int32, n)
+	for i := range index {
+		index[i] = int32(i)
+	}
+	if how.Resident {
+		t.Hold(tensors.FromFlatDataAndDimensions(images, n, image.H, image.W, image.C))
+	}
+	step := 1
+	return func() (err error) {
+		var c train.Call
+		if how.Resident {
+			c, err = t.Gather(step, how.Steps, index)
+		} else {
+			c, err = t.Load(step, how.Steps, images)
+		}
+		if err != nil {
+			return err
+		}
+		step += how.Steps
+		return (<-t.Launch(c)).Err
+	}
+}
+
+// Decode measures the decoding of one slot tuple with random weights: codes, or values of N(0, 1) for models without.
 func Decode(ctx context.Context, cfg model.Config, o Options) (Result, error) {
-	engine, err := compute.Open(cfg.Engine)
+	engine, err := compute.OpenFor(cfg.Engine, cfg.Precision)
 	if err != nil {
 		return Result{}, err
 	}
@@ -92,18 +120,14 @@ func Decode(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 	if err := net.Init(store); err != nil {
 		return Result{}, err
 	}
-	exec, err := gomlx.NewExec(engine.Backend, store, func(s *gomlx.Context, codes *Node) *Node { return net.Decode(s, codes) })
+	exec, err := gomlx.NewExec(engine.Backend, store, func(s *gomlx.Context, slots *Node) *Node { return net.Decode(s, slots) })
 	if err != nil {
 		return Result{}, fmt.Errorf("preparing the decoder: %w", err)
 	}
 	defer exec.Finalize()
-	codes := [][]int32{make([]int32, cfg.M)}
-	r := Result{What: "decode", Preset: cfg.Preset, Batch: 1, Engine: engine.Name, Threads: engine.Threads}
+	r := Result{What: "decode", Model: cfg.Model, Preset: cfg.Preset, Batch: 1, Engine: engine.Name, Threads: engine.Threads}
 	err = r.measure(ctx, engine, o, func() error {
-		for i := range codes[0] {
-			codes[0][i] = int32(rand.IntN(cfg.K))
-		}
-		out, err := exec.Exec1(codes)
+		out, err := exec.Exec1(slots(cfg))
 		if err != nil {
 			return err
 		}
@@ -116,6 +140,22 @@ func Decode(ctx context.Context, cfg model.Config, o Options) (Result, error) {
 	r.DecodeMS, r.StepMS = r.StepMS, 0
 	r.ImagesPerSecond = 1000 / r.DecodeMS
 	return r, nil
+}
+
+// slots draws what one image is decoded from, [1, m].
+func slots(cfg model.Config) any {
+	if !cfg.Discrete() {
+		values := make([]float32, cfg.M)
+		for i := range values {
+			values[i] = float32(rand.NormFloat64())
+		}
+		return [][]float32{values}
+	}
+	codes := make([]int32, cfg.M)
+	for i := range codes {
+		codes[i] = int32(rand.IntN(cfg.K))
+	}
+	return [][]int32{codes}
 }
 
 // Data measures reading images from a dataset on one goroutine, half the seconds in order, half at random.

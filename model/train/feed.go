@@ -27,26 +27,35 @@ const (
 	partBytes = 128 << 20 // of a dataset that are copied to a device at once
 )
 
-// feeding says how batches reach an engine: whether a dataset of so many bytes lies on the device, whether the environment
-// insists on that, and how many steps a call takes. total is the GPU's memory in bytes, −1 where it is not known.
-func feeding(engine string, bytes, total int64) (resident, insist bool, steps int, err error) {
-	steps = 1
+// Feeding is how batches reach an engine.
+type Feeding struct {
+	Resident bool // the dataset lies on the device, from which steps gather
+	Insist   bool // on that, or the contrary: the environment says so
+	Steps    int  // gradient steps that one call takes
+}
+
+// FeedingOf says how an engine is fed with a dataset of so many bytes; total is the GPU's memory in bytes, −1 where it is not known.
+// What the environment asks for in vain is model.Invalid.
+func FeedingOf(engine string, bytes, total int64) (Feeding, error) {
+	f := Feeding{Steps: 1}
 	if engine == "xla:cuda" {
-		resident, steps = float64(bytes) <= residentShare*float64(total), gpuSteps
+		f.Resident, f.Steps = float64(bytes) <= residentShare*float64(total), gpuSteps
 	}
 	switch v := os.Getenv(ResidentEnv); v {
 	case "":
 	case "always", "never":
-		resident, insist = v == "always", true
+		f.Resident, f.Insist = v == "always", true
 	default:
-		return false, false, 0, model.Invalid{ResidentEnv: fmt.Sprintf("%q is neither always nor never", v)}
+		return f, model.Invalid{ResidentEnv: fmt.Sprintf("%q is neither always nor never", v)}
 	}
 	if v := os.Getenv(StepsEnv); v != "" {
-		if steps, err = strconv.Atoi(v); err != nil || steps < 1 || steps > mostSteps {
-			return false, false, 0, model.Invalid{StepsEnv: fmt.Sprintf("%q is no number from 1 to %d", v, mostSteps)}
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 || n > mostSteps {
+			return f, model.Invalid{StepsEnv: fmt.Sprintf("%q is no number from 1 to %d", v, mostSteps)}
 		}
+		f.Steps = n
 	}
-	return resident, insist, steps, nil
+	return f, nil
 }
 
 // place puts the dataset onto the device where that is to be, and notes how many steps a call takes.
@@ -56,21 +65,22 @@ func (s *session) place(ctx context.Context) error {
 		total = gpu.Total()
 	}
 	bytes := int64(info.Len) * int64(info.H*info.W*info.C)
-	resident, insist, steps, err := feeding(s.engine.Name, bytes, total)
+	how, err := FeedingOf(s.engine.Name, bytes, total)
 	if err != nil {
 		return err
 	}
-	s.perCall = steps
-	if resident {
-		err = s.upload(ctx, bytes)
-		if err != nil && (insist || ctx.Err() != nil) {
+	if how.Resident {
+		err := s.upload(ctx, bytes)
+		if err != nil && (how.Insist || ctx.Err() != nil) {
 			return err
 		}
 		if err != nil {
+			how.Resident = false
 			s.Log.Warn("the dataset stays on the host", "error", err)
 		}
 	}
-	s.Log.Info("feeding", "resident", s.resident, "dataset_bytes", bytes, "device_bytes", total, "steps_per_call", steps)
+	s.feeding = how
+	s.Log.Info("feeding", "resident", how.Resident, "dataset_bytes", bytes, "device_bytes", total, "steps_per_call", how.Steps)
 	return nil
 }
 
@@ -88,7 +98,6 @@ func (s *session) upload(ctx context.Context, bytes int64) error {
 		return fmt.Errorf("copying the dataset to the device: %w", err)
 	}
 	s.trainer.Hold(images)
-	s.resident = true
 	return nil
 }
 
@@ -124,7 +133,7 @@ func (s *session) prepare(first, n int) (f fed) {
 	for step := first; step < first+n; step++ {
 		index = append(index, s.sampler.Batch(step)...)
 	}
-	if s.resident {
+	if s.feeding.Resident {
 		numbers := make([]int32, len(index))
 		for i, image := range index {
 			numbers[i] = int32(image)
@@ -141,21 +150,21 @@ func (s *session) prepare(first, n int) (f fed) {
 	return f
 }
 
-// span is how many steps the call takes that begins with a step: perCall, counted from where something was due last, or one where
+// span is how many steps the call takes that begins with a step: those of a call, counted from where something was due last, or one where
 // less are left until something is due. It follows from the configuration, so that a resumed run falls into the same calls.
 func (s *session) span(first int) int {
 	if first == 1 {
 		return 1 // something is due after the first step
 	}
-	last, next := 1, s.cfg.Steps
+	n, last, next := s.feeding.Steps, 1, s.cfg.Steps
 	for _, every := range []int{s.cfg.SampleEvery, s.cfg.CheckpointEvery, s.cfg.EvalEvery} {
 		last = max(last, (first-1)/every*every)
 		next = min(next, ((first-1)/every+1)*every)
 	}
-	if (first-1-last)%s.perCall != 0 || first+s.perCall-1 > next {
+	if (first-1-last)%n != 0 || first+n-1 > next {
 		return 1
 	}
-	return s.perCall
+	return n
 }
 
 // due says whether a step is followed by a sample, a checkpoint or an evaluation.

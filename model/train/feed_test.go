@@ -123,7 +123,7 @@ func sameTensors(t *testing.T, want, got string) {
 
 // Calls are whole ones from where something was due last, single steps where less are left, and never reach over a step that is due.
 func TestSpanEndsWhereSomethingIsDue(t *testing.T) {
-	s := session{perCall: 4, cfg: model.Config{Steps: 23, SampleEvery: 10, EvalEvery: 20, CheckpointEvery: 7}}
+	s := session{feeding: Feeding{Steps: 4}, cfg: model.Config{Steps: 23, SampleEvery: 10, EvalEvery: 20, CheckpointEvery: 7}}
 	var spans []int
 	for step := 1; step <= s.cfg.Steps; {
 		n := s.span(step)
@@ -206,13 +206,13 @@ func TestFeeding(t *testing.T) {
 	} {
 		t.Setenv(ResidentEnv, c.resident)
 		t.Setenv(StepsEnv, c.steps)
-		resident, insist, steps, err := feeding(c.engine, c.bytes, c.total)
+		got, err := FeedingOf(c.engine, c.bytes, c.total)
 		var invalid model.Invalid
 		if c.fails != errors.As(err, &invalid) {
 			t.Errorf("%+v: %v", c, err)
 		}
-		if !c.fails && (resident != c.want || insist != c.insist || steps != c.perCall) {
-			t.Errorf("%+v: resident %v, insist %v, %d steps a call", c, resident, insist, steps)
+		if want := (Feeding{c.want, c.insist, c.perCall}); !c.fails && got != want {
+			t.Errorf("%+v: %+v", c, got)
 		}
 	}
 }

@@ -67,20 +67,19 @@ func Run(ctx context.Context, req Request) (err error) {
 // session is one attempt at a run while it lasts.
 type session struct {
 	Request
-	cfg      model.Config
-	status   model.Status
-	set      data.Set
-	engine   *compute.Engine
-	trainer  *Trainer
-	points   *folder.Appender
-	sampler  data.Sampler
-	perCall  int  // gradient steps that a call of the engine takes
-	resident bool // whether the dataset lies on the device
-	usage    *metric.Usage
-	rate     rate
-	gpu      *gpu.Watcher // nil where no GPU computes
-	flushed  time.Time    // last flush of points
-	told     time.Time    // last write of state.json
+	cfg     model.Config
+	status  model.Status
+	set     data.Set
+	engine  *compute.Engine
+	trainer *Trainer
+	points  *folder.Appender
+	sampler data.Sampler
+	feeding Feeding
+	usage   *metric.Usage
+	rate    rate
+	gpu     *gpu.Watcher // nil where no GPU computes
+	flushed time.Time    // last flush of points
+	told    time.Time    // last write of state.json
 
 	saving  int          // step of the newest checkpoint that was begun
 	written <-chan error // how its writing ends; nil where none is being written

@@ -1,0 +1,43 @@
+package bench
+
+import (
+	"testing"
+
+	"slotscope/model"
+	"slotscope/model/train"
+)
+
+// Every model is measured, whether it has codes or none, and however its steps are fed.
+func TestEveryModelIsMeasured(t *testing.T) {
+	for _, name := range model.ModelNames() {
+		for _, fed := range []struct {
+			resident string
+			steps    string
+			perCall  int
+		}{{"", "", 1}, {"always", "2", 2}} {
+			t.Run(name+fed.resident, func(t *testing.T) {
+				t.Setenv(train.ResidentEnv, fed.resident)
+				t.Setenv(train.StepsEnv, fed.steps)
+				cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
+				if err != nil {
+					t.Fatal(err)
+				}
+				cfg.Batch, cfg.Engine = 2, "cpu"
+				r, err := Train(t.Context(), cfg, Options{Seconds: 0.01})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Model != name || r.StepsPerCall != fed.perCall || r.Resident != (fed.resident == "always") || r.Count < fed.perCall || r.Count%fed.perCall != 0 {
+					t.Errorf("training: %+v", r)
+				}
+				// the rate is that of all steps, the median that of one
+				if each := r.Seconds / float64(r.Count); r.ImagesPerSecond < 1.999/each || r.ImagesPerSecond > 2.001/each || r.StepMS <= 0 {
+					t.Errorf("%.3f images/s, %.3f ms a step, %.3f ms on average", r.ImagesPerSecond, r.StepMS, 1000*each)
+				}
+				if r, err = Decode(t.Context(), cfg, Options{Seconds: 0.01}); err != nil || r.DecodeMS <= 0 || r.Count < 1 {
+					t.Errorf("decoding: %+v (%v)", r, err)
+				}
+			})
+		}
+	}
+}
