@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +21,7 @@ type SweepOptions struct {
 	Supervisor *Supervisor
 	// Evaluate is the process that measures the run in dir; nil for this program's own `eval` with these flags.
 	Evaluate func(ctx context.Context, dir string, flags []string) (*exec.Cmd, error)
-	Width    int           // runs of one sweep that are queued or work at a time; 0 for one
+	Width    int           // runs of one sweep that are queued, work or are evaluated at a time; 0 for as many as there are devices
 	Log      *slog.Logger  // nil for slog.Default
 	Poll     time.Duration // between looks where nothing is announced; 0 for 3 s
 }
@@ -50,9 +51,6 @@ type cachedScore struct {
 
 // NewSweeps goes on with active sweeps until Close.
 func NewSweeps(ctx context.Context, o SweepOptions) *Sweeps {
-	if o.Width == 0 {
-		o.Width = 1
-	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
@@ -150,8 +148,8 @@ func (s *Sweeps) say(id string, err error) {
 	s.problems[id] = text
 }
 
-// advance does the next thing: evaluate what has finished, for choices hang on it; resume what was interrupted; queue what
-// is planned. A run that a visitor stopped waits for the visitor.
+// advance does the next thing where a device is free for it: evaluate what has finished, for choices hang on it; resume what was
+// interrupted; queue what is planned. A run that a visitor stopped waits for the visitor.
 func (s *Sweeps) advance(ctx context.Context, saved sweep.Saved) error {
 	b, err := s.board(ctx, saved.Plan)
 	if err != nil {
@@ -163,27 +161,75 @@ func (s *Sweeps) advance(ctx context.Context, saved sweep.Saved) error {
 	s.mu.Lock()
 	evaluating := s.evaluating[saved.ID] != ""
 	s.mu.Unlock()
-	if evaluating || b.Count(sweep.Live) >= s.o.Width {
-		return nil
-	}
 	for _, item := range b.Items {
-		if item.Stage == sweep.Unmeasured {
-			return s.evaluate(ctx, saved.ID, item)
+		if item.Stage == sweep.Unmeasured && !evaluating && s.room(b, evalEngine, evaluating) && s.evaluate(ctx, saved.ID, item) {
+			s.look() // there may be room for more
+			return nil
 		}
 	}
 	for _, item := range b.Items {
-		switch {
-		case item.Stage == sweep.Halted && item.Run.State == model.Interrupted:
-			return s.o.Supervisor.Resume(ctx, item.ID, 0)
-		case item.Stage == sweep.Planned:
+		begin := s.beginning(item)
+		if begin == nil || !s.room(b, item.Config.Engine, evaluating) {
+			continue
+		}
+		err := begin(ctx)
+		if err == nil {
+			s.look()
+		}
+		return err
+	}
+	if !evaluating && b.Count(sweep.Live, sweep.Unmeasured) == 0 { // only stopped runs are left
+		return s.rest(saved)
+	}
+	return nil
+}
+
+// evalEngine is what evaluations compute on: they are not told.
+const evalEngine = "auto"
+
+// beginning is how an item's training begins or goes on by itself; nil where it does not.
+func (s *Sweeps) beginning(item sweep.Standing) func(context.Context) error {
+	switch {
+	case item.Stage == sweep.Halted && item.Run.State == model.Interrupted:
+		return func(ctx context.Context) error { return s.o.Supervisor.Resume(ctx, item.ID, 0) }
+	case item.Stage == sweep.Planned:
+		return func(ctx context.Context) error {
 			_, err := s.o.Supervisor.createAs(ctx, item.ID, item.Config, item.Name)
 			return err
 		}
 	}
-	if b.Count(sweep.Live) == 0 { // only stopped runs are left
-		return s.rest(saved)
-	}
 	return nil
+}
+
+// room says whether the sweep may occupy one more of an engine's devices. What it has begun fills them: runs whose engine can
+// take the same, and its evaluation.
+func (s *Sweeps) room(b sweep.Board, engine string, evaluating bool) bool {
+	devices := s.o.Supervisor.o.Devices(engine)
+	width, busy := s.o.Width, 0
+	if width == 0 {
+		width = max(len(devices), 1)
+	}
+	occupies := func(engine string) {
+		if s.o.Width > 0 || share(devices, s.o.Supervisor.o.Devices(engine)) {
+			busy++
+		}
+	}
+	if evaluating {
+		occupies(evalEngine)
+	}
+	for _, other := range b.Items {
+		if other.Stage == sweep.Live {
+			occupies(other.Config.Engine)
+		}
+	}
+	return busy < width
+}
+
+// share says whether some device is in both lists.
+func share(a, b []Device) bool {
+	return slices.ContainsFunc(a, func(d Device) bool {
+		return slices.ContainsFunc(b, func(e Device) bool { return e.Name == d.Name })
+	})
 }
 
 // rest marks a sweep as not worked on.
@@ -192,12 +238,12 @@ func (s *Sweeps) rest(saved sweep.Saved) error {
 	return s.store.SetMark(saved.ID, saved.Mark)
 }
 
-// evaluate starts the evaluation of a finished run.
-func (s *Sweeps) evaluate(ctx context.Context, id string, item sweep.Standing) error {
+// evaluate starts the evaluation of a finished run; false where that is under way for another sweep.
+func (s *Sweeps) evaluate(ctx context.Context, id string, item sweep.Standing) bool {
 	s.mu.Lock()
-	if s.busy[item.ID] { // for another sweep
+	if s.busy[item.ID] {
 		s.mu.Unlock()
-		return nil
+		return false
 	}
 	s.busy[item.ID], s.evaluating[id] = true, item.Name
 	s.mu.Unlock()
@@ -215,7 +261,7 @@ func (s *Sweeps) evaluate(ctx context.Context, id string, item sweep.Standing) e
 		s.mu.Unlock()
 		s.look()
 	}()
-	return nil
+	return true
 }
 
 // measure runs the evaluation to its end, its words going to the run's log.
@@ -235,6 +281,9 @@ func (s *Sweeps) measure(ctx context.Context, item sweep.Standing) error {
 		return err
 	}
 	cmd.Stdout, cmd.Stderr = log, log
+	if idle := s.o.Supervisor.idle(evalEngine); len(idle) > 0 {
+		cmd.Env = append(cmd.Environ(), idle[len(idle)-1].Env...) // runs take the first
+	}
 	if err := cmd.Run(); err != nil {
 		text, _ := f.Log(1)
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(text))
@@ -421,6 +470,25 @@ func (s *Sweeps) Delete(_ context.Context, id string) error {
 		return fmt.Errorf("sweep %s is being worked on; stop it before deleting it: %w", id, model.ErrConflict)
 	}
 	return told(s.store.Delete(id))
+}
+
+// idle are the devices of an engine that no run works on.
+func (s *Supervisor) idle(engine string) []Device {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	busy := map[string]bool{}
+	for _, e := range s.runs {
+		if e.busy() {
+			busy[s.device(e)] = true
+		}
+	}
+	var all []Device
+	for _, d := range s.o.Devices(engine) {
+		if !busy[d.Name] {
+			all = append(all, d)
+		}
+	}
+	return all
 }
 
 // createAs is Create under an id of the caller's.

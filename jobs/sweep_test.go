@@ -238,3 +238,75 @@ func TestSweepRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestSweepFillsDevices: with three devices, three runs work at a time, each on its own, and an evaluation takes one that is
+// idle; the choice is still made before what hangs on it.
+func TestSweepFillsDevices(t *testing.T) {
+	three := func(o *Options) {
+		o.Devices = func(string) []Device {
+			var all []Device
+			for _, name := range []string{"a", "b", "c"} {
+				all = append(all, Device{Name: name, Env: []string{"FAKE_DEVICE=" + name}})
+			}
+			return all
+		}
+	}
+	_, r, open := sweeping(t, func(c model.Config) float64 { return c.BetaKL / 20 }, three)
+	s := open()
+	plan := choosing(150)
+	plan.Parts[1].Seeds = []int64{0, 1, 2}
+	st, err := s.Create(background, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most, devices := 0, map[string]bool{}
+	st = until(t, s, st.ID, "the end", func(st sweep.Status) bool {
+		working := 0
+		for _, item := range st.Board.Items {
+			if item.Stage == sweep.Live {
+				working++
+			}
+		}
+		most = max(most, working)
+		return over(st)
+	})
+	for _, item := range st.Board.Items {
+		f, err := s.o.Supervisor.open(background, item.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job, err := f.Job()
+		if err != nil {
+			t.Error(err)
+		}
+		devices[job.Device] = true
+		f.Close()
+	}
+	if most != 3 || len(devices) != 3 || st.Board.Count(sweep.Done) != 7 || st.Board.Choices[0].Chosen != "10" || len(r.flags) != 7 {
+		t.Errorf("at most %d runs at a time on %v; %d done, chosen %q", most, devices, st.Board.Count(sweep.Done), st.Board.Choices[0].Chosen)
+	}
+}
+
+// TestSweepEvaluatesOnAnIdleDevice: the last one, for runs take the first.
+func TestSweepEvaluatesOnAnIdleDevice(t *testing.T) {
+	b, _, _ := sweeping(t, func(model.Config) float64 { return 0.5 }, func(o *Options) {
+		o.Devices = func(string) []Device {
+			return []Device{{Name: "a", Env: []string{"FAKE_DEVICE=a"}}, {Name: "b", Env: []string{"FAKE_DEVICE=b"}}}
+		}
+	})
+	said := filepath.Join(t.TempDir(), "devices")
+	s := NewSweeps(background, SweepOptions{Supervisor: b.Supervisor, Log: b.opt.Log, Poll: 20 * time.Millisecond, Evaluate: func(ctx context.Context, dir string, _ []string) (*exec.Cmd, error) {
+		return exec.CommandContext(ctx, "sh", "-c", `echo $FAKE_DEVICE >>"$1"; echo '{"version":1,"metrics":{"infom":0.5}}' >"$2/scores.json"`, "sh", said, dir), nil
+	}})
+	defer s.Close()
+	plan := choosing(6)
+	plan.Parts = plan.Parts[1:]
+	st, err := s.Create(background, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, s, st.ID, "the end", over)
+	if text, err := os.ReadFile(said); err != nil || strings.TrimSpace(string(text)) != "b" {
+		t.Errorf("evaluated on %q: %v", text, err)
+	}
+}

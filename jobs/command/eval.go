@@ -23,11 +23,11 @@ func evalRun(ctx context.Context, env environment, args []string) error {
 	o := evaluate.Default(0)
 	fs.IntVar(&o.Images, "images", o.Images, "images of the evaluation set, drawn with the run's seed")
 	fs.IntVar(&o.Noise, "noise", o.Noise, "images that noise is tried on; 0 leaves it out")
-	fs.IntVar(&o.HeldOut, "heldout", o.HeldOut, "images of what the run's part of a dataset leaves out; 0 leaves it out")
 	fs.IntVar(&o.Pairs, "pairs", o.Pairs, "pairs of images whose slots are swapped; 0 leaves it out")
 	fs.IntVar(&o.Probe, "probe", o.Probe, "training steps of the probe that reads swapped images")
 	fs.IntVar(&o.Trees, "trees", o.Trees, "of each random forest")
 	engine := fs.String("engine", "auto", "auto, cpu, xla:cuda, xla:cpu or go")
+	heldOut := fs.Bool("heldout", true, "measure what the run's part of a dataset leaves out too")
 	out := fs.String("out", "", "folder to write into; else the run's own")
 	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
 	names, err := parseNames(fs, args)
@@ -49,7 +49,7 @@ func evalRun(ctx context.Context, env environment, args []string) error {
 	}
 	bar := newProgress(env.err)
 	o.Progress = bar.show
-	r, err := evaluateSubject(ctx, subject, *dataDir, *engine, o)
+	r, err := evaluateSubject(ctx, subject, *dataDir, *engine, *heldOut, o)
 	bar.end()
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func sensible(o evaluate.Options) error {
 	for _, f := range []struct {
 		name           string
 		value, lo, max int
-	}{{"images", o.Images, 2, 1e6}, {"noise", o.Noise, 0, 1e6}, {"heldout", o.HeldOut, 0, 1e6}, {"pairs", o.Pairs, 0, 1e6}, {"probe", o.Probe, 0, 1e6}, {"trees", o.Trees, 1, 1e4}} {
+	}{{"images", o.Images, 2, 1e6}, {"noise", o.Noise, 0, 1e6}, {"pairs", o.Pairs, 0, 1e6}, {"probe", o.Probe, 0, 1e6}, {"trees", o.Trees, 1, 1e4}} {
 		if f.value < f.lo || f.value > f.max {
 			return fmt.Errorf("%w: --%s is %d; it goes from %d to %d", errUsage, f.name, f.value, f.lo, f.max)
 		}
@@ -108,7 +108,7 @@ func findSubject(dataDir, name string) (subject, error) {
 	return subject{path, f.Dir()}, err
 }
 
-func evaluateSubject(ctx context.Context, s subject, dataDir, engineName string, o evaluate.Options) (evaluate.Result, error) {
+func evaluateSubject(ctx context.Context, s subject, dataDir, engineName string, heldOut bool, o evaluate.Options) (evaluate.Result, error) {
 	file, err := checkpoint.Read(s.checkpoint)
 	if err != nil {
 		return evaluate.Result{}, err
@@ -118,7 +118,7 @@ func evaluateSubject(ctx context.Context, s subject, dataDir, engineName string,
 		return evaluate.Result{}, fmt.Errorf("opening dataset %q: %w", file.Config.Dataset, err)
 	}
 	defer set.Close()
-	if o.HeldOut > 0 {
+	if heldOut {
 		if o.Rest, err = openRest(ctx, file.Config.Dataset, dataDir); err != nil {
 			return evaluate.Result{}, err
 		}

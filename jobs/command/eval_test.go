@@ -100,7 +100,7 @@ func TestEvalOfAPart(t *testing.T) {
 	}
 	for dataset, want := range map[string]string{all: "shapes3d-synthetic[shape=cube;floor_hue=0.0]", "most": "shapes3d-synthetic[shape=cube;floor_hue=0.0]", "shapes3d-synthetic[every=1]": ""} {
 		f := onDataset(t, dataDir, model.NewID(time.Now()), dataset)
-		code, out, stderr := called(t, append([]string{"eval", f.ID(), "--data", dataDir, "--heldout", "66"}, append(quickly, "--pairs", "0")...)...)
+		code, out, stderr := called(t, append([]string{"eval", f.ID(), "--data", dataDir}, append(quickly, "--pairs", "0")...)...)
 		if code != done {
 			t.Fatalf("%s: exit code %d, %s", dataset, code, stderr)
 		}
@@ -108,7 +108,7 @@ func TestEvalOfAPart(t *testing.T) {
 		if err != nil || (s.HeldOut != nil) != (want != "") || strings.Contains(out, "which training left out") != (want != "") {
 			t.Errorf("%s: %+v, %v, %s", dataset, s.HeldOut, err, out)
 		}
-		if h := s.HeldOut; h != nil && (h.Dataset != want || h.Images != 66 || !strings.Contains(out, want) || h.Metrics == nil) {
+		if h := s.HeldOut; h != nil && (h.Dataset != want || h.Images != 70 || !strings.Contains(out, want) || h.Metrics == nil) {
 			t.Errorf("%s: %+v, %s", dataset, h, out)
 		}
 	}
@@ -119,7 +119,7 @@ func TestEvalWithoutFactors(t *testing.T) {
 	dataDir := t.TempDir()
 	const one = "shapes3d-synthetic[floor_hue=0.0;wall_hue=0.0;object_hue=0.0;scale=#0;shape=cube;orientation=#0]"
 	f := onDataset(t, dataDir, "one", one)
-	code, out, stderr := called(t, append([]string{"eval", "one", "--data", dataDir, "--heldout", "0"}, quickly...)...)
+	code, out, stderr := called(t, append([]string{"eval", "one", "--data", dataDir, "--heldout=false"}, quickly...)...)
 	s, err := f.Scores()
 	if code != done || err != nil || s.NoFactors == "" || !strings.Contains(out, s.NoFactors) || !strings.Contains(out, "PSNR") {
 		t.Errorf("exit code %d, %v, %s, %s", code, err, out, stderr)

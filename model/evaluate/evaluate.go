@@ -28,15 +28,14 @@ type Options struct {
 	Trees  int // of each random forest
 	Seed   int64
 
-	HeldOut int      // images of Rest; 0 leaves it out
-	Rest    data.Set // what the run's part of a dataset leaves out; nil where there is no such thing
+	Rest data.Set // what the run's part of a dataset leaves out, to be measured on as many images; nil for nothing
 	// Progress hears how far a stage of the work is, in units of what is counted; may be nil.
 	Progress func(stage, unit string, done, of float64)
 }
 
 // Default measures 10,000 images drawn with the run's seed.
 func Default(seed int64) Options {
-	return Options{Images: 10000, HeldOut: 10000, Noise: 1000, Pairs: 300, Probe: 3000, Trees: 100, Seed: seed}
+	return Options{Images: 10000, Noise: 1000, Pairs: 300, Probe: 3000, Trees: 100, Seed: seed}
 }
 
 // Result is the scores, and what they were computed from.

@@ -9,11 +9,11 @@ import (
 // heldOut measures the images that training left out as it does those of the training part, with the same model and seed; the
 // readers of factors are fitted anew on either part.
 func (e *evaluation) heldOut(ctx context.Context, r *Result) error {
-	if e.o.Rest == nil || e.o.HeldOut <= 0 {
+	if e.o.Rest == nil {
 		return nil
 	}
 	o := e.o
-	o.Images, o.Noise = o.HeldOut, 0
+	o.Noise = 0
 	o.Progress = func(stage, unit string, done, of float64) { e.o.Progress(stage+", held out", unit, done, of) }
 	rest := &evaluation{net: e.net, set: o.Rest, info: o.Rest.Info(), o: o, file: e.file}
 	if err := inTurn(ctx, rest.draw, rest.represent, rest.measure); err != nil {

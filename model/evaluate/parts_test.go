@@ -100,7 +100,7 @@ func TestHeldOutPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Rest, o.HeldOut = partOf(t, "["+left+"]"), o.Images
+	o.Rest = partOf(t, "["+left+"]")
 	var stages []string
 	o.Progress = func(stage, _ string, _, _ float64) { stages = append(stages, stage) }
 	both, err := Run(t.Context(), engine(t), shipped(t), partOf(t, "[not("+left+")]"), o)
@@ -120,7 +120,7 @@ func TestHeldOutPart(t *testing.T) {
 	if !slices.Contains(stages, "encoding, held out") || !slices.Contains(stages, "measuring, held out") {
 		t.Errorf("progress was told of %v", slices.Compact(stages))
 	}
-	o.HeldOut = 0
+	o.Rest = nil
 	without, err := Run(t.Context(), engine(t), shipped(t), partOf(t, "[not("+left+")]"), o)
 	if err != nil || without.Scores.HeldOut != nil || without.HeldOut != nil {
 		t.Fatalf("left out: %v, %+v", err, without.Scores.HeldOut)

@@ -297,7 +297,7 @@ func (s Standing) EvalFlags() []string {
 		flags = append(flags, "--"+name, strconv.Itoa(s.eval[name]))
 	}
 	if len(s.Parts) == 0 {
-		flags = append(flags, "--noise", "0", "--pairs", "0") // the last of a flag counts
+		flags = append(flags, "--noise", "0", "--pairs", "0", "--heldout=false") // the last of a flag counts
 	}
 	return flags
 }

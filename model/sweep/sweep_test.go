@@ -256,7 +256,7 @@ func TestEvalFlags(t *testing.T) {
 	for _, s := range p.Look(lab{}.find).Items {
 		want := "--images 10000 --noise 20 --pairs 10"
 		if s.Selecting {
-			want += " --noise 0 --pairs 0"
+			want += " --noise 0 --pairs 0 --heldout=false"
 		}
 		if got := strings.Join(s.EvalFlags(), " "); got != want {
 			t.Errorf("%s: %s, want %s", s.Name, got, want)
