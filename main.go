@@ -75,11 +75,11 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	site := web.Config{Addr: o.Addr, Token: o.Token, Log: log, Ready: index.Ready, Version: command.About(), Pages: []web.Page{
 		&handlers.Home{Runs: runs, Datasets: sets, Library: library},
 		handlers.Runs{Service: runs, Datasets: sets},
-		handlers.Reports{Runs: runs, Scores: runs, Sweeps: sweeps},
+		handlers.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library},
 		handlers.Sweeps{Service: sweeps, Datasets: sets},
 		handlers.Datasets{Catalogue: adding},
 		&handlers.Play{Library: library},
-		handlers.Measure{Runs: runs, Datasets: sets, Scores: runs, Evaluations: evaluations},
+		handlers.Measure{Runs: runs, Datasets: sets, Scores: runs, Noise: runs, Evaluations: evaluations},
 		handlers.Theory{Datasets: sets, Library: library},
 		handlers.System{Engine: training(o.Executor), DataDir: root.Dir(), Version: command.Revision(), Started: time.Now()},
 	}}

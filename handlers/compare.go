@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/figure"
+	"slotscope/model/play"
 	"slotscope/model/report"
 	"slotscope/views"
 )
@@ -40,7 +42,7 @@ func (h Reports) compare(w http.ResponseWriter, r *http.Request) error {
 	view.Differences, view.Series = differences(rep.Runs), series(ctx, h, rep.Runs)
 	for i, s := range rep.Sections {
 		view.Sections[i].Figures = h.figureViews(s, i, c)
-		view.Sections[i].Swaps = swapRows(s)
+		view.Sections[i].Pairs = h.pairViews(ctx, s, i, c)
 	}
 	view.Curves = views.CurvesData{Query: c.query().Encode(), Series: view.Series}
 	return Draw(w, r, views.Compare(view))
@@ -222,7 +224,7 @@ func series(ctx context.Context, h Reports, runs []report.Entry) []string {
 
 // still are the figures of a section that need no points: noise and grids.
 func still(s report.Section, i int) []figure.Figure {
-	prefix := fmt.Sprintf("s%d", i+1)
+	prefix := sectionName(i)
 	var all []figure.Figure
 	for _, d := range s.Datasets() {
 		if f, ok := s.NoiseFigure(prefix, d); ok {
@@ -261,24 +263,78 @@ func (h Reports) figure(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
+	f, ok, err := pairFigure(rep, name, r.URL.Query())
+	if err != nil {
+		return err
+	}
+	if ok {
+		return sendFigure(w, r, f, kind)
+	}
 	return fmt.Errorf("this comparison has no figure %q: %w", name, model.ErrNotFound)
 }
 
-// swapRows are the runs whose swaps are shown: of each group the best run that has a checkpoint, eight at most.
-func swapRows(s report.Section) []views.SwapRow {
-	var rows []views.SwapRow
-	for _, g := range s.Groups {
-		e := g.Best()
-		for _, other := range g.All() {
-			if e == nil && other.Run.Checkpoint > 0 {
-				e = &other
-			}
+// pairViews are, for each dataset of a section, the runs through which a pair of its images is shown.
+func (h Reports) pairViews(ctx context.Context, s report.Section, i int, c choice) []views.PairView {
+	var out []views.PairView
+	for _, d := range s.Datasets() {
+		rows := s.Shown(d)
+		if len(rows) == 0 || h.Pairs == nil {
+			continue
 		}
-		if e != nil && e.Run.Checkpoint > 0 && len(rows) < 8 && (len(rows) == 0 || rows[0].Run.Config.Dataset == g.Dataset) {
-			rows = append(rows, views.SwapRow{Label: g.Label, Run: e.Run})
+		swaps, strip := report.PairNames(sectionName(i), d)
+		v := views.PairView{Dataset: report.DatasetLabel(d), Name: d, Section: fmt.Sprint(i), Swaps: swaps, Strip: strip, Query: c.query().Encode()}
+		for _, row := range rows {
+			v.Rows = append(v.Rows, views.SwapRow{Label: row.Label, Run: row.Entry.Run})
+		}
+		set, err := h.Pairs.Set(ctx, d)
+		if err != nil {
+			v.Problem = fmt.Sprintf("The images of %s cannot be read here, so there is no pair to show; the page of datasets says what is missing.", report.DatasetLabel(d))
+		} else {
+			v.A, v.B = play.GoodPair(set)
+			v.Last = set.Info().Len - 1
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// sectionName begins the names of a section's figures.
+func sectionName(i int) string { return fmt.Sprintf("s%d", i+1) }
+
+// pairFigure draws the figure of that name for the pair a, b of the query; false where it is no figure of a pair.
+func pairFigure(rep *report.Report, name string, q url.Values) (f figure.Figure, ok bool, err error) {
+	for i, s := range rep.Sections {
+		for _, d := range s.Datasets() {
+			if swaps, strip := report.PairNames(sectionName(i), d); name != swaps && name != strip {
+				continue
+			}
+			a, b, err := readPair(q)
+			if err != nil {
+				return f, false, err
+			}
+			all, err := s.PairFigures(sectionName(i), d, a, b)
+			for _, f := range all {
+				if f.Name == name {
+					return f, true, nil
+				}
+			}
+			return f, false, err
 		}
 	}
-	return rows
+	return f, false, nil
+}
+
+func readPair(q url.Values) (a, b int, err error) {
+	bad := model.Invalid{}
+	number := func(name string) int {
+		n, err := strconv.Atoi(q.Get(name))
+		if err != nil || n < 0 {
+			bad[name] = fmt.Sprintf("%q is not the number of an image", q.Get(name))
+		}
+		return n
+	}
+	a, b = number("a"), number("b")
+	return a, b, bad.OrNil()
 }
 
 // curveAnswer is one series of every group.

@@ -102,7 +102,7 @@ func (p *Play) fillPair(ctx context.Context, src play.Source, q url.Values) erro
 	if err != nil {
 		return nil // codes can be played with without images
 	}
-	a, b := goodPair(set)
+	a, b := play.GoodPair(set)
 	if q.Get("a") == "" && q.Get("codes") == "" {
 		q.Set("a", strconv.Itoa(a))
 	}
@@ -123,22 +123,6 @@ func (p *Play) drawRandom(ctx context.Context, src play.Source, q url.Values) bo
 		}
 	}
 	return drawn
-}
-
-// goodPair picks two images of which no factor has the same value, where every factor has two.
-func goodPair(set data.Set) (a, b int) {
-	sizes := set.Info().Sizes()
-	first, second := make([]int, len(sizes)), make([]int, len(sizes))
-	for f, n := range sizes {
-		first[f] = n * (1 + 2*(f%3)) / 10 // an eye sees more where colours of one image differ
-		second[f] = (first[f] + (n+1)/2) % n
-	}
-	a, errA := set.Index(first)
-	b, errB := set.Index(second)
-	if errA != nil || errB != nil {
-		return 0, set.Info().Len - 1
-	}
-	return a, b
 }
 
 // page draws one state of the playground.

@@ -16,6 +16,8 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"slotscope/model"
+	"slotscope/model/data"
+	"slotscope/model/play"
 	"slotscope/model/report"
 	"slotscope/views"
 )
@@ -25,11 +27,18 @@ type ScoreService interface {
 	Scores(ctx context.Context, id string) (model.Scores, error)
 }
 
+// PairService takes two images of a run's dataset through its newest checkpoint; play.Library is one.
+type PairService interface {
+	Pair(ctx context.Context, run string, a, b int) (play.Pair, error)
+	Set(ctx context.Context, dataset string) (data.Set, error)
+}
+
 // Reports are the pages and downloads of results: the comparison of runs, and the report of runs or of a sweep.
 type Reports struct {
 	Runs   RunService
 	Scores ScoreService
 	Sweeps SweepService // nil where there are none
+	Pairs  PairService  // nil for reports without pictures of swaps
 }
 
 // Routes enters /compare, /report and /api/report.
@@ -152,6 +161,19 @@ func (h Reports) entry(ctx context.Context, id string) (report.Entry, error) {
 	e := report.Entry{Run: run,
 		Points: func(names []string, yield func(model.Point) error) error { return h.walk(ctx, id, names, yield) },
 		Sheet:  func() ([]byte, error) { return h.sheet(ctx, id) }}
+	if h.Pairs != nil && run.Checkpoint > 0 {
+		e.Pair = func(a, b int) (report.Pair, error) {
+			p, err := h.Pairs.Pair(ctx, id, a, b)
+			return report.Pair(p), err
+		}
+		e.Between = func() (a, b int, err error) {
+			set, err := h.Pairs.Set(ctx, run.Config.Dataset)
+			if err == nil {
+				a, b = play.GoodPair(set)
+			}
+			return a, b, err
+		}
+	}
 	scores, err := h.Scores.Scores(ctx, id)
 	switch {
 	case err == nil:

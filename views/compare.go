@@ -1,6 +1,7 @@
 package views
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -42,7 +43,7 @@ type SectionView struct {
 	Choices          []ChoiceView
 	Ablations        ListTable
 	Figures          []FigureView
-	Swaps            []SwapRow
+	Pairs            []PairView
 }
 
 // ScoreTable is the scores on one dataset, or on all.
@@ -92,6 +93,16 @@ type ChoiceView struct {
 type LeftRun struct {
 	Run model.Run
 	Why string
+}
+
+// PairView is one pair of a dataset's images through several runs.
+type PairView struct {
+	Dataset, Name  string // in words; as an address has it
+	Section        string // key of the section
+	Rows           []SwapRow
+	A, B, Last     int    // numbers of the images; the greatest there is
+	Swaps, Strip   string // names of the figures
+	Query, Problem string // Problem says why there are no images to choose, empty for none
 }
 
 // SwapRow is a run whose single-slot swaps are shown.
@@ -156,8 +167,10 @@ func (g PickGroup) chosen() bool {
 	return false
 }
 
-// swapData names the runs whose swaps the module fetches.
-func (s SectionView) hasSwaps() bool { return len(s.Swaps) > 0 }
+// figure is the address of a drawing of the pair.
+func (v PairView) figure(name, kind string) string {
+	return fmt.Sprintf("/compare/figures/%s.%s?%s&a=%d&b=%d", name, kind, v.Query, v.A, v.B)
+}
 
 func joined(parts []string) string { return strings.Join(parts, "; ") }
 

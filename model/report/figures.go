@@ -31,7 +31,7 @@ var charted = []struct {
 	{"perplexity/window", "Perplexity of codebook use over a window of batches", "entries", false},
 }
 
-// Figures draws the section: curves over training, PSNR under noise, d × k grids. prefix begins the figures' names.
+// Figures draws the section: curves over training, PSNR under noise, swaps and interpolation of a pair, d × k grids. prefix begins the figures' names.
 func (s Section) Figures(prefix string) ([]figure.Figure, error) {
 	var all []figure.Figure
 	for _, d := range s.Datasets() {
@@ -43,6 +43,11 @@ func (s Section) Figures(prefix string) ([]figure.Figure, error) {
 		if f, ok := s.NoiseFigure(prefix, d); ok {
 			all = append(all, f)
 		}
+		pictures, err := s.ownPair(prefix, d)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, pictures...)
 	}
 	return append(all, s.GridFigures(prefix)...), nil
 }

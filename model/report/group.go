@@ -17,6 +17,11 @@ type Entry struct {
 	// Points walks the points of the named series, all for none, steps ascending; nil where there are none.
 	Points func(names []string, yield func(model.Point) error) error
 	Sheet  func() ([]byte, error) // the newest reconstructions, an encoded PNG; nil for none
+
+	// Pair takes images a and b of the dataset through the newest checkpoint; Between names the pair that a report shows.
+	// Both are nil where there is no checkpoint to ask.
+	Pair    func(a, b int) (Pair, error)
+	Between func() (a, b int, err error)
 }
 
 // steps is how far the model had come that is reported: where it was scored, else where it was to go.

@@ -215,22 +215,25 @@ function nearest(column, i) {
   return i < 0 ? null : column[i];
 }
 
-/** Swaps shows one pair through several models. */
+/** Swaps shows one pair through several models: single swaps, or the walk from A to B. */
 class Swaps {
   #ticket = 0;
+  #answers = new Map(); // by row
 
   constructor(section) {
     this.section = section;
     this.form = section.querySelector('[data-part="pair"]');
     this.rows = [...section.querySelectorAll('[data-swap-run]')];
+    if (!this.form) return;
     this.form.onsubmit = (e) => {
       e.preventDefault();
       this.show();
     };
     this.form.elements.random.onclick = () => {
-      for (const name of ['a', 'b']) this.form.elements[name].value = Math.floor(Math.random() * 230000);
+      for (const name of ['a', 'b']) this.form.elements[name].value = Math.floor(Math.random() * (Number(this.form.elements[name].max) + 1));
       this.show();
     };
+    this.form.onchange = (e) => e.target.name === 'view' && this.rows.forEach((row) => this.#draw(row));
     new IntersectionObserver((entries, seen) => {
       if (entries.some((e) => e.isIntersecting)) {
         seen.disconnect();
@@ -243,45 +246,66 @@ class Swaps {
     const ticket = ++this.#ticket;
     const { a, b } = this.form.elements;
     const q = new URLSearchParams({ a: a.value.trim(), b: b.value.trim() });
+    this.#name(q);
+    for (const row of this.rows) {
+      const answer = await fetch(`/api/play/${row.dataset.swapRun}/swaps?${q}`).catch(() => null);
+      const body = await answer?.json().catch(() => null);
+      if (ticket !== this.#ticket) return;
+      this.#answers.set(row, answer?.ok && body ? body : { error: body?.error ?? 'The pictures could not be decoded; the server does not answer.' });
+      this.#draw(row);
+    }
+  }
+
+  /** name puts the pair's own images and its numbers where they belong. */
+  #name(q) {
     const first = this.rows[0].dataset.swapRun;
     this.section.querySelector('[data-part="originals"]').replaceChildren(
       ...['a', 'b'].map((name) => picture(`/api/play/${first}/original.png?index=${encodeURIComponent(q.get(name))}`, `Image ${name.toUpperCase()}`)),
     );
-    for (const row of this.rows) {
-      const tiles = row.querySelector('[data-part="tiles"]');
-      const answer = await fetch(`/api/play/${row.dataset.swapRun}/swaps?${q}`).catch(() => null);
-      const body = await answer?.json().catch(() => null);
-      if (ticket !== this.#ticket) return;
-      if (!answer?.ok) {
-        tiles.textContent = body?.error ?? 'The swaps could not be decoded; the server does not answer.';
-        continue;
-      }
-      tiles.replaceChildren(...tilesOf(body));
+    for (const link of this.section.querySelectorAll('[data-figure]')) {
+      const url = new URL(link.href);
+      for (const [name, number] of q) url.searchParams.set(name, number);
+      link.href = url.pathname + url.search;
     }
+  }
+
+  #draw(row) {
+    const body = this.#answers.get(row);
+    const tiles = row.querySelector('[data-part="tiles"]');
+    if (!body) return;
+    if (body.error) tiles.textContent = body.error;
+    else tiles.replaceChildren(...(this.form.elements.view.value === 'strip' ? stripOf(body) : swapsOf(body)));
   }
 }
 
-/** tilesOf lays out what the playground answers: A and B as the model has them, then A with each slot of B. */
-function tilesOf(body) {
-  const strip = body.strip ?? [];
-  const tiles = [];
-  if (strip.length > 1) tiles.push(tile(strip[0].image, 'A', 'pair'), tile(strip[strip.length - 1].image, 'B', 'pair'));
-  for (const s of body.swaps) tiles.push(tile(s.image, `slot ${s.slot}`, '', `${Math.round(100 * s.changed)}%`));
-  return tiles;
+const share = (s) => `${Math.round(100 * s.changed)}%`;
+
+/** swapsOf lays out A and B as the model has them, then A with each slot of B. */
+function swapsOf({ strip, swaps }) {
+  return [
+    tile(strip[0].image, 'A', 'pair'),
+    tile(strip.at(-1).image, 'B', 'pair'),
+    ...swaps.map((s) => tile(s.image, `slot ${s.slot}`, '', share(s), `A with slot ${s.slot} of B`)),
+  ];
 }
 
-function tile(src, text, className = '', changed = '') {
+/** stripOf lays out the walk from A to B. */
+function stripOf({ strip }) {
+  return strip.map((s, i) => (i === 0 ? tile(s.image, 'A', 'pair') : tile(s.image, `+ slot ${s.slot}`, '', share(s), `A with ${i} of ${strip.length - 1} slots of B`)));
+}
+
+function tile(src, text, className = '', changed = '', alt = text) {
   const figure = document.createElement('figure');
   figure.className = className;
   const caption = document.createElement('figcaption');
   caption.append(text);
   if (changed) {
-    const share = document.createElement('span');
-    share.textContent = changed;
-    share.title = 'share of pixels that change';
-    caption.append(share);
+    const part = document.createElement('span');
+    part.textContent = changed;
+    part.title = 'share of pixels that change';
+    caption.append(part);
   }
-  figure.append(picture(src, changed ? `A with ${text} of B, ${changed} of pixels change` : text), caption);
+  figure.append(picture(src, changed ? `${alt}, ${changed} of pixels change` : alt), caption);
   return figure;
 }
 
