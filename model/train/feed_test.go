@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
 	"slotscope/model"
+	"slotscope/model/ae"
 	"slotscope/model/checkpoint"
 	"slotscope/model/compute"
 	"slotscope/model/data"
@@ -32,23 +35,21 @@ func TestFeedingChangesNothing(t *testing.T) {
 			if err := runIn(t.Context(), plain); err != nil {
 				t.Fatal(err)
 			}
-			for _, resident := range []string{"never", "always"} {
-				for _, steps := range []string{"1", "4"} {
-					t.Run(fmt.Sprintf("resident %s, %s steps a call", resident, steps), func(t *testing.T) {
-						t.Setenv(ResidentEnv, resident)
-						t.Setenv(StepsEnv, steps)
-						whole, pieces := create(t, cfg), create(t, cfg)
-						if err := runIn(t.Context(), whole); err != nil {
-							t.Fatal(err)
-						}
-						same(t, plain, whole)
-						stopped(t, pieces)
-						if err := runIn(t.Context(), pieces); err != nil {
-							t.Fatal(err)
-						}
-						same(t, plain, pieces, "perplexity/window", "perplexity/used") // their window begins anew
-					})
-				}
+			for _, fed := range []struct{ resident, steps string }{{"never", "4"}, {"always", "1"}, {"always", "4"}} {
+				t.Run(fmt.Sprintf("resident %s, %s steps a call", fed.resident, fed.steps), func(t *testing.T) {
+					t.Setenv(ResidentEnv, fed.resident)
+					t.Setenv(StepsEnv, fed.steps)
+					whole, pieces := create(t, cfg), create(t, cfg)
+					if err := runIn(t.Context(), whole); err != nil {
+						t.Fatal(err)
+					}
+					same(t, plain, whole)
+					stopped(t, pieces)
+					if err := runIn(t.Context(), pieces); err != nil {
+						t.Fatal(err)
+					}
+					same(t, plain, pieces, "perplexity/window", "perplexity/used") // their window begins anew
+				})
 			}
 		})
 	}
@@ -232,5 +233,73 @@ func TestCheckpointThatCannotBeWrittenFailsTheRun(t *testing.T) {
 	}
 	if status, err := f.Status(); err != nil || status.State != model.Failed || status.Checkpoint != 0 || !strings.HasPrefix(status.Reason, "saving the") {
 		t.Errorf("it is %s, saved at step %d: %q (%v)", status.State, status.Checkpoint, status.Reason, err)
+	}
+}
+
+// apart is an engine that, as a GPU does, holds its buffers where the host cannot reach them.
+type apart struct{ backends.Backend }
+
+func (apart) HasSharedBuffers() bool { return false }
+
+// On an engine with memory of its own, images, indices and noise are moved there beforehand and steps measure the same.
+func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
+	cfg := little(t, "betavae")
+	set, err := data.Open(t.Context(), "shapes3d-synthetic[every=10000]", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	host, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := &compute.Engine{Backend: apart{host.Backend}, Name: "apart"}
+	index := []int32{5, 1, 47, 0, 3, 3, 2, 40, 46, 31, 8, 9, 10, 11, 12, 13}
+	numbers := make([]int, len(index))
+	for i, n := range index {
+		numbers[i] = int(n)
+	}
+	bytes, err := read(set, numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measure := func(engine *compute.Engine, resident bool) []Step {
+		trainer, err := New(cfg, ae.Image{H: 64, W: 64, C: 3}, engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer trainer.Finalize()
+		var c Call
+		if resident {
+			images, e := upload(t.Context(), set, engine, 20*64*64*3, func(int) {})
+			if e != nil {
+				t.Fatal(e)
+			}
+			trainer.Hold(images)
+			c, err = trainer.Gather(1, 2, index)
+		} else {
+			c, err = trainer.Load(1, 2, bytes)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range c.inputs {
+			if in.IsOnDevice(0) != !engine.HasSharedBuffers() {
+				t.Errorf("an input of %s is on the device: %v", in.Shape(), in.IsOnDevice(0))
+			}
+		}
+		out := <-trainer.Launch(c)
+		if out.Err != nil || len(out.Steps) != 2 {
+			t.Fatalf("%d steps: %v", len(out.Steps), out.Err)
+		}
+		return out.Steps
+	}
+	want := measure(host, false)
+	for _, resident := range []bool{false, true} {
+		for i, step := range measure(device, resident) {
+			if !maps.Equal(step.Values, want[i].Values) {
+				t.Errorf("resident %v, step %d: %v, want %v", resident, i+1, step.Values, want[i].Values)
+			}
+		}
 	}
 }
