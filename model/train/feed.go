@@ -92,6 +92,7 @@ func (s *session) upload(ctx context.Context, bytes int64) error {
 		if all := s.set.Info().Len; done == all || time.Since(told) >= statusEvery {
 			told = time.Now()
 			s.Log.Info("copied to the device", "images", done, "of", all)
+			s.tell(told)
 		}
 	})
 	if err != nil {

@@ -148,7 +148,13 @@ type measured struct {
 
 // train takes the steps that are left. While a call of several steps works, the one before is recorded and the next prepared.
 func (s *session) train(ctx context.Context) error {
-	next := s.feed(ctx, s.status.Step+1)
+	feeding, end := context.WithCancel(ctx)
+	next := s.feed(feeding, s.status.Step+1)
+	defer func() {
+		end()
+		for range next { // until nothing is prepared any more
+		}
+	}()
 	s.rate.restart(time.Now(), s.status.Step)
 	var last *measured
 	for at := s.status.Step; at < s.cfg.Steps; {
