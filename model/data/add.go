@@ -55,7 +55,9 @@ func (c Catalogue) plan(r Request) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	p.request = Request{Name: p.name, From: r.From}
+	if p.request == (Request{}) {
+		p.request = Request{Name: p.name, From: r.From}
+	}
 	for _, d := range drawn {
 		if d.info.Name == p.name {
 			return plan{}, fmt.Errorf("%s is part of the program and need not be added: %w", p.name, model.ErrConflict)
@@ -82,7 +84,9 @@ func (c Catalogue) planFrom(r Request) (plan, error) {
 // planKnown is for a published set by name, or for one whose adding was interrupted.
 func (c Catalogue) planKnown(name string) (plan, error) {
 	if before, err := c.requested(name); err == nil && before.From != "" {
-		return c.planFrom(before)
+		p, err := c.planFrom(before)
+		p.request = before // which another interruption asks for again
+		return p, err
 	}
 	p := publishedByName(name)
 	if p == nil {

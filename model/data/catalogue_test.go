@@ -385,6 +385,16 @@ func TestCancel(t *testing.T) {
 	if slices.ContainsFunc(c.List(context.Background()), func(i Info) bool { return i.Name == "big" }) {
 		t.Error("half a dataset is listed")
 	}
+	for _, again := range []Request{{Name: "big"}, {From: "big"}, {Name: "big"}} { // as the page and the command ask for it
+		ctx, cancel := context.WithCancel(context.Background())
+		if _, err := c.Add(ctx, again, func(w Work) { cancel() }); !errors.Is(err, context.Canceled) {
+			t.Fatalf("%+v, cancelled again: %v", again, err)
+		}
+		e, _ := c.Entry(context.Background(), "big")
+		if e.State != Interrupted || e.Paths[0] != path || e.Work.Rate != 0 || e.Work.Left != 0 {
+			t.Errorf("%+v, its entry: %+v", again, e)
+		}
+	}
 	first := int64(-1)
 	if _, err := c.Add(context.Background(), Request{From: "big"}, func(w Work) {
 		if first < 0 && w.Stage == "packing" {

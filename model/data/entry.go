@@ -148,6 +148,7 @@ func (c Catalogue) inside(name string) Entry {
 		e.State, e.Reason = Failed, e.Work.Error
 	default:
 		e.State = Interrupted
+		e.Work.Rate, e.Work.Left = 0, 0 // of a time that is over
 	}
 	return e
 }

@@ -225,3 +225,21 @@ func TestStreamStops(t *testing.T) {
 		t.Errorf("ended with %v", err)
 	}
 }
+
+// TestWorkLine reads the lines in which the progress of adding a dataset is told.
+func TestWorkLine(t *testing.T) {
+	for _, c := range []struct {
+		work Work
+		want string
+	}{
+		{Work{}, "starting"},
+		{Work{Stage: "downloading", What: "a.npz", Done: 1_500_000, Unit: "bytes"}, "downloading a.npz, 1.5 MB"},
+		{Work{Stage: "packing", Done: 74_752, Of: 737_280, Unit: "images", Rate: 170.4, Left: 3884}, "packing, 74,752 of 737,280 images (10 %), 170 images/s, 1 h 4 min left"},
+		{Work{Stage: "packing", Done: 999, Of: 1_000, Unit: "images", Rate: 12_345, Left: 185}, "packing, 999 of 1,000 images (100 %), 12,345 images/s, 3 min 5 s left"},
+		{Work{Stage: "checking", What: "a.h5", Done: 5e8, Of: 1e9, Unit: "bytes", Rate: 1e7, Left: 50}, "checking a.h5, 500.0 MB of 1.0 GB (50 %), 10.0 MB/s, 50 s left"},
+	} {
+		if got := c.work.String(); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.work, got, c.want)
+		}
+	}
+}

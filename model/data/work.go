@@ -28,24 +28,50 @@ func (w Work) String() string {
 	if w.What != "" {
 		text += " " + w.What
 	}
-	text += ", " + w.amount(w.Done)
 	if w.Of > 0 {
-		text += fmt.Sprintf(" of %s (%.0f %%)", w.amount(w.Of), 100*w.Share())
+		text += fmt.Sprintf(", %s of %s (%.0f %%)", w.number(w.Done), w.amount(w.Of), 100*w.Share())
+	} else {
+		text += ", " + w.amount(w.Done)
 	}
 	if w.Rate > 0 {
 		text += ", " + w.amount(int64(w.Rate)) + "/s"
 	}
 	if w.Left > 0 {
-		text += fmt.Sprintf(", %v left", (time.Duration(w.Left) * time.Second).Round(time.Second))
+		text += ", " + spoken(w.Left) + " left"
 	}
 	return text
 }
 
+// amount is a number with its unit.
 func (w Work) amount(n int64) string {
 	if w.Unit == "bytes" {
 		return Bytes(n)
 	}
-	return fmt.Sprintf("%d %s", n, w.Unit)
+	return w.number(n) + " " + w.Unit
+}
+
+// number is one of which the unit follows later; that of bytes depends on how many they are, and is said.
+func (w Work) number(n int64) string {
+	if w.Unit == "bytes" {
+		return Bytes(n)
+	}
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// spoken is a time in its two largest units: 48 s, 3 min 5 s, 1 h 4 min.
+func spoken(seconds float64) string {
+	s := int(seconds)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 3600:
+		return fmt.Sprintf("%d min %d s", s/60, s%60)
+	}
+	return fmt.Sprintf("%d h %d min", s/3600, s/60%60)
 }
 
 // Share is the part of the stage that is done, from 0 to 1.
