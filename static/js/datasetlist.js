@@ -23,6 +23,15 @@ function place() {
   return { id: entry.id, tag: held.tagName, n: alike.indexOf(held) };
 }
 
+/** keep takes over the entries that have not changed, so that their pictures are not loaded, and blank, once more. */
+function keep(fresh) {
+  document.adoptNode(fresh);
+  for (const entry of fresh.querySelectorAll('.set')) {
+    const shown = document.getElementById(entry.id);
+    if (shown?.isEqualNode(entry)) entry.replaceWith(shown);
+  }
+}
+
 async function refresh() {
   const answer = await fetch(location.pathname).catch(() => null);
   if (!answer?.ok) return;
@@ -31,7 +40,9 @@ async function refresh() {
   if (!fresh || fresh.hasAttribute('data-waits') !== sets().hasAttribute('data-waits')) return location.reload();
   if (sets().querySelector('details[open]')) return; // somebody is about to decide
   const held = place();
-  sets().replaceWith(fresh);
+  const old = sets();
+  keep(fresh);
+  old.replaceWith(fresh);
   const known = page.getElementById('known');
   const shown = document.getElementById('known');
   if (known && shown) shown.replaceWith(known);
