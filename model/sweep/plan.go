@@ -197,6 +197,17 @@ func (p Part) settings(name string) []map[string]string {
 	return all
 }
 
+// countSettings is how many settings there are, without making them; more than maxRuns are counted as one more than that.
+func (p Part) countSettings(name string) int {
+	n := 1
+	for _, a := range p.Vary {
+		if a.concerns(name) {
+			n = min(n*len(a.Values), maxRuns+1)
+		}
+	}
+	return n + len(p.Variants)
+}
+
 func with(set map[string]string, field, value string) map[string]string {
 	out := maps.Clone(set)
 	out[field] = value
@@ -211,7 +222,7 @@ func (p Plan) Runs() int {
 			if a, ok := part.axis(name); ok {
 				n += len(part.Datasets) * len(a.Values) * len(part.Select.Seeds)
 			}
-			n += len(part.Datasets) * len(part.Seeds) * len(part.settings(name))
+			n += len(part.Datasets) * len(part.Seeds) * part.countSettings(name)
 		}
 	}
 	return n

@@ -1,0 +1,52 @@
+package sweep
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"slotscope/model"
+)
+
+// FuzzPlan: a plan file is read whole or refused in words; what was read is written and read again as the same sweep.
+func FuzzPlan(f *testing.F) {
+	f.Add(small().JSON())
+	for _, text := range []string{"", "null", "{}", `{"name":"x","preset":"tiny","parts":[{}]}`, `{"name":"x","preset":"tiny","parts":[{"name":"p","models":["hrr"],"datasets":["shapes3d-synthetic"],"seeds":[0],"vary":[{"field":"d","values":["64","NaN"]}]}]}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := Read(bytes.NewReader(text))
+		if err != nil {
+			var bad model.Invalid
+			if !errors.As(err, &bad) || len(bad) == 0 {
+				t.Fatalf("refused without a problem by field: %v", err)
+			}
+			for field, why := range bad {
+				if strings.TrimSpace(why) == "" {
+					t.Fatalf("no word about %q", field)
+				}
+			}
+			return
+		}
+		again, err := Read(bytes.NewReader(p.JSON()))
+		if err != nil || again.ID() != p.ID() {
+			t.Fatalf("written and read again: %v, %s for %s", err, again.ID(), p.ID())
+		}
+		if b := p.Look(func(string) (Found, bool) { return Found{}, false }); b.Count(Planned) != len(b.Items) {
+			t.Fatal("nothing has run, yet something is done")
+		}
+	})
+}
+
+// A plan of more settings than memory holds is counted and refused, not spread out.
+func TestPlanOfTooManySettings(t *testing.T) {
+	p := small()
+	for range 8 {
+		p.Parts[0].Vary = append(p.Parts[0].Vary, Axis{Field: "d", Values: strings.Split(strings.Repeat("64,", 99)+"64", ",")})
+	}
+	var bad model.Invalid
+	if err := p.Validate(); !errors.As(err, &bad) || !strings.Contains(bad["parts"], "5000 are the most") {
+		t.Errorf("%v", err)
+	}
+}
