@@ -348,6 +348,7 @@ type groupCurve struct {
 	Dataset string        `json:"dataset"`
 	Section string        `json:"section,omitempty"`
 	Color   int           `json:"color"`  // of the slots' palette
+	Dashed  bool          `json:"dashed"` // on a dataset after the first, so that a model keeps its colour
 	Points  int           `json:"points"` // that went into the mean
 	Mean    curveData     `json:"mean"`
 	Members []memberCurve `json:"members"`
@@ -403,14 +404,14 @@ func (h Reports) curves(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := curveAnswer{Series: name, Groups: []groupCurve{}}
 	for _, s := range rep.Sections {
-		for _, d := range s.Datasets() {
-			for i, g := range s.Of(d) {
+		for nth, d := range s.Datasets() {
+			for _, g := range s.Of(d) {
 				one, err := groupCurveOf(g, name, alpha, columns)
 				if err != nil {
 					return err
 				}
 				if one.Points > 0 {
-					one.Section, one.Color = s.Name, i%figure.Series
+					one.Section, one.Color, one.Dataset, one.Dashed = s.Name, s.Place(g.Label)%figure.Series, report.DatasetLabel(d), nth > 0
 					out.Groups = append(out.Groups, one)
 				}
 			}

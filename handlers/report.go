@@ -178,8 +178,10 @@ func (h Reports) entry(ctx context.Context, id string) (report.Entry, error) {
 	switch {
 	case err == nil:
 		e.Scores = &scores
-	case !errors.Is(err, model.ErrNotFound):
+	case ctx.Err() != nil:
 		return e, err
+	case !errors.Is(err, model.ErrNotFound):
+		e.Damage = report.Damage
 	}
 	return e, nil
 }

@@ -103,13 +103,17 @@ func (f sweeps) Delete(ctx context.Context, id string) error { return f.note(ctx
 
 func (f sweeps) note(ctx context.Context, what, id string) error {
 	f.did = append(f.did, what)
-	_, err := f.Get(ctx, id)
+	s, err := f.Get(ctx, id)
+	if err == nil {
+		s.Active = what != "stop"
+		f.plans[id] = s
+	}
 	return err
 }
 
 func openReports(t *testing.T) (*scoredRuns, http.Handler) {
 	t.Helper()
-	f := &scoredRuns{fakeRuns: newFakeRuns(t.TempDir()), scores: map[string]model.Scores{}, plans: map[string]sweep.Status{}}
+	f := fakeScored(t)
 	h, err := web.New(web.Config{Addr: "127.0.0.1:0", Pages: []web.Page{handlers.Reports{Runs: f, Scores: f, Sweeps: sweeps{f}}, handlers.Sweeps{Service: sweeps{f}, Datasets: fakeData{}}}})
 	if err != nil {
 		t.Fatal(err)

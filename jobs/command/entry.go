@@ -21,10 +21,14 @@ func entryOf(dir string) (report.Entry, error) {
 	}
 	defer f.Close()
 	found, err := look(f)
+	damage := ""
 	if err != nil {
-		return report.Entry{}, err
+		if found.Run.ID == "" {
+			return report.Entry{}, err
+		}
+		damage = report.Damage
 	}
-	return report.Entry{Run: found.Run, Scores: found.Scores,
+	return report.Entry{Run: found.Run, Scores: found.Scores, Damage: damage,
 		Points: func(names []string, yield func(model.Point) error) error { return walk(dir, names, yield) },
 		Sheet:  func() ([]byte, error) { return newestSheet(dir) }}, nil
 }

@@ -14,6 +14,9 @@ import (
 	"strings"
 
 	"slotscope/model"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/play"
 	"slotscope/model/report"
 	"slotscope/model/sweep"
 )
@@ -36,6 +39,11 @@ func reportRuns(ctx context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
+	closePairs, err := withPairs(ctx, &in, *dataDir)
+	if err != nil {
+		return err
+	}
+	defer closePairs()
 	in.Rule = report.Rule(*rule)
 	in.Again = "slotscope report " + strings.Join(names, " ") + " --out report"
 	if *title != "" {
@@ -50,6 +58,32 @@ func reportRuns(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	return tellReport(env, r, *out, written, *asJSON)
+}
+
+// withPairs lets the runs of a data folder show a pair of images; their checkpoints stay open until close is called.
+func withPairs(ctx context.Context, in *report.Input, dataDir string) (close func(), err error) {
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		return nil, err
+	}
+	library := play.NewLibrary(dataDir, engine, data.Catalogue{Dir: dataDir})
+	for _, part := range in.Parts {
+		for i := range part.Entries {
+			e := &part.Entries[i]
+			e.Pair = func(a, b int) (report.Pair, error) {
+				p, err := library.Pair(ctx, e.Run.ID, a, b)
+				return report.Pair(p), err
+			}
+			e.Between = func() (a, b int, err error) {
+				set, err := library.Set(ctx, e.Run.Config.Dataset)
+				if err == nil {
+					a, b = play.GoodPair(set)
+				}
+				return a, b, err
+			}
+		}
+	}
+	return library.Close, nil
 }
 
 // parseNames reads flags and what stands between them.

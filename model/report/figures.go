@@ -67,7 +67,7 @@ func (s Section) charts(prefix, dataset string) ([]figure.Figure, error) {
 		charts[i] = figure.LineChart{Name: slug(prefix, dataset, c.series), Title: c.title + " · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
 			X: figure.Axis{Label: "step"}, Y: figure.Axis{Label: c.y, Log: c.log}}
 	}
-	for color, g := range s.Of(dataset) {
+	for _, g := range s.Of(dataset) {
 		curves, err := g.CurvesOf(names, 0)
 		if err != nil {
 			return nil, err
@@ -75,7 +75,7 @@ func (s Section) charts(prefix, dataset string) ([]figure.Figure, error) {
 		for i, name := range names {
 			if c := curves[name]; len(c.Steps) > 0 {
 				points[i] += c.Points
-				charts[i].Lines = append(charts[i].Lines, c.Thin(chartColumns).line(color))
+				charts[i].Lines = append(charts[i].Lines, c.Thin(chartColumns).line(s.Place(g.Label)))
 			}
 		}
 	}
@@ -135,12 +135,12 @@ func (c Curve) line(color int) figure.Line {
 func (s Section) NoiseFigure(prefix, dataset string) (figure.Figure, bool) {
 	chart := figure.LineChart{Name: slug(prefix, dataset, "noise"), Title: "PSNR under noise on z · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
 		X: figure.Axis{Label: "SNR, dB"}, Y: figure.Axis{Label: "PSNR, dB"}, Note: "Mean over seeds and its 95% interval."}
-	for i, g := range s.Of(dataset) {
+	for _, g := range s.Of(dataset) {
 		n := g.Noise()
 		if len(n.SNR) == 0 {
 			continue
 		}
-		l := figure.Line{Name: g.Label, X: n.SNR, Color: i, Markers: true}
+		l := figure.Line{Name: g.Label, X: n.SNR, Color: s.Place(g.Label), Markers: true}
 		for _, p := range n.PSNR {
 			l.Y, l.Low, l.High = append(l.Y, p.Mean), append(l.Low, p.Lo), append(l.High, p.Hi)
 		}

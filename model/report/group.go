@@ -13,6 +13,7 @@ import (
 type Entry struct {
 	Run    model.Run
 	Scores *model.Scores // nil before the run is scored
+	Damage string        // why scores that there are cannot be read, as a sentence; empty otherwise
 
 	// Points walks the points of the named series, all for none, steps ascending; nil where there are none.
 	Points func(names []string, yield func(model.Point) error) error
@@ -23,6 +24,9 @@ type Entry struct {
 	Pair    func(a, b int) (Pair, error)
 	Between func() (a, b int, err error)
 }
+
+// Damage is the sentence for scores that are there and cannot be read.
+const Damage = "its scores.json is damaged or of another version; evaluating the run again replaces it"
 
 // steps is how far the model had come that is reported: where it was scored, else where it was to go.
 func (e Entry) steps() int {
@@ -37,6 +41,8 @@ func (e Entry) missing() string {
 	switch s := e.Run.State; {
 	case e.Scores != nil:
 		return ""
+	case e.Damage != "":
+		return e.Damage
 	case s == model.Failed || s == model.Interrupted || s == model.Stopped:
 		return strings.TrimSpace(fmt.Sprintf("%s at step %d of %d. %s", s, e.Run.Step, e.Run.Config.Steps, e.Run.Reason))
 	case s == model.Finished:

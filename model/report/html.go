@@ -33,8 +33,13 @@ type sectionView struct {
 	Name, About string
 	Tables      []tableView
 	Lists       []listView
-	Figures     []template.HTML
+	Figures     []figureView
 	Sheets      []sheetView
+}
+
+type figureView struct {
+	Drawing template.HTML
+	Wide    bool // too wide to stand beside another in print
 }
 
 type tableView struct {
@@ -113,7 +118,7 @@ func (s Section) view(figures []figure.Figure) (sectionView, error) {
 		}
 	}
 	for _, f := range figures {
-		v.Figures = append(v.Figures, template.HTML(f.Inline())) // the package escapes its text
+		v.Figures = append(v.Figures, figureView{template.HTML(f.Inline()), f.Width > chartWidth}) // the package escapes its text
 	}
 	for _, d := range s.Datasets() {
 		sheets, err := s.Sheets(d)

@@ -24,7 +24,7 @@ func (c Cell) Difference() float64 {
 type Row struct {
 	Label string
 	Group *Group // nil in an aggregated row
-	Place int    // of the group on its dataset, which is its colour in figures
+	Place int    // of the label among the section's, which is its colour in tables and figures alike
 	Cells []Cell
 }
 
@@ -80,6 +80,9 @@ func (s Section) Labels() []string {
 	return labels
 }
 
+// Place is where a label stands among Labels.
+func (s Section) Place(label string) int { return max(0, slices.Index(s.Labels(), label)) }
+
 // Left lists the runs of the section that were left out.
 func (s Section) Left() []Left {
 	var all []Left
@@ -97,11 +100,11 @@ func (s Section) Scored() bool {
 // Table is the scores on one dataset, bold by the section's rule.
 func (s Section) Table(dataset string, metrics []Metric) Table {
 	t := Table{Dataset: dataset, Metrics: metrics}
-	for place, g := range s.Of(dataset) {
+	for _, g := range s.Of(dataset) {
 		if len(g.Entries) == 0 {
 			continue // its runs are listed among those left out
 		}
-		row := Row{Label: g.Label, Group: &g, Place: place}
+		row := Row{Label: g.Label, Group: &g, Place: s.Place(g.Label)}
 		for _, m := range metrics {
 			cell := Cell{Scored: g.Score(m.Key)}
 			cell.Metric = m

@@ -104,7 +104,7 @@ class Curves {
           this.draw();
         };
         const swatch = document.createElement('span');
-        swatch.className = 'swatch';
+        swatch.className = g.dashed ? 'swatch dashed' : 'swatch';
         swatch.dataset.slot = g.color;
         label.append(box, swatch, this.#title(g));
         return label;
@@ -180,7 +180,7 @@ class Curves {
         const high = add(g.mean.steps, usable(g.mean.high), { stroke: 'transparent', width: 0, points: { show: false } });
         bands.push({ series: [high, low], fill: see(c, 15) });
       }
-      add(g.mean.steps, usable(g.mean.mean, true), { label: this.#title(g), stroke: c, width: 2, mean: true });
+      add(g.mean.steps, usable(g.mean.mean, true), { label: this.#title(g), stroke: c, width: 2, mean: true, dash: g.dashed ? [6, 4] : undefined });
     }
     return { lines, series, bands, dropped };
   }
