@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -25,13 +26,17 @@ import (
 // scoredRuns are fake runs with scores, and one sweep over them.
 type scoredRuns struct {
 	*fakeRuns
-	scores map[string]model.Scores
-	plans  map[string]sweep.Status
-	did    []string
+	scores  map[string]model.Scores
+	plans   map[string]sweep.Status
+	did     []string
+	damaged string // the run whose scores cannot be read
 }
 
 func (f *scoredRuns) Scores(_ context.Context, id string) (model.Scores, error) {
 	s, ok := f.scores[id]
+	if f.damaged == id {
+		return s, errors.New("scores.json is damaged: unexpected EOF")
+	}
 	if !ok {
 		return s, fmt.Errorf("run %s is not scored: %w", id, model.ErrNotFound)
 	}
@@ -281,6 +286,24 @@ func TestReportOfADamagedPicture(t *testing.T) {
 	}
 	if w := ask(h, "GET", "/api/report/summary.csv?runs=a0,a1", ""); w.Code != http.StatusOK {
 		t.Errorf("what needs no picture: status %d", w.Code)
+	}
+}
+
+// One run's damaged scores do not take the others' away.
+func TestCompareDamagedScores(t *testing.T) {
+	f, h := openReports(t)
+	pair(f)
+	f.damaged = "a1"
+	doc := documentOf(t, ask(h, "GET", "/compare?runs=a0,a1,b0,b1", ""))
+	if left := doc.Find("[data-testid=left-out]").Text(); !strings.Contains(left, "scores.json is damaged") || strings.Contains(left, "EOF") {
+		t.Errorf("left out: %q", left)
+	}
+	if n := doc.Find("[data-testid=scores] tbody").First().Find("tr").Length(); n != 2 {
+		t.Errorf("%d rows", n)
+	}
+	w := ask(h, "GET", "/api/report/results.json?runs=a0,a1,b0,b1", "")
+	if !json.Valid(w.Body.Bytes()) || strings.Contains(w.Body.String(), "NaN") {
+		t.Errorf("status %d: %.200s", w.Code, w.Body)
 	}
 }
 
