@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"math"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 
@@ -23,7 +26,13 @@ type Measure struct {
 	Runs        RunService
 	Datasets    DatasetList
 	Scores      ScoreService
+	Noise       NoiseService      // nil where no images are shown
 	Evaluations EvaluationService // nil where none can be started from here
+}
+
+// NoiseService finds the sheet of a run's images under noise; model.ErrNotFound is in the error's chain where there is none.
+type NoiseService interface {
+	NoiseSheet(ctx context.Context, id string) (path string, err error)
 }
 
 // EvaluationService measures runs in the background; *jobs.Evaluations is one.
@@ -46,6 +55,7 @@ type measured struct {
 	scores  *model.Scores // nil before there are any
 	factors []data.Factor // of the run's dataset; empty where it is not here
 	series  map[string][]model.Sample
+	noisy   image.Image // a row for each image that is shown under noise; nil where there is none
 }
 
 func (h Measure) read(ctx context.Context, id string) (measured, error) {
@@ -72,7 +82,30 @@ func (h Measure) read(ctx context.Context, id string) (measured, error) {
 		return m, fmt.Errorf("reading the scores of run %s: %w", id, err)
 	}
 	m.scores = &scores
-	return m, nil
+	if h.Noise != nil && scores.Noise != nil {
+		m.noisy, err = h.sheet(ctx, id)
+	}
+	return m, err
+}
+
+func (h Measure) sheet(ctx context.Context, id string) (image.Image, error) {
+	path, err := h.Noise.NoiseSheet(ctx, id)
+	if errors.Is(err, model.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finding the images under noise of run %s: %w", id, err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the images under noise of run %s: %w", id, err)
+	}
+	defer file.Close()
+	img, err := png.Decode(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the images under noise of run %s: %w", id, err)
+	}
+	return img, nil
 }
 
 func (h Measure) page(w http.ResponseWriter, r *http.Request) error {

@@ -2,8 +2,10 @@ package handlers
 
 import (
 	"fmt"
+	"image"
 	"math"
 	"slices"
+	"strconv"
 
 	"slotscope/model"
 	"slotscope/model/figure"
@@ -13,8 +15,9 @@ import (
 // measureFigures draws each figure of the page by its name; false where the run was not measured in this respect.
 var measureFigures = map[string]func(m measured) (figure.Figure, bool){
 	"infoe": infoEFigure, "nmi": nmiFigure, "importance": importanceFigure,
-	"usage": usageFigure, "ranks": ranksFigure, "noise": noiseFigure, "flips": flipsFigure,
-	"purity": purityFigure, "leakage": leakageFigure,
+	"usage": usageFigure, "ranks": ranksFigure, "noise": noiseFigure, "flips": flipsFigure, "degraded": degradedFigure,
+	"compose": composeFigure,
+	"purity":  purityFigure, "leakage": leakageFigure,
 	"mean": meanFigure, "variance-latent": latentVarianceFigure, "variance-codebook": codebookVarianceFigure, "perplexity": perplexityFigure,
 }
 
@@ -208,6 +211,38 @@ func flipsFigure(m measured) (figure.Figure, bool) {
 	return h.Draw(), true
 }
 
+// degradedFigure cuts the sheet of images into its cells; false where it does not belong to these scores.
+func degradedFigure(m measured) (figure.Figure, bool) {
+	n := m.noise()
+	if n == nil || m.noisy == nil || len(n.Shown) == 0 {
+		return figure.Figure{}, false
+	}
+	g := figure.ImageGrid{
+		Name: "degraded", Title: "Reconstructions under noise on z", Columns: []string{"image", "no noise"},
+		Note: "SNR of z in dB above each column. Rows: images of the dataset by index.",
+	}
+	for _, p := range n.Curve {
+		g.Columns = append(g.Columns, figure.Number(p.SNR)+" dB")
+	}
+	cutter, ok := m.noisy.(interface {
+		SubImage(image.Rectangle) image.Image
+	})
+	size, columns, rows := m.noisy.Bounds(), len(g.Columns), len(n.Shown)
+	w, h := size.Dx()/columns, size.Dy()/rows
+	if !ok || w == 0 || h == 0 || size.Dx()%columns != 0 || size.Dy()%rows != 0 {
+		return figure.Figure{}, false
+	}
+	for r, index := range n.Shown {
+		g.Rows = append(g.Rows, "#"+strconv.Itoa(index))
+		var row []image.Image
+		for c := range columns {
+			row = append(row, cutter.SubImage(image.Rect(0, 0, w, h).Add(size.Min).Add(image.Pt(c*w, r*h))))
+		}
+		g.Images = append(g.Images, row)
+	}
+	return g.Draw(), true
+}
+
 func percent(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) }
 
 func (m measured) swap() *model.Swap {
@@ -257,6 +292,50 @@ func leakageFigure(m measured) (figure.Figure, bool) {
 		Marked: func(f, i int) bool { return s.Slots[i].Factor == f },
 		Note:   "Share of edits. Outlined: the slot’s own factor, the only one that should change.",
 	}.Draw(), true
+}
+
+func (m measured) heldOut() *model.HeldOut {
+	if m.scores == nil {
+		return nil
+	}
+	return m.scores.HeldOut
+}
+
+// composeFigure holds the scores between 0 and 1 of both parts beside each other.
+func composeFigure(m measured) (figure.Figure, bool) {
+	h, s := m.heldOut(), m.metrics()
+	if h == nil || h.Metrics == nil || s == nil {
+		return figure.Figure{}, false
+	}
+	trained, left := partScores(s), partScores(h.Metrics)
+	b := figure.BarChart{
+		Name: "compose", Title: "Scores on combinations seen and held out", Width: 480, Height: 170, Y: figure.Axis{Label: "score", Range: [2]float64{0, 1}},
+		Bars: []figure.Bars{{Name: "trained on", Color: 0}, {Name: "held out", Color: 2}},
+		Note: fmt.Sprintf("%s and %s images.", figure.Number(float64(s.Rows)), figure.Number(float64(h.Metrics.Rows))),
+	}
+	for i := range trained {
+		b.Groups = append(b.Groups, trained[i].name)
+		b.Bars[0].Value, b.Bars[1].Value = append(b.Bars[0].Value, float64(trained[i].value)), append(b.Bars[1].Value, float64(left[i].value))
+	}
+	return b.Draw(), true
+}
+
+// namedScore is a score that is compared between parts of a dataset.
+type namedScore struct {
+	name, note string
+	value      model.Score
+}
+
+// partScores are those of InfoMEC and DCI, the latter with importances summed over slots.
+func partScores(s *model.Metrics) []namedScore {
+	d := s.DCI.Slots
+	if s.Discrete {
+		d = s.DCI.SlotSum
+	}
+	return []namedScore{
+		{"InfoM", "Modularity.", s.InfoM}, {"InfoE", "Explicitness, fitted anew on the rows of each part.", s.InfoE}, {"InfoC", "Compactness.", s.InfoC},
+		{"D", "DCI disentanglement, importances summed over slots.", d.D}, {"I", "DCI informativeness.", d.I}, {"C", "DCI completeness, importances summed over slots.", d.C},
+	}
 }
 
 // overTraining are the series that the paper plots over training, in at most so many spans of steps.

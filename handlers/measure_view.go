@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +20,8 @@ func (m measured) view(state model.Evaluation, canStart bool) views.MeasureView 
 	v.Empty = m.empty(v.Why)
 	if m.scores != nil {
 		v.Measured, v.Stale = m.said(), m.stale()
-		v.Groups = m.groups()
+		v.NoFactors, v.Groups = m.scores.NoFactors, m.groups()
+		v.HeldOut = m.partsCompared()
 	}
 	v.Parts = m.parts()
 	v.Names = m.names()
@@ -28,7 +31,7 @@ func (m measured) view(state model.Evaluation, canStart bool) views.MeasureView 
 // empty says why there are no scores beyond PSNR.
 func (m measured) empty(why string) string {
 	switch {
-	case m.metrics() != nil:
+	case m.scores != nil && m.scores.Evaluated():
 		return ""
 	case why != "":
 		return "This run has saved no checkpoint yet; what its slots hold can be measured as soon as it has."
@@ -152,9 +155,71 @@ func (m measured) parts() []views.MeasurePart {
 	add(views.MeasurePart{ID: "holds", Question: "Which slot holds which factor?"}, "nmi", "importance", "infoe")
 	add(views.MeasurePart{ID: "codes", Question: "Which codes do slots take?", Says: m.codesSaid()}, "usage", "ranks")
 	add(views.MeasurePart{ID: "swaps", Question: "Does a swap change one thing?", Says: m.probeSaid()}, "purity", "leakage")
-	add(views.MeasurePart{ID: "robust", Question: "How much noise does it bear?", Says: m.noiseSaid()}, "noise", "flips")
+	add(views.MeasurePart{ID: "robust", Question: "How much noise does it bear?", Says: m.noiseSaid()}, "noise", "flips", "degraded")
 	add(views.MeasurePart{ID: "training", Question: "What became of the vectors in training?", Says: m.trainingSaid()}, "mean", "variance-latent", "variance-codebook", "perplexity")
 	return all
+}
+
+// partsCompared is what was measured on combinations that training left out, beside the same on those that it had; nil where
+// nothing was left out.
+func (m measured) partsCompared() *views.PartsCompared {
+	h := m.heldOut()
+	if h == nil {
+		return nil
+	}
+	s := m.scores
+	p := &views.PartsCompared{Trained: m.run.Config.Dataset, HeldOut: h.Dataset, NoFactors: h.NoFactors, Figures: m.figureOf("compose")}
+	add := func(name, trained, left, difference, note string) {
+		p.Rows = append(p.Rows, views.ComparedScore{Name: name, Trained: trained, HeldOut: left, Difference: difference, Note: note})
+	}
+	add("Images", views.Count(s.Images), views.Count(h.Images), "", "Drawn at random. On few rows InfoE comes near 1 and InfoM loses a little by chance alone.")
+	trained := model.Interval{Value: model.Score(s.PSNR), Low: model.Undefined(), High: model.Undefined()}
+	if s.PSNRInterval != nil {
+		trained = *s.PSNRInterval
+	}
+	add("PSNR, dB", withInterval(trained), withInterval(h.PSNR), signed(float64(h.PSNR.Value-trained.Value), 2), "Of reconstructions, mean over images, with its 95% interval.")
+	if s.Metrics != nil && h.Metrics != nil {
+		left := partScores(h.Metrics)
+		for i, seen := range partScores(s.Metrics) {
+			add(seen.name, score(seen.value), score(left[i].value), signed(float64(left[i].value-seen.value), 3), seen.note)
+		}
+		p.Says = append(p.Says, m.factorsLeft()...)
+	}
+	if s.Usage != nil && h.Usage != nil {
+		add("Codes in use", views.Count(s.Usage.Entries), views.Count(h.Usage.Entries), "", "Entries taken by some slot.")
+	}
+	return p
+}
+
+// factorsLeft says which factors the scores of the part held out are about.
+func (m measured) factorsLeft() []string {
+	h := m.heldOut().Metrics
+	var fixed []string
+	for i, name := range plainNames(h.Factors) {
+		if !slices.Contains(h.KeptFactors, i) {
+			fixed = append(fixed, name)
+		}
+	}
+	if len(fixed) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Every image held out has the same value of %s, which is therefore not among the factors of its scores.", strings.Join(fixed, ", and the same of "))}
+}
+
+func withInterval(i model.Interval) string {
+	text := fmt.Sprintf("%.2f", float64(i.Value))
+	if span := interval(&i, 2); span != "" {
+		text += " (" + span + ")"
+	}
+	return text
+}
+
+// signed writes a difference with its sign; nothing where it is undefined.
+func signed(v float64, digits int) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return strings.Replace(fmt.Sprintf("%+.*f", digits, v), "-", "−", 1)
 }
 
 func (m measured) codesSaid() []string {

@@ -77,6 +77,16 @@ func (s *Supervisor) CheckpointPath(ctx context.Context, id string, step int) (s
 	return f.Checkpoint(step)
 }
 
+// NoiseSheet is the file of a run's images under noise; model.ErrNotFound is in the error's chain where there is none.
+func (s *Supervisor) NoiseSheet(ctx context.Context, id string) (string, error) {
+	f, err := s.open(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return f.NoiseSheet()
+}
+
 // Scores is what a run measured on its evaluation set; model.ErrNotFound is in the error's chain before it is scored.
 func (s *Supervisor) Scores(ctx context.Context, id string) (model.Scores, error) {
 	f, err := s.open(ctx, id)

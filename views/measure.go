@@ -20,6 +20,23 @@ type MeasureView struct {
 	Groups   []MeasuredGroup
 	Parts    []MeasurePart
 	Names    []SlotNames
+
+	NoFactors string         // why slots are not held against factors, as a sentence; empty where they are
+	HeldOut   *PartsCompared // nil for a run that was trained on a whole dataset
+}
+
+// PartsCompared is what was measured on the part of a dataset that training left out, beside the same of its own part.
+type PartsCompared struct {
+	Trained, HeldOut string // names of the parts
+	NoFactors        string // as in MeasureView, of the part left out
+	Says             []string
+	Rows             []ComparedScore
+	Figures          []FigureView
+}
+
+// ComparedScore is one score on both parts; Difference is empty where there is none.
+type ComparedScore struct {
+	Name, Trained, HeldOut, Difference, Note string
 }
 
 // MeasuredGroup are scores of one kind.
