@@ -49,7 +49,7 @@ func Sweeps(v SweepsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(v.Rows) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<div class=\"empty\" data-testid=\"empty\"><p>A sweep trains many runs, one after another: models × datasets × seeds × a hyperparameter. Each is evaluated as it ends, and the tables fill.</p><p>In a shell: <code>slotscope sweep paper --preset tiny --seeds 2</code></p></div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<div class=\"empty\" data-testid=\"empty\"><p>A sweep trains many runs, one on each device at a time: models × datasets × seeds × a hyperparameter. Each is evaluated as it ends, and the tables fill.</p><p>In a shell: <code>slotscope sweep paper --preset tiny --seeds 2</code></p></div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1317,7 +1317,7 @@ func SweepForm(v SweepFormView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 115, "</div></div><div class=\"row\"><button class=\"primary\" data-testid=\"begin\">Begin the sweep</button> <span class=\"quiet\">Runs are queued one after another; it can be stopped and resumed.</span></div></form>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 115, "</div></div><div class=\"row\"><button class=\"primary\" data-testid=\"begin\">Begin the sweep</button> <span class=\"quiet\">One run works on each device at a time; it can be stopped and resumed.</span></div></form>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
