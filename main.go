@@ -23,6 +23,7 @@ import (
 )
 
 func main() {
+	compute.SpareProcessors()
 	os.Exit(command.Main(os.Args[1:], serve))
 }
 

@@ -4,7 +4,6 @@ package compute
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 
 	"github.com/gomlx/gomlx/backends"
@@ -77,7 +76,7 @@ func openGo() (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening GoMLX's Go backend: %w", err)
 	}
-	return &Engine{Backend: b, Name: "go", Why: "GoMLX's own Go backend was asked for.", Threads: runtime.GOMAXPROCS(0)}, nil
+	return &Engine{Backend: b, Name: "go", Why: "GoMLX's own Go backend was asked for.", Threads: cores()}, nil
 }
 
 func count(n int, what string) string {
@@ -94,3 +93,9 @@ func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.TrimSuffix(line, ".")
 }
+
+// SpareProcessors is what a program that computes calls once, before all else: threads of the CPU engine then keep their places
+// in Go's scheduler.
+func SpareProcessors() { cpu.SpareProcessors() }
+
+func cores() int { return cpu.Cores() }

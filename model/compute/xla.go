@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 
@@ -99,7 +98,7 @@ func openXLACPU() (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{Backend: b, Name: "xla:cpu", Why: "XLA on the CPU was asked for: " + config + ".", Threads: runtime.GOMAXPROCS(0)}, nil
+	return &Engine{Backend: b, Name: "xla:cpu", Why: "XLA on the CPU was asked for: " + config + ".", Threads: cores()}, nil
 }
 
 // installAllowed says whether plugins may be downloaded.

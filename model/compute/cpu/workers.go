@@ -2,11 +2,18 @@ package cpu
 
 import (
 	"os"
-	"runtime"
 	"strconv"
 
 	"github.com/pkg/errors"
+
+	"slotscope/model/compute/cpu/kernel"
 )
+
+// Cores is how many cores the process might use when it started.
+func Cores() int { return kernel.Cores() }
+
+// SpareProcessors makes threads that compute keep their places in Go's scheduler; see kernel.Spare.
+func SpareProcessors() { kernel.Spare() }
 
 // ThreadsEnv names the environment variable that overrides the number of workers.
 const ThreadsEnv = "SLOTSCOPE_THREADS"
@@ -18,7 +25,7 @@ func threads(config string) (int, error) {
 		config, from = os.Getenv(ThreadsEnv), "$"+ThreadsEnv
 	}
 	if config == "" {
-		return runtime.GOMAXPROCS(0), nil
+		return kernel.Cores(), nil
 	}
 	n, err := strconv.Atoi(config)
 	if err != nil || n < 1 || n > 1024 {

@@ -22,14 +22,25 @@ type Pool struct {
 // chunksPerThread is how many ranges a thread gets on average: more of them even out a slow core, fewer cost less.
 const chunksPerThread = 4
 
-// idleSpins is how often an idle worker looks for work before it sleeps: some 20 µs.
-const idleSpins = 4000
+// idleSpins is how often an idle worker looks for work before it sleeps: some 0.3 ms, longer than what a step of a program
+// that one thread computes. To wake a thread that sleeps takes up to 0.1 ms on a virtual machine, as long as many a step.
+const idleSpins = 100_000
+
+var cores = runtime.GOMAXPROCS(0)
+
+// Cores is how many cores Go might use when the program started, as the environment or a cgroup says.
+func Cores() int { return cores }
+
+// Spare gives Go two more processors than cores, without threads to compute on them. A program that computes calls it once,
+// before all else. Where all of Go's processors are busy, Go takes that of a thread which has been in C for 20 µs; coming back
+// from C then means to wait for another.
+func Spare() { runtime.GOMAXPROCS(cores + 2) }
 
 // NewPool makes a pool of the given number of threads, the calling goroutine counted; fewer than one means one for each
 // core that Go may use.
 func NewPool(threads int) *Pool {
 	if threads < 1 {
-		threads = runtime.GOMAXPROCS(0)
+		threads = cores
 	}
 	p := &Pool{threads: threads, tickets: make(chan *work, 4*threads), closed: make(chan struct{})}
 	p.works.New = func() any { return &work{finished: make(chan struct{}, 1)} }
@@ -47,7 +58,7 @@ var shared struct {
 // Shared returns the process's pool of that many threads (fewer than one: one for each core), and makes it on first use.
 func Shared(threads int) *Pool {
 	if threads < 1 {
-		threads = runtime.GOMAXPROCS(0)
+		threads = cores
 	}
 	shared.Lock()
 	defer shared.Unlock()
@@ -197,7 +208,7 @@ func (p *Pool) assist(w *work) {
 	w.help()
 }
 
-// ticket waits for work, at first without sleeping: in a training step the next call comes within microseconds.
+// ticket waits for work, at first without sleeping: within a step the next call comes soon.
 func (p *Pool) ticket() *work {
 	for range idleSpins {
 		select {
