@@ -45,8 +45,8 @@ func TestConvWindows(t *testing.T) {
 			direct += checkGuarded(t, p, s, func(c *Conv) bool { return c.direct != nil })
 		})
 	})
-	if direct < 10 {
-		t.Errorf("only %d convolutions read windows in place", direct)
+	if direct == 0 {
+		t.Errorf("no convolution read windows in place")
 	}
 }
 
@@ -75,8 +75,8 @@ func TestConvCorrelation(t *testing.T) {
 			direct += checkGuarded(t, p, s, func(c *Conv) bool { return c.kernel != nil })
 		})
 	})
-	if direct < 10 {
-		t.Errorf("only %d gradients were added up image by image", direct)
+	if direct == 0 {
+		t.Errorf("no gradient was added up image by image")
 	}
 }
 
