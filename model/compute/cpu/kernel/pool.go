@@ -14,7 +14,8 @@ type Pool struct {
 	threads int
 	tickets chan *work
 	closed  chan struct{}
-	works   sync.Pool // of *work
+	ended   atomic.Bool // closed, for those who do not sleep
+	works   sync.Pool   // of *work
 	scratch scratches
 	meter   atomic.Pointer[Meter]
 }
@@ -77,7 +78,10 @@ func Shared(threads int) *Pool {
 func (p *Pool) Threads() int { return p.threads }
 
 // Close ends the workers. Calls to Run, during it and after, compute on the caller alone. It is called once.
-func (p *Pool) Close() { close(p.closed) }
+func (p *Pool) Close() {
+	p.ended.Store(true)
+	close(p.closed)
+}
 
 // Run calls fn on contiguous ranges that cover [0, n) without overlap, in parallel, and returns when all are done. The
 // ranges depend only on n, grain and the number of threads; each holds at least grain indices where n does. A panic in fn
@@ -210,7 +214,7 @@ func (p *Pool) assist(w *work) {
 
 // ticket waits for work, at first without sleeping: within a step the next call comes soon.
 func (p *Pool) ticket() *work {
-	for range idleSpins {
+	for spin := 0; spin < idleSpins && !p.ended.Load(); spin++ {
 		select {
 		case w := <-p.tickets:
 			return w
