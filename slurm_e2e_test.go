@@ -46,7 +46,7 @@ func slurmCluster(t *testing.T) (data string) {
 
 // clusterConfig is a run of the preset tiny, of a few dozen steps that take long enough to be met under way.
 func clusterConfig(seed, steps string) map[string]any {
-	return map[string]any{"name": "cluster " + seed, "config": map[string]any{"preset": "tiny", "engine": "cpu", "batch": "32", "steps": steps, "seed": seed,
+	return map[string]any{"name": "cluster " + seed, "config": map[string]any{"preset": "tiny", "engine": "cpu", "batch": "96", "steps": steps, "seed": seed,
 		"checkpoint_every": "8", "sample_every": "48", "eval_every": "48", "eval_images": "8"}}
 }
 
