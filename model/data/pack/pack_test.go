@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -288,6 +289,54 @@ func TestFullDisk(t *testing.T) {
 	}
 	if err := errors.Join(f.Images(got, index), f.Check(context.Background(), func(int) {})); err != nil || !bytes.Equal(got, images) {
 		t.Errorf("after the disk had room again: %v", err)
+	}
+}
+
+// held is a file whose Sync waits, then ends as it is told.
+type held struct {
+	file
+	end chan error
+}
+
+func (h held) Sync() error { return <-h.end }
+
+// TestSyncMeanwhile goes on writing while the disk works, counts only what the disk holds, and reports what the disk could not do.
+func TestSyncMeanwhile(t *testing.T) {
+	dir, h := root(t), header(1024, 8, 0)
+	images, _ := sample(h)
+	w, err := NewWriter(dir, "a.pack", h, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk, end := w.file, make(chan error)
+	w.file, w.last = held{disk, end}, time.Time{} // a sync is due
+	counted := func() int {
+		_, _, done, err := readPreamble(disk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return done
+	}
+	for range 3 {
+		if err := w.Write(images[w.Done()*8:][:256*8]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.Done() != 768 || counted() != 0 {
+		t.Errorf("%d images are written and %d counted while the disk works", w.Done(), counted())
+	}
+	end <- nil
+	if err := w.endSync(); err != nil || counted() != 256 {
+		t.Errorf("%d images are counted of the 256 that were there when the disk began: %v", counted(), err)
+	}
+	w.last = time.Time{}
+	if err := w.Write(images[768*8:]); err != nil {
+		t.Fatal(err)
+	}
+	end <- syscall.EIO
+	close(end) // later ones succeed
+	if err := w.Close(); !errors.Is(err, syscall.EIO) {
+		t.Errorf("what the disk could not do is told as %v", err)
 	}
 }
 

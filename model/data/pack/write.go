@@ -33,8 +33,9 @@ type Writer struct {
 	done    int // images written
 	synced  int // images that the disk holds
 	sum     uint32
-	pending int       // bytes since the last sync
-	last    time.Time // of that
+	pending int        // bytes since the last sync began
+	last    time.Time  // when that was
+	syncing chan error // what became of it; nil where none is under way
 }
 
 // file is what a Writer needs of an *os.File.
@@ -166,22 +167,43 @@ func (w *Writer) writeSome(images []byte, n int) error {
 	}
 	w.done += n
 	if w.pending += len(images); w.pending >= syncBytes || time.Since(w.last) >= syncTime {
-		return w.sync()
+		return w.beginSync()
 	}
 	return nil
 }
 
-// sync puts what was written on the disk, then notes how much that is.
-func (w *Writer) sync() error {
-	w.pending, w.last = 0, time.Now()
+// beginSync puts what was written on the disk while more is written. One sync is under way at a time; where as much again has come
+// meanwhile, the disk is the slower one and is waited for.
+func (w *Writer) beginSync() error {
+	if w.syncing != nil && len(w.syncing) == 0 && w.pending < syncBytes {
+		return nil
+	}
+	if err := w.endSync(); err != nil {
+		return err
+	}
+	w.pending, w.last, w.syncing = 0, time.Now(), make(chan error, 1)
+	go func(done int, ended chan<- error) { ended <- w.sync(done) }(w.done, w.syncing)
+	return nil
+}
+
+// endSync waits for the sync that is under way.
+func (w *Writer) endSync() (err error) {
+	if w.syncing != nil {
+		err, w.syncing = <-w.syncing, nil
+	}
+	return err
+}
+
+// sync puts the first images on the disk, then notes how many they are.
+func (w *Writer) sync(done int) error {
 	if err := w.file.Sync(); err != nil {
 		return err
 	}
-	if w.synced == w.done {
+	if w.synced == done {
 		return nil
 	}
-	w.synced = w.done
-	_, err := w.file.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(w.done)), 16)
+	w.synced = done
+	_, err := w.file.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(done)), 16)
 	return err
 }
 
@@ -193,7 +215,10 @@ func (w *Writer) Finish() error {
 	if w.done != w.header.Len {
 		panic(fmt.Sprintf("pack: finished after %d of %d images", w.done, w.header.Len))
 	}
-	err := w.sync()
+	err := w.endSync()
+	if err == nil {
+		err = w.sync(w.done)
+	}
 	if err == nil {
 		err = w.file.Sync()
 	}
@@ -208,7 +233,7 @@ func (w *Writer) Finish() error {
 
 // Close keeps what was written for another Writer. It does nothing after Finish.
 func (w *Writer) Close() error {
-	err := w.sync()
+	err := errors.Join(w.endSync(), w.sync(w.done))
 	if err = errors.Join(err, w.file.Close()); errors.Is(err, os.ErrClosed) {
 		return nil
 	}
