@@ -72,12 +72,8 @@ func sectionViews(rep *report.Report) []views.SectionView {
 	for i, s := range rep.Sections {
 		v := views.SectionView{Name: s.Name, About: s.About, Key: fmt.Sprint(i)}
 		if s.Scored() {
-			metrics := s.Measured(slices.Concat(report.Columns(), report.Further()))
-			for _, d := range s.Datasets() {
-				v.Tables = append(v.Tables, tableView(s.Table(d, metrics), report.DatasetLabel(d)))
-			}
-			if t := s.Aggregated(metrics); len(t.Rows) > 0 {
-				v.Tables = append(v.Tables, tableView(t, "All datasets"))
+			for _, t := range s.Tables(slices.Concat(report.Columns(), report.Further())) {
+				v.Tables = append(v.Tables, tableView(t))
 			}
 			v.Ablations = ablationView(s)
 		}
@@ -91,8 +87,8 @@ func sectionViews(rep *report.Report) []views.SectionView {
 	return out
 }
 
-func tableView(t report.Table, title string) views.ScoreTable {
-	v := views.ScoreTable{Title: title}
+func tableView(t report.Table) views.ScoreTable {
+	v := views.ScoreTable{Title: t.Title}
 	for _, m := range t.Metrics {
 		v.Heads = append(v.Heads, views.ScoreHead{Label: m.Label, Unit: m.Unit, About: m.About})
 	}

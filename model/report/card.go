@@ -37,7 +37,7 @@ func (r *Report) Card(w io.Writer) error {
 }
 
 var limits = []string{
-	"Scores are measured on images that the model was trained on, as is the custom in this field; they say nothing about new scenes.",
+	"Scores are measured on images that the model was trained on, as is the custom in this field, and say nothing about new scenes; those called unseen alone are of images that training left out.",
 	"InfoE and DCI's I are near 1 for any large codebook in even use; read them beside the held-out InfoE.",
 	"Which factor a slot takes, and whether it takes one, differs from seed to seed.",
 	"Intervals are over seeds alone: the same data, program and hyperparameters.",
@@ -50,7 +50,7 @@ func (g Group) card(l *lines) {
 	l.add("| | |\n| --- | --- |")
 	l.add("| Model | %s at the width `%s`: d = %d, m = %d, k = %d |", ModelLabel(c.Model), c.Preset, c.D, c.M, c.K)
 	l.add("| Parameters | %s |", grouped(first.Run.Parameters))
-	l.add("| Data | %s (`%s`), all of its images, none held out |", mdText(DatasetLabel(c.Dataset)), c.Dataset)
+	l.add("| Data | %s |", g.data())
 	l.add("| Training | %s steps of %d images, AdamW, learning rate %g |", grouped(c.Steps), c.Batch, c.LR)
 	l.add("| Changed from the preset | %s |", mdText(g.changed()))
 	l.add("| Seeds | %s |", seedList(g.seeds()))
@@ -62,6 +62,17 @@ func (g Group) card(l *lines) {
 		}
 	}
 	l.add("")
+}
+
+// data says what the runs were trained on, and what was left out and measured beside it.
+func (g Group) data() string {
+	text := fmt.Sprintf("%s (`%s`), all of its images", mdText(DatasetLabel(g.Dataset)), g.Dataset)
+	for _, e := range g.Entries {
+		if h := e.Scores.HeldOut; h != nil {
+			return text + fmt.Sprintf("; left out and measured as unseen: `%s`", h.Dataset)
+		}
+	}
+	return text
 }
 
 // changed lists the fields that differ from the preset's defaults.

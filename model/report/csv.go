@@ -35,7 +35,7 @@ func (r *Report) Summary(w io.Writer) error {
 }
 
 func writeGroup(out *csv.Writer, section string, g GroupRecord) {
-	for _, m := range slices.Concat(columns, further) {
+	for _, m := range every() {
 		s := g.Scores[m.Key]
 		if s.N == 0 {
 			continue

@@ -61,7 +61,7 @@ type Group struct {
 
 	Entries []Entry  // that count, seeds ascending
 	Left    []Left   // that do not
-	Scores  []Scored // one for each of Columns and Further
+	Scores  []Scored // one for each metric
 }
 
 // Left is a run that was left out of the means, and why.
@@ -164,7 +164,7 @@ func (g *Group) finish() {
 	slices.SortStableFunc(g.Left, func(a, b Left) int {
 		return cmp.Or(cmp.Compare(a.Run.Config.Seed, b.Run.Config.Seed), cmp.Compare(a.Run.ID, b.Run.ID))
 	})
-	for _, m := range slices.Concat(columns, further) {
+	for _, m := range every() {
 		s := Scored{Metric: m}
 		for _, e := range g.Entries {
 			if v := m.Of(*e.Scores); finite(v) {

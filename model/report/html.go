@@ -105,13 +105,9 @@ func (r *Report) counted() string {
 
 func (s Section) view(figures []figure.Figure) (sectionView, error) {
 	v := sectionView{Name: s.Name, About: s.About}
-	metrics := s.Measured(slices.Concat(columns, further))
 	if s.Scored() {
-		for _, d := range s.Datasets() {
-			v.Tables = append(v.Tables, s.Table(d, metrics).view(DatasetLabel(d)))
-		}
-		if t := s.Aggregated(metrics); len(t.Rows) > 0 {
-			v.Tables = append(v.Tables, t.view("All datasets"))
+		for _, t := range s.Tables(slices.Concat(columns, further)) {
+			v.Tables = append(v.Tables, t.view())
 		}
 		if list, ok := s.ablationList(); ok {
 			v.Lists = append(v.Lists, list)
@@ -135,8 +131,8 @@ func (s Section) view(figures []figure.Figure) (sectionView, error) {
 	return v, nil
 }
 
-func (t Table) view(title string) tableView {
-	v := tableView{Title: title}
+func (t Table) view() tableView {
+	v := tableView{Title: t.Title}
 	for _, m := range t.Metrics {
 		v.Heads = append(v.Heads, headView{mdHead(m), m.About})
 	}

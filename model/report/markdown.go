@@ -40,19 +40,14 @@ func (s Section) markdown(l *lines) {
 		l.add("No run of these has scores yet.\n")
 		return
 	}
-	metrics := s.Measured(slices.Concat(columns, further))
-	for _, d := range s.Datasets() {
-		l.add("### %s\n", mdText(DatasetLabel(d)))
-		t := s.Table(d, metrics)
+	metrics := slices.Concat(columns, further)
+	for _, t := range s.Tables(metrics) {
+		l.add("### %s\n", mdText(t.Title))
 		t.markdown(l)
 		t.mdPublished(l)
 	}
-	if t := s.Aggregated(metrics); len(t.Rows) > 0 {
-		l.add("### All datasets\n")
-		t.markdown(l)
-	}
 	s.mdAblations(l)
-	for _, g := range s.Grids(metrics) {
+	for _, g := range s.Grids(s.Measured(metrics)) {
 		g.markdown(l)
 	}
 }

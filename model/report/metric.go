@@ -4,6 +4,7 @@ package report
 
 import (
 	"math"
+	"slices"
 
 	"slotscope/model"
 )
@@ -45,6 +46,12 @@ var (
 		{Key: "c_slots", Label: "C by slot", Decimals: 2, Range: unit, About: "DCI completeness with importances summed over each slot: 1 is within reach.", of: metrics(slotC)},
 		{Key: "swap_exact", Label: "Exact swaps", Decimals: 2, Range: unit, About: "Share of single-slot swaps that change the slot's own factor and no other.", of: exactSwaps},
 	}
+	unseen = []Metric{
+		{Key: "unseen_infom", Label: "Unseen InfoM", Decimals: 2, Range: unit, About: "InfoM of images that the run's part of a dataset leaves out.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoM })},
+		{Key: "unseen_infoe", Label: "Unseen InfoE", Decimals: 2, Range: unit, About: "InfoE of images that training left out; its classifiers are fitted on them anew.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoE })},
+		{Key: "unseen_infoc", Label: "Unseen InfoC", Decimals: 2, Range: unit, About: "InfoC of images that training left out.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoC })},
+		{Key: "unseen_psnr", Label: "Unseen PSNR", Unit: "dB", Decimals: 1, About: "PSNR of images that training left out.", of: unseenPSNR},
+	}
 )
 
 // Columns are the paper's metrics, in the order of its tables.
@@ -53,13 +60,14 @@ func Columns() []Metric { return columns }
 // Further are metrics that the paper does not report.
 func Further() []Metric { return further }
 
-// MetricByKey finds a metric of either kind.
+// every metric: the paper's, ours, and those of images that runs were not trained on.
+func every() []Metric { return slices.Concat(columns, further, unseen) }
+
+// MetricByKey finds a metric of any kind.
 func MetricByKey(key string) (Metric, bool) {
-	for _, list := range [][]Metric{columns, further} {
-		for _, m := range list {
-			if m.Key == key {
-				return m, true
-			}
+	for _, m := range every() {
+		if m.Key == key {
+			return m, true
 		}
 	}
 	return Metric{}, false
@@ -73,6 +81,23 @@ func metrics(read func(model.Metrics) model.Score) func(model.Scores) model.Scor
 		}
 		return read(*s.Metrics)
 	}
+}
+
+// leftOut reads one of InfoMEC on what training left out, undefined where it left out nothing.
+func leftOut(read func(model.Metrics) model.Score) func(model.Scores) model.Score {
+	return func(s model.Scores) model.Score {
+		if s.HeldOut == nil || s.HeldOut.Metrics == nil {
+			return model.Undefined()
+		}
+		return read(*s.HeldOut.Metrics)
+	}
+}
+
+func unseenPSNR(s model.Scores) model.Score {
+	if s.HeldOut == nil {
+		return model.Undefined()
+	}
+	return s.HeldOut.PSNR.Value
 }
 
 // paperDCI is the view of the latents that agrees with the paper's numbers: codes one-hot, numbers as they are.

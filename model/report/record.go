@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/json"
 	"io"
-	"slices"
 	"time"
 
 	"slotscope/model"
@@ -116,7 +115,7 @@ type LeftRecord struct {
 // Results builds the record.
 func (r *Report) Results() Results {
 	out := Results{Schema: Schema, Title: r.Title, Rule: r.Rule, Notes: r.Notes(), Left: []LeftRecord{}}
-	for _, m := range slices.Concat(columns, further) {
+	for _, m := range every() {
 		out.Metrics = append(out.Metrics, MetricRecord{m.Key, m.Label, m.Unit, m.About})
 	}
 	for _, e := range r.Runs {
@@ -163,7 +162,7 @@ func (e Entry) seconds() float64 {
 
 func (s Section) record() SectionRecord {
 	out := SectionRecord{Name: s.Name, About: s.About, Groups: []GroupRecord{}, Aggregated: []GroupRecord{}}
-	all := slices.Concat(columns, further)
+	all := every()
 	for _, d := range s.Datasets() {
 		out.Groups = append(out.Groups, s.rows(func(s Section) Table { return s.Table(d, all) })...)
 	}

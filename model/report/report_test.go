@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -437,5 +438,44 @@ func TestNewRefuses(t *testing.T) {
 	}
 	if _, err := reportOf(t, paperLike()).File("../x"); !errors.Is(err, model.ErrNotFound) {
 		t.Errorf("unknown file: %v", err)
+	}
+}
+
+// TestUnseen: what runs on a part of a dataset were not trained on is a table of its own in every form of the report.
+func TestUnseen(t *testing.T) {
+	const part, rest = "shapes3d[not(shape=cube;floor_hue=0.0)]", "shapes3d[shape=cube;floor_hue=0.0]"
+	w := &world{}
+	for seed, infom := range []float64{0.30, 0.40} {
+		e := w.add("hrr", part, int64(seed), 0.8, 40, nil)
+		e.Scores.HeldOut = &model.HeldOut{Dataset: rest, Images: 1000, PSNR: model.Interval{Value: model.Score(20 + seed)},
+			Metrics: &model.Metrics{Discrete: true, InfoM: model.Score(infom), InfoE: 0.9, InfoC: 0.2}}
+	}
+	w.add("vqvae", "shapes3d", 0, 0.7, 41, nil)
+	r := reportOf(t, w)
+	tables := r.Sections[0].Tables(columns)
+	var titles []string
+	for _, table := range tables {
+		titles = append(titles, table.Title)
+	}
+	if want := []string{"Shapes3D", part, rest + ", left out of training"}; !slices.Equal(titles, want) {
+		t.Fatalf("tables %q, not %q", titles, want)
+	}
+	row := tables[2].Rows[0]
+	if len(row.Cells) != 4 || row.Cells[0].Text(2) != "0.3 ± 0.6" || row.Cells[3].Text(1) != "20 ± 6" { // t(0.975, 1) = 12.71; s/√2 = 0.05 and 0.5
+		t.Errorf("unseen: %+v", row.Cells)
+	}
+	if g := r.Results().Sections[0].Groups[1].Scores; g["unseen_infom"].N != 2 || g["unseen_psnr"].Mean != 20.5 || g["infom"].Mean != 0.8 {
+		t.Errorf("record: %+v", g)
+	}
+	for name, write := range map[string]func(io.Writer) error{"report.md": r.Markdown, "report.html": r.HTML, "tables": r.Tables, "card.md": r.Card} {
+		if text := written(t, write); !strings.Contains(text, rest) && !strings.Contains(text, mdText(rest)) {
+			t.Errorf("%s says nothing of what was left out", name)
+		}
+	}
+	if text := written(t, r.TeX); !strings.Contains(text, `Full results for shapes3d[shape=cube;floor\_hue=0.0], left out of training`) || !strings.Contains(text, `$\mathbf{0.3 \pm 0.6}$`) {
+		t.Errorf("table.tex:\n%s", text)
+	}
+	if text := written(t, r.Summary); !strings.Contains(text, ",unseen_infom,2,0.35,") {
+		t.Errorf("summary.csv:\n%s", text)
 	}
 }

@@ -30,6 +30,7 @@ type Row struct {
 
 // Table is the scores of one dataset; Dataset is empty for the aggregated one.
 type Table struct {
+	Title   string
 	Dataset string
 	Metrics []Metric
 	Rows    []Row
@@ -97,9 +98,41 @@ func (s Section) Scored() bool {
 	return slices.ContainsFunc(s.Groups, func(g Group) bool { return len(g.Entries) > 0 })
 }
 
+// Tables are the scores on each dataset, those on what its runs were not trained on, and those on all datasets together, as
+// far as there are any.
+func (s Section) Tables(metrics []Metric) []Table {
+	var all []Table
+	metrics = s.Measured(metrics)
+	for _, d := range s.Datasets() {
+		all = append(all, s.Table(d, metrics))
+		if t, ok := s.unseen(d); ok {
+			all = append(all, t)
+		}
+	}
+	if t := s.Aggregated(metrics); len(t.Rows) > 0 {
+		all = append(all, t)
+	}
+	return all
+}
+
+// unseen is the scores on what runs on a dataset were not trained on; false where that is nothing, or was not measured.
+func (s Section) unseen(dataset string) (Table, bool) {
+	s.Groups = s.Of(dataset)
+	for _, g := range s.Groups {
+		for _, e := range g.Entries {
+			if h := e.Scores.HeldOut; h != nil {
+				t := s.Table(dataset, s.Measured(unseen))
+				t.Title = DatasetLabel(h.Dataset) + ", left out of training"
+				return t, true
+			}
+		}
+	}
+	return Table{}, false
+}
+
 // Table is the scores on one dataset, bold by the section's rule.
 func (s Section) Table(dataset string, metrics []Metric) Table {
-	t := Table{Dataset: dataset, Metrics: metrics}
+	t := Table{Title: DatasetLabel(dataset), Dataset: dataset, Metrics: metrics}
 	for _, g := range s.Of(dataset) {
 		if len(g.Entries) == 0 {
 			continue // its runs are listed among those left out
@@ -122,7 +155,7 @@ func (s Section) Table(dataset string, metrics []Metric) Table {
 // Aggregated averages each row over all datasets, seed by seed, so that its interval is over seeds; a row that lacks a
 // dataset is left out, and so is a seed. With one dataset there is nothing to aggregate, and no row.
 func (s Section) Aggregated(metrics []Metric) Table {
-	t := Table{Metrics: metrics}
+	t := Table{Title: "All datasets", Metrics: metrics}
 	datasets := s.Datasets()
 	if len(datasets) < 2 {
 		return t

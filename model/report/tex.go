@@ -23,8 +23,10 @@ func (r *Report) TeX(w io.Writer) error {
 		if len(s.Datasets()) > 1 {
 			s.texMain(&l)
 		}
-		for _, d := range s.Datasets() {
-			s.texFull(&l, d)
+		for _, t := range s.Tables(columns) {
+			if t.Dataset != "" { // the main table has what is aggregated
+				s.texFull(&l, t)
+			}
 		}
 		s.texAblations(&l)
 	}
@@ -51,7 +53,7 @@ var blocks = []struct {
 // texMain writes the main table: models by datasets, three scores to a cell.
 func (s Section) texMain(l *lines) {
 	datasets := s.Datasets()
-	l.add("\n\\begin{table}[t]\n  \\centering\n  \\scriptsize\n  \\caption{%s %s}", s.texCaption("Scores"), "Aggregated is the mean over all datasets, seed by seed.")
+	l.add("\n\\begin{table}[t]\n  \\centering\n  \\scriptsize\n  \\caption{%s %s}", s.texCaption("Scores", datasets...), "Aggregated is the mean over all datasets, seed by seed.")
 	l.add(`  \begin{tabular}{l%s}`, strings.Repeat("c", len(datasets)+1))
 	l.add("    \\toprule")
 	head := []string{"Model", "Aggregated"}
@@ -104,9 +106,8 @@ func (t Table) texTriple(label string) string {
 }
 
 // texFull writes the table of one dataset: mean and interval of every metric that was measured.
-func (s Section) texFull(l *lines, dataset string) {
-	t := s.Table(dataset, s.Measured(columns))
-	l.add("\n\\begin{table}[t]\n  \\centering\n  \\small\n  \\caption{%s}", s.texCaption("Full results for "+texText(DatasetLabel(dataset))))
+func (s Section) texFull(l *lines, t Table) {
+	l.add("\n\\begin{table}[t]\n  \\centering\n  \\small\n  \\caption{%s}", s.texCaption("Full results for "+texText(t.Title), t.Dataset))
 	l.add(`  \begin{tabular}{l%s}`, strings.Repeat("c", len(t.Metrics)))
 	l.add("    \\toprule")
 	head := []string{"model"}
@@ -148,9 +149,9 @@ func (c Cell) tex() string {
 }
 
 // texCaption says what a table holds, over how many seeds, and what bold means.
-func (s Section) texCaption(what string) string {
+func (s Section) texCaption(what string, datasets ...string) string {
 	var least, most int
-	for _, d := range s.Datasets() {
+	for _, d := range datasets {
 		a, b := s.Table(d, columns).Seeds()
 		if least == 0 || a > 0 && a < least {
 			least = a

@@ -18,19 +18,15 @@ func (r *Report) Tables(w io.Writer) error {
 			l.add("No run of these has scores yet.\n")
 			continue
 		}
-		metrics := s.Measured(columns)
-		for _, d := range s.Datasets() {
-			s.Table(d, metrics).text(&l, DatasetLabel(d))
-		}
-		if t := s.Aggregated(metrics); len(t.Rows) > 0 {
-			t.text(&l, "All datasets")
+		for _, t := range s.Tables(columns) {
+			t.text(&l)
 		}
 	}
 	return l.to(w)
 }
 
-func (t Table) text(l *lines, title string) {
-	rows := [][]string{{title, "n"}}
+func (t Table) text(l *lines) {
+	rows := [][]string{{t.Title, "n"}}
 	for _, m := range t.Metrics {
 		rows[0] = append(rows[0], strings.TrimSpace(m.Label+" "+m.Unit))
 	}
