@@ -19,7 +19,8 @@ import (
 // scheduled completes what runs are supervised with: the devices of this machine, and the cluster whose commands are here.
 func scheduled(o command.ServeOptions, root *folder.Data, log *slog.Logger, options jobs.Options) jobs.Options {
 	options.Data, options.Log, options.Devices, options.Executor = root, log, devices(look), o.Executor
-	if slurm.Missing() == "" {
+	options.NoCluster, options.Asks = slurm.Missing(), o.Slurm.Asks()
+	if options.NoCluster == "" {
 		cluster := slurm.New(root.Dir(), o.Slurm)
 		cluster.Logs = filepath.Clean(cluster.Logs)
 		options.Cluster = cluster

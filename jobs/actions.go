@@ -22,22 +22,54 @@ const (
 
 // Create makes the folder of a run and queues it. What is wrong with the configuration comes back as model.Invalid.
 func (s *Supervisor) Create(ctx context.Context, cfg model.Config, name string) (model.Run, error) {
+	return s.CreateAt(ctx, cfg, name, model.Placement{})
+}
+
+// CreateAt is Create with a word on where the run is computed.
+func (s *Supervisor) CreateAt(ctx context.Context, cfg model.Config, name string, at model.Placement) (model.Run, error) {
+	name, err := cleanName(name)
+	if err != nil {
+		return model.Run{}, err
+	}
+	return s.createAs(ctx, model.NewID(time.Now()), cfg, name, at)
+}
+
+// createAs is CreateAt under an id of the caller's.
+func (s *Supervisor) createAs(ctx context.Context, id string, cfg model.Config, name string, at model.Placement) (model.Run, error) {
 	if err := cfg.Validate().OrNil(); err != nil {
 		return model.Run{}, err
 	}
-	name, err := cleanName(name)
-	if err != nil {
+	if err := s.CheckPlacement(at); err != nil {
 		return model.Run{}, err
 	}
 	if err := s.o.Check(ctx, cfg); err != nil {
 		return model.Run{}, err
 	}
-	f, err := s.o.Data.Create(cfg, name, model.Status{State: model.Queued})
+	f, err := s.made(id, cfg, name, at)
 	if err != nil {
 		return model.Run{}, told(err)
 	}
 	defer f.Close()
 	return s.enter(ctx, f)
+}
+
+// made is a new folder that says where its run is computed before anybody looks at it.
+func (s *Supervisor) made(id string, cfg model.Config, name string, at model.Placement) (*folder.Folder, error) {
+	s.mu.Lock() // a look would start the run here
+	defer s.mu.Unlock()
+	f, err := s.o.Data.CreateAs(id, cfg, name, model.Status{State: model.Queued})
+	if err != nil || at.Executor == "" {
+		return f, err
+	}
+	job := model.Job{Executor: at.Executor}
+	if at.Executor == model.Slurm {
+		job.Asks = at.Asks
+	}
+	if err := f.SetJob(job); err != nil {
+		f.Close()
+		return nil, errors.Join(err, s.o.Data.Remove(id))
+	}
+	return f, nil
 }
 
 // enter lists a new folder at once, rather than at the next scan.
@@ -55,6 +87,9 @@ func (s *Supervisor) enter(ctx context.Context, f *folder.Folder) (model.Run, er
 	}
 	e.moves++
 	if !e.known {
+		if e.job, err = f.Job(); err != nil {
+			return run, err
+		}
 		if err := s.save(ctx, e, run); err != nil {
 			return run, err
 		}
@@ -151,7 +186,7 @@ func (s *Supervisor) Stop(ctx context.Context, id string) error {
 			return s.stopTask(ctx, f, e, locked)
 		case !locked && e.child == nil && e.run.State == model.Queued:
 			return s.unqueue(ctx, f, e)
-		case !locked && e.child == nil:
+		case !locked && e.child == nil, e.run.State.Ended(): // its process may still be going
 			return fmt.Errorf("run %s is not running; it is %s: %w", id, e.run.State, model.ErrConflict)
 		case e.asked.IsZero():
 			return s.ask(ctx, f, e, locked)
@@ -283,7 +318,7 @@ func (s *Supervisor) requeue(ctx context.Context, f *folder.Folder, e *entry, cf
 
 // release forgets the device or job that a run had; who computes it stays. The caller holds mu.
 func (s *Supervisor) release(f *folder.Folder, e *entry) error {
-	job := model.Job{Executor: e.job.Executor}
+	job := model.Job{Executor: e.job.Executor, Asks: e.job.Asks}
 	if s.o.Cluster == nil {
 		job = model.Job{} // a folder that comes from a cluster goes on here
 	}

@@ -15,8 +15,10 @@ import (
 // Cluster computes runs on machines that a scheduler gives out; jobs/slurm has SLURM's. Run folders lie on a file system that
 // all of them share.
 type Cluster interface {
-	// Submit queues the runs in dirs and returns the id of each one's job.
-	Submit(ctx context.Context, dirs []string) (ids []string, err error)
+	// Submit queues the runs in dirs, which all ask for the same, and returns the id of each one's job.
+	Submit(ctx context.Context, dirs []string, asks string) (ids []string, err error)
+	// Check says as model.Invalid, by name, what of asks cannot be asked for.
+	Check(asks string) error
 	// Tasks says how jobs stand; one that it does not know is over.
 	Tasks(ctx context.Context, ids []string) (map[string]model.Task, error)
 	// Ask tells the run of a job to save and end.
@@ -62,12 +64,19 @@ func (s *Supervisor) clusterLoop(ctx context.Context) {
 
 // submit gives the cluster every queued run that is its and that it does not know yet.
 func (s *Supervisor) submit(ctx context.Context) {
-	for chunk := range slices.Chunk(s.toSubmit(), mostSubmitted) {
+	for asks, ids := range s.toSubmit() {
+		s.submitAll(ctx, ids, asks)
+	}
+}
+
+// submitAll submits runs that ask for the same.
+func (s *Supervisor) submitAll(ctx context.Context, all []string, asks string) {
+	for chunk := range slices.Chunk(all, mostSubmitted) {
 		dirs := make([]string, len(chunk))
 		for i, id := range chunk {
 			dirs[i] = s.o.Data.RunDir(id)
 		}
-		ids, err := s.o.Cluster.Submit(context.WithoutCancel(ctx), dirs) // half submitted would be submitted twice
+		ids, err := s.o.Cluster.Submit(context.WithoutCancel(ctx), dirs, asks) // half submitted would be submitted twice
 		for i, id := range chunk {
 			job := ""
 			if err == nil {
@@ -78,21 +87,38 @@ func (s *Supervisor) submit(ctx context.Context) {
 	}
 }
 
-// toSubmit lists the runs to submit, oldest first, and marks them.
-func (s *Supervisor) toSubmit() (ids []string) {
+// toSubmit lists the runs to submit by what they ask for, oldest first, and marks them.
+func (s *Supervisor) toSubmit() map[string][]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed || s.entering > 0 {
 		return nil
 	}
+	byAsks := map[string][]string{}
 	for id, e := range s.runs {
 		if e.run.State == model.Queued && s.clustered(e) && !e.submitted() && !e.job.Held && !e.locked && e.child == nil {
 			e.submitting = true
-			ids = append(ids, id)
+			byAsks[e.job.Asks] = append(byAsks[e.job.Asks], id)
 		}
 	}
-	slices.Sort(ids) // by age
-	return ids
+	for _, ids := range byAsks {
+		slices.Sort(ids) // by age
+	}
+	return byAsks
+}
+
+// together does something that enters several runs; the cluster is given none of them before it is done, and then all at once.
+func (s *Supervisor) together(do func() error) error {
+	s.addEntering(1)
+	defer s.lookCluster()
+	defer s.addEntering(-1)
+	return do()
+}
+
+func (s *Supervisor) addEntering(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entering += n
 }
 
 // took notes the job that the cluster has made of a run, or fails the run that it refused.
@@ -115,7 +141,7 @@ func (s *Supervisor) took(ctx context.Context, id, job string, refused error) {
 		s.refused(ctx, f, e, refused)
 		return
 	}
-	e.job = model.Job{Executor: model.Slurm, ID: job, Submitted: time.Now().UTC().Truncate(time.Millisecond)}
+	e.job = model.Job{Executor: model.Slurm, ID: job, Submitted: time.Now().UTC().Truncate(time.Millisecond), Asks: e.job.Asks}
 	e.task = model.Task{}
 	if err := f.SetJob(e.job); err != nil {
 		s.say(e, id, err)

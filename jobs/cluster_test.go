@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"slotscope/model"
+	"slotscope/model/sweep"
 )
 
 // fakeCluster is a scheduler whose jobs do what the test says. A job that runs is the fake trainer.
@@ -21,6 +22,7 @@ type fakeCluster struct {
 	mu     sync.Mutex
 	next   int
 	arrays [][]string // folders of each submission
+	asks   []string   // what each asked for
 	dirs   map[string]string
 	tasks  map[string]model.Task
 	done   []string // what was asked of it: "ask 1_0"
@@ -32,14 +34,22 @@ func newFakeCluster() *fakeCluster {
 	return &fakeCluster{dirs: map[string]string{}, tasks: map[string]model.Task{}}
 }
 
-func (c *fakeCluster) Submit(_ context.Context, dirs []string) ([]string, error) {
+// Check knows one thing that can be asked for.
+func (c *fakeCluster) Check(asks string) error {
+	if asks != "" && !strings.HasPrefix(asks, "partition=") {
+		return model.Invalid{"time": "cannot be asked for"}
+	}
+	return nil
+}
+
+func (c *fakeCluster) Submit(_ context.Context, dirs []string, asks string) ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.refuse != nil {
 		return nil, c.refuse
 	}
 	c.next++
-	c.arrays = append(c.arrays, dirs)
+	c.arrays, c.asks = append(c.arrays, dirs), append(c.asks, asks)
 	var ids []string
 	for i, dir := range dirs {
 		id := fmt.Sprintf("%d_%d", c.next, i)
@@ -167,6 +177,89 @@ func TestManyRunsAreOneArray(t *testing.T) {
 	}
 	if len(c.arrays) != 1 || len(c.arrays[0]) != 3 {
 		t.Errorf("submitted %v", c.arrays)
+	}
+}
+
+// TestPlacedRun has one run computed here and others on the cluster, each asking for its own, whatever the server does by itself.
+func TestPlacedRun(t *testing.T) {
+	c := newFakeCluster()
+	b := newBench(t, onCluster(c), func(o *Options) { o.Asks = "partition=all" })
+	if p := b.Placements(); p != (model.Placements{Default: model.Slurm, Asks: "partition=all"}) {
+		t.Errorf("%+v", p)
+	}
+	place := func(at model.Placement) string {
+		t.Helper()
+		r, err := b.CreateAt(t.Context(), config(20), "placed", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.ID
+	}
+	here := place(model.Placement{Executor: model.Local})
+	b.awaitState(here, model.Finished)
+	there := place(model.Placement{Executor: model.Slurm, Asks: "partition=gpu"})
+	job := b.job(there)
+	if len(c.arrays) != 1 || c.asks[0] != "partition=gpu" {
+		t.Fatalf("submitted %v, asking %q", c.arrays, c.asks)
+	}
+	b.restart()
+	b.stop(there)
+	b.awaitState(there, model.Stopped)
+	c.now(job, model.Task{State: model.TaskOver, Word: "CANCELLED"})
+	b.await(there, "the job's end", func(model.Run) bool { return b.Resume(t.Context(), there, 0) == nil })
+	b.await(there, "a second job", func(model.Run) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.asks) == 2 })
+	if c.asks[1] != "partition=gpu" {
+		t.Errorf("resumed, it asks for %q", c.asks[1])
+	}
+	for _, bad := range []model.Placement{{Executor: "cloud"}, {Executor: model.Slurm, Asks: "time=long"}} {
+		var invalid model.Invalid
+		if _, err := b.CreateAt(t.Context(), config(20), "", bad); !errors.As(err, &invalid) || len(invalid) != 1 {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+func TestPlacedWithoutACluster(t *testing.T) {
+	b := newBench(t, func(o *Options) { o.NoCluster = "There is no sbatch." })
+	_, err := b.CreateAt(t.Context(), config(20), "", model.Placement{Executor: model.Slurm})
+	var invalid model.Invalid
+	if !errors.As(err, &invalid) || invalid["executor"] != "There is no sbatch." {
+		t.Errorf("%v", err)
+	}
+	if runs, err := b.List(t.Context()); err != nil || len(runs) != 0 {
+		t.Errorf("%d runs, %v", len(runs), err)
+	}
+}
+
+// TestSweepIsOneArray gives a cluster every run of a sweep that can begin at once, however few devices are here.
+func TestSweepIsOneArray(t *testing.T) {
+	c := newFakeCluster()
+	_, _, open := sweeping(t, func(model.Config) float64 { return 0.5 }, onCluster(c), func(o *Options) { o.Executor = model.Local })
+	s := open()
+	st, err := s.CreateAt(background, choosing(6), model.Placement{Executor: model.Slurm, Asks: "partition=gpu"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, s, st.ID, "an array", func(sweep.Status) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.arrays) > 0 })
+	until(t, s, st.ID, "its jobs", func(st sweep.Status) bool { return st.Board.Count(sweep.Live) == 3 })
+	c.mu.Lock()
+	if len(c.arrays) != 1 || len(c.arrays[0]) != 3 || c.asks[0] != "partition=gpu" { // two to choose by, and the one that waits for no choice
+		t.Errorf("submitted %v, asking %q", c.arrays, c.asks)
+	}
+	c.mu.Unlock()
+	for i := range 3 {
+		c.begin(t, fmt.Sprintf("1_%d", i)) // all three work while one device is here
+	}
+	until(t, s, st.ID, "a second array", func(sweep.Status) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.arrays) > 1 })
+	if len(c.arrays) != 2 || len(c.arrays[1]) != 2 {
+		t.Errorf("submitted %v", c.arrays)
+	}
+	for i := range 2 {
+		c.begin(t, fmt.Sprintf("2_%d", i))
+	}
+	until(t, s, st.ID, "the end", over)
+	if st.Placement.Asks != "partition=gpu" {
+		t.Errorf("%+v", st.Placement)
 	}
 }
 

@@ -47,8 +47,11 @@ type Options struct {
 	Devices func(engine string) []Device
 	// Executor is where runs go that do not say it themselves: model.Local, which empty means too, or model.Slurm.
 	Executor string
-	// Cluster takes the runs of model.Slurm; nil where there is none.
-	Cluster Cluster
+	// Cluster takes the runs of model.Slurm; nil where there is none, and NoCluster then says why in a sentence.
+	Cluster   Cluster
+	NoCluster string
+	// Asks is what the cluster is asked for by jobs that do not say it themselves, for a form to begin with.
+	Asks string
 
 	Log         *slog.Logger  // nil for slog.Default
 	Poll        time.Duration // between looks at live runs; 0 for 250 ms
@@ -66,6 +69,7 @@ type Supervisor struct {
 	runs     map[string]*entry
 	strays   map[string]string // sentences on folders that cannot be listed, by name
 	closed   bool
+	entering int // those who enter several runs that the cluster is to be given together
 	wake     chan struct{}
 	cancel   context.CancelFunc
 	finished chan struct{} // closed when the loops have returned

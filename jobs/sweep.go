@@ -167,16 +167,13 @@ func (s *Sweeps) advance(ctx context.Context, saved sweep.Saved) error {
 			return nil
 		}
 	}
-	for _, item := range b.Items {
-		begin := s.beginning(item)
-		if begin == nil || !s.room(b, item.Config.Engine, evaluating) {
-			continue
-		}
-		err := begin(ctx)
-		if err == nil {
-			s.look()
-		}
+	begun, err := s.begin(ctx, saved, b, evaluating)
+	if err != nil {
 		return err
+	}
+	if begun {
+		s.look()
+		return nil
 	}
 	if !evaluating && b.Count(sweep.Live, sweep.Unmeasured) == 0 { // only stopped runs are left
 		return s.rest(saved)
@@ -187,14 +184,40 @@ func (s *Sweeps) advance(ctx context.Context, saved sweep.Saved) error {
 // evalEngine is what evaluations compute on: they are not told.
 const evalEngine = "auto"
 
+// begin begins or resumes the next run where a device is free for it; where runs go to a cluster, which does the queueing, every run
+// that can begin, so that they are one array.
+func (s *Sweeps) begin(ctx context.Context, saved sweep.Saved, b sweep.Board, evaluating bool) (begun bool, err error) {
+	supervisor := s.o.Supervisor
+	if s.o.Width > 0 || !supervisor.goes(saved.Placement) {
+		for _, item := range b.Items {
+			if begin := s.beginning(item, saved.Placement); begin != nil && s.room(b, item.Config.Engine, evaluating) {
+				return true, begin(ctx)
+			}
+		}
+		return false, nil
+	}
+	err = supervisor.together(func() error {
+		for _, item := range b.Items {
+			if begin := s.beginning(item, saved.Placement); begin != nil {
+				begun = true
+				if err := errors.Join(ctx.Err(), begin(ctx)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return begun, err
+}
+
 // beginning is how an item's training begins or goes on by itself; nil where it does not.
-func (s *Sweeps) beginning(item sweep.Standing) func(context.Context) error {
+func (s *Sweeps) beginning(item sweep.Standing, at model.Placement) func(context.Context) error {
 	switch {
 	case item.Stage == sweep.Halted && item.Run.State == model.Interrupted:
 		return func(ctx context.Context) error { return s.o.Supervisor.Resume(ctx, item.ID, 0) }
 	case item.Stage == sweep.Planned:
 		return func(ctx context.Context) error {
-			_, err := s.o.Supervisor.createAs(ctx, item.ID, item.Config, item.Name)
+			_, err := s.o.Supervisor.createAs(ctx, item.ID, item.Config, item.Name, at)
 			return err
 		}
 	}
@@ -218,7 +241,7 @@ func (s *Sweeps) room(b sweep.Board, engine string, evaluating bool) bool {
 		occupies(evalEngine)
 	}
 	for _, other := range b.Items {
-		if other.Stage == sweep.Live {
+		if other.Stage == sweep.Live && (s.o.Width > 0 || !s.o.Supervisor.onCluster(other.ID)) {
 			occupies(other.Config.Engine)
 		}
 	}
@@ -346,7 +369,15 @@ func (s *Sweeps) found(ctx context.Context, r model.Run) sweep.Found {
 
 // Create stores a plan and begins to work on it; one that is there already is gone on with.
 func (s *Sweeps) Create(ctx context.Context, p sweep.Plan) (sweep.Status, error) {
+	return s.CreateAt(ctx, p, model.Placement{})
+}
+
+// CreateAt is Create with a word on where runs that have not begun are computed.
+func (s *Sweeps) CreateAt(ctx context.Context, p sweep.Plan, at model.Placement) (sweep.Status, error) {
 	if err := p.Validate(); err != nil {
+		return sweep.Status{}, err
+	}
+	if err := s.o.Supervisor.CheckPlacement(at); err != nil {
 		return sweep.Status{}, err
 	}
 	checked := map[string]bool{}
@@ -359,6 +390,10 @@ func (s *Sweeps) Create(ctx context.Context, p sweep.Plan) (sweep.Status, error)
 		}
 	}
 	saved, err := s.store.Save(p)
+	if err == nil && at != saved.Placement {
+		saved.Placement = at
+		err = s.store.SetMark(saved.ID, saved.Mark)
+	}
 	if err != nil {
 		return sweep.Status{}, told(err)
 	}
@@ -489,20 +524,4 @@ func (s *Supervisor) idle(engine string) []Device {
 		}
 	}
 	return all
-}
-
-// createAs is Create under an id of the caller's.
-func (s *Supervisor) createAs(ctx context.Context, id string, cfg model.Config, name string) (model.Run, error) {
-	if err := cfg.Validate().OrNil(); err != nil {
-		return model.Run{}, err
-	}
-	if err := s.o.Check(ctx, cfg); err != nil {
-		return model.Run{}, err
-	}
-	f, err := s.o.Data.CreateAs(id, cfg, name, model.Status{State: model.Queued})
-	if err != nil {
-		return model.Run{}, told(err)
-	}
-	defer f.Close()
-	return s.enter(ctx, f)
 }

@@ -10,6 +10,22 @@ type Job struct {
 	Stop      bool      `json:"stop,omitempty"`     // somebody asked the run to end, so it is not to be put back in the queue
 	Held      bool      `json:"held,omitempty"`     // somebody is submitting it
 	Submitted time.Time `json:"submitted,omitzero"` // when the cluster took the job
+	Asks      string    `json:"asks,omitempty"`     // what the run asks the cluster for, in the place of what all do; see Placement
+}
+
+// Placement is where a run is to be computed. The zero Placement leaves it to the server.
+type Placement struct {
+	Executor string `json:"executor,omitempty"` // Local or Slurm
+	// Asks are what a job asks SLURM for, a line each, as in partition=gpu. What it names takes the place of the server's own, and
+	// is left to the cluster where nothing follows the sign.
+	Asks string `json:"asks,omitempty"`
+}
+
+// Placements are where runs can be computed.
+type Placements struct {
+	Default string // where runs go that do not say it
+	Missing string // why SLURM cannot be had here, as a sentence; "" where it can
+	Asks    string // what jobs ask SLURM for that do not say it
 }
 
 // Executors.

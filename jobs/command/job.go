@@ -52,14 +52,15 @@ func submit(ctx context.Context, env environment, f *folder.Folder, cluster slur
 	if cluster.Logs, err = filepath.Abs(cluster.Logs); err != nil {
 		return fmt.Errorf("find the data folder: %w", err)
 	}
-	if err := queue(ctx, f, cluster); err != nil {
+	asks, err := queue(ctx, f, cluster)
+	if err != nil {
 		return err
 	}
-	ids, err := cluster.Submit(ctx, []string{f.Dir()})
+	ids, err := cluster.Submit(ctx, []string{f.Dir()}, asks)
 	if err != nil {
 		return errors.Join(err, fail(f, err))
 	}
-	job := model.Job{Executor: model.Slurm, ID: ids[0], Submitted: time.Now().UTC().Truncate(time.Millisecond)}
+	job := model.Job{Executor: model.Slurm, ID: ids[0], Submitted: time.Now().UTC().Truncate(time.Millisecond), Asks: asks}
 	if err := note(f, job); err != nil {
 		return err
 	}
@@ -70,35 +71,39 @@ func submit(ctx context.Context, env environment, f *folder.Folder, cluster slur
 	return nil
 }
 
-// queue makes the run a queued one of SLURM's, so that no server starts it meanwhile. One that SLURM will still train is refused.
-func queue(ctx context.Context, f *folder.Folder, cluster slurm.Cluster) error {
+// queue makes the run a queued one of SLURM's, so that no server starts it meanwhile, and returns what it asks for: what was said now,
+// else what it asked for before. One that SLURM will still train is refused.
+func queue(ctx context.Context, f *folder.Folder, cluster slurm.Cluster) (asks string, err error) {
 	lock, err := f.Lock()
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer lock.Unlock()
 	status, err := f.Status()
 	if err != nil {
-		return err
+		return "", err
 	}
 	job, err := f.Job()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if job.ID != "" && status.State != model.Finished {
 		tasks, err := cluster.Tasks(ctx, []string{job.ID})
 		if err != nil {
-			return err
+			return "", err
 		}
 		if tasks[job.ID].State != model.TaskOver {
-			return fmt.Errorf("run %s is SLURM job %s already: %w", f.ID(), job.ID, model.ErrConflict)
+			return "", fmt.Errorf("run %s is SLURM job %s already: %w", f.ID(), job.ID, model.ErrConflict)
 		}
 	}
-	if err := f.SetJob(model.Job{Executor: model.Slurm, Held: true}); err != nil {
-		return err
+	if asks = cluster.Options.Asks(); asks == "" {
+		asks = job.Asks
+	}
+	if err := f.SetJob(model.Job{Executor: model.Slurm, Held: true, Asks: asks}); err != nil {
+		return "", err
 	}
 	status.State, status.Reason, status.Ended = model.Queued, "", time.Time{}
-	return f.SetStatus(status)
+	return asks, f.SetStatus(status)
 }
 
 // note writes down the job of a run, unless the job has done so itself.

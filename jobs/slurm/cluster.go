@@ -35,9 +35,20 @@ func Missing() string {
 	return ""
 }
 
-// Submit has SLURM queue the runs in dirs, as one job or as an array, and returns the id of each.
-func (c Cluster) Submit(ctx context.Context, dirs []string) ([]string, error) {
+// Check says as model.Invalid, by option, what of asks cannot be asked for.
+func (c Cluster) Check(asks string) error {
+	_, err := c.Options.With(asks)
+	return err
+}
+
+// Submit has SLURM queue the runs in dirs, as one job or as an array, and returns the id of each. What they ask for takes the place of
+// the cluster's options of the same name.
+func (c Cluster) Submit(ctx context.Context, dirs []string, asks string) ([]string, error) {
 	if err := check(append(dirs, c.Logs)); err != nil {
+		return nil, err
+	}
+	options, err := c.Options.With(asks)
+	if err != nil {
 		return nil, err
 	}
 	program := c.Program
@@ -50,7 +61,7 @@ func (c Cluster) Submit(ctx context.Context, dirs []string) ([]string, error) {
 	if err := os.MkdirAll(c.Logs, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder of SLURM's logs: %w", err)
 	}
-	out, err := ask(ctx, c.Options.script(program, c.Logs, dirs), "sbatch", "--parsable")
+	out, err := ask(ctx, options.script(program, c.Logs, dirs), "sbatch", "--parsable")
 	if err != nil {
 		return nil, err
 	}

@@ -64,13 +64,92 @@ func (o *Options) Set(assignment string) error {
 		if !strings.HasPrefix(value, "-") {
 			return fmt.Errorf("line: %q is no option of sbatch; one looks like --constraint=h100", value)
 		}
-		o.Lines = append(o.Lines, value)
+		o.Lines = append(slices.Clone(o.Lines), value)
 	case name == "setup":
-		o.Setup = append(o.Setup, value)
+		o.Setup = append(slices.Clone(o.Setup), value)
 	default:
 		return fmt.Errorf("there is no SLURM option %q; there are %s", name, strings.Join(Names(), ", "))
 	}
 	return nil
+}
+
+// With is these options with others in their place, a line each as name=value; the first of several lines or setups replaces all that
+// there were, and a name without a value leaves it to the cluster. Problems come back as model.Invalid, by name.
+func (o Options) With(asks string) (Options, error) {
+	bad, begun := model.Invalid{}, map[string]bool{}
+	for one := range strings.Lines(asks) {
+		one = strings.TrimSpace(one)
+		if one == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(one, "=")
+		if !begun[name] {
+			begun[name] = true
+			o.clear(name)
+		}
+		if strings.TrimSpace(value) == "" && slices.Contains(Names(), name) {
+			continue
+		}
+		if err := o.Set(one); err != nil {
+			bad[name] = strings.TrimPrefix(err.Error(), name+": ")
+		}
+	}
+	return o, bad.OrNil()
+}
+
+// clear leaves an option to the cluster. Lists are never changed in place, so that copies keep theirs.
+func (o *Options) clear(name string) {
+	switch name {
+	case "partition":
+		o.Partition = ""
+	case "account":
+		o.Account = ""
+	case "qos":
+		o.QOS = ""
+	case "time":
+		o.Time = ""
+	case "gpus":
+		o.GPUs = ""
+	case "cpus":
+		o.CPUs = 0
+	case "mem":
+		o.Memory = ""
+	case "grace":
+		o.Grace = 0
+	case "line":
+		o.Lines = nil
+	case "setup":
+		o.Setup = nil
+	}
+}
+
+// Asks are the options as With reads them.
+func (o Options) Asks() string {
+	var b strings.Builder
+	say := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%s=%s\n", name, value)
+		}
+	}
+	say("partition", o.Partition)
+	say("account", o.Account)
+	say("qos", o.QOS)
+	say("time", o.Time)
+	say("gpus", o.GPUs)
+	if o.CPUs > 0 {
+		say("cpus", strconv.Itoa(o.CPUs))
+	}
+	say("mem", o.Memory)
+	if o.Grace > 0 {
+		say("grace", o.Grace.String())
+	}
+	for _, line := range o.Lines {
+		say("line", line)
+	}
+	for _, line := range o.Setup {
+		say("setup", line)
+	}
+	return b.String()
 }
 
 // SetAll reads options joined by semicolons.

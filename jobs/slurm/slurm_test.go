@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,17 +115,45 @@ func stubs(t *testing.T, squeue string) (calls func() string) {
 	return func() string { b, _ := os.ReadFile(filepath.Join(dir, "calls")); return string(b) }
 }
 
+func TestAsksTakeThePlaceOfOptions(t *testing.T) {
+	base := Options{Partition: "cpu", Account: "lab", GPUs: "1", Lines: []string{"--nice"}, Setup: []string{"module load cuda"}}
+	for _, c := range []struct {
+		asks string
+		want Options
+		bad  model.Invalid
+	}{
+		{"", base, nil},
+		{base.Asks(), base, nil},
+		{"partition=gpu\naccount=\ntime=2:00:00\nline=--exclusive\nline=--constraint=h100\n",
+			Options{Partition: "gpu", Time: "2:00:00", GPUs: "1", Lines: []string{"--exclusive", "--constraint=h100"}, Setup: base.Setup}, nil},
+		{"line=\ngpus=", Options{Partition: "cpu", Account: "lab", Setup: base.Setup}, nil},
+		{"line=nice\npartition=two words\ncolour=red", Options{}, model.Invalid{"line": `"nice" is no option of sbatch; one looks like --constraint=h100`,
+			"partition": `"two words" has spaces or quotes`, "colour": `there is no SLURM option "colour"; there are ` + strings.Join(Names(), ", ")}},
+	} {
+		got, err := base.With(c.asks)
+		if c.bad == nil && (err != nil || !reflect.DeepEqual(got, c.want)) {
+			t.Errorf("%q: %+v, %v", c.asks, got, err)
+		}
+		if bad := (model.Invalid{}); c.bad != nil && (!errors.As(err, &bad) || !reflect.DeepEqual(bad, c.bad)) {
+			t.Errorf("%q: %v", c.asks, err)
+		}
+	}
+	if base.Lines[0] != "--nice" {
+		t.Errorf("the server's own options changed: %+v", base)
+	}
+}
+
 func TestClusterSpeaksToSLURM(t *testing.T) {
 	calls := stubs(t, `echo '7_0|PENDING|Priority|'; echo '7_1|RUNNING|None|n3'`)
 	if m := Missing(); m != "" {
 		t.Fatal(m)
 	}
 	c := New(t.TempDir(), Options{})
-	ids, err := c.Submit(t.Context(), []string{"/a", "/b"})
+	ids, err := c.Submit(t.Context(), []string{"/a", "/b"}, "")
 	if err != nil || !reflect.DeepEqual(ids, []string{"7_0", "7_1"}) {
 		t.Fatalf("%v, %v", ids, err)
 	}
-	if ids, err = c.Submit(t.Context(), []string{"/a"}); err != nil || !reflect.DeepEqual(ids, []string{"7"}) {
+	if ids, err = c.Submit(t.Context(), []string{"/a"}, "partition=long\nline=--nice"); err != nil || !reflect.DeepEqual(ids, []string{"7"}) {
 		t.Fatalf("%v, %v", ids, err)
 	}
 	tasks, err := c.Tasks(t.Context(), []string{"7_0", "7_1", "5"})
@@ -139,12 +168,12 @@ func TestClusterSpeaksToSLURM(t *testing.T) {
 	if err := c.Cancel(t.Context(), "7_0"); err != nil {
 		t.Error(err)
 	}
-	for _, want := range []string{"#SBATCH --array=0-1", "sacct --noheader --parsable2 --allocations --jobs=5 ", "scancel --batch --signal=TERM 7_1\n", "scancel 7_0\n"} {
+	for _, want := range []string{"#SBATCH --array=0-1", "#SBATCH --partition=long", "#SBATCH --nice", "sacct --noheader --parsable2 --allocations --jobs=5 ", "scancel --batch --signal=TERM 7_1\n", "scancel 7_0\n"} {
 		if !strings.Contains(calls(), want) {
 			t.Errorf("SLURM was not told %q, only\n%s", want, calls())
 		}
 	}
-	if _, err := c.Submit(t.Context(), []string{"/100%"}); err == nil {
+	if _, err := c.Submit(t.Context(), []string{"/100%"}, ""); err == nil {
 		t.Error("a folder that SLURM cannot write to was submitted")
 	}
 }

@@ -80,7 +80,7 @@ func enter(f *folder.Folder) (model.Job, error) {
 		return job, err
 	}
 	if job.ID != id {
-		job = model.Job{Executor: model.Slurm, ID: id, Submitted: time.Now().UTC()}
+		job = model.Job{Executor: model.Slurm, ID: id, Submitted: time.Now().UTC(), Asks: job.Asks}
 		err = f.SetJob(job)
 	}
 	return job, err

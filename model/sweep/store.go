@@ -30,8 +30,9 @@ type Saved struct {
 
 // Mark is what was decided about a sweep; the runs say the rest.
 type Mark struct {
-	Active  bool      `json:"active"` // a server works on it
-	Created time.Time `json:"created"`
+	Active          bool      `json:"active"` // a server works on it
+	Created         time.Time `json:"created"`
+	model.Placement           // of its runs
 }
 
 const (

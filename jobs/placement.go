@@ -1,0 +1,50 @@
+package jobs
+
+import (
+	"fmt"
+
+	"slotscope/model"
+)
+
+// Placements are where this server can have runs computed.
+func (s *Supervisor) Placements() model.Placements {
+	p := model.Placements{Default: s.o.Executor, Asks: s.o.Asks}
+	if p.Default == "" {
+		p.Default = model.Local
+	}
+	if s.o.Cluster == nil {
+		p.Missing = s.o.NoCluster
+		if p.Missing == "" {
+			p.Missing = "This server was started without SLURM."
+		}
+	}
+	return p
+}
+
+// CheckPlacement says as model.Invalid what is wrong with where a run is to be computed: "executor", or the name of what is asked for.
+func (s *Supervisor) CheckPlacement(at model.Placement) error {
+	switch at.Executor {
+	case "", model.Local:
+		return nil
+	case model.Slurm:
+	default:
+		return model.Invalid{"executor": fmt.Sprintf("%q is not one of %s, %s", at.Executor, model.Local, model.Slurm)}
+	}
+	if p := s.Placements(); p.Missing != "" {
+		return model.Invalid{"executor": p.Missing}
+	}
+	return s.o.Cluster.Check(at.Asks)
+}
+
+// goes says whether a run of such a placement goes to the cluster.
+func (s *Supervisor) goes(at model.Placement) bool {
+	return at.Executor == model.Slurm || at.Executor == "" && s.o.Executor == model.Slurm
+}
+
+// onCluster says whether a run is the cluster's, waiting or working there.
+func (s *Supervisor) onCluster(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.runs[id]
+	return e != nil && s.clustered(e)
+}
