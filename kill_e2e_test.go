@@ -138,12 +138,20 @@ func (k *killing) lastStep() int {
 	return points[len(points)-1].Step
 }
 
+// killRun leaves no process at work, nor one that was started twice and waits for the lock.
 func (k *killing) killRun() {
 	k.t.Helper()
 	if err := syscall.Kill(k.pid, syscall.SIGKILL); err != nil {
 		k.t.Fatalf("the run's process %d: %v", k.pid, err)
 	}
-	await(k.t, "the killed process is gone, and its lock with it", func() bool { return !alive(k.pid) && !k.f.Locked() })
+	await(k.t, "the killed process is gone, and its lock with it", func() bool {
+		h, held := k.f.Holder()
+		if held && h.PID != 0 && h.PID != k.pid && h.PID != k.cmd.Process.Pid {
+			syscall.Kill(h.PID, syscall.SIGKILL)
+		}
+		time.Sleep(20 * time.Millisecond) // more than lies between two tries for a lock
+		return !held && !alive(k.pid) && !k.f.Locked()
+	})
 	k.working = false
 }
 

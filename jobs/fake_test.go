@@ -73,6 +73,10 @@ type trainer struct {
 
 func (t *trainer) run() int {
 	t.status, _ = t.Status()
+	if told := os.Getenv(folder.AttemptVariable); told != "" && told != strconv.Itoa(t.status.Attempt+1) {
+		fmt.Fprintln(os.Stderr, "too late to be attempt", told)
+		return 1
+	}
 	t.status.State, t.status.PID, t.status.Reason, t.status.Ended = model.Running, os.Getpid(), "", time.Time{}
 	t.status.Attempt++
 	t.status.Engine = t.Config().Engine

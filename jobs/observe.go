@@ -191,7 +191,7 @@ func verdict(f *folder.Folder, e *entry, status model.Status) (model.State, stri
 		return model.Stopped, "Stopped before it began." + kept(f)
 	case !e.asked.IsZero():
 		return model.Interrupted, "Its process ended while it was stopping, before it said that it had saved." + kept(f)
-	case e.exit != nil && !e.exit.unknown:
+	case e.exit != nil && !e.exit.unknown && (status.State == model.Queued || status.PID == e.exit.pid): // not one that came too late
 		return model.Failed, e.exit.sentence(log) + kept(f)
 	}
 	heard := ""

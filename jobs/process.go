@@ -20,6 +20,7 @@ type child struct{ process *os.Process }
 
 // exit is how a child ended.
 type exit struct {
+	pid     int
 	status  syscall.WaitStatus
 	unknown bool // somebody else has waited for it
 }
@@ -30,8 +31,9 @@ type Device struct {
 	Env  []string // what a process needs to be told so that it takes this one alone, as name=value
 }
 
-// spawn starts the process of a run on a device; its output goes to the end of log.txt.
-func (s *Supervisor) spawn(f *folder.Folder, on Device) (*child, error) {
+// spawn starts the process of a run on a device; its output goes to the end of log.txt. It is told which attempt it is, for the
+// server before this one may have started that too a moment before it died.
+func (s *Supervisor) spawn(f *folder.Folder, on Device, attempt int) (*child, error) {
 	cmd, err := s.o.Command(f.Dir())
 	if err != nil {
 		return nil, err
@@ -42,9 +44,7 @@ func (s *Supervisor) spawn(f *folder.Folder, on Device) (*child, error) {
 	}
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
-	if len(on.Env) > 0 {
-		cmd.Env = append(cmd.Environ(), on.Env...)
-	}
+	cmd.Env = append(append(cmd.Environ(), on.Env...), fmt.Sprintf("%s=%d", folder.AttemptVariable, attempt))
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -62,10 +62,10 @@ func (c *child) reap() *exit {
 	switch {
 	case pid == c.process.Pid:
 		c.process.Release()
-		return &exit{status: status}
+		return &exit{pid: pid, status: status}
 	case errors.Is(err, syscall.ECHILD):
 		c.process.Release()
-		return &exit{unknown: true}
+		return &exit{pid: c.process.Pid, unknown: true}
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (s *Supervisor) start(ctx context.Context, e *entry, on Device) bool {
 	err = s.assign(f, e, on)
 	var c *child
 	if err == nil {
-		c, err = s.spawn(f, on)
+		c, err = s.spawn(f, on, e.run.Attempt+1)
 	}
 	if err == nil {
 		e.child = c

@@ -611,7 +611,9 @@ func TestFoldersThatAppearByThemselves(t *testing.T) {
 	b.complete("from-a-shell", 60)
 	b.awaitState(waits, model.Finished)
 	// A folder that goes away takes its row along.
-	os.RemoveAll(copied)
+	if err := os.RemoveAll(copied); err != nil {
+		t.Fatal(err)
+	}
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := b.Get(ctx, "copied-in"); errors.Is(err, model.ErrNotFound) {
 			break

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +57,8 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 	if where == model.Slurm {
 		return submit(ctx, env, f, slurm.New(*dataDir, options), *asJSON)
 	}
-	err = train.Run(ctx, train.Request{Folder: f, DataDir: *dataDir, Revision: Revision(),
+	attempt, _ := strconv.Atoi(os.Getenv(folder.AttemptVariable))
+	err = train.Run(ctx, train.Request{Folder: f, DataDir: *dataDir, Revision: Revision(), Attempt: attempt,
 		Log: slog.New(slog.NewTextHandler(env.err, nil)), Report: reporter(env.err)})
 	if *asJSON {
 		status, statusErr := f.Status()

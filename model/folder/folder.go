@@ -22,6 +22,9 @@ import (
 	"slotscope/model"
 )
 
+// AttemptVariable names the environment variable that tells a process which one of its run it is to be, the first 1.
+const AttemptVariable = "SLOTSCOPE_ATTEMPT"
+
 const (
 	configFile = "config.json"
 	metaFile   = "run.json"
@@ -140,9 +143,6 @@ func opened(dir string, root *os.Root) (*Folder, error) {
 	if err != nil {
 		root.Close()
 		return nil, err
-	}
-	for _, sub := range []string{checkpointDir, sampleDir} {
-		root.Mkdir(sub, 0o755) // copies leave out empty folders; where it cannot be made, writing there says why
 	}
 	return f, nil
 }

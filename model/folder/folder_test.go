@@ -747,3 +747,46 @@ func TestReadOnlyDisk(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestLookingWritesNothing opens a folder as a copy leaves it: a look must not hinder somebody who removes it.
+func TestLookingWritesNothing(t *testing.T) {
+	dir := newFolder(t).Dir()
+	for _, sub := range []string{checkpointDir, sampleDir} {
+		if err := os.Remove(filepath.Join(dir, sub)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := entries(t, dir)
+	f, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.Holder()
+	f.Run()
+	f.Checkpoints()
+	f.Tail(0)
+	if diff := cmp.Diff(before, entries(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	lock, err := f.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Unlock()
+	if got := entries(t, dir); !slices.Contains(got, checkpointDir) || !slices.Contains(got, sampleDir) {
+		t.Errorf("to work on a run there are %q", got)
+	}
+}
+
+func entries(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range found {
+		names = append(names, e.Name())
+	}
+	return names
+}

@@ -45,6 +45,9 @@ func (f *Folder) Lock() (*Lock, error) {
 	l, err := f.lock("run folder " + f.dir)
 	if err == nil {
 		f.sweep()
+		for _, sub := range []string{checkpointDir, sampleDir} {
+			f.root.Mkdir(sub, 0o755) // copies leave out empty folders; where it cannot be made, writing there says why
+		}
 	}
 	return l, err
 }

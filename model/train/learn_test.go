@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math"
 	"path/filepath"
@@ -141,4 +142,21 @@ func pointsOf(t *testing.T, f *folder.Folder) []model.Point {
 	}
 	slices.SortFunc(points, func(a, b model.Point) int { return a.Step - b.Step })
 	return points
+}
+
+// TestLateProcess refuses a process that was started for an attempt which another has begun, and leaves what that one said.
+func TestLateProcess(t *testing.T) {
+	f := create(t, little(t, "hrr"))
+	said := model.Status{State: model.Stopped, Reason: "Stopped, saved.", Attempt: 3, Step: 20}
+	if err := f.SetStatus(said); err != nil {
+		t.Fatal(err)
+	}
+	err := Run(t.Context(), Request{Folder: f, DataDir: t.TempDir(), Log: slog.New(slog.DiscardHandler), Attempt: 3})
+	if !errors.Is(err, model.ErrConflict) {
+		t.Errorf("the third process beside the third: %v", err)
+	}
+	kept, err := f.Status()
+	if kept.Updated = said.Updated; kept != said || err != nil {
+		t.Errorf("%+v, %v", kept, err)
+	}
 }

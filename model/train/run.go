@@ -32,6 +32,7 @@ type Request struct {
 	Folder   *folder.Folder
 	DataDir  string                           // where datasets lie
 	Revision string                           // of this program, for the record
+	Attempt  int                              // which process of the run this is to be, the first 1; 0 for whichever comes next
 	Log      *slog.Logger                     // what happens, a line each
 	Report   func(model.Status, model.Config) // called about every second with the present status; may be nil
 }
@@ -48,6 +49,9 @@ func Run(ctx context.Context, req Request) (err error) {
 	s := &session{Request: req, cfg: req.Folder.Config()}
 	if s.status, err = req.Folder.Status(); err != nil {
 		return err
+	}
+	if next := s.status.Attempt + 1; req.Attempt != 0 && req.Attempt != next {
+		return fmt.Errorf("run %s: its process number %d was started before: %w", req.Folder.ID(), req.Attempt, model.ErrConflict)
 	}
 	s.begin()
 	defer func() {

@@ -141,7 +141,7 @@ func (d *download) attempt(ctx context.Context) (whole bool, err error) {
 	if err != nil || of > 0 && d.done == of {
 		return err == nil, err
 	}
-	if err := d.copy(reply.Body, of, func() { stalled.Reset(d.Patience) }); err != nil {
+	if err := d.copy(ctx, reply.Body, of, func() { stalled.Reset(d.Patience) }); err != nil {
 		return false, orCause(ctx, err)
 	}
 	if of > 0 && d.done < of {
@@ -244,9 +244,12 @@ func (d *download) restart() error {
 	return d.file.Truncate(0)
 }
 
-func (d *download) copy(body io.Reader, of int64, alive func()) error {
+func (d *download) copy(ctx context.Context, body io.Reader, of int64, alive func()) error {
 	buf := make([]byte, 256<<10)
 	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // what is in the connection's buffer could be the whole rest
+		}
 		n, err := body.Read(buf)
 		if n > 0 {
 			alive()
