@@ -41,6 +41,12 @@ func TestSweepAndReport(t *testing.T) {
 		}
 		return out
 	}
+	if err := json.Unmarshal(run("sweep", plan, "--dry", "--json"), &record); err != nil || record.Done != 0 || record.Runs != 2 || record.Items[0].Stage != "planned" {
+		t.Fatalf("%v %+v", err, record)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("a dry sweep left %v, %v", left, err)
+	}
 	if err := json.Unmarshal(run("sweep", plan, "--json"), &record); err != nil || record.Done != 2 || record.Runs != 2 || record.Choices[0].Chosen != "0.001" {
 		t.Fatalf("%v %+v", err, record)
 	}

@@ -83,10 +83,8 @@ func (h Runs) defaults(ctx context.Context, get func(string) string) (model.Conf
 		first = infos[0].Name
 	}
 	cfg, err := model.Default(pick("model", "hrr"), pick("preset", "tiny"), pick("dataset", first))
-	for _, info := range infos {
-		if info.Name == cfg.Dataset {
-			cfg = cfg.WithFactors(len(info.Factors))
-		}
+	if info, unknown := infoOf(ctx, h.Datasets, cfg.Dataset); unknown == nil {
+		cfg = cfg.WithFactors(len(info.Factors))
 	}
 	return cfg, err
 }
@@ -170,7 +168,7 @@ func collect(bad model.Invalid, err error) error {
 
 // checkData says what is wrong between a configuration and the datasets that there are.
 func (h Runs) checkData(ctx context.Context, cfg model.Config, bad model.Invalid) {
-	info, err := h.infoOf(ctx, cfg.Dataset)
+	info, err := infoOf(ctx, h.Datasets, cfg.Dataset)
 	if err == nil {
 		if cfg.Batch > info.Len && bad["batch"] == "" {
 			bad["batch"] = fmt.Sprintf("%d is more than the %d images of %s", cfg.Batch, info.Len, info.Name)
@@ -194,15 +192,15 @@ type datasetOpener interface {
 }
 
 // infoOf describes a dataset, or a part of one.
-func (h Runs) infoOf(ctx context.Context, name string) (data.Info, error) {
+func infoOf(ctx context.Context, datasets DatasetList, name string) (data.Info, error) {
 	var names []string
-	for _, info := range h.Datasets.List(ctx) {
+	for _, info := range datasets.List(ctx) {
 		if info.Name == name {
 			return info, nil
 		}
 		names = append(names, info.Name)
 	}
-	opener, ok := h.Datasets.(datasetOpener)
+	opener, ok := datasets.(datasetOpener)
 	if !ok {
 		return data.Info{}, model.Invalid{"dataset": fmt.Sprintf("there is no dataset %q; there is %s", name, strings.Join(names, ", "))}
 	}
@@ -281,7 +279,7 @@ func (h Runs) parameters(ctx context.Context, cfg model.Config, typed map[string
 			return 0, 0
 		}
 	}
-	if info, err := h.infoOf(ctx, cfg.Dataset); err == nil {
+	if info, err := infoOf(ctx, h.Datasets, cfg.Dataset); err == nil {
 		if net, err := ae.New(cfg, ae.Image{H: info.H, W: info.W, C: info.C}); err == nil {
 			return net.Parameters()
 		}

@@ -190,7 +190,7 @@ func (h Sweeps) create(w http.ResponseWriter, r *http.Request) error {
 	plan, err := f.plan()
 	if err == nil {
 		var s sweep.Status
-		if s, err = h.Service.Create(r.Context(), plan); err == nil {
+		if s, err = h.begin(r.Context(), plan); err == nil {
 			http.Redirect(w, r, "/sweeps/"+s.ID, http.StatusSeeOther)
 			return nil
 		}
@@ -200,6 +200,18 @@ func (h Sweeps) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return h.drawForm(w, r, f, bad)
+}
+
+// begin creates a sweep once all of its datasets are found.
+func (h Sweeps) begin(ctx context.Context, p sweep.Plan) (sweep.Status, error) {
+	p, err := p.Settle(func(dataset string) (int, error) {
+		info, err := infoOf(ctx, h.Datasets, dataset)
+		return len(info.Factors), err
+	})
+	if err != nil {
+		return sweep.Status{}, err
+	}
+	return h.Service.Create(ctx, p)
 }
 
 // plan reads a form: the paper's protocol scaled, or one part with at most one hyperparameter.
@@ -246,75 +258,14 @@ func (f sweepForm) plan() (sweep.Plan, error) {
 	return p, p.Validate()
 }
 
-// sweepAnswer is a sweep to programs.
-type sweepAnswer struct {
-	ID         string        `json:"id"`
-	Name       string        `json:"name"`
-	Created    string        `json:"created"`
-	Active     bool          `json:"active"`
-	Evaluating string        `json:"evaluating,omitempty"`
-	Problem    string        `json:"problem,omitempty"`
-	Runs       int           `json:"runs"`
-	Done       int           `json:"done"`
-	Failed     int           `json:"failed"`
-	Live       int           `json:"live"`
-	Waiting    int           `json:"waiting"` // for a choice
-	Steps      int           `json:"steps"`
-	AllSteps   int           `json:"all_steps"`
-	Left       *float64      `json:"seconds_left"` // null before anything has been measured
-	Plan       *sweep.Plan   `json:"plan,omitempty"`
-	Items      []itemAnswer  `json:"items,omitempty"`
-	Choices    []choiceReply `json:"choices,omitempty"`
-}
-
-type itemAnswer struct {
-	Run    string      `json:"run"`
-	Name   string      `json:"name"`
-	Stage  sweep.Stage `json:"stage"`
-	State  model.State `json:"state"`
-	Step   int         `json:"step"`
-	Reason string      `json:"reason,omitempty"`
-}
-
-type choiceReply struct {
-	Model   string        `json:"model"`
-	Dataset string        `json:"dataset"`
-	Field   string        `json:"field"`
-	Values  []string      `json:"values"`
-	InfoM   []model.Score `json:"infom"` // mean of each value's seeds
-	Seeds   []int         `json:"seeds"` // behind each mean
-	Chosen  string        `json:"chosen"`
-	Problem string        `json:"problem,omitempty"`
-}
-
-func answerOf(s sweep.Status, whole bool) sweepAnswer {
-	b, head := s.Board, sweepHead(s)
-	a := sweepAnswer{ID: s.ID, Name: s.Plan.Name, Created: s.Created.UTC().Format("2006-01-02T15:04:05Z"), Active: s.Active, Evaluating: s.Evaluating, Problem: s.Problem,
-		Runs: head.Total, Done: head.Done, Failed: head.Failed, Live: head.Live, Waiting: b.Waiting, Steps: head.Steps, AllSteps: head.AllSteps}
-	if head.LeftKnown {
-		a.Left = &head.Left
-	}
-	if !whole {
-		return a
-	}
-	a.Plan, a.Items, a.Choices = &s.Plan, []itemAnswer{}, []choiceReply{}
-	for _, item := range b.Items {
-		a.Items = append(a.Items, itemAnswer{item.ID, item.Name, item.Stage, item.Run.State, item.Run.Step, item.Problem})
-	}
-	for _, c := range b.Choices {
-		a.Choices = append(a.Choices, choiceReply{c.Model, c.Dataset, c.Axis.Field, c.Axis.Values, scores(c.InfoM), c.Seeds, c.Chosen, c.Problem})
-	}
-	return a
-}
-
 func (h Sweeps) apiList(w http.ResponseWriter, r *http.Request) error {
 	all, err := h.Service.List(r.Context())
 	if err != nil {
 		return err
 	}
-	out := []sweepAnswer{}
+	out := []sweep.Record{}
 	for _, s := range all {
-		out = append(out, answerOf(s, false))
+		out = append(out, s.Head())
 	}
 	return JSON(w, http.StatusOK, map[string]any{"sweeps": out})
 }
@@ -342,12 +293,12 @@ func (h Sweeps) apiCreate(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	s, err := h.Service.Create(r.Context(), plan)
+	s, err := h.begin(r.Context(), plan)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Location", "/api/sweeps/"+s.ID)
-	return JSON(w, http.StatusCreated, answerOf(s, true))
+	return JSON(w, http.StatusCreated, s.Record())
 }
 
 func (h Sweeps) apiShow(w http.ResponseWriter, r *http.Request) error {
@@ -359,7 +310,7 @@ func (h Sweeps) answer(w http.ResponseWriter, r *http.Request, status int) error
 	if err != nil {
 		return err
 	}
-	return JSON(w, status, answerOf(s, true))
+	return JSON(w, status, s.Record())
 }
 
 func (h Sweeps) apiDelete(w http.ResponseWriter, r *http.Request) error {

@@ -16,14 +16,21 @@ var studies = map[string]study{
 	"mpi3d":    {7, map[string]float64{"betavae": 10, "betatcvae": 3, "vqvae": 1, "qlae": 1}},
 }
 
-// studyOf finds a dataset's; of any other dataset we take what was settled for Shapes3D, and known is false.
+// studyOf finds a dataset's, or that of the dataset which it is a part of; of any other dataset we take what was settled for Shapes3D, and known is false.
 func studyOf(dataset string) (s study, known bool) {
+	dataset, _, _ = strings.Cut(dataset, "[")
 	for prefix, s := range studies {
 		if dataset == prefix || strings.HasPrefix(dataset, prefix+"-") {
 			return s, true
 		}
 	}
 	return studies["shapes3d"], false
+}
+
+// Studied says whether the paper settles the hyperparameters of its baselines on a dataset.
+func Studied(dataset string) bool {
+	_, known := studyOf(dataset)
+	return known
 }
 
 const (

@@ -42,7 +42,7 @@ func TestBaselinesAreThePapers(t *testing.T) {
 func TestSwept(t *testing.T) {
 	weights, decays := []float64{0.1, 0.3, 1, 3, 10}, []float64{0.001, 0.01, 0.1, 1}
 	for name, want := range map[string][]float64{"betavae": weights, "betatcvae": weights, "vqvae": decays, "qlae": decays} {
-		for dataset, known := range map[string]bool{"isaac3d": true, "sprites": false, "shapes3dx": false} {
+		for dataset, known := range map[string]bool{"isaac3d": true, "isaac3d[lighting_intensity=0.0]": true, "sprites[x=0]": false, "sprites": false, "shapes3dx": false} {
 			s, ok := Swept(name, dataset)
 			if !ok || !slices.Equal(s.Values, want) || !slices.Contains(want, s.Selected) || s.Known != known {
 				t.Errorf("%s on %s: %+v, %v", name, dataset, s, ok)

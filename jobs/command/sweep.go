@@ -46,21 +46,15 @@ func sweepRuns(ctx context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
-	root, err := folder.Root(*dataDir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	saved, err := sweep.OpenStore(root.Dir()).Save(plan)
-	if err != nil {
-		return err
-	}
-	s := &shellSweep{root: root, plan: plan, options: o, env: env, failed: map[string]string{}}
+	s := &shellSweep{dataDir: *dataDir, saved: sweep.Saved{ID: plan.ID(), Plan: plan}, options: o, env: env, failed: map[string]string{}}
 	if !o.dry {
-		fmt.Fprintf(env.err, "sweep %s: %d runs at most; the same command goes on where this one ends\n", saved.ID, plan.Runs())
+		if err = s.store(); err != nil {
+			return err
+		}
+		defer s.root.Close()
 		err = s.work(ctx)
 	}
-	if tell := s.tell(saved.ID, *asJSON); err == nil {
+	if tell := s.tell(*asJSON); err == nil {
 		err = tell
 	}
 	return err
@@ -84,12 +78,12 @@ func (o sweepOptions) plan(ctx context.Context, env environment, fs *flag.FlagSe
 		if len(extra) > 0 {
 			return sweep.Plan{}, fmt.Errorf("%w: %s scales the paper's protocol; a plan in a file says these itself", errUsage, strings.Join(extra, ", "))
 		}
-		return readPlan(dataDir, name)
+		return readPlan(ctx, dataDir, name)
 	}
 	scale := sweep.Scale{Preset: o.preset, Steps: o.steps, Seeds: o.seeds, Datasets: commas(o.datasets), Models: commas(o.models), Parts: commas(o.parts)}
 	if len(scale.Datasets) == 0 {
 		var missing []string
-		scale.Datasets, missing = sweep.Available(sweep.PaperDatasets(), func(d string) bool { return opens(ctx, d, dataDir) })
+		scale.Datasets, missing = sweep.Available(sweep.PaperDatasets(), func(d string) bool { _, err := factorsOf(ctx, d, dataDir); return err == nil })
 		if len(missing) > 0 {
 			fmt.Fprintf(env.err, "not here: %s; taken: %s\n", strings.Join(missing, ", "), strings.Join(scale.Datasets, ", "))
 		}
@@ -98,7 +92,7 @@ func (o sweepOptions) plan(ctx context.Context, env environment, fs *flag.FlagSe
 	if err != nil {
 		return p, err
 	}
-	return p, datasetsHere(ctx, p, dataDir)
+	return settled(ctx, p, dataDir)
 }
 
 // commas splits at commas; nothing for an empty text.
@@ -106,7 +100,7 @@ func commas(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-func readPlan(dataDir, name string) (sweep.Plan, error) {
+func readPlan(ctx context.Context, dataDir, name string) (sweep.Plan, error) {
 	if saved, err := sweep.OpenStore(dataDir).Get(name); err == nil {
 		return saved.Plan, nil
 	}
@@ -119,27 +113,22 @@ func readPlan(dataDir, name string) (sweep.Plan, error) {
 	if err != nil {
 		return p, fmt.Errorf("%s: %w", name, err)
 	}
-	return p, datasetsHere(context.Background(), p, dataDir)
+	return settled(ctx, p, dataDir)
 }
 
-func opens(ctx context.Context, dataset, dataDir string) bool {
+// settled is a plan whose datasets have all been opened.
+func settled(ctx context.Context, p sweep.Plan, dataDir string) (sweep.Plan, error) {
+	return p.Settle(func(dataset string) (int, error) { return factorsOf(ctx, dataset, dataDir) })
+}
+
+// factorsOf opens a dataset and counts its factors.
+func factorsOf(ctx context.Context, dataset, dataDir string) (int, error) {
 	set, err := data.Open(ctx, dataset, dataDir)
-	if err == nil {
-		set.Close()
+	if err != nil {
+		return 0, err
 	}
-	return err == nil
-}
-
-// datasetsHere opens every dataset of a plan once, so that a name that is not there ends the sweep before it begins.
-func datasetsHere(ctx context.Context, p sweep.Plan, dataDir string) error {
-	for _, d := range p.Datasets() {
-		set, err := data.Open(ctx, d, dataDir)
-		if err != nil {
-			return model.Invalid{"datasets": err.Error()}
-		}
-		set.Close()
-	}
-	return nil
+	defer set.Close()
+	return len(set.Info().Factors), nil
 }
 
 // finder looks runs up in the folders of a data folder.
@@ -160,8 +149,9 @@ func finder(dataDir string) sweep.Lookup {
 
 // shellSweep works through a plan in this shell. Each run is a process of its own, so that one that dies takes no other along.
 type shellSweep struct {
-	root    *folder.Data
-	plan    sweep.Plan
+	dataDir string
+	root    *folder.Data // nil where nothing is to be trained
+	saved   sweep.Saved
 	options sweepOptions
 	env     environment
 	failed  map[string]string // evaluations that failed in this shell, by run
@@ -170,10 +160,23 @@ type shellSweep struct {
 	saidAt  time.Time
 }
 
+// store keeps the plan in the data folder, which is made where it is missing.
+func (s *shellSweep) store() (err error) {
+	if s.root, err = folder.Root(s.dataDir); err != nil {
+		return err
+	}
+	s.dataDir = s.root.Dir()
+	if s.saved, err = sweep.OpenStore(s.dataDir).Save(s.saved.Plan); err != nil {
+		return errors.Join(err, s.root.Close())
+	}
+	fmt.Fprintf(s.env.err, "sweep %s: %d runs at most; the same command goes on where this one ends\n", s.saved.ID, s.saved.Plan.Runs())
+	return nil
+}
+
 // board is how the sweep stands, with what this shell has seen fail.
 func (s *shellSweep) board() sweep.Board {
-	find := finder(s.root.Dir())
-	return s.plan.Look(func(id string) (sweep.Found, bool) {
+	find := finder(s.dataDir)
+	return s.saved.Plan.Look(func(id string) (sweep.Found, bool) {
 		found, ok := find(id)
 		if why := s.failed[id]; ok && why != "" && found.Problem == "" {
 			found.Problem = why
@@ -250,7 +253,7 @@ func (s *shellSweep) do(ctx context.Context, b sweep.Board, item sweep.Standing)
 	dir := s.root.RunDir(item.ID)
 	if item.Stage == sweep.Unmeasured {
 		s.say(b, "evaluating "+item.Name)
-		if err := s.process(ctx, item.ID, nil, append([]string{"eval", dir, "--data", s.root.Dir(), "--engine", s.options.engine}, item.EvalFlags()...)...); err != nil && ctx.Err() == nil {
+		if err := s.process(ctx, item.ID, nil, append([]string{"eval", dir, "--data", s.dataDir, "--engine", s.options.engine}, item.EvalFlags()...)...); err != nil && ctx.Err() == nil {
 			s.failed[item.ID] = "it is trained, but its evaluation failed: " + err.Error()
 		}
 		return nil
@@ -269,9 +272,9 @@ func (s *shellSweep) do(ctx context.Context, b sweep.Board, item sweep.Standing)
 	follow := func(status model.Status) {
 		s.say(b, fmt.Sprintf("%s  step %d of %d  %.0f images/s  %s left of this run", item.Name, status.Step, item.Config.Steps, status.ImagesPerSecond, left(status)))
 	}
-	if err := s.process(ctx, item.ID, follow, "train", "--run", dir, "--data", s.root.Dir()); err != nil && ctx.Err() == nil {
+	if err := s.process(ctx, item.ID, follow, "train", "--run", dir, "--data", s.dataDir); err != nil && ctx.Err() == nil {
 		fmt.Fprintf(s.env.err, "%s: %v\n", item.Name, err)
-		if found, ok := finder(s.root.Dir())(item.ID); !ok || found.Run.State != model.Failed && found.Run.State != model.Finished {
+		if found, ok := finder(s.dataDir)(item.ID); !ok || found.Run.State != model.Failed && found.Run.State != model.Finished {
 			return fmt.Errorf("run %s ended without saying that it failed: %w", item.ID, err)
 		}
 	}
@@ -351,66 +354,15 @@ func (s *shellSweep) say(b sweep.Board, what string) {
 	}
 }
 
-// sweepRecord is what --json prints.
-type sweepRecord struct {
-	ID      string            `json:"id"`
-	Runs    int               `json:"runs"`
-	Done    int               `json:"done"`
-	Waiting int               `json:"waiting"` // for a choice
-	Items   []sweepItemRecord `json:"items"`
-	Choices []sweepChoice     `json:"choices"`
-	Failed  []sweepFailure    `json:"failed"`
-}
-
-type sweepItemRecord struct {
-	Run   string      `json:"run"`
-	Name  string      `json:"name"`
-	Stage sweep.Stage `json:"stage"`
-}
-
-type sweepChoice struct {
-	Model   string        `json:"model"`
-	Dataset string        `json:"dataset"`
-	Field   string        `json:"field"`
-	Values  []string      `json:"values"`
-	InfoM   []model.Score `json:"infom"` // mean of each value's seeds
-	Chosen  string        `json:"chosen"`
-	Problem string        `json:"problem,omitempty"`
-}
-
-type sweepFailure struct {
-	Run    string `json:"run"`
-	Name   string `json:"name"`
-	Reason string `json:"reason"`
-}
-
-func recordOf(id string, b sweep.Board) sweepRecord {
-	r := sweepRecord{ID: id, Runs: b.Total(), Done: b.Count(sweep.Done), Waiting: b.Waiting, Items: []sweepItemRecord{}, Choices: []sweepChoice{}, Failed: []sweepFailure{}}
-	for _, s := range b.Items {
-		r.Items = append(r.Items, sweepItemRecord{s.ID, s.Name, s.Stage})
-		if s.Stage == sweep.Failed {
-			r.Failed = append(r.Failed, sweepFailure{s.ID, s.Name, s.Problem})
-		}
-	}
-	for _, c := range b.Choices {
-		choice := sweepChoice{Model: c.Model, Dataset: c.Dataset, Field: c.Axis.Field, Values: c.Axis.Values, Chosen: c.Chosen, Problem: c.Problem}
-		for _, v := range c.InfoM {
-			choice.InfoM = append(choice.InfoM, model.Score(v))
-		}
-		r.Choices = append(r.Choices, choice)
-	}
-	return r
-}
-
 // tell says how the sweep stands. Runs that failed, or that wait for a choice which cannot be made, make it fail.
-func (s *shellSweep) tell(id string, asJSON bool) error {
+func (s *shellSweep) tell(asJSON bool) error {
 	b := s.board()
 	if asJSON {
-		if err := printJSON(s.env.out, recordOf(id, b)); err != nil {
+		if err := printJSON(s.env.out, sweep.Status{Saved: s.saved, Board: b}.Record()); err != nil {
 			return err
 		}
 	} else {
-		s.print(s.env.out, id, b)
+		s.print(s.env.out, b)
 	}
 	failed := b.Count(sweep.Failed)
 	if s.options.dry || failed == 0 && len(b.Problems()) == 0 {
@@ -419,7 +371,7 @@ func (s *shellSweep) tell(id string, asJSON bool) error {
 	return fmt.Errorf("%s of %d runs failed; --retry tries them again", strconv.Itoa(failed), b.Total())
 }
 
-func (s *shellSweep) print(w io.Writer, id string, b sweep.Board) {
+func (s *shellSweep) print(w io.Writer, b sweep.Board) {
 	if isTerminal(s.env.err) {
 		fmt.Fprintln(s.env.err)
 	}
@@ -439,5 +391,9 @@ func (s *shellSweep) print(w io.Writer, id string, b sweep.Board) {
 			fmt.Fprintf(w, "%-11s %s\n", item.Stage, item.Name)
 		}
 	}
-	fmt.Fprintf(w, "sweep %s: %d of %d runs are done; `slotscope report %s` writes the tables\n", id, b.Count(sweep.Done), b.Total(), id)
+	if s.options.dry {
+		fmt.Fprintf(w, "%d of %d runs are done; nothing was stored\n", b.Count(sweep.Done), b.Total())
+		return
+	}
+	fmt.Fprintf(w, "sweep %s: %d of %d runs are done; `slotscope report %[1]s` writes the tables\n", s.saved.ID, b.Count(sweep.Done), b.Total())
 }

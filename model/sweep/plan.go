@@ -21,12 +21,13 @@ import (
 
 // Plan is what a sweep is to do.
 type Plan struct {
-	Name   string            `json:"name"`
-	Preset string            `json:"preset"`
-	Steps  int               `json:"steps,omitempty"` // of every run; 0 for the preset's
-	Set    map[string]string `json:"set,omitempty"`   // hyperparameters of every run, by name
-	Eval   map[string]int    `json:"eval,omitempty"`  // flags of `slotscope eval`: noise, pairs, probe, trees
-	Parts  []Part            `json:"parts"`
+	Name    string            `json:"name"`
+	Preset  string            `json:"preset"`
+	Steps   int               `json:"steps,omitempty"`   // of every run; 0 for the preset's
+	Set     map[string]string `json:"set,omitempty"`     // hyperparameters of every run, by name
+	Eval    map[string]int    `json:"eval,omitempty"`    // flags of `slotscope eval`: noise, pairs, probe, trees
+	Factors map[string]int    `json:"factors,omitempty"` // how many a dataset has, by name, where the paper does not study it; see Settle
+	Parts   []Part            `json:"parts"`
 }
 
 // Part is one question: every model on every dataset with every seed, for each combination of the axes, and once more for
@@ -103,6 +104,11 @@ func (p Plan) Validate() error {
 			bad["eval"] = fmt.Sprintf("%q = %d is not a number of noise, pairs, probe or trees", name, v)
 		}
 	}
+	for name, n := range p.Factors {
+		if !slices.Contains(p.Datasets(), name) || n < 0 {
+			bad["factors"] = fmt.Sprintf("%q = %d is not the number of factors of one of the datasets", name, n)
+		}
+	}
 	for i, part := range p.Parts {
 		part.validate(fmt.Sprintf("parts[%d].", i), bad)
 	}
@@ -118,6 +124,26 @@ func (p Plan) Validate() error {
 		}
 	}
 	return nil
+}
+
+// Settle asks once for the number of factors of each dataset and notes it where the paper does not study the dataset: baselines
+// take their latents from it. A dataset that count cannot open ends the sweep before it begins.
+func (p Plan) Settle(count func(dataset string) (int, error)) (Plan, error) {
+	p.Factors = nil
+	for _, dataset := range p.Datasets() {
+		n, err := count(dataset)
+		if err != nil {
+			return p, model.Invalid{"datasets": err.Error()}
+		}
+		if model.Studied(dataset) {
+			continue
+		}
+		if p.Factors == nil {
+			p.Factors = map[string]int{}
+		}
+		p.Factors[dataset] = n
+	}
+	return p, p.Validate()
 }
 
 func (p Part) validate(at string, bad model.Invalid) {
@@ -253,6 +279,7 @@ func (p Plan) Item(part int, name, dataset string, seed int64, set map[string]st
 	if err != nil {
 		return Item{Config: model.Config{Model: name, Dataset: dataset}}, err
 	}
+	cfg = cfg.WithFactors(p.Factors[dataset])
 	if p.Steps > 0 {
 		cfg.Steps = p.Steps
 	}

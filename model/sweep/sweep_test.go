@@ -1,8 +1,10 @@
 package sweep
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -300,5 +302,38 @@ func TestStore(t *testing.T) {
 	}
 	if _, err := s.Get(one.ID); !errors.Is(err, model.ErrNotFound) {
 		t.Errorf("deleted, it is still there: %v", err)
+	}
+}
+
+// TestSettle: baselines have as many latents as a run of the same model that is created by itself, whatever the dataset.
+func TestSettle(t *testing.T) {
+	factors := map[string]int{"shapes3d": 6, "mine": 3, "mine[a=1]": 3, "isaac3d[a=1]": 9}
+	count := func(dataset string) (int, error) {
+		if n, ok := factors[dataset]; ok {
+			return n, nil
+		}
+		return 0, fmt.Errorf("there is no dataset %q", dataset)
+	}
+	p := Plan{Name: "latents", Preset: "tiny", Parts: []Part{{Name: "main", Models: []string{"qlae", "hrr"}, Datasets: []string{"shapes3d", "mine", "mine[a=1]", "isaac3d[a=1]"}, Seeds: []int64{0}}}}
+	settled, err := p.Settle(count)
+	if err != nil || len(settled.Factors) != 2 {
+		t.Fatalf("%v, %v", settled.Factors, err)
+	}
+	got := map[string]int{}
+	for _, item := range settled.Look(lab{}.find).Items {
+		got[item.Config.Model+" "+item.Config.Dataset] = item.Config.M
+	}
+	want := map[string]int{"qlae shapes3d": 9, "qlae mine": 5, "qlae mine[a=1]": 5, "qlae isaac3d[a=1]": 14, "hrr shapes3d": 9, "hrr mine": 9, "hrr mine[a=1]": 9, "hrr isaac3d[a=1]": 9}
+	if !maps.Equal(got, want) {
+		t.Errorf("latents %v, not %v", got, want)
+	}
+	again, err := Read(bytes.NewReader(settled.JSON()))
+	if err != nil || again.ID() != settled.ID() {
+		t.Errorf("read again it is %s, not %s; %v", again.ID(), settled.ID(), err)
+	}
+	p.Parts[0].Datasets = []string{"nowhere"}
+	var bad model.Invalid
+	if _, err := p.Settle(count); !errors.As(err, &bad) || !strings.Contains(bad["datasets"], "nowhere") {
+		t.Errorf("a dataset that is not there: %v", err)
 	}
 }
