@@ -54,6 +54,7 @@ var importMap = map[string]string{
 	"model/compute/cpu":        "model/compute/cpu/kernel model/compute/cpu/move",
 	"model/compute/cpu/kernel": "",
 	"model/compute/cpu/move":   "",
+	"model/compute/lower":      "",
 	"model/folder":             "",
 	"model/train":              "model/ae model/data model/compute model/compute/gpu model/checkpoint model/folder model/metric",
 	"model/bench":              "model/ae model/data model/compute model/compute/cpu model/play model/train",

@@ -3,8 +3,9 @@ package hrr
 import (
 	"math"
 
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
 )
 
 // UnbindAll retrieves the noisy value of every slot from bundles, in one matrix product.
@@ -32,14 +33,10 @@ func BindAll(circulants, values *Node) *Node {
 
 // CirculantsOf is Circulants for symbols that are learned: symbols is [m, d], the result [d, m·d].
 func CirculantsOf(symbols *Node) *Node {
-	m, d := symbols.Shape().Dim(0), symbols.Shape().Dim(1)
-	index := make([]int32, d*d)
-	for n := range d {
-		for j := range d {
-			index[n*d+j] = int32(mod(n-j, d))
-		}
-	}
-	where := ConstTensor(symbols.Graph(), tensors.FromFlatDataAndDimensions(index, d, d, 1))
+	g, m, d := symbols.Graph(), symbols.Shape().Dim(0), symbols.Shape().Dim(1)
+	square := shapes.Make(dtypes.Int32, d, d, 1)
+	where := Sub(Iota(g, square, 0), Iota(g, square, 1)) // n - j
+	where = Where(LessThan(where, ScalarZero(g, dtypes.Int32)), AddScalar(where, d), where)
 	columns := Gather(Transpose(symbols, 0, 1), where) // [n, j, i] = s_i,(n-j) mod d
 	columns.AssertDims(d, d, m)
 	return Reshape(Transpose(columns, 1, 2), d, m*d)
@@ -52,21 +49,24 @@ func CirculantsOf(symbols *Node) *Node {
 // It works through the real Fourier matrices, so that it runs on engines without FFT. symbols is [m, d], as is the result.
 func ExactOf(symbols *Node) *Node {
 	g, d := symbols.Graph(), symbols.Shape().Dim(1)
-	cosine, sine := fourierMatrices(d)
-	c := ConvertDType(ConstTensor(g, tensors.FromFlatDataAndDimensions(cosine, d, d)), symbols.DType())
-	s := ConvertDType(ConstTensor(g, tensors.FromFlatDataAndDimensions(sine, d, d)), symbols.DType())
+	c, s := fourierMatrices(g, symbols.DType(), d)
 	re, im := Dot(symbols, c), Neg(Dot(symbols, s))
 	power := Add(Square(re), Square(im))
 	return DivScalar(Sub(Dot(Div(re, power), c), Dot(Div(im, power), s)), float64(d))
 }
 
-// fourierMatrices are cos(2πkn/d) and sin(2πkn/d), [d, d], both symmetric.
-func fourierMatrices(d int) (cosine, sine []float64) {
-	cosine, sine = make([]float64, d*d), make([]float64, d*d)
-	for k := range d {
-		for n := range d {
-			sine[k*d+n], cosine[k*d+n] = math.Sincos(2 * math.Pi * float64(k*n%d) / float64(d))
-		}
+// fourierMatrices are cos(2πkn/d) and sin(2πkn/d), [d, d], both symmetric: rows of a table of d angles, for engines that read large
+// constants as text.
+func fourierMatrices(g *Graph, dtype dtypes.DType, d int) (cosine, sine *Node) {
+	cosines, sines := make([]float64, d), make([]float64, d)
+	for n := range d {
+		sines[n], cosines[n] = math.Sincos(2 * math.Pi * float64(n) / float64(d))
 	}
-	return cosine, sine
+	square := shapes.Make(dtypes.Int32, d, d, 1)
+	turns := Mul(Iota(g, square, 0), Iota(g, square, 1))
+	angle := Mod(turns, Scalar(g, dtypes.Int32, d)) // kn mod d
+	table := func(values []float64) *Node {
+		return Gather(ConvertDType(Const(g, values), dtype), angle)
+	}
+	return table(cosines), table(sines)
 }

@@ -16,6 +16,8 @@ import (
 
 const leak = 0.01 // slope of LeakyReLU in denoiser and generator
 
+const xla = "xla" // GoMLX's name of that backend
+
 // HRR is the paper's bottleneck: m slots, each a frozen symbol bound to one of k codebook entries, bundled in d numbers.
 // The switches are the ablations of “Negative results”.
 type HRR struct {
@@ -169,10 +171,14 @@ func straight(values, quantized *Node) *Node {
 func Lookup(entries, codes *Node) *Node { return Gather(entries, InsertAxes(codes, -1)) }
 
 // circulants are the [d, m·d] operands of BindAll and UnbindAll; with the involution they are one. Frozen symbols enter a graph
-// by value, so a graph belongs to the symbols that the scope held when it was built.
+// by value, so a graph belongs to the symbols that the scope held when it was built; but not XLA's, which reads constants as text: a
+// hundred megabytes of it for every step.
 func (h HRR) circulants(scope *context.Context, g *Graph) (bind, unbind *Node) {
-	if h.LearnSymbols {
-		return h.learnedCirculants(layer.Value(scope, g, "symbols"))
+	switch {
+	case h.LearnSymbols:
+		return h.circulantsOf(layer.Value(scope, g, "symbols"))
+	case g.Backend().Name() == xla:
+		return h.circulantsOf(StopGradient(layer.Value(scope, g, "symbols")))
 	}
 	symbols := layer.Read(scope, "symbols")
 	bind = h.constant(g, symbols)
@@ -182,7 +188,7 @@ func (h HRR) circulants(scope *context.Context, g *Graph) (bind, unbind *Node) {
 	return bind, h.constant(g, exactOf(symbols, h.D))
 }
 
-func (h HRR) learnedCirculants(symbols *Node) (bind, unbind *Node) {
+func (h HRR) circulantsOf(symbols *Node) (bind, unbind *Node) {
 	bind = hrr.CirculantsOf(symbols)
 	if !h.Exact {
 		return bind, bind
