@@ -62,10 +62,10 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		return err
 	}
 	defer runs.Close()
-	sweeps := jobs.NewSweeps(context.WithoutCancel(ctx), jobs.SweepOptions{Supervisor: runs, Log: log})
-	defer sweeps.Close()
-	evaluations := jobs.NewEvaluations(root.Dir(), log)
+	evaluations := jobs.NewEvaluations(jobs.EvaluationOptions{Supervisor: runs, Log: log})
 	defer evaluations.Close()
+	sweeps := jobs.NewSweeps(context.WithoutCancel(ctx), jobs.SweepOptions{Supervisor: runs, Evaluations: evaluations, Log: log})
+	defer sweeps.Close()
 	engine, err := compute.Open("cpu") // a GPU, where there is one, is for the runs
 	if err != nil {
 		return err

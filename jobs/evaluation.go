@@ -16,33 +16,46 @@ import (
 	"slotscope/model"
 )
 
-// Evaluations are processes of `slotscope eval`, started from the pages, one for a run at a time. A process writes scores.json
+// Evaluations are processes of `slotscope eval`, for visitors and for sweeps, one for a run at a time. A process writes scores.json
 // into the run's folder; what it said last is kept here while the server lives.
 type Evaluations struct {
-	command func(id string) (*exec.Cmd, error)
-	log     *slog.Logger
-	cancel  context.CancelFunc
-	ctx     context.Context
-	tasks   sync.WaitGroup
+	o      EvaluationOptions
+	cancel context.CancelFunc
+	ctx    context.Context
+	tasks  sync.WaitGroup
 
 	mu     sync.Mutex
 	states map[string]*model.Evaluation
 }
 
-// NewEvaluations evaluates runs of the data folder dir with this very program.
-func NewEvaluations(dir string, log *slog.Logger) *Evaluations {
-	return newEvaluations(log, func(id string) (*exec.Cmd, error) {
-		program, err := os.Executable()
-		if err != nil {
-			return nil, fmt.Errorf("find this program: %w", err)
-		}
-		return exec.Command(program, "eval", id, "--data", dir), nil
-	})
+// EvaluationOptions are what Evaluations work with; Supervisor must be given.
+type EvaluationOptions struct {
+	Supervisor *Supervisor
+	// Command is the process that measures the run in dir; nil for this program's own `eval` with these flags.
+	Command func(dir string, flags []string) (*exec.Cmd, error)
+	Log     *slog.Logger // nil for slog.Default
 }
 
-func newEvaluations(log *slog.Logger, command func(id string) (*exec.Cmd, error)) *Evaluations {
-	ctx, cancel := context.WithCancel(context.Background())
-	return &Evaluations{command: command, log: log, ctx: ctx, cancel: cancel, states: map[string]*model.Evaluation{}}
+// NewEvaluations begins with none under way.
+func NewEvaluations(o EvaluationOptions) *Evaluations {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	e := &Evaluations{o: o, states: map[string]*model.Evaluation{}}
+	if o.Command == nil {
+		e.o.Command = e.eval
+	}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	return e
+}
+
+// eval is the command line of this very program.
+func (e *Evaluations) eval(dir string, flags []string) (*exec.Cmd, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	return exec.Command(program, append([]string{"eval", dir, "--data", e.o.Supervisor.o.Data.Dir()}, flags...)...), nil
 }
 
 // Close ends the processes under way; scores that were there before stay as they are.
@@ -62,56 +75,91 @@ func (e *Evaluations) State(id string) model.Evaluation {
 }
 
 // Start evaluates a run in the background; model.ErrConflict where that is being done.
-func (e *Evaluations) Start(_ context.Context, id string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.ctx.Err() != nil {
-		return errors.New("the server is closing")
+func (e *Evaluations) Start(ctx context.Context, id string) error {
+	p, err := e.begin(ctx, id, nil)
+	if err == nil {
+		e.tasks.Go(func() { _ = p.follow(e.ctx) })
 	}
-	if s := e.states[id]; s != nil && s.Running {
-		return fmt.Errorf("run %s is being evaluated already: %w", id, model.ErrConflict)
-	}
-	cmd, err := e.command(id)
+	return err
+}
+
+// Measure evaluates a run to its end, which ctx may bring about; model.ErrConflict where that is being done already.
+func (e *Evaluations) Measure(ctx context.Context, id string, flags []string) error {
+	p, err := e.begin(ctx, id, flags)
 	if err != nil {
 		return err
 	}
-	said, err := cmd.StderrPipe()
-	if err != nil {
-		return fmt.Errorf("evaluate run %s: %w", id, err)
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("evaluate run %s: %w", id, err)
-	}
-	e.states[id] = &model.Evaluation{Running: true, Started: time.Now()}
-	e.tasks.Go(func() { e.follow(id, cmd, said) })
-	return nil
+	return p.follow(ctx)
 }
 
-// follow keeps the last line that a process says, and how it ended.
-func (e *Evaluations) follow(id string, cmd *exec.Cmd, said io.Reader) {
-	stop := context.AfterFunc(e.ctx, func() { _ = cmd.Process.Signal(os.Interrupt) })
+// evaluation is a process under way.
+type evaluation struct {
+	*Evaluations
+	id   string
+	cmd  *exec.Cmd
+	said io.Reader
+}
+
+// begin starts a run's evaluation on a device that no run works on, where there is one.
+func (e *Evaluations) begin(ctx context.Context, id string, flags []string) (*evaluation, error) {
+	f, err := e.o.Supervisor.open(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ctx.Err() != nil {
+		return nil, errors.New("the server is closing")
+	}
+	if s := e.states[id]; s != nil && s.Running {
+		return nil, fmt.Errorf("run %s is being evaluated already: %w", id, model.ErrConflict)
+	}
+	cmd, err := e.o.Command(f.Dir(), flags)
+	if err != nil {
+		return nil, err
+	}
+	if idle := e.o.Supervisor.idle(evalEngine); len(idle) > 0 {
+		cmd.Env = append(cmd.Environ(), idle[len(idle)-1].Env...) // runs take the first
+	}
+	said, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("evaluate run %s: %w", id, err)
+	}
+	e.states[id] = &model.Evaluation{Running: true, Started: time.Now()}
+	return &evaluation{e, id, cmd, said}, nil
+}
+
+// follow keeps the last line that the process says, and returns how it ended.
+func (e *evaluation) follow(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { _ = e.cmd.Process.Signal(os.Interrupt) })
 	defer stop()
-	lines := bufio.NewScanner(said)
+	lines := bufio.NewScanner(e.said)
 	lines.Split(scanSaid)
 	for lines.Scan() {
 		if line := strings.TrimSpace(lines.Text()); line != "" {
-			e.change(id, func(s *model.Evaluation) { s.Said = line })
+			e.change(e.id, func(s *model.Evaluation) { s.Said = line })
 		}
 	}
-	_, _ = io.Copy(io.Discard, said) // a line beyond the scanner's limit does not hold the process up
-	err := cmd.Wait()
-	e.change(id, func(s *model.Evaluation) {
+	_, _ = io.Copy(io.Discard, e.said) // a line beyond the scanner's limit does not hold the process up
+	err := e.cmd.Wait()
+	e.change(e.id, func(s *model.Evaluation) {
 		s.Running, s.Ended = false, time.Now()
-		if err != nil {
-			s.Failed = s.Said
-			if s.Failed == "" {
-				s.Failed = err.Error()
-			}
+		if err == nil {
+			return
 		}
+		if s.Said != "" {
+			err = errors.New(s.Said)
+		}
+		s.Failed = err.Error()
 	})
-	if err != nil {
-		e.log.Error("evaluating a run", "run", id, "error", err, "said", e.State(id).Said)
+	if err != nil && ctx.Err() == nil {
+		e.o.Log.Error("evaluating a run", "run", e.id, "error", err)
 	}
+	return err
 }
 
 func (e *Evaluations) change(id string, do func(s *model.Evaluation)) {

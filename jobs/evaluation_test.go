@@ -3,8 +3,6 @@ package jobs
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
 	"os/exec"
 	"strings"
 	"testing"
@@ -13,15 +11,18 @@ import (
 	"slotscope/model"
 )
 
-func shell(script string) func(string) (*exec.Cmd, error) {
-	return func(string) (*exec.Cmd, error) { return exec.Command("sh", "-c", script), nil }
+// evaluations measure the runs of a bench with a command line.
+func evaluations(b *bench, words ...string) *Evaluations {
+	return NewEvaluations(EvaluationOptions{Supervisor: b.Supervisor, Log: b.opt.Log, Command: func(string, []string) (*exec.Cmd, error) {
+		return exec.Command(words[0], words[1:]...), nil
+	}})
 }
 
 // settled waits until the run's evaluation has ended.
-func settled(t *testing.T, e *Evaluations) model.Evaluation {
+func settled(t *testing.T, e *Evaluations, id string) model.Evaluation {
 	t.Helper()
 	for range 1000 {
-		if s := e.State("a"); !s.Running {
+		if s := e.State(id); !s.Running {
 			return s
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -32,50 +33,59 @@ func settled(t *testing.T, e *Evaluations) model.Evaluation {
 
 // TestEvaluations: one row for each way that an evaluation ends.
 func TestEvaluations(t *testing.T) {
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	b := newBench(t)
+	id := b.create("", 5)
 	for _, c := range []struct{ name, script, said, failed string }{
 		{"done", `printf 'metrics\nnoise 1 of 9\rnoise 9 of 9\r\n' >&2`, "noise 9 of 9", ""},
 		{"failed", `echo "run a has no checkpoint" >&2; exit 1`, "run a has no checkpoint", "run a has no checkpoint"},
 		{"silent", `exit 3`, "", "exit status 3"},
 		{"a long line", `head -c 200000 /dev/zero | tr '\0' x >&2`, "", ""},
 	} {
-		e := newEvaluations(quiet, shell(c.script))
-		if s := e.State("a"); s != (model.Evaluation{}) {
+		e := evaluations(b, "sh", "-c", c.script)
+		if s := e.State(id); s != (model.Evaluation{}) {
 			t.Errorf("%s: %+v before it starts", c.name, s)
 		}
-		if err := e.Start(context.Background(), "a"); err != nil {
+		if err := e.Start(context.Background(), id); err != nil {
 			t.Fatal(err)
 		}
-		s := settled(t, e)
+		s := settled(t, e, id)
 		if s.Said != c.said || s.Failed != c.failed || s.Started.IsZero() || s.Ended.Before(s.Started) {
 			t.Errorf("%s: %+v", c.name, s)
 		}
 		e.Close()
 	}
-	e := newEvaluations(quiet, func(string) (*exec.Cmd, error) { return exec.Command("/no/such/program"), nil })
-	if err := e.Start(context.Background(), "a"); err == nil || !strings.Contains(err.Error(), "/no/such/program") {
+	e := evaluations(b, "/no/such/program")
+	if err := e.Start(context.Background(), id); err == nil || !strings.Contains(err.Error(), "/no/such/program") {
 		t.Errorf("a program that is not there: %v", err)
 	}
-	if e.State("a").Running {
+	if e.State(id).Running {
 		t.Error("what could not be started runs")
 	}
 }
 
 // TestEvaluationsClose: a second start is refused while the first works, and closing interrupts it.
 func TestEvaluationsClose(t *testing.T) {
-	e := newEvaluations(slog.New(slog.NewTextHandler(io.Discard, nil)), func(string) (*exec.Cmd, error) { return exec.Command("sleep", "60"), nil })
-	if err := e.Start(context.Background(), "a"); err != nil {
+	b := newBench(t)
+	id := b.create("", 5)
+	e := evaluations(b, "sleep", "60")
+	if err := e.Start(context.Background(), id); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Start(context.Background(), "a"); !errors.Is(err, model.ErrConflict) {
+	if err := e.Start(context.Background(), id); !errors.Is(err, model.ErrConflict) {
 		t.Errorf("a second start: %v", err)
+	}
+	if err := e.Measure(context.Background(), id, nil); !errors.Is(err, model.ErrConflict) {
+		t.Errorf("a sweep beside the visitor: %v", err)
+	}
+	if err := e.Start(context.Background(), "nobody"); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("no such run: %v", err)
 	}
 	begun := time.Now()
 	e.Close()
-	if took := time.Since(begun); took > 20*time.Second || e.State("a").Running {
-		t.Errorf("closing took %v and left %+v", took, e.State("a"))
+	if took := time.Since(begun); took > 20*time.Second || e.State(id).Running {
+		t.Errorf("closing took %v and left %+v", took, e.State(id))
 	}
-	if e.Start(context.Background(), "b") == nil {
+	if e.Start(context.Background(), id) == nil {
 		t.Error("an evaluation starts after closing")
 	}
 }

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,14 +13,13 @@ import (
 	"slotscope/model/sweep"
 )
 
-// SweepOptions are what Sweeps work with; Supervisor must be given.
+// SweepOptions are what Sweeps work with; the first two must be given.
 type SweepOptions struct {
-	Supervisor *Supervisor
-	// Evaluate is the process that measures the run in dir; nil for this program's own `eval` with these flags.
-	Evaluate func(ctx context.Context, dir string, flags []string) (*exec.Cmd, error)
-	Width    int           // runs of one sweep that are queued, work or are evaluated at a time; 0 for as many as there are devices
-	Log      *slog.Logger  // nil for slog.Default
-	Poll     time.Duration // between looks where nothing is announced; 0 for 3 s
+	Supervisor  *Supervisor
+	Evaluations *Evaluations
+	Width       int           // runs of one sweep that are queued, work or are evaluated at a time; 0 for as many as there are devices
+	Log         *slog.Logger  // nil for slog.Default
+	Poll        time.Duration // between looks where nothing is announced; 0 for 3 s
 }
 
 // Sweeps work through stored plans: they queue one run after another, evaluate what has finished, and choose hyperparameters
@@ -37,7 +33,6 @@ type Sweeps struct {
 	failed     map[string]string      // evaluations that failed since this server started, by run
 	evaluating map[string]string      // names of runs, by sweep
 	scores     map[string]cachedScore // of evaluated runs
-	busy       map[string]bool        // runs that are being evaluated
 
 	wake   chan struct{}
 	cancel context.CancelFunc
@@ -58,10 +53,7 @@ func NewSweeps(ctx context.Context, o SweepOptions) *Sweeps {
 		o.Poll = 3 * time.Second
 	}
 	s := &Sweeps{o: o, store: sweep.OpenStore(o.Supervisor.o.Data.Dir()), problems: map[string]string{}, failed: map[string]string{},
-		evaluating: map[string]string{}, scores: map[string]cachedScore{}, busy: map[string]bool{}, wake: make(chan struct{}, 1)}
-	if s.o.Evaluate == nil {
-		s.o.Evaluate = s.evaluation
-	}
+		evaluating: map[string]string{}, scores: map[string]cachedScore{}, wake: make(chan struct{}, 1)}
 	ctx, s.cancel = context.WithCancel(ctx)
 	s.work.Add(1)
 	go s.loop(ctx)
@@ -73,18 +65,6 @@ func (s *Sweeps) Close() error {
 	s.cancel()
 	s.work.Wait()
 	return nil
-}
-
-// evaluation is the command line of this very program.
-func (s *Sweeps) evaluation(ctx context.Context, dir string, flags []string) (*exec.Cmd, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, program, append([]string{"eval", dir, "--data", s.o.Supervisor.o.Data.Dir()}, flags...)...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 10 * time.Second
-	return cmd, nil
 }
 
 func (s *Sweeps) loop(ctx context.Context) {
@@ -162,7 +142,8 @@ func (s *Sweeps) advance(ctx context.Context, saved sweep.Saved) error {
 	evaluating := s.evaluating[saved.ID] != ""
 	s.mu.Unlock()
 	for _, item := range b.Items {
-		if item.Stage == sweep.Unmeasured && !evaluating && s.room(b, evalEngine, evaluating) && s.evaluate(ctx, saved.ID, item) {
+		if item.Stage == sweep.Unmeasured && !evaluating && s.room(b, evalEngine, evaluating) {
+			s.evaluate(ctx, saved.ID, item)
 			s.look() // there may be room for more
 			return nil
 		}
@@ -261,57 +242,31 @@ func (s *Sweeps) rest(saved sweep.Saved) error {
 	return s.store.SetMark(saved.ID, saved.Mark)
 }
 
-// evaluate starts the evaluation of a finished run; false where that is under way for another sweep.
-func (s *Sweeps) evaluate(ctx context.Context, id string, item sweep.Standing) bool {
+// evaluate starts the evaluation of a finished run. Where that is under way for a visitor or another sweep, the loop sees its scores.
+func (s *Sweeps) evaluate(ctx context.Context, id string, item sweep.Standing) {
 	s.mu.Lock()
-	if s.busy[item.ID] {
-		s.mu.Unlock()
-		return false
-	}
-	s.busy[item.ID], s.evaluating[id] = true, item.Name
+	s.evaluating[id] = item.Name
 	s.mu.Unlock()
-	s.work.Add(1)
-	go func() {
-		defer s.work.Done()
+	s.work.Go(func() {
 		err := s.measure(ctx, item)
 		s.mu.Lock()
-		delete(s.busy, item.ID)
 		delete(s.evaluating, id)
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !errors.Is(err, model.ErrConflict) {
 			s.failed[item.ID] = "it is trained, but its evaluation failed: " + err.Error()
-			s.o.Log.Error("evaluation of run "+item.ID, "error", err)
 		}
 		s.mu.Unlock()
-		s.look()
-	}()
-	return true
+		if err == nil {
+			s.look()
+		}
+	})
 }
 
-// measure runs the evaluation to its end, its words going to the run's log.
+// measure evaluates a run to its end.
 func (s *Sweeps) measure(ctx context.Context, item sweep.Standing) error {
-	f, err := s.o.Supervisor.open(ctx, item.ID)
-	if err != nil {
+	if err := s.o.Evaluations.Measure(ctx, item.ID, item.EvalFlags()); err != nil {
 		return err
 	}
-	defer f.Close()
-	log, err := f.OpenLog()
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	cmd, err := s.o.Evaluate(ctx, f.Dir(), item.EvalFlags())
-	if err != nil {
-		return err
-	}
-	cmd.Stdout, cmd.Stderr = log, log
-	if idle := s.o.Supervisor.idle(evalEngine); len(idle) > 0 {
-		cmd.Env = append(cmd.Environ(), idle[len(idle)-1].Env...) // runs take the first
-	}
-	if err := cmd.Run(); err != nil {
-		text, _ := f.Log(1)
-		return fmt.Errorf("%w: %s", err, strings.TrimSpace(text))
-	}
-	scores, err := f.Scores()
+	scores, err := s.o.Supervisor.Scores(ctx, item.ID)
 	if err == nil && !scores.Evaluated() {
 		err = errors.New("it ended, but wrote no metrics")
 	}

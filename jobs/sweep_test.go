@@ -26,7 +26,7 @@ type ruler struct {
 	flags map[string][]string        // by run
 }
 
-func (r *ruler) evaluate(ctx context.Context, dir string, flags []string) (*exec.Cmd, error) {
+func (r *ruler) evaluate(dir string, flags []string) (*exec.Cmd, error) {
 	f, err := folder.Open(dir)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (r *ruler) evaluate(ctx context.Context, dir string, flags []string) (*exec
 	r.flags[f.ID()] = flags
 	v := r.infoM(f.Config())
 	if v < 0 {
-		return exec.CommandContext(ctx, "sh", "-c", "echo the ruler is broken >&2; exit 1"), nil
+		return exec.Command("sh", "-c", "echo the ruler is broken >&2; exit 1"), nil
 	}
 	text, err := json.Marshal(model.Scores{Version: model.ScoresVersion, Step: f.Config().Steps, PSNR: 20, Metrics: &model.Metrics{InfoM: model.Score(v)}})
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *ruler) evaluate(ctx context.Context, dir string, flags []string) (*exec
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		return nil, err
 	}
-	return exec.CommandContext(ctx, "cp", file, filepath.Join(dir, "scores.json")), nil
+	return exec.Command("cp", file, filepath.Join(dir, "scores.json")), nil
 }
 
 // sweeping is a bench with sweeps on it.
@@ -56,11 +56,18 @@ func sweeping(t *testing.T, infoM func(model.Config) float64, change ...func(*Op
 	b := newBench(t, change...)
 	r := &ruler{dir: t.TempDir(), infoM: infoM, flags: map[string][]string{}}
 	open := func() *Sweeps {
-		s := NewSweeps(background, SweepOptions{Supervisor: b.Supervisor, Evaluate: r.evaluate, Log: b.opt.Log, Poll: 20 * time.Millisecond})
-		t.Cleanup(func() { s.Close() })
-		return s
+		return b.sweeps(t, r.evaluate)
 	}
 	return b, r, open
+}
+
+// sweeps are what the bench's present supervisor sweeps with.
+func (b *bench) sweeps(t *testing.T, evaluate func(dir string, flags []string) (*exec.Cmd, error)) *Sweeps {
+	e := NewEvaluations(EvaluationOptions{Supervisor: b.Supervisor, Command: evaluate, Log: b.opt.Log})
+	t.Cleanup(e.Close)
+	s := NewSweeps(background, SweepOptions{Supervisor: b.Supervisor, Evaluations: e, Log: b.opt.Log, Poll: 20 * time.Millisecond})
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
 // choosing is a plan that chooses β first: two runs to choose by, then two, and one of HRR.
@@ -165,8 +172,7 @@ func TestSweepStopsAndGoesOnUnderAnotherServer(t *testing.T) {
 	s.Close()
 	b.Close()
 	b.open() // the next server finds the sweep active
-	s = NewSweeps(background, SweepOptions{Supervisor: b.Supervisor, Evaluate: (&ruler{dir: t.TempDir(), infoM: func(model.Config) float64 { return 0.5 }, flags: map[string][]string{}}).evaluate, Log: b.opt.Log, Poll: 20 * time.Millisecond})
-	defer s.Close()
+	s = b.sweeps(t, (&ruler{dir: t.TempDir(), infoM: func(model.Config) float64 { return 0.5 }, flags: map[string][]string{}}).evaluate)
 	st = until(t, s, st.ID, "the end", over)
 	if first := st.Board.Items[0].Run; first.Resumed != step || st.Board.Count(sweep.Done) != 5 {
 		t.Errorf("the first run went on from %d, not %d; %d done", first.Resumed, step, st.Board.Count(sweep.Done))
@@ -295,10 +301,9 @@ func TestSweepEvaluatesOnAnIdleDevice(t *testing.T) {
 		}
 	})
 	said := filepath.Join(t.TempDir(), "devices")
-	s := NewSweeps(background, SweepOptions{Supervisor: b.Supervisor, Log: b.opt.Log, Poll: 20 * time.Millisecond, Evaluate: func(ctx context.Context, dir string, _ []string) (*exec.Cmd, error) {
-		return exec.CommandContext(ctx, "sh", "-c", `echo $FAKE_DEVICE >>"$1"; echo '{"version":1,"metrics":{"infom":0.5}}' >"$2/scores.json"`, "sh", said, dir), nil
-	}})
-	defer s.Close()
+	s := b.sweeps(t, func(dir string, _ []string) (*exec.Cmd, error) {
+		return exec.Command("sh", "-c", `echo $FAKE_DEVICE >>"$1"; echo '{"version":1,"metrics":{"infom":0.5}}' >"$2/scores.json"`, "sh", said, dir), nil
+	})
 	plan := choosing(6)
 	plan.Parts = plan.Parts[1:]
 	st, err := s.Create(background, plan)
