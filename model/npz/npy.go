@@ -71,7 +71,7 @@ func ReadHeader(r io.Reader) (Header, int64, error) {
 	}
 	h, err := parseHeader(text)
 	if err != nil {
-		return Header{}, 0, fmt.Errorf("the .npy header %.200q is not understood: %w", text, err)
+		return Header{}, 0, fmt.Errorf("the .npy header %.200q is not understood: %w", strings.TrimSpace(text), err)
 	}
 	return h, n, nil
 }

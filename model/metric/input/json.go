@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strings"
 )
 
 // maxJSON is the largest .json file that is read, in bytes; NumPy's files are for more.
@@ -52,7 +53,7 @@ func readJSON(path string) (raw, error) {
 	return r, nil
 }
 
-func parseJSON(from io.Reader) (raw, error) {
+func parseJSON(from io.ReadSeeker) (raw, error) {
 	var in struct {
 		Latents, Factors [][]cell
 		Discrete         *bool
@@ -60,7 +61,7 @@ func parseJSON(from io.Reader) (raw, error) {
 	}
 	decoder := json.NewDecoder(from)
 	if err := decoder.Decode(&in); err != nil {
-		return raw{}, explain(err)
+		return raw{}, within(from, explain(err))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return raw{}, errors.New("there is more than one JSON object")
@@ -84,10 +85,81 @@ func explain(err error) error {
 		return errors.New("the file ends in the middle of its JSON")
 	case errors.As(err, &syntax):
 		return fmt.Errorf("it is no JSON at byte %d (%w); NaN and Infinity are none either", syntax.Offset, err)
+	case errors.As(err, &kind) && kind.Field == "":
+		return fmt.Errorf("the file is a JSON %s; it must be an object with latents and factors", kind.Value)
 	case errors.As(err, &kind):
 		return fmt.Errorf("%q cannot be a JSON %s; latents and factors are lists of rows, rows are lists of numbers", kind.Field, kind.Value)
 	}
 	return err
+}
+
+// within adds array, row and column to an error that a cell is to blame for.
+func within(from io.ReadSeeker, err error) error {
+	if _, failed := from.Seek(0, io.SeekStart); failed != nil {
+		return err
+	}
+	w := walk{decoder: json.NewDecoder(from)}
+	w.decoder.UseNumber()
+	for {
+		token, bad := w.decoder.Token()
+		switch {
+		case errors.Is(bad, io.EOF) || errors.Is(bad, io.ErrUnexpectedEOF):
+			return err
+		case w.inRow() && (bad != nil || !isCell(token)):
+			return fmt.Errorf("%s: row %d, column %d: %w", w.key, w.row, w.column, err)
+		case bad != nil:
+			return err
+		}
+		w.pass(token)
+	}
+}
+
+// isCell says whether a row may hold the token.
+func isCell(token json.Token) bool {
+	switch t := token.(type) {
+	case json.Number:
+		_, err := t.Float64()
+		return err == nil
+	case json.Delim:
+		return t == ']'
+	}
+	return token == nil
+}
+
+// walk knows where among the tables of a file its tokens stand.
+type walk struct {
+	decoder            *json.Decoder
+	key                string // that the value at hand belongs to; empty before a key
+	depth, row, column int
+}
+
+func (w *walk) inRow() bool {
+	return w.depth == 3 && (strings.EqualFold(w.key, "latents") || strings.EqualFold(w.key, "factors"))
+}
+
+func (w *walk) pass(token json.Token) {
+	switch t, isText := token.(string); {
+	case token == json.Delim('{') || token == json.Delim('['):
+		w.depth++
+		w.column = 0
+		if w.depth == 2 {
+			w.row = 0
+		}
+		return
+	case token == json.Delim('}') || token == json.Delim(']'):
+		w.depth--
+	case w.depth == 1 && w.key == "" && isText:
+		w.key = t
+		return
+	}
+	switch w.depth {
+	case 1:
+		w.key = ""
+	case 2:
+		w.row++
+	case 3:
+		w.column++
+	}
 }
 
 func matrixOf(name string, rows [][]cell) (matrix, error) {

@@ -3,6 +3,7 @@ package input
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -10,6 +11,9 @@ import (
 )
 
 func readNPZ(path string) (raw, error) {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		return raw{}, fmt.Errorf("%s: the file is empty", path)
+	}
 	file, err := npz.Open(path)
 	if err != nil {
 		return raw{}, err
