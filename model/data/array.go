@@ -296,8 +296,8 @@ func (s inPlaceArrays) ReadImages(dst []byte, index []int) error {
 	return nil
 }
 
-// expect opens an array that a published file has, of a given shape and type.
-func expect(f arrays, name, dtype string, shape ...int) (*array, error) {
+// arrayOf opens an array that a published file has, of a given shape and type.
+func arrayOf(f arrays, name, dtype string, shape ...int) (*array, error) {
 	a, err := f.array(name)
 	if errors.Is(err, model.ErrNotFound) {
 		return nil, fmt.Errorf("%w; is it the published file?", err)

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"slotscope/model/expect"
 )
 
 // element is a data element of a MATLAB file, filled up to 8 bytes.
@@ -71,19 +73,19 @@ func TestCars3D(t *testing.T) {
 		}
 	}
 	_, err := openCars3D(cars3dInfo, dir, carsInFolder)
-	says(t, err, dir, "4 .mat files", "183 cars")
+	expect.Says(t, err, dir, "4 .mat files", "183 cars")
 	source, err := openCars3D(beginning(cars3dInfo, 2, 3, 5), file, carsInTar)
 	source = opened(t, source, err)
-	says(t, source.Stream(t.Context(), 0, nil), file, "4 of 5 cars")
+	expect.Says(t, source.Stream(t.Context(), 0, nil), file, "4 of 5 cars")
 	source, err = openCars3D(beginning(cars3dInfo, 2, 2, 4), file, carsInTar)
 	source = opened(t, source, err)
-	says(t, source.Stream(t.Context(), 0, nil), "car_002_mesh.mat", "[128 128 3 3 2]", "[128 128 3 2 2]")
+	expect.Says(t, source.Stream(t.Context(), 0, nil), "car_002_mesh.mat", "[128 128 3 3 2]", "[128 128 3 2 2]")
 	if err := os.WriteFile(file, packed.Bytes()[:packed.Len()/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	source, err = openCars3D(info, file, carsInTar)
 	source = opened(t, source, err)
-	says(t, source.Stream(t.Context(), 0, nil), file, "unexpected EOF")
+	expect.Says(t, source.Stream(t.Context(), 0, nil), file, "unexpected EOF")
 }
 
 func second(_ int, err error) error { return err }
@@ -148,18 +150,18 @@ func TestSmallNORB(t *testing.T) {
 		}
 	}
 	_, err = openSmallNORB(beginning(smallNORBInfo, 2, 3, 1, 2, 1), paths)
-	says(t, err, "-training-cat.mat", "-testing-cat.mat", "lack", "[0 2 0 0 0]")
+	expect.Says(t, err, "-training-cat.mat", "-testing-cat.mat", "lack", "[0 2 0 0 0]")
 	_, err = openSmallNORB(info, []string{paths[0], paths[1], paths[2], paths[0], paths[1], paths[2]})
-	says(t, err, "training-info.mat", "row 0", "twice")
+	expect.Says(t, err, "training-info.mat", "row 0", "twice")
 	_, err = openSmallNORB(info, []string{paths[0], paths[2], paths[1], paths[3], paths[4], paths[5]})
-	says(t, err, "training-info.mat", "[4 4]", "1 columns")
+	expect.Says(t, err, "training-info.mat", "[4 4]", "1 columns")
 	_, err = openSmallNORB(info, write(2, 4))
-	says(t, err, "row 2", "factor 3")
+	expect.Says(t, err, "row 2", "factor 3")
 	paths = write(2, 0)
 	if err := os.Truncate(paths[3], 1000); err != nil {
 		t.Fatal(err)
 	}
 	source, err = openSmallNORB(info, paths)
 	source = opened(t, source, err)
-	says(t, source.Stream(t.Context(), 0, nil), "testing-dat.mat", "incomplete")
+	expect.Says(t, source.Stream(t.Context(), 0, nil), "testing-dat.mat", "incomplete")
 }

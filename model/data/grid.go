@@ -27,12 +27,12 @@ func openGrid(info Info, path string, g gridFile) (Source, error) {
 }
 
 func (g gridFile) open(info Info, f arrays) (Source, error) {
-	images, err := expect(f, g.images, "uint8", g.shape...)
+	images, err := arrayOf(f, g.images, "uint8", g.shape...)
 	if err != nil {
 		return nil, err
 	}
 	if g.labels != "" {
-		labels, err := expect(f, g.labels, g.labelType, info.Len, len(info.Factors))
+		labels, err := arrayOf(f, g.labels, g.labelType, info.Len, len(info.Factors))
 		if err != nil {
 			return nil, err
 		}

@@ -95,11 +95,11 @@ func openNumbered(info Info, t tree, labels string, value func(factor, class int
 func numberedComplete(info Info, t tree) error {
 	if z, ok := t.(*zipTree); ok {
 		for i := range info.Len {
-			if z.files[numberedName(i)] == nil {
+			if _, found := z.find(numberedName(i)); !found {
 				return fmt.Errorf("%s: picture %s is missing; %s has %d pictures", t, numberedName(i), info.Title, info.Len)
 			}
 		}
-		if z.files[numberedName(info.Len)] != nil {
+		if _, found := z.find(numberedName(info.Len)); found {
 			return fmt.Errorf("%s: there is a picture %s, but %s has only %d pictures: it is another dataset", t, numberedName(info.Len), info.Title, info.Len)
 		}
 		return nil

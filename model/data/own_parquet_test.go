@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slotscope/model/expect"
 )
 
 // TestOwnParquet reads 30 pictures in groups of 8 with what their columns say, alone and as the second of two files.
@@ -43,14 +45,14 @@ func TestOwnParquet(t *testing.T) {
 
 func TestOwnParquetRefused(t *testing.T) {
 	_, err := openOwn(t, "testdata/parquet/lists.parquet")
-	says(t, err, "lists.parquet", "DELTA_BINARY_PACKED")
+	expect.Says(t, err, "lists.parquet", "DELTA_BINARY_PACKED")
 	content := must(os.ReadFile("testdata/parquet/snappy1.parquet"))(t)
 	path := filepath.Join(t.TempDir(), "short.parquet")
 	if err := os.WriteFile(path, content[:len(content)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = openOwn(t, path)
-	says(t, err, "short.parquet", "incomplete")
+	expect.Says(t, err, "short.parquet", "incomplete")
 	_, err = openOwn(t, unpacked(t, map[string][]byte{"a.parquet": content, "b.parquet": must(os.ReadFile("testdata/parquet/lists.parquet"))(t)}))
-	says(t, err, "b.parquet", "lacks the column", "label_shape")
+	expect.Says(t, err, "b.parquet", "lacks the column", "label_shape")
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slotscope/model/expect"
 )
 
 // openOwn opens a path as what it is recognised to be.
@@ -163,7 +165,7 @@ func TestOwnArraysRefused(t *testing.T) {
 			[]string{`"labels"`, "[3 1]", "2 images"}},
 	} {
 		_, err := openOwn(t, zipped(t, "own.npz", c.files))
-		says(t, err, c.parts...)
+		expect.Says(t, err, c.parts...)
 	}
 }
 
@@ -263,24 +265,24 @@ func TestOwnPicturesRefused(t *testing.T) {
 	} {
 		dir := unpacked(t, map[string][]byte{"a.png": red, "metadata.csv": []byte(c.metadata)})
 		_, err := openOwn(t, dir)
-		says(t, err, append(c.parts, dir)...)
+		expect.Says(t, err, append(c.parts, dir)...)
 	}
 	_, err := openOwn(t, unpacked(t, map[string][]byte{"metadata.jsonl": []byte("{\"file_name\":\"a.png\",\"x\":[1]}\n")}))
-	says(t, err, "metadata.jsonl", "line 1", "x is a list")
+	expect.Says(t, err, "metadata.jsonl", "line 1", "x is a list")
 	_, err = openOwn(t, unpacked(t, map[string][]byte{"a.txt": {1}}))
-	says(t, err, "is no published dataset")
+	expect.Says(t, err, "is no published dataset")
 	_, err = openOwn(t, zipped(t, "own.zip", map[string][]byte{"a.txt": {1}}))
-	says(t, err, "own.zip", "no PNG or JPEG")
+	expect.Says(t, err, "own.zip", "no PNG or JPEG")
 	dir := unpacked(t, map[string][]byte{"a.png": red})
 	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "b.png")); err != nil {
 		t.Fatal(err)
 	}
 	_, err = openOwn(t, dir)
-	says(t, err, dir, "b.png is a link")
+	expect.Says(t, err, dir, "b.png is a link")
 	mixed := unpacked(t, map[string][]byte{"1.png": flat(t, 4, 4, color.Gray{9}), "2.png": red})
 	source, err := openOwn(t, mixed)
 	source = opened(t, source, err)
-	says(t, source.Stream(t.Context(), 0, func(int, []byte) error { return nil }), mixed, "2.png", "in colour")
+	expect.Says(t, source.Stream(t.Context(), 0, func(int, []byte) error { return nil }), mixed, "2.png", "in colour")
 }
 
 func FuzzMetadata(f *testing.F) {

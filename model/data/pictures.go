@@ -1,7 +1,6 @@
 package data
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -11,11 +10,13 @@ import (
 	_ "image/png"  // or PNG
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
+
+	"slotscope/model/data/zipfile"
+	"slotscope/model/regular"
 )
 
 // pictureSource is a dataset of picture files, in a folder or a zip archive.
@@ -157,93 +158,106 @@ func reason(err error) error {
 
 // zipTree is a zip archive, of which one folder is read.
 type zipTree struct {
-	file  *os.File
-	files map[string]*zip.File // by path below the folder
+	file    *os.File
+	archive *zipfile.Archive
+	files   []member // in order of name
+}
+
+// member is a file of an archive: its path below the folder, and where it is.
+type member struct {
+	name  string
+	entry zipfile.Entry
 }
 
 // openZip opens an archive; below says which of its folders is meant, by a file that is in it. Only files below that folder are
 // kept in mind.
-func openZip(file string, below string) (*zipTree, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	t := &zipTree{file: f, files: map[string]*zip.File{}}
-	if err := t.index(below); err != nil {
-		_ = f.Close()
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return t, nil
+func openZip(path string, below string) (*zipTree, error) {
+	return regular.Open(path, func(file *os.File, size int64) (*zipTree, error) {
+		archive, err := zipfile.Open(file, size)
+		if err != nil {
+			return nil, err
+		}
+		t := &zipTree{file: file, archive: archive}
+		return t, t.index(below)
+	})
 }
 
 func (t *zipTree) index(below string) error {
-	stat, err := t.file.Stat()
+	prefix, err := t.above(below)
 	if err != nil {
 		return err
 	}
-	archive, err := zip.NewReader(t.file, stat.Size())
-	if err != nil {
-		return fmt.Errorf("it is no zip archive, or it is incomplete: %w", err)
-	}
-	prefix, found := "", below == ""
-	for _, member := range archive.File {
-		if rest, ok := strings.CutSuffix(member.Name, below); !found && ok && (rest == "" || strings.HasSuffix(rest, "/")) {
-			prefix, found = rest, true
+	t.files = make([]member, 0, t.archive.Len())
+	err = t.archive.Files(func(path []byte, e zipfile.Entry) error {
+		rest, ok := bytes.CutPrefix(path, []byte(prefix))
+		if name := string(rest); ok && fs.ValidPath(name) && !strings.HasPrefix(name, "__MACOSX/") {
+			t.files = append(t.files, member{name, e})
 		}
+		return nil
+	})
+	slices.Reverse(t.files) // of several of one name the last is meant
+	slices.SortStableFunc(t.files, byName)
+	t.files = slices.CompactFunc(t.files, func(a, b member) bool { return a.name == b.name })
+	return err
+}
+
+func byName(a, b member) int { return strings.Compare(a.name, b.name) }
+
+// above is the folder, with a slash after it, in which a file is.
+func (t *zipTree) above(file string) (folder string, err error) {
+	if file == "" {
+		return "", nil
 	}
-	if !found {
-		return fmt.Errorf("there is no %s in it", below)
-	}
-	for _, member := range archive.File {
-		if name, ok := strings.CutPrefix(member.Name, prefix); ok && member.Mode().IsRegular() && fs.ValidPath(name) && !strings.HasPrefix(name, "__MACOSX/") {
-			t.files[name] = member
+	found := false
+	err = t.archive.Files(func(name []byte, _ zipfile.Entry) error {
+		if rest, ok := bytes.CutSuffix(name, []byte(file)); !found && ok && (len(rest) == 0 || bytes.HasSuffix(rest, []byte("/"))) {
+			folder, found = string(rest), true
 		}
+		return nil
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("there is no %s in it", file)
 	}
-	return nil
+	return folder, err
 }
 
 func (t *zipTree) String() string { return t.file.Name() }
 func (t *zipTree) Close() error   { return t.file.Close() }
 
-func (t *zipTree) list() ([]string, error) { return slices.Sorted(maps.Keys(t.files)), nil }
+func (t *zipTree) list() ([]string, error) {
+	names := make([]string, len(t.files))
+	for i, f := range t.files {
+		names[i] = f.name
+	}
+	return names, nil
+}
 
 // enter makes the folder that holds everything, where there is one, the root.
 func (t *zipTree) enter() {
-	top := ""
-	for name := range t.files {
-		folder, _, nested := strings.Cut(name, "/")
-		if !nested || top != "" && folder != top {
-			return
-		}
-		top = folder
+	if len(t.files) == 0 {
+		return
 	}
-	inside := make(map[string]*zip.File, len(t.files))
-	for name, member := range t.files {
-		inside[strings.TrimPrefix(name, top+"/")] = member
+	top, _, nested := strings.Cut(t.files[0].name, "/")
+	if top += "/"; !nested || !strings.HasPrefix(t.files[len(t.files)-1].name, top) {
+		return // names are in order: what the first and the last begin with, all do
 	}
-	t.files = inside
+	for i := range t.files {
+		t.files[i].name = t.files[i].name[len(top):]
+	}
+}
+
+func (t *zipTree) find(name string) (zipfile.Entry, bool) {
+	i, found := slices.BinarySearchFunc(t.files, member{name: name}, byName)
+	if !found {
+		return zipfile.Entry{}, false
+	}
+	return t.files[i].entry, true
 }
 
 func (t *zipTree) read(name string) ([]byte, error) {
-	member := t.files[name]
-	if member == nil {
+	e, found := t.find(name)
+	if !found {
 		return nil, fs.ErrNotExist
 	}
-	size := member.UncompressedSize64
-	if size > maxFile || size > (member.CompressedSize64+1)*1040 {
-		return nil, fmt.Errorf("it claims to unpack from %d to %d bytes, which is not read", member.CompressedSize64, size)
-	}
-	r, err := member.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	b := make([]byte, size)
-	if _, err := io.ReadFull(r, b); err != nil {
-		return nil, fmt.Errorf("it is damaged or incomplete: %w", err)
-	}
-	if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF { // the checksum is verified here
-		return nil, fmt.Errorf("it is damaged: %w", errors.Join(err, zip.ErrFormat))
-	}
-	return b, nil
+	return t.archive.Read(e, maxFile)
 }

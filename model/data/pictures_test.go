@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"slotscope/model/expect"
 )
 
 // unzipped unpacks an archive of the fixtures.
@@ -68,14 +70,14 @@ func TestNVIDIA(t *testing.T) {
 			gradient(t, stream(t, source, 30), 30)
 
 			_, err = openNumbered(c.full, open(), c.labels, value)
-			says(t, err, c.folder, "images/")
+			expect.Says(t, err, c.folder, "images/")
 			fewer := info.clone()
 			fewer.Factors[6].Values = fewer.Factors[6].Values[:1]
 			fewer.Len = Grid(fewer.Sizes()).Len()
 			_, err = openNumbered(fewer, open(), c.labels, value)
-			says(t, err, c.folder, "another dataset")
+			expect.Says(t, err, c.folder, "another dataset")
 			_, err = openNumbered(info, open(), c.labels, func(_, class int) float64 { return 1 - float64(class) })
-			says(t, err, c.labels, "row 0", "another order")
+			expect.Says(t, err, c.labels, "row 0", "another order")
 		}
 		// A folder with a picture that is damaged, and one that is a link.
 		if err := os.WriteFile(filepath.Join(folder, "images/000007.png"), []byte("\x89PNG\r\n\x1a\nno"), 0o600); err != nil {
@@ -84,7 +86,7 @@ func TestNVIDIA(t *testing.T) {
 		source, err := openNumbered(info, inFolder(), c.labels, value)
 		source = opened(t, source, err)
 		err = source.Stream(t.Context(), 0, func(int, []byte) error { return nil })
-		says(t, err, folder, "images/000007.png", "damaged")
+		expect.Says(t, err, folder, "images/000007.png", "damaged")
 		link := filepath.Join(folder, "images/000000.png")
 		if err := os.Remove(link); err != nil {
 			t.Fatal(err)
@@ -93,7 +95,7 @@ func TestNVIDIA(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = openNumbered(info, inFolder(), c.labels, value)
-		says(t, err, "images/000000.png", "link")
+		expect.Says(t, err, "images/000000.png", "link")
 	}
 }
 
@@ -136,11 +138,11 @@ func TestDecodeRefuses(t *testing.T) {
 	huge := bytes.Clone(b.Bytes())
 	copy(huge[16:], []byte{0, 0, 0x20, 0, 0, 0, 0x20, 0}) // 8192 × 8192 by the header, whose checksum is wrong then
 	_, err := decodeBytes(huge)
-	says(t, err, "damaged")
+	expect.Says(t, err, "damaged")
 	_, err = decodeBytes(b.Bytes()[:40])
-	says(t, err, "incomplete")
+	expect.Says(t, err, "incomplete")
 	_, err = decodeBytes([]byte("GIF89a"))
-	says(t, err, "no PNG or JPEG")
+	expect.Says(t, err, "no PNG or JPEG")
 }
 
 func FuzzDecode(f *testing.F) {

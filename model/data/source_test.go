@@ -9,8 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
+
+	"slotscope/model/expect"
 )
 
 // beginning is a description of the first images of a set: of every factor the first values.
@@ -65,19 +66,6 @@ func opened(t testing.TB, s Source, err error) Source {
 	return s
 }
 
-// says fails the test unless err has every part in its sentence.
-func says(t testing.TB, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error says %q", parts)
-	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
-		}
-	}
-}
-
 // patterned checks images against the formula of the fixtures, (7n + 3y + 5x + 11c) & 255.
 func patterned(t testing.TB, images []byte, first int) {
 	t.Helper()
@@ -101,13 +89,13 @@ func TestShapes3DFile(t *testing.T) {
 		patterned(t, stream(t, source, 37), 37)
 	}
 	_, err := openShapes3DFile(originalInfo, "testdata/3dshapes_latest.h5")
-	says(t, err, "3D Shapes", "3dshapes_latest.h5", "[60 64 64 3]", "[480000 64 64 3]")
+	expect.Says(t, err, "3D Shapes", "3dshapes_latest.h5", "[60 64 64 3]", "[480000 64 64 3]")
 	_, err = openShapes3DFile(info, "testdata/grouped.h5")
-	says(t, err, `"images"`, "imgs", "is it the published file")
+	expect.Says(t, err, `"images"`, "imgs", "is it the published file")
 	other := info.clone()
 	other.Factors[4], other.Factors[5] = other.Factors[5], other.Factors[4]
 	_, err = openShapes3DFile(other, "testdata/3dshapes_latest.h5")
-	says(t, err, "3dshapes_latest.h5", `"labels"`, "row 4", "orientation is 0", "another order")
+	expect.Says(t, err, "3dshapes_latest.h5", `"labels"`, "row 4", "orientation is 0", "another order")
 }
 
 // stored repacks the deflated archive of images as np.savez writes it.
@@ -159,9 +147,9 @@ func TestMPI3D(t *testing.T) {
 	patterned(t, stream(t, source, 0), 0)
 	patterned(t, stream(t, source, 59), 59)
 	_, err = openMPI3D(publishedMPI3DToy.Info, "testdata/mpi3d_compressed.npz")
-	says(t, err, "MPI3D, toy", "mpi3d_compressed.npz", "[60 64 64 3]", "[1036800 64 64 3]", "another dataset")
+	expect.Says(t, err, "MPI3D, toy", "mpi3d_compressed.npz", "[60 64 64 3]", "[1036800 64 64 3]", "another dataset")
 	_, err = openMPI3D(info, "testdata/dsprites_mini.npz")
-	says(t, err, `"images"`, "imgs")
+	expect.Says(t, err, `"images"`, "imgs")
 }
 
 func TestDSprites(t *testing.T) {
@@ -183,7 +171,7 @@ func TestDSprites(t *testing.T) {
 		}
 	}
 	_, err := openDSprites(beginning(dspritesInfo, 1, 1, 1, 1, 2, 30), "testdata/grouped.h5")
-	says(t, err, "grouped.h5", `"latents/classes"`, "row 15", "posX is 1", "has 0")
+	expect.Says(t, err, "grouped.h5", `"latents/classes"`, "row 15", "posX is 1", "has 0")
 }
 
 // TestPublishedGrids: sizes and strides as published, names as the authors write them.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"slotscope/model"
+	"slotscope/model/regular"
 )
 
 // File is an open .npz archive, or a single .npy file, whose only array has the empty name.
@@ -35,37 +36,24 @@ type Array struct {
 
 // Open opens an archive or a single array; the file is closed by Close.
 func Open(path string) (*File, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("opening a NumPy file: %w", err)
-	}
-	f := &File{path: path, file: file}
-	if err := f.read(); err != nil {
-		_ = file.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return f, nil
+	return regular.Open(path, func(file *os.File, size int64) (*File, error) {
+		f := &File{path: path, file: file}
+		return f, f.read(size)
+	})
 }
 
 // Close closes the file; its arrays can then no longer be read.
 func (f *File) Close() error { return f.file.Close() }
 
-func (f *File) read() error {
-	stat, err := f.file.Stat()
-	if err != nil {
-		return err
-	}
-	if !stat.Mode().IsRegular() {
-		return errors.New("it is no regular file")
-	}
+func (f *File) read(size int64) error {
 	start := make([]byte, 6)
 	if _, err := f.file.ReadAt(start, 0); err == nil && string(start) == magic {
 		a := &Array{path: f.path}
-		a.open(io.NewSectionReader(f.file, 0, stat.Size()))
+		a.open(io.NewSectionReader(f.file, 0, size))
 		f.arrays = []*Array{a}
 		return a.err
 	}
-	return f.readZip(stat.Size())
+	return f.readZip(size)
 }
 
 func (f *File) readZip(size int64) error {

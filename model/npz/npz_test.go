@@ -15,17 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slotscope/model"
+	"slotscope/model/expect"
 )
-
-func open(t testing.TB, path string) *File {
-	t.Helper()
-	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Close() })
-	return f
-}
 
 func array(t testing.TB, f *File, name string) *Array {
 	t.Helper()
@@ -36,22 +27,9 @@ func array(t testing.TB, f *File, name string) *Array {
 	return a
 }
 
-// says fails the test unless err has every part in its sentence.
-func says(t testing.TB, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error says %q", parts)
-	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
-		}
-	}
-}
-
 // TestValues: orders.npz holds n = 0 … 23 of shape [2, 3, 4] in every order and type.
 func TestValues(t *testing.T) {
-	f := open(t, "testdata/orders.npz")
+	f := expect.Open(t, Open, "testdata/orders.npz")
 	for _, c := range []struct {
 		name  string
 		dtype string
@@ -97,39 +75,39 @@ func TestValues(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	f := open(t, "testdata/orders.npz")
+	f := expect.Open(t, Open, "testdata/orders.npz")
 	_, err := f.Array("complex")
-	says(t, err, "orders.npz", `"complex"`, `"<c16"`)
+	expect.Says(t, err, "orders.npz", `"complex"`, `"<c16"`)
 	_, err = f.Array("records")
-	says(t, err, `"records"`, "several fields")
+	expect.Says(t, err, `"records"`, "several fields")
 	_, err = f.Array("images")
-	says(t, err, `no array "images"`, "double")
+	expect.Says(t, err, `no array "images"`, "double")
 	if !errors.Is(err, model.ErrNotFound) {
 		t.Error("what is not there is not model.ErrNotFound")
 	}
 	_, err = array(t, f, "half").Ints()
-	says(t, err, `"half"`, "element 1", "0.125")
+	expect.Says(t, err, `"half"`, "element 1", "0.125")
 	_, err = array(t, f, "letters").Ints()
-	says(t, err, "text")
+	expect.Says(t, err, "text")
 	_, err = array(t, f, "letters").Float64s()
-	says(t, err, "text")
+	expect.Says(t, err, "text")
 	_, err = array(t, f, "c").Strings()
-	says(t, err, "int64")
+	expect.Says(t, err, "int64")
 	_, err = array(t, f, "huge").Ints()
-	says(t, err, "18446744073709551615", "too large")
-	_, err = open(t, "testdata/dsprites_mini.npz").Array("metadata")
-	says(t, err, "dsprites_mini.npz", `"metadata"`, "pickle")
+	expect.Says(t, err, "18446744073709551615", "too large")
+	_, err = expect.Open(t, Open, "testdata/dsprites_mini.npz").Array("metadata")
+	expect.Says(t, err, "dsprites_mini.npz", `"metadata"`, "pickle")
 	_, err = Open("testdata/make.py")
-	says(t, err, "make.py", "neither")
+	expect.Says(t, err, "make.py", "neither")
 	_, err = Open("testdata/none.npz")
-	says(t, err, "none.npz", "no such file")
+	expect.Says(t, err, "none.npz", "no such file")
 	_, err = Open("testdata")
-	says(t, err, "no regular file")
+	expect.Says(t, err, "no regular file")
 }
 
 func TestHeaderVersions(t *testing.T) {
 	for _, name := range []string{"v1", "v2", "v3", "python2"} {
-		a := array(t, open(t, "testdata/"+name+".npy"), "")
+		a := array(t, expect.Open(t, Open, "testdata/"+name+".npy"), "")
 		got, err := a.Ints()
 		if err != nil || len(got) != 24 || got[23] != 23 || a.DType() != "uint8" {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -152,14 +130,14 @@ func TestHeaderVersions(t *testing.T) {
 		"{'descr': '|u1, 'fortran_order': False, 'shape': (1,)}":                                "unknown",
 	} {
 		_, err := parseHeader(text)
-		says(t, err, want)
+		expect.Says(t, err, want)
 	}
 	_, _, err := ReadHeader(strings.NewReader("\x93NUMPY\x04\x00\x00\x00"))
-	says(t, err, "version 4")
+	expect.Says(t, err, "version 4")
 	_, _, err = ReadHeader(strings.NewReader("\x93NUMPY\x02\x00\xff\xff\xff\xff"))
-	says(t, err, "4294967295")
+	expect.Says(t, err, "4294967295")
 	_, _, err = ReadHeader(strings.NewReader("\x93NUMPY\x01\x00\x10\x00{'descr'"))
-	says(t, err, "ends within")
+	expect.Says(t, err, "ends within")
 }
 
 // pattern is what every pixel of the fixtures of images is.
@@ -170,7 +148,7 @@ func pattern(i int) byte {
 
 // TestStoredAndDeflated: images by stream where deflated, at any place where stored.
 func TestStoredAndDeflated(t *testing.T) {
-	deflated := array(t, open(t, "testdata/mpi3d_compressed.npz"), "images")
+	deflated := array(t, expect.Open(t, Open, "testdata/mpi3d_compressed.npz"), "images")
 	if deflated.InPlace() != nil || !slices.Equal(deflated.Shape, []int{60, 64, 64, 3}) {
 		t.Fatalf("deflated: %v", deflated.Shape)
 	}
@@ -190,7 +168,7 @@ func TestStoredAndDeflated(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "stored.npz")
 	pack(t, path, zip.Store, map[string][]byte{"images.npy": npy("|u1", "(60, 64, 64, 3)", pixels)})
-	stored := array(t, open(t, path), "images")
+	stored := array(t, expect.Open(t, Open, path), "images")
 	one := make([]byte, 12288)
 	if _, err := stored.InPlace().ReadAt(one, 37*12288); err != nil || !bytes.Equal(one, pixels[37*12288:38*12288]) {
 		t.Error("image 37 differs", err)
@@ -201,8 +179,8 @@ func TestStoredAndDeflated(t *testing.T) {
 func TestDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.npz")
 	pack(t, path, zip.Deflate, map[string][]byte{"images.npy": npy("|u1", "(60, 64, 64, 3)", make([]byte, 1000))})
-	_, err := open(t, path).Array("images")
-	says(t, err, "737280 bytes", "1000 are there")
+	_, err := expect.Open(t, Open, path).Array("images")
+	expect.Says(t, err, "737280 bytes", "1000 are there")
 
 	whole, err := os.ReadFile("testdata/mpi3d_compressed.npz")
 	if err != nil {
@@ -213,18 +191,18 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(short)
-	says(t, err, "short.npz", "incomplete")
+	expect.Says(t, err, "short.npz", "incomplete")
 
 	changed := slices.Clone(whole)
 	changed[len(changed)/2] ^= 0x55
 	if err := os.WriteFile(path, changed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := array(t, open(t, path), "images").Stream()
+	r, err := array(t, expect.Open(t, Open, path), "images").Stream()
 	if err == nil {
 		_, err = io.ReadAll(r)
 	}
-	says(t, err, `"images"`)
+	expect.Says(t, err, `"images"`)
 }
 
 // TestBomb: a member that claims far more than deflate can hold is refused before anything is unpacked.
@@ -240,8 +218,8 @@ func TestBomb(t *testing.T) {
 	if err := os.WriteFile(path, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = open(t, path).Array("images")
-	says(t, err, "4000000000", "claims")
+	_, err = expect.Open(t, Open, path).Array("images")
+	expect.Says(t, err, "4000000000", "claims")
 }
 
 // npy writes an array of version 1.
@@ -306,7 +284,7 @@ func FuzzOpen(f *testing.F) {
 func BenchmarkInPlace(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "stored.npz")
 	pack(b, path, zip.Store, map[string][]byte{"images.npy": npy("|u1", "(2000, 64, 64, 3)", make([]byte, 2000*12288))})
-	at, one, n := array(b, open(b, path), "images").InPlace(), make([]byte, 12288), 0
+	at, one, n := array(b, expect.Open(b, Open, path), "images").InPlace(), make([]byte, 12288), 0
 	for b.Loop() {
 		n = (n*1103515245 + 12345) & 0x7fffffff
 		if _, err := at.ReadAt(one, int64(n%2000)*12288); err != nil {

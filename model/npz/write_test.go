@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slotscope/model/expect"
 )
 
 func written(t *testing.T, arrays ...Data) string {
@@ -34,7 +36,7 @@ var everyKind = []Data{
 }
 
 func TestWhatIsWrittenIsRead(t *testing.T) {
-	f := open(t, written(t, everyKind...))
+	f := expect.Open(t, Open, written(t, everyKind...))
 	for _, want := range everyKind {
 		a := array(t, f, want.Name)
 		if d := cmp.Diff(a.Shape, want.Shape); d != "" {

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"slotscope/model"
+	"slotscope/model/regular"
 )
 
 // File is an open HDF5 file. It and its datasets may be used from several goroutines at once.
@@ -29,16 +30,10 @@ type File struct {
 
 // Open opens a file for reading; Close closes it.
 func Open(path string) (*File, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("opening an HDF5 file: %w", err)
-	}
-	f := &File{path: path, file: file}
-	if err := f.superblock(); err != nil {
-		_ = file.Close()
-		return nil, f.wrap(err)
-	}
-	return f, nil
+	return regular.Open(path, func(file *os.File, size int64) (*File, error) {
+		f := &File{path: path, file: file}
+		return f, f.superblock(size)
+	})
 }
 
 // Close closes the file; its datasets can then no longer be read.
@@ -50,15 +45,7 @@ func (f *File) wrap(err error) error { return fmt.Errorf("%s: %w", f.path, err) 
 const Magic = "\x89HDF\r\n\x1a\n"
 
 // superblock finds the superblock, at 0, 512, 1024, 2048 … and reads where the root group is.
-func (f *File) superblock() error {
-	stat, err := f.file.Stat()
-	if err != nil {
-		return err
-	}
-	if !stat.Mode().IsRegular() {
-		return errors.New("it is no regular file")
-	}
-	whole := stat.Size()
+func (f *File) superblock(whole int64) error {
 	for start := int64(0); start < whole; start = max(512, 2*start) {
 		block := make([]byte, 112) // more than any version takes
 		n, _ := f.file.ReadAt(block, start)

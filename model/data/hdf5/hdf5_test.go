@@ -8,23 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"slotscope/model"
+	"slotscope/model/expect"
 )
-
-func open(t testing.TB, path string) *File {
-	t.Helper()
-	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Close() })
-	return f
-}
 
 func dataset(t testing.TB, f *File, path string) *Dataset {
 	t.Helper()
@@ -33,19 +23,6 @@ func dataset(t testing.TB, f *File, path string) *Dataset {
 		t.Fatal(err)
 	}
 	return d
-}
-
-// says fails the test unless err has every part in its sentence.
-func says(t testing.TB, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error says %q", parts)
-	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
-		}
-	}
 }
 
 func rows(t testing.TB, r *Reader, first, n int) []byte {
@@ -72,7 +49,7 @@ func checkImages(t *testing.T, pixels []byte, first int) {
 func TestStorage(t *testing.T) {
 	for _, name := range []string{"contiguous", "userblock", "official", "ragged", "each", "plain", "latest", "paged", "implicit"} {
 		t.Run(name, func(t *testing.T) {
-			f := open(t, "testdata/"+name+".h5")
+			f := expect.Open(t, Open, "testdata/"+name+".h5")
 			d := dataset(t, f, "images")
 			if !slices.Equal(d.Shape, []int{60, 16, 16, 3}) || d.Kind != 'u' || d.Size != 1 {
 				t.Fatalf("%v of %c%d", d.Shape, d.Kind, d.Size)
@@ -102,7 +79,7 @@ func float(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.U
 
 // TestTypes reads 0 … 23 (−12 … 11 where signed) in every type, chunked, shuffled, deflated, with checksums.
 func TestTypes(t *testing.T) {
-	f := open(t, "testdata/types.h5")
+	f := expect.Open(t, Open, "testdata/types.h5")
 	for _, c := range []struct {
 		path string
 		kind byte
@@ -165,19 +142,19 @@ func TestRefusals(t *testing.T) {
 		{"types", "a/c", []string{`no dataset "a/c"`, "beside its place there is b"}},
 		{"types", "u1/x", []string{`no dataset "u1/x"`}},
 	} {
-		_, err := open(t, "testdata/"+c.file+".h5").Dataset(c.path)
-		says(t, err, c.parts...)
+		_, err := expect.Open(t, Open, "testdata/"+c.file+".h5").Dataset(c.path)
+		expect.Says(t, err, c.parts...)
 	}
-	_, err := open(t, "testdata/types.h5").Dataset("images")
+	_, err := expect.Open(t, Open, "testdata/types.h5").Dataset("images")
 	if !errors.Is(err, model.ErrNotFound) {
 		t.Errorf("%v is not model.ErrNotFound", err)
 	}
 	_, err = Open("testdata/make.py")
-	says(t, err, "make.py", "no HDF5 file")
+	expect.Says(t, err, "make.py", "no HDF5 file")
 	_, err = Open("testdata")
-	says(t, err, "no regular file")
+	expect.Says(t, err, "no regular file")
 	_, err = Open("testdata/none.h5")
-	says(t, err, "none.h5", "no such file")
+	expect.Says(t, err, "none.h5", "no such file")
 }
 
 // TestDamage: what was cut off and what was changed is named.
@@ -195,20 +172,20 @@ func TestDamage(t *testing.T) {
 	}
 	write(whole[:len(whole)*2/3])
 	_, err = Open(path)
-	says(t, err, "x.h5", "incomplete", "of "+strconv.Itoa(len(whole))+" bytes")
+	expect.Says(t, err, "x.h5", "incomplete", "of "+strconv.Itoa(len(whole))+" bytes")
 	write(whole[:50])
 	_, err = Open(path)
-	says(t, err, "ends within its superblock")
+	expect.Says(t, err, "ends within its superblock")
 
 	for _, name := range []string{"images", "labels"} { // deflate's and Fletcher's checksums
-		d := dataset(t, open(t, "testdata/ragged.h5"), name)
+		d := dataset(t, expect.Open(t, Open, "testdata/ragged.h5"), name)
 		c := d.layout.chunks[len(d.layout.chunks)/2]
 		b := slices.Clone(whole)
 		b[c.address+uint64(c.size)/2] ^= 0x10
 		write(b)
-		d = dataset(t, open(t, path), name)
+		d = dataset(t, expect.Open(t, Open, path), name)
 		err = d.Reader().Read(make([]byte, d.Len()*d.RowBytes()), 0)
-		says(t, err, "x.h5", `dataset "`+name+`"`, "chunk "+strconv.Itoa(c.number)+" at byte "+strconv.FormatUint(c.address, 10))
+		expect.Says(t, err, "x.h5", `dataset "`+name+`"`, "chunk "+strconv.Itoa(c.number)+" at byte "+strconv.FormatUint(c.address, 10))
 	}
 }
 

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"slotscope/model"
+	"slotscope/model/expect"
 )
 
 func content(t testing.TB, name string) []byte {
@@ -19,18 +19,6 @@ func content(t testing.TB, name string) []byte {
 		t.Fatal(err)
 	}
 	return b
-}
-
-func says(t testing.TB, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error says %q", parts)
-	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
-		}
-	}
 }
 
 func TestFind(t *testing.T) {
@@ -59,11 +47,11 @@ func TestFind(t *testing.T) {
 			t.Error(name, tiny, err)
 		}
 		_, err = Find(content(t, name), "other")
-		says(t, err, `"other"`, "double")
+		expect.Says(t, err, `"other"`, "double")
 		_, err = Find(content(t, name), "s")
-		says(t, err, "text")
+		expect.Says(t, err, "text")
 		_, err = Find(content(t, name), "absent")
-		says(t, err, `"absent"`)
+		expect.Says(t, err, `"absent"`)
 		if !errors.Is(err, model.ErrNotFound) {
 			t.Error("what is not there is not model.ErrNotFound")
 		}
@@ -72,25 +60,25 @@ func TestFind(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	_, err := Find([]byte("MATLAB 7.3 MAT-file"), "im")
-	says(t, err, "7.3", "HDF5")
+	expect.Says(t, err, "7.3", "HDF5")
 	_, err = Find([]byte("something else"), "im")
-	says(t, err, "no MATLAB file")
+	expect.Says(t, err, "no MATLAB file")
 	b := content(t, "packed.mat")
 	_, err = Find(b[:len(b)/2], "im")
-	says(t, err, "at byte", "ends early")
+	expect.Says(t, err, "at byte", "ends early")
 	big := bytes.Clone(b)
 	copy(big[124:], "\x01\x00MI")
 	_, err = Find(big, "im")
-	says(t, err, "big-endian")
+	expect.Says(t, err, "big-endian")
 	changed := bytes.Clone(b)
 	changed[len(changed)/2] ^= 0xff
 	_, err = Find(changed, "tiny")
-	says(t, err, "at byte")
+	expect.Says(t, err, "at byte")
 	plain := content(t, "plain.mat")
 	at := bytes.Index(plain, []byte{8, 0, 0, 0, 6, 0, 0, 0, 3, 0, 0, 0})
 	binary.LittleEndian.PutUint32(plain[at:], 9)
 	_, err = Find(plain, "im")
-	says(t, err, `"im"`, "damaged", "[9 6 3")
+	expect.Says(t, err, `"im"`, "damaged", "[9 6 3")
 }
 
 func FuzzFind(f *testing.F) {

@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"slotscope/model/regular"
 )
 
 // Matrix is a matrix of bytes or of 32-bit integers that is read from its beginning.
@@ -35,16 +37,10 @@ var others = map[uint32]string{0x1e3d4c51: "32-bit floats", 0x1e3d4c52: "packed 
 
 // Open begins to read a matrix; a file whose name ends in .gz is unpacked.
 func Open(path string) (*Matrix, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	m := &Matrix{path: path, file: file}
-	if err := m.open(); err != nil {
-		_ = file.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return m, nil
+	return regular.Open(path, func(file *os.File, _ int64) (*Matrix, error) {
+		m := &Matrix{path: path, file: file}
+		return m, m.open()
+	})
 }
 
 // Close closes the file.

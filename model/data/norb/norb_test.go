@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"slotscope/model/expect"
 )
 
 // matrix writes a file: magic, axes, sizes (three at least), elements.
@@ -41,18 +43,6 @@ func write(t testing.TB, name string, b []byte) string {
 	return path
 }
 
-func says(t testing.TB, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error says %q", parts)
-	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
-		}
-	}
-}
-
 var pixels = []byte("abcdefghijklmnopqrstuvwx")
 
 func TestMatrix(t *testing.T) {
@@ -71,7 +61,7 @@ func TestMatrix(t *testing.T) {
 		if err := m.End(); err != nil {
 			t.Error(err)
 		}
-		says(t, m.Next(b), name, "byte 48", "incomplete") // 24 of header, 24 of elements
+		expect.Says(t, m.Next(b), name, "byte 48", "incomplete") // 24 of header, 24 of elements
 
 		m, err = Open(write(t, name, matrix(intsMagic, []int{2}, []byte{1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff})))
 		if err != nil {
@@ -99,7 +89,7 @@ func TestRefusals(t *testing.T) {
 		"huge.mat.gz": {matrix(bytesMagic, []int{1 << 20, 1 << 20, 1 << 20}, nil), []string{"more bytes than the file"}},
 	} {
 		_, err := Open(write(t, name, c.b))
-		says(t, err, c.parts...)
+		expect.Says(t, err, c.parts...)
 	}
 	m, err := Open(write(t, "a.mat", whole))
 	if err != nil {
@@ -107,15 +97,15 @@ func TestRefusals(t *testing.T) {
 	}
 	defer m.Close()
 	_, err = m.Ints()
-	says(t, err, "24 elements of 1 bytes", "no labels")
+	expect.Says(t, err, "24 elements of 1 bytes", "no labels")
 	_, err = Open(filepath.Join(t.TempDir(), "none.mat"))
-	says(t, err, "none.mat")
+	expect.Says(t, err, "none.mat")
 	bad := filepath.Join(t.TempDir(), "bad.mat.gz")
 	if err := os.WriteFile(bad, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Open(bad)
-	says(t, err, "bad.mat.gz", "no gzip")
+	expect.Says(t, err, "bad.mat.gz", "no gzip")
 }
 
 func FuzzOpen(f *testing.F) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"slotscope/model"
+	"slotscope/model/regular"
 )
 
 // File is an open Parquet file; it may be used from several goroutines at once.
@@ -78,16 +79,10 @@ const maxFooter = 64 << 20
 
 // Open opens a file and reads its description.
 func Open(path string) (*File, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	f := &File{path: path, file: file}
-	if err := f.footer(); err != nil {
-		_ = file.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return f, nil
+	return regular.Open(path, func(file *os.File, size int64) (*File, error) {
+		f := &File{path: path, file: file, size: size}
+		return f, f.footer()
+	})
 }
 
 // Close closes the file.
@@ -112,12 +107,7 @@ func (f *File) Column(path string) (int, error) {
 
 // footer reads the description: "PAR1" … metadata, its length, "PAR1".
 func (f *File) footer() error {
-	stat, err := f.file.Stat()
-	if err != nil {
-		return err
-	}
-	f.size = stat.Size()
-	if f.size < 12 || !stat.Mode().IsRegular() {
+	if f.size < 12 {
 		return errors.New("it is no Parquet file")
 	}
 	head, err := f.bytes(0, 4)

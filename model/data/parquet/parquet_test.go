@@ -6,23 +6,13 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"slotscope/model"
+	"slotscope/model/expect"
 )
-
-func open(t testing.TB, path string) *File {
-	t.Helper()
-	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Close() })
-	return f
-}
 
 // all reads a column of all groups.
 func all(t testing.TB, f *File, path string) Values {
@@ -45,24 +35,12 @@ func all(t testing.TB, f *File, path string) Values {
 	return out
 }
 
-func says(t testing.TB, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error says %q", parts)
-	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
-		}
-	}
-}
-
 // TestColumns reads the same 30 rows in every codec and version of page: row n has shape n/15, angle 4·(n mod 15) − 28, n/2 + 1, −n,
 // and whether n is even. The files were written by github.com/parquet-go/parquet-go v0.32.0.
 func TestColumns(t *testing.T) {
 	for _, name := range []string{"snappy1", "snappy2", "gzip", "zstd", "plain"} {
 		t.Run(name, func(t *testing.T) {
-			f := open(t, "testdata/"+name+".parquet")
+			f := expect.Open(t, Open, "testdata/"+name+".parquet")
 			if f.Len() != 30 || len(f.Groups) != 4 || f.Groups[0].Rows != 8 {
 				t.Fatalf("%d rows in %d groups", f.Len(), len(f.Groups))
 			}
@@ -98,7 +76,7 @@ func TestColumns(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	f := open(t, "testdata/lists.parquet")
+	f := expect.Open(t, Open, "testdata/lists.parquet")
 	for column, parts := range map[string][]string{
 		"l":     {"lists.parquet", `"l"`, "a list"},
 		"d":     {"DELTA_BINARY_PACKED", "plain and dictionary"},
@@ -109,13 +87,13 @@ func TestRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = f.Read(0, i)
-		says(t, err, parts...)
+		expect.Says(t, err, parts...)
 	}
 	if _, err := f.Column("none"); !errors.Is(err, model.ErrNotFound) {
 		t.Error(err)
 	}
-	_, err := open(t, "testdata/brotli.parquet").Read(0, 0)
-	says(t, err, "brotli.parquet", "row group 0", `"image.bytes"`, "Brotli (codec 4)")
+	_, err := expect.Open(t, Open, "testdata/brotli.parquet").Read(0, 0)
+	expect.Says(t, err, "brotli.parquet", "row group 0", `"image.bytes"`, "Brotli (codec 4)")
 	whole, err := os.ReadFile("testdata/gzip.parquet")
 	if err != nil {
 		t.Fatal(err)
@@ -131,16 +109,16 @@ func TestRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Open(path)
-		says(t, err, "x.parquet", says1)
+		expect.Says(t, err, "x.parquet", says1)
 	}
 	changed := bytes.Clone(whole)
-	c := open(t, "testdata/gzip.parquet").Groups[0].chunks[0]
+	c := expect.Open(t, Open, "testdata/gzip.parquet").Groups[0].chunks[0]
 	changed[c.offset+c.size-50] ^= 0xff
 	if err := os.WriteFile(path, changed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = open(t, path).Read(0, 0)
-	says(t, err, "x.parquet", "row group 0", `"image.bytes"`, "checksum")
+	_, err = expect.Open(t, Open, path).Read(0, 0)
+	expect.Says(t, err, "x.parquet", "row group 0", `"image.bytes"`, "checksum")
 }
 
 func FuzzRead(f *testing.F) {

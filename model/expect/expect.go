@@ -1,0 +1,32 @@
+// Package expect is what tests of several packages ask for in the same words.
+package expect
+
+import (
+	"io"
+	"strings"
+	"testing"
+)
+
+// Says fails the test unless err has every part in its sentence.
+func Says(t testing.TB, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error says %q", parts)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not say %q", err, part)
+		}
+	}
+}
+
+// Open opens a file that can be opened, until the test ends.
+func Open[T io.Closer](t testing.TB, open func(path string) (T, error), path string) T {
+	t.Helper()
+	f, err := open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}

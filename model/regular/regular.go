@@ -1,0 +1,31 @@
+// Package regular opens the files of others.
+package regular
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Open opens a regular file and gives it, with its size, to read, whose result owns it; where read fails, the file is closed and the
+// error names it. Pipes and devices, which might never answer, are refused unopened.
+func Open[T any](path string, read func(file *os.File, size int64) (T, error)) (T, error) {
+	var none T
+	stat, err := os.Stat(path)
+	if err != nil {
+		return none, err
+	}
+	if !stat.Mode().IsRegular() {
+		return none, fmt.Errorf("%s: %w", path, errors.New("it is no regular file"))
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return none, err
+	}
+	out, err := read(file, stat.Size())
+	if err != nil {
+		_ = file.Close()
+		return none, fmt.Errorf("%s: %w", path, err)
+	}
+	return out, nil
+}

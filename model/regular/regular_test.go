@@ -1,0 +1,61 @@
+package regular
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"slotscope/model/expect"
+)
+
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.txt")
+	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := expect.Open(t, func(path string) (*os.File, error) {
+		return Open(path, func(f *os.File, size int64) (*os.File, error) {
+			if size != 7 {
+				t.Errorf("its size is %d", size)
+			}
+			return f, nil
+		})
+	}, path)
+	if b, err := io.ReadAll(f); err != nil || string(b) != "content" {
+		t.Errorf("%q: %v", b, err)
+	}
+	var left *os.File
+	_, err := Open(path, func(f *os.File, _ int64) (int, error) {
+		left = f
+		return 1, errors.New("it is none of ours")
+	})
+	expect.Says(t, err, path, "none of ours")
+	if _, err := left.Stat(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the file stays open: %v", err)
+	}
+}
+
+// TestOpenRefuses: what is not there, folders, and a pipe that nobody writes to, which opening would wait for.
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	never := func(*os.File, int64) (int, error) {
+		t.Error("it is read")
+		return 0, nil
+	}
+	if _, err := Open(filepath.Join(dir, "missing"), never); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+	_, err := Open(dir, never)
+	expect.Says(t, err, dir, "no regular file")
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skipf("no pipe can be made here: %v", err)
+	}
+	_, err = Open(pipe, never)
+	expect.Says(t, err, pipe, "no regular file")
+}
