@@ -113,6 +113,9 @@ func evaluateSubject(ctx context.Context, s subject, dataDir, engineName string,
 	if err != nil {
 		return evaluate.Result{}, err
 	}
+	if file.Config.Model == "" {
+		return evaluate.Result{}, fmt.Errorf("%s says no configuration, so it is no checkpoint of a run", s.checkpoint)
+	}
 	set, err := data.Open(ctx, file.Config.Dataset, dataDir)
 	if err != nil {
 		return evaluate.Result{}, fmt.Errorf("opening dataset %q: %w", file.Config.Dataset, err)
@@ -132,8 +135,11 @@ func evaluateSubject(ctx context.Context, s subject, dataDir, engineName string,
 	}
 	o.Seed = file.Config.Seed
 	r, err := evaluate.Run(ctx, engine, file, set, o)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", s.checkpoint, err)
+	}
 	r.Scores.Revision = Revision()
-	return r, err
+	return r, nil
 }
 
 // openRest opens what a part of a dataset leaves out; nil where a name means a whole dataset, or nothing is left out.

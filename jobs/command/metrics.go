@@ -149,5 +149,9 @@ func scoreText(s model.Score, form string) string {
 	if !s.Defined() {
 		return "–"
 	}
-	return fmt.Sprintf(form, float64(s))
+	text := fmt.Sprintf(form, float64(s))
+	if strings.Trim(text, "-0.") == "" {
+		return strings.TrimPrefix(text, "-") // −1e-17 is shown as 0
+	}
+	return text
 }

@@ -83,8 +83,8 @@ func (s store) Export(scope *context.Context) (map[string]checkpoint.Tensor, err
 // Import implements Model. It changes nothing unless every tensor fits. Graphs that were built before hold the symbols of
 // then: build them after.
 func (s store) Import(scope *context.Context, tensors map[string]checkpoint.Tensor) error {
-	if bad := s.check(tensors); bad != nil {
-		return fmt.Errorf("importing tensors: %w", bad)
+	if bad := s.check(tensors); len(bad) > 0 {
+		return fmt.Errorf("%d tensors are not those of the model that the configuration describes: %w", len(bad), bad)
 	}
 	for _, p := range s.params {
 		if err := put(scope, p, p.FromTorch(tensors[p.Name].Data)); err != nil {
@@ -95,7 +95,7 @@ func (s store) Import(scope *context.Context, tensors map[string]checkpoint.Tens
 }
 
 // check names every tensor that is missing, unknown or of another shape than the configuration gives it.
-func (s store) check(tensors map[string]checkpoint.Tensor) error {
+func (s store) check(tensors map[string]checkpoint.Tensor) model.Invalid {
 	bad, known := model.Invalid{}, make(map[string]bool, len(s.params))
 	for _, p := range s.params {
 		known[p.Name] = true
@@ -113,7 +113,7 @@ func (s store) check(tensors map[string]checkpoint.Tensor) error {
 			bad[name] = "is no tensor of this model"
 		}
 	}
-	return bad.OrNil()
+	return bad
 }
 
 func put(scope *context.Context, p layer.Param, data []float32) error {

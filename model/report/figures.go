@@ -116,8 +116,11 @@ func inView(lines []figure.Line, log bool) [2]float64 {
 		room := math.Sqrt(high / low)
 		return [2]float64{max(low/room, bandLow), min(high*room, bandHigh)}
 	}
-	room := (high - low) / 2
-	return [2]float64{max(low-room, bandLow), min(high+room, bandHigh)}
+	room, floor := (high-low)/2, math.Inf(-1)
+	if low >= 0 {
+		floor = 0 // what is never negative, such as a perplexity, is not drawn as if it were
+	}
+	return [2]float64{max(low-room, bandLow, floor), min(high+room, bandHigh)}
 }
 
 func (c Curve) line(color int) figure.Line {

@@ -15,7 +15,7 @@ func (r *Report) TeX(w io.Writer) error {
 	var l lines
 	l.add(`%% %s`, texText(r.Title))
 	l.add(`%% Each table environment can be copied into a document that loads booktabs.`)
-	l.add("\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage[utf8]{inputenc}\n\\usepackage{booktabs}\n\\begin{document}")
+	l.add("\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage[utf8]{inputenc}\n\\usepackage{booktabs}\n\\setlength{\\textwidth}{6.5in}\n\\setlength{\\oddsidemargin}{0pt}\n\\begin{document}")
 	for _, s := range r.Sections {
 		if !s.Scored() {
 			continue
@@ -53,7 +53,7 @@ var blocks = []struct {
 // texMain writes the main table: models by datasets, three scores to a cell.
 func (s Section) texMain(l *lines) {
 	datasets := s.Datasets()
-	l.add("\n\\begin{table}[t]\n  \\centering\n  \\scriptsize\n  \\caption{%s %s}", s.texCaption("Scores", datasets...), "Aggregated is the mean over all datasets, seed by seed.")
+	l.add("\n\\begin{table}[t]\n  \\centering\n  \\scriptsize\n  \\setlength{\\tabcolsep}{3pt}\n  \\caption{%s %s}", s.texCaption("Scores", datasets...), "Aggregated is the mean over all datasets, seed by seed.")
 	l.add(`  \begin{tabular}{l%s}`, strings.Repeat("c", len(datasets)+1))
 	l.add("    \\toprule")
 	head := []string{"Model", "Aggregated"}
@@ -107,7 +107,7 @@ func (t Table) texTriple(label string) string {
 
 // texFull writes the table of one dataset: mean and interval of every metric that was measured.
 func (s Section) texFull(l *lines, t Table) {
-	l.add("\n\\begin{table}[t]\n  \\centering\n  \\small\n  \\caption{%s}", s.texCaption("Full results for "+texText(t.Title), t.Dataset))
+	l.add("\n\\begin{table}[t]\n  \\centering\n  \\scriptsize\n  \\setlength{\\tabcolsep}{3pt}\n  \\caption{%s}", s.texCaption("Full results for "+texText(t.Title), t.Dataset))
 	l.add(`  \begin{tabular}{l%s}`, strings.Repeat("c", len(t.Metrics)))
 	l.add("    \\toprule")
 	head := []string{"model"}
@@ -179,7 +179,7 @@ func (s Section) texAblations(l *lines) {
 	if len(all) == 0 {
 		return
 	}
-	l.add("\n\\begin{table}[t]\n  \\centering\n  \\small\n  \\caption{Ablations: difference to the model as it is, with Welch's 95\\%% interval.}")
+	l.add("\n\\begin{table}[t]\n  \\centering\n  \\scriptsize\n  \\setlength{\\tabcolsep}{3pt}\n  \\caption{Ablations: difference to the model as it is, with Welch's 95\\%% interval.}")
 	metrics := s.Measured(columns)
 	l.add(`  \begin{tabular}{ll%s}`, strings.Repeat("c", len(metrics)))
 	l.add("    \\toprule")
