@@ -236,7 +236,7 @@ func (l *planner) inputs() []*node {
 
 // fits says whether output k, first written by the given step, may lie in the memory of the input x.
 func (l *planner) fits(x *node, k, first int, writer [2]int) bool {
-	if l.layout.outputs[k].copy || !x.shape.Equal(l.p.outs[k].shape) {
+	if l.layout.outputs[k].copy || !x.shape.Equal(l.p.outs[k].shape) || first == len(l.p.steps) { // no step writes what is empty
 		return false
 	}
 	last, read := l.last[x]

@@ -200,18 +200,23 @@ func (r Report) Write(to io.Writer, steps int) error {
 		busy += k.Busy
 	}
 	fmt.Fprintf(to, "%d executions, each %.3f ms of wall time and %.3f ms of processor time on %d threads (%.0f%% of them busy)\n",
-		r.Executions, milliseconds(r.Wall, runs), milliseconds(busy, runs), r.Threads, 100*float64(busy)/max(float64(r.Wall)*float64(r.Threads), 1))
+		r.Executions, milliseconds(r.Wall, runs), milliseconds(busy, runs), r.Threads, r.busy(busy, r.Wall))
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "cpu ms\tshare\tpacking ms\twall ms\tGFLOP/s\tGB/s\tcalls\t")
+	fmt.Fprintln(table, "cpu ms\tshare\tpacking ms\twall ms\tbusy\tGFLOP/s\tGB/s\tcalls\t")
 	for _, list := range [2][]StepTime{r.Kinds, r.Steps[:min(steps, len(r.Steps))]} {
 		for _, t := range list {
-			fmt.Fprintf(table, "%.3f\t%.1f%%\t%.3f\t%.3f\t%.1f\t%.1f\t%d\t %s\n", milliseconds(t.Busy, runs),
-				100*float64(t.Busy)/float64(max(busy, 1)), milliseconds(t.Packing, runs), milliseconds(t.Wall, runs),
+			fmt.Fprintf(table, "%.3f\t%.1f%%\t%.3f\t%.3f\t%.0f%%\t%.1f\t%.1f\t%d\t %s\n", milliseconds(t.Busy, runs),
+				100*float64(t.Busy)/float64(max(busy, 1)), milliseconds(t.Packing, runs), milliseconds(t.Wall, runs), r.busy(t.Busy, t.Wall),
 				float64(t.FLOPs)/float64(max(t.Busy, 1)), float64(t.Bytes)/float64(max(t.Busy, 1)), t.Calls/runs, t.What)
 		}
-		fmt.Fprintln(table, "\t\t\t\t\t\t\t")
+		fmt.Fprintln(table, "\t\t\t\t\t\t\t\t")
 	}
 	return table.Flush()
+}
+
+// busy is the share of the threads' time in which they computed, in percent; the rest they were idle, or others had the processor.
+func (r Report) busy(busy, wall time.Duration) float64 {
+	return 100 * float64(busy) / max(float64(wall)*float64(r.Threads), 1)
 }
 
 func milliseconds(d time.Duration, runs int) float64 {

@@ -38,6 +38,12 @@ func TestConvAnySpec(t *testing.T) {
 	forEachSet(t, func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { checkConv(t, p, drawConv(t)) }) })
 }
 
+func FuzzConv(f *testing.F) {
+	p := NewPool(3)
+	f.Cleanup(p.Close)
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { checkConv(t, p, drawConv(t)) }))
+}
+
 // Few outputs that see a large kernel are read by shifting the kernel.
 func TestConvShifts(t *testing.T) {
 	p := NewPool(2)

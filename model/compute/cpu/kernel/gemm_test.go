@@ -13,21 +13,27 @@ var edges = []int{0, 1, 2, 3, 4, 5, 7, 11, 12, 13, 16, 17, 23, 24, 25, 31, 32, 3
 func TestGemmAnyShapeAndStrides(t *testing.T) {
 	p := NewPool(3)
 	defer p.Close()
-	forEachSet(t, func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
-			g := Gemm{
-				M: rapid.SampledFrom(edges).Draw(t, "m"), N: rapid.SampledFrom(edges).Draw(t, "n"), K: rapid.SampledFrom(edges).Draw(t, "k"),
-				Batch: rapid.IntRange(1, 3).Draw(t, "batch"), Accumulate: rapid.Bool().Draw(t, "accumulate"),
-			}
-			pad := func(name string) int { return rapid.IntRange(0, 2).Draw(t, name) }
-			g.ARow, g.ACol, g.ABatch = strides(t, "a", g.M, g.K)
-			g.BRow, g.BCol, g.BBatch = strides(t, "b", g.K, g.N)
-			g.CRow = g.N + pad("c")
-			g.CBatch = g.M*g.CRow + pad("cbatch")
-			g.A, g.B, g.C = random(1, g.Batch*g.ABatch+1), random(2, g.Batch*g.BBatch+1), random(3, g.Batch*g.CBatch+1)
-			checkGemm(t, p, g)
-		})
-	})
+	forEachSet(t, func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { checkGemm(t, p, drawGemm(t)) }) })
+}
+
+func FuzzGemm(f *testing.F) {
+	p := NewPool(3)
+	f.Cleanup(p.Close)
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { checkGemm(t, p, drawGemm(t)) }))
+}
+
+func drawGemm(t *rapid.T) Gemm {
+	g := Gemm{
+		M: rapid.SampledFrom(edges).Draw(t, "m"), N: rapid.SampledFrom(edges).Draw(t, "n"), K: rapid.SampledFrom(edges).Draw(t, "k"),
+		Batch: rapid.IntRange(1, 3).Draw(t, "batch"), Accumulate: rapid.Bool().Draw(t, "accumulate"),
+	}
+	pad := func(name string) int { return rapid.IntRange(0, 2).Draw(t, name) }
+	g.ARow, g.ACol, g.ABatch = strides(t, "a", g.M, g.K)
+	g.BRow, g.BCol, g.BBatch = strides(t, "b", g.K, g.N)
+	g.CRow = g.N + pad("c")
+	g.CBatch = g.M*g.CRow + pad("cbatch")
+	g.A, g.B, g.C = random(1, g.Batch*g.ABatch+1), random(2, g.Batch*g.BBatch+1), random(3, g.Batch*g.CBatch+1)
+	return g
 }
 
 // strides draws a layout of a matrix: row-major, transposed or with holes.

@@ -421,24 +421,32 @@ func axesOf(dims []int) []int {
 func TestProgramsAgreeWithInterpreter(t *testing.T) {
 	p := NewPool(3)
 	defer p.Close()
-	forEachSet(t, func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
-			s := drawProgram(t)
-			if len(s.Dims) > 0 && rapid.Bool().Draw(t, "reduce") {
-				s.ReduceAxes[0] = rapid.IntRange(0, len(s.Dims)).Draw(t, "from")
-				s.ReduceAxes[1] = rapid.IntRange(s.ReduceAxes[0], len(s.Dims)).Draw(t, "to")
-				if product64(s.Dims[s.ReduceAxes[1]:]) > MaxInner {
-					s.ReduceAxes[1] = len(s.Dims)
-				}
-				for _, k := range []ReductionKind{Sum, Largest, Least} {
-					if v, ok := drawValue(t, kindsOf(t, s), float); ok {
-						s.Reductions = append(s.Reductions, Reduction{v, k})
-					}
-				}
-			}
-			checkProgram(t, p, s)
-		})
-	})
+	forEachSet(t, func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { checkProgram(t, p, drawReducing(t)) }) })
+}
+
+func FuzzPrograms(f *testing.F) {
+	p := NewPool(3)
+	f.Cleanup(p.Close)
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { checkProgram(t, p, drawReducing(t)) }))
+}
+
+// drawReducing draws a program, half of them with reductions of its values.
+func drawReducing(t *rapid.T) ProgramSpec {
+	s := drawProgram(t)
+	if len(s.Dims) == 0 || !rapid.Bool().Draw(t, "reduce") {
+		return s
+	}
+	s.ReduceAxes[0] = rapid.IntRange(0, len(s.Dims)).Draw(t, "from")
+	s.ReduceAxes[1] = rapid.IntRange(s.ReduceAxes[0], len(s.Dims)).Draw(t, "to")
+	if product64(s.Dims[s.ReduceAxes[1]:]) > MaxInner {
+		s.ReduceAxes[1] = len(s.Dims)
+	}
+	for _, k := range []ReductionKind{Sum, Largest, Least} {
+		if v, ok := drawValue(t, kindsOf(t, s), float); ok {
+			s.Reductions = append(s.Reductions, Reduction{v, k})
+		}
+	}
+	return s
 }
 
 func kindsOf(t *rapid.T, s ProgramSpec) []kind {
