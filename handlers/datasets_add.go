@@ -42,7 +42,7 @@ func (h Datasets) listView(r *http.Request, asked data.Request, bad model.Invali
 func entryView(e data.Entry) views.DatasetEntry {
 	v := views.DatasetEntry{
 		DatasetCard: datasetCard(e.Info), State: string(e.State), Kind: string(e.Kind), Paths: e.Paths, Part: e.Part, Reason: Sentence(e.Reason), Holder: e.Holder,
-		Line: e.Work.String(), Stage: e.Work.Stage, Share: e.Work.Share(), Counted: e.Work.Of > 0,
+		Line: e.Work.String(), Stage: e.Work.Stage, Damaged: e.Work.Damaged != "" && e.State == data.Failed, Share: e.Work.Share(), Counted: e.Work.Of > 0,
 	}
 	if e.Disk > 0 && e.Kind != data.Part {
 		v.Disk = data.Bytes(e.Disk)
@@ -91,7 +91,7 @@ func (h Datasets) add(w http.ResponseWriter, r *http.Request) error {
 
 // again adds a published set by name, or goes on with one whose adding ended early.
 func (h Datasets) again(w http.ResponseWriter, r *http.Request) error {
-	name, err := h.Catalogue.Add(r.Context(), data.Request{Name: datasetName(r)})
+	name, err := h.Catalogue.Add(r.Context(), data.Request{Name: datasetName(r), Skip: r.FormValue("skip_broken") != ""})
 	if err != nil {
 		return err
 	}
@@ -141,6 +141,7 @@ func (h Datasets) part(w http.ResponseWriter, r *http.Request) error {
 type addRequest struct {
 	Name string `json:"name"`
 	From string `json:"from"`
+	Skip bool   `json:"skip_broken"`
 }
 
 func (h Datasets) addJSON(w http.ResponseWriter, r *http.Request) error {

@@ -30,6 +30,7 @@ type DatasetEntry struct {
 	Stage   string  // of the work; empty before it begins
 	Share   float64 // of the stage, from 0 to 1
 	Counted bool    // whether the end of the stage is known
+	Damaged bool    // whether it failed for a picture without which it can go on
 
 	Forms        [][]DatasetFile // in which it is published
 	Page, Fetch  string          // where, and what is to be said about getting it

@@ -33,6 +33,7 @@ func dataCommand(ctx context.Context, env environment, args []string) error {
 	out := fs.String("out", "sample.png", "where sample writes its picture")
 	seed := fs.Int64("seed", 0, "which images sample draws")
 	as := fs.String("name", "", "what add calls the dataset; else its published name, or the file's")
+	skip := fs.Bool("skip-broken", false, "let add leave out pictures that are damaged")
 	subject, rest := "", args[1:]
 	if takes != "" {
 		if len(rest) == 0 || strings.HasPrefix(rest[0], "-") && rest[0] != "-h" && rest[0] != "--help" {
@@ -50,7 +51,7 @@ func dataCommand(ctx context.Context, env environment, args []string) error {
 	case "list":
 		return list(ctx, env, sets, *asJSON)
 	case "add":
-		return addData(ctx, env, sets, data.Request{Name: *as, From: subject}, *asJSON)
+		return addData(ctx, env, sets, data.Request{Name: *as, From: subject, Skip: *skip}, *asJSON)
 	case "check":
 		return checkData(ctx, env, sets, subject, *asJSON)
 	case "remove":
@@ -100,7 +101,7 @@ func addData(ctx context.Context, env environment, sets data.Catalogue, r data.R
 	name, err := sets.Add(ctx, r, show)
 	end()
 	if err != nil {
-		return err
+		return withoutDamaged(ctx, sets, name, err)
 	}
 	e, err := sets.Entry(ctx, name)
 	if err != nil {
@@ -111,6 +112,14 @@ func addData(ctx context.Context, env environment, sets data.Catalogue, r data.R
 	}
 	fmt.Fprintf(env.out, "%s is ready: %d images, %d factors, %s in the data folder\n", name, e.Info.Len, len(e.Info.Factors), data.Bytes(e.Disk))
 	return nil
+}
+
+// withoutDamaged says what helps where a set could not be added for one damaged picture.
+func withoutDamaged(ctx context.Context, sets data.Catalogue, name string, err error) error {
+	if e, other := sets.Entry(ctx, name); other == nil && e.State == data.Failed && e.Work.Damaged != "" {
+		return fmt.Errorf("%w\nTo leave damaged pictures out: slotscope data add %s --skip-broken", err, name)
+	}
+	return err
 }
 
 func exists(path string) bool {

@@ -24,6 +24,8 @@ type Request struct {
 	// From is a path, absolute or within the data folder; a URL; the name of a dataset with a selection, which Name then names; or
 	// empty, for a published set whose files are on this machine or can be downloaded.
 	From string `json:"from"`
+	// Skip leaves out pictures that are damaged, of the file at fault for a set that failed for one.
+	Skip bool `json:"skip_broken"`
 }
 
 // plan is what a request comes to.
@@ -58,6 +60,8 @@ func (c Catalogue) plan(r Request) (plan, error) {
 	if p.request == (Request{}) {
 		p.request = Request{Name: p.name, From: r.From}
 	}
+	before, err := c.requested(p.name)
+	p.request.Skip = r.Skip || err == nil && before.From == p.request.From && before.Skip
 	for _, d := range drawn {
 		if d.info.Name == p.name {
 			return plan{}, fmt.Errorf("%s is part of the program and need not be added: %w", p.name, model.ErrConflict)
@@ -257,6 +261,7 @@ func (c Catalogue) Add(ctx context.Context, r Request, tell func(Work)) (name st
 type adding struct {
 	plan
 	reporter
+	left leftOut
 }
 
 // ended notes why the work ended, where that is not its end.
@@ -273,6 +278,9 @@ func (a *adding) ended(ctx context.Context, err error) error {
 		err = fmt.Errorf("the disk of the data folder is full; what was packed is removed: %w", err)
 	}
 	a.work.Error = err.Error()
+	if d := (damaged{}); errors.As(err, &d) && !a.request.Skip {
+		a.work.Damaged = d.picture
+	}
 	a.note()
 	return fmt.Errorf("adding %s: %w", a.name, err)
 }

@@ -16,14 +16,16 @@ import (
 type added struct {
 	info   Info
 	id     string
+	whole  Info       // with the images that are left out
+	skip   skipped    // those
 	packed *pack.File // images or labels; nil where neither had to be packed
 	place  *place     // nil where the images are packed
 }
 
 func (c Catalogue) openAdded(ctx context.Context, r record) (Set, error) {
-	s := &added{info: r.Info, id: fmt.Sprintf("%s %v", c.setDir(r.Info.Name), r.Added.UnixNano())}
+	s := &added{info: r.Info, whole: r.whole(), skip: r.Skipped, id: fmt.Sprintf("%s %v", c.setDir(r.Info.Name), r.Added.UnixNano())}
 	var err error
-	if r.Packed || !indexed(r.Info) {
+	if r.Packed || !indexed(s.whole) {
 		if s.packed, err = pack.Open(filepath.Join(c.setDir(r.Info.Name), packFile)); err != nil {
 			return nil, fmt.Errorf("opening dataset %s: %w", r.Info.Name, err)
 		}
@@ -47,11 +49,11 @@ func indexed(info Info) bool { return info.Complete || len(info.Factors) == 0 }
 
 // agrees makes sure that the packed file is of the dataset that the record describes.
 func (s *added) agrees(images bool) error {
-	h, want := s.packed.Header(), pack.Header{Len: s.info.Len}
+	h, want := s.packed.Header(), pack.Header{Len: s.whole.Len}
 	if images {
 		want.Each = s.info.H * s.info.W * s.info.C
 	}
-	if !indexed(s.info) {
+	if !indexed(s.whole) {
 		want.Factors = len(s.info.Factors)
 	}
 	if h.Len != want.Len || h.Each != want.Each || h.Factors != want.Factors {
@@ -71,7 +73,7 @@ func (s *added) Images(dst []byte, index []int) error {
 	if s.place != nil {
 		return s.place.source.ReadImages(dst, index)
 	}
-	return s.packed.Images(dst, index)
+	return s.packed.Images(dst, s.skip.places(index))
 }
 
 func (s *added) Classes(dst, index []int) error {
@@ -82,30 +84,38 @@ func (s *added) Classes(dst, index []int) error {
 	switch {
 	case f == 0:
 		return nil
-	case s.info.Complete:
+	case s.whole.Complete:
 		grid := Grid(s.info.Sizes())
-		for b, i := range index {
+		for b, i := range s.skip.places(index) {
 			grid.Classes(dst[b*f:(b+1)*f], i)
 		}
 		return nil
 	}
-	return s.packed.Labels(dst, index)
+	return s.packed.Labels(dst, s.skip.places(index))
 }
 
 func (s *added) Index(classes []int) (int, error) {
-	if s.info.Complete && len(s.info.Factors) > 0 {
-		return s.info.index(Grid(s.info.Sizes()), classes)
-	}
 	if len(s.info.Factors) == 0 {
 		return 0, noImage(s.info, nil)
 	}
 	if err := s.info.CheckClasses(classes); err != nil {
 		return 0, err
 	}
-	index, found, err := s.packed.Find(classes)
+	if s.whole.Complete {
+		place, err := Grid(s.info.Sizes()).Index(classes)
+		if index, found := s.skip.index(place); found || err != nil {
+			return index, err
+		}
+		return 0, noImage(s.info, classes)
+	}
+	place, found, err := s.packed.Find(classes, func(place int) bool {
+		_, kept := s.skip.index(place)
+		return kept
+	})
 	if err == nil && !found {
 		err = noImage(s.info, classes)
 	}
+	index, _ := s.skip.index(place)
 	return index, err
 }
 

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -81,7 +82,7 @@ func ownPictures(t tree) (Source, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%s: there is no PNG or JPEG picture in it", t)
 	}
-	img, err := decode(t, names[0])
+	img, err := firstPicture(len(names), func(i int) (image.Image, error) { return decode(t, names[i]) })
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +99,18 @@ func ownPictures(t tree) (Source, error) {
 	}
 	s.info = info
 	return s, nil
+}
+
+// firstPicture is the first of n that is not damaged, of the first hundred; the error is the first one's.
+func firstPicture(n int, decode func(index int) (image.Image, error)) (img image.Image, err error) {
+	for i := range min(n, 100) {
+		img, other := decode(i)
+		if other == nil {
+			return img, nil
+		}
+		err = cmp.Or(err, other)
+	}
+	return nil, err
 }
 
 func grey(img image.Image) bool {

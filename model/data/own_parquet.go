@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +57,8 @@ type parquetSource struct {
 	labels []uint16
 	files  []*parquet.File
 	groups []pictureGroup
+
+	told func(index int, d damaged) error
 
 	mu    sync.Mutex
 	cache map[int][][]byte // pictures of the groups that are being read
@@ -182,7 +183,7 @@ func (c *column) read(f *parquet.File, path string, names []string) error {
 func (s *parquetSource) describe(path string, columns []column, left []string) (err error) {
 	s.info.H, s.info.W, s.info.C = side, side, 3
 	s.info.About = fmt.Sprintf("The pictures of %s.", filepath.Base(path))
-	img, err := s.decode(0)
+	img, err := firstPicture(s.info.Len, s.decode)
 	if err != nil {
 		return err
 	}
@@ -200,25 +201,28 @@ func (s *parquetSource) describe(path string, columns []column, left []string) (
 }
 
 func (s *parquetSource) Stream(ctx context.Context, first int, yield func(first int, images []byte) error) error {
-	each := side * side * s.info.C
-	canvases := make([]canvas, runtime.GOMAXPROCS(0))
-	return ahead(ctx, first, s.info.Len, picturesAtOnce, each, func(dst []byte, first int) error {
-		return onAllCores(len(dst)/each, func(worker, i int) error {
-			img, err := s.decode(first + i)
-			if err != nil {
-				return err
-			}
-			if s.info.C == 1 && !grey(img) {
-				return fmt.Errorf("picture %d is in colour, and the first one is grey", first+i)
-			}
-			canvases[worker].picture(dst[i*each:(i+1)*each], img, s.info.C)
-			return nil
-		})
-	}, yield)
+	return pictures{s.info, s.told, s.where, s.decode}.stream(ctx, first, yield)
 }
+
+func (s *parquetSource) forgive(tell func(int, damaged) error) { s.told = tell }
 
 // decode reads one picture; errors name the file and the row.
 func (s *parquetSource) decode(index int) (image.Image, error) {
+	g, row := s.find(index)
+	pictures, err := s.pictures(g)
+	if err != nil {
+		return nil, err
+	}
+	img, err := decodeBytes(pictures[row])
+	if err != nil {
+		where := s.where(index)
+		return nil, damaged{where, fmt.Errorf("%s: %w", where, err)}
+	}
+	return img, nil
+}
+
+// find is the group and the row in it of a picture.
+func (s *parquetSource) find(index int) (group, row int) {
 	g, found := slices.BinarySearchFunc(s.groups, index, func(g pictureGroup, i int) int { return g.first - i })
 	if !found {
 		g--
@@ -226,16 +230,12 @@ func (s *parquetSource) decode(index int) (image.Image, error) {
 	for s.groups[g].first+s.groups[g].file.Groups[s.groups[g].group].Rows <= index {
 		g++ // past groups without rows
 	}
-	pictures, err := s.pictures(g)
-	if err != nil {
-		return nil, err
-	}
-	row := index - s.groups[g].first
-	img, err := decodeBytes(pictures[row])
-	if err != nil {
-		return nil, fmt.Errorf("%s: the picture in row %d of row group %d: %w", s.groups[g].path, row, s.groups[g].group, err)
-	}
-	return img, nil
+	return g, index - s.groups[g].first
+}
+
+func (s *parquetSource) where(index int) string {
+	g, row := s.find(index)
+	return fmt.Sprintf("%s: the picture in row %d of row group %d", s.groups[g].path, row, s.groups[g].group)
 }
 
 // pictures reads a group's, and keeps it and the one before it, between which neighbours in a batch may lie.

@@ -21,12 +21,15 @@ func (a *adding) take(ctx context.Context, source Source, r record) error {
 	}
 	_, inPlace := source.(InPlace)
 	r.Packed = !inPlace
+	if pictures, ok := source.(forgiving); ok && a.request.Skip {
+		a.leaveOut(pictures)
+	}
 	if r.Packed || !indexed(r.Info) {
 		if err := a.pack(ctx, source, r); err != nil {
 			return err
 		}
 	}
-	return writeRecord(a.dir, recordFile, r)
+	return writeRecord(a.dir, recordFile, r.without(a.left))
 }
 
 // checkSource refuses a description that does not hold together, whoever wrote the file.
@@ -65,7 +68,7 @@ func (a *adding) pack(ctx context.Context, source Source, r record) error {
 		return err
 	}
 	if _, err := a.dir.Stat(packFile); err == nil {
-		return nil // packed before, and interrupted between that and the record
+		return a.recallLeftOut(h.Len) // packed before, and interrupted between that and the record
 	}
 	bytes, err := h.Size()
 	if err != nil {
@@ -76,6 +79,9 @@ func (a *adding) pack(ctx context.Context, source Source, r record) error {
 		return err
 	}
 	defer w.Close()
+	if err := a.recallLeftOut(w.Done()); err != nil {
+		return err
+	}
 	if err := room(a.dir, bytes-int64(w.Done())*int64(h.Each)); err != nil {
 		return errors.Join(err, a.discardEmpty(w))
 	}

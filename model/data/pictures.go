@@ -25,6 +25,7 @@ type pictureSource struct {
 	labels []uint16
 	files  tree
 	name   func(index int) string // path of a picture in files
+	told   func(index int, d damaged) error
 }
 
 // tree is a folder or an archive. Paths have slashes; none leads out of it.
@@ -45,25 +46,53 @@ func (s *pictureSource) Close() error     { return s.files.Close() }
 // picturesAtOnce is how many pictures are decoded together.
 const picturesAtOnce = 128
 
+func (s *pictureSource) forgive(tell func(int, damaged) error) { s.told = tell }
+
 func (s *pictureSource) Stream(ctx context.Context, first int, yield func(first int, images []byte) error) error {
-	each := side * side * s.info.C
+	p := pictures{s.info, s.told, s.where, func(i int) (image.Image, error) { return decode(s.files, s.name(i)) }}
+	return p.stream(ctx, first, yield)
+}
+
+func (s *pictureSource) where(index int) string {
+	return fmt.Sprintf("%s: picture %s", s.files, s.name(index))
+}
+
+// pictures streams what decode gives.
+type pictures struct {
+	info   Info
+	told   func(index int, d damaged) error // of damaged pictures, which then stay black; nil where they end the stream
+	where  func(index int) string           // for sentences
+	decode func(index int) (image.Image, error)
+}
+
+func (p pictures) stream(ctx context.Context, first int, yield func(first int, images []byte) error) error {
+	each := side * side * p.info.C
 	canvases := make([]canvas, runtime.GOMAXPROCS(0))
-	return ahead(ctx, first, s.info.Len, picturesAtOnce, each, func(dst []byte, first int) error {
+	return ahead(ctx, first, p.info.Len, picturesAtOnce, each, func(dst []byte, first int) error {
 		return onAllCores(len(dst)/each, func(worker, i int) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			img, err := decode(s.files, s.name(first+i))
-			if err != nil {
-				return err
-			}
-			if s.info.C == 1 && !grey(img) {
-				return fmt.Errorf("%s: picture %s is in colour, and the first one is grey", s.files, s.name(first+i))
-			}
-			canvases[worker].picture(dst[i*each:(i+1)*each], img, s.info.C)
-			return nil
+			return p.paint(&canvases[worker], dst[i*each:(i+1)*each], first+i)
 		})
 	}, yield)
+}
+
+// paint decodes one picture and brings it to size.
+func (p pictures) paint(c *canvas, dst []byte, index int) error {
+	img, err := p.decode(index)
+	if d := (damaged{}); errors.As(err, &d) && p.told != nil {
+		clear(dst)
+		return p.told(index, d)
+	}
+	if err != nil {
+		return err
+	}
+	if p.info.C == 1 && !grey(img) {
+		return fmt.Errorf("%s is in colour, and the first one is grey", p.where(index))
+	}
+	c.picture(dst, img, p.info.C)
+	return nil
 }
 
 // Bounds of a picture file.
@@ -75,12 +104,12 @@ const (
 // decode reads a picture. Its size is held against its file's before room is made for it.
 func decode(t tree, name string) (image.Image, error) {
 	b, err := t.read(name)
-	if err != nil {
-		return nil, fmt.Errorf("%s: picture %s: %w", t, name, err)
+	var img image.Image
+	if err == nil {
+		img, err = decodeBytes(b)
 	}
-	img, err := decodeBytes(b)
 	if err != nil {
-		return nil, fmt.Errorf("%s: picture %s: %w", t, name, err)
+		return nil, damaged{name, fmt.Errorf("%s: picture %s: %w", t, name, err)}
 	}
 	return img, nil
 }

@@ -21,6 +21,7 @@ import (
 //	work.json      how far the work is, or why it ended
 //	lock           held by the process that works on it
 //	images.pack    the images, where they cannot be read from the files themselves
+//	skipped.json   pictures that were damaged and are left out
 //	dataset.json   written last: from then on the dataset is there
 const (
 	setsDir     = "datasets"
@@ -54,6 +55,8 @@ type record struct {
 	Paths     []string    `json:"paths,omitempty"`     // the files that it was read from
 	Prints    []filePrint `json:"prints,omitempty"`    // and their state then
 	Packed    bool        `json:"packed"`              // whether the images are in images.pack; else they are read from the files
+	Skipped   []int       `json:"skipped,omitempty"`   // images of images.pack that are left out, in order
+	Grid      bool        `json:"grid,omitempty"`      // whether with these every combination would occur once, in the order of Grid
 	Added     time.Time   `json:"added"`
 }
 

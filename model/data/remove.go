@@ -82,7 +82,7 @@ func (c Catalogue) checkPacked(ctx context.Context, r record, tell func(Work)) e
 	defer f.Close()
 	report := reporter{tell: tell}
 	report.stage("checking", packFile, "images")
-	return f.Check(ctx, func(done int) { report.progress(int64(done), int64(r.Info.Len)) })
+	return f.Check(ctx, func(done int) { report.progress(int64(done), int64(f.Header().Len)) })
 }
 
 func checkFiles(ctx context.Context, r record, tell func(Work)) error {

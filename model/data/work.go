@@ -16,7 +16,8 @@ type Work struct {
 	Rate    float64   `json:"rate"` // units per second, over the last ten seconds
 	Left    float64   `json:"left"` // seconds to the end of the stage; 0 while not known
 	Updated time.Time `json:"updated"`
-	Error   string    `json:"error"` // why it failed, as a sentence; empty otherwise
+	Error   string    `json:"error"`   // why it failed, as a sentence; empty otherwise
+	Damaged string    `json:"damaged"` // the picture for which it failed, without which it can go on; empty otherwise
 }
 
 // String is a line that says all of it.

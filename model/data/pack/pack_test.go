@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -154,17 +155,24 @@ func TestFind(t *testing.T) {
 				first = i
 			}
 		}
-		got, found, err := f.Find(want)
+		got, found, err := f.Find(want, func(int) bool { return true })
 		if err != nil || found != (first >= 0) || found && got != first {
 			t.Fatalf("%v: %d %v %v, want %d", want, got, found, err, first)
 		}
 		if first < 0 {
 			missing++
+		} else if next, found, err := f.Find(want, func(i int) bool { return i != first }); err != nil || found && (next <= first || !sameLabels(labels, next, first)) {
+			t.Fatalf("%v: after %d comes %d: %v", want, first, next, err)
 		}
 	}
 	if missing == 0 {
 		t.Error("every tuple occurs: the search was never told of one that does not")
 	}
+}
+
+// sameLabels compares the four labels of two images.
+func sameLabels(labels []uint16, a, b int) bool {
+	return slices.Equal(labels[4*a:4*a+4], labels[4*b:4*b+4])
 }
 
 // TestAnotherOrigin begins anew where the same name was being packed from something else.
@@ -252,7 +260,7 @@ func TestBytes(t *testing.T) {
 		}
 		os.WriteFile(path, b, 0o644)
 		if f, err := Open(path); err == nil {
-			f.Find(make([]int, f.Header().Factors))
+			f.Find(make([]int, f.Header().Factors), func(int) bool { return true })
 			f.Close()
 		}
 	})

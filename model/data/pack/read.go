@@ -97,8 +97,8 @@ func (f *File) labels(dst []int, first int) error {
 	return nil
 }
 
-// Find is the first image with these labels; found is false where none has them.
-func (f *File) Find(labels []int) (index int, found bool, err error) {
+// Find is the first image with these labels that will do; found is false where there is none.
+func (f *File) Find(labels []int, will func(index int) bool) (index int, found bool, err error) {
 	have := make([]int, f.header.Factors)
 	lo, hi := 0, f.header.Len // the images before lo come before labels, those from hi on do not
 	for lo < hi {
@@ -110,14 +110,25 @@ func (f *File) Find(labels []int) (index int, found bool, err error) {
 		if err := f.labels(have, i); err != nil {
 			return 0, false, err
 		}
-		switch c := slices.Compare(have, labels); {
-		case c < 0:
+		if slices.Compare(have, labels) < 0 {
 			lo = mid + 1
-		default:
-			hi, found, index = mid, c == 0, i
+		} else {
+			hi = mid
 		}
 	}
-	return index, found, nil
+	for ; lo < f.header.Len; lo++ {
+		i, err := f.ordered(lo)
+		if err == nil {
+			err = f.labels(have, i)
+		}
+		if err != nil || !slices.Equal(have, labels) {
+			return 0, false, err
+		}
+		if will(i) {
+			return i, true, nil
+		}
+	}
+	return 0, false, nil
 }
 
 // ordered is the image in one place of the order of labels.
