@@ -45,7 +45,7 @@ var importMap = map[string]string{
 	"model/data/zipfile":       "",
 	"model/expect":             "",
 	"model/regular":            "",
-	"model/hrr":                "",
+	"model/hrr":                "model/layer",
 	"model/layer":              "",
 	"model/net":                "model/layer",
 	"model/latent":             "model/hrr model/layer",

@@ -15,7 +15,7 @@ type Config struct {
 	Model   string `json:"model"`
 	Preset  string `json:"preset"`
 	Engine  string `json:"engine"`
-	// Precision is what a GPU multiplies float32 in: Float32, or empty for TF32. Other engines always use float32.
+	// Precision is what products are computed in: Float32, BF16, or empty for TF32, which is float32 where no GPU computes.
 	Precision string `json:"precision,omitempty"`
 	Steps     int    `json:"steps"`
 	Batch     int    `json:"batch"`
@@ -108,7 +108,7 @@ var fields = []Field{
 	{Name: "model", Label: "Model", Group: "run", Kind: Choice, Choices: ModelNames(), Source: ours, Help: "Which of the paper's models: hrr, or a baseline, vqvae, qlae, betavae, betatcvae.", at: func(c *Config) any { return &c.Model }},
 	{Name: "preset", Label: "Preset", Group: "run", Kind: Choice, Choices: PresetNames(), Source: ours, Help: "Width of the network, tiny, small or paper; sets the defaults of all other entries.", at: func(c *Config) any { return &c.Preset }},
 	{Name: "engine", Label: "Engine", Group: "run", Kind: Choice, Choices: EngineNames(), Source: ours, Help: "What computes; auto takes an NVIDIA GPU where there is one, else the CPU engine.", at: func(c *Config) any { return &c.Engine }},
-	{Name: "precision", Label: "Precision", Group: "run", Kind: Choice, Choices: PrecisionNames(), zero: TF32, Source: ours + ", as PyTorch does in convolutions", Help: "What a GPU multiplies float32 in: TF32 has 10 bits of fraction and is several times as fast; CPU engines always use float32.", at: func(c *Config) any { return &c.Precision }},
+	{Name: "precision", Label: "Precision", Group: "run", Kind: Choice, Choices: PrecisionNames(), zero: TF32, Source: ours + ", as PyTorch does in convolutions", Help: "What products are computed in. TF32 has 10 bits of fraction on a GPU and is several times as fast as float32, which CPU engines use in its place; bf16 has 7 in encoder and decoder while they learn, and all else is float32.", at: func(c *Config) any { return &c.Precision }},
 	{Name: "steps", Label: "Steps", Unit: "gradient steps", Group: "run", Kind: Int, Min: 1, Max: 1e8, Source: tabOptim, Help: "How many batches are learned from.", at: func(c *Config) any { return &c.Steps }},
 	{Name: "batch", Label: "Batch", Symbol: "B", Unit: "images", Group: "run", Kind: Int, Min: 1, Max: 65536, Source: tabOptim, Help: "Images per step.", at: func(c *Config) any { return &c.Batch }},
 	{Name: "seed", Label: "Seed", Group: "run", Kind: Int, Min: 0, Max: math.MaxInt32, Source: ours, Help: "Decides symbols, initial weights and the order of the images.", at: func(c *Config) any { return &c.Seed }},

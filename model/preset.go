@@ -8,14 +8,15 @@ import (
 // Engines by name; "auto" chooses.
 func EngineNames() []string { return []string{"auto", "cpu", "xla:cuda", "xla:cpu", "go"} }
 
-// Precisions of a GPU's products.
+// Precisions of products. What is learned, distances, losses and sums are float32 with each.
 const (
-	TF32    = "tf32"
-	Float32 = "float32"
+	TF32    = "tf32"    // a GPU rounds operands to 10 bits of fraction
+	Float32 = "float32" // 23 bits
+	BF16    = "bf16"    // while it learns, the products of encoder and decoder, and their gradients', have 7 bits
 )
 
 // PrecisionNames are the precisions on offer, the default first.
-func PrecisionNames() []string { return []string{TF32, Float32} }
+func PrecisionNames() []string { return []string{TF32, Float32, BF16} }
 
 // ModelNames are the paper's models; ModelTitle is how the paper writes each.
 func ModelNames() []string { return []string{"hrr", "vqvae", "qlae", "betavae", "betatcvae"} }

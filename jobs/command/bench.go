@@ -19,7 +19,7 @@ func benchCommand(ctx context.Context, env environment, args []string) error {
 	batch := fs.Int("batch", 64, "images per step, or per read")
 	seconds := fs.Float64("seconds", 10, "how long to measure")
 	engine := fs.String("engine", "auto", "auto, cpu, xla:cuda, xla:cpu or go")
-	precision := fs.String("precision", model.TF32, "of products on a GPU: tf32 or float32")
+	precision := fs.String("precision", model.TF32, "of products: tf32, float32 or bf16")
 	profile := fs.Int("profile", 0, "print where the CPU engine's time goes, with this many of its most expensive steps")
 	dataset := fs.String("dataset", "shapes3d-synthetic", "what bench data reads")
 	folder, asJSON := dataFlag(fs), jsonFlag(fs)

@@ -89,8 +89,16 @@ type Model interface {
 	Import(scope *context.Context, tensors map[string]checkpoint.Tensor) error
 }
 
-// New returns the model that a configuration names; model.Invalid says what it cannot be built with.
+// New returns the model that a configuration names; model.Invalid says what it cannot be built with. Whatever precision it was
+// trained with, its stages compute in that of the engine.
 func New(cfg model.Config, image Image) (Model, error) {
+	cfg.Precision = ""
+	return ForSteps(cfg, image)
+}
+
+// ForSteps is New for gradient steps: with precision model.BF16 the products of encoder and decoder have bfloat16 operands.
+// Variables are the same.
+func ForSteps(cfg model.Config, image Image) (Model, error) {
 	bad := model.Invalid{}
 	for field, why := range cfg.Validate() {
 		if slices.Contains(shaping, field) {

@@ -34,6 +34,9 @@ type autoencoder struct {
 func newAutoencoder(c model.Config, image Image, middle bottleneck, outputs, size int, gain float64) autoencoder {
 	encoder := net.Encoder{H: image.H, W: image.W, C: image.C, Widths: c.Widths, FC: c.FC, Out: outputs}
 	decoder := net.Decoder{H: image.H, W: image.W, C: image.C, Widths: c.Widths, FC: c.FC, In: size}
+	if c.Precision == model.BF16 {
+		encoder.Products, decoder.Products = layer.Mixed, layer.Mixed
+	}
 	decaying := slices.Concat(encoder.Params(), decoder.Params())
 	s := store{params: slices.Concat(encoder.Params(), middle.Params(), decoder.Params()), decaying: decaying, seed: c.Seed, rate: c.CodebookLR}
 	return autoencoder{store: s, cfg: c, encoder: encoder, decoder: decoder, middle: middle, size: size, gain: gain}

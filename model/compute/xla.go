@@ -178,8 +178,11 @@ func (r Report) names() string {
 // described names the GPU, the plugin and the precision.
 func (r Report) described(precision string) string {
 	products := "products in TF32"
-	if precision == model.Float32 {
+	switch precision {
+	case model.Float32:
 		products = "products in float32"
+	case model.BF16:
+		products = "products of encoder and decoder in bfloat16, others in TF32"
 	}
 	return fmt.Sprintf("%s, with %s, %s", r.names(), r.Plugin.Path, products)
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
+
+	"slotscope/model/layer"
 )
 
 // UnbindAll retrieves the noisy value of every slot from bundles, in one matrix product.
@@ -16,7 +18,7 @@ import (
 func UnbindAll(circulants, z *Node) *Node {
 	d := z.Shape().Dim(1)
 	circulants.AssertDims(d, -1)
-	return Reshape(Dot(z, circulants), z.Shape().Dim(0), -1, d)
+	return Reshape(layer.Multiply(z, circulants), z.Shape().Dim(0), -1, d)
 }
 
 // BindAll binds every value with the symbol of its slot and bundles the pairs, in one matrix product.
@@ -28,7 +30,7 @@ func BindAll(circulants, values *Node) *Node {
 	d := values.Shape().Dim(2)
 	circulants.AssertDims(d, values.Shape().Dim(1)*d)
 	flat := Reshape(values, values.Shape().Dim(0), -1)
-	return DotGeneral(flat, []int{1}, nil, circulants, []int{1}, nil)
+	return layer.MultiplyTransposed(flat, circulants)
 }
 
 // CirculantsOf is Circulants for symbols that are learned: symbols is [m, d], the result [d, m·d].
@@ -50,9 +52,9 @@ func CirculantsOf(symbols *Node) *Node {
 func ExactOf(symbols *Node) *Node {
 	g, d := symbols.Graph(), symbols.Shape().Dim(1)
 	c, s := fourierMatrices(g, symbols.DType(), d)
-	re, im := Dot(symbols, c), Neg(Dot(symbols, s))
+	re, im := layer.Multiply(symbols, c), Neg(layer.Multiply(symbols, s))
 	power := Add(Square(re), Square(im))
-	return DivScalar(Sub(Dot(Div(re, power), c), Dot(Div(im, power), s)), float64(d))
+	return DivScalar(Sub(layer.Multiply(Div(re, power), c), layer.Multiply(Div(im, power), s)), float64(d))
 }
 
 // fourierMatrices are cos(2πkn/d) and sin(2πkn/d), [d, d], both symmetric: rows of a table of d angles, for engines that read large

@@ -3,6 +3,7 @@ package layer
 import (
 	"fmt"
 
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
@@ -19,9 +20,46 @@ func Value(scope *context.Context, g *Graph, name string) *Node {
 
 // Dense applies the linear layer of a name: y = x W + b; x is [B, in], y [B, out].
 func Dense(scope *context.Context, name string, x *Node) *Node {
+	return Exact.Dense(scope, name, x)
+}
+
+// Products says how operands of type float32 are multiplied.
+type Products int
+
+const (
+	Exact Products = iota // as they are, or as the engine was told to
+	Mixed                 // as bfloat16: 7 bits of fraction, the range of float32
+)
+
+// Of multiplies a by b, and so do its gradients; all results are float32.
+func (p Products) Of(a, b *Node, multiply func(a, b *Node) *Node) *Node {
+	if p == Exact {
+		return multiply(a, b)
+	}
+	return ConvertDType(multiply(ConvertDType(a, dtypes.BFloat16), ConvertDType(b, dtypes.BFloat16)), dtypes.Float32)
+}
+
+// Dense is the linear layer of a name; its bias is added in float32.
+func (p Products) Dense(scope *context.Context, name string, x *Node) *Node {
 	weight, bias := Value(scope, x.Graph(), name+".weight"), Value(scope, x.Graph(), name+".bias")
 	x.AssertDims(-1, weight.Shape().Dim(0))
-	return Add(Dot(x, weight), InsertAxes(bias, 0))
+	return Add(p.Of(x, weight, Multiply), InsertAxes(bias, 0))
+}
+
+// Multiply is a b, of [n, k] and [k, m]. Its gradients are products too: GoMLX 0.26 writes those of Dot as sums over n·k·m single
+// multiplications, which XLA leaves to loops.
+func Multiply(a, b *Node) *Node {
+	return WithGradient(Dot(a, b), []*Node{a, b},
+		func(v *Node) *Node { return DotGeneral(v, []int{1}, nil, b, []int{1}, nil) }, // v bᵀ
+		func(v *Node) *Node { return DotGeneral(a, []int{0}, nil, v, []int{0}, nil) }) // aᵀ v
+}
+
+// MultiplyTransposed is a bᵀ, of [n, k] and [m, k].
+func MultiplyTransposed(a, b *Node) *Node {
+	y := DotGeneral(a, []int{1}, nil, b, []int{1}, nil)
+	return WithGradient(y, []*Node{a, b},
+		func(v *Node) *Node { return Dot(v, b) },
+		func(v *Node) *Node { return DotGeneral(v, []int{0}, nil, a, []int{0}, nil) }) // vᵀ a
 }
 
 // LeakyReLU is x where x > 0, else slope·x, for slopes from 0 (ReLU) to 1; at 0 its derivative is slope, as PyTorch's. Its

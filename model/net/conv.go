@@ -19,6 +19,10 @@ func conv(x, kernel *Node, stride int) *Node {
 		func(v *Node) *Node { return correlate(x, v, stride, 2, 3) })
 }
 
+// halving is conv with stride 2, keeping with stride 1.
+func halving(x, kernel *Node) *Node { return conv(x, kernel, 2) }
+func keeping(x, kernel *Node) *Node { return conv(x, kernel, 1) }
+
 // ConvTranspose is the transposed convolution with a 4×4 kernel, stride 2 and padding 1, from [B, H, W, I] to [B, 2H, 2W, O]; kernel
 // is HWIO:
 //

@@ -21,6 +21,8 @@ type Encoder struct {
 	H, W, C int    // image
 	Widths  [4]int // channels of Conv 1 to 4
 	FC, Out int    // width of FC 1 and of the latent
+
+	Products layer.Products
 }
 
 // Params lists what the encoder learns, under PyTorch's names: nn.Sequential counts convolution, norm and activation.
@@ -44,14 +46,14 @@ func (e Encoder) Apply(scope *context.Context, x *Node) *Node {
 	x.AssertDims(-1, e.H, e.W, e.C)
 	g, batch := x.Graph(), x.Shape().Dim(0)
 	for i := range e.Widths {
-		x = conv(x, layer.Value(scope, g, fmt.Sprintf("encoder.%d.weight", 3*i)), 2)
+		x = e.Products.Of(x, layer.Value(scope, g, fmt.Sprintf("encoder.%d.weight", 3*i)), halving)
 		norm := fmt.Sprintf("encoder.%d", 3*i+1)
 		gain, bias := layer.Value(scope, g, norm+".weight"), layer.Value(scope, g, norm+".bias")
 		x = Add(Mul(InstanceNorm(x), InsertAxes(gain, 0, 0, 0)), InsertAxes(bias, 0, 0, 0))
 		x = layer.LeakyReLU(x, leak)
 	}
-	h := layer.LeakyReLU(layer.Dense(scope, "fc1", Reshape(x, batch, -1)), 0)
-	return layer.Dense(scope, "fc2", h)
+	h := layer.LeakyReLU(e.Products.Dense(scope, "fc1", Reshape(x, batch, -1)), 0)
+	return e.Products.Dense(scope, "fc2", h)
 }
 
 // Decoder maps latents to images: a learned canvas, restyled by the latent at every scale.
@@ -61,6 +63,8 @@ type Decoder struct {
 	H, W, C int    // image
 	Widths  [4]int // channels of Conv 1 to 4; the decoder runs through them backwards
 	FC, In  int    // width of the style vector and of the latent
+
+	Products layer.Products
 }
 
 // Params lists what the decoder learns, under PyTorch's names.
@@ -81,12 +85,12 @@ func (d Decoder) Params() []layer.Param {
 func (d Decoder) Apply(scope *context.Context, z *Node) *Node {
 	z.AssertDims(-1, d.In)
 	g := z.Graph()
-	style := layer.LeakyReLU(layer.Dense(scope, "style", z), 0)
+	style := layer.LeakyReLU(d.Products.Dense(scope, "style", z), 0)
 	x := layer.Value(scope, g, "canvas") // one for all of the batch; Up 1 runs on it once
 	for i := range d.Widths {
-		x = styleConv(scope, fmt.Sprintf("up.%d", i), x, style)
+		x = d.styleConv(scope, fmt.Sprintf("up.%d", i), x, style)
 	}
-	logits := conv(x, layer.Value(scope, g, "out.weight"), 1)
+	logits := d.Products.Of(x, layer.Value(scope, g, "out.weight"), keeping)
 	logits.AssertDims(z.Shape().Dim(0), d.H, d.W, d.C)
 	return logits
 }
@@ -94,10 +98,10 @@ func (d Decoder) Apply(scope *context.Context, z *Node) *Node {
 // styleConv is StyleConvT: ConvTranspose → LeakyReLU 0.2 → InstanceNorm → AdaIN, twice as large as x.
 //
 //	(1 + scale)·x + bias,  (scale, bias) = Linear(style)
-func styleConv(scope *context.Context, name string, x, style *Node) *Node {
-	x = ConvTranspose(x, layer.Value(scope, x.Graph(), name+".conv.weight"))
+func (d Decoder) styleConv(scope *context.Context, name string, x, style *Node) *Node {
+	x = d.Products.Of(x, layer.Value(scope, x.Graph(), name+".conv.weight"), ConvTranspose)
 	x = InstanceNorm(layer.LeakyReLU(x, leak))
-	affine := Split(layer.Dense(scope, name+".affine", style), 1, 2)
+	affine := Split(d.Products.Dense(scope, name+".affine", style), 1, 2)
 	scale, bias := InsertAxes(affine[0], 1, 1), InsertAxes(affine[1], 1, 1)
 	return Add(Mul(x, OnePlus(scale)), bias)
 }

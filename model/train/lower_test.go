@@ -3,6 +3,8 @@ package train
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,7 +68,26 @@ func TestStepsAreProgramsOfXLA(t *testing.T) {
 				if size := len(programs[0]); size > 1<<20 {
 					t.Errorf("the program has %d bytes: something large is in it as text", size)
 				}
+				// images of the widest layer, or circulant matrices; the summands of a product of matrices would be more
+				if most := largest(programs[0]); most > max(batch*64*64*8, 128*9*128) {
+					t.Errorf("a tensor has %d elements", most)
+				}
 			})
 		}
 	}
+}
+
+var dimensions = regexp.MustCompile(`tensor<([0-9]+(?:x[0-9]+)*)x[a-z]`)
+
+// largest is the number of elements of a program's largest tensor.
+func largest(program string) (most int) {
+	for _, m := range dimensions.FindAllStringSubmatch(program, -1) {
+		n := 1
+		for dim := range strings.SplitSeq(m[1], "x") {
+			d, _ := strconv.Atoi(dim)
+			n *= d
+		}
+		most = max(most, n)
+	}
+	return most
 }

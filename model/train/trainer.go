@@ -18,9 +18,10 @@ import (
 
 // Trainer holds a model's variables on an engine and moves them. It serves one goroutine.
 type Trainer struct {
-	cfg   model.Config
-	image ae.Image
-	net   ae.Model
+	cfg    model.Config
+	image  ae.Image
+	net    ae.Model
+	learns ae.Model // net, in the precision of steps
 
 	store     *context.Context // root of the two below
 	scope     *context.Context // what the model learns
@@ -40,8 +41,12 @@ func New(cfg model.Config, image ae.Image, engine *compute.Engine) (t *Trainer, 
 	if err != nil {
 		return nil, err
 	}
+	learns, err := ae.ForSteps(cfg, image)
+	if err != nil {
+		return nil, err
+	}
 	store := context.New().Checked(false)
-	t = &Trainer{cfg: cfg, image: image, net: net, store: store, scope: store.In("model"), optimizer: store.In("optimizer"), backend: engine.Backend}
+	t = &Trainer{cfg: cfg, image: image, net: net, learns: learns, store: store, scope: store.In("model"), optimizer: store.In("optimizer"), backend: engine.Backend}
 	if err := net.Init(t.scope); err != nil {
 		return nil, fmt.Errorf("drawing initial variables: %w", err)
 	}
