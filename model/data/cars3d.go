@@ -64,8 +64,8 @@ func openCars3D(info Info, path string, files carFiles) (Source, error) {
 			return nil, fmt.Errorf("opening %s: %s: there are %d .mat files, where %d cars are published", info.Title, path, len(names), cars)
 		}
 	}
-	return &gatheredSource{info: info, load: func(ctx context.Context, images []byte) error {
-		return loadCars(ctx, info, path, files, images)
+	return &gatheredSource{info: info, load: func(ctx context.Context, images []byte, tell func(int)) error {
+		return loadCars(ctx, info, path, files, images, tell)
 	}}, nil
 }
 
@@ -125,7 +125,7 @@ func carsInTar(_ context.Context, file string, add func(name string, content []b
 }
 
 // loadCars reads all cars, then puts the images of each, elevation by elevation and azimuth by azimuth, to their places.
-func loadCars(ctx context.Context, info Info, path string, files carFiles, images []byte) error {
+func loadCars(ctx context.Context, info Info, path string, files carFiles, images []byte, tell func(done int)) error {
 	const each = side * side * 3
 	sizes := info.Sizes()
 	views, cars := map[string][]byte{}, sizes[2]
@@ -138,7 +138,9 @@ func loadCars(ctx context.Context, info Info, path string, files carFiles, image
 			return fmt.Errorf("there are more than %d cars", cars)
 		}
 		views[name] = make([]byte, sizes[0]*sizes[1]*each)
-		return viewsOfCar(views[name], content, sizes[0], sizes[1], canvases)
+		err := viewsOfCar(views[name], content, sizes[0], sizes[1], canvases)
+		tell(len(views) * sizes[0] * sizes[1])
+		return err
 	})
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 // memory, then given in order.
 type gatheredSource struct {
 	info Info
-	// load fills images, [Len, H, W, C].
-	load func(ctx context.Context, images []byte) error
+	// load fills images, [Len, H, W, C], and tells how many are there.
+	load func(ctx context.Context, images []byte, tell func(done int)) error
 
 	mu     sync.Mutex
 	images []byte // nil until loaded
@@ -27,15 +27,21 @@ func (s *gatheredSource) Close() error {
 	return nil
 }
 
+// prepare loads the images.
+func (s *gatheredSource) prepare(ctx context.Context, tell func(done int)) error {
+	_, err := s.all(ctx, tell)
+	return err
+}
+
 // all loads the images once.
-func (s *gatheredSource) all(ctx context.Context) ([]byte, error) {
+func (s *gatheredSource) all(ctx context.Context, tell func(done int)) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.images != nil {
 		return s.images, nil
 	}
 	images := make([]byte, s.info.Len*s.info.H*s.info.W*s.info.C)
-	if err := safely(func() error { return s.load(ctx, images) }); err != nil {
+	if err := safely(func() error { return s.load(ctx, images, tell) }); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", s.info.Title, err)
 	}
 	s.images = images
@@ -43,7 +49,7 @@ func (s *gatheredSource) all(ctx context.Context) ([]byte, error) {
 }
 
 func (s *gatheredSource) Stream(ctx context.Context, first int, yield func(first int, images []byte) error) error {
-	images, err := s.all(ctx)
+	images, err := s.all(ctx, func(int) {})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"slotscope/model/expect"
@@ -59,6 +60,7 @@ func TestCars3D(t *testing.T) {
 	for path, files := range map[string]carFiles{dir: carsInFolder, file: carsInTar} {
 		source, err := openCars3D(info, path, files)
 		source = opened(t, source, err)
+		told(t, source, []int{6, 12, 18, 24})
 		images := stream(t, source, 0)
 		classes := make([]int, 3)
 		for n := range info.Len {
@@ -86,6 +88,15 @@ func TestCars3D(t *testing.T) {
 	source, err = openCars3D(info, file, carsInTar)
 	source = opened(t, source, err)
 	expect.Says(t, source.Stream(t.Context(), 0, nil), file, "unexpected EOF")
+}
+
+// told makes sure that a source tells how far it is before it gives images.
+func told(t *testing.T, s Source, want []int) {
+	t.Helper()
+	var done []int
+	if err := s.(prepared).prepare(t.Context(), func(n int) { done = append(done, n) }); err != nil || !slices.Equal(done, want) {
+		t.Errorf("it told of %v images, want %v: %v", done, want, err)
+	}
 }
 
 func second(_ int, err error) error { return err }
@@ -141,6 +152,7 @@ func TestSmallNORB(t *testing.T) {
 	paths := write(2, 0)
 	source, err := openSmallNORB(info, paths)
 	source = opened(t, source, err)
+	told(t, source, []int{4, 8})
 	images, classes := stream(t, source, 0), make([]int, 5)
 	for n := range info.Len {
 		Grid(info.Sizes()).Classes(classes, n)

@@ -85,8 +85,11 @@ func (a *adding) pack(ctx context.Context, source Source, r record) error {
 	if err := room(a.dir, bytes-int64(w.Done())*int64(h.Each)); err != nil {
 		return errors.Join(err, a.discardEmpty(w))
 	}
-	a.stage("packing", "", "images")
 	if h.Each > 0 && w.Done() < h.Len {
+		if err := a.prepare(ctx, source); err != nil {
+			return err
+		}
+		a.stage("packing", "", "images")
 		if err := a.stream(ctx, source, w, h); err != nil {
 			return err
 		}
@@ -117,6 +120,18 @@ func packed(source Source, r record) (pack.Header, []uint16, error) {
 	}
 	h.Factors = len(r.Info.Factors)
 	return h, source.Labels(), nil
+}
+
+// prepare does what comes before the first image.
+func (a *adding) prepare(ctx context.Context, source Source) error {
+	p, ok := source.(prepared)
+	if !ok {
+		return nil
+	}
+	a.stage("reading", "", "images")
+	of := int64(source.Info().Len)
+	a.progress(0, of)
+	return p.prepare(ctx, func(done int) { a.progress(int64(done), of) })
 }
 
 func (a *adding) stream(ctx context.Context, source Source, w *pack.Writer, h pack.Header) (err error) {

@@ -71,11 +71,13 @@ func openSmallNORB(info Info, paths []string) (Source, error) {
 		grid.Classes(classes, i)
 		return nil, fmt.Errorf("opening %s: %s and %s lack the image of classes %v", info.Title, paths[1], paths[len(paths)-2], classes)
 	}
-	return &gatheredSource{info: info, load: func(ctx context.Context, images []byte) error {
+	return &gatheredSource{info: info, load: func(ctx context.Context, images []byte, tell func(int)) error {
+		before := 0
 		for h, at := range places {
-			if err := norbImages(ctx, images, paths[3*h], at); err != nil {
+			if err := norbImages(ctx, images, paths[3*h], at, func(done int) { tell(before + done) }); err != nil {
 				return err
 			}
+			before += len(at)
 		}
 		return nil
 	}}, nil
@@ -126,8 +128,8 @@ func norbLabels(path string, columns int) ([]int32, error) {
 	return m.Ints()
 }
 
-// norbImages reads one half's pairs of images and puts the first of each, scaled, to its place.
-func norbImages(ctx context.Context, images []byte, dat string, places []int) error {
+// norbImages reads one half's pairs of images and puts the first of each, scaled, to its place; it tells how many are there.
+func norbImages(ctx context.Context, images []byte, dat string, places []int, tell func(done int)) error {
 	const h, w = 96, 96
 	m, err := norb.Open(dat)
 	if err != nil {
@@ -155,6 +157,7 @@ func norbImages(ctx context.Context, images []byte, dat string, places []int) er
 		if err != nil {
 			return err
 		}
+		tell(first + n)
 	}
 	return m.End()
 }

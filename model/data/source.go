@@ -24,6 +24,13 @@ type InPlace interface {
 	ReadImages(dst []byte, index []int) error
 }
 
+// prepared is a Source that does much before Stream gives the first image. Stream does it where prepare was not called.
+type prepared interface {
+	Source
+	// prepare tells of how many images it is done.
+	prepare(ctx context.Context, tell func(done int)) error
+}
+
 // Published is a dataset that others publish: what it is, which files hold it, where they are got, how they are read.
 type Published struct {
 	// Info is what is known before a file is at hand; the Source of a file says the rest.

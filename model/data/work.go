@@ -8,7 +8,7 @@ import (
 
 // Work is how far adding a dataset is.
 type Work struct {
-	Stage   string    `json:"stage"` // "downloading", "checking" or "packing"
+	Stage   string    `json:"stage"` // "downloading", "checking", "reading" or "packing"
 	What    string    `json:"what"`  // the file, where there is one
 	Done    int64     `json:"done"`
 	Of      int64     `json:"of"`   // 0 while not known
