@@ -1,3 +1,7 @@
+// The race detector makes sync.Pool forget things on purpose.
+
+//go:build !race
+
 package cpu
 
 import (
