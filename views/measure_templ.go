@@ -590,7 +590,7 @@ func scoreGroups(v MeasureView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(v.Groups) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<div class=\"scroll\"><table class=\"scores\" data-testid=\"scores\"><thead><tr><th scope=\"col\">Score</th><th scope=\"col\" class=\"n\">Value</th><th scope=\"col\" class=\"n\">95% interval</th><th scope=\"col\">What it says</th></tr></thead> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Scores\"><table class=\"scores\" data-testid=\"scores\"><thead><tr><th scope=\"col\">Score</th><th scope=\"col\" class=\"n\">Value</th><th scope=\"col\" class=\"n\">95% interval</th><th scope=\"col\">What it says</th></tr></thead> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -792,7 +792,7 @@ func partsCompared(p *PartsCompared) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, "<div class=\"scroll\"><table class=\"compared\" data-testid=\"held-out-scores\"><thead><tr><th scope=\"col\">Score</th><th scope=\"col\" class=\"n\">Trained on</th><th scope=\"col\" class=\"n\">Held out</th><th scope=\"col\" class=\"n\">Difference</th><th scope=\"col\">What it says</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Scores of what training left out\"><table class=\"compared\" data-testid=\"held-out-scores\"><thead><tr><th scope=\"col\">Score</th><th scope=\"col\" class=\"n\">Trained on</th><th scope=\"col\" class=\"n\">Held out</th><th scope=\"col\" class=\"n\">Difference</th><th scope=\"col\">What it says</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

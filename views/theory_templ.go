@@ -676,7 +676,7 @@ func theoryPoints(v TheoryView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(v.Points) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<section class=\"panel\" id=\"models\" data-testid=\"theory-points\"><h2>The trained models in numbers</h2><div class=\"scroll\"><table><thead><tr><th scope=\"col\">Model</th>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<section class=\"panel\" id=\"models\" data-testid=\"theory-points\"><h2>The trained models in numbers</h2><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"The trained models in numbers\"><table><thead><tr><th scope=\"col\">Model</th>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -117,11 +117,11 @@ func (s Section) Tables(metrics []Metric) []Table {
 
 // unseen is the scores on what runs on a dataset were not trained on; false where that is nothing, or was not measured.
 func (s Section) unseen(dataset string) (Table, bool) {
-	s.Groups = s.Of(dataset)
-	for _, g := range s.Groups {
+	of := Section{Groups: s.Of(dataset)}
+	for _, g := range of.Groups {
 		for _, e := range g.Entries {
 			if h := e.Scores.HeldOut; h != nil {
-				t := s.Table(dataset, s.Measured(unseen))
+				t := s.Table(dataset, of.Measured(unseen))
 				t.Title = DatasetLabel(h.Dataset) + ", left out of training"
 				return t, true
 			}
