@@ -73,6 +73,15 @@ func (f DatasetFactor) span() string {
 // href is the page of the dataset.
 func (c DatasetCard) href() string { return "/datasets/" + url.PathEscape(c.Name) }
 
+// gaps says whether combinations of values must lack an image, since there are more of them than images.
+func (c DatasetCard) gaps() bool {
+	combinations := 1.0
+	for _, f := range c.Factors {
+		combinations *= float64(len(f.Values))
+	}
+	return combinations > float64(c.Len)
+}
+
 // api is the address of a picture of the dataset.
 func (c DatasetCard) api(format string, args ...any) string {
 	return "/api/datasets/" + url.PathEscape(c.Name) + "/" + fmt.Sprintf(format, args...)

@@ -613,7 +613,7 @@ func datasetFactors(v DatasetView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else if !v.Complete {
+		} else if v.gaps() {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "<p class=\"notice\" data-testid=\"incomplete\">Not every combination of values has an image: places without one are empty, and a control moves to the nearest value that has one.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -194,6 +194,10 @@ func (s *parquetSource) describe(path string, columns []column, left []string) (
 	if len(left) > 0 {
 		s.info.Note = strings.TrimSpace(s.info.Note + " Columns that are lists are left out: " + strings.Join(left, ", ") + ".")
 	}
+	if info, labels, ok := shapes3DOf(columns, s.info.Len); ok && s.info.C == info.C && img.Bounds().Size() == image.Pt(side, side) {
+		s.info, s.labels = info, labels
+		return nil
+	}
 	if s.info.Factors, s.labels, s.info.Complete, err = classify(columns, s.info.Len); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -1,8 +1,11 @@
 package data
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,4 +58,69 @@ func TestOwnParquetRefused(t *testing.T) {
 	expect.Says(t, err, "short.parquet", "incomplete")
 	_, err = openOwn(t, unpacked(t, map[string][]byte{"a.parquet": content, "b.parquet": must(os.ReadFile("testdata/parquet/lists.parquet"))(t)}))
 	expect.Says(t, err, "b.parquet", "lacks the column", "label_shape")
+}
+
+// TestShapes3DParquet recognises 3D Shapes, and keeps of what is said twice the classes. shapes3d.parquet has 40 of its rows in the
+// columns of TensorFlow Datasets: row k is n = (17k + 5) mod 40, of floor n mod 10, wall 9 − n mod 10, object 3, scale n mod 8, shape
+// n mod 4 and orientation n mod 15; its pixels follow the formula of the fixtures. parquet-go v0.32.0 wrote it.
+func TestShapes3DParquet(t *testing.T) {
+	source, err := openOwn(t, "testdata/parquet/shapes3d.parquet")
+	source = opened(t, source, err)
+	info := source.Info()
+	if diff := cmp.Diff(originalInfo.Factors, info.Factors); diff != "" {
+		t.Error(diff)
+	}
+	if info.Title != "3D Shapes" || info.Licence != "Apache-2.0" || info.Len != 40 || info.Complete {
+		t.Errorf("%+v", info)
+	}
+	expect.Says(t, errors.New(info.Note), "in the order of the files")
+	images := stream(t, source, 0)
+	for k := range 40 {
+		n := (17*k + 5) % 40
+		want := []uint16{uint16(n % 10), uint16(9 - n%10), 3, uint16(n % 8), uint16(n % 4), uint16(n % 15)}
+		if got := source.Labels()[6*k : 6*k+6]; !slices.Equal(got, want) {
+			t.Errorf("row %d has classes %v, want %v", k, got, want)
+		}
+		patterned(t, images[k*12288:(k+1)*12288], n)
+	}
+}
+
+// TestShapes3DOf: from classes, from values, whole and in order, or not at all.
+func TestShapes3DOf(t *testing.T) {
+	sizes := originalInfo.Sizes()
+	table := func(prefix string, length int, value func(f, class int) string) (columns []column) {
+		classes := make([]int, 6)
+		for f, factor := range originalInfo.Factors {
+			c := column{name: prefix + factor.Name}
+			for n := range length {
+				Grid(sizes).Classes(classes, n)
+				c.values = append(c.values, value(f, classes[f]))
+			}
+			columns = append(columns, c)
+		}
+		slices.Reverse(columns)
+		return columns
+	}
+	number := func(_, class int) string { return fmt.Sprint(class) }
+	rounded := func(f, class int) string { return fmt.Sprint(float32(shapes3dValues[f](class))) }
+	whole := originalInfo.Len
+	info, labels, ok := shapes3DOf(append(table("label_", whole, number), table("value_", whole, rounded)...), whole)
+	if !ok || !info.Complete || labels != nil || info.Note != "" {
+		t.Errorf("the whole set: %v, %d labels, %q", ok, len(labels), info.Note)
+	}
+	_, labels, ok = shapes3DOf(table("", 100, rounded), 100)
+	if !ok || !slices.Equal(labels[99*6:], []uint16{0, 0, 0, 1, 2, 9}) {
+		t.Errorf("a part, by values: %v, %v", ok, labels)
+	}
+	for what, columns := range map[string][]column{
+		"another column":   append(table("label_", 10, number), column{name: "split", values: make([]string, 10)}),
+		"no orientation":   table("label_", 10, number)[1:],
+		"other values":     table("value_", 10, func(f, class int) string { return fmt.Sprint(class + 100) }),
+		"text":             table("value_", 10, func(f, class int) string { return "red" }),
+		"classes for hues": table("", 20, func(f, class int) string { return fmt.Sprint(class + 1) }),
+	} {
+		if _, _, ok := shapes3DOf(columns, len(columns[0].values)); ok {
+			t.Errorf("with %s it is taken for 3D Shapes", what)
+		}
+	}
 }

@@ -32,12 +32,16 @@ var publishedShapes3D = Published{
 	},
 }
 
+// shapes3dValues are the labels of each factor's classes.
+var shapes3dValues = []func(class int) float64{
+	hueOf, hueOf, hueOf, shapes3d.Scale, func(class int) float64 { return float64(class) }, shapes3d.Orientation,
+}
+
 // openShapes3DFile opens the published file, whose labels are values: hues, a scale, the shape's number, an angle.
 func openShapes3DFile(info Info, path string) (Source, error) {
-	values := []func(int) float64{hueOf, hueOf, hueOf, shapes3d.Scale, func(class int) float64 { return float64(class) }, shapes3d.Orientation}
 	return openGrid(info, path, gridFile{
 		images: "images", shape: []int{info.Len, 64, 64, 3}, frame: frame{h: 64, w: 64, c: 3, size: 1},
 		labels: "labels", labelType: "float64",
-		value: func(f, class int) float64 { return values[f](class) },
+		value: func(f, class int) float64 { return shapes3dValues[f](class) },
 	})
 }
