@@ -76,7 +76,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	site := web.Config{Addr: o.Addr, Token: o.Token, Log: log, Ready: index.Ready, Version: command.About(), Pages: []web.Page{
 		&handlers.Home{Runs: runs, Datasets: sets, Library: library},
 		handlers.Runs{Service: runs, Datasets: sets},
-		handlers.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library},
+		handlers.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library, Noise: runs},
 		handlers.Sweeps{Service: sweeps, Datasets: sets},
 		handlers.Datasets{Catalogue: adding},
 		&handlers.Play{Library: library},

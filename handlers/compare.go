@@ -41,7 +41,9 @@ func (h Reports) compare(w http.ResponseWriter, r *http.Request) error {
 	view.Title, view.Sections, view.Left, view.Notes = rep.Title, sectionViews(rep), leftViews(rep), rep.Notes()
 	view.Differences, view.Series = differences(rep.Runs), series(ctx, h, rep.Runs)
 	for i, s := range rep.Sections {
-		view.Sections[i].Figures = h.figureViews(s, i, c)
+		if view.Sections[i].Figures, err = figureViews(s, i, c); err != nil {
+			return err
+		}
 		view.Sections[i].Pairs = h.pairViews(ctx, s, i, c)
 	}
 	view.Curves = views.CurvesData{Query: c.query().Encode(), Series: view.Series}
@@ -219,23 +221,26 @@ func series(ctx context.Context, h Reports, runs []report.Entry) []string {
 }
 
 // still are the figures of a section that need no points: noise and grids.
-func still(s report.Section, i int) []figure.Figure {
+func still(s report.Section, i int) ([]figure.Figure, error) {
 	prefix := sectionName(i)
 	var all []figure.Figure
 	for _, d := range s.Datasets() {
-		if f, ok := s.NoiseFigure(prefix, d); ok {
-			all = append(all, f)
+		figures, err := s.NoiseFigures(prefix, d)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, figures...)
 	}
-	return append(all, s.GridFigures(prefix)...)
+	return append(all, s.GridFigures(prefix)...), nil
 }
 
-func (h Reports) figureViews(s report.Section, i int, c choice) []views.FigureView {
+func figureViews(s report.Section, i int, c choice) ([]views.FigureView, error) {
+	figures, err := still(s, i)
 	var out []views.FigureView
-	for _, f := range still(s, i) {
+	for _, f := range figures {
 		out = append(out, figureView(f, "/compare/figures", c.query()))
 	}
-	return out
+	return out, err
 }
 
 // figure sends one figure of a comparison as a file.
@@ -253,7 +258,11 @@ func (h Reports) figure(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for i, s := range rep.Sections {
-		for _, f := range still(s, i) {
+		figures, err := still(s, i)
+		if err != nil {
+			return err
+		}
+		for _, f := range figures {
 			if f.Name == name {
 				return sendFigure(w, r, f, kind)
 			}

@@ -83,13 +83,14 @@ func (h Measure) read(ctx context.Context, id string) (measured, error) {
 	}
 	m.scores = &scores
 	if h.Noise != nil && scores.Noise != nil {
-		m.noisy, err = h.sheet(ctx, id)
+		m.noisy, err = noiseSheet(ctx, h.Noise, id)
 	}
 	return m, err
 }
 
-func (h Measure) sheet(ctx context.Context, id string) (image.Image, error) {
-	path, err := h.Noise.NoiseSheet(ctx, id)
+// noiseSheet reads a run's sheet of images under noise; nil where there is none.
+func noiseSheet(ctx context.Context, s NoiseService, id string) (image.Image, error) {
+	path, err := s.NoiseSheet(ctx, id)
 	if errors.Is(err, model.ErrNotFound) {
 		return nil, nil
 	}

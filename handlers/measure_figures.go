@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"fmt"
-	"image"
 	"math"
 	"slices"
 	"strconv"
@@ -224,23 +223,11 @@ func degradedFigure(m measured) (figure.Figure, bool) {
 	for _, p := range n.Curve {
 		g.Columns = append(g.Columns, figure.Number(p.SNR)+" dB")
 	}
-	cutter, ok := m.noisy.(interface {
-		SubImage(image.Rectangle) image.Image
-	})
-	size, columns, rows := m.noisy.Bounds(), len(g.Columns), len(n.Shown)
-	w, h := size.Dx()/columns, size.Dy()/rows
-	if !ok || w == 0 || h == 0 || size.Dx()%columns != 0 || size.Dy()%rows != 0 {
-		return figure.Figure{}, false
-	}
-	for r, index := range n.Shown {
+	for _, index := range n.Shown {
 		g.Rows = append(g.Rows, "#"+strconv.Itoa(index))
-		var row []image.Image
-		for c := range columns {
-			row = append(row, cutter.SubImage(image.Rect(0, 0, w, h).Add(size.Min).Add(image.Pt(c*w, r*h))))
-		}
-		g.Images = append(g.Images, row)
 	}
-	return g.Draw(), true
+	g.Images = figure.Cut(m.noisy, len(g.Rows), len(g.Columns))
+	return g.Draw(), g.Images != nil
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -39,6 +40,7 @@ type Reports struct {
 	Scores ScoreService
 	Sweeps SweepService // nil where there are none
 	Pairs  PairService  // nil for reports without pictures of swaps
+	Noise  NoiseService // nil for reports without pictures of noise
 }
 
 // Routes enters /compare, /report and /api/report.
@@ -161,6 +163,9 @@ func (h Reports) entry(ctx context.Context, id string) (report.Entry, error) {
 	e := report.Entry{Run: run,
 		Points: func(names []string, yield func(model.Point) error) error { return h.walk(ctx, id, names, yield) },
 		Sheet:  func() ([]byte, error) { return h.sheet(ctx, id) }}
+	if h.Noise != nil {
+		e.Noisy = func() (image.Image, error) { return noiseSheet(ctx, h.Noise, id) }
+	}
 	if h.Pairs != nil && run.Checkpoint > 0 {
 		e.Pair = func(a, b int) (report.Pair, error) {
 			p, err := h.Pairs.Pair(ctx, id, a, b)

@@ -3,6 +3,8 @@ package command
 import (
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +32,8 @@ func entryOf(dir string) (report.Entry, error) {
 	}
 	return report.Entry{Run: found.Run, Scores: found.Scores, Damage: damage,
 		Points: func(names []string, yield func(model.Point) error) error { return walk(dir, names, yield) },
-		Sheet:  func() ([]byte, error) { return newestSheet(dir) }}, nil
+		Sheet:  func() ([]byte, error) { return newestSheet(dir) },
+		Noisy:  func() (image.Image, error) { return noiseSheet(dir) }}, nil
 }
 
 // look reads what there is of a run. One that says it is live although no process works on it is interrupted.
@@ -110,6 +113,28 @@ func newestSheet(dir string) ([]byte, error) {
 		return nil, err
 	}
 	return os.ReadFile(path)
+}
+
+// noiseSheet is the picture of images under noise; nil where there is none.
+func noiseSheet(dir string) (image.Image, error) {
+	f, err := folder.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	path, err := f.NoiseSheet()
+	if errors.Is(err, model.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return png.Decode(file)
 }
 
 // runDir is the folder of a run given by id or by path.

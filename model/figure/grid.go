@@ -118,3 +118,25 @@ func (g ImageGrid) tip(i, j int) string {
 	}
 	return join(row, column, caption)
 }
+
+// Cut takes a sheet of equal cells apart, rows by columns; nil where it cannot be divided so.
+func Cut(sheet image.Image, rows, columns int) [][]image.Image {
+	cutter, ok := sheet.(interface {
+		SubImage(image.Rectangle) image.Image
+	})
+	if !ok || rows < 1 || columns < 1 {
+		return nil
+	}
+	size := sheet.Bounds()
+	w, h := size.Dx()/columns, size.Dy()/rows
+	if w == 0 || h == 0 || size.Dx()%columns != 0 || size.Dy()%rows != 0 {
+		return nil
+	}
+	cells := make([][]image.Image, rows)
+	for r := range cells {
+		for c := range columns {
+			cells[r] = append(cells[r], cutter.SubImage(image.Rect(0, 0, w, h).Add(size.Min).Add(image.Pt(c*w, r*h))))
+		}
+	}
+	return cells
+}

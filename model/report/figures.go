@@ -40,9 +40,11 @@ func (s Section) Figures(prefix string) ([]figure.Figure, error) {
 			return nil, err
 		}
 		all = append(all, charts...)
-		if f, ok := s.NoiseFigure(prefix, d); ok {
-			all = append(all, f)
+		noisy, err := s.NoiseFigures(prefix, d)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, noisy...)
 		pictures, err := s.ownPair(prefix, d)
 		if err != nil {
 			return nil, err
@@ -132,27 +134,6 @@ func (c Curve) line(color int) figure.Line {
 		l.Low, l.High = c.Low, c.High
 	}
 	return l
-}
-
-// NoiseFigure draws PSNR against SNR, from little noise to much as the paper does; false where nothing was measured.
-func (s Section) NoiseFigure(prefix, dataset string) (figure.Figure, bool) {
-	chart := figure.LineChart{Name: slug(prefix, dataset, "noise"), Title: "PSNR under noise on z · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
-		X: figure.Axis{Label: "SNR, dB"}, Y: figure.Axis{Label: "PSNR, dB"}, Note: "Mean over seeds and its 95% interval."}
-	for _, g := range s.Of(dataset) {
-		n := g.Noise()
-		if len(n.SNR) == 0 {
-			continue
-		}
-		l := figure.Line{Name: g.Label, X: n.SNR, Color: s.Place(g.Label), Markers: true}
-		for _, p := range n.PSNR {
-			l.Y, l.Low, l.High = append(l.Y, p.Mean), append(l.Low, p.Lo), append(l.High, p.Hi)
-		}
-		if !slices.ContainsFunc(l.Low, finite) {
-			l.Low, l.High = nil, nil
-		}
-		chart.Lines = append(chart.Lines, l)
-	}
-	return chart.Draw(), len(chart.Lines) > 0
 }
 
 // GridFigures draws InfoM, InfoE, InfoC and PSNR over codebook size and latent dimension, where the section varies both.

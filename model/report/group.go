@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"image"
 	"slices"
 	"strings"
 
@@ -18,6 +19,9 @@ type Entry struct {
 	// Points walks the points of the named series, all for none, steps ascending; nil where there are none.
 	Points func(names []string, yield func(model.Point) error) error
 	Sheet  func() ([]byte, error) // the newest reconstructions, an encoded PNG; nil for none
+
+	// Noisy is the sheet of images that Scores.Noise describes, nil where there is none; nil where it cannot be asked for.
+	Noisy func() (image.Image, error)
 
 	// Pair takes images a and b of the dataset through the newest checkpoint; Between names the pair that a report shows.
 	// Both are nil where there is no checkpoint to ask.

@@ -479,3 +479,36 @@ func TestUnseen(t *testing.T) {
 		t.Errorf("summary.csv:\n%s", text)
 	}
 }
+
+// TestNoiseGrid: a row for each model, an image of its best run to begin with; a sheet that is not its scores' is left out.
+func TestNoiseGrid(t *testing.T) {
+	w := &world{}
+	for i, name := range []string{"hrr", "hrr", "vqvae", "qlae", "betavae"} {
+		e := w.add(name, "shapes3d", int64(i), 0.5+float64(i)/10, 30, nil)
+		e.Scores.Noise.Shown = []int{7, 8}
+		e.Noisy = func() (image.Image, error) {
+			switch i {
+			case 0:
+				return nil, errors.New("not the best run, so nobody asks")
+			case 3:
+				return image.NewGray(image.Rect(0, 0, 4*64+1, 2*64)), nil
+			case 4:
+				return nil, nil
+			}
+			return image.NewGray(image.Rect(0, 0, 4*64, 2*64)), nil // as it is, without noise, 20 and −20 dB
+		}
+	}
+	figures, err := reportOf(t, w).Sections[0].NoiseFigures("s1", "shapes3d")
+	if err != nil || len(figures) != 2 || figures[1].Name != "s1-shapes3d-degraded" {
+		t.Fatalf("%d figures, %v", len(figures), err)
+	}
+	text := string(figures[1].SVG())
+	for _, want := range []string{">HRR<", ">VQ-VAE<", ">no noise<", ">20 dB<", ">−20 dB<"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the grid has no %s", want)
+		}
+	}
+	if strings.Contains(text, ">QLAE<") || strings.Contains(text, ">β-VAE<") || strings.Count(text, "<image") != 8 {
+		t.Errorf("the grid has %d images: %s", strings.Count(text, "<image"), text)
+	}
+}
