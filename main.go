@@ -75,9 +75,9 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 
 	site := web.Config{Addr: o.Addr, Token: o.Token, Log: log, Ready: index.Ready, Version: command.About(), Pages: []web.Page{
 		&handlers.Home{Runs: runs, Datasets: sets, Library: library},
-		handlers.Runs{Service: runs, Datasets: sets},
+		handlers.Runs{Service: runs, Datasets: sets, Places: runs},
 		handlers.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library, Noise: runs},
-		handlers.Sweeps{Service: sweeps, Datasets: sets},
+		handlers.Sweeps{Service: sweeps, Datasets: sets, Places: runs},
 		handlers.Datasets{Catalogue: adding},
 		&handlers.Play{Library: library},
 		handlers.Measure{Runs: runs, Datasets: sets, Scores: runs, Noise: runs, Evaluations: evaluations},

@@ -27,6 +27,7 @@ type fakeRuns struct {
 	runs     map[string]*fakeRun
 	watchers map[chan struct{}]string
 	reads    int // calls of Points
+	placed   model.Placement
 	broken   error
 }
 
@@ -127,7 +128,8 @@ func (f *fakeRuns) find(id string) (*fakeRun, error) {
 	return r, nil
 }
 
-func (f *fakeRuns) Create(_ context.Context, cfg model.Config, name string) (model.Run, error) {
+func (f *fakeRuns) CreateAt(_ context.Context, cfg model.Config, name string, at model.Placement) (model.Run, error) {
+	f.placed = at
 	if err := cfg.Validate().OrNil(); err != nil {
 		return model.Run{}, err
 	}

@@ -60,11 +60,12 @@ func (f *scoredRuns) score(id string, seed int64, infom, psnr float64, change fu
 // sweeps is the service of the sweeps that a test puts in.
 type sweeps struct{ *scoredRuns }
 
-func (f sweeps) Create(ctx context.Context, p sweep.Plan) (sweep.Status, error) {
+func (f sweeps) CreateAt(ctx context.Context, p sweep.Plan, at model.Placement) (sweep.Status, error) {
+	f.placed = at
 	if err := p.Validate(); err != nil {
 		return sweep.Status{}, err
 	}
-	s := sweep.Status{Saved: sweep.Saved{ID: p.ID(), Plan: p, Mark: sweep.Mark{Active: true}}}
+	s := sweep.Status{Saved: sweep.Saved{ID: p.ID(), Plan: p, Mark: sweep.Mark{Active: true, Placement: at}}}
 	f.plans[s.ID] = s
 	return f.Get(ctx, s.ID)
 }

@@ -51,6 +51,7 @@ func (h Runs) apiCreate(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		Name   string                     `json:"name"`
 		Config map[string]json.RawMessage `json:"config"`
+		placeIn
 	}
 	if err := ReadJSON(w, r, apiBody, &in); err != nil {
 		return err
@@ -59,7 +60,7 @@ func (h Runs) apiCreate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	run, err := h.start(r.Context(), typed, strings.TrimSpace(in.Name))
+	run, err := h.start(r.Context(), typed, strings.TrimSpace(in.Name), in.placement())
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (h Runs) form(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view, err := h.formView(r.Context(), typed, name, nil)
+	view, err := h.formView(r.Context(), typed, name, placeEntries(q), nil)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (h Runs) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	typed, name := typedIn(r.PostForm), strings.TrimSpace(r.PostFormValue("name"))
-	run, err := h.start(r.Context(), typed, name)
+	run, err := h.start(r.Context(), typed, name, placed(r.PostForm))
 	var invalid model.Invalid
 	if errors.As(err, &invalid) {
 		return h.formAgain(w, r, typed, name, invalid)
@@ -130,8 +130,11 @@ func typedIn(form url.Values) map[string]string {
 }
 
 // start creates a run from entries as typed; entries left out take their defaults. Every problem is in one model.Invalid.
-func (h Runs) start(ctx context.Context, typed map[string]string, name string) (model.Run, error) {
+func (h Runs) start(ctx context.Context, typed map[string]string, name string, at model.Placement) (model.Run, error) {
 	bad := model.Invalid{}
+	if err := checkPlace(h.Places, at, bad); err != nil {
+		return model.Run{}, err
+	}
 	cfg, err := h.defaults(ctx, func(entry string) string { return typed[entry] })
 	if collect(bad, err) != nil {
 		return model.Run{}, err
@@ -153,7 +156,7 @@ func (h Runs) start(ctx context.Context, typed map[string]string, name string) (
 	if err := bad.OrNil(); err != nil {
 		return model.Run{}, err
 	}
-	return h.Service.Create(ctx, cfg, name)
+	return h.Service.CreateAt(ctx, cfg, name, at)
 }
 
 // collect moves the problems of an Invalid into bad; any other error it returns.
@@ -214,15 +217,15 @@ func infoOf(ctx context.Context, datasets DatasetList, name string) (data.Info, 
 
 // formAgain draws the form as it was typed, with a sentence beside each entry that has a problem.
 func (h Runs) formAgain(w http.ResponseWriter, r *http.Request, typed map[string]string, name string, bad model.Invalid) error {
-	view, err := h.formView(r.Context(), typed, name, bad)
+	view, err := h.formView(r.Context(), typed, name, r.PostForm, bad)
 	if err != nil {
 		return err
 	}
 	return DrawStatus(w, r, http.StatusUnprocessableEntity, views.RunForm(view))
 }
 
-func (h Runs) formView(ctx context.Context, typed map[string]string, name string, bad model.Invalid) (views.RunFormView, error) {
-	view := views.RunFormView{Name: name, NameError: bad["name"], Whole: Sentence(bad[""]), Problems: len(bad)}
+func (h Runs) formView(ctx context.Context, typed map[string]string, name string, place url.Values, bad model.Invalid) (views.RunFormView, error) {
+	view := views.RunFormView{Place: placeView(h.Places, place, bad), Name: name, NameError: bad["name"], Whole: Sentence(bad[""]), Problems: len(bad)}
 	defaults, err := h.defaults(ctx, func(entry string) string { return typed[entry] })
 	if err != nil { // the preset is not one: show the form with another's defaults, the problem beside it
 		defaults, _ = h.defaults(ctx, func(string) string { return "" })

@@ -20,8 +20,8 @@ import (
 // RunService creates, supervises and reads runs. Every method that takes an id returns model.ErrNotFound in its chain for
 // an unknown one, and model.ErrConflict where the run's state does not allow what is asked.
 type RunService interface {
-	// Create validates cfg, stores the run and queues it.
-	Create(ctx context.Context, cfg model.Config, name string) (model.Run, error)
+	// CreateAt validates cfg, stores the run and queues it where it is to be computed.
+	CreateAt(ctx context.Context, cfg model.Config, name string, at model.Placement) (model.Run, error)
 	List(ctx context.Context) ([]model.Run, error)
 	Get(ctx context.Context, id string) (model.Run, error)
 	Stop(ctx context.Context, id string) error
@@ -50,6 +50,7 @@ type DatasetList interface {
 type Runs struct {
 	Service  RunService
 	Datasets DatasetList
+	Places   Placer // nil where there is no choice
 }
 
 // Routes enters /runs, /api/runs and /ws/runs.

@@ -2,9 +2,9 @@ package handlers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +20,8 @@ import (
 // SweepService keeps sweeps and works through them. Methods that take an id return model.ErrNotFound in their chain for an
 // unknown one.
 type SweepService interface {
-	Create(ctx context.Context, p sweep.Plan) (sweep.Status, error)
+	// CreateAt stores a plan and begins to work on it, its runs computed where it says.
+	CreateAt(ctx context.Context, p sweep.Plan, at model.Placement) (sweep.Status, error)
 	List(ctx context.Context) ([]sweep.Status, error)
 	Get(ctx context.Context, id string) (sweep.Status, error)
 	Stop(ctx context.Context, id string) error
@@ -32,6 +33,7 @@ type SweepService interface {
 type Sweeps struct {
 	Service  SweepService
 	Datasets DatasetList
+	Places   Placer // nil where there is no choice
 }
 
 // Routes enters /sweeps and /api/sweeps.
@@ -151,6 +153,7 @@ func (h Sweeps) do(ctx context.Context, id, what string) error {
 type sweepForm struct {
 	kind, name, preset, steps, seeds, field, values, set string
 	models, datasets, parts                              []string
+	place                                                url.Values
 }
 
 func (h Sweeps) form(w http.ResponseWriter, r *http.Request) error {
@@ -158,7 +161,7 @@ func (h Sweeps) form(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h Sweeps) drawForm(w http.ResponseWriter, r *http.Request, f sweepForm, bad model.Invalid) error {
-	view := views.SweepFormView{Kind: f.kind, Name: f.name, Preset: f.preset, Steps: f.steps, Seeds: f.seeds, Field: f.field, Values: f.values, Set: f.set, Bad: bad, Presets: model.PresetNames()}
+	view := views.SweepFormView{Place: placeView(h.Places, f.place, bad), Kind: f.kind, Name: f.name, Preset: f.preset, Steps: f.steps, Seeds: f.seeds, Field: f.field, Values: f.values, Set: f.set, Bad: bad, Presets: model.PresetNames()}
 	for _, name := range model.ModelNames() {
 		view.Models = append(view.Models, views.Choosable{Key: name, Label: report.ModelLabel(name), Chosen: slices.Contains(f.models, name)})
 	}
@@ -186,24 +189,27 @@ func (h Sweeps) create(w http.ResponseWriter, r *http.Request) error {
 	}
 	q := r.PostForm
 	f := sweepForm{kind: q.Get("kind"), name: strings.TrimSpace(q.Get("name")), preset: q.Get("preset"), steps: strings.TrimSpace(q.Get("steps")), seeds: strings.TrimSpace(q.Get("seeds")),
-		field: q.Get("field"), values: q.Get("values"), set: q.Get("set"), models: q["models"], datasets: q["datasets"], parts: q["parts"]}
+		field: q.Get("field"), values: q.Get("values"), set: q.Get("set"), models: q["models"], datasets: q["datasets"], parts: q["parts"], place: q}
+	at, bad := placed(q), model.Invalid{}
+	if err := checkPlace(h.Places, at, bad); err != nil {
+		return err
+	}
 	plan, err := f.plan()
-	if err == nil {
+	if err == nil && len(bad) == 0 {
 		var s sweep.Status
-		if s, err = h.begin(r.Context(), plan); err == nil {
+		if s, err = h.begin(r.Context(), plan, at); err == nil {
 			http.Redirect(w, r, "/sweeps/"+s.ID, http.StatusSeeOther)
 			return nil
 		}
 	}
-	var bad model.Invalid
-	if !errors.As(err, &bad) {
+	if err := collect(bad, err); err != nil {
 		return err
 	}
 	return h.drawForm(w, r, f, bad)
 }
 
 // begin creates a sweep once all of its datasets are found.
-func (h Sweeps) begin(ctx context.Context, p sweep.Plan) (sweep.Status, error) {
+func (h Sweeps) begin(ctx context.Context, p sweep.Plan, at model.Placement) (sweep.Status, error) {
 	p, err := p.Settle(func(dataset string) (int, error) {
 		info, err := infoOf(ctx, h.Datasets, dataset)
 		return len(info.Factors), err
@@ -211,7 +217,7 @@ func (h Sweeps) begin(ctx context.Context, p sweep.Plan) (sweep.Status, error) {
 	if err != nil {
 		return sweep.Status{}, err
 	}
-	return h.Service.Create(ctx, p)
+	return h.Service.CreateAt(ctx, p, at)
 }
 
 // plan reads a form: the paper's protocol scaled, or one part with at most one hyperparameter.
@@ -282,6 +288,7 @@ func (h Sweeps) apiCreate(w http.ResponseWriter, r *http.Request) error {
 			Models   []string
 			Parts    []string
 		} `json:"paper"`
+		placeIn
 	}
 	if err := ReadJSON(w, r, 1<<20, &in); err != nil {
 		return err
@@ -293,7 +300,7 @@ func (h Sweeps) apiCreate(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	s, err := h.begin(r.Context(), plan)
+	s, err := h.begin(r.Context(), plan, in.placement())
 	if err != nil {
 		return err
 	}

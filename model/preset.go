@@ -15,6 +15,17 @@ const (
 	BF16    = "bf16"    // while it learns, the products of encoder and decoder, and their gradients', have 7 bits
 )
 
+// Computed is the precision that steps of the configuration have on an engine: TF32 is a GPU's.
+func (c Config) Computed(engine string) string {
+	switch {
+	case c.Precision == "" && engine == "xla:cuda":
+		return TF32
+	case c.Precision == "":
+		return Float32
+	}
+	return c.Precision
+}
+
 // PrecisionNames are the precisions on offer, the default first.
 func PrecisionNames() []string { return []string{TF32, Float32, BF16} }
 

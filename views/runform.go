@@ -9,6 +9,7 @@ import (
 
 // RunFormView is the form that starts a run.
 type RunFormView struct {
+	Place     PlaceView
 	Groups    []FormGroup
 	Name      string
 	NameError string

@@ -58,6 +58,7 @@ type SweepFormView struct {
 	Presets                                              []string
 	Models, Datasets, Parts, FieldNames                  []Choosable
 	Bad                                                  model.Invalid
+	Place                                                PlaceView
 }
 
 // Choosable is an entry of a list to choose from.
@@ -159,6 +160,11 @@ func (v SweepFormView) otherProblems() []string {
 	var keys []string
 	for key := range v.Bad {
 		switch key {
+		case "executor", "partition", "account", "time", "gpus", "line":
+			if v.Place.offered() {
+				continue
+			}
+			keys = append(keys, key)
 		case "", "steps", "seeds", "datasets", "parts", "name", "models", "set":
 		default:
 			keys = append(keys, key)

@@ -138,7 +138,7 @@ func evaluateSubject(ctx context.Context, s subject, dataDir, engineName string,
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", s.checkpoint, err)
 	}
-	r.Scores.Revision = Revision()
+	r.Scores.Revision, r.Scores.Precision = Revision(), file.Config.Computed(file.Meta["engine"])
 	return r, nil
 }
 

@@ -148,3 +148,20 @@ func TestMixedProgram(t *testing.T) {
 		}
 	}
 }
+
+func TestScoresSayThePrecision(t *testing.T) {
+	for precision, want := range map[string]string{"": model.Float32, model.Float32: model.Float32, model.BF16: model.BF16} {
+		cfg := little(t, "qlae")
+		cfg.Precision, cfg.Steps = precision, 3
+		f := create(t, cfg)
+		if err := runIn(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+		if scores, err := f.Scores(); err != nil || scores.Precision != want {
+			t.Errorf("%q on the CPU is scored as %q, %v", precision, scores.Precision, err)
+		}
+	}
+	if got := (model.Config{}).Computed("xla:cuda"); got != model.TF32 {
+		t.Errorf("on a GPU %q", got)
+	}
+}

@@ -1,0 +1,111 @@
+package handlers
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"slotscope/model"
+	"slotscope/views"
+)
+
+// Placer says where runs can be computed.
+type Placer interface {
+	Placements() model.Placements
+	// CheckPlacement says as model.Invalid, by "executor" or the name of what is asked for, what cannot be.
+	CheckPlacement(at model.Placement) error
+}
+
+// asked are the entries of a form that ask SLURM for something, with SLURM's own names.
+var asked = []struct{ entry, name string }{{"slurm_partition", "partition"}, {"slurm_account", "account"}, {"slurm_time", "time"}, {"slurm_gpus", "gpus"}, {"slurm_lines", "line"}}
+
+// placed is where a posted form has its runs computed; nothing is asked of SLURM where it is not chosen.
+func placed(form url.Values) model.Placement {
+	at := model.Placement{Executor: form.Get("executor")}
+	if at.Executor != model.Slurm {
+		return at
+	}
+	var asks []string
+	for _, a := range asked {
+		if form.Has(a.entry) {
+			asks = append(asks, asksOf(a.name, form.Get(a.entry))...)
+		}
+	}
+	at.Asks = strings.Join(asks, "\n")
+	return at
+}
+
+// asksOf has a line for each that was typed; an empty one leaves it to the cluster.
+func asksOf(name, typed string) (asks []string) {
+	for line := range strings.Lines(typed) {
+		if line = strings.TrimSpace(line); line != "" {
+			asks = append(asks, name+"="+line)
+		}
+	}
+	if len(asks) == 0 {
+		asks = []string{name + "="}
+	}
+	return asks
+}
+
+// placeIn is where programs have runs computed: executor, and what SLURM is asked for, as in "partition=gpu".
+type placeIn struct {
+	Executor string   `json:"executor"`
+	Slurm    []string `json:"slurm"`
+}
+
+func (in placeIn) placement() model.Placement {
+	return model.Placement{Executor: in.Executor, Asks: strings.Join(in.Slurm, "\n")}
+}
+
+// placeView draws the part of a form as it was typed; before anything was, as the server has it.
+func placeView(p Placer, form url.Values, bad model.Invalid) views.PlaceView {
+	if p == nil {
+		return views.PlaceView{}
+	}
+	v := views.PlaceView{Placements: p.Placements(), Bad: bad}
+	get := form.Get
+	if !form.Has("executor") {
+		present := asksBy(v.Asks)
+		get = func(entry string) string { return present.Get(entry) }
+		v.Executor = v.Default
+	} else {
+		v.Executor = get("executor")
+	}
+	v.Partition, v.Account, v.Time, v.GPUs, v.Lines = get("slurm_partition"), get("slurm_account"), get("slurm_time"), get("slurm_gpus"), get("slurm_lines")
+	return v
+}
+
+// asksBy are asks as a form has them.
+func asksBy(asks string) url.Values {
+	form := url.Values{}
+	for line := range strings.Lines(asks) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		for _, a := range asked {
+			if a.name == name {
+				form.Set(a.entry, strings.TrimSpace(form.Get(a.entry)+"\n"+value))
+			}
+		}
+	}
+	return form
+}
+
+// placeEntries keeps the entries of a query that belong to the part of a form.
+func placeEntries(q url.Values) url.Values {
+	kept := url.Values{}
+	for entry := range maps.Keys(q) {
+		if entry == "executor" || slices.ContainsFunc(asked, func(a struct{ entry, name string }) bool { return a.entry == entry }) {
+			kept[entry] = q[entry]
+		}
+	}
+	return kept
+}
+
+// checkPlace adds to bad what is wrong with where runs are to be computed.
+func checkPlace(p Placer, at model.Placement, bad model.Invalid) error {
+	if p == nil {
+		return nil
+	}
+	return collect(bad, p.CheckPlacement(at))
+}

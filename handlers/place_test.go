@@ -1,0 +1,180 @@
+package handlers_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers"
+	"slotscope/model"
+)
+
+// places is what a test says of where runs can be computed; the cluster knows partitions "gpu" and "cpu".
+type places struct{ are model.Placements }
+
+func (p places) Placements() model.Placements { return p.are }
+
+func (p places) CheckPlacement(at model.Placement) error {
+	if at.Executor == model.Slurm && p.are.Missing != "" {
+		return model.Invalid{"executor": p.are.Missing}
+	}
+	bad := model.Invalid{}
+	if strings.Contains(at.Asks, "partition=moon") {
+		bad["partition"] = "there is none"
+	}
+	if strings.Contains(at.Asks, "line=nice") {
+		bad["line"] = "is no option"
+	}
+	return bad.OrNil()
+}
+
+// placing is a site with runs and sweeps whose service remembers where they were placed.
+func placing(t *testing.T, p model.Placements) (*scoredRuns, string) {
+	t.Helper()
+	f := fakeScored(t)
+	r := chi.NewRouter()
+	handlers.Runs{Service: f, Datasets: fakeData{}, Places: places{p}}.Routes(r)
+	handlers.Sweeps{Service: sweeps{f}, Datasets: fakeData{}, Places: places{p}}.Routes(r)
+	server := httptest.NewServer(r)
+	t.Cleanup(server.Close)
+	return f, server.URL
+}
+
+var forms = map[string]struct {
+	page, post string
+	fields     url.Values
+}{
+	"launch": {"/runs/new", "/runs", url.Values{"dataset": {"shapes3d-synthetic"}, "model": {"hrr"}, "preset": {"tiny"}}},
+	"sweep":  {"/sweeps/new", "/sweeps", url.Values{"kind": {"own"}, "name": {"mine"}, "preset": {"tiny"}, "seeds": {"2"}, "models": {"hrr"}, "datasets": {"shapes3d-synthetic"}}},
+}
+
+// postForm posts a form with entries and returns the answer without following where it leads.
+func postForm(t *testing.T, address string, form url.Values, entries url.Values) (*http.Response, *goquery.Document) {
+	t.Helper()
+	all := url.Values{}
+	for _, part := range []url.Values{form, entries} {
+		for k, v := range part {
+			all[k] = v
+		}
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.PostForm(address, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := goquery.NewDocumentFromReader(strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, page
+}
+
+func TestFormsSayWhereRunsAreComputed(t *testing.T) {
+	for name, form := range forms {
+		t.Run(name, func(t *testing.T) {
+			f, site := placing(t, model.Placements{Default: model.Slurm, Asks: "partition=cpu\ntime=1:00:00\nline=--nice\nline=--exclusive\nmem=8G\n"})
+			answer, err := http.Get(site + form.page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			page, err := goquery.NewDocumentFromReader(answer.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shows(t, page, model.Slurm, "cpu", "1:00:00", "", "--nice\n--exclusive")
+
+			typed := url.Values{"executor": {"slurm"}, "slurm_partition": {"gpu"}, "slurm_account": {""}, "slurm_time": {"2:00:00"}, "slurm_gpus": {"1"}, "slurm_lines": {" --constraint=h100\r\n\r\n--nice "}}
+			if answer, _ := postForm(t, site+form.post, form.fields, typed); answer.StatusCode != http.StatusSeeOther {
+				t.Fatalf("answered %s", answer.Status)
+			}
+			want := model.Placement{Executor: model.Slurm, Asks: "partition=gpu\naccount=\ntime=2:00:00\ngpus=1\nline=--constraint=h100\nline=--nice"}
+			if f.placed != want {
+				t.Errorf("placed %+v, not %+v", f.placed, want)
+			}
+			typed.Set("executor", "local")
+			if answer, _ := postForm(t, site+form.post, form.fields, typed); answer.StatusCode != http.StatusSeeOther || f.placed != (model.Placement{Executor: model.Local}) {
+				t.Errorf("answered %s, placed %+v", answer.Status, f.placed)
+			}
+
+			f.placed = model.Placement{}
+			typed = url.Values{"executor": {"slurm"}, "slurm_partition": {"moon"}, "slurm_time": {"9"}, "slurm_gpus": {"2"}, "slurm_lines": {"nice"}}
+			answer, page = postForm(t, site+form.post, form.fields, typed)
+			if answer.StatusCode != http.StatusUnprocessableEntity || f.placed != (model.Placement{}) {
+				t.Errorf("answered %s, placed %+v", answer.Status, f.placed)
+			}
+			shows(t, page, model.Slurm, "moon", "9", "2", "nice")
+			for id, want := range map[string]string{"slurm_partition-error": "there is none", "slurm_line-error": "is no option"} {
+				if got := page.Find("#" + id).Text(); got != want {
+					t.Errorf("%s: %q", id, got)
+				}
+			}
+			if n := page.Find("#slurm_partition[aria-invalid=true][aria-describedby=slurm_partition-error]").Length(); n != 1 {
+				t.Error("the entry does not say that it is wrong")
+			}
+		})
+	}
+}
+
+// shows compares the part of a form with what it is to hold.
+func shows(t *testing.T, page *goquery.Document, executor, partition, limit, gpus, lines string) {
+	t.Helper()
+	value := func(selector string) string { v, _ := page.Find(selector).Attr("value"); return v }
+	got := []string{value("input[name=executor][checked]"), value("#slurm_partition"), value("#slurm_time"), value("#slurm_gpus"), page.Find("#slurm_lines").Text()}
+	if want := []string{executor, partition, limit, gpus, lines}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the form holds %q, not %q", got, want)
+	}
+}
+
+func TestFormsSayWhyThereIsNoCluster(t *testing.T) {
+	for name, form := range forms {
+		_, site := placing(t, model.Placements{Default: model.Local, Missing: "SLURM's sbatch was not found on the PATH"})
+		answer, err := http.Get(site + form.page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		page, err := goquery.NewDocumentFromReader(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := page.Find("[data-testid=no-cluster]").Text(); !strings.Contains(got, "SLURM's sbatch was not found on the PATH.") || page.Find("[name=executor]").Length() != 0 {
+			t.Errorf("%s: %q", name, got)
+		}
+		bad, page := postForm(t, site+form.post, form.fields, url.Values{"executor": {"slurm"}, "slurm_partition": {"gpu"}})
+		if got := page.Find("[data-testid=executor-error]").Text(); bad.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(got, "sbatch was not found") {
+			t.Errorf("%s: %s, %q", name, bad.Status, got)
+		}
+	}
+}
+
+func TestProgramsSayWhereRunsAreComputed(t *testing.T) {
+	f, site := placing(t, model.Placements{Default: model.Local})
+	for path, body := range map[string]string{
+		"/api/runs":   `{"config": {"model": "hrr"}, "executor": "slurm", "slurm": ["partition=gpu", "gpus=1"]}`,
+		"/api/sweeps": `{"name": "x", "preset": "tiny", "parts": [{"name": "main", "models": ["hrr"], "datasets": ["shapes3d-synthetic"], "seeds": [0]}], "executor": "slurm", "slurm": ["partition=gpu", "gpus=1"]}`,
+	} {
+		f.placed = model.Placement{}
+		answer, err := http.Post(site+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if want := (model.Placement{Executor: model.Slurm, Asks: "partition=gpu\ngpus=1"}); answer.StatusCode != http.StatusCreated || f.placed != want {
+			t.Errorf("%s: %s %s, placed %+v", path, answer.Status, text, f.placed)
+		}
+	}
+}
