@@ -117,7 +117,7 @@ func addData(ctx context.Context, env environment, sets data.Catalogue, r data.R
 // withoutDamaged says what helps where a set could not be added for one damaged picture.
 func withoutDamaged(ctx context.Context, sets data.Catalogue, name string, err error) error {
 	if e, other := sets.Entry(ctx, name); other == nil && e.State == data.Failed && e.Work.Damaged != "" {
-		return fmt.Errorf("%w\nTo leave damaged pictures out: slotscope data add %s --skip-broken", err, name)
+		return fmt.Errorf("%w. To leave damaged pictures out: slotscope data add %s --skip-broken", err, name)
 	}
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"slotscope/model"
+	"slotscope/model/data/pack"
 )
 
 // plainSet is what a file of these tests holds: a dataset of one-channel images, pixel p of image i being 7·i + p.
@@ -371,11 +372,15 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.Delay = time.Millisecond
 	writePlain(t, path, p)
-	_, err := c.Add(ctx, Request{From: path}, func(w Work) {
-		if w.Stage == "packing" {
-			time.AfterFunc(8*time.Millisecond, cancel)
+	go func() { // ends it once more than a block of 256 images is there
+		info := p.info()
+		for part := filepath.Join(c.Dir, setsDir, "big", packFile+pack.Part); ctx.Err() == nil; time.Sleep(time.Millisecond) {
+			if stat, err := os.Stat(part); err == nil && stat.Size() > int64(4096+300*info.H*info.W*info.C) {
+				cancel()
+			}
 		}
-	})
+	}()
+	_, err := c.Add(ctx, Request{From: path}, func(Work) {})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("cancelled: %v", err)
 	}

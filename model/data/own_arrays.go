@@ -51,7 +51,7 @@ func openOwnArrays(path string, f arrays) (Source, error) {
 	}
 	fr, note, err := frameOf(images)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", images.where, err)
+		return nil, err
 	}
 	columns, err := ownLabels(f, images.Shape[0])
 	if err != nil {
@@ -111,10 +111,10 @@ func frameOf(a *array) (frame, string, error) {
 	case len(s) == 4 && channels(s[1]):
 		f.c, f.h, f.w, f.planar = s[1], s[2], s[3], true
 	default:
-		return f, "", fmt.Errorf("its shape %v is not that of images, [n, h, w], [n, h, w, c] or [n, c, h, w] with c 1, 3 or 4", s)
+		return f, "", fmt.Errorf("%s: its shape %v is not that of images, [n, h, w], [n, h, w, c] or [n, c, h, w] with c 1, 3 or 4", a.where, s)
 	}
 	if a.Shape[0] == 0 || f.h == 0 || f.w == 0 || f.h > maxPixels/f.w {
-		return f, "", fmt.Errorf("an array of shape %v is no set of images", a.Shape)
+		return f, "", fmt.Errorf("%s: an array of shape %v is no set of images", a.where, a.Shape)
 	}
 	a.block = max(1, min(a.block, (64<<20)/a.rowBytes()))
 	least, most, err := rangeOf(a)
@@ -122,14 +122,17 @@ func frameOf(a *array) (frame, string, error) {
 		return f, "", err
 	}
 	note, err := f.setLevel(a, least, most)
-	return f, note, err
+	if err != nil {
+		return f, "", fmt.Errorf("%s: %w", a.where, err)
+	}
+	return f, note, nil
 }
 
 // rangeOf is the least and the largest number among the first rows.
 func rangeOf(a *array) (least, most float64, err error) {
 	get, err := a.Decoder()
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, fmt.Errorf("%s: %w", a.where, err)
 	}
 	rows, err := a.rows()
 	if err != nil {

@@ -162,6 +162,9 @@ func listPictures(t tree) ([]string, []column, error) {
 		folder, _, _ := strings.Cut(name, "/")
 		class.values = append(class.values, folder)
 	}
+	if len(below) > 0 && class.values[0] == class.values[len(below)-1] {
+		return below, nil, nil // names are in order: all are in one folder, which is no class
+	}
 	return below, []column{class}, nil
 }
 

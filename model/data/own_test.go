@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -279,8 +280,20 @@ func TestOwnPicturesRefused(t *testing.T) {
 	}
 	_, err = openOwn(t, dir)
 	expect.Says(t, err, dir, "b.png is a link")
+	for name, part := range map[string]string{"../../a.png": "leads out", "/a.png": "leads out", "..": "leads out", "caf\x82.png": "UTF-8"} {
+		_, err = openOwn(t, zipped(t, "own.zip", map[string][]byte{"a.png": red, name: red}))
+		expect.Says(t, err, "own.zip", strconv.Quote(name), part)
+	}
+	source, err := openOwn(t, zipped(t, "own.zip", map[string][]byte{"./a.png": red, "b/../b.png": red}))
+	if source = opened(t, source, err); source.Info().Len != 2 {
+		t.Errorf("%d pictures, named in a roundabout way, are found", source.Info().Len)
+	}
+	source, err = openOwn(t, unpacked(t, map[string][]byte{"images/a.png": red, "images/b.png": red}))
+	if source = opened(t, source, err); len(source.Info().Factors) != 0 {
+		t.Errorf("the only folder is a factor: %+v", source.Info().Factors)
+	}
 	mixed := unpacked(t, map[string][]byte{"1.png": flat(t, 4, 4, color.Gray{9}), "2.png": red})
-	source, err := openOwn(t, mixed)
+	source, err = openOwn(t, mixed)
 	source = opened(t, source, err)
 	expect.Says(t, source.Stream(t.Context(), 0, func(int, []byte) error { return nil }), mixed, "2.png", "in colour")
 }

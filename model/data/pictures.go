@@ -11,9 +11,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"slotscope/model/data/zipfile"
 	"slotscope/model/regular"
@@ -217,17 +219,33 @@ func (t *zipTree) index(below string) error {
 		return err
 	}
 	t.files = make([]member, 0, t.archive.Len())
-	err = t.archive.Files(func(path []byte, e zipfile.Entry) error {
-		rest, ok := bytes.CutPrefix(path, []byte(prefix))
-		if name := string(rest); ok && fs.ValidPath(name) && !strings.HasPrefix(name, "__MACOSX/") {
-			t.files = append(t.files, member{name, e})
+	err = t.archive.Files(func(file []byte, e zipfile.Entry) error {
+		rest, ok := bytes.CutPrefix(file, []byte(prefix))
+		if !ok || bytes.HasPrefix(rest, []byte("__MACOSX/")) {
+			return nil
 		}
-		return nil
+		name, err := inside(string(rest))
+		t.files = append(t.files, member{name, e})
+		return err
 	})
 	slices.Reverse(t.files) // of several of one name the last is meant
 	slices.SortStableFunc(t.files, byName)
 	t.files = slices.CompactFunc(t.files, func(a, b member) bool { return a.name == b.name })
 	return err
+}
+
+// inside is the path of a file in an archive, which may not lead out of it.
+func inside(name string) (string, error) {
+	if fs.ValidPath(name) {
+		return name, nil
+	}
+	if !utf8.ValidString(name) {
+		return "", fmt.Errorf("the name %q in it is not written in UTF-8, which is not read", name)
+	}
+	if name := path.Clean(name); fs.ValidPath(name) && name != "." {
+		return name, nil
+	}
+	return "", fmt.Errorf("the file %q in it leads out of the archive", name)
 }
 
 func byName(a, b member) int { return strings.Compare(a.name, b.name) }
