@@ -168,3 +168,17 @@ func TestMissingPluginIsASentence(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestShareOfTheMemory(t *testing.T) {
+	for _, c := range []struct {
+		share, preallocate string
+		want               float32
+		atOnce             bool
+	}{{"", "", 0.92, false}, {"0.5", "true", 0.5, true}, {"1.5", "no", 0.92, false}, {"half", "false", 0.92, false}} {
+		t.Setenv(fractionEnv, c.share)
+		t.Setenv(preallocateEnv, c.preallocate)
+		if got := clientOptions(); got["memory_fraction"] != c.want || got["preallocate"] != c.atOnce {
+			t.Errorf("%q, %q: %v", c.share, c.preallocate, got)
+		}
+	}
+}

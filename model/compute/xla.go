@@ -57,14 +57,18 @@ func setDefault(name, value string) {
 	}
 }
 
+// MemoryShare is the share of a GPU's memory that a run may take.
+func MemoryShare() float64 {
+	if v, err := strconv.ParseFloat(os.Getenv(fractionEnv), 64); err == nil && v > 0 && v <= 1 {
+		return v
+	}
+	return memoryFraction
+}
+
 // clientOptions are what XLA's CUDA client is asked for: memory as it is needed, up to a share of the GPU's.
 func clientOptions() pjrt.NamedValuesMap {
-	fraction := memoryFraction
-	if v, err := strconv.ParseFloat(os.Getenv(fractionEnv), 64); err == nil && v > 0 && v <= 1 {
-		fraction = v
-	}
 	preallocate, _ := strconv.ParseBool(os.Getenv(preallocateEnv))
-	return pjrt.NamedValuesMap{"memory_fraction": float32(fraction), "preallocate": preallocate}
+	return pjrt.NamedValuesMap{"memory_fraction": float32(MemoryShare()), "preallocate": preallocate}
 }
 
 // openCUDA loads the plugin that was found.

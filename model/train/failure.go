@@ -3,16 +3,26 @@ package train
 import (
 	"strings"
 
+	"slotscope/model/compute"
 	"slotscope/model/compute/gpu"
 )
 
-// failure says in a sentence why the attempt failed; where a GPU's memory did not suffice, also which batch would fit.
+// failure says in a sentence why the attempt failed; where a GPU's memory did not suffice, also what would fit.
 func (s *session) failure(err error) string {
 	if s.status.Engine == "xla:cuda" {
-		if sentence, ok := gpu.OutOfMemory(err.Error(), s.cfg.Batch, s.status.Parameters, gpu.Total()); ok {
+		if sentence, ok := gpu.OutOfMemory(err.Error(), s.use(gpu.Total())); ok {
 			return sentence
 		}
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n") // what follows is for the log
 	return first
+}
+
+// use is what the attempt wanted of a GPU with so much memory.
+func (s *session) use(total int64) gpu.Use {
+	u := gpu.Use{Batch: s.cfg.Batch, Parameters: s.status.Parameters, Total: total, Share: compute.MemoryShare(), Copying: s.copying}
+	if s.set != nil && (s.copying || s.feeding.Resident) {
+		u.Dataset = s.bytes()
+	}
+	return u
 }

@@ -60,20 +60,22 @@ func FeedingOf(engine string, bytes, total int64) (Feeding, error) {
 
 // place puts the dataset onto the device where that is to be, and notes how many steps a call takes.
 func (s *session) place(ctx context.Context) error {
-	info, total := s.set.Info(), int64(-1)
+	total := int64(-1)
 	if s.engine.Name == "xla:cuda" {
 		total = gpu.Total()
 	}
-	bytes := int64(info.Len) * int64(info.H*info.W*info.C)
+	bytes := s.bytes()
 	how, err := FeedingOf(s.engine.Name, bytes, total)
 	if err != nil {
 		return err
 	}
 	if how.Resident {
+		s.copying = true
 		err := s.upload(ctx, bytes)
 		if err != nil && (how.Insist || ctx.Err() != nil) {
 			return err
 		}
+		s.copying = false
 		if err != nil {
 			how.Resident = false
 			s.Log.Warn("the dataset stays on the host", "error", err)
@@ -82,6 +84,12 @@ func (s *session) place(ctx context.Context) error {
 	s.feeding = how
 	s.Log.Info("feeding", "resident", how.Resident, "dataset_bytes", bytes, "device_bytes", total, "steps_per_call", how.Steps)
 	return nil
+}
+
+// bytes is the size of the dataset's images.
+func (s *session) bytes() int64 {
+	info := s.set.Info()
+	return int64(info.Len) * int64(info.H*info.W*info.C)
 }
 
 // upload copies the dataset to the device and has the trainer hold it.

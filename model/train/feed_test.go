@@ -303,3 +303,33 @@ func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
 		}
 	}
 }
+
+// What is said of a GPU's memory counts the dataset where it lies there, and says so where it does not fit at all.
+func TestMemoryThatDoesNotSuffice(t *testing.T) {
+	set, err := data.Open(t.Context(), "shapes3d-synthetic", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	full := errors.New("steps 1 to 4: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 103079215104 bytes.\nstack")
+	s := &session{cfg: little(t, "hrr"), set: set}
+	s.cfg.Batch = 512
+	if got := s.failure(full); !strings.HasPrefix(got, "steps 1 to 4: RESOURCE") || strings.Contains(got, "stack") {
+		t.Errorf("on the CPU: %q", got)
+	}
+	s.status.Engine = "xla:cuda"
+	for _, c := range []struct {
+		feeding Feeding
+		copying bool
+		want    string
+	}{
+		{Feeding{}, false, "batch of 512 images; "},
+		{Feeding{Resident: true}, false, "beside the dataset of 5.5 GiB; "},
+		{Feeding{}, true, "suffice for the dataset of 5.5 GiB, which takes twice that"},
+	} {
+		s.feeding, s.copying = c.feeding, c.copying
+		if got := s.failure(full); !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

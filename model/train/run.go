@@ -79,6 +79,7 @@ type session struct {
 	points  *folder.Appender
 	sampler data.Sampler
 	feeding Feeding
+	copying bool // the dataset is on its way to the device
 	usage   *metric.Usage
 	rate    rate
 	gpu     *gpu.Watcher // nil where no GPU computes

@@ -155,22 +155,31 @@ func TestNamedPythonEnvironment(t *testing.T) {
 
 func TestOutOfMemory(t *testing.T) {
 	const gib = 1 << 30
+	const wants = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 103079215104 bytes." // 96 GiB
 	for _, c := range []struct {
-		complaint         string
-		batch, parameters int
-		total             int64
-		want              string
+		complaint string
+		use       Use
+		want      string
 	}{
-		{"INTERNAL: no such kernel", 128, 1e6, 24 * gib, ""},
-		// 96 GiB for 512 images leave room for 120 of them on 24 GiB less 0.25 GiB of learned numbers.
-		{"RESOURCE_EXHAUSTED: Out of memory while trying to allocate 103079215104 bytes.", 512, 16777216, 24 * gib,
-			"The GPU's memory of 24.0 GiB does not suffice for a batch of 512 images; 64 should fit."},
-		{"RESOURCE_EXHAUSTED: Allocator ran out of memory trying to allocate 48.50GiB", 256, 17260000, 46068 << 20,
+		{"INTERNAL: no such kernel", Use{Batch: 128, Parameters: 1e6, Total: 24 * gib}, ""},
+		// 96 GiB for 512 images leave room for 126 of them on 24 GiB less 0.25 GiB of learned numbers.
+		{wants, Use{Batch: 512, Parameters: 16777216, Total: 24 * gib}, "The GPU's memory of 24.0 GiB does not suffice for a batch of 512 images; 64 should fit."},
+		{"RESOURCE_EXHAUSTED: Allocator ran out of memory trying to allocate 48.50GiB", Use{Batch: 256, Parameters: 17260000, Total: 46068 << 20},
 			"The GPU's memory of 45.0 GiB does not suffice for a batch of 256 images; 128 should fit."},
-		{"CUDA_ERROR_OUT_OF_MEMORY: out of memory", 96, 1e6, -1, "The GPU's memory does not suffice for a batch of 96 images; 48 should fit."},
-		{"Out of memory", 1, 1e6, 2 * gib, "The GPU's memory of 2.0 GiB does not suffice for this network even with a batch of one image. A narrower preset may fit."},
+		// 48.5 GiB for 192 images: 0.92 of 24 GiB hold 86 of them.
+		{"RESOURCE_EXHAUSTED: Allocator ran out of memory trying to allocate 48.50GiB", Use{Batch: 192, Parameters: 17260000, Total: 24 * gib, Share: 0.92},
+			"The GPU's memory of 24.0 GiB does not suffice for a batch of 192 images; 64 should fit."},
+		{"CUDA_ERROR_OUT_OF_MEMORY: out of memory", Use{Batch: 96, Parameters: 1e6, Total: -1}, "The GPU's memory does not suffice for a batch of 96 images; 48 should fit."},
+		{"Out of memory", Use{Batch: 1, Parameters: 1e6, Total: 2 * gib}, "The GPU's memory of 2.0 GiB does not suffice for this network even with a batch of one image. A narrower preset may fit."},
+		// Beside 12 GiB of images there is room for 62 of the 512.
+		{wants, Use{Batch: 512, Parameters: 16777216, Total: 24 * gib, Dataset: 12 * gib},
+			"The GPU's memory of 24.0 GiB does not suffice for a batch of 512 images beside the dataset of 12.0 GiB; 32 should fit. With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."},
+		{wants, Use{Batch: 512, Parameters: 16777216, Total: 24 * gib, Dataset: 24 * gib},
+			"The GPU's memory of 24.0 GiB does not suffice for this network beside the dataset of 24.0 GiB even with a batch of one image. With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."},
+		{wants, Use{Batch: 128, Parameters: 16777216, Total: 24 * gib, Dataset: 48 * gib, Copying: true},
+			"The GPU's memory of 24.0 GiB does not suffice for the dataset of 48.0 GiB, which takes twice that while it is copied there; a batch of 128 images was not tried. With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."},
 	} {
-		got, ok := OutOfMemory(c.complaint, c.batch, c.parameters, c.total)
+		got, ok := OutOfMemory(c.complaint, c.use)
 		if got != c.want || ok != (c.want != "") {
 			t.Errorf("%s: %q, want %q", c.complaint, got, c.want)
 		}

@@ -12,31 +12,64 @@ var exhausted = []string{"RESOURCE_EXHAUSTED", "Out of memory", "out of memory",
 
 var wanted = regexp.MustCompile(`(?i)(?:allocate|allocating|requested)\s+([0-9.]+)\s?(GiB|MiB|KiB|bytes|B)?`)
 
-// OutOfMemory turns XLA's complaint into a sentence that says which batch would fit; ok is false for any other error.
+// Use is what a run wanted of a GPU's memory when that did not suffice. Amounts are in bytes.
+type Use struct {
+	Batch      int
+	Parameters int
+	Total      int64   // of the GPU; −1 where it is not known
+	Share      float64 // of it that the run may take; 0 for all
+	Dataset    int64   // that lies on the GPU, or was being copied there; 0 for none
+	Copying    bool    // the dataset was being copied, which takes its size twice; no step had begun
+}
+
+// OutOfMemory turns XLA's complaint into a sentence that says what would fit: which batch, or the dataset elsewhere. ok is false for any
+// other error.
 //
-// What a step needs grows with the batch but for the learned numbers, each of which takes 16 bytes: itself, its gradient and
-// AdamW's two means. total is the GPU's memory in bytes, −1 where it is not known: then half the batch is proposed.
-func OutOfMemory(complaint string, batch, parameters int, total int64) (sentence string, ok bool) {
+// What a step needs grows with the batch but for the learned numbers, each of which takes 16 bytes (itself, its gradient and AdamW's
+// two means), and for the dataset. Where the GPU's memory is not known, half the batch is proposed.
+func OutOfMemory(complaint string, u Use) (sentence string, ok bool) {
 	for _, words := range exhausted {
 		ok = ok || strings.Contains(complaint, words)
 	}
 	if !ok {
 		return "", false
 	}
-	fixed := int64(parameters) * 16
-	asked := bytesIn(complaint)
-	fits := batch / 2
-	if free := total - fixed; total > 0 && asked > free && free > 0 {
-		fits = min(fits, powerOfTwo(int(float64(batch)*float64(free)/float64(asked))))
+	room, beside, elsewhere := "", "", ""
+	if u.Total > 0 {
+		room = " of " + gibibytes(u.Total)
 	}
-	room := ""
-	if total > 0 {
-		room = " of " + gibibytes(total)
+	if u.Dataset > 0 {
+		beside = fmt.Sprintf(" beside the dataset of %s", gibibytes(u.Dataset))
+		elsewhere = " With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."
 	}
-	if batch <= 1 || fits < 1 {
+	if u.Copying {
+		return fmt.Sprintf("The GPU's memory%s does not suffice for the dataset of %s, which takes twice that while it is copied there; a batch of %d images was not tried.%s",
+			room, gibibytes(u.Dataset), u.Batch, elsewhere), true
+	}
+	fits := u.fits(bytesIn(complaint))
+	if u.Batch <= 1 || fits < 1 {
+		if u.Dataset > 0 {
+			return fmt.Sprintf("The GPU's memory%s does not suffice for this network%s even with a batch of one image.%s", room, beside, elsewhere), true
+		}
 		return fmt.Sprintf("The GPU's memory%s does not suffice for this network even with a batch of one image. A narrower preset may fit.", room), true
 	}
-	return fmt.Sprintf("The GPU's memory%s does not suffice for a batch of %d images; %d should fit.", room, batch, fits), true
+	return fmt.Sprintf("The GPU's memory%s does not suffice for a batch of %d images%s; %d should fit.%s", room, u.Batch, beside, fits, elsewhere), true
+}
+
+// fits is how many images there is room for: half the batch at most, and else a power of two; asked is what the batch wanted at once.
+func (u Use) fits(asked int64) int {
+	share := u.Share
+	if share == 0 {
+		share = 1
+	}
+	free := int64(share*float64(u.Total)) - int64(u.Parameters)*16 - u.Dataset
+	switch {
+	case u.Total > 0 && free <= 0:
+		return 0
+	case u.Total <= 0 || asked <= free:
+		return u.Batch / 2
+	}
+	return min(u.Batch/2, powerOfTwo(int(float64(u.Batch)*float64(free)/float64(asked))))
 }
 
 // bytesIn is the largest amount that a complaint names.
