@@ -19,11 +19,9 @@ func newBetaTCVAE(c model.Config, image Image) *BetaTCVAE { return &BetaTCVAE{ne
 func (b *BetaTCVAE) Losses(scope *context.Context, x, noise *Node) Objective {
 	s := b.sample(scope, x, noise)
 	p := loss.DensitiesOf(s.z, s.mean, s.logVar)
-	terms := []Term{
-		{"recon", b.cfg.LambdaRec, loss.Reconstruction(s.logits, x)},
-		{"mi", b.perPixel(1), loss.MutualInformation(p)},
-		{"tc", b.perPixel(b.cfg.BetaTC), loss.TotalCorrelation(p)},
-		{"dwkl", b.perPixel(1), loss.DimensionKL(p)},
-	}
-	return Objective{Total: weighted(terms), Terms: terms, Watch: s.watch(), Logits: s.logits}
+	return s.objective(
+		Term{"recon", b.cfg.LambdaRec, loss.Reconstruction(s.logits, x)},
+		Term{"mi", b.perPixel(1), loss.MutualInformation(p)},
+		Term{"tc", b.perPixel(b.cfg.BetaTC), loss.TotalCorrelation(p)},
+		Term{"dwkl", b.perPixel(1), loss.DimensionKL(p)})
 }

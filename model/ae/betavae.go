@@ -18,9 +18,7 @@ func newBetaVAE(c model.Config, image Image) *BetaVAE { return &BetaVAE{newVAE(c
 //	L = λ_r·BCE + β·KL(q(z|x) ‖ N(0, I)) / (H·W·C)
 func (b *BetaVAE) Losses(scope *context.Context, x, noise *Node) Objective {
 	s := b.sample(scope, x, noise)
-	terms := []Term{
-		{"recon", b.cfg.LambdaRec, loss.Reconstruction(s.logits, x)},
-		{"kl", b.perPixel(b.cfg.BetaKL), loss.KL(s.mean, s.logVar)},
-	}
-	return Objective{Total: weighted(terms), Terms: terms, Watch: s.watch(), Logits: s.logits}
+	return s.objective(
+		Term{"recon", b.cfg.LambdaRec, loss.Reconstruction(s.logits, x)},
+		Term{"kl", b.perPixel(b.cfg.BetaKL), loss.KL(s.mean, s.logVar)})
 }

@@ -34,6 +34,11 @@ func (v vae) sample(scope *context.Context, x, noise *Node) sample {
 	return sample{z, mean, logVar, v.Render(scope, z)}
 }
 
+// objective is the sum of the terms, beside what is watched of the posterior.
+func (s sample) objective(terms ...Term) Objective {
+	return Objective{Total: weighted(terms), Terms: terms, Watch: s.watch(), Logits: s.logits}
+}
+
 // perPixel turns a weight on nats per image into one on nats per pixel and channel, the unit of the reconstruction.
 func (v vae) perPixel(weight float64) float64 {
 	return weight / float64(v.encoder.H*v.encoder.W*v.encoder.C)

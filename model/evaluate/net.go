@@ -3,7 +3,6 @@ package evaluate
 import (
 	"fmt"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
@@ -30,17 +29,14 @@ type net struct {
 
 func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *net, err error) {
 	defer compute.Recovered("building the model's graphs", &err)
-	built, err := ae.New(file.Config, image)
+	store := context.New().Checked(false)
+	built, err := ae.Open(store.In("model"), file, image)
 	if err != nil {
 		return nil, err
 	}
-	store := context.New().Checked(false)
 	n = &net{built: built, image: image, m: file.Config.M, n: built.Size(), engine: engine, store: store, model: store.In("model")}
-	if err := built.Import(n.model, file.Tensors); err != nil {
-		return nil, err
-	}
 	if n.represent, err = context.NewExec(engine.Backend, store, func(_ *context.Context, images *Node) []*Node {
-		z := built.Latent(n.model, unit(images))
+		z := built.Latent(n.model, ae.Unit(images))
 		return append([]*Node{z}, n.fromLatent(images, z)...)
 	}); err != nil {
 		return nil, err
@@ -55,18 +51,8 @@ func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *ne
 func (n *net) fromLatent(images, z *Node) []*Node {
 	slots, logits := n.built.FromLatent(n.model, z)
 	x := Sigmoid(logits)
-	return []*Node{ConvertDType(slots, n.kind()), ReduceMean(Square(Sub(x, unit(images))), 1, 2, 3), x}
+	return []*Node{ConvertDType(slots, ae.SlotType(n.built)), ReduceMean(Square(Sub(x, ae.Unit(images))), 1, 2, 3), x}
 }
-
-func (n *net) kind() dtypes.DType {
-	if n.built.Discrete() {
-		return dtypes.Int32
-	}
-	return dtypes.Float32
-}
-
-// unit maps bytes to float32 in [0, 1].
-func unit(images *Node) *Node { return DivScalar(ConvertDType(images, dtypes.Float32), 255) }
 
 // slots are what a batch of images is represented by: codes for models that have them, else numbers.
 type slots struct {

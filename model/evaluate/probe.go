@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	store "github.com/gomlx/gomlx/pkg/ml/context"
 
+	"slotscope/model/ae"
 	"slotscope/model/compute"
 	"slotscope/model/data"
 	"slotscope/model/layer"
@@ -61,7 +62,7 @@ func newProbe(n *net, info data.Info) (p *probe, err error) {
 		return nil, err
 	}
 	if p.look, err = store.NewExec(n.engine.Backend, n.store, func(_ *store.Context, images *Node) *Node {
-		return p.classes(unit(images))
+		return p.classes(ae.Unit(images))
 	}); err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func (p *probe) classes(x *Node) *Node {
 // stepGraph is one step of Adam on the cross-entropy, summed over factors.
 func (p *probe) stepGraph(_ *store.Context, inputs []*Node) *Node {
 	images, targets, rate, correct1, correct2 := inputs[0], inputs[1], inputs[2], inputs[3], inputs[4]
-	logits := p.logits(unit(images))
+	logits := p.logits(ae.Unit(images))
 	loss := Scalar(logits.Graph(), dtypes.Float32, 0)
 	for i := range p.sizes {
 		loss = Sub(loss, MulScalar(ReduceAllSum(Mul(p.of(targets, i), LogSoftmax(p.of(logits, i)))), 1.0/batchSize))

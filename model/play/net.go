@@ -10,7 +10,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
@@ -32,18 +31,14 @@ type net struct {
 
 func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *net, err error) {
 	defer compute.Recovered("building its graphs", &err)
-	built, err := ae.New(file.Config, image)
-	if err != nil {
-		return nil, err
-	}
 	store := context.New().Checked(false)
-	if err := built.Import(store, file.Tensors); err != nil {
+	built, err := ae.Open(store, file, image)
+	if err != nil {
 		return nil, err
 	}
 	n = &net{m: file.Config.M, discrete: built.Discrete(), image: image, store: store}
 	n.enc, err = context.NewExec(engine.Backend, store, func(scope *context.Context, images *Node) *Node {
-		x := DivScalar(ConvertDType(images, dtypes.Float32), 255)
-		return ConvertDType(built.Encode(scope, x), n.kind())
+		return ConvertDType(built.Encode(scope, ae.Unit(images)), ae.SlotType(built))
 	})
 	if err != nil {
 		return nil, err
@@ -52,13 +47,6 @@ func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *ne
 		return built.Decode(scope, slots)
 	})
 	return n, err
-}
-
-func (n *net) kind() dtypes.DType {
-	if n.discrete {
-		return dtypes.Int32
-	}
-	return dtypes.Float32
 }
 
 func (n *net) encode(images []byte, batch int) (codes []int32, err error) {
