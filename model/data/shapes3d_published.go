@@ -16,8 +16,9 @@ var originalInfo = Info{
 }
 
 var publishedShapes3D = Published{
-	Info: originalInfo,
-	Page: "https://github.com/google-deepmind/3d-shapes",
+	Info:  originalInfo,
+	Page:  "https://github.com/google-deepmind/3d-shapes",
+	Fetch: "Its Parquet files at https://huggingface.co/datasets/eurecom-ds/shapes3d are read too: give the path of their folder.",
 	Forms: []Form{
 		{
 			Files: []File{{
