@@ -176,5 +176,18 @@ func (e Entry) command() string {
 			words = append(words, "--set", f.Name+"="+f.Get(c))
 		}
 	}
+	for i := range words {
+		words[i] = quoted(words[i])
+	}
 	return strings.Join(words, " ")
 }
+
+// quoted is a word as a shell takes it whole.
+func quoted(word string) string {
+	if strings.Trim(word, plainInShell) == "" && word != "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+const plainInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=.,:/+"

@@ -472,6 +472,9 @@ func TestUnseen(t *testing.T) {
 			t.Errorf("%s says nothing of what was left out", name)
 		}
 	}
+	if text := written(t, r.Reproduce); !strings.Contains(text, "--dataset '"+part+"' --model hrr") {
+		t.Errorf("REPRODUCE.md:\n%s", text)
+	}
 	if text := written(t, r.TeX); !strings.Contains(text, `Full results for shapes3d[shape=cube;floor\_hue=0.0], left out of training`) || !strings.Contains(text, `$\mathbf{0.3 \pm 0.6}$`) {
 		t.Errorf("table.tex:\n%s", text)
 	}
