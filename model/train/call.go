@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/gomlx/gomlx/pkg/core/distributed"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
@@ -17,6 +18,7 @@ import (
 type Call struct {
 	First, N int // steps First … First+N−1, counted from 1
 	inputs   []*tensors.Tensor
+	parts    []*distributed.Tensor // the inputs where several devices share them
 }
 
 // Step is what one gradient step measured: scalars by series name, and the codes [B, m] where the model has any.
@@ -52,9 +54,17 @@ func (t *Trainer) call(first, n, batch int, images *tensors.Tensor) (Call, error
 		corrections = append(corrections, float32(1/(1-math.Pow(t.cfg.Beta1, float64(step)))),
 			float32(1/math.Sqrt(1-math.Pow(t.cfg.Beta2, float64(step)))))
 	}
-	c := Call{first, n, []*tensors.Tensor{images, tensors.FromFlatDataAndDimensions(corrections, n, 2)}}
+	c := Call{First: first, N: n, inputs: []*tensors.Tensor{images, tensors.FromFlatDataAndDimensions(corrections, n, 2)}}
 	if each := t.net.Noise(); each > 0 {
 		c.inputs = append(c.inputs, t.noise(first, n, batch, each))
+	}
+	if t.spread != nil {
+		parts, err := t.spread.place(t.backend, c.inputs)
+		if err != nil {
+			return c, fmt.Errorf("moving the inputs of step %d to %d devices: %w", first, t.spread.mesh.NumDevices(), err)
+		}
+		c.inputs, c.parts = nil, parts
+		return c, nil
 	}
 	if t.backend.HasSharedBuffers() {
 		return c, nil // the engine reads them where they are
@@ -103,6 +113,10 @@ func (t *Trainer) run(c Call) (steps []Step, err error) {
 		inputs = append(inputs, t.held)
 	}
 	for _, in := range c.inputs {
+		inputs = append(inputs, in)
+	}
+	for _, in := range c.parts {
+		defer in.FinalizeAll()
 		inputs = append(inputs, in)
 	}
 	results, err := t.steps.Exec(inputs...)

@@ -69,6 +69,9 @@ func (s *session) place(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.trainer.spread != nil {
+		how.Resident = false // it would lie on every device
+	}
 	if how.Resident {
 		s.copying = true
 		err := s.upload(ctx, bytes)

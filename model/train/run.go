@@ -126,6 +126,16 @@ func (s *session) open(ctx context.Context) (err error) {
 	if s.trainer, err = New(s.cfg, ae.Image{H: info.H, W: info.W, C: info.C}, s.engine); err != nil {
 		return err
 	}
+	devices, err := devicesOf(s.engine.Backend, s.cfg.Batch)
+	if err != nil {
+		return err
+	}
+	if err := s.trainer.Spread(devices); err != nil {
+		return err
+	}
+	if devices > 1 {
+		s.status.EngineWhy += fmt.Sprintf(" %d devices share every batch.", devices)
+	}
 	s.status.Parameters = s.trainer.Parameters()
 	if s.cfg.Discrete() {
 		s.usage = metric.NewUsage(s.cfg.Entries(), windowBatches)

@@ -28,9 +28,10 @@ type Trainer struct {
 	optimizer *context.Context // AdamW's running means
 
 	backend     backends.Backend
-	steps       *context.Exec   // a call's gradient steps
-	reconstruct *context.Exec   // images → probabilities and errors
-	names       []string        // of the scalars that a step measures
+	steps       *context.Exec // a call's gradient steps
+	reconstruct *context.Exec // images → probabilities and errors
+	names       []string      // of the scalars that a step measures
+	spread      *spread
 	held        *tensors.Tensor // images [N, H, W, C] of bytes on the device; nil where batches come from the host
 }
 

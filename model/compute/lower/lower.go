@@ -61,7 +61,7 @@ type builder struct {
 
 // Compile has XLA's builder write the program, and ends with ErrLowered where that succeeds.
 func (b *builder) Compile(outputs []backends.Op, shardings []*backends.ShardingSpec) (backends.Executable, error) {
-	_, refused := b.Builder.Compile(outputs, shardings) // at the latest for want of a plugin
+	refused := b.write(outputs, shardings)
 	program, err := get[*stablehlo.Builder](b.Builder, "builder").Build()
 	if err != nil {
 		return nil, fmt.Errorf("writing the program: %w", errors.Join(refused, err))
@@ -70,6 +70,17 @@ func (b *builder) Compile(outputs []backends.Op, shardings []*backends.ShardingS
 	defer b.to.mu.Unlock()
 	b.to.programs = append(b.to.programs, string(program))
 	return nil, ErrLowered
+}
+
+// write ends with an error, at the latest for want of a plugin; asking how many devices it has is a panic.
+func (b *builder) write(outputs []backends.Op, shardings []*backends.ShardingSpec) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	_, err = b.Builder.Compile(outputs, shardings)
+	return err
 }
 
 // set and get reach fields that the backend keeps to itself.

@@ -1,0 +1,90 @@
+package train
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/distributed"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"slotscope/model"
+)
+
+// DevicesEnv names how many devices of this machine share every batch of a run: a number, or "all". What the run learns is the same up
+// to rounding.
+const DevicesEnv = "SLOTSCOPE_DEVICES"
+
+// devicesOf is how many devices, of those that an engine has, share batches of so many images.
+func devicesOf(engine backends.Backend, batch int) (int, error) {
+	text := os.Getenv(DevicesEnv)
+	if text == "" {
+		return 1, nil
+	}
+	n, err := strconv.Atoi(text)
+	if text == "all" {
+		n, err = engine.NumDevices(), nil
+	}
+	switch {
+	case err != nil || n < 1:
+		return 0, model.Invalid{DevicesEnv: fmt.Sprintf("%q is neither a number of devices nor all", text)}
+	case n > engine.NumDevices():
+		return 0, model.Invalid{DevicesEnv: fmt.Sprintf("%d devices are asked for; the engine has %d", n, engine.NumDevices())}
+	case batch%n != 0:
+		return 0, model.Invalid{DevicesEnv: fmt.Sprintf("%d devices cannot share a batch of %d images equally", n, batch)}
+	}
+	return n, nil
+}
+
+// spread is how the inputs of a call lie on several devices; nil where one device takes all.
+type spread struct {
+	mesh   *distributed.DeviceMesh
+	shared *distributed.ShardingSpec // of [n, B, …]: each device has its part of every batch
+	copied *distributed.ShardingSpec // each device has all
+}
+
+// Spread has several devices share every batch: XLA takes the step apart, so that each device computes an equal part of the images, and
+// adds up gradients and losses. All of them keep every variable. It is called before the first step.
+func (t *Trainer) Spread(devices int) error {
+	if devices == 1 {
+		return nil
+	}
+	mesh, err := distributed.NewDeviceMesh([]int{devices}, []string{"batch"})
+	if err != nil {
+		return fmt.Errorf("sharing batches among %d devices: %w", devices, err)
+	}
+	shared, err := distributed.BuildSpec(mesh).R().S("batch").Done()
+	if err != nil {
+		return fmt.Errorf("sharing batches among %d devices: %w", devices, err)
+	}
+	t.spread = &spread{mesh, shared, distributed.NewReplicatedShardingSpec(mesh)}
+	t.steps.AutoSharding(mesh).WithInputShardingSpecs(t.spread.shared, t.spread.copied, t.spread.shared).WithOutputShardingSpecs(t.spread.copied)
+	return nil
+}
+
+// place splits the inputs of a call, images, corrections and perhaps noise, and has each part on its way to its device.
+func (s *spread) place(backend backends.Backend, inputs []*tensors.Tensor) ([]*distributed.Tensor, error) {
+	var all []*distributed.Tensor
+	for i, in := range inputs {
+		spec := s.shared
+		if i == 1 {
+			spec = s.copied
+		}
+		parts, err := distributed.ShardTensor(spec, in)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, parts)
+		in.MustFinalizeAll()
+		for device, part := range parts.Shards() {
+			if backend.HasSharedBuffers() {
+				continue
+			}
+			if err := part.MaterializeOnDevice(backend, false, backends.DeviceNum(device)); err != nil {
+				return all, err
+			}
+		}
+	}
+	return all, nil
+}
