@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"slotscope/model/data/norb"
@@ -140,18 +141,15 @@ func norbImages(ctx context.Context, images []byte, dat string, places []int, te
 		return fmt.Errorf("%s: its shape is %v, where the labels beside it ask for %v", dat, m.Shape, want)
 	}
 	const group = 256
-	pairs := make([]byte, group*2*h*w)
+	pairs, canvases := make([]byte, group*2*h*w), make([]canvas, runtime.GOMAXPROCS(0))
 	for first := 0; first < len(places); first += group {
 		n := min(group, len(places)-first)
 		if err := errors.Join(ctx.Err(), m.Next(pairs[:n*2*h*w])); err != nil {
 			return err
 		}
-		err := onAllCores((n+15)/16, func(_, task int) error {
-			var c canvas
-			for i := task * 16; i < min(n, task*16+16); i++ {
-				dst := images[places[first+i]*side*side:][:side*side]
-				frame{h: h, w: w, c: 1, size: 1}.fill(&c, dst, pairs[i*2*h*w:][:h*w])
-			}
+		err := onAllCores(n, func(worker, i int) error {
+			dst := images[places[first+i]*side*side:][:side*side]
+			frame{h: h, w: w, c: 1, size: 1}.fill(&canvases[worker], dst, pairs[i*2*h*w:][:h*w])
 			return nil
 		})
 		if err != nil {
