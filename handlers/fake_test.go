@@ -330,6 +330,9 @@ func (f *fakeRuns) Checkpoints(_ context.Context, id string) ([]int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r, err := f.find(id)
+	if err == nil && r.Config == (model.Config{}) {
+		err = model.Invalid{"": r.Reason}
+	}
 	if err != nil || r.Checkpoint == 0 {
 		return nil, err
 	}

@@ -4,11 +4,13 @@ package handlers
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -163,12 +165,22 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64, v any) error 
 	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, limit))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {
-		return orTooLarge(err, model.Invalid{"": "the body is not the JSON expected here: " + strings.TrimPrefix(err.Error(), "json: ")})
+		return orTooLarge(err, model.Invalid{"": "the body is not the JSON expected here: " + jsonFault(err)})
 	}
 	if dec.More() {
 		return model.Invalid{"": "the body goes on after its JSON value"}
 	}
 	return nil
+}
+
+// jsonFault says what is wrong with JSON without this program's own types.
+func jsonFault(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	want := map[reflect.Kind]string{reflect.Struct: "an object", reflect.Map: "an object", reflect.Slice: "an array", reflect.String: "text", reflect.Bool: "true or false"}[wrong.Type.Kind()]
+	return fmt.Sprintf("%s is a JSON %s, where %s belongs", cmp.Or(wrong.Field, "it"), wrong.Value, cmp.Or(want, "a number"))
 }
 
 // orTooLarge is err itself where a body was too large, else otherwise.

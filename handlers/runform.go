@@ -136,7 +136,7 @@ func (h Runs) start(ctx context.Context, typed map[string]string, name string, a
 		return model.Run{}, err
 	}
 	cfg, err := h.defaults(ctx, func(entry string) string { return typed[entry] })
-	if collect(bad, err) != nil {
+	if err != nil { // nothing else can be judged without them
 		return model.Run{}, err
 	}
 	for entry, text := range typed {

@@ -3,6 +3,7 @@ package handlers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -158,7 +159,11 @@ func (h Runs) show(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	view := views.RunView{Run: run, Now: time.Now(), PSNR: h.lastOf(ctx, id, "psnr/eval")}
-	if view.Checkpoints, err = h.Service.Checkpoints(ctx, id); err != nil {
+	var damaged model.Invalid
+	if view.Checkpoints, err = h.Service.Checkpoints(ctx, id); errors.As(err, &damaged) {
+		return Draw(w, r, views.Run(view)) // which says why, and lets the folder be deleted
+	}
+	if err != nil {
 		return err
 	}
 	if _, view.Samples, err = h.Service.Sample(ctx, id, 0); err != nil {

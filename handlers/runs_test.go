@@ -324,6 +324,11 @@ func TestRunPage(t *testing.T) {
 	if !visible("resume") || visible("stop") || !strings.Contains(doc.Find("[data-testid=reason]").Text(), bad.Reason) {
 		t.Error("a failed run does not say why or offer to resume")
 	}
+	damaged := f.put("c", model.Interrupted, 0)
+	damaged.Config, damaged.Reason = model.Config{}, "runs/c has no config.json"
+	if w := get(t, h, "/runs/c"); w.Code != 200 || !strings.Contains(w.Body.String(), damaged.Reason) {
+		t.Errorf("a damaged folder's page answers %d", w.Code)
+	}
 	if w := get(t, h, "/runs/gone"); w.Code != 404 || document(t, w).Find("[data-testid=problem]").Length() != 1 {
 		t.Error("a run that is not there does not answer with a page of its own")
 	}
@@ -373,6 +378,9 @@ func TestRunAPI(t *testing.T) {
 		field                    string
 	}{
 		{"not JSON", "POST", "/api/runs", "hello", 422, ""},
+		{"an array", "POST", "/api/runs", `[1]`, 422, ""},
+		{"a number for a name", "POST", "/api/runs", `{"name":1}`, 422, ""},
+		{"an unknown preset", "POST", "/api/runs", `{"config":{"preset":"huge"}}`, 422, "preset"},
 		{"an unknown key", "POST", "/api/runs", `{"conf":{}}`, 422, ""},
 		{"an unknown hyperparameter", "POST", "/api/runs", `{"config":{"temperature":1}}`, 422, "temperature"},
 		{"k too small", "POST", "/api/runs", `{"config":{"k":1}}`, 422, "k"},
@@ -398,6 +406,9 @@ func TestRunAPI(t *testing.T) {
 		}
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != tt.status || got.Error == "" || (tt.field != "" && got.Fields[tt.field] == "") {
 			t.Errorf("%s: answered %d, want %d: %s", tt.name, w.Code, tt.status, w.Body)
+		}
+		if strings.Contains(got.Error, "struct {") || len(got.Fields) > 1 {
+			t.Errorf("%s: says %s", tt.name, w.Body)
 		}
 	}
 	if w := send(t, h, "PATCH", "/api/runs/done", `{"notes":"n"}`); w.Code != 200 || f.runs["done"].Notes != "n" {

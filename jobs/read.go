@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 
 	"slotscope/model"
 	"slotscope/model/folder"
@@ -20,12 +21,16 @@ func (s *Supervisor) Points(ctx context.Context, id string, q model.PointQuery) 
 	return s.o.Store.Points(ctx, id, q)
 }
 
-// open opens the folder of a listed run.
+// open opens the folder of a listed run; model.Invalid is in the error's chain where it is damaged.
 func (s *Supervisor) open(ctx context.Context, id string) (*folder.Folder, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return s.o.Data.Open(id)
+	f, err := s.o.Data.Open(id)
+	if err != nil && !errors.Is(err, model.ErrNotFound) {
+		err = model.Invalid{"": err.Error()}
+	}
+	return f, err
 }
 
 // Log is the last lines of what the run's processes wrote.

@@ -655,6 +655,10 @@ func TestBrokenFoldersDoNotStopTheOthers(t *testing.T) {
 		if err := b.Resume(ctx, id, 0); err == nil {
 			t.Errorf("%s was resumed", id)
 		}
+		var invalid model.Invalid
+		if _, err := b.Checkpoints(ctx, id); id != spoiled && !errors.As(err, &invalid) {
+			t.Errorf("%s: %v", id, err)
+		}
 	}
 	if p := b.Problems(); len(p) != 1 || !strings.Contains(p[0], `"My Run"`) {
 		t.Errorf("%q", p)
