@@ -50,8 +50,13 @@ func shuffled(ctx context.Context, x design, s labels, seed int64) (model.Score,
 	return explicitness(ctx, x, s.take(order))
 }
 
+// relative is the share of the entropy that is removed; what rounding leaves of none is 0.
 func relative(ce float64, k int) model.Score {
-	return model.Score(1 - ce/math.Log(float64(k)))
+	r := 1 - ce/math.Log(float64(k))
+	if math.Abs(r) < 1e-12 {
+		return 0
+	}
+	return model.Score(r)
 }
 
 // split divides n rows at random into nine tenths and the tenth that is held out, of at least one row.
