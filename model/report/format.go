@@ -15,12 +15,15 @@ func (s Summary) Rounded(plain int) (mean, half string) {
 		return "", ""
 	case !s.Interval() || !finite(s.Half):
 		return fixed(s.Mean, plain), ""
-	case s.Half == 0:
+	case s.Half < negligible:
 		return fixed(s.Mean, plain), "0"
 	}
 	place := firstPlace(s.Half)
 	return fixed(s.Mean, -place), fixed(s.Half, -place)
 }
+
+// negligible is a half width that is nothing but the rounding of equal values.
+const negligible = 1e-9
 
 // Text is Rounded as one phrase, "0.340 ± 0.007"; a dash stands where there is nothing.
 func (s Summary) Text(plain int) string {
