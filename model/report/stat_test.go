@@ -69,7 +69,7 @@ func TestRounded(t *testing.T) {
 		want       string
 	}{
 		{0.33999, 0.0068, "0.340 ± 0.007"}, // as the paper prints them
-		{1e-15, 3e-14, "0.00 ± 0"}, // equal values, rounded
+		{1e-15, 3e-14, "0.00 ± 0"},         // equal values, rounded
 		{41.4, 4.2, "41 ± 4"},
 		{0.99951, 0.0049, "1.000 ± 0.005"},
 		{38.93, 0.34, "38.9 ± 0.3"},
