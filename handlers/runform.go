@@ -310,11 +310,12 @@ func (h Runs) measuredRate(ctx context.Context, typed map[string]string) (float6
 func typedJSON(config map[string]json.RawMessage) (map[string]string, error) {
 	typed, bad := map[string]string{}, model.Invalid{}
 	for entry, raw := range config {
-		if _, known := model.FieldByName(entry); !known {
+		field, known := model.FieldByName(entry)
+		if !known {
 			bad[entry] = "there is no hyperparameter of this name"
 			continue
 		}
-		text, err := entryText(raw)
+		text, err := entryText(field.Kind, raw)
 		if err != nil {
 			bad[entry] = err.Error()
 		}
@@ -323,20 +324,20 @@ func typedJSON(config map[string]json.RawMessage) (map[string]string, error) {
 	return typed, bad.OrNil()
 }
 
-func entryText(raw json.RawMessage) (string, error) {
+func entryText(kind model.Kind, raw json.RawMessage) (string, error) {
 	var text string
 	var list []json.Number
 	switch {
 	case json.Unmarshal(raw, &text) == nil:
 		return text, nil
-	case json.Unmarshal(raw, &list) == nil:
+	case kind == model.Widths && json.Unmarshal(raw, &list) == nil:
 		parts := make([]string, len(list))
 		for i, n := range list {
 			parts[i] = n.String()
 		}
 		return strings.Join(parts, ","), nil
 	case len(raw) > 0 && (raw[0] == '{' || raw[0] == '['):
-		return "", errors.New("is not a number, a word or a list of numbers")
+		return "", errors.New("an object or a list cannot stand here")
 	}
 	return string(raw), nil // a number, true, false
 }

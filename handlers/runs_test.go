@@ -386,6 +386,7 @@ func TestRunAPI(t *testing.T) {
 		{"k too small", "POST", "/api/runs", `{"config":{"k":1}}`, 422, "k"},
 		{"a negative rate", "POST", "/api/runs", `{"config":{"lr":-1}}`, 422, "lr"},
 		{"an object for a number", "POST", "/api/runs", `{"config":{"lr":{"a":1}}}`, 422, "lr"},
+		{"a list for a number", "POST", "/api/runs", `{"config":{"batch":[8]}}`, 422, "batch"},
 		{"another model", "POST", "/api/runs", `{"config":{"model":"gan"}}`, 422, "model"},
 		{"too large", "POST", "/api/runs", `{"name":"` + strings.Repeat("x", 300<<10) + `"}`, 413, ""},
 		{"no such run", "GET", "/api/runs/gone", "", 404, ""},
