@@ -7,6 +7,7 @@ import (
 	"image/color"
 	"image/png"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -160,5 +161,37 @@ func FuzzDecode(f *testing.F) {
 		}
 		var c canvas
 		c.picture(make([]byte, 12288), img, 3)
+	})
+}
+
+// BenchmarkPicture decodes a picture of 128 × 128 with grain, about 20 kB, as those of Falcor3D and Isaac3D are, and scales it.
+func BenchmarkPicture(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	img := image.NewNRGBA(image.Rect(0, 0, 128, 128))
+	for i := range img.Pix {
+		x, y := i/4%128, i/512
+		img.Pix[i] = []byte{byte(x + y), byte(2 * y), byte(255 - x), 255}[i%4]
+		if i%4 < 3 {
+			img.Pix[i] += byte(rng.IntN(5))
+		}
+	}
+	var file bytes.Buffer
+	if err := png.Encode(&file, img); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("decode", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := decodeBytes(file.Bytes()); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(file.Len()), "bytes/file")
+	})
+	b.Run("scale", func(b *testing.B) {
+		var c canvas
+		picture, dst := must(decodeBytes(file.Bytes()))(b), make([]byte, 12288)
+		for b.Loop() {
+			c.picture(dst, picture, 3)
+		}
 	})
 }
