@@ -61,8 +61,8 @@ func baselineParity(t *testing.T, path string) {
 			continue
 		}
 		compared++
-		if err := relativeError(got[name], want.data); !(err <= tolerance) {
-			t.Errorf("%s: relative error %.2g, at most %.0e is allowed", name, err, tolerance)
+		if err := relativeError(got[name], want.data); !(err <= tolerance()) {
+			t.Errorf("%s: relative error %.2g, at most %.0e is allowed", name, err, tolerance())
 		} else if testing.Verbose() {
 			t.Logf("%-28s relative error %.1e", name, err)
 		}

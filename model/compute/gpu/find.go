@@ -162,9 +162,7 @@ func split(list string) []string {
 func pythonDirs() []string {
 	dirs := split(os.Getenv("PYTHONPATH"))
 	prefixes := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX")}
-	if python, err := exec.LookPath("python3"); err == nil {
-		prefixes = append(prefixes, filepath.Dir(filepath.Dir(python)))
-	}
+	prefixes = append(prefixes, pythonPrefixes()...)
 	if home, err := os.UserHomeDir(); err == nil {
 		prefixes = append(prefixes, filepath.Join(home, ".local"))
 	}
@@ -172,6 +170,20 @@ func pythonDirs() []string {
 		dirs = append(dirs, packages(prefix)...)
 	}
 	return dirs
+}
+
+// pythonPrefixes are the environments of the python3 on the PATH: it may be a link into one, and so may what it leads to.
+func pythonPrefixes() (prefixes []string) {
+	python, err := exec.LookPath("python3")
+	for hops := 0; err == nil && hops < 8; hops++ {
+		prefixes = append(prefixes, filepath.Dir(filepath.Dir(python)))
+		var to string
+		if to, err = os.Readlink(python); !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(python), to)
+		}
+		python = to
+	}
+	return prefixes
 }
 
 // packages are patterns of the folders of packages of a Python environment.

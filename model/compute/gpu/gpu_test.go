@@ -394,3 +394,37 @@ func TestInterruptedInstallGoesOn(t *testing.T) {
 		t.Errorf("%v; %d bytes were kept", err, first.Kept)
 	}
 }
+
+// TestPythonsThatAreFound has JAX in a named environment, then in the one that python3 on the PATH leads to by two links.
+func TestPythonsThatAreFound(t *testing.T) {
+	tree(t)
+	t.Setenv("VIRTUAL_ENV", "")
+	t.Setenv("CONDA_PREFIX", "")
+	jax := func(prefix string) string {
+		return touch(t, filepath.Join(prefix, "lib", "python3.12", "site-packages", "jax_plugins", "xla_cuda13", "xla_cuda_plugin.so"))
+	}
+	env, bin := t.TempDir(), t.TempDir()
+	inEnv := jax(env)
+	touch(t, filepath.Join(env, "bin", "python3.12"))
+	if err := os.Chmod(filepath.Join(env, "bin", "python3.12"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{filepath.Join(env, "bin", "python3"): "python3.12", filepath.Join(bin, "python3"): filepath.Join(env, "bin", "python3")} {
+		if err := os.Symlink(to, from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin)
+	if got, _ := Find("cuda", ""); got.Path != inEnv {
+		t.Errorf("by links: %+v", got)
+	}
+	named := t.TempDir()
+	t.Setenv(PythonEnv, named)
+	if got, _ := Find("cuda", ""); got.Path != inEnv {
+		t.Errorf("an environment without JAX: %+v", got)
+	}
+	inNamed := jax(named)
+	if got, _ := Find("cuda", ""); got.Path != inNamed || got.Place != "JAX in $"+PythonEnv {
+		t.Errorf("named: %+v", got)
+	}
+}
