@@ -27,7 +27,8 @@ type golden struct {
 			Score   model.Score
 			Factors []model.Score `json:"per_factor"`
 		} `json:"infoe_mean_scaled_detail"`
-		DCI map[string]map[string]json.RawMessage
+		DCI  map[string]map[string]json.RawMessage
+		Test []int `json:"dci_test_rows"`
 	}
 	Tolerance struct {
 		NMI, InfoM, InfoC, InfoE float64

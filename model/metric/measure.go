@@ -142,7 +142,7 @@ func (m *measurement) planFits() {
 
 func (m *measurement) planForests(look func(*sample) view) {
 	all := &forests{}
-	train, test := split(m.t.rows(), m.o.Seed)
+	train, test := referenceSplit(m.t.rows())
 	table := xlogx(len(train))
 	for _, i := range m.kept {
 		f := forest{y: m.factors[i], train: train, test: test, seed: uint64(m.o.Seed), view: look, xlogx: table,
