@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -132,6 +133,10 @@ func (p Plan) Settle(count func(dataset string) (int, error)) (Plan, error) {
 	p.Factors = nil
 	for _, dataset := range p.Datasets() {
 		n, err := count(dataset)
+		var bad model.Invalid
+		if errors.As(err, &bad) && bad["dataset"] != "" {
+			return p, model.Invalid{"datasets": bad["dataset"]}
+		}
 		if err != nil {
 			return p, model.Invalid{"datasets": err.Error()}
 		}
