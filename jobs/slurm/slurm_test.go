@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -202,6 +203,9 @@ func trainer(t *testing.T, script string) string {
 
 func state(s model.State) string { return `echo '{"state":"` + string(s) + `"}' >state.json` }
 
+// untilTold is a trainer that works until it is told to save and end.
+var untilTold = `trap '` + strings.ReplaceAll(state(model.Stopped), "'", `'\''`) + `; exit 130' TERM; ` + state(model.Running) + `; touch ready; while :; do sleep 0.02; done`
+
 // TestStep has a job's run end in every way, and looks whether the job goes back into the queue.
 func TestStep(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -210,15 +214,18 @@ func TestStep(t *testing.T) {
 		code     int
 		again    bool
 		state    model.State
+		said     string // by SLURM of the job when it was told to end; "" where it was not told
 	}{
-		"finished":              {state(model.Finished), "", 0, false, model.Finished},
-		"failed by itself":      {state(model.Failed) + "; exit 1", "", 1, false, model.Failed},
-		"killed":                {state(model.Running) + "; kill -9 $$", "2", 137, true, model.Queued},
-		"killed once too often": {state(model.Running) + "; kill -9 $$", "10", 137, false, model.Running},
-		"asked to end":          {`echo '{"executor":"slurm","id":"7_1","stop":true}' >job.json; ` + state(model.Stopped) + "; exit 130", "", 130, false, model.Stopped},
+		"finished":              {state(model.Finished), "", 0, false, model.Finished, ""},
+		"failed by itself":      {state(model.Failed) + "; exit 1", "", 1, false, model.Failed, ""},
+		"killed":                {state(model.Running) + "; kill -9 $$", "2", 137, true, model.Queued, ""},
+		"killed once too often": {state(model.Running) + "; kill -9 $$", "10", 137, false, model.Running, ""},
+		"asked to end":          {`echo '{"executor":"slurm","id":"7_1","stop":true}' >job.json; ` + state(model.Stopped) + "; exit 130", "", 130, false, model.Stopped, ""},
+		"time is up":            {untilTold, "", 130, true, model.Queued, "RUNNING"},
+		"cancelled, preempted":  {untilTold, "", 130, false, model.Stopped, "COMPLETING"}, // SLURM requeues what it will
 	} {
 		t.Run(name, func(t *testing.T) {
-			calls := stubs(t, "echo RUNNING")
+			calls := stubs(t, "echo "+c.said)
 			for k, v := range map[string]string{"SLURM_JOB_ID": "9", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "1", "SLURM_RESTART_COUNT": c.restarts} {
 				t.Setenv(k, v)
 			}
@@ -234,7 +241,18 @@ func TestStep(t *testing.T) {
 			}
 			defer f.Close()
 			var said strings.Builder
-			code, err := Step(t.Context(), f.Dir(), trainer(t, c.script), &said)
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			if c.said != "" {
+				go func() {
+					for ready := filepath.Join(f.Dir(), "ready"); ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+						if _, err := os.Stat(ready); err == nil {
+							end() // as a signal to the job does
+						}
+					}
+				}()
+			}
+			code, err := Step(ctx, f.Dir(), trainer(t, c.script), &said)
 			if err != nil || code != c.code {
 				t.Errorf("status %d, %v; want %d; %s", code, err, c.code, said.String())
 			}
