@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -82,6 +84,56 @@ func settled(t *testing.T, sets DatasetCatalogue, name string) data.Entry {
 	}
 	t.Fatalf("%s is still moving", name)
 	return data.Entry{}
+}
+
+// TestDamagedPicture offers to leave a damaged picture out, on the page and by the interface, and does so.
+func TestDamagedPicture(t *testing.T) {
+	var good bytes.Buffer
+	if err := png.Encode(&good, image.NewGray(image.Rect(0, 0, 64, 64))); err != nil {
+		t.Fatal(err)
+	}
+	folder := func(name string) string {
+		dir := filepath.Join(t.TempDir(), name)
+		err := os.Mkdir(dir, 0o700)
+		for i := range 5 {
+			content := good.Bytes()
+			if i == 3 {
+				content = content[:50]
+			}
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", i)), content, 0o600))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	sets := builtIn(t)
+	sendTo(t, sets, "POST", "/datasets", url.Values{"from": {folder("own")}}.Encode())
+	if e := settled(t, sets, "own"); e.State != data.Failed {
+		t.Fatalf("it is %s", e.State)
+	}
+	for _, page := range []string{"/datasets", "/datasets/own"} {
+		doc := dom(t, ask(t, sets, page))
+		form := doc.Find(part("skip-broken")).Closest("form")
+		if to := form.AttrOr("action", ""); to != "/datasets/own/add" || form.Find("input[name=skip_broken]").Length() != 1 || !strings.Contains(doc.Find(part("reason")).Text(), "3.png") {
+			t.Errorf("%s: the form leads to %q", page, to)
+		}
+	}
+	sendTo(t, sets, "POST", "/datasets/own/add", "")
+	if e := settled(t, sets, "own"); e.State != data.Failed {
+		t.Fatalf("tried again, it is %s", e.State)
+	}
+	sendTo(t, sets, "POST", "/datasets/own/add", "skip_broken=1")
+	if e := settled(t, sets, "own"); e.State != data.Ready || e.Info.Len != 4 || !strings.Contains(e.Info.Note, "3.png") {
+		t.Fatalf("without the picture, it is %s: %s %+v", e.State, e.Reason, e.Info)
+	}
+	body := fmt.Sprintf(`{"from": %q, "name": "other", "skip_broken": true}`, folder("own"))
+	if w := sendTo(t, sets, "POST", "/api/datasets", body); w.Code != http.StatusAccepted {
+		t.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	if e := settled(t, sets, "other"); e.State != data.Ready || e.Info.Len != 4 {
+		t.Errorf("by the interface, it is %s: %s", e.State, e.Reason)
+	}
 }
 
 // TestAddByForm adds a visitor's own file, browses it, takes a part of it, and removes both.

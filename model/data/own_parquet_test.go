@@ -74,6 +74,7 @@ func TestShapes3DParquet(t *testing.T) {
 		t.Errorf("%+v", info)
 	}
 	expect.Says(t, errors.New(info.Note), "in the order of the files")
+	expect.Says(t, errors.New(info.About), "A part of 3D Shapes")
 	images := stream(t, source, 0)
 	for k := range 40 {
 		n := (17*k + 5) % 40

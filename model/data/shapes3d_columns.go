@@ -34,6 +34,9 @@ func shapes3DOf(columns []column, length int) (info Info, labels []uint16, ok bo
 			return Info{}, nil, false
 		}
 	}
+	if length != info.Len {
+		info.About = "A part of 3D Shapes: a room, an object, a camera that turns around it."
+	}
 	info.Len, info.Complete = length, inGridOrder(info.Sizes(), labels, length)
 	if info.Complete {
 		labels = nil
