@@ -181,15 +181,22 @@ func (s Section) texAblations(l *lines) {
 	}
 	l.add("\n\\begin{table}[t]\n  \\centering\n  \\scriptsize\n  \\setlength{\\tabcolsep}{3pt}\n  \\caption{Ablations: difference to the model as it is, with Welch's 95\\%% interval.}")
 	metrics := s.Measured(columns)
-	l.add(`  \begin{tabular}{ll%s}`, strings.Repeat("c", len(metrics)))
+	head := []string{"change"}
+	several := len(s.Datasets()) > 1
+	if several {
+		head = append(head, "dataset")
+	}
+	l.add(`  \begin{tabular}{%s%s}`, strings.Repeat("l", len(head)), strings.Repeat("c", len(metrics)))
 	l.add("    \\toprule")
-	head := []string{"dataset", "change"}
 	for _, m := range metrics {
 		head = append(head, texHead(m))
 	}
 	l.add("    %s \\\\\n    \\midrule", strings.Join(head, " & "))
 	for _, a := range all {
-		cells := []string{texText(DatasetLabel(a.Variant.Dataset)), texText(a.Change)}
+		cells := []string{texText(a.Change)}
+		if several {
+			cells = append(cells, texText(DatasetLabel(a.Variant.Dataset)))
+		}
 		for i, m := range columns {
 			if slices.ContainsFunc(metrics, func(o Metric) bool { return o.Key == m.Key }) {
 				cells = append(cells, Cell{Scored: Scored{Metric: m, Summary: a.Differences[i]}}.tex())
