@@ -97,16 +97,24 @@ func (a Axis) ticks(s scale, room int) []float64 {
 	case len(a.Ticks) > 0:
 		ticks = slices.Clone(a.Ticks)
 	case s.log:
-		ticks = logTicks(s, room)
-	default:
-		step := roundStep((s.max - s.min) / float64(max(room, 2)))
-		for i := math.Ceil(s.min/step - 1e-9); i*step <= s.max+step*1e-9; i++ {
-			ticks = append(ticks, i*step)
+		if ticks = logTicks(s, room); len(ticks) < 3 && s.max < 10*s.min {
+			ticks = evenTicks(s, room)
 		}
+	default:
+		ticks = evenTicks(s, room)
 	}
 	return slices.DeleteFunc(ticks, func(v float64) bool {
 		return !s.fits(v) || v < s.min-1e-9*math.Abs(s.min) || v > s.max+1e-9*math.Abs(s.max)
 	})
+}
+
+// evenTicks are multiples of a round step.
+func evenTicks(s scale, room int) (ticks []float64) {
+	step := roundStep((s.max - s.min) / float64(max(room, 2)))
+	for i := math.Ceil(s.min/step - 1e-9); i*step <= s.max+step*1e-9; i++ {
+		ticks = append(ticks, i*step)
+	}
+	return ticks
 }
 
 // logTicks are powers of ten, with 2 and 5 or with 3 times them where there is room, or every n-th where there is not.

@@ -101,6 +101,7 @@ func TestTicks(t *testing.T) {
 		{Axis{}, []float64{5, 5}, 3, "4.5 5 5.5"},
 		{Axis{Log: true}, []float64{1, 100, 0, -4}, 6, "1 2 5 10 20 50 100"},
 		{Axis{Log: true}, []float64{1e-5, 1e5}, 5, "1e−5 0.001 0.1 10 1,000 100,000"},
+		{Axis{Log: true}, []float64{0.55, 0.8}, 5, "0.55 0.6 0.65 0.7 0.75 0.8"}, // no 1, 2 or 5 among them
 		{Axis{Ticks: []float64{0, 3, 9}, Range: [2]float64{0, 5}}, nil, 5, "0 3"},
 	} {
 		s := c.axis.scale(c.values, 0, 100)

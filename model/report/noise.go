@@ -47,7 +47,7 @@ func (s Section) noiseCurves(prefix, dataset string) (figure.Figure, bool) {
 // false where no run has kept any.
 func (s Section) noiseGrid(prefix, dataset string) (figure.Figure, bool, error) {
 	g := figure.ImageGrid{Name: slug(prefix, dataset, "degraded"), Title: "Reconstructions under noise on z · " + DatasetLabel(dataset),
-		Note: "By the best run of each model, the first image of its evaluation set; above, the SNR of z."}
+		Note: "By the best run of each model, the first image of its evaluation set; above, the SNR of z." + s.notShown(dataset)}
 	for _, group := range s.Of(dataset) {
 		best := group.Best()
 		if best == nil || best.Noisy == nil || best.Scores.Noise == nil || len(g.Rows) == mostShown {

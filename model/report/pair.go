@@ -72,9 +72,9 @@ func (s Section) PairFigures(prefix, dataset string, a, b int) ([]figure.Figure,
 	if len(pairs) == 0 {
 		return nil, nil
 	}
-	note := ""
+	note := s.notShown(dataset)
 	if len(without) > 0 {
-		note = fmt.Sprintf(" Without %s: the checkpoint or its dataset cannot be read.", strings.Join(without, ", "))
+		note += fmt.Sprintf(" Without %s: the checkpoint or its dataset cannot be read.", strings.Join(without, ", "))
 	}
 	swaps := swapGrid(labels, pairs)
 	swaps.Title = "Single-slot swaps · " + DatasetLabel(dataset)
@@ -84,6 +84,14 @@ func (s Section) PairFigures(prefix, dataset string, a, b int) ([]figure.Figure,
 	strip.Note = fmt.Sprintf("From image %s (A) to image %s (B): each picture takes one slot more from B.", grouped(a), grouped(b)) + note
 	swaps.Name, strip.Name = PairNames(prefix, dataset)
 	return []figure.Figure{swaps.Draw(), strip.Draw()}, nil
+}
+
+// notShown says of how many models pictures are shown, where that is not all.
+func (s Section) notShown(dataset string) string {
+	if n := len(s.Of(dataset)); n > mostShown {
+		return fmt.Sprintf(" The first %d of %d models are shown.", mostShown, n)
+	}
+	return ""
 }
 
 // PairNames are the names of the figures of PairFigures.

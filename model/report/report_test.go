@@ -511,7 +511,29 @@ func TestNoiseGrid(t *testing.T) {
 			t.Errorf("the grid has no %s", want)
 		}
 	}
+	if strings.Contains(text, "models are shown") {
+		t.Error("four models are said to be too many")
+	}
 	if strings.Contains(text, ">QLAE<") || strings.Contains(text, ">β-VAE<") || strings.Count(text, "<image") != 8 {
 		t.Errorf("the grid has %d images: %s", strings.Count(text, "<image"), text)
+	}
+}
+
+// TestManyModels: pictures are of eight models at most, and say so.
+func TestManyModels(t *testing.T) {
+	w := &world{}
+	for i := range 9 {
+		e := w.add("hrr", "shapes3d", 0, 0.5, 30, func(c *model.Config) { c.K = 32 + i })
+		e.Scores.Noise.Shown = []int{7}
+		e.Noisy = func() (image.Image, error) { return image.NewGray(image.Rect(0, 0, 4*64, 64)), nil }
+	}
+	s := reportOf(t, w).Sections[0]
+	figures, err := s.NoiseFigures("s1", "shapes3d")
+	if err != nil || len(figures) != 2 {
+		t.Fatalf("%d figures, %v", len(figures), err)
+	}
+	n := strings.Count(string(figures[1].SVG()), "<image")
+	if said := s.notShown("shapes3d"); n != 8*4 || said != " The first 8 of 9 models are shown." {
+		t.Errorf("%d pictures; %q", n, said)
 	}
 }
