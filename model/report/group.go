@@ -195,8 +195,11 @@ func rank(order []string, name string) int {
 	return len(order)
 }
 
-// compareConfigs orders settings of one model: ablations after the plain model, numbers by size.
+// compareConfigs orders settings of one model: ablations after the plain model and as the paper lists them, numbers by size.
 func compareConfigs(a, b model.Config) int {
+	if by := cmp.Compare(ablated(a), ablated(b)); by != 0 {
+		return by
+	}
 	for _, group := range []string{"ablation", "network", "objective", "optimizer", "run"} {
 		for _, f := range model.Fields() {
 			if f.Group != group || f.Name == "seed" || f.Name == "engine" {
@@ -210,6 +213,20 @@ func compareConfigs(a, b model.Config) int {
 				return cmp.Compare(number(x), number(y))
 			}
 			return cmp.Compare(x, y)
+		}
+	}
+	return 0
+}
+
+// ablated is the place of the first design choice that a configuration undoes; 0 for none.
+func ablated(c model.Config) int {
+	plain, err := model.Default(c.Model, c.Preset, c.Dataset)
+	if err != nil {
+		return 0
+	}
+	for i, f := range model.Fields() {
+		if f.Group == "ablation" && f.Get(c) != f.Get(plain) {
+			return i + 1
 		}
 	}
 	return 0

@@ -537,3 +537,18 @@ func TestManyModels(t *testing.T) {
 		t.Errorf("%d pictures; %q", n, said)
 	}
 }
+
+// TestAblationsInOrder: the plain model, then what is undone as the paper lists it.
+func TestAblationsInOrder(t *testing.T) {
+	w := &world{}
+	for i, change := range []func(*model.Config){
+		func(c *model.Config) { c.FreeCodebook = true }, func(c *model.Config) { c.NoDenoiser = true }, nil,
+		func(c *model.Config) { c.StaticCodebook = true }, func(c *model.Config) { c.LearnSymbols = true }, func(c *model.Config) { c.SymbolInit = "unit" },
+	} {
+		w.add("hrr", "shapes3d", int64(i), 0.5, 30, change)
+	}
+	want := []string{"HRR", "HRR, unit-magnitude symbols", "HRR, static codebook", "HRR, learnable symbols", "HRR, no denoiser", "HRR, free codebook"}
+	if got := reportOf(t, w).Sections[0].Labels(); !slices.Equal(got, want) {
+		t.Errorf("in the order %q", got)
+	}
+}
