@@ -10,8 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"slotscope/model"
+	"slotscope/model/sweep"
 )
 
 // slurmCluster starts SLURM on this machine and points its commands there, or skips the test. It returns a data folder, which is
@@ -99,7 +101,37 @@ func TestSlurm(t *testing.T) {
 	if again := s.run(killed); again.Resumed < 8 {
 		t.Errorf("the killed run began again at step %d", again.Resumed)
 	}
+	arrayOfASweep(t, s)
 	s.close()
+}
+
+// arrayOfASweep has a sweep's two runs trained by one array, each asking for a limit of time of its own.
+func arrayOfASweep(t *testing.T, s *site) {
+	t.Helper()
+	var answer sweep.Record
+	s.want(http.StatusCreated, "POST", "/api/sweeps", map[string]any{"name": "two seeds", "preset": "tiny", "steps": 6,
+		"set":   map[string]string{"batch": "8", "eval_images": "8", "engine": "cpu"},
+		"parts": []map[string]any{{"name": "main", "models": []string{"qlae"}, "datasets": []string{"shapes3d-synthetic"}, "seeds": []int{0, 1}}},
+		"eval":  map[string]int{"noise": 0, "pairs": 0}, "executor": "slurm", "slurm": []string{"time=5"}}, &answer)
+	for end := time.Now().Add(time.Minute); answer.Live+answer.Done < 2 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		s.want(http.StatusOK, "GET", "/api/sweeps/"+answer.ID, nil, &answer)
+	}
+	jobs := map[string]bool{}
+	for _, item := range answer.Items {
+		s.reachState(item.Run, model.Finished)
+		job, err := s.folder(item.Run).Job()
+		if err != nil || job.Asks != "time=5" {
+			t.Errorf("%+v: %v", job, err)
+		}
+		array, task, _ := strings.Cut(job.ID, "_")
+		jobs[array] = true
+		if out, err := exec.Command("scontrol", "show", "job", job.ID).CombinedOutput(); err != nil || !strings.Contains(string(out), "TimeLimit=00:05:00") {
+			t.Errorf("task %s: %v\n%s", task, err, out)
+		}
+	}
+	if len(answer.Items) != 2 || len(jobs) != 1 {
+		t.Errorf("%d runs were trained by the arrays %v", len(answer.Items), jobs)
+	}
 }
 
 // submitFromShell is what somebody on a login node does, without a server.

@@ -2,6 +2,7 @@ package views
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -55,20 +56,21 @@ type PluginPlace struct {
 	Found []string `json:"found"`
 }
 
-// known writes a measurement with its unit, or a dash.
-func known(v float64, unit string) string {
-	if v < 0 {
-		return "–"
+// how says how a GPU was when it was asked, as far as it tells.
+func (g GPU) how() string {
+	var parts []string
+	if g.Memory >= 0 && g.Used >= 0 {
+		parts = append(parts, size(uint64(g.Used))+" of "+size(uint64(g.Memory))+" in use")
 	}
-	return strconv.FormatFloat(v, 'f', 0, 64) + unit
-}
-
-// memory writes what is used of a GPU's memory.
-func (g GPU) memory() string {
-	if g.Memory < 0 || g.Used < 0 {
-		return "–"
+	for _, m := range []struct {
+		value float64
+		unit  string
+	}{{g.Utilization, " % busy"}, {g.Temperature, " °C"}, {g.Power, " W"}} {
+		if m.value >= 0 {
+			parts = append(parts, strconv.FormatFloat(m.value, 'f', 0, 64)+m.unit)
+		}
 	}
-	return size(uint64(g.Used)) + " of " + size(uint64(g.Memory))
+	return strings.Join(parts, ", ")
 }
 
 // Module is one library that the program is built from.

@@ -1,0 +1,45 @@
+package handlers_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers"
+	"slotscope/model/compute"
+	"slotscope/model/compute/gpu"
+)
+
+// The page of the system says of each GPU what it tells, what was found for XLA, and what was tried.
+func TestSystemSaysWhatWasFound(t *testing.T) {
+	report := compute.Report{Engine: "xla:cuda", Why: "A GPU and a plugin were found.", Driver: "580.65.06",
+		GPUs: []gpu.GPU{{Index: 0, Name: "NVIDIA H200", Memory: 143771 << 20, Used: 21024 << 20, Utilization: 97, Temperature: 61, Power: 587.31},
+			{Index: 1, Name: "NVIDIA GeForce GT 1030", Memory: 2048 << 20, Used: -1, Utilization: -1, Temperature: 34, Power: -1}},
+		Plugin: gpu.Plugin{Path: "/site/jax_plugins/xla_cuda13/xla_cuda_plugin.so", Data: "/site/nvidia/cu13", Place: "JAX in a Python environment"},
+		Tried:  []gpu.Place{{What: "$PJRT_PLUGIN_LIBRARY_PATH"}, {What: "JAX in a Python environment", Found: []string{"/site/jax_plugins/xla_cuda13/xla_cuda_plugin.so"}}}}
+	r := chi.NewRouter()
+	handlers.System{Engine: func(context.Context) handlers.EngineInfo { return handlers.EngineInfo{Report: report} }, DataDir: t.TempDir()}.Routes(r)
+	answer := httptest.NewRecorder()
+	r.ServeHTTP(answer, httptest.NewRequest("GET", "/system", nil))
+	page, err := goquery.NewDocumentFromReader(answer.Body)
+	if err != nil || answer.Code != 200 {
+		t.Fatal(answer.Code, err)
+	}
+	var gpus []string
+	page.Find("[data-testid=one-gpu]").Each(func(_ int, s *goquery.Selection) { gpus = append(gpus, strings.Join(strings.Fields(s.Text()), " ")) })
+	want := []string{"NVIDIA H200 20.5 GiB of 140.4 GiB in use, 97 % busy, 61 °C, 587 W", "NVIDIA GeForce GT 1030 34 °C"}
+	if strings.Join(gpus, "; ") != strings.Join(want, "; ") {
+		t.Errorf("%q, not %q", gpus, want)
+	}
+	all := strings.Join(strings.Fields(page.Find("[data-testid=system]").Text()), " ")
+	for _, part := range []string{"Enginexla:cuda", "WhyA GPU and a plugin were found.", "Driver580.65.06", "/site/jax_plugins/xla_cuda13/xla_cuda_plugin.so JAX in a Python environment",
+		"CUDA's libdevice/site/nvidia/cu13", "$PJRT_PLUGIN_LIBRARY_PATHnothing"} {
+		if !strings.Contains(all, part) {
+			t.Errorf("the page does not say %q: %s", part, all)
+		}
+	}
+}
