@@ -124,41 +124,50 @@ func carsInTar(_ context.Context, file string, add func(name string, content []b
 	}
 }
 
-// loadCars reads all cars, then puts the images of each, elevation by elevation and azimuth by azimuth, to their places.
+// loadCars reads all cars and puts the images of each, elevation by elevation and azimuth by azimuth, to their places. Cars come in any
+// order, and are put into that of their names at the end.
 func loadCars(ctx context.Context, info Info, path string, files carFiles, images []byte, tell func(done int)) error {
 	const each = side * side * 3
 	sizes := info.Sizes()
-	views, cars := map[string][]byte{}, sizes[2]
-	canvases := make([]canvas, runtime.GOMAXPROCS(0))
+	views, cars := sizes[0]*sizes[1], sizes[2]
+	var names []string
+	buffer, canvases := make([]byte, views*each), make([]canvas, runtime.GOMAXPROCS(0))
 	err := files(ctx, path, func(name string, content []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if len(views) >= cars {
-			return fmt.Errorf("there are more than %d cars", cars)
+		if len(names) >= cars || slices.Contains(names, name) {
+			return fmt.Errorf("there are more than %d cars, or one occurs twice", cars)
 		}
-		views[name] = make([]byte, sizes[0]*sizes[1]*each)
-		err := viewsOfCar(views[name], content, sizes[0], sizes[1], canvases)
-		tell(len(views) * sizes[0] * sizes[1])
-		return err
+		if err := viewsOfCar(buffer, content, sizes[0], sizes[1], canvases); err != nil {
+			return err
+		}
+		for view := range views {
+			copy(images[(view*cars+len(names))*each:], buffer[view*each:(view+1)*each])
+		}
+		names = append(names, name)
+		tell(len(names) * views)
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if len(views) != cars {
-		return fmt.Errorf("%s: there are %d of %d cars", path, len(views), cars)
+	if len(names) != cars {
+		return fmt.Errorf("%s: there are %d of %d cars", path, len(names), cars)
 	}
-	names := make([]string, 0, cars)
-	for name := range views {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for car, name := range names {
-		for view := range sizes[0] * sizes[1] {
-			copy(images[(view*cars+car)*each:], views[name][view*each:(view+1)*each])
-		}
+	for view := range views {
+		inOrderOf(names, images[view*cars*each:(view+1)*cars*each], each)
 	}
 	return nil
+}
+
+// inOrderOf sorts rows of each bytes by their names.
+func inOrderOf(names []string, rows []byte, each int) {
+	before, sorted := slices.Clone(rows), slices.Sorted(slices.Values(names))
+	for from, name := range names {
+		to, _ := slices.BinarySearch(sorted, name)
+		copy(rows[to*each:(to+1)*each], before[from*each:])
+	}
 }
 
 // viewsOfCar writes the views of one car, im [128, 128, 3, azimuth, elevation], first axis fastest, scaled, to dst, [elevation, azimuth].
