@@ -164,7 +164,7 @@ func (s Section) mdAblations(l *lines) {
 func (a Ablation) Text(i int) string {
 	d := a.Differences[i]
 	text := d.Text(columns[i].Decimals)
-	if d.Mean > 0 && text != "–" {
+	if mean, _ := d.Rounded(columns[i].Decimals); d.Mean > 0 && strings.Trim(mean, "0.") != "" {
 		return "+" + text
 	}
 	return text
