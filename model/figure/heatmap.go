@@ -187,7 +187,9 @@ func (h HeatMap) scaleBar(f *Figure, x, y, low, high float64) float64 {
 	for i := range heatSteps {
 		f.rect(x+float64(i)*step, y+3, step+0.4, 10, paint(fmt.Sprint("h", i)), "")
 	}
-	f.label(x+heatSteps*step+6, y+8+quietFont.drop(), Number(high), quietFont, start)
+	x += heatSteps*step + 6
+	f.label(x, y+8+quietFont.drop(), Number(high), quietFont, start)
+	f.Width = max(f.Width, x+textWidth(Number(high), quietFont))
 	return y + 18
 }
 

@@ -131,3 +131,12 @@ func TestDotLabels(t *testing.T) {
 		t.Errorf("base lines are %v", got)
 	}
 }
+
+// TestScaleBarFits: the label of the greatest value lies within the figure, however narrow the matrix.
+func TestScaleBarFits(t *testing.T) {
+	const row = "a row of some length"
+	f := HeatMap{Name: "a", Rows: []string{row}, Columns: []string{"32"}, Value: [][]float64{{9.28155}}, Range: [2]float64{9.28155, 9.36944}}.Draw()
+	if need := textWidth(row, labelFont) + textWidth("9.282", quietFont) + 6*heatSteps + textWidth("9.369", quietFont); f.Width < need {
+		t.Errorf("%v wide, needs %v", f.Width, need)
+	}
+}
