@@ -103,6 +103,22 @@ func TestSlurm(t *testing.T) {
 	}
 	arrayOfASweep(t, s)
 	s.close()
+	sweepFromShell(t, dir)
+}
+
+// sweepFromShell is a whole sweep from a login node, without a server: one array, evaluated as its runs end.
+func sweepFromShell(t *testing.T, dir string) {
+	t.Helper()
+	plan := filepath.Join(t.TempDir(), "plan.json")
+	if err := os.WriteFile(plan, []byte(`{"name": "from a shell", "preset": "tiny", "steps": 6, "set": {"batch": "8", "eval_images": "8"}, "eval": {"noise": 0, "pairs": 0},
+		"parts": [{"name": "main", "models": ["betavae"], "datasets": ["shapes3d-synthetic"], "seeds": [0, 1]}]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, said := says(t, "sweep", plan, "--executor", "slurm", "--data", dir, "--engine", "cpu", "--slurm", "time=5", "--json")
+	var answer sweep.Record
+	if err := json.Unmarshal([]byte(out), &answer); code != 0 || err != nil || answer.Done != 2 || strings.Count(said, "2 runs are SLURM jobs") != 1 {
+		t.Errorf("sweep --executor slurm exits with %d, prints %q (%v), says %s", code, out, err, said)
+	}
 }
 
 // arrayOfASweep has a sweep's two runs trained by one array, each asking for a limit of time of its own.

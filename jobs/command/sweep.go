@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"slotscope/jobs/slurm"
 	"slotscope/model"
 	"slotscope/model/data"
 	"slotscope/model/folder"
@@ -34,8 +35,12 @@ func sweepRuns(ctx context.Context, env environment, args []string) error {
 	fs.StringVar(&o.engine, "engine", "auto", "what computes")
 	fs.BoolVar(&o.retry, "retry", false, "try again what has failed")
 	fs.BoolVar(&o.dry, "dry", false, "say what would run, and train nothing")
-	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
+	dataDir, asJSON, executor := dataFlag(fs), jsonFlag(fs), executorFlags(fs)
 	names, err := parseNames(fs, args)
+	if err != nil {
+		return err
+	}
+	where, asks, err := executor()
 	if err != nil {
 		return err
 	}
@@ -52,6 +57,9 @@ func sweepRuns(ctx context.Context, env environment, args []string) error {
 			return err
 		}
 		defer s.root.Close()
+		if where == model.Slurm {
+			s.cluster = &onCluster{slurm.New(s.root.Dir(), asks), map[string]int{}}
+		}
 		err = s.work(ctx)
 	}
 	if tell := s.tell(*asJSON); err == nil {
@@ -154,6 +162,7 @@ type shellSweep struct {
 	saved   sweep.Saved
 	options sweepOptions
 	env     environment
+	cluster *onCluster        // nil where runs are trained here
 	failed  map[string]string // evaluations that failed in this shell, by run
 	retried map[string]bool
 	said    string // the task of the last plain line
@@ -192,10 +201,16 @@ func (s *shellSweep) work(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("the sweep was interrupted; the same command goes on: %w", err)
 		}
-		b := s.board()
+		b, theirs := s.board(), false
+		if s.cluster != nil {
+			var err error
+			if theirs, err = s.submit(ctx, b); err != nil {
+				return err
+			}
+		}
 		item, ok := s.next(b)
 		if !ok {
-			if b.Count(sweep.Live) == 0 {
+			if b.Count(sweep.Live) == 0 && !theirs {
 				return nil
 			}
 			if err := s.wait(ctx, b); err != nil {
@@ -211,12 +226,19 @@ func (s *shellSweep) work(ctx context.Context) error {
 
 // next is the first run that something can be done about: measurements first, for choices hang on them.
 func (s *shellSweep) next(b sweep.Board) (sweep.Standing, bool) {
-	for _, stage := range []sweep.Stage{sweep.Unmeasured, sweep.Halted, sweep.Planned} {
+	stages := []sweep.Stage{sweep.Unmeasured, sweep.Halted, sweep.Planned}
+	if s.cluster != nil {
+		stages = stages[:1]
+	}
+	for _, stage := range stages {
 		for _, item := range b.Items {
 			if item.Stage == stage {
 				return item, true
 			}
 		}
+	}
+	if s.cluster != nil {
+		return sweep.Standing{}, false
 	}
 	for _, item := range b.Items {
 		unbegun := item.Stage == sweep.Live && (item.Run.State == "" || item.Run.State == model.Queued)
@@ -240,7 +262,11 @@ func (s *shellSweep) locked(id string) bool {
 
 // wait is for runs that another process works on.
 func (s *shellSweep) wait(ctx context.Context, b sweep.Board) error {
-	s.say(b, "another process works on what is left")
+	who := "another process works"
+	if s.cluster != nil {
+		who = "SLURM works"
+	}
+	s.say(b, who+" on what is left")
 	select {
 	case <-ctx.Done():
 	case <-time.After(5 * time.Second):

@@ -1,0 +1,113 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"slotscope/jobs/slurm"
+	"slotscope/model"
+	"slotscope/model/folder"
+	"slotscope/model/sweep"
+)
+
+const (
+	mostInArray = 500 // SLURM's own limit is 1000 by default
+	mostTries   = 3   // that this shell submits a run which ends without its last word, so that one that is cancelled again and again stays so
+)
+
+// onCluster has SLURM train what a shell's sweep trains.
+type onCluster struct {
+	slurm.Cluster
+	tries map[string]int // submissions by this shell, by run
+}
+
+// submit gives SLURM every run that can begin or go on, as arrays of those that ask for the same, and says whether there were any.
+// Runs that SLURM still has are left to it, and count.
+func (s *shellSweep) submit(ctx context.Context, b sweep.Board) (theirs bool, err error) {
+	byAsks := map[string][]*folder.Folder{}
+	defer func() {
+		for _, folders := range byAsks {
+			for _, f := range folders {
+				f.Close()
+			}
+		}
+	}()
+	for _, item := range b.Items {
+		if ctx.Err() != nil || !s.submits(item) {
+			continue
+		}
+		f, err := s.made(item)
+		if err != nil {
+			return false, err
+		}
+		asks, err := queue(ctx, f, s.cluster.Cluster)
+		if err != nil {
+			f.Close()
+			if errors.Is(err, model.ErrConflict) { // SLURM has it, or somebody works on it
+				theirs = true
+				continue
+			}
+			return false, err
+		}
+		s.cluster.tries[item.ID]++
+		byAsks[asks] = append(byAsks[asks], f)
+	}
+	for asks, folders := range byAsks {
+		for chunk := range slices.Chunk(folders, mostInArray) {
+			if err := s.submitArray(ctx, chunk, asks); err != nil {
+				return theirs, err
+			}
+			theirs = true
+		}
+	}
+	return theirs, nil
+}
+
+// submits says whether a run is to be given to SLURM.
+func (s *shellSweep) submits(item sweep.Standing) bool {
+	tries := s.cluster.tries[item.ID]
+	switch item.Stage {
+	case sweep.Planned, sweep.Halted:
+		return tries < mostTries
+	case sweep.Live: // perhaps another shell ended before it could submit it
+		return item.Run.State == model.Queued && tries == 0
+	case sweep.Failed:
+		return s.options.retry && item.Run.State == model.Failed && tries == 0
+	}
+	return false
+}
+
+// made is the folder of a run, new where the run is only planned.
+func (s *shellSweep) made(item sweep.Standing) (*folder.Folder, error) {
+	if item.Stage == sweep.Planned {
+		cfg := item.Config
+		cfg.Engine = s.options.engine
+		f, err := folder.Create(s.root.RunDir(item.ID), cfg, item.Name)
+		if err == nil || !errors.Is(err, model.ErrConflict) {
+			return f, err
+		}
+	}
+	return s.root.Open(item.ID)
+}
+
+func (s *shellSweep) submitArray(ctx context.Context, folders []*folder.Folder, asks string) error {
+	var dirs []string
+	for _, f := range folders {
+		dirs = append(dirs, f.Dir())
+	}
+	ids, err := s.cluster.Submit(context.WithoutCancel(ctx), dirs, asks)
+	for i, f := range folders {
+		if err != nil {
+			err = errors.Join(err, fail(f, err))
+			continue
+		}
+		err = note(f, model.Job{Executor: model.Slurm, ID: ids[i], Submitted: time.Now().UTC().Truncate(time.Millisecond), Asks: asks})
+	}
+	if err == nil {
+		fmt.Fprintf(s.env.err, "%d runs are SLURM jobs %s\n", len(ids), ids[0])
+	}
+	return err
+}
