@@ -1340,7 +1340,7 @@ func SweepForm(v SweepFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 119, "<div class=\"row\"><button class=\"primary\" data-testid=\"begin\">Begin the sweep</button> <span class=\"quiet\">One run works on each device at a time; it can be stopped and resumed.</span></div></form>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 119, "<div class=\"row\"><button class=\"primary\" data-testid=\"begin\">Begin the sweep</button> <span class=\"quiet\">One run works on each device at a time, and all at once as jobs of SLURM; it can be stopped and resumed.</span></div></form>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
