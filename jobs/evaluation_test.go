@@ -35,6 +35,7 @@ func settled(t *testing.T, e *Evaluations, id string) model.Evaluation {
 func TestEvaluations(t *testing.T) {
 	b := newBench(t)
 	id := b.create("", 5)
+	b.awaitState(id, model.Finished)
 	for _, c := range []struct{ name, script, said, failed string }{
 		{"done", `printf 'metrics\nnoise 1 of 9\rnoise 9 of 9\r\n' >&2`, "noise 9 of 9", ""},
 		{"failed", `echo "run a has no checkpoint" >&2; exit 1`, "run a has no checkpoint", "run a has no checkpoint"},
@@ -67,6 +68,7 @@ func TestEvaluations(t *testing.T) {
 func TestEvaluationsClose(t *testing.T) {
 	b := newBench(t)
 	id := b.create("", 5)
+	b.awaitState(id, model.Finished)
 	e := evaluations(b, "sleep", "60")
 	if err := e.Start(context.Background(), id); err != nil {
 		t.Fatal(err)
