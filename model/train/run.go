@@ -346,7 +346,10 @@ func (s *session) end(ctx context.Context, err error) error {
 		s.status.State = model.Failed
 		s.status.Reason = s.failure(err)
 	}
-	s.Log.Info("ended", "state", s.status.State, "reason", s.status.Reason, "error", err)
+	s.Log.Info("ended", "state", s.status.State, "reason", s.status.Reason)
+	if s.status.State == model.Failed {
+		s.Log.Error("failed", "error", err)
+	}
 	s.tell(now)
 	return err
 }
