@@ -207,13 +207,16 @@ func (e *evaluation) accuracy(ctx context.Context, p *probe, index []int) ([]flo
 		err = call("testing the probe", p.look, []any{e.net.images(pixels)}, func(out []*tensors.Tensor) {
 			for at, c := range tensors.MustCopyFlatData[int32](out[0])[:len(classes)] {
 				if int(c) == classes[at] {
-					right[at%len(right)] += 1 / float64(len(index))
+					right[at%len(right)]++
 				}
 			}
 		})
 		if err != nil {
 			return nil, err
 		}
+	}
+	for f := range right {
+		right[f] /= float64(len(index))
 	}
 	return right, nil
 }
