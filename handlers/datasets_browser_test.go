@@ -58,7 +58,13 @@ func (b datasetBrowser) do(actions ...chromedp.Action[chromedp.Void]) {
 func (b datasetBrowser) open(path string) {
 	b.t.Helper()
 	b.do(chromedp.Navigate(b.url + path))
-	b.see(`document.querySelectorAll('#grid a[tabindex="0"]').length`, "1") // the script has run
+	b.ready()
+}
+
+// ready waits for the script of a set's page: until it has run, a form there loads the page again.
+func (b datasetBrowser) ready() {
+	b.t.Helper()
+	b.see(`document.querySelectorAll('#grid a[tabindex="0"]').length`, "1")
 }
 
 func (b datasetBrowser) eval(js string) string {
@@ -176,6 +182,7 @@ func TestAddInBrowser(t *testing.T) {
 	b.enter("from", path)
 	b.see(`document.querySelector("#own h2 a")?.textContent`, "own")
 	b.do(chromedp.Click(chromedp.CSS("#own h2 a")))
+	b.ready()
 	b.see(`document.querySelector('[data-testid="incomplete"]') !== null`, "true")
 	b.see(`document.querySelectorAll('[data-testid="strip-factor_1"] a[aria-disabled]').length`, "1")
 	b.eval(`window.loadedOnce = true`)
