@@ -27,9 +27,6 @@ type Cluster interface {
 	Cancel(ctx context.Context, id string) error
 }
 
-// mostSubmitted is how many runs one array has at most; SLURM's own limit is 1000 by default.
-const mostSubmitted = 500
-
 // clustered says whether the run is a cluster's.
 func (s *Supervisor) clustered(e *entry) bool {
 	if e.job.Executor != "" {
@@ -71,7 +68,7 @@ func (s *Supervisor) submit(ctx context.Context) {
 
 // submitAll submits runs that ask for the same.
 func (s *Supervisor) submitAll(ctx context.Context, all []string, asks string) {
-	for chunk := range slices.Chunk(all, mostSubmitted) {
+	for chunk := range slices.Chunk(all, model.MostInArray) {
 		dirs := make([]string, len(chunk))
 		for i, id := range chunk {
 			dirs[i] = s.o.Data.RunDir(id)

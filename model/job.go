@@ -13,6 +13,9 @@ type Job struct {
 	Asks      string    `json:"asks,omitempty"`     // what the run asks the cluster for, in the place of what all do; see Placement
 }
 
+// MostInArray is how many runs are submitted to a cluster as one array; SLURM's own limit is 1000 by default.
+const MostInArray = 500
+
 // Placement is where a run is to be computed. The zero Placement leaves it to the server.
 type Placement struct {
 	Executor string `json:"executor,omitempty"` // Local or Slurm

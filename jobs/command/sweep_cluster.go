@@ -13,10 +13,8 @@ import (
 	"slotscope/model/sweep"
 )
 
-const (
-	mostInArray = 500 // SLURM's own limit is 1000 by default
-	mostTries   = 3   // that this shell submits a run which ends without its last word, so that one that is cancelled again and again stays so
-)
+// mostTries is how often this shell submits a run which ends without its last word, so that one that is cancelled again and again stays so.
+const mostTries = 3
 
 // onCluster has SLURM train what a shell's sweep trains.
 type onCluster struct {
@@ -56,7 +54,7 @@ func (s *shellSweep) submit(ctx context.Context, b sweep.Board) (theirs bool, er
 		byAsks[asks] = append(byAsks[asks], f)
 	}
 	for asks, folders := range byAsks {
-		for chunk := range slices.Chunk(folders, mostInArray) {
+		for chunk := range slices.Chunk(folders, model.MostInArray) {
 			if err := s.submitArray(ctx, chunk, asks); err != nil {
 				return theirs, err
 			}
@@ -98,16 +96,18 @@ func (s *shellSweep) submitArray(ctx context.Context, folders []*folder.Folder, 
 	for _, f := range folders {
 		dirs = append(dirs, f.Dir())
 	}
-	ids, err := s.cluster.Submit(context.WithoutCancel(ctx), dirs, asks)
-	for i, f := range folders {
-		if err != nil {
-			err = errors.Join(err, fail(f, err))
-			continue
+	ids, refused := s.cluster.Submit(context.WithoutCancel(ctx), dirs, asks)
+	if refused != nil {
+		problems := []error{refused}
+		for _, f := range folders {
+			problems = append(problems, fail(f, refused))
 		}
-		err = note(f, model.Job{Executor: model.Slurm, ID: ids[i], Submitted: time.Now().UTC().Truncate(time.Millisecond), Asks: asks})
+		return errors.Join(problems...)
 	}
-	if err == nil {
-		fmt.Fprintf(s.env.err, "%d runs are SLURM jobs %s\n", len(ids), ids[0])
+	var problems []error
+	for i, f := range folders {
+		problems = append(problems, note(f, model.Job{Executor: model.Slurm, ID: ids[i], Submitted: time.Now().UTC().Truncate(time.Millisecond), Asks: asks}))
 	}
-	return err
+	fmt.Fprintf(s.env.err, "%d runs are SLURM jobs %s\n", len(ids), ids[0])
+	return errors.Join(problems...)
 }
