@@ -16,6 +16,7 @@ import (
 	"slotscope/jobs/command"
 	"slotscope/model"
 	"slotscope/model/compute"
+	"slotscope/model/compute/cpu"
 	"slotscope/model/data"
 	"slotscope/model/folder"
 	"slotscope/model/play"
@@ -23,7 +24,7 @@ import (
 )
 
 func main() {
-	compute.SpareProcessors()
+	cpu.SpareProcessors()
 	os.Exit(command.Main(os.Args[1:], serve))
 }
 

@@ -76,7 +76,7 @@ func openGo() (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening GoMLX's Go backend: %w", err)
 	}
-	return &Engine{Backend: b, Name: "go", Why: "GoMLX's own Go backend was asked for.", Threads: cores()}, nil
+	return &Engine{Backend: b, Name: "go", Why: "GoMLX's own Go backend was asked for.", Threads: cpu.Cores()}, nil
 }
 
 func count(n int, what string) string {
@@ -93,9 +93,3 @@ func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.TrimSuffix(line, ".")
 }
-
-// SpareProcessors is what a program that computes calls once, before all else: threads of the CPU engine then keep their places
-// in Go's scheduler.
-func SpareProcessors() { cpu.SpareProcessors() }
-
-func cores() int { return cpu.Cores() }

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/backends/xla"
 
 	"slotscope/model"
+	"slotscope/model/compute/cpu"
 	"slotscope/model/compute/gpu"
 )
 
@@ -102,7 +103,7 @@ func openXLACPU() (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{Backend: b, Name: "xla:cpu", Why: "XLA on the CPU was asked for: " + config + ".", Threads: cores()}, nil
+	return &Engine{Backend: b, Name: "xla:cpu", Why: "XLA on the CPU was asked for: " + config + ".", Threads: cpu.Cores()}, nil
 }
 
 // installAllowed says whether plugins may be downloaded.

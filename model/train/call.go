@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
+	"slotscope/model/ae"
 	"slotscope/model/compute"
 )
 
@@ -173,7 +174,7 @@ func at(x *Node, i int) *Node { return Squeeze(Slice(x, AxisElem(i)), 0) }
 
 // stepGraph is one gradient step on images [B, H, W, C]; what it measured is a list of vectors of float32.
 func (t *Trainer) stepGraph(adam adamW, vars []*context.Variable, images, noise, correct1, correct2 *Node) []*Node {
-	objective := t.learns.Losses(t.scope, unit(images), noise)
+	objective := t.learns.Losses(t.scope, ae.Unit(images), noise)
 	norm := adam.update(vars, t.optimizer, objective.Total, correct1, correct2)
 	row := []*Node{objective.Total, norm}
 	t.names = []string{"total", "grad_norm"}

@@ -105,14 +105,11 @@ func (t *Trainer) Export() (map[string]checkpoint.Tensor, error) { return t.net.
 
 // reconstructGraph encodes, quantizes and decodes; it returns bytes [B, H, W, C] and mean squared errors [B].
 func (t *Trainer) reconstructGraph(_ *context.Context, images *Node) []*Node {
-	x := unit(images)
+	x := ae.Unit(images)
 	y := Sigmoid(t.net.Decode(t.scope, t.net.Encode(t.scope, x)))
 	bytes := ConvertDType(Round(MulScalar(y, 255)), dtypes.Uint8)
 	return []*Node{bytes, ReduceMean(Square(Sub(y, x)), 1, 2, 3)}
 }
-
-// unit maps bytes to float32 in [0, 1].
-func unit(images *Node) *Node { return DivScalar(ConvertDType(images, dtypes.Float32), 255) }
 
 // tensor wraps a batch of images, B × H × W × C bytes.
 func (t *Trainer) tensor(images []byte) *tensors.Tensor {

@@ -12,7 +12,8 @@ import (
 // Cores is how many cores the process might use when it started.
 func Cores() int { return kernel.Cores() }
 
-// SpareProcessors makes threads that compute keep their places in Go's scheduler; see kernel.Spare.
+// SpareProcessors is what a program that computes calls once, before all else: threads of this engine then keep their places in
+// Go's scheduler; see kernel.Spare.
 func SpareProcessors() { kernel.Spare() }
 
 // ThreadsEnv names the environment variable that overrides the number of workers.
