@@ -33,7 +33,8 @@ type EvaluationOptions struct {
 	Supervisor *Supervisor
 	// Command is the process that measures the run in dir; nil for this program's own `eval` with these flags.
 	Command func(dir string, flags []string) (*exec.Cmd, error)
-	Log     *slog.Logger // nil for slog.Default
+	Grace   time.Duration // in which a process that is interrupted ends by itself; 0 for ten seconds
+	Log     *slog.Logger  // nil for slog.Default
 }
 
 // NewEvaluations begins with none under way.
@@ -42,6 +43,9 @@ func NewEvaluations(o EvaluationOptions) *Evaluations {
 		o.Log = slog.Default()
 	}
 	e := &Evaluations{o: o, states: map[string]*model.Evaluation{}}
+	if o.Grace == 0 {
+		e.o.Grace = 10 * time.Second
+	}
 	if o.Command == nil {
 		e.o.Command = e.eval
 	}
@@ -64,8 +68,25 @@ func (e *Evaluations) Close() {
 	e.tasks.Wait()
 }
 
-// State is the run's evaluation that was started last; the zero value where there was none.
+// State is the run's evaluation that was started last, or one under way that a shell, or a server before this one, has started; the
+// zero value where there is neither.
 func (e *Evaluations) State(id string) model.Evaluation {
+	s := e.started(id)
+	if s.Running {
+		return s
+	}
+	f, err := e.o.Supervisor.open(e.ctx, id)
+	if err != nil {
+		return s
+	}
+	defer f.Close()
+	if h, held := f.Evaluator(); held {
+		return model.Evaluation{Running: true, Started: h.Since, Said: h.String() + " does it"}
+	}
+	return s
+}
+
+func (e *Evaluations) started(id string) model.Evaluation {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.states[id]; s != nil {
@@ -112,7 +133,8 @@ func (e *Evaluations) begin(ctx context.Context, id string, flags []string) (*ev
 	if e.ctx.Err() != nil {
 		return nil, errors.New("the server is closing")
 	}
-	if s := e.states[id]; s != nil && s.Running {
+	_, theirs := f.Evaluator()
+	if s := e.states[id]; theirs || s != nil && s.Running {
 		return nil, fmt.Errorf("run %s is being evaluated already: %w", id, model.ErrConflict)
 	}
 	cmd, err := e.o.Command(f.Dir(), flags)
@@ -135,7 +157,9 @@ func (e *Evaluations) begin(ctx context.Context, id string, flags []string) (*ev
 
 // follow keeps the last line that the process says, and returns how it ended.
 func (e *evaluation) follow(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { _ = e.cmd.Process.Signal(os.Interrupt) })
+	ended := make(chan struct{})
+	defer close(ended)
+	stop := context.AfterFunc(ctx, func() { e.end(ended) })
 	defer stop()
 	lines := bufio.NewScanner(e.said)
 	lines.Split(scanSaid)
@@ -160,6 +184,16 @@ func (e *evaluation) follow(ctx context.Context) error {
 		e.o.Log.Error("evaluating a run", "run", e.id, "error", err)
 	}
 	return err
+}
+
+// end asks the process to end, and ends it where it takes longer than grace.
+func (e *evaluation) end(ended <-chan struct{}) {
+	_ = e.cmd.Process.Signal(os.Interrupt)
+	select {
+	case <-ended:
+	case <-time.After(e.o.Grace):
+		_ = e.cmd.Process.Kill()
+	}
 }
 
 func (e *Evaluations) change(id string, do func(s *model.Evaluation)) {

@@ -91,3 +91,53 @@ func TestEvaluationsClose(t *testing.T) {
 		t.Error("an evaluation starts after closing")
 	}
 }
+
+// TestEvaluationIsKilled: a process that does not heed an interrupt is ended all the same.
+func TestEvaluationIsKilled(t *testing.T) {
+	b := newBench(t)
+	id := b.create("", 5)
+	b.awaitState(id, model.Finished)
+	e := NewEvaluations(EvaluationOptions{Supervisor: b.Supervisor, Log: b.opt.Log, Grace: 50 * time.Millisecond, Command: func(string, []string) (*exec.Cmd, error) {
+		return exec.Command("sh", "-c", "trap '' INT; echo deaf >&2; while :; do sleep 0.01; done"), nil
+	}})
+	if err := e.Start(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	for e.State(id).Said != "deaf" {
+		time.Sleep(time.Millisecond)
+	}
+	e.Close()
+	if s := e.State(id); s.Running || s.Failed == "" {
+		t.Errorf("after closing: %+v", s)
+	}
+}
+
+// TestEvaluationElsewhere: what another process measures shows as under way, and is not begun a second time.
+func TestEvaluationElsewhere(t *testing.T) {
+	b := newBench(t)
+	id := b.create("", 5)
+	b.awaitState(id, model.Finished)
+	f, err := b.data.Open(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lock, err := f.LockEvaluation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := evaluations(b, "true")
+	defer e.Close()
+	if s := e.State(id); !s.Running || time.Since(s.Started) > time.Minute || !strings.Contains(s.Said, "process") {
+		t.Errorf("while another measures: %+v", s)
+	}
+	if err := e.Measure(t.Context(), id, nil); !errors.Is(err, model.ErrConflict) {
+		t.Errorf("beside another: %v", err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Measure(t.Context(), id, nil); err != nil {
+		t.Errorf("after it: %v", err)
+	}
+}

@@ -251,11 +251,12 @@ func (s *Sweeps) evaluate(ctx context.Context, id string, item sweep.Standing) {
 		err := s.measure(ctx, item)
 		s.mu.Lock()
 		delete(s.evaluating, id)
-		if err != nil && ctx.Err() == nil && !errors.Is(err, model.ErrConflict) {
+		theirs := errors.Is(err, model.ErrConflict)
+		if err != nil && ctx.Err() == nil && !theirs {
 			s.failed[item.ID] = "it is trained, but its evaluation failed: " + err.Error()
 		}
 		s.mu.Unlock()
-		if err == nil {
+		if !theirs { // else the next round is soon enough
 			s.look()
 		}
 	})

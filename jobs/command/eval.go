@@ -46,6 +46,12 @@ func evalRun(ctx context.Context, env environment, args []string) error {
 	}
 	if *out != "" {
 		subject.dir = *out
+	} else if subject.dir != "" {
+		lock, err := lockEvaluation(subject.dir)
+		if err != nil {
+			return err
+		}
+		defer lock.Unlock()
 	}
 	bar := newProgress(env.err)
 	o.Progress = bar.show
@@ -106,6 +112,15 @@ func findSubject(dataDir, name string) (subject, error) {
 	}
 	path, err := f.Checkpoint(step)
 	return subject{path, f.Dir()}, err
+}
+
+func lockEvaluation(dir string) (*folder.Lock, error) {
+	f, err := folder.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.LockEvaluation()
 }
 
 func evaluateSubject(ctx context.Context, s subject, dataDir, engineName string, heldOut bool, o evaluate.Options) (evaluate.Result, error) {

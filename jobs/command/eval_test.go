@@ -47,6 +47,16 @@ func TestEvalOfARun(t *testing.T) {
 		!strings.Contains(out, "PSNR  2") || !strings.Contains(out, "noise on z") || !strings.Contains(out, "swaps") || !strings.Contains(stderr, "encoding  70 of 70 images") {
 		t.Fatalf("exit code %d, %s, %s", code, out, stderr)
 	}
+	lock, err := f.LockEvaluation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := called(t, "eval", "shipped", "--data", dataDir); code != failed || !strings.Contains(stderr, "in use by process") {
+		t.Errorf("beside another: exit code %d, %s", code, stderr)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
 	s, err := f.Scores()
 	if err != nil || s.Metrics == nil || s.Step != 20000 || s.Images != 70 || s.Noise == nil || s.Swap == nil || s.Usage == nil || s.Revision == "" {
 		t.Errorf("scores of the run: %+v, %v", s, err)

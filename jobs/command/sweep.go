@@ -210,7 +210,7 @@ func (s *shellSweep) work(ctx context.Context) error {
 		}
 		item, ok := s.next(b)
 		if !ok {
-			if b.Count(sweep.Live) == 0 && !theirs {
+			if b.Count(sweep.Live, sweep.Unmeasured) == 0 && !theirs {
 				return nil
 			}
 			if err := s.wait(ctx, b); err != nil {
@@ -232,7 +232,7 @@ func (s *shellSweep) next(b sweep.Board) (sweep.Standing, bool) {
 	}
 	for _, stage := range stages {
 		for _, item := range b.Items {
-			if item.Stage == stage {
+			if item.Stage == stage && (stage != sweep.Unmeasured || !s.has(item.ID, (*folder.Folder).Evaluator)) {
 				return item, true
 			}
 		}
@@ -243,7 +243,7 @@ func (s *shellSweep) next(b sweep.Board) (sweep.Standing, bool) {
 	for _, item := range b.Items {
 		unbegun := item.Stage == sweep.Live && (item.Run.State == "" || item.Run.State == model.Queued)
 		retry := s.options.retry && item.Stage == sweep.Failed && item.Run.State == model.Failed
-		if (unbegun || retry) && !s.retried[item.ID] && !s.locked(item.ID) {
+		if (unbegun || retry) && !s.retried[item.ID] && !s.has(item.ID, (*folder.Folder).Holder) {
 			s.retried[item.ID] = true
 			return item, true
 		}
@@ -251,13 +251,15 @@ func (s *shellSweep) next(b sweep.Board) (sweep.Standing, bool) {
 	return sweep.Standing{}, false
 }
 
-func (s *shellSweep) locked(id string) bool {
+// has says whether some process trains a run, which is its Holder, or measures it, its Evaluator.
+func (s *shellSweep) has(id string, who func(*folder.Folder) (folder.Holder, bool)) bool {
 	f, err := s.root.Open(id)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	return f.Locked()
+	_, some := who(f)
+	return some
 }
 
 // wait is for runs that another process works on.
@@ -279,7 +281,7 @@ func (s *shellSweep) do(ctx context.Context, b sweep.Board, item sweep.Standing)
 	dir := s.root.RunDir(item.ID)
 	if item.Stage == sweep.Unmeasured {
 		s.say(b, "evaluating "+item.Name)
-		if err := s.process(ctx, item.ID, nil, append([]string{"eval", dir, "--data", s.dataDir, "--engine", s.options.engine}, item.EvalFlags()...)...); err != nil && ctx.Err() == nil {
+		if err := s.process(ctx, item.ID, nil, append([]string{"eval", dir, "--data", s.dataDir, "--engine", s.options.engine}, item.EvalFlags()...)...); err != nil && ctx.Err() == nil && !s.has(item.ID, (*folder.Folder).Evaluator) {
 			s.failed[item.ID] = "it is trained, but its evaluation failed: " + err.Error()
 		}
 		return nil

@@ -32,6 +32,7 @@ const (
 	pointsFile = "points.jsonl"
 	logFile    = "log.txt"
 	lockFile   = "lock"
+	evalLock   = "eval.lock"
 
 	checkpointDir = "checkpoints"
 	sampleDir     = "samples"

@@ -23,8 +23,9 @@ type Lock struct{ file *os.File }
 
 // Holder is the process behind a lock.
 type Holder struct {
-	PID  int    // 0 where it has not written it yet
-	Host string // the machine it runs on
+	PID   int       // 0 where it has not written it yet
+	Host  string    // the machine it runs on
+	Since time.Time // when it took the lock
 }
 
 // Here says whether the holder runs on this machine.
@@ -42,7 +43,7 @@ func (h Holder) String() string {
 
 // Lock takes the run for this process; model.ErrConflict is in the error's chain where another holds it.
 func (f *Folder) Lock() (*Lock, error) {
-	l, err := f.lock("run folder " + f.dir)
+	l, err := f.lock(lockFile, "run folder "+f.dir)
 	if err == nil {
 		f.sweep()
 		for _, sub := range []string{checkpointDir, sampleDir} {
@@ -52,10 +53,15 @@ func (f *Folder) Lock() (*Lock, error) {
 	return l, err
 }
 
-func (f *Folder) lock(what string) (*Lock, error) {
-	file, err := f.root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o644)
+// LockEvaluation takes the measuring of the run for this process; model.ErrConflict is in the error's chain where another measures.
+func (f *Folder) LockEvaluation() (*Lock, error) {
+	return f.lock(evalLock, "the evaluation of run folder "+f.dir)
+}
+
+func (f *Folder) lock(name, what string) (*Lock, error) {
+	file, err := f.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("write %s: %w", f.path(lockFile), bare(err))
+		return nil, fmt.Errorf("write %s: %w", f.path(name), bare(err))
 	}
 	return take(file, what)
 }
@@ -124,8 +130,13 @@ func (f *Folder) Locked() bool {
 }
 
 // Holder is the process that works on the run, if one does.
-func (f *Folder) Holder() (Holder, bool) {
-	file, err := f.root.Open(lockFile)
+func (f *Folder) Holder() (Holder, bool) { return f.holder(lockFile) }
+
+// Evaluator is the process that measures the run, if one does.
+func (f *Folder) Evaluator() (Holder, bool) { return f.holder(evalLock) }
+
+func (f *Folder) holder(name string) (Holder, bool) {
+	file, err := f.root.Open(name)
 	if err != nil {
 		return Holder{}, false // no file, or none that could have been locked
 	}
@@ -145,8 +156,12 @@ func holderOf(file *os.File) (Holder, bool) {
 func readHolder(file *os.File) Holder {
 	b, _ := io.ReadAll(io.NewSectionReader(file, 0, 512))
 	pid, host, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
-	n, _ := strconv.Atoi(pid)
-	return Holder{PID: n, Host: host}
+	h := Holder{Host: host}
+	h.PID, _ = strconv.Atoi(pid)
+	if info, err := file.Stat(); err == nil {
+		h.Since = info.ModTime()
+	}
+	return h
 }
 
 // Signal sends the holder of the lock a signal, after making sure that it still is the holder. model.ErrConflict is in
