@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/png"
 	"math"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 
@@ -18,6 +16,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/data"
 	"slotscope/model/figure"
+	"slotscope/model/report"
 	"slotscope/views"
 )
 
@@ -83,30 +82,11 @@ func (h Measure) read(ctx context.Context, id string) (measured, error) {
 	}
 	m.scores = &scores
 	if h.Noise != nil && scores.Noise != nil {
-		m.noisy, err = noiseSheet(ctx, h.Noise, id)
+		if m.noisy, err = report.OpenSheet(h.Noise.NoiseSheet(ctx, id)); err != nil {
+			err = fmt.Errorf("reading the images under noise of run %s: %w", id, err)
+		}
 	}
 	return m, err
-}
-
-// noiseSheet reads a run's sheet of images under noise; nil where there is none.
-func noiseSheet(ctx context.Context, s NoiseService, id string) (image.Image, error) {
-	path, err := s.NoiseSheet(ctx, id)
-	if errors.Is(err, model.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("finding the images under noise of run %s: %w", id, err)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("opening the images under noise of run %s: %w", id, err)
-	}
-	defer file.Close()
-	img, err := png.Decode(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading the images under noise of run %s: %w", id, err)
-	}
-	return img, nil
 }
 
 func (h Measure) page(w http.ResponseWriter, r *http.Request) error {

@@ -9,6 +9,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/figure"
 	"slotscope/model/metric"
+	"slotscope/model/report"
 )
 
 // measureFigures draws each figure of the page by its name; false where the run was not measured in this respect.
@@ -217,11 +218,8 @@ func degradedFigure(m measured) (figure.Figure, bool) {
 		return figure.Figure{}, false
 	}
 	g := figure.ImageGrid{
-		Name: "degraded", Title: "Reconstructions under noise on z", Columns: []string{"image", "no noise"},
+		Name: "degraded", Title: "Reconstructions under noise on z", Columns: report.NoiseColumns(*n),
 		Note: "SNR of z in dB above each column. Rows: images of the dataset by index.",
-	}
-	for _, p := range n.Curve {
-		g.Columns = append(g.Columns, figure.Number(p.SNR)+" dB")
 	}
 	for _, index := range n.Shown {
 		g.Rows = append(g.Rows, "#"+strconv.Itoa(index))

@@ -164,7 +164,7 @@ func (h Reports) entry(ctx context.Context, id string) (report.Entry, error) {
 		Points: func(names []string, yield func(model.Point) error) error { return h.walk(ctx, id, names, yield) },
 		Sheet:  func() ([]byte, error) { return h.sheet(ctx, id) }}
 	if h.Noise != nil {
-		e.Noisy = func() (image.Image, error) { return noiseSheet(ctx, h.Noise, id) }
+		e.Noisy = func() (image.Image, error) { return report.OpenSheet(h.Noise.NoiseSheet(ctx, id)) }
 	}
 	if h.Pairs != nil && run.Checkpoint > 0 {
 		e.Pair = func(a, b int) (report.Pair, error) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/png"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,19 +121,7 @@ func noiseSheet(dir string) (image.Image, error) {
 		return nil, err
 	}
 	defer f.Close()
-	path, err := f.NoiseSheet()
-	if errors.Is(err, model.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return png.Decode(file)
+	return report.OpenSheet(f.NoiseSheet())
 }
 
 // runDir is the folder of a run given by id or by path.

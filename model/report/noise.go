@@ -1,7 +1,11 @@
 package report
 
 import (
+	"errors"
 	"fmt"
+	"image"
+	"image/png"
+	"os"
 	"slices"
 
 	"slotscope/model"
@@ -57,7 +61,7 @@ func (s Section) noiseGrid(prefix, dataset string) (figure.Figure, bool, error) 
 		if err != nil {
 			return figure.Figure{}, false, fmt.Errorf("images under noise of run %s: %w", best.Run.ID, err)
 		}
-		columns := noiseColumns(*best.Scores.Noise)
+		columns := NoiseColumns(*best.Scores.Noise)
 		if cells := figure.Cut(sheet, len(best.Scores.Noise.Shown), len(columns)); cells != nil && (g.Columns == nil || slices.Equal(g.Columns, columns)) {
 			g.Columns, g.Rows, g.Images = columns, append(g.Rows, group.Label), append(g.Images, cells[0])
 		}
@@ -65,11 +69,27 @@ func (s Section) noiseGrid(prefix, dataset string) (figure.Figure, bool, error) 
 	return g.Draw(), len(g.Rows) > 0, nil
 }
 
-// noiseColumns head the columns of a run's sheet of images under noise.
-func noiseColumns(n model.Noise) []string {
+// NoiseColumns head the columns of a run's sheet of images under noise.
+func NoiseColumns(n model.Noise) []string {
 	columns := []string{"image", "no noise"}
 	for _, p := range n.Curve {
 		columns = append(columns, figure.Number(p.SNR)+" dB")
 	}
 	return columns
+}
+
+// OpenSheet reads a run's sheet of images under noise, whose path is handed over as it was found; nil where there is none.
+func OpenSheet(path string, err error) (image.Image, error) {
+	if errors.Is(err, model.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return png.Decode(file)
 }
