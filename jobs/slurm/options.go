@@ -26,9 +26,98 @@ type Options struct {
 	Setup     []string      // shell lines before the run, as "module load cuda"
 }
 
-// Names are the options that Set knows, with what each means.
+// option is one of Options by name. Its values are nil where it is left to the cluster.
+type option struct {
+	name   string
+	add    func(o *Options, value string) error
+	clear  func(o *Options)
+	values func(o *Options) []string
+}
+
+// options are in the order in which they are written down.
+var options = []option{
+	word("partition", func(o *Options) *string { return &o.Partition }),
+	word("account", func(o *Options) *string { return &o.Account }),
+	word("qos", func(o *Options) *string { return &o.QOS }),
+	word("time", func(o *Options) *string { return &o.Time }),
+	word("gpus", func(o *Options) *string { return &o.GPUs }),
+	{"cpus", (*Options).setCPUs, func(o *Options) { o.CPUs = 0 }, func(o *Options) []string { return unless(o.CPUs == 0, strconv.Itoa(o.CPUs)) }},
+	word("mem", func(o *Options) *string { return &o.Memory }),
+	{"grace", (*Options).setGrace, func(o *Options) { o.Grace = 0 }, func(o *Options) []string { return unless(o.Grace == 0, o.Grace.String()) }},
+	list("line", func(o *Options) *[]string { return &o.Lines }, func(value string) error {
+		if !strings.HasPrefix(value, "-") {
+			return fmt.Errorf("%q is no option of sbatch; one looks like --constraint=h100", value)
+		}
+		return nil
+	}),
+	list("setup", func(o *Options) *[]string { return &o.Setup }, func(string) error { return nil }),
+}
+
+func unless(empty bool, value string) []string {
+	if empty {
+		return nil
+	}
+	return []string{value}
+}
+
+// word is an option of one word.
+func word(name string, of func(o *Options) *string) option {
+	add := func(o *Options, value string) error {
+		if strings.ContainsAny(value, " \t'\"\\") {
+			return fmt.Errorf("%q has spaces or quotes", value)
+		}
+		*of(o) = value
+		return nil
+	}
+	return option{name, add, func(o *Options) { *of(o) = "" }, func(o *Options) []string { return unless(*of(o) == "", *of(o)) }}
+}
+
+// list is an option of several lines. It is never changed in place, so that copies keep theirs.
+func list(name string, of func(o *Options) *[]string, check func(value string) error) option {
+	add := func(o *Options, value string) error {
+		if err := check(value); err != nil {
+			return err
+		}
+		*of(o) = append(slices.Clone(*of(o)), value)
+		return nil
+	}
+	return option{name, add, func(o *Options) { *of(o) = nil }, func(o *Options) []string { return *of(o) }}
+}
+
+func (o *Options) setCPUs(value string) error {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q is not a number of processors", value)
+	}
+	o.CPUs = n
+	return nil
+}
+
+func (o *Options) setGrace(value string) error {
+	d, err := time.ParseDuration(value)
+	if err != nil || d < time.Second || d > 65535*time.Second {
+		return fmt.Errorf("%q is not a time such as 60s", value)
+	}
+	o.Grace = d
+	return nil
+}
+
+// Names are the options that Set knows.
 func Names() []string {
-	return []string{"partition", "account", "qos", "time", "gpus", "cpus", "mem", "grace", "line", "setup"}
+	var names []string
+	for _, opt := range options {
+		names = append(names, opt.name)
+	}
+	return names
+}
+
+func named(name string) (option, error) {
+	for _, opt := range options {
+		if opt.name == name {
+			return opt, nil
+		}
+	}
+	return option{}, fmt.Errorf("there is no SLURM option %q; there are %s", name, strings.Join(Names(), ", "))
 }
 
 // Set reads one option as it is typed: name=value. line and setup may be given again.
@@ -41,34 +130,12 @@ func (o *Options) Set(assignment string) error {
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' }) {
 		return fmt.Errorf("%s: a value is one line", name)
 	}
-	texts := map[string]*string{"partition": &o.Partition, "account": &o.Account, "qos": &o.QOS, "time": &o.Time, "gpus": &o.GPUs, "mem": &o.Memory}
-	switch {
-	case texts[name] != nil:
-		if strings.ContainsAny(value, " \t'\"\\") {
-			return fmt.Errorf("%s: %q has spaces or quotes", name, value)
-		}
-		*texts[name] = value
-	case name == "cpus":
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 {
-			return fmt.Errorf("cpus: %q is not a number of processors", value)
-		}
-		o.CPUs = n
-	case name == "grace":
-		d, err := time.ParseDuration(value)
-		if err != nil || d < time.Second || d > 65535*time.Second {
-			return fmt.Errorf("grace: %q is not a time such as 60s", value)
-		}
-		o.Grace = d
-	case name == "line":
-		if !strings.HasPrefix(value, "-") {
-			return fmt.Errorf("line: %q is no option of sbatch; one looks like --constraint=h100", value)
-		}
-		o.Lines = append(slices.Clone(o.Lines), value)
-	case name == "setup":
-		o.Setup = append(slices.Clone(o.Setup), value)
-	default:
-		return fmt.Errorf("there is no SLURM option %q; there are %s", name, strings.Join(Names(), ", "))
+	opt, err := named(name)
+	if err != nil {
+		return err
+	}
+	if err := opt.add(o, value); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
@@ -83,11 +150,11 @@ func (o Options) With(asks string) (Options, error) {
 			continue
 		}
 		name, value, _ := strings.Cut(one, "=")
-		if !begun[name] {
+		if opt, err := named(name); err == nil && !begun[name] {
 			begun[name] = true
-			o.clear(name)
+			opt.clear(&o)
 		}
-		if strings.TrimSpace(value) == "" && slices.Contains(Names(), name) {
+		if begun[name] && strings.TrimSpace(value) == "" {
 			continue
 		}
 		if err := o.Set(one); err != nil {
@@ -97,57 +164,13 @@ func (o Options) With(asks string) (Options, error) {
 	return o, bad.OrNil()
 }
 
-// clear leaves an option to the cluster. Lists are never changed in place, so that copies keep theirs.
-func (o *Options) clear(name string) {
-	switch name {
-	case "partition":
-		o.Partition = ""
-	case "account":
-		o.Account = ""
-	case "qos":
-		o.QOS = ""
-	case "time":
-		o.Time = ""
-	case "gpus":
-		o.GPUs = ""
-	case "cpus":
-		o.CPUs = 0
-	case "mem":
-		o.Memory = ""
-	case "grace":
-		o.Grace = 0
-	case "line":
-		o.Lines = nil
-	case "setup":
-		o.Setup = nil
-	}
-}
-
 // Asks are the options as With reads them.
 func (o Options) Asks() string {
 	var b strings.Builder
-	say := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%s=%s\n", name, value)
+	for _, opt := range options {
+		for _, value := range opt.values(&o) {
+			fmt.Fprintf(&b, "%s=%s\n", opt.name, value)
 		}
-	}
-	say("partition", o.Partition)
-	say("account", o.Account)
-	say("qos", o.QOS)
-	say("time", o.Time)
-	say("gpus", o.GPUs)
-	if o.CPUs > 0 {
-		say("cpus", strconv.Itoa(o.CPUs))
-	}
-	say("mem", o.Memory)
-	if o.Grace > 0 {
-		say("grace", o.Grace.String())
-	}
-	for _, line := range o.Lines {
-		say("line", line)
-	}
-	for _, line := range o.Setup {
-		say("setup", line)
 	}
 	return b.String()
 }
