@@ -4,13 +4,11 @@ package handlers
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"reflect"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -162,25 +160,10 @@ func DrawStatus(w http.ResponseWriter, r *http.Request, status int, page templ.C
 
 // ReadJSON reads the body into v, at most limit bytes; unknown keys and anything after the value are errors for the sender.
 func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64, v any) error {
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, limit))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return orTooLarge(err, model.Invalid{"": "the body is not the JSON expected here: " + jsonFault(err)})
-	}
-	if dec.More() {
-		return model.Invalid{"": "the body goes on after its JSON value"}
+	if err := model.ReadJSON(http.MaxBytesReader(w, r.Body, limit), v); err != nil {
+		return orTooLarge(err, model.Invalid{"": "the body is not the JSON expected here: " + err.Error()})
 	}
 	return nil
-}
-
-// jsonFault says what is wrong with JSON without this program's own types.
-func jsonFault(err error) string {
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
-		return strings.TrimPrefix(err.Error(), "json: ")
-	}
-	want := map[reflect.Kind]string{reflect.Struct: "an object", reflect.Map: "an object", reflect.Slice: "an array", reflect.String: "text", reflect.Bool: "true or false"}[wrong.Type.Kind()]
-	return fmt.Sprintf("%s is a JSON %s, where %s belongs", cmp.Or(wrong.Field, "it"), wrong.Value, cmp.Or(want, "a number"))
 }
 
 // orTooLarge is err itself where a body was too large, else otherwise.

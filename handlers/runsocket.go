@@ -130,7 +130,7 @@ func (s *runSocket) read(ctx context.Context) {
 func readHello(message []byte) (in hello, why string) {
 	switch err := json.Unmarshal(message, &in); {
 	case err != nil:
-		return in, fmt.Sprintf("this message is not the JSON expected here: %s; one looks like {\"type\":\"hello\",\"v\":1,\"since\":0,\"attempt\":0}", jsonFault(err))
+		return in, fmt.Sprintf("this message is not the JSON expected here: %s; one looks like {\"type\":\"hello\",\"v\":1,\"since\":0,\"attempt\":0}", model.JSONFault(err))
 	case in.Type != "hello":
 		return in, fmt.Sprintf("there is no message of type %q; this socket takes \"hello\"", in.Type)
 	case in.V != 1:

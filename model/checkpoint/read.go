@@ -15,8 +15,11 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/x448/float16"
+
+	"slotscope/model"
 )
 
 const (
@@ -137,9 +140,7 @@ func (f *File) setMeta(raw json.RawMessage) error {
 		f.Meta = map[string]string{}
 	}
 	if config, ok := f.Meta["config"]; ok {
-		in := json.NewDecoder(bytes.NewReader([]byte(config)))
-		in.DisallowUnknownFields()
-		if err := in.Decode(&f.Config); err != nil {
+		if err := model.ReadJSON(strings.NewReader(config), &f.Config); err != nil {
 			return fmt.Errorf("its configuration cannot be read: %w", err)
 		}
 	}

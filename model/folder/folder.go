@@ -251,9 +251,7 @@ func (f *Folder) readJSON(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", f.path(name), bare(err))
 	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	if err := model.ReadJSON(bytes.NewReader(b), v); err != nil {
 		return fmt.Errorf("%s is damaged or of another version: %w", f.path(name), err)
 	}
 	return nil

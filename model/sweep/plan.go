@@ -80,10 +80,8 @@ const maxRuns = 5000
 // Read reads a plan from JSON; unknown keys are errors.
 func Read(r io.Reader) (Plan, error) {
 	var p Plan
-	dec := json.NewDecoder(io.LimitReader(r, 1<<20))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&p); err != nil {
-		return p, model.Invalid{"": "the plan is not the JSON expected here: " + strings.TrimPrefix(err.Error(), "json: ")}
+	if err := model.ReadJSON(io.LimitReader(r, 1<<20), &p); err != nil {
+		return p, model.Invalid{"": "the plan is not the JSON expected here: " + err.Error()}
 	}
 	return p, p.Validate()
 }
