@@ -80,8 +80,9 @@ func (h HRR) drawSymbols(rng *rand.Rand, out []float32) {
 
 // Apply is Algorithm 1: retrieve the value of every slot from z, [B, d], denoise it, take the nearest entry, bundle again.
 func (h HRR) Apply(scope *context.Context, z *Node) Slots {
-	bind, _ := h.circulants(scope, z.Graph())
-	retrieved := h.Retrieve(scope, z)
+	z.AssertDims(-1, h.D)
+	bind, unbind := h.circulants(scope, z.Graph())
+	retrieved := hrr.UnbindAll(unbind, z)
 	denoised := h.denoise(scope, retrieved)
 	entries := h.Codebook(scope, z.Graph())
 	codes := Nearest(denoised, entries)

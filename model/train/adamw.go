@@ -34,6 +34,9 @@ func (o adamW) moments(store *context.Context, v *context.Variable) (first, seco
 	name := strings.TrimPrefix(v.ScopeAndName(), context.ScopeSeparator)
 	name = strings.ReplaceAll(name, context.ScopeSeparator, ".")
 	variable := func(kind string) *context.Variable {
+		if known := store.In(kind).GetVariable(name); known != nil {
+			return known
+		}
 		return store.In(kind).VariableWithValue(name, tensors.FromShape(v.Shape())).SetTrainable(false)
 	}
 	return variable("m"), variable("v")
