@@ -2,9 +2,11 @@
 package evaluate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"image"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -57,6 +59,9 @@ func Run(ctx context.Context, engine *compute.Engine, file checkpoint.File, set 
 	start, info := time.Now(), set.Info()
 	if o.Progress == nil {
 		o.Progress = func(string, string, float64, float64) {}
+	}
+	if err := finiteWeights(file); err != nil {
+		return Result{}, err
 	}
 	n, err := newNet(engine, file, ae.Image{H: info.H, W: info.W, C: info.C})
 	if err != nil {
@@ -125,7 +130,11 @@ func (e *evaluation) represent(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		var represented error
 		err = call("representing images", e.net.represent, []any{e.net.images(pixels)}, func(out []*tensors.Tensor) {
+			if represented = e.finiteImages(rows, out[0], out[2]); represented != nil {
+				return
+			}
 			z := tensors.MustCopyFlatData[float32](out[0])[:len(rows)*e.net.n]
 			for _, v := range z {
 				squares += float64(v) * float64(v)
@@ -139,7 +148,7 @@ func (e *evaluation) represent(ctx context.Context) error {
 				e.shown.begin(e, pixels, out[3])
 			}
 		})
-		if err != nil {
+		if err := cmp.Or(err, represented); err != nil {
 			return err
 		}
 		e.o.Progress("encoding", "images", float64(done+len(rows)), float64(of))
@@ -149,6 +158,30 @@ func (e *evaluation) represent(ctx context.Context) error {
 	e.scores.PSNR, e.scores.PSNRInterval = float64(psnr.Value), &psnr
 	return nil
 }
+
+// finiteWeights refuses a checkpoint that no number can come of.
+func finiteWeights(file checkpoint.File) error {
+	for _, name := range slices.Sorted(maps.Keys(file.Tensors)) {
+		if at := slices.IndexFunc(file.Tensors[name].Data, func(v float32) bool { return !finite(v) }); at >= 0 {
+			return fmt.Errorf("tensor %q of the checkpoint holds %v: the file is damaged, or its run had diverged", name, file.Tensors[name].Data[at])
+		}
+	}
+	return nil
+}
+
+// finiteImages refuses a batch of which z or the squared error is beyond what a float holds, which weights of any size can do.
+func (e *evaluation) finiteImages(rows []int, z, mse *tensors.Tensor) error {
+	for _, t := range []*tensors.Tensor{z, mse} {
+		values := tensors.MustCopyFlatData[float32](t)
+		width := len(values) / batchSize
+		if at := slices.IndexFunc(values[:len(rows)*width], func(v float32) bool { return !finite(v) }); at >= 0 {
+			return fmt.Errorf("the model gives %v for image %d of %s: its checkpoint is damaged, or its run had diverged", values[at], rows[at/width], e.info.Name)
+		}
+	}
+	return nil
+}
+
+func finite(v float32) bool { return v-v == 0 }
 
 // read is the images of a batch, filled up with the first.
 func (e *evaluation) read(ctx context.Context, index []int) ([]byte, error) {

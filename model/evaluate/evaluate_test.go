@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -297,5 +298,29 @@ func TestCheckpointForOtherImages(t *testing.T) {
 	_, err := Run(t.Context(), engine(t), file, dataset(t), few)
 	if err == nil || !strings.Contains(err.Error(), "shapes3d-synthetic") {
 		t.Errorf("a checkpoint without seeds: %v", err)
+	}
+}
+
+// TestDamagedWeights: what is no number ends an evaluation with a sentence that names it.
+func TestDamagedWeights(t *testing.T) {
+	for _, c := range []struct {
+		tensor string
+		value  float64
+		want   string
+	}{
+		{"out.weight", math.NaN(), `tensor "out.weight" of the checkpoint holds NaN`},
+		{"seeds", math.Inf(-1), `tensor "seeds" of the checkpoint holds -Inf`},
+		{"fc2.weight", 3e38, "Inf for image 365413 of shapes3d-synthetic"},
+		{"up.3.conv.weight", 3e38, "for image 365413 of shapes3d-synthetic"},
+	} {
+		file, o := untrained(t, "hrr"), few
+		o.Images, o.Seed = 1, 5
+		for i := range file.Tensors[c.tensor].Data {
+			file.Tensors[c.tensor].Data[i] = float32(c.value)
+		}
+		_, err := Run(t.Context(), engine(t), file, dataset(t), o)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s of %v: %v, want %q", c.tensor, c.value, err, c.want)
+		}
 	}
 }
