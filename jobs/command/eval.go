@@ -53,6 +53,9 @@ func evalRun(ctx context.Context, env environment, args []string) error {
 		}
 		defer lock.Unlock()
 	}
+	if err := subject.makeRoom(); err != nil {
+		return err
+	}
 	bar := newProgress(env.err)
 	o.Progress = bar.show
 	r, err := evaluateSubject(ctx, subject, *dataDir, *engine, *heldOut, o)
@@ -176,13 +179,21 @@ func openRest(ctx context.Context, name, dataDir string) (data.Set, error) {
 	return set, nil
 }
 
-// keep writes the results into the subject's folder, which is made where it is missing.
-func (s subject) keep(r evaluate.Result) error {
+// makeRoom makes the subject's folder, so that what cannot be kept is not computed first.
+func (s subject) makeRoom() error {
 	if s.dir == "" {
 		return nil
 	}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return fmt.Errorf("keeping scores: %w", err)
+	}
+	return nil
+}
+
+// keep writes the results into the subject's folder.
+func (s subject) keep(r evaluate.Result) error {
+	if s.dir == "" {
+		return nil
 	}
 	dir, err := os.OpenRoot(s.dir)
 	if err != nil {

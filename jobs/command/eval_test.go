@@ -157,6 +157,7 @@ func TestEvalRefuses(t *testing.T) {
 		{[]string{"nowhere.safetensors"}, failed, "nowhere.safetensors"},
 		{[]string{"shipped", "--images", "1"}, usage, "--images is 1"},
 		{[]string{"shipped", "--engine", "abacus"}, usage, "abacus"},
+		{[]string{shipped, "--out", filepath.Join(shipped, "scores"), "--engine", "abacus"}, failed, "keeping scores"}, // before anything is computed
 	} {
 		code, out, stderr := called(t, append([]string{"eval", "--data", dataDir}, c.args...)...)
 		if code != c.code || !strings.Contains(stderr, c.want) || out != "" {
