@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +31,7 @@ type Array struct {
 	path   string
 	err    error // why the array cannot be read; such arrays matter only to those who ask for them
 	at     io.ReaderAt
-	member *zip.File // where deflated
+	member *zip.File // where it is in an archive
 	skip   int64     // bytes of the header
 }
 
@@ -92,6 +93,7 @@ func (a *Array) openMember(file io.ReaderAt, size int64, member *zip.File) {
 	case member.Method == zip.Store && packed != unpacked:
 		a.err = fmt.Errorf("it is stored, yet its size is given as %d and as %d bytes", packed, unpacked)
 	case member.Method == zip.Store:
+		a.member = member
 		a.open(io.NewSectionReader(file, offset, int64(packed)))
 	case member.Method != zip.Deflate:
 		a.err = fmt.Errorf("it is compressed by method %d; stored and deflated arrays are read", member.Method)
@@ -169,9 +171,9 @@ func (a *Array) Bytes() int64 { return int64(a.Len()) * int64(a.Size) }
 // InPlace gives access to the elements' bytes where they lie in the file, or nil where they are deflated.
 func (a *Array) InPlace() io.ReaderAt { return a.at }
 
-// Stream reads the elements' bytes from the first on. Of a deflated array the checksum is verified at its end.
+// Stream reads the elements' bytes from the first on. Of an array in an archive the checksum is verified at its end.
 func (a *Array) Stream() (io.ReadCloser, error) {
-	if a.at != nil {
+	if a.member == nil {
 		return io.NopCloser(io.NewSectionReader(a.at, 0, a.Bytes())), nil
 	}
 	r, err := a.member.Open()
@@ -183,6 +185,32 @@ func (a *Array) Stream() (io.ReadCloser, error) {
 		return nil, a.wrap(err)
 	}
 	return stream{bufio.NewReaderSize(r, 1<<16), r, a}, nil
+}
+
+// Verify reads an array of an archive and compares it with its checksum there; an array alone has none. tell is told of the bytes.
+func (a *Array) Verify(ctx context.Context, tell func(done, of int64)) error {
+	if a.member == nil {
+		return nil
+	}
+	r, err := a.Stream()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for done, buffer := int64(0), make([]byte, 1<<20); ; {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("checking %s: %w", a.path, err)
+		}
+		n, err := r.Read(buffer)
+		done += int64(n)
+		tell(done, a.Bytes())
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w: the file is damaged", err)
+		}
+	}
 }
 
 // stream names the array in errors.

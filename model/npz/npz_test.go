@@ -3,6 +3,7 @@ package npz
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -203,6 +204,39 @@ func TestDamage(t *testing.T) {
 		_, err = io.ReadAll(r)
 	}
 	expect.Says(t, err, `"images"`)
+}
+
+// TestChecksum: a byte that changed in an archive is noticed by whoever reads all of the array.
+func TestChecksum(t *testing.T) {
+	for _, method := range []uint16{zip.Store, zip.Deflate} {
+		path := filepath.Join(t.TempDir(), "x.npz")
+		pack(t, path, method, map[string][]byte{"codes.npy": npy("|u1", "(2, 3)", []byte{1, 2, 3, 4, 5, 6})})
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		directory := bytes.Index(whole, []byte("PK\x01\x02"))
+		whole[directory+16] ^= 1 // of the checksum
+		if err := os.WriteFile(path, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a := array(t, expect.Open(t, Open, path), "codes")
+		_, floats := a.Float64s()
+		_, elements := a.Elements()
+		for _, err := range []error{floats, elements, a.Verify(t.Context(), func(int64, int64) {})} {
+			expect.Says(t, err, "x.npz", `"codes"`, "checksum")
+		}
+	}
+	whole := array(t, expect.Open(t, Open, "testdata/mpi3d_compressed.npz"), "images")
+	var told int64
+	if err := whole.Verify(t.Context(), func(done, of int64) { told = of - done }); err != nil || told != 0 {
+		t.Errorf("a whole file: %v, %d bytes were left", err, told)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := whole.Verify(ctx, func(int64, int64) {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
 }
 
 // TestBomb: a member that claims far more than deflate can hold is refused before anything is unpacked.

@@ -2,6 +2,7 @@ package npz
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func (a *Array) Elements() ([]byte, error) {
 	if _, err := io.CopyN(&b, r, a.Bytes()); err != nil {
 		return nil, a.wrap(err)
 	}
-	return turned(b.Bytes(), a.Header), nil
+	return turned(b.Bytes(), a.Header), atEnd(r)
 }
 
 // turned is reorder for elements of any size.
@@ -96,7 +97,15 @@ func values[T any](a *Array, get func([]byte) (T, error)) ([]T, error) {
 			left--
 		}
 	}
-	return reorder(out, a.Header), nil
+	return reorder(out, a.Header), atEnd(r)
+}
+
+// atEnd reads beyond the last element, which is when the checksum is verified.
+func atEnd(r io.Reader) error {
+	if _, err := io.ReadFull(r, make([]byte, 1)); err != io.EOF {
+		return cmp.Or(err, errors.New("there is more in the array than its shape says"))
+	}
+	return nil
 }
 
 // reorder turns Fortran order, first axis fastest, into C order.
