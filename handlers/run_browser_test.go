@@ -58,7 +58,7 @@ func openRuns(t *testing.T) runBrowser {
 
 func (b runBrowser) do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, stop := context.WithTimeout(b.ctx, 20*time.Second)
+	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
 	defer stop()
 	if err := chromedp.Do(ctx, actions...); err != nil {
 		b.t.Fatal(err)
@@ -70,7 +70,7 @@ func (b runBrowser) open(path string) { b.t.Helper(); b.do(chromedp.Navigate(b.s
 // eval reads a string from the page.
 func (b runBrowser) eval(js string) string {
 	b.t.Helper()
-	ctx, stop := context.WithTimeout(b.ctx, 20*time.Second)
+	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
 	defer stop()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[string]("String("+js+")"))
 	if err != nil {
@@ -89,11 +89,11 @@ func (b runBrowser) middle(selector string) (x, y float64) {
 	return x, y
 }
 
-// wait gives the page 20 seconds to say want.
+// wait gives the page a minute to say want: the machine may be busy.
 func (b runBrowser) wait(js, want string) {
 	b.t.Helper()
 	got := ""
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if got = b.eval(js); got == want {
 			return
 		}

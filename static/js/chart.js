@@ -1,6 +1,7 @@
 // One chart of a run's page, drawn by uPlot: the values as measured, their moving average, the line that they should reach.
 import { slice, within } from './series.js';
 import { count, duration, value } from './format.js';
+import { rest, Zoom } from './zoom.js';
 
 const height = { large: 262, small: 150 };
 
@@ -46,7 +47,7 @@ function faint(rgb) {
 
 /**
  * Chart draws one panel. page gives the shared view: store, smooth(name), alpha, log, timed, range (in steps) or null, toX(step),
- * toStep(x), detail(name), zoom(range or null).
+ * toStep(x), detail(name), zoom(range or null, moving).
  */
 export class Chart {
   #plot = null;
@@ -58,10 +59,15 @@ export class Chart {
     this.panel = panel;
     this.page = page;
     this.area = figure.querySelector('[data-part="plot"]');
-    this.area.tabIndex = 0;
     this.area.setAttribute('role', 'img');
     this.area.setAttribute('aria-label', `${panel.title}: not drawn yet`);
-    this.area.onkeydown = (e) => this.#key(e);
+    new Zoom(this.area, {
+      u: () => this.#plot,
+      zoomed: () => page.range !== null,
+      whole: () => this.#whole(),
+      least: () => (2 * (this.#whole()[1] - this.#whole()[0])) / Math.max(1, page.store.head - 1), // two steps
+      show: (span, moving) => this.#zoom(span, moving),
+    });
     this.resize = new ResizeObserver(() => this.#fit());
   }
 
@@ -184,7 +190,7 @@ export class Chart {
   #rangeX(lo, hi) {
     const { page } = this;
     if (page.range) return [page.toX(page.range[0]), page.toX(page.range[1])];
-    if (page.store.head > 0) [lo, hi] = [page.toX(1), page.toX(page.store.head)]; // the same on every chart
+    if (page.store.head > 0) [lo, hi] = this.#whole();
     if (lo === null) return [0, page.timed ? 60 : page.steps];
     return lo === hi ? [lo - 1, hi + 1] : [lo, hi];
   }
@@ -201,34 +207,26 @@ export class Chart {
   }
 
   #selected(u) {
-    if (u.select.width < 6) return;
-    const lo = this.page.toStep(u.posToVal(u.select.left, 'x'));
-    const hi = this.page.toStep(u.posToVal(u.select.left + u.select.width, 'x'));
+    const { left, width } = u.select;
+    if (width < 6) return;
     u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-    this.page.zoom([Math.max(1, Math.floor(lo)), Math.ceil(hi)]);
+    this.#zoom([u.posToVal(left, 'x'), u.posToVal(left + width, 'x')], false);
   }
 
-  /** key does what the pointer does: arrows move the crosshair, + and − zoom about it, 0 shows everything. */
-  #key(e) {
-    const u = this.#plot;
-    if (!u || e.ctrlKey || e.metaKey || e.altKey) return;
-    const wide = u.over.clientWidth;
-    const left = u.cursor.left >= 0 ? u.cursor.left : wide / 2;
-    const move = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
-    if (move) u.setCursor({ left: Math.min(wide, Math.max(0, left + move * (e.shiftKey ? 20 : 4))), top: u.over.clientHeight / 2 }, true, true);
-    else if (e.key === '+' || e.key === '=') this.#zoomAt(u.posToVal(left, 'x'), 0.5);
-    else if (e.key === '-') this.#zoomAt(u.posToVal(left, 'x'), 2);
-    else if (e.key === '0') this.page.zoom(null);
-    else return;
-    e.preventDefault();
+  /** whole is the span of all points, the same on every chart. */
+  #whole() {
+    return [this.page.toX(1), this.page.toX(Math.max(1, this.page.store.head))];
   }
 
-  #zoomAt(x, factor) {
-    const { min, max } = this.#plot.scales.x;
-    const lo = this.page.toStep(x - (x - min) * factor);
-    const hi = this.page.toStep(x + (max - x) * factor);
-    if (lo <= 1 && hi >= this.page.store.head) this.page.zoom(null);
-    else if (hi - lo >= 2) this.page.zoom([Math.max(1, Math.floor(lo)), Math.min(this.page.store.head, Math.ceil(hi))]);
+  #zoom(span, moving) {
+    const range = span?.map(this.page.toStep);
+    if (range && !moving) this.page.zoom([Math.max(1, Math.floor(range[0] + 1e-6)), Math.ceil(range[1] - 1e-6)], false); // whole steps
+    else this.page.zoom(range ?? null, moving);
+  }
+
+  /** rest takes the crosshair away. */
+  rest() {
+    rest(this.#plot);
   }
 
   /** read shows the values under the crosshair, or the newest ones. */

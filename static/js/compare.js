@@ -1,5 +1,6 @@
 // The comparison of runs: curves of all groups in one plot, swaps of one pair side by side, and the list to choose from.
 import { count, value } from './format.js';
+import { rest, Zoom } from './zoom.js';
 
 const colours = 9; // of the slots' palette
 
@@ -33,6 +34,7 @@ class Curves {
   #ticket = 0;
   #answer = null;
   #hidden = new Set(); // labels
+  #range = null; // steps in view, or null for all
   #timer = 0;
 
   constructor(section) {
@@ -49,11 +51,31 @@ class Curves {
     f.series.onchange = () => this.load();
     f.smooth.oninput = () => this.smooth(Number(f.smooth.value));
     f.log.onchange = f.members.onchange = () => this.draw();
-    f.reset.onclick = () => this.draw();
+    f.reset.onclick = () => this.#show(null);
+    f.reset.disabled = true;
     addEventListener('keydown', (e) => this.#key(e));
     new ResizeObserver(() => this.#fit()).observe(this.area);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.draw());
+    new Zoom(this.area, { u: () => this.#plot, zoomed: () => this.#range !== null, whole: () => this.#whole(), least: () => 2, show: (range) => this.#show(range) });
+    section.addEventListener('click', (e) => this.area.contains(e.target) || rest(this.#plot));
     this.load();
+  }
+
+  #whole() {
+    const [steps] = this.#plot.data;
+    return [steps[0], steps[steps.length - 1]];
+  }
+
+  /** show brings a range of steps into view, or everything. */
+  #show(range) {
+    this.#range = range;
+    this.form.elements.reset.disabled = !range;
+    this.#plot?.setData(this.#plot.data);
+  }
+
+  #rangeX(lo, hi) {
+    if (this.#range) return this.#range;
+    return lo === hi ? [0, 2 * hi || 1] : [lo, hi];
   }
 
   #key(e) {
@@ -137,10 +159,10 @@ class Curves {
     this.#plot = new uPlot(
       {
         width: this.area.clientWidth, height: this.area.clientHeight, series: [{ label: 'step' }, ...series], bands,
-        scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
-        axes: [{ ...axis, values: (_, ticks) => ticks.map((v) => count(v)) }, { ...axis, size: 64, values: (_, ticks) => ticks.map((v) => (v === null ? '' : value(v))) }],
-        legend: { show: false }, cursor: { drag: { x: true, y: false } },
-        hooks: { setCursor: [(u) => this.#read(u, series)] },
+        scales: { x: { time: false, range: (u, lo, hi) => this.#rangeX(lo, hi) }, y: log ? { distr: 3 } : {} },
+        axes: [{ ...axis, values: (_, ticks) => ticks.map((v) => (Number.isInteger(v) ? count(v) : '')) }, { ...axis, size: 64, values: (_, ticks) => ticks.map((v) => (v === null ? '' : value(v))) }],
+        legend: { show: false }, cursor: { drag: { x: true, y: false, setScale: false, dist: 6 }, bind: { dblclick: () => () => this.#show(null) } },
+        hooks: { setCursor: [(u) => this.#read(u, series)], setSelect: [(u) => this.#selected(u)] },
       },
       join(lines), this.area,
     );
@@ -148,6 +170,13 @@ class Curves {
     this.rest = `${count(points)} points behind ${groups.length === 1 ? '1 group' : `${groups.length} groups`}${dropped ? `; ${count(dropped)} not above 0, hidden by log y` : ''}`;
     this.foot.textContent = this.rest;
     this.area.setAttribute('aria-label', `${this.#answer.series}: ${groups.map((g) => `${g.label} ends at ${value(last(g.mean.mean))}`).join(', ')}`);
+  }
+
+  #selected(u) {
+    const { left, width } = u.select;
+    if (width < 6) return;
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.#show([u.posToVal(left, 'x'), u.posToVal(left + width, 'x')]);
   }
 
   /** lines are, for each group, its runs faint, its interval as a band, its mean. */

@@ -9,6 +9,7 @@ import { count } from './format.js';
 const tooMany = 4000; // points of a series from which on the server thins
 const columns = 1000;
 const redrawEvery = 200; // ms
+const settled = 200; // ms without a movement after which a moving view asks for every point
 
 const root = document.querySelector('article.run');
 const start = JSON.parse(document.getElementById('run-data').textContent);
@@ -35,7 +36,7 @@ class View {
   alpha = 0;
   log = false;
   timed = false;
-  range = null; // steps in view, or null for all
+  range = null; // steps in view, fractions of them while fingers move it, or null for all
   steps = start.run.config.steps;
   #details = new Map(); // of the range in view, by name
   #smoothers = new Map();
@@ -93,9 +94,10 @@ class View {
     for (const [name, samples] of Object.entries(smoothed)) this.#smoothers.set(name, averages(samples, this.alpha));
   }
 
-  zoom(range) {
+  /** zoom shows a range of steps; moving says that another follows at once. */
+  zoom(range, moving = false) {
     this.range = range;
-    this.onzoom(range);
+    this.onzoom(range, moving);
   }
 }
 
@@ -151,12 +153,13 @@ async function load() {
 }
 
 let detailTicket = 0;
+let detailTimer = 0;
 async function loadDetail() {
   const range = view.range;
   const ticket = ++detailTicket;
   if (!range || !view.store.thinned) return;
   const thin = range[1] - range[0] > tooMany;
-  const query = new URLSearchParams({ since: Math.max(0, range[0] - 1), until: range[1], names: namesInView().join(',') });
+  const query = new URLSearchParams({ since: Math.max(0, Math.floor(range[0]) - 1), until: Math.ceil(range[1]), names: namesInView().join(',') });
   if (thin) query.set('columns', columns);
   if (view.alpha > 0) query.set('smooth', view.alpha);
   try {
@@ -180,11 +183,13 @@ async function loadSmooth() {
   redraw();
 }
 
-view.onzoom = (range) => {
+view.onzoom = (range, moving) => {
+  detailTicket++; // what was asked for another view comes too late
+  clearTimeout(detailTimer);
   view.setDetails(null);
   tools.zoomed(range);
   for (const c of mounted()) c.draw();
-  if (range) loadDetail();
+  if (range) detailTimer = setTimeout(loadDetail, moving ? settled : 0);
 };
 
 /** tools is the form above the charts: smoothing, log y, x axis, zoom. */
@@ -313,6 +318,7 @@ async function proof() {
 }
 
 tools.start();
+root.addEventListener('click', (e) => e.target.closest('[data-part="plot"]') || mounted().forEach((c) => c.rest()));
 log.scrollTop = log.scrollHeight;
 addEventListener('online', () => stream.wake());
 document.addEventListener('visibilitychange', () => {

@@ -145,14 +145,14 @@ export class Smoother {
 /** slice is the part of steps and values within a range of steps, with one neighbour on each side so that lines reach the edge. */
 export function slice(steps, values, range) {
   if (!range) return { steps, values };
-  const from = Math.max(0, after(steps, range[0] - 1) - 1);
+  const from = Math.max(0, after(steps, Math.ceil(range[0]) - 1) - 1);
   const to = Math.min(steps.length, after(steps, range[1]) + 1);
   return { steps: steps.slice(from, to), values: values.slice(from, to) };
 }
 
 /** within counts the steps in a range. */
 export function within(steps, range) {
-  return range ? after(steps, range[1]) - after(steps, range[0] - 1) : steps.length;
+  return range ? after(steps, range[1]) - after(steps, Math.ceil(range[0]) - 1) : steps.length;
 }
 
 /**

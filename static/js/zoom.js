@@ -1,0 +1,176 @@
+// Looking closer at a plot, with fingers and with keys. The mouse is left to the plot: it drags a span.
+
+const slop = 8; // px that a finger may stray and still rest
+const hold = 400; // ms after which a resting finger takes the crosshair along
+const twice = 350; // ms within which a second tap makes a double tap
+const near = 32; // px within which it does
+const apart = 40; // px: fingers closer than this count as this far apart, so that none of them flings the plot
+
+/** taken is the span that a plot shows once what lay at from has come to lie at to, all of it factor times as wide; from and to are shares of the plot's width. */
+export function taken([lo, hi], from, to, factor) {
+  const held = lo + (hi - lo) * from;
+  const wide = (hi - lo) * factor;
+  return [held - wide * to, held + wide * (1 - to)];
+}
+
+/** inside brings a span within the whole without cutting it, and to no less than least; null where it is all of the whole. */
+export function inside([lo, hi], [first, last], least) {
+  const wide = Math.max(hi - lo, least);
+  if (wide >= last - first) return null;
+  const from = Math.min(Math.max((lo + hi - wide) / 2, first), last - wide);
+  return [from, from + wide];
+}
+
+const middle = (places) => places.reduce((sum, [x]) => sum + x, 0) / places.length;
+const spread = ([a, b]) => (b ? Math.max(apart, Math.hypot(b[0] - a[0], b[1] - a[1])) : 1);
+
+/**
+ * Zoom owns the touches and keys on an area that holds a plot.
+ *
+ *   two fingers   zoom about themselves, and pan
+ *   one finger    pans sideways where the plot is zoomed, else moves the crosshair; up and down it scrolls the page
+ *   held          moves the crosshair wherever it goes
+ *   tap, twice    puts the crosshair there, shows everything
+ *   keys          arrows move the crosshair, and at an edge the view; + and − zoom about it; 0 shows everything
+ *
+ * plot gives u() (the uPlot in the area, or null), zoomed(), whole() (the span of everything), least() (the narrowest span) and
+ * show(span or null for everything, moving): moving says that more will follow at once.
+ */
+export class Zoom {
+  #fingers = new Map(); // places [x, y] by pointer
+  #base = null; // the span in view, and where the fingers lay, since their number is what it is
+  #does = null; // "move" the view, "read" with the crosshair, or null for a finger that rests
+  #tapped = null;
+  #timer = 0;
+  #frame = null;
+
+  constructor(area, plot) {
+    this.area = area;
+    this.plot = plot;
+    area.tabIndex = 0;
+    const on = (kind, f, options) => area.addEventListener(kind, f, options);
+    on('keydown', (e) => this.#key(e));
+    on('pointerdown', (e) => this.#down(e));
+    on('pointermove', (e) => this.#move(e));
+    on('pointerup', (e) => this.#up(e));
+    on('pointercancel', (e) => this.#up(e));
+    on('contextmenu', (e) => this.#fingers.size > 0 && e.preventDefault()); // holding is ours
+    on('touchmove', (e) => (this.#does || e.touches.length > 1) && e.cancelable && e.preventDefault(), { passive: false }); // else the page scrolls too
+  }
+
+  #down(e) {
+    if (e.pointerType === 'mouse' || !this.plot.u()) return;
+    if (e.isPrimary) this.#fingers.clear(); // whatever became of those before
+    this.#fingers.set(e.pointerId, this.#place(e));
+    this.#does = this.#fingers.size > 1 ? 'move' : null;
+    this.#start(e);
+    clearTimeout(this.#timer);
+    if (!this.#does) this.#timer = setTimeout(() => this.#does || this.#read(...this.#places()[0]), hold);
+  }
+
+  #move(e) {
+    if (!this.#fingers.has(e.pointerId)) return;
+    this.#fingers.set(e.pointerId, this.#place(e));
+    this.#does ??= this.#meant(e);
+    if (!this.#does) return;
+    clearTimeout(this.#timer);
+    this.#frame ??= requestAnimationFrame(() => this.#follow(true));
+  }
+
+  #up(e) {
+    if (!this.#fingers.has(e.pointerId)) return;
+    clearTimeout(this.#timer);
+    if (this.#does) this.#follow(this.#fingers.size > 1);
+    else if (e.type === 'pointerup') this.#tap(e);
+    this.#fingers.delete(e.pointerId);
+    if (this.#fingers.size > 0) this.#start(e);
+    else this.#does = null;
+  }
+
+  /** meant is what a finger that rested is about to do; null while it may still be about to scroll the page. */
+  #meant(e) {
+    if (e.timeStamp - this.#base.at >= hold) return 'read';
+    const [[x0, y0]] = this.#base.places;
+    const [[x, y]] = this.#places();
+    const sideways = Math.abs(x - x0);
+    if (sideways < slop || sideways < Math.abs(y - y0)) return null;
+    return this.plot.zoomed() ? 'move' : 'read';
+  }
+
+  #start(e) {
+    this.#base = { span: this.#span(), places: this.#places(), at: e.timeStamp };
+  }
+
+  /** follow does what the fingers say; moving is false once the last one leaves. */
+  #follow(moving) {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = null;
+    const places = this.#places();
+    if (!this.plot.u() || places.length === 0) return;
+    if (this.#does === 'read') {
+      this.#read(...places[0]);
+      return;
+    }
+    const { span, places: from } = this.#base;
+    this.#show(taken(span, this.#share(middle(from)), this.#share(middle(places)), spread(from) / spread(places)), moving);
+  }
+
+  #tap(e) {
+    const [place] = this.#places();
+    const last = this.#tapped;
+    this.#tapped = { place, at: e.timeStamp };
+    if (last && e.timeStamp - last.at < twice && Math.hypot(place[0] - last.place[0], place[1] - last.place[1]) < near) {
+      this.#tapped = null;
+      this.plot.show(null, false);
+    } else this.#read(...place);
+  }
+
+  #key(e) {
+    const u = this.plot.u();
+    if (!u || e.ctrlKey || e.metaKey || e.altKey) return;
+    const wide = u.over.clientWidth;
+    const left = u.cursor.left >= 0 ? u.cursor.left : wide / 2;
+    const sideways = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+    const factor = { '+': 0.5, '=': 0.5, '-': 2 }[e.key];
+    if (sideways) this.#walk(left, left + sideways * (e.shiftKey ? 20 : 4), wide);
+    else if (factor) this.#show(taken(this.#span(), left / wide, left / wide, factor), false);
+    else if (e.key === '0') this.plot.show(null, false);
+    else return;
+    e.preventDefault();
+  }
+
+  /** walk moves the crosshair, and the view where the crosshair would leave it. */
+  #walk(left, to, wide) {
+    const at = Math.min(wide, Math.max(0, to));
+    if (at !== to && this.plot.zoomed()) this.#show(taken(this.#span(), to / wide, at / wide, 1), false);
+    this.#read(at, this.plot.u().over.clientHeight / 2);
+  }
+
+  #show(span, moving) {
+    this.plot.show(inside(span, this.plot.whole(), this.plot.least()), moving);
+  }
+
+  #read(x, y) {
+    const u = this.plot.u();
+    u?.setCursor({ left: Math.min(u.over.clientWidth, Math.max(0, x)), top: Math.min(u.over.clientHeight, Math.max(0, y)) }, true, true);
+  }
+
+  #span() {
+    const { min, max } = this.plot.u().scales.x;
+    return [min, max];
+  }
+
+  #share = (x) => x / this.plot.u().over.clientWidth;
+
+  #places = () => [...this.#fingers.values()].slice(0, 2);
+
+  #place(e) {
+    const box = this.plot.u()?.over.getBoundingClientRect();
+    return box ? [e.clientX - box.left, e.clientY - box.top] : [0, 0];
+  }
+}
+
+/** rest takes the crosshair of a plot away, its own only. */
+export function rest(u) {
+  if (u?.cursor.left >= 0) u.setCursor({ left: -10, top: -10 }, true, false);
+}
