@@ -28,6 +28,8 @@ type array struct {
 	block int    // rows that are best read at once
 	rows  func() (rowReader, error)
 	at    io.ReaderAt // where rows lie in place; nil where they are compressed
+	// verify compares the array with the checksum of its archive; nil where it has none.
+	verify func(ctx context.Context, tell func(done, of int64)) error
 }
 
 // rowBytes is the size of a row.
@@ -105,7 +107,7 @@ func ofNPZ(n *npz.Array, path string) *array {
 	case n.Fortran && len(n.Shape) > 1:
 		a.rows = func() (rowReader, error) { return reordered(n) }
 	case n.InPlace() != nil:
-		a.at = n.InPlace()
+		a.at, a.verify = n.InPlace(), n.Verify
 		a.rows = func() (rowReader, error) { return placedRows{a}, nil }
 	default:
 		a.rows = func() (rowReader, error) { return &streamedRows{array: a, open: n.Stream}, nil }
@@ -239,7 +241,7 @@ type inPlaceArrays struct{ *arraySource }
 func newArraySource(info Info, labels []uint16, images *array, f frame, file io.Closer) Source {
 	info.H, info.W, info.C, info.Len = side, side, f.channels(), images.Shape[0]
 	s := &arraySource{info, labels, images, f, file}
-	if images.at != nil && !f.scales() {
+	if images.at != nil && !f.scales() && f.number == nil {
 		return inPlaceArrays{s}
 	}
 	return s
@@ -264,12 +266,22 @@ func (s *arraySource) Stream(ctx context.Context, first int, yield func(first in
 				return err
 			}
 			return onAllCores(n, func(worker, i int) error {
+				if err := s.frame.check(raw[i*row : (i+1)*row]); err != nil {
+					return fmt.Errorf("%s: row %d: %w", s.images.where, first+i, err)
+				}
 				s.frame.fill(&canvases[worker], dst[i*each:(i+1)*each], raw[i*row:(i+1)*row])
 				return nil
 			})
 		}
 	}
 	return ahead(ctx, first, s.info.Len, s.images.block, each, read, yield)
+}
+
+func (s inPlaceArrays) verify(ctx context.Context, tell func(done, of int64)) error {
+	if s.images.verify == nil {
+		return nil
+	}
+	return s.images.verify(ctx, tell)
 }
 
 func (s inPlaceArrays) ReadImages(dst []byte, index []int) error {

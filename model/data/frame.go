@@ -18,6 +18,21 @@ type frame struct {
 	size    int  // bytes of an element
 	// level is the brightness of an element, 0 to 255; nil where elements are bytes that say so themselves.
 	level func(element []byte) byte
+	// number is what an element holds, where it is to lie between 0 and 1 and that was not seen of every row; else nil.
+	number func(element []byte) float64
+}
+
+// check refuses a row with a number that is no brightness.
+func (f frame) check(row []byte) error {
+	if f.number == nil {
+		return nil
+	}
+	for ; len(row) > 0; row = row[f.size:] {
+		if v := f.number(row[:f.size]); !(v >= 0 && v <= 1) {
+			return fmt.Errorf("it holds %v, where the rows before it have numbers between 0 and 1", v)
+		}
+	}
+	return nil
 }
 
 // channels that pictures keep: grey is one, colour is three; a fourth, opacity, is left out.

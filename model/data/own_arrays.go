@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,12 +24,12 @@ var arraysFormat = Format{
 		return bytes.HasPrefix(head, []byte(hdf5.Magic)) || bytes.HasPrefix(head, []byte("\x93NUMPY")) ||
 			slices.Contains([]string{".npz", ".npy", ".h5", ".hdf5"}, strings.ToLower(filepath.Ext(path)))
 	},
-	Open: func(_ context.Context, path string) (Source, error) {
+	Open: func(ctx context.Context, path string) (Source, error) {
 		f, err := openArrays(path)
 		if err != nil {
 			return nil, err
 		}
-		source, err := openOwnArrays(path, f)
+		source, err := openOwnArrays(ctx, path, f)
 		if err != nil {
 			_ = f.Close()
 			return nil, err
@@ -44,12 +45,12 @@ var (
 	columnNames = []string{"factor_names", "label_names", "latents_names"}
 )
 
-func openOwnArrays(path string, f arrays) (Source, error) {
+func openOwnArrays(ctx context.Context, path string, f arrays) (Source, error) {
 	images, err := ownImages(path, f)
 	if err != nil {
 		return nil, err
 	}
-	fr, note, err := frameOf(images)
+	fr, note, err := frameOf(ctx, images)
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +99,9 @@ func ownImages(path string, f arrays) (*array, error) {
 	return found[0], nil
 }
 
-// frameOf says how pictures lie in an array, by its shape, and what its numbers mean, by its type and its first rows. The note says
-// what a reader should know of it.
-func frameOf(a *array) (frame, string, error) {
+// frameOf says how pictures lie in an array, by its shape, and what its numbers mean, by its type and its first rows, or by as many
+// as it takes to tell bytes from bits. The note says what a reader should know of it.
+func frameOf(ctx context.Context, a *array) (frame, string, error) {
 	f := frame{size: a.Size}
 	channels := func(c int) bool { return c == 1 || c == 3 || c == 4 }
 	switch s := a.Shape; {
@@ -118,6 +119,9 @@ func frameOf(a *array) (frame, string, error) {
 	}
 	a.block = max(1, min(a.block, (64<<20)/a.rowBytes()))
 	least, most, err := rangeOf(a)
+	if err == nil && a.Kind == npz.Uint && a.Size == 1 && most <= 1 {
+		most, err = brightest(ctx, a)
+	}
 	if err != nil {
 		return f, "", err
 	}
@@ -153,6 +157,23 @@ func rangeOf(a *array) (least, most float64, err error) {
 	return least, most, nil
 }
 
+var errBright = errors.New("a byte above 1 was found")
+
+// brightest is a byte above 1 where an array of bytes holds one, however dark its first rows are, and 1 where it holds none.
+func brightest(ctx context.Context, a *array) (float64, error) {
+	most := byte(1)
+	err := a.blocks(func(_ int, rows []byte) error {
+		if most = max(most, slices.Max(rows)); most > 1 {
+			return errBright
+		}
+		return ctx.Err()
+	})
+	if errors.Is(err, errBright) {
+		err = nil
+	}
+	return float64(most), err
+}
+
 // setLevel chooses how bright a number is.
 func (f *frame) setLevel(a *array, least, most float64) (note string, err error) {
 	get, err := a.Decoder()
@@ -163,7 +184,7 @@ func (f *frame) setLevel(a *array, least, most float64) (note string, err error)
 	case a.Kind == npz.Uint && a.Size == 1 && most > 1:
 		return "", nil
 	case a.Kind == npz.Bool || a.Kind == npz.Uint && a.Size == 1 || a.Kind == npz.Float && least >= 0 && most <= 1:
-		f.level = func(b []byte) byte { return unit(get(b)) }
+		f.level, f.number = func(b []byte) byte { return unit(get(b)) }, get
 		return "Numbers from 0 to 1 become brightnesses from 0 to 255.", nil
 	case a.Kind == npz.Float:
 		return "", fmt.Errorf("its numbers go from %v to %v; images of floats are read where they lie between 0 and 1", least, most)
@@ -185,6 +206,9 @@ func ownLabels(f arrays, length int) ([]column, error) {
 		return nil, err
 	}
 	width := len(numbers) / length
+	if err := checkNumbers(a, numbers, width); err != nil {
+		return nil, err
+	}
 	names, err := namesOfColumns(f, width)
 	if err != nil {
 		return nil, err
@@ -197,6 +221,20 @@ func ownLabels(f arrays, length int) ([]column, error) {
 		}
 	}
 	return columns, nil
+}
+
+// checkNumbers refuses labels that are no classes: NaN and infinities, and whole numbers of which two may look alike.
+func checkNumbers(a *array, numbers []float64, width int) error {
+	const told = 1 << 53 // up to which float64 tells whole numbers apart
+	for i, v := range numbers {
+		switch whole := a.Kind != npz.Float && a.Size == 8; {
+		case math.IsNaN(v), math.IsInf(v, 0):
+			return fmt.Errorf("%s: row %d, column %d is %v; labels are finite numbers", a.where, i/width, i%width, v)
+		case whole && math.Abs(v) >= told:
+			return fmt.Errorf("%s: row %d, column %d is about %.0f; labels from %d on are not told apart", a.where, i/width, i%width, v, int64(told))
+		}
+	}
+	return nil
 }
 
 // namesOfColumns reads the names of factors from an array of text, or numbers them.

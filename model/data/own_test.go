@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -164,10 +165,93 @@ func TestOwnArraysRefused(t *testing.T) {
 		{map[string][]byte{"images.npy": npyFile("|u1", "(0,1,2)", nil)}, []string{"no set of images"}},
 		{map[string][]byte{"images.npy": npyFile("|u1", "(2,1,2)", make([]byte, 4)), "labels.npy": npyFile("|u1", "(3,1)", make([]byte, 3))},
 			[]string{`"labels"`, "[3 1]", "2 images"}},
+		{map[string][]byte{"images.npy": npyFile("|u1", "(2,1,1)", []byte{5, 6}), "labels.npy": npyFile("<f8", "(2,2)", floats(1, 2, 3, math.NaN()))},
+			[]string{`"labels"`, "row 1, column 1 is NaN"}},
+		{map[string][]byte{"images.npy": npyFile("|u1", "(2,1,1)", []byte{5, 6}), "labels.npy": npyFile("<f8", "(2,1)", floats(math.Inf(-1), 0))},
+			[]string{`"labels"`, "row 0, column 0 is -Inf"}},
+		{map[string][]byte{"images.npy": npyFile("|u1", "(2,1,1)", []byte{5, 6}), "labels.npy": npyFile("<i8", "(2,1)", append(make([]byte, 14), 32, 0))},
+			[]string{`"labels"`, "row 1, column 0", "9007199254740992", "not told apart"}},
 	} {
 		_, err := openOwn(t, zipped(t, "own.npz", c.files))
 		expect.Says(t, err, c.parts...)
 	}
+}
+
+// TestDarkBeginning: what numbers mean is not decided by the first rows alone. Bytes are bytes where one above 1 comes later, and a
+// number that is no brightness ends the reading with a word.
+func TestDarkBeginning(t *testing.T) {
+	const rows = 700
+	dark := make([]byte, rows*64*64)
+	dark[len(dark)-1] = 200
+	for _, method := range []uint16{zip.Store, zip.Deflate} {
+		path := packedAs(t, method, "images.npy", npyFile("|u1", fmt.Sprintf("(%d, 64, 64)", rows), dark))
+		source, err := openOwn(t, path)
+		source = opened(t, source, err)
+		if info := source.Info(); info.Note != "" || stream(t, source, 0)[len(dark)-1] != 200 {
+			t.Errorf("method %d: a late byte was changed; the note is %q", method, info.Note)
+		}
+		if _, inPlace := source.(InPlace); inPlace != (method == zip.Store) {
+			t.Errorf("method %d: in place is %v", method, inPlace)
+		}
+	}
+	for _, late := range []float64{1.5, -0.1, math.NaN()} {
+		values := make([]float64, rows*4)
+		values[len(values)-4] = late
+		source, err := openOwn(t, packedAs(t, zip.Store, "images.npy", npyFile("<f8", fmt.Sprintf("(%d, 2, 2)", rows), floats(values...))))
+		source = opened(t, source, err)
+		expect.Says(t, source.Stream(t.Context(), 0, func(int, []byte) error { return nil }), "own.npz", `"images"`, "row 699", fmt.Sprint(late))
+	}
+	// Floats that need no scaling are packed all the same, so that all of them are looked at.
+	source, err := openOwn(t, packedAs(t, zip.Store, "images.npy", npyFile("<f8", "(1, 64, 64)", floats(make([]float64, 64*64)...))))
+	if _, inPlace := opened(t, source, err).(InPlace); inPlace {
+		t.Error("floats are read in place, unseen")
+	}
+}
+
+// TestStoredArrayDamaged: a set that is read in place is compared with the checksum in its file when it is added, and by Check.
+func TestStoredArrayDamaged(t *testing.T) {
+	c := catalogue(t)
+	images := bytes.Repeat([]byte{7, 8, 9, 10}, 64*64)
+	path := packedAs(t, zip.Store, "images.npy", npyFile("|u1", "(4, 64, 64)", images))
+	var stages []string
+	if _, err := c.Add(t.Context(), Request{From: path}, func(w Work) { stages = append(stages, w.Stage) }); err != nil || !slices.Contains(stages, "checking") {
+		t.Fatal(err, stages)
+	}
+	if err := c.Check(t.Context(), "own", func(Work) {}); err != nil {
+		t.Error(err)
+	}
+	whole, before := must(os.ReadFile(path))(t), must(os.Stat(path))(t)
+	whole[bytes.Index(whole, images)+5000] ^= 1
+	if err := errors.Join(os.WriteFile(path, whole, 0o600), os.Chtimes(path, before.ModTime(), before.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+	expect.Says(t, c.Check(t.Context(), "own", func(Work) {}), path, `"images"`, "checksum")
+	_, err := c.Add(t.Context(), Request{From: path, Name: "again"}, func(Work) {})
+	expect.Says(t, err, path, `"images"`, "checksum", "damaged")
+	if _, err := c.Open(t.Context(), "again"); err == nil {
+		t.Error("a damaged set was registered")
+	}
+}
+
+// packedAs is own.npz with one file, by a method of compression.
+func packedAs(t testing.TB, method uint16, name string, content []byte) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	w := must(z.CreateHeader(&zip.FileHeader{Name: name, Method: method}))(t)
+	path := filepath.Join(t.TempDir(), "own.npz")
+	if _, err := w.Write(content); errors.Join(err, z.Close(), os.WriteFile(path, b.Bytes(), 0o600)) != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestFactorsOfOneName: a selection by name means one factor.
+func TestFactorsOfOneName(t *testing.T) {
+	c := catalogue(t)
+	dir := unpacked(t, map[string][]byte{"a.png": flat(t, 4, 4, color.Gray{9}), "metadata.csv": []byte("file_name,x,x\na.png,1,2\n")})
+	_, err := c.Add(t.Context(), Request{From: dir, Name: "twice"}, func(Work) {})
+	expect.Says(t, err, dir, `two of its factors are called "x"`)
 }
 
 // flat is a picture of one colour as a PNG.

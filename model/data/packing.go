@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 
 	"slotscope/model/data/pack"
 )
@@ -21,6 +23,11 @@ func (a *adding) take(ctx context.Context, source Source, r record) error {
 	}
 	_, inPlace := source.(InPlace)
 	r.Packed = !inPlace
+	if inPlace {
+		if err := a.checkSums(ctx, source); err != nil {
+			return err
+		}
+	}
 	if pictures, ok := source.(forgiving); ok && a.request.Skip {
 		a.leaveOut(pictures)
 	}
@@ -32,13 +39,37 @@ func (a *adding) take(ctx context.Context, source Source, r record) error {
 	return writeRecord(a.dir, recordFile, r.without(a.left))
 }
 
+// summed is a source whose file has checksums of its own.
+type summed interface {
+	// verify reads all that they are of.
+	verify(ctx context.Context, tell func(done, of int64)) error
+}
+
+// checkSums reads a file that is to be used where it lies, of which no published checksum was compared.
+func (a *adding) checkSums(ctx context.Context, source Source) error {
+	s, ok := source.(summed)
+	if !ok || a.published != nil && a.published.Forms[a.form].summed() {
+		return nil
+	}
+	a.stage("checking", filepath.Base(a.paths[0]), "bytes")
+	return s.verify(ctx, a.progress)
+}
+
+// summed says whether a checksum of every file is published.
+func (f Form) summed() bool {
+	return !slices.ContainsFunc(f.Files, func(f File) bool { return f.SHA256 == "" && f.MD5 == "" })
+}
+
 // checkSource refuses a description that does not hold together, whoever wrote the file.
 func checkSource(source Source) error {
 	info := source.Info()
 	if info.Len < 1 || info.H < 1 || info.W < 1 || info.C != 1 && info.C != 3 {
 		return fmt.Errorf("%d images of %d × %d × %d are no dataset for this program", info.Len, info.H, info.W, info.C)
 	}
-	for _, f := range info.Factors {
+	for i, f := range info.Factors {
+		if slices.ContainsFunc(info.Factors[:i], func(other Factor) bool { return other.Name == f.Name }) {
+			return fmt.Errorf("two of its factors are called %q; each needs a name of its own", f.Name)
+		}
 		if f.Name == "" || len(f.Values) == 0 || len(f.Values) > 1<<16 {
 			return fmt.Errorf("factor %q has %d values; it may have 1 to 65,536", f.Name, len(f.Values))
 		}

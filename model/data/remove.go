@@ -87,8 +87,8 @@ func (c Catalogue) checkPacked(ctx context.Context, r record, tell func(Work)) e
 
 func checkFiles(ctx context.Context, r record, tell func(Work)) error {
 	p := publishedByName(r.Published)
-	if p == nil {
-		return nil // the state of the files was compared on opening
+	if p == nil || !p.Forms[r.Form].summed() {
+		return checkOwnSums(ctx, r, tell)
 	}
 	for i, f := range p.Forms[r.Form].Files {
 		if f.Folder {
@@ -101,4 +101,20 @@ func checkFiles(ctx context.Context, r record, tell func(Work)) error {
 		}
 	}
 	return nil
+}
+
+// checkOwnSums compares files that are used where they lie with the checksums that are in them, where they have any.
+func checkOwnSums(ctx context.Context, r record, tell func(Work)) error {
+	source, err := openSafely(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	s, ok := source.(summed)
+	if !ok {
+		return nil // the state of the files was compared on opening
+	}
+	report := reporter{tell: tell}
+	report.stage("checking", filepath.Base(r.Paths[0]), "bytes")
+	return s.verify(ctx, report.progress)
 }
