@@ -36,6 +36,26 @@ type fakeRun struct {
 	points  []model.Point
 	log     string
 	samples []int
+	kept    []int // last step that each resume left alone
+}
+
+// resume drops the points beyond step keep; a new attempt begins.
+func (r *fakeRun) resume(keep int) {
+	r.points, r.Step, r.Resumed, r.State = r.points[:keep], keep, keep, model.Running
+	r.kept = append(r.kept, keep)
+	r.Attempt++
+}
+
+// outlived is the last step that every resume after an attempt left alone; attempt 0 stands for the one before the present.
+func (r *fakeRun) outlived(attempt int) int {
+	if attempt == 0 {
+		attempt = r.Attempt - 1
+	}
+	since := r.kept[min(max(0, attempt-1), len(r.kept)):]
+	if len(since) == 0 {
+		return 0
+	}
+	return slices.Min(since)
 }
 
 func newFakeRuns(dir string) *fakeRuns {
@@ -80,9 +100,7 @@ func (f *fakeRuns) grow(id string, steps int) {
 // resumeFrom is what a resume does to the store: points beyond the checkpoint go, a new attempt begins.
 func (f *fakeRuns) resumeFrom(id string, checkpoint int) {
 	f.mu.Lock()
-	r := f.runs[id]
-	r.points, r.Step, r.Resumed, r.State = r.points[:checkpoint], checkpoint, checkpoint, model.Running
-	r.Attempt++
+	f.runs[id].resume(checkpoint)
 	f.mu.Unlock()
 	f.announce(id)
 }
@@ -193,9 +211,8 @@ func (f *fakeRuns) Resume(_ context.Context, id string, steps int) error {
 		if steps > 0 {
 			r.Config.Steps = steps
 		}
-		r.State, r.Reason = model.Running, ""
-		r.points, r.Step, r.Resumed = r.points[:r.Checkpoint], r.Checkpoint, r.Checkpoint
-		r.Attempt++
+		r.Reason = ""
+		r.resume(r.Checkpoint)
 		return nil
 	})
 }
@@ -220,7 +237,7 @@ func (f *fakeRuns) Points(_ context.Context, id string, q model.PointQuery) (mod
 	if err != nil {
 		return model.PointPage{}, err
 	}
-	page := model.PointPage{Attempt: r.Attempt, Resumed: r.Resumed, Head: len(r.points), Series: map[string][]model.Sample{}}
+	page := model.PointPage{Attempt: r.Attempt, Resumed: r.outlived(q.Attempt), Head: len(r.points), Series: map[string][]model.Sample{}}
 	until := page.Head
 	if q.Until > 0 {
 		until = min(until, q.Until)

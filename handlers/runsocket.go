@@ -137,6 +137,8 @@ func readHello(message []byte) (in hello, why string) {
 		return in, fmt.Sprintf("version %d of the protocol is not known here; 1 is", in.V)
 	case in.Since < 0:
 		return in, fmt.Sprintf("since is %d; steps count from 0", in.Since)
+	case in.Attempt < 0:
+		return in, fmt.Sprintf("attempt is %d; attempts count from 1, 0 stands for none", in.Attempt)
 	}
 	return in, ""
 }
@@ -189,7 +191,7 @@ func (s *runSocket) write(ctx context.Context) {
 
 // greet answers a hello and starts from the step that it names.
 func (s *runSocket) greet(ctx context.Context, in hello) error {
-	page, err := s.runs.Points(ctx, s.id, model.PointQuery{Since: in.Since, Names: []string{"total"}, Limit: 1})
+	page, err := s.runs.Points(ctx, s.id, model.PointQuery{Since: in.Since, Names: []string{"total"}, Limit: 1, Attempt: in.Attempt})
 	if err != nil {
 		return err
 	}
@@ -222,7 +224,7 @@ func (s *runSocket) sendStatus(ctx context.Context) error {
 }
 
 func (s *runSocket) sendPoints(ctx context.Context) (more bool, err error) {
-	page, err := s.runs.Points(ctx, s.id, model.PointQuery{Since: s.since, Limit: socketSteps})
+	page, err := s.runs.Points(ctx, s.id, model.PointQuery{Since: s.since, Limit: socketSteps, Attempt: s.attempt})
 	if err != nil {
 		return false, err
 	}
@@ -239,20 +241,18 @@ func (s *runSocket) sendPoints(ctx context.Context) (more bool, err error) {
 	return page.Last < page.Head, s.frame(pointsFrame{Type: "points", From: from, To: page.Last, Attempt: page.Attempt, Series: page.Series})
 }
 
-// rewound says to which step a visitor with points up to since, of an attempt, must go back. A resume replaces the points
-// beyond the step that it continued from. After several resumes unseen only the beginning is sure.
+// rewound says to which step a visitor with points up to since, of an attempt, must go back. Each resume replaces the points
+// beyond the step that it continued from; the page was asked for with that attempt, so that it knows of all since. Of a visitor
+// that names none, nothing is sure.
 func rewound(since, attempt int, page model.PointPage) (to int, needed bool) {
+	kept := page.Head
 	switch {
-	case since == 0:
-		return 0, false
-	case since > page.Head && attempt == page.Attempt:
-		return page.Head, true
-	case attempt == page.Attempt:
-		return 0, false
-	case page.Attempt == attempt+1:
-		return min(page.Resumed, since), since > page.Resumed
+	case attempt == 0:
+		kept = 0
+	case attempt != page.Attempt:
+		kept = min(page.Resumed, page.Head)
 	}
-	return 0, true
+	return min(kept, since), since > kept
 }
 
 func (s *runSocket) frame(v any) error {

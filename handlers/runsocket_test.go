@@ -222,13 +222,59 @@ func TestSocketSurvivesCutsAndResumes(t *testing.T) {
 	}
 }
 
+// A page that was away goes back as far as the resumes meanwhile did, however many they were, and no further.
+func TestSocketRewinds(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		attempt int // that the page says its 100 points are of
+		resumes []int
+		to      int // that it is sent back to; -1 for nowhere
+	}{
+		{"never resumed", 1, nil, -1},
+		{"one", 1, []int{70}, 70},
+		{"three, the second deepest", 1, []int{80, 60, 90}, 60},
+		{"after the first, two", 2, []int{10, 80, 70}, 70},
+		{"all seen", 3, []int{80, 60}, -1},
+		{"two beyond its points", 1, []int{110, 100}, -1},
+		{"of no attempt", 0, []int{80}, 0},
+		{"of an attempt that never was", 7, []int{80}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, site := liveSite(t)
+			f.put("a", model.Running, 120)
+			for _, keep := range c.resumes {
+				f.resumeFrom("a", keep)
+				f.grow("a", 120-keep)
+			}
+			page := &socketClient{t: t, steps: everyStep(100), head: 100, attempt: c.attempt}
+			page.dial(site, "a")
+			to := -1
+			for page.head != 120 {
+				frame, ok := page.read()
+				if !ok {
+					t.Fatalf("the connection ended at step %d", page.head)
+				}
+				if frame.Type == "rewind" {
+					to = frame.To
+				}
+			}
+			if to != c.to {
+				t.Errorf("sent back to step %d, want %d", to, c.to)
+			}
+			if diff := cmp.Diff(everyStep(120), page.steps); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestSocketAnswersNonsense(t *testing.T) {
 	f, site := liveSite(t)
 	f.put("a", model.Running, 5)
 	c := &socketClient{t: t}
 	c.dial(site, "a")
 	c.catchUp(5)
-	for _, message := range []string{"hello there", `{"type":"dance"}`, `{"type":"hello","v":9}`, `{"type":"hello","v":1,"since":-4}`} {
+	for _, message := range []string{"hello there", `{"type":"dance"}`, `{"type":"hello","v":9}`, `{"type":"hello","v":1,"since":-4}`, `{"type":"hello","v":1,"since":4,"attempt":-1}`} {
 		if err := c.conn.WriteMessage(websocket.TextMessage, []byte(message)); err != nil {
 			t.Fatal(err)
 		}
