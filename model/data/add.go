@@ -67,6 +67,9 @@ func (c Catalogue) plan(r Request) (plan, error) {
 			return plan{}, fmt.Errorf("%s is part of the program and need not be added: %w", p.name, model.ErrConflict)
 		}
 	}
+	if p.published == nil && publishedByName(p.name) != nil {
+		return plan{}, model.Invalid{"name": fmt.Sprintf("%s is the name of a published dataset, which this is not; choose another", p.name)}
+	}
 	if _, err := c.record(p.name); err == nil {
 		return plan{}, fmt.Errorf("there is a dataset %s already; remove it first, or choose another name: %w", p.name, model.ErrConflict)
 	}
@@ -79,10 +82,20 @@ func (c Catalogue) planFrom(r Request) (plan, error) {
 		return c.planKnown(r.Name)
 	case strings.HasPrefix(r.From, "http://"), strings.HasPrefix(r.From, "https://"):
 		return c.planURL(r)
-	case strings.Contains(r.From, "["):
+	case strings.Contains(r.From, "[") && !c.isPath(r.From):
 		return planPart(r)
 	}
 	return c.planPath(r)
+}
+
+// isPath says whether there is a file or folder of that name, in which brackets may stand as in a selection.
+func (c Catalogue) isPath(from string) bool {
+	path, err := c.absolute(from)
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(path)
+	return err == nil
 }
 
 // planKnown is for a published set by name, or for one whose adding was interrupted.

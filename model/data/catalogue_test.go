@@ -305,15 +305,29 @@ func TestNames(t *testing.T) {
 	path := writePlain(t, filepath.Join(t.TempDir(), "a.own"), sets()["complete"])
 	for name, says := range map[string]string{
 		"../x": "cannot name a dataset", "X": "cannot name", "a b": "cannot name", ".x": "cannot name", strings.Repeat("x", 65): "cannot name",
-		"shapes3d-synthetic": "part of the program",
+		"shapes3d-synthetic": "part of the program", "mpi3d-complex": "name of a published dataset",
 	} {
 		if _, err := c.Add(context.Background(), Request{Name: name, From: path}, func(Work) {}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
+	for _, r := range []Request{{From: writePlain(t, filepath.Join(t.TempDir(), "Isaac3D.own"), sets()["complete"])}, {Name: "dsprites", From: "shapes3d-synthetic[every=2]"}} {
+		if _, err := c.Add(context.Background(), r, func(Work) {}); err == nil || !strings.Contains(err.Error(), "name of a published dataset") {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
 	if _, err := os.Stat(c.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("refused requests wrote something: %v", err)
 	}
+}
+
+// TestOddPath: a path in which brackets stand is a path, where it leads to something.
+func TestOddPath(t *testing.T) {
+	withPlain(t, "", "")
+	c, p := catalogue(t), sets()["complete"]
+	same(t, add(t, c, Request{From: writePlain(t, filepath.Join(t.TempDir(), "runs [1]", "a & b_%$#{}~^ [every=2].own"), p), Name: "odd"}), p)
+	writePlain(t, filepath.Join(c.Dir, "mine[2].own"), p)
+	same(t, add(t, c, Request{From: "mine[2].own"}), p)
 }
 
 // TestOtherFile refuses a file that is not the published one, says how it can be added all the same, and adds it so.
