@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Formats of pictures: a folder or a zip archive, with metadata.csv or metadata.jsonl whose file_name column names the pictures and
@@ -134,9 +135,12 @@ func listPictures(t tree) ([]string, []column, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", m.name, err)
 		}
-		names, columns, err := m.parse(b)
+		if !utf8.Valid(b) {
+			return nil, nil, fmt.Errorf("%s: it is not written in UTF-8, which is not read", m.name)
+		}
+		names, columns, err := m.parse(bytes.TrimPrefix(b, []byte("\ufeff")))
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s, %w", m.name, err)
+			return nil, nil, fmt.Errorf("%s: %w", m.name, err)
 		}
 		return names, columns, nil
 	}
@@ -154,7 +158,11 @@ func listPictures(t tree) ([]string, []column, error) {
 			here = append(here, name)
 		}
 	}
-	if len(here) > 0 {
+	switch {
+	case len(here) > 0 && len(below) > 0:
+		return nil, nil, fmt.Errorf("%s lies beside folders with pictures, such as %s: put pictures either into one folder or into a folder for each class",
+			here[0], below[0])
+	case len(here) > 0:
 		return here, nil, nil
 	}
 	class := column{name: "class"}
@@ -170,8 +178,14 @@ func listPictures(t tree) ([]string, []column, error) {
 
 // parseCSV reads metadata.csv: a line of names, then a line for each picture.
 func parseCSV(b []byte) ([]string, []column, error) {
-	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(b, []byte("\ufeff"))))
+	r := csv.NewReader(bytes.NewReader(b))
 	head, err := r.Read()
+	if err == io.EOF {
+		return nil, nil, errors.New("it is empty")
+	}
+	if err == nil && !slices.Contains(head, "file_name") {
+		err = fmt.Errorf("file_name is missing among its columns %q, which commas part", head)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("line 1: %w", err)
 	}
@@ -221,19 +235,32 @@ func object(text []byte) (keys, values []string, err error) {
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, unfinished(err)
 		}
 		value, err := d.Token()
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, unfinished(err)
 		}
 		if _, nested := value.(json.Delim); nested || value == nil {
 			return nil, nil, fmt.Errorf("%v is a list, an object or null; text, numbers and booleans are read", key)
 		}
 		keys, values = append(keys, fmt.Sprint(key)), append(values, fmt.Sprint(value))
 	}
-	_, err = d.Token()
-	return keys, values, err
+	if _, err := d.Token(); err != nil {
+		return nil, nil, unfinished(err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, nil, errors.New("there is more on it than one object")
+	}
+	return keys, values, nil
+}
+
+// unfinished is what an error of the JSON decoder means on a line.
+func unfinished(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends in the middle of its object")
+	}
+	return fmt.Errorf("it is no JSON: %w", err)
 }
 
 // metadata gathers lines about pictures.

@@ -304,6 +304,8 @@ func TestOwnPictures(t *testing.T) {
 			"a.png": red, "b.png": blue,
 			"metadata.jsonl": []byte("{\"file_name\": \"a.png\", \"n\": 1, \"flag\": true}\n\n{\"file_name\": \"./b.png\", \"n\": 2, \"flag\": true}\n"),
 		}, []Factor{{"n", []string{"1", "2"}}, {"flag", []string{"true"}}}, nil, []byte{250, 0, 0, 0, 0, 250}},
+		{"jsonl with a mark of its encoding", map[string][]byte{"a.png": red, "metadata.jsonl": []byte("\ufeff{\"file_name\": \"a.png\"}\n")},
+			nil, []uint16{}, []byte{250, 0, 0}},
 		{"classes", map[string][]byte{"dogs/1.png": red, "cats/2.PNG": blue, "cats/.1.png": {}, "readme.txt": {1}},
 			[]Factor{{"class", []string{"cats", "dogs"}}}, nil, []byte{0, 0, 250, 250, 0, 0}},
 		{"pictures alone", map[string][]byte{"2.png": red, "1.png": blue}, nil, []uint16{}, []byte{0, 0, 250, 250, 0, 0}},
@@ -341,7 +343,10 @@ func TestOwnPicturesRefused(t *testing.T) {
 	}{
 		{"file_name,x\n../a.png,1\n", []string{"line 2", "../a.png", "leads out"}},
 		{"file_name,x\n/etc/a.png,1\n", []string{"line 2", "leads out"}},
-		{"name,x\na.png,1\n", []string{"line 2", "file_name is missing"}},
+		{"name,x\na.png,1\n", []string{"line 1", "file_name is missing", `["name" "x"]`}},
+		{"file_name;x\na.png;1\n", []string{"line 1", "file_name is missing", "commas"}},
+		{"", []string{"metadata.csv: it is empty"}},
+		{"file_name,x\na.png,\xe9\n", []string{"metadata.csv", "UTF-8"}},
 		{"file_name,x\na.png,1\na.png,2\n", []string{"line 3", "a.png is named twice"}},
 		{"file_name,x\na.png,\n", []string{"line 2", "x is empty"}},
 		{"file_name,x\na.png\n", []string{"line 2"}},
@@ -352,8 +357,15 @@ func TestOwnPicturesRefused(t *testing.T) {
 		_, err := openOwn(t, dir)
 		expect.Says(t, err, append(c.parts, dir)...)
 	}
-	_, err := openOwn(t, unpacked(t, map[string][]byte{"metadata.jsonl": []byte("{\"file_name\":\"a.png\",\"x\":[1]}\n")}))
-	expect.Says(t, err, "metadata.jsonl", "line 1", "x is a list")
+	for metadata, part := range map[string]string{
+		`{"file_name":"a.png","x":[1]}`: "x is a list", `{"file_name":"a.png"`: "in the middle", `{"file_name":"a.png","x":`: "in the middle",
+		`{"file_name":"a.png"} {}`: "more on it than one object", `{"file_name":nan}`: "no JSON", `["a.png"]`: "no JSON object", `{"x":1}`: "file_name is missing",
+	} {
+		_, err := openOwn(t, unpacked(t, map[string][]byte{"a.png": red, "metadata.jsonl": []byte(metadata + "\n")}))
+		expect.Says(t, err, "metadata.jsonl: line 1: ", part)
+	}
+	_, err := openOwn(t, unpacked(t, map[string][]byte{"a.png": red, "b/1.png": red, "c/1.png": red}))
+	expect.Says(t, err, "a.png lies beside folders with pictures, such as b/1.png")
 	_, err = openOwn(t, unpacked(t, map[string][]byte{"a.txt": {1}}))
 	expect.Says(t, err, "is no published dataset")
 	_, err = openOwn(t, zipped(t, "own.zip", map[string][]byte{"a.txt": {1}}))
