@@ -81,7 +81,10 @@ func (h Runs) answerRun(w http.ResponseWriter, r *http.Request, status int) erro
 }
 
 func (h Runs) apiPatch(w http.ResponseWriter, r *http.Request) error {
-	var in struct{ Name, Notes *string }
+	var in struct {
+		Name  *string `json:"name"`
+		Notes *string `json:"notes"`
+	}
 	if err := ReadJSON(w, r, apiBody, &in); err != nil {
 		return err
 	}
@@ -107,7 +110,9 @@ func (h Runs) apiStop(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h Runs) apiResume(w http.ResponseWriter, r *http.Request) error {
-	var in struct{ Steps int }
+	var in struct {
+		Steps int `json:"steps"`
+	}
 	if r.ContentLength != 0 {
 		if err := ReadJSON(w, r, apiBody, &in); err != nil {
 			return err

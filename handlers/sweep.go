@@ -281,12 +281,12 @@ func (h Sweeps) apiCreate(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		sweep.Plan
 		Paper *struct {
-			Preset   string
-			Steps    int
-			Seeds    int
-			Datasets []string
-			Models   []string
-			Parts    []string
+			Preset   string   `json:"preset"`
+			Steps    int      `json:"steps"`
+			Seeds    int      `json:"seeds"`
+			Datasets []string `json:"datasets"`
+			Models   []string `json:"models"`
+			Parts    []string `json:"parts"`
 		} `json:"paper"`
 		placeIn
 	}

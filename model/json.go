@@ -1,27 +1,79 @@
 package model
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 )
 
-// ReadJSON reads into v the one JSON value that r holds. Keys that v does not have, and whatever follows the value, are faults; an
-// error is what JSONFault makes of it.
+// ReadJSON reads into v the one JSON value that r holds. Keys that v does not have, null in the place of all of v, and whatever
+// follows the value are faults; an error is what JSONFault makes of it.
 func ReadJSON(r io.Reader, v any) error {
+	var raw json.RawMessage
 	d := json.NewDecoder(r)
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	if err := d.Decode(&raw); err != nil {
 		return JSONFault(err)
 	}
-	if d.More() {
+	var syntax *json.SyntaxError
+	switch _, err := d.Token(); {
+	case err == nil || errors.As(err, &syntax):
 		return errors.New("it goes on after its JSON value")
+	case !errors.Is(err, io.EOF):
+		return JSONFault(err)
+	}
+	if string(bytes.TrimSpace(raw)) == "null" {
+		return fmt.Errorf("it is null, where %s belongs", wanted(reflect.TypeOf(v).Elem()))
+	}
+	d = json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		wrong.Field = keyPath(reflect.TypeOf(v), strings.Split(wrong.Field, "."))
+	}
+	if err != nil {
+		return JSONFault(err)
 	}
 	return nil
+}
+
+// keyPath is where a fault lies by the keys of the JSON alone: encoding/json also names structs that are embedded in others.
+func keyPath(t reflect.Type, path []string) string {
+	var keys []string
+	for _, name := range path {
+		for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map}, t.Kind()) {
+			t = t.Elem()
+		}
+		field, found := reflect.StructField{}, false
+		if t.Kind() == reflect.Struct {
+			field, found = t.FieldByName(name)
+		}
+		if found && field.Anonymous && field.Tag.Get("json") == "" {
+			t = field.Type
+			continue
+		}
+		keys = append(keys, name)
+		if t.Kind() == reflect.Struct {
+			t = typeOfKey(t, name)
+		}
+	}
+	return strings.Join(keys, ".")
+}
+
+// typeOfKey is the type of a struct's field that has a key; of no struct where there is none.
+func typeOfKey(t reflect.Type, key string) reflect.Type {
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name == key || name == "" && f.Name == key {
+			return f.Type
+		}
+	}
+	return reflect.TypeFor[string]()
 }
 
 // jsonFault is an error of encoding/json in words for who wrote the JSON.
@@ -40,8 +92,7 @@ func JSONFault(err error) error {
 	said := strings.TrimPrefix(err.Error(), "json: ")
 	switch {
 	case errors.As(err, &wrong):
-		want := map[reflect.Kind]string{reflect.Struct: "an object", reflect.Map: "an object", reflect.Slice: "an array", reflect.String: "text", reflect.Bool: "true or false"}[wrong.Type.Kind()]
-		said = fmt.Sprintf("%s is a JSON %s, where %s belongs", cmp.Or(wrong.Field, "it"), wrong.Value, cmp.Or(want, "a number"))
+		said = fmt.Sprintf("%s is a JSON %s, where %s belongs", cmp.Or(wrong.Field, "it"), wrong.Value, wanted(wrong.Type))
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		said = "it ends in the middle of its JSON"
 	case errors.Is(err, io.EOF):
@@ -50,4 +101,25 @@ func JSONFault(err error) error {
 		said = fmt.Sprintf("%s, at byte %d", said, syntax.Offset)
 	}
 	return jsonFault{said, err}
+}
+
+// wanted says which JSON a type is read from.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return wanted(t.Elem())
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number of at most 18 digits"
+	case reflect.Float64:
+		return "a number"
+	}
+	return "a whole number"
 }

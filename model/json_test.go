@@ -11,9 +11,17 @@ func TestJSONFaultsAreInWords(t *testing.T) {
 	type part struct {
 		Seeds []int64 `json:"seeds"`
 	}
+	type place struct {
+		Slurm []string        `json:"slurm"`
+		Set   map[string]part `json:"set"`
+	}
 	for text, want := range map[string]string{
 		`{"name": "a", "steps": 3, "parts": [{"seeds": [1]}]}`: "",
-		`{"steps": "many"}`:            "steps is a JSON string, where a number belongs",
+		`{"steps": "many"}`:            "steps is a JSON string, where a whole number of at most 18 digits belongs",
+		`{"steps": 1.5}`:               "steps is a JSON number 1.5, where a whole number of at most 18 digits belongs",
+		`{"rate": 1e999}`:              "rate is a JSON number 1e999, where a number belongs",
+		`{"slurm": "gpus=1"}`:          "slurm is a JSON string, where an array belongs",
+		`{"set": {"a": {"seeds": 5}}}`: "set.seeds is a JSON number, where an array belongs",
 		`{"parts": {"seeds": []}}`:     "parts is a JSON object, where an array belongs",
 		`{"parts": [{"seeds": true}]}`: "parts.seeds is a JSON bool, where an array belongs",
 		`[]`:                           "it is a JSON array, where an object belongs",
@@ -22,11 +30,17 @@ func TestJSONFaultsAreInWords(t *testing.T) {
 		``:                             "it is empty",
 		`{"steps": 1,,}`:               "invalid character ',' looking for beginning of object key string, at byte 13",
 		`{"steps": 1} {}`:              "it goes on after its JSON value",
+		`{"steps": 1}}`:                "it goes on after its JSON value",
+		`{"steps": 1} ]`:               "it goes on after its JSON value",
+		"{\"steps\": 1}\n \n":          "",
+		` null `:                       "it is null, where an object belongs",
 	} {
 		var v struct {
-			Name  string `json:"name"`
-			Steps int    `json:"steps"`
-			Parts []part `json:"parts"`
+			Name  string  `json:"name"`
+			Steps int     `json:"steps"`
+			Parts []part  `json:"parts"`
+			Rate  float64 `json:"rate"`
+			place
 		}
 		err := model.ReadJSON(strings.NewReader(text), &v)
 		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
