@@ -207,6 +207,9 @@ func (c Catalogue) planPath(r Request) (plan, error) {
 		if r.Name == "" && c.known(r.From) {
 			return c.planKnown(r.From)
 		}
+		if !filepath.IsAbs(r.From) {
+			return plan{}, model.Invalid{"from": fmt.Sprintf("there is no file or folder %s in the data folder, %s; give the whole path of one elsewhere, from / on", r.From, c.Dir)}
+		}
 		return plan{}, model.Invalid{"from": fmt.Sprintf("there is no file or folder %s on this machine", path)}
 	}
 	if err != nil {

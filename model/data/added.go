@@ -147,16 +147,10 @@ const idlePlace = time.Minute
 
 // openPlace opens the files of a dataset, after making sure that they are those that were added.
 func openPlace(ctx context.Context, r record) (*place, error) {
-	prints, err := printsOf(r.Paths)
-	if err != nil {
-		return nil, fmt.Errorf("a file of it is not there any more: %w", err)
+	if err := r.unchanged(); err != nil {
+		return nil, err
 	}
-	for i := range prints {
-		if prints[i].Bytes != r.Prints[i].Bytes || !prints[i].Modified.Equal(r.Prints[i].Modified) {
-			return nil, fmt.Errorf("%s has changed since the dataset was added: remove it, then add it again", r.Paths[i])
-		}
-	}
-	key := fmt.Sprint(r.Published, r.Form, r.Format, r.Paths, prints)
+	key := fmt.Sprint(r.Published, r.Form, r.Format, r.Paths, r.Prints)
 	places.Lock()
 	defer places.Unlock()
 	if p, ok := places.open[key]; ok {

@@ -18,6 +18,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/data/pack"
+	"slotscope/model/expect"
 )
 
 // plainSet is what a file of these tests holds: a dataset of one-channel images, pixel p of image i being 7·i + p.
@@ -316,9 +317,26 @@ func TestNames(t *testing.T) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
+	for from, says := range map[string]string{
+		"nowhere.own": "give the whole path of nowhere.own", filepath.Join(t.TempDir(), "no.own"): "no.own on this machine",
+		writeEmpty(t): "empty.own is empty",
+	} {
+		if _, err := c.Add(context.Background(), Request{From: from}, func(Work) {}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", from, err, says)
+		}
+	}
 	if _, err := os.Stat(c.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("refused requests wrote something: %v", err)
 	}
+}
+
+func writeEmpty(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "empty.own")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // TestOddPath: a path in which brackets stand is a path, where it leads to something.
@@ -328,6 +346,8 @@ func TestOddPath(t *testing.T) {
 	same(t, add(t, c, Request{From: writePlain(t, filepath.Join(t.TempDir(), "runs [1]", "a & b_%$#{}~^ [every=2].own"), p), Name: "odd"}), p)
 	writePlain(t, filepath.Join(c.Dir, "mine[2].own"), p)
 	same(t, add(t, c, Request{From: "mine[2].own"}), p)
+	_, err := c.Add(context.Background(), Request{From: "nowhere.own"}, func(Work) {})
+	expect.Says(t, err, "no file or folder nowhere.own in the data folder, "+c.Dir)
 }
 
 // TestOtherFile refuses a file that is not the published one, says how it can be added all the same, and adds it so.
@@ -532,6 +552,9 @@ func TestMoved(t *testing.T) {
 	if _, err := c.Open(ctx, "a"); err == nil || !strings.Contains(err.Error(), "has changed since") {
 		t.Errorf("changed: %v", err)
 	}
+	if e, _ := c.Entry(ctx, "a"); e.State != Failed || !strings.Contains(e.Reason, path+" has changed since") {
+		t.Errorf("changed: %+v", e)
+	}
 	os.Remove(path)
 	if e, _ := c.Entry(ctx, "a"); e.State != Failed || !strings.Contains(e.Reason, "not there any more") {
 		t.Errorf("gone: %+v", e)
@@ -548,6 +571,16 @@ func TestNamedPart(t *testing.T) {
 	red := add(t, c, Request{Name: "red-cubes", From: "cubes[floor_hue=0.0]"}).Info()
 	if red.Name != "red-cubes" || red.Len != 12_000 {
 		t.Errorf("%s has %d images", red.Name, red.Len)
+	}
+	if err := c.Remove("cubes"); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := c.Entry(ctx, "red-cubes"); err != nil || e.State != Failed || !strings.Contains(e.Reason, "cubes, of which it is a part") {
+		t.Errorf("a part of what is gone: %+v, %v", e, err)
+	}
+	cubes = add(t, c, Request{Name: "cubes", From: "shapes3d-synthetic[shape=cube]"}).Info()
+	if e, err := c.Entry(ctx, "red-cubes"); err != nil || e.State != Ready {
+		t.Errorf("a part of what came back: %+v, %v", e, err)
 	}
 	if _, err := c.Add(ctx, Request{From: "cubes[every=2]"}, func(Work) {}); err == nil || !strings.Contains(err.Error(), "choose a name") {
 		t.Errorf("without a name: %v", err)

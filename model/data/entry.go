@@ -161,6 +161,9 @@ func (c Catalogue) registered(e Entry, r record) Entry {
 	switch {
 	case r.Part != "":
 		e.Kind = Part
+		if base, _, _ := splitSpec(r.Part); !c.stands(base, 0) {
+			e.State, e.Reason = Failed, fmt.Sprintf("%s, of which it is a part, cannot be used any more", base)
+		}
 	case r.Packed:
 		e.Kind = Packed
 		if _, err := os.Stat(filepath.Join(c.setDir(name), packFile)); err != nil {
@@ -168,11 +171,30 @@ func (c Catalogue) registered(e Entry, r record) Entry {
 		}
 	default:
 		e.Kind = Placed
-		if _, err := printsOf(r.Paths); err != nil {
-			e.State, e.Reason = Failed, fmt.Sprintf("a file of it is not there any more: %v", err)
+		if err := r.unchanged(); err != nil {
+			e.State, e.Reason = Failed, err.Error()
 		}
 	}
 	return e
+}
+
+// stands says whether a dataset of which others are parts is still there.
+func (c Catalogue) stands(name string, depth int) bool {
+	if slices.ContainsFunc(drawn, func(d drawnSet) bool { return d.info.Name == name }) {
+		return true
+	}
+	r, err := c.record(name)
+	switch {
+	case err != nil || depth == aliasDepth:
+		return false
+	case r.Part != "":
+		base, _, _ := splitSpec(r.Part)
+		return c.stands(base, depth+1)
+	case r.Packed:
+		_, err := os.Stat(filepath.Join(c.setDir(name), packFile))
+		return err == nil
+	}
+	return r.unchanged() == nil
 }
 
 // size is how many bytes the files of a folder take.

@@ -1,7 +1,9 @@
 package data
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -129,8 +131,11 @@ func headOf(path string, isDir bool) ([]byte, error) {
 	defer f.Close()
 	head := make([]byte, 512)
 	n, err := f.Read(head)
+	if n == 0 && errors.Is(err, io.EOF) {
+		return nil, model.Invalid{"from": path + " is empty"}
+	}
 	if n == 0 {
-		return nil, model.Invalid{"from": fmt.Sprintf("%s is empty or cannot be read: %v", path, err)}
+		return nil, model.Invalid{"from": fmt.Sprintf("%s cannot be read: %v", path, reason(err))}
 	}
 	return head[:n], nil
 }

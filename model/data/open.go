@@ -85,13 +85,13 @@ func Open(ctx context.Context, name, dataDir string) (Set, error) {
 	return Catalogue{dataDir}.Open(ctx, name)
 }
 
-// drawn are the sets that the program draws itself.
-var drawn = []struct {
+// drawnSet is one that the program draws itself.
+type drawnSet struct {
 	info *Info
 	open func() Set
-}{
-	{&shapes3dInfo, openShapes3D},
 }
+
+var drawn = []drawnSet{{&shapes3dInfo, openShapes3D}}
 
 // renamed is a set under another name and title.
 type renamed struct {

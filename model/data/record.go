@@ -78,6 +78,20 @@ func printsOf(paths []string) ([]filePrint, error) {
 	return prints, nil
 }
 
+// unchanged makes sure that the files are still those that were added.
+func (r record) unchanged() error {
+	prints, err := printsOf(r.Paths)
+	if err != nil {
+		return fmt.Errorf("a file of it is not there any more: %w", err)
+	}
+	for i := range prints {
+		if i >= len(r.Prints) || prints[i].Bytes != r.Prints[i].Bytes || !prints[i].Modified.Equal(r.Prints[i].Modified) {
+			return fmt.Errorf("%s has changed since the dataset was added: remove it, then add it again", r.Paths[i])
+		}
+	}
+	return nil
+}
+
 func (c Catalogue) setDir(name string) string { return filepath.Join(c.Dir, setsDir, name) }
 
 // root opens the folder of a dataset; fs.ErrNotExist is in the chain where there is none.
