@@ -53,6 +53,9 @@ func read(path string) (raw, error) {
 	return raw{}, model.Invalid{"file": fmt.Sprintf("%s is neither a .json nor a .npz file", path)}
 }
 
+// told is from where on float64 does not tell whole numbers apart.
+const told = 1 << 53
+
 // raw is a file's content, by rows.
 type raw struct {
 	latents  matrix

@@ -1,40 +1,45 @@
 package input
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"strconv"
 	"strings"
 )
 
 // maxJSON is the largest .json file that is read, in bytes; NumPy's files are for more.
 const maxJSON = 1 << 30
 
-// cell is a number of a row; null is NaN, so that its place can be told.
+// cell is a number of a row.
 type cell float64
 
 func (c *cell) UnmarshalJSON(b []byte) error {
-	if bytes.Equal(b, []byte("null")) {
-		*c = cell(math.NaN())
-		return nil
-	}
-	var v float64
-	if err := json.Unmarshal(b, &v); err != nil {
-		return fmt.Errorf("%s is no number", shorten(b))
-	}
+	v, err := cellOf(string(b))
 	*c = cell(v)
-	return nil
+	return err
 }
 
-func shorten(b []byte) string {
-	if len(b) > 40 {
-		return string(b[:40]) + "…"
+// cellOf reads a cell. A whole number that float64 does not tell from its neighbours would be their class too, and is refused.
+func cellOf(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || strings.Trim(text, "-+.eE0123456789") != "" {
+		return 0, fmt.Errorf("%s is no number", shorten(text))
 	}
-	return string(b)
+	if math.Abs(v) >= told && !strings.ContainsAny(text, ".eE") {
+		return 0, fmt.Errorf("%s is too large: whole numbers from %d on are not told apart", shorten(text), int64(told))
+	}
+	return v, nil
+}
+
+func shorten(text string) string {
+	if len(text) > 40 {
+		return text[:40] + "…"
+	}
+	return text
 }
 
 func readJSON(path string) (raw, error) {
@@ -87,6 +92,10 @@ func explain(err error) error {
 		return fmt.Errorf("it is no JSON at byte %d (%w); NaN and Infinity are none either", syntax.Offset, err)
 	case errors.As(err, &kind) && kind.Field == "":
 		return fmt.Errorf("the file is a JSON %s; it must be an object with latents and factors", kind.Value)
+	case errors.As(err, &kind) && strings.EqualFold(kind.Field, "discrete"):
+		return fmt.Errorf(`"discrete" cannot be a JSON %s; it is true, false or not there`, kind.Value)
+	case errors.As(err, &kind) && strings.HasPrefix(kind.Field, "factor_names"):
+		return fmt.Errorf(`"factor_names" cannot be a JSON %s; it is a list of texts`, kind.Value)
 	case errors.As(err, &kind):
 		return fmt.Errorf("%q cannot be a JSON %s; latents and factors are lists of rows, rows are lists of numbers", kind.Field, kind.Value)
 	}
@@ -118,12 +127,12 @@ func within(from io.ReadSeeker, err error) error {
 func isCell(token json.Token) bool {
 	switch t := token.(type) {
 	case json.Number:
-		_, err := t.Float64()
+		_, err := cellOf(t.String())
 		return err == nil
 	case json.Delim:
 		return t == ']'
 	}
-	return token == nil
+	return false
 }
 
 // walk knows where among the tables of a file its tokens stand.

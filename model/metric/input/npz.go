@@ -3,6 +3,7 @@ package input
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -80,6 +81,12 @@ func arrayOf(file *npz.File, name string) (matrix, error) {
 	if len(a.Shape) == 2 {
 		m.cols = a.Shape[1]
 	}
-	m.values, err = a.Float64s()
-	return m, err
+	if m.values, err = a.Float64s(); err != nil || a.Kind == npz.Float {
+		return m, err
+	}
+	if at := slices.IndexFunc(m.values, func(v float64) bool { return math.Abs(v) >= told }); at >= 0 {
+		return m, fmt.Errorf("%s: row %d, column %d is about %.0f, which is too large: whole numbers from %d on are not told apart",
+			name, at/m.cols, at%m.cols, m.values[at], int64(told))
+	}
+	return m, nil
 }
