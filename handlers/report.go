@@ -128,7 +128,7 @@ func (h Reports) input(ctx context.Context, c choice) (report.Input, error) {
 	if len(part.Entries) == 1 {
 		title = views.RunName(part.Entries[0].Run)
 	}
-	return report.Input{Title: title, Parts: []report.Part{part}, Again: "slotscope report " + strings.Join(c.runs, " ") + " --out report"}, nil
+	return report.Input{Title: title, Parts: []report.Part{part}, Again: report.AgainOf(c.runs...)}, nil
 }
 
 func (h Reports) ofSweep(ctx context.Context, id string) (report.Input, error) {
@@ -147,7 +147,7 @@ func (h Reports) ofSweep(ctx context.Context, id string) (report.Input, error) {
 		}
 		return e, err == nil
 	})
-	in.Again = "slotscope report " + id + " --out report"
+	in.Again = report.AgainOf(id)
 	if len(in.Parts) == 0 && failed == nil {
 		failed = fmt.Errorf("sweep %s has no runs to report yet; its page says how far it is: %w", id, model.ErrConflict)
 	}

@@ -45,7 +45,7 @@ func reportRuns(ctx context.Context, env environment, args []string) error {
 	}
 	defer closePairs()
 	in.Rule = report.Rule(*rule)
-	in.Again = "slotscope report " + strings.Join(names, " ") + " --out report"
+	in.Again = report.AgainOf(names...)
 	if *title != "" {
 		in.Title = *title
 	}

@@ -66,10 +66,10 @@ func (g Group) card(l *lines) {
 
 // data says what the runs were trained on, and what was left out and measured beside it.
 func (g Group) data() string {
-	text := fmt.Sprintf("%s (`%s`), all of its images", mdText(DatasetLabel(g.Dataset)), g.Dataset)
+	text := fmt.Sprintf("%s (%s), all of its images", mdText(DatasetLabel(g.Dataset)), mdCode(g.Dataset))
 	for _, e := range g.Entries {
 		if h := e.Scores.HeldOut; h != nil {
-			return text + fmt.Sprintf("; left out and measured as unseen: `%s`", h.Dataset)
+			return text + fmt.Sprintf("; left out and measured as unseen: %s", mdCode(h.Dataset))
 		}
 	}
 	return text
@@ -180,6 +180,16 @@ func (e Entry) command() string {
 		words[i] = quoted(words[i])
 	}
 	return strings.Join(words, " ")
+}
+
+// AgainOf is the command that makes a report of runs, or of a sweep, again; the same for whatever order they are named in.
+func AgainOf(names ...string) string {
+	words := make([]string, len(names))
+	for i, name := range names {
+		words[i] = quoted(name)
+	}
+	slices.Sort(words)
+	return "slotscope report " + strings.Join(slices.Compact(words), " ") + " --out report"
 }
 
 // quoted is a word as a shell takes it whole.

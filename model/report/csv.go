@@ -40,13 +40,21 @@ func writeGroup(out *csv.Writer, section string, g GroupRecord) {
 		if s.N == 0 {
 			continue
 		}
-		line := []string{section, g.Dataset, g.Model, g.Label, m.Key, strconv.Itoa(s.N)}
+		line := []string{text(section), text(g.Dataset), g.Model, text(g.Label), m.Key, strconv.Itoa(s.N)}
 		for _, v := range []model.Score{s.Mean, s.SD, s.T, s.Low, s.High} {
 			line = append(line, plain(float64(v)))
 		}
 		line = append(line, strconv.FormatBool(s.Bold[PaperRule]), strconv.FormatBool(s.Bold[OverlapRule]))
 		out.Write(append(append(line, publishedFields(s.Published)...), seedList(s.Seeds)))
 	}
+}
+
+// text keeps a name from being computed by a spreadsheet, which takes what begins so for a formula.
+func text(name string) string {
+	if name != "" && strings.ContainsRune("=+-@\t\r", rune(name[0])) {
+		return "'" + name
+	}
+	return name
 }
 
 func publishedFields(p *PublishedRecord) []string {

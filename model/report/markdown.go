@@ -218,4 +218,9 @@ func orDash(text string) string {
 // mdText escapes what Markdown would take for marks.
 func mdText(text string) string { return mdEscapes.Replace(text) }
 
-var mdEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", ">", "&gt;", "[", `\[`, "]", `\]`, "\n", " ")
+var mdEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", ">", "&gt;", "[", `\[`, "]", `\]`, "\n", " ", "\r", " ")
+
+// mdCode is text as code within a cell of a table.
+func mdCode(text string) string { return "`" + mdInCode.Replace(text) + "`" }
+
+var mdInCode = strings.NewReplacer("|", `\|`, "`", "'", "\n", " ", "\r", " ")

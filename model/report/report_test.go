@@ -329,8 +329,8 @@ func TestTeXCompiles(t *testing.T) {
 		w.add("hrr", "shapes3d", seed, 0.5, 30, func(c *model.Config) { c.NoDenoiser, c.LambdaCB, c.Beta1 = true, 0.1, 0.5 })
 	}
 	r := reportOf(t, w)
-	r.Title = `100% of $x_1 & #2 {~^\} β ± “quoted”`
-	r.Sections[0].Name = "a_b & c"
+	r.Title = "100% of $x_1 & #2 {~^\\} β ± “quoted”\n\n\\end{document} second line"
+	r.Sections[0].Name = "a_b & c\n\n日本 ünï → ≤ \xff\x00 \\input{/etc/passwd}"
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "table.tex"), []byte(written(t, r.TeX)), 0o644); err != nil {
 		t.Fatal(err)
@@ -339,6 +339,35 @@ func TestTeXCompiles(t *testing.T) {
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestNoFormulas: a name does not become one where a spreadsheet opens summary.csv.
+func TestNoFormulas(t *testing.T) {
+	r := reportOf(t, paperLike())
+	for _, name := range []string{"=1+1", "+1", "-1", "@x", "\t=1"} {
+		r.Sections[0].Name = name
+		lines, err := csv.NewReader(strings.NewReader(written(t, r.Summary))).ReadAll()
+		if err != nil || lines[1][0] != "'"+name {
+			t.Errorf("%q is written %q, %v", name, lines[1][0], err)
+		}
+	}
+}
+
+// TestCardOfOddDataset: a selection by a value with bars and ticks stays in its cell.
+func TestCardOfOddDataset(t *testing.T) {
+	w := &world{}
+	w.add("hrr", "mine[x=a|b`c]", 0, 0.5, 30, nil)
+	card := written(t, reportOf(t, w).Card)
+	if want := "| Data | mine\\[x=a\\|b\\`c\\] (`mine[x=a\\|b'c]`), all of its images |"; !strings.Contains(card, want) {
+		t.Errorf("%s is not in\n%s", want, card)
+	}
+}
+
+func TestAgain(t *testing.T) {
+	const want = "slotscope report '$(rm x)' 'b c' a --out report"
+	if got := AgainOf("b c", "a", "$(rm x)", "a"); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

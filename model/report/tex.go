@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"slotscope/model"
 )
@@ -230,8 +231,19 @@ func texLabel(label string) string {
 
 func texNumber(text string) string { return strings.ReplaceAll(text, "−", "-") }
 
-// texText escapes what TeX would take for commands, and writes the symbols of hyperparameters as mathematics.
-func texText(text string) string { return texEscapes.Replace(text) }
+// texText escapes what TeX would take for commands, and writes the symbols of hyperparameters as mathematics. Letters that
+// LaTeX has no glyph for without further packages become question marks, and ends of lines blanks.
+func texText(text string) string { return strings.Map(texRune, texEscapes.Replace(text)) }
+
+func texRune(r rune) rune {
+	switch {
+	case unicode.IsControl(r):
+		return ' '
+	case r > unicode.MaxASCII && (r > unicode.MaxLatin1 || !unicode.IsLetter(r) || unicode.Is(unicode.Lo, r)):
+		return '?'
+	}
+	return r
+}
 
 var texEscapes = strings.NewReplacer(
 	`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `$`, `\$`, `&`, `\&`, `#`, `\#`, `%`, `\%`, `_`, `\_`, `^`, `\textasciicircum{}`, `~`, `\textasciitilde{}`,
