@@ -67,7 +67,7 @@ func TestRunsReadBack(t *testing.T) {
 	if diff := cmp.Diff(old, one); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	if _, err := d.Run(ctx, "none"); !errors.Is(err, model.ErrNotFound) {
+	if _, err := d.Run(ctx, "none"); !errors.Is(err, model.ErrNotFound) || err.Error() != `there is no run "none": not found` {
 		t.Errorf("an unknown run: %v", err)
 	}
 }

@@ -108,7 +108,7 @@ func runKey(ctx context.Context, tx *sql.Tx, id string) (key int64, err error) {
 	return key, err
 }
 
-func notFound(id string) error { return fmt.Errorf("run %q: %w", id, model.ErrNotFound) }
+func notFound(id string) error { return fmt.Errorf("there is no run %q: %w", id, model.ErrNotFound) }
 
 // millis and moment carry a time, the zero one as NULL.
 func millis(t time.Time) sql.NullInt64 {

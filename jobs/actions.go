@@ -152,9 +152,9 @@ func (s *Supervisor) act(id string, do func(f *folder.Folder, e *entry) error) e
 	defer s.mu.Unlock()
 	e := s.runs[id]
 	if e == nil {
-		return fmt.Errorf("run %q: %w", id, model.ErrNotFound)
+		return fmt.Errorf("there is no run %q: %w", id, model.ErrNotFound)
 	}
-	f, err := s.o.Data.Open(id)
+	f, err := s.opened(id)
 	if err != nil {
 		return err
 	}
@@ -164,8 +164,12 @@ func (s *Supervisor) act(id string, do func(f *folder.Folder, e *entry) error) e
 	return told(do(f, e))
 }
 
-// told makes what the disk refuses a sentence for the visitor, who is the one to help it.
+// told makes what the disk refuses, and damage to what lies there, a sentence for the visitor, who is the one to help it.
 func told(err error) error {
+	var damaged folder.Damaged
+	if errors.As(err, &damaged) {
+		return model.Invalid{"": err.Error()}
+	}
 	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EPERM, syscall.EFBIG} {
 		if errors.Is(err, cause) {
 			return model.Invalid{"": err.Error()}
@@ -335,7 +339,7 @@ func (s *Supervisor) Delete(ctx context.Context, id string) error {
 	defer s.mu.Unlock()
 	e := s.runs[id]
 	if e == nil {
-		return fmt.Errorf("run %q: %w", id, model.ErrNotFound)
+		return fmt.Errorf("there is no run %q: %w", id, model.ErrNotFound)
 	}
 	if !e.leave() || !e.run.State.Ended() {
 		return fmt.Errorf("run %s is %s; stop it before deleting it: %w", id, e.run.State, model.ErrConflict)

@@ -64,6 +64,10 @@ func (s *Supervisor) visit(ctx context.Context, id string) {
 	}
 	seen, err := s.see(f, e)
 	if err != nil {
+		if e.run.ID == "" {
+			m, _ := f.Meta() // as far as it can be read
+			e.run = model.Run{ID: m.ID, Name: m.Name, Notes: m.Notes, Created: m.Created, Config: f.Config()}
+		}
 		s.broken(ctx, id, e, err)
 		return
 	}

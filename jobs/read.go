@@ -26,6 +26,10 @@ func (s *Supervisor) open(ctx context.Context, id string) (*folder.Folder, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	return s.opened(id)
+}
+
+func (s *Supervisor) opened(id string) (*folder.Folder, error) {
 	f, err := s.o.Data.Open(id)
 	if err != nil && !errors.Is(err, model.ErrNotFound) {
 		err = model.Invalid{"": err.Error()}
@@ -99,5 +103,6 @@ func (s *Supervisor) Scores(ctx context.Context, id string) (model.Scores, error
 		return model.Scores{}, err
 	}
 	defer f.Close()
-	return f.Scores()
+	scores, err := f.Scores()
+	return scores, told(err)
 }

@@ -525,7 +525,7 @@ func (b *bench) nowhere(id string) {
 		"get": get, "points": points, "log": log, "sample": sample, "checkpoints": checkpoints, "path": path,
 		"stop": b.Stop(ctx, id), "resume": b.Resume(ctx, id, 0), "delete": b.Delete(ctx, id), "rename": b.Rename(ctx, id, "x"), "annotate": b.Annotate(ctx, id, "x"),
 	} {
-		if !errors.Is(err, model.ErrNotFound) {
+		if !errors.Is(err, model.ErrNotFound) || !strings.HasPrefix(err.Error(), "there is no run ") && !strings.Contains(err.Error(), "an id has") {
 			b.t.Errorf("%s of an unknown run %q: %v", what, id, err)
 		}
 	}
@@ -646,16 +646,19 @@ func TestBrokenFoldersDoNotStopTheOthers(t *testing.T) {
 	os.WriteFile(filepath.Join(b.data.RunDir(spoiled), "state.json"), []byte("{half"), 0o644)
 	b.awaitState(good, model.Finished)
 	b.complete(good, 30)
-	for id, want := range map[string]string{"no-config": "has no config.json", "link": "escapes", spoiled: "state.json is damaged"} {
+	for id, want := range map[string]string{"no-config": "has no config.json", "link": "is a link that leads out of the data folder", spoiled: "state.json is damaged"} {
 		b.awaitListed(id)
 		r := b.await(id, "sentence", func(r model.Run) bool { return strings.Contains(r.Reason, want) })
 		if !r.State.Ended() || !b.said.contains(want) {
 			t.Errorf("%s: %+v", id, r.Status)
 		}
-		if err := b.Resume(ctx, id, 0); err == nil {
-			t.Errorf("%s was resumed", id)
-		}
 		var invalid model.Invalid
+		if err := b.Resume(ctx, id, 0); !errors.As(err, &invalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s was resumed, or without a sentence: %v", id, err)
+		}
+		if err := b.Stop(ctx, id); id != spoiled && !errors.As(err, &invalid) {
+			t.Errorf("%s was stopped, or without a sentence: %v", id, err)
+		}
 		if _, err := b.Checkpoints(ctx, id); id != spoiled && !errors.As(err, &invalid) {
 			t.Errorf("%s: %v", id, err)
 		}
@@ -667,6 +670,14 @@ func TestBrokenFoldersDoNotStopTheOthers(t *testing.T) {
 	if err := b.Delete(ctx, "no-config"); err != nil {
 		t.Errorf("a broken folder cannot be deleted: %v", err)
 	}
+	var invalid model.Invalid
+	if err := b.Delete(ctx, "link"); !errors.As(err, &invalid) {
+		t.Errorf("a link is deleted, or without a sentence: %v", err)
+	}
+	os.WriteFile(filepath.Join(b.data.RunDir(good), "scores.json"), []byte("{half"), 0o644)
+	if _, err := b.Scores(ctx, good); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "scores.json is damaged") {
+		t.Errorf("damaged scores: %v", err)
+	}
 	// Repaired, it is a run again.
 	f, _ := b.data.Open(spoiled)
 	defer f.Close()
@@ -675,6 +686,25 @@ func TestBrokenFoldersDoNotStopTheOthers(t *testing.T) {
 	b.restart()
 	if p := b.Problems(); len(p) != 0 {
 		t.Errorf("%q", p)
+	}
+}
+
+// TestDamagedStateLeavesTheRest: what stands in the other records of a folder that comes with a damaged state is shown.
+func TestDamagedStateLeavesTheRest(t *testing.T) {
+	b := newBench(t)
+	made := filepath.Join(t.TempDir(), "copied")
+	f, err := folder.Create(made, config(10), "my copy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	os.WriteFile(filepath.Join(made, "state.json"), []byte(`{"state":"dancing"}`), 0o644)
+	if err := os.Rename(made, b.data.RunDir("copied")); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitListed("copied")
+	if r := b.get("copied"); r.Name != "my copy" || r.Config != config(10) || r.State != model.Interrupted || !strings.Contains(r.Reason, `a run is never "dancing"`) {
+		t.Errorf("%+v", r)
 	}
 }
 

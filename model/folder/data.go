@@ -3,6 +3,7 @@ package folder
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,7 +74,10 @@ func (d *Data) open(id string) (*os.Root, error) {
 	}
 	root, err := d.runs.OpenRoot(id)
 	if missing(err) {
-		return nil, fmt.Errorf("run %s: %w", id, model.ErrNotFound)
+		return nil, fmt.Errorf("there is no run %q: %w", id, model.ErrNotFound)
+	}
+	if info, linkErr := d.runs.Lstat(id); err != nil && linkErr == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return nil, Damaged(fmt.Sprintf("%s is a link that leads out of the data folder, so it is no run: remove the link, or put the folder in its place", d.RunDir(id)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open run folder %s: %w", d.RunDir(id), bare(err))
@@ -102,7 +106,11 @@ func (d *Data) Remove(id string) error {
 	}
 	defer root.Close()
 	f := &Folder{dir: d.RunDir(id), root: root} // its records may be damaged: it goes all the same
-	lock, err := f.Lock()
+	file, err := root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", f.path(lockFile), bare(err))
+	}
+	lock, err := flock(file, "run folder "+f.dir) // without a word in it: what makes room must go on a full disk
 	if err != nil {
 		return err
 	}

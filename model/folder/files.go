@@ -124,7 +124,7 @@ func (f *Folder) regular(path, what string) (string, error) {
 	}
 	info, err := f.root.Lstat(name)
 	if missing(err) || err == nil && !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s of run %s: %w", what, f.ID(), model.ErrNotFound)
+		return "", fmt.Errorf("run %s has no %s: %w", f.ID(), what, model.ErrNotFound)
 	}
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", path, bare(err))
@@ -134,12 +134,12 @@ func (f *Folder) regular(path, what string) (string, error) {
 
 // Checkpoint is CheckpointPath for a file that exists; model.ErrNotFound is in the error's chain otherwise.
 func (f *Folder) Checkpoint(step int) (string, error) {
-	return f.regular(f.CheckpointPath(step), fmt.Sprintf("checkpoint %d", step))
+	return f.regular(f.CheckpointPath(step), fmt.Sprintf("checkpoint of step %d", step))
 }
 
 // Sample is SamplePath for a file that exists; model.ErrNotFound is in the error's chain otherwise.
 func (f *Folder) Sample(step int) (string, error) {
-	return f.regular(f.SamplePath(step), fmt.Sprintf("reconstructions %d", step))
+	return f.regular(f.SamplePath(step), fmt.Sprintf("reconstructions of step %d", step))
 }
 
 // Stamp changes whenever a record or the points do; it costs no reading.

@@ -45,6 +45,11 @@ type Folder struct {
 	cfg  model.Config
 }
 
+// Damaged says of a run folder, or of a record in one, what is wrong with it: a sentence that names it.
+type Damaged string
+
+func (d Damaged) Error() string { return string(d) }
+
 // Meta is how people know a run; its owner may edit it at any time.
 type Meta struct {
 	ID      string    `json:"id"` // as created; the folder's present name decides where the two differ
@@ -119,7 +124,7 @@ func fill(dir string, cfg model.Config, meta Meta, status *model.Status) error {
 }
 
 // Open reads the configuration of the run in dir. The error is a sentence that names the file at fault; model.ErrNotFound
-// is in its chain where dir does not exist.
+// is in its chain where dir does not exist, Damaged where the configuration is missing or cannot be read.
 func Open(dir string) (*Folder, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -127,7 +132,7 @@ func Open(dir string) (*Folder, error) {
 	}
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("run folder %s: %w", dir, model.ErrNotFound)
+		return nil, fmt.Errorf("there is no run folder %s: %w", dir, model.ErrNotFound)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open run folder %s: %w", dir, bare(err))
@@ -139,7 +144,7 @@ func opened(dir string, root *os.Root) (*Folder, error) {
 	f := &Folder{dir: dir, root: root}
 	err := f.readJSON(configFile, &f.cfg)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s has no %s: it is no run folder, or its copy is incomplete", dir, configFile)
+		err = Damaged(fmt.Sprintf("%s has no %s: it is no run folder, or its copy is incomplete", dir, configFile))
 	}
 	if err != nil {
 		root.Close()
@@ -203,10 +208,17 @@ func (f *Folder) SetMeta(m Meta) error {
 func (f *Folder) Status() (model.Status, error) {
 	var s model.Status
 	err := f.readJSON(stateFile, &s)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return model.Status{}, nil
+	case err != nil:
+		return s, err
+	case s.State != "" && !s.State.Live() && !s.State.Ended() && s.State != model.Queued:
+		return s, f.damaged(stateFile, fmt.Errorf("a run is never %q", s.State))
+	case min(s.Step, s.Checkpoint, s.Resumed, s.Attempt) < 0:
+		return s, f.damaged(stateFile, errors.New("it counts below 0"))
 	}
-	return s, err
+	return s, nil
 }
 
 // SetStatus replaces the run's account of itself and stamps Updated. Only the holder of the lock may, or the server for a
@@ -245,16 +257,24 @@ func (f *Folder) Age() time.Duration {
 	return time.Since(info.ModTime())
 }
 
-// readJSON reads one record; fields that this version does not know are an error, for they would be ignored.
+// readJSON reads one record; fields that this version does not know are an error, for they would be ignored. Damaged is in the chain
+// of the error of one that is not what it should be.
 func (f *Folder) readJSON(name string, v any) error {
 	b, err := f.root.ReadFile(name)
+	if errors.Is(err, unix.EISDIR) {
+		return f.damaged(name, errors.New("it is a folder"))
+	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", f.path(name), bare(err))
 	}
 	if err := model.ReadJSON(bytes.NewReader(b), v); err != nil {
-		return fmt.Errorf("%s is damaged or of another version: %w", f.path(name), err)
+		return f.damaged(name, err)
 	}
 	return nil
+}
+
+func (f *Folder) damaged(name string, why error) error {
+	return Damaged(fmt.Sprintf("%s is damaged or of another version: %v", f.path(name), why))
 }
 
 func (f *Folder) writeJSON(name string, v any) error {

@@ -145,13 +145,21 @@ func TestBrokenFoldersGetASentence(t *testing.T) {
 		want  string // in the sentence
 		is    error
 	}{
-		{"absent", os.RemoveAll, "not found", model.ErrNotFound},
+		{"absent", os.RemoveAll, "there is no run folder", model.ErrNotFound},
 		{"no config", func(d string) error { return os.Remove(filepath.Join(d, "config.json")) }, "has no config.json", nil},
 		{"half a config", func(d string) error { return os.Truncate(filepath.Join(d, "config.json"), 40) }, "config.json is damaged", nil},
 		{"unknown field", func(d string) error {
 			return os.WriteFile(filepath.Join(d, "config.json"), []byte(`{"modell":"hrr"}`), 0o644)
 		}, `unknown field "modell"`, nil},
 		{"a state that is a list", func(d string) error { return os.WriteFile(filepath.Join(d, "state.json"), []byte("[1"), 0o644) }, "state.json is damaged", nil},
+		{"a state of no run", func(d string) error {
+			return os.WriteFile(filepath.Join(d, "state.json"), []byte(`{"state":"dancing"}`), 0o644)
+		}, `a run is never "dancing"`, nil},
+		{"steps below 0", func(d string) error {
+			return os.WriteFile(filepath.Join(d, "state.json"), []byte(`{"state":"finished","step":-7}`), 0o644)
+		}, "it counts below 0", nil},
+		{"a state that is a folder", func(d string) error { return os.Mkdir(filepath.Join(d, "state.json"), 0o755) }, "state.json is damaged or of another version: it is a folder", nil},
+		{"a config of null", func(d string) error { return os.WriteFile(filepath.Join(d, "config.json"), []byte("null"), 0o644) }, "it is null", nil},
 		{"a file", func(d string) error { os.RemoveAll(d); return os.WriteFile(d, nil, 0o644) }, "not a directory", nil},
 		{"a config that leads out", func(d string) error {
 			out := filepath.Join(filepath.Dir(d), "out.json")
@@ -281,7 +289,7 @@ func TestDataFolderListsAndRemoves(t *testing.T) {
 	if err := d.Remove(f.ID()); err != nil {
 		t.Error(err)
 	}
-	if _, err := d.Open(f.ID()); !errors.Is(err, model.ErrNotFound) {
+	if _, err := d.Open(f.ID()); !errors.Is(err, model.ErrNotFound) || !strings.HasPrefix(err.Error(), "there is no run ") {
 		t.Errorf("after removal: %v", err)
 	}
 }
@@ -496,7 +504,7 @@ func TestFilesOfSteps(t *testing.T) {
 	if path, err := f.Checkpoint(100); err != nil || filepath.Base(path) != "step-000000100.safetensors" {
 		t.Errorf("%s, %v", path, err)
 	}
-	if _, err := f.Checkpoint(99); !errors.Is(err, model.ErrNotFound) {
+	if _, err := f.Checkpoint(99); !errors.Is(err, model.ErrNotFound) || !strings.Contains(err.Error(), "has no checkpoint of step 99") {
 		t.Errorf("no checkpoint: %v", err)
 	}
 }
@@ -653,7 +661,11 @@ func full(dir string) {
 	mountAt(dir, 0, "size=64k")
 	answer := map[string]any{}
 	cfg, _ := model.Default("hrr", "tiny", "shapes3d-synthetic")
-	f, err := Create(filepath.Join(dir, "run"), cfg, "")
+	d, err := Root(dir)
+	if err != nil {
+		os.Exit(77)
+	}
+	f, err := d.CreateAs("run", cfg, "", model.Status{})
 	if err != nil {
 		answer["create"] = err.Error()
 	}
@@ -671,6 +683,9 @@ func full(dir string) {
 	answer["step"], answer["read"] = s.Step, err
 	points, _, err := f.Tail(0)
 	answer["points"], answer["tail"] = len(points) > 100, err
+	if err := d.Remove("run"); err != nil {
+		answer["remove"] = err.Error()
+	}
 	json.NewEncoder(os.Stdout).Encode(answer)
 	os.Exit(0)
 }
@@ -724,8 +739,8 @@ func TestFullDisk(t *testing.T) {
 	answer, dir := inNamespace(t, "full")
 	full := "no space left on device"
 	want := map[string]any{
-		"append": "write " + filepath.Join(dir, "run", "points.jsonl") + ": " + full,
-		"status": "write " + filepath.Join(dir, "run", "state.json") + ": " + full,
+		"append": "write " + filepath.Join(dir, "runs", "run", "points.jsonl") + ": " + full,
+		"status": "write " + filepath.Join(dir, "runs", "run", "state.json") + ": " + full,
 		"step":   1.0, "read": nil, // the old record stands
 		"points": true, "tail": nil,
 	}

@@ -81,8 +81,22 @@ func LockData(dataDir string) (*Lock, error) {
 	return take(file, "data folder "+d.dir)
 }
 
-// take locks file and writes into it who has it. Lookers hold a shared lock for microseconds, hence the patience.
+// take locks file and writes into it who has it.
 func take(file *os.File, what string) (*Lock, error) {
+	l, err := flock(file, what)
+	if err != nil {
+		return nil, err
+	}
+	host, _ := os.Hostname()
+	if err := l.sign(fmt.Sprintf("%d %s\n", os.Getpid(), host)); err != nil {
+		l.Unlock()
+		return nil, fmt.Errorf("lock %s: write %s: %w", what, file.Name(), bare(err))
+	}
+	return l, nil
+}
+
+// flock locks file and writes nothing. Lookers hold a shared lock for microseconds, hence the patience.
+func flock(file *os.File, what string) (*Lock, error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
@@ -97,13 +111,7 @@ func take(file *os.File, what string) (*Lock, error) {
 		}
 		return nil, fmt.Errorf("lock %s: %w", what, err)
 	}
-	l := &Lock{file}
-	host, _ := os.Hostname()
-	if err := l.sign(fmt.Sprintf("%d %s\n", os.Getpid(), host)); err != nil {
-		l.Unlock()
-		return nil, fmt.Errorf("lock %s: write %s: %w", what, file.Name(), bare(err))
-	}
-	return l, nil
+	return &Lock{file}, nil
 }
 
 func (l *Lock) sign(text string) error {

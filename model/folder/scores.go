@@ -28,5 +28,5 @@ const NoiseFile = "noise.png"
 
 // NoiseSheet is the path of NoiseFile; model.ErrNotFound is in the error's chain where there is none.
 func (f *Folder) NoiseSheet() (string, error) {
-	return f.regular(filepath.Join(f.dir, NoiseFile), "a sheet of images under noise")
+	return f.regular(filepath.Join(f.dir, NoiseFile), "sheet of images under noise")
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -433,6 +435,15 @@ func TestDamagedCheckpointIsRefusedWithASentence(t *testing.T) {
 	var invalid model.Invalid
 	if _, _, err := lib.Use(t.Context(), src); !errors.As(err, &invalid) {
 		t.Errorf("got %v", err)
+	}
+	config := filepath.Join(dir, "runs", "broken", "config.json")
+	for _, spoil := range []func() error{func() error { return os.WriteFile(config, []byte("{{"), 0o644) }, func() error { return os.Remove(config) }} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lib.Find("broken"); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "config.json") {
+			t.Errorf("a run without a whole configuration: %v", err)
+		}
 	}
 	if n := lib.Opened(); n != 0 {
 		t.Errorf("%d checkpoints stay open after a failure", n)

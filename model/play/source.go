@@ -113,7 +113,7 @@ func (s *shelf) source(id string, step int) (Source, error) {
 	}
 	src := Source{Key: h.key, Title: id, Run: id, Step: step, Saved: h.saved, path: path}
 	if err := readJSON(filepath.Join(folder, "config.json"), &src.Config); err != nil {
-		return Source{}, err
+		return Source{}, model.Invalid{"checkpoint": fmt.Sprintf("run %s cannot be opened: its config.json is missing or damaged: %v", id, model.JSONFault(err))}
 	}
 	var about struct {
 		Name string `json:"name"`

@@ -77,11 +77,11 @@ func (s Store) SetMark(id string, m Mark) error {
 // Get reads one sweep; model.ErrNotFound is in the error's chain where there is none.
 func (s Store) Get(id string) (Saved, error) {
 	if !model.ValidID(id) {
-		return Saved{}, fmt.Errorf("sweep %q: %w", id, model.ErrNotFound)
+		return Saved{}, fmt.Errorf("there is no sweep %q: %w", id, model.ErrNotFound)
 	}
 	text, err := os.ReadFile(filepath.Join(s.dir, id, planFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Saved{}, fmt.Errorf("sweep %q: %w", id, model.ErrNotFound)
+		return Saved{}, fmt.Errorf("there is no sweep %q: %w", id, model.ErrNotFound)
 	}
 	if err != nil {
 		return Saved{}, fmt.Errorf("read sweep %s: %w", id, err)

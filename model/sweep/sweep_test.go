@@ -290,7 +290,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("%v %v", all, err)
 	}
 	for _, id := range []string{"nothing", "../runs", ""} {
-		if _, err := s.Get(id); !errors.Is(err, model.ErrNotFound) {
+		if _, err := s.Get(id); !errors.Is(err, model.ErrNotFound) || !strings.HasPrefix(err.Error(), "there is no sweep ") {
 			t.Errorf("%q: %v", id, err)
 		}
 		if err := s.Delete(id); !errors.Is(err, model.ErrNotFound) {
