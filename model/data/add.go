@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,6 +83,8 @@ func (c Catalogue) planFrom(r Request) (plan, error) {
 		return c.planKnown(r.Name)
 	case strings.HasPrefix(r.From, "http://"), strings.HasPrefix(r.From, "https://"):
 		return c.planURL(r)
+	case strings.Contains(r.From, "://") && !c.isPath(r.From):
+		return plan{}, model.Invalid{"from": fmt.Sprintf("%s cannot be downloaded: addresses begin with http:// or https://", r.From)}
 	case strings.Contains(r.From, "[") && !c.isPath(r.From):
 		return planPart(r)
 	}
@@ -147,6 +150,9 @@ func (c Catalogue) download(name string, p *Published, form int) plan {
 }
 
 func (c Catalogue) planURL(r Request) (plan, error) {
+	if u, err := url.Parse(r.From); err != nil || u.Host == "" {
+		return plan{}, model.Invalid{"from": fmt.Sprintf("%q is no whole address of a file", r.From)}
+	}
 	file := fetch.NameOf(r.From)
 	if p, form, ok := matchURL(r.From, file); ok && (r.Name == "" || r.Name == p.Info.Name) {
 		out := c.download(p.Info.Name, p, form)
@@ -319,16 +325,24 @@ func (c Catalogue) add(ctx context.Context, a *adding) error {
 	if a.published != nil {
 		r.Published, r.Form = a.published.Info.Name, a.form
 	} else if f, err := recognise(a.paths[0], isDir(a.paths[0])); err != nil {
-		return err
+		return a.unread(ctx, err)
 	} else {
 		r.Format = f.Name
 	}
 	source, err := openSafely(ctx, r)
 	if err != nil {
-		return err
+		return a.unread(ctx, err)
 	}
 	defer source.Close()
 	return a.take(ctx, source, r)
+}
+
+// unread removes a visitor's download that cannot be read, so that another attempt gets it anew.
+func (a *adding) unread(ctx context.Context, err error) error {
+	if len(a.wants) == 0 || a.published != nil || ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(fmt.Errorf("%w; the download is removed", err), os.Remove(a.paths[0]))
 }
 
 func isDir(path string) bool {

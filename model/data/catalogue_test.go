@@ -395,6 +395,15 @@ func TestDownload(t *testing.T) {
 	}
 	same(t, add(t, c, Request{From: server.URL + "/plain.json"}), sets()["complete"])
 	same(t, add(t, c, Request{From: server.URL + "/other.own", Name: "other"}), sets()["complete"])
+	body = good[:len(good)/2]
+	_, err = c.Add(context.Background(), Request{From: server.URL + "/short.own"}, func(Work) {})
+	expect.Says(t, err, "short.own", "the download is removed")
+	body = good
+	same(t, add(t, c, Request{From: "short"}), sets()["complete"]) // which gets it anew
+	for from, says := range map[string]string{"http:///x.own": "no whole address", "http://": "no whole address", "https://[::1/x": "no whole address", "ftp://a.example/x.own": "http:// or https://"} {
+		_, err := c.Plan(Request{From: from})
+		expect.Says(t, err, from, says)
+	}
 }
 
 // TestCancel ends in the middle, keeps what was packed, and goes on there.

@@ -49,9 +49,20 @@ func New() Fetcher {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = patience
 	return Fetcher{
-		Client: &http.Client{Transport: transport}, Patience: patience,
+		Client: &http.Client{Transport: transport, CheckRedirect: follow}, Patience: patience,
 		Wait: func(attempt int) time.Duration { return time.Second << min(attempt, 5) },
 	}
+}
+
+// follow refuses to be sent elsewhere without end, or to what is no server.
+func follow(next *http.Request, before []*http.Request) error {
+	switch {
+	case len(before) >= 10:
+		return permanent{fmt.Errorf("%s sends from one address to another without end", before[0].URL)}
+	case next.URL.Scheme != "http" && next.URL.Scheme != "https":
+		return permanent{fmt.Errorf("%s sends to %s, which is no address on the web", before[0].URL, next.URL)}
+	}
+	return nil
 }
 
 // Download puts the file into dir under its name, unless it is there. What an earlier call left is taken up where the server

@@ -204,6 +204,35 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestSilence gives up on a server that sends nothing more.
+// TestRedirects: one that leads to a file is followed; one without end, or out of the web, is not asked again.
+func TestRedirects(t *testing.T) {
+	var requests atomic.Int32
+	server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		switch r.URL.Path {
+		case "/there":
+			w.Header().Set("Content-Type", "application/octet-stream")
+			w.Write(content)
+		case "/once":
+			http.Redirect(w, r, "/there", http.StatusFound)
+		case "/loop":
+			http.Redirect(w, r, "/loop", http.StatusFound)
+		case "/out":
+			http.Redirect(w, r, "file:///etc/hostname", http.StatusFound)
+		}
+	}))
+	for _, c := range []struct {
+		path, says string
+		requests   int32
+	}{{"/once", "", 2}, {"/loop", "without end", 10}, {"/out", "sends to file:///etc/hostname", 1}} {
+		requests.Store(0)
+		err := fetcher().Download(t.Context(), folder(t), Want{URL: strings.TrimSuffix(server, "/a.bin") + c.path, Name: "x"}, func(int64, int64) {})
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) || requests.Load() != c.requests {
+			t.Errorf("%s: %d requests, %v", c.path, requests.Load(), err)
+		}
+	}
+}
+
 func TestSilence(t *testing.T) {
 	release := make(chan struct{})
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
