@@ -59,6 +59,7 @@ export class Chart {
     this.panel = panel;
     this.page = page;
     this.area = figure.querySelector('[data-part="plot"]');
+    if (panel.labels) figure.dataset.labels = panel.labels.length;
     this.area.setAttribute('role', 'img');
     this.area.setAttribute('aria-label', `${panel.title}: not drawn yet`);
     new Zoom(this.area, {
@@ -159,6 +160,7 @@ export class Chart {
         sync: { key: 'run', scales: ['x', null] },
         drag: { x: true, y: false, setScale: false, dist: 6 },
         points: { size: 6 },
+        y: false,
         bind: { dblclick: () => () => page.zoom(null) },
       },
       scales: {
@@ -237,7 +239,7 @@ export class Chart {
     const parts = this.panel.series.map((name, i) => {
       const v = at === null ? this.#newest(name) : u.data[1 + i * per][u.cursor.idx];
       if (at !== null && v === undefined) return null;
-      return this.panel.labels ? `${this.panel.labels[i]} ${value(v)}` : value(v);
+      return this.panel.labels ? `${this.panel.labels[i]} ${value(short(v))}` : value(v);
     });
     const text = parts.filter((p) => p !== null).join(' · ');
     const where = at === null || text === '' ? '' : this.page.timed ? `${duration(at)}: ` : `step ${count(at)}: `;
@@ -348,6 +350,11 @@ function tick(v, incr) {
   if (a >= 1e4) return `${trim(v / 1e3, incr / 1e3)}k`;
   if (a !== 0 && a < 1e-3) return v.toExponential(Math.min(3, Math.max(0, Math.ceil(Math.log10(a / Math.abs(incr)) - 1e-9)))).replace('.0e', 'e').replaceAll('-', '−');
   return trim(v, incr);
+}
+
+/** short is a value to three digits, for several in one line. */
+function short(v) {
+  return Number.isFinite(v) ? Number(v.toPrecision(3)) : v;
 }
 
 /** trim keeps the decimals that tell neighbours apart. */

@@ -159,9 +159,9 @@ class Curves {
     this.#plot = new uPlot(
       {
         width: this.area.clientWidth, height: this.area.clientHeight, series: [{ label: 'step' }, ...series], bands,
-        scales: { x: { time: false, range: (u, lo, hi) => this.#rangeX(lo, hi) }, y: log ? { distr: 3 } : {} },
+        scales: { x: { time: false, range: (u, lo, hi) => this.#rangeX(lo, hi) }, y: log ? { distr: 3 } : { range: (u, lo, hi) => rangeY(u, lo, hi, bands) } },
         axes: [{ ...axis, values: (_, ticks) => ticks.map((v) => (Number.isInteger(v) ? count(v) : '')) }, { ...axis, size: 64, values: (_, ticks) => ticks.map((v) => (v === null ? '' : value(v))) }],
-        legend: { show: false }, cursor: { drag: { x: true, y: false, setScale: false, dist: 6 }, bind: { dblclick: () => () => this.#show(null) } },
+        legend: { show: false }, cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 6 }, bind: { dblclick: () => () => this.#show(null) } },
         hooks: { setCursor: [(u) => this.#read(u, series)], setSelect: [(u) => this.#selected(u)] },
       },
       join(lines), this.area,
@@ -205,8 +205,8 @@ class Curves {
         for (const m of g.members) add(m.steps, usable(m.values), { stroke: see(c, 30), width: 1, points: { show: false } });
       }
       if (g.mean.low.some((v) => v !== null)) {
-        const low = add(g.mean.steps, usable(g.mean.low), { stroke: 'transparent', width: 0, points: { show: false } });
-        const high = add(g.mean.steps, usable(g.mean.high), { stroke: 'transparent', width: 0, points: { show: false } });
+        const low = add(g.mean.steps, usable(g.mean.low), { auto: false, stroke: 'transparent', width: 0, points: { show: false } });
+        const high = add(g.mean.steps, usable(g.mean.high), { auto: false, stroke: 'transparent', width: 0, points: { show: false } });
         bands.push({ series: [high, low], fill: see(c, 15) });
       }
       add(g.mean.steps, usable(g.mean.mean, true), { label: this.#title(g), stroke: c, width: 2, mean: true, dash: g.dashed ? [6, 4] : undefined });
@@ -234,6 +234,19 @@ class Curves {
     const width = this.area.clientWidth;
     if (this.#plot && width > 0 && width !== this.#plot.width) this.#plot.setSize({ width, height: this.area.clientHeight });
   }
+}
+
+const headroom = 0.3; // of the lines' height that intervals may add above and below: those of two runs would leave nothing of the lines
+
+/** rangeY fits the lines in view, and their intervals as far as the lines stay legible. */
+function rangeY(u, lo, hi, bands) {
+  if (lo === null) return [0, 1];
+  const [from, to] = u.series[0].idxs;
+  const edges = bands.flatMap((b) => b.series).flatMap((i) => u.data[i].slice(from, to + 1)).filter(Number.isFinite);
+  const room = headroom * (hi - lo);
+  const low = edges.reduce((a, b) => Math.min(a, b), lo);
+  const high = edges.reduce((a, b) => Math.max(a, b), hi);
+  return uPlot.rangeNum(Math.max(low, lo - room), Math.min(high, hi + room), 0.1, true);
 }
 
 const last = (values) => values[values.length - 1] ?? null;
