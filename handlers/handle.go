@@ -25,7 +25,7 @@ type Func func(w http.ResponseWriter, r *http.Request) error
 const Fault = "Something went wrong here, not with what you asked. The log has the details under the number of this request; nothing stored was lost."
 
 // Handle answers what fn returns: model.Invalid 422 with a sentence per field, model.ErrNotFound 404, model.ErrConflict 409,
-// too large a body 413, anything else logged whole and 500 with one fixed sentence. Paths under /api/ get JSON, others a page.
+// too large a body 413, anything else logged whole and 500 with one fixed sentence. Paths under /api/ and /ws/ get JSON, others a page.
 func Handle(fn Func) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := fn(w, r); err != nil {
@@ -123,7 +123,9 @@ type apiError struct {
 	Fields map[string]string `json:"fields,omitempty"`
 }
 
-func wantsJSON(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") }
+func wantsJSON(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, "/api/") || strings.HasPrefix(r.URL.Path, "/ws/")
+}
 
 // JSON answers with v; a value that cannot be encoded is a programming mistake and panics.
 func JSON(w http.ResponseWriter, status int, v any) error {

@@ -22,6 +22,15 @@ func isSocket(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/ws/
 
 func queryEscape(s string) string { return url.QueryEscape(s) }
 
+// deny answers with one sentence, to programs as their errors are.
+func deny(w http.ResponseWriter, r *http.Request, status int, text string) {
+	if strings.HasPrefix(r.URL.Path, "/api/") || isSocket(r) {
+		_ = handlers.JSON(w, status, map[string]string{"error": text})
+		return
+	}
+	http.Error(w, text, status)
+}
+
 // loopback says whether only this machine reaches host.
 func loopback(host string) bool {
 	if host == "localhost" {
@@ -41,7 +50,7 @@ func allowHosts(addr, token string, more []string) func(http.Handler) http.Handl
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if host := hostname(r.Host); !allowed(host) {
-				http.Error(w, fmt.Sprintf("This server does not answer under the name %q. Use localhost.", host), http.StatusMisdirectedRequest)
+				deny(w, r, http.StatusMisdirectedRequest, fmt.Sprintf("This server does not answer under the name %q. Use localhost.", host))
 				return
 			}
 			next.ServeHTTP(w, r)
@@ -61,7 +70,7 @@ func hostname(host string) string {
 func refuseCrossOrigin() func(http.Handler) http.Handler {
 	c := http.NewCrossOriginProtection()
 	c.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Error(w, "This request came from another site and was refused.", http.StatusForbidden)
+		deny(w, r, http.StatusForbidden, "This request came from another site and was refused.")
 	}))
 	return c.Handler
 }
@@ -146,7 +155,7 @@ func passOrTidy(next http.Handler, w http.ResponseWriter, r *http.Request) {
 func refuse(w http.ResponseWriter, r *http.Request, wrong bool) {
 	w.Header().Set("WWW-Authenticate", `Bearer realm="slotscope"`)
 	if strings.HasPrefix(r.URL.Path, "/api/") || isSocket(r) {
-		_ = handlers.JSON(w, http.StatusUnauthorized, map[string]string{"error": "A token is needed: send it as the header “Authorization: Bearer TOKEN”."})
+		deny(w, r, http.StatusUnauthorized, "A token is needed: send it as the header “Authorization: Bearer TOKEN”.")
 		return
 	}
 	_ = handlers.DrawStatus(w, r, http.StatusUnauthorized, views.AskToken(views.TokenView{Wrong: wrong}))

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -168,8 +169,13 @@ func (s *sockets) join(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+		if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+			w.Header().Set("Upgrade", "websocket")
+			deny(w, r, http.StatusUpgradeRequired, fmt.Sprintf("%s is a websocket: it answers those who ask for one.", r.URL.Path))
+			return
+		}
 		if !s.enter() {
-			http.Error(w, "the server is closing", http.StatusServiceUnavailable)
+			deny(w, r, http.StatusServiceUnavailable, "The server is closing.")
 			return
 		}
 		defer s.open.Done()
