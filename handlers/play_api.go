@@ -99,6 +99,8 @@ func (p *Play) encode(w http.ResponseWriter, r *http.Request) error {
 	}
 	var index int
 	switch {
+	case in.Index != nil && (in.Classes != nil || in.Random), in.Classes != nil && in.Random:
+		return model.Invalid{"": "the body names an image in more than one way: give one of index, classes and random"}
 	case in.Index != nil:
 		index = *in.Index
 	case in.Classes != nil:
@@ -192,7 +194,7 @@ func uploaded(w http.ResponseWriter, r *http.Request, kind string) ([]byte, erro
 	if kind != "multipart/form-data" {
 		raw, err := io.ReadAll(body)
 		if err != nil {
-			return nil, fmt.Errorf("reading the upload: %w", err)
+			return nil, brokenUpload(err)
 		}
 		return raw, nil
 	}
@@ -206,16 +208,21 @@ func uploaded(w http.ResponseWriter, r *http.Request, kind string) ([]byte, erro
 			return nil, model.Invalid{"image": "the form has no file named image"}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading the upload: %w", err)
+			return nil, brokenUpload(err)
 		}
 		if part.FormName() == "image" {
 			raw, err := io.ReadAll(part)
 			if err != nil {
-				return nil, fmt.Errorf("reading the upload: %w", err)
+				return nil, brokenUpload(err)
 			}
 			return raw, nil
 		}
 	}
+}
+
+// brokenUpload says that what was sent ends early, or is no form.
+func brokenUpload(err error) error {
+	return orTooLarge(err, model.Invalid{"image": "the upload breaks off, or is not the form that its header says: " + err.Error()})
 }
 
 // mostTuples is the largest number of code tuples in one request.

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -73,13 +75,20 @@ type playRequest struct {
 }
 
 func (s *playSocket) read(ctx context.Context, tasks *sync.WaitGroup) {
-	s.conn.SetReadLimit(playReadLimit)
 	s.conn.SetReadDeadline(time.Now().Add(playPongTime))
 	s.conn.SetPongHandler(func(string) error { return s.conn.SetReadDeadline(time.Now().Add(playPongTime)) })
 	for {
-		_, body, err := s.conn.ReadMessage()
+		_, message, err := s.conn.NextReader() // passes over what was left of the message before
 		if err != nil {
 			return
+		}
+		body, err := io.ReadAll(io.LimitReader(message, playReadLimit+1))
+		if err != nil {
+			return
+		}
+		if len(body) > playReadLimit {
+			s.send(ctx, playRefusal(0, fmt.Sprintf("That message is larger than the %d bytes allowed here.", playReadLimit)))
+			continue
 		}
 		var in playRequest
 		if err := json.Unmarshal(body, &in); err != nil {

@@ -379,7 +379,12 @@ func TestEncodeRefusesWithASentence(t *testing.T) {
 	if err := png.Encode(&tenThousand, image.NewGray(image.Rect(0, 0, 10_000, 8))); err != nil {
 		t.Fatal(err)
 	}
+	var many bytes.Buffer
+	if err := png.Encode(&many, image.NewGray(image.Rect(0, 0, 8192, 5000))); err != nil {
+		t.Fatal(err)
+	}
 	noFileKind, noFile := formWith(t, "picture", []byte("x"))
+	wholeKind, whole := formWith(t, "image", bytes.Repeat([]byte("x"), 100))
 	for name, c := range map[string]struct {
 		kind   string
 		body   []byte
@@ -392,6 +397,10 @@ func TestEncodeRefusesWithASentence(t *testing.T) {
 		"too large":       {"image/png", make([]byte, play.MaxUpload+1<<17), 413, "larger than"},
 		"form without":    {noFileKind, noFile, 422, "no file named image"},
 		"damaged form":    {"multipart/form-data", []byte("x"), 422, "form"},
+		"form cut off":    {wholeKind, whole[:len(whole)-20], 422, "breaks off"},
+		"no form at all":  {"multipart/form-data; boundary=x", []byte("zz"), 422, "breaks off"},
+		"too many pixels": {"image/png", many.Bytes(), 422, "8192 × 5000 pixels; at most 8192 on a side and 40 million"},
+		"two ways":        {"application/json", []byte(`{"index":3,"random":true}`), 422, "one of index, classes and random"},
 		"beyond the end":  {"application/json", []byte(`{"index":480000}`), 422, "numbered 0 to 479999"},
 		"negative":        {"application/json", []byte(`{"index":-1}`), 422, "numbered 0 to 479999"},
 		"factor too high": {"application/json", []byte(`{"classes":[0,0,0,0,4,0]}`), 422, "class 4 of shape"},
@@ -646,13 +655,15 @@ func TestSocketAnswersNonsenseWithASentenceAndGoesOn(t *testing.T) {
 		{`{"seq":3,"codes":[[1,2,3]]}`, "3", "3 codes are given; this checkpoint has 5 slots"},
 		{`{"seq":4,"codes":[[1,2,3,4,12]]}`, "4", "slot 4: code 12"},
 		{`{"seq":5,"codes":[[1,2,3,4,5]],"lane":"fast"}`, "5", "lane"},
+		{`{"seq":6,"codes":[[` + strings.Repeat("1,", 1<<20) + `1]]}`, "0", "larger than the 65536 bytes"},
+		{strings.Repeat("[", 60_000), "0", "not the JSON"},
 	} {
 		if err := conn.WriteMessage(websocket.TextMessage, []byte(c.message)); err != nil {
 			t.Fatal(err)
 		}
 		kind, body, err := conn.ReadMessage()
 		if err != nil || kind != websocket.TextMessage || !strings.Contains(string(body), c.want) || !strings.Contains(string(body), `"seq":`+c.seq) {
-			t.Fatalf("%s: kind %d %s %v", c.message, kind, body, err)
+			t.Fatalf("%.80s: kind %d %s %v", c.message, kind, body, err)
 		}
 	}
 	if err := conn.WriteMessage(websocket.TextMessage, []byte(`{"seq":9,"codes":[[1,2,3,4,5]]}`)); err != nil {

@@ -22,7 +22,7 @@ const (
 	// MaxSide is the largest width and height of an image that is decoded.
 	MaxSide = 8192
 	// maxPixels bounds the memory of one decoded upload: 160 MB at four bytes a pixel.
-	maxPixels = 40 << 20
+	maxPixels = 40_000_000
 )
 
 // Read decodes somebody's JPEG, PNG or GIF into an image of the model's shape; said tells what was done to it, as a sentence,
@@ -37,7 +37,7 @@ func Read(raw []byte, shape ae.Image) (pixels []byte, said string, err error) {
 	}
 	if cfg.Width > MaxSide || cfg.Height > MaxSide || cfg.Width*cfg.Height > maxPixels {
 		return nil, "", model.Invalid{"image": fmt.Sprintf("the picture is %d × %d pixels; at most %d on a side and %d million in all are taken",
-			cfg.Width, cfg.Height, MaxSide, maxPixels>>20)}
+			cfg.Width, cfg.Height, MaxSide, maxPixels/1_000_000)}
 	}
 	img, _, err := image.Decode(bytes.NewReader(raw))
 	if err != nil {
