@@ -316,6 +316,9 @@ func (h Runs) apiFields(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := h.unknown(r.Context(), cfg.Model, cfg.Dataset).OrNil(); err != nil {
+		return err
+	}
 	out := make([]apiField, 0, 64)
 	for _, f := range model.FieldsOf(cfg.Model) {
 		out = append(out, newAPIField(f, f.Get(cfg), f.SourceIn(cfg)))

@@ -31,11 +31,25 @@ func (h Runs) form(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view, err := h.formView(r.Context(), typed, name, placeEntries(q), nil)
+	bad, status := h.unknown(r.Context(), typed["model"], typed["dataset"]), http.StatusOK
+	view, err := h.formView(r.Context(), typed, name, placeEntries(q), bad)
 	if err != nil {
 		return err
 	}
-	return Draw(w, r, views.RunForm(view))
+	if len(bad) > 0 {
+		status = http.StatusUnprocessableEntity
+	}
+	return DrawStatus(w, r, status, views.RunForm(view))
+}
+
+// unknown says where a model or a dataset is none, which the defaults of all else follow from.
+func (h Runs) unknown(ctx context.Context, name, dataset string) model.Invalid {
+	bad := model.Invalid{}
+	if why := (model.Config{Model: name}).Validate()["model"]; why != "" {
+		bad["model"] = why
+	}
+	h.checkData(ctx, model.Config{Dataset: dataset}, bad)
+	return bad
 }
 
 // startingPoint is what the form shows at first: the text of every entry, and the run's name.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -266,6 +267,9 @@ func (h Runs) delete(w http.ResponseWriter, r *http.Request) error {
 // readForm parses the body of a form, at most 256 KiB.
 func readForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, 256<<10)
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "" && kind != "application/x-www-form-urlencoded" {
+		return model.Invalid{"": fmt.Sprintf("a form belongs here, sent as application/x-www-form-urlencoded; this is %s", kind)}
+	}
 	if err := r.ParseForm(); err != nil {
 		return orTooLarge(err, model.Invalid{"": "the form could not be read: " + err.Error()})
 	}

@@ -195,6 +195,12 @@ func TestFormDefaultsFollowThePreset(t *testing.T) {
 	if got := doc.Find("[data-testid=estimate]").AttrOr("data-rate", ""); got != "321.400" {
 		t.Errorf("the rate of the like run is %q", got)
 	}
+	for entry, text := range map[string]string{"model": "gan", "dataset": "moon"} {
+		w := get(t, h, "/runs/new?"+entry+"="+text)
+		if why := document(t, w).Find("[data-testid=" + entry + "-error]").Text(); w.Code != 422 || !strings.Contains(why, `"`+text+`"`) {
+			t.Errorf("a form for the %s %s answers %d and says %q beside it", entry, text, w.Code, why)
+		}
+	}
 	if w := get(t, h, "/runs/new?from=gone"); w.Code != 404 {
 		t.Errorf("cloning what is not there answers %d", w.Code)
 	}
@@ -214,6 +220,13 @@ func TestCreateFromForm(t *testing.T) {
 	}
 	if run.Name != "Mine" {
 		t.Errorf("named %q", run.Name)
+	}
+	for _, kind := range []string{"multipart/form-data; boundary=x", "application/json", "text/plain"} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/runs", strings.NewReader(`{"k": 4}`))
+		r.Header.Set("Content-Type", kind)
+		if h.ServeHTTP(w, r); w.Code != 422 || !strings.Contains(w.Body.String(), "A form belongs here") {
+			t.Errorf("%s in the place of a form answers %d", kind, w.Code)
+		}
 	}
 }
 
@@ -379,6 +392,9 @@ func TestRunAPI(t *testing.T) {
 	}{
 		{"not JSON", "POST", "/api/runs", "hello", 422, ""},
 		{"an array", "POST", "/api/runs", `[1]`, 422, ""},
+		{"null", "POST", "/api/runs", `null`, 422, ""},
+		{"fields of no model", "GET", "/api/fields?model=gan", "", 422, "model"},
+		{"fields on no dataset", "GET", "/api/fields?dataset=moon", "", 422, "dataset"},
 		{"a number for a name", "POST", "/api/runs", `{"name":1}`, 422, ""},
 		{"an unknown preset", "POST", "/api/runs", `{"config":{"preset":"huge"}}`, 422, "preset"},
 		{"an unknown key", "POST", "/api/runs", `{"conf":{}}`, 422, ""},
