@@ -138,10 +138,10 @@ func exitCode(ctx context.Context, env environment, err error) int {
 	return failed
 }
 
-// sentence is the first line of an error, without the mark of a conflict at its end.
+// sentence is the first line of an error, without the mark of a conflict or of what does not exist at its end.
 func sentence(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
-	return strings.TrimSuffix(first, ": "+model.ErrConflict.Error())
+	return strings.TrimSuffix(strings.TrimSuffix(first, ": "+model.ErrConflict.Error()), ": "+model.ErrNotFound.Error())
 }
 
 func printUsage(w io.Writer) {
