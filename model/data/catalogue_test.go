@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"slotscope/model"
-	"slotscope/model/data/pack"
 	"slotscope/model/expect"
 )
 
@@ -406,6 +405,21 @@ func TestDownload(t *testing.T) {
 	}
 }
 
+// stopping is a source that ends its reader's context once more than a block of 256 images was taken.
+type stopping struct {
+	plainSource
+	stop func()
+}
+
+func (s stopping) Stream(ctx context.Context, first int, yield func(int, []byte) error) error {
+	return s.plainSource.Stream(ctx, first, func(i int, images []byte) error {
+		if i >= 300 {
+			s.stop()
+		}
+		return yield(i, images)
+	})
+}
+
 // TestCancel ends in the middle, keeps what was packed, and goes on there.
 func TestCancel(t *testing.T) {
 	withPlain(t, "", "")
@@ -413,20 +427,16 @@ func TestCancel(t *testing.T) {
 	p := plainSet{N: 2000, Side: 4}
 	path := writePlain(t, filepath.Join(t.TempDir(), "big.own"), p)
 	ctx, cancel := context.WithCancel(context.Background())
-	p.Delay = time.Millisecond
-	writePlain(t, path, p)
-	go func() { // ends it once more than a block of 256 images is there
-		info := p.info()
-		for part := filepath.Join(c.Dir, setsDir, "big", packFile+pack.Part); ctx.Err() == nil; time.Sleep(time.Millisecond) {
-			if stat, err := os.Stat(part); err == nil && stat.Size() > int64(4096+300*info.H*info.W*info.C) {
-				cancel()
-			}
-		}
-	}()
+	open := formats[len(formats)-1].Open
+	formats[len(formats)-1].Open = func(ctx context.Context, path string) (Source, error) {
+		s, err := openPlain(path)
+		return stopping{s.(plainSource), cancel}, err
+	}
 	_, err := c.Add(ctx, Request{From: path}, func(Work) {})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("cancelled: %v", err)
 	}
+	formats[len(formats)-1].Open = open
 	if e, _ := c.Entry(context.Background(), "big"); e.State != Interrupted || e.Paths[0] != path {
 		t.Errorf("its entry: %+v", e)
 	}
