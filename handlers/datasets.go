@@ -76,15 +76,18 @@ func (m missing) Error() string { return string(m) }
 func (missing) Is(target error) bool { return target == model.ErrNotFound }
 
 // datasetName is the name in the path, with its selection in brackets.
-func datasetName(r *http.Request) string {
-	name := chi.URLParam(r, "name")
+func datasetName(r *http.Request) string { return pathParam(r, "name") }
+
+// pathParam is a part of the path as its address means it.
+func pathParam(r *http.Request, name string) string {
+	text := chi.URLParam(r, name)
 	if r.URL.RawPath == "" {
-		return name // chi matched the decoded path
+		return text // chi matched the decoded path
 	}
-	if plain, err := url.PathUnescape(name); err == nil {
+	if plain, err := url.PathUnescape(text); err == nil {
 		return plain
 	}
-	return name
+	return text
 }
 
 // page draws one image of a dataset that is ready, and else what is to be done about that.

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"image"
 	"image/png"
@@ -99,7 +100,7 @@ func askedIndex(r *http.Request, set data.Set) (int, error) {
 
 // stripPNG answers every value of one factor in a row, the other factors as in image ?index= or ?classes=.
 func stripPNG(w http.ResponseWriter, r *http.Request, set data.Set) error {
-	info, name := set.Info(), chi.URLParam(r, "factor")
+	info, name := set.Info(), pathParam(r, "factor")
 	f := slices.IndexFunc(info.Factors, func(f data.Factor) bool { return f.Name == name })
 	if f < 0 {
 		return missing(fmt.Sprintf("%s has no factor %q", info.Name, name))
@@ -170,8 +171,9 @@ func queryNumber(r *http.Request, name string, otherwise, least, most int) (int,
 	return n, nil
 }
 
-// sendImages answers images as one picture, columns to a row, magnified by ?x=. A dataset's images never change, so that a
-// browser may keep the answer for good. Index −1 leaves a black place.
+// sendImages answers images as one picture, columns to a row, magnified by ?x=. The images that the program draws
+// never change, so that a browser may keep the answer for good; of another set it asks whether they are still these. Index −1 leaves
+// a black place.
 func sendImages(w http.ResponseWriter, r *http.Request, set data.Set, index []int, columns int) error {
 	scale, err := queryNumber(r, "x", 1, 1, 8)
 	if err != nil {
@@ -190,7 +192,12 @@ func sendImages(w http.ResponseWriter, r *http.Request, set data.Set, index []in
 		return err
 	}
 	w.Header().Set("Content-Type", "image/png")
-	w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+	if data.IsDrawn(info.Name) {
+		w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+	} else {
+		w.Header().Set("Cache-Control", "private, no-cache")
+		w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(body)))
+	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 	return nil
 }

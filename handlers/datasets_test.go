@@ -6,11 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
 	"image/png"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -370,6 +375,59 @@ func TestDatasetPictures(t *testing.T) {
 	if len(sheet) != 6*64*64*3 || !bytes.Equal(at(sheet, 192, 64+20, 64+50), at(image(grid.Images[4].Index), 64, 20, 50)) {
 		t.Error("the fifth random image is not the one listed")
 	}
+}
+
+// TestPicturesOfAnAddedSet: one can be removed, and another take its name, so that a browser asks whether its pictures are the same.
+func TestPicturesOfAnAddedSet(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "0.png"), drawnPNG(t, 200), 0o600), os.WriteFile(filepath.Join(dir, "1.png"), drawnPNG(t, 9), 0o600),
+		os.WriteFile(filepath.Join(dir, "metadata.csv"), []byte("file_name,a/b %2F?\n0.png,x\n1.png,y\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	sets := builtIn(t)
+	add := func(from string) {
+		t.Helper()
+		if _, err := sets.Catalogue.Add(t.Context(), data.Request{From: from, Name: "mine"}, func(data.Work) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(dir)
+	const one = "/api/datasets/mine/images/0.png"
+	first := ask(t, sets, one)
+	if cache := first.Header().Get("Cache-Control"); first.Code != 200 || strings.Contains(cache, "immutable") || first.Header().Get("ETag") == "" {
+		t.Errorf("status %d, kept as %q under %q", first.Code, cache, first.Header().Get("ETag"))
+	}
+	if w := ask(t, sets, "/api/datasets/mine/strip/"+url.PathEscape("a/b %2F?")+".png?index=0"); w.Code != 200 || len(pixels(t, w)) != 2*64*64*3 {
+		t.Errorf("the strip of a factor with an odd name: status %d, %s", w.Code, w.Body)
+	}
+	if err := sets.Catalogue.Remove("mine"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "metadata.csv")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "0.png"), drawnPNG(t, 70), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	add(dir)
+	if again := ask(t, sets, one); again.Code != 200 || again.Header().Get("ETag") == first.Header().Get("ETag") {
+		t.Errorf("status %d, and another picture has the same tag", again.Code)
+	}
+	if got := ask(t, sets, "/api/datasets/mine").Body.String(); !strings.Contains(got, `"factors":[]`) {
+		t.Errorf("a set without factors is %s", got)
+	}
+}
+
+// drawnPNG is a picture of one colour.
+func drawnPNG(t *testing.T, red uint8) []byte {
+	t.Helper()
+	img := image.NewNRGBA(image.Rect(0, 0, 64, 64))
+	draw.Draw(img, img.Rect, image.NewUniform(color.NRGBA{red, 1, 2, 255}), image.Point{}, draw.Src)
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // at is one pixel of an image of the given width.

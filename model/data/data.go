@@ -2,6 +2,7 @@
 package data
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -81,6 +82,15 @@ func (i Info) index(g Grid, classes []int) (int, error) {
 }
 
 // clone shares nothing with i, so that a caller may change it.
+// MarshalJSON writes a set without factors with an empty list of them.
+func (i Info) MarshalJSON() ([]byte, error) {
+	type plain Info
+	if i.Factors == nil {
+		i.Factors = []Factor{}
+	}
+	return json.Marshal(plain(i))
+}
+
 func (i Info) clone() Info {
 	i.Factors = slices.Clone(i.Factors)
 	for f := range i.Factors {

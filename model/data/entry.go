@@ -180,7 +180,7 @@ func (c Catalogue) registered(e Entry, r record) Entry {
 
 // stands says whether a dataset of which others are parts is still there.
 func (c Catalogue) stands(name string, depth int) bool {
-	if slices.ContainsFunc(drawn, func(d drawnSet) bool { return d.info.Name == name }) {
+	if IsDrawn(name) {
 		return true
 	}
 	r, err := c.record(name)

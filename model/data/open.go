@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"slotscope/model"
@@ -92,6 +93,13 @@ type drawnSet struct {
 }
 
 var drawn = []drawnSet{{&shapes3dInfo, openShapes3D}}
+
+// IsDrawn says whether a name, with or without a selection, means images of the program's own, which are the same for good. What was
+// added can be removed, and another set take its name.
+func IsDrawn(name string) bool {
+	base, _, err := splitSpec(name)
+	return err == nil && slices.ContainsFunc(drawn, func(d drawnSet) bool { return d.info.Name == base })
+}
 
 // renamed is a set under another name and title.
 type renamed struct {
