@@ -213,6 +213,9 @@ func (c Catalogue) planPath(r Request) (plan, error) {
 		if r.Name == "" && c.known(r.From) {
 			return c.planKnown(r.From)
 		}
+		if r.Name == "" && IsDrawn(r.From) {
+			return plan{name: r.From}, nil // which is there already
+		}
 		if !filepath.IsAbs(r.From) {
 			return plan{}, model.Invalid{"from": fmt.Sprintf("there is no file or folder %s in the data folder, %s; give the whole path of one elsewhere, from / on", r.From, c.Dir)}
 		}

@@ -347,6 +347,8 @@ func TestOddPath(t *testing.T) {
 	same(t, add(t, c, Request{From: "mine[2].own"}), p)
 	_, err := c.Add(context.Background(), Request{From: "nowhere.own"}, func(Work) {})
 	expect.Says(t, err, "no file or folder nowhere.own in the data folder, "+c.Dir)
+	_, err = c.Add(context.Background(), Request{From: "shapes3d-synthetic"}, func(Work) {})
+	expect.Says(t, err, "part of the program and need not be added")
 }
 
 // TestOtherFile refuses a file that is not the published one, says how it can be added all the same, and adds it so.
