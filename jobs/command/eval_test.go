@@ -152,7 +152,7 @@ func TestEvalRefuses(t *testing.T) {
 		{[]string{"a", "b"}, usage, "slotscope eval RUN"},
 		{[]string{"nobody"}, failed, "nobody"},
 		{[]string{"empty"}, failed, "run empty has no checkpoint to evaluate"},
-		{[]string{"shipped@7"}, failed, "checkpoint 7 of run shipped"},
+		{[]string{"shipped@7"}, failed, "run shipped has no checkpoint of step 7"},
 		{[]string{"shipped@x"}, usage, `"x" is no step`},
 		{[]string{"nowhere.safetensors"}, failed, "nowhere.safetensors"},
 		{[]string{"shipped", "--images", "1"}, usage, "--images is 1"},
