@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -54,7 +56,11 @@ func printReport(w io.Writer, r compute.Report) {
 	}
 	fmt.Fprintln(w, "tried")
 	for _, place := range r.Tried {
-		fmt.Fprintf(w, "  %s: %s\n", place.What, or(strings.Join(place.Found, ", "), "nothing"))
+		nothing := "nothing"
+		if place.What == "$"+gpu.PluginEnv {
+			nothing = fmt.Sprintf("nothing in %s; it names the folder that %s lies in", os.Getenv(gpu.PluginEnv), filepath.Base(place.Where[0]))
+		}
+		fmt.Fprintf(w, "  %s: %s\n", place.What, or(strings.Join(place.Found, ", "), nothing))
 	}
 }
 

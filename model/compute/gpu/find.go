@@ -13,8 +13,9 @@ import (
 
 // Environment variables that name places.
 const (
-	PythonEnv = "SLOTSCOPE_PYTHON" // a Python environment that has JAX: its folder, as python -c 'import sys; print(sys.prefix)' prints
-	FolderEnv = "SLOTSCOPE_XLA"    // where plugins are installed, instead of the user's cache
+	PythonEnv = "SLOTSCOPE_PYTHON"         // a Python environment that has JAX: its folder, as python -c 'import sys; print(sys.prefix)' prints
+	FolderEnv = "SLOTSCOPE_XLA"            // where plugins are installed, instead of the user's cache
+	PluginEnv = "PJRT_PLUGIN_LIBRARY_PATH" // folders that hold plugins, as PJRT and GoMLX read it
 )
 
 // Plugin is a library that lets XLA compute on a kind of device.
@@ -106,8 +107,8 @@ func look(platform string) []Place {
 		}
 		return patterns
 	}
-	named := split(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"))
-	all := []Place{{What: "$PJRT_PLUGIN_LIBRARY_PATH", Where: plain(named...)}}
+	named := split(os.Getenv(PluginEnv))
+	all := []Place{{What: "$" + PluginEnv, Where: plain(named...)}}
 	if platform == "cuda" {
 		all[0].Where = append(all[0].Where, jax(named...)...)
 		for _, dir := range named {
@@ -136,7 +137,7 @@ func matches(patterns []string) (files []string) {
 		found, _ := filepath.Glob(pattern)
 		slices.SortFunc(found, func(a, b string) int { return cmp.Or(version(b)-version(a), strings.Compare(b, a)) })
 		for _, file := range found {
-			if !slices.Contains(files, file) {
+			if info, err := os.Stat(file); err == nil && !info.IsDir() && !slices.Contains(files, file) {
 				files = append(files, file)
 			}
 		}

@@ -66,6 +66,7 @@ func TestGPUsAreFound(t *testing.T) {
 func TestTroubleOfNvidiaSMI(t *testing.T) {
 	for script, want := range map[string]string{
 		"echo 'NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver.'; exit 9": "could not communicate",
+		"exit 3":                               "(exit status 3) and did not say why",
 		"echo nonsense":                        "not understood",
 		"echo 'x, GPU-1, A, 1, 2, 3, 4, 5, 6'": "no index",
 	} {
@@ -73,6 +74,15 @@ func TestTroubleOfNvidiaSMI(t *testing.T) {
 		if _, err := Query(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", script, err)
 		}
+	}
+}
+
+func TestNoGPUIsNoFaultOfTheEnvironment(t *testing.T) {
+	t.Setenv("CUDA_VISIBLE_DEVICES", "")
+	os.Unsetenv("CUDA_VISIBLE_DEVICES")
+	stub(t, "true")
+	if got, err := Here(t.Context()); err == nil || err.Error() != "nvidia-smi lists no GPU" || len(got) != 0 {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 
@@ -139,6 +149,10 @@ func TestPluginIsChosen(t *testing.T) {
 	other := t.TempDir()
 	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", other)
 	expect("", installed, "installed by slotscope gpu install") // the folder is empty
+	if err := os.Mkdir(filepath.Join(other, "pjrt-plugin-cuda.so"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	expect("", installed, "installed by slotscope gpu install") // a folder of a plugin's name is none
 	mine := touch(t, filepath.Join(other, "pjrt_c_api_cuda_plugin.so"))
 	expect("", mine, "$PJRT_PLUGIN_LIBRARY_PATH")
 }

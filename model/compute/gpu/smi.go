@@ -56,8 +56,10 @@ func Query(ctx context.Context) ([]GPU, error) {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("nvidia-smi did not answer within %v", patience)
 		}
-		said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-		return nil, fmt.Errorf("nvidia-smi failed (%v): %s", err, said)
+		if said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n"); said != "" {
+			return nil, fmt.Errorf("nvidia-smi failed (%v): %s", err, said)
+		}
+		return nil, fmt.Errorf("nvidia-smi failed (%v) and did not say why", err)
 	}
 	return parse(string(out))
 }
@@ -128,6 +130,9 @@ func Here(ctx context.Context) ([]GPU, error) {
 	all, err := Query(ctx)
 	if err != nil {
 		return devicesIn("/dev"), err
+	}
+	if len(all) == 0 {
+		return nil, errors.New("nvidia-smi lists no GPU")
 	}
 	if strings.HasPrefix(devices, "MIG-") { // a slice of one GPU; nvidia-smi lists whole ones
 		return all[:min(1, len(all))], nil
