@@ -95,6 +95,13 @@ func TestCommandLine(t *testing.T) {
 		{"data info moon", 2, `dataset: there is no dataset "moon"; there is shapes3d-synthetic`},
 		{"bench", 2, "usage: slotscope bench train|decode|data"},
 		{"bench decode --preset huge", 2, `preset: "huge" is not one of tiny, small, paper`},
+		{"bench train --seconds -1", 2, "seconds: -1 is not a number of seconds above 0, up to 86400"},
+		{"bench decode --seconds NaN --profile -3", 2, "profile: -3 is below 0, the least allowed; seconds: NaN is not a number of seconds above 0, up to 86400"},
+		{"bench data --seconds Inf", 2, "seconds: +Inf is not a number of seconds above 0, up to 86400"},
+		{"sweep --engine abacus --dry paper", 2, `engine: "abacus" is not one of auto, cpu, xla:cuda, xla:cpu, go`},
+		{"sweep --steps -1 --datasets shapes3d-synthetic --dry paper", 2, "steps: -1 is below 0, which stands for the preset's"},
+		{"sweep --slurm partition=gpu --dry paper", 2, "usage: --slurm asks SLURM for something, which needs --executor slurm"},
+		{"train --slurm partition=gpu", 2, "usage: --slurm asks SLURM for something, which needs --executor slurm"},
 		{"bench train --engine abacus", 2, `engine: "abacus" is not one of auto, cpu, xla:cuda, xla:cpu, go`},
 	} {
 		t.Run(strings.ReplaceAll(c.args, dir, "DIR"), func(t *testing.T) {

@@ -211,7 +211,7 @@ func TestPlacedRun(t *testing.T) {
 	if c.asks[1] != "partition=gpu" {
 		t.Errorf("resumed, it asks for %q", c.asks[1])
 	}
-	for _, bad := range []model.Placement{{Executor: "cloud"}, {Executor: model.Slurm, Asks: "time=long"}} {
+	for _, bad := range []model.Placement{{Executor: "cloud"}, {Asks: "gpus=1"}, {Executor: model.Local, Asks: "gpus=1"}, {Executor: model.Slurm, Asks: "time=long"}} {
 		var invalid model.Invalid
 		if _, err := b.CreateAt(t.Context(), config(20), "", bad); !errors.As(err, &invalid) || len(invalid) != 1 {
 			t.Errorf("%+v: %v", bad, err)

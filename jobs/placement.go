@@ -25,6 +25,9 @@ func (s *Supervisor) Placements() model.Placements {
 func (s *Supervisor) CheckPlacement(at model.Placement) error {
 	switch at.Executor {
 	case "", model.Local:
+		if at.Asks != "" {
+			return model.Invalid{"slurm": fmt.Sprintf("asks SLURM for something, which only executor %q does", model.Slurm)}
+		}
 		return nil
 	case model.Slurm:
 	default:

@@ -8,6 +8,9 @@ import (
 	"slotscope/model/bench"
 )
 
+// mostSeconds is the longest measurement, a day.
+const mostSeconds = 24 * 60 * 60
+
 func benchCommand(ctx context.Context, env environment, args []string) error {
 	if len(args) == 0 || args[0] != "train" && args[0] != "decode" && args[0] != "data" {
 		return fmt.Errorf("%w: slotscope bench train|decode|data", errUsage)
@@ -16,7 +19,7 @@ func benchCommand(ctx context.Context, env environment, args []string) error {
 	fs := flags(env, "bench "+what)
 	name := fs.String("model", "hrr", "hrr, vqvae, qlae, betavae or betatcvae")
 	preset := fs.String("preset", "tiny", "width of the network: tiny, small or paper")
-	batch := fs.Int("batch", 64, "images per step, or per read")
+	batch := fs.Int("batch", 64, "images per training step")
 	seconds := fs.Float64("seconds", 10, "how long to measure")
 	engine := fs.String("engine", "auto", "auto, cpu, xla:cuda, xla:cpu or go")
 	precision := fs.String("precision", model.TF32, "of products: tf32, float32 or bf16")
@@ -31,7 +34,17 @@ func benchCommand(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	cfg.Batch, cfg.Engine, cfg.Precision = *batch, *engine, *precision
-	if err := cfg.Validate().OrNil(); err != nil {
+	bad := cfg.Validate()
+	if bad == nil {
+		bad = model.Invalid{}
+	}
+	if !(*seconds > 0 && *seconds <= mostSeconds) {
+		bad["seconds"] = fmt.Sprintf("%g is not a number of seconds above 0, up to %d", *seconds, mostSeconds)
+	}
+	if *profile < 0 {
+		bad["profile"] = fmt.Sprintf("%d is below 0, the least allowed", *profile)
+	}
+	if err := bad.OrNil(); err != nil {
 		return err
 	}
 	options := bench.Options{Seconds: *seconds, Profile: *profile > 0}

@@ -22,6 +22,9 @@ func executorFlags(fs *flag.FlagSet) func() (string, slurm.Options, error) {
 	given := options.SetAll(os.Getenv("SLOTSCOPE_SLURM"))
 	fs.Func("slurm", "what a job asks SLURM for, as `name=value`; may be given again: "+strings.Join(slurm.Names(), ", ")+"; $SLOTSCOPE_SLURM, joined by ;", options.Set)
 	return func() (string, slurm.Options, error) {
+		if given != nil {
+			return "", options, fmt.Errorf("%w: $SLOTSCOPE_SLURM: %w", errUsage, given)
+		}
 		switch *executor {
 		case model.Local:
 			return *executor, options, nil
@@ -29,14 +32,21 @@ func executorFlags(fs *flag.FlagSet) func() (string, slurm.Options, error) {
 		default:
 			return "", options, fmt.Errorf("%w: --executor %q is not one of %s, %s", errUsage, *executor, model.Local, model.Slurm)
 		}
-		if given != nil {
-			return "", options, fmt.Errorf("%w: $SLOTSCOPE_SLURM: %w", errUsage, given)
-		}
 		if missing := slurm.Missing(); missing != "" {
 			return "", options, errors.New(missing)
 		}
 		return *executor, options, nil
 	}
+}
+
+// heeded refuses --slurm where nothing is submitted.
+func heeded(fs *flag.FlagSet, where string) (err error) {
+	fs.Visit(func(f *flag.Flag) {
+		if f.Name == "slurm" && where != model.Slurm {
+			err = fmt.Errorf("%w: --slurm asks SLURM for something, which needs --executor %s", errUsage, model.Slurm)
+		}
+	})
+	return err
 }
 
 // submitted is what `train --executor slurm --json` prints.

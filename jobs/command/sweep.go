@@ -41,8 +41,14 @@ func sweepRuns(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	where, asks, err := executor()
+	if err == nil {
+		err = heeded(fs, where)
+	}
 	if err != nil {
 		return err
+	}
+	if why := (model.Config{Engine: o.engine}).Validate()["engine"]; why != "" {
+		return model.Invalid{"engine": why}
 	}
 	if len(names) != 1 {
 		return fmt.Errorf("%w: slotscope sweep paper | FILE.json | ID; `slotscope sweep -h` lists the flags", errUsage)

@@ -40,6 +40,9 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	where, options, err := executor()
+	if err == nil {
+		err = heeded(fs, where)
+	}
 	if err != nil {
 		return err
 	}

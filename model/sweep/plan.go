@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"slotscope/model"
 )
@@ -74,13 +76,22 @@ type Item struct {
 	eval      map[string]int // Plan.Eval
 }
 
-// maxRuns is the most runs of one plan.
-const maxRuns = 5000
+const (
+	maxRuns  = 5000    // of one plan
+	maxBytes = 1 << 20 // of its file
+)
 
 // Read reads a plan from JSON; unknown keys are errors.
 func Read(r io.Reader) (Plan, error) {
 	var p Plan
-	if err := model.ReadJSON(io.LimitReader(r, 1<<20), &p); err != nil {
+	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	if err != nil {
+		return p, fmt.Errorf("reading the plan: %w", err)
+	}
+	if len(text) > maxBytes {
+		return p, model.Invalid{"": fmt.Sprintf("the plan is larger than %d bytes", maxBytes)}
+	}
+	if err := model.ReadJSON(bytes.NewReader(text), &p); err != nil {
 		return p, model.Invalid{"": "the plan is not the JSON expected here: " + err.Error()}
 	}
 	return p, p.Validate()
@@ -92,6 +103,12 @@ func (p Plan) Validate() error {
 	if strings.TrimSpace(p.Name) == "" || len(p.Name) > 100 {
 		bad["name"] = "a sweep needs a name of at most 100 bytes"
 	}
+	if !utf8.ValidString(p.Name) || strings.ContainsFunc(p.Name, unicode.IsControl) {
+		bad["name"] = "a sweep's name is one line of text"
+	}
+	if p.Steps < 0 {
+		bad["steps"] = fmt.Sprintf("%d is below 0, which stands for the preset's", p.Steps)
+	}
 	if !slices.Contains(model.PresetNames(), p.Preset) {
 		bad["preset"] = fmt.Sprintf("%q is not one of %s", p.Preset, strings.Join(model.PresetNames(), ", "))
 	}
@@ -99,8 +116,10 @@ func (p Plan) Validate() error {
 		bad["parts"] = "a sweep needs at least one part"
 	}
 	for name, v := range p.Eval {
-		if !slices.Contains([]string{"noise", "pairs", "probe", "trees"}, name) || v < 0 {
-			bad["eval"] = fmt.Sprintf("%q = %d is not a number of noise, pairs, probe or trees", name, v)
+		if !slices.Contains([]string{"noise", "pairs", "probe", "trees"}, name) {
+			bad["eval"] = fmt.Sprintf("%q is not one of noise, pairs, probe, trees", name)
+		} else if v < 0 {
+			bad["eval"] = fmt.Sprintf("%s: %d is below 0, the least allowed", name, v)
 		}
 	}
 	for name, n := range p.Factors {

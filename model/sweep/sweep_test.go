@@ -232,6 +232,10 @@ func TestReadRefuses(t *testing.T) {
 		{`"batch": "8"`, `"batch": "8"}, "eval": {"luck": 3`, "eval", "luck"},
 		{`"name": "Small sweep"`, `"nome": "x"`, "", "nome"},
 		{`"Small sweep"`, `" "`, "name", "name"},
+		{`"Small sweep"`, `"two\nlines"`, "name", "one line"},
+		{`"steps": 50`, `"steps": -4`, "steps", "-4 is below 0"},
+		{`"batch": "8"`, `"batch": "8"}, "eval": {"pairs": -1`, "eval", "pairs: -1 is below 0"},
+		{`"Small sweep"`, `"` + strings.Repeat("x", 1<<20) + `"`, "", "larger than 1048576 bytes"},
 		{`{`, `[`, "", "JSON"},
 	} {
 		text := strings.Replace(whole, c.from, c.to, 1)
