@@ -99,6 +99,7 @@ func (h Runs) defaults(ctx context.Context, get func(string) string) (model.Conf
 	cfg, err := model.Default(pick("model", "hrr"), pick("preset", "tiny"), pick("dataset", first))
 	if info, unknown := infoOf(ctx, h.Datasets, cfg.Dataset); unknown == nil {
 		cfg = cfg.WithFactors(len(info.Factors))
+		cfg.Batch, cfg.EvalImages = min(cfg.Batch, info.Len), min(cfg.EvalImages, info.Len) // a set of one's own may be small
 	}
 	return cfg, err
 }

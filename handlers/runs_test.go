@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -18,6 +19,7 @@ import (
 
 	"slotscope/handlers"
 	"slotscope/model"
+	"slotscope/model/data"
 )
 
 // runSite is the pages of runs over a fake service.
@@ -486,5 +488,32 @@ func TestPointsAndCSV(t *testing.T) {
 	}
 	if body, _ := io.ReadAll(get(t, h, "/api/runs/a/points.csv").Body); !strings.HasPrefix(string(body), "step,codebook,codebook/mean,") {
 		t.Errorf("all series: %.60s", body)
+	}
+}
+
+// smallData is a dataset of a visitor's own, of fewer images than a batch has.
+type smallData struct{}
+
+func (smallData) List(context.Context) []data.Info {
+	return []data.Info{{Name: "mine", Title: "Mine", H: 64, W: 64, C: 3, Len: 24}}
+}
+
+// TestRunOnAFewImages: defaults ask for no more images than there are; whoever asks for more is told.
+func TestRunOnAFewImages(t *testing.T) {
+	f, h := newFakeRuns(t.TempDir()), chi.NewRouter()
+	handlers.Runs{Service: f, Datasets: smallData{}}.Routes(h)
+	if w := send(t, h, "POST", "/api/runs", `{"config": {"dataset": "mine"}}`); w.Code != 201 {
+		t.Fatalf("status %d, %s", w.Code, w.Body)
+	}
+	for _, run := range f.runs {
+		if c := run.Config; c.Batch != 24 || c.EvalImages != 24 {
+			t.Errorf("a batch of %d, an evaluation of %d", c.Batch, c.EvalImages)
+		}
+	}
+	for _, entry := range []string{"batch", "eval_images"} {
+		w := send(t, h, "POST", "/api/runs", `{"config": {"dataset": "mine", "`+entry+`": 25}}`)
+		if w.Code != 422 || !strings.Contains(w.Body.String(), "25 is more than the 24 images of mine") {
+			t.Errorf("%s of 25: status %d, %s", entry, w.Code, w.Body)
+		}
 	}
 }
