@@ -279,7 +279,7 @@ func (s datasetState) view(ctx context.Context, set data.Set) (views.DatasetView
 		IndexText: cmp.Or(s.indexText, strconv.Itoa(s.index)), IndexError: s.indexError,
 		TupleText: cmp.Or(s.tupleText, views.Tuple(s.classes)), TupleError: s.tupleError,
 		SeedText: cmp.Or(s.seedText, strconv.Itoa(s.seed)), SeedError: s.seedError,
-		GridColumns: gridSide,
+		GridColumns: min(gridSide, info.Len),
 	}
 	counts, err := data.Counts(ctx, set)
 	if err != nil {

@@ -418,6 +418,19 @@ func TestPicturesOfAnAddedSet(t *testing.T) {
 	}
 }
 
+// TestGridOfFewImages: the sheet on the page is as wide as the picture that is asked for.
+func TestGridOfFewImages(t *testing.T) {
+	sets := builtIn(t)
+	sets.more = map[string]data.Set{"gappy": gappy{}}
+	sheet := dom(t, ask(t, sets, "/datasets/gappy")).Find("image[href*='grid.png']").First()
+	href, width := sheet.AttrOr("href", ""), sheet.AttrOr("width", "")
+	w := ask(t, sets, href)
+	img, err := png.Decode(w.Body)
+	if err != nil || fmt.Sprint(img.Bounds().Dx()) != width || width != "10" {
+		t.Errorf("%s is drawn %s wide, and is %v (%v)", href, width, img.Bounds(), err)
+	}
+}
+
 // drawnPNG is a picture of one colour.
 func drawnPNG(t *testing.T, red uint8) []byte {
 	t.Helper()
