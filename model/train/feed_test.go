@@ -234,6 +234,18 @@ func TestCheckpointThatCannotBeWrittenFailsTheRun(t *testing.T) {
 	if status, err := f.Status(); err != nil || status.State != model.Failed || status.Checkpoint != 0 || !strings.HasPrefix(status.Reason, "saving the") {
 		t.Errorf("it is %s, saved at step %d: %q (%v)", status.State, status.Checkpoint, status.Reason, err)
 	}
+
+	// Half of a checkpoint, which nothing can be resumed from, takes no room.
+	f = create(t, cfg)
+	if err := os.MkdirAll(filepath.Join(f.CheckpointPath(5), "in the way"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := runIn(t.Context(), f); err == nil || !strings.Contains(err.Error(), "the checkpoint of step 5") {
+		t.Errorf("the run ends with %v", err)
+	}
+	if _, err := os.Stat(f.OptimizerPath(5)); !os.IsNotExist(err) {
+		t.Errorf("the optimizer of step 5 is left alone: %v", err)
+	}
 }
 
 // apart is an engine that, as a GPU does, holds its buffers where the host cannot reach them.

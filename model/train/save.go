@@ -44,6 +44,7 @@ func (s *session) write(step int, learned, means checkpoint.File) error {
 		return fmt.Errorf("saving the optimizer of step %d: %w", step, err)
 	}
 	if err := checkpoint.Write(s.Folder.CheckpointPath(step), learned); err != nil {
+		os.Remove(s.Folder.OptimizerPath(step)) // of no use alone, and the disk may be full
 		return fmt.Errorf("saving the checkpoint of step %d: %w", step, err)
 	}
 	return nil
