@@ -77,6 +77,9 @@ func TestCommandLine(t *testing.T) {
 		{"train --batch 480001", 2, "batch: 480001 is above 65536, the most allowed"},
 		{"train --set k=1 --set m=0 --batch 0", 2, "batch: 0 is below 1, the least allowed; k: 1 is below 2, the least allowed; m: 0 is below 1, the least allowed"},
 
+		{"train --name " + strings.Repeat("x", 201), 2, "name: a name has at most 200 characters"},
+		{"train --name a\x01b", 2, "name: a name is one line of text"},
+
 		{"train --run " + at("nowhere"), 1, "there is no run folder " + at("nowhere")},
 		{"train --run " + empty, 1, empty + " has no config.json: it is no run folder, or its copy is incomplete"},
 		{"train --run " + empty + " --steps 3", 2, "usage: --run takes configuration and name from the folder"},

@@ -5,20 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"slotscope/model"
 	"slotscope/model/folder"
 )
 
-const (
-	longestName  = 200     // characters
-	longestNotes = 100_000 // bytes
-)
+const longestNotes = 100_000 // bytes
 
 // Create makes the folder of a run and queues it. What is wrong with the configuration comes back as model.Invalid.
 func (s *Supervisor) Create(ctx context.Context, cfg model.Config, name string) (model.Run, error) {
@@ -27,7 +22,7 @@ func (s *Supervisor) Create(ctx context.Context, cfg model.Config, name string) 
 
 // CreateAt is Create with a word on where the run is computed.
 func (s *Supervisor) CreateAt(ctx context.Context, cfg model.Config, name string, at model.Placement) (model.Run, error) {
-	name, err := cleanName(name)
+	name, err := model.CleanName(name)
 	if err != nil {
 		return model.Run{}, err
 	}
@@ -98,21 +93,9 @@ func (s *Supervisor) enter(ctx context.Context, f *folder.Folder) (model.Run, er
 	return run, nil
 }
 
-// cleanName trims a name and refuses what no line can show.
-func cleanName(name string) (string, error) {
-	name = strings.TrimSpace(name)
-	switch {
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return "", model.Invalid{"name": "a name is one line of text"}
-	case utf8.RuneCountInString(name) > longestName:
-		return "", model.Invalid{"name": fmt.Sprintf("a name has at most %d characters", longestName)}
-	}
-	return name, nil
-}
-
 // Rename changes what a run is called, whatever its state.
 func (s *Supervisor) Rename(ctx context.Context, id, name string) error {
-	name, err := cleanName(name)
+	name, err := model.CleanName(name)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,11 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 		}
 		return set.add(name, value)
 	})
-	if err := parse(fs, args, 0); err != nil {
+	err := parse(fs, args, 0)
+	if err != nil {
+		return err
+	}
+	if *name, err = model.CleanName(*name); err != nil {
 		return err
 	}
 	where, options, err := executor()

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,8 +67,8 @@ func (c Cluster) Submit(ctx context.Context, dirs []string, asks string) ([]stri
 		return nil, err
 	}
 	job, _, _ := strings.Cut(strings.TrimSpace(out), ";") // the name of the cluster may follow
-	if job == "" {
-		return nil, fmt.Errorf("sbatch did not name the job that it queued: %q", out)
+	if _, err := strconv.ParseUint(job, 10, 64); err != nil {
+		return nil, fmt.Errorf("sbatch did not name the job that it queued: %q", strings.TrimSpace(out))
 	}
 	if len(dirs) == 1 {
 		return []string{job}, nil

@@ -185,6 +185,14 @@ func TestRefusalIsASentence(t *testing.T) {
 	if err == nil || err.Error() != "SLURM's squeue refused: slurm_load_jobs error: Unable to contact slurm controller" {
 		t.Errorf("%v", err)
 	}
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+":/usr/bin:/bin")
+	if err := os.WriteFile(filepath.Join(dir, "sbatch"), []byte("#!/bin/sh\ncat >/dev/null; echo Welcome to the cluster\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(t.TempDir(), Options{}).Submit(t.Context(), []string{"/a"}, ""); err == nil || err.Error() != `sbatch did not name the job that it queued: "Welcome to the cluster"` {
+		t.Errorf("%v", err)
+	}
 	t.Setenv("PATH", t.TempDir())
 	if m := Missing(); !strings.Contains(m, "sbatch was not found") {
 		t.Errorf("%q", m)
