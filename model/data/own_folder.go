@@ -94,7 +94,7 @@ func ownPictures(t tree) (Source, error) {
 	if grey(img) {
 		info.C = 1
 	}
-	s := &pictureSource{files: t, name: func(i int) string { return names[i] }}
+	s := &pictureSource{files: t, name: func(i int) string { return names[i] }, others: otherSizes{named: img.Bounds().Size()}}
 	if info.Factors, s.labels, info.Complete, err = classify(columns, len(names)); err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}

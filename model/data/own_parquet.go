@@ -58,7 +58,8 @@ type parquetSource struct {
 	files  []*parquet.File
 	groups []pictureGroup
 
-	told func(index int, d damaged) error
+	told   func(index int, d damaged) error
+	others otherSizes
 
 	mu    sync.Mutex
 	cache map[int][][]byte // pictures of the groups that are being read
@@ -190,7 +191,7 @@ func (s *parquetSource) describe(path string, columns []column, left []string) (
 	if grey(img) {
 		s.info.C = 1
 	}
-	s.info.Note = fit(img.Bounds().Dy(), img.Bounds().Dx())
+	s.info.Note, s.others.named = fit(img.Bounds().Dy(), img.Bounds().Dx()), img.Bounds().Size()
 	if len(left) > 0 {
 		s.info.Note = strings.TrimSpace(s.info.Note + " Columns that are lists are left out: " + strings.Join(left, ", ") + ".")
 	}
@@ -205,8 +206,10 @@ func (s *parquetSource) describe(path string, columns []column, left []string) (
 }
 
 func (s *parquetSource) Stream(ctx context.Context, first int, yield func(first int, images []byte) error) error {
-	return pictures{s.info, s.told, s.where, s.decode}.stream(ctx, first, yield)
+	return pictures{s.info, s.told, s.where, &s.others, s.decode}.stream(ctx, first, yield)
 }
+
+func (s *parquetSource) remark() string { return s.others.note() }
 
 func (s *parquetSource) forgive(tell func(int, damaged) error) { s.told = tell }
 

@@ -246,6 +246,20 @@ func packedAs(t testing.TB, method uint16, name string, content []byte) string {
 	return path
 }
 
+// TestPicturesOfManySizes: whoever reads the set's note is told that proportions were changed.
+func TestPicturesOfManySizes(t *testing.T) {
+	c, grey := catalogue(t), color.Gray{9}
+	dir := unpacked(t, map[string][]byte{"0.png": flat(t, 64, 64, grey), "1.png": flat(t, 64, 64, grey), "2.png": flat(t, 30, 100, grey), "3.png": flat(t, 64, 20, grey)})
+	const want = "Pictures differ in size: that of image 2 is 30 × 100, and is brought to 64 × 64 too, which changes its proportions."
+	if got := add(t, c, Request{From: dir, Name: "sizes"}).Info().Note; got != want {
+		t.Errorf("the note is %q", got)
+	}
+	one := unpacked(t, map[string][]byte{"0.png": flat(t, 64, 64, grey), "1.png": flat(t, 64, 64, grey)})
+	if got := add(t, c, Request{From: one, Name: "one"}).Info().Note; got != "" {
+		t.Errorf("the note on pictures of one size is %q", got)
+	}
+}
+
 // TestFactorsOfOneName: a selection by name means one factor.
 func TestFactorsOfOneName(t *testing.T) {
 	c := catalogue(t)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"slotscope/model/data/pack"
 )
@@ -36,7 +37,15 @@ func (a *adding) take(ctx context.Context, source Source, r record) error {
 			return err
 		}
 	}
+	if s, ok := source.(remarking); ok {
+		r.Info.Note = strings.TrimSpace(r.Info.Note + " " + s.remark())
+	}
 	return writeRecord(a.dir, recordFile, r.without(a.left))
+}
+
+// remarking is a source that has something to say of the images once it gave them; of those given before an interruption it says nothing.
+type remarking interface {
+	remark() string
 }
 
 // summed is a source whose file has checksums of its own.

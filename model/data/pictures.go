@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"slotscope/model/data/zipfile"
@@ -28,7 +29,43 @@ type pictureSource struct {
 	files  tree
 	name   func(index int) string // path of a picture in files
 	told   func(index int, d damaged) error
+	others otherSizes
 }
+
+// otherSizes notes the first picture of another size than that which the description of the set names.
+type otherSizes struct {
+	named image.Point // zero where the set has one size by its format
+	mu    sync.Mutex
+	index int
+	size  image.Point // zero while none was met
+}
+
+func (o *otherSizes) see(index int, size image.Point) {
+	if o == nil || o.named == (image.Point{}) || size == o.named {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.size == (image.Point{}) || index < o.index {
+		o.index, o.size = index, size
+	}
+}
+
+// note is a sentence on what was met; empty where all pictures are of one size.
+func (o *otherSizes) note() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.size == (image.Point{}) {
+		return ""
+	}
+	text := fmt.Sprintf("Pictures differ in size: that of image %d is %d × %d, and is brought to %d × %d too", o.index, o.size.X, o.size.Y, side, side)
+	if o.size.X != o.size.Y {
+		text += ", which changes its proportions"
+	}
+	return text + "."
+}
+
+func (s *pictureSource) remark() string { return s.others.note() }
 
 // tree is a folder or an archive. Paths have slashes; none leads out of it.
 type tree interface {
@@ -51,7 +88,7 @@ const picturesAtOnce = 128
 func (s *pictureSource) forgive(tell func(int, damaged) error) { s.told = tell }
 
 func (s *pictureSource) Stream(ctx context.Context, first int, yield func(first int, images []byte) error) error {
-	p := pictures{s.info, s.told, s.where, func(i int) (image.Image, error) { return decode(s.files, s.name(i)) }}
+	p := pictures{s.info, s.told, s.where, &s.others, func(i int) (image.Image, error) { return decode(s.files, s.name(i)) }}
 	return p.stream(ctx, first, yield)
 }
 
@@ -64,6 +101,7 @@ type pictures struct {
 	info   Info
 	told   func(index int, d damaged) error // of damaged pictures, which then stay black; nil where they end the stream
 	where  func(index int) string           // for sentences
+	others *otherSizes                      // nil where nobody asks
 	decode func(index int) (image.Image, error)
 }
 
@@ -93,6 +131,7 @@ func (p pictures) paint(c *canvas, dst []byte, index int) error {
 	if p.info.C == 1 && !grey(img) {
 		return fmt.Errorf("%s is in colour, and the first one is grey", p.where(index))
 	}
+	p.others.see(index, img.Bounds().Size())
 	c.picture(dst, img, p.info.C)
 	return nil
 }
