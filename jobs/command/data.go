@@ -173,12 +173,12 @@ func workLine(w io.Writer) (show func(data.Work), end func()) {
 }
 
 func explain(w io.Writer, info data.Info) {
-	fmt.Fprintf(w, "%s: %d images of %d×%d×%d bytes\n%s\n", info.Title, info.Len, info.H, info.W, info.C, info.About)
+	fmt.Fprintf(w, "%s: %d images of %d×%d×%d bytes\n%s\n", oneLine(info.Title), info.Len, info.H, info.W, info.C, oneLine(info.About))
 	if info.Note != "" {
-		fmt.Fprintln(w, info.Note)
+		fmt.Fprintln(w, oneLine(info.Note))
 	}
 	for _, f := range info.Factors {
-		fmt.Fprintf(w, "  %-20s %3d values: %s … %s\n", f.Name, len(f.Values), f.Values[0], f.Values[len(f.Values)-1])
+		fmt.Fprintf(w, "  %-20s %3d values: %s … %s\n", oneLine(f.Name), len(f.Values), oneLine(f.Values[0]), oneLine(f.Values[len(f.Values)-1]))
 	}
 	if len(info.Factors) == 0 {
 		fmt.Fprintln(w, "  it has no factors: it can be learned from, but nothing can be measured against factors")

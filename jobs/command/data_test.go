@@ -1,0 +1,19 @@
+package command
+
+import (
+	"strings"
+	"testing"
+
+	"slotscope/model/data"
+)
+
+// TestDescriptionIsOfLines: what a file calls its factors and values does not break out of its line, nor colour the terminal.
+func TestDescriptionIsOfLines(t *testing.T) {
+	var out strings.Builder
+	explain(&out, data.Info{Title: "mine", Len: 2, H: 64, W: 64, C: 1, About: "The pictures of a\nb.", Note: "c\x1b[31m",
+		Factors: []data.Factor{{Name: "x|y\nz", Values: []string{"1\r", "\x1b[2J"}}}})
+	const want = "mine: 2 images of 64×64×1 bytes\nThe pictures of a b.\nc [31m\n  x|y z                  2 values: 1  …  [2J\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
