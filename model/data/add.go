@@ -254,8 +254,8 @@ func (c Catalogue) absolute(path string) (string, error) {
 }
 
 // Add does what a request asks for, and returns the name of the dataset once it is ready. What was done when ctx ends, or when
-// something fails, is kept, and another Add of that name goes on with it. tell is told of progress, a few times a second.
-// model.ErrConflict is in the chain where the name is taken, or another process works on it.
+// something fails, is kept, and another Add of that name goes on with it. tell is told of progress, a few times a second; it
+// may be nil. model.ErrConflict is in the chain where the name is taken, or another process works on it.
 func (c Catalogue) Add(ctx context.Context, r Request, tell func(Work)) (name string, err error) {
 	p, err := c.plan(r)
 	if err != nil {

@@ -139,5 +139,7 @@ func (r *reporter) note() {
 	if r.dir != nil {
 		writeRecord(r.dir, workFile, r.work)
 	}
-	r.tell(r.work)
+	if r.tell != nil {
+		r.tell(r.work)
+	}
 }
