@@ -15,6 +15,7 @@ func benchCommand(ctx context.Context, env environment, args []string) error {
 	if len(args) == 0 || args[0] != "train" && args[0] != "decode" && args[0] != "data" {
 		return fmt.Errorf("%w: slotscope bench train|decode|data", errUsage)
 	}
+	collectOften()
 	what := args[0]
 	fs := flags(env, "bench "+what)
 	name := fs.String("model", "hrr", "hrr, vqvae, qlae, betavae or betatcvae")

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 
 	"github.com/gomlx/gomlx/backends"
@@ -18,7 +17,7 @@ type Executable struct {
 	outputs   []*node
 	steps     []*step
 	layout    *layout
-	frames    sync.Pool // of *frame
+	frames    frames
 	finalized atomic.Bool
 }
 
@@ -42,7 +41,6 @@ type patch struct {
 func compile(b *Builder, outs []*node) (*Executable, error) {
 	p := newPlan(b, outs)
 	e := &Executable{backend: b.backend, name: b.name, inputs: b.inputs, outputs: outs, steps: p.steps, layout: newLayout(p)}
-	e.frames.New = func() any { return e.newFrame() }
 	return e, nil
 }
 
@@ -99,12 +97,15 @@ func (e *Executable) Execute(inputs []backends.Buffer, donate []bool, device bac
 	if err != nil {
 		return nil, err
 	}
-	f := e.frames.Get().(*frame)
+	f := e.frames.get()
+	if f == nil {
+		f = e.newFrame()
+	}
 	out := e.results(in, donate)
 	if err := e.run(f, in, out); err != nil {
 		return nil, err // the frame is not used again
 	}
-	e.frames.Put(f)
+	e.frames.put(f)
 	e.release(in, donate, out)
 	results := make([]backends.Buffer, len(out))
 	for k, u := range out {
