@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -77,12 +78,12 @@ func (h Runs) socket(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // Upgrade has answered
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithCancelCause(r.Context())
 	s := &runSocket{runs: h.Service, id: id, conn: conn, hellos: make(chan hello), notes: make(chan string)}
 	done := make(chan struct{})
-	go func() { defer close(done); defer cancel(); s.read(ctx) }()
+	go func() { defer close(done); cancel(s.read(ctx)) }()
 	s.write(ctx)
-	cancel()
+	cancel(nil)
 	conn.Close()
 	<-done
 }
@@ -101,33 +102,43 @@ type runSocket struct {
 	status  []byte
 }
 
-// read takes the visitor's messages until the connection ends.
-func (s *runSocket) read(ctx context.Context) {
-	s.conn.SetReadLimit(socketRead)
+// errMistakes ends a conversation with a visitor that does not speak the protocol.
+var errMistakes = errors.New("too many messages could not be read")
+
+// read takes the visitor's messages until the connection ends, or is to be ended for what it returns.
+func (s *runSocket) read(ctx context.Context) error {
 	s.conn.SetReadDeadline(time.Now().Add(greetTime))
 	s.conn.SetPongHandler(func(string) error { return s.conn.SetReadDeadline(time.Now().Add(silenceTime)) })
 	for mistakes := 0; mistakes < maxMistakes; {
-		_, message, err := s.conn.ReadMessage()
+		_, message, err := s.conn.NextReader() // passes over what was left of the message before
 		if err != nil {
-			return
+			return nil
+		}
+		body, err := io.ReadAll(io.LimitReader(message, socketRead+1))
+		if err != nil {
+			return nil
 		}
 		s.conn.SetReadDeadline(time.Now().Add(silenceTime))
-		in, why := readHello(message)
+		in, why := readHello(body)
 		if why != "" {
 			mistakes++
 			if !send(ctx, s.notes, why) {
-				return
+				return nil
 			}
 			continue
 		}
 		if !send(ctx, s.hellos, in) {
-			return
+			return nil
 		}
 	}
+	return errMistakes
 }
 
 // readHello reads a visitor's message; why is a sentence where it is not one.
 func readHello(message []byte) (in hello, why string) {
+	if len(message) > socketRead {
+		return in, fmt.Sprintf("this message is larger than the %d bytes allowed here", socketRead)
+	}
 	switch err := json.Unmarshal(message, &in); {
 	case err != nil:
 		return in, fmt.Sprintf("this message is not the JSON expected here: %s; one looks like {\"type\":\"hello\",\"v\":1,\"since\":0,\"attempt\":0}", model.JSONFault(err))
@@ -165,6 +176,11 @@ func (s *runSocket) write(ctx context.Context) {
 		var err error
 		select {
 		case <-ctx.Done():
+			if why := context.Cause(ctx); errors.Is(why, errMistakes) {
+				s.frame(endFrame{Type: "bye", Reason: why.Error()})
+				s.close(websocket.ClosePolicyViolation, "mistakes")
+				return
+			}
 			s.frame(endFrame{Type: "bye", Reason: "the server is closing"})
 			s.close(websocket.CloseGoingAway, "closing")
 			return

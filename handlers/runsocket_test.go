@@ -274,7 +274,7 @@ func TestSocketAnswersNonsense(t *testing.T) {
 	c := &socketClient{t: t}
 	c.dial(site, "a")
 	c.catchUp(5)
-	for _, message := range []string{"hello there", `{"type":"dance"}`, `{"type":"hello","v":9}`, `{"type":"hello","v":1,"since":-4}`, `{"type":"hello","v":1,"since":4,"attempt":-1}`} {
+	for _, message := range []string{"hello there", `{"type":"dance"}`, `{"type":"hello","v":9}`, `{"type":"hello","v":1,"since":-4}`, `{"type":"hello","v":1,"since":4,"attempt":-1}`, strings.Repeat("x", 100_000)} {
 		if err := c.conn.WriteMessage(websocket.TextMessage, []byte(message)); err != nil {
 			t.Fatal(err)
 		}
@@ -284,13 +284,14 @@ func TestSocketAnswersNonsense(t *testing.T) {
 	}
 	f.grow("a", 3)
 	c.catchUp(8) // it goes on
-	for range 12 {
+	for range 4 { // the tenth is too much
 		c.conn.WriteMessage(websocket.TextMessage, []byte("?"))
 	}
-	for {
-		if _, ok := c.read(); !ok {
-			break // after ten it does not
-		}
+	if f := c.until("bye"); f.Reason != "too many messages could not be read" {
+		t.Errorf("after ten mistakes it says %q", f.Reason)
+	}
+	if _, ok := c.read(); ok {
+		t.Error("it goes on after ten mistakes")
 	}
 }
 
