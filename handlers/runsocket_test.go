@@ -283,7 +283,7 @@ func TestSocketAnswersNonsense(t *testing.T) {
 		}
 	}
 	f.grow("a", 3)
-	c.catchUp(8) // it goes on
+	c.catchUp(8)  // it goes on
 	for range 4 { // the tenth is too much
 		c.conn.WriteMessage(websocket.TextMessage, []byte("?"))
 	}
