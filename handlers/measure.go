@@ -54,6 +54,7 @@ type measured struct {
 	scores  *model.Scores // nil before there are any
 	factors []data.Factor // of the run's dataset; empty where it is not here
 	series  map[string][]model.Sample
+	damage  string      // what of the evaluation cannot be read, as a sentence; empty otherwise
 	noisy   image.Image // a row for each image that is shown under noise; nil where there is none
 }
 
@@ -77,16 +78,19 @@ func (h Measure) read(ctx context.Context, id string) (measured, error) {
 	switch {
 	case errors.Is(err, model.ErrNotFound):
 		return m, nil
+	case errors.As(err, new(model.Invalid)): // damaged; an evaluation, which the page offers, puts others in their place
+		m.damage = sentenceOf(err)
+		return m, nil
 	case err != nil:
 		return m, fmt.Errorf("reading the scores of run %s: %w", id, err)
 	}
 	m.scores = &scores
 	if h.Noise != nil && scores.Noise != nil {
 		if m.noisy, err = report.OpenSheet(h.Noise.NoiseSheet(ctx, id)); err != nil {
-			err = fmt.Errorf("reading the images under noise of run %s: %w", id, err)
+			m.damage = Sentence("the images under noise cannot be read: " + err.Error())
 		}
 	}
-	return m, err
+	return m, nil
 }
 
 func (h Measure) page(w http.ResponseWriter, r *http.Request) error {

@@ -312,3 +312,29 @@ func TestMeasureHues(t *testing.T) {
 		t.Errorf("shapes are called %q", text)
 	}
 }
+
+// damagedScores are there and cannot be read.
+type damagedScores struct{}
+
+func (damagedScores) Scores(context.Context, string) (model.Scores, error) {
+	return model.Scores{}, model.Invalid{"": "scores.json is damaged: it ends in the middle of its JSON"}
+}
+
+// TestMeasureDamagedScores: the page says what is damaged, and offers to measure again.
+func TestMeasureDamagedScores(t *testing.T) {
+	f := newFakeRuns(t.TempDir())
+	f.put("a", model.Finished, 400).Checkpoint = 400
+	r := chi.NewRouter()
+	handlers.Measure{Runs: f, Datasets: fakeData{}, Scores: damagedScores{}, Evaluations: &fakeEvaluations{}}.Routes(r)
+	w := ask(r, "GET", "/runs/a/measure", "")
+	doc := documentOf(t, w)
+	if said := doc.Find("[data-testid=damage]").Text(); w.Code != http.StatusOK || !strings.HasPrefix(said, "Scores.json is damaged") && !strings.HasPrefix(said, "scores.json is damaged") {
+		t.Errorf("status %d, it says %q", w.Code, said)
+	}
+	if doc.Find("[data-testid=evaluate]:not([disabled])").Length() != 1 {
+		t.Error("there is no button to evaluate again")
+	}
+	if w := ask(r, "GET", "/api/runs/a/scores", ""); w.Code != http.StatusUnprocessableEntity {
+		t.Errorf("to programs: status %d", w.Code)
+	}
+}

@@ -17,7 +17,7 @@ func (m measured) view(state model.Evaluation, canStart bool) views.MeasureView 
 	if m.run.Checkpoint == 0 {
 		v.Why = "There is no checkpoint to evaluate yet."
 	}
-	v.Empty = m.empty(v.Why)
+	v.Empty, v.Damage = m.empty(v.Why), m.damage
 	if m.scores != nil {
 		v.Measured, v.Stale = m.said(), m.stale()
 		v.NoFactors, v.Groups = m.scores.NoFactors, m.groups()
@@ -33,6 +33,8 @@ func (m measured) empty(why string) string {
 	switch {
 	case m.scores != nil && m.scores.Evaluated():
 		return ""
+	case m.damage != "":
+		return "An evaluation measures the run again; it takes minutes, and what it finds takes the place of what cannot be read."
 	case why != "":
 		return "This run has saved no checkpoint yet; what its slots hold can be measured as soon as it has."
 	case m.run.State.Ended():

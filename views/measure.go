@@ -16,6 +16,7 @@ type MeasureView struct {
 	Command  string // the same in a terminal
 	Measured string // when and on what, as a sentence; empty before there are scores
 	Stale    string // what has happened since; empty otherwise
+	Damage   string // what cannot be read of them, as a sentence; empty otherwise
 	Empty    string // what there is instead of scores; empty where there are any
 	Groups   []MeasuredGroup
 	Parts    []MeasurePart
