@@ -81,7 +81,6 @@ func (i Info) index(g Grid, classes []int) (int, error) {
 	return g.Index(classes)
 }
 
-// clone shares nothing with i, so that a caller may change it.
 // MarshalJSON writes a set without factors with an empty list of them.
 func (i Info) MarshalJSON() ([]byte, error) {
 	type plain Info
@@ -91,6 +90,7 @@ func (i Info) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(i))
 }
 
+// clone shares nothing with i, so that a caller may change it.
 func (i Info) clone() Info {
 	i.Factors = slices.Clone(i.Factors)
 	for f := range i.Factors {
