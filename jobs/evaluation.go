@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"slotscope/model"
+	"slotscope/model/folder"
 )
 
 // Evaluations are processes of `slotscope eval`, for visitors and for sweeps, one for a run at a time. A process writes scores.json
@@ -75,15 +76,20 @@ func (e *Evaluations) State(id string) model.Evaluation {
 	if s.Running {
 		return s
 	}
-	f, err := e.o.Supervisor.open(e.ctx, id)
-	if err != nil {
-		return s
-	}
-	defer f.Close()
-	if h, held := f.Evaluator(); held {
+	if h, held := e.evaluator(id); held {
 		return model.Evaluation{Running: true, Started: h.Since, Said: h.String() + " does it"}
 	}
 	return s
+}
+
+// evaluator is the process that measures a run, if one does, whoever began it.
+func (e *Evaluations) evaluator(id string) (folder.Holder, bool) {
+	f, err := e.o.Supervisor.open(e.ctx, id)
+	if err != nil {
+		return folder.Holder{}, false
+	}
+	defer f.Close()
+	return f.Evaluator()
 }
 
 func (e *Evaluations) started(id string) model.Evaluation {
@@ -110,7 +116,13 @@ func (e *Evaluations) Measure(ctx context.Context, id string, flags []string) er
 	if err != nil {
 		return err
 	}
-	return p.follow(ctx)
+	if err := p.follow(ctx); err != nil {
+		if _, theirs := e.evaluator(id); theirs { // who was first by a moment
+			return fmt.Errorf("run %s is being evaluated already: %w", id, model.ErrConflict)
+		}
+		return err
+	}
+	return nil
 }
 
 // evaluation is a process under way.

@@ -141,3 +141,24 @@ func TestEvaluationElsewhere(t *testing.T) {
 		t.Errorf("after it: %v", err)
 	}
 }
+
+// TestEvaluationComesSecond: a process that finds the run taken a moment after it was free is no failure of the run's.
+func TestEvaluationComesSecond(t *testing.T) {
+	b := newBench(t)
+	id := b.create("", 5)
+	b.awaitState(id, model.Finished)
+	f, err := b.data.Open(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	e := NewEvaluations(EvaluationOptions{Supervisor: b.Supervisor, Log: b.opt.Log, Command: func(string, []string) (*exec.Cmd, error) {
+		lock, err := f.LockEvaluation() // another was free to take it since it was looked at
+		t.Cleanup(func() { lock.Unlock() })
+		return exec.Command("false"), err
+	}})
+	defer e.Close()
+	if err := e.Measure(t.Context(), id, nil); !errors.Is(err, model.ErrConflict) {
+		t.Errorf("it came second: %v", err)
+	}
+}
