@@ -13,9 +13,9 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"slotscope/model"
-	"slotscope/model/figure"
+	"slotscope/model/measure/figure"
+	"slotscope/model/measure/report"
 	"slotscope/model/play"
-	"slotscope/model/report"
 	"slotscope/views"
 )
 

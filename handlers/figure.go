@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"slotscope/model"
-	"slotscope/model/figure"
+	"slotscope/model/measure/figure"
 	"slotscope/views"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/data"
-	"slotscope/model/figure"
-	"slotscope/model/report"
+	"slotscope/model/measure/figure"
+	"slotscope/model/measure/report"
 	"slotscope/views"
 )
 

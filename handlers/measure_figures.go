@@ -7,9 +7,9 @@ import (
 	"strconv"
 
 	"slotscope/model"
-	"slotscope/model/figure"
-	"slotscope/model/metric"
-	"slotscope/model/report"
+	"slotscope/model/measure/figure"
+	"slotscope/model/measure/metric"
+	"slotscope/model/measure/report"
 )
 
 // measureFigures draws each figure of the page by its name; false where the run was not measured in this respect.

@@ -21,7 +21,7 @@ import (
 	"slotscope/handlers"
 	"slotscope/model"
 	"slotscope/model/data"
-	"slotscope/model/metric"
+	"slotscope/model/measure/metric"
 )
 
 // measuredWorld is a run of three slots whose first holds factor 0 with two codes for each value, whose second holds half of

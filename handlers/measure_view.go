@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"slotscope/model"
-	"slotscope/model/figure"
+	"slotscope/model/measure/figure"
 	"slotscope/views"
 )
 

@@ -28,10 +28,10 @@ import (
 
 	"slotscope/handlers"
 	"slotscope/model"
-	"slotscope/model/ae"
-	"slotscope/model/checkpoint"
 	"slotscope/model/compute"
 	"slotscope/model/data"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/paper/ae"
 	"slotscope/model/play"
 	"slotscope/web"
 )

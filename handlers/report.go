@@ -18,8 +18,8 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/data"
+	"slotscope/model/measure/report"
 	"slotscope/model/play"
-	"slotscope/model/report"
 	"slotscope/views"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"slotscope/model"
-	"slotscope/model/ae"
 	"slotscope/model/data"
+	"slotscope/model/paper/ae"
 	"slotscope/views"
 )
 

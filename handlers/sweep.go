@@ -12,7 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"slotscope/model"
-	"slotscope/model/report"
+	"slotscope/model/measure/report"
 	"slotscope/model/sweep"
 	"slotscope/views"
 )

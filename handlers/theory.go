@@ -13,8 +13,8 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"slotscope/model"
+	"slotscope/model/paper/theory"
 	"slotscope/model/play"
-	"slotscope/model/theory"
 	"slotscope/views"
 )
 

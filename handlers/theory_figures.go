@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"slotscope/model/figure"
-	"slotscope/model/theory"
+	"slotscope/model/measure/figure"
+	"slotscope/model/paper/theory"
 )
 
 // theoryFigures draws each figure of the page by its name.

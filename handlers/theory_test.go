@@ -17,7 +17,7 @@ import (
 
 	"slotscope/handlers"
 	"slotscope/model"
-	"slotscope/model/hrr"
+	"slotscope/model/paper/hrr"
 	"slotscope/model/play"
 )
 

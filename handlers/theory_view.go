@@ -9,8 +9,8 @@ import (
 	"strconv"
 
 	"slotscope/model"
-	"slotscope/model/figure"
-	"slotscope/model/theory"
+	"slotscope/model/measure/figure"
+	"slotscope/model/paper/theory"
 	"slotscope/views"
 )
 

@@ -16,7 +16,7 @@
 # OUT holds raw output; DATA, the runs, which are large. Nothing is downloaded. Settings, from the environment:
 #
 #   SLOTSCOPE=./slotscope  PYTHON=python3  ENGINE=xla:cuda  PRESET=paper  BATCH=128  STEPS=125000  SECONDS_EACH=20  LIMIT=540
-#   DATASET=shapes3d-synthetic  SEED=0  PRECISION=tf32  DATA=OUT/data  PARITY=   (go test -c ./model/ae, and its testdata beside it)
+#   DATASET=shapes3d-synthetic  SEED=0  PRECISION=tf32  DATA=OUT/data  PARITY=   (go test -c ./model/paper/ae, and its testdata beside it)
 #   EVAL=   (flags of eval)
 #
 # On any machine: ENGINE=cpu PRESET=tiny BATCH=8 STEPS=20 SECONDS_EACH=1 EVAL="--images 200 --pairs 0 --noise 0" tools/gpu-session.sh all -- /tmp/out
@@ -79,7 +79,7 @@ speed() {
 
 parity() {
 	if [ -z "$parity" ]; then
-		echo "parity: PARITY names no test program; build it with: go test -c -o ae.test ./model/ae" | tee "$out/parity.txt"
+		echo "parity: PARITY names no test program; build it with: go test -c -o ae.test ./model/paper/ae" | tee "$out/parity.txt"
 		return
 	fi
 	folder=$(cd "$(dirname "$parity")" && pwd) program=$(basename "$parity")

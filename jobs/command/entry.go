@@ -10,7 +10,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/folder"
-	"slotscope/model/report"
+	"slotscope/model/measure/report"
 	"slotscope/model/sweep"
 )
 

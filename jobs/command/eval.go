@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"slotscope/model"
-	"slotscope/model/checkpoint"
 	"slotscope/model/compute"
 	"slotscope/model/data"
-	"slotscope/model/evaluate"
 	"slotscope/model/folder"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/learn/evaluate"
 )
 
 // evalRun measures a run's checkpoint, and keeps what it finds in the run's folder.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"slotscope/model"
-	"slotscope/model/checkpoint"
 	"slotscope/model/data"
 	"slotscope/model/folder"
+	"slotscope/model/format/checkpoint"
 )
 
 const shipped = "../../model/play/default/default.safetensors"

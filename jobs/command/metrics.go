@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 
 	"slotscope/model"
-	"slotscope/model/metric"
-	"slotscope/model/metric/input"
+	"slotscope/model/measure/metric"
+	"slotscope/model/measure/metric/input"
 )
 
 func metricsCommand(ctx context.Context, env environment, args []string) error {

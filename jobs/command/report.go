@@ -16,8 +16,8 @@ import (
 	"slotscope/model"
 	"slotscope/model/compute"
 	"slotscope/model/data"
+	"slotscope/model/measure/report"
 	"slotscope/model/play"
-	"slotscope/model/report"
 	"slotscope/model/sweep"
 )
 

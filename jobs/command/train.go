@@ -16,7 +16,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/data"
 	"slotscope/model/folder"
-	"slotscope/model/train"
+	"slotscope/model/learn/train"
 )
 
 // collectOften keeps a process that trains small, unless $GOGC says otherwise: it makes little garbage, so that to collect it when it

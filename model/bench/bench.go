@@ -14,11 +14,11 @@ import (
 	gomlx "github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model"
-	"slotscope/model/ae"
 	"slotscope/model/compute"
 	"slotscope/model/compute/cpu"
 	"slotscope/model/data"
-	"slotscope/model/train"
+	"slotscope/model/learn/train"
+	"slotscope/model/paper/ae"
 )
 
 // Result is one measurement; zero fields were not measured.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"slotscope/model"
-	"slotscope/model/train"
+	"slotscope/model/learn/train"
 )
 
 // Every model is measured, whether it has codes or none, and however its steps are fed.

@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	"slotscope/model"
-	"slotscope/model/data/hdf5"
-	"slotscope/model/npz"
+	"slotscope/model/format/hdf5"
+	"slotscope/model/format/npz"
 )
 
 // rowReader reads whole rows of an array, entries along its first axis, fastest in order.

@@ -13,7 +13,7 @@ import (
 	"runtime"
 	"slices"
 
-	"slotscope/model/data/mat"
+	"slotscope/model/format/mat"
 )
 
 // cars3dInfo describes Cars3D in the order of factors of disentanglement_lib.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"slotscope/model/npz"
+	"slotscope/model/format/npz"
 )
 
 const (

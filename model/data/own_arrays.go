@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"slotscope/model"
-	"slotscope/model/data/hdf5"
-	"slotscope/model/npz"
+	"slotscope/model/format/hdf5"
+	"slotscope/model/format/npz"
 )
 
 // arraysFormat reads images, and labels where there are any, from a visitor's own NumPy or HDF5 file.

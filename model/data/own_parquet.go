@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"slotscope/model/data/parquet"
+	"slotscope/model/format/parquet"
 )
 
 // parquetFormat reads datasets of pictures as Hugging Face keeps them: a Parquet file, or a folder of them in order of name.

@@ -18,8 +18,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"slotscope/model/data/zipfile"
-	"slotscope/model/regular"
+	"slotscope/model/format/regular"
+	"slotscope/model/format/zipfile"
 )
 
 // pictureSource is a dataset of picture files, in a folder or a zip archive.

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"slices"
 
-	"slotscope/model/data/norb"
+	"slotscope/model/format/norb"
 )
 
 // smallNORBInfo describes smallNORB: training and test set together are every combination once.

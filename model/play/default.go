@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"slotscope/model"
-	"slotscope/model/checkpoint"
+	"slotscope/model/format/checkpoint"
 )
 
 //go:embed default

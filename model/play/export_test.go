@@ -1,8 +1,8 @@
 package play
 
 import (
-	"slotscope/model/ae"
-	"slotscope/model/checkpoint"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/paper/ae"
 )
 
 // Coder is a stand-in for a network.

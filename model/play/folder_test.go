@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"slotscope/model/checkpoint"
+	"slotscope/model/format/checkpoint"
 )
 
 // writeRun lays out as much of a run's folder as the playground reads, and returns the checkpoint's path.

@@ -12,8 +12,8 @@ import (
 	gomlx "github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model"
-	"slotscope/model/ae"
-	"slotscope/model/checkpoint"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/paper/ae"
 	"slotscope/model/play"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
-	"slotscope/model/ae"
-	"slotscope/model/checkpoint"
 	"slotscope/model/compute"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/paper/ae"
 )
 
 // net is a model's encoder and decoder, compiled for an engine.

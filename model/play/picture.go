@@ -14,7 +14,7 @@ import (
 	"golang.org/x/image/font/basicfont"
 	"golang.org/x/image/math/fixed"
 
-	"slotscope/model/ae"
+	"slotscope/model/paper/ae"
 )
 
 // Picture turns H × W × C bytes into an image, every pixel a square of scale × scale. One channel is grey, three are colours.

@@ -11,9 +11,9 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"slotscope/model"
-	"slotscope/model/ae"
-	"slotscope/model/checkpoint"
 	"slotscope/model/compute"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/paper/ae"
 )
 
 // Model is an open checkpoint. Its methods may be called from several goroutines at once.

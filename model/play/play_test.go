@@ -17,10 +17,10 @@ import (
 	gomlx "github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model"
-	"slotscope/model/ae"
-	"slotscope/model/checkpoint"
 	"slotscope/model/compute"
 	"slotscope/model/data"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/paper/ae"
 	"slotscope/model/play"
 )
 

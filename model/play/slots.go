@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"slotscope/model"
-	"slotscope/model/checkpoint"
+	"slotscope/model/format/checkpoint"
 )
 
 // Slots are the vectors that a checkpoint of the HRR model binds: its m symbols and its k codebook entries, of d components.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"slotscope/model"
-	"slotscope/model/checkpoint"
+	"slotscope/model/format/checkpoint"
 )
 
 // TestSlots: generated entries are scaled by √(1/d), free ones are taken as they are, and what is missing is empty.

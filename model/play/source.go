@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"slotscope/model"
-	"slotscope/model/checkpoint"
+	"slotscope/model/format/checkpoint"
 )
 
 // Source is a checkpoint that can be opened.

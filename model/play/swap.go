@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"slotscope/model/metric"
+	"slotscope/model/measure/metric"
 )
 
 // With returns a copy of a tuple whose slot i takes code c.

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"slotscope/model"
-	"slotscope/model/ae"
+	"slotscope/model/paper/ae"
 )
 
 const (

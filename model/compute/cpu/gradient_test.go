@@ -57,7 +57,7 @@ func difference(t *testing.T, f *Exec, inputs []any, i, k int) float64 {
 	return (at(h) - at(-h)) / (2 * h)
 }
 
-// Kernels are odd here: GoMLX 0.26 shifts the gradient of an even one, on every backend (model/layer has one of its own).
+// Kernels are odd here: GoMLX 0.26 shifts the gradient of an even one, on every backend (model/paper/layer has one of its own).
 func TestGradientsOfConvolutions(t *testing.T) {
 	for _, c := range []struct {
 		strides, dilation int

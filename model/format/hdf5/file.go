@@ -1,0 +1,191 @@
+// Package hdf5 reads arrays of numbers from HDF5 files: what h5py writes, and what the published datasets are made of. It knows
+// superblocks 0 to 3, object headers 1 and 2, symbol-table and compact groups, integers and floats, compact, contiguous and chunked
+// storage under B-tree, single, implicit and fixed-array indexes, and the filters deflate, shuffle and fletcher32. Whatever else a
+// file uses is refused by its name. Nothing is allocated on the word of a file alone: sizes are held against the file's.
+//
+// Names and numbers follow the HDF5 File Format Specification, version 3.0.
+package hdf5
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"slotscope/model"
+	"slotscope/model/format/regular"
+)
+
+// File is an open HDF5 file. It and its datasets may be used from several goroutines at once.
+type File struct {
+	path string
+	file *os.File
+	at   io.ReaderAt // from the superblock on: addresses count from there
+	size uint64
+	root uint64 // address of the root group's object header
+}
+
+// Open opens a file for reading; Close closes it.
+func Open(path string) (*File, error) {
+	return regular.Open(path, func(file *os.File, size int64) (*File, error) {
+		f := &File{path: path, file: file}
+		return f, f.superblock(size)
+	})
+}
+
+// Close closes the file; its datasets can then no longer be read.
+func (f *File) Close() error { return f.file.Close() }
+
+func (f *File) wrap(err error) error { return fmt.Errorf("%s: %w", f.path, err) }
+
+// Magic is what HDF5 files begin with, save those with a user block before it.
+const Magic = "\x89HDF\r\n\x1a\n"
+
+// superblock finds the superblock, at 0, 512, 1024, 2048 … and reads where the root group is.
+func (f *File) superblock(whole int64) error {
+	for start := int64(0); start < whole; start = max(512, 2*start) {
+		block := make([]byte, 112) // more than any version takes
+		n, _ := f.file.ReadAt(block, start)
+		if bytes.HasPrefix(block[:n], []byte(Magic)) {
+			f.at, f.size = io.NewSectionReader(f.file, start, whole-start), uint64(whole-start)
+			return f.parseSuperblock(&cursor{rest: block[len(Magic):n]}, uint64(whole))
+		}
+	}
+	return errors.New("it is no HDF5 file")
+}
+
+// parseSuperblock reads the superblock, II.A, of a file of whole bytes.
+func (f *File) parseSuperblock(c *cursor, whole uint64) error {
+	var end uint64
+	switch version := c.u8(); version {
+	case 0, 1:
+		c.skip(4) // versions of other parts
+		if err := offsets(c); err != nil {
+			return err
+		}
+		c.skip(1 + 2 + 2 + 4 + 4*int(version)) // tree ranks and flags; version 1 has one more rank
+		c.skip(8 + 8)                          // base address, free space
+		end = c.u64()
+		c.skip(8 + 8) // driver information, name of the root
+		f.root = c.u64()
+	case 2, 3:
+		if err := offsets(c); err != nil {
+			return err
+		}
+		c.skip(1 + 8 + 8) // flags, base address, extension
+		end = c.u64()
+		f.root = c.u64()
+	default:
+		return fmt.Errorf("superblock version %d is not read; versions 0 to 3 are", version)
+	}
+	if c.short {
+		return errors.New("the file ends within its superblock")
+	}
+	if end != undefined && end > whole {
+		return fmt.Errorf("the file is incomplete: it has %d of %d bytes", whole, end)
+	}
+	return nil
+}
+
+func offsets(c *cursor) error {
+	if o, l := c.u8(), c.u8(); o != 8 || l != 8 {
+		return fmt.Errorf("addresses of %d and lengths of %d bytes are not read; those of 8 are", o, l)
+	}
+	return nil
+}
+
+// bytes reads n bytes at an address.
+func (f *File) bytes(address, n uint64) ([]byte, error) {
+	if address > f.size || n > f.size-address {
+		return nil, fmt.Errorf("the file is damaged or incomplete: %d bytes at %d lie beyond its %d", n, address, f.size)
+	}
+	b := make([]byte, n)
+	if _, err := f.at.ReadAt(b, int64(address)); err != nil && err != io.EOF {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Names lists the paths of the datasets, in order; at most a thousand.
+func (f *File) Names() ([]string, error) {
+	var names []string
+	err := f.walk(f.root, "", map[uint64]bool{}, &names)
+	if err != nil {
+		return nil, f.wrap(err)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// maxNames bounds listings, for hard links can name one dataset without end.
+const maxNames = 1000
+
+func (f *File) walk(address uint64, path string, above map[uint64]bool, names *[]string) error {
+	messages, err := f.messages(address)
+	if err != nil {
+		return err
+	}
+	if _, ok := find(messages, dataspaceMessage); ok {
+		*names = append(*names, path)
+		return nil
+	}
+	links, err := f.links(messages)
+	if err != nil {
+		return err
+	}
+	above[address] = true
+	defer delete(above, address)
+	for _, l := range links {
+		if l.soft || above[l.address] || len(above) > 16 || len(*names) >= maxNames {
+			continue
+		}
+		if err := f.walk(l.address, strings.TrimPrefix(path+"/"+l.name, "/"), above, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Dataset opens the array at a path such as "images" or "latents/classes"; model.ErrNotFound is in the chain where there is none.
+func (f *File) Dataset(path string) (*Dataset, error) {
+	messages, err := f.messages(f.root)
+	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		if err != nil {
+			return nil, f.wrap(err)
+		}
+		var links []link
+		if links, err = f.links(messages); err != nil {
+			return nil, f.wrap(err)
+		}
+		i := slices.IndexFunc(links, func(l link) bool { return l.name == part })
+		if i < 0 {
+			return nil, f.wrap(fmt.Errorf("there is no dataset %q (%w)%s", path, model.ErrNotFound, listed(links)))
+		}
+		if links[i].soft {
+			return nil, f.wrap(fmt.Errorf("%q is a soft or external link; only hard links are followed", part))
+		}
+		messages, err = f.messages(links[i].address)
+	}
+	if err != nil {
+		return nil, f.wrap(err)
+	}
+	d, err := f.dataset(path, messages)
+	if err != nil {
+		return nil, f.wrap(fmt.Errorf("dataset %q: %w", path, err))
+	}
+	return d, nil
+}
+
+func listed(links []link) string {
+	if len(links) == 0 {
+		return ""
+	}
+	names := make([]string, min(len(links), 20))
+	for i := range names {
+		names[i] = links[i].name
+	}
+	return "; beside its place there is " + strings.Join(names, ", ")
+}

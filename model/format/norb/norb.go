@@ -1,0 +1,166 @@
+// Package norb reads the binary matrices in which the NORB datasets are published: a magic number that says the type, the number of
+// axes, their sizes, then the elements, last axis fastest.
+package norb
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"slotscope/model/format/regular"
+)
+
+// Matrix is a matrix of bytes or of 32-bit integers that is read from its beginning.
+type Matrix struct {
+	Shape []int
+	Size  int // bytes of an element: 1 unsigned, 4 signed
+
+	path   string
+	file   *os.File
+	unzip  *gzip.Reader
+	r      *bufio.Reader
+	offset int64 // of the next element's first byte, in the unpacked file
+}
+
+// Magic numbers of the types.
+const (
+	bytesMagic = 0x1e3d4c55
+	intsMagic  = 0x1e3d4c54
+)
+
+var others = map[uint32]string{0x1e3d4c51: "32-bit floats", 0x1e3d4c52: "packed bits", 0x1e3d4c53: "64-bit floats", 0x1e3d4c56: "16-bit integers"}
+
+// Open begins to read a matrix; a file whose name ends in .gz is unpacked.
+func Open(path string) (*Matrix, error) {
+	return regular.Open(path, func(file *os.File, _ int64) (*Matrix, error) {
+		m := &Matrix{path: path, file: file}
+		return m, m.open()
+	})
+}
+
+// Close closes the file.
+func (m *Matrix) Close() error { return m.file.Close() }
+
+func (m *Matrix) open() error {
+	m.r = bufio.NewReaderSize(m.file, 1<<16)
+	if strings.HasSuffix(m.path, ".gz") {
+		var err error
+		if m.unzip, err = gzip.NewReader(m.r); err != nil {
+			return fmt.Errorf("it is no gzip file: %w", err)
+		}
+		m.r = bufio.NewReaderSize(m.unzip, 1<<16)
+	}
+	if err := m.header(); err != nil {
+		return err
+	}
+	return m.checkSize()
+}
+
+func (m *Matrix) header() error {
+	magic, axes := m.word(), m.word()
+	switch magic {
+	case bytesMagic:
+		m.Size = 1
+	case intsMagic:
+		m.Size = 4
+	default:
+		if name := others[magic]; name != "" {
+			return fmt.Errorf("it holds %s, which are not read; bytes and 32-bit integers are", name)
+		}
+		return errors.New("it is no binary matrix as NORB has them")
+	}
+	if axes < 1 || axes > 8 {
+		return fmt.Errorf("the file is damaged: it has %d axes", axes)
+	}
+	for range axes {
+		m.Shape = append(m.Shape, int(m.word()))
+	}
+	for range 3 - min(axes, 3) { // at least three sizes are written
+		m.word()
+	}
+	if m.offset < 0 {
+		return errors.New("the file ends within its header")
+	}
+	return nil
+}
+
+// word reads a number of the header; offset is negative once the file has ended.
+func (m *Matrix) word() uint32 {
+	b := make([]byte, 4)
+	if _, err := io.ReadFull(m.r, b); err != nil {
+		m.offset = -1 << 62
+	}
+	m.offset += 4
+	return binary.LittleEndian.Uint32(b)
+}
+
+// maxRatio is more than deflate can compress anything.
+const maxRatio = 1040
+
+// checkSize holds the shape against the file's size.
+func (m *Matrix) checkSize() error {
+	stat, err := m.file.Stat()
+	if err != nil {
+		return err
+	}
+	have := stat.Size()
+	if m.unzip != nil {
+		have *= maxRatio
+	}
+	need := int64(m.Size)
+	for _, s := range m.Shape {
+		if need *= int64(s); need > have || s == 0 {
+			return fmt.Errorf("its shape %v takes more bytes than the file has, which is damaged or incomplete", m.Shape)
+		}
+	}
+	if m.unzip == nil && m.offset+need != have {
+		return fmt.Errorf("its shape %v takes %d bytes, and %d are there: the file is damaged or incomplete", m.Shape, m.offset+need, have)
+	}
+	return nil
+}
+
+// Next fills b with the bytes of the next elements.
+func (m *Matrix) Next(b []byte) error {
+	n, err := io.ReadFull(m.r, b)
+	if err != nil {
+		return fmt.Errorf("%s: at byte %d: the file is damaged or incomplete: %w", m.path, m.offset+int64(n), err)
+	}
+	m.offset += int64(n)
+	return nil
+}
+
+// End verifies that nothing follows, and of a gzip file the checksum.
+func (m *Matrix) End() error {
+	if n, err := m.r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		return fmt.Errorf("%s: after the last element: %w", m.path, errors.Join(err, errors.New("the file is damaged")))
+	}
+	return nil
+}
+
+// maxInts bounds what Ints reads: more than labels ever take.
+const maxInts = 1 << 24
+
+// Ints reads a whole matrix of integers.
+func (m *Matrix) Ints() ([]int32, error) {
+	n := 1
+	for _, s := range m.Shape {
+		n *= s
+	}
+	if m.Size != 4 || n > maxInts {
+		return nil, fmt.Errorf("%s: %d elements of %d bytes are no labels", m.path, n, m.Size)
+	}
+	out := make([]int32, 0, n)
+	b := make([]byte, 4)
+	for range n {
+		if err := m.Next(b); err != nil {
+			return nil, err
+		}
+		out = append(out, int32(binary.LittleEndian.Uint32(b)))
+	}
+	return out, m.End()
+}

@@ -1,0 +1,225 @@
+// Package parquet reads columns of numbers, text and bytes from Parquet files as the datasets of Hugging Face are published: plain
+// and dictionary-encoded pages, uncompressed or compressed by Snappy, gzip or Zstandard. Lists, and other encodings and codecs, are
+// refused by their names.
+//
+// Names follow the Apache Parquet format, parquet.thrift, version 2.10.
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"slotscope/model"
+	"slotscope/model/format/regular"
+)
+
+// File is an open Parquet file; it may be used from several goroutines at once.
+type File struct {
+	Columns []Column
+	Groups  []Group
+	Meta    map[string]string // what the writer noted, by key
+
+	path string
+	file *os.File
+	size int64
+}
+
+// Column is a column without columns in it.
+type Column struct {
+	Path     string // names from the outermost on, with dots between
+	Type     Type
+	Optional int  // how many of the names on its path may be null
+	Repeated bool // whether it is a list, which is not read
+}
+
+// Group is a row group: rows that are stored together.
+type Group struct {
+	Rows   int
+	chunks []chunk // by column
+}
+
+// chunk is the part of a column that belongs to a group.
+type chunk struct {
+	codec        int
+	values       int
+	offset, size int64
+}
+
+// Type is a physical type.
+type Type int
+
+const (
+	Boolean Type = iota
+	Int32
+	Int64
+	int96
+	Float
+	Double
+	ByteArray
+	fixedLength
+)
+
+func (t Type) String() string {
+	names := []string{"booleans", "32-bit integers", "64-bit integers", "96-bit integers", "floats", "doubles", "bytes", "bytes of fixed length"}
+	if int(t) < len(names) && t >= 0 {
+		return names[t]
+	}
+	return fmt.Sprintf("things of type %d", int(t))
+}
+
+const magic = "PAR1"
+
+// maxFooter bounds the description at the end of a file.
+const maxFooter = 64 << 20
+
+// Open opens a file and reads its description.
+func Open(path string) (*File, error) {
+	return regular.Open(path, func(file *os.File, size int64) (*File, error) {
+		f := &File{path: path, file: file, size: size}
+		return f, f.footer()
+	})
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }
+
+// Len is the number of rows.
+func (f *File) Len() int {
+	n := 0
+	for _, g := range f.Groups {
+		n += g.Rows
+	}
+	return n
+}
+
+// Column finds a column by path; model.ErrNotFound is in the chain where there is none.
+func (f *File) Column(path string) (int, error) {
+	if i := slices.IndexFunc(f.Columns, func(c Column) bool { return c.Path == path }); i >= 0 {
+		return i, nil
+	}
+	return 0, fmt.Errorf("%s: there is no column %q: %w", f.path, path, model.ErrNotFound)
+}
+
+// footer reads the description: "PAR1" … metadata, its length, "PAR1".
+func (f *File) footer() error {
+	if f.size < 12 {
+		return errors.New("it is no Parquet file")
+	}
+	head, err := f.bytes(0, 4)
+	if err != nil {
+		return err
+	}
+	end, err := f.bytes(f.size-8, 8)
+	switch {
+	case err != nil:
+		return err
+	case string(head) == magic && string(end[4:]) != magic:
+		return errors.New("the Parquet file is incomplete: its end is missing")
+	case string(end[4:]) != magic:
+		return errors.New("it is no Parquet file")
+	}
+	length := int64(binary.LittleEndian.Uint32(end))
+	if length > f.size-12 || length > maxFooter {
+		return fmt.Errorf("the file is damaged: its description has %d bytes", length)
+	}
+	b, err := f.bytes(f.size-8-length, length)
+	if err != nil {
+		return err
+	}
+	meta, _, err := structure(b)
+	if err != nil {
+		return err
+	}
+	return f.describe(meta)
+}
+
+func (f *File) bytes(offset, n int64) ([]byte, error) {
+	if offset < 0 || n < 0 || offset > f.size || n > f.size-offset {
+		return nil, fmt.Errorf("the file is damaged or incomplete: %d bytes at %d lie beyond its %d", n, offset, f.size)
+	}
+	b := make([]byte, n)
+	_, err := f.file.ReadAt(b, offset)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return b, err
+}
+
+// describe takes over FileMetaData: 2 schema, 3 number of rows, 4 row groups, 5 notes.
+func (f *File) describe(meta value) error {
+	schema := meta.field(2).list
+	if len(schema) == 0 {
+		return errThrift
+	}
+	root := schema[0]
+	rest, err := f.columns(schema[1:], int(root.field(5).number), nil, 0, false)
+	if err != nil || len(rest) > 0 {
+		return errThrift
+	}
+	for _, g := range meta.field(4).list {
+		if err := f.group(g); err != nil {
+			return err
+		}
+	}
+	if n := meta.field(3).number; n != int64(f.Len()) {
+		return fmt.Errorf("the file is damaged: it has %d rows, and its groups %d", n, f.Len())
+	}
+	f.Meta = map[string]string{}
+	for _, kv := range meta.field(5).list {
+		f.Meta[string(kv.field(1).bytes)] = string(kv.field(2).bytes)
+	}
+	return nil
+}
+
+// columns reads count elements of the schema, which lists a tree from its root on: 1 type, 3 repetition, 4 name, 5 children.
+func (f *File) columns(schema []value, count int, path []string, optional int, repeated bool) ([]value, error) {
+	for range count {
+		if len(schema) == 0 || len(path) > maxDepth {
+			return nil, errThrift
+		}
+		e := schema[0]
+		below := append(slices.Clone(path), string(e.field(4).bytes))
+		maybe, list := optional, repeated || e.field(3).number == 2
+		if e.field(3).number == 1 {
+			maybe++
+		}
+		if schema = schema[1:]; e.field(5).number > 0 {
+			var err error
+			if schema, err = f.columns(schema, int(e.field(5).number), below, maybe, list); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		f.Columns = append(f.Columns, Column{strings.Join(below, "."), Type(e.field(1).number), maybe, list})
+	}
+	return schema, nil
+}
+
+// group takes over a RowGroup: 1 column chunks, 3 rows. Of a chunk, 3 is its description: 4 codec, 5 values, 7 stored bytes, 9 first
+// data page, 11 dictionary page.
+func (f *File) group(g value) error {
+	rows := g.field(3).number
+	if rows < 0 || rows > 1<<40 || len(g.field(1).list) != len(f.Columns) {
+		return errors.New("the file is damaged: a row group does not have its columns")
+	}
+	group := Group{Rows: int(rows)}
+	for k, c := range g.field(1).list {
+		m := c.field(3)
+		offset := m.field(9).number
+		if d := m.field(11); m.has(11) && d.number > 0 {
+			offset = min(offset, d.number)
+		}
+		one := chunk{codec: int(m.field(4).number), values: int(m.field(5).number), offset: offset, size: m.field(7).number}
+		if one.offset < 0 || one.size < 0 || one.offset > f.size || one.size > f.size-one.offset {
+			return fmt.Errorf("the file is damaged or incomplete: column %q lies beyond its %d bytes", f.Columns[k].Path, f.size)
+		}
+		group.chunks = append(group.chunks, one)
+	}
+	f.Groups = append(f.Groups, group)
+	return nil
+}

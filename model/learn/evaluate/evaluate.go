@@ -1,0 +1,303 @@
+// Package evaluate measures a trained model: what its slots tell of the factors, how it bears noise, and what swaps change.
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"image"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"slotscope/model"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/measure/metric"
+	"slotscope/model/paper/ae"
+)
+
+// Options are how much is measured. Default is what reports expect.
+type Options struct {
+	Images int // of the evaluation set, at most as many as the dataset has
+	Noise  int // of these that noise is tried on, at every strength; 0 leaves it out
+	Pairs  int // of images whose slots are swapped; 0 leaves it out
+	Probe  int // gradient steps of the probe that reads swapped images
+	Trees  int // of each random forest
+	Seed   int64
+
+	Rest data.Set // what the run's part of a dataset leaves out, to be measured on as many images; nil for nothing
+	// Progress hears how far a stage of the work is, in units of what is counted; may be nil.
+	Progress func(stage, unit string, done, of float64)
+}
+
+// Default measures 10,000 images drawn with the run's seed.
+func Default(seed int64) Options {
+	return Options{Images: 10000, Noise: 1000, Pairs: 300, Probe: 3000, Trees: 100, Seed: seed}
+}
+
+// Result is the scores, and what they were computed from.
+type Result struct {
+	Scores  model.Scores
+	Factors []string
+	Index   []int     // [n] of the dataset's images
+	Codes   []int32   // [n, m]; nil for models without codes
+	Numbers []float32 // [n, m] for those
+	Classes []int     // [n, F]
+	PSNR    []float64 // [n] dB
+
+	HeldOut *Result     // what was computed on Options.Rest, without scores; nil where that was left out
+	Noisy   image.Image // rows of images: as they are, reconstructed, and at every strength of noise; nil where none was tried
+}
+
+// Run measures a checkpoint on its dataset. ctx ends it early, with ctx.Err() in the error's chain.
+func Run(ctx context.Context, engine *compute.Engine, file checkpoint.File, set data.Set, o Options) (Result, error) {
+	start, info := time.Now(), set.Info()
+	if o.Progress == nil {
+		o.Progress = func(string, string, float64, float64) {}
+	}
+	if err := finiteWeights(file); err != nil {
+		return Result{}, err
+	}
+	n, err := newNet(engine, file, ae.Image{H: info.H, W: info.W, C: info.C})
+	if err != nil {
+		return Result{}, fmt.Errorf("opening the checkpoint for images of %s: %w", info.Name, err)
+	}
+	defer n.finalize()
+	e := &evaluation{net: n, set: set, info: info, o: o, file: file}
+	if err := inTurn(ctx, e.draw, e.represent, e.measure, e.noise, e.swap); err != nil {
+		return Result{}, err
+	}
+	r := e.result()
+	if err := e.heldOut(ctx, &r); err != nil {
+		return Result{}, err
+	}
+	r.Scores.Engine, r.Scores.Seconds = engine.Name, time.Since(start).Seconds()
+	return r, nil
+}
+
+func inTurn(ctx context.Context, stages ...func(context.Context) error) error {
+	for _, stage := range stages {
+		if err := stage(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// evaluation is the work on one checkpoint.
+type evaluation struct {
+	net  *net
+	set  data.Set
+	info data.Info
+	o    Options
+	file checkpoint.File
+
+	index   []int     // [n]
+	classes []int     // [n, F]
+	slots   slots     // [n, m]
+	z       []float32 // [noise, n]
+	power   float64   // mean z²
+	psnr    []float64 // [n]
+	shown   sheet
+	scores  model.Scores
+}
+
+// draw takes the evaluation set and its factors.
+func (e *evaluation) draw(context.Context) (err error) {
+	count := min(e.o.Images, e.info.Len)
+	if e.index, err = data.Draw(e.o.Seed, count, e.info.Len); err != nil {
+		return err
+	}
+	e.classes = make([]int, count*len(e.info.Factors))
+	if err := e.set.Classes(e.classes, e.index); err != nil {
+		return fmt.Errorf("reading the factors of %s: %w", e.info.Name, err)
+	}
+	e.scores = model.Scores{Version: model.ScoresVersion, Step: e.file.Step, Images: count, Seed: e.o.Seed}
+	return nil
+}
+
+// represent encodes and reconstructs the evaluation set.
+func (e *evaluation) represent(ctx context.Context) error {
+	of, squares := len(e.index), 0.0
+	for done := 0; done < of; done += batchSize {
+		rows := e.index[done:min(of, done+batchSize)]
+		pixels, err := e.read(ctx, rows)
+		if err != nil {
+			return err
+		}
+		var represented error
+		err = call("representing images", e.net.represent, []any{e.net.images(pixels)}, func(out []*tensors.Tensor) {
+			if represented = e.finiteImages(rows, out[0], out[2]); represented != nil {
+				return
+			}
+			z := tensors.MustCopyFlatData[float32](out[0])[:len(rows)*e.net.n]
+			for _, v := range z {
+				squares += float64(v) * float64(v)
+			}
+			e.z = append(e.z, z[:max(0, min(len(rows), e.o.Noise-done))*e.net.n]...)
+			e.slots.append(e.net.slotsOf(out[1]), len(rows), e.net.m)
+			for _, mse := range tensors.MustCopyFlatData[float32](out[2])[:len(rows)] {
+				e.psnr = append(e.psnr, metric.PSNR(float64(mse)))
+			}
+			if done == 0 {
+				e.shown.begin(e, pixels, out[3])
+			}
+		})
+		if err := cmp.Or(err, represented); err != nil {
+			return err
+		}
+		e.o.Progress("encoding", "images", float64(done+len(rows)), float64(of))
+	}
+	e.power = squares / float64(of*e.net.n)
+	psnr := meanInterval(e.psnr)
+	e.scores.PSNR, e.scores.PSNRInterval = float64(psnr.Value), &psnr
+	return nil
+}
+
+// finiteWeights refuses a checkpoint that no number can come of.
+func finiteWeights(file checkpoint.File) error {
+	for _, name := range slices.Sorted(maps.Keys(file.Tensors)) {
+		if at := slices.IndexFunc(file.Tensors[name].Data, func(v float32) bool { return !finite(v) }); at >= 0 {
+			return fmt.Errorf("tensor %q of the checkpoint holds %v: the file is damaged, or its run had diverged", name, file.Tensors[name].Data[at])
+		}
+	}
+	return nil
+}
+
+// finiteImages refuses a batch of which z or the squared error is beyond what a float holds, which weights of any size can do.
+func (e *evaluation) finiteImages(rows []int, z, mse *tensors.Tensor) error {
+	for _, t := range []*tensors.Tensor{z, mse} {
+		values := tensors.MustCopyFlatData[float32](t)
+		width := len(values) / batchSize
+		if at := slices.IndexFunc(values[:len(rows)*width], func(v float32) bool { return !finite(v) }); at >= 0 {
+			return fmt.Errorf("the model gives %v for image %d of %s: its checkpoint is damaged, or its run had diverged", values[at], rows[at/width], e.info.Name)
+		}
+	}
+	return nil
+}
+
+func finite(v float32) bool { return v-v == 0 }
+
+// read is the images of a batch, filled up with the first.
+func (e *evaluation) read(ctx context.Context, index []int) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("evaluation: %w", err)
+	}
+	full := append(make([]int, 0, batchSize), index...)
+	for len(full) < batchSize {
+		full = append(full, index[0])
+	}
+	pixels := make([]byte, batchSize*e.info.H*e.info.W*e.info.C)
+	if err := e.set.Images(pixels, full); err != nil {
+		return nil, fmt.Errorf("reading images of %s: %w", e.info.Name, err)
+	}
+	return pixels, nil
+}
+
+// measure computes the use of codes, and InfoMEC and DCI where factors differ.
+func (e *evaluation) measure(ctx context.Context) error {
+	if e.slots.codes != nil {
+		e.scores.Usage = usage(e.slots.codes, e.net.m, e.file.Config.Entries())
+	}
+	if e.scores.NoFactors = noFactors(e.info); e.scores.NoFactors != "" {
+		return nil
+	}
+	t := e.table()
+	m, err := metric.Measure(ctx, t, metric.Options{Seed: e.o.Seed, Trees: e.o.Trees,
+		Progress: func(done, of float64) { e.o.Progress("measuring", "", done, of) }})
+	if err != nil {
+		return err
+	}
+	e.scores.Metrics = &m
+	if e.scores.Usage != nil {
+		e.scores.Usage.Names = metric.CodeNames(t, m.NMI)
+	}
+	return nil
+}
+
+// noFactors says why slots cannot be held against factors; empty where they can.
+func noFactors(info data.Info) string {
+	if slices.ContainsFunc(info.Sizes(), func(k int) bool { return k > 1 }) {
+		return ""
+	}
+	what := "no factors are known of " + info.Name
+	if len(info.Factors) > 0 {
+		what = "all images of " + info.Name + " have the same value of every factor"
+	}
+	return "InfoMEC, DCI and swaps compare slots with factors, and " + what + "."
+}
+
+// table is slots and factors by columns.
+func (e *evaluation) table() metric.Table {
+	t := metric.Table{}
+	for i, f := range e.info.Factors {
+		t.Names = append(t.Names, f.Name)
+		t.Factors = append(t.Factors, column(e.classes, i, len(e.info.Factors), func(v int) int { return v }))
+	}
+	for j := range e.net.m {
+		if e.slots.codes != nil {
+			t.Codes = append(t.Codes, column(e.slots.codes, j, e.net.m, func(v int32) int { return int(v) }))
+		} else {
+			t.Values = append(t.Values, column(e.slots.numbers, j, e.net.m, func(v float32) float64 { return float64(v) }))
+		}
+	}
+	return t
+}
+
+func column[A, B any](rows []A, j, width int, convert func(A) B) []B {
+	out := make([]B, len(rows)/width)
+	for r := range out {
+		out[r] = convert(rows[r*width+j])
+	}
+	return out
+}
+
+// usage counts how often each slot takes each of k entries.
+func usage(codes []int32, m, k int) *model.Usage {
+	u := &model.Usage{}
+	all := make([]int, k)
+	for j := range m {
+		counts := make([]int, k)
+		for r := j; r < len(codes); r += m {
+			counts[codes[r]]++
+			all[codes[r]]++
+		}
+		u.Counts, u.Used, u.Perplexity = append(u.Counts, counts), append(u.Used, taken(counts)), append(u.Perplexity, metric.Perplexity(counts))
+	}
+	u.Entries, u.Codebook = taken(all), metric.Perplexity(all)
+	return u
+}
+
+func taken(counts []int) (n int) {
+	for _, c := range counts {
+		if c > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (e *evaluation) result() Result {
+	r := Result{Noisy: e.shown.picture(), Scores: e.scores, Index: e.index, Codes: e.slots.codes, Numbers: e.slots.numbers, Classes: e.classes, PSNR: e.psnr}
+	for _, f := range e.info.Factors {
+		r.Factors = append(r.Factors, f.Name)
+	}
+	return r
+}
+
+// random is a stream of the evaluation's seed, another for every purpose.
+func (e *evaluation) random(purpose, number uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(uint64(e.o.Seed)^purpose<<48, number))
+}
+
+// What random numbers are drawn for.
+const (
+	forNoise = 1 + iota
+	forPairs
+	forProbe
+)

@@ -1,0 +1,326 @@
+package evaluate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	variables "github.com/gomlx/gomlx/pkg/ml/context"
+	"github.com/google/go-cmp/cmp"
+
+	"slotscope/model"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/measure/metric"
+	"slotscope/model/measure/metric/input"
+	"slotscope/model/paper/ae"
+)
+
+func engine(t *testing.T) *compute.Engine {
+	t.Helper()
+	e, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func dataset(t *testing.T) data.Set {
+	t.Helper()
+	set, err := data.Open(t.Context(), "shapes3d-synthetic", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { set.Close() })
+	return set
+}
+
+// shipped is the checkpoint that travels with the program.
+func shipped(t *testing.T) checkpoint.File {
+	t.Helper()
+	file, err := checkpoint.Read("../../play/default/default.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// untrained is a model as it is drawn.
+func untrained(t *testing.T, name string) checkpoint.File {
+	t.Helper()
+	cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := ae.New(cfg, ae.Image{H: 64, W: 64, C: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope := variables.New().Checked(false)
+	if err := built.Init(scope); err != nil {
+		t.Fatal(err)
+	}
+	tensors, err := built.Export(scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checkpoint.File{Config: cfg, Step: 1, Tensors: tensors}
+}
+
+var few = Options{Images: 160, Noise: 70, Pairs: 6, Probe: 30, Trees: 5, Seed: 3}
+
+func evaluated(t *testing.T, file checkpoint.File, o Options) Result {
+	t.Helper()
+	r, err := Run(t.Context(), engine(t), file, dataset(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestShippedCheckpoint(t *testing.T) {
+	r := evaluated(t, shipped(t), few)
+	s := r.Scores
+	if s.Version != model.ScoresVersion || s.Step != 20000 || s.Images != 160 || s.Seed != 3 || s.Engine != "cpu" || s.Seconds <= 0 {
+		t.Errorf("scores of step %d on %d images by seed %d on %q in %v s", s.Step, s.Images, s.Seed, s.Engine, s.Seconds)
+	}
+	if s.PSNR < 26 || s.PSNR > 28.5 || float64(s.PSNRInterval.Low) > s.PSNR || float64(s.PSNRInterval.High) < s.PSNR {
+		t.Errorf("PSNR is %v, %v; the checkpoint's card says 27.3", s.PSNR, s.PSNRInterval)
+	}
+	checkUsage(t, s.Usage, r)
+	checkNoise(t, s.Noise, s.PSNR)
+	checkSwap(t, s.Swap)
+	if m := s.Metrics; m == nil || !m.Discrete || m.Rows != 160 || m.Latents != 9 || len(m.Factors) != 6 || m.Factors[0] != "floor_hue" {
+		t.Fatalf("metrics %+v", m)
+	}
+	if again := evaluated(t, shipped(t), few); !sameScores(t, s, again.Scores) {
+		t.Error("the same evaluation gave other scores")
+	}
+}
+
+// scoresEqual holds undefined scores for equal.
+var scoresEqual = cmp.Comparer(func(a, b model.Score) bool { return a == b || !a.Defined() && !b.Defined() })
+
+// sameScores compares all but the time that it took.
+func sameScores(t *testing.T, a, b model.Scores) bool {
+	a.Seconds, b.Seconds = 0, 0
+	d := cmp.Diff(a, b, scoresEqual)
+	t.Log(d)
+	return d == ""
+}
+
+func checkUsage(t *testing.T, u *model.Usage, r Result) {
+	for j, counts := range u.Counts {
+		sum, used := 0, 0
+		for _, c := range counts {
+			if sum += c; c > 0 {
+				used++
+			}
+		}
+		if sum != 160 || used != u.Used[j] || len(counts) != 128 || u.Perplexity[j] > float64(used)+1e-9 {
+			t.Errorf("slot %d: %d images of %d entries, %d used, perplexity %v", j, sum, len(counts), u.Used[j], u.Perplexity[j])
+		}
+		if first := counts[r.Codes[j]]; first == 0 {
+			t.Errorf("slot %d: the first image's code was not counted", j)
+		}
+	}
+	if u.Entries < 9 || u.Codebook > float64(u.Entries)+1e-9 {
+		t.Errorf("%d entries with perplexity %v", u.Entries, u.Codebook)
+	}
+}
+
+// checkNoise: little noise costs little, much noise everything, and codes flip the more the stronger it is.
+func checkNoise(t *testing.T, n *model.Noise, clean float64) {
+	if n.Images != 70 || n.Power <= 0 || len(n.Curve) != len(strengths) {
+		t.Fatalf("noise %+v", n)
+	}
+	flips := func(p model.NoisePoint) (sum float64) {
+		for _, f := range p.Flipped {
+			sum += f
+		}
+		return sum
+	}
+	for i, p := range n.Curve {
+		if p.SNR != strengths[i] || len(p.Flipped) != 9 {
+			t.Errorf("point %+v", p)
+		}
+		if i > 0 && (p.PSNR.Value > n.Curve[i-1].PSNR.Value+0.3 || flips(p) < flips(n.Curve[i-1])) {
+			t.Errorf("at %v dB PSNR is %v and %v codes flip, at %v dB %v and %v", p.SNR, p.PSNR.Value, flips(p), n.Curve[i-1].SNR,
+				n.Curve[i-1].PSNR.Value, flips(n.Curve[i-1]))
+		}
+	}
+	if first, last := n.Curve[0], n.Curve[8]; float64(first.PSNR.Value) < clean-1.5 || last.PSNR.Value > 15 || flips(last) < 6 {
+		t.Errorf("from %v to %v dB, %v codes flip", first.PSNR.Value, last.PSNR.Value, flips(last))
+	}
+}
+
+func checkSwap(t *testing.T, s *model.Swap) {
+	if s.Pairs != 6 || len(s.Slots) != 9 || s.ProbeImages != 10000 || len(s.ProbeAccuracy) != 6 {
+		t.Fatalf("swaps %+v", s)
+	}
+	for f, share := range s.ProbeAccuracy {
+		if share < 0 || share > 1 {
+			t.Errorf("the probe is right on a share of %v for factor %d", share, f)
+		}
+	}
+	edits := 0
+	for j, slot := range s.Slots {
+		if slot.Factor >= 0 {
+			edits += slot.Edits
+		}
+		if sum := slot.Exact.Value + slot.None.Value + slot.Others.Value; slot.Edits > 0 && (sum < 1-1e-9 || sum > 1+1e-9) {
+			t.Errorf("slot %d: shares sum to %v", j, sum)
+		}
+		if len(slot.Leakage) != 6 {
+			t.Errorf("slot %d: leakage %v", j, slot.Leakage)
+		}
+	}
+	if edits != s.Edits || edits == 0 {
+		t.Errorf("%d edits, the slots have %d", s.Edits, edits)
+	}
+}
+
+// TestProbeReadsHues: a hundred steps suffice for what fills half of each image.
+func TestProbeReadsHues(t *testing.T) {
+	o := few
+	o.Images, o.Noise, o.Pairs, o.Probe = 64, 0, 1, 120
+	s := evaluated(t, shipped(t), o).Scores
+	if s.Noise != nil {
+		t.Error("noise was tried on no images")
+	}
+	if a := s.Swap.ProbeAccuracy; a[0] < 0.9 || a[1] < 0.9 {
+		t.Errorf("the probe's accuracies are %v", a)
+	}
+}
+
+// TestEveryModel goes through every stage once, without training: shapes, and what models without codes leave out.
+func TestEveryModel(t *testing.T) {
+	o := few
+	o.Pairs, o.Images, o.Noise, o.Probe = 2, 70, 66, 2
+	for _, name := range model.ModelNames() {
+		file := untrained(t, name)
+		r := evaluated(t, file, o)
+		s, discrete := r.Scores, file.Config.Discrete()
+		if s.Metrics.Discrete != discrete || (s.Usage != nil) != discrete || (r.Codes != nil) != discrete || (s.Noise.Curve[0].Flipped != nil) != discrete {
+			t.Errorf("%s: scores %+v", name, s)
+		}
+		if m := file.Config.M; len(r.Codes)+len(r.Numbers) != 70*m || s.Metrics.Latents != m || len(s.Swap.Slots) != m || s.Noise.Images != 66 {
+			t.Errorf("%s: %d slots, scores %+v", name, m, s)
+		}
+	}
+}
+
+// TestSavedFiles: the representation gives the same metrics again, and the associations count every image.
+func TestSavedFiles(t *testing.T) {
+	o := few
+	o.Pairs, o.Noise, o.Images = 0, 0, 100
+	r := evaluated(t, untrained(t, "qlae"), o)
+	path := t.TempDir()
+	dir, err := os.OpenRoot(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := r.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	var s model.Scores
+	var a Associations
+	readJSON(t, filepath.Join(path, ScoresFile), &s)
+	readJSON(t, filepath.Join(path, AssociationsFile), &a)
+	if !sameScores(t, s, r.Scores) {
+		t.Error("scores.json holds something else")
+	}
+	table, err := input.Read(filepath.Join(path, RepresentationFile), input.Found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := metric.Measure(t.Context(), table, metric.Options{Seed: o.Seed, Trees: o.Trees})
+	if err != nil || cmp.Diff(&m, s.Metrics, scoresEqual) != "" {
+		t.Errorf("measured from the file: %v, %s", err, cmp.Diff(&m, s.Metrics, scoresEqual))
+	}
+	for j, slot := range a.Slots {
+		images := 0
+		for n, code := range slot.Codes {
+			if s.Usage.Counts[j][code] == 0 || len(slot.Counts[n]) != 6 {
+				t.Errorf("slot %d, code %d: %v", j, code, slot.Counts[n])
+			}
+			for _, c := range slot.Counts[n][0] {
+				images += c
+			}
+		}
+		if images != 100 || len(slot.Codes) != s.Usage.Used[j] {
+			t.Errorf("slot %d: %d images, %d codes", j, images, len(slot.Codes))
+		}
+	}
+}
+
+func readJSON(t *testing.T, path string, to any) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(raw, to)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEvaluationEndsWhenAsked in each of its stages.
+func TestEvaluationEndsWhenAsked(t *testing.T) {
+	for _, at := range []string{"encoding", "measuring", "adding noise", "training the probe", "swapping slots"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		o, reached := few, false
+		o.Images, o.Noise, o.Probe = 128, 128, 2
+		o.Progress = func(stage, _ string, done, of float64) {
+			if stage == at && done < of {
+				reached = true
+				cancel()
+			}
+		}
+		_, err := Run(ctx, engine(t), shipped(t), dataset(t), o)
+		cancel()
+		if !reached || !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled while %s (%v): %v", at, reached, err)
+		}
+	}
+}
+
+func TestCheckpointForOtherImages(t *testing.T) {
+	file := untrained(t, "hrr")
+	delete(file.Tensors, "seeds")
+	_, err := Run(t.Context(), engine(t), file, dataset(t), few)
+	if err == nil || !strings.Contains(err.Error(), "shapes3d-synthetic") {
+		t.Errorf("a checkpoint without seeds: %v", err)
+	}
+}
+
+// TestDamagedWeights: what is no number ends an evaluation with a sentence that names it.
+func TestDamagedWeights(t *testing.T) {
+	for _, c := range []struct {
+		tensor string
+		value  float64
+		want   string
+	}{
+		{"out.weight", math.NaN(), `tensor "out.weight" of the checkpoint holds NaN`},
+		{"seeds", math.Inf(-1), `tensor "seeds" of the checkpoint holds -Inf`},
+		{"fc2.weight", 3e38, "Inf for image 365413 of shapes3d-synthetic"},
+		{"up.3.conv.weight", 3e38, "for image 365413 of shapes3d-synthetic"},
+	} {
+		file, o := untrained(t, "hrr"), few
+		o.Images, o.Seed = 1, 5
+		for i := range file.Tensors[c.tensor].Data {
+			file.Tensors[c.tensor].Data[i] = float32(c.value)
+		}
+		_, err := Run(t.Context(), engine(t), file, dataset(t), o)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s of %v: %v, want %q", c.tensor, c.value, err, c.want)
+		}
+	}
+}

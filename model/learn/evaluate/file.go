@@ -1,0 +1,171 @@
+package evaluate
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"io/fs"
+	"os"
+
+	"slotscope/model/folder"
+	"slotscope/model/format/npz"
+)
+
+// Files that Save writes.
+const (
+	ScoresFile         = "scores.json"
+	RepresentationFile = "representation.npz" // codes or latents, factors, factor_names, index and psnr: what `slotscope metrics` reads
+	HeldOutFile        = "heldout.npz"        // the same of the images that training left out
+	AssociationsFile   = "associations.json"  // how often each code stands beside each factor value
+	NoiseFile          = folder.NoiseFile     // a sheet of images under noise
+)
+
+// Save writes what was measured into a folder, each file whole or not at all, the scores last.
+func (r Result) Save(dir *os.Root) error {
+	if err := r.writeArchive(dir, RepresentationFile); err != nil {
+		return err
+	}
+	if err := r.saveOptional(dir); err != nil {
+		return err
+	}
+	if r.Codes != nil && len(r.Factors) > 0 {
+		if err := writeJSON(dir, AssociationsFile, r.Associations()); err != nil {
+			return err
+		}
+	}
+	return writeJSON(dir, ScoresFile, r.Scores)
+}
+
+// saveOptional writes what not every evaluation has, or removes what an earlier one left.
+func (r Result) saveOptional(dir *os.Root) error {
+	var heldOut, noise error
+	if r.HeldOut != nil {
+		heldOut = r.HeldOut.writeArchive(dir, HeldOutFile)
+	} else {
+		heldOut = remove(dir, HeldOutFile)
+	}
+	if r.Noisy != nil {
+		noise = writePNG(dir, NoiseFile, r.Noisy)
+	} else {
+		noise = remove(dir, NoiseFile)
+	}
+	return errors.Join(heldOut, noise)
+}
+
+func remove(dir *os.Root, name string) error {
+	if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing an earlier %s: %w", name, err)
+	}
+	return nil
+}
+
+func (r Result) writeArchive(dir *os.Root, name string) error {
+	archive, err := r.archive()
+	if err == nil {
+		err = folder.WriteFile(dir, name, archive)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping %s: %w", name, err)
+	}
+	return nil
+}
+
+func writePNG(dir *os.Root, name string, img image.Image) error {
+	var b bytes.Buffer
+	err := png.Encode(&b, img)
+	if err == nil {
+		err = folder.WriteFile(dir, name, b.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("keeping %s: %w", name, err)
+	}
+	return nil
+}
+
+func writeJSON(dir *os.Root, name string, v any) error {
+	content, err := json.Marshal(v)
+	if err == nil {
+		err = folder.WriteFile(dir, name, append(content, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("keeping %s: %w", name, err)
+	}
+	return nil
+}
+
+// archive is the representation as NumPy reads it; without factors where the dataset has none.
+func (r Result) archive() ([]byte, error) {
+	n, f := len(r.Index), len(r.Factors)
+	slots := npz.Data{Name: "codes", Shape: []int{n, len(r.Codes) / n}, Values: r.Codes}
+	if r.Codes == nil {
+		slots = npz.Data{Name: "latents", Shape: []int{n, len(r.Numbers) / n}, Values: r.Numbers}
+	}
+	arrays := []npz.Data{slots, {Name: "index", Shape: []int{n}, Values: int32s(r.Index)}, {Name: "psnr", Shape: []int{n}, Values: r.PSNR}}
+	if f > 0 {
+		arrays = append(arrays, npz.Data{Name: "factors", Shape: []int{n, f}, Values: int32s(r.Classes)}, npz.Data{Name: "factor_names", Shape: []int{f}, Values: r.Factors})
+	}
+	var b bytes.Buffer
+	err := npz.Write(&b, arrays...)
+	return b.Bytes(), err
+}
+
+func int32s(x []int) []int32 {
+	out := make([]int32, len(x))
+	for i, v := range x {
+		out[i] = int32(v)
+	}
+	return out
+}
+
+// Associations is P(factor value | code) in counts of images, for the codes that occur.
+type Associations struct {
+	Images  int        `json:"images"`
+	Factors []string   `json:"factors"` // [F]
+	Slots   []CodeUses `json:"slots"`   // [m]
+}
+
+// CodeUses is the codes that one slot takes.
+type CodeUses struct {
+	Codes  []int     `json:"codes"`  // ascending
+	Counts [][][]int `json:"counts"` // [code][F][value] images
+}
+
+// Associations counts what the codes of every slot stand beside.
+func (r Result) Associations() Associations {
+	f, m := len(r.Factors), len(r.Codes)/len(r.Index)
+	a := Associations{Images: len(r.Index), Factors: r.Factors, Slots: make([]CodeUses, m)}
+	values := make([]int, f)
+	for at, v := range r.Classes {
+		values[at%f] = max(values[at%f], v+1)
+	}
+	for j := range a.Slots {
+		a.Slots[j] = r.uses(j, m, values)
+	}
+	return a
+}
+
+func (r Result) uses(j, m int, values []int) CodeUses {
+	counts, last := map[int][][]int{}, 0
+	for n := range r.Index {
+		c := int(r.Codes[n*m+j])
+		if counts[c] == nil {
+			last = max(last, c)
+			for _, k := range values {
+				counts[c] = append(counts[c], make([]int, k))
+			}
+		}
+		for i := range values {
+			counts[c][i][r.Classes[n*len(values)+i]]++
+		}
+	}
+	var u CodeUses
+	for c := range last + 1 {
+		if counts[c] != nil {
+			u.Codes, u.Counts = append(u.Codes, c), append(u.Counts, counts[c])
+		}
+	}
+	return u
+}

@@ -1,0 +1,149 @@
+package evaluate
+
+import (
+	"fmt"
+
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model/compute"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/paper/ae"
+)
+
+// batchSize is the number of images in every call of a graph; what is left over is filled up, so that each is compiled once.
+const batchSize = 64
+
+// net is a trained model, and beside it the probe, compiled for an engine.
+type net struct {
+	built  ae.Model
+	image  ae.Image
+	m, n   int // slots; length of z
+	engine *compute.Engine
+
+	store, model *context.Context
+	represent    *context.Exec // images → z [B, n], slots [B, m], squared errors [B] and reconstructions [B, H, W, C]
+	disturbed    *context.Exec // images, z and noise [B, n] → slots, squared errors and reconstructions
+}
+
+func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *net, err error) {
+	defer compute.Recovered("building the model's graphs", &err)
+	store := context.New().Checked(false)
+	built, err := ae.Open(store.In("model"), file, image)
+	if err != nil {
+		return nil, err
+	}
+	n = &net{built: built, image: image, m: file.Config.M, n: built.Size(), engine: engine, store: store, model: store.In("model")}
+	if n.represent, err = context.NewExec(engine.Backend, store, func(_ *context.Context, images *Node) []*Node {
+		z := built.Latent(n.model, ae.Unit(images))
+		return append([]*Node{z}, n.fromLatent(images, z)...)
+	}); err != nil {
+		return nil, err
+	}
+	n.disturbed, err = context.NewExec(engine.Backend, store, func(_ *context.Context, images, z, noise *Node) []*Node {
+		return n.fromLatent(images, Add(z, noise))
+	})
+	return n, err
+}
+
+// fromLatent is the slots of a latent, the mean squared errors [B] of its images in [0, 1], and these images.
+func (n *net) fromLatent(images, z *Node) []*Node {
+	slots, logits := n.built.FromLatent(n.model, z)
+	x := Sigmoid(logits)
+	return []*Node{ConvertDType(slots, ae.SlotType(n.built)), ReduceMean(Square(Sub(x, ae.Unit(images))), 1, 2, 3), x}
+}
+
+// slots are what a batch of images is represented by: codes for models that have them, else numbers.
+type slots struct {
+	codes   []int32   // [B, m]
+	numbers []float32 // [B, m]
+}
+
+func (n *net) slotsOf(t *tensors.Tensor) slots {
+	if n.built.Discrete() {
+		return slots{codes: tensors.MustCopyFlatData[int32](t)}
+	}
+	return slots{numbers: tensors.MustCopyFlatData[float32](t)}
+}
+
+// tensor is slots as the decoder reads them.
+func (n *net) tensor(s slots) *tensors.Tensor {
+	if n.built.Discrete() {
+		return tensors.FromFlatDataAndDimensions(s.codes, batchSize, n.m)
+	}
+	return tensors.FromFlatDataAndDimensions(s.numbers, batchSize, n.m)
+}
+
+// take is the rows given; a batch is filled up with its first.
+func (s slots) take(rows []int, m int) slots {
+	var out slots
+	for b := range batchSize {
+		r := rows[0]
+		if b < len(rows) {
+			r = rows[b]
+		}
+		out.codes = append(out.codes, part(s.codes, r, m)...)
+		out.numbers = append(out.numbers, part(s.numbers, r, m)...)
+	}
+	return out
+}
+
+// append adds the first count rows of a batch.
+func (s *slots) append(batch slots, count, m int) {
+	s.codes = append(s.codes, batch.codes[:min(len(batch.codes), count*m)]...)
+	s.numbers = append(s.numbers, batch.numbers[:min(len(batch.numbers), count*m)]...)
+}
+
+// put writes slot j of row from of another into row to.
+func (s slots) put(to, j int, other slots, from, m int) {
+	if s.codes != nil {
+		s.codes[to*m+j] = other.codes[from*m+j]
+	} else {
+		s.numbers[to*m+j] = other.numbers[from*m+j]
+	}
+}
+
+// differ says whether two rows hold something else in slot j.
+func (s slots) differ(a, b, j, m int) bool {
+	if s.codes != nil {
+		return s.codes[a*m+j] != s.codes[b*m+j]
+	}
+	return s.numbers[a*m+j] != s.numbers[b*m+j]
+}
+
+func part[T any](values []T, row, width int) []T {
+	if values == nil {
+		return nil
+	}
+	return values[row*width : (row+1)*width]
+}
+
+func (n *net) images(pixels []byte) *tensors.Tensor {
+	return tensors.FromFlatDataAndDimensions(pixels, batchSize, n.image.H, n.image.W, n.image.C)
+}
+
+// call runs a graph and hands its results to read; inputs and results are freed.
+func call(doing string, exec *context.Exec, inputs []any, read func(results []*tensors.Tensor)) (err error) {
+	defer compute.Recovered(doing, &err)
+	results, err := exec.Exec(inputs...)
+	for _, in := range inputs {
+		if t, ok := in.(*tensors.Tensor); ok {
+			t.MustFinalizeAll()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	read(results)
+	for _, r := range results {
+		r.MustFinalizeAll()
+	}
+	return nil
+}
+
+func (n *net) finalize() {
+	n.represent.Finalize()
+	n.disturbed.Finalize()
+	n.store.Finalize()
+}

@@ -1,0 +1,236 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	store "github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/paper/ae"
+	"slotscope/model/paper/layer"
+)
+
+const (
+	probeImages = 10000 // that the probe learns from
+	probeTests  = 1000  // other images, on which its accuracy is measured
+	probeRate   = 2e-3  // Adam's, falling to 0 along half a cosine
+)
+
+var probeWidths = []int{16, 32, 32} // channels of its convolutions
+
+// probe reads the factors from an image: three convolutions 4/2/1 and two linear layers, learned from images of the dataset
+// whose factors are known. It never sees the model.
+type probe struct {
+	net    *net
+	sizes  []int // [F]
+	total  int   // Σ sizes
+	params []layer.Param
+	scope  *store.Context
+
+	step *store.Exec // images, targets [B, total], rate and Adam's corrections → loss
+	look *store.Exec // images → classes [B, F]
+	draw *store.Exec // slots → classes of the decoded image [B, F]
+}
+
+func newProbe(n *net, info data.Info) (p *probe, err error) {
+	defer compute.Recovered("building the probe", &err)
+	p = &probe{net: n, sizes: info.Sizes(), scope: n.store.In("probe")}
+	in, h, w := info.C, info.H, info.W
+	for i, out := range probeWidths {
+		p.params = append(p.params, layer.Conv(fmt.Sprintf("conv%d", i), in, out, 4))
+		in, h, w = out, h/2, w/2
+	}
+	for _, k := range p.sizes {
+		p.total += k
+	}
+	p.params = append(p.params, layer.Linear("fc1", in*h*w, 128)...)
+	p.params = append(p.params, layer.Linear("fc2", 128, p.total)...)
+	for _, q := range p.params {
+		p.scope.VariableWithValue(q.Name, tensors.FromFlatDataAndDimensions(q.Initial(forProbe), q.Shape...))
+		for _, kind := range moments {
+			p.scope.In(kind).VariableWithValue(q.Name, tensors.FromShape(shapes.Make(dtypes.Float32, q.Shape...))).SetTrainable(false)
+		}
+	}
+	if p.step, err = store.NewExec(n.engine.Backend, n.store, p.stepGraph); err != nil {
+		return nil, err
+	}
+	if p.look, err = store.NewExec(n.engine.Backend, n.store, func(_ *store.Context, images *Node) *Node {
+		return p.classes(ae.Unit(images))
+	}); err != nil {
+		return nil, err
+	}
+	p.draw, err = store.NewExec(n.engine.Backend, n.store, func(_ *store.Context, slots *Node) *Node {
+		return p.classes(Sigmoid(n.built.Decode(n.model, slots)))
+	})
+	return p, err
+}
+
+var moments = []string{"m", "v"} // of Adam
+
+// logits maps x, [B, H, W, C] in [0, 1], to [B, Σ sizes].
+func (p *probe) logits(x *Node) *Node {
+	g, batch := x.Graph(), x.Shape().Dim(0)
+	x = AddScalar(x, -0.5)
+	for i := range probeWidths {
+		kernel := layer.Value(p.scope, g, fmt.Sprintf("conv%d.weight", i))
+		x = layer.LeakyReLU(Convolve(x, kernel).Strides(2).PaddingPerDim([][2]int{{1, 1}, {1, 1}}).Done(), 0.1)
+	}
+	return layer.Dense(p.scope, "fc2", layer.LeakyReLU(layer.Dense(p.scope, "fc1", Reshape(x, batch, -1)), 0.1))
+}
+
+// of is factor i's part of [B, Σ sizes].
+func (p *probe) of(x *Node, i int) *Node {
+	start := 0
+	for _, k := range p.sizes[:i] {
+		start += k
+	}
+	return Slice(x, AxisRange(), AxisRange(start, start+p.sizes[i]))
+}
+
+// classes is the likeliest class of every factor, [B, F].
+func (p *probe) classes(x *Node) *Node {
+	logits := p.logits(x)
+	columns := make([]*Node, len(p.sizes))
+	for i := range columns {
+		columns[i] = InsertAxes(ArgMax(p.of(logits, i), -1, dtypes.Int32), -1)
+	}
+	return Concatenate(columns, 1)
+}
+
+// stepGraph is one step of Adam on the cross-entropy, summed over factors.
+func (p *probe) stepGraph(_ *store.Context, inputs []*Node) *Node {
+	images, targets, rate, correct1, correct2 := inputs[0], inputs[1], inputs[2], inputs[3], inputs[4]
+	logits := p.logits(ae.Unit(images))
+	loss := Scalar(logits.Graph(), dtypes.Float32, 0)
+	for i := range p.sizes {
+		loss = Sub(loss, MulScalar(ReduceAllSum(Mul(p.of(targets, i), LogSoftmax(p.of(logits, i)))), 1.0/batchSize))
+	}
+	g := loss.Graph()
+	values := make([]*Node, len(p.params))
+	for i, q := range p.params {
+		values[i] = layer.Value(p.scope, g, q.Name)
+	}
+	for i, grad := range Gradient(loss, values...) {
+		name := p.params[i].Name
+		m, v := p.scope.In("m").GetVariable(name), p.scope.In("v").GetVariable(name)
+		mean := Add(MulScalar(m.ValueGraph(g), 0.9), MulScalar(grad, 0.1))
+		square := Add(MulScalar(v.ValueGraph(g), 0.999), MulScalar(Square(grad), 0.001))
+		m.SetValueGraph(mean)
+		v.SetValueGraph(square)
+		step := Div(Mul(mean, correct1), AddScalar(Mul(Sqrt(square), correct2), 1e-8))
+		p.scope.GetVariable(name).SetValueGraph(Sub(values[i], Mul(step, rate)))
+	}
+	return loss
+}
+
+// learn trains the probe on images drawn at random, and measures its accuracy by factor on others.
+func (e *evaluation) learn(ctx context.Context, p *probe) (accuracy []float64, images int, err error) {
+	tests := min(probeTests, max(1, e.info.Len/10))
+	images = min(probeImages, e.info.Len-tests)
+	if images < 1 {
+		return nil, 0, fmt.Errorf("%s has %d images, too few for a probe", e.info.Name, e.info.Len)
+	}
+	index, err := data.Draw(e.o.Seed^forProbe<<32, images+tests, e.info.Len)
+	if err != nil {
+		return nil, 0, err
+	}
+	sampler, err := data.NewSampler(e.o.Seed, min(batchSize, images), images)
+	if err != nil {
+		return nil, 0, err
+	}
+	for step := 1; step <= e.o.Probe; step++ {
+		rows := sampler.Batch(step)
+		for b, r := range rows {
+			rows[b] = index[r]
+		}
+		if err := e.probeStep(ctx, p, step, rows); err != nil {
+			return nil, 0, err
+		}
+		e.o.Progress("training the probe", "steps", float64(step), float64(e.o.Probe))
+	}
+	accuracy, err = e.accuracy(ctx, p, index[images:])
+	return accuracy, images, err
+}
+
+func (e *evaluation) probeStep(ctx context.Context, p *probe, step int, rows []int) error {
+	pixels, classes, err := e.known(ctx, rows)
+	if err != nil {
+		return err
+	}
+	targets := make([]float32, batchSize*p.total)
+	for b := range batchSize {
+		at := b * p.total
+		for i, k := range p.sizes {
+			targets[at+classes[b%len(rows)*len(p.sizes)+i]] = 1
+			at += k
+		}
+	}
+	rate := float32(probeRate * 0.5 * (1 + math.Cos(math.Pi*float64(step-1)/float64(e.o.Probe))))
+	correct1 := float32(1 / (1 - math.Pow(0.9, float64(step))))
+	correct2 := float32(1 / math.Sqrt(1-math.Pow(0.999, float64(step))))
+	inputs := []any{e.net.images(pixels), tensors.FromFlatDataAndDimensions(targets, batchSize, p.total), rate, correct1, correct2}
+	return call("training the probe", p.step, inputs, func([]*tensors.Tensor) {})
+}
+
+// known is images with their classes, [rows, F]. The batch is filled up by beginning again.
+func (e *evaluation) known(ctx context.Context, rows []int) (pixels []byte, classes []int, err error) {
+	full := make([]int, batchSize)
+	for b := range full {
+		full[b] = rows[b%len(rows)]
+	}
+	if pixels, err = e.read(ctx, full); err != nil {
+		return nil, nil, err
+	}
+	classes = make([]int, len(rows)*len(e.info.Factors))
+	if err := e.set.Classes(classes, rows); err != nil {
+		return nil, nil, fmt.Errorf("reading the factors of %s: %w", e.info.Name, err)
+	}
+	return pixels, classes, nil
+}
+
+// accuracy is the share of images whose class the probe reads right, by factor.
+func (e *evaluation) accuracy(ctx context.Context, p *probe, index []int) ([]float64, error) {
+	right := make([]float64, len(p.sizes))
+	for done := 0; done < len(index); done += batchSize {
+		rows := index[done:min(len(index), done+batchSize)]
+		pixels, classes, err := e.known(ctx, rows)
+		if err != nil {
+			return nil, err
+		}
+		err = call("testing the probe", p.look, []any{e.net.images(pixels)}, func(out []*tensors.Tensor) {
+			for at, c := range tensors.MustCopyFlatData[int32](out[0])[:len(classes)] {
+				if int(c) == classes[at] {
+					right[at%len(right)]++
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for f := range right {
+		right[f] /= float64(len(index))
+	}
+	return right, nil
+}
+
+// read is the classes of the images that slots decode to, [B, F].
+func (p *probe) read(s slots) (classes []int32, err error) {
+	err = call("reading decoded images", p.draw, []any{p.net.tensor(s)}, func(out []*tensors.Tensor) {
+		classes = tensors.MustCopyFlatData[int32](out[0])
+	})
+	return classes, err
+}
+
+func (p *probe) finalize() {
+	p.step.Finalize()
+	p.look.Finalize()
+	p.draw.Finalize()
+}

@@ -1,0 +1,210 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/gomlx/gomlx/pkg/core/distributed"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model/compute"
+	"slotscope/model/paper/ae"
+)
+
+// Call is what N gradient steps, which one call of the engine takes, read: it may be made while another call runs.
+type Call struct {
+	First, N int // steps First … First+N−1, counted from 1
+	inputs   []*tensors.Tensor
+	parts    []*distributed.Tensor // the inputs where several devices share them
+}
+
+// Step is what one gradient step measured: scalars by series name, and the codes [B, m] where the model has any.
+type Step struct {
+	Values map[string]float64
+	Codes  []int32
+}
+
+// Outcome is what a call's steps measured, in their order, or why they failed.
+type Outcome struct {
+	Steps []Step
+	Err   error
+}
+
+// Hold gives the trainer a dataset on its device, bytes [N, H, W, C]; Gather then names the images of a call.
+func (t *Trainer) Hold(images *tensors.Tensor) { t.held = images }
+
+// Load is a call of n steps on images, n × B × H × W × C bytes. They are on their way to the device when it returns.
+func (t *Trainer) Load(first, n int, images []byte) (Call, error) {
+	batch := len(images) / n / t.imageSize()
+	return t.call(first, n, batch, tensors.FromFlatDataAndDimensions(images, n, batch, t.image.H, t.image.W, t.image.C))
+}
+
+// Gather is a call of n steps on images that the trainer holds, n × B of their numbers.
+func (t *Trainer) Gather(first, n int, index []int32) (Call, error) {
+	return t.call(first, n, len(index)/n, tensors.FromFlatDataAndDimensions(index, n, len(index)/n))
+}
+
+// call adds to the images what else the steps read: AdamW's two corrections and, where the model draws, its noise.
+func (t *Trainer) call(first, n, batch int, images *tensors.Tensor) (Call, error) {
+	corrections := make([]float32, 0, 2*n)
+	for step := first; step < first+n; step++ {
+		corrections = append(corrections, float32(1/(1-math.Pow(t.cfg.Beta1, float64(step)))),
+			float32(1/math.Sqrt(1-math.Pow(t.cfg.Beta2, float64(step)))))
+	}
+	c := Call{First: first, N: n, inputs: []*tensors.Tensor{images, tensors.FromFlatDataAndDimensions(corrections, n, 2)}}
+	if each := t.net.Noise(); each > 0 {
+		c.inputs = append(c.inputs, t.noise(first, n, batch, each))
+	}
+	if t.spread != nil {
+		parts, err := t.spread.place(t.backend, c.inputs)
+		if err != nil {
+			return c, fmt.Errorf("moving the inputs of step %d to %d devices: %w", first, t.spread.mesh.NumDevices(), err)
+		}
+		c.inputs, c.parts = nil, parts
+		return c, nil
+	}
+	if t.backend.HasSharedBuffers() {
+		return c, nil // the engine reads them where they are
+	}
+	for _, in := range c.inputs {
+		if err := in.MaterializeOnDevice(t.backend, false, 0); err != nil {
+			return c, fmt.Errorf("moving the inputs of step %d to the device: %w", first, err)
+		}
+	}
+	return c, nil
+}
+
+// Launch begins a call, which ends with one Outcome. Until then the trainer may only prepare further calls.
+func (t *Trainer) Launch(c Call) <-chan Outcome {
+	done := make(chan Outcome, 1)
+	go func() {
+		steps, err := t.run(c)
+		done <- Outcome{steps, err}
+	}()
+	return done
+}
+
+// Step takes gradient step number t (from 1) on a batch of images, B × H × W × C bytes.
+func (t *Trainer) Step(number int, images []byte) (Step, error) {
+	c, err := t.Load(number, 1, images)
+	if err != nil {
+		return Step{}, err
+	}
+	out := <-t.Launch(c)
+	if out.Err != nil {
+		return Step{}, out.Err
+	}
+	return out.Steps[0], nil
+}
+
+// run executes a call and fetches what its steps measured in one transfer.
+func (t *Trainer) run(c Call) (steps []Step, err error) {
+	doing := fmt.Sprintf("step %d", c.First)
+	if c.N > 1 {
+		doing = fmt.Sprintf("steps %d to %d", c.First, c.First+c.N-1)
+	}
+	defer compute.Recovered(doing, &err)
+	defer finalize(c.inputs)
+	var inputs []any
+	if t.held != nil {
+		inputs = append(inputs, t.held)
+	}
+	for _, in := range c.inputs {
+		inputs = append(inputs, in)
+	}
+	for _, in := range c.parts {
+		defer in.FinalizeAll()
+		inputs = append(inputs, in)
+	}
+	results, err := t.steps.Exec(inputs...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	defer finalize(results)
+	packed := tensors.MustCopyFlatData[float32](results[0])
+	for row := len(packed) / c.N; len(packed) > 0; packed = packed[row:] {
+		steps = append(steps, t.unpack(packed[:row]))
+	}
+	return steps, nil
+}
+
+// unpack reads one step's row: its scalars, then its codes.
+func (t *Trainer) unpack(row []float32) Step {
+	s := Step{Values: make(map[string]float64, len(t.names)+8)}
+	for i, name := range t.names {
+		s.Values[name] = float64(row[i])
+	}
+	for _, code := range row[len(t.names):] {
+		s.Codes = append(s.Codes, int32(code))
+	}
+	return s
+}
+
+// callGraph is n gradient steps, one after the other. In come the images [n, B, H, W, C] as bytes, or [N, H, W, C] and which
+// of them [n, B]; AdamW's corrections [n, 2]; where the model draws, its noise [n, B, …]. Out comes a row [n · …] of float32
+// for each step: its scalars, then its codes, which float32 holds exactly.
+func (t *Trainer) callGraph(adam adamW, vars []*context.Variable) func(*context.Context, []*Node) []*Node {
+	return func(_ *context.Context, inputs []*Node) []*Node {
+		var held *Node
+		if t.held != nil {
+			held, inputs = inputs[0], inputs[1:]
+		}
+		var rows []*Node
+		for i := range inputs[0].Shape().Dim(0) {
+			images, corrections := at(inputs[0], i), at(inputs[1], i)
+			if held != nil {
+				images = Gather(held, ExpandAxes(images, -1))
+			}
+			var noise *Node
+			if len(inputs) > 2 {
+				noise = at(inputs[2], i)
+			}
+			rows = append(rows, t.stepGraph(adam, vars, images, noise, at(corrections, 0), at(corrections, 1))...)
+		}
+		return []*Node{Concatenate(rows, 0)}
+	}
+}
+
+// at is x[i, …].
+func at(x *Node, i int) *Node { return Squeeze(Slice(x, AxisElem(i)), 0) }
+
+// stepGraph is one gradient step on images [B, H, W, C]; what it measured is a list of vectors of float32.
+func (t *Trainer) stepGraph(adam adamW, vars []*context.Variable, images, noise, correct1, correct2 *Node) []*Node {
+	objective := t.learns.Losses(t.scope, ae.Unit(images), noise)
+	norm := adam.update(vars, t.optimizer, objective.Total, correct1, correct2)
+	row := []*Node{objective.Total, norm}
+	t.names = []string{"total", "grad_norm"}
+	for _, term := range objective.Terms {
+		t.names, row = append(t.names, term.Name), append(row, term.Value)
+	}
+	for _, series := range objective.Watch {
+		t.names, row = append(t.names, series.Name), append(row, series.Value)
+	}
+	if objective.Codes != nil {
+		row = append(row, objective.Codes)
+	}
+	for i, x := range row {
+		row[i] = Reshape(ConvertDType(x, dtypes.Float32), -1)
+	}
+	return row
+}
+
+// noise is [n, B, each] from N(0, 1). It is drawn on the host from the run's seed and the step, so that every engine draws the same
+// and a resumed run draws what an unbroken one would.
+func (t *Trainer) noise(first, n, batch, each int) *tensors.Tensor {
+	data := make([]float32, 0, n*batch*each)
+	for step := first; step < first+n; step++ {
+		rng := rand.New(rand.NewPCG(uint64(t.cfg.Seed)^noiseStream, uint64(step)))
+		for range batch * each {
+			data = append(data, float32(rng.NormFloat64()))
+		}
+	}
+	return tensors.FromFlatDataAndDimensions(data, n, batch, each)
+}
+
+// noiseStream keeps the noise apart from what else is drawn with the run's seed.
+const noiseStream = 0x6e6f697365

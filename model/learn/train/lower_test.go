@@ -1,0 +1,93 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"slotscope/model"
+	"slotscope/model/compute"
+	"slotscope/model/compute/lower"
+	"slotscope/model/paper/ae"
+)
+
+// lowered has a trainer write its programs for XLA.
+func lowered(t *testing.T, cfg model.Config, devices int, do func(*Trainer) error) []string {
+	t.Helper()
+	xla := lower.New(devices)
+	trainer, err := New(cfg, ae.Image{H: 64, W: 64, C: 3}, &compute.Engine{Backend: xla, Name: "xla:cuda"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := do(trainer); !errors.Is(err, lower.ErrLowered) {
+		t.Fatalf("XLA refuses: %v", err)
+	}
+	return xla.Programs()
+}
+
+// Every model's step, alone and several in a call, from images and from a dataset on the device, and its reconstruction are programs
+// that XLA's builder accepts.
+func TestStepsAreProgramsOfXLA(t *testing.T) {
+	const batch = 4
+	images := make([]byte, 2*batch*64*64*3)
+	for _, name := range model.ModelNames() {
+		cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Batch = batch
+		for what, do := range map[string]func(*Trainer) error{
+			"a step": func(t *Trainer) error { _, err := t.Step(1, images[:len(images)/2]); return err },
+			"two steps from images": func(t *Trainer) error {
+				c, err := t.Load(1, 2, images)
+				if err != nil {
+					return err
+				}
+				return (<-t.Launch(c)).Err
+			},
+			"two steps from the device": func(t *Trainer) error {
+				t.Hold(tensors.FromFlatDataAndDimensions(images, 2*batch, 64, 64, 3))
+				c, err := t.Gather(1, 2, make([]int32, 2*batch))
+				if err != nil {
+					return err
+				}
+				return (<-t.Launch(c)).Err
+			},
+			"reconstruction": func(t *Trainer) error { _, _, err := t.Reconstruct(images[:len(images)/2]); return err },
+		} {
+			t.Run(fmt.Sprintf("%s of %s", what, name), func(t *testing.T) {
+				programs := lowered(t, cfg, 1, do)
+				if len(programs) != 1 || !strings.Contains(programs[0], "stablehlo.convolution") {
+					t.Fatalf("%d programs", len(programs))
+				}
+				if size := len(programs[0]); size > 1<<20 {
+					t.Errorf("the program has %d bytes: something large is in it as text", size)
+				}
+				// images of the widest layer, or circulant matrices; the summands of a product of matrices would be more
+				if most := largest(programs[0]); most > max(batch*64*64*8, 128*9*128) {
+					t.Errorf("a tensor has %d elements", most)
+				}
+			})
+		}
+	}
+}
+
+var dimensions = regexp.MustCompile(`tensor<([0-9]+(?:x[0-9]+)*)x[a-z]`)
+
+// largest is the number of elements of a program's largest tensor.
+func largest(program string) (most int) {
+	for _, m := range dimensions.FindAllStringSubmatch(program, -1) {
+		n := 1
+		for dim := range strings.SplitSeq(m[1], "x") {
+			d, _ := strconv.Atoi(dim)
+			n *= d
+		}
+		most = max(most, n)
+	}
+	return most
+}

@@ -1,0 +1,167 @@
+package train
+
+import (
+	"maps"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"slotscope/model"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/paper/ae"
+)
+
+// losses are the total loss and the gradient's norm of the first steps on the built-in images.
+func losses(t *testing.T, cfg model.Config, steps int) (total, norm []float64) {
+	t.Helper()
+	set, err := data.Open(t.Context(), cfg.Dataset, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	engine, err := compute.OpenFor("cpu", cfg.Precision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainer, err := New(cfg, ae.Image{H: 64, W: 64, C: 3}, engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer trainer.Finalize()
+	sampler, err := data.NewSampler(cfg.Seed, cfg.Batch, set.Info().Len)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := 1; step <= steps; step++ {
+		images, err := read(set, sampler.Batch(step))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := trainer.Step(step, images)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total, norm = append(total, out.Values["total"]), append(norm, out.Values["grad_norm"])
+	}
+	return total, norm
+}
+
+// With bf16 every model's loss goes down as with float32, and differs from it by what operands of 8 significant bits explain.
+func TestMixedPrecisionLearnsAlike(t *testing.T) {
+	const steps = 6
+	for _, name := range model.ModelNames() {
+		t.Run(name, func(t *testing.T) {
+			cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.Batch, cfg.Precision = 4, model.Float32
+			exact, exactNorm := losses(t, cfg, steps)
+			cfg.Precision = model.BF16
+			mixed, mixedNorm := losses(t, cfg, steps)
+			apart := func(a, b float64) float64 { return math.Abs(a-b) / math.Abs(b) }
+			if d := apart(mixed[0], exact[0]); d == 0 || d > 0.01 {
+				t.Errorf("first loss %v with bf16, %v with float32", mixed[0], exact[0])
+			}
+			if d := apart(mixedNorm[0], exactNorm[0]); d == 0 || d > 0.05 {
+				t.Errorf("first gradient's norm %v with bf16, %v with float32", mixedNorm[0], exactNorm[0])
+			}
+			last := steps - 1
+			if d := apart(mixed[last], exact[last]); d > 0.05 || mixed[last] >= mixed[0] {
+				t.Errorf("loss %v after %d steps with bf16, %v with float32", mixed[last], steps, exact[last])
+			}
+			t.Logf("loss %.5f and %.5f, then %.5f and %.5f; norm %.4f and %.4f", exact[0], mixed[0], exact[last], mixed[last], exactNorm[0], mixedNorm[0])
+		})
+	}
+}
+
+var (
+	defined  = regexp.MustCompile(`^ {4}((?:%[a-zA-Z0-9_]+(?:, )?)+) = "stablehlo\.([a-z_0-9]+)"\(([^)]*)\)`)
+	value    = regexp.MustCompile(`%[a-zA-Z0-9_]+`)
+	halfType = regexp.MustCompile(`tensor<[0-9x]*bf16>`)
+)
+
+// halves counts, by name, the operations that read or give bfloat16 and that the results of a program hang on; XLA drops the others.
+func halves(t *testing.T, program string) map[string]int {
+	type operation struct {
+		name   string
+		reads  []string
+		halves bool
+	}
+	by, last := map[string]*operation{}, (*operation)(nil)
+	var wanted []string
+	for line := range strings.Lines(program) {
+		if m := defined.FindStringSubmatch(line); m != nil {
+			last = &operation{name: m[2], reads: value.FindAllString(m[3], -1)}
+			for _, result := range value.FindAllString(m[1], -1) {
+				by[result] = last
+			}
+		}
+		if strings.HasPrefix(line, `    "stablehlo.return"(`) {
+			wanted = value.FindAllString(line, -1)
+		}
+		if last != nil {
+			last.halves = last.halves || halfType.MatchString(line) // its types follow its attributes and regions
+		}
+	}
+	if len(wanted) < 50 {
+		t.Fatalf("the program returns %d values", len(wanted))
+	}
+	kinds, seen := map[string]int{}, map[*operation]bool{}
+	for len(wanted) > 0 {
+		op := by[wanted[0]]
+		wanted = wanted[1:]
+		if op == nil || seen[op] {
+			continue
+		}
+		seen[op] = true
+		wanted = append(wanted, op.reads...)
+		if op.halves {
+			kinds[op.name]++
+		}
+	}
+	return kinds
+}
+
+// Only convolutions and products of encoder and decoder are bfloat16: no sum, no distance, no variable and no moment is.
+func TestMixedProgram(t *testing.T) {
+	images := make([]byte, 4*64*64*3)
+	for _, name := range model.ModelNames() {
+		cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Precision = model.BF16
+		step := lowered(t, cfg, 1, func(t *Trainer) error { _, err := t.Step(1, images); return err })[0]
+		kinds := halves(t, step)
+		for _, moved := range []string{"convert", "reverse", "reshape", "transpose", "broadcast_in_dim", "constant", "subtract", "select", "slice", "negate"} {
+			delete(kinds, moved) // what carries operands, and their links to gradients of our own
+		}
+		if want := map[string]int{"convolution": 26, "dot_general": 21}; !maps.Equal(kinds, want) { // three for each layer; images need no gradient
+			t.Errorf("%s: in bfloat16 are %v, not %v", name, kinds, want)
+		}
+		seen := lowered(t, cfg, 1, func(t *Trainer) error { _, _, err := t.Reconstruct(images); return err })[0]
+		if halfType.MatchString(seen) {
+			t.Errorf("%s: images are reconstructed in bfloat16", name)
+		}
+	}
+}
+
+func TestScoresSayThePrecision(t *testing.T) {
+	for precision, want := range map[string]string{"": model.Float32, model.Float32: model.Float32, model.BF16: model.BF16} {
+		cfg := little(t, "qlae")
+		cfg.Precision, cfg.Steps = precision, 3
+		f := create(t, cfg)
+		if err := runIn(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+		if scores, err := f.Scores(); err != nil || scores.Precision != want {
+			t.Errorf("%q on the CPU is scored as %q, %v", precision, scores.Precision, err)
+		}
+	}
+	if got := (model.Config{}).Computed("xla:cuda"); got != model.TF32 {
+		t.Errorf("on a GPU %q", got)
+	}
+}

@@ -1,0 +1,355 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/compute"
+	"slotscope/model/compute/gpu"
+	"slotscope/model/data"
+	"slotscope/model/folder"
+	"slotscope/model/measure/metric"
+	"slotscope/model/paper/ae"
+)
+
+const (
+	windowBatches = 100                    // batches behind perplexity/window and perplexity/used
+	quickImages   = 512                    // images behind psnr/eval while training, or EvalImages if fewer
+	flushEvery    = 250 * time.Millisecond // how long a point may stay unwritten
+	statusEvery   = time.Second            // how often state.json is renewed
+	rateOver      = 10 * time.Second       // what images per second is averaged over
+	watchEvery    = 5 * time.Second        // how often a GPU is asked how it is
+)
+
+// Request is one attempt at a run.
+type Request struct {
+	Folder   *folder.Folder
+	DataDir  string                           // where datasets lie
+	Revision string                           // of this program, for the record
+	Attempt  int                              // which process of the run this is to be, the first 1; 0 for whichever comes next
+	Log      *slog.Logger                     // what happens, a line each
+	Report   func(model.Status, model.Config) // called about every second with the present status; may be nil
+}
+
+// Run trains the run of a folder from its newest checkpoint, or from nothing, to its last step, holding the folder's
+// lock. Cancelling ctx saves a checkpoint and ends the run as stopped; the error then has ctx.Err() in its chain. Any
+// other error ends it as failed. Whatever happens, state.json says it.
+func Run(ctx context.Context, req Request) (err error) {
+	lock, err := req.Folder.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	s := &session{Request: req, cfg: req.Folder.Config()}
+	if s.status, err = req.Folder.Status(); err != nil {
+		return err
+	}
+	if next := s.status.Attempt + 1; req.Attempt != 0 && req.Attempt != next {
+		return fmt.Errorf("run %s: its process number %d was started before: %w", req.Folder.ID(), req.Attempt, model.ErrConflict)
+	}
+	s.begin()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the trainer failed: %v", p)
+			req.Log.Error("panic", "value", p, "stack", stack())
+		}
+		s.close()
+		err = s.end(ctx, err)
+	}()
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	return s.train(ctx)
+}
+
+// session is one attempt at a run while it lasts.
+type session struct {
+	Request
+	cfg     model.Config
+	status  model.Status
+	set     data.Set
+	engine  *compute.Engine
+	trainer *Trainer
+	points  *folder.Appender
+	sampler data.Sampler
+	feeding Feeding
+	copying bool // the dataset is on its way to the device
+	usage   *metric.Usage
+	rate    rate
+	gpu     *gpu.Watcher // nil where no GPU computes
+	flushed time.Time    // last flush of points
+	told    time.Time    // last write of state.json
+
+	saving  int          // step of the newest checkpoint that was begun
+	written <-chan error // how its writing ends; nil where none is being written
+}
+
+// begin marks the run as running under this process, before anything can go wrong.
+func (s *session) begin() {
+	now := time.Now().UTC().Truncate(time.Millisecond) // as the index keeps times
+	if s.status.Started.IsZero() {
+		s.status.Started = now
+	}
+	s.status.State, s.status.PID, s.status.Revision = model.Running, pid(), s.Revision
+	s.status.Attempt++
+	s.status.Ended, s.status.Reason = time.Time{}, ""
+	s.status.Resumed = s.Folder.Latest()
+	s.status.Step = s.status.Resumed
+	s.tell(now)
+}
+
+// open brings up everything that a step needs and returns to the newest checkpoint.
+func (s *session) open(ctx context.Context) (err error) {
+	if bad := s.cfg.Validate(); bad != nil {
+		return fmt.Errorf("config.json: %w", bad)
+	}
+	if s.set, err = data.Open(ctx, s.cfg.Dataset, s.DataDir); err != nil {
+		return fmt.Errorf("opening dataset %q: %w", s.cfg.Dataset, err)
+	}
+	info := s.set.Info()
+	if s.sampler, err = data.NewSampler(s.cfg.Seed, s.cfg.Batch, info.Len); err != nil {
+		return err
+	}
+	if s.engine, err = compute.OpenFor(s.cfg.Engine, s.cfg.Precision); err != nil {
+		return fmt.Errorf("opening engine %q: %w", s.cfg.Engine, err)
+	}
+	s.status.Engine, s.status.EngineWhy = s.engine.Name, s.engine.Why
+	if s.engine.Name == "xla:cuda" {
+		s.gpu = gpu.Watch(watchEvery)
+	}
+	if s.trainer, err = New(s.cfg, ae.Image{H: info.H, W: info.W, C: info.C}, s.engine); err != nil {
+		return err
+	}
+	devices, err := devicesOf(s.engine.Backend, s.cfg.Batch)
+	if err != nil {
+		return err
+	}
+	if err := s.trainer.Spread(devices); err != nil {
+		return err
+	}
+	if devices > 1 {
+		s.status.EngineWhy += fmt.Sprintf(" %d devices share every batch.", devices)
+	}
+	s.status.Parameters = s.trainer.Parameters()
+	if s.cfg.Discrete() {
+		s.usage = metric.NewUsage(s.cfg.Entries(), windowBatches)
+	}
+	if err := s.restore(); err != nil {
+		return err
+	}
+	if err := s.place(ctx); err != nil {
+		return err
+	}
+	if s.points, err = s.Folder.Points(); err != nil {
+		return err
+	}
+	s.Log.Info("training", "dataset", info.Name, "model", s.cfg.Model, "preset", s.cfg.Preset, "parameters", s.status.Parameters,
+		"engine", s.engine.Name, "why", s.engine.Why, "from", s.status.Step, "to", s.cfg.Steps)
+	return nil
+}
+
+// measured is what a call's steps measured, not recorded yet.
+type measured struct {
+	first        int
+	steps        []Step
+	began, ended time.Time
+}
+
+// train takes the steps that are left. While a call of several steps works, the one before is recorded and the next prepared.
+func (s *session) train(ctx context.Context) error {
+	feeding, end := context.WithCancel(ctx)
+	next := s.feed(feeding, s.status.Step+1)
+	defer func() {
+		end()
+		for range next { // until nothing is prepared any more
+		}
+	}()
+	s.rate.restart(time.Now(), s.status.Step)
+	var last *measured
+	for at := s.status.Step; at < s.cfg.Steps; {
+		call, ok := <-next
+		if !ok || ctx.Err() != nil {
+			return errors.Join(s.record(last), s.stop(ctx))
+		}
+		if call.err != nil {
+			return errors.Join(s.record(last), call.err)
+		}
+		now := &measured{first: call.First, began: time.Now()}
+		running := s.trainer.Launch(call.Call)
+		err := s.record(last)
+		out := <-running
+		if err = errors.Join(err, out.Err); err != nil {
+			return err
+		}
+		last, now.steps, now.ended = now, out.Steps, time.Now()
+		if at += call.N; call.N == 1 || s.due(at) {
+			if err := s.record(last); err != nil {
+				return err
+			}
+			last = nil
+		}
+	}
+	if err := s.keepAll(); err != nil {
+		return err
+	}
+	return s.score(ctx)
+}
+
+// stop saves what was learned since the last checkpoint and returns why the run ends.
+func (s *session) stop(ctx context.Context) error {
+	s.status.State = model.Stopping
+	s.tell(time.Now())
+	if err := s.keepAll(); err != nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	return fmt.Errorf("stopped after step %d: %w", s.status.Step, ctx.Err())
+}
+
+// record writes down what a call measured, a point for each step, and does what is due after its last; nil is nothing.
+func (s *session) record(m *measured) error {
+	if m == nil {
+		return nil
+	}
+	each := m.ended.Sub(m.began) / time.Duration(len(m.steps))
+	for i, step := range m.steps {
+		step.Values["images_per_second"] = float64(s.cfg.Batch) / each.Seconds()
+		if err := s.point(m.first+i, step, m.began.Add(time.Duration(i+1)*each)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// point records what one step measured at a time.
+func (s *session) point(step int, out Step, at time.Time) (err error) {
+	if s.gpu != nil {
+		maps.Copy(out.Values, s.gpu.Take())
+	}
+	if out.Codes != nil {
+		s.usage.Add(entries(s.cfg, out.Codes))
+		out.Values["perplexity/batch"] = s.usage.Batch()
+		out.Values["perplexity/window"] = s.usage.Window()
+		out.Values["perplexity/used"] = float64(s.usage.Used())
+	}
+	if step%s.cfg.EvalEvery == 0 || step == s.cfg.Steps {
+		if out.Values["psnr/eval"], err = s.psnr(context.Background(), min(quickImages, s.cfg.EvalImages), nil); err != nil {
+			return err
+		}
+	}
+	if err := s.points.Append(model.Point{Step: step, Time: at.UTC(), Values: out.Values}); err != nil {
+		return err
+	}
+	s.status.Step = step
+	if total := out.Values["total"]; math.IsNaN(total) || math.IsInf(total, 0) {
+		if err := s.settle(); err != nil {
+			return err
+		}
+		return fmt.Errorf("the total loss is %v at step %d; the last checkpoint, of step %d, is kept. A lower learning rate may help", total, step, s.status.Checkpoint)
+	}
+	return s.keep(time.Now())
+}
+
+// entries numbers the codebook's entries that codes, [B, m], stand for.
+func entries(c model.Config, codes []int32) []int32 {
+	out := make([]int32, len(codes))
+	for i, code := range codes {
+		out[i] = int32(c.Entry(i%c.M, int(code)))
+	}
+	return out
+}
+
+// keep does what is due after a step: samples, a checkpoint, points to the disk, the status.
+func (s *session) keep(now time.Time) error {
+	step := s.status.Step
+	if step == 1 || step%s.cfg.SampleEvery == 0 || step == s.cfg.Steps {
+		if err := s.sample(); err != nil {
+			return err
+		}
+	}
+	if step%s.cfg.CheckpointEvery == 0 {
+		if err := s.save(); err != nil {
+			return err
+		}
+	}
+	if len(s.written) > 0 {
+		if err := s.settle(); err != nil {
+			return err
+		}
+	}
+	if now.Sub(s.flushed) >= flushEvery {
+		s.flushed = now
+		if err := s.points.Flush(); err != nil {
+			return err
+		}
+	}
+	if now.Sub(s.told) >= statusEvery {
+		perSecond := s.rate.add(now, step)
+		s.status.ImagesPerSecond = perSecond * float64(s.cfg.Batch)
+		s.status.SecondsLeft = 0
+		if perSecond > 0 {
+			s.status.SecondsLeft = float64(s.cfg.Steps-step) / perSecond
+		}
+		s.tell(now)
+	}
+	return nil
+}
+
+// tell renews state.json. A write that fails loses nothing but news: the points and checkpoints say where the run is.
+func (s *session) tell(now time.Time) {
+	s.told, s.status.Updated = now, now.UTC()
+	if err := s.Folder.SetStatus(s.status); err != nil {
+		s.Log.Error("state.json not renewed", "error", err)
+	}
+	if s.Report != nil {
+		s.Report(s.status, s.cfg)
+	}
+}
+
+// close ends what open began, in reverse order.
+func (s *session) close() {
+	if s.gpu != nil {
+		s.gpu.Stop()
+	}
+	if err := s.settle(); err != nil {
+		s.Log.Error("checkpoint not saved", "error", err)
+	}
+	if s.points != nil {
+		if err := s.points.Close(); err != nil {
+			s.Log.Error("points.jsonl not closed", "error", err)
+		}
+	}
+	if s.trainer != nil {
+		s.trainer.Finalize()
+	}
+	if s.set != nil {
+		s.set.Close()
+	}
+}
+
+// end writes the last status: how the attempt ended, and why.
+func (s *session) end(ctx context.Context, err error) error {
+	now := time.Now()
+	s.status.Ended, s.status.SecondsLeft = now.UTC().Truncate(time.Millisecond), 0
+	switch {
+	case err == nil:
+		s.status.State, s.status.Reason = model.Finished, fmt.Sprintf("All %d steps are done.", s.cfg.Steps)
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		s.status.State = model.Stopped
+		s.status.Reason = fmt.Sprintf("Stopped after step %d, saved at step %d: %v.", s.status.Step, s.status.Checkpoint, context.Cause(ctx))
+	default:
+		s.status.State = model.Failed
+		s.status.Reason = s.failure(err)
+	}
+	s.Log.Info("ended", "state", s.status.State, "reason", s.status.Reason)
+	if s.status.State == model.Failed {
+		s.Log.Error("failed", "error", err)
+	}
+	s.tell(now)
+	return err
+}

@@ -1,0 +1,139 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strconv"
+
+	"slotscope/model"
+	"slotscope/model/format/checkpoint"
+)
+
+func pid() int      { return os.Getpid() }
+func stack() string { return string(debug.Stack()) }
+
+// save copies the model and its optimizer and has them written while the run goes on; settle waits for that. Points up to this step
+// are on the disk first, the optimizer second, the model last: a checkpoint that exists has everything that a resume needs.
+func (s *session) save() error {
+	if err := s.settle(); err != nil {
+		return err
+	}
+	step := s.status.Step
+	means, err := s.trainer.Optimizer(step)
+	if err != nil {
+		return err
+	}
+	learned, err := s.trainer.Checkpoint(step, s.meta())
+	if err != nil {
+		return err
+	}
+	if err := s.points.Sync(); err != nil {
+		return fmt.Errorf("saving the points up to step %d: %w", step, err)
+	}
+	written := make(chan error, 1)
+	s.saving, s.written = step, written
+	go func() { written <- s.write(step, learned, means) }()
+	return nil
+}
+
+func (s *session) write(step int, learned, means checkpoint.File) error {
+	if err := checkpoint.Write(s.Folder.OptimizerPath(step), means); err != nil {
+		return fmt.Errorf("saving the optimizer of step %d: %w", step, err)
+	}
+	if err := checkpoint.Write(s.Folder.CheckpointPath(step), learned); err != nil {
+		os.Remove(s.Folder.OptimizerPath(step)) // of no use alone, and the disk may be full
+		return fmt.Errorf("saving the checkpoint of step %d: %w", step, err)
+	}
+	return nil
+}
+
+// settle waits until the checkpoint that is being written, if one is, is on the disk, and makes it the one to resume from.
+func (s *session) settle() error {
+	if s.written == nil {
+		return nil
+	}
+	err := <-s.written
+	s.written = nil
+	if err != nil {
+		return err
+	}
+	s.status.Checkpoint = s.saving
+	s.prune()
+	return nil
+}
+
+// keepAll makes sure that what was learned up to now is on the disk.
+func (s *session) keepAll() error {
+	err := s.settle()
+	if err == nil && s.status.Checkpoint < s.status.Step {
+		err = errors.Join(s.save(), s.settle())
+	}
+	return err
+}
+
+func (s *session) meta() map[string]string {
+	return map[string]string{"engine": s.status.Engine, "revision": s.status.Revision, "seed": strconv.FormatInt(s.cfg.Seed, 10)}
+}
+
+// restore returns to the newest checkpoint that can be read whole, and cuts the points back to its step.
+func (s *session) restore() error {
+	at, failure := 0, error(nil)
+	for _, step := range slices.Backward(s.Folder.Checkpoints()) {
+		err := s.restoreStep(step)
+		if err == nil {
+			at, failure = step, nil
+			break
+		}
+		s.Log.Warn("checkpoint passed over", "step", step, "error", err)
+		if failure == nil {
+			failure = err // of the newest, the one that was to be gone on from
+		}
+	}
+	if failure != nil {
+		return failure
+	}
+	s.status.Step, s.status.Checkpoint, s.status.Resumed = at, at, at
+	if err := s.Folder.TruncatePoints(s.status.Step); err != nil {
+		return fmt.Errorf("cutting the points back to step %d: %w", s.status.Step, err)
+	}
+	return nil
+}
+
+func (s *session) restoreStep(step int) error {
+	learned, err := checkpoint.Read(s.Folder.CheckpointPath(step))
+	if err != nil {
+		return err
+	}
+	means, err := checkpoint.Read(s.Folder.OptimizerPath(step))
+	if err != nil {
+		return err
+	}
+	if learned.Step != step {
+		return fmt.Errorf("the file says step %d, its name %d: %w", learned.Step, step, model.ErrConflict)
+	}
+	return s.trainer.Restore(learned, means)
+}
+
+const (
+	keepNewest = 2  // checkpoints from which the run can be resumed
+	keepSpread = 24 // older ones, spread over the run, to look back at
+)
+
+// prune removes checkpoints that are neither among the newest nor spread over the run. What cannot be removed stays.
+func (s *session) prune() {
+	steps := s.Folder.Checkpoints()
+	old := steps[:max(0, len(steps)-keepNewest)]
+	spacing := (s.cfg.Steps + keepSpread - 1) / keepSpread
+	kept := -1
+	for _, step := range old {
+		os.Remove(s.Folder.OptimizerPath(step))
+		if step/spacing != kept {
+			kept = step / spacing
+			continue
+		}
+		os.Remove(s.Folder.CheckpointPath(step))
+	}
+}

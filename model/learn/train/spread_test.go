@@ -1,0 +1,153 @@
+package train
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"slotscope/model"
+	"slotscope/model/compute"
+	"slotscope/model/compute/lower"
+	"slotscope/model/data"
+	"slotscope/model/paper/ae"
+)
+
+// trained takes steps of two at a time on so many devices, and returns every step's values and the model.
+func trained(t *testing.T, cfg model.Config, devices int) (steps []Step, learned map[string][]float32) {
+	t.Helper()
+	set, err := data.Open(t.Context(), cfg.Dataset, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	several := &simulated{Backend: engine.Backend, devices: devices}
+	engine.Backend = several
+	trainer, err := New(cfg, ae.Image{H: 64, W: 64, C: 3}, engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := trainer.Spread(devices); err != nil {
+		t.Fatal(err)
+	}
+	sampler, err := data.NewSampler(cfg.Seed, cfg.Batch, set.Info().Len)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for first := 1; first <= cfg.Steps; first += 2 {
+		images, err := read(set, append(sampler.Batch(first), sampler.Batch(first+1)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		call, err := trainer.Load(first, 2, images)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := <-trainer.Launch(call)
+		if out.Err != nil {
+			t.Fatal(out.Err)
+		}
+		steps = append(steps, out.Steps...)
+		if _, _, err := trainer.Reconstruct(images[:len(images)/2]); err != nil { // on one device, between steps on several
+			t.Fatal(err)
+		}
+	}
+	if want := devices > 1; (several.split > 0) != want {
+		t.Errorf("%d inputs were shared among %d devices", several.split, devices)
+	}
+	exported, err := trainer.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	learned = map[string][]float32{}
+	for name, tensor := range exported {
+		learned[name] = tensor.Data
+	}
+	return steps, learned
+}
+
+// Several devices that share every batch measure and learn what one does, for models with noise and without.
+func TestDevicesShareABatch(t *testing.T) {
+	for _, name := range []string{"hrr", "betatcvae"} {
+		cfg := little(t, name)
+		cfg.Batch, cfg.Steps = 8, 6
+		alone, one := trained(t, cfg, 1)
+		for _, devices := range []int{2, 4} {
+			together, all := trained(t, cfg, devices)
+			for i, step := range alone {
+				for series, want := range step.Values {
+					if got := together[i].Values[series]; math.Abs(got-want) > 1e-4*max(1, math.Abs(want)) {
+						t.Errorf("%s on %d devices: %s is %v at step %d, on one %v", name, devices, series, got, i+1, want)
+					}
+				}
+			}
+			for tensor, want := range one {
+				for i := range want {
+					if math.Abs(float64(all[tensor][i]-want[i])) > 1e-4 {
+						t.Fatalf("%s on %d devices: %s[%d] is %v, on one %v", name, devices, tensor, i, all[tensor][i], want[i])
+					}
+				}
+			}
+		}
+	}
+}
+
+// For XLA the step is one program over a mesh of devices, in which images and noise are shared along the batch and all else is copied.
+func TestSharedStepIsAProgramOfXLA(t *testing.T) {
+	images := make([]byte, 2*8*64*64*3)
+	for _, name := range model.ModelNames() {
+		cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Batch = 8
+		program := lowered(t, cfg, 4, func(t *Trainer) error {
+			c, err := t.Load(1, 2, images)
+			return errors.Join(err, (<-t.Launch(c)).Err)
+		})[0]
+		if strings.Contains(program, "sdy.mesh") {
+			t.Errorf("%s: a program for one device has a mesh", name)
+		}
+		program = lowered(t, cfg, 4, func(t *Trainer) error {
+			if err := t.Spread(4); err != nil {
+				return err
+			}
+			c, err := t.Load(1, 2, images)
+			if err != nil {
+				return err
+			}
+			return (<-t.Launch(c)).Err
+		})[0]
+		head, _, _ := strings.Cut(program, "-> (")
+		shared := 1
+		if strings.HasPrefix(name, "beta") {
+			shared = 2
+		}
+		if !strings.Contains(program, `sdy.mesh`) || strings.Count(head, `{"batch"}`) != shared {
+			t.Errorf("%s: %d inputs are shared:\n%.600s", name, strings.Count(head, `{"batch"}`), program)
+		}
+	}
+}
+
+func TestHowManyDevices(t *testing.T) {
+	four := lower.New(4)
+	for _, c := range []struct {
+		env   string
+		batch int
+		want  int
+		bad   string
+	}{
+		{"", 7, 1, ""}, {"1", 7, 1, ""}, {"2", 8, 2, ""}, {"all", 8, 4, ""},
+		{"3", 8, 0, "cannot share a batch of 8 images equally"}, {"8", 8, 0, "the engine has 4"}, {"many", 8, 0, "neither"}, {"0", 8, 0, "neither"},
+	} {
+		t.Setenv(DevicesEnv, c.env)
+		n, err := devicesOf(four, c.batch)
+		if n != c.want || (err == nil) != (c.bad == "") || err != nil && !strings.Contains(err.Error(), c.bad) {
+			t.Errorf("%q for a batch of %d: %d, %v", c.env, c.batch, n, err)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package figure
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"strings"
+)
+
+// paint names a colour that depends on the reader's scheme. The classes f-NAME and k-NAME fill and stroke with it.
+type paint string
+
+// shade is a paint in the light and in the dark scheme, as #rrggbb.
+type shade struct{ light, dark string }
+
+// Series is how many colours series have; they are those of the slots, in their order. A series beyond them is dashed.
+const Series = 9
+
+// heatSteps is how many colours a heat map has.
+const heatSteps = 21
+
+// order lists every paint; shades has their colours. Neutrals, accent and slots are the tokens of static/css/base.css.
+var order, shades = palette()
+
+func palette() ([]paint, map[paint]shade) {
+	var order []paint
+	all := map[paint]shade{}
+	add := func(name string, light, dark string) {
+		order = append(order, paint(name))
+		all[paint(name)] = shade{light, dark}
+	}
+	add("ink", "#17181a", "#e9e9e6")
+	add("quiet", "#5b5e63", "#a0a4aa")
+	add("rule", "#dddcd7", "#2b2e32")
+	add("strong", "#8e8e88", "#6b7077")
+	add("paper", "#fbfbf9", "#131416")
+	add("sunk", "#f1f1ee", "#0d0e10")
+	add("accent", "#00706b", "#43cfc3")
+	for i, s := range []shade{
+		{"#0072b2", "#3a9fdc"}, {"#e69f00", "#e69f00"}, {"#009e73", "#1fb98e"}, {"#cc79a7", "#cc79a7"}, {"#56b4e9", "#56b4e9"},
+		{"#d55e00", "#ee7a26"}, {"#c9b800", "#f0e442"}, {"#7a7a7a", "#a6a6a6"}, {"#1c1c1c", "#efefef"},
+	} {
+		add(fmt.Sprint("s", i), s.light, s.dark)
+	}
+	for i := range heatSteps {
+		t := float64(i) / (heatSteps - 1)
+		light, dark := lightHeat(t), darkHeat(t)
+		add(fmt.Sprint("h", i), light, dark)
+		add(fmt.Sprint("t", i), readable(light), readable(dark))
+	}
+	return order, all
+}
+
+// The heat scale goes through OKLCH in equal steps of lightness, so that equal differences look equal and every kind of
+// colour vision, and a grey printer, keeps the order. In the light scheme more is darker, in the dark scheme brighter.
+func lightHeat(t float64) string { return oklch(0.965-0.615*t, 0.008+0.082*t, 195+25*t) }
+func darkHeat(t float64) string  { return oklch(0.215+0.685*t, 0.012+0.088*t, 225-35*t) }
+
+// oklch is a colour of Ottosson's OKLab (2020) by lightness, chroma and hue in degrees, clipped to sRGB.
+func oklch(l, c, h float64) string {
+	a, b := c*math.Cos(h*math.Pi/180), c*math.Sin(h*math.Pi/180)
+	cube := func(v float64) float64 { return v * v * v }
+	x := cube(l + 0.3963377774*a + 0.2158037573*b)
+	y := cube(l - 0.1055613458*a - 0.0638541728*b)
+	z := cube(l - 0.0894841775*a - 1.2914855480*b)
+	channel := func(linear float64) int {
+		v := 12.92 * linear
+		if linear > 0.0031308 {
+			v = 1.055*math.Pow(linear, 1/2.4) - 0.055
+		}
+		return int(math.Round(255 * min(max(v, 0), 1)))
+	}
+	return fmt.Sprintf("#%02x%02x%02x",
+		channel(4.0767416621*x-3.3077115913*y+0.2309699292*z),
+		channel(-1.2684380046*x+2.6097574011*y-0.3413193965*z),
+		channel(-0.0041960863*x-0.7034186147*y+1.7076147010*z))
+}
+
+// readable is black or white, whichever stands out more from a background; at least 4.5:1.
+func readable(background string) string {
+	l := luminance(background)
+	if (l+0.05)/0.05 > 1.05/(l+0.05) {
+		return "#000000"
+	}
+	return "#ffffff"
+}
+
+// luminance is the relative luminance of WCAG 2, from 0 to 1.
+func luminance(hex string) float64 {
+	c := rgba(hex)
+	linear := func(v uint8) float64 {
+		s := float64(v) / 255
+		if s <= 0.04045 {
+			return s / 12.92
+		}
+		return math.Pow((s+0.055)/1.055, 2.4)
+	}
+	return 0.2126*linear(c.R) + 0.7152*linear(c.G) + 0.0722*linear(c.B)
+}
+
+func rgba(hex string) color.RGBA {
+	var c color.RGBA
+	if _, err := fmt.Sscanf(hex, "#%02x%02x%02x", &c.R, &c.G, &c.B); err != nil {
+		panic(fmt.Sprintf("figure: %q is not a colour: %v", hex, err))
+	}
+	c.A = 255
+	return c
+}
+
+// heat is the step of the scale for t from 0 to 1; values outside are clipped.
+func heat(t float64) int { return int(math.Round(min(max(t, 0), 1) * (heatSteps - 1))) }
+
+// seriesPaint and seriesDash tell series i apart.
+func seriesPaint(i int) paint { return paint(fmt.Sprint("s", i%Series)) }
+
+func seriesDash(i int) []float64 {
+	return [][]float64{nil, {6, 3}, {2, 3}, {8, 3, 2, 3}}[i/Series%4]
+}
+
+// CSS is the style of figures inside pages: static/css/figure.css.
+func CSS() string {
+	var b strings.Builder
+	b.WriteString("/* Written by the test of model/measure/figure from its palette; change it there. */\n@layer components {\n")
+	b.WriteString("  .figure { display: block; max-inline-size: 100%; block-size: auto; font-family: var(--sans); font-variant-numeric: tabular-nums; }\n")
+	b.WriteString("  .figure image { image-rendering: pixelated; }\n")
+	for _, p := range order {
+		s := shades[p]
+		both := s.light
+		if s.light != s.dark {
+			both = fmt.Sprintf("light-dark(%s, %s)", s.light, s.dark)
+		}
+		fmt.Fprintf(&b, "  .f-%s { fill: %s; } .k-%s { stroke: %s; }\n", p, both, p, both)
+	}
+	b.WriteString("  @media print { .figure { color-scheme: light; } }\n}\n")
+	return b.String()
+}
+
+// ownStyle is the style of a figure that stands alone; light is in its attributes already.
+func ownStyle(used map[paint]bool) string {
+	var b strings.Builder
+	b.WriteString("svg{color-scheme:light dark;font-variant-numeric:tabular-nums}image{image-rendering:pixelated}@media screen and (prefers-color-scheme:dark){")
+	for _, p := range order {
+		if s := shades[p]; used[p] && s.light != s.dark {
+			fmt.Fprintf(&b, ".f-%s{fill:%s}.k-%s{stroke:%s}", p, s.dark, p, s.dark)
+		}
+	}
+	return b.String() + "}"
+}

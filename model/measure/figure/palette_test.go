@@ -1,0 +1,142 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestHeatScale: each step is darker in the light scheme and brighter in the dark one, and the number in a cell can be read.
+func TestHeatScale(t *testing.T) {
+	for i := range heatSteps {
+		h, text := shades[paint(fmt.Sprint("h", i))], shades[paint(fmt.Sprint("t", i))]
+		for scheme, pair := range map[string][2]string{"light": {h.light, text.light}, "dark": {h.dark, text.dark}} {
+			if c := contrast(pair[0], pair[1]); c < 4.5 {
+				t.Errorf("step %d, %s: contrast %.2f of text and cell", i, scheme, c)
+			}
+		}
+		if i == 0 {
+			continue
+		}
+		before := shades[paint(fmt.Sprint("h", i-1))]
+		if luminance(h.light) >= luminance(before.light) || luminance(h.dark) <= luminance(before.dark) {
+			t.Errorf("step %d does not continue the scale: %v after %v", i, h, before)
+		}
+	}
+}
+
+func contrast(a, b string) float64 {
+	x, y := luminance(a), luminance(b)
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+// TestOKLCH: white, black and the three primaries of sRGB, by the coordinates that Ottosson's definition gives them.
+func TestOKLCH(t *testing.T) {
+	for want, c := range map[string][3]float64{
+		"#ffffff": {1, 0, 0}, "#000000": {0, 0, 0}, "#ff0000": {0.6279554, 0.2576833, 29.2338803},
+		"#00ff00": {0.8664396, 0.2948272, 142.4953389}, "#0000ff": {0.4520137, 0.3132143, 264.0520206},
+	} {
+		if got := oklch(c[0], c[1], c[2]); got != want {
+			t.Errorf("%v is %s, not %s", c, got, want)
+		}
+	}
+}
+
+// TestTokens: neutrals, accent and slots are the colours that the pages have for them.
+func TestTokens(t *testing.T) {
+	css, err := os.ReadFile("../../../static/css/base.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := map[paint]string{"ink": "ink", "quiet": "quiet", "rule": "rule", "strong": "rule-strong", "paper": "paper", "sunk": "sunk", "accent": "accent"}
+	for i := range Series {
+		tokens[paint(fmt.Sprint("s", i))] = fmt.Sprint("slot-", i)
+	}
+	for p, token := range tokens {
+		s := shades[p]
+		both, one := fmt.Sprintf("--%s: light-dark(%s, %s);", token, s.light, s.dark), fmt.Sprintf("--%s: %s;", token, s.light)
+		if !strings.Contains(string(css), both) && (s.light != s.dark || !strings.Contains(string(css), one)) {
+			t.Errorf("base.css does not say %q", both)
+		}
+	}
+}
+
+// TestApart: labels keep their order, their distance and the frame.
+func TestApart(t *testing.T) {
+	got := apart([]float64{50, 52, 51, 99}, 10, 0, 100)
+	if fmt.Sprint(got) != "[50 70 60 99]" && fmt.Sprint(got) != "[50 70 60 90]" {
+		t.Errorf("%v", got)
+	}
+	if got := apart([]float64{98, 99}, 10, 0, 100); got[0] != 90 || got[1] != 100 {
+		t.Errorf("at the end: %v", got)
+	}
+	if got := apart([]float64{1, 0, 2}, 10, 0, 15); got[1] != 0 || got[0] != 10 {
+		t.Errorf("without room, from the beginning: %v", got)
+	}
+}
+
+// TestClip: a line that leaves the box and returns is two pieces that end on its sides.
+func TestClip(t *testing.T) {
+	pieces := clip([]point{{-1, 5}, {5, 5}, {5, 15}, {7, 15}, {7, 5}}, box{0, 0, 10, 10})
+	if fmt.Sprint(pieces) != "[[{0 5} {5 5} {5 10}] [{7 10} {7 5}]]" {
+		t.Errorf("%v", pieces)
+	}
+	if pieces := clip([]point{{-1, -1}, {-5, 20}}, box{0, 0, 10, 10}); len(pieces) != 0 {
+		t.Errorf("a line outside is %v", pieces)
+	}
+}
+
+// TestTicks: round numbers, and on a logarithmic axis powers of ten.
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		axis   Axis
+		values []float64
+		room   int
+		want   string
+	}{
+		{Axis{}, []float64{0, 1}, 5, "0 0.2 0.4 0.6 0.8 1"},
+		{Axis{}, []float64{-20, 20}, 4, "−20 −10 0 10 20"},
+		{Axis{}, []float64{5, 5}, 3, "4.5 5 5.5"},
+		{Axis{Log: true}, []float64{1, 100, 0, -4}, 6, "1 2 5 10 20 50 100"},
+		{Axis{Log: true}, []float64{1e-5, 1e5}, 5, "1e−5 0.001 0.1 10 1,000 100,000"},
+		{Axis{Log: true}, []float64{0.55, 0.8}, 5, "0.55 0.6 0.65 0.7 0.75 0.8"}, // no 1, 2 or 5 among them
+		{Axis{Ticks: []float64{0, 3, 9}, Range: [2]float64{0, 5}}, nil, 5, "0 3"},
+	} {
+		s := c.axis.scale(c.values, 0, 100)
+		var words []string
+		for _, v := range c.axis.ticks(s, c.room) {
+			words = append(words, Number(v))
+		}
+		if got := strings.Join(words, " "); got != c.want {
+			t.Errorf("%v over %v: %s, not %s", c.axis, c.values, got, c.want)
+		}
+	}
+}
+
+// TestDashed: a pattern of 2 on and 1 off over a corner.
+func TestDashed(t *testing.T) {
+	got := dashed([]point{{0, 0}, {4, 0}, {4, 3}}, []float64{2, 1})
+	if fmt.Sprint(got) != "[[{0 0} {2 0}] [{3 0} {4 0} {4 1}] [{4 2} {4 3}]]" {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestDotLabels: labels of dots in one column are a line apart, one of another column stays where it is.
+func TestDotLabels(t *testing.T) {
+	p := plot{x: scale{min: 0, max: 100, from: 0, to: 300}, y: scale{min: 0, max: 1, from: 200, to: 0}}
+	got := stacked([]Dot{{X: 10}, {X: 11}, {X: 90}}, []float64{100, 101, 100}, p)
+	if d := got[1] - got[0]; math.Abs(d-(labelFont.size+1)) > 1e-9 || got[2] != 100 {
+		t.Errorf("base lines are %v", got)
+	}
+}
+
+// TestScaleBarFits: the label of the greatest value lies within the figure, however narrow the matrix.
+func TestScaleBarFits(t *testing.T) {
+	const row = "a row of some length"
+	f := HeatMap{Name: "a", Rows: []string{row}, Columns: []string{"32"}, Value: [][]float64{{9.28155}}, Range: [2]float64{9.28155, 9.36944}}.Draw()
+	if need := textWidth(row, labelFont) + textWidth("9.282", quietFont) + 6*heatSteps + textWidth("9.369", quietFont); f.Width < need {
+		t.Errorf("%v wide, needs %v", f.Width, need)
+	}
+}

@@ -1,0 +1,170 @@
+// Package input reads tables of latents and factors that other programs wrote.
+//
+// A .json file is an object:
+//
+//	{"discrete": true, "latents": [[3, 511], [0, 7]], "factors": [[0, 1], [2, 0]], "factor_names": ["hue", "shape"]}
+//
+// Without "discrete", latents that are whole numbers from 0 on throughout are codes. A .npz file has the array "codes" or
+// "latents" [n, m], and "factors" [n, F]; "factor_names" [F] is text. Latents of an integer type are codes. One column may be a
+// one-dimensional array. Factors may be any numbers: each value is a class.
+package input
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"slotscope/model"
+	"slotscope/model/measure/metric"
+)
+
+// As says what latents are taken for.
+type As int
+
+// What latents can be taken for.
+const (
+	Found   As = iota // what the file says they are
+	Codes             // entries of a codebook, each value one
+	Numbers           // points on a line
+)
+
+// Read reads a file by its ending, .json or .npz. The error is a sentence that names file, array and row.
+func Read(path string, as As) (metric.Table, error) {
+	raw, err := read(path)
+	if err != nil {
+		return metric.Table{}, err
+	}
+	t, err := raw.table(as)
+	if err != nil {
+		return t, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+func read(path string) (raw, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".json":
+		return readJSON(path)
+	case ".npz":
+		return readNPZ(path)
+	}
+	return raw{}, model.Invalid{"file": fmt.Sprintf("%s is neither a .json nor a .npz file", path)}
+}
+
+// told is from where on float64 does not tell whole numbers apart.
+const told = 1 << 53
+
+// raw is a file's content, by rows.
+type raw struct {
+	latents  matrix
+	factors  matrix
+	names    []string
+	discrete *bool // nil where the file does not say
+}
+
+// matrix is n rows of numbers, one after another.
+type matrix struct {
+	name       string
+	rows, cols int
+	values     []float64
+}
+
+// table turns a file's content into columns, checked.
+func (r raw) table(as As) (metric.Table, error) {
+	t := metric.Table{}
+	for _, m := range []matrix{r.latents, r.factors} {
+		if err := m.check(); err != nil {
+			return t, err
+		}
+	}
+	if r.latents.rows != r.factors.rows {
+		return t, fmt.Errorf("%s has %d rows and %s %d", r.latents.name, r.latents.rows, r.factors.name, r.factors.rows)
+	}
+	if r.names != nil && len(r.names) != r.factors.cols {
+		return t, fmt.Errorf("factor_names has %d names for %d factors", len(r.names), r.factors.cols)
+	}
+	t.Names = r.names
+	for i := range r.factors.cols {
+		t.Factors = append(t.Factors, ranked(r.factors.column(i)))
+	}
+	if !r.codes(as) {
+		for j := range r.latents.cols {
+			t.Values = append(t.Values, r.latents.column(j))
+		}
+		return t, t.Check()
+	}
+	if err := r.latents.checkCodes(); err != nil {
+		return t, err
+	}
+	for j := range r.latents.cols {
+		t.Codes = append(t.Codes, whole(r.latents.column(j)))
+	}
+	return t, t.Check()
+}
+
+// codes says whether the latents are to be taken for codes.
+func (r raw) codes(as As) bool {
+	switch {
+	case as != Found:
+		return as == Codes
+	case r.discrete != nil:
+		return *r.discrete
+	}
+	return !slices.ContainsFunc(r.latents.values, func(v float64) bool { return v != math.Trunc(v) || v < 0 || v > metric.MaxCode })
+}
+
+func (m matrix) column(j int) []float64 {
+	c := make([]float64, m.rows)
+	for r := range c {
+		c[r] = m.values[r*m.cols+j]
+	}
+	return c
+}
+
+func (m matrix) check() error {
+	if m.rows == 0 || m.cols == 0 {
+		return fmt.Errorf("%s is empty: it has %d rows and %d columns", m.name, m.rows, m.cols)
+	}
+	for at, v := range m.values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s: row %d, column %d is %v; only finite numbers can be measured", m.name, at/m.cols, at%m.cols, v)
+		}
+	}
+	return nil
+}
+
+// checkCodes refuses whole numbers that are no index; fractions are numbered later.
+func (m matrix) checkCodes() error {
+	for at, v := range m.values {
+		if v == math.Trunc(v) && (v < 0 || v > metric.MaxCode) {
+			return fmt.Errorf("%s: row %d, column %d is %v; codes are 0 to %d", m.name, at/m.cols, at%m.cols, v, metric.MaxCode)
+		}
+	}
+	return nil
+}
+
+// whole takes a column of codes as it is, or numbers its values in ascending order where some are fractions.
+func whole(column []float64) []int {
+	if slices.ContainsFunc(column, func(v float64) bool { return v != math.Trunc(v) }) {
+		return ranked(column)
+	}
+	out := make([]int, len(column))
+	for r, v := range column {
+		out[r] = int(v)
+	}
+	return out
+}
+
+// ranked numbers the values of a column in ascending order.
+func ranked(column []float64) []int {
+	values := slices.Clone(column)
+	slices.Sort(values)
+	values = slices.Compact(values)
+	out := make([]int, len(column))
+	for r, v := range column {
+		out[r], _ = slices.BinarySearch(values, v)
+	}
+	return out
+}

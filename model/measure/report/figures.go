@@ -1,0 +1,207 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"slotscope/model/measure/figure"
+)
+
+// Sizes of figures, in pixels.
+const (
+	chartWidth   = 520
+	chartHeight  = 240
+	chartColumns = 250 // spans that a curve is thinned to
+)
+
+// charted are the series that a report draws over training.
+var charted = []struct {
+	series, title, y string
+	log              bool
+}{
+	{"psnr/eval", "PSNR on a small fixed draw", "PSNR, dB", false},
+	{"total", "Total loss", "weighted sum of terms", true},
+	{"recon", "Reconstruction term", "nats per pixel and channel", true},
+	{"perplexity/window", "Perplexity of codebook use over a window of batches", "entries", false},
+}
+
+// Figures draws the section: curves over training, PSNR under noise, swaps and interpolation of a pair, d × k grids. prefix begins the figures' names.
+func (s Section) Figures(prefix string) ([]figure.Figure, error) {
+	var all []figure.Figure
+	for _, d := range s.Datasets() {
+		charts, err := s.charts(prefix, d)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, charts...)
+		noisy, err := s.NoiseFigures(prefix, d)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, noisy...)
+		pictures, err := s.ownPair(prefix, d)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, pictures...)
+	}
+	return append(all, s.GridFigures(prefix)...), nil
+}
+
+// Of lists the section's groups on one dataset.
+func (s Section) Of(dataset string) []Group {
+	return slices.DeleteFunc(slices.Clone(s.Groups), func(g Group) bool { return g.Dataset != dataset })
+}
+
+// charts draws the charted series of every group on a dataset; a series that no group has is not drawn.
+func (s Section) charts(prefix, dataset string) ([]figure.Figure, error) {
+	names := make([]string, len(charted))
+	charts := make([]figure.LineChart, len(charted))
+	points := make([]int, len(charted))
+	for i, c := range charted {
+		names[i] = c.series
+		charts[i] = figure.LineChart{Name: slug(prefix, dataset, c.series), Title: c.title + " · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
+			X: figure.Axis{Label: "step"}, Y: figure.Axis{Label: c.y, Log: c.log}}
+	}
+	for _, g := range s.Of(dataset) {
+		curves, err := g.CurvesOf(names, 0)
+		if err != nil {
+			return nil, err
+		}
+		for i, name := range names {
+			if c := curves[name]; len(c.Steps) > 0 {
+				points[i] += c.Points
+				charts[i].Lines = append(charts[i].Lines, c.Thin(chartColumns).line(s.Place(g.Label)))
+			}
+		}
+	}
+	var drawn []figure.Figure
+	for i, chart := range charts {
+		if points[i] > 0 {
+			chart.Y.Range = inView(chart.Lines, charted[i].log)
+			chart.Note = fmt.Sprintf("Mean over seeds and its 95%% interval, from %s points; the least, greatest and last of %d spans are drawn.", grouped(points[i]), chartColumns)
+			drawn = append(drawn, chart.Draw())
+		}
+	}
+	return drawn, nil
+}
+
+// inView is the span of the means with half as much again on either side: two seeds can have intervals that would leave
+// nothing of the curves to be seen. Intervals that fit within that span narrow it; equal ends leave the choice to the chart.
+func inView(lines []figure.Line, log bool) [2]float64 {
+	low, high, bandLow, bandHigh := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
+	stretch := func(v float64, from, to *float64) {
+		if finite(v) && (!log || v > 0) {
+			*from, *to = min(*from, v), max(*to, v)
+		}
+	}
+	for _, l := range lines {
+		for i, v := range l.Y {
+			stretch(v, &low, &high)
+			stretch(v, &bandLow, &bandHigh)
+			if l.Low != nil {
+				stretch(l.Low[i], &bandLow, &bandHigh)
+				stretch(l.High[i], &bandLow, &bandHigh)
+			}
+		}
+	}
+	if !(low < high) {
+		return [2]float64{}
+	}
+	if log {
+		room := math.Sqrt(high / low)
+		return [2]float64{max(low/room, bandLow), min(high*room, bandHigh)}
+	}
+	room, floor := (high-low)/2, math.Inf(-1)
+	if low >= 0 {
+		floor = 0 // what is never negative, such as a perplexity, is not drawn as if it were
+	}
+	return [2]float64{max(low-room, bandLow, floor), min(high+room, bandHigh)}
+}
+
+func (c Curve) line(color int) figure.Line {
+	l := figure.Line{Name: c.Label, Y: c.Mean, Color: color, Markers: len(c.Steps) < 3}
+	for _, s := range c.Steps {
+		l.X = append(l.X, float64(s))
+	}
+	if slices.ContainsFunc(c.Low, finite) {
+		l.Low, l.High = c.Low, c.High
+	}
+	return l
+}
+
+// GridFigures draws InfoM, InfoE, InfoC and PSNR over codebook size and latent dimension, where the section varies both.
+func (s Section) GridFigures(prefix string) []figure.Figure {
+	var all []figure.Figure
+	for _, g := range s.Grids(metricsOf([]string{"infom", "infoe", "infoc", "psnr"})) {
+		h := figure.HeatMap{Name: slug(prefix, g.Dataset, g.Model, g.Metric.Key, "grid"), Title: fmt.Sprintf("%s of %s · %s", g.Metric.Label, ModelLabel(g.Model), DatasetLabel(g.Dataset)),
+			Rows: g.Rows, Columns: g.Columns, Range: g.Metric.Range, Corner: g.RowField.Symbol + " / " + g.ColumnField.Symbol,
+			Note:   "Codebook entries k downwards, latent dimension d across; mean over seeds.",
+			Format: func(v float64) string { return fixed(v, g.Metric.Decimals) }}
+		for _, row := range g.Cells {
+			var values []float64
+			for _, c := range row {
+				v := c.Mean
+				if c.N == 0 {
+					v = Summarise(nil).Mean
+				}
+				values = append(values, v)
+			}
+			h.Value = append(h.Value, values)
+		}
+		all = append(all, h.Draw())
+	}
+	return all
+}
+
+// Sheet is the reconstructions of a group's best run.
+type Sheet struct {
+	Label string
+	Seed  int64
+	PNG   []byte
+}
+
+// Sheets are the reconstructions of the best run of each group; groups without are passed over.
+func (s Section) Sheets(dataset string) ([]Sheet, error) {
+	var all []Sheet
+	for _, g := range s.Of(dataset) {
+		best := g.Best()
+		if best == nil || best.Sheet == nil {
+			continue
+		}
+		raw, err := best.Sheet()
+		if err != nil {
+			return nil, fmt.Errorf("reconstructions of run %s: %w", best.Run.ID, err)
+		}
+		if len(raw) == 0 {
+			continue
+		}
+		if _, err := png.DecodeConfig(bytes.NewReader(raw)); err != nil {
+			return nil, fmt.Errorf("reconstructions of run %s: %w", best.Run.ID, err)
+		}
+		all = append(all, Sheet{g.Label, best.Run.Config.Seed, raw})
+	}
+	return all, nil
+}
+
+// Size is the picture's width and height in pixels.
+func (s Sheet) Size() image.Point {
+	c, err := png.DecodeConfig(bytes.NewReader(s.PNG))
+	if err != nil {
+		return image.Point{}
+	}
+	return image.Pt(c.Width, c.Height)
+}
+
+var notWord = regexp.MustCompile(`[^a-z0-9]+`)
+
+// slug makes a figure's name of words.
+func slug(words ...string) string {
+	return strings.Trim(notWord.ReplaceAllString(strings.ToLower(strings.Join(words, "-")), "-"), "-")
+}

@@ -1,0 +1,583 @@
+package report
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/google/go-cmp/cmp"
+
+	"slotscope/model"
+	"slotscope/model/measure/figure"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// world is runs with scores that can be worked by hand.
+type world struct{ entries []Entry }
+
+// add puts a finished run with scores in; change may be nil.
+func (w *world) add(name, dataset string, seed int64, infom, psnr float64, change func(*model.Config)) *Entry {
+	cfg, err := model.Default(name, "tiny", dataset)
+	if err != nil {
+		panic(err)
+	}
+	cfg.Seed, cfg.Steps = seed, 100
+	if change != nil {
+		change(&cfg)
+	}
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	r := model.Run{ID: fmt.Sprintf("%s-%s-%d-%d", name, dataset, seed, len(w.entries)), Config: cfg, Created: start}
+	r.State, r.Step, r.Started, r.Ended, r.Engine, r.Revision, r.Parameters = model.Finished, 100, start, start.Add(time.Minute), "cpu", "abc123", 412_345
+	dci := model.DCIScore{D: model.Score(infom - 0.1), I: 0.9, C: 0.4}
+	undefined := model.DCIScore{D: model.Undefined(), I: model.Undefined(), C: model.Undefined()}
+	e := Entry{Run: r, Scores: &model.Scores{Version: 1, Step: 100, Images: 10_000, Seed: seed, PSNR: psnr,
+		Metrics: &model.Metrics{Discrete: true, InfoM: model.Score(infom), InfoE: 0.99, InfoC: model.Score(infom / 2), InfoEHeldOut: model.Undefined(),
+			DCI: model.DCI{OneHot: dci, SlotSum: dci, Slots: undefined}},
+		Noise: &model.Noise{Power: 1, Images: 100, Curve: []model.NoisePoint{{SNR: 20, PSNR: model.Interval{Value: model.Score(psnr)}}, {SNR: -20, PSNR: model.Interval{Value: 10}}}}}}
+	e.Points = func(_ []string, yield func(model.Point) error) error {
+		for step := 1; step <= 100; step++ {
+			p := model.Point{Step: step, Values: map[string]float64{"total": float64(seed+1) / float64(step), "psnr/eval": psnr}}
+			if step == 13 {
+				p.Values["total"] = math.NaN()
+			}
+			if err := yield(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	e.Sheet = func() ([]byte, error) {
+		var b bytes.Buffer
+		err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 4)))
+		return b.Bytes(), err
+	}
+	w.entries = append(w.entries, e)
+	return &w.entries[len(w.entries)-1]
+}
+
+// paperLike is two models on two datasets with three seeds, one failed run and one without scores.
+func paperLike() *world {
+	w := &world{}
+	for i, v := range []float64{0.80, 0.82, 0.84} {
+		w.add("hrr", "shapes3d", int64(i), v, 40+float64(i), nil)
+		w.add("hrr", "isaac3d", int64(i), v-0.1, 30+float64(i), nil)
+		w.add("vqvae", "shapes3d", int64(i), v-0.2, 42+float64(i), nil)
+		w.add("vqvae", "isaac3d", int64(i), v-0.3, 43+float64(i), nil)
+	}
+	failed := w.add("hrr", "shapes3d", 3, 0, 0, nil)
+	failed.Scores, failed.Run.State, failed.Run.Step, failed.Run.Reason = nil, model.Failed, 40, "The loss is not finite."
+	w.add("vqvae", "isaac3d", 3, 0, 0, nil).Scores = nil
+	return w
+}
+
+func reportOf(t *testing.T, w *world) *Report {
+	t.Helper()
+	r, err := New(Input{Title: "Two models on two datasets", Parts: []Part{{Entries: w.entries}}, Again: "slotscope report a b --out report"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func written(t *testing.T, write func(io.Writer) error) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// 0.80, 0.82, 0.84: mean 0.82, s = 0.02, t(0.975, 2) = 4.3027, so ± 0.0497.
+func TestGroupsOverSeeds(t *testing.T) {
+	r := reportOf(t, paperLike())
+	s := r.Sections[0]
+	if got := fmt.Sprint(s.Datasets(), s.Labels()); got != "[shapes3d isaac3d] [VQ-VAE HRR]" {
+		t.Errorf("order %s", got)
+	}
+	hrr := s.Groups[1]
+	m := hrr.Score("infom")
+	if hrr.Label != "HRR" || m.N != 3 || !near(m.Mean, 0.82, 1e-12) || !near(m.Half, 0.04968, 1e-5) || fmt.Sprint(m.Seeds) != "[0 1 2]" {
+		t.Errorf("%s %+v", hrr.Label, m)
+	}
+	if len(hrr.Left) != 1 || !strings.Contains(hrr.Left[0].Why, "failed at step 40 of 100. The loss is not finite.") {
+		t.Errorf("left out: %+v", hrr.Left)
+	}
+	if best := hrr.Best(); best == nil || best.Run.Config.Seed != 2 {
+		t.Errorf("best %+v", best)
+	}
+	if left := r.Left(); len(left) != 2 || !strings.Contains(left[1].Why, "not scored") {
+		t.Errorf("left out: %+v", left)
+	}
+}
+
+func TestTableAndAggregation(t *testing.T) {
+	s := reportOf(t, paperLike()).Sections[0]
+	table := s.Table("shapes3d", Columns())
+	vq, hrr := table.Rows[0].Cells, table.Rows[1].Cells
+	if !hrr[0].Bold || vq[0].Bold || vq[0].Published.String() != "0.6 ± 0.1" {
+		t.Errorf("InfoM: HRR bold %v, VQ-VAE bold %v, published %v", hrr[0].Bold, vq[0].Bold, vq[0].Published)
+	}
+	// ours 0.82 ± 0.05 holds 0.85; PSNR 41 ± 2.5 holds 41; D 0.72 ± 0.05 does not hold 0.88
+	if !near(hrr[0].Difference(), -0.03, 1e-12) || hrr[0].Within() != "yes" || hrr[6].Within() != "yes" || hrr[3].Within() != "no" {
+		t.Errorf("difference %v, within %s %s %s", hrr[0].Difference(), hrr[0].Within(), hrr[6].Within(), hrr[3].Within())
+	}
+	// seed by seed: (0.80 + 0.70)/2, (0.82 + 0.72)/2, (0.84 + 0.74)/2, whose s is again 0.02
+	all := s.Aggregated(Columns())
+	if len(all.Rows) != 2 || all.Rows[1].Label != "HRR" || !near(all.Rows[1].Cells[0].Mean, 0.77, 1e-12) || !near(all.Rows[1].Cells[0].Half, 0.04968, 1e-5) {
+		t.Errorf("%+v", all.Rows)
+	}
+	if one := NewSection(Part{Entries: paperLike().entries[:1]}, PaperRule).Aggregated(Columns()); len(one.Rows) != 0 {
+		t.Error("one dataset aggregates nothing")
+	}
+}
+
+func TestGroupsTellSettingsApart(t *testing.T) {
+	w := &world{}
+	plain := func(c *model.Config) { c.LambdaCB = 0.001 }
+	bare := func(c *model.Config) { c.NoDenoiser = true }
+	w.add("hrr", "shapes3d", 0, 0.8, 40, plain).Run.Config.Engine = "xla:cuda"
+	w.add("hrr", "shapes3d", 0, 0.7, 39, plain).Run.Created = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC) // the same seed, later
+	w.add("hrr", "shapes3d", 0, 0.6, 38, bare)
+	w.add("hrr", "shapes3d", 1, 0.5, 37, bare)
+	w.add("hrr", "shapes3d", 0, 0.9, 41, func(c *model.Config) { c.LambdaCB = 0.1 })
+	s := NewSection(Part{Entries: w.entries}, PaperRule)
+	var labels []string
+	for _, g := range s.Groups {
+		labels = append(labels, fmt.Sprintf("%s: %d", g.Label, len(g.Entries)))
+	}
+	if d := cmp.Diff([]string{"HRR, λ_cb 0.001: 1", "HRR, λ_cb 0.1: 1", "HRR, λ_cb 0.001, no denoiser: 2"}, labels); d != "" {
+		t.Error(d)
+	}
+	if g := s.Groups[0]; len(g.Left) != 1 || !strings.Contains(g.Left[0].Why, "repeats seed 0") || g.Entries[0].Scores.PSNR != 39 {
+		t.Errorf("of two runs of one seed the newer counts: %+v", g)
+	}
+	a := s.Ablations()
+	if len(a) != 1 || a[0].Change != "no denoiser" || !near(a[0].Differences[0].Mean, 0.55-0.7, 1e-12) || a[0].Differences[0].Interval() {
+		t.Errorf("%+v", a)
+	}
+	if c := s.Table("shapes3d", Columns()).Rows[2].Cells[0]; c.Published != nil {
+		t.Error("the paper publishes no ablated scores")
+	}
+}
+
+func TestGrids(t *testing.T) {
+	w := &world{}
+	for _, d := range []int{64, 128} {
+		for _, k := range []int{128, 64} {
+			for seed := range int64(2) {
+				w.add("hrr", "shapes3d", seed, float64(d)/1000+float64(k)/100_000, 40, func(c *model.Config) { c.D, c.K = d, k })
+			}
+		}
+	}
+	s := NewSection(Part{Entries: w.entries[:7]}, PaperRule) // d 128, k 64 has one seed
+	grids := s.Grids(metricsOf([]string{"infom", "swap_exact"}))
+	if len(grids) != 1 {
+		t.Fatalf("%d grids", len(grids))
+	}
+	g := grids[0]
+	if fmt.Sprint(g.Rows, g.Columns) != "[64 128] [64 128]" || !near(g.Cells[0][1].Mean, 0.12864, 1e-12) || g.Cells[0][1].N != 1 || g.Cells[1][0].N != 2 {
+		t.Errorf("%+v", g)
+	}
+	if len(s.GridFigures("x")) == 0 {
+		t.Error("no heat map")
+	}
+}
+
+// Two runs, (s+1)/step at seed s: at step 1 the values are 1 and 2; at step 13 neither has a number.
+func TestCurveOf(t *testing.T) {
+	w := &world{}
+	w.add("hrr", "shapes3d", 0, 0.8, 40, nil)
+	w.add("hrr", "shapes3d", 1, 0.8, 40, nil)
+	g := Groups(w.entries)[0]
+	c, err := g.CurveOf("total", 0)
+	if err != nil || len(c.Steps) != 100 || c.Mean[0] != 1.5 || c.N[0] != 2 || !near(c.Low[0], 1.5-12.7062*0.5, 1e-3) || c.Points != 200 {
+		t.Errorf("%v %+v", err, c)
+	}
+	if c.N[12] != 0 || !math.IsNaN(c.Mean[12]) {
+		t.Errorf("step 13 has no value: %v", c.Mean[12])
+	}
+	thin := c.Thin(5)
+	if len(thin.Steps) >= 20 || thin.Steps[0] != 1 || thin.Steps[len(thin.Steps)-1] != 100 || thin.Mean[0] != 1.5 {
+		t.Errorf("thinned to %v", thin.Steps)
+	}
+	smooth, _ := g.Entries[0].CurveOf("total", 0.5) // m: ½, then ½·½ + ½·½ = ½; without bias ½/½ = 1 and ½/¾ = ⅔
+	if smooth.Mean[0] != 1 || !near(smooth.Mean[1], 2.0/3, 1e-12) {
+		t.Errorf("smoothed %v", smooth.Mean[:2])
+	}
+	if none, err := g.CurveOf("nothing", 0); err != nil || len(none.Steps) != 0 {
+		t.Errorf("a series that is not there: %+v %v", none, err)
+	}
+}
+
+// Means span 1 to 3, so 0 to 4 may be seen: the interval's −9 does not fit, its 3.5 does.
+func TestInView(t *testing.T) {
+	l := figure.Line{Y: []float64{1, 3}, Low: []float64{-9, 2.5}, High: []float64{1.5, 3.5}}
+	if got := inView([]figure.Line{l}, false); got != [2]float64{0, 3.5} {
+		t.Errorf("linear: %v", got)
+	}
+	if got := inView([]figure.Line{{Y: []float64{1, 4}, Low: []float64{-1, 1e-9}, High: []float64{2, 100}}}, true); got != [2]float64{0.5, 8} {
+		t.Errorf("logarithmic: %v", got)
+	}
+	if got := inView([]figure.Line{{Y: []float64{2, 2}}}, false); got != [2]float64{} {
+		t.Errorf("level: %v", got)
+	}
+}
+
+func TestResultsAreNumbersOrNull(t *testing.T) {
+	w := paperLike()
+	w.entries[0].Scores.PSNR = math.Inf(1)
+	text := written(t, reportOf(t, w).JSON)
+	var back Results
+	if err := json.Unmarshal([]byte(text), &back); err != nil {
+		t.Fatal(err)
+	}
+	if back.Schema != Schema || len(back.Runs) != 14 || len(back.Left) != 2 || len(back.Sections[0].Groups) != 4 || len(back.Sections[0].Aggregated) != 2 {
+		t.Errorf("%d runs, %d left out, %+v", len(back.Runs), len(back.Left), back.Sections)
+	}
+	hrr := back.Sections[0].Groups[1].Scores
+	if s := hrr["infom"]; s.N != 3 || len(s.Values) != 3 || !s.Bold[PaperRule] || s.Published.Covered == nil || !*s.Published.Covered {
+		t.Errorf("%+v", s)
+	}
+	if s := hrr["psnr"]; s.N != 2 {
+		t.Errorf("an infinite PSNR counts for nothing: %+v", s)
+	}
+	if s := hrr["infoe_heldout"]; s.N != 0 || s.Mean.Defined() {
+		t.Errorf("what is undefined is null: %+v", s)
+	}
+}
+
+func TestSummaryAndCurves(t *testing.T) {
+	r := reportOf(t, paperLike())
+	lines, err := csv.NewReader(strings.NewReader(written(t, r.Summary))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, l := range lines {
+		if l[1] == "shapes3d" && l[2] == "hrr" && l[4] == "infom" {
+			found = l[5] == "3" && strings.HasPrefix(l[6], "0.8") && l[13] == "0.85" && l[16] == "true" && l[17] == "0 1 2"
+		}
+	}
+	if !found {
+		t.Errorf("no line of HRR's InfoM as expected in %v", lines)
+	}
+	curves, err := csv.NewReader(strings.NewReader(written(t, r.Curves))).ReadAll()
+	if err != nil || len(curves) != 1+14*100*2 {
+		t.Fatalf("%d lines: %v", len(curves), err)
+	}
+	if got := strings.Join(curves[1][1:], " "); got != "shapes3d vqvae 0 psnr/eval 1 42" {
+		t.Errorf("first line %q", got)
+	}
+	nan := 0
+	for _, l := range curves {
+		if l[6] == "NaN" {
+			nan++
+		}
+	}
+	if nan != 14 {
+		t.Errorf("%d values are said to be no numbers, not 14", nan)
+	}
+}
+
+// TestGolden holds the readable files; -update writes them.
+func TestGolden(t *testing.T) {
+	r := reportOf(t, paperLike())
+	for name, write := range map[string]func(io.Writer) error{"table.tex": r.TeX, "report.md": r.Markdown, "card.md": r.Card, "REPRODUCE.md": r.Reproduce, "summary.csv": r.Summary} {
+		got, file := written(t, write), filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(string(want), got); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+func TestTeXCompiles(t *testing.T) {
+	if _, err := exec.LookPath("pdflatex"); err != nil {
+		t.Skip("pdflatex is not installed here, so the table is not compiled")
+	}
+	w := paperLike()
+	for seed := range int64(2) {
+		w.add("hrr", "shapes3d", seed, 0.5, 30, func(c *model.Config) { c.NoDenoiser, c.LambdaCB = true, 0.1 })
+		w.add("hrr", "shapes3d", seed, 0.5, 30, func(c *model.Config) { c.LambdaCB, c.Beta1 = 0.1, 0.5 })
+		w.add("hrr", "shapes3d", seed, 0.5, 30, func(c *model.Config) { c.NoDenoiser, c.LambdaCB, c.Beta1 = true, 0.1, 0.5 })
+	}
+	r := reportOf(t, w)
+	r.Title = "100% of $x_1 & #2 {~^\\} β ± “quoted”\n\n\\end{document} second line"
+	r.Sections[0].Name = "a_b & c\n\n日本 ünï → ≤ \xff\x00 \\input{/etc/passwd}"
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "table.tex"), []byte(written(t, r.TeX)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestNoFormulas: a name does not become one where a spreadsheet opens summary.csv.
+func TestNoFormulas(t *testing.T) {
+	r := reportOf(t, paperLike())
+	for _, name := range []string{"=1+1", "+1", "-1", "@x", "\t=1"} {
+		r.Sections[0].Name = name
+		lines, err := csv.NewReader(strings.NewReader(written(t, r.Summary))).ReadAll()
+		if err != nil || lines[1][0] != "'"+name {
+			t.Errorf("%q is written %q, %v", name, lines[1][0], err)
+		}
+	}
+}
+
+// TestCardOfOddDataset: a selection by a value with bars and ticks stays in its cell.
+func TestCardOfOddDataset(t *testing.T) {
+	w := &world{}
+	w.add("hrr", "mine[x=a|b`c]", 0, 0.5, 30, nil)
+	card := written(t, reportOf(t, w).Card)
+	if want := "| Data | mine\\[x=a\\|b\\`c\\] (`mine[x=a\\|b'c]`), all of its images |"; !strings.Contains(card, want) {
+		t.Errorf("%s is not in\n%s", want, card)
+	}
+}
+
+func TestAgain(t *testing.T) {
+	const want = "slotscope report '$(rm x)' 'b c' a --out report"
+	if got := AgainOf("b c", "a", "$(rm x)", "a"); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestHTMLAsksForNothingElse(t *testing.T) {
+	r := reportOf(t, paperLike())
+	r.Title = "<b>bold</b>"
+	doc, err := goquery.NewDocumentFromReader(strings.NewReader(written(t, r.HTML)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Find("script, link, iframe").Length() != 0 || doc.Find("h1").Text() != "<b>bold</b>" {
+		t.Error("the page refers to something, or text became markup")
+	}
+	doc.Find("[src], [href]").Each(func(_ int, s *goquery.Selection) {
+		src := s.AttrOr("src", s.AttrOr("href", ""))
+		if !strings.HasPrefix(src, "data:image/png;base64,") && !strings.HasPrefix(src, "#") {
+			t.Errorf("the page asks for %s", src)
+		}
+	})
+	if n := doc.Find("figure svg").Length(); n != 6 { // PSNR, total and noise on each dataset
+		t.Errorf("%d figures", n)
+	}
+	if n := doc.Find("figure.sheet img").Length(); n != 4 {
+		t.Errorf("%d sheets of reconstructions", n)
+	}
+	ids := map[string]bool{}
+	doc.Find("[id]").Each(func(_ int, s *goquery.Selection) {
+		id, _ := s.Attr("id")
+		if ids[id] {
+			t.Errorf("id %s stands twice", id)
+		}
+		ids[id] = true
+	})
+}
+
+func TestZipIsTheSameForTheSameRuns(t *testing.T) {
+	first, second := written(t, reportOf(t, paperLike()).Zip), written(t, reportOf(t, paperLike()).Zip)
+	if first != second {
+		t.Fatal("two archives of the same runs differ")
+	}
+	archive, err := zip.NewReader(strings.NewReader(first), int64(len(first)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, found := "", map[string]string{}
+	for _, f := range archive.File {
+		in, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Name == SumsName {
+			sums = string(b)
+			continue
+		}
+		found[f.Name] = fmt.Sprintf("%x  %s\n", sha256.Sum256(b), f.Name)
+	}
+	all, err := reportOf(t, paperLike()).All()
+	if err != nil || len(all) != 8+2*6+4 { // files, six figures twice, four sheets
+		t.Fatalf("%d files, %v", len(all), err)
+	}
+	if len(found) != len(all) || strings.Count(sums, "\n") != len(found) {
+		t.Errorf("files %v, sums\n%s", found, sums)
+	}
+	for name, line := range found {
+		if !strings.Contains(sums, line) {
+			t.Errorf("%s does not list %s", SumsName, name)
+		}
+	}
+	if got := written(t, reportOf(t, paperLike()).Sums); got != sums {
+		t.Error("the sums alone differ from those in the archive")
+	}
+}
+
+func TestUnscoredRunsStillReport(t *testing.T) {
+	w := &world{}
+	w.add("hrr", "shapes3d", 0, 0, 0, nil).Scores = nil
+	r := reportOf(t, w)
+	for _, f := range r.Files() {
+		text := written(t, f.Write)
+		if f.Name == "report.md" && !strings.Contains(text, "No run of these has scores yet.") {
+			t.Errorf("%s does not say that there are no scores:\n%s", f.Name, text)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	var invalid model.Invalid
+	if _, err := New(Input{}); !errors.As(err, &invalid) || invalid["runs"] == "" {
+		t.Errorf("no runs: %v", err)
+	}
+	if _, err := New(Input{Rule: "loud", Parts: []Part{{Entries: paperLike().entries}}}); !errors.As(err, &invalid) || invalid["rule"] == "" {
+		t.Errorf("unknown rule: %v", err)
+	}
+	if _, err := reportOf(t, paperLike()).File("../x"); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("unknown file: %v", err)
+	}
+}
+
+// TestUnseen: what runs on a part of a dataset were not trained on is a table of its own in every form of the report.
+func TestUnseen(t *testing.T) {
+	const part, rest = "shapes3d[not(shape=cube;floor_hue=0.0)]", "shapes3d[shape=cube;floor_hue=0.0]"
+	w := &world{}
+	for seed, infom := range []float64{0.30, 0.40} {
+		e := w.add("hrr", part, int64(seed), 0.8, 40, nil)
+		e.Scores.HeldOut = &model.HeldOut{Dataset: rest, Images: 1000, PSNR: model.Interval{Value: model.Score(20 + seed)},
+			Metrics: &model.Metrics{Discrete: true, InfoM: model.Score(infom), InfoE: 0.9, InfoC: 0.2}}
+	}
+	w.add("vqvae", "shapes3d", 0, 0.7, 41, nil)
+	r := reportOf(t, w)
+	tables := r.Sections[0].Tables(columns)
+	var titles []string
+	for _, table := range tables {
+		titles = append(titles, table.Title)
+	}
+	if want := []string{"Shapes3D", part, rest + ", left out of training"}; !slices.Equal(titles, want) {
+		t.Fatalf("tables %q, not %q", titles, want)
+	}
+	row := tables[2].Rows[0]
+	if len(row.Cells) != 4 || row.Place != tables[1].Rows[0].Place || row.Cells[0].Text(2) != "0.3 ± 0.6" || row.Cells[3].Text(1) != "20 ± 6" { // t(0.975, 1) = 12.71; s/√2 = 0.05 and 0.5
+		t.Errorf("unseen: %+v", row.Cells)
+	}
+	if g := r.Results().Sections[0].Groups[1].Scores; g["unseen_infom"].N != 2 || g["unseen_psnr"].Mean != 20.5 || g["infom"].Mean != 0.8 {
+		t.Errorf("record: %+v", g)
+	}
+	for name, write := range map[string]func(io.Writer) error{"report.md": r.Markdown, "report.html": r.HTML, "tables": r.Tables, "card.md": r.Card} {
+		if text := written(t, write); !strings.Contains(text, rest) && !strings.Contains(text, mdText(rest)) {
+			t.Errorf("%s says nothing of what was left out", name)
+		}
+	}
+	if text := written(t, r.Reproduce); !strings.Contains(text, "--dataset '"+part+"' --model hrr") {
+		t.Errorf("REPRODUCE.md:\n%s", text)
+	}
+	if text := written(t, r.TeX); !strings.Contains(text, `Full results for shapes3d[shape=cube;floor\_hue=0.0], left out of training`) || !strings.Contains(text, `$\mathbf{0.3 \pm 0.6}$`) {
+		t.Errorf("table.tex:\n%s", text)
+	}
+	if text := written(t, r.Summary); !strings.Contains(text, ",unseen_infom,2,0.35,") {
+		t.Errorf("summary.csv:\n%s", text)
+	}
+}
+
+// TestNoiseGrid: a row for each model, an image of its best run to begin with; a sheet that is not its scores' is left out.
+func TestNoiseGrid(t *testing.T) {
+	w := &world{}
+	for i, name := range []string{"hrr", "hrr", "vqvae", "qlae", "betavae"} {
+		e := w.add(name, "shapes3d", int64(i), 0.5+float64(i)/10, 30, nil)
+		e.Scores.Noise.Shown = []int{7, 8}
+		e.Noisy = func() (image.Image, error) {
+			switch i {
+			case 0:
+				return nil, errors.New("not the best run, so nobody asks")
+			case 3:
+				return image.NewGray(image.Rect(0, 0, 4*64+1, 2*64)), nil
+			case 4:
+				return nil, nil
+			}
+			return image.NewGray(image.Rect(0, 0, 4*64, 2*64)), nil // as it is, without noise, 20 and −20 dB
+		}
+	}
+	figures, err := reportOf(t, w).Sections[0].NoiseFigures("s1", "shapes3d")
+	if err != nil || len(figures) != 2 || figures[1].Name != "s1-shapes3d-degraded" {
+		t.Fatalf("%d figures, %v", len(figures), err)
+	}
+	text := string(figures[1].SVG())
+	for _, want := range []string{">HRR<", ">VQ-VAE<", ">no noise<", ">20 dB<", ">−20 dB<"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the grid has no %s", want)
+		}
+	}
+	if strings.Contains(text, "models are shown") {
+		t.Error("four models are said to be too many")
+	}
+	if strings.Contains(text, ">QLAE<") || strings.Contains(text, ">β-VAE<") || strings.Count(text, "<image") != 8 {
+		t.Errorf("the grid has %d images: %s", strings.Count(text, "<image"), text)
+	}
+}
+
+// TestManyModels: pictures are of eight models at most, and say so.
+func TestManyModels(t *testing.T) {
+	w := &world{}
+	for i := range 9 {
+		e := w.add("hrr", "shapes3d", 0, 0.5, 30, func(c *model.Config) { c.K = 32 + i })
+		e.Scores.Noise.Shown = []int{7}
+		e.Noisy = func() (image.Image, error) { return image.NewGray(image.Rect(0, 0, 4*64, 64)), nil }
+	}
+	s := reportOf(t, w).Sections[0]
+	figures, err := s.NoiseFigures("s1", "shapes3d")
+	if err != nil || len(figures) != 2 {
+		t.Fatalf("%d figures, %v", len(figures), err)
+	}
+	n := strings.Count(string(figures[1].SVG()), "<image")
+	if said := s.notShown("shapes3d"); n != 8*4 || said != " The first 8 of 9 models are shown." {
+		t.Errorf("%d pictures; %q", n, said)
+	}
+}
+
+// TestAblationsInOrder: the plain model, then what is undone as the paper lists it.
+func TestAblationsInOrder(t *testing.T) {
+	w := &world{}
+	for i, change := range []func(*model.Config){
+		func(c *model.Config) { c.FreeCodebook = true }, func(c *model.Config) { c.NoDenoiser = true }, nil,
+		func(c *model.Config) { c.StaticCodebook = true }, func(c *model.Config) { c.LearnSymbols = true }, func(c *model.Config) { c.SymbolInit = "unit" },
+	} {
+		w.add("hrr", "shapes3d", int64(i), 0.5, 30, change)
+	}
+	want := []string{"HRR", "HRR, unit-magnitude symbols", "HRR, static codebook", "HRR, learnable symbols", "HRR, no denoiser", "HRR, free codebook"}
+	if got := reportOf(t, w).Sections[0].Labels(); !slices.Equal(got, want) {
+		t.Errorf("in the order %q", got)
+	}
+}

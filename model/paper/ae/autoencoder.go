@@ -1,0 +1,134 @@
+package ae
+
+import (
+	"slices"
+
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model"
+	"slotscope/model/paper/layer"
+	"slotscope/model/paper/net"
+)
+
+// bottleneck is what lies between encoder and decoder: three of a Model's five stages.
+type bottleneck interface {
+	Params() []layer.Param
+	Retrieve(scope *context.Context, z *Node) *Node
+	Represent(scope *context.Context, retrieved *Node) *Node
+	Bundle(scope *context.Context, slots *Node) *Node
+}
+
+// autoencoder is what the models share: encoder, decoder and the way through the five stages. Every model embeds one.
+type autoencoder struct {
+	store
+	cfg     model.Config
+	encoder net.Encoder
+	decoder net.Decoder
+	middle  bottleneck
+	size    int     // n
+	gain    float64 // z = f(x)·gain, and the decoder reads ẑ/gain
+}
+
+// newAutoencoder joins the shared networks by a bottleneck; the encoder writes outputs numbers and the decoder reads size.
+func newAutoencoder(c model.Config, image Image, middle bottleneck, outputs, size int, gain float64) autoencoder {
+	encoder := net.Encoder{H: image.H, W: image.W, C: image.C, Widths: c.Widths, FC: c.FC, Out: outputs}
+	decoder := net.Decoder{H: image.H, W: image.W, C: image.C, Widths: c.Widths, FC: c.FC, In: size}
+	if c.Precision == model.BF16 {
+		encoder.Products, decoder.Products = layer.Mixed, layer.Mixed
+	}
+	decaying := slices.Concat(encoder.Params(), decoder.Params())
+	s := store{params: slices.Concat(encoder.Params(), middle.Params(), decoder.Params()), decaying: decaying, seed: c.Seed, rate: c.CodebookLR}
+	return autoencoder{store: s, cfg: c, encoder: encoder, decoder: decoder, middle: middle, size: size, gain: gain}
+}
+
+// Discrete implements Model.
+func (a autoencoder) Discrete() bool { return a.cfg.Discrete() }
+
+// Size implements Model.
+func (a autoencoder) Size() int { return a.size }
+
+// Noise implements Model, for models that draw nothing.
+func (a autoencoder) Noise() int { return 0 }
+
+// Latent implements Model: z = f(x)·gain, of the first n of the encoder's outputs. A VAE's others are log variances.
+func (a autoencoder) Latent(scope *context.Context, x *Node) *Node {
+	outputs := a.encoder.Apply(scope, x)
+	if a.encoder.Out > a.size {
+		outputs = Slice(outputs, AxisRange(), AxisRange(0, a.size))
+	}
+	return scaled(outputs, a.gain)
+}
+
+// Retrieve implements Model.
+func (a autoencoder) Retrieve(scope *context.Context, z *Node) *Node {
+	z.AssertDims(-1, a.size)
+	retrieved := a.middle.Retrieve(scope, z)
+	retrieved.AssertDims(-1, a.cfg.M, -1)
+	return retrieved
+}
+
+// Represent implements Model.
+func (a autoencoder) Represent(scope *context.Context, retrieved *Node) *Node {
+	slots := a.middle.Represent(scope, retrieved)
+	slots.AssertDims(-1, a.cfg.M)
+	return slots
+}
+
+// Bundle implements Model.
+func (a autoencoder) Bundle(scope *context.Context, slots *Node) *Node {
+	slots.AssertDims(-1, a.cfg.M)
+	bundle := a.middle.Bundle(scope, slots)
+	bundle.AssertDims(-1, a.size)
+	return bundle
+}
+
+// Render implements Model: g(ẑ/gain).
+func (a autoencoder) Render(scope *context.Context, bundle *Node) *Node {
+	return a.decoder.Apply(scope, scaled(bundle, 1/a.gain))
+}
+
+// Encode implements Model.
+func (a autoencoder) Encode(scope *context.Context, x *Node) *Node {
+	return a.Represent(scope, a.Retrieve(scope, a.Latent(scope, x)))
+}
+
+// Decode implements Model.
+func (a autoencoder) Decode(scope *context.Context, slots *Node) *Node {
+	return a.Render(scope, a.Bundle(scope, slots))
+}
+
+// FromLatent implements Model.
+func (a autoencoder) FromLatent(scope *context.Context, z *Node) (slots, logits *Node) {
+	slots = a.Represent(scope, a.Retrieve(scope, z))
+	return slots, a.Decode(scope, slots)
+}
+
+func scaled(x *Node, by float64) *Node {
+	if by == 1 {
+		return x
+	}
+	return MulScalar(x, by)
+}
+
+// weighted is Σ weight · value; a term of weight 0 is measured but not learned from, whatever its value.
+func weighted(terms []Term) *Node {
+	total := MulScalar(terms[0].Value, terms[0].Weight)
+	for _, t := range terms[1:] {
+		if t.Weight != 0 {
+			total = Add(total, MulScalar(t.Value, t.Weight))
+		}
+	}
+	return total
+}
+
+// moments are the quantities that loss.Structural pulls at: of B matrices of n rows, [B, n, d], averaged over the matrices.
+func moments(name string, x *Node) []Series {
+	x = StopGradient(x)
+	centred := Sub(x, ReduceAndKeep(x, ReduceMean, 1, 2))
+	return []Series{
+		{name + "/mean", ReduceAllMean(x)},
+		{name + "/var", ReduceAllMean(Square(centred))},
+		{name + "/norm2", ReduceAllMean(ReduceSum(Square(x), 2))},
+	}
+}

@@ -1,0 +1,274 @@
+package ae
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model"
+	"slotscope/model/paper/layer"
+)
+
+var baselines = []string{"vqvae", "qlae", "betavae", "betatcvae"}
+
+// TestBaselineParity holds every baseline to PyTorch: parameters, a batch and noise go in; what lies between encoder and decoder,
+// every term and every gradient of testdata/baseline must come out.
+func TestBaselineParity(t *testing.T) {
+	for _, name := range baselines {
+		t.Run(name, func(t *testing.T) { baselineParity(t, filepath.Join("testdata/baseline", name+".npz")) })
+	}
+}
+
+// The same for parameters that PyTorch draws now, so that what is written down is no lucky draw.
+func TestBaselineParityOfAFreshDraw(t *testing.T) {
+	python := pythonWithTorch()
+	if python == "" {
+		t.Skip("no python3 with torch and numpy is installed (Debian: apt-get install python3-torch python3-numpy)")
+	}
+	for _, name := range baselines {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), name+".npz")
+			if said, err := exec.Command(python, "testdata/reference.py", "golden", name, path, "7").CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, said)
+			}
+			baselineParity(t, path)
+		})
+	}
+}
+
+func baselineParity(t *testing.T, path string) {
+	golden := readNPZ(t, path)
+	x := golden["x"].shape
+	built, err := New(baselineConfig(t, golden["config"].text), Image{H: x[2], W: x[3], C: x[1]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope := context.New()
+	if err := built.Import(scope, goldenParams(golden)); err != nil {
+		t.Fatal(err)
+	}
+	got, compared := baselineEvaluate(t, built, scope, golden), 0
+	for name, want := range golden {
+		kind, _, _ := strings.Cut(name, "/")
+		if kind != "total" && kind != "loss" && kind != "out" && kind != "grad" {
+			continue
+		}
+		compared++
+		if err := relativeError(got[name], want.data); !(err <= tolerance()) {
+			t.Errorf("%s: relative error %.2g, at most %.0e is allowed", name, err, tolerance())
+		} else if testing.Verbose() {
+			t.Logf("%-28s relative error %.1e", name, err)
+		}
+	}
+	if learns := len(goldenParams(golden)); compared < learns+8 {
+		t.Errorf("%d arrays were compared, for %d parameters", compared, learns)
+	}
+}
+
+// baselineConfig is a configuration as reference.py writes it down, on top of a model's defaults.
+func baselineConfig(t *testing.T, text string) model.Config {
+	t.Helper()
+	var named struct {
+		Model string `json:"model"`
+	}
+	if err := json.Unmarshal([]byte(text), &named); err != nil {
+		t.Fatal(err)
+	}
+	c, err := model.Default(named.Model, "tiny", "shapes3d-synthetic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// baselineEvaluate runs the five stages and the objective, and returns everything under the golden file's names and layouts.
+func baselineEvaluate(t *testing.T, built Model, scope *context.Context, golden map[string]array) map[string][]float32 {
+	t.Helper()
+	var names []string
+	inputs := []any{tensors.FromFlatDataAndDimensions(golden["x"].data, golden["x"].shape...)}
+	if built.Noise() > 0 {
+		inputs = append(inputs, tensors.FromFlatDataAndDimensions(golden["noise"].data, golden["noise"].shape...))
+	}
+	outputs, err := context.ExecOnceN(engine(t), scope, func(scope *context.Context, in []*Node) []*Node {
+		var nodes []*Node
+		names = nil
+		add := func(name string, n *Node) {
+			names, nodes = append(names, name), append(nodes, ConvertDType(n, dtypes.Float32))
+		}
+		x, noise := TransposeAllAxes(in[0], 0, 2, 3, 1), (*Node)(nil)
+		if len(in) > 1 {
+			noise = in[1]
+		}
+		z := built.Latent(scope, x)
+		retrieved := built.Retrieve(scope, z)
+		slots := built.Represent(scope, retrieved)
+		add("out/z", z)
+		add("out/retrieved", retrieved)
+		add("out/slots", slots)
+		add("out/bundle", built.Bundle(scope, slots))
+		if v, ok := built.(interface {
+			sample(*context.Context, *Node, *Node) sample
+		}); ok {
+			s := v.sample(scope, x, noise)
+			add("out/log_var", s.logVar)
+			add("out/sample", s.z)
+		}
+		o := built.Losses(scope, x, noise)
+		add("out/logits", TransposeAllAxes(o.Logits, 0, 3, 1, 2))
+		add("total", o.Total)
+		for _, term := range o.Terms {
+			add("loss/"+term.Name, term.Value)
+		}
+		var learned []*Node
+		params := paramsOf(built)
+		for _, p := range params {
+			learned = append(learned, scope.GetVariable(p.Name).ValueGraph(x.Graph()))
+		}
+		for i, gradient := range Gradient(o.Total, learned...) {
+			add("grad/"+params[i].Name, gradient)
+		}
+		return nodes
+	}, inputs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]float32{}
+	for i, name := range names {
+		got[name] = tensors.MustCopyFlatData[float32](outputs[i])
+	}
+	for _, p := range paramsOf(built) {
+		got["grad/"+p.Name] = p.ToTorch(got["grad/"+p.Name])
+	}
+	return got
+}
+
+func paramsOf(built Model) []layer.Param {
+	switch b := built.(type) {
+	case *VQVAE:
+		return b.params
+	case *QLAE:
+		return b.params
+	case *BetaVAE:
+		return b.params
+	case *BetaTCVAE:
+		return b.params
+	}
+	return built.(*HRR).params
+}
+
+// For every model the stages compose: what encodes, decodes and comes of a latent is one and the same; images of a code differ.
+func TestStagesCompose(t *testing.T) {
+	for _, name := range model.ModelNames() {
+		t.Run(name, func(t *testing.T) {
+			built, scope := initialised(t, narrowOf(t, name), Image{32, 48, 1})
+			x := pictures(3, 32, 48, 1)
+			noise := make([]float32, 3*max(1, built.Noise()))
+			var wants []string
+			out, err := context.ExecOnceN(engine(t), scope, func(scope *context.Context, x, noise *Node) []*Node {
+				x = TransposeAllAxes(x, 0, 2, 3, 1)
+				z := built.Latent(scope, x)
+				z.AssertDims(3, built.Size())
+				slots, logits := built.FromLatent(scope, z)
+				if slots.DType().IsInt() != built.Discrete() {
+					t.Errorf("slots are %s, discrete is %v", slots.DType(), built.Discrete())
+				}
+				if built.Noise() == 0 {
+					noise = nil
+				}
+				o := built.Losses(scope, x, noise)
+				if (o.Codes != nil) != built.Discrete() {
+					t.Errorf("the objective has codes: %v", o.Codes != nil)
+				}
+				wants = []string{"slots", "logits"}
+				pairs := []*Node{slots, built.Encode(scope, x), logits, built.Decode(scope, built.Encode(scope, x))}
+				if built.Discrete() {
+					wants, pairs = append(wants, "codes"), append(pairs, o.Codes, slots)
+					wants, pairs = append(wants, "reconstruction"), append(pairs, o.Logits, logits)
+				}
+				for i, n := range pairs {
+					pairs[i] = ConvertDType(n, dtypes.Float32)
+				}
+				return pairs
+			}, tensors.FromFlatDataAndDimensions(x.data, x.shape...), tensors.FromFlatDataAndDimensions(noise, 3, max(1, built.Noise())))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, what := range wants {
+				a, b := tensors.MustCopyFlatData[float32](out[2*i]), tensors.MustCopyFlatData[float32](out[2*i+1])
+				// The straight-through sum v + (v̂ − v) rounds; the decoder magnifies it a little.
+				if err := relativeError(a, b); !(err < 1e-4) {
+					t.Errorf("%s differ by %.1e", what, err)
+				}
+			}
+		})
+	}
+}
+
+// A VAE draws: other noise, another reconstruction; and noise 0 gives the reconstruction from the mean.
+func TestVAEDraws(t *testing.T) {
+	for _, name := range []string{"betavae", "betatcvae"} {
+		built, scope := initialised(t, narrowOf(t, name), Image{32, 32, 3})
+		x := pictures(2, 32, 32, 3)
+		out, err := context.ExecOnceN(engine(t), scope, func(scope *context.Context, x, noise *Node) []*Node {
+			x = TransposeAllAxes(x, 0, 2, 3, 1)
+			still := built.Losses(scope, x, ZerosLike(noise))
+			return []*Node{built.Losses(scope, x, noise).Logits, still.Logits, built.Decode(scope, built.Encode(scope, x))}
+		}, tensors.FromFlatDataAndDimensions(x.data, x.shape...), tensors.FromFlatDataAndDimensions([]float32{1, -1, 2, 0.5, 1, -2}, 2, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn, still, mean := tensors.MustCopyFlatData[float32](out[0]), tensors.MustCopyFlatData[float32](out[1]), tensors.MustCopyFlatData[float32](out[2])
+		if err := relativeError(still, mean); err > 1e-6 {
+			t.Errorf("%s: without noise it differs from the mean's by %v", name, err)
+		}
+		if err := relativeError(drawn, mean); err < 1e-2 {
+			t.Errorf("%s: noise changes nothing", name)
+		}
+	}
+}
+
+// Weight decay acts on encoder and decoder; codebooks learn at their own rate.
+func TestDecays(t *testing.T) {
+	for _, name := range model.ModelNames() {
+		cfg := narrowOf(t, name)
+		if name != "betavae" && name != "betatcvae" {
+			cfg.CodebookLR = 3
+		}
+		built, scope := initialised(t, cfg, Image{32, 32, 3})
+		bottleneck := map[string]bool{"codebook": true, "seeds": true, "symbols": true, "generator1.weight": true, "generator1.bias": true,
+			"generator2.weight": true, "generator2.bias": true, "denoise1.weight": true, "denoise1.bias": true, "denoise2.weight": true, "denoise2.bias": true}
+		for _, p := range paramsOf(built) {
+			v := scope.GetVariable(p.Name)
+			if built.Decays(v) == bottleneck[p.Name] {
+				t.Errorf("%s: %s decays: %v", name, p.Name, built.Decays(v))
+			}
+			if p.Name == "codebook" && built.LRScale(v) != 3 {
+				t.Errorf("%s: the codebook learns at %v times the rate", name, built.LRScale(v))
+			}
+		}
+	}
+}
+
+// narrowOf is a configuration of any model small enough to differentiate in no time.
+func narrowOf(t *testing.T, name string) model.Config {
+	t.Helper()
+	if name == "hrr" {
+		return narrow(t)
+	}
+	c, err := model.Default(name, "tiny", "shapes3d-synthetic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Widths, c.FC, c.M = [4]int{4, 4, 8, 8}, 16, 3
+	return c
+}

@@ -1,0 +1,24 @@
+package ae
+
+import (
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model"
+	"slotscope/model/paper/loss"
+)
+
+// BetaVAE is the baseline whose divergence from the prior is weighted (Higgins et al. 2017).
+type BetaVAE struct{ vae }
+
+func newBetaVAE(c model.Config, image Image) *BetaVAE { return &BetaVAE{newVAE(c, image)} }
+
+// Losses implements Model. KL is in nats per image.
+//
+//	L = λ_r·BCE + β·KL(q(z|x) ‖ N(0, I)) / (H·W·C)
+func (b *BetaVAE) Losses(scope *context.Context, x, noise *Node) Objective {
+	s := b.sample(scope, x, noise)
+	return s.objective(
+		Term{"recon", b.cfg.LambdaRec, loss.Reconstruction(s.logits, x)},
+		Term{"kl", b.perPixel(b.cfg.BetaKL), loss.KL(s.mean, s.logVar)})
+}

@@ -1,0 +1,60 @@
+package ae
+
+import (
+	"math"
+
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model"
+	"slotscope/model/paper/latent"
+	"slotscope/model/paper/loss"
+)
+
+// HRR is the paper's autoencoder: images to bundles of symbol-value pairs and back.
+type HRR struct {
+	autoencoder
+	slots latent.HRR
+}
+
+// newHRR leaves the encoder an output, and gives the decoder an input, of unit variance.
+//
+//	z = f(x)·√(m/d),  x̂ = g(ẑ·√(d/m))                   paper, Algorithm 2, lines 7 and 10
+func newHRR(c model.Config, image Image) *HRR {
+	slots := latent.HRR{
+		M: c.M, K: c.K, D: c.D, Exact: c.Inverse == "exact", UnitSymbols: c.SymbolInit == "unit",
+		LearnSymbols: c.LearnSymbols, StaticCodebook: c.StaticCodebook, FreeCodebook: c.FreeCodebook, NoDenoiser: c.NoDenoiser,
+	}
+	return &HRR{newAutoencoder(c, image, slots, c.D, c.D, math.Sqrt(float64(c.M)/float64(c.D))), slots}
+}
+
+// forward is what the model makes of a batch on the way to its objective.
+type forward struct {
+	z      *Node // [B, d]
+	slots  latent.Slots
+	logits *Node // [B, H, W, C]
+}
+
+func (h *HRR) forward(scope *context.Context, x *Node) forward {
+	z := h.Latent(scope, x)
+	slots := h.slots.Apply(scope, z)
+	return forward{z, slots, h.Render(scope, slots.Bundle)}
+}
+
+// Losses implements Model: Algorithm 2's objective.
+//
+//	L = λ_r·BCE + λ_vq·L_vq + β·L_commit + λ_lat·R(z) + λ_val·R(V̄) + λ_cb·R(C)
+func (h *HRR) Losses(scope *context.Context, x, _ *Node) Objective {
+	f, λ := h.forward(scope, x), h.cfg
+	v, q, C := f.slots.Denoised, f.slots.Quantized, f.slots.Codebook
+	terms := []Term{
+		{"recon", λ.LambdaRec, loss.Reconstruction(f.logits, x)},
+		{"vq", λ.LambdaVQ, loss.VQ(q, v)},
+		{"commit", λ.LambdaCommit, loss.Commit(q, v)},
+		{"latent", λ.LambdaLat, loss.Latent(f.z, h.slots.M)},
+		{"value", λ.LambdaVal, loss.Value(v)},
+		{"codebook", λ.LambdaCB, loss.Codebook(C)},
+	}
+	watch := append(moments("latent", InsertAxes(f.z, 1)), moments("codebook", InsertAxes(C, 0))...)
+	return Objective{Total: weighted(terms), Terms: terms, Codes: f.slots.Codes, Watch: watch, Logits: f.logits}
+}

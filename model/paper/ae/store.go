@@ -1,0 +1,150 @@
+package ae
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/paper/layer"
+)
+
+// store keeps a model's learned tensors: it makes, exports, imports and describes them. Every model embeds one.
+type store struct {
+	params   []layer.Param
+	decaying []layer.Param // those of encoder and decoder
+	seed     int64
+	rate     float64 // of the codebook, as a multiple of the run's learning rate
+}
+
+// Init implements Model.
+func (s store) Init(scope *context.Context) error {
+	for _, p := range s.params {
+		if scope.GetVariable(p.Name) != nil {
+			return fmt.Errorf("initialising the model: scope %q already holds %q", scope.Scope(), p.Name)
+		}
+	}
+	for _, p := range s.params {
+		if err := put(scope, p, p.Initial(s.seed)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LRScale implements Model; variables that are not the model's do not learn.
+func (s store) LRScale(v *context.Variable) float64 {
+	i := slices.IndexFunc(s.params, func(p layer.Param) bool { return p.Name == v.Name() })
+	if i < 0 {
+		return 0
+	}
+	switch s.params[i].Rate {
+	case layer.Frozen:
+		return 0
+	case layer.Codebook:
+		return s.rate
+	}
+	return 1
+}
+
+// Parameters implements Model.
+func (s store) Parameters() (all, networks int) { return learnedIn(s.params), learnedIn(s.decaying) }
+
+func learnedIn(params []layer.Param) (n int) {
+	for _, p := range params {
+		if p.Rate != layer.Frozen {
+			n += p.Size()
+		}
+	}
+	return n
+}
+
+// Decays implements Model.
+func (s store) Decays(v *context.Variable) bool {
+	return slices.ContainsFunc(s.decaying, func(p layer.Param) bool { return p.Name == v.Name() })
+}
+
+// Export implements Model.
+func (s store) Export(scope *context.Context) (map[string]checkpoint.Tensor, error) {
+	out := make(map[string]checkpoint.Tensor, len(s.params))
+	for _, p := range s.params {
+		data, err := get(scope, p)
+		if err != nil {
+			return nil, fmt.Errorf("exporting the model: %w", err)
+		}
+		out[p.Name] = checkpoint.Tensor{Shape: slices.Clone(p.Torch), Data: p.ToTorch(data)}
+	}
+	return out, nil
+}
+
+// Import implements Model. It changes nothing unless every tensor fits. Graphs that were built before hold the symbols of
+// then: build them after.
+func (s store) Import(scope *context.Context, tensors map[string]checkpoint.Tensor) error {
+	if bad := s.check(tensors); len(bad) > 0 {
+		return fmt.Errorf("%d tensors are not those of the model that the configuration describes: %w", len(bad), bad)
+	}
+	for _, p := range s.params {
+		if err := put(scope, p, p.FromTorch(tensors[p.Name].Data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check names every tensor that is missing, unknown or of another shape than the configuration gives it.
+func (s store) check(tensors map[string]checkpoint.Tensor) model.Invalid {
+	bad, known := model.Invalid{}, make(map[string]bool, len(s.params))
+	for _, p := range s.params {
+		known[p.Name] = true
+		switch t, ok := tensors[p.Name]; {
+		case !ok:
+			bad[p.Name] = "is missing"
+		case !slices.Equal(t.Shape, p.Torch):
+			bad[p.Name] = fmt.Sprintf("has shape %v, the configuration makes it %v", t.Shape, p.Torch)
+		case len(t.Data) != p.Size():
+			bad[p.Name] = fmt.Sprintf("has %d numbers for shape %v", len(t.Data), p.Torch)
+		}
+	}
+	for name := range tensors {
+		if !known[name] {
+			bad[name] = "is no tensor of this model"
+		}
+	}
+	return bad
+}
+
+func put(scope *context.Context, p layer.Param, data []float32) error {
+	value := tensors.FromFlatDataAndDimensions(data, p.Shape...)
+	v := scope.GetVariable(p.Name)
+	if v == nil {
+		v = scope.Checked(false).VariableWithValue(p.Name, value)
+	} else if !slices.Equal(v.Shape().Dimensions, p.Shape) {
+		return fmt.Errorf("variable %q has shape %v, not %v", p.Name, v.Shape().Dimensions, p.Shape)
+	} else if err := v.SetValue(value); err != nil {
+		return fmt.Errorf("setting %q: %w", p.Name, err)
+	}
+	v.SetTrainable(p.Rate != layer.Frozen)
+	return nil
+}
+
+func get(scope *context.Context, p layer.Param) ([]float32, error) {
+	v := scope.GetVariable(p.Name)
+	if v == nil {
+		return nil, fmt.Errorf("scope %q holds no variable %q", scope.Scope(), p.Name)
+	}
+	value, err := v.Value()
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", p.Name, err)
+	}
+	data, err := tensors.CopyFlatData[float32](value)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", p.Name, err)
+	}
+	if len(data) != p.Size() {
+		return nil, fmt.Errorf("variable %q has %d numbers, not %v", p.Name, len(data), p.Shape)
+	}
+	return data, nil
+}

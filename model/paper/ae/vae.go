@@ -1,0 +1,56 @@
+package ae
+
+import (
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model"
+	"slotscope/model/paper/latent"
+)
+
+// vae is what the two variational autoencoders share: the posterior, a draw from it, and what is watched.
+type vae struct {
+	autoencoder
+	slots latent.Gaussian
+}
+
+func newVAE(c model.Config, image Image) vae {
+	slots := latent.Gaussian{M: c.M}
+	return vae{newAutoencoder(c, image, slots, 2*c.M, c.M, 1), slots}
+}
+
+// Noise implements Model: one number per latent.
+func (v vae) Noise() int { return v.cfg.M }
+
+// sample is one draw from the posterior of every image of a batch.
+type sample struct {
+	z, mean, logVar *Node // [B, m]
+	logits          *Node // [B, H, W, C], decoded from z
+}
+
+func (v vae) sample(scope *context.Context, x, noise *Node) sample {
+	mean, logVar := v.slots.Posterior(v.encoder.Apply(scope, x))
+	z := v.slots.Sample(mean, logVar, noise)
+	return sample{z, mean, logVar, v.Render(scope, z)}
+}
+
+// objective is the sum of the terms, beside what is watched of the posterior.
+func (s sample) objective(terms ...Term) Objective {
+	return Objective{Total: weighted(terms), Terms: terms, Watch: s.watch(), Logits: s.logits}
+}
+
+// perPixel turns a weight on nats per image into one on nats per pixel and channel, the unit of the reconstruction.
+func (v vae) perPixel(weight float64) float64 {
+	return weight / float64(v.encoder.H*v.encoder.W*v.encoder.C)
+}
+
+// watch are the moments of the means, the mean posterior variance, and how many latents tell images apart.
+//
+//	active = #{i : Var_B(μ_i) > 0.01}          Burda et al. 2016
+func (s sample) watch() []Series {
+	mean, variance := StopGradient(s.mean), StopGradient(Exp(s.logVar))
+	spread := ReduceMean(Square(Sub(mean, ReduceAndKeep(mean, ReduceMean, 0))), 0) // [m]
+	active := ReduceAllSum(ConvertDType(GreaterThan(spread, Scalar(mean.Graph(), mean.DType(), 0.01)), mean.DType()))
+	return append(moments("latent", InsertAxes(mean, 1)),
+		Series{"latent/posterior_var", ReduceAllMean(variance)}, Series{"latent/active", active})
+}

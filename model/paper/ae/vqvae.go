@@ -1,0 +1,39 @@
+package ae
+
+import (
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model"
+	"slotscope/model/paper/latent"
+	"slotscope/model/paper/loss"
+)
+
+// VQVAE is the baseline with one codebook of vectors for all slots (van den Oord et al. 2017).
+type VQVAE struct {
+	autoencoder
+	slots latent.VQ
+}
+
+func newVQVAE(c model.Config, image Image) *VQVAE {
+	slots := latent.VQ{M: c.M, K: c.K, D: c.D}
+	return &VQVAE{newAutoencoder(c, image, slots, c.M*c.D, c.M*c.D, 1), slots}
+}
+
+// Losses implements Model. The squared distances are means over the d numbers too, as in VQ-VAE's published code: summed over
+// d they outweigh the reconstruction at first, and every slot settles on one entry.
+//
+//	L = λ_r·BCE + λ_vq·mean_{B,m,d} (v̂ − sg(v))² + β·mean_{B,m,d} (sg(v̂) − v)²
+func (v *VQVAE) Losses(scope *context.Context, x, _ *Node) Objective {
+	z := v.Latent(scope, x)
+	slots := v.slots.Apply(scope, z)
+	logits := v.Render(scope, slots.Bundle)
+	perNumber := 1 / float64(v.slots.D)
+	terms := []Term{
+		{"recon", v.cfg.LambdaRec, loss.Reconstruction(logits, x)},
+		{"vq", v.cfg.LambdaVQ, MulScalar(loss.VQ(slots.Quantized, slots.Retrieved), perNumber)},
+		{"commit", v.cfg.LambdaCommit, MulScalar(loss.Commit(slots.Quantized, slots.Retrieved), perNumber)},
+	}
+	watch := append(moments("latent", InsertAxes(z, 1)), moments("codebook", InsertAxes(slots.Codebook, 0))...)
+	return Objective{Total: weighted(terms), Terms: terms, Codes: slots.Codes, Watch: watch, Logits: logits}
+}

@@ -1,0 +1,74 @@
+package hrr
+
+import (
+	"math"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+
+	"slotscope/model/paper/layer"
+)
+
+// UnbindAll retrieves the noisy value of every slot from bundles, in one matrix product.
+//
+//	ṽ_i = s_i† ⊗ z                              paper, Algorithm 1, line 2; s† is the involution
+//
+// circulants is [d, m·d] as Circulants lays them out, z is [B, d]; the result is [B, m, d].
+func UnbindAll(circulants, z *Node) *Node {
+	d := z.Shape().Dim(1)
+	circulants.AssertDims(d, -1)
+	return Reshape(layer.Multiply(z, circulants), z.Shape().Dim(0), -1, d)
+}
+
+// BindAll binds every value with the symbol of its slot and bundles the pairs, in one matrix product.
+//
+//	ẑ = Σ_i s_i ⊗ v_i                           paper, Algorithm 1, line 8
+//
+// circulants is [d, m·d], values is [B, m, d]; the result is [B, d].
+func BindAll(circulants, values *Node) *Node {
+	d := values.Shape().Dim(2)
+	circulants.AssertDims(d, values.Shape().Dim(1)*d)
+	flat := Reshape(values, values.Shape().Dim(0), -1)
+	return layer.MultiplyTransposed(flat, circulants)
+}
+
+// CirculantsOf is Circulants for symbols that are learned: symbols is [m, d], the result [d, m·d].
+func CirculantsOf(symbols *Node) *Node {
+	g, m, d := symbols.Graph(), symbols.Shape().Dim(0), symbols.Shape().Dim(1)
+	square := shapes.Make(dtypes.Int32, d, d, 1)
+	where := Sub(Iota(g, square, 0), Iota(g, square, 1)) // n - j
+	where = Where(LessThan(where, ScalarZero(g, dtypes.Int32)), AddScalar(where, d), where)
+	columns := Gather(Transpose(symbols, 0, 1), where) // [n, j, i] = s_i,(n-j) mod d
+	columns.AssertDims(d, d, m)
+	return Reshape(Transpose(columns, 1, 2), d, m*d)
+}
+
+// ExactOf gives the vectors t_i whose involution is the exact inverse of s_i, so that UnbindAll over t retrieves with s⁻¹:
+//
+//	F t = F s / |F s|²
+//
+// It works through the real Fourier matrices, so that it runs on engines without FFT. symbols is [m, d], as is the result.
+func ExactOf(symbols *Node) *Node {
+	g, d := symbols.Graph(), symbols.Shape().Dim(1)
+	c, s := fourierMatrices(g, symbols.DType(), d)
+	re, im := layer.Multiply(symbols, c), Neg(layer.Multiply(symbols, s))
+	power := Add(Square(re), Square(im))
+	return DivScalar(Sub(layer.Multiply(Div(re, power), c), layer.Multiply(Div(im, power), s)), float64(d))
+}
+
+// fourierMatrices are cos(2πkn/d) and sin(2πkn/d), [d, d], both symmetric: rows of a table of d angles, for engines that read large
+// constants as text.
+func fourierMatrices(g *Graph, dtype dtypes.DType, d int) (cosine, sine *Node) {
+	cosines, sines := make([]float64, d), make([]float64, d)
+	for n := range d {
+		sines[n], cosines[n] = math.Sincos(2 * math.Pi * float64(n) / float64(d))
+	}
+	square := shapes.Make(dtypes.Int32, d, d, 1)
+	turns := Mul(Iota(g, square, 0), Iota(g, square, 1))
+	angle := Mod(turns, Scalar(g, dtypes.Int32, d)) // kn mod d
+	table := func(values []float64) *Node {
+		return Gather(ConvertDType(Const(g, values), dtype), angle)
+	}
+	return table(cosines), table(sines)
+}

@@ -1,0 +1,215 @@
+// Package latent holds the bottlenecks, one file each: what lies between encoder and decoder, and where the models differ.
+package latent
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model/paper/hrr"
+	"slotscope/model/paper/layer"
+)
+
+const leak = 0.01 // slope of LeakyReLU in denoiser and generator
+
+const xla = "xla" // GoMLX's name of that backend
+
+// HRR is the paper's bottleneck: m slots, each a frozen symbol bound to one of k codebook entries, bundled in d numbers.
+// The switches are the ablations of “Negative results”.
+type HRR struct {
+	M, K, D        int
+	Exact          bool // unbind with the exact inverse, else with the involution
+	UnitSymbols    bool // symbols projected to unit magnitude
+	LearnSymbols   bool // symbols are learned
+	StaticCodebook bool // the codebook keeps its initial value
+	FreeCodebook   bool // entries are learned as they are, without seeds and generator
+	NoDenoiser     bool // v̄ = ṽ
+}
+
+// Slots is what the bottleneck makes of a batch of latents.
+type Slots struct {
+	Retrieved *Node // ṽ, [B, m, d]
+	Denoised  *Node // v̄, [B, m, d]
+	Quantized *Node // v̂, [B, m, d]: rows of the codebook
+	Codes     *Node // j, [B, m] int32
+	Codebook  *Node // C, [k, d]
+	Bundle    *Node // ẑ, [B, d]; its gradient passes the quantizer straight through
+}
+
+// Params lists the bottleneck's tensors, under PyTorch's names; a free codebook is "codebook".
+func (h HRR) Params() []layer.Param {
+	symbols := layer.Plain("symbols", h.drawSymbols, h.M, h.D)
+	symbols.Rate = layer.Frozen
+	if h.LearnSymbols {
+		symbols.Rate = layer.Shared
+	}
+	params := []layer.Param{symbols}
+	if !h.NoDenoiser {
+		params = append(params, layer.Linear("denoise1", h.D, 2*h.D)...)
+		params = append(params, layer.Linear("denoise2", 2*h.D, h.D)...)
+	}
+	rate := layer.Codebook
+	if h.StaticCodebook {
+		rate = layer.Frozen
+	}
+	return append(params, layer.At(rate, h.codebookParams())...)
+}
+
+func (h HRR) codebookParams() []layer.Param {
+	if h.FreeCodebook { // approximate HRR vectors themselves
+		return []layer.Param{layer.Plain("codebook", layer.Normal(1/math.Sqrt(float64(h.D))), h.K, h.D)}
+	}
+	params := []layer.Param{layer.Plain("seeds", layer.Normal(1), h.K, h.D)}
+	params = append(params, layer.Linear("generator1", h.D, h.D)...)
+	return append(params, layer.Linear("generator2", h.D, h.D)...)
+}
+
+func (h HRR) drawSymbols(rng *rand.Rand, out []float32) {
+	for i := range h.M {
+		s := hrr.Symbol[float32](rng, h.D)
+		if h.UnitSymbols {
+			s = hrr.Unit(s)
+		}
+		copy(out[i*h.D:], s)
+	}
+}
+
+// Apply is Algorithm 1: retrieve the value of every slot from z, [B, d], denoise it, take the nearest entry, bundle again.
+func (h HRR) Apply(scope *context.Context, z *Node) Slots {
+	z.AssertDims(-1, h.D)
+	bind, unbind := h.circulants(scope, z.Graph())
+	retrieved := hrr.UnbindAll(unbind, z)
+	denoised := h.denoise(scope, retrieved)
+	entries := h.Codebook(scope, z.Graph())
+	codes := Nearest(denoised, entries)
+	quantized := Lookup(entries, codes)
+	return Slots{retrieved, denoised, quantized, codes, entries, hrr.BindAll(bind, straight(denoised, quantized))}
+}
+
+// Retrieve is ṽ_i = s_i† ⊗ z for every slot: z is [B, d], the result [B, m, d].
+func (h HRR) Retrieve(scope *context.Context, z *Node) *Node {
+	z.AssertDims(-1, h.D)
+	_, unbind := h.circulants(scope, z.Graph())
+	return hrr.UnbindAll(unbind, z)
+}
+
+// Represent is the code of every slot: retrieved is ṽ, [B, m, d], the result [B, m] int32.
+func (h HRR) Represent(scope *context.Context, retrieved *Node) *Node {
+	return Nearest(h.denoise(scope, retrieved), h.Codebook(scope, retrieved.Graph()))
+}
+
+// Bundle is ẑ, [B, d], of code tuples, [B, m]: Σ_i s_i ⊗ c_{j_i}.
+func (h HRR) Bundle(scope *context.Context, codes *Node) *Node {
+	codes.AssertDims(-1, h.M)
+	bind, _ := h.circulants(scope, codes.Graph())
+	return hrr.BindAll(bind, h.entriesOf(scope, codes))
+}
+
+// entriesOf are the entries that codes name, [B, m, d]. Where these are fewer than the codebook has, no others are generated.
+func (h HRR) entriesOf(scope *context.Context, codes *Node) *Node {
+	if h.FreeCodebook || codes.Shape().Size() >= h.K {
+		return Lookup(h.Codebook(scope, codes.Graph()), codes)
+	}
+	seeds := Lookup(layer.Value(scope, codes.Graph(), "seeds"), codes)
+	return Reshape(h.generate(scope, Reshape(seeds, -1, h.D)), -1, h.M, h.D)
+}
+
+// Codebook is C, [k, d], generated from seeds or, where it is free, as it stands.
+//
+//	C = φ(S)·√(1/d),  φ(s) = W₂ LeakyReLU(W₁ s + b₁) + b₂      paper, Algorithm 2, line 8
+func (h HRR) Codebook(scope *context.Context, g *Graph) *Node {
+	var entries *Node
+	if h.FreeCodebook {
+		entries = layer.Value(scope, g, "codebook")
+	} else {
+		entries = h.generate(scope, layer.Value(scope, g, "seeds"))
+	}
+	if h.StaticCodebook {
+		entries = StopGradient(entries)
+	}
+	entries.AssertDims(h.K, h.D)
+	return entries
+}
+
+// generate is φ(S)·√(1/d), for seeds [n, d].
+func (h HRR) generate(scope *context.Context, seeds *Node) *Node {
+	hidden := layer.LeakyReLU(layer.Dense(scope, "generator1", seeds), leak)
+	return MulScalar(layer.Dense(scope, "generator2", hidden), math.Sqrt(1/float64(h.D)))
+}
+
+// denoise is v̄ = W₂ LeakyReLU(W₁ ṽ + b₁) + b₂, with 2d hidden units, for every slot alike; ṽ and v̄ are [B, m, d].
+func (h HRR) denoise(scope *context.Context, retrieved *Node) *Node {
+	if h.NoDenoiser {
+		return retrieved
+	}
+	hidden := layer.LeakyReLU(layer.Dense(scope, "denoise1", Reshape(retrieved, -1, h.D)), leak)
+	return Reshape(layer.Dense(scope, "denoise2", hidden), -1, h.M, h.D)
+}
+
+// Nearest is the entry nearest to every value, ties going to the lowest index.
+//
+//	j_i = argmin_j ‖v̄_i - c_j‖² = argmin_j ‖c_j‖² - 2 v̄_i·c_j      paper, Algorithm 1, line 5
+//
+// values is [B, m, d], entries [k, d]; the result is [B, m] int32.
+func Nearest(values, entries *Node) *Node {
+	batch, m, d := values.Shape().Dim(0), values.Shape().Dim(1), values.Shape().Dim(2)
+	values, entries = StopGradient(values), StopGradient(entries)
+	products := DotGeneral(Reshape(values, -1, d), []int{1}, nil, entries, []int{1}, nil) // [B·m, k]
+	norms := InsertAxes(ReduceSum(Square(entries), 1), 0)
+	return Reshape(ArgMin(Sub(norms, MulScalar(products, 2)), 1), batch, m)
+}
+
+// straight has the value of quantized and hands its gradient to values as it is: v + sg(v̂ - v).
+func straight(values, quantized *Node) *Node {
+	return Add(values, StopGradient(Sub(quantized, values)))
+}
+
+// Lookup takes rows of the codebook: entries is [k, d], codes [B, m] int32, the result [B, m, d].
+func Lookup(entries, codes *Node) *Node { return Gather(entries, InsertAxes(codes, -1)) }
+
+// circulants are the [d, m·d] operands of BindAll and UnbindAll; with the involution they are one. Frozen symbols enter a graph
+// by value, so a graph belongs to the symbols that the scope held when it was built; but not XLA's, which reads constants as text: a
+// hundred megabytes of it for every step.
+func (h HRR) circulants(scope *context.Context, g *Graph) (bind, unbind *Node) {
+	switch {
+	case h.LearnSymbols:
+		return h.circulantsOf(layer.Value(scope, g, "symbols"))
+	case g.Backend().Name() == xla:
+		return h.circulantsOf(StopGradient(layer.Value(scope, g, "symbols")))
+	}
+	symbols := layer.Read(scope, "symbols")
+	bind = h.constant(g, symbols)
+	if !h.Exact {
+		return bind, bind
+	}
+	return bind, h.constant(g, exactOf(symbols, h.D))
+}
+
+func (h HRR) circulantsOf(symbols *Node) (bind, unbind *Node) {
+	bind = hrr.CirculantsOf(symbols)
+	if !h.Exact {
+		return bind, bind
+	}
+	return bind, hrr.CirculantsOf(hrr.ExactOf(symbols))
+}
+
+func (h HRR) constant(g *Graph, symbols []float32) *Node {
+	return ConstTensor(g, tensors.FromFlatDataAndDimensions(hrr.Circulants(symbols, h.M), h.D, h.M*h.D))
+}
+
+// exactOf is hrr.ExactOf on the host: the vectors whose involution is the exact inverse of each symbol.
+func exactOf(symbols []float32, d int) []float32 {
+	out := make([]float32, 0, len(symbols))
+	for s := range slices.Chunk(symbols, d) {
+		inverse, err := hrr.ExactInverse(s)
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, hrr.Involution(inverse)...)
+	}
+	return out
+}

@@ -1,0 +1,278 @@
+package latent
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model/compute"
+	"slotscope/model/paper/hrr"
+	"slotscope/model/paper/layer"
+)
+
+const batch, m, k, d = 3, 4, 6, 16
+
+// Algorithm 1 on slices, slot by slot, against the graph, for every switch that changes what is computed.
+func TestAlgorithm1(t *testing.T) {
+	base := HRR{M: m, K: k, D: d}
+	for name, change := range map[string]func(*HRR){
+		"paper":                    func(*HRR) {},
+		"exact inverse":            func(h *HRR) { h.Exact = true },
+		"unit symbols":             func(h *HRR) { h.UnitSymbols = true },
+		"learned symbols":          func(h *HRR) { h.LearnSymbols = true },
+		"learned, exact inverse":   func(h *HRR) { h.LearnSymbols, h.Exact = true, true },
+		"static codebook":          func(h *HRR) { h.StaticCodebook = true },
+		"free codebook":            func(h *HRR) { h.FreeCodebook = true },
+		"no denoiser":              func(h *HRR) { h.NoDenoiser = true },
+		"free, static, undenoised": func(h *HRR) { h.FreeCodebook, h.StaticCodebook, h.NoDenoiser = true, true, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := base
+			change(&h)
+			scope := initialised(h, 5)
+			z := noise(batch*d, 6)
+			got := run(t, scope, func(scope *context.Context, z *Node) []*Node {
+				s := h.Apply(scope, z)
+				codes := ConvertDType(s.Codes, z.DType())
+				return []*Node{s.Retrieved, s.Denoised, s.Quantized, codes, s.Codebook, s.Bundle, h.Bundle(scope, s.Codes)}
+			}, tensors.FromFlatDataAndDimensions(z, batch, d))
+			want := algorithm1(t, h, scope, z)
+			for i, what := range []string{"retrieved", "denoised", "quantized", "codes", "codebook", "bundle", "bundle of codes"} {
+				same(t, what, got[i], want[i])
+			}
+		})
+	}
+}
+
+// algorithm1 is the paper's Algorithm 1 in plain Go, in the order of Slots, the bundle twice.
+func algorithm1(t *testing.T, h HRR, scope *context.Context, z []float32) (out [7][]float32) {
+	symbols := slices.Collect(slices.Chunk(layer.Read(scope, "symbols"), d))
+	entries := codebook(h, scope)
+	for zb := range slices.Chunk(z, d) {
+		var pairs [][]float32
+		for _, s := range symbols {
+			inverse := hrr.Involution(s)
+			if h.Exact {
+				var err error
+				if inverse, err = hrr.ExactInverse(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			retrieved := hrr.Bind(inverse, zb)
+			denoised := retrieved
+			if !h.NoDenoiser {
+				denoised = dense(scope, "denoise2", leaky(dense(scope, "denoise1", retrieved)))
+			}
+			code := nearest(denoised, entries)
+			pairs = append(pairs, hrr.Bind(s, entries[code]))
+			out[0], out[1] = append(out[0], retrieved...), append(out[1], denoised...)
+			out[2], out[3] = append(out[2], entries[code]...), append(out[3], float32(code))
+		}
+		out[5] = append(out[5], hrr.Bundle(pairs...)...)
+	}
+	out[4], out[6] = slices.Concat(entries...), out[5]
+	return out
+}
+
+func codebook(h HRR, scope *context.Context) (entries [][]float32) {
+	if h.FreeCodebook {
+		return slices.Collect(slices.Chunk(layer.Read(scope, "codebook"), d))
+	}
+	for seed := range slices.Chunk(layer.Read(scope, "seeds"), d) {
+		entry := dense(scope, "generator2", leaky(dense(scope, "generator1", seed)))
+		for n := range entry {
+			entry[n] *= float32(math.Sqrt(1.0 / d))
+		}
+		entries = append(entries, entry)
+	}
+	return entries
+}
+
+func dense(scope *context.Context, name string, x []float32) []float32 {
+	w, y := layer.Read(scope, name+".weight"), layer.Read(scope, name+".bias")
+	for i := range x {
+		for o := range y {
+			y[o] += x[i] * w[i*len(y)+o]
+		}
+	}
+	return y
+}
+
+func leaky(x []float32) []float32 {
+	for i := range x {
+		x[i] = max(x[i], 0.01*x[i])
+	}
+	return x
+}
+
+func nearest(v []float32, entries [][]float32) (code int) {
+	best := math.Inf(1)
+	for j, c := range entries {
+		var distance float64
+		for n := range v {
+			distance += float64(v[n]-c[n]) * float64(v[n]-c[n])
+		}
+		if distance < best {
+			best, code = distance, j
+		}
+	}
+	return code
+}
+
+// Of equally near entries the first is taken, as torch.argmin does.
+func TestNearestTakesTheFirstOfEquals(t *testing.T) {
+	entries := tensors.FromFlatDataAndDimensions([]float32{9, 9, 1, 0, 0, 1, 1, 0, -1, 0, 1, 0}, 6, 2)
+	values := tensors.FromFlatDataAndDimensions([]float32{1, 0, 0.5, 0.5, 0, 0, 8, 8}, 1, 4, 2)
+	got := run2(t, context.New(), func(_ *context.Context, values, entries *Node) []*Node {
+		return []*Node{ConvertDType(Nearest(values, entries), values.DType())}
+	}, values, entries)
+	if want := []float32{1, 1, 1, 0}; !slices.Equal(got[0], want) {
+		t.Errorf("codes %v, want %v", got[0], want)
+	}
+}
+
+// Through the quantizer, z receives the gradient of ẑ as if v̂ were v̄, and the codebook none.
+func TestStraightThrough(t *testing.T) {
+	h := HRR{M: m, K: k, D: d, NoDenoiser: true, FreeCodebook: true}
+	scope := initialised(h, 7)
+	weight := noise(batch*d, 8)
+	got := run(t, scope, func(scope *context.Context, z *Node) []*Node {
+		by := ConstTensor(z.Graph(), tensors.FromFlatDataAndDimensions(weight, batch, d))
+		bind, unbind := h.circulants(scope, z.Graph())
+		open := hrr.BindAll(bind, hrr.UnbindAll(unbind, z))
+		entries := layer.Value(scope, z.Graph(), "codebook")
+		through := Gradient(ReduceAllSum(Mul(by, h.Apply(scope, z).Bundle)), z, entries)
+		return []*Node{through[0], Gradient(ReduceAllSum(Mul(by, open)), z)[0], through[1]}
+	}, tensors.FromFlatDataAndDimensions(noise(batch*d, 9), batch, d))
+	same(t, "gradient of z", got[0], got[1])
+	same(t, "gradient of the codebook", got[2], make([]float32, k*d))
+}
+
+// A static codebook receives nothing from any term, a free and a generated one do.
+func TestStaticCodebookReceivesNothing(t *testing.T) {
+	for _, h := range []HRR{{M: m, K: k, D: d}, {M: m, K: k, D: d, StaticCodebook: true}, {M: m, K: k, D: d, FreeCodebook: true},
+		{M: m, K: k, D: d, FreeCodebook: true, StaticCodebook: true}} {
+		t.Run(fmt.Sprintf("static %v, free %v", h.StaticCodebook, h.FreeCodebook), func(t *testing.T) {
+			name := "seeds"
+			if h.FreeCodebook {
+				name = "codebook"
+			}
+			got := run(t, initialised(h, 10), func(scope *context.Context, z *Node) []*Node {
+				quantized := h.Apply(scope, z).Quantized
+				return Gradient(ReduceAllSum(Square(quantized)), layer.Value(scope, z.Graph(), name))
+			}, tensors.FromFlatDataAndDimensions(noise(batch*d, 11), batch, d))
+			moved := slices.ContainsFunc(got[0], func(g float32) bool { return g != 0 })
+			if moved == h.StaticCodebook {
+				t.Errorf("the codebook receives a gradient: %v", moved)
+			}
+		})
+	}
+}
+
+// One pair, exactly inverted: retrieval gives the value back.
+func TestExactInverseOfOneSlot(t *testing.T) {
+	h := HRR{M: 1, K: k, D: d, Exact: true, NoDenoiser: true, FreeCodebook: true}
+	scope := initialised(h, 12)
+	value := noise(d, 13)
+	z := hrr.Bind(layer.Read(scope, "symbols"), value)
+	got := run(t, scope, func(scope *context.Context, z *Node) []*Node {
+		return []*Node{h.Apply(scope, z).Retrieved}
+	}, tensors.FromFlatDataAndDimensions(z, 1, d))
+	same(t, "retrieved", got[0], value)
+}
+
+// The rates: what is learned at which, by switch.
+func TestRates(t *testing.T) {
+	for _, c := range []struct {
+		h    HRR
+		want map[string]layer.Rate
+	}{
+		{HRR{M: m, K: k, D: d}, map[string]layer.Rate{"symbols": layer.Frozen, "denoise1.weight": layer.Shared,
+			"denoise1.bias": layer.Shared, "denoise2.weight": layer.Shared, "denoise2.bias": layer.Shared, "seeds": layer.Codebook,
+			"generator1.weight": layer.Codebook, "generator1.bias": layer.Codebook, "generator2.weight": layer.Codebook,
+			"generator2.bias": layer.Codebook}},
+		{HRR{M: m, K: k, D: d, LearnSymbols: true, NoDenoiser: true, FreeCodebook: true},
+			map[string]layer.Rate{"symbols": layer.Shared, "codebook": layer.Codebook}},
+		{HRR{M: m, K: k, D: d, StaticCodebook: true, NoDenoiser: true, FreeCodebook: true},
+			map[string]layer.Rate{"symbols": layer.Frozen, "codebook": layer.Frozen}},
+	} {
+		params := c.h.Params()
+		if len(params) != len(c.want) {
+			t.Errorf("%+v has %d tensors, want %d", c.h, len(params), len(c.want))
+		}
+		for _, p := range params {
+			if want, ok := c.want[p.Name]; !ok || p.Rate != want {
+				t.Errorf("%+v: %s at rate %v, want %v (%v)", c.h, p.Name, p.Rate, want, ok)
+			}
+		}
+	}
+}
+
+// Unit symbols have spectrum 1 at every frequency, hence norm 1 exactly.
+func TestUnitSymbols(t *testing.T) {
+	for s := range slices.Chunk(layer.Read(initialised(HRR{M: m, K: k, D: d, UnitSymbols: true}, 14), "symbols"), d) {
+		var norm float64
+		for _, v := range s {
+			norm += float64(v) * float64(v)
+		}
+		if math.Abs(norm-1) > 1e-6 {
+			t.Errorf("norm² %v, want 1", norm)
+		}
+	}
+}
+
+func initialised(h HRR, seed int64) *context.Context {
+	scope := context.New()
+	for _, p := range h.Params() {
+		scope.VariableWithValue(p.Name, tensors.FromFlatDataAndDimensions(p.Initial(seed), p.Shape...))
+	}
+	return scope
+}
+
+func noise(n int, seed uint64) []float32 {
+	rng, out := rand.New(rand.NewPCG(seed, 0)), make([]float32, n)
+	for i := range out {
+		out[i] = float32(rng.NormFloat64())
+	}
+	return out
+}
+
+func run(t *testing.T, scope *context.Context, f func(*context.Context, *Node) []*Node, x *tensors.Tensor) [][]float32 {
+	t.Helper()
+	return run2(t, scope, func(scope *context.Context, x, _ *Node) []*Node { return f(scope, x) }, x, tensors.FromValue(float32(0)))
+}
+
+func run2(t *testing.T, scope *context.Context, f func(_ *context.Context, x, y *Node) []*Node, x, y *tensors.Tensor) (flat [][]float32) {
+	t.Helper()
+	e, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs, err := context.ExecOnceN(e.Backend, scope, f, x, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range outputs {
+		flat = append(flat, tensors.MustCopyFlatData[float32](o))
+	}
+	return flat
+}
+
+// same allows for the rounding of float32 sums, and of exact inverses, which magnify it.
+func same(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	for i := range want {
+		if !(math.Abs(float64(got[i]-want[i])) <= 2e-5*math.Max(1, math.Abs(float64(want[i])))) {
+			t.Fatalf("%s: element %d is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}

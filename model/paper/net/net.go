@@ -1,0 +1,128 @@
+// Package net is the convolutional encoder and the style-based decoder that every model shares (paper, Table “Architecture”).
+// Images and feature maps are NHWC.
+package net
+
+import (
+	"fmt"
+
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model/paper/layer"
+)
+
+const (
+	leak    = 0.2  // slope of LeakyReLU below 0
+	epsilon = 1e-5 // added to the variance by instance normalisation
+)
+
+// Encoder maps images to latents: 4 × (Conv 4/2/1 → InstanceNorm → LeakyReLU 0.2), flatten, FC 1 → ReLU, FC 2.
+type Encoder struct {
+	H, W, C int    // image
+	Widths  [4]int // channels of Conv 1 to 4
+	FC, Out int    // width of FC 1 and of the latent
+
+	Products layer.Products
+}
+
+// Params lists what the encoder learns, under PyTorch's names: nn.Sequential counts convolution, norm and activation.
+func (e Encoder) Params() []layer.Param {
+	var params []layer.Param
+	in := e.C
+	for i, out := range e.Widths {
+		norm := fmt.Sprintf("encoder.%d", 3*i+1)
+		params = append(params,
+			layer.Conv(fmt.Sprintf("encoder.%d", 3*i), in, out, 4),
+			layer.Plain(norm+".weight", layer.Constant(1), out),
+			layer.Plain(norm+".bias", layer.Constant(0), out))
+		in = out
+	}
+	params = append(params, layer.LinearOfImage("fc1", e.H/16, e.W/16, in, e.FC)...)
+	return append(params, layer.Linear("fc2", e.FC, e.Out)...)
+}
+
+// Apply maps x, [B, H, W, C] in [0, 1], to [B, Out].
+func (e Encoder) Apply(scope *context.Context, x *Node) *Node {
+	x.AssertDims(-1, e.H, e.W, e.C)
+	g, batch := x.Graph(), x.Shape().Dim(0)
+	for i := range e.Widths {
+		x = e.Products.Of(x, layer.Value(scope, g, fmt.Sprintf("encoder.%d.weight", 3*i)), halving)
+		norm := fmt.Sprintf("encoder.%d", 3*i+1)
+		gain, bias := layer.Value(scope, g, norm+".weight"), layer.Value(scope, g, norm+".bias")
+		x = Add(Mul(InstanceNorm(x), InsertAxes(gain, 0, 0, 0)), InsertAxes(bias, 0, 0, 0))
+		x = layer.LeakyReLU(x, leak)
+	}
+	h := layer.LeakyReLU(e.Products.Dense(scope, "fc1", Reshape(x, batch, -1)), 0)
+	return e.Products.Dense(scope, "fc2", h)
+}
+
+// Decoder maps latents to images: a learned canvas, restyled by the latent at every scale.
+//
+//	w = ReLU(Linear z)      4 × StyleConvT(x, w)      Conv 3×3 → logits
+type Decoder struct {
+	H, W, C int    // image
+	Widths  [4]int // channels of Conv 1 to 4; the decoder runs through them backwards
+	FC, In  int    // width of the style vector and of the latent
+
+	Products layer.Products
+}
+
+// Params lists what the decoder learns, under PyTorch's names.
+func (d Decoder) Params() []layer.Param {
+	top := d.Widths[3]
+	params := append([]layer.Param{layer.Canvas("canvas", d.H/16, d.W/16, top)}, layer.Linear("style", d.In, d.FC)...)
+	in := top
+	for i := range d.Widths {
+		up, out := fmt.Sprintf("up.%d", i), d.Widths[3-i]
+		params = append(params, layer.ConvTranspose(up+".conv", in, out))
+		params = append(params, layer.Linear(up+".affine", d.FC, 2*out)...)
+		in = out
+	}
+	return append(params, layer.Conv("out", in, d.C, 3))
+}
+
+// Apply maps z, [B, In], to logits, [B, H, W, C].
+func (d Decoder) Apply(scope *context.Context, z *Node) *Node {
+	z.AssertDims(-1, d.In)
+	g := z.Graph()
+	style := layer.LeakyReLU(d.Products.Dense(scope, "style", z), 0)
+	x := layer.Value(scope, g, "canvas") // one for all of the batch; Up 1 runs on it once
+	for i := range d.Widths {
+		x = d.styleConv(scope, fmt.Sprintf("up.%d", i), x, style)
+	}
+	logits := d.Products.Of(x, layer.Value(scope, g, "out.weight"), keeping)
+	logits.AssertDims(z.Shape().Dim(0), d.H, d.W, d.C)
+	return logits
+}
+
+// styleConv is StyleConvT: ConvTranspose → LeakyReLU 0.2 → InstanceNorm → AdaIN, twice as large as x.
+//
+//	(1 + scale)·x + bias,  (scale, bias) = Linear(style)
+func (d Decoder) styleConv(scope *context.Context, name string, x, style *Node) *Node {
+	x = d.Products.Of(x, layer.Value(scope, x.Graph(), name+".conv.weight"), ConvTranspose)
+	x = InstanceNorm(layer.LeakyReLU(x, leak))
+	affine := Split(d.Products.Dense(scope, name+".affine", style), 1, 2)
+	scale, bias := InsertAxes(affine[0], 1, 1), InsertAxes(affine[1], 1, 1)
+	return Add(Mul(x, OnePlus(scale)), bias)
+}
+
+// InstanceNorm brings every channel of every image to mean 0 and variance 1 (biased, plus ε = 1e-5).
+//
+//	x̂ = (x - mean) / √(var + ε)                 over H and W; x is [B, H, W, C]
+//
+// Its gradient is written out, which takes two reductions where automatic differentiation takes a chain of passes:
+//
+//	∂x = (∂x̂ - mean ∂x̂ - x̂·mean(∂x̂·x̂)) / √(var + ε)
+func InstanceNorm(x *Node) *Node {
+	var normal *Node
+	x = IdentityWithCustomGradient(x, func(_, v *Node) *Node {
+		return Sub(Sub(v, spatialMean(v)), Mul(normal, spatialMean(Mul(v, normal))))
+	})
+	deviation := Sub(x, StopGradient(spatialMean(x)))
+	scale := Reciprocal(Sqrt(AddScalar(spatialMean(Square(deviation)), epsilon)))
+	normal = Mul(deviation, StopGradient(scale))
+	return normal
+}
+
+// spatialMean averages [B, H, W, C] over H and W, keeping them as axes of 1.
+func spatialMean(x *Node) *Node { return ReduceAndKeep(x, ReduceMean, 1, 2) }
