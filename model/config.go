@@ -33,8 +33,12 @@ type Config struct {
 	LambdaLat    float64 `json:"lambda_lat"`
 	LambdaVal    float64 `json:"lambda_val"`
 	LambdaCB     float64 `json:"lambda_cb"`
-	BetaKL       float64 `json:"beta_kl"` // β of β-VAE
-	BetaTC       float64 `json:"beta_tc"` // β of β-TCVAE
+
+	LambdaTie       float64 `json:"lambda_tie,omitempty"`
+	LambdaCoherence float64 `json:"lambda_coherence,omitempty"`
+
+	BetaKL float64 `json:"beta_kl"` // β of β-VAE
+	BetaTC float64 `json:"beta_tc"` // β of β-TCVAE
 
 	LR          float64 `json:"lr"`
 	CodebookLR  float64 `json:"codebook_lr"` // as a multiple of LR
@@ -44,12 +48,13 @@ type Config struct {
 	WeightDecay float64 `json:"weight_decay"`
 	Clip        float64 `json:"clip"` // global norm of the gradient; 0 for none
 
-	Inverse        string `json:"inverse"`         // s†: "involution", "exact" or "unit" (symbols projected to unit magnitude)
-	SymbolInit     string `json:"symbol_init"`     // "gaussian" or "unit" (Ganesan et al.'s unit-magnitude projection)
-	StaticCodebook bool   `json:"static_codebook"` // seeds and generator are not learned
-	LearnSymbols   bool   `json:"learn_symbols"`   // symbols are learned
-	NoDenoiser     bool   `json:"no_denoiser"`     // v̄ = ṽ
-	FreeCodebook   bool   `json:"free_codebook"`   // entries are learned vectors, without a generator
+	Binding        string `json:"binding,omitempty"` // "" (circular convolution), "random", "permutation" or "concat"
+	Inverse        string `json:"inverse"`           // s†: "involution", "exact" or "unit" (symbols projected to unit magnitude)
+	SymbolInit     string `json:"symbol_init"`       // "gaussian" or "unit" (Ganesan et al.'s unit-magnitude projection)
+	StaticCodebook bool   `json:"static_codebook"`   // seeds and generator are not learned
+	LearnSymbols   bool   `json:"learn_symbols"`     // symbols are learned
+	NoDenoiser     bool   `json:"no_denoiser"`       // v̄ = ṽ
+	FreeCodebook   bool   `json:"free_codebook"`     // entries are learned vectors, without a generator
 
 	CheckpointEvery int `json:"checkpoint_every"` // steps
 	SampleEvery     int `json:"sample_every"`     // steps between reconstructions of the fixed sample images
@@ -125,6 +130,8 @@ var fields = []Field{
 	{Name: "lambda_lat", Label: "Latent regularizer", Symbol: "λ_lat", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls z to norm² m and variance m/d.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaLat }},
 	{Name: "lambda_val", Label: "Value regularizer", Symbol: "λ_val", Group: "objective", Kind: Float, Max: 1e6, Source: "paper, Algorithm 2 (ties it to λ_lat; no table lists it)", Help: "Pulls denoised retrievals to norm² 1 and variance 1/d.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaVal }},
 	{Name: "lambda_cb", Label: "Codebook regularizer", Symbol: "λ_cb", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls codebook entries to norm² 1 and variance 1/d.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaCB }},
+	{Name: "lambda_tie", Label: "Tie weight", Symbol: "λ_tie", Group: "objective", Kind: Float, Max: 1e6, Source: ours + "; 0 is the paper's objective", Help: "Pulls z to the bundle of its own codes, without which the encoder's z need not be an HRR.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaTie }},
+	{Name: "lambda_coherence", Label: "Coherence weight", Symbol: "λ_coh", Group: "objective", Kind: Float, Max: 1e6, Source: ours + "; 0 is the paper's objective", Help: "Pushes the codebook entries in use apart: mean squared cosine between distinct entries.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaCoherence }},
 	{Name: "beta_kl", Label: "KL weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the divergence from N(0, I) per pixel and channel.", Models: []string{"betavae"}, at: func(c *Config) any { return &c.BetaKL }},
 	{Name: "beta_tc", Label: "Total correlation weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the total correlation per pixel and channel; the other parts of the divergence weigh 1.", Models: []string{"betatcvae"}, at: func(c *Config) any { return &c.BetaTC }},
 
@@ -136,6 +143,7 @@ var fields = []Field{
 	{Name: "weight_decay", Label: "Weight decay", Symbol: "wd", Group: "optimizer", Kind: Float, Max: 100, Source: tabHyper, Help: "AdamW's decoupled decay per unit of learning rate; it acts on encoder and decoder.", baselines: "ours", at: func(c *Config) any { return &c.WeightDecay }},
 	{Name: "clip", Label: "Gradient clip", Group: "optimizer", Kind: Float, Max: 1e9, Source: tabOptim, Help: "Largest global norm of the gradient; 0 for no clipping.", at: func(c *Config) any { return &c.Clip }},
 
+	{Name: "binding", Label: "Binding", Group: "ablation", Kind: Choice, Choices: []string{"circular", "random", "permutation", "concat"}, zero: "circular", Source: "paper, “Preliminaries of HRR vectors”; the others are controls of ours", Help: "How a slot's value enters z: circular convolution with its symbol, a frozen Gaussian matrix, a frozen permutation, or components of its own.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.Binding }},
 	{Name: "inverse", Label: "Inverse s†", Group: "ablation", Kind: Choice, Choices: []string{"involution", "exact"}, Source: "paper, Algorithm 1", Help: "How a symbol is unbound: by its involution or its exact inverse.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.Inverse }},
 	{Name: "symbol_init", Label: "Symbol initialisation", Group: "ablation", Kind: Choice, Choices: []string{"gaussian", "unit"}, Source: negative, Help: "N(0, 1/d), or projected to unit magnitude in the frequency domain (Ganesan et al. 2021).", Models: []string{"hrr"}, at: func(c *Config) any { return &c.SymbolInit }},
 	{Name: "static_codebook", Label: "Static codebook", Group: "ablation", Kind: Bool, Source: negative, Help: "The codebook keeps its initial value.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.StaticCodebook }},
@@ -287,10 +295,31 @@ func (c Config) Validate() Invalid {
 	if c.StaticCodebook && c.FreeCodebook && c.LambdaVQ > 0 && c.CodebookLR == 0 {
 		bad["codebook_lr"] = "a free codebook with rate 0 is a static one; choose one of the two"
 	}
+	if why := c.symbolless(); why != "" && bad["binding"] == "" {
+		bad["binding"] = why
+	}
 	if len(bad) == 0 {
 		return nil
 	}
 	return bad
+}
+
+// symbolless says which option needs symbols where the binding has none; "" where all fit.
+func (c Config) symbolless() string {
+	if c.Binding == "" {
+		return ""
+	}
+	switch {
+	case c.Inverse == "exact":
+		return fmt.Sprintf("%s binding has no symbols to invert; set inverse to involution (the transpose)", c.Binding)
+	case c.SymbolInit == "unit":
+		return fmt.Sprintf("%s binding has no symbols to initialise; set symbol_init to gaussian", c.Binding)
+	case c.LearnSymbols:
+		return fmt.Sprintf("%s binding has no symbols to learn; set learn_symbols to false", c.Binding)
+	case c.Binding == "concat" && c.D < c.M:
+		return fmt.Sprintf("concat binding needs at least one component per slot; d is %d and m is %d", c.D, c.M)
+	}
+	return ""
 }
 
 func (f Field) check(p any) string {

@@ -84,7 +84,7 @@ func TestFieldsOfModels(t *testing.T) {
 	codes := []string{"k", "lambda_vq", "beta", "codebook_lr"}
 	for name, own := range map[string][]string{
 		"betavae": {"beta_kl"}, "betatcvae": {"beta_tc"}, "qlae": codes, "vqvae": append([]string{"d"}, codes...),
-		"hrr": append([]string{"d", "lambda_lat", "lambda_val", "lambda_cb", "inverse", "symbol_init", "static_codebook", "learn_symbols",
+		"hrr": append([]string{"d", "lambda_lat", "lambda_val", "lambda_cb", "lambda_tie", "lambda_coherence", "binding", "inverse", "symbol_init", "static_codebook", "learn_symbols",
 			"no_denoiser", "free_codebook"}, codes...),
 	} {
 		want := append(slices.Clone(shared), own...)

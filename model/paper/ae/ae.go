@@ -126,4 +126,4 @@ func ForSteps(cfg model.Config, image Image) (Model, error) {
 }
 
 // shaping are the configuration's fields that decide which tensors a model has; a checkpoint opens whatever the others say.
-var shaping = []string{"model", "widths", "fc", "d", "m", "k", "inverse", "symbol_init"}
+var shaping = []string{"model", "widths", "fc", "d", "m", "k", "binding", "inverse", "symbol_init"}

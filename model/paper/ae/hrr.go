@@ -24,6 +24,7 @@ func newHRR(c model.Config, image Image) *HRR {
 	slots := latent.HRR{
 		M: c.M, K: c.K, D: c.D, Exact: c.Inverse == "exact", UnitSymbols: c.SymbolInit == "unit",
 		LearnSymbols: c.LearnSymbols, StaticCodebook: c.StaticCodebook, FreeCodebook: c.FreeCodebook, NoDenoiser: c.NoDenoiser,
+		Binding: c.Binding,
 	}
 	return &HRR{newAutoencoder(c, image, slots, c.D, c.D, math.Sqrt(float64(c.M)/float64(c.D))), slots}
 }
@@ -41,9 +42,9 @@ func (h *HRR) forward(scope *context.Context, x *Node) forward {
 	return forward{z, slots, h.Render(scope, slots.Bundle)}
 }
 
-// Losses implements Model: Algorithm 2's objective.
+// Losses implements Model: Algorithm 2's objective, and two terms of ours that are off by default.
 //
-//	L = λ_r·BCE + λ_vq·L_vq + β·L_commit + λ_lat·R(z) + λ_val·R(V̄) + λ_cb·R(C)
+//	L = λ_r·BCE + λ_vq·L_vq + β·L_commit + λ_lat·R(z) + λ_val·R(V̄) + λ_cb·R(C)  +  λ_tie·L_tie + λ_coh·L_coh
 func (h *HRR) Losses(scope *context.Context, x, _ *Node) Objective {
 	f, λ := h.forward(scope, x), h.cfg
 	v, q, C := f.slots.Denoised, f.slots.Quantized, f.slots.Codebook
@@ -54,6 +55,8 @@ func (h *HRR) Losses(scope *context.Context, x, _ *Node) Objective {
 		{"latent", λ.LambdaLat, loss.Latent(f.z, h.slots.M)},
 		{"value", λ.LambdaVal, loss.Value(v)},
 		{"codebook", λ.LambdaCB, loss.Codebook(C)},
+		{"tie", λ.LambdaTie, loss.Tie(f.z, f.slots.Bundle)},
+		{"coherence", λ.LambdaCoherence, loss.Coherence(C, f.slots.Codes)},
 	}
 	watch := append(moments("latent", InsertAxes(f.z, 1)), moments("codebook", InsertAxes(C, 0))...)
 	return Objective{Total: weighted(terms), Terms: terms, Codes: f.slots.Codes, Watch: watch, Logits: f.logits}

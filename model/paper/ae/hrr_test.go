@@ -192,6 +192,11 @@ func TestAblations(t *testing.T) {
 		"learnable symbols, exact inverse": {change: func(c *model.Config) { c.LearnSymbols, c.Inverse = true, "exact" }, thawed: []string{"symbols"}},
 		"static codebook": {change: func(c *model.Config) { c.StaticCodebook = true },
 			frozen: []string{"seeds", "generator1.weight", "generator1.bias", "generator2.weight", "generator2.bias"}},
+		"tied":                {change: func(c *model.Config) { c.LambdaTie = 0.1 }},
+		"coherent":            {change: func(c *model.Config) { c.LambdaCoherence = 0.1 }},
+		"random binding":      {change: func(c *model.Config) { c.Binding = "random" }, absent: []string{"symbols"}, frozen: []string{"binding"}},
+		"permutation binding": {change: func(c *model.Config) { c.Binding = "permutation" }, absent: []string{"symbols"}, frozen: []string{"binding"}},
+		"concat binding":      {change: func(c *model.Config) { c.Binding = "concat" }, absent: []string{"symbols", "binding"}},
 		"no denoiser": {change: func(c *model.Config) { c.NoDenoiser = true },
 			absent: []string{"denoise1.weight", "denoise1.bias", "denoise2.weight", "denoise2.bias"}},
 		"free codebook": {change: func(c *model.Config) { c.FreeCodebook = true }, added: []string{"codebook"},
@@ -212,6 +217,9 @@ func TestAblations(t *testing.T) {
 				}
 			}
 			for _, name := range append([]string{"symbols"}, c.frozen...) {
+				if slices.Contains(c.absent, name) {
+					continue
+				}
 				v := scope.GetVariable(name)
 				if frozen := !slices.Contains(c.thawed, name); frozen != (h.LRScale(v) == 0) || frozen == v.Trainable {
 					t.Errorf("%s: rate %v, trainable %v", name, h.LRScale(v), v.Trainable)

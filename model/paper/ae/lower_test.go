@@ -26,6 +26,10 @@ func TestModelsAreProgramsOfXLA(t *testing.T) {
 		"static codebook":        {"hrr", func(c *model.Config) { c.StaticCodebook = true }},
 		"free codebook":          {"hrr", func(c *model.Config) { c.FreeCodebook = true }},
 		"no denoiser":            {"hrr", func(c *model.Config) { c.NoDenoiser = true }},
+		"tied":                   {"hrr", func(c *model.Config) { c.LambdaTie, c.LambdaCoherence = 0.1, 0.1 }},
+		"random binding":         {"hrr", func(c *model.Config) { c.Binding = "random" }},
+		"permutation binding":    {"hrr", func(c *model.Config) { c.Binding = "permutation" }},
+		"concat binding":         {"hrr", func(c *model.Config) { c.Binding = "concat" }},
 	}
 	for _, name := range model.ModelNames() {
 		cases[name] = struct {

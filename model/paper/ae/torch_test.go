@@ -42,6 +42,9 @@ func TestPyTorchReadsOurCheckpoints(t *testing.T) {
 		"static codebook, learned symbols": {"tiny", func(c *model.Config) { c.StaticCodebook, c.LearnSymbols = true, true }, false},
 		"no denoiser":                      {"tiny", func(c *model.Config) { c.NoDenoiser = true }, true},
 		"free codebook":                    {"tiny", func(c *model.Config) { c.FreeCodebook = true }, true},
+		"random binding":                   {"tiny", func(c *model.Config) { c.Binding = "random" }, true},
+		"permutation binding":              {"tiny", func(c *model.Config) { c.Binding = "permutation" }, true},
+		"concat binding":                   {"tiny", func(c *model.Config) { c.Binding = "concat" }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			script := cmp.Or(os.Getenv("SLOTSCOPE_TORCH_REFERENCE"), "testdata/reference.py")

@@ -3,11 +3,8 @@ package latent
 
 import (
 	"math"
-	"math/rand/v2"
-	"slices"
 
 	. "github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model/paper/hrr"
@@ -16,18 +13,17 @@ import (
 
 const leak = 0.01 // slope of LeakyReLU in denoiser and generator
 
-const xla = "xla" // GoMLX's name of that backend
-
 // HRR is the paper's bottleneck: m slots, each a frozen symbol bound to one of k codebook entries, bundled in d numbers.
 // The switches are the ablations of “Negative results”.
 type HRR struct {
 	M, K, D        int
-	Exact          bool // unbind with the exact inverse, else with the involution
-	UnitSymbols    bool // symbols projected to unit magnitude
-	LearnSymbols   bool // symbols are learned
-	StaticCodebook bool // the codebook keeps its initial value
-	FreeCodebook   bool // entries are learned as they are, without seeds and generator
-	NoDenoiser     bool // v̄ = ṽ
+	Binding        string // one of the constants Circular …
+	Exact          bool   // unbind with the exact inverse, else with the involution
+	UnitSymbols    bool   // symbols projected to unit magnitude
+	LearnSymbols   bool   // symbols are learned
+	StaticCodebook bool   // the codebook keeps its initial value
+	FreeCodebook   bool   // entries are learned as they are, without seeds and generator
+	NoDenoiser     bool   // v̄ = ṽ
 }
 
 // Slots is what the bottleneck makes of a batch of latents.
@@ -42,12 +38,7 @@ type Slots struct {
 
 // Params lists the bottleneck's tensors, under PyTorch's names; a free codebook is "codebook".
 func (h HRR) Params() []layer.Param {
-	symbols := layer.Plain("symbols", h.drawSymbols, h.M, h.D)
-	symbols.Rate = layer.Frozen
-	if h.LearnSymbols {
-		symbols.Rate = layer.Shared
-	}
-	params := []layer.Param{symbols}
+	params := h.bindingParams()
 	if !h.NoDenoiser {
 		params = append(params, layer.Linear("denoise1", h.D, 2*h.D)...)
 		params = append(params, layer.Linear("denoise2", 2*h.D, h.D)...)
@@ -68,20 +59,10 @@ func (h HRR) codebookParams() []layer.Param {
 	return append(params, layer.Linear("generator2", h.D, h.D)...)
 }
 
-func (h HRR) drawSymbols(rng *rand.Rand, out []float32) {
-	for i := range h.M {
-		s := hrr.Symbol[float32](rng, h.D)
-		if h.UnitSymbols {
-			s = hrr.Unit(s)
-		}
-		copy(out[i*h.D:], s)
-	}
-}
-
 // Apply is Algorithm 1: retrieve the value of every slot from z, [B, d], denoise it, take the nearest entry, bundle again.
 func (h HRR) Apply(scope *context.Context, z *Node) Slots {
 	z.AssertDims(-1, h.D)
-	bind, unbind := h.circulants(scope, z.Graph())
+	bind, unbind := h.operands(scope, z.Graph())
 	retrieved := hrr.UnbindAll(unbind, z)
 	denoised := h.denoise(scope, retrieved)
 	entries := h.Codebook(scope, z.Graph())
@@ -93,7 +74,7 @@ func (h HRR) Apply(scope *context.Context, z *Node) Slots {
 // Retrieve is ṽ_i = s_i† ⊗ z for every slot: z is [B, d], the result [B, m, d].
 func (h HRR) Retrieve(scope *context.Context, z *Node) *Node {
 	z.AssertDims(-1, h.D)
-	_, unbind := h.circulants(scope, z.Graph())
+	_, unbind := h.operands(scope, z.Graph())
 	return hrr.UnbindAll(unbind, z)
 }
 
@@ -105,7 +86,7 @@ func (h HRR) Represent(scope *context.Context, retrieved *Node) *Node {
 // Bundle is ẑ, [B, d], of code tuples, [B, m]: Σ_i s_i ⊗ c_{j_i}.
 func (h HRR) Bundle(scope *context.Context, codes *Node) *Node {
 	codes.AssertDims(-1, h.M)
-	bind, _ := h.circulants(scope, codes.Graph())
+	bind, _ := h.operands(scope, codes.Graph())
 	return hrr.BindAll(bind, h.entriesOf(scope, codes))
 }
 
@@ -170,46 +151,3 @@ func straight(values, quantized *Node) *Node {
 
 // Lookup takes rows of the codebook: entries is [k, d], codes [B, m] int32, the result [B, m, d].
 func Lookup(entries, codes *Node) *Node { return Gather(entries, InsertAxes(codes, -1)) }
-
-// circulants are the [d, m·d] operands of BindAll and UnbindAll; with the involution they are one. Frozen symbols enter a graph
-// by value, so a graph belongs to the symbols that the scope held when it was built; but not XLA's, which reads constants as text: a
-// hundred megabytes of it for every step.
-func (h HRR) circulants(scope *context.Context, g *Graph) (bind, unbind *Node) {
-	switch {
-	case h.LearnSymbols:
-		return h.circulantsOf(layer.Value(scope, g, "symbols"))
-	case g.Backend().Name() == xla:
-		return h.circulantsOf(StopGradient(layer.Value(scope, g, "symbols")))
-	}
-	symbols := layer.Read(scope, "symbols")
-	bind = h.constant(g, symbols)
-	if !h.Exact {
-		return bind, bind
-	}
-	return bind, h.constant(g, exactOf(symbols, h.D))
-}
-
-func (h HRR) circulantsOf(symbols *Node) (bind, unbind *Node) {
-	bind = hrr.CirculantsOf(symbols)
-	if !h.Exact {
-		return bind, bind
-	}
-	return bind, hrr.CirculantsOf(hrr.ExactOf(symbols))
-}
-
-func (h HRR) constant(g *Graph, symbols []float32) *Node {
-	return ConstTensor(g, tensors.FromFlatDataAndDimensions(hrr.Circulants(symbols, h.M), h.D, h.M*h.D))
-}
-
-// exactOf is hrr.ExactOf on the host: the vectors whose involution is the exact inverse of each symbol.
-func exactOf(symbols []float32, d int) []float32 {
-	out := make([]float32, 0, len(symbols))
-	for s := range slices.Chunk(symbols, d) {
-		inverse, err := hrr.ExactInverse(s)
-		if err != nil {
-			panic(err)
-		}
-		out = append(out, hrr.Involution(inverse)...)
-	}
-	return out
-}

@@ -30,6 +30,9 @@ func TestAlgorithm1(t *testing.T) {
 		"static codebook":          func(h *HRR) { h.StaticCodebook = true },
 		"free codebook":            func(h *HRR) { h.FreeCodebook = true },
 		"no denoiser":              func(h *HRR) { h.NoDenoiser = true },
+		"random binding":           func(h *HRR) { h.Binding = Random },
+		"permutation binding":      func(h *HRR) { h.Binding = Permutation },
+		"concat binding":           func(h *HRR) { h.Binding = Concat },
 		"free, static, undenoised": func(h *HRR) { h.FreeCodebook, h.StaticCodebook, h.NoDenoiser = true, true, true },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,25 +55,18 @@ func TestAlgorithm1(t *testing.T) {
 
 // algorithm1 is the paper's Algorithm 1 in plain Go, in the order of Slots, the bundle twice.
 func algorithm1(t *testing.T, h HRR, scope *context.Context, z []float32) (out [7][]float32) {
-	symbols := slices.Collect(slices.Chunk(layer.Read(scope, "symbols"), d))
+	slotsOf := bindings(t, h, scope)
 	entries := codebook(h, scope)
 	for zb := range slices.Chunk(z, d) {
 		var pairs [][]float32
-		for _, s := range symbols {
-			inverse := hrr.Involution(s)
-			if h.Exact {
-				var err error
-				if inverse, err = hrr.ExactInverse(s); err != nil {
-					t.Fatal(err)
-				}
-			}
-			retrieved := hrr.Bind(inverse, zb)
+		for _, slot := range slotsOf {
+			retrieved := slot.unbind(zb)
 			denoised := retrieved
 			if !h.NoDenoiser {
 				denoised = dense(scope, "denoise2", leaky(dense(scope, "denoise1", retrieved)))
 			}
 			code := nearest(denoised, entries)
-			pairs = append(pairs, hrr.Bind(s, entries[code]))
+			pairs = append(pairs, slot.bind(entries[code]))
 			out[0], out[1] = append(out[0], retrieved...), append(out[1], denoised...)
 			out[2], out[3] = append(out[2], entries[code]...), append(out[3], float32(code))
 		}
@@ -78,6 +74,116 @@ func algorithm1(t *testing.T, h HRR, scope *context.Context, z []float32) (out [
 	}
 	out[4], out[6] = slices.Concat(entries...), out[5]
 	return out
+}
+
+// binding is one slot's M and its transpose or inverse.
+type binding struct{ bind, unbind func(v []float32) []float32 }
+
+// bindings are those of all slots, in plain Go.
+func bindings(t *testing.T, h HRR, scope *context.Context) (all []binding) {
+	matrix := func(at func(n, j int) float32) binding {
+		return binding{
+			func(v []float32) []float32 {
+				out := make([]float32, d)
+				for n := range d {
+					for j := range d {
+						out[n] += at(n, j) * v[j]
+					}
+				}
+				return out
+			},
+			func(z []float32) []float32 {
+				out := make([]float32, d)
+				for n := range d {
+					for j := range d {
+						out[j] += at(n, j) * z[n]
+					}
+				}
+				return out
+			},
+		}
+	}
+	for i := range m {
+		switch h.Binding {
+		case Random:
+			of := layer.Read(scope, "binding")[i*d*d:]
+			all = append(all, matrix(func(n, j int) float32 { return of[n*d+j] }))
+		case Permutation:
+			from := layer.Read(scope, "binding")[i*d : (i+1)*d]
+			all = append(all, binding{
+				func(v []float32) []float32 {
+					out := make([]float32, d)
+					for n, j := range from {
+						out[n] = v[int(j)]
+					}
+					return out
+				},
+				func(z []float32) []float32 {
+					out := make([]float32, d)
+					for n, j := range from {
+						out[int(j)] = z[n]
+					}
+					return out
+				},
+			})
+		case Concat:
+			w, gain := d/m, float32(math.Sqrt(m))
+			all = append(all, matrix(func(n, j int) float32 {
+				if j < w && n == i*w+j {
+					return gain
+				}
+				return 0
+			}))
+		default:
+			s := layer.Read(scope, "symbols")[i*d : (i+1)*d]
+			inverse := hrr.Involution(s)
+			if h.Exact {
+				var err error
+				if inverse, err = hrr.ExactInverse(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all = append(all, binding{func(v []float32) []float32 { return hrr.Bind(s, v) }, func(z []float32) []float32 { return hrr.Bind(inverse, z) }})
+		}
+	}
+	return all
+}
+
+// Every binding keeps energy: a bundle of unit values has norm² m on average, and so has a retrieval from it.
+func TestBindingsKeepEnergy(t *testing.T) {
+	for _, name := range []string{Circular, Random, Permutation, Concat} {
+		var bundles, retrievals float64
+		const draws = 40
+		for seed := range int64(draws) {
+			h := HRR{M: m, K: k, D: d, Binding: name, FreeCodebook: true, NoDenoiser: true}
+			slotsOf := bindings(t, h, initialised(h, seed))
+			sum := make([]float32, d)
+			for i, slot := range slotsOf {
+				v := noise(d, uint64(100*seed)+uint64(i))
+				norm := float32(math.Sqrt(squared(v)))
+				for n := range v {
+					v[n] /= norm
+				}
+				for n, x := range slot.bind(v) {
+					sum[n] += x
+				}
+			}
+			bundles += squared(sum) / draws
+			for _, slot := range slotsOf {
+				retrievals += squared(slot.unbind(sum)) / squared(sum) / m / draws
+			}
+		}
+		if math.Abs(bundles-m) > 0.2*m || (name != Circular && name != Random && math.Abs(retrievals-1) > 1e-4) || math.Abs(retrievals-1) > 0.9 {
+			t.Errorf("%q binding: bundles of norm² %.2f, want %d; retrievals of norm² %.2f of the bundle's, want about 1", name, bundles, m, retrievals)
+		}
+	}
+}
+
+func squared(v []float32) (sum float64) {
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	return sum
 }
 
 func codebook(h HRR, scope *context.Context) (entries [][]float32) {

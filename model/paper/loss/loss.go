@@ -2,7 +2,9 @@
 package loss
 
 import (
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
 )
 
 // Reconstruction is the binary cross-entropy of images, in nats per pixel and channel.
@@ -45,6 +47,35 @@ func Value(denoised *Node) *Node { return Structural(denoised, 1, 1/float64(deno
 // Codebook is the structural regularizer of the codebook, [k, d]: norm² 1, variance 1/d.
 func Codebook(entries *Node) *Node {
 	return Structural(InsertAxes(entries, 0), 1, 1/float64(entries.Shape().Dim(1)))
+}
+
+// Tie pulls z to the bundle of its own codes; its gradient reaches the encoder alone.
+//
+//	L_tie = mean_B ‖z - sg(ẑ)‖²                           ours; the paper's objective has no such term
+//
+// z and bundle ẑ are [B, d].
+func Tie(z, bundle *Node) *Node {
+	z.AssertDims(bundle.Shape().Dimensions...)
+	return ReduceAllMean(ReduceSum(Square(Sub(z, StopGradient(bundle))), -1))
+}
+
+// Coherence is the mean squared cosine between distinct entries that the batch uses, 0 where it uses fewer than two; random
+// vectors have 1/d.
+//
+//	L_coh = mean_{a≠b in use} cos²(c_a, c_b)              ours
+//
+// entries is [k, d], codes [B, m] int32.
+func Coherence(entries, codes *Node) *Node {
+	k := entries.Shape().Dim(0)
+	squares := AddScalar(ReduceAndKeep(Square(entries), ReduceSum, 1), 1e-12) // an entry of 0 has no direction
+	unit := Div(entries, Sqrt(squares))
+	cosines := DotGeneral(unit, []int{1}, nil, unit, []int{1}, nil) // [k, k]
+	used := ReduceMax(OneHot(Reshape(codes, -1), k, entries.DType()), 0)
+	g := entries.Graph()
+	square := shapes.Make(dtypes.Int32, k, k)
+	distinct := ConvertDType(NotEqual(Iota(g, square, 0), Iota(g, square, 1)), entries.DType())
+	pairs := StopGradient(Mul(distinct, Mul(InsertAxes(used, 0), InsertAxes(used, 1))))
+	return Div(ReduceAllSum(Mul(pairs, Square(cosines))), MaxScalar(ReduceAllSum(pairs), 1))
 }
 
 // Structural pulls matrices to mean 0, squared row norm τn and variance τv (biased), averaged over the matrices.

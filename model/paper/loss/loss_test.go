@@ -2,8 +2,10 @@ package loss
 
 import (
 	"math"
+	"slices"
 	"testing"
 
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 
@@ -26,6 +28,8 @@ func TestTermsByHand(t *testing.T) {
 		// rows (1, 2), (3, 0): norms² 5 and 9, mean 1.5, variance 1.25; (7-1)² + 1.5² + (1.25-0.5)²
 		"value":    {alone(Value), [][][]float32{{{1, 2}, {3, 0}}}, float32(0), 36 + 2.25 + 0.5625},
 		"codebook": {alone(Codebook), [][]float32{{1, 2}, {3, 0}}, float32(0), 36 + 2.25 + 0.5625},
+		// squared distances 1+4 and 0+9, mean over two images
+		"tie": {Tie, [][]float32{{1, 2}, {0, 3}}, [][]float32{{0, 0}, {0, 0}}, 7},
 		// two images with m = 3, d = 2, targets 3 and 1.5: (5-3)²+1.5²+(0.25-1.5)² and (9-3)²+1.5²+(2.25-1.5)², averaged
 		"latent": {alone(func(z *Node) *Node { return Latent(z, 3) }), [][]float32{{1, 2}, {3, 0}}, float32(0),
 			(4 + 2.25 + 1.5625 + 36 + 2.25 + 0.5625) / 2},
@@ -53,6 +57,43 @@ func TestWhoLearns(t *testing.T) {
 				t.Errorf("%s: gradients %v and %v, want %v and %v", name, got[1], got[2], c.toCode, c.toSlot)
 				break
 			}
+		}
+	}
+}
+
+// The tie teaches the encoder alone: 2 (z - ẑ)/B, and nothing of ẑ.
+func TestTieTeachesTheEncoder(t *testing.T) {
+	got := run(t, Tie, [][]float32{{1, 2}, {0, 3}}, [][]float32{{0, 1}, {1, 0}})
+	if !slices.Equal(got[1], []float32{1, 1, -1, 3}) || !slices.Equal(got[2], []float32{0, 0, 0, 0}) {
+		t.Errorf("gradients %v and %v", got[1], got[2])
+	}
+}
+
+// Of the entries (1,0), (3,4), (0,2), (5,5) the batch uses the first three: cosines .6, 0, .8. Unused entries and lengths do
+// not count, and one entry in use has no pair.
+func TestCoherenceByHand(t *testing.T) {
+	entries := [][]float32{{1, 0}, {3, 4}, {0, 2}, {5, 5}}
+	for _, c := range []struct {
+		codes [][]int32
+		want  float64
+	}{
+		{[][]int32{{0, 1}, {2, 0}}, (0.36 + 0.64) / 3},
+		{[][]int32{{1, 1}, {1, 1}}, 0},
+		{[][]int32{{0, 2}, {2, 0}}, 0},
+	} {
+		of := func(entries, codes *Node) *Node { return Coherence(entries, ConvertDType(codes, dtypes.Int32)) }
+		codes := make([][]float32, len(c.codes))
+		for i, row := range c.codes {
+			for _, j := range row {
+				codes[i] = append(codes[i], float32(j))
+			}
+		}
+		got := run(t, func(a, b *Node) *Node { return of(a, StopGradient(b)) }, entries, codes)
+		if math.Abs(float64(got[0][0])-c.want) > 1e-6 {
+			t.Errorf("codes %v: %v, want %v", c.codes, got[0][0], c.want)
+		}
+		if g := got[1][6:8]; g[0] != 0 || g[1] != 0 {
+			t.Errorf("codes %v: the unused entry has gradient %v", c.codes, g)
 		}
 	}
 }

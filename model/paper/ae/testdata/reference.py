@@ -62,14 +62,35 @@ def hrr_codebook(p):
     return entries / p["seeds"].shape[1] ** 0.5
 
 
+def binding(p, config):
+    """bind: [B, m, d] to [B, m, d], slot by slot, and unbind: [B, d] to [B, m, d]."""
+    m, d, kind = config["m"], config["d"], config.get("binding") or "circular"
+    if kind == "circular":
+        s = p["symbols"]
+        return lambda v: bind(s, v), lambda z: bind(involution(s), z[:, None])
+    if kind == "permutation":
+        order = p["binding"].long()
+        back = order.argsort(-1)
+        return (lambda v: v.gather(2, order.expand(len(v), -1, -1)),
+                lambda z: z[:, None].expand(-1, m, -1).gather(2, back.expand(len(z), -1, -1)))
+    if kind == "random":
+        matrices = p["binding"]
+    else:  # concat
+        w, matrices = d // m, torch.zeros(m, d, d)
+        for i in range(m):
+            matrices[i, i * w:(i + 1) * w, :w] = torch.eye(w) * m ** 0.5
+    return (lambda v: torch.einsum("inj,bij->bin", matrices, v), lambda z: torch.einsum("inj,bn->bij", matrices, z))
+
+
 def infer_hrr(p, config, x):
-    m, d = p["symbols"].shape
-    values = bind(involution(p["symbols"]), (encoder(p, x) * (m / d) ** 0.5)[:, None])
+    m, d = config["m"], config["d"]
+    into, out_of = binding(p, config)
+    values = out_of(encoder(p, x) * (m / d) ** 0.5)
     if "denoise1.weight" in p:
         values = dense(p, "denoise2", leaky_relu(dense(p, "denoise1", values), 0.01))
     entries = hrr_codebook(p)
     codes = (entries.square().sum(-1) - 2 * values @ entries.T).argmin(-1)
-    z_hat = bind(p["symbols"], entries[codes]).sum(1)
+    z_hat = into(entries[codes]).sum(1)
     return codes, z_hat, decoder(p, z_hat * (d / m) ** 0.5)
 
 

@@ -1,0 +1,135 @@
+package latent
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model/paper/hrr"
+	"slotscope/model/paper/layer"
+)
+
+// Bindings: how the value of slot i enters the bundle, z = Σ_i M_i v_i, and leaves it, ṽ_i = M_iᵀ z. The paper's M_i is the
+// circulant of the symbol s_i; the others are controls that ask whether circular convolution matters.
+const (
+	Circular    = ""            // M_i v = s_i ⊗ v
+	Random      = "random"      // M_i has entries N(0, 1/d)
+	Permutation = "permutation" // M_i permutes the components of v
+	Concat      = "concat"      // M_i scales the first ⌊d/m⌋ components of v by √m and puts them where no other slot writes
+)
+
+const xla = "xla" // GoMLX's name of that backend
+
+// bindingParams are the tensors that decide every M_i: symbols [m, d], or "binding": matrices [m, d, d] or permutations [m, d]
+// as numbers 0 … d−1. All are frozen but symbols that are learned.
+func (h HRR) bindingParams() []layer.Param {
+	switch h.Binding {
+	case Random:
+		draw := layer.Normal(1 / math.Sqrt(float64(h.D)))
+		return layer.At(layer.Frozen, []layer.Param{layer.Plain("binding", draw, h.M, h.D, h.D)})
+	case Permutation:
+		return layer.At(layer.Frozen, []layer.Param{layer.Plain("binding", h.drawPermutations, h.M, h.D)})
+	case Concat:
+		return nil
+	}
+	symbols := layer.Plain("symbols", h.drawSymbols, h.M, h.D)
+	if h.LearnSymbols {
+		return []layer.Param{symbols}
+	}
+	return layer.At(layer.Frozen, []layer.Param{symbols})
+}
+
+func (h HRR) drawSymbols(rng *rand.Rand, out []float32) {
+	for i := range h.M {
+		s := hrr.Symbol[float32](rng, h.D)
+		if h.UnitSymbols {
+			s = hrr.Unit(s)
+		}
+		copy(out[i*h.D:], s)
+	}
+}
+
+func (h HRR) drawPermutations(rng *rand.Rand, out []float32) {
+	for i := range h.M {
+		for n, j := range rng.Perm(h.D) {
+			out[i*h.D+n] = float32(j)
+		}
+	}
+}
+
+// operands are the [d, m·d] matrices of BindAll and UnbindAll, M_1 … M_m side by side; one matrix serves both but for the exact
+// inverse.
+func (h HRR) operands(scope *context.Context, g *Graph) (bind, unbind *Node) {
+	switch h.Binding {
+	case Random:
+		bind = StopGradient(layer.Value(scope, g, "binding"))
+	case Permutation:
+		bind = OneHot(ConvertDType(StopGradient(layer.Value(scope, g, "binding")), dtypes.Int32), h.D, dtypes.Float32)
+	case Concat:
+		bind = h.blocks(g)
+	default:
+		return h.circulants(scope, g)
+	}
+	bind.AssertDims(h.M, h.D, h.D)
+	bind = Reshape(Transpose(bind, 0, 1), h.D, h.M*h.D)
+	return bind, bind
+}
+
+// blocks are the M_i of Concat, [m, d, d]: √m where row n is i·w + j for a column j below w = ⌊d/m⌋, else 0. The factor gives
+// bundle and retrieval the energy that they have with symbols.
+func (h HRR) blocks(g *Graph) *Node {
+	w := h.D / h.M
+	cube := shapes.Make(dtypes.Int32, h.M, h.D, h.D)
+	slot, row, column := Iota(g, cube, 0), Iota(g, cube, 1), Iota(g, cube, 2)
+	inside := LogicalAnd(Equal(row, Add(MulScalar(slot, w), column)), LessThan(column, Scalar(g, dtypes.Int32, w)))
+	return MulScalar(ConvertDType(inside, dtypes.Float32), math.Sqrt(float64(h.M)))
+}
+
+// circulants are the operands of circular convolution; with the involution they are one. Frozen symbols enter a graph
+// by value, so a graph belongs to the symbols that the scope held when it was built; but not XLA's, which reads constants as text: a
+// hundred megabytes of it for every step.
+func (h HRR) circulants(scope *context.Context, g *Graph) (bind, unbind *Node) {
+	switch {
+	case h.LearnSymbols:
+		return h.circulantsOf(layer.Value(scope, g, "symbols"))
+	case g.Backend().Name() == xla:
+		return h.circulantsOf(StopGradient(layer.Value(scope, g, "symbols")))
+	}
+	symbols := layer.Read(scope, "symbols")
+	bind = h.constant(g, symbols)
+	if !h.Exact {
+		return bind, bind
+	}
+	return bind, h.constant(g, exactOf(symbols, h.D))
+}
+
+func (h HRR) circulantsOf(symbols *Node) (bind, unbind *Node) {
+	bind = hrr.CirculantsOf(symbols)
+	if !h.Exact {
+		return bind, bind
+	}
+	return bind, hrr.CirculantsOf(hrr.ExactOf(symbols))
+}
+
+func (h HRR) constant(g *Graph, symbols []float32) *Node {
+	return ConstTensor(g, tensors.FromFlatDataAndDimensions(hrr.Circulants(symbols, h.M), h.D, h.M*h.D))
+}
+
+// exactOf is hrr.ExactOf on the host: the vectors whose involution is the exact inverse of each symbol.
+func exactOf(symbols []float32, d int) []float32 {
+	out := make([]float32, 0, len(symbols))
+	for s := range slices.Chunk(symbols, d) {
+		inverse, err := hrr.ExactInverse(s)
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, hrr.Involution(inverse)...)
+	}
+	return out
+}
