@@ -154,7 +154,7 @@ var fields = []Field{
 	{Name: "checkpoint_every", Label: "Checkpoint every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "How much work a crash can cost.", at: func(c *Config) any { return &c.CheckpointEvery }},
 	{Name: "sample_every", Label: "Reconstructions every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "How often the fixed sample images are reconstructed.", at: func(c *Config) any { return &c.SampleEvery }},
 	{Name: "eval_every", Label: "Evaluate every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "How often PSNR is measured on a small fixed draw.", at: func(c *Config) any { return &c.EvalEvery }},
-	{Name: "eval_images", Label: "Evaluation set", Unit: "images", Group: "cadence", Kind: Int, Min: 1, Max: 1e6, Source: "METRICS: Hsu et al. use 10,000", Help: "Images of the final evaluation, drawn with the run's seed.", at: func(c *Config) any { return &c.EvalImages }},
+	{Name: "eval_images", Label: "Evaluation set", Unit: "images", Group: "cadence", Kind: Int, Min: 1, Max: 1e6, Source: "as in Hsu et al. 2023", Help: "Images that evaluations use, drawn with the run's seed.", at: func(c *Config) any { return &c.EvalImages }},
 }
 
 // Fields describes every entry of Config, in the order in which it is shown.

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ import (
 func evalRun(ctx context.Context, env environment, args []string) error {
 	fs := flags(env, "eval")
 	o := evaluate.Default(0)
-	fs.IntVar(&o.Images, "images", o.Images, "images of the evaluation set, drawn with the run's seed")
+	fs.IntVar(&o.Images, "images", 0, "images of the evaluation set, drawn with the run's seed (default: eval_images of the run's configuration)")
 	fs.IntVar(&o.Noise, "noise", o.Noise, "images that noise is tried on; 0 leaves it out")
 	fs.IntVar(&o.Pairs, "pairs", o.Pairs, "pairs of images whose slots are swapped; 0 leaves it out")
 	fs.IntVar(&o.Probe, "probe", o.Probe, "training steps of the probe that reads swapped images")
@@ -37,7 +38,7 @@ func evalRun(ctx context.Context, env environment, args []string) error {
 	if len(names) != 1 {
 		return fmt.Errorf("%w: slotscope eval RUN | RUN@STEP | CHECKPOINT.safetensors; `slotscope eval -h` lists the flags", errUsage)
 	}
-	if err := sensible(o); err != nil {
+	if err := sensible(fs, o); err != nil {
 		return err
 	}
 	subject, err := findSubject(*dataDir, names[0])
@@ -72,11 +73,20 @@ func evalRun(ctx context.Context, env environment, args []string) error {
 	return printScores(env, subject, r.Scores)
 }
 
-func sensible(o evaluate.Options) error {
+// leastImages is what a score needs at least.
+const leastImages = 2
+
+func sensible(fs *flag.FlagSet, o evaluate.Options) error {
+	images := max(o.Images, leastImages)
+	fs.Visit(func(f *flag.Flag) {
+		if f.Name == "images" {
+			images = o.Images
+		}
+	})
 	for _, f := range []struct {
 		name           string
 		value, lo, max int
-	}{{"images", o.Images, 2, 1e6}, {"noise", o.Noise, 0, 1e6}, {"pairs", o.Pairs, 0, 1e6}, {"probe", o.Probe, 0, 1e6}, {"trees", o.Trees, 1, 1e4}} {
+	}{{"images", images, leastImages, 1e6}, {"noise", o.Noise, 0, 1e6}, {"pairs", o.Pairs, 0, 1e6}, {"probe", o.Probe, 0, 1e6}, {"trees", o.Trees, 1, 1e4}} {
 		if f.value < f.lo || f.value > f.max {
 			return fmt.Errorf("%w: --%s is %d; it goes from %d to %d", errUsage, f.name, f.value, f.lo, f.max)
 		}
@@ -152,6 +162,9 @@ func evaluateSubject(ctx context.Context, s subject, dataDir, engineName string,
 		return evaluate.Result{}, fmt.Errorf("opening engine %q: %w", engineName, err)
 	}
 	o.Seed = file.Config.Seed
+	if o.Images == 0 {
+		o.Images = max(file.Config.EvalImages, leastImages)
+	}
 	r, err := evaluate.Run(ctx, engine, file, set, o)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", s.checkpoint, err)

@@ -165,3 +165,29 @@ func TestEvalRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestEvalImages: without --images an evaluation takes as many images as the run's configuration says.
+func TestEvalImages(t *testing.T) {
+	file, err := checkpoint.Read(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Config.EvalImages = 66
+	path := filepath.Join(t.TempDir(), "few.safetensors")
+	if err := checkpoint.Write(path, file); err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"eval", path, "--json", "--noise", "0", "--pairs", "0", "--trees", "2", "--engine", "cpu", "--data", t.TempDir()}
+	for want, more := range map[int][]string{66: nil, 70: {"--images", "70"}} {
+		code, out, stderr := called(t, append(flags, more...)...)
+		var s model.Scores
+		if err := json.Unmarshal([]byte(out), &s); code != done || err != nil || s.Images != want {
+			t.Errorf("%v: %d images, want %d; exit code %d, %v, %s", more, s.Images, want, code, err, stderr)
+		}
+	}
+	for _, bad := range []string{"0", "1", "2000000"} {
+		if code, _, stderr := called(t, append(flags, "--images", bad)...); code != usage || !strings.Contains(stderr, "--images is "+bad) {
+			t.Errorf("--images %s: exit code %d, %s", bad, code, stderr)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"strings"
 
 	"slotscope/model/compute"
@@ -16,6 +17,18 @@ func (s *session) failure(err error) string {
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n") // what follows is for the log
 	return first
+}
+
+// diverged ends a run whose numbers are not finite any more. Its checkpoints are from before that, but a resume would diverge again.
+func (s *session) diverged(what string) error {
+	if err := s.settle(); err != nil {
+		return err
+	}
+	kept := "no checkpoint had been saved"
+	if s.status.Checkpoint > 0 {
+		kept = fmt.Sprintf("the checkpoint of step %d is kept", s.status.Checkpoint)
+	}
+	return fmt.Errorf("training diverged: %s; %s. Start a new run with a learning rate below %g", what, kept, s.cfg.LR)
 }
 
 // use is what the attempt wanted of a GPU with so much memory.

@@ -7,10 +7,12 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"slotscope/model"
 	"slotscope/model/folder"
+	"slotscope/model/format/checkpoint"
 )
 
 // Every model learns Shapes3D at a width where its few steps take seconds: the reconstruction's error falls, and PSNR on the evaluation
@@ -158,5 +160,42 @@ func TestLateProcess(t *testing.T) {
 	kept, err := f.Status()
 	if kept.Updated = said.Updated; kept != said || err != nil {
 		t.Errorf("%+v, %v", kept, err)
+	}
+}
+
+// A run that diverges says so, names the checkpoint that is kept, or that there is none, and never keeps numbers that are not finite.
+func TestDiverged(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		checkpoint int // steps between them
+		want       string
+	}{
+		{"before the first checkpoint", 1000, "no checkpoint had been saved"},
+		{"after a checkpoint", 1, "the checkpoint of step "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := little(t, "vqvae")
+			cfg.LR, cfg.WeightDecay, cfg.Steps, cfg.CheckpointEvery = 10, 100, 60, c.checkpoint // weights grow 999-fold at every step
+			f := create(t, cfg)
+			err := runIn(t.Context(), f)
+			status, _ := f.Status()
+			if err == nil || status.State != model.Failed || !strings.Contains(status.Reason, "training diverged: ") || !strings.Contains(status.Reason, c.want) ||
+				strings.Contains(status.Reason, "step 0") || !strings.HasSuffix(status.Reason, "learning rate below 10") {
+				t.Fatalf("%+v: %v", status, err)
+			}
+			steps := f.Checkpoints()
+			if (len(steps) > 0) != (c.checkpoint == 1) {
+				t.Fatalf("checkpoints %v", steps)
+			}
+			for _, step := range steps {
+				file, err := checkpoint.Read(f.CheckpointPath(step))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if name, finite := allFinite(file); !finite {
+					t.Errorf("%s of step %d is not finite", name, step)
+				}
+			}
+		})
 	}
 }

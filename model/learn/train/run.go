@@ -247,10 +247,7 @@ func (s *session) point(step int, out Step, at time.Time) (err error) {
 	}
 	s.status.Step = step
 	if total := out.Values["total"]; math.IsNaN(total) || math.IsInf(total, 0) {
-		if err := s.settle(); err != nil {
-			return err
-		}
-		return fmt.Errorf("the total loss is %v at step %d; the last checkpoint, of step %d, is kept. A lower learning rate may help", total, step, s.status.Checkpoint)
+		return s.diverged(fmt.Sprintf("the total loss is %v at step %d", total, step))
 	}
 	return s.keep(time.Now())
 }

@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -30,6 +31,9 @@ func (s *session) save() error {
 	if err != nil {
 		return err
 	}
+	if name, finite := allFinite(learned); !finite {
+		return s.diverged(fmt.Sprintf("%s is not finite after step %d", name, step))
+	}
 	if err := s.points.Sync(); err != nil {
 		return fmt.Errorf("saving the points up to step %d: %w", step, err)
 	}
@@ -37,6 +41,16 @@ func (s *session) save() error {
 	s.saving, s.written = step, written
 	go func() { written <- s.write(step, learned, means) }()
 	return nil
+}
+
+// allFinite says whether every number of a checkpoint is finite, and names the first tensor with one that is not.
+func allFinite(file checkpoint.File) (string, bool) {
+	for _, name := range slices.Sorted(maps.Keys(file.Tensors)) {
+		if slices.ContainsFunc(file.Tensors[name].Data, func(v float32) bool { return v-v != 0 }) {
+			return name, false
+		}
+	}
+	return "", true
 }
 
 func (s *session) write(step int, learned, means checkpoint.File) error {
