@@ -142,6 +142,21 @@ type Usage struct {
 	Codebook   float64   `json:"codebook"`   // perplexity over all slots
 
 	Names []CodeNames `json:"names,omitempty"` // [m] what each slot's codes stand for
+
+	Joint *JointEntropy `json:"joint,omitempty"` // of the slots' codes together; nil where it was not measured
+}
+
+// JointEntropy is what the slots' codes tell together and how much of it they tell twice, in nats, by plug-in estimates over the
+// evaluation set.
+type JointEntropy struct {
+	Images     int       `json:"images"`
+	Tuples     int       `json:"tuples"`      // distinct tuples of codes
+	Nats       float64   `json:"nats"`        // H(c_1 … c_m), at most Ceiling
+	Slots      []float64 `json:"slots"`       // [m] H(c_i)
+	Redundancy float64   `json:"redundancy"`  // Σ H(c_i) − H(c_1 … c_m) ≥ 0
+	Ceiling    float64   `json:"ceiling"`     // ln of Images, which Nats cannot exceed
+	Coverage   float64   `json:"coverage"`    // 1 − share of images whose tuple no other image takes
+	LowerBound bool      `json:"lower_bound"` // Coverage is below 0.9: Nats is too low and Redundancy too high by an unknown amount
 }
 
 // CodeNames is what the codes of one slot stand for, in values of the slot's own factor.

@@ -269,7 +269,7 @@ func usage(codes []int32, m, k int) *model.Usage {
 		}
 		u.Counts, u.Used, u.Perplexity = append(u.Counts, counts), append(u.Used, taken(counts)), append(u.Perplexity, metric.Perplexity(counts))
 	}
-	u.Entries, u.Codebook = taken(all), metric.Perplexity(all)
+	u.Entries, u.Codebook, u.Joint = taken(all), metric.Perplexity(all), metric.JointEntropy(codes, m)
 	return u
 }
 

@@ -133,6 +133,9 @@ func checkUsage(t *testing.T, u *model.Usage, r Result) {
 	if u.Entries < 9 || u.Codebook > float64(u.Entries)+1e-9 {
 		t.Errorf("%d entries with perplexity %v", u.Entries, u.Codebook)
 	}
+	if j := u.Joint; j == nil || j.Images != 160 || len(j.Slots) != 9 || j.Nats > j.Ceiling+1e-9 || j.Tuples < 1 || math.Abs(math.Exp(j.Slots[0])-u.Perplexity[0]) > 1e-9 {
+		t.Errorf("joint entropy %+v", j)
+	}
 }
 
 // checkNoise: little noise costs little, much noise everything, and codes flip the more the stronger it is.

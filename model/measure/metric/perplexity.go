@@ -9,21 +9,12 @@ import "math"
 //
 // It is 0 where nothing was counted.
 func Perplexity(counts []int) float64 {
-	total := 0
-	for _, c := range counts {
-		total += c
-	}
-	if total == 0 {
-		return 0
-	}
-	entropy := 0.0 // nats
 	for _, c := range counts {
 		if c > 0 {
-			p := float64(c) / float64(total)
-			entropy -= p * math.Log(p)
+			return math.Exp(Entropy(counts))
 		}
 	}
-	return math.Exp(entropy)
+	return 0
 }
 
 // Usage counts which of k entries the last batches took: a window, since one batch alone under-reports use.
