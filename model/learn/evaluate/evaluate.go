@@ -207,7 +207,7 @@ func (e *evaluation) measure(ctx context.Context) error {
 	if e.scores.NoFactors = noFactors(e.info); e.scores.NoFactors != "" {
 		return nil
 	}
-	t := e.table()
+	t := tableOf(e.info, e.classes, e.slots, len(e.index))
 	m, err := metric.Measure(ctx, t, metric.Options{Seed: e.o.Seed, Trees: e.o.Trees,
 		Progress: func(done, of float64) { e.o.Progress("measuring", "", done, of) }})
 	if err != nil {
@@ -232,18 +232,18 @@ func noFactors(info data.Info) string {
 	return "InfoMEC, DCI and swaps compare slots with factors, and " + what + "."
 }
 
-// table is slots and factors by columns.
-func (e *evaluation) table() metric.Table {
-	t := metric.Table{}
-	for i, f := range e.info.Factors {
+// tableOf is slots and factors of n images by columns; classes is [n, F].
+func tableOf(info data.Info, classes []int, s slots, n int) metric.Table {
+	t, m := metric.Table{}, max(len(s.codes), len(s.numbers))/n
+	for i, f := range info.Factors {
 		t.Names = append(t.Names, f.Name)
-		t.Factors = append(t.Factors, column(e.classes, i, len(e.info.Factors), func(v int) int { return v }))
+		t.Factors = append(t.Factors, column(classes, i, len(info.Factors), func(v int) int { return v }))
 	}
-	for j := range e.net.m {
-		if e.slots.codes != nil {
-			t.Codes = append(t.Codes, column(e.slots.codes, j, e.net.m, func(v int32) int { return int(v) }))
+	for j := range m {
+		if s.codes != nil {
+			t.Codes = append(t.Codes, column(s.codes, j, m, func(v int32) int { return int(v) }))
 		} else {
-			t.Values = append(t.Values, column(e.slots.numbers, j, e.net.m, func(v float32) float64 { return float64(v) }))
+			t.Values = append(t.Values, column(s.numbers, j, m, func(v float32) float64 { return float64(v) }))
 		}
 	}
 	return t

@@ -3,6 +3,7 @@ package evaluate
 import (
 	"fmt"
 
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
@@ -14,6 +15,9 @@ import (
 
 // batchSize is the number of images in every call of a graph; what is left over is filled up, so that each is compiled once.
 const batchSize = 64
+
+// slotCode is the type of codes in a graph.
+const slotCode = dtypes.Int32
 
 // net is a trained model, and beside it the probe, compiled for an engine.
 type net struct {

@@ -61,3 +61,6 @@ func (h *HRR) Losses(scope *context.Context, x, _ *Node) Objective {
 	watch := append(moments("latent", InsertAxes(f.z, 1)), moments("codebook", InsertAxes(C, 0))...)
 	return Objective{Total: weighted(terms), Terms: terms, Codes: f.slots.Codes, Watch: watch, Logits: f.logits}
 }
+
+// Slots are the stages of Algorithm 1 for latents z, [B, d].
+func (h *HRR) Slots(scope *context.Context, z *Node) latent.Slots { return h.slots.Apply(scope, z) }
