@@ -41,7 +41,8 @@ type Config struct {
 	BetaTC float64 `json:"beta_tc"` // β of β-TCVAE
 
 	LR          float64 `json:"lr"`
-	CodebookLR  float64 `json:"codebook_lr"` // as a multiple of LR
+	LRSchedule  string  `json:"lr_schedule,omitempty"` // "" (constant) or Cosine
+	CodebookLR  float64 `json:"codebook_lr"`           // as a multiple of LR
 	Beta1       float64 `json:"beta1"`
 	Beta2       float64 `json:"beta2"`
 	Epsilon     float64 `json:"epsilon"`
@@ -61,6 +62,9 @@ type Config struct {
 	EvalEvery       int `json:"eval_every"`       // steps between PSNR evaluations on a fixed draw
 	EvalImages      int `json:"eval_images"`      // images of the evaluation set
 }
+
+// Cosine is the schedule that takes the learning rate from LR to 0 over all steps.
+const Cosine = "cosine"
 
 // Kind is how a field is typed in.
 type Kind int
@@ -136,6 +140,7 @@ var fields = []Field{
 	{Name: "beta_tc", Label: "Total correlation weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the total correlation per pixel and channel; the other parts of the divergence weigh 1.", Models: []string{"betatcvae"}, at: func(c *Config) any { return &c.BetaTC }},
 
 	{Name: "lr", Label: "Learning rate", Symbol: "η", Group: "optimizer", Kind: Float, Max: 10, Above: true, Source: tabOptim, Help: "AdamW's step size.", at: func(c *Config) any { return &c.LR }},
+	{Name: "lr_schedule", Label: "Learning rate schedule", Group: "optimizer", Kind: Choice, Choices: []string{"constant", Cosine}, zero: "constant", Source: "ours; the paper does not say", Help: "Constant, or a cosine from the learning rate down to 0 at the last step.", at: func(c *Config) any { return &c.LRSchedule }},
 	{Name: "codebook_lr", Label: "Codebook rate", Symbol: "η_cb/η", Unit: "× η", Group: "optimizer", Kind: Float, Max: 1000, Source: tabHyper, Help: "Learning rate of the codebook (in HRR of seeds and generator), as a multiple of η.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: "paper, “Experiments”: the same optimizer for every model", at: func(c *Config) any { return &c.CodebookLR }},
 	{Name: "beta1", Label: "First moment", Symbol: "β₁", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's mean of gradients.", at: func(c *Config) any { return &c.Beta1 }},
 	{Name: "beta2", Label: "Second moment", Symbol: "β₂", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's mean of squared gradients.", at: func(c *Config) any { return &c.Beta2 }},

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"math"
 	"strings"
 
 	. "github.com/gomlx/gomlx/pkg/core/graph"
@@ -48,8 +49,8 @@ func (o adamW) moments(store *context.Context, v *context.Variable) (first, seco
 //	m ← β₁ m + (1−β₁) g        v ← β₂ v + (1−β₂) g²
 //	θ ← θ − η wd θ − η (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + ε)
 //
-// correct1 and correct2 are the scalars 1/(1−β₁ᵗ) and 1/√(1−β₂ᵗ) for step t = 1, 2, …
-func (o adamW) update(vars []*context.Variable, store *context.Context, loss, correct1, correct2 *Node) *Node {
+// η is Config.LR times the variable's own factor and the schedule's. of holds the numbers of step t that coefficients lists.
+func (o adamW) update(vars []*context.Variable, store *context.Context, loss *Node, of coefficientNodes) *Node {
 	g := loss.Graph()
 	values := make([]*Node, len(vars))
 	for i, v := range vars {
@@ -67,11 +68,37 @@ func (o adamW) update(vars []*context.Variable, store *context.Context, loss, co
 		s := Add(MulScalar(square.ValueGraph(g), o.cfg.Beta2), MulScalar(Mul(grad, grad), 1-o.cfg.Beta2))
 		mean.SetValueGraph(m)
 		square.SetValueGraph(s)
-		rate := o.cfg.LR * o.scale(v)
-		step := Div(Mul(m, correct1), AddScalar(Mul(Sqrt(s), correct2), o.cfg.Epsilon))
-		v.SetValueGraph(Sub(MulScalar(values[i], 1-rate*o.decay(v)), MulScalar(step, rate)))
+		step := Div(Mul(m, of.first), AddScalar(Mul(Sqrt(s), of.second), o.cfg.Epsilon))
+		if wd := o.decay(v); wd != 0 {
+			step = Add(step, MulScalar(values[i], wd))
+		}
+		v.SetValueGraph(Sub(values[i], Mul(step, MulScalar(of.schedule, o.cfg.LR*o.scale(v)))))
 	}
 	return norm
+}
+
+// coefficients are the numbers of an update that change from step to step, for t = 1, 2, …: 1/(1−β₁ᵗ), 1/√(1−β₂ᵗ) and the
+// schedule's factor on the learning rate.
+func coefficients(cfg model.Config, t int) [3]float32 {
+	return [3]float32{
+		float32(1 / (1 - math.Pow(cfg.Beta1, float64(t)))),
+		float32(1 / math.Sqrt(1-math.Pow(cfg.Beta2, float64(t)))),
+		float32(Schedule(cfg, t)),
+	}
+}
+
+// coefficientNodes are coefficients in a graph, scalars.
+type coefficientNodes struct{ first, second, schedule *Node }
+
+// Schedule is the factor on the learning rate at step t of 1 … Steps: 1 where it is constant, and for cosine (Loshchilov and
+// Hutter 2017)
+//
+//	½ (1 + cos(π (t−1)/Steps))        from 1 down to nearly 0
+func Schedule(cfg model.Config, t int) float64 {
+	if cfg.LRSchedule != model.Cosine {
+		return 1
+	}
+	return (1 + math.Cos(math.Pi*min(1, float64(t-1)/float64(cfg.Steps)))) / 2
 }
 
 // decay is wd for a variable that decays, else 0.

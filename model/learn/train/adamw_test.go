@@ -16,16 +16,17 @@ import (
 // Three steps on the loss θ·a, whose gradient is a, against the update written out in float64; decay acts where it is asked to.
 func TestAdamWFollowsItsEquations(t *testing.T) {
 	for _, decays := range []bool{true, false} {
-		t.Run(fmt.Sprintf("decays %v", decays), func(t *testing.T) { followsAdamW(t, decays) })
+		t.Run(fmt.Sprintf("decays %v", decays), func(t *testing.T) { followsAdamW(t, decays, "") })
+		t.Run(fmt.Sprintf("decays %v, cosine", decays), func(t *testing.T) { followsAdamW(t, decays, model.Cosine) })
 	}
 }
 
-func followsAdamW(t *testing.T, decays bool) {
+func followsAdamW(t *testing.T, decays bool, schedule string) {
 	engine, err := compute.Open("cpu")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := model.Config{LR: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 0.2, Clip: 0.5}
+	cfg := model.Config{LR: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 0.2, Clip: 0.5, Steps: 3, LRSchedule: schedule}
 	const scale = 2
 	a, theta := []float64{3, -4, 0.5}, []float64{1, -2, 0.25}
 	store := context.New().Checked(false)
@@ -37,10 +38,10 @@ func followsAdamW(t *testing.T, decays bool) {
 	}
 	vars := adam.learned(store.In("model"))
 	adam.moments(store.In("optimizer"), v)
-	exec, err := context.NewExec(engine.Backend, store, func(_ *context.Context, c1, c2 *Node) *Node {
-		g := c1.Graph()
+	exec, err := context.NewExec(engine.Backend, store, func(_ *context.Context, of *Node) *Node {
+		g := of.Graph()
 		loss := ReduceAllSum(Mul(v.ValueGraph(g), Const(g, []float32{3, -4, 0.5})))
-		return adam.update(vars, store.In("optimizer"), loss, c1, c2)
+		return adam.update(vars, store.In("optimizer"), loss, coefficientNodes{at(of, 0), at(of, 1), at(of, 2)})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,8 @@ func followsAdamW(t *testing.T, decays bool) {
 	m, s := make([]float64, 3), make([]float64, 3)
 	for step := 1; step <= 3; step++ {
 		bias1, bias2 := 1-math.Pow(cfg.Beta1, float64(step)), 1-math.Pow(cfg.Beta2, float64(step))
-		got, err := exec.Exec1(float32(1/bias1), float32(1/math.Sqrt(bias2)))
+		of := coefficients(cfg, step)
+		got, err := exec.Exec1(of[:])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,6 +64,9 @@ func followsAdamW(t *testing.T, decays bool) {
 			m[i] = cfg.Beta1*m[i] + (1-cfg.Beta1)*grad
 			s[i] = cfg.Beta2*s[i] + (1-cfg.Beta2)*grad*grad
 			rate := cfg.LR * scale
+			if schedule == model.Cosine {
+				rate *= []float64{1, 0.75, 0.25}[step-1] // ½ (1 + cos 0°, 60°, 120°)
+			}
 			theta[i] -= rate*decay*theta[i] + rate*(m[i]/bias1)/(math.Sqrt(s[i]/bias2)+cfg.Epsilon)
 			if math.Abs(float64(now[i])-theta[i]) > 1e-5 {
 				t.Errorf("step %d: θ[%d] is %v, want %v", step, i, now[i], theta[i])

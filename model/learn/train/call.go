@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"github.com/gomlx/gomlx/pkg/core/distributed"
@@ -48,14 +47,14 @@ func (t *Trainer) Gather(first, n int, index []int32) (Call, error) {
 	return t.call(first, n, len(index)/n, tensors.FromFlatDataAndDimensions(index, n, len(index)/n))
 }
 
-// call adds to the images what else the steps read: AdamW's two corrections and, where the model draws, its noise.
+// call adds to the images what else the steps read: AdamW's coefficients and, where the model draws, its noise.
 func (t *Trainer) call(first, n, batch int, images *tensors.Tensor) (Call, error) {
-	corrections := make([]float32, 0, 2*n)
+	var numbers []float32
 	for step := first; step < first+n; step++ {
-		corrections = append(corrections, float32(1/(1-math.Pow(t.cfg.Beta1, float64(step)))),
-			float32(1/math.Sqrt(1-math.Pow(t.cfg.Beta2, float64(step)))))
+		of := coefficients(t.cfg, step)
+		numbers = append(numbers, of[:]...)
 	}
-	c := Call{First: first, N: n, inputs: []*tensors.Tensor{images, tensors.FromFlatDataAndDimensions(corrections, n, 2)}}
+	c := Call{First: first, N: n, inputs: []*tensors.Tensor{images, tensors.FromFlatDataAndDimensions(numbers, n, len(numbers)/n)}}
 	if each := t.net.Noise(); each > 0 {
 		c.inputs = append(c.inputs, t.noise(first, n, batch, each))
 	}
@@ -145,7 +144,7 @@ func (t *Trainer) unpack(row []float32) Step {
 }
 
 // callGraph is n gradient steps, one after the other. In come the images [n, B, H, W, C] as bytes, or [N, H, W, C] and which
-// of them [n, B]; AdamW's corrections [n, 2]; where the model draws, its noise [n, B, …]. Out comes a row [n · …] of float32
+// of them [n, B]; AdamW's coefficients [n, 3]; where the model draws, its noise [n, B, …]. Out comes a row [n · …] of float32
 // for each step: its scalars, then its codes, which float32 holds exactly.
 func (t *Trainer) callGraph(adam adamW, vars []*context.Variable) func(*context.Context, []*Node) []*Node {
 	return func(_ *context.Context, inputs []*Node) []*Node {
@@ -155,7 +154,7 @@ func (t *Trainer) callGraph(adam adamW, vars []*context.Variable) func(*context.
 		}
 		var rows []*Node
 		for i := range inputs[0].Shape().Dim(0) {
-			images, corrections := at(inputs[0], i), at(inputs[1], i)
+			images, of := at(inputs[0], i), at(inputs[1], i)
 			if held != nil {
 				images = Gather(held, ExpandAxes(images, -1))
 			}
@@ -163,7 +162,7 @@ func (t *Trainer) callGraph(adam adamW, vars []*context.Variable) func(*context.
 			if len(inputs) > 2 {
 				noise = at(inputs[2], i)
 			}
-			rows = append(rows, t.stepGraph(adam, vars, images, noise, at(corrections, 0), at(corrections, 1))...)
+			rows = append(rows, t.stepGraph(adam, vars, images, noise, coefficientNodes{at(of, 0), at(of, 1), at(of, 2)})...)
 		}
 		return []*Node{Concatenate(rows, 0)}
 	}
@@ -173,9 +172,9 @@ func (t *Trainer) callGraph(adam adamW, vars []*context.Variable) func(*context.
 func at(x *Node, i int) *Node { return Squeeze(Slice(x, AxisElem(i)), 0) }
 
 // stepGraph is one gradient step on images [B, H, W, C]; what it measured is a list of vectors of float32.
-func (t *Trainer) stepGraph(adam adamW, vars []*context.Variable, images, noise, correct1, correct2 *Node) []*Node {
+func (t *Trainer) stepGraph(adam adamW, vars []*context.Variable, images, noise *Node, of coefficientNodes) []*Node {
 	objective := t.learns.Losses(t.scope, ae.Unit(images), noise)
-	norm := adam.update(vars, t.optimizer, objective.Total, correct1, correct2)
+	norm := adam.update(vars, t.optimizer, objective.Total, of)
 	row := []*Node{objective.Total, norm}
 	t.names = []string{"total", "grad_norm"}
 	for _, term := range objective.Terms {

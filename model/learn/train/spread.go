@@ -63,7 +63,7 @@ func (t *Trainer) Spread(devices int) error {
 	return nil
 }
 
-// place splits the inputs of a call, images, corrections and perhaps noise, and has each part on its way to its device.
+// place splits the inputs of a call, images, coefficients and perhaps noise, and has each part on its way to its device.
 func (s *spread) place(backend backends.Backend, inputs []*tensors.Tensor) ([]*distributed.Tensor, error) {
 	var all []*distributed.Tensor
 	for i, in := range inputs {
