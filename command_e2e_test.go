@@ -61,7 +61,7 @@ func TestCommandLine(t *testing.T) {
 		{"version now", 2, `usage: "now" is one argument too many`},
 		{"train --steps", 2, "usage: flag needs an argument: -steps" + fmt.Sprintf(list, "train")},
 
-		{"train --dataset moon", 2, `dataset: there is no dataset "moon"; there is shapes3d-synthetic`},
+		{"train --dataset moon", 2, `dataset: there is no dataset "moon"; there is shapes3d-synthetic, dsprites-synthetic`},
 		{"train --model gan", 2, `model: "gan" is not one of hrr, vqvae, qlae, betavae, betatcvae`},
 		{"train --model betavae --set k=9", 2, "k: is no hyperparameter of betavae; it belongs to hrr, vqvae, qlae"},
 		{"train --preset huge", 2, `preset: "huge" is not one of tiny, small, paper`},
@@ -95,7 +95,7 @@ func TestCommandLine(t *testing.T) {
 		{"serve --addr here --data " + at("other"), 2, `addr: "here" is not an address; one looks like 127.0.0.1:8080`},
 
 		{"data", 2, "usage: slotscope data list | add PATH|URL|NAME | info NAME | check NAME | sample NAME --out FILE.png | remove NAME"},
-		{"data info moon", 2, `dataset: there is no dataset "moon"; there is shapes3d-synthetic`},
+		{"data info moon", 2, `dataset: there is no dataset "moon"; there is shapes3d-synthetic, dsprites-synthetic`},
 		{"bench", 2, "usage: slotscope bench train|decode|data"},
 		{"bench decode --preset huge", 2, `preset: "huge" is not one of tiny, small, paper`},
 		{"bench train --seconds -1", 2, "seconds: -1 is not a number of seconds above 0, up to 86400"},

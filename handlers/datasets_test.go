@@ -128,11 +128,11 @@ const theSet = "/datasets/shapes3d-synthetic"
 func TestDatasetsAreListed(t *testing.T) {
 	doc := dom(t, ask(t, builtIn(t), "/datasets"))
 	card := doc.Find(part("datasets") + " > li")
-	if card.Length() != 1 {
+	if card.Length() != 2 {
 		t.Fatalf("%d datasets are listed", card.Length())
 	}
 	text := card.Text()
-	for _, want := range []string{"3D Shapes, synthetic", "shapes3d-synthetic", "480,000 images", "64 × 64 × 3", "6 factors", "not comparable with published 3D Shapes scores"} {
+	for _, want := range []string{"dsprites-synthetic", "737,280 images", "64 × 64 × 1", "not comparable with published dSprites scores", "3D Shapes, synthetic", "shapes3d-synthetic", "480,000 images", "64 × 64 × 3", "6 factors", "not comparable with published 3D Shapes scores"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the list does not say %q", want)
 		}
@@ -449,7 +449,7 @@ func at(rgb []byte, width, x, y int) []byte { return rgb[(y*width+x)*3 : (y*widt
 func TestDatasetAPI(t *testing.T) {
 	sets := builtIn(t)
 	var list struct{ Datasets []data.Info }
-	if err := json.Unmarshal(ask(t, sets, "/api/datasets").Body.Bytes(), &list); err != nil || len(list.Datasets) != 1 || list.Datasets[0].Len != 480_000 {
+	if err := json.Unmarshal(ask(t, sets, "/api/datasets").Body.Bytes(), &list); err != nil || len(list.Datasets) != 2 || list.Datasets[0].Len != 480_000 {
 		t.Errorf("the list is %+v (%v)", list, err)
 	}
 	var info data.Info
@@ -469,8 +469,8 @@ func TestDatasetErrors(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"/datasets/moon", 404, "There is no dataset &#34;moon&#34;; there is shapes3d-synthetic."},
-		{"/api/datasets/moon", 404, `There is no dataset \"moon\"; there is shapes3d-synthetic.`},
+		{"/datasets/moon", 404, "There is no dataset &#34;moon&#34;; there is shapes3d-synthetic, dsprites-synthetic."},
+		{"/api/datasets/moon", 404, `There is no dataset \"moon\"; there is shapes3d-synthetic, dsprites-synthetic.`},
 		{"/api/datasets/moon/images/0.png", 404, "moon"},
 		{api + "images/480000.png", 422, "there is no image 480000; shapes3d-synthetic has images 0 to 479999"},
 		{api + "images/-1.png", 422, "there is no image -1"},

@@ -62,6 +62,40 @@ func TestShapes3DIsDescribedAsTheOriginal(t *testing.T) {
 	}
 }
 
+// TestDSpritesIsDescribedAsTheOriginal: the factors of dSprites but for color, and its index rule; the last factor moves the sprite down.
+func TestDSpritesIsDescribedAsTheOriginal(t *testing.T) {
+	set, err := Open(t.Context(), "dsprites-synthetic", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := set.Info()
+	for f, factor := range info.Factors {
+		of := dspritesInfo.Factors[1+f]
+		if factor.Name != of.Name || len(factor.Values) != len(of.Values) || factor.Name != "orientation" && !slices.Equal(factor.Values, of.Values) {
+			t.Errorf("factor %+v stands for %+v", factor, of)
+		}
+	}
+	if info.Len != dspritesInfo.Len || info.H != 64 || info.W != 64 || info.C != 1 || len(info.Factors) != 5 {
+		t.Errorf("%d images of %d × %d × %d", info.Len, info.H, info.W, info.C)
+	}
+	index := ((2*6+5)*40+3)*32*32 + 4*32 + 30 // a heart of full size at the left and the bottom
+	image, middle, white := make([]byte, 64*64), 0, 0
+	if err := set.Images(image, []int{index}); err != nil {
+		t.Fatal(err)
+	}
+	for p, level := range image {
+		if level == 255 {
+			white, middle = white+1, middle+p/64
+		}
+	}
+	if classes := []int{0, 0, 0, 0, 0}; set.Classes(classes, []int{index}) != nil || !slices.Equal(classes, []int{2, 5, 3, 4, 30}) {
+		t.Errorf("image %d has classes %v", index, classes)
+	}
+	if white < 200 || white > 240 || middle/white < 43 || middle/white > 48 {
+		t.Errorf("%d white pixels around row %d", white, middle/max(white, 1))
+	}
+}
+
 // TestInfoIsTheCallersOwn: what a caller does to a description reaches no other.
 func TestInfoIsTheCallersOwn(t *testing.T) {
 	set := open(t)
@@ -190,6 +224,10 @@ func TestEverythingListedOpens(t *testing.T) {
 		}
 		if diff := cmp.Diff(info, set.Info()); diff != "" {
 			t.Error(diff)
+		}
+		image := make([]byte, info.H*info.W*info.C)
+		if err := set.Images(image, []int{info.Len - 1}); err != nil || slices.Max(image) == 0 {
+			t.Errorf("%s: the last image: %v", info.Name, err)
 		}
 		if n := Grid(info.Sizes()).Len(); n != info.Len {
 			t.Errorf("%s: %d combinations, %d images", info.Name, n, info.Len)

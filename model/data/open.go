@@ -92,7 +92,7 @@ type drawnSet struct {
 	open func() Set
 }
 
-var drawn = []drawnSet{{&shapes3dInfo, openShapes3D}}
+var drawn = []drawnSet{{&shapes3dInfo, openShapes3D}, {&dspritesDrawnInfo, openDSpritesDrawn}}
 
 // IsDrawn says whether a name, with or without a selection, means images of the program's own, which are the same for good. What was
 // added can be removed, and another set take its name.

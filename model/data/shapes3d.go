@@ -46,56 +46,38 @@ func named(n int, format string, value func(class int) float64) []string {
 // shapes3dRenderer is shared by all who open the set: its traced geometries hold 16 MB and take seconds to make.
 var shapes3dRenderer = sync.OnceValue(func() *shapes3d.Renderer { return new(shapes3d.Renderer) })
 
-// shapes3dSet draws the built-in set.
-type shapes3dSet struct{ *shapes3d.Renderer }
+// shapes3dSet traces, on all cores, what a batch needs before it draws it.
+type shapes3dSet struct {
+	drawnGrid
+	*shapes3d.Renderer
+}
 
-func openShapes3D() Set { return shapes3dSet{shapes3dRenderer()} }
-
-func (shapes3dSet) Info() Info { return shapes3dInfo.clone() }
-
-func (shapes3dSet) identity() string { return shapes3dInfo.Name }
+func openShapes3D() Set {
+	r := shapes3dRenderer()
+	return shapes3dSet{drawnGrid{&shapes3dInfo, shapes3dGrid, func(dst []byte, c []int) { r.Draw(dst, shapes3dImage(c)) }}, r}
+}
 
 func (s shapes3dSet) Images(dst []byte, index []int) error {
 	if err := check(shapes3dInfo, index, len(dst), shapes3d.Bytes); err != nil {
 		return err
 	}
+	var classes [6]int
 	s.Prepare(func(yield func(shapes3d.Image) bool) {
 		for _, i := range index {
-			if !yield(shapes3dImage(i)) {
+			shapes3dGrid.Classes(classes[:], i)
+			if !yield(shapes3dImage(classes[:])) {
 				return
 			}
 		}
 	})
-	for b, i := range index {
-		s.Draw(dst[b*shapes3d.Bytes:(b+1)*shapes3d.Bytes], shapes3dImage(i))
-	}
-	return nil
+	return s.drawnGrid.Images(dst, index)
 }
 
-func shapes3dImage(index int) shapes3d.Image {
-	var c [6]int
-	shapes3dGrid.Classes(c[:], index)
+func shapes3dImage(c []int) shapes3d.Image {
 	return shapes3d.Image{Floor: c[0], Wall: c[1], Object: c[2], Geometry: shapes3d.Geometry{Scale: c[3], Shape: c[4], Orientation: c[5]}}
 }
 
-func (shapes3dSet) Classes(dst, index []int) error {
-	f := len(shapes3dGrid)
-	if err := check(shapes3dInfo, index, len(dst), f); err != nil {
-		return err
-	}
-	for b, i := range index {
-		shapes3dGrid.Classes(dst[b*f:(b+1)*f], i)
-	}
-	return nil
-}
-
-func (shapes3dSet) Index(classes []int) (int, error) {
-	return shapes3dInfo.index(shapes3dGrid, classes)
-}
-
 func (s shapes3dSet) Warm(ctx context.Context) error { return s.Renderer.Warm(ctx) }
-
-func (shapes3dSet) Close() error { return nil }
 
 // check refuses an index outside the set, and panics on a buffer of the wrong length, a mistake of the caller.
 func check(info Info, index []int, have, each int) error {

@@ -26,6 +26,7 @@ var modelNames = map[string]struct{ label, tex string }{
 
 var datasetNames = map[string]string{
 	"shapes3d": "Shapes3D", "shapes3d-synthetic": "Shapes3D, rendered anew", "falcor3d": "Falcor3D", "isaac3d": "Isaac3D", "mpi3d-complex": "MPI3D-C",
+	"dsprites": "dSprites", "dsprites-synthetic": "dSprites, rendered anew",
 }
 
 // modelOrder and datasetOrder are the paper's, for rows and columns; others follow by name.

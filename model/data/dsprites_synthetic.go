@@ -1,0 +1,33 @@
+package data
+
+import "slotscope/model/data/dsprites"
+
+// dspritesDrawnInfo describes the built-in set: the factors of dSprites in its order, without its color of one value.
+var dspritesDrawnInfo = Info{
+	Name: "dsprites-synthetic", Title: "dSprites, synthetic",
+	H: dsprites.Side, W: dsprites.Side, C: 1,
+	Len: dspritesGrid.Len(),
+	Factors: []Factor{
+		{"shape", []string{"square", "ellipse", "heart"}},
+		{"scale", named(dsprites.Scales, "%.1f", dsprites.Scale)},
+		{"orientation", named(dsprites.Orientations, "%.0f°", dsprites.Orientation)},
+		{"posX", named(dsprites.Positions, "%.3f", dsprites.Position)},
+		{"posY", named(dsprites.Positions, "%.3f", dsprites.Position)},
+	},
+	Complete: true,
+	About: "A white square, ellipse or heart on black, drawn by this program after dSprites: the same factors, cardinalities and order " +
+		"of images, without antialiasing. Sizes were fitted to frames that its authors show; the curve of its heart is not published, and ours was " +
+		"fitted to its width and area. Every combination of values occurs once.",
+	Note: "These are not the images of dSprites: scores on them are not comparable with published dSprites scores. The square repeats every " +
+		"90° and the ellipse every 180°. Orientations are 9° apart, so that all 40 differ; in dSprites 0° and 360° are the same picture.",
+	Licence:  "That of this program: the images are its output. dSprites itself is Apache-2.0.",
+	Citation: "After: " + dspritesInfo.Citation,
+}
+
+var dspritesGrid = Grid{dsprites.Shapes, dsprites.Scales, dsprites.Orientations, dsprites.Positions, dsprites.Positions}
+
+func openDSpritesDrawn() Set {
+	return drawnGrid{&dspritesDrawnInfo, dspritesGrid, func(dst []byte, c []int) {
+		dsprites.Draw(dst, dsprites.Image{Shape: c[0], Scale: c[1], Orientation: c[2], X: c[3], Y: c[4]})
+	}}
+}
