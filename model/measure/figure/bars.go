@@ -23,6 +23,7 @@ type Bars struct {
 	Name      string
 	Value     []float64
 	Low, High []float64
+	Each      [][]float64 // [group] single values behind each bar, drawn as points
 	Color     int
 	Colors    []int // of single bars, for instance those of slots; overrides Color
 }
@@ -65,6 +66,9 @@ func (c BarChart) values() (all []float64, left int) {
 			all = append(all, s.Value[g])
 			if low, high, ok := s.interval(g); ok {
 				all = append(all, low, high)
+			}
+			if g < len(s.Each) {
+				all = append(all, s.Each[g]...)
 			}
 		}
 	}
@@ -118,8 +122,21 @@ func (c BarChart) bar(f *Figure, p plot, s Bars, g int, x, width float64) {
 		top = min(top, p.y.inside(high))
 		f.errorBar(x+width/2, p.y.inside(low), p.y.inside(high), min(width*0.3, 5))
 	}
+	if g < len(s.Each) {
+		s.points(f, p, g, x, width, c.Groups[g])
+	}
 	if text := Number(s.Value[g]); c.Values && textWidth(text, cellFont) < width+4 {
 		f.label(x+width/2, top-3, text, cellFont, middle)
+	}
+}
+
+// points draws the single values behind a bar side by side, so that equal ones do not hide each other.
+func (s Bars) points(f *Figure, p plot, g int, x, width float64, group string) {
+	n := float64(len(s.Each[g]))
+	for i, v := range s.Each[g] {
+		if finite(v) {
+			f.hollow(point{x + width*(float64(i)+0.5)/n, p.y.inside(v)}, "ink", fmt.Sprintf("%s, one of %d: %s", strings.TrimSpace(group+" "+s.Name), len(s.Each[g]), Number(v)))
+		}
 	}
 }
 

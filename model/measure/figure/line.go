@@ -16,6 +16,7 @@ type LineChart struct {
 	Lines         []Line
 	References    []Reference
 	Dots          []Dot
+	Scatter       []Scatter
 	Width, Height float64 // of the figure and of its plot; 0 for 360 and 200
 	Direct        bool    // names at the ends of the lines instead of a legend
 	Empty         string  // the sentence shown when there is nothing to draw
@@ -45,6 +46,13 @@ type Dot struct {
 	Color int
 }
 
+// Scatter is unlabelled points of one series, for instance its single seeds beside their mean.
+type Scatter struct {
+	Name  string // of a point, under a pointer
+	X, Y  []float64
+	Color int
+}
+
 // Draw makes the figure.
 func (c LineChart) Draw() Figure {
 	f := Figure{Name: c.Name, Title: c.Title, Desc: c.Desc, Width: orElse(c.Width, 360)}
@@ -68,6 +76,9 @@ func (c LineChart) Draw() Figure {
 	left := 0
 	for _, l := range c.Lines {
 		left += l.draw(&f, p)
+	}
+	for _, s := range c.Scatter {
+		left += s.draw(&f, p)
 	}
 	left += f.dots(c.Dots, p)
 	if c.Direct {
@@ -150,6 +161,13 @@ func (c LineChart) drawable() int {
 			}
 		}
 	}
+	for _, s := range c.Scatter {
+		for i := range min(len(s.X), len(s.Y)) {
+			if xs.fits(s.X[i]) && ys.fits(s.Y[i]) {
+				n++
+			}
+		}
+	}
 	for _, d := range c.Dots {
 		if xs.fits(d.X) && ys.fits(d.Y) {
 			n++
@@ -164,6 +182,9 @@ func (c LineChart) plot(f *Figure, y, height float64) plot {
 	for _, l := range c.Lines {
 		xs = append(xs, l.X...)
 		ys = append(append(append(ys, l.Y...), l.Low...), l.High...)
+	}
+	for _, s := range c.Scatter {
+		xs, ys = append(xs, s.X...), append(ys, s.Y...)
 	}
 	for _, d := range c.Dots {
 		xs, ys = append(xs, d.X), append(ys, d.Y)
@@ -284,6 +305,25 @@ func (l Line) markers(f *Figure, p plot) {
 		}
 		f.marker(at, l.Color, 3.2, tip)
 	}
+}
+
+// draw draws the points that lie in the plot, hollow; it returns how many cannot be drawn.
+func (s Scatter) draw(f *Figure, p plot) (left int) {
+	for i := range min(len(s.X), len(s.Y)) {
+		if !p.x.fits(s.X[i]) || !p.y.fits(s.Y[i]) {
+			left++
+			continue
+		}
+		if at := (point{p.x.at(s.X[i]), p.y.at(s.Y[i])}); p.bounds().has(at) {
+			f.hollow(at, seriesPaint(s.Color), fmt.Sprintf("%s: %s at %s", s.Name, Number(s.Y[i]), Number(s.X[i])))
+		}
+	}
+	return left
+}
+
+// hollow draws a small open circle, the mark of a single seed.
+func (f *Figure) hollow(at point, stroke paint, tip string) {
+	f.marks = append(f.marks, mark{kind: circleMark, points: []point{at}, radius: 2.6, fill: "paper", stroke: stroke, width: 1.3, tip: tip})
 }
 
 // marker draws the shape of a series, so that it does not take colour to tell them apart.

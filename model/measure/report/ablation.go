@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 
 	"slotscope/model"
@@ -114,6 +115,23 @@ func (s Section) Grids(metrics []Metric) []Grid {
 		}
 	}
 	return grids
+}
+
+// seeds is how many seeds stand behind the cells, in words.
+func (g Grid) seeds() string {
+	least, most := 0, 0
+	for _, row := range g.Cells {
+		for _, c := range row {
+			if c.N > 0 && (least == 0 || c.N < least) {
+				least = c.N
+			}
+			most = max(most, c.N)
+		}
+	}
+	if least == most {
+		return plural(most, "seed")
+	}
+	return fmt.Sprintf("%d to %d seeds", least, most)
 }
 
 func onlyGrid(differs []string) bool {

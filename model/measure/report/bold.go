@@ -2,8 +2,7 @@ package report
 
 import "math"
 
-// Rule decides which entries of a column are set in bold. Both rules look at intervals, so an entry with fewer than two
-// seeds takes no part.
+// Rule decides which entries of a column are set in bold. An entry with fewer than LeastSeeds takes no part.
 type Rule string
 
 const (
@@ -30,15 +29,16 @@ func (r Rule) About() string {
 	return "Nothing is set in bold."
 }
 
-// Bold applies the rule to one column in which higher is better.
-func (r Rule) Bold(column []Summary) []bool {
+// Bold applies the rule to one column in which higher is better. Every entry with enough seeds takes part; only those that may
+// claim it are set in bold.
+func (r Rule) Bold(column []Summary, may []bool) []bool {
 	bold := make([]bool, len(column))
 	if r != PaperRule && r != OverlapRule {
 		return bold
 	}
 	highest, threshold := math.Inf(-1), math.NaN()
 	for _, s := range column {
-		if s.Interval() && (s.Hi > highest || s.Hi == highest && s.Lo > threshold) {
+		if s.N >= LeastSeeds && (s.Hi > highest || s.Hi == highest && s.Lo > threshold) {
 			highest, threshold = s.Hi, s.Lo
 		}
 	}
@@ -47,7 +47,7 @@ func (r Rule) Bold(column []Summary) []bool {
 		if r == OverlapRule {
 			end = s.Hi
 		}
-		bold[i] = s.Interval() && end >= threshold
+		bold[i] = may[i] && s.N >= LeastSeeds && end >= threshold
 	}
 	return bold
 }

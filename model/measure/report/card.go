@@ -55,6 +55,7 @@ func (g Group) card(l *lines) {
 	l.add("| Changed from the preset | %s |", mdText(g.changed()))
 	l.add("| Seeds | %s |", seedList(g.seeds()))
 	l.add("| Compute | %s |", g.compute())
+	l.add("| Beside the paper | %s |", mdText(g.claims()))
 	l.add("| Program | %s |", strings.Join(g.each(func(e Entry) string { return "`" + e.Run.Revision + "`" }), ", "))
 	for _, s := range g.Scores {
 		if s.N > 0 {
@@ -62,6 +63,14 @@ func (g Group) card(l *lines) {
 		}
 	}
 	l.add("")
+}
+
+// claims says whether the group's scores may be held against the paper's, and if not, why.
+func (g Group) claims() string {
+	if why := withheld(plural(len(g.Entries), "seed"), len(g.Entries), g.departures()); why != "" {
+		return "no claim: " + why
+	}
+	return "trained and measured as the published runs"
 }
 
 // data says what the runs were trained on, and what was left out and measured beside it.

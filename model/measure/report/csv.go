@@ -13,7 +13,7 @@ import (
 )
 
 var summaryHead = []string{"section", "dataset", "model", "label", "metric", "n", "mean", "sd", "t", "ci95_low", "ci95_high", "bold_paper", "bold_overlap",
-	"published_mean", "published_half", "difference", "covered", "seeds"}
+	"published_mean", "published_half", "published_images", "difference", "equivalent", "why", "seeds"}
 
 // Summary writes summary.csv: a line per group and metric, empty where there is no number; the dataset of aggregated rows
 // is "*".
@@ -59,13 +59,9 @@ func text(name string) string {
 
 func publishedFields(p *PublishedRecord) []string {
 	if p == nil {
-		return []string{"", "", "", ""}
+		return []string{"", "", "", "", "", ""}
 	}
-	covered := ""
-	if p.Covered != nil {
-		covered = strconv.FormatBool(*p.Covered)
-	}
-	return []string{plain(p.Mean), plain(p.Half), plain(float64(p.Difference)), covered}
+	return []string{plain(p.Mean), plain(p.Half), p.Images, plain(float64(p.Difference)), strconv.FormatBool(p.Equivalent), p.Why}
 }
 
 // plain is a number with all its digits; empty where it is none.

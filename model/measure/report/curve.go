@@ -13,10 +13,11 @@ import (
 type Curve struct {
 	Label     string
 	Steps     []int
-	Mean      []float64 // NaN where no run has a finite value
-	Low, High []float64 // NaN where fewer than two runs have one
-	N         []int     // runs behind each step
-	Points    int       // values that went in
+	Mean      []float64      // NaN where no run has a finite value
+	Low, High []float64      // NaN where fewer than two runs have one
+	N         []int          // runs behind each step
+	Points    int            // values that went in
+	Ends      []model.Sample // the last finite value of each run
 }
 
 // CurvesOf averages series over all runs of a group, those that are left out of its scores included, for they have learned
@@ -35,7 +36,7 @@ func (g Group) CurvesOf(names []string, alpha float64) (map[string]Curve, error)
 	curves := map[string]Curve{}
 	for name, m := range members {
 		c := average(m)
-		c.Label = g.Label
+		c.Label, c.Ends = g.Label, ends(m)
 		curves[name] = c
 	}
 	return curves, nil
@@ -122,6 +123,20 @@ func average(members [][]model.Sample) Curve {
 	}
 }
 
+// ends are the last finite values of series, where they have any.
+func ends(members [][]model.Sample) []model.Sample {
+	var all []model.Sample
+	for _, m := range members {
+		for i := len(m) - 1; i >= 0; i-- {
+			if finite(m[i].Value) {
+				all = append(all, m[i])
+				break
+			}
+		}
+	}
+	return all
+}
+
 // Thin keeps of each of n equal spans of steps the least, the greatest and the last mean, so that no peak is lost.
 func (c Curve) Thin(n int) Curve {
 	if len(c.Steps) <= 3*n || n < 1 {
@@ -143,7 +158,7 @@ func (c Curve) Thin(n int) Curve {
 		keep[low], keep[high], keep[to-1] = true, true, true
 		from = to
 	}
-	out := Curve{Label: c.Label, Points: c.Points}
+	out := Curve{Label: c.Label, Points: c.Points, Ends: c.Ends}
 	for i := range c.Steps {
 		if keep[i] {
 			out.Steps, out.N = append(out.Steps, c.Steps[i]), append(out.N, c.N[i])
@@ -167,8 +182,9 @@ func (e Entry) points(names []string, yield func(model.Point) error) error {
 // NoiseCurve is PSNR under noise of a group: at each SNR the mean over seeds with its interval.
 type NoiseCurve struct {
 	Label string
-	SNR   []float64 // dB, descending
-	PSNR  []Summary // dB
+	SNR   []float64   // dB, descending
+	PSNR  []Summary   // dB
+	Seeds [][]float64 // dB at each SNR, in the order of the group's runs
 }
 
 // Noise sums up the noise curves of the group's seeds; empty where none was measured.
@@ -189,7 +205,7 @@ func (g Group) Noise() NoiseCurve {
 	slices.Sort(c.SNR)
 	slices.Reverse(c.SNR)
 	for _, snr := range c.SNR {
-		c.PSNR = append(c.PSNR, Summarise(byLevel[snr]))
+		c.PSNR, c.Seeds = append(c.PSNR, Summarise(byLevel[snr])), append(c.Seeds, byLevel[snr])
 	}
 	return c
 }

@@ -31,10 +31,11 @@ var charted = []struct {
 	{"perplexity/window", "Perplexity of codebook use over a window of batches", "entries", false},
 }
 
-// Figures draws the section: curves over training, PSNR under noise, swaps and interpolation of a pair, d × k grids. prefix begins the figures' names.
+// Figures draws the section: scores seed by seed, curves over training, PSNR under noise, swaps and interpolation of a pair, d × k grids. prefix begins the figures' names.
 func (s Section) Figures(prefix string) ([]figure.Figure, error) {
 	var all []figure.Figure
 	for _, d := range s.Datasets() {
+		all = append(all, s.ScoreFigures(prefix, d)...)
 		charts, err := s.charts(prefix, d)
 		if err != nil {
 			return nil, err
@@ -78,6 +79,7 @@ func (s Section) charts(prefix, dataset string) ([]figure.Figure, error) {
 			if c := curves[name]; len(c.Steps) > 0 {
 				points[i] += c.Points
 				charts[i].Lines = append(charts[i].Lines, c.Thin(chartColumns).line(s.Place(g.Label)))
+				charts[i].Scatter = append(charts[i].Scatter, c.seeds(s.Place(g.Label)))
 			}
 		}
 	}
@@ -85,7 +87,7 @@ func (s Section) charts(prefix, dataset string) ([]figure.Figure, error) {
 	for i, chart := range charts {
 		if points[i] > 0 {
 			chart.Y.Range = inView(chart.Lines, charted[i].log)
-			chart.Note = fmt.Sprintf("Mean over seeds and its 95%% interval, from %s points; the least, greatest and last of %d spans are drawn.", grouped(points[i]), chartColumns)
+			chart.Note = fmt.Sprintf("Mean over seeds and its 95%% interval, from %s points; the least, greatest and last of %d spans are drawn. Open points are the last values of single seeds.", grouped(points[i]), chartColumns)
 			drawn = append(drawn, chart.Draw())
 		}
 	}
@@ -136,13 +138,62 @@ func (c Curve) line(color int) figure.Line {
 	return l
 }
 
+// seeds are the ends of the single runs.
+func (c Curve) seeds(color int) figure.Scatter {
+	s := figure.Scatter{Name: c.Label, Color: color}
+	for _, e := range c.Ends {
+		s.X, s.Y = append(s.X, float64(e.Step)), append(s.Y, e.Value)
+	}
+	return s
+}
+
+// ScoreFigures draw the paper's metrics of a dataset's groups: the mean as a bar with its 95% interval, every seed as a point.
+// None where nothing is scored.
+func (s Section) ScoreFigures(prefix, dataset string) []figure.Figure {
+	var all []figure.Figure
+	for _, f := range []struct {
+		name, title, label string
+		keys               []string
+		bounds             [2]float64
+	}{
+		{"scores", "Scores", "score", []string{"infom", "infoe", "infoc", "d", "i", "c"}, unit},
+		{"psnr", "PSNR", "PSNR, dB", []string{"psnr"}, [2]float64{}},
+	} {
+		chart := figure.BarChart{Name: slug(prefix, dataset, f.name), Title: f.title + " by seed · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
+			Y: figure.Axis{Label: f.label, Range: f.bounds}, Note: "Bars: means over seeds with their 95% intervals. Open points: single seeds."}
+		metrics := Section{Groups: s.Of(dataset)}.Measured(metricsOf(f.keys))
+		for _, m := range metrics {
+			chart.Groups = append(chart.Groups, m.Label)
+		}
+		for _, g := range s.Of(dataset) {
+			if len(g.Entries) > 0 {
+				chart.Bars = append(chart.Bars, g.bars(metrics, s.Place(g.Label)))
+			}
+		}
+		if len(metrics) > 0 {
+			all = append(all, chart.Draw())
+		}
+	}
+	return all
+}
+
+// bars are a group's means of metrics, with intervals and seeds.
+func (g Group) bars(metrics []Metric, color int) figure.Bars {
+	b := figure.Bars{Name: g.Label, Color: color}
+	for _, m := range metrics {
+		s := g.Score(m.Key)
+		b.Value, b.Low, b.High, b.Each = append(b.Value, s.Mean), append(b.Low, s.Lo), append(b.High, s.Hi), append(b.Each, s.Values)
+	}
+	return b
+}
+
 // GridFigures draws InfoM, InfoE, InfoC and PSNR over codebook size and latent dimension, where the section varies both.
 func (s Section) GridFigures(prefix string) []figure.Figure {
 	var all []figure.Figure
 	for _, g := range s.Grids(metricsOf([]string{"infom", "infoe", "infoc", "psnr"})) {
 		h := figure.HeatMap{Name: slug(prefix, g.Dataset, g.Model, g.Metric.Key, "grid"), Title: fmt.Sprintf("%s of %s · %s", g.Metric.Label, ModelLabel(g.Model), DatasetLabel(g.Dataset)),
 			Rows: g.Rows, Columns: g.Columns, Range: g.Metric.Range, Corner: g.RowField.Symbol + " / " + g.ColumnField.Symbol,
-			Note:   "Codebook entries k downwards, latent dimension d across; mean over seeds.",
+			Note:   "Codebook entries k downwards, latent dimension d across; mean over " + g.seeds() + ".",
 			Format: func(v float64) string { return fixed(v, g.Metric.Decimals) }}
 		for _, row := range g.Cells {
 			var values []float64

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strings"
 
 	"slotscope/model/measure/figure"
 )
@@ -43,9 +44,10 @@ type figureView struct {
 }
 
 type tableView struct {
-	Title string
-	Heads []headView
-	Rows  []rowView
+	Title    string
+	Heads    []headView
+	Rows     []rowView
+	Withheld []string
 }
 
 type headView struct{ Text, About string }
@@ -56,8 +58,8 @@ type rowView struct {
 }
 
 type cellView struct {
-	Text, Published, Within string
-	Bold                    bool
+	Text, Published, Why string
+	Bold, Equivalent     bool
 }
 
 type listView struct {
@@ -100,7 +102,7 @@ func (r *Report) counted() string {
 			scored++
 		}
 	}
-	return fmt.Sprintf("%d of %d runs have scores. Small print under a score: the paper's value.", scored, len(r.Runs))
+	return fmt.Sprintf("%d of %d runs have scores. Small print under a score: the paper's value, with ✓ where ours is equivalent.", scored, len(r.Runs))
 }
 
 func (s Section) view(figures []figure.Figure) (sectionView, error) {
@@ -132,7 +134,7 @@ func (s Section) view(figures []figure.Figure) (sectionView, error) {
 }
 
 func (t Table) view() tableView {
-	v := tableView{Title: t.Title}
+	v := tableView{Title: t.Title, Withheld: t.Withheld()}
 	for _, m := range t.Metrics {
 		v.Heads = append(v.Heads, headView{mdHead(m), m.About})
 	}
@@ -142,7 +144,8 @@ func (t Table) view() tableView {
 			cell := cellView{Text: c.Text(c.Metric.Decimals), Bold: c.Bold}
 			if c.Published != nil && c.N > 0 {
 				cell.Published = c.Published.String()
-				cell.Within = "difference " + signed(c.Difference(), c.Metric.Decimals) + ", within our interval: " + c.Within()
+				cell.Equivalent, cell.Why = c.Match()
+				cell.Why = strings.TrimSpace("Published value; difference " + signed(c.Difference(), c.Metric.Decimals) + ". " + cell.Why)
 			}
 			out.Cells = append(out.Cells, cell)
 		}

@@ -44,6 +44,9 @@ func (s Section) markdown(l *lines) {
 	for _, t := range s.Tables(metrics) {
 		l.add("### %s\n", mdText(t.Title))
 		t.markdown(l)
+		for _, why := range t.Withheld() {
+			l.add("%s\n", mdText(why))
+		}
 		t.mdPublished(l)
 	}
 	s.mdAblations(l)
@@ -96,7 +99,7 @@ func mdHead(m Metric) string {
 	return m.Label + ", " + m.Unit + " ↑"
 }
 
-// mdPublished sets the paper's values beside ours: theirs, the difference, and whether our interval holds theirs.
+// mdPublished sets the paper's values beside ours: theirs, the difference, and whether the two are equivalent.
 func (t Table) mdPublished(l *lines) {
 	first := true
 	for _, row := range t.Rows {
@@ -105,10 +108,10 @@ func (t Table) mdPublished(l *lines) {
 				continue
 			}
 			if first {
-				l.add("| Beside the paper | ours | published | difference | within our interval |\n| --- | --: | --: | --: | --- |")
+				l.add("| Beside the paper | ours | published | difference | equivalent |\n| --- | --: | --: | --: | --- |")
 				first = false
 			}
-			l.add("| %s, %s | %s | %s | %s | %s |", mdText(row.Label), c.Metric.Label, c.Text(c.Metric.Decimals), *c.Published, signed(c.Difference(), c.Metric.Decimals), c.Within())
+			l.add("| %s, %s | %s | %s | %s | %s |", mdText(row.Label), c.Metric.Label, c.Text(c.Metric.Decimals), *c.Published, signed(c.Difference(), c.Metric.Decimals), c.equivalence())
 		}
 	}
 	if !first {
@@ -116,15 +119,16 @@ func (t Table) mdPublished(l *lines) {
 	}
 }
 
-// Within says whether our interval holds the paper's mean; a dash without an interval.
-func (c Cell) Within() string {
+// equivalence is Match in a word or a short phrase; the reason for no claim stands beneath the table.
+func (c Cell) equivalence() string {
+	equivalent, why := c.Match()
 	switch {
-	case c.Published == nil || !c.Interval():
-		return "–"
-	case c.Covers(c.Published.Mean()):
-		return "yes"
+	case equivalent:
+		return "✓"
+	case c.Withheld() != "":
+		return "no claim"
 	}
-	return "no"
+	return why
 }
 
 // signed writes a difference with its sign.

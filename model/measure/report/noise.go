@@ -29,7 +29,7 @@ func (s Section) NoiseFigures(prefix, dataset string) ([]figure.Figure, error) {
 // noiseCurves draws PSNR against SNR, from little noise to much as the paper does; false where nothing was measured.
 func (s Section) noiseCurves(prefix, dataset string) (figure.Figure, bool) {
 	chart := figure.LineChart{Name: slug(prefix, dataset, "noise"), Title: "PSNR under noise on z · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
-		X: figure.Axis{Label: "SNR, dB"}, Y: figure.Axis{Label: "PSNR, dB"}, Note: "Mean over seeds and its 95% interval."}
+		X: figure.Axis{Label: "SNR, dB"}, Y: figure.Axis{Label: "PSNR, dB"}, Note: "Mean over seeds and its 95% interval; open points are single seeds."}
 	for _, g := range s.Of(dataset) {
 		n := g.Noise()
 		if len(n.SNR) == 0 {
@@ -43,6 +43,13 @@ func (s Section) noiseCurves(prefix, dataset string) (figure.Figure, bool) {
 			l.Low, l.High = nil, nil
 		}
 		chart.Lines = append(chart.Lines, l)
+		seeds := figure.Scatter{Name: g.Label, Color: l.Color}
+		for i, values := range n.Seeds {
+			for _, v := range values {
+				seeds.X, seeds.Y = append(seeds.X, n.SNR[i]), append(seeds.Y, v)
+			}
+		}
+		chart.Scatter = append(chart.Scatter, seeds)
 	}
 	return chart.Draw(), len(chart.Lines) > 0
 }

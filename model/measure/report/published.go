@@ -2,21 +2,31 @@ package report
 
 import "strconv"
 
-// Published is one entry of the paper's appendix, “Complete disentanglement results”: mean and half width of the 95% interval
-// over five seeds, as printed.
+// Published is one entry of the paper's appendix, “Complete disentanglement results”, as it stands beside ours.
 type Published struct {
+	entry
+	Images string // "other images" where ours are not those that the paper's value was measured on; else empty
+}
+
+// entry is a mean and half the width of its 95% interval over five seeds, as printed.
+type entry struct {
 	mean, half string
 	Bold       bool
 }
 
 // Mean is the printed mean.
-func (p Published) Mean() float64 { return number(p.mean) }
+func (p entry) Mean() float64 { return number(p.mean) }
 
 // Half is the printed half width.
-func (p Published) Half() float64 { return number(p.half) }
+func (p entry) Half() float64 { return number(p.half) }
 
-// String is the entry as printed.
-func (p Published) String() string { return p.mean + " ± " + p.half }
+// String is the entry as printed, and that it is of other images where it is.
+func (p Published) String() string {
+	if p.Images != "" {
+		return p.mean + " ± " + p.half + " (" + p.Images + ")"
+	}
+	return p.mean + " ± " + p.half
+}
 
 func number(printed string) float64 {
 	v, _ := strconv.ParseFloat(printed, 64)
@@ -30,11 +40,15 @@ var PublishedNotes = []string{
 	"The paper does not say which classifier its DCI uses, nor where in the HRR model it adds noise; ours are random forests over one-hot codes, and noise on the encoder's z before unbinding.",
 }
 
-// PublishedFor is the paper's value of a metric; false where it has none. What is rendered anew after Shapes3D is held
-// against Shapes3D.
+// rendered is the set that is drawn anew after the published set original.
+const rendered, original = "shapes3d-synthetic", "shapes3d"
+
+// PublishedFor is the paper's value of a metric; false where it has none. What is rendered anew after Shapes3D stands beside
+// Shapes3D, with the words "other images".
 func PublishedFor(dataset, model, metric string) (Published, bool) {
-	if dataset == "shapes3d-synthetic" {
-		dataset = "shapes3d"
+	var p Published
+	if dataset == rendered {
+		dataset, p.Images = original, "other images"
 	}
 	row, ok := published[dataset][model]
 	if !ok {
@@ -42,14 +56,15 @@ func PublishedFor(dataset, model, metric string) (Published, bool) {
 	}
 	for i, m := range columns {
 		if m.Key == metric {
-			return row[i], true
+			p.entry = row[i]
+			return p, true
 		}
 	}
 	return Published{}, false
 }
 
 // published holds InfoM, InfoE, InfoC, D, I, C and PSNR in dB by dataset and model.
-var published = map[string]map[string][7]Published{
+var published = map[string]map[string][7]entry{
 	"shapes3d": {
 		"betavae":   {{"0.59", "0.04", false}, {"0.8", "0.1", false}, {"0.47", "0.04", false}, {"0.64", "0.09", false}, {"0.997", "0.005", true}, {"0.55", "0.06", true}, {"38.9", "0.3", true}},
 		"betatcvae": {{"0.6", "0.1", false}, {"0.8", "0.1", false}, {"0.51", "0.04", false}, {"0.6", "0.2", false}, {"0.98", "0.03", true}, {"0.5", "0.2", true}, {"40.8", "0.8", true}},

@@ -9,7 +9,7 @@ import (
 )
 
 // Schema is the version of Results.
-const Schema = 1
+const Schema = 2
 
 // Results is the record in results.json. What is not a number is null.
 type Results struct {
@@ -63,6 +63,7 @@ type GroupRecord struct {
 	Model   string                 `json:"model,omitempty"`
 	Dataset string                 `json:"dataset,omitempty"`
 	Runs    []string               `json:"runs,omitempty"`
+	Departs []string               `json:"departs,omitempty"` // how its runs differ from the published ones; where any, nothing is claimed
 	Scores  map[string]ScoreRecord `json:"scores"`
 }
 
@@ -84,8 +85,10 @@ type ScoreRecord struct {
 type PublishedRecord struct {
 	Mean       float64     `json:"mean"`
 	Half       float64     `json:"half"`
-	Difference model.Score `json:"difference"` // ours minus the paper's
-	Covered    *bool       `json:"covered"`    // whether our interval holds the paper's mean; null without an interval
+	Images     string      `json:"images,omitempty"` // "other images" where ours are not those of the paper's value
+	Difference model.Score `json:"difference"`       // ours minus the paper's
+	Equivalent bool        `json:"equivalent"`       // see Cell.Match
+	Why        string      `json:"why,omitempty"`    // the reason where it is not, or where nothing is claimed
 }
 
 // SelectionRecord is Selection for programs.
@@ -179,7 +182,7 @@ func (s Section) rows(table func(Section) Table) []GroupRecord {
 	}
 	var out []GroupRecord
 	for i, row := range byRule[PaperRule].Rows {
-		g := GroupRecord{Label: row.Label, Scores: map[string]ScoreRecord{}}
+		g := GroupRecord{Label: row.Label, Departs: row.Departs, Scores: map[string]ScoreRecord{}}
 		if row.Group != nil {
 			g.Model, g.Dataset, g.Runs = row.Group.Model, row.Group.Dataset, row.Group.ids()
 		}
@@ -210,11 +213,8 @@ func (c Cell) record() ScoreRecord {
 		r.Values = append(r.Values, model.Score(v))
 	}
 	if p := c.Published; p != nil {
-		r.Published = &PublishedRecord{Mean: p.Mean(), Half: p.Half(), Difference: model.Score(c.Difference())}
-		if c.Interval() {
-			covered := c.Covers(p.Mean())
-			r.Published.Covered = &covered
-		}
+		r.Published = &PublishedRecord{Mean: p.Mean(), Half: p.Half(), Images: p.Images, Difference: model.Score(c.Difference())}
+		r.Published.Equivalent, r.Published.Why = c.Match()
 	}
 	return r
 }

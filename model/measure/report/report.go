@@ -103,6 +103,9 @@ func (r *Report) Notes() []string {
 	notes := []string{
 		"Mean ± half the width of the 95% interval of the mean over seeds, by Student's t with n − 1 degrees of freedom and Bessel's correction; the half width is rounded to one significant digit and the mean to the same place. A single seed has no interval.",
 		r.Rule.About(),
+		fmt.Sprintf("Nothing is set in bold, and nothing is called equivalent to a published value (✓), below %d seeds or where preset, steps, batch, data, evaluation set or hyperparameters differ from the published runs; the reason stands under the table.", LeastSeeds),
+		"✓ means equivalent: half the width of our 95% interval is at most the published one, and the difference of the means lies within it.",
+		fmt.Sprintf("A winner is named where Welch's 95%% interval of its difference to every other row excludes 0, with at least %d seeds each.", LeastSeeds),
 		"Aggregated: the mean over all datasets, seed by seed; its interval is over seeds.",
 	}
 	return append(notes, PublishedNotes...)

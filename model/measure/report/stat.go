@@ -67,9 +67,6 @@ var quantiles sync.Map // of whole ν
 // Interval says whether there are ends to speak of.
 func (s Summary) Interval() bool { return s.N >= 2 }
 
-// Covers says whether v lies in the interval; false where there is none.
-func (s Summary) Covers(v float64) bool { return s.Interval() && s.Lo <= v && v <= s.Hi }
-
 // Difference is how far apart the means of two independent groups lie, with Welch's 95% interval; the interval is absent
 // where either group has fewer than two values.
 //

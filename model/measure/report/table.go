@@ -10,6 +10,7 @@ type Cell struct {
 	Scored
 	Bold      bool       // by the table's rule, within its column
 	Published *Published // the paper's value; nil where it has none
+	Departs   []string   // how the row's runs differ from the published ones
 }
 
 // Difference is our mean minus the paper's; NaN where either is missing.
@@ -26,6 +27,8 @@ type Row struct {
 	Group *Group // nil in an aggregated row
 	Place int    // of the label among the section's, which is its colour in tables and figures alike
 	Cells []Cell
+
+	Departs []string // how its runs differ from the published ones; see Departures
 }
 
 // Table is the scores of one dataset; Dataset is empty for the aggregated one.
@@ -137,9 +140,9 @@ func (s Section) Table(dataset string, metrics []Metric) Table {
 		if len(g.Entries) == 0 {
 			continue // its runs are listed among those left out
 		}
-		row := Row{Label: g.Label, Group: &g, Place: s.Place(g.Label)}
+		row := Row{Label: g.Label, Group: &g, Place: s.Place(g.Label), Departs: g.departures()}
 		for _, m := range metrics {
-			cell := Cell{Scored: g.Score(m.Key)}
+			cell := Cell{Scored: g.Score(m.Key), Departs: row.Departs}
 			cell.Metric = m
 			if p, ok := PublishedFor(dataset, g.Model, m.Key); ok && asPublished(g.Config) {
 				cell.Published = &p
@@ -171,8 +174,15 @@ func (s Section) Aggregated(metrics []Metric) Table {
 			continue
 		}
 		row := Row{Label: label, Place: place}
+		for _, g := range groups {
+			for _, why := range g.departures() {
+				if !slices.Contains(row.Departs, why) {
+					row.Departs = append(row.Departs, why)
+				}
+			}
+		}
 		for _, m := range metrics {
-			row.Cells = append(row.Cells, Cell{Scored: aggregate(groups, m)})
+			row.Cells = append(row.Cells, Cell{Scored: aggregate(groups, m), Departs: row.Departs})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -202,14 +212,19 @@ func aggregate(groups []Group, m Metric) Scored {
 
 func (t *Table) embolden(rule Rule) {
 	for j := range t.Metrics {
-		column := make([]Summary, len(t.Rows))
+		column, may := make([]Summary, len(t.Rows)), make([]bool, len(t.Rows))
 		for i, row := range t.Rows {
-			column[i] = row.Cells[j].Summary
+			column[i], may[i] = row.Cells[j].Summary, row.Cells[j].Withheld() == ""
 		}
-		for i, bold := range rule.Bold(column) {
+		for i, bold := range rule.Bold(column, may) {
 			t.Rows[i].Cells[j].Bold = bold
 		}
 	}
+}
+
+// anyBold says whether any cell is set in bold.
+func (t Table) anyBold() bool {
+	return slices.ContainsFunc(t.Rows, func(r Row) bool { return slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Bold }) })
 }
 
 // Seeds is the least and the greatest number of seeds behind the cells that have a value.

@@ -54,6 +54,7 @@ var blocks = []struct {
 // texMain writes the main table: models by datasets, three scores to a cell.
 func (s Section) texMain(l *lines) {
 	datasets := s.Datasets()
+	aggregated := s.Aggregated(columns)
 	l.add("\n\\begin{table}[t]\n  \\centering\n  \\scriptsize\n  \\setlength{\\tabcolsep}{3pt}\n  \\caption{%s %s}", s.texCaption("Scores", datasets...), "Aggregated is the mean over all datasets, seed by seed.")
 	l.add(`  \begin{tabular}{l%s}`, strings.Repeat("c", len(datasets)+1))
 	l.add("    \\toprule")
@@ -79,7 +80,9 @@ func (s Section) texMain(l *lines) {
 			l.add(`    %s \\`, strings.Join(cells, " & "))
 		}
 	}
-	l.add("    \\bottomrule\n  \\end{tabular}\n\\end{table}")
+	l.add("    \\bottomrule\n  \\end{tabular}")
+	aggregated.texWithheld(l)
+	l.add("\\end{table}")
 }
 
 // texTriple is a row's three means in parentheses, to two decimals as in the paper.
@@ -124,7 +127,16 @@ func (s Section) texFull(l *lines, t Table) {
 		}
 		l.add(`    %s \\`, strings.Join(cells, " & "))
 	}
-	l.add("    \\bottomrule\n  \\end{tabular}\n\\end{table}")
+	l.add("    \\bottomrule\n  \\end{tabular}")
+	t.texWithheld(l)
+	l.add("\\end{table}")
+}
+
+// texWithheld writes the reasons for claiming nothing under a table.
+func (t Table) texWithheld(l *lines) {
+	for _, why := range t.Withheld() {
+		l.add(`  \par\smallskip %s`, texText(why))
+	}
 }
 
 func texHead(m Metric) string {
@@ -152,8 +164,11 @@ func (c Cell) tex() string {
 // texCaption says what a table holds, over how many seeds, and what bold means.
 func (s Section) texCaption(what string, datasets ...string) string {
 	var least, most int
+	bold := s.Aggregated(columns).anyBold()
 	for _, d := range datasets {
-		a, b := s.Table(d, columns).Seeds()
+		t := s.Table(d, columns)
+		bold = bold || t.anyBold()
+		a, b := t.Seeds()
 		if least == 0 || a > 0 && a < least {
 			least = a
 		}
@@ -169,7 +184,7 @@ func (s Section) texCaption(what string, datasets ...string) string {
 		what += ", " + texText(s.Name)
 	}
 	text := fmt.Sprintf("%s, over %s; mean $\\pm$ 95\\%% interval by Student's $t$.", what, n)
-	if s.Rule != NoRule && most > 1 {
+	if bold {
 		text += " " + texText(s.Rule.About())
 	}
 	return text

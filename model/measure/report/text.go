@@ -59,5 +59,8 @@ func (t Table) text(l *lines) {
 		}
 		l.add("%s", strings.TrimRight(b.String(), " "))
 	}
+	for _, why := range t.Withheld() {
+		l.add("%s", why)
+	}
 	l.add("")
 }

@@ -1,0 +1,232 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"slotscope/model"
+)
+
+// The rules of this file decide what tables, figures, cards and pages may claim. Whatever they withhold is still shown as a
+// number, with the reason.
+
+// LeastSeeds is how many seeds bold face, an equivalence and a winner need, of each group that takes part.
+const LeastSeeds = 3
+
+// evaluated is the size of the evaluation set that the paper's scores are held against: Hsu et al. (2023) use 10,000 images.
+const evaluated = 10_000
+
+// Departures lists how runs of a configuration, scored on that many images, differ from the published runs, each as "this
+// instead of that". It is empty where nothing that was published differs; seeds are counted apart.
+func Departures(c model.Config, images int) []string {
+	paper, err := model.Default(c.Model, "paper", c.Dataset)
+	if err != nil {
+		return []string{fmt.Sprintf("the model %s, for which nothing is published", c.Model)}
+	}
+	var all []string
+	differs := func(format string, ours, published any) {
+		if ours != published {
+			all = append(all, fmt.Sprintf(format, ours, published))
+		}
+	}
+	differs("preset %s instead of %s", c.Preset, paper.Preset)
+	differs("%s steps instead of %s", grouped(c.Steps), grouped(paper.Steps))
+	differs("batch %s instead of %s", grouped(c.Batch), grouped(paper.Batch))
+	if data := dataDeparture(c.Dataset); data != "" {
+		all = append(all, data)
+	}
+	if images < evaluated {
+		all = append(all, fmt.Sprintf("%s evaluation images instead of %s", grouped(images), grouped(evaluated)))
+	}
+	return append(all, changes(c)...)
+}
+
+// dataDeparture says how a dataset differs from the published ones; empty for one of them.
+func dataDeparture(dataset string) string {
+	whole, _, part := strings.Cut(dataset, "[")
+	switch _, known := published[whole]; {
+	case whole == rendered:
+		return "other images (" + DatasetLabel(rendered) + ") instead of " + DatasetLabel(original)
+	case known && part:
+		return "a part of " + DatasetLabel(whole) + " instead of all images"
+	case !known:
+		return "data (" + DatasetLabel(whole) + ") for which nothing is published"
+	}
+	return ""
+}
+
+// changes lists the fields of network, objective, optimizer and ablation that are not the preset's own. A value that the paper
+// itself tried for the hyperparameter that it tunes is no change.
+func changes(c model.Config) []string {
+	base, err := model.Default(c.Model, c.Preset, c.Dataset)
+	if err != nil {
+		return nil
+	}
+	swept, _ := model.Swept(c.Model, c.Dataset)
+	var all []string
+	for _, f := range changedFields(c) {
+		switch {
+		case !slices.Contains([]string{"network", "objective", "optimizer", "ablation"}, f.Group):
+		case f.Name == swept.Field && slices.Contains(swept.Values, number(f.Get(c))):
+		case f.Kind == model.Bool && f.Get(c) == "true":
+			all = append(all, setting(f.Name, c))
+		default:
+			all = append(all, fmt.Sprintf("%s %s instead of %s", cmp.Or(f.Symbol, strings.ToLower(f.Label)), f.Get(c), f.Get(base)))
+		}
+	}
+	return all
+}
+
+// departures are those of a group, by the smallest evaluation set among its runs.
+func (g Group) departures() []string {
+	images := math.MaxInt
+	for _, e := range g.Entries {
+		images = min(images, e.Scores.Images)
+	}
+	return Departures(g.Config, images)
+}
+
+// withheld joins the reasons for which a row of so many seeds may claim nothing; empty where it may.
+func withheld(seeds string, least int, departs []string) string {
+	if least < LeastSeeds {
+		departs = append([]string{fmt.Sprintf("%s instead of at least %d", seeds, LeastSeeds)}, departs...)
+	}
+	return strings.Join(departs, ", ")
+}
+
+// Withheld says in one sentence why the cell may neither be set in bold nor held against the paper's value; empty where it may.
+func (c Cell) Withheld() string {
+	if c.N == 0 {
+		return ""
+	}
+	if why := withheld(plural(c.N, "seed"), c.N, c.Departs); why != "" {
+		return "No claim: " + why + "."
+	}
+	return ""
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// Match says whether our value is equivalent to the paper's, and if not, why that is not said, in one sentence. Equivalent
+// means that our interval is no wider than the published one and that the difference of the means lies within it:
+//
+//	h ≤ h_p  and  |x̄ − x̄_p| ≤ h_p           h, h_p half the widths of the 95% intervals
+func (c Cell) Match() (equivalent bool, why string) {
+	if c.Published == nil || c.N == 0 {
+		return false, ""
+	}
+	if why := c.Withheld(); why != "" {
+		return false, why
+	}
+	half := c.Published.Half()
+	switch d := c.Difference(); {
+	case !(c.Half <= half+negligible):
+		return false, fmt.Sprintf("Not shown to be equivalent: our interval, ± %.3g, is wider than the published ± %s.", c.Half, c.Published.half)
+	case !(math.Abs(d) <= half+negligible):
+		return false, fmt.Sprintf("Not equivalent: the difference, %+.2g, exceeds the published ± %s.", d, c.Published.half)
+	}
+	return true, ""
+}
+
+// Within is "yes" where the cell is equivalent to the paper's value, else a dash.
+func (c Cell) Within() string {
+	if equivalent, _ := c.Match(); equivalent {
+		return "yes"
+	}
+	return "–"
+}
+
+// Withheld lists, for the rows of a table that may claim nothing, a sentence with the reason; rows with one reason share it.
+func (t Table) Withheld() []string {
+	labels, reasons := map[string][]string{}, []string{}
+	for _, row := range t.Rows {
+		least, most := Table{Rows: []Row{row}}.Seeds()
+		if most == 0 {
+			continue
+		}
+		seeds := plural(most, "seed")
+		if least < most {
+			seeds = fmt.Sprintf("%d to %d seeds", least, most)
+		}
+		why := withheld(seeds, least, row.Departs)
+		if why == "" {
+			continue
+		}
+		if labels[why] == nil {
+			reasons = append(reasons, why)
+		}
+		labels[why] = append(labels[why], row.Label)
+	}
+	for i, why := range reasons {
+		reasons[i] = "No claim for " + strings.Join(labels[why], "; ") + ": " + why + "."
+	}
+	return reasons
+}
+
+// Verdict is what one column says about which row is best.
+type Verdict struct {
+	Metric      Metric
+	First, Next string  // the rows of the highest mean, and of the one that is compared with it
+	Difference  Summary // First minus Next, with Welch's interval
+	Winner      string  // First, or empty where no winner is named
+	Why         string  // the reason in one sentence, either way
+}
+
+// Verdicts has one for each column in which two rows have values.
+func (t Table) Verdicts() []Verdict {
+	var all []Verdict
+	for j, m := range t.Metrics {
+		rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r Row) bool { return r.Cells[j].N == 0 })
+		column := make([]Summary, len(rows))
+		for i, r := range rows {
+			column[i] = r.Cells[j].Summary
+		}
+		first, next, wins := Winner(column)
+		if next < 0 {
+			continue
+		}
+		v := Verdict{Metric: m, First: rows[first].Label, Next: rows[next].Label, Difference: Difference(column[first], column[next])}
+		switch fewest := slices.MinFunc(column, func(a, b Summary) int { return cmp.Compare(a.N, b.N) }).N; {
+		case wins:
+			v.Winner, v.Why = v.First, fmt.Sprintf("The 95%% interval of the difference excludes 0, with at least %d seeds each.", LeastSeeds)
+		case fewest < LeastSeeds:
+			v.Why = fmt.Sprintf("No winner: a row has %s, and at least %d each are needed.", plural(fewest, "seed"), LeastSeeds)
+		default:
+			v.Why = "No winner: the 95% interval of the difference includes 0."
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// Winner looks for the row whose mean is higher than every other's: Welch's interval of each difference excludes zero, and each
+// row has at least LeastSeeds. first is the highest mean; next is the row that denies it the win, else the next highest, −1
+// where there are not two. Higher is better.
+func Winner(column []Summary) (first, next int, wins bool) {
+	order := []int{}
+	for i, s := range column {
+		if s.N > 0 {
+			order = append(order, i)
+		}
+	}
+	if len(order) < 2 {
+		return -1, -1, false
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(column[b].Mean, column[a].Mean) })
+	first = order[0]
+	for _, i := range order[1:] {
+		d := Difference(column[first], column[i])
+		if d.N < LeastSeeds || !(d.Lo > 0) {
+			return first, i, false
+		}
+	}
+	return first, order[1], true
+}
