@@ -116,11 +116,10 @@ func (l *looker) choose(i int, part Part, dataset, name string, a Axis) Choice {
 	for j, value := range a.Values {
 		sum, n := 0.0, 0
 		for _, seed := range part.Select.Seeds {
-			item, err := l.plan.Item(i, name, dataset, seed, map[string]string{a.Field: value})
+			item, err := l.plan.selecting(i, name, dataset, seed, a.Field, value)
 			if err != nil {
 				continue
 			}
-			item.Selecting, item.Value = true, value
 			s := l.add(item)
 			open = open || !s.Ended()
 			if v := infoM(s.Found); !math.IsNaN(v) {

@@ -33,24 +33,52 @@ type Plan struct {
 	Parts   []Part            `json:"parts"`
 }
 
+// Size is how large and how long runs are. A part, and a part's choice, may have one of their own.
+type Size struct {
+	Preset string `json:"preset,omitempty"` // of every run; empty for that of the level above
+	Steps  int    `json:"steps,omitempty"`  // of every run; 0 for that of the level above, or else the preset's
+}
+
+// over is the size at a level below: what it says itself, else what s says. Another preset brings its own steps.
+func (s Size) over(below Size) Size {
+	if below.Preset != "" && below.Preset != s.Preset {
+		return below
+	}
+	return Size{s.Preset, cmp.Or(below.Steps, s.Steps)}
+}
+
+func (p Plan) size() Size { return Size{p.Preset, p.Steps} }
+
+func (s Size) validate(at string, bad model.Invalid) {
+	if s.Steps < 0 {
+		bad[at+"steps"] = fmt.Sprintf("%d is below 0; leave steps out to use the preset's", s.Steps)
+	}
+	if s.Preset != "" && !slices.Contains(model.PresetNames(), s.Preset) {
+		bad[at+"preset"] = fmt.Sprintf("%q is not one of %s", s.Preset, strings.Join(model.PresetNames(), ", "))
+	}
+}
+
 // Part is one question: every model on every dataset with every seed, for each combination of the axes, and once more for
 // each variant.
 type Part struct {
-	Name     string    `json:"name"`
-	About    string    `json:"about,omitempty"` // one sentence
-	Models   []string  `json:"models"`
-	Datasets []string  `json:"datasets"`
-	Seeds    []int64   `json:"seeds"`
-	Select   *Select   `json:"select,omitempty"`
-	Vary     []Axis    `json:"vary,omitempty"`
-	Variants []Variant `json:"variants,omitempty"`
+	Name     string   `json:"name"`
+	About    string   `json:"about,omitempty"` // one sentence
+	Models   []string `json:"models"`
+	Datasets []string `json:"datasets"`
+	Seeds    []int64  `json:"seeds"`
+	Size
+	Set      map[string]string `json:"set,omitempty"` // hyperparameters of the part's runs, by name
+	Select   *Select           `json:"select,omitempty"`
+	Vary     []Axis            `json:"vary,omitempty"`
+	Variants []Variant         `json:"variants,omitempty"`
 }
 
 // Select chooses one hyperparameter for each model and dataset before the part's own runs begin: the value with the highest
 // mean InfoM over seeds of its own, so that the choice does not flatter the part's scores.
 type Select struct {
 	Seeds []int64 `json:"seeds"`
-	Axes  []Axis  `json:"axes"` // at most one for each model
+	Size
+	Axes []Axis `json:"axes"` // at most one for each model
 }
 
 // Axis is a hyperparameter with the values that it takes.
@@ -106,10 +134,8 @@ func (p Plan) Validate() error {
 	if !utf8.ValidString(p.Name) || strings.ContainsFunc(p.Name, unicode.IsControl) {
 		bad["name"] = "a sweep's name is one line of text"
 	}
-	if p.Steps < 0 {
-		bad["steps"] = fmt.Sprintf("%d is below 0, which stands for the preset's", p.Steps)
-	}
-	if !slices.Contains(model.PresetNames(), p.Preset) {
+	p.size().validate("", bad)
+	if p.Preset == "" {
 		bad["preset"] = fmt.Sprintf("%q is not one of %s", p.Preset, strings.Join(model.PresetNames(), ", "))
 	}
 	if len(p.Parts) == 0 {
@@ -170,6 +196,7 @@ func (p Plan) Settle(count func(dataset string) (int, error)) (Plan, error) {
 
 func (p Part) validate(at string, bad model.Invalid) {
 	lists := map[string]int{"models": len(p.Models), "datasets": len(p.Datasets), "seeds": len(p.Seeds)}
+	p.Size.validate(at, bad)
 	for name, n := range lists {
 		if n == 0 {
 			bad[at+name] = "needs at least one entry"
@@ -183,6 +210,7 @@ func (p Part) validate(at string, bad model.Invalid) {
 	axes := p.Vary
 	if p.Select != nil {
 		axes = slices.Concat(axes, p.Select.Axes)
+		p.Select.Size.validate(at+"select.", bad)
 		if len(p.Select.Seeds) == 0 {
 			bad[at+"select.seeds"] = "needs at least one entry"
 		}
@@ -295,17 +323,29 @@ func word(text string, n int) string {
 	return strings.Trim(text[:min(n, len(text))], "-")
 }
 
-// Item makes the run of a model on a dataset with a seed and a setting.
+// Item makes a part's run of a model on a dataset with a seed and a setting.
 func (p Plan) Item(part int, name, dataset string, seed int64, set map[string]string) (Item, error) {
-	cfg, err := model.Default(name, p.Preset, dataset)
+	return p.item(part, p.size().over(p.Parts[part].Size), name, dataset, seed, set)
+}
+
+// selecting makes a run that only serves the part's choice.
+func (p Plan) selecting(part int, name, dataset string, seed int64, field, value string) (Item, error) {
+	size := p.size().over(p.Parts[part].Size).over(p.Parts[part].Select.Size)
+	item, err := p.item(part, size, name, dataset, seed, map[string]string{field: value})
+	item.Selecting, item.Value = true, value
+	return item, err
+}
+
+func (p Plan) item(part int, size Size, name, dataset string, seed int64, set map[string]string) (Item, error) {
+	cfg, err := model.Default(name, size.Preset, dataset)
 	if err != nil {
 		return Item{Config: model.Config{Model: name, Dataset: dataset}}, err
 	}
 	cfg = cfg.WithFactors(p.Factors[dataset])
-	if p.Steps > 0 {
-		cfg.Steps = p.Steps
+	if size.Steps > 0 {
+		cfg.Steps = size.Steps
 	}
-	for _, assignments := range []map[string]string{p.Set, set} {
+	for _, assignments := range []map[string]string{p.Set, p.Parts[part].Set, set} {
 		for _, field := range slices.Sorted(maps.Keys(assignments)) {
 			if err := cfg.Set(field, assignments[field]); err != nil {
 				return Item{Config: cfg}, err
@@ -346,15 +386,15 @@ func (p Plan) try() []trial {
 	for i, part := range p.Parts {
 		for _, dataset := range part.Datasets {
 			for _, name := range part.Models {
-				sets := part.settings(name)
-				if a, ok := part.axis(name); ok {
-					for _, v := range a.Values {
-						sets = append(sets, map[string]string{a.Field: v})
-					}
-				}
-				for _, set := range sets {
+				for _, set := range part.settings(name) {
 					item, err := p.Item(i, name, dataset, part.Seeds[0], set)
 					all = append(all, trial{item, err})
+				}
+				if a, ok := part.axis(name); ok {
+					for _, v := range a.Values {
+						item, err := p.selecting(i, name, dataset, part.Seeds[0], a.Field, v)
+						all = append(all, trial{item, err})
+					}
 				}
 			}
 		}

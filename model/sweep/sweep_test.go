@@ -341,3 +341,46 @@ func TestSettle(t *testing.T) {
 		t.Errorf("a dataset that is not there: %v", err)
 	}
 }
+
+// A part, and its choice, may be of another size than the plan; another preset brings its own steps, and a part's settings act on
+// its runs, not on its choice's neighbours.
+func TestPartsOfOtherSizes(t *testing.T) {
+	p := small()
+	p.Parts[0].Size = Size{Preset: "small"}
+	p.Parts[0].Set = map[string]string{"lr_schedule": "cosine"}
+	p.Parts[0].Select.Size = Size{Preset: "tiny", Steps: 20}
+	p.Parts = append(p.Parts, Part{Name: "control", Models: []string{"hrr"}, Datasets: []string{"shapes3d-synthetic"}, Seeds: []int64{0}})
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	type size struct {
+		preset   string
+		steps    int
+		schedule string
+	}
+	own, err := model.Default("hrr", "small", "shapes3d-synthetic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]size{}
+	for _, s := range p.Look(lab{}.find).Items {
+		kind := p.Parts[s.Part].Name
+		if s.Selecting {
+			kind += " choice"
+		}
+		got[kind] = size{s.Config.Preset, s.Config.Steps, s.Config.LRSchedule}
+	}
+	want := map[string]size{"main": {"small", own.Steps, "cosine"}, "main choice": {"tiny", 20, "cosine"}, "control": {"tiny", 50, ""}}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	again, err := Read(bytes.NewReader(p.JSON()))
+	if err != nil || again.ID() != p.ID() {
+		t.Errorf("written and read, the plan is %s (%v), not %s", again.ID(), err, p.ID())
+	}
+	p.Parts[0].Preset, p.Parts[0].Select.Steps = "huge", -1
+	var bad model.Invalid
+	if err := p.Validate(); !errors.As(err, &bad) || bad["parts[0].preset"] == "" || bad["parts[0].select.steps"] == "" {
+		t.Errorf("an unknown preset and negative steps: %v", err)
+	}
+}
