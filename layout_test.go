@@ -53,6 +53,7 @@ var importMap = map[string]string{
 	"model/paper/loss":           "",
 	"model/paper/ae":             "model/paper/net model/paper/latent model/paper/layer model/paper/loss model/paper/hrr model/format/checkpoint",
 	"model/format/checkpoint":    "",
+	"model/format/weights":       "model/format/checkpoint model/paper/hrr",
 	"model/compute":              "model/compute/cpu model/compute/gpu",
 	"model/compute/gpu":          "model/data/fetch",
 	"model/compute/cpu":          "model/compute/cpu/kernel model/compute/cpu/move",
