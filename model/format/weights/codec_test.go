@@ -230,6 +230,9 @@ func shapes() []shape {
 		{"qlae", ae.Image{H: 128, W: 80, C: 3}, odd}, {"betavae", ae.Image{H: 32, W: 32, C: 1}, func(c *model.Config) { odd(c); c.K = 0 }},
 		{"hrr", square, func(c *model.Config) { c.Inverse = "exact" }},
 		{"hrr", square, func(c *model.Config) { c.NoDenoiser, c.FreeCodebook = true, true }},
+		{"hrr", square, func(c *model.Config) { c.Binding = "random" }},
+		{"hrr", square, func(c *model.Config) { c.Binding = "permutation" }},
+		{"hrr", ae.Image{H: 32, W: 32, C: 3}, func(c *model.Config) { odd(c); c.Binding, c.D = "concat", 31 }},
 	}
 	return out
 }

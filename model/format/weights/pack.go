@@ -50,6 +50,12 @@ func newPacker(file checkpoint.File) (*packer, error) {
 	switch c.Model {
 	case "hrr":
 		p.d, p.n, p.gain, p.binding = c.D, c.D, float32(math.Sqrt(float64(c.M)/float64(c.D))), circular
+		switch c.Binding {
+		case "random":
+			p.binding = matrices
+		case "permutation", "concat":
+			p.binding = gathered
+		}
 		if !c.NoDenoiser {
 			p.flags |= hasDenoiser
 		}
@@ -107,9 +113,21 @@ func (p *packer) bottleneck() {
 	}
 }
 
+// bind lays out what decides every M_i.
 func (p *packer) bind() {
 	m, d := p.config.M, p.d
-	symbols := p.get("symbols", m, d)
+	switch p.binding {
+	case matrices:
+		p.rows(p.get("binding", m, d, d), m*d, d)
+	case gathered:
+		p.gather()
+	default:
+		p.circulants(p.get("symbols", m, d))
+	}
+}
+
+func (p *packer) circulants(symbols []float32) {
+	m, d := p.config.M, p.d
 	p.add(symbols, m*d)
 	if p.flags&hasInverses == 0 || p.err != nil {
 		return
@@ -124,6 +142,31 @@ func (p *packer) bind() {
 		inverses = append(inverses, hrr.Involution(inverse)...)
 	}
 	p.add(inverses, m*d)
+}
+
+// gather lays out a permutation, or the blocks of concatenation: which component of a slot's value each component of z takes.
+func (p *packer) gather() {
+	m, d := p.config.M, p.d
+	factor, from := float32(1), make([]int, m*d) // 1 + the component, 0 for none
+	if p.config.Binding == "permutation" {
+		for at, j := range p.get("binding", m, d) {
+			from[at] = 1 + int(j)
+		}
+	} else {
+		factor = float32(math.Sqrt(float64(m)))
+		for i, width := 0, d/m; i < m; i++ {
+			for j := range width {
+				from[i*d+i*width+j] = 1 + j
+			}
+		}
+	}
+	low, high := make([]float32, m*d), make([]float32, m*d) // numbers of 16 bits are whole up to 2048
+	for at, n := range from {
+		low[at], high[at] = float32(n%2048), float32(n/2048)
+	}
+	p.add(low, m*d)
+	p.add(high, m*d)
+	p.add([]float32{factor}, 1)
 }
 
 func (p *packer) decoder() {
