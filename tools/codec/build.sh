@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-built=../../static/js/play/codec.wasm
+built=../../static/play/codec.wasm
 version=$(clang --version 2>/dev/null | head -n 1 && wasm-ld --version 2>/dev/null) || version=""
 
 # compile writes the module to the file named.

@@ -23,7 +23,7 @@ import (
 )
 
 // module is the playground's WebAssembly module as browsers run it.
-const module = "../../../static/js/play/codec.wasm"
+const module = "../../../static/play/codec.wasm"
 
 // codec is one instance of the module.
 type codec struct {
