@@ -81,6 +81,7 @@ type session struct {
 	feeding Feeding
 	copying bool // the dataset is on its way to the device
 	usage   *metric.Usage
+	quick   quick
 	rate    rate
 	gpu     *gpu.Watcher // nil where no GPU computes
 	flushed time.Time    // last flush of points
@@ -147,6 +148,9 @@ func (s *session) open(ctx context.Context) (err error) {
 		return err
 	}
 	if s.points, err = s.Folder.Points(); err != nil {
+		return err
+	}
+	if err := s.openQuick(); err != nil {
 		return err
 	}
 	s.Log.Info("training", "dataset", info.Name, "model", s.cfg.Model, "preset", s.cfg.Preset, "parameters", s.status.Parameters,
@@ -227,7 +231,7 @@ func (s *session) record(m *measured) error {
 }
 
 // point records what one step measured at a time.
-func (s *session) point(step int, out Step, at time.Time) (err error) {
+func (s *session) point(step int, out Step, at time.Time) error {
 	if s.gpu != nil {
 		maps.Copy(out.Values, s.gpu.Take())
 	}
@@ -238,7 +242,7 @@ func (s *session) point(step int, out Step, at time.Time) (err error) {
 		out.Values["perplexity/used"] = float64(s.usage.Used())
 	}
 	if step%s.cfg.EvalEvery == 0 || step == s.cfg.Steps {
-		if out.Values["psnr/eval"], err = s.psnr(context.Background(), min(quickImages, s.cfg.EvalImages), nil); err != nil {
+		if err := s.evaluate(out.Values); err != nil {
 			return err
 		}
 	}
@@ -343,7 +347,7 @@ func (s *session) end(ctx context.Context, err error) error {
 		s.status.State = model.Failed
 		s.status.Reason = s.failure(err)
 	}
-	s.Log.Info("ended", "state", s.status.State, "reason", s.status.Reason)
+	s.Log.Info("ended", "state", s.status.State, "reason", s.status.Reason, "share_of_time_measuring", fmt.Sprintf("%.1f%%", 100*s.quick.share()))
 	if s.status.State == model.Failed {
 		s.Log.Error("failed", "error", err)
 	}

@@ -92,3 +92,16 @@ func closeTo(t *testing.T, what string, got, want model.Score, tol float64) {
 		t.Errorf("%s is %v, want %v ± %v", what, float64(got), float64(want), tol)
 	}
 }
+
+// TestInfo: what training measures as it goes has the goldens' values too.
+func TestInfo(t *testing.T) {
+	eachGolden(t, func(t *testing.T, g golden) {
+		info, err := MeasureInfo(t.Context(), g.table(), Options{Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeTo(t, "InfoM", info.M, g.Expected.InfoM, g.Tolerance.InfoM)
+		closeTo(t, "InfoC", info.C, g.Expected.InfoC, g.Tolerance.InfoC)
+		closeTo(t, "InfoE", info.E, g.Expected.InfoE.Score, g.Tolerance.InfoE)
+	})
+}

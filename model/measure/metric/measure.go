@@ -102,7 +102,7 @@ func (m *measurement) affordable() error {
 
 // plan lists the tasks, large ones first.
 func (m *measurement) plan() {
-	m.planFits()
+	m.planFits(inSample, onHeldOut, onShuffled)
 	numbers := m.t.Values
 	if m.t.discrete() {
 		x := oneHot(m.slots)
@@ -118,26 +118,38 @@ func (m *measurement) plan() {
 	numbers = standardize(numbers)
 	sorted := byValue(numbers)
 	m.planForests(func(s *sample) view { return newNumberView(numbers, sorted, s) })
+	m.planRelations()
+}
+
+func (m *measurement) planRelations() {
 	m.tasks = append(m.tasks, task{1, func(context.Context) error {
 		m.relations = relate(m.t, m.factors, m.o.Seed)
 		return nil
 	}})
 }
 
-func (m *measurement) planFits() {
+// planFits lists the regressions of some kinds of InfoE, one for each factor kept.
+func (m *measurement) planFits(kinds ...int) {
 	x := designOf(m.t)
-	fit := func(kind, i int, measure func(context.Context) (model.Score, error)) {
-		m.tasks = append(m.tasks, task{float64(m.factors[i].k), func(ctx context.Context) (err error) {
-			m.fits[kind][i], err = measure(ctx)
-			return err
-		}})
-	}
 	for _, i := range m.kept {
-		s := m.factors[i]
-		fit(inSample, i, func(ctx context.Context) (model.Score, error) { return explicitness(ctx, x, s) })
-		fit(onHeldOut, i, func(ctx context.Context) (model.Score, error) { return heldOut(ctx, x, s, m.o.Seed) })
-		fit(onShuffled, i, func(ctx context.Context) (model.Score, error) { return shuffled(ctx, x, s, m.o.Seed) })
+		for _, kind := range kinds {
+			m.tasks = append(m.tasks, task{float64(m.factors[i].k), func(ctx context.Context) (err error) {
+				m.fits[kind][i], err = m.fit(ctx, kind, x, m.factors[i])
+				return err
+			}})
+		}
 	}
+}
+
+// fit is one kind of InfoE of one factor.
+func (m *measurement) fit(ctx context.Context, kind int, x design, s labels) (model.Score, error) {
+	switch kind {
+	case onHeldOut:
+		return heldOut(ctx, x, s, m.o.Seed)
+	case onShuffled:
+		return shuffled(ctx, x, s, m.o.Seed)
+	}
+	return explicitness(ctx, x, s)
 }
 
 func (m *measurement) planForests(look func(*sample) view) {
