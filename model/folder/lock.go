@@ -66,6 +66,16 @@ func (f *Folder) lock(name, what string) (*Lock, error) {
 	return take(file, what)
 }
 
+// LockFile takes a file that stands for what is named, making it where it is missing; model.ErrConflict is in the error's chain where
+// another process holds it.
+func LockFile(path, what string) (*Lock, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: write %s: %w", what, path, bare(err))
+	}
+	return take(file, what)
+}
+
 // LockData takes the whole data folder for a server. A second one is refused with a sentence that names the first.
 func LockData(dataDir string) (*Lock, error) {
 	d, err := Root(dataDir)

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -21,6 +22,7 @@ const (
 	probeImages = 10000 // that the probe learns from
 	probeTests  = 1000  // other images, on which its accuracy is measured
 	probeRate   = 2e-3  // Adam's, falling to 0 along half a cosine
+	probeHidden = 128   // units between its linear layers
 )
 
 var probeWidths = []int{16, 32, 32} // channels of its convolutions
@@ -50,8 +52,8 @@ func newProbe(n *net, info data.Info) (p *probe, err error) {
 	for _, k := range p.sizes {
 		p.total += k
 	}
-	p.params = append(p.params, layer.Linear("fc1", in*h*w, 128)...)
-	p.params = append(p.params, layer.Linear("fc2", 128, p.total)...)
+	p.params = append(p.params, layer.Linear("fc1", in*h*w, probeHidden)...)
+	p.params = append(p.params, layer.Linear("fc2", probeHidden, p.total)...)
 	for _, q := range p.params {
 		p.scope.VariableWithValue(q.Name, tensors.FromFlatDataAndDimensions(q.Initial(forProbe), q.Shape...))
 		for _, kind := range moments {
@@ -130,33 +132,70 @@ func (p *probe) stepGraph(_ *store.Context, inputs []*Node) *Node {
 	return loss
 }
 
-// learn trains the probe on images drawn at random, and measures its accuracy by factor on others.
+// errNoProbe says that no probe was trained for the dataset before, and that this evaluation is not to train one.
+var errNoProbe = errors.New("no probe is kept for this dataset")
+
+// learn finds the probe of the dataset, or trains it on images drawn at random, and has its accuracy by factor on others. The probe
+// depends on the dataset alone, not on the run: it is trained once and kept in Options.Probes.
 func (e *evaluation) learn(ctx context.Context, p *probe) (accuracy []float64, images int, err error) {
 	tests := min(probeTests, max(1, e.info.Len/10))
 	images = min(probeImages, e.info.Len-tests)
 	if images < 1 {
 		return nil, 0, fmt.Errorf("%s has %d images, too few for a probe", e.info.Name, e.info.Len)
 	}
-	index, err := data.Draw(e.o.Seed^forProbe<<32, images+tests, e.info.Len)
+	store, err := e.openProbes()
 	if err != nil {
 		return nil, 0, err
 	}
-	sampler, err := data.NewSampler(e.o.Seed, min(batchSize, images), images)
+	defer store.close()
+	if store != nil {
+		accuracy, found, err := store.take(ctx, e, p)
+		if found || err != nil {
+			return accuracy, images, err
+		}
+	}
+	if e.o.KeptProbe {
+		return nil, 0, errNoProbe
+	}
+	index, err := data.Draw(probeSeed^forProbe<<32, images+tests, e.info.Len)
 	if err != nil {
 		return nil, 0, err
 	}
-	for step := 1; step <= e.o.Probe; step++ {
+	if err := e.trainProbe(ctx, p, store, index[:images]); err != nil {
+		return nil, 0, err
+	}
+	if accuracy, err = e.accuracy(ctx, p, index[images:]); err != nil {
+		return nil, 0, err
+	}
+	return accuracy, images, store.keep(p, e.o.Probe, accuracy)
+}
+
+// trainProbe takes the steps that are left. One that ctx ends keeps what it has learned.
+func (e *evaluation) trainProbe(ctx context.Context, p *probe, store *probeStore, index []int) error {
+	sampler, err := data.NewSampler(probeSeed, min(batchSize, len(index)), len(index))
+	if err != nil {
+		return err
+	}
+	from := store.resume(p)
+	for step := from + 1; step <= e.o.Probe; step++ {
 		rows := sampler.Batch(step)
 		for b, r := range rows {
 			rows[b] = index[r]
 		}
 		if err := e.probeStep(ctx, p, step, rows); err != nil {
-			return nil, 0, err
+			if ctx.Err() != nil && step-1 > from {
+				err = errors.Join(err, store.keepHalf(p, step-1))
+			}
+			return err
 		}
 		e.o.Progress("training the probe", "steps", float64(step), float64(e.o.Probe))
+		if step%probeEvery == 0 {
+			if err := store.keepHalf(p, step); err != nil {
+				return err
+			}
+		}
 	}
-	accuracy, err = e.accuracy(ctx, p, index[images:])
-	return accuracy, images, err
+	return nil
 }
 
 func (e *evaluation) probeStep(ctx context.Context, p *probe, step int, rows []int) error {
@@ -227,6 +266,15 @@ func (p *probe) read(s slots) (classes []int32, err error) {
 		classes = tensors.MustCopyFlatData[int32](out[0])
 	})
 	return classes, err
+}
+
+// variable is a weight, or its moment of a kind; "" is the weight itself.
+func (p *probe) variable(kind, name string) *store.Variable {
+	scope := p.scope
+	if kind != "" {
+		scope = scope.In(kind)
+	}
+	return scope.GetVariable(name)
 }
 
 func (p *probe) finalize() {

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -67,6 +68,9 @@ func (e *evaluation) swap(ctx context.Context) error {
 	defer p.finalize()
 	s := &model.Swap{Pairs: e.o.Pairs}
 	if s.ProbeAccuracy, s.ProbeImages, err = e.learn(ctx, p); err != nil {
+		if errors.Is(err, errNoProbe) {
+			return nil // swaps are not measured
+		}
 		return err
 	}
 	t := newTally(owners(*e.scores.Metrics, entropies(e.classes, p.sizes)), len(p.sizes))

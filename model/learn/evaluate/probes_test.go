@@ -1,0 +1,164 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"slotscope/model/folder"
+	"slotscope/model/format/checkpoint"
+)
+
+// probing is an evaluation that does little beside its probe, and notes the first and last step that it trained it for.
+type probing struct {
+	Options
+	first, last int
+	waited      bool
+	at          func(step int)
+}
+
+func newProbing(dir string) *probing {
+	p := &probing{Options: few}
+	p.Images, p.Noise, p.Pairs, p.Probe, p.Trees, p.Probes = 64, 0, 2, 8, 1, dir
+	p.Progress = func(stage, _ string, done, _ float64) {
+		p.waited = p.waited || strings.HasPrefix(stage, "waiting for the probe")
+		if stage == "training the probe" {
+			if p.last = int(done); p.first == 0 {
+				p.first = p.last
+			}
+			if p.at != nil {
+				p.at(p.last)
+			}
+		}
+	}
+	return p
+}
+
+// probeFiles are the tensors of the finished probe in a folder, and whether an unfinished one is there.
+func probeFiles(t *testing.T, dir string) (finished map[string]checkpoint.Tensor, half bool) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		switch {
+		case strings.HasSuffix(name, halfProbe):
+			half = true
+		case strings.HasSuffix(name, finishedProbe):
+			file, err := checkpoint.Read(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			finished = file.Tensors
+		case !strings.HasSuffix(name, ".lock"):
+			t.Errorf("%s is left over", name)
+		}
+	}
+	return finished, half
+}
+
+// TestProbeIsKept: the probe of a dataset is trained once, and reads for runs of every seed what it would have read when trained anew.
+func TestProbeIsKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "probes")
+	first, second, none := newProbing(dir), newProbing(dir), newProbing("")
+	a := evaluated(t, shipped(t), first.Options)
+	b := evaluated(t, shipped(t), second.Options)
+	c := evaluated(t, shipped(t), none.Options)
+	if first.last != 8 || second.last != 0 || none.last != 8 || !sameScores(t, a.Scores, b.Scores) || !sameScores(t, a.Scores, c.Scores) {
+		t.Errorf("trained for %d, %d and %d steps", first.last, second.last, none.last)
+	}
+	if finished, half := probeFiles(t, dir); len(finished) == 0 || half {
+		t.Errorf("%d tensors are kept; an unfinished probe: %v", len(finished), half)
+	}
+	other := newProbing(dir)
+	other.Seed = 5
+	if s := evaluated(t, shipped(t), other.Options).Scores; other.last != 0 || s.Swap == nil || !cmp.Equal(s.Swap.ProbeAccuracy, a.Scores.Swap.ProbeAccuracy) {
+		t.Errorf("a run of another seed trained for %d steps", other.last)
+	}
+	longer := newProbing(dir)
+	longer.Probe = 9
+	if evaluated(t, shipped(t), longer.Options); longer.last != 9 {
+		t.Error("a probe of another length was taken for it")
+	}
+}
+
+// TestProbeIsGoneOnWith: a cancelled probe goes on where it was, and ends as one that was never cancelled.
+func TestProbeIsGoneOnWith(t *testing.T) {
+	dir, straight := t.TempDir(), t.TempDir()
+	evaluated(t, shipped(t), newProbing(straight).Options)
+	want, _ := probeFiles(t, straight)
+	ctx, cancel := context.WithCancel(t.Context())
+	p := newProbing(dir)
+	p.at = func(step int) {
+		if step == 5 {
+			cancel()
+		}
+	}
+	if _, err := Run(ctx, engine(t), shipped(t), dataset(t), p.Options); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if finished, half := probeFiles(t, dir); finished != nil || !half {
+		t.Fatalf("after the cancellation: finished %v, unfinished %v", finished != nil, half)
+	}
+	again := newProbing(dir)
+	evaluated(t, shipped(t), again.Options)
+	if got, half := probeFiles(t, dir); again.first != 6 || half || !cmp.Equal(got, want) {
+		t.Errorf("it went on with step %d; an unfinished one is left: %v", again.first, half)
+	}
+}
+
+// TestQuickTrainsNoProbe: without a kept probe swaps are left out, with one they are measured.
+func TestQuickTrainsNoProbe(t *testing.T) {
+	dir := t.TempDir()
+	p := newProbing(dir)
+	p.KeptProbe = true
+	if s := evaluated(t, shipped(t), p.Options).Scores; s.Swap != nil || s.Metrics == nil || p.last != 0 {
+		t.Errorf("without a probe: %+v after %d steps", s.Swap, p.last)
+	}
+	evaluated(t, shipped(t), newProbing(dir).Options)
+	if s := evaluated(t, shipped(t), p.Options).Scores; s.Swap == nil || p.last != 0 {
+		t.Error("the probe that is kept was not used")
+	}
+}
+
+// TestProbeStoreFails: a damaged probe is trained anew, one in work is waited for, and what the disk refuses is said.
+func TestProbeStoreFails(t *testing.T) {
+	dir := t.TempDir()
+	evaluated(t, shipped(t), newProbing(dir).Options)
+	names, _ := filepath.Glob(filepath.Join(dir, "*"+finishedProbe))
+	if len(names) != 1 {
+		t.Fatal(names)
+	}
+	if err := os.Truncate(names[0], 1000); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := folder.LockFile(strings.TrimSuffix(names[0], finishedProbe)+".lock", "the probe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProbing(dir)
+	trains := p.Progress
+	p.Progress = func(stage, unit string, done, of float64) {
+		if trains(stage, unit, done, of); p.waited {
+			lock.Unlock()
+		}
+	}
+	if evaluated(t, shipped(t), p.Options); !p.waited || p.last != 8 {
+		t.Errorf("waited: %v, trained for %d steps", p.waited, p.last)
+	}
+	if err := errors.Join(os.Remove(names[0]), os.MkdirAll(filepath.Join(names[0], "in the way"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), engine(t), shipped(t), dataset(t), newProbing(dir).Options); err == nil || !strings.HasPrefix(err.Error(), "keeping the probe: ") {
+		t.Errorf("a probe that cannot be written: %v", err)
+	}
+	if _, err := Run(t.Context(), engine(t), shipped(t), dataset(t), newProbing(filepath.Join(names[0], "in the way", "\x00")).Options); err == nil || !strings.Contains(err.Error(), "folder of probes") {
+		t.Errorf("a folder that cannot be made: %v", err)
+	}
+}
