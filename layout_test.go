@@ -61,7 +61,7 @@ var importMap = map[string]string{
 	"model/compute/cpu/move":     "",
 	"model/compute/lower":        "",
 	"model/folder":               "",
-	"model/learn/train":          "model/paper/ae model/data model/compute model/compute/gpu model/format/checkpoint model/folder model/measure/metric",
+	"model/learn/train":          "model/paper/ae model/data model/compute model/compute/gpu model/format/checkpoint model/folder model/measure/metric model/learn/evaluate",
 	"model/bench":                "model/paper/ae model/data model/compute model/compute/cpu model/play model/learn/train",
 	"model/play":                 "model/paper/ae model/data model/compute model/format/checkpoint model/measure/metric",
 	"model/measure/metric":       "",

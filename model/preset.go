@@ -98,7 +98,7 @@ func Default(name, presetName, dataset string) (Config, error) {
 		Dataset: dataset, Model: name, Preset: presetName, Engine: "auto", Steps: p.steps, Batch: p.batch,
 		Widths: p.widths, FC: p.fc, LambdaRec: 1,
 		LR: p.lr, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Clip: 0.5,
-		CheckpointEvery: p.ckp, SampleEvery: p.sample, EvalEvery: 4 * p.sample, EvalImages: 10_000,
+		CheckpointEvery: p.ckp, SampleEvery: p.sample, EvalEvery: 5 * p.sample, EvalImages: 10_000,
 	}
 	if c.baseline() {
 		return c, nil

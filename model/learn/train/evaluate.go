@@ -56,28 +56,19 @@ func (s *session) psnr(ctx context.Context, n int, progress func(done int)) (flo
 
 // reconstructions passes images through the model in a batch of evalBatch, padded with the first, so that one graph serves all.
 func (s *session) reconstructions(index []int) (images []byte, mse []float64, err error) {
-	x, err := s.evalImages(index)
-	if err != nil {
-		return nil, nil, err
-	}
-	y, mse, err := s.trainer.Reconstruct(x)
-	if err != nil {
-		return nil, nil, err
-	}
-	return y[:len(index)*len(x)/evalBatch], mse[:len(index)], nil
-}
-
-// evalImages reads images of the evaluation set, filled up to a batch with the first.
-func (s *session) evalImages(index []int) ([]byte, error) {
 	padded := append(make([]int, 0, evalBatch), index...)
 	for len(padded) < evalBatch {
 		padded = append(padded, index[0])
 	}
 	x, err := read(s.set, padded)
 	if err != nil {
-		return nil, fmt.Errorf("reading the evaluation set: %w", err)
+		return nil, nil, fmt.Errorf("reading the evaluation set: %w", err)
 	}
-	return x, nil
+	y, mse, err := s.trainer.Reconstruct(x)
+	if err != nil {
+		return nil, nil, err
+	}
+	return y[:len(index)*len(x)/evalBatch], mse[:len(index)], nil
 }
 
 // sample writes a picture of the run's sample images above their reconstructions.

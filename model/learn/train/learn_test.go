@@ -46,11 +46,11 @@ func TestEveryModelLearns(t *testing.T) {
 // logged holds a point to the names under which a model's terms and statistics are documented.
 func logged(t *testing.T, name string, values map[string]float64) {
 	t.Helper()
-	want := []string{"total", "recon", "grad_norm", "latent/mean", "latent/var", "latent/norm2", "images_per_second", "infom/eval", "infoe/eval", "infoc/eval", "eval_seconds"}
+	want := []string{"total", "recon", "grad_norm", "latent/mean", "latent/var", "latent/norm2", "images_per_second", "infom/eval", "infoe/eval", "infoc/eval", "owned/factors", "owned/coverage", "eval_seconds"}
 	codes := []string{"commit", "perplexity/batch", "perplexity/window", "perplexity/used", "codebook/var"}
 	switch name {
 	case "hrr":
-		want = append(append(want, codes...), "vq", "latent", "value", "codebook")
+		want = append(append(want, codes...), "faithfulness/cos_bundle", "faithfulness/reencode", "vq", "latent", "value", "codebook")
 	case "vqvae":
 		want = append(append(want, codes...), "vq")
 	case "qlae":

@@ -3,59 +3,53 @@ package train
 import (
 	"context"
 	"fmt"
-	"slices"
+	"maps"
 	"time"
 
 	"slotscope/model"
 	"slotscope/model/data"
+	"slotscope/model/learn/evaluate"
 	"slotscope/model/measure/metric"
+	"slotscope/model/paper/ae"
 )
 
-// quickRows is how many images of the evaluation set InfoMEC is measured on while training, or EvalImages if fewer. InfoE of so
-// few rows is higher than that of an evaluation's 10,000, the more so the more codes are in use: hold it against itself alone.
-const quickRows = 2000
-
-// quick is what InfoMEC is measured on every EvalEvery steps: the first images of the run's evaluation set.
+// quick is what is measured every EvalEvery steps beside PSNR: faithfulness, owned factors and InfoMEC, on the first images of the
+// run's evaluation set. InfoE of so few rows is higher than that of an evaluation's 10,000, the more so the more codes are in use:
+// compare it with itself alone.
 type quick struct {
-	index []int         // [n] of the dataset's images
-	table metric.Table  // their factors
-	spent time.Duration // that this process has measured for, samples and PSNR included
-	since time.Time     // when it began to train
+	encoder *evaluate.Encoder
+	index   []int         // [n] of the dataset's images
+	noInfo  bool          // InfoMEC cannot be measured on this dataset
+	spent   time.Duration // that this process has measured for
+	since   time.Time     // when it began to train
 }
 
-// openQuick reads the factors of the images measured; where none vary, nothing but PSNR is measured.
-func (s *session) openQuick() error {
-	s.quick = quick{since: time.Now()}
+// openQuick chooses the images and prepares to encode them.
+func (s *session) openQuick() (err error) {
+	s.quick.since = time.Now()
 	info := s.set.Info()
-	if !slices.ContainsFunc(info.Sizes(), func(k int) bool { return k > 1 }) {
-		return nil
-	}
-	index, err := data.Draw(s.cfg.Seed, min(quickRows, s.cfg.EvalImages, info.Len), info.Len)
-	if err != nil || len(index) < 2 {
+	if s.quick.index, err = data.Draw(s.cfg.Seed, min(evaluate.QuickImages, s.cfg.EvalImages, info.Len), info.Len); err != nil {
 		return err
 	}
-	classes := make([]int, len(index)*len(info.Factors))
-	if err := s.set.Classes(classes, index); err != nil {
-		return fmt.Errorf("reading the factors of the evaluation set: %w", err)
-	}
-	s.quick.index = index
-	for i, f := range info.Factors {
-		s.quick.table.Names = append(s.quick.table.Names, f.Name)
-		s.quick.table.Factors = append(s.quick.table.Factors, columnOf(classes, i, len(info.Factors), func(v int) int { return v }))
-	}
-	return nil
+	s.quick.noInfo = len(s.quick.index) < 2
+	s.quick.encoder, err = s.trainer.encoder(ae.Image{H: info.H, W: info.W, C: info.C})
+	return err
 }
 
-// evaluate adds to a point what is measured every EvalEvery steps, and the seconds that this took.
+// encoder encodes by the model in training.
+func (t *Trainer) encoder(image ae.Image) (*evaluate.Encoder, error) {
+	return evaluate.NewEncoder(t.backend, t.net, t.store, t.scope, image)
+}
+
+// evaluate adds to a point what is measured every EvalEvery steps, and the seconds that this took. It reads the model and changes
+// nothing of the training.
 func (s *session) evaluate(values map[string]float64) (err error) {
 	began := time.Now()
 	if values["psnr/eval"], err = s.psnr(context.Background(), min(quickImages, s.cfg.EvalImages), nil); err != nil {
 		return err
 	}
-	if s.quick.index != nil {
-		if err := s.measureSlots(values); err != nil {
-			return err
-		}
+	if err := s.measureSlots(values); err != nil {
+		return err
 	}
 	took := time.Since(began)
 	s.quick.spent += took
@@ -63,60 +57,52 @@ func (s *session) evaluate(values map[string]float64) (err error) {
 	return nil
 }
 
-// measureSlots adds InfoM, InfoE and InfoC of the present model, as an evaluation has them but for the number of rows. What is
-// undefined is left out.
+// measureSlots adds what the slots say of the model. What is undefined is left out.
 func (s *session) measureSlots(values map[string]float64) error {
-	t, err := s.represent()
+	encoded, err := s.quick.encoder.Encode(context.Background(), s.set, s.quick.index)
 	if err != nil {
 		return err
 	}
-	info, err := metric.MeasureInfo(context.Background(), t, metric.Options{Seed: s.cfg.Seed})
+	series, err := encoded.Series(s.set, s.cfg.Seed)
 	if err != nil {
-		s.Log.Warn("InfoMEC is not measured while training", "why", err) // a dataset of numbers, say; it would be so at every step
-		s.quick.index = nil
-		return nil
+		return fmt.Errorf("measuring the slots: %w", err)
 	}
-	for name, score := range map[string]model.Score{"infom/eval": info.M, "infoe/eval": info.E, "infoc/eval": info.C} {
-		if score.Defined() {
-			values[name] = float64(score)
+	info, err := s.infoMEC(encoded)
+	if err != nil {
+		return err
+	}
+	maps.Copy(series, info)
+	for name, v := range series {
+		if model.Score(v).Defined() {
+			values[name] = v
 		}
 	}
 	return nil
 }
 
-// represent is the slots that the present model gives the images measured, beside their factors.
-func (s *session) represent() (metric.Table, error) {
-	t, m := s.quick.table, s.cfg.M
-	var all Slots
-	for part := range slices.Chunk(s.quick.index, evalBatch) {
-		x, err := s.evalImages(part)
-		if err != nil {
-			return t, err
-		}
-		slots, err := s.trainer.Represent(x)
-		if err != nil {
-			return t, err
-		}
-		all.Codes = append(all.Codes, slots.Codes[:min(len(slots.Codes), len(part)*m)]...)
-		all.Numbers = append(all.Numbers, slots.Numbers[:min(len(slots.Numbers), len(part)*m)]...)
+// infoMEC is InfoM, InfoE and InfoC as an evaluation has them, but for the number of rows; nothing where no factor varies.
+func (s *session) infoMEC(encoded evaluate.Encoded) (map[string]float64, error) {
+	if s.quick.noInfo {
+		return nil, nil
 	}
-	for j := range m {
-		if all.Codes != nil {
-			t.Codes = append(t.Codes, columnOf(all.Codes, j, m, func(v int32) int { return int(v) }))
-		} else {
-			t.Values = append(t.Values, columnOf(all.Numbers, j, m, func(v float32) float64 { return float64(v) }))
-		}
+	table, ok, err := encoded.Table(s.set)
+	if err != nil || !ok {
+		s.quick.noInfo = true
+		return nil, err
 	}
-	return t, nil
+	info, err := metric.MeasureInfo(context.Background(), table, metric.Options{Seed: s.cfg.Seed})
+	if err != nil {
+		s.Log.Warn("InfoMEC is not measured while training", "why", err) // factors that are no classes, say: it would be so at every step
+		s.quick.noInfo = true
+		return nil, nil
+	}
+	return map[string]float64{"infom/eval": float64(info.M), "infoe/eval": float64(info.E), "infoc/eval": float64(info.C)}, nil
 }
 
-// columnOf is column j of rows of a width.
-func columnOf[A, B any](rows []A, j, width int, convert func(A) B) []B {
-	out := make([]B, len(rows)/width)
-	for r := range out {
-		out[r] = convert(rows[r*width+j])
+func (q quick) close() {
+	if q.encoder != nil {
+		q.encoder.Finalize()
 	}
-	return out
 }
 
 // share is how much of the time since training began went into measuring, 0 to 1.

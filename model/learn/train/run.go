@@ -325,6 +325,7 @@ func (s *session) close() {
 			s.Log.Error("points.jsonl not closed", "error", err)
 		}
 	}
+	s.quick.close()
 	if s.trainer != nil {
 		s.trainer.Finalize()
 	}

@@ -30,7 +30,6 @@ type Trainer struct {
 	backend     backends.Backend
 	steps       *context.Exec // a call's gradient steps
 	reconstruct *context.Exec // images → probabilities and errors
-	represent   *context.Exec // images → slots
 	names       []string      // of the scalars that a step measures
 	spread      *spread
 	held        *tensors.Tensor // images [N, H, W, C] of bytes on the device; nil where batches come from the host
@@ -63,9 +62,6 @@ func New(cfg model.Config, image ae.Image, engine *compute.Engine) (t *Trainer, 
 	if t.reconstruct, err = context.NewExec(engine.Backend, store, t.reconstructGraph); err != nil {
 		return nil, fmt.Errorf("preparing reconstruction: %w", err)
 	}
-	if t.represent, err = context.NewExec(engine.Backend, store, t.representGraph); err != nil {
-		return nil, fmt.Errorf("preparing representation: %w", err)
-	}
 	return t, nil
 }
 
@@ -73,7 +69,6 @@ func New(cfg model.Config, image ae.Image, engine *compute.Engine) (t *Trainer, 
 func (t *Trainer) Finalize() {
 	t.steps.Finalize()
 	t.reconstruct.Finalize()
-	t.represent.Finalize()
 	t.store.Finalize()
 	if t.held != nil {
 		t.held.MustFinalizeAll()
@@ -103,33 +98,6 @@ func (t *Trainer) Reconstruct(images []byte) (out []byte, mse []float64, err err
 		mse = append(mse, float64(e))
 	}
 	return tensors.MustCopyFlatData[uint8](results[0]), mse, nil
-}
-
-// Slots are what images are represented by, [B, m]: codes for models that have them, else numbers.
-type Slots struct {
-	Codes   []int32
-	Numbers []float32
-}
-
-// Represent returns the slots of a batch.
-func (t *Trainer) Represent(images []byte) (s Slots, err error) {
-	defer compute.Recovered("representing images", &err)
-	batch := t.tensor(images)
-	defer batch.MustFinalizeAll()
-	results, err := t.represent.Exec(batch)
-	if err != nil {
-		return s, fmt.Errorf("representing images: %w", err)
-	}
-	defer finalize(results)
-	if t.net.Discrete() {
-		return Slots{Codes: tensors.MustCopyFlatData[int32](results[0])}, nil
-	}
-	return Slots{Numbers: tensors.MustCopyFlatData[float32](results[0])}, nil
-}
-
-// representGraph encodes and quantizes; it returns slots [B, m].
-func (t *Trainer) representGraph(_ *context.Context, images *Node) *Node {
-	return ConvertDType(t.net.Encode(t.scope, ae.Unit(images)), ae.SlotType(t.net))
 }
 
 // Export copies the model out under PyTorch's names.
