@@ -47,7 +47,13 @@ type Config struct {
 	Beta2       float64 `json:"beta2"`
 	Epsilon     float64 `json:"epsilon"`
 	WeightDecay float64 `json:"weight_decay"`
-	Clip        float64 `json:"clip"` // global norm of the gradient; 0 for none
+	DecayLR     float64 `json:"decay_lr,omitempty"`      // rate that WeightDecay counts in; 0 for LR
+	NoBiasDecay bool    `json:"no_bias_decay,omitempty"` // WeightDecay acts on kernels and matrices alone
+	Clip        float64 `json:"clip"`                    // limit of the gradient; 0 for none
+	ClipBy      string  `json:"clip_by,omitempty"`       // "" (the gradient's global norm) or "value"
+
+	VQDistance   string `json:"vq_distance,omitempty"`   // over d: "" (HRR's sum, VQ-VAE's mean), "sum" or "mean"
+	CodebookInit string `json:"codebook_init,omitempty"` // of VQ-VAE: "" for U(±1/k), or UnitNorm
 
 	Binding        string `json:"binding,omitempty"` // "" (circular convolution), "random", "permutation" or "concat"
 	Inverse        string `json:"inverse"`           // s†: "involution", "exact" or "unit" (symbols projected to unit magnitude)
@@ -62,6 +68,9 @@ type Config struct {
 	EvalEvery       int `json:"eval_every"`       // steps between PSNR evaluations on a fixed draw
 	EvalImages      int `json:"eval_images"`      // images of the evaluation set
 }
+
+// UnitNorm is the initialisation of VQ-VAE's entries from U(±√(3/d)): their expected squared norm is 1.
+const UnitNorm = "unit-norm"
 
 // Cosine is the schedule that takes the learning rate from LR to 0 over all steps.
 const Cosine = "cosine"
@@ -137,7 +146,7 @@ var fields = []Field{
 	{Name: "lambda_tie", Label: "Tie weight", Symbol: "λ_tie", Group: "objective", Kind: Float, Max: 1e6, Source: ours + "; 0 is the paper's objective", Help: "Pulls z to the bundle of its own codes, without which the encoder's z need not be an HRR.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaTie }},
 	{Name: "lambda_coherence", Label: "Coherence weight", Symbol: "λ_coh", Group: "objective", Kind: Float, Max: 1e6, Source: ours + "; 0 is the paper's objective", Help: "Pushes the codebook entries in use apart: mean squared cosine between distinct entries.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaCoherence }},
 	{Name: "beta_kl", Label: "KL weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the divergence from N(0, I) per pixel and channel.", Models: []string{"betavae"}, at: func(c *Config) any { return &c.BetaKL }},
-	{Name: "beta_tc", Label: "Total correlation weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the total correlation per pixel and channel; the other parts of the divergence weigh 1.", Models: []string{"betatcvae"}, at: func(c *Config) any { return &c.BetaTC }},
+	{Name: "beta_tc", Label: "Total correlation weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the total correlation per pixel and channel; the other parts of the divergence weigh 1. Mutual information is estimated within the batch, at most log(batch) nats.", Models: []string{"betatcvae"}, at: func(c *Config) any { return &c.BetaTC }},
 
 	{Name: "lr", Label: "Learning rate", Symbol: "η", Group: "optimizer", Kind: Float, Max: 10, Above: true, Source: tabOptim, Help: "AdamW's step size.", at: func(c *Config) any { return &c.LR }},
 	{Name: "lr_schedule", Label: "Learning rate schedule", Group: "optimizer", Kind: Choice, Choices: []string{"constant", Cosine}, zero: "constant", Source: "ours; the paper does not say", Help: "Constant, or a cosine from the learning rate down to 0 at the last step.", at: func(c *Config) any { return &c.LRSchedule }},
@@ -146,8 +155,13 @@ var fields = []Field{
 	{Name: "beta2", Label: "Second moment", Symbol: "β₂", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's mean of squared gradients.", at: func(c *Config) any { return &c.Beta2 }},
 	{Name: "epsilon", Label: "Epsilon", Symbol: "ε", Group: "optimizer", Kind: Float, Max: 1, Above: true, Source: tabOptim, Help: "Keeps AdamW's quotient finite.", at: func(c *Config) any { return &c.Epsilon }},
 	{Name: "weight_decay", Label: "Weight decay", Symbol: "wd", Group: "optimizer", Kind: Float, Max: 100, Source: tabHyper, Help: "AdamW's decoupled decay per unit of learning rate; it acts on encoder and decoder.", baselines: "ours", at: func(c *Config) any { return &c.WeightDecay }},
-	{Name: "clip", Label: "Gradient clip", Group: "optimizer", Kind: Float, Max: 1e9, Source: tabOptim, Help: "Largest global norm of the gradient; 0 for no clipping.", at: func(c *Config) any { return &c.Clip }},
+	{Name: "decay_lr", Label: "Rate of the weight decay", Symbol: "η_wd", Group: "optimizer", Kind: Float, Max: 10, Source: "ours: the paper's learning rate, at which it chose its weight decay", Help: "Each step shrinks weights by η_wd·wd, whatever the learning rate; 0 takes the learning rate, as PyTorch does.", at: func(c *Config) any { return &c.DecayLR }},
+	{Name: "no_bias_decay", Label: "No decay of biases", Group: "optimizer", Kind: Bool, Source: "ours; the paper does not say, PyTorch decays all", Help: "Weight decay acts on kernels and matrices alone, not on biases and gains.", at: func(c *Config) any { return &c.NoBiasDecay }},
+	{Name: "clip", Label: "Gradient clip", Group: "optimizer", Kind: Float, Max: 1e9, Source: tabOptim, Help: "Limit of the gradient, by clip_by; 0 for no clipping.", at: func(c *Config) any { return &c.Clip }},
+	{Name: "clip_by", Label: "Clip by", Group: "optimizer", Kind: Choice, Choices: []string{"norm", "value"}, zero: "norm", Source: "ours; the paper does not say", Help: "The limit holds for the global norm of the gradient, or for each of its numbers.", at: func(c *Config) any { return &c.ClipBy }},
 
+	{Name: "vq_distance", Label: "VQ distance", Group: "ablation", Kind: Choice, Choices: []string{"own", "sum", "mean"}, zero: "own", Source: "HRR: paper, Algorithm 2; VQ-VAE: its published code", Help: "Squared distances of VQ and commitment terms over the d components: summed, averaged, or as the model's own source has it (HRR sum, VQ-VAE mean).", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.VQDistance }},
+	{Name: "codebook_init", Label: "Codebook initialisation", Group: "ablation", Kind: Choice, Choices: []string{UnitNorm, "one-over-k"}, zero: "one-over-k", Source: "Hsu et al. 2023, latent_quantization; the paper does not say", Help: "Entries from U(±√(3/d)), whose norm is about 1, or from U(±1/k), as VQ-VAE's first code.", Models: []string{"vqvae"}, at: func(c *Config) any { return &c.CodebookInit }},
 	{Name: "binding", Label: "Binding", Group: "ablation", Kind: Choice, Choices: []string{"circular", "random", "permutation", "concat"}, zero: "circular", Source: "paper, “Preliminaries of HRR vectors”; the others are controls of ours", Help: "How a slot's value enters z: circular convolution with its symbol, a frozen Gaussian matrix, a frozen permutation, or components of its own.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.Binding }},
 	{Name: "inverse", Label: "Inverse s†", Group: "ablation", Kind: Choice, Choices: []string{"involution", "exact"}, Source: "paper, Algorithm 1", Help: "How a symbol is unbound: by its involution or its exact inverse.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.Inverse }},
 	{Name: "symbol_init", Label: "Symbol initialisation", Group: "ablation", Kind: Choice, Choices: []string{"gaussian", "unit"}, Source: negative, Help: "N(0, 1/d), or projected to unit magnitude in the frequency domain (Ganesan et al. 2021).", Models: []string{"hrr"}, at: func(c *Config) any { return &c.SymbolInit }},

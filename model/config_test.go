@@ -50,6 +50,45 @@ func TestPaperPresetIsThePapers(t *testing.T) {
 	}
 }
 
+// The decay of a step is what the paper selected at its learning rate, at whatever rate a preset learns.
+func TestDecayKeepsItsRate(t *testing.T) {
+	for _, name := range []string{"qlae", "vqvae"} {
+		for _, preset := range PresetNames() {
+			c, err := Default(name, preset, "shapes3d")
+			if err != nil {
+				t.Fatal(err)
+			}
+			rate := c.DecayLR
+			if rate == 0 {
+				rate = c.LR
+			}
+			if rate != 3e-4 {
+				t.Errorf("%s %s decays at the rate %v", name, preset, rate)
+			}
+		}
+	}
+	if c, _ := Default("hrr", "tiny", "shapes3d"); c.DecayLR != 0 {
+		t.Error("what does not decay has no rate for it")
+	}
+}
+
+func TestHints(t *testing.T) {
+	for _, c := range []struct {
+		model string
+		batch int
+		says  string
+	}{{"betatcvae", 32, "at most log(batch) = 3.5 nats"}, {"betatcvae", 128, ""}, {"betavae", 32, ""}} {
+		cfg, err := Default(c.model, "tiny", "shapes3d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Batch = c.batch
+		if got := cfg.Hints()["batch"]; !strings.Contains(got, c.says) || (got == "") != (c.says == "") {
+			t.Errorf("%s in batches of %d: %q", c.model, c.batch, got)
+		}
+	}
+}
+
 func TestFieldsRoundTrip(t *testing.T) {
 	want, _ := Default("hrr", "small", "shapes3d-synthetic")
 	want.StaticCodebook, want.Seed = true, 7

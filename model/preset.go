@@ -101,6 +101,9 @@ func Default(name, presetName, dataset string) (Config, error) {
 		CheckpointEvery: p.ckp, SampleEvery: p.sample, EvalEvery: 5 * p.sample, EvalImages: 10_000,
 	}
 	if c.baseline() {
+		if paper := presets["paper"].lr; c.WeightDecay > 0 && c.LR != paper {
+			c.DecayLR = paper // the decay of a step stays what the paper selected
+		}
 		return c, nil
 	}
 	c.D, c.M, c.K = p.d, 9, p.k
@@ -120,6 +123,7 @@ func (c *Config) baseline() bool {
 	switch c.Model {
 	case "vqvae":
 		c.K, c.D, c.LambdaVQ, c.LambdaCommit, c.CodebookLR = 512, 64, 1, 0.25, 1
+		c.CodebookInit = UnitNorm
 	case "qlae":
 		c.K, c.LambdaVQ, c.LambdaCommit, c.CodebookLR = 10, 0.01, 0.01, 1
 	}

@@ -45,11 +45,11 @@ func (o adamW) moments(store *context.Context, v *context.Variable) (first, seco
 
 // update moves every learned variable by one step of AdamW and returns the gradient's global norm before clipping.
 //
-//	g ← g · min(1, clip / ‖g‖)
+//	g ← g · min(1, clip / ‖g‖)          or, clipped by value, each number of g to ±clip
 //	m ← β₁ m + (1−β₁) g        v ← β₂ v + (1−β₂) g²
-//	θ ← θ − η wd θ − η (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + ε)
+//	θ ← θ − η_wd wd θ − η (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + ε)
 //
-// η is Config.LR times the variable's own factor and the schedule's. of holds the numbers of step t that coefficients lists.
+// η is Config.LR times the variable's own factor and the schedule's; η_wd is Config.DecayLR times the same factors, or η. of holds the numbers of step t that coefficients lists.
 func (o adamW) update(vars []*context.Variable, store *context.Context, loss *Node, of coefficientNodes) *Node {
 	g := loss.Graph()
 	values := make([]*Node, len(vars))
@@ -60,7 +60,10 @@ func (o adamW) update(vars []*context.Variable, store *context.Context, loss *No
 	norm := globalNorm(grads)
 	for i, v := range vars {
 		grad := grads[i]
-		if o.cfg.Clip > 0 {
+		switch {
+		case o.cfg.Clip > 0 && o.cfg.ClipBy == "value":
+			grad = ClipScalar(grad, -o.cfg.Clip, o.cfg.Clip)
+		case o.cfg.Clip > 0:
 			grad = Mul(grad, clipFactor(norm, o.cfg.Clip))
 		}
 		mean, square := o.moments(store, v)
@@ -101,12 +104,15 @@ func Schedule(cfg model.Config, t int) float64 {
 	return (1 + math.Cos(math.Pi*min(1, float64(t-1)/float64(cfg.Steps)))) / 2
 }
 
-// decay is wd for a variable that decays, else 0.
+// decay is wd·η_wd/η for a variable that decays, else 0.
 func (o adamW) decay(v *context.Variable) float64 {
-	if o.decays(v) {
-		return o.cfg.WeightDecay
+	switch {
+	case !o.decays(v):
+		return 0
+	case o.cfg.DecayLR > 0:
+		return o.cfg.WeightDecay * o.cfg.DecayLR / o.cfg.LR
 	}
-	return 0
+	return o.cfg.WeightDecay
 }
 
 // globalNorm is √Σ g² over every element of every gradient.

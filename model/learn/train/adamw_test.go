@@ -16,17 +16,20 @@ import (
 // Three steps on the loss θ·a, whose gradient is a, against the update written out in float64; decay acts where it is asked to.
 func TestAdamWFollowsItsEquations(t *testing.T) {
 	for _, decays := range []bool{true, false} {
-		t.Run(fmt.Sprintf("decays %v", decays), func(t *testing.T) { followsAdamW(t, decays, "") })
-		t.Run(fmt.Sprintf("decays %v, cosine", decays), func(t *testing.T) { followsAdamW(t, decays, model.Cosine) })
+		t.Run(fmt.Sprintf("decays %v", decays), func(t *testing.T) { followsAdamW(t, decays, func(*model.Config) {}) })
+		t.Run(fmt.Sprintf("decays %v, cosine", decays), func(t *testing.T) { followsAdamW(t, decays, func(c *model.Config) { c.LRSchedule = model.Cosine }) })
+		t.Run(fmt.Sprintf("decays %v, at a rate of its own", decays), func(t *testing.T) { followsAdamW(t, decays, func(c *model.Config) { c.DecayLR = 0.03 }) })
+		t.Run(fmt.Sprintf("decays %v, clipped by value", decays), func(t *testing.T) { followsAdamW(t, decays, func(c *model.Config) { c.ClipBy = "value" }) })
 	}
 }
 
-func followsAdamW(t *testing.T, decays bool, schedule string) {
+func followsAdamW(t *testing.T, decays bool, change func(*model.Config)) {
 	engine, err := compute.Open("cpu")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := model.Config{LR: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 0.2, Clip: 0.5, Steps: 3, LRSchedule: schedule}
+	cfg := model.Config{LR: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 0.2, Clip: 0.5, Steps: 3}
+	change(&cfg)
 	const scale = 2
 	a, theta := []float64{3, -4, 0.5}, []float64{1, -2, 0.25}
 	store := context.New().Checked(false)
@@ -35,6 +38,9 @@ func followsAdamW(t *testing.T, decays bool, schedule string) {
 	decay := 0.0
 	if decays {
 		decay = cfg.WeightDecay
+		if cfg.DecayLR > 0 {
+			decay *= cfg.DecayLR / cfg.LR
+		}
 	}
 	vars := adam.learned(store.In("model"))
 	adam.moments(store.In("optimizer"), v)
@@ -61,10 +67,13 @@ func followsAdamW(t *testing.T, decays bool, schedule string) {
 		now := tensors.MustCopyFlatData[float32](v.MustValue())
 		for i := range theta {
 			grad := a[i] * cfg.Clip / (norm + 1e-6)
+			if cfg.ClipBy == "value" {
+				grad = max(-cfg.Clip, min(cfg.Clip, a[i]))
+			}
 			m[i] = cfg.Beta1*m[i] + (1-cfg.Beta1)*grad
 			s[i] = cfg.Beta2*s[i] + (1-cfg.Beta2)*grad*grad
 			rate := cfg.LR * scale
-			if schedule == model.Cosine {
+			if cfg.LRSchedule == model.Cosine {
 				rate *= []float64{1, 0.75, 0.25}[step-1] // ½ (1 + cos 0°, 60°, 120°)
 			}
 			theta[i] -= rate*decay*theta[i] + rate*(m[i]/bias1)/(math.Sqrt(s[i]/bias2)+cfg.Epsilon)

@@ -175,7 +175,7 @@ func TestDiverged(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := little(t, "vqvae")
-			cfg.LR, cfg.WeightDecay, cfg.Steps, cfg.CheckpointEvery = 10, 100, 60, c.checkpoint // weights grow 999-fold at every step
+			cfg.LR, cfg.WeightDecay, cfg.DecayLR, cfg.Steps, cfg.CheckpointEvery = 10, 100, 0, 60, c.checkpoint // weights grow 999-fold at every step
 			f := create(t, cfg)
 			err := runIn(t.Context(), f)
 			status, _ := f.Status()

@@ -27,7 +27,7 @@ func TestDepartures(t *testing.T) {
 		{"hrr", "tiny", "shapes3d", 10_000, nil, "preset tiny instead of paper, 20,000 steps instead of 125,000, batch 32 instead of 128"},
 		{"hrr", "paper", "shapes3d-synthetic", 10_000, nil, "other images (Shapes3D, rendered anew) instead of Shapes3D"},
 		{"hrr", "paper", "shapes3d[shape=cube]", 10_000, nil, "a part of Shapes3D instead of all images"},
-		{"hrr", "paper", "dsprites", 10_000, nil, "data (dsprites) for which nothing is published"},
+		{"hrr", "paper", "dsprites", 10_000, nil, "data (dSprites) for which nothing is published"},
 		{"hrr", "paper", "isaac3d", 2_000, nil, "2,000 evaluation images instead of 10,000"},
 		{"hrr", "paper", "isaac3d", 10_000, func(c *model.Config) { c.NoDenoiser, c.LambdaCB = true, 0.1 }, "λ_cb 0.1 instead of 0.001, no denoiser"},
 		{"hrr", "paper", "isaac3d", 10_000, func(c *model.Config) { c.CheckpointEvery, c.Seed = 7, 9 }, ""},

@@ -37,8 +37,8 @@ func newAutoencoder(c model.Config, image Image, middle bottleneck, outputs, siz
 	if c.Precision == model.BF16 {
 		encoder.Products, decoder.Products = layer.Mixed, layer.Mixed
 	}
-	decaying := slices.Concat(encoder.Params(), decoder.Params())
-	s := store{params: slices.Concat(encoder.Params(), middle.Params(), decoder.Params()), decaying: decaying, seed: c.Seed, rate: c.CodebookLR}
+	networks := slices.Concat(encoder.Params(), decoder.Params())
+	s := store{params: slices.Concat(encoder.Params(), middle.Params(), decoder.Params()), networks: networks, unbiased: c.NoBiasDecay, seed: c.Seed, rate: c.CodebookLR}
 	return autoencoder{store: s, cfg: c, encoder: encoder, decoder: decoder, middle: middle, size: size, gain: gain}
 }
 

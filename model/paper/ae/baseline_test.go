@@ -2,6 +2,7 @@ package ae
 
 import (
 	"encoding/json"
+	"math"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -254,6 +255,43 @@ func TestDecays(t *testing.T) {
 			}
 			if p.Name == "codebook" && built.LRScale(v) != 3 {
 				t.Errorf("%s: the codebook learns at %v times the rate", name, built.LRScale(v))
+			}
+		}
+		cfg.NoBiasDecay = true
+		unbiased, err := New(cfg, Image{32, 32, 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range paramsOf(built) {
+			if want := !bottleneck[p.Name] && len(p.Shape) > 1; unbiased.Decays(scope.GetVariable(p.Name)) != want {
+				t.Errorf("%s without decay of biases: %s decays: %v", name, p.Name, !want)
+			}
+		}
+	}
+}
+
+// TestVQDistance: the VQ and commitment terms are summed or averaged over d; a model's own way is one of the two.
+func TestVQDistance(t *testing.T) {
+	for name, own := range map[string]string{"hrr": "sum", "vqvae": "mean"} {
+		value := map[string][]float32{}
+		var d float64
+		for _, distance := range []string{"", "sum", "mean"} {
+			cfg := narrowOf(t, name)
+			cfg.VQDistance, d = distance, float64(cfg.D)
+			built, scope := initialised(t, cfg, Image{32, 32, 3})
+			images := pictures(2, 32, 32, 3)
+			out, err := context.ExecOnceN(engine(t), scope, func(scope *context.Context, in []*Node) []*Node {
+				terms := built.Losses(scope, in[0], nil).Terms
+				return []*Node{terms[1].Value, terms[2].Value}
+			}, tensors.FromFlatDataAndDimensions(images.data, 2, 32, 32, 3))
+			if err != nil {
+				t.Fatal(err)
+			}
+			value[distance] = []float32{tensors.ToScalar[float32](out[0]), tensors.ToScalar[float32](out[1])}
+		}
+		for i, term := range []string{"vq", "commit"} {
+			if ratio := float64(value["sum"][i] / value["mean"][i]); math.Abs(ratio/d-1) > 1e-4 || value[""][i] != value[own][i] {
+				t.Errorf("%s, %s: sum by mean is %v at d = %v; the model's own %v", name, term, ratio, d, value[""][i])
 			}
 		}
 	}

@@ -50,8 +50,8 @@ func (h *HRR) Losses(scope *context.Context, x, _ *Node) Objective {
 	v, q, C := f.slots.Denoised, f.slots.Quantized, f.slots.Codebook
 	terms := []Term{
 		{"recon", λ.LambdaRec, loss.Reconstruction(f.logits, x)},
-		{"vq", λ.LambdaVQ, loss.VQ(q, v)},
-		{"commit", λ.LambdaCommit, loss.Commit(q, v)},
+		{"vq", λ.LambdaVQ, scaled(loss.VQ(q, v), h.distance())},
+		{"commit", λ.LambdaCommit, scaled(loss.Commit(q, v), h.distance())},
 		{"latent", λ.LambdaLat, loss.Latent(f.z, h.slots.M)},
 		{"value", λ.LambdaVal, loss.Value(v)},
 		{"codebook", λ.LambdaCB, loss.Codebook(C)},
@@ -60,6 +60,14 @@ func (h *HRR) Losses(scope *context.Context, x, _ *Node) Objective {
 	}
 	watch := append(moments("latent", InsertAxes(f.z, 1)), moments("codebook", InsertAxes(C, 0))...)
 	return Objective{Total: weighted(terms), Terms: terms, Codes: f.slots.Codes, Watch: watch, Logits: f.logits}
+}
+
+// distance is the factor on squared distances, which are summed over d: 1, or 1/d where they are to be averaged.
+func (h *HRR) distance() float64 {
+	if h.cfg.VQDistance == "mean" {
+		return 1 / float64(h.slots.D)
+	}
+	return 1
 }
 
 // Slots are the stages of Algorithm 1 for latents z, [B, d].

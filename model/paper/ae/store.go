@@ -15,7 +15,8 @@ import (
 // store keeps a model's learned tensors: it makes, exports, imports and describes them. Every model embeds one.
 type store struct {
 	params   []layer.Param
-	decaying []layer.Param // those of encoder and decoder
+	networks []layer.Param // those of encoder and decoder
+	unbiased bool          // weight decay acts on kernels and matrices alone
 	seed     int64
 	rate     float64 // of the codebook, as a multiple of the run's learning rate
 }
@@ -51,7 +52,7 @@ func (s store) LRScale(v *context.Variable) float64 {
 }
 
 // Parameters implements Model.
-func (s store) Parameters() (all, networks int) { return learnedIn(s.params), learnedIn(s.decaying) }
+func (s store) Parameters() (all, networks int) { return learnedIn(s.params), learnedIn(s.networks) }
 
 func learnedIn(params []layer.Param) (n int) {
 	for _, p := range params {
@@ -64,7 +65,9 @@ func learnedIn(params []layer.Param) (n int) {
 
 // Decays implements Model.
 func (s store) Decays(v *context.Variable) bool {
-	return slices.ContainsFunc(s.decaying, func(p layer.Param) bool { return p.Name == v.Name() })
+	return slices.ContainsFunc(s.networks, func(p layer.Param) bool {
+		return p.Name == v.Name() && !(s.unbiased && len(p.Shape) == 1)
+	})
 }
 
 // Export implements Model.

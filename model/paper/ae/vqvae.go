@@ -16,12 +16,12 @@ type VQVAE struct {
 }
 
 func newVQVAE(c model.Config, image Image) *VQVAE {
-	slots := latent.VQ{M: c.M, K: c.K, D: c.D}
+	slots := latent.VQ{M: c.M, K: c.K, D: c.D, UnitNorm: c.CodebookInit == model.UnitNorm}
 	return &VQVAE{newAutoencoder(c, image, slots, c.M*c.D, c.M*c.D, 1), slots}
 }
 
 // Losses implements Model. The squared distances are means over the d numbers too, as in VQ-VAE's published code: summed over
-// d they outweigh the reconstruction at first, and every slot settles on one entry.
+// d (Config.VQDistance) they outweigh the reconstruction at first, and every slot settles on one entry.
 //
 //	L = λ_r·BCE + λ_vq·mean_{B,m,d} (v̂ − sg(v))² + β·mean_{B,m,d} (sg(v̂) − v)²
 func (v *VQVAE) Losses(scope *context.Context, x, _ *Node) Objective {
@@ -29,6 +29,9 @@ func (v *VQVAE) Losses(scope *context.Context, x, _ *Node) Objective {
 	slots := v.slots.Apply(scope, z)
 	logits := v.Render(scope, slots.Bundle)
 	perNumber := 1 / float64(v.slots.D)
+	if v.cfg.VQDistance == "sum" {
+		perNumber = 1
+	}
 	terms := []Term{
 		{"recon", v.cfg.LambdaRec, loss.Reconstruction(logits, x)},
 		{"vq", v.cfg.LambdaVQ, MulScalar(loss.VQ(slots.Quantized, slots.Retrieved), perNumber)},

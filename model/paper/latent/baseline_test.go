@@ -51,6 +51,17 @@ func TestVQQuantizes(t *testing.T) {
 	if values := first.Initial(3); first.Rate != layer.Codebook || slices.Max(values) > 1.0/3 || slices.Min(values) < -1.0/3 {
 		t.Errorf("rate %v, values %v", first.Rate, values)
 	}
+	v = VQ{M: 2, K: 500, D: 64, UnitNorm: true}
+	values, bound, sum := v.Params()[0].Initial(3), math.Sqrt(3.0/64), 0.0
+	for _, x := range values {
+		sum += float64(x) * float64(x)
+		if math.Abs(float64(x)) > bound+1e-6 {
+			t.Fatalf("%v is beyond ±%v", x, bound)
+		}
+	}
+	if norm2 := sum / 500; math.Abs(norm2-1) > 0.03 { // 500 norms² of standard deviation 0.11: the mean is known to 0.005
+		t.Errorf("the mean squared norm of entries is %v", norm2)
+	}
 }
 
 // A VAE's outputs are means, then logarithms of variances; a draw is the mean moved by ε deviations.

@@ -1,6 +1,8 @@
 package latent
 
 import (
+	"math"
+
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
@@ -9,13 +11,21 @@ import (
 
 // VQ is VQ-VAE's bottleneck (van den Oord et al. 2017): z is cut into m parts of d numbers, and each part takes the nearest of
 // k entries, which all slots share.
-type VQ struct{ M, K, D int }
+type VQ struct {
+	M, K, D  int
+	UnitNorm bool // how entries begin; see Params
+}
 
 // Params is the codebook, [k, d], under PyTorch's name.
 //
-//	C ~ U(±1/k)
+//	C ~ U(±√(3/d))          with UnitNorm: E‖c‖² = 1           Hsu et al. 2023, latent_quantization
+//	C ~ U(±1/k)             else                               van den Oord et al. 2017, published code
 func (v VQ) Params() []layer.Param {
-	return layer.At(layer.Codebook, []layer.Param{layer.Plain("codebook", layer.Uniform(1/float64(v.K)), v.K, v.D)})
+	bound := 1 / float64(v.K)
+	if v.UnitNorm {
+		bound = math.Sqrt(3 / float64(v.D))
+	}
+	return layer.At(layer.Codebook, []layer.Param{layer.Plain("codebook", layer.Uniform(bound), v.K, v.D)})
 }
 
 // Apply cuts z, [B, m·d], takes the nearest entries and joins them again.
