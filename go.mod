@@ -3,6 +3,7 @@ module slotscope
 go 1.26.0
 
 require (
+	github.com/andybalholm/brotli v1.2.0
 	github.com/PuerkitoBio/goquery v1.13.0
 	github.com/a-h/templ v0.3.977
 	github.com/chromedp/chromedp v0.22.1

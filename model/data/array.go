@@ -27,7 +27,8 @@ type array struct {
 	where string // for sentences: the file and the array's name in it
 	block int    // rows that are best read at once
 	rows  func() (rowReader, error)
-	at    io.ReaderAt // where rows lie in place; nil where they are compressed
+	text  func() ([]string, error) // all elements of an array of text; nil of others
+	at    io.ReaderAt              // where rows lie in place; nil where they are compressed
 	// verify compares the array with the checksum of its archive; nil where it has none.
 	verify func(ctx context.Context, tell func(done, of int64)) error
 }
@@ -75,11 +76,15 @@ func (f hdf5Arrays) array(name string) (*array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &array{
-		Header: npz.Header{Kind: npz.Kind(d.Kind), Size: d.Size, Shape: d.Shape},
+	a := &array{
+		Header: npz.Header{Kind: npz.Kind(d.Kind), Size: d.Size, BigEndian: d.BigEndian, Shape: d.Shape},
 		name:   name, where: fmt.Sprintf("%s: dataset %q", f.path, name), block: d.Block(),
 		rows: func() (rowReader, error) { return d.Reader(), nil },
-	}, nil
+	}
+	if d.Kind == hdf5.Varying || d.Kind == 'S' {
+		a.Kind, a.text = npz.Bytes, func() ([]string, error) { return d.Strings(npz.MaxValues) }
+	}
+	return a, nil
 }
 
 type npzArrays struct {
@@ -102,6 +107,9 @@ func ofNPZ(n *npz.Array, path string) *array {
 	a := &array{Header: n.Header, name: n.Name, where: fmt.Sprintf("%s: array %q", path, n.Name), block: 256}
 	if n.Name == "" {
 		a.where = path
+	}
+	if n.Kind == npz.Bytes || n.Kind == npz.Unicode {
+		a.text = n.Strings
 	}
 	switch {
 	case n.Fortran && len(n.Shape) > 1:

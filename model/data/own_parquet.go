@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -168,15 +167,11 @@ func (c *column) read(f *parquet.File, path string, names []string) error {
 		if err != nil {
 			return err
 		}
-		for _, n := range v.Ints {
-			c.values = append(c.values, strconv.FormatInt(n, 10))
+		texts, err := f.Columns[i].Strings(v)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
 		}
-		for _, x := range v.Floats {
-			c.values = append(c.values, strconv.FormatFloat(x, 'g', -1, 64))
-		}
-		for _, b := range v.Bytes {
-			c.values = append(c.values, string(b))
-		}
+		c.values = append(c.values, texts...)
 	}
 	return nil
 }

@@ -1,19 +1,22 @@
 package hdf5
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
 )
 
-// Dataset is an array of numbers, least significant byte first. Rows are its entries along the first axis.
+// Dataset is an array of numbers or text. Rows are its entries along the first axis.
 type Dataset struct {
-	Path  string
-	Shape []int
-	Kind  byte // 'i' signed, 'u' unsigned, 'f' float
-	Size  int  // bytes of an element
+	Path      string
+	Shape     []int
+	Kind      byte // 'b' bool, 'i' signed, 'u' unsigned, 'f' float, 'S' text of Size bytes, Varying text in the file's heap
+	Size      int  // bytes of an element
+	BigEndian bool // most significant byte first; else least
 
 	file    *File
+	max     []int  // what the shape may grow to; 0 for without limit
 	fill    []byte // an element that was never written; nil for zeros
 	filters []filter
 	layout  layout
@@ -51,7 +54,10 @@ func (f *File) dataset(path string, messages []message) (*Dataset, error) {
 			continue
 		}
 		if m.shared {
-			return nil, errors.New("it shares a header message, such as a named type, with another; that is not read")
+			var err error
+			if m, err = f.elsewhere(m); err != nil {
+				return nil, err
+			}
 		}
 		c := &cursor{rest: m.data}
 		if err := part.parse(c); err != nil {
@@ -66,12 +72,12 @@ func (f *File) dataset(path string, messages []message) (*Dataset, error) {
 
 // dataspace reads the shape, IV.A.2.b.
 func (d *Dataset) dataspace(c *cursor) error {
-	version, rank := c.u8(), int(c.u8())
+	version, rank, flags := c.u8(), int(c.u8()), c.u8()
 	switch {
 	case version == 1:
-		c.skip(6)
+		c.skip(5)
 	case version == 2:
-		c.skip(2)
+		c.skip(1)
 	default:
 		return fmt.Errorf("dataspace version %d is not read; versions 1 and 2 are", version)
 	}
@@ -84,6 +90,20 @@ func (d *Dataset) dataspace(c *cursor) error {
 			return fmt.Errorf("an axis of %d is longer than any file", size)
 		}
 		d.Shape = append(d.Shape, int(size))
+	}
+	d.max = d.Shape
+	if flags&1 == 0 {
+		return nil
+	}
+	d.max = make([]int, rank)
+	for k, size := range d.Shape {
+		switch most := c.u64(); {
+		case most == undefined:
+		case most > math.MaxInt || int(most) < size:
+			return fmt.Errorf("the file is damaged: an axis of %d may grow to %d at most", size, most)
+		default:
+			d.max[k] = max(1, int(most))
+		}
 	}
 	return nil
 }
@@ -98,17 +118,29 @@ func (d *Dataset) datatype(c *cursor) error {
 	flags := c.u8()
 	c.skip(2)
 	size := c.u32()
-	if class > 1 {
+	switch {
+	case class == 3 && size > 0 && size <= maxText:
+		d.Kind, d.Size = 'S', int(size)
+		return d.checkSize()
+	case class == 9 && flags&15 == 1 && size == 16:
+		d.Kind, d.Size = Varying, int(size)
+		return d.checkSize()
+	case class == 8: // an enumeration: its type, then its names; flags count them
+		if err := d.datatype(c); err != nil {
+			return err
+		}
+		if d.Size == 1 && flags == 2 && bytes.HasPrefix(c.rest, []byte("FALSE\x00")) {
+			d.Kind = 'b'
+		}
+		return nil
+	case class > 1:
 		name := "things of an unknown kind"
 		if int(class) < len(classes) {
 			name = classes[class]
 		}
-		return fmt.Errorf("it holds %s (datatype class %d); integers and floats are read", name, class)
+		return fmt.Errorf("it holds %s (datatype class %d); integers, floats, bools and text are read", name, class)
 	}
-	if flags&1 != 0 {
-		return errors.New("its numbers are big-endian, which is not read; save them little-endian, as h5py does by default")
-	}
-	d.Size = int(size)
+	d.Size, d.BigEndian = int(size), flags&1 != 0
 	offset, precision := c.u16(), c.u16()
 	if class == 0 {
 		d.Kind = 'u'
@@ -128,6 +160,12 @@ func (d *Dataset) datatype(c *cursor) error {
 	}
 	return d.checkSize()
 }
+
+// Varying is the Kind of text whose elements differ in length and lie in the file's heap.
+const Varying = 'T'
+
+// maxText bounds the bytes of an element of text.
+const maxText = 1 << 16
 
 // maxRatio is more than deflate can compress anything.
 const maxRatio = 1040

@@ -1,7 +1,6 @@
 // Package hdf5 reads arrays of numbers from HDF5 files: what h5py writes, and what the published datasets are made of. It knows
-// superblocks 0 to 3, object headers 1 and 2, symbol-table and compact groups, integers and floats, compact, contiguous and chunked
-// storage under B-tree, single, implicit and fixed-array indexes, and the filters deflate, shuffle and fletcher32. Whatever else a
-// file uses is refused by its name. Nothing is allocated on the word of a file alone: sizes are held against the file's.
+// superblocks 0 to 3, object headers 1 and 2, every kind of group, soft links, integers and floats of either byte order, bools and text,
+// compact, contiguous and chunked storage under every index, and the filters deflate, LZF, shuffle and fletcher32. Whatever else a file uses is refused by its name. Nothing is allocated on the word of a file alone: sizes are held against the file's.
 //
 // Names and numbers follow the HDF5 File Format Specification, version 3.0.
 package hdf5
@@ -139,7 +138,7 @@ func (f *File) walk(address uint64, path string, above map[uint64]bool, names *[
 	above[address] = true
 	defer delete(above, address)
 	for _, l := range links {
-		if l.soft || above[l.address] || len(above) > 16 || len(*names) >= maxNames {
+		if l.target != "" || l.outside || above[l.address] || len(above) > 16 || len(*names) >= maxNames {
 			continue
 		}
 		if err := f.walk(l.address, strings.TrimPrefix(path+"/"+l.name, "/"), above, names); err != nil {
@@ -151,24 +150,7 @@ func (f *File) walk(address uint64, path string, above map[uint64]bool, names *[
 
 // Dataset opens the array at a path such as "images" or "latents/classes"; model.ErrNotFound is in the chain where there is none.
 func (f *File) Dataset(path string) (*Dataset, error) {
-	messages, err := f.messages(f.root)
-	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
-		if err != nil {
-			return nil, f.wrap(err)
-		}
-		var links []link
-		if links, err = f.links(messages); err != nil {
-			return nil, f.wrap(err)
-		}
-		i := slices.IndexFunc(links, func(l link) bool { return l.name == part })
-		if i < 0 {
-			return nil, f.wrap(fmt.Errorf("there is no dataset %q (%w)%s", path, model.ErrNotFound, listed(links)))
-		}
-		if links[i].soft {
-			return nil, f.wrap(fmt.Errorf("%q is a soft or external link; only hard links are followed", part))
-		}
-		messages, err = f.messages(links[i].address)
-	}
+	messages, err := f.follow(f.root, path, 0)
 	if err != nil {
 		return nil, f.wrap(err)
 	}
@@ -177,6 +159,46 @@ func (f *File) Dataset(path string) (*Dataset, error) {
 		return nil, f.wrap(fmt.Errorf("dataset %q: %w", path, err))
 	}
 	return d, nil
+}
+
+// maxSoft bounds how many soft links are followed one after the other, which may lead in circles.
+const maxSoft = 16
+
+// follow reads the object header that a path leads to from a group.
+func (f *File) follow(group uint64, path string, soft int) ([]message, error) {
+	messages, err := f.messages(group)
+	whole := strings.Split(strings.Trim(path, "/"), "/")
+	for i, part := range whole {
+		if part == "" || part == "." {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var links []link
+		if links, err = f.links(messages); err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(links, func(l link) bool { return l.name == part })
+		switch {
+		case at < 0:
+			return nil, fmt.Errorf("there is no dataset %q (%w)%s", path, model.ErrNotFound, listed(links))
+		case links[at].outside:
+			return nil, fmt.Errorf("%q is an external link, to another file, which is not followed", part)
+		case links[at].target == "":
+			group = links[at].address
+			messages, err = f.messages(group)
+			continue
+		case soft == maxSoft:
+			return nil, fmt.Errorf("the soft link %q leads to more than %d others", part, maxSoft)
+		}
+		target := strings.Join(append([]string{links[at].target}, whole[i+1:]...), "/")
+		if strings.HasPrefix(target, "/") {
+			group = f.root
+		}
+		return f.follow(group, target, soft+1)
+	}
+	return messages, err
 }
 
 func listed(links []link) string {

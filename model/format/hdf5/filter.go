@@ -20,10 +20,11 @@ const (
 	deflateFilter  = 1
 	shuffleFilter  = 2
 	fletcherFilter = 3
+	lzfFilter      = 32000
 )
 
 // others are the filters that are met, and not read.
-var others = map[uint16]string{4: "szip", 5: "nbit", 6: "scale-offset", 307: "bzip2", 32000: "lzf", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle",
+var others = map[uint16]string{4: "szip", 5: "nbit", 6: "scale-offset", 307: "bzip2", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle",
 	32013: "zfp", 32015: "zstd", 32026: "blosc2"}
 
 // pipeline reads which filters were applied, in order, IV.A.2.l.
@@ -49,8 +50,8 @@ func (d *Dataset) pipeline(c *cursor) error {
 		}
 		c.skip(name)
 		c.skip(4 * values)
-		if id < deflateFilter || id > fletcherFilter {
-			return fmt.Errorf("it is compressed by %s (filter %d), which is not read; gzip, shuffle and fletcher32 are", orUnknown(others[id]), id)
+		if (id < deflateFilter || id > fletcherFilter) && id != lzfFilter {
+			return fmt.Errorf("it is compressed by %s (filter %d), which is not read; gzip, LZF, shuffle and fletcher32 are", orUnknown(others[id]), id)
 		}
 		d.filters = append(d.filters, filter{id, d.Size})
 	}
@@ -83,6 +84,8 @@ func (d *Dataset) unfilter(c chunk, stored []byte, z inflater) (io.Reader, infla
 			stored, err = fletcher(stored)
 		case shuffleFilter:
 			stored = unshuffle(stored, f.size)
+		case lzfFilter:
+			stored, err = unlzf(stored, d.chunkBytes()+4*i)
 		case deflateFilter:
 			if z, err = inflate(stored, z); err == nil && !d.more(c, i) {
 				return z, z, nil
@@ -127,6 +130,41 @@ func (d *Dataset) inflated(z inflater, limit int) ([]byte, error) {
 		err = fmt.Errorf("it inflates to more than the %d bytes of a chunk", limit)
 	}
 	return b.Bytes(), err
+}
+
+// unlzf undoes LZF: pieces of up to 32 bytes as they are, and repetitions of what came before; at most limit bytes.
+func unlzf(in []byte, limit int) ([]byte, error) {
+	bad := errors.New("the file is damaged: what LZF packed does not unpack")
+	var out []byte
+	for len(in) > 0 {
+		control := int(in[0])
+		in = in[1:]
+		if control < 32 {
+			n := control + 1
+			if n > len(in) || len(out)+n > limit {
+				return nil, bad
+			}
+			out, in = append(out, in[:n]...), in[n:]
+			continue
+		}
+		n := control>>5 + 2
+		if n == 9 && len(in) > 0 {
+			n, in = n+int(in[0]), in[1:]
+		}
+		if len(in) == 0 {
+			return nil, bad
+		}
+		from := len(out) - (control&31<<8 | int(in[0])) - 1
+		in = in[1:]
+		if from < 0 || len(out)+n > limit {
+			return nil, bad
+		}
+		for range n { // byte by byte: a repetition may reach into itself
+			out = append(out, out[from])
+			from++
+		}
+	}
+	return out, nil
 }
 
 // unshuffle gathers the bytes of each element, which shuffle sorted by their place in it.

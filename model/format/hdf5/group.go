@@ -10,7 +10,8 @@ import (
 type link struct {
 	name    string
 	address uint64 // of an object header
-	soft    bool   // it is a path or names another file, and address is nothing
+	target  string // of a soft link, the path that it stands for; address is then nothing
+	outside bool   // it names another file, and address is nothing
 }
 
 // links lists a group by its messages.
@@ -29,9 +30,11 @@ func (f *File) links(messages []message) ([]link, error) {
 				return nil, err
 			}
 		case linkInfoMessage:
-			if err := dense(c); err != nil {
+			dense, err := f.dense(c)
+			if err != nil {
 				return nil, err
 			}
+			links = append(links, dense...)
 		case linkMessage:
 			l, err := parseLink(c)
 			if err != nil {
@@ -43,17 +46,34 @@ func (f *File) links(messages []message) ([]link, error) {
 	return links, nil
 }
 
-// dense refuses a group whose links lie in a fractal heap, IV.A.2.c.
-func dense(c *cursor) error {
+// dense lists the links of a large group, which lie in a fractal heap, by the B-tree of their names, IV.A.2.c.
+func (f *File) dense(c *cursor) ([]link, error) {
 	c.skip(1)
 	if c.u8()&1 != 0 {
 		c.skip(8) // creation order
 	}
-	if heap := c.u64(); heap != undefined && !c.short {
-		return errors.New("a group stores its links densely (in a fractal heap), which is not read; groups of up to eight entries, " +
-			"and those written without libver='latest', are")
+	heapAt, names := c.u64(), c.u64()
+	if heapAt == undefined || c.short {
+		return nil, nil
 	}
-	return nil
+	heap, err := f.fractalHeap(heapAt)
+	if err != nil {
+		return nil, err
+	}
+	var links []link
+	err = f.records(names, func(kind byte, record []byte) error {
+		if kind != 5 || len(record) < 4+heap.idBytes {
+			return fmt.Errorf("the file is damaged: an index of type %d is where one of names belongs", kind)
+		}
+		object, err := heap.object(record[4 : 4+heap.idBytes]) // after the hash of the name
+		if err != nil {
+			return err
+		}
+		l, err := parseLink(&cursor{rest: object})
+		links = append(links, l)
+		return err
+	})
+	return links, err
 }
 
 // parseLink reads a link message, IV.A.2.g.
@@ -73,9 +93,12 @@ func parseLink(c *cursor) (link, error) {
 	if length > uint64(len(c.rest)) {
 		return link{}, errors.New("the file is damaged: the name of a link is longer than the link")
 	}
-	l := link{name: string(c.take(int(length))), soft: kind != 0}
-	if !l.soft {
+	l := link{name: string(c.take(int(length))), outside: kind > 1}
+	switch kind {
+	case 0:
 		l.address = c.u64()
+	case 1:
+		l.target = string(c.take(int(c.u16())))
 	}
 	if c.short {
 		return link{}, errors.New("the file is damaged: a link ends early")
@@ -146,7 +169,17 @@ func (f *File) symbolNode(address, count uint64, names []byte, links *[]link) er
 			return fmt.Errorf("the file is damaged: a link at %d has no name", address)
 		}
 		name, _, _ := bytes.Cut(names[at:], []byte{0})
-		*links = append(*links, link{string(name), header, cache == 2})
+		l := link{name: string(name), address: header}
+		if cache == 2 { // a soft link: where its path is
+			c.skip(4)
+			if at := uint64(c.u32()); at < uint64(len(names)) {
+				target, _, _ := bytes.Cut(names[at:], []byte{0})
+				l.target = string(target)
+			} else {
+				return fmt.Errorf("the file is damaged: the soft link %q has no path", name)
+			}
+		}
+		*links = append(*links, l)
 	}
 	return nil
 }

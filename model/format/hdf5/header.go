@@ -26,6 +26,29 @@ type message struct {
 	data   []byte
 }
 
+// elsewhere reads a message that lies in another object header, as the types do that have a name, IV.A.1.a and IV.A.2.
+func (f *File) elsewhere(m message) (message, error) {
+	c := &cursor{rest: m.data}
+	switch version, where := c.u8(), c.u8(); {
+	case version == 1:
+		c.skip(6)
+	case where != 0 && where != 2:
+		return m, errors.New("it shares a header message through a heap, which is not read")
+	}
+	address := c.u64()
+	if c.short {
+		return m, errors.New("the file is damaged: a shared message ends early")
+	}
+	messages, err := f.messages(address)
+	if err != nil {
+		return m, err
+	}
+	if found, ok := find(messages, m.kind); ok && !found.shared {
+		return found, nil
+	}
+	return m, fmt.Errorf("the file is damaged: there is no message of type %#x at %d", m.kind, address)
+}
+
 // find returns the first message of a kind.
 func find(messages []message, kind int) (message, bool) {
 	for _, m := range messages {

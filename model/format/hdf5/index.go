@@ -56,12 +56,53 @@ func (d *Dataset) chunked4(c *cursor) error {
 			return err
 		}
 		return d.sortChunks()
-	case 4, 5:
-		name := map[byte]string{4: "an extensible array", 5: "a version 2 B-tree"}[index]
-		return fmt.Errorf("its chunks are indexed by %s (as libver='latest' does for datasets that may grow), which is not read; "+
-			"save it without maxshape or without libver='latest'", name)
+	case 4:
+		c.skip(5) // what the array's header says too
+		if err := d.extensibleArray(c.u64()); err != nil {
+			return err
+		}
+		return d.sortChunks()
+	case 5:
+		c.skip(6)
+		if err := d.chunkRecords(c.u64()); err != nil {
+			return err
+		}
+		return d.sortChunks()
 	default:
 		return fmt.Errorf("chunk index %d is unknown", index)
+	}
+}
+
+// most is the number of chunks along an axis once the array is as large as it may be; 0 where nothing bounds it.
+func (d *Dataset) most(k int) int {
+	return (d.max[k] + d.layout.chunk[k] - 1) / d.layout.chunk[k]
+}
+
+// numbering takes the place of a chunk in an array index to its number in the grid: such an index counts the chunks of the array
+// as large as it may become, the axis without limit slowest. outside is a chunk that the array does not have now.
+func (d *Dataset) numbering() func(place int) (number int, outside bool) {
+	order := make([]int, 0, len(d.Shape)) // axes, fastest first
+	endless := slices.Index(d.max, 0)
+	for k := len(d.Shape) - 1; k >= 0; k-- {
+		if k != endless {
+			order = append(order, k)
+		}
+	}
+	at := make([]int, len(d.Shape))
+	return func(place int) (number int, outside bool) {
+		for _, k := range order {
+			at[k] = place % d.most(k)
+			place /= d.most(k)
+		}
+		if endless >= 0 {
+			at[endless], place = place, 0
+		}
+		outside = place > 0
+		for k, along := range d.layout.grid {
+			outside = outside || at[k] >= along
+			number = number*along + at[k]
+		}
+		return number, outside
 	}
 }
 
@@ -217,8 +258,14 @@ func (d *Dataset) fixedArray(address uint64, bits int) error {
 	if string(b[:4]) != "FAHD" || bits > 30 || filtered && (entry < 13 || entry > 20) || !filtered && entry != 8 {
 		return fmt.Errorf("the file is damaged: there is no fixed array of chunks at %d", address)
 	}
-	if count != uint64(product(d.layout.grid)) {
-		return fmt.Errorf("the file is damaged: its index has %d chunks for the array's %d", count, product(d.layout.grid))
+	all := uint64(1)
+	for k := range d.Shape {
+		if all *= uint64(d.most(k)); all == 0 || all > math.MaxInt32 {
+			break
+		}
+	}
+	if count != all || all > math.MaxInt32 || count > d.file.size/uint64(entry) {
+		return fmt.Errorf("the file is damaged: its index has %d chunks for the array's %d", count, all)
 	}
 	if data == undefined {
 		return nil
@@ -256,9 +303,11 @@ func (d *Dataset) fixedBlock(address uint64, count, page, entry int, filtered bo
 	return nil
 }
 
-// entries of a fixed array: address, and where filtered the stored size and the mask of skipped filters.
-func (d *Dataset) entries(b []byte, number, entry int, filtered bool) error {
-	for c := (&cursor{rest: b}); len(c.rest) > 0; number++ {
+// entries of an array index from a place on: address, and where filtered the stored size and the mask of skipped filters.
+func (d *Dataset) entries(b []byte, place, entry int, filtered bool) error {
+	number := d.numbering()
+	for c := (&cursor{rest: b}); len(c.rest) > 0; place++ {
+		number, outside := number(place)
 		one := chunk{number: number, address: c.u64(), size: uint32(d.chunkBytes())}
 		if filtered {
 			size := c.uint(entry - 12)
@@ -267,6 +316,9 @@ func (d *Dataset) entries(b []byte, number, entry int, filtered bool) error {
 				return fmt.Errorf("the file is damaged: chunk %d has %d bytes", number, size)
 			}
 			one.size = uint32(size)
+		}
+		if outside {
+			continue
 		}
 		if err := d.add(one); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 )
@@ -42,7 +43,7 @@ func (f *File) read(g Group, c Column, one chunk) (*Values, error) {
 	switch {
 	case c.Repeated:
 		return nil, errors.New("it is a list, which is not read")
-	case c.Type == int96 || c.Type >= fixedLength || c.Type < 0:
+	case c.Type == int96 || c.Type > FixedLength || c.Type < 0:
 		return nil, fmt.Errorf("it holds %s, which are not read", c.Type)
 	case g.Rows > MaxRows:
 		return nil, fmt.Errorf("it has %d rows; groups of up to %d are read", g.Rows, MaxRows)
@@ -82,10 +83,12 @@ const (
 	plain           = 0
 	plainDictionary = 2
 	rle             = 3
+	deltaBinary     = 5
+	deltaLength     = 6
+	deltaBytes      = 7
 	rleDictionary   = 8
+	streamSplit     = 9
 )
-
-var encodings = map[int64]string{4: "BIT_PACKED", 5: "DELTA_BINARY_PACKED", 6: "DELTA_LENGTH_BYTE_ARRAY", 7: "DELTA_BYTE_ARRAY", 9: "BYTE_STREAM_SPLIT"}
 
 // page reads a page, PageHeader and data, and returns what follows it. Of the header, 1 is the type, 2 and 3 the sizes,
 // 4 the checksum where there is one.
@@ -149,9 +152,14 @@ func (p *pages) unpack(b []byte, size int64) (out []byte, err error) {
 		}
 		defer r.Close()
 		return limited(r, size)
+	case 4:
+		return limited(brotli.NewReader(bytes.NewReader(b)), size)
+	case 5:
+		return lz4Framed(b, size)
+	case 7:
+		return lz4(b, size)
 	default:
-		name := map[int]string{3: "LZO", 4: "Brotli", 5: "LZ4", 7: "LZ4_RAW"}[p.codec]
-		return nil, fmt.Errorf("it is compressed by %s (codec %d), which is not read; Snappy, gzip and Zstandard are", name, p.codec)
+		return nil, fmt.Errorf("codec %d is not read; Snappy, gzip, Brotli, LZ4 and Zstandard are", p.codec)
 	}
 	if int64(len(out)) != size {
 		return nil, errors.New("the file is damaged: a page does not unpack to its size")
@@ -252,7 +260,7 @@ func (p *pages) values(encoding int64, b []byte, n int) error {
 			return hybrid(b[4:], 1, n, func(v uint32) error { p.out.Ints = append(p.out.Ints, int64(v)); return nil })
 		}
 	}
-	return fmt.Errorf("it is encoded as %s (%d), which is not read; plain and dictionary encodings are", encodings[encoding], encoding)
+	return p.other(encoding, b, n)
 }
 
 // lookUp appends an entry of the dictionary.
@@ -273,12 +281,14 @@ func (p *pages) lookUp(i uint32) error {
 
 // plain appends n values that lie one after the other.
 func (p *pages) plain(out *Values, b []byte, n int) error {
-	width := map[Type]int{Int32: 4, Int64: 8, Float: 4, Double: 8, ByteArray: 4}[p.column.Type]
+	width := map[Type]int{Int32: 4, Int64: 8, Float: 4, Double: 8, ByteArray: 4, FixedLength: p.column.Length}[p.column.Type]
 	if n < 0 || width*n > len(b) || p.column.Type == Boolean && (n+7)/8 > len(b) {
 		return errEnds
 	}
 	for i := range n {
 		switch p.column.Type {
+		case FixedLength:
+			out.Bytes = append(out.Bytes, b[:width])
 		case Boolean:
 			out.Ints = append(out.Ints, int64(b[i/8]>>(i%8)&1))
 			continue

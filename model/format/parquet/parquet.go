@@ -1,6 +1,5 @@
-// Package parquet reads columns of numbers, text and bytes from Parquet files as the datasets of Hugging Face are published: plain
-// and dictionary-encoded pages, uncompressed or compressed by Snappy, gzip or Zstandard. Lists, and other encodings and codecs, are
-// refused by their names.
+// Package parquet reads columns of numbers, text and bytes from Parquet files: every encoding and codec in use, pages of both versions,
+// and decimals, dates and times as what they mean. Lists, nulls and LZO are refused by their names.
 //
 // Names follow the Apache Parquet format, parquet.thrift, version 2.10.
 package parquet
@@ -35,6 +34,73 @@ type Column struct {
 	Type     Type
 	Optional int  // how many of the names on its path may be null
 	Repeated bool // whether it is a list, which is not read
+	Length   int  // bytes of a value of FixedLength
+
+	meaning meaning
+	scale   int // of a decimal, digits after the point; of a time, seconds' fractions: 3, 6 or 9 digits
+}
+
+// meaning is what the values of a physical type stand for, where that is not themselves.
+type meaning int
+
+const (
+	itself meaning = iota
+	decimal
+	date     // days since 1970
+	clock    // since midnight
+	instant  // since 1970, UTC
+	unsigned // an integer without sign
+	float16  // two bytes
+	uuid
+)
+
+// meaningOf reads the logical type of an element of the schema: 6 converted type, 7 scale, 10 logical type, a union.
+func meaningOf(e value) (m meaning, scale int) {
+	scale = int(e.field(7).number)
+	fraction := func(t value) int { // 2 unit, a union of 1 milli-, 2 micro- and 3 nanoseconds
+		for unit, digits := range []int{0, 3, 6, 9} {
+			if t.field(2).has(unit) {
+				return digits
+			}
+		}
+		return 0
+	}
+	switch l := e.field(10); {
+	case l.has(5):
+		return decimal, int(l.field(5).field(1).number)
+	case l.has(6):
+		return date, 0
+	case l.has(7):
+		return clock, fraction(l.field(7))
+	case l.has(8):
+		return instant, fraction(l.field(8))
+	case l.has(10) && l.field(10).field(2).number != 1:
+		return unsigned, 0
+	case l.has(14):
+		return uuid, 0
+	case l.has(15):
+		return float16, 0
+	}
+	if !e.has(6) {
+		return itself, 0
+	}
+	switch e.field(6).number {
+	case 5:
+		return decimal, scale
+	case 6:
+		return date, 0
+	case 7:
+		return clock, 3
+	case 8:
+		return clock, 6
+	case 9:
+		return instant, 3
+	case 10:
+		return instant, 6
+	case 11, 12, 13, 14:
+		return unsigned, 0
+	}
+	return itself, 0
 }
 
 // Group is a row group: rows that are stored together.
@@ -61,7 +127,7 @@ const (
 	Float
 	Double
 	ByteArray
-	fixedLength
+	FixedLength
 )
 
 func (t Type) String() string {
@@ -195,7 +261,14 @@ func (f *File) columns(schema []value, count int, path []string, optional int, r
 			}
 			continue
 		}
-		f.Columns = append(f.Columns, Column{strings.Join(below, "."), Type(e.field(1).number), maybe, list})
+		c := Column{Path: strings.Join(below, "."), Type: Type(e.field(1).number), Optional: maybe, Repeated: list}
+		if c.Type == FixedLength {
+			c.Length = int(e.field(2).number)
+		}
+		if c.meaning, c.scale = meaningOf(e); c.scale < 0 || c.scale > 1000 || c.Type == FixedLength && (c.Length < 1 || c.Length > 1<<20) {
+			return nil, errThrift
+		}
+		f.Columns = append(f.Columns, c)
 	}
 	return schema, nil
 }

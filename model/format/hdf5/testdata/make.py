@@ -66,3 +66,32 @@ with h5py.File("virtual.h5", "w", libver="latest") as f:
     v = h5py.VirtualLayout((60, 16, 16, 3), "u1")
     v[:] = h5py.VirtualSource("contiguous.h5", "images", (60, 16, 16, 3))
     f.create_virtual_dataset("images", v)
+
+with h5py.File("grown.h5", "w", libver="latest") as f:
+    n = np.arange(60).reshape(6, 10).astype("<i4")
+    f.create_dataset("across", data=n, chunks=(2, 3), maxshape=(9, None))  # extensible array, its endless axis not the first
+    f.create_dataset("room", data=n, chunks=(2, 3), maxshape=(20, 30), **gzip)  # fixed array of more chunks than there are
+    f.create_dataset("both", data=n, chunks=(2, 3), maxshape=(None, None))  # B-tree of version 2
+    f.create_dataset("packed", data=n, chunks=(1, 1), maxshape=(None, None), shuffle=True, fletcher32=True, **gzip)
+    f.create_dataset("many", data=np.arange(5400).reshape(60, 90).astype("u1"), chunks=(1, 1), maxshape=(None, None))  # nodes at three depths
+    f.create_dataset("shrunk", data=n, chunks=(2, 3), maxshape=(None, None)).resize((4, 5))
+    far = f.create_dataset("far", (150000,), "u1", chunks=(1,), maxshape=(None,), fillvalue=7)
+    for i in (0, 3, 4, 20, 500, 9000, 70000, 140000, 140001, 149999):  # index block, data blocks, secondary blocks, pages
+        far[i] = i % 251
+    f.create_group("links")
+    for i in range(400):  # a heap of several rows of blocks
+        f[f"links/{i:03d}_{'x' * 40}"] = f["room"]
+
+with h5py.File("kinds.h5", "w") as f:
+    f.create_dataset("big", data=np.arange(-3, 3, dtype=">i2"))
+    f.create_dataset("bigf", data=np.linspace(0, 1, 5).astype(">f4"), chunks=(2,), **gzip)
+    f.create_dataset("colour", data=np.array([2, 0, 1], "i1"), dtype=h5py.enum_dtype({"red": 0, "green": 1, "blue": 2}, basetype="i1"))
+    f.create_dataset("names", data=["größe", "shape", ""], dtype=h5py.string_dtype())
+    f.create_dataset("fixed", data=np.array([b"a", b"bcd"]))
+    f["numbers"] = np.dtype("<u2")
+    f.create_dataset("named", data=[1, 2, 3], dtype=f["numbers"])
+    f["way"] = h5py.SoftLink("/types")
+    f.create_group("types")
+    f["types/v"] = h5py.SoftLink("/named")
+    f["types/there"] = h5py.ExternalLink("types.h5", "u1")
+    f["round"] = h5py.SoftLink("round")
