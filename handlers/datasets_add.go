@@ -142,6 +142,7 @@ type addRequest struct {
 	Name string `json:"name"`
 	From string `json:"from"`
 	Skip bool   `json:"skip_broken"`
+	data.Reading
 }
 
 func (h Datasets) addJSON(w http.ResponseWriter, r *http.Request) error {

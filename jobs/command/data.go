@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"image/png"
 	"io"
 	"os"
@@ -16,7 +18,7 @@ import (
 
 // dataWords are the subcommands of data, and what each takes.
 var dataWords = map[string]string{
-	"list": "", "add": "PATH|URL|NAME", "info": "NAME", "check": "NAME", "sample": "NAME", "remove": "NAME",
+	"list": "", "add": "PATH|URL|NAME", "preview": "PATH", "info": "NAME", "check": "NAME", "sample": "NAME", "remove": "NAME",
 }
 
 func dataCommand(ctx context.Context, env environment, args []string) error {
@@ -26,14 +28,18 @@ func dataCommand(ctx context.Context, env environment, args []string) error {
 	what := args[0]
 	takes, known := dataWords[what]
 	if !known {
-		return fmt.Errorf("%w: slotscope data list | add PATH|URL|NAME | info NAME | check NAME | sample NAME --out FILE.png | remove NAME", errUsage)
+		return fmt.Errorf("%w: slotscope data list | add PATH|URL|NAME | preview PATH | info NAME | check NAME | sample NAME --out FILE.png | remove NAME", errUsage)
 	}
 	fs := flags(env, "data "+what)
 	dir, asJSON := dataFlag(fs), jsonFlag(fs)
-	out := fs.String("out", "sample.png", "where sample writes its picture")
+	out := fs.String("out", "", "`FILE.png` that sample or preview writes; sample writes sample.png by default")
 	seed := fs.Int64("seed", 0, "which images sample draws")
 	as := fs.String("name", "", "what add calls the dataset; else its published name, or the file's")
 	skip := fs.Bool("skip-broken", false, "let add leave out pictures that are damaged")
+	var reading data.Reading
+	fs.StringVar(&reading.Images, "images", "", "`NAME` of the array of images in a NumPy, HDF5 or MATLAB file")
+	fs.StringVar(&reading.Labels, "labels", "", "`NAMES` of its arrays of labels, commas between, or none")
+	fs.StringVar(&reading.Scale, "scale", "", "`LOW..HIGH`: which numbers are black and white, such as -1..1")
 	subject, rest := "", args[1:]
 	if takes != "" {
 		if len(rest) == 0 || strings.HasPrefix(rest[0], "-") && rest[0] != "-h" && rest[0] != "--help" {
@@ -51,7 +57,9 @@ func dataCommand(ctx context.Context, env environment, args []string) error {
 	case "list":
 		return list(ctx, env, sets, *asJSON)
 	case "add":
-		return addData(ctx, env, sets, data.Request{Name: *as, From: subject, Skip: *skip}, *asJSON)
+		return addData(ctx, env, sets, data.Request{Name: *as, From: subject, Skip: *skip, Reading: reading}, *asJSON)
+	case "preview":
+		return previewData(ctx, env, sets, data.Request{From: subject, Reading: reading}, *out, *asJSON)
 	case "check":
 		return checkData(ctx, env, sets, subject, *asJSON)
 	case "remove":
@@ -63,7 +71,7 @@ func dataCommand(ctx context.Context, env environment, args []string) error {
 	}
 	defer set.Close()
 	if what == "sample" {
-		return sample(env, set, *seed, *out, *asJSON)
+		return sample(env, set, *seed, cmp.Or(*out, "sample.png"), *asJSON)
 	}
 	if *asJSON {
 		return printJSON(env.out, set.Info())
@@ -92,11 +100,44 @@ func list(ctx context.Context, env environment, sets data.Catalogue, asJSON bool
 	return nil
 }
 
+// previewData says what adding a file would make of it, and draws the first images where a file is named for them.
+func previewData(ctx context.Context, env environment, sets data.Catalogue, r data.Request, out string, asJSON bool) error {
+	r.From = asShell(r.From)
+	p, err := sets.Preview(ctx, r)
+	if err != nil {
+		return err
+	}
+	if out != "" {
+		if err := writePNG(out, p.Info.Picture(p.Images, sampleSide, 1)); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		return printJSON(env.out, p)
+	}
+	fmt.Fprintf(env.out, "read as: %s\n", p.Format)
+	explain(env.out, p.Info)
+	for _, text := range p.Used {
+		fmt.Fprintln(env.out, "uses", oneLine(text))
+	}
+	for _, text := range p.Unused {
+		fmt.Fprintln(env.out, "does not use", oneLine(text))
+	}
+	fmt.Fprintf(env.out, "in memory: %s\n", data.Bytes(int64(p.Info.Len)*int64(p.Info.H*p.Info.W*p.Info.C)))
+	return nil
+}
+
+// asShell makes a path that exists absolute, as the shell means it.
+func asShell(from string) string {
+	if path, err := filepath.Abs(from); err == nil && exists(path) {
+		return path
+	}
+	return from
+}
+
 // addData adds a dataset in this process, showing how far it is.
 func addData(ctx context.Context, env environment, sets data.Catalogue, r data.Request, asJSON bool) error {
-	if path, err := filepath.Abs(r.From); err == nil && exists(path) {
-		r.From = path // as the shell means it
-	}
+	r.From = asShell(r.From)
 	show, end := workLine(env.err)
 	name, err := sets.Add(ctx, r, show)
 	end()
@@ -203,12 +244,16 @@ func sample(env environment, set data.Set, seed int64, path string, asJSON bool)
 		return err
 	}
 	sheet := info.Picture(images, min(sampleSide, len(index)), 1)
+	if err := writePNG(path, sheet); err != nil || !asJSON {
+		return err
+	}
+	return printJSON(env.out, map[string]any{"dataset": info.Name, "file": path, "index": index})
+}
+
+func writePNG(path string, img image.Image) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(png.Encode(file, sheet), file.Close()); err != nil || !asJSON {
-		return err
-	}
-	return printJSON(env.out, map[string]any{"dataset": info.Name, "file": path, "index": index})
+	return errors.Join(png.Encode(file, img), file.Close())
 }

@@ -27,6 +27,7 @@ type Request struct {
 	From string `json:"from"`
 	// Skip leaves out pictures that are damaged, of the file at fault for a set that failed for one.
 	Skip bool `json:"skip_broken"`
+	Reading
 }
 
 // plan is what a request comes to.
@@ -59,7 +60,7 @@ func (c Catalogue) plan(r Request) (plan, error) {
 		return plan{}, err
 	}
 	if p.request == (Request{}) {
-		p.request = Request{Name: p.name, From: r.From}
+		p.request = Request{Name: p.name, From: r.From, Reading: r.Reading}
 	}
 	before, err := c.requested(p.name)
 	p.request.Skip = r.Skip || err == nil && before.From == p.request.From && before.Skip
@@ -330,7 +331,7 @@ func (c Catalogue) add(ctx context.Context, a *adding) error {
 	} else if f, err := recognise(a.paths[0], isDir(a.paths[0])); err != nil {
 		return a.unread(ctx, err)
 	} else {
-		r.Format = f.Name
+		r.Format, r.Reading = f.Name, a.request.Reading
 	}
 	source, err := openSafely(ctx, r)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"slotscope/model"
 	"slotscope/model/data/pack"
 )
 
@@ -150,7 +151,7 @@ func openPlace(ctx context.Context, r record) (*place, error) {
 	if err := r.unchanged(); err != nil {
 		return nil, err
 	}
-	key := fmt.Sprint(r.Published, r.Form, r.Format, r.Paths, r.Prints)
+	key := fmt.Sprint(r.Published, r.Form, r.Format, r.Paths, r.Prints, r.Reading)
 	places.Lock()
 	defer places.Unlock()
 	if p, ok := places.open[key]; ok {
@@ -203,5 +204,8 @@ func (r record) open(ctx context.Context) (Source, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("this program does not read %s", r.Format)
 	}
-	return formats[i].Open(ctx, r.Paths[0])
+	if r.Reading != (Reading{}) && !formats[i].Arrays {
+		return nil, model.Invalid{"from": fmt.Sprintf("--images, --labels and --scale are for files of arrays; %s is not one", r.Paths[0])}
+	}
+	return formats[i].Open(ctx, r.Paths[0], r.Reading)
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 
 	"slotscope/model"
 	"slotscope/model/format/hdf5"
@@ -31,6 +33,19 @@ type array struct {
 	at    io.ReaderAt              // where rows lie in place; nil where they are compressed
 	// verify compares the array with the checksum of its archive; nil where it has none.
 	verify func(ctx context.Context, tell func(done, of int64)) error
+}
+
+// String is the array for people: "images, 100 × 64 × 64 of uint8".
+func (a *array) String() string {
+	sizes := make([]string, len(a.Shape))
+	for i, s := range a.Shape {
+		sizes[i] = strconv.Itoa(s)
+	}
+	name := a.name
+	if name == "" {
+		name = "the array"
+	}
+	return fmt.Sprintf("%s, %s of %s", name, strings.Join(sizes, " × "), a.DType())
 }
 
 // rowBytes is the size of a row.
@@ -240,15 +255,24 @@ type arraySource struct {
 	images *array
 	frame  frame
 	file   io.Closer
+	holds  Contents
 }
+
+// Contents says what a file of arrays holds, for people.
+type Contents struct {
+	Used   []string `json:"used"`   // each with its role
+	Unused []string `json:"unused"` // what is not read
+}
+
+func (s *arraySource) contents() Contents { return s.holds }
 
 // inPlaceArrays is one that need not be packed.
 type inPlaceArrays struct{ *arraySource }
 
 // newArraySource completes a description by the size of the images.
-func newArraySource(info Info, labels []uint16, images *array, f frame, file io.Closer) Source {
+func newArraySource(info Info, labels []uint16, images *array, f frame, file io.Closer, holds Contents) Source {
 	info.H, info.W, info.C, info.Len = side, side, f.channels(), images.Shape[0]
-	s := &arraySource{info, labels, images, f, file}
+	s := &arraySource{info, labels, images, f, file, holds}
 	if images.at != nil && !f.scales() && f.number == nil {
 		return inPlaceArrays{s}
 	}

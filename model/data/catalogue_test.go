@@ -117,7 +117,7 @@ func withPlain(t *testing.T, url, sha string) {
 	})
 	formats = append(slices.Clone(formats), Format{Name: "own",
 		Match: func(path string, _ []byte) bool { return strings.HasSuffix(path, ".own") },
-		Open:  func(_ context.Context, path string) (Source, error) { return openPlain(path) }})
+		Open:  func(_ context.Context, path string, _ Reading) (Source, error) { return openPlain(path) }})
 }
 
 func writePlain(t *testing.T, path string, p plainSet) string {
@@ -430,7 +430,7 @@ func TestCancel(t *testing.T) {
 	path := writePlain(t, filepath.Join(t.TempDir(), "big.own"), p)
 	ctx, cancel := context.WithCancel(context.Background())
 	open := formats[len(formats)-1].Open
-	formats[len(formats)-1].Open = func(ctx context.Context, path string) (Source, error) {
+	formats[len(formats)-1].Open = func(ctx context.Context, path string, _ Reading) (Source, error) {
 		s, err := openPlain(path)
 		return stopping{s.(plainSource), cancel}, err
 	}

@@ -18,8 +18,9 @@ type frame struct {
 	size    int  // bytes of an element
 	// level is the brightness of an element, 0 to 255; nil where elements are bytes that say so themselves.
 	level func(element []byte) byte
-	// number is what an element holds, where it is to lie between 0 and 1 and that was not seen of every row; else nil.
-	number func(element []byte) float64
+	// number is what an element holds, where it is to lie between low and high; else nil.
+	number    func(element []byte) float64
+	low, high float64
 }
 
 // check refuses a row with a number that is no brightness.
@@ -28,8 +29,8 @@ func (f frame) check(row []byte) error {
 		return nil
 	}
 	for ; len(row) > 0; row = row[f.size:] {
-		if v := f.number(row[:f.size]); !(v >= 0 && v <= 1) {
-			return fmt.Errorf("it holds %v, where the rows before it have numbers between 0 and 1", v)
+		if v := f.number(row[:f.size]); !(v >= f.low && v <= f.high) {
+			return fmt.Errorf("it holds %v, which does not lie between %v and %v; choose another range with --scale", v, f.low, f.high)
 		}
 	}
 	return nil

@@ -54,7 +54,7 @@ func TestFullDisk(t *testing.T) {
 	disk := smallDisk(t, "80m")
 	c = Catalogue{filepath.Join(disk, "data")}
 	fill := filepath.Join(disk, "fill")
-	formats[len(formats)-1].Open = func(_ context.Context, path string) (Source, error) {
+	formats[len(formats)-1].Open = func(_ context.Context, path string, _ Reading) (Source, error) {
 		s, err := openPlain(path)
 		return greedy{s.(plainSource), fill}, err
 	}
@@ -69,6 +69,6 @@ func TestFullDisk(t *testing.T) {
 	if e, err := c.Entry(context.Background(), "a"); err != nil || e.State == Ready {
 		t.Errorf("its entry: %+v, %v", e, err)
 	}
-	formats[len(formats)-1].Open = func(_ context.Context, path string) (Source, error) { return openPlain(path) }
+	formats[len(formats)-1].Open = func(_ context.Context, path string, _ Reading) (Source, error) { return openPlain(path) }
 	same(t, add(t, c, Request{From: path}), p)
 }

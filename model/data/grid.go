@@ -40,5 +40,5 @@ func (g gridFile) open(info Info, f arrays) (Source, error) {
 			return nil, err
 		}
 	}
-	return newArraySource(info, nil, images, g.frame, f), nil
+	return newArraySource(info, nil, images, g.frame, f, Contents{}), nil
 }

@@ -25,7 +25,7 @@ var (
 	folderFormat = Format{
 		Name:  "folders of PNG or JPEG images (with metadata.csv, metadata.jsonl, a folder for each class, or none of these)",
 		Match: func(path string, head []byte) bool { return head == nil && holdsPictures(os.DirFS(path)) },
-		Open: func(_ context.Context, path string) (Source, error) {
+		Open: func(_ context.Context, path string, _ Reading) (Source, error) {
 			t, err := openFolder(path)
 			if err != nil {
 				return nil, err
@@ -38,7 +38,7 @@ var (
 		Match: func(path string, head []byte) bool {
 			return bytes.HasPrefix(head, []byte("PK\x03\x04")) && strings.EqualFold(filepath.Ext(path), ".zip")
 		},
-		Open: func(_ context.Context, path string) (Source, error) {
+		Open: func(_ context.Context, path string, _ Reading) (Source, error) {
 			t, err := openZip(path, "")
 			if err != nil {
 				return nil, err

@@ -23,7 +23,7 @@ var parquetFormat = Format{
 	Match: func(path string, head []byte) bool {
 		return bytes.HasPrefix(head, []byte("PAR1")) || head == nil && len(shards(path)) > 0
 	},
-	Open: func(_ context.Context, path string) (Source, error) {
+	Open: func(_ context.Context, path string, _ Reading) (Source, error) {
 		paths := shards(path)
 		if len(paths) == 0 {
 			paths = []string{path}

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"slotscope/model/expect"
 )
@@ -30,7 +31,7 @@ func openOwn(t testing.TB, path string) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return format.Open(t.Context(), path)
+	return format.Open(t.Context(), path, Reading{})
 }
 
 // npyFile is an array of NumPy's.
@@ -158,10 +159,10 @@ func TestOwnArraysRefused(t *testing.T) {
 		parts []string
 	}{
 		{map[string][]byte{"a.npy": npyFile("|u1", "(1,2,2)", make([]byte, 4)), "b.npy": npyFile("|u1", "(1,2,2)", make([]byte, 4))},
-			[]string{"own.npz", "2 of its arrays", "a, b", "images"}},
+			[]string{"own.npz", "2 arrays can be the images", "a, 1 × 2 × 2 of uint8; b, ", "--images NAME"}},
 		{map[string][]byte{"images.npy": npyFile("|u1", "(1,2,2,2)", make([]byte, 8))}, []string{`"images"`, "[1 2 2 2]"}},
-		{map[string][]byte{"images.npy": npyFile("<f8", "(1,1,2)", floats(0, 7))}, []string{"0 to 7", "between 0 and 1"}},
-		{map[string][]byte{"images.npy": npyFile("<i2", "(1,1,2)", []byte{1, 2, 3, 4})}, []string{"int16", "uint8"}},
+		{map[string][]byte{"images.npy": npyFile("<f8", "(1,1,2)", floats(0, 7))}, []string{"0 to 7", "--scale"}},
+		{map[string][]byte{"images.npy": npyFile("<i2", "(1,1,2)", []byte{1, 2, 3, 4})}, []string{"513 to 1027", "--scale"}},
 		{map[string][]byte{"images.npy": npyFile("|u1", "(0,1,2)", nil)}, []string{"no set of images"}},
 		{map[string][]byte{"images.npy": npyFile("|u1", "(2,1,2)", make([]byte, 4)), "labels.npy": npyFile("|u1", "(3,1)", make([]byte, 3))},
 			[]string{`"labels"`, "[3 1]", "2 images"}},
@@ -175,6 +176,87 @@ func TestOwnArraysRefused(t *testing.T) {
 		_, err := openOwn(t, zipped(t, "own.npz", c.files))
 		expect.Says(t, err, c.parts...)
 	}
+}
+
+// TestArraysBesideEachOther: labels are found where writers put them, what is not used is named, and a visitor's choice wins.
+func TestArraysBesideEachOther(t *testing.T) {
+	images, other := npyFile("|u1", "(4,64,64)", bytes.Repeat([]byte{7, 8, 9, 10}, 64*64)), npyFile("|u1", "(4,64,64)", bytes.Repeat([]byte{90}, 4*64*64))
+	labels, three := npyFile("<f8", "(4,)", floats(3, 3, 5, 6)), npyFile("<f8", "(3,)", floats(1, 2, 3))
+	text := npyFile("<U3", "(4,)", []byte("r\x00\x00\x00e\x00\x00\x00d\x00\x00\x00b\x00\x00\x00l\x00\x00\x00u\x00\x00\x00r\x00\x00\x00e\x00\x00\x00d\x00\x00\x00b\x00\x00\x00l\x00\x00\x00u\x00\x00\x00"))
+	numbers := []Factor{{"factor_0", []string{"3", "5", "6"}}}
+	for _, c := range []struct {
+		name    string
+		files   map[string][]byte
+		reading Reading
+		factors []Factor
+		first   byte
+		note    string
+	}{
+		{"savez(f, X, y)", map[string][]byte{"arr_0.npy": images, "arr_1.npy": labels}, Reading{}, numbers, 7, ""},
+		{"X and y", map[string][]byte{"X.npy": images, "Y.npy": labels, "t.npy": three}, Reading{}, numbers, 7, "Arrays not used: t, 3 of float64."},
+		{"in a folder", map[string][]byte{"train/images.npy": images, "train/labels.npy": labels, "labels.npy": three}, Reading{}, numbers, 7, "Arrays not used: labels, 3 of float64."},
+		{"text", map[string][]byte{"images.npy": images, "labels.npy": text}, Reading{}, []Factor{{"factor_0", []string{"blu", "red"}}}, 7, ""},
+		{"names in objects", map[string][]byte{"images.npy": images, "y.npy": labels, "factor_names.npy": npyFile("|O", "(1,)", []byte("pickle"))}, Reading{}, numbers, 7,
+			"Factors are numbered, since their names cannot be read"},
+		{"several may be", map[string][]byte{"images.npy": images, "hue.npy": labels, "shape.npy": text}, Reading{}, nil, 7,
+			"Arrays not used: hue, 4 of float64; shape, 4 of text."},
+		{"chosen", map[string][]byte{"images.npy": images, "b.npy": other, "hue.npy": labels, "shape.npy": text}, Reading{Images: "b", Labels: "hue, shape"},
+			[]Factor{{"hue", []string{"3", "5", "6"}}, {"shape", []string{"blu", "red"}}}, 90, "Arrays not used: images, 4 × 64 × 64 of uint8."},
+		{"none", map[string][]byte{"images.npy": images, "y.npy": labels}, Reading{Labels: "none"}, nil, 7, "Arrays not used: y, 4 of float64."},
+		{"scaled", map[string][]byte{"images.npy": images}, Reading{Scale: "7..10"}, nil, 0, "Numbers from 7 to 10 become"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cat, path := catalogue(t), zipped(t, "own.npz", c.files)
+			p, err := cat.Preview(t.Context(), Request{From: path, Reading: c.reading})
+			if err != nil {
+				t.Fatal(err)
+			}
+			set := add(t, cat, Request{From: path, Reading: c.reading})
+			if diff := cmp.Diff(p.Info, set.Info(), cmpopts.EquateEmpty()); diff != "" {
+				t.Error("the preview promises another set:", diff)
+			}
+			got := make([]byte, len(p.Images))
+			if err := set.Images(got, []int{0, 1, 2, 3}); err != nil || !bytes.Equal(got, p.Images) || got[0] != c.first {
+				t.Errorf("images begin %v, previewed %v: %v", got[:4], p.Images[:4], err)
+			}
+			if diff := cmp.Diff(c.factors, p.Info.Factors); diff != "" || !strings.Contains(p.Info.Note, c.note) {
+				t.Error(diff, p.Info.Note)
+			}
+		})
+	}
+	path := zipped(t, "own.npz", map[string][]byte{"images.npy": images, "y.npy": labels})
+	for want, r := range map[string]Reading{
+		`no array "z"`: {Images: "z"}, "--labels": {Labels: "z"}, "shape [4]": {Images: "y"}, "not a range": {Scale: "1..0"}, "does not lie between 0 and 9": {Scale: "0..9"},
+	} {
+		_, err := catalogue(t).Preview(t.Context(), Request{From: path, Reading: r})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+	_, err := catalogue(t).Preview(t.Context(), Request{From: unpacked(t, map[string][]byte{"a.png": flat(t, 4, 4, color.Gray{9})}), Reading: Reading{Scale: "0..9"}})
+	expect.Says(t, err, "files of arrays")
+}
+
+// TestHDF5BesideEachOther reads what h5py writes: groups for train and test, names of factors as text, bools, big-endian numbers.
+func TestHDF5BesideEachOther(t *testing.T) {
+	p, err := catalogue(t).Preview(t.Context(), Request{From: must(filepath.Abs("testdata/groups.h5"))(t), Reading: Reading{Images: "train/images"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Factor{{"größe", []string{"0", "1"}}, {"hue", []string{"0", "0.1", "0.2"}}}
+	if diff := cmp.Diff(want, p.Info.Factors); diff != "" || !p.Info.Complete || p.Info.Len != 6 {
+		t.Error(diff, p.Info)
+	}
+	if want := []string{"test/images, 3 × 64 × 64 of uint8", "test/labels, 3 × 2 of float32"}; !slices.Equal(p.Unused, want) || len(p.Used) != 3 {
+		t.Errorf("used %q, unused %q", p.Used, p.Unused)
+	}
+	for i := range 6 {
+		if p.Images[i*64*64+5] != byte(51*i) {
+			t.Errorf("image %d has brightness %d", i, p.Images[i*64*64+5])
+		}
+	}
+	_, err = catalogue(t).Preview(t.Context(), Request{From: must(filepath.Abs("testdata/groups.h5"))(t)})
+	expect.Says(t, err, "2 arrays can be the images", "train/images, 6 × 64 × 64 of float32", "--images NAME")
 }
 
 // TestDarkBeginning: what numbers mean is not decided by the first rows alone. Bytes are bytes where one above 1 comes later, and a
@@ -197,9 +279,8 @@ func TestDarkBeginning(t *testing.T) {
 	for _, late := range []float64{1.5, -0.1, math.NaN()} {
 		values := make([]float64, rows*4)
 		values[len(values)-4] = late
-		source, err := openOwn(t, packedAs(t, zip.Store, "images.npy", npyFile("<f8", fmt.Sprintf("(%d, 2, 2)", rows), floats(values...))))
-		source = opened(t, source, err)
-		expect.Says(t, source.Stream(t.Context(), 0, func(int, []byte) error { return nil }), "own.npz", `"images"`, "row 699", fmt.Sprint(late))
+		_, err := openOwn(t, packedAs(t, zip.Store, "images.npy", npyFile("<f8", fmt.Sprintf("(%d, 2, 2)", rows), floats(values...))))
+		expect.Says(t, err, "own.npz", `"images"`, fmt.Sprint(late))
 	}
 	// Floats that need no scaling are packed all the same, so that all of them are looked at.
 	source, err := openOwn(t, packedAs(t, zip.Store, "images.npy", npyFile("<f8", "(1, 64, 64)", floats(make([]float64, 64*64)...))))

@@ -152,6 +152,9 @@ func packed(source Source, r record) (pack.Header, []uint16, error) {
 		return pack.Header{}, nil, err
 	}
 	h := pack.Header{Len: r.Info.Len, Info: info, Origin: fmt.Sprint(r.Published, r.Form, r.Format, r.Paths, r.Prints)}
+	if r.Reading != (Reading{}) {
+		h.Origin += fmt.Sprint(r.Reading)
+	}
 	if r.Packed {
 		h.Each = r.Info.H * r.Info.W * r.Info.C
 	}

@@ -52,6 +52,7 @@ type record struct {
 	Published string      `json:"published,omitempty"` // the name of the published set that it is
 	Form      int         `json:"form"`                // in which form
 	Format    string      `json:"format,omitempty"`    // or the name of the format of a visitor's own file
+	Reading   Reading     `json:"reading,omitzero"`    // and how it is read
 	Paths     []string    `json:"paths,omitempty"`     // the files that it was read from
 	Prints    []filePrint `json:"prints,omitempty"`    // and their state then
 	Packed    bool        `json:"packed"`              // whether the images are in images.pack; else they are read from the files

@@ -65,7 +65,8 @@ type File struct {
 type Format struct {
 	Name string // as in "npz", "HDF5", "folder of images"
 	// Match says from a path's name and first bytes whether Open is worth trying; head has up to 512 bytes and is nil for folders.
-	Match func(path string, head []byte) bool
+	Match  func(path string, head []byte) bool
+	Arrays bool // whether a Reading matters
 	// Open reads what the dataset holds. Info().Name and Title may be left empty: they follow from the name that it is added under.
-	Open func(ctx context.Context, path string) (Source, error)
+	Open func(ctx context.Context, path string, r Reading) (Source, error)
 }
