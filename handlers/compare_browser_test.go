@@ -1,32 +1,17 @@
 package handlers_test
 
 import (
-	"context"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"slotscope/handlers"
-	"slotscope/model"
 	"slotscope/model/compute"
 	"slotscope/model/data"
 	"slotscope/model/play"
-	"slotscope/model/sweep"
 )
-
-// browse carries out steps of a visitor.
-func browse(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
-	t.Helper()
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func fakeScored(t *testing.T) *scoredRuns {
-	t.Helper()
-	return &scoredRuns{fakeRuns: newFakeRuns(t.TempDir()), scores: map[string]model.Scores{}, plans: map[string]sweep.Status{}}
-}
 
 // TestCompareInABrowser: runs are chosen by mouse and by keyboard alone; curves, smoothing, log y and bold follow.
 func TestCompareInABrowser(t *testing.T) {
@@ -83,21 +68,26 @@ func TestComparePairInABrowser(t *testing.T) {
 	until(t, ctx, "every link is a figure", `(window.all ??= Promise.all([...document.querySelectorAll('[data-figure]')].map((l) => fetch(l.href).then((r) => r.ok && /image.(svg|png)/.test(r.headers.get('content-type'))))).then((ok) => (window.good = ok.length === 4 && ok.every(Boolean)))) && window.good`)
 }
 
-// TestSweepInABrowser: a sweep is begun from the form, stopped and resumed.
-func TestSweepInABrowser(t *testing.T) {
+// TestCompareByTouch: the overlay of compared runs is zoomed and reset in the same way.
+func TestCompareByTouch(t *testing.T) {
 	f := fakeScored(t)
-	ctx, address := openSite(t, handlers.Reports{Runs: f, Scores: f, Sweeps: sweeps{f}}, handlers.Sweeps{Service: sweeps{f}, Datasets: fakeData{}})
-	browse(t, ctx, chromedp.Navigate(address+"/sweeps/new"))
-	until(t, ctx, "the paper's protocol hides what belongs to one's own question", `document.querySelector('[data-kind=own]').hidden && !document.querySelector('[data-kind=paper]').hidden`)
-	browse(t, ctx, chromedp.Focus("[name=kind][value=paper]"), chromedp.KeyEvent(kb.ArrowRight))
-	until(t, ctx, "an arrow key chooses the other", `!document.querySelector('[data-kind=own]').hidden && document.querySelector('[data-kind=paper]').hidden`)
-	browse(t, ctx, chromedp.Click("[data-testid=begin]"))
-	until(t, ctx, "it works", `/^.sweeps.my-sweep/.test(location.pathname) && document.querySelector('[data-testid=state]').textContent === 'working'`)
-	browse(t, ctx, chromedp.Click("[data-testid=stop]"))
-	until(t, ctx, "it is stopped", `document.querySelector('[data-testid=state]').textContent === 'stopped' && !document.querySelector('[data-testid=stop]')`)
-	browse(t, ctx, chromedp.Focus("[data-testid=resume]"), chromedp.KeyEvent(kb.Enter))
-	until(t, ctx, "it works again", `document.querySelector('[data-testid=state]').textContent === 'working' && document.querySelector('[data-testid=stop]')`)
-	if len(f.did) != 2 || f.did[0] != "stop" || f.did[1] != "resume retry=false" {
-		t.Errorf("done: %v", f.did)
-	}
+	pair(f)
+	ctx, address := openSite(t, handlers.Reports{Runs: f, Scores: f})
+	h := touchScreen(t, ctx)
+	browse(t, ctx, chromedp.Navigate(address+"/compare?runs=a0,a1,b0,b1"))
+	b := runBrowser{t: t, ctx: ctx}
+	b.wait(`document.querySelector('.overlay canvas') !== null`, "true")
+	b.eval(`((s) => { s.value = 'total'; s.dispatchEvent(new Event('change')) })(document.querySelector('[name=series]'))`)
+	b.wait(`document.querySelector('.overlay').ariaLabel.startsWith('total')`, "true")
+	left, top, wide := b.plotBox(".overlay")
+	at := place{left + wide/2, top + 100}
+	h.tap(at)
+	b.wait(`document.querySelector('[data-part=curve-foot]').textContent.startsWith('step ')`, "true")
+	h.now = h.now.Add(time.Second)
+	h.drag(0, []place{{at[0] - 20, at[1]}, {at[0] + 20, at[1]}}, []place{{at[0] - 100, at[1]}, {at[0] + 100, at[1]}})
+	b.wait(`document.querySelector('[name=reset]').disabled`, "false")
+	h.now = h.now.Add(time.Second)
+	h.tap(at)
+	h.tap(at)
+	b.wait(`document.querySelector('[name=reset]').disabled`, "true")
 }

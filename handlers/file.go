@@ -1,12 +1,14 @@
 package handlers
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"slotscope/model"
 )
@@ -28,5 +30,15 @@ func sendFile(w http.ResponseWriter, r *http.Request, path, contentType string) 
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Cache-Control", "private, no-cache")
 	http.ServeContent(w, r, "", info.ModTime(), f)
+	return nil
+}
+
+func asFile(w http.ResponseWriter, name string) {
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+}
+
+func sendBytes(w http.ResponseWriter, r *http.Request, kind string, raw []byte) error {
+	w.Header().Set("Content-Type", kind)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(raw))
 	return nil
 }

@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -186,3 +189,52 @@ func NotFound(w http.ResponseWriter, r *http.Request) {
 func NotAllowed(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, problem{http.StatusMethodNotAllowed, "Not this way", fmt.Sprintf("%s does not take %s.", r.URL.Path, r.Method), nil})
 }
+
+// collect moves the problems of an Invalid into bad; any other error it returns.
+func collect(bad model.Invalid, err error) error {
+	var invalid model.Invalid
+	if err == nil || !errors.As(err, &invalid) {
+		return err
+	}
+	maps.Copy(bad, invalid)
+	return nil
+}
+
+// readForm parses the body of a form, at most 256 KiB.
+func readForm(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, 256<<10)
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "" && kind != "application/x-www-form-urlencoded" {
+		return model.Invalid{"": fmt.Sprintf("a form belongs here, sent as application/x-www-form-urlencoded; this is %s", kind)}
+	}
+	if err := r.ParseForm(); err != nil {
+		return orTooLarge(err, model.Invalid{"": "the form could not be read: " + err.Error()})
+	}
+	return nil
+}
+
+// stepsOf reads how far to train in total; empty or 0 is as configured.
+func stepsOf(text string) (int, error) {
+	text = strings.ReplaceAll(strings.TrimSpace(text), ",", "")
+	if text == "" {
+		return 0, nil
+	}
+	steps, err := strconv.Atoi(text)
+	if err != nil || steps < 0 || steps > 1e8 {
+		return 0, model.Invalid{"steps": fmt.Sprintf("%q is not a number of steps from 0 to 100,000,000", text)}
+	}
+	return steps, nil
+}
+
+// sentenceOf is what a visitor may read of an error.
+func sentenceOf(err error) string { return problemOf(err).sentence() }
+
+// sentence is the text of a problem with what is said of its fields.
+func (p problem) sentence() string {
+	if len(p.fields) == 0 {
+		return p.text
+	}
+	return Sentence(model.Invalid(p.fields).Error())
+}
+
+// StatusOf is the HTTP status that an error is answered with.
+func StatusOf(err error) int { return problemOf(err).status }

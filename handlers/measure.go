@@ -29,11 +29,6 @@ type Measure struct {
 	Evaluations EvaluationService // nil where none can be started from here
 }
 
-// NoiseService finds the sheet of a run's images under noise; model.ErrNotFound is in the error's chain where there is none.
-type NoiseService interface {
-	NoiseSheet(ctx context.Context, id string) (path string, err error)
-}
-
 // EvaluationService measures runs in the background; *jobs.Evaluations is one.
 type EvaluationService interface {
 	Start(ctx context.Context, id string) error

@@ -326,15 +326,15 @@ func TestMeasureDamagedScores(t *testing.T) {
 	f.put("a", model.Finished, 400).Checkpoint = 400
 	r := chi.NewRouter()
 	handlers.Measure{Runs: f, Datasets: fakeData{}, Scores: damagedScores{}, Evaluations: &fakeEvaluations{}}.Routes(r)
-	w := ask(r, "GET", "/runs/a/measure", "")
-	doc := documentOf(t, w)
+	w := get(t, r, "/runs/a/measure")
+	doc := document(t, w)
 	if said := doc.Find("[data-testid=damage]").Text(); w.Code != http.StatusOK || !strings.HasPrefix(said, "Scores.json is damaged") && !strings.HasPrefix(said, "scores.json is damaged") {
 		t.Errorf("status %d, it says %q", w.Code, said)
 	}
 	if doc.Find("[data-testid=evaluate]:not([disabled])").Length() != 1 {
 		t.Error("there is no button to evaluate again")
 	}
-	if w := ask(r, "GET", "/api/runs/a/scores", ""); w.Code != http.StatusUnprocessableEntity {
+	if w := get(t, r, "/api/runs/a/scores"); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("to programs: status %d", w.Code)
 	}
 }

@@ -1,14 +1,12 @@
 package handlers
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"image"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -88,22 +86,12 @@ func keepFor(w http.ResponseWriter, forGood bool) {
 	w.Header().Set("Cache-Control", "no-cache")
 }
 
-func asFile(w http.ResponseWriter, name string) {
-	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
-}
-
 func sendPNG(w http.ResponseWriter, r *http.Request, img image.Image) error {
 	raw, err := play.PNG(img)
 	if err != nil {
 		return err
 	}
 	return sendBytes(w, r, "image/png", raw)
-}
-
-func sendBytes(w http.ResponseWriter, r *http.Request, kind string, raw []byte) error {
-	w.Header().Set("Content-Type", kind)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(raw))
-	return nil
 }
 
 // original answers an image of the checkpoint's dataset as it is.

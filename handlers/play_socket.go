@@ -124,7 +124,7 @@ func (s *playSocket) answer(ctx context.Context, in playRequest) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		if p := problemOf(err); p.status == http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+		if StatusOf(err) == http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
 			slog.ErrorContext(ctx, "decoding for a socket", "checkpoint", s.room.source.Key, "error", err)
 		}
 		s.send(ctx, playRefusal(in.Seq, sentenceOf(err)))

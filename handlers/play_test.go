@@ -15,23 +15,17 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/PuerkitoBio/goquery"
-	gomlx "github.com/gomlx/gomlx/pkg/ml/context"
 	"github.com/gorilla/websocket"
 
 	"slotscope/handlers"
-	"slotscope/model"
 	"slotscope/model/compute"
 	"slotscope/model/data"
-	"slotscope/model/format/checkpoint"
-	"slotscope/model/paper/ae"
 	"slotscope/model/play"
 	"slotscope/web"
 )
@@ -43,8 +37,6 @@ type playground struct {
 	key string
 	m   int
 }
-
-const playRun = "20260101-000000-aaaaaaaa"
 
 func newPlayground(t *testing.T) playground { return playgroundOf(t, "hrr") }
 
@@ -70,49 +62,6 @@ func playgroundOf(t *testing.T, name string) playground {
 		t.Fatal(err)
 	}
 	return playground{t, server.URL, src.Key, src.Config.M}
-}
-
-func writePlayRun(t *testing.T, dir string) { writeRunOf(t, dir, "hrr") }
-
-func writeRunOf(t *testing.T, dir, name string) {
-	t.Helper()
-	cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Widths, cfg.FC, cfg.M = [4]int{4, 4, 8, 8}, 16, 5
-	if name == "hrr" {
-		cfg.D, cfg.K = 32, 12
-	}
-	net, err := ae.New(cfg, ae.Image{H: 64, W: 64, C: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	scope := gomlx.New().Checked(false)
-	if err := net.Init(scope); err != nil {
-		t.Fatal(err)
-	}
-	tensors, err := net.Export(scope)
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join(dir, "runs", playRun)
-	if err := os.MkdirAll(filepath.Join(folder, "checkpoints"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, v := range map[string]any{"config.json": cfg, "run.json": map[string]string{"id": playRun, "name": "First light"}} {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, name), raw, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	file := checkpoint.File{Config: cfg, Step: 250, Tensors: tensors}
-	if err := checkpoint.Write(filepath.Join(folder, "checkpoints", "step-000000250.safetensors"), file); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // ask sends a request and returns the reply with its body; redirects are not followed.

@@ -163,17 +163,6 @@ func countedView(c play.Counting) views.PlayCounted {
 	return v
 }
 
-// sentenceOf is what a visitor may read of an error.
-func sentenceOf(err error) string { return problemOf(err).sentence() }
-
-// sentence is the text of a problem with what is said of its fields.
-func (p problem) sentence() string {
-	if len(p.fields) == 0 {
-		return p.text
-	}
-	return Sentence(model.Invalid(p.fields).Error())
-}
-
 func (rm playRoom) slotHref(s playState, i int) string {
 	q := rm.query(s)
 	q.Set("slot", strconv.Itoa(i))

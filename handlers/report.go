@@ -20,13 +20,9 @@ import (
 	"slotscope/model/data"
 	"slotscope/model/measure/report"
 	"slotscope/model/play"
+	"slotscope/model/sweep"
 	"slotscope/views"
 )
-
-// ScoreService reads what runs measured; model.ErrNotFound is in the error's chain before a run is scored.
-type ScoreService interface {
-	Scores(ctx context.Context, id string) (model.Scores, error)
-}
 
 // PairService takes two images of a run's dataset through its newest checkpoint; play.Library is one.
 type PairService interface {
@@ -34,11 +30,16 @@ type PairService interface {
 	Set(ctx context.Context, dataset string) (data.Set, error)
 }
 
+// SweepReader finds a sweep with its runs; model.ErrNotFound is in the error's chain where there is none.
+type SweepReader interface {
+	Get(ctx context.Context, id string) (sweep.Status, error)
+}
+
 // Reports are the pages and downloads of results: the comparison of runs, and the report of runs or of a sweep.
 type Reports struct {
 	Runs   RunService
 	Scores ScoreService
-	Sweeps SweepService // nil where there are none
+	Sweeps SweepReader  // nil where there are none
 	Pairs  PairService  // nil for reports without pictures of swaps
 	Noise  NoiseService // nil for reports without pictures of noise
 }

@@ -3,13 +3,9 @@ package handlers_test
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,146 +15,8 @@ import (
 
 	"slotscope/handlers"
 	"slotscope/model"
-	"slotscope/model/sweep"
 	"slotscope/web"
 )
-
-// scoredRuns are fake runs with scores, and one sweep over them.
-type scoredRuns struct {
-	*fakeRuns
-	scores  map[string]model.Scores
-	plans   map[string]sweep.Status
-	did     []string
-	damaged string // the run whose scores cannot be read
-}
-
-func (f *scoredRuns) Scores(_ context.Context, id string) (model.Scores, error) {
-	s, ok := f.scores[id]
-	if f.damaged == id {
-		return s, errors.New("scores.json is damaged: unexpected EOF")
-	}
-	if !ok {
-		return s, fmt.Errorf("run %s is not scored: %w", id, model.ErrNotFound)
-	}
-	return s, nil
-}
-
-// score puts a finished run with scores in.
-func (f *scoredRuns) score(id string, seed int64, infom, psnr float64, change func(*model.Config)) *fakeRun {
-	r := f.put(id, model.Finished, 40)
-	r.Config.Steps, r.Config.Seed = 40, seed
-	if change != nil {
-		change(&r.Config)
-	}
-	dci := model.DCIScore{D: 0.5, I: 0.9, C: 0.4}
-	f.scores[id] = model.Scores{Step: 40, Images: 100, PSNR: psnr, Metrics: &model.Metrics{Discrete: true, InfoM: model.Score(infom), InfoE: 1, InfoC: 0.5, InfoEHeldOut: 0.4,
-		DCI: model.DCI{OneHot: dci, SlotSum: dci, Slots: dci}},
-		Noise: &model.Noise{Power: 1, Images: 10, Curve: []model.NoisePoint{{SNR: 20, PSNR: model.Interval{Value: model.Score(psnr)}}, {SNR: -20, PSNR: model.Interval{Value: 9}}}}}
-	return r
-}
-
-// sweeps is the service of the sweeps that a test puts in.
-type sweeps struct{ *scoredRuns }
-
-func (f sweeps) CreateAt(ctx context.Context, p sweep.Plan, at model.Placement) (sweep.Status, error) {
-	f.placed = at
-	if err := p.Validate(); err != nil {
-		return sweep.Status{}, err
-	}
-	s := sweep.Status{Saved: sweep.Saved{ID: p.ID(), Plan: p, Mark: sweep.Mark{Active: true, Placement: at}}}
-	f.plans[s.ID] = s
-	return f.Get(ctx, s.ID)
-}
-
-func (f sweeps) List(ctx context.Context) ([]sweep.Status, error) {
-	var all []sweep.Status
-	for id := range f.plans {
-		s, err := f.Get(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
-	}
-	return all, nil
-}
-
-func (f sweeps) Get(ctx context.Context, id string) (sweep.Status, error) {
-	s, ok := f.plans[id]
-	if !ok {
-		return s, fmt.Errorf("sweep %q: %w", id, model.ErrNotFound)
-	}
-	s.Board = s.Plan.Look(func(id string) (sweep.Found, bool) {
-		run, err := f.fakeRuns.Get(ctx, id)
-		if err != nil {
-			return sweep.Found{}, false
-		}
-		found := sweep.Found{Run: run}
-		if scores, ok := f.scores[id]; ok {
-			found.Scores = &scores
-		}
-		return found, true
-	})
-	return s, nil
-}
-
-func (f sweeps) Stop(ctx context.Context, id string) error { return f.note(ctx, "stop", id) }
-func (f sweeps) Resume(ctx context.Context, id string, retry bool) error {
-	return f.note(ctx, fmt.Sprintf("resume retry=%v", retry), id)
-}
-func (f sweeps) Delete(ctx context.Context, id string) error { return f.note(ctx, "delete", id) }
-
-func (f sweeps) note(ctx context.Context, what, id string) error {
-	f.did = append(f.did, what)
-	s, err := f.Get(ctx, id)
-	if err == nil {
-		s.Active = what != "stop"
-		f.plans[id] = s
-	}
-	return err
-}
-
-func openReports(t *testing.T) (*scoredRuns, http.Handler) {
-	t.Helper()
-	f := fakeScored(t)
-	h, err := web.New(web.Config{Addr: "127.0.0.1:0", Pages: []web.Page{handlers.Reports{Runs: f, Scores: f, Sweeps: sweeps{f}}, handlers.Sweeps{Service: sweeps{f}, Datasets: fakeData{}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f, h
-}
-
-// pair is two groups of two seeds: InfoM 0.8 ± and 0.5 ±, far apart.
-func pair(f *scoredRuns) {
-	bare := func(c *model.Config) { c.NoDenoiser = true }
-	f.score("a0", 0, 0.80, 30, nil)
-	f.score("a1", 1, 0.81, 31, nil)
-	f.score("b0", 0, 0.50, 30.2, bare)
-	f.score("b1", 1, 0.51, 30.9, bare)
-}
-
-func ask(h http.Handler, method, path, body string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, "http://127.0.0.1"+path, strings.NewReader(body))
-	if strings.HasPrefix(body, "{") {
-		r.Header.Set("Content-Type", "application/json")
-	} else if body != "" {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
-}
-
-func documentOf(t *testing.T, w *httptest.ResponseRecorder) *goquery.Document {
-	t.Helper()
-	if w.Code != http.StatusOK {
-		t.Fatalf("status %d: %s", w.Code, w.Body)
-	}
-	doc, err := goquery.NewDocumentFromReader(w.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
-}
 
 func TestComparePage(t *testing.T) {
 	f, h := openReports(t)
@@ -342,83 +200,13 @@ func TestCurvesOfGroups(t *testing.T) {
 	}
 }
 
-func smallPlan() sweep.Plan {
-	return sweep.Plan{Name: "small", Preset: "tiny", Steps: 40, Parts: []sweep.Part{{Name: "main", Models: []string{"hrr"}, Datasets: []string{"shapes3d-synthetic"}, Seeds: []int64{0, 1}}}}
-}
-
-func TestSweepPages(t *testing.T) {
-	f, h := openReports(t)
-	if doc := documentOf(t, ask(h, "GET", "/sweeps", "")); doc.Find("[data-testid=empty]").Length() != 1 {
-		t.Error("no sweeps, and no word about it")
+// openReports is the pages of comparisons and reports over runs of a test.
+func openReports(t *testing.T) (*scoredRuns, http.Handler) {
+	t.Helper()
+	f := fakeScored(t)
+	h, err := web.New(web.Config{Addr: "127.0.0.1:0", Pages: []web.Page{handlers.Reports{Runs: f, Scores: f, Sweeps: sweeps{f}}}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	w := ask(h, "POST", "/api/sweeps", string(smallPlan().JSON()))
-	if w.Code != http.StatusCreated {
-		t.Fatalf("status %d: %s", w.Code, w.Body)
-	}
-	page := strings.TrimPrefix(w.Header().Get("Location"), "/api")
-	items := smallPlan().Look(func(string) (sweep.Found, bool) { return sweep.Found{}, false }).Items
-	f.score(items[0].ID, 0, 0.7, 28, nil).Config = items[0].Config
-	r := f.put(items[1].ID, model.Failed, 10)
-	r.Config, r.Reason = items[1].Config, "Out of memory."
-	doc := documentOf(t, ask(h, "GET", page, ""))
-	rows := doc.Find("[data-testid=item]")
-	if rows.Length() != 2 || !strings.Contains(rows.Eq(0).Text(), "0.70") || !strings.Contains(rows.Eq(1).Text(), "Out of memory.") {
-		t.Errorf("items: %s", rows.Text())
-	}
-	if doc.Find("[data-testid=results] table").Length() == 0 || doc.Find("[data-testid=retry]").Length() != 1 {
-		t.Error("no results so far, or no way to try again")
-	}
-	documentOf(t, ask(h, "GET", "/compare?sweep="+strings.TrimPrefix(page, "/sweeps/"), ""))
-	if doc := documentOf(t, ask(h, "GET", "/sweeps", "")); doc.Find("[data-testid=sweeps] tbody tr").Length() != 1 {
-		t.Error("the sweep is not listed")
-	}
-	for _, what := range []string{"stop", "resume", "retry"} {
-		if w := ask(h, "POST", page+"/"+what, ""); w.Code != http.StatusSeeOther {
-			t.Errorf("%s: status %d", what, w.Code)
-		}
-		if w := ask(h, "POST", "/api"+page+"/"+what, ""); w.Code != http.StatusAccepted {
-			t.Errorf("%s: status %d", what, w.Code)
-		}
-	}
-	if got := strings.Join(f.did, ", "); got != "stop, stop, resume retry=false, resume retry=false, resume retry=true, resume retry=true" {
-		t.Errorf("what was asked for: %s", got)
-	}
-	if w := ask(h, "POST", page+"/explode", ""); w.Code != http.StatusNotFound {
-		t.Errorf("status %d", w.Code)
-	}
-	if w := ask(h, "DELETE", "/api"+page, ""); w.Code != http.StatusNoContent {
-		t.Errorf("status %d", w.Code)
-	}
-	if w := ask(h, "GET", "/api/sweeps/nothing", ""); w.Code != http.StatusNotFound {
-		t.Errorf("status %d", w.Code)
-	}
-}
-
-func TestSweepForm(t *testing.T) {
-	f, h := openReports(t)
-	documentOf(t, ask(h, "GET", "/sweeps/new", ""))
-	own := url.Values{"kind": {"own"}, "name": {"widths"}, "preset": {"tiny"}, "steps": {"40"}, "seeds": {"2"}, "datasets": {"shapes3d-synthetic"}, "models": {"hrr"},
-		"field": {"d"}, "values": {"64, 128"}, "set": {"batch=8\n\nk = 64"}}
-	w := ask(h, "POST", "/sweeps", own.Encode())
-	if w.Code != http.StatusSeeOther {
-		t.Fatalf("status %d: %s", w.Code, w.Body)
-	}
-	s := f.plans[strings.TrimPrefix(w.Header().Get("Location"), "/sweeps/")]
-	if s.Plan.Runs() != 4 || s.Plan.Set["batch"] != "8" || s.Plan.Set["k"] != "64" || s.Plan.Steps != 40 {
-		t.Errorf("%+v", s.Plan)
-	}
-	paper := url.Values{"kind": {"paper"}, "preset": {"tiny"}, "seeds": {"1"}, "datasets": {"shapes3d-synthetic"}, "parts": {"main", "ablations"}}
-	if w := ask(h, "POST", "/sweeps", paper.Encode()); w.Code != http.StatusSeeOther {
-		t.Errorf("status %d: %s", w.Code, w.Body)
-	}
-	for name, c := range map[string][2]string{"seeds": {"none", "none"}, "steps": {"-4", "-4"}, "values": {"", "at least one value"}, "set": {"batch", "name=value"}, "preset": {"huge", "huge"}} {
-		q := url.Values{}
-		for k, v := range own {
-			q[k] = v
-		}
-		q.Set(name, c[0])
-		if w := ask(h, "POST", "/sweeps", q.Encode()); w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), c[1]) || !strings.Contains(w.Body.String(), "widths") {
-			t.Errorf("%s %q: status %d", name, c[0], w.Code)
-		}
-	}
+	return f, h
 }

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -16,14 +15,6 @@ import (
 	"slotscope/model"
 	"slotscope/web"
 )
-
-// runBrowser holds the pages of runs in a real browser.
-type runBrowser struct {
-	t    *testing.T
-	ctx  context.Context
-	runs *fakeRuns
-	site *httptest.Server
-}
 
 func openRuns(t *testing.T) runBrowser {
 	t.Helper()
@@ -54,51 +45,6 @@ func openRuns(t *testing.T) runBrowser {
 		}
 	}()
 	return b
-}
-
-func (b runBrowser) do(actions ...chromedp.Action[chromedp.Void]) {
-	b.t.Helper()
-	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
-	defer stop()
-	if err := chromedp.Do(ctx, actions...); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-func (b runBrowser) open(path string) { b.t.Helper(); b.do(chromedp.Navigate(b.site.URL + path)) }
-
-// eval reads a string from the page.
-func (b runBrowser) eval(js string) string {
-	b.t.Helper()
-	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
-	defer stop()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[string]("String("+js+")"))
-	if err != nil {
-		b.t.Fatalf("%s: %v", js, err)
-	}
-	return v
-}
-
-// middle is where an element's centre lies in the window.
-func (b runBrowser) middle(selector string) (x, y float64) {
-	b.t.Helper()
-	box := fmt.Sprintf("document.querySelector('%s').getBoundingClientRect()", selector)
-	if _, err := fmt.Sscan(b.eval(fmt.Sprintf("[%[1]s.x + %[1]s.width / 2, %[1]s.y + %[1]s.height / 2].join(' ')", box)), &x, &y); err != nil {
-		b.t.Fatal(err)
-	}
-	return x, y
-}
-
-// wait gives the page a minute to say want: the machine may be busy.
-func (b runBrowser) wait(js, want string) {
-	b.t.Helper()
-	got := ""
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if got = b.eval(js); got == want {
-			return
-		}
-	}
-	b.t.Fatalf("%s stays %q, want %q", js, got, want)
 }
 
 func text(selector string) string {

@@ -128,12 +128,6 @@ func (h Runs) apiResume(w http.ResponseWriter, r *http.Request) error {
 	return h.answerRun(w, r, http.StatusAccepted)
 }
 
-// Limits of one answer of points: columns per series, and steps where no columns are asked for.
-const (
-	maxColumns = 10_000
-	rawSteps   = 5_000
-)
-
 // apiPoints answers series: since (exclusive), until, names (comma-separated), columns, smooth.
 func (h Runs) apiPoints(w http.ResponseWriter, r *http.Request) error {
 	in, err := readPointQuery(r)

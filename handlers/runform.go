@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"slotscope/model"
-	"slotscope/model/data"
 	"slotscope/model/paper/ae"
 	"slotscope/views"
 )
@@ -174,16 +173,6 @@ func (h Runs) start(ctx context.Context, typed map[string]string, name string, a
 	return h.Service.CreateAt(ctx, cfg, name, at)
 }
 
-// collect moves the problems of an Invalid into bad; any other error it returns.
-func collect(bad model.Invalid, err error) error {
-	var invalid model.Invalid
-	if err == nil || !errors.As(err, &invalid) {
-		return err
-	}
-	maps.Copy(bad, invalid)
-	return nil
-}
-
 // checkData says what is wrong between a configuration and the datasets that there are.
 func (h Runs) checkData(ctx context.Context, cfg model.Config, bad model.Invalid) {
 	info, err := infoOf(ctx, h.Datasets, cfg.Dataset)
@@ -202,32 +191,6 @@ func (h Runs) checkData(ctx context.Context, cfg model.Config, bad model.Invalid
 			bad["dataset"] = invalid["dataset"]
 		}
 	}
-}
-
-// datasetOpener also opens what no list has: parts of datasets, by a selection in the name.
-type datasetOpener interface {
-	Open(ctx context.Context, name string) (data.Set, error)
-}
-
-// infoOf describes a dataset, or a part of one.
-func infoOf(ctx context.Context, datasets DatasetList, name string) (data.Info, error) {
-	var names []string
-	for _, info := range datasets.List(ctx) {
-		if info.Name == name {
-			return info, nil
-		}
-		names = append(names, info.Name)
-	}
-	opener, ok := datasets.(datasetOpener)
-	if !ok {
-		return data.Info{}, model.Invalid{"dataset": fmt.Sprintf("there is no dataset %q; there is %s", name, strings.Join(names, ", "))}
-	}
-	set, err := opener.Open(ctx, name)
-	if err != nil {
-		return data.Info{}, err
-	}
-	defer set.Close()
-	return set.Info(), nil
 }
 
 // formAgain draws the form as it was typed, with a sentence beside each entry that has a problem.

@@ -5,48 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 
 	"slotscope/model"
-	"slotscope/model/data"
 	"slotscope/views"
 )
-
-// RunService creates, supervises and reads runs. Every method that takes an id returns model.ErrNotFound in its chain for
-// an unknown one, and model.ErrConflict where the run's state does not allow what is asked.
-type RunService interface {
-	// CreateAt validates cfg, stores the run and queues it where it is to be computed.
-	CreateAt(ctx context.Context, cfg model.Config, name string, at model.Placement) (model.Run, error)
-	List(ctx context.Context) ([]model.Run, error)
-	Get(ctx context.Context, id string) (model.Run, error)
-	Stop(ctx context.Context, id string) error
-	// Resume queues the run again, up to steps in total; 0 keeps what its configuration says.
-	Resume(ctx context.Context, id string, steps int) error
-	Delete(ctx context.Context, id string) error
-	Rename(ctx context.Context, id, name string) error
-	Annotate(ctx context.Context, id, notes string) error
-	Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error)
-	// Watch sends, at most one ahead, whenever something about the run is new; id "" watches all.
-	Watch(id string) (changes <-chan struct{}, cancel func())
-	// Log returns the last lines of what the run's process wrote.
-	Log(ctx context.Context, id string, lines int) (string, error)
-	// Sample returns the file of the reconstructions at step, 0 for none wanted, and all steps that have one.
-	Sample(ctx context.Context, id string, step int) (path string, steps []int, err error)
-	Checkpoints(ctx context.Context, id string) ([]int, error)
-	CheckpointPath(ctx context.Context, id string, step int) (string, error)
-}
-
-// DatasetList says which datasets can be learned from.
-type DatasetList interface {
-	List(ctx context.Context) []data.Info
-}
 
 // Runs are the pages, the API and the socket of training runs.
 type Runs struct {
@@ -202,19 +170,6 @@ func (h Runs) resume(r *http.Request, id string) error {
 	return h.Service.Resume(r.Context(), id, steps)
 }
 
-// stepsOf reads how far to train in total; empty or 0 is as configured.
-func stepsOf(text string) (int, error) {
-	text = strings.ReplaceAll(strings.TrimSpace(text), ",", "")
-	if text == "" {
-		return 0, nil
-	}
-	steps, err := strconv.Atoi(text)
-	if err != nil || steps < 0 || steps > 1e8 {
-		return 0, model.Invalid{"steps": fmt.Sprintf("%q is not a number of steps from 0 to 100,000,000", text)}
-	}
-	return steps, nil
-}
-
 func (h Runs) edit(r *http.Request, id string) error {
 	return h.describe(r.Context(), id, formValue(r, "name"), formValue(r, "notes"))
 }
@@ -261,17 +216,5 @@ func (h Runs) delete(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	http.Redirect(w, r, "/runs", http.StatusSeeOther)
-	return nil
-}
-
-// readForm parses the body of a form, at most 256 KiB.
-func readForm(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, 256<<10)
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "" && kind != "application/x-www-form-urlencoded" {
-		return model.Invalid{"": fmt.Sprintf("a form belongs here, sent as application/x-www-form-urlencoded; this is %s", kind)}
-	}
-	if err := r.ParseForm(); err != nil {
-		return orTooLarge(err, model.Invalid{"": "the form could not be read: " + err.Error()})
-	}
 	return nil
 }

@@ -31,38 +31,6 @@ func runSite(t *testing.T) (*fakeRuns, http.Handler) {
 	return f, r
 }
 
-func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
-	t.Helper()
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
-	return w
-}
-
-func post(t *testing.T, h http.Handler, path string, form url.Values) *httptest.ResponseRecorder {
-	t.Helper()
-	r := httptest.NewRequest("POST", path, strings.NewReader(form.Encode()))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
-}
-
-func send(t *testing.T, h http.Handler, method, path, body string) *httptest.ResponseRecorder {
-	t.Helper()
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
-	return w
-}
-
-func document(t *testing.T, w *httptest.ResponseRecorder) *goquery.Document {
-	t.Helper()
-	doc, err := goquery.NewDocumentFromReader(w.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
-}
-
 func rowsOf(doc *goquery.Document) []string {
 	ids := []string{}
 	doc.Find("[data-testid=run-row]").Each(func(_ int, s *goquery.Selection) { ids = append(ids, s.AttrOr("data-run", "")) })

@@ -9,9 +9,6 @@ import (
 	"slotscope/model"
 )
 
-// maxSmooth is the strongest smoothing offered; 1 would never move.
-const maxSmooth = 0.999
-
 // smoothed is every series of page as a moving average over all of its points from the first, read at the page's steps. The
 // past never changes when points are added, and thinning to columns does not change the average.
 func (h Runs) smoothed(ctx context.Context, id string, in pointQuery, page model.PointPage) (map[string][]model.Sample, error) {

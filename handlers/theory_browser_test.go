@@ -1,61 +1,13 @@
 package handlers_test
 
 import (
-	"context"
-	"net/http/httptest"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 
 	"slotscope/handlers"
-	"slotscope/model"
-	"slotscope/web"
 )
-
-// openSite shows pages in a real browser; whatever a script there throws fails the test.
-func openSite(t *testing.T, pages ...web.Page) (ctx context.Context, address string) {
-	t.Helper()
-	if _, err := exec.LookPath("chromium"); err != nil {
-		t.Skip("chromium is not installed here, so the pages' scripts go untested")
-	}
-	h, err := web.New(web.Config{Addr: "127.0.0.1:0", Pages: pages})
-	if err != nil {
-		t.Fatal(err)
-	}
-	site := httptest.NewServer(h)
-	t.Cleanup(site.Close)
-	ctx, stop := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx)
-	t.Cleanup(stop)
-	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 1600)); err != nil { // starts the browser
-		t.Fatal(err)
-	}
-	messages := chromedp.Console(ctx)
-	go func() {
-		for m, err := range messages {
-			if err == nil && (m.IsException() || strings.Contains(m.String(), "Content Security Policy")) {
-				t.Errorf("%s:%d %s", m.URL, m.Line+1, m)
-			}
-		}
-	}()
-	return ctx, site.URL
-}
-
-// until waits for a condition of the page, a JavaScript expression.
-func until(t *testing.T, ctx context.Context, what, js string) {
-	t.Helper()
-	for range 200 {
-		if v, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+js+")")); err == nil && v {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Errorf("it does not come about that %s", what)
-}
 
 // TestTheoryLive: a slider moves its number, the answers, the figure and the address; the number moves the slider back.
 func TestTheoryLive(t *testing.T) {
@@ -81,22 +33,4 @@ func TestTheoryLive(t *testing.T) {
 	set("input[name=d]", "0")
 	time.Sleep(300 * time.Millisecond)
 	until(t, ctx, "an impossible number leaves the answers alone", `document.querySelector('[data-testid=part-capacity]').textContent.includes('2,050') && location.search.includes('d=4096')`)
-}
-
-// TestMeasureLive: the page follows an evaluation, and shows its scores when it has ended.
-func TestMeasureLive(t *testing.T) {
-	e := &fakeEvaluations{state: model.Evaluation{Running: true, Started: time.Now(), Said: "encoding, 12 of 400"}}
-	f := newFakeRuns(t.TempDir())
-	f.put("a", model.Finished, 400).Checkpoint = 400
-	kept := &laterScores{}
-	ctx, address := openSite(t, handlers.Measure{Runs: f, Datasets: fakeData{}, Scores: kept, Evaluations: e})
-	if err := chromedp.Do(ctx, chromedp.Navigate(address+"/runs/a/measure")); err != nil {
-		t.Fatal(err)
-	}
-	until(t, ctx, "progress is told", `document.querySelector('[data-testid=evaluating]').textContent.includes('12 of 400')`)
-	e.say("noise, 3 of 9")
-	until(t, ctx, "progress goes on", `document.querySelector('[data-testid=evaluating]').textContent.includes('noise, 3 of 9')`)
-	kept.set(measuredWorld(t))
-	e.end()
-	until(t, ctx, "scores appear", `document.querySelector('[data-testid=scores]') && !document.querySelector('[data-testid=evaluating]')`)
 }

@@ -2,11 +2,8 @@ package handlers_test
 
 import (
 	"context"
-	"encoding/xml"
-	"errors"
 	"fmt"
 	"image/png"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -97,16 +94,6 @@ func TestTheory(t *testing.T) {
 	})
 	if n := doc.Find("math").Length(); n != 10 {
 		t.Errorf("%d equations of 10", n)
-	}
-}
-
-func wellFormed(text string) error {
-	for dec := xml.NewDecoder(strings.NewReader(text)); ; {
-		if _, err := dec.Token(); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
 	}
 }
 

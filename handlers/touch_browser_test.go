@@ -1,100 +1,12 @@
 package handlers_test
 
 import (
-	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/input"
-	"github.com/chromedp/chromedp"
-
-	"slotscope/handlers"
 	"slotscope/model"
 )
-
-// hand touches a page at times of its own, so that what counts as a tap does not depend on how busy the machine is.
-type hand struct {
-	t   *testing.T
-	ctx context.Context
-	now time.Time
-}
-
-// touchScreen makes the browser a phone.
-func touchScreen(t *testing.T, ctx context.Context) *hand {
-	t.Helper()
-	browse(t, ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch))
-	return &hand{t, ctx, time.Now()}
-}
-
-type place [2]float64
-
-// fingers sends one event, 20 ms after the last; without a place all fingers are lifted.
-func (h *hand) fingers(kind input.DispatchTouchEventType, at ...place) {
-	h.t.Helper()
-	h.now = h.now.Add(20 * time.Millisecond)
-	p := input.DispatchTouchEventParams{Type: kind, TouchPoints: []*input.TouchPoint{}, Timestamp: input.TimeSinceEpoch(float64(h.now.UnixMicro()) / 1e6)}
-	for i, xy := range at {
-		id := float64(i)
-		p.TouchPoints = append(p.TouchPoints, &input.TouchPoint{X: xy[0], Y: xy[1], ID: &id})
-	}
-	ctx, stop := context.WithTimeout(h.ctx, time.Minute)
-	defer stop()
-	if _, err := chromedp.Call(ctx, input.DispatchTouchEvent, p); err != nil {
-		h.t.Fatal(err)
-	}
-}
-
-// drag takes fingers from places to places in ten moves, after resting for a while.
-func (h *hand) drag(rest time.Duration, from, to []place) {
-	h.t.Helper()
-	h.fingers(input.DispatchTouchEventTypeTouchStart, from[0])
-	if len(from) > 1 {
-		h.fingers(input.DispatchTouchEventTypeTouchStart, from...)
-	}
-	h.now = h.now.Add(rest)
-	for i := 1; i <= 10; i++ {
-		at := make([]place, len(from))
-		for j := range from {
-			for k := range at[j] {
-				at[j][k] = from[j][k] + (to[j][k]-from[j][k])*float64(i)/10
-			}
-		}
-		h.fingers(input.DispatchTouchEventTypeTouchMove, at...)
-	}
-	h.fingers(input.DispatchTouchEventTypeTouchEnd)
-}
-
-func (h *hand) tap(at place) {
-	h.t.Helper()
-	h.fingers(input.DispatchTouchEventTypeTouchStart, at)
-	h.fingers(input.DispatchTouchEventTypeTouchEnd)
-}
-
-// plotBox is where a plot lies in the window, once it is in its middle.
-func (b runBrowser) plotBox(selector string) (left, top, wide float64) {
-	b.t.Helper()
-	b.eval(fmt.Sprintf(`document.querySelector('%s').scrollIntoView({ block: 'center', behavior: 'instant' })`, selector))
-	b.wait(fmt.Sprintf(`document.querySelector('%s .u-over') !== null`, selector), "true")
-	box := b.eval(fmt.Sprintf(`(() => { const r = document.querySelector('%s .u-over').getBoundingClientRect(); return [r.left, r.top, r.width].join(' ') })()`, selector))
-	if _, err := fmt.Sscan(box, &left, &top, &wide); err != nil {
-		b.t.Fatal(err)
-	}
-	return left, top, wide
-}
-
-// view waits for a zoomed view that is not before, and reads which steps it shows.
-func (b runBrowser) view(before string) (from, to int, text string) {
-	b.t.Helper()
-	const view = `document.querySelector('[data-part=view]').textContent`
-	b.wait(fmt.Sprintf(`%[1]s !== '' && %[1]s !== '%[2]s'`, view, before), "true")
-	text = b.eval(view)
-	if _, err := fmt.Sscanf(strings.ReplaceAll(text, ",", ""), "steps %d to %d", &from, &to); err != nil {
-		b.t.Fatalf("the view is %q: %v", text, err)
-	}
-	return from, to, text
-}
 
 // TestChartsByTouch: two fingers zoom and every point is fetched, one pans, up and down scrolls the page, a finger that was
 // held reads, two taps show everything.
@@ -160,28 +72,4 @@ func TestChartsByTouch(t *testing.T) {
 	h.tap(place{x, top + 60})
 	b.wait(`document.querySelector('[data-part=view]').textContent`, "")
 	b.wait(points+`.includes('least, greatest, last of each span')`, "true")
-}
-
-// TestCompareByTouch: the overlay of compared runs is zoomed and reset in the same way.
-func TestCompareByTouch(t *testing.T) {
-	f := fakeScored(t)
-	pair(f)
-	ctx, address := openSite(t, handlers.Reports{Runs: f, Scores: f})
-	h := touchScreen(t, ctx)
-	browse(t, ctx, chromedp.Navigate(address+"/compare?runs=a0,a1,b0,b1"))
-	b := runBrowser{t: t, ctx: ctx}
-	b.wait(`document.querySelector('.overlay canvas') !== null`, "true")
-	b.eval(`((s) => { s.value = 'total'; s.dispatchEvent(new Event('change')) })(document.querySelector('[name=series]'))`)
-	b.wait(`document.querySelector('.overlay').ariaLabel.startsWith('total')`, "true")
-	left, top, wide := b.plotBox(".overlay")
-	at := place{left + wide/2, top + 100}
-	h.tap(at)
-	b.wait(`document.querySelector('[data-part=curve-foot]').textContent.startsWith('step ')`, "true")
-	h.now = h.now.Add(time.Second)
-	h.drag(0, []place{{at[0] - 20, at[1]}, {at[0] + 20, at[1]}}, []place{{at[0] - 100, at[1]}, {at[0] + 100, at[1]}})
-	b.wait(`document.querySelector('[name=reset]').disabled`, "false")
-	h.now = h.now.Add(time.Second)
-	h.tap(at)
-	h.tap(at)
-	b.wait(`document.querySelector('[name=reset]').disabled`, "true")
 }

@@ -1,0 +1,68 @@
+package handlers_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+)
+
+// hand touches a page at times of its own, so that what counts as a tap does not depend on how busy the machine is.
+type hand struct {
+	t   *testing.T
+	ctx context.Context
+	now time.Time
+}
+
+// touchScreen makes the browser a phone.
+func touchScreen(t *testing.T, ctx context.Context) *hand {
+	t.Helper()
+	browse(t, ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch))
+	return &hand{t, ctx, time.Now()}
+}
+
+type place [2]float64
+
+// fingers sends one event, 20 ms after the last; without a place all fingers are lifted.
+func (h *hand) fingers(kind input.DispatchTouchEventType, at ...place) {
+	h.t.Helper()
+	h.now = h.now.Add(20 * time.Millisecond)
+	p := input.DispatchTouchEventParams{Type: kind, TouchPoints: []*input.TouchPoint{}, Timestamp: input.TimeSinceEpoch(float64(h.now.UnixMicro()) / 1e6)}
+	for i, xy := range at {
+		id := float64(i)
+		p.TouchPoints = append(p.TouchPoints, &input.TouchPoint{X: xy[0], Y: xy[1], ID: &id})
+	}
+	ctx, stop := context.WithTimeout(h.ctx, time.Minute)
+	defer stop()
+	if _, err := chromedp.Call(ctx, input.DispatchTouchEvent, p); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// drag takes fingers from places to places in ten moves, after resting for a while.
+func (h *hand) drag(rest time.Duration, from, to []place) {
+	h.t.Helper()
+	h.fingers(input.DispatchTouchEventTypeTouchStart, from[0])
+	if len(from) > 1 {
+		h.fingers(input.DispatchTouchEventTypeTouchStart, from...)
+	}
+	h.now = h.now.Add(rest)
+	for i := 1; i <= 10; i++ {
+		at := make([]place, len(from))
+		for j := range from {
+			for k := range at[j] {
+				at[j][k] = from[j][k] + (to[j][k]-from[j][k])*float64(i)/10
+			}
+		}
+		h.fingers(input.DispatchTouchEventTypeTouchMove, at...)
+	}
+	h.fingers(input.DispatchTouchEventTypeTouchEnd)
+}
+
+func (h *hand) tap(at place) {
+	h.t.Helper()
+	h.fingers(input.DispatchTouchEventTypeTouchStart, at)
+	h.fingers(input.DispatchTouchEventTypeTouchEnd)
+}

@@ -1,0 +1,75 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"slotscope/model"
+	"slotscope/model/data"
+)
+
+// RunService creates, supervises and reads runs. Every method that takes an id returns model.ErrNotFound in its chain for
+// an unknown one, and model.ErrConflict where the run's state does not allow what is asked.
+type RunService interface {
+	// CreateAt validates cfg, stores the run and queues it where it is to be computed.
+	CreateAt(ctx context.Context, cfg model.Config, name string, at model.Placement) (model.Run, error)
+	List(ctx context.Context) ([]model.Run, error)
+	Get(ctx context.Context, id string) (model.Run, error)
+	Stop(ctx context.Context, id string) error
+	// Resume queues the run again, up to steps in total; 0 keeps what its configuration says.
+	Resume(ctx context.Context, id string, steps int) error
+	Delete(ctx context.Context, id string) error
+	Rename(ctx context.Context, id, name string) error
+	Annotate(ctx context.Context, id, notes string) error
+	Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error)
+	// Watch sends, at most one ahead, whenever something about the run is new; id "" watches all.
+	Watch(id string) (changes <-chan struct{}, cancel func())
+	// Log returns the last lines of what the run's process wrote.
+	Log(ctx context.Context, id string, lines int) (string, error)
+	// Sample returns the file of the reconstructions at step, 0 for none wanted, and all steps that have one.
+	Sample(ctx context.Context, id string, step int) (path string, steps []int, err error)
+	Checkpoints(ctx context.Context, id string) ([]int, error)
+	CheckpointPath(ctx context.Context, id string, step int) (string, error)
+}
+
+// DatasetList says which datasets can be learned from.
+type DatasetList interface {
+	List(ctx context.Context) []data.Info
+}
+
+// ScoreService reads what runs measured; model.ErrNotFound is in the error's chain before a run is scored.
+type ScoreService interface {
+	Scores(ctx context.Context, id string) (model.Scores, error)
+}
+
+// NoiseService finds the sheet of a run's images under noise; model.ErrNotFound is in the error's chain where there is none.
+type NoiseService interface {
+	NoiseSheet(ctx context.Context, id string) (path string, err error)
+}
+
+// datasetOpener also opens what no list has: parts of datasets, by a selection in the name.
+type datasetOpener interface {
+	Open(ctx context.Context, name string) (data.Set, error)
+}
+
+// infoOf describes a dataset, or a part of one.
+func infoOf(ctx context.Context, datasets DatasetList, name string) (data.Info, error) {
+	var names []string
+	for _, info := range datasets.List(ctx) {
+		if info.Name == name {
+			return info, nil
+		}
+		names = append(names, info.Name)
+	}
+	opener, ok := datasets.(datasetOpener)
+	if !ok {
+		return data.Info{}, model.Invalid{"dataset": fmt.Sprintf("there is no dataset %q; there is %s", name, strings.Join(names, ", "))}
+	}
+	set, err := opener.Open(ctx, name)
+	if err != nil {
+		return data.Info{}, err
+	}
+	defer set.Close()
+	return set.Info(), nil
+}
