@@ -11,7 +11,15 @@ import (
 	"time"
 
 	"slotscope/db"
-	"slotscope/handlers"
+	"slotscope/handlers/compare"
+	"slotscope/handlers/dataset"
+	"slotscope/handlers/home"
+	"slotscope/handlers/measure"
+	playpage "slotscope/handlers/play"
+	runpage "slotscope/handlers/run"
+	sweeppage "slotscope/handlers/sweep"
+	"slotscope/handlers/system"
+	theorypage "slotscope/handlers/theory"
 	"slotscope/jobs"
 	"slotscope/jobs/command"
 	"slotscope/model"
@@ -58,7 +66,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	sets := data.Catalogue{Dir: root.Dir()}
 	adding := jobs.NewDatasets(sets, log)
 	defer adding.Close()
-	runs, err := jobs.New(context.WithoutCancel(ctx), scheduled(o, root, log, jobs.Options{Store: index, Check: fits(sets)}))
+	runs, err := jobs.New(context.WithoutCancel(ctx), command.Supervision(o, root, log, jobs.Options{Store: index, Check: fits(sets)}))
 	if err != nil {
 		return err
 	}
@@ -75,15 +83,15 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	defer library.Close()
 
 	site := web.Config{Addr: o.Addr, Token: o.Token, Log: log, Ready: index.Ready, Version: command.About(), Pages: []web.Page{
-		&handlers.Home{Runs: runs, Datasets: sets, Library: library},
-		handlers.Runs{Service: runs, Datasets: sets, Places: runs},
-		handlers.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library, Noise: runs},
-		handlers.Sweeps{Service: sweeps, Datasets: sets, Places: runs},
-		handlers.Datasets{Catalogue: adding},
-		&handlers.Play{Library: library},
-		handlers.Measure{Runs: runs, Datasets: sets, Scores: runs, Noise: runs, Evaluations: evaluations},
-		handlers.Theory{Datasets: sets, Library: library},
-		handlers.System{Engine: training(o.Executor), DataDir: root.Dir(), Version: command.Revision(), Started: time.Now()},
+		&home.Home{Runs: runs, Datasets: sets, Library: library},
+		runpage.Runs{Service: runs, Datasets: sets, Places: runs},
+		compare.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library, Noise: runs},
+		sweeppage.Sweeps{Service: sweeps, Datasets: sets, Places: runs},
+		dataset.Datasets{Catalogue: adding},
+		&playpage.Play{Library: library},
+		measure.Measure{Runs: runs, Datasets: sets, Scores: runs, Noise: runs, Evaluations: evaluations},
+		theorypage.Theory{Datasets: sets, Library: library},
+		system.System{Engine: system.Look(o.Executor), DataDir: root.Dir(), Version: command.Revision(), Started: time.Now()},
 	}}
 	return web.Serve(ctx, listener, site, func(url string) { fmt.Fprintln(o.Out, "listening on", url) })
 }

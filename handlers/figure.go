@@ -12,8 +12,8 @@ import (
 	"slotscope/views"
 )
 
-// figureView is a figure for a page, with the addresses of its files: base/NAME.svg and .png, with the page's query.
-func figureView(f figure.Figure, base string, q url.Values) views.FigureView {
+// FigureView is a figure for a page, with the addresses of its files: base/NAME.svg and .png, with the page's query.
+func FigureView(f figure.Figure, base string, q url.Values) views.FigureView {
 	query := ""
 	if len(q) > 0 {
 		query = "?" + q.Encode()
@@ -21,8 +21,8 @@ func figureView(f figure.Figure, base string, q url.Values) views.FigureView {
 	return views.FigureView{Name: f.Name, Drawing: f.Inline(), SVG: base + "/" + f.Name + ".svg" + query, PNG: base + "/" + f.Name + ".png" + query}
 }
 
-// splitFigure reads "NAME.svg" or "NAME.png".
-func splitFigure(file string) (name, kind string, err error) {
+// SplitFigure reads "NAME.svg" or "NAME.png".
+func SplitFigure(file string) (name, kind string, err error) {
 	name, kind, _ = strings.Cut(file, ".")
 	if kind != "svg" && kind != "png" {
 		return "", "", fmt.Errorf("figures are files such as capacity.svg and capacity.png, and %q is neither: %w", file, model.ErrNotFound)
@@ -30,8 +30,8 @@ func splitFigure(file string) (name, kind string, err error) {
 	return name, kind, nil
 }
 
-// sendFigure answers a figure as a file; ?x= magnifies a PNG, by 2 unless it says otherwise.
-func sendFigure(w http.ResponseWriter, r *http.Request, f figure.Figure, kind string) error {
+// SendFigure answers a figure as a file; ?x= magnifies a PNG, by 2 unless it says otherwise.
+func SendFigure(w http.ResponseWriter, r *http.Request, f figure.Figure, kind string) error {
 	raw, mime := f.SVG(), "image/svg+xml"
 	if kind == "png" {
 		scale := 2.0
@@ -48,7 +48,7 @@ func sendFigure(w http.ResponseWriter, r *http.Request, f figure.Figure, kind st
 		}
 		mime = "image/png"
 	}
-	asFile(w, "slotscope-"+f.Name+"."+kind)
+	AsFile(w, "slotscope-"+f.Name+"."+kind)
 	w.Header().Set("Cache-Control", "no-cache")
-	return sendBytes(w, r, mime, raw)
+	return SendBytes(w, r, mime, raw)
 }

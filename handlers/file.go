@@ -13,8 +13,8 @@ import (
 	"slotscope/model"
 )
 
-// sendFile answers with a file that the service named; browsers ask again whether it changed.
-func sendFile(w http.ResponseWriter, r *http.Request, path, contentType string) error {
+// SendFile answers with a file that the service named; browsers ask again whether it changed.
+func SendFile(w http.ResponseWriter, r *http.Request, path, contentType string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is not there any more: %w", filepath.Base(path), model.ErrNotFound)
@@ -33,11 +33,13 @@ func sendFile(w http.ResponseWriter, r *http.Request, path, contentType string) 
 	return nil
 }
 
-func asFile(w http.ResponseWriter, name string) {
+// AsFile has the browser save the answer under name.
+func AsFile(w http.ResponseWriter, name string) {
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 }
 
-func sendBytes(w http.ResponseWriter, r *http.Request, kind string, raw []byte) error {
+// SendBytes answers with bytes of a media type; browsers may ask for ranges.
+func SendBytes(w http.ResponseWriter, r *http.Request, kind string, raw []byte) error {
 	w.Header().Set("Content-Type", kind)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(raw))
 	return nil

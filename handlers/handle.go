@@ -1,5 +1,6 @@
-// Package handlers answers requests: one file per page, each a struct with what it depends on and a Routes method.
-// A handler reads the request, calls, and draws one typed view model; what it returns as an error, Handle answers.
+// Package handlers holds what the packages of the pages share: how errors are answered, bodies read, files and figures sent.
+// Each page is a package below: a struct with what it depends on and a Routes method. A handler reads the request, calls, and
+// draws one typed view model; what it returns as an error, Handle answers.
 package handlers
 
 import (
@@ -63,9 +64,9 @@ func problemOf(err error) problem {
 	case errors.As(err, &invalid):
 		return problem{http.StatusUnprocessableEntity, "This does not work as it stands", invalidText(invalid), invalid}
 	case errors.Is(err, model.ErrNotFound):
-		return problem{http.StatusNotFound, "There is nothing here", sentence(err), nil}
+		return problem{http.StatusNotFound, "There is nothing here", ErrorText(err), nil}
 	case errors.Is(err, model.ErrConflict):
-		return problem{http.StatusConflict, "Not in the present state", sentence(err), nil}
+		return problem{http.StatusConflict, "Not in the present state", ErrorText(err), nil}
 	case errors.As(err, &tooLarge):
 		return problem{http.StatusRequestEntityTooLarge, "Too large", fmt.Sprintf("What was sent is larger than the %d bytes allowed here.", tooLarge.Limit), nil}
 	}
@@ -79,9 +80,9 @@ func invalidText(v model.Invalid) string {
 	return "What was sent has a problem; what is wrong is said for each entry."
 }
 
-// sentence drops a marker error from the end of a text that says the same in more words: "no page has the address /x: not
+// ErrorText drops a marker error from the end of a text that says the same in more words: "no page has the address /x: not
 // found" reads as "No page has the address /x." What is a mere name keeps it: "x: not found".
-func sentence(err error) string {
+func ErrorText(err error) string {
 	text := err.Error()
 	for _, marker := range []error{model.ErrNotFound, model.ErrConflict} {
 		if rest := strings.TrimSuffix(text, ": "+marker.Error()); rest != text && strings.Contains(rest, " ") {
@@ -166,13 +167,13 @@ func DrawStatus(w http.ResponseWriter, r *http.Request, status int, page templ.C
 // ReadJSON reads the body into v, at most limit bytes; unknown keys and anything after the value are errors for the sender.
 func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64, v any) error {
 	if err := model.ReadJSON(http.MaxBytesReader(w, r.Body, limit), v); err != nil {
-		return orTooLarge(err, model.Invalid{"": "the body is not the JSON expected here: " + err.Error()})
+		return OrTooLarge(err, model.Invalid{"": "the body is not the JSON expected here: " + err.Error()})
 	}
 	return nil
 }
 
-// orTooLarge is err itself where a body was too large, else otherwise.
-func orTooLarge(err, otherwise error) error {
+// OrTooLarge is err itself where a body was too large, else otherwise.
+func OrTooLarge(err, otherwise error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return err
@@ -190,8 +191,8 @@ func NotAllowed(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, problem{http.StatusMethodNotAllowed, "Not this way", fmt.Sprintf("%s does not take %s.", r.URL.Path, r.Method), nil})
 }
 
-// collect moves the problems of an Invalid into bad; any other error it returns.
-func collect(bad model.Invalid, err error) error {
+// Collect moves the problems of an Invalid into bad; any other error it returns.
+func Collect(bad model.Invalid, err error) error {
 	var invalid model.Invalid
 	if err == nil || !errors.As(err, &invalid) {
 		return err
@@ -200,20 +201,20 @@ func collect(bad model.Invalid, err error) error {
 	return nil
 }
 
-// readForm parses the body of a form, at most 256 KiB.
-func readForm(w http.ResponseWriter, r *http.Request) error {
+// ReadForm parses the body of a form, at most 256 KiB.
+func ReadForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, 256<<10)
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "" && kind != "application/x-www-form-urlencoded" {
 		return model.Invalid{"": fmt.Sprintf("a form belongs here, sent as application/x-www-form-urlencoded; this is %s", kind)}
 	}
 	if err := r.ParseForm(); err != nil {
-		return orTooLarge(err, model.Invalid{"": "the form could not be read: " + err.Error()})
+		return OrTooLarge(err, model.Invalid{"": "the form could not be read: " + err.Error()})
 	}
 	return nil
 }
 
-// stepsOf reads how far to train in total; empty or 0 is as configured.
-func stepsOf(text string) (int, error) {
+// StepsOf reads how far to train in total; empty or 0 is as configured.
+func StepsOf(text string) (int, error) {
 	text = strings.ReplaceAll(strings.TrimSpace(text), ",", "")
 	if text == "" {
 		return 0, nil
@@ -225,8 +226,8 @@ func stepsOf(text string) (int, error) {
 	return steps, nil
 }
 
-// sentenceOf is what a visitor may read of an error.
-func sentenceOf(err error) string { return problemOf(err).sentence() }
+// SentenceOf is what a visitor may read of an error.
+func SentenceOf(err error) string { return problemOf(err).sentence() }
 
 // sentence is the text of a problem with what is said of its fields.
 func (p problem) sentence() string {

@@ -20,8 +20,8 @@ type Placer interface {
 // asked are the entries of a form that ask SLURM for something, with SLURM's own names.
 var asked = []struct{ entry, name string }{{"slurm_partition", "partition"}, {"slurm_account", "account"}, {"slurm_time", "time"}, {"slurm_gpus", "gpus"}, {"slurm_lines", "line"}}
 
-// placed is where a posted form has its runs computed; nothing is asked of SLURM where it is not chosen.
-func placed(form url.Values) model.Placement {
+// Placed is where a posted form has its runs computed; nothing is asked of SLURM where it is not chosen.
+func Placed(form url.Values) model.Placement {
 	at := model.Placement{Executor: form.Get("executor")}
 	if at.Executor != model.Slurm {
 		return at
@@ -49,18 +49,18 @@ func asksOf(name, typed string) (asks []string) {
 	return asks
 }
 
-// placeIn is where programs have runs computed: executor, and what SLURM is asked for, as in "partition=gpu".
-type placeIn struct {
+// PlaceIn is where programs have runs computed: executor, and what SLURM is asked for, as in "partition=gpu".
+type PlaceIn struct {
 	Executor string   `json:"executor"`
 	Slurm    []string `json:"slurm"`
 }
 
-func (in placeIn) placement() model.Placement {
+func (in PlaceIn) Placement() model.Placement {
 	return model.Placement{Executor: in.Executor, Asks: strings.Join(in.Slurm, "\n")}
 }
 
-// placeView draws the part of a form as it was typed; before anything was, as the server has it.
-func placeView(p Placer, form url.Values, bad model.Invalid) views.PlaceView {
+// PlaceView draws the part of a form as it was typed; before anything was, as the server has it.
+func PlaceView(p Placer, form url.Values, bad model.Invalid) views.PlaceView {
 	if p == nil {
 		return views.PlaceView{}
 	}
@@ -91,8 +91,8 @@ func asksBy(asks string) url.Values {
 	return form
 }
 
-// placeEntries keeps the entries of a query that belong to the part of a form.
-func placeEntries(q url.Values) url.Values {
+// PlaceEntries keeps the entries of a query that belong to the part of a form.
+func PlaceEntries(q url.Values) url.Values {
 	kept := url.Values{}
 	for entry := range maps.Keys(q) {
 		if entry == "executor" || slices.ContainsFunc(asked, func(a struct{ entry, name string }) bool { return a.entry == entry }) {
@@ -102,10 +102,10 @@ func placeEntries(q url.Values) url.Values {
 	return kept
 }
 
-// checkPlace adds to bad what is wrong with where runs are to be computed.
-func checkPlace(p Placer, at model.Placement, bad model.Invalid) error {
+// CheckPlace adds to bad what is wrong with where runs are to be computed.
+func CheckPlace(p Placer, at model.Placement, bad model.Invalid) error {
 	if p == nil {
 		return nil
 	}
-	return collect(bad, p.CheckPlacement(at))
+	return Collect(bad, p.CheckPlacement(at))
 }

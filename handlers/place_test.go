@@ -12,7 +12,9 @@ import (
 	"github.com/PuerkitoBio/goquery"
 	"github.com/go-chi/chi/v5"
 
-	"slotscope/handlers"
+	"slotscope/handlers/handlertest"
+	runpage "slotscope/handlers/run"
+	sweeppage "slotscope/handlers/sweep"
 	"slotscope/model"
 )
 
@@ -36,12 +38,12 @@ func (p places) CheckPlacement(at model.Placement) error {
 }
 
 // placing is a site with runs and sweeps whose service remembers where they were placed.
-func placing(t *testing.T, p model.Placements) (*scoredRuns, string) {
+func placing(t *testing.T, p model.Placements) (*handlertest.Scored, string) {
 	t.Helper()
-	f := fakeScored(t)
+	f := handlertest.NewScored(t)
 	r := chi.NewRouter()
-	handlers.Runs{Service: f, Datasets: fakeData{}, Places: places{p}}.Routes(r)
-	handlers.Sweeps{Service: sweeps{f}, Datasets: fakeData{}, Places: places{p}}.Routes(r)
+	runpage.Runs{Service: f, Datasets: handlertest.Data{}, Places: places{p}}.Routes(r)
+	sweeppage.Sweeps{Service: handlertest.Sweeps{Scored: f}, Datasets: handlertest.Data{}, Places: places{p}}.Routes(r)
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
 	return f, server.URL
@@ -101,19 +103,19 @@ func TestFormsSayWhereRunsAreComputed(t *testing.T) {
 				t.Fatalf("answered %s", answer.Status)
 			}
 			want := model.Placement{Executor: model.Slurm, Asks: "partition=gpu\naccount=\ntime=2:00:00\ngpus=1\nline=--constraint=h100\nline=--nice"}
-			if f.placed != want {
-				t.Errorf("placed %+v, not %+v", f.placed, want)
+			if f.Placed != want {
+				t.Errorf("placed %+v, not %+v", f.Placed, want)
 			}
 			typed.Set("executor", "local")
-			if answer, _ := postForm(t, site+form.post, form.fields, typed); answer.StatusCode != http.StatusSeeOther || f.placed != (model.Placement{Executor: model.Local}) {
-				t.Errorf("answered %s, placed %+v", answer.Status, f.placed)
+			if answer, _ := postForm(t, site+form.post, form.fields, typed); answer.StatusCode != http.StatusSeeOther || f.Placed != (model.Placement{Executor: model.Local}) {
+				t.Errorf("answered %s, placed %+v", answer.Status, f.Placed)
 			}
 
-			f.placed = model.Placement{}
+			f.Placed = model.Placement{}
 			typed = url.Values{"executor": {"slurm"}, "slurm_partition": {"moon"}, "slurm_time": {"9"}, "slurm_gpus": {"2"}, "slurm_lines": {"nice"}}
 			answer, page = postForm(t, site+form.post, form.fields, typed)
-			if answer.StatusCode != http.StatusUnprocessableEntity || f.placed != (model.Placement{}) {
-				t.Errorf("answered %s, placed %+v", answer.Status, f.placed)
+			if answer.StatusCode != http.StatusUnprocessableEntity || f.Placed != (model.Placement{}) {
+				t.Errorf("answered %s, placed %+v", answer.Status, f.Placed)
 			}
 			shows(t, page, model.Slurm, "moon", "9", "2", "nice")
 			for id, want := range map[string]string{"slurm_partition-error": "there is none", "slurm_line-error": "is no option"} {
@@ -166,15 +168,15 @@ func TestProgramsSayWhereRunsAreComputed(t *testing.T) {
 		"/api/runs":   `{"config": {"model": "hrr"}, "executor": "slurm", "slurm": ["partition=gpu", "gpus=1"]}`,
 		"/api/sweeps": `{"name": "x", "preset": "tiny", "parts": [{"name": "main", "models": ["hrr"], "datasets": ["shapes3d-synthetic"], "seeds": [0]}], "executor": "slurm", "slurm": ["partition=gpu", "gpus=1"]}`,
 	} {
-		f.placed = model.Placement{}
+		f.Placed = model.Placement{}
 		answer, err := http.Post(site+path, "application/json", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		text, _ := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		if want := (model.Placement{Executor: model.Slurm, Asks: "partition=gpu\ngpus=1"}); answer.StatusCode != http.StatusCreated || f.placed != want {
-			t.Errorf("%s: %s %s, placed %+v", path, answer.Status, text, f.placed)
+		if want := (model.Placement{Executor: model.Slurm, Asks: "partition=gpu\ngpus=1"}); answer.StatusCode != http.StatusCreated || f.Placed != want {
+			t.Errorf("%s: %s %s, placed %+v", path, answer.Status, text, f.Placed)
 		}
 	}
 }

@@ -53,8 +53,8 @@ type datasetOpener interface {
 	Open(ctx context.Context, name string) (data.Set, error)
 }
 
-// infoOf describes a dataset, or a part of one.
-func infoOf(ctx context.Context, datasets DatasetList, name string) (data.Info, error) {
+// InfoOf describes a dataset, or a part of one.
+func InfoOf(ctx context.Context, datasets DatasetList, name string) (data.Info, error) {
 	var names []string
 	for _, info := range datasets.List(ctx) {
 		if info.Name == name {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-//go:embed icon.svg css js vendor
+//go:embed icon.svg compare dataset home measure play run shared sweep theory vendor
 var files embed.FS
 
 // Prefix is the path under which Assets are served.
@@ -46,14 +46,14 @@ func open(fsys fs.FS) (*Assets, error) {
 	return a, err
 }
 
-// withHash puts the first 12 hex digits of the content's SHA-256 before the extension: css/base.css → css/base.0123456789ab.css.
+// withHash puts the first 12 hex digits of the content's SHA-256 before the extension: shared/base.css → shared/base.0123456789ab.css.
 func withHash(name string, content []byte) string {
 	sum := sha256.Sum256(content)
 	ext := path.Ext(name)
 	return strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
 }
 
-// URL is the address of a file such as "css/base.css"; a name that is not embedded keeps its plain address, which answers 404.
+// URL is the address of a file such as "shared/base.css"; a name that is not embedded keeps its plain address, which answers 404.
 func (a *Assets) URL(name string) string {
 	if h, ok := a.hashed[name]; ok {
 		return Prefix + h

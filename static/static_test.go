@@ -5,29 +5,30 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"testing/fstest"
 )
 
 func TestHashFollowsContent(t *testing.T) {
-	a, err := open(fstest.MapFS{"js/a.js": {Data: []byte("one")}, "css/a.css": {Data: []byte("one")}})
+	a, err := open(fstest.MapFS{"run/a.js": {Data: []byte("one")}, "shared/a.css": {Data: []byte("one")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := open(fstest.MapFS{"js/a.js": {Data: []byte("two")}})
+	b, err := open(fstest.MapFS{"run/a.js": {Data: []byte("two")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := a.URL("js/a.js"); got != "/static/js/a.7692c3ad3540.js" { // sha256("one") begins 7692c3ad3540
+	if got := a.URL("run/a.js"); got != "/static/run/a.7692c3ad3540.js" { // sha256("one") begins 7692c3ad3540
 		t.Errorf("the address is %s", got)
 	}
-	if a.URL("js/a.js") == b.URL("js/a.js") {
+	if a.URL("run/a.js") == b.URL("run/a.js") {
 		t.Error("other content, same address")
 	}
-	if got := a.URL("js/none.js"); got != "/static/js/none.js" {
+	if got := a.URL("run/none.js"); got != "/static/run/none.js" {
 		t.Errorf("a missing file's address is %s", got)
 	}
-	if got := a.ImportMap(); got != `{"imports":{"/static/js/a.js":"/static/js/a.7692c3ad3540.js"}}` {
+	if got := a.ImportMap(); got != `{"imports":{"/static/run/a.js":"/static/run/a.7692c3ad3540.js"}}` {
 		t.Errorf("the import map is %s", got)
 	}
 }
@@ -66,9 +67,13 @@ func TestVendoredFiles(t *testing.T) {
 func TestModules(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("node is not installed; it runs static/test")
+		t.Skip("node is not installed; it runs the modules' own tests")
 	}
-	if out, err := exec.CommandContext(t.Context(), node, "--test", "test").CombinedOutput(); err != nil {
+	tests, err := filepath.Glob("*/*.test.js")
+	if err != nil || len(tests) < 9 {
+		t.Fatalf("only %d test files were found: %v", len(tests), err)
+	}
+	if out, err := exec.CommandContext(t.Context(), node, append([]string{"--test"}, tests...)...).CombinedOutput(); err != nil {
 		t.Errorf("node --test: %v\n%s", err, out)
 	}
 }

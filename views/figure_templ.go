@@ -15,8 +15,8 @@ type FigureView struct {
 	SVG, PNG string
 }
 
-// drawn shows a figure; what is wider than the page scrolls, by keyboard from its links.
-func drawn(f FigureView) templ.Component {
+// Drawn shows a figure; what is wider than the page scrolls, by keyboard from its links.
+func Drawn(f FigureView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

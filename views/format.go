@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// count writes a whole number in groups of three: 125,000.
-func count(n int) string {
+// Count writes a whole number in groups of three: 125,000.
+func Count(n int) string {
 	s := strconv.Itoa(n)
 	sign := ""
 	if n < 0 {
@@ -21,19 +21,16 @@ func count(n int) string {
 	return sign + s
 }
 
-// Count writes a whole number in groups of three: 125,000.
-func Count(n int) string { return count(n) }
-
-// plural writes a count with its noun: 1 run, 2 runs.
-func plural(n int, one, many string) string {
+// Plural writes a count with its noun: 1 run, 2 runs.
+func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return count(n) + " " + many
+	return Count(n) + " " + many
 }
 
-// duration writes seconds in the two units that matter: 48 s, 25 min, 1 h 40 min, 2 d 3 h.
-func duration(seconds float64) string {
+// Duration writes seconds in the two units that matter: 48 s, 25 min, 1 h 40 min, 2 d 3 h.
+func Duration(seconds float64) string {
 	if math.IsNaN(seconds) || seconds < 0 || seconds > 1e9 {
 		return "–"
 	}
@@ -51,16 +48,16 @@ func duration(seconds float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%d d %d h", s/86400, s%86400/3600), " 0 h")
 }
 
-// ago writes how long before now t was.
-func ago(now, t time.Time) string {
+// Ago writes how long before now t was.
+func Ago(now, t time.Time) string {
 	if t.IsZero() {
 		return "–"
 	}
-	return duration(max(0, now.Sub(t).Seconds())) + " ago"
+	return Duration(max(0, now.Sub(t).Seconds())) + " ago"
 }
 
-// rate writes images per second with two or three digits that mean something.
-func rate(v float64) string {
+// Rate writes images per second with two or three digits that mean something.
+func Rate(v float64) string {
 	switch {
 	case v <= 0 || math.IsNaN(v) || math.IsInf(v, 0):
 		return "–"
@@ -69,30 +66,30 @@ func rate(v float64) string {
 	case v < 100:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
-	return count(int(math.Round(v)))
+	return Count(int(math.Round(v)))
 }
 
-// decibels writes a PSNR; nil is not measured yet.
-func decibels(v *float64) string {
+// Decibels writes a PSNR; nil is not measured yet.
+func Decibels(v *float64) string {
 	if v == nil || math.IsNaN(*v) {
 		return "–"
 	}
 	return strconv.FormatFloat(*v, 'f', 2, 64)
 }
 
-// clock is a time for machines, for <time datetime>.
-func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+// Clock is a time for machines, for <time datetime>.
+func Clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// day is a time for people, to the minute, in UTC.
-func day(t time.Time) string {
+// Day is a time for people, to the minute, in UTC.
+func Day(t time.Time) string {
 	if t.IsZero() {
 		return "–"
 	}
 	return t.UTC().Format("2 Jan 2006 15:04")
 }
 
-// size writes bytes in binary units.
-func size(bytes uint64) string {
+// Size writes bytes in binary units.
+func Size(bytes uint64) string {
 	const unit = 1024
 	if bytes < unit {
 		return fmt.Sprintf("%d B", bytes)

@@ -14,8 +14,8 @@ type PlaceView struct {
 	Bad       map[string]string
 }
 
-// offered says whether there is a choice to show.
-func (v PlaceView) offered() bool {
+// Offered says whether there is a choice to show.
+func (v PlaceView) Offered() bool {
 	return v.Missing == "" && v.Default != "" || v.Bad["executor"] != ""
 }
 

@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "slotscope/model"
 
-// placeFields asks where runs are computed. Without styles all fields stand open; those of a cluster count only where it is chosen.
-func placeFields(v PlaceView) templ.Component {
+// PlaceFields asks where runs are computed. Without styles all fields stand open; those of a cluster count only where it is chosen.
+func PlaceFields(v PlaceView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -32,7 +32,7 @@ func placeFields(v PlaceView) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if v.offered() {
+		if v.Offered() {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<fieldset class=\"panel place\" data-testid=\"place\"><legend>Where it is computed</legend><div class=\"where\"><label><input type=\"radio\" name=\"executor\" value=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

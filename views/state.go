@@ -9,19 +9,21 @@ func RunName(run model.Run) string {
 	if run.Name != "" {
 		return run.Name
 	}
-	return model.ModelTitle(run.Config.Model) + " " + run.Config.Preset + ", seed " + count(int(run.Config.Seed))
+	return model.ModelTitle(run.Config.Model) + " " + run.Config.Preset + ", seed " + Count(int(run.Config.Seed))
 }
 
-func timeLeft(run model.Run) string {
+// TimeLeft writes how long a running run will take, or a dash.
+func TimeLeft(run model.Run) string {
 	if run.State != model.Running || run.SecondsLeft <= 0 {
 		return "–"
 	}
-	return duration(run.SecondsLeft)
+	return Duration(run.SecondsLeft)
 }
 
-func runRate(run model.Run) string {
+// RunRate writes the images per second of a run, or a dash.
+func RunRate(run model.Run) string {
 	if !run.State.Live() && run.ImagesPerSecond <= 0 {
 		return "–"
 	}
-	return rate(run.ImagesPerSecond)
+	return Rate(run.ImagesPerSecond)
 }

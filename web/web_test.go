@@ -28,7 +28,7 @@ type stub struct{ released chan struct{} }
 
 func (s stub) Routes(r chi.Router) {
 	r.Get("/", handlers.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		return handlers.Draw(w, r, views.Page(views.PageInfo{Title: "Stub", Modules: []string{"js/run.js"}}))
+		return handlers.Draw(w, r, views.Page(views.PageInfo{Title: "Stub", Modules: []string{"run/run.js"}}))
 	}))
 	r.Post("/write", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	r.Get("/panic", func(http.ResponseWriter, *http.Request) { panic("a programming mistake") })
@@ -150,7 +150,7 @@ func TestToken(t *testing.T) {
 		"bearer":          {"/", header("Authorization", "Bearer s3 cret"), 200},
 		"wrong bearer":    {"/", header("Authorization", "Bearer s3"), 401},
 		"API":             {"/api/runs", host("x"), 401},
-		"static":          {views.Asset("css/base.css"), host("x"), 401},
+		"static":          {views.Asset("shared/base.css"), host("x"), 401},
 		"metrics":         {"/metrics", host("x"), 401},
 		"health":          {"/healthz", host("x"), 200},
 		"redirect inside": {"//evil.example/?token=s3+cret", host("x"), 303},
@@ -198,18 +198,18 @@ func TestHeadersAndImportMap(t *testing.T) {
 
 func TestStaticFiles(t *testing.T) {
 	h := site(t, web.Config{})
-	url := views.Asset("css/base.css")
-	if !regexp.MustCompile(`^/static/css/base\.[0-9a-f]{12}\.css$`).MatchString(url) {
+	url := views.Asset("shared/base.css")
+	if !regexp.MustCompile(`^/static/shared/base\.[0-9a-f]{12}\.css$`).MatchString(url) {
 		t.Fatalf("the address %s has no hash", url)
 	}
 	w := ask(h, "GET", url)
 	if w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/css") {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	if w := ask(h, "GET", "/static/css/base.css"); w.Code != 200 || w.Header().Get("Cache-Control") != "no-cache" {
+	if w := ask(h, "GET", "/static/shared/base.css"); w.Code != 200 || w.Header().Get("Cache-Control") != "no-cache" {
 		t.Errorf("a plain address: %d %s", w.Code, w.Header().Get("Cache-Control"))
 	}
-	for _, path := range []string{"/static/css/base.000000000000.css", "/static/", "/static/../web.go", "/static/css"} {
+	for _, path := range []string{"/static/shared/base.000000000000.css", "/static/", "/static/../web.go", "/static/shared", "/static/play/codes.test.js"} {
 		if w := ask(h, "GET", path); w.Code != 404 {
 			t.Errorf("%s answers %d", path, w.Code)
 		}
@@ -226,7 +226,7 @@ func TestModulesFindEachOther(t *testing.T) {
 	h := site(t, web.Config{})
 	imports := regexp.MustCompile(`(?m)^(?:import|export) .*?from '([^']+)'`)
 	seen := 0
-	for _, m := range regexp.MustCompile(`"(/static/js/[^"]+?)":"([^"]+)"`).FindAllStringSubmatch(assets.ImportMap(), -1) {
+	for _, m := range regexp.MustCompile(`"(/static/[^"]+?)":"([^"]+)"`).FindAllStringSubmatch(assets.ImportMap(), -1) {
 		body := ask(h, "GET", m[2]).Body.String()
 		for _, imp := range imports.FindAllStringSubmatch(body, -1) {
 			dir := m[1][:strings.LastIndex(m[1], "/")]
@@ -375,9 +375,9 @@ func TestSiteWithTokenInABrowser(t *testing.T) {
 func TestPageWeight(t *testing.T) {
 	url, stop := serve(t, web.Config{Pages: []web.Page{stub{make(chan struct{})}}})
 	defer stop()
-	run := []string{"/", views.Asset("css/base.css"), views.Asset("css/run.css"), views.Asset("vendor/uplot/uPlot.min.css"), views.Asset("vendor/uplot/uPlot.iife.min.js")}
-	for _, m := range []string{"run", "runhead", "sheet", "chart", "series", "stream", "format"} {
-		run = append(run, views.Asset("js/"+m+".js"))
+	run := []string{"/", views.Asset("shared/base.css"), views.Asset("run/run.css"), views.Asset("vendor/uplot/uPlot.min.css"), views.Asset("vendor/uplot/uPlot.iife.min.js")}
+	for _, m := range []string{"run/run", "run/head", "run/sheet", "run/chart", "run/series", "run/stream", "shared/format", "shared/zoom"} {
+		run = append(run, views.Asset(m+".js"))
 	}
 	total := int64(0)
 	for _, path := range run {

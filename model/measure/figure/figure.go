@@ -9,7 +9,7 @@
 // Each has a Draw method, which returns a Figure. What is not finite is left out and counted in the note; where nothing
 // is left to draw, the figure says so in a sentence and keeps its size.
 //
-// A figure inside a page is styled by static/css/figure.css, which this package's test writes from the same palette;
+// A figure inside a page is styled by static/shared/figure.css, which this package's test writes from the same palette;
 // one that stands alone carries its style and follows the reader's light or dark scheme. Printed, both are light.
 package figure
 

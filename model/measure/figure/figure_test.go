@@ -20,7 +20,7 @@ import (
 	"slotscope/model/measure/figure"
 )
 
-var update = flag.Bool("update", false, "write the golden files and static/css/figure.css anew")
+var update = flag.Bool("update", false, "write the golden files and static/shared/figure.css anew")
 
 var nan, inf = math.NaN(), math.Inf(1)
 
@@ -109,7 +109,7 @@ func TestGolden(t *testing.T) {
 
 // TestStyleSheet keeps the style sheet of pages equal to the palette.
 func TestStyleSheet(t *testing.T) {
-	golden(t, "../../../static/css/figure.css", []byte(figure.CSS()))
+	golden(t, "../../../static/shared/figure.css", []byte(figure.CSS()))
 }
 
 func golden(t *testing.T, name string, got []byte) {

@@ -19,7 +19,7 @@ const Series = 9
 // heatSteps is how many colours a heat map has.
 const heatSteps = 21
 
-// order lists every paint; shades has their colours. Neutrals, accent and slots are the tokens of static/css/base.css.
+// order lists every paint; shades has their colours. Neutrals, accent and slots are the tokens of static/shared/base.css.
 var order, shades = palette()
 
 func palette() ([]paint, map[paint]shade) {
@@ -117,7 +117,7 @@ func seriesDash(i int) []float64 {
 	return [][]float64{nil, {6, 3}, {2, 3}, {8, 3, 2, 3}}[i/Series%4]
 }
 
-// CSS is the style of figures inside pages: static/css/figure.css.
+// CSS is the style of figures inside pages: static/shared/figure.css.
 func CSS() string {
 	var b strings.Builder
 	b.WriteString("/* Written by the test of model/measure/figure from its palette; change it there. */\n@layer components {\n")

@@ -46,7 +46,7 @@ func TestOKLCH(t *testing.T) {
 
 // TestTokens: neutrals, accent and slots are the colours that the pages have for them.
 func TestTokens(t *testing.T) {
-	css, err := os.ReadFile("../../../static/css/base.css")
+	css, err := os.ReadFile("../../../static/shared/base.css")
 	if err != nil {
 		t.Fatal(err)
 	}

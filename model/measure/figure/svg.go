@@ -22,7 +22,7 @@ func (f Figure) SVG() []byte {
 	return []byte(b.String())
 }
 
-// Inline is the drawing as an element for a page that has static/css/figure.css. Its text is escaped.
+// Inline is the drawing as an element for a page that has static/shared/figure.css. Its text is escaped.
 func (f Figure) Inline() string {
 	w := svgWriter{used: map[paint]bool{}}
 	w.marks(f)

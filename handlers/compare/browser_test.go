@@ -1,0 +1,95 @@
+package compare_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"slotscope/handlers/compare"
+	"slotscope/handlers/handlertest"
+	playpage "slotscope/handlers/play"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/play"
+)
+
+// TestCompareInABrowser: runs are chosen by mouse and by keyboard alone; curves, smoothing, log y and bold follow.
+func TestCompareInABrowser(t *testing.T) {
+	f := handlertest.NewScored(t)
+	handlertest.Pair(f)
+	ctx, address := handlertest.Open(t, compare.Reports{Runs: f, Scores: f})
+	handlertest.Do(t, ctx, chromedp.Navigate(address+"/compare"))
+	handlertest.Until(t, ctx, "nothing is chosen at first", `document.querySelector('[data-part=pick-count]').textContent === 'none chosen'`)
+	handlertest.Do(t, ctx, chromedp.Click("[data-testid=compare-go]"))
+	handlertest.Until(t, ctx, "the page asks for a run", `document.querySelector('[data-part=pick-count]').textContent.includes('at least one')`)
+
+	handlertest.Do(t, ctx, chromedp.Click(".pick li:first-child [data-part=pick-all]"))
+	handlertest.Until(t, ctx, "the box of a group chooses its two runs", `document.querySelector('[data-part=pick-count]').textContent === '2 runs chosen'`)
+	handlertest.Do(t, ctx, chromedp.Focus("#pick-filter"), chromedp.KeyEvent("denoiser"))
+	handlertest.Until(t, ctx, "the filter leaves one group", `document.querySelectorAll('.pick li:not([hidden])').length === 1`)
+	handlertest.Do(t, ctx, chromedp.Focus(`input[value="b0"]`), chromedp.KeyEvent(" "), chromedp.Focus(`input[value="b1"]`), chromedp.KeyEvent(" "))
+	handlertest.Until(t, ctx, "keys choose too", `document.querySelector('[data-part=pick-count]').textContent === '4 runs chosen'`)
+	handlertest.Do(t, ctx, chromedp.Focus("[data-testid=compare-go]"), chromedp.KeyEvent(kb.Enter))
+	handlertest.Until(t, ctx, "the four are compared", `location.search.includes('a0,a1,b0,b1') && document.querySelector('.overlay canvas')`)
+	handlertest.Until(t, ctx, "the points behind the curves are counted", `/^\d+ points behind 2 groups/.test(document.querySelector('[data-part=curve-foot]').textContent)`)
+
+	handlertest.Do(t, ctx, chromedp.KeyEvent("]"), chromedp.KeyEvent("]"), chromedp.KeyEvent("l"))
+	handlertest.Until(t, ctx, "keys smooth", `document.querySelector('output[name=smooth-now]').value === '0.10'`)
+	handlertest.Until(t, ctx, "the smoothed curve is fetched", `performance.getEntriesByType('resource').some((r) => r.name.includes('smooth=0.1'))`)
+	handlertest.Until(t, ctx, "l makes y logarithmic", `document.querySelector('input[name=log]').checked`)
+	handlertest.Do(t, ctx, chromedp.Click(".legend label:first-child input"))
+	handlertest.Until(t, ctx, "a group can be hidden", `document.querySelector('[data-part=curve-foot]').textContent.includes('behind 1 group')`)
+
+	handlertest.Until(t, ctx, "two seeds set nothing in bold", `document.querySelector('[data-testid=scores]') && !document.querySelector('td.best')`)
+	handlertest.Do(t, ctx, chromedp.Focus("[data-part=rule] select"), chromedp.KeyEvent("nothing"))
+	handlertest.Until(t, ctx, "another rule for bold is one choice away", `location.search.includes('rule=none') && document.querySelector('[data-testid=scores]')`)
+}
+
+// TestComparePairInABrowser: numbers fit the dataset, and the figures to download follow the pair that is shown.
+func TestComparePairInABrowser(t *testing.T) {
+	f, dir := handlertest.NewScored(t), t.TempDir()
+	f.Score(handlertest.RunID, 0, 0.8, 30, nil).Checkpoint = 40
+	handlertest.WriteRun(t, dir)
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := play.NewLibrary(dir, engine, data.Catalogue{Dir: dir})
+	t.Cleanup(library.Close)
+	ctx, address := handlertest.Open(t, compare.Reports{Runs: f, Scores: f, Pairs: library}, &playpage.Play{Library: library})
+	handlertest.Do(t, ctx, chromedp.Navigate(address+"/compare?runs="+handlertest.RunID))
+	handlertest.Until(t, ctx, "the pair is of the dataset", `['a', 'b'].every((n) => { const e = document.querySelector('[data-part=pair]').elements[n]; return e.max === '479999' && e.checkValidity() && e.value !== '' })`)
+	handlertest.Do(t, ctx, chromedp.ScrollIntoView("[data-part=swaps]"))
+	handlertest.Until(t, ctx, "A, B and five swaps are shown", `document.querySelectorAll('[data-part=tiles] img').length === 7`)
+	handlertest.Do(t, ctx, chromedp.Focus("[name=view][value=swaps]"), chromedp.KeyEvent(kb.ArrowRight))
+	handlertest.Until(t, ctx, "an arrow key shows the walk from A by five slots", `[...document.querySelectorAll('[data-part=tiles] figcaption')].map((c) => c.firstChild.textContent).join() === 'A,+ slot 0,+ slot 1,+ slot 2,+ slot 3,+ slot 4'`)
+	handlertest.Do(t, ctx, chromedp.Click("[name=random]"))
+	handlertest.Until(t, ctx, "links follow another pair", `[...document.querySelectorAll('[data-figure]')].every((l) => { const q = new URL(l.href).searchParams; const e = document.querySelector('[data-part=pair]').elements; return q.get('a') === e.a.value && q.get('b') === e.b.value })`)
+	handlertest.Until(t, ctx, "every link is a figure", `(window.all ??= Promise.all([...document.querySelectorAll('[data-figure]')].map((l) => fetch(l.href).then((r) => r.ok && /image.(svg|png)/.test(r.headers.get('content-type'))))).then((ok) => (window.good = ok.length === 4 && ok.every(Boolean)))) && window.good`)
+}
+
+// TestCompareByTouch: the overlay of compared runs is zoomed and reset in the same way.
+func TestCompareByTouch(t *testing.T) {
+	f := handlertest.NewScored(t)
+	handlertest.Pair(f)
+	ctx, address := handlertest.Open(t, compare.Reports{Runs: f, Scores: f})
+	h := handlertest.TouchScreen(t, ctx)
+	handlertest.Do(t, ctx, chromedp.Navigate(address+"/compare?runs=a0,a1,b0,b1"))
+	b := handlertest.Browser{T: t, Ctx: ctx}
+	b.Wait(`document.querySelector('.overlay canvas') !== null`, "true")
+	b.Eval(`((s) => { s.value = 'total'; s.dispatchEvent(new Event('change')) })(document.querySelector('[name=series]'))`)
+	b.Wait(`document.querySelector('.overlay').ariaLabel.startsWith('total')`, "true")
+	left, top, wide := b.PlotBox(".overlay")
+	at := handlertest.Place{left + wide/2, top + 100}
+	h.Tap(at)
+	b.Wait(`document.querySelector('[data-part=curve-foot]').textContent.startsWith('step ')`, "true")
+	h.Now = h.Now.Add(time.Second)
+	h.Drag(0, []handlertest.Place{{at[0] - 20, at[1]}, {at[0] + 20, at[1]}}, []handlertest.Place{{at[0] - 100, at[1]}, {at[0] + 100, at[1]}})
+	b.Wait(`document.querySelector('[name=reset]').disabled`, "false")
+	h.Now = h.Now.Add(time.Second)
+	h.Tap(at)
+	h.Tap(at)
+	b.Wait(`document.querySelector('[name=reset]').disabled`, "true")
+}

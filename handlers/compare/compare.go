@@ -1,0 +1,457 @@
+// Package compare answers comparisons and reports of runs, as pages and downloads.
+package compare
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/measure/figure"
+	"slotscope/model/measure/report"
+	"slotscope/model/play"
+	"slotscope/views"
+	ui "slotscope/views/compare"
+)
+
+// compare draws the comparison of the runs that the address names, or asks which.
+func (h Reports) compare(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	c, err := readChoice(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	all, err := h.Runs.List(ctx)
+	if err != nil {
+		return err
+	}
+	view := ui.CompareView{Query: c.query().Encode(), Rule: string(c.rule), Fields: hiddenFields(c), Picker: pickerView(all, c)}
+	if c.empty() {
+		return handlers.Draw(w, r, ui.Compare(view))
+	}
+	rep, err := h.report(ctx, c)
+	if err != nil {
+		return err
+	}
+	view.Title, view.Sections, view.Left, view.Notes = rep.Title, SectionViews(rep), leftViews(rep), rep.Notes()
+	view.Differences, view.Series = differences(rep.Runs), series(ctx, h, rep.Runs)
+	for i, s := range rep.Sections {
+		if view.Sections[i].Figures, err = figureViews(s, i, c); err != nil {
+			return err
+		}
+		view.Sections[i].Pairs = h.pairViews(ctx, s, i, c)
+	}
+	view.Curves = ui.CurvesData{Query: c.query().Encode(), Series: view.Series}
+	return handlers.Draw(w, r, ui.Compare(view))
+}
+
+// pickerView lists the runs to choose from, in groups that differ in nothing but their seeds.
+func pickerView(all []model.Run, c choice) []ui.PickGroup {
+	var entries []report.Entry
+	for _, run := range all {
+		entries = append(entries, report.Entry{Run: run})
+	}
+	var out []ui.PickGroup
+	for _, g := range report.Groups(entries) {
+		group := ui.PickGroup{Label: g.Label, Dataset: report.DatasetLabel(g.Dataset), Preset: g.Config.Preset, Steps: g.Config.Steps}
+		for _, e := range g.All() {
+			group.Runs = append(group.Runs, ui.PickRun{Run: e.Run, Chosen: slices.Contains(c.runs, e.Run.ID)})
+		}
+		slices.SortFunc(group.Runs, func(a, b ui.PickRun) int { return cmp.Compare(a.Run.Config.Seed, b.Run.Config.Seed) })
+		out = append(out, group)
+	}
+	return out
+}
+
+// SectionViews are the tables of a report.
+func SectionViews(rep *report.Report) []ui.SectionView {
+	var out []ui.SectionView
+	for i, s := range rep.Sections {
+		v := ui.SectionView{Name: s.Name, About: s.About, Key: fmt.Sprint(i)}
+		if s.Scored() {
+			for _, t := range s.Tables(slices.Concat(report.Columns(), report.Further())) {
+				v.Tables = append(v.Tables, tableView(t))
+			}
+			v.Ablations = ablationView(s)
+		}
+		out = append(out, v)
+	}
+	for _, s := range rep.Selections {
+		if len(out) > 0 {
+			out[0].Choices = append(out[0].Choices, choiceView(s))
+		}
+	}
+	return out
+}
+
+func tableView(t report.Table) ui.ScoreTable {
+	v := ui.ScoreTable{Title: t.Title}
+	for _, m := range t.Metrics {
+		v.Heads = append(v.Heads, ui.ScoreHead{Label: m.Label, Unit: m.Unit, About: m.About})
+	}
+	for _, row := range t.Rows {
+		out := ui.ScoreRow{Label: row.Label, Seeds: row.Seeds(), Color: row.Place % figure.Series}
+		for _, c := range row.Cells {
+			cell := ui.ScoreCell{Text: c.Text(c.Metric.Decimals), Bold: c.Bold}
+			for j, seed := range c.Seeds {
+				cell.Each = append(cell.Each, fmt.Sprintf("seed %d: %s", seed, strconv.FormatFloat(c.Values[j], 'f', 4, 64)))
+			}
+			if c.Published != nil && c.N > 0 {
+				cell.Published, cell.Within = c.Published.String(), c.Within()
+			}
+			out.Cells = append(out.Cells, cell)
+		}
+		v.Rows = append(v.Rows, out)
+	}
+	v.Verdicts = verdicts(t)
+	return v
+}
+
+// verdicts say for each metric which row is highest, and how sure that is against the next.
+func verdicts(t report.Table) []ui.Verdict {
+	var out []ui.Verdict
+	for j, m := range t.Metrics {
+		rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r report.Row) bool { return r.Cells[j].N == 0 })
+		if len(rows) < 2 {
+			continue
+		}
+		slices.SortStableFunc(rows, func(a, b report.Row) int { return cmp.Compare(b.Cells[j].Mean, a.Cells[j].Mean) })
+		d := report.Difference(rows[0].Cells[j].Summary, rows[1].Cells[j].Summary)
+		v := ui.Verdict{Metric: m.Label, Best: rows[0].Label, Next: rows[1].Label, Difference: strings.TrimSpace(d.Text(m.Decimals) + " " + m.Unit)}
+		switch {
+		case !d.Interval():
+			v.Sure = "not known: an interval needs two seeds of each"
+		case d.Lo > 0:
+			v.Sure, v.Apart = "yes: the 95% interval of the difference lies above 0", true
+		default:
+			v.Sure = "no: the 95% interval of the difference holds 0"
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func ablationView(s report.Section) ui.ListTable {
+	v := ui.ListTable{Heads: []string{"Change", "Dataset"}}
+	metrics := s.Measured(report.Columns())
+	for _, m := range metrics {
+		v.Heads = append(v.Heads, m.Label)
+	}
+	for _, a := range s.Ablations() {
+		row := []string{a.Change, report.DatasetLabel(a.Variant.Dataset)}
+		for i, m := range report.Columns() {
+			if slices.ContainsFunc(metrics, func(o report.Metric) bool { return o.Key == m.Key }) {
+				row = append(row, a.Text(i))
+			}
+		}
+		v.Rows = append(v.Rows, row)
+	}
+	return v
+}
+
+func choiceView(s report.Selection) ui.ChoiceView {
+	v := ui.ChoiceView{Model: report.ModelLabel(s.Model), Dataset: report.DatasetLabel(s.Dataset), Field: s.Field, Chosen: s.Chosen}
+	for _, o := range s.Options {
+		v.Tried = append(v.Tried, o.Value+": "+o.Text())
+	}
+	return v
+}
+
+func leftViews(rep *report.Report) []ui.LeftRun {
+	var out []ui.LeftRun
+	for _, l := range rep.Left() {
+		out = append(out, ui.LeftRun{Run: l.Run, Why: l.Why})
+	}
+	return out
+}
+
+// differences lists the hyperparameters that are not the same in all runs, with the values of each run.
+func differences(runs []report.Entry) ui.ListTable {
+	var configs []model.Config
+	v := ui.ListTable{Heads: []string{"Hyperparameter"}}
+	for _, e := range runs {
+		configs = append(configs, e.Run.Config)
+		v.Heads = append(v.Heads, views.RunName(e.Run))
+	}
+	for _, f := range model.Fields() {
+		row := []string{strings.TrimSpace(f.Label + " " + f.Symbol)}
+		same := true
+		for _, c := range configs {
+			value := f.Get(c)
+			same = same && value == f.Get(configs[0])
+			row = append(row, value)
+		}
+		if !same {
+			v.Rows = append(v.Rows, row)
+		}
+	}
+	return v
+}
+
+// series lists what the runs measured while training, what decides first.
+func series(ctx context.Context, h Reports, runs []report.Entry) []string {
+	seen := map[string]bool{}
+	for _, e := range runs[:min(len(runs), 12)] {
+		page, err := h.Runs.Points(ctx, e.Run.ID, model.PointQuery{Columns: 1})
+		if err != nil {
+			continue // its curve is asked for again, and says then what is wrong
+		}
+		for name := range page.Series {
+			seen[name] = true
+		}
+	}
+	var names []string
+	for _, first := range []string{"psnr/eval", "total", "recon"} {
+		if seen[first] {
+			names = append(names, first)
+			delete(seen, first)
+		}
+	}
+	rest := make([]string, 0, len(seen))
+	for name := range seen {
+		rest = append(rest, name)
+	}
+	slices.Sort(rest)
+	return append(names, rest...)
+}
+
+// still are the figures of a section that need no points: noise and grids.
+func still(s report.Section, i int) ([]figure.Figure, error) {
+	prefix := sectionName(i)
+	var all []figure.Figure
+	for _, d := range s.Datasets() {
+		figures, err := s.NoiseFigures(prefix, d)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, figures...)
+	}
+	return append(all, s.GridFigures(prefix)...), nil
+}
+
+func figureViews(s report.Section, i int, c choice) ([]views.FigureView, error) {
+	figures, err := still(s, i)
+	var out []views.FigureView
+	for _, f := range figures {
+		out = append(out, handlers.FigureView(f, "/compare/figures", c.query()))
+	}
+	return out, err
+}
+
+// figure sends one figure of a comparison as a file.
+func (h Reports) figure(w http.ResponseWriter, r *http.Request) error {
+	name, kind, err := handlers.SplitFigure(chi.URLParam(r, "file"))
+	if err != nil {
+		return err
+	}
+	c, err := readChoice(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	rep, err := h.report(r.Context(), c)
+	if err != nil {
+		return err
+	}
+	for i, s := range rep.Sections {
+		figures, err := still(s, i)
+		if err != nil {
+			return err
+		}
+		for _, f := range figures {
+			if f.Name == name {
+				return handlers.SendFigure(w, r, f, kind)
+			}
+		}
+	}
+	f, ok, err := pairFigure(rep, name, r.URL.Query())
+	if err != nil {
+		return err
+	}
+	if ok {
+		return handlers.SendFigure(w, r, f, kind)
+	}
+	return fmt.Errorf("this comparison has no figure %q: %w", name, model.ErrNotFound)
+}
+
+// pairViews are, for each dataset of a section, the runs through which a pair of its images is shown.
+func (h Reports) pairViews(ctx context.Context, s report.Section, i int, c choice) []ui.PairView {
+	var out []ui.PairView
+	for _, d := range s.Datasets() {
+		rows := s.Shown(d)
+		if len(rows) == 0 || h.Pairs == nil {
+			continue
+		}
+		swaps, strip := report.PairNames(sectionName(i), d)
+		v := ui.PairView{Dataset: report.DatasetLabel(d), Name: d, Section: fmt.Sprint(i), Swaps: swaps, Strip: strip, Query: c.query().Encode()}
+		for _, row := range rows {
+			v.Rows = append(v.Rows, ui.SwapRow{Label: row.Label, Run: row.Entry.Run})
+		}
+		set, err := h.Pairs.Set(ctx, d)
+		if err != nil {
+			v.Problem = fmt.Sprintf("The images of %s cannot be read here, so there is no pair to show; the page of datasets says what is missing.", report.DatasetLabel(d))
+		} else {
+			v.A, v.B = play.GoodPair(set)
+			v.Last = set.Info().Len - 1
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// sectionName begins the names of a section's figures.
+func sectionName(i int) string { return fmt.Sprintf("s%d", i+1) }
+
+// pairFigure draws the figure of that name for the pair a, b of the query; false where it is no figure of a pair.
+func pairFigure(rep *report.Report, name string, q url.Values) (f figure.Figure, ok bool, err error) {
+	for i, s := range rep.Sections {
+		for _, d := range s.Datasets() {
+			if swaps, strip := report.PairNames(sectionName(i), d); name != swaps && name != strip {
+				continue
+			}
+			a, b, err := readPair(q)
+			if err != nil {
+				return f, false, err
+			}
+			all, err := s.PairFigures(sectionName(i), d, a, b)
+			for _, f := range all {
+				if f.Name == name {
+					return f, true, nil
+				}
+			}
+			return f, false, err
+		}
+	}
+	return f, false, nil
+}
+
+func readPair(q url.Values) (a, b int, err error) {
+	bad := model.Invalid{}
+	number := func(name string) int {
+		n, err := strconv.Atoi(q.Get(name))
+		if err != nil || n < 0 {
+			bad[name] = fmt.Sprintf("%q is not the number of an image", q.Get(name))
+		}
+		return n
+	}
+	a, b = number("a"), number("b")
+	return a, b, bad.OrNil()
+}
+
+// curveAnswer is one series of every group.
+type curveAnswer struct {
+	Series string       `json:"series"`
+	Groups []groupCurve `json:"groups"`
+}
+
+type groupCurve struct {
+	Label   string        `json:"label"`
+	Dataset string        `json:"dataset"`
+	Section string        `json:"section,omitempty"`
+	Color   int           `json:"color"`  // of the slots' palette
+	Dashed  bool          `json:"dashed"` // on a dataset after the first, so that a model keeps its colour
+	Points  int           `json:"points"` // that went into the mean
+	Mean    curveData     `json:"mean"`
+	Members []memberCurve `json:"members"`
+}
+
+type curveData struct {
+	Steps []int         `json:"steps"`
+	Mean  []model.Score `json:"mean"` // null where no run has a finite value
+	Low   []model.Score `json:"low"`  // null where fewer than two runs have one
+	High  []model.Score `json:"high"`
+	N     []int         `json:"n"`
+}
+
+type memberCurve struct {
+	Run    string        `json:"run"`
+	Name   string        `json:"name"`
+	Seed   int64         `json:"seed"`
+	Steps  []int         `json:"steps"`
+	Values []model.Score `json:"values"`
+}
+
+// curves answers one series of every group: mean, interval and members, from every point; columns thins what is sent.
+func (h Reports) curves(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	c, err := readChoice(q)
+	if err != nil {
+		return err
+	}
+	name, columns, alpha := q.Get("series"), 300, 0.0
+	bad := model.Invalid{}
+	if name == "" {
+		bad["series"] = "name a series, as in ?series=total"
+	}
+	if text := q.Get("columns"); text != "" {
+		if columns, err = strconv.Atoi(text); err != nil || columns < 1 || columns > handlers.MaxColumns {
+			bad["columns"] = fmt.Sprintf("%q is not a whole number from 1 to %d", text, handlers.MaxColumns)
+		}
+	}
+	if text := q.Get("smooth"); text != "" {
+		if alpha, err = strconv.ParseFloat(text, 64); err != nil || !(alpha >= 0 && alpha <= handlers.MaxSmooth) {
+			bad["smooth"] = fmt.Sprintf("%q is not a number from 0 to %v", text, handlers.MaxSmooth)
+		}
+	}
+	if c.empty() {
+		bad["runs"] = "name the runs, as in ?runs=ID,ID, or a sweep, as in ?sweep=ID"
+	}
+	if err := bad.OrNil(); err != nil {
+		return err
+	}
+	rep, err := h.report(r.Context(), c)
+	if err != nil {
+		return err
+	}
+	out := curveAnswer{Series: name, Groups: []groupCurve{}}
+	for _, s := range rep.Sections {
+		for nth, d := range s.Datasets() {
+			for _, g := range s.Of(d) {
+				one, err := groupCurveOf(g, name, alpha, columns)
+				if err != nil {
+					return err
+				}
+				if one.Points > 0 {
+					one.Section, one.Color, one.Dataset, one.Dashed = s.Name, s.Place(g.Label)%figure.Series, report.DatasetLabel(d), nth > 0
+					out.Groups = append(out.Groups, one)
+				}
+			}
+		}
+	}
+	return handlers.JSON(w, http.StatusOK, out)
+}
+
+func groupCurveOf(g report.Group, name string, alpha float64, columns int) (groupCurve, error) {
+	mean, err := g.CurveOf(name, alpha)
+	if err != nil {
+		return groupCurve{}, err
+	}
+	out := groupCurve{Label: g.Label, Dataset: g.Dataset, Points: mean.Points, Members: []memberCurve{}}
+	thin := mean.Thin(columns)
+	out.Mean = curveData{append([]int{}, thin.Steps...), scores(thin.Mean), scores(thin.Low), scores(thin.High), append([]int{}, thin.N...)}
+	for _, e := range g.All() {
+		c, err := e.CurveOf(name, alpha)
+		if err != nil {
+			return out, err
+		}
+		c = c.Thin(columns)
+		out.Members = append(out.Members, memberCurve{e.Run.ID, views.RunName(e.Run), e.Run.Config.Seed, append([]int{}, c.Steps...), scores(c.Mean)})
+	}
+	return out, nil
+}
+
+// scores carries numbers into JSON, null for what is none.
+func scores(values []float64) []model.Score {
+	out := make([]model.Score, len(values))
+	for i, v := range values {
+		out[i] = model.Score(v)
+	}
+	return out
+}

@@ -1,0 +1,213 @@
+package compare_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/goquery"
+
+	"slotscope/handlers/compare"
+	"slotscope/handlers/handlertest"
+	"slotscope/model"
+	"slotscope/web"
+)
+
+func TestComparePage(t *testing.T) {
+	f, h := openReports(t)
+	if doc := handlertest.Page(t, handlertest.Ask(h, "GET", "/compare", "")); doc.Find("[data-testid=empty]").Length() != 1 {
+		t.Error("without runs the page says what to do")
+	}
+	handlertest.Pair(f)
+	failed := f.Put("c", model.Failed, 12)
+	failed.Config.Steps, failed.Config.Seed, failed.Reason = 40, 2, "The loss is not finite."
+	doc := handlertest.Page(t, handlertest.Ask(h, "GET", "/compare", ""))
+	if n := doc.Find("[data-testid=picker] input[name=runs]").Length(); n != 5 {
+		t.Errorf("%d runs to choose from", n)
+	}
+	doc = handlertest.Page(t, handlertest.Ask(h, "GET", "/compare?runs=a0,a1,b0,b1,c", ""))
+	rows := doc.Find("[data-testid=scores] tbody").First().Find("tr")
+	if rows.Length() != 2 || !strings.HasPrefix(strings.TrimSpace(rows.Eq(1).Text()), "HRR, no denoiser") {
+		t.Errorf("rows: %s", rows.Text())
+	}
+	first := rows.Eq(0).Find("td")
+	if got := strings.Join(strings.Fields(first.Eq(1).Text()), " "); got != "0.81 ± 0.06 paper 0.85 ± 0.05 (other images)" { // ± 12.7·0.00707/√2 = 0.0635
+		t.Errorf("InfoM of the plain model: %q", got)
+	}
+	if doc.Find(".best").Length() != 0 {
+		t.Error("two seeds at another preset set something in bold")
+	}
+	verdict := doc.Find("[data-testid=verdicts] tbody tr").First().Text()
+	if !strings.Contains(verdict, "yes") || !strings.Contains(verdict, "HRR, no denoiser") {
+		t.Errorf("verdict on InfoM: %s", verdict)
+	}
+	if left := doc.Find("[data-testid=left-out]").Text(); !strings.Contains(left, "The loss is not finite.") {
+		t.Errorf("left out: %q", left)
+	}
+	if d := doc.Find("[data-testid=differences]").Text(); !strings.Contains(d, "No denoiser") || !strings.Contains(d, "Seed") {
+		t.Errorf("differences: %q", d)
+	}
+	if doc.Find("[data-testid=ablations]").Length() != 1 || doc.Find("[data-testid=figures] svg").Length() != 1 {
+		t.Error("no ablations, or no figure of noise")
+	}
+	link, _ := doc.Find("[data-testid=figures] figcaption a").First().Attr("href")
+	if w := handlertest.Ask(h, "GET", link, ""); w.Code != 200 || w.Header().Get("Content-Type") != "image/svg+xml" {
+		t.Errorf("%s: status %d", link, w.Code)
+	}
+}
+
+func TestCompareRefuses(t *testing.T) {
+	f, h := openReports(t)
+	handlertest.Pair(f)
+	many := strings.Repeat("x,", 1) + func() string {
+		var ids []string
+		for i := range 250 {
+			ids = append(ids, fmt.Sprint("r", i))
+		}
+		return strings.Join(ids, ",")
+	}()
+	for path, want := range map[string]struct {
+		status int
+		say    string
+	}{
+		"/api/report/results.json?runs=nothing":         {404, "nothing"},
+		"/api/report/results.json":                      {422, "?runs="},
+		"/api/report/results.json?runs=a0&rule=loud":    {422, "loud"},
+		"/api/report/results.json?runs=a0&sweep=s":      {422, "not both"},
+		"/api/report/results.json?sweep=nothing":        {404, "nothing"},
+		"/api/report/secrets?runs=a0":                   {404, "No file"},
+		"/api/report/results.json?runs=" + many:         {422, "most"},
+		"/api/compare/curves?runs=a0":                   {422, "series"},
+		"/api/compare/curves?series=total":              {422, "?runs="},
+		"/api/compare/curves?runs=a0&series=x&smooth=1": {422, "0.999"},
+		"/compare?runs=nothing":                         {404, "nothing"},
+		"/compare/figures/x.svg?runs=a0":                {404, "no figure"},
+		"/compare/figures/x.exe?runs=a0":                {404, "neither"},
+	} {
+		if w := handlertest.Ask(h, "GET", path, ""); w.Code != want.status || !strings.Contains(w.Body.String(), want.say) {
+			t.Errorf("%.60s: status %d, want %d saying %q: %.300s", path, w.Code, want.status, want.say, w.Body)
+		}
+	}
+}
+
+func TestReportFiles(t *testing.T) {
+	f, h := openReports(t)
+	handlertest.Pair(f)
+	f.Draw("a1", 0)
+	doc := handlertest.Page(t, handlertest.Ask(h, "GET", "/report?runs=a0,a1,b0,b1", ""))
+	links := doc.Find("[data-testid=files] a")
+	if links.Length() != 10 {
+		t.Errorf("%d files", links.Length())
+	}
+	links.Each(func(_ int, a *goquery.Selection) {
+		href, _ := a.Attr("href")
+		w := handlertest.Ask(h, "GET", href, "")
+		if w.Code != 200 || w.Body.Len() == 0 || !strings.Contains(w.Header().Get("Content-Disposition"), a.Text()) {
+			t.Errorf("%s: status %d, %d bytes, %s", href, w.Code, w.Body.Len(), w.Header().Get("Content-Disposition"))
+		}
+		if again := handlertest.Ask(h, "GET", href, ""); !bytes.Equal(again.Body.Bytes(), w.Body.Bytes()) {
+			t.Errorf("%s: the same runs gave other bytes", href)
+		}
+	})
+	raw := handlertest.Ask(h, "GET", "/api/report/report.zip?runs=a0,a1", "").Body.Bytes()
+	archive, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := archive.Open("results.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var results struct{ Runs []struct{ ID string } }
+	if err := json.NewDecoder(in).Decode(&results); err != nil || len(results.Runs) != 2 {
+		t.Errorf("%v %v", results, err)
+	}
+	if w := handlertest.Ask(h, "GET", "/report", ""); w.Code != http.StatusSeeOther {
+		t.Errorf("a report of nothing: status %d", w.Code)
+	}
+}
+
+// What cannot be read whole is not sent in part.
+func TestReportOfADamagedPicture(t *testing.T) {
+	f, h := openReports(t)
+	handlertest.Pair(f)
+	f.Draw("a1", 0)
+	if err := os.WriteFile(filepath.Join(f.Dir, "sample-0.png"), []byte("no picture"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if w := handlertest.Ask(h, "GET", "/api/report/report.zip?runs=a0,a1", ""); w.Code != http.StatusInternalServerError || w.Header().Get("Content-Disposition") != "" {
+		t.Errorf("status %d, %v", w.Code, w.Header())
+	}
+	if w := handlertest.Ask(h, "GET", "/api/report/summary.csv?runs=a0,a1", ""); w.Code != http.StatusOK {
+		t.Errorf("what needs no picture: status %d", w.Code)
+	}
+}
+
+// One run's damaged scores do not take the others' away.
+func TestCompareDamagedScores(t *testing.T) {
+	f, h := openReports(t)
+	handlertest.Pair(f)
+	f.Damaged = "a1"
+	doc := handlertest.Page(t, handlertest.Ask(h, "GET", "/compare?runs=a0,a1,b0,b1", ""))
+	if left := doc.Find("[data-testid=left-out]").Text(); !strings.Contains(left, "scores.json is damaged") || strings.Contains(left, "EOF") {
+		t.Errorf("left out: %q", left)
+	}
+	if n := doc.Find("[data-testid=scores] tbody").First().Find("tr").Length(); n != 2 {
+		t.Errorf("%d rows", n)
+	}
+	w := handlertest.Ask(h, "GET", "/api/report/results.json?runs=a0,a1,b0,b1", "")
+	if !json.Valid(w.Body.Bytes()) || strings.Contains(w.Body.String(), "NaN") {
+		t.Errorf("status %d: %.200s", w.Code, w.Body)
+	}
+}
+
+func TestCurvesOfGroups(t *testing.T) {
+	f, h := openReports(t)
+	handlertest.Pair(f)
+	var out struct {
+		Groups []struct {
+			Label  string
+			Points int
+			Mean   struct {
+				Steps, N        []int
+				Mean, Low, High []*float64
+			}
+			Members []struct {
+				Run    string
+				Steps  []int
+				Values []*float64
+			}
+		}
+	}
+	w := handlertest.Ask(h, "GET", "/api/compare/curves?runs=a0,a1,b0&series=total", "")
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || len(out.Groups) != 2 {
+		t.Fatalf("%v: %s", err, w.Body)
+	}
+	g := out.Groups[0]
+	if g.Label != "HRR" || g.Points != 80 || len(g.Mean.Steps) != 40 || g.Mean.N[0] != 2 || len(g.Members) != 2 || *g.Mean.Low[0] != *g.Mean.Mean[0] {
+		t.Errorf("%+v", g)
+	}
+	if one := out.Groups[1]; one.Mean.Low[0] != nil || one.Mean.N[0] != 1 {
+		t.Error("one run has no interval")
+	}
+	if w := handlertest.Ask(h, "GET", "/api/compare/curves?runs=a0&series=nothing", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"groups":[]`) {
+		t.Errorf("a series that none has: %d %s", w.Code, w.Body)
+	}
+}
+
+// openReports is the pages of comparisons and reports over runs of a test.
+func openReports(t *testing.T) (*handlertest.Scored, http.Handler) {
+	t.Helper()
+	f := handlertest.NewScored(t)
+	h, err := web.New(web.Config{Addr: "127.0.0.1:0", Pages: []web.Page{compare.Reports{Runs: f, Scores: f, Sweeps: handlertest.Sweeps{Scored: f}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, h
+}

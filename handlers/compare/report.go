@@ -1,0 +1,342 @@
+package compare
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/data"
+	"slotscope/model/measure/report"
+	"slotscope/model/play"
+	"slotscope/model/sweep"
+	"slotscope/views"
+	ui "slotscope/views/compare"
+)
+
+// PairService takes two images of a run's dataset through its newest checkpoint; play.Library is one.
+type PairService interface {
+	Pair(ctx context.Context, run string, a, b int) (play.Pair, error)
+	Set(ctx context.Context, dataset string) (data.Set, error)
+}
+
+// SweepReader finds a sweep with its runs; model.ErrNotFound is in the error's chain where there is none.
+type SweepReader interface {
+	Get(ctx context.Context, id string) (sweep.Status, error)
+}
+
+// Reports are the pages and downloads of results: the comparison of runs, and the report of runs or of a sweep.
+type Reports struct {
+	Runs   handlers.RunService
+	Scores handlers.ScoreService
+	Sweeps SweepReader           // nil where there are none
+	Pairs  PairService           // nil for reports without pictures of swaps
+	Noise  handlers.NoiseService // nil for reports without pictures of noise
+}
+
+// Routes enters /compare, /report and /api/report.
+func (h Reports) Routes(r chi.Router) {
+	r.Get("/report", handlers.Handle(h.page))
+	r.Get("/api/report/{file}", handlers.Handle(h.file))
+	r.Get("/compare", handlers.Handle(h.compare))
+	r.Get("/compare/figures/{file}", handlers.Handle(h.figure))
+	r.Get("/api/compare/curves", handlers.Handle(h.curves))
+}
+
+// maxRuns is the most runs of one comparison that are named in an address; a sweep may have more.
+const maxRuns = 200
+
+// choice is which runs an address names, and how they are looked at.
+type choice struct {
+	runs  []string
+	sweep string
+	rule  report.Rule
+}
+
+// readChoice reads runs (repeated, or joined by commas), sweep and rule.
+func readChoice(q url.Values) (choice, error) {
+	c := choice{sweep: q.Get("sweep"), rule: report.Rule(cmp.Or(q.Get("rule"), string(report.PaperRule)))}
+	for _, text := range q["runs"] {
+		for _, id := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+			if !slices.Contains(c.runs, id) {
+				c.runs = append(c.runs, id)
+			}
+		}
+	}
+	bad := model.Invalid{}
+	if len(c.runs) > maxRuns {
+		bad["runs"] = fmt.Sprintf("%d runs are named; %d are the most", len(c.runs), maxRuns)
+	}
+	if len(c.runs) > 0 && c.sweep != "" {
+		bad["sweep"] = "name runs or a sweep, not both"
+	}
+	if !slices.Contains(report.Rules(), c.rule) {
+		bad["rule"] = fmt.Sprintf("%q is not a rule for bold; there are paper, overlap and none", c.rule)
+	}
+	return c, bad.OrNil()
+}
+
+// query is the choice as an address says it.
+func (c choice) query() url.Values {
+	q := url.Values{}
+	if c.sweep != "" {
+		q.Set("sweep", c.sweep)
+	}
+	if len(c.runs) > 0 {
+		q.Set("runs", strings.Join(c.runs, ","))
+	}
+	if c.rule != report.PaperRule {
+		q.Set("rule", string(c.rule))
+	}
+	return q
+}
+
+func (c choice) empty() bool { return len(c.runs) == 0 && c.sweep == "" }
+
+// report makes the report of what an address names.
+func (h Reports) report(ctx context.Context, c choice) (*report.Report, error) {
+	in, err := h.input(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	in.Rule = c.rule
+	return report.New(in)
+}
+
+func (h Reports) input(ctx context.Context, c choice) (report.Input, error) {
+	if c.sweep != "" {
+		return h.ofSweep(ctx, c.sweep)
+	}
+	part := report.Part{}
+	for _, id := range c.runs {
+		e, err := h.entry(ctx, id)
+		if err != nil {
+			return report.Input{}, err
+		}
+		part.Entries = append(part.Entries, e)
+	}
+	title := fmt.Sprintf("%d runs", len(part.Entries))
+	if len(part.Entries) == 1 {
+		title = views.RunName(part.Entries[0].Run)
+	}
+	return report.Input{Title: title, Parts: []report.Part{part}, Again: report.AgainOf(c.runs...)}, nil
+}
+
+func (h Reports) ofSweep(ctx context.Context, id string) (report.Input, error) {
+	if h.Sweeps == nil {
+		return report.Input{}, fmt.Errorf("sweep %q: %w", id, model.ErrNotFound)
+	}
+	s, err := h.Sweeps.Get(ctx, id)
+	if err != nil {
+		return report.Input{}, err
+	}
+	var failed error
+	in := report.OfSweep(s.Board, func(id string) (report.Entry, bool) {
+		e, err := h.entry(ctx, id)
+		if err != nil && !errors.Is(err, model.ErrNotFound) {
+			failed = err
+		}
+		return e, err == nil
+	})
+	in.Again = report.AgainOf(id)
+	if len(in.Parts) == 0 && failed == nil {
+		failed = fmt.Errorf("sweep %s has no runs to report yet; its page says how far it is: %w", id, model.ErrConflict)
+	}
+	return in, failed
+}
+
+// entry gathers a run for a report; points and reconstructions are read when they are asked for.
+func (h Reports) entry(ctx context.Context, id string) (report.Entry, error) {
+	run, err := h.Runs.Get(ctx, id)
+	if err != nil {
+		return report.Entry{}, err
+	}
+	e := report.Entry{Run: run,
+		Points: func(names []string, yield func(model.Point) error) error { return h.walk(ctx, id, names, yield) },
+		Sheet:  func() ([]byte, error) { return h.sheet(ctx, id) }}
+	if h.Noise != nil {
+		e.Noisy = func() (image.Image, error) { return report.OpenSheet(h.Noise.NoiseSheet(ctx, id)) }
+	}
+	if h.Pairs != nil && run.Checkpoint > 0 {
+		e.Pair = func(a, b int) (report.Pair, error) {
+			p, err := h.Pairs.Pair(ctx, id, a, b)
+			return report.Pair(p), err
+		}
+		e.Between = func() (a, b int, err error) {
+			set, err := h.Pairs.Set(ctx, run.Config.Dataset)
+			if err == nil {
+				a, b = play.GoodPair(set)
+			}
+			return a, b, err
+		}
+	}
+	scores, err := h.Scores.Scores(ctx, id)
+	switch {
+	case err == nil:
+		e.Scores = &scores
+	case ctx.Err() != nil:
+		return e, err
+	case !errors.Is(err, model.ErrNotFound):
+		e.Damage = report.Damage
+	}
+	return e, nil
+}
+
+// walk hands over stored points page by page.
+func (h Reports) walk(ctx context.Context, id string, names []string, yield func(model.Point) error) error {
+	for since := 0; ; {
+		page, err := h.Runs.Points(ctx, id, model.PointQuery{Since: since, Names: names, Limit: handlers.RawSteps})
+		if err != nil {
+			return err
+		}
+		for _, p := range pointsOf(page) {
+			if err := yield(p); err != nil {
+				return err
+			}
+		}
+		if page.Last <= since || page.Last >= page.Head {
+			return nil
+		}
+		since = page.Last
+	}
+}
+
+// pointsOf turns a page of series into points, steps ascending.
+func pointsOf(page model.PointPage) []model.Point {
+	byStep := map[int]map[string]float64{}
+	for name, samples := range page.Series {
+		for _, s := range samples {
+			if byStep[s.Step] == nil {
+				byStep[s.Step] = map[string]float64{}
+			}
+			byStep[s.Step][name] = s.Value
+		}
+	}
+	points := make([]model.Point, 0, len(byStep))
+	for _, step := range slices.Sorted(maps.Keys(byStep)) {
+		points = append(points, model.Point{Step: step, Values: byStep[step]})
+	}
+	return points
+}
+
+func (h Reports) sheet(ctx context.Context, id string) ([]byte, error) {
+	path, _, err := h.Runs.Sample(ctx, id, 0)
+	if err != nil || path == "" {
+		return nil, err
+	}
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // it went meanwhile
+	}
+	return raw, err
+}
+
+// page draws the report's page: what there is to download, and the tables.
+func (h Reports) page(w http.ResponseWriter, r *http.Request) error {
+	c, err := readChoice(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	if c.empty() {
+		http.Redirect(w, r, "/compare", http.StatusSeeOther)
+		return nil
+	}
+	rep, err := h.report(r.Context(), c)
+	if err != nil {
+		return err
+	}
+	view := ui.ReportView{Title: rep.Title, Query: c.query().Encode(), Sections: SectionViews(rep), Left: leftViews(rep), Notes: rep.Notes(), Rule: string(c.rule), Fields: hiddenFields(c)}
+	for _, f := range rep.Files() {
+		view.Files = append(view.Files, ui.ReportFile{Name: f.Name, About: f.About})
+	}
+	view.Files = append(view.Files,
+		ui.ReportFile{Name: report.SumsName, About: "SHA-256 of every file of the archive."},
+		ui.ReportFile{Name: archiveName, About: "All of these, and every figure as SVG and PNG."})
+	return handlers.Draw(w, r, ui.Report(view))
+}
+
+const archiveName = "report.zip"
+
+// file sends one file of a report.
+func (h Reports) file(w http.ResponseWriter, r *http.Request) error {
+	c, err := readChoice(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	if c.empty() {
+		return model.Invalid{"runs": "name the runs to report, as in ?runs=ID,ID, or a sweep, as in ?sweep=ID"}
+	}
+	rep, err := h.report(r.Context(), c)
+	if err != nil {
+		return err
+	}
+	f, err := fileOf(rep, chi.URLParam(r, "file"))
+	if err != nil {
+		return err
+	}
+	return sendWritten(w, f)
+}
+
+func fileOf(rep *report.Report, name string) (report.File, error) {
+	switch name {
+	case archiveName:
+		return report.File{Name: name, Type: "application/zip", Write: rep.Zip}, nil
+	case report.SumsName:
+		return report.File{Name: name, Type: "text/plain; charset=utf-8", Write: rep.Sums}, nil
+	}
+	return rep.File(name)
+}
+
+// sendWritten streams a file. Before its first byte a failure is answered as any other; after it, all that is left is to
+// break the connection, so that nobody takes a part for the whole.
+func sendWritten(w http.ResponseWriter, f report.File) error {
+	handlers.AsFile(w, f.Name)
+	w.Header().Set("Content-Type", f.Type)
+	w.Header().Set("Cache-Control", "no-cache")
+	out := &begun{ResponseWriter: w}
+	err := f.Write(out)
+	if err == nil {
+		return nil
+	}
+	if !out.yes {
+		for _, name := range []string{"Content-Type", "Content-Disposition"} {
+			w.Header().Del(name)
+		}
+		return err
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// begun notes whether anything was sent.
+type begun struct {
+	http.ResponseWriter
+	yes bool
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	b.yes = true
+	return b.ResponseWriter.Write(p)
+}
+
+// hiddenFields carry a choice through a form.
+func hiddenFields(c choice) map[string]string {
+	out := map[string]string{}
+	for name, values := range c.query() {
+		if name != "rule" {
+			out[name] = values[0]
+		}
+	}
+	return out
+}

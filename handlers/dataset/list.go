@@ -1,0 +1,217 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/data"
+	ui "slotscope/views/dataset"
+)
+
+// list draws every dataset that is known: with a few of its images, how far it is, or where it can be got.
+func (h Datasets) list(w http.ResponseWriter, r *http.Request) error {
+	return handlers.Draw(w, r, ui.Datasets(h.listView(r, data.Request{}, nil)))
+}
+
+func (h Datasets) listView(r *http.Request, asked data.Request, bad model.Invalid) ui.DatasetsView {
+	view := ui.DatasetsView{From: asked.From, As: asked.Name, FromError: handlers.Sentence(bad["from"]), AsError: handlers.Sentence(bad["name"])}
+	for _, text := range []string{bad["dataset"], bad[""]} {
+		if text != "" && view.FromError == "" {
+			view.FromError = handlers.Sentence(text)
+		}
+	}
+	for _, e := range h.Catalogue.Entries(r.Context()) {
+		entry := entryView(e)
+		switch {
+		case e.State == data.Ready:
+			view.Ready = append(view.Ready, entry)
+		case e.State == data.Absent || e.State == data.Found:
+			view.Known = append(view.Known, entry)
+		default:
+			view.Underway = append(view.Underway, entry)
+		}
+	}
+	return view
+}
+
+// entryView is what a page shows of one dataset.
+func entryView(e data.Entry) ui.DatasetEntry {
+	v := ui.DatasetEntry{
+		DatasetCard: datasetCard(e.Info), State: string(e.State), Kind: string(e.Kind), Paths: e.Paths, Part: e.Part, Reason: handlers.Sentence(e.Reason), Holder: e.Holder,
+		Line: e.Work.String(), Stage: e.Work.Stage, Damaged: e.Work.Damaged != "" && e.State == data.Failed, Share: e.Work.Share(), Counted: e.Work.Of > 0,
+	}
+	if e.Disk > 0 && e.Kind != data.Part {
+		v.Disk = data.Bytes(e.Disk)
+	}
+	if need := int64(e.Info.Len) * int64(e.Info.H*e.Info.W*e.Info.C); need > 0 {
+		v.Unpacked = data.Bytes(need)
+	}
+	p := e.Published
+	if p == nil {
+		return v
+	}
+	v.Page, v.Fetch, v.Downloadable = p.Page, handlers.Sentence(p.Fetch), p.Downloadable()
+	for _, form := range p.Forms {
+		var files []ui.DatasetFile
+		for _, f := range form.Files {
+			file := ui.DatasetFile{Name: f.Name, URL: f.URL, Folder: f.Folder, Checked: f.SHA256 != "" || f.MD5 != ""}
+			if f.Bytes > 0 {
+				file.Size = data.Bytes(f.Bytes)
+			}
+			files = append(files, file)
+		}
+		v.Forms = append(v.Forms, files)
+	}
+	return v
+}
+
+// add queues what the form asks for; what is wrong with it is said beside its fields.
+func (h Datasets) add(w http.ResponseWriter, r *http.Request) error {
+	if err := handlers.ReadForm(w, r); err != nil {
+		return err
+	}
+	asked := data.Request{Name: r.PostFormValue("name"), From: r.PostFormValue("from")}
+	name, err := h.Catalogue.Add(r.Context(), asked)
+	var bad model.Invalid
+	if errors.Is(err, model.ErrConflict) {
+		bad = model.Invalid{"name": handlers.ErrorText(err)}
+	} else if err != nil && !errors.As(err, &bad) {
+		return err
+	}
+	if bad != nil {
+		return handlers.DrawStatus(w, r, http.StatusUnprocessableEntity, ui.Datasets(h.listView(r, asked, bad)))
+	}
+	http.Redirect(w, r, ui.DatasetAnchor(name), http.StatusSeeOther)
+	return nil
+}
+
+// again adds a published set by name, or goes on with one whose adding ended early.
+func (h Datasets) again(w http.ResponseWriter, r *http.Request) error {
+	name, err := h.Catalogue.Add(r.Context(), data.Request{Name: datasetName(r), Skip: r.FormValue("skip_broken") != ""})
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r, ui.DatasetAnchor(name), http.StatusSeeOther)
+	return nil
+}
+
+func (h Datasets) stop(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Catalogue.Stop(r.Context(), datasetName(r)); err != nil {
+		return err
+	}
+	http.Redirect(w, r, ui.DatasetAnchor(datasetName(r)), http.StatusSeeOther)
+	return nil
+}
+
+func (h Datasets) remove(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Catalogue.Remove(r.Context(), datasetName(r)); err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/datasets", http.StatusSeeOther)
+	return nil
+}
+
+// part sends the visitor to the page of a part of a dataset, or says what is wrong with the selection on the page of the whole.
+func (h Datasets) part(w http.ResponseWriter, r *http.Request) error {
+	whole, text := datasetName(r), strings.TrimSpace(r.URL.Query().Get("select"))
+	name := fmt.Sprintf("%s[%s]", whole, text)
+	set, err := h.Catalogue.Open(r.Context(), name)
+	var bad model.Invalid
+	if err == nil {
+		defer set.Close()
+		http.Redirect(w, r, "/datasets/"+url.PathEscape(set.Info().Name), http.StatusSeeOther)
+		return nil
+	}
+	if !errors.As(err, &bad) {
+		return err
+	}
+	q := r.URL.Query()
+	q.Set("select", text)
+	q.Set("select_error", "1")
+	r.URL.RawQuery = q.Encode()
+	h.with(h.show)(w, r)
+	return nil
+}
+
+// addRequest is the body of POST /api/datasets.
+type addRequest struct {
+	Name string `json:"name"`
+	From string `json:"from"`
+	Skip bool   `json:"skip_broken"`
+	data.Reading
+}
+
+func (h Datasets) addJSON(w http.ResponseWriter, r *http.Request) error {
+	var asked addRequest
+	if err := handlers.ReadJSON(w, r, 64<<10, &asked); err != nil {
+		return err
+	}
+	name, err := h.Catalogue.Add(r.Context(), data.Request(asked))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/api/datasets/"+url.PathEscape(name)+"/state")
+	return h.answerState(w, r, name, http.StatusAccepted)
+}
+
+func (h Datasets) stateJSON(w http.ResponseWriter, r *http.Request) error {
+	return h.answerState(w, r, datasetName(r), http.StatusOK)
+}
+
+func (h Datasets) stopJSON(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Catalogue.Stop(r.Context(), datasetName(r)); err != nil {
+		return err
+	}
+	return h.answerState(w, r, datasetName(r), http.StatusAccepted)
+}
+
+func (h Datasets) removeJSON(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Catalogue.Remove(r.Context(), datasetName(r)); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (h Datasets) answerState(w http.ResponseWriter, r *http.Request, name string, status int) error {
+	e, err := h.Catalogue.Entry(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	return handlers.JSON(w, status, datasetEntry(e))
+}
+
+// datasetState says of one dataset where it stands.
+type datasetStateJSON struct {
+	Name   string     `json:"name"`
+	State  data.State `json:"state"`
+	Kind   data.Kind  `json:"kind"`  // "" until it is ready
+	Paths  []string   `json:"paths"` // from where it is read
+	Part   string     `json:"part"`  // of what, where it is a named part
+	Bytes  int64      `json:"bytes"` // in the data folder
+	Reason string     `json:"reason"`
+	Why    string     `json:"why"` // what helps, where it is not ready
+	Work   data.Work  `json:"work"`
+}
+
+func datasetEntry(e data.Entry) datasetStateJSON {
+	paths := e.Paths
+	if paths == nil {
+		paths = []string{}
+	}
+	return datasetStateJSON{e.Info.Name, e.State, e.Kind, paths, e.Part, e.Disk, handlers.Sentence(e.Reason), handlers.Sentence(e.Why()), e.Work}
+}
+
+func (h Datasets) listJSON(w http.ResponseWriter, r *http.Request) error {
+	infos, known := []data.Info{}, []datasetStateJSON{}
+	infos = append(infos, h.Catalogue.List(r.Context())...)
+	for _, e := range h.Catalogue.Entries(r.Context()) {
+		known = append(known, datasetEntry(e))
+	}
+	return handlers.JSON(w, http.StatusOK, map[string]any{"datasets": infos, "catalogue": known})
+}

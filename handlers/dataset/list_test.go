@@ -1,0 +1,288 @@
+package dataset
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/model/data"
+)
+
+// ownFile writes a visitor's own dataset: images of gappy's tuples, image i of brightness 40·i, as NumPy writes arrays.
+func ownFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "own.npz")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	var images, labels bytes.Buffer
+	for i, tuple := range gappyTuples {
+		images.Write(bytes.Repeat([]byte{byte(40 * i)}, 64*64*3))
+		for _, c := range tuple {
+			binary.Write(&labels, binary.LittleEndian, int64(c))
+		}
+	}
+	member := func(name, descr, shape string, b []byte) {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape)
+		header += strings.Repeat(" ", 118-len(header)-1) + "\n"
+		w.Write([]byte("\x93NUMPY\x01\x00"))
+		binary.Write(w, binary.LittleEndian, uint16(len(header)))
+		w.Write([]byte(header))
+		w.Write(b)
+	}
+	member("images.npy", "|u1", "(5, 64, 64, 3)", images.Bytes())
+	member("labels.npy", "<i8", "(5, 2)", labels.Bytes())
+	if err := errors.Join(z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// sendTo answers a request with a body to the datasets' routes; a form where it is one.
+func sendTo(t *testing.T, catalogue DatasetCatalogue, method, path, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := chi.NewRouter()
+	Datasets{Catalogue: catalogue}.Routes(r)
+	request := httptest.NewRequest(method, path, strings.NewReader(body))
+	if !strings.HasPrefix(path, "/api/") {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	w := httptest.NewRecorder()
+	r.ServeHTTP(w, request)
+	return w
+}
+
+// settled waits until nothing moves.
+func settled(t *testing.T, sets DatasetCatalogue, name string) data.Entry {
+	t.Helper()
+	for start := time.Now(); time.Since(start) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
+		if e, err := sets.Entry(context.Background(), name); err == nil && !e.State.Moving() {
+			return e
+		}
+	}
+	t.Fatalf("%s is still moving", name)
+	return data.Entry{}
+}
+
+// TestDamagedPicture offers to leave a damaged picture out, on the page and by the interface, and does so.
+func TestDamagedPicture(t *testing.T) {
+	var good bytes.Buffer
+	if err := png.Encode(&good, image.NewGray(image.Rect(0, 0, 64, 64))); err != nil {
+		t.Fatal(err)
+	}
+	folder := func(name string) string {
+		dir := filepath.Join(t.TempDir(), name)
+		err := os.Mkdir(dir, 0o700)
+		for i := range 5 {
+			content := good.Bytes()
+			if i == 3 {
+				content = content[:50]
+			}
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", i)), content, 0o600))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	sets := builtIn(t)
+	sendTo(t, sets, "POST", "/datasets", url.Values{"from": {folder("own")}}.Encode())
+	if e := settled(t, sets, "own"); e.State != data.Failed {
+		t.Fatalf("it is %s", e.State)
+	}
+	for _, page := range []string{"/datasets", "/datasets/own"} {
+		doc := dom(t, ask(t, sets, page))
+		form := doc.Find(part("skip-broken")).Closest("form")
+		if to := form.AttrOr("action", ""); to != "/datasets/own/add" || form.Find("input[name=skip_broken]").Length() != 1 || !strings.Contains(doc.Find(part("reason")).Text(), "3.png") {
+			t.Errorf("%s: the form leads to %q", page, to)
+		}
+	}
+	sendTo(t, sets, "POST", "/datasets/own/add", "")
+	if e := settled(t, sets, "own"); e.State != data.Failed {
+		t.Fatalf("tried again, it is %s", e.State)
+	}
+	sendTo(t, sets, "POST", "/datasets/own/add", "skip_broken=1")
+	if e := settled(t, sets, "own"); e.State != data.Ready || e.Info.Len != 4 || !strings.Contains(e.Info.Note, "3.png") {
+		t.Fatalf("without the picture, it is %s: %s %+v", e.State, e.Reason, e.Info)
+	}
+	body := fmt.Sprintf(`{"from": %q, "name": "other", "skip_broken": true}`, folder("own"))
+	if w := sendTo(t, sets, "POST", "/api/datasets", body); w.Code != http.StatusAccepted {
+		t.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	if e := settled(t, sets, "other"); e.State != data.Ready || e.Info.Len != 4 {
+		t.Errorf("by the interface, it is %s: %s", e.State, e.Reason)
+	}
+}
+
+// TestAddByForm adds a visitor's own file, browses it, takes a part of it, and removes both.
+func TestAddByForm(t *testing.T) {
+	sets, path := builtIn(t), ownFile(t)
+	w := sendTo(t, sets, "POST", "/datasets", url.Values{"from": {path}}.Encode())
+	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/datasets#own" {
+		t.Fatalf("adding: %d to %q\n%s", w.Code, w.Header().Get("Location"), w.Body)
+	}
+	if e := settled(t, sets, "own"); e.State != data.Ready {
+		t.Fatalf("it is %s: %s", e.State, e.Reason)
+	}
+	card := dom(t, ask(t, sets, "/datasets")).Find("#own").Text()
+	for _, want := range []string{"5 images · 64 × 64 × 3 · 2 factors", "read in place from " + path, "Remove own"} {
+		if !strings.Contains(card, want) {
+			t.Errorf("its card does not say %q: %s", want, card)
+		}
+	}
+	if got := pixels(t, ask(t, sets, "/api/datasets/own/images/3.png")); got[0] != 120 {
+		t.Errorf("image 3 is %d bright", got[0])
+	}
+	w = ask(t, sets, "/datasets/own/part?select="+url.QueryEscape("factor_1=0, 2"))
+	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || to != "/datasets/own%5Bfactor_1=0%2C2%5D" {
+		t.Fatalf("a part: %d to %q", w.Code, to)
+	}
+	doc := dom(t, ask(t, sets, w.Header().Get("Location")))
+	if text := doc.Find(part("part-of")).Text(); !strings.Contains(text, "factor_1=0,2") || doc.Find(part("rest")).Text() != "own[not(factor_1=0,2)]" {
+		t.Errorf("the part's page says %q", text)
+	}
+	doc = dom(t, ask(t, sets, "/datasets/own/part?select=factor_9%3D1"))
+	if text := doc.Find(part("select-error")).Text(); !strings.Contains(text, `Own has no factor "factor_9"; it has factor_0, factor_1.`) || doc.Find(part("select")).AttrOr("value", "") != "factor_9=1" {
+		t.Errorf("a selection of nothing: %q", text)
+	}
+	if w := sendTo(t, sets, "POST", "/datasets/own/remove", ""); w.Code != http.StatusSeeOther {
+		t.Fatalf("removing: %d %s", w.Code, w.Body)
+	}
+	if w := ask(t, sets, "/datasets/own"); w.Code != http.StatusNotFound {
+		t.Errorf("after removing it its page answers %d", w.Code)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("removing it took the visitor's file: %v", err)
+	}
+}
+
+// TestAddFormSaysWhatIsWrong beside the field, and keeps what was typed.
+func TestAddFormSaysWhatIsWrong(t *testing.T) {
+	sets := builtIn(t)
+	text := filepath.Join(t.TempDir(), "notes.txt")
+	os.WriteFile(text, []byte("nothing of the kind"), 0o644)
+	for _, c := range []struct{ from, name, field, says string }{
+		{"/no/where", "", "from-error", "There is no file or folder /no/where on this machine."},
+		{text, "", "from-error", "is no published dataset"},
+		{"", "", "from-error", "Say from where"},
+		{text, "../up", "name-error", "cannot name a dataset"},
+		{"shapes3d-synthetic[shape=cube]", "", "name-error", "Choose a name"},
+		{"shapes3d-synthetic[shape", "x", "from-error", "does not end with a selection"},
+		{text, "shapes3d-synthetic", "from-error", "is no published dataset"},
+	} {
+		w := sendTo(t, sets, "POST", "/datasets", url.Values{"from": {c.from}, "name": {c.name}}.Encode())
+		doc := dom(t, w)
+		if got := doc.Find(part(c.field)).Text(); w.Code != http.StatusUnprocessableEntity || !strings.Contains(got, c.says) {
+			t.Errorf("%q, %q: %d, %q", c.from, c.name, w.Code, got)
+		}
+		if got := doc.Find(part("add-from")).AttrOr("value", ""); got != c.from {
+			t.Errorf("%q was typed, %q is kept", c.from, got)
+		}
+	}
+}
+
+// TestStates draws a published set that is not here, one that failed, and offers what helps.
+func TestStates(t *testing.T) {
+	t.Setenv(data.LayoutVariable, "")
+	sets := builtIn(t)
+	doc := dom(t, ask(t, sets, "/datasets"))
+	entry := doc.Find("#shapes3d")
+	text := strings.Join(strings.Fields(entry.Text()), " ")
+	for _, want := range []string{"not here", "480,000 images", "3dshapes.h5", "267.6 MB", "Licence: Apache-2.0", "5.9 GB", "Download and add"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the entry of 3D Shapes does not say %q: %s", want, text)
+		}
+	}
+	if w := ask(t, sets, "/datasets/falcor3d"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "give its path") {
+		t.Errorf("the page of a set to be got by hand: %d", w.Code)
+	}
+	bad := filepath.Join(sets.Dir, "3dshapes.h5")
+	os.WriteFile(bad, []byte("cut off"), 0o644)
+	doc = dom(t, ask(t, sets, "/datasets"))
+	if got := doc.Find("#shapes3d " + part("state")).Text(); got != "found here" {
+		t.Errorf("with a file of that name it is %q", got)
+	}
+	if w := sendTo(t, sets, "POST", "/datasets/shapes3d/add", ""); w.Code != http.StatusSeeOther {
+		t.Fatalf("adding it: %d %s", w.Code, w.Body)
+	}
+	e := settled(t, sets, "shapes3d")
+	doc = dom(t, ask(t, sets, "/datasets/shapes3d"))
+	if got := doc.Find(part("reason")).Text(); e.State != data.Failed || !strings.Contains(got, "has 7 bytes; the published file has 267573662") {
+		t.Errorf("it is %s, and its page says %q", e.State, got)
+	}
+	if doc.Find(part("add")).Length() != 1 || doc.Find(part("remove")).Length() != 1 {
+		t.Error("the page offers no other attempt, or no way out")
+	}
+	if w := ask(t, sets, "/api/datasets/shapes3d/images/0.png"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "cannot be used") {
+		t.Errorf("an image of it: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestAddByAPI does the same over JSON.
+func TestAddByAPI(t *testing.T) {
+	sets, path := builtIn(t), ownFile(t)
+	body, _ := json.Marshal(map[string]string{"from": path, "name": "mine"})
+	w := sendTo(t, sets, "POST", "/api/datasets", string(body))
+	if w.Code != http.StatusAccepted || w.Header().Get("Location") != "/api/datasets/mine/state" {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	settled(t, sets, "mine")
+	var state struct {
+		State, Kind string
+		Paths       []string
+		Work        struct{ Stage string }
+	}
+	if err := json.Unmarshal(ask(t, sets, "/api/datasets/mine/state").Body.Bytes(), &state); err != nil || state.State != "ready" || state.Kind != "in place" || state.Paths[0] != path {
+		t.Errorf("%+v, %v", state, err)
+	}
+	var near struct {
+		Index int
+		Near  [][]int
+	}
+	if err := json.Unmarshal(ask(t, sets, "/api/datasets/mine/images/3.json?near=1").Body.Bytes(), &near); err != nil || fmt.Sprint(near.Near) != "[[0 3] [3 -1 4]]" {
+		t.Errorf("around image 3: %+v, %v", near, err)
+	}
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		says               string
+	}{
+		{"POST", "/api/datasets", string(body), 409, "There is a dataset mine already"},
+		{"POST", "/api/datasets", `{"from":"x","as":"y"}`, 422, "unknown field"},
+		{"POST", "/api/datasets", `{"name":"falcor3d"}`, 422, "must be got by hand"},
+		{"POST", "/api/datasets/mine/stop", "", 409, "is not being added"},
+		{"POST", "/api/datasets/none/stop", "", 404, `no dataset "none"`},
+		{"DELETE", "/api/datasets/none", "", 404, `no dataset "none"`},
+		{"DELETE", "/api/datasets/shapes3d-synthetic", "", 409, "part of the program"},
+		{"DELETE", "/api/datasets/..%2Fruns", "", 422, "cannot name a dataset"},
+		{"DELETE", "/api/datasets/mine", "", 204, ""},
+		{"GET", "/api/datasets/mine/state", "", 404, "mine"},
+	} {
+		w := sendTo(t, sets, c.method, c.path, c.body)
+		if w.Code != c.status || !strings.Contains(w.Body.String(), strings.ReplaceAll(c.says, `"`, `\"`)) {
+			t.Errorf("%s %s: %d %s", c.method, c.path, w.Code, w.Body)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package handlertest
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"slotscope/web"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Do carries out steps of a visitor.
+func Do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Open shows pages in a real browser; whatever a script there throws fails the test.
+func Open(t *testing.T, pages ...web.Page) (ctx context.Context, address string) {
+	t.Helper()
+	if _, err := exec.LookPath("chromium"); err != nil {
+		t.Skip("chromium is not installed here, so the pages' scripts go untested")
+	}
+	h, err := web.New(web.Config{Addr: "127.0.0.1:0", Pages: pages})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := httptest.NewServer(h)
+	t.Cleanup(site.Close)
+	ctx, stop := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
+	t.Cleanup(stop)
+	ctx, stop = chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 1600)); err != nil { // starts the browser
+		t.Fatal(err)
+	}
+	messages := chromedp.Console(ctx)
+	go func() {
+		for m, err := range messages {
+			if err == nil && (m.IsException() || strings.Contains(m.String(), "Content Security Policy")) {
+				t.Errorf("%s:%d %s", m.URL, m.Line+1, m)
+			}
+		}
+	}()
+	return ctx, site.URL
+}
+
+// Until waits for a condition of the page, a JavaScript expression.
+func Until(t *testing.T, ctx context.Context, what, js string) {
+	t.Helper()
+	for range 200 {
+		if v, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+js+")")); err == nil && v {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("it does not come about that %s", what)
+}
+
+// Browser holds the pages of runs in a real browser.
+type Browser struct {
+	T    *testing.T
+	Ctx  context.Context
+	Runs *Runs
+	Site *httptest.Server
+}
+
+func (b Browser) Do(actions ...chromedp.Action[chromedp.Void]) {
+	b.T.Helper()
+	ctx, stop := context.WithTimeout(b.Ctx, time.Minute)
+	defer stop()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+func (b Browser) Open(path string) { b.T.Helper(); b.Do(chromedp.Navigate(b.Site.URL + path)) }
+
+// Eval reads a string from the page.
+func (b Browser) Eval(js string) string {
+	b.T.Helper()
+	ctx, stop := context.WithTimeout(b.Ctx, time.Minute)
+	defer stop()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[string]("String("+js+")"))
+	if err != nil {
+		b.T.Fatalf("%s: %v", js, err)
+	}
+	return v
+}
+
+// Middle is where an element's centre lies in the window.
+func (b Browser) Middle(selector string) (x, y float64) {
+	b.T.Helper()
+	box := fmt.Sprintf("document.querySelector('%s').getBoundingClientRect()", selector)
+	if _, err := fmt.Sscan(b.Eval(fmt.Sprintf("[%[1]s.x + %[1]s.width / 2, %[1]s.y + %[1]s.height / 2].join(' ')", box)), &x, &y); err != nil {
+		b.T.Fatal(err)
+	}
+	return x, y
+}
+
+// Wait gives the page a minute to say want: the machine may be busy.
+func (b Browser) Wait(js, want string) {
+	b.T.Helper()
+	got := ""
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if got = b.Eval(js); got == want {
+			return
+		}
+	}
+	b.T.Fatalf("%s stays %q, want %q", js, got, want)
+}
+
+// PlotBox is where a plot lies in the window, once it is in its middle.
+func (b Browser) PlotBox(selector string) (left, top, wide float64) {
+	b.T.Helper()
+	b.Eval(fmt.Sprintf(`document.querySelector('%s').scrollIntoView({ block: 'center', behavior: 'instant' })`, selector))
+	b.Wait(fmt.Sprintf(`document.querySelector('%s .u-over') !== null`, selector), "true")
+	box := b.Eval(fmt.Sprintf(`(() => { const r = document.querySelector('%s .u-over').getBoundingClientRect(); return [r.left, r.top, r.width].join(' ') })()`, selector))
+	if _, err := fmt.Sscan(box, &left, &top, &wide); err != nil {
+		b.T.Fatal(err)
+	}
+	return left, top, wide
+}
+
+// View waits for a zoomed view that is not before, and reads which steps it shows.
+func (b Browser) View(before string) (from, to int, text string) {
+	b.T.Helper()
+	const view = `document.querySelector('[data-part=view]').textContent`
+	b.Wait(fmt.Sprintf(`%[1]s !== '' && %[1]s !== '%[2]s'`, view, before), "true")
+	text = b.Eval(view)
+	if _, err := fmt.Sscanf(strings.ReplaceAll(text, ",", ""), "steps %d to %d", &from, &to); err != nil {
+		b.T.Fatalf("the view is %q: %v", text, err)
+	}
+	return from, to, text
+}

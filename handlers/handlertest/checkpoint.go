@@ -1,0 +1,62 @@
+package handlertest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	gomlx "github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/paper/ae"
+)
+
+// RunID is the run that WriteRun writes.
+const RunID = "20260101-000000-aaaaaaaa"
+
+// WriteRun writes a finished run of an untrained HRR model into the data folder dir.
+func WriteRun(t *testing.T, dir string) { WriteRunOf(t, dir, "hrr") }
+
+// WriteRunOf writes a finished run of an untrained model: its configuration and one checkpoint.
+func WriteRunOf(t *testing.T, dir, name string) {
+	t.Helper()
+	cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Widths, cfg.FC, cfg.M = [4]int{4, 4, 8, 8}, 16, 5
+	if name == "hrr" {
+		cfg.D, cfg.K = 32, 12
+	}
+	net, err := ae.New(cfg, ae.Image{H: 64, W: 64, C: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope := gomlx.New().Checked(false)
+	if err := net.Init(scope); err != nil {
+		t.Fatal(err)
+	}
+	tensors, err := net.Export(scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(dir, "runs", RunID)
+	if err := os.MkdirAll(filepath.Join(folder, "checkpoints"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range map[string]any{"config.json": cfg, "run.json": map[string]string{"id": RunID, "name": "First light"}} {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), raw, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := checkpoint.File{Config: cfg, Step: 250, Tensors: tensors}
+	if err := checkpoint.Write(filepath.Join(folder, "checkpoints", "step-000000250.safetensors"), file); err != nil {
+		t.Fatal(err)
+	}
+}

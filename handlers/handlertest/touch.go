@@ -1,0 +1,69 @@
+package handlertest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+)
+
+// Hand touches a page at times of its own, so that what counts as a tap does not depend on how busy the machine is.
+type Hand struct {
+	t   *testing.T
+	ctx context.Context
+	Now time.Time
+}
+
+// TouchScreen makes the browser a phone.
+func TouchScreen(t *testing.T, ctx context.Context) *Hand {
+	t.Helper()
+	Do(t, ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch))
+	return &Hand{t, ctx, time.Now()}
+}
+
+// Place is a point of the window, x and y in CSS pixels.
+type Place [2]float64
+
+// fingers sends one event, 20 ms after the last; without a place all fingers are lifted.
+func (h *Hand) fingers(kind input.DispatchTouchEventType, at ...Place) {
+	h.t.Helper()
+	h.Now = h.Now.Add(20 * time.Millisecond)
+	p := input.DispatchTouchEventParams{Type: kind, TouchPoints: []*input.TouchPoint{}, Timestamp: input.TimeSinceEpoch(float64(h.Now.UnixMicro()) / 1e6)}
+	for i, xy := range at {
+		id := float64(i)
+		p.TouchPoints = append(p.TouchPoints, &input.TouchPoint{X: xy[0], Y: xy[1], ID: &id})
+	}
+	ctx, stop := context.WithTimeout(h.ctx, time.Minute)
+	defer stop()
+	if _, err := chromedp.Call(ctx, input.DispatchTouchEvent, p); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// Drag takes fingers from places to places in ten moves, after resting for a while.
+func (h *Hand) Drag(rest time.Duration, from, to []Place) {
+	h.t.Helper()
+	h.fingers(input.DispatchTouchEventTypeTouchStart, from[0])
+	if len(from) > 1 {
+		h.fingers(input.DispatchTouchEventTypeTouchStart, from...)
+	}
+	h.Now = h.Now.Add(rest)
+	for i := 1; i <= 10; i++ {
+		at := make([]Place, len(from))
+		for j := range from {
+			for k := range at[j] {
+				at[j][k] = from[j][k] + (to[j][k]-from[j][k])*float64(i)/10
+			}
+		}
+		h.fingers(input.DispatchTouchEventTypeTouchMove, at...)
+	}
+	h.fingers(input.DispatchTouchEventTypeTouchEnd)
+}
+
+func (h *Hand) Tap(at Place) {
+	h.t.Helper()
+	h.fingers(input.DispatchTouchEventTypeTouchStart, at)
+	h.fingers(input.DispatchTouchEventTypeTouchEnd)
+}

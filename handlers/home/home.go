@@ -1,0 +1,170 @@
+// Package home answers the first page.
+package home
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"image"
+	"image/draw"
+	"image/png"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/data"
+	"slotscope/model/play"
+	"slotscope/views"
+	ui "slotscope/views/home"
+)
+
+// Home is the first page: what this is, and three ways in.
+type Home struct {
+	Runs     handlers.RunService
+	Datasets handlers.DatasetList
+	Library  *play.Library // what can be played with; nil for nothing
+
+	strip homeStrip
+}
+
+// homeRuns is how many runs the page shows.
+const homeRuns = 5
+
+// Routes enters / and its picture of the playground.
+func (h *Home) Routes(r chi.Router) {
+	r.Get("/", handlers.Handle(h.page))
+	r.Get("/home/swaps.png", handlers.Handle(h.swaps))
+}
+
+func (h *Home) page(w http.ResponseWriter, r *http.Request) error {
+	runs, err := h.Runs.List(r.Context())
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(runs, func(a, b model.Run) int { return b.Created.Compare(a.Created) })
+	view := ui.HomeView{Runs: runs[:min(len(runs), homeRuns)], Total: len(runs)}
+	if src, ok := h.checkpoint(); ok {
+		view.Checkpoint = src.Key
+		view.Trained = fmt.Sprintf("%s %s, %s steps on %s", model.ModelTitle(src.Config.Model), src.Config.Preset, views.Count(src.Step), src.Config.Dataset)
+	}
+	if infos := h.Datasets.List(r.Context()); len(infos) > 0 {
+		view.Dataset, view.Images, view.Factors = infos[0].Name, infos[0].Len, len(infos[0].Factors)
+	}
+	view.Sheet = h.newestSheet(r.Context(), runs)
+	return handlers.Draw(w, r, ui.Home(view))
+}
+
+// checkpoint is the one that the page invites to play with.
+func (h *Home) checkpoint() (play.Source, bool) {
+	if h.Library == nil {
+		return play.Source{}, false
+	}
+	list := h.Library.List()
+	if len(list) == 0 {
+		return play.Source{}, false
+	}
+	return list[0], true
+}
+
+// newestSheet is the address of the newest run's newest reconstructions, or empty.
+func (h *Home) newestSheet(ctx context.Context, runs []model.Run) string {
+	for _, run := range runs {
+		if _, steps, err := h.Runs.Sample(ctx, run.ID, 0); err == nil && len(steps) > 0 {
+			return fmt.Sprintf("/api/runs/%s/samples/%d.png?a=%d", run.ID, steps[len(steps)-1], run.Attempt)
+		}
+	}
+	return ""
+}
+
+// homeStrip keeps the picture of one checkpoint.
+type homeStrip struct {
+	mu  sync.Mutex
+	key string
+	png []byte
+}
+
+// The picture has three tiles at twice their size: image A, A with the one slot of B that changes it most, image B.
+const tileScale = 2
+
+// swaps answers the picture: a real image, what single slots of another change in it, and the other.
+func (h *Home) swaps(w http.ResponseWriter, r *http.Request) error {
+	src, ok := h.checkpoint()
+	if !ok {
+		return fmt.Errorf("there is no checkpoint to draw: %w", model.ErrNotFound)
+	}
+	h.strip.mu.Lock()
+	defer h.strip.mu.Unlock()
+	if h.strip.key != src.Key {
+		raw, err := h.drawSwaps(r.Context(), src)
+		if err != nil {
+			return err
+		}
+		h.strip.key, h.strip.png = src.Key, raw
+	}
+	w.Header().Set("Content-Type", "image/png")
+	w.Header().Set("Cache-Control", "private, max-age=31536000, immutable") // the page's address of it carries the checkpoint's key
+	_, _ = w.Write(h.strip.png)
+	return nil
+}
+
+func (h *Home) drawSwaps(ctx context.Context, src play.Source) ([]byte, error) {
+	m, release, err := h.Library.Use(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	set, err := h.Library.Set(ctx, src.Config.Dataset)
+	if err != nil {
+		return nil, err
+	}
+	a, b, err := encodePair(ctx, m, set)
+	if err != nil {
+		return nil, err
+	}
+	images, err := m.Decode(ctx, play.Strip, append([][]int{a, b}, play.Swaps(a, b)...))
+	if err != nil {
+		return nil, err
+	}
+	return row([][]byte{images[0], mostChanged(images[0], images[2:], m.Image.C), images[1]}, m)
+}
+
+// encodePair encodes two images of a set far from each other in it.
+func encodePair(ctx context.Context, m *play.Model, set data.Set) (a, b []int, err error) {
+	n := set.Info().Len
+	pixels := make([]byte, 2*m.Size())
+	if err := set.Images(pixels, []int{n / 7, n - 1 - n/5}); err != nil {
+		return nil, nil, err
+	}
+	codes, err := m.Encode(ctx, pixels)
+	if err != nil {
+		return nil, nil, err
+	}
+	return codes[0], codes[1], nil
+}
+
+// mostChanged is the image that differs from base in most pixels.
+func mostChanged(base []byte, images [][]byte, channels int) []byte {
+	return slices.MaxFunc(images, func(a, b []byte) int {
+		return cmp.Compare(play.Compare(base, a, channels).Changed, play.Compare(base, b, channels).Changed)
+	})
+}
+
+// row sets images side by side, every pixel tileScale × tileScale.
+func row(tiles [][]byte, m *play.Model) ([]byte, error) {
+	w, h := tileScale*m.Image.W, tileScale*m.Image.H
+	out := image.NewRGBA(image.Rect(0, 0, len(tiles)*w, h))
+	for i, pixels := range tiles {
+		at := image.Rect(i*w, 0, (i+1)*w, h)
+		draw.Draw(out, at, play.Picture(pixels, m.Image, tileScale), image.Point{}, draw.Src)
+	}
+	var buf bytes.Buffer
+	if err := png.Encode(&buf, out); err != nil {
+		return nil, fmt.Errorf("drawing the picture of the first page: %w", err)
+	}
+	return buf.Bytes(), nil
+}

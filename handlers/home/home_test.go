@@ -1,0 +1,68 @@
+package home_test
+
+import (
+	"bytes"
+	"image/png"
+	"strings"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers/handlertest"
+	"slotscope/handlers/home"
+	"slotscope/model"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/play"
+)
+
+func TestHome(t *testing.T) {
+	f := handlertest.NewRuns(t.TempDir())
+	r := chi.NewRouter()
+	(&home.Home{Runs: f, Datasets: handlertest.Data{}}).Routes(r)
+	doc := handlertest.Document(t, handlertest.Get(t, r, "/"))
+	for _, way := range []string{"/play", "/runs/new", "/datasets"} {
+		if doc.Find(".offer a[href='"+way+"']").Length() != 1 {
+			t.Errorf("the page does not offer %s", way)
+		}
+	}
+	if doc.Find("[data-testid=latest]").Length() != 0 {
+		t.Error("latest runs are announced where there are none")
+	}
+	if w := handlertest.Get(t, r, "/home/swaps.png"); w.Code != 404 {
+		t.Errorf("a picture of no checkpoint answers %d", w.Code)
+	}
+	for _, id := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		f.Put(id, model.Finished, 3)
+	}
+	f.Draw("c", 200)
+	doc = handlertest.Document(t, handlertest.Get(t, r, "/"))
+	if n := doc.Find("[data-testid=latest] li").Length(); n != 5 {
+		t.Errorf("%d latest runs are shown", n)
+	}
+	if src := doc.Find("[data-testid=offer-train] img").AttrOr("src", ""); !strings.HasPrefix(src, "/api/runs/c/samples/200.png") {
+		t.Errorf("the newest reconstructions are %q", src)
+	}
+}
+
+func TestHomeDrawsASwap(t *testing.T) {
+	dir := t.TempDir()
+	handlertest.WriteRun(t, dir)
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := play.NewLibrary(dir, engine, data.Catalogue{Dir: dir})
+	t.Cleanup(library.Close)
+	r := chi.NewRouter()
+	(&home.Home{Runs: handlertest.NewRuns(dir), Datasets: handlertest.Data{}, Library: library}).Routes(r)
+	src := handlertest.Document(t, handlertest.Get(t, r, "/")).Find("[data-testid=offer-play] img").AttrOr("src", "")
+	w := handlertest.Get(t, r, src)
+	img, err := png.Decode(bytes.NewReader(w.Body.Bytes()))
+	if err != nil {
+		t.Fatalf("%s answers %d: %v", src, w.Code, err)
+	}
+	if size := img.Bounds().Size(); size.X != 384 || size.Y != 128 {
+		t.Errorf("the picture is %v, not three tiles of 128", size)
+	}
+}

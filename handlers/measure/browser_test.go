@@ -1,0 +1,30 @@
+package measure_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"slotscope/handlers/handlertest"
+	"slotscope/handlers/measure"
+	"slotscope/model"
+)
+
+// TestMeasureLive: the page follows an evaluation, and shows its scores when it has ended.
+func TestMeasureLive(t *testing.T) {
+	e := &fakeEvaluations{state: model.Evaluation{Running: true, Started: time.Now(), Said: "encoding, 12 of 400"}}
+	f := handlertest.NewRuns(t.TempDir())
+	f.Put("a", model.Finished, 400).Checkpoint = 400
+	kept := &laterScores{}
+	ctx, address := handlertest.Open(t, measure.Measure{Runs: f, Datasets: handlertest.Data{}, Scores: kept, Evaluations: e})
+	if err := chromedp.Do(ctx, chromedp.Navigate(address+"/runs/a/measure")); err != nil {
+		t.Fatal(err)
+	}
+	handlertest.Until(t, ctx, "progress is told", `document.querySelector('[data-testid=evaluating]').textContent.includes('12 of 400')`)
+	e.say("noise, 3 of 9")
+	handlertest.Until(t, ctx, "progress goes on", `document.querySelector('[data-testid=evaluating]').textContent.includes('noise, 3 of 9')`)
+	kept.set(measuredWorld(t))
+	e.end()
+	handlertest.Until(t, ctx, "scores appear", `document.querySelector('[data-testid=scores]') && !document.querySelector('[data-testid=evaluating]')`)
+}

@@ -1,0 +1,196 @@
+// Package measure answers the page of what an evaluation found in a run.
+package measure
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/data"
+	"slotscope/model/measure/figure"
+	"slotscope/model/measure/report"
+	"slotscope/views"
+	ui "slotscope/views/measure"
+)
+
+// Measure is the page of what an evaluation found in a run: which slot holds which factor, and how well?
+type Measure struct {
+	Runs        handlers.RunService
+	Datasets    handlers.DatasetList
+	Scores      handlers.ScoreService
+	Noise       handlers.NoiseService // nil where no images are shown
+	Evaluations EvaluationService     // nil where none can be started from here
+}
+
+// EvaluationService measures runs in the background; *jobs.Evaluations is one.
+type EvaluationService interface {
+	Start(ctx context.Context, id string) error
+	State(id string) model.Evaluation
+}
+
+// Routes enters /runs/{id}/measure, its figures, and /api/runs/{id}/scores.
+func (h Measure) Routes(r chi.Router) {
+	r.Get("/runs/{id}/measure", handlers.Handle(h.page))
+	r.Post("/runs/{id}/measure", handlers.Handle(h.start))
+	r.Get("/runs/{id}/measure/{file}", handlers.Handle(h.file))
+	r.Get("/api/runs/{id}/scores", handlers.Handle(h.api))
+}
+
+// measured is everything that the page draws from.
+type measured struct {
+	run     model.Run
+	scores  *model.Scores // nil before there are any
+	factors []data.Factor // of the run's dataset; empty where it is not here
+	series  map[string][]model.Sample
+	damage  string      // what of the evaluation cannot be read, as a sentence; empty otherwise
+	noisy   image.Image // a row for each image that is shown under noise; nil where there is none
+}
+
+func (h Measure) read(ctx context.Context, id string) (measured, error) {
+	run, err := h.Runs.Get(ctx, id)
+	if err != nil {
+		return measured{}, err
+	}
+	m := measured{run: run}
+	for _, info := range h.Datasets.List(ctx) {
+		if info.Name == run.Config.Dataset {
+			m.factors = info.Factors
+		}
+	}
+	page, err := h.Runs.Points(ctx, id, model.PointQuery{Names: overTraining, Columns: trainingColumns})
+	if err != nil {
+		return m, err
+	}
+	m.series = page.Series
+	scores, err := h.Scores.Scores(ctx, id)
+	switch {
+	case errors.Is(err, model.ErrNotFound):
+		return m, nil
+	case errors.As(err, new(model.Invalid)): // damaged; an evaluation, which the page offers, puts others in their place
+		m.damage = handlers.SentenceOf(err)
+		return m, nil
+	case err != nil:
+		return m, fmt.Errorf("reading the scores of run %s: %w", id, err)
+	}
+	m.scores = &scores
+	if h.Noise != nil && scores.Noise != nil {
+		if m.noisy, err = report.OpenSheet(h.Noise.NoiseSheet(ctx, id)); err != nil {
+			m.damage = handlers.Sentence("the images under noise cannot be read: " + err.Error())
+		}
+	}
+	return m, nil
+}
+
+func (h Measure) page(w http.ResponseWriter, r *http.Request) error {
+	id := chi.URLParam(r, "id")
+	m, err := h.read(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	var state model.Evaluation
+	if h.Evaluations != nil {
+		state = h.Evaluations.State(id)
+	}
+	return handlers.Draw(w, r, ui.Measure(m.view(state, h.Evaluations != nil)))
+}
+
+// start evaluates the run in the background, then shows the page, which follows it.
+func (h Measure) start(w http.ResponseWriter, r *http.Request) error {
+	id := chi.URLParam(r, "id")
+	if h.Evaluations == nil {
+		return fmt.Errorf("evaluations are not started from here: %w", model.ErrConflict)
+	}
+	run, err := h.Runs.Get(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if run.Checkpoint == 0 {
+		return fmt.Errorf("run %s has no checkpoint to evaluate yet: %w", cmp.Or(run.Name, id), model.ErrConflict)
+	}
+	if err := h.Evaluations.Start(r.Context(), id); err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/runs/"+id+"/measure", http.StatusSeeOther)
+	return nil
+}
+
+// api answers the scores as the run's folder has them.
+func (h Measure) api(w http.ResponseWriter, r *http.Request) error {
+	scores, err := h.Scores.Scores(r.Context(), chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	return handlers.JSON(w, http.StatusOK, scores)
+}
+
+// file answers one figure of the page.
+func (h Measure) file(w http.ResponseWriter, r *http.Request) error {
+	name, kind, err := handlers.SplitFigure(chi.URLParam(r, "file"))
+	if err != nil {
+		return err
+	}
+	draw, ok := measureFigures[name]
+	if !ok {
+		return fmt.Errorf("no measurement has a figure %q: %w", name, model.ErrNotFound)
+	}
+	m, err := h.read(r.Context(), chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	f, ok := draw(m)
+	if !ok {
+		return fmt.Errorf("run %s was not measured in this respect: %w", m.run.ID, model.ErrNotFound)
+	}
+	return handlers.SendFigure(w, r, f, kind)
+}
+
+// figureOf draws one of measureFigures for the page; none where the run was not measured in this respect.
+func (m measured) figureOf(names ...string) []views.FigureView {
+	var all []views.FigureView
+	for _, name := range names {
+		if f, ok := measureFigures[name](m); ok {
+			all = append(all, handlers.FigureView(f, "/runs/"+m.run.ID+"/measure", nil))
+		}
+	}
+	return all
+}
+
+// valueName is what a factor's value is called, or its number. A hue, a part of the colour circle from 0 to 1, is named too.
+func (m measured) valueName(factor string, value int) string {
+	for _, f := range m.factors {
+		if f.Name == factor && value >= 0 && value < len(f.Values) {
+			return f.Values[value] + hueName(factor, f.Values[value])
+		}
+	}
+	return figure.Number(float64(value))
+}
+
+// hues are names of tenths of the colour circle.
+var hues = []string{"red", "orange", "yellow", "green", "sea green", "cyan", "blue", "indigo", "purple", "pink"}
+
+func hueName(factor, value string) string {
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil || !strings.HasSuffix(factor, "hue") || !(v >= 0 && v < 1) {
+		return ""
+	}
+	return " " + hues[int(math.Round(10*v))%len(hues)]
+}
+
+// plainNames are the names of factors as people write them.
+func plainNames(names []string) []string {
+	all := make([]string, len(names))
+	for i, n := range names {
+		all[i] = strings.ReplaceAll(n, "_", " ")
+	}
+	return all
+}

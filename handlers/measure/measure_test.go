@@ -1,0 +1,341 @@
+package measure_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers/handlertest"
+	"slotscope/handlers/measure"
+	"slotscope/model"
+	"slotscope/model/data"
+	"slotscope/model/measure/metric"
+)
+
+// measuredWorld is a run of three slots whose first holds factor 0 with two codes for each value, whose second holds half of
+// factor 1, and whose third takes one code; with noise and swaps as such a run may have them.
+func measuredWorld(t *testing.T) model.Scores {
+	t.Helper()
+	const n = 400
+	rng := rand.New(rand.NewPCG(1, 2))
+	table := metric.Table{Codes: [][]int{nil, nil, nil}, Factors: [][]int{nil, nil}, Names: []string{"hue", "shape"}}
+	counts := [][]int{make([]int, 16), make([]int, 16), make([]int, 16)}
+	for range n {
+		hue, shape := rng.IntN(4), rng.IntN(3)
+		codes := []int{2*hue + rng.IntN(2), min(shape, 1), 5}
+		for i, c := range codes {
+			table.Codes[i] = append(table.Codes[i], c)
+			counts[i][c]++
+		}
+		table.Factors[0], table.Factors[1] = append(table.Factors[0], hue), append(table.Factors[1], shape)
+	}
+	m, err := metric.Measure(t.Context(), table, metric.Options{Seed: 1, Trees: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := model.Scores{Version: model.ScoresVersion, Step: 900, Images: n, Seed: 7, PSNR: 26.04, PSNRInterval: at(26.04, 0.1), Metrics: &m, Seconds: 12, Engine: "cpu"}
+	s.Usage = &model.Usage{Counts: counts, Used: []int{8, 2, 1}, Entries: 9, Codebook: 6.5, Names: metric.CodeNames(table, m.NMI)}
+	for _, c := range counts {
+		s.Usage.Perplexity = append(s.Usage.Perplexity, metric.Perplexity(c))
+	}
+	s.Noise = &model.Noise{Power: 0.07, Images: n}
+	for snr := 20.0; snr >= -20; snr -= 10 {
+		lost := 1 / (1 + math.Exp(snr/6))
+		s.Noise.Curve = append(s.Noise.Curve, model.NoisePoint{SNR: snr, PSNR: *at(26-14*lost, 0.2), Flipped: []float64{lost, lost / 2, 0}})
+	}
+	slot := func(factor int, exact float64) model.SlotSwap {
+		return model.SlotSwap{Factor: factor, Edits: 50, Exact: *at(exact, 0.05), None: *at(1-exact, 0.05), Others: *at(0.02, 0.01), Leakage: []model.Interval{*at(exact, 0.05), *at(0.02, 0.01)}}
+	}
+	s.Swap = &model.Swap{Pairs: 60, Edits: 150, Exact: *at(0.81, 0.04), None: *at(0.17, 0.04), Others: *at(0.02, 0.01),
+		Slots: []model.SlotSwap{slot(0, 0.95), slot(1, 0.6), slot(-1, 0)}, ProbeAccuracy: []float64{0.99, 0.93}, ProbeImages: 2000}
+	return s
+}
+
+func at(v, half float64) *model.Interval {
+	return &model.Interval{Value: model.Score(v), Low: model.Score(v - half), High: model.Score(v + half)}
+}
+
+// fakeEvaluations remembers what was started.
+type fakeEvaluations struct {
+	mu      sync.Mutex
+	started []string
+	state   model.Evaluation
+	err     error
+}
+
+func (f *fakeEvaluations) Start(_ context.Context, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		f.started, f.state = append(f.started, id), model.Evaluation{Running: true, Started: time.Now(), Said: "noise, 3 of 9"}
+	}
+	return f.err
+}
+
+func (f *fakeEvaluations) State(string) model.Evaluation {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state
+}
+
+func (f *fakeEvaluations) say(line string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state.Said = line
+}
+
+func (f *fakeEvaluations) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state.Running = false
+}
+
+// laterScores are there once they are set.
+type laterScores struct {
+	mu   sync.Mutex
+	kept *model.Scores
+}
+
+func (l *laterScores) Scores(_ context.Context, id string) (model.Scores, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kept == nil {
+		return model.Scores{}, fmt.Errorf("run %s: not evaluated yet: %w", id, model.ErrNotFound)
+	}
+	return *l.kept, nil
+}
+
+func (l *laterScores) set(s model.Scores) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = &s
+}
+
+// measureSite is the page over a fake run "a", with the scores that the pointer holds, if any.
+func measureSite(t *testing.T, scores *model.Scores, e measure.EvaluationService) (*handlertest.Runs, http.Handler) {
+	f := handlertest.NewRuns(t.TempDir())
+	run := f.Put("a", model.Finished, 400)
+	run.Checkpoint, run.Config.M, run.Config.K = 900, 3, 16
+	r := chi.NewRouter()
+	measure.Measure{Runs: f, Datasets: handlertest.Data{}, Evaluations: e, Scores: &laterScores{kept: scores}}.Routes(r)
+	return f, r
+}
+
+// TestMeasure: every number of an evaluation is on the page, each figure is there and is a file.
+func TestMeasure(t *testing.T) {
+	scores := measuredWorld(t)
+	_, h := measureSite(t, &scores, &fakeEvaluations{})
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
+	values := map[string]string{}
+	doc.Find("[data-testid=scores] tr").Each(func(_ int, s *goquery.Selection) {
+		values[s.Find("th").Text()] = strings.TrimSpace(s.Find("td").First().Text())
+	})
+	three := func(s model.Score) string { return strings.Replace(fmt.Sprintf("%.3f", float64(s)), "-", "−", 1) }
+	m := scores.Metrics
+	for name, want := range map[string]string{
+		"PSNR": "26.04 dB", "InfoM": three(m.InfoM), "InfoC": three(m.InfoC), "InfoE": three(m.InfoE),
+		"InfoE, held out": three(m.InfoEHeldOut), "InfoE, shuffled": three(m.InfoEShuffled), "Exact": "81.0%",
+		"D I C, each code a feature": three(m.DCI.OneHot.D) + "  " + three(m.DCI.OneHot.I) + "  " + three(m.DCI.OneHot.C),
+	} {
+		if values[name] != want {
+			t.Errorf("%s is shown as %q, not %q", name, values[name], want)
+		}
+	}
+	if text := doc.Find("[data-testid=measured]").Text(); text != "Measured at step 900 on 400 images drawn at random with seed 7 in 12 s on cpu." {
+		t.Errorf("it says: %s", text)
+	}
+	for _, name := range []string{"nmi", "importance", "infoe", "usage", "ranks", "purity", "leakage", "noise", "flips", "mean", "variance-latent", "variance-codebook", "perplexity"} {
+		if doc.Find("[data-testid=figure-"+name+"] svg").Length() != 1 {
+			t.Errorf("there is no figure %s", name)
+		}
+		if w := handlertest.Get(t, h, "/runs/a/measure/"+name+".svg"); w.Code != 200 || handlertest.WellFormed(w.Body.String()) != nil || strings.Contains(w.Body.String(), "NaN") {
+			t.Errorf("%s.svg answers %d", name, w.Code)
+		}
+	}
+	var sent model.Scores
+	if err := json.Unmarshal(handlertest.Get(t, h, "/api/runs/a/scores").Body.Bytes(), &sent); err != nil || sent.Metrics.InfoM != m.InfoM || len(sent.Usage.Names) != 3 {
+		t.Errorf("as JSON: %v", err)
+	}
+	w := handlertest.Get(t, h, "/runs/a/measure/nmi.png")
+	if _, err := png.Decode(w.Body); err != nil || w.Header().Get("Content-Type") != "image/png" {
+		t.Errorf("nmi.png: %v", err)
+	}
+	if doc.Find("[data-testid=measure-empty], [data-testid=stale], [data-live]").Length() != 0 {
+		t.Error("a run with fresh scores is called empty, stale or under way")
+	}
+}
+
+// TestMeasureNames: codes by what most of their images show; a slot that tells of nothing says so.
+func TestMeasureNames(t *testing.T) {
+	scores := measuredWorld(t)
+	_, h := measureSite(t, &scores, nil)
+	slots := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")).Find("[data-testid=code-names] .names > section")
+	if slots.Length() != 3 {
+		t.Fatalf("%d slots of 3", slots.Length())
+	}
+	first := slots.Eq(0)
+	if n := first.Find("li").Length(); n != 8 || !strings.Contains(first.Find("h3").Text(), "hue") {
+		t.Errorf("slot 0 lists %d codes of 8 under %s", n, first.Find("h3").Text())
+	}
+	first.Find("li").Each(func(_ int, s *goquery.Selection) {
+		if code, value := s.Find(".code").Text(), s.Find(".value").Text(); fmt.Sprint(number(t, code)/2) != value || s.Find(".n").First().Text() != "100%" {
+			t.Errorf("code %s stands for %s", code, value)
+		}
+	})
+	if text := slots.Eq(2).Text(); !strings.Contains(text, "tells of no factor") {
+		t.Errorf("slot 2: %s", text)
+	}
+}
+
+func number(t *testing.T, text string) (n int) {
+	t.Helper()
+	if _, err := fmt.Sscan(text, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestMeasureStates: what the page says before, during and after an evaluation, and where it failed.
+func TestMeasureStates(t *testing.T) {
+	e := &fakeEvaluations{}
+	f, h := measureSite(t, nil, e)
+	if w := handlertest.Get(t, h, "/api/runs/a/scores"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "not evaluated yet") {
+		t.Errorf("scores before an evaluation: %d %s", w.Code, w.Body)
+	}
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
+	empty := doc.Find("[data-testid=measure-empty]")
+	if !strings.Contains(empty.Text(), "slotscope eval a") || empty.Find("button[disabled]").Length() != 0 || empty.Find("button").Length() != 1 {
+		t.Errorf("before: %s", empty.Text())
+	}
+	if doc.Find("[data-testid=figure-mean]").Length() != 1 || doc.Find("[data-testid=scores]").Length() != 0 {
+		t.Error("before an evaluation, the curves of training alone are shown")
+	}
+	if w := handlertest.Post(t, h, "/runs/a/measure", url.Values{}); w.Code != http.StatusSeeOther || fmt.Sprint(e.started) != "[a]" {
+		t.Errorf("starting answers %d and starts %v", w.Code, e.started)
+	}
+	doc = handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
+	if text := doc.Find("[data-testid=evaluating]").Text(); !strings.Contains(text, "noise, 3 of 9") || doc.Find("[data-live]").Length() != 1 || doc.Find("button[disabled]").Length() != 1 {
+		t.Errorf("during: %s", text)
+	}
+	e.state = model.Evaluation{Started: time.Now(), Ended: time.Now(), Failed: "the dataset is not here"}
+	if text := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")).Find("[data-testid=evaluation-failed]").Text(); !strings.Contains(text, "the dataset is not here") {
+		t.Errorf("after a failure: %s", text)
+	}
+	e.err = fmt.Errorf("run a is being evaluated already: %w", model.ErrConflict)
+	if w := handlertest.Post(t, h, "/runs/a/measure", url.Values{}); w.Code != http.StatusConflict {
+		t.Errorf("a second start answers %d", w.Code)
+	}
+	f.Runs["a"].Checkpoint = 0
+	if doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")); doc.Find("button[disabled]").Length() != 1 || !strings.Contains(doc.Text(), "saved no checkpoint yet") {
+		t.Error("a run without a checkpoint can be evaluated")
+	}
+	if w := handlertest.Post(t, h, "/runs/a/measure", url.Values{}); w.Code != http.StatusConflict {
+		t.Errorf("evaluating a run without a checkpoint answers %d", w.Code)
+	}
+	if _, h := measureSite(t, nil, nil); handlertest.Post(t, h, "/runs/a/measure", url.Values{}).Code != http.StatusConflict {
+		t.Error("an evaluation starts where none can")
+	}
+}
+
+// TestMeasureSparse: scores of a model of numbers, and those of a training that ended without an evaluation.
+func TestMeasureSparse(t *testing.T) {
+	scores := model.Scores{Version: 1, Step: 400, Images: 100, PSNR: 20}
+	f, h := measureSite(t, &scores, nil)
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
+	if doc.Find("[data-testid=measure-empty]").Length() != 1 || doc.Find("[data-testid=scores] tr.main").Length() != 1 {
+		t.Error("a run with PSNR alone shows more or less than it")
+	}
+	if text := doc.Find("[data-testid=stale]").Text(); !strings.Contains(text, "step 900") {
+		t.Errorf("scores of an earlier step: %q", text)
+	}
+	nothing := model.Undefined()
+	scores.Metrics = &model.Metrics{Rows: 100, Latents: 2, Factors: []string{"hue"}, InfoM: nothing, InfoE: 0.5, InfoC: nothing, NMI: [][]model.Score{{0.4, nothing}}, KeptFactors: []int{0},
+		InfoEFactors: []model.Score{0.5}, InfoEHeldOut: -0.25, DCI: model.DCI{OneHot: model.DCIScore{D: nothing, I: nothing, C: nothing}}}
+	f.Runs["a"].Config.Model = "betavae"
+	w := handlertest.Get(t, h, "/runs/a/measure")
+	if doc = handlertest.Document(t, w); w.Code != 200 || doc.Find("[data-testid=figure-nmi]").Length() != 1 || doc.Find("[data-testid=figure-usage], [data-testid=figure-flips], [data-testid=figure-mean]").Length() != 0 {
+		t.Errorf("a model of numbers answers %d", w.Code)
+	}
+	if text := doc.Find("[data-testid=scores]").Text(); !strings.Contains(text, "−0.250") || !strings.Contains(text, "–") {
+		t.Errorf("undefined and negative scores: %s", text)
+	}
+	for path, want := range map[string]int{"/runs/b/measure": 404, "/runs/a/measure/usage.svg": 404, "/runs/a/measure/x.svg": 404, "/runs/a/measure/nmi.gif": 404, "/runs/a/measure/nmi.png?x=0": 422} {
+		if w := handlertest.Get(t, h, path); w.Code != want {
+			t.Errorf("%s answers %d, not %d", path, w.Code, want)
+		}
+	}
+	f.Broken = errors.New("disk on fire")
+	if w := handlertest.Get(t, h, "/runs/a/measure"); w.Code != 500 || strings.Contains(w.Body.String(), "disk") {
+		t.Errorf("a broken store answers %d", w.Code)
+	}
+}
+
+// hueData has one dataset, of the fake runs, with two factors.
+type hueData struct{}
+
+func (hueData) List(context.Context) []data.Info {
+	return []data.Info{{Name: "shapes3d-synthetic", Factors: []data.Factor{
+		{Name: "floor_hue", Values: []string{"0.0", "0.1", "0.5", "0.9"}}, {Name: "shape", Values: []string{"cube", "ball", "pill"}},
+	}}}
+}
+
+// TestMeasureHues: where the dataset is here, a value has its name, and a hue that of its colour.
+func TestMeasureHues(t *testing.T) {
+	scores := measuredWorld(t)
+	scores.Metrics.Factors = []string{"floor_hue", "shape"}
+	f, _ := measureSite(t, nil, nil)
+	r := chi.NewRouter()
+	measure.Measure{Runs: f, Datasets: hueData{}, Scores: &laterScores{kept: &scores}}.Routes(r)
+	slots := handlertest.Document(t, handlertest.Get(t, r, "/runs/a/measure")).Find("[data-testid=code-names] .names > section")
+	if name := slots.Eq(0).Find("h3").Text(); !strings.Contains(name, "floor hue") {
+		t.Errorf("slot 0 is headed %q", name)
+	}
+	slots.Eq(0).Find("li").Each(func(_ int, s *goquery.Selection) {
+		want := []string{"0.0 red", "0.1 orange", "0.5 cyan", "0.9 pink"}[number(t, s.Find(".code").Text())/2]
+		if got := s.Find(".value").Text(); got != want {
+			t.Errorf("a hue is called %q, not %q", got, want)
+		}
+	})
+	if text := slots.Eq(1).Find("li .value").Text(); !strings.Contains(text, "cube") {
+		t.Errorf("shapes are called %q", text)
+	}
+}
+
+// damagedScores are there and cannot be read.
+type damagedScores struct{}
+
+func (damagedScores) Scores(context.Context, string) (model.Scores, error) {
+	return model.Scores{}, model.Invalid{"": "scores.json is damaged: it ends in the middle of its JSON"}
+}
+
+// TestMeasureDamagedScores: the page says what is damaged, and offers to measure again.
+func TestMeasureDamagedScores(t *testing.T) {
+	f := handlertest.NewRuns(t.TempDir())
+	f.Put("a", model.Finished, 400).Checkpoint = 400
+	r := chi.NewRouter()
+	measure.Measure{Runs: f, Datasets: handlertest.Data{}, Scores: damagedScores{}, Evaluations: &fakeEvaluations{}}.Routes(r)
+	w := handlertest.Get(t, r, "/runs/a/measure")
+	doc := handlertest.Document(t, w)
+	if said := doc.Find("[data-testid=damage]").Text(); w.Code != http.StatusOK || !strings.HasPrefix(said, "Scores.json is damaged") && !strings.HasPrefix(said, "scores.json is damaged") {
+		t.Errorf("status %d, it says %q", w.Code, said)
+	}
+	if doc.Find("[data-testid=evaluate]:not([disabled])").Length() != 1 {
+		t.Error("there is no button to evaluate again")
+	}
+	if w := handlertest.Get(t, r, "/api/runs/a/scores"); w.Code != http.StatusUnprocessableEntity {
+		t.Errorf("to programs: status %d", w.Code)
+	}
+}

@@ -1,0 +1,115 @@
+package measure_test
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers"
+	"slotscope/handlers/handlertest"
+	"slotscope/handlers/measure"
+	"slotscope/model"
+)
+
+// sheetAt is the path of a sheet of images; empty for none.
+type sheetAt string
+
+func (s sheetAt) NoiseSheet(_ context.Context, id string) (string, error) {
+	if s == "" {
+		return "", fmt.Errorf("run %s has no sheet: %w", id, model.ErrNotFound)
+	}
+	return string(s), nil
+}
+
+// sheetOf is a file that holds a blank picture.
+func sheetOf(t *testing.T, w, h int) sheetAt {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "noise.png"))
+	if err == nil {
+		err = png.Encode(file, image.NewNRGBA(image.Rect(0, 0, w, h)))
+	}
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sheetAt(file.Name())
+}
+
+// TestMeasureHeldOut: both parts stand beside each other, and what does not vary in one is named.
+func TestMeasureHeldOut(t *testing.T) {
+	scores := measuredWorld(t)
+	left := *scores.Metrics
+	left.InfoM, left.KeptFactors = scores.Metrics.InfoM-0.125, []int{0}
+	scores.HeldOut = &model.HeldOut{Dataset: "d[shape=cube]", Images: 321, PSNR: *at(24.54, 0.2), Metrics: &left, Usage: &model.Usage{Entries: 8}}
+	_, h := measureSite(t, &scores, nil)
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
+	rows := map[string]string{}
+	doc.Find("[data-testid=held-out-scores] tbody tr").Each(func(_ int, s *goquery.Selection) {
+		rows[s.Find("th").Text()] = strings.Join(s.Find("td.n").Map(func(_ int, td *goquery.Selection) string { return td.Text() }), "|")
+	})
+	for name, want := range map[string]string{
+		"Images": "400|321|", "PSNR, dB": "26.04 (25.94 to 26.14)|24.54 (24.34 to 24.74)|−1.50", "Codes in use": "9|8|",
+		"InfoM": fmt.Sprintf("%.3f|%.3f|−0.125", float64(scores.Metrics.InfoM), float64(left.InfoM)),
+	} {
+		if rows[name] != want {
+			t.Errorf("%s is compared as %q, not %q", name, rows[name], want)
+		}
+	}
+	if text := doc.Find("[data-testid=held-out]").Text(); !strings.Contains(text, "d[shape=cube]") || !strings.Contains(text, "the same value of shape") || strings.Contains(text, "NaN") {
+		t.Errorf("it says: %s", text)
+	}
+	if doc.Find("[data-testid=figure-compose] svg").Length() != 1 || handlertest.Get(t, h, "/runs/a/measure/compose.png").Code != 200 {
+		t.Error("there is no figure of both parts")
+	}
+	scores.HeldOut = nil
+	if _, h = measureSite(t, &scores, nil); handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")).Find("[data-testid=held-out]").Length() != 0 {
+		t.Error("a run on a whole dataset is compared with what it left out")
+	}
+}
+
+// TestMeasureWithoutFactors: the page says why, shows what there is, and does not ask for an evaluation.
+func TestMeasureWithoutFactors(t *testing.T) {
+	scores := measuredWorld(t)
+	scores.Metrics, scores.Swap, scores.Usage.Names = nil, nil, nil
+	scores.NoFactors = "InfoMEC, DCI and swaps compare slots with factors, and no factors are known of own."
+	_, h := measureSite(t, &scores, nil)
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
+	if text := doc.Find("[data-testid=no-factors]").Text(); !strings.Contains(text, scores.NoFactors) || doc.Find("[data-testid=measure-empty]").Length() != 0 {
+		t.Errorf("it says %q", text)
+	}
+	for name, want := range map[string]int{"usage": 1, "noise": 1, "flips": 1, "nmi": 0, "purity": 0, "degraded": 0} {
+		if n := doc.Find("[data-testid=figure-" + name + "]").Length(); n != want {
+			t.Errorf("%d figures %s", n, name)
+		}
+	}
+}
+
+// TestMeasureNoiseSheet: a sheet is cut into its images; one of other scores, or none, is not shown.
+func TestMeasureNoiseSheet(t *testing.T) {
+	scores := measuredWorld(t)
+	scores.Noise.Shown = []int{17, 4}
+	columns := 2 + len(scores.Noise.Curve)
+	for _, c := range []struct {
+		sheet handlers.NoiseService
+		shown bool
+	}{{sheetOf(t, 8*columns, 16), true}, {sheetOf(t, 8*columns+1, 16), false}, {sheetAt(""), false}, {nil, false}} {
+		f, _ := measureSite(t, nil, nil)
+		r := chi.NewRouter()
+		measure.Measure{Runs: f, Datasets: handlertest.Data{}, Scores: &laterScores{kept: &scores}, Noise: c.sheet}.Routes(r)
+		images := handlertest.Document(t, handlertest.Get(t, r, "/runs/a/measure")).Find("[data-testid=figure-degraded] image").Length()
+		code := handlertest.Get(t, r, "/runs/a/measure/degraded.svg").Code
+		if c.shown != (images == 2*columns) || c.shown != (code == 200) || !c.shown && (images != 0 || code != 404) {
+			t.Errorf("%v: %d images of %d, the file answers %d", c.sheet, images, 2*columns, code)
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/measure/figure"
+	"slotscope/views"
+	ui "slotscope/views/measure"
+)
+
+func (m measured) view(state model.Evaluation, canStart bool) ui.MeasureView {
+	v := ui.MeasureView{Run: m.run, Now: time.Now(), State: state, CanStart: canStart, Command: "slotscope eval " + m.run.ID}
+	if m.run.Checkpoint == 0 {
+		v.Why = "There is no checkpoint to evaluate yet."
+	}
+	v.Empty, v.Damage = m.empty(v.Why), m.damage
+	if m.scores != nil {
+		v.Measured, v.Stale = m.said(), m.stale()
+		v.NoFactors, v.Groups = m.scores.NoFactors, m.groups()
+		v.HeldOut = m.partsCompared()
+	}
+	v.Parts = m.parts()
+	v.Names = m.names()
+	return v
+}
+
+// empty says why there are no scores beyond PSNR.
+func (m measured) empty(why string) string {
+	switch {
+	case m.scores != nil && m.scores.Evaluated():
+		return ""
+	case m.damage != "":
+		return "An evaluation measures the run again; it takes minutes, and what it finds takes the place of what cannot be read."
+	case why != "":
+		return "This run has saved no checkpoint yet; what its slots hold can be measured as soon as it has."
+	case m.run.State.Ended():
+		return "This run was not evaluated yet. An evaluation encodes images of its dataset at random, relates codes to factors, and tries noise and swaps; it takes minutes and keeps what it finds with the run."
+	}
+	return "This run is under way and was not evaluated yet. An evaluation measures its newest checkpoint; it takes minutes, and shares the machine with the training."
+}
+
+func (m measured) said() string {
+	s := m.scores
+	parts := []string{fmt.Sprintf("Measured at step %s on %s images drawn at random with seed %d", views.Count(s.Step), views.Count(s.Images), s.Seed)}
+	if s.Seconds > 0 {
+		parts = append(parts, fmt.Sprintf("in %s s", figure.Number(s.Seconds)))
+	}
+	if s.Engine != "" {
+		parts = append(parts, "on "+s.Engine)
+	}
+	if s.Revision != "" {
+		parts = append(parts, "by "+s.Revision)
+	}
+	return strings.Join(parts, " ") + "."
+}
+
+func (m measured) stale() string {
+	if m.scores.Step >= m.run.Checkpoint {
+		return ""
+	}
+	return fmt.Sprintf("Training has gone on to a checkpoint at step %s since; these are scores of step %s.", views.Count(m.run.Checkpoint), views.Count(m.scores.Step))
+}
+
+// score writes a score with three decimals.
+func score(s model.Score) string {
+	if !s.Defined() {
+		return "–"
+	}
+	return strings.Replace(fmt.Sprintf("%.3f", float64(s)), "-", "−", 1)
+}
+
+func interval(i *model.Interval, digits int) string {
+	if i == nil || !i.Low.Defined() || !i.High.Defined() {
+		return ""
+	}
+	return fmt.Sprintf("%.*f to %.*f", digits, float64(i.Low), digits, float64(i.High))
+}
+
+func (m measured) groups() []ui.MeasuredGroup {
+	s := m.scores
+	groups := []ui.MeasuredGroup{{Title: "Reconstruction", Rows: []ui.MeasuredScore{
+		{Name: "PSNR", Value: fmt.Sprintf("%.2f dB", s.PSNR), Interval: interval(s.PSNRInterval, 2), Main: true, Note: "Of reconstructions against the images, mean over images; each image is capped at 100 dB."},
+	}}}
+	if s.Metrics != nil {
+		groups = append(groups, infoMEC(s.Metrics), dci(s.Metrics))
+	}
+	if s.Swap != nil {
+		groups = append(groups, swaps(s.Swap))
+	}
+	return groups
+}
+
+func infoMEC(s *model.Metrics) ui.MeasuredGroup {
+	g := ui.MeasuredGroup{Title: fmt.Sprintf("InfoMEC, %s rows, %d latents, %d factors", views.Count(s.Rows), s.Latents, len(s.KeptFactors))}
+	g.Rows = []ui.MeasuredScore{
+		{Name: "InfoM", Value: score(s.InfoM), Main: true, Note: "Modularity: does each slot tell of one factor only? 1 is yes; independent codes score 0 up to sampling noise."},
+		{Name: "InfoC", Value: score(s.InfoC), Main: true, Note: "Compactness: is each factor told by one slot only?"},
+		{Name: "InfoE", Value: score(s.InfoE), Main: true, Note: "Explicitness: can a linear model read the factors? As published it is fitted and measured on the same rows, so large codebooks come near 1 whatever they hold; compare the next two."},
+		{Name: "InfoE, held out", Value: score(s.InfoEHeldOut), Note: "Fitted on nine rows in ten and measured on the tenth; below 0 it predicts worse than knowing nothing. Ours, not the paper’s."},
+		{Name: "InfoE, shuffled", Value: score(s.InfoEShuffled), Note: "InfoE of the same latents in another order of rows, where there is nothing to read: what chance alone reaches."},
+	}
+	return g
+}
+
+func dci(s *model.Metrics) ui.MeasuredGroup {
+	g := ui.MeasuredGroup{Title: fmt.Sprintf("DCI, forests of %d trees", s.DCI.Trees)}
+	add := func(name, note string, v model.DCIScore, main bool) {
+		if v.D.Defined() || v.I.Defined() || v.C.Defined() {
+			g.Rows = append(g.Rows, ui.MeasuredScore{Name: name, Value: score(v.D) + "  " + score(v.I) + "  " + score(v.C), Main: main, Note: note})
+		}
+	}
+	add("D I C, each code a feature", "As the paper’s numbers must have been made: disentanglement, informativeness (accuracy on held-out rows), completeness. C cannot come near 1, for a factor’s importance is spread over a slot’s codes.", s.DCI.OneHot, s.Discrete)
+	add("D I C, summed over slots", "The same forests, importances summed over each slot’s codes: the completeness that can reach 1.", s.DCI.SlotSum, false)
+	add("D I C, each slot a number", slotsNote(s.Discrete), s.DCI.Slots, !s.Discrete)
+	return g
+}
+
+func slotsNote(discrete bool) string {
+	if discrete {
+		return "Indices of codes as if they were quantities, which they are not: even perfect codes score low."
+	}
+	return "Disentanglement, informativeness (accuracy on held-out rows), completeness."
+}
+
+func swaps(s *model.Swap) ui.MeasuredGroup {
+	share := func(i model.Interval) string {
+		if !i.Value.Defined() {
+			return "–"
+		}
+		return fmt.Sprintf("%.1f%%", 100*float64(i.Value))
+	}
+	span := func(i model.Interval) string {
+		if !i.Low.Defined() || !i.High.Defined() {
+			return ""
+		}
+		return fmt.Sprintf("%.1f to %.1f%%", 100*float64(i.Low), 100*float64(i.High))
+	}
+	return ui.MeasuredGroup{Title: fmt.Sprintf("Swaps, %s edits of %s pairs", views.Count(s.Edits), views.Count(s.Pairs)), Rows: []ui.MeasuredScore{
+		{Name: "Exact", Value: share(s.Exact), Interval: span(s.Exact), Main: true, Note: "Edits after which a probe reads another value of the slot’s own factor, and no other change, in the decoded image."},
+		{Name: "None", Value: share(s.None), Interval: span(s.None), Note: "Edits that change nothing it can read."},
+		{Name: "Others", Value: share(s.Others), Interval: span(s.Others), Note: "Edits that change some other factor: leakage."},
+	}}
+}
+
+// parts are the questions that figures answer; those without a figure are left out.
+func (m measured) parts() []ui.MeasurePart {
+	var all []ui.MeasurePart
+	add := func(p ui.MeasurePart, figures ...string) {
+		if p.Figures = m.figureOf(figures...); len(p.Figures) > 0 {
+			all = append(all, p)
+		}
+	}
+	add(ui.MeasurePart{ID: "holds", Question: "Which slot holds which factor?"}, "nmi", "importance", "infoe")
+	add(ui.MeasurePart{ID: "codes", Question: "Which codes do slots take?", Says: m.codesSaid()}, "usage", "ranks")
+	add(ui.MeasurePart{ID: "swaps", Question: "Does a swap change one thing?", Says: m.probeSaid()}, "purity", "leakage")
+	add(ui.MeasurePart{ID: "robust", Question: "How much noise does it bear?", Says: m.noiseSaid()}, "noise", "flips", "degraded")
+	add(ui.MeasurePart{ID: "training", Question: "What became of the vectors in training?", Says: m.trainingSaid()}, "mean", "variance-latent", "variance-codebook", "perplexity")
+	return all
+}
+
+// partsCompared is what was measured on combinations that training left out, beside the same on those that it had; nil where
+// nothing was left out.
+func (m measured) partsCompared() *ui.PartsCompared {
+	h := m.heldOut()
+	if h == nil {
+		return nil
+	}
+	s := m.scores
+	p := &ui.PartsCompared{Trained: m.run.Config.Dataset, HeldOut: h.Dataset, NoFactors: h.NoFactors, Figures: m.figureOf("compose")}
+	add := func(name, trained, left, difference, note string) {
+		p.Rows = append(p.Rows, ui.ComparedScore{Name: name, Trained: trained, HeldOut: left, Difference: difference, Note: note})
+	}
+	add("Images", views.Count(s.Images), views.Count(h.Images), "", "Drawn at random. On few rows InfoE comes near 1 and InfoM loses a little by chance alone.")
+	trained := model.Interval{Value: model.Score(s.PSNR), Low: model.Undefined(), High: model.Undefined()}
+	if s.PSNRInterval != nil {
+		trained = *s.PSNRInterval
+	}
+	add("PSNR, dB", withInterval(trained), withInterval(h.PSNR), signed(float64(h.PSNR.Value-trained.Value), 2), "Of reconstructions, mean over images, with its 95% interval.")
+	if s.Metrics != nil && h.Metrics != nil {
+		left := partScores(h.Metrics)
+		for i, seen := range partScores(s.Metrics) {
+			add(seen.name, score(seen.value), score(left[i].value), signed(float64(left[i].value-seen.value), 3), seen.note)
+		}
+		p.Says = append(p.Says, m.factorsLeft()...)
+	}
+	if s.Usage != nil && h.Usage != nil {
+		add("Codes in use", views.Count(s.Usage.Entries), views.Count(h.Usage.Entries), "", "Entries taken by some slot.")
+	}
+	return p
+}
+
+// factorsLeft says which factors the scores of the part held out are about.
+func (m measured) factorsLeft() []string {
+	h := m.heldOut().Metrics
+	var fixed []string
+	for i, name := range plainNames(h.Factors) {
+		if !slices.Contains(h.KeptFactors, i) {
+			fixed = append(fixed, name)
+		}
+	}
+	if len(fixed) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Every image held out has the same value of %s, which is therefore not among the factors of its scores.", strings.Join(fixed, ", and the same of "))}
+}
+
+func withInterval(i model.Interval) string {
+	text := fmt.Sprintf("%.2f", float64(i.Value))
+	if span := interval(&i, 2); span != "" {
+		text += " (" + span + ")"
+	}
+	return text
+}
+
+// signed writes a difference with its sign; nothing where it is undefined.
+func signed(v float64, digits int) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return strings.Replace(fmt.Sprintf("%+.*f", digits, v), "-", "−", 1)
+}
+
+func (m measured) codesSaid() []string {
+	u := m.usage()
+	if u == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s of %s entries are taken by some slot; over all slots %s are in effective use.", views.Count(u.Entries), views.Count(m.run.Config.Entries()), figure.Number(u.Codebook))}
+}
+
+func (m measured) probeSaid() []string {
+	s, metrics := m.swap(), m.metrics()
+	if s == nil || metrics == nil || len(s.ProbeAccuracy) != len(metrics.Factors) {
+		return nil
+	}
+	parts, factors := make([]string, len(s.ProbeAccuracy)), plainNames(metrics.Factors)
+	for f, a := range s.ProbeAccuracy {
+		parts[f] = fmt.Sprintf("%s %.1f%%", factors[f], 100*a)
+	}
+	return []string{fmt.Sprintf("A probe that learned from %s images reads the factors of what is decoded; on images that it has not seen it is right for %s.", views.Count(s.ProbeImages), strings.Join(parts, ", "))}
+}
+
+func (m measured) noiseSaid() []string {
+	n := m.noise()
+	if n == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("Gaussian noise is added to the encoder’s z, before unbinding or quantizing; its variance is %s, the mean square of z over the images, divided by 10^(SNR/10).", figure.Number(n.Power))}
+}
+
+func (m measured) trainingSaid() []string {
+	if !m.hrr() {
+		return nil
+	}
+	return []string{"Dotted: what HRR vectors have, and what the regularizers pull towards. The retrieval’s SNR does not depend on the variance, so models settle on one of their own."}
+}
+
+// mostNames is how many codes of a slot are listed.
+const mostNames = 12
+
+func (m measured) names() []ui.SlotNames {
+	u, metrics := m.usage(), m.metrics()
+	if u == nil || metrics == nil {
+		return nil
+	}
+	var all []ui.SlotNames
+	for i, n := range u.Names {
+		s := ui.SlotNames{Slot: i}
+		if n.Factor >= 0 && n.Factor < len(metrics.Factors) {
+			factor := metrics.Factors[n.Factor]
+			s.Factor = plainNames([]string{factor})[0]
+			for _, c := range n.Codes[:min(len(n.Codes), mostNames)] {
+				s.Codes = append(s.Codes, ui.NamedCode{Code: c.Code, Value: m.valueName(factor, c.Value), Share: percent(c.Share), Count: c.Count})
+			}
+			s.More = len(n.Codes) - len(s.Codes)
+		}
+		all = append(all, s)
+	}
+	return all
+}

@@ -1,0 +1,400 @@
+package play_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// playBrowser holds the playground in a real browser.
+type playBrowser struct {
+	playground
+	ctx context.Context
+}
+
+const playState = "a=12345&b=400000&codes=1.2.3.4.5&bcodes=6.2.8.9.10"
+
+func openPlay(t *testing.T, width, height int64, more ...chromedp.EmulateViewportOption) playBrowser {
+	t.Helper()
+	if _, err := exec.LookPath("chromium"); err != nil {
+		t.Skip("chromium is not installed here, so the page's scripts go untested")
+	}
+	p := newPlayground(t)
+	ctx, stop := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
+	t.Cleanup(stop)
+	ctx, stop = chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	if err := chromedp.Do(ctx); err != nil { // starts the browser, which lives as long as this context
+		t.Fatal(err)
+	}
+	b := playBrowser{p, ctx}
+	b.hearConsole()
+	b.waitForUsage()
+	b.do(chromedp.EmulateViewport(width, height, more...))
+	b.open("/play/" + p.key + "?" + playState)
+	return b
+}
+
+// hearConsole makes what the page complains of part of a failed test, and a complaint of its own a failure.
+func (b playBrowser) hearConsole() {
+	messages := chromedp.Console(b.ctx)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			if m.IsException() {
+				b.t.Errorf("%s:%d %s", m.URL, m.Line+1, m)
+			}
+		}
+	}()
+}
+
+// waitForUsage lets codes be counted first, so that the palette keeps its order.
+func (b playBrowser) waitForUsage() {
+	for status := 0; status != http.StatusOK; time.Sleep(20 * time.Millisecond) {
+		reply, _ := b.get("/api/play/" + b.key + "/usage")
+		status = reply.StatusCode
+	}
+}
+
+func (b playBrowser) do(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, 30*time.Second)
+	defer stop()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b playBrowser) open(path string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(b.url + path))
+	b.see(`document.getElementById('play').dataset.ready`, "yes")
+	b.see(`document.getElementById('link').dataset.state`, "live")
+}
+
+func (b playBrowser) eval(js string) string {
+	b.t.Helper()
+	got, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("String("+js+")"))
+	if err != nil {
+		b.t.Fatalf("%s: %v", js, err)
+	}
+	return got
+}
+
+// see waits until an expression has a value.
+func (b playBrowser) see(js, want string) {
+	b.t.Helper()
+	got := ""
+	for start := time.Now(); time.Since(start) < 15*time.Second; time.Sleep(15 * time.Millisecond) {
+		if got = b.eval(js); got == want {
+			return
+		}
+	}
+	b.t.Fatalf("%s stays %q, want %q", js, got, want)
+}
+
+// shows waits until the large picture shows codes, and returns its pixels.
+func (b playBrowser) shows(codes string) string {
+	b.t.Helper()
+	b.see(`document.querySelector('[data-testid=play-image]').dataset.codes`, codes)
+	return b.eval(`document.querySelector('[data-testid=play-image]').toDataURL()`)
+}
+
+// row reads a row's codes.
+func (b playBrowser) row(row string) string {
+	b.t.Helper()
+	return b.eval(fmt.Sprintf(`[...document.querySelectorAll('[data-testid^="play-slot-%s-"]')].map((e) => e.dataset.code).join('.')`, row))
+}
+
+func (b playBrowser) address(want string) {
+	b.t.Helper()
+	b.see(`location.search`, "?"+want)
+}
+
+// at is the middle of an element, scrolled into sight.
+func (b playBrowser) at(id string) (x, y float64) {
+	b.t.Helper()
+	var box struct{ X, Y float64 }
+	box, err := chromedp.Run(b.ctx, chromedp.Evaluate[struct{ X, Y float64 }](fmt.Sprintf(`(() => {
+		const e = document.querySelector('[data-testid="%s"]');
+		const r = e.getBoundingClientRect();
+		return {X: r.left + r.width / 2, Y: r.top + r.height / 2};
+	})()`, id)))
+	if err != nil {
+		b.t.Fatalf("%s: %v", id, err)
+	}
+	return box.X, box.Y
+}
+
+func (b playBrowser) drag(from, to string) {
+	b.t.Helper()
+	x0, y0 := b.at(from)
+	x1, y1 := b.at(to)
+	b.do(chromedp.DragAndDropXY(x0, y0, x1, y1))
+}
+
+func (b playBrowser) click(id string) {
+	b.t.Helper()
+	x, y := b.at(id)
+	b.do(chromedp.MouseClickXY(x, y))
+}
+
+func (b playBrowser) keys(keys ...string) {
+	b.t.Helper()
+	for _, k := range keys {
+		b.do(chromedp.KeyEvent(k))
+	}
+}
+
+func (b playBrowser) focus(id string) {
+	b.t.Helper()
+	b.eval(fmt.Sprintf(`document.querySelector('[data-testid="%s"]').focus()`, id))
+}
+
+func TestPlayDragPutsACodeOfBIntoA(t *testing.T) {
+	b := openPlay(t, 1280, 1400)
+	before := b.shows("1.2.3.4.5")
+	b.drag("play-slot-b-3", "play-slot-a-3")
+	after := b.shows("1.2.3.9.5")
+	if after == before {
+		t.Error("the picture did not change")
+	}
+	if got := b.row("a"); got != "1.2.3.9.5" {
+		t.Errorf("row A is %s", got)
+	}
+	b.address("a=12345&b=400000&codes=1.2.3.9.5&bcodes=6.2.8.9.10")
+	b.drag("play-palette-11", "play-slot-a-0")
+	b.shows("11.2.3.9.5")
+	b.drag("play-palette-7", "play-image")
+	if got := b.row("a"); got != "7.2.3.9.5" {
+		t.Errorf("an entry dropped on the large picture: row A is %s", got)
+	}
+	b.drag("play-slot-a-4", "play-slot-b-1") // into B, and into another slot
+	if got := b.row("b"); got != "6.5.8.9.10" {
+		t.Errorf("row B is %s", got)
+	}
+	b.drag("play-slot-b-0", "play-undo") // let go elsewhere
+	if got := b.row("a") + " " + b.row("b"); got != "7.2.3.9.5 6.5.8.9.10" {
+		t.Errorf("let go elsewhere: %s", got)
+	}
+}
+
+func TestPlayPictureFollowsWhileDragging(t *testing.T) {
+	b := openPlay(t, 1280, 1400)
+	before := b.shows("1.2.3.4.5")
+	x0, y0 := b.at("play-slot-b-3")
+	b.do(chromedp.MouseEvent("mousePressed", x0, y0, chromedp.ButtonLeft, func(p *input.DispatchMouseEventParams) { p.ClickCount = 1 }))
+	for _, slot := range []int{0, 2, 4} {
+		x, y := b.at(fmt.Sprintf("play-slot-a-%d", slot))
+		b.do(chromedp.MouseEvent("mouseMoved", x, y, chromedp.ButtonLeft))
+		codes := strings.Split("1.2.3.4.5", ".")
+		codes[slot] = "9"
+		if b.shows(strings.Join(codes, ".")) == before {
+			t.Errorf("over slot %d the picture is as before", slot)
+		}
+	}
+	if got := b.row("a"); got != "1.2.3.4.5" {
+		t.Errorf("before it is let go, row A is %s", got)
+	}
+	b.keys(kb.Escape)
+	if b.shows("1.2.3.4.5") != before {
+		t.Error("after Esc the picture is not as before")
+	}
+	b.do(chromedp.MouseEvent("mouseReleased", x0, y0, chromedp.ButtonLeft))
+	b.see(`document.querySelectorAll('.ghost').length`, "0")
+}
+
+func TestPlayClickAndClick(t *testing.T) {
+	b := openPlay(t, 1280, 1400)
+	b.click("play-slot-b-0")
+	b.see(`document.querySelector('[data-testid=play-slot-b-0]').ariaPressed`, "true")
+	b.click("play-slot-a-0")
+	b.shows("6.2.3.4.5")
+	b.click("play-palette-11") // its slot is 0, the last one touched
+	b.click("play-palette-11") // again: into its own slot
+	b.shows("11.2.3.4.5")
+	b.click("play-slot-b-4")
+	b.click("play-slot-b-4") // again: let go
+	if got := b.row("a") + " " + b.row("b"); got != "11.2.3.4.5 6.2.8.9.10" {
+		t.Errorf("after letting go: %s", got)
+	}
+	b.click("play-swap-2")
+	b.shows("11.2.8.4.5")
+}
+
+func TestPlayKeyboardAlone(t *testing.T) {
+	b := openPlay(t, 1280, 1400)
+	b.focus("play-slot-a-0")
+	b.keys(kb.ArrowRight, kb.ArrowRight, kb.ArrowDown) // to B's slot 2
+	b.see(`document.activeElement.dataset.testid`, "play-slot-b-2")
+	b.keys(kb.Enter)
+	b.see(`document.getElementById('said').textContent.startsWith('Holding 8 from B, slot 2')`, "true")
+	b.keys(kb.ArrowUp)
+	b.shows("1.2.8.4.5") // already seen while held
+	if got := b.row("a"); got != "1.2.3.4.5" {
+		t.Errorf("while held, row A is %s", got)
+	}
+	b.keys(kb.Enter)
+	if got := b.row("a"); got != "1.2.8.4.5" {
+		t.Errorf("row A is %s", got)
+	}
+	b.see(`document.getElementById('said').textContent.startsWith('Put 8 into slot 2 of A')`, "true")
+	b.see(`document.activeElement.dataset.testid`, "play-slot-a-2")
+	b.focus("play-palette-11")
+	b.keys(" ") // holds it and goes to the slot
+	b.see(`document.activeElement.dataset.testid`, "play-slot-a-2")
+	b.keys(kb.Enter)
+	b.shows("1.2.11.4.5")
+	b.focus("play-slot-b-0")
+	b.keys(kb.Enter, kb.ArrowUp, kb.Escape)
+	b.shows("1.2.11.4.5")
+	b.see(`document.activeElement.dataset.testid`, "play-slot-b-0")
+}
+
+func TestPlayTapAndTapOnAPhone(t *testing.T) {
+	b := openPlay(t, 390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
+	if got := b.eval(`document.documentElement.scrollWidth`); got != "390" {
+		t.Errorf("the page is %s px wide on a phone of 390", got)
+	}
+	b.eval(`document.querySelector('[data-testid=play-slot-b-1]').scrollIntoView({block: 'center'})`)
+	for _, id := range []string{"play-slot-b-0", "play-slot-a-0"} {
+		x, y := b.at(id)
+		b.do(chromedp.TapXY(x, y))
+	}
+	b.shows("6.2.3.4.5")
+	x, y := b.at("play-head-2")
+	b.do(chromedp.TapXY(x, y))
+	b.see(`document.getElementById('palette-slot').textContent`, "2")
+	b.see(`document.querySelectorAll('.entry').length`, "12")
+	first := b.eval(`document.querySelector('.entry').dataset.code`)
+	for range 2 {
+		x, y := b.at("play-palette-" + first)
+		b.do(chromedp.TapXY(x, y))
+	}
+	b.shows("6.2." + first + ".4.5")
+}
+
+func TestPlayUndoRestoresEveryByte(t *testing.T) {
+	b := openPlay(t, 1280, 1400)
+	pictures := []string{b.shows("1.2.3.4.5")}
+	states := []string{"1.2.3.4.5"}
+	for i, next := range []string{"6.2.3.4.5", "6.2.8.4.5", "6.2.8.9.5"} {
+		b.click(fmt.Sprintf("play-swap-%d", []int{0, 2, 3}[i]))
+		pictures, states = append(pictures, b.shows(next)), append(states, next)
+	}
+	for i := len(states) - 2; i >= 0; i-- {
+		b.keys2("z", false)
+		if b.shows(states[i]) != pictures[i] {
+			t.Errorf("undo to %s: other bytes than before", states[i])
+		}
+	}
+	b.see(`document.querySelector('[data-testid=play-undo]').disabled`, "true")
+	b.keys2("z", true)
+	b.click("play-redo")
+	if b.shows(states[2]) != pictures[2] {
+		t.Error("redo: other bytes than before")
+	}
+	b.do(chromedp.Reload()) // undo survives, and the address shows the same
+	b.see(`document.getElementById('play').dataset.ready`, "yes")
+	if b.shows(states[2]) != pictures[2] {
+		t.Error("after a reload: other bytes than before")
+	}
+	b.click("play-undo")
+	b.shows(states[1])
+	b.click("play-reset")
+	b.see(`document.querySelector('[data-testid=play-reset]').disabled`, "true")
+}
+
+// keys2 presses Control with a letter, with or without Shift.
+func (b playBrowser) keys2(letter string, shift bool) {
+	b.t.Helper()
+	b.eval(fmt.Sprintf(`dispatchEvent(new KeyboardEvent('keydown', {key: %q, ctrlKey: true, shiftKey: %v, bubbles: true}))`, letter, shift))
+}
+
+func TestPlayPictureEqualsItsAddress(t *testing.T) {
+	b := openPlay(t, 1280, 1400)
+	b.shows("1.2.3.4.5")
+	b.see(`(async () => {
+		const img = new Image();
+		img.src = '/img/`+b.key+`/1.2.3.4.5.png';
+		await img.decode();
+		const c = new OffscreenCanvas(64, 64).getContext('2d');
+		c.drawImage(img, 0, 0);
+		const x = c.getImageData(0, 0, 64, 64).data;
+		const y = document.querySelector('[data-testid=play-image]').getContext('2d').getImageData(0, 0, 64, 64).data;
+		window.equal = x.every((v, i) => v === y[i]);
+	})() && window.equal`, "true")
+}
+
+func TestPlayStripChangesItsOrder(t *testing.T) {
+	b := openPlay(t, 1280, 1400)
+	step := func(j int, want string) {
+		t.Helper()
+		b.see(fmt.Sprintf(`document.querySelector('[data-testid=play-strip-%d]').dataset.codes`, j), want)
+	}
+	step(1, "6.2.3.4.5")
+	step(5, "6.2.8.9.10")
+	b.eval(`document.querySelector('[data-place="0"] [data-by="1"]').click()`)
+	step(1, "1.2.3.4.5")
+	step(2, "6.2.3.4.5")
+	b.address("a=12345&b=400000&codes=1.2.3.4.5&bcodes=6.2.8.9.10&order=1.0.2.3.4")
+	from, to := b.eval(mid(`[data-place="4"] .grip`)), b.eval(mid(`[data-place="0"] .grip`))
+	var x0, y0, x1, y1 float64
+	fmt.Sscanf(from, "%g %g", &x0, &y0)
+	fmt.Sscanf(to, "%g %g", &x1, &y1)
+	b.do(chromedp.DragAndDropXY(x0, y0, x1, y1))
+	step(1, "1.2.3.4.10")
+	step(5, "6.2.8.9.10") // whatever the order, it ends at B
+	b.address("a=12345&b=400000&codes=1.2.3.4.5&bcodes=6.2.8.9.10&order=4.1.0.2.3")
+	b.keys2("z", false)
+	step(1, "1.2.3.4.5")
+}
+
+func mid(selector string) string {
+	return `(() => { const r = document.querySelector('` + selector + `').getBoundingClientRect(); return (r.left + r.width / 2) + ' ' + (r.top + r.height / 2); })()`
+}
+
+func TestPlayOtherPictures(t *testing.T) {
+	b := openPlay(t, 1280, 1400)
+	b.shows("1.2.3.4.5")
+	_, want, _ := b.encode("application/json", []byte(`{"index":777}`))
+	codes := strings.Trim(strings.ReplaceAll(fmt.Sprint(want.Codes), " ", "."), "[]")
+	b.do(chromedp.SetValue(chromedp.CSS(testID("play-index-a")), "777"), chromedp.SendKeys(chromedp.CSS(testID("play-index-a")), kb.Enter))
+	b.shows(codes)
+	b.see(`document.querySelector('[data-testid=play-original-a]').getAttribute('src').endsWith('index=777')`, "true")
+	b.eval(`(() => { const s = document.querySelector('[data-testid=play-factor-a-4]'); s.value = 1; s.dispatchEvent(new Event('input')); s.dispatchEvent(new Event('change')); })()`)
+	b.see(`document.querySelector('[data-testid=play-index-a]').value`, "747") // shape is the fifth factor, 15 images apart: 777 has class 3
+	b.see(`location.search.startsWith('?a=747&')`, "true")                     // no longer while the slider moves: it is part of the history
+	b.click("play-undo")
+	b.see(`document.querySelector('[data-testid=play-index-a]').value`, "777")
+	b.click("play-random-b")
+	b.see(`document.querySelector('[data-testid=play-index-b]').value !== '400000'`, "true")
+}
+
+func TestPlayGoesOnWithoutItsSocket(t *testing.T) {
+	b := openPlay(t, 1280, 1400)
+	before := b.shows("1.2.3.4.5")
+	if _, err := chromedp.Call(b.ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{
+		Source: `window.WebSocket = class { static OPEN = 1; readyState = 3; constructor() { setTimeout(() => this.onclose(), 5); } };`,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b.do(chromedp.Navigate(b.url + "/play/" + b.key + "?" + playState))
+	b.see(`document.getElementById('link').dataset.state`, "reconnecting")
+	if b.shows("1.2.3.4.5") != before {
+		t.Error("pictures under their addresses differ from those of the socket")
+	}
+	b.drag("play-slot-b-3", "play-slot-a-3")
+	b.shows("1.2.3.9.5")
+}

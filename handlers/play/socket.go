@@ -1,0 +1,183 @@
+package play
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"slotscope/handlers"
+	"slotscope/model/play"
+)
+
+// Limits of one socket of the playground.
+const (
+	playPongTime  = 60 * time.Second // without a pong for so long, the page is gone
+	playPingEvery = 54 * time.Second
+	playWriteTime = 10 * time.Second
+	playReadLimit = 64 << 10
+)
+
+// playUpgrader leaves CheckOrigin at its default: pages of this host only.
+var playUpgrader = websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 32 << 10, WriteBufferPool: &sync.Pool{}}
+
+// socket decodes while something is dragged. The page sends {"seq":n,"codes":[[…],…],"lane":"held"} with 1 to 64 tuples; the
+// answer is a binary frame: seq uint32, count, H, W and C uint16, little-endian, then count · H · W · C bytes. In each lane
+// ("held", "strip", "palette") a new request takes the place of the one before, which is then not answered. What is wrong with a
+// request is answered as {"seq":n,"error":"sentence"}.
+func (p *Play) socket(w http.ResponseWriter, r *http.Request) {
+	rm, release, err := p.open(r)
+	if err != nil {
+		handlers.Fail(w, r, err)
+		return
+	}
+	defer release()
+	conn, err := playUpgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return // the playUpgrader has answered
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	s := &playSocket{room: rm, conn: conn, out: make(chan playFrame), lanes: map[string]context.CancelFunc{}}
+	var tasks sync.WaitGroup
+	tasks.Go(func() { s.write(ctx); cancel() })
+	s.read(ctx, &tasks)
+	cancel()
+	conn.Close()
+	tasks.Wait()
+}
+
+// playSocket has one reader, one writer, and a task for the newest request of each lane.
+type playSocket struct {
+	room  playRoom
+	conn  *websocket.Conn
+	out   chan playFrame
+	lanes map[string]context.CancelFunc // of the reader alone
+}
+
+// playFrame is a message on its way out.
+type playFrame struct {
+	kind int
+	body []byte
+}
+
+type playRequest struct {
+	Seq   uint32  `json:"seq"`
+	Codes [][]int `json:"codes"`
+	Lane  string  `json:"lane"`
+}
+
+func (s *playSocket) read(ctx context.Context, tasks *sync.WaitGroup) {
+	s.conn.SetReadDeadline(time.Now().Add(playPongTime))
+	s.conn.SetPongHandler(func(string) error { return s.conn.SetReadDeadline(time.Now().Add(playPongTime)) })
+	for {
+		_, message, err := s.conn.NextReader() // passes over what was left of the message before
+		if err != nil {
+			return
+		}
+		body, err := io.ReadAll(io.LimitReader(message, playReadLimit+1))
+		if err != nil {
+			return
+		}
+		if len(body) > playReadLimit {
+			s.send(ctx, playRefusal(0, fmt.Sprintf("That message is larger than the %d bytes allowed here.", playReadLimit)))
+			continue
+		}
+		var in playRequest
+		if err := json.Unmarshal(body, &in); err != nil {
+			s.send(ctx, playRefusal(0, `That message is not the JSON expected here: {"seq":1,"codes":[[17,301,4]]}.`))
+			continue
+		}
+		if err := checkCount(len(in.Codes)); err != nil {
+			s.send(ctx, playRefusal(in.Seq, handlers.SentenceOf(err)))
+			continue
+		}
+		lane, ok := playLanes[in.Lane]
+		if !ok {
+			s.send(ctx, playRefusal(in.Seq, `The lane is none of "held", "strip", "palette".`))
+			continue
+		}
+		if before := s.lanes[lane]; before != nil {
+			before()
+		}
+		mine, cancel := context.WithCancel(ctx)
+		s.lanes[lane] = cancel
+		tasks.Go(func() {
+			defer cancel()
+			s.answer(mine, in)
+		})
+	}
+}
+
+// playLanes are the names that a request may give; without one it is what somebody holds.
+var playLanes = map[string]string{"": "held", "held": "held", "strip": "strip", "palette": "palette"}
+
+func (s *playSocket) answer(ctx context.Context, in playRequest) {
+	images, err := s.room.model.Decode(ctx, urgencyOf(in.Lane), in.Codes)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		if handlers.StatusOf(err) == http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+			slog.ErrorContext(ctx, "decoding for a socket", "checkpoint", s.room.source.Key, "error", err)
+		}
+		s.send(ctx, playRefusal(in.Seq, handlers.SentenceOf(err)))
+	default:
+		s.send(ctx, playFrame{websocket.BinaryMessage, packImages(in.Seq, images, s.room.model)})
+	}
+}
+
+// packImages writes a reply: seq, count, H, W, C, pixels.
+func packImages(seq uint32, images [][]byte, m *play.Model) []byte {
+	out := make([]byte, 0, 12+len(images)*m.Size())
+	out = binary.LittleEndian.AppendUint32(out, seq)
+	for _, n := range []int{len(images), m.Image.H, m.Image.W, m.Image.C} {
+		out = binary.LittleEndian.AppendUint16(out, uint16(n))
+	}
+	for _, pixels := range images {
+		out = append(out, pixels...)
+	}
+	return out
+}
+
+func playRefusal(seq uint32, text string) playFrame {
+	body, _ := json.Marshal(map[string]any{"seq": seq, "error": text}) // a number and a string: cannot fail
+	return playFrame{websocket.TextMessage, body}
+}
+
+// send hands a message to the writer; one that is out of date by then is dropped.
+func (s *playSocket) send(ctx context.Context, f playFrame) {
+	select {
+	case s.out <- f:
+	case <-ctx.Done():
+	}
+}
+
+func (s *playSocket) write(ctx context.Context) {
+	ping := time.NewTicker(playPingEvery)
+	defer ping.Stop()
+	defer s.conn.Close() // ends the reader too
+	for {
+		var f playFrame
+		select {
+		case f = <-s.out:
+		case <-ping.C:
+			f = playFrame{kind: websocket.PingMessage}
+		case <-ctx.Done():
+			bye := websocket.FormatCloseMessage(websocket.CloseGoingAway, "the server is closing")
+			s.conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(time.Second))
+			return
+		}
+		s.conn.SetWriteDeadline(time.Now().Add(playWriteTime))
+		if err := s.conn.WriteMessage(f.kind, f.body); err != nil {
+			return
+		}
+	}
+}

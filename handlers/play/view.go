@@ -1,0 +1,181 @@
+package play
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/data"
+	"slotscope/model/play"
+	ui "slotscope/views/play"
+)
+
+// view draws a state: addresses of images rather than images, so that the page is there before they are decoded.
+func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
+	m, key := rm.model.Config.M, rm.source.Key
+	v := ui.PlayView{
+		Key: key, Title: rm.source.Title, Run: rm.source.Run, Step: rm.source.Step, Engine: rm.model.Engine,
+		Model: rm.source.Config.Model, Preset: rm.source.Config.Preset, M: m, K: rm.model.Codes(), D: rm.source.Config.D,
+		Continuous: rm.model.Continuous(), Text: rm.model.Text,
+		H: rm.model.Image.H, W: rm.model.Image.W, C: rm.model.Image.C,
+		Codes: s.codes, BCodes: s.bcodes, Order: s.order, Slot: s.slot,
+		Query: rm.query(s).Encode(), About: playAbout(rm.source),
+	}
+	for _, src := range rm.play.Library.List() {
+		v.Checkpoints = append(v.Checkpoints, ui.PlayOption{Value: src.Key, Text: optionText(src), Chosen: src.Key == key})
+	}
+	if !slices.ContainsFunc(v.Checkpoints, func(o ui.PlayOption) bool { return o.Chosen }) {
+		v.Checkpoints = append(v.Checkpoints, ui.PlayOption{Value: key, Text: optionText(rm.source), Chosen: true})
+	}
+	set, err := rm.play.Library.Set(ctx, rm.source.Config.Dataset)
+	if err == nil {
+		v.Dataset = datasetView(set.Info())
+	} else {
+		v.Problem = "The dataset that this checkpoint was trained on cannot be opened here, so images are chosen by upload or code alone: " + err.Error() + "."
+	}
+	v.A, v.B = rm.sideView("A", s.a), rm.sideView("B", s.b)
+	usage := rm.play.Library.Usage(rm.source)
+	v.Slots = rm.slots(usage)
+	v.Counted = countedView(usage)
+	swaps := play.Swaps(s.codes, s.bcodes)
+	for i := range m {
+		to := s
+		to.codes = swaps[i]
+		v.Swaps = append(v.Swaps, ui.PlayCell{
+			Slot: i, Codes: play.FormatCodes(swaps[i]), Image: imageURL(key, swaps[i]), Same: s.codes[i] == s.bcodes[i],
+			Href: playAddress(key, rm.query(to)), SlotHref: rm.slotHref(s, i),
+		})
+	}
+	for j, t := range play.Interpolation(s.codes, s.bcodes, s.order) {
+		cell := ui.PlayCell{Slot: -1, Codes: play.FormatCodes(t), Image: imageURL(key, t)}
+		if j > 0 {
+			cell.Slot = s.order[j-1]
+			cell.Earlier, cell.Later = rm.moved(s, j-1, -1), rm.moved(s, j-1, 1)
+		}
+		v.Strip = append(v.Strip, cell)
+	}
+	v.Image = imageURL(key, s.codes)
+	for _, e := range rm.entries(usage.Usage, paletteQuery{slot: s.slot, codes: s.codes, sort: rm.firstOrder(), filter: "all", limit: paletteLimit}).Entries {
+		to := s
+		to.codes = play.With(s.codes, s.slot, e.Code)
+		q := rm.query(to)
+		q.Set("slot", strconv.Itoa(s.slot))
+		v.Palette = append(v.Palette, ui.PlayEntry{Code: e.Code, Text: e.Text, Count: e.Count, Unseen: e.Unseen, Image: e.Image, Href: playAddress(key, q) + "#palette", Current: e.Code == s.codes[s.slot]})
+	}
+	return v, nil
+}
+
+// firstOrder is how the palette is sorted at first: real numbers by size, codes by use.
+func (rm playRoom) firstOrder() string {
+	if rm.model.Continuous() {
+		return "id"
+	}
+	return "usage"
+}
+
+func imageURL(key string, codes []int) string {
+	return "/img/" + key + "/" + play.FormatCodes(codes) + ".png"
+}
+
+func optionText(src play.Source) string {
+	return fmt.Sprintf("%s · %s %s · step %s", src.Title, model.ModelTitle(src.Config.Model), src.Config.Preset, grouped(src.Step))
+}
+
+// about is one sentence on where a checkpoint comes from.
+func playAbout(src play.Source) string {
+	c := src.Config
+	text := fmt.Sprintf("%s, %s, seed %d, %s steps of %d images", model.ModelTitle(c.Model), c.Preset, c.Seed, grouped(src.Step), c.Batch)
+	if card := src.Card; card != nil {
+		if card.Engine != "" {
+			text += ", engine " + card.Engine
+		}
+		if card.Minutes > 0 {
+			text += fmt.Sprintf(", %.0f minutes", card.Minutes)
+		}
+		for _, name := range sortedKeys(card.Scores) {
+			text += fmt.Sprintf(", %s %.4g", name, card.Scores[name])
+		}
+	}
+	return text + "."
+}
+
+// grouped writes a number with a comma between thousands.
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+func sortedKeys(m map[string]float64) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func datasetView(info data.Info) *ui.PlayDataset {
+	d := &ui.PlayDataset{Name: info.Name, Title: info.Title, Len: info.Len}
+	for _, f := range info.Factors {
+		d.Factors = append(d.Factors, ui.PlayFactor{Name: plainName(f.Name), Values: f.Values})
+	}
+	return d
+}
+
+// plainName writes a factor's name as words.
+func plainName(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+func (rm playRoom) sideView(name string, s playSide) ui.PlaySide {
+	v := ui.PlaySide{Name: name, Index: s.index, Classes: s.classes, Codes: s.codes, PSNR: s.psnr, Reconstruction: imageURL(rm.source.Key, s.codes)}
+	if s.index >= 0 {
+		v.Original = fmt.Sprintf("/api/play/%s/original.png?index=%d", rm.source.Key, s.index)
+	}
+	return v
+}
+
+// slots are the headings of the columns.
+func (rm playRoom) slots(c play.Counting) []ui.PlaySlot {
+	out := make([]ui.PlaySlot, rm.model.Config.M)
+	for i := range out {
+		out[i] = ui.PlaySlot{Index: i}
+		if c.Usage != nil {
+			l := c.Usage.Labels[i]
+			out[i].Known, out[i].Factor, out[i].Score, out[i].Used = true, plainName(l.Factor), l.Score, l.Used
+		}
+	}
+	return out
+}
+
+func countedView(c play.Counting) ui.PlayCounted {
+	v := ui.PlayCounted{Done: c.Done, Of: c.Of}
+	if c.Usage != nil {
+		v.Ready, v.Done, v.Of = true, c.Usage.Images, c.Usage.Images
+	}
+	if c.Err != nil {
+		v.Problem = "The use of codes could not be counted: " + handlers.SentenceOf(c.Err)
+	}
+	return v
+}
+
+func (rm playRoom) slotHref(s playState, i int) string {
+	q := rm.query(s)
+	q.Set("slot", strconv.Itoa(i))
+	return playAddress(rm.source.Key, q) + "#palette"
+}
+
+// moved is the address at which place j of the strip's order has moved by one; empty where it cannot.
+func (rm playRoom) moved(s playState, j, by int) string {
+	if j+by < 0 || j+by >= len(s.order) {
+		return ""
+	}
+	s.order = slices.Clone(s.order)
+	s.order[j], s.order[j+by] = s.order[j+by], s.order[j]
+	return playAddress(rm.source.Key, rm.query(s)) + "#strip"
+}

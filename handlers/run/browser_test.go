@@ -1,0 +1,212 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"slotscope/handlers/handlertest"
+	runpage "slotscope/handlers/run"
+	"slotscope/model"
+	"slotscope/web"
+)
+
+func openRuns(t *testing.T) handlertest.Browser {
+	t.Helper()
+	if _, err := exec.LookPath("chromium"); err != nil {
+		t.Skip("chromium is not installed here, so the pages' scripts go untested")
+	}
+	f := handlertest.NewRuns(t.TempDir())
+	h, err := web.New(web.Config{Addr: "127.0.0.1:0", Pages: []web.Page{runpage.Runs{Service: f, Datasets: handlertest.Data{}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := httptest.NewServer(h)
+	t.Cleanup(site.Close)
+	ctx, stop := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
+	t.Cleanup(stop)
+	ctx, stop = chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	b := handlertest.Browser{T: t, Ctx: ctx, Runs: f, Site: site}
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 2800)); err != nil { // the first call starts the browser, which lives as long as its context
+		t.Fatal(err)
+	}
+	messages := chromedp.Console(ctx)
+	go func() {
+		for m, err := range messages {
+			if err == nil && m.IsException() {
+				t.Errorf("%s:%d %s", m.URL, m.Line+1, m)
+			}
+		}
+	}()
+	return b
+}
+
+func text(selector string) string {
+	return fmt.Sprintf("document.querySelector('%s')?.textContent.trim()", selector)
+}
+
+func pointsOf(series string) string {
+	return fmt.Sprintf(`document.querySelector('[data-testid="chart-%s"]').dataset.points`, series)
+}
+
+const connection = "[data-testid=connection]"
+
+func TestRunPageLives(t *testing.T) {
+	b := openRuns(t)
+	b.Runs.Put("a", model.Running, 300)
+	b.Runs.Draw("a", 200)
+	b.Open("/runs/a")
+	b.Wait(text(connection), "live")
+	b.Wait(pointsOf("total"), "300")
+	b.Runs.Grow("a", 25)
+	b.Wait(pointsOf("total"), "325")
+	b.Wait(pointsOf("codebook/mean"), "325")
+	b.Wait(text("[data-testid=step]"), "325")
+
+	b.Runs.Draw("a", 300) // a newer sheet is shown by itself
+	b.Runs.Grow("a", 80)
+	b.Wait(text("[data-part=sample-step]"), "step 300")
+
+	b.Site.CloseClientConnections() // the page comes back by itself and misses nothing
+	b.Runs.Grow("a", 45)
+	b.Wait(pointsOf("total"), "450")
+	b.Wait(text(connection), "live")
+
+	b.Do(chromedp.Click(chromedp.CSS("[data-testid=stop]")))
+	b.Wait(text("[data-testid=state]"), "stopped")
+	b.Wait(text(connection), "ended")
+	b.Wait(text("[data-testid=checkpoints] a"), "450")
+	b.Wait("document.querySelector('[data-testid=play]').hidden", "false")
+	b.Wait(text("[data-testid=gaps]"), "450 of 450 steps stored, 0 gaps")
+	if !strings.Contains(b.Eval(text("[data-testid=reason]")), "step 450") {
+		t.Error("the page does not say what a stop kept")
+	}
+
+	b.Do(chromedp.Click(chromedp.CSS("[data-testid=resume]")), chromedp.Click(chromedp.CSS("[data-testid=resume-go]")))
+	b.Wait(text("[data-testid=state]"), "running")
+	b.Wait(pointsOf("total"), "450")
+	b.Runs.ResumeFrom("a", 200) // as after a crash: the page takes back what the run took back
+	b.Wait(pointsOf("total"), "200")
+	b.Runs.Grow("a", 10)
+	b.Wait(pointsOf("total"), "210")
+}
+
+func TestChartsByHand(t *testing.T) {
+	b := openRuns(t)
+	b.Runs.Put("a", model.Finished, 9000)
+	b.Open("/runs/a")
+	b.Wait(text(connection), "ended")
+	total := `document.querySelector('[data-testid="chart-total"] [data-part=points]').textContent`
+	if s := b.Eval(total); !strings.Contains(s, "least, greatest, last of each span") {
+		t.Errorf("9,000 points are drawn as %q", s)
+	}
+	b.Do(chromedp.Click(chromedp.CSS(`[name=log]`)))
+	b.Wait(`document.querySelector('[data-testid="chart-latent/mean"] [data-part=marks]').textContent.includes('not above 0')`, "true")
+
+	plot := chromedp.CSS(`[data-testid="chart-total"] [data-part=plot]`)
+	b.Do(chromedp.Focus(plot), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"))
+	b.Wait(`document.querySelector('[data-part=view]').textContent !== ''`, "true")
+	b.Wait(total+".replace(/[0-9,]+/, 'n')", "n points") // zoomed in, every point is there
+	b.Do(chromedp.KeyEvent("0"))
+	b.Wait(`document.querySelector('[data-part=view]').textContent`, "")
+	b.Wait(total+".includes('span')", "true")
+	b.Do(chromedp.KeyEvent(kb.ArrowRight))
+	b.Wait(`document.querySelector('[data-testid="chart-total"] [data-part=now]').textContent.startsWith('step ')`, "true")
+	b.Wait(`document.querySelector('[data-testid="chart-recon"] [data-part=now]').textContent.startsWith('step ')`, "true") // one crosshair for all
+
+	x, y := b.Middle(`[data-testid="chart-total"] .u-over`)
+	b.Do(chromedp.DragAndDropXY(x-80, y, x+80, y))
+	b.Wait(`/^steps [0-9,]+ to [0-9,]+$/.test(document.querySelector('[data-part=view]').textContent)`, "true")
+	b.Do(chromedp.Click(chromedp.CSS("[name=reset]")))
+	b.Wait(`document.querySelector('[data-part=view]').textContent`, "")
+	b.Do(chromedp.KeyEvent("]"))
+	b.Wait(`document.querySelector('[name=smooth-now]').value`, "0.05")
+}
+
+func TestFormFollowsThePreset(t *testing.T) {
+	b := openRuns(t)
+	b.Open("/runs/new")
+	paper, _ := model.Default("hrr", "paper", "shapes3d-synthetic")
+	b.Do(chromedp.SetValue(chromedp.ID("steps"), "77"),
+		func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+			_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(document.getElementById('preset').value = 'paper', document.getElementById('preset').dispatchEvent(new Event('change', {bubbles: true})))`))
+			return chromedp.Void{}, err
+		})
+	b.Wait(`document.getElementById('widths').value`, "64,128,256,512")
+	b.Wait(`document.getElementById('d').value`, fmt.Sprint(paper.D))
+	b.Wait(`document.getElementById('steps').value`, "77") // typed by hand: kept
+	b.Do(chromedp.Click(chromedp.CSS("[data-testid=start]")))
+	b.Wait("location.pathname", "/runs/run-1")
+	if c := b.Runs.Runs["run-1"].Config; c.Steps != 77 || c.Widths != paper.Widths {
+		t.Errorf("started with %+v", c)
+	}
+}
+
+// Another model brings its entries and takes those that it lacks away; what was typed stays, and so does the focus.
+func TestFormFollowsTheModel(t *testing.T) {
+	b := openRuns(t)
+	b.Open("/runs/new?preset=paper")
+	choose := func(name string) {
+		b.Eval(fmt.Sprintf(`(document.getElementById('model').focus(), document.getElementById('model').value = '%s', document.getElementById('model').dispatchEvent(new Event('change', {bubbles: true})))`, name))
+	}
+	entries := `[...document.querySelectorAll('[data-field]')].map((f) => f.dataset.field).join(' ')`
+	b.Do(chromedp.SetValue(chromedp.ID("steps"), "77"))
+	b.Wait(text("[data-part=networks]"), "15,419,328 in encoder and decoder, 1,837,568 between them")
+	choose("betavae")
+	var want []string
+	for _, g := range model.Groups {
+		for _, f := range model.FieldsOf("betavae") {
+			if f.Group == g {
+				want = append(want, f.Name)
+			}
+		}
+	}
+	b.Wait(entries, strings.Join(want, " "))
+	b.Wait(`document.querySelector('[data-group=ablation]') === null`, "true")
+	b.Wait(text("[data-part=networks]"), "14,908,370, all in encoder and decoder")
+	b.Wait("document.activeElement.id", "model")
+	choose("vqvae")
+	b.Wait(`document.getElementById('codebook_lr')?.value`, "1")
+	b.Wait(text("[data-part=networks]"), "15,484,928 in encoder and decoder, 32,768 between them")
+	b.Do(chromedp.SetValue(chromedp.ID("k"), "100"))
+	b.Eval(`document.getElementById('k').dispatchEvent(new Event('change', {bubbles: true}))`)
+	b.Wait(text("[data-part=networks]"), "15,484,928 in encoder and decoder, 6,400 between them")
+	choose("hrr")
+	b.Wait(`[...document.querySelectorAll('[data-group]')].map((g) => g.dataset.group).join(' ')`, "run network objective optimizer ablation cadence")
+	choose("qlae")
+	b.Wait(`document.getElementById('d') === null`, "true")
+	b.Wait(`document.getElementById('weight_decay').value`, "1")
+	b.Do(chromedp.Click(chromedp.CSS("[data-testid=start]")))
+	b.Wait("location.pathname", "/runs/run-1")
+	if c := b.Runs.Runs["run-1"].Config; c.Model != "qlae" || c.Steps != 77 || c.WeightDecay != 1 || c.D != 0 {
+		t.Errorf("started with %+v", c)
+	}
+}
+
+func TestTableByKeyboard(t *testing.T) {
+	b := openRuns(t)
+	b.Runs.Put("a", model.Finished, 10).Name = "Alpha"
+	b.Runs.Put("b", model.Running, 10).Name = "Beta"
+	b.Open("/runs")
+	b.Eval(`dispatchEvent(Object.defineProperty(new KeyboardEvent('keydown', {key: '/'}), 'target', {value: document.body}))`)
+	b.Wait("document.activeElement.id", "q")
+	b.Do(chromedp.KeyEvent("alp"))
+	b.Wait("document.querySelectorAll('[data-testid=run-row]').length", "1")
+	b.Wait("location.search", "?q=alp")
+	b.Do(chromedp.KeyEvent("\b\b\b"))
+	b.Wait("document.querySelectorAll('[data-testid=run-row]').length", "2")
+	b.Do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("j"))
+	b.Wait("document.activeElement.textContent", "Beta")
+	b.Runs.Grow("b", 5)
+	b.Wait(text("[data-run=b] [data-part=steps]")+".split(' ')[0]", "15") // live rows move, the focus stays
+	b.Wait("document.activeElement.textContent", "Beta")
+	b.Do(chromedp.KeyEvent(kb.Enter))
+	b.Wait("location.pathname", "/runs/b")
+}

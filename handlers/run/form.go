@@ -1,0 +1,323 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/paper/ae"
+	"slotscope/views"
+	ui "slotscope/views/run"
+)
+
+// chosenFirst are the entries that decide the defaults of all others.
+var chosenFirst = []string{"dataset", "model", "preset"}
+
+// kept are the entries that stay as typed when the preset changes.
+var kept = []string{"engine", "seed"}
+
+// form draws the form of a new run. ?from=ID starts from another run's configuration; ?dataset=, ?model=, ?preset= decide the
+// defaults; every other entry may be given too, except with ?apply=defaults, which a press on "Set defaults" sends.
+func (h Runs) form(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	typed, name, err := h.startingPoint(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	bad, status := h.unknown(r.Context(), typed["model"], typed["dataset"]), http.StatusOK
+	view, err := h.formView(r.Context(), typed, name, handlers.PlaceEntries(q), bad)
+	if err != nil {
+		return err
+	}
+	if len(bad) > 0 {
+		status = http.StatusUnprocessableEntity
+	}
+	return handlers.DrawStatus(w, r, status, ui.RunForm(view))
+}
+
+// unknown says where a model or a dataset is none, which the defaults of all else follow from.
+func (h Runs) unknown(ctx context.Context, name, dataset string) model.Invalid {
+	bad := model.Invalid{}
+	if why := (model.Config{Model: name}).Validate()["model"]; why != "" {
+		bad["model"] = why
+	}
+	h.checkData(ctx, model.Config{Dataset: dataset}, bad)
+	return bad
+}
+
+// startingPoint is what the form shows at first: the text of every entry, and the run's name.
+func (h Runs) startingPoint(ctx context.Context, q url.Values) (typed map[string]string, name string, err error) {
+	name = q.Get("name")
+	cfg, defaultsErr := model.Config{}, error(nil)
+	if from := q.Get("from"); from != "" {
+		run, err := h.Service.Get(ctx, from)
+		if err != nil {
+			return nil, "", err
+		}
+		cfg = run.Config
+		if name == "" && run.Name != "" {
+			name = run.Name + " again"
+		}
+	} else {
+		cfg, defaultsErr = h.defaults(ctx, q.Get)
+	}
+	if defaultsErr != nil {
+		return nil, "", defaultsErr
+	}
+	typed = textOf(cfg)
+	override := slices.Collect(maps.Keys(q))
+	if q.Has("apply") {
+		override = kept
+	}
+	for _, entry := range override {
+		if _, known := typed[entry]; known && q.Has(entry) {
+			typed[entry] = q.Get(entry)
+		}
+	}
+	return typed, name, nil
+}
+
+// defaults is the configuration of what get names; what it leaves open is the first dataset, hrr and tiny.
+func (h Runs) defaults(ctx context.Context, get func(string) string) (model.Config, error) {
+	pick := func(name, otherwise string) string {
+		if v := strings.TrimSpace(get(name)); v != "" {
+			return v
+		}
+		return otherwise
+	}
+	first, infos := "", h.Datasets.List(ctx)
+	if len(infos) > 0 {
+		first = infos[0].Name
+	}
+	cfg, err := model.Default(pick("model", "hrr"), pick("preset", "tiny"), pick("dataset", first))
+	if info, unknown := handlers.InfoOf(ctx, h.Datasets, cfg.Dataset); unknown == nil {
+		cfg = cfg.WithFactors(len(info.Factors))
+		cfg.Batch, cfg.EvalImages = min(cfg.Batch, info.Len), min(cfg.EvalImages, info.Len) // a set of one's own may be small
+	}
+	return cfg, err
+}
+
+func textOf(cfg model.Config) map[string]string {
+	typed := map[string]string{}
+	for _, f := range model.Fields() {
+		typed[f.Name] = f.Get(cfg)
+	}
+	return typed
+}
+
+// create starts a run from the form; what is wrong with it is said beside each entry, the form kept as typed.
+func (h Runs) create(w http.ResponseWriter, r *http.Request) error {
+	if err := handlers.ReadForm(w, r); err != nil {
+		return err
+	}
+	typed, name := typedIn(r.PostForm), strings.TrimSpace(r.PostFormValue("name"))
+	run, err := h.start(r.Context(), typed, name, handlers.Placed(r.PostForm))
+	var invalid model.Invalid
+	if errors.As(err, &invalid) {
+		return h.formAgain(w, r, typed, name, invalid)
+	}
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/runs/"+run.ID, http.StatusSeeOther)
+	return nil
+}
+
+// typedIn collects the entries of a posted form; a switch that is off is not sent, so it counts as false. Entries that the
+// chosen model does not have are passed over: they stand on the form where the model was changed and the page has no scripts.
+func typedIn(form url.Values) map[string]string {
+	typed := map[string]string{}
+	for _, f := range model.FieldsOf(form.Get("model")) {
+		if form.Has(f.Name) {
+			typed[f.Name] = form.Get(f.Name)
+		} else if f.Kind == model.Bool {
+			typed[f.Name] = "false"
+		}
+	}
+	return typed
+}
+
+// start creates a run from entries as typed; entries left out take their defaults. Every problem is in one model.Invalid.
+func (h Runs) start(ctx context.Context, typed map[string]string, name string, at model.Placement) (model.Run, error) {
+	bad := model.Invalid{}
+	if err := handlers.CheckPlace(h.Places, at, bad); err != nil {
+		return model.Run{}, err
+	}
+	cfg, err := h.defaults(ctx, func(entry string) string { return typed[entry] })
+	if err != nil { // nothing else can be judged without them
+		return model.Run{}, err
+	}
+	for entry, text := range typed {
+		if err := handlers.Collect(bad, cfg.Set(entry, text)); err != nil {
+			return model.Run{}, err
+		}
+	}
+	for entry, why := range cfg.Validate() {
+		if bad[entry] == "" {
+			bad[entry] = why
+		}
+	}
+	h.checkData(ctx, cfg, bad)
+	if len(name) > nameSize {
+		bad["name"] = fmt.Sprintf("has %d bytes; %d are the most", len(name), nameSize)
+	}
+	if err := bad.OrNil(); err != nil {
+		return model.Run{}, err
+	}
+	return h.Service.CreateAt(ctx, cfg, name, at)
+}
+
+// checkData says what is wrong between a configuration and the datasets that there are.
+func (h Runs) checkData(ctx context.Context, cfg model.Config, bad model.Invalid) {
+	info, err := handlers.InfoOf(ctx, h.Datasets, cfg.Dataset)
+	if err == nil {
+		if cfg.Batch > info.Len && bad["batch"] == "" {
+			bad["batch"] = fmt.Sprintf("%d is more than the %d images of %s", cfg.Batch, info.Len, info.Name)
+		}
+		if cfg.EvalImages > info.Len && bad["eval_images"] == "" {
+			bad["eval_images"] = fmt.Sprintf("%d is more than the %d images of %s", cfg.EvalImages, info.Len, info.Name)
+		}
+		return
+	}
+	if bad["dataset"] == "" {
+		bad["dataset"] = err.Error()
+		if invalid := (model.Invalid{}); errors.As(err, &invalid) && invalid["dataset"] != "" {
+			bad["dataset"] = invalid["dataset"]
+		}
+	}
+}
+
+// formAgain draws the form as it was typed, with a sentence beside each entry that has a problem.
+func (h Runs) formAgain(w http.ResponseWriter, r *http.Request, typed map[string]string, name string, bad model.Invalid) error {
+	view, err := h.formView(r.Context(), typed, name, r.PostForm, bad)
+	if err != nil {
+		return err
+	}
+	return handlers.DrawStatus(w, r, http.StatusUnprocessableEntity, ui.RunForm(view))
+}
+
+func (h Runs) formView(ctx context.Context, typed map[string]string, name string, place url.Values, bad model.Invalid) (ui.RunFormView, error) {
+	view := ui.RunFormView{Place: handlers.PlaceView(h.Places, place, bad), Name: name, NameError: bad["name"], Whole: handlers.Sentence(bad[""]), Problems: len(bad)}
+	defaults, err := h.defaults(ctx, func(entry string) string { return typed[entry] })
+	if err != nil { // the preset is not one: show the form with another's defaults, the problem beside it
+		defaults, _ = h.defaults(ctx, func(string) string { return "" })
+	}
+	byGroup := map[string][]ui.FormField{}
+	for _, f := range model.FieldsOf(defaults.Model) {
+		field := ui.FormField{Field: f, Value: typed[f.Name], Default: f.Get(defaults), Source: f.SourceIn(defaults), Error: bad[f.Name]}
+		if _, given := typed[f.Name]; !given {
+			field.Value = field.Default
+		}
+		field.Options = h.options(ctx, f, field.Value)
+		byGroup[f.Group] = append(byGroup[f.Group], field)
+	}
+	for _, g := range model.Groups {
+		if len(byGroup[g]) > 0 {
+			view.Groups = append(view.Groups, ui.NewFormGroup(g, byGroup[g]))
+		}
+	}
+	view.Parameters, view.Networks = h.parameters(ctx, defaults, typed)
+	view.Rate, view.RateFrom = h.measuredRate(ctx, typed)
+	return view, nil
+}
+
+// options are the choices of an entry. What was typed is always among them.
+func (h Runs) options(ctx context.Context, f model.Field, value string) []ui.Option {
+	if f.Kind != model.Choice {
+		return nil
+	}
+	var all []ui.Option
+	switch f.Name {
+	case "dataset":
+		for _, info := range h.Datasets.List(ctx) {
+			all = append(all, ui.Option{Value: info.Name, Label: info.Name})
+		}
+	case "model":
+		for _, name := range f.Choices {
+			all = append(all, ui.Option{Value: name, Label: model.ModelTitle(name)})
+		}
+	default:
+		for _, name := range f.Choices {
+			all = append(all, ui.Option{Value: name, Label: name})
+		}
+	}
+	if !slices.ContainsFunc(all, func(o ui.Option) bool { return o.Value == value }) {
+		all = append(all, ui.Option{Value: value, Label: value})
+	}
+	return all
+}
+
+// parameters counts what the model of a form would learn, in all and in encoder and decoder; 0 where what is typed makes no model.
+func (h Runs) parameters(ctx context.Context, cfg model.Config, typed map[string]string) (all, networks int) {
+	for _, f := range model.FieldsOf(cfg.Model) {
+		if text, given := typed[f.Name]; given && f.Set(&cfg, text) != nil {
+			return 0, 0
+		}
+	}
+	if info, err := handlers.InfoOf(ctx, h.Datasets, cfg.Dataset); err == nil {
+		if net, err := ae.New(cfg, ae.Image{H: info.H, W: info.W, C: info.C}); err == nil {
+			return net.Parameters()
+		}
+	}
+	return 0, 0
+}
+
+// measuredRate is the rate in images per second of the newest run of the same model and preset, and that run's name;
+// 0 where none was measured.
+func (h Runs) measuredRate(ctx context.Context, typed map[string]string) (float64, string) {
+	runs, err := h.Service.List(ctx)
+	if err != nil {
+		return 0, "" // an estimate is all that is lost
+	}
+	slices.SortFunc(runs, func(a, b model.Run) int { return b.Created.Compare(a.Created) })
+	for _, run := range runs {
+		if run.ImagesPerSecond > 0 && run.Config.Model == typed["model"] && run.Config.Preset == typed["preset"] {
+			return run.ImagesPerSecond, views.RunName(run)
+		}
+	}
+	return 0, ""
+}
+
+// typedJSON turns the entries of a JSON configuration into text, as if typed; widths may be a list.
+func typedJSON(config map[string]json.RawMessage) (map[string]string, error) {
+	typed, bad := map[string]string{}, model.Invalid{}
+	for entry, raw := range config {
+		field, known := model.FieldByName(entry)
+		if !known {
+			bad[entry] = "there is no hyperparameter of this name"
+			continue
+		}
+		text, err := entryText(field.Kind, raw)
+		if err != nil {
+			bad[entry] = err.Error()
+		}
+		typed[entry] = text
+	}
+	return typed, bad.OrNil()
+}
+
+func entryText(kind model.Kind, raw json.RawMessage) (string, error) {
+	var text string
+	var list []json.Number
+	switch {
+	case json.Unmarshal(raw, &text) == nil:
+		return text, nil
+	case kind == model.Widths && json.Unmarshal(raw, &list) == nil:
+		parts := make([]string, len(list))
+		for i, n := range list {
+			parts[i] = n.String()
+		}
+		return strings.Join(parts, ","), nil
+	case len(raw) > 0 && (raw[0] == '{' || raw[0] == '['):
+		return "", errors.New("an object or a list cannot stand here")
+	}
+	return string(raw), nil // a number, true, false
+}

@@ -1,0 +1,489 @@
+package run_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/go-chi/chi/v5"
+	"github.com/google/go-cmp/cmp"
+
+	"slotscope/handlers"
+	"slotscope/handlers/handlertest"
+	runpage "slotscope/handlers/run"
+	"slotscope/model"
+	"slotscope/model/data"
+)
+
+// runSite is the pages of runs over a fake service.
+func runSite(t *testing.T) (*handlertest.Runs, http.Handler) {
+	t.Helper()
+	f := handlertest.NewRuns(t.TempDir())
+	r := chi.NewRouter()
+	runpage.Runs{Service: f, Datasets: handlertest.Data{}}.Routes(r)
+	return f, r
+}
+
+func rowsOf(doc *goquery.Document) []string {
+	ids := []string{}
+	doc.Find("[data-testid=run-row]").Each(func(_ int, s *goquery.Selection) { ids = append(ids, s.AttrOr("data-run", "")) })
+	return ids
+}
+
+func TestRunTable(t *testing.T) {
+	f, h := runSite(t)
+	if doc := handlertest.Document(t, handlertest.Get(t, h, "/runs")); doc.Find("[data-testid=empty] a[href='/runs/new']").Length() != 1 {
+		t.Error("an empty list does not say what to do next")
+	}
+	f.Put("a", model.Running, 900).Name = "First light"
+	f.Put("b", model.Failed, 30).Name = "Diverged"
+	f.Put("c", model.Queued, 0)
+	tests := []struct {
+		name, path string
+		want       []string
+	}{
+		{"newest first, equal ages by ID", "/runs", []string{"c", "b", "a"}},
+		{"by step upwards", "/runs?sort=step", []string{"c", "b", "a"}},
+		{"by step downwards", "/runs?sort=-step", []string{"a", "b", "c"}},
+		{"by state: what works first", "/runs?sort=state", []string{"a", "c", "b"}},
+		{"an unknown order is the usual one", "/runs?sort=colour", []string{"c", "b", "a"}},
+		{"by words of name and state", "/runs?q=light+RUNNING", []string{"a"}},
+		{"only what has not ended", "/runs?live=1", []string{"c", "a"}},
+		{"nothing fits", "/runs?q=zebra", []string{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			doc := handlertest.Document(t, handlertest.Get(t, h, tt.path))
+			if diff := cmp.Diff(tt.want, rowsOf(doc)); diff != "" {
+				t.Error(diff)
+			}
+			if hidden := doc.Find("[data-testid=no-match][hidden]").Length() == 1; hidden != (len(tt.want) > 0) {
+				t.Errorf("the sentence for an empty filter is hidden: %v", hidden)
+			}
+		})
+	}
+	row := handlertest.Document(t, handlertest.Get(t, h, "/runs")).Find("[data-run=a]")
+	want := map[string]string{"state": "running", "psnr": "", "rate": "321"}
+	want["steps"] = "900 of " + commas(f.Runs["a"].Config.Steps)
+	for part, text := range want {
+		got := strings.TrimSpace(row.Find("[data-part=" + part + "]").Text())
+		if part == "psnr" {
+			if _, err := strconv.ParseFloat(got, 64); err != nil {
+				t.Errorf("psnr shows %q", got)
+			}
+		} else if got != text {
+			t.Errorf("%s shows %q, want %q", part, got, text)
+		}
+	}
+}
+
+func commas(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func TestFormHoldsEveryField(t *testing.T) {
+	for _, name := range model.ModelNames() {
+		t.Run(name, func(t *testing.T) { formHoldsEveryField(t, name) })
+	}
+}
+
+func formHoldsEveryField(t *testing.T, name string) {
+	_, h := runSite(t)
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/new?model="+name))
+	def, err := model.Default(name, "tiny", "shapes3d-synthetic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := model.FieldsOf(name)
+	if n := doc.Find("[data-field]").Length(); n != len(fields) {
+		t.Errorf("there are %d entries for the %d of %s", n, len(fields), name)
+	}
+	for _, f := range fields {
+		field := doc.Find("[data-field=" + f.Name + "]")
+		if field.Find("label[for="+f.Name+"]").Length() != 1 {
+			t.Errorf("%s has no label", f.Name)
+		}
+		if got := valueOf(field); got != f.Get(def) {
+			t.Errorf("%s holds %q, its default is %q", f.Name, got, f.Get(def))
+		}
+		if !strings.Contains(field.Text(), f.Help) {
+			t.Errorf("%s does not show its help", f.Name)
+		}
+		if decides := f.Name == "dataset" || f.Name == "model" || f.Name == "preset"; !decides && !strings.Contains(field.Text(), f.SourceIn(def)) {
+			t.Errorf("%s does not show the source of its default", f.Name)
+		}
+	}
+	if doc.Find("[data-field=lr] .symbol").Text() != "η" || doc.Find("[data-field=batch] .unit").Text() != "images" {
+		t.Error("symbol or unit is missing")
+	}
+	if doc.Find("details[data-group=optimizer][open]").Length() != 0 {
+		t.Error("advanced entries stand open")
+	}
+}
+
+func valueOf(field *goquery.Selection) string {
+	if s := field.Find("select option[selected]"); s.Length() == 1 {
+		return s.AttrOr("value", "")
+	}
+	in := field.Find("input")
+	if in.AttrOr("type", "") == "checkbox" {
+		_, on := in.Attr("checked")
+		return strconv.FormatBool(on)
+	}
+	return in.AttrOr("value", "")
+}
+
+func TestFormDefaultsFollowThePreset(t *testing.T) {
+	f, h := runSite(t)
+	paper, _ := model.Default("hrr", "paper", "shapes3d-synthetic")
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/new?preset=paper&steps=7&seed=5&apply=defaults"))
+	for name, want := range map[string]string{"widths": "64,128,256,512", "steps": strconv.Itoa(paper.Steps), "seed": "5"} {
+		if got := valueOf(doc.Find("[data-field=" + name + "]")); got != want {
+			t.Errorf("after “set defaults” %s is %q, want %q", name, got, want)
+		}
+	}
+	f.Put("old", model.Finished, 10).Config.M = 4
+	f.Runs["old"].Name = "Four slots"
+	doc = handlertest.Document(t, handlertest.Get(t, h, "/runs/new?from=old"))
+	if got := valueOf(doc.Find("[data-field=m]")); got != "4" {
+		t.Errorf("a clone has m %q, want 4", got)
+	}
+	if got := doc.Find("#name").AttrOr("value", ""); got != "Four slots again" {
+		t.Errorf("a clone is named %q", got)
+	}
+	if got := doc.Find("[data-testid=estimate]").AttrOr("data-rate", ""); got != "321.400" {
+		t.Errorf("the rate of the like run is %q", got)
+	}
+	for entry, text := range map[string]string{"model": "gan", "dataset": "moon"} {
+		w := handlertest.Get(t, h, "/runs/new?"+entry+"="+text)
+		if why := handlertest.Document(t, w).Find("[data-testid=" + entry + "-error]").Text(); w.Code != 422 || !strings.Contains(why, `"`+text+`"`) {
+			t.Errorf("a form for the %s %s answers %d and says %q beside it", entry, text, w.Code, why)
+		}
+	}
+	if w := handlertest.Get(t, h, "/runs/new?from=gone"); w.Code != 404 {
+		t.Errorf("cloning what is not there answers %d", w.Code)
+	}
+}
+
+func TestCreateFromForm(t *testing.T) {
+	f, h := runSite(t)
+	w := handlertest.Post(t, h, "/runs", url.Values{"model": {"hrr"}, "preset": {"tiny"}, "dataset": {"shapes3d-synthetic"}, "steps": {"1,234"}, "no_denoiser": {"true"}, "name": {" Mine "}})
+	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/runs/run-1" {
+		t.Fatalf("answered %d to %q: %s", w.Code, w.Header().Get("Location"), w.Body)
+	}
+	run := f.Runs["run-1"]
+	def, _ := model.Default("hrr", "tiny", "shapes3d-synthetic")
+	def.Steps, def.NoDenoiser = 1234, true
+	if diff := cmp.Diff(def, run.Config); diff != "" {
+		t.Errorf("the configuration differs: %s", diff)
+	}
+	if run.Name != "Mine" {
+		t.Errorf("named %q", run.Name)
+	}
+	for _, kind := range []string{"multipart/form-data; boundary=x", "application/json", "text/plain"} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/runs", strings.NewReader(`{"k": 4}`))
+		r.Header.Set("Content-Type", kind)
+		if h.ServeHTTP(w, r); w.Code != 422 || !strings.Contains(w.Body.String(), "A form belongs here") {
+			t.Errorf("%s in the place of a form answers %d", kind, w.Code)
+		}
+	}
+}
+
+// Without scripts the form still shows HRR's entries when another model is chosen: those that it lacks are passed over. A program that
+// names them is told.
+func TestCreateFromAnotherModelsForm(t *testing.T) {
+	f, h := runSite(t)
+	w := handlertest.Post(t, h, "/runs", url.Values{"model": {"betavae"}, "preset": {"tiny"}, "dataset": {"shapes3d-synthetic"}, "d": {"128"}, "k": {"128"},
+		"inverse": {"involution"}, "no_denoiser": {"true"}, "m": {"5"}})
+	if w.Code != http.StatusSeeOther {
+		t.Fatalf("answered %d: %s", w.Code, w.Body)
+	}
+	def, _ := model.Default("betavae", "tiny", "shapes3d-synthetic")
+	def.M = 5
+	if diff := cmp.Diff(def, f.Runs["run-1"].Config); diff != "" {
+		t.Errorf("the configuration differs: %s", diff)
+	}
+	w = handlertest.Send(t, h, "POST", "/api/runs", `{"config": {"model": "betavae", "k": 128}}`)
+	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "is no hyperparameter of betavae; it belongs to hrr, vqvae, qlae") {
+		t.Errorf("answered %d: %s", w.Code, w.Body)
+	}
+}
+
+func TestFormKeepsWhatWasTyped(t *testing.T) {
+	f, h := runSite(t)
+	typed := url.Values{"model": {"hrr"}, "preset": {"tiny"}, "dataset": {"shapes3d-synthetic"}, "name": {"Kept"},
+		"k": {"1"}, "m": {"0"}, "lr": {"fast"}, "batch": {"60000000"}, "widths": {"8,16"}, "engine": {"abacus"}, "steps": {"77"}, "learn_symbols": {"true"}}
+	w := handlertest.Post(t, h, "/runs", typed)
+	if w.Code != http.StatusUnprocessableEntity {
+		t.Fatalf("answered %d", w.Code)
+	}
+	doc := handlertest.Document(t, w)
+	for _, name := range []string{"k", "m", "lr", "batch", "widths", "engine"} {
+		field := doc.Find("[data-field=" + name + "]")
+		in := field.Find("[aria-invalid=true]")
+		if in.Length() != 1 || !strings.Contains(in.AttrOr("aria-describedby", ""), name+"-error") || field.Find("#"+name+"-error").Text() == "" {
+			t.Errorf("%s has no sentence tied to it", name)
+		}
+		if got := valueOf(field); got != typed.Get(name) {
+			t.Errorf("%s was typed %q and shows %q", name, typed.Get(name), got)
+		}
+	}
+	if got := valueOf(doc.Find("[data-field=learn_symbols]")); got != "true" {
+		t.Error("a switch did not stay on")
+	}
+	if doc.Find("details[data-group=optimizer][open]").Length() != 1 {
+		t.Error("the group with a problem stays folded")
+	}
+	if doc.Find("#name").AttrOr("value", "") != "Kept" || doc.Find("[data-testid=problems]").Length() != 1 {
+		t.Error("the name or the summary is lost")
+	}
+	if len(f.Runs) != 0 {
+		t.Error("a run was created")
+	}
+	for _, broken := range []url.Values{{"preset": {"huge"}}, {"model": {"gan"}}, {"dataset": {"imagenet"}}} {
+		if w := handlertest.Post(t, h, "/runs", broken); w.Code != 422 || handlertest.Document(t, w).Find(".error").Length() == 0 {
+			t.Errorf("%v answers %d without a sentence", broken, w.Code)
+		}
+	}
+}
+
+func TestRunPage(t *testing.T) {
+	f, h := runSite(t)
+	r := f.Put("a", model.Running, 700)
+	r.Name, r.Notes = `<b>"bold"</b>`, "See λ."
+	f.Draw("a", 100)
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a"))
+	if got := doc.Find("h1").Text(); got != r.Name {
+		t.Errorf("the heading is %q", got)
+	}
+	if got := doc.Find("[data-testid=step]").Text(); got != "700" {
+		t.Errorf("step shows %q", got)
+	}
+	visible := func(action string) bool {
+		_, hidden := doc.Find("[data-action=" + action + "]").Attr("hidden")
+		return !hidden
+	}
+	if !visible("stop") || visible("resume") || visible("force") {
+		t.Error("a running run offers other than to stop it")
+	}
+	series := map[string]bool{}
+	var data struct {
+		Panels []struct{ Series []string }
+	}
+	if err := json.Unmarshal([]byte(doc.Find("#run-data").Text()), &data); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range data.Panels {
+		for _, s := range p.Series {
+			series[s] = true
+		}
+	}
+	for name := range handlertest.PointAt(r.Config, 1).Values {
+		if !series[name] {
+			t.Errorf("no chart draws %s", name)
+		}
+	}
+	if doc.Find("[data-panel]").Length() != len(data.Panels) {
+		t.Error("a chart has no place")
+	}
+	if doc.Find("[data-testid=notes]").Text() != "See λ." || doc.Find("[data-testid=samples] img").Length() != 2 {
+		t.Error("notes or reconstructions are missing")
+	}
+
+	bad := f.Put("b", model.Failed, 20)
+	bad.Reason = "The loss became NaN at step 20."
+	doc = handlertest.Document(t, handlertest.Get(t, h, "/runs/b"))
+	if !visible("resume") || visible("stop") || !strings.Contains(doc.Find("[data-testid=reason]").Text(), bad.Reason) {
+		t.Error("a failed run does not say why or offer to resume")
+	}
+	damaged := f.Put("c", model.Interrupted, 0)
+	damaged.Config, damaged.Reason = model.Config{}, "runs/c has no config.json"
+	if w := handlertest.Get(t, h, "/runs/c"); w.Code != 200 || !strings.Contains(w.Body.String(), damaged.Reason) {
+		t.Errorf("a damaged folder's page answers %d", w.Code)
+	}
+	if w := handlertest.Get(t, h, "/runs/gone"); w.Code != 404 || handlertest.Document(t, w).Find("[data-testid=problem]").Length() != 1 {
+		t.Error("a run that is not there does not answer with a page of its own")
+	}
+}
+
+func TestRunActions(t *testing.T) {
+	f, h := runSite(t)
+	f.Put("a", model.Running, 600)
+	steps := []struct {
+		name, path string
+		form       url.Values
+		status     int
+		check      func(r *handlertest.Run) bool
+	}{
+		{"resume what runs", "/runs/a/resume", nil, 409, func(r *handlertest.Run) bool { return r.Attempt == 1 }},
+		{"stop", "/runs/a/stop", nil, 303, func(r *handlertest.Run) bool { return r.State == model.Stopped && r.Checkpoint == 600 }},
+		{"stop again", "/runs/a/stop", nil, 409, func(r *handlertest.Run) bool { return r.State == model.Stopped }},
+		{"resume to nonsense", "/runs/a/resume", url.Values{"steps": {"far"}}, 422, func(r *handlertest.Run) bool { return r.State == model.Stopped }},
+		{"resume further", "/runs/a/resume", url.Values{"steps": {"30,000"}}, 303, func(r *handlertest.Run) bool { return r.State == model.Running && r.Config.Steps == 30_000 }},
+		{"rename and annotate", "/runs/a/edit", url.Values{"name": {"New"}, "notes": {"Seen."}}, 303, func(r *handlertest.Run) bool { return r.Name == "New" && r.Notes == "Seen." }},
+		{"only the notes", "/runs/a/edit", url.Values{"notes": {""}}, 303, func(r *handlertest.Run) bool { return r.Name == "New" && r.Notes == "" }},
+		{"a name too long", "/runs/a/edit", url.Values{"name": {strings.Repeat("x", 300)}}, 422, func(r *handlertest.Run) bool { return r.Name == "New" }},
+	}
+	for _, s := range steps {
+		w := handlertest.Post(t, h, s.path, s.form)
+		if w.Code != s.status || !s.check(f.Runs["a"]) {
+			t.Errorf("%s: answered %d, want %d; the run is %+v", s.name, w.Code, s.status, f.Runs["a"].Status)
+		}
+	}
+	if w := handlertest.Post(t, h, "/runs/a/delete", nil); w.Code != 303 || w.Header().Get("Location") != "/runs" || len(f.Runs) != 0 {
+		t.Errorf("delete answered %d", w.Code)
+	}
+}
+
+func TestRunAPI(t *testing.T) {
+	f, h := runSite(t)
+	w := handlertest.Send(t, h, "POST", "/api/runs", `{"name":"By API","config":{"preset":"tiny","m":4,"widths":[8,8,8,8],"no_denoiser":true,"lr":0.01}}`)
+	if w.Code != 201 || w.Header().Get("Location") != "/api/runs/run-1" {
+		t.Fatalf("create answered %d: %s", w.Code, w.Body)
+	}
+	if c := f.Runs["run-1"].Config; c.M != 4 || c.Widths != [4]int{8, 8, 8, 8} || !c.NoDenoiser || c.LR != 0.01 || c.Dataset != "shapes3d-synthetic" {
+		t.Errorf("created with %+v", c)
+	}
+	failures := []struct {
+		name, method, path, body string
+		status                   int
+		field                    string
+	}{
+		{"not JSON", "POST", "/api/runs", "hello", 422, ""},
+		{"an array", "POST", "/api/runs", `[1]`, 422, ""},
+		{"null", "POST", "/api/runs", `null`, 422, ""},
+		{"fields of no model", "GET", "/api/fields?model=gan", "", 422, "model"},
+		{"fields on no dataset", "GET", "/api/fields?dataset=moon", "", 422, "dataset"},
+		{"a number for a name", "POST", "/api/runs", `{"name":1}`, 422, ""},
+		{"an unknown preset", "POST", "/api/runs", `{"config":{"preset":"huge"}}`, 422, "preset"},
+		{"an unknown key", "POST", "/api/runs", `{"conf":{}}`, 422, ""},
+		{"an unknown hyperparameter", "POST", "/api/runs", `{"config":{"temperature":1}}`, 422, "temperature"},
+		{"k too small", "POST", "/api/runs", `{"config":{"k":1}}`, 422, "k"},
+		{"a negative rate", "POST", "/api/runs", `{"config":{"lr":-1}}`, 422, "lr"},
+		{"an object for a number", "POST", "/api/runs", `{"config":{"lr":{"a":1}}}`, 422, "lr"},
+		{"a list for a number", "POST", "/api/runs", `{"config":{"batch":[8]}}`, 422, "batch"},
+		{"another model", "POST", "/api/runs", `{"config":{"model":"gan"}}`, 422, "model"},
+		{"too large", "POST", "/api/runs", `{"name":"` + strings.Repeat("x", 300<<10) + `"}`, 413, ""},
+		{"no such run", "GET", "/api/runs/gone", "", 404, ""},
+		{"columns", "GET", "/api/runs/run-1/points?columns=many", "", 422, "columns"},
+		{"smooth", "GET", "/api/runs/run-1/points?smooth=1", "", 422, "smooth"},
+		{"log lines", "GET", "/api/runs/run-1/log?lines=-3", "", 422, "lines"},
+		{"no such sample", "GET", "/api/runs/run-1/samples/12.png", "", 404, ""},
+		{"a sample's step in words", "GET", "/api/runs/run-1/samples/ten.png", "", 404, ""},
+		{"no such checkpoint", "GET", "/api/runs/run-1/checkpoints/12.safetensors", "", 404, ""},
+		{"stop what has ended", "POST", "/api/runs/done/stop", "", 409, ""},
+	}
+	f.Put("done", model.Finished, 3)
+	for _, tt := range failures {
+		w := handlertest.Send(t, h, tt.method, tt.path, tt.body)
+		var got struct {
+			Error  string
+			Fields map[string]string
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != tt.status || got.Error == "" || (tt.field != "" && got.Fields[tt.field] == "") {
+			t.Errorf("%s: answered %d, want %d: %s", tt.name, w.Code, tt.status, w.Body)
+		}
+		if strings.Contains(got.Error, "struct {") || len(got.Fields) > 1 {
+			t.Errorf("%s: says %s", tt.name, w.Body)
+		}
+	}
+	if w := handlertest.Send(t, h, "PATCH", "/api/runs/done", `{"notes":"n"}`); w.Code != 200 || f.Runs["done"].Notes != "n" {
+		t.Errorf("patch answered %d", w.Code)
+	}
+	if w := handlertest.Send(t, h, "POST", "/api/runs/done/resume", `{"steps":20}`); w.Code != 202 || f.Runs["done"].Config.Steps != 20 {
+		t.Errorf("resume answered %d: %s", w.Code, w.Body)
+	}
+	if w := handlertest.Send(t, h, "DELETE", "/api/runs/done", ""); w.Code != 204 {
+		t.Errorf("delete answered %d", w.Code)
+	}
+	f.Broken = errors.New("disk on fire at /secret/path")
+	if w := handlertest.Get(t, h, "/api/runs"); w.Code != 500 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(w.Body.String(), handlers.Fault) {
+		t.Errorf("a failure inside answers %d %s", w.Code, w.Body)
+	}
+}
+
+func TestPointsAndCSV(t *testing.T) {
+	f, h := runSite(t)
+	r := f.Put("a", model.Finished, 6000)
+	r.Points[99].Values["total"] = math.NaN()
+	var got struct {
+		Head, Last int
+		Series     map[string][]model.Sample
+		Smoothed   map[string][]model.Sample
+	}
+	read := func(query string) {
+		got.Series, got.Smoothed = nil, nil
+		w := handlertest.Get(t, h, "/api/runs/a/points?"+query)
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 {
+			t.Fatalf("%s: %d %v", query, w.Code, err)
+		}
+	}
+	read("names=total")
+	if got.Last != 5000 || got.Head != 6000 || len(got.Series["total"]) != 5000 {
+		t.Errorf("a raw page ends at %d with %d points", got.Last, len(got.Series["total"]))
+	}
+	read("names=total&columns=50&smooth=0.9")
+	m, weight := 0.0, 0.0
+	want := map[int]float64{}
+	for _, p := range r.Points { // the definition: m = α·m + (1−α)·x, y = m/(1−αⁿ), over every point
+		if x := p.Values["total"]; !math.IsNaN(x) {
+			m, weight = 0.9*m+0.1*x, 0.9*weight+0.1
+		}
+		want[p.Step] = m / weight
+	}
+	if len(got.Smoothed["total"]) != len(got.Series["total"]) || len(got.Series["total"]) > 150 {
+		t.Fatalf("%d averages for %d samples", len(got.Smoothed["total"]), len(got.Series["total"]))
+	}
+	for _, s := range got.Smoothed["total"] {
+		if math.Abs(s.Value-want[s.Step]) > 1e-9 {
+			t.Fatalf("at step %d the average is %v, want %v", s.Step, s.Value, want[s.Step])
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(handlertest.Get(t, h, "/api/runs/a/points.csv?names=total,psnr/eval").Body.String()), "\n")
+	if len(lines) != 6001 || lines[0] != "step,total,psnr/eval" || lines[100] != "100,NaN," || !strings.HasPrefix(lines[6000], "6000,") {
+		t.Errorf("the CSV has %d lines: %q, %q", len(lines), lines[0], lines[100])
+	}
+	if body, _ := io.ReadAll(handlertest.Get(t, h, "/api/runs/a/points.csv").Body); !strings.HasPrefix(string(body), "step,codebook,codebook/mean,") {
+		t.Errorf("all series: %.60s", body)
+	}
+}
+
+// smallData is a dataset of a visitor's own, of fewer images than a batch has.
+type smallData struct{}
+
+func (smallData) List(context.Context) []data.Info {
+	return []data.Info{{Name: "mine", Title: "Mine", H: 64, W: 64, C: 3, Len: 24}}
+}
+
+// TestRunOnAFewImages: defaults ask for no more images than there are; whoever asks for more is told.
+func TestRunOnAFewImages(t *testing.T) {
+	f, h := handlertest.NewRuns(t.TempDir()), chi.NewRouter()
+	runpage.Runs{Service: f, Datasets: smallData{}}.Routes(h)
+	if w := handlertest.Send(t, h, "POST", "/api/runs", `{"config": {"dataset": "mine"}}`); w.Code != 201 {
+		t.Fatalf("status %d, %s", w.Code, w.Body)
+	}
+	for _, run := range f.Runs {
+		if c := run.Config; c.Batch != 24 || c.EvalImages != 24 {
+			t.Errorf("a batch of %d, an evaluation of %d", c.Batch, c.EvalImages)
+		}
+	}
+	for _, entry := range []string{"batch", "eval_images"} {
+		w := handlertest.Send(t, h, "POST", "/api/runs", `{"config": {"dataset": "mine", "`+entry+`": 25}}`)
+		if w.Code != 422 || !strings.Contains(w.Body.String(), "25 is more than the 24 images of mine") {
+			t.Errorf("%s of 25: status %d, %s", entry, w.Code, w.Body)
+		}
+	}
+}

@@ -1,0 +1,310 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/gorilla/websocket"
+
+	"slotscope/handlers"
+	"slotscope/model"
+)
+
+// Timing and limits of a run's socket.
+const (
+	frameEvery  = 200 * time.Millisecond // two frames at most each time: ten a second
+	writeTime   = 10 * time.Second
+	pingEvery   = 25 * time.Second
+	silenceTime = 60 * time.Second // without a message or a pong the visitor is gone
+	greetTime   = 10 * time.Second // until the visitor's first hello
+	socketRead  = 4 << 10
+	socketSteps = 1000 // steps in one frame of points
+	maxMistakes = 10   // unreadable messages before the socket is closed
+)
+
+// hello opens the conversation, from either side, and restarts it from the visitor's.
+type hello struct {
+	Type    string `json:"type"` // "hello"
+	V       int    `json:"v,omitempty"`
+	Since   int    `json:"since,omitempty"` // last step that the visitor has
+	Head    int    `json:"head"`            // last step stored
+	Attempt int    `json:"attempt"`
+	Resumed int    `json:"resumed"`
+}
+
+type pointsFrame struct {
+	Type    string                    `json:"type"` // "points"
+	From    int                       `json:"from"` // exclusive
+	To      int                       `json:"to"`   // inclusive
+	Attempt int                       `json:"attempt"`
+	Series  map[string][]model.Sample `json:"series"`
+}
+
+type statusFrame struct {
+	Type string    `json:"type"` // "status"
+	Run  model.Run `json:"run"`
+}
+
+type rewindFrame struct {
+	Type    string `json:"type"` // "rewind"
+	To      int    `json:"to"`   // the visitor drops its points beyond this step
+	Attempt int    `json:"attempt"`
+}
+
+type endFrame struct {
+	Type   string `json:"type"` // "bye" or "error"
+	Reason string `json:"reason,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+var upgrader = websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 32 << 10, HandshakeTimeout: 10 * time.Second}
+
+// socket streams a run: the visitor says which step it has, the server sends what it lacks, now and as it comes. Points are
+// read from the store, so a visitor that was away misses nothing, and a slow one delays nobody.
+func (h Runs) socket(w http.ResponseWriter, r *http.Request) {
+	id := chi.URLParam(r, "id")
+	if _, err := h.Service.Get(r.Context(), id); err != nil {
+		handlers.Fail(w, r, err)
+		return
+	}
+	conn, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return // Upgrade has answered
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	s := &runSocket{runs: h.Service, id: id, conn: conn, hellos: make(chan hello), notes: make(chan string)}
+	done := make(chan struct{})
+	go func() { defer close(done); cancel(s.read(ctx)) }()
+	s.write(ctx)
+	cancel(nil)
+	conn.Close()
+	<-done
+}
+
+// runSocket is one visitor's connection: read runs in one goroutine, write in another, the latter alone sends.
+type runSocket struct {
+	runs handlers.RunService
+	id   string
+	conn *websocket.Conn
+
+	hellos chan hello
+	notes  chan string // sentences for a visitor whose message could not be read
+
+	since   int // last step sent
+	attempt int // that since belongs to
+	status  []byte
+}
+
+// errMistakes ends a conversation with a visitor that does not speak the protocol.
+var errMistakes = errors.New("too many messages could not be read")
+
+// read takes the visitor's messages until the connection ends, or is to be ended for what it returns.
+func (s *runSocket) read(ctx context.Context) error {
+	s.conn.SetReadDeadline(time.Now().Add(greetTime))
+	s.conn.SetPongHandler(func(string) error { return s.conn.SetReadDeadline(time.Now().Add(silenceTime)) })
+	for mistakes := 0; mistakes < maxMistakes; {
+		_, message, err := s.conn.NextReader() // passes over what was left of the message before
+		if err != nil {
+			return nil
+		}
+		body, err := io.ReadAll(io.LimitReader(message, socketRead+1))
+		if err != nil {
+			return nil
+		}
+		s.conn.SetReadDeadline(time.Now().Add(silenceTime))
+		in, why := readHello(body)
+		if why != "" {
+			mistakes++
+			if !send(ctx, s.notes, why) {
+				return nil
+			}
+			continue
+		}
+		if !send(ctx, s.hellos, in) {
+			return nil
+		}
+	}
+	return errMistakes
+}
+
+// readHello reads a visitor's message; why is a sentence where it is not one.
+func readHello(message []byte) (in hello, why string) {
+	if len(message) > socketRead {
+		return in, fmt.Sprintf("this message is larger than the %d bytes allowed here", socketRead)
+	}
+	switch err := json.Unmarshal(message, &in); {
+	case err != nil:
+		return in, fmt.Sprintf("this message is not the JSON expected here: %s; one looks like {\"type\":\"hello\",\"v\":1,\"since\":0,\"attempt\":0}", model.JSONFault(err))
+	case in.Type != "hello":
+		return in, fmt.Sprintf("there is no message of type %q; this socket takes \"hello\"", in.Type)
+	case in.V != 1:
+		return in, fmt.Sprintf("version %d of the protocol is not known here; 1 is", in.V)
+	case in.Since < 0:
+		return in, fmt.Sprintf("since is %d; steps count from 0", in.Since)
+	case in.Attempt < 0:
+		return in, fmt.Sprintf("attempt is %d; attempts count from 1, 0 stands for none", in.Attempt)
+	}
+	return in, ""
+}
+
+func send[T any](ctx context.Context, to chan<- T, v T) bool {
+	select {
+	case to <- v:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// write sends frames until the visitor leaves or the server closes. Nothing about the run is sent before the first hello.
+func (s *runSocket) write(ctx context.Context) {
+	changes, cancel := s.runs.Watch(s.id)
+	defer cancel()
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
+	tick := time.NewTicker(frameEvery)
+	defer tick.Stop()
+	greeted, dirty := false, false
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			if why := context.Cause(ctx); errors.Is(why, errMistakes) {
+				s.frame(endFrame{Type: "bye", Reason: why.Error()})
+				s.close(websocket.ClosePolicyViolation, "mistakes")
+				return
+			}
+			s.frame(endFrame{Type: "bye", Reason: "the server is closing"})
+			s.close(websocket.CloseGoingAway, "closing")
+			return
+		case in := <-s.hellos:
+			greeted, dirty = true, true
+			err = s.greet(ctx, in)
+		case why := <-s.notes:
+			err = s.frame(endFrame{Type: "error", Error: handlers.Sentence(why)})
+		case <-changes:
+			dirty = true
+		case <-ping.C:
+			err = s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
+		case <-tick.C:
+			if greeted && dirty {
+				dirty, err = s.update(ctx)
+			}
+		}
+		if err != nil {
+			s.end(ctx, err)
+			return
+		}
+	}
+}
+
+// greet answers a hello and starts from the step that it names.
+func (s *runSocket) greet(ctx context.Context, in hello) error {
+	page, err := s.runs.Points(ctx, s.id, model.PointQuery{Since: in.Since, Names: []string{"total"}, Limit: 1, Attempt: in.Attempt})
+	if err != nil {
+		return err
+	}
+	s.since, s.attempt, s.status = in.Since, in.Attempt, nil
+	return s.frame(hello{Type: "hello", Head: page.Head, Attempt: page.Attempt, Resumed: page.Resumed})
+}
+
+// update sends at most one frame of status and one of points; more says that points are left.
+func (s *runSocket) update(ctx context.Context) (more bool, err error) {
+	if err := s.sendStatus(ctx); err != nil {
+		return false, err
+	}
+	return s.sendPoints(ctx)
+}
+
+func (s *runSocket) sendStatus(ctx context.Context) error {
+	run, err := s.runs.Get(ctx, s.id)
+	if err != nil {
+		return err
+	}
+	status, err := json.Marshal(statusFrame{Type: "status", Run: run})
+	if err != nil {
+		return fmt.Errorf("encoding the status of run %s: %w", s.id, err)
+	}
+	if bytes.Equal(status, s.status) {
+		return nil
+	}
+	s.status = status
+	return s.bytes(status)
+}
+
+func (s *runSocket) sendPoints(ctx context.Context) (more bool, err error) {
+	page, err := s.runs.Points(ctx, s.id, model.PointQuery{Since: s.since, Limit: socketSteps, Attempt: s.attempt})
+	if err != nil {
+		return false, err
+	}
+	if to, needed := rewound(s.since, s.attempt, page); needed {
+		s.since, s.attempt = to, page.Attempt
+		return true, s.frame(rewindFrame{Type: "rewind", To: to, Attempt: page.Attempt})
+	}
+	s.attempt = page.Attempt
+	if page.Last <= s.since {
+		return false, nil
+	}
+	from := s.since
+	s.since = page.Last
+	return page.Last < page.Head, s.frame(pointsFrame{Type: "points", From: from, To: page.Last, Attempt: page.Attempt, Series: page.Series})
+}
+
+// rewound says to which step a visitor with points up to since, of an attempt, must go back. Each resume replaces the points
+// beyond the step that it continued from; the page was asked for with that attempt, so that it knows of all since. Of a visitor
+// that names none, nothing is sure.
+func rewound(since, attempt int, page model.PointPage) (to int, needed bool) {
+	kept := page.Head
+	switch {
+	case attempt == 0:
+		kept = 0
+	case attempt != page.Attempt:
+		kept = min(page.Resumed, page.Head)
+	}
+	return min(kept, since), since > kept
+}
+
+func (s *runSocket) frame(v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encoding a frame for run %s: %w", s.id, err)
+	}
+	return s.bytes(body)
+}
+
+func (s *runSocket) bytes(body []byte) error {
+	s.conn.SetWriteDeadline(time.Now().Add(writeTime))
+	return s.conn.WriteMessage(websocket.TextMessage, body)
+}
+
+// end says goodbye after an error: the run may be gone, or reading it may have failed. A visitor that left hears nothing.
+func (s *runSocket) end(ctx context.Context, err error) {
+	switch {
+	case errors.Is(err, model.ErrNotFound):
+		s.frame(endFrame{Type: "bye", Reason: "the run was deleted"})
+		s.close(websocket.CloseNormalClosure, "deleted")
+	case ctx.Err() != nil, isNetwork(err):
+	default:
+		slog.ErrorContext(ctx, "streaming a run", "run", s.id, "error", err)
+		s.frame(endFrame{Type: "error", Error: handlers.Fault})
+		s.close(websocket.CloseInternalServerErr, "failed")
+	}
+}
+
+func (s *runSocket) close(code int, text string) {
+	s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(time.Second))
+}
+
+func isNetwork(err error) bool {
+	var timeout interface{ Timeout() bool }
+	var closed *websocket.CloseError
+	return errors.Is(err, websocket.ErrCloseSent) || errors.As(err, &closed) || errors.As(err, &timeout)
+}

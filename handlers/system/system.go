@@ -1,0 +1,116 @@
+// Package system answers the page of what the program runs on.
+package system
+
+import (
+	"context"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"golang.org/x/sys/unix"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/compute"
+	ui "slotscope/views/system"
+)
+
+// System is the page of what the program runs on.
+type System struct {
+	Engine  func(ctx context.Context) EngineInfo // the engine that pages compute on; nil where there is none
+	DataDir string
+	Version string // of the program
+	Started time.Time
+}
+
+// EngineInfo says what a new run computes on and why, what was found for it, and where runs go.
+type EngineInfo struct {
+	compute.Report
+	Executor string // model.Local or model.Slurm
+	Slurm    string // one sentence where runs go to a cluster
+}
+
+// Look finds the engine that a new run would take, anew with each call; executor is where runs go.
+func Look(executor string) func(context.Context) EngineInfo {
+	return func(ctx context.Context) EngineInfo {
+		info := EngineInfo{Report: compute.Look(ctx), Executor: executor}
+		if executor == model.Slurm {
+			info.Slurm = "Runs go to SLURM: submitted with sbatch, followed through squeue and their folders."
+		}
+		return info
+	}
+}
+
+// Routes enters /system and /api/system.
+func (h System) Routes(r chi.Router) {
+	r.Get("/system", handlers.Handle(h.page))
+	r.Get("/api/system", handlers.Handle(h.api))
+}
+
+func (h System) page(w http.ResponseWriter, r *http.Request) error {
+	return handlers.Draw(w, r, ui.System(h.view(r.Context())))
+}
+
+func (h System) api(w http.ResponseWriter, r *http.Request) error {
+	return handlers.JSON(w, http.StatusOK, h.view(r.Context()))
+}
+
+func (h System) view(ctx context.Context) ui.SystemView {
+	v := ui.SystemView{
+		CPUs: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Version: h.Version,
+		DataDir: h.DataDir, Started: h.Started, Seconds: time.Since(h.Started).Seconds(), Modules: modules(),
+	}
+	if h.Engine != nil {
+		e := h.Engine(ctx)
+		v.Engine, v.Why, v.Threads = e.Engine, e.Why, e.Threads
+		v.Executor, v.Cluster = e.Executor, e.Slurm
+		v.GPU = gpuView(e.Report)
+	}
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	v.Memory = mem.Sys
+	v.Free, v.Disk = diskSpace(h.DataDir)
+	return v
+}
+
+func gpuView(r compute.Report) ui.GPUView {
+	v := ui.GPUView{Trouble: r.Trouble, Driver: r.Driver, Plugin: r.Plugin.Path, Place: r.Plugin.Place, Data: r.Plugin.Data, Folder: r.Folder,
+		GPUs: []ui.GPU{}, Tried: []ui.PluginPlace{}}
+	for _, g := range r.GPUs {
+		v.GPUs = append(v.GPUs, ui.GPU{Index: g.Index, Name: g.Name, Memory: g.Memory, Used: g.Used, Utilization: g.Utilization, Temperature: g.Temperature, Power: g.Power})
+	}
+	for _, p := range r.Tried {
+		v.Tried = append(v.Tried, ui.PluginPlace{What: p.What, Found: append([]string{}, p.Found...)})
+	}
+	return v
+}
+
+// diskSpace is what the file system of dir has left for this user and in all, in bytes; zeros where it does not say.
+func diskSpace(dir string) (free, all uint64) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, 0
+	}
+	return s.Bavail * uint64(s.Bsize), s.Blocks * uint64(s.Bsize)
+}
+
+// shown are the libraries that decide results or what is stored.
+var shown = []string{"github.com/gomlx/gomlx", "github.com/gomlx/go-xla", "github.com/mattn/go-sqlite3", "github.com/go-chi/chi/v5", "github.com/a-h/templ", "gonum.org/v1/gonum"}
+
+func modules() []ui.Module {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	var all []ui.Module
+	for _, path := range shown {
+		for _, dep := range info.Deps {
+			if dep.Path == path {
+				all = append(all, ui.Module{Path: path, Version: dep.Version})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,167 @@
+package theory
+
+import (
+	"fmt"
+	"math"
+
+	"slotscope/model/measure/figure"
+	"slotscope/model/paper/theory"
+)
+
+// theoryFigures draws each figure of the page by its name.
+var theoryFigures = map[string]func(e theoryEntries, points []theoryPoint) figure.Figure{
+	"capacity": capacityFigure, "least-d": leastDFigure, "least-k": leastKFigure,
+	"snr": snrFigure, "covariance": covarianceFigure, "correlation": correlationFigure,
+}
+
+// Colours of the palette by role: theory, its second term, samples; trained models take the next ones.
+const (
+	firstColor, secondColor, sampleColor = 0, 5, 7
+)
+
+var pointColors = []int{2, 3, 1, 4, 6, 8}
+
+// slotTicks label the axis of slots.
+var slotTicks = []float64{1, 2, 4, 8, 16, 32, 64}
+
+func slotAxis() figure.Axis {
+	return figure.Axis{Label: "slots m", Log: true, Range: theoryLimits["m"], Ticks: slotTicks}
+}
+
+// overSlots computes a line for every m the axis has.
+func overSlots(name string, color int, at func(m int) float64) figure.Line {
+	l := figure.Line{Name: name, Color: color}
+	for m := int(theoryLimits["m"][0]); m <= int(theoryLimits["m"][1]); m++ {
+		l.X, l.Y = append(l.X, float64(m)), append(l.Y, at(m))
+	}
+	return l
+}
+
+// dots places the trained models.
+func dots(points []theoryPoint, at func(p theoryPoint) (x, y float64)) []figure.Dot {
+	var all []figure.Dot
+	for i, p := range points {
+		if p.why != "" {
+			continue
+		}
+		if x, y := at(p); !math.IsNaN(y) && y > 0 {
+			all = append(all, figure.Dot{X: x, Y: y, Label: p.label, Color: pointColors[i%len(pointColors)]})
+		}
+	}
+	return all
+}
+
+func capacityFigure(e theoryEntries, points []theoryPoint) figure.Figure {
+	channel := overSlots("channel, m·d/2·log(1+1/m)", firstColor, func(m int) float64 { return theory.CapacityOf(m, e.d, e.k).Channel })
+	codebook := overSlots("codebook, m·log k", secondColor, func(m int) float64 { return theory.CapacityOf(m, e.d, e.k).Codebook })
+	possible := figure.Line{Color: sampleColor, X: channel.X, Low: make([]float64, len(channel.X))}
+	for i := range channel.X {
+		possible.High = append(possible.High, min(channel.Y[i], codebook.Y[i]))
+	}
+	return figure.LineChart{
+		Name: "capacity", Title: fmt.Sprintf("Capacity at d = %d, k = %d", e.d, e.k), Width: 360, Height: 230,
+		X: slotAxis(), Y: figure.Axis{Label: "information, nats"},
+		Lines:      []figure.Line{possible, channel, codebook},
+		References: []figure.Reference{{Vertical: true, At: float64(e.m), Label: fmt.Sprintf("m = %d", e.m)}, {At: e.rate, Label: "R"}},
+		Dots:       dots(points, func(p theoryPoint) (float64, float64) { return float64(p.cfg.M), p.used }),
+		Note:       "Shaded: what the bound leaves possible. A model’s dot is the entropy of its codes, summed over slots.",
+	}.Draw()
+}
+
+func leastDFigure(e theoryEntries, points []theoryPoint) figure.Figure {
+	return figure.LineChart{
+		Name: "least-d", Title: fmt.Sprintf("Least dimension for R = %s nats", figure.Number(e.rate)), Width: 360, Height: 160,
+		X: slotAxis(), Y: figure.Axis{Label: "dimension d", Log: true},
+		Lines:      []figure.Line{overSlots("least d", firstColor, func(m int) float64 { return theory.LeastD(e.rate, m) })},
+		References: []figure.Reference{{Vertical: true, At: float64(e.m)}, {At: float64(e.d), Label: fmt.Sprintf("d = %d", e.d)}},
+		Dots:       dots(points, func(p theoryPoint) (float64, float64) { return float64(p.cfg.M), float64(p.cfg.D) }),
+	}.Draw()
+}
+
+func leastKFigure(e theoryEntries, points []theoryPoint) figure.Figure {
+	return figure.LineChart{
+		Name: "least-k", Title: fmt.Sprintf("Least codebook for R = %s nats", figure.Number(e.rate)), Width: 360, Height: 160,
+		X: slotAxis(), Y: figure.Axis{Label: "entries k", Log: true},
+		Lines:      []figure.Line{overSlots("least k", secondColor, func(m int) float64 { return theory.LeastK(e.rate, m) })},
+		References: []figure.Reference{{Vertical: true, At: float64(e.m)}, {At: float64(e.k), Label: fmt.Sprintf("k = %d", e.k)}},
+		Dots:       dots(points, func(p theoryPoint) (float64, float64) { return float64(p.cfg.M), float64(p.cfg.K) }),
+	}.Draw()
+}
+
+// sampleSNR retrieves at least 128 slots.
+func sampleSNR(m, d int) theory.Sampled { return theory.SampleSNR(m, d, (127+m)/m, 1) }
+
+func snrFigure(e theoryEntries, points []theoryPoint) figure.Figure {
+	sampled := figure.Line{Name: fmt.Sprintf("sampled at d = %d", e.d), Color: sampleColor, Markers: true, Dashed: true}
+	for _, m := range slotTicks {
+		sampled.X, sampled.Y = append(sampled.X, m), append(sampled.Y, sampleSNR(int(m), e.d).SNR)
+	}
+	return figure.LineChart{
+		Name: "snr", Title: "Signal and noise of a retrieval", Width: 360, Height: 230,
+		X: slotAxis(), Y: figure.Axis{Label: "SNR", Log: true},
+		Lines:      []figure.Line{overSlots("1/m", firstColor, theory.SNR), sampled},
+		References: []figure.Reference{{Vertical: true, At: float64(e.m), Label: fmt.Sprintf("m = %d", e.m)}},
+		Dots:       dots(points, func(p theoryPoint) (float64, float64) { return float64(p.cfg.M), mean(p.snr) }),
+		Note:       "Samples are of 128 retrievals or more. A model’s dot is the mean over its slots.",
+	}.Draw()
+}
+
+func mean(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v)) // NaN of none
+}
+
+func covarianceFigure(e theoryEntries, points []theoryPoint) figure.Figure {
+	frobenius := figure.Line{Name: "1/√d", Color: firstColor}
+	order := figure.Line{Name: "log d / d", Color: secondColor}
+	sampledF := figure.Line{Name: "‖Σᵢⱼ‖_F sampled", Color: firstColor, Markers: true, Dashed: true}
+	sampledOp := figure.Line{Name: "‖Σᵢⱼ‖_op sampled", Color: secondColor, Markers: true, Dashed: true}
+	slots := min(max(e.m, 2), 8)
+	for d := 16.0; d <= 4096; d *= 2 {
+		frobenius.X, frobenius.Y = append(frobenius.X, d), append(frobenius.Y, 1/math.Sqrt(d))
+		order.X, order.Y = append(order.X, d), append(order.Y, math.Log(d)/d)
+		p := theory.SamplePairs(slots, int(d), 2, 1)
+		sampledF.X, sampledF.Y = append(sampledF.X, d), append(sampledF.Y, math.Sqrt(p.Frobenius2))
+		sampledOp.X, sampledOp.Y = append(sampledOp.X, d), append(sampledOp.Y, p.Operator)
+	}
+	sampledF.Name, sampledOp.Name = "Frobenius, sampled", "operator, sampled"
+	return figure.LineChart{
+		Name: "covariance", Title: "How strongly two retrievals vary together", Width: 360, Height: 230,
+		X: figure.Axis{Label: "dimension d", Log: true, Ticks: []float64{16, 64, 256, 1024, 4096}}, Y: figure.Axis{Label: "norm of the block Σ of two slots", Log: true},
+		Lines:      []figure.Line{frobenius, sampledF, order, sampledOp},
+		References: []figure.Reference{{Vertical: true, At: float64(e.d), Label: fmt.Sprintf("d = %d", e.d)}},
+		Dots:       dots(points, func(p theoryPoint) (float64, float64) { return float64(p.cfg.D), math.Sqrt(p.pair.Frobenius2) }),
+		Note:       "A model’s dot is its Frobenius norm, the mean over pairs of slots.",
+	}.Draw()
+}
+
+func correlationFigure(e theoryEntries, points []theoryPoint) figure.Figure {
+	values := theory.Draw(e.m, e.d, 1)
+	delta := theory.DeltaOf(values)
+	exact := figure.Line{Name: "exact", Color: firstColor}
+	bound := figure.Line{Name: "bound", Color: secondColor}
+	order := figure.Line{Name: "m²/(τ⁴d)", Color: sampleColor, Dashed: true}
+	for i := range 61 {
+		tau := math.Pow(10, -2+float64(i)/20)
+		tau2 := tau * tau
+		exact.X, exact.Y = append(exact.X, tau), append(exact.Y, theory.TotalCorrelation(values, tau2))
+		order.X, order.Y = append(order.X, tau), append(order.Y, theory.Order(e.m, e.d, tau2))
+		if b := delta.Bound(tau2); !math.IsInf(b, 0) {
+			bound.X, bound.Y = append(bound.X, tau), append(bound.Y, b)
+		}
+	}
+	return figure.LineChart{
+		Name: "correlation", Title: fmt.Sprintf("Total correlation of the retrievals, m = %d, d = %d", e.m, e.d), Width: 360, Height: 230,
+		X: figure.Axis{Label: "posterior floor τ", Log: true, Range: theoryLimits["tau"]}, Y: figure.Axis{Label: "nats", Log: true, Range: [2]float64{1e-4, 1e4}},
+		Lines: []figure.Line{order, exact, bound},
+		References: []figure.Reference{
+			{Vertical: true, At: e.tau, Label: "τ"}, {Vertical: true, At: math.Sqrt(float64(e.m) / float64(e.d)), Label: "√(m/d)"},
+			{At: theory.CapacityOf(e.m, e.d, e.k).Bound(), Label: "capacity"},
+		},
+		Dots: dots(points, func(p theoryPoint) (float64, float64) { return e.tau, p.tc }),
+		Note: "For values drawn as HRR vectors; √(m/d) is the noise of a retrieval. The bound begins where it says anything.",
+	}.Draw()
+}

@@ -1,0 +1,253 @@
+// Package theory answers the page of capacity, noise and correlation.
+package theory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/paper/theory"
+	"slotscope/model/play"
+	"slotscope/views"
+	ui "slotscope/views/theory"
+)
+
+// Theory is the page of what the paper proves: how much can the latent hold? Its entries are the address.
+type Theory struct {
+	Datasets handlers.DatasetList
+	Library  SlotLibrary // checkpoints whose points the curves show; nil for none
+}
+
+// SlotLibrary has the checkpoints, what they bind and how they use it; *play.Library is one.
+type SlotLibrary interface {
+	List() []play.Source
+	Find(name string) (play.Source, error)
+	Usage(src play.Source) play.Counting
+	Slots(ctx context.Context, src play.Source) (play.Slots, error)
+}
+
+// Routes enters /theory and its figures.
+func (h Theory) Routes(r chi.Router) {
+	r.Get("/theory", handlers.Handle(h.page))
+	r.Get("/theory/{file}", handlers.Handle(h.file))
+}
+
+// theoryEntries are what the page computes with.
+type theoryEntries struct {
+	m, d, k int
+	rate    float64 // R, nats
+	tau     float64 // standard deviation of the posterior floor, per component
+	sources []string
+}
+
+// Defaults are the paper's sizes, and its smallest dataset as the rate.
+var theoryDefaults = theoryEntries{m: 9, d: 512, k: 512, rate: 13.08, tau: 1}
+
+// theoryLimits are what the page takes; they keep an answer within some tenths of a second.
+var theoryLimits = map[string][2]float64{"m": {1, 64}, "d": {8, 4096}, "k": {2, 65536}, "R": {0, 200}, "tau": {0.01, 10}}
+
+// mostSources is how many checkpoints are shown at once.
+const mostSources = 6
+
+func (h Theory) page(w http.ResponseWriter, r *http.Request) error {
+	e, bad := readTheory(r.URL.Query())
+	if _, isForm := r.URL.Query()["m"]; !isForm && h.Library != nil {
+		if list := h.hrrSources(); len(e.sources) == 0 && len(list) > 0 {
+			e.sources = []string{list[0].Key}
+		}
+	}
+	points, err := h.points(r.Context(), e)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if len(bad) > 0 {
+		status = http.StatusUnprocessableEntity
+	}
+	return handlers.DrawStatus(w, r, status, ui.Theory(h.view(r.Context(), e, bad, r.URL.Query(), points)))
+}
+
+// file answers one figure of the page.
+func (h Theory) file(w http.ResponseWriter, r *http.Request) error {
+	name, kind, err := handlers.SplitFigure(chi.URLParam(r, "file"))
+	if err != nil {
+		return err
+	}
+	draw, ok := theoryFigures[name]
+	if !ok {
+		return fmt.Errorf("the theory page has no figure %q: %w", name, model.ErrNotFound)
+	}
+	e, bad := readTheory(r.URL.Query())
+	if err := bad.OrNil(); err != nil {
+		return err
+	}
+	points, err := h.points(r.Context(), e)
+	if err != nil {
+		return err
+	}
+	return handlers.SendFigure(w, r, draw(e, points), kind)
+}
+
+// readTheory reads the entries; one that cannot be used keeps its default and is named.
+func readTheory(q url.Values) (theoryEntries, model.Invalid) {
+	e, bad := theoryDefaults, model.Invalid{}
+	for name, to := range map[string]*int{"m": &e.m, "d": &e.d, "k": &e.k} {
+		if v, ok := theoryNumber(q, name, bad); ok {
+			if v != math.Trunc(v) {
+				bad[name] = fmt.Sprintf("%s is not a whole number", q.Get(name))
+				continue
+			}
+			*to = int(v)
+		}
+	}
+	for name, to := range map[string]*float64{"R": &e.rate, "tau": &e.tau} {
+		if v, ok := theoryNumber(q, name, bad); ok {
+			*to = v
+		}
+	}
+	for _, s := range q["run"] {
+		if s != "" && !slices.Contains(e.sources, s) && len(e.sources) < mostSources {
+			e.sources = append(e.sources, s)
+		}
+	}
+	return e, bad
+}
+
+func theoryNumber(q url.Values, name string, bad model.Invalid) (v float64, ok bool) {
+	text := strings.TrimSpace(q.Get(name))
+	if text == "" {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	limit := theoryLimits[name]
+	if err != nil || !(v >= limit[0] && v <= limit[1]) {
+		bad[name] = fmt.Sprintf("%q is not a number from %s to %s", text, plain(limit[0]), plain(limit[1]))
+		return 0, false
+	}
+	return v, true
+}
+
+func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+func (e theoryEntries) text() map[string]string {
+	return map[string]string{"m": strconv.Itoa(e.m), "d": strconv.Itoa(e.d), "k": strconv.Itoa(e.k), "R": plain(e.rate), "tau": plain(e.tau)}
+}
+
+// query is the address of these entries.
+func (e theoryEntries) query() url.Values {
+	q := url.Values{"run": e.sources}
+	for name, text := range e.text() {
+		q.Set(name, text)
+	}
+	if len(e.sources) == 0 {
+		q.Del("run")
+	}
+	return q
+}
+
+// hrrSources are the checkpoints that the theory is about.
+func (h Theory) hrrSources() []play.Source {
+	if h.Library == nil {
+		return nil
+	}
+	return slices.DeleteFunc(h.Library.List(), func(s play.Source) bool { return s.Config.Model != "hrr" })
+}
+
+// theoryPoint is what one checkpoint does, beside what it could.
+type theoryPoint struct {
+	label    string
+	cfg      model.Config
+	key      string
+	why      string // why there are no numbers below, as a sentence; empty where there are
+	capacity theory.Capacity
+	used     float64 // Σ_i H(code_i), nats
+	snr      []float64
+	pair     theory.Pair
+	tc       float64 // nats, at the entries' τ
+	bound    float64
+}
+
+// sampledTuples of codes are drawn for a checkpoint's point, each slot by its own use.
+const sampledTuples = 48
+
+func (h Theory) points(ctx context.Context, e theoryEntries) ([]theoryPoint, error) {
+	var points []theoryPoint
+	for _, name := range e.sources {
+		if h.Library == nil {
+			break
+		}
+		src, err := h.Library.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		p, err := h.point(ctx, src, e.tau*e.tau)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, p)
+	}
+	return points, nil
+}
+
+func (h Theory) point(ctx context.Context, src play.Source, tau2 float64) (theoryPoint, error) {
+	c := src.Config
+	p := theoryPoint{label: src.Title, cfg: c, key: src.Key, capacity: theory.CapacityOf(c.M, c.D, c.K)}
+	if p.label == "" {
+		p.label = src.Key
+	}
+	if c.Model != "hrr" {
+		p.why = fmt.Sprintf("A %s model has no slots that are bundled; the theory is not about it.", c.Model)
+		return p, nil
+	}
+	count := h.Library.Usage(src)
+	if count.Usage == nil {
+		p.why = stillCounting(count)
+		return p, nil
+	}
+	slots, err := h.Library.Slots(ctx, src)
+	if err != nil {
+		return p, err
+	}
+	p.measure(slots, count.Usage.Counts, tau2)
+	return p, nil
+}
+
+func stillCounting(c play.Counting) string {
+	if c.Err != nil {
+		return handlers.Sentence("its codes could not be counted: " + c.Err.Error())
+	}
+	return fmt.Sprintf("Its codes are being counted: %s of %s images. Open the page again in a moment.", views.Count(c.Done), views.Count(c.Of))
+}
+
+// measure computes the numbers of a checkpoint from its vectors and how often each slot takes each entry.
+func (p *theoryPoint) measure(s play.Slots, counts [][]int, tau2 float64) {
+	samples := theory.SampleValues(s.Entries, counts, sampledTuples, 1)
+	for _, c := range counts {
+		p.used += theory.Entropy(c)
+	}
+	if p.cfg.Inverse != "exact" {
+		p.snr = theory.SlotSNR(s.Symbols, samples)
+	}
+	n := float64(len(samples))
+	for _, values := range samples {
+		pair := theory.Pairs(values)
+		p.pair.Frobenius2 += pair.Frobenius2 / n
+		p.pair.Operator += pair.Operator / n
+		p.tc += theory.TotalCorrelation(values, tau2) / n
+		p.bound += theory.DeltaOf(values).Bound(tau2) / n
+	}
+}
+
+// known are the points that have numbers.
+func known(points []theoryPoint) []theoryPoint {
+	return slices.DeleteFunc(slices.Clone(points), func(p theoryPoint) bool { return p.why != "" })
+}

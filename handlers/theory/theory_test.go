@@ -1,0 +1,175 @@
+package theory_test
+
+import (
+	"context"
+	"fmt"
+	"image/png"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers/handlertest"
+	theorypage "slotscope/handlers/theory"
+	"slotscope/model"
+	"slotscope/model/paper/hrr"
+	"slotscope/model/play"
+)
+
+// fakeSlots has two checkpoints of the HRR model, one of which is still being counted, and one of another model.
+type fakeSlots struct{}
+
+func (fakeSlots) List() []play.Source {
+	at := func(key, title, kind string) play.Source {
+		return play.Source{Key: key, Title: title, Run: "run-" + key, Step: 1000, Config: model.Config{Model: kind, M: 3, D: 32, K: 4}}
+	}
+	return []play.Source{at("aaaa", "Measured", "hrr"), at("bbbb", "Counting", "hrr"), at("cccc", "Other", "vqvae")}
+}
+
+func (f fakeSlots) Find(name string) (play.Source, error) {
+	for _, s := range f.List() {
+		if name == s.Key || name == s.Run {
+			return s, nil
+		}
+	}
+	return play.Source{}, fmt.Errorf("there is no checkpoint %s: %w", name, model.ErrNotFound)
+}
+
+func (fakeSlots) Usage(src play.Source) play.Counting {
+	if src.Key == "bbbb" {
+		return play.Counting{Done: 1200, Of: 4096}
+	}
+	return play.Counting{Usage: &play.Usage{Images: 4, Counts: [][]int{{1, 1, 1, 1}, {2, 2, 0, 0}, {4, 0, 0, 0}}}}
+}
+
+func (fakeSlots) Slots(context.Context, play.Source) (play.Slots, error) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var s play.Slots
+	for range 3 {
+		s.Symbols = append(s.Symbols, hrr.Symbol[float64](rng, 32))
+	}
+	for range 4 {
+		s.Entries = append(s.Entries, hrr.Symbol[float64](rng, 32))
+	}
+	return s, nil
+}
+
+func theorySite(l theorypage.SlotLibrary) http.Handler {
+	r := chi.NewRouter()
+	theorypage.Theory{Datasets: handlertest.Data{}, Library: l}.Routes(r)
+	return r
+}
+
+func facts(doc *goquery.Document, part string) map[string]string {
+	all := map[string]string{}
+	doc.Find("[data-testid=part-" + part + "] dt").Each(func(_ int, s *goquery.Selection) { all[s.Text()] = s.Next().Text() })
+	return all
+}
+
+// TestTheory: the paper's sizes by default, and the numbers that follow from an address.
+func TestTheory(t *testing.T) {
+	doc := handlertest.Document(t, handlertest.Get(t, theorySite(fakeSlots{}), "/theory"))
+	if got := facts(doc, "capacity"); got["Bound"] != "56.1 nats, 81 bits" || got["Channel"] != "243 nats, 350 bits" {
+		t.Errorf("at the paper's sizes: %v", got)
+	}
+	doc = handlertest.Document(t, handlertest.Get(t, theorySite(fakeSlots{}), "/theory?m=2&d=8&k=4&R=5&tau=1"))
+	if got := facts(doc, "capacity"); got["Channel"] != "3.24 nats, 4.68 bits" || got["Bound"] != "2.77 nats, 4 bits" { // 8·ln 1.5, 2·ln 4
+		t.Errorf("m=2 d=8 k=4: %v", got)
+	}
+	if got := facts(doc, "least"); got["Least d"] != "13" || got["Least k"] != "13" { // 5/ln 1.5 = 12.33, e^2.5 = 12.18
+		t.Errorf("least: %v", got)
+	}
+	if text := doc.Find("[data-testid=part-capacity]").Text(); !strings.Contains(text, "R = 5 nats do not fit: 2.23 are missing.") {
+		t.Errorf("too large a rate: %s", text)
+	}
+	if v := doc.Find("input[name=d]").AttrOr("value", ""); v != "8" {
+		t.Errorf("the form shows d = %s", v)
+	}
+	doc.Find("math").Each(func(i int, s *goquery.Selection) {
+		if html, err := goquery.OuterHtml(s); err != nil || handlertest.WellFormed(html) != nil || strings.TrimSpace(s.Text()) == "" {
+			t.Errorf("equation %d is not well-formed: %v", i, html)
+		}
+	})
+	if n := doc.Find("math").Length(); n != 10 {
+		t.Errorf("%d equations of 10", n)
+	}
+}
+
+// TestTheoryModels: the newest HRR checkpoint is shown unless the address says otherwise; one without numbers says why.
+func TestTheoryModels(t *testing.T) {
+	doc := handlertest.Document(t, handlertest.Get(t, theorySite(fakeSlots{}), "/theory"))
+	if n := doc.Find("[data-testid=theory-sources] input").Length(); n != 2 {
+		t.Errorf("%d models to choose from; the third is not about bundles", n)
+	}
+	points := doc.Find("[data-testid=theory-points] tbody tr")
+	cells := points.Find("td").Map(func(_ int, s *goquery.Selection) string { return s.Text() })
+	if points.Length() != 1 || len(cells) != 10 || cells[3] != "4.16" || cells[4] != "2.08" { // 3·ln 4; ln 4 + ln 2 + 0
+		t.Errorf("%d models with %q", points.Length(), cells)
+	}
+	doc = handlertest.Document(t, handlertest.Get(t, theorySite(fakeSlots{}), "/theory?m=3&run=bbbb&run=cccc"))
+	text := doc.Find("[data-testid=theory-points]").Text()
+	for _, want := range []string{"1,200 of 4,096 images", "A vqvae model has no slots"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not said in %s", want, text)
+		}
+	}
+	if text := handlertest.Document(t, handlertest.Get(t, theorySite(nil), "/theory")).Find("form").Text(); !strings.Contains(text, "No HRR model is trained yet") {
+		t.Errorf("without checkpoints: %s", text)
+	}
+	if w := handlertest.Get(t, theorySite(fakeSlots{}), "/theory?m=3&run=nobody"); w.Code != http.StatusNotFound {
+		t.Errorf("an unknown checkpoint answers %d", w.Code)
+	}
+}
+
+// TestTheoryProblems: what cannot be used is named beside its entry, as typed, and the rest is computed.
+func TestTheoryProblems(t *testing.T) {
+	for name, typed := range map[string]string{"m": "0", "d": "wide", "k": "2.5", "R": "-1", "tau": "NaN"} {
+		w := handlertest.Get(t, theorySite(fakeSlots{}), "/theory?"+name+"="+typed)
+		doc := handlertest.Document(t, w)
+		problem := doc.Find("[data-testid=problem-" + name + "]").Text()
+		if w.Code != http.StatusUnprocessableEntity || !strings.Contains(problem, strings.TrimPrefix(typed, "-")) {
+			t.Errorf("%s=%s answers %d: %q", name, typed, w.Code, problem)
+		}
+		if v := doc.Find("input[name="+name+"]").AttrOr("value", ""); v != typed {
+			t.Errorf("%s=%s is shown as %q", name, typed, v)
+		}
+		if len(facts(doc, "capacity")) == 0 {
+			t.Errorf("%s=%s: nothing is computed", name, typed)
+		}
+	}
+}
+
+// TestTheoryFigures: each figure of the page is a file in both forms, at the page's sizes.
+func TestTheoryFigures(t *testing.T) {
+	h := theorySite(fakeSlots{})
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/theory?m=4&d=64&k=16&R=3&tau=1"))
+	links := doc.Find(".drawn figcaption a").Map(func(_ int, s *goquery.Selection) string { return s.AttrOr("href", "") })
+	if len(links) != 12 {
+		t.Fatalf("%d files of six figures", len(links))
+	}
+	for _, link := range links {
+		w := handlertest.Get(t, h, link)
+		if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Disposition"), "attachment") {
+			t.Errorf("%s answers %d %v", link, w.Code, w.Header())
+			continue
+		}
+		if strings.Contains(link, ".png") {
+			if _, err := png.Decode(w.Body); err != nil {
+				t.Errorf("%s: %v", link, err)
+			}
+		} else if err := handlertest.WellFormed(w.Body.String()); err != nil {
+			t.Errorf("%s: %v", link, err)
+		}
+	}
+	if body := handlertest.Get(t, h, "/theory/capacity.svg?m=4&d=64&k=16").Body.String(); !strings.Contains(body, "Capacity at d = 64, k = 16") {
+		t.Error("the file is not at the sizes of its address")
+	}
+	for path, want := range map[string]int{"/theory/nothing.svg": 404, "/theory/capacity.pdf": 404, "/theory/capacity.svg?m=0": 422, "/theory/capacity.png?x=99": 422} {
+		if w := handlertest.Get(t, h, path); w.Code != want {
+			t.Errorf("%s answers %d, not %d", path, w.Code, want)
+		}
+	}
+}

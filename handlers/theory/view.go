@@ -1,0 +1,223 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/measure/figure"
+	"slotscope/model/paper/theory"
+	"slotscope/views"
+	ui "slotscope/views/theory"
+)
+
+func (h Theory) view(ctx context.Context, e theoryEntries, bad model.Invalid, typed url.Values, points []theoryPoint) ui.TheoryView {
+	v := ui.TheoryView{Entries: theoryForm(e, bad, typed), Rates: h.rates(ctx, e), Sources: h.sources(e)}
+	for _, part := range []func(theoryEntries) ui.TheoryPart{capacityPart, leastPart, retrievalPart, covariancePart, correlationPart} {
+		p := part(e)
+		for i, f := range p.Figures { // named so far
+			p.Figures[i] = handlers.FigureView(theoryFigures[f.Name](e, points), "/theory", e.query())
+		}
+		v.Parts = append(v.Parts, p)
+	}
+	for _, p := range points {
+		v.Points = append(v.Points, p.row(e))
+	}
+	return v
+}
+
+func theoryForm(e theoryEntries, bad model.Invalid, typed url.Values) []ui.TheoryEntry {
+	form := []ui.TheoryEntry{
+		{Name: "m", Label: "Slots", Symbol: "m", Step: "1"},
+		{Name: "d", Label: "Dimension", Symbol: "d", Step: "1", Log: true},
+		{Name: "k", Label: "Codebook entries", Symbol: "k", Step: "1", Log: true},
+		{Name: "R", Label: "Rate to carry", Symbol: "R", Unit: "nats", Step: "any"},
+		{Name: "tau", Label: "Posterior floor", Symbol: "τ", Step: "any", Log: true},
+	}
+	text := e.text()
+	for i := range form {
+		f := &form[i]
+		limit := theoryLimits[f.Name]
+		f.Value, f.Min, f.Max = text[f.Name], plain(limit[0]), plain(limit[1])
+		if f.Problem = bad[f.Name]; f.Problem != "" {
+			f.Value = typed.Get(f.Name)
+		}
+	}
+	return form
+}
+
+// rates are what images of the datasets here take, as links that keep everything else.
+func (h Theory) rates(ctx context.Context, e theoryEntries) []ui.TheoryLink {
+	var links []ui.TheoryLink
+	for _, info := range h.Datasets.List(ctx) {
+		var cardinalities []int
+		for _, f := range info.Factors {
+			cardinalities = append(cardinalities, len(f.Values))
+		}
+		rate := math.Round(100*theory.Rate(cardinalities)) / 100
+		if len(cardinalities) == 0 || rate == 0 {
+			continue
+		}
+		at := e
+		at.rate = rate
+		links = append(links, ui.TheoryLink{Text: fmt.Sprintf("%s (%s)", plain(rate), info.Name), Href: "/theory?" + at.query().Encode(), Here: rate == e.rate})
+	}
+	return links
+}
+
+func (h Theory) sources(e theoryEntries) []ui.TheorySource {
+	var all []ui.TheorySource
+	for _, s := range h.hrrSources() {
+		text := s.Title
+		if text == "" {
+			text = s.Key
+		}
+		chosen := slices.ContainsFunc(e.sources, func(name string) bool { return name == s.Key || s.Run != "" && name == s.Run })
+		all = append(all, ui.TheorySource{Key: s.Key, Text: fmt.Sprintf("%s, %s steps", text, views.Count(s.Step)), Chosen: chosen})
+	}
+	return all
+}
+
+// nats writes an amount of information, with what it is in bits.
+func nats(v float64) string {
+	return fmt.Sprintf("%s nats, %s bits", rounded(v), rounded(v/theory.NatsPerBit))
+}
+
+// rounded keeps three digits that count.
+func rounded(v float64) string {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return figure.Number(v)
+	}
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	if err != nil {
+		return figure.Number(v)
+	}
+	return figure.Number(r)
+}
+
+func capacityPart(e theoryEntries) ui.TheoryPart {
+	c := theory.CapacityOf(e.m, e.d, e.k)
+	p := ui.TheoryPart{
+		ID: "capacity", Question: "What is the most it can tell of an image?",
+		Formulas: []ui.Formula{{Name: "capacity", Place: "Proposition 1, “Capacity of the HRR latent channel”"}},
+		Facts: []ui.TheoryFact{
+			{Term: "Channel", Value: nats(c.Channel)}, {Term: "Codebook", Value: nats(c.Codebook)}, {Term: "Bound", Value: nats(c.Bound()), Good: true},
+			{Term: "For large m", Value: fmt.Sprintf("the channel comes near d/2 = %s nats", rounded(float64(e.d)/2))},
+		},
+		Figures: []views.FigureView{{Name: "capacity"}},
+	}
+	if c.CodebookBinds() {
+		p.Says = append(p.Says, fmt.Sprintf("The codebook binds: more entries would let the latent hold more, up to k ≈ %s.", rounded(math.Exp(c.Channel/float64(e.m)))))
+	} else {
+		p.Says = append(p.Says, "The channel binds: more entries gain nothing; more dimensions would.")
+	}
+	if c.Bound() >= e.rate {
+		p.Says = append(p.Says, fmt.Sprintf("R = %s nats fit %s times over.", rounded(e.rate), rounded(c.Bound()/math.Max(e.rate, 1e-9))))
+	} else {
+		p.Says = append(p.Says, fmt.Sprintf("R = %s nats do not fit: %s are missing.", rounded(e.rate), rounded(e.rate-c.Bound())))
+	}
+	return p
+}
+
+func leastPart(e theoryEntries) ui.TheoryPart {
+	d, k := theory.LeastD(e.rate, e.m), theory.LeastK(e.rate, e.m)
+	return ui.TheoryPart{
+		ID: "least", Question: "What does a rate need?",
+		Formulas: []ui.Formula{
+			{Name: "least-d", Place: "“Design corollary”, proof of Proposition 1"},
+			{Name: "least-k", Place: "the same"},
+		},
+		Facts: []ui.TheoryFact{
+			{Term: "Least d", Value: figure.Number(d), Good: float64(e.d) >= d, Bad: float64(e.d) < d},
+			{Term: "Least k", Value: figure.Number(k), Good: float64(e.k) >= k, Bad: float64(e.k) < k},
+		},
+		Says:    []string{fmt.Sprintf("For R = %s nats through m = %d slots. More slots ease the codebook fast and the dimension hardly: for large m, d ≳ 2R.", rounded(e.rate), e.m)},
+		Figures: []views.FigureView{{Name: "least-d"}, {Name: "least-k"}},
+	}
+}
+
+func retrievalPart(e theoryEntries) ui.TheoryPart {
+	s := sampleSNR(e.m, e.d)
+	return ui.TheoryPart{
+		ID: "retrieval", Question: "How noisy is what a slot gives back?",
+		Formulas: []ui.Formula{
+			{Name: "retrieval", Place: "“Capacity of the HRR latent channel”; the sum is the cross-talk of the other slots"},
+			{Name: "snr", Place: "“Distribution of a retrieval”"},
+		},
+		Facts: []ui.TheoryFact{
+			{Term: "SNR", Value: fmt.Sprintf("%s, %s dB", rounded(theory.SNR(e.m)), rounded(10*math.Log10(theory.SNR(e.m))))},
+			{Term: "Sampled", Value: fmt.Sprintf("%s over %d retrievals", rounded(s.SNR), s.Slots)},
+			{Term: "Noise per component", Value: fmt.Sprintf("%s, exactly %s", rounded(float64(e.m)/float64(e.d)), figure.Number(theory.NoisePower(e.m, e.d)))},
+		},
+		Says:    []string{"Every further slot costs every other one signal; the dimension does not change the ratio, it changes how many components share it."},
+		Figures: []views.FigureView{{Name: "snr"}},
+	}
+}
+
+func covariancePart(e theoryEntries) ui.TheoryPart {
+	p := theory.SamplePairs(max(e.m, 2), e.d, 1, 1)
+	return ui.TheoryPart{
+		ID: "covariance", Question: "How much do two slots vary together?",
+		Formulas: []ui.Formula{
+			{Name: "block", Place: "“Off-Diagonal Blocks”"},
+			{Name: "frobenius", Place: "the same; about 1/d"},
+			{Name: "operator", Place: "“Sharpened Off-Diagonal Operator Norm”; over frequencies; O(log d / d)"},
+		},
+		Facts: []ui.TheoryFact{
+			{Term: "Frobenius norm", Value: fmt.Sprintf("%s; 1/√d = %s", rounded(math.Sqrt(p.Frobenius2)), rounded(1/math.Sqrt(float64(e.d))))},
+			{Term: "Operator norm", Value: fmt.Sprintf("%s; log d / d = %s", rounded(p.Operator), rounded(math.Log(float64(e.d))/float64(e.d)))},
+		},
+		Figures: []views.FigureView{{Name: "covariance"}},
+	}
+}
+
+func correlationPart(e theoryEntries) ui.TheoryPart {
+	values, tau2 := theory.Draw(e.m, e.d, 1), e.tau*e.tau
+	delta := theory.DeltaOf(values)
+	_, operator := delta.Norms(tau2)
+	bound := "says nothing here: ‖M‖_op may be " + rounded(operator)
+	if b := delta.Bound(tau2); !math.IsInf(b, 0) {
+		bound = nats(b)
+	}
+	return ui.TheoryPart{
+		ID: "correlation", Question: "How far are the retrievals from independent?",
+		Formulas: []ui.Formula{
+			{Name: "exact", Place: "“Reduction to the Log-Determinant”"},
+			{Name: "bound", Place: "Proposition 2 and “Bounding the Total Correlation”"},
+		},
+		Facts: []ui.TheoryFact{
+			{Term: "Exact", Value: nats(theory.TotalCorrelation(values, tau2))},
+			{Term: "Bound", Value: bound},
+			{Term: "Order m²/(τ⁴d)", Value: rounded(theory.Order(e.m, e.d, tau2)) + " nats"},
+			{Term: "The bound speaks from", Value: "τ = " + rounded(math.Sqrt(delta.Operator))},
+		},
+		Says: []string{
+			fmt.Sprintf("τ is the spread that the posterior adds to each component of a retrieval; cross-talk alone is √(m/d) = %s. The smaller τ, the more the retrievals repeat each other, for all are made of one bundle; without it, they are exactly dependent.", rounded(math.Sqrt(float64(e.m)/float64(e.d)))),
+			"The exact value is of the paper’s Gaussian model and is computed frequency by frequency, at any size.",
+		},
+		Figures: []views.FigureView{{Name: "correlation"}},
+	}
+}
+
+// row is a model's line in the table.
+func (p theoryPoint) row(e theoryEntries) ui.TheoryPoint {
+	at := e
+	at.m, at.d, at.k = p.cfg.M, p.cfg.D, p.cfg.K
+	v := ui.TheoryPoint{Label: p.label, Href: "/theory?" + at.query().Encode(), Why: p.why}
+	v.Cells = []string{strconv.Itoa(p.cfg.M), strconv.Itoa(p.cfg.D), strconv.Itoa(p.cfg.K), rounded(p.capacity.Bound())}
+	if p.why != "" {
+		return v
+	}
+	d, m := float64(p.cfg.D), float64(p.cfg.M)
+	snr := "exact inverse"
+	if len(p.snr) > 0 {
+		snr = fmt.Sprintf("%s (%s to %s)", rounded(mean(p.snr)*m), rounded(slices.Min(p.snr)*m), rounded(slices.Max(p.snr)*m))
+	}
+	v.Cells = append(v.Cells, rounded(p.used), snr, rounded(p.pair.Frobenius2*d), rounded(p.pair.Operator*d), rounded(p.tc), figure.Number(p.bound))
+	return v
+}

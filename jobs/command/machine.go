@@ -1,0 +1,68 @@
+package command
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"slotscope/jobs"
+	"slotscope/jobs/slurm"
+	"slotscope/model/compute"
+	"slotscope/model/folder"
+)
+
+// Supervision completes what runs are supervised with: the devices of this machine, and the cluster whose commands are here.
+func Supervision(o ServeOptions, root *folder.Data, log *slog.Logger, options jobs.Options) jobs.Options {
+	options.Data, options.Log, options.Devices, options.Executor = root, log, devices(machine), o.Executor
+	options.NoCluster, options.Asks = slurm.Missing(), o.Slurm.Asks()
+	if options.NoCluster == "" {
+		cluster := slurm.New(root.Dir(), o.Slurm)
+		cluster.Logs = filepath.Clean(cluster.Logs)
+		options.Cluster = cluster
+	}
+	return options
+}
+
+// machine is what this machine offers; GPUs come and go with their driver, so an answer holds for half a minute.
+var machine = fresh(30*time.Second, func() compute.Report { return compute.Look(context.Background()) })
+
+// fresh asks again where the last answer is older than that.
+func fresh[T any](age time.Duration, ask func() T) func() T {
+	var mu sync.Mutex
+	var asked time.Time
+	var answer T
+	return func() T {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked.IsZero() || time.Since(asked) > age {
+			answer, asked = ask(), time.Now()
+		}
+		return answer
+	}
+}
+
+// devices are what runs wait for: each GPU that this process may use, and all processors together. "auto" takes what it would
+// find.
+func devices(look func() compute.Report) func(engine string) []jobs.Device {
+	return func(engine string) []jobs.Device {
+		found := look()
+		if engine == "auto" {
+			engine = found.Engine
+		}
+		if engine != "xla:cuda" {
+			return []jobs.Device{{Name: "cpu"}}
+		}
+		var all []jobs.Device
+		for _, g := range found.GPUs {
+			if g.UUID != "" {
+				all = append(all, jobs.Device{Name: g.UUID, Env: []string{"CUDA_VISIBLE_DEVICES=" + g.UUID}})
+			}
+		}
+		if len(all) == 0 {
+			all = []jobs.Device{{Name: "gpu"}} // the run says what is missing
+		}
+		return all
+	}
+}

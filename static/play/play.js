@@ -1,0 +1,418 @@
+// The playground: owns the state, which is the address, and tells its parts.
+
+import { edits, format, interpolation, put, same, swaps, writer } from './codes.js';
+import { Decoder, Superseded } from './decoder.js';
+import { equal, query } from './address.js';
+import { Grid } from './grid.js';
+import { Hands } from './hold.js';
+import { History } from './history.js';
+import { Palette } from './palette.js';
+import { Side } from './side.js';
+import { Strip } from './strip.js';
+import { canvasFor, paint } from './pixels.js';
+
+const $ = (id) => document.getElementById(id);
+
+class Play {
+  #row = 'a'; // whose picture is large
+  #slot = 0;
+  #painted = false; // the first picture also waits for the socket and the model: its time says little
+  #looking = null; // {codes, text} shown in place of the row
+  #uploads = new Map(); // originals that the server does not keep
+  #moved = null; // slots whose code does not come back
+  #checks = null;
+
+  constructor(root, data) {
+    this.data = data;
+    this.shape = { h: data.h, w: data.w, c: data.c };
+    this.slots = data.slots;
+    this.text = writer(data);
+    const { a, b, codes, bcodes, order } = data;
+    const start = { a, b, codes, bcodes, order };
+    this.history = History.restore(history.state?.play, start, equal);
+    this.state = this.history.present;
+    this.decoder = new Decoder({ key: data.key, ...this.shape });
+    this.hands = new Hands(root, this);
+    this.grid = new Grid($('grid'), this.shape, this);
+    this.strip = new Strip($('strip'), this.shape, this);
+    this.palette = new Palette($('palette'), this.shape, this);
+    this.sides = { a: new Side($('side-a'), this.shape, data.dataset, this), b: new Side($('side-b'), this.shape, data.dataset, this) };
+    this.image = canvasFor($('image'), this.shape);
+    this.#buttons();
+    this.#live();
+    root.dataset.ready = 'yes';
+    this.grid.label(this.slots, data.counted.of);
+    this.choose(data.slot);
+    this.#save();
+    this.#render();
+    if (!data.counted.ready && !data.counted.problem) this.#count();
+  }
+
+  // What the parts ask.
+
+  row() { return this.#row; }
+  slot() { return this.#slot; }
+  rowCodes() { return this.#row === 'b' ? this.state.bcodes : this.state.codes; }
+  named(i) { return this.slots[i].factor ? `, ${this.slots[i].factor}` : ''; }
+  originalOf(original) { return this.#uploads.get(original) ?? (original?.startsWith('upload:') ? '' : original); }
+
+  async get(path, signal) { return this.#json(await fetch(`/api/play/${this.data.key}/${path}`, { signal })); }
+
+  async post(path, body, headers, signal) {
+    return this.#json(await fetch(`/api/play/${this.data.key}/${path}`, { method: 'POST', body, headers, signal }));
+  }
+
+  async #json(reply) {
+    const body = await reply.json().catch(() => ({}));
+    if (reply.ok) return body;
+    const said = body.fields ? Object.values(body.fields).map((s) => s[0].toUpperCase() + s.slice(1)).join('. ') + '.' : body.error;
+    throw new Error(said || `The server answered with status ${reply.status}.`);
+  }
+
+  /** pictures decodes; null where the request was overtaken or failed, which is then said. */
+  async pictures(lane, tuples) {
+    try {
+      return await this.decoder.decode(lane, tuples);
+    } catch (err) {
+      if (!(err instanceof Superseded)) this.#say(err.message || 'The pictures could not be decoded.');
+      return null;
+    }
+  }
+
+  // What is done to the state.
+
+  #commit(next, said) {
+    if (!equal(next, this.history.present)) this.history.push(next);
+    this.#become(next, said);
+  }
+
+  #become(next, said) {
+    this.state = next;
+    this.#looking = null;
+    this.#save();
+    this.#render();
+    if (said) this.#say(said);
+  }
+
+  #save() {
+    history.replaceState({ play: this.history.toJSON() }, '', `/play/${this.data.key}?${query(this.state)}`);
+  }
+
+  put(row, slot, code, how = 'Put') {
+    const key = row === 'b' ? 'bcodes' : 'codes';
+    const before = this.state[key][slot];
+    this.#row = row;
+    if (before === code) {
+      this.#become(this.state, `Slot ${slot} of ${row.toUpperCase()} has ${this.text(code)} already.`);
+      return;
+    }
+    this.#commit({ ...this.state, [key]: put(this.state[key], slot, code) }, `${how} ${this.text(code)} into slot ${slot} of ${row.toUpperCase()}${this.named(slot)}, where ${this.text(before)} was.`);
+  }
+
+  takeSwap(i) { this.put('a', i, this.state.bcodes[i]); }
+
+  takeStep(j) {
+    const codes = interpolation(this.state.codes, this.state.bcodes, this.state.order)[j];
+    this.#row = 'a';
+    this.#commit({ ...this.state, codes }, j === 0 ? 'A stays as it is.' : `A took over ${j} slots of B.`);
+  }
+
+  reorder(order) {
+    if (!order || same(order, this.state.order)) return;
+    this.#commit({ ...this.state, order }, `Slots are swapped in the order ${order.join(', ')}.`);
+  }
+
+  /** source gives a side another picture; while a slider moves, undo does not remember the ones in between. */
+  source(side, { index, classes, codes, psnr, original }, done) {
+    if (original?.startsWith('data:')) {
+      const name = `upload:${this.#uploads.size + 1}`;
+      this.#uploads.set(name, original);
+      original = name;
+    }
+    const next = { ...this.state, [side]: { index, classes: classes ?? [], codes, psnr, original }, [side === 'a' ? 'codes' : 'bcodes']: codes };
+    this.#row = 'a';
+    if (done) this.#commit(next, `${side.toUpperCase()} is ${index >= 0 ? `picture ${index}` : 'your picture'}; its codes are ${codes.map(this.text).join(', ')}.`);
+    else { this.state = next; this.#render(); }
+  }
+
+  #undo() { this.#jump(this.history.undo(), 'Undone.'); }
+  #redo() { this.#jump(this.history.redo(), 'Done again.'); }
+
+  #jump(state, said) {
+    if (!state) return;
+    const onlyB = same(state.codes, this.state.codes) && !same(state.bcodes, this.state.bcodes);
+    this.#row = onlyB ? 'b' : 'a';
+    this.#become(state, said);
+  }
+
+  #reset() {
+    this.#row = 'a';
+    this.#commit({ ...this.state, codes: this.state.a.codes, bcodes: this.state.b.codes }, 'A and B are as they were encoded.');
+  }
+
+  /** showRow makes a row the one that is large, and that the palette's pictures continue. */
+  showRow(row) {
+    if (row === this.#row) return;
+    this.#row = row;
+    this.#become(this.state, `Row ${row.toUpperCase()} is shown.`);
+  }
+
+  /** choose makes a slot the one whose codes the palette shows. */
+  choose(slot, asked = false) {
+    this.#slot = slot;
+    this.grid.choose(slot);
+    if (!this.hands.held || this.hands.held.source.kind !== 'entry') this.palette.choose(slot);
+    $('palette-factor').textContent = this.slots[slot].factor;
+    if (asked) this.#say(`Codes for slot ${slot}${this.named(slot)}.`);
+  }
+
+  // What hands do.
+
+  pick({ source, by }) {
+    this.choose(source.slot);
+    this.#mark(source, null, by);
+    const from = source.kind === 'cell' ? `${source.row.toUpperCase()}, slot ${source.slot}` : `the palette of slot ${source.slot}`;
+    const how = { drag: 'Let go over a slot.', click: 'Click a slot to put it there.', keys: 'Arrows choose a slot, Enter puts it there, Escape lets go.' }[by];
+    this.#say(`Holding ${this.text(source.code)} from ${from}${this.named(source.slot)}. ${how}`);
+    $('hint').textContent = `Holding ${this.text(source.code)} from ${from}. ${how}` + (by === 'click' ? ' Esc lets go.' : '');
+    this.#origin = document.activeElement;
+    if (source.kind === 'entry' && by !== 'drag') this.#preview({ row: this.#row, slot: source.slot }, source.code);
+    if (source.kind === 'entry' && by === 'keys') this.grid.rows[this.#row][source.slot].focus();
+  }
+
+  #origin = null;
+
+  over({ source, over, by }) {
+    this.#mark(source, over, by);
+    if (over) this.#preview(over, source.code);
+    else { this.#looking = null; this.#showImage(); }
+  }
+
+  place({ source, to, by }) {
+    this.#release();
+    this.choose(to.slot);
+    this.put(to.row, to.slot, source.code);
+    if (by === 'keys') this.grid.rows[to.row][to.slot].focus();
+  }
+
+  cancel({ by }) {
+    this.#release();
+    this.#showImage();
+    this.#say('Let go; nothing changed.');
+    if (by === 'keys') this.#origin?.focus();
+  }
+
+  #release() {
+    this.#looking = null;
+    this.#mark(null, null, '');
+    $('hint').innerHTML = this.#hint;
+  }
+
+  #hint = $('hint').innerHTML;
+
+  #mark(source, over, by) {
+    this.grid.mark(source, over);
+    this.palette.mark(source);
+    document.documentElement.toggleAttribute('data-dragging', by === 'drag');
+    $('play').toggleAttribute('data-holding', !!source);
+    $('result').toggleAttribute('data-over', !!over);
+  }
+
+  #preview({ row, slot }, code) {
+    const codes = put(row === 'b' ? this.state.bcodes : this.state.codes, slot, code);
+    this.#looking = { codes, row, text: `with ${this.text(code)} in slot ${slot}`, live: true };
+    this.#showImage();
+  }
+
+  // Looking: a picture that is here already, shown large while a pointer is over it.
+
+  look(codes, text) {
+    if (this.hands.held) return;
+    this.#looking = { codes, row: '', text };
+    this.#showImage();
+  }
+
+  lookAway() {
+    if (!this.#looking || this.hands.held) return;
+    this.#looking = null;
+    this.#showImage();
+  }
+
+  // Drawing.
+
+  #render() {
+    this.grid.draw(this.state, this.#moved);
+    this.strip.draw(this.state);
+    this.sides.a.draw(this.state.a);
+    this.sides.b.draw(this.state.b);
+    this.palette.refresh();
+    this.#drawTools();
+    this.#drawEdits();
+    this.#showImage();
+    this.#showRest();
+    this.#check();
+  }
+
+  async #showImage() {
+    const look = this.#looking;
+    const codes = look?.codes ?? this.rowCodes();
+    $('result-name').textContent = look ? look.row.toUpperCase() : this.#row.toUpperCase();
+    $('result-state').textContent = look?.text ?? this.#describe();
+    $('result').toggleAttribute('data-live', !!look?.live);
+    this.image.dataset.showing = format(codes);
+    const started = performance.now();
+    const here = this.decoder.peek(codes);
+    const [pixels] = here ? [here] : ((await this.pictures('held', [codes])) ?? []);
+    if (!pixels || this.image.dataset.showing !== format(codes)) return;
+    paint(this.image, pixels, this.shape, format(codes));
+    this.image.setAttribute('aria-label', `${$('result-name').textContent} ${$('result-state').textContent}`);
+    if (!here && this.#painted) $('took').textContent = `decoded in ${Math.max(1, Math.round(performance.now() - started))} ms`;
+    this.#painted = true;
+  }
+
+  #describe() {
+    const n = edits(this.rowCodes(), this.state[this.#row].codes).length;
+    return n === 0 ? 'as encoded' : `with ${n} slot${n > 1 ? 's' : ''} changed`;
+  }
+
+  async #showRest() {
+    const state = this.state;
+    const { codes, bcodes, order } = state;
+    const tuples = [codes, bcodes, state.a.codes, state.b.codes, ...swaps(codes, bcodes), ...interpolation(codes, bcodes, order), ...swaps(bcodes, codes)];
+    this.grid.wait(tuples.some((t) => !this.decoder.peek(t)));
+    const decoded = await this.pictures('strip', tuples);
+    if (!decoded || state !== this.state) return;
+    const byName = new Map(tuples.map((t, j) => [format(t), decoded[j]]));
+    const pictures = (t) => byName.get(format(t));
+    this.sides.a.show(pictures(state.a.codes));
+    this.sides.b.show(pictures(state.b.codes));
+    this.grid.show(state, pictures);
+    this.strip.show(state, pictures);
+  }
+
+  #drawTools() {
+    $('undo').disabled = !this.history.canUndo;
+    $('redo').disabled = !this.history.canRedo;
+    $('reset').disabled = same(this.state.codes, this.state.a.codes) && same(this.state.bcodes, this.state.b.codes);
+    const image = `/img/${this.data.key}/${format(this.rowCodes())}.png`;
+    const q = query(this.state);
+    for (const link of document.querySelectorAll('#download [data-file]')) {
+      const file = link.dataset.file;
+      link.href = file === 'png' ? `${image}?download` : file === 'png4' ? `${image}?x=4&download` : `/api/play/${this.data.key}/${file}?${q}`;
+    }
+    for (const [name, side] of [['a', this.state.a], ['b', this.state.b]]) {
+      const kept = document.querySelector(`#choose input[name="${name}"]`);
+      if (kept && side.index >= 0) kept.value = side.index;
+    }
+  }
+
+  #drawEdits() {
+    const row = this.#row;
+    const list = edits(this.rowCodes(), this.state[row].codes);
+    const items = list.map(({ slot, from: was, to: is }) => {
+      const [from, to] = [was, is].map(this.text);
+      const li = document.createElement('li');
+      const back = document.createElement('button');
+      back.type = 'button';
+      back.className = 'edit';
+      back.dataset.slot = slot % 9;
+      back.title = `Put ${from} back`;
+      back.setAttribute('aria-label', `Slot ${slot}${this.named(slot)}: ${from} became ${to}. Put ${from} back.`);
+      back.textContent = `${slot}${this.named(slot).replace(', ', ' ')}: ${from} → ${to} ×`;
+      back.addEventListener('click', () => this.put(row, slot, was, 'Put back'));
+      li.append(back);
+      return li;
+    });
+    if (items.length === 0) {
+      const li = document.createElement('li');
+      li.className = 'quiet';
+      li.textContent = 'Put a code of B, or of the palette, into a slot.';
+      items.push(li);
+    }
+    $('edits').replaceChildren(...items);
+  }
+
+  /** check asks whether the codes come back when the picture is encoded again. */
+  async #check() {
+    this.#checks?.abort();
+    const aborts = (this.#checks = new AbortController());
+    const codes = this.rowCodes();
+    const row = this.#row;
+    await new Promise((done) => setTimeout(done, 350));
+    if (aborts.signal.aborted) return;
+    try {
+      const { moved, kept } = await this.get(`check?codes=${format(codes)}`, aborts.signal);
+      $('check').textContent = kept === codes.length ? `encoded again: all ${kept} codes come back` : `encoded again: ${kept} of ${codes.length} codes come back`;
+      $('check').title = 'The picture is encoded once more. A code that does not come back lies where the model has seen nothing like it.';
+      this.#moved = row === 'a' ? new Set(moved) : null;
+      this.grid.draw(this.state, this.#moved);
+    } catch (err) {
+      if (err.name !== 'AbortError') $('check').textContent = '';
+    }
+  }
+
+  async #count() {
+    try {
+      const reply = await this.get('usage');
+      if (reply.state !== 'ready') {
+        $('palette-said').textContent = `Counting which codes are used: ${reply.done.toLocaleString('en')} of ${reply.of.toLocaleString('en')} images.`;
+        setTimeout(() => this.#count(), 1000);
+        return;
+      }
+      const { usage } = reply;
+      this.slots = usage.labels.map((l, index) => ({ index, known: true, factor: l.factor.replaceAll('_', ' '), score: l.score, used: l.used }));
+      this.grid.label(this.slots, usage.images);
+      $('palette-factor').textContent = this.slots[this.#slot].factor;
+      this.palette.refresh(true);
+      this.#drawEdits();
+    } catch (err) {
+      $('palette-said').textContent = err.message;
+    }
+  }
+
+  #say(text) { $('said').textContent = text; }
+
+  #buttons() {
+    $('undo').addEventListener('click', () => this.#undo());
+    $('redo').addEventListener('click', () => this.#redo());
+    $('reset').addEventListener('click', () => this.#reset());
+    $('share').addEventListener('click', () => this.#share());
+    $('checkpoint').addEventListener('change', () => $('choose').requestSubmit());
+    addEventListener('keydown', (e) => this.#key(e));
+    document.addEventListener('click', (e) => { if (!$('download').contains(e.target)) $('download').open = false; });
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#showRest());
+  }
+
+  #key(e) {
+    if (!(e.ctrlKey || e.metaKey) || e.altKey || e.target.matches?.('input[type="number"], input[type="text"], textarea')) return;
+    const key = e.key.toLowerCase();
+    if (key === 'z' && !e.shiftKey) { e.preventDefault(); this.#undo(); }
+    if ((key === 'z' && e.shiftKey) || key === 'y') { e.preventDefault(); this.#redo(); }
+  }
+
+  async #share() {
+    const button = $('share');
+    try {
+      await navigator.clipboard.writeText(location.href);
+      button.textContent = 'Copied';
+    } catch {
+      prompt('The address of this state:', location.href); // not every page may write to the clipboard
+    }
+    setTimeout(() => { button.textContent = 'Copy link'; }, 1600);
+  }
+
+  #live() {
+    const chip = $('link');
+    const show = () => {
+      const live = this.decoder.state === 'live';
+      chip.dataset.state = live ? 'live' : 'reconnecting';
+      chip.textContent = live ? 'live' : 'reconnecting';
+      chip.title = live ? 'Pictures come over a socket while something is held.' : 'The socket is gone; pictures come one by one until it is back.';
+    };
+    this.decoder.addEventListener('state', show);
+  }
+}
+
+const root = document.getElementById('play');
+const data = document.getElementById('play-data');
+if (root && data) new Play(root, JSON.parse(data.textContent));

@@ -1,0 +1,364 @@
+// One chart of a run's page, drawn by uPlot: the values as measured, their moving average, the line that they should reach.
+import { slice, within } from './series.js';
+import { count, duration, value } from '../shared/format.js';
+import { rest, Zoom } from '../shared/zoom.js';
+
+const height = { large: 262, small: 150 };
+
+/** colour resolves a custom property to what the canvas understands. */
+function colour(name) {
+  const probe = document.createElement('i');
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const out = getComputedStyle(probe).color;
+  probe.remove();
+  return out;
+}
+
+let palette = null;
+
+/** forgetColours makes the next charts read them again: the colour scheme has changed. */
+export function forgetColours() {
+  palette = null;
+}
+
+function colours() {
+  palette ??= {
+    ink: colour('--ink'), paper: colour('--paper'), quiet: colour('--quiet'), rule: colour('--rule'), accent: colour('--accent'), bad: colour('--bad'),
+    font: `12px ${getComputedStyle(document.body).fontFamily}`,
+  };
+  return palette;
+}
+
+/** strokes of a panel's series, in order: told apart by dash as well as by colour. */
+function stroke(i, many) {
+  const c = colours();
+  if (!many) return { stroke: c.accent, dash: [] };
+  return [{ stroke: c.quiet, dash: [2, 3] }, { stroke: c.accent, dash: [] }, { stroke: c.ink, dash: [7, 3] }][i % 3];
+}
+
+/** sparse series are measured now and then: each point is shown, and none is smoothed. */
+const sparse = (name) => name.endsWith('/eval');
+
+/** faint is a stroke behind its moving average. */
+function faint(rgb) {
+  return `color-mix(in srgb, ${rgb} 28%, transparent)`;
+}
+
+/**
+ * Chart draws one panel. page gives the shared view: store, smooth(name), alpha, log, timed, range (in steps) or null, toX(step),
+ * toStep(x), detail(name), zoom(range or null, moving).
+ */
+export class Chart {
+  #plot = null;
+  #nans = [];
+  #dropped = 0;
+
+  constructor(figure, panel, page) {
+    this.figure = figure;
+    this.panel = panel;
+    this.page = page;
+    this.area = figure.querySelector('[data-part="plot"]');
+    if (panel.labels) figure.dataset.labels = panel.labels.length;
+    this.area.setAttribute('role', 'img');
+    this.area.setAttribute('aria-label', `${panel.title}: not drawn yet`);
+    new Zoom(this.area, {
+      u: () => this.#plot,
+      zoomed: () => page.range !== null,
+      whole: () => this.#whole(),
+      least: () => (2 * (this.#whole()[1] - this.#whole()[0])) / Math.max(1, page.store.head - 1), // two steps
+      show: (span, moving) => this.#zoom(span, moving),
+    });
+    this.resize = new ResizeObserver(() => this.#fit());
+  }
+
+  /** mount draws the chart; unmount takes it away, keeping its place. */
+  mount() {
+    if (this.#plot) return;
+    this.#plot = new uPlot(this.#options(), this.#data(), this.area);
+    this.resize.observe(this.area);
+    this.#say();
+  }
+
+  unmount() {
+    this.resize.disconnect();
+    this.#plot?.destroy();
+    this.#plot = null;
+  }
+
+  get mounted() {
+    return this.#plot !== null;
+  }
+
+  /** rebuild is for changes of scale, colour or number of lines. */
+  rebuild() {
+    if (!this.#plot) return;
+    this.unmount();
+    this.mount();
+  }
+
+  /** draw shows the newest points. */
+  draw() {
+    if (!this.#plot) return;
+    this.#plot.setData(this.#data());
+    this.#say();
+  }
+
+  /** samples of one series in view, thinned data replaced by detail where the page has it. */
+  #samples(name) {
+    const { page } = this;
+    const detail = page.range && page.detail(name);
+    const s = detail || page.store.get(name);
+    return slice(s.steps, s.values, page.range);
+  }
+
+  #smoothed(name) {
+    return this.page.alpha > 0 && !sparse(name);
+  }
+
+  #data() {
+    this.#nans = [];
+    this.#dropped = 0;
+    const tables = [];
+    for (const name of this.panel.series) {
+      const s = this.#samples(name);
+      tables.push(this.#table(s, true));
+      if (this.#smoothed(name)) {
+        const smooth = this.page.smooth(name);
+        tables.push(this.#table(slice(smooth.steps, smooth.values, this.page.range), false));
+      }
+    }
+    return tables.length === 1 ? tables[0] : uPlot.join(tables);
+  }
+
+  /** table makes [x, y] of samples: null where a value cannot be drawn. */
+  #table({ steps, values }, raw) {
+    const ys = values.map((v, i) => {
+      if (!Number.isFinite(v)) {
+        if (raw) this.#nans.push([steps[i], v]);
+        return null;
+      }
+      if (this.page.log && v <= 0) {
+        if (raw) this.#dropped++;
+        return null;
+      }
+      return v;
+    });
+    return [steps.map(this.page.toX), ys];
+  }
+
+  #options() {
+    const { panel, page } = this;
+    const c = colours();
+    const axis = { stroke: c.quiet, font: c.font, grid: { stroke: c.rule, width: 1 }, ticks: { show: false }, gap: 4 };
+    return {
+      width: this.area.clientWidth || 300,
+      height: panelHeight(this.figure),
+      legend: { show: false },
+      padding: [8, 16, 0, 0],
+      cursor: {
+        sync: { key: 'run', scales: ['x', null] },
+        drag: { x: true, y: false, setScale: false, dist: 6 },
+        points: { size: 6 },
+        y: false,
+        bind: { dblclick: () => () => page.zoom(null) },
+      },
+      scales: {
+        x: { time: false, range: (u, lo, hi) => this.#rangeX(lo, hi) },
+        y: { distr: page.log ? 3 : 1, range: (u, lo, hi) => this.#rangeY(lo, hi) },
+      },
+      axes: [
+        { ...axis, size: 24, space: 70, values: (u, ticks, i, space, incr) => ticks.map((v) => (page.timed ? duration(v) : tick(v, incr))) },
+        { ...axis, size: 52, space: 28, values: (u, ticks, i, space, incr) => ticks.map((v) => (v === null ? '' : tick(v, page.log ? v : incr))) },
+      ],
+      series: [{}, ...panel.series.flatMap((name, i) => this.#lines(i))],
+      hooks: {
+        setSelect: [(u) => this.#selected(u)],
+        setCursor: [(u) => this.#read(u)],
+        draw: [(u) => this.#marks(u)],
+      },
+    };
+  }
+
+  #lines(i) {
+    const look = stroke(i, this.panel.series.length > 1);
+    const name = this.panel.series[i];
+    const points = { show: sparse(name) ? true : undefined, size: 5, fill: look.stroke };
+    const raw = { ...look, width: 1.25, points };
+    if (!this.#smoothed(name)) return [raw];
+    return [{ ...raw, stroke: faint(look.stroke), width: 1, points: { show: false } }, { ...look, width: 1.75, points: { show: false } }];
+  }
+
+  #rangeX(lo, hi) {
+    const { page } = this;
+    if (page.range) return [page.toX(page.range[0]), page.toX(page.range[1])];
+    if (page.store.head > 0) [lo, hi] = this.#whole();
+    if (lo === null) return [0, page.timed ? 60 : page.steps];
+    return lo === hi ? [lo - 1, hi + 1] : [lo, hi];
+  }
+
+  #rangeY(lo, hi) {
+    const { target, floor } = this.panel;
+    if (this.page.log) return logRange(lo, hi, target);
+    if (lo === null) [lo, hi] = [target ?? 0, target ?? 1];
+    if (target !== null && target !== undefined) [lo, hi] = [Math.min(lo, target), Math.max(hi, target)];
+    if (floor !== null && floor !== undefined) lo = Math.min(lo, floor);
+    if (lo === hi) return [lo - (Math.abs(lo) || 1) * 0.1, hi + (Math.abs(hi) || 1) * 0.1];
+    const pad = (hi - lo) * 0.06;
+    return [floor !== null && floor !== undefined && lo >= floor ? lo : lo - pad, hi + pad];
+  }
+
+  #selected(u) {
+    const { left, width } = u.select;
+    if (width < 6) return;
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.#zoom([u.posToVal(left, 'x'), u.posToVal(left + width, 'x')], false);
+  }
+
+  /** whole is the span of all points, the same on every chart. */
+  #whole() {
+    return [this.page.toX(1), this.page.toX(Math.max(1, this.page.store.head))];
+  }
+
+  #zoom(span, moving) {
+    const range = span?.map(this.page.toStep);
+    if (range && !moving) this.page.zoom([Math.max(1, Math.floor(range[0] + 1e-6)), Math.ceil(range[1] - 1e-6)], false); // whole steps
+    else this.page.zoom(range ?? null, moving);
+  }
+
+  /** rest takes the crosshair away. */
+  rest() {
+    rest(this.#plot);
+  }
+
+  /** read shows the values under the crosshair, or the newest ones. */
+  #read(u) {
+    const now = this.figure.querySelector('[data-part="now"]');
+    const at = u && u.cursor.idx !== null && u.cursor.left >= 0 ? u.data[0][u.cursor.idx] : null;
+    const per = this.#smoothed(this.panel.series[0]) ? 2 : 1;
+    const parts = this.panel.series.map((name, i) => {
+      const v = at === null ? this.#newest(name) : u.data[1 + i * per][u.cursor.idx];
+      if (at !== null && v === undefined) return null;
+      return this.panel.labels ? `${this.panel.labels[i]} ${value(short(v))}` : value(v);
+    });
+    const text = parts.filter((p) => p !== null).join(' · ');
+    const where = at === null || text === '' ? '' : this.page.timed ? `${duration(at)}: ` : `step ${count(at)}: `;
+    now.textContent = text === '–' ? '' : where + text;
+  }
+
+  #newest(name) {
+    const { values } = this.page.store.get(name);
+    return values.length ? values[values.length - 1] : null;
+  }
+
+  /** marks draws the target's dashed line, and a tick at the foot for every value that is not a number. */
+  #marks(u) {
+    const { ctx, bbox } = u;
+    const c = colours();
+    const { target, aim } = this.panel;
+    ctx.save();
+    ctx.font = `${12 * devicePixelRatio}px ${c.font.slice(5)}`;
+    if (target !== null && target !== undefined && (!this.page.log || target > 0)) {
+      const y = Math.round(u.valToPos(target, 'y', true));
+      ctx.strokeStyle = c.ink;
+      ctx.lineWidth = devicePixelRatio;
+      ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, y);
+      ctx.lineTo(bbox.left + bbox.width, y);
+      ctx.stroke();
+      ctx.setLineDash([]);
+      ctx.fillStyle = c.quiet;
+      ctx.textAlign = 'right';
+      ctx.textBaseline = y - bbox.top < 18 * devicePixelRatio ? 'top' : 'bottom';
+      const text = Number.isFinite(Number(aim)) ? `target ${aim}` : `${aim} = ${value(target)}`;
+      const at = [bbox.left + bbox.width - 4, y + (ctx.textBaseline === 'top' ? 3 : -2)];
+      ctx.strokeStyle = c.paper;
+      ctx.lineWidth = 4 * devicePixelRatio;
+      ctx.lineJoin = 'round';
+      ctx.strokeText(text, ...at);
+      ctx.fillText(text, ...at);
+    }
+    ctx.fillStyle = c.bad;
+    const wide = 2 * devicePixelRatio;
+    for (const [step] of this.#nans) {
+      const x = u.valToPos(this.page.toX(step), 'x', true);
+      if (x >= bbox.left && x <= bbox.left + bbox.width) ctx.fillRect(x - wide / 2, bbox.top + bbox.height - 8 * devicePixelRatio, wide, 8 * devicePixelRatio);
+    }
+    ctx.restore();
+  }
+
+  /** say writes how many points are shown, what could not be drawn, and the newest value. */
+  #say() {
+    const name = this.panel.series[0];
+    const { page } = this;
+    const detail = page.range && page.detail(name);
+    const s = detail || page.store.get(name);
+    const n = within(s.steps, page.range);
+    const thin = !sparse(name) && Boolean(detail ? detail.thinned : page.store.thinned);
+    const what = thin ? `${count(n)} points: least, greatest, last of each span` : n === 1 ? '1 point' : `${count(n)} points`;
+    this.figure.querySelector('[data-part="points"]').textContent = n === 0 ? 'no points yet' : what;
+    this.figure.dataset.points = n;
+    const marks = this.figure.querySelector('[data-part="marks"]');
+    marks.replaceChildren(...this.#warnings());
+    this.#read(this.#plot);
+    this.area.setAttribute('aria-label', `${this.panel.title}: ${this.figure.querySelector('[data-part="now"]').textContent || 'no value yet'}, ${what}`);
+  }
+
+  #warnings() {
+    const out = [];
+    const add = (text) => {
+      const b = document.createElement('span');
+      b.className = 'bad';
+      b.textContent = ` ${text}`;
+      out.push(b);
+    };
+    if (this.#nans.length) {
+      const [step, v] = this.#nans[0];
+      add(this.#nans.length === 1 ? `${value(v)} at step ${count(step)}` : `${count(this.#nans.length)} not finite, first ${value(v)} at step ${count(step)}`);
+    }
+    if (this.#dropped) add(`${count(this.#dropped)} not above 0, hidden by log y`);
+    return out;
+  }
+
+  #fit() {
+    if (!this.#plot) return;
+    const width = this.area.clientWidth;
+    if (width > 0 && width !== this.#plot.width) this.#plot.setSize({ width, height: panelHeight(this.figure) });
+  }
+}
+
+/** Below this a logarithmic axis is not drawn: uPlot steps no finer, and single precision means nothing there. */
+const logFloor = 1e-15;
+
+/** logRange is the span of a logarithmic axis: whole magnitudes that hold the values, all above 0, and the target where it is too. */
+function logRange(lo, hi, target) {
+  const held = [lo, hi, target].filter((v) => v > 0);
+  if (held.length === 0) return [0.1, 1];
+  const least = Math.max(logFloor, Math.min(...held));
+  return uPlot.rangeLog(least, Math.max(least, ...held), 10, false);
+}
+
+function panelHeight(figure) {
+  return figure.closest('.decisive') ? height.large : height.small;
+}
+
+/** tick writes a mark of an axis whose marks are incr apart: 12k, 1.5M, 0.02, 25.998. */
+function tick(v, incr) {
+  const a = Math.abs(v);
+  if (a >= 1e6) return `${trim(v / 1e6, incr / 1e6)}M`;
+  if (a >= 1e4) return `${trim(v / 1e3, incr / 1e3)}k`;
+  if (a !== 0 && a < 1e-3) return v.toExponential(Math.min(3, Math.max(0, Math.ceil(Math.log10(a / Math.abs(incr)) - 1e-9)))).replace('.0e', 'e').replaceAll('-', '−');
+  return trim(v, incr);
+}
+
+/** short is a value to three digits, for several in one line. */
+function short(v) {
+  return Number.isFinite(v) ? Number(v.toPrecision(3)) : v;
+}
+
+/** trim keeps the decimals that tell neighbours apart. */
+function trim(v, incr) {
+  const decimals = Math.min(8, Math.max(0, Math.ceil(-Math.log10(Math.abs(incr) || 1) - 1e-9) + 1));
+  return Number(v.toFixed(decimals)).toString().replace('-', '−');
+}

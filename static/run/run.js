@@ -1,0 +1,340 @@
+// The page of a run: points arrive, charts draw what is in view, the header tells the state.
+import { Chart, forgetColours } from './chart.js';
+import { RunHead } from './head.js';
+import { Sheet } from './sheet.js';
+import { clock, Smoother, Store } from './series.js';
+import { Stream } from './stream.js';
+import { count } from '../shared/format.js';
+
+const tooMany = 4000; // points of a series from which on the server thins
+const columns = 1000;
+const redrawEvery = 200; // ms
+const settled = 200; // ms without a movement after which a moving view asks for every point
+
+const root = document.querySelector('article.run');
+const start = JSON.parse(document.getElementById('run-data').textContent);
+const api = `/api/runs/${start.run.id}`;
+
+async function getJSON(url) {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
+  return answer.json();
+}
+
+/** averages holds what the server smoothed, to be gone on from; null for nothing. */
+function averages(samples, alpha) {
+  if (!samples) return null;
+  const s = new Smoother(alpha);
+  s.seed(samples);
+  s.seeded = true;
+  return s;
+}
+
+/** View is what all charts share: the points, and how they are looked at. */
+class View {
+  store = new Store();
+  alpha = 0;
+  log = false;
+  timed = false;
+  range = null; // steps in view, fractions of them while fingers move it, or null for all
+  steps = start.run.config.steps;
+  #details = new Map(); // of the range in view, by name
+  #smoothers = new Map();
+  #clock = { version: -1, at: null };
+
+  toX = (step) => (this.timed ? this.#seconds()(step) : step);
+
+  /** toStep is the inverse of toX, by bisection: seconds grow with steps. */
+  toStep = (x) => {
+    if (!this.timed) return x;
+    let lo = 0;
+    let hi = this.store.head;
+    while (hi - lo > 1) {
+      const mid = (lo + hi) >> 1;
+      if (this.toX(mid) < x) lo = mid;
+      else hi = mid;
+    }
+    return hi;
+  };
+
+  #seconds() {
+    if (this.#clock.version !== this.store.version) {
+      this.#clock = { version: this.store.version, at: clock(this.store.get('images_per_second'), start.run.config.batch) };
+    }
+    return this.#clock.at;
+  }
+
+  detail(name) {
+    return this.#details.get(name);
+  }
+
+  setDetails(page, thinned) {
+    this.#details.clear();
+    if (!page) return;
+    const part = new Store();
+    part.replace(page, thinned);
+    for (const [name, s] of part.series) this.#details.set(name, { steps: s.steps, values: s.values, thinned, smooth: averages(page.smoothed?.[name], this.alpha) });
+  }
+
+  /** smooth is the moving average of a series; over thinned points the server's, over every point, continued here. */
+  smooth(name) {
+    const detail = this.range && this.#details.get(name)?.smooth;
+    if (detail?.alpha === this.alpha) return detail;
+    let s = this.#smoothers.get(name);
+    if (!s || s.alpha !== this.alpha) this.#smoothers.set(name, (s = new Smoother(this.alpha)));
+    if (!this.store.thinned || s.seeded) s.extend(this.store.get(name));
+    return s;
+  }
+
+  forgetSmooth() {
+    this.#smoothers.clear();
+  }
+
+  seed(smoothed) {
+    for (const [name, samples] of Object.entries(smoothed)) this.#smoothers.set(name, averages(samples, this.alpha));
+  }
+
+  /** zoom shows a range of steps; moving says that another follows at once. */
+  zoom(range, moving = false) {
+    this.range = range;
+    this.onzoom(range, moving);
+  }
+}
+
+const view = new View();
+const head = new RunHead(root, start.run);
+const sheet = new Sheet(root.querySelector('[data-part="samples"]'), api, start.samples, start.run);
+const charts = [...root.querySelectorAll('[data-panel]')].map((el) => new Chart(el, start.panels[Number(el.dataset.panel)], view));
+const byFigure = new Map(charts.map((c) => [c.figure, c]));
+
+/** Charts exist only while they are near the window. */
+const seen = new IntersectionObserver(
+  (entries) => {
+    for (const e of entries) {
+      const chart = byFigure.get(e.target);
+      if (e.isIntersecting) chart.mount();
+      else chart.unmount();
+    }
+    if (view.range) loadDetail();
+    if (view.alpha > 0 && view.store.thinned) loadSmooth();
+  },
+  { rootMargin: '150px' },
+);
+
+const mounted = () => charts.filter((c) => c.mounted);
+const namesInView = () => [...new Set(mounted().flatMap((c) => c.panel.series))];
+
+let redrawTimer = 0;
+function redraw() {
+  if (redrawTimer) return;
+  redrawTimer = setTimeout(() => {
+    redrawTimer = 0;
+    if (document.hidden) return;
+    for (const c of mounted()) c.draw();
+    const psnr = view.store.get('psnr/eval').values;
+    head.psnr(psnr.length ? psnr[psnr.length - 1] : null);
+  }, redrawEvery);
+}
+
+function rebuild() {
+  for (const c of mounted()) c.rebuild();
+}
+
+/** load takes all points so far: every one of a short run, thinned ones of a long one. */
+async function load() {
+  const { count: stored, head: last } = await getJSON(`${api}/points?names=total&columns=1`);
+  head.gaps(stored, last);
+  const thin = last > tooMany;
+  const page = await getJSON(`${api}/points?${thin ? `columns=${columns}` : ''}`);
+  view.store.replace(page, thin);
+  view.forgetSmooth();
+  if (thin && view.alpha > 0) await loadSmooth();
+  redraw();
+}
+
+let detailTicket = 0;
+let detailTimer = 0;
+async function loadDetail() {
+  const range = view.range;
+  const ticket = ++detailTicket;
+  if (!range || !view.store.thinned) return;
+  const thin = range[1] - range[0] > tooMany;
+  const query = new URLSearchParams({ since: Math.max(0, Math.floor(range[0]) - 1), until: Math.ceil(range[1]), names: namesInView().join(',') });
+  if (thin) query.set('columns', columns);
+  if (view.alpha > 0) query.set('smooth', view.alpha);
+  try {
+    const page = await getJSON(`${api}/points?${query}`);
+    if (ticket !== detailTicket) return;
+    view.setDetails(page, thin);
+    redraw();
+  } catch {
+    // the thinned points stay in view; the next zoom asks again
+  }
+}
+
+let smoothTicket = 0;
+async function loadSmooth() {
+  const ticket = ++smoothTicket;
+  const alpha = view.alpha;
+  const query = new URLSearchParams({ columns, until: view.store.head, smooth: alpha, names: namesInView().join(',') });
+  const page = await getJSON(`${api}/points?${query}`);
+  if (ticket !== smoothTicket || alpha !== view.alpha) return;
+  view.seed(page.smoothed ?? {});
+  redraw();
+}
+
+view.onzoom = (range, moving) => {
+  detailTicket++; // what was asked for another view comes too late
+  clearTimeout(detailTimer);
+  view.setDetails(null);
+  tools.zoomed(range);
+  for (const c of mounted()) c.draw();
+  if (range) detailTimer = setTimeout(loadDetail, moving ? settled : 0);
+};
+
+/** tools is the form above the charts: smoothing, log y, x axis, zoom. */
+const tools = {
+  form: root.querySelector('[data-part="tools"]'),
+  timer: 0,
+
+  start() {
+    const f = this.form.elements;
+    this.form.hidden = false;
+    this.form.onsubmit = (e) => e.preventDefault();
+    f.smooth.oninput = () => this.smooth(Number(f.smooth.value));
+    f.raw.onclick = () => this.smooth(0);
+    f.log.onchange = () => ((view.log = f.log.checked), rebuild());
+    f.x.onchange = () => ((view.timed = f.x.value === 'time'), rebuild());
+    f.reset.onclick = () => view.zoom(null);
+    addEventListener('keydown', (e) => this.key(e));
+  },
+
+  smooth(alpha) {
+    alpha = Math.min(0.99, Math.max(0, Math.round(alpha * 100) / 100));
+    const f = this.form.elements;
+    f.smooth.value = alpha;
+    f['smooth-now'].value = alpha === 0 ? 'off' : alpha.toFixed(2);
+    if (alpha === view.alpha) return;
+    const lines = view.alpha > 0 !== alpha > 0;
+    view.alpha = alpha;
+    view.forgetSmooth();
+    if (lines) rebuild();
+    clearTimeout(this.timer);
+    if (alpha > 0 && view.store.thinned) this.timer = setTimeout(() => (loadSmooth(), loadDetail()), 150);
+    redraw();
+  },
+
+  zoomed(range) {
+    this.form.elements.reset.disabled = !range;
+    this.form.querySelector('[data-part="view"]').textContent = range ? `steps ${count(range[0])} to ${count(range[1])}` : '';
+  },
+
+  key(e) {
+    if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest('input, select, textarea, [popover]:popover-open')) return;
+    if (e.key === '[' || e.key === ']') this.smooth(view.alpha + (e.key === '[' ? -0.05 : 0.05));
+    else if (e.key === 'l') this.form.elements.log.click();
+  },
+};
+
+const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
+const stream = new Stream(`${scheme}://${location.host}/ws/runs/${start.run.id}`, () => ({ since: view.store.head, attempt: view.store.attempt }), {
+  hello: (f) => head.behind(f.head - view.store.head),
+  points(f) {
+    if (!view.store.append(f)) {
+      stream.greet(); // something is missing: ask from where the page stands
+      return;
+    }
+    head.arrived(view.store.head);
+    if (view.store.longest > 2 * tooMany) thinAgain();
+    redraw();
+  },
+  rewind(f) {
+    view.store.rewind(f.to, f.attempt);
+    view.forgetSmooth();
+    if (view.range && view.range[0] >= f.to) view.zoom(null);
+    if (f.to === 0) load().then(() => stream.greet());
+    redraw();
+  },
+  status(f) {
+    head.show(f.run);
+    sheet.follow(f.run);
+    refreshLog(f.run);
+    refreshCheckpoints(f.run);
+  },
+  error: (f) => head.problem(f.error),
+  bye(f) {
+    if (f.reason === 'the run was deleted') {
+      head.deleted();
+      stream.end();
+    }
+  },
+  state: (name, detail) => head.connection(name, detail),
+});
+
+let thinning = false;
+async function thinAgain() {
+  if (thinning) return;
+  thinning = true;
+  try {
+    await load();
+    stream.greet();
+  } finally {
+    thinning = false;
+  }
+}
+
+let logAsked = 0;
+const log = root.querySelector('[data-part="log"]');
+async function refreshLog(run) {
+  const now = Date.now();
+  if (now - logAsked < 4000 && run.state === 'running') return;
+  logAsked = now;
+  const answer = await fetch(`${api}/log?lines=200`).catch(() => null);
+  if (!answer?.ok) return;
+  const text = await answer.text();
+  if (text === log.textContent) return;
+  const atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 30;
+  log.textContent = text;
+  if (atEnd) log.scrollTop = log.scrollHeight;
+}
+
+let newest = start.run.checkpoint;
+/** refreshCheckpoints takes the list as the server draws it, once another checkpoint is there. */
+async function refreshCheckpoints(run) {
+  if (run.checkpoint === newest) return;
+  newest = run.checkpoint;
+  const answer = await fetch(location.pathname).catch(() => null);
+  if (!answer?.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  const part = '[data-part="checkpoints"]';
+  root.querySelector(part).replaceWith(page.querySelector(part));
+}
+
+/** proof asks the server how many steps it has stored, so that the badge tells of the store, not of this page. */
+async function proof() {
+  if (document.hidden) return;
+  const page = await getJSON(`${api}/points?names=total&columns=1`).catch(() => null);
+  if (page) head.gaps(page.count, page.head);
+}
+
+tools.start();
+root.addEventListener('click', (e) => e.target.closest('[data-part="plot"]') || mounted().forEach((c) => c.rest()));
+log.scrollTop = log.scrollHeight;
+addEventListener('online', () => stream.wake());
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) return;
+  stream.wake();
+  redraw();
+});
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+  forgetColours();
+  rebuild();
+});
+setInterval(() => head.live && proof(), 5000);
+
+load()
+  .catch(() => head.problem('The points so far could not be read; trying again with the live ones.'))
+  .finally(() => {
+    for (const c of charts) seen.observe(c.figure);
+    stream.open();
+  });

@@ -1,0 +1,73 @@
+// The sheet of reconstructions: the newest while training, any earlier one by the slider.
+import { count } from '../shared/format.js';
+
+const askEvery = 2000; // ms
+
+export class Sheet {
+  #asked = 0;
+  #step = 0;
+
+  constructor(section, api, steps, run) {
+    this.section = section;
+    this.api = api;
+    this.steps = steps;
+    this.attempt = run.attempt;
+    this.slider = section.querySelector('input[type="range"]');
+    this.#step = steps.at(-1) ?? 0;
+    this.slider.oninput = () => this.#show(this.steps[Number(this.slider.value)]);
+  }
+
+  /** follow asks which sheets there are once the run has gone on, and shows the newest unless an earlier one is held. */
+  async follow(run) {
+    const now = Date.now();
+    const due = Math.floor(run.step / run.config.sample_every) * run.config.sample_every;
+    const known = this.steps.at(-1) ?? 0;
+    if (run.attempt === this.attempt && due <= known) return;
+    if (now - this.#asked < askEvery && run.state === 'running') return;
+    this.#asked = now;
+    const answer = await fetch(`${this.api}/samples`).catch(() => null);
+    if (!answer?.ok) return;
+    const { steps } = await answer.json();
+    this.attempt = run.attempt;
+    this.#take(steps);
+  }
+
+  #take(steps) {
+    const newest = Number(this.slider.value) >= this.steps.length - 1;
+    this.steps = steps;
+    this.slider.max = Math.max(0, steps.length - 1);
+    this.slider.closest('label').hidden = steps.length < 2;
+    if (steps.length === 0) return;
+    if (newest || !steps.includes(this.#step)) {
+      this.slider.value = steps.length - 1;
+      this.#show(steps.at(-1));
+    } else {
+      this.slider.value = steps.indexOf(this.#step);
+    }
+  }
+
+  #show(step) {
+    this.#step = step;
+    this.slider.setAttribute('aria-valuetext', `step ${count(step)}`);
+    this.section.querySelector('[data-part="sample-step"]').textContent = `step ${count(step)}`;
+    const src = `${this.api}/samples/${step}.png?a=${this.attempt}`;
+    for (const img of this.#images()) img.src = src;
+  }
+
+  #images() {
+    const box = this.section.querySelector('.sheet');
+    let images = box.querySelectorAll('img');
+    if (images.length === 0) {
+      box.replaceChildren(picture('left', 'Above four images, below what the model makes of them'), picture('right', 'Four more images and their reconstructions'));
+      images = box.querySelectorAll('img');
+    }
+    return images;
+  }
+}
+
+function picture(side, alt) {
+  const img = new Image(512, 256);
+  img.className = `pixels ${side}`;
+  img.alt = alt;
+  return img;
+}

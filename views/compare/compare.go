@@ -1,0 +1,195 @@
+// Package compare draws comparisons and reports of runs.
+package compare
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"slotscope/model"
+	"slotscope/views"
+)
+
+// CompareView is the comparison of runs; without sections it asks which runs.
+type CompareView struct {
+	Title       string
+	Query       string            // which runs, as an address says it
+	Fields      map[string]string // the same, for a form
+	Rule        string            // what is set in bold
+	Picker      []PickGroup
+	Sections    []SectionView
+	Left        []LeftRun
+	Notes       []string
+	Differences ListTable
+	Series      []string
+	Curves      CurvesData
+}
+
+// PickGroup is runs to choose from that differ in their seeds alone.
+type PickGroup struct {
+	Label, Dataset, Preset string
+	Steps                  int
+	Runs                   []PickRun
+}
+
+// PickRun is one run to choose.
+type PickRun struct {
+	Run    model.Run
+	Chosen bool
+}
+
+// SectionView is one part of a comparison or report.
+type SectionView struct {
+	Key, Name, About string
+	Tables           []ScoreTable
+	Choices          []ChoiceView
+	Ablations        ListTable
+	Figures          []views.FigureView
+	Pairs            []PairView
+}
+
+// ScoreTable is the scores on one dataset, or on all.
+type ScoreTable struct {
+	Title    string
+	Heads    []ScoreHead
+	Rows     []ScoreRow
+	Verdicts []Verdict
+}
+
+// ScoreHead is a metric.
+type ScoreHead struct{ Label, Unit, About string }
+
+// ScoreRow is one group of runs; Color is its place in the slots' palette.
+type ScoreRow struct {
+	Label, Seeds string
+	Color        int
+	Cells        []ScoreCell
+}
+
+// ScoreCell is a mean with its interval; Published is the paper's, Within whether our interval holds it.
+type ScoreCell struct {
+	Text, Published, Within string
+	Each                    []string // value by seed
+	Bold                    bool
+}
+
+// Verdict says which group is best by one metric, and how sure that is.
+type Verdict struct {
+	Metric, Best, Next, Difference, Sure string
+	Apart                                bool
+}
+
+// ListTable is a plain table.
+type ListTable struct {
+	Heads []string
+	Rows  [][]string
+}
+
+// ChoiceView is a hyperparameter that a sweep chose.
+type ChoiceView struct {
+	Model, Dataset, Field, Chosen string
+	Tried                         []string
+}
+
+// LeftRun is a run that no mean counts.
+type LeftRun struct {
+	Run model.Run
+	Why string
+}
+
+// PairView is one pair of a dataset's images through several runs.
+type PairView struct {
+	Dataset, Name  string // in words; as an address has it
+	Section        string // key of the section
+	Rows           []SwapRow
+	A, B, Last     int    // numbers of the images; the greatest there is
+	Swaps, Strip   string // names of the figures
+	Query, Problem string // Problem says why there are no images to choose, empty for none
+}
+
+// SwapRow is a run whose single-slot swaps are shown.
+type SwapRow struct {
+	Label string
+	Run   model.Run
+}
+
+// CurvesData is what the curves' module needs to know.
+type CurvesData struct {
+	Query  string   `json:"query"`
+	Series []string `json:"series"`
+}
+
+// ReportView is the page of a report.
+type ReportView struct {
+	Title    string
+	Query    string
+	Fields   map[string]string
+	Rule     string
+	Files    []ReportFile
+	Sections []SectionView
+	Left     []LeftRun
+	Notes    []string
+}
+
+// ReportFile is one thing to download.
+type ReportFile struct{ Name, About string }
+
+// rules are the choices of what is set in bold.
+var rules = []struct{ key, label string }{
+	{"paper", "the paper's rule: lower end ≥ the leader's lower end"},
+	{"overlap", "QLAE's rule: upper end ≥ the leader's lower end"},
+	{"none", "nothing in bold"},
+}
+
+func reportURL(file, query string) string { return "/api/report/" + url.PathEscape(file) + "?" + query }
+
+// withQuery adds a query to a path.
+func withQuery(path, query string) string {
+	if query == "" {
+		return path
+	}
+	return path + "?" + query
+}
+
+// pickText is what the filter of the picker looks at.
+func (g PickGroup) pickText() string {
+	words := []string{g.Label, g.Dataset, g.Preset}
+	for _, r := range g.Runs {
+		words = append(words, r.Run.Name, r.Run.ID, string(r.Run.State))
+	}
+	return strings.ToLower(strings.Join(words, " "))
+}
+
+func (g PickGroup) chosen() bool {
+	for _, r := range g.Runs {
+		if r.Chosen {
+			return true
+		}
+	}
+	return false
+}
+
+// figure is the address of a drawing of the pair.
+func (v PairView) figure(name, kind string) string {
+	return fmt.Sprintf("/compare/figures/%s.%s?%s&a=%d&b=%d", name, kind, v.Query, v.A, v.B)
+}
+
+func joined(parts []string) string { return strings.Join(parts, "; ") }
+
+func dashed(text string) string {
+	if text == "" {
+		return "–"
+	}
+	return text
+}
+
+// within tells whether our interval holds the paper's value.
+func within(answer string) string {
+	switch answer {
+	case "yes":
+		return " ✓"
+	case "no":
+		return " ✗"
+	}
+	return ""
+}

@@ -1,0 +1,193 @@
+// Package play draws the playground.
+package play
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// PlayView is one state of the playground.
+type PlayView struct {
+	Key, Title, Run string // of the checkpoint; Run is empty for the embedded one
+	Step            int
+	Engine          string
+	Model, Preset   string
+	M, K, D         int              // slots, codes of each, dimension
+	Continuous      bool             // codes stand for real numbers
+	Text            func(int) string // how a code is written
+	H, W, C         int              // of images
+	About           string
+	Checkpoints     []PlayOption
+	Dataset         *PlayDataset // nil where it cannot be opened
+	Problem         string
+
+	A, B          PlaySide
+	Codes, BCodes []int // of the rows as edited
+	Order         []int // in which the strip swaps slots
+	Slot          int   // whose entries the palette shows
+	Query         string
+	Image         string // of row A
+
+	Slots   []PlaySlot
+	Counted PlayCounted
+	Swaps   []PlayCell // A with each slot of B
+	Strip   []PlayCell // from A to B, m+1
+	Palette []PlayEntry
+}
+
+// PlayOption is one checkpoint on offer.
+type PlayOption struct {
+	Value, Text string
+	Chosen      bool
+}
+
+// PlayDataset is where A and B come from.
+type PlayDataset struct {
+	Name    string       `json:"name"`
+	Title   string       `json:"title"`
+	Len     int          `json:"len"`
+	Factors []PlayFactor `json:"factors"`
+}
+
+// PlayFactor is a factor with the names of its values.
+type PlayFactor struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+}
+
+// PlaySide is the image that a row started from.
+type PlaySide struct {
+	Name           string  `json:"name"`  // "A" or "B"
+	Index          int     `json:"index"` // in the dataset; −1 where only codes are known
+	Classes        []int   `json:"classes"`
+	Codes          []int   `json:"codes"`
+	PSNR           float64 `json:"psnr"` // dB of the reconstruction
+	Original       string  `json:"original"`
+	Reconstruction string  `json:"reconstruction"`
+}
+
+// PlaySlot is the heading of a column.
+type PlaySlot struct {
+	Index  int     `json:"index"`
+	Known  bool    `json:"known"`  // whether codes have been counted
+	Factor string  `json:"factor"` // empty where unclear
+	Score  float64 `json:"score"`
+	Used   int     `json:"used"` // codes that the slot takes
+}
+
+// PlayCounted says on how many images labels and counts rest.
+type PlayCounted struct {
+	Ready   bool   `json:"ready"`
+	Done    int    `json:"done"`
+	Of      int    `json:"of"`
+	Problem string `json:"problem"`
+}
+
+// PlayCell is a picture of the swaps or of the strip, with where a click on it leads.
+type PlayCell struct {
+	Slot           int // −1 for the strip's first
+	Codes          string
+	Image          string
+	Same           bool // both rows have the same code
+	Href, SlotHref string
+	Earlier, Later string // addresses at which the strip takes this slot one place sooner or later
+}
+
+// PlayEntry is an entry of the palette.
+type PlayEntry struct {
+	Code, Count     int
+	Text            string
+	Unseen, Current bool
+	Image, Href     string
+}
+
+// playData is what the page's modules start from.
+type playData struct {
+	Key     string       `json:"key"`
+	M       int          `json:"m"`
+	K       int          `json:"k"`
+	H       int          `json:"h"`
+	W       int          `json:"w"`
+	C       int          `json:"c"`
+	Real    bool         `json:"real"` // codes stand for (c − (k−1)/2)/64
+	Dataset *PlayDataset `json:"dataset"`
+	A       PlaySide     `json:"a"`
+	B       PlaySide     `json:"b"`
+	Codes   []int        `json:"codes"`
+	BCodes  []int        `json:"bcodes"`
+	Order   []int        `json:"order"`
+	Slot    int          `json:"slot"`
+	Slots   []PlaySlot   `json:"slots"`
+	Counted PlayCounted  `json:"counted"`
+}
+
+func (v PlayView) data() playData {
+	return playData{v.Key, v.M, v.K, v.H, v.W, v.C, v.Continuous, v.Dataset, v.A, v.B, v.Codes, v.BCodes, v.Order, v.Slot, v.Slots, v.Counted}
+}
+
+// api is the address of one of the checkpoint's downloads for this state.
+func (v PlayView) api(name string) string { return "/api/play/" + v.Key + "/" + name + "?" + v.Query }
+
+// hue is which of the nine slot colours slot i carries.
+func hue(i int) string { return strconv.Itoa(i % 9) }
+
+// says is what is known of the slot, for its heading.
+func (s PlaySlot) says() string {
+	switch {
+	case !s.Known:
+		return ""
+	case s.Factor == "":
+		return "unclear"
+	}
+	return s.Factor
+}
+
+// title explains the heading.
+func (s PlaySlot) title(n int) string {
+	if !s.Known {
+		return "What this slot tells of is being counted."
+	}
+	text := "Slot " + strconv.Itoa(s.Index) + " takes " + strconv.Itoa(s.Used) + " codes on " + strconv.Itoa(n) + " images"
+	if s.Factor == "" {
+		return text + "; no factor stands out."
+	}
+	return text + " and tells " + strconv.FormatFloat(100*s.Score, 'f', 0, 64) + " % of the entropy of " + s.Factor + ", above chance."
+}
+
+func joinCodes(codes []int) string {
+	parts := make([]string, len(codes))
+	for i, c := range codes {
+		parts[i] = strconv.Itoa(c)
+	}
+	return strings.Join(parts, ".")
+}
+
+// kept are the entries of the address that a form for one side leaves as they are.
+func (v PlayView) kept(side string) map[string]string {
+	out := map[string]string{}
+	if side == "a" {
+		if v.B.Index >= 0 {
+			out["b"] = strconv.Itoa(v.B.Index)
+		}
+		out["bcodes"] = joinCodes(v.BCodes)
+		return out
+	}
+	if v.A.Index >= 0 {
+		out["a"] = strconv.Itoa(v.A.Index)
+	}
+	out["codes"] = joinCodes(v.Codes)
+	return out
+}
+
+func sortedNames(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+// short keeps a count within its column: 940, 1.3k.
+func short(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%.1fk", float64(n)/1000)
+}

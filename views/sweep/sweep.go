@@ -1,0 +1,178 @@
+// Package sweep draws the pages of sweeps.
+package sweep
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"slotscope/model"
+	"slotscope/views"
+	"slotscope/views/compare"
+)
+
+// SweepsView is the list of sweeps.
+type SweepsView struct{ Rows []SweepHead }
+
+// SweepHead is how a sweep stands.
+type SweepHead struct {
+	ID, Name, Preset                  string
+	Created                           time.Time
+	Active, Over                      bool
+	Evaluating, Problem               string
+	Done, Failed, Live, Halted, Total int // runs
+	Steps, AllSteps                   int
+	Rate                              float64 // images per second now
+	Left                              float64 // seconds
+	LeftKnown                         bool
+}
+
+// SweepView is the page of one sweep.
+type SweepView struct {
+	SweepHead
+	Plan     string // JSON
+	Problems []string
+	Waiting  int // runs that wait for a choice
+	Parts    []SweepPart
+	Results  []compare.SectionView
+}
+
+// SweepPart is one part with its runs.
+type SweepPart struct {
+	Name, About string
+	Items       []SweepItem
+}
+
+// SweepItem is one run of a sweep.
+type SweepItem struct {
+	ID, Name, Stage string
+	Run             model.Run
+	Exists          bool
+	Choosing        bool // it only serves to choose a hyperparameter
+	Steps           int
+	Scores          []string // InfoM, PSNR in dB
+	Problem         string
+}
+
+// SweepFormView is the form of a new sweep.
+type SweepFormView struct {
+	Kind, Name, Preset, Steps, Seeds, Field, Values, Set string
+	Presets                                              []string
+	Models, Datasets, Parts, FieldNames                  []Choosable
+	Bad                                                  model.Invalid
+	Place                                                views.PlaceView
+}
+
+// Choosable is an entry of a list to choose from.
+type Choosable struct {
+	Key, Label string
+	Chosen     bool
+}
+
+// state is the sweep's in the words of runs' chips.
+func (h SweepHead) state() string {
+	switch {
+	case h.Over && h.Failed > 0:
+		return "failed"
+	case h.Over:
+		return "finished"
+	case h.Active:
+		return "running"
+	}
+	return "stopped"
+}
+
+// word says it for people.
+func (h SweepHead) word() string {
+	switch {
+	case h.Over && h.Failed > 0:
+		return fmt.Sprintf("over, %d failed", h.Failed)
+	case h.Over:
+		return "done"
+	case h.Active:
+		return "working"
+	}
+	return "stopped"
+}
+
+func (h SweepHead) left() string {
+	switch {
+	case h.Over:
+		return "–"
+	case !h.LeftKnown:
+		return "known once a run has begun"
+	}
+	return views.Duration(h.Left)
+}
+
+// now is what is being done.
+func (h SweepHead) now() string {
+	switch {
+	case h.Over:
+		return ""
+	case h.Evaluating != "":
+		return "evaluating " + h.Evaluating
+	case h.Live > 0:
+		return views.Plural(h.Live, "run queued or at work", "runs queued or at work")
+	}
+	return ""
+}
+
+// stageState is a stage in the words of chips.
+func (i SweepItem) stageState() string {
+	switch i.Stage {
+	case "planned":
+		return "planned"
+	case "done":
+		return "finished"
+	case "to evaluate":
+		return "queued"
+	case "failed":
+		return "failed"
+	}
+	return string(i.Run.State)
+}
+
+func (i SweepItem) stageWord() string {
+	if i.Stage == "live" || i.Stage == "halted" {
+		return string(i.Run.State)
+	}
+	return i.Stage
+}
+
+func (v SweepView) partTitle(p SweepPart) string {
+	done := 0
+	for _, i := range p.Items {
+		if i.Stage == "done" {
+			done++
+		}
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s · %d of %d runs done", p.Name, done, len(p.Items)))
+}
+
+func (i SweepItem) score(n int) string {
+	if n < len(i.Scores) {
+		return i.Scores[n]
+	}
+	return "–"
+}
+
+// otherProblems lists the problems that no field of the form shows.
+func (v SweepFormView) otherProblems() []string {
+	var keys []string
+	for key := range v.Bad {
+		switch key {
+		case "executor", "partition", "account", "time", "gpus", "line":
+			if v.Place.Offered() {
+				continue
+			}
+			keys = append(keys, key)
+		case "", "steps", "seeds", "datasets", "parts", "name", "models", "set":
+		default:
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}

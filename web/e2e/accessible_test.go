@@ -1,0 +1,145 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"slotscope/model"
+)
+
+// TestEveryPageIsAccessible follows every link from the first page and asks axe-core for serious and critical faults, on a
+// desk and on a phone, in light and in dark; no page may be wider than its window.
+func TestEveryPageIsAccessible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("looks at every page four times")
+	}
+	chromium(t)
+	axe, err := os.ReadFile("testdata/axe/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, filepath.Join(t.TempDir(), "data"))
+	s.finishedRun()
+	v := s.visitor()
+	pages := v.crawl()
+	for _, want := range []string{"/", "/datasets", "/runs", "/runs/new", "/system"} {
+		if !slices.Contains(pages, want) {
+			t.Errorf("no links lead to %s; pages are %v", want, pages)
+		}
+	}
+	for _, look := range []struct {
+		width  int64
+		scheme string
+	}{{1280, "light"}, {1280, "dark"}, {390, "light"}, {390, "dark"}} {
+		v.do(chromedp.EmulateViewport(look.width, 900))
+		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: look.scheme}}}
+		if _, err := chromedp.Call(v.ctx, emulation.SetEmulatedMedia, media); err != nil {
+			t.Fatal(err)
+		}
+		for _, page := range pages {
+			v.do(chromedp.Navigate(s.url + page))
+			v.see(`document.readyState === 'complete'`)
+			for _, fault := range v.axe(string(axe)) {
+				t.Errorf("%s, %d px, %s: %s", page, look.width, look.scheme, fault)
+			}
+			if over := v.number(`document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
+				t.Errorf("%s, %d px: the page is %d px wider than its window", page, look.width, over)
+			}
+		}
+	}
+	t.Logf("%d pages: %v", len(pages), pages)
+	s.close()
+}
+
+// finishedRun trains for a few steps, so that pages of runs have something to show.
+func (s *site) finishedRun() {
+	s.t.Helper()
+	var run model.Run
+	config := map[string]any{"steps": 12, "batch": 4, "checkpoint_every": 6, "sample_every": 6, "eval_every": 6, "eval_images": 16}
+	s.want(http.StatusCreated, http.MethodPost, "/api/runs", map[string]any{"config": config}, &run)
+	s.reachState(run.ID, model.Finished)
+}
+
+// varying are the parts of an address that name one thing of many.
+var varying = regexp.MustCompile(`\d{8}-\d{6}-[a-z0-9]+(@\d+)?|[0-9a-f]{16}`)
+
+// crawl lists pages by following links from the first; of addresses that differ only in their query or in the run that they
+// name, one is enough.
+func (v *visitor) crawl() []string {
+	v.t.Helper()
+	seen := map[string]bool{"/": true}
+	pages := []string{"/"}
+	for i := 0; i < len(pages); i++ {
+		v.do(chromedp.Navigate(v.url + pages[i]))
+		v.see(`document.readyState === 'complete'`)
+		var links []string
+		if err := json.Unmarshal([]byte(v.eval(`JSON.stringify([...document.querySelectorAll('a[href]:not([download])')].map((a) => a.href))`)), &links); err != nil {
+			v.t.Fatal(err)
+		}
+		for _, link := range links {
+			u, err := url.Parse(link)
+			if err != nil || !strings.HasPrefix(link, v.url+"/") || !isPage(u.Path) {
+				continue
+			}
+			if kind := varying.ReplaceAllString(u.Path, "*"); !seen[kind] {
+				seen[kind] = true
+				pages = append(pages, strings.TrimPrefix(link, v.url))
+			}
+		}
+	}
+	return pages
+}
+
+// isPage leaves out what is for machines: pictures, files, the API.
+func isPage(path string) bool {
+	for _, prefix := range []string{"/api/", "/img/", "/static/", "/metrics", "/healthz", "/readyz", "/version"} {
+		if strings.HasPrefix(path, prefix) {
+			return false
+		}
+	}
+	return filepath.Ext(path) == ""
+}
+
+// axe lists the serious and critical faults that axe-core finds on the page.
+func (v *visitor) axe(source string) []string {
+	v.t.Helper()
+	v.eval(`(() => { if (!window.axe) { ` + source + `; } return 1; })()`)
+	v.eval(`(() => { window.axeSays = null; window.axe.run().then((r) => { window.axeSays = r; }, (e) => { window.axeSays = {error: String(e)}; }); })()`)
+	v.see(`window.axeSays`)
+	var says struct {
+		Error      string
+		Violations []struct {
+			ID, Impact, Help string
+			Nodes            []struct {
+				HTML           string
+				FailureSummary string
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(v.eval(`JSON.stringify({error: window.axeSays.error, violations: window.axeSays.violations})`)), &says); err != nil {
+		v.t.Fatal(err)
+	}
+	if says.Error != "" {
+		v.t.Fatal(says.Error)
+	}
+	var faults []string
+	for _, f := range says.Violations {
+		if f.Impact != "serious" && f.Impact != "critical" {
+			continue
+		}
+		n := f.Nodes[0]
+		faults = append(faults, fmt.Sprintf("%s, %s (%d times): %.200s: %s", f.ID, f.Help, len(f.Nodes), n.HTML, strings.ReplaceAll(n.FailureSummary, "\n", " ")))
+	}
+	return faults
+}

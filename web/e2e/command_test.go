@@ -1,0 +1,251 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+)
+
+// says runs the program to its end.
+func says(t *testing.T, args ...string) (code int, out, err string) {
+	t.Helper()
+	cmd := command(t, args...)
+	var stdout, stderr text
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	code = exitCode(t, cmd)
+	return code, stdout.String(), stderr.String()
+}
+
+// TestCommandLine calls the program in the wrong ways, and in some right ones: each mistake is answered with one sentence that
+// says what and where, on standard error, and nothing on standard output.
+func TestCommandLine(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, content string) string {
+		if err := os.WriteFile(at(name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return at(name)
+	}
+	file := write("file", "not a folder")
+	empty := at("empty")
+	if err := os.Mkdir(empty, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	damaged := damagedRun(t, at("damaged"))
+	s := serve(t, at("served"))
+	taken := strings.TrimPrefix(s.url, "http://")
+	free := "127.0.0.1:0"
+	list := "; `slotscope %s -h` lists the flags"
+
+	for _, c := range []struct {
+		args string // words
+		code int
+		want string // the last line of standard error, without the program's name
+	}{
+		{"dance", 2, `there is no subcommand "dance"`},
+		{"--dance", 2, "usage: flag provided but not defined: -dance" + fmt.Sprintf(list, "serve")},
+		{"train --dance", 2, "usage: flag provided but not defined: -dance" + fmt.Sprintf(list, "train")},
+		{"version now", 2, `usage: "now" is one argument too many`},
+		{"train --steps", 2, "usage: flag needs an argument: -steps" + fmt.Sprintf(list, "train")},
+
+		{"train --dataset moon", 2, `dataset: there is no dataset "moon"; there is shapes3d-synthetic, dsprites-synthetic`},
+		{"train --model gan", 2, `model: "gan" is not one of hrr, vqvae, qlae, betavae, betatcvae`},
+		{"train --model betavae --set k=9", 2, "k: is no hyperparameter of betavae; it belongs to hrr, vqvae, qlae"},
+		{"train --preset huge", 2, `preset: "huge" is not one of tiny, small, paper`},
+		{"train --engine abacus", 2, `engine: "abacus" is not one of auto, cpu, xla:cuda, xla:cpu, go`},
+		{"train --set speed=3", 2, `usage: invalid value "speed=3" for flag -set: there is no hyperparameter "speed"` + fmt.Sprintf(list, "train")},
+		{"train --set lr", 2, `usage: invalid value "lr" for flag -set: "lr" is not of the form name=value` + fmt.Sprintf(list, "train")},
+		{"train --set k=1", 2, "k: 1 is below 2, the least allowed"},
+		{"train --set m=0", 2, "m: 0 is below 1, the least allowed"},
+		{"train --set lr=-1", 2, "lr: -1 is not above 0"},
+		{"train --set lr=fast", 2, `lr: "fast" is not a number`},
+		{"train --set widths=1,2,3", 2, `widths: "1,2,3" does not list four widths, as 64,128,256,512 does`},
+		{"train --steps many", 2, `steps: "many" is not a whole number`},
+		{"train --batch 480001", 2, "batch: 480001 is above 65536, the most allowed"},
+		{"train --set k=1 --set m=0 --batch 0", 2, "batch: 0 is below 1, the least allowed; k: 1 is below 2, the least allowed; m: 0 is below 1, the least allowed"},
+
+		{"train --name " + strings.Repeat("x", 201), 2, "name: a name has at most 200 characters"},
+		{"train --name a\x01b", 2, "name: a name is one line of text"},
+
+		{"train --run " + at("nowhere"), 1, "there is no run folder " + at("nowhere")},
+		{"train --run " + empty, 1, empty + " has no config.json: it is no run folder, or its copy is incomplete"},
+		{"train --run " + empty + " --steps 3", 2, "usage: --run takes configuration and name from the folder"},
+		{"train --run " + damaged.Dir(), 1, "reading checkpoint " + damaged.CheckpointPath(10) + ": its header claims 16 bytes where 12 follow: the file is truncated"},
+		{"train --data " + file, 1, "the data folder cannot be made or written: " + file + "/runs: not a directory"},
+		{"serve --data " + file, 1, "the data folder cannot be made or written: " + file + "/runs: not a directory"},
+		{"train --data /dev/full", 1, "the data folder cannot be made or written: /dev/full/runs: not a directory"},
+		{"data sample shapes3d-synthetic --out " + at("no/where.png"), 1, "open " + at("no/where.png") + ": no such file or directory"},
+
+		{"serve --addr " + free + " --data " + s.dir, 1, fmt.Sprintf("data folder %s is in use by process %d", s.dir, s.cmd.Process.Pid)},
+		{"serve --addr " + taken + " --data " + at("other"), 1, taken + " is in use by another program, perhaps another slotscope: stop that one, or choose another address with --addr, as in --addr 127.0.0.1:0 for any free port"},
+		{"serve --addr 0.0.0.0:0 --data " + at("other"), 2, "addr: other machines can reach 0.0.0.0:0, so a token is needed: give one with --token or $SLOTSCOPE_TOKEN"},
+		{"serve --addr here --data " + at("other"), 2, `addr: "here" is not an address; one looks like 127.0.0.1:8080`},
+
+		{"data", 2, "usage: slotscope data list | add PATH|URL|NAME | info NAME | check NAME | sample NAME --out FILE.png | remove NAME"},
+		{"data info moon", 2, `dataset: there is no dataset "moon"; there is shapes3d-synthetic, dsprites-synthetic`},
+		{"bench", 2, "usage: slotscope bench train|decode|data"},
+		{"bench decode --preset huge", 2, `preset: "huge" is not one of tiny, small, paper`},
+		{"bench train --seconds -1", 2, "seconds: -1 is not a number of seconds above 0, up to 86400"},
+		{"bench decode --seconds NaN --profile -3", 2, "profile: -3 is below 0, the least allowed; seconds: NaN is not a number of seconds above 0, up to 86400"},
+		{"bench data --seconds Inf", 2, "seconds: +Inf is not a number of seconds above 0, up to 86400"},
+		{"sweep --engine abacus --dry paper", 2, `engine: "abacus" is not one of auto, cpu, xla:cuda, xla:cpu, go`},
+		{"sweep --steps -1 --datasets shapes3d-synthetic --dry paper", 2, "steps: -1 is below 0, which stands for the preset's"},
+		{"sweep --slurm partition=gpu --dry paper", 2, "usage: --slurm asks SLURM for something, which needs --executor slurm"},
+		{"train --slurm partition=gpu", 2, "usage: --slurm asks SLURM for something, which needs --executor slurm"},
+		{"bench train --engine abacus", 2, `engine: "abacus" is not one of auto, cpu, xla:cuda, xla:cpu, go`},
+	} {
+		t.Run(strings.ReplaceAll(c.args, dir, "DIR"), func(t *testing.T) {
+			if rest, trains := strings.CutPrefix(c.args, "train"); trains {
+				c.args = "train --data " + at("unused") + rest
+			}
+			code, out, stderr := says(t, strings.Fields(c.args)...)
+			lines := strings.Split(strings.TrimSpace(stderr), "\n")
+			said, named := strings.CutPrefix(lines[len(lines)-1], "slotscope: ")
+			if c.args == "dance" { // the list of subcommands follows
+				said, named = strings.CutPrefix(lines[0], "slotscope: ")
+			}
+			if code != c.code || !named || said != c.want || out != "" {
+				t.Errorf("exit code %d, want %d\nsays  %q\nwants %q\nstandard output %q, standard error:\n%s", code, c.code, said, c.want, out, stderr)
+			}
+		})
+	}
+	if _, err := os.Stat(at("unused")); err == nil {
+		t.Error("a refused training has made a data folder")
+	}
+	s.close()
+	wholeFile(t, damaged, 12)
+	if s := status(t, damaged); s.State != model.Failed || s.Step != 10 {
+		t.Errorf("the run with a damaged checkpoint: %+v", s)
+	}
+}
+
+// damagedRun is a run of twelve steps whose only checkpoint, of step 10, has been cut short.
+func damagedRun(t *testing.T, dir string) *folder.Folder {
+	t.Helper()
+	cfg, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range tinyNet("steps=20") {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			if err := cfg.Set(name, value); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	f, err := folder.Create(dir, cfg, "damaged")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	for _, path := range []string{f.CheckpointPath(10), f.OptimizerPath(10)} {
+		if err := os.WriteFile(path, []byte("\x10\x00\x00\x00\x00\x00\x00\x00{\"__metadata"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	measure(t, f, 1, 12)
+	return f
+}
+
+// TestHelp lists what there is on standard output, where a pager can take it.
+func TestHelp(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"help", "slotscope train "},
+		{"--help", "slotscope bench "},
+		{"-h", "slotscope gpu "},
+		{"train -h", "-dataset"},
+		{"serve --help", "-token"},
+		{"bench decode -h", "-preset"},
+		{"data info x -h", "-json"},
+		{"version", "slotscope "},
+		{"data list", "shapes3d-synthetic       480000 images, 64×64×3, 6 factors"},
+		{"data info shapes3d-synthetic", "floor_hue"},
+	} {
+		code, out, stderr := says(t, strings.Fields(c.args)...)
+		if code != 0 || !strings.Contains(out, c.want) || stderr != "" {
+			t.Errorf("%s: exit code %d, standard output %q, standard error %q; want %q", c.args, code, out, stderr, c.want)
+		}
+	}
+}
+
+// TestJSON makes sure that --json prints one JSON object and nothing else on standard output, with the fields that programs
+// read.
+func TestJSON(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args   string
+		fields string // words: each must be there, and not be empty or zero
+	}{
+		{"version --json", "revision go platform"},
+		{"gpu --json", "engine why threads"},
+		{"data list --json", "datasets"},
+		{"data info shapes3d-synthetic --json", "name title h w c len factors about licence"},
+		{"data sample shapes3d-synthetic --json --out " + filepath.Join(dir, "sheet.png"), "dataset file index"},
+		{"bench decode --json --preset tiny --seconds 0.2 --engine cpu", "decode_ms engine preset batch threads count"},
+		{"bench train --json --preset tiny --batch 2 --seconds 0.2 --engine cpu", "images_per_second engine preset batch threads step_ms"},
+		{"bench data --json --seconds 0.2", "images_per_second random_images_per_second dataset threads"},
+		{"train --json --data " + dir + " " + strings.Join(tinyNet("steps=3"), " "), "state step checkpoint engine parameters attempt reason"},
+	} {
+		name, _, _ := strings.Cut(c.args, "--json")
+		t.Run(name, func(t *testing.T) {
+			code, out, stderr := says(t, strings.Fields(c.args)...)
+			if code != 0 {
+				t.Fatalf("exit code %d\n%s", code, stderr)
+			}
+			object := oneObject(t, out)
+			for _, field := range strings.Fields(c.fields) {
+				if v := object[field]; v == nil || v == "" || v == 0.0 {
+					t.Errorf("%s is %v in %s", field, v, out)
+				}
+			}
+		})
+	}
+	head, err := os.ReadFile(filepath.Join(dir, "sheet.png"))
+	if err != nil || !bytes.HasPrefix(head, []byte("\x89PNG")) {
+		t.Errorf("the sheet is no PNG: %v", err)
+	}
+}
+
+func oneObject(t *testing.T, out string) (object map[string]any) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(out))
+	if err := d.Decode(&object); err != nil {
+		t.Fatalf("no JSON object: %v in %q", err, out)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		t.Fatalf("something follows the object in %q", out)
+	}
+	return object
+}
+
+// TestServeWithToken serves on every address, to those who bring the token.
+func TestServeWithToken(t *testing.T) {
+	cmd := command(t, "serve", "--addr", "0.0.0.0:0", "--data", t.TempDir(), "--token", "open sesame")
+	s := started(t, cmd, t.TempDir())
+	if !strings.HasSuffix(s.url, "/?token=open+sesame") {
+		t.Fatalf("the address %s does not carry the token", s.url)
+	}
+	base := strings.TrimPrefix(strings.TrimSuffix(s.url, "/?token=open+sesame"), "http://")
+	_, port, err := net.SplitHostPort(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = "http://127.0.0.1:" + port
+	s.want(401, "GET", "/api/runs", nil, nil)
+	s.want(200, "GET", "/healthz", nil, nil)
+	s.want(200, "GET", "/api/runs?token=open+sesame", nil, nil)
+	s.close()
+}

@@ -1,0 +1,203 @@
+package e2e_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+)
+
+// trainer is `slotscope train` as a shell or a cluster's scheduler runs it.
+type trainer struct {
+	cmd *exec.Cmd
+	log *text
+}
+
+func train(t *testing.T, args ...string) trainer {
+	t.Helper()
+	p := trainer{command(t, append([]string{"train"}, args...)...), &text{}}
+	p.cmd.Stderr = p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.cmd.Process.Kill() })
+	return p
+}
+
+// folder opens the run folder that the program has made and named.
+func (p trainer) folder(t *testing.T) *folder.Folder {
+	t.Helper()
+	dir := ""
+	await(t, "the run's folder is named\n"+p.log.String(), func() bool {
+		_, after, _ := strings.Cut(p.log.String(), "run folder: ")
+		dir, _, _ = strings.Cut(after, "\n")
+		return strings.Contains(after, "\n")
+	})
+	return openRun(t, dir)
+}
+
+// passes waits until the points of a run have reached a step.
+func (p trainer) passes(t *testing.T, f *folder.Folder, step int) {
+	t.Helper()
+	await(t, fmt.Sprintf("step %d is reached", step), func() bool {
+		points, _, err := f.Tail(0)
+		return err == nil && len(points) > 0 && points[len(points)-1].Step >= step
+	})
+}
+
+func status(t *testing.T, f *folder.Folder) model.Status {
+	t.Helper()
+	s, err := f.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestInterrupt stops a training in a shell by either signal, goes on, and lets it finish: nothing that was learned is lost.
+func TestInterrupt(t *testing.T) {
+	p := train(t, append(tinyNet("steps=1000000", "checkpoint_every=1000000"), "--data", t.TempDir())...)
+	f := p.folder(t)
+	saved := 0
+	for attempt, sig := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		p.passes(t, f, saved+10)
+		p.cmd.Process.Signal(sig)
+		if code := exitCode(t, p.cmd); code != 130 {
+			t.Fatalf("%v: exit code %d, want 130\n%s", sig, code, p.log)
+		}
+		s := status(t, f)
+		want := fmt.Sprintf("Stopped after step %d, saved at step %d: asked to stop by a signal.", s.Step, s.Step)
+		if s.State != model.Stopped || s.Step < saved+10 || s.Checkpoint != s.Step || f.Latest() != s.Step || s.Reason != want {
+			t.Errorf("%v: %+v; the newest checkpoint is of step %d", sig, s, f.Latest())
+		}
+		if s.Attempt != attempt+1 || s.Resumed != saved || s.Ended.IsZero() || f.Locked() {
+			t.Errorf("%v: %+v, want attempt %d from step %d", sig, s, attempt+1, saved)
+		}
+		if lines := strings.Split(strings.TrimSpace(p.log.String()), "\n"); !strings.Contains(lines[len(lines)-1], fmt.Sprintf("stopped after step %d", s.Step)) {
+			t.Errorf("%v: the last words are %q", sig, lines[len(lines)-1])
+		}
+		wholeFile(t, f, s.Step)
+		saved = s.Step
+		if attempt == 0 {
+			p = train(t, "--run", f.Dir())
+		}
+	}
+	last := saved + 7
+	finish(t, f, last)
+	if s := status(t, f); s.Resumed != saved || s.Attempt != 3 {
+		t.Errorf("after the last resume: %+v", s)
+	}
+	whole := train(t, append(tinyNet(fmt.Sprintf("steps=%d", last)), "--data", t.TempDir())...)
+	if code := exitCode(t, whole.cmd); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, whole.log)
+	}
+	apart(t, wholeFile(t, f, last), wholeFile(t, whole.folder(t), last))
+}
+
+// apart fails where a run that was interrupted did not measure what one in a single piece does: model, optimizer and order of
+// the images come back as they were.
+func apart(t *testing.T, pieces, whole []float64) {
+	t.Helper()
+	for i, v := range whole {
+		if math.Abs(pieces[i]-v) > 1e-6*math.Abs(v) { // a sum of a few float32, whose order may differ
+			t.Fatalf("step %d: %v in pieces, %v in one", i+1, pieces[i], v)
+		}
+	}
+}
+
+// finish goes on with a run up to a last step.
+func finish(t *testing.T, f *folder.Folder, last int) trainer {
+	t.Helper()
+	cfg := f.Config()
+	cfg.Steps = last
+	if err := f.SetConfig(cfg); err != nil {
+		t.Fatal(err)
+	}
+	p := train(t, "--run", f.Dir())
+	if code := exitCode(t, p.cmd); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, p.log)
+	}
+	if s := status(t, f); s.State != model.Finished || s.Step != last || s.Checkpoint != last {
+		t.Errorf("finished: %+v", s)
+	}
+	wholeFile(t, f, last)
+	return p
+}
+
+// TestDamagedCheckpoint goes on from the one before, and says so; where none is whole, the run fails and nothing is deleted.
+func TestDamagedCheckpoint(t *testing.T) {
+	p := train(t, append(tinyNet("steps=20", "checkpoint_every=10"), "--data", t.TempDir())...)
+	if code := exitCode(t, p.cmd); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, p.log)
+	}
+	f := p.folder(t)
+	damage(t, f.CheckpointPath(20))
+	p = finish(t, f, 30)
+	if s := status(t, f); s.Resumed != 10 || s.Attempt != 2 {
+		t.Errorf("after a resume from the older checkpoint: %+v", s)
+	}
+	if !strings.Contains(p.log.String(), `msg="checkpoint passed over" step=20`) {
+		t.Errorf("nothing is said of the damaged checkpoint:\n%s", p.log)
+	}
+	for _, step := range f.Checkpoints() {
+		damage(t, f.CheckpointPath(step))
+	}
+	newest := f.Latest()
+	p = train(t, "--run", f.Dir())
+	if code := exitCode(t, p.cmd); code != 1 {
+		t.Errorf("no checkpoint is whole: exit code %d, want 1", code)
+	}
+	s := status(t, f)
+	if name := filepath.Base(f.CheckpointPath(newest)); s.State != model.Failed || !strings.Contains(s.Reason, name) {
+		t.Errorf("no checkpoint is whole: %s, %q; want a sentence that names %s", s.State, s.Reason, name)
+	}
+	wholeFile(t, f, 30)
+}
+
+// damage cuts a file to half its length.
+func damage(t *testing.T, file string) {
+	t.Helper()
+	info, err := os.Stat(file)
+	if err == nil {
+		err = os.Truncate(file, info.Size()/2)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFullDisk limits how large a file may become, as a full disk does: the run fails with a sentence, its points are kept, and
+// with room again it goes on.
+func TestFullDisk(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no shell here to set a limit")
+	}
+	data := t.TempDir()
+	words := append([]string{"-c", `ulimit -f 8 && exec "$0" "$@"`, program(t), "train", "--data", data}, tinyNet("steps=20", "sample_every=1000")...)
+	cmd := command(t)
+	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh"}, words...)
+	p := trainer{cmd, &text{}}
+	cmd.Stderr = p.log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCode(t, cmd); code != 1 {
+		t.Errorf("exit code %d, want 1\n%s", code, p.log)
+	}
+	f := p.folder(t)
+	s := status(t, f)
+	if s.State != model.Failed || !strings.Contains(s.Reason, "file too large") || !strings.Contains(s.Reason, f.Dir()) {
+		t.Errorf("without room: %s, %q", s.State, s.Reason)
+	}
+	if left := f.Checkpoints(); len(left) != 0 {
+		t.Errorf("half a checkpoint counts as one: %v", left)
+	}
+	finish(t, f, 20)
+}

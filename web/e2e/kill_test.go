@@ -1,0 +1,328 @@
+package e2e_test
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+)
+
+// killing is one run that is killed, and its server with it, again and again.
+type killing struct {
+	t   *testing.T
+	rng *rand.Rand
+	*site
+	id      string
+	f       *folder.Folder
+	pid     int  // of the run's process
+	working bool // that it lives
+	redone  int  // how often a resume had points to drop
+}
+
+// TestKillAnything kills runs and servers at random points. After every restart the state is true and nothing stored is torn;
+// at last every step stands exactly once in the file and in the index.
+func TestKillAnything(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("SLOTSCOPE_SEED"); text != "" {
+		seed, _ = strconv.ParseUint(text, 10, 64)
+	}
+	t.Logf("SLOTSCOPE_SEED=%d repeats these choices", seed)
+	k := &killing{t: t, rng: rand.New(rand.NewPCG(seed, 0)), site: serve(t, t.TempDir())}
+	rounds := k.plan()
+	if testing.Short() {
+		rounds = rounds[:6]
+	}
+	k.create()
+	for i, round := range rounds {
+		k.begin()
+		t.Logf("round %d, at step %d: %s", i+1, k.lastStep(), round.name)
+		round.kill(k)
+		k.check()
+	}
+	k.end()
+}
+
+type round struct {
+	name string
+	kill func(*killing)
+}
+
+// plan is twenty rounds in random order, every kind among the first six.
+func (k *killing) plan() []round {
+	kinds := []round{
+		{"the run, then the server", (*killing).runThenServer},
+		{"the server, then the run", (*killing).serverThenRun},
+		{"the run alone", (*killing).runAlone},
+		{"the server alone", (*killing).serverAlone},
+		{"the server while it starts the run", (*killing).serverWhileStarting},
+		{"the run while it begins", (*killing).runWhileBeginning},
+	}
+	var all []round
+	for len(all) < 20 {
+		k.rng.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+		all = append(all, kinds...)
+	}
+	return all[:20]
+}
+
+func (k *killing) create() {
+	var r model.Run
+	k.want(http.StatusCreated, "POST", "/api/runs", tinyConfig("steps=1000000"), &r)
+	k.id, k.f = r.ID, k.folder(r.ID)
+	k.started()
+}
+
+// started waits until the server has started the run's process.
+func (k *killing) started() {
+	k.t.Helper()
+	await(k.t, "the run's process is started", func() bool { return len(k.starts(k.id)) > 0 })
+	pids := k.starts(k.id)
+	k.pid, k.working = pids[len(pids)-1], true
+}
+
+// begin brings the run to work, and lets it come some way.
+func (k *killing) begin() {
+	k.t.Helper()
+	if !k.working {
+		k.resume()
+		k.started()
+	}
+	until := k.f.Latest() + k.rng.IntN(30)
+	beyond := k.rng.IntN(2) == 0 // at a moment when steps after the checkpoint are in the file
+	await(k.t, "the run comes some way", func() bool {
+		last := k.lastStep()
+		return last > until && (!beyond || last > k.f.Latest())
+	})
+	if !beyond {
+		k.wait(100)
+	}
+}
+
+func (k *killing) resume() {
+	k.t.Helper()
+	if k.lastStep() > k.f.Latest() {
+		k.redone++
+	}
+	k.forget()
+	k.want(http.StatusAccepted, "POST", "/api/runs/"+k.id+"/resume", map[string]any{}, nil)
+}
+
+// forget empties the server's log, so that what is started from now on can be told.
+func (k *killing) forget() {
+	k.log.mu.Lock()
+	defer k.log.mu.Unlock()
+	k.log.b.Reset()
+}
+
+// wait lasts up to so many milliseconds.
+func (k *killing) wait(ms int) {
+	time.Sleep(time.Duration(k.rng.IntN(ms*1000)) * time.Microsecond)
+}
+
+// lastStep is the last step whose line in points.jsonl is whole.
+func (k *killing) lastStep() int {
+	k.t.Helper()
+	points, _, err := k.f.Tail(0)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if len(points) == 0 {
+		return 0
+	}
+	return points[len(points)-1].Step
+}
+
+// killRun leaves no process at work, nor one that was started twice and waits for the lock.
+func (k *killing) killRun() {
+	k.t.Helper()
+	if err := syscall.Kill(k.pid, syscall.SIGKILL); err != nil {
+		k.t.Fatalf("the run's process %d: %v", k.pid, err)
+	}
+	await(k.t, "the killed process is gone, and its lock with it", func() bool {
+		h, held := k.f.Holder()
+		if held && h.PID != 0 && h.PID != k.pid && h.PID != k.cmd.Process.Pid {
+			syscall.Kill(h.PID, syscall.SIGKILL)
+		}
+		time.Sleep(20 * time.Millisecond) // more than lies between two tries for a lock
+		return !held && !alive(k.pid) && !k.f.Locked()
+	})
+	k.working = false
+}
+
+func (k *killing) restart() { k.site = serve(k.t, k.dir) }
+
+func (k *killing) runThenServer() {
+	k.killRun()
+	k.wait(400)
+	k.kill()
+	k.restart()
+}
+
+func (k *killing) serverThenRun() {
+	k.kill()
+	k.wait(200)
+	k.killRun()
+	k.restart()
+}
+
+func (k *killing) runAlone() {
+	k.killRun()
+	k.reach(k.id, "ended", func(r model.Run) bool { return r.State.Ended() })
+}
+
+func (k *killing) serverAlone() {
+	k.kill()
+	k.wait(200)
+	k.restart()
+}
+
+// serverWhileStarting leaves a run that may be queued, started, or at work; the next server goes on from there.
+func (k *killing) serverWhileStarting() {
+	k.killRun()
+	k.reach(k.id, "ended", func(r model.Run) bool { return r.State.Ended() })
+	k.resume()
+	k.wait(40)
+	k.kill()
+	k.restart()
+	k.reachState(k.id, model.Running)
+	await(k.t, "the process at work is known", func() bool {
+		h, held := k.f.Holder()
+		k.pid, k.working = h.PID, held
+		return held && h.PID != 0
+	})
+}
+
+// runWhileBeginning kills a process that may not have taken its lock, read its checkpoint, or cut back its points. Where it
+// had not, and the server did not live to see its end, the run still waits in the queue, and the next server starts it.
+func (k *killing) runWhileBeginning() {
+	k.killRun()
+	k.reach(k.id, "ended", func(r model.Run) bool { return r.State.Ended() })
+	k.resume()
+	k.started()
+	k.wait(300)
+	k.runThenServer()
+	if state := k.run(k.id).State; state == model.Queued || state == model.Running {
+		k.started()
+		k.reachState(k.id, model.Running)
+	}
+}
+
+// check asks the first question after a round: is it true what is said of the run?
+func (k *killing) check() {
+	k.t.Helper()
+	r := k.run(k.id)
+	kept, err := k.f.Status()
+	if err != nil {
+		k.t.Errorf("state.json: %v", err)
+	}
+	if k.working {
+		if r.State != model.Running || r.PID != k.pid || !alive(r.PID) {
+			k.t.Errorf("process %d works on the run, of which is said: %+v", k.pid, r.Status)
+		}
+		return
+	}
+	if r.State != model.Interrupted && r.State != model.Failed || r.Reason == "" || r.Ended.IsZero() || kept.State != r.State || kept.Reason != r.Reason {
+		k.t.Errorf("no process works on the run, of which is said: %+v; its folder says %s, %q", r.Status, kept.State, kept.Reason)
+	}
+	if r.Checkpoint != k.f.Latest() || r.Step < r.Checkpoint {
+		k.t.Errorf("step %d, checkpoint %d; the newest is of step %d", r.Step, r.Checkpoint, k.f.Latest())
+	}
+	k.stored(k.id, k.lastStep())
+}
+
+// stored waits until the index has the last step of a run, and makes sure that it has every one before.
+func (s *site) stored(id string, last int) {
+	s.t.Helper()
+	var page model.PointPage
+	await(s.t, "the index has all steps of the file", func() bool {
+		s.want(http.StatusOK, "GET", "/api/runs/"+id+"/points?names=total&columns=1", nil, &page)
+		return page.Head == last
+	})
+	if page.Count != last {
+		s.t.Errorf("%d of %d steps are stored", page.Count, last)
+	}
+}
+
+// end lets the run finish and compares what was measured with what is stored.
+func (k *killing) end() {
+	k.t.Helper()
+	if k.working {
+		k.want(http.StatusAccepted, "POST", "/api/runs/"+k.id+"/stop", map[string]any{}, nil)
+		k.reachState(k.id, model.Stopped)
+	}
+	last := k.f.Latest() + 12
+	k.want(http.StatusAccepted, "POST", "/api/runs/"+k.id+"/resume", map[string]any{"steps": last}, nil)
+	r := k.reachState(k.id, model.Finished)
+	totals := wholeFile(k.t, k.f, last)
+	k.stored(k.id, last)
+	k.wholeIndex(k.id, totals)
+	if k.redone == 0 {
+		k.t.Error("no resume had points to drop, so nothing was shown")
+	}
+	k.t.Logf("%d steps by %d processes; %d resumes dropped points", last, r.Attempt, k.redone)
+	k.close()
+}
+
+// TestFirstAnswerAfterLongAbsence lets a run go on and die while no server watches, having measured more than one look takes
+// in: the next server's first answer says that it is dead.
+func TestFirstAnswerAfterLongAbsence(t *testing.T) {
+	const first, last = 100, 12_000
+	root, err := folder.Root(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	cfg, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := root.Create(cfg, "long", model.Status{State: model.Running, Attempt: 1, PID: os.Getpid()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lock, err := f.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	measure(t, f, 1, first)
+	s := serve(t, root.Dir())
+	s.stored(f.ID(), first)
+	s.reachState(f.ID(), model.Running)
+	s.kill()
+	measure(t, f, first+1, last)
+	lock.Unlock()
+	s = serve(t, root.Dir())
+	if r := s.run(f.ID()); r.State != model.Interrupted || r.Reason == "" {
+		t.Errorf("the first answer says %s, %q", r.State, r.Reason)
+	}
+	s.stored(f.ID(), last)
+	s.close()
+}
+
+// measure appends points from one step to another.
+func measure(t *testing.T, f *folder.Folder, from, to int) {
+	t.Helper()
+	points, err := f.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := from; step <= to; step++ {
+		values := map[string]float64{}
+		for _, name := range []string{"total", "recon", "vq", "commit", "codebook", "grad_norm", "latent/mean", "latent/var", "codebook/mean"} {
+			values[name] = 1 / (1 + float64(step) + float64(len(name)))
+		}
+		if err := points.Append(model.Point{Step: step, Time: time.Now().UTC(), Values: values}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := points.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,128 @@
+package e2e_test
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"slotscope/model/folder"
+)
+
+// tinySweep is three real runs of a small network.
+const tinySweep = `{"name": "tiny", "preset": "tiny", "steps": 12, "set": {"batch": "4", "eval_images": "96", "widths": "4,4,8,8", "fc": "8", "d": "32", "k": "16"},
+ "eval": {"pairs": 0, "noise": 20, "trees": 10},
+ "parts": [{"name": "main", "models": ["hrr"], "datasets": ["shapes3d-synthetic"], "seeds": [0, 1],
+            "select": {"seeds": [1000], "axes": [{"field": "lr", "values": ["0.001"]}]}}]}`
+
+// TestSweepAndReport trains and evaluates a plan from a shell, goes on where it was, and writes the report of it.
+func TestSweepAndReport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains and evaluates three runs")
+	}
+	dir := t.TempDir()
+	plan := filepath.Join(dir, "plan.json")
+	if err := os.WriteFile(plan, []byte(strings.Replace(tinySweep, `"seeds": [0, 1]`, `"seeds": [0]`, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var record struct {
+		ID         string
+		Runs, Done int
+		Items      []struct{ Run, Stage string }
+		Choices    []struct{ Chosen string }
+	}
+	run := func(args ...string) []byte {
+		t.Helper()
+		out, err := command(t, append(args, "--data", dir)...).Output()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return out
+	}
+	if err := json.Unmarshal(run("sweep", plan, "--dry", "--json"), &record); err != nil || record.Done != 0 || record.Runs != 2 || record.Items[0].Stage != "planned" {
+		t.Fatalf("%v %+v", err, record)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("a dry sweep left %v, %v", left, err)
+	}
+	if err := json.Unmarshal(run("sweep", plan, "--json"), &record); err != nil || record.Done != 2 || record.Runs != 2 || record.Choices[0].Chosen != "0.001" {
+		t.Fatalf("%v %+v", err, record)
+	}
+	first := record.Items[1].Run
+	before := attemptsOf(t, dir, first)
+	if err := os.WriteFile(plan, []byte(tinySweep), 0o644); err != nil { // one seed more
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(run("sweep", plan, "--json"), &record); err != nil || record.Done != 3 {
+		t.Fatalf("%v %+v", err, record)
+	}
+	if attemptsOf(t, dir, first) != before {
+		t.Error("a run that was done ran again")
+	}
+	out := filepath.Join(dir, "report")
+	var report struct{ Files []string }
+	if err := json.Unmarshal(run("report", record.ID, "--out", out, "--json"), &report); err != nil || len(report.Files) < 12 {
+		t.Fatalf("%v %+v", err, report)
+	}
+	text, err := os.ReadFile(filepath.Join(out, "report.md"))
+	if err != nil || !strings.Contains(string(text), "| HRR | 2 |") || !strings.Contains(string(text), "Selected hyperparameters") {
+		t.Errorf("%v: %s", err, text)
+	}
+	archive, err := zip.OpenReader(filepath.Join(out, "report.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	if len(archive.File) != len(report.Files)-1 { // it holds all but itself
+		t.Errorf("%d files in the archive, %d beside it", len(archive.File), len(report.Files)-1)
+	}
+}
+
+func attemptsOf(t *testing.T, dir, id string) int {
+	t.Helper()
+	f, err := folder.Open(filepath.Join(dir, "runs", id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := f.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Attempt
+}
+
+// TestSweepAndReportRefuse asks for what cannot be.
+func TestSweepAndReportRefuse(t *testing.T) {
+	dir := t.TempDir()
+	bad := filepath.Join(dir, "bad.json")
+	if err := os.WriteFile(bad, []byte(`{"name": "x", "preset": "tiny", "parts": [{"name": "p", "models": ["hrr"], "datasets": ["nowhere"], "seeds": [0]}]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		say  string
+	}{
+		{"sweep", 2, "slotscope sweep paper"},
+		{"sweep nothing.json", 2, "nothing.json"},
+		{"sweep " + bad, 2, "nowhere"},
+		{"sweep " + bad + " --steps 4", 2, "--steps"},
+		{"sweep paper --preset huge", 2, "huge"},
+		{"sweep paper --datasets shapes3d-synthetic --parts all", 2, "all"},
+		{"report", 2, "name the runs"},
+		{"report nothing", 1, "nothing"},
+	} {
+		cmd := command(t, append(strings.Fields(c.args), "--data", dir)...)
+		said := &text{}
+		cmd.Stdout, cmd.Stderr = said, said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if code := exitCode(t, cmd); code != c.code || !strings.Contains(said.String(), c.say) {
+			t.Errorf("%s: exit code %d, want %d; says %q", c.args, code, c.code, said)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// visitor is somebody with a browser, a mouse and a keyboard.
+type visitor struct {
+	*site
+	ctx context.Context
+
+	mu     sync.Mutex
+	frames int      // messages with points that have come over a socket
+	faults []string // what the browser complained of
+}
+
+func (s *site) visitor() *visitor {
+	s.t.Helper()
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(chromium(s.t)))...)
+	s.t.Cleanup(stop)
+	ctx, stop = chromedp.NewContext(ctx)
+	s.t.Cleanup(stop)
+	v := &visitor{site: s, ctx: ctx}
+	if err := chromedp.Do(ctx); err != nil { // starts the browser, which lives as long as this context
+		s.t.Fatal(err)
+	}
+	v.do(chromedp.EmulateViewport(1280, 1400))
+	if err := chromedp.Listen(ctx, v.hear); err != nil {
+		s.t.Fatal(err)
+	}
+	v.hearConsole()
+	s.t.Cleanup(v.keepPicture)
+	return v
+}
+
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no Chromium is installed here, so nobody looks at the pages")
+	return ""
+}
+
+// hear counts socket messages and notes answers that are errors.
+func (v *visitor) hear(event any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventWebSocketFrameReceived:
+		if bytes.Contains(e.Response.PayloadData, []byte(`"type":"points"`)) {
+			v.frames++
+		}
+	case *network.EventResponseReceived:
+		if e.Response.Status >= 400 && e.Response.Status != http.StatusUnprocessableEntity { // which startRun asks for
+			v.faults = append(v.faults, fmt.Sprintf("%s answers %d", e.Response.URL, e.Response.Status))
+		}
+	}
+}
+
+func (v *visitor) hearConsole() {
+	messages := chromedp.Console(v.ctx)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			if m.IsException() {
+				v.mu.Lock()
+				v.faults = append(v.faults, fmt.Sprintf("%s:%d %s", m.URL, m.Line+1, m))
+				v.mu.Unlock()
+			}
+		}
+	}()
+}
+
+// keepPicture shows what the visitor saw when a test failed; `go test -artifacts` keeps it.
+func (v *visitor) keepPicture() {
+	if !v.t.Failed() {
+		return
+	}
+	shot, err := chromedp.Run(v.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		return
+	}
+	file := filepath.Join(v.t.ArtifactDir(), "page.png")
+	if os.WriteFile(file, shot, 0o644) == nil {
+		v.t.Logf("%s is in %s", v.eval(`location.href`), file)
+	}
+}
+
+func (v *visitor) do(actions ...chromedp.Action[chromedp.Void]) {
+	v.t.Helper()
+	ctx, stop := context.WithTimeout(v.ctx, patience)
+	defer stop()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// eval is the value of an expression on the page, as text.
+func (v *visitor) eval(js string) string {
+	v.t.Helper()
+	got, err := chromedp.Run(v.ctx, chromedp.Evaluate[string]("String("+js+")"))
+	if err != nil {
+		v.t.Fatalf("%s: %v", js, err)
+	}
+	return got
+}
+
+func (v *visitor) number(js string) int {
+	v.t.Helper()
+	n, err := strconv.Atoi(strings.ReplaceAll(v.eval(js), ",", ""))
+	if err != nil {
+		v.t.Fatalf("%s: %v", js, err)
+	}
+	return n
+}
+
+// see waits until an expression is true.
+func (v *visitor) see(js string) {
+	v.t.Helper()
+	for start := time.Now(); time.Since(start) < patience; time.Sleep(15 * time.Millisecond) {
+		// A page on its way to another has no value yet.
+		if got, err := chromedp.Run(v.ctx, chromedp.Evaluate[bool]("Boolean("+js+")")); err == nil && got {
+			return
+		}
+	}
+	v.t.Fatalf("never true: %s", js)
+}
+
+// at is the middle of the first element of a selector, scrolled into sight, once it stays where it is and can be hit.
+func (v *visitor) at(selector string) (x, y float64) {
+	v.t.Helper()
+	where := ""
+	await(v.t, selector+" can be pointed at", func() bool {
+		before := where
+		where = v.eval(fmt.Sprintf(`(() => {
+			const e = document.querySelector(%q);
+			if (!e || document.readyState !== 'complete') return '';
+			const r0 = e.getBoundingClientRect();
+			if (r0.top < 0 || r0.bottom > innerHeight) e.scrollIntoView({block: 'center', behavior: 'instant'});
+			const r = e.getBoundingClientRect(), x = r.left + r.width / 2, y = r.top + r.height / 2;
+			return e.contains(document.elementFromPoint(x, y)) ? x + ' ' + y : '';
+		})()`, selector))
+		return where != "" && where == before
+	})
+	if _, err := fmt.Sscan(where, &x, &y); err != nil {
+		v.t.Fatalf("%s is at %q: %v", selector, where, err)
+	}
+	return x, y
+}
+
+func (v *visitor) click(selector string) {
+	v.t.Helper()
+	x, y := v.at(selector)
+	v.do(chromedp.MouseClickXY(x, y))
+}
+
+func (v *visitor) keys(keys ...string) {
+	v.t.Helper()
+	for _, k := range keys {
+		v.do(chromedp.KeyEvent(k))
+	}
+}
+
+// control presses a letter with Control, and Shift where it is asked for.
+func (v *visitor) control(letter string, more ...chromedp.Modifier) {
+	v.t.Helper()
+	v.do(chromedp.KeyEvent(letter, chromedp.KeyModifiers(append(more, chromedp.ModifierCtrl)...)))
+}
+
+// fill types over what stands in an entry.
+func (v *visitor) fill(selector, text string) {
+	v.t.Helper()
+	v.click(selector)
+	v.control("a")
+	v.keys(text)
+	v.see(fmt.Sprintf(`document.querySelector(%q).value === %q`, selector, text))
+}
+
+// tab goes from element to element until one fits.
+func (v *visitor) tab(fits string) {
+	v.t.Helper()
+	for range 200 {
+		v.keys(kb.Tab)
+		if v.eval(fmt.Sprintf(`Boolean(document.activeElement?.matches(%q))`, fits)) == "true" {
+			return
+		}
+	}
+	v.t.Fatalf("the Tab key does not lead to %s", fits)
+}
+
+func testID(id string) string { return fmt.Sprintf(`[data-testid="%s"]`, id) }
