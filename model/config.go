@@ -41,7 +41,7 @@ type Config struct {
 	BetaTC float64 `json:"beta_tc"` // β of β-TCVAE
 
 	LR          float64 `json:"lr"`
-	LRSchedule  string  `json:"lr_schedule,omitempty"` // "" (constant) or Cosine
+	LRSchedule  string  `json:"lr_schedule,omitempty"` // "" (constant), Cosine or WSD
 	CodebookLR  float64 `json:"codebook_lr"`           // as a multiple of LR
 	Beta1       float64 `json:"beta1"`
 	Beta2       float64 `json:"beta2"`
@@ -72,8 +72,11 @@ type Config struct {
 // UnitNorm is the initialisation of VQ-VAE's entries from U(±√(3/d)): their expected squared norm is 1.
 const UnitNorm = "unit-norm"
 
-// Cosine is the schedule that takes the learning rate from LR to 0 over all steps.
-const Cosine = "cosine"
+// Schedules of the learning rate beside the constant one.
+const (
+	Cosine = "cosine" // from LR to 0 over all steps
+	WSD    = "wsd"    // LR for four fifths of the steps, then straight to 0: warmup-stable-decay (Hu et al. 2024) without warmup
+)
 
 // Kind is how a field is typed in.
 type Kind int
@@ -149,7 +152,7 @@ var fields = []Field{
 	{Name: "beta_tc", Label: "Total correlation weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the total correlation per pixel and channel; the other parts of the divergence weigh 1. Mutual information is estimated within the batch, at most log(batch) nats.", Models: []string{"betatcvae"}, at: func(c *Config) any { return &c.BetaTC }},
 
 	{Name: "lr", Label: "Learning rate", Symbol: "η", Group: "optimizer", Kind: Float, Max: 10, Above: true, Source: tabOptim, Help: "AdamW's step size.", at: func(c *Config) any { return &c.LR }},
-	{Name: "lr_schedule", Label: "Learning rate schedule", Group: "optimizer", Kind: Choice, Choices: []string{"constant", Cosine}, zero: "constant", Source: "ours; the paper does not say", Help: "Constant, or a cosine from the learning rate down to 0 at the last step.", at: func(c *Config) any { return &c.LRSchedule }},
+	{Name: "lr_schedule", Label: "Learning rate schedule", Group: "optimizer", Kind: Choice, Choices: []string{"constant", Cosine, WSD}, zero: "constant", Source: "ours; the paper does not say", Help: "Constant; a cosine from the learning rate to 0 at the last step; or wsd, constant for four fifths of the steps, then linear to 0.", at: func(c *Config) any { return &c.LRSchedule }},
 	{Name: "codebook_lr", Label: "Codebook rate", Symbol: "η_cb/η", Unit: "× η", Group: "optimizer", Kind: Float, Max: 1000, Source: tabHyper, Help: "Learning rate of the codebook (in HRR of seeds and generator), as a multiple of η.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: "paper, “Experiments”: the same optimizer for every model", at: func(c *Config) any { return &c.CodebookLR }},
 	{Name: "beta1", Label: "First moment", Symbol: "β₁", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's mean of gradients.", at: func(c *Config) any { return &c.Beta1 }},
 	{Name: "beta2", Label: "Second moment", Symbol: "β₂", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's mean of squared gradients.", at: func(c *Config) any { return &c.Beta2 }},

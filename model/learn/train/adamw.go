@@ -93,15 +93,20 @@ func coefficients(cfg model.Config, t int) [3]float32 {
 // coefficientNodes are coefficients in a graph, scalars.
 type coefficientNodes struct{ first, second, schedule *Node }
 
-// Schedule is the factor on the learning rate at step t of 1 … Steps: 1 where it is constant, and for cosine (Loshchilov and
-// Hutter 2017)
+// Schedule is the factor on the learning rate at step t of T = Steps, counted from 1:
 //
-//	½ (1 + cos(π (t−1)/Steps))        from 1 down to nearly 0
+//	constant   1
+//	cosine     ½ (1 + cos(π (t−1)/T))           Loshchilov and Hutter 2017
+//	wsd        min(1, (T−t+1) / (T/5))          Hu et al. 2024, without warmup
 func Schedule(cfg model.Config, t int) float64 {
-	if cfg.LRSchedule != model.Cosine {
-		return 1
+	left := max(0, 1-float64(t-1)/float64(cfg.Steps)) // share of the steps that are not done
+	switch cfg.LRSchedule {
+	case model.Cosine:
+		return (1 - math.Cos(math.Pi*left)) / 2
+	case model.WSD:
+		return min(1, 5*left)
 	}
-	return (1 + math.Cos(math.Pi*min(1, float64(t-1)/float64(cfg.Steps)))) / 2
+	return 1
 }
 
 // decay is wd·η_wd/η for a variable that decays, else 0.

@@ -83,3 +83,19 @@ func followsAdamW(t *testing.T, decays bool, change func(*model.Config)) {
 		}
 	}
 }
+
+// Both schedules begin at the learning rate and end next to 0; wsd keeps it for four fifths of the steps.
+func TestSchedule(t *testing.T) {
+	for schedule, want := range map[string][4]float64{
+		"":           {1, 1, 1, 1},
+		model.Cosine: {1, 0.5, 0.0954915, 0.0002467},
+		model.WSD:    {1, 1, 1, 0.05},
+	} {
+		cfg := model.Config{Steps: 100, LRSchedule: schedule}
+		for i, step := range []int{1, 51, 81, 100} {
+			if got := Schedule(cfg, step); math.Abs(got-want[i]) > 1e-6 {
+				t.Errorf("%q at step %d of 100: %v, want %v", schedule, step, got, want[i])
+			}
+		}
+	}
+}
