@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
@@ -19,8 +20,8 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// A checkpoint that we write opens in PyTorch, which draws the same codes exactly (the means of a VAE within 1e-4) and the same
-// logits within 1e-4. The script is testdata/reference.py, or the one that $SLOTSCOPE_TORCH_REFERENCE names, with the same command line.
+// A checkpoint that we write opens in PyTorch, which takes the same codes but for ties (see nearTie; the means of a VAE within
+// 1e-4) and draws the same logits from them within 1e-4. The script is testdata/reference.py, or the one that $SLOTSCOPE_TORCH_REFERENCE names, with the same command line.
 func TestPyTorchReadsOurCheckpoints(t *testing.T) {
 	for _, name := range baselines {
 		t.Run(name, func(t *testing.T) {
@@ -109,21 +110,22 @@ func reopened(t *testing.T, path string) *context.Context {
 
 func compareWithPyTorch(t *testing.T, built Model, scope *context.Context, images array, want map[string]array) {
 	t.Helper()
-	got, err := context.ExecOnceN(engine(t), scope, func(scope *context.Context, x *Node) []*Node {
-		codes := built.Encode(scope, x)
-		return []*Node{codes, TransposeAllAxes(built.Decode(scope, codes), 0, 3, 1, 2)}
-	}, tensors.FromFlatDataAndDimensions(images.data, images.shape...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := ""
+	x := tensors.FromFlatDataAndDimensions(images.data, images.shape...)
+	got := run(t, scope, built.Encode, x)
+	said, slots := "", tensors.FromFlatDataAndDimensions(want["codes"].data, want["codes"].shape...)
 	if built.Discrete() {
-		said = sameCodes(t, tensors.MustCopyFlatData[int32](got[0]), want["codes"])
-	} else if err := relativeError(tensors.MustCopyFlatData[float32](got[0]), want["codes"].data); !(err <= 1e-4) {
+		said = sameCodes(t, tensors.MustCopyFlatData[int32](got), want)
+	} else if err := relativeError(tensors.MustCopyFlatData[float32](got), want["codes"].data); !(err <= 1e-4) {
 		t.Errorf("the means differ by %.1e", err)
 	}
+	logits := run(t, scope, func(scope *context.Context, slots *Node) *Node { // from PyTorch's slots, so that a tie spoils no image
+		if built.Discrete() {
+			slots = ConvertDType(slots, dtypes.Int32)
+		}
+		return TransposeAllAxes(built.Decode(scope, slots), 0, 3, 1, 2)
+	}, slots)
 	var worst float64
-	for i, logit := range tensors.MustCopyFlatData[float32](got[1]) {
+	for i, logit := range tensors.MustCopyFlatData[float32](logits) {
 		worst = math.Max(worst, math.Abs(float64(logit-want["logits"].data[i])))
 	}
 	if !(worst <= 1e-4) {
@@ -132,23 +134,89 @@ func compareWithPyTorch(t *testing.T, built Model, scope *context.Context, image
 	t.Logf("%s largest difference of a logit %.1e", said, worst)
 }
 
-func sameCodes(t *testing.T, codes []int32, want array) string {
+func run(t *testing.T, scope *context.Context, graph func(*context.Context, *Node) *Node, in *tensors.Tensor) *tensors.Tensor {
 	t.Helper()
-	if len(codes) != len(want.data) {
-		t.Fatalf("%d codes, PyTorch has %d", len(codes), len(want.data))
+	out, err := context.ExecOnceN(engine(t), scope, func(scope *context.Context, x *Node) []*Node { return []*Node{graph(scope, x)} }, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out[0]
+}
+
+// sameCodes fails where a code differs from PyTorch's and the two entries are no tie.
+func sameCodes(t *testing.T, codes []int32, want map[string]array) string {
+	t.Helper()
+	theirs, m := want["codes"], want["codes"].shape[1]
+	if len(codes) != len(theirs.data) {
+		t.Fatalf("%d codes, PyTorch has %d", len(codes), len(theirs.data))
 	}
 	type taken struct{ slot, code int }
-	used := map[taken]bool{}
+	used, ties := map[taken]bool{}, 0
 	for i, code := range codes {
-		used[taken{i % want.shape[1], int(code)}] = true
-		if float32(code) != want.data[i] {
-			t.Errorf("code %d is %d, PyTorch's is %v", i, code, want.data[i])
+		used[taken{i % m, int(code)}] = true
+		if float32(code) == theirs.data[i] {
+			continue
 		}
+		ties++
+		if apart, allowed := nearTie(want, i, int(code)); !(apart <= allowed) {
+			t.Errorf("code %d is %d, PyTorch's is %v; the squared distances differ by %.3g, rounding explains %.3g", i, code, theirs.data[i], apart, allowed)
+		}
+	}
+	if ties > len(codes)/20 {
+		t.Errorf("%d of %d codes differ: more than ties explain", ties, len(codes))
 	}
 	if len(used) < 20 {
 		t.Errorf("only %v occur: the comparison says little", used)
 	}
-	return fmt.Sprintf("%d codes equal, %d of them different by slot or number;", len(codes), len(used))
+	return fmt.Sprintf("%d of %d codes equal, %d of them different by slot or number;", len(codes)-ties, len(codes), len(used))
+}
+
+// nearTie is by how much the squared distances of value i to our entry and to PyTorch's differ, in float64, and how much
+// float32 explains. Each of two engines sums d terms in an order of its own, as ‖v−c‖² or as ‖c‖²−2v·c; either sum, with its
+// products and the root that PyTorch draws, is wrong by at most γ·(‖v‖+‖c‖)², γ = (d+4)·2⁻²⁴ (Higham 2002, section 3.1).
+// Before that, two encoders give values that differ by up to 10⁻⁵·‖v‖:
+//
+//	|D_a − D_b| ≤ γ·((‖v‖+‖a‖)² + (‖v‖+‖b‖)²) + 2·10⁻⁵·‖v‖·‖a−b‖
+//
+// A script that says neither values nor entries allows no difference.
+func nearTie(want map[string]array, i, code int) (apart, allowed float64) {
+	values, entries := want["values"], want["entries"]
+	if len(values.shape) != 3 || len(entries.shape) != 2 {
+		return math.Inf(1), 0
+	}
+	m, d := values.shape[1], values.shape[2]
+	entry := func(j int) []float32 {
+		if entries.shape[1] == d && entries.shape[0] != m {
+			return entries.data[j*d : (j+1)*d] // [k, d], shared by all slots
+		}
+		return entries.data[i%m*entries.shape[1]+j:][:1] // QLAE's [m, k], d = 1
+	}
+	v, a, b := values.data[i*d:(i+1)*d], entry(code), entry(int(want["codes"].data[i]))
+	var vv, aa, bb, ab, da, db float64
+	for n := range v {
+		x, p, q := float64(v[n]), float64(a[n]), float64(b[n])
+		vv, aa, bb, ab = vv+x*x, aa+p*p, bb+q*q, ab+(p-q)*(p-q)
+		da, db = da+(x-p)*(x-p), db+(x-q)*(x-q)
+	}
+	norm := math.Sqrt(vv)
+	reach := func(cc float64) float64 { return (norm + math.Sqrt(cc)) * (norm + math.Sqrt(cc)) }
+	γ := float64(d+4) * 0x1p-24
+	return math.Abs(da - db), γ*(reach(aa)+reach(bb)) + 2e-5*norm*math.Sqrt(ab)
+}
+
+// TestNearTie: a tie of PyTorch's float32 is told from entries that are apart.
+func TestNearTie(t *testing.T) {
+	want := map[string]array{
+		"codes":   {shape: []int{1, 1}, data: []float32{0}},
+		"values":  {shape: []int{1, 1, 2}, data: []float32{65, 0}},
+		"entries": {shape: []int{3, 2}, data: []float32{0.2, 0.1, 0.2000001, -0.1, 0.3, 0}},
+	}
+	if apart, allowed := nearTie(want, 0, 1); !(apart > 0 && apart <= allowed) {
+		t.Errorf("a tie: %g apart, %g allowed", apart, allowed)
+	}
+	if apart, allowed := nearTie(want, 0, 2); apart <= allowed {
+		t.Errorf("another entry: %g apart, %g allowed", apart, allowed)
+	}
 }
 
 // pythonWithTorch finds an interpreter that has PyTorch and NumPy; Debian's own is tried where another shadows it.

@@ -91,7 +91,7 @@ def infer_hrr(p, config, x):
     entries = hrr_codebook(p)
     codes = (entries.square().sum(-1) - 2 * values @ entries.T).argmin(-1)
     z_hat = into(entries[codes]).sum(1)
-    return codes, z_hat, decoder(p, z_hat * (d / m) ** 0.5)
+    return codes, z_hat, decoder(p, z_hat * (d / m) ** 0.5), {"values": values, "entries": entries}
 
 
 def quantize_vqvae(p, config, z):
@@ -110,13 +110,13 @@ QUANTIZE = {"vqvae": quantize_vqvae, "qlae": quantize_qlae}
 
 
 def infer_quantized(p, config, x):
-    _, codes, values = QUANTIZE[config["model"]](p, config, encoder(p, x))
-    return codes, values.flatten(1), decoder(p, values.flatten(1))
+    parts, codes, values = QUANTIZE[config["model"]](p, config, encoder(p, x))
+    return codes, values.flatten(1), decoder(p, values.flatten(1)), {"values": parts, "entries": p["codebook"]}
 
 
 def infer_vae(p, config, x):
     mean, _ = encoder(p, x).chunk(2, dim=1)
-    return mean, mean, decoder(p, mean)
+    return mean, mean, decoder(p, mean), {}
 
 
 INFER = {"hrr": infer_hrr, "vqvae": infer_quantized, "qlae": infer_quantized, "betavae": infer_vae, "betatcvae": infer_vae}
@@ -250,8 +250,9 @@ def infer(checkpoint, images, out):
     if x.shape[1] != p["encoder.0.weight"].shape[1]:
         x = x.permute(0, 3, 1, 2)
     with torch.no_grad():
-        codes, z_hat, logits = INFER[config["model"]](p, config, x)
-    np.savez(out, codes=codes.numpy(), z_hat=z_hat.numpy(), logits=logits.contiguous().numpy())
+        codes, z_hat, logits, choice = INFER[config["model"]](p, config, x)
+    choice = {name: t.contiguous().numpy() for name, t in choice.items()}
+    np.savez(out, codes=codes.numpy(), z_hat=z_hat.numpy(), logits=logits.contiguous().numpy(), **choice)
 
 
 def main():
