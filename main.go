@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -28,12 +29,13 @@ import (
 	"slotscope/model/data"
 	"slotscope/model/folder"
 	"slotscope/model/play"
+	"slotscope/static"
 	"slotscope/web"
 )
 
 func main() {
 	cpu.SpareProcessors()
-	os.Exit(command.Main(os.Args[1:], serve))
+	os.Exit(command.Main(os.Args[1:], serve, freeze))
 }
 
 // serve opens the data folder and answers until ctx ends; what is opened first is closed last. Runs that work go on.
@@ -88,12 +90,23 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		compare.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library, Noise: runs},
 		sweeppage.Sweeps{Service: sweeps, Datasets: sets, Places: runs},
 		dataset.Datasets{Catalogue: adding},
-		&playpage.Play{Library: library},
+		&playpage.Play{Library: library, Static: static.Files(), Revision: command.Revision()},
 		measure.Measure{Runs: runs, Datasets: sets, Scores: runs, Noise: runs, Evaluations: evaluations},
 		theorypage.Theory{Datasets: sets, Library: library},
 		system.System{Engine: system.Look(o.Executor), DataDir: root.Dir(), Version: command.Revision(), Started: time.Now()},
 	}}
 	return web.Serve(ctx, listener, site, func(url string) { fmt.Fprintln(o.Out, "listening on", url) })
+}
+
+// freeze writes the playground of checkpoints as one HTML file.
+func freeze(ctx context.Context, o command.FreezeOptions, w io.Writer) error {
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		return err
+	}
+	library := play.NewLibrary(o.Data, engine, data.Catalogue{Dir: o.Data})
+	defer library.Close()
+	return playpage.Freezer{Library: library, Static: static.Files(), Revision: command.Revision()}.Freeze(ctx, o.Names, w)
 }
 
 // fits checks what the vocabulary cannot: that the dataset is here and has enough images for a batch.

@@ -26,6 +26,9 @@ type Assets struct {
 	names  map[string]string // the inverse
 }
 
+// Files are the embedded files by name, as in "play/play.js".
+func Files() fs.FS { return files }
+
 // New hashes every embedded file.
 func New() (*Assets, error) { return open(files) }
 
@@ -61,11 +64,12 @@ func (a *Assets) URL(name string) string {
 	return Prefix + name
 }
 
-// ImportMap maps every module's plain address to its hashed one, so that modules import each other by relative plain names.
+// ImportMap maps the plain address of every module, WebAssembly included, to its hashed one, so that modules import each other by
+// relative plain names.
 func (a *Assets) ImportMap() string {
 	imports := map[string]string{}
 	for name, h := range a.hashed {
-		if strings.HasSuffix(name, ".js") {
+		if ext := path.Ext(name); ext == ".js" || ext == ".wasm" {
 			imports[Prefix+name] = Prefix + h
 		}
 	}

@@ -25,10 +25,23 @@ const playState = "a=12345&b=400000&codes=1.2.3.4.5&bcodes=6.2.8.9.10"
 
 func openPlay(t *testing.T, width, height int64, more ...chromedp.EmulateViewportOption) playBrowser {
 	t.Helper()
+	return openPlayOf(t, newPlayground(t), width, height, more...)
+}
+
+func openPlayOf(t *testing.T, p playground, width, height int64, more ...chromedp.EmulateViewportOption) playBrowser {
+	t.Helper()
+	b := browse(t, p, width, height, more...)
+	b.waitForUsage()
+	b.open("/play/" + p.key + "?" + playState)
+	return b
+}
+
+// browse starts a browser that has no page open yet.
+func browse(t *testing.T, p playground, width, height int64, more ...chromedp.EmulateViewportOption) playBrowser {
+	t.Helper()
 	if _, err := exec.LookPath("chromium"); err != nil {
 		t.Skip("chromium is not installed here, so the page's scripts go untested")
 	}
-	p := newPlayground(t)
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
@@ -38,9 +51,7 @@ func openPlay(t *testing.T, width, height int64, more ...chromedp.EmulateViewpor
 	}
 	b := playBrowser{p, ctx}
 	b.hearConsole()
-	b.waitForUsage()
 	b.do(chromedp.EmulateViewport(width, height, more...))
-	b.open("/play/" + p.key + "?" + playState)
 	return b
 }
 
@@ -95,8 +106,13 @@ func (b playBrowser) eval(js string) string {
 // see waits until an expression has a value.
 func (b playBrowser) see(js, want string) {
 	b.t.Helper()
+	b.seeWithin(15*time.Second, js, want)
+}
+
+func (b playBrowser) seeWithin(most time.Duration, js, want string) {
+	b.t.Helper()
 	got := ""
-	for start := time.Now(); time.Since(start) < 15*time.Second; time.Sleep(15 * time.Millisecond) {
+	for start := time.Now(); time.Since(start) < most; time.Sleep(15 * time.Millisecond) {
 		if got = b.eval(js); got == want {
 			return
 		}

@@ -122,6 +122,22 @@ func (p *Play) original(w http.ResponseWriter, r *http.Request) error {
 	return sendPNG(w, r, play.Picture(pixels, rm.model.Image, scale))
 }
 
+// weights answers what a browser needs to compute the model by itself; model/format/weights documents the layout.
+func (p *Play) weights(w http.ResponseWriter, r *http.Request) error {
+	rm, release, err := p.open(r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	raw, err := rm.model.Weights()
+	if err != nil {
+		return err
+	}
+	keepFor(w, chi.URLParam(r, "checkpoint") == rm.source.Key)
+	w.Header().Set("ETag", `"`+rm.source.Key+`-1"`) // the version of the layout
+	return handlers.SendBytes(w, r, "application/octet-stream", raw)
+}
+
 // opened is what downloads start from: the state that the address names.
 func (p *Play) opened(r *http.Request) (rm playRoom, s playState, release func(), err error) {
 	rm, release, err = p.open(r)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -23,7 +24,9 @@ import (
 // Play is the playground: its page, its images and its socket. Every state of the page is an address, and every image the content
 // of its own.
 type Play struct {
-	Library *play.Library
+	Library  *play.Library
+	Static   fs.FS  // what a frozen page holds of the files that pages load
+	Revision string // of the program
 }
 
 // Routes enters the playground's paths. {checkpoint} is a key (16 hex digits), a run's ID, or ID@step.
@@ -45,6 +48,8 @@ func (p *Play) Routes(r chi.Router) {
 		r.Get("/check", handlers.Handle(p.check))
 		r.Get("/sheet.png", handlers.Handle(p.sheet))
 		r.Get("/strip.gif", handlers.Handle(p.film))
+		r.Get("/frozen.html", handlers.Handle(p.frozen))
+		r.Get("/weights.bin", handlers.Handle(p.weights))
 		r.Get("/codes.json", handlers.Handle(p.codes))
 	})
 }

@@ -28,6 +28,7 @@ import (
 	"slotscope/model/compute"
 	"slotscope/model/data"
 	"slotscope/model/play"
+	"slotscope/static"
 	"slotscope/web"
 )
 
@@ -52,7 +53,7 @@ func playgroundOf(t *testing.T, name string) playground {
 	}
 	library := play.NewLibrary(dir, engine, data.Catalogue{Dir: dir})
 	t.Cleanup(library.Close)
-	site, err := web.New(web.Config{Addr: "127.0.0.1:0", Pages: []web.Page{&playpage.Play{Library: library}}})
+	site, err := web.New(web.Config{Addr: "127.0.0.1:0", Pages: []web.Page{&playpage.Play{Library: library, Static: static.Files(), Revision: "test"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

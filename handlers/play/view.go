@@ -25,6 +25,9 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 		Codes: s.codes, BCodes: s.bcodes, Order: s.order, Slot: s.slot,
 		Query: rm.query(s).Encode(), About: playAbout(rm.source),
 	}
+	if size := rm.model.WeightsSize(); size > 0 && size <= play.MaxWeights {
+		v.Weights = "/api/play/" + key + "/weights.bin"
+	}
 	for _, src := range rm.play.Library.List() {
 		v.Checkpoints = append(v.Checkpoints, ui.PlayOption{Value: src.Key, Text: optionText(src), Chosen: src.Key == key})
 	}

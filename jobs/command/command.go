@@ -64,6 +64,7 @@ type subcommand struct {
 type environment struct {
 	out, err io.Writer
 	serve    Serve
+	freeze   Freeze
 }
 
 func subcommands() []subcommand {
@@ -75,6 +76,7 @@ func subcommands() []subcommand {
 		{"eval", "measure all of a run: InfoMEC, DCI, noise, swaps, use of codes", evalRun},
 		{"metrics", "measure InfoMEC and DCI of codes or latents in a .npz or .json file", metricsCommand},
 		{"data", "list, add, describe, check, sample and remove datasets", dataCommand},
+		{"freeze", "write the playground of runs as one HTML file that needs no server", freezePages},
 		{"bench", "measure training, decoding or reading speed", benchCommand},
 		{"job", "train a run as a job of SLURM; SLURM calls it", clusterJob},
 		{"gpu", "say what was found for a GPU and what is taken; gpu install gets XLA's plugin", gpuCommand},
@@ -83,7 +85,7 @@ func subcommands() []subcommand {
 }
 
 // Main runs the program with its arguments, without the program's name, and returns its exit code.
-func Main(args []string, serve Serve) int {
+func Main(args []string, serve Serve, freeze Freeze) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -97,7 +99,7 @@ func Main(args []string, serve Serve) int {
 			}
 		}
 	}()
-	return dispatch(ctx, environment{os.Stdout, os.Stderr, serve}, args)
+	return dispatch(ctx, environment{os.Stdout, os.Stderr, serve, freeze}, args)
 }
 
 func dispatch(ctx context.Context, env environment, args []string) int {

@@ -30,9 +30,11 @@ type Model struct {
 	encoder sync.Mutex // one batch of images is encoded at a time
 	cache   *lru.Cache[string, []byte]
 
-	codebook func() [][]float32
-	slots    func() Slots
-	close    sync.Once
+	codebook    func() [][]float32
+	weights     func() ([]byte, error)
+	weightsSize int
+	slots       func() Slots
+	close       sync.Once
 }
 
 // coder is the neural part: batches of a fixed size in, the same number out. It serves one call of each kind at a time.
@@ -72,6 +74,7 @@ func newModel(c coder, file checkpoint.File, image ae.Image) *Model {
 		coder: c, cache: cache,
 		codebook: sync.OnceValue(func() [][]float32 { return codebookOf(file) }),
 	}
+	m.weights, m.weightsSize = sync.OnceValues(encodeWeights(file)), weightsSize(file)
 	m.slots = sync.OnceValue(func() Slots { return slotsOf(file, m.codebook) })
 	m.decodes = newQueue(m.decodeOne)
 	return m

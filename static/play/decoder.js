@@ -1,29 +1,43 @@
-// Decoding: code tuples to pixels, through a socket, and through plain image addresses while there is none. In each lane
-// ("held", "strip", "palette") the latest request wins; one that was overtaken ends with Superseded.
+// Decoding: code tuples to pixels, by this browser where it is quick enough, else by the server. In each lane ("held", "strip",
+// "palette") the latest request wins; one that was overtaken ends with Superseded.
 
 import { format } from './codes.js';
+import { SLOWEST } from './local.js';
 
 export class Superseded extends Error {}
 
 const KEPT = 1500; // decoded pictures that the page keeps
-const AT_ONCE = 64; // tuples per message
-const SLOWEST = 10_000; // ms between attempts to reconnect
 
 export class Decoder extends EventTarget {
   #cache = new Map();
   #lanes = new Map(); // lane → what is asked for now
-  #asked = new Map(); // seq → {resolve, reject}
-  #seq = 0;
-  #socket = null;
-  #attempt = 0;
-  #timer = 0;
+  #local = null;
 
-  constructor({ key, h, w, c }) {
+  /** remote decodes until local, a promise of a Local or null, is there and quick enough; in a page without server it is null. */
+  constructor({ remote, local }) {
     super();
-    Object.assign(this, { key, h, w, c, state: 'connecting', took: 0 });
-    this.#connect();
-    addEventListener('online', () => this.#retry());
-    document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && this.#retry());
+    Object.assign(this, { remote, took: 0, why: '' });
+    this.ready = local.then((l) => this.#choose(l), (err) => this.#say(err.message));
+    remote?.addEventListener('state', () => this.#say(this.why));
+  }
+
+  /** local is the model in this browser; null while the server decodes. */
+  get local() { return this.#local; }
+  get state() { return this.#local ? 'live' : (this.remote?.state ?? 'connecting'); }
+
+  #choose(local) {
+    if (!local) return this.#say('');
+    if (this.remote && local.picture > SLOWEST) {
+      local.close();
+      return this.#say(`This browser takes ${Math.round(local.picture)} ms per picture, so the server decodes.`);
+    }
+    this.#local = local;
+    this.#say('');
+  }
+
+  #say(why) {
+    this.why = why;
+    this.dispatchEvent(new Event('state'));
   }
 
   /** peek returns a picture that is here already. */
@@ -31,69 +45,49 @@ export class Decoder extends EventTarget {
 
   /** decode resolves to the pixels of each tuple, Uint8Array of h · w · c. */
   async decode(lane, tuples) {
-    const task = { aborts: new AbortController() };
-    const before = this.#lanes.get(lane);
-    this.#lanes.set(lane, task);
-    before?.aborts.abort(new Superseded());
+    const signal = this.#enter(lane);
     const missing = [...new Map(tuples.filter((t) => !this.peek(t)).map((t) => [format(t), t])).values()];
-    const started = performance.now();
     const got = new Map();
-    for (let at = 0; at < missing.length; at += AT_ONCE) {
-      const part = missing.slice(at, at + AT_ONCE);
-      const pictures = await this.#fetch(lane, part, task.aborts.signal);
-      part.forEach((t, j) => { got.set(format(t), pictures[j]); this.#keep(format(t), pictures[j]); });
+    if (missing.length) {
+      const started = performance.now();
+      const pictures = await this.#work(lane, missing.map((a) => ({ a })), signal);
+      this.took = performance.now() - started;
+      missing.forEach((t, j) => { got.set(format(t), pictures[j]); this.#keep(format(t), pictures[j]); });
     }
-    if (task.aborts.signal.aborted) throw new Superseded();
-    if (missing.length) this.took = performance.now() - started;
+    if (signal.aborted) throw new Superseded();
     return tuples.map((t) => this.#touch(format(t)) ?? got.get(format(t)));
   }
 
-  async #fetch(lane, tuples, signal) {
-    if (this.#socket?.readyState === WebSocket.OPEN) {
+  /** blend resolves to what lies between tuples a and b, slot by slot a part t of the way: only this browser can. */
+  async blend(lane, a, b, t) {
+    const signal = this.#enter(lane);
+    if (!this.#local) throw new Error('The server decodes whole codes only; pictures in between need a browser with WebAssembly SIMD.');
+    const [picture] = await this.#local.decode(lane, [{ a, b, t }], signal);
+    if (signal.aborted) throw new Superseded();
+    return picture;
+  }
+
+  /** enter takes the place of what the lane asked for before. */
+  #enter(lane) {
+    this.#lanes.get(lane)?.abort(new Superseded());
+    const aborts = new AbortController();
+    this.#lanes.set(lane, aborts);
+    return aborts.signal;
+  }
+
+  async #work(lane, jobs, signal) {
+    if (!this.remote) await this.ready;
+    if (this.#local) {
       try {
-        return await this.#ask(lane, tuples, signal);
+        return await this.#local.decode(lane, jobs, signal);
       } catch (err) {
-        if (!(err instanceof Dropped)) throw err;
+        if (signal.aborted || !this.remote) throw err;
+        this.#local = null;
+        this.#say(err.message);
       }
     }
-    return this.#load(lane, tuples, signal);
-  }
-
-  #ask(lane, tuples, signal) {
-    signal.throwIfAborted();
-    const seq = ++this.#seq;
-    return new Promise((resolve, reject) => {
-      this.#asked.set(seq, { resolve, reject });
-      signal.addEventListener('abort', () => { this.#asked.delete(seq); reject(signal.reason); }, { once: true });
-      this.#socket.send(JSON.stringify({ seq, lane, codes: tuples }));
-    });
-  }
-
-  /** load asks for each picture under its own address, a few at a time. */
-  async #load(lane, tuples, signal) {
-    const out = new Array(tuples.length);
-    let next = 0;
-    const worker = async () => {
-      while (next < tuples.length) {
-        const j = next++;
-        out[j] = await this.#picture(lane, tuples[j], signal);
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(6, tuples.length) }, worker));
-    return out;
-  }
-
-  async #picture(lane, codes, signal) {
-    const reply = await fetch(`/img/${this.key}/${format(codes)}.png?lane=${lane}`, { signal });
-    if (!reply.ok) throw new Error(`The server could not decode this picture (status ${reply.status}).`);
-    const bitmap = await createImageBitmap(await reply.blob(), { colorSpaceConversion: 'none' });
-    const canvas = new OffscreenCanvas(this.w, this.h);
-    const ctx = canvas.getContext('2d', { willReadFrequently: true });
-    ctx.drawImage(bitmap, 0, 0);
-    const { data } = ctx.getImageData(0, 0, this.w, this.h);
-    const out = new Uint8Array(this.h * this.w * this.c);
-    for (let p = 0; p < this.h * this.w; p++) for (let ch = 0; ch < this.c; ch++) out[p * this.c + ch] = data[p * 4 + Math.min(ch, 2)];
-    return out;
+    if (!this.remote) throw new Error(this.why || 'This browser cannot decode pictures.');
+    return this.remote.decode(lane, jobs, signal);
   }
 
   #keep(name, pixels) {
@@ -106,59 +100,4 @@ export class Decoder extends EventTarget {
     if (pixels) { this.#cache.delete(name); this.#cache.set(name, pixels); }
     return pixels;
   }
-
-  #connect() {
-    const url = new URL(`/ws/play/${this.key}`, location.href);
-    url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
-    const socket = new WebSocket(url);
-    socket.binaryType = 'arraybuffer';
-    socket.onopen = () => { this.#attempt = 0; this.#say('live'); };
-    socket.onmessage = (e) => (typeof e.data === 'string' ? this.#refused(JSON.parse(e.data)) : this.#answered(e.data));
-    socket.onclose = () => { this.#drop(); this.#again(); };
-    this.#socket = socket;
-  }
-
-  #answered(buffer) {
-    const head = new DataView(buffer);
-    const [seq, count] = [head.getUint32(0, true), head.getUint16(4, true)];
-    const size = head.getUint16(6, true) * head.getUint16(8, true) * head.getUint16(10, true);
-    const pictures = Array.from({ length: count }, (_, j) => new Uint8Array(buffer, 12 + j * size, size));
-    this.#settle(seq, (asked) => asked.resolve(pictures));
-  }
-
-  #refused({ seq, error }) { this.#settle(seq, (asked) => asked.reject(new Error(error))); }
-
-  #settle(seq, how) {
-    const asked = this.#asked.get(seq);
-    this.#asked.delete(seq);
-    if (asked) how(asked);
-  }
-
-  /** drop hands what was asked of a lost socket to the image addresses. */
-  #drop() {
-    for (const asked of this.#asked.values()) asked.reject(new Dropped());
-    this.#asked.clear();
-  }
-
-  #again() {
-    this.#say('reconnecting');
-    const wait = Math.min(SLOWEST, 500 * 2 ** this.#attempt++) * (0.75 + Math.random() / 2);
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#connect(), wait);
-  }
-
-  #retry() {
-    if (this.state !== 'reconnecting') return;
-    clearTimeout(this.#timer);
-    this.#attempt = 0;
-    this.#connect();
-  }
-
-  #say(state) {
-    if (this.state === state) return;
-    this.state = state;
-    this.dispatchEvent(new Event('state'));
-  }
 }
-
-class Dropped extends Error {}

@@ -57,9 +57,9 @@ export class Palette {
     this.#loading?.abort();
     const aborts = (this.#loading = new AbortController());
     const slot = this.#slot;
-    const q = new URLSearchParams({ codes: this.app.rowCodes().join('.'), slot, sort: this.sort.value, filter: this.filter.value, offset, limit: PAGE });
+    const q = { codes: this.app.rowCodes(), slot, sort: this.sort.value, filter: this.filter.value, offset, limit: PAGE };
     try {
-      const reply = await this.app.get(`palette?${q}`, aborts.signal);
+      const reply = await this.app.store.palette(q, aborts.signal);
       if (slot !== this.#slot) return;
       this.#entries = offset ? [...this.#entries, ...reply.entries] : reply.entries;
       this.#write(reply);

@@ -2,11 +2,13 @@
 
 import { edits, format, interpolation, put, same, swaps, writer } from './codes.js';
 import { Decoder, Superseded } from './decoder.js';
-import { equal, query } from './address.js';
+import { equal } from './address.js';
+import { Frozen } from './frozen.js';
 import { Grid } from './grid.js';
 import { Hands } from './hold.js';
 import { History } from './history.js';
 import { Palette } from './palette.js';
+import { Server } from './server.js';
 import { Side } from './side.js';
 import { Strip } from './strip.js';
 import { canvasFor, paint } from './pixels.js';
@@ -22,8 +24,9 @@ class Play {
   #moved = null; // slots whose code does not come back
   #checks = null;
 
-  constructor(root, data) {
+  constructor(root, data, store) {
     this.data = data;
+    this.store = store;
     this.shape = { h: data.h, w: data.w, c: data.c };
     this.slots = data.slots;
     this.text = writer(data);
@@ -31,7 +34,7 @@ class Play {
     const start = { a, b, codes, bcodes, order };
     this.history = History.restore(history.state?.play, start, equal);
     this.state = this.history.present;
-    this.decoder = new Decoder({ key: data.key, ...this.shape });
+    this.decoder = new Decoder(store);
     this.hands = new Hands(root, this);
     this.grid = new Grid($('grid'), this.shape, this);
     this.strip = new Strip($('strip'), this.shape, this);
@@ -54,20 +57,7 @@ class Play {
   slot() { return this.#slot; }
   rowCodes() { return this.#row === 'b' ? this.state.bcodes : this.state.codes; }
   named(i) { return this.slots[i].factor ? `, ${this.slots[i].factor}` : ''; }
-  originalOf(original) { return this.#uploads.get(original) ?? (original?.startsWith('upload:') ? '' : original); }
-
-  async get(path, signal) { return this.#json(await fetch(`/api/play/${this.data.key}/${path}`, { signal })); }
-
-  async post(path, body, headers, signal) {
-    return this.#json(await fetch(`/api/play/${this.data.key}/${path}`, { method: 'POST', body, headers, signal }));
-  }
-
-  async #json(reply) {
-    const body = await reply.json().catch(() => ({}));
-    if (reply.ok) return body;
-    const said = body.fields ? Object.values(body.fields).map((s) => s[0].toUpperCase() + s.slice(1)).join('. ') + '.' : body.error;
-    throw new Error(said || `The server answered with status ${reply.status}.`);
-  }
+  originalOf(original) { return this.#uploads.get(original) ?? this.store.original(original); }
 
   /** pictures decodes; null where the request was overtaken or failed, which is then said. */
   async pictures(lane, tuples) {
@@ -95,7 +85,7 @@ class Play {
   }
 
   #save() {
-    history.replaceState({ play: this.history.toJSON() }, '', `/play/${this.data.key}?${query(this.state)}`);
+    history.replaceState({ play: this.history.toJSON() }, '', this.store.address(this.state));
   }
 
   put(row, slot, code, how = 'Put') {
@@ -294,11 +284,10 @@ class Play {
     $('undo').disabled = !this.history.canUndo;
     $('redo').disabled = !this.history.canRedo;
     $('reset').disabled = same(this.state.codes, this.state.a.codes) && same(this.state.bcodes, this.state.b.codes);
-    const image = `/img/${this.data.key}/${format(this.rowCodes())}.png`;
-    const q = query(this.state);
+    const image = this.store.picture(this.rowCodes());
     for (const link of document.querySelectorAll('#download [data-file]')) {
       const file = link.dataset.file;
-      link.href = file === 'png' ? `${image}?download` : file === 'png4' ? `${image}?x=4&download` : `/api/play/${this.data.key}/${file}?${q}`;
+      link.href = file === 'png' ? `${image}?download` : file === 'png4' ? `${image}?x=4&download` : this.store.file(file, this.state);
     }
     for (const [name, side] of [['a', this.state.a], ['b', this.state.b]]) {
       const kept = document.querySelector(`#choose input[name="${name}"]`);
@@ -341,7 +330,7 @@ class Play {
     await new Promise((done) => setTimeout(done, 350));
     if (aborts.signal.aborted) return;
     try {
-      const { moved, kept } = await this.get(`check?codes=${format(codes)}`, aborts.signal);
+      const { moved, kept } = await this.store.check(codes, aborts.signal);
       $('check').textContent = kept === codes.length ? `encoded again: all ${kept} codes come back` : `encoded again: ${kept} of ${codes.length} codes come back`;
       $('check').title = 'The picture is encoded once more. A code that does not come back lies where the model has seen nothing like it.';
       this.#moved = row === 'a' ? new Set(moved) : null;
@@ -353,7 +342,7 @@ class Play {
 
   async #count() {
     try {
-      const reply = await this.get('usage');
+      const reply = await this.store.usage();
       if (reply.state !== 'ready') {
         $('palette-said').textContent = `Counting which codes are used: ${reply.done.toLocaleString('en')} of ${reply.of.toLocaleString('en')} images.`;
         setTimeout(() => this.#count(), 1000);
@@ -377,7 +366,7 @@ class Play {
     $('redo').addEventListener('click', () => this.#redo());
     $('reset').addEventListener('click', () => this.#reset());
     $('share').addEventListener('click', () => this.#share());
-    $('checkpoint').addEventListener('change', () => $('choose').requestSubmit());
+    $('checkpoint').addEventListener('change', (e) => this.store.choose(e.target.value));
     addEventListener('keydown', (e) => this.#key(e));
     document.addEventListener('click', (e) => { if (!$('download').contains(e.target)) $('download').open = false; });
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#showRest());
@@ -404,10 +393,13 @@ class Play {
   #live() {
     const chip = $('link');
     const show = () => {
-      const live = this.decoder.state === 'live';
+      const { local, state, why } = this.decoder;
+      const live = state === 'live';
       chip.dataset.state = live ? 'live' : 'reconnecting';
       chip.textContent = live ? 'live' : 'reconnecting';
-      chip.title = live ? 'Pictures come over a socket while something is held.' : 'The socket is gone; pictures come one by one until it is back.';
+      if (local) chip.title = `This browser decodes: ${local.picture.toFixed(1)} ms per picture.`;
+      else chip.title = live ? `The server decodes.${why ? ` ${why}` : ''}` : 'The connection is lost; pictures come one by one until it is back.';
+      $('play').dataset.decoder = local ? 'browser' : 'server';
     };
     this.decoder.addEventListener('state', show);
   }
@@ -415,4 +407,11 @@ class Play {
 
 const root = document.getElementById('play');
 const data = document.getElementById('play-data');
-if (root && data) new Play(root, JSON.parse(data.textContent));
+if (root && data) start(root, JSON.parse(data.textContent));
+
+/** start opens the page over the server, or in a frozen page over what the page itself holds. */
+async function start(root, data) {
+  if (!globalThis.frozen) return new Play(root, data, new Server(data));
+  data = Frozen.restore(data, location.hash);
+  return new Play(root, data, await Frozen.open(data, globalThis.frozen));
+}

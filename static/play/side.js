@@ -33,7 +33,7 @@ export class Side {
   }
 
   async #take(body) {
-    await this.#ask(JSON.stringify(body), { 'Content-Type': 'application/json' }, true);
+    await this.#ask(body, true);
   }
 
   /** slide follows the factors while they move: one question at a time, the newest next. */
@@ -45,21 +45,21 @@ export class Side {
     while (this.#waiting) {
       const { classes, done } = this.#waiting;
       this.#waiting = null;
-      await this.#ask(JSON.stringify({ classes }), { 'Content-Type': 'application/json' }, done);
+      await this.#ask({ classes }, done);
     }
     this.#busy = false;
   }
 
   #upload(file) {
-    return this.#ask(file, { 'Content-Type': file.type || 'application/octet-stream' }, true);
+    return this.#ask(file, true);
   }
 
-  async #ask(body, headers, done) {
+  async #ask(what, done) {
     this.#aborts?.abort();
     const aborts = (this.#aborts = new AbortController());
     this.section.toggleAttribute('data-busy', true);
     try {
-      const reply = await this.app.post('encode', body, headers, aborts.signal);
+      const reply = await this.app.store.encode(what, aborts.signal);
       this.#say(reply.said ?? '');
       this.app.source(this.name, reply, done);
     } catch (err) {

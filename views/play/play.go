@@ -20,6 +20,8 @@ type PlayView struct {
 	Text            func(int) string // how a code is written
 	H, W, C         int              // of images
 	About           string
+	Weights         string     // address of what a browser computes the model with; empty where the server decodes
+	Frozen          []PlayFact // what a page without a server says of itself
 	Checkpoints     []PlayOption
 	Dataset         *PlayDataset // nil where it cannot be opened
 	Problem         string
@@ -122,10 +124,14 @@ type playData struct {
 	Slot    int          `json:"slot"`
 	Slots   []PlaySlot   `json:"slots"`
 	Counted PlayCounted  `json:"counted"`
+	Weights string       `json:"weights"`
 }
 
+// PlayFact is a line about a frozen page.
+type PlayFact struct{ Name, Text string }
+
 func (v PlayView) data() playData {
-	return playData{v.Key, v.M, v.K, v.H, v.W, v.C, v.Continuous, v.Dataset, v.A, v.B, v.Codes, v.BCodes, v.Order, v.Slot, v.Slots, v.Counted}
+	return playData{v.Key, v.M, v.K, v.H, v.W, v.C, v.Continuous, v.Dataset, v.A, v.B, v.Codes, v.BCodes, v.Order, v.Slot, v.Slots, v.Counted, v.Weights}
 }
 
 // api is the address of one of the checkpoint's downloads for this state.

@@ -35,7 +35,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"math"
+	"strings"
 
 	"github.com/x448/float16"
 
@@ -69,15 +71,6 @@ func Encode(file checkpoint.File, t Type) ([]byte, error) {
 		return nil, err
 	}
 	return p.write(t), nil
-}
-
-// Size is how many bytes Encode writes.
-func Size(file checkpoint.File, t Type) (int, error) {
-	p, err := newPacker(file)
-	if err == nil {
-		err = p.pack()
-	}
-	return headerSize + len(p.numbers)*t.size(), err
 }
 
 func (t Type) size() int {
@@ -123,4 +116,50 @@ func (p *packer) tensor(name string, shape ...int) ([]float32, error) {
 		return nil, model.Invalid{"checkpoint": fmt.Sprintf("tensor %q has shape %v; the configuration gives it %v", name, t.Shape, shape)}
 	}
 	return t.Data, nil
+}
+
+// Rounded is the checkpoint whose numbers are those that Float16 keeps: what a browser computes from such a file, an engine computes
+// from this. A generated codebook becomes one that stands for itself.
+func Rounded(file checkpoint.File) (checkpoint.File, error) {
+	out := file
+	out.Tensors = make(map[string]checkpoint.Tensor, len(file.Tensors))
+	maps.Copy(out.Tensors, file.Tensors)
+	if _, generated := out.Tensors["seeds"]; generated {
+		p, err := newPacker(file)
+		if err != nil {
+			return file, err
+		}
+		entries := p.entries()
+		if p.err != nil {
+			return file, p.err
+		}
+		maps.DeleteFunc(out.Tensors, func(name string, _ checkpoint.Tensor) bool {
+			return name == "seeds" || strings.HasPrefix(name, "generator")
+		})
+		out.Config.FreeCodebook = true
+		out.Tensors["codebook"] = checkpoint.Tensor{Shape: []int{file.Config.K, file.Config.D}, Data: entries}
+	}
+	for name, t := range out.Tensors {
+		if name == "binding" && file.Config.Binding == "permutation" {
+			continue // whole numbers, which the file writes in two parts
+		}
+		data := make([]float32, len(t.Data))
+		for i, v := range t.Data {
+			data[i] = float16.Fromfloat32(v).Float32()
+		}
+		out.Tensors[name] = checkpoint.Tensor{Shape: t.Shape, Data: data}
+	}
+	return out, nil
+}
+
+// Planes moves the bytes of a file's numbers apart, all first bytes, all second and so on, in which form they deflate better.
+func Planes(file []byte) []byte {
+	size := Type(binary.LittleEndian.Uint32(file[12:])).size()
+	out := append(make([]byte, 0, len(file)), file[:headerSize]...)
+	for b := range size {
+		for at := headerSize + b; at < len(file); at += size {
+			out = append(out, file[at])
+		}
+	}
+	return out
 }

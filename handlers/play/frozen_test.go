@@ -1,0 +1,185 @@
+package play_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"slotscope/handlers/handlertest"
+	playpage "slotscope/handlers/play"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/play"
+	"slotscope/static"
+)
+
+// differences compares every picture that the page has painted for a tuple with the server's: the largest difference of 255.
+const differences = `(async () => {
+	const painted = [...document.querySelectorAll('canvas[data-codes]')].filter((c) => c.dataset.painted);
+	let most = painted.length > 5 ? 0 : 999;
+	for (const canvas of painted) {
+		const reply = await fetch('/img/' + KEY + '/' + canvas.dataset.codes + '.png');
+		const bitmap = await createImageBitmap(await reply.blob(), { colorSpaceConversion: 'none' });
+		const other = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d');
+		other.drawImage(bitmap, 0, 0);
+		const [x, y] = [canvas.getContext('2d'), other].map((c) => c.getImageData(0, 0, canvas.width, canvas.height).data);
+		for (let i = 0; i < x.length; i++) most = Math.max(most, Math.abs(x[i] - y[i]));
+	}
+	document.body.dataset.most = most;
+})()`
+
+// The page decodes by itself once it has the weights, and shows what the server would.
+func TestBrowserDecodesByItself(t *testing.T) {
+	for _, name := range []string{"hrr", "betavae"} {
+		t.Run(name, func(t *testing.T) {
+			b := openPlayOf(t, playgroundOf(t, name), 1280, 900)
+			b.seeWithin(time.Minute, `document.getElementById('play').dataset.decoder`, "browser")
+			b.do(chromedp.Click(`[data-testid="play-swap-1"]`))
+			b.see(`document.querySelectorAll('canvas[data-codes]').length > 5 && !document.querySelector('.grid[data-waiting]')`, "true")
+			b.eval(strings.ReplaceAll(differences, "KEY", "'"+b.key+"'"))
+			b.see(`['0', '1'].includes(document.body.dataset.most) || document.body.dataset.most`, "true")
+		})
+	}
+}
+
+// A browser that is refused the weights goes on with the server's pictures, and says why.
+func TestServerDecodesWhereTheBrowserCannot(t *testing.T) {
+	p := playgroundOf(t, "hrr")
+	b := browse(t, p, 1280, 900)
+	b.waitForUsage()
+	b.beforePages(`delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'))`)
+	b.open("/play/" + p.key + "?" + playState)
+	b.see(`document.getElementById('play').dataset.decoder`, "server")
+	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+}
+
+// freezer writes frozen pages of a folder with runs of models.
+func freezer(t *testing.T, models ...string) (f playpage.Freezer, keys []string) {
+	t.Helper()
+	dir := t.TempDir()
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := play.NewLibrary(dir, engine, data.Catalogue{Dir: dir})
+	t.Cleanup(library.Close)
+	for _, name := range models {
+		handlertest.WriteRunOf(t, dir, name)
+		src, err := library.Find(handlertest.RunID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "runs", handlertest.RunID), filepath.Join(dir, "runs", handlertest.RunID+"-"+name)); err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, src.Key)
+	}
+	return playpage.Freezer{Library: library, Static: static.Files(), Revision: "test"}, keys
+}
+
+// The frozen page is driven as the live one: drag, undo, random, upload, palette, another model, reload. It asks for nothing.
+func TestFrozenPage(t *testing.T) {
+	f, keys := freezer(t, "hrr", "betavae")
+	var page bytes.Buffer
+	if err := f.Freeze(t.Context(), keys, &page); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "frozen page.html")
+	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := browse(t, playground{t: t}, 1280, 900)
+	b.do(chromedp.Navigate("file://" + strings.ReplaceAll(path, " ", "%20")))
+	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+
+	before, other := b.row("a"), b.row("b")
+	first := b.shows(before)
+	b.drag("play-slot-b-1", "play-slot-a-1")
+	swapped := strings.Split(before, ".")
+	swapped[1] = strings.Split(other, ".")[1]
+	after := strings.Join(swapped, ".")
+	if b.shows(after) == first && before != after {
+		t.Error("the swap changed no pixel")
+	}
+	b.do(chromedp.Reload())
+	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+	b.shows(after)
+	b.do(chromedp.Click(`[data-testid="play-undo"]`))
+	b.shows(before)
+
+	b.do(chromedp.Click(`[data-testid="play-random-b"]`))
+	b.see(`document.querySelector('[data-testid=play-original-b]').src.startsWith('data:image/png')`, "true")
+	b.upload("play-upload-a")
+	b.see(`document.querySelector('#side-a [data-part=said]').textContent.includes('middle square')`, "true")
+	b.see(`/^(encoded again|Re-encoding)/.test(document.getElementById('check').textContent)`, "true")
+	b.do(chromedp.SetValue(`[data-testid="play-palette-sort"]`, "distance"))
+	b.eval(`document.querySelector('[data-testid=play-palette-sort]').dispatchEvent(new Event('change'))`)
+	b.see(`document.querySelector('#entries .entry').dataset.code`, b.eval(`document.querySelector('[data-testid=play-slot-a-0]').dataset.code`))
+
+	b.eval(`document.querySelector('[data-testid=play-checkpoint]').value = '` + keys[1] + `', document.querySelector('[data-testid=play-checkpoint]').dispatchEvent(new Event('change'))`)
+	b.see(`document.getElementById('entries')?.dataset.real !== undefined && document.getElementById('play').dataset.decoder`, "browser")
+	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+	b.see(`performance.getEntriesByType('resource').filter((e) => !/^(data|blob):/.test(e.name)).length`, "0")
+}
+
+// A damaged copy says so in place.
+func TestFrozenPageSaysThatItIsDamaged(t *testing.T) {
+	f, keys := freezer(t, "hrr")
+	var page bytes.Buffer
+	if err := f.Freeze(t.Context(), keys, &page); err != nil {
+		t.Fatal(err)
+	}
+	raw := page.String()
+	at := strings.Index(raw, `id="blob:`+keys[0]) + 200
+	damaged := raw[:at] + "AAAAAAAA" + raw[at+8:]
+	path := filepath.Join(t.TempDir(), "damaged.html")
+	if err := os.WriteFile(path, []byte(damaged), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := browse(t, playground{t: t}, 1280, 900)
+	b.do(chromedp.Navigate("file://" + path))
+	b.see(`/damaged/.test(document.getElementById('said')?.textContent + document.getElementById('took')?.textContent)`, "true")
+}
+
+func TestFreezeRefuses(t *testing.T) {
+	f, _ := freezer(t, "hrr")
+	for name, names := range map[string][]string{"nothing": {}, "too many": make([]string, 17), "what is not there": {"no-such-run"}} {
+		var page bytes.Buffer
+		if err := f.Freeze(context.Background(), names, &page); err == nil || page.Len() > 0 {
+			t.Errorf("%s: %d bytes and the error %v", name, page.Len(), err)
+		}
+	}
+}
+
+// upload gives a file input a picture of the visitor's, 20 × 10 pixels.
+func (b playBrowser) upload(id string) {
+	b.t.Helper()
+	raw, err := base64.StdEncoding.DecodeString("R0lGODdhFAAKAIAAAP8AAAAA/ywAAAAAFAAKAAACE4SPqcvtD6OctNqLs968+w+G4lgAADs=")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	path := filepath.Join(b.t.TempDir(), "own.gif")
+	if err := os.WriteFile(path, raw, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+	b.do(chromedp.SetUploadFiles(`[data-testid="`+id+`"]`, []string{path}))
+}
+
+// beforePages runs a script before those of every page.
+func (b playBrowser) beforePages(script string) {
+	b.t.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		return err
+	}))
+}

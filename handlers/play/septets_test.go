@@ -1,0 +1,53 @@
+package play
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// Septets hold any bytes, and nothing that a page would read otherwise.
+func TestSeptets(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for length := range 300 {
+		raw := make([]byte, length)
+		for i := range raw {
+			raw[i] = byte(rng.Uint32())
+			if length%3 == 0 {
+				raw[i] &= byte(rng.Uint32()) & byte(rng.Uint32()) // many zeros
+			}
+		}
+		text := septets(raw)
+		if strings.ContainsAny(text, "\x00\n\r<") {
+			t.Fatalf("%d bytes are written with what a page cannot hold: %q", length, text)
+		}
+		if got := bytesOf(text, length); !bytes.Equal(got, raw) {
+			t.Fatalf("%d bytes come back as %v, want %v", length, got, raw)
+		}
+	}
+	if n := len(septets(bytes.Repeat([]byte{0x5a, 0xc3}, 5000))); n > 11800 {
+		t.Errorf("10,000 bytes take %d", n)
+	}
+}
+
+// bytesOf reads septets as static/play/boot.js does.
+func bytesOf(text string, length int) []byte {
+	out, bits, held := make([]byte, 0, length), uint32(0), 0
+	put := func(v byte) {
+		bits, held = bits<<7|uint32(v), held+7
+		if held >= 8 && len(out) < length {
+			held -= 8
+			out = append(out, byte(bits>>held))
+		}
+	}
+	for _, c := range text {
+		if c < 128 {
+			put(byte(c))
+			continue
+		}
+		put(forbidden[(c-160)>>7])
+		put(byte(c-160) & 127)
+	}
+	return out
+}

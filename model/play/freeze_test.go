@@ -1,0 +1,80 @@
+package play_test
+
+import (
+	"bytes"
+	"errors"
+	"image/png"
+	"strings"
+	"testing"
+
+	"slotscope/model"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/format/weights"
+	"slotscope/model/paper/ae"
+	"slotscope/model/play"
+)
+
+// What a page takes of the demo model: float16 is close enough, and its pictures are all mixtures of two.
+func TestFreezeDefault(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts the use of codes on 4,096 pictures")
+	}
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	library := play.NewLibrary(dir, engine, data.Catalogue{Dir: dir})
+	t.Cleanup(library.Close)
+	src, err := play.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	frozen, err := library.Freeze(t.Context(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if frozen.Type != weights.Float16 || frozen.Difference > 1 || len(frozen.Weights) > 700_000 {
+		t.Errorf("type %d, off by %d, %d bytes; want float16 within 1", frozen.Type, frozen.Difference, len(frozen.Weights))
+	}
+	if frozen.Usage == nil || frozen.Usage.Images != play.UsageImages {
+		t.Errorf("usage is %v", frozen.Usage)
+	}
+	sheet, err := png.Decode(bytes.NewReader(frozen.Sheet))
+	if err != nil || sheet.Bounds().Dx() != 512 || sheet.Bounds().Dy() != 512 {
+		t.Errorf("the sheet is %v (%v), want 512 × 512", sheet.Bounds(), err)
+	}
+	if len(frozen.Examples) != 64 {
+		t.Fatalf("%d examples, want 64", len(frozen.Examples))
+	}
+	a, b, seen := frozen.Examples[0], frozen.Examples[1], map[int]bool{}
+	for _, e := range frozen.Examples {
+		if seen[e.Index] = true; len(e.Codes) != src.Config.M || e.PSNR < 15 {
+			t.Errorf("picture %d: codes %v, %.1f dB", e.Index, e.Codes, e.PSNR)
+		}
+		for f, c := range e.Classes {
+			if c != a.Classes[f] && c != b.Classes[f] {
+				t.Errorf("picture %d: factor %d is %d, neither A's nor B's", e.Index, f, c)
+			}
+		}
+	}
+	if len(seen) != 64 {
+		t.Errorf("%d different examples, want 64", len(seen))
+	}
+}
+
+// A model that is too large for a browser says its size.
+func TestWeightsAreOfferedUpToASize(t *testing.T) {
+	file := checkpoint.File{Tensors: map[string]checkpoint.Tensor{
+		"canvas": {Shape: []int{1, 1, 4, 4}, Data: make([]float32, 16)}, "fc1.weight": {Data: make([]float32, 7<<20)},
+	}}
+	m := play.NewModel(play.Coder{}, file, ae.Image{H: 64, W: 64, C: 3})
+	t.Cleanup(m.Close)
+	_, err := m.Weights()
+	var invalid model.Invalid
+	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "28 MB") || m.WeightsSize() <= play.MaxWeights {
+		t.Errorf("%d bytes: the error is %v", m.WeightsSize(), err)
+	}
+}

@@ -1,0 +1,184 @@
+// A frozen page: the playground without a server. It answers what server.js answers, from what the file itself holds.
+//
+// frozen is {models: [{key, usage, examples, sheet}], blob(name)}: examples [{index, classes, codes}] lie in the sheet, a picture of
+// eight columns; blob gives the bytes of the module and of a model's weights.
+
+import { query } from './address.js';
+import { natural, parse, writer } from './codes.js';
+import { GRID } from './codec.js';
+import { Local } from './local.js';
+
+const COLUMNS = 8; // of the sheet
+const LARGEST = 8192; // pixels on a side of an uploaded picture
+const MARK = GRID.steps / 4; // codes between two entries of a palette of real numbers
+
+export class Frozen {
+  remote = null;
+  #originals = new Map(); // examples' pictures, as addresses
+
+  /** open reads the model that data is about. */
+  static async open(data, frozen) {
+    const model = frozen.models.find(({ key }) => key === data.key);
+    return new Frozen(data, frozen, model, await loaded(model.sheet));
+  }
+
+  constructor(data, frozen, model, sheet) {
+    Object.assign(this, { data, model, sheet });
+    this.text = writer(data);
+    this.local = Promise.all([frozen.blob('codec.wasm'), frozen.blob(`${data.key}.weights`)]).then(([wasm, planes]) => Local.open({ wasm, weights: joined(planes) }));
+  }
+
+  /** restore gives data the state that the page's address names, where there is one. */
+  static restore(data, hash) {
+    const q = new URLSearchParams(hash.split('?')[1] ?? '');
+    const codes = parse(q.get('codes') ?? '', data.m, data.k);
+    const { examples } = globalThis.frozen.models.find(({ key }) => key === data.key);
+    const example = (name) => examples.find((e) => e.index === Number(q.get(name) ?? data[name].index));
+    const side = (name) => {
+      const e = example(name);
+      return e ? { ...data[name], index: e.index, classes: e.classes, codes: e.codes, psnr: e.psnr, original: `example:${e.index}` } : data[name];
+    };
+    const [a, b] = [side('a'), side('b')];
+    const order = parse(q.get('order') ?? '', data.m, data.m);
+    return {
+      ...data, a, b, codes: codes ?? a.codes, bcodes: parse(q.get('bcodes') ?? '', data.m, data.k) ?? b.codes,
+      order: order && new Set(order).size === data.m ? order : natural(data.m),
+    };
+  }
+
+  address(state) { return `#${this.data.key}?${query(state)}`; }
+  choose(key) {
+    location.hash = key;
+    location.reload();
+  }
+
+  picture() { return ''; }
+  file() { return ''; }
+
+  async encode(what) {
+    if (what instanceof Blob) return this.#upload(what);
+    const { examples } = this.model;
+    if (what.random) return this.#example(examples[Math.floor(Math.random() * examples.length)]);
+    if (what.classes) return this.#nearest(what.classes);
+    const found = examples.find((e) => e.index === what.index);
+    if (!found) throw new Error(`Picture ${what.index} is not in this file; it holds ${examples.length} pictures, such as ${examples.slice(0, 3).map((e) => e.index).join(', ')}.`);
+    return this.#example(found);
+  }
+
+  /** nearest is the example that has most of the factors asked for. */
+  #nearest(classes) {
+    const shared = (e) => e.classes.filter((c, f) => c === classes[f]).length;
+    const best = this.model.examples.reduce((a, b) => (shared(b) > shared(a) ? b : a));
+    const all = shared(best) === classes.length;
+    return { ...this.#example(best), said: all ? '' : `This file holds ${this.model.examples.length} pictures; the nearest is shown.` };
+  }
+
+  #example(e) { return { ...e, original: `example:${e.index}` }; }
+
+  /** original is the address of the picture that a side started from. */
+  original(name) {
+    const at = this.model.examples.findIndex((e) => name === `example:${e.index}`);
+    if (at < 0) return '';
+    if (!this.#originals.has(name)) {
+      const { h, w } = this.data;
+      const canvas = Object.assign(document.createElement('canvas'), { width: w, height: h });
+      canvas.getContext('2d').drawImage(this.sheet, (at % COLUMNS) * w, Math.floor(at / COLUMNS) * h, w, h, 0, 0, w, h);
+      this.#originals.set(name, canvas.toDataURL());
+    }
+    return this.#originals.get(name);
+  }
+
+  /** upload encodes the middle square of a picture of the visitor's. */
+  async #upload(file) {
+    const { h, w } = this.data;
+    const image = await createImageBitmap(file, { imageOrientation: 'from-image' }).catch(() => null);
+    if (!image) throw new Error('Unsupported format. Use JPEG, PNG, GIF or WebP.');
+    if (Math.max(image.width, image.height) > LARGEST) throw new Error(`The picture is ${image.width} × ${image.height} pixels; choose one of at most ${LARGEST.toLocaleString('en')} on a side.`);
+    const side = Math.min(image.width, image.height);
+    const canvas = Object.assign(document.createElement('canvas'), { width: w, height: h });
+    const ctx = canvas.getContext('2d', { willReadFrequently: true });
+    ctx.fillStyle = 'white';
+    ctx.fillRect(0, 0, w, h);
+    ctx.imageSmoothingQuality = 'high';
+    ctx.drawImage(image, (image.width - side) / 2, (image.height - side) / 2, side, side, 0, 0, w, h);
+    const pixels = this.#channels(ctx.getImageData(0, 0, w, h).data);
+    const local = await this.local;
+    const { codes } = await local.encode(pixels);
+    const [decoded] = await local.decode('held', [{ a: codes }]);
+    return { index: -1, codes, psnr: psnr(pixels, decoded), original: canvas.toDataURL(), said: `The picture was ${image.width} × ${image.height}; its middle square is shown at ${w} × ${h}.` };
+  }
+
+  /** channels takes RGBA apart: three channels, or one of luma. */
+  #channels(rgba) {
+    const { h, w, c } = this.data;
+    const out = new Uint8Array(h * w * c);
+    for (let p = 0; p < h * w; p++) {
+      const [r, g, b] = rgba.subarray(4 * p, 4 * p + 3);
+      if (c === 1) out[p] = Math.round(0.299 * r + 0.587 * g + 0.114 * b);
+      else out.set([r, g, b], 3 * p);
+    }
+    return out;
+  }
+
+  async check(codes) {
+    const local = await this.local;
+    const [pixels] = await local.decode('strip', [{ a: codes }]);
+    const again = (await local.encode(pixels)).codes;
+    const near = this.data.real ? MARK : 0;
+    const moved = natural(codes.length).filter((i) => Math.abs(again[i] - codes[i]) > near);
+    return { codes, again, kept: codes.length - moved.length, moved };
+  }
+
+  async usage() {
+    if (this.model.usage) return { state: 'ready', usage: this.model.usage };
+    throw new Error('This file does not say which codes are used.');
+  }
+
+  /** palette lists the entries of a slot as the server does. */
+  async palette({ codes, slot, sort, filter, offset, limit }) {
+    const counts = this.model.usage?.counts[slot];
+    const distances = sort === 'distance' ? await (await this.local).distances(slot, codes[slot], this.#entries()) : null;
+    let all = this.#entries().map((code, at) => ({ code, at, text: this.text(code), count: counts?.[at] ?? 0, unseen: !!counts && !counts[at], distance: distances?.[at] }));
+    if (this.data.real) {
+      const used = (e) => (counts ? e.count > 0 : Math.abs((e.code - GRID.zero) / GRID.steps) <= 3);
+      const from = all.findIndex(used), to = all.findLastIndex(used);
+      all = all.slice(Math.max(0, from), to + 1);
+    }
+    all = all.filter((e) => filter === 'all' || (filter === 'used' ? !e.unseen : !counts || e.unseen));
+    if (sort === 'distance') all.sort((x, y) => x.distance - y.distance);
+    if (sort === 'usage') all.sort((x, y) => y.count - x.count);
+    return { slot, images: this.model.usage?.images ?? 0, total: all.length, entries: all.slice(offset, offset + limit) };
+  }
+
+  #entries() {
+    const step = this.data.real ? MARK : 1;
+    return Array.from({ length: Math.ceil(this.data.k / step) }, (_, at) => at * step);
+  }
+}
+
+/** joined puts the bytes of a weights file's numbers together, which lie apart in the frozen page: all first bytes, all second … */
+export function joined(planes) {
+  const HEADER = 96;
+  const from = new Uint8Array(planes);
+  const size = new DataView(planes).getUint32(12, true) === 1 ? 2 : 4;
+  const out = new Uint8Array(from.length);
+  out.set(from.subarray(0, HEADER));
+  const count = (from.length - HEADER) / size;
+  for (let b = 0, at = HEADER; b < size; b++) {
+    for (let i = 0; i < count; i++, at++) out[HEADER + i * size + b] = from[at];
+  }
+  return out.buffer;
+}
+
+function psnr(x, y) {
+  let square = 0;
+  for (let i = 0; i < x.length; i++) square += (x[i] - y[i]) ** 2;
+  return square === 0 ? 100 : Math.min(100, 10 * Math.log10((255 * 255 * x.length) / square));
+}
+
+async function loaded(src) {
+  const image = new Image();
+  image.src = src;
+  await image.decode();
+  return image;
+}

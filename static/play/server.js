@@ -1,0 +1,60 @@
+// Where the page's answers come from: the server. frozen.js answers the same questions without one.
+
+import { query } from './address.js';
+import { format } from './codes.js';
+import { Local } from './local.js';
+import { Remote } from './remote.js';
+
+export class Server {
+  constructor(data) {
+    this.data = data;
+    this.remote = new Remote(data);
+    this.local = data.weights ? this.#fetchModel() : Promise.resolve(null);
+  }
+
+  /** The page's address for a state, and those of what can be downloaded. */
+  address(state) { return `/play/${this.data.key}?${query(state)}`; }
+  choose() { document.getElementById('choose').requestSubmit(); }
+  original(name) { return name?.startsWith('upload:') ? '' : name; }
+  picture(codes) { return `/img/${this.data.key}/${format(codes)}.png`; }
+  file(name, state) { return `/api/play/${this.data.key}/${name}?${query(state)}`; }
+
+  /** encode answers {index, classes, codes, psnr, original, said} of {index}, {classes}, {random} or a File. */
+  encode(what, signal) {
+    const file = what instanceof Blob;
+    return this.#ask('encode', signal, {
+      method: 'POST', body: file ? what : JSON.stringify(what),
+      headers: { 'Content-Type': file ? what.type || 'application/octet-stream' : 'application/json' },
+    });
+  }
+
+  /** palette answers {slot, images, total, entries} of a slot's entries. */
+  palette(q, signal) { return this.#ask(`palette?${new URLSearchParams({ ...q, codes: format(q.codes) })}`, signal); }
+
+  /** check answers which codes come back when their picture is encoded again: {kept, moved}. */
+  check(codes, signal) { return this.#ask(`check?codes=${format(codes)}`, signal); }
+
+  /** usage answers which codes are used, or how far the count is. */
+  usage() { return this.#ask('usage'); }
+
+  async #ask(path, signal, options = {}) {
+    const reply = await fetch(`/api/play/${this.data.key}/${path}`, { signal, ...options });
+    const body = await reply.json().catch(() => ({}));
+    if (reply.ok) return body;
+    const said = body.fields ? Object.values(body.fields).map((s) => s[0].toUpperCase() + s.slice(1)).join('. ') + '.' : body.error;
+    throw new Error(said || `The server answered with status ${reply.status}.`);
+  }
+
+  /** fetchModel waits for the page to be painted, then fetches what this browser decodes with. */
+  async #fetchModel() {
+    await new Promise((done) => (globalThis.requestIdleCallback ?? setTimeout)(done, { timeout: 500 }));
+    const [wasm, weights] = await Promise.all([bytes(import.meta.resolve('./codec.wasm')), bytes(this.data.weights)]);
+    return Local.open({ wasm, weights });
+  }
+}
+
+async function bytes(address) {
+  const reply = await fetch(address);
+  if (!reply.ok) throw new Error(`The model was not sent to this browser (status ${reply.status}), so the server decodes.`);
+  return reply.arrayBuffer();
+}

@@ -1,0 +1,72 @@
+// The playground's worker: it holds one model and decodes what the page asks for, one picture at a time, the most urgent lane
+// first. A request takes the place of the one before in its lane.
+
+const LANES = ['held', 'strip', 'palette'];
+const waiting = new Map(); // lane → {seq, jobs, done}
+let codec = null;
+let working = false;
+
+onmessage = async ({ data }) => {
+  if (data.open) return open(data.open);
+  if (data.encode) return answer(data.seq, () => ({ ...codec.encode(data.encode) }));
+  if (data.represent) return answer(data.seq, () => ({ codes: codec.represent(data.represent) }));
+  if (data.distances) return answer(data.seq, () => ({ distances: codec.distances(data.distances.slot, data.distances.code, data.distances.entries) }));
+  waiting.set(data.lane, { seq: data.seq, jobs: data.jobs, done: [] });
+  if (!working) work();
+};
+
+/** open loads the module that codec.js is under an address of its own, for a worker has no import map. */
+async function open({ script, wasm, weights }) {
+  try {
+    const { Codec, compile } = await import(script);
+    codec = new Codec(await compile(wasm), weights);
+    postMessage({ ready: { picture: measured() } });
+  } catch (err) {
+    postMessage({ refused: err.message });
+  }
+}
+
+/** measured is the least time of a picture in milliseconds: what else the machine does at the moment says little about it. */
+function measured() {
+  const codes = new Array(codec.m).fill(codec.real ? 1024 : 0);
+  const times = [];
+  const begun = performance.now();
+  while (times.length < 3 || (times.length < 15 && performance.now() - begun < 250)) {
+    const start = performance.now();
+    codec.decode(codes);
+    times.push(performance.now() - start);
+  }
+  return Math.min(...times);
+}
+
+function answer(seq, what) {
+  try {
+    postMessage({ seq, ...what() });
+  } catch (err) {
+    postMessage({ seq, error: err.message });
+  }
+}
+
+const next = () => LANES.find((lane) => waiting.has(lane));
+const pause = new MessageChannel();
+
+/** work decodes until nothing waits; between two pictures it hears what has come in. */
+function work() {
+  working = true;
+  const lane = next();
+  if (!lane) { working = false; return; }
+  const task = waiting.get(lane);
+  try {
+    const { a, b, t } = task.jobs[task.done.length];
+    task.done.push(t ? codec.blend(a, b, t) : codec.decode(a));
+    if (task.done.length === task.jobs.length) {
+      waiting.delete(lane);
+      postMessage({ seq: task.seq, pictures: task.done }, task.done.map((p) => p.buffer));
+    }
+  } catch (err) {
+    waiting.delete(lane);
+    postMessage({ seq: task.seq, error: err.message });
+  }
+  pause.port2.postMessage(0);
+}
+pause.port1.onmessage = work;
