@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"math/rand/v2"
 )
 
@@ -75,6 +76,8 @@ type grower struct {
 	order  []int32 // features, those tried at a node first
 	counts []int32 // [K]
 	tries  int     // features to look at per node
+	depth  int     // splits from root to leaf at most; 0 for treeDepth
+	every  bool    // nodes that split keep their shares too, for sharesAt
 
 	tree       tree
 	importance []float64 // [p] impurity that each feature removed
@@ -110,7 +113,10 @@ func (g *grower) grow() {
 func (g *grower) split(o open) (mid int, ok bool) {
 	total := g.gather(g.counts, g.view.rows(o.lo, o.hi))
 	nats := g.nats(g.counts, total)
-	if o.depth < treeDepth && o.hi-o.lo > 1 && nats > leastNats*float64(total) {
+	if g.every {
+		g.keep(o.id, total)
+	}
+	if o.depth < cmp.Or(g.depth, treeDepth) && o.hi-o.lo > 1 && nats > leastNats*float64(total) {
 		g.view.enter(o.lo, o.hi)
 		feature, threshold, cost := g.best()
 		g.view.leave(o.lo, o.hi)
@@ -121,11 +127,18 @@ func (g *grower) split(o open) (mid int, ok bool) {
 			return g.view.divide(o.lo, o.hi, feature, threshold), true
 		}
 	}
-	g.tree.nodes[o.id].leaf = int32(len(g.tree.leaves))
+	if !g.every {
+		g.keep(o.id, total)
+	}
+	return 0, false
+}
+
+// keep notes a node's class proportions.
+func (g *grower) keep(node int, total int32) {
+	g.tree.nodes[node].leaf = int32(len(g.tree.leaves))
 	for _, c := range g.counts {
 		g.tree.leaves = append(g.tree.leaves, float64(c)/float64(total))
 	}
-	return 0, false
 }
 
 // best looks at features in random order until it has seen enough, one of them not constant; feature is −1 where all are.
@@ -143,9 +156,12 @@ func (g *grower) best() (feature int, threshold, cost float64) {
 }
 
 // shares is the leaf's class proportions for one row.
-func (g *grower) shares(row int) []float64 {
+func (g *grower) shares(row int) []float64 { return g.sharesAt(row, cmp.Or(g.depth, treeDepth)) }
+
+// sharesAt is the class proportions where a row stands after so many splits at most: what a tree of that depth says.
+func (g *grower) sharesAt(row, depth int) []float64 {
 	n := &g.tree.nodes[0]
-	for n.left > 0 {
+	for ; n.left > 0 && depth > 0; depth-- {
 		if g.view.left(row, int(n.feature), n.threshold) {
 			n = &g.tree.nodes[n.left]
 		} else {

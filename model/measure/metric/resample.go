@@ -1,0 +1,94 @@
+package metric
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"slotscope/model"
+)
+
+// Half-widths of Spread are at least these.
+const (
+	voteFloor    = 0.01
+	shuffleFloor = 0.001
+	chanceFloor  = 0.002
+)
+
+// What random numbers of the field's scores are drawn for.
+const (
+	forChance = 1 + iota
+	forHalves
+	forBootstrap
+	forVotes
+	forVoteChance
+	forLabels
+	forLabelChance
+	forRedundancy
+	forUDR
+	forCapacity
+	forSubset
+)
+
+// stream is random numbers of their own for every purpose and repeat.
+func stream(seed int64, purpose, repeat int) *rand.Rand {
+	return rand.New(rand.NewPCG(uint64(seed), uint64(purpose)<<32|uint64(repeat)))
+}
+
+// spreadOf summarizes repeats. Two means of ten from the same law differ by more than four standard errors once in 15,000 times.
+//
+//	band_one = max(floor, 4s √(1 + 1/r)),  band_ten = max(floor/2, 4s √(1/10 + 1/r))
+func spreadOf(x []float64, floor float64) model.Spread {
+	s, r := math.Sqrt(variance(x)), float64(len(x))
+	return model.Spread{Mean: model.Score(mean(x)), Std: model.Score(s), SE: model.Score(s / math.Sqrt(r)), Repeats: len(x),
+		BandOne: model.Score(max(floor, 4*s*math.Sqrt(1+1/r))), BandTen: model.Score(max(floor/2, 4*s*math.Sqrt(1.0/10+1/r)))}
+}
+
+// halves is the number of half-samples that an interval is made of.
+const halves = 40
+
+// halfSample draws half of n rows without replacement.
+func halfSample(n int, rng *rand.Rand) []int {
+	rows := rng.Perm(n)[:n/2]
+	slices.Sort(rows)
+	return rows
+}
+
+// halvesInterval is the 95% interval of a score from its values on half-samples.
+//
+//	θ ± 1.96 s,  s the standard deviation over half-samples            delete-half jackknife; Shao & Wu 1989
+//
+// A half-sample holds no row twice: repeated rows of a bootstrap look like information. The interval is around the score as measured,
+// and says nothing of its bias. It ends at most.
+func halvesInterval(value model.Score, x []float64, least, most float64) (model.Interval, bool) {
+	x = slices.DeleteFunc(slices.Clone(x), math.IsNaN)
+	if !value.Defined() || len(x) < halves/2 {
+		return model.Interval{}, false
+	}
+	half := distuv.UnitNormal.Quantile(0.975) * math.Sqrt(variance(x))
+	return model.Interval{Value: value, Low: max(model.Score(least), value-model.Score(half)), High: min(model.Score(most), value+model.Score(half))}, true
+}
+
+// bootstrapInterval is the 95% interval between quantiles of bootstraps.
+func bootstrapInterval(value model.Score, x []float64) (model.Interval, bool) {
+	x = slices.DeleteFunc(slices.Clone(x), math.IsNaN)
+	if !value.Defined() || len(x) < bootstraps/2 {
+		return model.Interval{}, false
+	}
+	slices.Sort(x)
+	at := func(q float64) model.Score { return model.Score(x[int(math.Round(q*float64(len(x)-1)))]) }
+	return model.Interval{Value: value, Low: min(value, at(0.025)), High: max(value, at(0.975))}, true
+}
+
+// meanInterval is the 95% interval of a mean over rows or runs.
+//
+//	x̄ ± t(0.975, n−1) · s/√n            s with Bessel's correction
+func meanInterval(x []float64) (model.Interval, bool) {
+	if len(x) < 2 {
+		return model.Interval{}, false
+	}
+	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(len(x) - 1)}.Quantile(0.975) * math.Sqrt(variance(x)/float64(len(x)))
+	return model.Interval{Value: model.Score(mean(x)), Low: model.Score(max(0, mean(x)-half)), High: model.Score(min(1, mean(x)+half))}, true
+}
