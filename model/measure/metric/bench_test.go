@@ -58,3 +58,13 @@ func BenchmarkExplicitness(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkField is every other score of the field, at most a minute on two cores.
+func BenchmarkField(b *testing.B) {
+	t := paperTable(10000)
+	for b.Loop() {
+		if _, err := Field(b.Context(), t, Extra{}, Options{Workers: 2}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

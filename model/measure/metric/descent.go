@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 const (
@@ -116,11 +118,11 @@ func (d *descent) remember(x, next, g, gNext []float64) {
 	}
 }
 
-func addTo(dst []float64, scale float64, x []float64) {
-	for i, v := range x {
-		dst[i] += scale * v
-	}
-}
+// dot is Σ x_i y_i.
+func dot(x, y []float64) float64 { return floats.Dot(x, y) }
+
+// addTo is dst += scale·x.
+func addTo(dst []float64, scale float64, x []float64) { floats.AddScaled(dst, scale, x) }
 
 func largest(x []float64) float64 {
 	top := 0.0

@@ -61,6 +61,8 @@ type fieldWork struct {
 	o     Options
 	w     *world
 
+	orders [][]int // of rows, that the levels of chance are measured on
+
 	lock   sync.Mutex
 	out    model.FieldScores
 	tasks  []fieldTask
@@ -80,7 +82,7 @@ func newFieldWork(t Table, extra Extra, o Options) *fieldWork {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	w := newWorld(t)
-	f := &fieldWork{t: t, extra: extra, o: o, w: w, draws: map[string][]float64{}}
+	f := &fieldWork{t: t, extra: extra, o: o, w: w, draws: map[string][]float64{}, orders: newGenerator(chanceSeed+uint64(o.Seed)).orders(chanceDraws, w.n)}
 	f.out = model.FieldScores{Discrete: w.discrete(), Rows: w.n, Seed: o.Seed, KeptFactors: w.kept, VaryingLatents: w.varying, ActiveLatents: w.active,
 		MI: [][]float64{}, MIMillerMadow: [][]float64{}, MIExpected: [][]float64{}, FactorEntropy: []float64{}, FactorEntropyMM: []float64{},
 		LatentEntropy: []float64{}, Scores: map[string]model.Score{}, Chance: map[string]model.Spread{}, Intervals: map[string]model.Interval{},
@@ -259,7 +261,7 @@ func (f *fieldWork) planCheap() {
 	f.add(1, func(context.Context) error { f.keepLimit(); return nil }, "factorvae_limit")
 	for repeat := range chanceDraws {
 		f.add(1, func(context.Context) error {
-			for name, v := range f.w.shuffled(stream(f.o.Seed, forChance, repeat)).cheap() {
+			for name, v := range f.w.shuffled(f.orders[repeat]).cheap() {
 				f.chance(name, float64(v))
 			}
 			return nil

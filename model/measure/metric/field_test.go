@@ -56,7 +56,7 @@ func TestFieldGolden(t *testing.T) {
 			if err := json.Unmarshal(raw, &g); err != nil {
 				t.Fatal(err)
 			}
-			scores, err := Field(t.Context(), g.table(), g.extra(), Options{Seed: 1})
+			scores, err := Field(t.Context(), g.table(), g.extra(), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

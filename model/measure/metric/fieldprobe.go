@@ -50,7 +50,7 @@ func (f *fieldWork) planExplicitness() {
 		}
 	})
 	for repeat := range costlyShuffle {
-		mixed := f.readouts(x, f.w.shuffled(stream(f.o.Seed, forChance, repeat)), nil, "chance of explicitness")
+		mixed := f.readouts(x, f.w.shuffled(f.orders[repeat]), nil, "chance of explicitness")
 		f.finish = append(f.finish, func() { f.chance("explicitness", float64(put(mixed).Test)) })
 	}
 	if f.w.discrete() {
@@ -113,13 +113,12 @@ func (f *fieldWork) planLowLabel() {
 		f.keepAccuracy("low_label_1000", l)
 	})
 	var draws []float64
-	for repeat := range labelDraws {
-		rows := stream(f.o.Seed, forLabels, repeat).Perm(moreLabels)[:fewLabels]
-		f.labels(f.w, rows, "low_label", func(l []labelled) { draws = append(draws, float64(accuracies(l).Mean)) })
+	for _, order := range newGenerator(labelSeed+uint64(f.o.Seed)).orders(labelDraws, moreLabels) {
+		f.labels(f.w, order[:fewLabels], "low_label", func(l []labelled) { draws = append(draws, float64(accuracies(l).Mean)) })
 	}
 	f.finish = append(f.finish, func() { low.Random = spreadOf(draws, voteFloor) })
 	for repeat := range costlyShuffle {
-		mixed := f.w.shuffled(stream(f.o.Seed, forLabelChance, repeat))
+		mixed := f.w.shuffled(f.orders[repeat])
 		f.labels(mixed, few, "chance of low_label", func(l []labelled) { f.chance("low_label_100", float64(accuracies(l).Mean)) })
 		f.labels(mixed, more, "chance of low_label", func(l []labelled) { f.chance("low_label_1000", float64(accuracies(l).Mean)) })
 	}
@@ -185,7 +184,7 @@ func (f *fieldWork) planVotes() {
 			return err
 		}, "factorvae", "betavae")
 		f.add(2, func(ctx context.Context) error {
-			r, err := f.w.shuffled(stream(f.o.Seed, forChance, repeat)).votes(ctx, f.o.Seed, forVoteChance, repeat)
+			r, err := f.w.shuffled(f.orders[repeat]).votes(ctx, f.o.Seed, forVoteChance, repeat)
 			if err == nil {
 				f.chance("factorvae", r.factorEval)
 				f.chance("betavae", r.beta.eval)
@@ -261,7 +260,7 @@ func (f *fieldWork) planCapacity() {
 		f.out.Capacity, f.out.Scores["dci_es"] = c, c.Explicitness
 	})
 	for repeat := range costlyShuffle {
-		mixed := f.w.shuffled(stream(f.o.Seed, forChance, repeat))
+		mixed := f.w.shuffled(f.orders[repeat])
 		losses := f.depths(mixed, chanceTrees, 1+repeat, "chance of dci_es")
 		f.finish = append(f.finish, func() {
 			e := 0.0

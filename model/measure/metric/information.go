@@ -55,7 +55,7 @@ func pairInformation(a, b labels) (plugin, corrected float64) {
 		return 0, 0
 	}
 	cells := jointCounts(a, b)
-	plugin = a.entropy() + b.entropy() - entropyOf(cells)
+	plugin = a.entropy() + b.entropy() - Entropy(cells)
 	corrected = plugin + float64(ka+kb-len(cells)-1)/float64(2*len(a.of))
 	if plugin <= crumb {
 		plugin = 0
@@ -90,21 +90,6 @@ func jointCounts(a, b labels) []int {
 		start = end
 	}
 	return cells
-}
-
-// entropyOf is the plug-in entropy of counts, in nats.
-func entropyOf(counts []int) float64 {
-	total, h := 0, 0.0
-	for _, c := range counts {
-		total += c
-	}
-	for _, c := range counts {
-		if c > 0 {
-			p := float64(c) / float64(total)
-			h -= p * math.Log(p)
-		}
-	}
-	return max(0, h)
 }
 
 // expectedInformation is the exact mean of the plug-in information over all orders of the rows of one column.

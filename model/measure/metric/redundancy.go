@@ -30,7 +30,7 @@ func (w *world) redundancy(seed int64) model.Redundancy {
 		}
 	}
 	r := model.Redundancy{JointCodes: len(joint), Coverage: model.Score(1 - float64(once)/float64(w.n)),
-		Plugin: correlation(singles, joint, entropyOf), MillerMadow: correlation(singles, joint, millerMadow), ChaoShen: correlation(singles, joint, chaoShen)}
+		Plugin: correlation(singles, joint, Entropy), MillerMadow: correlation(singles, joint, millerMadow), ChaoShen: correlation(singles, joint, chaoShen)}
 	largest := 0.0
 	for _, h := range r.Plugin.Slots {
 		largest = max(largest, float64(h))
@@ -46,9 +46,9 @@ func (w *world) redundancy(seed int64) model.Redundancy {
 	if w.latents() <= maxLatents {
 		r.Pairs, r.PairSum = w.pairs()
 	}
-	draws := make([]float64, chanceDraws)
+	draws, random := make([]float64, chanceDraws), newGenerator(redundancySeed+uint64(seed))
 	for repeat := range draws {
-		draws[repeat] = float64(r.Plugin.Sum) - entropyOf(tupleCounts(w.mixed(seed, repeat)))
+		draws[repeat] = float64(r.Plugin.Sum) - Entropy(tupleCounts(w.mixed(random)))
 	}
 	r.Shuffled = spreadOf(draws, shuffleFloor)
 	r.Excess = r.Plugin.Redundancy - r.Shuffled.Mean
@@ -56,10 +56,10 @@ func (w *world) redundancy(seed int64) model.Redundancy {
 }
 
 // mixed is every latent in an order of its own.
-func (w *world) mixed(seed int64, repeat int) []labels {
-	rng, out := stream(seed, forRedundancy, repeat), make([]labels, w.latents())
+func (w *world) mixed(random *generator) []labels {
+	out := make([]labels, w.latents())
 	for j, c := range w.codes {
-		out[j] = c.take(rng.Perm(w.n))
+		out[j] = c.take(random.order(w.n))
 	}
 	return out
 }
@@ -98,7 +98,7 @@ func millerMadow(counts []int) float64 {
 	for _, c := range counts {
 		n += c
 	}
-	return entropyOf(counts) + float64(len(counts)-1)/float64(2*n)
+	return Entropy(counts) + float64(len(counts)-1)/float64(2*n)
 }
 
 // chaoShen adjusts for outcomes that were never seen.

@@ -17,19 +17,21 @@ const (
 	chanceFloor  = 0.002
 )
 
-// What random numbers of the field's scores are drawn for.
+// Seeds of NumPy's generator in the reference program; a measurement adds its own.
 const (
-	forChance = 1 + iota
-	forHalves
+	labelSeed      = 7
+	redundancySeed = 8
+	chanceSeed     = 9
+)
+
+// What other random numbers of the field's scores are drawn for.
+const (
+	forHalves = 1 + iota
 	forBootstrap
 	forVotes
 	forVoteChance
-	forLabels
-	forLabelChance
-	forRedundancy
 	forUDR
 	forCapacity
-	forSubset
 )
 
 // stream is random numbers of their own for every purpose and repeat.

@@ -275,14 +275,6 @@ func midRanks(x []float64) []float64 {
 	return ranks
 }
 
-func dot(x, y []float64) float64 {
-	s := 0.0
-	for i, v := range x {
-		s += v * y[i]
-	}
-	return s
-}
-
 // lasso predicts each latent of b from all of a: the sizes of the weights, at the optimum.
 //
 //	min (1/2n) |b_k − A w|² + 0.1 |w|₁            by coordinates; columns are standardized

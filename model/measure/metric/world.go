@@ -2,7 +2,6 @@ package metric
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 )
 
@@ -88,8 +87,8 @@ func binned(x []float64) labels {
 }
 
 // shuffled is the world with the rows of all factors in another order: what chance makes of the same latents.
-func (w *world) shuffled(rng *rand.Rand) *world {
-	order, out := rng.Perm(w.n), *w
+func (w *world) shuffled(order []int) *world {
+	out := *w
 	out.factors = make([]labels, len(w.factors))
 	for i, s := range w.factors {
 		out.factors[i] = s.take(order)
