@@ -138,3 +138,46 @@ type Capacity struct {
 	Factors      []Score   `json:"per_factor"`
 	Explicitness Score     `json:"explicitness"`
 }
+
+// FieldMetric is a score of FieldScores that tables show.
+type FieldMetric struct {
+	Name  string // in Scores, Chance and Intervals
+	Title string
+	Asks  string // what it rewards
+}
+
+// FieldMetrics lists the scores that tables show, in their order; docs/metrics.md defines each. A score of codes or of numbers only
+// is undefined for the other kind.
+var FieldMetrics = []FieldMetric{
+	{"mig", "MIG", "one latent tells each factor"},
+	{"dcimig", "DCIMIG", "each latent tells one factor, each factor has one"},
+	{"sap", "SAP", "one latent predicts each factor"},
+	{"sap_std", "SAP, standardized", "the same, whatever the latents' scale"},
+	{"modularity_active", "Modularity", "a latent tells one factor only"},
+	{"explicitness", "Explicitness", "a linear probe reads the factors"},
+	{"factorvae", "FactorVAE score", "the stillest latent tells which factor was fixed"},
+	{"betavae", "BetaVAE score", "differences of latents tell which factor was shared"},
+	{"irs", "IRS", "a latent stays while its factor does"},
+	{"low_label_100", "Accuracy, 100 labels", "few labels teach a linear probe the factors"},
+	{"low_label_1000", "Accuracy, 1,000 labels", "few labels teach a linear probe the factors"},
+	{"dci_es", "DCI-ES explicitness", "a small forest reads what a large one does"},
+	{"size", "DCI-ES size", "no more latents than factors"},
+	{"infom_adj", "InfoM, bias-corrected", "modularity above chance"},
+	{"infoc_adj", "InfoC, bias-corrected", "compactness above chance"},
+	{"redundancy_pairs", "Redundancy of pairs (nats)", "slots do not repeat each other"},
+}
+
+// Headline is a score of the list with its level of chance and interval, each undefined where there is none.
+func (f FieldScores) Headline(name string) (value, chance Score, interval Interval) {
+	value, chance, interval = Undefined(), Undefined(), Interval{Undefined(), Undefined(), Undefined()}
+	if v, ok := f.Scores[name]; ok {
+		value = v
+	}
+	if c, ok := f.Chance[name]; ok {
+		chance = c.Mean
+	}
+	if i, ok := f.Intervals[name]; ok {
+		interval = i
+	}
+	return value, chance, interval
+}

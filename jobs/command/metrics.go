@@ -35,22 +35,22 @@ func metricsCommand(ctx context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
-	table, err := input.Read(file, as)
+	table, extra, err := input.ReadAll(file, as)
 	if err != nil {
 		return err
 	}
-	bar := newProgress(env.err)
-	m, err := metric.Measure(ctx, table, metric.Options{Seed: *seed, Trees: *trees,
-		Progress: func(done, of float64) { bar.show("measuring", "", done, of) }})
-	bar.end()
+	measured, err := measureTable(ctx, env, table, extra, metric.Options{Seed: *seed, Trees: *trees})
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	if *asJSON {
-		return printJSON(env.out, m)
+		return printJSON(env.out, measured)
 	}
 	fmt.Fprintf(env.out, "%s: ", file)
-	return printMetrics(env.out, m)
+	if err := printMetrics(env.out, measured.Metrics); err != nil {
+		return err
+	}
+	return printField(env.out, measured.Field)
 }
 
 // taken is what the two flags say of the latents.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,6 +51,12 @@ func TestMetricsAsJSON(t *testing.T) {
 			SlotSum map[string]any `json:"rf_onehot_slotsum"`
 			Slots   map[string]any `json:"rf_slots"`
 		}
+		Field struct {
+			Scores map[string]*float64
+			Kept   []int `json:"kept_factors"`
+			MI     [][]float64
+			Chance map[string]struct{ Mean *float64 }
+		}
 	}
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("%v in %s", err, out)
@@ -69,6 +76,9 @@ func TestMetricsAsJSON(t *testing.T) {
 				t.Errorf("%s is %v", letter, view[letter])
 			}
 		}
+	}
+	if mig := got.Field.Scores["mig"]; mig == nil || *mig != 1 || len(got.Field.MI) != 2 || len(got.Field.Kept) != 2 || got.Field.Chance["mig"].Mean == nil {
+		t.Errorf("the field's scores of perfect codes: %s", out)
 	}
 	if got.HeldOut == nil || got.Shuffled == nil {
 		t.Error("held-out or shuffled InfoE is missing")
@@ -109,7 +119,7 @@ func TestMetricsAsTable(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	for _, want := range []string{"12 rows, 3 latents (codes), 3 factors", "constant has a single value", "InfoM  1.0000", "InfoC  1.0000",
-		"one-hot codes, as the paper", "hue", "codes in use"} {
+		"one-hot codes, as the paper", "hue", "codes in use", "MIG  1.0000", "95% interval", "the table has 12 rows"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in:\n%s", want, out)
 		}
@@ -138,6 +148,30 @@ func TestMetricsRefuses(t *testing.T) {
 		if code != c.code || !strings.Contains(stderr, c.want) || out != "" {
 			t.Errorf("%v: exit code %d, %q, %q", c.args, code, out, stderr)
 		}
+	}
+}
+
+// TestMetricsRefusedInPart: a factor of too many values leaves InfoMEC without a value, and the other scores as they are.
+func TestMetricsRefusedInPart(t *testing.T) {
+	rows := make([]string, 3000)
+	factors := make([]string, len(rows))
+	for r := range rows {
+		rows[r], factors[r] = fmt.Sprintf("[%d,%d]", r, r%7), fmt.Sprintf("[%d]", r)
+	}
+	path := tableFile(t, fmt.Sprintf(`{"discrete": true, "latents": [%s], "factors": [%s]}`, strings.Join(rows, ","), strings.Join(factors, ",")))
+	code, out, stderr := called(t, "metrics", path, "--json")
+	var got struct {
+		InfoM *float64
+		Field struct {
+			Scores   map[string]*float64
+			Problems map[string]string
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != done {
+		t.Fatalf("exit code %d: %v, %s", code, err, stderr)
+	}
+	if got.InfoM != nil || got.Field.Scores["mig"] == nil || !strings.Contains(got.Field.Problems["infomec"], "weights, the limit is") {
+		t.Errorf("InfoM %v, MIG %v, problems %v", got.InfoM, got.Field.Scores["mig"], got.Field.Problems)
 	}
 }
 

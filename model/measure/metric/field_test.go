@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"slotscope/model"
 )
 
 // fieldGolden is a case of the field's scores, computed with NumPy and scikit-learn, every fit at its optimum.
@@ -163,5 +161,3 @@ func (c comparison) spread(path string, got, want map[string]any) {
 		c.Errorf("%s has mean %v, want %v ± %v", path, got["mean"], want["mean"], band)
 	}
 }
-
-var _ = model.Undefined

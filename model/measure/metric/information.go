@@ -98,12 +98,11 @@ func jointCounts(a, b labels) []int {
 //
 // It depends on the two margins only. Cells of the same margins are computed once.
 func expectedInformation(s, z labels) float64 {
-	as, bs := tally(s.counts()), tally(z.counts())
 	n, total := len(s.of), 0.0
-	lf := logFactorials(n)
-	for a, times := range as {
-		for b, more := range bs {
-			total += float64(times*more) * expectedCell(n, a, b, lf)
+	lf, bs := logFactorials(n), tally(z.counts())
+	for _, a := range tally(s.counts()) {
+		for _, b := range bs {
+			total += float64(a.times*b.times) * expectedCell(n, a.count, b.count, lf)
 		}
 	}
 	return max(0, total)
@@ -120,15 +119,19 @@ func expectedCell(n, a, b int, lf []float64) float64 {
 	return cell
 }
 
-// tally is how often each count above 0 occurs.
-func tally(counts []int) map[int]int {
-	t := map[int]int{}
-	for _, c := range counts {
-		if c > 0 {
-			t[c]++
+// margin is a count and how many labels have it.
+type margin struct{ count, times int }
+
+// tally is how often each count above 0 occurs, in ascending order.
+func tally(counts []int) (margins []margin) {
+	for _, c := range slices.Sorted(slices.Values(counts)) {
+		if last := len(margins) - 1; last >= 0 && margins[last].count == c {
+			margins[last].times++
+		} else if c > 0 {
+			margins = append(margins, margin{c, 1})
 		}
 	}
-	return t
+	return margins
 }
 
 // logFactorials is ln k! for k from 0 to n.

@@ -244,3 +244,10 @@ func (v *forests) verdicts() (r [][]float64, accuracy []float64) {
 	}
 	return transposed(columns), accuracy
 }
+
+// Unmeasured is the scores of a table that Measure refuses: all undefined.
+func Unmeasured(t Table) model.Metrics {
+	nothing := model.Undefined()
+	return model.Metrics{Discrete: t.discrete(), Rows: t.rows(), Latents: t.latents(), InfoM: nothing, InfoE: nothing, InfoC: nothing,
+		InfoEHeldOut: nothing, InfoEShuffled: nothing, DCI: model.DCI{OneHot: noDCI(), SlotSum: noDCI(), Slots: noDCI()}}
+}

@@ -32,15 +32,25 @@ const (
 
 // Read reads a file by its ending, .json or .npz. The error is a sentence that names file, array and row.
 func Read(path string, as As) (metric.Table, error) {
+	t, _, err := ReadAll(path, as)
+	return t, err
+}
+
+// ReadAll also reads what a .json file brings beside its table: models to compare, curves of probes, and selections.
+func ReadAll(path string, as As) (metric.Table, metric.Extra, error) {
 	raw, err := read(path)
 	if err != nil {
-		return metric.Table{}, err
+		return metric.Table{}, metric.Extra{}, err
 	}
 	t, err := raw.table(as)
 	if err != nil {
-		return t, fmt.Errorf("%s: %w", path, err)
+		return t, metric.Extra{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return t, nil
+	extra, err := raw.extra.extra(len(t.Codes) > 0)
+	if err != nil {
+		return t, extra, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, extra, nil
 }
 
 func read(path string) (raw, error) {
@@ -62,6 +72,7 @@ type raw struct {
 	factors  matrix
 	names    []string
 	discrete *bool // nil where the file does not say
+	extra    extraJSON
 }
 
 // matrix is n rows of numbers, one after another.

@@ -128,6 +128,14 @@ func TestReadRefuses(t *testing.T) {
 		{"huge.json", `{"discrete": true, "latents": [[1], [1e12]], "factors": [[0], [1]]}`, "latents: row 1, column 0 is 1e+12; codes are 0 to"},
 		{"negative.json", `{"discrete": true, "latents": [[1], [-1]], "factors": [[0], [1]]}`, "row 1, column 0 is -1"},
 		{"one.json", `{"latents": [[1]], "factors": [[0]]}`, "at least two"},
+		{"udr.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "udr": {"models": 3}}`, "udr holds models and kl"},
+		{"udrtext.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "udr": {"models": [[["a"]]]}}`, `"a" is no number`},
+		{"udrragged.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "udr": {"models": [[[1], [1, 2]]]}}`, "udr: model 0: row 1 has 2 numbers"},
+		{"udrempty.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "udr": {"models": [[]]}}`, `"udr: model 0" is missing or empty`},
+		{"udrkl.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "udr": {"models": [[[1]], [[2]]], "kl": [[1]]}}`, "kl is of 1 models, but there are 2"},
+		{"udrnegative.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "udr": {"models": [[[1]], [[-2]]]}}`, "codes are 0 to"},
+		{"curve.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "loss_capacity": [{"capacity": "x"}]}`, "loss_capacity curves of numbers"},
+		{"selection.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "selections": [{"latents": [0.5]}]}`, "selections lists of column numbers"},
 		{"table.csv", `1,2`, "neither a .json nor a .npz"},
 		{"empty.npz", ``, "the file is empty"},
 		{"objects.npz", string(objects), `it holds Python objects`},
@@ -157,6 +165,9 @@ func TestReadRefuses(t *testing.T) {
 // holds makes sure that what is read can be measured: Check has passed.
 func holds(t *testing.T, r raw) {
 	for _, as := range []As{Found, Codes, Numbers} {
+		if _, err := r.extra.extra(as == Codes); err != nil && err.Error() == "" {
+			t.Error("an error without a sentence")
+		}
 		if table, err := r.table(as); err == nil {
 			if err := table.Check(); err != nil {
 				t.Errorf("a table was read that cannot be measured: %v", err)
@@ -165,10 +176,24 @@ func holds(t *testing.T, r raw) {
 	}
 }
 
+// TestReadAll reads what stands beside the table.
+func TestReadAll(t *testing.T) {
+	path := file(t, "case.json", []byte(`{"discrete": true, "latents": [[3], [0]], "factors": [[0], [2]], "udr": {"models": [[[1, 2], [3, 4]], [[5], [6]]], "kl": [[0.5, 0], [1]]},
+		"loss_capacity": [{"capacity": [1, 2], "loss": [0.5, 0], "baseline": 0.75}], "selections": [{"latents": [0], "factors": []}]}`))
+	_, got, err := ReadAll(path, Found)
+	want := metric.Extra{Models: []metric.Model{{Codes: [][]int{{1, 3}, {2, 4}}, KL: []float64{0.5, 0}}, {Codes: [][]int{{5, 6}}, KL: []float64{1}}},
+		Curves: []metric.Curve{{Capacity: []float64{1, 2}, Loss: []float64{0.5, 0}, Baseline: 0.75}}, Selections: []metric.Selection{{Latents: []int{0}, Factors: []int{}}}}
+	if d := cmp.Diff(got, want); d != "" || err != nil {
+		t.Error(d, err)
+	}
+}
+
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(`{"discrete": true, "latents": [[3, 511], [0, 7]], "factors": [[0, 1], [2, 0]], "factor_names": ["hue", "shape"]}`))
 	f.Add([]byte(`{"latents": [[3.5], [null]], "factors": [[0], [1e308]]}`))
 	f.Add([]byte(`{"latents": [[]], "factors": [[]]}`))
+	f.Add([]byte(`{"latents": [[1], [0]], "factors": [[0], [1]], "udr": {"models": [[[1], [2]], [[1], [0]]], "kl": [[1], [2]]}}`))
+	f.Add([]byte(`{"latents": [[1]], "factors": [[0]], "loss_capacity": [{"capacity": [1, 2], "loss": [1, 0], "baseline": 0.5}], "selections": [{"latents": [0], "factors": [0]}]}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		if r, err := parseJSON(bytes.NewReader(content)); err == nil {
 			holds(t, r)

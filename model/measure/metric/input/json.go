@@ -63,6 +63,7 @@ func parseJSON(from io.ReadSeeker) (raw, error) {
 		Latents, Factors [][]cell
 		Discrete         *bool
 		Names            []string `json:"factor_names"`
+		extraJSON
 	}
 	decoder := json.NewDecoder(from)
 	if err := decoder.Decode(&in); err != nil {
@@ -76,7 +77,7 @@ func parseJSON(from io.ReadSeeker) (raw, error) {
 		return raw{}, err
 	}
 	factors, err := matrixOf("factors", in.Factors)
-	return raw{latents: latents, factors: factors, names: in.Names, discrete: in.Discrete}, err
+	return raw{latents: latents, factors: factors, names: in.Names, discrete: in.Discrete, extra: in.extraJSON}, err
 }
 
 // explain turns what the decoder says into what the writer of the file can look for.
@@ -96,10 +97,18 @@ func explain(err error) error {
 		return fmt.Errorf(`"discrete" cannot be a JSON %s; it is true, false or not there`, kind.Value)
 	case errors.As(err, &kind) && strings.HasPrefix(kind.Field, "factor_names"):
 		return fmt.Errorf(`"factor_names" cannot be a JSON %s; it is a list of texts`, kind.Value)
+	case errors.As(err, &kind) && aside(kind.Field):
+		return fmt.Errorf("%q cannot be a JSON %s; udr holds models and kl, loss_capacity curves of numbers, selections lists of column numbers", kind.Field, kind.Value)
 	case errors.As(err, &kind):
 		return fmt.Errorf("%q cannot be a JSON %s; latents and factors are lists of rows, rows are lists of numbers", kind.Field, kind.Value)
 	}
 	return err
+}
+
+// aside says whether a field stands beside the table.
+func aside(field string) bool {
+	field, _, _ = strings.Cut(strings.TrimPrefix(field, "extraJSON."), ".")
+	return field == "udr" || field == "loss_capacity" || field == "selections"
 }
 
 // within adds array, row and column to an error that a cell is to blame for.
