@@ -92,7 +92,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		dataset.Datasets{Catalogue: adding},
 		&playpage.Play{Library: library, Static: static.Files(), Revision: command.Revision()},
 		measure.Measure{Runs: runs, Datasets: sets, Scores: runs, Noise: runs, Evaluations: evaluations},
-		theorypage.Theory{Datasets: sets, Library: library},
+		theorypage.Theory{Datasets: sets, Library: library, Scores: runs},
 		system.System{Engine: system.Look(o.Executor), DataDir: root.Dir(), Version: command.Revision(), Started: time.Now()},
 	}}
 	return web.Serve(ctx, listener, site, func(url string) { fmt.Fprintln(o.Out, "listening on", url) })

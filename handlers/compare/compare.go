@@ -93,7 +93,7 @@ func SectionViews(rep *report.Report) []ui.SectionView {
 }
 
 func tableView(t report.Table) ui.ScoreTable {
-	v := ui.ScoreTable{Title: t.Title}
+	v := ui.ScoreTable{Title: t.Title, Withheld: t.Withheld()}
 	for _, m := range t.Metrics {
 		v.Heads = append(v.Heads, ui.ScoreHead{Label: m.Label, Unit: m.Unit, About: m.About})
 	}
@@ -105,38 +105,18 @@ func tableView(t report.Table) ui.ScoreTable {
 				cell.Each = append(cell.Each, fmt.Sprintf("seed %d: %s", seed, strconv.FormatFloat(c.Values[j], 'f', 4, 64)))
 			}
 			if c.Published != nil && c.N > 0 {
-				cell.Published, cell.Within = c.Published.String(), c.Within()
+				cell.Published = c.Published.String()
+				cell.Equivalent, cell.Why = c.Match()
 			}
 			out.Cells = append(out.Cells, cell)
 		}
 		v.Rows = append(v.Rows, out)
 	}
-	v.Verdicts = verdicts(t)
-	return v
-}
-
-// verdicts say for each metric which row is highest, and how sure that is against the next.
-func verdicts(t report.Table) []ui.Verdict {
-	var out []ui.Verdict
-	for j, m := range t.Metrics {
-		rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r report.Row) bool { return r.Cells[j].N == 0 })
-		if len(rows) < 2 {
-			continue
-		}
-		slices.SortStableFunc(rows, func(a, b report.Row) int { return cmp.Compare(b.Cells[j].Mean, a.Cells[j].Mean) })
-		d := report.Difference(rows[0].Cells[j].Summary, rows[1].Cells[j].Summary)
-		v := ui.Verdict{Metric: m.Label, Best: rows[0].Label, Next: rows[1].Label, Difference: strings.TrimSpace(d.Text(m.Decimals) + " " + m.Unit)}
-		switch {
-		case !d.Interval():
-			v.Sure = "not known: an interval needs two seeds of each"
-		case d.Lo > 0:
-			v.Sure, v.Apart = "yes: the 95% interval of the difference lies above 0", true
-		default:
-			v.Sure = "no: the 95% interval of the difference holds 0"
-		}
-		out = append(out, v)
+	for _, d := range t.Verdicts() {
+		v.Verdicts = append(v.Verdicts, ui.Verdict{Metric: d.Metric.Label, Winner: d.Winner, Between: d.First + " − " + d.Next,
+			Difference: strings.TrimSpace(d.Difference.Text(d.Metric.Decimals) + " " + d.Metric.Unit), Why: d.Why})
 	}
-	return out
+	return v
 }
 
 func ablationView(s report.Section) ui.ListTable {
@@ -223,7 +203,7 @@ func series(ctx context.Context, h Reports, runs []report.Entry) []string {
 	return append(names, rest...)
 }
 
-// still are the figures of a section that need no points: noise and grids.
+// still are the figures of a section that need no points: scores by seed, noise and grids.
 func still(s report.Section, i int) ([]figure.Figure, error) {
 	prefix := sectionName(i)
 	var all []figure.Figure
@@ -232,7 +212,7 @@ func still(s report.Section, i int) ([]figure.Figure, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, figures...)
+		all = append(append(all, s.ScoreFigures(prefix, d)...), figures...)
 	}
 	return append(all, s.GridFigures(prefix)...), nil
 }

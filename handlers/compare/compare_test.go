@@ -44,8 +44,11 @@ func TestComparePage(t *testing.T) {
 		t.Error("two seeds at another preset set something in bold")
 	}
 	verdict := doc.Find("[data-testid=verdicts] tbody tr").First().Text()
-	if !strings.Contains(verdict, "yes") || !strings.Contains(verdict, "HRR, no denoiser") {
+	if !strings.Contains(verdict, "No winner: a row has 2 seeds, and at least 3 each are needed.") || !strings.Contains(verdict, "HRR − HRR, no denoiser") {
 		t.Errorf("verdict on InfoM: %s", verdict)
+	}
+	if why := doc.Find("[data-testid=withheld]").First().Text(); !strings.Contains(why, "2 seeds instead of at least 3, preset tiny instead of paper") {
+		t.Errorf("why nothing is claimed: %q", why)
 	}
 	if left := doc.Find("[data-testid=left-out]").Text(); !strings.Contains(left, "The loss is not finite.") {
 		t.Errorf("left out: %q", left)
@@ -53,8 +56,8 @@ func TestComparePage(t *testing.T) {
 	if d := doc.Find("[data-testid=differences]").Text(); !strings.Contains(d, "No denoiser") || !strings.Contains(d, "Seed") {
 		t.Errorf("differences: %q", d)
 	}
-	if doc.Find("[data-testid=ablations]").Length() != 1 || doc.Find("[data-testid=figures] svg").Length() != 1 {
-		t.Error("no ablations, or no figure of noise")
+	if doc.Find("[data-testid=ablations]").Length() != 1 || doc.Find("[data-testid=figures] svg").Length() != 3 {
+		t.Error("no ablations, or not the figures of scores, PSNR and noise")
 	}
 	link, _ := doc.Find("[data-testid=figures] figcaption a").First().Attr("href")
 	if w := handlertest.Ask(h, "GET", link, ""); w.Code != 200 || w.Header().Get("Content-Type") != "image/svg+xml" {

@@ -210,9 +210,10 @@ func (h Runs) formView(ctx context.Context, typed map[string]string, name string
 	if err != nil { // the preset is not one: show the form with another's defaults, the problem beside it
 		defaults, _ = h.defaults(ctx, func(string) string { return "" })
 	}
+	hints := hintsOf(defaults, typed)
 	byGroup := map[string][]ui.FormField{}
 	for _, f := range model.FieldsOf(defaults.Model) {
-		field := ui.FormField{Field: f, Value: typed[f.Name], Default: f.Get(defaults), Source: f.SourceIn(defaults), Error: bad[f.Name]}
+		field := ui.FormField{Field: f, Value: typed[f.Name], Default: f.Get(defaults), Source: f.SourceIn(defaults), Error: bad[f.Name], Hint: hints[f.Name]}
 		if _, given := typed[f.Name]; !given {
 			field.Value = field.Default
 		}
@@ -320,4 +321,14 @@ func entryText(kind model.Kind, raw json.RawMessage) (string, error) {
 		return "", errors.New("an object or a list cannot stand here")
 	}
 	return string(raw), nil // a number, true, false
+}
+
+// hintsOf are the hints of a configuration as far as it is typed; what cannot be read keeps its default.
+func hintsOf(c model.Config, typed map[string]string) map[string]string {
+	for _, f := range model.FieldsOf(c.Model) {
+		if text, given := typed[f.Name]; given {
+			_ = f.Set(&c, text) // a mistake is named beside its entry
+		}
+	}
+	return c.Hints()
 }

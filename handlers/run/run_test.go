@@ -146,6 +146,17 @@ func valueOf(field *goquery.Selection) string {
 	return in.AttrOr("value", "")
 }
 
+// TestFormHints: what a small batch means for β-TCVAE's estimate stands beside the entry, and for no other model.
+func TestFormHints(t *testing.T) {
+	_, h := runSite(t)
+	for query, says := range map[string]string{"model=betatcvae": "at most log(batch) = 3.5 nats", "model=betatcvae&batch=128": "", "model=hrr": ""} {
+		hint := handlertest.Document(t, handlertest.Get(t, h, "/runs/new?"+query)).Find("[data-testid=hint-batch]").Text()
+		if !strings.Contains(hint, says) || (hint == "") != (says == "") {
+			t.Errorf("%s: %q", query, hint)
+		}
+	}
+}
+
 func TestFormDefaultsFollowThePreset(t *testing.T) {
 	f, h := runSite(t)
 	paper, _ := model.Default("hrr", "paper", "shapes3d-synthetic")

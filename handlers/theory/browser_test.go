@@ -13,10 +13,10 @@ import (
 // TestTheoryLive: a slider moves its number, the answers, the figure and the address; the number moves the slider back.
 func TestTheoryLive(t *testing.T) {
 	ctx, address := handlertest.Open(t, theorypage.Theory{Datasets: handlertest.Data{}, Library: fakeSlots{}})
-	if err := chromedp.Do(ctx, chromedp.Navigate(address+"/theory?m=9&d=512&k=512&R=13&tau=1")); err != nil {
+	if err := chromedp.Do(ctx, chromedp.Navigate(address+"/theory?m=9&d=512&k=512&R=13&rho=1")); err != nil {
 		t.Fatal(err)
 	}
-	handlertest.Until(t, ctx, "sliders are shown", `document.querySelectorAll('.entry input[type=range]:not([hidden])').length === 5`)
+	handlertest.Until(t, ctx, "sliders are shown", `document.querySelectorAll('.entry input[type=range]:not([hidden])').length === 6`)
 	set := func(selector, value string) {
 		t.Helper()
 		js := `(() => { const e = document.querySelector('` + selector + `'); e.value = '` + value + `'; e.dispatchEvent(new Event('input', { bubbles: true })); return true })()`

@@ -3,6 +3,7 @@ package theory
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"slotscope/model/measure/figure"
 	"slotscope/model/paper/theory"
@@ -63,9 +64,28 @@ func capacityFigure(e theoryEntries, points []theoryPoint) figure.Figure {
 		X: slotAxis(), Y: figure.Axis{Label: "information, nats"},
 		Lines:      []figure.Line{possible, channel, codebook},
 		References: []figure.Reference{{Vertical: true, At: float64(e.m), Label: fmt.Sprintf("m = %d", e.m)}, {At: e.rate, Label: "R"}},
-		Dots:       dots(points, func(p theoryPoint) (float64, float64) { return float64(p.cfg.M), p.used }),
-		Note:       "Shaded: what the bound leaves possible. A model’s dot is the entropy of its codes, summed over slots.",
+		Dots:       jointDots(points),
+		Note:       "Shaded: what the bound leaves possible in the paper’s Gaussian model. A model’s dot is the joint entropy of its codes, H(c₁…c_m); ≥ marks a lower bound, “outside” a model beyond the channel of its own size.",
 	}.Draw()
+}
+
+// jointDots places the trained models by the joint entropy of their codes.
+func jointDots(points []theoryPoint) []figure.Dot {
+	marked := slices.Clone(points)
+	for i, p := range marked {
+		if p.joint != nil && p.joint.LowerBound {
+			marked[i].label = "≥ " + marked[i].label
+		}
+		if p.outside() {
+			marked[i].label += ", outside"
+		}
+	}
+	return dots(marked, func(p theoryPoint) (float64, float64) {
+		if p.joint == nil {
+			return float64(p.cfg.M), math.NaN()
+		}
+		return float64(p.cfg.M), p.joint.Nats
+	})
 }
 
 func leastDFigure(e theoryEntries, points []theoryPoint) figure.Figure {
@@ -89,12 +109,14 @@ func leastKFigure(e theoryEntries, points []theoryPoint) figure.Figure {
 }
 
 // sampleSNR retrieves at least 128 slots.
-func sampleSNR(m, d int) theory.Sampled { return theory.SampleSNR(m, d, (127+m)/m, 1) }
+func sampleSNR(m, d int, variance float64) theory.Sampled {
+	return theory.SampleSNR(m, d, (127+m)/m, variance, 1)
+}
 
 func snrFigure(e theoryEntries, points []theoryPoint) figure.Figure {
-	sampled := figure.Line{Name: fmt.Sprintf("sampled at d = %d", e.d), Color: sampleColor, Markers: true, Dashed: true}
+	sampled := figure.Line{Name: fmt.Sprintf("sampled at d = %d, variance %s/d", e.d, figure.Number(e.variance)), Color: sampleColor, Markers: true, Dashed: true}
 	for _, m := range slotTicks {
-		sampled.X, sampled.Y = append(sampled.X, m), append(sampled.Y, sampleSNR(int(m), e.d).SNR)
+		sampled.X, sampled.Y = append(sampled.X, m), append(sampled.Y, sampleSNR(int(m), e.d, e.variance).SNR)
 	}
 	return figure.LineChart{
 		Name: "snr", Title: "Signal and noise of a retrieval", Width: 360, Height: 230,
@@ -102,7 +124,7 @@ func snrFigure(e theoryEntries, points []theoryPoint) figure.Figure {
 		Lines:      []figure.Line{overSlots("1/m", firstColor, theory.SNR), sampled},
 		References: []figure.Reference{{Vertical: true, At: float64(e.m), Label: fmt.Sprintf("m = %d", e.m)}},
 		Dots:       dots(points, func(p theoryPoint) (float64, float64) { return float64(p.cfg.M), mean(p.snr) }),
-		Note:       "Samples are of 128 retrievals or more. A model’s dot is the mean over its slots.",
+		Note:       "Samples are of 128 retrievals or more. A model’s dot is the mean over its slots, retrieved from ẑ, the bundle of its codes.",
 	}.Draw()
 }
 
@@ -141,27 +163,30 @@ func covarianceFigure(e theoryEntries, points []theoryPoint) figure.Figure {
 func correlationFigure(e theoryEntries, points []theoryPoint) figure.Figure {
 	values := theory.Draw(e.m, e.d, 1)
 	delta := theory.DeltaOf(values)
-	exact := figure.Line{Name: "exact", Color: firstColor}
-	bound := figure.Line{Name: "bound", Color: secondColor}
-	order := figure.Line{Name: "m²/(τ⁴d)", Color: sampleColor, Dashed: true}
+	exact := figure.Line{Name: "total correlation", Color: firstColor}
+	bound := figure.Line{Name: "its bound", Color: secondColor}
+	order := figure.Line{Name: "m²/(τ⁴d) = d/ρ²", Color: sampleColor, Dashed: true}
+	channel := figure.Line{Name: "channel with this noise", Color: 2}
 	for i := range 61 {
-		tau := math.Pow(10, -2+float64(i)/20)
-		tau2 := tau * tau
-		exact.X, exact.Y = append(exact.X, tau), append(exact.Y, theory.TotalCorrelation(values, tau2))
-		order.X, order.Y = append(order.X, tau), append(order.Y, theory.Order(e.m, e.d, tau2))
+		ratio := math.Pow(10, -3+float64(i)/10)
+		tau2 := theory.Tau2(e.m, e.d, ratio)
+		exact.X, exact.Y = append(exact.X, ratio), append(exact.Y, theory.TotalCorrelation(values, tau2))
+		order.X, order.Y = append(order.X, ratio), append(order.Y, theory.Order(e.m, e.d, tau2))
+		channel.X, channel.Y = append(channel.X, ratio), append(channel.Y, theory.ChannelAt(e.m, e.d, ratio))
 		if b := delta.Bound(tau2); !math.IsInf(b, 0) {
-			bound.X, bound.Y = append(bound.X, tau), append(bound.Y, b)
+			bound.X, bound.Y = append(bound.X, ratio), append(bound.Y, b)
 		}
+	}
+	references := []figure.Reference{{Vertical: true, At: e.ratio, Label: "ρ"}}
+	if one := theory.Ratio(e.m, e.d, 1); one < theoryLimits["rho"][1] {
+		references = append(references, figure.Reference{Vertical: true, At: one, Label: "τ = 1"})
 	}
 	return figure.LineChart{
 		Name: "correlation", Title: fmt.Sprintf("Total correlation of the retrievals, m = %d, d = %d", e.m, e.d), Width: 360, Height: 230,
-		X: figure.Axis{Label: "posterior floor τ", Log: true, Range: theoryLimits["tau"]}, Y: figure.Axis{Label: "nats", Log: true, Range: [2]float64{1e-4, 1e4}},
-		Lines: []figure.Line{order, exact, bound},
-		References: []figure.Reference{
-			{Vertical: true, At: e.tau, Label: "τ"}, {Vertical: true, At: math.Sqrt(float64(e.m) / float64(e.d)), Label: "√(m/d)"},
-			{At: theory.CapacityOf(e.m, e.d, e.k).Bound(), Label: "capacity"},
-		},
-		Dots: dots(points, func(p theoryPoint) (float64, float64) { return e.tau, p.tc }),
-		Note: "For values drawn as HRR vectors; √(m/d) is the noise of a retrieval. The bound begins where it says anything.",
+		X: figure.Axis{Label: "posterior floor ρ = τ²·d/m", Log: true, Range: theoryLimits["rho"]}, Y: figure.Axis{Label: "nats", Log: true, Range: [2]float64{1e-4, 1e4}},
+		Lines:      []figure.Line{order, channel, exact, bound},
+		References: references,
+		Dots:       dots(points, func(p theoryPoint) (float64, float64) { return e.ratio, p.tc }),
+		Note:       "For values drawn as HRR vectors. At ρ = 1 the floor is the noise of retrieval itself. The bound begins where it says anything.",
 	}.Draw()
 }

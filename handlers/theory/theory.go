@@ -3,6 +3,7 @@ package theory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+	"gonum.org/v1/gonum/floats"
 
 	"slotscope/handlers"
 	"slotscope/model"
@@ -24,7 +26,13 @@ import (
 // Theory is the page of what the paper proves: how much can the latent hold? Its entries are the address.
 type Theory struct {
 	Datasets handlers.DatasetList
-	Library  SlotLibrary // checkpoints whose points the curves show; nil for none
+	Library  SlotLibrary  // checkpoints whose points the curves show; nil for none
+	Scores   ScoreService // what runs measured; nil for none
+}
+
+// ScoreService reads what runs measured; model.ErrNotFound is in the error's chain before a run is scored.
+type ScoreService interface {
+	Scores(ctx context.Context, id string) (model.Scores, error)
 }
 
 // SlotLibrary has the checkpoints, what they bind and how they use it; *play.Library is one.
@@ -43,17 +51,18 @@ func (h Theory) Routes(r chi.Router) {
 
 // theoryEntries are what the page computes with.
 type theoryEntries struct {
-	m, d, k int
-	rate    float64 // R, nats
-	tau     float64 // standard deviation of the posterior floor, per component
-	sources []string
+	m, d, k  int
+	rate     float64 // R, nats
+	ratio    float64 // ρ = τ²·d/m of the posterior floor's variance τ² per component
+	variance float64 // of the values' components, times d
+	sources  []string
 }
 
 // Defaults are the paper's sizes, and its smallest dataset as the rate.
-var theoryDefaults = theoryEntries{m: 9, d: 512, k: 512, rate: 13.08, tau: 1}
+var theoryDefaults = theoryEntries{m: 9, d: 512, k: 512, rate: 13.08, ratio: 1, variance: 1}
 
 // theoryLimits are what the page takes; they keep an answer within some tenths of a second.
-var theoryLimits = map[string][2]float64{"m": {1, 64}, "d": {8, 4096}, "k": {2, 65536}, "R": {0, 200}, "tau": {0.01, 10}}
+var theoryLimits = map[string][2]float64{"m": {1, 64}, "d": {8, 4096}, "k": {2, 65536}, "R": {0, 200}, "rho": {0.001, 1000}, "var": {0.01, 100}}
 
 // mostSources is how many checkpoints are shown at once.
 const mostSources = 6
@@ -109,7 +118,7 @@ func readTheory(q url.Values) (theoryEntries, model.Invalid) {
 			*to = int(v)
 		}
 	}
-	for name, to := range map[string]*float64{"R": &e.rate, "tau": &e.tau} {
+	for name, to := range map[string]*float64{"R": &e.rate, "rho": &e.ratio, "var": &e.variance} {
 		if v, ok := theoryNumber(q, name, bad); ok {
 			*to = v
 		}
@@ -139,7 +148,7 @@ func theoryNumber(q url.Values, name string, bad model.Invalid) (v float64, ok b
 func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func (e theoryEntries) text() map[string]string {
-	return map[string]string{"m": strconv.Itoa(e.m), "d": strconv.Itoa(e.d), "k": strconv.Itoa(e.k), "R": plain(e.rate), "tau": plain(e.tau)}
+	return map[string]string{"m": strconv.Itoa(e.m), "d": strconv.Itoa(e.d), "k": strconv.Itoa(e.k), "R": plain(e.rate), "rho": plain(e.ratio), "var": plain(e.variance)}
 }
 
 // query is the address of these entries.
@@ -169,11 +178,25 @@ type theoryPoint struct {
 	key      string
 	why      string // why there are no numbers below, as a sentence; empty where there are
 	capacity theory.Capacity
-	used     float64 // Σ_i H(code_i), nats
-	snr      []float64
+	joint    *model.JointEntropy // of the codes of images; nil where it was not counted
+	snr      []float64           // of every slot, retrieved from ẑ, the codes bundled again
 	pair     theory.Pair
-	tc       float64 // nats, at the entries' τ
+	tc       float64 // nats, at the entries' ρ
 	bound    float64
+}
+
+// outside says whether the codes tell more than the channel term of the bound; it is certain even where the entropy is a lower bound.
+func (p theoryPoint) outside() bool { return p.joint != nil && p.joint.Nats > p.capacity.Channel }
+
+// entropy writes the joint entropy, ≥ where it is a lower bound.
+func (p theoryPoint) entropy() string {
+	switch {
+	case p.joint == nil:
+		return "not counted"
+	case p.joint.LowerBound:
+		return "≥ " + rounded(p.joint.Nats)
+	}
+	return rounded(p.joint.Nats)
 }
 
 // sampledTuples of codes are drawn for a checkpoint's point, each slot by its own use.
@@ -189,7 +212,7 @@ func (h Theory) points(ctx context.Context, e theoryEntries) ([]theoryPoint, err
 		if err != nil {
 			return nil, err
 		}
-		p, err := h.point(ctx, src, e.tau*e.tau)
+		p, err := h.point(ctx, src, e.ratio)
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +221,7 @@ func (h Theory) points(ctx context.Context, e theoryEntries) ([]theoryPoint, err
 	return points, nil
 }
 
-func (h Theory) point(ctx context.Context, src play.Source, tau2 float64) (theoryPoint, error) {
+func (h Theory) point(ctx context.Context, src play.Source, ratio float64) (theoryPoint, error) {
 	c := src.Config
 	p := theoryPoint{label: src.Title, cfg: c, key: src.Key, capacity: theory.CapacityOf(c.M, c.D, c.K)}
 	if p.label == "" {
@@ -206,6 +229,10 @@ func (h Theory) point(ctx context.Context, src play.Source, tau2 float64) (theor
 	}
 	if c.Model != "hrr" {
 		p.why = fmt.Sprintf("A %s model has no slots that are bundled; the theory is not about it.", c.Model)
+		return p, nil
+	}
+	if c.Binding != "" {
+		p.why = fmt.Sprintf("This model binds by %s, not by circular convolution; the theory is not about it.", c.Binding)
 		return p, nil
 	}
 	count := h.Library.Usage(src)
@@ -217,8 +244,9 @@ func (h Theory) point(ctx context.Context, src play.Source, tau2 float64) (theor
 	if err != nil {
 		return p, err
 	}
-	p.measure(slots, count.Usage.Counts, tau2)
-	return p, nil
+	p.joint = count.Usage.Joint
+	p.measure(slots, count.Usage.Counts, ratio)
+	return p, h.evaluated(ctx, src, &p)
 }
 
 func stillCounting(c play.Counting) string {
@@ -228,23 +256,49 @@ func stillCounting(c play.Counting) string {
 	return fmt.Sprintf("Its codes are being counted: %s of %s images. Open the page again in a moment.", views.Count(c.Done), views.Count(c.Of))
 }
 
-// measure computes the numbers of a checkpoint from its vectors and how often each slot takes each entry.
-func (p *theoryPoint) measure(s play.Slots, counts [][]int, tau2 float64) {
-	samples := theory.SampleValues(s.Entries, counts, sampledTuples, 1)
-	for _, c := range counts {
-		p.used += theory.Entropy(c)
+// evaluated takes what an evaluation of the same checkpoint measured, where there is one.
+func (h Theory) evaluated(ctx context.Context, src play.Source, p *theoryPoint) error {
+	if h.Scores == nil || src.Run == "" {
+		return nil
 	}
+	s, err := h.Scores.Scores(ctx, src.Run)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("scores of run %s: %w", src.Run, err)
+	}
+	if err != nil || s.Step != src.Step {
+		return nil // not evaluated, or at another step: the table says what is missing
+	}
+	if s.Usage != nil && s.Usage.Joint != nil {
+		p.joint = s.Usage.Joint
+	}
+	return nil
+}
+
+// measure computes the numbers of a checkpoint from its vectors and how often each slot takes each entry. The noise of its own
+// retrievals has the variance Σᵢ‖vᵢ‖²/d² per component, which ratio multiplies.
+func (p *theoryPoint) measure(s play.Slots, counts [][]int, ratio float64) {
+	samples := theory.SampleValues(s.Entries, counts, sampledTuples, 1)
 	if p.cfg.Inverse != "exact" {
 		p.snr = theory.SlotSNR(s.Symbols, samples)
 	}
 	n := float64(len(samples))
 	for _, values := range samples {
+		tau2 := ratio * energy(values) / float64(p.cfg.D)
 		pair := theory.Pairs(values)
 		p.pair.Frobenius2 += pair.Frobenius2 / n
 		p.pair.Operator += pair.Operator / n
 		p.tc += theory.TotalCorrelation(values, tau2) / n
 		p.bound += theory.DeltaOf(values).Bound(tau2) / n
 	}
+}
+
+// energy is Σᵢ‖vᵢ‖² of a sample's values; m for HRR vectors.
+func energy(values [][]float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += floats.Dot(v, v)
+	}
+	return sum
 }
 
 // known are the points that have numbers.

@@ -19,14 +19,15 @@ import (
 	"slotscope/model/play"
 )
 
-// fakeSlots has two checkpoints of the HRR model, one of which is still being counted, and one of another model.
+// fakeSlots has three checkpoints of the HRR model, one of which is still being counted and one of which tells more than its bound,
+// and one of another model.
 type fakeSlots struct{}
 
 func (fakeSlots) List() []play.Source {
-	at := func(key, title, kind string) play.Source {
-		return play.Source{Key: key, Title: title, Run: "run-" + key, Step: 1000, Config: model.Config{Model: kind, M: 3, D: 32, K: 4}}
+	at := func(key, title, kind string, d int) play.Source {
+		return play.Source{Key: key, Title: title, Run: "run-" + key, Step: 1000, Config: model.Config{Model: kind, M: 3, D: d, K: 4}}
 	}
-	return []play.Source{at("aaaa", "Measured", "hrr"), at("bbbb", "Counting", "hrr"), at("cccc", "Other", "vqvae")}
+	return []play.Source{at("aaaa", "Measured", "hrr", 32), at("bbbb", "Counting", "hrr", 32), at("cccc", "Other", "vqvae", 32), at("dddd", "Leaky", "hrr", 4)}
 }
 
 func (f fakeSlots) Find(name string) (play.Source, error) {
@@ -42,24 +43,38 @@ func (fakeSlots) Usage(src play.Source) play.Counting {
 	if src.Key == "bbbb" {
 		return play.Counting{Done: 1200, Of: 4096}
 	}
-	return play.Counting{Usage: &play.Usage{Images: 4, Counts: [][]int{{1, 1, 1, 1}, {2, 2, 0, 0}, {4, 0, 0, 0}}}}
+	joint := &model.JointEntropy{Images: 4, Tuples: 4, Nats: 1.386, Slots: []float64{1.386, 0.693, 0}, Redundancy: 0.693, Ceiling: 1.386, LowerBound: true}
+	if src.Key == "dddd" {
+		joint = &model.JointEntropy{Images: 100, Tuples: 60, Nats: 3.8, Ceiling: 4.61, Coverage: 0.95}
+	}
+	return play.Counting{Usage: &play.Usage{Images: 4, Joint: joint, Counts: [][]int{{1, 1, 1, 1}, {2, 2, 0, 0}, {4, 0, 0, 0}}}}
 }
 
-func (fakeSlots) Slots(context.Context, play.Source) (play.Slots, error) {
+func (fakeSlots) Slots(_ context.Context, src play.Source) (play.Slots, error) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var s play.Slots
 	for range 3 {
-		s.Symbols = append(s.Symbols, hrr.Symbol[float64](rng, 32))
+		s.Symbols = append(s.Symbols, hrr.Symbol[float64](rng, src.Config.D))
 	}
 	for range 4 {
-		s.Entries = append(s.Entries, hrr.Symbol[float64](rng, 32))
+		s.Entries = append(s.Entries, hrr.Symbol[float64](rng, src.Config.D))
 	}
 	return s, nil
 }
 
+// fakeScores are what an evaluation of step 1000 measured of one run.
+type fakeScores struct{}
+
+func (fakeScores) Scores(_ context.Context, run string) (model.Scores, error) {
+	if run != "run-aaaa" {
+		return model.Scores{}, model.ErrNotFound
+	}
+	return model.Scores{Step: 1000, Usage: &model.Usage{Joint: &model.JointEntropy{Images: 10, Nats: 1.5, Redundancy: 0.5, LowerBound: true}}}, nil
+}
+
 func theorySite(l theorypage.SlotLibrary) http.Handler {
 	r := chi.NewRouter()
-	theorypage.Theory{Datasets: handlertest.Data{}, Library: l}.Routes(r)
+	theorypage.Theory{Datasets: handlertest.Data{}, Library: l, Scores: fakeScores{}}.Routes(r)
 	return r
 }
 
@@ -75,7 +90,7 @@ func TestTheory(t *testing.T) {
 	if got := facts(doc, "capacity"); got["Bound"] != "56.1 nats, 81 bits" || got["Channel"] != "243 nats, 350 bits" {
 		t.Errorf("at the paper's sizes: %v", got)
 	}
-	doc = handlertest.Document(t, handlertest.Get(t, theorySite(fakeSlots{}), "/theory?m=2&d=8&k=4&R=5&tau=1"))
+	doc = handlertest.Document(t, handlertest.Get(t, theorySite(fakeSlots{}), "/theory?m=2&d=8&k=4&R=5&rho=1"))
 	if got := facts(doc, "capacity"); got["Channel"] != "3.24 nats, 4.68 bits" || got["Bound"] != "2.77 nats, 4 bits" { // 8·ln 1.5, 2·ln 4
 		t.Errorf("m=2 d=8 k=4: %v", got)
 	}
@@ -101,12 +116,12 @@ func TestTheory(t *testing.T) {
 // TestTheoryModels: the newest HRR checkpoint is shown unless the address says otherwise; one without numbers says why.
 func TestTheoryModels(t *testing.T) {
 	doc := handlertest.Document(t, handlertest.Get(t, theorySite(fakeSlots{}), "/theory"))
-	if n := doc.Find("[data-testid=theory-sources] input").Length(); n != 2 {
+	if n := doc.Find("[data-testid=theory-sources] input").Length(); n != 3 {
 		t.Errorf("%d models to choose from; the third is not about bundles", n)
 	}
 	points := doc.Find("[data-testid=theory-points] tbody tr")
 	cells := points.Find("td").Map(func(_ int, s *goquery.Selection) string { return s.Text() })
-	if points.Length() != 1 || len(cells) != 10 || cells[3] != "4.16" || cells[4] != "2.08" { // 3·ln 4; ln 4 + ln 2 + 0
+	if points.Length() != 1 || len(cells) != 11 || cells[3] != "4.16" || cells[4] != "≥ 1.5" || cells[5] != "≤ 0.5" { // 3·ln 4
 		t.Errorf("%d models with %q", points.Length(), cells)
 	}
 	doc = handlertest.Document(t, handlertest.Get(t, theorySite(fakeSlots{}), "/theory?m=3&run=bbbb&run=cccc"))
@@ -116,6 +131,13 @@ func TestTheoryModels(t *testing.T) {
 			t.Errorf("%q is not said in %s", want, text)
 		}
 	}
+	doc = handlertest.Document(t, handlertest.Get(t, theorySite(fakeSlots{}), "/theory?m=3&run=aaaa&run=dddd"))
+	if f := facts(doc, "capacity"); f["Leaky"] != "outside: its codes tell 3.8 nats, the channel of its size 1.73" || f["Measured"] != "" { // 6·ln 4/3
+		t.Errorf("models outside the bound: %v", f)
+	}
+	if text := doc.Find("[data-testid=figure-capacity]").Text(); !strings.Contains(text, "Leaky, outside") || !strings.Contains(text, "≥ Measured") {
+		t.Errorf("dots: %s", text)
+	}
 	if text := handlertest.Document(t, handlertest.Get(t, theorySite(nil), "/theory")).Find("form").Text(); !strings.Contains(text, "No HRR model is trained yet") {
 		t.Errorf("without checkpoints: %s", text)
 	}
@@ -124,9 +146,28 @@ func TestTheoryModels(t *testing.T) {
 	}
 }
 
+// TestTheoryFloor: at ρ = 1 total correlation is some 12% of the channel, at τ = 1 both vanish; the variance of values moves no SNR.
+func TestTheoryFloor(t *testing.T) {
+	page := func(query string) *goquery.Document {
+		return handlertest.Document(t, handlertest.Get(t, theorySite(nil), "/theory?m=9&d=512&k=512&R=13"+query))
+	}
+	one := facts(page("&rho=1"), "correlation")
+	if one["Channel with this noise"] != "243 nats, 350 bits" || !strings.HasPrefix(one["Share of the channel"], "12.") {
+		t.Errorf("at ρ = 1: %v", one)
+	}
+	unit := facts(page("&rho=56.8889"), "correlation")
+	if unit["Floor"] != "ρ = 56.9, τ = 1" || unit["Channel with this noise"] != "4.5 nats, 6.49 bits" || !strings.HasPrefix(unit["Total correlation"], "0.03") {
+		t.Errorf("at τ = 1: %v", unit)
+	}
+	plain, loud := facts(page("&var=1"), "retrieval"), facts(page("&var=100"), "retrieval")
+	if plain["SNR"] != loud["SNR"] || plain["Sampled"] != loud["Sampled"] || plain["Signal per component"] == loud["Signal per component"] {
+		t.Errorf("variance 1: %v, variance 100: %v", plain, loud)
+	}
+}
+
 // TestTheoryProblems: what cannot be used is named beside its entry, as typed, and the rest is computed.
 func TestTheoryProblems(t *testing.T) {
-	for name, typed := range map[string]string{"m": "0", "d": "wide", "k": "2.5", "R": "-1", "tau": "NaN"} {
+	for name, typed := range map[string]string{"m": "0", "d": "wide", "k": "2.5", "R": "-1", "rho": "NaN", "var": "-1"} {
 		w := handlertest.Get(t, theorySite(fakeSlots{}), "/theory?"+name+"="+typed)
 		doc := handlertest.Document(t, w)
 		problem := doc.Find("[data-testid=problem-" + name + "]").Text()
@@ -145,7 +186,7 @@ func TestTheoryProblems(t *testing.T) {
 // TestTheoryFigures: each figure of the page is a file in both forms, at the page's sizes.
 func TestTheoryFigures(t *testing.T) {
 	h := theorySite(fakeSlots{})
-	doc := handlertest.Document(t, handlertest.Get(t, h, "/theory?m=4&d=64&k=16&R=3&tau=1"))
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/theory?m=4&d=64&k=16&R=3&rho=1"))
 	links := doc.Find(".drawn figcaption a").Map(func(_ int, s *goquery.Selection) string { return s.AttrOr("href", "") })
 	if len(links) != 12 {
 		t.Fatalf("%d files of six figures", len(links))

@@ -18,8 +18,8 @@ import (
 
 func (h Theory) view(ctx context.Context, e theoryEntries, bad model.Invalid, typed url.Values, points []theoryPoint) ui.TheoryView {
 	v := ui.TheoryView{Entries: theoryForm(e, bad, typed), Rates: h.rates(ctx, e), Sources: h.sources(e)}
-	for _, part := range []func(theoryEntries) ui.TheoryPart{capacityPart, leastPart, retrievalPart, covariancePart, correlationPart} {
-		p := part(e)
+	for _, part := range []func(theoryEntries, []theoryPoint) ui.TheoryPart{capacityPart, leastPart, retrievalPart, covariancePart, correlationPart} {
+		p := part(e, points)
 		for i, f := range p.Figures { // named so far
 			p.Figures[i] = handlers.FigureView(theoryFigures[f.Name](e, points), "/theory", e.query())
 		}
@@ -37,7 +37,8 @@ func theoryForm(e theoryEntries, bad model.Invalid, typed url.Values) []ui.Theor
 		{Name: "d", Label: "Dimension", Symbol: "d", Step: "1", Log: true},
 		{Name: "k", Label: "Codebook entries", Symbol: "k", Step: "1", Log: true},
 		{Name: "R", Label: "Rate to carry", Symbol: "R", Unit: "nats", Step: "any"},
-		{Name: "tau", Label: "Posterior floor", Symbol: "τ", Step: "any", Log: true},
+		{Name: "var", Label: "Variance of values", Symbol: "d·Var v", Unit: "1 for HRR vectors", Step: "any", Log: true},
+		{Name: "rho", Label: "Posterior floor", Symbol: "ρ = τ²·d/m", Unit: "1 is the noise of retrieval", Step: "any", Log: true},
 	}
 	text := e.text()
 	for i := range form {
@@ -100,11 +101,11 @@ func rounded(v float64) string {
 	return figure.Number(r)
 }
 
-func capacityPart(e theoryEntries) ui.TheoryPart {
+func capacityPart(e theoryEntries, points []theoryPoint) ui.TheoryPart {
 	c := theory.CapacityOf(e.m, e.d, e.k)
 	p := ui.TheoryPart{
 		ID: "capacity", Question: "What is the most it can tell of an image?",
-		Formulas: []ui.Formula{{Name: "capacity", Place: "Proposition 1, “Capacity of the HRR latent channel”"}},
+		Formulas: []ui.Formula{{Name: "capacity", Place: "Proposition 1, “Capacity of the HRR latent channel”: the paper’s statement for its Gaussian model, in which cross-talk is independent noise"}},
 		Facts: []ui.TheoryFact{
 			{Term: "Channel", Value: nats(c.Channel)}, {Term: "Codebook", Value: nats(c.Codebook)}, {Term: "Bound", Value: nats(c.Bound()), Good: true},
 			{Term: "For large m", Value: fmt.Sprintf("the channel comes near d/2 = %s nats", rounded(float64(e.d)/2))},
@@ -121,10 +122,17 @@ func capacityPart(e theoryEntries) ui.TheoryPart {
 	} else {
 		p.Says = append(p.Says, fmt.Sprintf("R = %s nats do not fit: %s are missing.", rounded(e.rate), rounded(e.rate-c.Bound())))
 	}
+	p.Says = append(p.Says, "With frozen symbols, cross-talk is a function of the image x and no noise: a deterministic encoder can use it as signal. So a trained model may tell more than the channel term; only m·log k binds it.")
+	for _, point := range known(points) {
+		if point.outside() {
+			p.Facts = append(p.Facts, ui.TheoryFact{Term: point.label, Bad: true,
+				Value: fmt.Sprintf("outside: its codes tell %s nats, the channel of its size %s", point.entropy(), rounded(point.capacity.Channel))})
+		}
+	}
 	return p
 }
 
-func leastPart(e theoryEntries) ui.TheoryPart {
+func leastPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 	d, k := theory.LeastD(e.rate, e.m), theory.LeastK(e.rate, e.m)
 	return ui.TheoryPart{
 		ID: "least", Question: "What does a rate need?",
@@ -141,8 +149,8 @@ func leastPart(e theoryEntries) ui.TheoryPart {
 	}
 }
 
-func retrievalPart(e theoryEntries) ui.TheoryPart {
-	s := sampleSNR(e.m, e.d)
+func retrievalPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
+	s := sampleSNR(e.m, e.d, e.variance)
 	return ui.TheoryPart{
 		ID: "retrieval", Question: "How noisy is what a slot gives back?",
 		Formulas: []ui.Formula{
@@ -152,14 +160,15 @@ func retrievalPart(e theoryEntries) ui.TheoryPart {
 		Facts: []ui.TheoryFact{
 			{Term: "SNR", Value: fmt.Sprintf("%s, %s dB", rounded(theory.SNR(e.m)), rounded(10*math.Log10(theory.SNR(e.m))))},
 			{Term: "Sampled", Value: fmt.Sprintf("%s over %d retrievals", rounded(s.SNR), s.Slots)},
-			{Term: "Noise per component", Value: fmt.Sprintf("%s, exactly %s", rounded(float64(e.m)/float64(e.d)), figure.Number(theory.NoisePower(e.m, e.d)))},
+			{Term: "Signal per component", Value: fmt.Sprintf("%s, sampled %s", rounded(e.variance/float64(e.d)), rounded(s.Signal))},
+			{Term: "Noise per component", Value: fmt.Sprintf("%s, exactly %s, sampled %s", rounded(e.variance*float64(e.m)/float64(e.d)), figure.Number(e.variance*theory.NoisePower(e.m, e.d)), rounded(s.Noise))},
 		},
-		Says:    []string{"Every further slot costs every other one signal; the dimension does not change the ratio, it changes how many components share it."},
+		Says:    []string{"The variance of the values scales signal and noise alike: move its slider, and SNR stays.", "Every further slot costs every other one signal; the dimension does not change the ratio, it changes how many components share it."},
 		Figures: []views.FigureView{{Name: "snr"}},
 	}
 }
 
-func covariancePart(e theoryEntries) ui.TheoryPart {
+func covariancePart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 	p := theory.SamplePairs(max(e.m, 2), e.d, 1, 1)
 	return ui.TheoryPart{
 		ID: "covariance", Question: "How much do two slots vary together?",
@@ -176,8 +185,9 @@ func covariancePart(e theoryEntries) ui.TheoryPart {
 	}
 }
 
-func correlationPart(e theoryEntries) ui.TheoryPart {
-	values, tau2 := theory.Draw(e.m, e.d, 1), e.tau*e.tau
+func correlationPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
+	values, tau2 := theory.Draw(e.m, e.d, 1), theory.Tau2(e.m, e.d, e.ratio)
+	exact, channel := theory.TotalCorrelation(values, tau2), theory.ChannelAt(e.m, e.d, e.ratio)
 	delta := theory.DeltaOf(values)
 	_, operator := delta.Norms(tau2)
 	bound := "says nothing here: ‖M‖_op may be " + rounded(operator)
@@ -191,17 +201,35 @@ func correlationPart(e theoryEntries) ui.TheoryPart {
 			{Name: "bound", Place: "Proposition 2 and “Bounding the Total Correlation”"},
 		},
 		Facts: []ui.TheoryFact{
-			{Term: "Exact", Value: nats(theory.TotalCorrelation(values, tau2))},
+			{Term: "Floor", Value: fmt.Sprintf("ρ = %s, τ = %s", rounded(e.ratio), rounded(math.Sqrt(tau2)))},
+			{Term: "Total correlation", Value: nats(exact)},
+			{Term: "Channel with this noise", Value: nats(channel)},
+			{Term: "Share of the channel", Value: rounded(100*exact/channel) + "%"},
 			{Term: "Bound", Value: bound},
 			{Term: "Order m²/(τ⁴d)", Value: rounded(theory.Order(e.m, e.d, tau2)) + " nats"},
-			{Term: "The bound speaks from", Value: "τ = " + rounded(math.Sqrt(delta.Operator))},
+			{Term: "The bound speaks from", Value: fmt.Sprintf("ρ = %s", rounded(theory.Ratio(e.m, e.d, delta.Operator)))},
 		},
 		Says: []string{
-			fmt.Sprintf("τ is the spread that the posterior adds to each component of a retrieval; cross-talk alone is √(m/d) = %s. The smaller τ, the more the retrievals repeat each other, for all are made of one bundle; without it, they are exactly dependent.", rounded(math.Sqrt(float64(e.m)/float64(e.d)))),
+			atNoise(e.m, e.d, values),
+			atOne(e.m, e.d, values),
+			"The smaller the floor, the more the retrievals repeat each other, for all are made of one bundle; without it, they are exactly dependent.",
 			"The exact value is of the paper’s Gaussian model and is computed frequency by frequency, at any size.",
 		},
 		Figures: []views.FigureView{{Name: "correlation"}},
 	}
+}
+
+// atNoise says what total correlation is where the floor is the noise of retrieval itself, ρ = 1.
+func atNoise(m, d int, values [][]float64) string {
+	tc, channel := theory.TotalCorrelation(values, theory.Tau2(m, d, 1)), theory.ChannelAt(m, d, 1)
+	return fmt.Sprintf("At ρ = 1, the noise of retrieval itself, total correlation is %s nats, %s%% of the channel’s %s. That share is constant in d, so in nats it grows with d.",
+		rounded(tc), rounded(100*tc/channel), rounded(channel))
+}
+
+// atOne says what is left of both where the floor is τ = 1, the deviation of a unit Gaussian.
+func atOne(m, d int, values [][]float64) string {
+	return fmt.Sprintf("At τ = 1, where ρ = d/m = %s, total correlation vanishes (%s nats), but so does the channel (%s nats).",
+		rounded(theory.Ratio(m, d, 1)), rounded(theory.TotalCorrelation(values, 1)), rounded(theory.ChannelAt(m, d, theory.Ratio(m, d, 1))))
 }
 
 // row is a model's line in the table.
@@ -214,10 +242,21 @@ func (p theoryPoint) row(e theoryEntries) ui.TheoryPoint {
 		return v
 	}
 	d, m := float64(p.cfg.D), float64(p.cfg.M)
-	snr := "exact inverse"
-	if len(p.snr) > 0 {
-		snr = fmt.Sprintf("%s (%s to %s)", rounded(mean(p.snr)*m), rounded(slices.Min(p.snr)*m), rounded(slices.Max(p.snr)*m))
+	redundancy := "not counted"
+	if p.joint != nil {
+		if redundancy = rounded(p.joint.Redundancy); p.joint.LowerBound {
+			redundancy = "≤ " + redundancy
+		}
 	}
-	v.Cells = append(v.Cells, rounded(p.used), snr, rounded(p.pair.Frobenius2*d), rounded(p.pair.Operator*d), rounded(p.tc), figure.Number(p.bound))
+	again := spread(p.snr, m, "exact inverse")
+	v.Cells = append(v.Cells, p.entropy(), redundancy, again, rounded(p.pair.Frobenius2*d), rounded(p.pair.Operator*d), rounded(p.tc), figure.Number(p.bound))
 	return v
+}
+
+// spread is the mean of SNRs times m with the least and the greatest; otherwise where there are none.
+func spread(snr []float64, m float64, otherwise string) string {
+	if len(snr) == 0 {
+		return otherwise
+	}
+	return fmt.Sprintf("%s (%s to %s)", rounded(mean(snr)*m), rounded(slices.Min(snr)*m), rounded(slices.Max(snr)*m))
 }

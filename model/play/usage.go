@@ -12,7 +12,9 @@ import (
 	"path/filepath"
 	"sort"
 
+	"slotscope/model"
 	"slotscope/model/data"
+	"slotscope/model/measure/metric"
 )
 
 // Usage is which codes each slot takes on images of the dataset, and which factor each slot tells of.
@@ -23,6 +25,8 @@ type Usage struct {
 	Labels  []Label    `json:"labels"` // [m]
 	Factors []string   `json:"factors"`
 	NMI     [][]Number `json:"nmi"` // [m][F], corrected for chance
+
+	Joint *model.JointEntropy `json:"joint"` // of all slots' entries together
 }
 
 // Label is the factor that a slot tells most of.
@@ -40,7 +44,7 @@ func (n Number) MarshalJSON() ([]byte, error) {
 }
 
 const (
-	usageVersion = 1
+	usageVersion = 2
 	// UsageImages are encoded for a checkpoint's usage.
 	UsageImages = 4096
 	// clearFrom is the score from which on a slot carries its factor's name.
@@ -107,7 +111,7 @@ func drawIndices(n, of int) []int {
 
 // tally counts codes [n][m], each below k, and relates them to classes [n × F].
 func tally(m, k int, codes [][]int, classes []int, info data.Info) *Usage {
-	u := &Usage{Version: usageVersion, Images: len(codes)}
+	u := &Usage{Version: usageVersion, Images: len(codes), Joint: jointOf(codes, m)}
 	for _, f := range info.Factors {
 		u.Factors = append(u.Factors, f.Name)
 	}
@@ -128,6 +132,16 @@ func tally(m, k int, codes [][]int, classes []int, info data.Info) *Usage {
 		u.Labels = append(u.Labels, label(u.Factors, scores, counts))
 	}
 	return u
+}
+
+func jointOf(codes [][]int, m int) *model.JointEntropy {
+	flat := make([]int32, 0, len(codes)*m)
+	for _, t := range codes {
+		for _, c := range t {
+			flat = append(flat, int32(c))
+		}
+	}
+	return metric.JointEntropy(flat, m)
 }
 
 func columns(classes []int, f int) [][]int {

@@ -53,6 +53,7 @@ type ScoreTable struct {
 	Title    string
 	Heads    []ScoreHead
 	Rows     []ScoreRow
+	Withheld []string // sentences on rows that may claim nothing
 	Verdicts []Verdict
 }
 
@@ -66,17 +67,17 @@ type ScoreRow struct {
 	Cells        []ScoreCell
 }
 
-// ScoreCell is a mean with its interval; Published is the paper's, Within whether our interval holds it.
+// ScoreCell is a mean with its interval; Published is the paper's value, Why the reason where ours is not said to be equivalent.
 type ScoreCell struct {
-	Text, Published, Within string
-	Each                    []string // value by seed
-	Bold                    bool
+	Text, Published, Why string
+	Equivalent           bool
+	Each                 []string // value by seed
+	Bold                 bool
 }
 
-// Verdict says which group is best by one metric, and how sure that is.
+// Verdict names the winner by one metric, or says why none is named.
 type Verdict struct {
-	Metric, Best, Next, Difference, Sure string
-	Apart                                bool
+	Metric, Winner, Between, Difference, Why string
 }
 
 // ListTable is a plain table.
@@ -181,15 +182,4 @@ func dashed(text string) string {
 		return "–"
 	}
 	return text
-}
-
-// within tells whether our interval holds the paper's value.
-func within(answer string) string {
-	switch answer {
-	case "yes":
-		return " ✓"
-	case "no":
-		return " ✗"
-	}
-	return ""
 }

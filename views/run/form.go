@@ -39,6 +39,7 @@ type FormField struct {
 	Default string
 	Source  string // where the default comes from
 	Error   string // a sentence, or empty
+	Hint    string // what the value implies, a sentence, or empty
 	Options []Option
 }
 

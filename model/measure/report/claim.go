@@ -136,14 +136,6 @@ func (c Cell) Match() (equivalent bool, why string) {
 	return true, ""
 }
 
-// Within is "yes" where the cell is equivalent to the paper's value, else a dash.
-func (c Cell) Within() string {
-	if equivalent, _ := c.Match(); equivalent {
-		return "yes"
-	}
-	return "–"
-}
-
 // Withheld lists, for the rows of a table that may claim nothing, a sentence with the reason; rows with one reason share it.
 func (t Table) Withheld() []string {
 	labels, reasons := map[string][]string{}, []string{}

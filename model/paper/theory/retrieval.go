@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
+
 	"slotscope/model/paper/hrr"
 )
 
@@ -35,12 +37,17 @@ type Sampled struct {
 	Slots  int     // retrievals that were averaged over
 }
 
-// SampleSNR binds m HRR vectors to m others, bundles them and retrieves each, trials times, with the seed's random numbers.
-func SampleSNR(m, d, trials int, seed uint64) Sampled {
+// SampleSNR binds m HRR vectors to m others, bundles them and retrieves each, trials times, with the seed's random numbers. variance
+// is that of the values' components in units of 1/d; signal and noise are proportional to it, so that SNR does not depend on it.
+func SampleSNR(m, d, trials int, variance float64, seed uint64) Sampled {
 	rng := newRand(seed, m, d)
 	var s Sampled
 	for range trials {
-		signal, noise := RetrievalPowers(vectors(rng, m, d), vectors(rng, m, d))
+		symbols, values := vectors(rng, m, d), vectors(rng, m, d)
+		for _, v := range values {
+			floats.Scale(math.Sqrt(variance), v)
+		}
+		signal, noise := RetrievalPowers(symbols, values)
 		for i := range m {
 			s.Signal, s.Noise = s.Signal+signal[i], s.Noise+noise[i]
 		}
@@ -156,19 +163,4 @@ func pick(rng *rand.Rand, counts []int) int {
 		}
 	}
 	panic("theory: counts are negative")
-}
-
-// Entropy is that of a code by how often it takes each entry, in nats: what it can tell at most.
-func Entropy(counts []int) float64 {
-	total, sum := 0, 0.0
-	for _, c := range counts {
-		total += c
-		if c > 0 {
-			sum += float64(c) * math.Log(float64(c))
-		}
-	}
-	if total == 0 {
-		return 0
-	}
-	return math.Log(float64(total)) - sum/float64(total)
 }

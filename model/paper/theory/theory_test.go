@@ -115,7 +115,7 @@ func draw(rng *rand.Rand, m, d int) [][]float64 {
 // some 20,000 retrievals the mean is known to about 2 % at the smallest d, where single ones vary as much as their mean.
 func TestSNR(t *testing.T) {
 	for _, c := range []struct{ m, d, trials int }{{1, 3, 40000}, {2, 4, 20000}, {9, 64, 1500}, {4, 256, 500}} {
-		got := theory.SampleSNR(c.m, c.d, c.trials, 7)
+		got := theory.SampleSNR(c.m, c.d, c.trials, 1, 7)
 		tolerance := 5 * math.Sqrt(8/float64(c.d*c.trials*c.m))
 		near(t, fmt.Sprintf("signal for %+v", c), got.Signal*float64(c.d), 1, tolerance)
 		near(t, fmt.Sprintf("noise for %+v", c), got.Noise/theory.NoisePower(c.m, c.d), 1, 2*tolerance)
@@ -124,9 +124,13 @@ func TestSNR(t *testing.T) {
 		}
 	}
 	near(t, "SNR by the paper", theory.SNR(9), 1.0/9, 1e-15)
-	if theory.SampleSNR(3, 16, 5, 1) != theory.SampleSNR(3, 16, 5, 1) {
+	if theory.SampleSNR(3, 16, 5, 1, 1) != theory.SampleSNR(3, 16, 5, 1, 1) {
 		t.Error("one seed gives two estimates")
 	}
+	one, four := theory.SampleSNR(5, 64, 20, 1, 1), theory.SampleSNR(5, 64, 20, 4, 1)
+	near(t, "signal at four times the variance", four.Signal/one.Signal, 4, 1e-12)
+	near(t, "noise at four times the variance", four.Noise/one.Noise, 4, 1e-12)
+	near(t, "SNR at four times the variance", four.SNR/one.SNR, 1, 1e-12)
 }
 
 // TestCovariance: the closed form against the sample covariance of 60,000 draws of symbols, entry by entry, for even and odd d.
@@ -234,6 +238,30 @@ func TestTotalCorrelation(t *testing.T) {
 		t.Errorf("without a floor the total correlation is %v, not infinite", got)
 	}
 	near(t, "of silent slots", theory.TotalCorrelation([][]float64{{0, 0}, {0, 0}}, 0.1), 0, 0)
+}
+
+// TestFloor: at ρ = 1 the channel is Proposition 1's, and total correlation a constant share of it that grows with d in nats; at τ = 1
+// the channel carries next to nothing.
+func TestFloor(t *testing.T) {
+	near(t, "ρ of its τ²", theory.Ratio(9, 512, theory.Tau2(9, 512, 0.3)), 0.3, 1e-15)
+	near(t, "τ² at ρ = 1", theory.Tau2(9, 512, 1), 9.0/512, 1e-15)
+	last := 0.0
+	for _, d := range []int{128, 512, 2048} {
+		capacity := theory.CapacityOf(9, d, 512).Channel
+		near(t, "channel at ρ = 1", theory.ChannelAt(9, d, 1), capacity, 1e-9)
+		tc := theory.TotalCorrelation(theory.Draw(9, d, 1), theory.Tau2(9, d, 1))
+		if share := tc / capacity; share < 0.11 || share > 0.14 {
+			t.Errorf("at d = %d total correlation is %.3f of capacity", d, share)
+		}
+		if tc < 3*last {
+			t.Errorf("at d = %d total correlation is %v nats, after %v", d, tc, last)
+		}
+		last = tc
+	}
+	near(t, "channel at τ = 1", theory.ChannelAt(9, 512, theory.Ratio(9, 512, 1)), 4.4956, 1e-4) // 2304·log(1 + 1/512)
+	if tc := theory.TotalCorrelation(theory.Draw(9, 512, 1), 1); tc > 0.05 {
+		t.Errorf("at τ = 1 total correlation is %v nats", tc)
+	}
 }
 
 // TestBound: where the bound speaks it holds, it comes close as τ grows, and its order is the proposition's.
