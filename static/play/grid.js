@@ -96,6 +96,8 @@ export class Grid {
     });
   }
 
+  flip(slots) { this.rows.a.forEach((token, i) => token.toggleAttribute('data-flipped', slots.has(i))); }
+
   wait(on) { this.table.toggleAttribute('data-waiting', on); }
 
   /** show paints swaps, differences and spotlights; pictures gives the pixels of a tuple. */

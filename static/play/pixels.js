@@ -31,6 +31,16 @@ function imageData(pixels, { h, w, c }) {
   return data;
 }
 
+/** pixelsOf reads h · w · c bytes of an image that has that size. */
+export function pixelsOf(image, { h, w, c }) {
+  const ctx = new OffscreenCanvas(w, h).getContext('2d', { willReadFrequently: true });
+  ctx.drawImage(image, 0, 0, w, h);
+  const { data } = ctx.getImageData(0, 0, w, h);
+  const out = new Uint8Array(h * w * c);
+  for (let p = 0; p < h * w; p++) for (let ch = 0; ch < c; ch++) out[p * c + ch] = data[p * 4 + ch];
+  return out;
+}
+
 export function paint(canvas, pixels, shape, codes) {
   canvas.dataset.painted = 'yes';
   canvas.classList.remove('skeleton');

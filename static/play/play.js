@@ -1,6 +1,7 @@
 // The playground: owns the state, which is the address, and tells its parts.
 
 import { edits, format, interpolation, put, same, swaps, writer } from './codes.js';
+import { Blend } from './blend.js';
 import { Decoder, Superseded } from './decoder.js';
 import { equal } from './address.js';
 import { Frozen } from './frozen.js';
@@ -11,7 +12,7 @@ import { Palette } from './palette.js';
 import { Server } from './server.js';
 import { Side } from './side.js';
 import { Strip } from './strip.js';
-import { canvasFor, paint } from './pixels.js';
+import { canvasFor, paint, pixelsOf } from './pixels.js';
 
 const $ = (id) => document.getElementById(id);
 
@@ -41,6 +42,7 @@ class Play {
     this.palette = new Palette($('palette'), this.shape, this);
     this.sides = { a: new Side($('side-a'), this.shape, data.dataset, this), b: new Side($('side-b'), this.shape, data.dataset, this) };
     this.image = canvasFor($('image'), this.shape);
+    this.blend = new Blend($('blend'), this);
     this.#buttons();
     this.#live();
     root.dataset.ready = 'yes';
@@ -60,9 +62,11 @@ class Play {
   originalOf(original) { return this.#uploads.get(original) ?? this.store.original(original); }
 
   /** pictures decodes; null where the request was overtaken or failed, which is then said. */
-  async pictures(lane, tuples) {
+  pictures(lane, tuples) { return this.#orSay(() => this.decoder.decode(lane, tuples)); }
+
+  async #orSay(work) {
     try {
-      return await this.decoder.decode(lane, tuples);
+      return await work();
     } catch (err) {
       if (!(err instanceof Superseded)) this.#say(err.message || 'The pictures could not be decoded.');
       return null;
@@ -222,6 +226,24 @@ class Play {
     this.#showImage();
   }
 
+  /** lookAt shows what draw computes, or the picture of codes, until something else is looked at. */
+  lookAt(look) {
+    this.#looking = look;
+    this.#showImage();
+  }
+
+  /** flip marks slots of A whose code is another under noise. */
+  flip(slots) { this.grid.flip(slots); }
+
+  /** pixelsOfA are those of the picture that A was encoded from, or of its reconstruction. */
+  async pixelsOfA() {
+    const { codes } = this.state.a;
+    const original = $('side-a').querySelector('[data-part="original"]');
+    if (original.hidden) return (await this.decoder.decode('strip', [codes]))[0];
+    await original.decode();
+    return pixelsOf(original, this.shape);
+  }
+
   lookAway() {
     if (!this.#looking || this.hands.held) return;
     this.#looking = null;
@@ -233,6 +255,7 @@ class Play {
   #render() {
     this.grid.draw(this.state, this.#moved);
     this.strip.draw(this.state);
+    this.blend.draw(this.state);
     this.sides.a.draw(this.state.a);
     this.sides.b.draw(this.state.b);
     this.palette.refresh();
@@ -249,12 +272,13 @@ class Play {
     $('result-name').textContent = look ? look.row.toUpperCase() : this.#row.toUpperCase();
     $('result-state').textContent = look?.text ?? this.#describe();
     $('result').toggleAttribute('data-live', !!look?.live);
-    this.image.dataset.showing = format(codes);
+    const name = look?.name ?? format(codes);
+    this.image.dataset.showing = name;
     const started = performance.now();
-    const here = this.decoder.peek(codes);
-    const [pixels] = here ? [here] : ((await this.pictures('held', [codes])) ?? []);
-    if (!pixels || this.image.dataset.showing !== format(codes)) return;
-    paint(this.image, pixels, this.shape, format(codes));
+    const here = look?.draw ? null : this.decoder.peek(codes);
+    const [pixels] = here ? [here] : ((await this.#orSay(() => (look?.draw ? look.draw().then((p) => [p]) : this.decoder.decode('held', [codes])))) ?? []);
+    if (!pixels || this.image.dataset.showing !== name) return;
+    paint(this.image, pixels, this.shape, name);
     this.image.setAttribute('aria-label', `${$('result-name').textContent} ${$('result-state').textContent}`);
     if (!here && this.#painted) $('took').textContent = `decoded in ${Math.max(1, Math.round(performance.now() - started))} ms`;
     this.#painted = true;
@@ -353,6 +377,7 @@ class Play {
       this.grid.label(this.slots, usage.images);
       $('palette-factor').textContent = this.slots[this.#slot].factor;
       this.palette.refresh(true);
+      this.blend.draw(this.state);
       this.#drawEdits();
     } catch (err) {
       $('palette-said').textContent = err.message;

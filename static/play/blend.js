@@ -1,0 +1,96 @@
+// What lies between codes: a slot's value part of the way from A's to B's, and A's latent with noise, whose codes flip. Only a model
+// in this browser computes it.
+
+import { format } from './codes.js';
+import { noisy } from './codec.js';
+
+const OFF = 21; // dB: where the slider of the noise stands when there is none
+
+export class Blend {
+  #z = null; // A's latent, once asked for
+  #codes = null; // what is read from it without noise
+
+  constructor(section, app) {
+    Object.assign(this, { section, app });
+    const part = (name) => section.querySelector(`[data-part="${name}"]`);
+    this.fields = section.querySelector('fieldset');
+    this.sliders = [...section.querySelectorAll('[data-blend]')];
+    this.every = part('all');
+    this.noise = part('noise');
+    this.flips = part('flips');
+    for (const slider of this.sliders) slider.addEventListener('input', () => this.#blend());
+    this.every.addEventListener('input', () => {
+      for (const slider of this.sliders) if (!slider.disabled) slider.value = this.every.value;
+      this.#blend();
+    });
+    this.noise.addEventListener('input', () => this.#shake());
+    part('again').addEventListener('click', () => this.#shake());
+    app.decoder.addEventListener('state', () => { this.fields.disabled = !app.decoder.local; });
+  }
+
+  #blend() {
+    const { codes, bcodes } = this.app.state;
+    const t = this.sliders.map((slider) => Number(slider.value) / 100);
+    this.#outputs();
+    this.noise.value = OFF;
+    this.#tellNoise('');
+    const parts = t.flatMap((part, i) => (part ? [`${Math.round(100 * part)}% of slot ${i}`] : []));
+    if (!parts.length) return this.app.lookAway();
+    const moving = t.filter((_, i) => !this.sliders[i].disabled);
+    const text = moving.length > 1 && moving.every((part) => part === moving[0]) ? `${parts[0].split(' ')[0]} of the way to B` : `with ${parts.join(', ')} from B`;
+    this.app.lookAt({ codes, row: 'a', text, name: `blend ${format(codes)} ${format(bcodes)} ${t}`, draw: () => this.app.decoder.blend('held', codes, bcodes, t) });
+  }
+
+  /** shake adds noise to z, reads the codes again and shows their picture. */
+  async #shake() {
+    const snr = Number(this.noise.value);
+    this.#reset();
+    if (snr === OFF) { this.#tellNoise(''); return this.app.lookAway(); }
+    const local = this.app.decoder.local;
+    const started = this.app.state;
+    try {
+      if (!this.#z) {
+        const { z } = await local.encode(await this.app.pixelsOfA());
+        this.#codes = await local.represent(z);
+        this.#z = z;
+      }
+      const codes = await local.represent(noisy(this.#z, snr));
+      if (started !== this.app.state) return;
+      const flipped = codes.flatMap((c, i) => (c === this.#codes[i] ? [] : [i]));
+      this.#tellNoise(flipped.length ? `${flipped.length} of ${codes.length} codes flip: slot${flipped.length > 1 ? 's' : ''} ${flipped.map((i) => `${i}${this.app.named(i).replace(', ', ' ')} (${this.app.text(this.#codes[i])} → ${this.app.text(codes[i])})`).join(', ')}.` : `All ${codes.length} codes stay.`);
+      this.app.flip(new Set(flipped));
+      this.app.lookAt({ codes, row: 'a', text: `from z with noise, ${snr} dB` });
+    } catch (err) {
+      this.#tellNoise(err.message);
+    }
+  }
+
+  #tellNoise(text) {
+    this.flips.textContent = text;
+    const snr = Number(this.noise.value);
+    this.noise.parentElement.querySelector('output').textContent = snr === OFF ? 'off' : `${snr} dB`;
+    if (!text) this.app.flip(new Set());
+  }
+
+  #outputs() {
+    for (const slider of [...this.sliders, this.every]) slider.parentElement.querySelector('output').textContent = `${slider.value}%`;
+  }
+
+  #reset() {
+    for (const slider of [...this.sliders, this.every]) slider.value = 0;
+    this.#outputs();
+  }
+
+  /** draw follows the state: what was between codes is gone, and A may have another latent. */
+  draw(state) {
+    this.fields.disabled = !this.app.decoder.local;
+    this.sliders.forEach((slider, i) => {
+      slider.disabled = state.codes[i] === state.bcodes[i];
+      slider.closest('label').querySelector('[data-part="factor"]').textContent = this.app.slots[i].factor;
+    });
+    this.#reset();
+    this.noise.value = OFF;
+    this.#tellNoise('');
+    this.#z = null;
+  }
+}
