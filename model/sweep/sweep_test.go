@@ -370,7 +370,7 @@ func TestPartsOfOtherSizes(t *testing.T) {
 		}
 		got[kind] = size{s.Config.Preset, s.Config.Steps, s.Config.LRSchedule}
 	}
-	want := map[string]size{"main": {"small", own.Steps, "cosine"}, "main choice": {"tiny", 20, "cosine"}, "control": {"tiny", 50, ""}}
+	want := map[string]size{"main": {"small", own.Steps, "cosine"}, "main choice": {"tiny", 20, "cosine"}, "control": {"tiny", 50, model.WSD}}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
