@@ -73,9 +73,8 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		return err
 	}
 	defer runs.Close()
-	evaluations := jobs.NewEvaluations(jobs.EvaluationOptions{Supervisor: runs, Log: log})
-	defer evaluations.Close()
-	sweeps := jobs.NewSweeps(context.WithoutCancel(ctx), jobs.SweepOptions{Supervisor: runs, Evaluations: evaluations, Log: log})
+	evaluations := runs.Evaluations()
+	sweeps := jobs.NewSweeps(context.WithoutCancel(ctx), jobs.SweepOptions{Supervisor: runs, Log: log})
 	defer sweeps.Close()
 	engine, err := compute.Open("cpu") // a GPU, where there is one, is for the runs
 	if err != nil {
@@ -86,7 +85,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 
 	site := web.Config{Addr: o.Addr, Token: o.Token, Log: log, Ready: index.Ready, Version: command.About(), Pages: []web.Page{
 		&home.Home{Runs: runs, Datasets: sets, Library: library},
-		runpage.Runs{Service: runs, Datasets: sets, Places: runs},
+		runpage.Runs{Service: runs, Datasets: sets, Places: runs, Evaluations: evaluations},
 		compare.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library, Noise: runs},
 		sweeppage.Sweeps{Service: sweeps, Datasets: sets, Places: runs},
 		dataset.Datasets{Catalogue: adding},

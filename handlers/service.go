@@ -73,3 +73,11 @@ func InfoOf(ctx context.Context, datasets DatasetList, name string) (data.Info, 
 	defer set.Close()
 	return set.Info(), nil
 }
+
+// EvaluationService measures runs in the background; jobs.Evaluations is one.
+type EvaluationService interface {
+	// Queue asks for an evaluation with ask's effort; with ask.Now it does not wait for a device.
+	Queue(ctx context.Context, id string, ask model.Evaluation) error
+	Cancel(ctx context.Context, id string) error
+	State(id string) model.Evaluation
+}

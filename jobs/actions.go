@@ -327,6 +327,9 @@ func (s *Supervisor) Delete(ctx context.Context, id string) error {
 	if !e.leave() || !e.run.State.Ended() {
 		return fmt.Errorf("run %s is %s; stop it before deleting it: %w", id, e.run.State, model.ErrConflict)
 	}
+	if e.eval.busy() || e.eval.locked {
+		return fmt.Errorf("run %s is being evaluated; cancel that before deleting it: %w", id, model.ErrConflict)
+	}
 	if err := s.o.Data.Remove(id); err != nil && !errors.Is(err, model.ErrNotFound) {
 		return told(err)
 	}

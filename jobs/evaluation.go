@@ -1,226 +1,365 @@
 package jobs
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"os/exec"
+	"reflect"
+	"slices"
 	"strings"
-	"sync"
+	"syscall"
 	"time"
 
 	"slotscope/model"
 	"slotscope/model/folder"
 )
 
-// Evaluations are processes of `slotscope eval`, for visitors and for sweeps, one for a run at a time. A process writes scores.json
-// into the run's folder; what it said last is kept here while the server lives.
-type Evaluations struct {
-	o      EvaluationOptions
-	cancel context.CancelFunc
-	ctx    context.Context
-	tasks  sync.WaitGroup
+// Evaluations measure runs, for visitors, for sweeps, and for runs that have finished and are configured to be measured. An evaluation is a
+// job as a training is: it waits for a device, is a process of its own that outlives the server, and the run's folder says how it
+// stands. Evaluations go before trainings that wait for the same device.
+type Evaluations struct{ s *Supervisor }
 
-	mu     sync.Mutex
-	states map[string]*model.Evaluation
+// Evaluations are those of the supervisor's runs.
+func (s *Supervisor) Evaluations() Evaluations { return Evaluations{s} }
+
+// evaluating is what the supervisor remembers of a run's evaluation.
+type evaluating struct {
+	state  model.Evaluation // as evaluation.json says, and the process is seen to be
+	locked bool             // a process measures the run
+	here   bool             // on this machine
+	child  *child           // the process started here, until it has ended
+	began  time.Time        // when that was started
+	device string           // what it was given
+	exit   *exit            // how it ended, until the state tells
+	asked  time.Time        // when it was asked to end
 }
 
-// EvaluationOptions are what Evaluations work with; Supervisor must be given.
-type EvaluationOptions struct {
-	Supervisor *Supervisor
-	// Command is the process that measures the run in dir; nil for this program's own `eval` with these flags.
-	Command func(dir string, flags []string) (*exec.Cmd, error)
-	Grace   time.Duration // in which a process that is interrupted ends by itself; 0 for ten seconds
-	Log     *slog.Logger  // nil for slog.Default
+// busy says whether the evaluation occupies a device of this machine.
+func (v *evaluating) busy() bool {
+	return v.child != nil || v.locked && v.here && v.state.Executor != model.Slurm
 }
 
-// NewEvaluations begins with none under way.
-func NewEvaluations(o EvaluationOptions) *Evaluations {
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
-	e := &Evaluations{o: o, states: map[string]*model.Evaluation{}}
-	if o.Grace == 0 {
-		e.o.Grace = 10 * time.Second
-	}
-	if o.Command == nil {
-		e.o.Command = e.eval
-	}
-	e.ctx, e.cancel = context.WithCancel(context.Background())
-	return e
+// moving says whether the evaluation may change from one look to the next.
+func (v *evaluating) moving() bool { return v.child != nil || v.locked || v.state.Under() }
+
+// evaluationSight is what one look showed of a run's evaluation.
+type evaluationSight struct {
+	state  model.Evaluation
+	holder folder.Holder
+	locked bool
+	err    error
 }
 
-// eval is the command line of this very program.
-func (e *Evaluations) eval(dir string, flags []string) (*exec.Cmd, error) {
-	program, err := os.Executable()
+// seeEvaluation looks in the same order as see: the child, the lock, the record. The caller holds mu.
+func (s *Supervisor) seeEvaluation(f *folder.Folder, v *evaluating) (seen evaluationSight) {
+	if v.child != nil {
+		if v.exit = v.child.reap(); v.exit != nil {
+			v.child = nil
+		}
+	}
+	seen.holder, seen.locked = f.Evaluator()
+	seen.state, seen.err = f.Evaluation()
+	return seen
+}
+
+// settleEvaluation decides how an evaluation stands after a look. The caller holds mu.
+func (s *Supervisor) settleEvaluation(f *folder.Folder, e *entry, seen evaluationSight) {
+	if seen.err != nil {
+		s.say(e, f.ID(), seen.err)
+		seen.state = model.Evaluation{}
+	}
+	v, now := &e.eval, seen.state
+	v.locked, v.here = seen.locked, seen.holder.Here()
+	switch {
+	case seen.locked:
+		if !now.State.Live() {
+			now.State, now.Started, now.Reason, now.Ended = model.Running, seen.holder.Since, "", time.Time{} // it has only begun
+		}
+		if !v.asked.IsZero() {
+			now.State = model.Stopping
+		}
+	case v.child != nil:
+		if now.State == model.Queued {
+			now.State, now.Started = model.Running, v.began
+		}
+	case now.State.Live(), now.State == model.Queued && (v.exit != nil || s.abandoned(e)):
+		now = s.concludeEvaluation(f, e)
+	}
+	if !seen.locked && v.child == nil {
+		v.exit, v.asked = nil, time.Time{}
+	}
+	s.setEvaluation(f.ID(), v, now)
+}
+
+func (s *Supervisor) setEvaluation(id string, v *evaluating, now model.Evaluation) {
+	if !reflect.DeepEqual(v.state, now) {
+		v.state = now
+		s.watchers.notify(id)
+	}
+}
+
+// abandoned says whether the evaluation was the business of a cluster's job that is over.
+func (s *Supervisor) abandoned(e *entry) bool {
+	return s.o.Cluster != nil && e.submitted() && e.task.State == model.TaskOver && e.run.State.Ended()
+}
+
+// concludeEvaluation says how an evaluation ended that did not say so itself. The caller holds mu.
+func (s *Supervisor) concludeEvaluation(f *folder.Folder, e *entry) model.Evaluation {
+	lock, lockErr := f.LockEvaluation()
+	if errors.Is(lockErr, model.ErrConflict) {
+		return e.eval.state // somebody has just taken it
+	}
+	if lockErr == nil {
+		defer lock.Unlock()
+	}
+	now, err := f.Evaluation()
+	if err != nil || now.State.Ended() {
+		return now // it was told by another
+	}
+	v := &e.eval
+	if now.Started.IsZero() {
+		now.Started = v.began
+	}
+	now.Ended, now.Said = time.Now().UTC().Truncate(time.Millisecond), ""
+	now.State, now.Reason = evaluationVerdict(f, e, now)
+	if lockErr == nil {
+		lockErr = f.SetEvaluation(now)
+	}
+	if lockErr != nil {
+		s.say(e, f.ID(), lockErr)
+	}
+	return now
+}
+
+// evaluationVerdict is the state and sentence of an evaluation whose process is gone.
+func evaluationVerdict(f *folder.Folder, e *entry, now model.Evaluation) (model.State, string) {
+	v := &e.eval
+	switch {
+	case v.exit != nil && !v.exit.unknown && v.exit.status == 0:
+		return model.Finished, ""
+	case !v.asked.IsZero():
+		return model.Stopped, "The evaluation was cancelled."
+	case v.exit != nil && !v.exit.unknown:
+		log, _ := f.Log(200)
+		return model.Failed, v.exit.sentence(log)
+	case now.Executor == model.Slurm:
+		return model.Interrupted, fmt.Sprintf("SLURM job %s ended before the run was evaluated; evaluate it again.", e.job.ID)
+	}
+	return model.Interrupted, fmt.Sprintf("Process %d exited unexpectedly; evaluate the run again.", now.PID)
+}
+
+// startEvaluations starts the evaluations whose turn has come: the longest waiting first, each on a device that is free, or beside
+// whatever computes where that was asked for. The caller holds mu.
+func (s *Supervisor) startEvaluations(busy map[string]bool) {
+	var waiting []*entry
+	devices := s.o.Devices(evalEngine)
+	for _, e := range s.runs {
+		switch v := &e.eval; {
+		case v.busy():
+			busy[s.evaluationDevice(v, devices)] = true
+		case v.state.State == model.Queued && !v.locked && v.state.Executor != model.Slurm && (!e.busy() || v.state.Now):
+			waiting = append(waiting, e)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b *entry) int {
+		if c := a.eval.state.Asked.Compare(b.eval.state.Asked); c != 0 {
+			return c
+		}
+		return strings.Compare(a.run.ID, b.run.ID)
+	})
+	for _, e := range waiting {
+		free := slices.DeleteFunc(slices.Clone(devices), func(d Device) bool { return busy[d.Name] })
+		if len(free) == 0 && e.eval.state.Now {
+			free = devices
+		}
+		if len(free) > 0 {
+			on := free[len(free)-1] // runs take the first
+			s.startEvaluation(e, on)
+			busy[on.Name] = true
+		}
+	}
+}
+
+func (s *Supervisor) evaluationDevice(v *evaluating, devices []Device) string {
+	if v.device == "" && len(devices) > 0 {
+		return devices[0].Name
+	}
+	return v.device
+}
+
+// startEvaluation starts the process of a queued evaluation; one that cannot be started has failed. The caller holds mu.
+func (s *Supervisor) startEvaluation(e *entry, on Device) {
+	f, err := s.o.Data.Open(e.run.ID)
 	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
-	}
-	return exec.Command(program, append([]string{"eval", dir, "--data", e.o.Supervisor.o.Data.Dir()}, flags...)...), nil
-}
-
-// Close ends the processes under way; scores that were there before stay as they are.
-func (e *Evaluations) Close() {
-	e.cancel()
-	e.tasks.Wait()
-}
-
-// State is the run's evaluation that was started last, or one under way that a shell, or a server before this one, has started; the
-// zero value where there is neither.
-func (e *Evaluations) State(id string) model.Evaluation {
-	s := e.started(id)
-	if s.Running {
-		return s
-	}
-	if h, held := e.evaluator(id); held {
-		return model.Evaluation{Running: true, Started: h.Since, Said: h.String() + " does it"}
-	}
-	return s
-}
-
-// evaluator is the process that measures a run, if one does, whoever began it.
-func (e *Evaluations) evaluator(id string) (folder.Holder, bool) {
-	f, err := e.o.Supervisor.open(e.ctx, id)
-	if err != nil {
-		return folder.Holder{}, false
+		return // the next look says why
 	}
 	defer f.Close()
-	return f.Evaluator()
+	v := &e.eval
+	v.exit, v.asked, v.began, v.device = nil, time.Time{}, time.Now().UTC().Truncate(time.Millisecond), on.Name
+	v.child, err = s.spawnEvaluation(f, on, v.state)
+	e.moves++
+	if err == nil {
+		now := v.state
+		now.State, now.Started = model.Running, v.began
+		s.setEvaluation(e.run.ID, v, now)
+		s.o.Log.Info("evaluation started", "run", e.run.ID, "pid", v.child.process.Pid)
+		return
+	}
+	now := v.state
+	now.State, now.Ended, now.Reason = model.Failed, v.began, fmt.Sprintf("Its process could not be started: %v.", err)
+	if err := f.QueueEvaluation(now); err != nil {
+		s.say(e, e.run.ID, err)
+	}
+	s.setEvaluation(e.run.ID, v, now)
 }
 
-func (e *Evaluations) started(id string) model.Evaluation {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if s := e.states[id]; s != nil {
-		return *s
+// spawnEvaluation starts `slotscope eval`; its output goes to the end of log.txt.
+func (s *Supervisor) spawnEvaluation(f *folder.Folder, on Device, asked model.Evaluation) (*child, error) {
+	flags := asked.Flags
+	if asked.Effort != "" && asked.Effort != model.Full { // the command's default
+		flags = append([]string{"--effort", asked.Effort}, flags...)
+	}
+	cmd, err := s.o.Evaluate(f.Dir(), flags)
+	if err != nil {
+		return nil, err
+	}
+	return launch(f, cmd, on.Env)
+}
+
+// evaluate is the command line of this very program.
+func (s *Supervisor) evaluate(dir string, flags []string) (*exec.Cmd, error) {
+	program, err := thisProgram()
+	if err != nil {
+		return nil, err
+	}
+	return exec.Command(program, append([]string{"eval", dir, "--data", s.o.Data.Dir()}, flags...)...), nil
+}
+
+// State is how the run's evaluation stands; the zero Evaluation where nobody has asked for one.
+func (v Evaluations) State(id string) model.Evaluation {
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	if e := v.s.runs[id]; e != nil {
+		return e.eval.state
 	}
 	return model.Evaluation{}
 }
 
-// Start evaluates a run in the background; model.ErrConflict where that is being done.
-func (e *Evaluations) Start(ctx context.Context, id string) error {
-	p, err := e.begin(ctx, id, nil)
-	if err == nil {
-		e.tasks.Go(func() { _ = p.follow(e.ctx) })
-	}
-	return err
+// Start queues a full evaluation of a run; model.ErrConflict where one is queued or under way.
+func (v Evaluations) Start(ctx context.Context, id string) error {
+	return v.Queue(ctx, id, model.Evaluation{Effort: model.Full})
 }
 
-// Measure evaluates a run to its end, which ctx may bring about; model.ErrConflict where that is being done already.
-func (e *Evaluations) Measure(ctx context.Context, id string, flags []string) error {
-	p, err := e.begin(ctx, id, flags)
-	if err != nil {
-		return err
-	}
-	if err := p.follow(ctx); err != nil {
-		if _, theirs := e.evaluator(id); theirs { // who was first by a moment
+// Queue queues an evaluation of the run's newest checkpoint with an effort, flags, and whether it waits for a device. One that is queued
+// already is only told not to wait; else model.ErrConflict is in the error's chain where one is queued or under way.
+func (v Evaluations) Queue(_ context.Context, id string, ask model.Evaluation) error {
+	return v.s.act(id, func(f *folder.Folder, e *entry) error {
+		if e.eval.state.State == model.Queued && ask.Now && e.eval.child == nil {
+			ask = e.eval.state
+			ask.Now = true
+		} else if _, held := f.Evaluator(); held || e.eval.moving() {
 			return fmt.Errorf("run %s is being evaluated already: %w", id, model.ErrConflict)
 		}
+		if len(f.Checkpoints()) == 0 {
+			return fmt.Errorf("run %s has no checkpoint to evaluate yet: %w", id, model.ErrConflict)
+		}
+		ask.State = model.Queued
+		if ask.Asked.IsZero() {
+			ask.Asked = time.Now().UTC().Truncate(time.Millisecond)
+		}
+		if err := f.QueueEvaluation(ask); err != nil {
+			return err
+		}
+		v.s.setEvaluation(id, &e.eval, ask)
+		return nil
+	})
+}
+
+// Cancel takes an evaluation out of the queue, or asks its process to end; asked again it is killed. Scores from before stay.
+func (v Evaluations) Cancel(ctx context.Context, id string) error {
+	return v.s.act(id, func(f *folder.Folder, e *entry) error {
+		x := &e.eval
+		_, locked := f.Evaluator()
+		switch {
+		case x.state.Executor == model.Slurm && x.moving() && e.submitted():
+			return v.s.cancelOnCluster(ctx, f, e)
+		case locked:
+			err := f.SignalEvaluation(x.harder())
+			if err == nil {
+				x.asked = time.Now()
+			}
+			return err
+		case x.child != nil:
+			sig := x.harder()
+			x.asked = time.Now()
+			if err := x.child.process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				return fmt.Errorf("signal the evaluation of run %s: %w", id, err)
+			}
+			return nil
+		case x.state.State != model.Queued:
+			return fmt.Errorf("run %s is not being evaluated: %w", id, model.ErrConflict)
+		}
+		now := x.state
+		now.State, now.Ended, now.Reason = model.Stopped, time.Now().UTC().Truncate(time.Millisecond), "Taken out of the queue."
+		if err := f.QueueEvaluation(now); err != nil {
+			return err
+		}
+		v.s.setEvaluation(id, x, now)
+		return nil
+	})
+}
+
+// harder is the signal that asks the process to end, the second time one that it cannot refuse.
+func (v *evaluating) harder() os.Signal {
+	if v.asked.IsZero() {
+		return syscall.SIGTERM
+	}
+	return os.Kill
+}
+
+// cancelOnCluster ends the job that measures the run, which has nothing else to do any more. The caller holds mu.
+func (s *Supervisor) cancelOnCluster(ctx context.Context, f *folder.Folder, e *entry) error {
+	if s.o.Cluster == nil {
+		return fmt.Errorf("run %s is evaluated by SLURM job %s; this server was started without SLURM, so stop it with scancel %s: %w", f.ID(), e.job.ID, e.job.ID, model.ErrConflict)
+	}
+	if !e.run.State.Ended() {
+		return fmt.Errorf("run %s is still being trained: %w", f.ID(), model.ErrConflict)
+	}
+	e.job.Stop = true // before the signal, so that the job does not put itself back into the queue
+	if err := f.SetJob(e.job); err != nil {
 		return err
 	}
-	return nil
+	e.eval.asked = time.Now()
+	return s.o.Cluster.Ask(ctx, e.job.ID)
 }
 
-// evaluation is a process under way.
-type evaluation struct {
-	*Evaluations
-	id   string
-	cmd  *exec.Cmd
-	said io.Reader
-}
+// measureEvery is how often Measure looks whether the evaluation has ended.
+const measureEvery = 50 * time.Millisecond
 
-// begin starts a run's evaluation on a device that no run works on, where there is one.
-func (e *Evaluations) begin(ctx context.Context, id string, flags []string) (*evaluation, error) {
-	f, err := e.o.Supervisor.open(ctx, id)
-	if err != nil {
-		return nil, err
+// Measure evaluates a run to its end, waiting for a device first; model.ErrConflict where that is being done already. When ctx ends,
+// Measure returns and the evaluation goes on.
+func (v Evaluations) Measure(ctx context.Context, id string, flags []string) error {
+	if err := v.Queue(ctx, id, model.Evaluation{Effort: model.Full, Flags: flags}); err != nil {
+		return err
 	}
-	defer f.Close()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.ctx.Err() != nil {
-		return nil, errors.New("the server is closing")
-	}
-	_, theirs := f.Evaluator()
-	if s := e.states[id]; theirs || s != nil && s.Running {
-		return nil, fmt.Errorf("run %s is being evaluated already: %w", id, model.ErrConflict)
-	}
-	cmd, err := e.o.Command(f.Dir(), flags)
-	if err != nil {
-		return nil, err
-	}
-	if idle := e.o.Supervisor.idle(evalEngine); len(idle) > 0 {
-		cmd.Env = append(cmd.Environ(), idle[len(idle)-1].Env...) // runs take the first
-	}
-	said, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("evaluate run %s: %w", id, err)
-	}
-	e.states[id] = &model.Evaluation{Running: true, Started: time.Now()}
-	return &evaluation{e, id, cmd, said}, nil
-}
-
-// follow keeps the last line that the process says, and returns how it ended.
-func (e *evaluation) follow(ctx context.Context) error {
-	ended := make(chan struct{})
-	defer close(ended)
-	stop := context.AfterFunc(ctx, func() { e.end(ended) })
-	defer stop()
-	lines := bufio.NewScanner(e.said)
-	lines.Split(scanSaid)
-	for lines.Scan() {
-		if line := strings.TrimSpace(lines.Text()); line != "" {
-			e.change(e.id, func(s *model.Evaluation) { s.Said = line })
+	tick := time.NewTicker(measureEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the evaluation of run %s: %w", id, ctx.Err())
+		case <-tick.C:
+		}
+		switch now := v.State(id); {
+		case now.Under():
+		case now.State == model.Finished:
+			return nil
+		case now.State == "":
+			return fmt.Errorf("run %s was deleted before it was evaluated: %w", id, model.ErrNotFound)
+		default:
+			return errors.New(now.Reason)
 		}
 	}
-	_, _ = io.Copy(io.Discard, e.said) // a line beyond the scanner's limit does not hold the process up
-	err := e.cmd.Wait()
-	e.change(e.id, func(s *model.Evaluation) {
-		s.Running, s.Ended = false, time.Now()
-		if err == nil {
-			return
-		}
-		if s.Said != "" {
-			err = errors.New(s.Said)
-		}
-		s.Failed = err.Error()
-	})
-	if err != nil && ctx.Err() == nil {
-		e.o.Log.Error("evaluating a run", "run", e.id, "error", err)
-	}
-	return err
-}
-
-// end asks the process to end, and ends it where it takes longer than grace.
-func (e *evaluation) end(ended <-chan struct{}) {
-	_ = e.cmd.Process.Signal(os.Interrupt)
-	select {
-	case <-ended:
-	case <-time.After(e.o.Grace):
-		_ = e.cmd.Process.Kill()
-	}
-}
-
-func (e *Evaluations) change(id string, do func(s *model.Evaluation)) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	do(e.states[id])
-}
-
-// scanSaid splits at line feeds and at carriage returns, by which progress is written over itself.
-func scanSaid(data []byte, atEOF bool) (advance int, token []byte, err error) {
-	if i := strings.IndexAny(string(data), "\r\n"); i >= 0 {
-		return i + 1, data[:i], nil
-	}
-	if atEOF && len(data) > 0 {
-		return len(data), data, nil
-	}
-	return 0, nil, nil
 }

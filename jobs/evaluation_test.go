@@ -3,162 +3,298 @@ package jobs
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"slotscope/model"
+	"slotscope/model/folder"
 )
 
-// evaluations measure the runs of a bench with a command line.
-func evaluations(b *bench, words ...string) *Evaluations {
-	return NewEvaluations(EvaluationOptions{Supervisor: b.Supervisor, Log: b.opt.Log, Command: func(string, []string) (*exec.Cmd, error) {
-		return exec.Command(words[0], words[1:]...), nil
-	}})
+// evaluateBy has the present supervisor measure runs with another command.
+func (b *bench) evaluateBy(command func(dir string, flags []string) (*exec.Cmd, error)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.o.Evaluate, b.opt.Evaluate = command, command
 }
 
-// settled waits until the run's evaluation has ended.
-func settled(t *testing.T, e *Evaluations, id string) model.Evaluation {
-	t.Helper()
-	for range 1000 {
-		if s := e.State(id); !s.Running {
-			return s
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatal("the evaluation does not end")
-	return model.Evaluation{}
+// saying measures with a command line.
+func saying(words ...string) func(string, []string) (*exec.Cmd, error) {
+	return func(string, []string) (*exec.Cmd, error) { return exec.Command(words[0], words[1:]...), nil }
 }
 
-// TestEvaluations: one row for each way that an evaluation ends.
-func TestEvaluations(t *testing.T) {
-	b := newBench(t)
-	id := b.create("", 5)
+// finished is a run that has been trained.
+func (b *bench) finished(name string) string {
+	b.t.Helper()
+	id := b.create(name, 5)
 	b.awaitState(id, model.Finished)
-	for _, c := range []struct{ name, script, said, failed string }{
-		{"done", `printf 'metrics\nnoise 1 of 9\rnoise 9 of 9\r\n' >&2`, "noise 9 of 9", ""},
-		{"failed", `echo "run a has no checkpoint" >&2; exit 1`, "run a has no checkpoint", "run a has no checkpoint"},
-		{"silent", `exit 3`, "", "exit status 3"},
-		{"a long line", `head -c 200000 /dev/zero | tr '\0' x >&2`, "", ""},
-	} {
-		e := evaluations(b, "sh", "-c", c.script)
-		if s := e.State(id); s != (model.Evaluation{}) {
-			t.Errorf("%s: %+v before it starts", c.name, s)
+	return id
+}
+
+// evaluation waits until the run's evaluation stands so.
+func (b *bench) evaluation(id string, want model.State) model.Evaluation {
+	b.t.Helper()
+	var e model.Evaluation
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if e = b.Evaluations().State(id); e.State == want {
+			return e
 		}
-		if err := e.Start(context.Background(), id); err != nil {
+	}
+	b.t.Fatalf("the evaluation of %s is not %s but %+v", id, want, e)
+	return e
+}
+
+// release lets the fake evaluators of a run finish.
+func (b *bench) release(id string) {
+	b.t.Helper()
+	if err := os.WriteFile(filepath.Join(b.data.RunDir(id), "go"), nil, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestEvaluationEnds: one row for each way that an evaluation ends whose process does not say so itself.
+func TestEvaluationEnds(t *testing.T) {
+	b := newBench(t)
+	id := b.finished("")
+	for _, c := range []struct {
+		name   string
+		words  []string
+		state  model.State
+		reason string
+	}{
+		{"done", []string{"true"}, model.Finished, ""},
+		{"failed", []string{"sh", "-c", "echo the ruler is broken >&2; exit 1"}, model.Failed, "exit status 1 without saying why. Its last words: the ruler is broken"},
+		{"killed", []string{"sh", "-c", "kill -9 $$"}, model.Failed, "signal 9"},
+		{"no program", []string{"/no/such/program"}, model.Failed, "/no/such/program"},
+	} {
+		b.evaluateBy(saying(c.words...))
+		if err := b.Evaluations().Start(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		s := settled(t, e, id)
-		if s.Said != c.said || s.Failed != c.failed || s.Started.IsZero() || s.Ended.Before(s.Started) {
+		s := b.evaluation(id, c.state)
+		if !strings.Contains(s.Reason, c.reason) || s.Asked.IsZero() || s.Ended.Before(s.Asked) || s.Effort != model.Full {
 			t.Errorf("%s: %+v", c.name, s)
 		}
-		e.Close()
+		f, err := b.data.Open(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := f.Evaluation(); err != nil || kept.State != c.state {
+			t.Errorf("%s: the folder says %+v, %v", c.name, kept, err)
+		}
+		f.Close()
 	}
-	e := evaluations(b, "/no/such/program")
-	if err := e.Start(context.Background(), id); err == nil || !strings.Contains(err.Error(), "/no/such/program") {
-		t.Errorf("a program that is not there: %v", err)
-	}
-	if e.State(id).Running {
-		t.Error("what could not be started runs")
-	}
-}
-
-// TestEvaluationsClose: a second start is refused while the first works, and closing interrupts it.
-func TestEvaluationsClose(t *testing.T) {
-	b := newBench(t)
-	id := b.create("", 5)
-	b.awaitState(id, model.Finished)
-	e := evaluations(b, "sleep", "60")
-	if err := e.Start(context.Background(), id); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(context.Background(), id); !errors.Is(err, model.ErrConflict) {
-		t.Errorf("a second start: %v", err)
-	}
-	if err := e.Measure(context.Background(), id, nil); !errors.Is(err, model.ErrConflict) {
-		t.Errorf("a sweep beside the visitor: %v", err)
-	}
-	if err := e.Start(context.Background(), "nobody"); !errors.Is(err, model.ErrNotFound) {
+	if err := b.Evaluations().Start(t.Context(), "nobody"); !errors.Is(err, model.ErrNotFound) {
 		t.Errorf("no such run: %v", err)
 	}
-	begun := time.Now()
-	e.Close()
-	if took := time.Since(begun); took > 20*time.Second || e.State(id).Running {
-		t.Errorf("closing took %v and left %+v", took, e.State(id))
+}
+
+// TestEvaluationsQueue: one evaluation works at a time, before trainings that wait, unless it was asked to start at once.
+func TestEvaluationsQueue(t *testing.T) {
+	b := newBench(t)
+	first, second, third := b.finished("a"), b.finished("b"), b.finished("c")
+	e := b.Evaluations()
+	for _, id := range []string{first, second, third} {
+		if err := e.Start(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if e.Start(context.Background(), id) == nil {
-		t.Error("an evaluation starts after closing")
+	if s := b.evaluation(first, model.Running); s.Started.IsZero() {
+		t.Errorf("%+v", s)
+	}
+	if err := e.Start(t.Context(), first); !errors.Is(err, model.ErrConflict) {
+		t.Errorf("a second start: %v", err)
+	}
+	if err := e.Measure(t.Context(), second, nil); !errors.Is(err, model.ErrConflict) {
+		t.Errorf("a sweep beside the visitor: %v", err)
+	}
+	if err := b.Delete(t.Context(), first); !errors.Is(err, model.ErrConflict) {
+		t.Errorf("deleting what is measured: %v", err)
+	}
+	training := b.create("", 5)
+	time.Sleep(50 * time.Millisecond)
+	r, err := b.Get(t.Context(), training)
+	if e.State(second).State != model.Queued || err != nil || r.State != model.Queued {
+		t.Errorf("beside an evaluation: the second is %s, a training %s, %v", e.State(second).State, r.State, err)
+	}
+	if err := e.Queue(t.Context(), third, model.Evaluation{Now: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.evaluation(third, model.Running)
+	b.release(third)
+	b.evaluation(third, model.Finished)
+	b.release(first)
+	b.evaluation(second, model.Running)
+	if r, err := b.Get(t.Context(), training); err != nil || r.State != model.Queued {
+		t.Errorf("the training went before the evaluation: %s, %v", r.State, err)
+	}
+	b.release(second)
+	b.awaitState(training, model.Finished)
+	if e.State(second).State != model.Finished || e.State(first).State != model.Finished {
+		t.Errorf("%+v, %+v", e.State(first), e.State(second))
 	}
 }
 
-// TestEvaluationIsKilled: a process that does not heed an interrupt is ended all the same.
-func TestEvaluationIsKilled(t *testing.T) {
+// TestEvaluationIsCancelled: one that waits leaves the queue, one under way ends, and one that does not heed is killed when asked again.
+func TestEvaluationIsCancelled(t *testing.T) {
 	b := newBench(t)
-	id := b.create("", 5)
-	b.awaitState(id, model.Finished)
-	e := NewEvaluations(EvaluationOptions{Supervisor: b.Supervisor, Log: b.opt.Log, Grace: 50 * time.Millisecond, Command: func(string, []string) (*exec.Cmd, error) {
-		return exec.Command("sh", "-c", "trap '' INT; echo deaf >&2; while :; do sleep 0.01; done"), nil
-	}})
-	if err := e.Start(t.Context(), id); err != nil {
+	first, second := b.finished("a"), b.finished("b")
+	e := b.Evaluations()
+	for _, id := range []string{first, second} {
+		if err := e.Start(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.evaluation(first, model.Running)
+	for _, id := range []string{second, first} {
+		if err := e.Cancel(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if s := b.evaluation(id, model.Stopped); s.Reason == "" {
+			t.Errorf("%+v", s)
+		}
+	}
+	if err := e.Cancel(t.Context(), first); !errors.Is(err, model.ErrConflict) {
+		t.Errorf("cancelled twice: %v", err)
+	}
+	b.evaluateBy(saying("sh", "-c", "trap '' TERM; while :; do sleep 0.01; done"))
+	if err := e.Start(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
-	for e.State(id).Said != "deaf" {
+	b.evaluation(second, model.Running)
+	time.Sleep(50 * time.Millisecond) // for the trap
+	for range 2 {
+		if err := e.Cancel(t.Context(), second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.evaluation(second, model.Stopped)
+}
+
+// TestEvaluationSurvivesTheServer: the process goes on, the next server follows it, and goes on with the queue; one that was killed
+// meanwhile is told of.
+func TestEvaluationSurvivesTheServer(t *testing.T) {
+	b := newBench(t)
+	first, second := b.finished("a"), b.finished("b")
+	for _, id := range []string{first, second} {
+		if err := b.Evaluations().Start(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for b.Evaluations().State(first).Said == "" {
 		time.Sleep(time.Millisecond)
 	}
-	e.Close()
-	if s := e.State(id); s.Running || s.Failed == "" {
-		t.Errorf("after closing: %+v", s)
+	b.restart()
+	if s := b.evaluation(first, model.Running); s.Said == "" || b.Evaluations().State(second).State != model.Queued {
+		t.Errorf("%+v, %+v", s, b.Evaluations().State(second))
+	}
+	b.release(first)
+	b.evaluation(first, model.Finished)
+	for b.Evaluations().State(second).Said == "" {
+		time.Sleep(time.Millisecond)
+	}
+	pid := b.Evaluations().State(second).PID
+	b.Close()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for f, err := b.data.Open(second); err == nil; { // until it is gone
+		if _, held := f.Evaluator(); !held {
+			f.Close()
+			break
+		}
+	}
+	b.open()
+	if s := b.evaluation(second, model.Interrupted); !strings.Contains(s.Reason, "exited unexpectedly") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestFinishedRunIsEvaluated: a run that asks for it is evaluated when it has finished, before the next one is trained.
+func TestFinishedRunIsEvaluated(t *testing.T) {
+	b := newBench(t)
+	id, next := b.create("evaluate", 5), b.create("", 5)
+	if s := b.evaluation(id, model.Running); s.Effort != model.Quick {
+		t.Errorf("%+v", s)
+	}
+	if r, err := b.Get(t.Context(), next); err != nil || r.State != model.Queued {
+		t.Errorf("the next run is %s, %v", r.State, err)
+	}
+	b.release(id)
+	b.evaluation(id, model.Finished)
+	b.awaitState(next, model.Finished)
+	if s := b.Evaluations().State(next); s.State != "" {
+		t.Errorf("a run that did not ask: %+v", s)
 	}
 }
 
 // TestEvaluationElsewhere: what another process measures shows as under way, and is not begun a second time.
 func TestEvaluationElsewhere(t *testing.T) {
 	b := newBench(t)
-	id := b.create("", 5)
-	b.awaitState(id, model.Finished)
+	id := b.finished("")
 	f, err := b.data.Open(id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	lock, err := f.LockEvaluation()
+	if err == nil {
+		err = f.SetEvaluation(model.Evaluation{State: model.Running, Said: "encoding"})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := evaluations(b, "true")
-	defer e.Close()
-	if s := e.State(id); !s.Running || time.Since(s.Started) > time.Minute || !strings.Contains(s.Said, "process") {
+	if s := b.evaluation(id, model.Running); s.Said != "encoding" {
 		t.Errorf("while another measures: %+v", s)
 	}
-	if err := e.Measure(t.Context(), id, nil); !errors.Is(err, model.ErrConflict) {
+	if err := b.Evaluations().Measure(t.Context(), id, nil); !errors.Is(err, model.ErrConflict) {
 		t.Errorf("beside another: %v", err)
 	}
-	if err := lock.Unlock(); err != nil {
+	if err := errors.Join(f.SetEvaluation(model.Evaluation{State: model.Finished}), lock.Unlock()); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Measure(t.Context(), id, nil); err != nil {
+	b.evaluation(id, model.Finished)
+	b.evaluateBy(saying("true"))
+	if err := b.Evaluations().Measure(t.Context(), id, nil); err != nil {
 		t.Errorf("after it: %v", err)
 	}
 }
 
-// TestEvaluationComesSecond: a process that finds the run taken a moment after it was free is no failure of the run's.
-func TestEvaluationComesSecond(t *testing.T) {
+// TestMeasureEnds: whoever waits for an evaluation hears how it ended, and may leave before.
+func TestMeasureEnds(t *testing.T) {
 	b := newBench(t)
-	id := b.create("", 5)
-	b.awaitState(id, model.Finished)
-	f, err := b.data.Open(id)
-	if err != nil {
+	id := b.finished("")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := b.Evaluations().Measure(ctx, id, []string{"--pairs", "2"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("left early: %v", err)
+	}
+	if s := b.evaluation(id, model.Running); len(s.Flags) != 2 {
+		t.Errorf("%+v", s)
+	}
+	b.release(id)
+	b.evaluation(id, model.Finished)
+	b.evaluateBy(saying("sh", "-c", "echo broken >&2; exit 1"))
+	if err := b.Evaluations().Measure(t.Context(), id, nil); err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("a failure: %v", err)
+	}
+	var damaged folder.Damaged
+	if err := os.WriteFile(filepath.Join(b.data.RunDir(id), "evaluation.json"), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	e := NewEvaluations(EvaluationOptions{Supervisor: b.Supervisor, Log: b.opt.Log, Command: func(string, []string) (*exec.Cmd, error) {
-		lock, err := f.LockEvaluation() // another was free to take it since it was looked at
-		t.Cleanup(func() { lock.Unlock() })
-		return exec.Command("false"), err
-	}})
-	defer e.Close()
-	if err := e.Measure(t.Context(), id, nil); !errors.Is(err, model.ErrConflict) {
-		t.Errorf("it came second: %v", err)
+	b.evaluateBy(saying("true"))
+	if f, err := b.data.Open(id); err != nil {
+		t.Error(err)
+	} else if _, err := f.Evaluation(); !errors.As(err, &damaged) {
+		t.Errorf("a damaged record: %v", err)
+	} else {
+		f.Close()
+	}
+	if err := b.Evaluations().Measure(t.Context(), id, nil); err != nil {
+		t.Errorf("over a damaged record: %v", err)
 	}
 }

@@ -29,6 +29,8 @@ func TestMain(m *testing.M) {
 	switch os.Getenv("JOBS_TEST_ROLE") {
 	case "trainer":
 		fakeTrainer(os.Args[len(os.Args)-1])
+	case "evaluator":
+		fakeEvaluator(os.Args[len(os.Args)-1])
 	case "server":
 		fakeServer(os.Args[len(os.Args)-1])
 	}
@@ -58,6 +60,44 @@ func fakeTrainer(dir string) {
 	t.at, _ = strconv.Atoi(at)
 	t.pause, _ = time.ParseDuration(os.Getenv("JOBS_TEST_PAUSE"))
 	os.Exit(t.run())
+}
+
+// fakeEvaluator keeps the folder protocol of `slotscope eval`: it measures nothing until a file "go" lies in the run's folder.
+func fakeEvaluator(dir string) {
+	f, err := folder.Open(dir)
+	must(err)
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	lock, err := f.LockEvaluation()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	e, _ := f.Evaluation()
+	e.State, e.PID, e.Started, e.Said = model.Running, os.Getpid(), time.Now().UTC(), "encoding  12 of 400 images"
+	must(f.SetEvaluation(e))
+	e.State = ""
+	for e.State == "" {
+		select {
+		case <-stop:
+			e.State, e.Reason = model.Stopped, "The evaluation was cancelled."
+		case <-time.After(2 * time.Millisecond):
+			if _, err := os.Stat(filepath.Join(dir, "go")); err == nil {
+				e.State = model.Finished
+			}
+		}
+	}
+	e.Ended = time.Now().UTC()
+	must(f.SetEvaluation(e))
+	lock.Unlock()
+	os.Exit(0)
+}
+
+// evaluator runs the fake evaluator instead of this program.
+func evaluator(dir string, _ []string) (*exec.Cmd, error) {
+	cmd := exec.Command(os.Args[0], "eval", dir)
+	cmd.Env = append(os.Environ(), "JOBS_TEST_ROLE=evaluator", "GORACE=atexit_sleep_ms=0")
+	return cmd, nil
 }
 
 type trainer struct {
@@ -92,6 +132,9 @@ func (t *trainer) run() int {
 		}
 	}
 	t.save()
+	if t.trouble == "evaluate" {
+		must(t.QueueEvaluation(model.Evaluation{State: model.Queued, Effort: model.Quick, Asked: time.Now().UTC()}))
+	}
 	return t.end(model.Finished, "All steps are done.", 0)
 }
 
@@ -189,7 +232,7 @@ func command(pause time.Duration) func(string) (*exec.Cmd, error) {
 
 // options are those of a quick supervisor on a data folder.
 func options(data *folder.Data, store Store) Options {
-	return Options{Data: data, Store: store, Command: command(2 * time.Millisecond), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	return Options{Data: data, Store: store, Command: command(2 * time.Millisecond), Evaluate: evaluator, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Poll: 5 * time.Millisecond, Scan: 20 * time.Millisecond, ForceAfter: 300 * time.Millisecond}
 }
 

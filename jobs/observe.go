@@ -22,13 +22,14 @@ type sight struct {
 	known  bool // that the run is stored, so that its points can be
 	moves  int  // of the entry when the look began
 	job    model.Job
+	eval   evaluationSight
 }
 
 // glance visits a folder if anything in it has changed.
 func (s *Supervisor) glance(ctx context.Context, id string) {
 	s.mu.Lock()
 	e := s.runs[id]
-	quiet := e != nil && e.stamp != "" && !e.locked && e.child == nil && !e.behind
+	quiet := e != nil && e.stamp != "" && !e.locked && e.child == nil && !e.behind && !e.eval.moving()
 	s.mu.Unlock()
 	if quiet && s.unchanged(id, e) {
 		return
@@ -105,7 +106,7 @@ func (s *Supervisor) see(f *folder.Folder, e *entry) (sight, error) {
 	if jobErr != nil {
 		s.say(e, f.ID(), jobErr)
 	}
-	seen.job = job
+	seen.job, seen.eval = job, s.seeEvaluation(f, &e.eval)
 	return seen, err
 }
 
@@ -123,6 +124,7 @@ func (s *Supervisor) settle(ctx context.Context, f *folder.Folder, e *entry, see
 		e.task = model.Task{}
 	}
 	e.job = seen.job
+	s.settleEvaluation(f, e, seen.eval)
 	run, err := s.judge(f, e, seen)
 	if run.ID == "" {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -38,13 +39,18 @@ func (s *Supervisor) spawn(f *folder.Folder, on Device, attempt int) (*child, er
 	if err != nil {
 		return nil, err
 	}
+	return launch(f, cmd, append(slices.Clone(on.Env), fmt.Sprintf("%s=%d", folder.AttemptVariable, attempt)))
+}
+
+// launch starts a process in a session of its own, with more in its environment; its output goes to the end of the run's log.txt.
+func launch(f *folder.Folder, cmd *exec.Cmd, env []string) (*child, error) {
 	out, err := f.OpenLog()
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.Env = append(append(cmd.Environ(), on.Env...), fmt.Sprintf("%s=%d", folder.AttemptVariable, attempt))
+	cmd.Env = append(cmd.Environ(), env...)
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -140,6 +146,7 @@ func (s *Supervisor) startQueued(ctx context.Context) {
 		}
 		return strings.Compare(a.run.ID, b.run.ID)
 	})
+	s.startEvaluations(busy)
 	for _, e := range waiting {
 		for _, d := range s.o.Devices(e.run.Config.Engine) {
 			if !busy[d.Name] {

@@ -40,6 +40,8 @@ type Options struct {
 
 	// Command is the process that trains the run in dir; nil for this program's own `train --run`.
 	Command func(dir string) (*exec.Cmd, error)
+	// Evaluate is the process that measures the run in dir; nil for this program's own `eval` with these flags.
+	Evaluate func(dir string, flags []string) (*exec.Cmd, error)
 	// Check says what is wrong with a valid configuration on this machine: a dataset that is missing or smaller than the
 	// batch. Nil accepts everything.
 	Check func(ctx context.Context, cfg model.Config) error
@@ -94,6 +96,8 @@ type entry struct {
 	job    model.Job  // how the process is had, as job.json says
 	task   model.Task // what the cluster said of the job last
 
+	eval evaluating // how measuring the run stands
+
 	submitting bool   // the cluster is being given the run
 	said       string // the last problem that was logged
 
@@ -144,6 +148,9 @@ func (s *Supervisor) defaults() {
 	if s.o.Command == nil {
 		s.o.Command = s.train
 	}
+	if s.o.Evaluate == nil {
+		s.o.Evaluate = s.evaluate
+	}
 	if s.o.Check == nil {
 		s.o.Check = func(context.Context, model.Config) error { return nil }
 	}
@@ -167,14 +174,23 @@ func (s *Supervisor) defaults() {
 
 // train is the command line of this very program.
 func (s *Supervisor) train(dir string) (*exec.Cmd, error) {
+	program, err := thisProgram()
+	if err != nil {
+		return nil, err
+	}
+	return exec.Command(program, "train", "--run", dir, "--data", s.o.Data.Dir(), "--evaluate-later"), nil
+}
+
+// thisProgram is the file of the running program.
+func thisProgram() (string, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
+		return "", fmt.Errorf("find this program: %w", err)
 	}
 	if _, err := os.Stat(program); err != nil {
 		program = "/proc/self/exe" // the file was replaced or removed since it was started
 	}
-	return exec.Command(program, "train", "--run", dir, "--data", s.o.Data.Dir()), nil
+	return program, nil
 }
 
 // Close stops looking; runs go on. The folder and the store stay open, for they are the caller's.
@@ -187,8 +203,10 @@ func (s *Supervisor) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.runs {
-		if e.child != nil {
-			e.child.process.Release()
+		for _, c := range []*child{e.child, e.eval.child} {
+			if c != nil {
+				c.process.Release()
+			}
 		}
 	}
 	return nil
@@ -270,7 +288,7 @@ func (s *Supervisor) active() (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, e := range s.runs {
-		if e.locked || e.child != nil || e.behind || e.run.State.Live() || e.follows() {
+		if e.locked || e.child != nil || e.behind || e.run.State.Live() || e.follows() || e.eval.moving() {
 			ids = append(ids, id)
 		}
 	}

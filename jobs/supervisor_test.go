@@ -104,6 +104,7 @@ func (b *bench) killAll() {
 	for _, id := range names {
 		if f, err := b.data.Open(id); err == nil {
 			f.Signal(os.Kill)
+			f.SignalEvaluation(os.Kill)
 			f.Close()
 		}
 	}

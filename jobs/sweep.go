@@ -13,13 +13,12 @@ import (
 	"slotscope/model/sweep"
 )
 
-// SweepOptions are what Sweeps work with; the first two must be given.
+// SweepOptions are what Sweeps work with; Supervisor must be given.
 type SweepOptions struct {
-	Supervisor  *Supervisor
-	Evaluations *Evaluations
-	Width       int           // runs of one sweep that are queued, work or are evaluated at a time; 0 for as many as there are devices
-	Log         *slog.Logger  // nil for slog.Default
-	Poll        time.Duration // between looks where nothing is announced; 0 for 3 s
+	Supervisor *Supervisor
+	Width      int           // runs of one sweep that are queued, work or are evaluated at a time; 0 for as many as there are devices
+	Log        *slog.Logger  // nil for slog.Default
+	Poll       time.Duration // between looks where nothing is announced; 0 for 3 s
 }
 
 // Sweeps work through stored plans: they queue one run after another, evaluate what has finished, and choose hyperparameters
@@ -60,7 +59,7 @@ func NewSweeps(ctx context.Context, o SweepOptions) *Sweeps {
 	return s
 }
 
-// Close stops looking and ends evaluations; runs go on.
+// Close stops looking; runs and evaluations go on.
 func (s *Sweeps) Close() error {
 	s.cancel()
 	s.work.Wait()
@@ -264,7 +263,7 @@ func (s *Sweeps) evaluate(ctx context.Context, id string, item sweep.Standing) {
 
 // measure evaluates a run to its end.
 func (s *Sweeps) measure(ctx context.Context, item sweep.Standing) error {
-	if err := s.o.Evaluations.Measure(ctx, item.ID, item.EvalFlags()); err != nil {
+	if err := s.o.Supervisor.Evaluations().Measure(ctx, item.ID, item.EvalFlags()); err != nil {
 		return err
 	}
 	scores, err := s.o.Supervisor.Scores(ctx, item.ID)
@@ -461,23 +460,4 @@ func (s *Sweeps) Delete(_ context.Context, id string) error {
 		return fmt.Errorf("sweep %s is being worked on; stop it before deleting it: %w", id, model.ErrConflict)
 	}
 	return told(s.store.Delete(id))
-}
-
-// idle are the devices of an engine that no run works on.
-func (s *Supervisor) idle(engine string) []Device {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	busy := map[string]bool{}
-	for _, e := range s.runs {
-		if e.busy() {
-			busy[s.device(e)] = true
-		}
-	}
-	var all []Device
-	for _, d := range s.o.Devices(engine) {
-		if !busy[d.Name] {
-			all = append(all, d)
-		}
-	}
-	return all
 }

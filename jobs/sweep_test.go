@@ -63,9 +63,8 @@ func sweeping(t *testing.T, infoM func(model.Config) float64, change ...func(*Op
 
 // sweeps are what the bench's present supervisor sweeps with.
 func (b *bench) sweeps(t *testing.T, evaluate func(dir string, flags []string) (*exec.Cmd, error)) *Sweeps {
-	e := NewEvaluations(EvaluationOptions{Supervisor: b.Supervisor, Command: evaluate, Log: b.opt.Log})
-	t.Cleanup(e.Close)
-	s := NewSweeps(background, SweepOptions{Supervisor: b.Supervisor, Evaluations: e, Log: b.opt.Log, Poll: 20 * time.Millisecond})
+	b.evaluateBy(evaluate)
+	s := NewSweeps(background, SweepOptions{Supervisor: b.Supervisor, Log: b.opt.Log, Poll: 20 * time.Millisecond})
 	t.Cleanup(func() { s.Close() })
 	return s
 }

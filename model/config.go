@@ -67,6 +67,8 @@ type Config struct {
 	SampleEvery     int `json:"sample_every"`     // steps between reconstructions of the fixed sample images
 	EvalEvery       int `json:"eval_every"`       // steps between PSNR evaluations on a fixed draw
 	EvalImages      int `json:"eval_images"`      // images of the evaluation set
+
+	Evaluate string `json:"evaluate,omitempty"` // effort of the evaluation that follows a finished training: Quick, Full, or empty for none
 }
 
 // UnitNorm is the initialisation of VQ-VAE's entries from U(±√(3/d)): their expected squared norm is 1.
@@ -116,6 +118,8 @@ type Field struct {
 var Groups = []string{"run", "network", "objective", "optimizer", "ablation", "cadence"}
 
 const (
+	noEvaluation = "none"
+
 	tabHyper = "paper, Table “Model hyperparameters”"
 	tabOptim = "paper, Table “Optimizer hyperparameters”"
 	tabArch  = "paper, Table “Architecture”"
@@ -177,6 +181,7 @@ var fields = []Field{
 	{Name: "sample_every", Label: "Reconstructions every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "How often the fixed sample images are reconstructed.", at: func(c *Config) any { return &c.SampleEvery }},
 	{Name: "eval_every", Label: "Evaluate every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "How often PSNR is measured on a small fixed draw.", at: func(c *Config) any { return &c.EvalEvery }},
 	{Name: "eval_images", Label: "Evaluation set", Unit: "images", Group: "cadence", Kind: Int, Min: 1, Max: 1e6, Source: "as in Hsu et al. 2023", Help: "Images that evaluations use, drawn with the run's seed.", at: func(c *Config) any { return &c.EvalImages }},
+	{Name: "evaluate", Label: "Evaluation at the end", Group: "cadence", Kind: Choice, Choices: []string{noEvaluation, Quick, Full}, zero: noEvaluation, Source: ours, Help: "Measures the run when it has finished. full takes about half a minute for tiny on two free cores, and a minute more for the first run on a dataset, to train the probe that reads swaps; its scores can be compared with other runs'. quick takes 2,000 images and less of all else; compare its scores with other quick ones.", at: func(c *Config) any { return &c.Evaluate }},
 }
 
 // Fields describes every entry of Config, in the order in which it is shown.

@@ -103,6 +103,7 @@ func Default(name, presetName, dataset string) (Config, error) {
 		LR: p.lr, LRSchedule: p.schedule, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Clip: 0.5,
 		CheckpointEvery: p.ckp, SampleEvery: p.sample, EvalEvery: 5 * p.sample, EvalImages: 10_000,
 	}
+	c.Evaluate = Full
 	if c.baseline() {
 		if paper := presets["paper"].lr; c.WeightDecay > 0 && c.LR != paper {
 			c.DecayLR = paper // the decay of a step stays what the paper selected

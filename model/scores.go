@@ -30,6 +30,7 @@ type Scores struct {
 	HeldOut      *HeldOut  `json:"held_out,omitempty"`   // nil for runs that were trained on a whole dataset
 	NoFactors    string    `json:"no_factors,omitempty"` // why there are no Metrics and no Swap, where an evaluation cannot have them: a sentence
 
+	Effort    string  `json:"effort,omitempty"`    // of the evaluation: Quick or Full; empty for those of earlier programs, which were full
 	Seconds   float64 `json:"seconds,omitempty"`   // that the evaluation took
 	Engine    string  `json:"engine,omitempty"`    // that it ran on
 	Precision string  `json:"precision,omitempty"` // of the steps that it was trained by: float32, tf32 or bf16

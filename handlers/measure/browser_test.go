@@ -13,7 +13,7 @@ import (
 
 // TestMeasureLive: the page follows an evaluation, and shows its scores when it has ended.
 func TestMeasureLive(t *testing.T) {
-	e := &fakeEvaluations{state: model.Evaluation{Running: true, Started: time.Now(), Said: "encoding, 12 of 400"}}
+	e := &fakeEvaluations{state: model.Evaluation{State: model.Running, Started: time.Now(), Said: "encoding, 12 of 400"}}
 	f := handlertest.NewRuns(t.TempDir())
 	f.Put("a", model.Finished, 400).Checkpoint = 400
 	kept := &laterScores{}

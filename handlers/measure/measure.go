@@ -9,6 +9,7 @@ import (
 	"image"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,20 +29,15 @@ type Measure struct {
 	Runs        handlers.RunService
 	Datasets    handlers.DatasetList
 	Scores      handlers.ScoreService
-	Noise       handlers.NoiseService // nil where no images are shown
-	Evaluations EvaluationService     // nil where none can be started from here
-}
-
-// EvaluationService measures runs in the background; *jobs.Evaluations is one.
-type EvaluationService interface {
-	Start(ctx context.Context, id string) error
-	State(id string) model.Evaluation
+	Noise       handlers.NoiseService      // nil where no images are shown
+	Evaluations handlers.EvaluationService // nil where none can be started from here
 }
 
 // Routes enters /runs/{id}/measure, its figures, and /api/runs/{id}/scores.
 func (h Measure) Routes(r chi.Router) {
 	r.Get("/runs/{id}/measure", handlers.Handle(h.page))
 	r.Post("/runs/{id}/measure", handlers.Handle(h.start))
+	r.Post("/runs/{id}/measure/cancel", handlers.Handle(h.cancel))
 	r.Get("/runs/{id}/measure/{file}", handlers.Handle(h.file))
 	r.Get("/api/runs/{id}/scores", handlers.Handle(h.api))
 }
@@ -104,7 +100,7 @@ func (h Measure) page(w http.ResponseWriter, r *http.Request) error {
 	return handlers.Draw(w, r, ui.Measure(m.view(state, h.Evaluations != nil)))
 }
 
-// start evaluates the run in the background, then shows the page, which follows it.
+// start evaluates the run in the background with the effort of the form, then shows the page, which follows it.
 func (h Measure) start(w http.ResponseWriter, r *http.Request) error {
 	id := chi.URLParam(r, "id")
 	if h.Evaluations == nil {
@@ -117,7 +113,24 @@ func (h Measure) start(w http.ResponseWriter, r *http.Request) error {
 	if run.Checkpoint == 0 {
 		return fmt.Errorf("run %s has no checkpoint to evaluate yet: %w", cmp.Or(run.Name, id), model.ErrConflict)
 	}
-	if err := h.Evaluations.Start(r.Context(), id); err != nil {
+	ask := model.Evaluation{Effort: cmp.Or(r.PostFormValue("effort"), model.Full), Now: r.PostFormValue("now") != ""}
+	if !slices.Contains(model.EffortNames(), ask.Effort) {
+		return model.Invalid{"effort": fmt.Sprintf("%q is not one of %s", ask.Effort, strings.Join(model.EffortNames(), ", "))}
+	}
+	if err := h.Evaluations.Queue(r.Context(), id, ask); err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/runs/"+id+"/measure", http.StatusSeeOther)
+	return nil
+}
+
+// cancel takes the run's evaluation out of the queue, or ends it.
+func (h Measure) cancel(w http.ResponseWriter, r *http.Request) error {
+	id := chi.URLParam(r, "id")
+	if h.Evaluations == nil {
+		return fmt.Errorf("evaluations are not started from here: %w", model.ErrConflict)
+	}
+	if err := h.Evaluations.Cancel(r.Context(), id); err != nil {
 		return err
 	}
 	http.Redirect(w, r, "/runs/"+id+"/measure", http.StatusSeeOther)

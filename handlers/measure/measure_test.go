@@ -18,6 +18,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 	"github.com/go-chi/chi/v5"
 
+	"slotscope/handlers"
 	"slotscope/handlers/handlertest"
 	"slotscope/handlers/measure"
 	"slotscope/model"
@@ -72,16 +73,24 @@ func at(v, half float64) *model.Interval {
 type fakeEvaluations struct {
 	mu      sync.Mutex
 	started []string
+	asked   model.Evaluation // by the last start
 	state   model.Evaluation
 	err     error
 }
 
-func (f *fakeEvaluations) Start(_ context.Context, id string) error {
+func (f *fakeEvaluations) Queue(_ context.Context, id string, ask model.Evaluation) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err == nil {
-		f.started, f.state = append(f.started, id), model.Evaluation{Running: true, Started: time.Now(), Said: "noise, 3 of 9"}
+		f.started, f.state, f.asked = append(f.started, id), model.Evaluation{State: model.Running, Started: time.Now(), Said: "noise, 3 of 9"}, ask
 	}
+	return f.err
+}
+
+func (f *fakeEvaluations) Cancel(_ context.Context, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state = model.Evaluation{State: model.Stopped, Ended: time.Now()}
 	return f.err
 }
 
@@ -100,7 +109,7 @@ func (f *fakeEvaluations) say(line string) {
 func (f *fakeEvaluations) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.state.Running = false
+	f.state.State = model.Finished
 }
 
 // laterScores are there once they are set.
@@ -125,7 +134,7 @@ func (l *laterScores) set(s model.Scores) {
 }
 
 // measureSite is the page over a fake run "a", with the scores that the pointer holds, if any.
-func measureSite(t *testing.T, scores *model.Scores, e measure.EvaluationService) (*handlertest.Runs, http.Handler) {
+func measureSite(t *testing.T, scores *model.Scores, e handlers.EvaluationService) (*handlertest.Runs, http.Handler) {
 	f := handlertest.NewRuns(t.TempDir())
 	run := f.Put("a", model.Finished, 400)
 	run.Checkpoint, run.Config.M, run.Config.K = 900, 3, 16
@@ -217,7 +226,7 @@ func TestMeasureStates(t *testing.T) {
 	}
 	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
 	empty := doc.Find("[data-testid=measure-empty]")
-	if !strings.Contains(empty.Text(), "slotscope eval a") || empty.Find("button[disabled]").Length() != 0 || empty.Find("button").Length() != 1 {
+	if !strings.Contains(empty.Text(), "slotscope eval a") || empty.Find("button[disabled]").Length() != 0 || empty.Find("button").Length() != 2 {
 		t.Errorf("before: %s", empty.Text())
 	}
 	if doc.Find("[data-testid=figure-mean]").Length() != 1 || doc.Find("[data-testid=scores]").Length() != 0 {
@@ -227,10 +236,27 @@ func TestMeasureStates(t *testing.T) {
 		t.Errorf("starting answers %d and starts %v", w.Code, e.started)
 	}
 	doc = handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
-	if text := doc.Find("[data-testid=evaluating]").Text(); !strings.Contains(text, "noise, 3 of 9") || doc.Find("[data-live]").Length() != 1 || doc.Find("button[disabled]").Length() != 1 {
+	if text := doc.Find("[data-testid=evaluating]").Text(); !strings.Contains(text, "noise, 3 of 9") || doc.Find("[data-live]").Length() != 1 || doc.Find("button[disabled]").Length() != 2 {
 		t.Errorf("during: %s", text)
 	}
-	e.state = model.Evaluation{Started: time.Now(), Ended: time.Now(), Failed: "the dataset is not here"}
+	if w := handlertest.Post(t, h, "/runs/a/measure/cancel", url.Values{}); w.Code != http.StatusSeeOther {
+		t.Errorf("cancelling answers %d", w.Code)
+	}
+	if text := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")).Find("[data-testid=evaluation-stopped]").Text(); !strings.Contains(text, "You cancelled the evaluation") {
+		t.Errorf("after cancelling: %s", text)
+	}
+	if w := handlertest.Post(t, h, "/runs/a/measure", url.Values{"effort": {"quick"}, "now": {"1"}}); w.Code != http.StatusSeeOther || e.asked.Effort != model.Quick || !e.asked.Now {
+		t.Errorf("a quick evaluation at once answers %d: %+v", w.Code, e.asked)
+	}
+	if w := handlertest.Post(t, h, "/runs/a/measure", url.Values{"effort": {"some"}}); w.Code != http.StatusUnprocessableEntity {
+		t.Errorf("an unknown effort answers %d", w.Code)
+	}
+	e.state = model.Evaluation{State: model.Queued, Asked: time.Now()}
+	queued := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")).Find("[data-testid=evaluation-queued]")
+	if queued.Find("[data-testid=evaluate-now]").Length() != 1 || queued.Find("[data-testid=evaluation-cancel]").Length() != 1 || !strings.Contains(queued.Text(), "Starts when") {
+		t.Errorf("queued: %s", queued.Text())
+	}
+	e.state = model.Evaluation{Started: time.Now(), Ended: time.Now(), State: model.Failed, Reason: "the dataset is not here"}
 	if text := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")).Find("[data-testid=evaluation-failed]").Text(); !strings.Contains(text, "the dataset is not here") {
 		t.Errorf("after a failure: %s", text)
 	}
@@ -239,7 +265,7 @@ func TestMeasureStates(t *testing.T) {
 		t.Errorf("a second start answers %d", w.Code)
 	}
 	f.Runs["a"].Checkpoint = 0
-	if doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")); doc.Find("button[disabled]").Length() != 1 || !strings.Contains(doc.Text(), "saved no checkpoint yet") {
+	if doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")); doc.Find("button[disabled]").Length() != 2 || !strings.Contains(doc.Text(), "saved no checkpoint yet") {
 		t.Error("a run without a checkpoint can be evaluated")
 	}
 	if w := handlertest.Post(t, h, "/runs/a/measure", url.Values{}); w.Code != http.StatusConflict {

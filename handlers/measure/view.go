@@ -29,6 +29,14 @@ func (m measured) view(state model.Evaluation, canStart bool) ui.MeasureView {
 	return v
 }
 
+// measuredHow begins the sentence on an evaluation of an effort.
+func measuredHow(effort string) string {
+	if effort == model.Quick {
+		return "Measured quickly"
+	}
+	return "Measured"
+}
+
 // empty says why there are no scores beyond PSNR.
 func (m measured) empty(why string) string {
 	switch {
@@ -46,7 +54,7 @@ func (m measured) empty(why string) string {
 
 func (m measured) said() string {
 	s := m.scores
-	parts := []string{fmt.Sprintf("Measured at step %s on %s images drawn at random with seed %d", views.Count(s.Step), views.Count(s.Images), s.Seed)}
+	parts := []string{fmt.Sprintf("%s at step %s on %s images drawn at random with seed %d", measuredHow(s.Effort), views.Count(s.Step), views.Count(s.Images), s.Seed)}
 	if s.Seconds > 0 {
 		parts = append(parts, fmt.Sprintf("in %s s", figure.Number(s.Seconds)))
 	}

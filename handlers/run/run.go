@@ -23,6 +23,8 @@ type Runs struct {
 	Service  handlers.RunService
 	Datasets handlers.DatasetList
 	Places   handlers.Placer // nil where there is no choice
+	// Evaluations measures runs that are chosen in the list; nil where none can be started from here.
+	Evaluations handlers.EvaluationService
 }
 
 // Routes enters /runs, /api/runs and /ws/runs.
@@ -30,6 +32,7 @@ func (h Runs) Routes(r chi.Router) {
 	r.Get("/runs", handlers.Handle(h.list))
 	r.Post("/runs", handlers.Handle(h.create))
 	r.Get("/runs/new", handlers.Handle(h.form))
+	r.Post("/runs/evaluate", handlers.Handle(h.evaluate))
 	r.Get("/runs/{id}", handlers.Handle(h.show))
 	r.Post("/runs/{id}/stop", handlers.Handle(h.act(func(r *http.Request, id string) error { return h.Service.Stop(r.Context(), id) })))
 	r.Post("/runs/{id}/resume", handlers.Handle(h.act(h.resume)))
@@ -52,9 +55,14 @@ func (h Runs) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, run := range runs {
 		if matches(run, view.Query) && (!view.LiveOnly || !run.State.Ended()) {
-			view.Rows = append(view.Rows, ui.RunRow{Run: run, PSNR: h.lastOf(r.Context(), run.ID, "psnr/eval")})
+			row := ui.RunRow{Run: run, PSNR: h.lastOf(r.Context(), run.ID, "psnr/eval")}
+			if h.Evaluations != nil {
+				row.Evaluation = h.Evaluations.State(run.ID)
+			}
+			view.Rows = append(view.Rows, row)
 		}
 	}
+	view.CanEvaluate = h.Evaluations != nil
 	sortRows(view.Rows, view.Sort)
 	if p, ok := h.Service.(interface{ Problems() []string }); ok {
 		view.Problems = p.Problems()
@@ -216,6 +224,34 @@ func formValue(r *http.Request, name string) *string {
 func (h Runs) delete(w http.ResponseWriter, r *http.Request) error {
 	if err := h.Service.Delete(r.Context(), chi.URLParam(r, "id")); err != nil {
 		return err
+	}
+	http.Redirect(w, r, "/runs", http.StatusSeeOther)
+	return nil
+}
+
+// evaluate queues an evaluation of every run that was chosen in the list. One that is being evaluated already is left as it is.
+func (h Runs) evaluate(w http.ResponseWriter, r *http.Request) error {
+	if h.Evaluations == nil {
+		return fmt.Errorf("evaluations are not started from here: %w", model.ErrConflict)
+	}
+	if err := handlers.ReadForm(w, r); err != nil {
+		return err
+	}
+	ask := model.Evaluation{Effort: cmp.Or(r.PostFormValue("effort"), model.Full)}
+	bad := model.Invalid{}
+	if !slices.Contains(model.EffortNames(), ask.Effort) {
+		bad["effort"] = fmt.Sprintf("%q is not one of %s", ask.Effort, strings.Join(model.EffortNames(), ", "))
+	}
+	if len(r.PostForm["run"]) == 0 {
+		bad["run"] = "no run is selected; select at least one"
+	}
+	if err := bad.OrNil(); err != nil {
+		return err
+	}
+	for _, id := range r.PostForm["run"] {
+		if err := h.Evaluations.Queue(r.Context(), id, ask); err != nil && !h.Evaluations.State(id).Under() {
+			return err
+		}
 	}
 	http.Redirect(w, r, "/runs", http.StatusSeeOther)
 	return nil

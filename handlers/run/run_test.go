@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -496,5 +497,53 @@ func TestRunOnAFewImages(t *testing.T) {
 		if w.Code != 422 || !strings.Contains(w.Body.String(), "25 is more than the 24 images of mine") {
 			t.Errorf("%s of 25: status %d, %s", entry, w.Code, w.Body)
 		}
+	}
+}
+
+// fakeEvaluations remembers what was queued.
+type fakeEvaluations struct {
+	started []string
+	asked   model.Evaluation // by the last start
+	state   model.Evaluation
+	err     error
+}
+
+func (f *fakeEvaluations) Queue(_ context.Context, id string, ask model.Evaluation) error {
+	if f.err == nil {
+		f.started, f.state, f.asked = append(f.started, id), model.Evaluation{State: model.Running}, ask
+	}
+	return f.err
+}
+
+func (f *fakeEvaluations) Cancel(context.Context, string) error { return f.err }
+
+func (f *fakeEvaluations) State(string) model.Evaluation { return f.state }
+
+// TestEvaluateSelectedRuns: the list queues an evaluation of every run that is selected, and says which are under way.
+func TestEvaluateSelectedRuns(t *testing.T) {
+	f, e := handlertest.NewRuns(t.TempDir()), &fakeEvaluations{}
+	for _, id := range []string{"a", "b", "c"} {
+		f.Put(id, model.Finished, 40).Checkpoint = 40
+	}
+	f.Runs["c"].Checkpoint = 0
+	r := chi.NewRouter()
+	runpage.Runs{Service: f, Datasets: handlertest.Data{}, Evaluations: e}.Routes(r)
+	if n := handlertest.Document(t, handlertest.Get(t, r, "/runs")).Find("input[form=evaluate-runs]").Length(); n != 2 {
+		t.Errorf("%d runs can be selected", n)
+	}
+	if w := handlertest.Post(t, r, "/runs/evaluate", url.Values{"run": {"a", "b"}, "effort": {"quick"}}); w.Code != http.StatusSeeOther || fmt.Sprint(e.started) != "[a b]" || e.asked.Effort != model.Quick {
+		t.Errorf("evaluating two runs answers %d and starts %v: %+v", w.Code, e.started, e.asked)
+	}
+	if text := handlertest.Document(t, handlertest.Get(t, r, "/runs")).Find("[data-testid=row-evaluation]").First().Text(); text != "evaluating" {
+		t.Errorf("a row says %q", text)
+	}
+	for name, form := range map[string]url.Values{"none": {}, "an unknown effort": {"run": {"a"}, "effort": {"some"}}} {
+		if w := handlertest.Post(t, r, "/runs/evaluate", form); w.Code != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d", name, w.Code)
+		}
+	}
+	e.err, e.state = fmt.Errorf("there is no run: %w", model.ErrNotFound), model.Evaluation{}
+	if w := handlertest.Post(t, r, "/runs/evaluate", url.Values{"run": {"nobody"}}); w.Code != http.StatusNotFound {
+		t.Errorf("no such run: %d", w.Code)
 	}
 }

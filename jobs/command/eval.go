@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,11 +19,12 @@ import (
 	"slotscope/model/learn/evaluate"
 )
 
-// evalRun measures a run's checkpoint, and keeps what it finds in the run's folder.
+// evalRun measures the checkpoints of runs, one after another, and keeps what it finds in each run's folder.
 func evalRun(ctx context.Context, env environment, args []string) error {
 	fs := flags(env, "eval")
 	o := evaluate.Default(0)
-	fs.IntVar(&o.Images, "images", 0, "images of the evaluation set, drawn with the run's seed (default: eval_images of the run's configuration)")
+	effort := fs.String("effort", model.Full, "`EFFORT` of the evaluation: full, or quick for 2,000 images, fewer of all else, and swaps only where the dataset's probe is kept")
+	fs.IntVar(&o.Images, "images", 0, "images of the evaluation set, drawn with the run's seed (default: eval_images of the run's configuration, for quick at most 2,000)")
 	fs.IntVar(&o.Noise, "noise", o.Noise, "images that noise is tried on; 0 leaves it out")
 	fs.IntVar(&o.Pairs, "pairs", o.Pairs, "pairs of images whose slots are swapped; 0 leaves it out")
 	fs.IntVar(&o.Probe, "probe", o.Probe, "training steps of the probe that reads swapped images")
@@ -35,54 +37,162 @@ func evalRun(ctx context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(names) != 1 {
-		return fmt.Errorf("%w: slotscope eval RUN | RUN@STEP | CHECKPOINT.safetensors; `slotscope eval -h` lists the flags", errUsage)
+	if len(names) == 0 {
+		return fmt.Errorf("%w: slotscope eval RUN | RUN@STEP | CHECKPOINT.safetensors …; `slotscope eval -h` lists the flags", errUsage)
+	}
+	if *out != "" && len(names) > 1 {
+		return fmt.Errorf("%w: --out takes one run, %d are given", errUsage, len(names))
+	}
+	if !slices.Contains(model.EffortNames(), *effort) {
+		return fmt.Errorf("%w: --effort %q is not one of %s", errUsage, *effort, strings.Join(model.EffortNames(), ", "))
 	}
 	if err := sensible(fs, o); err != nil {
 		return err
 	}
-	subject, err := findSubject(*dataDir, names[0])
-	if err != nil {
-		return err
-	}
-	if *out != "" {
-		subject.dir = *out
-	} else if subject.dir != "" {
-		lock, err := lockEvaluation(subject.dir)
+	w := evalWork{env: env, o: withEffort(fs, o, *effort), effort: *effort, engine: *engine, dataDir: *dataDir, heldOut: *heldOut, out: *out, dataGiven: given(fs, "data")}
+	if len(names) == 1 {
+		r, subject, err := w.run(ctx, names[0])
 		if err != nil {
 			return err
 		}
-		defer lock.Unlock()
+		if *asJSON {
+			return printJSON(env.out, r.Scores)
+		}
+		return printScores(env, subject, r.Scores)
 	}
-	if err := subject.makeRoom(); err != nil {
-		return err
+	return w.runAll(ctx, names, *asJSON)
+}
+
+// given says whether a flag was set.
+func given(fs *flag.FlagSet, name string) (found bool) {
+	fs.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
+// withEffort is o with what was not set by a flag taken from the effort.
+func withEffort(fs *flag.FlagSet, o evaluate.Options, effort string) evaluate.Options {
+	if effort != model.Quick {
+		return o
 	}
-	bar := newProgress(env.err)
-	o.Progress = bar.show
-	r, err := evaluateSubject(ctx, subject, *dataDir, *engine, *heldOut, o)
+	q := evaluate.Quick(0)
+	for name, p := range map[string][2]*int{"noise": {&o.Noise, &q.Noise}, "pairs": {&o.Pairs, &q.Pairs}, "probe": {&o.Probe, &q.Probe}, "trees": {&o.Trees, &q.Trees}} {
+		if !given(fs, name) {
+			*p[0] = *p[1]
+		}
+	}
+	o.KeptProbe = !given(fs, "probe")
+	return o
+}
+
+// evalWork is how runs are evaluated.
+type evalWork struct {
+	env            environment
+	o              evaluate.Options
+	effort, engine string
+	dataDir, out   string
+	dataGiven      bool // dataDir was typed: it is not guessed from a run's folder
+	heldOut        bool
+}
+
+// evaluated is one run of `slotscope eval --json` for several.
+type evaluated struct {
+	Run    string        `json:"run"` // as typed
+	Scores *model.Scores `json:"scores,omitempty"`
+	Error  string        `json:"error,omitempty"` // why there are none
+}
+
+// runAll evaluates several runs. One that cannot be evaluated does not keep the others from it; that ctx ends does.
+func (w evalWork) runAll(ctx context.Context, names []string, asJSON bool) error {
+	var all []evaluated
+	var failures []error
+	for i, name := range names {
+		fmt.Fprintf(w.env.err, "%s (%d of %d)\n", name, i+1, len(names))
+		r, subject, err := w.run(ctx, name)
+		switch {
+		case err != nil:
+			all = append(all, evaluated{Run: name, Error: sentence(err)})
+			failures = append(failures, fmt.Errorf("%s: %w", name, err))
+			fmt.Fprintln(w.env.err, "slotscope:", sentence(err))
+		default:
+			all = append(all, evaluated{Run: name, Scores: &r.Scores})
+			if !asJSON {
+				err = printScores(w.env, subject, r.Scores)
+				fmt.Fprintln(w.env.out)
+			}
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if asJSON {
+		if err := printJSON(w.env.out, map[string][]evaluated{"runs": all}); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%d of %d runs are evaluated: %w", len(all)-len(failures), len(names), ctx.Err())
+	}
+	if len(failures) > 0 {
+		return fmt.Errorf("%d of %d runs could not be evaluated; the first: %w", len(failures), len(names), failures[0])
+	}
+	return nil
+}
+
+// run evaluates one checkpoint. Where it is a run's and the result is kept in its folder, the folder tells how the evaluation stands.
+func (w evalWork) run(ctx context.Context, name string) (r evaluate.Result, s subject, err error) {
+	if s, err = findSubject(w.dataDir, name); err != nil {
+		return r, s, err
+	}
+	if runs := filepath.Dir(s.dir); s.dir != "" && !w.dataGiven && filepath.Base(runs) == "runs" {
+		w.dataDir = filepath.Dir(runs) // a run in a data folder finds its datasets there
+	}
+	bar := newProgress(w.env.err)
+	w.o.Progress = bar.show
+	if w.out != "" {
+		s.dir = w.out
+	} else if s.dir != "" {
+		a, err := openAccount(s.dir, w.effort)
+		if err != nil {
+			return r, s, err
+		}
+		defer a.close()
+		w.o.Progress = func(stage, unit string, done, of float64) {
+			bar.show(stage, unit, done, of)
+			a.progress(stage, unit, done, of)
+		}
+		r, err = w.measure(ctx, s)
+		bar.end()
+		return r, s, a.end(ctx, err)
+	}
+	if err := s.makeRoom(); err != nil {
+		return r, s, err
+	}
+	r, err = w.measure(ctx, s)
 	bar.end()
+	return r, s, err
+}
+
+// measure evaluates a subject and keeps the result.
+func (w evalWork) measure(ctx context.Context, s subject) (evaluate.Result, error) {
+	if info, err := os.Stat(w.dataDir); err == nil && info.IsDir() {
+		w.o.Probes = filepath.Join(w.dataDir, "probes")
+	}
+	r, err := w.evaluate(ctx, s)
 	if err != nil {
-		return err
+		return r, err
 	}
-	if err := subject.keep(r); err != nil {
-		return err
-	}
-	if *asJSON {
-		return printJSON(env.out, r.Scores)
-	}
-	return printScores(env, subject, r.Scores)
+	r.Scores.Effort = w.effort
+	return r, s.keep(r)
 }
 
 // leastImages is what a score needs at least.
 const leastImages = 2
 
 func sensible(fs *flag.FlagSet, o evaluate.Options) error {
-	images := max(o.Images, leastImages)
-	fs.Visit(func(f *flag.Flag) {
-		if f.Name == "images" {
-			images = o.Images
-		}
-	})
+	images := o.Images
+	if !given(fs, "images") {
+		images = leastImages
+	}
 	for _, f := range []struct {
 		name           string
 		value, lo, max int
@@ -127,16 +237,8 @@ func findSubject(dataDir, name string) (subject, error) {
 	return subject{path, f.Dir()}, err
 }
 
-func lockEvaluation(dir string) (*folder.Lock, error) {
-	f, err := folder.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.LockEvaluation()
-}
-
-func evaluateSubject(ctx context.Context, s subject, dataDir, engineName string, heldOut bool, o evaluate.Options) (evaluate.Result, error) {
+func (w evalWork) evaluate(ctx context.Context, s subject) (evaluate.Result, error) {
+	o := w.o
 	file, err := checkpoint.Read(s.checkpoint)
 	if err != nil {
 		return evaluate.Result{}, err
@@ -144,26 +246,29 @@ func evaluateSubject(ctx context.Context, s subject, dataDir, engineName string,
 	if file.Config.Model == "" {
 		return evaluate.Result{}, fmt.Errorf("%s says no configuration, so it is no checkpoint of a run", s.checkpoint)
 	}
-	set, err := data.Open(ctx, file.Config.Dataset, dataDir)
+	set, err := data.Open(ctx, file.Config.Dataset, w.dataDir)
 	if err != nil {
 		return evaluate.Result{}, fmt.Errorf("opening dataset %q: %w", file.Config.Dataset, err)
 	}
 	defer set.Close()
-	if heldOut {
-		if o.Rest, err = openRest(ctx, file.Config.Dataset, dataDir); err != nil {
+	if w.heldOut {
+		if o.Rest, err = openRest(ctx, file.Config.Dataset, w.dataDir); err != nil {
 			return evaluate.Result{}, err
 		}
 		if o.Rest != nil {
 			defer o.Rest.Close()
 		}
 	}
-	engine, err := compute.OpenFor(engineName, file.Config.Precision)
+	engine, err := compute.OpenFor(w.engine, file.Config.Precision)
 	if err != nil {
-		return evaluate.Result{}, fmt.Errorf("opening engine %q: %w", engineName, err)
+		return evaluate.Result{}, fmt.Errorf("opening engine %q: %w", w.engine, err)
 	}
 	o.Seed = file.Config.Seed
 	if o.Images == 0 {
 		o.Images = max(file.Config.EvalImages, leastImages)
+		if w.effort == model.Quick {
+			o.Images = min(o.Images, evaluate.QuickImages)
+		}
 	}
 	r, err := evaluate.Run(ctx, engine, file, set, o)
 	if err != nil {

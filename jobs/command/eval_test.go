@@ -1,7 +1,10 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +15,7 @@ import (
 	"slotscope/model/data"
 	"slotscope/model/folder"
 	"slotscope/model/format/checkpoint"
+	"slotscope/model/learn/evaluate"
 )
 
 const shipped = "../../model/play/default/default.safetensors"
@@ -149,7 +153,7 @@ func TestEvalRefuses(t *testing.T) {
 		want string
 	}{
 		{nil, usage, "slotscope eval RUN"},
-		{[]string{"a", "b"}, usage, "slotscope eval RUN"},
+		{[]string{"a", "b"}, failed, "2 of 2 runs could not be evaluated"},
 		{[]string{"nobody"}, failed, "nobody"},
 		{[]string{"empty"}, failed, "run empty has no checkpoint to evaluate"},
 		{[]string{"shipped@7"}, failed, "run shipped has no checkpoint of step 7"},
@@ -188,6 +192,128 @@ func TestEvalImages(t *testing.T) {
 	for _, bad := range []string{"0", "1", "2000000"} {
 		if code, _, stderr := called(t, append(flags, "--images", bad)...); code != usage || !strings.Contains(stderr, "--images is "+bad) {
 			t.Errorf("--images %s: exit code %d, %s", bad, code, stderr)
+		}
+	}
+}
+
+// TestEvalOfSeveral: runs are measured one after another; one that cannot be is said, and keeps no other from it.
+func TestEvalOfSeveral(t *testing.T) {
+	dataDir, f := shippedRun(t)
+	words := append([]string{"eval", "shipped", "nobody", "shipped@20000", "--json", "--data", dataDir}, quickly...)
+	code, out, stderr := called(t, words...)
+	var all struct {
+		Runs []struct {
+			Run    string
+			Scores *model.Scores
+			Error  string
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &all); err != nil || code != failed || len(all.Runs) != 3 || !strings.Contains(stderr, "1 of 3 runs could not be evaluated") {
+		t.Fatalf("exit code %d, %v, %s, %s", code, err, out, stderr)
+	}
+	for i, want := range []string{"shipped", "nobody", "shipped@20000"} {
+		r := all.Runs[i]
+		if r.Run != want || (r.Scores != nil) != (want != "nobody") || (r.Error != "") != (want == "nobody") {
+			t.Errorf("%+v", r)
+		}
+	}
+	if e, err := f.Evaluation(); err != nil || e.State != model.Finished || e.Effort != model.Full || e.PID != os.Getpid() || e.Started.IsZero() || e.Ended.Before(e.Started) {
+		t.Errorf("the folder says %+v, %v", e, err)
+	}
+	probes, err := filepath.Glob(filepath.Join(dataDir, "probes", "*.safetensors"))
+	if err != nil || len(probes) != 1 {
+		t.Errorf("probes %v, %v", probes, err)
+	}
+	if code, _, stderr := called(t, "eval", "shipped", "nobody", "--out", dataDir, "--data", dataDir); code != usage || !strings.Contains(stderr, "--out takes one run") {
+		t.Errorf("--out: exit code %d, %s", code, stderr)
+	}
+}
+
+// TestEvalQuick: a quick evaluation takes at most 2,000 images, trains no probe, and says what it was.
+func TestEvalQuick(t *testing.T) {
+	dataDir, f := shippedRun(t)
+	// quickly's flags but --probe, which would train one
+	code, out, stderr := called(t, "eval", f.Dir(), "--effort", "quick", "--images", "70", "--noise", "64", "--trees", "2", "--engine", "cpu", "--json")
+	var s model.Scores
+	if err := json.Unmarshal([]byte(out), &s); code != done || err != nil || s.Effort != model.Quick || s.Swap != nil || s.Metrics == nil {
+		t.Fatalf("exit code %d, %v, %+v, %s", code, err, s, stderr)
+	}
+	if _, err := os.Stat(filepath.Join(dataDir, "probes")); err != nil {
+		t.Errorf("the data folder was not found from the run's folder: %v", err)
+	}
+	if code, _, stderr := called(t, "eval", "shipped", "--data", dataDir, "--effort", "some"); code != usage || !strings.Contains(stderr, `--effort "some" is not one of quick, full`) {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	fs := flags(environment{}, "eval")
+	o := evaluate.Default(0)
+	fs.IntVar(&o.Pairs, "pairs", o.Pairs, "")
+	fs.IntVar(&o.Probe, "probe", o.Probe, "")
+	if err := fs.Parse([]string{"--pairs", "7"}); err != nil {
+		t.Fatal(err)
+	}
+	q := withEffort(fs, o, model.Quick)
+	if q.Pairs != 7 || !q.KeptProbe || q.Noise != evaluate.Quick(0).Noise || q.Trees != evaluate.Quick(0).Trees {
+		t.Errorf("%+v", q)
+	}
+}
+
+// TestEvalEnds: the run's folder says that an evaluation was cancelled, or why it failed; scores from before stay.
+func TestEvalEnds(t *testing.T) {
+	dataDir, f := shippedRun(t)
+	before := model.Scores{Version: model.ScoresVersion, Step: 1, PSNR: 12}
+	if err := f.SetScores(before); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := evalWork{env: environment{out: io.Discard, err: io.Discard}, o: evaluate.Default(0), effort: model.Full, engine: "cpu", dataDir: dataDir}
+	if _, _, err := w.run(ctx, "shipped"); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if e, err := f.Evaluation(); err != nil || e.State != model.Stopped || e.Reason == "" {
+		t.Errorf("cancelled: %+v, %v", e, err)
+	}
+	w.engine = "abacus"
+	if _, _, err := w.run(t.Context(), "shipped"); err == nil {
+		t.Error("no such engine")
+	}
+	if e, err := f.Evaluation(); err != nil || e.State != model.Failed || !strings.Contains(e.Reason, "abacus") {
+		t.Errorf("failed: %+v, %v", e, err)
+	}
+	if s, err := f.Scores(); err != nil || s.PSNR != before.PSNR || s.Step != before.Step {
+		t.Errorf("the scores from before are %+v, %v", s, err)
+	}
+}
+
+// TestTrainEvaluates: a run from a shell is measured when it has finished; one that a server started leaves that in the queue.
+func TestTrainEvaluates(t *testing.T) {
+	words := []string{"train", "--json", "--data"}
+	net := []string{"--steps", "2", "--batch", "2", "--engine", "cpu", "--model", "betavae", "--set", "widths=2,2,2,2", "--set", "fc=4", "--set", "eval_images=8", "--set", "evaluate=quick"}
+	for _, later := range []bool{false, true} {
+		dataDir := t.TempDir()
+		args := append(append(append([]string{}, words...), dataDir), net...)
+		if later {
+			args = append(args, "--evaluate-later")
+		}
+		code, out, stderr := called(t, args...)
+		var status model.Status
+		if err := json.Unmarshal([]byte(out), &status); code != done || err != nil || status.State != model.Finished {
+			t.Fatalf("exit code %d, %v, %s", code, err, stderr)
+		}
+		dirs, err := filepath.Glob(filepath.Join(dataDir, "runs", "*"))
+		if err != nil || len(dirs) != 1 {
+			t.Fatal(dirs, err)
+		}
+		f, err := folder.Open(dirs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		e, err := f.Evaluation()
+		s, scoresErr := f.Scores()
+		want := map[bool]model.State{false: model.Finished, true: model.Queued}[later]
+		if err != nil || scoresErr != nil || e.State != want || e.Effort != model.Quick || s.Evaluated() == later || s.PSNR == 0 {
+			t.Errorf("later %v: %+v, %v; evaluated: %v", later, e, errors.Join(err, scoresErr), s.Evaluated())
 		}
 	}
 }

@@ -39,10 +39,7 @@ func (p *progress) show(stage, unit string, done, of float64) {
 		return
 	}
 	p.last, p.drawn = now, true
-	line := fmt.Sprintf("%s  %.0f%%", stage, 100*done/of)
-	if unit != "" {
-		line = fmt.Sprintf("%s  %.0f of %.0f %s", stage, done, of, unit)
-	}
+	line := stageLine(stage, unit, done, of)
 	if spent := now.Sub(p.start).Seconds(); spent > 0.5 && done > 0 {
 		if unit != "" {
 			line += fmt.Sprintf("  %.3g %s/s", done/spent, unit)
@@ -54,6 +51,17 @@ func (p *progress) show(stage, unit string, done, of float64) {
 		return
 	}
 	fmt.Fprintln(p.w, line)
+}
+
+// stageLine says how much of a stage's work is behind.
+func stageLine(stage, unit string, done, of float64) string {
+	switch {
+	case unit != "":
+		return fmt.Sprintf("%s  %.0f of %.0f %s", stage, done, of, unit)
+	case of > 0:
+		return fmt.Sprintf("%s  %.0f%%", stage, 100*done/of)
+	}
+	return stage
 }
 
 // end takes the line away from a terminal, so that results have it to themselves.

@@ -16,6 +16,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/data"
 	"slotscope/model/folder"
+	"slotscope/model/learn/evaluate"
 	"slotscope/model/learn/train"
 )
 
@@ -33,6 +34,7 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 	fs := flags(env, "train")
 	dir := fs.String("run", "", "folder of a run to start or go on with; the other flags are then its config.json's")
 	name := fs.String("name", "", "what to call the run")
+	later := fs.Bool("evaluate-later", false, "leave the evaluation of the finished run in the queue of the server, or of the job, that started this process")
 	dataDir, asJSON, executor := dataFlag(fs), jsonFlag(fs), executorFlags(fs)
 	set := assignments{}
 	for _, f := range []string{"dataset", "model", "preset", "steps", "batch", "seed", "engine"} {
@@ -75,7 +77,7 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 		return submit(ctx, env, f, slurm.New(*dataDir, options), *asJSON)
 	}
 	attempt, _ := strconv.Atoi(os.Getenv(folder.AttemptVariable))
-	err = train.Run(ctx, train.Request{Folder: f, DataDir: *dataDir, Revision: Revision(), Attempt: attempt,
+	err = train.Run(ctx, train.Request{Folder: f, DataDir: *dataDir, Revision: Revision(), Attempt: attempt, QueueEvaluation: *later,
 		Log: slog.New(slog.NewTextHandler(env.err, nil)), Report: reporter(env.err)})
 	if *asJSON {
 		status, statusErr := f.Status()
@@ -83,7 +85,29 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 			printJSON(env.out, status)
 		}
 	}
-	return err
+	if err != nil || *later || f.Config().Evaluate == "" {
+		return err
+	}
+	return evaluateTrained(ctx, env, f, *dataDir, !*asJSON)
+}
+
+// evaluateTrained measures a run that has just finished in this process.
+func evaluateTrained(ctx context.Context, env environment, f *folder.Folder, dataDir string, show bool) error {
+	cfg := f.Config()
+	w := evalWork{env: env, o: evaluate.Default(cfg.Seed), effort: cfg.Evaluate, engine: cfg.Engine, dataDir: dataDir, dataGiven: true, heldOut: true}
+	if w.o.Images = 0; cfg.Evaluate == model.Quick {
+		w.o = evaluate.Quick(cfg.Seed)
+		w.o.Images = 0 // as many as the configuration says, within what is quick
+	}
+	fmt.Fprintln(env.err, "evaluating the run; an interrupt ends this, and", "slotscope eval "+f.Dir(), "does it again")
+	r, s, err := w.run(ctx, f.Dir())
+	if err != nil {
+		return fmt.Errorf("the run is trained; its evaluation: %w", err)
+	}
+	if !show {
+		return nil
+	}
+	return printScores(env, s, r.Scores)
 }
 
 // assignments are hyperparameters by name, as typed.

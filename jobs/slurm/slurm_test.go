@@ -277,3 +277,92 @@ func TestStep(t *testing.T) {
 		})
 	}
 }
+
+// TestStepEvaluates: a job measures the run that it has trained, where that is queued for it, also after it was put back into the queue.
+func TestStepEvaluates(t *testing.T) {
+	queued := `echo '{"state":"queued","effort":"quick","executor":"slurm"}' >evaluation.json; `
+	interrupted := `trap 'exit 130' TERM; touch ready; while :; do sleep 0.02; done`
+	for name, c := range map[string]struct {
+		train, eval string
+		code        int
+		again       bool
+		called      bool
+		said        string
+	}{
+		"evaluated":       {queued + state(model.Finished), "true", 0, false, true, ""},
+		"not asked for":   {state(model.Finished), "true", 0, false, false, ""},
+		"a visitor's":     {`echo '{"state":"queued","effort":"full"}' >evaluation.json; ` + state(model.Finished), "true", 0, false, false, ""},
+		"training failed": {queued + state(model.Failed) + "; exit 1", "true", 1, false, false, ""},
+		"it fails":        {queued + state(model.Finished), "exit 1", 1, false, true, ""},
+		"time is up":      {queued + state(model.Finished), interrupted, 130, true, true, "RUNNING"},
+		"cancelled":       {queued + state(model.Finished), interrupted, 130, false, true, "COMPLETING"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := stubs(t, "echo "+c.said)
+			for k, v := range map[string]string{"SLURM_JOB_ID": "7", "SLURM_ARRAY_JOB_ID": "", "SLURM_RESTART_COUNT": ""} {
+				t.Setenv(k, v)
+			}
+			defer func(d time.Duration) { lastWait = d }(lastWait)
+			lastWait = 0
+			cfg, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := folder.Create(filepath.Join(t.TempDir(), "run"), cfg, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			if c.said != "" {
+				go func() {
+					for {
+						if _, err := os.Stat(filepath.Join(f.Dir(), "ready")); err == nil {
+							end()
+							return
+						}
+						time.Sleep(5 * time.Millisecond)
+					}
+				}()
+			}
+			program := filepath.Join(t.TempDir(), "slotscope")
+			script := "#!/bin/sh\ncase $1 in\ntrain) cd \"$3\"; " + c.train + " ;;\neval) cd \"$2\"; echo \"$@\" >called; " + c.eval + " ;;\nesac\n"
+			if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			code, err := Step(ctx, f.Dir(), program, new(strings.Builder))
+			if err != nil || code != c.code {
+				t.Errorf("status %d, %v; want %d", code, err, c.code)
+			}
+			words, readErr := os.ReadFile(filepath.Join(f.Dir(), "called"))
+			if (readErr == nil) != c.called || c.called && !strings.HasSuffix(string(words), "--effort quick\n") {
+				t.Errorf("it was called with %q, %v", words, readErr)
+			}
+			if again := strings.Contains(calls(), "scontrol requeue 7\n"); again != c.again {
+				t.Errorf("requeued: %v", again)
+			}
+			if e, err := f.Evaluation(); c.again && (err != nil || e.State != model.Queued) {
+				t.Errorf("back in the queue it is %+v, %v", e, err)
+			}
+			if c.again {
+				if code, err := Step(t.Context(), f.Dir(), writeProgram(t, "touch done"), new(strings.Builder)); code != 0 || err != nil {
+					t.Errorf("the job again: %d, %v", code, err)
+				}
+				if _, err := os.Stat(filepath.Join(f.Dir(), "done")); err != nil {
+					t.Error("the job that began again did not evaluate")
+				}
+			}
+		})
+	}
+}
+
+// writeProgram is a program that does something in the folder of the run that it is to evaluate.
+func writeProgram(t *testing.T, script string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "again")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\ncd \"$2\" && "+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}

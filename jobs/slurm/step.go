@@ -22,9 +22,9 @@ const mostRestarts = 10
 // lastWait is how long a job that goes back into the queue waits for SLURM to end its process.
 var lastWait = patience
 
-// Step is what a job does on its node: it trains the run in dir as a process of its own, and puts itself back into SLURM's
-// queue where the run was killed or SLURM's limit of time is near, unless somebody asked the run to end. The process's exit
-// status is returned. When ctx ends the run is asked to save.
+// Step is what a job does on its node: it trains the run in dir as a process of its own, evaluates it where its configuration says so,
+// and puts itself back into SLURM's queue where the run was killed or SLURM's limit of time is near, unless somebody asked the run to
+// end. The process's exit status is returned. When ctx ends the run is asked to save.
 func Step(ctx context.Context, dir, program string, out io.Writer) (code int, err error) {
 	f, err := folder.Open(dir)
 	if err != nil {
@@ -39,10 +39,21 @@ func Step(ctx context.Context, dir, program string, out io.Writer) (code int, er
 	if err != nil {
 		return 1, err
 	}
-	if over, err := nothingToDo(f, job); over || err != nil {
+	over, err := nothingToDo(f, job)
+	if err != nil {
 		return 0, err
 	}
-	code, err = child(ctx, f, program)
+	if !over {
+		if code, err = train(ctx, f, program, out); code != 0 || err != nil {
+			return code, err
+		}
+	}
+	return evaluate(ctx, f, program, out)
+}
+
+// train trains the run to its end, or has the job put back into the queue.
+func train(ctx context.Context, f *folder.Folder, program string, out io.Writer) (code int, err error) {
+	code, err = child(ctx, f, program, "train", "--run", f.Dir(), "--evaluate-later")
 	if err != nil {
 		return 1, err
 	}
@@ -54,11 +65,37 @@ func Step(ctx context.Context, dir, program string, out io.Writer) (code int, er
 	if err := waitAgain(f); err != nil {
 		return code, err
 	}
+	return code, putBack(ctx)
+}
+
+// putBack puts the job back into SLURM's queue, which ends this process.
+func putBack(ctx context.Context) error {
 	if _, err := ask(context.WithoutCancel(ctx), "", "scontrol", "requeue", own()); err != nil {
+		return err
+	}
+	time.Sleep(lastWait)
+	return nil
+}
+
+// evaluate measures a run that has finished, where that was queued for the job. An evaluation that the job's limit of time ends is
+// queued again with the job.
+func evaluate(ctx context.Context, f *folder.Folder, program string, out io.Writer) (code int, err error) {
+	wanted, err := f.Evaluation()
+	if err != nil || wanted.State != model.Queued || wanted.Executor != model.Slurm {
+		return 0, err
+	}
+	if code, err = child(ctx, f, program, "eval", f.Dir(), "--effort", wanted.Effort); err != nil {
+		return 1, err
+	}
+	job, err := f.Job()
+	fmt.Fprintf(out, "the evaluation of run %s ended with status %d\n", f.ID(), code)
+	if err != nil || ctx.Err() == nil || job.Stop || code == 0 || ending() {
 		return code, err
 	}
-	time.Sleep(lastWait) // SLURM ends this process
-	return code, nil
+	if err := f.QueueEvaluation(wanted); err != nil {
+		return code, err
+	}
+	return code, putBack(ctx)
 }
 
 // own is the id of this job as squeue writes it.
@@ -117,14 +154,14 @@ func change(f *folder.Folder, how func(*model.Status)) error {
 	return f.SetStatus(status)
 }
 
-// child runs the trainer to its end; its output goes to the run's log. A process that a signal ended has status 128 + signal.
-func child(ctx context.Context, f *folder.Folder, program string) (int, error) {
+// child runs this program to its end; its output goes to the run's log. A process that a signal ended has status 128 + signal.
+func child(ctx context.Context, f *folder.Folder, program string, args ...string) (int, error) {
 	log, err := f.OpenLog()
 	if err != nil {
 		return 0, err
 	}
 	defer log.Close()
-	cmd := exec.Command(program, "train", "--run", f.Dir())
+	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start the run: %w", err)

@@ -184,8 +184,10 @@ func readHolder(file *os.File) Holder {
 
 // Signal sends the holder of the lock a signal, after making sure that it still is the holder. model.ErrConflict is in
 // the error's chain where no process holds it, or one on another machine.
-func (f *Folder) Signal(sig os.Signal) error {
-	h, held := f.Holder()
+func (f *Folder) Signal(sig os.Signal) error { return f.signal(lockFile, sig) }
+
+func (f *Folder) signal(lock string, sig os.Signal) error {
+	h, held := f.holder(lock)
 	switch {
 	case !held:
 		return fmt.Errorf("no process works on run %s: %w", f.ID(), model.ErrConflict)
@@ -199,7 +201,7 @@ func (f *Folder) Signal(sig os.Signal) error {
 		return fmt.Errorf("find %v of run %s: %w", h, f.ID(), err)
 	}
 	defer p.Release()
-	if again, held := f.Holder(); !held || again != h {
+	if again, held := f.holder(lock); !held || again != h {
 		return fmt.Errorf("%v of run %s has just ended: %w", h, f.ID(), model.ErrConflict)
 	}
 	if err := p.Signal(sig); err != nil {

@@ -342,6 +342,7 @@ func (p Plan) item(part int, size Size, name, dataset string, seed int64, set ma
 		return Item{Config: model.Config{Model: name, Dataset: dataset}}, err
 	}
 	cfg = cfg.WithFactors(p.Factors[dataset])
+	cfg.Evaluate = "" // the sweep does, with the plan's flags
 	if size.Steps > 0 {
 		cfg.Steps = size.Steps
 	}

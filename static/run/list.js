@@ -18,14 +18,28 @@ async function refresh(url) {
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
   const fresh = page.querySelector('table.runs');
   if (!fresh) return location.reload();
+  const chosen = new Set(selected().map((box) => box.value));
   const held = document.activeElement?.closest('[data-run]')?.dataset.run;
   table().tHead.replaceWith(fresh.tHead);
   table().tBodies[0].replaceWith(fresh.tBodies[0]);
+  for (const box of document.querySelectorAll('.runs input[name="run"]')) box.checked = chosen.has(box.value);
+  count();
   const shown = form.querySelector('[data-testid="shown"]');
   const text = page.querySelector('[data-testid="shown"]').textContent;
   if (shown.textContent !== text) shown.textContent = text;
   document.querySelector('.nothing').hidden = page.querySelector('.nothing').hidden;
   if (held) link(document.querySelector(`[data-run="${CSS.escape(held)}"]`))?.focus();
+}
+
+const selected = () => [...document.querySelectorAll('.runs input[name="run"]:checked')];
+
+/** count says how many runs are selected; without any there is nothing to evaluate. */
+function count() {
+  const choice = document.getElementById('evaluate-runs');
+  if (!choice) return;
+  const n = selected().length;
+  choice.querySelector('[data-part="selected"]').textContent = n ? `${n} selected` : 'Select runs in the table.';
+  for (const button of choice.querySelectorAll('button')) button.disabled = n === 0;
 }
 
 const link = (row) => row?.querySelector('.name a');
@@ -63,6 +77,8 @@ if (form) {
   };
   form.querySelector('button').hidden = true;
   addEventListener('keydown', key);
+  addEventListener('change', count);
+  count();
   setInterval(() => {
     if (!document.hidden && document.querySelector('.runs [data-state="running"], .runs [data-state="queued"], .runs [data-state="stopping"]')) refresh(address());
   }, every);

@@ -78,5 +78,21 @@ type NamedCode struct {
 	Count int
 }
 
+// evaluating names what an evaluation that is not queued does.
+func (v MeasureView) evaluating() string {
+	if v.State.State == model.Stopping {
+		return "stopping"
+	}
+	return "measuring"
+}
+
+// cancelText is what the button to end an evaluation says: a second time it ends the process by force.
+func (v MeasureView) cancelText() string {
+	if v.State.State == model.Stopping {
+		return "End by force"
+	}
+	return "Cancel"
+}
+
 // live says whether the page changes by itself.
-func (v MeasureView) live() bool { return v.State.Running }
+func (v MeasureView) live() bool { return v.State.Under() }

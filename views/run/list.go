@@ -18,12 +18,28 @@ type RunsView struct {
 	Sort     string // column to order by, with a leading "-" for downwards
 	Now      time.Time
 	Problems []string // sentences on folders that are not runs
+
+	CanEvaluate bool // runs can be selected to be evaluated
 }
 
 // RunRow is one run in the table; PSNR is in dB over its evaluation draw, nil before the first.
 type RunRow struct {
-	Run  model.Run
-	PSNR *float64
+	Run        model.Run
+	PSNR       *float64
+	Evaluation model.Evaluation
+}
+
+// evaluation is what a row says of an evaluation that is not over, or failed; empty otherwise.
+func (r RunRow) evaluation() string {
+	switch {
+	case r.Evaluation.State == model.Queued:
+		return "evaluation queued"
+	case r.Evaluation.Under():
+		return "evaluating"
+	case r.Evaluation.Failure() != "":
+		return "evaluation failed"
+	}
+	return ""
 }
 
 // DefaultRunSort puts the newest run first.

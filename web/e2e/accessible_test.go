@@ -66,7 +66,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 func (s *site) finishedRun() {
 	s.t.Helper()
 	var run model.Run
-	config := map[string]any{"steps": 12, "batch": 4, "checkpoint_every": 6, "sample_every": 6, "eval_every": 6, "eval_images": 16}
+	config := map[string]any{"steps": 12, "batch": 4, "checkpoint_every": 6, "sample_every": 6, "eval_every": 6, "eval_images": 16, "evaluate": "none"}
 	s.want(http.StatusCreated, http.MethodPost, "/api/runs", map[string]any{"config": config}, &run)
 	s.reachState(run.ID, model.Finished)
 }

@@ -102,7 +102,7 @@ func TestCommandLine(t *testing.T) {
 		{"bench decode --seconds NaN --profile -3", 2, "profile: -3 is below 0, the least allowed; seconds: NaN is not a number of seconds above 0, up to 86400"},
 		{"bench data --seconds Inf", 2, "seconds: +Inf is not a number of seconds above 0, up to 86400"},
 		{"sweep --engine abacus --dry paper", 2, `engine: "abacus" is not one of auto, cpu, xla:cuda, xla:cpu, go`},
-		{"sweep --steps -1 --datasets shapes3d-synthetic --dry paper", 2, "steps: -1 is below 0, which stands for the preset's"},
+		{"sweep --steps -1 --datasets shapes3d-synthetic --dry paper", 2, "steps: -1 is below 0; leave steps out to use the preset's"},
 		{"sweep --slurm partition=gpu --dry paper", 2, "usage: --slurm asks SLURM for something, which needs --executor slurm"},
 		{"train --slurm partition=gpu", 2, "usage: --slurm asks SLURM for something, which needs --executor slurm"},
 		{"bench train --engine abacus", 2, `engine: "abacus" is not one of auto, cpu, xla:cuda, xla:cpu, go`},

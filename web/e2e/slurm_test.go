@@ -49,7 +49,7 @@ func slurmCluster(t *testing.T) (data string) {
 // clusterConfig is a run of the preset tiny.
 func clusterConfig(seed, steps string) map[string]any {
 	return map[string]any{"name": "cluster " + seed, "config": map[string]any{"preset": "tiny", "engine": "cpu", "batch": "96", "steps": steps, "seed": seed,
-		"checkpoint_every": "8", "sample_every": "48", "eval_every": "48", "eval_images": "8"}}
+		"checkpoint_every": "8", "sample_every": "48", "eval_every": "48", "eval_images": "8", "evaluate": "none"}}
 }
 
 // endless is more steps than any test waits for: such a run is met under way, however fast the machine or slow its disk.
@@ -109,9 +109,24 @@ func TestSlurm(t *testing.T) {
 			t.Errorf("run %s took %d attempts, want %d: %+v", r.Name, r.Attempt, want, r.Status)
 		}
 	}
+	evaluatedByItsJob(t, s, shell)
 	arrayOfASweep(t, s)
 	s.close()
 	sweepFromShell(t, dir)
+}
+
+// evaluatedByItsJob waits until the job that trained a run has measured it too.
+func evaluatedByItsJob(t *testing.T, s *site, id string) {
+	t.Helper()
+	f := s.folder(id)
+	var e model.Evaluation
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end) && !e.State.Ended(); time.Sleep(200 * time.Millisecond) {
+		e, _ = f.Evaluation()
+	}
+	scores, err := f.Scores()
+	if e.State != model.Finished || e.Executor != model.Slurm || err != nil || !scores.Evaluated() || scores.Effort != model.Quick || scores.Images != 8 {
+		t.Errorf("%+v; %d images, effort %q, %v", e, scores.Images, scores.Effort, err)
+	}
 }
 
 // sweepFromShell is a whole sweep from a login node, without a server: one array, evaluated as its runs end.
@@ -162,7 +177,7 @@ func arrayOfASweep(t *testing.T, s *site) {
 func submitFromShell(t *testing.T, dir string) (id string) {
 	t.Helper()
 	code, out, said := says(t, "train", "--executor", "slurm", "--data", dir, "--preset", "tiny", "--engine", "cpu", "--steps", "48", "--batch", "16",
-		"--set", "checkpoint_every=8", "--set", "eval_images=8", "--slurm", "time=10", "--json")
+		"--set", "checkpoint_every=8", "--set", "eval_images=8", "--set", "evaluate=quick", "--slurm", "time=10", "--json")
 	var answer struct{ Run, Job string }
 	if err := json.Unmarshal([]byte(out), &answer); code != 0 || err != nil || answer.Job == "" {
 		t.Fatalf("train --executor slurm exits with %d, prints %q (%v), says %s", code, out, err, said)

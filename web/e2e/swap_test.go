@@ -71,6 +71,7 @@ func (v *visitor) startRun() (id string) {
 	for name, text := range map[string]string{"checkpoint_every": "30", "sample_every": "20", "eval_every": "50", "eval_images": "16"} {
 		v.fill("#"+name, text)
 	}
+	v.eval(`document.getElementById('evaluate').value = 'none'`) // the visitor evaluates later
 	v.click(testID("start"))
 	v.see(`location.pathname.startsWith('/runs/2') && document.querySelector('[data-testid="run"]')`)
 	id = strings.TrimPrefix(v.eval(`location.pathname`), "/runs/")

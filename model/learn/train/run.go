@@ -30,11 +30,14 @@ const (
 // Request is one attempt at a run.
 type Request struct {
 	Folder   *folder.Folder
-	DataDir  string                           // where datasets lie
-	Revision string                           // of this program, for the record
-	Attempt  int                              // which process of the run this is to be, the first 1; 0 for whichever comes next
-	Log      *slog.Logger                     // what happens, a line each
-	Report   func(model.Status, model.Config) // called about every second with the present status; may be nil
+	DataDir  string // where datasets lie
+	Revision string // of this program, for the record
+	Attempt  int    // which process of the run this is to be, the first 1; 0 for whichever comes next
+	// QueueEvaluation leaves a request in the folder of a run that finishes, where its configuration wants it evaluated.
+	QueueEvaluation bool
+
+	Log    *slog.Logger                     // what happens, a line each
+	Report func(model.Status, model.Config) // called about every second with the present status; may be nil
 }
 
 // Run trains the run of a folder from its newest checkpoint, or from nothing, to its last step, holding the folder's
@@ -337,6 +340,9 @@ func (s *session) close() {
 // end writes the last status: how the attempt ended, and why.
 func (s *session) end(ctx context.Context, err error) error {
 	now := time.Now()
+	if err == nil && s.QueueEvaluation && s.cfg.Evaluate != "" {
+		s.queueEvaluation(now) // before anybody reads that the run has finished
+	}
 	s.status.Ended, s.status.SecondsLeft = now.UTC().Truncate(time.Millisecond), 0
 	switch {
 	case err == nil:
@@ -354,4 +360,16 @@ func (s *session) end(ctx context.Context, err error) error {
 	}
 	s.tell(now)
 	return err
+}
+
+// queueEvaluation asks for the run to be evaluated. The job of a cluster that trains it evaluates it too.
+func (s *session) queueEvaluation(now time.Time) {
+	job, err := s.Folder.Job()
+	e := model.Evaluation{State: model.Queued, Effort: s.cfg.Evaluate, Asked: now.UTC().Truncate(time.Millisecond)}
+	if job.Executor == model.Slurm {
+		e.Executor = model.Slurm
+	}
+	if err := errors.Join(err, s.Folder.QueueEvaluation(e)); err != nil {
+		s.Log.Error("the evaluation was not queued", "error", err)
+	}
 }

@@ -114,7 +114,7 @@ func (g Group) Best() *Entry {
 // number of steps, which is the entry's own.
 func (e Entry) sameBut() model.Config {
 	c := e.Run.Config
-	c.Seed, c.Engine, c.CheckpointEvery, c.SampleEvery, c.EvalEvery = 0, "", 0, 0, 0
+	c.Seed, c.Engine, c.CheckpointEvery, c.SampleEvery, c.EvalEvery, c.Evaluate = 0, "", 0, 0, 0, ""
 	c.Steps = e.steps()
 	return c
 }
