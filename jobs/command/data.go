@@ -92,7 +92,7 @@ func list(ctx context.Context, env environment, sets data.Catalogue, asJSON bool
 	}
 	for _, e := range entries {
 		if e.State == data.Ready {
-			fmt.Fprintf(env.out, "%-24s %d images, %d×%d×%d, %d factors\n", e.Info.Name, e.Info.Len, e.Info.H, e.Info.W, e.Info.C, len(e.Info.Factors))
+			fmt.Fprintf(env.out, "%-24s %s, %d×%d×%d, %s\n", e.Info.Name, counted(e.Info.Len, "image"), e.Info.H, e.Info.W, e.Info.C, counted(len(e.Info.Factors), "factor"))
 		} else {
 			fmt.Fprintf(env.out, "%-24s %s: %s\n", e.Info.Name, e.State, e.Why())
 		}
@@ -142,7 +142,10 @@ func addData(ctx context.Context, env environment, sets data.Catalogue, r data.R
 	name, err := sets.Add(ctx, r, show)
 	end()
 	if err != nil {
-		return withoutDamaged(ctx, sets, name, err)
+		if err := withoutDamaged(ctx, sets, name, err); ctx.Err() != nil || err != nil && strings.Contains(err.Error(), "--skip-broken") {
+			return err
+		}
+		return errors.Join(err, sets.Forget(name))
 	}
 	e, err := sets.Entry(ctx, name)
 	if err != nil {
@@ -151,8 +154,16 @@ func addData(ctx context.Context, env environment, sets data.Catalogue, r data.R
 	if asJSON {
 		return printJSON(env.out, e.Info)
 	}
-	fmt.Fprintf(env.out, "%s is ready: %d images, %d factors, %s in the data folder\n", name, e.Info.Len, len(e.Info.Factors), data.Bytes(e.Disk))
+	fmt.Fprintf(env.out, "%s is ready: %s, %s, %s in the data folder\n", name, counted(e.Info.Len, "image"), counted(len(e.Info.Factors), "factor"), data.Bytes(e.Disk))
 	return nil
+}
+
+// counted is a number of things: "1 factor", "12 factors".
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // withoutDamaged says what helps where a set could not be added for one damaged picture.
@@ -214,7 +225,7 @@ func workLine(w io.Writer) (show func(data.Work), end func()) {
 }
 
 func explain(w io.Writer, info data.Info) {
-	fmt.Fprintf(w, "%s: %d images of %d×%d×%d bytes\n%s\n", oneLine(info.Title), info.Len, info.H, info.W, info.C, oneLine(info.About))
+	fmt.Fprintf(w, "%s: %s of %d×%d×%d bytes\n%s\n", oneLine(info.Title), counted(info.Len, "image"), info.H, info.W, info.C, oneLine(info.About))
 	if info.Note != "" {
 		fmt.Fprintln(w, oneLine(info.Note))
 	}

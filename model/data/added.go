@@ -200,7 +200,7 @@ func (r record) open(ctx context.Context) (Source, error) {
 		}
 		return published[i].Forms[r.Form].Open(ctx, r.Paths)
 	}
-	i := slices.IndexFunc(formats, func(f Format) bool { return f.Name == r.Format })
+	i := slices.IndexFunc(formats, func(f Format) bool { return f.Name == r.Format || slices.Contains(f.Former, r.Format) })
 	if i < 0 {
 		return nil, fmt.Errorf("this program does not read %s", r.Format)
 	}

@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"image"
+	"image/color"
 	"math"
 
 	"golang.org/x/image/draw"
@@ -158,6 +159,15 @@ func opaque(img image.Image) *image.RGBA {
 		return m // of a PNG without opacity
 	case *image.NRGBA:
 		pix = &image.RGBA{Pix: m.Pix, Stride: m.Stride, Rect: m.Rect}
+	case *image.Paletted:
+		return ofPalette(m)
+	case *image.NYCbCrA:
+		return opaque(&m.YCbCr)
+	case *image.NRGBA64:
+		pix = image.NewRGBA(m.Rect)
+		for i := range pix.Pix {
+			pix.Pix[i] = m.Pix[i/(4*m.Rect.Dx())*m.Stride+2*(i%(4*m.Rect.Dx()))] // the upper byte
+		}
 	default:
 		n := image.NewNRGBA(img.Bounds())
 		draw.Draw(n, n.Rect, img, n.Rect.Min, draw.Src)
@@ -165,6 +175,28 @@ func opaque(img image.Image) *image.RGBA {
 	}
 	for i := 3; i < len(pix.Pix); i += 4 {
 		pix.Pix[i] = 255
+	}
+	return pix
+}
+
+// ofPalette gives every pixel its colour as the palette has it, whatever its opacity.
+func ofPalette(m *image.Paletted) *image.RGBA {
+	var colours [256][3]byte
+	for i, c := range m.Palette {
+		switch c := c.(type) {
+		case color.NRGBA:
+			colours[i] = [3]byte{c.R, c.G, c.B}
+		default:
+			n := color.NRGBAModel.Convert(c).(color.NRGBA)
+			colours[i] = [3]byte{n.R, n.G, n.B}
+		}
+	}
+	pix := image.NewRGBA(m.Rect)
+	for y := range m.Rect.Dy() {
+		for x, index := range m.Pix[y*m.Stride:][:m.Rect.Dx()] {
+			c := colours[index]
+			copy(pix.Pix[y*pix.Stride+4*x:], []byte{c[0], c[1], c[2], 255})
+		}
 	}
 	return pix
 }

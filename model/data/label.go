@@ -60,7 +60,7 @@ func classify(columns []column, length int) (factors []Factor, labels []uint16, 
 		sortValues(names)
 		names = slices.Compact(names)
 		if len(names) > 1<<16 {
-			return nil, nil, false, fmt.Errorf("column %q has %d distinct values; a factor may have 65,536", c.name, len(names))
+			return nil, nil, false, fmt.Errorf("column %q has %d distinct values, more than the 65,536 of a factor: leave out columns that are no factors, such as numbers of rows", c.name, len(names))
 		}
 		class := make(map[string]uint16, len(names))
 		for i, name := range names {

@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -23,8 +24,9 @@ import (
 // whose other columns are factors; or a folder for each class; or pictures alone, without factors.
 var (
 	folderFormat = Format{
-		Name:  "folders of PNG or JPEG images (with metadata.csv, metadata.jsonl, a folder for each class, or none of these)",
-		Match: func(path string, head []byte) bool { return head == nil && holdsPictures(os.DirFS(path)) },
+		Name:   "folders of PNG, JPEG, WebP, BMP, TIFF or GIF images (with metadata.csv, metadata.jsonl, a folder for each class, or none of these)",
+		Former: []string{"folders of PNG or JPEG images (with metadata.csv, metadata.jsonl, a folder for each class, or none of these)"},
+		Match:  func(path string, head []byte) bool { return head == nil && holdsPictures(os.DirFS(path)) },
 		Open: func(_ context.Context, path string, _ Reading) (Source, error) {
 			t, err := openFolder(path)
 			if err != nil {
@@ -47,22 +49,44 @@ var (
 			return openPictures(t)
 		},
 	}
+	tarFormat = Format{
+		Name: "tar archives of such folders, plain or compressed by gzip",
+		Match: func(path string, head []byte) bool {
+			return len(head) > 262 && string(head[257:262]) == "ustar" || isTarGz(path) && bytes.HasPrefix(head, []byte("\x1f\x8b"))
+		},
+		Open: func(ctx context.Context, path string, _ Reading) (Source, error) {
+			t, err := openTar(ctx, path)
+			if err != nil {
+				return nil, err
+			}
+			return openPictures(t)
+		},
+	}
 )
 
-// holdsPictures looks for a picture or for metadata in a folder and in the folders in it.
+// holdsPictures looks for a picture or for metadata in a folder and a few folders deep, among the first files.
 func holdsPictures(dir fs.FS) bool {
-	for _, pattern := range []string{"metadata.csv", "metadata.jsonl", "*", "*/*"} {
-		names, err := fs.Glob(dir, pattern)
-		if err == nil && slices.ContainsFunc(names, func(name string) bool { return pattern == name || isPicture(name) }) {
-			return true
+	const deep, many = 5, 10_000
+	found, seen := false, 0
+	_ = fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error { // what cannot be read holds nothing
+		seen++
+		switch {
+		case err != nil, d.IsDir() && strings.Count(name, "/") >= deep:
+			return fs.SkipDir
+		case !d.IsDir() && (isPicture(name) || slices.Contains(metadataNames, path.Base(name))):
+			found = true
+			return fs.SkipAll
+		case seen > many:
+			return fs.SkipAll
 		}
-	}
-	return false
+		return nil
+	})
+	return found
 }
 
 // isPicture says whether a name is a picture's; names with a dot before them are made by file managers.
 func isPicture(name string) bool {
-	return slices.Contains([]string{".png", ".jpg", ".jpeg"}, strings.ToLower(path.Ext(name))) && !strings.HasPrefix(path.Base(name), ".")
+	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".gif"}, strings.ToLower(path.Ext(name))) && !strings.HasPrefix(path.Base(name), ".")
 }
 
 // openPictures opens the pictures of a tree, and closes it where that fails.
@@ -76,12 +100,12 @@ func openPictures(t tree) (Source, error) {
 }
 
 func ownPictures(t tree) (Source, error) {
-	names, columns, err := listPictures(t)
+	names, columns, remark, err := listPictures(t)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: there is no PNG or JPEG picture in it", t)
+		return nil, fmt.Errorf("%s: there is no picture in it that is read (PNG, JPEG, WebP, BMP, TIFF, GIF)", t)
 	}
 	img, err := firstPicture(len(names), func(i int) (image.Image, error) { return decode(t, names[i]) })
 	if err != nil {
@@ -89,7 +113,7 @@ func ownPictures(t tree) (Source, error) {
 	}
 	info := Info{
 		H: side, W: side, C: 3, Len: len(names), About: fmt.Sprintf("The pictures of %s.", path.Base(filepath.ToSlash(t.String()))),
-		Note: fit(img.Bounds().Dy(), img.Bounds().Dx()),
+		Note: strings.TrimSpace(fit(img.Bounds().Dy(), img.Bounds().Dx()) + " " + remark),
 	}
 	if grey(img) {
 		info.C = 1
@@ -122,31 +146,25 @@ func grey(img image.Image) bool {
 	return false
 }
 
-// listPictures finds the pictures and what is known of each.
-func listPictures(t tree) ([]string, []column, error) {
-	for _, m := range []struct {
-		name  string
-		parse func([]byte) ([]string, []column, error)
-	}{{"metadata.csv", parseCSV}, {"metadata.jsonl", parseJSONL}} {
-		b, err := t.read(m.name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+// listPictures finds the pictures and what is known of each; the remark says what a reader should know.
+func listPictures(t tree) (names []string, columns []column, remark string, err error) {
+	for _, file := range metadataNames {
+		names, columns, err := readMetadata(t, file)
+		if !errors.Is(err, fs.ErrNotExist) {
+			columns, remark = withoutIndex(columns)
+			return names, columns, remark, err
 		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", m.name, err)
-		}
-		if !utf8.Valid(b) {
-			return nil, nil, fmt.Errorf("%s: it is not written in UTF-8, which is not read", m.name)
-		}
-		names, columns, err := m.parse(bytes.TrimPrefix(b, []byte("\ufeff")))
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", m.name, err)
-		}
-		return names, columns, nil
 	}
 	files, err := t.list()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, "", err
+	}
+	if file, err := metadataFile(files); err != nil {
+		return nil, nil, "", err
+	} else if file != "" {
+		names, columns, err := readMetadata(t, file)
+		columns, remark = withoutIndex(columns)
+		return names, columns, remark, err
 	}
 	var here, below []string
 	for _, name := range files {
@@ -160,21 +178,118 @@ func listPictures(t tree) ([]string, []column, error) {
 	}
 	switch {
 	case len(here) > 0 && len(below) > 0:
-		return nil, nil, fmt.Errorf("%s lies beside folders with pictures, such as %s: put pictures either into one folder or into a folder for each class",
+		return nil, nil, "", fmt.Errorf("%s lies beside folders with pictures, such as %s: put pictures either into one folder or into a folder for each class",
 			here[0], below[0])
 	case len(here) > 0:
-		return here, nil, nil
+		return here, nil, "", nil
 	}
-	class := column{name: "class"}
-	for _, name := range below {
-		folder, _, _ := strings.Cut(name, "/")
-		class.values = append(class.values, folder)
-	}
-	if len(below) > 0 && class.values[0] == class.values[len(below)-1] {
-		return below, nil, nil // names are in order: all are in one folder, which is no class
-	}
-	return below, []column{class}, nil
+	columns, remark = classFolders(below)
+	return below, columns, remark, nil
 }
+
+// metadataNames are the files that name pictures and what is known of each.
+var metadataNames = []string{"metadata.csv", "metadata.jsonl"}
+
+// metadataFile is the only such file in a folder; empty where there is none.
+func metadataFile(files []string) (string, error) {
+	var found []string
+	for _, name := range files {
+		if slices.Contains(metadataNames, path.Base(name)) {
+			found = append(found, name)
+		}
+	}
+	if len(found) > 1 {
+		return "", fmt.Errorf("it has %d files of metadata (%s): add one of their folders at a time", len(found), listSome(found, 4))
+	}
+	return strings.Join(found, ""), nil
+}
+
+// readMetadata reads a file of metadata, which names pictures from its own folder on.
+func readMetadata(t tree, file string) ([]string, []column, error) {
+	b, err := t.read(file)
+	if err == nil && !utf8.Valid(b) {
+		err = errors.New("it is not written in UTF-8, which is not read")
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", file, err)
+	}
+	parse := parseCSV
+	if path.Ext(file) == ".jsonl" {
+		parse = parseJSONL
+	}
+	names, columns, err := parse(bytes.TrimPrefix(b, []byte("\ufeff")))
+	for i := range names {
+		names[i] = path.Join(path.Dir(file), names[i])
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return names, columns, err
+}
+
+// withoutIndex leaves out the column that pandas writes for the numbers of rows.
+func withoutIndex(columns []column) (kept []column, remark string) {
+	for _, c := range columns {
+		if !slices.Contains([]string{"", "Unnamed: 0", "index", "__index_level_0__"}, c.name) || !counts(c.values) {
+			kept = append(kept, c)
+			continue
+		}
+		remark = fmt.Sprintf("Column %q only counts the rows and is left out.", c.name)
+	}
+	return kept, remark
+}
+
+// counts says whether values are 0, 1, 2 …, or begin with 1.
+func counts(values []string) bool {
+	for start := range 2 {
+		i := slices.IndexFunc(values, func(string) bool { return true })
+		for i >= 0 && i < len(values) && values[i] == strconv.Itoa(start+i) {
+			i++
+		}
+		if i == len(values) {
+			return true
+		}
+	}
+	return false
+}
+
+// splits are names of folders that part a dataset for training and testing.
+var splits = []string{"train", "training", "test", "testing", "val", "valid", "validation", "dev"}
+
+// classFolders takes classes from the folders that pictures lie in, names being in order: the first level at which they differ; and the
+// level below it where the first is a split.
+func classFolders(names []string) ([]column, string) {
+	if len(names) == 0 {
+		return nil, ""
+	}
+	first, last := strings.Split(path.Dir(names[0]), "/"), strings.Split(path.Dir(names[len(names)-1]), "/")
+	level := 0 // names are in order: folders that the first and the last share, all do
+	for level < min(len(first), len(last)) && first[level] == last[level] {
+		level++
+	}
+	if level == len(first) && level == len(last) {
+		return nil, "" // all are in one folder, which is no class
+	}
+	var upper, lower []string
+	split, deep := true, true
+	for _, name := range names {
+		folders := strings.Split(path.Dir(name), "/")[level:]
+		if len(folders) == 0 {
+			folders = []string{"."} // beside the folders of others
+		}
+		split, deep = split && slices.Contains(splits, strings.ToLower(folders[0])), deep && len(folders) > 1
+		upper, lower = append(upper, folders[0]), append(lower, folders[min(1, len(folders)-1)])
+	}
+	switch {
+	case split && deep:
+		return []column{{"split", upper}, {"class", lower}}, "The folders " + strings.Join(distinct(upper), ", ") + " are the factor split; to have one of them alone, add that folder."
+	case split:
+		return []column{{"split", upper}}, "The folders " + strings.Join(distinct(upper), ", ") + " look like a split, not like classes; to have one of them alone, add that folder."
+	}
+	return []column{{"class", upper}}, ""
+}
+
+func distinct(values []string) []string { return slices.Compact(slices.Sorted(slices.Values(values))) }
 
 // parseCSV reads metadata.csv: a line of names, then a line for each picture.
 func parseCSV(b []byte) ([]string, []column, error) {

@@ -190,6 +190,8 @@ func (s *parquetSource) describe(path string, columns []column, left []string) (
 	if len(left) > 0 {
 		s.info.Note = strings.TrimSpace(s.info.Note + " Columns that are lists are left out: " + strings.Join(left, ", ") + ".")
 	}
+	columns, remark := withoutIndex(columns)
+	s.info.Note = strings.TrimSpace(s.info.Note + " " + remark)
 	if info, labels, ok := shapes3DOf(columns, s.info.Len); ok && s.info.C == info.C && img.Bounds().Size() == image.Pt(side, side) {
 		s.info, s.labels = info, labels
 		return nil

@@ -464,7 +464,7 @@ func TestOwnPicturesRefused(t *testing.T) {
 	_, err = openOwn(t, unpacked(t, map[string][]byte{"a.txt": {1}}))
 	expect.Says(t, err, "is no published dataset")
 	_, err = openOwn(t, zipped(t, "own.zip", map[string][]byte{"a.txt": {1}}))
-	expect.Says(t, err, "own.zip", "no PNG or JPEG")
+	expect.Says(t, err, "own.zip", "no picture in it that is read")
 	dir := unpacked(t, map[string][]byte{"a.png": red})
 	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "b.png")); err != nil {
 		t.Fatal(err)

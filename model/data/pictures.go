@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/jpeg" // pictures may be JPEG
-	_ "image/png"  // or PNG
+	_ "image/gif" // pictures may be in any of these formats
+	_ "image/jpeg"
+	_ "image/png"
 	"io"
 	"io/fs"
 	"os"
@@ -17,6 +18,10 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	_ "golang.org/x/image/bmp"
+	_ "golang.org/x/image/tiff"
+	_ "golang.org/x/image/webp"
 
 	"slotscope/model/format/regular"
 	"slotscope/model/format/zipfile"
@@ -145,6 +150,9 @@ const (
 // decode reads a picture. Its size is held against its file's before room is made for it.
 func decode(t tree, name string) (image.Image, error) {
 	b, err := t.read(name)
+	if errors.Is(err, zipfile.ErrUnsupported) {
+		return nil, fmt.Errorf("%s: picture %s: %w", t, name, err) // not damaged: none of it can be read
+	}
 	var img image.Image
 	if err == nil {
 		img, err = decodeBytes(b)
@@ -159,7 +167,7 @@ func decodeBytes(b []byte) (image.Image, error) {
 	c, _, err := image.DecodeConfig(bytes.NewReader(b))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("it is no PNG or JPEG, or it is damaged: %w", err)
+		return nil, fmt.Errorf("it is no PNG, JPEG, WebP, BMP, TIFF or GIF, or it is damaged: %w", err)
 	case c.Width < 1 || c.Height < 1 || c.Width > maxPixels/c.Height || c.Width*c.Height/8 > len(b)*1040:
 		return nil, fmt.Errorf("%d × %d pixels in %d bytes are too many", c.Width, c.Height, len(b))
 	}
@@ -167,7 +175,7 @@ func decodeBytes(b []byte) (image.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is damaged or incomplete: %w", err)
 	}
-	return img, nil
+	return upright(img, b), nil
 }
 
 // folderTree is a folder; what links lead out of it is not read.

@@ -8,4 +8,4 @@ var published = []Published{
 }
 
 // formats are tried in order on a path that is no published file.
-var formats = []Format{arraysFormat, parquetFormat, folderFormat, zipFormat}
+var formats = []Format{arraysFormat, parquetFormat, folderFormat, zipFormat, tarFormat}

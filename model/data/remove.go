@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"slotscope/model"
 	"slotscope/model/data/fetch"
@@ -117,4 +118,23 @@ func checkOwnSums(ctx context.Context, r record, tell func(Work)) error {
 	report := reporter{tell: tell}
 	report.stage("checking", filepath.Base(r.Paths[0]), "bytes")
 	return s.verify(ctx, report.progress)
+}
+
+// Forget takes a dataset out of the lists that could not be added, where nothing of it was kept that another attempt could go on from.
+func (c Catalogue) Forget(name string) error {
+	dir, err := c.root(name)
+	if err != nil {
+		return nil // it never came so far
+	}
+	defer dir.Close()
+	entries, err := fs.ReadDir(dir.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !slices.Contains([]string{requestFile, workFile, lockFile}, e.Name()) {
+			return nil
+		}
+	}
+	return c.Remove(name)
 }

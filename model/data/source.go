@@ -63,7 +63,8 @@ type File struct {
 
 // Format is a way to read datasets of a visitor's own, of which only the path is known.
 type Format struct {
-	Name string // as in "npz", "HDF5", "folder of images"
+	Name   string   // as in "npz", "HDF5", "folder of images"
+	Former []string // names that it had when datasets were added that are still there
 	// Match says from a path's name and first bytes whether Open is worth trying; head has up to 512 bytes and is nil for folders.
 	Match  func(path string, head []byte) bool
 	Arrays bool // whether a Reading matters

@@ -255,11 +255,11 @@ func (a *Archive) Read(e Entry, limit int) ([]byte, error) {
 	case int64(e.unpacked) > int64(limit) || int64(e.unpacked) > (int64(e.packed)+1)*maxRatio:
 		return nil, fmt.Errorf("it claims to unpack from %d to %d bytes, which is not read", e.packed, e.unpacked)
 	case e.flags&1 != 0:
-		return nil, errors.New("it is encrypted")
+		return nil, fmt.Errorf("it is encrypted (%w): unpack the archive with its password, then add the folder", ErrUnsupported)
 	case e.method == stored && e.packed != e.unpacked:
 		return nil, fmt.Errorf("it is stored, yet its size is given as %d and as %d bytes", e.packed, e.unpacked)
 	case e.method != stored && e.method != deflated:
-		return nil, fmt.Errorf("it is compressed by method %d; stored and deflated files are read", e.method)
+		return nil, fmt.Errorf("it is compressed by %s (%w; stored and deflated files are): unpack the archive, then add the folder", methodName(e.method), ErrUnsupported)
 	}
 	packed, err := a.content(e)
 	if err != nil {
@@ -281,6 +281,18 @@ const (
 	stored   = 0
 	deflated = 8
 )
+
+// ErrUnsupported is in the chain where a file is whole but written in a way that is not read.
+var ErrUnsupported = errors.New("not supported")
+
+// methodName is a method of compression for people.
+func methodName(method uint16) string {
+	names := map[uint16]string{9: "Deflate64", 12: "bzip2", 14: "LZMA", 93: "Zstandard", 95: "XZ", 98: "PPMd"}
+	if name := names[method]; name != "" {
+		return name
+	}
+	return fmt.Sprintf("method %d", method)
+}
 
 // content is a file as it lies in the archive, after its local header.
 func (a *Archive) content(e Entry) ([]byte, error) {

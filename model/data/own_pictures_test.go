@@ -1,0 +1,259 @@
+package data
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+
+	"slotscope/model/expect"
+)
+
+// encoded is a picture in a format.
+func encoded(t testing.TB, img image.Image, encode func(io.Writer, image.Image) error) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// halves is red on the left and blue on the right.
+func halves(w, h int) *image.NRGBA {
+	img := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for i := range w * h {
+		img.Set(i%w, i/w, color.NRGBA{250, 10, 20, 255})
+		if i%w >= w/2 {
+			img.Set(i%w, i/w, color.NRGBA{30, 40, 240, 255})
+		}
+	}
+	return img
+}
+
+// blueWebP is one blue picture of 64 × 64 (0, 0, 255), lossless.
+const blueWebP = "UklGRiIAAABXRUJQVlA4TBUAAAAvP8APAAcQ0f/+B4CE8P+9FtH/1A8A"
+
+// TestFormatsOfPictures reads one picture in every format of files.
+func TestFormatsOfPictures(t *testing.T) {
+	img := halves(64, 64)
+	turned := encoded(t, img, func(w io.Writer, m image.Image) error { return jpeg.Encode(w, m, nil) })
+	exif := []byte("Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00")
+	turned = slices.Concat(turned[:2], []byte{0xff, 0xe1, 0, byte(len(exif) + 2)}, exif, turned[2:])
+	for name, c := range map[string]struct {
+		file       []byte
+		left, last [3]byte // the first pixel, and that at the right end of the row
+	}{
+		"a.bmp":  {encoded(t, img, bmp.Encode), [3]byte{250, 10, 20}, [3]byte{30, 40, 240}},
+		"a.tiff": {encoded(t, img, func(w io.Writer, m image.Image) error { return tiff.Encode(w, m, nil) }), [3]byte{250, 10, 20}, [3]byte{30, 40, 240}},
+		"a.gif": {encoded(t, img, func(w io.Writer, m image.Image) error {
+			p := image.NewPaletted(m.Bounds(), color.Palette{color.RGBA{250, 10, 20, 255}, color.RGBA{30, 40, 240, 255}})
+			for i := range 64 * 64 {
+				p.Set(i%64, i/64, m.At(i%64, i/64))
+			}
+			return gif.Encode(w, p, nil)
+		}), [3]byte{250, 10, 20}, [3]byte{30, 40, 240}},
+		"turned.jpg": {turned, [3]byte{250, 10, 20}, [3]byte{250, 10, 20}}, // held sideways: red above, blue below
+	} {
+		source, err := openOwn(t, unpacked(t, map[string][]byte{name: c.file}))
+		images := stream(t, opened(t, source, err), 0)
+		for k := range 3 {
+			if apart(images[k], c.left[k]) > 6 || apart(images[63*3+k], c.last[k]) > 6 {
+				t.Errorf("%s: the row begins %v and ends %v", name, images[:3], images[63*3:64*3])
+			}
+		}
+		if name == "turned.jpg" && apart(images[63*64*3+2], 240) > 6 {
+			t.Errorf("the last row begins %v", images[63*64*3:][:3])
+		}
+	}
+	webp, err := base64.StdEncoding.DecodeString(blueWebP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := openOwn(t, unpacked(t, map[string][]byte{"a.webp": webp}))
+	if images := stream(t, opened(t, source, err), 0); !slices.Equal(images[:3], []byte{0, 0, 255}) {
+		t.Errorf("WebP begins %v", images[:3])
+	}
+}
+
+func apart(a, b byte) int { return max(int(a), int(b)) - min(int(a), int(b)) }
+
+// TestTransparentColours: opacity is left out, and colours stay as they are stored, in every kind of PNG.
+func TestTransparentColours(t *testing.T) {
+	want := []byte{200, 100, 50}
+	clear8, clear16 := color.NRGBA{200, 100, 50, 0}, color.NRGBA64{200 << 8, 100 << 8, 50 << 8, 0}
+	palette := image.NewPaletted(image.Rect(0, 0, 64, 64), color.Palette{clear8, color.NRGBA{1, 2, 3, 128}})
+	palette.SetColorIndex(1, 0, 1)
+	straight, wide := image.NewNRGBA(palette.Rect), image.NewNRGBA64(palette.Rect)
+	for i := range 64 * 64 {
+		straight.Set(i%64, i/64, clear8)
+		wide.Set(i%64, i/64, clear16)
+	}
+	for name, img := range map[string]image.Image{"palette": palette, "straight": straight, "wide": wide} {
+		source, err := openOwn(t, unpacked(t, map[string][]byte{"a.png": encoded(t, img, png.Encode)}))
+		images := stream(t, opened(t, source, err), 0)
+		if !slices.Equal(images[:3], want) {
+			t.Errorf("%s: a transparent pixel is %v", name, images[:3])
+		}
+		if name == "palette" && !slices.Equal(images[3:6], []byte{1, 2, 3}) {
+			t.Errorf("a translucent pixel is %v", images[3:6])
+		}
+	}
+}
+
+// TestOrientations turns a picture by each EXIF orientation: its corner comes where the standard says.
+func TestOrientations(t *testing.T) {
+	img := image.NewGray(image.Rect(0, 0, 3, 2))
+	img.SetGray(0, 0, color.Gray{9})
+	for o, want := range map[byte]image.Point{1: {0, 0}, 2: {2, 0}, 3: {2, 1}, 4: {0, 1}, 5: {0, 0}, 6: {1, 0}, 7: {1, 2}, 8: {0, 2}} {
+		for _, img := range []image.Image{img, opaque(img)} {
+			file := slices.Concat([]byte{0xff, 0xd8, 0xff, 0xe1, 0, 34}, []byte("Exif\x00\x00II\x2a\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00"), []byte{o, 0, 0, 0, 0, 0, 0, 0})
+			got := upright(img, file)
+			if r, _, _, _ := got.At(want.X, want.Y).RGBA(); byte(r) != 9 || (o > 4) != (got.Bounds().Dy() == 3) {
+				t.Errorf("orientation %d: %v, bright %d at %v", o, got.Bounds(), byte(r), want)
+			}
+		}
+	}
+}
+
+// tarred writes an archive.
+func tarred(t testing.TB, name string, files map[string][]byte) string {
+	t.Helper()
+	var plain bytes.Buffer
+	w := tar.NewWriter(&plain)
+	for _, file := range sortedKeys(files) {
+		if err := w.WriteHeader(&tar.Header{Name: file, Mode: 0o600, Size: int64(len(files[file]))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(files[file]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := plain.Bytes()
+	if isTarGz(name) {
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		if _, err := z.Write(b); errors.Join(err, z.Close()) != nil {
+			t.Fatal(err)
+		}
+		b = packed.Bytes()
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestFoldersInArchives: classes and metadata are found in archives as in folders, however deep they lie.
+func TestFoldersInArchives(t *testing.T) {
+	red, blue := flat(t, 64, 64, color.NRGBA{250, 0, 0, 255}), flat(t, 64, 64, color.NRGBA{0, 0, 250, 255})
+	classes := []Factor{{"class", []string{"cat", "dog"}}}
+	csv := []byte("file_name,size\nx.png,9\ny.png,10\n")
+	for _, c := range []struct {
+		name    string
+		files   map[string][]byte
+		factors []Factor
+		note    string
+	}{
+		{"classes", map[string][]byte{"cat/x.png": blue, "dog/y.png": red}, classes, ""},
+		{"classes below one folder", map[string][]byte{"set/train/cat/x.png": blue, "set/train/dog/y.png": red}, classes, ""},
+		{"split", map[string][]byte{"train/x.png": blue, "test/y.png": red}, []Factor{{"split", []string{"test", "train"}}},
+			"The folders test, train look like a split, not like classes; to have one of them alone, add that folder."},
+		{"split and classes", map[string][]byte{"test/cat/x.png": blue, "train/dog/y.png": red},
+			[]Factor{{"split", []string{"test", "train"}}, {"class", []string{"cat", "dog"}}}, "The folders test, train are the factor split; to have one of them alone, add that folder."},
+		{"metadata below", map[string][]byte{"a/set/metadata.csv": csv, "a/set/x.png": blue, "a/set/y.png": red, "a/readme.txt": {1}},
+			[]Factor{{"size", []string{"9", "10"}}}, ""},
+		{"pandas", map[string][]byte{"metadata.csv": []byte(",file_name,size\n0,x.png,9\n1,y.png,10\n"), "x.png": blue, "y.png": red},
+			[]Factor{{"size", []string{"9", "10"}}}, `Column "" only counts the rows and is left out.`},
+	} {
+		for _, path := range []string{unpacked(t, c.files), zipped(t, "own.zip", c.files), tarred(t, "own.tar", c.files), tarred(t, "own.tar.gz", c.files)} {
+			source, err := openOwn(t, path)
+			source = opened(t, source, err)
+			if diff := cmp.Diff(c.factors, source.Info().Factors); diff != "" || source.Info().Note != c.note {
+				t.Errorf("%s, %s: %s %q", c.name, filepath.Base(path), diff, source.Info().Note)
+			}
+			if images := stream(t, source, 0); len(images) != 2*64*64*3 {
+				t.Errorf("%s: %d bytes", path, len(images))
+			}
+		}
+	}
+	_, err := openOwn(t, zipped(t, "own.zip", map[string][]byte{"a/metadata.csv": csv, "b/metadata.csv": csv, "a/x.png": red}))
+	expect.Says(t, err, "2 files of metadata (a/metadata.csv; b/metadata.csv)", "one of their folders at a time")
+	whole := must(os.ReadFile(tarred(t, "own.tar.gz", map[string][]byte{"a.png": red})))(t)
+	path := filepath.Join(t.TempDir(), "cut.tar.gz")
+	if err := os.WriteFile(path, whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = openOwn(t, path)
+	expect.Says(t, err, "cut.tar.gz", "unpacking it")
+	_, err = openOwn(t, tarred(t, "own.tar", map[string][]byte{"../a.png": red}))
+	expect.Says(t, err, "own.tar", "leads out")
+}
+
+// TestArchivesThatAreNotRead: what is whole but cannot be read is not called damaged, and is not left out.
+func TestArchivesThatAreNotRead(t *testing.T) {
+	red := flat(t, 64, 64, color.NRGBA{250, 0, 0, 255})
+	whole := must(os.ReadFile(zipped(t, "own.zip", map[string][]byte{"a.png": red})))(t)
+	for says, change := range map[string]func(entry []byte){
+		"it is encrypted": func(entry []byte) { entry[8] |= 1 }, "compressed by bzip2": func(entry []byte) { entry[10] = 12 },
+	} {
+		b := slices.Clone(whole)
+		change(b[bytes.Index(b, []byte("PK\x01\x02")):])
+		path := filepath.Join(t.TempDir(), "own.zip")
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := openOwn(t, path)
+		expect.Says(t, err, "own.zip", "a.png", says, "add the folder")
+		if d := (damaged{}); errors.As(err, &d) {
+			t.Errorf("%v is called damaged", err)
+		}
+	}
+}
+
+// TestForget: what could not be added is not listed any more, unless another attempt could go on from it.
+func TestForget(t *testing.T) {
+	c := catalogue(t)
+	path := zipped(t, "own.npz", map[string][]byte{"images.npy": npyFile("|u1", "(1,2,2,2)", make([]byte, 8))})
+	if _, err := c.Add(t.Context(), Request{From: path}, nil); err == nil {
+		t.Fatal("was added")
+	}
+	if e, err := c.Entry(t.Context(), "own"); err != nil || e.State != Failed {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	if err := c.Forget("own"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Entry(t.Context(), "own"); err == nil {
+		t.Error("is listed still")
+	}
+	if err := c.Forget("own"); err != nil {
+		t.Error(err)
+	}
+	add(t, c, Request{From: zipped(t, "own.npz", map[string][]byte{"images.npy": npyFile("|u1", "(1,2,2)", []byte{9, 9, 9, 9})})})
+	if err := c.Forget("own"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Entry(t.Context(), "own"); err != nil {
+		t.Error("a dataset that is ready was forgotten")
+	}
+}
