@@ -19,6 +19,7 @@ import (
 	"slotscope/model/measure/report"
 	"slotscope/model/play"
 	"slotscope/model/sweep"
+	"slotscope/model/whole"
 )
 
 // reportRuns writes a report of runs or of a sweep into a folder.
@@ -177,17 +178,14 @@ func writeReport(ctx context.Context, r *report.Report, out string) ([]string, e
 
 // writeFile writes a file whole or leaves the old one.
 func writeFile(path string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	err := whole.Write(path, func(f *os.File) error {
+		b := bufio.NewWriter(f)
+		return errors.Join(write(b), b.Flush())
+	})
 	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	b := bufio.NewWriter(f)
-	err = write(b)
-	if err := errors.Join(err, b.Flush(), f.Chmod(0o644), f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return os.Rename(f.Name(), path)
+	return nil
 }
 
 // tellReport prints the tables as the report has them, or all of it as JSON.

@@ -1,18 +1,16 @@
 package folder
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
+
+	"slotscope/model/whole"
 )
 
 const (
-	tempPrefix  = ".tmp-" // of files on their way to a name
 	draftPrefix = ".new-" // of run folders on their way to a name
 	trashPrefix = ".old-" // of run folders on their way out
 )
@@ -27,38 +25,16 @@ func (f *Folder) replace(name string, content []byte) error {
 
 // replaceWith is replace for content that write produces.
 func (f *Folder) replaceWith(name string, write func(*os.File) error) error {
-	temp := tempPrefix + name + "-" + rand.Text()
-	err := f.writeTemp(temp, write)
-	if err == nil {
-		err = f.root.Rename(temp, name)
-	}
-	if err != nil {
-		f.root.Remove(temp)
+	if err := whole.WriteIn(f.root, name, write); err != nil {
 		return fmt.Errorf("write %s: %w", f.path(name), bare(err))
 	}
-	syncDir(f.dir)
 	return nil
 }
 
-func (f *Folder) writeTemp(temp string, write func(*os.File) error) error {
-	w, err := f.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	err = write(w)
-	if err == nil {
-		err = w.Sync()
-	}
-	return errors.Join(err, w.Close())
-}
-
-// sweep removes temporary files that a killed process left more than a minute ago.
+// sweep removes temporary files of writers that were killed.
 func (f *Folder) sweep() {
-	for _, e := range f.entries(".") {
-		info, err := e.Info()
-		if strings.HasPrefix(e.Name(), tempPrefix) && err == nil && time.Since(info.ModTime()) > time.Minute {
-			f.root.Remove(e.Name())
-		}
+	for _, dir := range []string{".", checkpointDir, sampleDir} {
+		_ = whole.Clean(f.root, dir) // what cannot be removed only takes room
 	}
 }
 

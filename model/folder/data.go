@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"slotscope/model"
+	"slotscope/model/whole"
 )
 
 // Data is a data folder: everything that Slotscope keeps lies under it, its runs in runs/.
@@ -126,7 +127,7 @@ func (d *Data) Remove(id string) error {
 	return nil
 }
 
-// Sweep removes what killed processes left behind: folders half deleted, and folders half made an hour ago.
+// Sweep removes what killed processes left behind: temporary files, folders half deleted, and folders half made an hour ago.
 func (d *Data) Sweep() error {
 	entries, err := os.ReadDir(filepath.Join(d.dir, "runs"))
 	if err != nil {
@@ -138,6 +139,12 @@ func (d *Data) Sweep() error {
 		stale := err == nil && time.Since(info.ModTime()) > time.Hour
 		if strings.HasPrefix(e.Name(), trashPrefix) || strings.HasPrefix(e.Name(), draftPrefix) && stale {
 			errs = append(errs, d.runs.RemoveAll(e.Name()))
+			continue
+		}
+		for _, dir := range []string{".", checkpointDir, sampleDir} {
+			if e.IsDir() {
+				errs = append(errs, whole.Clean(d.runs, filepath.Join(e.Name(), dir)))
+			}
 		}
 	}
 	return errors.Join(errs...)

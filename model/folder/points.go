@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"hash/fnv"
 	"io"
 	"os"
@@ -71,11 +72,75 @@ func (a *Appender) Append(p model.Point) error {
 	if err != nil {
 		return fmt.Errorf("write %s: step %d: %w", a.file.Name(), p.Step, err)
 	}
-	a.buf = append(append(a.buf, line...), '\n')
+	a.buf = append(sealed(a.buf, line), '\n')
 	if len(a.buf) >= pointsBuffer {
 		return a.Flush()
 	}
 	return nil
+}
+
+// A line of points.jsonl is an object whose last key, crc, is the CRC-32C of what stands before it, comma excluded, as eight hex digits.
+// Lines of earlier versions have none.
+const crcForm = `,"crc":"%08x"}`
+
+var crcTable = crc32.MakeTable(crc32.Castagnoli)
+
+// crcLength is the length of what crcForm writes.
+var crcLength = len(fmt.Sprintf(crcForm, 0))
+
+// sealed appends a line with its checksum.
+func sealed(b, line []byte) []byte {
+	body := line[:len(line)-1] // without its brace
+	return fmt.Appendf(append(b, body...), crcForm, crc32.Checksum(body, crcTable))
+}
+
+// parseLine reads a line; the error says that it is damaged, or no point.
+func parseLine(line []byte) (p model.Point, err error) {
+	line = bytes.TrimRight(line, "\r\n")
+	if at := len(line) - crcLength; at > 0 && bytes.HasPrefix(line[at:], []byte(`,"crc":"`)) {
+		body := line[:at:at]
+		if sum := fmt.Sprintf(crcForm, crc32.Checksum(body, crcTable)); sum != string(line[at:]) {
+			return p, errors.New("it is damaged: its checksum is another")
+		}
+		err = json.Unmarshal(append(body, '}'), &p)
+		return p, err
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(line, &keys); err != nil {
+		return p, err
+	}
+	for key := range keys {
+		if key != "step" && key != "time" && key != "values" {
+			return p, fmt.Errorf("it is damaged: it has a key %q", key) // such as crc with a letter changed
+		}
+	}
+	err = json.Unmarshal(line, &p)
+	return p, err
+}
+
+// DamagedPoints counts the complete lines of points.jsonl that are damaged or no points: steps that were measured and are lost.
+func (f *Folder) DamagedPoints() (int, error) {
+	file, err := f.root.Open(pointsFile)
+	if missing(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
+	}
+	defer file.Close()
+	in, damaged := bufio.NewReaderSize(file, pointsBuffer), 0
+	for {
+		line, err := in.ReadBytes('\n')
+		if err == io.EOF {
+			return damaged, nil // what is left has no line end: it is being written
+		}
+		if err != nil {
+			return damaged, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
+		}
+		if _, err := parseLine(line); err != nil {
+			damaged++
+		}
+	}
 }
 
 // Flush hands the points to the operating system: readers see them, and a kill of this process cannot lose them.
@@ -134,8 +199,8 @@ func copyUpTo(w io.Writer, r io.Reader, step int) error {
 		if err != nil {
 			return err
 		}
-		var p model.Point
-		if json.Unmarshal(line, &p) != nil || p.Step <= last || p.Step > step {
+		p, err := parseLine(line)
+		if err != nil || p.Step <= last || p.Step > step {
 			continue
 		}
 		last = p.Step
@@ -221,8 +286,7 @@ func parse(name string, lines []byte, offset int64) (points []model.Point, err e
 	var first error
 	bad, at := 0, offset
 	for line := range bytes.Lines(lines) {
-		var p model.Point
-		if e := json.Unmarshal(line, &p); e == nil {
+		if p, e := parseLine(line); e == nil {
 			points = append(points, p)
 		} else if bad++; bad == 1 {
 			first = fmt.Errorf("%s: the line at byte %d is no point and was passed over: %w", name, at, e)

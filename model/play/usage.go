@@ -3,7 +3,6 @@ package play
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -15,6 +14,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/data"
 	"slotscope/model/measure/metric"
+	"slotscope/model/whole"
 )
 
 // Usage is which codes each slot takes on images of the dataset, and which factor each slot tells of.
@@ -253,16 +253,11 @@ func (m *Model) SaveUsage(dir string, u *Usage) error {
 	if err != nil {
 		return fmt.Errorf("keeping code usage: %w", err)
 	}
-	tmp, err := os.CreateTemp(dir, "usage-*")
+	err = whole.Write(m.usagePath(dir), func(w *os.File) error {
+		_, err := w.Write(raw)
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("keeping code usage: %w", err)
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(raw)
-	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return fmt.Errorf("keeping code usage: %w", err)
-	}
-	if err := os.Rename(tmp.Name(), m.usagePath(dir)); err != nil {
 		return fmt.Errorf("keeping code usage: %w", err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"slotscope/model"
+	"slotscope/model/whole"
 )
 
 // Store keeps plans in a data folder, each in sweeps/<id>/plan.json, and beside it what was decided about it.
@@ -138,16 +139,10 @@ func (s Store) Delete(id string) error {
 
 // replace writes a file whole or not at all.
 func replace(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
+	return whole.Write(path, func(w *os.File) error {
+		_, err := w.Write(text)
 		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	})
 }
 
 // Status is a stored sweep and how it stands.

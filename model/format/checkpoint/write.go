@@ -4,15 +4,15 @@ import (
 	"bufio"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
+
+	"slotscope/model/whole"
 )
 
 // entry is one tensor in a safetensors header; Offsets count from the end of the header.
@@ -32,20 +32,7 @@ func Write(path string, f File) (err error) {
 	if _, _, err := header(f); err != nil {
 		return err // before a file is made
 	}
-	dir := filepath.Dir(path)
-	temp, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name()) // nothing is left of it once renamed
-	err = errors.Join(Encode(temp, f), temp.Chmod(0o644), temp.Sync(), temp.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(temp.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(dir)
+	return whole.Write(path, func(w *os.File) error { return Encode(w, f) })
 }
 
 // Encode writes a checkpoint to w in the safetensors format: u64 length, JSON header, F32 data in order of name.
@@ -119,13 +106,4 @@ func writeFloats(w io.Writer, data []float32) error {
 		}
 	}
 	return nil
-}
-
-// syncDir makes a rename in dir survive a power cut.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

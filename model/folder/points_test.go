@@ -1,0 +1,94 @@
+package folder
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"slotscope/model"
+)
+
+// TestDamagedPoints flips bits of points: what changed is counted and passed over, never read as another value. Lines without
+// checksums, of earlier versions, are read as before.
+func TestDamagedPoints(t *testing.T) {
+	f := newFolder(t)
+	a, err := f.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := 1; step <= 200; step++ {
+		p := model.Point{Step: step, Time: time.Unix(1e9, 0).UTC(), Values: map[string]float64{"loss": float64(step) / 8, "rate": 0.5}}
+		if err := a.Append(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(f.Dir(), "points.jsonl")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(content []byte) ([]model.Point, int) {
+		t.Helper()
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		points, _, _ := f.Tail(0)
+		n, err := f.DamagedPoints()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return points, n
+	}
+	if points, n := read(whole); len(points) != 200 || n != 0 || points[7].Values["loss"] != 1 {
+		t.Fatalf("%d points, %d damaged", len(points), n)
+	}
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	for at := range len(lines[90]) - 1 { // every bit of one line that makes no line end
+		for bit := range 8 {
+			changed := slices.Clone(lines[90])
+			if changed[at] ^= 1 << bit; changed[at] == '\n' {
+				continue
+			}
+			p, err := parseLine(changed)
+			if err == nil {
+				t.Fatalf("byte %d, bit %d: %q is read as %+v", at, bit, changed, p)
+			}
+		}
+	}
+	changed := slices.Clone(whole)
+	for i := range 28 {
+		changed[len(whole)/30*(i+1)] ^= 4
+	}
+	points, n := read(changed)
+	if n < 20 || n > 28 || len(points)+n != 200 {
+		t.Errorf("%d points, %d damaged", len(points), n)
+	}
+	for _, p := range points {
+		if p.Values["loss"] != float64(p.Step)/8 {
+			t.Errorf("step %d has another loss: %v", p.Step, p.Values)
+		}
+	}
+	if err := f.TruncatePoints(150); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := f.DamagedPoints(); n != 0 || err != nil {
+		t.Errorf("after truncation %d are damaged: %v", n, err)
+	}
+	former := []byte("{\"step\":1,\"time\":\"2026-01-01T00:00:00Z\",\"values\":{\"loss\":2}}\n")
+	if p, err := parseLine(former); err != nil || p.Step != 1 || p.Values["loss"] != 2 {
+		t.Errorf("a line of an earlier version: %+v, %v", p, err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := f.DamagedPoints(); n != 0 || err != nil {
+		t.Error(n, err, errors.Is(err, os.ErrNotExist))
+	}
+}

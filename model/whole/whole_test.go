@@ -1,0 +1,153 @@
+package whole
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func text(s string) func(*os.File) error {
+	return func(w *os.File) error {
+		_, err := w.WriteString(s)
+		return err
+	}
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func clean(t *testing.T, dir string) {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := errors.Join(Clean(root, "."), Clean(root, "not there")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.json")
+	for _, content := range []string{"old", "new"} {
+		if err := Write(path, text(content)); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(path); err != nil || string(b) != content {
+			t.Errorf("%q, %v", b, err)
+		}
+	}
+	failed := errors.New("no more")
+	if err := Write(path, func(w *os.File) error { return errors.Join(text("half")(w), failed) }); !errors.Is(err, failed) {
+		t.Error(err)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "new" || len(names(t, dir)) != 1 {
+		t.Errorf("after a failure there is %q in %q", b, names(t, dir))
+	}
+	if err := Write(filepath.Join(dir, "none", "a"), text("")); err == nil {
+		t.Error("wrote into a folder that is not there")
+	}
+}
+
+// TestKilledWriter cleans up after a process that was killed while it wrote, and not while it lives.
+func TestKilledWriter(t *testing.T) {
+	if dir := os.Getenv("WHOLE_CHILD"); dir != "" {
+		_ = Write(filepath.Join(dir, "state.json"), func(w *os.File) error {
+			os.Stdout.WriteString("writing\n")
+			time.Sleep(time.Minute)
+			return nil
+		})
+		return
+	}
+	dir := t.TempDir()
+	child := exec.Command(os.Args[0], "-test.run=^TestKilledWriter$")
+	child.Env = append(os.Environ(), "WHOLE_CHILD="+dir)
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "writing\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	clean(t, dir)
+	if left := names(t, dir); len(left) != 1 || !strings.HasPrefix(left[0], ".tmp-state.json-") {
+		t.Fatalf("while its writer lives there is %q", left)
+	}
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	clean(t, dir)
+	if left := names(t, dir); len(left) != 0 {
+		t.Errorf("after its writer was killed there is %q", left)
+	}
+}
+
+// TestCleanLeavesTheRest keeps everything but old temporary files of earlier versions.
+func TestCleanLeavesTheRest(t *testing.T) {
+	dir, past := t.TempDir(), time.Now().Add(-2*time.Hour)
+	for _, name := range []string{"step-1", ".step-1", ".optimizer-1", ".hidden"} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, past, past)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, ".step-2"), nil, 0o600), os.Mkdir(filepath.Join(dir, ".tmp-folder"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	clean(t, dir)
+	if left := strings.Join(names(t, dir), " "); left != ".hidden .step-2 .tmp-folder step-1" {
+		t.Errorf("what is left: %s", left)
+	}
+}
+
+// TestManyWriters replaces one file from many goroutines while another cleans: every writer succeeds, and nothing is left.
+func TestManyWriters(t *testing.T) {
+	dir := t.TempDir()
+	stop := make(chan struct{})
+	var cleaning, writing sync.WaitGroup
+	cleaning.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				clean(t, dir)
+			}
+		}
+	})
+	for range 4 {
+		writing.Go(func() {
+			for range 25 {
+				if err := Write(filepath.Join(dir, "a"), text("whole")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(stop)
+	cleaning.Wait()
+	if b, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(b) != "whole" || len(names(t, dir)) != 1 {
+		t.Errorf("%q, %v, %q", b, err, names(t, dir))
+	}
+}
