@@ -94,7 +94,7 @@ func TestCommandLine(t *testing.T) {
 		{"serve --addr 0.0.0.0:0 --data " + at("other"), 2, "addr: other machines can reach 0.0.0.0:0, so a token is needed: give one with --token or $SLOTSCOPE_TOKEN"},
 		{"serve --addr here --data " + at("other"), 2, `addr: "here" is not an address; one looks like 127.0.0.1:8080`},
 
-		{"data", 2, "usage: slotscope data list | add PATH|URL|NAME | info NAME | check NAME | sample NAME --out FILE.png | remove NAME"},
+		{"data", 2, "usage: slotscope data list | add PATH|URL|NAME | preview PATH | info NAME | check NAME | sample NAME --out FILE.png | remove NAME"},
 		{"data info moon", 2, `dataset: there is no dataset "moon"; there is shapes3d-synthetic, dsprites-synthetic`},
 		{"bench", 2, "usage: slotscope bench train|decode|data"},
 		{"bench decode --preset huge", 2, `preset: "huge" is not one of tiny, small, paper`},
