@@ -25,6 +25,8 @@ type RunService interface {
 	Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error)
 	// Watch sends, at most one ahead, whenever something about the run is new; id "" watches all.
 	Watch(id string) (changes <-chan struct{}, cancel func())
+	// DamagedPoints counts the lines of a run's points that are damaged: steps that were measured and are lost.
+	DamagedPoints(ctx context.Context, id string) (int, error)
 	// Log returns the last lines of what the run's process wrote.
 	Log(ctx context.Context, id string, lines int) (string, error)
 	// Sample returns the file of the reconstructions at step, 0 for none wanted, and all steps that have one.

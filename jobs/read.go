@@ -37,6 +37,16 @@ func (s *Supervisor) opened(id string) (*folder.Folder, error) {
 	return f, err
 }
 
+// DamagedPoints counts the lines of a run's points that are damaged: steps that were measured and are lost.
+func (s *Supervisor) DamagedPoints(ctx context.Context, id string) (int, error) {
+	f, err := s.open(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return f.DamagedPoints()
+}
+
 // Log is the last lines of what the run's processes wrote.
 func (s *Supervisor) Log(ctx context.Context, id string, lines int) (string, error) {
 	f, err := s.open(ctx, id)

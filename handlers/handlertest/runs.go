@@ -36,6 +36,7 @@ type Runs struct {
 type Run struct {
 	model.Run
 	Points  []model.Point
+	Damaged int // lines of its points
 	log     string
 	samples []int
 	kept    []int // last step that each resume left alone
@@ -292,6 +293,17 @@ func (f *Runs) Watch(id string) (<-chan struct{}, func()) {
 		defer f.mu.Unlock()
 		delete(f.watchers, ch)
 	}
+}
+
+// DamagedPoints is what the run says.
+func (f *Runs) DamagedPoints(_ context.Context, id string) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r, err := f.find(id)
+	if err != nil {
+		return 0, err
+	}
+	return r.Damaged, nil
 }
 
 func (f *Runs) Log(_ context.Context, id string, lines int) (string, error) {

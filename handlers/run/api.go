@@ -194,6 +194,7 @@ func names(text string) []string {
 }
 
 // apiCSV sends every stored point, never thinned: a line per step, a column per series, empty where a step has no value.
+// Where points are damaged, a comment before the head counts them.
 func (h Runs) apiCSV(w http.ResponseWriter, r *http.Request) error {
 	ctx, id := r.Context(), chi.URLParam(r, "id")
 	columns := names(r.URL.Query().Get("names"))
@@ -209,6 +210,9 @@ func (h Runs) apiCSV(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s.csv"`, id))
+	if damaged, err := h.Service.DamagedPoints(ctx, id); err == nil && damaged > 0 {
+		fmt.Fprintf(w, "# %d damaged lines of points.jsonl are missing here\n", damaged)
+	}
 	out := csv.NewWriter(w)
 	out.Write(append([]string{"step"}, columns...))
 	for since := 0; since < overview.Head; {

@@ -471,6 +471,10 @@ func TestPointsAndCSV(t *testing.T) {
 	if body, _ := io.ReadAll(handlertest.Get(t, h, "/api/runs/a/points.csv").Body); !strings.HasPrefix(string(body), "step,codebook,codebook/mean,") {
 		t.Errorf("all series: %.60s", body)
 	}
+	r.Damaged = 28
+	if body := handlertest.Get(t, h, "/api/runs/a/points.csv?names=total").Body.String(); !strings.HasPrefix(body, "# 28 damaged lines of points.jsonl are missing here\nstep,total\n") {
+		t.Errorf("of damaged points: %.80s", body)
+	}
 }
 
 // smallData is a dataset of a visitor's own, of fewer images than a batch has.
