@@ -25,7 +25,7 @@ set -u
 usage() { sed -n '2,26s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 parts=
 while [ $# -gt 0 ] && [ "$1" != -- ]; do parts="$parts $1"; shift; done
-[ $# = 2 ] && [ -n "$parts" ] || usage
+if [ $# != 2 ] || [ -z "$parts" ]; then usage; fi
 mkdir -p "$2" || exit 1
 out=$(cd "$2" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)

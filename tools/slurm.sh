@@ -81,8 +81,7 @@ start() {
   export SLURM_CONF=$dir/slurm.conf
   slurmctld
   slurmd
-  local try
-  for try in $(seq 150); do
+  for _ in $(seq 150); do
     if sinfo -h -o %T 2>/dev/null | grep -qx idle; then echo "$SLURM_CONF"; return; fi
     sleep 0.2
   done

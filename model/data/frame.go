@@ -45,9 +45,6 @@ func (f frame) channels() int {
 	return 1
 }
 
-// bytes of a picture before it is brought to size.
-func (f frame) bytes() int { return f.h * f.w * f.c * f.size }
-
 // asIs says whether a row of the array is the image already.
 func (f frame) asIs() bool {
 	return f.h == side && f.w == side && f.level == nil && f.size == 1 && (f.c == 1 || f.c == 3 && !f.planar)

@@ -215,7 +215,7 @@ function mount(root, data) {
   }
 
   function drawSoon() {
-    pending ||= requestAnimationFrame(() => { pending = 0; draw(); });
+    if (!pending) pending = requestAnimationFrame(() => { pending = 0; draw(); });
   }
 
   function draw() {

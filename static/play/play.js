@@ -155,7 +155,7 @@ class Play {
   choose(slot, asked = false) {
     this.#slot = slot;
     this.grid.choose(slot);
-    if (!this.hands.held || this.hands.held.source.kind !== 'entry') this.palette.choose(slot);
+    if (this.hands.held?.source.kind !== 'entry') this.palette.choose(slot);
     $('palette-factor').textContent = this.slots[slot].factor;
     if (asked) this.#say(`Codes for slot ${slot}${this.named(slot)}.`);
   }

@@ -35,9 +35,7 @@ const packedLimit = 4 << 20
 // serialFlops is the work below which a second thread costs more than it gives: some 2 µs of one core.
 const serialFlops = 200_000
 
-// InstructionSet names the vectors that the kernels use: "avx512", "avx2" or "plain".
-func InstructionSet() string { return sets[C.best_set()] }
-
+// sets are the instruction sets that the kernels are compiled for, from the weakest on.
 var sets = [...]string{"plain", "avx2", "avx512"}
 
 // selectSet makes the kernels use another instruction set, for tests; it returns the one that holds.
