@@ -5,6 +5,7 @@ package handlers
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -159,9 +160,23 @@ func DrawStatus(w http.ResponseWriter, r *http.Request, status int, page templ.C
 	if w.Header().Get("Cache-Control") == "" {
 		w.Header().Set("Cache-Control", "private, no-cache")
 	}
+	if status == http.StatusOK && unchanged(w, r, buf.Bytes()) {
+		return nil
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(buf.Bytes())
 	return nil
+}
+
+// unchanged marks a page with a hash of its content and answers 304 where the browser has the same one.
+func unchanged(w http.ResponseWriter, r *http.Request, page []byte) bool {
+	tag := fmt.Sprintf(`W/"%x"`, sha256.Sum256(page))[:20] + `"` // weak: what compresses may change the bytes
+	w.Header().Set("ETag", tag)
+	if !strings.Contains(r.Header.Get("If-None-Match"), tag) {
+		return false
+	}
+	w.WriteHeader(http.StatusNotModified)
+	return true
 }
 
 // ReadJSON reads the body into v, at most limit bytes; unknown keys and anything after the value are errors for the sender.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-chi/chi/v5/middleware"
@@ -106,12 +107,28 @@ func secure(importMap string) func(http.Handler) http.Handler {
 func compressPages(next http.Handler) http.Handler {
 	compressed := middleware.Compress(5, "text/html", "text/css", "text/javascript", "text/plain", "text/csv", "application/json", "image/svg+xml")(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isSocket(r) {
+		if isSocket(r) || r.Header.Get("Range") != "" || !takesGzip(r) { // a range counts the bytes of the file as it is
 			next.ServeHTTP(w, r)
 			return
 		}
 		compressed.ServeHTTP(w, r)
 	})
+}
+
+// takesGzip says whether the client accepts gzip, which "gzip;q=0" refuses (RFC 9110, section 12.5.3).
+func takesGzip(r *http.Request) bool {
+	for _, coding := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
+		name, weight, weighted := strings.Cut(coding, ";")
+		if strings.TrimSpace(name) != "gzip" {
+			continue
+		}
+		if !weighted {
+			return true
+		}
+		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.ReplaceAll(weight, " ", ""), "q="), 64)
+		return err == nil && q > 0
+	}
+	return false
 }
 
 const cookieName = "slotscope_token"

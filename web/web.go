@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -67,8 +68,8 @@ func New(c Config) (http.Handler, error) {
 		askToken(c.Token),
 		middleware.GetHead,
 	)
-	r.NotFound(handlers.NotFound)
-	r.MethodNotAllowed(handlers.NotAllowed)
+	r.NotFound(notFound(r))
+	r.MethodNotAllowed(notAllowed(r))
 	probes(r, c)
 	r.Group(func(r chi.Router) {
 		r.Use(compressPages, c.sockets.join)
@@ -81,6 +82,40 @@ func New(c Config) (http.Handler, error) {
 		}
 	})
 	return r, nil
+}
+
+// notFound sends "/runs/" to "/runs" where that is a page; any other unknown address answers 404.
+func notFound(routes chi.Routes) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		path := strings.TrimSuffix(r.URL.Path, "/")
+		read := r.Method == http.MethodGet || r.Method == http.MethodHead
+		if read && path != r.URL.Path && !strings.HasPrefix(path, "//") && routes.Match(chi.NewRouteContext(), http.MethodGet, path) {
+			to := url.URL{Path: path, RawQuery: r.URL.RawQuery}
+			http.Redirect(w, r, to.String(), http.StatusMovedPermanently)
+			return
+		}
+		handlers.NotFound(w, r)
+	}
+}
+
+// methods are those that pages take; HEAD goes wherever GET does.
+var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// notAllowed answers 405 and names the methods that the path takes.
+func notAllowed(routes chi.Routes) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var allowed []string
+		for _, method := range methods {
+			if !routes.Match(chi.NewRouteContext(), method, r.URL.Path) {
+				continue
+			}
+			if allowed = append(allowed, method); method == http.MethodGet {
+				allowed = append(allowed, http.MethodHead)
+			}
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		handlers.NotAllowed(w, r)
+	}
 }
 
 // logRequests writes a line per request where the log is set to debug; what fails is logged by the one who answers it.

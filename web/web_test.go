@@ -411,3 +411,60 @@ func wireSize(url string) (int64, error) {
 	n, err := io.Copy(io.Discard, resp.Body)
 	return n, err
 }
+
+// TestAllow: 405 names the methods that the path takes.
+func TestAllow(t *testing.T) {
+	h := site(t, web.Config{})
+	if w := ask(h, "DELETE", "/write"); w.Code != 405 || w.Header().Get("Allow") != "POST" {
+		t.Errorf("DELETE /write: %d, Allow %q", w.Code, w.Header().Get("Allow"))
+	}
+	if w := ask(h, "POST", "/version"); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST /version: %d, Allow %q", w.Code, w.Header().Get("Allow"))
+	}
+}
+
+// TestTrailingSlash: a page is found with a slash at its end; nothing leads to another host.
+func TestTrailingSlash(t *testing.T) {
+	h := site(t, web.Config{})
+	for path, want := range map[string]string{"/version/": "/version", "/version/?a=1": "/version?a=1", "/nowhere/": "", "//evil.example/": ""} {
+		w := ask(h, "GET", "http://localhost:8080"+path)
+		if code := w.Code; (want != "" && code != 301) || (want == "" && code != 404) || w.Header().Get("Location") != want {
+			t.Errorf("%s: %d %q, want %q", path, code, w.Header().Get("Location"), want)
+		}
+	}
+}
+
+// TestCompression: gzip only for those who take it, and never for a range.
+func TestCompression(t *testing.T) {
+	h := site(t, web.Config{})
+	for _, c := range []struct{ accept, ranges, want string }{
+		{"gzip", "", "gzip"}, {"br, gzip;q=0.5", "", "gzip"}, {"gzip;q=0", "", ""}, {"gzip; q=0.0, identity", "", ""}, {"", "", ""}, {"gzip", "bytes=0-9", ""},
+	} {
+		w := ask(h, "GET", views.Asset("shared/base.css"), func(r *http.Request) {
+			r.Header.Set("Accept-Encoding", c.accept)
+			if c.ranges != "" {
+				r.Header.Set("Range", c.ranges)
+			}
+		})
+		if got := w.Header().Get("Content-Encoding"); got != c.want {
+			t.Errorf("Accept-Encoding %q, Range %q: Content-Encoding %q, want %q", c.accept, c.ranges, got, c.want)
+		}
+		if c.ranges != "" && (w.Code != 206 || w.Body.Len() != 10) {
+			t.Errorf("a range: %d with %d bytes", w.Code, w.Body.Len())
+		}
+	}
+}
+
+// TestPageNotSentTwice: a page that did not change answers 304 without a body.
+func TestPageNotSentTwice(t *testing.T) {
+	h := site(t, web.Config{})
+	first := ask(h, "GET", "/")
+	tag := first.Header().Get("ETag")
+	again := ask(h, "GET", "/", func(r *http.Request) { r.Header.Set("If-None-Match", tag) })
+	if tag == "" || again.Code != 304 || again.Body.Len() != 0 {
+		t.Errorf("tag %q, then %d with %d bytes", tag, again.Code, again.Body.Len())
+	}
+	if other := ask(h, "GET", "/", func(r *http.Request) { r.Header.Set("If-None-Match", `W/"0"`) }); other.Code != 200 {
+		t.Errorf("another tag answers %d", other.Code)
+	}
+}
