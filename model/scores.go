@@ -22,13 +22,14 @@ type Scores struct {
 	Seed    int64   `json:"seed"`
 	PSNR    float64 `json:"psnr"` // dB, mean over images
 
-	PSNRInterval *Interval `json:"psnr_interval,omitempty"` // of the mean over images, dB
-	Metrics      *Metrics  `json:"metrics,omitempty"`
-	Usage        *Usage    `json:"usage,omitempty"` // nil for models without a codebook
-	Noise        *Noise    `json:"noise,omitempty"`
-	Swap         *Swap     `json:"swap,omitempty"`
-	HeldOut      *HeldOut  `json:"held_out,omitempty"`   // nil for runs that were trained on a whole dataset
-	NoFactors    string    `json:"no_factors,omitempty"` // why there are no Metrics and no Swap, where an evaluation cannot have them: a sentence
+	PSNRInterval *Interval    `json:"psnr_interval,omitempty"` // of the mean over images, dB
+	Metrics      *Metrics     `json:"metrics,omitempty"`
+	Field        *FieldScores `json:"field,omitempty"` // the field's other scores; nil where they were not measured
+	Usage        *Usage       `json:"usage,omitempty"` // nil for models without a codebook
+	Noise        *Noise       `json:"noise,omitempty"`
+	Swap         *Swap        `json:"swap,omitempty"`
+	HeldOut      *HeldOut     `json:"held_out,omitempty"`   // nil for runs that were trained on a whole dataset
+	NoFactors    string       `json:"no_factors,omitempty"` // why there are no Metrics and no Swap, where an evaluation cannot have them: a sentence
 
 	Effort    string  `json:"effort,omitempty"`    // of the evaluation: Quick or Full; empty for those of earlier programs, which were full
 	Seconds   float64 `json:"seconds,omitempty"`   // that the evaluation took

@@ -77,7 +77,7 @@ func SectionViews(rep *report.Report) []ui.SectionView {
 	for i, s := range rep.Sections {
 		v := ui.SectionView{Name: s.Name, About: s.About, Key: fmt.Sprint(i)}
 		if s.Scored() {
-			for _, t := range s.Tables(slices.Concat(report.Columns(), report.Further())) {
+			for _, t := range slices.Concat(s.Tables(slices.Concat(report.Columns(), report.Further())), s.FieldTables()) {
 				v.Tables = append(v.Tables, tableView(t))
 			}
 			v.Ablations = ablationView(s)
@@ -203,7 +203,7 @@ func series(ctx context.Context, h Reports, runs []report.Entry) []string {
 	return append(names, rest...)
 }
 
-// still are the figures of a section that need no points: scores by seed, noise and grids.
+// still are the figures of a section that need no points: scores by seed, noise, grids, and how far metrics agree.
 func still(s report.Section, i int) ([]figure.Figure, error) {
 	prefix := sectionName(i)
 	var all []figure.Figure
@@ -214,7 +214,7 @@ func still(s report.Section, i int) ([]figure.Figure, error) {
 		}
 		all = append(append(all, s.ScoreFigures(prefix, d)...), figures...)
 	}
-	return append(all, s.GridFigures(prefix)...), nil
+	return slices.Concat(all, s.GridFigures(prefix), s.CorrelationFigures(prefix)), nil
 }
 
 func figureViews(s report.Section, i int, c choice) ([]views.FigureView, error) {

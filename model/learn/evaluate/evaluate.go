@@ -223,10 +223,23 @@ func (e *evaluation) measure(ctx context.Context) error {
 		return err
 	}
 	e.scores.Metrics = &m
+	if e.scores.Field, err = e.field(ctx, t); err != nil {
+		return err
+	}
 	if e.scores.Usage != nil {
 		e.scores.Usage.Names = metric.CodeNames(t, m.NMI)
 	}
 	return nil
+}
+
+// field computes the scores of the literature beside InfoMEC and DCI. Only the evaluation's own end keeps them from being there.
+func (e *evaluation) field(ctx context.Context, t metric.Table) (*model.FieldScores, error) {
+	f, err := metric.Field(ctx, t, metric.Extra{}, metric.Options{Seed: e.o.Seed,
+		Progress: func(done, of float64) { e.o.Progress("measuring other metrics", "", done, of) }})
+	if err != nil && ctx.Err() == nil {
+		return nil, nil // as before, without them
+	}
+	return &f, err
 }
 
 // noFactors says why slots cannot be held against factors; empty where they can.

@@ -31,7 +31,7 @@ var charted = []struct {
 	{"perplexity/window", "Perplexity of codebook use over a window of batches", "entries", false},
 }
 
-// Figures draws the section: scores seed by seed, curves over training, PSNR under noise, swaps and interpolation of a pair, d × k grids. prefix begins the figures' names.
+// Figures draws the section: scores seed by seed, curves over training, PSNR under noise, swaps and interpolation of a pair, d × k grids, and how far metrics agree. prefix begins the figures' names.
 func (s Section) Figures(prefix string) ([]figure.Figure, error) {
 	var all []figure.Figure
 	for _, d := range s.Datasets() {
@@ -52,7 +52,7 @@ func (s Section) Figures(prefix string) ([]figure.Figure, error) {
 		}
 		all = append(all, pictures...)
 	}
-	return append(all, s.GridFigures(prefix)...), nil
+	return slices.Concat(all, s.GridFigures(prefix), s.CorrelationFigures(prefix)), nil
 }
 
 // Of lists the section's groups on one dataset.

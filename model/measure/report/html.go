@@ -108,7 +108,7 @@ func (r *Report) counted() string {
 func (s Section) view(figures []figure.Figure) (sectionView, error) {
 	v := sectionView{Name: s.Name, About: s.About}
 	if s.Scored() {
-		for _, t := range s.Tables(slices.Concat(columns, further)) {
+		for _, t := range slices.Concat(s.Tables(slices.Concat(columns, further)), s.FieldTables()) {
 			v.Tables = append(v.Tables, t.view())
 		}
 		if list, ok := s.ablationList(); ok {

@@ -41,7 +41,7 @@ func (s Section) markdown(l *lines) {
 		return
 	}
 	metrics := slices.Concat(columns, further)
-	for _, t := range s.Tables(metrics) {
+	for _, t := range slices.Concat(s.Tables(metrics), s.FieldTables()) {
 		l.add("### %s\n", mdText(t.Title))
 		t.markdown(l)
 		for _, why := range t.Withheld() {

@@ -54,14 +54,42 @@ var (
 	}
 )
 
+// field are the scores that other papers report, by the keys of scores.json.
+var field = fieldMetrics()
+
+// fieldMetrics leaves out those that are not better the higher they are.
+func fieldMetrics() []Metric {
+	var all []Metric
+	for _, m := range model.FieldMetrics {
+		if m.Name != "redundancy_pairs" && m.Name != "size" {
+			all = append(all, Metric{Key: "field_" + m.Name, Label: m.Title, Decimals: 2, Range: unit, About: "Rewards: " + m.Asks + ".", of: fieldScore(m.Name)})
+		}
+	}
+	return all
+}
+
+// fieldScore reads one of the field's scores, undefined before the evaluation.
+func fieldScore(name string) func(model.Scores) model.Score {
+	return func(s model.Scores) model.Score {
+		if s.Field == nil {
+			return model.Undefined()
+		}
+		v, _, _ := s.Field.Headline(name)
+		return v
+	}
+}
+
+// Field are the scores that other papers report, from MIG on.
+func Field() []Metric { return field }
+
 // Columns are the paper's metrics, in the order of its tables.
 func Columns() []Metric { return columns }
 
 // Further are metrics that the paper does not report.
 func Further() []Metric { return further }
 
-// every metric: the paper's, ours, and those of images that runs were not trained on.
-func every() []Metric { return slices.Concat(columns, further, unseen) }
+// every metric: the paper's, ours, those of images that runs were not trained on, and the field's.
+func every() []Metric { return slices.Concat(columns, further, unseen, field) }
 
 // MetricByKey finds a metric of any kind.
 func MetricByKey(key string) (Metric, bool) {

@@ -118,6 +118,19 @@ func (s Section) Tables(metrics []Metric) []Table {
 	return all
 }
 
+// FieldTables are the scores that other papers report, by dataset; none where they were not measured.
+func (s Section) FieldTables() []Table {
+	var all []Table
+	for _, d := range s.Datasets() {
+		if metrics := (Section{Groups: s.Of(d)}).Measured(field); len(metrics) > 0 {
+			t := s.Table(d, metrics)
+			t.Title += ", other metrics"
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
 // unseen is the scores on what runs on a dataset were not trained on; false where that is nothing, or was not measured.
 func (s Section) unseen(dataset string) (Table, bool) {
 	of := Section{Groups: s.Of(dataset)}

@@ -1,0 +1,88 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"slotscope/model/measure/figure"
+)
+
+// leastCorrelated is the number of runs from which on metrics are correlated.
+const leastCorrelated = 5
+
+// CorrelationFigures draws how far metrics agree on which runs are better, over all runs of a dataset: Spearman's rank correlation of
+// each pair. None where fewer than five runs are scored, or fewer than two metrics differ between them.
+func (s Section) CorrelationFigures(prefix string) []figure.Figure {
+	var all []figure.Figure
+	for _, d := range s.Datasets() {
+		metrics, values := s.correlated(d)
+		if len(metrics) < 2 {
+			continue
+		}
+		h := figure.HeatMap{Name: slug(prefix, d, "correlation"), Title: "Rank correlation of metrics · " + DatasetLabel(d), Range: [2]float64{-1, 1}, Corner: "Spearman's ρ",
+			Note: fmt.Sprintf("Over %d runs. 1: two metrics put the runs into the same order; 0: their orders have nothing in common.", len(values[0]))}
+		for i, m := range metrics {
+			h.Rows, h.Columns = append(h.Rows, m.Label), append(h.Columns, m.Label)
+			row := make([]float64, len(metrics))
+			for j := range metrics {
+				row[j] = rankCorrelation(values[i], values[j])
+			}
+			h.Value = append(h.Value, row)
+		}
+		all = append(all, h.Draw())
+	}
+	return all
+}
+
+// correlated are the metrics that all scored runs on a dataset have and that differ between them, with their values by run.
+func (s Section) correlated(dataset string) (metrics []Metric, values [][]float64) {
+	var entries []Entry
+	for _, g := range s.Of(dataset) {
+		for _, e := range g.Entries {
+			if e.Scores != nil && (e.Scores.Metrics != nil || e.Scores.Field != nil) {
+				entries = append(entries, e)
+			}
+		}
+	}
+	if len(entries) < leastCorrelated {
+		return nil, nil
+	}
+	for _, m := range slices.Concat(columns, field) {
+		var x []float64
+		for _, e := range entries {
+			x = append(x, m.Of(*e.Scores))
+		}
+		if !slices.ContainsFunc(x, math.IsNaN) && slices.Min(x) < slices.Max(x) {
+			metrics, values = append(metrics, m), append(values, x)
+		}
+	}
+	return metrics, values
+}
+
+// rankCorrelation is Pearson's correlation of mid-ranks: Spearman's ρ.
+func rankCorrelation(x, y []float64) float64 { return stat.Correlation(midRanks(x), midRanks(y), nil) }
+
+// midRanks are ranks from 1, equal values sharing the mean of theirs.
+func midRanks(x []float64) []float64 {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	ranks := make([]float64, len(x))
+	for start := 0; start < len(x); {
+		end := start
+		for end < len(x) && x[order[end]] == x[order[start]] {
+			end++
+		}
+		for _, i := range order[start:end] {
+			ranks[i] = float64(start+end+1) / 2
+		}
+		start = end
+	}
+	return ranks
+}
