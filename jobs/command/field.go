@@ -20,6 +20,9 @@ type tableScores struct {
 
 // measureTable computes all scores. Where InfoMEC and DCI are refused, the others are computed all the same.
 func measureTable(ctx context.Context, env environment, table metric.Table, extra metric.Extra, o metric.Options) (s tableScores, err error) {
+	if err := metric.Measurable(table); err != nil {
+		return s, err
+	}
 	bar := newProgress(env.err)
 	defer bar.end()
 	stage := func(name string) metric.Options {

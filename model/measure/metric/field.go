@@ -42,16 +42,24 @@ type Selection struct {
 // A score that cannot be computed is undefined and has a sentence in Problems; the others do not suffer. ctx ends it early, with
 // ctx.Err() in the error's chain.
 func Field(ctx context.Context, t Table, extra Extra, o Options) (model.FieldScores, error) {
-	if err := t.Check(); err != nil {
+	if err := Measurable(t); err != nil {
 		return model.FieldScores{}, err
-	}
-	if t.rows() > MaxRows {
-		return model.FieldScores{}, fmt.Errorf("the table has %d rows; at most %d are measured: draw some at random, 10,000 are usual", t.rows(), MaxRows)
 	}
 	f := newFieldWork(t, extra, o)
 	f.plan()
 	err := f.run(ctx)
 	return f.out, err
+}
+
+// Measurable says what is wrong with a table, or that it has too many rows for an answer today.
+func Measurable(t Table) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	if t.rows() > MaxRows {
+		return fmt.Errorf("the table has %d rows; at most %d are measured: draw some at random, 10,000 are usual", t.rows(), MaxRows)
+	}
+	return nil
 }
 
 // fieldWork is the work on one table. Tasks write to places of their own, or under the lock.
