@@ -397,7 +397,7 @@ func TestHTMLAsksForNothingElse(t *testing.T) {
 			t.Errorf("the page asks for %s", src)
 		}
 	})
-	if n := doc.Find("figure svg").Length(); n != 10 { // scores and PSNR by seed, then PSNR, total and noise over steps, on each dataset
+	if n := doc.Find("figure svg").Length(); n != 12 { // scores and PSNR by seed, then PSNR, total and noise over steps, and how metrics agree, on each dataset
 		t.Errorf("%d figures", n)
 	}
 	if n := doc.Find("figure.sheet img").Length(); n != 4 {
@@ -439,7 +439,7 @@ func TestZipIsTheSameForTheSameRuns(t *testing.T) {
 		found[f.Name] = fmt.Sprintf("%x  %s\n", sha256.Sum256(b), f.Name)
 	}
 	all, err := reportOf(t, paperLike()).All()
-	if err != nil || len(all) != 8+2*10+4 { // files, ten figures twice, four sheets
+	if err != nil || len(all) != 8+2*12+4 { // files, twelve figures twice, four sheets
 		t.Fatalf("%d files, %v", len(all), err)
 	}
 	if len(found) != len(all) || strings.Count(sums, "\n") != len(found) {
