@@ -95,7 +95,7 @@ var importMap = map[string]string{
 	"model/measure/metric":       "",
 	"model/measure/metric/input": "model/measure/metric model/format/npz",
 	"model/format/npz":           "model/format/regular",
-	"model/learn/evaluate":       "model/paper/ae model/paper/latent model/format/checkpoint model/compute model/data model/folder model/paper/layer model/measure/metric model/format/npz",
+	"model/learn/evaluate":       "model/paper/ae model/format/checkpoint model/compute model/data model/folder model/paper/layer model/measure/metric model/format/npz",
 	"model/paper/theory":         "model/paper/hrr",
 	"model/measure/figure":       "",
 	"model/measure/report":       "model/measure/figure model/sweep",

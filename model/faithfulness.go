@@ -36,12 +36,18 @@ type TrueHRR struct {
 	Rank         float64 `json:"rank"` // at most
 }
 
-// TrueHRROf is the ideal of m slots in d components.
+// TrueHRROf is the ideal of m slots in d components with a binding.
 //
 //	cos(ṽᵢ, qᵢ) ≈ 1/√(1+m)            ṽᵢ = qᵢ ⊗ (sᵢ† ⊗ sᵢ) + Σ_{j≠i} sᵢ† ⊗ sⱼ ⊗ qⱼ: m noise terms of norm 1 beside qᵢ
-func TrueHRROf(m, d int) TrueHRR {
+//
+// Permutations have an exact inverse, so m−1 terms; concatenation keeps ⌊d/m⌋ of d components and nothing else: 1/√m for both.
+func TrueHRROf(m, d int, binding string) TrueHRR {
+	terms := float64(1 + m)
+	if binding == "permutation" || binding == "concat" {
+		terms = float64(m)
+	}
 	return TrueHRR{
-		CosBundle: 1, CosRetrieval: 1 / math.Sqrt(float64(1+m)), CosDenoised: 1, Reencode: 1, Cleanup: 1,
+		CosBundle: 1, CosRetrieval: 1 / math.Sqrt(terms), CosDenoised: 1, Reencode: 1, Cleanup: 1,
 		Energy: float64(m), Coherence: 1 / math.Sqrt(float64(d)), Rank: float64(d),
 	}
 }

@@ -22,14 +22,17 @@ type Scores struct {
 	Seed    int64   `json:"seed"`
 	PSNR    float64 `json:"psnr"` // dB, mean over images
 
-	PSNRInterval *Interval    `json:"psnr_interval,omitempty"` // of the mean over images, dB
-	Metrics      *Metrics     `json:"metrics,omitempty"`
-	Field        *FieldScores `json:"field,omitempty"` // the field's other scores; nil where they were not measured
-	Usage        *Usage       `json:"usage,omitempty"` // nil for models without a codebook
-	Noise        *Noise       `json:"noise,omitempty"`
-	Swap         *Swap        `json:"swap,omitempty"`
-	HeldOut      *HeldOut     `json:"held_out,omitempty"`   // nil for runs that were trained on a whole dataset
-	NoFactors    string       `json:"no_factors,omitempty"` // why there are no Metrics and no Swap, where an evaluation cannot have them: a sentence
+	PSNRInterval *Interval     `json:"psnr_interval,omitempty"` // of the mean over images, dB
+	Metrics      *Metrics      `json:"metrics,omitempty"`
+	Field        *FieldScores  `json:"field,omitempty"` // the field's other scores; nil where they were not measured
+	Usage        *Usage        `json:"usage,omitempty"` // nil for models without a codebook
+	Noise        *Noise        `json:"noise,omitempty"`
+	Swap         *Swap         `json:"swap,omitempty"`
+	Faithfulness *Faithfulness `json:"faithfulness,omitempty"` // nil for baselines
+	SwapTruth    *SwapTruth    `json:"swap_truth,omitempty"`
+	NoTruth      string        `json:"no_truth,omitempty"`   // why there is no SwapTruth, where the dataset does not allow it: a sentence
+	HeldOut      *HeldOut      `json:"held_out,omitempty"`   // nil for runs that were trained on a whole dataset
+	NoFactors    string        `json:"no_factors,omitempty"` // why there are no Metrics and no Swap, where an evaluation cannot have them: a sentence
 
 	Effort    string  `json:"effort,omitempty"`    // of the evaluation: Quick or Full; empty for those of earlier programs, which were full
 	Seconds   float64 `json:"seconds,omitempty"`   // that the evaluation took
@@ -115,6 +118,8 @@ type Metrics struct {
 	KeptFactors   []int     `json:"kept_factors"`   // factors with at least two values among the rows
 
 	DCI DCI `json:"dci"`
+
+	Ownership *Ownership `json:"ownership,omitempty"` // nil where it was not measured
 }
 
 // DCI holds the scores of random forests on three views of the latents.
@@ -163,7 +168,7 @@ type JointEntropy struct {
 
 // CodeNames is what the codes of one slot stand for, in values of the slot's own factor.
 type CodeNames struct {
-	Factor int        `json:"factor"` // by NMI; −1 where the slot tells of none
+	Factor int        `json:"factor"` // the first that the slot is named after; −1 for mixed and unused slots
 	Codes  []CodeName `json:"codes"`  // those taken, most used first
 }
 
@@ -175,19 +180,27 @@ type CodeName struct {
 	Share float64 `json:"share"` // of those images that show it: P(value | code)
 }
 
-// Noise is what Gaussian noise on the encoder's z, before unbinding or quantizing, does to the reconstruction.
+// Noise is what Gaussian noise does to codes and reconstruction, at three places: on the encoder's z before retrieval or quantizing, and on ẑ
+// before decoding, as it is or cleaned up. All three take the same draws, scaled to their signal.
 type Noise struct {
-	Power  float64      `json:"power"` // of the signal: mean z² over images and components
-	Images int          `json:"images"`
-	Curve  []NoisePoint `json:"curve"`           // from high to low SNR
-	Shown  []int        `json:"shown,omitempty"` // indices in the dataset of the images in the run's noise.png
+	Power       float64      `json:"power"`                  // of z: mean z² over images and components
+	BundlePower float64      `json:"bundle_power,omitempty"` // of ẑ, likewise
+	Components  int          `json:"components,omitempty"`   // n of z and ẑ: the energy of an image, E_s, is n · power
+	Images      int          `json:"images"`
+	Curve       []NoisePoint `json:"curve"`                    // on z; from high to low SNR, as the others
+	BundleRaw   []NoisePoint `json:"bundle_raw,omitempty"`     // on ẑ, decoded as it is; nil where it was not measured
+	BundleClean []NoisePoint `json:"bundle_cleaned,omitempty"` // on ẑ, which plain unbinding, the nearest entries and binding clean up; nil for models without codes
+	Accuracy    []float64    `json:"clean_accuracy,omitempty"` // [F] of the probe on the same images reconstructed without noise; nil where no probe was trained
+	Shown       []int        `json:"shown,omitempty"`          // indices in the dataset of the images in the run's noise.png
 }
 
 // NoisePoint is one strength of noise, of variance power / 10^(SNR/10).
 type NoisePoint struct {
-	SNR     float64   `json:"snr"`               // dB
-	PSNR    Interval  `json:"psnr"`              // dB against the input, mean over images
-	Flipped []float64 `json:"flipped,omitempty"` // [m] share of images whose code changes; nil for models without codes
+	SNR      float64   `json:"snr"`                // dB per component
+	EsN0     float64   `json:"es_n0,omitempty"`    // dB per image, E_s/N_0 = ‖z‖²/σ²: SNR + 10 log₁₀ n
+	PSNR     Interval  `json:"psnr"`               // dB against the input, mean over images
+	Flipped  []float64 `json:"flipped,omitempty"`  // [m] share of images whose code is not the encoder's; nil for models without codes, and where none is read
+	Accuracy []float64 `json:"accuracy,omitempty"` // [F] share of images whose factor the probe reads right; nil where no probe was trained
 }
 
 // Swap tells whether putting one slot of another image in changes the slot's own factor and nothing else, as read by a probe
@@ -203,11 +216,14 @@ type Swap struct {
 
 	ProbeAccuracy []float64 `json:"probe_accuracy"` // [F] on held-out images
 	ProbeImages   int       `json:"probe_images"`   // that it learned from
+
+	// [F] on reconstructions of the evaluation set: what blur hides from the probe. nil where it was not measured.
+	ProbeReconstructions []float64 `json:"probe_reconstructions,omitempty"`
 }
 
 // SlotSwap is one slot's part in Swap.
 type SlotSwap struct {
-	Factor  int        `json:"factor"` // the slot's own, by NMI; −1 where the slot tells of none
+	Factor  int        `json:"factor"` // that owns the slot; −1 where none does
 	Edits   int        `json:"edits"`
 	Exact   Interval   `json:"exact"`
 	None    Interval   `json:"none"`

@@ -8,7 +8,6 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/measure/figure"
-	"slotscope/model/measure/metric"
 	"slotscope/model/measure/report"
 )
 
@@ -17,7 +16,8 @@ var measureFigures = map[string]func(m measured) (figure.Figure, bool){
 	"infoe": infoEFigure, "nmi": nmiFigure, "importance": importanceFigure,
 	"usage": usageFigure, "ranks": ranksFigure, "noise": noiseFigure, "flips": flipsFigure, "degraded": degradedFigure,
 	"compose": composeFigure,
-	"purity":  purityFigure, "leakage": leakageFigure,
+	"truth":   truthFigure, "truth-groups": truthGroupsFigure, "noise-energy": noiseEnergyFigure, "noise-accuracy": noiseAccuracyFigure,
+	"purity": purityFigure, "leakage": leakageFigure,
 	"mean": meanFigure, "variance-latent": latentVarianceFigure, "variance-codebook": codebookVarianceFigure, "perplexity": perplexityFigure,
 }
 
@@ -78,9 +78,9 @@ func nmiFigure(m measured) (figure.Figure, bool) {
 	return figure.HeatMap{
 		Name: "nmi", Title: "What each slot tells of each factor, I(factor; slot) / H(factor)", Corner: "factor",
 		Rows: plainNames(s.Factors), Columns: slots, Colors: colors, Value: matrix(s.NMI), Range: [2]float64{0, 1},
-		Marked: func(f, i int) bool { return metric.OwnFactor(s.NMI, i) == f && active(s, i) },
+		Marked: func(f, i int) bool { return s.Ownership != nil && slices.Contains(s.Ownership.Slots[i].Factors, f) },
 		Muted:  func(_, i int) bool { return !active(s, i) },
-		Note:   rowsNote(s.Rows) + " Outlined: the slot’s own factor, of which it tells most. Grey: slots that take a single code.",
+		Note:   rowsNote(s.Rows) + " Outlined: the factors that the slot is named after. Grey: slots that take a single code.",
 	}.Draw(), true
 }
 
@@ -177,22 +177,79 @@ func (m measured) noise() *model.Noise {
 	return m.scores.Noise
 }
 
-func noiseFigure(m measured) (figure.Figure, bool) {
+// noiseLines are what noise does at each place where it was measured, by SNR per component or by energy per image.
+func (m measured) noiseLines(energy bool, value func(model.NoisePoint) model.Interval) (lines []figure.Line) {
 	n := m.noise()
-	if n == nil {
+	if n == nil || energy && n.Components == 0 {
+		return nil
+	}
+	for i, place := range []struct {
+		name   string
+		points []model.NoisePoint
+	}{{"noise on z", n.Curve}, {"on ẑ, decoded as it is", n.BundleRaw}, {"on ẑ, cleaned up", n.BundleClean}} {
+		l := figure.Line{Name: place.name, Color: []int{0, 2, 5}[i], Markers: true}
+		for _, p := range place.points {
+			x, y := p.SNR, value(p)
+			if energy {
+				x = p.EsN0
+			}
+			if y.Value.Defined() {
+				l.X, l.Y = append(l.X, x), append(l.Y, float64(y.Value))
+				l.Low, l.High = append(l.Low, float64(y.Low)), append(l.High, float64(y.High))
+			}
+		}
+		if len(l.X) > 0 {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+const energyAxis = "E_s/N_0 per image, dB"
+
+func psnrUnder(p model.NoisePoint) model.Interval { return p.PSNR }
+
+func noiseFigure(m measured) (figure.Figure, bool) {
+	return m.noiseChart("noise", "Reconstruction under noise", "SNR per component, dB", m.noiseLines(false, psnrUnder))
+}
+
+func noiseEnergyFigure(m measured) (figure.Figure, bool) {
+	return m.noiseChart("noise-energy", "Reconstruction under noise, at equal energy", energyAxis, m.noiseLines(true, psnrUnder))
+}
+
+func (m measured) noiseChart(name, title, axis string, lines []figure.Line) (figure.Figure, bool) {
+	if len(lines) == 0 {
 		return figure.Figure{}, false
 	}
-	l := figure.Line{Name: "PSNR", Markers: true}
-	for _, p := range n.Curve {
-		l.X, l.Y = append(l.X, p.SNR), append(l.Y, float64(p.PSNR.Value))
-		l.Low, l.High = append(l.Low, float64(p.PSNR.Low)), append(l.High, float64(p.PSNR.High))
+	return figure.LineChart{
+		Name: name, Title: title, Lines: lines, X: figure.Axis{Label: axis}, Y: figure.Axis{Label: "PSNR against the input, dB"},
+		References: []figure.Reference{{At: m.scores.PSNR, Label: "without noise"}},
+		Note:       rowsNote(m.noise().Images) + " Bands are 95% intervals of the mean over images.",
+	}.Draw(), true
+}
+
+func noiseAccuracyFigure(m measured) (figure.Figure, bool) {
+	lines := m.noiseLines(true, func(p model.NoisePoint) model.Interval {
+		v := model.Score(averageOf(p.Accuracy))
+		return model.Interval{Value: v, Low: v, High: v}
+	})
+	if len(lines) == 0 {
+		return figure.Figure{}, false
 	}
 	return figure.LineChart{
-		Name: "noise", Title: "Reconstruction under noise on z", Lines: []figure.Line{l},
-		X: figure.Axis{Label: "SNR of z, dB"}, Y: figure.Axis{Label: "PSNR against the input, dB"},
-		References: []figure.Reference{{At: m.scores.PSNR, Label: "without noise"}},
-		Note:       rowsNote(n.Images) + " The band is the 95% interval of the mean over images.",
+		Name: "noise-accuracy", Title: "Factors that a probe still reads", Lines: lines, X: figure.Axis{Label: energyAxis},
+		Y:          figure.Axis{Label: "accuracy, mean over factors", Range: [2]float64{0, 1}},
+		References: []figure.Reference{{At: averageOf(m.noise().Accuracy), Label: "without noise"}}, Note: rowsNote(m.noise().Images),
 	}.Draw(), true
+}
+
+// averageOf some numbers; NaN of none.
+func averageOf(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
 }
 
 func flipsFigure(m measured) (figure.Figure, bool) {

@@ -48,7 +48,7 @@ func measuredWorld(t *testing.T) model.Scores {
 		t.Fatal(err)
 	}
 	s := model.Scores{Version: model.ScoresVersion, Step: 900, Images: n, Seed: 7, PSNR: 26.04, PSNRInterval: at(26.04, 0.1), Metrics: &m, Seconds: 12, Engine: "cpu"}
-	s.Usage = &model.Usage{Counts: counts, Used: []int{8, 2, 1}, Entries: 9, Codebook: 6.5, Names: metric.CodeNames(table, m.NMI)}
+	s.Usage = &model.Usage{Counts: counts, Used: []int{8, 2, 1}, Entries: 9, Codebook: 6.5, Names: metric.CodeNames(table, m.Ownership.Slots)}
 	for _, c := range counts {
 		s.Usage.Perplexity = append(s.Usage.Perplexity, metric.Perplexity(c))
 	}
@@ -57,6 +57,16 @@ func measuredWorld(t *testing.T) model.Scores {
 		lost := 1 / (1 + math.Exp(snr/6))
 		s.Noise.Curve = append(s.Noise.Curve, model.NoisePoint{SNR: snr, PSNR: *at(26-14*lost, 0.2), Flipped: []float64{lost, lost / 2, 0}})
 	}
+	for i, p := range s.Noise.Curve {
+		s.Noise.Curve[i].EsN0, s.Noise.Curve[i].Accuracy = p.SNR+21, []float64{0.9, 0.5}
+		s.Noise.BundleRaw = append(s.Noise.BundleRaw, model.NoisePoint{SNR: p.SNR, EsN0: p.SNR + 21, PSNR: p.PSNR, Accuracy: []float64{0.8, 0.4}})
+	}
+	s.Noise.BundleClean, s.Noise.Components, s.Noise.BundlePower, s.Noise.Accuracy = s.Noise.Curve, 128, 0.3, []float64{0.95, 0.7}
+	s.Faithfulness = &model.Faithfulness{Images: n, CosBundle: -0.07, CosRetrieval: -0.03, CosDenoised: 0.996, Reencode: 0.017, Cleanup: 0.12, Chance: 0.06,
+		Energy: 38.6, Coherence: model.Undefined(), RankCodebook: 8.7, RankZ: 9.3, RankBundle: 8.9, Entries: 9, True: model.TrueHRROf(3, 128, "")}
+	hits := model.TruthShare{Factor: 0, Slots: []int{0}, Owned: true, Hits: *at(0.9, 0.05), PSNR: 24, Leak: []model.Score{1, 0.25}, LeaksMost: 1}
+	none := model.TruthShare{Factor: -1, Slots: []int{1}, Hits: model.Interval{Value: model.Undefined(), Low: model.Undefined(), High: model.Undefined()}, PSNR: model.Undefined(), LeaksMost: -1}
+	s.SwapTruth = &model.SwapTruth{Pairs: 60, Tolerance: 3, Single: *at(0.34, 0.06), Group: *at(0.67, 0.07), Coverage: m.Ownership.Coverage, Slots: []model.TruthShare{hits, none, none}, Groups: []model.TruthShare{hits}}
 	slot := func(factor int, exact float64) model.SlotSwap {
 		return model.SlotSwap{Factor: factor, Edits: 50, Exact: *at(exact, 0.05), None: *at(1-exact, 0.05), Others: *at(0.02, 0.01), Leakage: []model.Interval{*at(exact, 0.05), *at(0.02, 0.01)}}
 	}
@@ -156,7 +166,7 @@ func TestMeasure(t *testing.T) {
 	m := scores.Metrics
 	for name, want := range map[string]string{
 		"PSNR": "26.04 dB", "InfoM": three(m.InfoM), "InfoC": three(m.InfoC), "InfoE": three(m.InfoE),
-		"InfoE, held out": three(m.InfoEHeldOut), "InfoE, shuffled": three(m.InfoEShuffled), "Exact": "81.0%",
+		"InfoE, held out": three(m.InfoEHeldOut), "InfoE, shuffled": three(m.InfoEShuffled), "Exact": "81.0%", "Groups": "67.0%", "Single slots": "34.0%",
 		"D I C, each code a feature": three(m.DCI.OneHot.D) + "  " + three(m.DCI.OneHot.I) + "  " + three(m.DCI.OneHot.C),
 	} {
 		if values[name] != want {
@@ -166,7 +176,7 @@ func TestMeasure(t *testing.T) {
 	if text := doc.Find("[data-testid=measured]").Text(); text != "Measured at step 900 on 400 images drawn at random with seed 7 in 12 s on cpu." {
 		t.Errorf("it says: %s", text)
 	}
-	for _, name := range []string{"nmi", "importance", "infoe", "usage", "ranks", "purity", "leakage", "noise", "flips", "mean", "variance-latent", "variance-codebook", "perplexity"} {
+	for _, name := range []string{"nmi", "importance", "infoe", "usage", "ranks", "purity", "leakage", "truth", "truth-groups", "noise", "noise-energy", "noise-accuracy", "flips", "mean", "variance-latent", "variance-codebook", "perplexity"} {
 		if doc.Find("[data-testid=figure-"+name+"] svg").Length() != 1 {
 			t.Errorf("there is no figure %s", name)
 		}
@@ -184,6 +194,49 @@ func TestMeasure(t *testing.T) {
 	}
 	if doc.Find("[data-testid=measure-empty], [data-testid=stale], [data-live]").Length() != 0 {
 		t.Error("a run with fresh scores is called empty, stale or under way")
+	}
+}
+
+// TestIsItAnHRR: each figure beside what a true HRR has, slots by name with a bar per factor, and the leak by name.
+func TestIsItAnHRR(t *testing.T) {
+	scores := measuredWorld(t)
+	_, h := measureSite(t, &scores, nil)
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
+	rows := map[string]string{}
+	doc.Find("[data-testid=hrr-figures] tbody tr").Each(func(_ int, s *goquery.Selection) {
+		rows[s.Find("th").Text()] = s.Find("td").Eq(0).Text() + " | " + s.Find("td").Eq(1).Text()
+	})
+	for name, want := range map[string]string{
+		"cos(z, ẑ)": "−0.07 | near 1", "cos(ṽ, q)": "−0.03 | 0.50", "Re-encoded": "0.017 | near 1", "Energy ‖ẑ‖²": "38.6 | 3", "Coherence": "– | 0.088", "Rank of z": "9.3 | up to 128",
+	} {
+		if rows[name] != want {
+			t.Errorf("%s: %q, want %q", name, rows[name], want)
+		}
+	}
+	owners := doc.Find("[data-testid=owners] tbody tr")
+	if len(rows) != 10 || owners.Length() != 3 || owners.Eq(0).Find("td").First().Text() != "hue" || owners.Eq(2).Find("td").First().Text() != "unused" || owners.Eq(0).Find("rect").Length() != 2 {
+		t.Errorf("%d figures; slots: %s", len(rows), owners.Text())
+	}
+	if text := doc.Find("#truth").Text(); !strings.Contains(text, "hue changes shape in 25% of pairs") {
+		t.Errorf("the leak is not named: %s", text)
+	}
+	if doc.Find("[data-testid=missing]").Length() != 0 {
+		t.Error("something is said to be missing")
+	}
+}
+
+// TestOlderScores: a file from before opens; what it lacks is named, with a button.
+func TestOlderScores(t *testing.T) {
+	scores := measuredWorld(t)
+	scores.Faithfulness, scores.SwapTruth, scores.Metrics.Ownership, scores.Noise.BundleRaw, scores.Noise.BundleClean, scores.Noise.Components = nil, nil, nil, nil, nil, 0
+	_, h := measureSite(t, &scores, &fakeEvaluations{})
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
+	missing := doc.Find("[data-testid=missing]")
+	if text := missing.Text(); !strings.Contains(text, "Not measured: faithfulness to HRR, names of slots, swaps against the truth, noise on ẑ.") || missing.Find("[data-testid=evaluate]").Length() != 1 {
+		t.Errorf("missing: %s", text)
+	}
+	if doc.Find("[data-testid=hrr-figures], [data-testid=owners], [data-testid=figure-truth], [data-testid=figure-noise-energy]").Length() != 0 || doc.Find("[data-testid=figure-noise] svg").Length() != 1 {
+		t.Error("what was not measured is shown, or the noise that was is not")
 	}
 }
 

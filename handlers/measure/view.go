@@ -23,6 +23,7 @@ func (m measured) view(state model.Evaluation, canStart bool) ui.MeasureView {
 		v.Measured, v.Stale = m.said(), m.stale()
 		v.NoFactors, v.Groups = m.scores.NoFactors, m.groups()
 		v.HeldOut = m.partsCompared()
+		v.HRR, v.Owners, v.Missing = m.faithfulness(), m.owners(), m.missing()
 	}
 	v.Parts = m.parts()
 	v.Names = m.names()
@@ -100,6 +101,9 @@ func (m measured) groups() []ui.MeasuredGroup {
 	if s.Swap != nil {
 		groups = append(groups, swaps(s.Swap))
 	}
+	if s.SwapTruth != nil {
+		groups = append(groups, trueSwaps(s.SwapTruth))
+	}
 	return groups
 }
 
@@ -136,23 +140,28 @@ func slotsNote(discrete bool) string {
 }
 
 func swaps(s *model.Swap) ui.MeasuredGroup {
-	share := func(i model.Interval) string {
-		if !i.Value.Defined() {
-			return "–"
-		}
-		return fmt.Sprintf("%.1f%%", 100*float64(i.Value))
-	}
-	span := func(i model.Interval) string {
-		if !i.Low.Defined() || !i.High.Defined() {
-			return ""
-		}
-		return fmt.Sprintf("%.1f to %.1f%%", 100*float64(i.Low), 100*float64(i.High))
-	}
+	share, span := shareText, shareSpan
 	return ui.MeasuredGroup{Title: fmt.Sprintf("Swaps, %s edits of %s pairs", views.Count(s.Edits), views.Count(s.Pairs)), Rows: []ui.MeasuredScore{
 		{Name: "Exact", Value: share(s.Exact), Interval: span(s.Exact), Main: true, Note: "Edits after which a probe reads another value of the slot’s own factor, and no other change, in the decoded image."},
 		{Name: "None", Value: share(s.None), Interval: span(s.None), Note: "Edits that change nothing it can read."},
 		{Name: "Others", Value: share(s.Others), Interval: span(s.Others), Note: "Edits that change some other factor: leakage."},
 	}}
+}
+
+// shareText writes a share in percent.
+func shareText(i model.Interval) string {
+	if !i.Value.Defined() {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f%%", 100*float64(i.Value))
+}
+
+// shareSpan writes its interval; nothing where there is none.
+func shareSpan(i model.Interval) string {
+	if !i.Low.Defined() || !i.High.Defined() {
+		return ""
+	}
+	return fmt.Sprintf("%.1f to %.1f%%", 100*float64(i.Low), 100*float64(i.High))
 }
 
 // parts are the questions that figures answer; those without a figure are left out.
@@ -166,7 +175,8 @@ func (m measured) parts() []ui.MeasurePart {
 	add(ui.MeasurePart{ID: "holds", Question: "Which slot holds which factor?"}, "nmi", "importance", "infoe")
 	add(ui.MeasurePart{ID: "codes", Question: "Which codes do slots take?", Says: m.codesSaid()}, "usage", "ranks")
 	add(ui.MeasurePart{ID: "swaps", Question: "Does a swap change one thing?", Says: m.probeSaid()}, "purity", "leakage")
-	add(ui.MeasurePart{ID: "robust", Question: "How much noise does it bear?", Says: m.noiseSaid()}, "noise", "flips", "degraded")
+	add(ui.MeasurePart{ID: "truth", Question: "Does a swap give the right picture?", Says: m.truthSaid()}, "truth", "truth-groups")
+	add(ui.MeasurePart{ID: "robust", Question: "How much noise does it bear?", Says: m.noiseSaid()}, "noise", "noise-energy", "noise-accuracy", "flips", "degraded")
 	add(ui.MeasurePart{ID: "training", Question: "What became of the vectors in training?", Says: m.trainingSaid()}, "mean", "variance-latent", "variance-codebook", "perplexity")
 	return all
 }
@@ -250,7 +260,7 @@ func (m measured) probeSaid() []string {
 	for f, a := range s.ProbeAccuracy {
 		parts[f] = fmt.Sprintf("%s %.1f%%", factors[f], 100*a)
 	}
-	return []string{fmt.Sprintf("A probe that learned from %s images reads the factors of what is decoded; on images that it has not seen it is right for %s.", views.Count(s.ProbeImages), strings.Join(parts, ", "))}
+	return []string{fmt.Sprintf("A probe that learned from %s images reads the factors of what is decoded; on images that it has not seen it is right for %s.", views.Count(s.ProbeImages), strings.Join(parts, ", ")) + m.blurSaid()}
 }
 
 func (m measured) noiseSaid() []string {
@@ -258,7 +268,11 @@ func (m measured) noiseSaid() []string {
 	if n == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("Gaussian noise is added to the encoder’s z, before unbinding or quantizing; its variance is %s, the mean square of z over the images, divided by 10^(SNR/10).", figure.Number(n.Power))}
+	said := []string{fmt.Sprintf("Gaussian noise is added to the encoder’s z, before unbinding or quantizing; its variance is %s, the mean square of z over the images, divided by 10^(SNR/10).", figure.Number(n.Power))}
+	if len(n.BundleRaw) > 0 {
+		said = append(said, fmt.Sprintf("It is also added to ẑ, of mean square %s, before decoding: as it is, and with clean-up by plain unbinding, the nearest entries and binding. SNR per component favours models with more components; the energy per image, E_s/N_0 = ‖z‖²/σ², compares them fairly. This model has %s.", figure.Number(n.BundlePower), views.Count(n.Components)))
+	}
+	return said
 }
 
 func (m measured) trainingSaid() []string {

@@ -46,6 +46,7 @@ func (p *Play) Routes(r chi.Router) {
 		r.Get("/palette", handlers.Handle(p.palette))
 		r.Get("/swaps", handlers.Handle(p.swaps))
 		r.Get("/check", handlers.Handle(p.check))
+		r.Get("/truth", handlers.Handle(p.truth))
 		r.Get("/sheet.png", handlers.Handle(p.sheet))
 		r.Get("/strip.gif", handlers.Handle(p.film))
 		r.Get("/frozen.html", handlers.Handle(p.frozen))

@@ -439,6 +439,12 @@ func TestPaletteSwapsCheckAndUsage(t *testing.T) {
 	if len(swaps.Swaps) != 5 || len(swaps.Strip) != 6 || swaps.Swaps[0].Changed != 0 || fmt.Sprint(swaps.Strip[5].Codes) != "[1 7 3 4 6]" || swaps.Strip[1].Slot != 4 {
 		t.Errorf("%+v", swaps)
 	}
+	if reply, raw := p.get(api + "/truth?a=0&b=1&slots=x"); reply.StatusCode != 422 || !strings.Contains(string(raw), "slots=7.8") {
+		t.Errorf("the truth of slots x: %s %s", reply.Status, raw)
+	}
+	if reply, raw := p.get(api + "/truth?a=0&b=1&slots=99"); reply.StatusCode != 422 || !strings.Contains(string(raw), "no slot 99") {
+		t.Errorf("the truth of slot 99: %s %s", reply.Status, raw)
+	}
 	var check struct {
 		Again []int
 		Kept  int

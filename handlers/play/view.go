@@ -3,6 +3,7 @@ package play
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/data"
 	"slotscope/model/play"
+	"slotscope/views"
 	ui "slotscope/views/play"
 )
 
@@ -150,7 +152,14 @@ func (rm playRoom) slots(c play.Counting) []ui.PlaySlot {
 		out[i] = ui.PlaySlot{Index: i}
 		if c.Usage != nil {
 			l := c.Usage.Labels[i]
-			out[i].Known, out[i].Factor, out[i].Score, out[i].Used = true, plainName(l.Factor), l.Score, l.Used
+			out[i].Known, out[i].Name, out[i].Used = true, l.Name, l.Used
+			for f, name := range c.Usage.Factors {
+				share := float64(c.Usage.Ownership.NMI[f][i])
+				if math.IsNaN(share) {
+					share = 0 // a factor of one value
+				}
+				out[i].Shares = append(out[i].Shares, views.FactorShare{Factor: plainName(name), Share: share})
+			}
 		}
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -333,15 +334,20 @@ func printScores(env environment, s subject, r model.Scores) error {
 		}
 		fmt.Fprintf(env.out, "PSNR  %s dB over %d images\n\n", scoreText(h.PSNR.Value, "%.2f"), h.Images)
 	}
+	if r.Faithfulness != nil {
+		printFaithfulness(env, *r.Faithfulness)
+	}
 	if r.Noise != nil {
-		fmt.Fprintf(env.out, "noise on z, SNR → PSNR in dB:")
-		for _, p := range r.Noise.Curve {
-			fmt.Fprintf(env.out, "  %+.0f → %s", p.SNR, scoreText(p.PSNR.Value, "%.1f"))
-		}
-		fmt.Fprintln(env.out)
+		printNoise(env, *r.Noise)
 	}
 	if r.Swap != nil {
 		printSwap(env, *r.Swap, r.Metrics.Factors)
+	}
+	switch {
+	case r.SwapTruth != nil:
+		printTruth(env, *r.SwapTruth, r.Metrics.Factors)
+	case r.NoTruth != "":
+		fmt.Fprintln(env.out, r.NoTruth)
 	}
 	if s.dir != "" {
 		fmt.Fprintf(env.out, "kept in %s\n", filepath.Join(s.dir, evaluate.ScoresFile))
@@ -363,15 +369,65 @@ func printPart(env environment, m *model.Metrics, noFactors string, u *model.Usa
 	return nil
 }
 
-func printSwap(env environment, s model.Swap, factors []string) {
-	percent := func(i model.Interval) string {
-		if !i.Value.Defined() {
-			return "–"
+// printFaithfulness says whether the model is an HRR, with what a true one has.
+func printFaithfulness(env environment, f model.Faithfulness) {
+	fmt.Fprintf(env.out, "is it an HRR? of a true one in brackets, over %d images\n", f.Images)
+	for _, row := range []struct {
+		name, format string
+		value        model.Score
+		of           float64
+	}{
+		{"cos(z, ẑ)", "%.3f", f.CosBundle, f.True.CosBundle}, {"cos(ṽ, q)", "%.3f", f.CosRetrieval, f.True.CosRetrieval}, {"cos(v̄, q)", "%.3f", f.CosDenoised, f.True.CosDenoised},
+		{"re-encoded", "%.3f", f.Reencode, f.True.Reencode}, {"cleaned up", "%.3f", f.Cleanup, f.True.Cleanup}, {"chance of both", "%.3f", f.Chance, math.NaN()},
+		{"‖ẑ‖²", "%.1f", f.Energy, f.True.Energy}, {"coherence", "%.3f", f.Coherence, f.True.Coherence},
+		{"rank of codebook", "%.1f", f.RankCodebook, f.True.Rank}, {"rank of z", "%.1f", f.RankZ, f.True.Rank}, {"rank of ẑ", "%.1f", f.RankBundle, f.True.Rank},
+	} {
+		fmt.Fprintf(env.out, "  %-17s %s", row.name, scoreText(row.value, row.format))
+		if !math.IsNaN(row.of) {
+			fmt.Fprintf(env.out, " ("+row.format+")", row.of)
 		}
-		return fmt.Sprintf("%.1f%% (%.1f to %.1f)", 100*float64(i.Value), 100*float64(i.Low), 100*float64(i.High))
+		fmt.Fprintln(env.out)
 	}
+}
+
+func printNoise(env environment, n model.Noise) {
+	for _, place := range []struct {
+		name   string
+		points []model.NoisePoint
+	}{{"on z", n.Curve}, {"on ẑ, decoded as it is", n.BundleRaw}, {"on ẑ, cleaned up", n.BundleClean}} {
+		if len(place.points) == 0 {
+			continue
+		}
+		fmt.Fprintf(env.out, "noise %s, SNR (E_s/N_0) → PSNR in dB:", place.name)
+		for _, p := range place.points {
+			fmt.Fprintf(env.out, "  %+.0f (%+.0f) → %s", p.SNR, p.EsN0, scoreText(p.PSNR.Value, "%.1f"))
+		}
+		fmt.Fprintln(env.out)
+	}
+}
+
+func printTruth(env environment, s model.SwapTruth, factors []string) {
+	fmt.Fprintf(env.out, "swaps against the truth  groups %s, single slots %s, coverage %s; %d pairs\n", shareText(s.Group), shareText(s.Single), scoreText(s.Coverage, "%.2f"), s.Pairs)
+	for _, g := range s.Groups {
+		fmt.Fprintf(env.out, "  %s, slots %v: %s", oneLine(factors[g.Factor]), g.Slots, shareText(g.Hits))
+		if g.LeaksMost >= 0 {
+			fmt.Fprintf(env.out, "; leaks into %s in %.0f%% of pairs", oneLine(factors[g.LeaksMost]), 100*float64(g.Leak[g.LeaksMost]))
+		}
+		fmt.Fprintln(env.out)
+	}
+}
+
+// shareText is a share in percent with its interval.
+func shareText(i model.Interval) string {
+	if !i.Value.Defined() {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f%% (%.1f to %.1f)", 100*float64(i.Value), 100*float64(i.Low), 100*float64(i.High))
+}
+
+func printSwap(env environment, s model.Swap, factors []string) {
 	fmt.Fprintf(env.out, "swaps  %s change the slot's own factor alone, %s nothing, %s other factors; %d edits of %d pairs\n",
-		percent(s.Exact), percent(s.None), percent(s.Others), s.Edits, s.Pairs)
+		shareText(s.Exact), shareText(s.None), shareText(s.Others), s.Edits, s.Pairs)
 	fmt.Fprintf(env.out, "read by a probe, right on images that it did not see:")
 	for i, a := range s.ProbeAccuracy {
 		fmt.Fprintf(env.out, "  %s %.1f%%", oneLine(factors[i]), 100*a)

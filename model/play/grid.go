@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"slotscope/model"
 )
 
 // A slot of a variational autoencoder holds a real number. The playground takes such numbers on a grid, so that a tuple is m
@@ -54,13 +56,15 @@ func (m *Model) Nothing() []int {
 }
 
 // Entries are the codes on offer for a slot: all k, or of a grid every quarter.
-func (m *Model) Entries() []int {
-	step := 1
-	if m.Continuous() {
-		step = gridMark
+func (m *Model) Entries() []int { return entriesOf(m.Config) }
+
+func entriesOf(c model.Config) []int {
+	codes, step := c.K, 1
+	if !c.Discrete() {
+		codes, step = gridCodes, gridMark
 	}
-	out := make([]int, 0, m.Codes()/step+1)
-	for c := 0; c < m.Codes(); c += step {
+	out := make([]int, 0, codes/step+1)
+	for c := 0; c < codes; c += step {
 		out = append(out, c)
 	}
 	return out

@@ -251,15 +251,18 @@ func (c *counting) get() Counting {
 	return c.now
 }
 
-// Usage says which codes a checkpoint's slots take: from the data folder where it was counted before, else it starts to count
-// in the background and says how far that is. It never waits.
+// Usage says which codes a checkpoint's slots take: from the program for an embedded checkpoint, from the data folder where it was counted before,
+// else it starts to count in the background and says how far that is. It never waits.
 func (l *Library) Usage(src Source) Counting {
 	l.mu.Lock()
 	c, ok := l.usages[src.Key]
 	if !ok {
 		c = &counting{now: Counting{Of: UsageImages}}
 		l.usages[src.Key] = c
-		if l.ctx.Err() == nil {
+		if src.embedded {
+			c.now.Usage, _ = embeddedUsage(src) // one that does not fit is counted like any other
+		}
+		if c.now.Usage == nil && l.ctx.Err() == nil {
 			l.tasks.Go(func() { l.count(src, c) })
 		}
 	}

@@ -17,39 +17,31 @@ import (
 	"slotscope/model/whole"
 )
 
-// Usage is which codes each slot takes on images of the dataset, and which factor each slot tells of.
+// Usage is which codes each slot takes on images of the dataset, and which factors the slots stand for.
 type Usage struct {
-	Version int        `json:"version"`
-	Images  int        `json:"images"` // drawn at random, with a fixed seed
-	Counts  [][]int    `json:"counts"` // [m] images per entry, as Entries orders them
-	Labels  []Label    `json:"labels"` // [m]
-	Factors []string   `json:"factors"`
-	NMI     [][]Number `json:"nmi"` // [m][F], corrected for chance
+	Version   int             `json:"version"`
+	Images    int             `json:"images"` // drawn at random, with a fixed seed
+	Counts    [][]int         `json:"counts"` // [m] images per entry, as Entries orders them
+	Factors   []string        `json:"factors"`
+	Labels    []Label         `json:"labels"`    // [m]
+	Ownership model.Ownership `json:"ownership"` // with the NMI of every factor and slot
 
 	Joint *model.JointEntropy `json:"joint"` // of all slots' entries together
 }
 
-// Label is the factor that a slot tells most of.
+// Label is what a slot is called.
 type Label struct {
-	Factor string  `json:"factor"` // empty where unclear
-	Score  float64 `json:"score"`  // share of the factor's entropy, corrected for chance, 0 to 1
-	Used   int     `json:"used"`   // codes that the slot takes at least once
-}
-
-// Number is a float64 that JSON keeps to four decimals: these are scores of a few thousand images.
-type Number float64
-
-func (n Number) MarshalJSON() ([]byte, error) {
-	return fmt.Appendf(nil, "%.4f", float64(n)), nil
+	Name  string          `json:"name"`  // "shape", "shape + wall hue", "partly shape", "mixed", "unused"; empty where the dataset has no factors
+	Kind  model.OwnerKind `json:"kind"`  // why
+	Score float64         `json:"score"` // NMI of the slot's first factor, above chance, 0 to 1
+	Used  int             `json:"used"`  // codes that the slot takes at least once
 }
 
 const (
-	usageVersion = 2
+	usageVersion = 3
 	// UsageImages are encoded for a checkpoint's usage.
 	UsageImages = 4096
-	// clearFrom is the score from which on a slot carries its factor's name.
-	clearFrom = 0.15
-	usageSeed = 20
+	usageSeed   = 20
 )
 
 // CountUsage encodes n images of a set and counts. progress, where not nil, hears how many are done.
@@ -80,12 +72,7 @@ func (m *Model) CountUsage(ctx context.Context, set data.Set, n int, progress fu
 	if err := set.Classes(classes, index); err != nil {
 		return nil, fmt.Errorf("reading the factors of %s: %w", info.Name, err)
 	}
-	for _, t := range codes {
-		for i := range t {
-			t[i] = m.entry(t[i])
-		}
-	}
-	return tally(m.Config.M, len(m.Entries()), codes, classes, info), nil
+	return m.tally(codes, classes, info), nil
 }
 
 // usageBatch is small, so that an image which somebody waits to have encoded never waits long behind it.
@@ -109,39 +96,42 @@ func drawIndices(n, of int) []int {
 	return index
 }
 
-// tally counts codes [n][m], each below k, and relates them to classes [n × F].
-func tally(m, k int, codes [][]int, classes []int, info data.Info) *Usage {
-	u := &Usage{Version: usageVersion, Images: len(codes), Joint: jointOf(codes, m)}
+// tally counts codes [n][m] by entry, and relates them to classes [n × F].
+func (m *Model) tally(codes [][]int, classes []int, info data.Info) *Usage {
+	u := &Usage{Version: usageVersion, Images: len(codes), Factors: []string{}, Joint: m.jointOf(codes)}
+	table := metric.Table{Factors: columns(classes, len(info.Factors))}
 	for _, f := range info.Factors {
 		u.Factors = append(u.Factors, f.Name)
 	}
-	factors := columns(classes, len(u.Factors))
-	for i := range m {
-		slot := make([]int, len(codes))
-		counts := make([]int, k)
+	for i := range m.Config.M {
+		counts, slot, numbers := make([]int, len(m.Entries())), make([]int, len(codes)), make([]float64, len(codes))
 		for n, t := range codes {
-			slot[n] = t[i]
-			counts[t[i]]++
-		}
-		scores := make([]Number, len(factors))
-		for f, classes := range factors {
-			scores[f] = Number(relation(classes, slot))
+			slot[n], numbers[n] = t[i], m.Value(t[i])
+			counts[m.entry(t[i])]++
 		}
 		u.Counts = append(u.Counts, counts)
-		u.NMI = append(u.NMI, scores)
-		u.Labels = append(u.Labels, label(u.Factors, scores, counts))
+		if m.Continuous() {
+			table.Values = append(table.Values, numbers)
+		} else {
+			table.Codes = append(table.Codes, slot)
+		}
+	}
+	u.Ownership = metric.Own(table, usageSeed)
+	for i, o := range u.Ownership.Slots {
+		u.Labels = append(u.Labels, u.label(o, i))
 	}
 	return u
 }
 
-func jointOf(codes [][]int, m int) *model.JointEntropy {
-	flat := make([]int32, 0, len(codes)*m)
+// jointOf is the joint entropy of the entries that tuples take.
+func (m *Model) jointOf(codes [][]int) *model.JointEntropy {
+	flat := make([]int32, 0, len(codes)*m.Config.M)
 	for _, t := range codes {
 		for _, c := range t {
-			flat = append(flat, int32(c))
+			flat = append(flat, int32(m.entry(c)))
 		}
 	}
-	return metric.JointEntropy(flat, m)
+	return metric.JointEntropy(flat, m.Config.M)
 }
 
 func columns(classes []int, f int) [][]int {
@@ -152,71 +142,20 @@ func columns(classes []int, f int) [][]int {
 	return out
 }
 
-func label(names []string, scores []Number, counts []int) Label {
-	l := Label{}
-	for _, c := range counts {
+func (u *Usage) label(o model.Owner, slot int) Label {
+	l := Label{Kind: o.Kind}
+	for _, c := range u.Counts[slot] {
 		if c > 0 {
 			l.Used++
 		}
 	}
-	for f, s := range scores {
-		if float64(s) > l.Score {
-			l.Factor, l.Score = names[f], float64(s)
-		}
+	if len(u.Factors) > 0 {
+		l.Name = metric.OwnerName(o, u.Factors)
 	}
-	l.Score = math.Round(l.Score*1e4) / 1e4
-	if l.Score < clearFrom {
-		l.Factor = ""
+	if o.First >= 0 {
+		l.Score = math.Round(float64(u.Ownership.NMI[o.First][slot])*1e4) / 1e4
 	}
 	return l
-}
-
-// relation is how much of a factor's entropy a slot's code tells, from 0 for nothing beyond chance to 1 for all of it.
-//
-//	(I(s; z) − E) / (H(s) − E)            E is the mean of I over shuffled codes
-//
-// The plain ratio I/H (Hsu et al.) rewards slots with many codes for luck on so few images; E takes that away. It orders and
-// names slots on the page; it is not the paper's InfoM.
-func relation(factor, slot []int) float64 {
-	h := entropy(factor)
-	chance, shuffled := 0.0, append([]int(nil), slot...)
-	rng := rand.New(rand.NewPCG(usageSeed, 1))
-	for range shuffles {
-		rng.Shuffle(len(shuffled), func(a, b int) { shuffled[a], shuffled[b] = shuffled[b], shuffled[a] })
-		chance += mutual(factor, shuffled) / shuffles
-	}
-	if h-chance < 1e-9 {
-		return 0
-	}
-	return math.Max(0, (mutual(factor, slot)-chance)/(h-chance))
-}
-
-const shuffles = 3
-
-// mutual is the plug-in mutual information in nats, I = H(x) + H(y) − H(x, y).
-func mutual(x, y []int) float64 {
-	joint := make([]int, len(x))
-	for n := range x {
-		joint[n] = x[n]<<32 | y[n]
-	}
-	return entropy(x) + entropy(y) - entropy(joint)
-}
-
-// entropy is the plug-in entropy in nats. Terms are added in order of value, so that the sum is the same on every run.
-func entropy(x []int) float64 {
-	sorted := append([]int(nil), x...)
-	sort.Ints(sorted)
-	h, n := 0.0, float64(len(x))
-	for start := 0; start < len(sorted); {
-		end := start
-		for end < len(sorted) && sorted[end] == sorted[start] {
-			end++
-		}
-		p := float64(end-start) / n
-		h -= p * math.Log(p)
-		start = end
-	}
-	return h
 }
 
 // LoadUsage reads what SaveUsage wrote for this checkpoint; fs.ErrNotExist is in the chain where there is nothing of use.
@@ -226,23 +165,40 @@ func (m *Model) LoadUsage(dir string) (*Usage, error) {
 		return nil, err
 	}
 	u := new(Usage)
-	if err := json.Unmarshal(raw, u); err != nil || !m.fits(u) {
+	if err := json.Unmarshal(raw, u); err != nil || !u.fits(m.Config) {
 		return nil, fmt.Errorf("%s does not fit this checkpoint: %w", m.usagePath(dir), fs.ErrNotExist)
 	}
 	return u, nil
 }
 
-func (m *Model) fits(u *Usage) bool {
-	if u.Version != usageVersion || len(u.Counts) != m.Config.M || len(u.Labels) != m.Config.M || len(u.NMI) != m.Config.M {
+// fits says whether a usage has the shape that a configuration asks for.
+func (u *Usage) fits(c model.Config) bool {
+	if u.Version != usageVersion || u.Joint == nil || len(u.Counts) != c.M || len(u.Labels) != c.M || len(u.Ownership.Slots) != c.M || len(u.Ownership.NMI) != len(u.Factors) {
 		return false
 	}
 	for _, counts := range u.Counts {
-		if len(counts) != len(m.Entries()) {
+		if len(counts) != len(entriesOf(c)) {
 			return false
 		}
 	}
 	return true
 }
+
+// embeddedUsage is what was counted of an embedded checkpoint when the program was built; `go test ./model/play -run TestEmbeddedUsage -update`
+// counts again.
+func embeddedUsage(src Source) (*Usage, error) {
+	raw, err := embedded.ReadFile(embeddedUsagePath(src.Key))
+	if err != nil {
+		return nil, err
+	}
+	u := new(Usage)
+	if err := json.Unmarshal(raw, u); err != nil || !u.fits(src.Config) {
+		return nil, fmt.Errorf("%s does not fit its checkpoint: %w", embeddedUsagePath(src.Key), fs.ErrNotExist)
+	}
+	return u, nil
+}
+
+func embeddedUsagePath(key string) string { return "default/usage/" + key + ".json" }
 
 // SaveUsage writes dir/<key>.json: whole or not at all.
 func (m *Model) SaveUsage(dir string, u *Usage) error {

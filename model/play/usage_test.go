@@ -1,14 +1,18 @@
 package play
 
 import (
-	"math"
+	"encoding/json"
+	"flag"
 	"math/rand/v2"
+	"os"
 	"testing"
 
+	"slotscope/model"
+	"slotscope/model/compute"
 	"slotscope/model/data"
 )
 
-func TestTallyNamesTheFactorOfASlot(t *testing.T) {
+func TestTallyNamesSlots(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 5))
 	info := data.Info{Factors: []data.Factor{{Name: "hue"}, {Name: "shape"}}}
 	var codes [][]int
@@ -19,43 +23,94 @@ func TestTallyNamesTheFactorOfASlot(t *testing.T) {
 		if rng.IntN(10) < 3 {
 			noisy = rng.IntN(4)
 		}
-		codes = append(codes, []int{(hue*7 + 1) % 40, 10 + noisy, rng.IntN(40)})
+		codes = append(codes, []int{(hue*7 + 1) % 40, 10 + noisy, rng.IntN(40), 5})
 		classes = append(classes, hue, shape)
 	}
-	u := tally(3, 40, codes, classes, info)
+	m := &Model{Config: model.Config{Model: "hrr", M: 4, K: 40}}
+	u := m.tally(codes, classes, info)
 	for i, want := range []struct {
-		factor    string
+		name      string
 		low, high float64
 		used      int
-	}{{"hue", 0.9999, 1, 10}, {"shape", 0.35, 0.6, 4}, {"", 0, 0.05, 40}} {
+	}{{"hue", 0.9999, 1, 10}, {"partly shape", 0.35, 0.5, 4}, {"mixed", 0, 0.05, 40}, {"unused", 0, 0, 1}} {
 		l := u.Labels[i]
-		if l.Factor != want.factor || l.Score < want.low || l.Score > want.high || l.Used != want.used {
+		if l.Name != want.name || l.Score < want.low || l.Score > want.high || l.Used != want.used {
 			t.Errorf("slot %d: %+v, want %+v", i, l, want)
 		}
 	}
-	if u.Ranked(1)[0] < 10 || u.Ranked(1)[0] > 13 || u.Counts[1][0] != 0 {
-		t.Errorf("slot 1 is ranked %v", u.Ranked(1)[:4])
+	if u.Ranked(1)[0] < 10 || u.Ranked(1)[0] > 13 || u.Counts[1][0] != 0 || !u.fits(m.Config) || len(u.Ownership.NMI) != 2 {
+		t.Errorf("slot 1 is ranked %v; %+v", u.Ranked(1)[:4], u.Ownership)
+	}
+	if plain := m.tally(codes, nil, data.Info{}); plain.Labels[0].Name != "" || plain.Counts[0][1] == 0 {
+		t.Errorf("without factors slot 0 is called %q", plain.Labels[0].Name)
 	}
 }
 
-// Without the correction a slot of 500 codes would seem to know a fair part of any factor from 4,096 images.
-func TestRelationOfChanceIsNothing(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	factor, slot := make([]int, 4096), make([]int, 4096)
-	for n := range factor {
-		factor[n], slot[n] = rng.IntN(10), rng.IntN(500)
+var update = flag.Bool("update", false, "count the embedded checkpoints' codes again and write them down")
+
+// TestEmbeddedUsage: what is embedded belongs to the embedded checkpoint, so that nothing is counted on the first visit.
+func TestEmbeddedUsage(t *testing.T) {
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if r := relation(factor, slot); r > 0.02 {
-		t.Errorf("relation of independent columns is %v", r)
+	l := NewLibrary(t.TempDir(), engine, data.Catalogue{})
+	defer l.Close()
+	for _, src := range l.List() {
+		m, release, err := l.Use(t.Context(), src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		set, err := l.Set(t.Context(), src.Config.Dataset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			count(t, m, set)
+			continue
+		}
+		u, err := embeddedUsage(src)
+		if err != nil {
+			t.Fatalf("%s (%s): %v; `go test ./model/play -run TestEmbeddedUsage -update` counts it", src.Title, src.Key, err)
+		}
+		if now := l.Usage(src); now.Usage == nil || now.Usage.Images != UsageImages {
+			t.Errorf("%s: %+v is not there at once", src.Title, now)
+		}
+		some := drawIndices(UsageImages, set.Info().Len)[:64]
+		pixels := make([]byte, len(some)*m.Size())
+		if err := set.Images(pixels, some); err != nil {
+			t.Fatal(err)
+		}
+		codes, err := m.Encode(t.Context(), pixels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, tuple := range codes {
+			for i, c := range tuple {
+				if u.Counts[i][m.entry(c)] == 0 {
+					t.Errorf("%s: image %d takes code %d of slot %d, which was never counted", src.Title, some[n], c, i)
+				}
+			}
+		}
 	}
-	if plain := mutual(factor, slot) / entropy(factor); plain < 0.15 {
-		t.Errorf("the plain ratio is %v: this test shows nothing", plain)
+}
+
+func count(t *testing.T, m *Model, set data.Set) {
+	t.Helper()
+	u, err := m.CountUsage(t.Context(), set, UsageImages, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if r := relation(factor, factor); math.Abs(r-1) > 1e-9 {
-		t.Errorf("relation of a factor to itself is %v", r)
+	raw, err := json.Marshal(u)
+	if err == nil {
+		err = os.MkdirAll("default/usage", 0o755)
 	}
-	if r := relation(make([]int, 4096), slot); r != 0 {
-		t.Errorf("relation to a factor of one value is %v", r)
+	if err == nil {
+		err = os.WriteFile(embeddedUsagePath(m.Key), append(raw, '\n'), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -86,7 +86,7 @@ export class Blend {
     this.fields.disabled = !this.app.decoder.local;
     this.sliders.forEach((slider, i) => {
       slider.disabled = state.codes[i] === state.bcodes[i];
-      slider.closest('label').querySelector('[data-part="factor"]').textContent = this.app.slots[i].factor;
+      slider.closest('label').querySelector('[data-part="factor"]').textContent = this.app.slots[i].name;
     });
     this.#reset();
     this.noise.value = OFF;

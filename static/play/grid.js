@@ -127,11 +127,12 @@ export class Grid {
   /** label writes the headings of the columns. */
   label(slots, images) {
     slots.forEach((s, i) => {
-      this.heads[i].querySelector('.factor').textContent = s.known ? s.factor || 'unclear' : '';
-      this.heads[i].classList.toggle('unclear', s.known && !s.factor);
+      this.heads[i].querySelector('.factor').textContent = s.name;
+      this.heads[i].classList.toggle('unclear', s.name === 'mixed' || s.name === 'unused');
       if (s.known) {
-        this.heads[i].title = `Slot ${i} takes ${s.used} codes on ${images.toLocaleString('en')} images` +
-          (s.factor ? ` and tells ${Math.round(100 * s.score)} % of the entropy of ${s.factor}, above chance.` : '; no factor stands out.');
+        this.heads[i].querySelector('.shares').replaceWith(factorBars(s.shares));
+        this.heads[i].title = `Slot ${i} takes ${s.used} codes on ${images.toLocaleString('en')} images.` +
+          (s.shares.length ? ` Information about each factor, above chance: ${s.shares.map((f) => `${f.factor} ${Math.round(100 * f.share)}%`).join(', ')}` : '');
       }
     });
   }
@@ -148,4 +149,16 @@ export class Grid {
       });
     }
   }
+}
+
+/** factorBars draws what a slot tells of each factor, a bar for each. */
+function factorBars(shares) {
+  const svg = (name, values) => {
+    const e = document.createElementNS('http://www.w3.org/2000/svg', name);
+    for (const [key, value] of Object.entries(values)) e.setAttribute(key, value);
+    return e;
+  };
+  const bars = svg('svg', { class: 'shares', 'aria-hidden': 'true', viewBox: `0 0 ${4 * Math.max(1, shares.length)} 10`, preserveAspectRatio: 'none' });
+  bars.append(...shares.map((f, i) => svg('rect', { x: 4 * i, y: 9.5 - 9.5 * f.share, width: 3, height: 0.5 + 9.5 * f.share })));
+  return bars;
 }

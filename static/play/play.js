@@ -58,7 +58,7 @@ class Play {
   row() { return this.#row; }
   slot() { return this.#slot; }
   rowCodes() { return this.#row === 'b' ? this.state.bcodes : this.state.codes; }
-  named(i) { return this.slots[i].factor ? `, ${this.slots[i].factor}` : ''; }
+  named(i) { return this.slots[i].name ? `, ${this.slots[i].name}` : ''; }
   originalOf(original) { return this.#uploads.get(original) ?? this.store.original(original); }
 
   /** pictures decodes; null where the request was overtaken or failed, which is then said. */
@@ -156,7 +156,7 @@ class Play {
     this.#slot = slot;
     this.grid.choose(slot);
     if (this.hands.held?.source.kind !== 'entry') this.palette.choose(slot);
-    $('palette-factor').textContent = this.slots[slot].factor;
+    $('palette-factor').textContent = this.slots[slot].name;
     if (asked) this.#say(`Codes for slot ${slot}${this.named(slot)}.`);
   }
 
@@ -373,9 +373,12 @@ class Play {
         return;
       }
       const { usage } = reply;
-      this.slots = usage.labels.map((l, index) => ({ index, known: true, factor: l.factor.replaceAll('_', ' '), score: l.score, used: l.used }));
+      this.slots = usage.labels.map((l, index) => ({
+        index, known: true, name: l.name, used: l.used,
+        shares: usage.factors.map((factor, f) => ({ factor: factor.replaceAll('_', ' '), share: usage.ownership.nmi[f][index] ?? 0 })),
+      }));
       this.grid.label(this.slots, usage.images);
-      $('palette-factor').textContent = this.slots[this.#slot].factor;
+      $('palette-factor').textContent = this.slots[this.#slot].name;
       this.palette.refresh(true);
       this.blend.draw(this.state);
       this.#drawEdits();

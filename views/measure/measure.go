@@ -24,6 +24,10 @@ type MeasureView struct {
 	Parts    []MeasurePart
 	Names    []SlotNames
 
+	HRR     *HRRPanel  // nil for baselines
+	Owners  []OwnerRow // what each slot is named after; empty where that was not measured
+	Missing string     // what this program measures and these scores lack, as a sentence; empty where nothing is
+
 	NoFactors string         // why slots are not held against factors, as a sentence; empty where they are
 	HeldOut   *PartsCompared // nil for a run that was trained on a whole dataset
 }
@@ -53,6 +57,25 @@ type MeasuredScore struct {
 	Name, Value, Interval string
 	Main                  bool // of those that are compared
 	Note                  string
+}
+
+// HRRPanel says whether a trained model is a holographic reduced representation.
+type HRRPanel struct {
+	Says []string
+	Rows []HRRFigure // empty where it was not measured
+}
+
+// HRRFigure is one figure beside what a true HRR has.
+type HRRFigure struct {
+	Name, Value, True, Note string
+}
+
+// OwnerRow is what a slot is named after.
+type OwnerRow struct {
+	Slot   int
+	Name   string
+	Shares []views.FactorShare
+	Text   string // the shares in words
 }
 
 // MeasurePart answers one question with figures.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"slotscope/views"
 )
 
 // PlayView is one state of the playground.
@@ -73,11 +75,11 @@ type PlaySide struct {
 
 // PlaySlot is the heading of a column.
 type PlaySlot struct {
-	Index  int     `json:"index"`
-	Known  bool    `json:"known"`  // whether codes have been counted
-	Factor string  `json:"factor"` // empty where unclear
-	Score  float64 `json:"score"`
-	Used   int     `json:"used"` // codes that the slot takes
+	Index  int                 `json:"index"`
+	Known  bool                `json:"known"`  // whether codes have been counted
+	Name   string              `json:"name"`   // "shape", "shape + wall hue", "mixed", "unused"; empty where the dataset has no factors
+	Used   int                 `json:"used"`   // codes that the slot takes
+	Shares []views.FactorShare `json:"shares"` // a bar per factor; empty where the dataset has none
 }
 
 // PlayCounted says on how many images labels and counts rest.
@@ -142,25 +144,26 @@ func hue(i int) string { return strconv.Itoa(i % 9) }
 
 // says is what is known of the slot, for its heading.
 func (s PlaySlot) says() string {
-	switch {
-	case !s.Known:
+	if !s.Known {
 		return ""
-	case s.Factor == "":
-		return "unclear"
 	}
-	return s.Factor
+	return s.Name
 }
 
 // title explains the heading.
 func (s PlaySlot) title(n int) string {
 	if !s.Known {
-		return "What this slot tells of is being counted."
+		return "Counting which factors this slot stands for."
 	}
-	text := "Slot " + strconv.Itoa(s.Index) + " takes " + strconv.Itoa(s.Used) + " codes on " + strconv.Itoa(n) + " images"
-	if s.Factor == "" {
-		return text + "; no factor stands out."
+	text := "Slot " + strconv.Itoa(s.Index) + " takes " + strconv.Itoa(s.Used) + " codes on " + strconv.Itoa(n) + " images."
+	for i, f := range s.Shares {
+		lead := ", "
+		if i == 0 {
+			lead = " Information about each factor, above chance: "
+		}
+		text += lead + f.Factor + " " + strconv.FormatFloat(100*f.Share, 'f', 0, 64) + "%"
 	}
-	return text + " and tells " + strconv.FormatFloat(100*s.Score, 'f', 0, 64) + " % of the entropy of " + s.Factor + ", above chance."
+	return text
 }
 
 func joinCodes(codes []int) string {

@@ -14,7 +14,6 @@ import (
 	"slotscope/model/data"
 	"slotscope/model/measure/metric"
 	"slotscope/model/paper/ae"
-	"slotscope/model/paper/latent"
 )
 
 // QuickImages is how many images Encoder is meant for: faithfulness and owned factors hardly change beyond.
@@ -45,10 +44,9 @@ func (e *Encoder) graph(scope *store.Context, images *Node) []*Node {
 	}
 	s := h.Slots(scope, z)
 	bundle := h.Bundle(scope, s.Codes)
-	again := h.Retrieve(scope, bundle)
-	codes := ConvertDType(h.Represent(scope, again), ae.SlotType(h))
-	nearest := ConvertDType(latent.Nearest(again, s.Codebook), ae.SlotType(h))
-	return []*Node{ConvertDType(s.Codes, ae.SlotType(h)), z, s.Retrieved, s.Denoised, bundle, codes, nearest, s.Codebook}
+	again := h.Represent(scope, h.Retrieve(scope, bundle))
+	code := func(x *Node) *Node { return ConvertDType(x, slotCode) }
+	return []*Node{code(s.Codes), z, s.Retrieved, s.Denoised, bundle, code(again), code(h.CleanUp(scope, bundle)), s.Codebook}
 }
 
 // Encoded is n images as a model represents them.
@@ -62,8 +60,8 @@ type Encoded struct {
 // Encode encodes images of a dataset by their numbers. ctx ends it early, with ctx.Err() in the error's chain.
 func (e *Encoder) Encode(ctx context.Context, set data.Set, index []int) (Encoded, error) {
 	out := Encoded{Index: index}
-	if _, ok := e.built.(*ae.HRR); ok {
-		out.HRR = &metric.Encodings{D: e.built.Size()}
+	if h, ok := e.built.(*ae.HRR); ok {
+		out.HRR = &metric.Encodings{D: h.Size(), Binding: h.Binding()}
 	}
 	pixels := make([]byte, batchSize*e.image.H*e.image.W*e.image.C)
 	for done := 0; done < len(index); done += batchSize {

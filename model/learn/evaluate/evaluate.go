@@ -40,7 +40,7 @@ type Options struct {
 
 // Default measures 10,000 images drawn with the run's seed.
 func Default(seed int64) Options {
-	return Options{Images: 10000, Noise: 1000, Pairs: 300, Probe: 3000, Trees: 100, Seed: seed}
+	return Options{Images: 10000, Noise: 500, Pairs: 300, Probe: 3000, Trees: 100, Seed: seed}
 }
 
 // Quick measures 2,000 images in a fraction of the time: fewer images under noise, pairs and trees, and swaps only where the dataset's
@@ -78,7 +78,8 @@ func Run(ctx context.Context, engine *compute.Engine, file checkpoint.File, set 
 	}
 	defer n.finalize()
 	e := &evaluation{net: n, set: set, info: info, o: o, file: file}
-	if err := inTurn(ctx, e.draw, e.represent, e.measure, e.noise, e.swap); err != nil {
+	defer e.finalize()
+	if err := inTurn(ctx, e.draw, e.represent, e.measure, e.faithful, e.learnProbe, e.noise, e.swap, e.truth); err != nil {
 		return Result{}, err
 	}
 	r := e.result()
@@ -111,9 +112,20 @@ type evaluation struct {
 	slots   slots     // [n, m]
 	z       []float32 // [noise, n]
 	power   float64   // mean z²
+	bundle  float64   // mean ẑ²
 	psnr    []float64 // [n]
 	shown   sheet
 	scores  model.Scores
+
+	probe                               *probe // nil where nothing is read
+	probeAccuracy, probeReconstructions []float64
+	probeImages                         int
+}
+
+func (e *evaluation) finalize() {
+	if e.probe != nil {
+		e.probe.finalize()
+	}
 }
 
 // draw takes the evaluation set and its factors.
@@ -132,7 +144,7 @@ func (e *evaluation) draw(context.Context) (err error) {
 
 // represent encodes and reconstructs the evaluation set.
 func (e *evaluation) represent(ctx context.Context) error {
-	of, squares := len(e.index), 0.0
+	of, squares, bundled := len(e.index), 0.0, 0.0
 	for done := 0; done < of; done += batchSize {
 		rows := e.index[done:min(of, done+batchSize)]
 		pixels, err := e.read(ctx, rows)
@@ -148,6 +160,9 @@ func (e *evaluation) represent(ctx context.Context) error {
 			for _, v := range z {
 				squares += float64(v) * float64(v)
 			}
+			for _, v := range tensors.MustCopyFlatData[float32](out[4])[:len(rows)] {
+				bundled += float64(v)
+			}
 			e.z = append(e.z, z[:max(0, min(len(rows), e.o.Noise-done))*e.net.n]...)
 			e.slots.append(e.net.slotsOf(out[1]), len(rows), e.net.m)
 			for _, mse := range tensors.MustCopyFlatData[float32](out[2])[:len(rows)] {
@@ -162,7 +177,7 @@ func (e *evaluation) represent(ctx context.Context) error {
 		}
 		e.o.Progress("encoding", "images", float64(done+len(rows)), float64(of))
 	}
-	e.power = squares / float64(of*e.net.n)
+	e.power, e.bundle = squares/float64(of*e.net.n), bundled/float64(of*e.net.n)
 	psnr := meanInterval(e.psnr)
 	e.scores.PSNR, e.scores.PSNRInterval = float64(psnr.Value), &psnr
 	return nil
@@ -211,7 +226,7 @@ func (e *evaluation) read(ctx context.Context, index []int) ([]byte, error) {
 // measure computes the use of codes, and InfoMEC and DCI where factors differ.
 func (e *evaluation) measure(ctx context.Context) error {
 	if e.slots.codes != nil {
-		e.scores.Usage = usage(e.slots.codes, e.net.m, e.file.Config.Entries())
+		e.scores.Usage = usage(e.slots.codes, e.file.Config)
 	}
 	if e.scores.NoFactors = noFactors(e.info); e.scores.NoFactors != "" {
 		return nil
@@ -227,7 +242,7 @@ func (e *evaluation) measure(ctx context.Context) error {
 		return err
 	}
 	if e.scores.Usage != nil {
-		e.scores.Usage.Names = metric.CodeNames(t, m.NMI)
+		e.scores.Usage.Names = metric.CodeNames(t, m.Ownership.Slots)
 	}
 	return nil
 }
@@ -240,6 +255,24 @@ func (e *evaluation) field(ctx context.Context, t metric.Table) (*model.FieldSco
 		return nil, nil // as before, without them
 	}
 	return &f, err
+}
+
+// faithful measures whether an HRR model's z is the bundle of its codes, on the first images of the evaluation set.
+func (e *evaluation) faithful(ctx context.Context) error {
+	if _, ok := e.net.built.(*ae.HRR); !ok {
+		return nil
+	}
+	encoder, err := NewEncoder(e.net.engine.Backend, e.net.built, e.net.store, e.net.model, e.net.image)
+	if err != nil {
+		return err
+	}
+	defer encoder.Finalize()
+	encoded, err := encoder.Encode(ctx, e.set, e.index[:min(QuickImages, len(e.index))])
+	if err != nil {
+		return err
+	}
+	e.scores.Faithfulness, err = encoded.Faithfulness()
+	return err
 }
 
 // noFactors says why slots cannot be held against factors; empty where they can.
@@ -279,15 +312,16 @@ func column[A, B any](rows []A, j, width int, convert func(A) B) []B {
 	return out
 }
 
-// usage counts how often each slot takes each of k entries.
-func usage(codes []int32, m, k int) *model.Usage {
-	u := &model.Usage{}
-	all := make([]int, k)
+// usage counts how often each slot takes each of its k codes, and each entry of the codebook is taken: QLAE's code 3 is another entry in every
+// slot.
+func usage(codes []int32, c model.Config) *model.Usage {
+	u, m := &model.Usage{}, c.M
+	all := make([]int, c.Entries())
 	for j := range m {
-		counts := make([]int, k)
+		counts := make([]int, c.K)
 		for r := j; r < len(codes); r += m {
 			counts[codes[r]]++
-			all[codes[r]]++
+			all[c.Entry(j, int(codes[r]))]++
 		}
 		u.Counts, u.Used, u.Perplexity = append(u.Counts, counts), append(u.Used, taken(counts)), append(u.Perplexity, metric.Perplexity(counts))
 	}
@@ -322,4 +356,5 @@ const (
 	forNoise = 1 + iota
 	forPairs
 	forProbe
+	forTruth
 )

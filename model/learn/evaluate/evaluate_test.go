@@ -96,6 +96,10 @@ func TestShippedCheckpoint(t *testing.T) {
 	checkUsage(t, s.Usage, r)
 	checkNoise(t, s.Noise, s.PSNR)
 	checkSwap(t, s.Swap)
+	checkTruth(t, s.SwapTruth, s.Metrics.Ownership)
+	if f := s.Faithfulness; f == nil || f.Images != 160 || f.CosBundle > 0 || f.CosDenoised < 0.99 {
+		t.Errorf("faithfulness %+v", f)
+	}
 	if m := s.Metrics; m == nil || !m.Discrete || m.Rows != 160 || m.Latents != 9 || len(m.Factors) != 6 || m.Factors[0] != "floor_hue" {
 		t.Fatalf("metrics %+v", m)
 	}
@@ -140,9 +144,10 @@ func checkUsage(t *testing.T, u *model.Usage, r Result) {
 
 // checkNoise: little noise costs little, much noise everything, and codes flip the more the stronger it is.
 func checkNoise(t *testing.T, n *model.Noise, clean float64) {
-	if n.Images != 70 || n.Power <= 0 || len(n.Curve) != len(strengths) {
+	if n.Images != 70 || n.Power <= 0 || n.Components != 128 || math.Abs(128*n.BundlePower-38.5) > 2 || len(n.Curve) != len(strengths) || len(n.Accuracy) != 6 {
 		t.Fatalf("noise %+v", n)
 	}
+	checkBundleNoise(t, n, clean)
 	flips := func(p model.NoisePoint) (sum float64) {
 		for _, f := range p.Flipped {
 			sum += f
@@ -150,7 +155,7 @@ func checkNoise(t *testing.T, n *model.Noise, clean float64) {
 		return sum
 	}
 	for i, p := range n.Curve {
-		if p.SNR != strengths[i] || len(p.Flipped) != 9 {
+		if p.SNR != strengths[i] || len(p.Flipped) != 9 || len(p.Accuracy) != 6 || math.Abs(p.EsN0-p.SNR-10*math.Log10(128)) > 1e-9 {
 			t.Errorf("point %+v", p)
 		}
 		if i > 0 && (p.PSNR.Value > n.Curve[i-1].PSNR.Value+0.3 || flips(p) < flips(n.Curve[i-1])) {
@@ -160,6 +165,41 @@ func checkNoise(t *testing.T, n *model.Noise, clean float64) {
 	}
 	if first, last := n.Curve[0], n.Curve[8]; float64(first.PSNR.Value) < clean-1.5 || last.PSNR.Value > 15 || flips(last) < 6 {
 		t.Errorf("from %v to %v dB, %v codes flip", first.PSNR.Value, last.PSNR.Value, flips(last))
+	}
+}
+
+// checkBundleNoise: on ẑ nothing flips where it is decoded as it is, and little noise costs little. Cleaning up needs codes that plain unbinding reads
+// from ẑ, which this model does not have.
+func checkBundleNoise(t *testing.T, n *model.Noise, clean float64) {
+	if len(n.BundleRaw) != len(strengths) || len(n.BundleClean) != len(strengths) {
+		t.Fatalf("%d and %d strengths on bundles", len(n.BundleRaw), len(n.BundleClean))
+	}
+	first, last, cleaned := n.BundleRaw[0], n.BundleRaw[len(strengths)-1], n.BundleClean[0]
+	if float64(first.PSNR.Value) < clean-1.5 || last.PSNR.Value > 15 || first.Flipped != nil {
+		t.Errorf("decoded as they are, bundles give %v to %v dB, flips %v", first.PSNR.Value, last.PSNR.Value, first.Flipped)
+	}
+	flips := 0.0
+	for _, f := range cleaned.Flipped {
+		flips += f / 9
+	}
+	if flips < 0.75 || float64(cleaned.PSNR.Value) > clean-5 {
+		t.Errorf("cleaned up, %v of the codes flip at 20 dB and PSNR is %v; cleanup without noise is 0.12", flips, cleaned.PSNR.Value)
+	}
+}
+
+func checkTruth(t *testing.T, s *model.SwapTruth, o *model.Ownership) {
+	if s == nil || s.Pairs != 6 || s.Tolerance != 3 || len(s.Slots) != 9 || s.Coverage != o.Coverage {
+		t.Fatalf("swaps against the truth %+v", s)
+	}
+	for j, slot := range s.Slots {
+		if slot.Factor != o.Slots[j].Factor() || (slot.Factor >= 0) != slot.Hits.Value.Defined() || slot.Factor >= 0 && len(slot.Leak) != 6 {
+			t.Errorf("slot %d: %+v", j, slot)
+		}
+	}
+	for _, g := range s.Groups {
+		if !g.Owned || len(g.Slots) == 0 || !g.PSNR.Defined() {
+			t.Errorf("group %+v", g)
+		}
 	}
 }
 
@@ -213,9 +253,42 @@ func TestEveryModel(t *testing.T) {
 		if s.Metrics.Discrete != discrete || (s.Usage != nil) != discrete || (r.Codes != nil) != discrete || (s.Noise.Curve[0].Flipped != nil) != discrete {
 			t.Errorf("%s: scores %+v", name, s)
 		}
+		if raw, cleaned := len(s.Noise.BundleRaw), len(s.Noise.BundleClean); raw != len(strengths) || (cleaned > 0) != discrete || s.Noise.Components != r.components(file) {
+			t.Errorf("%s: noise of %d components on bundles at %d and %d strengths", name, s.Noise.Components, raw, cleaned)
+		}
+		if (s.Faithfulness != nil) != (name == "hrr") || s.SwapTruth == nil || len(s.Swap.ProbeReconstructions) != 6 {
+			t.Errorf("%s: faithfulness %v, truth %v", name, s.Faithfulness, s.SwapTruth)
+		}
+		if s.Usage != nil && len(s.Usage.Counts[0]) != file.Config.K {
+			t.Errorf("%s: a slot takes %d codes, not %d", name, len(s.Usage.Counts[0]), file.Config.K)
+		}
 		if m := file.Config.M; len(r.Codes)+len(r.Numbers) != 70*m || s.Metrics.Latents != m || len(s.Swap.Slots) != m || s.Noise.Images != 66 {
 			t.Errorf("%s: %d slots, scores %+v", name, m, s)
 		}
+	}
+}
+
+// components is the length of z.
+func (r Result) components(file checkpoint.File) int {
+	switch c := file.Config; c.Model {
+	case "hrr":
+		return c.D
+	case "vqvae":
+		return c.M * c.D
+	default:
+		return c.M
+	}
+}
+
+// TestEntriesOfQLAE: the same code of two slots is two entries.
+func TestEntriesOfQLAE(t *testing.T) {
+	c := model.Config{Model: "qlae", M: 2, K: 10}
+	u := usage([]int32{3, 3, 3, 4, 7, 3}, c)
+	if u.Entries != 4 || len(u.Counts[0]) != 10 || u.Counts[0][3] != 2 || u.Counts[1][3] != 2 || u.Used[0] != 2 || u.Codebook <= 3 {
+		t.Errorf("%+v", u)
+	}
+	if c.Model = "hrr"; usage([]int32{3, 3, 3, 4, 7, 3}, c).Entries != 3 {
+		t.Error("HRR's slots share entries")
 	}
 }
 
@@ -277,7 +350,7 @@ func readJSON(t *testing.T, path string, to any) {
 
 // TestEvaluationEndsWhenAsked in each of its stages.
 func TestEvaluationEndsWhenAsked(t *testing.T) {
-	for _, at := range []string{"encoding", "measuring", "adding noise", "training the probe", "swapping slots"} {
+	for _, at := range []string{"encoding", "measuring", "adding noise", "training the probe", "swapping slots", "comparing swaps with the truth"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		o, reached := few, false
 		o.Images, o.Noise, o.Probe = 128, 128, 2

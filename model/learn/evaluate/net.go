@@ -27,8 +27,8 @@ type net struct {
 	engine *compute.Engine
 
 	store, model *context.Context
-	represent    *context.Exec // images → z [B, n], slots [B, m], squared errors [B] and reconstructions [B, H, W, C]
-	disturbed    *context.Exec // images, z and noise [B, n] → slots, squared errors and reconstructions
+	represent    *context.Exec // images → z [B, n], slots [B, m], squared errors [B], reconstructions [B, H, W, C] and ‖ẑ‖² [B]
+	decode       *context.Exec // slots → images in [0, 1]
 }
 
 func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *net, err error) {
@@ -41,22 +41,21 @@ func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *ne
 	n = &net{built: built, image: image, m: file.Config.M, n: built.Size(), engine: engine, store: store, model: store.In("model")}
 	if n.represent, err = context.NewExec(engine.Backend, store, func(_ *context.Context, images *Node) []*Node {
 		z := built.Latent(n.model, ae.Unit(images))
-		return append([]*Node{z}, n.fromLatent(images, z)...)
+		slots, logits := built.FromLatent(n.model, z)
+		x := Sigmoid(logits)
+		energy := ReduceSum(Square(built.Bundle(n.model, slots)), 1)
+		return []*Node{z, ConvertDType(slots, ae.SlotType(built)), meanSquare(x, ae.Unit(images)), x, energy}
 	}); err != nil {
 		return nil, err
 	}
-	n.disturbed, err = context.NewExec(engine.Backend, store, func(_ *context.Context, images, z, noise *Node) []*Node {
-		return n.fromLatent(images, Add(z, noise))
+	n.decode, err = context.NewExec(engine.Backend, store, func(_ *context.Context, slots *Node) *Node {
+		return Sigmoid(built.Decode(n.model, slots))
 	})
 	return n, err
 }
 
-// fromLatent is the slots of a latent, the mean squared errors [B] of its images in [0, 1], and these images.
-func (n *net) fromLatent(images, z *Node) []*Node {
-	slots, logits := n.built.FromLatent(n.model, z)
-	x := Sigmoid(logits)
-	return []*Node{ConvertDType(slots, ae.SlotType(n.built)), ReduceMean(Square(Sub(x, ae.Unit(images))), 1, 2, 3), x}
-}
+// meanSquare is the mean squared difference of images [B, H, W, C], [B].
+func meanSquare(x, y *Node) *Node { return ReduceMean(Square(Sub(x, y)), 1, 2, 3) }
 
 // slots are what a batch of images is represented by: codes for models that have them, else numbers.
 type slots struct {
@@ -148,6 +147,6 @@ func call(doing string, exec *context.Exec, inputs []any, read func(results []*t
 
 func (n *net) finalize() {
 	n.represent.Finalize()
-	n.disturbed.Finalize()
+	n.decode.Finalize()
 	n.store.Finalize()
 }

@@ -260,6 +260,52 @@ func (e *evaluation) accuracy(ctx context.Context, p *probe, index []int) ([]flo
 	return right, nil
 }
 
+// learnProbe trains the probe that noise and swaps are read by, where anything is to be read.
+func (e *evaluation) learnProbe(ctx context.Context) (err error) {
+	if e.o.Probe <= 0 || e.o.Pairs <= 0 && e.o.Noise <= 0 || len(e.index) < 2 || e.scores.Metrics == nil {
+		return nil
+	}
+	if e.probe, err = newProbe(e.net, e.info); err != nil {
+		return err
+	}
+	e.probeAccuracy, e.probeImages, err = e.learn(ctx, e.probe)
+	if errors.Is(err, errNoProbe) { // what it would read is not measured
+		e.probe.finalize()
+		e.probe = nil
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	e.probeReconstructions, err = e.readReconstructions(ctx)
+	return err
+}
+
+// readReconstructions is the probe's accuracy on reconstructions of the evaluation set's first images, by factor.
+func (e *evaluation) readReconstructions(ctx context.Context) ([]float64, error) {
+	count, f := min(probeTests, len(e.index)), len(e.probe.sizes)
+	right := make([]float64, f)
+	for done := 0; done < count; done += batchSize {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("evaluation: %w", err)
+		}
+		var rows []int
+		for r := done; r < min(count, done+batchSize); r++ {
+			rows = append(rows, r)
+		}
+		classes, err := e.probe.read(e.slots.take(rows, e.net.m))
+		if err != nil {
+			return nil, err
+		}
+		for at := range len(rows) * f {
+			if int(classes[at]) == e.classes[done*f+at] {
+				right[at%f] += 1 / float64(count)
+			}
+		}
+	}
+	return right, nil
+}
+
 // read is the classes of the images that slots decode to, [B, F].
 func (p *probe) read(s slots) (classes []int32, err error) {
 	err = call("reading decoded images", p.draw, []any{p.net.tensor(s)}, func(out []*tensors.Tensor) {

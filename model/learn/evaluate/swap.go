@@ -2,54 +2,18 @@ package evaluate
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 
 	"slotscope/model"
 )
 
-// clearFrom is the share of a factor's entropy, beyond chance, from which on a slot counts as the factor's.
-const clearFrom = 0.15
-
-// owners is the factor that each slot tells most of, −1 where it tells of none clearly.
-//
-//	(I(s; z) − E) / (H(s) − E)            E ≈ (K−1)(C−1)/2n nats, what independent codes share by chance; 0 for numbers
-func owners(m model.Metrics, entropy []float64) []int {
-	own := make([]int, m.Latents)
-	for j := range own {
-		best := clearFrom
-		own[j] = -1
-		for _, i := range m.KeptFactors {
-			chance := 0.0
-			if m.Discrete {
-				chance = float64((m.Values[i]-1)*(m.Codes[j]-1)) / float64(2*m.Rows)
-			}
-			told := (float64(m.NMI[i][j])*entropy[i] - chance) / (entropy[i] - chance)
-			if entropy[i] > chance && told >= best {
-				own[j], best = i, told
-			}
-		}
+// owners is the factor that owns each slot, −1 where none does.
+func owners(slots []model.Owner) []int {
+	own := make([]int, len(slots))
+	for j, s := range slots {
+		own[j] = s.Factor()
 	}
 	return own
-}
-
-// entropies is H(s) of every factor in nats.
-func entropies(classes []int, sizes []int) []float64 {
-	h := make([]float64, len(sizes))
-	for i, k := range sizes {
-		counts, n := make([]float64, k), 0.0
-		for r := i; r < len(classes); r += len(sizes) {
-			counts[classes[r]]++
-			n++
-		}
-		for _, c := range counts {
-			if c > 0 {
-				h[i] -= c / n * math.Log(c/n)
-			}
-		}
-	}
-	return h
 }
 
 // edit is one slot of image a with what image b has there; both are rows of the evaluation set.
@@ -58,22 +22,12 @@ type edit struct{ a, b, slot int }
 // swap puts single slots of one image into another, as the paper's swaps do, and lets the probe read what changed: the decoded
 // image before against the decoded image after.
 func (e *evaluation) swap(ctx context.Context) error {
-	if e.o.Pairs <= 0 || e.o.Probe <= 0 || len(e.index) < 2 || e.scores.Metrics == nil {
+	if e.o.Pairs <= 0 || e.probe == nil {
 		return nil
 	}
-	p, err := newProbe(e.net, e.info)
-	if err != nil {
-		return err
-	}
-	defer p.finalize()
-	s := &model.Swap{Pairs: e.o.Pairs}
-	if s.ProbeAccuracy, s.ProbeImages, err = e.learn(ctx, p); err != nil {
-		if errors.Is(err, errNoProbe) {
-			return nil // swaps are not measured
-		}
-		return err
-	}
-	t := newTally(owners(*e.scores.Metrics, entropies(e.classes, p.sizes)), len(p.sizes))
+	p := e.probe
+	s := &model.Swap{Pairs: e.o.Pairs, ProbeAccuracy: e.probeAccuracy, ProbeImages: e.probeImages, ProbeReconstructions: e.probeReconstructions}
+	t := newTally(owners(e.scores.Metrics.Ownership.Slots), len(p.sizes))
 	edits := e.edits(t.own)
 	for done := 0; done < len(edits); done += batchSize / 2 {
 		if err := ctx.Err(); err != nil {

@@ -2,7 +2,6 @@ package evaluate
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"slotscope/model"
@@ -58,21 +57,5 @@ func TestTally(t *testing.T) {
 	near(t, "none of the slot without a factor", s.Slots[1].None.Value, 0.5, 0)
 	if s.Edits != 4 || s.Slots[1].Edits != 2 || s.Slots[1].Factor != -1 {
 		t.Errorf("%+v", s)
-	}
-}
-
-// TestOwners: chance gives a slot of many codes no factor.
-func TestOwners(t *testing.T) {
-	m := model.Metrics{Discrete: true, Rows: 1000, Latents: 4, Values: []int{4, 1, 10}, Codes: []int{4, 500, 10, 1}, KeptFactors: []int{0, 2},
-		NMI: [][]model.Score{{0.9, 0.5, 0.05, 0}, {model.Undefined(), model.Undefined(), model.Undefined(), model.Undefined()}, {0.1, 0.9, 0.4, 0}}}
-	if own := owners(m, []float64{math.Log(4), 0, math.Log(10)}); !slices.Equal(own, []int{0, -1, 2, -1}) {
-		t.Errorf("owners %v", own)
-	}
-}
-
-func TestEntropies(t *testing.T) {
-	h := entropies([]int{0, 2, 1, 2, 0, 2, 1, 2}, []int{2, 5})
-	if math.Abs(h[0]-math.Ln2) > 1e-12 || h[1] != 0 {
-		t.Errorf("entropies %v", h)
 	}
 }

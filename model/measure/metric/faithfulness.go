@@ -12,7 +12,8 @@ import (
 
 // Encodings is what an HRR model makes of N images on the way from z to codes and back; rows follow one another.
 type Encodings struct {
-	M, D int // slots, components
+	M, D    int    // slots, components
+	Binding string // as in model.Config
 
 	Z         []float32 // z, [N, d]
 	Retrieved []float32 // ṽ, [N, m, d]
@@ -55,7 +56,7 @@ func MeasureFaithfulness(e Encodings) (model.Faithfulness, error) {
 		return model.Faithfulness{}, fmt.Errorf("measuring faithfulness: %w", err)
 	}
 	n := len(e.Z) / e.D
-	f := model.Faithfulness{Images: n, True: model.TrueHRROf(e.M, e.D)}
+	f := model.Faithfulness{Images: n, True: model.TrueHRROf(e.M, e.D, e.Binding)}
 	taken := make([]float32, 0, len(e.Codes)*e.D) // q, [N, m, d]
 	for _, c := range e.Codes {
 		taken = append(taken, e.entry(int(c))...)

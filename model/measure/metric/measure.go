@@ -46,6 +46,7 @@ type measurement struct {
 	kept    []int
 
 	relations relations
+	ownership model.Ownership
 	fits      [3][]model.Score // InfoE of each kind, [F]
 	views     []*forests       // one-hot and numbers, or numbers alone
 	tasks     []task
@@ -124,6 +125,7 @@ func (m *measurement) plan() {
 func (m *measurement) planRelations() {
 	m.tasks = append(m.tasks, task{1, func(context.Context) error {
 		m.relations = relate(m.t, m.factors, m.o.Seed)
+		m.ownership = Own(m.t, m.o.Seed)
 		return nil
 	}})
 }
@@ -206,7 +208,7 @@ func (m *measurement) scores() model.Metrics {
 		InfoEHeldOut: meanScore(m.fits[onHeldOut], m.kept), InfoEHeldOutFactors: m.fits[onHeldOut],
 		InfoEShuffled: meanScore(m.fits[onShuffled], m.kept), InfoEShuffledFactors: m.fits[onShuffled],
 		NMI: m.relations.nmi, ActiveLatents: m.relations.active, KeptFactors: append([]int{}, m.kept...),
-		DCI: m.dci(),
+		DCI: m.dci(), Ownership: &m.ownership,
 	}
 	for i, f := range m.factors {
 		s.Factors = append(s.Factors, t.name(i))

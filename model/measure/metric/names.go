@@ -7,31 +7,20 @@ import (
 	"slotscope/model"
 )
 
-// OwnFactor is the factor that a latent tells most of, by the column of the NMI matrix [F][m] that belongs to it; −1 where it
-// tells of none.
-func OwnFactor(nmi [][]model.Score, latent int) int {
-	own := -1
-	for f, row := range nmi {
-		if latent < len(row) && row[latent].Defined() && row[latent] > 0 && (own < 0 || row[latent] > nmi[own][latent]) {
-			own = f
-		}
-	}
-	return own
-}
-
 // CodeNames says what each code of each slot stands for: the value of the slot's own factor that is most frequent among the
 // rows that take the code, and how frequent.
 //
 //	P(s = a | z_i = c) = n(s = a, z_i = c) / n(z_i = c)
 //
-// The result is [m], the codes of a slot most used first. A slot that tells of no factor names none.
-func CodeNames(t Table, nmi [][]model.Score) []model.CodeNames {
+// The result is [m], the codes of a slot most used first. The slot's own factor is the first that it is named after; mixed and unused slots
+// name no codes.
+func CodeNames(t Table, owners []model.Owner) []model.CodeNames {
 	all := make([]model.CodeNames, len(t.Codes))
 	for i, codes := range t.Codes {
-		all[i].Factor = OwnFactor(nmi, i)
-		if all[i].Factor < 0 {
+		if all[i].Factor = -1; len(owners[i].Factors) == 0 {
 			continue
 		}
+		all[i].Factor = owners[i].Factors[0]
 		joint := map[int]map[int]int{}
 		for n, c := range codes {
 			if joint[c] == nil {

@@ -179,23 +179,83 @@ func (e Entry) points(names []string, yield func(model.Point) error) error {
 	return nil
 }
 
-// NoiseCurve is PSNR under noise of a group: at each SNR the mean over seeds with its interval.
+// NoiseCurve is what noise does to a group, PSNR or another value: at each strength the mean over seeds with its interval.
 type NoiseCurve struct {
 	Label string
-	SNR   []float64   // dB, descending
-	PSNR  []Summary   // dB
-	Seeds [][]float64 // dB at each SNR, in the order of the group's runs
+	SNR   []float64   // dB, descending; E_s/N_0 where the view asks for that
+	PSNR  []Summary   // or what else the view asks for
+	Seeds [][]float64 // the same at each SNR, in the order of the group's runs
 }
 
-// Noise sums up the noise curves of the group's seeds; empty where none was measured.
-func (g Group) Noise() NoiseCurve {
+// noiseView is one place of noise on one axis.
+type noiseView struct {
+	name, title string
+	y           string
+	energy      bool // E_s/N_0, else SNR per component
+	of          func(model.Noise) []model.NoisePoint
+	value       func(model.NoisePoint) float64
+}
+
+func psnrOf(p model.NoisePoint) float64 { return float64(p.PSNR.Value) }
+
+func flippedOf(p model.NoisePoint) float64 { return meanOf(p.Flipped) }
+
+func accuracyOf(p model.NoisePoint) float64 { return meanOf(p.Accuracy) }
+
+func meanOf(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x)) // NaN of none
+}
+
+func onZ(n model.Noise) []model.NoisePoint { return n.Curve }
+
+func onBundle(n model.Noise) []model.NoisePoint { return n.BundleRaw }
+
+func cleanedUp(n model.Noise) []model.NoisePoint { return n.BundleClean }
+
+const psnrAxis = "PSNR, dB"
+
+// axis is what noise is measured by.
+func (v noiseView) axis() string {
+	if v.energy {
+		return "E_s/N_0 per image, dB"
+	}
+	return "SNR per component, dB"
+}
+
+// noiseViews are the charts of noise. Energy per image compares models whose latents differ in length.
+var noiseViews = []noiseView{
+	{"noise", "PSNR under noise on z", psnrAxis, false, onZ, psnrOf},
+	{"noise-energy", "PSNR under noise on z, at equal energy", psnrAxis, true, onZ, psnrOf},
+	{"noise-flips", "Codes that noise on z changes", "share of codes", true, onZ, flippedOf},
+	{"noise-accuracy", "Factors that a probe reads under noise on z", "accuracy, mean over factors", true, onZ, accuracyOf},
+	{"noise-bundle", "PSNR under noise on ẑ, decoded as it is", psnrAxis, true, onBundle, psnrOf},
+	{"noise-cleaned", "PSNR under noise on ẑ, cleaned up", psnrAxis, true, cleanedUp, psnrOf},
+}
+
+// Noise sums up the noise curves of the group's seeds on z by SNR; empty where none was measured.
+func (g Group) Noise() NoiseCurve { return g.noiseOf(noiseViews[0]) }
+
+func (g Group) noiseOf(v noiseView) NoiseCurve {
 	byLevel := map[float64][]float64{}
 	for _, e := range g.Entries {
 		if e.Scores.Noise == nil {
 			continue
 		}
-		for _, p := range e.Scores.Noise.Curve {
-			byLevel[p.SNR] = append(byLevel[p.SNR], float64(p.PSNR.Value))
+		for _, p := range v.of(*e.Scores.Noise) {
+			at := p.SNR
+			if v.energy {
+				if e.Scores.Noise.Components == 0 {
+					continue // measured before energy was
+				}
+				at = p.EsN0
+			}
+			if y := v.value(p); finite(y) {
+				byLevel[at] = append(byLevel[at], y)
+			}
 		}
 	}
 	c := NoiseCurve{Label: g.Label}

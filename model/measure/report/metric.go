@@ -45,6 +45,21 @@ var (
 		{Key: "infoe_heldout", Label: "InfoE held out", Decimals: 2, Range: unit, About: "InfoE fitted on nine rows in ten and measured on the tenth. Ours, not the paper's.", of: metrics(func(m model.Metrics) model.Score { return m.InfoEHeldOut })},
 		{Key: "c_slots", Label: "C by slot", Decimals: 2, Range: unit, About: "DCI completeness with importances summed over each slot: 1 is within reach.", of: metrics(slotC)},
 		{Key: "swap_exact", Label: "Exact swaps", Decimals: 2, Range: unit, About: "Share of single-slot swaps that change the slot's own factor and no other.", of: exactSwaps},
+		{Key: "swap_truth_group", Label: "True group swaps", Decimals: 2, Range: unit, About: "Share of swaps of all slots of a factor that give the picture which the dataset has of A's factors with that one from B, within 3 dB of the reconstruction of A.", of: truth(func(s model.SwapTruth) model.Score { return s.Group.Value })},
+		{Key: "swap_truth_single", Label: "True single swaps", Decimals: 2, Range: unit, About: "The same of single slots that a factor owns.", of: truth(func(s model.SwapTruth) model.Score { return s.Single.Value })},
+		{Key: "coverage", Label: "Coverage", Decimals: 2, Range: unit, About: "Share of factors that own a slot: NMI of at least 0.5, and 0.2 above the slot's second factor.", of: metrics(coverage)},
+	}
+	faithful = []Metric{
+		{Key: "cos_bundle", Label: "cos(z, ẑ)", Decimals: 2, About: "Of the encoder's z and the bundle of its own codes; of a true HRR near 1.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.CosBundle })},
+		{Key: "cos_retrieval", Label: "cos(ṽ, q)", Decimals: 2, About: "Of raw retrievals and the entries taken; of a true HRR 1/√(1+m).", of: faithfulness(func(f model.Faithfulness) model.Score { return f.CosRetrieval })},
+		{Key: "cos_denoised", Label: "cos(v̄, q)", Decimals: 3, About: "Of denoised retrievals and the entries taken; of a true HRR near 1.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.CosDenoised })},
+		{Key: "reencode", Label: "Re-encoded", Decimals: 2, Range: unit, About: "Share of codes that the model's own retrieval reads from ẑ again; of a true HRR near 1.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Reencode })},
+		{Key: "cleanup", Label: "Cleaned up", Decimals: 2, Range: unit, About: "The same by plain unbinding and the nearest entry, without denoiser; of a true HRR near 1 within capacity.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Cleanup })},
+		{Key: "energy", Label: "‖ẑ‖²", Decimals: 1, About: "Mean energy of bundles; of a true HRR m.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Energy })},
+		{Key: "coherence", Label: "Coherence", Decimals: 2, About: "Standard deviation of the cosines of entries in use; of a true HRR 1/√d.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Coherence })},
+		{Key: "rank_codebook", Label: "Rank C", Decimals: 1, About: "Effective rank of the entries in use, at most d.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.RankCodebook })},
+		{Key: "rank_z", Label: "Rank z", Decimals: 1, About: "Effective rank of centred z, at most d.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.RankZ })},
+		{Key: "rank_bundle", Label: "Rank ẑ", Decimals: 1, About: "Effective rank of centred ẑ, at most d.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.RankBundle })},
 	}
 	unseen = []Metric{
 		{Key: "unseen_infom", Label: "Unseen InfoM", Decimals: 2, Range: unit, About: "InfoM of images that the run's part of a dataset leaves out.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoM })},
@@ -88,8 +103,8 @@ func Columns() []Metric { return columns }
 // Further are metrics that the paper does not report.
 func Further() []Metric { return further }
 
-// every metric: the paper's, ours, those of images that runs were not trained on, and the field's.
-func every() []Metric { return slices.Concat(columns, further, unseen, field) }
+// every metric: the paper's, ours, faithfulness to HRR, those of images that runs were not trained on, and the field's.
+func every() []Metric { return slices.Concat(columns, further, faithful, unseen, field) }
 
 // MetricByKey finds a metric of any kind.
 func MetricByKey(key string) (Metric, bool) {
@@ -142,6 +157,33 @@ func slotC(m model.Metrics) model.Score {
 		return m.DCI.SlotSum.C
 	}
 	return m.DCI.Slots.C
+}
+
+// truth reads swaps against the truth, undefined where they were not measured.
+func truth(read func(model.SwapTruth) model.Score) func(model.Scores) model.Score {
+	return func(s model.Scores) model.Score {
+		if s.SwapTruth == nil {
+			return model.Undefined()
+		}
+		return read(*s.SwapTruth)
+	}
+}
+
+// faithfulness reads a figure of HRR models, undefined for baselines and where it was not measured.
+func faithfulness(read func(model.Faithfulness) model.Score) func(model.Scores) model.Score {
+	return func(s model.Scores) model.Score {
+		if s.Faithfulness == nil {
+			return model.Undefined()
+		}
+		return read(*s.Faithfulness)
+	}
+}
+
+func coverage(m model.Metrics) model.Score {
+	if m.Ownership == nil {
+		return model.Undefined()
+	}
+	return m.Ownership.Coverage
 }
 
 func exactSwaps(s model.Scores) model.Score {

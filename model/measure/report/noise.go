@@ -16,8 +16,10 @@ import (
 // nothing was measured.
 func (s Section) NoiseFigures(prefix, dataset string) ([]figure.Figure, error) {
 	var all []figure.Figure
-	if f, ok := s.noiseCurves(prefix, dataset); ok {
-		all = append(all, f)
+	for _, v := range noiseViews {
+		if f, ok := s.noiseCurves(prefix, dataset, v); ok {
+			all = append(all, f)
+		}
 	}
 	f, ok, err := s.noiseGrid(prefix, dataset)
 	if ok {
@@ -26,12 +28,12 @@ func (s Section) NoiseFigures(prefix, dataset string) ([]figure.Figure, error) {
 	return all, err
 }
 
-// noiseCurves draws PSNR against SNR, from little noise to much as the paper does; false where nothing was measured.
-func (s Section) noiseCurves(prefix, dataset string) (figure.Figure, bool) {
-	chart := figure.LineChart{Name: slug(prefix, dataset, "noise"), Title: "PSNR under noise on z · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
-		X: figure.Axis{Label: "SNR, dB"}, Y: figure.Axis{Label: "PSNR, dB"}, Note: "Mean over seeds and its 95% interval; open points are single seeds."}
+// noiseCurves draws PSNR against the strength of noise; false where nothing was measured.
+func (s Section) noiseCurves(prefix, dataset string, v noiseView) (figure.Figure, bool) {
+	chart := figure.LineChart{Name: slug(prefix, dataset, v.name), Title: v.title + " · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
+		X: figure.Axis{Label: v.axis()}, Y: figure.Axis{Label: v.y}, Note: "Mean over seeds and its 95% interval; open points are single seeds."}
 	for _, g := range s.Of(dataset) {
-		n := g.Noise()
+		n := g.noiseOf(v)
 		if len(n.SNR) == 0 {
 			continue
 		}

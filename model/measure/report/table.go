@@ -101,13 +101,16 @@ func (s Section) Scored() bool {
 	return slices.ContainsFunc(s.Groups, func(g Group) bool { return len(g.Entries) > 0 })
 }
 
-// Tables are the scores on each dataset, those on what its runs were not trained on, and those on all datasets together, as
+// Tables are the scores on each dataset, faithfulness to HRR, the scores on what its runs were not trained on, and those on all datasets together, as
 // far as there are any.
 func (s Section) Tables(metrics []Metric) []Table {
 	var all []Table
 	metrics = s.Measured(metrics)
 	for _, d := range s.Datasets() {
 		all = append(all, s.Table(d, metrics))
+		if t, ok := s.faithful(d); ok {
+			all = append(all, t)
+		}
 		if t, ok := s.unseen(d); ok {
 			all = append(all, t)
 		}
@@ -129,6 +132,26 @@ func (s Section) FieldTables() []Table {
 		}
 	}
 	return all
+}
+
+// faithful is how much the HRR models of a dataset are holographic reduced representations; false where that was not measured. Baselines, which
+// have no bundles, are not in it.
+func (s Section) faithful(dataset string) (Table, bool) {
+	var of Section
+	for _, g := range s.Of(dataset) {
+		if slices.ContainsFunc(g.Entries, func(e Entry) bool { return e.Scores.Faithfulness != nil }) {
+			of.Groups = append(of.Groups, g)
+		}
+	}
+	if len(of.Groups) == 0 {
+		return Table{}, false
+	}
+	t := of.Table(dataset, of.Measured(faithful))
+	for i := range t.Rows {
+		t.Rows[i].Place = s.Place(t.Rows[i].Label)
+	}
+	t.Title = DatasetLabel(dataset) + ", is it an HRR?"
+	return t, true
 }
 
 // unseen is the scores on what runs on a dataset were not trained on; false where that is nothing, or was not measured.

@@ -72,3 +72,11 @@ func (h *HRR) distance() float64 {
 
 // Slots are the stages of Algorithm 1 for latents z, [B, d].
 func (h *HRR) Slots(scope *context.Context, z *Node) latent.Slots { return h.slots.Apply(scope, z) }
+
+// CleanUp reads codes, [B, m] int32, from bundles, [B, d], by plain unbinding and the nearest entry, without denoiser.
+func (h *HRR) CleanUp(scope *context.Context, bundle *Node) *Node {
+	return latent.Nearest(h.slots.Retrieve(scope, bundle), h.slots.Codebook(scope, bundle.Graph()))
+}
+
+// Binding is how the model binds, as in Config.
+func (h *HRR) Binding() string { return h.slots.Binding }

@@ -1,0 +1,177 @@
+package measure
+
+import (
+	"fmt"
+	"strings"
+
+	"slotscope/model"
+	"slotscope/model/measure/figure"
+	"slotscope/model/measure/metric"
+	"slotscope/views"
+	ui "slotscope/views/measure"
+)
+
+// faithfulness is the panel that asks whether the model is an HRR; nil for baselines.
+func (m measured) faithfulness() *ui.HRRPanel {
+	f := m.scores.Faithfulness
+	if !m.hrr() {
+		return nil
+	}
+	if f == nil {
+		return &ui.HRRPanel{Says: []string{"Not measured. Evaluate the run to measure it."}}
+	}
+	p := &ui.HRRPanel{Says: []string{
+		fmt.Sprintf("Nothing in the paper’s objective ties the encoder’s z to the bundle ẑ of its own codes. Measured on %s images; chance for codes read again is %s.", views.Count(f.Images), score(f.Chance)),
+	}}
+	add := func(name string, v model.Score, digits int, of, note string) {
+		value := "–"
+		if v.Defined() {
+			value = strings.Replace(fmt.Sprintf("%.*f", digits, float64(v)), "-", "−", 1)
+		}
+		p.Rows = append(p.Rows, ui.HRRFigure{Name: name, Value: value, True: of, Note: note})
+	}
+	t := f.True
+	upTo := fmt.Sprintf("up to %.0f", t.Rank)
+	add("cos(z, ẑ)", f.CosBundle, 2, "near 1", "The encoder’s vector and the bundle of its codes.")
+	add("cos(ṽ, q)", f.CosRetrieval, 2, fmt.Sprintf("%.2f", t.CosRetrieval), "Raw retrievals and the entries taken; cross-talk of m slots leaves 1/√(1+m).")
+	add("cos(v̄, q)", f.CosDenoised, 3, "near 1", "Retrievals after the denoiser, and the entries taken.")
+	add("Re-encoded", f.Reencode, 3, "near 1", "Share of codes that the model’s own retrieval reads from ẑ again.")
+	add("Cleaned up", f.Cleanup, 3, "near 1", "The same by plain unbinding and the nearest entry, without denoiser.")
+	add("Energy ‖ẑ‖²", f.Energy, 1, fmt.Sprintf("%.0f", t.Energy), "Of bundles: m where entries have norm 1.")
+	add("Coherence", f.Coherence, 3, fmt.Sprintf("%.3f", t.Coherence), fmt.Sprintf("Standard deviation of the cosines of the %s entries in use; 1/√d where they are independent.", views.Count(f.Entries)))
+	add("Rank of the codebook", f.RankCodebook, 1, upTo, "Directions in effective use by the entries in use.")
+	add("Rank of z", f.RankZ, 1, upTo, "Directions in which the encoder’s vectors vary.")
+	add("Rank of ẑ", f.RankBundle, 1, upTo, "Directions in which bundles vary.")
+	return p
+}
+
+// owners is what each slot is named after, with a bar per factor.
+func (m measured) owners() (rows []ui.OwnerRow) {
+	s := m.metrics()
+	if s == nil || s.Ownership == nil {
+		return nil
+	}
+	factors := plainNames(s.Factors)
+	for j, o := range s.Ownership.Slots {
+		row := ui.OwnerRow{Slot: j, Name: metric.OwnerName(o, s.Factors)}
+		var text []string
+		for f, name := range factors {
+			v := s.Ownership.NMI[f][j]
+			if !v.Defined() {
+				v = 0
+			}
+			row.Shares = append(row.Shares, views.FactorShare{Factor: name, Share: float64(v)})
+			text = append(text, fmt.Sprintf("%s %.2f", name, float64(v)))
+		}
+		row.Text = strings.Join(text, ", ")
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// missing says what these scores lack that an evaluation by this program has; empty where nothing is.
+func (m measured) missing() string {
+	s := m.scores
+	if !s.Evaluated() {
+		return ""
+	}
+	var lack []string
+	if m.hrr() && s.Faithfulness == nil {
+		lack = append(lack, "faithfulness to HRR")
+	}
+	if s.Metrics != nil && s.Metrics.Ownership == nil {
+		lack = append(lack, "names of slots")
+	}
+	if s.Swap != nil && s.SwapTruth == nil && s.NoTruth == "" {
+		lack = append(lack, "swaps against the truth")
+	}
+	if s.Noise != nil && len(s.Noise.BundleRaw) == 0 {
+		lack = append(lack, "noise on ẑ")
+	}
+	if len(lack) == 0 {
+		return ""
+	}
+	return "Not measured: " + strings.Join(lack, ", ") + ". These scores are from an earlier version; everything else is below."
+}
+
+func trueSwaps(s *model.SwapTruth) ui.MeasuredGroup {
+	return ui.MeasuredGroup{Title: fmt.Sprintf("Swaps against the truth, %s pairs", views.Count(s.Pairs)), Rows: []ui.MeasuredScore{
+		{Name: "Groups", Value: shareText(s.Group), Interval: shareSpan(s.Group), Main: true, Note: "Swaps of all slots of a factor that give the dataset’s own picture of A with that factor from B, at most 3 dB worse than A’s reconstruction. Interval over pairs."},
+		{Name: "Single slots", Value: shareText(s.Single), Interval: shareSpan(s.Single), Main: true, Note: "The same of single slots that a factor owns; where several slots share a factor, one alone rarely suffices."},
+		{Name: "Coverage", Value: shareText(model.Interval{Value: s.Coverage, Low: model.Undefined(), High: model.Undefined()}), Note: "Factors that own a slot. The others have no swaps to measure."},
+	}}
+}
+
+func (m measured) truth() *model.SwapTruth {
+	if m.scores == nil {
+		return nil
+	}
+	return m.scores.SwapTruth
+}
+
+// truthSaid explains hits and names the leaks.
+func (m measured) truthSaid() []string {
+	s, metrics := m.truth(), m.metrics()
+	if s == nil || metrics == nil {
+		return nil
+	}
+	said := []string{fmt.Sprintf("A takes slots of B. A hit has at least the PSNR of A’s reconstruction less %s dB against the dataset’s image of A with that factor from B, and is nearer to it than A’s reconstruction was.", figure.Number(s.Tolerance))}
+	names := plainNames(metrics.Factors)
+	var leaks []string
+	for _, g := range s.Groups {
+		if g.LeaksMost >= 0 && g.LeaksMost < len(names) && g.LeaksMost < len(g.Leak) {
+			leaks = append(leaks, fmt.Sprintf("%s changes %s in %.0f%% of pairs", names[g.Factor], names[g.LeaksMost], 100*float64(g.Leak[g.LeaksMost])))
+		}
+	}
+	if len(leaks) > 0 {
+		said = append(said, "Leaks, as the probe reads them: "+strings.Join(leaks, "; ")+".")
+	}
+	return said
+}
+
+func truthFigure(m measured) (figure.Figure, bool) {
+	s := m.truth()
+	if s == nil {
+		return figure.Figure{}, false
+	}
+	names, colors := slotNames(len(s.Slots))
+	return truthChart("truth", "Single slots that give the right picture", s.Pairs, names, colors, s.Slots)
+}
+
+func truthGroupsFigure(m measured) (figure.Figure, bool) {
+	s, metrics := m.truth(), m.metrics()
+	if s == nil || metrics == nil || len(s.Groups) == 0 {
+		return figure.Figure{}, false
+	}
+	var names []string
+	var colors []int
+	for _, g := range s.Groups {
+		names, colors = append(names, plainNames(metrics.Factors)[g.Factor]), append(colors, g.Slots[0])
+	}
+	return truthChart("truth-groups", "Groups of slots that give the right picture", s.Pairs, names, colors, s.Groups)
+}
+
+func truthChart(name, title string, pairs int, groups []string, colors []int, shares []model.TruthShare) (figure.Figure, bool) {
+	bars := figure.Bars{Name: "hits", Colors: colors}
+	for _, s := range shares {
+		bars.Value, bars.Low, bars.High = append(bars.Value, float64(s.Hits.Value)), append(bars.Low, float64(s.Hits.Low)), append(bars.High, float64(s.Hits.High))
+	}
+	return figure.BarChart{
+		Name: name, Title: title, Width: 480, Height: 170, Groups: groups, Bars: []figure.Bars{bars}, Y: figure.Axis{Label: "share of pairs", Range: [2]float64{0, 1}},
+		Note:  fmt.Sprintf("%s pairs; lines are 95%% intervals over pairs.", figure.Number(float64(pairs))),
+		Empty: "No factor owns a slot.",
+	}.Draw(), true
+}
+
+// blurSaid says how well the probe reads reconstructions: what it misses there is blur, not impurity.
+func (m measured) blurSaid() string {
+	s, metrics := m.swap(), m.metrics()
+	if len(s.ProbeReconstructions) != len(metrics.Factors) {
+		return ""
+	}
+	parts, names := make([]string, len(s.ProbeReconstructions)), plainNames(metrics.Factors)
+	for f, a := range s.ProbeReconstructions {
+		parts[f] = fmt.Sprintf("%s %.1f%%", names[f], 100*a)
+	}
+	return " On reconstructions: " + strings.Join(parts, ", ") + "; what it misses there is blur."
+}

@@ -1,0 +1,42 @@
+package play
+
+import (
+	"fmt"
+	"net/http"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/play"
+)
+
+// truth answers what swapping some slots of B into A should give: the dataset's picture, and whether the decoded swap is it.
+func (p *Play) truth(w http.ResponseWriter, r *http.Request) error {
+	rm, s, release, err := p.opened(r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	slots, err := play.ParseCodes(r.URL.Query().Get("slots"))
+	if err != nil {
+		return model.Invalid{"slots": "name the slots to swap, joined by dots, as in slots=7.8"}
+	}
+	if s.a.index < 0 || s.b.index < 0 {
+		return model.Invalid{"a": "the true picture is known for images of the dataset only; choose a and b by index"}
+	}
+	count := p.Library.Usage(rm.source)
+	if count.Usage == nil {
+		return fmt.Errorf("the factors of the slots are being counted; try again in a moment: %w", model.ErrConflict)
+	}
+	set, err := p.Library.Set(r.Context(), rm.source.Config.Dataset)
+	if err != nil {
+		return err
+	}
+	t, err := rm.model.Truth(r.Context(), set, count.Usage, s.a.index, s.b.index, slots)
+	if err != nil {
+		return err
+	}
+	return handlers.JSON(w, http.StatusOK, struct {
+		play.Truth
+		Original string `json:"original"`
+	}{t, fmt.Sprintf("/api/play/%s/original.png?index=%d", rm.source.Key, t.Index)})
+}

@@ -1,0 +1,94 @@
+package play
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"slotscope/model"
+	"slotscope/model/data"
+	"slotscope/model/measure/metric"
+)
+
+// Truth is the picture that a swap should have given, beside the one that it gives.
+type Truth struct {
+	Factors        []int   `json:"factors"`        // that the swapped slots stand for
+	Index          int     `json:"index"`          // of the true picture T in the dataset: A's factors with these from B
+	PSNR           float64 `json:"psnr"`           // dB, of the decoded swap against T
+	Reconstruction float64 `json:"reconstruction"` // dB, of A's reconstruction against A
+	Before         float64 `json:"before"`         // dB, of A's reconstruction against T
+	Hit            bool    `json:"hit"`            // as metric.SwapHit
+}
+
+// Truth swaps slots of image b into image a and holds the result against the true picture. Slots must stand for factors, as usage says, and the set
+// must hold every combination of its factors; model.Invalid says what does not.
+func (m *Model) Truth(ctx context.Context, set data.Set, u *Usage, a, b int, slots []int) (Truth, error) {
+	t := Truth{}
+	factors, err := u.factorsOf(slots)
+	if err != nil {
+		return t, err
+	}
+	info := set.Info()
+	if !info.Complete {
+		return t, model.Invalid{"dataset": fmt.Sprintf("%s does not hold every combination of its factors, so the picture that a swap should give may not exist", info.Name)}
+	}
+	pixels, err := m.images(set, a, b)
+	if err != nil {
+		return t, err
+	}
+	classes, f := make([]int, 2*len(info.Factors)), len(info.Factors)
+	if err := set.Classes(classes, []int{a, b}); err != nil {
+		return t, fmt.Errorf("reading the factors of %s: %w", info.Name, err)
+	}
+	for _, i := range factors {
+		classes[i] = classes[f+i]
+	}
+	if t.Index, err = set.Index(classes[:f]); err != nil {
+		return t, err
+	}
+	truth, err := m.images(set, t.Index)
+	if err != nil {
+		return t, err
+	}
+	codes, err := m.Encode(ctx, pixels)
+	if err != nil {
+		return t, err
+	}
+	swapped := slices.Clone(codes[0])
+	for _, j := range slots {
+		swapped[j] = codes[1][j]
+	}
+	decoded, err := m.Decode(ctx, Strip, [][]int{codes[0], swapped})
+	if err != nil {
+		return t, err
+	}
+	c := m.Image.C
+	t.Factors, t.Reconstruction = factors, Compare(decoded[0], pixels[:m.Size()], c).PSNR
+	t.Before, t.PSNR = Compare(decoded[0], truth, c).PSNR, Compare(decoded[1], truth, c).PSNR
+	t.Hit = metric.SwapHit(t.PSNR, t.Reconstruction, t.Before)
+	return t, nil
+}
+
+// factorsOf are the first factors of slots, ascending; a slot that is mixed or unused has none to swap.
+func (u *Usage) factorsOf(slots []int) (factors []int, err error) {
+	if len(slots) == 0 {
+		return nil, model.Invalid{"slots": "name at least one slot, as in slots=7.8"}
+	}
+	var none []string
+	for _, j := range slots {
+		switch {
+		case j < 0 || j >= len(u.Labels):
+			return nil, model.Invalid{"slots": fmt.Sprintf("there is no slot %d; slots are 0 to %d", j, len(u.Labels)-1)}
+		case len(u.Ownership.Slots[j].Factors) == 0:
+			none = append(none, fmt.Sprint(j))
+		default:
+			factors = append(factors, u.Ownership.Slots[j].First)
+		}
+	}
+	if len(none) > 0 {
+		return nil, model.Invalid{"slots": fmt.Sprintf("slot %s stands for no factor, so no picture is right; choose slots that are named after factors", strings.Join(none, ", "))}
+	}
+	slices.Sort(factors)
+	return slices.Compact(factors), nil
+}
