@@ -15,7 +15,9 @@ func TestSeptets(t *testing.T) {
 		for i := range raw {
 			raw[i] = byte(rng.Uint32())
 			if length%3 == 0 {
-				raw[i] &= byte(rng.Uint32()) & byte(rng.Uint32()) // many zeros
+				for range 2 { // many zeros
+					raw[i] &= byte(rng.Uint32())
+				}
 			}
 		}
 		text := septets(raw)

@@ -18,9 +18,6 @@ import (
 	ui "slotscope/views/run"
 )
 
-// chosenFirst are the entries that decide the defaults of all others.
-var chosenFirst = []string{"dataset", "model", "preset"}
-
 // kept are the entries that stay as typed when the preset changes.
 var kept = []string{"engine", "seed"}
 

@@ -117,7 +117,9 @@ func (w evalWork) runAll(ctx context.Context, names []string, asJSON bool) error
 		default:
 			all = append(all, evaluated{Run: name, Scores: &r.Scores})
 			if !asJSON {
-				err = printScores(w.env, subject, r.Scores)
+				if err := printScores(w.env, subject, r.Scores); err != nil {
+					return err
+				}
 				fmt.Fprintln(w.env.out)
 			}
 		}

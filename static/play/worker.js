@@ -6,14 +6,14 @@ const waiting = new Map(); // lane → {seq, jobs, done}
 let codec = null;
 let working = false;
 
-onmessage = async ({ data }) => {
+addEventListener('message', async ({ data }) => {
   if (data.open) return open(data.open);
   if (data.encode) return answer(data.seq, () => ({ ...codec.encode(data.encode) }));
   if (data.represent) return answer(data.seq, () => ({ codes: codec.represent(data.represent) }));
   if (data.distances) return answer(data.seq, () => ({ distances: codec.distances(data.distances.slot, data.distances.code, data.distances.entries) }));
   waiting.set(data.lane, { seq: data.seq, jobs: data.jobs, done: [] });
   if (!working) work();
-};
+});
 
 /** open loads the module that codec.js is under an address of its own, for a worker has no import map. */
 async function open({ script, wasm, weights }) {

@@ -126,14 +126,13 @@ func sizes(dims map[byte]int, axes string) []int {
 
 // convCase is a random convolution.
 type convCase struct {
-	input, kernel               shapes.Shape
-	axes                        backends.ConvolveAxesConfig
-	strides, inputDil, kernDil  []int
-	pads                        [][2]int
-	channelGroups, batchGroups  int
-	reversed                    bool
-	spatial                     int
-	inputDilated, kernelDilated bool
+	input, kernel              shapes.Shape
+	axes                       backends.ConvolveAxesConfig
+	strides, inputDil, kernDil []int
+	pads                       [][2]int
+	channelGroups, batchGroups int
+	reversed                   bool
+	spatial                    int
 }
 
 func randomConv(rng *rand.Rand, dtype dtypes.DType) convCase {

@@ -94,9 +94,6 @@ func fieldScore(name string) func(model.Scores) model.Score {
 	}
 }
 
-// Field are the scores that other papers report, from MIG on.
-func Field() []Metric { return field }
-
 // Columns are the paper's metrics, in the order of its tables.
 func Columns() []Metric { return columns }
 

@@ -196,7 +196,7 @@ func within(t *testing.T, limit time.Duration, fn func()) {
 }
 
 func TestSharedPools(t *testing.T) {
-	if Shared(2) != Shared(2) || Shared(2) == Shared(3) || Shared(0).Threads() < 1 {
+	if first, again := Shared(2), Shared(2); first != again || first == Shared(3) || Shared(0).Threads() < 1 {
 		t.Error("there is one shared pool for each number of threads")
 	}
 }
