@@ -80,9 +80,9 @@ func (s *Supervisor) settleEvaluation(f *folder.Folder, e *entry, seen evaluatio
 		if !v.asked.IsZero() {
 			now.State = model.Stopping
 		}
-	case v.child != nil:
-		if now.State == model.Queued {
-			now.State, now.Started = model.Running, v.began
+	case v.child != nil: // until it is reaped, whatever it has said of its end: the next evaluation cannot begin before
+		if !now.State.Live() {
+			now.State, now.Started, now.Reason, now.Ended = model.Running, v.began, "", time.Time{}
 		}
 	case now.State.Live(), now.State == model.Queued && (v.exit != nil || s.abandoned(e)):
 		now = s.concludeEvaluation(f, e)
