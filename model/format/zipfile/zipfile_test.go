@@ -182,7 +182,7 @@ func TestRefused(t *testing.T) {
 		{"less than is said", changed(directory+24, 0xff, 0x3f, 0, 0), "incomplete"},
 		{"a file that begins elsewhere", changed(directory+42, 1), "does not begin where"},
 		{"a file beyond the archive", changed(directory+20, 0, 0, 0x0f), "beyond the end"},
-		{"another method", changed(directory+10, 12), "bzip2 (not supported},
+		{"another method", changed(directory+10, 12), "bzip2 (not supported"},
 		{"a password", changed(directory+8, 1), "encrypted"},
 		{"stored, and yet shorter", changed(directory+10, 0), "given as"},
 	} {

@@ -79,7 +79,7 @@ func stopped(t *testing.T, f *folder.Folder) {
 // same compares every point and the last checkpoint of two runs, but for speed and series named.
 func same(t *testing.T, want, got *folder.Folder, but ...string) {
 	t.Helper()
-	but = append(but, "images_per_second")
+	but = append(but, "images_per_second", "eval_seconds") // times
 	a, b := pointsOf(t, want), pointsOf(t, got)
 	if len(a) != len(b) || len(a) != want.Config().Steps {
 		t.Fatalf("%d and %d points for %d steps", len(a), len(b), want.Config().Steps)
