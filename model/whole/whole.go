@@ -88,23 +88,33 @@ func Clean(root *os.Root, dir string) error {
 	errs := []error{err}
 	for _, e := range entries {
 		name := filepath.Join(dir, e.Name())
-		if e.Type().IsRegular() && (strings.HasPrefix(e.Name(), prefix) && abandoned(root, name) || old(e)) {
-			if err := root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, err)
-			}
+		var err error
+		switch {
+		case !e.Type().IsRegular():
+		case strings.HasPrefix(e.Name(), prefix):
+			err = removeAbandoned(root, name)
+		case old(e):
+			err = root.Remove(name)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// abandoned says whether nobody holds the lock of a temporary file.
-func abandoned(root *os.Root, name string) bool {
+// removeAbandoned removes a temporary file whose lock nobody holds. It holds the lock itself meanwhile, so that a writer that has just
+// made the file, and not locked it yet, sees that it is gone.
+func removeAbandoned(root *os.Root, name string) error {
 	f, err := root.Open(name)
 	if err != nil {
-		return false
+		return err
 	}
 	defer f.Close()
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return nil
+	}
+	return root.Remove(name)
 }
 
 // old says whether an entry is a temporary file that an earlier version wrote more than an hour ago.
