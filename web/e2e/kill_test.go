@@ -92,6 +92,10 @@ func (k *killing) begin() {
 	if !k.working {
 		k.resume()
 		k.started()
+		await(k.t, "the process has begun", func() bool { // steps of the process before it may satisfy what follows
+			s, err := k.f.Status()
+			return err == nil && s.State == model.Running && s.PID == k.pid
+		})
 	}
 	until := k.f.Latest() + k.rng.IntN(30)
 	beyond := k.rng.IntN(2) == 0 // at a moment when steps after the checkpoint are in the file

@@ -257,7 +257,7 @@ func openRun(t *testing.T, dir string) *folder.Folder {
 
 // tinyNet is the smallest network that has every part, as words after `slotscope train`.
 func tinyNet(more ...string) (words []string) {
-	for _, entry := range append([]string{"widths=2,2,2,2", "fc=4", "d=8", "k=4", "m=2", "batch=1", "engine=cpu", "eval_images=8",
+	for _, entry := range append([]string{"widths=2,2,2,2", "fc=4", "d=8", "k=4", "m=2", "batch=1", "lr_schedule=constant", "engine=cpu", "eval_images=8",
 		"checkpoint_every=5", "sample_every=50", "eval_every=1000000", "evaluate=none"}, more...) {
 		words = append(words, "--set", entry)
 	}
