@@ -10,12 +10,38 @@ import (
 // panels are the charts of a run, in the order of reading: those of the series that its model measures.
 func (v RunView) panels() []Panel {
 	c := v.Run.Config
-	return slices.Concat(decisive, termsOf(c.Model), search(c), v.hardware(), statistics(c))
+	return slices.Concat(decisive, measured(c), termsOf(c.Model), search(c), v.hardware(), statistics(c))
 }
 
 var decisive = []Panel{
 	{Title: "Total loss", Unit: "weighted sum", Series: []string{"total"}, Decides: true, About: "What the optimizer lowers: every term times its weight."},
 	{Title: "PSNR", Unit: "dB", Series: []string{"psnr/eval"}, Decides: true, About: "Of reconstructions against the images, on a small fixed draw; the final evaluation uses the whole evaluation set."},
+}
+
+// measured are the charts of what the representation is worth, taken every eval_every steps from at most 2,000 images.
+func measured(c model.Config) []Panel {
+	const group = "Disentanglement while training"
+	zero := 0.0
+	all := []Panel{
+		{Group: group, Title: "InfoMEC", Series: []string{"infom/eval", "infoe/eval", "infoc/eval"}, Labels: []string{"InfoM", "InfoE", "InfoC"}, Floor: &zero,
+			About: "Of at most 2,000 images. With so few rows InfoE differs from the final evaluation's; compare it with itself."},
+		{Group: group, Title: "Owned factors", Unit: "factors", Series: []string{"owned/factors"}, Floor: &zero,
+			About: "Factors that own at least one slot: NMI of 0.5 or more, at least 0.2 above the slot's second factor."},
+	}
+	if c.Model != "hrr" {
+		return all
+	}
+	faith := func(names ...string) (series []string) {
+		for _, name := range names {
+			series = append(series, "faithfulness/"+name)
+		}
+		return series
+	}
+	return append(all,
+		Panel{Group: group, Title: "Is it an HRR? Cosines", Series: faith("cos_bundle", "cos_retrieval", "cos_denoised"), Labels: []string{"z and bundle", "retrieval", "denoised"},
+			About: "Between z and the bundle of its own codes, and between retrievals and the entries taken. A true HRR has 1, 1/√(1+m) and 1."},
+		Panel{Group: group, Title: "Is it an HRR? Codes", Unit: "share", Series: faith("reencode", "cleanup"), Labels: []string{"re-encoded", "clean-up"}, Floor: &zero,
+			About: "Codes read back unchanged from the bundle, by the model and by plain unbinding with the nearest entry. A true HRR has nearly 1."})
 }
 
 var reconstruction = Panel{Title: "Reconstruction", Unit: "nats per pixel and channel", Series: []string{"recon"}, About: "Binary cross-entropy of the logits."}
@@ -28,6 +54,8 @@ var terms = map[string][]Panel{
 		{Title: "Latent regularizer", Series: []string{"latent"}, About: "How far z is from norm² m and variance m/d."},
 		{Title: "Value regularizer", Series: []string{"value"}, About: "How far denoised retrievals are from norm² 1 and variance 1/d."},
 		{Title: "Codebook regularizer", Series: []string{"codebook"}, About: "How far entries are from norm² 1 and variance 1/d."},
+		{Title: "Tie", Unit: "squared distance", Series: []string{"tie"}, About: "From z to the bundle of its own codes."},
+		{Title: "Coherence", Unit: "squared cosine", Series: []string{"coherence"}, About: "Mean over pairs of distinct entries in use; random entries have 1/d."},
 	},
 	"vqvae": {
 		{Title: "VQ", Unit: "squared distance per number", Series: []string{"vq"}, About: "From codebook entries to the parts of z that took them."},
