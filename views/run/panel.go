@@ -38,10 +38,10 @@ func measured(c model.Config) []Panel {
 		return series
 	}
 	return append(all,
-		Panel{Group: group, Title: "Is it an HRR? Cosines", Series: faith("cos_bundle", "cos_retrieval", "cos_denoised"), Labels: []string{"z and bundle", "retrieval", "denoised"},
-			About: "Between z and the bundle of its own codes, and between retrievals and the entries taken. A true HRR has 1, 1/√(1+m) and 1."},
-		Panel{Group: group, Title: "Is it an HRR? Codes", Unit: "share", Series: faith("reencode", "cleanup"), Labels: []string{"re-encoded", "clean-up"}, Floor: &zero,
-			About: "Codes read back unchanged from the bundle, by the model and by plain unbinding with the nearest entry. A true HRR has nearly 1."})
+		Panel{Group: group, Title: "HRR cosines", Series: faith("cos_bundle", "cos_retrieval", "cos_denoised"), Labels: []string{"ẑ", "ṽ", "v̄"},
+			About: "Between z and the bundle ẑ of its own codes, and of retrievals ṽ and denoised retrievals v̄ with the entries taken. A true HRR has 1, 1/√(1+m) and 1."},
+		Panel{Group: group, Title: "Codes read back", Series: faith("reencode", "cleanup"), Labels: []string{"model", "plain"}, Floor: &zero,
+			About: "Share of codes read back unchanged from the bundle: by the model, and by plain unbinding with the nearest entry. A true HRR has nearly 1."})
 }
 
 var reconstruction = Panel{Title: "Reconstruction", Unit: "nats per pixel and channel", Series: []string{"recon"}, About: "Binary cross-entropy of the logits."}
