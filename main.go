@@ -41,7 +41,8 @@ func main() {
 // serve opens the data folder and answers until ctx ends; what is opened first is closed last. Runs that work go on.
 func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	if err := web.CheckAccess(o.Addr, o.Token); err != nil {
+	site := web.Config{Addr: o.Addr, Token: o.Token, Open: o.Open, Root: o.AllowRoot, Log: log, Version: command.About()}
+	if err := site.CheckAccess(); err != nil {
 		return model.Invalid{"addr": err.Error()}
 	}
 	root, err := folder.Root(o.Data)
@@ -54,7 +55,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		return err
 	}
 	defer lock.Unlock()
-	listener, err := web.Listen(web.Config{Addr: o.Addr, Token: o.Token})
+	listener, err := web.Listen(site)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,8 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	library := play.NewLibrary(root.Dir(), engine, sets)
 	defer library.Close()
 
-	site := web.Config{Addr: o.Addr, Token: o.Token, Log: log, Ready: index.Ready, Version: command.About(), Pages: []web.Page{
+	site.Ready = index.Ready
+	site.Pages = []web.Page{
 		&home.Home{Runs: runs, Datasets: sets, Library: library},
 		runpage.Runs{Service: runs, Datasets: sets, Places: runs, Evaluations: evaluations},
 		compare.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library, Noise: runs},
@@ -93,7 +95,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		measure.Measure{Runs: runs, Datasets: sets, Scores: runs, Noise: runs, Evaluations: evaluations},
 		theorypage.Theory{Datasets: sets, Library: library, Scores: runs},
 		system.System{Engine: system.Look(o.Executor), DataDir: root.Dir(), Version: command.Revision(), Started: time.Now()},
-	}}
+	}
 	return web.Serve(ctx, listener, site, func(url string) { fmt.Fprintln(o.Out, "listening on", url) })
 }
 

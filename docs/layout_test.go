@@ -33,7 +33,8 @@ const modulePath = "slotscope"
 // change this table.
 var importMap = map[string]string{
 	".":                          "all",
-	"web":                        "handlers static views",
+	"web":                        "handlers static views web/peer",
+	"web/peer":                   "",
 	"handlers":                   "views model/…",
 	"handlers/home":              "handlers views views/home model/…",
 	"handlers/play":              "handlers views views/play model/…",

@@ -401,7 +401,7 @@ func AskToken(v TokenView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<section class=\"problem\" data-testid=\"ask-token\"><h1>This server asks for a token</h1><p>Whoever started it saw an address ending in <code>?token=…</code>; open that one, or type the token here. The browser keeps it for thirty days.</p><form method=\"get\" class=\"row\"><label for=\"token\">Token</label> <input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<section class=\"problem\" data-testid=\"ask-token\"><h1>This server asks for a token</h1><p>Open the address ending in <code>?token=…</code> that the server printed, or enter the token here. The browser keeps it for thirty days.</p><form method=\"get\" class=\"row\"><label for=\"token\">Token</label> <input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -131,15 +131,19 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-const cookieName = "slotscope_token"
+// cookieName holds the port, for browsers send a cookie to every port of a host.
+func cookieName(addr string) string {
+	_, port, _ := net.SplitHostPort(addr)
+	return "slotscope_token_" + port
+}
 
 // askToken lets in who shows the token: once in the address (?token=…, kept as a cookie from then on), as the cookie, or as a
 // bearer header. The cookie holds a hash, so that it does not give the token away.
-func askToken(token string) func(http.Handler) http.Handler {
+func askToken(token, addr string) func(http.Handler) http.Handler {
 	if token == "" {
 		return func(next http.Handler) http.Handler { return next }
 	}
-	key := cookieKey(token)
+	name, key := cookieName(addr), cookieKey(token)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			given := r.URL.Query().Get("token")
@@ -147,9 +151,9 @@ func askToken(token string) func(http.Handler) http.Handler {
 			case probePath(r.URL.Path):
 				next.ServeHTTP(w, r)
 			case given != "" && equal(given, token):
-				http.SetCookie(w, &http.Cookie{Name: cookieName, Value: key, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: 30 * 24 * 3600})
+				http.SetCookie(w, &http.Cookie{Name: name, Value: key, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: 30 * 24 * 3600})
 				passOrTidy(next, w, r)
-			case given == "" && (hasCookie(r, key) || equal(bearer(r), token)):
+			case given == "" && (hasCookie(r, name, key) || equal(bearer(r), token)):
 				next.ServeHTTP(w, r)
 			default:
 				refuse(w, r, given != "")
@@ -184,8 +188,8 @@ func cookieKey(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func hasCookie(r *http.Request, key string) bool {
-	c, err := r.Cookie(cookieName)
+func hasCookie(r *http.Request, name, key string) bool {
+	c, err := r.Cookie(name)
 	return err == nil && equal(c.Value, key)
 }
 

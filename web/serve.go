@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -21,7 +22,7 @@ const (
 
 // Listen opens c.Addr; the error is a sentence for the one who started the server.
 func Listen(c Config) (net.Listener, error) {
-	if err := CheckAccess(c.Addr, c.Token); err != nil {
+	if err := c.CheckAccess(); err != nil {
 		return nil, err
 	}
 	l, err := net.Listen("tcp", c.Addr)
@@ -39,14 +40,16 @@ func Listen(c Config) (net.Listener, error) {
 	return nil, fmt.Errorf("listening on %s: %w", c.Addr, err)
 }
 
-// CheckAccess refuses addresses that others can reach unless a token guards them.
-func CheckAccess(addr, token string) error {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return fmt.Errorf("%q is not an address; one looks like 127.0.0.1:8080", addr)
-	}
-	if token == "" && !loopback(host) {
-		return fmt.Errorf("other machines can reach %s, so a token is needed: give one with --token or $SLOTSCOPE_TOKEN", addr)
+// CheckAccess refuses addresses that other machines can reach unless a token guards them.
+func (c Config) CheckAccess() error {
+	host, _, err := net.SplitHostPort(c.Addr)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is not an address; one looks like 127.0.0.1:8080", c.Addr)
+	case c.Token != "" && c.Open:
+		return errors.New("--open lets everybody in and --token does not; give one of them")
+	case c.Token == "" && !loopback(host):
+		return fmt.Errorf("other machines can reach %s, so a token is needed: give one with --token or $SLOTSCOPE_TOKEN", c.Addr)
 	}
 	return nil
 }
@@ -54,7 +57,10 @@ func CheckAccess(addr, token string) error {
 // Serve answers on l until ctx ends, then lets requests finish and sockets say goodbye, at most ten seconds.
 // ready is called once, with the address of the site, when it answers.
 func Serve(ctx context.Context, l net.Listener, c Config, ready func(url string)) error {
-	c.sockets = newSockets()
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	c.sockets, c.access = newSockets(), newAccess(c, l)
 	c.Addr = l.Addr().String()
 	h, err := New(c)
 	if err != nil {
@@ -62,11 +68,18 @@ func Serve(ctx context.Context, l net.Listener, c Config, ready func(url string)
 		return err
 	}
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize}
+	url := siteURL(l.Addr(), c.Token)
+	if c.access != nil {
+		srv.ConnContext = c.access.remember
+		if !c.access.known {
+			url = c.access.url
+		}
+	}
 	srv.RegisterOnShutdown(c.sockets.close)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	if ready != nil {
-		ready(siteURL(l.Addr(), c.Token))
+		ready(url)
 	}
 	select {
 	case err := <-failed:

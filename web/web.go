@@ -32,6 +32,8 @@ type Page interface{ Routes(r chi.Router) }
 type Config struct {
 	Addr  string   // host:port to listen on, as in "127.0.0.1:8080"
 	Token string   // asked of every request where set; CheckAccess says when it must be
+	Open  bool     // on loopback, serve every user of this machine, not only the server's own
+	Root  bool     // on loopback, serve root beside the server's own user
 	Hosts []string // further names by which browsers may call the server, without port; on loopback only
 	Pages []Page
 
@@ -40,6 +42,7 @@ type Config struct {
 	Version any                         // what /version answers, as JSON
 
 	sockets *sockets
+	access  *access // nil where the address and the token decide
 }
 
 // New builds the handler of the whole site.
@@ -65,7 +68,7 @@ func New(c Config) (http.Handler, error) {
 		allowHosts(c.Addr, c.Token, c.Hosts),
 		refuseCrossOrigin(),
 		secure(views.ImportMap),
-		askToken(c.Token),
+		c.guard(),
 		middleware.GetHead,
 	)
 	r.NotFound(notFound(r))
@@ -82,6 +85,14 @@ func New(c Config) (http.Handler, error) {
 		}
 	})
 	return r, nil
+}
+
+// guard asks for the token, or for the right user of this machine.
+func (c Config) guard() func(http.Handler) http.Handler {
+	if c.access != nil {
+		return c.access.guard
+	}
+	return askToken(c.Token, c.Addr)
 }
 
 // notFound sends "/runs/" to "/runs" where that is a page; any other unknown address answers 404.

@@ -167,12 +167,17 @@ func TestToken(t *testing.T) {
 
 func TestCheckAccess(t *testing.T) {
 	for addr, safe := range map[string]bool{"127.0.0.1:0": true, "[::1]:80": true, "localhost:80": true, "0.0.0.0:80": false, ":80": false, "10.1.2.3:80": false, "nonsense": false} {
-		if err := web.CheckAccess(addr, ""); (err == nil) != safe {
-			t.Errorf("%s without a token: %v", addr, err)
+		for _, open := range []bool{false, true} {
+			if err := (web.Config{Addr: addr, Open: open}).CheckAccess(); (err == nil) != safe {
+				t.Errorf("%s without a token, open %v: %v", addr, open, err)
+			}
 		}
 	}
-	if err := web.CheckAccess("0.0.0.0:80", "t"); err != nil {
+	if err := (web.Config{Addr: "0.0.0.0:80", Token: "t"}).CheckAccess(); err != nil {
 		t.Error(err)
+	}
+	if err := (web.Config{Addr: "127.0.0.1:80", Token: "t", Open: true}).CheckAccess(); err == nil {
+		t.Error("a token and --open together are accepted")
 	}
 }
 

@@ -38,7 +38,10 @@ type Serve func(ctx context.Context, o ServeOptions) error
 type ServeOptions struct {
 	Addr  string // host:port
 	Data  string // the data folder
-	Token string // asked of every visitor where the address is not loopback
+	Token string // asked of every visitor where it is set; an address that is not loopback needs one
+
+	Open      bool // on loopback, serve every user of this machine
+	AllowRoot bool // on loopback, serve root beside the server's own user
 
 	Executor string        // where runs go: model.Local or model.Slurm
 	Slurm    slurm.Options // what a job asks SLURM for

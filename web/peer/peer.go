@@ -1,0 +1,152 @@
+// Package peer finds the user who owns the other end of a TCP connection on this machine, from /proc/net/tcp and /proc/net/tcp6.
+package peer
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// tables list every TCP socket of this network namespace, IPv4 and IPv6.
+var tables = []string{"/proc/net/tcp", "/proc/net/tcp6"}
+
+// unmapped is what Linux shows for users that the reader's user namespace does not know.
+const unmapped = 65534
+
+// Owner returns the user ID of the process at the other end of c. It fails where that cannot be known: on other systems than Linux,
+// for a client on another machine or in another network namespace, and for a client that has closed its socket.
+func Owner(c net.Conn) (uid uint32, err error) {
+	client, ok := endpoint(c.RemoteAddr())
+	server, served := endpoint(c.LocalAddr())
+	if !ok || !served {
+		return 0, fmt.Errorf("%v is not a TCP connection", c.RemoteAddr())
+	}
+	uid, err = look(client, server)
+	if err == nil && uid == 0 { // a socket closed while its row was written can show root: ask again
+		uid, err = look(client, server)
+	}
+	if err == nil && uid == unmapped {
+		err = fmt.Errorf("user %d stands for every user that this container does not know", unmapped)
+	}
+	return uid, err
+}
+
+// Known says whether Owner can tell users apart here: it connects to itself and looks whose connection that is.
+func Known() bool {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return false
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		return false
+	}
+	defer client.Close()
+	server, err := l.Accept()
+	if err != nil {
+		return false
+	}
+	defer server.Close()
+	uid, err := Owner(server)
+	return err == nil && int64(uid) == int64(os.Geteuid())
+}
+
+// endpoint is a TCP address; an IPv4 address in IPv6 form becomes the IPv4 address.
+func endpoint(a net.Addr) (netip.AddrPort, bool) {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}, false
+	}
+	p := tcp.AddrPort()
+	return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port()), p.IsValid()
+}
+
+func look(client, server netip.AddrPort) (uid uint32, err error) {
+	for _, table := range tables {
+		f, openErr := os.Open(table)
+		if openErr != nil {
+			err = openErr
+			continue
+		}
+		uid, ok := find(f, client, server)
+		f.Close()
+		if ok {
+			return uid, nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("no socket of this machine connects %v to %v", client, server)
+	}
+	return 0, err
+}
+
+// find returns the owner of the open socket that connects local to remote.
+func find(table io.Reader, local, remote netip.AddrPort) (uid uint32, ok bool) {
+	lines := bufio.NewScanner(table)
+	for lines.Scan() {
+		if s, ok := parse(lines.Text()); ok && s.local == local && s.remote == remote && s.open() {
+			return s.uid, true
+		}
+	}
+	return 0, false
+}
+
+// socket is a row of /proc/net/tcp.
+type socket struct {
+	local, remote netip.AddrPort
+	state         uint8 // of include/net/tcp_states.h
+	uid           uint32
+	inode         uint64
+}
+
+// States in which a process may hold a socket that is or was connected.
+const (
+	established = 1
+	finWait1    = 4
+	finWait2    = 5
+)
+
+// open says whether a process still holds the socket. A closed one has no inode and is shown as root's, whoever it was.
+func (s socket) open() bool {
+	return s.inode != 0 && (s.state == established || s.state == finWait1 || s.state == finWait2)
+}
+
+// parse reads a row: "sl: local remote state queues timer retransmits uid timeout inode …", addresses and states in hexadecimal. The
+// heading and damaged rows are not ok.
+func parse(line string) (s socket, ok bool) {
+	f := strings.Fields(line)
+	if len(f) < 10 || !strings.HasSuffix(f[0], ":") {
+		return s, false
+	}
+	var good [2]bool
+	s.local, good[0] = parseEndpoint(f[1])
+	s.remote, good[1] = parseEndpoint(f[2])
+	state, err := strconv.ParseUint(f[3], 16, 8)
+	uid, err2 := strconv.ParseUint(f[7], 10, 32)
+	inode, err3 := strconv.ParseUint(f[9], 10, 64)
+	s.state, s.uid, s.inode = uint8(state), uint32(uid), inode
+	return s, good[0] && good[1] && err == nil && err2 == nil && err3 == nil
+}
+
+// parseEndpoint reads "0100007F:1F90": 32-bit words of the address in the machine's byte order, then the port.
+func parseEndpoint(text string) (netip.AddrPort, bool) {
+	address, portText, _ := strings.Cut(text, ":")
+	port, err := strconv.ParseUint(portText, 16, 16)
+	raw, hexErr := hex.DecodeString(address)
+	if err != nil || hexErr != nil || len(portText) != 4 || len(raw) != 4 && len(raw) != 16 {
+		return netip.AddrPort{}, false
+	}
+	for i := 0; i < len(raw); i += 4 {
+		binary.NativeEndian.PutUint32(raw[i:], binary.BigEndian.Uint32(raw[i:]))
+	}
+	ip, _ := netip.AddrFromSlice(raw)
+	return netip.AddrPortFrom(ip.Unmap(), uint16(port)), true
+}
