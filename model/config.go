@@ -37,6 +37,9 @@ type Config struct {
 	LambdaTie       float64 `json:"lambda_tie,omitempty"`
 	LambdaCoherence float64 `json:"lambda_coherence,omitempty"`
 
+	LambdaNonneg   float64 `json:"lambda_nonneg,omitempty"`   // of BioAE
+	LambdaActivity float64 `json:"lambda_activity,omitempty"` // of BioAE
+
 	BetaKL float64 `json:"beta_kl"` // β of β-VAE
 	BetaTC float64 `json:"beta_tc"` // β of β-TCVAE
 
@@ -130,7 +133,7 @@ const (
 
 var fields = []Field{
 	{Name: "dataset", Label: "Dataset", Group: "run", Kind: Choice, Source: ours, Help: "The images to learn from.", at: func(c *Config) any { return &c.Dataset }},
-	{Name: "model", Label: "Model", Group: "run", Kind: Choice, Choices: ModelNames(), Source: ours, Help: "Which of the paper's models: hrr, or a baseline, vqvae, qlae, betavae, betatcvae.", at: func(c *Config) any { return &c.Model }},
+	{Name: "model", Label: "Model", Group: "run", Kind: Choice, Choices: ModelNames(), Source: ours, Help: "Which model: the paper's hrr, or a baseline.", at: func(c *Config) any { return &c.Model }},
 	{Name: "preset", Label: "Preset", Group: "run", Kind: Choice, Choices: PresetNames(), Source: ours, Help: "Width of the network, tiny, small or paper; sets the defaults of all other entries.", at: func(c *Config) any { return &c.Preset }},
 	{Name: "engine", Label: "Engine", Group: "run", Kind: Choice, Choices: EngineNames(), Source: ours, Help: "What computes; auto takes an NVIDIA GPU where there is one, else the CPU engine.", at: func(c *Config) any { return &c.Engine }},
 	{Name: "precision", Label: "Precision", Group: "run", Kind: Choice, Choices: PrecisionNames(), zero: TF32, Source: ours + ", as PyTorch does in convolutions", Help: "What products are computed in. TF32 has 10 bits of fraction on a GPU and is several times as fast as float32, which CPU engines use in its place; bf16 has 7 in encoder and decoder while they learn, and all else is float32.", at: func(c *Config) any { return &c.Precision }},
@@ -154,6 +157,9 @@ var fields = []Field{
 	{Name: "lambda_coherence", Label: "Coherence weight", Symbol: "λ_coh", Group: "objective", Kind: Float, Max: 1e6, Source: ours + "; 0 is the paper's objective", Help: "Pushes the codebook entries in use apart: mean squared cosine between distinct entries.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaCoherence }},
 	{Name: "beta_kl", Label: "KL weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the divergence from N(0, I) per pixel and channel.", Models: []string{"betavae"}, at: func(c *Config) any { return &c.BetaKL }},
 	{Name: "beta_tc", Label: "Total correlation weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the total correlation per pixel and channel; the other parts of the divergence weigh 1. Mutual information is estimated within the batch, at most log(batch) nats.", Models: []string{"betatcvae"}, at: func(c *Config) any { return &c.BetaTC }},
+
+	{Name: "lambda_nonneg", Label: "Nonnegativity weight", Symbol: "λ_nn", Group: "objective", Kind: Float, Max: 1e6, Source: lqCode, Help: "Price of negative latents: mean of max(−z, 0).", Models: []string{"bioae"}, at: func(c *Config) any { return &c.LambdaNonneg }},
+	{Name: "lambda_activity", Label: "Activity weight", Symbol: "λ_act", Group: "objective", Kind: Float, Max: 1e6, Source: lqCode, Help: "Price of activity: mean of z². Shrinking z and growing the decoder's weights evades it, so keep some weight decay.", Models: []string{"bioae"}, at: func(c *Config) any { return &c.LambdaActivity }},
 
 	{Name: "lr", Label: "Learning rate", Symbol: "η", Group: "optimizer", Kind: Float, Max: 10, Above: true, Source: tabOptim, Help: "AdamW's step size.", at: func(c *Config) any { return &c.LR }},
 	{Name: "lr_schedule", Label: "Learning rate schedule", Group: "optimizer", Kind: Choice, Choices: []string{"constant", Cosine, WSD}, zero: "constant", Source: "ours; the paper does not say", Help: "Constant; a cosine from the learning rate to 0 at the last step; or wsd, constant for four fifths of the steps, then linear to 0.", at: func(c *Config) any { return &c.LRSchedule }},

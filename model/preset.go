@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -29,10 +30,12 @@ func (c Config) Computed(engine string) string {
 // PrecisionNames are the precisions on offer, the default first.
 func PrecisionNames() []string { return []string{TF32, Float32, BF16} }
 
-// ModelNames are the paper's models; ModelTitle is how the paper writes each.
-func ModelNames() []string { return []string{"hrr", "vqvae", "qlae", "betavae", "betatcvae"} }
+// ModelNames are the models: the paper's, then others of the field.
+func ModelNames() []string {
+	return []string{"hrr", "vqvae", "qlae", "betavae", "betatcvae", "ae", "bioae"}
+}
 
-// ModelTitle is the name of a model as the paper writes it.
+// ModelTitle is the name of a model as the literature writes it.
 func ModelTitle(name string) string {
 	if title, ok := modelTitles[name]; ok {
 		return title
@@ -40,10 +43,13 @@ func ModelTitle(name string) string {
 	return name
 }
 
-var modelTitles = map[string]string{"hrr": "HRR", "vqvae": "VQ-VAE", "qlae": "QLAE", "betavae": "β-VAE", "betatcvae": "β-TCVAE"}
+var modelTitles = map[string]string{"hrr": "HRR", "vqvae": "VQ-VAE", "qlae": "QLAE", "betavae": "β-VAE", "betatcvae": "β-TCVAE", "ae": "AE", "bioae": "BioAE"}
 
 // Discrete says whether the model's slots take codes, k to choose from; else each holds a real number.
 func (c Config) Discrete() bool { return c.Model == "hrr" || c.Model == "vqvae" || c.Model == "qlae" }
+
+// Variational says whether the model's encoder writes a posterior: the mean and the log variance of every latent.
+func (c Config) Variational() bool { return strings.HasSuffix(c.Model, "vae") && !c.Discrete() }
 
 // Entries counts the codebook's entries: k, or m·k where every slot has a codebook of its own; 0 without codebook.
 func (c Config) Entries() int {
@@ -104,6 +110,10 @@ func Default(name, presetName, dataset string) (Config, error) {
 		CheckpointEvery: p.ckp, SampleEvery: p.sample, EvalEvery: 5 * p.sample, EvalImages: 10_000,
 	}
 	c.Evaluate = Full
+	if r, ok := recipes[name]; ok {
+		r.fill(&c)
+		return c, nil
+	}
 	if c.baseline() {
 		if paper := presets["paper"].lr; c.WeightDecay > 0 && c.LR != paper {
 			c.DecayLR = paper // the decay of a step stays what the paper selected
@@ -146,13 +156,18 @@ func (c *Config) baseline() bool {
 // the paper has another number.
 func (f Field) SourceIn(c Config) string {
 	source := f.sourceOf(c)
+	r, published := recipes[c.Model]
+	published = published && source == r.source
 	paper, err := Default(c.Model, "paper", c.Dataset)
 	if err != nil {
 		return source
 	}
 	here, err := Default(c.Model, c.Preset, c.Dataset)
-	if err != nil || !strings.HasPrefix(source, "paper") || f.Get(here) == f.Get(paper) {
+	if err != nil || !strings.HasPrefix(source, "paper") && !published || f.Get(here) == f.Get(paper) {
 		return source
+	}
+	if published {
+		return fmt.Sprintf("ours for %s; %s in %s", c.Preset, f.Get(paper), source)
 	}
 	return fmt.Sprintf("ours for %s, by measurement; %s in the %s", c.Preset, f.Get(paper), source)
 }
@@ -160,6 +175,9 @@ func (f Field) SourceIn(c Config) string {
 // sourceOf is the field's source for the model and dataset of c.
 func (f Field) sourceOf(c Config) string {
 	swept, baseline := Swept(c.Model, c.Dataset)
+	if r, ok := recipes[c.Model]; ok {
+		return cmp.Or(r.sourceOf(f, c.Dataset), f.Source)
+	}
 	switch {
 	case !baseline:
 		return f.Source

@@ -39,18 +39,24 @@ const (
 	latentRatio = "paper, “Experiments”: 1.5 latents for every factor"
 )
 
-// Sweep is the one hyperparameter that the paper varies for a baseline.
+// Sweep is the one hyperparameter that is varied for a baseline.
 type Sweep struct {
 	Field    string    // name of the Field
 	Values   []float64 // what was tried, ascending
 	Selected float64   // what was chosen for the dataset
-	Known    bool      // the paper chose it for this dataset; else it is what it chose for Shapes3D
+	Known    bool      // the paper studies this dataset, so that the number of latents is settled
 	Source   string    // where Values come from
 	Chosen   string    // where Selected comes from
 }
 
-// Swept is what the paper sweeps for a model, and what it selects for a dataset; ok is false for hrr, which is not swept.
+// Swept is what the paper, or for models that it does not study the literature, sweeps for a model, and what is selected for a dataset; ok is
+// false for hrr, which is not swept.
 func Swept(modelName, dataset string) (s Sweep, ok bool) {
+	if r, ok := recipes[modelName]; ok {
+		_, known := studyOf(dataset)
+		value, chosen := r.choice(dataset)
+		return Sweep{Field: r.swept, Values: r.values, Selected: value, Known: known, Source: r.valuesBy, Chosen: chosen}, true
+	}
 	field, ok := sweptField[modelName]
 	if !ok {
 		return Sweep{}, false
@@ -72,10 +78,17 @@ var sweptField = map[string]string{"betavae": "beta_kl", "betatcvae": "beta_tc",
 // WithFactors gives a baseline its latents by a dataset's number of factors, where the paper does not settle them.
 func (c Config) WithFactors(factors int) Config {
 	if s, baseline := Swept(c.Model, c.Dataset); baseline && !s.Known && factors > 0 {
-		c.M = min(Latents(factors), 64)
+		c.M = min(latentsOf(c.Model, factors), 64)
 	}
 	return c
 }
 
-// Latents is how many latents a baseline has for a number of factors: ⌈1.5·F⌉.
+func latentsOf(name string, factors int) int {
+	if r, ok := recipes[name]; ok {
+		return r.slots(factors)
+	}
+	return Latents(factors)
+}
+
+// Latents is how many latents a baseline of the paper has for a number of factors: ⌈1.5·F⌉.
 func Latents(factors int) int { return (3*factors + 1) / 2 }

@@ -83,6 +83,7 @@ func TestFieldsOfModels(t *testing.T) {
 		"lr", "lr_schedule", "beta1", "beta2", "epsilon", "weight_decay", "decay_lr", "no_bias_decay", "clip", "clip_by", "checkpoint_every", "sample_every", "eval_every", "eval_images", "evaluate"}
 	codes := []string{"k", "lambda_vq", "beta", "codebook_lr"}
 	for name, own := range map[string][]string{
+		"ae": nil, "bioae": {"lambda_nonneg", "lambda_activity"},
 		"betavae": {"beta_kl"}, "betatcvae": {"beta_tc"}, "qlae": codes, "vqvae": append([]string{"d", "vq_distance", "codebook_init"}, codes...),
 		"hrr": append([]string{"d", "lambda_lat", "lambda_val", "lambda_cb", "lambda_tie", "lambda_coherence", "vq_distance", "binding", "inverse", "symbol_init", "static_codebook", "learn_symbols",
 			"no_denoiser", "free_codebook"}, codes...),
@@ -107,8 +108,49 @@ func TestFieldsOfModels(t *testing.T) {
 	}
 }
 
+// What the literature gives the field's other models: every number with its source, on the datasets that it studies and on others.
+func TestRecipes(t *testing.T) {
+	for _, c := range []struct{ model, dataset, field, value, source string }{
+		{"ae", "shapes3d", "weight_decay", "0.001", lqCode}, {"ae", "mpi3d-complex", "weight_decay", "0.001", lqCode},
+		{"ae", "isaac3d", "weight_decay", "0.001", "ours, after Shapes3D in " + lqCode}, {"ae", "shapes3d", "steps", "200000", lqCode},
+		{"ae", "shapes3d", "batch", "128", lqCode}, {"ae", "shapes3d", "lr", "0.001", lqCode}, {"ae", "shapes3d", "clip_by", "value", lqCode},
+		{"ae", "isaac3d", "m", "18", lqCode}, {"ae", "mpi3d-complex", "m", "14", lqCode}, {"ae", "shapes3d-synthetic[scale=0]", "m", "12", lqCode},
+		{"bioae", "shapes3d", "lambda_activity", "0.01", lqCode}, {"bioae", "falcor3d", "lambda_activity", "0.01", lqCode},
+		{"bioae", "isaac3d", "lambda_activity", "0.1", lqCode}, {"bioae", "sprites", "lambda_activity", "0.1", "default of " + lqCode},
+		{"bioae", "shapes3d", "lambda_nonneg", "1", lqCode}, {"bioae", "shapes3d", "weight_decay", "0.0001", lqCode},
+	} {
+		cfg, err := Default(c.model, "paper", c.dataset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, _ := FieldByName(c.field)
+		if got, source := f.Get(cfg), f.SourceIn(cfg); got != c.value || source != c.source {
+			t.Errorf("%s on %s: %s is %s from %q, want %s from %q", c.model, c.dataset, c.field, got, source, c.value, c.source)
+		}
+	}
+	for name, r := range recipes {
+		f, ok := FieldByName(r.swept)
+		if _, number := f.at(&Config{}).(*float64); !ok || !number || !f.Of(name) {
+			t.Errorf("%s tunes %q, which is no number of its own", name, r.swept)
+		}
+		for _, v := range r.selected {
+			if !slices.Contains(r.values, v) {
+				t.Errorf("%s: %v is selected and not tried", name, v)
+			}
+		}
+		tiny, _ := Default(name, "tiny", "shapes3d")
+		steps, _ := FieldByName("steps")
+		if source := steps.SourceIn(tiny); !strings.HasPrefix(source, "ours for tiny") || !strings.Contains(source, r.source) {
+			t.Errorf("%s at tiny: steps are from %q", name, source)
+		}
+	}
+	if cfg, _ := Default("ae", "tiny", "sprites"); cfg.WithFactors(4).M != 8 {
+		t.Errorf("4 factors give an AE %d latents, want 8", cfg.WithFactors(4).M)
+	}
+}
+
 func TestEntries(t *testing.T) {
-	for name, want := range map[string][2]int{"hrr": {128, 7}, "vqvae": {512, 7}, "qlae": {90, 37}, "betavae": {0, 7}} {
+	for name, want := range map[string][2]int{"hrr": {128, 7}, "vqvae": {512, 7}, "qlae": {90, 37}, "betavae": {0, 7}, "bioae": {0, 7}} {
 		cfg, _ := Default(name, "tiny", "shapes3d")
 		if got := [2]int{cfg.Entries(), cfg.Entry(3, 7)}; got != want {
 			t.Errorf("%s: entries and entry of code 7 in slot 3 are %v, want %v", name, got, want)

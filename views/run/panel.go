@@ -68,6 +68,10 @@ var terms = map[string][]Panel{
 	"betavae": {
 		{Title: "Divergence", Unit: "nats per image", Series: []string{"kl"}, About: "KL of the posterior from N(0, I), summed over latents."},
 	},
+	"bioae": {
+		{Title: "Nonnegativity", Series: []string{"nonneg"}, About: "Mean over latents and images of max(−z, 0)."},
+		{Title: "Activity", Series: []string{"activity"}, About: "Mean over latents and images of z²."},
+	},
 	"betatcvae": {
 		{Title: "Mutual information", Unit: "nats per image", Series: []string{"mi"}, About: "Of image and latents; a batch of B images shows log B at most."},
 		{Title: "Total correlation", Unit: "nats per image", Series: []string{"tc"}, About: "How far the latents are from independent, within a batch."},
@@ -103,19 +107,23 @@ func search(c model.Config) []Panel {
 
 // statistics are the charts of mean, variance and norm² of latents and codebook, with the targets that a model has for them.
 func statistics(c model.Config) []Panel {
-	switch c.Model {
-	case "hrr":
+	switch {
+	case c.Model == "hrr":
 		m, d := float64(c.M), float64(c.D)
 		return append(moments("latent", "Latent z", "Latent z against its targets", aim{m, "m"}, aim{m / d, "m/d"}, aim{0, "0"}),
 			moments("codebook", "Codebook", "Codebook against its targets", aim{1, "1"}, aim{1 / d, "1/d"}, aim{0, "0"})...)
-	case "betavae", "betatcvae":
+	case c.Variational():
 		const group = "Means of the posteriors"
 		zero := 0.0
 		return append(moments("latent", "Means", group, aim{}, aim{}, aim{}),
 			Panel{Group: group, Title: "Posterior variance", Series: []string{"latent/posterior_var"}, Target: new(1.0), Aim: "prior", Floor: &zero, About: "Mean over latents and images; a latent that stays at the prior says nothing."},
 			Panel{Group: group, Title: "Active latents", Unit: "of " + views.Count(c.M), Series: []string{"latent/active"}, Floor: &zero, About: "Those whose mean varies by more than 0.01 within a batch."})
 	}
-	return append(moments("latent", "Latent z", "Latent z", aim{}, aim{}, aim{}), moments("codebook", "Codebook", "Codebook", aim{}, aim{}, aim{})...)
+	latent := moments("latent", "Latent z", "Latent z", aim{}, aim{}, aim{})
+	if !c.Discrete() {
+		return latent
+	}
+	return append(latent, moments("codebook", "Codebook", "Codebook", aim{}, aim{}, aim{})...)
 }
 
 // aim is where a quantity should go, and how that is called; the zero aim is none.

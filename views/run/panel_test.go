@@ -18,6 +18,8 @@ func TestPanelsOfModels(t *testing.T) {
 			"faithfulness/cos_denoised", "faithfulness/reencode", "faithfulness/cleanup"}, codes...),
 		"vqvae":     append([]string{"vq"}, codes...),
 		"qlae":      append([]string{"quantize"}, codes...),
+		"ae":        nil,
+		"bioae":     {"nonneg", "activity"},
 		"betavae":   append([]string{"kl"}, gaussian...),
 		"betatcvae": append([]string{"mi", "tc", "dwkl"}, gaussian...),
 	} {

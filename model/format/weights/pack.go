@@ -89,7 +89,7 @@ func (p *packer) encoder() {
 	p.image("fc1.weight", fc, in)
 	p.vector("fc1.bias", fc)
 	outputs := p.n
-	if p.latent == latents["betavae"] {
+	if p.config.Variational() {
 		outputs = 2 * p.n // the second half are logarithms of variances
 	}
 	p.rows(p.get("fc2.weight", outputs, fc), p.n, fc)

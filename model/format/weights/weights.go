@@ -5,12 +5,12 @@
 //	0       8     "SLOTWTS" and the version, 1
 //	8       4     CRC-32 (IEEE) of all bytes from 12 on
 //	12      4     type of the numbers: 0 float32, 1 float16
-//	16      4     latent: 0 HRR, 1 VQ-VAE, 2 QLAE, 3 a VAE
+//	16      4     latent: 0 HRR, 1 VQ-VAE, 2 QLAE, 3 numbers: a VAE, AE or BioAE
 //	20      4     binding: 0 none, 1 circular, 2 matrices, 3 gathered
 //	24      4     flags: 1 there is a denoiser, 2 the inverses have vectors of their own
 //	28      12    H, W and C of images
 //	40      16    channels of Conv 1 to 4
-//	56      20    width of the style, m, k (0 for a VAE), length d of a slot's value, length n of z
+//	56      20    width of the style, m, k (0 for numbers), length d of a slot's value, length n of z
 //	76      4     gain of z, float32: z = encoder(x)·gain, and the decoder reads ẑ/gain
 //	80      4     count of numbers that follow
 //	84      12    0
@@ -25,7 +25,7 @@
 //	                 gathered: 1 + the component of a slot's value that each component of z takes, 0 for none, modulo 2048 [m, d]
 //	                 and divided by it [m, d], then their factor [1]
 //	denoiser         weight [2d, d'], bias [2d], weight [d, 2d'], bias [d], with flag 1
-//	codebook         [k, d'], for QLAE [m, k], for a VAE nothing
+//	codebook         [k, d'], for QLAE [m, k], for numbers nothing
 //	style, canvas    weight [fc, n'], bias [fc]; [H/16, W/16, c']
 //	Up 1 to 4        kernel [4, 4, in, out'], weight [out', fc'] and bias [out'] of the scale, the same of the shift
 //	output           kernel [3, 3, in, 4]
@@ -59,7 +59,9 @@ const (
 )
 
 // latents are the header's names of bottlenecks.
-var latents = map[string]uint32{"hrr": 0, "vqvae": 1, "qlae": 2, "betavae": 3, "betatcvae": 3}
+var latents = map[string]uint32{"hrr": 0, "vqvae": 1, "qlae": 2, "betavae": reals, "betatcvae": reals, "ae": reals, "bioae": reals}
+
+const reals = 3 // slots hold numbers
 
 // Encode writes a checkpoint as a weights file. A checkpoint that is not a whole model is model.Invalid.
 func Encode(file checkpoint.File, t Type) ([]byte, error) {
@@ -84,7 +86,7 @@ func (t Type) size() int {
 func (p *packer) write(t Type) []byte {
 	c := p.config
 	k := c.K
-	if p.latent == latents["betavae"] {
+	if p.latent == reals {
 		k = 0
 	}
 	out := append(make([]byte, 0, headerSize+len(p.numbers)*t.size()), magic...)

@@ -173,7 +173,7 @@ func at(x *Node, i int) *Node { return Squeeze(Slice(x, AxisElem(i)), 0) }
 
 // stepGraph is one gradient step on images [B, H, W, C]; what it measured is a list of vectors of float32.
 func (t *Trainer) stepGraph(adam adamW, vars []*context.Variable, images, noise *Node, of coefficientNodes) []*Node {
-	objective := t.learns.Losses(t.scope, ae.Unit(images), noise)
+	objective := t.learns.Losses(t.scope, ae.Batch{Images: ae.Unit(images), Draws: noise})
 	norm := adam.update(vars, t.optimizer, objective.Total, of)
 	row := []*Node{objective.Total, norm}
 	t.names = []string{"total", "grad_norm"}
@@ -192,15 +192,13 @@ func (t *Trainer) stepGraph(adam adamW, vars []*context.Variable, images, noise 
 	return row
 }
 
-// noise is [n, B, each] from N(0, 1). It is drawn on the host from the run's seed and the step, so that every engine draws the same
-// and a resumed run draws what an unbroken one would.
+// noise is [n, B, each], the random numbers of each step. They are drawn on the host from the run's seed and the step, so that every engine
+// draws the same and a resumed run draws what an unbroken one would.
 func (t *Trainer) noise(first, n, batch, each int) *tensors.Tensor {
-	data := make([]float32, 0, n*batch*each)
-	for step := first; step < first+n; step++ {
-		rng := rand.New(rand.NewPCG(uint64(t.cfg.Seed)^noiseStream, uint64(step)))
-		for range batch * each {
-			data = append(data, float32(rng.NormFloat64()))
-		}
+	data := make([]float32, n*batch*each)
+	for i := range n {
+		rng := rand.New(rand.NewPCG(uint64(t.cfg.Seed)^noiseStream, uint64(first+i)))
+		t.net.Draw(rng, data[i*batch*each:(i+1)*batch*each])
 	}
 	return tensors.FromFlatDataAndDimensions(data, n, batch, each)
 }

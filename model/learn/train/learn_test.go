@@ -55,6 +55,8 @@ func logged(t *testing.T, name string, values map[string]float64) {
 		want = append(append(want, codes...), "vq")
 	case "qlae":
 		want = append(append(want, codes...), "quantize")
+	case "bioae":
+		want = append(want, "nonneg", "activity")
 	case "betavae":
 		want = append(want, "kl", "latent/posterior_var", "latent/active")
 	case "betatcvae":

@@ -22,6 +22,8 @@ var modelNames = map[string]struct{ label, tex string }{
 	"vqvae":     {"VQ-VAE", "VQ-VAE"},
 	"qlae":      {"QLAE", "QLAE"},
 	"hrr":       {"HRR", "HRR"},
+	"ae":        {"AE", "AE"},
+	"bioae":     {"BioAE", "BioAE"},
 }
 
 var datasetNames = map[string]string{
@@ -29,8 +31,8 @@ var datasetNames = map[string]string{
 	"dsprites": "dSprites", "dsprites-synthetic": "dSprites, rendered anew",
 }
 
-// modelOrder and datasetOrder are the paper's, for rows and columns; others follow by name.
+// modelOrder and datasetOrder are for rows and columns, the paper's in its order; others follow by name.
 var (
-	modelOrder   = []string{"betavae", "betatcvae", "vqvae", "qlae", "hrr"}
+	modelOrder   = []string{"ae", "bioae", "betavae", "betatcvae", "vqvae", "qlae", "hrr"}
 	datasetOrder = []string{"shapes3d", "shapes3d-synthetic", "falcor3d", "isaac3d", "mpi3d-complex"}
 )

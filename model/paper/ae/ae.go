@@ -1,8 +1,9 @@
-// Package ae states the models of the paper as graph functions over a variable store, one file per model.
+// Package ae states the models, the paper's and others of the field, as graph functions over a variable store, one file per model.
 package ae
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	. "github.com/gomlx/gomlx/pkg/core/graph"
@@ -28,16 +29,22 @@ type Series struct {
 	Value *Node
 }
 
+// Batch is what one step learns from.
+type Batch struct {
+	Images *Node // x, [B, H, W, C] in [0, 1]
+	Draws  *Node // [B, Noise()], as Draw fills it; nil where Noise() is 0
+}
+
 // Objective is what a model makes of one batch.
 type Objective struct {
 	Total  *Node    // scalar: Σ weight · value
 	Terms  []Term   // every summand, also those of weight 0
 	Codes  *Node    // [B, m] int32, or nil where Discrete is false
 	Watch  []Series // further scalars for the run's page
-	Logits *Node    // [B, H, W, C]
+	Logits *Node    // [B, H, W, C]; of fewer images where a model decodes a part of the batch
 }
 
-// Model is one of the paper's autoencoders, taken apart into the same five stages. All are graph functions.
+// Model is an autoencoder, taken apart into the same five stages. All are graph functions.
 //
 //	x ──Latent──▶ z ──Retrieve──▶ ṽ ──Represent──▶ slots ──Bundle──▶ ẑ ──Render──▶ logits
 //	[B,H,W,C]   [B,n]          [B,m,v]            [B,m]            [B,n]        [B,H,W,C]
@@ -48,6 +55,7 @@ type Objective struct {
 //	qlae       m          1: z_i          codes 0 … k−1, int32       the m values of the slots' own codebooks
 //	betavae    m          1: mean μ_i     means, float32             the means
 //	betatcvae  m          1: mean μ_i     means, float32             the means
+//	ae, bioae  m          1: z_i          z, float32                 z
 //
 // slots is what a representation is measured by: [B, m], int32 where Discrete, else float32. x lies in [0, 1]; logits are
 // those of pixels, so Sigmoid gives the image. m and k are Config.M and Config.K. Noise on z is added between Latent and
@@ -75,10 +83,12 @@ type Model interface {
 
 	// Init creates every variable in scope, drawn on the host from the configuration's seed: the same on every engine.
 	Init(scope *context.Context) error
-	// Noise is how many standard normal numbers Losses takes per image: m for the VAEs, else 0.
+	// Noise is how many random numbers Losses takes per image: m for the VAEs, else 0.
 	Noise() int
-	// Losses builds the objective of one batch. noise is [B, Noise()], drawn from N(0, 1), and nil where Noise() is 0.
-	Losses(scope *context.Context, x, noise *Node) Objective
+	// Draw fills out, [B, Noise()], with the random numbers of one batch: N(0, 1) unless the model says otherwise.
+	Draw(rng *rand.Rand, out []float32)
+	// Losses builds the objective of one batch.
+	Losses(scope *context.Context, batch Batch) Objective
 	// LRScale is the factor on the learning rate for one variable, for the codebook Config.CodebookLR, 0 for what stays frozen.
 	LRScale(v *context.Variable) float64
 	// Decays says whether weight decay acts on a variable: on those of encoder and decoder alone.
@@ -121,6 +131,10 @@ func ForSteps(cfg model.Config, image Image) (Model, error) {
 		return newBetaVAE(cfg, image), nil
 	case "betatcvae":
 		return newBetaTCVAE(cfg, image), nil
+	case "ae":
+		return newPlain(cfg, image), nil
+	case "bioae":
+		return newBioAE(cfg, image), nil
 	}
 	return newHRR(cfg, image), nil
 }

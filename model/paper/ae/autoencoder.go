@@ -1,6 +1,7 @@
 package ae
 
 import (
+	"math/rand/v2"
 	"slices"
 
 	. "github.com/gomlx/gomlx/pkg/core/graph"
@@ -50,6 +51,13 @@ func (a autoencoder) Size() int { return a.size }
 
 // Noise implements Model, for models that draw nothing.
 func (a autoencoder) Noise() int { return 0 }
+
+// Draw implements Model: N(0, 1).
+func (a autoencoder) Draw(rng *rand.Rand, out []float32) {
+	for i := range out {
+		out[i] = float32(rng.NormFloat64())
+	}
+}
 
 // Latent implements Model: z = f(x)·gain, of the first n of the encoder's outputs. A VAE's others are log variances.
 func (a autoencoder) Latent(scope *context.Context, x *Node) *Node {

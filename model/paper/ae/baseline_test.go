@@ -118,13 +118,13 @@ func baselineEvaluate(t *testing.T, built Model, scope *context.Context, golden 
 		add("out/slots", slots)
 		add("out/bundle", built.Bundle(scope, slots))
 		if v, ok := built.(interface {
-			sample(*context.Context, *Node, *Node) sample
+			sample(*context.Context, Batch) sample
 		}); ok {
-			s := v.sample(scope, x, noise)
+			s := v.sample(scope, Batch{Images: x, Draws: noise})
 			add("out/log_var", s.logVar)
 			add("out/sample", s.z)
 		}
-		o := built.Losses(scope, x, noise)
+		o := built.Losses(scope, Batch{Images: x, Draws: noise})
 		add("out/logits", TransposeAllAxes(o.Logits, 0, 3, 1, 2))
 		add("total", o.Total)
 		for _, term := range o.Terms {
@@ -154,18 +154,10 @@ func baselineEvaluate(t *testing.T, built Model, scope *context.Context, golden 
 }
 
 func paramsOf(built Model) []layer.Param {
-	switch b := built.(type) {
-	case *VQVAE:
-		return b.params
-	case *QLAE:
-		return b.params
-	case *BetaVAE:
-		return b.params
-	case *BetaTCVAE:
-		return b.params
-	}
-	return built.(*HRR).params
+	return built.(interface{ layers() []layer.Param }).layers()
 }
+
+func (s store) layers() []layer.Param { return s.params }
 
 // For every model the stages compose: what encodes, decodes and comes of a latent is one and the same; images of a code differ.
 func TestStagesCompose(t *testing.T) {
@@ -186,7 +178,7 @@ func TestStagesCompose(t *testing.T) {
 				if built.Noise() == 0 {
 					noise = nil
 				}
-				o := built.Losses(scope, x, noise)
+				o := built.Losses(scope, Batch{Images: x, Draws: noise})
 				if (o.Codes != nil) != built.Discrete() {
 					t.Errorf("the objective has codes: %v", o.Codes != nil)
 				}
@@ -222,8 +214,8 @@ func TestVAEDraws(t *testing.T) {
 		x := pictures(2, 32, 32, 3)
 		out, err := context.ExecOnceN(engine(t), scope, func(scope *context.Context, x, noise *Node) []*Node {
 			x = TransposeAllAxes(x, 0, 2, 3, 1)
-			still := built.Losses(scope, x, ZerosLike(noise))
-			return []*Node{built.Losses(scope, x, noise).Logits, still.Logits, built.Decode(scope, built.Encode(scope, x))}
+			still := built.Losses(scope, Batch{Images: x, Draws: ZerosLike(noise)})
+			return []*Node{built.Losses(scope, Batch{Images: x, Draws: noise}).Logits, still.Logits, built.Decode(scope, built.Encode(scope, x))}
 		}, tensors.FromFlatDataAndDimensions(x.data, x.shape...), tensors.FromFlatDataAndDimensions([]float32{1, -1, 2, 0.5, 1, -2}, 2, 3))
 		if err != nil {
 			t.Fatal(err)
@@ -242,9 +234,10 @@ func TestVAEDraws(t *testing.T) {
 func TestDecays(t *testing.T) {
 	for _, name := range model.ModelNames() {
 		cfg := narrowOf(t, name)
-		if name != "betavae" && name != "betatcvae" {
+		if f, _ := model.FieldByName("codebook_lr"); f.Of(name) {
 			cfg.CodebookLR = 3
 		}
+		cfg.NoBiasDecay = false
 		built, scope := initialised(t, cfg, Image{32, 32, 3})
 		bottleneck := map[string]bool{"codebook": true, "seeds": true, "symbols": true, "generator1.weight": true, "generator1.bias": true,
 			"generator2.weight": true, "generator2.bias": true, "denoise1.weight": true, "denoise1.bias": true, "denoise2.weight": true, "denoise2.bias": true}
@@ -281,7 +274,7 @@ func TestVQDistance(t *testing.T) {
 			built, scope := initialised(t, cfg, Image{32, 32, 3})
 			images := pictures(2, 32, 32, 3)
 			out, err := context.ExecOnceN(engine(t), scope, func(scope *context.Context, in []*Node) []*Node {
-				terms := built.Losses(scope, in[0], nil).Terms
+				terms := built.Losses(scope, Batch{Images: in[0]}).Terms
 				return []*Node{terms[1].Value, terms[2].Value}
 			}, tensors.FromFlatDataAndDimensions(images.data, 2, 32, 32, 3))
 			if err != nil {

@@ -1,7 +1,6 @@
 package ae
 
 import (
-	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model"
@@ -16,11 +15,11 @@ func newBetaTCVAE(c model.Config, image Image) *BetaTCVAE { return &BetaTCVAE{ne
 // Losses implements Model. The three parts of the divergence are in nats per image; with β = 1 they sum to a draw of it.
 //
 //	L = λ_r·BCE + (MI + β·TC + DWKL) / (H·W·C)
-func (b *BetaTCVAE) Losses(scope *context.Context, x, noise *Node) Objective {
-	s := b.sample(scope, x, noise)
+func (b *BetaTCVAE) Losses(scope *context.Context, batch Batch) Objective {
+	s := b.sample(scope, batch)
 	p := loss.DensitiesOf(s.z, s.mean, s.logVar)
 	return s.objective(
-		Term{"recon", b.cfg.LambdaRec, loss.Reconstruction(s.logits, x)},
+		Term{"recon", b.cfg.LambdaRec, loss.Reconstruction(s.logits, batch.Images)},
 		Term{"mi", b.perPixel(1), loss.MutualInformation(p)},
 		Term{"tc", b.perPixel(b.cfg.BetaTC), loss.TotalCorrelation(p)},
 		Term{"dwkl", b.perPixel(1), loss.DimensionKL(p)})

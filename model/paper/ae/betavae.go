@@ -1,7 +1,6 @@
 package ae
 
 import (
-	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model"
@@ -16,9 +15,9 @@ func newBetaVAE(c model.Config, image Image) *BetaVAE { return &BetaVAE{newVAE(c
 // Losses implements Model. KL is in nats per image.
 //
 //	L = λ_r·BCE + β·KL(q(z|x) ‖ N(0, I)) / (H·W·C)
-func (b *BetaVAE) Losses(scope *context.Context, x, noise *Node) Objective {
-	s := b.sample(scope, x, noise)
+func (b *BetaVAE) Losses(scope *context.Context, batch Batch) Objective {
+	s := b.sample(scope, batch)
 	return s.objective(
-		Term{"recon", b.cfg.LambdaRec, loss.Reconstruction(s.logits, x)},
+		Term{"recon", b.cfg.LambdaRec, loss.Reconstruction(s.logits, batch.Images)},
 		Term{"kl", b.perPixel(b.cfg.BetaKL), loss.KL(s.mean, s.logVar)})
 }

@@ -45,11 +45,11 @@ func (h *HRR) forward(scope *context.Context, x *Node) forward {
 // Losses implements Model: Algorithm 2's objective, and two terms of ours that are off by default.
 //
 //	L = λ_r·BCE + λ_vq·L_vq + β·L_commit + λ_lat·R(z) + λ_val·R(V̄) + λ_cb·R(C)  +  λ_tie·L_tie + λ_coh·L_coh
-func (h *HRR) Losses(scope *context.Context, x, _ *Node) Objective {
-	f, λ := h.forward(scope, x), h.cfg
+func (h *HRR) Losses(scope *context.Context, batch Batch) Objective {
+	f, λ := h.forward(scope, batch.Images), h.cfg
 	v, q, C := f.slots.Denoised, f.slots.Quantized, f.slots.Codebook
 	terms := []Term{
-		{"recon", λ.LambdaRec, loss.Reconstruction(f.logits, x)},
+		{"recon", λ.LambdaRec, loss.Reconstruction(f.logits, batch.Images)},
 		{"vq", λ.LambdaVQ, scaled(loss.VQ(q, v), h.distance())},
 		{"commit", λ.LambdaCommit, scaled(loss.Commit(q, v), h.distance())},
 		{"latent", λ.LambdaLat, loss.Latent(f.z, h.slots.M)},

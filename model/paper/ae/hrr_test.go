@@ -268,7 +268,7 @@ func TestWatch(t *testing.T) {
 		f := h.forward(scope, x)
 		nodes := []*Node{f.z, f.slots.Codebook}
 		names = nil
-		for _, s := range h.Losses(scope, x, nil).Watch {
+		for _, s := range h.Losses(scope, Batch{Images: x}).Watch {
 			names, nodes = append(names, s.Name), append(nodes, s.Value)
 		}
 		return nodes
@@ -304,7 +304,7 @@ func TestDecodeOfEncode(t *testing.T) {
 		h, x := built.(*HRR), pictures(2, image.H, image.W, image.C)
 		outputs, err := context.ExecOnceN(engine(t), scope, func(scope *context.Context, x *Node) []*Node {
 			x = TransposeAllAxes(x, 0, 2, 3, 1)
-			o, codes := h.Losses(scope, x, nil), h.Encode(scope, x)
+			o, codes := h.Losses(scope, Batch{Images: x}), h.Encode(scope, x)
 			codes.AssertDims(2, h.cfg.M)
 			return []*Node{o.Logits, h.Decode(scope, codes)}
 		}, tensors.FromFlatDataAndDimensions(x.data, x.shape...))

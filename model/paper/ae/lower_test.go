@@ -66,7 +66,7 @@ func TestModelsAreProgramsOfXLA(t *testing.T) {
 					return []*Node{slots, logits}
 				},
 				"objective": func(scope *context.Context, x, _, noise *Node) []*Node {
-					o := net.Losses(scope, x, noise)
+					o := net.Losses(scope, Batch{Images: x, Draws: noise})
 					return []*Node{o.Total, Gradient(o.Total, x)[0]}
 				},
 			} {

@@ -19,8 +19,8 @@ import (
 	"slotscope/model/paper/layer"
 )
 
-// TestParity holds the model to PyTorch: parameters and a batch go in; every intermediate, every term and every gradient of
-// each .npz in $SLOTSCOPE_PARITY (testdata/parity without it) must come out.
+// TestParity holds HRR and the field's models to PyTorch: parameters, a batch and random draws go in; every intermediate, every term and
+// every gradient of each .npz in $SLOTSCOPE_PARITY (testdata/parity without it) must come out. The first word of a file's name is its model.
 func TestParity(t *testing.T) {
 	folder := cmp.Or(os.Getenv("SLOTSCOPE_PARITY"), "testdata/parity")
 	files, err := filepath.Glob(filepath.Join(folder, "*.npz"))
@@ -28,7 +28,14 @@ func TestParity(t *testing.T) {
 		t.Fatalf("no .npz files in %s (%v)", folder, err)
 	}
 	for _, path := range files {
-		t.Run(filepath.Base(path), func(t *testing.T) { parity(t, readNPZ(t, path)) })
+		name, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".npz"), "_")
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			if name == "hrr" {
+				parity(t, readNPZ(t, path))
+			} else {
+				fieldParity(t, name, readNPZ(t, path))
+			}
+		})
 	}
 }
 
@@ -70,7 +77,7 @@ func evaluate(t *testing.T, h *HRR, scope *context.Context, x array) map[string]
 		names = nil
 		add := func(name string, n *Node) { names, nodes = append(names, name), append(nodes, n) }
 		x = TransposeAllAxes(x, 0, 2, 3, 1)
-		f, o := h.forward(scope, x), h.Losses(scope, x, nil)
+		f, o := h.forward(scope, x), h.Losses(scope, Batch{Images: x})
 		add("out/z", f.z)
 		add("out/unbound", f.slots.Retrieved)
 		add("out/v", f.slots.Denoised)

@@ -23,12 +23,12 @@ func newQLAE(c model.Config, image Image) *QLAE {
 // Losses implements Model.
 //
 //	L = λ_r·BCE + λ_q·mean_{B,m} (v̂ − sg(z))² + β·mean_{B,m} (sg(v̂) − z)²
-func (q *QLAE) Losses(scope *context.Context, x, _ *Node) Objective {
-	z := q.Latent(scope, x)
+func (q *QLAE) Losses(scope *context.Context, batch Batch) Objective {
+	z := q.Latent(scope, batch.Images)
 	slots := q.slots.Apply(scope, z)
 	logits := q.Render(scope, slots.Bundle)
 	terms := []Term{
-		{"recon", q.cfg.LambdaRec, loss.Reconstruction(logits, x)},
+		{"recon", q.cfg.LambdaRec, loss.Reconstruction(logits, batch.Images)},
 		{"quantize", q.cfg.LambdaVQ, loss.VQ(slots.Quantized, slots.Retrieved)},
 		{"commit", q.cfg.LambdaCommit, loss.Commit(slots.Quantized, slots.Retrieved)},
 	}

@@ -8,14 +8,14 @@ import (
 	"slotscope/model/paper/latent"
 )
 
-// vae is what the two variational autoencoders share: the posterior, a draw from it, and what is watched.
+// vae is what the variational autoencoders share: the posterior, a draw from it, and what is watched.
 type vae struct {
 	autoencoder
 	slots latent.Gaussian
 }
 
 func newVAE(c model.Config, image Image) vae {
-	slots := latent.Gaussian{M: c.M}
+	slots := latent.Gaussian{Plain: latent.Plain{M: c.M}}
 	return vae{newAutoencoder(c, image, slots, 2*c.M, c.M, 1), slots}
 }
 
@@ -28,9 +28,9 @@ type sample struct {
 	logits          *Node // [B, H, W, C], decoded from z
 }
 
-func (v vae) sample(scope *context.Context, x, noise *Node) sample {
-	mean, logVar := v.slots.Posterior(v.encoder.Apply(scope, x))
-	z := v.slots.Sample(mean, logVar, noise)
+func (v vae) sample(scope *context.Context, batch Batch) sample {
+	mean, logVar := v.slots.Posterior(v.encoder.Apply(scope, batch.Images))
+	z := v.slots.Sample(mean, logVar, batch.Draws)
 	return sample{z, mean, logVar, v.Render(scope, z)}
 }
 

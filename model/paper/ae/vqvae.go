@@ -24,8 +24,8 @@ func newVQVAE(c model.Config, image Image) *VQVAE {
 // d (Config.VQDistance) they outweigh the reconstruction at first, and every slot settles on one entry.
 //
 //	L = λ_r·BCE + λ_vq·mean_{B,m,d} (v̂ − sg(v))² + β·mean_{B,m,d} (sg(v̂) − v)²
-func (v *VQVAE) Losses(scope *context.Context, x, _ *Node) Objective {
-	z := v.Latent(scope, x)
+func (v *VQVAE) Losses(scope *context.Context, batch Batch) Objective {
+	z := v.Latent(scope, batch.Images)
 	slots := v.slots.Apply(scope, z)
 	logits := v.Render(scope, slots.Bundle)
 	perNumber := 1 / float64(v.slots.D)
@@ -33,7 +33,7 @@ func (v *VQVAE) Losses(scope *context.Context, x, _ *Node) Objective {
 		perNumber = 1
 	}
 	terms := []Term{
-		{"recon", v.cfg.LambdaRec, loss.Reconstruction(logits, x)},
+		{"recon", v.cfg.LambdaRec, loss.Reconstruction(logits, batch.Images)},
 		{"vq", v.cfg.LambdaVQ, MulScalar(loss.VQ(slots.Quantized, slots.Retrieved), perNumber)},
 		{"commit", v.cfg.LambdaCommit, MulScalar(loss.Commit(slots.Quantized, slots.Retrieved), perNumber)},
 	}

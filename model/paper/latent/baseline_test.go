@@ -66,7 +66,7 @@ func TestVQQuantizes(t *testing.T) {
 
 // A VAE's outputs are means, then logarithms of variances; a draw is the mean moved by ε deviations.
 func TestGaussianDraws(t *testing.T) {
-	n := Gaussian{M: 2}
+	n := Gaussian{Plain{M: 2}}
 	got := run(t, context.New(), func(_ *context.Context, outputs *Node) []*Node {
 		mean, logVar := n.Posterior(outputs)
 		return []*Node{mean, logVar, n.Sample(mean, logVar, Const(outputs.Graph(), [][]float32{{1, -2}}))}

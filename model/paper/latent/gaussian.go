@@ -2,17 +2,11 @@ package latent
 
 import (
 	. "github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/ml/context"
-
-	"slotscope/model/paper/layer"
 )
 
 // Gaussian is the bottleneck of the variational autoencoders: the encoder writes the mean and the logarithm of the variance of
 // each of m latents, and the posterior is a diagonal Gaussian. What represents an image is the mean.
-type Gaussian struct{ M int }
-
-// Params is empty: nothing is learned here.
-func (n Gaussian) Params() []layer.Param { return nil }
+type Gaussian struct{ Plain }
 
 // Posterior takes the encoder's outputs, [B, 2m], apart: m means, then m logarithms of variances, [B, m] each.
 func (n Gaussian) Posterior(outputs *Node) (mean, logVar *Node) {
@@ -27,14 +21,3 @@ func (n Gaussian) Sample(mean, logVar, noise *Node) *Node {
 	noise.AssertDims(mean.Shape().Dimensions...)
 	return Add(mean, Mul(Exp(MulScalar(logVar, 0.5)), noise))
 }
-
-// Retrieve is z, [B, m], as m slots of one number, [B, m, 1].
-func (n Gaussian) Retrieve(_ *context.Context, z *Node) *Node { return Reshape(z, -1, n.M, 1) }
-
-// Represent is the number in every slot, [B, m].
-func (n Gaussian) Represent(_ *context.Context, retrieved *Node) *Node {
-	return Reshape(retrieved, -1, n.M)
-}
-
-// Bundle is what the decoder reads: the numbers of the slots, [B, m].
-func (n Gaussian) Bundle(_ *context.Context, slots *Node) *Node { return slots }

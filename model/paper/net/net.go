@@ -83,15 +83,31 @@ func (d Decoder) Params() []layer.Param {
 
 // Apply maps z, [B, In], to logits, [B, H, W, C].
 func (d Decoder) Apply(scope *context.Context, z *Node) *Node {
-	z.AssertDims(-1, d.In)
-	g := z.Graph()
-	style := layer.LeakyReLU(d.Products.Dense(scope, "style", z), 0)
-	x := layer.Value(scope, g, "canvas") // one for all of the batch; Up 1 runs on it once
+	style, x := d.Style(scope, z), (*Node)(nil)
 	for i := range d.Widths {
-		x = d.styleConv(scope, fmt.Sprintf("up.%d", i), x, style)
+		x = d.Up(scope, i, x, style)
 	}
-	logits := d.Products.Of(x, layer.Value(scope, g, "out.weight"), keeping)
-	logits.AssertDims(z.Shape().Dim(0), d.H, d.W, d.C)
+	return d.Out(scope, x)
+}
+
+// Style is w = ReLU(Linear z), [B, FC]: z is [B, In].
+func (d Decoder) Style(scope *context.Context, z *Node) *Node {
+	z.AssertDims(-1, d.In)
+	return layer.LeakyReLU(d.Products.Dense(scope, "style", z), 0)
+}
+
+// Up is block i, from 0, of x, the output of the block before; block 0 reads the canvas, one for all of the batch.
+func (d Decoder) Up(scope *context.Context, i int, x, style *Node) *Node {
+	if i == 0 {
+		x = layer.Value(scope, style.Graph(), "canvas")
+	}
+	return d.styleConv(scope, fmt.Sprintf("up.%d", i), x, style)
+}
+
+// Out maps the output of the last block to logits, [B, H, W, C].
+func (d Decoder) Out(scope *context.Context, x *Node) *Node {
+	logits := d.Products.Of(x, layer.Value(scope, x.Graph(), "out.weight"), keeping)
+	logits.AssertDims(-1, d.H, d.W, d.C)
 	return logits
 }
 

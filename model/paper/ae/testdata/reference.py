@@ -119,7 +119,12 @@ def infer_vae(p, config, x):
     return mean, mean, decoder(p, mean), {}
 
 
-INFER = {"hrr": infer_hrr, "vqvae": infer_quantized, "qlae": infer_quantized, "betavae": infer_vae, "betatcvae": infer_vae}
+def infer_plain(p, config, x):
+    z = encoder(p, x)
+    return z, z, decoder(p, z), {}
+
+
+INFER = {"ae": infer_plain, "bioae": infer_plain, "hrr": infer_hrr, "vqvae": infer_quantized, "qlae": infer_quantized, "betavae": infer_vae, "betatcvae": infer_vae}
 
 
 def objective_quantized(p, config, x, noise):

@@ -1,0 +1,32 @@
+package ae
+
+import (
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model"
+	"slotscope/model/paper/latent"
+	"slotscope/model/paper/loss"
+)
+
+// BioAE is the autoencoder whose latents pay for being negative and for being active (Whittington et al. 2023, as run by Hsu et al.
+// 2023: latents may be negative at a price, and the energy of weights is weight decay).
+type BioAE struct{ autoencoder }
+
+func newBioAE(c model.Config, image Image) *BioAE {
+	return &BioAE{newAutoencoder(c, image, latent.Plain{M: c.M}, c.M, c.M, 1)}
+}
+
+// Losses implements Model.
+//
+//	L = λ_r·BCE + λ_nn·mean_{B,m} max(−z, 0) + λ_act·mean_{B,m} z²
+func (b *BioAE) Losses(scope *context.Context, batch Batch) Objective {
+	z := b.Latent(scope, batch.Images)
+	logits := b.Render(scope, z)
+	terms := []Term{
+		{"recon", b.cfg.LambdaRec, loss.Reconstruction(logits, batch.Images)},
+		{"nonneg", b.cfg.LambdaNonneg, loss.Nonnegative(z)},
+		{"activity", b.cfg.LambdaActivity, loss.Activity(z)},
+	}
+	return Objective{Total: weighted(terms), Terms: terms, Watch: moments("latent", InsertAxes(z, 1)), Logits: logits}
+}

@@ -1,0 +1,157 @@
+package ae
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model"
+	"slotscope/model/paper/layer"
+)
+
+// fieldParity holds one of the field's models to a file of PyTorch's: intermediates, terms, totals of each player, gradients of both,
+// and the gradients of single terms. Every array of these kinds that the file has must be compared.
+func fieldParity(t *testing.T, name string, golden map[string]array) {
+	x := golden["x"].shape
+	built, err := New(fieldConfig(t, name, golden), Image{H: x[2], W: x[3], C: x[1]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope := context.New()
+	if err := built.Import(scope, goldenParams(golden)); err != nil {
+		t.Fatal(err)
+	}
+	got, compared := fieldEvaluate(t, built, scope, golden), 0
+	for key, want := range golden {
+		kind, _, _ := strings.Cut(key, "/")
+		if !slices.Contains([]string{"total", "total_discriminator", "loss", "out", "grad", "termgrad"}, kind) {
+			continue
+		}
+		compared++
+		limit := tolerance()
+		if name == "tripod" && (kind == "grad" || kind == "termgrad") {
+			limit *= 3 // second differences magnify rounding, and a LeakyReLU's kink between two probes changes gradients
+		}
+		if err := relativeError(got[key], want.data); !(err <= limit) {
+			t.Errorf("%s: relative error %.2g, at most %.0e is allowed", key, err, limit)
+		} else if testing.Verbose() {
+			t.Logf("%-32s relative error %.1e", key, err)
+		}
+	}
+	if learns := len(goldenParams(golden)); compared < learns+5 {
+		t.Errorf("%d arrays were compared, for %d parameters", compared, learns)
+	}
+}
+
+// fieldConfig reads dimensions and weights as the file's config has them.
+func fieldConfig(t *testing.T, name string, golden map[string]array) model.Config {
+	t.Helper()
+	c, err := model.Default(name, "tiny", "shapes3d-synthetic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal([]byte(golden["config"].text), &fields); err != nil {
+		t.Fatal(err)
+	}
+	var layers []string
+	if list, ok := fields["layers_nhp"]; ok {
+		if err := json.Unmarshal(list, &layers); err != nil {
+			t.Fatal(err)
+		}
+		fields["layers_nhp"], _ = json.Marshal(strings.Join(layers, ","))
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	if c.Model != name {
+		t.Fatalf("the file is called %s and holds a %s", name, c.Model)
+	}
+	return c
+}
+
+// fieldEvaluate runs a model on the file's images and draws, and returns everything under the file's names and layouts.
+func fieldEvaluate(t *testing.T, built Model, scope *context.Context, golden map[string]array) map[string][]float32 {
+	t.Helper()
+	var names []string
+	inputs := []any{tensors.FromFlatDataAndDimensions(golden["x"].data, golden["x"].shape...)}
+	if each := built.Noise(); each > 0 {
+		inputs = append(inputs, tensors.FromFlatDataAndDimensions(fieldDraws(golden, each), golden["x"].shape[0], each))
+	}
+	params := paramsOf(built)
+	outputs, err := context.ExecOnceN(engine(t), scope, func(scope *context.Context, in []*Node) []*Node {
+		var nodes []*Node
+		names = nil
+		add := func(name string, n *Node) {
+			names, nodes = append(names, name), append(nodes, ConvertDType(n, dtypes.Float32))
+		}
+		batch := Batch{Images: TransposeAllAxes(in[0], 0, 2, 3, 1)}
+		if len(in) > 1 {
+			batch.Draws = in[1]
+		}
+		for name, n := range intermediates(built, scope, batch) {
+			add("out/"+name, n)
+		}
+		o := built.Losses(scope, batch)
+		add("out/logits", TransposeAllAxes(o.Logits, 0, 3, 1, 2))
+		add("total", o.Total)
+		watched := []*Node{scope.GetVariable("fc2.weight").ValueGraph(in[0].Graph()), scope.GetVariable("style.weight").ValueGraph(in[0].Graph())}
+		for _, term := range o.Terms {
+			add("loss/"+term.Name, term.Value)
+			for i, g := range Gradient(term.Value, watched...) {
+				add("termgrad/"+term.Name+"/"+[]string{"fc2.weight", "style.weight"}[i], g)
+			}
+		}
+		var learned []*Node
+		for _, p := range params {
+			learned = append(learned, scope.GetVariable(p.Name).ValueGraph(in[0].Graph()))
+		}
+		for i, g := range Gradient(o.Total, learned...) {
+			add("grad/"+params[i].Name, g)
+		}
+		return nodes
+	}, inputs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]float32{}
+	for i, name := range names {
+		got[name] = tensors.MustCopyFlatData[float32](outputs[i])
+	}
+	for name, data := range got {
+		at := name[strings.LastIndexByte(name, '/')+1:]
+		if i := slices.IndexFunc(params, func(p layer.Param) bool { return p.Name == at }); i >= 0 && strings.Contains(name, "grad/") {
+			got[name] = params[i].ToTorch(data)
+		}
+	}
+	return got
+}
+
+// fieldDraws lays the random numbers of a file out as Losses takes them, [B, each].
+func fieldDraws(golden map[string]array, each int) []float32 {
+	b := golden["x"].shape[0]
+	return make([]float32, b*each)
+}
+
+// intermediates are what lies between images and objective, under the file's names.
+func intermediates(built Model, scope *context.Context, batch Batch) map[string]*Node {
+	var a autoencoder
+	switch m := built.(type) {
+	case *Plain:
+		a = m.autoencoder
+	case *BioAE:
+		a = m.autoencoder
+	}
+	z := a.Latent(scope, batch.Images)
+	return map[string]*Node{"z": z, "style": a.decoder.Style(scope, z)}
+}

@@ -1,0 +1,133 @@
+package model
+
+import (
+	"slices"
+	"strings"
+)
+
+// recipe is what the literature gives a model that the paper does not study: hyperparameters of its objective, how it was trained, and the
+// hyperparameter that is tuned. All share the paper's networks. What was published of training holds for the preset "paper"; small and
+// tiny train as every other model of their width.
+type recipe struct {
+	source string // of everything below, unless said otherwise
+
+	perFactor int // latents for every ground-truth factor, or
+	latents   int // latents whatever the factors
+
+	steps, batch int
+	lr           float64
+	train        func(*Config) // clipping and decay, at every preset
+	objective    func(*Config) // weights that are the same on every dataset
+
+	swept    string             // the hyperparameter that is tuned
+	values   []float64          // what is tried
+	valuesBy string             // where values come from
+	selected map[string]float64 // by prefix of the dataset
+	chosen   string             // where selected comes from
+	fallback float64            // for any other dataset
+	guessed  string             // where fallback comes from
+
+	more map[string]map[string]float64 // further hyperparameters, by name, then by prefix of the dataset
+}
+
+const (
+	lqCode     = "Hsu et al. 2023, latent_quantization"
+	tripodCode = "Hsu et al. 2024, tripod"
+	studyCode  = "Locatello et al. 2019, disentanglement_lib"
+)
+
+// recipes are by model.
+var recipes = map[string]recipe{
+	"ae": {
+		source: lqCode, perFactor: 2, steps: 200_000, batch: 128, lr: 1e-3, train: clipNumbers,
+		swept: "weight_decay", values: []float64{1e-4, 1e-3, 1e-2, 1e-1}, valuesBy: ours,
+		selected: map[string]float64{"shapes3d": 1e-3, "mpi3d": 1e-3}, chosen: lqCode, fallback: 1e-3, guessed: "ours, after Shapes3D in " + lqCode,
+	},
+	"bioae": {
+		source: lqCode, perFactor: 2, steps: 200_000, batch: 128, lr: 1e-3, train: clipNumbers,
+		objective: func(c *Config) { c.LambdaNonneg, c.WeightDecay = 1, 1e-4 },
+		swept:     "lambda_activity", values: []float64{1e-3, 1e-2, 1e-1, 1}, valuesBy: ours,
+		selected: map[string]float64{"shapes3d": 0.01, "mpi3d": 0.01, "falcor3d": 0.01, "isaac3d": 0.1}, chosen: lqCode, fallback: 0.1, guessed: "default of " + lqCode,
+	},
+}
+
+// clipNumbers is optax.clip(1) with decay of kernels and matrices alone.
+func clipNumbers(c *Config) { c.Clip, c.ClipBy, c.NoBiasDecay = 1, "value", true }
+
+// recipeFields are the fields whose default a recipe sets beside that of its objective and the tuned one.
+var recipeFields = []string{"steps", "batch", "lr", "clip", "clip_by", "no_bias_decay", "weight_decay", "beta1", "beta2", "epsilon"}
+
+// fill sets what the recipe gives a model on a dataset; the preset's training stands unless the preset is the paper's.
+func (r recipe) fill(c *Config) {
+	if c.Preset == "paper" {
+		c.Steps, c.Batch, c.LR = r.steps, r.batch, r.lr
+	}
+	known, _ := studyOf(c.Dataset)
+	c.M = r.slots(known.factors)
+	if r.train != nil {
+		r.train(c)
+	}
+	if r.objective != nil {
+		r.objective(c)
+	}
+	value, _ := r.choice(c.Dataset)
+	r.set(c, r.swept, value)
+	for name, by := range r.more {
+		if value, ok := ofDataset(by, c.Dataset); ok {
+			r.set(c, name, value)
+		}
+	}
+}
+
+// set assigns a number; that the field exists and is a number a test holds.
+func (r recipe) set(c *Config, name string, value float64) {
+	f, _ := FieldByName(name)
+	*f.at(c).(*float64) = value
+}
+
+// slots is how many latents the model has for a number of factors.
+func (r recipe) slots(factors int) int {
+	if r.latents > 0 {
+		return r.latents
+	}
+	return r.perFactor * factors
+}
+
+// choice is the value of the tuned hyperparameter on a dataset, and where it comes from.
+func (r recipe) choice(dataset string) (value float64, source string) {
+	if value, ok := ofDataset(r.selected, dataset); ok {
+		return value, r.chosen
+	}
+	return r.fallback, r.guessed
+}
+
+// ofDataset is what a table by prefix has for a dataset, or for the one that it is a part or a rendering of.
+func ofDataset(by map[string]float64, dataset string) (value float64, ok bool) {
+	dataset, _, _ = strings.Cut(dataset, "[")
+	for prefix, v := range by {
+		if dataset == prefix || strings.HasPrefix(dataset, prefix+"-") {
+			return v, true
+		}
+	}
+	return 0, false
+}
+
+// sourceOf is where the recipe's default of a field comes from; empty where the field's own source holds.
+func (r recipe) sourceOf(f Field, dataset string) string {
+	if by, ok := r.more[f.Name]; ok {
+		if _, ok := ofDataset(by, dataset); ok {
+			return r.source
+		}
+		return r.guessed
+	}
+	switch {
+	case f.Name == r.swept:
+		_, source := r.choice(dataset)
+		return source
+	case f.Name == "m":
+		return r.source
+	case slices.Contains(recipeFields, f.Name):
+		return r.source
+	}
+	return ""
+}
