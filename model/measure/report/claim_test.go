@@ -141,11 +141,11 @@ func meanVariance(x []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// drawWorld makes up to five models on one dataset, each trained and measured in one way of many.
+// drawWorld makes up to five of the paper's models on one dataset, each trained and measured in one way of many.
 func drawWorld(t *rapid.T) (*world, map[string]evidence) {
 	w, all := &world{}, map[string]evidence{}
 	dataset := rapid.SampledFrom([]string{"shapes3d", "isaac3d", rendered, "dsprites"}).Draw(t, "dataset")
-	names := rapid.SliceOfNDistinct(rapid.SampledFrom(model.ModelNames()), 1, 5, rapid.ID).Draw(t, "models")
+	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"hrr", "vqvae", "qlae", "betavae", "betatcvae"}), 1, 5, rapid.ID).Draw(t, "models")
 	for _, name := range names {
 		seeds := rapid.IntRange(1, 5).Draw(t, "seeds")
 		preset := rapid.SampledFrom([]string{"paper", "paper", "small"}).Draw(t, "preset")
