@@ -66,7 +66,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	}
 	defer index.Close()
 
-	sets := data.Catalogue{Dir: root.Dir()}
+	sets := data.Catalogue{Dir: root.Dir(), Limits: o.Limits(root.Dir())}
 	adding := jobs.NewDatasets(sets, log)
 	defer adding.Close()
 	runs, err := jobs.New(context.WithoutCancel(ctx), command.Supervision(o, root, log, jobs.Options{Store: index, Check: fits(sets)}))

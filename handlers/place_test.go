@@ -86,7 +86,7 @@ func postForm(t *testing.T, address string, form url.Values, entries url.Values)
 func TestFormsSayWhereRunsAreComputed(t *testing.T) {
 	for name, form := range forms {
 		t.Run(name, func(t *testing.T) {
-			f, site := placing(t, model.Placements{Default: model.Slurm, Asks: "partition=cpu\ntime=1:00:00\nline=--nice\nline=--exclusive\nmem=8G\n"})
+			f, site := placing(t, model.Placements{Default: model.Slurm, Lines: true, Asks: "partition=cpu\ntime=1:00:00\nline=--nice\nline=--exclusive\nmem=8G\n"})
 			answer, err := http.Get(site + form.page)
 			if err != nil {
 				t.Fatal(err)
@@ -137,6 +137,30 @@ func shows(t *testing.T, page *goquery.Document, executor, partition, limit, gpu
 	got := []string{value("input[name=executor][checked]"), value("#slurm_partition"), value("#slurm_time"), value("#slurm_gpus"), page.Find("#slurm_lines").Text()}
 	if want := []string{executor, partition, limit, gpus, lines}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("the form holds %q, not %q", got, want)
+	}
+}
+
+// TestFormsHaveNoLines: unless the operator allows it, a form neither has the field of sbatch lines nor passes on what is posted in it
+// unseen.
+func TestFormsHaveNoLines(t *testing.T) {
+	for name, form := range forms {
+		_, site := placing(t, model.Placements{Default: model.Slurm, Asks: "line=--nice\n"})
+		answer, err := http.Get(site + form.page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		page, err := goquery.NewDocumentFromReader(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page.Find("#slurm_partition").Length() != 1 || page.Find("[name=slurm_lines]").Length() != 0 {
+			t.Errorf("%s: the form has the wrong fields", name)
+		}
+		bad, page := postForm(t, site+form.post, form.fields, url.Values{"executor": {"slurm"}, "slurm_lines": {"nice"}})
+		if got := page.Find("[data-testid=slurm_line-error]").Text(); bad.StatusCode != http.StatusUnprocessableEntity || got != "is no option." {
+			t.Errorf("%s: %s, %q", name, bad.Status, got)
+		}
 	}
 }
 

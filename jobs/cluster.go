@@ -17,8 +17,9 @@ import (
 type Cluster interface {
 	// Submit queues the runs in dirs, which all ask for the same, and returns the id of each one's job.
 	Submit(ctx context.Context, dirs []string, asks string) (ids []string, err error)
-	// Check says as model.Invalid, by name, what of asks cannot be asked for.
-	Check(asks string) error
+	// Check says as model.Invalid, by name, what of a visitor's asks cannot be asked for. Lines that the scheduler or a shell would read
+	// are refused unless lines.
+	Check(asks string, lines bool) error
 	// Tasks says how jobs stand; one that it does not know is over.
 	Tasks(ctx context.Context, ids []string) (map[string]model.Task, error)
 	// Ask tells the run of a job to save and end.

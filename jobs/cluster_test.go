@@ -34,8 +34,11 @@ func newFakeCluster() *fakeCluster {
 	return &fakeCluster{dirs: map[string]string{}, tasks: map[string]model.Task{}}
 }
 
-// Check knows one thing that can be asked for.
-func (c *fakeCluster) Check(asks string) error {
+// Check knows one thing that anybody can ask for.
+func (c *fakeCluster) Check(asks string, lines bool) error {
+	if strings.HasPrefix(asks, "line=") && lines {
+		return nil
+	}
 	if asks != "" && !strings.HasPrefix(asks, "partition=") {
 		return model.Invalid{"time": "cannot be asked for"}
 	}
@@ -215,6 +218,17 @@ func TestPlacedRun(t *testing.T) {
 		var invalid model.Invalid
 		if _, err := b.CreateAt(t.Context(), config(20), "", bad); !errors.As(err, &invalid) || len(invalid) != 1 {
 			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+// TestLinesAreTheOperators: what the scheduler or a shell would read comes from a visitor only where the operator allowed it.
+func TestLinesAreTheOperators(t *testing.T) {
+	for _, allowed := range []bool{false, true} {
+		b := newBench(t, onCluster(newFakeCluster()), func(o *Options) { o.Lines = allowed })
+		err := b.CheckPlacement(model.Placement{Executor: model.Slurm, Asks: "line=--wrap=id"})
+		if (err == nil) != allowed || b.Placements().Lines != allowed {
+			t.Errorf("allowed %v: %v, %+v", allowed, err, b.Placements())
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // Placements are where this server can have runs computed.
 func (s *Supervisor) Placements() model.Placements {
-	p := model.Placements{Default: s.o.Executor, Asks: s.o.Asks}
+	p := model.Placements{Default: s.o.Executor, Asks: s.o.Asks, Lines: s.o.Lines}
 	if p.Default == "" {
 		p.Default = model.Local
 	}
@@ -36,7 +36,7 @@ func (s *Supervisor) CheckPlacement(at model.Placement) error {
 	if p := s.Placements(); p.Missing != "" {
 		return model.Invalid{"executor": p.Missing}
 	}
-	return s.o.Cluster.Check(at.Asks)
+	return s.o.Cluster.Check(at.Asks, s.o.Lines)
 }
 
 // goes says whether a run of such a placement goes to the cluster.

@@ -54,6 +54,8 @@ type Options struct {
 	NoCluster string
 	// Asks is what the cluster is asked for by jobs that do not say it themselves, for a form to begin with.
 	Asks string
+	// Lines lets visitors ask for any option of the cluster's scheduler, and for shell lines.
+	Lines bool
 
 	Log         *slog.Logger  // nil for slog.Default
 	Poll        time.Duration // between looks at live runs; 0 for 250 ms

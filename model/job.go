@@ -29,6 +29,7 @@ type Placements struct {
 	Default string // where runs go that do not say it
 	Missing string // why SLURM cannot be had here, as a sentence; "" where it can
 	Asks    string // what jobs ask SLURM for that do not say it
+	Lines   bool   // visitors may ask for any option of sbatch, and shell lines
 }
 
 // Executors.

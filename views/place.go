@@ -10,7 +10,7 @@ type PlaceView struct {
 	Account   string
 	Time      string
 	GPUs      string
-	Lines     string // more options of sbatch, one a line
+	Lines     string // more options of sbatch, one a line; where Placements.Lines allows them
 	Bad       map[string]string
 }
 

@@ -43,6 +43,10 @@ type ServeOptions struct {
 	Open      bool // on loopback, serve every user of this machine
 	AllowRoot bool // on loopback, serve root beside the server's own user
 
+	Roots       []string // absolute folders that visitors may add datasets from, beside the data folder; see Limits
+	PrivateURLs bool     // visitors may add datasets from servers of this machine and of private networks
+	SlurmLines  bool     // visitors may give jobs any option of sbatch, and shell lines
+
 	Executor string        // where runs go: model.Local or model.Slurm
 	Slurm    slurm.Options // what a job asks SLURM for
 

@@ -21,6 +21,13 @@ func executorFlags(fs *flag.FlagSet) func() (string, slurm.Options, error) {
 	var options slurm.Options
 	given := options.SetAll(os.Getenv("SLOTSCOPE_SLURM"))
 	fs.Func("slurm", "what a job asks SLURM for, as `name=value`; may be given again: "+strings.Join(slurm.Names(), ", ")+"; $SLOTSCOPE_SLURM, joined by ;", options.Set)
+	fs.Func("slurm-file", "`FILE` of such options, one name=value a line; lines that begin with # are comments", func(path string) error {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return options.SetLines(string(text))
+	})
 	return func() (string, slurm.Options, error) {
 		if given != nil {
 			return "", options, fmt.Errorf("%w: $SLOTSCOPE_SLURM: %w", errUsage, given)

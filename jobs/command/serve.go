@@ -3,6 +3,9 @@ package command
 import (
 	"context"
 	"os"
+	"slices"
+
+	"slotscope/model/data"
 )
 
 func serve(ctx context.Context, env environment, args []string) error {
@@ -12,6 +15,13 @@ func serve(ctx context.Context, env environment, args []string) error {
 	fs.StringVar(&o.Token, "token", os.Getenv("SLOTSCOPE_TOKEN"), "secret that visitors must bring; $SLOTSCOPE_TOKEN")
 	fs.BoolVar(&o.Open, "open", false, "on a loopback address, serve every user of this machine, not only you")
 	fs.BoolVar(&o.AllowRoot, "allow-root", false, "on a loopback address, serve root beside you")
+	fs.Func("data-root", "`FOLDER` that datasets may be added from by path; may be given again. Without it: any folder, or with --token the data folder alone", func(text string) error {
+		root, err := data.Root(text)
+		o.Roots = append(o.Roots, root)
+		return err
+	})
+	fs.BoolVar(&o.PrivateURLs, "allow-private-urls", false, "let visitors add datasets from servers of this machine and of private networks")
+	fs.BoolVar(&o.SlurmLines, "allow-slurm-lines", false, "let visitors give SLURM jobs any option of sbatch, and shell lines that run before")
 	folder := dataFlag(fs)
 	executor := executorFlags(fs)
 	err := parse(fs, args, 0)
@@ -23,4 +33,14 @@ func serve(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	return env.serve(ctx, o)
+}
+
+// Limits bound what visitors may add to a data folder. Whoever holds a token is perhaps not the operator, so paths are then bound to
+// folders that the operator named.
+func (o ServeOptions) Limits(dataDir string) data.Limits {
+	limits := data.Limits{Public: !o.PrivateURLs}
+	if o.Token != "" || len(o.Roots) > 0 {
+		limits.Roots = append(slices.Clone(o.Roots), dataDir)
+	}
+	return limits
 }

@@ -36,8 +36,19 @@ func Missing() string {
 	return ""
 }
 
-// Check says as model.Invalid, by option, what of asks cannot be asked for.
-func (c Cluster) Check(asks string) error {
+// Check says as model.Invalid, by option, what of a visitor's asks cannot be asked for. "line" and "setup" run what they say with the
+// rights of the server's user, so they are refused unless lines.
+func (c Cluster) Check(asks string, lines bool) error {
+	bad := model.Invalid{}
+	for one := range strings.Lines(asks) {
+		name, _, _ := strings.Cut(strings.TrimSpace(one), "=")
+		if !lines && (name == "line" || name == "setup") {
+			bad[name] = "this server takes further SLURM options from its command line only; start it with --allow-slurm-lines to allow them here"
+		}
+	}
+	if len(bad) > 0 {
+		return bad
+	}
 	_, err := c.Options.With(asks)
 	return err
 }

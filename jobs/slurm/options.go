@@ -4,6 +4,7 @@ package slurm
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,13 +46,16 @@ var options = []option{
 	word("mem", func(o *Options) *string { return &o.Memory }),
 	{"grace", (*Options).setGrace, func(o *Options) { o.Grace = 0 }, func(o *Options) []string { return unless(o.Grace == 0, o.Grace.String()) }},
 	list("line", func(o *Options) *[]string { return &o.Lines }, func(value string) error {
-		if !strings.HasPrefix(value, "-") {
+		if !directive.MatchString(value) {
 			return fmt.Errorf("%q is no option of sbatch; one looks like --constraint=h100", value)
 		}
 		return nil
 	}),
 	list("setup", func(o *Options) *[]string { return &o.Setup }, func(string) error { return nil }),
 }
+
+// directive is what may follow #SBATCH: a long or short option of sbatch, perhaps with a value.
+var directive = regexp.MustCompile(`^(--[A-Za-z][A-Za-z0-9-]*(=.+)?|-[A-Za-z]( ?[^ ].*)?)$`)
 
 func unless(empty bool, value string) []string {
 	if empty {
@@ -183,6 +187,21 @@ func (o *Options) SetAll(assignments string) error {
 		}
 		if err := o.Set(strings.TrimSpace(one)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// SetLines reads options as a file has them: one a line, with comments after #.
+func (o *Options) SetLines(text string) error {
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := o.Set(line); err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
 		}
 	}
 	return nil

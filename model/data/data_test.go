@@ -206,13 +206,13 @@ func TestImagesFollowTheirClasses(t *testing.T) {
 func TestOpenUnknown(t *testing.T) {
 	_, err := Open(t.Context(), "shapes3D", t.TempDir())
 	invalid(t, err, "dataset", `"shapes3D"`, "shapes3d-synthetic")
-	if _, err = (Catalogue{t.TempDir()}).Open(t.Context(), ""); err == nil {
+	if _, err = (Catalogue{Dir: t.TempDir()}).Open(t.Context(), ""); err == nil {
 		t.Error("a dataset without a name was opened")
 	}
 }
 
 func TestEverythingListedOpens(t *testing.T) {
-	catalogue := Catalogue{t.TempDir()}
+	catalogue := Catalogue{Dir: t.TempDir()}
 	infos := catalogue.List(t.Context())
 	if len(infos) == 0 {
 		t.Fatal("nothing is listed")

@@ -45,14 +45,14 @@ func TestFullDisk(t *testing.T) {
 	p := plainSet{N: 3000, Side: 32}
 	path := writePlain(t, filepath.Join(t.TempDir(), "a.own"), p)
 
-	c := Catalogue{filepath.Join(smallDisk(t, "8m"), "data")}
+	c := Catalogue{Dir: filepath.Join(smallDisk(t, "8m"), "data")}
 	_, err := c.Add(context.Background(), Request{From: path}, func(Work) {})
 	if err == nil || !strings.Contains(err.Error(), "not enough room") {
 		t.Errorf("too small a disk: %v", err)
 	}
 
 	disk := smallDisk(t, "80m")
-	c = Catalogue{filepath.Join(disk, "data")}
+	c = Catalogue{Dir: filepath.Join(disk, "data")}
 	fill := filepath.Join(disk, "fill")
 	formats[len(formats)-1].Open = func(_ context.Context, path string, _ Reading) (Source, error) {
 		s, err := openPlain(path)

@@ -13,7 +13,10 @@ import (
 
 // Catalogue is the datasets of one data folder: those that the program draws, those that were added, and those of others that it
 // knows how to read. Its methods may be called from several goroutines, and several processes may use one folder.
-type Catalogue struct{ Dir string }
+type Catalogue struct {
+	Dir    string
+	Limits Limits // of what is added
+}
 
 // List describes the datasets that Open can open now.
 func (c Catalogue) List(ctx context.Context) []Info {
@@ -79,11 +82,11 @@ func (c Catalogue) unknown(ctx context.Context, name string) error {
 }
 
 // List is Catalogue.List of a data folder.
-func List(ctx context.Context, dataDir string) []Info { return Catalogue{dataDir}.List(ctx) }
+func List(ctx context.Context, dataDir string) []Info { return Catalogue{Dir: dataDir}.List(ctx) }
 
 // Open is Catalogue.Open of a data folder.
 func Open(ctx context.Context, name, dataDir string) (Set, error) {
-	return Catalogue{dataDir}.Open(ctx, name)
+	return Catalogue{Dir: dataDir}.Open(ctx, name)
 }
 
 // drawnSet is one that the program draws itself.

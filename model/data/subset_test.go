@@ -223,7 +223,7 @@ func checkComplement(t *rapid.T, s tabled, part Info, n int) {
 
 // TestHeldOut is the case of the documentation: a combination held out of training.
 func TestHeldOut(t *testing.T) {
-	ctx, c := context.Background(), Catalogue{t.TempDir()}
+	ctx, c := context.Background(), Catalogue{Dir: t.TempDir()}
 	train, err := c.Open(ctx, "shapes3d-synthetic[not(shape=cube; floor_hue=0.0,0.1)]")
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestHeldOut(t *testing.T) {
 
 // TestSpecErrors says what is wrong with a selection.
 func TestSpecErrors(t *testing.T) {
-	c := Catalogue{t.TempDir()}
+	c := Catalogue{Dir: t.TempDir()}
 	for name, says := range map[string]string{
 		"shapes3d-synthetic[":                      "does not end with a selection",
 		"shapes3d-synthetic[]":                     "does not end with a selection",
