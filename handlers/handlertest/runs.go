@@ -223,7 +223,13 @@ func (f *Runs) Resume(_ context.Context, id string, steps int) error {
 }
 
 func (f *Runs) Delete(_ context.Context, id string) error {
-	return f.change(id, func(*Run) error { delete(f.Runs, id); return nil })
+	return f.change(id, func(r *Run) error {
+		if !r.State.Ended() {
+			return fmt.Errorf("run %s is %s; stop it before deleting it: %w", id, r.State, model.ErrConflict)
+		}
+		delete(f.Runs, id)
+		return nil
+	})
 }
 
 func (f *Runs) Rename(_ context.Context, id, name string) error {

@@ -26,6 +26,7 @@ func (h Runs) apiRoutes(r chi.Router) {
 	r.Post("/api/runs/{id}/resume", handlers.Handle(h.apiResume))
 	r.Get("/api/runs/{id}/points", handlers.Handle(h.apiPoints))
 	r.Get("/api/runs/{id}/points.csv", handlers.Handle(h.apiCSV))
+	r.Get("/api/runs/{id}/verdict", handlers.Handle(h.apiVerdict))
 	r.Get("/api/runs/{id}/log", handlers.Handle(h.apiLog))
 	r.Get("/api/runs/{id}/samples", handlers.Handle(h.apiSamples))
 	r.Get("/api/runs/{id}/samples/{step}.png", handlers.Handle(h.apiSample))

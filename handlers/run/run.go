@@ -34,10 +34,11 @@ func (h Runs) Routes(r chi.Router) {
 	r.Get("/runs/new", handlers.Handle(h.form))
 	r.Post("/runs/evaluate", handlers.Handle(h.evaluate))
 	r.Get("/runs/{id}", handlers.Handle(h.show))
-	r.Post("/runs/{id}/stop", handlers.Handle(h.act(func(r *http.Request, id string) error { return h.Service.Stop(r.Context(), id) })))
-	r.Post("/runs/{id}/resume", handlers.Handle(h.act(h.resume)))
-	r.Post("/runs/{id}/edit", handlers.Handle(h.act(h.edit)))
-	r.Post("/runs/{id}/delete", handlers.Handle(h.delete))
+	r.Post("/runs/{id}/stop", handlers.Handle(h.act("stop", func(r *http.Request, id string) error { return h.Service.Stop(r.Context(), id) })))
+	r.Post("/runs/{id}/resume", handlers.Handle(h.act("resume", h.resume)))
+	r.Post("/runs/{id}/edit", handlers.Handle(h.act("edit", h.edit)))
+	r.Post("/runs/{id}/delete", handlers.Handle(h.actThen("delete", h.delete, func(string) string { return "/runs" })))
+	r.Get("/runs/{id}/overview", handlers.Handle(h.overview))
 	r.Get("/ws/runs/{id}", h.socket)
 	h.apiRoutes(r)
 }
@@ -132,15 +133,29 @@ func orZero(v *float64) float64 {
 
 // show draws the page of one run.
 func (h Runs) show(w http.ResponseWriter, r *http.Request) error {
+	return h.page(w, r, http.StatusOK, ui.Trouble{})
+}
+
+// page draws the page of one run, with the dialog open in which something was refused.
+func (h Runs) page(w http.ResponseWriter, r *http.Request, status int, trouble ui.Trouble) error {
 	ctx, id := r.Context(), chi.URLParam(r, "id")
 	run, err := h.Service.Get(ctx, id)
 	if err != nil {
 		return err
 	}
-	view := ui.RunView{Run: run, Now: time.Now(), PSNR: h.lastOf(ctx, id, "psnr/eval")}
+	view := ui.RunView{Run: run, Now: time.Now(), Trouble: trouble}
+	if info, err := handlers.InfoOf(ctx, h.Datasets, run.Config.Dataset); err == nil {
+		view.Pixels = info.H * info.W * info.C
+	}
+	if view.PSNR, err = h.newestSample(ctx, id, "psnr/eval"); err != nil {
+		return err
+	}
+	if view.Overview, err = h.overviewOf(ctx, run); err != nil {
+		return err
+	}
 	var damaged model.Invalid
 	if view.Checkpoints, err = h.Service.Checkpoints(ctx, id); errors.As(err, &damaged) {
-		return handlers.Draw(w, r, ui.Run(view)) // which says why, and lets the folder be deleted
+		return handlers.DrawStatus(w, r, status, ui.Run(view)) // which says why, and lets the folder be deleted
 	}
 	if err != nil {
 		return err
@@ -151,25 +166,53 @@ func (h Runs) show(w http.ResponseWriter, r *http.Request) error {
 	if view.Log, err = h.Service.Log(ctx, id, logLines); err != nil {
 		return err
 	}
-	return handlers.Draw(w, r, ui.Run(view))
+	return handlers.DrawStatus(w, r, status, ui.Run(view))
+}
+
+// newestSample is the newest value of a series with its step, the zero Sample while there is none.
+func (h Runs) newestSample(ctx context.Context, id, name string) (s model.Sample, err error) {
+	page, err := h.Service.Points(ctx, id, model.PointQuery{Names: []string{name}, Columns: 1})
+	if n := len(page.Series[name]); n > 0 {
+		s = page.Series[name][n-1]
+	}
+	return s, err
 }
 
 // logLines is how much of a log the page shows.
 const logLines = 200
 
-// act does something to a run, then shows it.
-func (h Runs) act(do func(r *http.Request, id string) error) handlers.Func {
+// act does something to a run, then shows it. What is refused stays in its dialog, with the reason and what was typed.
+func (h Runs) act(dialog string, do func(r *http.Request, id string) error) handlers.Func {
+	return h.actThen(dialog, do, func(id string) string { return "/runs/" + id })
+}
+
+func (h Runs) actThen(dialog string, do func(r *http.Request, id string) error, next func(id string) string) handlers.Func {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		id := chi.URLParam(r, "id")
 		if err := handlers.ReadForm(w, r); err != nil {
 			return err
 		}
 		if err := do(r, id); err != nil {
-			return err
+			return h.refused(w, r, dialog, err)
 		}
-		http.Redirect(w, r, "/runs/"+id, http.StatusSeeOther)
+		http.Redirect(w, r, next(id), http.StatusSeeOther)
 		return nil
 	}
+}
+
+// refused answers an action that the run's state or the entries do not allow.
+func (h Runs) refused(w http.ResponseWriter, r *http.Request, dialog string, why error) error {
+	trouble := ui.Trouble{Dialog: dialog, Steps: r.PostFormValue("steps"), Name: formValue(r, "name"), Notes: formValue(r, "notes")}
+	var invalid model.Invalid
+	switch {
+	case errors.As(why, &invalid):
+		trouble.Text = handlers.Sentence(invalid.Error())
+		return h.page(w, r, http.StatusUnprocessableEntity, trouble)
+	case errors.Is(why, model.ErrConflict):
+		trouble.Text = handlers.ErrorText(why)
+		return h.page(w, r, http.StatusConflict, trouble)
+	}
+	return why
 }
 
 func (h Runs) resume(r *http.Request, id string) error {
@@ -221,13 +264,7 @@ func formValue(r *http.Request, name string) *string {
 	return &v
 }
 
-func (h Runs) delete(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Service.Delete(r.Context(), chi.URLParam(r, "id")); err != nil {
-		return err
-	}
-	http.Redirect(w, r, "/runs", http.StatusSeeOther)
-	return nil
-}
+func (h Runs) delete(r *http.Request, id string) error { return h.Service.Delete(r.Context(), id) }
 
 // evaluate queues an evaluation of every run that was chosen in the list. One that is being evaluated already is left as it is.
 func (h Runs) evaluate(w http.ResponseWriter, r *http.Request) error {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/PuerkitoBio/goquery"
 	"github.com/go-chi/chi/v5"
@@ -23,6 +24,7 @@ import (
 	runpage "slotscope/handlers/run"
 	"slotscope/model"
 	"slotscope/model/data"
+	"slotscope/model/verdict"
 )
 
 // runSite is the pages of runs over a fake service.
@@ -331,6 +333,177 @@ func TestRunPage(t *testing.T) {
 	}
 }
 
+// TestVerdictOnThePage: the page says how the run goes beside earlier runs of its configuration, lists the rules, and the API agrees.
+func TestVerdictOnThePage(t *testing.T) {
+	f, h := runSite(t)
+	earlier := func(id string, day int, change func(*model.Config)) {
+		r := f.Put(id, model.Finished, 1200)
+		r.Created = r.Created.AddDate(0, 0, -day)
+		change(&r.Config)
+		for i := range r.Points {
+			if _, measured := r.Points[i].Values["psnr/eval"]; measured {
+				r.Points[i].Values["psnr/eval"] -= float64(day)
+			}
+		}
+	}
+	earlier("seed-1", 1, func(c *model.Config) { c.Seed = 1 })
+	earlier("seed-2", 2, func(c *model.Config) { c.Seed = 2 })
+	earlier("other", 3, func(c *model.Config) { c.LR *= 2 })
+	earlier("later", -1, func(c *model.Config) { c.Seed = 3 })
+	f.Put("a", model.Running, 1100)
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a"))
+	line := doc.Find("[data-testid=verdict]")
+	if line.AttrOr("data-kind", "") != "healthy" || line.Find("strong").Text() != "Healthy" {
+		t.Errorf("the verdict is %q", line.Find("p").Text())
+	}
+	facts := line.Find("[data-testid=verdict-facts]").Text()
+	for _, want := range []string{"of 128 entries in use", "dB at step 1,000, above 2 of 2 earlier runs"} {
+		if !strings.Contains(facts, want) {
+			t.Errorf("the facts are %q and lack %q", facts, want)
+		}
+	}
+	for _, r := range verdict.Rules() {
+		if !strings.Contains(line.Find(".rules").Text(), r.When) {
+			t.Errorf("the rule %s is not listed", r.Key)
+		}
+	}
+	var v verdict.Verdict
+	if err := json.Unmarshal(handlertest.Get(t, h, "/api/runs/a/verdict").Body.Bytes(), &v); err != nil || v.Rule != "healthy" || strings.Join(v.Facts, "; ") != facts {
+		t.Errorf("the API says %+v, %v", v, err)
+	}
+	f.Runs["a"].Points[1099].Values["total"] = math.NaN()
+	part := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/overview"))
+	if text := part.Find("[data-testid=verdict] p").Text(); !strings.Contains(text, "Diverging") || !strings.Contains(text, "The total loss is NaN at step 1,100.") {
+		t.Errorf("a NaN loss gives %q", text)
+	}
+	for _, path := range []string{"/runs/gone/overview", "/api/runs/gone/verdict"} {
+		if w := handlertest.Get(t, h, path); w.Code != 404 {
+			t.Errorf("%s answers %d", path, w.Code)
+		}
+	}
+}
+
+// TestQueueOnThePage: a queued run says which place it has and what it waits for; one that a cluster holds says that instead.
+func TestQueueOnThePage(t *testing.T) {
+	f, h := runSite(t)
+	now := time.Now()
+	for i, id := range []string{"first", "second", "third"} {
+		f.Put(id, model.Queued, 0).Updated = now.Add(time.Duration(i) * time.Second)
+	}
+	f.Put("cluster", model.Queued, 0).Reason = "SLURM job 7 waits: Resources."
+	says := func(id string) string {
+		return handlertest.Document(t, handlertest.Get(t, h, "/runs/"+id)).Find("[data-testid=queue]").Text()
+	}
+	if got := says("first"); got != "Next in the queue. Waits for a free device." {
+		t.Errorf("%q", got)
+	}
+	f.Put("busy", model.Running, 300).Name = "Busy one"
+	if got := says("third"); !strings.HasPrefix(got, "Position 3 of 3 in the queue. Waits for Busy one (") || !strings.HasSuffix(got, " left).") {
+		t.Errorf("%q", got)
+	}
+	if got := says("cluster") + says("busy"); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestEvaluationOnThePage: where the evaluation stands is said on the run's page.
+func TestEvaluationOnThePage(t *testing.T) {
+	f := handlertest.NewRuns(t.TempDir())
+	f.Put("a", model.Finished, 1000)
+	for _, c := range []struct {
+		state model.Evaluation
+		want  string
+	}{
+		{model.Evaluation{}, "Not evaluated yet."},
+		{model.Evaluation{State: model.Queued}, "Evaluation queued"},
+		{model.Evaluation{State: model.Running, Started: time.Now(), Said: "noise 2 of 9"}, "Evaluating for 0 s: noise 2 of 9."},
+		{model.Evaluation{State: model.Failed, Reason: "The disk is full."}, "The evaluation failed: The disk is full."},
+		{model.Evaluation{State: model.Stopped, Ended: time.Now()}, "You cancelled the evaluation 0 s ago."},
+		{model.Evaluation{State: model.Finished, Ended: time.Now()}, "Evaluated 0 s ago."},
+	} {
+		r := chi.NewRouter()
+		runpage.Runs{Service: f, Datasets: handlertest.Data{}, Evaluations: stands{c.state}}.Routes(r)
+		part := handlertest.Document(t, handlertest.Get(t, r, "/runs/a")).Find("[data-testid=evaluation]")
+		if !strings.Contains(part.Text(), c.want) || part.Find("a[href='/runs/a/measure']").Length() != 1 {
+			t.Errorf("%q is shown as %q", c.state.State, part.Text())
+		}
+	}
+	_, h := runSite(t)
+	if w := handlertest.Get(t, h, "/runs/a"); strings.Contains(w.Body.String(), "Not evaluated yet") {
+		t.Error("a server without evaluations speaks of them")
+	}
+}
+
+// stands are evaluations that all stand alike.
+type stands struct{ state model.Evaluation }
+
+func (s stands) Queue(context.Context, string, model.Evaluation) error { return nil }
+func (s stands) Cancel(context.Context, string) error                  { return nil }
+func (s stands) State(string) model.Evaluation                         { return s.state }
+
+// TestRefusedStaysInItsDialog: what cannot be done is said in the dialog that asked, which keeps what was typed.
+func TestRefusedStaysInItsDialog(t *testing.T) {
+	f, h := runSite(t)
+	f.Put("a", model.Stopped, 600)
+	refused := func(path string, form url.Values, status int, dialog, says string) *goquery.Document {
+		t.Helper()
+		w := handlertest.Post(t, h, path, form)
+		doc := handlertest.Document(t, w)
+		if why := doc.Find("#" + dialog + "[data-open] [data-testid=trouble]").Text(); w.Code != status || !strings.Contains(why, says) || doc.Find("[data-testid=run]").Length() != 1 {
+			t.Errorf("%s answers %d and says %q in its dialog", path, w.Code, why)
+		}
+		return doc
+	}
+	doc := refused("/runs/a/resume", url.Values{"steps": {"far"}}, 422, "resume", `"far"`)
+	if got := doc.Find("#resume-steps").AttrOr("value", ""); got != "far" {
+		t.Errorf("the entry holds %q", got)
+	}
+	doc = refused("/runs/a/edit", url.Values{"name": {strings.Repeat("x", 300)}, "notes": {"kept"}}, 422, "edit", "300 bytes")
+	if doc.Find("#edit-notes").Text() != "kept" {
+		t.Error("the notes are lost")
+	}
+	f.Runs["a"].State = model.Running
+	refused("/runs/a/resume", nil, 409, "resume", "running")
+	doc = refused("/runs/a/delete", nil, 409, "delete", "stop it before deleting it")
+	if hidden := doc.Find("[data-testid=delete-form]").AttrOr("hidden", "no"); hidden == "no" || doc.Find("[data-testid=stop-first]").AttrOr("hidden", "no") != "no" || f.Runs["a"] == nil {
+		t.Error("a run under way can be deleted, or does not offer to be stopped first")
+	}
+}
+
+// TestFirstSheet: the page promises the first reconstructions for step 1, when they are made.
+func TestFirstSheet(t *testing.T) {
+	f, h := runSite(t)
+	f.Put("a", model.Running, 0)
+	if text := handlertest.Document(t, handlertest.Get(t, h, "/runs/a")).Find("[data-part=no-samples]").Text(); !strings.Contains(text, "after step 1, then every 200 steps") {
+		t.Errorf("%q", text)
+	}
+	f.Put("b", model.Running, 700)
+	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/b"))
+	if text := doc.Find("[data-testid=psnr-step]").Text(); !strings.HasPrefix(text, "at step ") {
+		t.Errorf("the PSNR is %q", text)
+	}
+}
+
+// TestMutualInformationHint: pages of β-TCVAE, and no others, say what bounds its mutual information.
+func TestMutualInformationHint(t *testing.T) {
+	f, h := runSite(t)
+	f.Put("hrr", model.Running, 10)
+	f.Put("tc", model.Running, 10).Config = func() model.Config {
+		c, _ := model.Default("betatcvae", "tiny", "shapes3d-synthetic")
+		c.Batch = 32
+		return c
+	}()
+	hint := func(id string) string {
+		return handlertest.Document(t, handlertest.Get(t, h, "/runs/"+id)).Find("[data-testid=hint]").Text()
+	}
+	if got := hint("tc"); !strings.Contains(got, "cannot exceed log(batch) = log(32) = 3.47 nats") {
+		t.Errorf("%q", got)
+	}
+	if got := hint("hrr"); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestRunActions(t *testing.T) {
 	f, h := runSite(t)
 	f.Put("a", model.Running, 600)
@@ -355,6 +528,7 @@ func TestRunActions(t *testing.T) {
 			t.Errorf("%s: answered %d, want %d; the run is %+v", s.name, w.Code, s.status, f.Runs["a"].Status)
 		}
 	}
+	f.Runs["a"].State = model.Stopped
 	if w := handlertest.Post(t, h, "/runs/a/delete", nil); w.Code != 303 || w.Header().Get("Location") != "/runs" || len(f.Runs) != 0 {
 		t.Errorf("delete answered %d", w.Code)
 	}
@@ -418,6 +592,7 @@ func TestRunAPI(t *testing.T) {
 	if w := handlertest.Send(t, h, "POST", "/api/runs/done/resume", `{"steps":20}`); w.Code != 202 || f.Runs["done"].Config.Steps != 20 {
 		t.Errorf("resume answered %d: %s", w.Code, w.Body)
 	}
+	f.Runs["done"].State = model.Stopped
 	if w := handlertest.Send(t, h, "DELETE", "/api/runs/done", ""); w.Code != 204 {
 		t.Errorf("delete answered %d", w.Code)
 	}

@@ -3,7 +3,7 @@ import { slice, within } from './series.js';
 import { count, duration, value } from '../shared/format.js';
 import { rest, Zoom } from '../shared/zoom.js';
 
-const height = { large: 262, small: 150 };
+const height = { large: 190, small: 150 };
 
 /** colour resolves a custom property to what the canvas understands. */
 function colour(name) {
@@ -24,17 +24,17 @@ export function forgetColours() {
 
 function colours() {
   palette ??= {
-    ink: colour('--ink'), paper: colour('--paper'), quiet: colour('--quiet'), rule: colour('--rule'), accent: colour('--accent'), bad: colour('--bad'),
+    more: ['--slot-0', '--slot-5', '--slot-2', '--slot-3', '--slot-7'].map(colour), ink: colour('--ink'), paper: colour('--paper'), quiet: colour('--quiet'), rule: colour('--rule'), accent: colour('--accent'), bad: colour('--bad'),
     font: `12px ${getComputedStyle(document.body).fontFamily}`,
   };
   return palette;
 }
 
-/** strokes of a panel's series, in order: told apart by dash as well as by colour. */
-function stroke(i, many) {
+/** stroke of a panel's i-th series, told apart by dash as well as by colour; run.css draws the same in the key. */
+function stroke(i) {
   const c = colours();
-  if (!many) return { stroke: c.accent, dash: [] };
-  return [{ stroke: c.quiet, dash: [2, 3] }, { stroke: c.accent, dash: [] }, { stroke: c.ink, dash: [7, 3] }][i % 3];
+  const first = [{ stroke: c.accent, dash: [] }, { stroke: c.quiet, dash: [2, 3] }, { stroke: c.ink, dash: [7, 3] }];
+  return first[i] ?? { stroke: c.more[(i - 3) % c.more.length], dash: i % 2 ? [] : [7, 3] };
 }
 
 /** sparse series are measured now and then: each point is shown, and none is smoothed. */
@@ -120,19 +120,24 @@ export class Chart {
     this.#nans = [];
     this.#dropped = 0;
     const tables = [];
-    for (const name of this.panel.series) {
-      const s = this.#samples(name);
-      tables.push(this.#table(s, true));
+    for (const [i, name] of this.panel.series.entries()) {
+      const scale = this.#scale(i);
+      tables.push(this.#table(this.#samples(name), true, scale));
       if (this.#smoothed(name)) {
         const smooth = this.page.smooth(name);
-        tables.push(this.#table(slice(smooth.steps, smooth.values, this.page.range), false));
+        tables.push(this.#table(slice(smooth.steps, smooth.values, this.page.range), false, scale));
       }
     }
     return tables.length === 1 ? tables[0] : uPlot.join(tables);
   }
 
-  /** table makes [x, y] of samples: null where a value cannot be drawn. */
-  #table({ steps, values }, raw) {
+  /** scale is what the panel multiplies its i-th series by. */
+  #scale(i) {
+    return this.panel.scale?.[i] ?? 1;
+  }
+
+  /** table makes [x, y] of samples, y times scale: null where a value cannot be drawn. */
+  #table({ steps, values }, raw, scale) {
     const ys = values.map((v, i) => {
       if (!Number.isFinite(v)) {
         if (raw) this.#nans.push([steps[i], v]);
@@ -142,7 +147,7 @@ export class Chart {
         if (raw) this.#dropped++;
         return null;
       }
-      return v;
+      return v * scale;
     });
     return [steps.map(this.page.toX), ys];
   }
@@ -181,7 +186,7 @@ export class Chart {
   }
 
   #lines(i) {
-    const look = stroke(i, this.panel.series.length > 1);
+    const look = stroke(i);
     const name = this.panel.series[i];
     const points = { show: sparse(name) ? true : undefined, size: 5, fill: look.stroke };
     const raw = { ...look, width: 1.25, points };
@@ -237,7 +242,7 @@ export class Chart {
     const at = u && u.cursor.idx !== null && u.cursor.left >= 0 ? u.data[0][u.cursor.idx] : null;
     const per = this.#smoothed(this.panel.series[0]) ? 2 : 1;
     const parts = this.panel.series.map((name, i) => {
-      const v = at === null ? this.#newest(name) : u.data[1 + i * per][u.cursor.idx];
+      const v = at === null ? this.#newest(name, i) : u.data[1 + i * per][u.cursor.idx];
       if (at !== null && v === undefined) return null;
       return this.panel.labels ? `${this.panel.labels[i]} ${value(short(v))}` : value(v);
     });
@@ -246,9 +251,9 @@ export class Chart {
     now.textContent = text === '–' ? '' : where + text;
   }
 
-  #newest(name) {
+  #newest(name, i) {
     const { values } = this.page.store.get(name);
-    return values.length ? values[values.length - 1] : null;
+    return values.length ? values[values.length - 1] * this.#scale(i) : null;
   }
 
   /** marks draws the target's dashed line, and a tick at the foot for every value that is not a number. */

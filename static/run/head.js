@@ -13,7 +13,6 @@ export class RunHead {
     this.root = root;
     this.run = run;
     this.parts = Object.fromEntries([...root.querySelectorAll('[data-part]')].filter((el) => !el.closest('[data-panel]')).map((el) => [el.dataset.part, el]));
-    this.parts.connection.hidden = false;
     setInterval(() => this.#tick(), 1000);
   }
 
@@ -46,8 +45,10 @@ export class RunHead {
     this.#tick();
   }
 
-  psnr(v) {
-    if (v !== null) this.parts.psnr.textContent = v.toFixed(2);
+  psnr(v, step) {
+    if (v === null) return;
+    this.parts.psnr.textContent = v.toFixed(2);
+    this.parts['psnr-step'].textContent = `at step ${count(step)}`;
   }
 
   /** gaps tells how many of the steps stored are there. */
@@ -97,6 +98,10 @@ export class RunHead {
     const chip = this.parts.connection;
     if (chip.textContent !== text) chip.textContent = text;
     chip.dataset.state = state;
+    chip.hidden = !['reconnecting', 'catching'].includes(state) && this.#connection !== 'deleted';
+    const started = Date.parse(this.run.started);
+    const end = this.live ? Date.now() : Date.parse(this.run.ended);
+    if (started > 0 && end > 0) this.parts.elapsed.textContent = duration(Math.max(0, (end - started) / 1000));
     const updated = Date.parse(this.run.updated);
     if (updated > 0) this.parts.updated.textContent = `${duration(Math.max(0, (Date.now() - updated) / 1000))} ago`;
   }
@@ -127,6 +132,8 @@ export class RunHead {
     show('play', this.run.checkpoint > 0);
     show('force', state === 'stopping');
     show('resume', ended.has(state));
+    show('delete', ended.has(state));
+    show('stop-first', !ended.has(state));
   }
 
   #reason() {

@@ -131,8 +131,8 @@ function redraw() {
     redrawTimer = 0;
     if (document.hidden) return;
     for (const c of mounted()) c.draw();
-    const psnr = view.store.get('psnr/eval').values;
-    head.psnr(psnr.length ? psnr[psnr.length - 1] : null);
+    const psnr = view.store.get('psnr/eval');
+    head.psnr(psnr.values.at(-1) ?? null, psnr.last);
   }, redrawEvery);
 }
 
@@ -260,6 +260,8 @@ const stream = new Stream(`${scheme}://${location.host}/ws/runs/${start.run.id}`
     sheet.follow(f.run);
     refreshLog(f.run);
     refreshCheckpoints(f.run);
+    if (f.run.state !== state) refreshOverview();
+    state = f.run.state;
   },
   error: (f) => head.problem(f.error),
   bye(f) {
@@ -303,11 +305,37 @@ let newest = start.run.checkpoint;
 async function refreshCheckpoints(run) {
   if (run.checkpoint === newest) return;
   newest = run.checkpoint;
-  const answer = await fetch(location.pathname).catch(() => null);
+  const answer = await fetch(`/runs/${start.run.id}`).catch(() => null);
   if (!answer?.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
   const part = '[data-part="checkpoints"]';
   root.querySelector(part).replaceWith(page.querySelector(part));
+}
+
+let state = start.run.state;
+let overviewAt = -1; // step that the verdict was last asked for
+let held = false;
+
+/** refreshOverview takes verdict, place in the queue and evaluation as the server draws them; what is unfolded stays so. */
+async function refreshOverview() {
+  if (held || document.hidden) return;
+  held = true;
+  overviewAt = view.store.head;
+  const answer = await fetch(`/runs/${start.run.id}/overview`).catch(() => null);
+  held = false;
+  if (!answer?.ok) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html').querySelector('[data-part="overview"]');
+  const old = root.querySelector('[data-part="overview"]');
+  if (!fresh || fresh.innerHTML === old.innerHTML) return;
+  fresh.querySelector('details').open = old.querySelector('details').open;
+  const focused = old.contains(document.activeElement) ? document.activeElement.tagName : null;
+  old.replaceWith(fresh);
+  if (focused) fresh.querySelector(focused)?.focus();
+}
+
+/** overviewDue says whether the overview may have changed: points came, a run waits, or an evaluation is under way. */
+function overviewDue() {
+  return view.store.head !== overviewAt || head.run.state === 'queued' || 'evaluating' in root.querySelector('[data-part="overview"]').dataset;
 }
 
 /** proof asks the server how many steps it has stored, so that the badge tells of the store, not of this page. */
@@ -331,6 +359,9 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   rebuild();
 });
 setInterval(() => head.live && proof(), 5000);
+setInterval(() => overviewDue() && refreshOverview(), 5000);
+for (const box of root.querySelectorAll('[data-open]')) box.showPopover(); // what was refused, with the reason
+if (location.pathname !== `/runs/${start.run.id}`) history.replaceState(null, '', `/runs/${start.run.id}`); // that of a form refused
 
 load()
   .catch(() => head.problem('The points so far could not be read; trying again with the live ones.'))

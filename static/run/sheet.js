@@ -3,6 +3,12 @@ import { count } from '../shared/format.js';
 
 const askEvery = 2000; // ms
 
+/** lastSheet is the newest step up to this one that has a sheet: the first step, every sample_every-th, and the last have one. */
+export function lastSheet(step, { sample_every: every, steps }) {
+  if (step < 1 || step >= steps) return Math.max(0, step);
+  return Math.max(1, Math.floor(step / every) * every);
+}
+
 export class Sheet {
   #asked = 0;
   #step = 0;
@@ -20,7 +26,7 @@ export class Sheet {
   /** follow asks which sheets there are once the run has gone on, and shows the newest unless an earlier one is held. */
   async follow(run) {
     const now = Date.now();
-    const due = Math.floor(run.step / run.config.sample_every) * run.config.sample_every;
+    const due = lastSheet(run.step, run.config);
     const known = this.steps.at(-1) ?? 0;
     if (run.attempt === this.attempt && due <= known) return;
     if (now - this.#asked < askEvery && run.state === 'running') return;

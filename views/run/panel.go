@@ -2,6 +2,7 @@ package run
 
 import (
 	"slices"
+	"strconv"
 
 	"slotscope/model"
 	"slotscope/views"
@@ -10,20 +11,33 @@ import (
 // panels are the charts of a run, in the order of reading: those of the series that its model measures.
 func (v RunView) panels() []Panel {
 	c := v.Run.Config
-	return slices.Concat(decisive, measured(c), termsOf(c.Model), search(c), v.hardware(), statistics(c))
+	return slices.Concat(decisive(c), measured(c), v.terms(), search(c), v.hardware(), statistics(c))
 }
 
-var decisive = []Panel{
-	{Title: "Total loss", Unit: "weighted sum", Series: []string{"total"}, Decides: true, About: "What the optimizer lowers: every term times its weight."},
-	{Title: "PSNR", Unit: "dB", Series: []string{"psnr/eval"}, Decides: true, About: "Of reconstructions against the images, on a small fixed draw; the final evaluation uses the whole evaluation set."},
+// decisive are the charts that say whether a run learns, above all others.
+func decisive(c model.Config) []Panel {
+	zero := 0.0
+	use := Panel{Title: "Active latents", Unit: "of " + views.Count(c.M), Series: []string{"latent/active"}, Floor: &zero, About: "Those whose mean varies by more than 0.01 within a batch."}
+	if c.Discrete() {
+		use = Panel{Title: "Perplexity", Unit: "of " + views.Count(c.Entries()),
+			Series: []string{"perplexity/window", "perplexity/batch", "perplexity/used"},
+			Labels: []string{"window", "batch", "used"}, Floor: &zero,
+			About: "Entries in effective use: over a window of batches, in one batch, and the count used at least once in the window. One batch alone under-reports."}
+	}
+	return []Panel{
+		{Title: "Total loss", Unit: "weighted sum", Series: []string{"total"}, About: "What the optimizer lowers: every term times its weight."},
+		use,
+		{Title: "PSNR", Unit: "dB", Series: []string{"psnr/eval"}, About: "Of reconstructions against the images, on a small fixed draw; the final evaluation uses the whole evaluation set."},
+		{Title: "InfoM", Series: []string{"infom/eval"}, Floor: &zero, About: "Modularity of the slots, of at most 2,000 images: 1 where each tells of one factor alone."},
+	}
 }
 
 // measured are the charts of what the representation is worth, taken every eval_every steps from at most 2,000 images.
 func measured(c model.Config) []Panel {
-	const group = "Disentanglement while training"
+	const group = "Disentanglement"
 	zero := 0.0
 	all := []Panel{
-		{Group: group, Title: "InfoMEC", Series: []string{"infom/eval", "infoe/eval", "infoc/eval"}, Labels: []string{"InfoM", "InfoE", "InfoC"}, Floor: &zero,
+		{Group: group, Title: "InfoE and InfoC", Series: []string{"infoe/eval", "infoc/eval"}, Labels: []string{"InfoE", "InfoC"}, Floor: &zero,
 			About: "Of at most 2,000 images. With so few rows InfoE differs from the final evaluation's; compare it with itself."},
 		{Group: group, Title: "Owned factors", Unit: "factors", Series: []string{"owned/factors"}, Floor: &zero,
 			About: "Factors that own at least one slot: NMI of 0.5 or more, at least 0.2 above the slot's second factor."},
@@ -46,8 +60,8 @@ func measured(c model.Config) []Panel {
 
 var reconstruction = Panel{Title: "Reconstruction", Unit: "nats per pixel and channel", Series: []string{"recon"}, About: "Binary cross-entropy of the logits."}
 
-// terms are the charts of a model's loss, beside the reconstruction.
-var terms = map[string][]Panel{
+// ownTerms are the charts of a model's loss, beside the reconstruction.
+var ownTerms = map[string][]Panel{
 	"hrr": {
 		{Title: "VQ", Unit: "squared distance", Series: []string{"vq"}, About: "From codebook entries to the denoised retrievals."},
 		{Title: "Commitment", Unit: "squared distance", Series: []string{"commit"}, About: "From denoised retrievals to their entries."},
@@ -79,24 +93,55 @@ var terms = map[string][]Panel{
 	},
 }
 
-func termsOf(name string) []Panel {
-	all := append([]Panel{reconstruction}, terms[name]...)
+// weights are what each term of a model's loss is multiplied by, before the division of a divergence by the image's pixels and channels.
+func weights(c model.Config) map[string]float64 {
+	return map[string]float64{"recon": c.LambdaRec, "vq": c.LambdaVQ, "quantize": c.LambdaVQ, "commit": c.LambdaCommit, "latent": c.LambdaLat, "value": c.LambdaVal,
+		"codebook": c.LambdaCB, "tie": c.LambdaTie, "coherence": c.LambdaCoherence, "kl": c.BetaKL, "mi": 1, "tc": c.BetaTC, "dwkl": 1}
+}
+
+// terms are the charts of the terms of a model's loss: first what each adds to the total, then each as it is. A term of weight 0 adds
+// nothing and is folded away.
+func (v RunView) terms() []Panel {
+	const group = "Terms of the loss"
+	c := v.Run.Config
+	all := append([]Panel{reconstruction}, ownTerms[c.Model]...)
+	zero := 0.0
+	sum := Panel{Group: group, Title: "Weighted terms", Unit: "part of the total", Floor: &zero, About: "Each term times its weight: what it adds to the total loss."}
 	for i := range all {
-		all[i].Group = "Terms of the loss"
+		p := &all[i]
+		p.Group = group
+		name := p.Series[0]
+		weight := weights(c)[name]
+		p.Idle = weight == 0
+		if p.Idle {
+			continue
+		}
+		p.About += " Its weight is " + strconv.FormatFloat(weight, 'g', 4, 64) + "."
+		sum.Series = append(sum.Series, name)
+		sum.Labels = append(sum.Labels, p.Title)
+		sum.Scale = append(sum.Scale, weight*v.perPixel(name))
+	}
+	if len(sum.Series) > 1 && !slices.Contains(sum.Scale, 0) {
+		all = append([]Panel{sum}, all...)
 	}
 	return all
 }
 
-func search(c model.Config) []Panel {
-	group, zero := "Speed", 0.0
-	var all []Panel
-	if c.Discrete() {
-		group = "Codebook use and speed"
-		all = append(all, Panel{Group: group, Title: "Perplexity", Unit: "of " + views.Count(c.Entries()),
-			Series: []string{"perplexity/batch", "perplexity/window", "perplexity/used"},
-			Labels: []string{"batch", "window", "used"}, Floor: &zero,
-			About: "Entries in effective use: in one batch, over a window of batches, and the count used at least once there. One batch alone under-reports."})
+// perPixel is what a divergence is scaled by beside its weight: one over the image's pixels and channels; 0 where their number is not known.
+func (v RunView) perPixel(term string) float64 {
+	if !slices.Contains([]string{"kl", "mi", "tc", "dwkl"}, term) {
+		return 1
 	}
+	if v.Pixels == 0 {
+		return 0
+	}
+	return 1 / float64(v.Pixels)
+}
+
+func search(c model.Config) []Panel {
+	const group = "Speed and gradient"
+	zero := 0.0
+	var all []Panel
 	grad := Panel{Group: group, Title: "Gradient norm", Unit: "before the clip", Series: []string{"grad_norm"}, About: "Global norm; above the dashed line the step is scaled down."}
 	if c.Clip > 0 {
 		grad.Target, grad.Aim = &c.Clip, "clip"
@@ -116,8 +161,7 @@ func statistics(c model.Config) []Panel {
 		const group = "Means of the posteriors"
 		zero := 0.0
 		return append(moments("latent", "Means", group, aim{}, aim{}, aim{}),
-			Panel{Group: group, Title: "Posterior variance", Series: []string{"latent/posterior_var"}, Target: new(1.0), Aim: "prior", Floor: &zero, About: "Mean over latents and images; a latent that stays at the prior says nothing."},
-			Panel{Group: group, Title: "Active latents", Unit: "of " + views.Count(c.M), Series: []string{"latent/active"}, Floor: &zero, About: "Those whose mean varies by more than 0.01 within a batch."})
+			Panel{Group: group, Title: "Posterior variance", Series: []string{"latent/posterior_var"}, Target: new(1.0), Aim: "prior", Floor: &zero, About: "Mean over latents and images; a latent that stays at the prior says nothing."})
 	}
 	latent := moments("latent", "Latent z", "Latent z", aim{}, aim{}, aim{})
 	if !c.Discrete() {

@@ -2,6 +2,8 @@ package run
 
 import (
 	"encoding/json"
+	"maps"
+	"math"
 	"slices"
 	"testing"
 
@@ -27,12 +29,16 @@ func TestPanelsOfModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		view := RunView{Run: model.Run{Config: cfg}}
+		view := RunView{Run: model.Run{Config: cfg}, Pixels: 64 * 64 * 3}
 		if _, err := json.Marshal(view.data()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		var got []string
 		for _, p := range view.panels() {
+			if p.Scale != nil { // the same terms again, weighted
+				weighted(t, cfg, p)
+				continue
+			}
 			got = append(got, p.Series...)
 		}
 		want := append(slices.Clone(shared), own...)
@@ -48,5 +54,55 @@ func TestPanelsOfModels(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// weighted: the contributions are those of the terms that weigh anything, each times its weight, a divergence per pixel and channel.
+func weighted(t *testing.T, c model.Config, p Panel) {
+	t.Helper()
+	want := map[string]map[string]float64{
+		"hrr":       {"recon": c.LambdaRec, "vq": c.LambdaVQ, "commit": c.LambdaCommit, "codebook": c.LambdaCB},
+		"vqvae":     {"recon": c.LambdaRec, "vq": c.LambdaVQ, "commit": c.LambdaCommit},
+		"qlae":      {"recon": c.LambdaRec, "quantize": c.LambdaVQ, "commit": c.LambdaCommit},
+		"betavae":   {"recon": c.LambdaRec, "kl": c.BetaKL / 12288},
+		"betatcvae": {"recon": c.LambdaRec, "mi": 1. / 12288, "tc": c.BetaTC / 12288, "dwkl": 1. / 12288},
+	}[c.Model]
+	got := map[string]float64{}
+	for i, name := range p.Series {
+		got[name] = p.Scale[i]
+	}
+	if !maps.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) || len(p.Labels) != len(p.Series) {
+		t.Errorf("%s: contributions %v, want %v", c.Model, got, want)
+	}
+}
+
+// TestIdleTermsAreFolded: a term of weight 0 stands apart, and under its group's other charts again once it weighs something.
+func TestIdleTermsAreFolded(t *testing.T) {
+	cfg, err := model.Default("hrr", "tiny", "shapes3d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle := func() (names []string) {
+		for _, g := range (RunView{Run: model.Run{Config: cfg}}).groups() {
+			for _, p := range g.Idle {
+				names = append(names, p.Series[0])
+			}
+		}
+		return names
+	}
+	if got, want := idle(), []string{"latent", "value", "tie", "coherence"}; !slices.Equal(got, want) {
+		t.Errorf("%v is folded, want %v", got, want)
+	}
+	cfg.LambdaTie = 0.01
+	if slices.Contains(idle(), "tie") {
+		t.Error("a term with a weight is folded")
+	}
+	groups := RunView{Run: model.Run{Config: cfg}}.groups()
+	var first []string
+	for _, p := range groups[0].Panels {
+		first = append(first, p.Title)
+	}
+	if want := []string{"Total loss", "Perplexity", "PSNR", "InfoM"}; groups[0].Title != "" || !slices.Equal(first, want) {
+		t.Errorf("the first charts are %v, want %v", first, want)
 	}
 }

@@ -15,25 +15,29 @@ import (
 // RunView is the page of one run.
 type RunView struct {
 	Run         model.Run
-	PSNR        *float64 // newest, in dB; nil before the first evaluation
-	Checkpoints []int    // steps, ascending
-	Samples     []int    // steps that have reconstructions, ascending
-	Log         string   // the last lines
+	PSNR        model.Sample // newest, in dB; the zero Sample before the first evaluation
+	Pixels      int          // of an image, times its channels; 0 where the dataset is not here
+	Overview    Overview
+	Trouble     Trouble // what was refused last, if anything
+	Checkpoints []int   // steps, ascending
+	Samples     []int   // steps that have reconstructions, ascending
+	Log         string  // the last lines
 	Now         time.Time
 }
 
 // Panel is one chart: which series it draws, what they mean, where they should go.
 type Panel struct {
-	Title   string   `json:"title"`
-	Unit    string   `json:"unit"`
-	Series  []string `json:"series"`
-	Labels  []string `json:"labels"`          // of the series where there are several
-	Target  *float64 `json:"target"`          // a dashed line; nil for none
-	Aim     string   `json:"aim,omitempty"`   // what the dashed line is, as in "m"
-	Group   string   `json:"-"`               // heading that it stands under
-	About   string   `json:"-"`               // one sentence
-	Decides bool     `json:"-"`               // large, above the others
-	Floor   *float64 `json:"floor,omitempty"` // the axis begins there at most
+	Title  string    `json:"title"`
+	Unit   string    `json:"unit"`
+	Series []string  `json:"series"`
+	Labels []string  `json:"labels"`          // of the series where there are several
+	Target *float64  `json:"target"`          // a dashed line; nil for none
+	Aim    string    `json:"aim,omitempty"`   // what the dashed line is, as in "m"
+	Group  string    `json:"-"`               // heading that it stands under
+	About  string    `json:"-"`               // one sentence
+	Floor  *float64  `json:"floor,omitempty"` // the axis begins there at most
+	Idle   bool      `json:"-"`               // a term of weight 0: folded away within its group
+	Scale  []float64 `json:"scale,omitempty"` // that each series is multiplied by; nil for none
 }
 
 // RunData is what the page's modules need to know at the start.
@@ -43,27 +47,50 @@ type RunData struct {
 	Samples []int     `json:"samples"`
 }
 
+// testID names a panel's chart for tests and addresses: the first of its series, or "weighted" where they are scaled.
+func (p Panel) testID() string {
+	if p.Scale != nil {
+		return "chart-weighted"
+	}
+	return "chart-" + p.Series[0]
+}
+
 func (v RunView) data() RunData {
 	return RunData{Run: v.Run, Panels: v.panels(), Samples: append([]int{}, v.Samples...)}
 }
 
-// panelGroup is a heading with its charts; First is the number of the first among all.
-type panelGroup struct {
-	Title  string
-	First  int
-	Panels []Panel
+// numbered is a panel with its place among all.
+type numbered struct {
+	Panel
+	At int
 }
 
+// panelGroup is a heading with its charts; Idle are those of terms with weight 0.
+type panelGroup struct {
+	Title        string
+	Panels, Idle []numbered
+}
+
+// groups are the panels under their headings; the decisive ones stand under none, and come first.
 func (v RunView) groups() []panelGroup {
 	var all []panelGroup
 	for i, p := range v.panels() {
 		if len(all) == 0 || all[len(all)-1].Title != p.Group {
-			all = append(all, panelGroup{Title: p.Group, First: i})
+			all = append(all, panelGroup{Title: p.Group})
 		}
-		last := &all[len(all)-1]
-		last.Panels = append(last.Panels, p)
+		g := &all[len(all)-1]
+		if p.Idle {
+			g.Idle = append(g.Idle, numbered{p, i})
+		} else {
+			g.Panels = append(g.Panels, numbered{p, i})
+		}
 	}
 	return all
+}
+
+// key is a group's name in addresses.
+func (g panelGroup) key() string {
+	return strings.Trim(strings.ToLower(strings.Join(strings.FieldsFunc(g.Title, func(r rune) bool { return r == ' ' || r == ',' }), "-")), "-")
 }
 
 func (v RunView) canStop() bool   { return v.Run.State == model.Running || v.Run.State == model.Queued }
@@ -71,10 +98,37 @@ func (v RunView) canResume() bool { return v.Run.State.Ended() }
 
 // resumeSteps proposes how far to go: to the end as configured, or for a finished run half as far again.
 func (v RunView) resumeSteps() string {
+	if v.Trouble.Dialog == "resume" {
+		return v.Trouble.Steps
+	}
 	if v.Run.State != model.Finished {
 		return strconv.Itoa(v.Run.Config.Steps)
 	}
 	return strconv.Itoa(v.Run.Config.Steps + max(1, v.Run.Config.Steps/2))
+}
+
+// psnr writes the newest PSNR, with the step that it was measured at.
+func (v RunView) psnr() string {
+	if v.PSNR.Step == 0 {
+		return "–"
+	}
+	return views.Decibels(&v.PSNR.Value)
+}
+
+func (v RunView) psnrStep() string {
+	if v.PSNR.Step == 0 {
+		return ""
+	}
+	return "at step " + views.Count(v.PSNR.Step)
+}
+
+// hint is what a reader of this run's curves must know.
+func (v RunView) hint() string {
+	if v.Run.Config.Model != "betatcvae" || v.Run.Config.Batch < 1 {
+		return ""
+	}
+	return fmt.Sprintf("The mutual information of β-TCVAE is estimated within a batch: it cannot exceed log(batch) = log(%d) = %.2f nats, whatever the latents hold.",
+		v.Run.Config.Batch, math.Log(float64(v.Run.Config.Batch)))
 }
 
 // kept says what a stop, crash or failure left behind.
@@ -109,9 +163,9 @@ func (v RunView) tellsReason() bool {
 // noSamples says when the first reconstructions come, or that none did.
 func (v RunView) noSamples() string {
 	if v.Run.State.Ended() {
-		return "The run ended before its first reconstructions, which are made every " + views.Plural(v.Run.Config.SampleEvery, "step", "steps") + "."
+		return "The run has no reconstructions: it ended before its first step, or their files were removed."
 	}
-	return "Images above, what the model makes of them below: the first sheet comes at step " + views.Count(v.Run.Config.SampleEvery) + "."
+	return "The first reconstructions come after step 1, then every " + views.Plural(v.Run.Config.SampleEvery, "step", "steps") + "."
 }
 
 func (v RunView) newestSample() int {
