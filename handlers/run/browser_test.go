@@ -58,16 +58,31 @@ func pointsOf(series string) string {
 
 const connection = "[data-testid=connection]"
 
+// unfold opens every group of charts.
+func unfold(b handlertest.Browser) {
+	b.Eval(`document.querySelectorAll('details.charts, details.charts details').forEach((d) => (d.open = true))`)
+}
+
+// look scrolls to a chart, so that it is drawn.
+func look(b handlertest.Browser, chart string) {
+	b.Eval(fmt.Sprintf(`document.querySelector('[data-testid="chart-%s"]').scrollIntoView({ block: 'center', behavior: 'instant' })`, chart))
+}
+
 func TestRunPageLives(t *testing.T) {
 	b := openRuns(t)
 	b.Runs.Put("a", model.Running, 300)
 	b.Runs.Draw("a", 200)
 	b.Open("/runs/a")
 	b.Wait(text(connection), "live")
+	b.Wait("document.querySelector('"+connection+"').hidden", "true") // said only when it is broken
 	b.Wait(pointsOf("total"), "300")
+	b.Wait(pointsOf("codebook/mean"), "undefined") // folded, so not drawn
+	unfold(b)
 	b.Runs.Grow("a", 25)
 	b.Wait(pointsOf("total"), "325")
+	look(b, "codebook/mean")
 	b.Wait(pointsOf("codebook/mean"), "325")
+	look(b, "total")
 	b.Wait(text("[data-testid=step]"), "325")
 
 	b.Runs.Draw("a", 300) // a newer sheet is shown by itself
@@ -79,7 +94,9 @@ func TestRunPageLives(t *testing.T) {
 	b.Wait(pointsOf("total"), "450")
 	b.Wait(text(connection), "live")
 
-	b.Do(chromedp.Click(chromedp.CSS("[data-testid=stop]")))
+	b.Do(chromedp.Click(chromedp.CSS("[data-testid=delete]"))) // what runs is stopped first
+	b.Wait("document.querySelector('[data-testid=delete-go]').checkVisibility()", "false")
+	b.Do(chromedp.Click(chromedp.CSS("[data-testid=stop-first] [data-action=stop]")))
 	b.Wait(text("[data-testid=state]"), "stopped")
 	b.Wait(text(connection), "ended")
 	b.Wait(text("[data-testid=checkpoints] a"), "450")
@@ -89,7 +106,10 @@ func TestRunPageLives(t *testing.T) {
 		t.Error("the page does not say what a stop kept")
 	}
 
-	b.Do(chromedp.Click(chromedp.CSS("[data-testid=resume]")), chromedp.Click(chromedp.CSS("[data-testid=resume-go]")))
+	b.Do(chromedp.Click(chromedp.CSS("[data-testid=resume]")), chromedp.SetValue(chromedp.ID("resume-steps"), "far"), chromedp.Click(chromedp.CSS("[data-testid=resume-go]")))
+	b.Wait("document.querySelector('#resume [data-testid=trouble]')?.checkVisibility()", "true") // refused in its dialog, with what was typed
+	b.Wait("document.getElementById('resume-steps').value + ' ' + location.pathname", "far /runs/a")
+	b.Do(chromedp.SetValue(chromedp.ID("resume-steps"), "20000"), chromedp.Click(chromedp.CSS("[data-testid=resume-go]")))
 	b.Wait(text("[data-testid=state]"), "running")
 	b.Wait(pointsOf("total"), "450")
 	b.Runs.ResumeFrom("a", 200) // as after a crash: the page takes back what the run took back
@@ -98,18 +118,35 @@ func TestRunPageLives(t *testing.T) {
 	b.Wait(pointsOf("total"), "210")
 }
 
+// TestFirstSheetArrives: the sheet of step 1 is shown as soon as it is there, without loading the page again, and PSNR with its step.
+func TestFirstSheetArrives(t *testing.T) {
+	b := openRuns(t)
+	b.Runs.Put("a", model.Running, 0)
+	b.Open("/runs/a")
+	b.Wait(text(connection), "live")
+	b.Wait("document.querySelector('[data-testid=samples] img') === null", "true")
+	b.Runs.Draw("a", 1)
+	b.Runs.Grow("a", 1)
+	b.Wait(text("[data-part=sample-step]"), "step 1")
+	b.Wait(text("[data-testid=psnr-step]"), "at step 1")
+	b.Wait("document.querySelector('[data-testid=verdict]').dataset.kind", "early")
+}
+
 func TestChartsByHand(t *testing.T) {
 	b := openRuns(t)
 	b.Runs.Put("a", model.Finished, 9000)
 	b.Open("/runs/a")
 	b.Wait(text(connection), "ended")
+	unfold(b)
 	total := `document.querySelector('[data-testid="chart-total"] [data-part=points]').textContent`
 	if s := b.Eval(total); !strings.Contains(s, "least, greatest, last of each span") {
 		t.Errorf("9,000 points are drawn as %q", s)
 	}
+	look(b, "latent/mean")
 	b.Do(chromedp.Click(chromedp.CSS(`[name=log]`)))
 	b.Wait(`document.querySelector('[data-testid="chart-latent/mean"] [data-part=marks]').textContent.includes('not above 0')`, "true")
 
+	look(b, "total")
 	plot := chromedp.CSS(`[data-testid="chart-total"] [data-part=plot]`)
 	b.Do(chromedp.Focus(plot), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"))
 	b.Wait(`document.querySelector('[data-part=view]').textContent !== ''`, "true")
@@ -119,7 +156,7 @@ func TestChartsByHand(t *testing.T) {
 	b.Wait(total+".includes('span')", "true")
 	b.Do(chromedp.KeyEvent(kb.ArrowRight))
 	b.Wait(`document.querySelector('[data-testid="chart-total"] [data-part=now]').textContent.startsWith('step ')`, "true")
-	b.Wait(`document.querySelector('[data-testid="chart-recon"] [data-part=now]').textContent.startsWith('step ')`, "true") // one crosshair for all
+	b.Wait(`document.querySelector('[data-testid="chart-perplexity/window"] [data-part=now]').textContent.startsWith('step ')`, "true") // one crosshair for all
 
 	x, y := b.Middle(`[data-testid="chart-total"] .u-over`)
 	b.Do(chromedp.DragAndDropXY(x-80, y, x+80, y))

@@ -70,7 +70,7 @@ func Compared() []string { return []string{psnr, infoM} }
 
 // Judge applies Rules in order; the first that holds decides.
 func Judge(p Progress) Verdict {
-	v := Verdict{Step: p.last(), Facts: p.facts()}
+	v := Verdict{Step: p.last(), Facts: append([]string{}, p.facts()...)}
 	for _, r := range rules {
 		if why, holds := r.holds(p); holds {
 			v.Kind, v.Title, v.Rule, v.Why = r.Kind, r.Kind.Title(), r.Key, why

@@ -3,7 +3,7 @@ import { slice, within } from './series.js';
 import { count, duration, value } from '../shared/format.js';
 import { rest, Zoom } from '../shared/zoom.js';
 
-const height = { large: 190, small: 150 };
+const height = { large: 220, small: 150 };
 
 /** colour resolves a custom property to what the canvas understands. */
 function colour(name) {
