@@ -215,7 +215,7 @@ func (h Runs) apiCSV(w http.ResponseWriter, r *http.Request) error {
 		fmt.Fprintf(w, "# %d damaged lines of points.jsonl are missing here\n", damaged)
 	}
 	out := csv.NewWriter(w)
-	out.Write(append([]string{"step"}, columns...))
+	out.Write(csvHead(columns))
 	for since := 0; since < overview.Head; {
 		page, err := h.Service.Points(ctx, id, model.PointQuery{Since: since, Until: overview.Head, Names: columns, Limit: handlers.RawSteps})
 		if err != nil || page.Last <= since {
@@ -226,6 +226,15 @@ func (h Runs) apiCSV(w http.ResponseWriter, r *http.Request) error {
 	}
 	out.Flush()
 	return nil
+}
+
+// csvHead names the columns; names of series are anybody's who gives an address.
+func csvHead(columns []string) []string {
+	head := []string{"step"}
+	for _, name := range columns {
+		head = append(head, model.CSVText(name))
+	}
+	return head
 }
 
 // writeSteps writes one line per step of a page.

@@ -40,21 +40,13 @@ func writeGroup(out *csv.Writer, section string, g GroupRecord) {
 		if s.N == 0 {
 			continue
 		}
-		line := []string{text(section), text(g.Dataset), g.Model, text(g.Label), m.Key, strconv.Itoa(s.N)}
+		line := []string{model.CSVText(section), model.CSVText(g.Dataset), g.Model, model.CSVText(g.Label), m.Key, strconv.Itoa(s.N)}
 		for _, v := range []model.Score{s.Mean, s.SD, s.T, s.Low, s.High} {
 			line = append(line, plain(float64(v)))
 		}
 		line = append(line, strconv.FormatBool(s.Bold[PaperRule]), strconv.FormatBool(s.Bold[OverlapRule]))
 		out.Write(append(append(line, publishedFields(s.Published)...), seedList(s.Seeds)))
 	}
-}
-
-// text keeps a name from being computed by a spreadsheet, which takes what begins so for a formula.
-func text(name string) string {
-	if name != "" && strings.ContainsRune("=+-@\t\r", rune(name[0])) {
-		return "'" + name
-	}
-	return name
 }
 
 func publishedFields(p *PublishedRecord) []string {
@@ -87,11 +79,11 @@ func (r *Report) Curves(w io.Writer) error {
 	out.Write([]string{"run", "dataset", "model", "seed", "series", "step", "value"})
 	for _, e := range r.Runs {
 		c := e.Run.Config
-		line := []string{e.Run.ID, c.Dataset, c.Model, strconv.FormatInt(c.Seed, 10), "", "", ""}
+		line := []string{e.Run.ID, model.CSVText(c.Dataset), c.Model, strconv.FormatInt(c.Seed, 10), "", "", ""}
 		err := e.points(nil, func(p model.Point) error {
 			line[5] = strconv.Itoa(p.Step)
 			for _, name := range slices.Sorted(maps.Keys(p.Values)) {
-				line[4], line[6] = name, spelled(p.Values[name])
+				line[4], line[6] = model.CSVText(name), spelled(p.Values[name])
 				out.Write(line)
 			}
 			return out.Error()
