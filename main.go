@@ -24,6 +24,7 @@ import (
 	"slotscope/jobs"
 	"slotscope/jobs/command"
 	"slotscope/model"
+	"slotscope/model/bundle"
 	"slotscope/model/compute"
 	"slotscope/model/compute/cpu"
 	"slotscope/model/data"
@@ -35,7 +36,7 @@ import (
 
 func main() {
 	cpu.SpareProcessors()
-	os.Exit(command.Main(os.Args[1:], serve, freeze))
+	os.Exit(command.Main(os.Args[1:], serve, freeze, export))
 }
 
 // serve opens the data folder and answers until ctx ends; what is opened first is closed last. Runs that work go on.
@@ -87,7 +88,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	site.Ready = index.Ready
 	site.Pages = []web.Page{
 		&home.Home{Runs: runs, Datasets: sets, Library: library},
-		runpage.Runs{Service: runs, Datasets: sets, Places: runs, Evaluations: evaluations},
+		runpage.Runs{Service: runs, Datasets: sets, Places: runs, Evaluations: evaluations, Bundles: bundles(library, engine, root.Dir())},
 		compare.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library, Noise: runs},
 		sweeppage.Sweeps{Service: sweeps, Datasets: sets, Places: runs},
 		dataset.Datasets{Catalogue: adding},
@@ -108,6 +109,26 @@ func freeze(ctx context.Context, o command.FreezeOptions, w io.Writer) error {
 	library := play.NewLibrary(o.Data, engine, data.Catalogue{Dir: o.Data})
 	defer library.Close()
 	return playpage.Freezer{Library: library, Static: static.Files(), Revision: command.Revision()}.Freeze(ctx, o.Names, w)
+}
+
+// export gathers a checkpoint for a bundle.
+func export(ctx context.Context, o command.ExportOptions) (b bundle.Bundle, free func(), err error) {
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		return b, nil, err
+	}
+	library := play.NewLibrary(o.Data, engine, data.Catalogue{Dir: o.Data})
+	if b, err = bundles(library, engine, o.Data).Bundle(ctx, o.Name); err != nil {
+		library.Close()
+		return b, nil, err
+	}
+	return b, library.Close, nil
+}
+
+// bundles makes bundles of a data folder's runs.
+func bundles(library *play.Library, engine *compute.Engine, dir string) bundle.Source {
+	freezer := playpage.Freezer{Library: library, Static: static.Files(), Revision: command.Revision()}
+	return bundle.Source{Library: library, Engine: engine, Data: dir, Revision: command.Revision(), Freeze: freezer.Freeze}
 }
 
 // fits checks what the vocabulary cannot: that the dataset is here and has enough images for a batch.

@@ -32,6 +32,7 @@ func (h Runs) apiRoutes(r chi.Router) {
 	r.Get("/api/runs/{id}/samples/{step}.png", handlers.Handle(h.apiSample))
 	r.Get("/api/runs/{id}/checkpoints", handlers.Handle(h.apiCheckpoints))
 	r.Get("/api/runs/{id}/checkpoints/{step}.safetensors", handlers.Handle(h.apiCheckpoint))
+	r.Get("/api/runs/{id}/bundle.zip", handlers.Handle(h.bundle))
 	r.Get("/api/fields", handlers.Handle(h.apiFields))
 }
 

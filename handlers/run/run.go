@@ -25,6 +25,8 @@ type Runs struct {
 	Places   handlers.Placer // nil where there is no choice
 	// Evaluations measures runs that are chosen in the list; nil where none can be started from here.
 	Evaluations handlers.EvaluationService
+	// Bundles gathers what a checkpoint is exported with; nil where nothing is exported.
+	Bundles Bundler
 }
 
 // Routes enters /runs, /api/runs and /ws/runs.

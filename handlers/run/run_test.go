@@ -1,6 +1,8 @@
 package run_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,7 +25,9 @@ import (
 	"slotscope/handlers/handlertest"
 	runpage "slotscope/handlers/run"
 	"slotscope/model"
+	"slotscope/model/bundle"
 	"slotscope/model/data"
+	"slotscope/model/format/checkpoint"
 	"slotscope/model/verdict"
 )
 
@@ -724,5 +728,50 @@ func TestEvaluateSelectedRuns(t *testing.T) {
 	e.err, e.state = fmt.Errorf("there is no run: %w", model.ErrNotFound), model.Evaluation{}
 	if w := handlertest.Post(t, r, "/runs/evaluate", url.Values{"run": {"nobody"}}); w.Code != http.StatusNotFound {
 		t.Errorf("no such run: %d", w.Code)
+	}
+}
+
+// bundles answers one bundle, or that there is none.
+type bundles struct{ asked []string }
+
+func (b *bundles) Bundle(_ context.Context, name string) (bundle.Bundle, error) {
+	b.asked = append(b.asked, name)
+	if strings.HasPrefix(name, "none") {
+		return bundle.Bundle{}, model.ErrNotFound
+	}
+	ones := func(shape ...int) checkpoint.Tensor {
+		n := 1
+		for _, d := range shape {
+			n *= d
+		}
+		return checkpoint.Tensor{Shape: shape, Data: make([]float32, n)}
+	}
+	return bundle.Bundle{Name: name, File: checkpoint.File{Tensors: map[string]checkpoint.Tensor{"canvas": ones(1, 2, 4, 4), "out.weight": ones(3, 2, 3, 3)}}}, nil
+}
+
+func TestBundle(t *testing.T) {
+	b := &bundles{}
+	r := chi.NewRouter()
+	runpage.Runs{Service: handlertest.NewRuns(t.TempDir()), Datasets: handlertest.Data{}, Bundles: b}.Routes(r)
+	w := httptest.NewRecorder()
+	r.ServeHTTP(w, httptest.NewRequest("GET", "/api/runs/run-1/bundle.zip?step=500", nil))
+	archive, err := zip.NewReader(bytes.NewReader(w.Body.Bytes()), int64(w.Body.Len()))
+	if err != nil || w.Code != 200 || w.Header().Get("Content-Disposition") != `attachment; filename="run-1.zip"` {
+		t.Fatalf("%d %v: %v", w.Code, w.Header(), err)
+	}
+	if f, err := archive.Open("run-1/SHA256SUMS"); err != nil {
+		t.Error(err)
+	} else {
+		f.Close()
+	}
+	for path, code := range map[string]int{"/api/runs/none/bundle.zip": 404, "/api/runs/run-1/bundle.zip?step=x": 422} {
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		if w.Code != code {
+			t.Errorf("%s: %d, want %d: %s", path, w.Code, code, w.Body)
+		}
+	}
+	if strings.Join(b.asked, " ") != "run-1@500 none" {
+		t.Errorf("asked for %q", b.asked)
 	}
 }

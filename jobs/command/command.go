@@ -72,6 +72,7 @@ type environment struct {
 	out, err io.Writer
 	serve    Serve
 	freeze   Freeze
+	export   Export
 }
 
 func subcommands() []subcommand {
@@ -84,6 +85,8 @@ func subcommands() []subcommand {
 		{"metrics", "measure InfoMEC and DCI of codes or latents in a .npz or .json file", metricsCommand},
 		{"data", "list, add, describe, check, sample and remove datasets", dataCommand},
 		{"freeze", "write the playground of runs as one HTML file that needs no server", freezePages},
+		{"export", "write a model for other programs: safetensors, PyTorch loader, model card", exportRun},
+		{"verify", "check a bundle: sums, examples, and its scores measured again", verifyBundle},
 		{"bench", "measure training, decoding or reading speed", benchCommand},
 		{"job", "train a run as a job of SLURM; SLURM calls it", clusterJob},
 		{"gpu", "say what was found for a GPU and what is taken; gpu install gets XLA's plugin", gpuCommand},
@@ -92,7 +95,7 @@ func subcommands() []subcommand {
 }
 
 // Main runs the program with its arguments, without the program's name, and returns its exit code.
-func Main(args []string, serve Serve, freeze Freeze) int {
+func Main(args []string, serve Serve, freeze Freeze, export Export) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -106,7 +109,7 @@ func Main(args []string, serve Serve, freeze Freeze) int {
 			}
 		}
 	}()
-	return dispatch(ctx, environment{os.Stdout, os.Stderr, serve, freeze}, args)
+	return dispatch(ctx, environment{os.Stdout, os.Stderr, serve, freeze, export}, args)
 }
 
 func dispatch(ctx context.Context, env environment, args []string) int {

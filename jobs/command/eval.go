@@ -177,15 +177,20 @@ func (w evalWork) run(ctx context.Context, name string) (r evaluate.Result, s su
 
 // measure evaluates a subject and keeps the result.
 func (w evalWork) measure(ctx context.Context, s subject) (evaluate.Result, error) {
-	if info, err := os.Stat(w.dataDir); err == nil && info.IsDir() {
-		w.o.Probes = filepath.Join(w.dataDir, "probes")
-	}
+	w.useProbes()
 	r, err := w.evaluate(ctx, s)
 	if err != nil {
 		return r, err
 	}
 	r.Scores.Effort = w.effort
 	return r, s.keep(r)
+}
+
+// useProbes keeps probes in the data folder, where there is one.
+func (w *evalWork) useProbes() {
+	if info, err := os.Stat(w.dataDir); err == nil && info.IsDir() {
+		w.o.Probes = filepath.Join(w.dataDir, "probes")
+	}
 }
 
 // leastImages is what a score needs at least.
@@ -241,13 +246,18 @@ func findSubject(dataDir, name string) (subject, error) {
 }
 
 func (w evalWork) evaluate(ctx context.Context, s subject) (evaluate.Result, error) {
-	o := w.o
 	file, err := checkpoint.Read(s.checkpoint)
 	if err != nil {
 		return evaluate.Result{}, err
 	}
+	return w.evaluateFile(ctx, s.checkpoint, file)
+}
+
+// evaluateFile measures a checkpoint that was read; name is what messages call it.
+func (w evalWork) evaluateFile(ctx context.Context, name string, file checkpoint.File) (evaluate.Result, error) {
+	o := w.o
 	if file.Config.Model == "" {
-		return evaluate.Result{}, fmt.Errorf("%s says no configuration, so it is no checkpoint of a run", s.checkpoint)
+		return evaluate.Result{}, fmt.Errorf("%s has no configuration; not a run checkpoint", name)
 	}
 	set, err := data.Open(ctx, file.Config.Dataset, w.dataDir)
 	if err != nil {
@@ -275,7 +285,7 @@ func (w evalWork) evaluate(ctx context.Context, s subject) (evaluate.Result, err
 	}
 	r, err := evaluate.Run(ctx, engine, file, set, o)
 	if err != nil {
-		return r, fmt.Errorf("%s: %w", s.checkpoint, err)
+		return r, fmt.Errorf("%s: %w", name, err)
 	}
 	r.Scores.Revision, r.Scores.Precision = Revision(), file.Config.Computed(file.Meta["engine"])
 	return r, nil

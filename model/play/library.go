@@ -11,6 +11,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/compute"
 	"slotscope/model/data"
+	"slotscope/model/format/checkpoint"
 )
 
 // Library is every checkpoint that can be played with: the embedded one, and those of the runs in a data folder. It opens them
@@ -106,6 +107,16 @@ func (l *Library) Find(name string) (Source, error) {
 		return runs[0], nil
 	}
 	return Source{}, err
+}
+
+// Checkpoint reads the tensors of a source.
+func (l *Library) Checkpoint(src Source) (checkpoint.File, error) {
+	file, err := src.read()
+	if err != nil {
+		return file, fmt.Errorf("step %d of %s: %w", src.Step, src.Title, err)
+	}
+	delete(file.Meta, HashKey)
+	return file, nil
 }
 
 // known finds an open checkpoint without looking at the disk.

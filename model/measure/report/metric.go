@@ -103,6 +103,9 @@ func Further() []Metric { return further }
 // every metric: the paper's, ours, faithfulness to HRR, those of images that runs were not trained on, and the field's.
 func every() []Metric { return slices.Concat(columns, further, faithful, unseen, field) }
 
+// AllMetrics are the metrics of every kind, in the order of a record.
+func AllMetrics() []Metric { return every() }
+
 // MetricByKey finds a metric of any kind.
 func MetricByKey(key string) (Metric, bool) {
 	for _, m := range every() {

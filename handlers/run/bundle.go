@@ -1,0 +1,51 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/bundle"
+)
+
+// Bundler gathers a run's newest checkpoint with what is known about it; bundle.Source is one.
+type Bundler interface {
+	Bundle(ctx context.Context, name string) (bundle.Bundle, error)
+}
+
+// bundle answers a run's model as an archive, or with ?step= that of an earlier checkpoint.
+func (h Runs) bundle(w http.ResponseWriter, r *http.Request) error {
+	id := chi.URLParam(r, "id")
+	if h.Bundles == nil || !model.ValidID(id) {
+		return fmt.Errorf("a bundle of run %q: %w", id, model.ErrNotFound)
+	}
+	name := id
+	if step := r.URL.Query().Get("step"); step != "" {
+		n, err := handlers.StepsOf(step)
+		if err != nil {
+			return model.Invalid{"step": err.Error()}
+		}
+		name = fmt.Sprintf("%s@%d", id, n)
+	}
+	b, err := h.Bundles.Bundle(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	b.License = r.URL.Query().Get("license")
+	file, err := os.CreateTemp("", "slotscope-bundle-*.zip") // so that what cannot be written whole is an error, not half an archive
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	if _, err := b.WriteZip(file, id); err != nil {
+		return err
+	}
+	handlers.AsFile(w, id+".zip")
+	return handlers.SendFile(w, r, file.Name(), "application/zip")
+}

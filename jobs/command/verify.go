@@ -1,0 +1,114 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"slotscope/model"
+	"slotscope/model/bundle"
+	"slotscope/model/compute"
+	"slotscope/model/learn/evaluate"
+)
+
+// verifyBundle checks the sums of a bundle, encodes its examples again, measures its scores again and compares.
+func verifyBundle(ctx context.Context, env environment, args []string) error {
+	fs := flags(env, "verify")
+	engine := fs.String("engine", "auto", "compute `ENGINE`: auto, cpu, xla:cuda, xla:cpu or go")
+	tolerance := fs.Float64("tolerance", 1e-6, "largest difference of a score, relative to its size; other engines and processors round otherwise")
+	scores := fs.Bool("scores", true, "measure the scores again; without, only sums and examples are checked")
+	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
+	names, err := parseNames(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(names) != 1 {
+		return fmt.Errorf("%w: slotscope verify BUNDLE; `slotscope verify -h` lists the flags", errUsage)
+	}
+	o, closer, err := bundle.Open(names[0])
+	if err != nil {
+		return err
+	}
+	defer closer.Close()
+	measured, err := remeasure(ctx, env, o, *engine, *dataDir, *scores, *tolerance)
+	if err != nil {
+		return err
+	}
+	return tellVerified(env, names[0], o, measured, *asJSON)
+}
+
+// remeasure adds to the bundle's problems what a new measurement contradicts.
+func remeasure(ctx context.Context, env environment, o *bundle.Opened, engine, dataDir string, scores bool, tolerance float64) (measured *model.Scores, err error) {
+	examples, err := compute.OpenFor(engine, o.File.Config.Precision)
+	if err != nil {
+		return nil, fmt.Errorf("opening engine %q: %w", engine, err)
+	}
+	if err := o.CheckExamples(examples); err != nil {
+		return nil, err
+	}
+	if !scores || o.Scores == nil {
+		return nil, nil
+	}
+	w := evalWork{env: env, o: optionsOf(*o.Scores), effort: o.Scores.Effort, engine: engine, dataDir: dataDir, heldOut: o.Scores.HeldOut != nil}
+	w.useProbes()
+	bar := newProgress(env.err)
+	w.o.Progress = bar.show
+	r, err := w.evaluateFile(ctx, "the bundle", o.File)
+	bar.end()
+	if err != nil {
+		return nil, err
+	}
+	return &r.Scores, o.CompareScores(r.Scores, tolerance)
+}
+
+// optionsOf is how recorded scores were measured.
+func optionsOf(s model.Scores) evaluate.Options {
+	o := evaluate.Default(s.Seed)
+	o.Images, o.Noise, o.Pairs = s.Images, 0, 0
+	read := false
+	if s.Noise != nil {
+		o.Noise, read = s.Noise.Images, s.Noise.Accuracy != nil
+	}
+	if s.Swap != nil {
+		o.Pairs, read = s.Swap.Pairs, true
+	}
+	if s.SwapTruth != nil {
+		o.Pairs = max(o.Pairs, s.SwapTruth.Pairs)
+	}
+	if !read {
+		o.Probe = 0
+	}
+	if s.Metrics != nil {
+		o.Trees = s.Metrics.DCI.Trees
+	}
+	return o
+}
+
+var errDiffers = errors.New("the bundle differs from what was measured")
+
+func tellVerified(env environment, name string, o *bundle.Opened, measured *model.Scores, asJSON bool) error {
+	if asJSON {
+		problems := o.Problems
+		if problems == nil {
+			problems = []bundle.Problem{}
+		}
+		if err := printJSON(env.out, map[string]any{"bundle": name, "ok": len(problems) == 0, "problems": problems, "measured": measured}); err != nil {
+			return err
+		}
+	} else {
+		for _, p := range o.Problems {
+			fmt.Fprintln(env.out, p)
+		}
+	}
+	if n := len(o.Problems); n > 0 {
+		return fmt.Errorf("%s: %d differences, the first: %s: %w", name, n, o.Problems[0], errDiffers)
+	}
+	if !asJSON {
+		what := "sums, examples and scores agree"
+		if measured == nil {
+			what = "sums and examples agree; scores were not measured"
+		}
+		fmt.Fprintf(env.out, "%s: %s\n", name, what)
+	}
+	return nil
+}

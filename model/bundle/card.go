@@ -1,0 +1,132 @@
+package bundle
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"slotscope/model"
+	"slotscope/model/measure/report"
+)
+
+// card is README.md: a model card as Hugging Face reads it, with a YAML head.
+func (b Bundle) card(page bool) string {
+	var s strings.Builder
+	b.head(&s)
+	c := b.File.Config
+	fmt.Fprintf(&s, "# %s\n\n", oneLine(b.Name))
+	fmt.Fprintf(&s, "A %s autoencoder that packs an image into %d slots, trained with Slotscope on `%s` for %d steps of %d images (preset `%s`, seed %d).\n\n", kinds[c.Model], c.M, c.Dataset, b.File.Step, c.Batch, c.Preset, c.Seed)
+	s.WriteString("## Use\n\n```python\nfrom slotscope_model import SlotModel      # the file in this folder; PyTorch and NumPy only\n" +
+		"model = SlotModel.from_pretrained(\".\")\ncodes = model.codes(images)                # uint8 [B, H, W, C] or floats [B, C, H, W]\n" +
+		"pictures = model.decode(codes)             # [B, C, H, W] in [0, 1]\nswapped = model.swap(a, b, slots=[0])      # images a with slot 0 of images b\n```\n\n")
+	s.WriteString("`python slotscope_model.py` compares the loader with what Slotscope computed; `slotscope verify FOLDER` measures the scores again.\n\n")
+	s.WriteString("| file | content |\n|---|---|\n")
+	for _, row := range [][2]string{
+		{WeightsFile, "weights, under PyTorch's names and layouts"}, {ConfigFile, "shapes, every hyperparameter, a sum of each tensor"},
+		{LoaderFile, "the loader"}, {ScoresFile, "every score, if the model was evaluated"}, {AboutScores, "what each score means"},
+		{CheckFile, "images, their slots, their reconstructions, if the dataset was at hand"}, {SumsFile, "SHA-256 of every file"},
+	} {
+		fmt.Fprintf(&s, "| `%s` | %s |\n", row[0], row[1])
+	}
+	if page {
+		fmt.Fprintf(&s, "| `%s` | the playground; open it in a browser, offline |\n", PageFile)
+	}
+	b.scoreTable(&s)
+	s.WriteString("\n## Limits\n\nFor research and teaching on disentangled representations of synthetic images. Scores are measured on images that the model was trained on, " +
+		"unless they are called unseen. Not meant for images of people or for decisions about people.\n")
+	return s.String()
+}
+
+// kinds are what models are called in a sentence.
+var kinds = map[string]string{"hrr": "holographic (HRR)", "vqvae": "VQ-VAE", "qlae": "QLAE", "betavae": "β-VAE", "betatcvae": "β-TCVAE"}
+
+// head is the card's YAML; strings are quoted as JSON, which YAML reads.
+func (b Bundle) head(s *strings.Builder) {
+	c := b.File.Config
+	license := b.License
+	if license == "" {
+		license = "unknown"
+	}
+	fmt.Fprintf(s, "---\nlicense: %s\nlibrary_name: slotscope\npipeline_tag: image-feature-extraction\ntags:\n- disentanglement\n- representation-learning\n- autoencoder\n- pytorch\n- %s\n", quoted(license), c.Model)
+	if c.Model == "hrr" {
+		s.WriteString("- holographic-reduced-representations\n- vector-symbolic-architectures\n")
+	}
+	scores := b.scores()
+	if len(scores) == 0 {
+		s.WriteString("---\n\n")
+		return
+	}
+	s.WriteString("metrics:\n")
+	for _, v := range scores {
+		fmt.Fprintf(s, "- %s\n", v.metric.Key)
+	}
+	fmt.Fprintf(s, "model-index:\n- name: %s\n  results:\n  - task:\n      type: image-feature-extraction\n    dataset:\n      name: %s\n      type: %s\n    metrics:\n", quoted(b.Name), quoted(c.Dataset), quoted(c.Dataset))
+	for _, v := range scores {
+		fmt.Fprintf(s, "    - type: %s\n      name: %s\n      value: %s\n", v.metric.Key, quoted(v.metric.Label), number(v.value))
+	}
+	s.WriteString("---\n\n")
+}
+
+type measured struct {
+	metric report.Metric
+	value  float64
+}
+
+// scores are the metrics of tables that were measured.
+func (b Bundle) scores() (all []measured) {
+	if b.Scores == nil {
+		return nil
+	}
+	for _, m := range report.AllMetrics() {
+		if v := m.Of(*b.Scores); !math.IsNaN(v) {
+			all = append(all, measured{m, v})
+		}
+	}
+	return all
+}
+
+func (b Bundle) scoreTable(s *strings.Builder) {
+	s.WriteString("\n## Scores\n\n")
+	scores := b.scores()
+	if len(scores) == 0 {
+		s.WriteString("Not evaluated yet.\n")
+		return
+	}
+	fmt.Fprintf(s, "Over %d images drawn with seed %d. `%s` defines them.\n\n| score | value |\n|---|---|\n", b.Scores.Images, b.Scores.Seed, AboutScores)
+	for _, v := range scores {
+		fmt.Fprintf(s, "| %s | %s |\n", v.metric.Label, strings.TrimSpace(fmt.Sprintf("%.*f %s", v.metric.Decimals+1, v.value, v.metric.Unit)))
+	}
+}
+
+// definitions is SCORES.md.
+func definitions() string {
+	var s strings.Builder
+	s.WriteString("# What the scores mean\n\n`scores.json` holds every number; the keys of its tables are documented in Slotscope's docs/metrics.md.\n\n| key | score | definition |\n|---|---|---|\n")
+	for _, m := range report.AllMetrics() {
+		label := m.Label
+		if m.Unit != "" {
+			label += ", " + m.Unit
+		}
+		fmt.Fprintf(&s, "| `%s` | %s | %s |\n", m.Key, label, strings.ReplaceAll(m.About, "|", `\|`))
+	}
+	return s.String()
+}
+
+func number(v float64) string {
+	raw, err := model.Score(v).MarshalJSON()
+	if err != nil {
+		return "null"
+	}
+	return string(raw)
+}
+
+func quoted(s string) string {
+	raw, err := json.Marshal(oneLine(s))
+	if err != nil {
+		return `""`
+	}
+	return string(raw)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

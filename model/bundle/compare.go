@@ -1,0 +1,255 @@
+package bundle
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"slotscope/model"
+	"slotscope/model/compute"
+	"slotscope/model/format/npz"
+)
+
+// checkTensors holds the weights to the sums in config.json.
+func (o *Opened) checkTensors() {
+	names := map[string]bool{}
+	for name := range o.File.Tensors {
+		names[name] = true
+	}
+	for name := range o.Manifest.Tensors {
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		tensor, there := o.File.Tensors[name]
+		want, known := o.Manifest.Tensors[name]
+		where := fmt.Sprintf("tensor %q", name)
+		switch {
+		case !there:
+			o.say(where, "described in "+ConfigFile+" and missing in "+WeightsFile)
+		case !known:
+			o.say(where, "not described in "+ConfigFile)
+		case tensorSum(tensor) != want:
+			o.say(where, "its values are not those that "+ConfigFile+" describes")
+		}
+	}
+}
+
+// checkConfig holds the two descriptions of the model to each other.
+func (o *Opened) checkConfig() error {
+	image, err := ImageOf(o.File)
+	if err != nil {
+		return in(WeightsFile, err)
+	}
+	if have := (ImageShape{image.H, image.W, image.C}); have != o.Manifest.Image {
+		o.say(ConfigFile, fmt.Sprintf("image is %v, the weights draw %v", o.Manifest.Image, have))
+	}
+	if o.Manifest.Step != o.File.Step {
+		o.say(ConfigFile, fmt.Sprintf("step is %d, %s says %d", o.Manifest.Step, WeightsFile, o.File.Step))
+	}
+	if !reflect.DeepEqual(o.Manifest.Config, o.File.Config) {
+		for _, f := range model.Fields() {
+			if a, b := f.Get(o.Manifest.Config), f.Get(o.File.Config); a != b {
+				o.say(ConfigFile, fmt.Sprintf("%s is %s, %s says %s", f.Name, a, WeightsFile, b))
+			}
+		}
+	}
+	return nil
+}
+
+// decodedWithin is how far decoded images may be from those in check.npz, of 1: engines sum in orders of their own.
+const decodedWithin = 1e-3
+
+// CheckExamples encodes and decodes the images of check.npz again. A bundle without the file has nothing to check.
+func (o *Opened) CheckExamples(engine *compute.Engine) error {
+	raw, err := o.text(CheckFile)
+	if err != nil {
+		return nil //nolint:nilerr // without examples there is nothing to check; a listed file that is missing is a problem already
+	}
+	arrays, err := readExamples(raw)
+	if err != nil {
+		return in(CheckFile, err)
+	}
+	got, err := Represent(engine, o.File, arrays.Images)
+	if err != nil {
+		return in(CheckFile, err)
+	}
+	if len(got.Codes) != len(arrays.Codes) || len(got.Numbers) != len(arrays.Numbers) || len(got.Decoded) != len(arrays.Decoded) {
+		return fmt.Errorf("%s: its arrays do not fit the model", CheckFile)
+	}
+	for i := range got.Codes {
+		if got.Codes[i] != arrays.Codes[i] {
+			m := o.File.Config.M
+			o.say(CheckFile, fmt.Sprintf("image %d has code %d in slot %d, the file says %d", i/m, got.Codes[i], i%m, arrays.Codes[i]))
+			break
+		}
+	}
+	for i := range got.Numbers {
+		if math.Abs(float64(got.Numbers[i]-arrays.Numbers[i])) > decodedWithin*math.Max(1, math.Abs(float64(arrays.Numbers[i]))) {
+			m := o.File.Config.M
+			o.say(CheckFile, fmt.Sprintf("image %d has %v in slot %d, the file says %v", i/m, got.Numbers[i], i%m, arrays.Numbers[i]))
+			break
+		}
+	}
+	for i := range got.Decoded {
+		if !(math.Abs(float64(got.Decoded[i]-arrays.Decoded[i])) <= decodedWithin) {
+			o.say(CheckFile, fmt.Sprintf("a pixel of image %d decodes to %v, the file says %v", i/(len(got.Decoded)/(len(arrays.Images)/o.imageSize())), got.Decoded[i], arrays.Decoded[i]))
+			break
+		}
+	}
+	return nil
+}
+
+func (o *Opened) imageSize() int {
+	i := o.Manifest.Image
+	return max(1, i.Height*i.Width*i.Channels)
+}
+
+// mostExamples bounds what a bundle may ask to be encoded at once.
+const mostExamples = 64
+
+func readExamples(raw []byte) (e Examples, err error) {
+	archive, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		return e, err
+	}
+	images, err := readArray(archive, "images")
+	if err != nil {
+		return e, err
+	}
+	if images.DType() != "uint8" || len(images.Shape) != 4 || images.Shape[0] > mostExamples {
+		return e, fmt.Errorf("images is %s of shape %v; it must be uint8 [N, H, W, C] of at most %d images", images.DType(), images.Shape, mostExamples)
+	}
+	if e.Images, err = images.Elements(); err != nil {
+		return e, err
+	}
+	slots, err := readArray(archive, "slots")
+	if err != nil {
+		return e, err
+	}
+	values, err := slots.Float64s()
+	if err != nil {
+		return e, err
+	}
+	for _, v := range values {
+		if slots.DType() == "int32" {
+			e.Codes = append(e.Codes, int32(v))
+		} else {
+			e.Numbers = append(e.Numbers, float32(v))
+		}
+	}
+	decoded, err := readArray(archive, "decoded")
+	if err != nil {
+		return e, err
+	}
+	if values, err = decoded.Float64s(); err != nil {
+		return e, err
+	}
+	for _, v := range values {
+		e.Decoded = append(e.Decoded, float32(v))
+	}
+	return e, nil
+}
+
+// readArray reads an array of an archive, of at most maxText bytes whatever the archive claims.
+func readArray(archive *zip.Reader, name string) (*npz.Array, error) {
+	f, err := archive.Open(name + ".npy")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(raw) > maxText {
+		return nil, fmt.Errorf("%s has more than %d bytes", name, maxText)
+	}
+	return npz.Parse(name, raw)
+}
+
+// circumstances are entries of scores.json that tell how it was measured, not what.
+var circumstances = []string{"version", "seconds", "engine", "precision", "revision", "effort"}
+
+// CompareScores holds the recorded scores to measured ones, each within a tolerance relative to its size (to 1 where that is smaller).
+// Where the sum of scores.json does not fit, no difference is tolerated, so that the digit that was changed is named.
+func (o *Opened) CompareScores(measured model.Scores, tolerance float64) error {
+	if o.Scores == nil {
+		return nil
+	}
+	for _, p := range o.Problems {
+		if p.Where == ScoresFile {
+			tolerance = 0
+		}
+	}
+	want, err := flat(*o.Scores)
+	if err != nil {
+		return err
+	}
+	got, err := flat(measured)
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		have, measured := got[key]
+		if measured && near(want[key], have, tolerance) {
+			continue
+		}
+		if !measured {
+			have = "nothing"
+		}
+		o.say("score "+key, fmt.Sprintf("recorded %s, measured %s", want[key], have))
+	}
+	return nil
+}
+
+func near(a, b string, tolerance float64) bool {
+	if a == b {
+		return true
+	}
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	return errX == nil && errY == nil && math.Abs(x-y) <= tolerance*math.Max(1, math.Abs(y))
+}
+
+// flat lists every leaf of scores by its path in scores.json, such as "metrics.infom" or "usage.counts[3][17]".
+func flat(s model.Scores) (map[string]string, error) {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var tree map[string]any
+	if err := decoder.Decode(&tree); err != nil {
+		return nil, err
+	}
+	for _, key := range circumstances {
+		delete(tree, key)
+	}
+	out := map[string]string{}
+	walk("", tree, out)
+	return out, nil
+}
+
+func walk(at string, v any, out map[string]string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, child := range v {
+			walk(strings.TrimPrefix(at+"."+key, "."), child, out)
+		}
+	case []any:
+		for i, child := range v {
+			walk(fmt.Sprintf("%s[%d]", at, i), child, out)
+		}
+	default:
+		out[at] = fmt.Sprint(v)
+	}
+}

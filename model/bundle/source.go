@@ -1,0 +1,72 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+
+	"slotscope/model"
+	"slotscope/model/compute"
+	"slotscope/model/folder"
+	"slotscope/model/play"
+)
+
+// Source makes bundles of the checkpoints of a data folder.
+type Source struct {
+	Library  *play.Library
+	Engine   *compute.Engine // computes the examples
+	Data     string          // the data folder
+	Revision string          // of the program
+	// Freeze writes the playground of a checkpoint as one page; nil leaves it out.
+	Freeze func(ctx context.Context, names []string, w io.Writer) error
+}
+
+// Bundle gathers what is known about a checkpoint; name is a run's ID, ID@step, a checkpoint's key, or empty for the demo model.
+func (s Source) Bundle(ctx context.Context, name string) (Bundle, error) {
+	src, err := s.Library.Find(name)
+	if err != nil {
+		return Bundle{}, err
+	}
+	file, err := s.Library.Checkpoint(src)
+	if err != nil {
+		return Bundle{}, err
+	}
+	b := Bundle{Name: src.Title, Run: src.Run, File: file, Revision: s.Revision}
+	if b.Scores, err = s.scores(src); err != nil {
+		return Bundle{}, err
+	}
+	if set, err := s.Library.Set(ctx, src.Config.Dataset); err == nil { // without the dataset there are no examples
+		examples, err := Exemplify(ctx, s.Engine, file, set)
+		if err != nil {
+			return Bundle{}, err
+		}
+		b.Examples = &examples
+	}
+	if s.Freeze != nil {
+		b.Page = func(w io.Writer) error { return s.Freeze(ctx, []string{name}, w) }
+	}
+	return b, nil
+}
+
+// scores are those of the checkpoint's own step; nil where it was not evaluated.
+func (s Source) scores(src play.Source) (*model.Scores, error) {
+	if src.Run == "" {
+		return nil, nil
+	}
+	f, err := folder.Open(filepath.Join(s.Data, "runs", src.Run))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	scores, err := f.Scores()
+	switch {
+	case errors.Is(err, model.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case scores.Step != src.Step:
+		return nil, nil
+	}
+	return &scores, nil
+}
