@@ -85,7 +85,7 @@ func subcommands() []subcommand {
 		{"metrics", "measure InfoMEC and DCI of codes or latents in a .npz or .json file", metricsCommand},
 		{"data", "list, add, describe, check, sample and remove datasets", dataCommand},
 		{"freeze", "write the playground of runs as one HTML file that needs no server", freezePages},
-		{"export", "write a model for other programs: safetensors, PyTorch loader, model card", exportRun},
+		{"export", "write a model for other programs: safetensors, ONNX, PyTorch loader, model card", exportRun},
 		{"verify", "check a bundle: sums, examples, and its scores measured again", verifyBundle},
 		{"bench", "measure training, decoding or reading speed", benchCommand},
 		{"job", "train a run as a job of SLURM; SLURM calls it", clusterJob},

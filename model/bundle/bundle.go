@@ -114,6 +114,11 @@ func (b Bundle) parts() ([]part, error) {
 	if b.Examples != nil {
 		files = append(files, part{CheckFile, b.writeExamples})
 	}
+	networks, err := b.onnxParts()
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, networks...)
 	page, err := b.page()
 	if err != nil {
 		return nil, err
