@@ -43,6 +43,20 @@ type Config struct {
 	BetaKL float64 `json:"beta_kl"` // β of β-VAE
 	BetaTC float64 `json:"beta_tc"` // β of β-TCVAE
 
+	GammaTC    float64 `json:"gamma_tc,omitempty"`    // γ of FactorVAE
+	DiscWidth  int     `json:"disc_width,omitempty"`  // of the discriminator's hidden layers
+	DiscLayers int     `json:"disc_layers,omitempty"` // hidden ones
+	DiscLR     float64 `json:"disc_lr,omitempty"`     // as a multiple of LR
+	DiscBeta1  float64 `json:"disc_beta1,omitempty"`
+	DiscBeta2  float64 `json:"disc_beta2,omitempty"`
+
+	GammaKL     float64 `json:"gamma_kl,omitempty"`     // γ of AnnealedVAE
+	Capacity    float64 `json:"capacity,omitempty"`     // C_max of AnnealedVAE, nats per image
+	AnnealSteps int     `json:"anneal_steps,omitempty"` // until Capacity is reached
+
+	LambdaOD float64 `json:"lambda_od,omitempty"` // of DIP-VAE
+	LambdaD  float64 `json:"lambda_d,omitempty"`  // of DIP-VAE
+
 	LR          float64 `json:"lr"`
 	LRSchedule  string  `json:"lr_schedule,omitempty"` // "" (constant), Cosine or WSD
 	CodebookLR  float64 `json:"codebook_lr"`           // as a multiple of LR
@@ -147,6 +161,9 @@ var fields = []Field{
 	{Name: "m", Label: "Slots", Symbol: "m", Group: "network", Kind: Int, Min: 1, Max: 64, Source: tabHyper, Help: "Number of slots: symbol-value pairs in HRR, latents in the others.", at: func(c *Config) any { return &c.M }},
 	{Name: "k", Label: "Codebook entries", Symbol: "k", Group: "network", Kind: Int, Min: 2, Max: 65536, Source: tabHyper, Help: "Codes that a slot can take.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: hsu, at: func(c *Config) any { return &c.K }},
 
+	{Name: "disc_width", Label: "Discriminator width", Unit: "units", Group: "network", Kind: Int, Min: 1, Max: 16384, Source: studyCode, Help: "Width of each hidden layer of the discriminator.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscWidth }},
+	{Name: "disc_layers", Label: "Discriminator layers", Group: "network", Kind: Int, Min: 1, Max: 32, Source: studyCode, Help: "Hidden layers of the discriminator; the paper's text also allows 5.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscLayers }},
+
 	{Name: "lambda_rec", Label: "Reconstruction weight", Symbol: "λ_rec", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Weight of the binary cross-entropy per pixel and channel.", baselines: ours, at: func(c *Config) any { return &c.LambdaRec }},
 	{Name: "lambda_vq", Label: "VQ weight", Symbol: "λ_vq", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls codebook entries to the values that took them.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: hsu, at: func(c *Config) any { return &c.LambdaVQ }},
 	{Name: "beta", Label: "Commitment cost", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls values to the entries that they took.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: hsu, at: func(c *Config) any { return &c.LambdaCommit }},
@@ -155,15 +172,24 @@ var fields = []Field{
 	{Name: "lambda_cb", Label: "Codebook regularizer", Symbol: "λ_cb", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls codebook entries to norm² 1 and variance 1/d.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaCB }},
 	{Name: "lambda_tie", Label: "Tie weight", Symbol: "λ_tie", Group: "objective", Kind: Float, Max: 1e6, Source: ours + "; 0 is the paper's objective", Help: "Pulls z to the bundle of its own codes, without which the encoder's z need not be an HRR.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaTie }},
 	{Name: "lambda_coherence", Label: "Coherence weight", Symbol: "λ_coh", Group: "objective", Kind: Float, Max: 1e6, Source: ours + "; 0 is the paper's objective", Help: "Pushes the codebook entries in use apart: mean squared cosine between distinct entries.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaCoherence }},
-	{Name: "beta_kl", Label: "KL weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the divergence from N(0, I) per pixel and channel.", Models: []string{"betavae"}, at: func(c *Config) any { return &c.BetaKL }},
+	{Name: "beta_kl", Label: "KL weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the divergence from N(0, I) per pixel and channel.", Models: []string{"betavae", "factorvae", "dipvae1", "dipvae2"}, at: func(c *Config) any { return &c.BetaKL }},
 	{Name: "beta_tc", Label: "Total correlation weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the total correlation per pixel and channel; the other parts of the divergence weigh 1. Mutual information is estimated within the batch, at most log(batch) nats.", Models: []string{"betatcvae"}, at: func(c *Config) any { return &c.BetaTC }},
 
+	{Name: "gamma_tc", Label: "Total correlation weight", Symbol: "γ", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Weight of the total correlation, by the discriminator, per pixel and channel. The divergence holds it once more.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.GammaTC }},
+	{Name: "gamma_kl", Label: "Capacity weight", Symbol: "γ", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Weight of the distance between divergence and capacity, per pixel and channel.", Models: []string{"annealedvae"}, at: func(c *Config) any { return &c.GammaKL }},
+	{Name: "capacity", Label: "Capacity", Symbol: "C_max", Unit: "nats per image", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Divergence that the capacity grows to, from 0.", Models: []string{"annealedvae"}, at: func(c *Config) any { return &c.Capacity }},
+	{Name: "anneal_steps", Label: "Capacity grows for", Unit: "steps", Group: "objective", Kind: Int, Min: 1, Max: 1e8, Source: studyCode, Help: "Steps until the capacity is reached.", Models: []string{"annealedvae"}, at: func(c *Config) any { return &c.AnnealSteps }},
+	{Name: "lambda_od", Label: "Off-diagonal weight", Symbol: "λ_od", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Weight of squared covariances between latents, per pixel and channel.", Models: []string{"dipvae1", "dipvae2"}, at: func(c *Config) any { return &c.LambdaOD }},
+	{Name: "lambda_d", Label: "Diagonal weight", Symbol: "λ_d", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Weight of the squared distance of variances from 1, per pixel and channel.", Models: []string{"dipvae1", "dipvae2"}, at: func(c *Config) any { return &c.LambdaD }},
 	{Name: "lambda_nonneg", Label: "Nonnegativity weight", Symbol: "λ_nn", Group: "objective", Kind: Float, Max: 1e6, Source: lqCode, Help: "Price of negative latents: mean of max(−z, 0).", Models: []string{"bioae"}, at: func(c *Config) any { return &c.LambdaNonneg }},
 	{Name: "lambda_activity", Label: "Activity weight", Symbol: "λ_act", Group: "objective", Kind: Float, Max: 1e6, Source: lqCode, Help: "Price of activity: mean of z². Shrinking z and growing the decoder's weights evades it, so keep some weight decay.", Models: []string{"bioae"}, at: func(c *Config) any { return &c.LambdaActivity }},
 
 	{Name: "lr", Label: "Learning rate", Symbol: "η", Group: "optimizer", Kind: Float, Max: 10, Above: true, Source: tabOptim, Help: "AdamW's step size.", at: func(c *Config) any { return &c.LR }},
 	{Name: "lr_schedule", Label: "Learning rate schedule", Group: "optimizer", Kind: Choice, Choices: []string{"constant", Cosine, WSD}, zero: "constant", Source: "ours; the paper does not say", Help: "Constant; a cosine from the learning rate to 0 at the last step; or wsd, constant for four fifths of the steps, then linear to 0.", at: func(c *Config) any { return &c.LRSchedule }},
 	{Name: "codebook_lr", Label: "Codebook rate", Symbol: "η_cb/η", Unit: "× η", Group: "optimizer", Kind: Float, Max: 1000, Source: tabHyper, Help: "Learning rate of the codebook (in HRR of seeds and generator), as a multiple of η.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: "paper, “Experiments”: the same optimizer for every model", at: func(c *Config) any { return &c.CodebookLR }},
+	{Name: "disc_lr", Label: "Discriminator rate", Symbol: "η_D/η", Unit: "× η", Group: "optimizer", Kind: Float, Max: 1000, Above: true, Source: studyCode, Help: "Learning rate of the discriminator, as a multiple of η. It has an optimizer of its own, without decay and clip.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscLR }},
+	{Name: "disc_beta1", Label: "Discriminator's first moment", Group: "optimizer", Kind: Float, Max: 0.999999, Source: studyCode, Help: "Decay of the mean of gradients in the discriminator's optimizer.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscBeta1 }},
+	{Name: "disc_beta2", Label: "Discriminator's second moment", Group: "optimizer", Kind: Float, Max: 0.999999, Source: studyCode, Help: "Decay of the mean of squared gradients in the discriminator's optimizer.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscBeta2 }},
 	{Name: "beta1", Label: "First moment", Symbol: "β₁", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's mean of gradients.", at: func(c *Config) any { return &c.Beta1 }},
 	{Name: "beta2", Label: "Second moment", Symbol: "β₂", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's mean of squared gradients.", at: func(c *Config) any { return &c.Beta2 }},
 	{Name: "epsilon", Label: "Epsilon", Symbol: "ε", Group: "optimizer", Kind: Float, Max: 1, Above: true, Source: tabOptim, Help: "Keeps AdamW's quotient finite.", at: func(c *Config) any { return &c.Epsilon }},
@@ -314,10 +340,11 @@ func (c *Config) Set(name, text string) error {
 
 // Validate returns every problem by field, or nil. Whether the dataset exists and how large it is, its opener checks.
 func (c Config) Validate() Invalid {
-	bad := Invalid{}
+	bad, known := Invalid{}, slices.Contains(ModelNames(), c.Model)
 	for _, f := range fields {
 		switch why := f.check(f.at(&c)); {
-		case !f.Of(c.Model) && slices.Contains(ModelNames(), c.Model):
+		case !known && len(f.Models) > 0: // whose limits they are is not known
+		case !f.Of(c.Model) && known:
 			if f.Get(c) != f.Get(Config{}) {
 				bad[f.Name] = fmt.Sprintf("is no hyperparameter of %s; it belongs to %s", c.Model, strings.Join(f.Models, ", "))
 			}
@@ -327,6 +354,9 @@ func (c Config) Validate() Invalid {
 	}
 	if c.StaticCodebook && c.FreeCodebook && c.LambdaVQ > 0 && c.CodebookLR == 0 {
 		bad["codebook_lr"] = "a free codebook with rate 0 is a static one; choose one of the two"
+	}
+	if c.Model == "factorvae" && bad["batch"] == "" && (c.Batch < 4 || c.Batch%2 != 0) {
+		bad["batch"] = fmt.Sprintf("FactorVAE permutes latents of one half of a batch for its discriminator; %d is not an even number from 4 on", c.Batch)
 	}
 	if why := c.symbolless(); why != "" && bad["binding"] == "" {
 		bad["binding"] = why

@@ -32,7 +32,7 @@ func PrecisionNames() []string { return []string{TF32, Float32, BF16} }
 
 // ModelNames are the models: the paper's, then others of the field.
 func ModelNames() []string {
-	return []string{"hrr", "vqvae", "qlae", "betavae", "betatcvae", "ae", "bioae"}
+	return []string{"hrr", "vqvae", "qlae", "betavae", "betatcvae", "ae", "bioae", "factorvae", "annealedvae", "dipvae1", "dipvae2"}
 }
 
 // ModelTitle is the name of a model as the literature writes it.
@@ -43,13 +43,16 @@ func ModelTitle(name string) string {
 	return name
 }
 
-var modelTitles = map[string]string{"hrr": "HRR", "vqvae": "VQ-VAE", "qlae": "QLAE", "betavae": "β-VAE", "betatcvae": "β-TCVAE", "ae": "AE", "bioae": "BioAE"}
+var modelTitles = map[string]string{"hrr": "HRR", "vqvae": "VQ-VAE", "qlae": "QLAE", "betavae": "β-VAE", "betatcvae": "β-TCVAE", "ae": "AE", "bioae": "BioAE",
+	"factorvae": "FactorVAE", "annealedvae": "AnnealedVAE", "dipvae1": "DIP-VAE-I", "dipvae2": "DIP-VAE-II"}
 
 // Discrete says whether the model's slots take codes, k to choose from; else each holds a real number.
 func (c Config) Discrete() bool { return c.Model == "hrr" || c.Model == "vqvae" || c.Model == "qlae" }
 
 // Variational says whether the model's encoder writes a posterior: the mean and the log variance of every latent.
-func (c Config) Variational() bool { return strings.HasSuffix(c.Model, "vae") && !c.Discrete() }
+func (c Config) Variational() bool { return variational[c.Model] }
+
+var variational = map[string]bool{"betavae": true, "betatcvae": true, "factorvae": true, "annealedvae": true, "dipvae1": true, "dipvae2": true}
 
 // Entries counts the codebook's entries: k, or m·k where every slot has a codebook of its own; 0 without codebook.
 func (c Config) Entries() int {

@@ -83,6 +83,8 @@ func TestFieldsOfModels(t *testing.T) {
 		"lr", "lr_schedule", "beta1", "beta2", "epsilon", "weight_decay", "decay_lr", "no_bias_decay", "clip", "clip_by", "checkpoint_every", "sample_every", "eval_every", "eval_images", "evaluate"}
 	codes := []string{"k", "lambda_vq", "beta", "codebook_lr"}
 	for name, own := range map[string][]string{
+		"factorvae": {"beta_kl", "gamma_tc", "disc_width", "disc_layers", "disc_lr", "disc_beta1", "disc_beta2"}, "annealedvae": {"gamma_kl", "capacity", "anneal_steps"},
+		"dipvae1": {"beta_kl", "lambda_od", "lambda_d"}, "dipvae2": {"beta_kl", "lambda_od", "lambda_d"},
 		"ae": nil, "bioae": {"lambda_nonneg", "lambda_activity"},
 		"betavae": {"beta_kl"}, "betatcvae": {"beta_tc"}, "qlae": codes, "vqvae": append([]string{"d", "vq_distance", "codebook_init"}, codes...),
 		"hrr": append([]string{"d", "lambda_lat", "lambda_val", "lambda_cb", "lambda_tie", "lambda_coherence", "vq_distance", "binding", "inverse", "symbol_init", "static_codebook", "learn_symbols",
@@ -118,6 +120,11 @@ func TestRecipes(t *testing.T) {
 		{"bioae", "shapes3d", "lambda_activity", "0.01", lqCode}, {"bioae", "falcor3d", "lambda_activity", "0.01", lqCode},
 		{"bioae", "isaac3d", "lambda_activity", "0.1", lqCode}, {"bioae", "sprites", "lambda_activity", "0.1", "default of " + lqCode},
 		{"bioae", "shapes3d", "lambda_nonneg", "1", lqCode}, {"bioae", "shapes3d", "weight_decay", "0.0001", lqCode},
+		{"factorvae", "isaac3d", "m", "10", studyCode}, {"factorvae", "isaac3d", "gamma_tc", "30", "ours, within what " + studyCode + " sweeps"},
+		{"factorvae", "isaac3d", "beta_kl", "1", studyCode}, {"factorvae", "shapes3d", "lr", "0.0001", studyCode}, {"factorvae", "shapes3d", "steps", "300000", studyCode},
+		{"factorvae", "shapes3d", "batch", "128", studyCode}, {"factorvae", "shapes3d", "disc_layers", "6", studyCode}, {"factorvae", "shapes3d", "disc_beta2", "0.9", studyCode},
+		{"annealedvae", "shapes3d", "anneal_steps", "100000", studyCode}, {"annealedvae", "shapes3d", "gamma_kl", "1000", studyCode}, {"annealedvae", "shapes3d", "batch", "64", studyCode},
+		{"dipvae1", "shapes3d", "lambda_d", "100", studyCode}, {"dipvae2", "shapes3d", "lambda_d", "10", studyCode}, {"dipvae2", "shapes3d", "clip", "0", studyCode},
 	} {
 		cfg, err := Default(c.model, "paper", c.dataset)
 		if err != nil {
@@ -133,6 +140,9 @@ func TestRecipes(t *testing.T) {
 		if _, number := f.at(&Config{}).(*float64); !ok || !number || !f.Of(name) {
 			t.Errorf("%s tunes %q, which is no number of its own", name, r.swept)
 		}
+		if r.fallback != 0 && !slices.Contains(r.values, r.fallback) {
+			t.Errorf("%s: %v is the default and not tried", name, r.fallback)
+		}
 		for _, v := range r.selected {
 			if !slices.Contains(r.values, v) {
 				t.Errorf("%s: %v is selected and not tried", name, v)
@@ -146,6 +156,17 @@ func TestRecipes(t *testing.T) {
 	}
 	if cfg, _ := Default("ae", "tiny", "sprites"); cfg.WithFactors(4).M != 8 {
 		t.Errorf("4 factors give an AE %d latents, want 8", cfg.WithFactors(4).M)
+	}
+}
+
+// A batch of FactorVAE has two halves, each of at least two images.
+func TestBatchOfFactorVAE(t *testing.T) {
+	for batch, fits := range map[int]bool{2: false, 3: false, 4: true, 7: false, 32: true} {
+		cfg, _ := Default("factorvae", "tiny", "shapes3d")
+		cfg.Batch = batch
+		if bad := cfg.Validate(); (bad == nil) != fits || !fits && !strings.Contains(bad["batch"], "not an even number from 4 on") {
+			t.Errorf("batch %d: %v", batch, bad)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"math"
 	"slices"
 	"strconv"
 
@@ -11,7 +12,7 @@ import (
 // panels are the charts of a run, in the order of reading: those of the series that its model measures.
 func (v RunView) panels() []Panel {
 	c := v.Run.Config
-	return slices.Concat(decisive(c), measured(c), v.terms(), search(c), v.hardware(), statistics(c))
+	return slices.Concat(decisive(c), measured(c), v.terms(), beside[c.Model], search(c), v.hardware(), statistics(c))
 }
 
 // decisive are the charts that say whether a run learns, above all others.
@@ -86,6 +87,15 @@ var ownTerms = map[string][]Panel{
 		{Title: "Nonnegativity", Series: []string{"nonneg"}, About: "Mean over latents and images of max(−z, 0)."},
 		{Title: "Activity", Series: []string{"activity"}, About: "Mean over latents and images of z²."},
 	},
+	"factorvae": {
+		{Title: "Divergence", Unit: "nats per image", Series: []string{"kl"}, About: "KL of the posterior from N(0, I), summed over latents."},
+		{Title: "Total correlation", Unit: "nats per image", Series: []string{"tc"}, About: "As the discriminator sees it: mean of its logits' difference for joint draws."},
+	},
+	"annealedvae": {
+		{Title: "Gap", Unit: "nats per image", Series: []string{"gap"}, About: "Distance between divergence and capacity."},
+	},
+	"dipvae1": dip("of the posterior means"),
+	"dipvae2": dip("of draws from the posteriors"),
 	"betatcvae": {
 		{Title: "Mutual information", Unit: "nats per image", Series: []string{"mi"}, About: "Of image and latents; a batch of B images shows log B at most."},
 		{Title: "Total correlation", Unit: "nats per image", Series: []string{"tc"}, About: "How far the latents are from independent, within a batch."},
@@ -93,11 +103,39 @@ var ownTerms = map[string][]Panel{
 	},
 }
 
+// beside are charts of what belongs to a model's objective without being a term of its total.
+var beside = map[string][]Panel{
+	"factorvae": {
+		{Group: "Discriminator", Title: "Loss", Unit: "nats", Series: []string{"discriminator"}, Target: new(math.Ln2), Aim: "cannot tell", About: "Cross-entropy of telling joint draws from permuted ones; log 2 where it cannot."},
+		{Group: "Discriminator", Title: "Accuracy", Series: []string{"discriminator/accuracy"}, Target: new(0.5), Aim: "chance", About: "Share of draws, joint and permuted, that it tells right."},
+		{Group: "Discriminator", Title: "Gradient norm", Series: []string{"discriminator/grad_norm"}, About: "Global norm; it is not clipped."},
+	},
+	"annealedvae": {
+		{Group: "Capacity", Title: "Divergence", Unit: "nats per image", Series: []string{"kl", "kl/capacity"}, Labels: []string{"KL", "capacity"}, About: "KL of the posterior from N(0, I), and the capacity at which it is held."},
+	},
+}
+
+func dip(of string) []Panel {
+	return []Panel{
+		{Title: "Divergence", Unit: "nats per image", Series: []string{"kl"}, About: "KL of the posterior from N(0, I), summed over latents."},
+		{Title: "Off-diagonal covariance", Series: []string{"offdiagonal"}, About: "Sum of squared covariances between latents, " + of + "."},
+		{Title: "Variance", Series: []string{"diagonal"}, About: "Sum over latents of the squared distance of their variance from 1, " + of + "."},
+	}
+}
+
 // weights are what each term of a model's loss is multiplied by, before the division of a divergence by the image's pixels and channels.
 func weights(c model.Config) map[string]float64 {
-	return map[string]float64{"recon": c.LambdaRec, "vq": c.LambdaVQ, "quantize": c.LambdaVQ, "commit": c.LambdaCommit, "latent": c.LambdaLat, "value": c.LambdaVal,
-		"codebook": c.LambdaCB, "tie": c.LambdaTie, "coherence": c.LambdaCoherence, "kl": c.BetaKL, "mi": 1, "tc": c.BetaTC, "dwkl": 1}
+	all := map[string]float64{"recon": c.LambdaRec, "vq": c.LambdaVQ, "quantize": c.LambdaVQ, "commit": c.LambdaCommit, "latent": c.LambdaLat, "value": c.LambdaVal,
+		"codebook": c.LambdaCB, "tie": c.LambdaTie, "coherence": c.LambdaCoherence, "kl": c.BetaKL, "mi": 1, "tc": c.BetaTC, "dwkl": 1,
+		"nonneg": c.LambdaNonneg, "activity": c.LambdaActivity, "gap": c.GammaKL, "offdiagonal": c.LambdaOD, "diagonal": c.LambdaD}
+	if c.Model == "factorvae" {
+		all["tc"] = c.GammaTC
+	}
+	return all
 }
+
+// perImage are the terms that count nats of an image; every other one is a mean over pixels, channels or latents.
+var perImage = []string{"kl", "mi", "tc", "dwkl", "gap", "offdiagonal", "diagonal"}
 
 // terms are the charts of the terms of a model's loss: first what each adds to the total, then each as it is. A term of weight 0 adds
 // nothing and is folded away.
@@ -129,7 +167,7 @@ func (v RunView) terms() []Panel {
 
 // perPixel is what a divergence is scaled by beside its weight: one over the image's pixels and channels; 0 where their number is not known.
 func (v RunView) perPixel(term string) float64 {
-	if !slices.Contains([]string{"kl", "mi", "tc", "dwkl"}, term) {
+	if !slices.Contains(perImage, term) {
 		return 1
 	}
 	if v.Pixels == 0 {

@@ -18,12 +18,16 @@ func TestPanelsOfModels(t *testing.T) {
 	for name, own := range map[string][]string{
 		"hrr": append([]string{"vq", "latent", "value", "codebook", "tie", "coherence", "faithfulness/cos_bundle", "faithfulness/cos_retrieval",
 			"faithfulness/cos_denoised", "faithfulness/reencode", "faithfulness/cleanup"}, codes...),
-		"vqvae":     append([]string{"vq"}, codes...),
-		"qlae":      append([]string{"quantize"}, codes...),
-		"ae":        nil,
-		"bioae":     {"nonneg", "activity"},
-		"betavae":   append([]string{"kl"}, gaussian...),
-		"betatcvae": append([]string{"mi", "tc", "dwkl"}, gaussian...),
+		"vqvae":       append([]string{"vq"}, codes...),
+		"qlae":        append([]string{"quantize"}, codes...),
+		"ae":          {"latent/active"},
+		"factorvae":   append([]string{"kl", "tc", "discriminator", "discriminator/accuracy", "discriminator/grad_norm"}, gaussian...),
+		"annealedvae": append([]string{"kl", "kl/capacity", "gap"}, gaussian...),
+		"dipvae1":     append([]string{"kl", "offdiagonal", "diagonal"}, gaussian...),
+		"dipvae2":     append([]string{"kl", "offdiagonal", "diagonal"}, gaussian...),
+		"bioae":       {"nonneg", "activity", "latent/active"},
+		"betavae":     append([]string{"kl"}, gaussian...),
+		"betatcvae":   append([]string{"mi", "tc", "dwkl"}, gaussian...),
 	} {
 		cfg, err := model.Default(name, "tiny", "shapes3d")
 		if err != nil {
@@ -61,11 +65,17 @@ func TestPanelsOfModels(t *testing.T) {
 func weighted(t *testing.T, c model.Config, p Panel) {
 	t.Helper()
 	want := map[string]map[string]float64{
-		"hrr":       {"recon": c.LambdaRec, "vq": c.LambdaVQ, "commit": c.LambdaCommit, "codebook": c.LambdaCB},
-		"vqvae":     {"recon": c.LambdaRec, "vq": c.LambdaVQ, "commit": c.LambdaCommit},
-		"qlae":      {"recon": c.LambdaRec, "quantize": c.LambdaVQ, "commit": c.LambdaCommit},
-		"betavae":   {"recon": c.LambdaRec, "kl": c.BetaKL / 12288},
-		"betatcvae": {"recon": c.LambdaRec, "mi": 1. / 12288, "tc": c.BetaTC / 12288, "dwkl": 1. / 12288},
+		"hrr":         {"recon": c.LambdaRec, "vq": c.LambdaVQ, "commit": c.LambdaCommit, "codebook": c.LambdaCB},
+		"vqvae":       {"recon": c.LambdaRec, "vq": c.LambdaVQ, "commit": c.LambdaCommit},
+		"qlae":        {"recon": c.LambdaRec, "quantize": c.LambdaVQ, "commit": c.LambdaCommit},
+		"betavae":     {"recon": c.LambdaRec, "kl": c.BetaKL / 12288},
+		"ae":          nil, // one term is not drawn twice
+		"bioae":       {"recon": 1, "nonneg": 1, "activity": 0.01},
+		"factorvae":   {"recon": 1, "kl": 1. / 12288, "tc": 30. / 12288},
+		"annealedvae": {"recon": 1, "gap": 1000. / 12288},
+		"dipvae1":     {"recon": 1, "kl": 1. / 12288, "offdiagonal": 10. / 12288, "diagonal": 100. / 12288},
+		"dipvae2":     {"recon": 1, "kl": 1. / 12288, "offdiagonal": 10. / 12288, "diagonal": 10. / 12288},
+		"betatcvae":   {"recon": c.LambdaRec, "mi": 1. / 12288, "tc": c.BetaTC / 12288, "dwkl": 1. / 12288},
 	}[c.Model]
 	got := map[string]float64{}
 	for i, name := range p.Series {

@@ -59,7 +59,8 @@ const (
 )
 
 // latents are the header's names of bottlenecks.
-var latents = map[string]uint32{"hrr": 0, "vqvae": 1, "qlae": 2, "betavae": reals, "betatcvae": reals, "ae": reals, "bioae": reals}
+var latents = map[string]uint32{"hrr": 0, "vqvae": 1, "qlae": 2, "betavae": reals, "betatcvae": reals, "ae": reals, "bioae": reals,
+	"factorvae": reals, "annealedvae": reals, "dipvae1": reals, "dipvae2": reals}
 
 const reals = 3 // slots hold numbers
 

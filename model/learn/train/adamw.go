@@ -9,7 +9,36 @@ import (
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model"
+	"slotscope/model/paper/ae"
 )
+
+// player is one who minimizes a loss over variables of its own.
+type player struct {
+	adamW
+	vars []*context.Variable
+}
+
+// playersOf are those of a model: all that learns, and where the model has one its discriminator, with moments, a rate and no clip and decay
+// of its own.
+func playersOf(net ae.Model, scope *context.Context, cfg model.Config) []player {
+	only := func(second bool) func(v *context.Variable) float64 {
+		return func(v *context.Variable) float64 {
+			if net.Discriminates(v) != second {
+				return 0
+			}
+			return net.LRScale(v)
+		}
+	}
+	disc := cfg
+	disc.Beta1, disc.Beta2, disc.Clip, disc.WeightDecay = cfg.DiscBeta1, cfg.DiscBeta2, 0, 0
+	var all []player
+	for _, adam := range []adamW{{cfg, only(false), net.Decays}, {disc, only(true), net.Decays}} {
+		if vars := adam.learned(scope); len(vars) > 0 {
+			all = append(all, player{adam, vars})
+		}
+	}
+	return all
+}
 
 // adamW is the paper's optimizer (Table “Optimizer hyperparameters”). GoMLX's own has one rate for all variables and
 // clips steps; the codebook needs its own rate, and the paper clips the gradient's global norm.

@@ -47,12 +47,15 @@ func (t *Trainer) Gather(first, n int, index []int32) (Call, error) {
 	return t.call(first, n, len(index)/n, tensors.FromFlatDataAndDimensions(index, n, len(index)/n))
 }
 
-// call adds to the images what else the steps read: AdamW's coefficients and, where the model draws, its noise.
+// call adds to the images what else the steps read: their numbers, each optimizer's coefficients and, where the model draws, its noise.
 func (t *Trainer) call(first, n, batch int, images *tensors.Tensor) (Call, error) {
 	var numbers []float32
 	for step := first; step < first+n; step++ {
-		of := coefficients(t.cfg, step)
-		numbers = append(numbers, of[:]...)
+		numbers = append(numbers, float32(step))
+		for _, p := range t.players {
+			of := coefficients(p.cfg, step)
+			numbers = append(numbers, of[:]...)
+		}
 	}
 	c := Call{First: first, N: n, inputs: []*tensors.Tensor{images, tensors.FromFlatDataAndDimensions(numbers, n, len(numbers)/n)}}
 	if each := t.net.Noise(); each > 0 {
@@ -144,39 +147,42 @@ func (t *Trainer) unpack(row []float32) Step {
 }
 
 // callGraph is n gradient steps, one after the other. In come the images [n, B, H, W, C] as bytes, or [N, H, W, C] and which
-// of them [n, B]; AdamW's coefficients [n, 3]; where the model draws, its noise [n, B, …]. Out comes a row [n · …] of float32
-// for each step: its scalars, then its codes, which float32 holds exactly.
-func (t *Trainer) callGraph(adam adamW, vars []*context.Variable) func(*context.Context, []*Node) []*Node {
-	return func(_ *context.Context, inputs []*Node) []*Node {
-		var held *Node
-		if t.held != nil {
-			held, inputs = inputs[0], inputs[1:]
-		}
-		var rows []*Node
-		for i := range inputs[0].Shape().Dim(0) {
-			images, of := at(inputs[0], i), at(inputs[1], i)
-			if held != nil {
-				images = Gather(held, ExpandAxes(images, -1))
-			}
-			var noise *Node
-			if len(inputs) > 2 {
-				noise = at(inputs[2], i)
-			}
-			rows = append(rows, t.stepGraph(adam, vars, images, noise, coefficientNodes{at(of, 0), at(of, 1), at(of, 2)})...)
-		}
-		return []*Node{Concatenate(rows, 0)}
+// of them [n, B]; the steps' numbers and each player's coefficients [n, 1 + 3·players]; where the model draws, its noise [n, B, …]. Out
+// comes a row [n · …] of float32 for each step: its scalars, then its codes, which float32 holds exactly.
+func (t *Trainer) callGraph(_ *context.Context, inputs []*Node) []*Node {
+	var held *Node
+	if t.held != nil {
+		held, inputs = inputs[0], inputs[1:]
 	}
+	var rows []*Node
+	for i := range inputs[0].Shape().Dim(0) {
+		images := at(inputs[0], i)
+		if held != nil {
+			images = Gather(held, ExpandAxes(images, -1))
+		}
+		var noise *Node
+		if len(inputs) > 2 {
+			noise = at(inputs[2], i)
+		}
+		rows = append(rows, t.stepGraph(images, noise, at(inputs[1], i))...)
+	}
+	return []*Node{Concatenate(rows, 0)}
 }
 
 // at is x[i, …].
 func at(x *Node, i int) *Node { return Squeeze(Slice(x, AxisElem(i)), 0) }
 
-// stepGraph is one gradient step on images [B, H, W, C]; what it measured is a list of vectors of float32.
-func (t *Trainer) stepGraph(adam adamW, vars []*context.Variable, images, noise *Node, of coefficientNodes) []*Node {
-	objective := t.learns.Losses(t.scope, ae.Batch{Images: ae.Unit(images), Draws: noise})
-	norm := adam.update(vars, t.optimizer, objective.Total, of)
+// stepGraph is one gradient step on images [B, H, W, C]; what it measured is a list of vectors of float32. Both players' gradients are
+// taken before either moves.
+func (t *Trainer) stepGraph(images, noise, numbers *Node) []*Node {
+	objective := t.learns.Losses(t.scope, ae.Batch{Images: ae.Unit(images), Draws: noise, Step: at(numbers, 0)})
+	norm := t.update(0, objective.Total, numbers)
 	row := []*Node{objective.Total, norm}
 	t.names = []string{"total", "grad_norm"}
+	if objective.Discriminator != nil {
+		norm := t.update(1, objective.Discriminator, numbers)
+		t.names, row = append(t.names, "discriminator", "discriminator/grad_norm"), append(row, objective.Discriminator, norm)
+	}
 	for _, term := range objective.Terms {
 		t.names, row = append(t.names, term.Name), append(row, term.Value)
 	}
@@ -190,6 +196,12 @@ func (t *Trainer) stepGraph(adam adamW, vars []*context.Variable, images, noise 
 		row[i] = Reshape(ConvertDType(x, dtypes.Float32), -1)
 	}
 	return row
+}
+
+// update moves the variables of a player and returns its gradient's norm.
+func (t *Trainer) update(which int, loss, numbers *Node) *Node {
+	p, from := t.players[which], 1+3*which
+	return p.adamW.update(p.vars, t.optimizer, loss, coefficientNodes{at(numbers, from), at(numbers, from+1), at(numbers, from+2)})
 }
 
 // noise is [n, B, each], the random numbers of each step. They are drawn on the host from the run's seed and the step, so that every engine

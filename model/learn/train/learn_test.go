@@ -55,6 +55,12 @@ func logged(t *testing.T, name string, values map[string]float64) {
 		want = append(append(want, codes...), "vq")
 	case "qlae":
 		want = append(append(want, codes...), "quantize")
+	case "factorvae":
+		want = append(want, "kl", "tc", "discriminator", "discriminator/accuracy", "discriminator/grad_norm", "latent/posterior_var", "latent/active")
+	case "annealedvae":
+		want = append(want, "gap", "kl", "kl/capacity", "latent/posterior_var", "latent/active")
+	case "dipvae1", "dipvae2":
+		want = append(want, "kl", "offdiagonal", "diagonal", "latent/posterior_var", "latent/active")
 	case "bioae":
 		want = append(want, "nonneg", "activity")
 	case "betavae":
@@ -120,6 +126,9 @@ func little(t *testing.T, name string) model.Config {
 	c.Widths, c.FC, c.Batch, c.Steps, c.LR, c.Engine = [4]int{4, 8, 8, 16}, 32, 8, 240, 3e-3, "cpu"
 	if name == "hrr" {
 		c.D, c.K = 64, 32
+	}
+	if name == "factorvae" {
+		c.DiscWidth, c.DiscLayers = 16, 2
 	}
 	c.EvalEvery, c.EvalImages, c.SampleEvery, c.CheckpointEvery = 40, 32, 1000, 1000
 	return c

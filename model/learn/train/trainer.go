@@ -23,6 +23,8 @@ type Trainer struct {
 	net    ae.Model
 	learns ae.Model // net, in the precision of steps
 
+	players []player // who moves what
+
 	store     *context.Context // root of the two below
 	scope     *context.Context // what the model learns
 	optimizer *context.Context // AdamW's running means
@@ -51,12 +53,13 @@ func New(cfg model.Config, image ae.Image, engine *compute.Engine) (t *Trainer, 
 	if err := net.Init(t.scope); err != nil {
 		return nil, fmt.Errorf("drawing initial variables: %w", err)
 	}
-	adam := adamW{cfg, net.LRScale, net.Decays}
-	vars := adam.learned(t.scope)
-	for _, v := range vars {
-		adam.moments(t.optimizer, v)
+	t.players = playersOf(net, t.scope, cfg)
+	for _, p := range t.players {
+		for _, v := range p.vars {
+			p.moments(t.optimizer, v)
+		}
 	}
-	if t.steps, err = context.NewExec(engine.Backend, store, t.callGraph(adam, vars)); err != nil {
+	if t.steps, err = context.NewExec(engine.Backend, store, t.callGraph); err != nil {
 		return nil, fmt.Errorf("preparing the training steps: %w", err)
 	}
 	if t.reconstruct, err = context.NewExec(engine.Backend, store, t.reconstructGraph); err != nil {
@@ -75,11 +78,13 @@ func (t *Trainer) Finalize() {
 	}
 }
 
-// Parameters counts the numbers that the optimizer moves.
+// Parameters counts the numbers that optimizers move.
 func (t *Trainer) Parameters() int {
 	n := 0
-	for _, v := range (adamW{t.cfg, t.net.LRScale, t.net.Decays}).learned(t.scope) {
-		n += v.Shape().Size()
+	for _, p := range t.players {
+		for _, v := range p.vars {
+			n += v.Shape().Size()
+		}
 	}
 	return n
 }

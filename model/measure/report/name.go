@@ -17,13 +17,17 @@ func DatasetLabel(name string) string {
 }
 
 var modelNames = map[string]struct{ label, tex string }{
-	"betavae":   {"β-VAE", `$\beta$-VAE`},
-	"betatcvae": {"β-TCVAE", `$\beta$-TCVAE`},
-	"vqvae":     {"VQ-VAE", "VQ-VAE"},
-	"qlae":      {"QLAE", "QLAE"},
-	"hrr":       {"HRR", "HRR"},
-	"ae":        {"AE", "AE"},
-	"bioae":     {"BioAE", "BioAE"},
+	"betavae":     {"β-VAE", `$\beta$-VAE`},
+	"betatcvae":   {"β-TCVAE", `$\beta$-TCVAE`},
+	"vqvae":       {"VQ-VAE", "VQ-VAE"},
+	"qlae":        {"QLAE", "QLAE"},
+	"hrr":         {"HRR", "HRR"},
+	"ae":          {"AE", "AE"},
+	"bioae":       {"BioAE", "BioAE"},
+	"factorvae":   {"FactorVAE", "FactorVAE"},
+	"annealedvae": {"AnnealedVAE", "AnnealedVAE"},
+	"dipvae1":     {"DIP-VAE-I", "DIP-VAE-I"},
+	"dipvae2":     {"DIP-VAE-II", "DIP-VAE-II"},
 }
 
 var datasetNames = map[string]string{
@@ -33,6 +37,6 @@ var datasetNames = map[string]string{
 
 // modelOrder and datasetOrder are for rows and columns, the paper's in its order; others follow by name.
 var (
-	modelOrder   = []string{"ae", "bioae", "betavae", "betatcvae", "vqvae", "qlae", "hrr"}
+	modelOrder   = []string{"ae", "bioae", "betavae", "annealedvae", "betatcvae", "factorvae", "dipvae1", "dipvae2", "vqvae", "qlae", "hrr"}
 	datasetOrder = []string{"shapes3d", "shapes3d-synthetic", "falcor3d", "isaac3d", "mpi3d-complex"}
 )

@@ -33,15 +33,19 @@ type Series struct {
 type Batch struct {
 	Images *Node // x, [B, H, W, C] in [0, 1]
 	Draws  *Node // [B, Noise()], as Draw fills it; nil where Noise() is 0
+	Step   *Node // number of the step, from 1, a scalar; nil where what is annealed has reached its end
 }
 
 // Objective is what a model makes of one batch.
 type Objective struct {
-	Total  *Node    // scalar: Σ weight · value
+	Total  *Node    // scalar: Σ weight · value; encoder, bottleneck and decoder minimize it
 	Terms  []Term   // every summand, also those of weight 0
 	Codes  *Node    // [B, m] int32, or nil where Discrete is false
 	Watch  []Series // further scalars for the run's page
 	Logits *Node    // [B, H, W, C]; of fewer images where a model decodes a part of the batch
+
+	// Discriminator is the scalar that the variables of the second player minimize; nil where there is none.
+	Discriminator *Node
 }
 
 // Model is an autoencoder, taken apart into the same five stages. All are graph functions.
@@ -55,6 +59,7 @@ type Objective struct {
 //	qlae       m          1: z_i          codes 0 … k−1, int32       the m values of the slots' own codebooks
 //	betavae    m          1: mean μ_i     means, float32             the means
 //	betatcvae  m          1: mean μ_i     means, float32             the means
+//	other VAEs the same
 //	ae, bioae  m          1: z_i          z, float32                 z
 //
 // slots is what a representation is measured by: [B, m], int32 where Discrete, else float32. x lies in [0, 1]; logits are
@@ -91,6 +96,8 @@ type Model interface {
 	Losses(scope *context.Context, batch Batch) Objective
 	// LRScale is the factor on the learning rate for one variable, for the codebook Config.CodebookLR, 0 for what stays frozen.
 	LRScale(v *context.Variable) float64
+	// Discriminates says whether a variable belongs to the second player, which minimizes Objective.Discriminator.
+	Discriminates(v *context.Variable) bool
 	// Decays says whether weight decay acts on a variable: on those of encoder and decoder alone.
 	Decays(v *context.Variable) bool
 	// Export copies the variables out under PyTorch's names and layouts; Import is its inverse, checks every shape and changes
@@ -131,6 +138,12 @@ func ForSteps(cfg model.Config, image Image) (Model, error) {
 		return newBetaVAE(cfg, image), nil
 	case "betatcvae":
 		return newBetaTCVAE(cfg, image), nil
+	case "factorvae":
+		return newFactorVAE(cfg, image), nil
+	case "annealedvae":
+		return newAnnealedVAE(cfg, image), nil
+	case "dipvae1", "dipvae2":
+		return newDIPVAE(cfg, image), nil
 	case "ae":
 		return newPlain(cfg, image), nil
 	case "bioae":
@@ -140,4 +153,4 @@ func ForSteps(cfg model.Config, image Image) (Model, error) {
 }
 
 // shaping are the configuration's fields that decide which tensors a model has; a checkpoint opens whatever the others say.
-var shaping = []string{"model", "widths", "fc", "d", "m", "k", "binding", "inverse", "symbol_init"}
+var shaping = []string{"model", "widths", "fc", "d", "m", "k", "disc_width", "disc_layers", "binding", "inverse", "symbol_init"}

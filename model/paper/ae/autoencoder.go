@@ -130,6 +130,16 @@ func weighted(terms []Term) *Node {
 	return total
 }
 
+// activity are the moments of latents that are numbers, [B, m], and how many of them tell images apart.
+//
+//	active = #{i : Var_B(z_i) > 0.01}          Burda et al. 2016, of posterior means
+func activity(z *Node) []Series {
+	z = StopGradient(z)
+	spread := ReduceMean(Square(Sub(z, ReduceAndKeep(z, ReduceMean, 0))), 0) // [m]
+	active := ReduceAllSum(ConvertDType(GreaterThan(spread, Scalar(z.Graph(), z.DType(), 0.01)), z.DType()))
+	return append(moments("latent", InsertAxes(z, 1)), Series{"latent/active", active})
+}
+
 // moments are the quantities that loss.Structural pulls at: of B matrices of n rows, [B, n, d], averaged over the matrices.
 func moments(name string, x *Node) []Series {
 	x = StopGradient(x)

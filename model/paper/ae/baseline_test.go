@@ -3,8 +3,10 @@ package ae
 import (
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +19,7 @@ import (
 	"slotscope/model/paper/layer"
 )
 
-var baselines = []string{"vqvae", "qlae", "betavae", "betatcvae"}
+var baselines = []string{"vqvae", "qlae", "betavae", "betatcvae", "annealedvae", "dipvae1", "dipvae2"}
 
 // TestBaselineParity holds every baseline to PyTorch: parameters, a batch and noise go in; what lies between encoder and decoder,
 // every term and every gradient of testdata/baseline must come out.
@@ -209,7 +211,7 @@ func TestStagesCompose(t *testing.T) {
 
 // A VAE draws: other noise, another reconstruction; and noise 0 gives the reconstruction from the mean.
 func TestVAEDraws(t *testing.T) {
-	for _, name := range []string{"betavae", "betatcvae"} {
+	for _, name := range []string{"betavae", "betatcvae", "annealedvae", "dipvae1", "dipvae2"} {
 		built, scope := initialised(t, narrowOf(t, name), Image{32, 32, 3})
 		x := pictures(2, 32, 32, 3)
 		out, err := context.ExecOnceN(engine(t), scope, func(scope *context.Context, x, noise *Node) []*Node {
@@ -243,6 +245,12 @@ func TestDecays(t *testing.T) {
 			"generator2.weight": true, "generator2.bias": true, "denoise1.weight": true, "denoise1.bias": true, "denoise2.weight": true, "denoise2.bias": true}
 		for _, p := range paramsOf(built) {
 			v := scope.GetVariable(p.Name)
+			if built.Discriminates(v) {
+				if built.Decays(v) || built.LRScale(v) != cfg.DiscLR {
+					t.Errorf("%s: %s decays: %v, and learns at %v times the rate", name, p.Name, built.Decays(v), built.LRScale(v))
+				}
+				bottleneck[p.Name] = true
+			}
 			if built.Decays(v) == bottleneck[p.Name] {
 				t.Errorf("%s: %s decays: %v", name, p.Name, built.Decays(v))
 			}
@@ -301,5 +309,58 @@ func narrowOf(t *testing.T, name string) model.Config {
 		t.Fatal(err)
 	}
 	c.Widths, c.FC, c.M = [4]int{4, 4, 8, 8}, 16, 3
+	if name == "factorvae" {
+		c.DiscWidth, c.DiscLayers = 6, 2
+	}
 	return c
+}
+
+// The capacity of AnnealedVAE grows straight to its end and stays there; without a step it is there.
+func TestCapacityGrows(t *testing.T) {
+	cfg := narrowOf(t, "annealedvae")
+	cfg.Capacity, cfg.AnnealSteps = 20, 100
+	built, scope := initialised(t, cfg, Image{32, 32, 1})
+	x := tensors.FromFlatDataAndDimensions(make([]float32, 32*32), 1, 32, 32, 1)
+	for step, want := range map[float32]float32{1: 0.2, 50: 10, 100: 20, 101: 20, 5000: 20, 0: 20} {
+		got, err := context.ExecOnceN(engine(t), scope, func(_ *context.Context, x, step *Node) []*Node {
+			batch := Batch{Images: x, Step: step}
+			if step.Shape().Rank() > 0 {
+				batch.Step = nil
+			}
+			return []*Node{built.(*AnnealedVAE).capacity(batch)}
+		}, x, map[bool]any{false: step, true: []float32{0}}[step == 0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := tensors.ToScalar[float32](got[0]); math.Abs(float64(c-want)) > 1e-5 {
+			t.Errorf("at step %v the capacity is %v, want %v", step, c, want)
+		}
+	}
+}
+
+// FactorVAE draws a permutation of its own for every latent; the second half of the rows has none.
+func TestFactorVAEDraws(t *testing.T) {
+	built, _ := initialised(t, narrowOf(t, "factorvae"), Image{32, 32, 1})
+	const batch, m = 12, 3
+	out := make([]float32, batch*built.Noise())
+	built.Draw(rand.New(rand.NewPCG(1, 2)), out)
+	var orders [m][]float32
+	for i := range batch {
+		for j := range m {
+			if v := out[i*2*m+m+j]; i < batch/2 {
+				orders[j] = append(orders[j], v)
+			} else if v != 0 {
+				t.Errorf("row %d of the second half permutes: %v", i, v)
+			}
+		}
+	}
+	for j := range m {
+		if j > 0 && slices.Equal(orders[j], orders[0]) {
+			t.Errorf("latents 0 and %d share the permutation %v", j, orders[0])
+		}
+		sorted := slices.Sorted(slices.Values(orders[j]))
+		if !slices.Equal(sorted, []float32{0, 1, 2, 3, 4, 5}) {
+			t.Errorf("latent %d: %v is no permutation", j, orders[j])
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package ae
 
 import (
-	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model"
@@ -28,5 +27,5 @@ func (b *BioAE) Losses(scope *context.Context, batch Batch) Objective {
 		{"nonneg", b.cfg.LambdaNonneg, loss.Nonnegative(z)},
 		{"activity", b.cfg.LambdaActivity, loss.Activity(z)},
 	}
-	return Objective{Total: weighted(terms), Terms: terms, Watch: moments("latent", InsertAxes(z, 1)), Logits: logits}
+	return Objective{Total: weighted(terms), Terms: terms, Watch: activity(z), Logits: logits}
 }

@@ -17,7 +17,20 @@ import (
 
 // fieldParity holds one of the field's models to a file of PyTorch's: intermediates, terms, totals of each player, gradients of both,
 // and the gradients of single terms. Every array of these kinds that the file has must be compared.
+//
+// The file was computed in float64, and so is the graph first: it must agree throughout. In float32, which trains, one activation in a
+// million falls on the other side of a LeakyReLU's kink, and gradients jump there: PyTorch's own float32 is 1.3e-2 off in
+// grad/up.0.conv.weight of factorvae_small, whose up.2 has an activation of -4e-8. Outputs and losses do not jump.
 func fieldParity(t *testing.T, name string, golden map[string]array) {
+	exact, kinks := tolerance(), 2e-2
+	if name == "tripod" {
+		exact *= 3
+	}
+	compareField(t, name, golden, dtypes.Float64, tolerance(), exact)
+	compareField(t, name, golden, dtypes.Float32, tolerance(), kinks)
+}
+
+func compareField(t *testing.T, name string, golden map[string]array, dtype dtypes.DType, outputs, gradients float64) {
 	x := golden["x"].shape
 	built, err := New(fieldConfig(t, name, golden), Image{H: x[2], W: x[3], C: x[1]})
 	if err != nil {
@@ -27,26 +40,49 @@ func fieldParity(t *testing.T, name string, golden map[string]array) {
 	if err := built.Import(scope, goldenParams(golden)); err != nil {
 		t.Fatal(err)
 	}
-	got, compared := fieldEvaluate(t, built, scope, golden), 0
+	got, compared := fieldEvaluate(t, built, inType(scope, built, dtype), golden, dtype), 0
 	for key, want := range golden {
 		kind, _, _ := strings.Cut(key, "/")
 		if !slices.Contains([]string{"total", "total_discriminator", "loss", "out", "grad", "termgrad"}, kind) {
 			continue
 		}
 		compared++
-		limit := tolerance()
-		if name == "tripod" && (kind == "grad" || kind == "termgrad") {
-			limit *= 3 // second differences magnify rounding, and a LeakyReLU's kink between two probes changes gradients
+		limit := outputs
+		if kind == "grad" || kind == "termgrad" {
+			limit = gradients
 		}
 		if err := relativeError(got[key], want.data); !(err <= limit) {
-			t.Errorf("%s: relative error %.2g, at most %.0e is allowed", key, err, limit)
+			t.Errorf("%s: %s: relative error %.2g, at most %.0e is allowed", dtype, key, err, limit)
 		} else if testing.Verbose() {
-			t.Logf("%-32s relative error %.1e", key, err)
+			t.Logf("%s %-32s relative error %.1e", dtype, key, err)
 		}
 	}
 	if learns := len(goldenParams(golden)); compared < learns+5 {
 		t.Errorf("%d arrays were compared, for %d parameters", compared, learns)
 	}
+}
+
+// inType is a copy of a model's variables in another type.
+func inType(scope *context.Context, built Model, dtype dtypes.DType) *context.Context {
+	if dtype == dtypes.Float32 {
+		return scope
+	}
+	out := context.New()
+	for _, p := range paramsOf(built) {
+		out.VariableWithValue(p.Name, ofType(layer.Read(scope, p.Name), dtype, p.Shape...))
+	}
+	return out
+}
+
+func ofType(data []float32, dtype dtypes.DType, shape ...int) *tensors.Tensor {
+	if dtype == dtypes.Float32 {
+		return tensors.FromFlatDataAndDimensions(data, shape...)
+	}
+	wide := make([]float64, len(data))
+	for i, v := range data {
+		wide[i] = float64(v)
+	}
+	return tensors.FromFlatDataAndDimensions(wide, shape...)
 }
 
 // fieldConfig reads dimensions and weights as the file's config has them.
@@ -81,12 +117,12 @@ func fieldConfig(t *testing.T, name string, golden map[string]array) model.Confi
 }
 
 // fieldEvaluate runs a model on the file's images and draws, and returns everything under the file's names and layouts.
-func fieldEvaluate(t *testing.T, built Model, scope *context.Context, golden map[string]array) map[string][]float32 {
+func fieldEvaluate(t *testing.T, built Model, scope *context.Context, golden map[string]array, dtype dtypes.DType) map[string][]float32 {
 	t.Helper()
 	var names []string
-	inputs := []any{tensors.FromFlatDataAndDimensions(golden["x"].data, golden["x"].shape...)}
+	inputs := []any{ofType(golden["x"].data, dtype, golden["x"].shape...)}
 	if each := built.Noise(); each > 0 {
-		inputs = append(inputs, tensors.FromFlatDataAndDimensions(fieldDraws(golden, each), golden["x"].shape[0], each))
+		inputs = append(inputs, ofType(fieldDraws(golden, each), dtype, golden["x"].shape[0], each))
 	}
 	params := paramsOf(built)
 	outputs, err := context.ExecOnceN(engine(t), scope, func(scope *context.Context, in []*Node) []*Node {
@@ -112,12 +148,23 @@ func fieldEvaluate(t *testing.T, built Model, scope *context.Context, golden map
 				add("termgrad/"+term.Name+"/"+[]string{"fc2.weight", "style.weight"}[i], g)
 			}
 		}
-		var learned []*Node
-		for _, p := range params {
-			learned = append(learned, scope.GetVariable(p.Name).ValueGraph(in[0].Graph()))
+		totals := []*Node{o.Total}
+		if o.Discriminator != nil {
+			add("total_discriminator", o.Discriminator)
+			add("loss/discriminator", o.Discriminator)
+			totals = append(totals, o.Discriminator)
 		}
-		for i, g := range Gradient(o.Total, learned...) {
-			add("grad/"+params[i].Name, g)
+		for player, total := range totals {
+			var names []string
+			var learned []*Node
+			for _, p := range params {
+				if v := scope.GetVariable(p.Name); built.Discriminates(v) == (player == 1) {
+					names, learned = append(names, p.Name), append(learned, v.ValueGraph(in[0].Graph()))
+				}
+			}
+			for i, g := range Gradient(total, learned...) {
+				add("grad/"+names[i], g)
+			}
 		}
 		return nodes
 	}, inputs...)
@@ -140,7 +187,20 @@ func fieldEvaluate(t *testing.T, built Model, scope *context.Context, golden map
 // fieldDraws lays the random numbers of a file out as Losses takes them, [B, each].
 func fieldDraws(golden map[string]array, each int) []float32 {
 	b := golden["x"].shape[0]
-	return make([]float32, b*each)
+	out := make([]float32, b*each)
+	for i := range b {
+		row := out[i*each : (i+1)*each]
+		if noise, ok := golden["draw/noise"]; ok {
+			m, order := noise.shape[1], golden["draw/permutation"]
+			copy(row, noise.data[i*m:(i+1)*m])
+			for j := range m {
+				if half := order.shape[1]; i < half {
+					row[m+j] = order.data[j*half+i]
+				}
+			}
+		}
+	}
+	return out
 }
 
 // intermediates are what lies between images and objective, under the file's names.
@@ -151,6 +211,10 @@ func intermediates(built Model, scope *context.Context, batch Batch) map[string]
 		a = m.autoencoder
 	case *BioAE:
 		a = m.autoencoder
+	case *FactorVAE:
+		h := m.halves(scope, batch)
+		return map[string]*Node{"mean": h.mean, "log_var": h.logVar, "sample": h.z, "permuted": h.permuted, "d_joint": h.joint,
+			"d_permuted": h.independent, "style": m.decoder.Style(scope, h.sample.z)}
 	}
 	z := a.Latent(scope, batch.Images)
 	return map[string]*Node{"z": z, "style": a.decoder.Style(scope, z)}

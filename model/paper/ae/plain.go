@@ -1,7 +1,6 @@
 package ae
 
 import (
-	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model"
@@ -23,5 +22,5 @@ func (p *Plain) Losses(scope *context.Context, batch Batch) Objective {
 	z := p.Latent(scope, batch.Images)
 	logits := p.Render(scope, z)
 	terms := []Term{{"recon", p.cfg.LambdaRec, loss.Reconstruction(logits, batch.Images)}}
-	return Objective{Total: weighted(terms), Terms: terms, Watch: moments("latent", InsertAxes(z, 1)), Logits: logits}
+	return Objective{Total: weighted(terms), Terms: terms, Watch: activity(z), Logits: logits}
 }

@@ -19,6 +19,7 @@ type store struct {
 	unbiased bool          // weight decay acts on kernels and matrices alone
 	seed     int64
 	rate     float64 // of the codebook, as a multiple of the run's learning rate
+	discRate float64 // of the discriminator, likewise
 }
 
 // Init implements Model.
@@ -38,17 +39,26 @@ func (s store) Init(scope *context.Context) error {
 
 // LRScale implements Model; variables that are not the model's do not learn.
 func (s store) LRScale(v *context.Variable) float64 {
-	i := slices.IndexFunc(s.params, func(p layer.Param) bool { return p.Name == v.Name() })
-	if i < 0 {
-		return 0
-	}
-	switch s.params[i].Rate {
+	switch s.rateOf(v) {
 	case layer.Frozen:
 		return 0
 	case layer.Codebook:
 		return s.rate
+	case layer.Discriminator:
+		return s.discRate
 	}
 	return 1
+}
+
+// Discriminates implements Model.
+func (s store) Discriminates(v *context.Variable) bool { return s.rateOf(v) == layer.Discriminator }
+
+func (s store) rateOf(v *context.Variable) layer.Rate {
+	i := slices.IndexFunc(s.params, func(p layer.Param) bool { return p.Name == v.Name() })
+	if i < 0 {
+		return layer.Frozen
+	}
+	return s.params[i].Rate
 }
 
 // Parameters implements Model.

@@ -44,13 +44,7 @@ func (v vae) perPixel(weight float64) float64 {
 	return weight / float64(v.encoder.H*v.encoder.W*v.encoder.C)
 }
 
-// watch are the moments of the means, the mean posterior variance, and how many latents tell images apart.
-//
-//	active = #{i : Var_B(μ_i) > 0.01}          Burda et al. 2016
+// watch are the moments of the means, how many of them tell images apart, and the mean posterior variance.
 func (s sample) watch() []Series {
-	mean, variance := StopGradient(s.mean), StopGradient(Exp(s.logVar))
-	spread := ReduceMean(Square(Sub(mean, ReduceAndKeep(mean, ReduceMean, 0))), 0) // [m]
-	active := ReduceAllSum(ConvertDType(GreaterThan(spread, Scalar(mean.Graph(), mean.DType(), 0.01)), mean.DType()))
-	return append(moments("latent", InsertAxes(mean, 1)),
-		Series{"latent/posterior_var", ReduceAllMean(variance)}, Series{"latent/active", active})
+	return append(activity(s.mean), Series{"latent/posterior_var", ReduceAllMean(StopGradient(Exp(s.logVar)))})
 }

@@ -13,9 +13,10 @@ import (
 type Rate int
 
 const (
-	Shared   Rate = iota // the run's learning rate
-	Codebook             // that times Config.CodebookLR
-	Frozen               // not learned
+	Shared        Rate = iota // the run's learning rate
+	Codebook                  // that times Config.CodebookLR
+	Discriminator             // that times Config.DiscLR, by the second player's optimizer
+	Frozen                    // not learned
 )
 
 // Draw fills a tensor with its initial values, in PyTorch's order.

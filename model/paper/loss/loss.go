@@ -14,8 +14,7 @@ import (
 // logits l and x are [B, H, W, C]; x lies in [0, 1].
 func Reconstruction(logits, x *Node) *Node {
 	logits.AssertDims(x.Shape().Dimensions...)
-	softplus := Add(Max(logits, ScalarZero(logits.Graph(), logits.DType())), Log1p(Exp(Neg(Abs(logits)))))
-	return ReduceAllMean(Sub(softplus, Mul(logits, x)))
+	return ReduceAllMean(Sub(softplus(logits), Mul(logits, x)))
 }
 
 // VQ pulls entries to the values that took them; its gradient reaches the codebook alone.

@@ -5,7 +5,7 @@
         reads a checkpoint's tensors by name and its configuration from the metadata, encodes the images (uint8, or floats in
         [0, 1]; channels first or last) and writes codes [N, m] (the means of a VAE), z_hat [N, n] and logits [N, C, H, W].
     reference.py golden MODEL OUT.npz [SEED]
-        draws a small model of the kind vqvae, qlae, betavae or betatcvae and a batch, and writes parameters, batch, noise,
+        draws a small model of a kind in SMALL and a batch, and writes parameters, batch, noise,
         what lies between encoder and decoder, every term of the objective, the objective and all its gradients, computed
         in float64. config is the configuration as the Go program keeps it.
 
@@ -119,12 +119,15 @@ def infer_vae(p, config, x):
     return mean, mean, decoder(p, mean), {}
 
 
+VAES = ("betavae", "betatcvae", "annealedvae", "dipvae1", "dipvae2")
+
+
 def infer_plain(p, config, x):
     z = encoder(p, x)
     return z, z, decoder(p, z), {}
 
 
-INFER = {"ae": infer_plain, "bioae": infer_plain, "hrr": infer_hrr, "vqvae": infer_quantized, "qlae": infer_quantized, "betavae": infer_vae, "betatcvae": infer_vae}
+INFER = {"ae": infer_plain, "bioae": infer_plain, "hrr": infer_hrr, "vqvae": infer_quantized, "qlae": infer_quantized, "factorvae": infer_vae, **{name: infer_vae for name in VAES}}
 
 
 def objective_quantized(p, config, x, noise):
@@ -151,8 +154,18 @@ def objective_vae(p, config, x, noise):
     logits = decoder(p, z)
     terms = {"recon": (config["lambda_rec"], binary_cross_entropy_with_logits(logits, x))}
     pixels = x[0].numel()
+    kl = kl_divergence(posterior, prior).sum(1).mean()
     if config["model"] == "betavae":
-        terms["kl"] = (config["beta_kl"] / pixels, kl_divergence(posterior, prior).sum(1).mean())
+        terms["kl"] = (config["beta_kl"] / pixels, kl)
+    elif config["model"] == "annealedvae":
+        terms["gap"] = (config["gamma_kl"] / pixels, (kl - config["capacity"]).abs())
+    elif config["model"].startswith("dipvae"):
+        covariance = torch.cov(mean.T, correction=0)
+        if config["model"] == "dipvae2":
+            covariance = covariance + posterior.variance.mean(0).diag()
+        terms["kl"] = (config["beta_kl"] / pixels, kl)
+        terms["offdiagonal"] = (config["lambda_od"] / pixels, (covariance - covariance.diag().diag()).square().sum())
+        terms["diagonal"] = (config["lambda_d"] / pixels, (covariance.diag() - 1).square().sum())
     else:
         among = Normal(mean[None], posterior.stddev[None]).log_prob(z[:, None])  # sample, posterior, latent
         batch = math.log(len(x))
@@ -164,7 +177,7 @@ def objective_vae(p, config, x, noise):
     return terms, {"z": mean, "retrieved": mean[..., None], "slots": mean, "bundle": mean, "logits": logits, "log_var": log_var, "sample": z}
 
 
-OBJECTIVE = {"vqvae": objective_quantized, "qlae": objective_quantized, "betavae": objective_vae, "betatcvae": objective_vae}
+OBJECTIVE = {"vqvae": objective_quantized, "qlae": objective_quantized, **{name: objective_vae for name in VAES}}
 
 
 def shared_shapes(widths, fc, outputs, size, side, channels):
@@ -188,7 +201,7 @@ def shared_shapes(widths, fc, outputs, size, side, channels):
 def draw(config, side, channels):
     """Parameters large enough that latents differ from image to image and most codes are taken."""
     m, n = config["m"], config["m"] * config.get("d", 1)
-    vae = config["model"] in ("betavae", "betatcvae")
+    vae = config["model"] in VAES
     shapes = shared_shapes(config["widths"], config["fc"], 2 * m if vae else n, n, side, channels)
     if config["model"] == "vqvae":
         shapes["codebook"] = (config["k"], config["d"])
@@ -206,6 +219,9 @@ SMALL = {
     "qlae": {"m": 4, "k": 6, "lambda_vq": 0.3, "beta": 0.2},
     "betavae": {"m": 4, "beta_kl": 40},
     "betatcvae": {"m": 4, "beta_tc": 60},
+    "annealedvae": {"m": 4, "gamma_kl": 30, "capacity": 3},
+    "dipvae1": {"m": 4, "beta_kl": 20, "lambda_od": 40, "lambda_d": 50},
+    "dipvae2": {"m": 4, "beta_kl": 20, "lambda_od": 40, "lambda_d": 50},
 }
 
 
