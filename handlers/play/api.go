@@ -20,6 +20,7 @@ import (
 	"slotscope/handlers"
 	"slotscope/model"
 	"slotscope/model/play"
+	ui "slotscope/views/play"
 )
 
 // list answers every checkpoint that can be opened.
@@ -271,18 +272,22 @@ func checkCount(n int) error {
 type paletteQuery struct {
 	slot   int
 	codes  []int  // the tuple whose slot they would fill
-	sort   string // "usage", "id" or "distance" (to the code that the slot has)
+	sort   string // "value" (of the slot's factor), "usage", "id" or "distance" (to the code that the slot has)
 	filter string // "all", "used" or "unseen"
+	search string // part of what the code stands for, or its number
 	offset int
 	limit  int
 }
 
 type paletteEntry struct {
 	Code     int      `json:"code"`
+	Name     string   `json:"name,omitempty"`     // what it stands for: "0.6", "cube/cylinder"
 	Text     string   `json:"text"`               // as the page writes it: the number, or the real number that it stands for
 	Count    int      `json:"count"`              // images of the count in which the slot takes it
 	Unseen   bool     `json:"unseen"`             // never, in the count
 	Distance *float64 `json:"distance,omitempty"` // to the slot's code, of the mean distance between entries
+
+	class int // of the slot's factor
 	Image    string   `json:"image"`              // the tuple with this entry
 }
 
@@ -293,7 +298,10 @@ type paletteReply struct {
 	Entries []paletteEntry `json:"entries"`
 }
 
-const paletteLimit = 24
+const (
+	paletteLimit = 24
+	mostSearch   = 100 // bytes
+)
 
 // palette answers the entries of one slot.
 func (p *Play) palette(w http.ResponseWriter, r *http.Request) error {
@@ -306,7 +314,8 @@ func (p *Play) palette(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return handlers.JSON(w, http.StatusOK, rm.entries(p.Library.Usage(rm.source).Usage, q))
+	usage := p.Library.Usage(rm.source).Usage
+	return handlers.JSON(w, http.StatusOK, rm.entries(usage, rm.names(r.Context(), usage, q.slot), q))
 }
 
 func (rm playRoom) paletteQuery(r *http.Request) (q paletteQuery, err error) {
@@ -340,19 +349,30 @@ func (rm playRoom) paletteQuery(r *http.Request) (q paletteQuery, err error) {
 	q.slot = number("slot", 0, rm.model.Config.M-1, 0)
 	q.offset = number("offset", 0, rm.model.Codes(), 0)
 	q.limit = number("limit", 1, mostTuples, paletteLimit)
-	q.sort = choice("sort", "usage", "id", "distance")
+	q.sort = choice("sort", "usage", "value", "id", "distance")
+	q.search = strings.ToLower(strings.TrimSpace(v.Get("search")))
+	if len(q.search) > mostSearch {
+		bad["search"] = fmt.Sprintf("the text is %d bytes long; search for at most %d", len(q.search), mostSearch)
+	}
 	q.filter = choice("filter", "all", "used", "unseen")
 	return q, bad.OrNil()
 }
 
 // entries lists a slot's entries; without a count, every entry counts as neither used nor unseen.
-func (rm playRoom) entries(u *play.Usage, q paletteQuery) paletteReply {
+func (rm playRoom) entries(u *play.Usage, names []ui.PlayCode, q paletteQuery) paletteReply {
 	reply := paletteReply{Slot: q.slot, Entries: []paletteEntry{}}
 	distances, _ := rm.model.Distances(q.slot, q.codes[q.slot]) // the code has been checked
 	low, high := rm.span(u, q.slot)
+	known := map[int]ui.PlayCode{}
+	for _, c := range names {
+		known[c.Code] = c
+	}
 	var all []paletteEntry
 	for at, c := range rm.model.Entries() {
-		e := paletteEntry{Code: c, Text: rm.model.Text(c)}
+		e := paletteEntry{Code: c, Text: rm.model.Text(c), class: math.MaxInt}
+		if name, ok := known[c]; ok {
+			e.Name, e.class = name.Name, slices.Min(name.Classes)
+		}
 		if distances != nil {
 			e.Distance = &distances[at]
 		}
@@ -361,7 +381,7 @@ func (rm playRoom) entries(u *play.Usage, q paletteQuery) paletteReply {
 			e.Count = u.Counts[q.slot][at]
 			e.Unseen = e.Count == 0
 		}
-		if at < low || at > high || (q.filter == "used" && e.Unseen) || (q.filter == "unseen" && u != nil && !e.Unseen) {
+		if at < low || at > high || (q.filter == "used" && e.Unseen) || (q.filter == "unseen" && u != nil && !e.Unseen) || !e.matches(q.search) {
 			continue
 		}
 		all = append(all, e)
@@ -373,6 +393,11 @@ func (rm playRoom) entries(u *play.Usage, q paletteQuery) paletteReply {
 		reply.Entries = append(reply.Entries, e)
 	}
 	return reply
+}
+
+// matches says whether a search finds the entry: by a part of its name, or by its number as written.
+func (e paletteEntry) matches(search string) bool {
+	return search == "" || e.Text == search || strings.Contains(strings.ToLower(e.Name), search)
 }
 
 // span is the first and last entry worth offering: all codes; of real numbers those from the least to the greatest that was
@@ -395,6 +420,8 @@ func (rm playRoom) span(u *play.Usage, slot int) (low, high int) {
 
 func paletteOrder(by string) func(a, b paletteEntry) int {
 	switch by {
+	case "value": // then most used first
+		return func(a, b paletteEntry) int { return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(b.Count, a.Count)) }
 	case "id":
 		return func(a, b paletteEntry) int { return cmp.Compare(a.Code, b.Code) }
 	case "distance":

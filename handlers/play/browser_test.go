@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"slotscope/model/play"
 )
 
 // playBrowser holds the playground in a real browser.
@@ -127,10 +130,18 @@ func (b playBrowser) shows(codes string) string {
 	return b.eval(`document.querySelector('[data-testid=play-image]').toDataURL()`)
 }
 
+// unfold shows the codes that a slot never takes: all of a model with its initial weights but one.
+func (b playBrowser) unfold() {
+	b.t.Helper()
+	b.see(`document.getElementById('palette-unused').hidden`, "false")
+	b.eval(`document.getElementById('palette-unused').click()`)
+	b.see(`document.querySelectorAll('.entry').length`, "12")
+}
+
 // row reads a row's codes.
 func (b playBrowser) row(row string) string {
 	b.t.Helper()
-	return b.eval(fmt.Sprintf(`[...document.querySelectorAll('[data-testid^="play-slot-%s-"]')].map((e) => e.dataset.code).join('.')`, row))
+	return b.eval(fmt.Sprintf(`[...document.querySelectorAll('[data-testid^="play-slot-%s-"]')].sort((x, y) => x.dataset.i - y.dataset.i).map((e) => e.dataset.code).join('.')`, row))
 }
 
 func (b playBrowser) address(want string) {
@@ -190,6 +201,7 @@ func TestPlayDragPutsACodeOfBIntoA(t *testing.T) {
 		t.Errorf("row A is %s", got)
 	}
 	b.address("a=12345&b=400000&codes=1.2.3.9.5&bcodes=6.2.8.9.10")
+	b.unfold()
 	b.drag("play-palette-11", "play-slot-a-0")
 	b.shows("11.2.3.9.5")
 	b.drag("play-palette-7", "play-image")
@@ -237,6 +249,7 @@ func TestPlayClickAndClick(t *testing.T) {
 	b.see(`document.querySelector('[data-testid=play-slot-b-0]').ariaPressed`, "true")
 	b.click("play-slot-a-0")
 	b.shows("6.2.3.4.5")
+	b.unfold()
 	b.click("play-palette-11") // its slot is 0, the last one touched
 	b.click("play-palette-11") // again: into its own slot
 	b.shows("11.2.3.4.5")
@@ -267,6 +280,7 @@ func TestPlayKeyboardAlone(t *testing.T) {
 	}
 	b.see(`document.getElementById('said').textContent.startsWith('Put 8 into slot 2 of A')`, "true")
 	b.see(`document.activeElement.dataset.testid`, "play-slot-a-2")
+	b.unfold()
 	b.focus("play-palette-11")
 	b.keys(" ") // holds it and goes to the slot
 	b.see(`document.activeElement.dataset.testid`, "play-slot-a-2")
@@ -292,6 +306,7 @@ func TestPlayTapAndTapOnAPhone(t *testing.T) {
 	x, y := b.at("play-head-2")
 	b.do(chromedp.TapXY(x, y))
 	b.see(`document.getElementById('palette-slot').textContent`, "2")
+	b.unfold()
 	b.see(`document.querySelectorAll('.entry').length`, "12")
 	first := b.eval(`document.querySelector('.entry').dataset.code`)
 	for range 2 {
@@ -413,4 +428,116 @@ func TestPlayGoesOnWithoutItsSocket(t *testing.T) {
 	}
 	b.drag("play-slot-b-3", "play-slot-a-3")
 	b.shows("1.2.3.9.5")
+}
+
+// openShipped opens the model that ships with the program, whose slots have factors.
+func openShipped(t *testing.T, width, height int64, query string) playBrowser {
+	t.Helper()
+	src, err := play.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlayground(t)
+	p.key = src.Key
+	b := browse(t, p, width, height)
+	b.open("/play/" + p.key + query)
+	return b
+}
+
+// Pictures, slots as groups and what the groups' swaps give are on the first screen, and the pair is one whose swaps are true.
+func TestPlayFirstScreen(t *testing.T) {
+	b := openShipped(t, 1280, 800, "")
+	b.see(`[...document.querySelectorAll('#side-a, #side-b, #facts, #image, .grouphead, .token, .groupswaps .shot')].every((e) => {
+		const r = e.getBoundingClientRect();
+		return r.width > 0 && r.top >= 0 && r.bottom <= 800 && r.right <= 1280;
+	})`, "true")
+	b.see(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`, "true")
+	b.see(`[...document.querySelectorAll('.grouphead .factor')].map((e) => e.textContent).join(', ')`, "floor hue, wall hue, object hue, scale, shape, orientation")
+	b.see(`getComputedStyle(document.querySelector('#side-a .factors')).display !== 'none' && document.querySelector('#side-a .factors').checkVisibility()`, "false")
+	b.click("play-factors-a")
+	b.see(`document.querySelector('#side-a .factors').checkVisibility()`, "true")
+	b.see(`document.querySelector('[data-testid=play-index-a]').value + ' ' + document.querySelector('[data-testid=play-index-b]').value`, "171626 309998")
+}
+
+// A group is swapped whole by drag, by two clicks and by keys, and its slider moves all its slots.
+func TestPlayGroups(t *testing.T) {
+	b := openShipped(t, 1280, 1000, "")
+	before, other := strings.Split(b.row("a"), "."), strings.Split(b.row("b"), ".")
+	with := func(slots ...int) string {
+		out := slices.Clone(before)
+		for _, i := range slots {
+			out[i] = other[i]
+		}
+		return strings.Join(out, ".")
+	}
+	b.drag("play-group-0", "play-image") // floor hue: slots 7 and 8
+	b.shows(with(7, 8))
+	b.see(`document.querySelectorAll('#edits button').length`, "2")
+	b.click("play-undo")
+	b.shows(with())
+	b.click("play-group-1")
+	b.see(`document.getElementById('hint').textContent.startsWith('Holding the group wall hue.')`, "true")
+	b.click("play-slot-a-0") // any slot of the row
+	b.shows(with(5, 6))
+	b.click("play-undo")
+	b.focus("play-group-2")
+	b.keys(kb.Enter, kb.ArrowDown, kb.ArrowDown)
+	b.shows(with(1, 2)) // already seen while held
+	b.keys(kb.Enter)
+	b.see(`document.getElementById('said').textContent`, "A has B’s object hue, slots 1, 2.")
+	if got := b.row("a"); got != with(1, 2) {
+		t.Errorf("row A is %s, want %s", got, with(1, 2))
+	}
+	b.click("play-undo")
+	b.drag("play-group-0", "play-slot-b-3") // into B it puts A's
+	if got := b.row("b"); !strings.HasSuffix(got, before[7]+"."+before[8]) {
+		t.Errorf("row B is %s", got)
+	}
+	b.click("play-undo")
+	b.seeWithin(time.Minute, `document.getElementById('play').dataset.decoder`, "browser")
+	b.eval(`(() => { const s = document.querySelector('[data-testid=play-blend-group-0]'); s.value = 40; s.dispatchEvent(new Event('input')); })()`)
+	b.see(`document.getElementById('result-state').textContent`, "with 40% of floor hue from B")
+	b.see(`['7', '8'].map((i) => document.querySelector('[data-testid=play-blend-' + i + ']').value).join()`, "40,40")
+}
+
+// Codes go by what they stand for: in slots, in the palette, which is sorted by it and searched, and in what is said.
+func TestPlayNamesCodes(t *testing.T) {
+	b := openShipped(t, 1280, 800, "?a=171626&b=309998")
+	b.see(`document.querySelector('[data-testid=play-slot-b-4] .code').textContent`, "sphere")
+	b.see(`document.querySelector('[data-testid=play-slot-b-4] .no').textContent`, "69")
+	b.click("play-head-1")
+	b.see(`document.getElementById('palette-factor').textContent`, "object hue")
+	b.see(`(() => { const n = [...document.querySelectorAll('.entry .code')].map((e) => e.textContent); return n.length === 14 && n.every((v, i) => i === 0 || parseFloat(v) >= parseFloat(n[i - 1])); })()`, "true")
+	b.see(`document.querySelectorAll('.entry .hues rect').length >= 14`, "true")
+	b.see(`document.getElementById('palette-unused').textContent`, "Show 114 unused codes")
+	b.click("play-head-4")
+	b.see(`document.getElementById('palette-factor').textContent`, "shape")
+	b.do(chromedp.SendKeys(chromedp.CSS(testID("play-palette-search")), "sph"))
+	b.see(`[...document.querySelectorAll('.entry .code')].every((e) => e.textContent.includes('sphere'))`, "true")
+	b.do(chromedp.SendKeys(chromedp.CSS(testID("play-palette-search")), "xyz"))
+	b.see(`document.getElementById('palette-said').textContent`, "No codes match this filter.")
+}
+
+// While another slot's entries are awaited, those of the slot before cannot be put into it.
+func TestPaletteHoldsNoEntriesOfAnotherSlot(t *testing.T) {
+	b := openPlay(t, 1280, 1400)
+	b.unfold()
+	b.beforeReplies(`/palette`)
+	b.click("play-head-2")
+	b.see(`document.getElementById('palette-slot').textContent + document.getElementById('entries').inert`, "2true")
+	b.eval(`document.querySelector('.entry[data-of="0"]').dispatchEvent(new MouseEvent('click', { bubbles: true }))`)
+	if got := b.eval(`document.getElementById('hint').textContent`); strings.Contains(got, "slot 2") {
+		t.Errorf("an entry of slot 0 is held for slot 2: %s", got)
+	}
+	b.eval(`window.goOn()`)
+	b.see(`document.getElementById('entries').inert + document.querySelector('.entry').dataset.of`, "false2")
+}
+
+// beforeReplies keeps the replies of addresses that have a part until goOn() is called.
+func (b playBrowser) beforeReplies(part string) {
+	b.t.Helper()
+	b.eval(`(() => {
+		const fetch = window.fetch, waiting = new Promise((go) => { window.goOn = go; });
+		window.fetch = async (address, ...rest) => { if (String(address).includes('` + part + `')) await waiting; return fetch(address, ...rest); };
+	})()`)
 }

@@ -104,13 +104,16 @@ func playAddress(key string, q url.Values) string {
 	return "/play/" + key + "?" + q.Encode()
 }
 
-// fillPair names images A and B where the address does not: a pair that differs in every factor.
+// fillPair names images A and B where the address does not: the pair whose swaps are true, or one that differs in every factor.
 func (p *Play) fillPair(ctx context.Context, src play.Source, q url.Values) error {
 	set, err := p.Library.Set(ctx, src.Config.Dataset)
 	if err != nil {
 		return nil // codes can be played with without images
 	}
 	a, b := play.GoodPair(set)
+	if u := p.Library.Usage(src).Usage; u != nil && u.Pair != nil {
+		a, b = u.Pair.A, u.Pair.B
+	}
 	if q.Get("a") == "" && q.Get("codes") == "" {
 		q.Set("a", strconv.Itoa(a))
 	}

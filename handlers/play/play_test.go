@@ -167,7 +167,7 @@ func TestPlayWorksByLinksAlone(t *testing.T) {
 			t.Errorf("step %d is %s, want %s", j, got, want)
 		}
 	}
-	if n := doc.Find(`[data-same]`).Length(); n != 3 { // slot 1: both tokens and the swap
+	if n := doc.Find(`[data-same]`).Length(); n != 5 { // slot 1: both tokens, its swap, and the head and the swap of its group
 		t.Errorf("%d parts say that they are the same", n)
 	}
 	next := p.page(doc.Find(testID("play-slot-b-3")).AttrOr("href", ""))
@@ -215,7 +215,7 @@ func TestPlayRefusesBadAddressesWithASentence(t *testing.T) {
 		{"/img/" + p.key + "/1.2.3.4.5.jpg", 404, "PNG"},
 		{"/img/ffffffffffffffff/1.2.3.4.5.png", 404, ""},
 		{"/api/play/" + p.key + "/palette?codes=1.2.3.4.5&slot=7", 422, "from 0 to 4"},
-		{"/api/play/" + p.key + "/palette?codes=1.2.3.4.5&sort=size", 422, "usage, id, distance"},
+		{"/api/play/" + p.key + "/palette?codes=1.2.3.4.5&sort=size", 422, "usage, value, id, distance"},
 		{"/api/play/" + p.key + "/palette", 422, "missing"},
 		{"/api/play/" + p.key + "/check", 422, "missing"},
 		{"/api/play/" + p.key + "/original.png?index=x", 422, "is not an image"},

@@ -25,7 +25,7 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 		Continuous: rm.model.Continuous(), Text: rm.model.Text,
 		H: rm.model.Image.H, W: rm.model.Image.W, C: rm.model.Image.C,
 		Codes: s.codes, BCodes: s.bcodes, Order: s.order, Slot: s.slot,
-		Query: rm.query(s).Encode(), About: playAbout(rm.source),
+		Query: rm.query(s).Encode(), About: playAbout(rm.source), Origin: playOrigin(rm.source),
 	}
 	if size := rm.model.WeightsSize(); size > 0 && size <= play.MaxWeights {
 		v.Weights = "/api/play/" + key + "/weights.bin"
@@ -44,7 +44,8 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	}
 	v.A, v.B = rm.sideView("A", s.a), rm.sideView("B", s.b)
 	usage := rm.play.Library.Usage(rm.source)
-	v.Slots = rm.slots(usage)
+	v.Slots = rm.slots(usage.Usage, v.Dataset)
+	v.Groups = rm.groups(s, usage.Usage, v.Slots)
 	v.Counted = countedView(usage)
 	swaps := play.Swaps(s.codes, s.bcodes)
 	for i := range m {
@@ -64,7 +65,7 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 		v.Strip = append(v.Strip, cell)
 	}
 	v.Image = imageURL(key, s.codes)
-	for _, e := range rm.entries(usage.Usage, paletteQuery{slot: s.slot, codes: s.codes, sort: rm.firstOrder(), filter: "all", limit: paletteLimit}).Entries {
+	for _, e := range rm.entries(usage.Usage, v.Slots[s.slot].Codes, paletteQuery{slot: s.slot, codes: s.codes, sort: rm.firstOrder(), filter: "used", limit: paletteLimit}).Entries {
 		to := s
 		to.codes = play.With(s.codes, s.slot, e.Code)
 		q := rm.query(to)
@@ -74,12 +75,21 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	return v, nil
 }
 
-// firstOrder is how the palette is sorted at first: real numbers by size, codes by use.
+// firstOrder is how the palette is sorted at first: real numbers by size, codes by what they stand for.
 func (rm playRoom) firstOrder() string {
 	if rm.model.Continuous() {
 		return "id"
 	}
-	return "usage"
+	return "value"
+}
+
+// names are what a slot's codes stand for; nil where that is not known.
+func (rm playRoom) names(ctx context.Context, u *play.Usage, slot int) []ui.PlayCode {
+	set, err := rm.play.Library.Set(ctx, rm.source.Config.Dataset)
+	if u == nil || err != nil {
+		return nil
+	}
+	return codesOf(u.Meanings[slot], datasetView(set.Info()))
 }
 
 func imageURL(key string, codes []int) string {
@@ -106,6 +116,19 @@ func playAbout(src play.Source) string {
 		}
 	}
 	return text + "."
+}
+
+// playOrigin is where a checkpoint comes from in a few words.
+func playOrigin(src play.Source) string {
+	text := fmt.Sprintf("Seed %d", src.Config.Seed)
+	if src.Card != nil {
+		for _, name := range sortedKeys(src.Card.Scores) {
+			if short, ok := map[string]string{"PSNR over 10,000 images (dB)": "PSNR %.1f dB", "InfoM": "InfoM %.2f"}[name]; ok {
+				text += " · " + fmt.Sprintf(short, src.Card.Scores[name])
+			}
+		}
+	}
+	return text
 }
 
 // grouped writes a number with a comma between thousands.
@@ -146,20 +169,102 @@ func (rm playRoom) sideView(name string, s playSide) ui.PlaySide {
 }
 
 // slots are the headings of the columns.
-func (rm playRoom) slots(c play.Counting) []ui.PlaySlot {
+func (rm playRoom) slots(u *play.Usage, set *ui.PlayDataset) []ui.PlaySlot {
 	out := make([]ui.PlaySlot, rm.model.Config.M)
 	for i := range out {
-		out[i] = ui.PlaySlot{Index: i}
-		if c.Usage != nil {
-			l := c.Usage.Labels[i]
-			out[i].Known, out[i].Name, out[i].Used = true, l.Name, l.Used
-			for f, name := range c.Usage.Factors {
-				share := float64(c.Usage.Ownership.NMI[f][i])
-				if math.IsNaN(share) {
-					share = 0 // a factor of one value
-				}
-				out[i].Shares = append(out[i].Shares, views.FactorShare{Factor: plainName(name), Share: share})
+		out[i] = ui.PlaySlot{Index: i, First: -1, Codes: []ui.PlayCode{}}
+		if u == nil {
+			continue
+		}
+		out[i].Known, out[i].Name, out[i].Used, out[i].First = true, u.Labels[i].Name, u.Labels[i].Used, u.Ownership.Slots[i].First
+		for f, name := range u.Factors {
+			share := float64(u.Ownership.NMI[f][i])
+			if math.IsNaN(share) {
+				share = 0 // a factor of one value
 			}
+			out[i].Shares = append(out[i].Shares, views.FactorShare{Factor: plainName(name), Share: share})
+		}
+		if set != nil {
+			out[i].Codes = codesOf(u.Meanings[i], set)
+		}
+	}
+	return out
+}
+
+// codesOf names codes by the values of the factors that they stand for.
+func codesOf(meanings []play.Meaning, set *ui.PlayDataset) []ui.PlayCode {
+	out := make([]ui.PlayCode, len(meanings))
+	for n, m := range meanings {
+		c := ui.PlayCode{Code: m.Entry, Classes: m.Values[0].Classes, Share: m.Values[0].Share}
+		var parts []string
+		for _, v := range m.Values {
+			parts = append(parts, valueNames(set.Factors[v.Factor], v.Classes))
+		}
+		c.Name = strings.Join(parts, ", ")
+		if f := set.Factors[m.Values[0].Factor]; strings.HasSuffix(f.Name, "hue") {
+			c.Hues = huesOf(f, c.Classes)
+		}
+		out[n] = c
+	}
+	return out
+}
+
+// valueNames joins the names of a factor's values: "0.6", "0.3/0.4".
+func valueNames(f ui.PlayFactor, classes []int) string {
+	sorted := slices.Sorted(slices.Values(classes))
+	names := make([]string, len(sorted))
+	for i, c := range sorted {
+		names[i] = f.Values[c]
+	}
+	return strings.Join(names, "/")
+}
+
+// huesOf are the colours of a hue's values, which are fractions of the circle; nil where a value is no number.
+func huesOf(f ui.PlayFactor, classes []int) (colours []string) {
+	for _, c := range slices.Sorted(slices.Values(classes)) {
+		turn, err := strconv.ParseFloat(f.Values[c], 64)
+		if err != nil {
+			return nil
+		}
+		colours = append(colours, fmt.Sprintf("hsl(%.0f 100%% 50%%)", 360*turn))
+	}
+	return colours
+}
+
+// groups are the slots of each factor, in the order of factors; slots without one come last, each by itself.
+func (rm playRoom) groups(s playState, u *play.Usage, slots []ui.PlaySlot) (out []ui.PlayGroup) {
+	grouped := make([]bool, len(slots))
+	add := func(g ui.PlayGroup) {
+		g.Index = len(out)
+		to, same := s, true
+		to.codes = slices.Clone(s.codes)
+		for _, i := range g.Slots {
+			grouped[i], same, to.codes[i] = true, same && s.codes[i] == s.bcodes[i], s.bcodes[i]
+			for f, share := range slots[i].Shares {
+				if f >= len(g.Shares) {
+					g.Shares = append(g.Shares, share)
+				}
+				g.Shares[f].Share = max(g.Shares[f].Share, share.Share)
+			}
+		}
+		g.Swap = ui.PlayCell{
+			Slot: g.Slots[0], Codes: play.FormatCodes(to.codes), Image: imageURL(rm.source.Key, to.codes), Same: same,
+			Href: playAddress(rm.source.Key, rm.query(to)), SlotHref: rm.slotHref(s, g.Slots[0]),
+		}
+		out = append(out, g)
+	}
+	if u != nil {
+		for _, g := range u.Ownership.Groups {
+			name := plainName(u.Factors[g.Factor])
+			if !g.Owned {
+				name = "mostly " + name
+			}
+			add(ui.PlayGroup{Factor: g.Factor, Owned: g.Owned, Name: name, Slots: g.Slots})
+		}
+	}
+	for i := range slots {
+		if !grouped[i] {
+			add(ui.PlayGroup{Factor: -1, Name: slots[i].Name, Slots: []int{i}})
 		}
 	}
 	return out

@@ -138,7 +138,7 @@ func (l *Library) waitUsage(ctx context.Context, src Source) (*Usage, error) {
 
 // exemplify encodes the examples.
 func (m *Model) exemplify(ctx context.Context, set data.Set, out *Frozen) error {
-	index := exampleIndices(set)
+	index := exampleIndices(set, out.Usage)
 	pixels, err := m.images(set, index...)
 	if err != nil {
 		return err
@@ -174,9 +174,12 @@ func (m *Model) exemplify(ctx context.Context, set data.Set, out *Frozen) error 
 
 // exampleIndices are a good pair, then of a grid all that take some factors from the first and the others from the second, so that
 // every swap of a factor has its true picture; then images at random, up to 64 in all.
-func exampleIndices(set data.Set) []int {
+func exampleIndices(set data.Set, u *Usage) []int {
 	info := set.Info()
 	a, b := GoodPair(set)
+	if u.Pair != nil {
+		a, b = u.Pair.A, u.Pair.B
+	}
 	index := []int{a, b}
 	add := func(i int) {
 		if len(index) < min(examplesFrozen, info.Len) && !slices.Contains(index, i) {

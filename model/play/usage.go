@@ -25,6 +25,8 @@ type Usage struct {
 	Factors   []string        `json:"factors"`
 	Labels    []Label         `json:"labels"`    // [m]
 	Ownership model.Ownership `json:"ownership"` // with the NMI of every factor and slot
+	Meanings  [][]Meaning     `json:"meanings"`  // [m] of the entries that a slot takes; empty for slots without a factor, and for real numbers
+	Pair      *TruePair       `json:"pair"`      // to begin with; nil where the dataset has no true pictures
 
 	Joint *model.JointEntropy `json:"joint"` // of all slots' entries together
 }
@@ -38,7 +40,7 @@ type Label struct {
 }
 
 const (
-	usageVersion = 3
+	usageVersion = 4
 	// UsageImages are encoded for a checkpoint's usage.
 	UsageImages = 4096
 	usageSeed   = 20
@@ -69,10 +71,15 @@ func (m *Model) CountUsage(ctx context.Context, set data.Set, n int, progress fu
 		}
 	}
 	classes := make([]int, len(index)*len(info.Factors))
-	if err := set.Classes(classes, index); err != nil {
+	err := set.Classes(classes, index)
+	if err != nil {
 		return nil, fmt.Errorf("reading the factors of %s: %w", info.Name, err)
 	}
-	return m.tally(codes, classes, info), nil
+	u := m.tally(codes, classes, info)
+	if info.Complete {
+		u.Pair, err = m.truePair(ctx, set, u)
+	}
+	return u, err
 }
 
 // usageBatch is small, so that an image which somebody waits to have encoded never waits long behind it.
@@ -119,6 +126,11 @@ func (m *Model) tally(codes [][]int, classes []int, info data.Info) *Usage {
 	u.Ownership = metric.Own(table, usageSeed)
 	for i, o := range u.Ownership.Slots {
 		u.Labels = append(u.Labels, u.label(o, i))
+		meanings := []Meaning{}
+		if !m.Continuous() {
+			meanings = meaningsOf(table.Codes[i], classes, len(info.Factors), o.Factors)
+		}
+		u.Meanings = append(u.Meanings, meanings)
 	}
 	return u
 }
@@ -173,7 +185,7 @@ func (m *Model) LoadUsage(dir string) (*Usage, error) {
 
 // fits says whether a usage has the shape that a configuration asks for.
 func (u *Usage) fits(c model.Config) bool {
-	if u.Version != usageVersion || u.Joint == nil || len(u.Counts) != c.M || len(u.Labels) != c.M || len(u.Ownership.Slots) != c.M || len(u.Ownership.NMI) != len(u.Factors) {
+	if u.Version != usageVersion || u.Joint == nil || len(u.Counts) != c.M || len(u.Labels) != c.M || len(u.Meanings) != c.M || len(u.Ownership.Slots) != c.M || len(u.Ownership.NMI) != len(u.Factors) {
 		return false
 	}
 	for _, counts := range u.Counts {

@@ -16,16 +16,23 @@ export class Blend {
     this.fields = section.querySelector('fieldset');
     this.sliders = [...section.querySelectorAll('[data-blend]')];
     this.every = part('all');
+    this.whole = [...document.querySelectorAll('[data-blend-group]')];
     this.noise = part('noise');
     this.flips = part('flips');
     for (const slider of this.sliders) slider.addEventListener('input', () => this.#blend());
+    for (const slider of this.whole) {
+      slider.addEventListener('input', () => {
+        for (const i of app.groups[slider.dataset.blendGroup].slots) if (!this.sliders[i].disabled) this.sliders[i].value = slider.value;
+        this.#blend();
+      });
+    }
     this.every.addEventListener('input', () => {
       for (const slider of this.sliders) if (!slider.disabled) slider.value = this.every.value;
       this.#blend();
     });
     this.noise.addEventListener('input', () => this.#shake());
     part('again').addEventListener('click', () => this.#shake());
-    app.decoder.addEventListener('state', () => { this.fields.disabled = !app.decoder.local; });
+    app.decoder.addEventListener('state', () => { this.fields.disabled = !app.decoder.local; this.#outputs(); });
   }
 
   #blend() {
@@ -34,11 +41,20 @@ export class Blend {
     this.#outputs();
     this.noise.value = OFF;
     this.#tellNoise('');
-    const parts = t.flatMap((part, i) => (part ? [`${Math.round(100 * part)}% of slot ${i}`] : []));
+    const parts = this.#parts(t);
     if (!parts.length) return this.app.lookAway();
     const moving = t.filter((_, i) => !this.sliders[i].disabled);
     const text = moving.length > 1 && moving.every((part) => part === moving[0]) ? `${parts[0].split(' ')[0]} of the way to B` : `with ${parts.join(', ')} from B`;
     this.app.lookAt({ codes, row: 'a', text, name: `blend ${format(codes)} ${format(bcodes)} ${t}`, draw: () => this.app.decoder.blend('held', codes, bcodes, t) });
+  }
+
+  /** parts says how far groups and slots have moved. */
+  #parts(t) {
+    return this.app.groups.flatMap(({ name, factor, slots }) => {
+      const moving = slots.filter((i) => !this.sliders[i].disabled);
+      if (factor >= 0 && moving.length && moving.every((i) => t[i] && t[i] === t[moving[0]])) return [`${Math.round(100 * t[moving[0]])}% of ${name}`];
+      return slots.flatMap((i) => (t[i] ? [`${Math.round(100 * t[i])}% of slot ${i}`] : []));
+    });
   }
 
   /** shake adds noise to z, reads the codes again and shows their picture. */
@@ -57,7 +73,7 @@ export class Blend {
       const codes = await local.represent(noisy(this.#z, snr));
       if (started !== this.app.state) return;
       const flipped = codes.flatMap((c, i) => (c === this.#codes[i] ? [] : [i]));
-      this.#tellNoise(flipped.length ? `${flipped.length} of ${codes.length} codes flip: slot${flipped.length > 1 ? 's' : ''} ${flipped.map((i) => `${i}${this.app.named(i).replace(', ', ' ')} (${this.app.text(this.#codes[i])} → ${this.app.text(codes[i])})`).join(', ')}.` : `All ${codes.length} codes stay.`);
+      this.#tellNoise(flipped.length ? `${flipped.length} of ${codes.length} codes flip: slot${flipped.length > 1 ? 's' : ''} ${flipped.map((i) => `${i}${this.app.named(i).replace(', ', ' ')} (${this.app.names.say(i, this.#codes[i])} → ${this.app.names.say(i, codes[i])})`).join(', ')}.` : `All ${codes.length} codes stay.`);
       this.app.flip(new Set(flipped));
       this.app.lookAt({ codes, row: 'a', text: `from z with noise, ${snr} dB` });
     } catch (err) {
@@ -74,6 +90,11 @@ export class Blend {
 
   #outputs() {
     for (const slider of [...this.sliders, this.every]) slider.parentElement.querySelector('output').textContent = `${slider.value}%`;
+    for (const slider of this.whole) {
+      const moving = this.app.groups[slider.dataset.blendGroup].slots.filter((i) => !this.sliders[i].disabled);
+      slider.value = moving.length ? Math.max(...moving.map((i) => this.sliders[i].value)) : 0;
+      slider.disabled = this.fields.disabled || moving.length === 0;
+    }
   }
 
   #reset() {

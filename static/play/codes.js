@@ -19,6 +19,9 @@ export const same = (a, b) => a.length === b.length && a.every((c, i) => c === b
 /** put returns a copy of codes whose slot i takes code c. */
 export const put = (codes, i, c) => codes.with ? codes.with(i, c) : codes.map((old, j) => (j === i ? c : old));
 
+/** putAll returns a copy of codes whose slots take those of another tuple. */
+export const putAll = (codes, slots, from) => codes.map((c, i) => (slots.includes(i) ? from[i] : c));
+
 /** swaps: A with each slot of B, one at a time (paper, latent component swapping). */
 export const swaps = (a, b) => a.map((_, i) => put(a, i, b[i]));
 

@@ -135,16 +135,20 @@ export class Frozen {
   }
 
   /** palette lists the entries of a slot as the server does. */
-  async palette({ codes, slot, sort, filter, offset, limit }) {
+  async palette({ codes, slot, sort, filter, search, offset, limit }) {
     const counts = this.model.usage?.counts[slot];
     const distances = sort === 'distance' ? await (await this.local).distances(slot, codes[slot], this.#entries()) : null;
-    let all = this.#entries().map((code, at) => ({ code, at, text: this.text(code), count: counts?.[at] ?? 0, unseen: !!counts && !counts[at], distance: distances?.[at] }));
+    const known = new Map(this.data.slots[slot].codes.map((c) => [c.code, c]));
+    let all = this.#entries().map((code, at) => ({ code, at, text: this.text(code), name: known.get(code)?.name, class: Math.min(...(known.get(code)?.classes ?? [Infinity])), count: counts?.[at] ?? 0, unseen: !!counts && !counts[at], distance: distances?.[at] }));
     if (this.data.real) {
       const used = (e) => (counts ? e.count > 0 : Math.abs((e.code - GRID.zero) / GRID.steps) <= 3);
       const from = all.findIndex(used), to = all.findLastIndex(used);
       all = all.slice(Math.max(0, from), to + 1);
     }
     all = all.filter((e) => filter === 'all' || (filter === 'used' ? !e.unseen : !counts || e.unseen));
+    const wanted = (search ?? '').toLowerCase();
+    all = all.filter((e) => !wanted || e.text === wanted || e.name?.toLowerCase().includes(wanted));
+    if (sort === 'value') all.sort((x, y) => (x.class === y.class ? 0 : x.class - y.class) || y.count - x.count);
     if (sort === 'distance') all.sort((x, y) => x.distance - y.distance);
     if (sort === 'usage') all.sort((x, y) => y.count - x.count);
     return { slot, images: this.model.usage?.images ?? 0, total: all.length, entries: all.slice(offset, offset + limit) };

@@ -1,31 +1,62 @@
-// The table of codes: two rows of tokens, the swaps, the differences. Arrow keys move through it, whichever way it lies.
+// The table of codes: groups and slots, two rows of tokens, the swaps of groups and of single slots, the differences. Arrow keys move
+// through it, whichever way it lies.
 
-import { difference, percent, put, swaps } from './codes.js';
+import { difference, percent, put, putAll, swaps } from './codes.js';
+import { groupName, numbers } from './names.js';
 import { canvasFor, heat, inkOf, paint, spotlight } from './pixels.js';
 
 export class Grid {
   constructor(table, shape, app) {
     Object.assign(this, { table, shape, app });
     const cells = (selector) => [...table.querySelectorAll(selector)];
-    this.heads = cells('.slothead');
-    this.rows = { a: cells('tr[data-row="a"] .token'), b: cells('tr[data-row="b"] .token') };
-    this.shots = cells('.swaps .shot');
-    for (const img of cells('.swaps img')) canvasFor(img, shape);
-    this.maps = cells('.diffs canvas');
-    this.changed = cells('.diffs .changed');
+    const bySlot = (selector) => {
+      const out = [];
+      for (const e of cells(selector)) out[Number(e.closest('[data-i]').dataset.i)] = e;
+      return out;
+    };
+    for (const img of cells('.groupswaps img, .swaps img')) canvasFor(img, shape);
+    this.groupheads = cells('.grouphead');
+    this.heads = bySlot('.slothead');
+    this.rows = { a: bySlot('tr[data-row="a"] .token'), b: bySlot('tr[data-row="b"] .token') };
+    this.groupshots = cells('.groupswaps .shot');
+    this.groupfacts = cells('.groupswaps .fact');
+    this.trues = cells('.groupswaps canvas.true');
+    this.shots = bySlot('.swaps .shot');
+    this.slotfacts = bySlot('.swaps .fact');
+    this.maps = bySlot('.diffs canvas');
+    this.changed = bySlot('.diffs .changed');
     this.columns = cells('[data-i]');
-    this.matrix = [this.heads, this.rows.a, this.rows.b, this.shots];
-    this.heads.forEach((head, i) => head.addEventListener('click', (e) => { e.preventDefault(); app.choose(i, true); }));
-    this.shots.forEach((shot, i) => {
-      shot.addEventListener('click', (e) => { if (!e.ctrlKey && !e.metaKey) { e.preventDefault(); app.takeSwap(i); } });
-      shot.addEventListener('pointerenter', (e) => e.pointerType === 'mouse' && app.look(put(app.state.codes, i, app.state.bcodes[i]), `A with slot ${i} of B`));
+    const order = app.groups.flatMap((g) => g.slots);
+    const wide = (all) => app.groups.flatMap((g, at) => g.slots.map(() => all[at]));
+    const long = (all) => order.map((i) => all[i]);
+    this.matrix = [wide(this.groupheads), long(this.heads), long(this.rows.a), long(this.rows.b), wide(this.groupshots), long(this.shots)];
+    this.order = order;
+    this.#listen(cells('[data-show]'));
+    this.#rove(this.rows.a[order[0]]);
+  }
+
+  #listen(names) {
+    const { app, table } = this;
+    const shows = (shot, take, tuple, text) => {
+      shot.addEventListener('click', (e) => { if (!e.ctrlKey && !e.metaKey) { e.preventDefault(); take(); } });
+      shot.addEventListener('pointerenter', (e) => e.pointerType === 'mouse' && app.look(tuple(), text));
       shot.addEventListener('pointerleave', () => app.lookAway());
-    });
-    this.names = cells('[data-show]');
-    for (const name of this.names) name.addEventListener('click', () => app.showRow(name.dataset.show));
+    };
+    this.heads.forEach((head, i) => head.addEventListener('click', (e) => { e.preventDefault(); app.choose(i, true); }));
+    this.shots.forEach((shot, i) => shows(shot, () => app.takeSwap(i), () => put(app.state.codes, i, app.state.bcodes[i]), `A with slot ${i} of B`));
+    this.groupshots.forEach((shot, g) => shows(shot, () => app.takeGroup('a', g), () => this.#groupTuple(app.state, g), `A with B’s ${groupName(app.groups[g])}`));
+    this.names = names;
+    for (const name of names) name.addEventListener('click', () => app.showRow(name.dataset.show));
     table.addEventListener('keydown', (e) => this.#key(e));
     table.addEventListener('focusin', (e) => this.#focused(e.target));
-    this.#rove(this.rows.a[0]);
+  }
+
+  #groupTuple({ codes, bcodes }, g) { return putAll(codes, this.app.groups[g].slots, bcodes); }
+
+  /** view chooses which swaps a narrow page shows. */
+  view(name) {
+    this.table.dataset.view = name;
+    for (const button of this.table.closest('.slots').querySelectorAll('button[data-view]')) button.setAttribute('aria-pressed', String(button.dataset.view === name));
   }
 
   #at(element) {
@@ -44,32 +75,37 @@ export class Grid {
     const at = this.#at(element);
     if (!at) return;
     this.#rove(element);
-    this.app.choose(at[1]);
+    this.app.choose(this.order[at[1]]);
     this.app.hands.hover(element);
   }
 
   #key(e) {
     const at = this.#at(e.target);
     if (!at || e.altKey || e.ctrlKey || e.metaKey) return;
-    let [r, i] = at;
     const lying = getComputedStyle(this.table.tBodies[0]).display === 'flex'; // rows and columns have changed places
     const arrows = lying
       ? { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }
       : { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    if (arrows[e.key]) {
-      r = Math.max(0, Math.min(this.matrix.length - 1, r + arrows[e.key][0]));
-      i = Math.max(0, Math.min(this.heads.length - 1, i + arrows[e.key][1]));
-    } else if (e.key === 'Home') i = 0;
-    else if (e.key === 'End') i = this.heads.length - 1;
+    if (arrows[e.key]) this.#go(at, ...arrows[e.key]);
+    else if (e.key === 'Home') this.matrix[at[0]][0].focus();
+    else if (e.key === 'End') this.matrix[at[0]].at(-1).focus();
     else if (e.key === 'Enter' || e.key === ' ') {
-      e.preventDefault();
-      if (e.repeat) return;
-      if (e.target.dataset.kind) this.app.hands.press(e.target);
-      else e.target.click();
-      return;
+      if (!e.repeat && e.target.dataset.kind) this.app.hands.press(e.target);
+      else if (!e.repeat) e.target.click();
     } else return;
     e.preventDefault();
-    this.matrix[r][i].focus();
+  }
+
+  /** go moves until another cell that can be seen is reached: a group's is as wide as its slots, and a phone hides rows. */
+  #go([r, i], down, right) {
+    const from = this.matrix[r][i];
+    for (;;) {
+      r += down;
+      i += right;
+      const to = this.matrix[r]?.[i];
+      if (!to) return;
+      if (to !== from && to.checkVisibility()) return to.focus();
+    }
   }
 
   /** draw writes what is known without pictures: codes, which are the same, names. */
@@ -79,20 +115,27 @@ export class Grid {
       this.rows[row].forEach((token, i) => {
         const same = state.codes[i] === state.bcodes[i];
         token.dataset.code = codes[i];
-        token.querySelector('.code').textContent = this.app.text(codes[i]);
+        this.app.names.write(token.querySelector('.name'), i, codes[i]);
         token.toggleAttribute('data-same', same);
         const base = row === 'a' ? state.a.codes : state.b.codes;
         token.toggleAttribute('data-edited', codes[i] !== base[i]);
         token.toggleAttribute('data-moved', row === 'a' && !!moved?.has(i));
         token.setAttribute('aria-label', [
-          `${name}, slot ${i}${this.app.named(i)}: code ${this.app.text(codes[i])}`, same ? 'same in both' : '', codes[i] !== base[i] ? `was ${this.app.text(base[i])}` : '',
-        ].filter(Boolean).join(', '));
+          `${token.querySelector('.name').textContent}: ${name}, slot ${i}${this.app.named(i)}`, same ? 'same in both' : '', codes[i] !== base[i] ? `was ${this.app.names.say(i, base[i])}` : '',
+        ].filter(Boolean).join(', ')); // what is seen comes first, word for word
       });
     }
     this.shots.forEach((shot, i) => {
       const same = state.codes[i] === state.bcodes[i];
       shot.toggleAttribute('data-same', same);
       shot.setAttribute('aria-label', same ? `Slot ${i} is the same in A and B` : `A with slot ${i} of B; put it into A`);
+    });
+    this.groupshots.forEach((shot, g) => {
+      const group = this.app.groups[g];
+      const same = group.slots.every((i) => state.codes[i] === state.bcodes[i]);
+      shot.toggleAttribute('data-same', same);
+      this.groupheads[g].toggleAttribute('data-same', same);
+      shot.setAttribute('aria-label', same ? `${groupName(group)} is the same in A and B` : `A with B’s ${groupName(group)}, ${numbers(group.slots)}; put it into A`);
     });
   }
 
@@ -111,7 +154,11 @@ export class Grid {
     const scale = Math.max(32, ...forward.map((d) => d.most));
     const scaleB = Math.max(32, ...backward.map((d) => d.most));
     const ink = inkOf(this.table);
-    this.order = forward.map((d, i) => [d.changed, i]).sort((x, y) => y[0] - x[0] || x[1] - y[1]).map(([, i]) => i);
+    this.largest = forward.map((d, i) => [d.changed, i]).sort((x, y) => y[0] - x[0] || x[1] - y[1]).map(([, i]) => i);
+    this.groupshots.forEach((shot, g) => {
+      const tuple = this.#groupTuple(state, g);
+      paint(shot.querySelector('canvas'), pictures(tuple), this.shape, tuple.join('.'));
+    });
     forward.forEach((d, i) => {
       const same = codes[i] === bcodes[i];
       paint(this.shots[i].querySelector('canvas'), there[i], this.shape, put(codes, i, bcodes[i]).join('.'));
@@ -124,41 +171,23 @@ export class Grid {
     this.wait(false);
   }
 
-  /** label writes the headings of the columns. */
-  label(slots, images) {
-    slots.forEach((s, i) => {
-      this.heads[i].querySelector('.factor').textContent = s.name;
-      this.heads[i].classList.toggle('unclear', s.name === 'mixed' || s.name === 'unused');
-      if (s.known) {
-        this.heads[i].querySelector('.shares').replaceWith(factorBars(s.shares));
-        this.heads[i].title = `Slot ${i} takes ${s.used} codes on ${images.toLocaleString('en')} images.` +
-          (s.shares.length ? ` Information about each factor, above chance: ${s.shares.map((f) => `${f.factor} ${Math.round(100 * f.share)}%`).join(', ')}` : '');
-      }
-    });
-  }
-
+  /** choose marks the chosen slot. */
   choose(slot) { for (const cell of this.columns) if (cell.matches('td, th')) cell.toggleAttribute('data-chosen', Number(cell.dataset.i) === slot); }
 
   mark(source, over) {
+    const slots = over?.group === undefined ? [over?.slot] : this.app.groups[over.group].slots;
     for (const row of ['a', 'b']) {
       this.rows[row].forEach((token, i) => {
         const held = source?.kind === 'cell' && source.row === row && source.slot === i;
         token.toggleAttribute('data-held', held);
         token.setAttribute('aria-pressed', String(held));
-        token.toggleAttribute('data-over', over?.row === row && over?.slot === i);
+        token.toggleAttribute('data-over', over?.row === row && slots.includes(i));
       });
     }
+    this.groupheads.forEach((head, g) => {
+      const held = source?.kind === 'group' && source.group === g;
+      head.toggleAttribute('data-held', held);
+      head.setAttribute('aria-pressed', String(held));
+    });
   }
-}
-
-/** factorBars draws what a slot tells of each factor, a bar for each. */
-function factorBars(shares) {
-  const svg = (name, values) => {
-    const e = document.createElementNS('http://www.w3.org/2000/svg', name);
-    for (const [key, value] of Object.entries(values)) e.setAttribute(key, value);
-    return e;
-  };
-  const bars = svg('svg', { class: 'shares', 'aria-hidden': 'true', viewBox: `0 0 ${4 * Math.max(1, shares.length)} 10`, preserveAspectRatio: 'none' });
-  bars.append(...shares.map((f, i) => svg('rect', { x: 4 * i, y: 9.5 - 9.5 * f.share, width: 3, height: 0.5 + 9.5 * f.share })));
-  return bars;
 }

@@ -9,7 +9,7 @@ export class Hands {
   #pressed = null; // the element under the press
   #ghost = null;
 
-  /** app: {row(), text(code), pick, over, place, cancel} hears the effects. */
+  /** app: {row(), groups, heldName(source), pick, over, place, cancel} hears the effects. */
   constructor(root, app) {
     Object.assign(this, { root, app });
     root.addEventListener('pointerdown', (e) => this.#down(e));
@@ -37,7 +37,8 @@ export class Hands {
     if (!at || !this.root.contains(at)) return null;
     if (at.dataset.drop) return { kind: 'image' };
     const code = Number(at.dataset.code);
-    if (at.dataset.kind === 'entry') return { kind: 'entry', slot: this.app.slot(), code };
+    if (at.dataset.kind === 'group') return { kind: 'group', group: Number(at.dataset.g), slot: this.app.groups[at.dataset.g].slots[0] };
+    if (at.dataset.kind === 'entry') return { kind: 'entry', slot: Number(at.dataset.of), code };
     return { kind: 'cell', row: at.dataset.row, slot: Number(at.dataset.i), code };
   }
 
@@ -101,10 +102,10 @@ export class Hands {
       copy.getContext('2d').drawImage(picture, 0, 0);
       ghost.append(copy);
     }
-    const code = document.createElement('span');
-    code.className = 'code';
-    code.textContent = this.app.text(this.held.source.code);
-    ghost.append(code);
+    const what = document.createElement('span');
+    what.className = 'code';
+    what.textContent = this.app.heldName(this.held.source);
+    ghost.append(what);
     ghost.dataset.slot = this.held.source.slot % 9;
     document.body.append(ghost);
     this.#ghost = ghost;

@@ -4,18 +4,23 @@
 //                     └────up─────▶ held (click) ──click a slot───▶ placed        Esc, a click elsewhere: cancelled
 //   idle ──Enter──▶ held (keys) ──Enter on a slot──▶ placed
 //
-// Sources are cells (a slot of row a or b with its code) and entries (a code of the palette, for one slot). Targets are cells,
-// and the large picture, which stands for the slot that the code came from.
+// Sources are cells (a slot of row a or b with its code), entries (a code of the palette, for one slot) and groups (slots of one
+// factor, whose codes the row they are put into takes from the other row). Targets are cells, and the large picture, which stands
+// for the slots that the source has.
 
 export const THRESHOLD = 6; // px between a press and a drag
 
 export const idle = { phase: 'idle' };
 
-const same = (a, b) => !!a && !!b && a.kind === b.kind && a.row === b.row && a.slot === b.slot && (a.kind !== 'entry' || a.code === b.code);
+const same = (a, b) => !!a && !!b && a.kind === b.kind && a.row === b.row && a.slot === b.slot && a.group === b.group && (a.kind !== 'entry' || a.code === b.code);
 
-/** target turns what is under a pointer into the slot that would take the held code, or null. */
+/** target turns what is under a pointer into the slot, or of a held group the slots, that would take what is held; or null. */
 export function target(source, what, row = 'a') {
   if (!what || !source) return null;
+  if (source.kind === 'group') {
+    const to = { cell: what.row, image: row }[what.kind];
+    return to ? { row: to, slot: source.slot, group: source.group } : null;
+  }
   if (what.kind === 'cell') return { row: what.row, slot: what.slot };
   if (what.kind === 'image') return { row, slot: source.slot };
   return null;
@@ -36,7 +41,7 @@ export function step(state, event) {
 }
 
 const stay = (state) => [state, []];
-const isSource = (what) => !!what && (what.kind === 'cell' || what.kind === 'entry');
+const isSource = (what) => !!what && ['cell', 'entry', 'group'].includes(what.kind);
 
 function fromIdle(state, e) {
   if (e.type === 'down' && isSource(e.what)) return stay({ phase: 'pressed', source: e.what, x: e.x, y: e.y, before: null });
@@ -75,7 +80,8 @@ function clicked(held, what, row) {
     return pick(what, held.by === 'keys' ? 'keys' : 'click');
   }
   if (same(held.source, what)) return cancel(held);
-  return place(held, { row: what.row, slot: what.slot });
+  if (what.kind === 'group') return pick(what, held.by === 'keys' ? 'keys' : 'click');
+  return place(held, target(held.source, what, row));
 }
 
 const place = (held, to) => [idle, [{ type: 'place', source: held.source, by: held.by, to }]];

@@ -16,12 +16,14 @@ export class Palette {
     Object.assign(this, { panel, shape, app });
     this.list = panel.querySelector('#entries');
     this.sort = panel.querySelector('#palette-sort');
-    this.filter = panel.querySelector('#palette-filter');
+    this.search = panel.querySelector('#palette-search');
+    this.unused = panel.querySelector('#palette-unused');
     this.more = panel.querySelector('#palette-more');
     this.text = panel.querySelector('#palette-said');
     for (const img of this.list.querySelectorAll('img')) canvasFor(img, shape);
     this.sort.addEventListener('change', () => this.#load());
-    this.filter.addEventListener('change', () => this.#load());
+    this.search.addEventListener('input', () => this.#load());
+    this.unused.addEventListener('click', () => this.#unfold(this.unused.getAttribute('aria-expanded') !== 'true'));
     this.more.addEventListener('click', () => this.#load(this.#entries.length));
     this.list.addEventListener('keydown', (e) => this.#key(e));
     this.list.addEventListener('focusin', (e) => this.#rove(e.target.closest('.entry')));
@@ -35,13 +37,16 @@ export class Palette {
   #look(entry) {
     if (this.app.hands.held) return;
     const code = Number(entry.dataset.code);
-    this.app.look(put(this.app.rowCodes(), this.#slot, code), `${this.app.row().toUpperCase()} with ${this.app.text(code)} in slot ${this.#slot}`);
+    this.app.look(put(this.app.rowCodes(), this.#slot, code), `${this.app.row().toUpperCase()} with ${this.app.names.say(this.#slot, code)} in slot ${this.#slot}`);
   }
 
   /** choose shows the entries of a slot. */
   choose(slot) {
     if (slot === this.#slot) return;
     this.#slot = slot;
+    this.list.inert = true; // these are another slot's
+    this.list.toggleAttribute('data-stale', true);
+    this.search.value = '';
     this.panel.querySelector('#palette-slot').textContent = slot;
     this.panel.querySelector('#palette-swatch').dataset.slot = slot % 9;
     this.#load();
@@ -53,14 +58,22 @@ export class Palette {
     else this.#show();
   }
 
+  /** unfold shows the codes that the slot never takes, after the others. */
+  #unfold(open) {
+    this.unused.setAttribute('aria-expanded', String(open));
+    this.#load();
+  }
+
   async #load(offset = 0) {
     this.#loading?.abort();
     const aborts = (this.#loading = new AbortController());
     const slot = this.#slot;
-    const q = { codes: this.app.rowCodes(), slot, sort: this.sort.value, filter: this.filter.value, offset, limit: PAGE };
+    const q = { codes: this.app.rowCodes(), slot, sort: this.sort.value, filter: this.unused.getAttribute('aria-expanded') === 'true' ? 'all' : 'used', search: this.search.value.trim(), offset, limit: PAGE };
     try {
       const reply = await this.app.store.palette(q, aborts.signal);
       if (slot !== this.#slot) return;
+      this.list.inert = false;
+      this.list.removeAttribute('data-stale');
       this.#entries = offset ? [...this.#entries, ...reply.entries] : reply.entries;
       this.#write(reply);
       this.#show();
@@ -81,6 +94,10 @@ export class Palette {
     if (items[0]) this.#rove(items.find((e) => e.dataset.code === focused) ?? items[0]);
     if (focused !== undefined) items.find((e) => e.dataset.code === focused)?.focus({ preventScroll: true });
     this.more.hidden = this.#entries.length >= total;
+    const open = this.unused.getAttribute('aria-expanded') === 'true';
+    const left = this.app.data.k - (this.app.slots[this.#slot].used ?? this.app.data.k);
+    this.unused.hidden = !images || left <= 0 || this.app.data.real;
+    this.unused.textContent = open ? 'Hide unused codes' : `Show ${left.toLocaleString('en')} unused codes`;
     this.#reply = { total, images };
   }
 
@@ -89,8 +106,8 @@ export class Palette {
     if (total === undefined) return;
     const shown = this.#entries.length < total ? `${this.#entries.length} of ${total}. ` : '';
     const row = this.app.row().toUpperCase();
-    this.text.textContent = total === 0 ? 'No code of this slot is like that.'
-      : `${shown}Pictures show ${row} with the code.` + (images ? ` Counted on ${images.toLocaleString('en')} images.` : '');
+    this.text.textContent = total === 0 ? 'No codes match this filter.'
+      : `${shown}Each picture is ${row} with the code.` + (images ? ` Counts are of ${images.toLocaleString('en')} images.` : '');
   }
 
   #item({ code, count, unseen, distance }, images) {
@@ -100,20 +117,22 @@ export class Palette {
     entry.tabIndex = -1;
     entry.draggable = false;
     entry.href = '#palette';
-    Object.assign(entry.dataset, { kind: 'entry', code, testid: `play-palette-${code}` });
+    Object.assign(entry.dataset, { kind: 'entry', code, of: this.#slot, testid: `play-palette-${code}` });
     const canvas = document.createElement('canvas');
     canvas.className = 'pixels';
     canvas.width = this.shape.w;
     canvas.height = this.shape.h;
     const name = document.createElement('span');
-    name.className = 'code';
-    name.textContent = this.app.text(code);
+    name.className = 'name';
+    this.app.names.write(name, this.#slot, code);
     const note = document.createElement('span');
     note.className = unseen ? 'count badge' : 'count quiet';
     if (this.sort.value === 'distance' && distance !== undefined) note.textContent = distance.toFixed(2);
     else note.textContent = unseen ? 'unseen' : count ? `×${short(count)}` : '';
     note.title = unseen ? `This slot took the code on none of ${images} images.` : '';
-    entry.setAttribute('aria-label', `Code ${[this.app.text(code), note.textContent].join(' ').trim()}` + (count ? `, on ${count} images` : '')); // what is seen comes first, word for word
+    entry.setAttribute('aria-label', `${name.textContent} ${note.textContent}`.trim() + (count ? `, on ${count} images` : '')); // what is seen comes first, word for word
+    const known = this.app.names.of(this.#slot, code);
+    entry.title = known ? `Code ${this.app.text(code)}: ${known.name} on ${Math.round(100 * known.share)}% of its ${count} images` : '';
     entry.append(canvas, name, ' ', note);
     return entry;
   }

@@ -1,6 +1,6 @@
 // The playground: owns the state, which is the address, and tells its parts.
 
-import { edits, format, interpolation, put, same, swaps, writer } from './codes.js';
+import { edits, format, interpolation, put, putAll, same, swaps, writer } from './codes.js';
 import { Blend } from './blend.js';
 import { Decoder, Superseded } from './decoder.js';
 import { equal } from './address.js';
@@ -8,6 +8,7 @@ import { Frozen } from './frozen.js';
 import { Grid } from './grid.js';
 import { Hands } from './hold.js';
 import { History } from './history.js';
+import { Names, groupName } from './names.js';
 import { Palette } from './palette.js';
 import { Server } from './server.js';
 import { Side } from './side.js';
@@ -29,8 +30,8 @@ class Play {
     this.data = data;
     this.store = store;
     this.shape = { h: data.h, w: data.w, c: data.c };
-    this.slots = data.slots;
     this.text = writer(data);
+    this.#name(data);
     const { a, b, codes, bcodes, order } = data;
     const start = { a, b, codes, bcodes, order };
     this.history = History.restore(history.state?.play, start, equal);
@@ -46,7 +47,6 @@ class Play {
     this.#buttons();
     this.#live();
     root.dataset.ready = 'yes';
-    this.grid.label(this.slots, data.counted.of);
     this.choose(data.slot);
     this.#save();
     this.#render();
@@ -59,6 +59,11 @@ class Play {
   slot() { return this.#slot; }
   rowCodes() { return this.#row === 'b' ? this.state.bcodes : this.state.codes; }
   named(i) { return this.slots[i].name ? `, ${this.slots[i].name}` : ''; }
+  heldName(source) { return source.kind === 'group' ? groupName(this.groups[source.group]) : this.names.of(source.slot, source.code)?.name ?? this.text(source.code); }
+
+  #name({ slots, groups }) {
+    Object.assign(this, { slots, groups, names: new Names(slots, this.text) });
+  }
   originalOf(original) { return this.#uploads.get(original) ?? this.store.original(original); }
 
   /** pictures decodes; null where the request was overtaken or failed, which is then said. */
@@ -66,11 +71,24 @@ class Play {
 
   async #orSay(work) {
     try {
-      return await work();
+      const done = await work();
+      this.#fail('');
+      return done;
     } catch (err) {
-      if (!(err instanceof Superseded)) this.#say(err.message || 'The pictures could not be decoded.');
+      if (!(err instanceof Superseded)) this.#fail(err.message === 'Failed to fetch' || !err.message ? 'The server cannot be reached, so this picture is not up to date. It is drawn as soon as the connection is back.' : err.message);
       return null;
     }
+  }
+
+  #owing = false; // whether what is drawn is older than the state
+
+  /** fail says beside the picture why it is not up to date; nothing where it is. */
+  #fail(why) {
+    this.#owing = why !== '';
+    if ($('failed').textContent === why) return;
+    $('failed').textContent = why;
+    $('failed').hidden = why === '';
+    $('result').toggleAttribute('data-stale', why !== '');
   }
 
   // What is done to the state.
@@ -96,11 +114,22 @@ class Play {
     const key = row === 'b' ? 'bcodes' : 'codes';
     const before = this.state[key][slot];
     this.#row = row;
+    const [was, is] = [before, code].map((c) => this.names.say(slot, c));
     if (before === code) {
-      this.#become(this.state, `Slot ${slot} of ${row.toUpperCase()} has ${this.text(code)} already.`);
+      this.#become(this.state, `Slot ${slot} of ${row.toUpperCase()} has ${is} already.`);
       return;
     }
-    this.#commit({ ...this.state, [key]: put(this.state[key], slot, code) }, `${how} ${this.text(code)} into slot ${slot} of ${row.toUpperCase()}${this.named(slot)}, where ${this.text(before)} was.`);
+    this.#commit({ ...this.state, [key]: put(this.state[key], slot, code) }, `${how} ${is} into slot ${slot} of ${row.toUpperCase()}${this.named(slot)}, where ${was} was.`);
+  }
+
+  /** takeGroup gives a row the other row's codes in all slots of a group. */
+  takeGroup(row, g) {
+    const group = this.groups[g];
+    const [key, other, from] = row === 'b' ? ['bcodes', 'codes', 'A'] : ['codes', 'bcodes', 'B'];
+    this.#row = row;
+    const codes = putAll(this.state[key], group.slots, this.state[other]);
+    if (same(codes, this.state[key])) this.#become(this.state, `${row.toUpperCase()} and ${from} have the same ${groupName(group)}.`);
+    else this.#commit({ ...this.state, [key]: codes }, `${row.toUpperCase()} has ${from}’s ${groupName(group)}, slots ${group.slots.join(', ')}.`);
   }
 
   takeSwap(i) { this.put('a', i, this.state.bcodes[i]); }
@@ -125,12 +154,12 @@ class Play {
     }
     const next = { ...this.state, [side]: { index, classes: classes ?? [], codes, psnr, original }, [side === 'a' ? 'codes' : 'bcodes']: codes };
     this.#row = 'a';
-    if (done) this.#commit(next, `${side.toUpperCase()} is ${index >= 0 ? `picture ${index}` : 'your picture'}; its codes are ${codes.map(this.text).join(', ')}.`);
+    if (done) this.#commit(next, `${side.toUpperCase()} is ${index >= 0 ? `picture ${index}` : 'your picture'}; its codes are ${codes.map((c, i) => this.names.say(i, c)).join(', ')}.`);
     else { this.state = next; this.#render(); }
   }
 
   #undo() { this.#jump(this.history.undo(), 'Undone.'); }
-  #redo() { this.#jump(this.history.redo(), 'Done again.'); }
+  #redo() { this.#jump(this.history.redo(), 'Redone.'); }
 
   #jump(state, said) {
     if (!state) return;
@@ -165,12 +194,16 @@ class Play {
   pick({ source, by }) {
     this.choose(source.slot);
     this.#mark(source, null, by);
-    const from = source.kind === 'cell' ? `${source.row.toUpperCase()}, slot ${source.slot}` : `the palette of slot ${source.slot}`;
-    const how = { drag: 'Let go over a slot.', click: 'Click a slot to put it there.', keys: 'Arrows choose a slot, Enter puts it there, Escape lets go.' }[by];
-    this.#say(`Holding ${this.text(source.code)} from ${from}${this.named(source.slot)}. ${how}`);
-    $('hint').textContent = `Holding ${this.text(source.code)} from ${from}. ${how}` + (by === 'click' ? ' Esc lets go.' : '');
+    const group = source.kind === 'group';
+    const what = group ? `the group ${this.heldName(source)}` : this.names.say(source.slot, source.code);
+    const from = { cell: () => ` from ${source.row.toUpperCase()}, slot ${source.slot}${this.named(source.slot)}`, entry: () => ` from the palette of slot ${source.slot}${this.named(source.slot)}`, group: () => '' }[source.kind]();
+    const how = group
+      ? { drag: 'Drop it on A or B.', click: 'Click A or B: the row takes it from the other.', keys: 'Choose a row with the arrows, then press Enter. Escape lets go.' }[by]
+      : { drag: 'Drop it on a slot.', click: 'Click a slot to put it there.', keys: 'Choose a slot with the arrows, then press Enter. Escape lets go.' }[by];
+    this.#say(`Holding ${what}${from}. ${how}`);
+    $('hint').textContent = `Holding ${what}${from}. ${how}` + (by === 'click' ? ' Esc lets go.' : '');
     this.#origin = document.activeElement;
-    if (source.kind === 'entry' && by !== 'drag') this.#preview({ row: this.#row, slot: source.slot }, source.code);
+    if (source.kind !== 'cell' && by !== 'drag') this.#preview({ row: this.#row, slot: source.slot, group: source.group }, source.code);
     if (source.kind === 'entry' && by === 'keys') this.grid.rows[this.#row][source.slot].focus();
   }
 
@@ -185,14 +218,15 @@ class Play {
   place({ source, to, by }) {
     this.#release();
     this.choose(to.slot);
-    this.put(to.row, to.slot, source.code);
+    if (to.group !== undefined) this.takeGroup(to.row, to.group);
+    else this.put(to.row, to.slot, source.code);
     if (by === 'keys') this.grid.rows[to.row][to.slot].focus();
   }
 
   cancel({ by }) {
     this.#release();
     this.#showImage();
-    this.#say('Let go; nothing changed.');
+    this.#say('Nothing was changed.');
     if (by === 'keys') this.#origin?.focus();
   }
 
@@ -212,9 +246,12 @@ class Play {
     $('result').toggleAttribute('data-over', !!over);
   }
 
-  #preview({ row, slot }, code) {
-    const codes = put(row === 'b' ? this.state.bcodes : this.state.codes, slot, code);
-    this.#looking = { codes, row, text: `with ${this.text(code)} in slot ${slot}`, live: true };
+  #preview({ row, slot, group }, code) {
+    const [codes, other, from] = row === 'b' ? [this.state.bcodes, this.state.codes, 'A'] : [this.state.codes, this.state.bcodes, 'B'];
+    const whole = group === undefined ? null : this.groups[group];
+    this.#looking = whole
+      ? { codes: putAll(codes, whole.slots, other), row, text: `with ${from}’s ${groupName(whole)}`, live: true }
+      : { codes: put(codes, slot, code), row, text: `with ${this.names.say(slot, code)} in slot ${slot}`, live: true };
     this.#showImage();
   }
 
@@ -269,8 +306,7 @@ class Play {
   async #showImage() {
     const look = this.#looking;
     const codes = look?.codes ?? this.rowCodes();
-    $('result-name').textContent = look ? look.row.toUpperCase() : this.#row.toUpperCase();
-    $('result-state').textContent = look?.text ?? this.#describe();
+    const [title, text] = [(look?.row || this.#row).toUpperCase(), look?.text ?? this.#describe()];
     $('result').toggleAttribute('data-live', !!look?.live);
     const name = look?.name ?? format(codes);
     this.image.dataset.showing = name;
@@ -278,9 +314,11 @@ class Play {
     const here = look?.draw ? null : this.decoder.peek(codes);
     const [pixels] = here ? [here] : ((await this.#orSay(() => (look?.draw ? look.draw().then((p) => [p]) : this.decoder.decode('held', [codes])))) ?? []);
     if (!pixels || this.image.dataset.showing !== name) return;
+    $('result-name').textContent = look && !look.row ? '' : title;
+    $('result-state').textContent = text;
     paint(this.image, pixels, this.shape, name);
-    this.image.setAttribute('aria-label', `${$('result-name').textContent} ${$('result-state').textContent}`);
-    if (!here && this.#painted) $('took').textContent = `decoded in ${Math.max(1, Math.round(performance.now() - started))} ms`;
+    this.image.setAttribute('aria-label', `${title} ${text}`);
+    if (!here && this.#painted) $('took').textContent = `Decoded in ${Math.max(1, Math.round(performance.now() - started))} ms`;
     this.#painted = true;
   }
 
@@ -292,7 +330,7 @@ class Play {
   async #showRest() {
     const state = this.state;
     const { codes, bcodes, order } = state;
-    const tuples = [codes, bcodes, state.a.codes, state.b.codes, ...swaps(codes, bcodes), ...interpolation(codes, bcodes, order), ...swaps(bcodes, codes)];
+    const tuples = [codes, bcodes, state.a.codes, state.b.codes, ...this.groups.map((g) => putAll(codes, g.slots, bcodes)), ...swaps(codes, bcodes), ...interpolation(codes, bcodes, order), ...swaps(bcodes, codes)];
     this.grid.wait(tuples.some((t) => !this.decoder.peek(t)));
     const decoded = await this.pictures('strip', tuples);
     if (!decoded || state !== this.state) return;
@@ -322,24 +360,25 @@ class Play {
   #drawEdits() {
     const row = this.#row;
     const list = edits(this.rowCodes(), this.state[row].codes);
-    const items = list.map(({ slot, from: was, to: is }) => {
-      const [from, to] = [was, is].map(this.text);
+    const items = list.map(({ slot, from, to }) => {
+      const [was, is] = [from, to].map((c) => this.names.say(slot, c));
+      const short = [from, to].map((c) => this.names.of(slot, c)?.name ?? this.text(c));
       const li = document.createElement('li');
       const back = document.createElement('button');
       back.type = 'button';
       back.className = 'edit';
       back.dataset.slot = slot % 9;
-      back.title = `Put ${from} back`;
-      back.setAttribute('aria-label', `Slot ${slot}${this.named(slot)}: ${from} became ${to}. Put ${from} back.`);
-      back.textContent = `${slot}${this.named(slot).replace(', ', ' ')}: ${from} → ${to} ×`;
-      back.addEventListener('click', () => this.put(row, slot, was, 'Put back'));
+      back.title = `Slot ${slot}${this.named(slot)}: ${was} → ${is}. Put ${was} back.`;
+      back.textContent = `${slot}: ${short[0]} → ${short[1]} ×`;
+      back.setAttribute('aria-label', `${back.textContent}. Slot ${slot}${this.named(slot)}: put ${was} back`);
+      back.addEventListener('click', () => this.put(row, slot, from, 'Put back'));
       li.append(back);
       return li;
     });
     if (items.length === 0) {
       const li = document.createElement('li');
       li.className = 'quiet';
-      li.textContent = 'Put a code of B, or of the palette, into a slot.';
+      li.textContent = 'No slot is changed. Drag a code of B, or one from the palette, onto a slot of A.';
       items.push(li);
     }
     $('edits').replaceChildren(...items);
@@ -355,8 +394,9 @@ class Play {
     if (aborts.signal.aborted) return;
     try {
       const { moved, kept } = await this.store.check(codes, aborts.signal);
-      $('check').textContent = kept === codes.length ? `encoded again: all ${kept} codes come back` : `encoded again: ${kept} of ${codes.length} codes come back`;
-      $('check').title = 'The picture is encoded once more. A code that does not come back lies where the model has seen nothing like it.';
+      $('check').textContent = `Re-encoding: ${kept} of ${codes.length} codes preserved`;
+      $('check').title = kept === codes.length ? 'Encoding the decoded picture gives the same codes.'
+        : `Encoding the decoded picture gives another code in slot${moved.length > 1 ? 's' : ''} ${moved.join(', ')}, marked ↯.`;
       this.#moved = row === 'a' ? new Set(moved) : null;
       this.grid.draw(this.state, this.#moved);
     } catch (err) {
@@ -372,19 +412,25 @@ class Play {
         setTimeout(() => this.#count(), 1000);
         return;
       }
-      const { usage } = reply;
-      this.slots = usage.labels.map((l, index) => ({
-        index, known: true, name: l.name, used: l.used,
-        shares: usage.factors.map((factor, f) => ({ factor: factor.replaceAll('_', ' '), share: usage.ownership.nmi[f][index] ?? 0 })),
-      }));
-      this.grid.label(this.slots, usage.images);
-      $('palette-factor').textContent = this.slots[this.#slot].name;
-      this.palette.refresh(true);
-      this.blend.draw(this.state);
-      this.#drawEdits();
+      await this.#relabel();
     } catch (err) {
       $('palette-said').textContent = err.message;
     }
+  }
+
+  /** relabel takes the table and the names from the page anew, now that the factors of slots are known. */
+  async #relabel() {
+    const reply = await fetch(location.href);
+    const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
+    this.#name(JSON.parse(page.getElementById('play-data').textContent));
+    this.hands.send({ type: 'cancel' });
+    for (const id of ['grid', 'blend']) $(id).replaceWith(document.adoptNode(page.getElementById(id)));
+    this.grid = new Grid($('grid'), this.shape, this);
+    this.blend = new Blend($('blend'), this);
+    this.grid.choose(this.#slot);
+    $('palette-factor').textContent = this.slots[this.#slot].name;
+    this.#render();
+    this.palette.refresh(true);
   }
 
   #say(text) { $('said').textContent = text; }
@@ -395,6 +441,7 @@ class Play {
     $('reset').addEventListener('click', () => this.#reset());
     $('share').addEventListener('click', () => this.#share());
     $('checkpoint').addEventListener('change', (e) => this.store.choose(e.target.value));
+    for (const button of document.querySelectorAll('.views button')) button.addEventListener('click', () => this.grid.view(button.dataset.view));
     addEventListener('keydown', (e) => this.#key(e));
     document.addEventListener('click', (e) => { if (!$('download').contains(e.target)) $('download').open = false; });
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#showRest());
@@ -423,6 +470,7 @@ class Play {
     const show = () => {
       const { local, state, why } = this.decoder;
       const live = state === 'live';
+      if (live && this.#owing) this.#render();
       chip.dataset.state = live ? 'live' : 'reconnecting';
       chip.textContent = live ? 'live' : 'reconnecting';
       if (local) chip.title = `This browser decodes: ${local.picture.toFixed(1)} ms per picture.`;

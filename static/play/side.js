@@ -25,6 +25,9 @@ export class Side {
     const file = section.querySelector('input[type="file"]');
     file?.addEventListener('change', () => { if (file.files[0]) this.#upload(file.files[0]); file.value = ''; });
     this.#dropFiles();
+    this.fold = part('fold');
+    document.addEventListener('click', (e) => { if (this.fold && !this.fold.contains(e.target)) this.fold.open = false; });
+    this.fold?.addEventListener('keydown', (e) => { if (e.key === 'Escape') { this.fold.open = false; this.fold.querySelector('summary').focus(); } });
   }
 
   #submit(button) {

@@ -25,7 +25,7 @@ export class Strip {
       item.querySelector('.grip')?.addEventListener('pointerdown', (e) => this.#grab(e, j - 1));
     });
     section.querySelector('#order-natural').addEventListener('click', () => app.reorder(natural(app.state.order.length)));
-    section.querySelector('#order-large').addEventListener('click', () => app.reorder(app.grid.order));
+    section.querySelector('#order-large').addEventListener('click', () => app.reorder(app.grid.largest));
     section.querySelector('#walk').addEventListener('click', () => this.#walk());
   }
 

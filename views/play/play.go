@@ -21,9 +21,10 @@ type PlayView struct {
 	Continuous      bool             // codes stand for real numbers
 	Text            func(int) string // how a code is written
 	H, W, C         int              // of images
-	About           string
-	Weights         string     // address of what a browser computes the model with; empty where the server decodes
-	Frozen          []PlayFact // what a page without a server says of itself
+	About           string           // where the checkpoint comes from, in full
+	Origin          string           // the same in a few words
+	Weights         string           // address of what a browser computes the model with; empty where the server decodes
+	Frozen          []PlayFact       // what a page without a server says of itself
 	Checkpoints     []PlayOption
 	Dataset         *PlayDataset // nil where it cannot be opened
 	Problem         string
@@ -36,6 +37,7 @@ type PlayView struct {
 	Image         string // of row A
 
 	Slots   []PlaySlot
+	Groups  []PlayGroup // slots of the same factor; all slots, whether they have a factor or not
 	Counted PlayCounted
 	Swaps   []PlayCell // A with each slot of B
 	Strip   []PlayCell // from A to B, m+1
@@ -80,6 +82,29 @@ type PlaySlot struct {
 	Name   string              `json:"name"`   // "shape", "shape + wall hue", "mixed", "unused"; empty where the dataset has no factors
 	Used   int                 `json:"used"`   // codes that the slot takes
 	Shares []views.FactorShare `json:"shares"` // a bar per factor; empty where the dataset has none
+	First  int                 `json:"first"`  // factor that the slot tells most of; −1 where it tells of none
+	Codes  []PlayCode          `json:"codes"`  // what its codes stand for; those that are not here have no name
+}
+
+// PlayCode is what a code of a slot stands for.
+type PlayCode struct {
+	Code int      `json:"code"`
+	Name string   `json:"name"`           // "0.6", "cube/cylinder"
+	Hues []string `json:"hues,omitempty"` // CSS colours, where the slot's factor is a hue
+	// Classes are the values of the slot's first factor that the code goes with, the most frequent first.
+	Classes []int   `json:"classes"`
+	Share   float64 `json:"share"` // of the code's images that have one of them
+}
+
+// PlayGroup is the slots of one factor, which stand under one heading and are swapped together.
+type PlayGroup struct {
+	Index  int                 `json:"index"`
+	Factor int                 `json:"factor"` // −1 where the slots have none
+	Owned  bool                `json:"owned"`  // a slot is the factor's own
+	Name   string              `json:"name"`
+	Slots  []int               `json:"slots"`
+	Shares []views.FactorShare `json:"shares"` // the largest of its slots, for each factor
+	Swap   PlayCell            `json:"-"`      // A with these slots of B
 }
 
 // PlayCounted says on how many images labels and counts rest.
@@ -125,6 +150,7 @@ type playData struct {
 	Order   []int        `json:"order"`
 	Slot    int          `json:"slot"`
 	Slots   []PlaySlot   `json:"slots"`
+	Groups  []PlayGroup  `json:"groups"`
 	Counted PlayCounted  `json:"counted"`
 	Weights string       `json:"weights"`
 }
@@ -133,35 +159,74 @@ type playData struct {
 type PlayFact struct{ Name, Text string }
 
 func (v PlayView) data() playData {
-	return playData{v.Key, v.M, v.K, v.H, v.W, v.C, v.Continuous, v.Dataset, v.A, v.B, v.Codes, v.BCodes, v.Order, v.Slot, v.Slots, v.Counted, v.Weights}
+	return playData{v.Key, v.M, v.K, v.H, v.W, v.C, v.Continuous, v.Dataset, v.A, v.B, v.Codes, v.BCodes, v.Order, v.Slot, v.Slots, v.Groups, v.Counted, v.Weights}
 }
 
 // api is the address of one of the checkpoint's downloads for this state.
 func (v PlayView) api(name string) string { return "/api/play/" + v.Key + "/" + name + "?" + v.Query }
 
+// code is what a code of slot i stands for; without a name where nothing is known.
+func (v PlayView) code(i, c int) PlayCode {
+	for _, known := range v.Slots[i].Codes {
+		if known.Code == c {
+			return known
+		}
+	}
+	return PlayCode{Code: c}
+}
+
+// columns are the slots in the order in which they stand, those of a group beside each other.
+func (v PlayView) columns() (slots []int) {
+	for _, g := range v.Groups {
+		slots = append(slots, g.Slots...)
+	}
+	return slots
+}
+
+// bars says in words what FactorBars draws.
+func bars(shares []views.FactorShare) string {
+	parts := make([]string, len(shares))
+	for i, f := range shares {
+		parts[i] = f.Factor + " " + strconv.FormatFloat(100*f.Share, 'f', 0, 64) + "%"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// title explains a group's heading.
+func (g PlayGroup) title() string {
+	text := "Drag the group onto A or B, or click it and then the row."
+	if len(g.Shares) > 0 {
+		text = "NMI with each factor, largest of the slots: " + bars(g.Shares) + ". " + text
+	}
+	return text
+}
+
+// numbers names the slots of a group: "slot 3", "slots 1 and 2".
+func (g PlayGroup) numbers() string {
+	parts := make([]string, len(g.Slots))
+	for n, i := range g.Slots {
+		parts[n] = strconv.Itoa(i)
+	}
+	if len(parts) == 1 {
+		return "slot " + parts[0]
+	}
+	return "slots " + strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}
+
 // hue is which of the nine slot colours slot i carries.
 func hue(i int) string { return strconv.Itoa(i % 9) }
-
-// says is what is known of the slot, for its heading.
-func (s PlaySlot) says() string {
-	if !s.Known {
-		return ""
-	}
-	return s.Name
-}
 
 // title explains the heading.
 func (s PlaySlot) title(n int) string {
 	if !s.Known {
 		return "Counting which factors this slot stands for."
 	}
-	text := "Slot " + strconv.Itoa(s.Index) + " takes " + strconv.Itoa(s.Used) + " codes on " + strconv.Itoa(n) + " images."
-	for i, f := range s.Shares {
-		lead := ", "
-		if i == 0 {
-			lead = " Information about each factor, above chance: "
-		}
-		text += lead + f.Factor + " " + strconv.FormatFloat(100*f.Share, 'f', 0, 64) + "%"
+	text := fmt.Sprintf("Slot %d: %s. It takes %d codes on %d images.", s.Index, s.Name, s.Used, n)
+	if s.Name == "" {
+		text = fmt.Sprintf("Slot %d takes %d codes on %d images.", s.Index, s.Used, n)
+	}
+	if len(s.Shares) > 0 {
+		text += " NMI with each factor: " + bars(s.Shares) + "."
 	}
 	return text
 }

@@ -193,7 +193,7 @@ func (v *visitor) choose(key string, codes []string) []swap {
 	most := map[int]int{}
 	for slot := range codes {
 		var palette struct{ Entries []struct{ Code int } }
-		v.want(http.StatusOK, "GET", fmt.Sprintf("/api/play/%s/palette?codes=%s&slot=%d&limit=8", key, base, slot), nil, &palette)
+		v.want(http.StatusOK, "GET", fmt.Sprintf("/api/play/%s/palette?codes=%s&slot=%d&sort=value&limit=8", key, base, slot), nil, &palette)
 		best = append(best, swap{slot: slot})
 		for _, e := range palette.Entries {
 			with := slices.Clone(codes)
@@ -292,6 +292,8 @@ func slotCode(slot int) string {
 func (v *visitor) palette(s swap) (entry string) {
 	v.t.Helper()
 	entry = testID(fmt.Sprintf("play-palette-%d", s.code))
+	v.see(fmt.Sprintf(`document.getElementById('palette-slot').textContent === '%d' && !document.getElementById('entries').inert`, s.slot))
+	v.eval(`document.querySelector('#palette-unused[aria-expanded="false"]:not([hidden])')?.click()`)
 	v.see(fmt.Sprintf(`document.getElementById('palette-slot').textContent === '%d' && document.querySelector('%s canvas')`, s.slot, entry))
 	return entry
 }
@@ -333,8 +335,12 @@ func (v *visitor) typeEntry(key string, s swap) picture {
 	before := v.shows(key, s.before)
 	v.tab(".token")
 	v.keys(kb.Home)
-	for range s.slot {
+	for v.eval(`document.activeElement.dataset.i`) != strconv.Itoa(s.slot) { // slots of a factor stand beside each other
+		before := v.eval(`document.activeElement.dataset.testid`)
 		v.keys(kb.ArrowRight)
+		if v.eval(`document.activeElement.dataset.testid`) == before {
+			v.t.Fatalf("slot %d is not reached by keys", s.slot)
+		}
 	}
 	v.palette(s)
 	v.tab(".entry")

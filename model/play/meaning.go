@@ -1,0 +1,79 @@
+package play
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Meaning is what an entry of a slot stands for, on the images counted.
+type Meaning struct {
+	Entry  int           `json:"entry"`  // place among Entries
+	Values []FactorValue `json:"values"` // one for each of the first two factors that the slot is named after
+}
+
+// FactorValue is the classes of a factor that an entry mostly goes with.
+type FactorValue struct {
+	Factor  int     `json:"factor"`
+	Classes []int   `json:"classes"` // the most frequent first
+	Share   float64 `json:"share"`   // of the entry's images that have one of them
+}
+
+const (
+	meaningFactors = 2    // factors that a name tells of
+	meaningClasses = 3    // classes of each
+	meaningFrom    = 0.25 // share of an entry's images from which on a class is named beside the most frequent
+)
+
+// meaningsOf names the entries that a slot takes on images, entries[n] on image n with classes [n × factors], after the slot's factors.
+func meaningsOf(entries, classes []int, factors int, named []int) []Meaning {
+	named = named[:min(len(named), meaningFactors)]
+	images := map[int][]int{}
+	for n, e := range entries {
+		images[e] = append(images[e], n)
+	}
+	out := []Meaning{}
+	if len(named) == 0 {
+		return out
+	}
+	for e, rows := range images {
+		m := Meaning{Entry: e}
+		for _, f := range named {
+			m.Values = append(m.Values, valueOf(rows, classes, factors, f))
+		}
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b Meaning) int { return cmp.Compare(a.Entry, b.Entry) })
+	return out
+}
+
+// valueOf counts the classes of factor f on rows of classes.
+func valueOf(rows, classes []int, factors, f int) FactorValue {
+	counts := map[int]int{}
+	for _, n := range rows {
+		counts[classes[n*factors+f]]++
+	}
+	var order []int
+	for c := range counts {
+		order = append(order, c)
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+	v, covered := FactorValue{Factor: f}, 0
+	for i, c := range order {
+		if i > 0 && (i == meaningClasses || float64(counts[c]) < meaningFrom*float64(len(rows))) {
+			break
+		}
+		v.Classes = append(v.Classes, c)
+		covered += counts[c]
+	}
+	v.Share = float64(covered*1000/len(rows)) / 1000
+	return v
+}
+
+// Meaning is what an entry of slot i stands for; ok is false where the slot never took it, or has no factor.
+func (u *Usage) Meaning(i, entry int) (m Meaning, ok bool) {
+	at, ok := slices.BinarySearchFunc(u.Meanings[i], entry, func(m Meaning, e int) int { return cmp.Compare(m.Entry, e) })
+	if !ok {
+		return Meaning{}, false
+	}
+	return u.Meanings[i][at], true
+}
