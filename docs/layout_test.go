@@ -95,7 +95,7 @@ var importMap = map[string]string{
 	"model/folder":               "model/whole",
 	"model/learn/train":          "model/paper/ae model/data model/compute model/compute/gpu model/format/checkpoint model/folder model/measure/metric model/learn/evaluate",
 	"model/bench":                "model/paper/ae model/data model/compute model/compute/cpu model/play model/learn/train",
-	"model/play":                 "model/paper/ae model/data model/compute model/format/checkpoint model/format/weights model/measure/metric model/whole",
+	"model/play":                 "model/learn/evaluate model/paper/ae model/data model/compute model/format/checkpoint model/format/weights model/measure/metric model/whole",
 	"model/measure/metric":       "",
 	"model/measure/metric/input": "model/measure/metric model/format/npz",
 	"model/format/npz":           "model/format/regular",

@@ -287,8 +287,8 @@ type paletteEntry struct {
 	Unseen   bool     `json:"unseen"`             // never, in the count
 	Distance *float64 `json:"distance,omitempty"` // to the slot's code, of the mean distance between entries
 
-	class int // of the slot's factor
-	Image    string   `json:"image"`              // the tuple with this entry
+	class int    // of the slot's factor
+	Image string `json:"image"` // the tuple with this entry
 }
 
 type paletteReply struct {
@@ -421,7 +421,9 @@ func (rm playRoom) span(u *play.Usage, slot int) (low, high int) {
 func paletteOrder(by string) func(a, b paletteEntry) int {
 	switch by {
 	case "value": // then most used first
-		return func(a, b paletteEntry) int { return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(b.Count, a.Count)) }
+		return func(a, b paletteEntry) int {
+			return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(b.Count, a.Count))
+		}
 	case "id":
 		return func(a, b paletteEntry) int { return cmp.Compare(a.Code, b.Code) }
 	case "distance":

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -145,6 +146,47 @@ func TestFrozenPage(t *testing.T) {
 	b.see(`document.getElementById('entries')?.dataset.real !== undefined && document.getElementById('play').dataset.decoder`, "browser")
 	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
 	b.see(`performance.getEntriesByType('resource').filter((e) => !/^(data|blob):/.test(e.name)).length`, "0")
+}
+
+// What a swap changed is said as factors, beside the true picture, in the live page and in the frozen one alike.
+func TestFactsOfASwap(t *testing.T) {
+	shipped, err := play.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlayground(t)
+	p.key = shipped.Key
+	f, _ := freezer(t)
+	var page bytes.Buffer
+	if err := f.Freeze(t.Context(), []string{shipped.Key}, &page); err != nil {
+		t.Fatal(err)
+	}
+	if page.Len() > 900_000 {
+		t.Errorf("the frozen page of a tiny model takes %d bytes, more than 900 KB", page.Len())
+	}
+	path := filepath.Join(t.TempDir(), "frozen.html")
+	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := browse(t, p, 1280, 900)
+	for name, address := range map[string]string{"live": p.url + "/play/" + p.key + "?a=171626&b=309998", "frozen": "file://" + path} {
+		b.do(chromedp.Navigate(address))
+		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+		b.see(`[...document.querySelectorAll('#reading th')].map((e) => e.textContent).join()`, "floor hue,wall hue,object hue,scale,shape,orientation")
+		b.see(`document.querySelectorAll('#reading [data-kind=none]').length + ' ' + document.getElementById('should').hidden`, "6 true")
+		b.see(`[...document.querySelectorAll('.groupswaps .fact')].filter((e) => /^✓ .*hit [0-9.]+ dB$/.test(e.textContent)).length`, "6")
+		b.see(`document.querySelectorAll('.groupswaps canvas.true:not([hidden])').length`, "6")
+		b.do(chromedp.Click(`[data-testid="play-groupswap-0"]`))
+		b.see(`document.querySelector('#reading tr').dataset.kind + document.querySelector('#reading td').textContent`, "intended0.3 → 0.6")
+		b.see(`document.querySelectorAll('#reading [data-kind=leaked]').length`, "0")
+		b.see(`document.getElementById('should').dataset.hit + /True picture: \d+\.\d dB/.test(document.getElementById('should').textContent)`, "truetrue")
+		if name == "live" { // the server measures the same
+			var truth struct{ PSNR float64 }
+			p.getJSON("/api/play/"+p.key+"/truth?a=171626&b=309998&slots=7.8", &truth)
+			b.see(`document.querySelector('#should p').textContent.match(/[\d.]+ dB/)[0]`, fmt.Sprintf("%.1f dB", truth.PSNR))
+		}
+		b.see(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
+	}
 }
 
 // A damaged copy says so in place.

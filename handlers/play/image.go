@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 
 	"slotscope/handlers"
 	"slotscope/model"
+	"slotscope/model/data"
 	"slotscope/model/play"
 )
 
@@ -110,8 +112,11 @@ func (p *Play) original(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	index, err := strconv.Atoi(r.URL.Query().Get("index"))
-	if n := set.Info().Len; err != nil || index < 0 || index >= n {
+	index, err := indexOf(set, r.URL.Query())
+	if err != nil {
+		return err
+	}
+	if n := set.Info().Len; index < 0 || index >= n {
 		return model.Invalid{"index": fmt.Sprintf("%q is not an image of %s, which are numbered 0 to %d", r.URL.Query().Get("index"), set.Info().Name, n-1)}
 	}
 	pixels, err := rm.original(set, index)
@@ -120,6 +125,36 @@ func (p *Play) original(w http.ResponseWriter, r *http.Request) error {
 	}
 	keepFor(w, chi.URLParam(r, "checkpoint") == rm.source.Key)
 	return sendPNG(w, r, play.Picture(pixels, rm.model.Image, scale))
+}
+
+// indexOf is the number of the image that an address names by index, or by classes, the class of every factor joined by dots.
+func indexOf(set data.Set, q url.Values) (int, error) {
+	if text := q.Get("classes"); text != "" {
+		classes, err := play.ParseCodes(text)
+		if err != nil {
+			return 0, model.Invalid{"classes": fmt.Sprintf("%q does not name a class of every factor, as in 3.4.7.4.1.11", text)}
+		}
+		return set.Index(classes)
+	}
+	index, err := strconv.Atoi(q.Get("index"))
+	if err != nil {
+		return 0, model.Invalid{"index": fmt.Sprintf("%q is not an image of %s, which are numbered 0 to %d", q.Get("index"), set.Info().Name, set.Info().Len-1)}
+	}
+	return index, nil
+}
+
+// probe answers what a browser reads factors with; model/play/reader.go documents the layout. It is 404 where no probe was trained.
+func (p *Play) probe(w http.ResponseWriter, r *http.Request) error {
+	src, err := p.Library.Find(chi.URLParam(r, "checkpoint"))
+	if err != nil {
+		return err
+	}
+	reader, err := p.Library.Reader(r.Context(), src.Config.Dataset)
+	if err != nil {
+		return err
+	}
+	keepFor(w, false) // an evaluation may train one
+	return handlers.SendBytes(w, r, "application/octet-stream", reader.Encode(0))
 }
 
 // weights answers what a browser needs to compute the model by itself; model/format/weights documents the layout.

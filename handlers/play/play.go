@@ -51,6 +51,7 @@ func (p *Play) Routes(r chi.Router) {
 		r.Get("/strip.gif", handlers.Handle(p.film))
 		r.Get("/frozen.html", handlers.Handle(p.frozen))
 		r.Get("/weights.bin", handlers.Handle(p.weights))
+		r.Get("/probe.bin", handlers.Handle(p.probe))
 		r.Get("/codes.json", handlers.Handle(p.codes))
 	})
 }

@@ -150,7 +150,7 @@ func sortedKeys(m map[string]float64) []string {
 }
 
 func datasetView(info data.Info) *ui.PlayDataset {
-	d := &ui.PlayDataset{Name: info.Name, Title: info.Title, Len: info.Len}
+	d := &ui.PlayDataset{Name: info.Name, Title: info.Title, Len: info.Len, Complete: info.Complete}
 	for _, f := range info.Factors {
 		d.Factors = append(d.Factors, ui.PlayFactor{Name: plainName(f.Name), Values: f.Values})
 	}

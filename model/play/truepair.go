@@ -73,4 +73,3 @@ func differingPairs(set data.Set, n int) [][2]int {
 	}
 	return pairs
 }
-

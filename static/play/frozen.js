@@ -1,12 +1,14 @@
 // A frozen page: the playground without a server. It answers what server.js answers, from what the file itself holds.
 //
-// frozen is {models: [{key, usage, examples, sheet}], blob(name)}: examples [{index, classes, codes}] lie in the sheet, a picture of
+// frozen is {models: [{key, usage, examples, sheet, probe}], blob(name)}: examples [{index, classes, codes}] lie in the sheet, a picture of
 // eight columns; blob gives the bytes of the module and of a model's weights.
 
 import { query } from './address.js';
 import { natural, parse, writer } from './codes.js';
 import { GRID } from './codec.js';
 import { Local } from './local.js';
+import { pixelsOf, psnr } from './pixels.js';
+import { Probe } from './probe.js';
 
 const COLUMNS = 8; // of the sheet
 const LARGEST = 8192; // pixels on a side of an uploaded picture
@@ -23,7 +25,7 @@ export class Frozen {
   }
 
   constructor(data, frozen, model, sheet) {
-    Object.assign(this, { data, model, sheet });
+    Object.assign(this, { data, model, sheet, blob: frozen.blob });
     this.text = writer(data);
     this.local = Promise.all([frozen.blob('codec.wasm'), frozen.blob(`${data.key}.weights`)]).then(([wasm, planes]) => Local.open({ wasm, weights: joined(planes) }));
   }
@@ -50,6 +52,15 @@ export class Frozen {
   choose(key) {
     location.hash = key;
     location.reload();
+  }
+
+  /** probe reads factors; null where the file has none for the dataset. */
+  async probe() { return this.model.probe ? new Probe(await this.blob(this.model.probe)) : null; }
+
+  /** truth is the example of these classes, where the file holds it. */
+  async truth(classes) {
+    const found = this.model.examples.findIndex((e) => classes.every((c, f) => c === e.classes[f]));
+    return found < 0 ? null : { index: this.model.examples[found].index, pixels: pixelsOf(this.#picture(found), this.data) };
   }
 
   picture() { return ''; }
@@ -79,13 +90,16 @@ export class Frozen {
   original(name) {
     const at = this.model.examples.findIndex((e) => name === `example:${e.index}`);
     if (at < 0) return '';
-    if (!this.#originals.has(name)) {
-      const { h, w } = this.data;
-      const canvas = Object.assign(document.createElement('canvas'), { width: w, height: h });
-      canvas.getContext('2d').drawImage(this.sheet, (at % COLUMNS) * w, Math.floor(at / COLUMNS) * h, w, h, 0, 0, w, h);
-      this.#originals.set(name, canvas.toDataURL());
-    }
+    if (!this.#originals.has(name)) this.#originals.set(name, this.#picture(at).toDataURL());
     return this.#originals.get(name);
+  }
+
+  /** picture cuts an example out of the sheet. */
+  #picture(at) {
+    const { h, w } = this.data;
+    const canvas = Object.assign(document.createElement('canvas'), { width: w, height: h });
+    canvas.getContext('2d').drawImage(this.sheet, (at % COLUMNS) * w, Math.floor(at / COLUMNS) * h, w, h, 0, 0, w, h);
+    return canvas;
   }
 
   /** upload encodes the middle square of a picture of the visitor's. */
@@ -172,12 +186,6 @@ export function joined(planes) {
     for (let i = 0; i < count; i++, at++) out[HEADER + i * size + b] = from[at];
   }
   return out.buffer;
-}
-
-function psnr(x, y) {
-  let square = 0;
-  for (let i = 0; i < x.length; i++) square += (x[i] - y[i]) ** 2;
-  return square === 0 ? 100 : Math.min(100, 10 * Math.log10((255 * 255 * x.length) / square));
 }
 
 async function loaded(src) {

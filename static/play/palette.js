@@ -37,7 +37,7 @@ export class Palette {
   #look(entry) {
     if (this.app.hands.held) return;
     const code = Number(entry.dataset.code);
-    this.app.look(put(this.app.rowCodes(), this.#slot, code), `${this.app.row().toUpperCase()} with ${this.app.names.say(this.#slot, code)} in slot ${this.#slot}`);
+    this.app.look(put(this.app.rowCodes(), this.#slot, code), `${this.app.row().toUpperCase()} with ${this.app.names.say(this.#slot, code)} in slot ${this.#slot}`, this.app.row());
   }
 
   /** choose shows the entries of a slot. */

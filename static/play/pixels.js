@@ -48,6 +48,13 @@ export function paint(canvas, pixels, shape, codes) {
   canvas.getContext('2d').putImageData(imageData(pixels, shape), 0, 0);
 }
 
+/** psnr is the peak signal-to-noise ratio of two pictures in dB, at most 100. */
+export function psnr(x, y) {
+  let square = 0;
+  for (let i = 0; i < x.length; i++) square += (x[i] - y[i]) ** 2;
+  return square === 0 ? 100 : Math.min(100, 10 * Math.log10((255 * 255 * x.length) / square));
+}
+
 /** spotlight paints a picture bright where map nears the scale that all slots share, and faint elsewhere: what a slot accounts for. */
 export function spotlight(canvas, pixels, map, scale, shape) {
   const { h, w } = shape;

@@ -4,6 +4,7 @@ import { edits, format, interpolation, put, putAll, same, swaps, writer } from '
 import { Blend } from './blend.js';
 import { Decoder, Superseded } from './decoder.js';
 import { equal } from './address.js';
+import { Facts } from './facts.js';
 import { Frozen } from './frozen.js';
 import { Grid } from './grid.js';
 import { Hands } from './hold.js';
@@ -44,6 +45,7 @@ class Play {
     this.sides = { a: new Side($('side-a'), this.shape, data.dataset, this), b: new Side($('side-b'), this.shape, data.dataset, this) };
     this.image = canvasFor($('image'), this.shape);
     this.blend = new Blend($('blend'), this);
+    this.facts = new Facts(this, this.shape);
     this.#buttons();
     this.#live();
     root.dataset.ready = 'yes';
@@ -55,6 +57,7 @@ class Play {
 
   // What the parts ask.
 
+  paint(canvas, pixels) { paint(canvas, pixels, this.shape); }
   row() { return this.#row; }
   slot() { return this.#slot; }
   rowCodes() { return this.#row === 'b' ? this.state.bcodes : this.state.codes; }
@@ -257,9 +260,9 @@ class Play {
 
   // Looking: a picture that is here already, shown large while a pointer is over it.
 
-  look(codes, text) {
+  look(codes, text, row = 'a') {
     if (this.hands.held) return;
-    this.#looking = { codes, row: '', text };
+    this.#looking = { codes, row, text, plain: true };
     this.#showImage();
   }
 
@@ -314,10 +317,11 @@ class Play {
     const here = look?.draw ? null : this.decoder.peek(codes);
     const [pixels] = here ? [here] : ((await this.#orSay(() => (look?.draw ? look.draw().then((p) => [p]) : this.decoder.decode('held', [codes])))) ?? []);
     if (!pixels || this.image.dataset.showing !== name) return;
-    $('result-name').textContent = look && !look.row ? '' : title;
+    $('result-name').textContent = look?.plain ? '' : title;
     $('result-state').textContent = text;
     paint(this.image, pixels, this.shape, name);
     this.image.setAttribute('aria-label', `${title} ${text}`);
+    if (!look?.draw) this.facts.result(look?.row || this.#row, codes);
     if (!here && this.#painted) $('took').textContent = `Decoded in ${Math.max(1, Math.round(performance.now() - started))} ms`;
     this.#painted = true;
   }
@@ -340,6 +344,8 @@ class Play {
     this.sides.b.show(pictures(state.b.codes));
     this.grid.show(state, pictures);
     this.strip.show(state, pictures);
+    this.facts.refresh(state);
+    if (!this.#looking) this.facts.result(this.#row, this.rowCodes()); // A as encoded may have been decoded only now
   }
 
   #drawTools() {
@@ -375,12 +381,6 @@ class Play {
       li.append(back);
       return li;
     });
-    if (items.length === 0) {
-      const li = document.createElement('li');
-      li.className = 'quiet';
-      li.textContent = 'No slot is changed. Drag a code of B, or one from the palette, onto a slot of A.';
-      items.push(li);
-    }
     $('edits').replaceChildren(...items);
   }
 

@@ -3,6 +3,8 @@
 import { query } from './address.js';
 import { format } from './codes.js';
 import { Local } from './local.js';
+import { pixelsOf } from './pixels.js';
+import { Probe } from './probe.js';
 import { Remote } from './remote.js';
 
 export class Server {
@@ -26,6 +28,21 @@ export class Server {
       method: 'POST', body: file ? what : JSON.stringify(what),
       headers: { 'Content-Type': file ? what.type || 'application/octet-stream' : 'application/json' },
     });
+  }
+
+  /** probe reads factors; null where none was trained for the dataset yet. */
+  async probe() {
+    const reply = await fetch(`/api/play/${this.data.key}/probe.bin`);
+    return reply.ok ? new Probe(await reply.arrayBuffer()) : null;
+  }
+
+  /** truth is the dataset's picture of these classes, where the dataset holds every combination. */
+  async truth(classes) {
+    if (!this.data.dataset?.complete) return null;
+    const image = new Image();
+    image.src = `/api/play/${this.data.key}/original.png?classes=${format(classes)}`;
+    await image.decode();
+    return { pixels: pixelsOf(image, this.data) };
   }
 
   /** palette answers {slot, images, total, entries} of a slot's entries. */

@@ -56,6 +56,8 @@ type PlayDataset struct {
 	Title   string       `json:"title"`
 	Len     int          `json:"len"`
 	Factors []PlayFactor `json:"factors"`
+
+	Complete bool `json:"complete"` // every combination of values occurs, so swaps have true pictures
 }
 
 // PlayFactor is a factor with the names of its values.

@@ -1,0 +1,206 @@
+// What changed, as fact: the factors of a picture before and after, as a probe reads them; and the picture that a swap should give,
+// where the dataset has it, with PSNR and hit.
+
+import { format, putAll, put, same } from './codes.js';
+import { psnr } from './pixels.js';
+
+const TOLERANCE = 3; // dB that a swap may lose against the reconstruction that it starts from, and still be a hit
+const KEPT = 3000; // readings
+
+/**
+ * hit says whether a swap gives the picture that it should, all in dB: of the swap against the truth T, of A's reconstruction against
+ * A, of the picture before the swap against T.
+ */
+export const hit = (swap, reconstruction, before) => swap >= reconstruction - TOLERANCE && swap > before;
+
+/**
+ * changes compares what is read before and after, class by factor: {factor, before, after, kind}. intended is the set of factors that
+ * should change; null where nothing says which. kind is none, intended, missed (should have changed), leaked (should not), or other.
+ */
+export function changes(before, after, intended, want) {
+  return before.map((b, factor) => {
+    const moved = after[factor] !== b;
+    const meant = intended?.has(factor);
+    let kind = 'none';
+    if (moved) kind = intended === null ? 'other' : meant ? 'intended' : 'leaked';
+    else if (meant && want && want[factor] !== b) kind = 'missed';
+    return { factor, before: b, after: after[factor], kind };
+  });
+}
+
+/**
+ * wanted are the classes that edited codes should give: those of the picture, and for a slot that took a code of the other side that
+ * side's class, else the class that the code stands for. null where that is not known, or slots contradict each other.
+ */
+export function wanted(side, other, codes, slots, names) {
+  if (!side.classes?.length) return null;
+  const out = side.classes.slice();
+  const set = new Map();
+  for (let i = 0; i < codes.length; i++) {
+    if (codes[i] === side.codes[i]) continue;
+    const f = factorOf(slots[i]);
+    const to = codes[i] === other.codes[i] && other.classes?.length ? other.classes[f] : single(names.of(i, codes[i]));
+    if (f < 0 || to === undefined || (set.has(f) && set.get(f) !== to)) return null;
+    set.set(f, to);
+    out[f] = to;
+  }
+  return out;
+}
+
+const single = (known) => (known?.classes.length === 1 ? known.classes[0] : undefined);
+
+/** factorOf is the factor that a slot is named after, −1 where it is named after none. */
+export const factorOf = (slot) => (slot.known && slot.name && slot.name !== 'mixed' && slot.name !== 'unused' ? slot.first : -1);
+
+/** intends are the factors of slots; null where one of them is named after none. */
+export function intends(slots, changed) {
+  const factors = changed.map((i) => factorOf(slots[i]));
+  return factors.includes(-1) ? null : new Set(factors);
+}
+
+export class Facts {
+  #probe = null;
+  #read = new Map();
+  #truths = new Map();
+  #run = 0; // number of the newest refresh; one that was overtaken ends
+
+  constructor(app, shape) {
+    Object.assign(this, { app, shape, factors: app.data.dataset?.factors ?? [] });
+    this.table = document.getElementById('reading');
+    this.should = document.getElementById('should');
+    this.ready = this.factors.length ? app.store.probe().then((p) => { this.#probe = p; }, () => {}) : Promise.resolve();
+  }
+
+  /** read gives the classes of a tuple's picture, which must be decoded; null without a probe. */
+  async #classes(codes) {
+    await this.ready;
+    const name = format(codes);
+    const pixels = this.app.decoder.peek(codes);
+    if (!this.#probe || !pixels) return null;
+    if (!this.#read.has(name)) {
+      await new Promise((done) => setTimeout(done)); // what the visitor does comes first
+      this.#read.set(name, this.#probe.read(pixels));
+      while (this.#read.size > KEPT) this.#read.delete(this.#read.keys().next().value);
+    }
+    return this.#read.get(name);
+  }
+
+  /** truth is the dataset's picture of classes, {pixels}, or null. */
+  #truth(classes) {
+    const name = classes.join('.');
+    if (!this.#truths.has(name)) this.#truths.set(name, this.app.store.truth(classes).catch(() => null));
+    return this.#truths.get(name);
+  }
+
+  /**
+   * of says what became of a side when its codes went from one tuple to another: {changes, want, truth: {pixels, psnr, hit}}; parts are
+   * null where they are not known.
+   */
+  async #of(side, other, from, to) {
+    const { decoder, slots, names } = this.app;
+    const changed = to.flatMap((c, i) => (c === from[i] ? [] : [i]));
+    const [before, after] = [await this.#classes(from), await this.#classes(to)];
+    const want = wanted(side, other, to, slots, names);
+    const out = { changes: before && after ? changes(before, after, intends(slots, changed), want) : null, want, truth: null };
+    const [old, now, base] = [from, to, side.codes].map((codes) => decoder.peek(codes));
+    if (!want || !changed.length || !old || !now || !base || !side.psnr) return out;
+    const truth = await this.#truth(want);
+    if (!truth) return out;
+    const reached = psnr(now, truth.pixels);
+    out.truth = { ...truth, psnr: reached, hit: hit(reached, side.psnr, psnr(old, truth.pixels)) };
+    return out;
+  }
+
+  #value(f, c) { return this.factors[f].values[c]; }
+
+  /** result writes what the large picture changed. */
+  async result(row, codes) {
+    const { state } = this.app;
+    const [side, other] = row === 'b' ? [state.b, state.a] : [state.a, state.b];
+    const run = (this.shown = {});
+    const found = await this.#of(side, other, side.codes, codes);
+    if (this.shown !== run) return;
+    this.#writeReading(found, side);
+    this.#writeTruth(found.truth, row);
+  }
+
+  #writeReading({ changes: list, want }, side) {
+    this.table.hidden = !list;
+    if (!list) return;
+    this.table.tBodies[0].replaceChildren(...list.map(({ factor, before, after, kind }) => {
+      const tr = document.createElement('tr');
+      tr.dataset.kind = kind;
+      const cell = (tag, text, name) => Object.assign(document.createElement(tag), { textContent: text, className: name ?? '' });
+      const [was, is] = [this.#value(factor, before), this.#value(factor, after)];
+      const real = side.classes?.length ? this.#value(factor, (want ?? side.classes)[factor]) : '';
+      const mark = MARKS[kind];
+      tr.title = `${this.factors[factor].name}: ${before === after ? `${is}, unchanged` : `${was} became ${is}, ${mark.text}`}, as the probe reads it` + (real ? `; true: ${real}` : '');
+      const read = before !== after ? `${was} → ${is}` : real && real !== is && kind !== 'missed' ? `${is} (true: ${real})` : is;
+      const sign = cell('td', mark.sign, 'mark');
+      sign.setAttribute('aria-label', mark.text);
+      tr.append(cell('th', this.factors[factor].name), cell('td', read), sign);
+      tr.firstChild.scope = 'row';
+      return tr;
+    }));
+  }
+
+  #writeTruth(truth, row) {
+    this.should.hidden = !truth;
+    if (!truth) return;
+    this.app.paint(this.should.querySelector('canvas'), truth.pixels);
+    const text = this.should.querySelector('p');
+    text.textContent = `True picture: ${truth.psnr.toFixed(1)} dB, ${truth.hit ? 'a hit' : 'a miss'}`;
+    text.title = `The dataset’s picture that ${row.toUpperCase()} should be now, and the PSNR of the result against it. A hit is at most ${TOLERANCE} dB below the reconstruction.`;
+    this.should.dataset.hit = truth.hit;
+  }
+
+  /** refresh writes what swaps of groups and slots change, under each of them. */
+  async refresh(state) {
+    const run = ++this.#run;
+    const { groups, grid } = this.app;
+    await this.ready;
+    for (const [g, { slots, factor }] of groups.entries()) {
+      const found = await this.#of(state.a, state.b, state.codes, putAll(state.codes, slots, state.bcodes));
+      if (run !== this.#run) return;
+      const apart = slots.some((i) => state.codes[i] !== state.bcodes[i]);
+      this.#writeFact(grid.groupfacts[g], apart ? found : null, factor);
+      grid.trues[g].hidden = !found.truth;
+      if (found.truth) this.app.paint(grid.trues[g], found.truth.pixels);
+    }
+    for (let i = 0; i < state.codes.length; i++) {
+      const to = put(state.codes, i, state.bcodes[i]);
+      const found = await this.#of(state.a, state.b, state.codes, to);
+      if (run !== this.#run) return;
+      this.#writeFact(grid.slotfacts[i], same(to, state.codes) ? null : { ...found, truth: null }, this.app.slots[i].known ? factorOf(this.app.slots[i]) : -1);
+    }
+  }
+
+  /** writeFact writes lines: what became of the slot's own factor, what else changed, and hit or miss. */
+  #writeFact(element, found, own) {
+    const lines = [];
+    const line = (kind, text) => {
+      const span = document.createElement('span');
+      span.dataset.kind = kind;
+      span.textContent = text;
+      lines.push(span);
+    };
+    if (found?.changes) {
+      const mine = own >= 0 ? found.changes[own] : null;
+      const [was, is] = mine ? [this.#value(own, mine.before), this.#value(own, mine.after)] : [];
+      if (mine?.kind === 'intended') line('intended', `✓ ${was} → ${is}`);
+      else if (mine?.kind === 'missed') line('none', `stays ${was}`);
+      const rest = found.changes.filter((c) => c.factor !== own && c.kind !== 'none');
+      const names = rest.map((c) => this.factors[c.factor].name).join(', ');
+      if (rest.length) line(own >= 0 ? 'leaked' : 'none', own >= 0 ? `✗ ${names}` : names);
+      else if (!mine || mine.kind === 'none') line('none', 'no change');
+    }
+    if (found?.truth) line(found.truth.hit ? 'intended' : 'leaked', `${found.truth.hit ? 'hit' : 'miss'} ${found.truth.psnr.toFixed(1)} dB`);
+    element.replaceChildren(...lines);
+    element.title = found?.changes ? found.changes.filter((c) => c.kind !== 'none').map((c) => `${this.factors[c.factor].name}: ${this.#value(c.factor, c.before)} → ${this.#value(c.factor, c.after)} (${MARKS[c.kind].text})`).join('\n') || 'No factor changes.' : '';
+  }
+}
+
+const MARKS = {
+  none: { sign: '', text: 'unchanged' }, intended: { sign: '✓', text: 'as intended' }, leaked: { sign: '✗', text: 'leaked' },
+  missed: { sign: '–', text: 'should have changed' }, other: { sign: '•', text: 'changed' },
+};
