@@ -183,10 +183,10 @@ func TestAddIsAllOrNothing(t *testing.T) {
 	id := savedRun(t, d, "r")
 	d.AddPoints(t.Context(), id, points(rng, 1, 5), model.Cursor{Offset: 50, Attempt: 1})
 	broken := points(rng, 6, 9)
-	if _, err := d.write.Exec("CREATE TRIGGER refuse BEFORE INSERT ON steps WHEN NEW.step = 9 BEGIN SELECT RAISE(ABORT, 'refused'); END"); err != nil {
+	if _, err := d.write.Exec("CREATE TRIGGER refuse BEFORE INSERT ON blobs WHEN NEW.key >> 25 & 0xffff = 1 BEGIN SELECT RAISE(ABORT, 'refused'); END"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.AddPoints(t.Context(), id, broken, model.Cursor{Offset: 90, Attempt: 1}); err == nil || !strings.Contains(err.Error(), "step 9") {
+	if err := d.AddPoints(t.Context(), id, broken, model.Cursor{Offset: 90, Attempt: 1}); err == nil || !strings.Contains(err.Error(), "series total: refused") {
 		t.Fatalf("%v", err)
 	}
 	if page := query(t, d, id, model.PointQuery{}); page.Head != 5 || page.Count != 5 {
@@ -246,7 +246,7 @@ func TestColumnsKeepEveryExtreme(t *testing.T) {
 			q.Until = q.Since + 1 + rng.IntN(3000-q.Since)
 			last = q.Until
 		}
-		width := columnWidth(q.Columns, q.Since+1, last)
+		width := q.Width(3000)
 		if width > 1 && last/(width/2)-(q.Since+1)/(width/2)+1 <= q.Columns {
 			t.Fatalf("%+v: width %d is wider than asked", q, width)
 		}
@@ -291,7 +291,7 @@ func TestRewindDropsInOneTransaction(t *testing.T) {
 		columns := query(t, d, id, model.PointQuery{Columns: 5})
 		for name, samples := range seriesOf(kept) {
 			want := samples
-			if width := columnWidth(5, 1, head); width > 1 {
+			if width := (model.PointQuery{Columns: 5}).Width(head); width > 1 {
 				want = bucketed(samples, width)
 			}
 			if diff := cmp.Diff(want, columns.Series[name], sameNaN); diff != "" {
@@ -340,7 +340,7 @@ func TestDeletedRunTakesItsPointsAlong(t *testing.T) {
 	if err := d.DeleteRun(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range []string{"runs", "steps", "points", "spans", "cursors", "rewinds"} {
+	for _, table := range []string{"runs", "blobs", "cursors", "rewinds"} {
 		var n int
 		if err := d.read.QueryRow("SELECT count(*) FROM " + table).Scan(&n); n != 0 || err != nil {
 			t.Errorf("%s: %d rows left, %v", table, n, err)

@@ -5,16 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"slotscope/model"
 )
 
 const (
-	pageSteps  = 5_000  // of a raw page where the query sets no limit
-	mostSteps  = 50_000 // of a raw page
-	mostColumn = 10_000
+	pageSteps = 5_000  // of a raw page where the query sets no limit
+	mostSteps = 50_000 // of a raw page
 )
 
 // AddPoints stores points of a run and moves its cursor, in one transaction. Points at or before the last step stored are
@@ -29,11 +27,19 @@ func (d *DB) AddPoints(ctx context.Context, id string, points []model.Point, c m
 		if err != nil {
 			return err
 		}
-		w := &writer{ctx: ctx, tx: tx, run: run, head: before.Head}
-		if err := w.add(points); err != nil {
+		w, err := newWriter(ctx, tx, run)
+		if err != nil {
 			return err
 		}
-		c.Head = w.head
+		defer w.close()
+		fresh := after(points, before.Head)
+		if err := w.add(fresh); err != nil {
+			return err
+		}
+		c.Head = before.Head
+		if len(fresh) > 0 {
+			c.Head = fresh[len(fresh)-1].Step
+		}
 		return writeCursor(ctx, tx, run, c)
 	})
 	if err != nil {
@@ -42,85 +48,15 @@ func (d *DB) AddPoints(ctx context.Context, id string, points []model.Point, c m
 	return nil
 }
 
-// writer adds points of one run within a transaction.
-type writer struct {
-	ctx  context.Context
-	tx   *sql.Tx
-	run  int64
-	head int
-
-	step, point *sql.Stmt
-	spans       map[string]*openSpan // of each series, the span that is being filled
-}
-
-func (w *writer) add(points []model.Point) (err error) {
-	if w.step, err = w.tx.PrepareContext(w.ctx, "INSERT INTO steps (run, step, at) VALUES (?, ?, ?)"); err != nil {
-		return err
-	}
-	defer w.step.Close()
-	if w.point, err = w.tx.PrepareContext(w.ctx, "INSERT INTO points (run, series, step, value, kind) VALUES (?, ?, ?, ?, ?)"); err != nil {
-		return err
-	}
-	defer w.point.Close()
-	w.spans = map[string]*openSpan{}
+// after are the points beyond step head, each beyond the one before.
+func after(points []model.Point, head int) (fresh []model.Point) {
 	for _, p := range points {
-		if p.Step <= w.head {
-			continue
-		}
-		if err := w.one(p); err != nil {
-			return fmt.Errorf("step %d: %w", p.Step, err)
-		}
-		w.head = p.Step
-	}
-	for _, s := range w.spans {
-		if err := s.save(w); err != nil {
-			return err
+		if p.Step > head {
+			fresh = append(fresh, p)
+			head = p.Step
 		}
 	}
-	return nil
-}
-
-func (w *writer) one(p model.Point) error {
-	if _, err := w.step.ExecContext(w.ctx, w.run, p.Step, p.Time.UnixNano()); err != nil {
-		return err
-	}
-	for name, v := range p.Values {
-		s, err := w.span(name, p.Step)
-		if err != nil {
-			return err
-		}
-		value, kind := encode(v)
-		if _, err := w.point.ExecContext(w.ctx, w.run, s.series, p.Step, value, kind); err != nil {
-			return err
-		}
-		s.add(model.Sample{Step: p.Step, Value: v})
-	}
-	return nil
-}
-
-// encode splits a value into what SQLite can hold: a number, or its kind.
-func encode(v float64) (sql.NullFloat64, int) {
-	switch {
-	case math.IsNaN(v):
-		return sql.NullFloat64{}, 1
-	case math.IsInf(v, 1):
-		return sql.NullFloat64{}, 2
-	case math.IsInf(v, -1):
-		return sql.NullFloat64{}, 3
-	}
-	return sql.NullFloat64{Float64: v, Valid: true}, 0
-}
-
-func decode(value sql.NullFloat64, kind int) float64 {
-	switch kind {
-	case 1:
-		return math.NaN()
-	case 2:
-		return math.Inf(1)
-	case 3:
-		return math.Inf(-1)
-	}
-	return value.Float64
+	return fresh
 }
 
 // Points answers a query from one moment of the index.
@@ -157,6 +93,8 @@ type reader struct {
 	ctx context.Context
 	tx  *sql.Tx
 	run int64
+
+	head int // last step stored
 }
 
 func (r *reader) page(q model.PointQuery) (page model.PointPage, err error) {
@@ -164,6 +102,7 @@ func (r *reader) page(q model.PointQuery) (page model.PointPage, err error) {
 	if err != nil {
 		return page, err
 	}
+	r.head = c.Head
 	page = model.PointPage{Attempt: c.Attempt, Head: c.Head, Series: map[string][]model.Sample{}}
 	if page.Resumed, err = outlived(r.ctx, r.tx, r.run, q.Attempt, c.Attempt); err != nil {
 		return page, err
@@ -181,7 +120,7 @@ func (r *reader) page(q model.PointQuery) (page model.PointPage, err error) {
 	if first > last {
 		return page, nil
 	}
-	if page.Count, err = countSteps(r.ctx, r.tx, r.run, first, last); err != nil {
+	if page.Count, err = r.countSteps(first, last); err != nil {
 		return page, err
 	}
 	return page, r.fill(page.Series, q, first, last)
@@ -196,13 +135,7 @@ func (r *reader) limit(first, last, limit int) (int, error) {
 	if last-first < limit {
 		return last, nil
 	}
-	var end int
-	err := r.tx.QueryRowContext(r.ctx, "SELECT step FROM steps WHERE run = ? AND step BETWEEN ? AND ? ORDER BY step LIMIT 1 OFFSET ?",
-		r.run, first, last, limit-1).Scan(&end)
-	if errors.Is(err, sql.ErrNoRows) {
-		return last, nil
-	}
-	return end, err
+	return r.stepAt(first, last, limit)
 }
 
 // fill reads the series that are asked for.
@@ -215,7 +148,7 @@ func (r *reader) fill(into map[string][]model.Sample, q model.PointQuery, first,
 		if len(q.Names) > 0 && !slices.Contains(q.Names, s.name) {
 			continue
 		}
-		samples, err := r.series(s.key, q.Columns, first, last)
+		samples, err := r.series(s.key, q.Width(r.head), first, last)
 		if err != nil {
 			return fmt.Errorf("series %s: %w", s.name, err)
 		}
@@ -226,34 +159,29 @@ func (r *reader) fill(into map[string][]model.Sample, q model.PointQuery, first,
 	return nil
 }
 
-func (r *reader) series(key int64, columns, first, last int) (samples []model.Sample, err error) {
-	if columns > 0 {
-		if width := columnWidth(min(columns, mostColumn), first, last); width > 1 {
-			return r.columns(key, width, first, last)
-		}
+func (r *reader) series(key int64, width, first, last int) (samples []model.Sample, err error) {
+	if width > 1 {
+		return r.columns(key, width, first, last)
 	}
-	err = r.raw(key, first, last, func(s model.Sample) { samples = append(samples, s) })
+	err = r.raw(key, first, last, func(block []model.Sample) {
+		if samples == nil && len(block) > blockSteps/2 {
+			samples = make([]model.Sample, 0, last-first+1) // as dense as it begins
+		}
+		samples = append(samples, block...)
+	})
 	return samples, err
 }
 
-// raw hands over every sample from first to last.
-func (r *reader) raw(key int64, first, last int, to func(model.Sample)) error {
+// raw hands over every sample from first to last, block by block; a block is the callee's for the call alone.
+func (r *reader) raw(key int64, first, last int, take func([]model.Sample)) error {
 	if first > last {
 		return nil
 	}
-	rows, err := r.tx.QueryContext(r.ctx, `SELECT step, value, kind FROM points
-		WHERE run = ? AND series = ? AND step BETWEEN ? AND ? ORDER BY step`, r.run, key, first, last)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var step, kind int
-		var value sql.NullFloat64
-		if err := rows.Scan(&step, &value, &kind); err != nil {
-			return err
+	block := make([]model.Sample, 0, blockSteps)
+	return r.blobs(0, key, first/blockSteps, last/blockSteps, func(n int, data []byte) (err error) {
+		if block, err = unpackSamples(block[:0], n, data, first, last); err == nil {
+			take(block)
 		}
-		to(model.Sample{Step: step, Value: decode(value, kind)})
-	}
-	return rows.Err()
+		return err
+	})
 }

@@ -16,7 +16,12 @@ func (d *DB) Rewind(ctx context.Context, id string, keep int, c model.Cursor) er
 		if err != nil {
 			return err
 		}
-		if err := dropAfter(ctx, tx, run, keep); err != nil {
+		w, err := newWriter(ctx, tx, run)
+		if err != nil {
+			return err
+		}
+		defer w.close()
+		if err := w.dropAfter(keep); err != nil {
 			return err
 		}
 		if c.Head, err = lastStep(ctx, tx, run); err != nil {
@@ -42,27 +47,4 @@ func outlived(ctx context.Context, tx *sql.Tx, run int64, attempt, present int) 
 	var keep int
 	err := tx.QueryRowContext(ctx, "SELECT coalesce(min(keep), 0) FROM rewinds WHERE run = ? AND attempt > ?", run, attempt).Scan(&keep)
 	return keep, err
-}
-
-// dropAfter removes points, steps and spans after step keep.
-func dropAfter(ctx context.Context, tx *sql.Tx, run int64, keep int) error {
-	if _, err := tx.ExecContext(ctx, "DELETE FROM steps WHERE run = ? AND step > ?", run, keep); err != nil {
-		return err
-	}
-	all, err := allSeries(ctx, tx)
-	if err != nil {
-		return err
-	}
-	for _, s := range all { // one range of the primary key each
-		if _, err := tx.ExecContext(ctx, "DELETE FROM points WHERE run = ? AND series = ? AND step > ?", run, s.key, keep); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, "DELETE FROM spans WHERE run = ? AND series = ? AND span >= ?", run, s.key, keep/spanSteps); err != nil {
-			return err
-		}
-		if err := rebuildSpan(ctx, tx, run, s.key, keep/spanSteps); err != nil {
-			return err
-		}
-	}
-	return nil
 }

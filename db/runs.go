@@ -77,8 +77,22 @@ func (d *DB) Run(ctx context.Context, id string) (model.Run, error) {
 
 // DeleteRun forgets a run and its points; one that is not there is no error.
 func (d *DB) DeleteRun(ctx context.Context, id string) error {
-	if _, err := d.write.ExecContext(ctx, "DELETE FROM runs WHERE id = ?", id); err != nil { // the rest cascades
-		return fmt.Errorf("forget run %s: %w", id, named(err))
+	err := d.tx(ctx, func(tx *sql.Tx) error {
+		run, err := runKey(ctx, tx, id)
+		if errors.Is(err, model.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM blobs WHERE key >= ? AND key < ?", blobKey(run, 0, 0, 0), blobKey(run+1, 0, 0, 0)); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "DELETE FROM runs WHERE key = ?", run) // the rest cascades
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("forget run %s: %w", id, err)
 	}
 	return nil
 }

@@ -16,6 +16,27 @@ type PointQuery struct {
 	Attempt int      // of the page that the asker got last; 0 for none
 }
 
+// MostColumns is how many spans a page of columns has at most.
+const MostColumns = 10_000
+
+// Width is how many steps each column of the page covers that answers the query of a run with points up to step head: the least power of
+// two such that the range touches at most Columns spans of it, 1 for raw points. Spans of a width begin at its multiples, so those of a
+// growing series stay as they are until the width doubles.
+func (q PointQuery) Width(head int) int {
+	if q.Columns == 0 {
+		return 1
+	}
+	last := head
+	if q.Until > 0 {
+		last = min(last, q.Until)
+	}
+	width := 1
+	for last/width-(q.Since+1)/width+1 > min(q.Columns, MostColumns) && width < 1<<40 {
+		width *= 2
+	}
+	return width
+}
+
 // PointPage answers a PointQuery from one moment: points, attempt and head belong together.
 //
 // An asker whose last page had another Attempt drops every step after Resumed and goes on from there.

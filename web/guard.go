@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5/middleware"
+	"github.com/klauspost/compress/gzip"
 
 	"slotscope/handlers"
 	"slotscope/views"
@@ -105,7 +107,15 @@ func secure(importMap string) func(http.Handler) http.Handler {
 
 // compressPages compresses text on its way out; sockets pass untouched.
 func compressPages(next http.Handler) http.Handler {
-	compressed := middleware.Compress(5, "text/html", "text/css", "text/javascript", "text/plain", "text/csv", "application/json", "image/svg+xml")(next)
+	c := middleware.NewCompressor(gzip.BestSpeed, "text/html", "text/css", "text/javascript", "text/plain", "text/csv", "application/json", "image/svg+xml")
+	c.SetEncoder("gzip", func(w io.Writer, level int) io.Writer { // several times as fast as the standard library's at the default level
+		z, err := gzip.NewWriterLevel(w, level)
+		if err != nil {
+			panic(err) // the level is one that it has
+		}
+		return z
+	})
+	compressed := c.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isSocket(r) || r.Header.Get("Range") != "" || !takesGzip(r) { // a range counts the bytes of the file as it is
 			next.ServeHTTP(w, r)

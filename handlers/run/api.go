@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -143,22 +144,21 @@ func (h Runs) apiPoints(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := pointAnswer{PointPage: page}
 	if in.smooth > 0 {
-		if out.Smoothed, err = h.smoothed(r.Context(), chi.URLParam(r, "id"), in, page); err != nil {
+		if out.smoothed, err = h.smoothed(r.Context(), chi.URLParam(r, "id"), in, page); err != nil {
 			return err
 		}
 	}
-	return handlers.JSON(w, http.StatusOK, out)
-}
-
-// pointAnswer is a page of points; Smoothed holds the same series as exponential moving averages over all their points.
-type pointAnswer struct {
-	model.PointPage
-	Smoothed map[string][]model.Sample `json:"smoothed,omitempty"`
+	if in.only {
+		out.Series = nil
+	}
+	out.send(w, in.Columns > 0)
+	return nil
 }
 
 type pointQuery struct {
 	model.PointQuery
 	smooth float64 // of the moving average; 0 for none
+	only   bool    // the averages alone
 }
 
 func readPointQuery(r *http.Request) (pointQuery, error) {
@@ -185,6 +185,7 @@ func readPointQuery(r *http.Request) (pointQuery, error) {
 		}
 		in.smooth = v
 	}
+	in.only = in.smooth > 0 && q.Get("only") == "smoothed"
 	return in, bad.OrNil()
 }
 
@@ -217,15 +218,20 @@ func (h Runs) apiCSV(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := csv.NewWriter(w)
 	out.Write(csvHead(columns))
+	out.Flush()
+	var lines bytes.Buffer
 	for since := 0; since < overview.Head; {
 		page, err := h.Service.Points(ctx, id, model.PointQuery{Since: since, Until: overview.Head, Names: columns, Limit: handlers.RawSteps})
 		if err != nil || page.Last <= since {
 			break // too late for another answer: the file ends here
 		}
-		writeSteps(out, page, columns)
+		lines.Reset()
+		appendLines(&lines, page, columns)
+		if _, err := w.Write(lines.Bytes()); err != nil {
+			break // the visitor left
+		}
 		since = page.Last
 	}
-	out.Flush()
 	return nil
 }
 
@@ -236,28 +242,6 @@ func csvHead(columns []string) []string {
 		head = append(head, model.CSVText(name))
 	}
 	return head
-}
-
-// writeSteps writes one line per step of a page.
-func writeSteps(out *csv.Writer, page model.PointPage, columns []string) {
-	lines := map[int][]string{}
-	for i, name := range columns {
-		for _, s := range page.Series[name] {
-			if lines[s.Step] == nil {
-				lines[s.Step] = make([]string, len(columns)+1)
-				lines[s.Step][0] = strconv.Itoa(s.Step)
-			}
-			lines[s.Step][i+1] = strconv.FormatFloat(s.Value, 'g', -1, 64)
-		}
-	}
-	steps := make([]int, 0, len(lines))
-	for step := range lines {
-		steps = append(steps, step)
-	}
-	slices.Sort(steps)
-	for _, step := range steps {
-		out.Write(lines[step])
-	}
 }
 
 func (h Runs) apiLog(w http.ResponseWriter, r *http.Request) error {

@@ -635,11 +635,11 @@ func TestPointsAndCSV(t *testing.T) {
 		}
 		want[p.Step] = m / weight
 	}
-	if len(got.Smoothed["total"]) != len(got.Series["total"]) || len(got.Series["total"]) > 150 {
-		t.Fatalf("%d averages for %d samples", len(got.Smoothed["total"]), len(got.Series["total"]))
+	if n := len(got.Smoothed["total"]); n < 25 || n > 50 || len(got.Series["total"]) > 150 {
+		t.Fatalf("%d averages for %d samples of 50 columns", n, len(got.Series["total"]))
 	}
 	for _, s := range got.Smoothed["total"] {
-		if math.Abs(s.Value-want[s.Step]) > 1e-9 {
+		if math.Abs(s.Value-want[s.Step]) > 1e-6*math.Abs(want[s.Step]) {
 			t.Fatalf("at step %d the average is %v, want %v", s.Step, s.Value, want[s.Step])
 		}
 	}

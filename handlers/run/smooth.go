@@ -3,28 +3,22 @@ package run
 import (
 	"context"
 	"maps"
-	"math"
 	"slices"
 
-	"slotscope/handlers"
 	"slotscope/model"
 )
 
-// smoothed is every series of page as a moving average over all of its points from the first, read at the page's steps. The
-// past never changes when points are added, and thinning to columns does not change the average.
+// smoothed is every series of page as a moving average over all of its points from the first, read at the page's steps; of columns, at the
+// last step of each. The past never changes when points are added, and thinning to columns does not change the average.
 func (h Runs) smoothed(ctx context.Context, id string, in pointQuery, page model.PointPage) (map[string][]model.Sample, error) {
-	at := map[string]map[int]bool{}
-	averages := map[string]*average{}
+	averages, width := map[string]*average{}, in.Width(page.Head)
 	for name, samples := range page.Series {
-		at[name], averages[name] = map[int]bool{}, &average{alpha: in.smooth}
-		for _, s := range samples {
-			at[name][s.Step] = true
-		}
+		samples = lastOfEach(samples, width)
+		averages[name] = &average{alpha: in.smooth, wanted: samples, out: make([]model.Sample, 0, len(samples))}
 	}
-	out := map[string][]model.Sample{}
 	names := slices.Collect(maps.Keys(page.Series))
 	for since := 0; since < page.Last; {
-		raw, err := h.Service.Points(ctx, id, model.PointQuery{Since: since, Until: page.Last, Names: names, Limit: handlers.RawSteps})
+		raw, err := h.Service.Points(ctx, id, model.PointQuery{Since: since, Until: page.Last, Names: names, Limit: smoothSteps})
 		if err != nil {
 			return nil, err
 		}
@@ -32,39 +26,52 @@ func (h Runs) smoothed(ctx context.Context, id string, in pointQuery, page model
 			break
 		}
 		for name, samples := range raw.Series {
-			out[name] = averages[name].over(out[name], samples, at[name])
+			if a := averages[name]; a != nil {
+				a.over(samples)
+			}
 		}
 		since = raw.Last
 	}
+	out := map[string][]model.Sample{}
+	for name, a := range averages {
+		out[name] = a.out
+	}
 	return out, nil
 }
+
+// lastOfEach are the last samples of the spans of a width.
+func lastOfEach(samples []model.Sample, width int) (last []model.Sample) {
+	for i, s := range samples {
+		if i == len(samples)-1 || samples[i+1].Step/width != s.Step/width {
+			last = append(last, s)
+		}
+	}
+	return last
+}
+
+// smoothSteps is how many steps are read at once to be averaged.
+const smoothSteps = 8_192
 
 // average is an exponential moving average without its bias towards 0 at the start:
 //
 //	m_n = α·m_{n−1} + (1−α)·x_n      y_n = m_n / (1 − αⁿ)
 //
-// Values that are not finite are passed over.
+// Values that are not finite are passed over. It is read at the wanted steps alone, which ascend.
 type average struct {
 	alpha, m, weight float64
+	wanted, out      []model.Sample
 }
 
-func (a *average) next(x float64) float64 {
-	if !math.IsNaN(x) && !math.IsInf(x, 0) {
-		a.m = a.alpha*a.m + (1-a.alpha)*x
-		a.weight = a.alpha*a.weight + (1 - a.alpha) // 1 − αⁿ
-	}
-	if a.weight == 0 {
-		return math.NaN()
-	}
-	return a.m / a.weight
-}
-
-// over averages samples and appends those at the wanted steps to dst.
-func (a *average) over(dst, samples []model.Sample, wanted map[int]bool) []model.Sample {
+// over averages the next samples.
+func (a *average) over(samples []model.Sample) {
 	for _, s := range samples {
-		if y := a.next(s.Value); wanted[s.Step] {
-			dst = append(dst, model.Sample{Step: s.Step, Value: y})
+		if x := s.Value; x-x == 0 { // finite
+			a.m = a.alpha*a.m + (1-a.alpha)*x
+			a.weight = a.alpha*a.weight + (1 - a.alpha) // 1 − αⁿ
+		}
+		if len(a.wanted) > 0 && a.wanted[0].Step == s.Step {
+			a.wanted = a.wanted[1:]
+			a.out = append(a.out, model.Sample{Step: s.Step, Value: a.m / a.weight}) // NaN before the first finite value
 		}
 	}
-	return dst
 }

@@ -176,7 +176,7 @@ let smoothTicket = 0;
 async function loadSmooth() {
   const ticket = ++smoothTicket;
   const alpha = view.alpha;
-  const query = new URLSearchParams({ columns, until: view.store.head, smooth: alpha, names: namesInView().join(',') });
+  const query = new URLSearchParams({ columns, until: view.store.head, smooth: alpha, only: 'smoothed', names: namesInView().join(',') });
   const page = await getJSON(`${api}/points?${query}`);
   if (ticket !== smoothTicket || alpha !== view.alpha) return;
   view.seed(page.smoothed ?? {});

@@ -1,0 +1,171 @@
+package db
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"slotscope/model"
+)
+
+// blockSteps is how many steps of a series one row of blocks holds.
+const blockSteps = 256
+
+// A block packs its samples as
+//
+//	form                     one byte: how values are coded, and whether steps follow each other without gaps
+//	count, first             uvarints: samples, and the first one's step beyond the block's beginning
+//	gaps                     count − 1 uvarints: from step to step; absent where there are none
+//	values                   count float32 or float64, little-endian; of times, varints of the differences
+const (
+	formFloat64 = 0
+	formFloat32 = 1 // every value is one
+	formTimes   = 2
+	formOf      = 0x0f
+	formDense   = 0x10 // steps without gaps
+)
+
+var errDamaged = errors.New("a block of points is damaged; move the index away, it is read again from the run folders")
+
+// packSamples packs samples of one block, at least one, by step.
+func packSamples(s []model.Sample) []byte {
+	form := byte(formFloat32)
+	for _, x := range s {
+		if !isFloat32(x.Value) {
+			form = formFloat64
+			break
+		}
+	}
+	b := packSteps(form, len(s), func(i int) int { return s[i].Step })
+	for _, x := range s {
+		if form == formFloat32 {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(x.Value)))
+		} else {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x.Value))
+		}
+	}
+	return b
+}
+
+// isFloat32 says whether a value keeps its bits as a float32; of NaN there is but one.
+func isFloat32(v float64) bool { return float64(float32(v)) == v || math.IsNaN(v) }
+
+// packSteps begins a block with the steps of n samples.
+func packSteps(form byte, n int, step func(int) int) []byte {
+	b := make([]byte, 1, 8+9*n)
+	b = binary.AppendUvarint(b, uint64(n))
+	b = binary.AppendUvarint(b, uint64(step(0)%blockSteps))
+	b[0] = form
+	if step(n-1)-step(0) == n-1 {
+		b[0] |= formDense
+		return b
+	}
+	for i := 1; i < n; i++ {
+		b = binary.AppendUvarint(b, uint64(step(i)-step(i-1)))
+	}
+	return b
+}
+
+// unpackSteps reads the beginning of a block: its form, the step of each sample, and the values' bytes. gaps is nil for dense steps.
+func unpackSteps(block int, data []byte) (form byte, n, first int, gaps []uint16, values []byte, err error) {
+	if len(data) == 0 {
+		return 0, 0, 0, nil, nil, errDamaged
+	}
+	form, rest := data[0], data[1:]
+	next := func() int {
+		v, size := binary.Uvarint(rest)
+		if size <= 0 || v > blockSteps {
+			err = errDamaged
+			return 0
+		}
+		rest = rest[size:]
+		return int(v)
+	}
+	n, first = next(), block*blockSteps+next()
+	if n == 0 {
+		err = errDamaged
+	}
+	if form&formDense == 0 && err == nil {
+		gaps = make([]uint16, n-1)
+		for i := range gaps {
+			gaps[i] = uint16(next())
+		}
+	}
+	return form & formOf, n, first, gaps, rest, err
+}
+
+// unpackSamples appends the samples of a block whose steps lie within [from, to] to dst.
+func unpackSamples(dst []model.Sample, block int, data []byte, from, to int) ([]model.Sample, error) {
+	form, n, step, gaps, values, err := unpackSteps(block, data)
+	size := 8
+	if form == formFloat32 {
+		size = 4
+	}
+	if err != nil || form == formTimes || len(values) != size*n {
+		return dst, errors.Join(err, errDamaged)
+	}
+	for i := range n {
+		if i > 0 {
+			if gaps == nil {
+				step++
+			} else {
+				step += int(gaps[i-1])
+			}
+		}
+		if step < from || step > to {
+			continue
+		}
+		v := 0.0
+		if size == 4 {
+			v = float64(math.Float32frombits(binary.LittleEndian.Uint32(values[4*i:])))
+		} else {
+			v = math.Float64frombits(binary.LittleEndian.Uint64(values[8*i:]))
+		}
+		dst = append(dst, model.Sample{Step: step, Value: v})
+	}
+	return dst, nil
+}
+
+// stamp is when a step was measured, in nanoseconds since 1970.
+type stamp struct {
+	step int
+	at   int64
+}
+
+// packTimes packs the stamps of one block.
+func packTimes(s []stamp) []byte {
+	b := packSteps(formTimes, len(s), func(i int) int { return s[i].step })
+	before := int64(0)
+	for _, x := range s {
+		b = binary.AppendVarint(b, x.at-before)
+		before = x.at
+	}
+	return b
+}
+
+// unpackTimes appends the stamps of a block whose steps lie within [from, to] to dst.
+func unpackTimes(dst []stamp, block int, data []byte, from, to int) ([]stamp, error) {
+	form, n, step, gaps, values, err := unpackSteps(block, data)
+	if err != nil || form != formTimes {
+		return dst, errDamaged
+	}
+	at := int64(0)
+	for i := range n {
+		if i > 0 {
+			if gaps == nil {
+				step++
+			} else {
+				step += int(gaps[i-1])
+			}
+		}
+		by, size := binary.Varint(values)
+		if size <= 0 {
+			return dst, errDamaged
+		}
+		values, at = values[size:], at+by
+		if step >= from && step <= to {
+			dst = append(dst, stamp{step, at})
+		}
+	}
+	return dst, nil
+}

@@ -1,0 +1,37 @@
+package db
+
+import "fmt"
+
+// A blob's key holds, from its highest bits down, the run's key, the level, the series' key and the blob's number n among those of its
+// series: blobs of a series follow each other, series of a level too.
+const (
+	numberBits = 25 // blobs of a series at a level
+	seriesBits = 16 // names of series that all runs have ever used
+	levelBits  = 2
+	runBits    = 20
+
+	seriesAt = numberBits
+	levelAt  = seriesAt + seriesBits
+	runAt    = levelAt + levelBits
+)
+
+// blobKey is the key of blob n of a series at a level; level 0 are the samples.
+func blobKey(run int64, level int, series int64, n int) int64 {
+	return run<<runAt | int64(level)<<levelAt | series<<seriesAt | int64(n)
+}
+
+// numberOf is a blob's number in its key.
+func numberOf(key int64) int { return int(key & (1<<numberBits - 1)) }
+
+// fits says whether keys have room for a run and a series, with blobs up to step last.
+func fits(run, series int64, last int) error {
+	switch {
+	case run >= 1<<runBits:
+		return fmt.Errorf("the index has room for %d runs; move it away, it is made anew from the run folders", 1<<runBits-1)
+	case series >= 1<<seriesBits:
+		return fmt.Errorf("the index has room for %d names of series; move it away, it is made anew from the run folders", 1<<seriesBits-1)
+	case last/blockSteps >= 1<<numberBits:
+		return fmt.Errorf("step %d is beyond %d, the last that the index has room for", last, blockSteps<<numberBits-1)
+	}
+	return nil
+}

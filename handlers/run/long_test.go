@@ -1,0 +1,123 @@
+package run_test
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"slotscope/db"
+	"slotscope/handlers/handlertest"
+	runpage "slotscope/handlers/run"
+	"slotscope/model"
+	"slotscope/web"
+)
+
+// stored are the pages of runs whose points lie in an index, as the server has them.
+type stored struct {
+	*handlertest.Runs
+	index *db.DB
+}
+
+func (s stored) Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error) {
+	return s.index.Points(ctx, id, q)
+}
+
+// BenchmarkLongRun measures what the server computes for the page of a long run. It makes its data itself: series as a training of the
+// HRR has them, SLOTSCOPE_STEPS steps of them (125,000 without). cpu-ms/op is the process's time, compression included.
+//
+//	go test ./handlers/run -run '^$' -bench LongRun -benchtime 3x
+func BenchmarkLongRun(b *testing.B) {
+	steps := 125_000
+	if text := os.Getenv("SLOTSCOPE_STEPS"); text != "" {
+		var err error
+		if steps, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	h, path := longRun(b, steps)
+	info, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("index: %d B per step", int(info.Size())/steps)
+	eight := "total,recon,vq,commit,perplexity/batch,perplexity/window,latent/norm2,codebook/norm2"
+	for _, c := range []struct{ name, path string }{
+		{"open", "/api/runs/a/points?columns=1000"},
+		{"smooth-all", "/api/runs/a/points?columns=1000&smooth=0.9&only=smoothed"},
+		{"smooth-eight", "/api/runs/a/points?columns=1000&smooth=0.9&only=smoothed&names=" + eight},
+		{"verdict", "/api/runs/a/verdict"},
+		{"csv", "/api/runs/a/points.csv"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			before := processTime(b)
+			for b.Loop() {
+				w := httptest.NewRecorder()
+				r := httptest.NewRequest("GET", c.path, nil)
+				r.Host = "localhost"
+				r.Header.Set("Accept-Encoding", "gzip")
+				w.Body = nil // nobody keeps what is sent
+				h.ServeHTTP(w, r)
+				if w.Code != http.StatusOK {
+					b.Fatalf("answered %d", w.Code)
+				}
+			}
+			b.ReportMetric(float64((processTime(b)-before).Milliseconds())/float64(b.N), "cpu-ms/op")
+		})
+	}
+}
+
+// longRun serves a finished run of that many steps, whose index lies at path.
+func longRun(tb testing.TB, steps int) (h http.Handler, path string) {
+	tb.Helper()
+	path = filepath.Join(tb.TempDir(), "index.sqlite")
+	index, err := db.Open(tb.Context(), path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	runs := handlertest.NewRuns(tb.TempDir())
+	run := runs.Put("a", model.Finished, 0)
+	run.Step = steps
+	if err := index.SaveRun(tb.Context(), run.Run); err != nil {
+		tb.Fatal(err)
+	}
+	began := time.Now()
+	for head := 0; head < steps; head += 500 {
+		points := make([]model.Point, 0, 500)
+		for s := head + 1; s <= min(head+500, steps); s++ {
+			p := handlertest.PointAt(run.Config, s)
+			for name, v := range p.Values {
+				if !strings.HasPrefix(name, "perplexity/") && name != "images_per_second" { // computed in float32
+					p.Values[name] = float64(float32(v * (1 + 0.01*math.Sin(float64(s*len(name))))))
+				}
+			}
+			points = append(points, p)
+		}
+		if err := index.AddPoints(tb.Context(), "a", points, model.Cursor{Attempt: 1}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	tb.Logf("%d steps of %d series stored in %s", steps, len(handlertest.PointAt(run.Config, 1).Values), time.Since(began).Round(time.Millisecond))
+	tb.Cleanup(func() { index.Close() })
+	h, err = web.New(web.Config{Addr: "127.0.0.1:0", Pages: []web.Page{runpage.Runs{Service: stored{runs, index}, Datasets: handlertest.Data{}}}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return h, path
+}
+
+// processTime is the processor time that this process has used.
+func processTime(tb testing.TB) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
