@@ -54,6 +54,12 @@ type Config struct {
 	Capacity    float64 `json:"capacity,omitempty"`     // C_max of AnnealedVAE, nats per image
 	AnnealSteps int     `json:"anneal_steps,omitempty"` // until Capacity is reached
 
+	LambdaKLM  float64 `json:"lambda_klm,omitempty"` // of Tripod
+	LambdaNHP  float64 `json:"lambda_nhp,omitempty"` // of Tripod
+	Probes     int     `json:"probes,omitempty"`     // of each kind, for the Hessian penalty
+	EpsilonNHP float64 `json:"epsilon_nhp,omitempty"`
+	LayersNHP  string  `json:"layers_nhp,omitempty"` // names joined by commas; empty for LayersNHP
+
 	LambdaOD float64 `json:"lambda_od,omitempty"` // of DIP-VAE
 	LambdaD  float64 `json:"lambda_d,omitempty"`  // of DIP-VAE
 
@@ -90,6 +96,10 @@ type Config struct {
 
 // UnitNorm is the initialisation of VQ-VAE's entries from U(±√(3/d)): their expected squared norm is 1.
 const UnitNorm = "unit-norm"
+
+// LayersNHP are the outputs of the decoder that Tripod's Hessian penalty reads by default: the style and up.0, which its authors read
+// too, are piecewise linear in z on this network, so that their quotient is that of two kinks.
+const LayersNHP = "up.1,up.2"
 
 // Schedules of the learning rate beside the constant one.
 const (
@@ -159,7 +169,7 @@ var fields = []Field{
 	{Name: "fc", Label: "Hidden width", Unit: "units", Group: "network", Kind: Int, Min: 1, Max: 16384, Source: tabArch, Help: "Width of FC 1 and of the style vector.", at: func(c *Config) any { return &c.FC }},
 	{Name: "d", Label: "Latent dimension", Symbol: "d", Group: "network", Kind: Int, Min: 2, Max: 16384, Source: tabHyper, Help: "Length of every codebook entry, and in HRR of z and of every symbol.", Models: []string{"hrr", "vqvae"}, baselines: hsu, at: func(c *Config) any { return &c.D }},
 	{Name: "m", Label: "Slots", Symbol: "m", Group: "network", Kind: Int, Min: 1, Max: 64, Source: tabHyper, Help: "Number of slots: symbol-value pairs in HRR, latents in the others.", at: func(c *Config) any { return &c.M }},
-	{Name: "k", Label: "Codebook entries", Symbol: "k", Group: "network", Kind: Int, Min: 2, Max: 65536, Source: tabHyper, Help: "Codes that a slot can take.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: hsu, at: func(c *Config) any { return &c.K }},
+	{Name: "k", Label: "Codebook entries", Symbol: "k", Group: "network", Kind: Int, Min: 2, Max: 65536, Source: tabHyper, Help: "Codes that a slot can take.", Models: []string{"hrr", "vqvae", "qlae", "tripod"}, baselines: hsu, at: func(c *Config) any { return &c.K }},
 
 	{Name: "disc_width", Label: "Discriminator width", Unit: "units", Group: "network", Kind: Int, Min: 1, Max: 16384, Source: studyCode, Help: "Width of each hidden layer of the discriminator.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscWidth }},
 	{Name: "disc_layers", Label: "Discriminator layers", Group: "network", Kind: Int, Min: 1, Max: 32, Source: studyCode, Help: "Hidden layers of the discriminator; the paper's text also allows 5.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscLayers }},
@@ -181,6 +191,11 @@ var fields = []Field{
 	{Name: "anneal_steps", Label: "Capacity grows for", Unit: "steps", Group: "objective", Kind: Int, Min: 1, Max: 1e8, Source: studyCode, Help: "Steps until the capacity is reached.", Models: []string{"annealedvae"}, at: func(c *Config) any { return &c.AnnealSteps }},
 	{Name: "lambda_od", Label: "Off-diagonal weight", Symbol: "λ_od", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Weight of squared covariances between latents, per pixel and channel.", Models: []string{"dipvae1", "dipvae2"}, at: func(c *Config) any { return &c.LambdaOD }},
 	{Name: "lambda_d", Label: "Diagonal weight", Symbol: "λ_d", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Weight of the squared distance of variances from 1, per pixel and channel.", Models: []string{"dipvae1", "dipvae2"}, at: func(c *Config) any { return &c.LambdaD }},
+	{Name: "lambda_klm", Label: "Multiinformation weight", Symbol: "λ_klm", Group: "objective", Kind: Float, Max: 1e6, Source: tripodCode, Help: "Weight of the kernel-based latent multiinformation.", Models: []string{"tripod"}, at: func(c *Config) any { return &c.LambdaKLM }},
+	{Name: "lambda_nhp", Label: "Hessian penalty weight", Symbol: "λ_nhp", Group: "objective", Kind: Float, Max: 1e6, Source: tripodCode, Help: "Weight of the normalized Hessian penalty on the decoder.", Models: []string{"tripod"}, at: func(c *Config) any { return &c.LambdaNHP }},
+	{Name: "probes", Label: "Probes", Symbol: "p", Group: "objective", Kind: Int, Min: 2, Max: 64, Source: tripodCode, Help: "Rademacher probes of the Hessian penalty, and as many normal ones; each adds two passes through the decoder.", Models: []string{"tripod"}, at: func(c *Config) any { return &c.Probes }},
+	{Name: "epsilon_nhp", Label: "Probe length", Symbol: "ε", Unit: "standard deviations", Group: "objective", Kind: Float, Max: 100, Above: true, Source: tripodCode, Help: "How far second differences reach; shorter ones lose digits.", Models: []string{"tripod"}, at: func(c *Config) any { return &c.EpsilonNHP }},
+	{Name: "layers_nhp", Label: "Penalized layers", Group: "objective", Kind: Choice, Choices: []string{LayersNHP, "up.1,up.2,up.3", "style,up.0,up.1,up.2"}, zero: LayersNHP, Source: "ours: the style and up.0, which Hsu et al. 2024 read too, have no curvature on this network", Help: "Outputs of the decoder that the Hessian penalty reads. With style and up.0 its value is decided by kinks and training is unstable.", Models: []string{"tripod"}, at: func(c *Config) any { return &c.LayersNHP }},
 	{Name: "lambda_nonneg", Label: "Nonnegativity weight", Symbol: "λ_nn", Group: "objective", Kind: Float, Max: 1e6, Source: lqCode, Help: "Price of negative latents: mean of max(−z, 0).", Models: []string{"bioae"}, at: func(c *Config) any { return &c.LambdaNonneg }},
 	{Name: "lambda_activity", Label: "Activity weight", Symbol: "λ_act", Group: "objective", Kind: Float, Max: 1e6, Source: lqCode, Help: "Price of activity: mean of z². Shrinking z and growing the decoder's weights evades it, so keep some weight decay.", Models: []string{"bioae"}, at: func(c *Config) any { return &c.LambdaActivity }},
 
@@ -357,6 +372,12 @@ func (c Config) Validate() Invalid {
 	}
 	if c.Model == "factorvae" && bad["batch"] == "" && (c.Batch < 4 || c.Batch%2 != 0) {
 		bad["batch"] = fmt.Sprintf("FactorVAE permutes latents of one half of a batch for its discriminator; %d is not an even number from 4 on", c.Batch)
+	}
+	if c.Model == "tripod" && c.Precision == BF16 {
+		bad["precision"] = "Tripod's second differences need more digits than bf16 has; choose float32"
+	}
+	if c.Model == "tripod" && bad["batch"] == "" && c.Batch < 2 {
+		bad["batch"] = "Tripod measures how latents vary over a batch; 1 image does not vary, so choose at least 2"
 	}
 	if why := c.symbolless(); why != "" && bad["binding"] == "" {
 		bad["binding"] = why

@@ -10,6 +10,9 @@ const publishedBatch = 128
 
 // Hints are what a valid configuration implies that may surprise, a sentence by field; nil for nothing.
 func (c Config) Hints() map[string]string {
+	if c.Model == "tripod" && c.Precision == "" {
+		return map[string]string{"precision": "On a GPU tf32 rounds away most of Tripod's second differences; choose float32."}
+	}
 	if c.Model != "betatcvae" || c.Batch < 1 || c.Batch >= publishedBatch {
 		return nil
 	}

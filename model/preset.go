@@ -32,7 +32,7 @@ func PrecisionNames() []string { return []string{TF32, Float32, BF16} }
 
 // ModelNames are the models: the paper's, then others of the field.
 func ModelNames() []string {
-	return []string{"hrr", "vqvae", "qlae", "betavae", "betatcvae", "ae", "bioae", "factorvae", "annealedvae", "dipvae1", "dipvae2"}
+	return []string{"hrr", "vqvae", "qlae", "betavae", "betatcvae", "ae", "bioae", "factorvae", "annealedvae", "dipvae1", "dipvae2", "tripod"}
 }
 
 // ModelTitle is the name of a model as the literature writes it.
@@ -44,10 +44,22 @@ func ModelTitle(name string) string {
 }
 
 var modelTitles = map[string]string{"hrr": "HRR", "vqvae": "VQ-VAE", "qlae": "QLAE", "betavae": "β-VAE", "betatcvae": "β-TCVAE", "ae": "AE", "bioae": "BioAE",
-	"factorvae": "FactorVAE", "annealedvae": "AnnealedVAE", "dipvae1": "DIP-VAE-I", "dipvae2": "DIP-VAE-II"}
+	"factorvae": "FactorVAE", "annealedvae": "AnnealedVAE", "dipvae1": "DIP-VAE-I", "dipvae2": "DIP-VAE-II", "tripod": "Tripod"}
 
 // Discrete says whether the model's slots take codes, k to choose from; else each holds a real number.
-func (c Config) Discrete() bool { return c.Model == "hrr" || c.Model == "vqvae" || c.Model == "qlae" }
+func (c Config) Discrete() bool { return c.Model == "hrr" || c.Model == "vqvae" || c.OwnCodebooks() }
+
+// OwnCodebooks says whether every slot has k numbers of its own to choose from.
+func (c Config) OwnCodebooks() bool { return c.Model == "qlae" || c.Model == "tripod" }
+
+// Grid are the values that codes of Tripod's slots stand for, [k]: evenly from −1 to 1.
+func (c Config) Grid() []float32 {
+	out := make([]float32, c.K)
+	for j := range out {
+		out[j] = float32(2*float64(j)/float64(c.K-1) - 1)
+	}
+	return out
+}
 
 // Variational says whether the model's encoder writes a posterior: the mean and the log variance of every latent.
 func (c Config) Variational() bool { return variational[c.Model] }
@@ -56,7 +68,7 @@ var variational = map[string]bool{"betavae": true, "betatcvae": true, "factorvae
 
 // Entries counts the codebook's entries: k, or m·k where every slot has a codebook of its own; 0 without codebook.
 func (c Config) Entries() int {
-	if c.Model == "qlae" {
+	if c.OwnCodebooks() {
 		return c.M * c.K
 	}
 	return c.K
@@ -64,7 +76,7 @@ func (c Config) Entries() int {
 
 // Entry is the number, from 0, of the entry that a code of a slot stands for.
 func (c Config) Entry(slot, code int) int {
-	if c.Model == "qlae" {
+	if c.OwnCodebooks() {
 		return slot*c.K + code
 	}
 	return code

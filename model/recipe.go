@@ -49,6 +49,17 @@ var recipes = map[string]recipe{
 		swept:     "lambda_activity", values: []float64{1e-3, 1e-2, 1e-1, 1}, valuesBy: ours,
 		selected: map[string]float64{"shapes3d": 0.01, "mpi3d": 0.01, "falcor3d": 0.01, "isaac3d": 0.1}, chosen: lqCode, fallback: 0.1, guessed: "default of " + lqCode,
 	},
+	"tripod": {
+		source: tripodCode, perFactor: 2, steps: 250_000, batch: 64, lr: 2e-4, train: func(c *Config) {
+			clipNumbers(c)
+			c.Precision = Float32
+		},
+		objective: func(c *Config) { c.K, c.Probes, c.EpsilonNHP, c.LambdaKLM = 12, 2, 0.1, 1e-4 },
+		swept:     "lambda_nhp", values: []float64{1e-8, 1e-6, 1e-4, 1e-2}, valuesBy: ours,
+		selected: map[string]float64{"shapes3d": 1e-2, "mpi3d": 1e-4, "falcor3d": 1e-2, "isaac3d": 1e-8}, chosen: tripodCode, fallback: 1e-2,
+		guessed: "ours, after Shapes3D in " + tripodCode,
+		more:    map[string]map[string]float64{"lambda_klm": {"shapes3d": 1e-4, "mpi3d": 1e-8, "falcor3d": 1e-10, "isaac3d": 1e-4}},
+	},
 	"factorvae": vaeRecipe("gamma_tc", []float64{10, 20, 30, 40, 50, 100}, 30, 128, func(c *Config) { // 64 for each half
 		c.BetaKL, c.DiscWidth, c.DiscLayers, c.DiscLR, c.DiscBeta1, c.DiscBeta2 = 1, 1000, 6, 1, 0.5, 0.9
 	}),
@@ -140,7 +151,9 @@ func (r recipe) sourceOf(f Field, dataset string) string {
 	case f.Name == r.swept:
 		_, source := r.choice(dataset)
 		return source
-	case f.Name == "m":
+	case f.Name == "layers_nhp":
+		return ""
+	case f.Name == "m", f.Name == "k":
 		return r.source
 	case slices.Contains(recipeFields, f.Name), f.Group == "objective" && len(f.Models) > 0:
 		return r.source

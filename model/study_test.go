@@ -85,7 +85,8 @@ func TestFieldsOfModels(t *testing.T) {
 	for name, own := range map[string][]string{
 		"factorvae": {"beta_kl", "gamma_tc", "disc_width", "disc_layers", "disc_lr", "disc_beta1", "disc_beta2"}, "annealedvae": {"gamma_kl", "capacity", "anneal_steps"},
 		"dipvae1": {"beta_kl", "lambda_od", "lambda_d"}, "dipvae2": {"beta_kl", "lambda_od", "lambda_d"},
-		"ae": nil, "bioae": {"lambda_nonneg", "lambda_activity"},
+		"tripod": {"k", "lambda_klm", "lambda_nhp", "probes", "epsilon_nhp", "layers_nhp"},
+		"ae":     nil, "bioae": {"lambda_nonneg", "lambda_activity"},
 		"betavae": {"beta_kl"}, "betatcvae": {"beta_tc"}, "qlae": codes, "vqvae": append([]string{"d", "vq_distance", "codebook_init"}, codes...),
 		"hrr": append([]string{"d", "lambda_lat", "lambda_val", "lambda_cb", "lambda_tie", "lambda_coherence", "vq_distance", "binding", "inverse", "symbol_init", "static_codebook", "learn_symbols",
 			"no_denoiser", "free_codebook"}, codes...),
@@ -120,6 +121,9 @@ func TestRecipes(t *testing.T) {
 		{"bioae", "shapes3d", "lambda_activity", "0.01", lqCode}, {"bioae", "falcor3d", "lambda_activity", "0.01", lqCode},
 		{"bioae", "isaac3d", "lambda_activity", "0.1", lqCode}, {"bioae", "sprites", "lambda_activity", "0.1", "default of " + lqCode},
 		{"bioae", "shapes3d", "lambda_nonneg", "1", lqCode}, {"bioae", "shapes3d", "weight_decay", "0.0001", lqCode},
+		{"tripod", "shapes3d", "lambda_klm", "0.0001", tripodCode}, {"tripod", "mpi3d-complex", "lambda_klm", "1e-08", tripodCode}, {"tripod", "falcor3d", "lambda_klm", "1e-10", tripodCode},
+		{"tripod", "isaac3d", "lambda_nhp", "1e-08", tripodCode}, {"tripod", "shapes3d", "lambda_nhp", "0.01", tripodCode}, {"tripod", "sprites", "lambda_klm", "0.0001", "ours, after Shapes3D in " + tripodCode},
+		{"tripod", "shapes3d", "k", "12", tripodCode}, {"tripod", "isaac3d", "m", "18", tripodCode}, {"tripod", "shapes3d", "steps", "250000", tripodCode}, {"tripod", "shapes3d", "lr", "0.0002", tripodCode},
 		{"factorvae", "isaac3d", "m", "10", studyCode}, {"factorvae", "isaac3d", "gamma_tc", "30", "ours, within what " + studyCode + " sweeps"},
 		{"factorvae", "isaac3d", "beta_kl", "1", studyCode}, {"factorvae", "shapes3d", "lr", "0.0001", studyCode}, {"factorvae", "shapes3d", "steps", "300000", studyCode},
 		{"factorvae", "shapes3d", "batch", "128", studyCode}, {"factorvae", "shapes3d", "disc_layers", "6", studyCode}, {"factorvae", "shapes3d", "disc_beta2", "0.9", studyCode},
@@ -170,8 +174,24 @@ func TestBatchOfFactorVAE(t *testing.T) {
 	}
 }
 
+// Tripod's second differences need digits: it asks for float32, and refuses bf16.
+func TestPrecisionOfTripod(t *testing.T) {
+	cfg, _ := Default("tripod", "tiny", "shapes3d")
+	if cfg.Precision != Float32 || cfg.Hints() != nil {
+		t.Errorf("by default %q, with %v", cfg.Precision, cfg.Hints())
+	}
+	cfg.Precision = ""
+	if hint := cfg.Hints()["precision"]; !strings.Contains(hint, "float32") || cfg.Validate() != nil {
+		t.Errorf("tf32: %q", hint)
+	}
+	cfg.Precision = BF16
+	if bad := cfg.Validate(); len(bad) != 1 || !strings.Contains(bad["precision"], "choose float32") {
+		t.Errorf("bf16: %v", bad)
+	}
+}
+
 func TestEntries(t *testing.T) {
-	for name, want := range map[string][2]int{"hrr": {128, 7}, "vqvae": {512, 7}, "qlae": {90, 37}, "betavae": {0, 7}, "bioae": {0, 7}} {
+	for name, want := range map[string][2]int{"hrr": {128, 7}, "vqvae": {512, 7}, "qlae": {90, 37}, "betavae": {0, 7}, "bioae": {0, 7}, "tripod": {144, 43}} {
 		cfg, _ := Default(name, "tiny", "shapes3d")
 		if got := [2]int{cfg.Entries(), cfg.Entry(3, 7)}; got != want {
 			t.Errorf("%s: entries and entry of code 7 in slot 3 are %v, want %v", name, got, want)

@@ -16,7 +16,7 @@ func (b Bundle) card(page bool) string {
 	b.head(&s)
 	c := b.File.Config
 	fmt.Fprintf(&s, "# %s\n\n", oneLine(b.Name))
-	fmt.Fprintf(&s, "A %s autoencoder that packs an image into %d slots, trained with Slotscope on `%s` for %d steps of %d images (preset `%s`, seed %d).\n\n", kinds[c.Model], c.M, c.Dataset, b.File.Step, c.Batch, c.Preset, c.Seed)
+	fmt.Fprintf(&s, "A %s autoencoder that packs an image into %d slots, trained with Slotscope on `%s` for %d steps of %d images (preset `%s`, seed %d).\n\n", kind(c.Model), c.M, c.Dataset, b.File.Step, c.Batch, c.Preset, c.Seed)
 	s.WriteString("## Use\n\n```python\nfrom slotscope_model import SlotModel      # the file in this folder; PyTorch and NumPy only\n" +
 		"model = SlotModel.from_pretrained(\".\")\ncodes = model.codes(images)                # uint8 [B, H, W, C] or floats [B, C, H, W]\n" +
 		"pictures = model.decode(codes)             # [B, C, H, W] in [0, 1]\nswapped = model.swap(a, b, slots=[0])      # images a with slot 0 of images b\n```\n\n")
@@ -38,8 +38,13 @@ func (b Bundle) card(page bool) string {
 	return s.String()
 }
 
-// kinds are what models are called in a sentence.
-var kinds = map[string]string{"hrr": "holographic (HRR)", "vqvae": "VQ-VAE", "qlae": "QLAE", "betavae": "β-VAE", "betatcvae": "β-TCVAE"}
+// kind is what a model is called in a sentence.
+func kind(name string) string {
+	if name == "hrr" {
+		return "holographic (HRR)"
+	}
+	return model.ModelTitle(name)
+}
 
 // head is the card's YAML; strings are quoted as JSON, which YAML reads.
 func (b Bundle) head(s *strings.Builder) {

@@ -115,6 +115,11 @@ func (n network) encoder() {
 // retrieval maps z to codes.
 func (n network) retrieval() {
 	z, m, k, d := n.Input("z", onnx.Float32, onnx.Batch, n.n), n.c.M, n.c.K, n.c.D
+	if n.c.Model == "tripod" {
+		grid := n.scaled(n.Add("Add", n.in(n.Add("Tanh", n.in(z)), n.Scalar(1))), float64(k-1)/2)
+		n.Output("codes", n.Add("Cast", n.in(n.Add("Round", n.in(grid))), onnx.Int("to", int(onnx.Int64))), onnx.Int64, onnx.Batch, m)
+		return
+	}
 	if n.c.Model == "qlae" {
 		codebook := n.of("codebook")
 		apart := n.Add("Abs", n.in(n.Add("Sub", n.in(n.reshape(z, -1, m, 1), codebook))))
@@ -207,6 +212,10 @@ func (n network) bundle() string {
 		return n.Input("numbers", onnx.Float32, onnx.Batch, m)
 	}
 	codes := n.Input("codes", onnx.Int64, onnx.Batch, m)
+	if n.c.Model == "tripod" {
+		numbers := n.Add("Cast", n.in(codes), onnx.Int("to", int(onnx.Float32)))
+		return n.Add("Add", n.in(n.scaled(numbers, 2/float64(k-1)), n.Scalar(-1)))
+	}
 	if n.c.Model == "qlae" {
 		first := make([]int, m)
 		for i := range first {

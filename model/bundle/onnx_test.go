@@ -118,7 +118,7 @@ func TestONNXRuntime(t *testing.T) {
 
 // An archive carries the three networks, and a VAE's two.
 func TestONNXFiles(t *testing.T) {
-	for model, want := range map[string]int{"hrr": 3, "vqvae": 3, "qlae": 3, "betavae": 2} {
+	for model, want := range map[string]int{"hrr": 3, "vqvae": 3, "qlae": 3, "betavae": 2, "bioae": 2, "factorvae": 2, "tripod": 3} {
 		dir, _ := written(t, bundle.Bundle{Name: "x", File: untrained(t, tiny(model))})
 		if files, err := filepath.Glob(filepath.Join(dir, "onnx", "*.onnx")); err != nil || len(files) != want {
 			t.Errorf("%s: %v, %v", model, files, err)

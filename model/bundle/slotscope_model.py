@@ -3,7 +3,7 @@
     from slotscope_model import SlotModel
     model = SlotModel.from_pretrained("path/to/bundle")   # the folder with config.json and model.safetensors
     z     = model.encode(images)                           # [B, n] latents
-    codes = model.codes(images)                            # [B, m] codes; numbers for betavae and betatcvae
+    codes = model.codes(images)                            # [B, m] codes; numbers for VAEs, ae and bioae
     x     = model.decode(codes)                            # [B, C, H, W] images in [0, 1]
     y     = model.swap(a, b, slots=[2])                    # images a with slot 2 of images b
 
@@ -53,14 +53,14 @@ class Up(nn.Module):
 
 
 class SlotModel(nn.Module):
-    """An autoencoder of the kinds hrr, vqvae, qlae, betavae and betatcvae. m slots, k codes, d numbers per entry."""
+    """An autoencoder of one of Slotscope's kinds. m slots, k codes, d numbers per entry."""
 
     def __init__(self, config, image):
         super().__init__()
         c = self.config = config
         self.kind, self.m, self.k, self.d = c["model"], c["m"], c["k"], c["d"]
         self.height, self.width, self.channels = image["height"], image["width"], image["channels"]
-        self.discrete = self.kind in ("hrr", "vqvae", "qlae")
+        self.discrete = self.kind in ("hrr", "vqvae", "qlae", "tripod")
         self.n = {"hrr": self.d, "vqvae": self.m * self.d}.get(self.kind, self.m)  # length of z
         self.gain = math.sqrt(self.m / self.d) if self.kind == "hrr" else 1.0  # z = f(x) * gain, x = g(z / gain)
         widths, fc = c["widths"], c["fc"]
@@ -71,7 +71,7 @@ class SlotModel(nn.Module):
             last = width
         self.encoder = nn.Sequential(*layers)
         self.fc1 = nn.Linear(last * h * w, fc)
-        self.fc2 = nn.Linear(fc, self.n if self.discrete else 2 * self.m)  # VAEs: means, then log variances
+        self.fc2 = nn.Linear(fc, self.n if self.discrete or self.kind in ("ae", "bioae") else 2 * self.m)  # VAEs: means, then log variances
         self.canvas = nn.Parameter(torch.zeros(1, last, h, w))
         self.style = nn.Linear(self.n, fc)
         outs = list(reversed(widths))
@@ -107,7 +107,8 @@ class SlotModel(nn.Module):
         with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
             described = json.load(f)
         model = cls(described["config"], described["image"])
-        model.load_state_dict(read_safetensors(os.path.join(folder, "model.safetensors")))
+        tensors = read_safetensors(os.path.join(folder, "model.safetensors"))
+        model.load_state_dict({n: t for n, t in tensors.items() if not n.startswith("discriminator")})  # FactorVAE's serves training alone
         return model.requires_grad_(False).eval()
 
     def images(self, x):
@@ -126,13 +127,15 @@ class SlotModel(nn.Module):
         return self.fc2(h)[:, : self.n] * self.gain
 
     def codes(self, x):
-        """What the slots of images hold: codes, int64 [B, m], or for VAEs numbers, float32 [B, m]."""
+        """What the slots of images hold: codes, int64 [B, m], or numbers, float32 [B, m]."""
         return self.represent(self.encode(x))
 
     def represent(self, z):
         """Codes (or numbers) of latents z, [B, n]."""
         if not self.discrete:
             return z
+        if self.kind == "tripod":
+            return ((z.tanh() + 1) / 2 * (self.k - 1)).round().long()
         if self.kind == "qlae":
             return (z[:, :, None] - self.codebook[None]).abs().argmin(2)
         entries, v = self.entries(), self.denoise(self.retrieve(z))
@@ -179,6 +182,8 @@ class SlotModel(nn.Module):
         """What the decoder reads, [B, n], of codes [B, m]."""
         if not self.discrete:
             return codes
+        if self.kind == "tripod":
+            return 2 * codes.float() / (self.k - 1) - 1
         if self.kind == "qlae":
             return torch.gather(self.codebook.expand(codes.shape[0], -1, -1), 2, codes[:, :, None])[:, :, 0]
         v = self.entries()[codes]

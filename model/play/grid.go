@@ -108,7 +108,7 @@ func (m *Model) vectors(slot int) [][]float32 {
 	switch {
 	case m.Continuous():
 		return m.marks()
-	case m.Config.Model == "qlae" && slot < len(all): // its rows are the slots' own values
+	case m.Config.OwnCodebooks() && slot < len(all): // its rows are the slots' own values
 		return slices.Collect(slices.Chunk(all[slot], 1))
 	}
 	return all

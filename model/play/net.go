@@ -137,11 +137,14 @@ const HashKey = "sha256"
 
 const keyLength = 16
 
-// codebookOf reads or computes the entries from a checkpoint's tensors, [k, d] or for QLAE the values [m, k]; nil where it has
-// none.
+// codebookOf reads or computes the entries from a checkpoint's tensors, [k, d] or for QLAE and Tripod the values [m, k]; nil where it
+// has none.
 //
 //	c_j = W₂ · LeakyReLU(W₁ seed_j + b₁) + b₂            paper, Algorithm 2, up to the scale √(1/d)
 func codebookOf(file checkpoint.File) [][]float32 {
+	if c := file.Config; c.Model == "tripod" {
+		return slices.Repeat([][]float32{c.Grid()}, c.M)
+	}
 	if learned, ok := file.Tensors["codebook"]; ok && len(learned.Shape) == 2 {
 		return rows(learned)
 	}

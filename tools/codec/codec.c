@@ -1,4 +1,4 @@
-// The encoder and decoder of all five models as a freestanding WebAssembly module: one image at a time, channels last, four
+// The encoder and decoder of all models as a freestanding WebAssembly module: one image at a time, channels last, four
 // numbers per vector. It reads the weights file that model/format/weights writes and documents; tools/codec/build.sh builds it.
 //
 //   x ──see──▶ z ──represent──▶ codes ──take──▶ slots ──draw──▶ image
@@ -46,8 +46,8 @@ void *EXPORT(alloc)(unsigned long n) {
 
 // ---- the weights file ----
 
-enum { HEADER = 96, HALF = 1, DENOISER = 1, INVERSE = 2 };
-enum { BOUND, JOINED, SCALARS, REALS };       // latent: HRR, VQ-VAE, QLAE, the VAEs
+enum { HEADER = 96, HALF = 1, DENOISER = 1, INVERSE = 2, SQUASH = 4 };
+enum { BOUND, JOINED, SCALARS, REALS };       // latent: HRR, VQ-VAE, QLAE and Tripod, the VAEs and AEs
 enum { NONE, CIRCULAR, MATRICES, GATHERED };  // binding
 enum { OK, SHORT, FOREIGN, DAMAGED, IMPOSSIBLE, LENGTH, MEMORY, NUMBERS };
 
@@ -91,14 +91,15 @@ static int within(u32 v, u32 low, u32 high) { return v >= low && v <= high; }
 
 // possible holds the header to what the models can be: every size is bounded, so that no product below overflows 64 bits.
 static int possible(void) {
-  if (H.type > HALF || H.latent > REALS || H.binding > GATHERED || H.flags > (DENOISER | INVERSE)) return 0;
+  if (H.type > HALF || H.latent > REALS || H.binding > GATHERED || H.flags > (DENOISER | INVERSE | SQUASH)) return 0;
   if (!within(H.h, 32, 128) || !within(H.w, 32, 128) || H.h % 16 || H.w % 16 || (H.c != 1 && H.c != 3)) return 0;
   for (int l = 0; l < 4; l++)
     if (!within(H.widths[l], 1, 4096)) return 0;
   if (!within(H.fc, 1, 16384) || !within(H.m, 1, 64) || !within(H.d, 1, 16384)) return 0;
   if (H.latent == REALS ? H.k != 0 : !within(H.k, 2, 65536)) return 0;
   if (!(H.gain > 0 && H.gain < 1e6f)) return 0;
-  if ((H.latent == BOUND) != (H.binding != NONE) || (H.latent != BOUND && H.flags)) return 0;
+  if ((H.latent == BOUND) != (H.binding != NONE) || (H.latent != BOUND && (H.flags & ~SQUASH))) return 0;
+  if ((H.flags & SQUASH) && H.latent != SCALARS) return 0;
   if ((H.flags & INVERSE) && H.binding != CIRCULAR) return 0;
   if (H.latent >= SCALARS && H.d != 1) return 0;
   return H.n == (H.latent == BOUND ? H.d : H.m * H.d);
@@ -506,6 +507,11 @@ static int nearest(u32 i, const float *v) {
   return best;
 }
 
+static v4 sigmoid255(v4 x);
+
+// squash is tanh v = 2/(1 + e^−2v) − 1.
+static float squash(float v) { return (sigmoid255(all(2 * v))[0] - 0.5f) * (2 / 255.0f) - 1; }
+
 // represent finds what z holds: the retrieved and denoised value of every slot, and its code.
 void EXPORT(represent)(void) {
   for (u32 i = H.n; i < n4; i++) z[i] = 0;
@@ -516,6 +522,7 @@ void EXPORT(represent)(void) {
       linear(hidden, denoise1, denoise1b, v, 2 * H.d, d4, 0.01f);
       linear(v, denoise2, denoise2b, hidden, H.d, pad4(2 * H.d), 1);
     }
+    if (H.flags & SQUASH) v[0] = squash(v[0]);
     codes[i] = nearest(i, v);
   }
 }

@@ -80,6 +80,10 @@ var ownTerms = map[string][]Panel{
 		{Title: "Quantization", Unit: "squared distance", Series: []string{"quantize"}, About: "From codebook values to the latents that took them."},
 		{Title: "Commitment", Unit: "squared distance", Series: []string{"commit"}, About: "From latents to their values."},
 	},
+	"tripod": {
+		{Title: "Multiinformation", Unit: "nats", Series: []string{"klm"}, About: "How far latents are from independent, by Gaussian kernels on the batch. It is not 0 for independent latents."},
+		{Title: "Hessian penalty", Series: []string{"nhp"}, About: "Share of mixed second derivatives of the decoder, summed over the penalized layers."},
+	},
 	"betavae": {
 		{Title: "Divergence", Unit: "nats per image", Series: []string{"kl"}, About: "KL of the posterior from N(0, I), summed over latents."},
 	},
@@ -127,7 +131,7 @@ func dip(of string) []Panel {
 func weights(c model.Config) map[string]float64 {
 	all := map[string]float64{"recon": c.LambdaRec, "vq": c.LambdaVQ, "quantize": c.LambdaVQ, "commit": c.LambdaCommit, "latent": c.LambdaLat, "value": c.LambdaVal,
 		"codebook": c.LambdaCB, "tie": c.LambdaTie, "coherence": c.LambdaCoherence, "kl": c.BetaKL, "mi": 1, "tc": c.BetaTC, "dwkl": 1,
-		"nonneg": c.LambdaNonneg, "activity": c.LambdaActivity, "gap": c.GammaKL, "offdiagonal": c.LambdaOD, "diagonal": c.LambdaD}
+		"nonneg": c.LambdaNonneg, "activity": c.LambdaActivity, "gap": c.GammaKL, "klm": c.LambdaKLM, "nhp": c.LambdaNHP, "offdiagonal": c.LambdaOD, "diagonal": c.LambdaD}
 	if c.Model == "factorvae" {
 		all["tc"] = c.GammaTC
 	}
@@ -202,7 +206,7 @@ func statistics(c model.Config) []Panel {
 			Panel{Group: group, Title: "Posterior variance", Series: []string{"latent/posterior_var"}, Target: new(1.0), Aim: "prior", Floor: &zero, About: "Mean over latents and images; a latent that stays at the prior says nothing."})
 	}
 	latent := moments("latent", "Latent z", "Latent z", aim{}, aim{}, aim{})
-	if !c.Discrete() {
+	if !c.Discrete() || c.Model == "tripod" { // whose grid is fixed
 		return latent
 	}
 	return append(latent, moments("codebook", "Codebook", "Codebook", aim{}, aim{}, aim{})...)

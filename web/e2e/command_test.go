@@ -62,8 +62,8 @@ func TestCommandLine(t *testing.T) {
 		{"train --steps", 2, "usage: flag needs an argument: -steps" + fmt.Sprintf(list, "train")},
 
 		{"train --dataset moon", 2, `dataset: there is no dataset "moon"; there is shapes3d-synthetic, dsprites-synthetic`},
-		{"train --model gan", 2, `model: "gan" is not one of hrr, vqvae, qlae, betavae, betatcvae, ae, bioae, factorvae, annealedvae, dipvae1, dipvae2`},
-		{"train --model betavae --set k=9", 2, "k: is no hyperparameter of betavae; it belongs to hrr, vqvae, qlae"},
+		{"train --model gan", 2, `model: "gan" is not one of hrr, vqvae, qlae, betavae, betatcvae, ae, bioae, factorvae, annealedvae, dipvae1, dipvae2, tripod`},
+		{"train --model betavae --set k=9", 2, "k: is no hyperparameter of betavae; it belongs to hrr, vqvae, qlae, tripod"},
 		{"train --preset huge", 2, `preset: "huge" is not one of tiny, small, paper`},
 		{"train --engine abacus", 2, `engine: "abacus" is not one of auto, cpu, xla:cuda, xla:cpu, go`},
 		{"train --set speed=3", 2, `usage: invalid value "speed=3" for flag -set: there is no hyperparameter "speed"` + fmt.Sprintf(list, "train")},

@@ -225,7 +225,7 @@ func shapes() []shape {
 		}
 	}
 	out := []shape{
-		{"hrr", square, nil}, {"vqvae", square, nil}, {"qlae", square, nil}, {"betavae", square, nil}, {"betatcvae", square, nil}, {"ae", square, nil}, {"bioae", square, nil}, {"factorvae", square, nil},
+		{"hrr", square, nil}, {"vqvae", square, nil}, {"qlae", square, nil}, {"betavae", square, nil}, {"betatcvae", square, nil}, {"ae", square, nil}, {"bioae", square, nil}, {"factorvae", square, nil}, {"tripod", square, nil},
 		{"hrr", ae.Image{H: 32, W: 48, C: 1}, odd}, {"vqvae", ae.Image{H: 48, W: 32, C: 1}, odd},
 		{"qlae", ae.Image{H: 128, W: 80, C: 3}, odd}, {"betavae", ae.Image{H: 32, W: 32, C: 1}, func(c *model.Config) { odd(c); c.K = 0 }},
 		{"hrr", square, func(c *model.Config) { c.Inverse = "exact" }},

@@ -3,6 +3,7 @@ package weights
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"slotscope/model"
 	"slotscope/model/format/checkpoint"
@@ -30,6 +31,7 @@ const (
 
 	hasDenoiser = 1
 	hasInverses = 2
+	squashes    = 4
 )
 
 // newPacker reads what the header says.
@@ -62,6 +64,8 @@ func newPacker(file checkpoint.File) (*packer, error) {
 		if c.Inverse == "exact" {
 			p.flags |= hasInverses
 		}
+	case "tripod":
+		p.flags |= squashes
 	case "vqvae":
 		p.d, p.n = c.D, c.M*c.D
 	}
@@ -110,6 +114,8 @@ func (p *packer) bottleneck() {
 		p.rows(p.get("codebook", k, d), k, d)
 	case "qlae":
 		p.add(p.get("codebook", m, k), m*k)
+	case "tripod":
+		p.add(slices.Repeat(p.config.Grid(), m), m*k)
 	}
 }
 

@@ -5,9 +5,9 @@
 //	0       8     "SLOTWTS" and the version, 1
 //	8       4     CRC-32 (IEEE) of all bytes from 12 on
 //	12      4     type of the numbers: 0 float32, 1 float16
-//	16      4     latent: 0 HRR, 1 VQ-VAE, 2 QLAE, 3 numbers: a VAE, AE or BioAE
+//	16      4     latent: 0 HRR, 1 VQ-VAE, 2 QLAE or Tripod, 3 numbers: a VAE, AE or BioAE
 //	20      4     binding: 0 none, 1 circular, 2 matrices, 3 gathered
-//	24      4     flags: 1 there is a denoiser, 2 the inverses have vectors of their own
+//	24      4     flags: 1 there is a denoiser, 2 the inverses have vectors of their own, 4 latents pass a tanh
 //	28      12    H, W and C of images
 //	40      16    channels of Conv 1 to 4
 //	56      20    width of the style, m, k (0 for numbers), length d of a slot's value, length n of z
@@ -25,7 +25,7 @@
 //	                 gathered: 1 + the component of a slot's value that each component of z takes, 0 for none, modulo 2048 [m, d]
 //	                 and divided by it [m, d], then their factor [1]
 //	denoiser         weight [2d, d'], bias [2d], weight [d, 2d'], bias [d], with flag 1
-//	codebook         [k, d'], for QLAE [m, k], for numbers nothing
+//	codebook         [k, d'], for QLAE and Tripod [m, k], for numbers nothing
 //	style, canvas    weight [fc, n'], bias [fc]; [H/16, W/16, c']
 //	Up 1 to 4        kernel [4, 4, in, out'], weight [out', fc'] and bias [out'] of the scale, the same of the shift
 //	output           kernel [3, 3, in, 4]
@@ -60,7 +60,7 @@ const (
 
 // latents are the header's names of bottlenecks.
 var latents = map[string]uint32{"hrr": 0, "vqvae": 1, "qlae": 2, "betavae": reals, "betatcvae": reals, "ae": reals, "bioae": reals,
-	"factorvae": reals, "annealedvae": reals, "dipvae1": reals, "dipvae2": reals}
+	"factorvae": reals, "annealedvae": reals, "dipvae1": reals, "dipvae2": reals, "tripod": 2}
 
 const reals = 3 // slots hold numbers
 

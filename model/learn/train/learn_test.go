@@ -55,6 +55,8 @@ func logged(t *testing.T, name string, values map[string]float64) {
 		want = append(append(want, codes...), "vq")
 	case "qlae":
 		want = append(append(want, codes...), "quantize")
+	case "tripod":
+		want = append(want, "klm", "nhp", "perplexity/batch", "perplexity/window", "perplexity/used")
 	case "factorvae":
 		want = append(want, "kl", "tc", "discriminator", "discriminator/accuracy", "discriminator/grad_norm", "latent/posterior_var", "latent/active")
 	case "annealedvae":

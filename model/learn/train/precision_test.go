@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,10 +49,15 @@ func losses(t *testing.T, cfg model.Config, steps int) (total, norm []float64) {
 	return total, norm
 }
 
+// mixable are the models that bf16 is offered for: Tripod's second differences need more digits.
+func mixable() []string {
+	return slices.DeleteFunc(model.ModelNames(), func(name string) bool { return name == "tripod" })
+}
+
 // With bf16 every model's loss goes down as with float32, and differs from it by what operands of 8 significant bits explain.
 func TestMixedPrecisionLearnsAlike(t *testing.T) {
 	const steps = 6
-	for _, name := range model.ModelNames() {
+	for _, name := range mixable() {
 		t.Run(name, func(t *testing.T) {
 			cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
 			if err != nil {
@@ -128,7 +134,7 @@ func halves(t *testing.T, program string) map[string]int {
 // Only convolutions and products of encoder and decoder are bfloat16: no sum, no distance, no variable and no moment is.
 func TestMixedProgram(t *testing.T) {
 	images := make([]byte, 4*64*64*3)
-	for _, name := range model.ModelNames() {
+	for _, name := range mixable() {
 		cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
 		if err != nil {
 			t.Fatal(err)

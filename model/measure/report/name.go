@@ -28,6 +28,7 @@ var modelNames = map[string]struct{ label, tex string }{
 	"annealedvae": {"AnnealedVAE", "AnnealedVAE"},
 	"dipvae1":     {"DIP-VAE-I", "DIP-VAE-I"},
 	"dipvae2":     {"DIP-VAE-II", "DIP-VAE-II"},
+	"tripod":      {"Tripod", "Tripod"},
 }
 
 var datasetNames = map[string]string{
@@ -37,6 +38,6 @@ var datasetNames = map[string]string{
 
 // modelOrder and datasetOrder are for rows and columns, the paper's in its order; others follow by name.
 var (
-	modelOrder   = []string{"ae", "bioae", "betavae", "annealedvae", "betatcvae", "factorvae", "dipvae1", "dipvae2", "vqvae", "qlae", "hrr"}
+	modelOrder   = []string{"ae", "bioae", "betavae", "annealedvae", "betatcvae", "factorvae", "dipvae1", "dipvae2", "vqvae", "qlae", "tripod", "hrr"}
 	datasetOrder = []string{"shapes3d", "shapes3d-synthetic", "falcor3d", "isaac3d", "mpi3d-complex"}
 )

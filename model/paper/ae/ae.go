@@ -57,6 +57,7 @@ type Objective struct {
 //	hrr        d          d: retrievals   codes 0 … k−1, int32       Σ_i s_i ⊗ c_{j_i}
 //	vqvae      m·d        d: parts of z   codes 0 … k−1, int32       the m entries, joined
 //	qlae       m          1: z_i          codes 0 … k−1, int32       the m values of the slots' own codebooks
+//	tripod     m          1: tanh z_i     codes 0 … k−1, int32       the m grid values of the codes
 //	betavae    m          1: mean μ_i     means, float32             the means
 //	betatcvae  m          1: mean μ_i     means, float32             the means
 //	other VAEs the same
@@ -144,6 +145,8 @@ func ForSteps(cfg model.Config, image Image) (Model, error) {
 		return newAnnealedVAE(cfg, image), nil
 	case "dipvae1", "dipvae2":
 		return newDIPVAE(cfg, image), nil
+	case "tripod":
+		return newTripod(cfg, image), nil
 	case "ae":
 		return newPlain(cfg, image), nil
 	case "bioae":

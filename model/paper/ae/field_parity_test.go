@@ -13,6 +13,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/paper/layer"
+	"slotscope/model/paper/loss"
 )
 
 // fieldParity holds one of the field's models to a file of PyTorch's: intermediates, terms, totals of each player, gradients of both,
@@ -190,6 +191,14 @@ func fieldDraws(golden map[string]array, each int) []float32 {
 	out := make([]float32, b*each)
 	for i := range b {
 		row := out[i*each : (i+1)*each]
+		for kind, name := range []string{"draw/rademacher", "draw/normal"} {
+			if probes, ok := golden[name]; ok {
+				p, m := probes.shape[0], probes.shape[2]
+				for j := range p {
+					copy(row[(kind*p+j)*m:], probes.data[(j*b+i)*m:(j*b+i+1)*m])
+				}
+			}
+		}
 		if noise, ok := golden["draw/noise"]; ok {
 			m, order := noise.shape[1], golden["draw/permutation"]
 			copy(row, noise.data[i*m:(i+1)*m])
@@ -215,6 +224,11 @@ func intermediates(built Model, scope *context.Context, batch Batch) map[string]
 		h := m.halves(scope, batch)
 		return map[string]*Node{"mean": h.mean, "log_var": h.logVar, "sample": h.z, "permuted": h.permuted, "d_joint": h.joint,
 			"d_permuted": h.independent, "style": m.decoder.Style(scope, h.sample.z)}
+	case *Tripod:
+		f := m.forward(scope, batch)
+		return map[string]*Node{"z": f.z, "z_c": f.slots.Retrieved, "codes": f.slots.Codes, "z_q": f.slots.Quantized, "std": f.std,
+			"log_joint": f.kernels.Joint, "log_marginal": f.kernels.Marginal, "curvature_rademacher": f.rademacher, "curvature_normal": f.normal,
+			"nhp_ratio": loss.HessianRatio(f.rademacher, f.normal), "style": m.decoder.Style(scope, f.slots.Quantized)}
 	}
 	z := a.Latent(scope, batch.Images)
 	return map[string]*Node{"z": z, "style": a.decoder.Style(scope, z)}

@@ -127,7 +127,14 @@ def infer_plain(p, config, x):
     return z, z, decoder(p, z), {}
 
 
-INFER = {"ae": infer_plain, "bioae": infer_plain, "hrr": infer_hrr, "vqvae": infer_quantized, "qlae": infer_quantized, "factorvae": infer_vae, **{name: infer_vae for name in VAES}}
+def infer_tripod(p, config, x):
+    k = config["k"]
+    codes = ((encoder(p, x).tanh() + 1) / 2 * (k - 1)).round().long()
+    values = 2 * codes.float() / (k - 1) - 1
+    return codes, values, decoder(p, values), {}
+
+
+INFER = {"tripod": infer_tripod, "ae": infer_plain, "bioae": infer_plain, "hrr": infer_hrr, "vqvae": infer_quantized, "qlae": infer_quantized, "factorvae": infer_vae, **{name: infer_vae for name in VAES}}
 
 
 def objective_quantized(p, config, x, noise):
