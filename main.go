@@ -41,7 +41,8 @@ func main() {
 
 // serve opens the data folder and answers until ctx ends; what is opened first is closed last. Runs that work go on.
 func serve(ctx context.Context, o command.ServeOptions) (err error) {
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	log := web.NewLog(os.Stderr)
+	slog.SetDefault(log)
 	site := web.Config{Addr: o.Addr, Token: o.Token, Open: o.Open, Root: o.AllowRoot, Log: log, Version: command.About()}
 	if err := site.CheckAccess(); err != nil {
 		return model.Invalid{"addr": err.Error()}

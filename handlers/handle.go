@@ -5,6 +5,7 @@ package handlers
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,15 @@ import (
 type Func func(w http.ResponseWriter, r *http.Request) error
 
 // Fault is the sentence shown for every error that is not the visitor's; the log has the whole of it.
-const Fault = "Something went wrong here, not with what you asked. The log has the details under the number of this request; nothing stored was lost."
+const Fault = "Internal error. See the server log."
+
+// FaultIn is Fault with the ID under which the log has the request of a context.
+func FaultIn(ctx context.Context) string {
+	if id := middleware.GetReqID(ctx); id != "" {
+		return "Internal error. See the server log for request ID " + id + "."
+	}
+	return Fault
+}
 
 // Handle answers what fn returns: model.Invalid 422 with a sentence per field, model.ErrNotFound 404, model.ErrConflict 409,
 // too large a body 413, anything else logged whole and 500 with one fixed sentence. Paths under /api/ and /ws/ get JSON, others a page.
@@ -46,7 +55,7 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 		return // the visitor left, or the server is closing: nobody reads an answer
 	}
 	if p.status == http.StatusInternalServerError {
-		slog.ErrorContext(r.Context(), "request failed", "request", middleware.GetReqID(r.Context()), "method", r.Method, "path", r.URL.Path, "error", err)
+		slog.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	}
 	answer(w, r, p)
 }
@@ -71,7 +80,7 @@ func problemOf(err error) problem {
 	case errors.As(err, &tooLarge):
 		return problem{http.StatusRequestEntityTooLarge, "Too large", fmt.Sprintf("What was sent is larger than the %d bytes allowed here.", tooLarge.Limit), nil}
 	}
-	return problem{http.StatusInternalServerError, "This failed", Fault, nil}
+	return problem{http.StatusInternalServerError, "Internal error", Fault, nil}
 }
 
 func invalidText(v model.Invalid) string {
@@ -109,11 +118,14 @@ func Sentence(text string) string {
 }
 
 func answer(w http.ResponseWriter, r *http.Request, p problem) {
+	if p.status == http.StatusInternalServerError {
+		p.text = FaultIn(r.Context())
+	}
 	if wantsJSON(r) {
 		if len(p.fields) > 0 {
 			p.text = Sentence(model.Invalid(p.fields).Error())
 		}
-		JSON(w, p.status, apiError{Error: p.text, Fields: p.fields})
+		JSON(w, p.status, apiError{Error: p.text, Fields: p.fields, Request: middleware.GetReqID(r.Context())})
 		return
 	}
 	view := views.NewProblem(p.status, p.title, p.text, middleware.GetReqID(r.Context()), p.fields)
@@ -124,8 +136,14 @@ func answer(w http.ResponseWriter, r *http.Request, p problem) {
 }
 
 type apiError struct {
-	Error  string            `json:"error"`
-	Fields map[string]string `json:"fields,omitempty"`
+	Error   string            `json:"error"`
+	Fields  map[string]string `json:"fields,omitempty"`
+	Request string            `json:"request,omitempty"` // its ID in the log
+}
+
+// JSONError answers a request of a program with a sentence.
+func JSONError(w http.ResponseWriter, r *http.Request, status int, text string) error {
+	return JSON(w, status, apiError{Error: text, Request: middleware.GetReqID(r.Context())})
 }
 
 func wantsJSON(r *http.Request) bool {

@@ -28,7 +28,7 @@ func queryEscape(s string) string { return url.QueryEscape(s) }
 // deny answers with one sentence, to programs as their errors are.
 func deny(w http.ResponseWriter, r *http.Request, status int, text string) {
 	if strings.HasPrefix(r.URL.Path, "/api/") || isSocket(r) {
-		_ = handlers.JSON(w, status, map[string]string{"error": text})
+		_ = handlers.JSONError(w, r, status, text)
 		return
 	}
 	http.Error(w, text, status)

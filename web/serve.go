@@ -67,7 +67,7 @@ func Serve(ctx context.Context, l net.Listener, c Config, ready func(url string)
 		l.Close()
 		return err
 	}
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize, ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn)}
 	url := siteURL(l.Addr(), c.Token)
 	if c.access != nil {
 		srv.ConnContext = c.access.remember

@@ -60,7 +60,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	r := chi.NewRouter()
 	r.Use(
-		middleware.RequestID,
+		numberRequests,
 		middleware.ClientIPFromRemoteAddr,
 		logRequests(c.Log),
 		measure,

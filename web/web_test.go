@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -257,11 +258,28 @@ func resolve(dir, name string) string {
 
 func TestFailures(t *testing.T) {
 	h := site(t, web.Config{})
-	if w := ask(h, "GET", "/panic"); w.Code != 500 || !strings.Contains(w.Body.String(), handlers.Fault) || strings.Contains(w.Body.String(), "programming") {
-		t.Errorf("a panic answers %d %s", w.Code, w.Body)
+	log := &logged{}
+	before := slog.Default()
+	slog.SetDefault(web.NewLog(log))
+	defer slog.SetDefault(before)
+	for _, path := range []string{"/panic", "/api/panic"} {
+		w := ask(h, "GET", path)
+		id := regexp.MustCompile(`See the server log for request ID (r-[a-z2-7]{8})\.`).FindStringSubmatch(w.Body.String())
+		if w.Code != 500 || id == nil || strings.Contains(w.Body.String(), "programming") || w.Header().Get("X-Request-ID") != id[1] {
+			t.Fatalf("a panic answers %d %v %s", w.Code, w.Header(), w.Body)
+		}
+		if said := log.String(); !strings.Contains(said, "level=ERROR") || !strings.Contains(said, "programming") || !strings.Contains(said, "request="+id[1]) {
+			t.Errorf("the log says %s", said)
+		}
+		if path == "/api/panic" && !strings.Contains(w.Body.String(), `"request":"`+id[1]+`"`) {
+			t.Errorf("a panic in the API answers %s", w.Body)
+		}
 	}
-	if w := ask(h, "GET", "/api/panic"); w.Code != 500 || !strings.HasPrefix(w.Body.String(), `{"error":`) {
-		t.Errorf("a panic in the API answers %s", w.Body)
+	if w := ask(h, "GET", "/api/nowhere"); !strings.Contains(w.Body.String(), `"request":"`+w.Header().Get("X-Request-ID")+`"`) {
+		t.Errorf("an error of the API does not name its request: %s", w.Body)
+	}
+	if a, b := ask(h, "GET", "/"), ask(h, "GET", "/", header("X-Request-Id", "forged")); a.Header().Get("X-Request-ID") == b.Header().Get("X-Request-ID") || b.Header().Get("X-Request-ID") == "forged" {
+		t.Error("two requests share an ID, or a visitor chose one")
 	}
 	if w := ask(h, "GET", "/nowhere"); w.Code != 404 || !strings.Contains(w.Body.String(), `data-testid="problem"`) {
 		t.Errorf("an unknown page answers %d", w.Code)

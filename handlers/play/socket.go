@@ -80,6 +80,10 @@ func (s *playSocket) read(ctx context.Context, tasks *sync.WaitGroup) {
 	s.conn.SetPongHandler(func(string) error { return s.conn.SetReadDeadline(time.Now().Add(playPongTime)) })
 	for {
 		_, message, err := s.conn.NextReader() // passes over what was left of the message before
+		if handlers.TimedOut(err) {
+			why := websocket.FormatCloseMessage(websocket.ClosePolicyViolation, fmt.Sprintf("no message for %v", playPongTime))
+			s.conn.WriteControl(websocket.CloseMessage, why, time.Now().Add(time.Second))
+		}
 		if err != nil {
 			return
 		}

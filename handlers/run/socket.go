@@ -24,11 +24,13 @@ const (
 	writeTime   = 10 * time.Second
 	pingEvery   = 25 * time.Second
 	silenceTime = 60 * time.Second // without a message or a pong the visitor is gone
-	greetTime   = 10 * time.Second // until the visitor's first hello
 	socketRead  = 4 << 10
 	socketSteps = 1000 // steps in one frame of points
 	maxMistakes = 10   // unreadable messages before the socket is closed
 )
+
+// greetTime is how long a socket waits for the visitor's first hello.
+var greetTime = 10 * time.Second
 
 // hello opens the conversation, from either side, and restarts it from the visitor's.
 type hello struct {
@@ -103,18 +105,28 @@ type runSocket struct {
 	status  []byte
 }
 
+// errSilent ends a conversation with a visitor that sends neither messages nor pongs.
+type errSilent time.Duration
+
+func (e errSilent) Error() string { return fmt.Sprintf("no message for %v", time.Duration(e)) }
+
 // errMistakes ends a conversation with a visitor that does not speak the protocol.
 var errMistakes = errors.New("too many messages could not be read")
 
 // read takes the visitor's messages until the connection ends, or is to be ended for what it returns.
 func (s *runSocket) read(ctx context.Context) error {
-	s.conn.SetReadDeadline(time.Now().Add(greetTime))
+	patience := greetTime
+	s.conn.SetReadDeadline(time.Now().Add(patience))
 	s.conn.SetPongHandler(func(string) error { return s.conn.SetReadDeadline(time.Now().Add(silenceTime)) })
 	for mistakes := 0; mistakes < maxMistakes; {
 		_, message, err := s.conn.NextReader() // passes over what was left of the message before
+		if handlers.TimedOut(err) {
+			return errSilent(patience)
+		}
 		if err != nil {
 			return nil
 		}
+		patience = silenceTime
 		body, err := io.ReadAll(io.LimitReader(message, socketRead+1))
 		if err != nil {
 			return nil
@@ -177,9 +189,10 @@ func (s *runSocket) write(ctx context.Context) {
 		var err error
 		select {
 		case <-ctx.Done():
-			if why := context.Cause(ctx); errors.Is(why, errMistakes) {
+			why, silent := context.Cause(ctx), errSilent(0)
+			if errors.Is(why, errMistakes) || errors.As(why, &silent) {
 				s.frame(endFrame{Type: "bye", Reason: why.Error()})
-				s.close(websocket.ClosePolicyViolation, "mistakes")
+				s.close(websocket.ClosePolicyViolation, why.Error())
 				return
 			}
 			s.frame(endFrame{Type: "bye", Reason: "the server is closing"})
@@ -294,7 +307,7 @@ func (s *runSocket) end(ctx context.Context, err error) {
 	case ctx.Err() != nil, isNetwork(err):
 	default:
 		slog.ErrorContext(ctx, "streaming a run", "run", s.id, "error", err)
-		s.frame(endFrame{Type: "error", Error: handlers.Fault})
+		s.frame(endFrame{Type: "error", Error: handlers.FaultIn(ctx)})
 		s.close(websocket.CloseInternalServerErr, "failed")
 	}
 }

@@ -47,6 +47,9 @@ func printReport(w io.Writer, r compute.Report) {
 		fmt.Fprintf(w, "driver    %s\n", r.Driver)
 	}
 	plugin := "none was found; `slotscope gpu install` gets one into " + r.Folder
+	if r.Folder == "" {
+		plugin = "none was found; set $HOME so that `slotscope gpu install` has a folder for one"
+	}
 	if r.Plugin.Path != "" {
 		plugin = r.Plugin.Path + " (" + r.Plugin.Place + ")"
 	}

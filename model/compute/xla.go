@@ -13,7 +13,10 @@ import (
 	"slotscope/model"
 	"slotscope/model/compute/cpu"
 	"slotscope/model/compute/gpu"
+	"slotscope/model/compute/nohome"
 )
+
+func init() { nohome.Restore() } // XLA's packages are initialised by now
 
 // InstallEnv names the environment variable that, where it is set, lets GoMLX download XLA's plugins when they are missing.
 const InstallEnv = "SLOTSCOPE_XLA_INSTALL"

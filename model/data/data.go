@@ -116,7 +116,7 @@ func (g Grid) Len() int {
 // Index of one class per factor; an error names the factor that is out of range.
 func (g Grid) Index(classes []int) (int, error) {
 	if len(classes) != len(g) {
-		return 0, model.Invalid{"classes": fmt.Sprintf("%d classes given for %d factors", len(classes), len(g))}
+		return 0, model.Invalid{"classes": fmt.Sprintf("%s given for %s", countOf(len(classes), "class", "classes"), countOf(len(g), "factor", "factors"))}
 	}
 	index := 0
 	for k, c := range classes {
@@ -134,4 +134,12 @@ func (g Grid) Classes(dst []int, index int) {
 		dst[k] = index % g[k]
 		index /= g[k]
 	}
+}
+
+// countOf is a number of things: "1 factor", "12 factors".
+func countOf(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

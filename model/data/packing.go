@@ -91,7 +91,7 @@ func checkSource(source Source) error {
 	}
 	labels, factors := source.Labels(), len(info.Factors)
 	if len(labels) != info.Len*factors {
-		return fmt.Errorf("%d labels are not those of %d images with %d factors", len(labels), info.Len, factors)
+		return fmt.Errorf("%d labels for %d images with %s", len(labels), info.Len, countOf(factors, "factor", "factors"))
 	}
 	for i, class := range labels {
 		if f := info.Factors[i%factors]; int(class) >= len(f.Values) {

@@ -84,12 +84,12 @@ export class Blend {
   #tellNoise(text) {
     this.flips.textContent = text;
     const snr = Number(this.noise.value);
-    this.noise.parentElement.querySelector('output').textContent = snr === OFF ? 'off' : `${snr} dB`;
+    this.noise.parentElement.querySelector('[data-part="now"]').textContent = snr === OFF ? 'off' : `${snr} dB`;
     if (!text) this.app.flip(new Set());
   }
 
   #outputs() {
-    for (const slider of [...this.sliders, this.every]) slider.parentElement.querySelector('output').textContent = `${slider.value}%`;
+    for (const slider of [...this.sliders, this.every]) slider.parentElement.querySelector('[data-part="now"]').textContent = `${slider.value}%`;
     for (const slider of this.whole) {
       const moving = this.app.groups[slider.dataset.blendGroup].slots.filter((i) => !this.sliders[i].disabled);
       slider.value = moving.length ? Math.max(...moving.map((i) => this.sliders[i].value)) : 0;

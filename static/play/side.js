@@ -96,7 +96,7 @@ export class Side {
 
   #outputs() {
     this.sliders.forEach((slider, f) => {
-      slider.parentElement.querySelector('output').textContent = this.dataset.factors[f].values[slider.value];
+      slider.parentElement.querySelector('[data-part="now"]').textContent = this.dataset.factors[f].values[slider.value];
       slider.setAttribute('aria-valuetext', this.dataset.factors[f].values[slider.value]);
     });
   }

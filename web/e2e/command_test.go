@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -229,6 +231,33 @@ func oneObject(t *testing.T, out string) (object map[string]any) {
 		t.Fatalf("something follows the object in %q", out)
 	}
 	return object
+}
+
+// TestWithoutHome: a service without $HOME starts without a complaint of a library.
+func TestWithoutHome(t *testing.T) {
+	for _, args := range []string{"version", "gpu"} {
+		cmd := exec.Command(program(t), args)
+		cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "HOME=") })
+		var complaint strings.Builder
+		cmd.Stderr = &complaint
+		out, err := cmd.Output()
+		if err != nil || complaint.Len() > 0 {
+			t.Errorf("%s: %v, %s", args, err, complaint.String())
+		}
+		if args == "gpu" && strings.Contains(string(out), "nonexistent") {
+			t.Errorf("the folder that stands for $HOME shows:\n%s", out)
+		}
+	}
+}
+
+// TestWithoutCompiler: without a C compiler the build ends with one message that says what is needed.
+func TestWithoutCompiler(t *testing.T) {
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", os.DevNull, "slotscope")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "needs_a_c_compiler") || strings.Contains(string(out), "undefined") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // TestServeWithToken serves on every address, to those who bring the token.

@@ -125,6 +125,18 @@ type site struct {
 	dir string // the data folder
 	cmd *exec.Cmd
 	log *text // its standard error
+
+	errors []string // parts of lines of the log that a test provokes
+}
+
+// quiet fails the test for every error in the server's log that it did not provoke.
+func (s *site) quiet() {
+	s.t.Helper()
+	for line := range strings.Lines(s.log.String()) {
+		if strings.Contains(line, "level=ERROR") && !slices.ContainsFunc(s.errors, func(part string) bool { return strings.Contains(line, part) }) {
+			s.t.Errorf("the server logs %s", line)
+		}
+	}
 }
 
 // serve starts the server on a data folder and waits until it says that it listens.
@@ -144,7 +156,10 @@ func started(t *testing.T, cmd *exec.Cmd, dir string) *site {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
+	t.Cleanup(func() {
+		s.kill()
+		s.quiet()
+	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	url, found := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 	if err != nil || !found {

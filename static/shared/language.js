@@ -1,0 +1,6 @@
+// Some browsers report a language that is no language tag, such as "C". uPlot passes it to Intl, which throws and leaves charts blank.
+try {
+  new Intl.NumberFormat(navigator.language);
+} catch {
+  Object.defineProperty(navigator, 'language', { value: 'en-US', configurable: true });
+}
