@@ -129,8 +129,11 @@ func little(t *testing.T, name string) model.Config {
 	if name == "hrr" {
 		c.D, c.K = 64, 32
 	}
-	if name == "factorvae" {
+	switch name {
+	case "factorvae":
 		c.DiscWidth, c.DiscLayers = 16, 2
+	case "tripod":
+		c.LambdaNHP = 1e-4 // at this rate 1e-2 saturates latents before the decoder has learned anything
 	}
 	c.EvalEvery, c.EvalImages, c.SampleEvery, c.CheckpointEvery = 40, 32, 1000, 1000
 	return c
