@@ -21,6 +21,7 @@ import (
 	sweeppage "slotscope/handlers/sweep"
 	"slotscope/handlers/system"
 	theorypage "slotscope/handlers/theory"
+	"slotscope/handlers/workbench"
 	"slotscope/jobs"
 	"slotscope/jobs/command"
 	"slotscope/model"
@@ -30,6 +31,7 @@ import (
 	"slotscope/model/data"
 	"slotscope/model/folder"
 	"slotscope/model/play"
+	"slotscope/model/view"
 	"slotscope/static"
 	"slotscope/web"
 )
@@ -90,6 +92,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	site.Pages = []web.Page{
 		&home.Home{Runs: runs, Datasets: sets, Library: library},
 		runpage.Runs{Service: runs, Datasets: sets, Places: runs, Evaluations: evaluations, Bundles: bundles(library, engine, root.Dir())},
+		workbench.Workbench{Runs: runs, Views: view.Open(root.Dir()), Evaluations: evaluations},
 		compare.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library, Noise: runs},
 		sweeppage.Sweeps{Service: sweeps, Datasets: sets, Places: runs},
 		dataset.Datasets{Catalogue: adding},

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"github.com/mattn/go-sqlite3" // also the driver "sqlite3"
@@ -24,6 +25,9 @@ var migrations embed.FS
 type DB struct {
 	write *sql.DB // one connection: SQLite has one writer, and waiting in Go is fair
 	read  *sql.DB
+
+	lists sync.Mutex
+	known map[string]*decoded // rows of the last list, by run
 }
 
 const (
@@ -54,6 +58,10 @@ func open(ctx context.Context, path string) (*DB, error) {
 	}
 	d.write.SetMaxOpenConns(1)
 	if err := migrate(ctx, d.write); err != nil {
+		d.write.Close()
+		return nil, err
+	}
+	if err := d.reviewUnknown(ctx); err != nil {
 		d.write.Close()
 		return nil, err
 	}

@@ -40,6 +40,9 @@ func (d *DB) AddPoints(ctx context.Context, id string, points []model.Point, c m
 		if len(fresh) > 0 {
 			c.Head = fresh[len(fresh)-1].Step
 		}
+		if err := mergeLast(ctx, tx, run, fresh); err != nil {
+			return err
+		}
 		return writeCursor(ctx, tx, run, c)
 	})
 	if err != nil {

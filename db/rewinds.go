@@ -30,7 +30,10 @@ func (d *DB) Rewind(ctx context.Context, id string, keep int, c model.Cursor) er
 		if _, err := tx.ExecContext(ctx, "INSERT INTO rewinds (run, attempt, keep) VALUES (?, ?, ?)", run, c.Attempt, keep); err != nil {
 			return err
 		}
-		return writeCursor(ctx, tx, run, c)
+		if err := writeCursor(ctx, tx, run, c); err != nil {
+			return err
+		}
+		return reviewLast(ctx, tx, run)
 	})
 	if err != nil {
 		return fmt.Errorf("drop points of run %s after step %d: %w", id, keep, err)

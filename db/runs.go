@@ -13,7 +13,7 @@ import (
 )
 
 const runColumns = `id, name, notes, config, created, state, step, checkpoint, resumed, attempt, pid, engine, engine_why,
-	parameters, images_per_second, seconds_left, started, updated, ended, reason, revision`
+	parameters, images_per_second, seconds_left, started, updated, ended, reason, revision, tags, star, archived`
 
 var saveRun = func() string {
 	columns := strings.Split(runColumns, ",")
@@ -35,7 +35,7 @@ func (d *DB) SaveRun(ctx context.Context, r model.Run) error {
 	_, err = d.write.ExecContext(ctx, saveRun,
 		r.ID, r.Name, r.Notes, string(config), millis(r.Created), r.State, r.Step, r.Checkpoint, r.Resumed, r.Attempt, r.PID,
 		r.Engine, r.EngineWhy, r.Parameters, r.ImagesPerSecond, r.SecondsLeft, millis(r.Started), millis(r.Updated),
-		millis(r.Ended), r.Reason, r.Revision)
+		millis(r.Ended), r.Reason, r.Revision, r.Tags, r.Star, r.Archived)
 	if err != nil {
 		return fmt.Errorf("store run %s: %w", r.ID, named(err))
 	}
@@ -98,19 +98,25 @@ func (d *DB) DeleteRun(ctx context.Context, id string) error {
 }
 
 func scanRun(row interface{ Scan(...any) error }) (model.Run, error) {
-	var r model.Run
-	var config string
-	var created, started, updated, ended sql.NullInt64
-	err := row.Scan(&r.ID, &r.Name, &r.Notes, &config, &created, &r.State, &r.Step, &r.Checkpoint, &r.Resumed, &r.Attempt, &r.PID,
-		&r.Engine, &r.EngineWhy, &r.Parameters, &r.ImagesPerSecond, &r.SecondsLeft, &started, &updated, &ended, &r.Reason, &r.Revision)
+	var config []byte
+	r, err := scanColumns(row, &config)
 	if err != nil {
 		return r, err
 	}
-	r.Created, r.Started, r.Updated, r.Ended = moment(created), moment(started), moment(updated), moment(ended)
-	if err := json.Unmarshal([]byte(config), &r.Config); err != nil {
+	if err := json.Unmarshal(config, &r.Config); err != nil {
 		return r, fmt.Errorf("configuration of run %s: %w", r.ID, err)
 	}
 	return r, nil
+}
+
+// scanColumns reads runColumns, the configuration as JSON, and into further what is selected after them.
+func scanColumns(row interface{ Scan(...any) error }, config any, further ...any) (r model.Run, err error) {
+	var created, started, updated, ended sql.NullInt64
+	err = row.Scan(append([]any{&r.ID, &r.Name, &r.Notes, config, &created, &r.State, &r.Step, &r.Checkpoint, &r.Resumed, &r.Attempt, &r.PID,
+		&r.Engine, &r.EngineWhy, &r.Parameters, &r.ImagesPerSecond, &r.SecondsLeft, &started, &updated, &ended, &r.Reason, &r.Revision,
+		&r.Tags, &r.Star, &r.Archived}, further...)...)
+	r.Created, r.Started, r.Updated, r.Ended = moment(created), moment(started), moment(updated), moment(ended)
+	return r, err
 }
 
 // runKey is the number that rows of points know a run by.

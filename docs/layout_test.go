@@ -45,6 +45,7 @@ var importMap = map[string]string{
 	"handlers/dataset":           "handlers views views/dataset model/…",
 	"handlers/theory":            "handlers views views/theory model/…",
 	"handlers/system":            "handlers views views/system model/…",
+	"handlers/workbench":         "handlers views views/workbench model/…",
 	"handlers/handlertest":       "handlers web model/…",
 	"views":                      "",
 	"views/home":                 "views",
@@ -56,8 +57,9 @@ var importMap = map[string]string{
 	"views/dataset":              "views",
 	"views/theory":               "views",
 	"views/system":               "views",
+	"views/workbench":            "views",
 	"static":                     "",
-	"jobs":                       "model/data model/folder model/sweep",
+	"jobs":                       "model/data model/folder model/measure/report model/sweep",
 	"jobs/slurm":                 "model/folder",
 	"jobs/command":               "jobs jobs/slurm model/bench model/bundle model/format/checkpoint model/compute model/compute/gpu model/data model/learn/evaluate model/folder model/measure/metric model/measure/metric/input model/play model/measure/report model/sweep model/learn/train model/whole",
 	"db":                         "",
@@ -105,6 +107,8 @@ var importMap = map[string]string{
 	"model/paper/theory":         "model/paper/hrr",
 	"model/measure/figure":       "",
 	"model/measure/report":       "model/measure/figure model/sweep",
+	"model/view":                 "model/whole",
+	"model/query":                "model/measure/report",
 	"model/sweep":                "model/whole",
 }
 

@@ -102,7 +102,7 @@ func (s *Supervisor) Rename(ctx context.Context, id, name string) error {
 	if name == "" {
 		return model.Invalid{"name": "a run needs a name"}
 	}
-	return s.describe(ctx, id, func(m *folder.Meta) { m.Name = name })
+	return s.describe(ctx, id, func(m *folder.Meta) error { m.Name = name; return nil })
 }
 
 // Annotate replaces the notes on a run, whatever its state.
@@ -110,21 +110,23 @@ func (s *Supervisor) Annotate(ctx context.Context, id, notes string) error {
 	if len(notes) > longestNotes || !utf8.ValidString(notes) {
 		return model.Invalid{"notes": fmt.Sprintf("notes are text of at most %d bytes", longestNotes)}
 	}
-	return s.describe(ctx, id, func(m *folder.Meta) { m.Notes = notes })
+	return s.describe(ctx, id, func(m *folder.Meta) error { m.Notes = notes; return nil })
 }
 
-func (s *Supervisor) describe(ctx context.Context, id string, change func(*folder.Meta)) error {
+func (s *Supervisor) describe(ctx context.Context, id string, change func(*folder.Meta) error) error {
 	return s.act(id, func(f *folder.Folder, e *entry) error {
 		m, err := f.Meta()
 		if err != nil {
 			s.say(e, id, err) // a damaged record is replaced by the new one
 		}
-		change(&m)
+		if err := change(&m); err != nil {
+			return err
+		}
 		if err := f.SetMeta(m); err != nil {
 			return err
 		}
 		r := e.run
-		r.Name, r.Notes = m.Name, m.Notes
+		r.Name, r.Notes, r.Tags, r.Star, r.Archived = m.Name, m.Notes, m.Tags, m.Star, m.Archived
 		return s.save(ctx, e, r)
 	})
 }

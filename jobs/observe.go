@@ -67,7 +67,7 @@ func (s *Supervisor) visit(ctx context.Context, id string) {
 	if err != nil {
 		if e.run.ID == "" {
 			m, _ := f.Meta() // as far as it can be read
-			e.run = model.Run{ID: m.ID, Name: m.Name, Notes: m.Notes, Created: m.Created, Config: f.Config()}
+			e.run = model.Run{ID: m.ID, Name: m.Name, Notes: m.Notes, Created: m.Created, Tags: m.Tags, Star: m.Star, Archived: m.Archived, Config: f.Config()}
 		}
 		s.broken(ctx, id, e, err)
 		return
@@ -76,6 +76,7 @@ func (s *Supervisor) visit(ctx context.Context, id string) {
 		if err := s.tail(ctx, f, e, seen); err != nil {
 			s.report(e, id, err)
 		}
+		s.keepScores(ctx, f, e)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,6 +26,11 @@ type Store interface {
 	Runs(ctx context.Context) ([]model.Run, error)
 	DeleteRun(ctx context.Context, id string) error
 
+	// Overviews lists every run with its last values and scores; Scored says which scores those are, by run.
+	Overviews(ctx context.Context) ([]model.Overview, error)
+	SaveScores(ctx context.Context, id, stamp string, scores model.Values) error
+	Scored(ctx context.Context) (map[string]string, error)
+
 	Cursor(ctx context.Context, id string) (model.Cursor, error)
 	AddPoints(ctx context.Context, id string, points []model.Point, c model.Cursor) error
 	Match(ctx context.Context, id string, after int, points []model.Point) (int, error)
@@ -105,6 +110,7 @@ type entry struct {
 
 	cursor *model.Cursor // how far points are stored; nil for not known yet. The loop's alone.
 	behind bool          // there may be points that are not stored
+	scored string        // which scores are stored. The loop's alone.
 }
 
 // busy says whether the run occupies its device.
@@ -123,8 +129,13 @@ func New(ctx context.Context, o Options) (*Supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
+	scored, err := s.o.Store.Scored(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range known {
 		s.runs[r.ID] = remembered(r)
+		s.runs[r.ID].scored = scored[r.ID]
 	}
 	if err := s.scan(ctx); err != nil {
 		return nil, err

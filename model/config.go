@@ -448,3 +448,16 @@ func (f Field) inBounds(v float64) string {
 	}
 	return ""
 }
+
+// Float is an Int or Float entry as a number; NaN for other kinds.
+func (f Field) Float(c Config) float64 {
+	switch p := f.at(&c).(type) {
+	case *int:
+		return float64(*p)
+	case *int64:
+		return float64(*p)
+	case *float64:
+		return *p
+	}
+	return math.NaN()
+}

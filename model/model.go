@@ -38,11 +38,14 @@ func (s State) Ended() bool { return s == Stopped || s == Finished || s == Faile
 
 // Run is one training of one model: a folder under <data>/runs/<ID>, and a row in the index.
 type Run struct {
-	ID      string    `json:"id"`
-	Name    string    `json:"name"`
-	Notes   string    `json:"notes"`
-	Config  Config    `json:"config"`
-	Created time.Time `json:"created"`
+	ID       string    `json:"id"`
+	Name     string    `json:"name"`
+	Notes    string    `json:"notes"`
+	Config   Config    `json:"config"`
+	Created  time.Time `json:"created"`
+	Tags     Tags      `json:"tags"`
+	Star     bool      `json:"star,omitempty"`
+	Archived bool      `json:"archived,omitempty"` // not listed unless asked for
 	Status
 }
 

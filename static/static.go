@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-//go:embed icon.svg compare dataset home measure play run shared sweep theory vendor
+//go:embed icon.svg compare dataset home measure play run shared sweep theory vendor workbench
 var files embed.FS
 
 // Prefix is the path under which Assets are served.

@@ -37,6 +37,8 @@ type Run struct {
 	model.Run
 	Points  []model.Point
 	Damaged int // lines of its points
+	Scores  model.Values
+	Last    model.Values // values of series without points
 	log     string
 	samples []int
 	kept    []int // last step that each resume left alone
@@ -174,6 +176,30 @@ func (f *Runs) List(context.Context) ([]model.Run, error) {
 		all = append(all, f.Runs[id].Run)
 	}
 	return all, nil
+}
+
+// Overview lists every run with the last value of each series.
+func (f *Runs) Overview(ctx context.Context) ([]model.Overview, error) {
+	runs, err := f.List(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := []model.Overview{}
+	for _, r := range slices.Backward(runs) {
+		o := model.Overview{Run: r, Values: model.Values{}, Scores: f.Runs[r.ID].Scores}
+		maps.Copy(o.Values, f.Runs[r.ID].Last)
+		for _, p := range f.Runs[r.ID].Points {
+			maps.Copy(o.Values, p.Values)
+		}
+		all = append(all, o)
+	}
+	return all, err
+}
+
+func (f *Runs) Mark(_ context.Context, id string, marks model.Marks) error {
+	return f.change(id, func(r *Run) (err error) {
+		r.Tags, r.Star, r.Archived, err = marks.Apply(r.Tags, r.Star, r.Archived)
+		return err
+	})
 }
 
 func (f *Runs) Get(_ context.Context, id string) (model.Run, error) {

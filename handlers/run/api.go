@@ -18,7 +18,6 @@ import (
 )
 
 func (h Runs) apiRoutes(r chi.Router) {
-	r.Get("/api/runs", handlers.Handle(h.apiList))
 	r.Post("/api/runs", handlers.Handle(h.apiCreate))
 	r.Get("/api/runs/{id}", handlers.Handle(h.apiShow))
 	r.Patch("/api/runs/{id}", handlers.Handle(h.apiPatch))
@@ -35,17 +34,6 @@ func (h Runs) apiRoutes(r chi.Router) {
 	r.Get("/api/runs/{id}/checkpoints/{step}.safetensors", handlers.Handle(h.apiCheckpoint))
 	r.Get("/api/runs/{id}/bundle.zip", handlers.Handle(h.bundle))
 	r.Get("/api/fields", handlers.Handle(h.apiFields))
-}
-
-func (h Runs) apiList(w http.ResponseWriter, r *http.Request) error {
-	runs, err := h.Service.List(r.Context())
-	if err != nil {
-		return err
-	}
-	if runs == nil {
-		runs = []model.Run{}
-	}
-	return handlers.JSON(w, http.StatusOK, map[string]any{"runs": runs})
 }
 
 // apiBody is the most bytes that a JSON body may have.

@@ -226,24 +226,3 @@ func TestFormFollowsTheModel(t *testing.T) {
 		t.Errorf("started with %+v", c)
 	}
 }
-
-func TestTableByKeyboard(t *testing.T) {
-	b := openRuns(t)
-	b.Runs.Put("a", model.Finished, 10).Name = "Alpha"
-	b.Runs.Put("b", model.Running, 10).Name = "Beta"
-	b.Open("/runs")
-	b.Eval(`dispatchEvent(Object.defineProperty(new KeyboardEvent('keydown', {key: '/'}), 'target', {value: document.body}))`)
-	b.Wait("document.activeElement.id", "q")
-	b.Do(chromedp.KeyEvent("alp"))
-	b.Wait("document.querySelectorAll('[data-testid=run-row]').length", "1")
-	b.Wait("location.search", "?q=alp")
-	b.Do(chromedp.KeyEvent("\b\b\b"))
-	b.Wait("document.querySelectorAll('[data-testid=run-row]').length", "2")
-	b.Do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("j"))
-	b.Wait("document.activeElement.textContent", "Beta")
-	b.Runs.Grow("b", 5)
-	b.Wait(text("[data-run=b] [data-part=steps]")+".split(' ')[0]", "15") // live rows move, the focus stays
-	b.Wait("document.activeElement.textContent", "Beta")
-	b.Do(chromedp.KeyEvent(kb.Enter))
-	b.Wait("location.pathname", "/runs/b")
-}

@@ -1,13 +1,11 @@
-// Package run answers the list of runs, the form that starts one, the page of a run, its API and its socket.
+// Package run answers the form that starts a run, the page of a run, its API and its socket.
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +21,7 @@ type Runs struct {
 	Service  handlers.RunService
 	Datasets handlers.DatasetList
 	Places   handlers.Placer // nil where there is no choice
-	// Evaluations measures runs that are chosen in the list; nil where none can be started from here.
+	// Evaluations says how measuring a run stands; nil where none can be started from here.
 	Evaluations handlers.EvaluationService
 	// Bundles gathers what a checkpoint is exported with; nil where nothing is exported.
 	Bundles Bundler
@@ -31,10 +29,8 @@ type Runs struct {
 
 // Routes enters /runs, /api/runs and /ws/runs.
 func (h Runs) Routes(r chi.Router) {
-	r.Get("/runs", handlers.Handle(h.list))
 	r.Post("/runs", handlers.Handle(h.create))
 	r.Get("/runs/new", handlers.Handle(h.form))
-	r.Post("/runs/evaluate", handlers.Handle(h.evaluate))
 	r.Get("/runs/{id}", handlers.Handle(h.show))
 	r.Post("/runs/{id}/stop", handlers.Handle(h.act("stop", func(r *http.Request, id string) error { return h.Service.Stop(r.Context(), id) })))
 	r.Post("/runs/{id}/resume", handlers.Handle(h.act("resume", h.resume)))
@@ -45,47 +41,7 @@ func (h Runs) Routes(r chi.Router) {
 	h.apiRoutes(r)
 }
 
-// list draws the table of runs; ?q= filters by words, ?live=1 keeps live ones, ?sort= orders, a leading "-" downwards.
-func (h Runs) list(w http.ResponseWriter, r *http.Request) error {
-	runs, err := h.Service.List(r.Context())
-	if err != nil {
-		return err
-	}
-	q := r.URL.Query()
-	view := ui.RunsView{Total: len(runs), Query: strings.TrimSpace(q.Get("q")), LiveOnly: q.Get("live") != "", Sort: q.Get("sort"), Now: time.Now()}
-	if !ui.ValidRunSort(view.Sort) {
-		view.Sort = ui.DefaultRunSort
-	}
-	for _, run := range runs {
-		if matches(run, view.Query) && (!view.LiveOnly || !run.State.Ended()) {
-			row := ui.RunRow{Run: run, PSNR: h.lastOf(r.Context(), run.ID, "psnr/eval")}
-			if h.Evaluations != nil {
-				row.Evaluation = h.Evaluations.State(run.ID)
-			}
-			view.Rows = append(view.Rows, row)
-		}
-	}
-	view.CanEvaluate = h.Evaluations != nil
-	sortRows(view.Rows, view.Sort)
-	if p, ok := h.Service.(interface{ Problems() []string }); ok {
-		view.Problems = p.Problems()
-	}
-	return handlers.Draw(w, r, ui.Runs(view))
-}
-
-// matches says whether every word of query occurs in what the table shows of the run.
-func matches(run model.Run, query string) bool {
-	c := run.Config
-	text := strings.ToLower(strings.Join([]string{run.Name, run.ID, string(run.State), c.Model, c.Dataset, c.Preset, run.Engine, run.Notes}, " "))
-	for _, word := range strings.Fields(strings.ToLower(query)) {
-		if !strings.Contains(text, word) {
-			return false
-		}
-	}
-	return true
-}
-
-// lastOf is the newest value of one series, nil while it has none; a list is shown without it rather than not at all.
+// lastOf is the newest value of one series, nil while it has none; a page is shown without it rather than not at all.
 func (h Runs) lastOf(ctx context.Context, id, name string) *float64 {
 	page, err := h.Service.Points(ctx, id, model.PointQuery{Names: []string{name}, Columns: 1})
 	if err != nil || len(page.Series[name]) == 0 {
@@ -93,44 +49,6 @@ func (h Runs) lastOf(ctx context.Context, id, name string) *float64 {
 	}
 	s := page.Series[name]
 	return &s[len(s)-1].Value
-}
-
-var runOrder = map[string]func(a, b ui.RunRow) int{
-	"state": func(a, b ui.RunRow) int { return cmp.Compare(stateRank(a.Run.State), stateRank(b.Run.State)) },
-	"name": func(a, b ui.RunRow) int {
-		return cmp.Compare(strings.ToLower(a.Run.Name), strings.ToLower(b.Run.Name))
-	},
-	"model":   func(a, b ui.RunRow) int { return cmp.Compare(a.Run.Config.Model, b.Run.Config.Model) },
-	"dataset": func(a, b ui.RunRow) int { return cmp.Compare(a.Run.Config.Dataset, b.Run.Config.Dataset) },
-	"preset":  func(a, b ui.RunRow) int { return cmp.Compare(a.Run.Config.D, b.Run.Config.D) },
-	"step":    func(a, b ui.RunRow) int { return cmp.Compare(a.Run.Step, b.Run.Step) },
-	"rate":    func(a, b ui.RunRow) int { return cmp.Compare(a.Run.ImagesPerSecond, b.Run.ImagesPerSecond) },
-	"left":    func(a, b ui.RunRow) int { return cmp.Compare(a.Run.SecondsLeft, b.Run.SecondsLeft) },
-	"psnr":    func(a, b ui.RunRow) int { return cmp.Compare(orZero(a.PSNR), orZero(b.PSNR)) },
-	"created": func(a, b ui.RunRow) int { return a.Run.Created.Compare(b.Run.Created) },
-}
-
-func sortRows(rows []ui.RunRow, by string) {
-	key, down := strings.CutPrefix(by, "-")
-	order := runOrder[key]
-	slices.SortStableFunc(rows, func(a, b ui.RunRow) int {
-		c := order(a, b)
-		if down {
-			c = -c
-		}
-		return cmp.Or(c, cmp.Compare(b.Run.ID, a.Run.ID))
-	})
-}
-
-func stateRank(s model.State) int {
-	return slices.Index([]model.State{model.Running, model.Stopping, model.Queued, model.Failed, model.Interrupted, model.Stopped, model.Finished}, s)
-}
-
-func orZero(v *float64) float64 {
-	if v == nil {
-		return 0
-	}
-	return *v
 }
 
 // show draws the page of one run.
@@ -267,31 +185,3 @@ func formValue(r *http.Request, name string) *string {
 }
 
 func (h Runs) delete(r *http.Request, id string) error { return h.Service.Delete(r.Context(), id) }
-
-// evaluate queues an evaluation of every run that was chosen in the list. One that is being evaluated already is left as it is.
-func (h Runs) evaluate(w http.ResponseWriter, r *http.Request) error {
-	if h.Evaluations == nil {
-		return fmt.Errorf("evaluations are not started from here: %w", model.ErrConflict)
-	}
-	if err := handlers.ReadForm(w, r); err != nil {
-		return err
-	}
-	ask := model.Evaluation{Effort: cmp.Or(r.PostFormValue("effort"), model.Full)}
-	bad := model.Invalid{}
-	if !slices.Contains(model.EffortNames(), ask.Effort) {
-		bad["effort"] = fmt.Sprintf("%q is not one of %s", ask.Effort, strings.Join(model.EffortNames(), ", "))
-	}
-	if len(r.PostForm["run"]) == 0 {
-		bad["run"] = "no run is selected; select at least one"
-	}
-	if err := bad.OrNil(); err != nil {
-		return err
-	}
-	for _, id := range r.PostForm["run"] {
-		if err := h.Evaluations.Queue(r.Context(), id, ask); err != nil && !h.Evaluations.State(id).Under() {
-			return err
-		}
-	}
-	http.Redirect(w, r, "/runs", http.StatusSeeOther)
-	return nil
-}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -38,59 +37,6 @@ func runSite(t *testing.T) (*handlertest.Runs, http.Handler) {
 	r := chi.NewRouter()
 	runpage.Runs{Service: f, Datasets: handlertest.Data{}}.Routes(r)
 	return f, r
-}
-
-func rowsOf(doc *goquery.Document) []string {
-	ids := []string{}
-	doc.Find("[data-testid=run-row]").Each(func(_ int, s *goquery.Selection) { ids = append(ids, s.AttrOr("data-run", "")) })
-	return ids
-}
-
-func TestRunTable(t *testing.T) {
-	f, h := runSite(t)
-	if doc := handlertest.Document(t, handlertest.Get(t, h, "/runs")); doc.Find("[data-testid=empty] a[href='/runs/new']").Length() != 1 {
-		t.Error("an empty list does not say what to do next")
-	}
-	f.Put("a", model.Running, 900).Name = "First light"
-	f.Put("b", model.Failed, 30).Name = "Diverged"
-	f.Put("c", model.Queued, 0)
-	tests := []struct {
-		name, path string
-		want       []string
-	}{
-		{"newest first, equal ages by ID", "/runs", []string{"c", "b", "a"}},
-		{"by step upwards", "/runs?sort=step", []string{"c", "b", "a"}},
-		{"by step downwards", "/runs?sort=-step", []string{"a", "b", "c"}},
-		{"by state: what works first", "/runs?sort=state", []string{"a", "c", "b"}},
-		{"an unknown order is the usual one", "/runs?sort=colour", []string{"c", "b", "a"}},
-		{"by words of name and state", "/runs?q=light+RUNNING", []string{"a"}},
-		{"only what has not ended", "/runs?live=1", []string{"c", "a"}},
-		{"nothing fits", "/runs?q=zebra", []string{}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			doc := handlertest.Document(t, handlertest.Get(t, h, tt.path))
-			if diff := cmp.Diff(tt.want, rowsOf(doc)); diff != "" {
-				t.Error(diff)
-			}
-			if hidden := doc.Find("[data-testid=no-match][hidden]").Length() == 1; hidden != (len(tt.want) > 0) {
-				t.Errorf("the sentence for an empty filter is hidden: %v", hidden)
-			}
-		})
-	}
-	row := handlertest.Document(t, handlertest.Get(t, h, "/runs")).Find("[data-run=a]")
-	want := map[string]string{"state": "running", "psnr": "", "rate": "321"}
-	want["steps"] = "900 of " + commas(f.Runs["a"].Config.Steps)
-	for part, text := range want {
-		got := strings.TrimSpace(row.Find("[data-part=" + part + "]").Text())
-		if part == "psnr" {
-			if _, err := strconv.ParseFloat(got, 64); err != nil {
-				t.Errorf("psnr shows %q", got)
-			}
-		} else if got != text {
-			t.Errorf("%s shows %q, want %q", part, got, text)
-		}
-	}
 }
 
 func commas(n int) string {
@@ -601,7 +547,7 @@ func TestRunAPI(t *testing.T) {
 		t.Errorf("delete answered %d", w.Code)
 	}
 	f.Broken = errors.New("disk on fire at /secret/path")
-	if w := handlertest.Get(t, h, "/api/runs"); w.Code != 500 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(w.Body.String(), handlers.Fault) {
+	if w := handlertest.Get(t, h, "/api/runs/a"); w.Code != 500 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(w.Body.String(), handlers.Fault) {
 		t.Errorf("a failure inside answers %d %s", w.Code, w.Body)
 	}
 }
@@ -680,54 +626,6 @@ func TestRunOnAFewImages(t *testing.T) {
 		if w.Code != 422 || !strings.Contains(w.Body.String(), "25 is more than the 24 images of mine") {
 			t.Errorf("%s of 25: status %d, %s", entry, w.Code, w.Body)
 		}
-	}
-}
-
-// fakeEvaluations remembers what was queued.
-type fakeEvaluations struct {
-	started []string
-	asked   model.Evaluation // by the last start
-	state   model.Evaluation
-	err     error
-}
-
-func (f *fakeEvaluations) Queue(_ context.Context, id string, ask model.Evaluation) error {
-	if f.err == nil {
-		f.started, f.state, f.asked = append(f.started, id), model.Evaluation{State: model.Running}, ask
-	}
-	return f.err
-}
-
-func (f *fakeEvaluations) Cancel(context.Context, string) error { return f.err }
-
-func (f *fakeEvaluations) State(string) model.Evaluation { return f.state }
-
-// TestEvaluateSelectedRuns: the list queues an evaluation of every run that is selected, and says which are under way.
-func TestEvaluateSelectedRuns(t *testing.T) {
-	f, e := handlertest.NewRuns(t.TempDir()), &fakeEvaluations{}
-	for _, id := range []string{"a", "b", "c"} {
-		f.Put(id, model.Finished, 40).Checkpoint = 40
-	}
-	f.Runs["c"].Checkpoint = 0
-	r := chi.NewRouter()
-	runpage.Runs{Service: f, Datasets: handlertest.Data{}, Evaluations: e}.Routes(r)
-	if n := handlertest.Document(t, handlertest.Get(t, r, "/runs")).Find("input[form=evaluate-runs]").Length(); n != 2 {
-		t.Errorf("%d runs can be selected", n)
-	}
-	if w := handlertest.Post(t, r, "/runs/evaluate", url.Values{"run": {"a", "b"}, "effort": {"quick"}}); w.Code != http.StatusSeeOther || fmt.Sprint(e.started) != "[a b]" || e.asked.Effort != model.Quick {
-		t.Errorf("evaluating two runs answers %d and starts %v: %+v", w.Code, e.started, e.asked)
-	}
-	if text := handlertest.Document(t, handlertest.Get(t, r, "/runs")).Find("[data-testid=row-evaluation]").First().Text(); text != "evaluating" {
-		t.Errorf("a row says %q", text)
-	}
-	for name, form := range map[string]url.Values{"none": {}, "an unknown effort": {"run": {"a"}, "effort": {"some"}}} {
-		if w := handlertest.Post(t, r, "/runs/evaluate", form); w.Code != http.StatusUnprocessableEntity {
-			t.Errorf("%s: %d", name, w.Code)
-		}
-	}
-	e.err, e.state = fmt.Errorf("there is no run: %w", model.ErrNotFound), model.Evaluation{}
-	if w := handlertest.Post(t, r, "/runs/evaluate", url.Values{"run": {"nobody"}}); w.Code != http.StatusNotFound {
-		t.Errorf("no such run: %d", w.Code)
 	}
 }
 

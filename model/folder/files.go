@@ -145,7 +145,7 @@ func (f *Folder) Sample(step int) (string, error) {
 // Stamp changes whenever a record or the points do; it costs no reading.
 func (f *Folder) Stamp() string {
 	var b strings.Builder
-	for _, name := range []string{configFile, metaFile, stateFile, pointsFile, evaluationFile} {
+	for _, name := range []string{configFile, metaFile, stateFile, pointsFile, evaluationFile, scoresFile} {
 		if info, err := f.root.Stat(name); err == nil {
 			fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
 		}

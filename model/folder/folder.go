@@ -56,6 +56,10 @@ type Meta struct {
 	Name    string    `json:"name"`
 	Notes   string    `json:"notes"`
 	Created time.Time `json:"created"`
+
+	Tags     model.Tags `json:"tags,omitempty"`
+	Star     bool       `json:"star,omitempty"`
+	Archived bool       `json:"archived,omitempty"`
 }
 
 // Create makes dir, which must be absent or empty, a run's folder. It appears whole or not at all, with no state yet;
@@ -245,7 +249,7 @@ func (f *Folder) Run() (model.Run, error) {
 		return model.Run{}, err
 	}
 	m, err := f.Meta()
-	return model.Run{ID: m.ID, Name: m.Name, Notes: m.Notes, Created: m.Created, Config: f.cfg, Status: status}, err
+	return model.Run{ID: m.ID, Name: m.Name, Notes: m.Notes, Created: m.Created, Tags: m.Tags, Star: m.Star, Archived: m.Archived, Config: f.cfg, Status: status}, err
 }
 
 // Age is how long ago the configuration was written.

@@ -19,6 +19,15 @@ func (f *Folder) Scores() (model.Scores, error) {
 	return s, err
 }
 
+// ScoresStamp changes whenever the scores do; "" where there are none. It costs no reading.
+func (f *Folder) ScoresStamp() string {
+	info, err := f.root.Stat(scoresFile)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+}
+
 // SetScores replaces what the run measured.
 func (f *Folder) SetScores(s model.Scores) error { return f.writeJSON(scoresFile, s) }
 

@@ -113,9 +113,15 @@ func (g Group) Best() *Entry {
 // sameBut is the configuration without what may differ within a group: seed, engine, how often things are written, and the
 // number of steps, which is the entry's own.
 func (e Entry) sameBut() model.Config {
-	c := e.Run.Config
-	c.Seed, c.Engine, c.CheckpointEvery, c.SampleEvery, c.EvalEvery, c.Evaluate = 0, "", 0, 0, 0, ""
+	c := SameBut(e.Run)
 	c.Steps = e.steps()
+	return c
+}
+
+// SameBut is a run's configuration without what may differ within a group that folds seeds: seed, engine, and how often things are written.
+func SameBut(r model.Run) model.Config {
+	c := r.Config
+	c.Seed, c.Engine, c.CheckpointEvery, c.SampleEvery, c.EvalEvery, c.Evaluate = 0, "", 0, 0, 0, ""
 	return c
 }
 

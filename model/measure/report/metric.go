@@ -106,6 +106,17 @@ func every() []Metric { return slices.Concat(columns, further, faithful, unseen,
 // AllMetrics are the metrics of every kind, in the order of a record.
 func AllMetrics() []Metric { return every() }
 
+// Values are the metrics of a run's scores that are defined, by key.
+func Values(s model.Scores) model.Values {
+	all := model.Values{}
+	for _, m := range every() {
+		if v := m.Of(s); finite(v) {
+			all[m.Key] = v
+		}
+	}
+	return all
+}
+
 // MetricByKey finds a metric of any kind.
 func MetricByKey(key string) (Metric, bool) {
 	for _, m := range every() {

@@ -1,0 +1,275 @@
+package workbench
+
+import (
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/query"
+)
+
+func (h Workbench) apiRoutes(r chi.Router) {
+	r.Get("/api/runs", handlers.Handle(h.apiList))
+	r.Get("/api/runs.csv", handlers.Handle(h.apiCSV))
+	r.Get("/api/runs/fields", handlers.Handle(h.apiFields))
+	r.Post("/api/runs/bulk", handlers.Handle(h.apiBulk))
+	r.Get("/api/runs/{id}/evaluate", handlers.Handle(h.apiEvaluation))
+	r.Post("/api/runs/{id}/evaluate", handlers.Handle(h.apiEvaluate))
+	r.Delete("/api/runs/{id}/evaluate", handlers.Handle(h.apiCancel))
+}
+
+// strict reads an address for the API, where what is wrong is refused.
+func strict(q url.Values, c *query.Catalogue) (ask, error) {
+	a := read(q, c)
+	if a.fault != "" {
+		return a, model.Invalid{"q": a.fault}
+	}
+	if len(a.notices) > 0 {
+		return a, model.Invalid{"": strings.Join(a.notices, " ")}
+	}
+	return a, nil
+}
+
+// apiList answers the runs that ?q= chooses in the order of ?sort=, from ?offset= on, at most ?limit= of them.
+func (h Workbench) apiList(w http.ResponseWriter, r *http.Request) error {
+	runs, err := h.Runs.Overview(r.Context())
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	a, err := strict(q, query.Of(runs))
+	if err != nil {
+		return err
+	}
+	bad := model.Invalid{}
+	number := func(name string, otherwise int) int {
+		text := q.Get(name)
+		if text == "" {
+			return otherwise
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			bad[name] = fmt.Sprintf("%q is not a whole number from 0 on", text)
+		}
+		return n
+	}
+	chosen := a.choose(runs)
+	offset, limit := number("offset", 0), number("limit", len(chosen))
+	if err := bad.OrNil(); err != nil {
+		return err
+	}
+	matching := len(chosen)
+	offset = min(offset, matching)
+	chosen = chosen[offset:min(matching, offset+min(limit, matching))]
+	return handlers.JSON(w, http.StatusOK, map[string]any{"runs": chosen, "matching": matching, "total": len(runs)})
+}
+
+// apiFields lists what queries can name.
+func (h Workbench) apiFields(w http.ResponseWriter, r *http.Request) error {
+	runs, err := h.Runs.Overview(r.Context())
+	if err != nil {
+		return err
+	}
+	type field struct {
+		Name    string   `json:"name"`
+		Label   string   `json:"label"`
+		Unit    string   `json:"unit,omitempty"`
+		Help    string   `json:"help"`
+		Group   string   `json:"group"`
+		Kind    string   `json:"kind"`
+		Choices []string `json:"choices,omitempty"`
+	}
+	fields := []field{}
+	for _, f := range query.Of(runs).Fields() {
+		out := field{f.Name, f.Label, f.Unit, f.Help, f.Group, string(f.Kind), f.Choices}
+		switch f.Name {
+		case "tag":
+			out.Choices = distinct(runs, func(r model.Overview) []string { return r.Tags.All() })
+		case "dataset":
+			out.Choices = distinct(runs, func(r model.Overview) []string { return []string{r.Config.Dataset} })
+		}
+		fields = append(fields, out)
+	}
+	return handlers.JSON(w, http.StatusOK, map[string]any{"fields": fields})
+}
+
+func distinct(runs []model.Overview, of func(model.Overview) []string) (all []string) {
+	seen := map[string]bool{}
+	for _, r := range runs {
+		for _, text := range of(r) {
+			if text != "" && !seen[text] {
+				seen[text] = true
+				all = append(all, text)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// apiCSV sends the list as a file: the columns that are shown after ID and name. ?run= names the runs in the place of ?q=.
+func (h Workbench) apiCSV(w http.ResponseWriter, r *http.Request) error {
+	runs, err := h.Runs.Overview(r.Context())
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	a, err := strict(q, query.Of(runs))
+	if err != nil {
+		return err
+	}
+	chosen := a.choose(runs)
+	if q.Has("run") {
+		if chosen, err = selected(runs, a.catalogue, q["run"], false, ""); err != nil {
+			return err
+		}
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="runs.csv"`)
+	out := csv.NewWriter(w)
+	head := []string{"id", "name"}
+	columns := slices.DeleteFunc(slices.Clone(a.columns), func(f query.Field) bool { return f.Name == "id" || f.Name == "name" })
+	for _, f := range columns {
+		head = append(head, f.Name)
+	}
+	if err := out.Write(head); err != nil {
+		return err
+	}
+	for i := range chosen {
+		line := []string{chosen[i].ID, harmless(chosen[i].Name)}
+		for _, f := range columns {
+			line = append(line, plain(f, &chosen[i], a))
+		}
+		if err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// plain is a value without rounding.
+func plain(f query.Field, r *model.Overview, a ask) string {
+	if v, ok := f.Number(r, a.now); ok && (f.Kind == query.Number || f.Kind == query.Duration) {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return harmless(f.Shown(r, a.now))
+}
+
+// harmless keeps spreadsheets from taking text for a formula.
+func harmless(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}
+
+// apiBulk does something to several runs, named or chosen by a query, and says on which it failed.
+func (h Workbench) apiBulk(w http.ResponseWriter, r *http.Request) error {
+	var in struct {
+		Do     string   `json:"do"`
+		Runs   []string `json:"runs"`
+		Query  *string  `json:"q"`
+		Tag    string   `json:"tag"`
+		Effort string   `json:"effort"`
+	}
+	if err := handlers.ReadJSON(w, r, 1<<20, &in); err != nil {
+		return err
+	}
+	if in.Query != nil && in.Runs != nil {
+		return model.Invalid{"q": "name runs or a query, not both"}
+	}
+	d, err := h.deedOf(in.Do, in.Tag, in.Effort)
+	if err != nil {
+		return err
+	}
+	runs, err := h.Runs.Overview(r.Context())
+	if err != nil {
+		return err
+	}
+	text := ""
+	if in.Query != nil {
+		text = *in.Query
+	}
+	chosen, err := selected(runs, query.Of(runs), in.Runs, in.Query != nil, text)
+	if err != nil {
+		return err
+	}
+	type failure struct {
+		Run   string `json:"run"`
+		Error string `json:"error"`
+	}
+	done, failed := act(r.Context(), d, chosen)
+	out := struct {
+		Done   []string  `json:"done"`
+		Failed []failure `json:"failed"`
+	}{[]string{}, []failure{}}
+	for _, run := range done {
+		out.Done = append(out.Done, run.ID)
+	}
+	for _, f := range failed {
+		out.Failed = append(out.Failed, failure{f.Run.ID, f.Why})
+	}
+	status := http.StatusOK
+	if len(failed) > 0 && len(done) == 0 {
+		status = http.StatusConflict
+	}
+	return handlers.JSON(w, status, out)
+}
+
+// apiEvaluate queues an evaluation of a run's newest checkpoint.
+func (h Workbench) apiEvaluate(w http.ResponseWriter, r *http.Request) error {
+	in := struct {
+		Effort string `json:"effort"`
+		Now    bool   `json:"now"`
+	}{Effort: model.Full}
+	if r.ContentLength != 0 {
+		if err := handlers.ReadJSON(w, r, 4<<10, &in); err != nil {
+			return err
+		}
+	}
+	if _, err := h.evaluation(in.Effort); err != nil {
+		return err
+	}
+	id := chi.URLParam(r, "id")
+	if err := h.Evaluations.Queue(r.Context(), id, model.Evaluation{Effort: in.Effort, Now: in.Now}); err != nil {
+		return err
+	}
+	return handlers.JSON(w, http.StatusAccepted, h.Evaluations.State(id))
+}
+
+// apiEvaluation answers how a run's evaluation stands; its state is empty where nobody asked for one.
+func (h Workbench) apiEvaluation(w http.ResponseWriter, r *http.Request) error {
+	if _, err := h.evaluation(model.Full); err != nil {
+		return err
+	}
+	id := chi.URLParam(r, "id")
+	runs, err := h.Runs.Overview(r.Context())
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(runs, func(o model.Overview) bool { return o.ID == id }) {
+		return fmt.Errorf("there is no run %q: %w", id, model.ErrNotFound)
+	}
+	return handlers.JSON(w, http.StatusOK, h.Evaluations.State(id))
+}
+
+// apiCancel takes an evaluation out of the queue, or ends it; scores from before stay.
+func (h Workbench) apiCancel(w http.ResponseWriter, r *http.Request) error {
+	if _, err := h.evaluation(model.Full); err != nil {
+		return err
+	}
+	id := chi.URLParam(r, "id")
+	if err := h.Evaluations.Cancel(r.Context(), id); err != nil {
+		return err
+	}
+	return handlers.JSON(w, http.StatusAccepted, h.Evaluations.State(id))
+}

@@ -1,0 +1,208 @@
+package workbench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/query"
+	"slotscope/views"
+	ui "slotscope/views/workbench"
+)
+
+// mostCompared is how many runs one comparison takes.
+const mostCompared = 200
+
+// deed is something that is done to several runs.
+type deed struct {
+	done string // as in "3 runs stopped"
+	do   func(ctx context.Context, id string) error
+}
+
+// deedOf reads what is to be done.
+func (h Workbench) deedOf(what, tag, effort string) (deed, error) {
+	yes, no := true, false
+	mark := func(done string, m model.Marks) (deed, error) {
+		return deed{done, func(ctx context.Context, id string) error { return h.Runs.Mark(ctx, id, m) }}, nil
+	}
+	switch what {
+	case "stop":
+		return deed{"asked to stop", h.Runs.Stop}, nil
+	case "delete":
+		return deed{"deleted", h.Runs.Delete}, nil
+	case "star":
+		return mark("starred", model.Marks{Star: &yes})
+	case "unstar":
+		return mark("unstarred", model.Marks{Star: &no})
+	case "archive":
+		return mark("archived", model.Marks{Archived: &yes})
+	case "unarchive":
+		return mark("taken out of the archive", model.Marks{Archived: &no})
+	case "tag", "untag":
+		if err := model.CheckTag(strings.TrimSpace(tag)); err != nil {
+			return deed{}, model.Invalid{"tag": err.(model.Invalid)["tags"]}
+		}
+		if tag = strings.TrimSpace(tag); what == "tag" {
+			return mark("tagged "+tag, model.Marks{Add: []string{tag}})
+		}
+		return mark("no longer tagged "+tag, model.Marks{Remove: []string{tag}})
+	case "evaluate", "quick":
+		if what == "quick" {
+			effort = model.Quick
+		}
+		return h.evaluation(cmp.Or(effort, model.Full))
+	}
+	return deed{}, model.Invalid{"do": fmt.Sprintf("%q is not an action; use one of compare, export, evaluate, quick, stop, tag, untag, star, unstar, archive, unarchive, delete", what)}
+}
+
+// evaluation queues evaluations. A run that is being evaluated already is left as it is.
+func (h Workbench) evaluation(effort string) (deed, error) {
+	if h.Evaluations == nil {
+		return deed{}, fmt.Errorf("this server starts no evaluations: %w", model.ErrConflict)
+	}
+	if !slices.Contains(model.EffortNames(), effort) {
+		return deed{}, model.Invalid{"effort": fmt.Sprintf("%q is not one of %s", effort, strings.Join(model.EffortNames(), ", "))}
+	}
+	return deed{"queued for evaluation", func(ctx context.Context, id string) error {
+		err := h.Evaluations.Queue(ctx, id, model.Evaluation{Effort: effort})
+		if err != nil && h.Evaluations.State(id).Under() {
+			return nil
+		}
+		return err
+	}}, nil
+}
+
+// selected lists the runs that a request names: by IDs, or all that its query chooses.
+func selected(runs []model.Overview, c *query.Catalogue, ids []string, all bool, text string) ([]model.Overview, error) {
+	var chosen []model.Overview
+	if all {
+		a := read(url.Values{"q": {text}}, c)
+		if a.fault != "" {
+			return nil, model.Invalid{"q": a.fault}
+		}
+		chosen = a.choose(runs)
+	} else {
+		at := make(map[string]int, len(runs))
+		for i, r := range runs {
+			at[r.ID] = i
+		}
+		for _, id := range split(ids) {
+			i, ok := at[id]
+			if !ok {
+				return nil, fmt.Errorf("there is no run %q; it may have been deleted: %w", id, model.ErrNotFound)
+			}
+			chosen = append(chosen, runs[i])
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, model.Invalid{"run": "no run is selected; select at least one"}
+	}
+	return chosen, nil
+}
+
+// bulk does something to the selected runs, then shows the list again; where some refuse, it says which and why.
+func (h Workbench) bulk(w http.ResponseWriter, r *http.Request) error {
+	if err := handlers.ReadForm(w, r); err != nil {
+		return err
+	}
+	f := r.Form
+	runs, err := h.Runs.Overview(r.Context())
+	if err != nil {
+		return err
+	}
+	chosen, err := selected(runs, query.Of(runs), f["run"], f.Get("all") != "", f.Get("q"))
+	if err != nil {
+		return err
+	}
+	back := backTo(f.Get("back"))
+	switch what := f.Get("do"); {
+	case what == "compare" && len(chosen) > mostCompared:
+		return model.Invalid{"run": fmt.Sprintf("%s runs are selected, more than the %d of one comparison; select fewer, or group them", views.Count(len(chosen)), mostCompared)}
+	case what == "compare":
+		http.Redirect(w, r, "/compare?runs="+strings.Join(idsOf(chosen), ","), http.StatusSeeOther)
+		return nil
+	case what == "export":
+		q := url.Values{"run": {strings.Join(idsOf(chosen), ",")}, "cols": {backColumns(back)}}
+		http.Redirect(w, r, "/api/runs.csv?"+q.Encode(), http.StatusSeeOther)
+		return nil
+	case what == "delete" && f.Get("confirm") == "":
+		return handlers.Draw(w, r, ui.Outcome(sure(chosen, back)))
+	}
+	d, err := h.deedOf(f.Get("do"), f.Get("tag"), f.Get("effort"))
+	if err != nil {
+		return err
+	}
+	done, failed := act(r.Context(), d, chosen)
+	if len(failed) == 0 {
+		http.Redirect(w, r, back, http.StatusSeeOther)
+		return nil
+	}
+	v := ui.OutcomeView{Title: fmt.Sprintf("%s %s, %s not", views.Plural(len(done), "run", "runs"), d.done, views.Count(len(failed))), Failed: failed, Done: done, Back: back}
+	return handlers.DrawStatus(w, r, http.StatusConflict, ui.Outcome(v))
+}
+
+// act does a deed to one run after the other, as far as each allows it.
+func act(ctx context.Context, d deed, chosen []model.Overview) (done []model.Run, failed []ui.Failure) {
+	for _, run := range chosen {
+		err := ctx.Err()
+		if err == nil {
+			err = d.do(ctx, run.ID)
+		}
+		if err != nil {
+			failed = append(failed, ui.Failure{Run: run.Run, Why: handlers.SentenceOf(err)})
+			continue
+		}
+		done = append(done, run.Run)
+	}
+	return done, failed
+}
+
+// sure asks before runs are deleted.
+func sure(chosen []model.Overview, back string) ui.OutcomeView {
+	live := 0
+	v := ui.OutcomeView{Title: "Delete " + views.Plural(len(chosen), "run", "runs") + "?", Back: back,
+		Said: "Folders, checkpoints and points are removed for good. To only hide runs from the list, archive them.",
+		Confirm: &ui.Confirm{Button: "Delete " + views.Plural(len(chosen), "run", "runs"), Fields: [][2]string{
+			{"do", "delete"}, {"confirm", "yes"}, {"run", strings.Join(idsOf(chosen), ",")}, {"back", back}}}}
+	for _, run := range chosen {
+		v.Done = append(v.Done, run.Run)
+		if !run.State.Ended() {
+			live++
+		}
+	}
+	if live > 0 {
+		v.Said += fmt.Sprintf(" %s not ended and will be left; stop them first.", views.Plural(live, "run has", "runs have"))
+	}
+	return v
+}
+
+func idsOf(runs []model.Overview) []string {
+	ids := make([]string, len(runs))
+	for i, r := range runs {
+		ids[i] = r.ID
+	}
+	return ids
+}
+
+// backTo is the list that a form came from; never an address elsewhere.
+func backTo(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Path != "/runs" || u.Host != "" {
+		return "/runs"
+	}
+	return addressOf(u.Query()).URL()
+}
+
+func backColumns(back string) string {
+	u, err := url.Parse(back)
+	if err != nil {
+		return ""
+	}
+	return strings.Join(split(u.Query()["cols"]), ",")
+}

@@ -1,0 +1,79 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"slotscope/model"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// TestTwoTabs edit one view: the second to save is told, and neither loses anything.
+func TestTwoTabs(t *testing.T) {
+	dir := t.TempDir()
+	s := Open(dir)
+	first, err := s.Save(" best  runs ", "q=infom%3E0.7", 0, now)
+	if err != nil || first.Name != "best runs" || first.Version != 1 {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	second, err := s.Save("best runs", "q=infom%3E0.8", first.Version, now.Add(time.Minute))
+	if err != nil || second.Version != 2 {
+		t.Fatalf("%+v, %v", second, err)
+	}
+	for say, do := range map[string]func() error{
+		`the view "best runs" was changed at 2026-03-01 12:01:00 UTC, after you opened it; open it again, or save yours under another name: conflict`: func() error {
+			_, err := s.Save("best runs", "q=mine", first.Version, now)
+			return errors.Join(err)
+		},
+		`there is a view "best runs" already; choose another name, or open that view and save it: conflict`: func() error { _, err := s.Save("best runs", "", 0, now); return err },
+		`the view "gone" was deleted since you opened it; save it under another name: conflict`:             func() error { _, err := s.Save("gone", "", 3, now); return err },
+		`there is no saved view "gone": not found`:                                                          func() error { return s.Delete("gone", 1) },
+	} {
+		if err := do(); err == nil || err.Error() != say {
+			t.Errorf("%v\nwant %s", err, say)
+		}
+	}
+	if err := s.Delete("best runs", 1); !errors.Is(err, model.ErrConflict) {
+		t.Errorf("deleted as it was: %v", err)
+	}
+	all, err := Open(dir).List() // another server
+	if err != nil || len(all) != 1 || all[0] != second {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if err := s.Delete("best runs", 2); err != nil {
+		t.Error(err)
+	}
+	if all, err := s.List(); err != nil || len(all) != 0 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+func TestViewsThatAreRefused(t *testing.T) {
+	s := Open(t.TempDir())
+	for name, address := range map[string]string{"": "", "two\nlines": "", strings.Repeat("x", 61): "", "long": strings.Repeat("x", longest+1), "\xff": ""} {
+		var bad model.Invalid
+		if _, err := s.Save(name, address, 0, now); name != "two\nlines" && !errors.As(err, &bad) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for i := range Most {
+		if _, err := s.Save(fmt.Sprint("view ", i), "", 0, now); err != nil && i != Most-1 {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Save("one more", "", 0, now); err == nil {
+		t.Error("more views than are kept")
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, fileName), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.List(); err == nil || !strings.Contains(err.Error(), "views.json in the data folder is damaged") {
+		t.Error(err)
+	}
+}

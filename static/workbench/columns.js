@@ -1,0 +1,17 @@
+// The choice of columns: a box that narrows the list.
+
+/** narrow lets a form's box hide the columns that do not contain its words. */
+export function narrow(form) {
+  const find = form.querySelector('[data-part="find"]');
+  find.hidden = false;
+  find.oninput = () => {
+    const words = find.value.toLowerCase().split(/\s+/);
+    for (const label of form.querySelectorAll('[data-text]')) label.hidden = !words.every((w) => label.dataset.text.includes(w));
+    for (const set of form.querySelectorAll('fieldset')) set.hidden = !set.querySelector('[data-text]:not([hidden])');
+  };
+  find.onkeydown = (e) => {
+    if (e.key === 'Enter') e.preventDefault();
+  };
+}
+
+if (typeof document !== 'undefined') for (const form of document.querySelectorAll('[data-part="columns-form"]')) narrow(form);
