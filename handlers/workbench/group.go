@@ -216,6 +216,8 @@ func cellOf(f query.Field, r *model.Overview, now time.Time) string {
 		}
 	case "rate":
 		return views.RunRate(r.Run)
+	case "left":
+		return views.TimeLeft(r.Run)
 	case "created", "started", "ended", "updated":
 		if v, ok := f.Number(r, now); ok {
 			return views.Day(time.UnixMilli(int64(v * 1000)))
@@ -248,5 +250,5 @@ func numberOf(f query.Field, v float64) string {
 	case f.Group == query.OfConfig:
 		return f.Format(v)
 	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
+	return fmt.Sprintf("%#.4g", v)
 }

@@ -61,7 +61,7 @@ func (h Workbench) Routes(r chi.Router) {
 const perPage = 100
 
 // usual are the columns that are shown unless others are chosen.
-var usual = []string{"state", "name", "model", "dataset", "preset", "step", "rate", "left", "psnr/eval", "infom", "created"}
+var usual = []string{"state", "name", "model", "dataset", "step", "rate", "left", "psnr/eval", "infom", "created"}
 
 // ask is what the address asks for, read.
 type ask struct {
@@ -192,7 +192,11 @@ func from(page int) int { return (page - 1) * perPage }
 func pagesOf(n int) int { return max(1, (n+perPage-1)/perPage) }
 
 func columnOf(f query.Field) ui.Column {
-	return ui.Column{Name: f.Name, Label: f.Label, Unit: f.Unit, Help: f.Help, Number: f.Kind == query.Number && f.Name != "step" || f.Kind == query.Duration || f.Kind == query.Time,
+	unit := f.Unit
+	if f.Kind == query.Duration {
+		unit = "" // each has its own
+	}
+	return ui.Column{Name: f.Name, Label: f.Label, Unit: unit, Help: f.Help, Number: f.Kind == query.Number && f.Name != "step" || f.Kind == query.Duration || f.Kind == query.Time,
 		Down: f.Kind == query.Number && f.Group != query.OfConfig || f.Kind == query.Time || f.Kind == query.Flag}
 }
 

@@ -140,7 +140,7 @@ func TestFaultsAreSentencesThatPointAtThePlace(t *testing.T) {
 		"lr<abc":                      {0, `"lr<abc": "abc" is not a number; write one as in lr<1e-3 or lr=10k`},
 		"lr<":                         {0, `"lr<": a value must follow, as in model=hrr or lr<1e-3`},
 		"<3":                          {0, `"<": a name must stand before it, as in lr<1e-3`},
-		"model=hr":                    {0, `"model=hr": model is never "hr"; it is one of hrr, vqvae, qlae, betavae, betatcvae`},
+		"model=hr":                    {0, `"model=hr": model is never "hr"; it is one of ` + strings.Join(model.ModelNames(), ", ")},
 		"model<hrr":                   {0, `"model<hrr": model is not a number, so it has no order; use =, != or :`},
 		"lr<1,2":                      {0, `"lr<1,2": < takes one value; for several use = with commas, or a range as in lr=1..5`},
 		"lr<1..2":                     {0, `"lr<1..2": a range needs =, as in lr=1..2`},

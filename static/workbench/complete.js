@@ -35,6 +35,7 @@ export function suggest(fields, { name, typed }) {
 /** Completion owns a box and the list under it. */
 export class Completion {
   #fields = null;
+  #asked = false;
   #shown = [];
   #at = -1; // in the list, −1 for none
 
@@ -46,7 +47,7 @@ export class Completion {
     box.setAttribute('aria-controls', list.id);
     box.setAttribute('aria-expanded', 'false');
     box.addEventListener('focus', () => this.#learn(), { once: true });
-    box.addEventListener('input', () => this.#update());
+    box.addEventListener('input', () => (this.#fields ? this.#update() : this.#learn()));
     box.addEventListener('keydown', (e) => this.#key(e), true);
     box.addEventListener('blur', () => this.#close());
     list.addEventListener('pointerdown', (e) => {
@@ -57,7 +58,10 @@ export class Completion {
   }
 
   async #learn() {
+    if (this.#asked) return;
+    this.#asked = true;
     const answer = await fetch('/api/runs/fields').catch(() => null);
+    this.#asked = Boolean(answer?.ok); // else the next key asks again
     if (answer?.ok) this.#fields = (await answer.json()).fields;
     if (document.activeElement === this.box && this.box.value) this.#update();
   }

@@ -1,0 +1,118 @@
+package workbench_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"slotscope/handlers/handlertest"
+	"slotscope/handlers/workbench"
+	"slotscope/model"
+	"slotscope/model/view"
+)
+
+func open(t *testing.T) (handlertest.Browser, string) {
+	t.Helper()
+	f := handlertest.NewRuns(t.TempDir())
+	ctx, address := handlertest.Open(t, workbench.Workbench{Runs: f, Views: view.Open(t.TempDir()), Evaluations: &evaluations{}})
+	return handlertest.Browser{T: t, Ctx: ctx, Runs: f}, address
+}
+
+const rows = "document.querySelectorAll('[data-testid=run-row]').length"
+
+// TestListByKeyboard: filter, walk, select; what happens to runs elsewhere appears by itself and leaves focus and selection alone.
+func TestListByKeyboard(t *testing.T) {
+	b, address := open(t)
+	b.Runs.Put("a", model.Finished, 10).Name = "Alpha"
+	b.Runs.Put("b", model.Running, 10).Name = "Beta"
+	b.Do(chromedp.Navigate(address + "/runs"))
+	b.Wait(rows, "2")
+	b.Eval(`document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '/', bubbles: true}))`)
+	b.Wait("document.activeElement.id", "q")
+	b.Do(chromedp.KeyEvent("alp"))
+	b.Wait(rows, "1")
+	b.Wait("location.search", "?q=alp")
+	b.Do(chromedp.KeyEvent("\b\b\b"))
+	b.Wait(rows, "2")
+	b.Do(chromedp.KeyEvent("lr<"))
+	b.Wait("document.querySelector('[data-part=fault]').textContent", `"lr<": a value must follow, as in model=hrr or lr<1e-3`)
+	b.Wait(rows, "2") // the list stays as it was
+	b.Do(chromedp.KeyEvent("\b\b\b"))
+	b.Wait("document.querySelector('[data-part=fault]').textContent", "")
+	b.Do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("j"))
+	b.Wait("document.activeElement.textContent", "Beta")
+	b.Do(chromedp.KeyEvent("x"))
+	b.Wait("document.querySelector('[data-part=selected]').textContent", "1 selected")
+	b.Runs.Grow("b", 5)
+	b.Wait("document.querySelector('[data-run=b] [data-part=steps]').textContent.split(' ')[0]", "15")
+	b.Wait("document.activeElement.textContent", "Beta")
+	b.Wait("document.querySelector('[data-part=selected]').textContent", "1 selected")
+	b.Runs.Put("c", model.Queued, 0).Name = "Started elsewhere"
+	b.Runs.Grow("b", 1)
+	b.Wait(rows, "3")
+	b.Do(chromedp.KeyEvent(kb.Enter))
+	b.Wait("location.pathname", "/runs/b")
+}
+
+// TestQueryIsCompleted: names, then values, by keys alone.
+func TestQueryIsCompleted(t *testing.T) {
+	b, address := open(t)
+	b.Runs.PutMany(30)
+	b.Do(chromedp.Navigate(address+"/runs"), chromedp.Focus("#q"))
+	b.Do(chromedp.KeyEvent("sta"))
+	b.Wait("document.querySelector('#completions [role=option] b')?.textContent", "state")
+	b.Do(chromedp.KeyEvent(kb.ArrowDown))
+	b.Wait("document.getElementById('q').getAttribute('aria-activedescendant')", "completion-0")
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("=run"))
+	b.Wait("document.querySelector('#completions [role=option] b')?.textContent", "running")
+	b.Do(chromedp.KeyEvent(kb.Tab))
+	b.Wait("document.getElementById('q').value", "state=running ")
+	b.Wait(rows, "2")
+	b.Do(chromedp.KeyEvent("tag:ni"), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
+	b.Wait("document.getElementById('q').value", "state=running tag:night ")
+	b.Wait("new URLSearchParams(location.search).get('q')", "state=running tag:night ")
+}
+
+// TestWorkbenchByHand: order, groups, columns, actions on many, and a saved view, everything in the address.
+func TestWorkbenchByHand(t *testing.T) {
+	b, address := open(t)
+	b.Runs.PutMany(300)
+	b.Do(chromedp.Navigate(address + "/runs"))
+	b.Wait(rows, "100")
+	b.Do(chromedp.Click(`th a[href*="sort=-infom"]`))
+	b.Wait("location.search", "?sort=-infom")
+	b.Wait("document.querySelector('th[aria-sort=descending]').textContent.trim().split(/\\s/)[0]", "InfoM")
+	b.Eval(`((s) => { s.value = 'config'; s.dispatchEvent(new Event('change')) })(document.getElementById('group'))`)
+	b.Wait("document.querySelectorAll('[data-testid=group-row]').length", "50")
+	b.Wait("new URLSearchParams(location.search).get('sort')", "-infom")
+	b.Do(chromedp.Click("[data-part=toggle]"))
+	b.Wait(rows+" > 3", "true")
+	b.Do(chromedp.Click("[data-part=columns]"))
+	b.Wait("document.querySelector('dialog[open] [data-part=find]') !== null", "true")
+	b.Do(chromedp.SendKeys("dialog [data-part=find]", "used"))
+	b.Wait("document.querySelectorAll('dialog [data-text]:not([hidden])').length", "1")
+	b.Do(chromedp.Click(`dialog input[value="perplexity/used"]`), chromedp.Click("dialog button.primary"))
+	b.Wait("new URLSearchParams(location.search).getAll('cols').includes('perplexity/used')", "true")
+	b.Wait("document.querySelectorAll('[data-testid=group-row]').length", "50") // grouped as before
+
+	b.Eval("(window.before = true)")
+	b.Do(chromedp.Click("[data-group] input[name=run]"), chromedp.SendKeys("#bulk-tag", "best"), chromedp.Click(`[data-part=bulk] button[value=tag]`))
+	b.Wait("!window.before && document.readyState === 'complete' && new URLSearchParams(location.search).get('group')", "config") // back where it was
+	b.Eval(`((q) => { q.value = 'tag:best'; q.dispatchEvent(new Event('input')) })(document.getElementById('q'))`)
+	b.Wait("document.querySelectorAll('[data-testid=group-row]').length", "1")
+
+	b.Do(chromedp.Click("[data-part=save] summary"), chromedp.SendKeys("#view-name", "the best"), chromedp.Click("[data-part=save] button.primary"))
+	b.Wait("document.querySelector('[data-testid=saved-views] nav [aria-current]')?.textContent", "the best")
+	if where := b.Eval("location.search"); !strings.Contains(where, "q=tag%3Abest") || !strings.Contains(where, "view=the+best") || !strings.Contains(where, "group=config") {
+		t.Errorf("the saved view is %s", where)
+	}
+	b.Do(chromedp.Click("[data-part=page-all]"), chromedp.Click(`[data-part=bulk] button[value=delete]`))
+	b.Wait("document.querySelector('[data-testid=outcome] h1')?.textContent.startsWith('Delete')", "true")
+	b.Do(chromedp.Click("[data-testid=confirm]"))
+	b.Wait("document.querySelector('[data-testid=no-match]') !== null", "true")
+	b.Do(chromedp.Navigate(address + "/runs"))
+	b.Do(chromedp.Click(".star"))
+	b.Wait("document.querySelector('.star')?.getAttribute('aria-pressed')", "true")
+}
