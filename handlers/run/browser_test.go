@@ -167,6 +167,36 @@ func TestChartsByHand(t *testing.T) {
 	b.Wait(`document.querySelector('[name=smooth-now]').value`, "0.05")
 }
 
+// TestChartMenu: a chart's axes are its own, a wrong limit is said in place, and the address brings the same view back.
+func TestChartMenu(t *testing.T) {
+	b := openRuns(t)
+	b.Runs.Put("a", model.Finished, 9000)
+	b.Open("/runs/a?smooth=0.5&open=terms-of-the-loss&steps=100-5000")
+	b.Wait(text(connection), "ended")
+	b.Wait(`document.querySelector('[name=smooth-now]').value + document.querySelector('[data-part=view]').textContent + document.querySelector('[data-group=terms-of-the-loss]').open`, "0.50steps 100 to 5,000true")
+	b.Wait(`document.querySelector('[data-testid="chart-total"] .u-over') !== null`, "true")
+	b.Do(chromedp.Click(chromedp.CSS(`[data-testid="chart-total"] [data-part=menu]`)))
+	b.Wait(`document.querySelector('#chart-menu h2').textContent`, "Total loss")
+	set := func(name, v string) {
+		b.Eval(fmt.Sprintf(`(() => { const f = document.querySelector('#chart-menu [name=%s]'); f.value = '%s'; f.dispatchEvent(new Event('change')) })()`, name, v))
+	}
+	set("lo", "much")
+	b.Wait(text("#chart-menu [data-part=why]"), "“much” is not a number.")
+	set("lo", "0.2")
+	set("hi", "0.1")
+	b.Wait(text("#chart-menu [data-part=why]"), "The lower limit (0.2) must be below the upper one (0.1).")
+	set("hi", "0.6")
+	b.Wait(`new URLSearchParams(location.search).get('axis')`, "total:0.2~0.6")
+	b.Wait(`document.querySelector('#chart-menu [data-part=csv]').getAttribute('href')`, "/api/runs/a/points.csv?names=total")
+	b.Do(chromedp.Click(chromedp.CSS(`#chart-menu [name=enlarge]`)))
+	b.Wait(`document.querySelector('[data-testid="chart-total"] .u-over').clientHeight > 350`, "true")
+	b.Open(strings.TrimPrefix(b.Eval("location.href"), b.Site.URL)) // a link to it shows the same
+	b.Wait(`document.querySelector('[data-testid="chart-total"] .u-over')?.clientHeight > 350`, "true")
+	b.Wait(`document.querySelector('[data-part=view]').textContent`, "steps 100 to 5,000")
+	b.Do(chromedp.KeyEvent("?"))
+	b.Wait(`document.getElementById('keys').open`, "true")
+}
+
 func TestFormFollowsThePreset(t *testing.T) {
 	b := openRuns(t)
 	b.Open("/runs/new")

@@ -39,7 +39,7 @@ var rules = []Rule{
 	{"no-points", None, "The run has measured nothing yet.", noPoints},
 	{"not-finite", Diverging, "The newest total loss is NaN or infinite.", notFinite},
 	{"loss-rose", Diverging, "From step 200: the median total loss of the last tenth of the steps is more than 1.5 times that of the lowest earlier tenth.", lossRose},
-	{"psnr-fell", Diverging, "The newest PSNR is more than 3 dB below the run's best.", psnrFell},
+	{"psnr-fell", Diverging, "The two newest PSNRs are more than 3 dB below the run's best: one alone is often low.", psnrFell},
 	{"perplexity-fell", Collapsing, "From step 200: the median perplexity (window) of the last tenth of the steps is below half of the highest earlier tenth.", perplexityFell},
 	{"perplexity-low", Collapsing, "From step 200 and after a tenth of the steps: perplexity (window) is below 2 or 2% of the codebook's entries, whichever is more; for QLAE, below 1.2 times the number of slots.", perplexityLow},
 	{"latents-off", Collapsing, "From step 200: no latent of a VAE is active, or fewer than half as many as at the run's best.", latentsOff},
@@ -69,12 +69,12 @@ func lossRose(p Progress) (string, bool) {
 
 func psnrFell(p Progress) (string, bool) {
 	s := finites(p.Series[psnr])
-	if len(s) < 2 {
+	if len(s) < 3 {
 		return "", false
 	}
 	best := highest(s)
 	now := s[len(s)-1]
-	if now.Value >= best.Value-psnrDrop {
+	if max(now.Value, s[len(s)-2].Value) >= best.Value-psnrDrop {
 		return "", false
 	}
 	return fmt.Sprintf("PSNR fell from %.1f dB at step %s to %.1f dB (limit %.1f dB)", best.Value, count(best.Step), now.Value, best.Value-psnrDrop), true

@@ -1,9 +1,11 @@
 // One chart of a run's page, drawn by uPlot: the values as measured, their moving average, the line that they should reach.
+import { robust } from './axis.js';
+import { png, save, svg } from './export.js';
 import { slice, within } from './series.js';
 import { count, duration, value } from '../shared/format.js';
 import { rest, Zoom } from '../shared/zoom.js';
 
-const height = { large: 220, small: 150 };
+const height = { whole: 460, large: 220, small: 150 };
 
 /** colour resolves a custom property to what the canvas understands. */
 function colour(name) {
@@ -47,19 +49,19 @@ function faint(rgb) {
 
 /**
  * Chart draws one panel. page gives the shared view: store, smooth(name), alpha, log, timed, range (in steps) or null, toX(step),
- * toStep(x), detail(name), zoom(range or null, moving).
+ * toStep(x), detail(name), axes(key), zoom(range or null, moving).
  */
 export class Chart {
   #plot = null;
   #nans = [];
   #dropped = 0;
+  #robust = null; // range of y without outliers, null where there are none to leave out
 
   constructor(figure, panel, page) {
     this.figure = figure;
     this.panel = panel;
     this.page = page;
     this.area = figure.querySelector('[data-part="plot"]');
-    if (panel.labels) figure.dataset.labels = panel.labels.length;
     this.area.setAttribute('role', 'img');
     this.area.setAttribute('aria-label', `${panel.title}: not drawn yet`);
     new Zoom(this.area, {
@@ -86,6 +88,36 @@ export class Chart {
     this.#plot = null;
   }
 
+  /** key names the chart in addresses. */
+  get key() {
+    return this.figure.dataset.testid.replace(/^chart-/, '');
+  }
+
+  get #axes() {
+    return this.page.axes(this.key);
+  }
+
+  /** log says whether y is logarithmic, by the chart's own wish or that for all. */
+  get log() {
+    return this.page.log || this.#axes.log;
+  }
+
+  /** file hands the chart as it is drawn to the downloads, as "svg" or "png". */
+  async file(kind) {
+    const u = this.#plot;
+    if (!u) return;
+    const { panel, page } = this;
+    const name = `${page.id}-${this.key.replaceAll('/', '-')}.${kind}`;
+    if (kind === 'png') {
+      save(await png(u.ctx.canvas, panel.unit ? `${panel.title} (${panel.unit})` : panel.title, colours()), name);
+      return;
+    }
+    const across = page.timed ? 'training time, s' : 'step';
+    const lines = u.series.slice(1).map((look, i) => ({ label: look.label ?? '', stroke: look.stroke(u, i + 1), dash: look.dash ?? [], width: look.width, xs: u.data[0], ys: u.data[i + 1] }));
+    const { x, y } = u.scales;
+    save(new Blob([svg({ title: panel.title, unit: panel.unit, across, x: [x.min, x.max], y: [y.min, y.max], log: this.log, lines })], { type: 'image/svg+xml' }), name);
+  }
+
   get mounted() {
     return this.#plot !== null;
   }
@@ -102,6 +134,18 @@ export class Chart {
     if (!this.#plot) return;
     this.#plot.setData(this.#data());
     this.#say();
+  }
+
+  /** outliers is how many of the values drawn lie outside of the axis, which leaves them out. */
+  get outliers() {
+    const [lo, hi] = this.#robust ?? [-Infinity, Infinity];
+    let n = 0;
+    for (const ys of this.#plot?.data.slice(1) ?? []) for (const v of ys) if (v < lo || v > hi) n++;
+    return this.#limited ? 0 : n;
+  }
+
+  get #limited() {
+    return this.#axes.y !== null;
   }
 
   /** samples of one series in view, thinned data replaced by detail where the page has it. */
@@ -128,6 +172,8 @@ export class Chart {
         tables.push(this.#table(slice(smooth.steps, smooth.values, this.page.range), false, scale));
       }
     }
+    this.#robust = null;
+    if (!this.log && !this.#axes.all && !this.panel.series.some(sparse)) this.#robust = robust(tables.flatMap(([, ys]) => ys.filter((v) => v !== null)));
     return tables.length === 1 ? tables[0] : uPlot.join(tables);
   }
 
@@ -143,7 +189,7 @@ export class Chart {
         if (raw) this.#nans.push([steps[i], v]);
         return null;
       }
-      if (this.page.log && v <= 0) {
+      if (this.log && v <= 0) {
         if (raw) this.#dropped++;
         return null;
       }
@@ -170,11 +216,11 @@ export class Chart {
       },
       scales: {
         x: { time: false, range: (u, lo, hi) => this.#rangeX(lo, hi) },
-        y: { distr: page.log ? 3 : 1, range: (u, lo, hi) => this.#rangeY(lo, hi) },
+        y: { distr: this.log ? 3 : 1, range: (u, lo, hi) => this.#rangeY(lo, hi) },
       },
       axes: [
         { ...axis, size: 24, space: 70, values: (u, ticks, i, space, incr) => ticks.map((v) => (page.timed ? duration(v) : tick(v, incr))) },
-        { ...axis, size: 52, space: 28, values: (u, ticks, i, space, incr) => ticks.map((v) => (v === null ? '' : tick(v, page.log ? v : incr))) },
+        { ...axis, size: 52, space: 28, values: (u, ticks, i, space, incr) => ticks.map((v) => (v === null ? '' : tick(v, this.log ? v : incr))) },
       ],
       series: [{}, ...panel.series.flatMap((name, i) => this.#lines(i))],
       hooks: {
@@ -189,9 +235,9 @@ export class Chart {
     const look = stroke(i);
     const name = this.panel.series[i];
     const points = { show: sparse(name) ? true : undefined, size: 5, fill: look.stroke };
-    const raw = { ...look, width: 1.25, points };
+    const raw = { ...look, width: 1.25, points, label: this.panel.labels?.[i] };
     if (!this.#smoothed(name)) return [raw];
-    return [{ ...raw, stroke: faint(look.stroke), width: 1, points: { show: false } }, { ...look, width: 1.75, points: { show: false } }];
+    return [{ ...raw, label: undefined, stroke: faint(look.stroke), width: 1, points: { show: false } }, { ...look, width: 1.75, points: { show: false }, label: raw.label }];
   }
 
   #rangeX(lo, hi) {
@@ -203,8 +249,19 @@ export class Chart {
   }
 
   #rangeY(lo, hi) {
+    if (this.#limited) {
+      const [a, b] = this.#axes.y;
+      const [c, d] = this.#wholeY(lo, hi);
+      const range = [this.log && a !== null && a <= 0 ? c : (a ?? c), b ?? d];
+      return range[0] < range[1] ? range : [c, d];
+    }
+    if (this.#robust && lo !== null) [lo, hi] = this.#robust;
+    return this.#wholeY(lo, hi);
+  }
+
+  #wholeY(lo, hi) {
     const { target, floor } = this.panel;
-    if (this.page.log) return logRange(lo, hi, target);
+    if (this.log) return logRange(lo, hi, target);
     if (lo === null) [lo, hi] = [target ?? 0, target ?? 1];
     if (target !== null && target !== undefined) [lo, hi] = [Math.min(lo, target), Math.max(hi, target)];
     if (floor !== null && floor !== undefined) lo = Math.min(lo, floor);
@@ -241,14 +298,15 @@ export class Chart {
     const now = this.figure.querySelector('[data-part="now"]');
     const at = u && u.cursor.idx !== null && u.cursor.left >= 0 ? u.data[0][u.cursor.idx] : null;
     const per = this.#smoothed(this.panel.series[0]) ? 2 : 1;
-    const parts = this.panel.series.map((name, i) => {
-      const v = at === null ? this.#newest(name, i) : u.data[1 + i * per][u.cursor.idx];
-      if (at !== null && v === undefined) return null;
-      return this.panel.labels ? `${this.panel.labels[i]} ${value(short(v))}` : value(v);
-    });
-    const text = parts.filter((p) => p !== null).join(' · ');
-    const where = at === null || text === '' ? '' : this.page.timed ? `${duration(at)}: ` : `step ${count(at)}: `;
-    now.textContent = text === '–' ? '' : where + text;
+    const values = this.panel.series.map((name, i) => (at === null ? this.#newest(name, i) : u.data[1 + i * per][u.cursor.idx]));
+    const where = at === null ? '' : this.page.timed ? duration(at) : `step ${count(at)}`;
+    if (this.panel.labels) {
+      for (const [i, li] of [...this.figure.querySelectorAll('.key li')].entries()) li.querySelector('span').textContent = values[i] === undefined || values[i] === null ? '' : value(short(values[i]));
+      now.textContent = where;
+      return;
+    }
+    const text = values[0] === undefined ? '' : value(values[0]);
+    now.textContent = text === '–' ? '' : where && text ? `${where}: ${text}` : text;
   }
 
   #newest(name, i) {
@@ -263,7 +321,7 @@ export class Chart {
     const { target, aim } = this.panel;
     ctx.save();
     ctx.font = `${12 * devicePixelRatio}px ${c.font.slice(5)}`;
-    if (target !== null && target !== undefined && (!this.page.log || target > 0)) {
+    if (target !== null && target !== undefined && (!this.log || target > 0)) {
       const y = Math.round(u.valToPos(target, 'y', true));
       ctx.strokeStyle = c.ink;
       ctx.lineWidth = devicePixelRatio;
@@ -284,6 +342,7 @@ export class Chart {
       ctx.strokeText(text, ...at);
       ctx.fillText(text, ...at);
     }
+    this.#beyond(u, c);
     ctx.fillStyle = c.bad;
     const wide = 2 * devicePixelRatio;
     for (const [step] of this.#nans) {
@@ -291,6 +350,30 @@ export class Chart {
       if (x >= bbox.left && x <= bbox.left + bbox.width) ctx.fillRect(x - wide / 2, bbox.top + bbox.height - 8 * devicePixelRatio, wide, 8 * devicePixelRatio);
     }
     ctx.restore();
+  }
+
+  /** beyond marks values outside of the axis with arrows at its edge, one for each few pixels. */
+  #beyond(u, c) {
+    const { ctx, bbox } = u;
+    const { min, max } = u.scales.y;
+    const r = 4 * devicePixelRatio;
+    const marked = new Set();
+    ctx.fillStyle = c.quiet;
+    for (const ys of u.data.slice(1)) {
+      for (const [i, v] of ys.entries()) {
+        if (v === null || v === undefined || (v >= min && v <= max)) continue;
+        const x = u.valToPos(u.data[0][i], 'x', true);
+        const place = `${Math.round(x / r)}${v > max}`;
+        if (x < bbox.left || x > bbox.left + bbox.width || marked.has(place)) continue;
+        marked.add(place);
+        const [y, away] = v > max ? [bbox.top, 1] : [bbox.top + bbox.height, -1];
+        ctx.beginPath();
+        ctx.moveTo(x, y);
+        ctx.lineTo(x - r, y + away * r * 1.4);
+        ctx.lineTo(x + r, y + away * r * 1.4);
+        ctx.fill();
+      }
+    }
   }
 
   /** say writes how many points are shown, what could not be drawn, and the newest value. */
@@ -307,14 +390,15 @@ export class Chart {
     const marks = this.figure.querySelector('[data-part="marks"]');
     marks.replaceChildren(...this.#warnings());
     this.#read(this.#plot);
-    this.area.setAttribute('aria-label', `${this.panel.title}: ${this.figure.querySelector('[data-part="now"]').textContent || 'no value yet'}, ${what}`);
+    const values = this.panel.labels ? this.figure.querySelector('.key').innerText.replaceAll('\n', ', ') : this.figure.querySelector('[data-part="now"]').textContent;
+    this.area.setAttribute('aria-label', `${this.panel.title}: ${values || 'no value yet'}, ${what}`);
   }
 
   #warnings() {
     const out = [];
-    const add = (text) => {
+    const add = (text, tone = 'bad') => {
       const b = document.createElement('span');
-      b.className = 'bad';
+      b.className = tone;
       b.textContent = ` ${text}`;
       out.push(b);
     };
@@ -322,6 +406,7 @@ export class Chart {
       const [step, v] = this.#nans[0];
       add(this.#nans.length === 1 ? `${value(v)} at step ${count(step)}` : `${count(this.#nans.length)} not finite, first ${value(v)} at step ${count(step)}`);
     }
+    if (this.outliers) add(`${count(this.outliers)} beyond the axis`, 'quiet');
     if (this.#dropped) add(`${count(this.#dropped)} not above 0, hidden by log y`);
     return out;
   }
@@ -329,7 +414,7 @@ export class Chart {
   #fit() {
     if (!this.#plot) return;
     const width = this.area.clientWidth;
-    if (width > 0 && width !== this.#plot.width) this.#plot.setSize({ width, height: panelHeight(this.figure) });
+    if (width > 0 && (width !== this.#plot.width || panelHeight(this.figure) !== this.#plot.height)) this.#plot.setSize({ width, height: panelHeight(this.figure) });
   }
 }
 
@@ -345,6 +430,7 @@ function logRange(lo, hi, target) {
 }
 
 function panelHeight(figure) {
+  if (figure.classList.contains('whole')) return height.whole;
   return figure.closest('.decisive') ? height.large : height.small;
 }
 

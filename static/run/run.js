@@ -1,6 +1,8 @@
 // The page of a run: points arrive, charts draw what is in view, the header tells the state.
+import { plain, readView, writeView } from './address.js';
 import { Chart, forgetColours } from './chart.js';
 import { RunHead } from './head.js';
+import { ChartMenu } from './menu.js';
 import { Sheet } from './sheet.js';
 import { clock, Smoother, Store } from './series.js';
 import { Stream } from './stream.js';
@@ -30,13 +32,18 @@ function averages(samples, alpha) {
   return s;
 }
 
+const begin = readView(location.search);
+
 /** View is what all charts share: the points, and how they are looked at. */
 class View {
   store = new Store();
-  alpha = 0;
-  log = false;
-  timed = false;
-  range = null; // steps in view, fractions of them while fingers move it, or null for all
+  id = start.run.id;
+  alpha = begin.smooth;
+  log = begin.log;
+  timed = begin.timed;
+  range = begin.range; // steps in view, fractions of them while fingers move it, or null for all
+  large = begin.large; // key of the chart that is enlarged
+  #axes = begin.axes;
   steps = start.run.config.steps;
   #details = new Map(); // of the range in view, by name
   #smoothers = new Map();
@@ -62,6 +69,35 @@ class View {
       this.#clock = { version: this.store.version, at: clock(this.store.get('images_per_second'), start.run.config.batch) };
     }
     return this.#clock.at;
+  }
+
+  /** axes are the wishes for one chart's y axis. */
+  axes(key) {
+    return this.#axes.get(key) ?? plain();
+  }
+
+  setAxes(key, axes) {
+    this.#axes.set(key, axes);
+    charts.find((c) => c.key === key)?.rebuild();
+    this.tell();
+  }
+
+  /** enlarge shows a chart over the whole width, or as before. */
+  enlarge(chart) {
+    this.large = this.large === chart.key ? '' : chart.key;
+    for (const c of charts) {
+      c.figure.classList.toggle('whole', c.key === this.large);
+      c.rebuild();
+    }
+    chart.figure.scrollIntoView({ block: 'nearest' });
+    this.tell();
+  }
+
+  /** tell writes the view into the address, so that a link shows the same. */
+  tell() {
+    const open = [...root.querySelectorAll('details[data-group][open]')].map((d) => d.dataset.group);
+    const query = writeView({ smooth: this.alpha, timed: this.timed, log: this.log, range: this.range, large: this.large, open, axes: this.#axes });
+    if (query !== location.search) history.replaceState(null, '', `/runs/${this.id}${query}${location.hash}`);
   }
 
   detail(name) {
@@ -105,6 +141,7 @@ const view = new View();
 const head = new RunHead(root, start.run);
 const sheet = new Sheet(root.querySelector('[data-part="samples"]'), api, start.samples, start.run);
 const charts = [...root.querySelectorAll('[data-panel]')].map((el) => new Chart(el, start.panels[Number(el.dataset.panel)], view));
+new ChartMenu(root.querySelector('#chart-menu'), charts, view);
 const byFigure = new Map(charts.map((c) => [c.figure, c]));
 
 /** Charts exist only while they are near the window. */
@@ -148,6 +185,7 @@ async function load() {
   const page = await getJSON(`${api}/points?${thin ? `columns=${columns}` : ''}`);
   view.store.replace(page, thin);
   view.forgetSmooth();
+  if (view.range && view.range[0] >= page.head) view.zoom(null); // an address of a longer run
   if (thin && view.alpha > 0) await loadSmooth();
   redraw();
 }
@@ -190,6 +228,7 @@ view.onzoom = (range, moving) => {
   tools.zoomed(range);
   for (const c of mounted()) c.draw();
   if (range) detailTimer = setTimeout(loadDetail, moving ? settled : 0);
+  if (!moving) view.tell();
 };
 
 /** tools is the form above the charts: smoothing, log y, x axis, zoom. */
@@ -203,20 +242,32 @@ const tools = {
     this.form.onsubmit = (e) => e.preventDefault();
     f.smooth.oninput = () => this.smooth(Number(f.smooth.value));
     f.raw.onclick = () => this.smooth(0);
-    f.log.onchange = () => ((view.log = f.log.checked), rebuild());
-    f.x.onchange = () => ((view.timed = f.x.value === 'time'), rebuild());
+    f.log.onchange = () => ((view.log = f.log.checked), rebuild(), view.tell());
+    f.x.onchange = () => ((view.timed = f.x.value === 'time'), rebuild(), view.tell());
     f.reset.onclick = () => view.zoom(null);
     addEventListener('keydown', (e) => this.key(e));
+    f.keys.onclick = () => document.getElementById('keys').showModal();
+    f.log.checked = view.log;
+    f.x.value = view.timed ? 'time' : 'step';
+    this.level();
+    this.zoomed(view.range);
+  },
+
+  /** level shows how strong the smoothing is. */
+  level() {
+    const f = this.form.elements;
+    f.smooth.value = view.alpha;
+    f['smooth-now'].value = view.alpha === 0 ? 'off' : view.alpha.toFixed(2);
   },
 
   smooth(alpha) {
     alpha = Math.min(0.99, Math.max(0, Math.round(alpha * 100) / 100));
-    const f = this.form.elements;
-    f.smooth.value = alpha;
-    f['smooth-now'].value = alpha === 0 ? 'off' : alpha.toFixed(2);
-    if (alpha === view.alpha) return;
     const lines = view.alpha > 0 !== alpha > 0;
+    const same = alpha === view.alpha;
     view.alpha = alpha;
+    this.level();
+    if (same) return;
+    view.tell();
     view.forgetSmooth();
     if (lines) rebuild();
     clearTimeout(this.timer);
@@ -233,6 +284,11 @@ const tools = {
     if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest('input, select, textarea, [popover]:popover-open')) return;
     if (e.key === '[' || e.key === ']') this.smooth(view.alpha + (e.key === '[' ? -0.05 : 0.05));
     else if (e.key === 'l') this.form.elements.log.click();
+    else if (e.key === '?') this.form.elements.keys.click();
+    else if (e.key === 'e') {
+      const chart = byFigure.get(e.target.closest('[data-panel]'));
+      if (chart) view.enlarge(chart);
+    }
   },
 };
 
@@ -345,6 +401,11 @@ async function proof() {
   if (page) head.gaps(page.count, page.head);
 }
 
+for (const group of root.querySelectorAll('details[data-group]')) {
+  group.open = begin.open.includes(group.dataset.group);
+  group.addEventListener('toggle', () => view.tell());
+}
+for (const c of charts) c.figure.classList.toggle('whole', c.key === view.large);
 tools.start();
 root.addEventListener('click', (e) => e.target.closest('[data-part="plot"]') || mounted().forEach((c) => c.rest()));
 log.scrollTop = log.scrollHeight;

@@ -4,6 +4,8 @@ const slop = 8; // px that a finger may stray and still rest
 const hold = 400; // ms after which a resting finger takes the crosshair along
 const twice = 350; // ms within which a second tap makes a double tap
 const near = 32; // px within which it does
+const turn = 0.004; // of the span's logarithm for a pixel of the wheel
+const settles = 180; // ms without a turn after which the view stays
 const apart = 40; // px: fingers closer than this count as this far apart, so that none of them flings the plot
 
 /** taken is the span that a plot shows once what lay at from has come to lie at to, all of it factor times as wide; from and to are shares of the plot's width. */
@@ -31,6 +33,7 @@ const spread = ([a, b]) => (b ? Math.max(apart, Math.hypot(b[0] - a[0], b[1] - a
  *   one finger    pans sideways where the plot is zoomed, else moves the crosshair; up and down it scrolls the page
  *   held          moves the crosshair wherever it goes
  *   tap, twice    puts the crosshair there, shows everything
+ *   wheel         with Ctrl (so do two fingers on a touchpad) zooms about the pointer, with Shift pans
  *   keys          arrows move the crosshair, and at an edge the view; + and − zoom about it; 0 shows everything
  *
  * plot gives u() (the uPlot in the area, or null), zoomed(), whole() (the span of everything), least() (the narrowest span) and
@@ -42,6 +45,7 @@ export class Zoom {
   #does = null; // "move" the view, "read" with the crosshair, or null for a finger that rests
   #tapped = null;
   #timer = 0;
+  #turned = 0;
   #frame = null;
 
   constructor(area, plot) {
@@ -50,12 +54,26 @@ export class Zoom {
     area.tabIndex = 0;
     const on = (kind, f, options) => area.addEventListener(kind, f, options);
     on('keydown', (e) => this.#key(e));
+    on('wheel', (e) => this.#wheel(e), { passive: false });
     on('pointerdown', (e) => this.#down(e));
     on('pointermove', (e) => this.#move(e));
     on('pointerup', (e) => this.#up(e));
     on('pointercancel', (e) => this.#up(e));
     on('contextmenu', (e) => this.#fingers.size > 0 && e.preventDefault()); // holding is ours
     on('touchmove', (e) => (this.#does || e.touches.length > 1) && e.cancelable && e.preventDefault(), { passive: false }); // else the page scrolls too
+  }
+
+  /** wheel zooms or pans; without a key it scrolls the page. */
+  #wheel(e) {
+    const u = this.plot.u();
+    if (!u || !(e.ctrlKey || e.metaKey || e.shiftKey)) return;
+    e.preventDefault();
+    const by = (e.deltaY || e.deltaX) * (e.deltaMode === 1 ? 16 : 1);
+    const at = this.#share(this.#place(e)[0]);
+    if (e.shiftKey) this.#show(taken(this.#span(), at, at - by / u.over.clientWidth, 1), true);
+    else this.#show(taken(this.#span(), at, at, Math.exp(Math.min(200, Math.max(-200, by)) * turn)), true);
+    clearTimeout(this.#turned);
+    this.#turned = setTimeout(() => this.plot.zoomed() && this.#show(this.#span(), false), settles);
   }
 
   #down(e) {

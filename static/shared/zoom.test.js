@@ -146,3 +146,22 @@ test('keys do what fingers do', () => {
   h.key('+', { ctrlKey: true });
   assert.equal(h.done.shown, null, 'Ctrl + is the browser’s');
 });
+
+test('a wheel with Ctrl zooms about the pointer and settles, with Shift pans, alone scrolls the page', async () => {
+  const h = hand();
+  const turn = (fields) => {
+    const e = Object.assign(new Event('wheel', { cancelable: true }), { deltaY: 0, deltaX: 0, deltaMode: 0, clientX: 50, clientY: 50, ctrlKey: false, metaKey: false, shiftKey: false, ...fields });
+    h.area.dispatchEvent(e);
+    return e.defaultPrevented;
+  };
+  assert.equal(turn({ deltaY: -100 }), false);
+  assert.equal(h.done.shown, undefined);
+  assert.equal(turn({ deltaY: -100, ctrlKey: true }), true);
+  const [lo, hi] = h.done.shown;
+  assert.ok(Math.abs(lo + (hi - lo) / 4 - 251) < 2, 'the step under the pointer stays');
+  assert.ok(hi - lo < 700 && h.done.moving);
+  turn({ deltaY: 40, shiftKey: true });
+  assert.ok(h.done.shown[0] > lo && Math.abs(h.done.shown[1] - h.done.shown[0] - (hi - lo)) < 2);
+  await new Promise((r) => setTimeout(r, 250));
+  assert.equal(h.done.moving, false);
+});

@@ -1,0 +1,56 @@
+// How a run's curves are looked at, in the page's address: ?smooth=0.6&x=time&log=1&steps=100-2000&large=KEY&open=GROUP,GROUP&axis=KEY:log,all,0~3
+// where KEY names a chart. What cannot be read is left out.
+
+/** plain is the axes of a chart that nobody has changed: log, all (outliers included), limits of y or null. */
+export const plain = () => ({ log: false, all: false, y: null });
+
+const isPlain = (a) => !a.log && !a.all && !a.y;
+
+/** readView makes a view of an address's query. */
+export function readView(query) {
+  const q = new URLSearchParams(query);
+  const view = { smooth: 0, timed: q.get('x') === 'time', log: q.get('log') === '1', range: null, large: q.get('large') ?? '', open: [], axes: new Map() };
+  const smooth = Number(q.get('smooth'));
+  if (smooth > 0 && smooth <= 0.99) view.smooth = Math.round(smooth * 100) / 100;
+  const steps = /^(\d+)-(\d+)$/.exec(q.get('steps') ?? '');
+  if (steps && Number(steps[1]) >= 1 && Number(steps[2]) > Number(steps[1])) view.range = [Number(steps[1]), Number(steps[2])];
+  view.open = (q.get('open') ?? '').split(',').filter((name) => /^[a-z0-9-]+$/.test(name));
+  for (const text of q.getAll('axis')) {
+    const at = text.lastIndexOf(':');
+    if (at < 1) continue;
+    const axes = plain();
+    for (const word of text.slice(at + 1).split(',')) {
+      if (word === 'log') axes.log = true;
+      else if (word === 'all') axes.all = true;
+      else axes.y = limits(...word.split('~')) ?? axes.y;
+    }
+    if (!isPlain(axes)) view.axes.set(text.slice(0, at), axes);
+  }
+  return view;
+}
+
+/** writeView is the query of a view, "" for the view that a page begins with. */
+export function writeView(view) {
+  const q = new URLSearchParams();
+  if (view.smooth > 0) q.set('smooth', view.smooth);
+  if (view.timed) q.set('x', 'time');
+  if (view.log) q.set('log', '1');
+  if (view.range) q.set('steps', view.range.map(Math.round).join('-'));
+  if (view.large) q.set('large', view.large);
+  if (view.open.length) q.set('open', view.open.join(','));
+  for (const [key, axes] of view.axes) {
+    if (isPlain(axes)) continue;
+    const words = [axes.log && 'log', axes.all && 'all', axes.y && axes.y.map((v) => v ?? '').join('~')];
+    q.append('axis', `${key}:${words.filter(Boolean).join(',')}`);
+  }
+  const text = q.toString();
+  return text && `?${text}`;
+}
+
+/** limits reads the ends of an axis, either of which may be empty; null where neither is a number or they are the wrong way round. */
+export function limits(lo = '', hi = '') {
+  const end = (text) => (String(text).trim() === '' || !Number.isFinite(Number(text)) ? null : Number(text));
+  const [a, b] = [end(lo), end(hi)];
+  if ((a === null && b === null) || (a !== null && b !== null && a >= b)) return null;
+  return [a, b];
+}
