@@ -40,7 +40,7 @@ export function writeView(view) {
   if (view.open.length) q.set('open', view.open.join(','));
   for (const [key, axes] of view.axes) {
     if (isPlain(axes)) continue;
-    const words = [axes.log && 'log', axes.all && 'all', axes.y && axes.y.map((v) => v ?? '').join('~')];
+    const words = [axes.log && 'log', axes.all && 'all', axes.y?.map((v) => v ?? '').join('~')];
     q.append('axis', `${key}:${words.filter(Boolean).join(',')}`);
   }
   const text = q.toString();

@@ -390,7 +390,7 @@ export class Chart {
     const marks = this.figure.querySelector('[data-part="marks"]');
     marks.replaceChildren(...this.#warnings());
     this.#read(this.#plot);
-    const values = this.panel.labels ? this.figure.querySelector('.key').innerText.replaceAll('\n', ', ') : this.figure.querySelector('[data-part="now"]').textContent;
+    const values = this.panel.labels ? [...this.figure.querySelectorAll('.key li')].map((li) => li.textContent).join(', ') : this.figure.querySelector('[data-part="now"]').textContent;
     this.area.setAttribute('aria-label', `${this.panel.title}: ${values || 'no value yet'}, ${what}`);
   }
 

@@ -2,7 +2,7 @@
 
 const size = { width: 720, height: 360, left: 64, right: 16, top: 34, bottom: 40 };
 
-const escape = (text) => String(text).replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]);
+const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]);
 const short = (v) => String(Number(v.toFixed(2)));
 
 /** ticks are round numbers within [lo, hi], about n of them. */
@@ -25,13 +25,13 @@ export function svg({ title, unit, across, x, y, log, lines }) {
   const py = (v) => height - bottom - ((scale(v) - y0) / (y1 - y0 || 1)) * (height - top - bottom);
   const out = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="sans-serif" font-size="12">`,
-    `<title>${escape(title)}</title><rect width="100%" height="100%" fill="#fff"/>`,
-    `<text x="${left}" y="20" font-weight="600">${escape(title)}${unit ? ` <tspan fill="#555" font-weight="400">${escape(unit)}</tspan>` : ''}</text>`,
+    `<title>${escaped(title)}</title><rect width="100%" height="100%" fill="#fff"/>`,
+    `<text x="${left}" y="20" font-weight="600">${escaped(title)}${unit ? ` <tspan fill="#555" font-weight="400">${escaped(unit)}</tspan>` : ''}</text>`,
     `<clipPath id="c"><rect x="${left}" y="${top}" width="${width - left - right}" height="${height - top - bottom}"/></clipPath>`,
   ];
   for (const v of ticks(x[0], x[1])) out.push(`<path d="M${short(px(v))} ${top}V${height - bottom}" stroke="#ddd"/><text x="${short(px(v))}" y="${height - bottom + 16}" text-anchor="middle" fill="#555">${v}</text>`);
   for (const v of log ? ticks(y0, y1).filter(Number.isInteger).map((e) => 10 ** e) : ticks(y[0], y[1])) out.push(`<path d="M${left} ${short(py(v))}H${width - right}" stroke="#ddd"/><text x="${left - 6}" y="${short(py(v) + 4)}" text-anchor="end" fill="#555">${v}</text>`);
-  out.push(`<text x="${width - right}" y="${height - 6}" text-anchor="end" fill="#555">${escape(across)}</text><g clip-path="url(#c)" fill="none">`);
+  out.push(`<text x="${width - right}" y="${height - 6}" text-anchor="end" fill="#555">${escaped(across)}</text><g clip-path="url(#c)" fill="none">`);
   for (const l of lines) {
     let d = '';
     let on = false;
@@ -43,14 +43,14 @@ export function svg({ title, unit, across, x, y, log, lines }) {
       d += `${on ? 'L' : 'M'}${short(px(l.xs[i]))} ${short(py(v))}`;
       on = true;
     }
-    if (d) out.push(`<path d="${d}" stroke="${escape(l.stroke)}" stroke-width="${l.width}" stroke-linecap="round"${l.dash.length ? ` stroke-dasharray="${l.dash.join(' ')}"` : ''}/>`);
+    if (d) out.push(`<path d="${d}" stroke="${escaped(l.stroke)}" stroke-width="${l.width}" stroke-linecap="round"${l.dash.length ? ` stroke-dasharray="${l.dash.join(' ')}"` : ''}/>`);
   }
   out.push('</g>');
   const named = lines.filter((l) => l.label);
   let at = width - right;
   for (const l of named.toReversed()) {
     at -= 8 * l.label.length + 34;
-    out.push(`<path d="M${at} 16h20" stroke="${escape(l.stroke)}" stroke-width="2"${l.dash.length ? ` stroke-dasharray="${l.dash.join(' ')}"` : ''}/><text x="${at + 25}" y="20">${escape(l.label)}</text>`);
+    out.push(`<path d="M${at} 16h20" stroke="${escaped(l.stroke)}" stroke-width="2"${l.dash.length ? ` stroke-dasharray="${l.dash.join(' ')}"` : ''}/><text x="${at + 25}" y="20">${escaped(l.label)}</text>`);
   }
   return `${out.join('\n')}\n</svg>\n`;
 }
