@@ -91,7 +91,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	site.Ready = index.Ready
 	site.Pages = []web.Page{
 		&home.Home{Runs: runs, Datasets: sets, Library: library},
-		runpage.Runs{Service: runs, Datasets: sets, Places: runs, Evaluations: evaluations, Bundles: bundles(library, engine, root.Dir())},
+		runpage.Runs{Service: runs, Datasets: sets, Places: runs, Evaluations: evaluations, Bundles: bundles(library, engine, root.Dir()), Folders: runs},
 		workbench.Workbench{Runs: runs, Views: view.Open(root.Dir()), Evaluations: evaluations},
 		compare.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library, Noise: runs},
 		sweeppage.Sweeps{Service: sweeps, Datasets: sets, Places: runs},

@@ -33,6 +33,8 @@ func (h Runs) apiRoutes(r chi.Router) {
 	r.Get("/api/runs/{id}/checkpoints", handlers.Handle(h.apiCheckpoints))
 	r.Get("/api/runs/{id}/checkpoints/{step}.safetensors", handlers.Handle(h.apiCheckpoint))
 	r.Get("/api/runs/{id}/bundle.zip", handlers.Handle(h.bundle))
+	r.Get("/api/runs/{id}/points.parquet", handlers.Handle(h.parquet))
+	r.Get("/api/runs/{id}/files/{name}", handlers.Handle(h.evaluationFile))
 	r.Get("/api/fields", handlers.Handle(h.apiFields))
 }
 

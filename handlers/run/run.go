@@ -25,6 +25,8 @@ type Runs struct {
 	Evaluations handlers.EvaluationService
 	// Bundles gathers what a checkpoint is exported with; nil where nothing is exported.
 	Bundles Bundler
+	// Folders opens runs' folders for what is answered as files; nil where nothing is.
+	Folders Folders
 }
 
 // Routes enters /runs, /api/runs and /ws/runs.

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,6 +28,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/bundle"
 	"slotscope/model/data"
+	"slotscope/model/folder"
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/verdict"
 )
@@ -671,5 +674,49 @@ func TestBundle(t *testing.T) {
 	}
 	if strings.Join(b.asked, " ") != "run-1@500 none" {
 		t.Errorf("asked for %q", b.asked)
+	}
+}
+
+// folders opens the folders of a data folder.
+type folders string
+
+func (d folders) Folder(_ context.Context, id string) (*folder.Folder, error) {
+	return folder.Open(filepath.Join(string(d), id))
+}
+
+// What an evaluation wrote and the points are answered as files; nothing else of the folder is.
+func TestFilesOfARun(t *testing.T) {
+	dir := t.TempDir()
+	f, err := folder.Create(filepath.Join(dir, "run-1"), model.Config{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	a, err := f.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(a.Append(model.Point{Step: 1, Values: map[string]float64{"total": 1}}), a.Close(), os.WriteFile(filepath.Join(dir, "run-1", "associations.json"), []byte("{}"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	r := chi.NewRouter()
+	runpage.Runs{Service: handlertest.NewRuns(t.TempDir()), Datasets: handlertest.Data{}, Folders: folders(dir)}.Routes(r)
+	for path, want := range map[string]struct {
+		code int
+		kind string
+	}{
+		"/api/runs/run-1/files/associations.json":  {200, "application/json"},
+		"/api/runs/run-1/points.parquet":           {200, "application/vnd.apache.parquet"},
+		"/api/runs/run-1/files/representation.npz": {404, ""},
+		"/api/runs/run-1/files/config.json":        {404, ""},
+		"/api/runs/run-1/files/..%2fconfig.json":   {404, ""},
+		"/api/runs/run-2/files/associations.json":  {404, ""},
+		"/api/runs/run-2/points.parquet":           {404, ""},
+	} {
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		if w.Code != want.code || want.kind != "" && w.Header().Get("Content-Type") != want.kind {
+			t.Errorf("%s: %d %s, want %+v", path, w.Code, w.Header().Get("Content-Type"), want)
+		}
 	}
 }

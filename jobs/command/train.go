@@ -15,6 +15,7 @@ import (
 	"slotscope/jobs/slurm"
 	"slotscope/model"
 	"slotscope/model/data"
+	"slotscope/model/exchange"
 	"slotscope/model/folder"
 	"slotscope/model/learn/evaluate"
 	"slotscope/model/learn/train"
@@ -35,6 +36,7 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 	dir := fs.String("run", "", "folder of a run to start or go on with; the other flags are then its config.json's")
 	name := fs.String("name", "", "what to call the run")
 	later := fs.Bool("evaluate-later", false, "leave the evaluation of the finished run in the queue of the server, or of the job, that started this process")
+	board := fs.Bool("tensorboard", false, "write TensorBoard event files into the run's folder, tensorboard/, while it trains")
 	dataDir, asJSON, executor := dataFlag(fs), jsonFlag(fs), executorFlags(fs)
 	set := assignments{}
 	for _, f := range []string{"dataset", "model", "preset", "steps", "batch", "seed", "engine"} {
@@ -62,6 +64,9 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
+	if where == model.Slurm && *board {
+		return fmt.Errorf("%w: --tensorboard works for local runs; export the run when it has finished: slotscope export RUN --as tensorboard", errUsage)
+	}
 	f, err := runFolder(ctx, *dir, *dataDir, *name, set)
 	if err != nil {
 		return err
@@ -77,8 +82,13 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 		return submit(ctx, env, f, slurm.New(*dataDir, options), *asJSON)
 	}
 	attempt, _ := strconv.Atoi(os.Getenv(folder.AttemptVariable))
+	ended := func() {}
+	if *board {
+		ended = liveBoard(env, f)
+	}
 	err = train.Run(ctx, train.Request{Folder: f, DataDir: *dataDir, Revision: Revision(), Attempt: attempt, QueueEvaluation: *later,
 		Log: slog.New(slog.NewTextHandler(env.err, nil)), Report: reporter(env.err)})
+	ended()
 	if *asJSON {
 		status, statusErr := f.Status()
 		if statusErr == nil {
@@ -89,6 +99,19 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	return evaluateTrained(ctx, env, f, *dataDir, !*asJSON)
+}
+
+// liveBoard writes event files beside a training until ended is called; a failure is told and does not end the run.
+func liveBoard(env environment, f *folder.Folder) (ended func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- exchange.Live(ctx, f, filepath.Join(f.Dir(), "tensorboard")) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			fmt.Fprintln(env.err, "TensorBoard files are incomplete:", err)
+		}
+	}
 }
 
 // evaluateTrained measures a run that has just finished in this process.

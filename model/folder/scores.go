@@ -39,3 +39,16 @@ const NoiseFile = "noise.png"
 func (f *Folder) NoiseSheet() (string, error) {
 	return f.regular(filepath.Join(f.dir, NoiseFile), "sheet of images under noise")
 }
+
+// EvaluationFiles are what an evaluation leaves in a run's folder beside its scores, with their media types.
+func EvaluationFiles() map[string]string {
+	return map[string]string{"representation.npz": "application/zip", "heldout.npz": "application/zip", "associations.json": "application/json", NoiseFile: "image/png"}
+}
+
+// EvaluationFile is the path of one of EvaluationFiles; model.ErrNotFound is in the error's chain where there is none.
+func (f *Folder) EvaluationFile(name string) (string, error) {
+	if _, ok := EvaluationFiles()[name]; !ok {
+		return "", fmt.Errorf("evaluations write no %q: %w", name, model.ErrNotFound)
+	}
+	return f.regular(filepath.Join(f.dir, name), name+" of an evaluation")
+}
