@@ -97,7 +97,9 @@ func (s *Supervisor) CheckpointPath(ctx context.Context, id string, step int) (s
 }
 
 // Folder opens a run's folder; the caller closes it. model.ErrNotFound is in the error's chain of an unknown run.
-func (s *Supervisor) Folder(ctx context.Context, id string) (*folder.Folder, error) { return s.open(ctx, id) }
+func (s *Supervisor) Folder(ctx context.Context, id string) (*folder.Folder, error) {
+	return s.open(ctx, id)
+}
 
 // NoiseSheet is the file of a run's images under noise; model.ErrNotFound is in the error's chain where there is none.
 func (s *Supervisor) NoiseSheet(ctx context.Context, id string) (string, error) {

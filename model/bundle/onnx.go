@@ -37,9 +37,11 @@ func (b Bundle) onnxParts() ([]part, error) {
 		return nil, err
 	}
 	c := b.File.Config
-	if want, err := ae.New(c, image); err != nil {
-		return nil, err
-	} else if all, _ := want.Parameters(); all > maxONNX {
+	parameters := 0
+	for _, t := range b.File.Tensors {
+		parameters += len(t.Data)
+	}
+	if parameters > maxONNX {
 		return nil, nil
 	}
 	n, gain := c.M, 1.0
