@@ -171,7 +171,7 @@ func (h Sweeps) drawForm(w http.ResponseWriter, r *http.Request, f sweepForm, ba
 	for i, info := range h.Datasets.List(r.Context()) {
 		view.Datasets = append(view.Datasets, ui.Choosable{Key: info.Name, Label: info.Name, Chosen: slices.Contains(f.datasets, info.Name) || len(f.datasets) == 0 && i == 0})
 	}
-	for _, p := range [][2]string{{"main", "Main results: every model, its hyperparameter chosen first"}, {"grid", "Latent dimension and codebook size"}, {"ablations", "Ablations"}} {
+	for _, p := range [][2]string{{"main", "Main results: every model, its hyperparameter chosen first"}, {"grid", "Latent dimension and codebook size"}, {"ablations", "Ablations"}, {"ratio", "Number of slots and dimension, together"}} {
 		view.Parts = append(view.Parts, ui.Choosable{Key: p[0], Label: p[1], Chosen: slices.Contains(f.parts, p[0])})
 	}
 	for _, field := range model.Fields() {

@@ -26,12 +26,12 @@ import (
 func sweepRuns(ctx context.Context, env environment, args []string) error {
 	fs := flags(env, "sweep")
 	o := sweepOptions{}
-	fs.StringVar(&o.preset, "preset", "tiny", "width of the networks, for paper")
-	fs.IntVar(&o.steps, "steps", 0, "steps of every run, for paper; 0 for the preset's")
-	fs.IntVar(&o.seeds, "seeds", 5, "seeds of every result, for paper")
-	fs.StringVar(&o.datasets, "datasets", "", "datasets joined by commas, for paper; empty for the paper's as far as they are here")
-	fs.StringVar(&o.models, "models", "", "models joined by commas, for paper; empty for all")
-	fs.StringVar(&o.parts, "parts", "", "of main, grid and ablations, joined by commas, for paper; empty for all")
+	fs.StringVar(&o.preset, "preset", "tiny", "width of the networks, for paper and field")
+	fs.IntVar(&o.steps, "steps", 0, "steps of every run, for paper and field; 0 for the preset's")
+	fs.IntVar(&o.seeds, "seeds", 5, "seeds of every result, for paper and field")
+	fs.StringVar(&o.datasets, "datasets", "", "datasets joined by commas, for paper and field; empty for the paper's, or field's Shapes3D, as far as they are here")
+	fs.StringVar(&o.models, "models", "", "models joined by commas, for paper and field; empty for all")
+	fs.StringVar(&o.parts, "parts", "", "joined by commas: for paper of main, grid, ablations and ratio, empty for the first three; for field of models, tuned and ratio, empty for models")
 	fs.StringVar(&o.engine, "engine", "auto", "what computes")
 	fs.BoolVar(&o.retry, "retry", false, "try again what has failed")
 	fs.BoolVar(&o.dry, "dry", false, "say what would run, and train nothing")
@@ -51,7 +51,7 @@ func sweepRuns(ctx context.Context, env environment, args []string) error {
 		return model.Invalid{"engine": why}
 	}
 	if len(names) != 1 {
-		return fmt.Errorf("%w: slotscope sweep paper | FILE.json | ID; `slotscope sweep -h` lists the flags", errUsage)
+		return fmt.Errorf("%w: slotscope sweep paper | field | FILE.json | ID; `slotscope sweep -h` lists the flags", errUsage)
 	}
 	plan, err := o.plan(ctx, env, fs, *dataDir, names[0])
 	if err != nil {
@@ -80,9 +80,13 @@ type sweepOptions struct {
 	retry, dry                              bool
 }
 
-// plan is the paper's protocol, a stored sweep or a file.
+// plan is the paper's protocol, the field's, a stored sweep or a file.
 func (o sweepOptions) plan(ctx context.Context, env environment, fs *flag.FlagSet, dataDir, name string) (sweep.Plan, error) {
-	if name != "paper" {
+	protocol, whole := sweep.Paper, sweep.PaperDatasets()
+	if name == "field" {
+		protocol, whole = sweep.Field, []string{"shapes3d"}
+	}
+	if name != "paper" && name != "field" {
 		var extra []string
 		fs.Visit(func(f *flag.Flag) {
 			if slices.Contains([]string{"preset", "steps", "seeds", "datasets", "models", "parts"}, f.Name) {
@@ -90,19 +94,19 @@ func (o sweepOptions) plan(ctx context.Context, env environment, fs *flag.FlagSe
 			}
 		})
 		if len(extra) > 0 {
-			return sweep.Plan{}, fmt.Errorf("%w: %s scales the paper's protocol; a plan in a file says these itself", errUsage, strings.Join(extra, ", "))
+			return sweep.Plan{}, fmt.Errorf("%w: %s scales the protocols paper and field; a plan in a file says these itself", errUsage, strings.Join(extra, ", "))
 		}
 		return readPlan(ctx, dataDir, name)
 	}
 	scale := sweep.Scale{Preset: o.preset, Steps: o.steps, Seeds: o.seeds, Datasets: commas(o.datasets), Models: commas(o.models), Parts: commas(o.parts)}
 	if len(scale.Datasets) == 0 {
 		var missing []string
-		scale.Datasets, missing = sweep.Available(sweep.PaperDatasets(), func(d string) bool { _, err := factorsOf(ctx, d, dataDir); return err == nil })
+		scale.Datasets, missing = sweep.Available(whole, func(d string) bool { _, err := factorsOf(ctx, d, dataDir); return err == nil })
 		if len(missing) > 0 {
 			fmt.Fprintf(env.err, "not here: %s; taken: %s\n", strings.Join(missing, ", "), strings.Join(scale.Datasets, ", "))
 		}
 	}
-	p, err := sweep.Paper(scale)
+	p, err := protocol(scale)
 	if err != nil {
 		return p, err
 	}
@@ -120,7 +124,7 @@ func readPlan(ctx context.Context, dataDir, name string) (sweep.Plan, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return sweep.Plan{}, fmt.Errorf("%w: %q is neither paper, nor a sweep in %s, nor a file that can be read", errUsage, name, dataDir)
+		return sweep.Plan{}, fmt.Errorf("%w: %q is neither paper nor field, nor a sweep in %s, nor a file that can be read", errUsage, name, dataDir)
 	}
 	defer f.Close()
 	p, err := sweep.Read(f)

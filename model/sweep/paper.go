@@ -15,6 +15,9 @@ const (
 	MainPart      = "Main results"
 	GridPart      = "Latent dimension and codebook size"
 	AblationsPart = "Ablations"
+	RatioPart     = "Slots and dimension"
+	FieldPart     = "Models of the field"
+	TunedPart     = "Models of the field, tuned"
 )
 
 // Scale says how much of the paper's protocol to do.
@@ -24,7 +27,7 @@ type Scale struct {
 	Seeds    int      // of each result; 0 for the paper's five
 	Datasets []string // empty for the paper's
 	Models   []string // empty for all
-	Parts    []string // "main", "grid" and "ablations"; empty for all
+	Parts    []string // of the paper "main", "grid", "ablations" and "ratio", the last on request; of the field "models", "tuned" and "ratio", models without request
 }
 
 // selectionSeeds begin where results' seeds never come: the paper chooses over two seeds, then runs five anew.
@@ -33,18 +36,9 @@ const selectionSeeds = 1000
 // Paper is the paper's protocol: each baseline's hyperparameter chosen over two seeds by InfoM, then every model over five
 // seeds; HRR over three latent dimensions and three codebook sizes; HRR with each of its design choices undone.
 func Paper(s Scale) (Plan, error) {
-	preset, err := model.Default("hrr", s.Preset, "")
+	preset, err := s.settle(PaperDatasets())
 	if err != nil {
 		return Plan{}, err
-	}
-	if s.Seeds == 0 {
-		s.Seeds = 5
-	}
-	if s.Seeds < 0 || s.Seeds >= selectionSeeds {
-		return Plan{}, model.Invalid{"seeds": "the number of seeds lies between 1 and " + strconv.Itoa(selectionSeeds-1)}
-	}
-	if len(s.Datasets) == 0 {
-		s.Datasets = PaperDatasets()
 	}
 	if len(s.Models) == 0 {
 		s.Models = []string{"betavae", "betatcvae", "vqvae", "qlae", "hrr"}
@@ -60,11 +54,65 @@ func Paper(s Scale) (Plan, error) {
 				Vary: []Axis{{Field: "d", Values: fractions(preset.D)}, {Field: "k", Values: fractions(preset.K)}}})
 		case "ablations":
 			p.Parts = append(p.Parts, Part{Name: AblationsPart, About: "HRR with one design choice undone at a time, as in the paper's negative results.", Models: []string{"hrr"}, Datasets: s.Datasets, Seeds: seeds, Variants: ablations()})
+		case "ratio":
+			p.Parts = append(p.Parts, ratio(s, preset, seeds))
 		default:
-			return Plan{}, model.Invalid{"parts": strconv.Quote(name) + " is not one of main, grid, ablations"}
+			return Plan{}, model.Invalid{"parts": strconv.Quote(name) + " is not one of main, grid, ablations, ratio"}
 		}
 	}
 	return p, p.Validate()
+}
+
+// Field is one protocol for every model: each with what its source publishes over five seeds; on request each with its hyperparameter
+// chosen as the paper chooses those of its baselines, and HRR over numbers of slots and dimensions.
+func Field(s Scale) (Plan, error) {
+	preset, err := s.settle([]string{"shapes3d"})
+	if err != nil {
+		return Plan{}, err
+	}
+	if len(s.Models) == 0 {
+		s.Models = model.ModelNames()
+	}
+	if len(s.Parts) == 0 {
+		s.Parts = []string{"models"}
+	}
+	p, seeds := Plan{Name: "field", Preset: s.Preset, Steps: s.Steps}, upTo(s.Seeds)
+	for _, name := range s.Parts {
+		switch name {
+		case "models":
+			p.Parts = append(p.Parts, Part{Name: FieldPart, About: "Every model with the hyperparameters that its source selects, or ours where it selects none.", Models: s.Models, Datasets: s.Datasets, Seeds: seeds})
+		case "tuned":
+			p.Parts = append(p.Parts, Part{Name: TunedPart, About: "Every model with the hyperparameter of the highest InfoM over two seeds.", Models: s.Models, Datasets: s.Datasets, Seeds: seeds, Select: paperSelect(s)})
+		case "ratio":
+			p.Parts = append(p.Parts, ratio(s, preset, seeds))
+		default:
+			return Plan{}, model.Invalid{"parts": strconv.Quote(name) + " is not one of models, tuned, ratio"}
+		}
+	}
+	return p, p.Validate()
+}
+
+// settle fills what a scale leaves to the protocol, and is HRR's configuration at its preset.
+func (s *Scale) settle(datasets []string) (preset model.Config, err error) {
+	if preset, err = model.Default("hrr", s.Preset, ""); err != nil {
+		return preset, err
+	}
+	if s.Seeds == 0 {
+		s.Seeds = 5
+	}
+	if s.Seeds < 0 || s.Seeds >= selectionSeeds {
+		return preset, model.Invalid{"seeds": "the number of seeds lies between 1 and " + strconv.Itoa(selectionSeeds-1)}
+	}
+	if len(s.Datasets) == 0 {
+		s.Datasets = datasets
+	}
+	return preset, nil
+}
+
+// ratio asks how many slots and what dimension HRR needs: every pair of the two.
+func ratio(s Scale, preset model.Config, seeds []int64) Part {
+	return Part{Name: RatioPart, About: "HRR over numbers of slots m and dimensions d; retrieval noise is about m/d per component.", Models: []string{"hrr"}, Datasets: s.Datasets, Seeds: seeds,
+		Vary: []Axis{{Field: "m", Values: []string{"4", "6", "9", "14", "20"}}, {Field: "d", Values: fractions(preset.D)}}}
 }
 
 func partNames(names []string) []string {
@@ -107,7 +155,7 @@ func paperSelect(s Scale) *Select {
 	return out
 }
 
-// ablations are the paper's negative results, in its order.
+// ablations are the paper's negative results, in its order; then controls of ours: other bindings, and terms that the objective lacks.
 func ablations() []Variant {
 	return []Variant{
 		{map[string]string{"symbol_init": "unit"}},
@@ -115,6 +163,11 @@ func ablations() []Variant {
 		{map[string]string{"learn_symbols": "true"}},
 		{map[string]string{"no_denoiser": "true"}},
 		{map[string]string{"free_codebook": "true"}},
+		{map[string]string{"binding": "random"}},
+		{map[string]string{"binding": "permutation"}},
+		{map[string]string{"binding": "concat"}},
+		{map[string]string{"lambda_tie": "0.01"}},
+		{map[string]string{"lambda_coherence": "0.01"}},
 	}
 }
 

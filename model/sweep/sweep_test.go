@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -160,13 +161,13 @@ func TestFailedRunsDoNotHoldUpAChoice(t *testing.T) {
 }
 
 // The paper: 4 datasets × (2 VAEs × 5 values + 2 VQs × 4 values) × 2 seeds to choose, then 4 × 5 models × 5 seeds, 4 × 9 × 5
-// of latent dimension and codebook size, 4 × (1 + 5) × 5 ablations.
+// of latent dimension and codebook size, 4 × (1 + 10) × 5 ablations.
 func TestPaper(t *testing.T) {
 	p, err := Paper(Scale{Preset: "paper"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 4*18*2 + 4*5*5 + 4*9*5 + 4*6*5; p.Runs() != want {
+	if want := 4*18*2 + 4*5*5 + 4*9*5 + 4*11*5; p.Runs() != want {
 		t.Errorf("%d runs, want %d", p.Runs(), want)
 	}
 	b := p.Look(lab{}.find)
@@ -178,7 +179,7 @@ func TestPaper(t *testing.T) {
 		ids[s.ID] = true
 	}
 	// HRR as it is stands in all three parts with the same five seeds: it is trained once
-	if want := 4*18*2 + 4*5 + 4*8*5 + 4*5*5; len(b.Items) != want || b.Waiting != 4*4*5 {
+	if want := 4*18*2 + 4*5 + 4*8*5 + 4*10*5; len(b.Items) != want || b.Waiting != 4*4*5 {
 		t.Errorf("%d items, want %d; %d waiting", len(b.Items), want, b.Waiting)
 	}
 	for _, s := range b.Items {
@@ -382,5 +383,31 @@ func TestPartsOfOtherSizes(t *testing.T) {
 	var bad model.Invalid
 	if err := p.Validate(); !errors.As(err, &bad) || bad["parts[0].preset"] == "" || bad["parts[0].select.steps"] == "" {
 		t.Errorf("an unknown preset and negative steps: %v", err)
+	}
+}
+
+// The field's protocol holds every model once with every seed, tunes those that have something to tune, and varies m and d together.
+func TestFieldProtocol(t *testing.T) {
+	p, err := Field(Scale{Preset: "tiny", Seeds: 3, Datasets: []string{"shapes3d-synthetic"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Parts) != 1 || p.Runs() != 3*len(model.ModelNames()) || !slices.Equal(p.Parts[0].Models, model.ModelNames()) {
+		t.Errorf("%d parts, %d runs of %v", len(p.Parts), p.Runs(), p.Parts[0].Models)
+	}
+	if p, err = Field(Scale{Preset: "tiny", Seeds: 1, Datasets: []string{"shapes3d-synthetic"}, Parts: []string{"tuned", "ratio"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range model.ModelNames() {
+		a, ok := p.Parts[0].axis(name)
+		if swept, has := model.Swept(name, "shapes3d-synthetic"); ok != has || a.Field != swept.Field || len(a.Values) != len(swept.Values) {
+			t.Errorf("%s is tuned over %+v", name, a)
+		}
+	}
+	if n := p.Parts[1].countSettings("hrr"); p.Parts[1].Name != RatioPart || n != 15 {
+		t.Errorf("%s has %d settings", p.Parts[1].Name, n)
+	}
+	if _, err := Field(Scale{Preset: "tiny", Parts: []string{"grid"}}); err == nil || !strings.Contains(err.Error(), "models, tuned, ratio") {
+		t.Errorf("an unknown part gives %v", err)
 	}
 }

@@ -7,11 +7,16 @@ import (
 	"slotscope/model"
 )
 
-// ablations lists the switches of the paper's negative results that a configuration has turned.
+// turnable says whether a field is a row of the ablations: a switch of the paper's negative results or a control of ours.
+func turnable(f model.Field) bool {
+	return f.Group == "ablation" || f.Name == "lambda_tie" || f.Name == "lambda_coherence"
+}
+
+// ablations lists the turnable fields that a configuration has turned.
 func ablations(c model.Config) []string {
 	var turned []string
 	for _, f := range model.Fields() {
-		if f.Group != "ablation" {
+		if !turnable(f) {
 			continue
 		}
 		def, err := model.Default(c.Model, c.Preset, c.Dataset)
@@ -63,7 +68,7 @@ func (s Section) Ablations() []Ablation {
 
 func sameButAblation(a, b model.Config) bool {
 	for _, f := range model.Fields() {
-		if f.Group != "ablation" && f.Group != "cadence" && f.Name != "seed" && f.Name != "engine" && f.Get(a) != f.Get(b) {
+		if !turnable(f) && f.Group != "cadence" && f.Name != "seed" && f.Name != "engine" && f.Get(a) != f.Get(b) {
 			return false
 		}
 	}
