@@ -61,7 +61,7 @@ var importMap = map[string]string{
 	"static":                     "",
 	"jobs":                       "model/data model/folder model/measure/report model/sweep",
 	"jobs/slurm":                 "model/folder",
-	"jobs/command":               "jobs jobs/slurm model/bench model/bundle model/exchange model/format/checkpoint model/compute model/compute/gpu model/data model/learn/evaluate model/folder model/measure/metric model/measure/metric/input model/play model/measure/report model/sweep model/learn/train model/whole",
+	"jobs/command":               "jobs jobs/slurm model/bench model/bundle model/exchange model/format/checkpoint model/compute model/compute/gpu model/data model/learn/evaluate model/folder model/measure/metric model/measure/metric/input model/play model/measure/report model/query model/sweep model/learn/train model/whole",
 	"db":                         "",
 	"model":                      "",
 	"model/bundle":               "model/compute model/data model/folder model/format/checkpoint model/format/npz model/format/onnx model/measure/report model/paper/ae model/paper/hrr model/play model/whole",

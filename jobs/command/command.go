@@ -83,6 +83,7 @@ func subcommands() []subcommand {
 		{"report", "write tables, figures and files of runs or a sweep", reportRuns},
 		{"eval", "measure all of a run: InfoMEC, DCI, noise, swaps, use of codes", evalRun},
 		{"metrics", "measure InfoMEC and DCI of codes or latents in a .npz or .json file", metricsCommand},
+		{"runs", "list, show, stop, tag, delete runs and wait for them; logs prints a run's log", runsCommand},
 		{"data", "list, add, describe, check, sample and remove datasets", dataCommand},
 		{"freeze", "write the playground of runs as one HTML file that needs no server", freezePages},
 		{"export", "write a model for other programs: safetensors, ONNX, PyTorch loader, model card", exportRun},

@@ -162,7 +162,8 @@ func clusterJob(ctx context.Context, env environment, args []string) error {
 	return err
 }
 
-// exitStatus is the status of a process that this one stands for.
+// exitStatus is the status with which the program exits, everything having been said: of a process that this one stands for, or of runs
+// that it waited for.
 type exitStatus int
 
-func (s exitStatus) Error() string { return fmt.Sprintf("the run ended with status %d", int(s)) }
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }

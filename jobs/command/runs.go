@@ -1,0 +1,663 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+	"slotscope/model/measure/report"
+	"slotscope/model/query"
+)
+
+const runsUsage = "slotscope runs list [QUERY] | show RUN | stop QUERY|RUN… | tag QUERY|RUN… --add TAG | delete QUERY|RUN… | logs RUN | wait QUERY|RUN…"
+
+// runsFlags are the flags of all subcommands of runs; each uses its own.
+type runsFlags struct {
+	data               string
+	json, yes, follow  bool
+	columns, sort      string
+	limit, lines       int
+	add, remove        string
+	star, unstar       bool
+	archive, unarchive bool
+	timeout, poll      time.Duration
+	words              []string // what is no flag
+	fs                 *flag.FlagSet
+	what               string
+}
+
+var runsDeeds = map[string]func(context.Context, environment, runsFlags) error{
+	"list": listRuns, "show": showRun, "stop": stopRuns, "tag": tagRuns, "delete": deleteRuns, "logs": runLogs, "wait": waitRuns,
+}
+
+// runsCommand lists runs and acts on them, in their folders, whether a server runs or not.
+func runsCommand(ctx context.Context, env environment, args []string) error {
+	if len(args) == 0 || runsDeeds[args[0]] == nil && args[0] != "-h" && args[0] != "--help" {
+		return fmt.Errorf("%w: %s", errUsage, runsUsage)
+	}
+	if runsDeeds[args[0]] == nil {
+		fmt.Fprintln(env.out, "Usage:", runsUsage)
+		return flag.ErrHelp
+	}
+	o := runsFlags{what: args[0], fs: flags(env, "runs "+args[0])}
+	data, asJSON := dataFlag(o.fs), jsonFlag(o.fs)
+	o.define()
+	var err error
+	if o.words, err = mixed(o.fs, args[1:]); err != nil {
+		return err
+	}
+	o.data, o.json = *data, *asJSON
+	return runsDeeds[o.what](ctx, env, o)
+}
+
+// define makes the flags that the subcommand has.
+func (o *runsFlags) define() {
+	switch o.what {
+	case "list":
+		o.fs.StringVar(&o.columns, "columns", "state,step,name", "comma-separated `NAMES` of columns after the ID; docs/query.md lists them")
+		o.fs.StringVar(&o.sort, "sort", "-created", "`NAME` to order by, with a leading - for downwards")
+		o.fs.IntVar(&o.limit, "limit", 0, "most runs to list; 0 for all")
+	case "stop", "delete":
+		o.fs.BoolVar(&o.yes, "yes", false, "act on every run that a query chooses without asking")
+	case "tag":
+		o.fs.BoolVar(&o.yes, "yes", false, "act on every run that a query chooses without asking")
+		o.fs.StringVar(&o.add, "add", "", "comma-separated `TAGS` to add")
+		o.fs.StringVar(&o.remove, "remove", "", "comma-separated `TAGS` to remove")
+		o.fs.BoolVar(&o.star, "star", false, "star the runs")
+		o.fs.BoolVar(&o.unstar, "unstar", false, "remove the star")
+		o.fs.BoolVar(&o.archive, "archive", false, "archive the runs: they are listed only when a query names archived")
+		o.fs.BoolVar(&o.unarchive, "unarchive", false, "take the runs out of the archive")
+	case "logs":
+		o.fs.IntVar(&o.lines, "lines", 200, "last lines to print")
+		o.fs.BoolVar(&o.follow, "follow", false, "print new lines until the run ends")
+	case "wait":
+		o.fs.DurationVar(&o.timeout, "timeout", 0, "give up after this `DURATION`, as in 2h; exit status 124")
+		o.fs.DurationVar(&o.poll, "poll", time.Second, "`DURATION` between looks")
+	}
+}
+
+// mixed reads flags before, between and after words; a word such as -failed, which is no flag, belongs to a query.
+func mixed(fs *flag.FlagSet, args []string) (words []string, err error) {
+	var flagged []string
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		name, _, valued := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		known := fs.Lookup(name)
+		switch {
+		case arg == "--":
+			words = append(words, args[i+1:]...)
+			i = len(args)
+		case !strings.HasPrefix(arg, "-") || known == nil && !strings.HasPrefix(arg, "--") && arg != "-h" && arg != "-help":
+			words = append(words, arg)
+		case known != nil && !valued && !isBool(known) && i+1 < len(args):
+			flagged = append(flagged, arg, args[i+1])
+			i++
+		default:
+			flagged = append(flagged, arg)
+		}
+	}
+	return words, parse(fs, flagged, 0)
+}
+
+func isBool(f *flag.Flag) bool {
+	b, ok := f.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
+// lasting are series that are measured now and then, so that the end of a run's points may lack them.
+var lasting = []string{"psnr/eval", "infom/eval", "infoe/eval", "infoc/eval", "owned/factors", "owned/coverage"}
+
+// overviews reads every run's folder: what lists show, with the last values of the named series however far back and, if asked, scores.
+// Folders that are damaged are told on env.err and left out.
+func overviews(ctx context.Context, env environment, dataDir string, names []string, scores bool) ([]model.Overview, error) {
+	data, err := folder.Root(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	defer data.Close()
+	ids, err := data.Runs()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]model.Overview, 0, len(ids))
+	for _, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		o, err := overviewOf(data, id, names, scores)
+		if err != nil {
+			fmt.Fprintln(env.err, "slotscope:", sentence(err))
+			continue
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+func overviewOf(data *folder.Data, id string, names []string, scores bool) (o model.Overview, err error) {
+	f, err := data.Open(id)
+	if err != nil {
+		return o, err
+	}
+	defer f.Close()
+	if o.Run, err = standing(f); err != nil {
+		return o, err
+	}
+	if o.Values, err = f.LastValues(names...); err != nil {
+		return o, err
+	}
+	if e, err := f.Evaluation(); err == nil {
+		o.Evaluation = e.State
+	}
+	if !scores {
+		return o, nil
+	}
+	switch s, err := f.Scores(); {
+	case err == nil:
+		o.Scores = report.Values(s)
+	case !errors.Is(err, model.ErrNotFound):
+		return o, err
+	}
+	return o, nil
+}
+
+// standing is a run with its true state: one that says it is live although no process works on it is interrupted.
+func standing(f *folder.Folder) (model.Run, error) {
+	run, err := f.Run()
+	if run.ID == "" {
+		return run, err
+	}
+	if !f.Locked() && run.State.Live() {
+		run.State, run.Reason = model.Interrupted, "Its process exited unexpectedly."
+	}
+	return run, nil
+}
+
+// asked reads the runs of a command's query, with what the query and the fields named besides look at.
+func (o runsFlags) asked(ctx context.Context, env environment, fields ...string) (chosen []model.Overview, c *query.Catalogue, err error) {
+	text := strings.Join(o.words, " ")
+	c = query.New(lasting...)
+	all, err := overviews(ctx, env, o.data, nil, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	c = query.New(append(namesIn(all), lasting...)...)
+	q, err := c.Parse(text)
+	if err != nil {
+		return nil, nil, model.Invalid{"query": err.Error()}
+	}
+	var series []string
+	scores := false
+	for _, name := range append(q.Fields(), fields...) {
+		f, ok := c.Field(name)
+		switch {
+		case !ok:
+			return nil, nil, model.Invalid{"columns": fmt.Sprintf("there is no column %q; docs/query.md lists them", name)}
+		case f.Group == query.OfLastValue:
+			series = append(series, f.Name)
+		case f.Group == query.OfScores || f.Name == "scored":
+			scores = true
+		}
+	}
+	if len(series) > 0 || scores || o.json {
+		if all, err = overviews(ctx, env, o.data, series, scores || o.json); err != nil {
+			return nil, nil, err
+		}
+	}
+	return q.Choose(all, time.Now()), c, nil
+}
+
+func namesIn(all []model.Overview) (names []string) {
+	seen := map[string]bool{}
+	for _, o := range all {
+		for name := range o.Values {
+			if !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func listRuns(ctx context.Context, env environment, o runsFlags) error {
+	names := strings.FieldsFunc(o.columns, func(r rune) bool { return r == ',' || r == ' ' })
+	by, down := strings.CutPrefix(o.sort, "-")
+	chosen, c, err := o.asked(ctx, env, append(slices.Clone(names), by)...)
+	if err != nil {
+		return err
+	}
+	now, order := time.Now(), field(c, by)
+	slices.SortStableFunc(chosen, func(a, b model.Overview) int {
+		if c := order.Compare(&a, &b, now, down); c != 0 {
+			return c
+		}
+		return strings.Compare(b.ID, a.ID)
+	})
+	if o.limit > 0 {
+		chosen = chosen[:min(o.limit, len(chosen))]
+	}
+	if o.json {
+		return printJSON(env.out, map[string]any{"runs": chosen})
+	}
+	return table(env.out, c, chosen, names)
+}
+
+// field finds one that asked has found before.
+func field(c *query.Catalogue, name string) query.Field {
+	f, _ := c.Field(name)
+	return f
+}
+
+func table(w io.Writer, c *query.Catalogue, runs []model.Overview, columns []string) error {
+	out, now := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), time.Now()
+	fmt.Fprint(out, "ID")
+	for _, name := range columns {
+		fmt.Fprint(out, "\t", strings.ToUpper(field(c, name).Name))
+	}
+	fmt.Fprintln(out)
+	for i := range runs {
+		fmt.Fprint(out, runs[i].ID)
+		for _, name := range columns {
+			text := oneLine(field(c, name).Shown(&runs[i], now))
+			if text == "" {
+				text = "–"
+			}
+			fmt.Fprint(out, "\t", text)
+		}
+		fmt.Fprintln(out)
+	}
+	return out.Flush()
+}
+
+// one is the folder of the single run that a command names.
+func (o runsFlags) one() (*folder.Folder, error) {
+	if len(o.words) != 1 {
+		return nil, fmt.Errorf("%w: slotscope runs %s RUN", errUsage, o.what)
+	}
+	dir, err := runDir(o.data, o.words[0])
+	if err != nil {
+		return nil, err
+	}
+	return folder.Open(dir)
+}
+
+func showRun(_ context.Context, env environment, o runsFlags) error {
+	f, err := o.one()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data, err := folder.Root(o.data)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	run, err := overviewOf(data, f.ID(), lasting, true)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return printJSON(env.out, run)
+	}
+	out, now := tabwriter.NewWriter(env.out, 0, 0, 2, ' ', 0), time.Now()
+	c := query.Of([]model.Overview{run})
+	for _, group := range query.Groups {
+		fmt.Fprintf(out, "%s\n", strings.ToUpper(group))
+		for _, f := range c.Fields() {
+			if text := f.Shown(&run, now); f.Group == group && text != "" {
+				fmt.Fprintf(out, "  %s\t%s\n", f.Name, strings.TrimSpace(oneLine(text)+" "+shownUnit(f)))
+			}
+		}
+	}
+	return out.Flush()
+}
+
+// shownUnit is the unit behind a value; durations have their own.
+func shownUnit(f query.Field) string {
+	if f.Kind == query.Duration {
+		return ""
+	}
+	return f.Unit
+}
+
+// selected lists the runs that a command names by ID, or else chooses by a query; several that a query chooses need --yes.
+func (o runsFlags) selected(ctx context.Context, env environment, sure bool) ([]string, error) {
+	if len(o.words) == 0 {
+		return nil, fmt.Errorf("%w: slotscope runs %s QUERY|RUN…", errUsage, o.what)
+	}
+	named := true
+	for _, word := range o.words {
+		_, err := os.Stat(filepath.Join(o.data, "runs", word))
+		named = named && model.ValidID(word) && err == nil
+	}
+	if named {
+		return o.words, nil
+	}
+	chosen, c, err := o.asked(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no run matches %q: %w", strings.Join(o.words, " "), model.ErrNotFound)
+	}
+	if sure && !o.yes {
+		if err := table(env.err, c, chosen, []string{"state", "step", "name"}); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: the query chooses %s; add --yes to %s them", errUsage, counted(len(chosen), "run"), o.what)
+	}
+	ids := make([]string, len(chosen))
+	for i, run := range chosen {
+		ids[i] = run.ID
+	}
+	return ids, nil
+}
+
+// outcome is what became of a run.
+type outcome struct {
+	Run   string      `json:"run"`
+	State model.State `json:"state,omitempty"`
+	Error string      `json:"error,omitempty"`
+}
+
+// each does something to the selected runs and prints what became of them; it fails where any run refused.
+func (o runsFlags) each(ctx context.Context, env environment, did string, do func(data *folder.Data, id string) error) error {
+	ids, err := o.selected(ctx, env, true)
+	if err != nil {
+		return err
+	}
+	data, err := folder.Root(o.data)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	all, failures := []outcome{}, 0
+	for _, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := do(data, id); err != nil {
+			failures++
+			all = append(all, outcome{Run: id, Error: sentence(err)})
+			fmt.Fprintln(env.err, "slotscope:", sentence(err))
+			continue
+		}
+		all = append(all, outcome{Run: id})
+		if !o.json {
+			fmt.Fprintln(env.out, id, did)
+		}
+	}
+	if o.json {
+		if err := printJSON(env.out, map[string]any{"runs": all}); err != nil {
+			return err
+		}
+	}
+	if failures > 0 {
+		return exitStatus(failed)
+	}
+	return nil
+}
+
+func stopRuns(ctx context.Context, env environment, o runsFlags) error {
+	return o.each(ctx, env, "is asked to stop", func(data *folder.Data, id string) error {
+		f, err := data.Open(id)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return stopRun(f)
+	})
+}
+
+// stopRun asks a run's process to save and end, or takes a run out of the queue.
+func stopRun(f *folder.Folder) error {
+	if f.Locked() {
+		return f.Signal(syscall.SIGTERM)
+	}
+	run, err := standing(f)
+	if err != nil {
+		return err
+	}
+	if run.State != model.Queued {
+		return fmt.Errorf("run %s is not running; it is %s: %w", f.ID(), run.State, model.ErrConflict)
+	}
+	if job, err := f.Job(); err == nil && job.Executor == model.Slurm && job.ID != "" {
+		return fmt.Errorf("run %s waits as SLURM job %s; stop it on the runs page, or with scancel %s: %w", f.ID(), job.ID, job.ID, model.ErrConflict)
+	}
+	lock, err := f.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	status := run.Status
+	status.State, status.Reason, status.Ended = model.Stopped, "Taken out of the queue.", now()
+	return f.SetStatus(status)
+}
+
+func tagRuns(ctx context.Context, env environment, o runsFlags) error {
+	marks := model.Marks{Add: listed(o.add), Remove: listed(o.remove)}
+	for _, pair := range []struct {
+		yes, no bool
+		names   string
+		to      **bool
+	}{{o.star, o.unstar, "--star and --unstar", &marks.Star}, {o.archive, o.unarchive, "--archive and --unarchive", &marks.Archived}} {
+		if pair.yes && pair.no {
+			return fmt.Errorf("%w: %s exclude each other", errUsage, pair.names)
+		}
+		if pair.yes || pair.no {
+			*pair.to = &pair.yes
+		}
+	}
+	if marks.Star == nil && marks.Archived == nil && len(marks.Add)+len(marks.Remove) == 0 {
+		return fmt.Errorf("%w: slotscope runs tag QUERY|RUN… with --add, --remove, --star, --unstar, --archive or --unarchive", errUsage)
+	}
+	if _, _, _, err := marks.Apply("", false, false); err != nil {
+		return err
+	}
+	return o.each(ctx, env, "is marked", func(data *folder.Data, id string) error {
+		f, err := data.Open(id)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		m, err := f.Meta()
+		if err == nil {
+			m.Tags, m.Star, m.Archived, err = marks.Apply(m.Tags, m.Star, m.Archived)
+		}
+		if err != nil {
+			return err
+		}
+		return f.SetMeta(m)
+	})
+}
+
+func listed(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+func deleteRuns(ctx context.Context, env environment, o runsFlags) error {
+	return o.each(ctx, env, "is deleted", func(data *folder.Data, id string) error {
+		f, err := data.Open(id)
+		if err == nil {
+			defer f.Close()
+			run, err := standing(f)
+			if err == nil && !run.State.Ended() && run.State != "" {
+				return fmt.Errorf("run %s is %s; stop it before deleting it: %w", id, run.State, model.ErrConflict)
+			}
+			if holder, busy := f.Evaluator(); busy {
+				return fmt.Errorf("run %s is being evaluated by %s; stop that before deleting it: %w", id, holder, model.ErrConflict)
+			}
+		} else if errors.Is(err, model.ErrNotFound) {
+			return err
+		}
+		return data.Remove(id) // a damaged folder too
+	})
+}
+
+func runLogs(ctx context.Context, env environment, o runsFlags) error {
+	f, err := o.one()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := f.Log(max(1, o.lines))
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return printJSON(env.out, map[string]any{"run": f.ID(), "log": text})
+	}
+	fmt.Fprint(env.out, text)
+	if !o.follow {
+		return nil
+	}
+	info, err := os.Stat(f.LogPath())
+	at := int64(0)
+	if err == nil {
+		at = info.Size()
+	}
+	for {
+		run, err := standing(f)
+		if err != nil {
+			return err
+		}
+		if at, err = copyFrom(env.out, f.LogPath(), at); err != nil || run.State.Ended() {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// copyFrom prints what a file has after an offset, and returns where it ends.
+func copyFrom(w io.Writer, path string, at int64) (int64, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return at, nil
+	}
+	if err != nil {
+		return at, err
+	}
+	defer file.Close()
+	if _, err := file.Seek(at, io.SeekStart); err != nil {
+		return at, err
+	}
+	n, err := io.Copy(w, file)
+	return at + n, err
+}
+
+// Exit codes of wait beside done and failed.
+const (
+	waitStopped exitStatus = 3   // no run failed, but some were stopped
+	waitTimeout exitStatus = 124 // as of timeout(1)
+)
+
+// waitRuns waits until every selected run has ended.
+func waitRuns(ctx context.Context, env environment, o runsFlags) error {
+	ids, err := o.selected(ctx, env, false)
+	if err != nil {
+		return err
+	}
+	data, err := folder.Root(o.data)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	var deadline <-chan time.Time
+	if o.timeout > 0 {
+		timer := time.NewTimer(o.timeout)
+		defer timer.Stop()
+		deadline = timer.C
+	}
+	states := map[string]model.State{}
+	for {
+		if err := lookAll(env, data, ids, states); err != nil {
+			return err
+		}
+		if code, over := verdictOf(ids, states); over {
+			return o.waited(env, ids, states, code)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline:
+			return o.waited(env, ids, states, waitTimeout)
+		case <-time.After(max(10*time.Millisecond, o.poll)):
+		}
+	}
+}
+
+// lookAll notes how runs stand, and says on env.err what has changed. A run that was deleted counts as failed.
+func lookAll(env environment, data *folder.Data, ids []string, states map[string]model.State) error {
+	for _, id := range ids {
+		if states[id].Ended() {
+			continue
+		}
+		f, err := data.Open(id)
+		if errors.Is(err, model.ErrNotFound) && states[id] != "" {
+			fmt.Fprintln(env.err, id, "was deleted")
+			states[id] = model.Failed
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		run, err := standing(f)
+		f.Close()
+		if err != nil {
+			return err
+		}
+		if states[id] != run.State {
+			fmt.Fprintln(env.err, strings.TrimSpace(fmt.Sprintf("%s %s, step %d of %d. %s", id, run.State, run.Step, run.Config.Steps, oneLine(run.Reason))))
+			states[id] = run.State
+		}
+	}
+	return nil
+}
+
+// verdictOf is the exit code for the states in which runs have ended; false while any has not.
+func verdictOf(ids []string, states map[string]model.State) (exitStatus, bool) {
+	code := exitStatus(done)
+	for _, id := range ids {
+		switch s := states[id]; {
+		case !s.Ended():
+			return 0, false
+		case s == model.Failed || s == model.Interrupted:
+			code = failed
+		case s == model.Stopped && code == done:
+			code = waitStopped
+		}
+	}
+	return code, true
+}
+
+func (o runsFlags) waited(env environment, ids []string, states map[string]model.State, code exitStatus) error {
+	if o.json {
+		all := []outcome{}
+		for _, id := range ids {
+			all = append(all, outcome{Run: id, State: states[id]})
+		}
+		if err := printJSON(env.out, map[string]any{"runs": all, "timed_out": code == waitTimeout}); err != nil {
+			return err
+		}
+	}
+	if code == done {
+		return nil
+	}
+	return code
+}
