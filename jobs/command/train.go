@@ -86,8 +86,9 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 	if *board {
 		ended = liveBoard(env, f)
 	}
+	live := newLiveLine(env.err)
 	err = train.Run(ctx, train.Request{Folder: f, DataDir: *dataDir, Revision: Revision(), Attempt: attempt, QueueEvaluation: *later,
-		Log: slog.New(slog.NewTextHandler(env.err, nil)), Report: reporter(env.err)})
+		Log: slog.New(slog.NewTextHandler(live, nil)), Report: live.show})
 	ended()
 	if *asJSON {
 		status, statusErr := f.Status()
@@ -193,31 +194,6 @@ func runFolder(ctx context.Context, dir, dataDir, name string, set assignments) 
 	}
 	defer root.Close()
 	return folder.Create(root.RunDir(model.NewID(time.Now())), cfg, name)
-}
-
-// reporter shows a run's status: one line that renews itself on a terminal, a line every ten seconds elsewhere.
-func reporter(w io.Writer) func(model.Status, model.Config) {
-	terminal, last := isTerminal(w), time.Time{}
-	return func(s model.Status, cfg model.Config) {
-		line := fmt.Sprintf("%s  step %d of %d  %.0f images/s  %s left", s.State, s.Step, cfg.Steps, s.ImagesPerSecond, left(s))
-		switch {
-		case terminal:
-			fmt.Fprintf(w, "\r\x1b[K%s", line)
-			if s.State.Ended() {
-				fmt.Fprintln(w)
-			}
-		case time.Since(last) >= 10*time.Second || s.State.Ended():
-			last = time.Now()
-			fmt.Fprintln(w, line)
-		}
-	}
-}
-
-func left(s model.Status) string {
-	if s.SecondsLeft == 0 && s.State.Live() {
-		return "unknown time"
-	}
-	return (time.Duration(s.SecondsLeft) * time.Second).String()
 }
 
 func isTerminal(w io.Writer) bool {

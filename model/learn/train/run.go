@@ -36,8 +36,9 @@ type Request struct {
 	// QueueEvaluation leaves a request in the folder of a run that finishes, where its configuration wants it evaluated.
 	QueueEvaluation bool
 
-	Log    *slog.Logger                     // what happens, a line each
-	Report func(model.Status, model.Config) // called about every second with the present status; may be nil
+	Log *slog.Logger // what happens, a line each
+	// Report is called about every second with the present status and the newest value of every series, which it must not keep; may be nil.
+	Report func(model.Status, model.Config, map[string]float64)
 }
 
 // Run trains the run of a folder from its newest checkpoint, or from nothing, to its last step, holding the folder's
@@ -49,7 +50,7 @@ func Run(ctx context.Context, req Request) (err error) {
 		return err
 	}
 	defer lock.Unlock()
-	s := &session{Request: req, cfg: req.Folder.Config()}
+	s := &session{Request: req, cfg: req.Folder.Config(), newest: map[string]float64{}}
 	if s.status, err = req.Folder.Status(); err != nil {
 		return err
 	}
@@ -86,9 +87,10 @@ type session struct {
 	usage   *metric.Usage
 	quick   quick
 	rate    rate
-	gpu     *gpu.Watcher // nil where no GPU computes
-	flushed time.Time    // last flush of points
-	told    time.Time    // last write of state.json
+	gpu     *gpu.Watcher       // nil where no GPU computes
+	flushed time.Time          // last flush of points
+	told    time.Time          // last write of state.json
+	newest  map[string]float64 // last value of every series
 
 	saving  int          // step of the newest checkpoint that was begun
 	written <-chan error // how its writing ends; nil where none is being written
@@ -249,6 +251,7 @@ func (s *session) point(step int, out Step, at time.Time) error {
 			return err
 		}
 	}
+	maps.Copy(s.newest, out.Values)
 	if err := s.points.Append(model.Point{Step: step, Time: at.UTC(), Values: out.Values}); err != nil {
 		return err
 	}
@@ -311,7 +314,7 @@ func (s *session) tell(now time.Time) {
 		s.Log.Error("state.json not renewed", "error", err)
 	}
 	if s.Report != nil {
-		s.Report(s.status, s.cfg)
+		s.Report(s.status, s.cfg, s.newest)
 	}
 }
 
