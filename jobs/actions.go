@@ -339,6 +339,9 @@ func (s *Supervisor) Delete(ctx context.Context, id string) error {
 		return told(err) // the next scan finds the folder gone
 	}
 	delete(s.runs, id)
+	s.damageMu.Lock()
+	delete(s.damage, id)
+	s.damageMu.Unlock()
 	s.watchers.notify(id)
 	return nil
 }

@@ -44,7 +44,16 @@ func (s *Supervisor) DamagedPoints(ctx context.Context, id string) (int, error) 
 		return 0, err
 	}
 	defer f.Close()
-	return f.DamagedPoints()
+	s.damageMu.Lock()
+	d := s.damage[id]
+	s.damageMu.Unlock()
+	if d, err = f.CountDamage(d); err != nil {
+		return 0, err
+	}
+	s.damageMu.Lock()
+	defer s.damageMu.Unlock()
+	s.damage[id] = d
+	return d.Lines, nil
 }
 
 // Log is the last lines of what the run's processes wrote.

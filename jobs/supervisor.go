@@ -83,6 +83,9 @@ type Supervisor struct {
 	cancel   context.CancelFunc
 	finished chan struct{} // closed when the loops have returned
 
+	damageMu sync.Mutex
+	damage   map[string]folder.Damage // of points, as far as they were counted, by run
+
 	wakeCluster chan struct{}
 	clusterSaid string // the last complaint of the cluster that was logged; its loop's alone
 }
@@ -120,7 +123,7 @@ func (e *entry) busy() bool {
 
 // New looks at every run folder, so that List tells the truth from its first call, then keeps looking until Close.
 func New(ctx context.Context, o Options) (*Supervisor, error) {
-	s := &Supervisor{o: o, runs: map[string]*entry{}, strays: map[string]string{}, wake: make(chan struct{}, 1), wakeCluster: make(chan struct{}, 1), finished: make(chan struct{})}
+	s := &Supervisor{o: o, runs: map[string]*entry{}, strays: map[string]string{}, damage: map[string]folder.Damage{}, wake: make(chan struct{}, 1), wakeCluster: make(chan struct{}, 1), finished: make(chan struct{})}
 	s.defaults()
 	if err := s.o.Data.Sweep(); err != nil {
 		s.o.Log.Warn("remains of deleted runs could not be removed", "error", err)

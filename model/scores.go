@@ -7,6 +7,41 @@ import (
 	"strconv"
 )
 
+// EvalOptions are how much an evaluation measured, as the flags of `slotscope eval` say it.
+type EvalOptions struct {
+	Images    int  `json:"images"`               // of the evaluation set
+	Noise     int  `json:"noise"`                // of these that noise was tried on
+	Pairs     int  `json:"pairs"`                // of images whose slots were swapped
+	Probe     int  `json:"probe"`                // training steps of the probe
+	KeptProbe bool `json:"kept_probe,omitempty"` // no probe was trained where none was kept
+	Trees     int  `json:"trees"`                // of each random forest
+	HeldOut   bool `json:"held_out"`             // what the run's part of a dataset leaves out was measured
+}
+
+// EvalFlags are the flags of `slotscope eval` that measure the same again.
+func (s Scores) EvalFlags() []string {
+	var flags []string
+	add := func(name string, value int) { flags = append(flags, "--"+name, strconv.Itoa(value)) }
+	if s.Effort != "" {
+		flags = append(flags, "--effort", s.Effort)
+	}
+	if s.Options == nil {
+		add("images", s.Images)
+		return flags
+	}
+	add("images", s.Options.Images)
+	add("noise", s.Options.Noise)
+	add("pairs", s.Options.Pairs)
+	if !s.Options.KeptProbe {
+		add("probe", s.Options.Probe)
+	}
+	add("trees", s.Options.Trees)
+	if !s.Options.HeldOut {
+		flags = append(flags, "--heldout=false")
+	}
+	return flags
+}
+
 // ScoresVersion is the form of Scores that this program writes. Version 0 had step, images and PSNR alone.
 const ScoresVersion = 1
 
@@ -33,6 +68,8 @@ type Scores struct {
 	NoTruth      string        `json:"no_truth,omitempty"`   // why there is no SwapTruth, where the dataset does not allow it: a sentence
 	HeldOut      *HeldOut      `json:"held_out,omitempty"`   // nil for runs that were trained on a whole dataset
 	NoFactors    string        `json:"no_factors,omitempty"` // why there are no Metrics and no Swap, where an evaluation cannot have them: a sentence
+
+	Options *EvalOptions `json:"options,omitempty"` // that the evaluation was given; nil for those of earlier programs
 
 	Effort    string  `json:"effort,omitempty"`    // of the evaluation: Quick or Full; empty for those of earlier programs, which were full
 	Seconds   float64 `json:"seconds,omitempty"`   // that the evaluation took

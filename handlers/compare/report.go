@@ -182,6 +182,9 @@ func (h Reports) entry(ctx context.Context, id string) (report.Entry, error) {
 			return a, b, err
 		}
 	}
+	if e.Lost, err = h.Runs.DamagedPoints(ctx, id); err != nil && ctx.Err() != nil {
+		return e, err
+	}
 	scores, err := h.Scores.Scores(ctx, id)
 	switch {
 	case err == nil:

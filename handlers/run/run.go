@@ -85,6 +85,9 @@ func (h Runs) page(w http.ResponseWriter, r *http.Request, status int, trouble u
 	if _, view.Samples, err = h.Service.Sample(ctx, id, 0); err != nil {
 		return err
 	}
+	if view.Damaged, err = h.Service.DamagedPoints(ctx, id); err != nil {
+		return err
+	}
 	if view.Log, err = h.Service.Log(ctx, id, logLines); err != nil {
 		return err
 	}

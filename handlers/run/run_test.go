@@ -603,6 +603,9 @@ func TestPointsAndCSV(t *testing.T) {
 	if body := handlertest.Get(t, h, "/api/runs/a/points.csv?names=total").Body.String(); !strings.HasPrefix(body, "# 28 damaged lines of points.jsonl are missing here\nstep,total\n") {
 		t.Errorf("of damaged points: %.80s", body)
 	}
+	if body := handlertest.Get(t, h, "/runs/a").Body.String(); !strings.Contains(body, "28 measured steps are damaged") {
+		t.Error("the page says nothing of damaged points")
+	}
 }
 
 // smallData is a dataset of a visitor's own, of fewer images than a batch has.

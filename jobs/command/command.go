@@ -82,6 +82,7 @@ func subcommands() []subcommand {
 		{"sweep", "train and evaluate many runs: the paper's protocol, or a plan", sweepRuns},
 		{"report", "write tables, figures and files of runs or a sweep", reportRuns},
 		{"eval", "measure all of a run: InfoMEC, DCI, noise, swaps, use of codes", evalRun},
+		{"reproduce", "train and evaluate the runs of a report again, and compare", reproduceReport},
 		{"metrics", "measure InfoMEC and DCI of codes or latents in a .npz or .json file", metricsCommand},
 		{"runs", "list, show, stop, tag, delete runs and wait for them; logs prints a run's log", runsCommand},
 		{"data", "list, add, describe, check, sample and remove datasets", dataCommand},
@@ -160,7 +161,7 @@ func sentence(err error) string {
 func printUsage(w io.Writer) {
 	fmt.Fprint(w, "Slotscope trains, measures and lets you handle disentangled representations made with HRRs.\n\n")
 	for _, c := range subcommands() {
-		fmt.Fprintf(w, "  slotscope %-8s %s\n", c.name, c.about)
+		fmt.Fprintf(w, "  slotscope %-9s %s\n", c.name, c.about)
 	}
 	fmt.Fprint(w, "\n`slotscope SUBCOMMAND -h` lists the flags of each.\n")
 }

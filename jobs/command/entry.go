@@ -29,7 +29,11 @@ func entryOf(dir string) (report.Entry, error) {
 		}
 		damage = report.Damage
 	}
-	return report.Entry{Run: found.Run, Scores: found.Scores, Damage: damage,
+	lost, err := f.DamagedPoints()
+	if err != nil {
+		return report.Entry{}, err
+	}
+	return report.Entry{Run: found.Run, Scores: found.Scores, Damage: damage, Lost: lost,
 		Points: func(names []string, yield func(model.Point) error) error { return walk(dir, names, yield) },
 		Sheet:  func() ([]byte, error) { return newestSheet(dir) },
 		Noisy:  func() (image.Image, error) { return noiseSheet(dir) }}, nil

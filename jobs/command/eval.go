@@ -183,6 +183,7 @@ func (w evalWork) measure(ctx context.Context, s subject) (evaluate.Result, erro
 		return r, err
 	}
 	r.Scores.Effort = w.effort
+	r.Scores.Options = &model.EvalOptions{Images: r.Scores.Images, Noise: w.o.Noise, Pairs: w.o.Pairs, Probe: w.o.Probe, KeptProbe: w.o.KeptProbe, Trees: w.o.Trees, HeldOut: w.heldOut}
 	return r, s.keep(r)
 }
 

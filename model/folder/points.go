@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"hash/fnv"
 	"io"
+	"io/fs"
 	"os"
 
 	"slotscope/model"
@@ -120,27 +121,49 @@ func parseLine(line []byte) (p model.Point, err error) {
 
 // DamagedPoints counts the complete lines of points.jsonl that are damaged or no points: steps that were measured and are lost.
 func (f *Folder) DamagedPoints() (int, error) {
+	d, err := f.CountDamage(Damage{})
+	return d.Lines, err
+}
+
+// Damage is how many lines of points.jsonl were damaged, up to where they were counted.
+type Damage struct {
+	Lines  int
+	file   fs.FileInfo // that was read; nil before the first count
+	offset int64       // in bytes
+}
+
+// CountDamage goes on counting from an earlier count, from the beginning where the file was replaced since.
+func (f *Folder) CountDamage(d Damage) (Damage, error) {
 	file, err := f.root.Open(pointsFile)
 	if missing(err) {
-		return 0, nil
+		return Damage{}, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
+		return Damage{}, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
 	}
 	defer file.Close()
-	in, damaged := bufio.NewReaderSize(file, pointsBuffer), 0
-	for {
-		line, err := in.ReadBytes('\n')
-		if err == io.EOF {
-			return damaged, nil // what is left has no line end: it is being written
+	info, err := file.Stat()
+	if err == nil && (d.file == nil || !os.SameFile(d.file, info) || info.Size() < d.offset) {
+		d = Damage{file: info}
+	}
+	if err == nil {
+		_, err = file.Seek(d.offset, io.SeekStart)
+	}
+	in := bufio.NewReaderSize(file, pointsBuffer)
+	for err == nil {
+		var line []byte
+		if line, err = in.ReadBytes('\n'); err != nil {
+			break
 		}
-		if err != nil {
-			return damaged, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
-		}
-		if _, err := parseLine(line); err != nil {
-			damaged++
+		d.offset += int64(len(line))
+		if _, damaged := parseLine(line); damaged != nil {
+			d.Lines++
 		}
 	}
+	if err != io.EOF { // what is left has no line end: it is being written
+		return d, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
+	}
+	return d, nil
 }
 
 // Flush hands the points to the operating system: readers see them, and a kill of this process cannot lose them.

@@ -3,6 +3,7 @@ package folder
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,6 +49,24 @@ func TestDamagedPoints(t *testing.T) {
 	}
 	if points, n := read(whole); len(points) != 200 || n != 0 || points[7].Values["loss"] != 1 {
 		t.Fatalf("%d points, %d damaged", len(points), n)
+	}
+	counted, err := f.CountDamage(Damage{})
+	for more, want := range []int{1, 1, 2} { // counting goes on where it ended, and begins anew where the file is replaced
+		if more < 2 {
+			appended, openErr := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if openErr != nil {
+				t.Fatal(openErr)
+			}
+			fmt.Fprint(appended, []string{"damaged\n{\"step\"", ":300,\"values\":{}}\n"}[more])
+			appended.Close()
+		} else {
+			if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte("x\ny\n"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if counted, err = f.CountDamage(counted); err != nil || counted.Lines != want {
+			t.Errorf("look %d: %d damaged, %v; want %d", more, counted.Lines, err, want)
+		}
 	}
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	for at := range len(lines[90]) - 1 { // every bit of one line that makes no line end

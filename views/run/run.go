@@ -20,6 +20,7 @@ type RunView struct {
 	Overview    Overview
 	Trouble     Trouble // what was refused last, if anything
 	Checkpoints []int   // steps, ascending
+	Damaged     int     // measured steps whose points are damaged
 	Samples     []int   // steps that have reconstructions, ascending
 	Log         string  // the last lines
 	Now         time.Time

@@ -157,10 +157,14 @@ func grouped(n int) string {
 func (r *Report) Reproduce(w io.Writer) error {
 	var l lines
 	l.add("# How to make these numbers again\n")
-	l.add("A configuration and a seed decide a run up to rounding; another engine or another processor may round otherwise. Each line trains one run; `slotscope eval` then measures what training did not.\n")
-	l.add("```sh")
+	l.add("A configuration and a seed decide a run up to rounding; another engine or another processor may round otherwise.\n")
+	l.add("All at once, with the intervals compared:\n\n```sh\nslotscope reproduce report.zip\n```\n")
+	l.add("Or one after another: each run is trained, then evaluated with the options of its scores here. RUN is the id that training prints.\n\n```sh")
 	for _, e := range r.Runs {
 		l.add("%s", e.command())
+		if e.Scores != nil && e.Scores.Evaluated() {
+			l.add("slotscope eval RUN %s", strings.Join(e.Scores.EvalFlags(), " "))
+		}
 	}
 	l.add("```\n")
 	if r.Again != "" {

@@ -16,6 +16,8 @@ type Entry struct {
 	Scores *model.Scores // nil before the run is scored
 	Damage string        // why scores that there are cannot be read, as a sentence; empty otherwise
 
+	Lost int // measured steps whose points are damaged
+
 	// Points walks the points of the named series, all for none, steps ascending; nil where there are none.
 	Points func(names []string, yield func(model.Point) error) error
 	Sheet  func() ([]byte, error) // the newest reconstructions, an encoded PNG; nil for none

@@ -108,6 +108,11 @@ func (r *Report) Notes() []string {
 		fmt.Sprintf("A winner is named where Welch's 95%% interval of its difference to every other row excludes 0, with at least %d seeds each.", LeastSeeds),
 		"Aggregated: the mean over all datasets, seed by seed; its interval is over seeds.",
 	}
+	for _, e := range r.Runs {
+		if e.Lost > 0 {
+			notes = append(notes, fmt.Sprintf("Run %s has %d damaged lines of points: its curves leave these steps out. Its scores do not depend on them.", e.Run.ID, e.Lost))
+		}
+	}
 	return append(notes, PublishedNotes...)
 }
 

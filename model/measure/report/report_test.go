@@ -611,3 +611,16 @@ func TestAblationsInOrder(t *testing.T) {
 		t.Errorf("in the order %q", got)
 	}
 }
+
+// TestLostPointsAreSaid: a report names the runs whose points are damaged.
+func TestLostPointsAreSaid(t *testing.T) {
+	in := paperLike()
+	in.entries[0].Lost = 28
+	r := reportOf(t, in)
+	want := fmt.Sprintf("Run %s has 28 damaged lines of points", in.entries[0].Run.ID)
+	for name, write := range map[string]func(io.Writer) error{"report.md": r.Markdown, "report.html": r.HTML, "results.json": r.JSON} {
+		if text := written(t, write); !strings.Contains(text, want) && !strings.Contains(text, mdText(want)) {
+			t.Errorf("%s does not say it", name)
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package command
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+	"slotscope/model/measure/report"
+)
+
+// mostResults is the largest results.json that is read, in bytes.
+const mostResults = 256 << 20
+
+// reproduceReport trains and evaluates the runs of a report again, with the configurations and options that it records, and compares
+// the means of every group.
+func reproduceReport(ctx context.Context, env environment, args []string) error {
+	fs := flags(env, "reproduce")
+	engine := fs.String("engine", "auto", "`ENGINE` that trains and evaluates: auto, cpu, xla:cuda, xla:cpu or go")
+	dry := fs.Bool("dry", false, "list what would run, and train nothing")
+	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
+	names, err := parseNames(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(names) != 1 {
+		return fmt.Errorf("%w: slotscope reproduce report.zip | results.json", errUsage)
+	}
+	if why := (model.Config{Engine: *engine}).Validate()["engine"]; why != "" {
+		return model.Invalid{"engine": why}
+	}
+	old, err := readResults(names[0])
+	if err != nil {
+		return err
+	}
+	if *dry {
+		for _, r := range scored(old.Runs) {
+			fmt.Fprintf(env.out, "%s  %s on %s, seed %d, %d steps; eval %s\n", r.ID, r.Config.Model, r.Config.Dataset, r.Config.Seed, r.Config.Steps, strings.Join(r.Scores.EvalFlags(), " "))
+		}
+		return nil
+	}
+	again, err := repeatRuns(ctx, env, old, *dataDir, *engine)
+	if err != nil {
+		return err
+	}
+	verdicts, err := compareResults(old, again)
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		err = printJSON(env.out, map[string]any{"runs": runsOf(again), "compared": verdicts})
+	} else {
+		err = printVerdicts(env.out, verdicts)
+	}
+	if differ := differing(verdicts); err == nil && differ > 0 {
+		err = fmt.Errorf("%d of %d means differ: their intervals do not overlap", differ, len(verdicts))
+	}
+	return err
+}
+
+// readResults reads the results.json of a report, or of its archive.
+func readResults(path string) (old report.Results, err error) {
+	var in io.ReadCloser
+	if archive, zipErr := zip.OpenReader(path); zipErr == nil {
+		defer archive.Close()
+		in, err = archive.Open("results.json")
+	} else {
+		in, err = os.Open(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return old, model.Invalid{"report": fmt.Sprintf("%s is not the archive of a report or its results.json", path)}
+	}
+	if err != nil {
+		return old, err
+	}
+	defer in.Close()
+	body, err := io.ReadAll(io.LimitReader(in, mostResults+1))
+	switch {
+	case err != nil:
+		return old, fmt.Errorf("reading %s: %w", path, err)
+	case len(body) > mostResults:
+		return old, model.Invalid{"report": fmt.Sprintf("results.json in %s is larger than %d MB", path, mostResults>>20)}
+	}
+	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&old); err != nil {
+		return old, model.Invalid{"report": fmt.Sprintf("%s is not a report's results.json: %v", path, err)}
+	}
+	if old.Schema != report.Schema {
+		return old, model.Invalid{"report": fmt.Sprintf("%s has version %d of the format; this program reads %d", path, old.Schema, report.Schema)}
+	}
+	if len(scored(old.Runs)) == 0 {
+		return old, model.Invalid{"report": fmt.Sprintf("no run of %s is evaluated, so there is nothing to compare", path)}
+	}
+	return old, nil
+}
+
+// scored are the runs that have metrics.
+func scored(runs []report.RunRecord) (all []report.RunRecord) {
+	for _, r := range runs {
+		if r.Scores != nil && r.Scores.Evaluated() {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// repeatRuns trains and evaluates each run as a new one in the data folder; the entries come back by the old id.
+func repeatRuns(ctx context.Context, env environment, old report.Results, dataDir, engine string) (map[string]report.Entry, error) {
+	root, err := folder.Root(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	worker := &shellSweep{root: root, dataDir: root.Dir(), env: env}
+	again, all := map[string]report.Entry{}, scored(old.Runs)
+	for i, r := range all {
+		cfg := r.Config
+		cfg.Engine = engine
+		if err := cfg.Validate().OrNil(); err != nil {
+			return nil, fmt.Errorf("run %s of the report: %w", r.ID, err)
+		}
+		f, err := folder.Create(root.RunDir(model.NewID(time.Now())), cfg, "reproduces "+r.ID)
+		if err != nil {
+			return nil, err
+		}
+		id, dir := f.ID(), f.Dir()
+		f.Close()
+		fmt.Fprintf(env.err, "%d of %d: run %s reproduces %s\n", i+1, len(all), id, r.ID)
+		if err := worker.process(ctx, id, nil, "train", "--run", dir, "--data", root.Dir()); err != nil {
+			return nil, fmt.Errorf("training run %s again: %w", r.ID, errors.Join(err, ctx.Err()))
+		}
+		if err := worker.process(ctx, id, nil, append([]string{"eval", dir, "--data", root.Dir(), "--engine", engine}, r.Scores.EvalFlags()...)...); err != nil {
+			return nil, fmt.Errorf("evaluating run %s again: %w", r.ID, errors.Join(err, ctx.Err()))
+		}
+		if again[r.ID], err = entryOf(dir); err != nil {
+			return nil, err
+		}
+	}
+	return again, nil
+}
+
+// runsOf names the new run of each old one.
+func runsOf(again map[string]report.Entry) map[string]string {
+	ids := map[string]string{}
+	for id, e := range again {
+		ids[id] = e.Run.ID
+	}
+	return ids
+}
+
+// verdict compares one metric of a group.
+type verdict struct {
+	Section string      `json:"section,omitempty"`
+	Dataset string      `json:"dataset"`
+	Label   string      `json:"label"`
+	Metric  string      `json:"metric"`
+	N       int         `json:"n"` // seeds
+	Before  model.Score `json:"before"`
+	Low     model.Score `json:"before_low"` // of the 95% interval of the mean; undefined for one seed
+	High    model.Score `json:"before_high"`
+	After   model.Score `json:"after"`
+	NewLow  model.Score `json:"after_low"`
+	NewHigh model.Score `json:"after_high"`
+	Agrees  *bool       `json:"agrees"` // null for one seed, which has no interval
+}
+
+// compareResults holds the groups of a report against the same groups of the new runs.
+func compareResults(old report.Results, again map[string]report.Entry) ([]verdict, error) {
+	var all []verdict
+	for _, s := range old.Sections {
+		part := report.Part{Name: s.Name}
+		for _, g := range s.Groups {
+			for _, id := range g.Runs {
+				if e, ok := again[id]; ok {
+					part.Entries = append(part.Entries, e)
+				}
+			}
+		}
+		if len(part.Entries) == 0 {
+			continue
+		}
+		r, err := report.New(report.Input{Title: old.Title, Rule: old.Rule, Parts: []report.Part{part}})
+		if err != nil {
+			return nil, err
+		}
+		groups := map[string]report.GroupRecord{}
+		for _, g := range r.Results().Sections[0].Groups {
+			groups[g.Dataset+"\n"+g.Label] = g
+		}
+		for _, g := range s.Groups {
+			if now, ok := groups[g.Dataset+"\n"+g.Label]; ok {
+				all = append(all, compareGroups(s.Name, g, now, old.Metrics)...)
+			}
+		}
+	}
+	return all, nil
+}
+
+func compareGroups(section string, before, after report.GroupRecord, metrics []report.MetricRecord) (all []verdict) {
+	for _, m := range metrics {
+		b, a := before.Scores[m.Key], after.Scores[m.Key]
+		if b.N == 0 || a.N == 0 {
+			continue
+		}
+		v := verdict{Section: section, Dataset: before.Dataset, Label: before.Label, Metric: m.Key, N: b.N, Before: b.Mean, Low: b.Low, High: b.High,
+			After: a.Mean, NewLow: a.Low, NewHigh: a.High}
+		if b.Low.Defined() && b.High.Defined() && a.Low.Defined() && a.High.Defined() {
+			overlap := b.Low <= a.High && a.Low <= b.High
+			v.Agrees = &overlap
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+func differing(all []verdict) (n int) {
+	for _, v := range all {
+		if v.Agrees != nil && !*v.Agrees {
+			n++
+		}
+	}
+	return n
+}
+
+func printVerdicts(w io.Writer, all []verdict) error {
+	for _, v := range all {
+		word := "one seed"
+		if v.Agrees != nil && *v.Agrees {
+			word = "agrees"
+		} else if v.Agrees != nil {
+			word = "differs"
+		}
+		if _, err := fmt.Fprintf(w, "%-9s %s on %s, %s: %s before, %s now\n", word, v.Label, v.Dataset, v.Metric, meanText(v.Before, v.Low, v.High), meanText(v.After, v.NewLow, v.NewHigh)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meanText is a mean with its 95% interval, where there is one.
+func meanText(mean, low, high model.Score) string {
+	if !low.Defined() || !high.Defined() {
+		return fmt.Sprintf("%.4g", float64(mean))
+	}
+	return fmt.Sprintf("%.4g [%.4g, %.4g]", float64(mean), float64(low), float64(high))
+}
