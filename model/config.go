@@ -37,6 +37,8 @@ type Config struct {
 	LambdaTie       float64 `json:"lambda_tie,omitempty"`
 	LambdaCoherence float64 `json:"lambda_coherence,omitempty"`
 
+	LambdaOrth float64 `json:"lambda_orth,omitempty"`
+
 	LambdaNonneg   float64 `json:"lambda_nonneg,omitempty"`   // of BioAE
 	LambdaActivity float64 `json:"lambda_activity,omitempty"` // of BioAE
 
@@ -75,8 +77,11 @@ type Config struct {
 	Clip        float64 `json:"clip"`                    // limit of the gradient; 0 for none
 	ClipBy      string  `json:"clip_by,omitempty"`       // "" (the gradient's global norm) or "value"
 
-	VQDistance   string `json:"vq_distance,omitempty"`   // over d: "" (HRR's sum, VQ-VAE's mean), "sum" or "mean"
-	CodebookInit string `json:"codebook_init,omitempty"` // of VQ-VAE: "" for U(±1/k), or UnitNorm
+	VQGradient   string  `json:"vq_gradient,omitempty"`   // how the gradient passes the quantizer: "" (straight through) or "rotation"
+	EMADecay     float64 `json:"ema_decay,omitempty"`     // of VQ-VAE's entries as running means; 0 where they learn by gradient
+	ResetBelow   float64 `json:"reset_below,omitempty"`   // share of an even use below which VQ-VAE replaces entries; 0 for never
+	VQDistance   string  `json:"vq_distance,omitempty"`   // over d: "" (HRR's sum, VQ-VAE's mean), "sum" or "mean"
+	CodebookInit string  `json:"codebook_init,omitempty"` // of VQ-VAE: "" for U(±1/k), or UnitNorm
 
 	Binding        string `json:"binding,omitempty"` // "" (circular convolution), "random", "permutation" or "concat"
 	Inverse        string `json:"inverse"`           // s†: "involution", "exact" or "unit" (symbols projected to unit magnitude)
@@ -182,6 +187,7 @@ var fields = []Field{
 	{Name: "lambda_cb", Label: "Codebook regularizer", Symbol: "λ_cb", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls codebook entries to norm² 1 and variance 1/d.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaCB }},
 	{Name: "lambda_tie", Label: "Tie weight", Symbol: "λ_tie", Group: "objective", Kind: Float, Max: 1e6, Source: ours + "; 0 is the paper's objective", Help: "Pulls z to the bundle of its own codes, without which the encoder's z need not be an HRR.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaTie }},
 	{Name: "lambda_coherence", Label: "Coherence weight", Symbol: "λ_coh", Group: "objective", Kind: Float, Max: 1e6, Source: ours + "; 0 is the paper's objective", Help: "Pushes the codebook entries in use apart: mean squared cosine between distinct entries.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaCoherence }},
+	{Name: "lambda_orth", Label: "Orthogonality weight", Symbol: "λ_orth", Group: "objective", Kind: Float, Max: 1e6, Source: "Shin et al. 2021; 0 is the paper's objective", Help: "Pushes all codebook entries apart: squared cosines between them, used or not.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.LambdaOrth }},
 	{Name: "beta_kl", Label: "KL weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the divergence from N(0, I) per pixel and channel.", Models: []string{"betavae", "factorvae", "dipvae1", "dipvae2"}, at: func(c *Config) any { return &c.BetaKL }},
 	{Name: "beta_tc", Label: "Total correlation weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the total correlation per pixel and channel; the other parts of the divergence weigh 1. Mutual information is estimated within the batch, at most log(batch) nats.", Models: []string{"betatcvae"}, at: func(c *Config) any { return &c.BetaTC }},
 
@@ -214,6 +220,9 @@ var fields = []Field{
 	{Name: "clip", Label: "Gradient clip", Group: "optimizer", Kind: Float, Max: 1e9, Source: tabOptim, Help: "Limit of the gradient, by clip_by; 0 for no clipping.", at: func(c *Config) any { return &c.Clip }},
 	{Name: "clip_by", Label: "Clip by", Group: "optimizer", Kind: Choice, Choices: []string{"norm", "value"}, zero: "norm", Source: "ours; the paper does not say", Help: "The limit holds for the global norm of the gradient, or for each of its numbers.", at: func(c *Config) any { return &c.ClipBy }},
 
+	{Name: "vq_gradient", Label: "Gradient through the quantizer", Group: "ablation", Kind: Choice, Choices: []string{"straight-through", "rotation"}, zero: "straight-through", Source: "paper; rotation: Fifty et al. 2024", Help: "The gradient of what was quantized reaches values as it is, or turned and scaled as value turns into entry.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.VQGradient }},
+	{Name: "ema_decay", Label: "Moving codebook", Group: "ablation", Kind: Float, Max: 0.999999, Source: "van den Oord et al. 2017, appendix A.1: 0.99; 0 is the paper's", Help: "Entries are running means of the parts that took them, of this decay, instead of learning by gradient; 0 for none.", Models: []string{"vqvae"}, at: func(c *Config) any { return &c.EMADecay }},
+	{Name: "reset_below", Label: "Reset unused entries below", Unit: "of an even use", Group: "ablation", Kind: Float, Max: 1, Source: "Zeghidour et al. 2021; 0 is the paper's", Help: "Entries whose running use falls below this share of an even use take a part of the batch as their new value; 0 for never.", Models: []string{"vqvae"}, at: func(c *Config) any { return &c.ResetBelow }},
 	{Name: "vq_distance", Label: "VQ distance", Group: "ablation", Kind: Choice, Choices: []string{"own", "sum", "mean"}, zero: "own", Source: "HRR: paper, Algorithm 2; VQ-VAE: its published code", Help: "Squared distances of VQ and commitment terms over the d components: summed, averaged, or as the model's own source has it (HRR sum, VQ-VAE mean).", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.VQDistance }},
 	{Name: "codebook_init", Label: "Codebook initialisation", Group: "ablation", Kind: Choice, Choices: []string{UnitNorm, "one-over-k"}, zero: "one-over-k", Source: "Hsu et al. 2023, latent_quantization; the paper does not say", Help: "Entries from U(±√(3/d)), whose norm is about 1, or from U(±1/k), as VQ-VAE's first code.", Models: []string{"vqvae"}, at: func(c *Config) any { return &c.CodebookInit }},
 	{Name: "binding", Label: "Binding", Group: "ablation", Kind: Choice, Choices: []string{"circular", "random", "permutation", "concat"}, zero: "circular", Source: "paper, “Preliminaries of HRR vectors”; the others are controls of ours", Help: "How a slot's value enters z: circular convolution with its symbol, a frozen Gaussian matrix, a frozen permutation, or components of its own.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.Binding }},

@@ -87,8 +87,8 @@ func TestFieldsOfModels(t *testing.T) {
 		"dipvae1": {"beta_kl", "lambda_od", "lambda_d"}, "dipvae2": {"beta_kl", "lambda_od", "lambda_d"},
 		"tripod": {"k", "lambda_klm", "lambda_nhp", "probes", "epsilon_nhp", "layers_nhp"},
 		"ae":     nil, "bioae": {"lambda_nonneg", "lambda_activity"},
-		"betavae": {"beta_kl"}, "betatcvae": {"beta_tc"}, "qlae": codes, "vqvae": append([]string{"d", "vq_distance", "codebook_init"}, codes...),
-		"hrr": append([]string{"d", "lambda_lat", "lambda_val", "lambda_cb", "lambda_tie", "lambda_coherence", "vq_distance", "binding", "inverse", "symbol_init", "static_codebook", "learn_symbols",
+		"betavae": {"beta_kl"}, "betatcvae": {"beta_tc"}, "qlae": codes, "vqvae": append([]string{"d", "vq_distance", "codebook_init", "vq_gradient", "ema_decay", "reset_below", "lambda_orth"}, codes...),
+		"hrr": append([]string{"d", "lambda_lat", "lambda_val", "lambda_cb", "lambda_tie", "lambda_coherence", "lambda_orth", "vq_gradient", "vq_distance", "binding", "inverse", "symbol_init", "static_codebook", "learn_symbols",
 			"no_denoiser", "free_codebook"}, codes...),
 	} {
 		want := append(slices.Clone(shared), own...)

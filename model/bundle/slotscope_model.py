@@ -108,7 +108,7 @@ class SlotModel(nn.Module):
             described = json.load(f)
         model = cls(described["config"], described["image"])
         tensors = read_safetensors(os.path.join(folder, "model.safetensors"))
-        model.load_state_dict({n: t for n, t in tensors.items() if not n.startswith("discriminator")})  # FactorVAE's serves training alone
+        model.load_state_dict({n: t for n, t in tensors.items() if not n.startswith("discriminator") and n != "usage"})  # these serve training alone
         return model.requires_grad_(False).eval()
 
     def images(self, x):

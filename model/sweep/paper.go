@@ -15,6 +15,7 @@ const (
 	MainPart      = "Main results"
 	GridPart      = "Latent dimension and codebook size"
 	AblationsPart = "Ablations"
+	RemediesPart  = "Against collapse"
 	RatioPart     = "Slots and dimension"
 	FieldPart     = "Models of the field"
 	TunedPart     = "Models of the field, tuned"
@@ -54,6 +55,7 @@ func Paper(s Scale) (Plan, error) {
 				Vary: []Axis{{Field: "d", Values: fractions(preset.D)}, {Field: "k", Values: fractions(preset.K)}}})
 		case "ablations":
 			p.Parts = append(p.Parts, Part{Name: AblationsPart, About: "HRR with one design choice undone at a time, as in the paper's negative results.", Models: []string{"hrr"}, Datasets: s.Datasets, Seeds: seeds, Variants: ablations()})
+			p.Parts = append(p.Parts, Part{Name: RemediesPart, About: "VQ-VAE with one remedy of the literature at a time.", Models: []string{"vqvae"}, Datasets: s.Datasets, Seeds: seeds, Variants: remedies()})
 		case "ratio":
 			p.Parts = append(p.Parts, ratio(s, preset, seeds))
 		default:
@@ -168,6 +170,18 @@ func ablations() []Variant {
 		{map[string]string{"binding": "concat"}},
 		{map[string]string{"lambda_tie": "0.01"}},
 		{map[string]string{"lambda_coherence": "0.01"}},
+		{map[string]string{"lambda_orth": "0.01"}},
+		{map[string]string{"vq_gradient": "rotation"}},
+	}
+}
+
+// remedies are what the literature offers a VQ-VAE against a codebook of which few entries are used.
+func remedies() []Variant {
+	return []Variant{
+		{map[string]string{"ema_decay": "0.99"}},
+		{map[string]string{"reset_below": "0.1"}},
+		{map[string]string{"vq_gradient": "rotation"}},
+		{map[string]string{"lambda_orth": "0.01"}},
 	}
 }
 

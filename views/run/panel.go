@@ -71,10 +71,12 @@ var ownTerms = map[string][]Panel{
 		{Title: "Codebook regularizer", Series: []string{"codebook"}, About: "How far entries are from norm² 1 and variance 1/d."},
 		{Title: "Tie", Unit: "squared distance", Series: []string{"tie"}, About: "From z to the bundle of its own codes."},
 		{Title: "Coherence", Unit: "squared cosine", Series: []string{"coherence"}, About: "Mean over pairs of distinct entries in use; random entries have 1/d."},
+		{Title: "Orthogonality", Unit: "squared cosine", Series: []string{"orthogonality"}, About: "Mean over all pairs of entries, used or not."},
 	},
 	"vqvae": {
 		{Title: "VQ", Unit: "squared distance per number", Series: []string{"vq"}, About: "From codebook entries to the parts of z that took them."},
 		{Title: "Commitment", Unit: "squared distance per number", Series: []string{"commit"}, About: "From parts of z to their entries."},
+		{Title: "Orthogonality", Unit: "squared cosine", Series: []string{"orthogonality"}, About: "Mean over all pairs of entries, used or not."},
 	},
 	"qlae": {
 		{Title: "Quantization", Unit: "squared distance", Series: []string{"quantize"}, About: "From codebook values to the latents that took them."},
@@ -130,7 +132,7 @@ func dip(of string) []Panel {
 // weights are what each term of a model's loss is multiplied by, before the division of a divergence by the image's pixels and channels.
 func weights(c model.Config) map[string]float64 {
 	all := map[string]float64{"recon": c.LambdaRec, "vq": c.LambdaVQ, "quantize": c.LambdaVQ, "commit": c.LambdaCommit, "latent": c.LambdaLat, "value": c.LambdaVal,
-		"codebook": c.LambdaCB, "tie": c.LambdaTie, "coherence": c.LambdaCoherence, "kl": c.BetaKL, "mi": 1, "tc": c.BetaTC, "dwkl": 1,
+		"codebook": c.LambdaCB, "tie": c.LambdaTie, "coherence": c.LambdaCoherence, "orthogonality": c.LambdaOrth, "kl": c.BetaKL, "mi": 1, "tc": c.BetaTC, "dwkl": 1,
 		"nonneg": c.LambdaNonneg, "activity": c.LambdaActivity, "gap": c.GammaKL, "klm": c.LambdaKLM, "nhp": c.LambdaNHP, "offdiagonal": c.LambdaOD, "diagonal": c.LambdaD}
 	if c.Model == "factorvae" {
 		all["tc"] = c.GammaTC

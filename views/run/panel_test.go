@@ -16,9 +16,9 @@ func TestPanelsOfModels(t *testing.T) {
 	codes := []string{"commit", "perplexity/batch", "perplexity/window", "perplexity/used", "codebook/norm2", "codebook/var", "codebook/mean"}
 	gaussian := []string{"latent/posterior_var", "latent/active"}
 	for name, own := range map[string][]string{
-		"hrr": append([]string{"vq", "latent", "value", "codebook", "tie", "coherence", "faithfulness/cos_bundle", "faithfulness/cos_retrieval",
+		"hrr": append([]string{"vq", "latent", "value", "codebook", "tie", "coherence", "orthogonality", "faithfulness/cos_bundle", "faithfulness/cos_retrieval",
 			"faithfulness/cos_denoised", "faithfulness/reencode", "faithfulness/cleanup"}, codes...),
-		"vqvae":       append([]string{"vq"}, codes...),
+		"vqvae":       append([]string{"vq", "orthogonality"}, codes...),
 		"qlae":        append([]string{"quantize"}, codes...),
 		"ae":          {"latent/active"},
 		"tripod":      {"klm", "nhp", "perplexity/batch", "perplexity/window", "perplexity/used"},
@@ -102,7 +102,7 @@ func TestIdleTermsAreFolded(t *testing.T) {
 		}
 		return names
 	}
-	if got, want := idle(), []string{"latent", "value", "tie", "coherence"}; !slices.Equal(got, want) {
+	if got, want := idle(), []string{"latent", "value", "tie", "coherence", "orthogonality"}; !slices.Equal(got, want) {
 		t.Errorf("%v is folded, want %v", got, want)
 	}
 	cfg.LambdaTie = 0.01

@@ -183,6 +183,9 @@ func (t *Trainer) stepGraph(images, noise, numbers *Node) []*Node {
 		norm := t.update(1, objective.Discriminator, numbers)
 		t.names, row = append(t.names, "discriminator", "discriminator/grad_norm"), append(row, objective.Discriminator, norm)
 	}
+	if objective.Follow != nil {
+		objective.Follow()
+	}
 	for _, term := range objective.Terms {
 		t.names, row = append(t.names, term.Name), append(row, term.Value)
 	}

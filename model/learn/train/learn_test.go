@@ -81,40 +81,46 @@ func logged(t *testing.T, name string, values map[string]float64) {
 // optimizer are where they were.
 func TestEveryModelResumes(t *testing.T) {
 	for _, name := range model.ModelNames() {
-		t.Run(name, func(t *testing.T) {
-			cfg := little(t, name)
-			cfg.Steps, cfg.EvalEvery, cfg.SampleEvery = 24, 100, 100
-			cfg.LRSchedule = "" // a schedule depends on Steps, which the pieces change
-			whole, pieces := create(t, cfg), create(t, cfg)
-			if err := runIn(t.Context(), whole); err != nil {
-				t.Fatal(err)
+		t.Run(name, func(t *testing.T) { resumes(t, little(t, name)) })
+	}
+	t.Run("what follows the data", func(t *testing.T) {
+		cfg := little(t, "vqvae")
+		cfg.EMADecay, cfg.ResetBelow, cfg.VQGradient, cfg.LambdaOrth = 0.9, 0.5, "rotation", 0.1
+		resumes(t, cfg)
+	})
+}
+
+func resumes(t *testing.T, cfg model.Config) {
+	cfg.Steps, cfg.EvalEvery, cfg.SampleEvery = 24, 100, 100
+	cfg.LRSchedule = "" // a schedule depends on Steps, which the pieces change
+	whole, pieces := create(t, cfg), create(t, cfg)
+	if err := runIn(t.Context(), whole); err != nil {
+		t.Fatal(err)
+	}
+	short := cfg
+	short.Steps = 11
+	for _, c := range []model.Config{short, cfg} {
+		if err := pieces.SetConfig(c); err != nil {
+			t.Fatal(err)
+		}
+		if err := runIn(t.Context(), pieces); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status, err := pieces.Status()
+	if err != nil || status.Attempt != 2 || status.Resumed != 11 {
+		t.Fatalf("resumed at %d by attempt %d (%v)", status.Resumed, status.Attempt, err)
+	}
+	a, b := pointsOf(t, whole), pointsOf(t, pieces)
+	if len(a) != cfg.Steps || len(b) != cfg.Steps {
+		t.Fatalf("%d and %d points for %d steps", len(a), len(b), cfg.Steps)
+	}
+	for i := range a {
+		for _, series := range []string{"total", "recon", "grad_norm"} {
+			if a[i].Values[series] != b[i].Values[series] {
+				t.Fatalf("step %d: %s is %v in one piece, %v in two", i+1, series, a[i].Values[series], b[i].Values[series])
 			}
-			short := cfg
-			short.Steps = 11
-			for _, c := range []model.Config{short, cfg} {
-				if err := pieces.SetConfig(c); err != nil {
-					t.Fatal(err)
-				}
-				if err := runIn(t.Context(), pieces); err != nil {
-					t.Fatal(err)
-				}
-			}
-			status, err := pieces.Status()
-			if err != nil || status.Attempt != 2 || status.Resumed != 11 {
-				t.Fatalf("resumed at %d by attempt %d (%v)", status.Resumed, status.Attempt, err)
-			}
-			a, b := pointsOf(t, whole), pointsOf(t, pieces)
-			if len(a) != cfg.Steps || len(b) != cfg.Steps {
-				t.Fatalf("%d and %d points for %d steps", len(a), len(b), cfg.Steps)
-			}
-			for i := range a {
-				for _, series := range []string{"total", "recon", "grad_norm"} {
-					if a[i].Values[series] != b[i].Values[series] {
-						t.Fatalf("step %d: %s is %v in one piece, %v in two", i+1, series, a[i].Values[series], b[i].Values[series])
-					}
-				}
-			}
-		})
+		}
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // turnable says whether a field is a row of the ablations: a switch of the paper's negative results or a control of ours.
 func turnable(f model.Field) bool {
-	return f.Group == "ablation" || f.Name == "lambda_tie" || f.Name == "lambda_coherence"
+	return f.Group == "ablation" || slices.Contains([]string{"lambda_tie", "lambda_coherence", "lambda_orth"}, f.Name)
 }
 
 // ablations lists the turnable fields that a configuration has turned.

@@ -46,6 +46,9 @@ type Objective struct {
 
 	// Discriminator is the scalar that the variables of the second player minimize; nil where there is none.
 	Discriminator *Node
+	// Follow moves variables that follow the data instead of a gradient; it is called when the optimizers' updates are in the graph. It is
+	// nil where there are none.
+	Follow func()
 }
 
 // Model is an autoencoder, taken apart into the same five stages. All are graph functions.
@@ -156,4 +159,4 @@ func ForSteps(cfg model.Config, image Image) (Model, error) {
 }
 
 // shaping are the configuration's fields that decide which tensors a model has; a checkpoint opens whatever the others say.
-var shaping = []string{"model", "widths", "fc", "d", "m", "k", "disc_width", "disc_layers", "binding", "inverse", "symbol_init"}
+var shaping = []string{"model", "widths", "fc", "d", "m", "k", "disc_width", "disc_layers", "ema_decay", "reset_below", "binding", "inverse", "symbol_init"}

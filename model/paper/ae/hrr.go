@@ -24,7 +24,7 @@ func newHRR(c model.Config, image Image) *HRR {
 	slots := latent.HRR{
 		M: c.M, K: c.K, D: c.D, Exact: c.Inverse == "exact", UnitSymbols: c.SymbolInit == "unit",
 		LearnSymbols: c.LearnSymbols, StaticCodebook: c.StaticCodebook, FreeCodebook: c.FreeCodebook, NoDenoiser: c.NoDenoiser,
-		Binding: c.Binding,
+		Binding: c.Binding, Rotation: c.VQGradient != "",
 	}
 	return &HRR{newAutoencoder(c, image, slots, c.D, c.D, math.Sqrt(float64(c.M)/float64(c.D))), slots}
 }
@@ -42,9 +42,9 @@ func (h *HRR) forward(scope *context.Context, x *Node) forward {
 	return forward{z, slots, h.Render(scope, slots.Bundle)}
 }
 
-// Losses implements Model: Algorithm 2's objective, and two terms of ours that are off by default.
+// Losses implements Model: Algorithm 2's objective, and three terms that are off by default.
 //
-//	L = λ_r·BCE + λ_vq·L_vq + β·L_commit + λ_lat·R(z) + λ_val·R(V̄) + λ_cb·R(C)  +  λ_tie·L_tie + λ_coh·L_coh
+//	L = λ_r·BCE + λ_vq·L_vq + β·L_commit + λ_lat·R(z) + λ_val·R(V̄) + λ_cb·R(C)  +  λ_tie·L_tie + λ_coh·L_coh + λ_orth·L_orth
 func (h *HRR) Losses(scope *context.Context, batch Batch) Objective {
 	f, λ := h.forward(scope, batch.Images), h.cfg
 	v, q, C := f.slots.Denoised, f.slots.Quantized, f.slots.Codebook
@@ -57,6 +57,7 @@ func (h *HRR) Losses(scope *context.Context, batch Batch) Objective {
 		{"codebook", λ.LambdaCB, loss.Codebook(C)},
 		{"tie", λ.LambdaTie, loss.Tie(f.z, f.slots.Bundle)},
 		{"coherence", λ.LambdaCoherence, loss.Coherence(C, f.slots.Codes)},
+		{"orthogonality", λ.LambdaOrth, loss.Orthogonality(C)},
 	}
 	watch := append(moments("latent", InsertAxes(f.z, 1)), moments("codebook", InsertAxes(C, 0))...)
 	return Objective{Total: weighted(terms), Terms: terms, Codes: f.slots.Codes, Watch: watch, Logits: f.logits}

@@ -16,14 +16,15 @@ type VQVAE struct {
 }
 
 func newVQVAE(c model.Config, image Image) *VQVAE {
-	slots := latent.VQ{M: c.M, K: c.K, D: c.D, UnitNorm: c.CodebookInit == model.UnitNorm}
+	slots := latent.VQ{M: c.M, K: c.K, D: c.D, UnitNorm: c.CodebookInit == model.UnitNorm,
+		Rotation: c.VQGradient != "", Decay: c.EMADecay, ResetBelow: c.ResetBelow}
 	return &VQVAE{newAutoencoder(c, image, slots, c.M*c.D, c.M*c.D, 1), slots}
 }
 
 // Losses implements Model. The squared distances are means over the d numbers too, as in VQ-VAE's published code: summed over
 // d (Config.VQDistance) they outweigh the reconstruction at first, and every slot settles on one entry.
 //
-//	L = λ_r·BCE + λ_vq·mean_{B,m,d} (v̂ − sg(v))² + β·mean_{B,m,d} (sg(v̂) − v)²
+//	L = λ_r·BCE + λ_vq·mean_{B,m,d} (v̂ − sg(v))² + β·mean_{B,m,d} (sg(v̂) − v)² + λ_orth·L_orth
 func (v *VQVAE) Losses(scope *context.Context, batch Batch) Objective {
 	z := v.Latent(scope, batch.Images)
 	slots := v.slots.Apply(scope, z)
@@ -36,7 +37,12 @@ func (v *VQVAE) Losses(scope *context.Context, batch Batch) Objective {
 		{"recon", v.cfg.LambdaRec, loss.Reconstruction(logits, batch.Images)},
 		{"vq", v.cfg.LambdaVQ, MulScalar(loss.VQ(slots.Quantized, slots.Retrieved), perNumber)},
 		{"commit", v.cfg.LambdaCommit, MulScalar(loss.Commit(slots.Quantized, slots.Retrieved), perNumber)},
+		{"orthogonality", v.cfg.LambdaOrth, loss.Orthogonality(slots.Codebook)},
 	}
 	watch := append(moments("latent", InsertAxes(z, 1)), moments("codebook", InsertAxes(slots.Codebook, 0))...)
-	return Objective{Total: weighted(terms), Terms: terms, Codes: slots.Codes, Watch: watch, Logits: logits}
+	o := Objective{Total: weighted(terms), Terms: terms, Codes: slots.Codes, Watch: watch, Logits: logits}
+	if v.slots.Follows() {
+		o.Follow = func() { v.slots.Follow(scope, slots) }
+	}
+	return o
 }

@@ -24,6 +24,7 @@ type HRR struct {
 	StaticCodebook bool   // the codebook keeps its initial value
 	FreeCodebook   bool   // entries are learned as they are, without seeds and generator
 	NoDenoiser     bool   // v̄ = ṽ
+	Rotation       bool   // the gradient passes the quantizer by the rotation trick, else straight through
 }
 
 // Slots is what the bottleneck makes of a batch of latents.
@@ -33,7 +34,7 @@ type Slots struct {
 	Quantized *Node // v̂, [B, m, d]: rows of the codebook
 	Codes     *Node // j, [B, m] int32
 	Codebook  *Node // C, [k, d]
-	Bundle    *Node // ẑ, [B, d]; its gradient passes the quantizer straight through
+	Bundle    *Node // ẑ, [B, d]; its gradient passes the quantizer
 }
 
 // Params lists the bottleneck's tensors, under PyTorch's names; a free codebook is "codebook".
@@ -68,7 +69,7 @@ func (h HRR) Apply(scope *context.Context, z *Node) Slots {
 	entries := h.Codebook(scope, z.Graph())
 	codes := Nearest(denoised, entries)
 	quantized := Lookup(entries, codes)
-	return Slots{retrieved, denoised, quantized, codes, entries, hrr.BindAll(bind, straight(denoised, quantized))}
+	return Slots{retrieved, denoised, quantized, codes, entries, hrr.BindAll(bind, through(denoised, quantized, h.Rotation))}
 }
 
 // Retrieve is ṽ_i = s_i† ⊗ z for every slot: z is [B, d], the result [B, m, d].
@@ -147,6 +148,32 @@ func Nearest(values, entries *Node) *Node {
 // straight has the value of quantized and hands its gradient to values as it is: v + sg(v̂ - v).
 func straight(values, quantized *Node) *Node {
 	return Add(values, StopGradient(Sub(quantized, values)))
+}
+
+// through is quantized, whose gradient reaches values straight or by the rotation trick.
+func through(values, quantized *Node, rotation bool) *Node {
+	if rotation {
+		return rotated(values, quantized)
+	}
+	return straight(values, quantized)
+}
+
+// rotated has the value of quantized q, and hands its gradient to values e turned back and scaled, so that angles between gradient and
+// entry stay angles between gradient and value. R turns e/‖e‖ to q/‖q‖; R and the norms are constants of the gradient.
+//
+//	q = (‖q‖/‖e‖) R e,  R = I − 2 r rᵀ + 2 q̂ êᵀ,  r = (ê + q̂)/‖ê + q̂‖             Fifty et al. 2024, equation 4
+//
+// Both are [B, m, d]. A vector of 0, or two that point apart, have no rotation; their gradient is finite.
+func rotated(values, quantized *Node) *Node {
+	const least = 1e-12
+	norm := func(x *Node) *Node { return Sqrt(AddScalar(ReduceAndKeep(Square(x), ReduceSum, -1), least)) }
+	along := func(a, b *Node) *Node { return ReduceAndKeep(Mul(a, b), ReduceSum, -1) }
+	e, q := StopGradient(values), StopGradient(quantized)
+	from, to := Div(e, norm(e)), Div(q, norm(q))
+	r := Add(from, to)
+	r = Div(r, norm(r))
+	turned := Add(Sub(values, MulScalar(Mul(r, along(r, values)), 2)), MulScalar(Mul(to, along(from, values)), 2))
+	return straight(Mul(turned, Div(norm(q), norm(e))), quantized)
 }
 
 // Lookup takes rows of the codebook: entries is [k, d], codes [B, m] int32, the result [B, m, d].

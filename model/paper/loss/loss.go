@@ -66,15 +66,30 @@ func Tie(z, bundle *Node) *Node {
 // entries is [k, d], codes [B, m] int32.
 func Coherence(entries, codes *Node) *Node {
 	k := entries.Shape().Dim(0)
+	used := ReduceMax(OneHot(Reshape(codes, -1), k, entries.DType()), 0)
+	pairs := StopGradient(Mul(distinct(entries), Mul(InsertAxes(used, 0), InsertAxes(used, 1))))
+	return Div(ReduceAllSum(Mul(pairs, Square(cosines(entries)))), MaxScalar(ReduceAllSum(pairs), 1))
+}
+
+// Orthogonality is the mean squared cosine between all entries of a codebook, [k, d], themselves left out.
+//
+//	L_orth = 1/k² Σ_{a≠b} cos²(c_a, c_b)                  Shin et al. 2021
+func Orthogonality(entries *Node) *Node {
+	return ReduceAllMean(Mul(distinct(entries), Square(cosines(entries))))
+}
+
+// cosines are those between entries, [k, d]: the result is [k, k].
+func cosines(entries *Node) *Node {
 	squares := AddScalar(ReduceAndKeep(Square(entries), ReduceSum, 1), 1e-12) // an entry of 0 has no direction
 	unit := Div(entries, Sqrt(squares))
-	cosines := DotGeneral(unit, []int{1}, nil, unit, []int{1}, nil) // [k, k]
-	used := ReduceMax(OneHot(Reshape(codes, -1), k, entries.DType()), 0)
-	g := entries.Graph()
+	return DotGeneral(unit, []int{1}, nil, unit, []int{1}, nil)
+}
+
+// distinct is 1 for two entries of [k, d], 0 for one with itself: [k, k].
+func distinct(entries *Node) *Node {
+	k, g := entries.Shape().Dim(0), entries.Graph()
 	square := shapes.Make(dtypes.Int32, k, k)
-	distinct := ConvertDType(NotEqual(Iota(g, square, 0), Iota(g, square, 1)), entries.DType())
-	pairs := StopGradient(Mul(distinct, Mul(InsertAxes(used, 0), InsertAxes(used, 1))))
-	return Div(ReduceAllSum(Mul(pairs, Square(cosines))), MaxScalar(ReduceAllSum(pairs), 1))
+	return ConvertDType(NotEqual(Iota(g, square, 0), Iota(g, square, 1)), entries.DType())
 }
 
 // Structural pulls matrices to mean 0, squared row norm τn and variance τv (biased), averaged over the matrices.

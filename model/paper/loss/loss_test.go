@@ -28,6 +28,8 @@ func TestTermsByHand(t *testing.T) {
 		// rows (1, 2), (3, 0): norms² 5 and 9, mean 1.5, variance 1.25; (7-1)² + 1.5² + (1.25-0.5)²
 		"value":    {alone(Value), [][][]float32{{{1, 2}, {3, 0}}}, float32(0), 36 + 2.25 + 0.5625},
 		"codebook": {alone(Codebook), [][]float32{{1, 2}, {3, 0}}, float32(0), 36 + 2.25 + 0.5625},
+		// cosines .6, 0 and .8 between three entries, each pair twice among nine
+		"orthogonality": {alone(Orthogonality), [][]float32{{1, 0}, {3, 4}, {0, 2}}, float32(0), 2 * (0.36 + 0.64) / 9},
 		// squared distances 1+4 and 0+9, mean over two images
 		"tie": {Tie, [][]float32{{1, 2}, {0, 3}}, [][]float32{{0, 0}, {0, 0}}, 7},
 		// two images with m = 3, d = 2, targets 3 and 1.5: (5-3)²+1.5²+(0.25-1.5)² and (9-3)²+1.5²+(2.25-1.5)², averaged

@@ -1,0 +1,77 @@
+package latent
+
+import (
+	"math"
+	"testing"
+
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"slotscope/model/paper/layer"
+)
+
+// The rotation trick keeps the entry's value and hands its gradient back turned: for a value e of norm 2 on the first axis and an entry
+// q of norm 3 on the second, a gradient along q arrives along e, one along e arrives along −q, and both are scaled by 3/2.
+func TestRotationTrick(t *testing.T) {
+	entry := []float32{0, 3, 0}
+	for _, c := range []struct{ gradient, want []float32 }{
+		{[]float32{0, 1, 0}, []float32{1.5, 0, 0}},
+		{[]float32{1, 0, 0}, []float32{0, -1.5, 0}},
+		{[]float32{0, 0, 1}, []float32{0, 0, 1.5}},
+	} {
+		got := run(t, context.New(), func(_ *context.Context, e *Node) []*Node {
+			y := rotated(e, Const(e.Graph(), [][][]float32{{entry}}))
+			sum := ReduceAllSum(Mul(y, Const(e.Graph(), [][][]float32{{c.gradient}})))
+			return []*Node{y, Gradient(sum, e)[0]}
+		}, tensors.FromValue([][][]float32{{{2, 0, 0}}}))
+		same(t, "value", got[0], entry)
+		same(t, "gradient", got[1], c.want)
+	}
+	for _, e := range [][]float32{{0, 0, 0}, {0, -1, 0}} { // no direction, and the opposite one
+		got := run(t, context.New(), func(_ *context.Context, e *Node) []*Node {
+			y := rotated(e, Const(e.Graph(), [][][]float32{{entry}}))
+			return []*Node{y, Gradient(ReduceAllSum(y), e)[0]}
+		}, tensors.FromValue([][][]float32{{e}}))
+		same(t, "value", got[0], entry)
+		for _, g := range got[1] {
+			if math.IsNaN(float64(g)) || math.IsInf(float64(g), 0) {
+				t.Errorf("the gradient of %v is %v", e, got[1])
+			}
+		}
+	}
+}
+
+// A step of the moving codebook by hand: two of four parts take entry 0, two entry 1, none entry 2, of decay ½.
+func TestMovingCodebook(t *testing.T) {
+	v := VQ{M: 2, K: 3, D: 1, Decay: 0.5}
+	codebook, usage := followed(t, v, [][]float32{{0}, {10}, {99}}, []float32{1, 1, 1}, [][]float32{{1, 2}, {9, 15}})
+	// u = ½·1 + ½·2·3/4 = 1.25 for the first two; c = (½·c + ½·¾·Σ)/u
+	same(t, "usage", usage, []float32{1.25, 1.25, 0.5})
+	same(t, "codebook", codebook, []float32{(0 + 0.375*3) / 1.25, (5 + 0.375*24) / 1.25, 99})
+	if params := v.Params(); params[0].Rate != layer.Frozen || params[1].Name != "usage" {
+		t.Errorf("a moving codebook learns at rate %v beside %s", params[0].Rate, params[1].Name)
+	}
+}
+
+// An entry that is used less than the limit takes a part of the batch, and its usage starts anew; the others stay.
+func TestResetOfUnusedEntries(t *testing.T) {
+	v := VQ{M: 2, K: 3, D: 1, ResetBelow: 0.1}
+	codebook, usage := followed(t, v, [][]float32{{0}, {10}, {99}}, []float32{1, 0.5, 0.1}, [][]float32{{1, 2}, {9, 15}})
+	same(t, "codebook", codebook, []float32{0, 10, 9}) // entry 2 takes part 2
+	same(t, "usage", usage, []float32{0.99 + 0.015, 0.495 + 0.015, 1})
+	if (VQ{M: 2, K: 3, D: 1}).Follows() || len((VQ{M: 2, K: 3, D: 1}).Params()) != 1 {
+		t.Error("without an option nothing follows")
+	}
+}
+
+// followed is codebook and usage after one step on latents z, [B, m·d].
+func followed(t *testing.T, v VQ, codebook [][]float32, usage []float32, z [][]float32) (entries, used []float32) {
+	t.Helper()
+	scope := scopeWith(map[string]*tensors.Tensor{"codebook": tensors.FromValue(codebook), "usage": tensors.FromValue(usage)})
+	got := run(t, scope, func(scope *context.Context, z *Node) []*Node {
+		v.Follow(scope, v.Apply(scope, z))
+		return []*Node{layer.Value(scope, z.Graph(), "codebook"), layer.Value(scope, z.Graph(), "usage")}
+	}, tensors.FromValue(z))
+	return got[0], got[1]
+}
