@@ -29,6 +29,7 @@ import (
 	"slotscope/model/compute"
 	"slotscope/model/compute/cpu"
 	"slotscope/model/data"
+	"slotscope/model/exchange"
 	"slotscope/model/folder"
 	"slotscope/model/play"
 	"slotscope/model/view"
@@ -91,7 +92,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	site.Ready = index.Ready
 	site.Pages = []web.Page{
 		&home.Home{Runs: runs, Datasets: sets, Library: library},
-		runpage.Runs{Service: runs, Datasets: sets, Places: runs, Evaluations: evaluations, Bundles: bundles(library, engine, root.Dir()), Folders: runs},
+		runpage.Runs{Service: runs, Datasets: sets, Places: runs, Evaluations: evaluations, Bundles: bundles(library, engine, root.Dir()), Folders: runs, Logs: exchange.Store{Data: root.Dir()}},
 		workbench.Workbench{Runs: runs, Views: view.Open(root.Dir()), Evaluations: evaluations},
 		compare.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library, Noise: runs},
 		sweeppage.Sweeps{Service: sweeps, Datasets: sets, Places: runs},

@@ -169,6 +169,8 @@ func (s *Supervisor) Stop(ctx context.Context, id string) error {
 	return s.act(id, func(f *folder.Folder, e *entry) error {
 		locked := f.Locked()
 		switch {
+		case e.run.Config.Model == model.External && e.run.State.Live() && !locked:
+			return s.endExternal(ctx, f, e)
 		case e.submitting:
 			return fmt.Errorf("run %s is just being submitted; try again in a moment: %w", id, model.ErrConflict)
 		case e.submitted():
@@ -189,6 +191,20 @@ func (s *Supervisor) Stop(ctx context.Context, id string) error {
 		e.forced = true
 		return nil
 	})
+}
+
+// endExternal ends a run that another program logs.
+func (s *Supervisor) endExternal(ctx context.Context, f *folder.Folder, e *entry) error {
+	run, err := conclude(f, 0, func(model.Status) (model.State, string) {
+		return model.Finished, "Ended by the program that logged it."
+	})
+	if err != nil {
+		return err
+	}
+	if run.ID == "" {
+		return fmt.Errorf("run %s is being written; try again in a moment: %w", f.ID(), model.ErrConflict)
+	}
+	return s.save(ctx, e, run)
 }
 
 func (s *Supervisor) unqueue(ctx context.Context, f *folder.Folder, e *entry) error {
@@ -266,6 +282,9 @@ func (s *Supervisor) Resume(ctx context.Context, id string, steps int) error {
 // longer is the configuration with that many steps, if there is anything left to do: a run that ended short of its last
 // word may have done every step and yet lack its scores.
 func longer(cfg model.Config, status model.Status, steps int) (model.Config, error) {
+	if cfg.Model == model.External {
+		return cfg, fmt.Errorf("the run was trained by another program, so it cannot be resumed here: %w", model.ErrConflict)
+	}
 	if steps != 0 {
 		cfg.Steps = steps
 	}

@@ -166,6 +166,7 @@ func (s *Supervisor) judge(f *folder.Folder, e *entry, seen sight) (model.Run, e
 		if !e.asked.IsZero() && run.State == model.Running {
 			run.State = model.Stopping // it has not heard yet, or saves
 		}
+	case run.Config.Model == model.External: // no process of ours works on it: it is as it says
 	case e.submitted() && s.o.Cluster != nil:
 		return s.judgeTask(f, e, run)
 	case e.child != nil:

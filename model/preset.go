@@ -35,6 +35,9 @@ func ModelNames() []string {
 	return []string{"hrr", "vqvae", "qlae", "betavae", "betatcvae", "ae", "bioae", "factorvae", "annealedvae", "dipvae1", "dipvae2", "tripod"}
 }
 
+// External is the model of runs that another program trained: they have points and no checkpoints.
+const External = "external"
+
 // ModelTitle is the name of a model as the literature writes it.
 func ModelTitle(name string) string {
 	if title, ok := modelTitles[name]; ok {

@@ -25,6 +25,7 @@ func (h Runs) apiRoutes(r chi.Router) {
 	r.Post("/api/runs/{id}/stop", handlers.Handle(h.apiStop))
 	r.Post("/api/runs/{id}/resume", handlers.Handle(h.apiResume))
 	r.Get("/api/runs/{id}/points", handlers.Handle(h.apiPoints))
+	r.Post("/api/runs/{id}/points", handlers.Handle(h.logPoints))
 	r.Get("/api/runs/{id}/points.csv", handlers.Handle(h.apiCSV))
 	r.Get("/api/runs/{id}/verdict", handlers.Handle(h.apiVerdict))
 	r.Get("/api/runs/{id}/log", handlers.Handle(h.apiLog))
@@ -43,12 +44,16 @@ const apiBody = 256 << 10
 
 func (h Runs) apiCreate(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
-		Name   string                     `json:"name"`
-		Config map[string]json.RawMessage `json:"config"`
+		Name     string                     `json:"name"`
+		Config   map[string]json.RawMessage `json:"config"`
+		External map[string]any             `json:"external"`
 		handlers.PlaceIn
 	}
 	if err := handlers.ReadJSON(w, r, apiBody, &in); err != nil {
 		return err
+	}
+	if in.External != nil {
+		return h.beginExternal(w, r, in.Name, in.External, len(in.Config) > 0)
 	}
 	typed, err := typedJSON(in.Config)
 	if err != nil {

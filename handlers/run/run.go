@@ -27,6 +27,8 @@ type Runs struct {
 	Bundles Bundler
 	// Folders opens runs' folders for what is answered as files; nil where nothing is.
 	Folders Folders
+	// Logs keeps runs that other programs log; nil where none are taken.
+	Logs Logs
 }
 
 // Routes enters /runs, /api/runs and /ws/runs.

@@ -1,0 +1,101 @@
+package run_test
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers/handlertest"
+	runpage "slotscope/handlers/run"
+	"slotscope/model"
+	"slotscope/model/exchange"
+	"slotscope/model/folder"
+)
+
+// A run is begun and logged by another program; what is sent again adds nothing, and what is wrong gets a sentence and changes nothing.
+func TestLogFromAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	f := handlertest.NewRuns(t.TempDir())
+	r := chi.NewRouter()
+	runpage.Runs{Service: f, Datasets: handlertest.Data{}, Folders: folders(filepath.Join(dir, "runs")), Logs: listing{exchange.Store{Data: dir}, f}}.Routes(r)
+	post := func(path, body string) (int, string) {
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequest("POST", path, strings.NewReader(body)))
+		return w.Code, w.Body.String()
+	}
+	code, body := post("/api/runs", `{"name": "first try", "external": {"lr": 0.001, "dataset": "cifar10", "amp": true}}`)
+	var run model.Run
+	if err := json.Unmarshal([]byte(body), &run); err != nil || code != 201 || run.State != model.Running || run.Config.LR != 0.001 || run.Config.Dataset != "cifar10" || !strings.Contains(run.Notes, "amp = true") {
+		t.Fatalf("%d %s", code, body)
+	}
+	points := "/api/runs/" + run.ID + "/points"
+	for _, c := range []struct {
+		what, path, body string
+		code             int
+		want             string
+	}{
+		{"out of order", points, `{"points": [{"step": 2, "values": {"loss": "NaN"}}, {"step": 1, "time": "2026-03-01T12:00:00Z", "values": {"loss": 2.5}}]}`, 200, `{"added":2,"skipped":0,"last":2}`},
+		{"again, and one more", points, `{"points": [{"step": 2, "values": {"loss": 7}}, {"step": 3, "values": {"loss": 1}}, {"step": 3, "values": {"loss": 1}}]}`, 200, `{"added":1,"skipped":2,"last":3}`},
+		{"step 0", points, `{"points": [{"step": 0, "values": {"loss": 1}}]}`, 422, "steps count from 1"},
+		{"no values", points, `{"points": [{"step": 9, "values": {}}]}`, 422, "a point has 1 to 1000"},
+		{"a comma", points, `{"points": [{"step": 9, "values": {"a,b": 1}}]}`, 422, "cannot name a series"},
+		{"no points", points, `{"points": []}`, 422, "1 to 10000"},
+		{"an unknown run", "/api/runs/nobody/points", `{"points": [{"step": 9, "values": {"a": 1}}]}`, 404, ""},
+		{"a list among hyperparameters", "/api/runs", `{"external": {"a": [1]}}`, 422, "is not text, a number"},
+		{"both kinds of run", "/api/runs", `{"external": {}, "config": {"model": "hrr"}}`, 422, "takes its hyperparameters in external"},
+	} {
+		if code, body := post(c.path, c.body); code != c.code || !strings.Contains(strings.ReplaceAll(strings.ReplaceAll(body, " ", ""), "\n", ""), strings.ReplaceAll(c.want, " ", "")) {
+			t.Errorf("%s: %d %s; want %d %s", c.what, code, body, c.code, c.want)
+		}
+	}
+	kept, err := folder.Open(filepath.Join(dir, "runs", run.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	stored, _, err := kept.Tail(0)
+	if err != nil || len(stored) != 3 || stored[0].Values["loss"] != 2.5 || stored[2].Step != 3 {
+		t.Errorf("%+v, %v", stored, err)
+	}
+	status, err := kept.Status()
+	if err != nil || status.Step != 3 {
+		t.Errorf("%+v, %v", status, err)
+	}
+	status.State = model.Finished
+	if err := kept.SetStatus(status); err != nil {
+		t.Fatal(err)
+	}
+	if code, body := post(points, `{"points": [{"step": 9, "values": {"a": 1}}]}`); code != 409 {
+		t.Errorf("after its end: %d %s", code, body)
+	}
+	ours, err := folder.Create(filepath.Join(dir, "runs", "ours"), model.Config{Model: "hrr"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours.Close()
+	if code, body := post("/api/runs/ours/points", `{"points": [{"step": 9, "values": {"a": 1}}]}`); code != 409 || !strings.Contains(body, "trained here") {
+		t.Errorf("of a run of ours: %d %s", code, body)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "runs", "ours", "points.jsonl")); err == nil {
+		t.Error("points were written into a run of ours")
+	}
+}
+
+// listing has the fake service know what was begun, as the index does a moment later.
+type listing struct {
+	exchange.Store
+	runs *handlertest.Runs
+}
+
+func (l listing) Begin(name string, hparams map[string]any) (model.Run, error) {
+	run, err := l.Store.Begin(name, hparams)
+	if err == nil {
+		l.runs.Put(run.ID, run.State, 0)
+	}
+	return run, err
+}

@@ -1,0 +1,197 @@
+package exchange
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+	"slotscope/model/format/tensorboard"
+)
+
+func imported(t *testing.T, dir, tool, path string, want ...int) []Imported {
+	t.Helper()
+	runs, err := Import(t.Context(), dir, tool, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var added []int
+	for _, r := range runs {
+		added = append(added, r.Added)
+	}
+	if fmt.Sprint(added) != fmt.Sprint(want) {
+		t.Fatalf("added %v, want %v", added, want)
+	}
+	return runs
+}
+
+func pointsOf(t *testing.T, dir, id string) (all []model.Point, run model.Run) {
+	t.Helper()
+	f, err := folder.Open(filepath.Join(dir, "runs", id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if run, err = f.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := each(f, func(p model.Point) error { all = append(all, p); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return all, run
+}
+
+// What we export comes back by import, once.
+func TestOurExportsComeBack(t *testing.T) {
+	f := measured(t)
+	board, flow := t.TempDir(), t.TempDir()
+	if _, err := TensorBoard(f, filepath.Join(board, "mine")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := MLflow(f, flow); err != nil {
+		t.Fatal(err)
+	}
+	for tool, path := range map[string]string{"tensorboard": board, "mlflow": flow} {
+		dir := t.TempDir()
+		run := imported(t, dir, tool, path, 3)[0]
+		if again := imported(t, dir, tool, path, 0)[0]; again.ID != run.ID || again.Steps != 3 {
+			t.Errorf("a second import: %+v", again)
+		}
+		points, kept := pointsOf(t, dir, run.ID)
+		if len(points) != 3 || points[2].Step != 3 || float32(points[2].Values["total"]) != float32(1.0/3) || !math.IsInf(points[1].Values["psnr/eval"], 1) || !points[0].Time.Equal(begun.Add(time.Second)) {
+			t.Errorf("%s: %+v", tool, points)
+		}
+		if c := kept.Config; kept.State != model.Finished || kept.Step != 3 || c.Model != model.External || c.Preset != tool || c.Dataset != "shapes3d-synthetic" || c.Batch != 32 || !strings.Contains(kept.Notes, "no_denoiser = false") {
+			t.Errorf("%s: %+v", tool, kept)
+		}
+	}
+}
+
+// A file that grows is followed; a restart replaces steps; steps from 0 move up by one.
+func TestFollowsTensorBoard(t *testing.T) {
+	logs, dir := t.TempDir(), t.TempDir()
+	file, err := os.Create(filepath.Join(logs, "events.out.tfevents.1.host"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	w := tensorboard.NewWriter(file, begun)
+	scalar := func(step int, v float64) { w.Scalars(begun, step, map[string]float64{"loss, train": v}) }
+	scalar(0, 5)
+	scalar(1, 4)
+	id := imported(t, dir, "tensorboard", logs, 2)[0].ID
+	scalar(2, 3)
+	imported(t, dir, "tensorboard", logs, 1)
+	w.Restart(begun, 1)
+	scalar(1, 9)
+	imported(t, dir, "tensorboard", logs, 1)
+	points, run := pointsOf(t, dir, id)
+	if len(points) != 2 || points[0].Step != 1 || points[0].Values["loss; train"] != 5 || points[1].Step != 2 || points[1].Values["loss; train"] != 9 || run.Step != 2 {
+		t.Errorf("%+v, %+v", points, run)
+	}
+	if _, err := file.WriteString("garbage that is no frame"); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := Import(t.Context(), dir, "tensorboard", logs)
+	if err == nil || !strings.Contains(err.Error(), "byte ") || len(runs) != 1 || runs[0].Added != 0 || runs[0].Note == "" {
+		t.Errorf("a damaged end: %+v, %v", runs, err)
+	}
+}
+
+// While one import writes, another is refused with a sentence; what is not there, too.
+func TestImportRefuses(t *testing.T) {
+	flow, dir := t.TempDir(), t.TempDir()
+	if _, err := MLflow(measured(t), flow); err != nil {
+		t.Fatal(err)
+	}
+	id := imported(t, dir, "mlflow", flow, 3)[0].ID
+	f, err := folder.Open(filepath.Join(dir, "runs", id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lock, err := f.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Import(t.Context(), dir, "mlflow", flow); !errors.Is(err, model.ErrConflict) {
+		t.Errorf("two imports at once: %v", err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range Tools() {
+		if _, err := Import(t.Context(), dir, tool, t.TempDir()); !errors.Is(err, model.ErrNotFound) {
+			t.Errorf("%s of an empty folder: %v", tool, err)
+		}
+		if _, err := Import(t.Context(), dir, tool, filepath.Join(dir, "nowhere")); err == nil {
+			t.Errorf("%s of no folder: no error", tool)
+		}
+	}
+	if _, err := Import(t.Context(), dir, "aim", flow); err == nil {
+		t.Error("an unknown tool is no error")
+	}
+	metric := filepath.Join(flow, "0")
+	files, _ := filepath.Glob(filepath.Join(metric, "*", "metrics", "total"))
+	if err := os.WriteFile(files[0], []byte("1 0.5 1\nx\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Import(t.Context(), dir, "mlflow", flow); err == nil || !strings.Contains(err.Error(), "line 2 is not milliseconds") {
+		t.Errorf("a damaged metric: %v", err)
+	}
+}
+
+// A million numbers take less than ten seconds: 10 series of 100,000 steps.
+func TestMillionPoints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	logs, dir := t.TempDir(), t.TempDir()
+	file, err := os.Create(filepath.Join(logs, "events.out.tfevents.1.host"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	w, values := tensorboard.NewWriter(file, begun), map[string]float64{}
+	for step := range 100_000 {
+		for i := range 10 {
+			values[fmt.Sprintf("series/%d", i)] = float64(step * i)
+		}
+		w.Scalars(begun, step+1, values)
+	}
+	start := time.Now()
+	imported(t, dir, "tensorboard", logs, 100_000)
+	took := time.Since(start)
+	t.Logf("%.1f s", took.Seconds())
+	if took > time.Minute { // ten seconds where the machine has nothing else to do
+		t.Errorf("%v", took)
+	}
+}
+
+// FuzzMetric: any lines are read or refused.
+func FuzzMetric(f *testing.F) {
+	f.Add("1772366401000 1 1\n1772366402000 NaN 2\n")
+	f.Add("1 2\n\n-1 1e999 3")
+	path := filepath.Join(f.TempDir(), "metric")
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var r foreign
+		_ = r.metric("m", path)
+		r.order()
+		for i := 0; i < len(r.samples); {
+			p, next := r.point(i)
+			if p.Step < 1 || next <= i {
+				t.Fatalf("%+v", p)
+			}
+			i = next
+		}
+	})
+}

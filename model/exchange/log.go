@@ -1,0 +1,135 @@
+package exchange
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+)
+
+// Limits of one batch of points.
+const (
+	MostPoints = 10_000
+	mostSeries = 1000 // of one point
+)
+
+// Store keeps runs that other programs log over HTTP.
+type Store struct{ Data string } // the data folder
+
+// Begin makes a run that is then logged; hparams are strings, numbers and booleans. Its name may be empty.
+func (s Store) Begin(name string, hparams map[string]any) (model.Run, error) {
+	name, err := model.CleanName(name)
+	if err != nil {
+		return model.Run{}, err
+	}
+	for key, v := range hparams {
+		switch v.(type) {
+		case string, float64, bool:
+		default:
+			return model.Run{}, model.Invalid{"external": fmt.Sprintf("%q is not text, a number or true or false", key)}
+		}
+	}
+	root, err := folder.Root(s.Data)
+	if err != nil {
+		return model.Run{}, err
+	}
+	defer root.Close()
+	r := foreign{tool: "api", place: "POST /api/runs", name: name, state: model.Running, hparams: hparams}
+	f, err := folder.Create(root.RunDir(model.NewID(time.Now())), r.config(), name)
+	if err != nil {
+		return model.Run{}, err
+	}
+	defer f.Close()
+	lock, err := f.Lock()
+	if err != nil {
+		return model.Run{}, err
+	}
+	defer lock.Unlock()
+	if err := r.tell(f, 0); err != nil {
+		return model.Run{}, err
+	}
+	return f.Run()
+}
+
+// Logged says what became of a batch.
+type Logged struct {
+	Added   int `json:"added"`   // points
+	Skipped int `json:"skipped"` // points whose step is not beyond the last: they were there, or came too late
+	Last    int `json:"last"`    // last step stored
+}
+
+// Log appends points to a run of Begin. Sent again, a batch adds nothing: steps up to the last one stored are passed over.
+func Log(f *folder.Folder, points []model.Point) (out Logged, err error) {
+	if f.Config().Model != model.External {
+		return out, fmt.Errorf("run %s is trained here; only runs of other programs take points: %w", f.ID(), model.ErrConflict)
+	}
+	if err := checkPoints(points); err != nil {
+		return out, err
+	}
+	lock, err := f.Lock()
+	if err != nil {
+		return out, err
+	}
+	defer lock.Unlock()
+	status, err := f.Status()
+	if err != nil {
+		return out, err
+	}
+	if status.State != model.Running {
+		return out, fmt.Errorf("run %s has ended; begin another: %w", f.ID(), model.ErrConflict)
+	}
+	appender, err := f.Points()
+	if err != nil {
+		return out, err
+	}
+	slices.SortStableFunc(points, func(a, b model.Point) int { return cmp.Compare(a.Step, b.Step) })
+	out.Last = status.Step
+	for i, p := range points {
+		if p.Step <= out.Last {
+			out.Skipped++
+			continue
+		}
+		if p.Time.IsZero() {
+			points[i].Time = time.Now().UTC()
+		}
+		if err := appender.Append(points[i]); err != nil {
+			return out, fmt.Errorf("logging run %s: %w", f.ID(), err)
+		}
+		out.Added, out.Last = out.Added+1, p.Step
+	}
+	if err := appender.Close(); err != nil {
+		return out, fmt.Errorf("logging run %s: %w", f.ID(), err)
+	}
+	if out.Added == 0 {
+		return out, nil
+	}
+	status.Step = out.Last
+	if cfg := f.Config(); cfg.Steps < out.Last {
+		cfg.Steps = out.Last
+		if err := f.SetConfig(cfg); err != nil {
+			return out, err
+		}
+	}
+	return out, f.SetStatus(status)
+}
+
+func checkPoints(points []model.Point) error {
+	if len(points) == 0 || len(points) > MostPoints {
+		return model.Invalid{"points": fmt.Sprintf("%d points; a batch has 1 to %d", len(points), MostPoints)}
+	}
+	for _, p := range points {
+		if len(p.Values) == 0 || len(p.Values) > mostSeries {
+			return model.Invalid{"points": fmt.Sprintf("step %d has %d values; a point has 1 to %d", p.Step, len(p.Values), mostSeries)}
+		}
+		for _, name := range slices.Sorted(maps.Keys(p.Values)) {
+			if name != seriesName(name) {
+				return model.Invalid{"points": fmt.Sprintf("step %d: %q cannot name a series; use at most %d characters without commas", p.Step, name, longestName)}
+			}
+		}
+	}
+	return nil
+}
