@@ -57,6 +57,7 @@ type Status struct {
 	Resumed         int       `json:"resumed"`           // checkpoint step this process continued from; 0 for a fresh start
 	Attempt         int       `json:"attempt"`           // 1 for the first process, one more for every resume
 	PID             int       `json:"pid"`               // of the process that last held the lock
+	Host            string    `json:"host,omitempty"`    // machine that it last ran on; empty before the first process
 	Engine          string    `json:"engine"`            // what computes, for instance "cpu" or "xla:cuda"
 	EngineWhy       string    `json:"engine_why"`        // one sentence: what was tried, why this one
 	Parameters      int       `json:"parameters"`        // learned numbers of the model

@@ -12,7 +12,7 @@ import (
 
 // Every model's page draws the terms of its loss and its statistics and nothing that it does not measure; targets are numbers.
 func TestPanelsOfModels(t *testing.T) {
-	shared := []string{"total", "psnr/eval", "recon", "grad_norm", "images_per_second", "latent/norm2", "latent/var", "latent/mean", "infom/eval", "infoe/eval", "infoc/eval", "owned/factors"}
+	shared := []string{"total", "psnr/eval", "recon", "grad_norm", "images_per_second", "latent/norm2", "latent/var", "latent/mean", "infom/eval", "infoe/eval", "infoc/eval", "owned/factors", "process/cpu", "process/memory"}
 	codes := []string{"commit", "perplexity/batch", "perplexity/window", "perplexity/used", "codebook/norm2", "codebook/var", "codebook/mean"}
 	gaussian := []string{"latent/posterior_var", "latent/active"}
 	for name, own := range map[string][]string{

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"os"
 	"time"
 
 	"slotscope/model"
@@ -87,7 +88,8 @@ type session struct {
 	usage   *metric.Usage
 	quick   quick
 	rate    rate
-	gpu     *gpu.Watcher       // nil where no GPU computes
+	gpu     *gpu.Watcher // nil where no GPU computes
+	process watched
 	flushed time.Time          // last flush of points
 	told    time.Time          // last write of state.json
 	newest  map[string]float64 // last value of every series
@@ -103,6 +105,7 @@ func (s *session) begin() {
 		s.status.Started = now
 	}
 	s.status.State, s.status.PID, s.status.Revision = model.Running, pid(), s.Revision
+	s.status.Host, _ = os.Hostname()
 	s.status.Attempt++
 	s.status.Ended, s.status.Reason = time.Time{}, ""
 	s.status.Resumed = s.Folder.Latest()
@@ -240,6 +243,7 @@ func (s *session) point(step int, out Step, at time.Time) error {
 	if s.gpu != nil {
 		maps.Copy(out.Values, s.gpu.Take())
 	}
+	maps.Copy(out.Values, s.process.take(time.Now()))
 	if out.Codes != nil {
 		s.usage.Add(entries(s.cfg, out.Codes))
 		out.Values["perplexity/batch"] = s.usage.Batch()
