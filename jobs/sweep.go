@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"slotscope/model"
+	"slotscope/model/folder"
 	"slotscope/model/sweep"
 )
 
@@ -141,7 +142,7 @@ func (s *Sweeps) advance(ctx context.Context, saved sweep.Saved) error {
 	evaluating := s.evaluating[saved.ID] != ""
 	s.mu.Unlock()
 	for _, item := range b.Items {
-		if item.Stage == sweep.Unmeasured && !evaluating && s.room(b, evalEngine, evaluating) {
+		if item.Next(server, evaluating, 0) == sweep.Measure && s.room(b, evalEngine, evaluating) {
 			s.evaluate(ctx, saved.ID, item)
 			s.look() // there may be room for more
 			return nil
@@ -160,6 +161,9 @@ func (s *Sweeps) advance(ctx context.Context, saved sweep.Saved) error {
 	}
 	return nil
 }
+
+// server is how Sweeps works: a run that a visitor stopped waits for the visitor, and failed runs are retried when asked.
+var server = sweep.Worker{}
 
 // evalEngine is what evaluations compute on: they are not told.
 const evalEngine = "auto"
@@ -192,10 +196,10 @@ func (s *Sweeps) begin(ctx context.Context, saved sweep.Saved, b sweep.Board, ev
 
 // beginning is how an item's training begins or goes on by itself; nil where it does not.
 func (s *Sweeps) beginning(item sweep.Standing, at model.Placement) func(context.Context) error {
-	switch {
-	case item.Stage == sweep.Halted && item.Run.State == model.Interrupted:
+	switch item.Next(server, false, 0) {
+	case sweep.Continue:
 		return func(ctx context.Context) error { return s.o.Supervisor.Resume(ctx, item.ID, 0) }
-	case item.Stage == sweep.Planned:
+	case sweep.Begin:
 		return func(ctx context.Context) error {
 			_, err := s.o.Supervisor.createAs(ctx, item.ID, item.Config, item.Name, at)
 			return err
@@ -389,9 +393,13 @@ func (s *Sweeps) status(ctx context.Context, saved sweep.Saved) (sweep.Status, e
 	if err != nil {
 		return sweep.Status{}, err
 	}
+	worker := ""
+	if h, held := folder.HolderOf(s.store.WorkerLock(saved.ID)); held {
+		worker = h.String()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return sweep.Status{Saved: saved, Board: b, Evaluating: s.evaluating[saved.ID], Problem: s.problems[saved.ID]}, nil
+	return sweep.Status{Saved: saved, Board: b, Worker: worker, Evaluating: s.evaluating[saved.ID], Problem: s.problems[saved.ID]}, nil
 }
 
 // Stop lets no further run begin, and stops those of the sweep that are queued or work; they save first.
@@ -430,8 +438,7 @@ func (s *Sweeps) Resume(ctx context.Context, id string, retry bool) error {
 		return err
 	}
 	for _, item := range b.Items {
-		again := item.Stage == sweep.Halted || retry && item.Stage == sweep.Failed && item.Run.State == model.Failed
-		if again {
+		if item.Next(sweep.Worker{Stopped: true, Retry: retry}, false, 0) == sweep.Continue {
 			if err := s.o.Supervisor.Resume(ctx, item.ID, 0); err != nil && !errors.Is(err, model.ErrConflict) {
 				return err
 			}

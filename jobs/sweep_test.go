@@ -314,3 +314,35 @@ func TestSweepEvaluatesOnAnIdleDevice(t *testing.T) {
 		t.Errorf("evaluated on %q: %v", text, err)
 	}
 }
+
+// TestSweepOfAShellShows: while a shell works on a sweep, its pages say so.
+func TestSweepOfAShellShows(t *testing.T) {
+	_, _, open := sweeping(t, func(model.Config) float64 { return 0.5 })
+	s := open()
+	saved, err := s.store.Save(choosing(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker := func() string {
+		t.Helper()
+		st, err := s.Get(background, saved.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Worker
+	}
+	if w := worker(); w != "" {
+		t.Errorf("worked on by %q before anybody does", w)
+	}
+	lock, err := folder.LockPath(s.store.WorkerLock(saved.ID), "sweep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := worker(); w != fmt.Sprintf("process %d", os.Getpid()) {
+		t.Errorf("worked on by %q", w)
+	}
+	lock.Unlock()
+	if w := worker(); w != "" {
+		t.Errorf("worked on by %q afterwards", w)
+	}
+}

@@ -68,7 +68,7 @@ func (h Sweeps) list(w http.ResponseWriter, r *http.Request) error {
 // sweepHead is what list and page say of a sweep alike.
 func sweepHead(s sweep.Status) ui.SweepHead {
 	b := s.Board
-	v := ui.SweepHead{ID: s.ID, Name: s.Plan.Name, Preset: s.Plan.Preset, Created: s.Created, Active: s.Active, Evaluating: s.Evaluating, Problem: s.Problem,
+	v := ui.SweepHead{ID: s.ID, Name: s.Plan.Name, Preset: s.Plan.Preset, Created: s.Created, Active: s.Active, Worker: s.Worker, Evaluating: s.Evaluating, Problem: s.Problem,
 		Done: b.Count(sweep.Done), Failed: b.Count(sweep.Failed), Live: b.Count(sweep.Live), Halted: b.Count(sweep.Halted), Total: b.Total(), Over: b.Over()}
 	v.Steps, v.AllSteps = b.Steps()
 	v.Left, v.LeftKnown = b.Left()

@@ -63,6 +63,7 @@ func sweepRuns(ctx context.Context, env environment, args []string) error {
 			return err
 		}
 		defer s.root.Close()
+		defer s.show()()
 		if where == model.Slurm {
 			s.cluster = &onCluster{slurm.New(s.root.Dir(), asks), map[string]int{}}
 		}
@@ -174,8 +175,8 @@ type shellSweep struct {
 	env     environment
 	cluster *onCluster        // nil where runs are trained here
 	failed  map[string]string // evaluations that failed in this shell, by run
-	retried map[string]bool
-	said    string // the task of the last plain line
+	retried map[string]int    // how often this shell took over a queued or failed run
+	said    string            // the task of the last plain line
 	saidAt  time.Time
 }
 
@@ -192,6 +193,15 @@ func (s *shellSweep) store() (err error) {
 	return nil
 }
 
+// show lets pages see that this shell works on the sweep, until the function that it returns is called. Of several shells one shows.
+func (s *shellSweep) show() (end func()) {
+	lock, err := folder.LockPath(sweep.OpenStore(s.dataDir).WorkerLock(s.saved.ID), "sweep "+s.saved.ID)
+	if err != nil {
+		return func() {}
+	}
+	return func() { lock.Unlock() }
+}
+
 // board is how the sweep stands, with what this shell has seen fail.
 func (s *shellSweep) board() sweep.Board {
 	find := finder(s.dataDir)
@@ -206,7 +216,7 @@ func (s *shellSweep) board() sweep.Board {
 
 // work does one thing after another until nothing is left or ctx ends.
 func (s *shellSweep) work(ctx context.Context) error {
-	s.retried = map[string]bool{}
+	s.retried = map[string]int{}
 	for {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("the sweep was interrupted; the same command goes on: %w", err)
@@ -236,29 +246,42 @@ func (s *shellSweep) work(ctx context.Context) error {
 
 // next is the first run that something can be done about: measurements first, for choices hang on them.
 func (s *shellSweep) next(b sweep.Board) (sweep.Standing, bool) {
-	stages := []sweep.Stage{sweep.Unmeasured, sweep.Halted, sweep.Planned}
+	stages := []sweep.Stage{sweep.Unmeasured, sweep.Halted, sweep.Planned, sweep.Live, sweep.Failed}
 	if s.cluster != nil {
 		stages = stages[:1]
 	}
 	for _, stage := range stages {
 		for _, item := range b.Items {
-			if item.Stage == stage && (stage != sweep.Unmeasured || !s.has(item.ID, (*folder.Folder).Evaluator)) {
-				return item, true
+			if item.Stage != stage || item.Next(s.worker(), false, s.retried[item.ID]) == sweep.Wait || s.busy(item) {
+				continue
 			}
-		}
-	}
-	if s.cluster != nil {
-		return sweep.Standing{}, false
-	}
-	for _, item := range b.Items {
-		unbegun := item.Stage == sweep.Live && (item.Run.State == "" || item.Run.State == model.Queued)
-		retry := s.options.retry && item.Stage == sweep.Failed && item.Run.State == model.Failed
-		if (unbegun || retry) && !s.retried[item.ID] && !s.has(item.ID, (*folder.Folder).Holder) {
-			s.retried[item.ID] = true
+			if stage == sweep.Live || stage == sweep.Failed {
+				s.retried[item.ID]++
+			}
 			return item, true
 		}
 	}
 	return sweep.Standing{}, false
+}
+
+// worker is how a shell works: what it was told to do it does, whoever stopped before.
+func (s *shellSweep) worker() sweep.Worker {
+	w := sweep.Worker{Stopped: true, Orphans: true, Retry: s.options.retry}
+	if s.cluster != nil {
+		w.Most = mostTries
+	}
+	return w
+}
+
+// busy says whether a process trains or, where it is to be evaluated, evaluates an item.
+func (s *shellSweep) busy(item sweep.Standing) bool {
+	switch item.Stage {
+	case sweep.Planned, sweep.Halted: // training takes the run's lock, and says who has it
+		return false
+	case sweep.Unmeasured:
+		return s.has(item.ID, (*folder.Folder).Evaluator)
+	}
+	return s.has(item.ID, (*folder.Folder).Holder)
 }
 
 // has says whether some process trains a run, which is its Holder, or measures it, its Evaluator.

@@ -64,18 +64,10 @@ func (s *shellSweep) submit(ctx context.Context, b sweep.Board) (theirs bool, er
 	return theirs, nil
 }
 
-// submits says whether a run is to be given to SLURM.
+// submits says whether a run is to be given to SLURM. One that somebody works on is refused when it is queued.
 func (s *shellSweep) submits(item sweep.Standing) bool {
-	tries := s.cluster.tries[item.ID]
-	switch item.Stage {
-	case sweep.Planned, sweep.Halted:
-		return tries < mostTries
-	case sweep.Live: // perhaps another shell ended before it could submit it
-		return item.Run.State == model.Queued && tries == 0
-	case sweep.Failed:
-		return s.options.retry && item.Run.State == model.Failed && tries == 0
-	}
-	return false
+	next := item.Next(s.worker(), false, s.cluster.tries[item.ID])
+	return next == sweep.Begin || next == sweep.Continue
 }
 
 // made is the folder of a run, new where the run is only planned.

@@ -19,6 +19,9 @@ import (
 // Store keeps plans in a data folder, each in sweeps/<id>/plan.json, and beside it what was decided about it.
 type Store struct{ dir string }
 
+// WorkerLock is the file that a shell holds locked while it works on a sweep.
+func (s Store) WorkerLock(id string) string { return filepath.Join(s.dir, id, "worker.lock") }
+
 // OpenStore is the store of a data folder; nothing is made before the first Save.
 func OpenStore(dataDir string) Store { return Store{filepath.Join(dataDir, "sweeps")} }
 
@@ -149,6 +152,7 @@ func replace(path string, text []byte) error {
 type Status struct {
 	Saved
 	Board      Board
+	Worker     string // the process of a shell that works on it; empty for none
 	Evaluating string // name of the run that is being evaluated; empty for none
 	Problem    string // why the server cannot go on with it; empty otherwise
 }

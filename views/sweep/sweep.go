@@ -20,6 +20,7 @@ type SweepHead struct {
 	ID, Name, Preset                  string
 	Created                           time.Time
 	Active, Over                      bool
+	Worker                            string // the process of a shell that works on it; empty for none
 	Evaluating, Problem               string
 	Done, Failed, Live, Halted, Total int // runs
 	Steps, AllSteps                   int
@@ -77,7 +78,7 @@ func (h SweepHead) state() string {
 		return "failed"
 	case h.Over:
 		return "finished"
-	case h.Active:
+	case h.Active, h.Worker != "":
 		return "running"
 	}
 	return "stopped"
@@ -90,7 +91,7 @@ func (h SweepHead) word() string {
 		return fmt.Sprintf("over, %d failed", h.Failed)
 	case h.Over:
 		return "done"
-	case h.Active:
+	case h.Active, h.Worker != "":
 		return "working"
 	}
 	return "stopped"
@@ -113,6 +114,8 @@ func (h SweepHead) now() string {
 		return ""
 	case h.Evaluating != "":
 		return "evaluating " + h.Evaluating
+	case h.Worker != "":
+		return "a shell works on it: " + h.Worker
 	case h.Live > 0:
 		return views.Plural(h.Live, "run queued or at work", "runs queued or at work")
 	}
