@@ -56,7 +56,7 @@ func (p *Play) usage(w http.ResponseWriter, r *http.Request) error {
 	case c.Err != nil:
 		return c.Err
 	case c.Usage == nil:
-		return handlers.JSON(w, http.StatusAccepted, map[string]any{"state": "counting", "done": c.Done, "of": c.Of})
+		return handlers.JSON(w, http.StatusAccepted, map[string]any{"state": "counting", "done": c.Done, "of": c.Of, "early": c.Early != nil})
 	}
 	return handlers.JSON(w, http.StatusOK, map[string]any{"state": "ready", "usage": c.Usage})
 }

@@ -2,10 +2,16 @@ package play_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -116,7 +122,11 @@ func (b playBrowser) seeWithin(most time.Duration, js, want string) {
 	b.t.Helper()
 	got := ""
 	for start := time.Now(); time.Since(start) < most; time.Sleep(15 * time.Millisecond) {
-		if got = b.eval(js); got == want {
+		value, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("String("+js+")"))
+		if err != nil && !strings.Contains(err.Error(), "navigated") { // the page is just being loaded
+			b.t.Fatalf("%s: %v", js, err)
+		}
+		if got = value; err == nil && got == want {
 			return
 		}
 	}
@@ -540,4 +550,128 @@ func (b playBrowser) beforeReplies(part string) {
 		const fetch = window.fetch, waiting = new Promise((go) => { window.goOn = go; });
 		window.fetch = async (address, ...rest) => { if (String(address).includes('` + part + `')) await waiting; return fetch(address, ...rest); };
 	})()`)
+}
+
+// What could not be decoded while the connection was lost is said beside the picture, and drawn as soon as it is back.
+func TestPlayDrawsAgainAfterALostConnection(t *testing.T) {
+	b := browse(t, newPlayground(t), 1280, 1400)
+	b.waitForUsage()
+	b.beforePages(`delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'));
+		const Socket = WebSocket, plain = fetch;
+		window.sockets = [];
+		window.WebSocket = class extends Socket { constructor(...args) { if (window.away) args[0] = 'ws://127.0.0.1:9/'; super(...args); window.sockets.push(this); } };
+		window.fetch = (address, ...rest) => (window.away && String(address).includes('/img/') ? Promise.reject(new TypeError('Failed to fetch')) : plain(address, ...rest));`)
+	b.open("/play/" + b.key + "?" + playState)
+	before := b.shows("1.2.3.4.5")
+	b.see(`document.querySelector('.grid[data-waiting]') === null`, "true")
+	b.eval(`(window.away = true, window.sockets.forEach((s) => s.close()))`)
+	b.see(`document.getElementById('link').dataset.state`, "reconnecting")
+	b.unfold()
+	b.drag("play-palette-11", "play-slot-a-0") // a picture that was never decoded
+	b.see(`document.getElementById('failed').hidden + document.getElementById('failed').textContent.slice(0, 29)`, "falseThe server cannot be reached,")
+	if got := b.eval(`document.getElementById('result-state').textContent`); got != "as encoded" && !strings.HasPrefix(got, "with ") {
+		t.Errorf("the picture is called %q", got)
+	}
+	b.eval(`(window.away = false, dispatchEvent(new Event('online')))`)
+	b.see(`document.getElementById('link').dataset.state`, "live")
+	if b.shows("11.2.3.4.5") == before {
+		t.Error("the picture is as before")
+	}
+	b.see(`document.getElementById('failed').hidden`, "true")
+}
+
+// The animation has its own picture beside its button, is stopped, repeated, and quicker or slower.
+func TestPlayAnimation(t *testing.T) {
+	b := openPlay(t, 1280, 800)
+	b.see(`document.querySelector('.grid[data-waiting]') === null`, "true")
+	b.eval(`document.getElementById('walk').scrollIntoView({ block: 'center' })`)
+	b.eval(`(document.getElementById('walk-speed').value = '275', document.getElementById('walk-loop').click())`)
+	b.click("play-walk")
+	b.see(`document.getElementById('walk').textContent`, "Stop")
+	seen := `[...document.querySelectorAll('#screen, #walk')].every((e) => { const r = e.getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight; })`
+	b.see(seen, "true")
+	for _, codes := range []string{"6.2.8.9.10", "1.2.3.4.5"} { // to the end, and from the beginning again
+		b.see(`document.getElementById('screen').dataset.codes`, codes)
+	}
+	b.click("play-walk")
+	b.see(`document.getElementById('walk').textContent + document.getElementById('screen').hidden`, "Play animationtrue")
+	b.shows("1.2.3.4.5")
+}
+
+// What is held is let go when another picture takes the place of A, and the hint says what to do again.
+func TestPlayRandomLetsGo(t *testing.T) {
+	b := openPlay(t, 1280, 1400)
+	hint := b.eval(`document.getElementById('hint').textContent.trim()`)
+	b.click("play-slot-b-0")
+	b.see(`document.getElementById('hint').textContent.startsWith('Holding 6 from B')`, "true")
+	b.click("play-random-a")
+	b.see(`document.querySelector('[data-testid=play-index-a]').value !== '12345'`, "true")
+	b.see(`document.getElementById('hint').textContent.trim()`, hint)
+	b.see(`document.querySelectorAll('[data-held], [data-holding]').length`, "0")
+}
+
+// A picture of the visitor's is there after a reload, and no slider says that it has factors.
+func TestPlayUploadStays(t *testing.T) {
+	b := openPlay(t, 1280, 1400)
+	path := filepath.Join(t.TempDir(), "own.png")
+	file, err := os.Create(path)
+	if err == nil {
+		err = errors.Join(png.Encode(file, image.NewRGBA(image.Rect(0, 0, 20, 10))), file.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.do(chromedp.SetUploadFiles(testID("play-upload-a"), []string{path}))
+	src := `document.querySelector('[data-testid=play-original-a]').src`
+	b.see(src+`.startsWith('data:image/png')`, "true")
+	b.see(`[...document.querySelectorAll('#side-a .factors output')].map((e) => e.textContent).join('')`, "––––––")
+	before := b.eval(src)
+	b.do(chromedp.Reload())
+	b.see(`document.getElementById('play')?.dataset.ready`, "yes")
+	b.see(src, before)
+	b.see(`[...document.querySelectorAll('#side-a .factors output')].map((e) => e.textContent).join('')`, "––––––")
+}
+
+// The table is reached with few presses of the tab key.
+func TestPlayTabStops(t *testing.T) {
+	b := browse(t, newPlayground(t), 1280, 800)
+	b.open("/play/" + b.key + "?a=12345&b=400000")
+	stops := b.eval(`(() => {
+		const all = [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex]')].filter((e) => e.tabIndex >= 0 && !e.disabled && e.checkVisibility({ visibilityProperty: true }) && !e.closest('details:not([open]) > :not(summary)'));
+		return all.findIndex((e) => e.closest('#grid'));
+	})()`)
+	if n, err := strconv.Atoi(stops); err != nil || n > 21 {
+		t.Errorf("%s stops lie before the table", stops)
+	}
+	b.focus("play-share")
+	b.keys(kb.ArrowRight)
+	b.see(`document.activeElement.textContent`, "Download")
+}
+
+// On a phone everything that a finger needs is there, large enough, and nothing covers the palette's head.
+func TestPlayOnAPhone(t *testing.T) {
+	b := openPlay(t, 390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
+	b.unfold()
+	b.see(`document.documentElement.scrollWidth`, "390")
+	small := `[...document.querySelectorAll('.play :is(button, .button, select, summary, .move, .token, .entry, input)')].filter((e) => e.checkVisibility() && !e.closest('.visually-hidden') && !e.matches('.visually-hidden, [type=file], [type=checkbox], [aria-disabled]'))
+		.filter((e) => { const r = e.getBoundingClientRect(); return r.width < 24 || r.height < 24; }).map((e) => e.id || e.className || e.tagName).join()`
+	b.see(small, "")
+	b.eval(`document.getElementById('grid').scrollIntoView()`)
+	b.see(`(() => { const r = document.querySelector('#palette h2').getBoundingClientRect(); return document.elementFromPoint(r.left + 5, r.top + 5).closest('#palette') !== null && r.bottom < innerHeight; })()`, "true")
+	b.see(`(() => { const e = document.querySelector('[data-do=undo]'), r = e.getBoundingClientRect(); return r.top >= 0 && r.bottom < innerHeight && e.checkVisibility(); })()`, "true")
+	b.do(chromedp.EmulateViewport(844, 390, chromedp.EmulateMobile, chromedp.EmulateTouch))
+	b.see(`['result', 'palette'].map((id) => getComputedStyle(document.getElementById(id)).position).join()`, "static,static")
+}
+
+// Slots have names from the first images on, long before all are counted.
+func TestPlayNamesSlotsEarly(t *testing.T) {
+	b := browse(t, newPlayground(t), 1280, 900)
+	b.beforePages(`const plain = fetch; window.fetch = async (address, ...rest) => (String(address).endsWith('/usage') && !window.counted
+		? new Response(JSON.stringify({ state: 'counting', done: 512, of: 4096, early: true }), { status: 202, headers: { 'Content-Type': 'application/json' } }) : plain(address, ...rest));`)
+	b.open("/play/" + b.key + "?" + playState)
+	b.see(`document.querySelectorAll('.slothead').length`, "5")
+	b.see(`[...document.querySelectorAll('.slothead .visually-hidden')].every((e) => e.textContent !== '')`, "true")
+	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+	b.eval(`window.counted = true`)
+	b.see(`/^Each picture is A with the code. Counts are of 4,096 images.$/.test(document.getElementById('palette-said').textContent) || document.getElementById('palette-said').textContent`, "true")
 }

@@ -1,6 +1,7 @@
 package play
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -44,8 +45,9 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	}
 	v.A, v.B = rm.sideView("A", s.a), rm.sideView("B", s.b)
 	usage := rm.play.Library.Usage(rm.source)
-	v.Slots = rm.slots(usage.Usage, v.Dataset)
-	v.Groups = rm.groups(s, usage.Usage, v.Slots)
+	known := cmp.Or(usage.Usage, usage.Early)
+	v.Slots = rm.slots(known, v.Dataset)
+	v.Groups = rm.groups(s, known, v.Slots)
 	v.Counted = countedView(usage)
 	swaps := play.Swaps(s.codes, s.bcodes)
 	for i := range m {
@@ -271,7 +273,7 @@ func (rm playRoom) groups(s playState, u *play.Usage, slots []ui.PlaySlot) (out 
 }
 
 func countedView(c play.Counting) ui.PlayCounted {
-	v := ui.PlayCounted{Done: c.Done, Of: c.Of}
+	v := ui.PlayCounted{Done: c.Done, Of: c.Of, Early: c.Early != nil}
 	if c.Usage != nil {
 		v.Ready, v.Done, v.Of = true, c.Usage.Images, c.Usage.Images
 	}

@@ -240,6 +240,7 @@ func (l *Library) Set(ctx context.Context, name string) (data.Set, error) {
 // Counting is how far the count of a checkpoint's codes has come.
 type Counting struct {
 	Usage *Usage // nil until it is there
+	Early *Usage // of the first UsageEarly images, until the count is done
 	Done  int    // images encoded
 	Of    int
 	Err   error // why there will be none
@@ -283,7 +284,7 @@ func (l *Library) Usage(src Source) Counting {
 
 func (l *Library) count(src Source, c *counting) {
 	usage, err := l.countOrLoad(src, c)
-	c.set(func(now *Counting) { now.Usage, now.Err = usage, err })
+	c.set(func(now *Counting) { now.Usage, now.Early, now.Err = usage, nil, err })
 	if err == nil {
 		return
 	}
@@ -308,8 +309,13 @@ func (l *Library) countOrLoad(src Source, c *counting) (*Usage, error) {
 	if err != nil {
 		return nil, err
 	}
-	usage, err := m.CountUsage(l.ctx, set, UsageImages, func(done int) {
-		c.set(func(now *Counting) { now.Done = done })
+	usage, err := m.CountUsage(l.ctx, set, UsageImages, func(done int, early *Usage) {
+		c.set(func(now *Counting) {
+			now.Done = done
+			if early != nil {
+				now.Early = early
+			}
+		})
 	})
 	if err != nil {
 		return nil, err

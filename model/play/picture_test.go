@@ -104,8 +104,8 @@ func TestReadRefusesWithASentence(t *testing.T) {
 		want string
 	}{
 		"empty":     {nil, "the file is empty"},
-		"text":      {[]byte("hello, this is no image at all"), "not a picture"},
-		"wide":      {pngHeader(10_000, 64), "10000 × 64 pixels; at most 8192"},
+		"text":      {[]byte("hello, this is no image at all"), "unsupported format; use JPEG, PNG, GIF or WebP"},
+		"wide":      {pngHeader(10_000, 64), "10000 × 64 pixels; choose one of at most 8192"},
 		"huge area": {pngHeader(8_000, 8_000), "8000 × 8000 pixels"},
 		"cut short": {whole[:len(whole)-30], "damaged"},
 		"no header": {whole[:20], "header is damaged: it ends too early"},

@@ -11,6 +11,7 @@ import (
 	_ "image/png"
 
 	"golang.org/x/image/draw"
+	_ "golang.org/x/image/webp"
 
 	"slotscope/model"
 	"slotscope/model/paper/ae"
@@ -25,8 +26,8 @@ const (
 	maxPixels = 40_000_000
 )
 
-// Read decodes somebody's JPEG, PNG or GIF into an image of the model's shape; said tells what was done to it, as a sentence,
-// and is empty where nothing was. Size is judged from the header, before pixels are decoded.
+// Read decodes a JPEG, PNG, GIF or WebP file into an image of the model's shape, turned as its EXIF orientation says; said tells what was done to it,
+// as a sentence, and is empty where nothing was. Size is judged from the header, before pixels are decoded.
 func Read(raw []byte, shape ae.Image) (pixels []byte, said string, err error) {
 	cfg, format, err := image.DecodeConfig(bytes.NewReader(raw))
 	if err != nil {
@@ -36,15 +37,15 @@ func Read(raw []byte, shape ae.Image) (pixels []byte, said string, err error) {
 		return nil, "", model.Invalid{"image": "the picture has no pixels"}
 	}
 	if cfg.Width > MaxSide || cfg.Height > MaxSide || cfg.Width*cfg.Height > maxPixels {
-		return nil, "", model.Invalid{"image": fmt.Sprintf("the picture is %d × %d pixels; at most %d on a side and %d million in all are taken",
+		return nil, "", model.Invalid{"image": fmt.Sprintf("the picture is %d × %d pixels; choose one of at most %d on a side and %d million in all",
 			cfg.Width, cfg.Height, MaxSide, maxPixels/1_000_000)}
 	}
 	img, _, err := image.Decode(bytes.NewReader(raw))
 	if err != nil {
 		return nil, "", model.Invalid{"image": fmt.Sprintf("the %s file is damaged: %s", format, plain(err))}
 	}
-	pixels = fit(img, shape)
-	return pixels, told(img.Bounds(), shape), nil
+	img = upright(img, orientation(raw))
+	return fit(img, shape), told(img.Bounds(), shape), nil
 }
 
 func refuse(raw []byte, err error) error {
@@ -52,7 +53,7 @@ func refuse(raw []byte, err error) error {
 		return model.Invalid{"image": "the file is empty"}
 	}
 	if errors.Is(err, image.ErrFormat) {
-		return model.Invalid{"image": "the file is not a picture that is read here: JPEG, PNG and GIF are"}
+		return model.Invalid{"image": "unsupported format; use JPEG, PNG, GIF or WebP"}
 	}
 	return model.Invalid{"image": "the picture's header is damaged: " + plain(err)}
 }

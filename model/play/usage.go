@@ -43,19 +43,26 @@ const (
 	usageVersion = 4
 	// UsageImages are encoded for a checkpoint's usage.
 	UsageImages = 4096
+	// UsageEarly are those after which slots have a first name.
+	UsageEarly = 512
 	usageSeed   = 20
 )
 
-// CountUsage encodes n images of a set and counts. progress, where not nil, hears how many are done.
-func (m *Model) CountUsage(ctx context.Context, set data.Set, n int, progress func(done int)) (*Usage, error) {
+// CountUsage encodes n images of a set and counts. progress, where not nil, hears how many are done, and once what the first UsageEarly say.
+func (m *Model) CountUsage(ctx context.Context, set data.Set, n int, progress func(done int, early *Usage)) (*Usage, error) {
 	info := set.Info()
 	if info.H != m.Image.H || info.W != m.Image.W || info.C != m.Image.C {
 		return nil, fmt.Errorf("%s holds %d × %d × %d images, the checkpoint reads %d × %d × %d",
 			info.Name, info.H, info.W, info.C, m.Image.H, m.Image.W, m.Image.C)
 	}
 	index := drawIndices(n, info.Len)
+	rand.New(rand.NewPCG(usageSeed, 'e')).Shuffle(len(index), func(i, j int) { index[i], index[j] = index[j], index[i] }) // the first of them stand for all
 	codes := make([][]int, 0, len(index))
 	images := make([]byte, usageBatch*m.Size())
+	classes := make([]int, len(index)*len(info.Factors))
+	if err := set.Classes(classes, index); err != nil {
+		return nil, fmt.Errorf("reading the factors of %s: %w", info.Name, err)
+	}
 	for start := 0; start < len(index); start += usageBatch {
 		part := index[start:min(len(index), start+usageBatch)]
 		if err := set.Images(images[:len(part)*m.Size()], part); err != nil {
@@ -67,15 +74,15 @@ func (m *Model) CountUsage(ctx context.Context, set data.Set, n int, progress fu
 		}
 		codes = append(codes, got...)
 		if progress != nil {
-			progress(len(codes))
+			var early *Usage
+			if len(codes) == UsageEarly && n > UsageEarly {
+				early = m.tally(codes, classes[:len(codes)*len(info.Factors)], info)
+			}
+			progress(len(codes), early)
 		}
 	}
-	classes := make([]int, len(index)*len(info.Factors))
-	err := set.Classes(classes, index)
-	if err != nil {
-		return nil, fmt.Errorf("reading the factors of %s: %w", info.Name, err)
-	}
 	u := m.tally(codes, classes, info)
+	var err error
 	if info.Complete {
 		u.Pair, err = m.truePair(ctx, set, u)
 	}

@@ -29,6 +29,9 @@ export class History {
     return (this.present = this.future.pop());
   }
 
+  /** states are all that can be shown again. */
+  states() { return [this.present, ...this.past, ...this.future]; }
+
   /** toJSON is what history.state keeps, so that a reload loses nothing. */
   toJSON() { return { present: this.present, past: this.past, future: this.future }; }
 

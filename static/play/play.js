@@ -23,7 +23,7 @@ class Play {
   #slot = 0;
   #painted = false; // the first picture also waits for the socket and the model: its time says little
   #looking = null; // {codes, text} shown in place of the row
-  #uploads = new Map(); // originals that the server does not keep
+  #uploads; // originals that the server does not keep: name → address of their pixels
   #moved = null; // slots whose code does not come back
   #checks = null;
 
@@ -36,6 +36,7 @@ class Play {
     const { a, b, codes, bcodes, order } = data;
     const start = { a, b, codes, bcodes, order };
     this.history = History.restore(history.state?.play, start, equal);
+    this.#uploads = new Map(history.state?.uploads);
     this.state = this.history.present;
     this.decoder = new Decoder(store);
     this.hands = new Hands(root, this);
@@ -102,6 +103,7 @@ class Play {
   }
 
   #become(next, said) {
+    if (this.hands.held) this.hands.send({ type: 'escape' }); // what was held may be gone
     this.state = next;
     this.#looking = null;
     this.#save();
@@ -110,7 +112,8 @@ class Play {
   }
 
   #save() {
-    history.replaceState({ play: this.history.toJSON() }, '', this.store.address(this.state));
+    const uploads = [...this.#uploads].filter(([name]) => this.history.states().some((s) => s.a.original === name || s.b.original === name));
+    history.replaceState({ play: this.history.toJSON(), uploads }, '', this.store.address(this.state));
   }
 
   put(row, slot, code, how = 'Put') {
@@ -151,14 +154,14 @@ class Play {
   /** source gives a side another picture; while a slider moves, undo does not remember the ones in between. */
   source(side, { index, classes, codes, psnr, original }, done) {
     if (original?.startsWith('data:')) {
-      const name = `upload:${this.#uploads.size + 1}`;
+      const name = `upload:${crypto.randomUUID?.() ?? Math.random()}`;
       this.#uploads.set(name, original);
       original = name;
     }
     const next = { ...this.state, [side]: { index, classes: classes ?? [], codes, psnr, original }, [side === 'a' ? 'codes' : 'bcodes']: codes };
     this.#row = 'a';
     if (done) this.#commit(next, `${side.toUpperCase()} is ${index >= 0 ? `picture ${index}` : 'your picture'}; its codes are ${codes.map((c, i) => this.names.say(i, c)).join(', ')}.`);
-    else { this.state = next; this.#render(); }
+    else { this.hands.send({ type: 'escape' }); this.state = next; this.#render(); }
   }
 
   #undo() { this.#jump(this.history.undo(), 'Undone.'); }
@@ -352,6 +355,8 @@ class Play {
     $('undo').disabled = !this.history.canUndo;
     $('redo').disabled = !this.history.canRedo;
     $('reset').disabled = same(this.state.codes, this.state.a.codes) && same(this.state.bcodes, this.state.b.codes);
+    for (const button of document.querySelectorAll('[data-do]')) button.disabled = $(button.dataset.do).disabled;
+    this.rest?.();
     const image = this.store.picture(this.rowCodes());
     for (const link of document.querySelectorAll('#download [data-file]')) {
       const file = link.dataset.file;
@@ -408,6 +413,7 @@ class Play {
     try {
       const reply = await this.store.usage();
       if (reply.state !== 'ready') {
+        if (reply.early && !this.slots[0].known) await this.#relabel();
         $('palette-said').textContent = `Counting which codes are used: ${reply.done.toLocaleString('en')} of ${reply.of.toLocaleString('en')} images.`;
         setTimeout(() => this.#count(), 1000);
         return;
@@ -442,9 +448,30 @@ class Play {
     $('share').addEventListener('click', () => this.#share());
     $('checkpoint').addEventListener('change', (e) => this.store.choose(e.target.value));
     for (const button of document.querySelectorAll('.views button')) button.addEventListener('click', () => this.grid.view(button.dataset.view));
+    for (const button of document.querySelectorAll('[data-do]')) button.addEventListener('click', () => $(button.dataset.do).click());
+    this.#rove($('undo').closest('.tools'));
     addEventListener('keydown', (e) => this.#key(e));
     document.addEventListener('click', (e) => { if (!$('download').contains(e.target)) $('download').open = false; });
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#showRest());
+  }
+
+  /** rove makes a toolbar one stop of the tab key; arrows move within it. */
+  #rove(bar) {
+    const all = () => [...bar.querySelectorAll('button, summary')].filter((b) => !b.disabled);
+    const rest = () => {
+      const at = all().find((b) => b === document.activeElement) ?? all()[0];
+      for (const b of bar.querySelectorAll('button, summary')) b.tabIndex = b === at ? 0 : -1;
+    };
+    bar.addEventListener('focusin', rest);
+    bar.addEventListener('keydown', (e) => {
+      const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+      if (!by) return;
+      e.preventDefault();
+      const list = all();
+      list[(list.indexOf(document.activeElement) + by + list.length) % list.length]?.focus();
+    });
+    this.rest = rest;
+    rest();
   }
 
   #key(e) {
@@ -474,7 +501,7 @@ class Play {
       chip.dataset.state = live ? 'live' : 'reconnecting';
       chip.textContent = live ? 'live' : 'reconnecting';
       if (local) chip.title = `This browser decodes: ${local.picture.toFixed(1)} ms per picture.`;
-      else chip.title = live ? `The server decodes.${why ? ` ${why}` : ''}` : 'The connection is lost; pictures come one by one until it is back.';
+      else chip.title = live ? `The server decodes.${why ? ` ${why}` : ''}` : 'Connection lost. Pictures load one by one until it is back.';
       $('play').dataset.decoder = local ? 'browser' : 'server';
     };
     this.decoder.addEventListener('state', show);

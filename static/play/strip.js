@@ -26,7 +26,9 @@ export class Strip {
     });
     section.querySelector('#order-natural').addEventListener('click', () => app.reorder(natural(app.state.order.length)));
     section.querySelector('#order-large').addEventListener('click', () => app.reorder(app.grid.largest));
-    section.querySelector('#walk').addEventListener('click', () => this.#walk());
+    const part = (id) => section.querySelector(`#${id}`);
+    Object.assign(this, { button: part('walk'), speed: part('walk-speed'), loop: part('walk-loop'), screen: part('screen') });
+    this.button.addEventListener('click', () => (this.#walking ? this.stop() : this.#walk(0)));
   }
 
   #steps() { return interpolation(this.app.state.codes, this.app.state.bcodes, this.app.state.order); }
@@ -77,20 +79,35 @@ export class Strip {
     if (done && moving && to !== place) this.app.reorder(moved(this.app.state.order, place, to));
   }
 
-  /** walk shows the steps one after another in the large picture. */
-  #walk() {
-    clearTimeout(this.#walking);
+  /** walk shows the steps from j on one after another, here and in the large picture, until the last or until it is stopped. */
+  #walk(j) {
     const steps = this.#steps();
-    const show = (j) => {
-      this.items.forEach((item, at) => item.toggleAttribute('data-now', at === j));
-      if (j >= steps.length) { this.app.lookAway(); return; }
-      this.app.look(steps[j], this.#name(j));
-      this.#walking = setTimeout(() => show(j + 1), 550);
-    };
-    show(0);
+    if (j >= steps.length && !this.loop.checked) return this.stop();
+    const at = j % steps.length;
+    this.button.textContent = 'Stop';
+    this.button.setAttribute('aria-pressed', 'true');
+    this.screen.hidden = false;
+    this.items.forEach((item, n) => item.toggleAttribute('data-now', n === at));
+    this.app.look(steps[at], this.#name(at));
+    const pixels = this.app.decoder.peek(steps[at]);
+    if (pixels) paint(this.screen, pixels, this.shape, steps[at].join('.'));
+    this.#walking = setTimeout(() => this.#walk(at + 1 < steps.length || this.loop.checked ? at + 1 : steps.length), Number(this.speed.value));
+  }
+
+  /** stop ends the animation. */
+  stop() {
+    if (!this.#walking) return;
+    clearTimeout(this.#walking);
+    this.#walking = 0;
+    this.button.textContent = 'Play animation';
+    this.button.setAttribute('aria-pressed', 'false');
+    this.screen.hidden = true;
+    for (const item of this.items) item.removeAttribute('data-now');
+    this.app.lookAway();
   }
 
   draw(state) {
+    this.stop();
     this.items.forEach((item, j) => {
       if (j === 0) return;
       const slot = state.order[j - 1];

@@ -112,6 +112,7 @@ type PlayGroup struct {
 // PlayCounted says on how many images labels and counts rest.
 type PlayCounted struct {
 	Ready   bool   `json:"ready"`
+	Early   bool   `json:"early"` // names rest on the first images only
 	Done    int    `json:"done"`
 	Of      int    `json:"of"`
 	Problem string `json:"problem"`
