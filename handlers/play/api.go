@@ -61,6 +61,26 @@ func (p *Play) usage(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusOK, map[string]any{"state": "ready", "usage": c.Usage})
 }
 
+// slots answers what slots and codes are called and which slots stand together, as far as that has been counted.
+func (p *Play) slots(w http.ResponseWriter, r *http.Request) error {
+	rm, s, release, err := p.opened(r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	usage := p.Library.Usage(rm.source)
+	if usage.Err != nil {
+		return usage.Err
+	}
+	known := cmp.Or(usage.Usage, usage.Early)
+	var set *ui.PlayDataset
+	if opened, err := p.Library.Set(r.Context(), rm.source.Config.Dataset); err == nil {
+		set = datasetView(opened.Info())
+	}
+	slots := rm.slots(known, set)
+	return handlers.JSON(w, http.StatusOK, map[string]any{"counted": countedView(usage), "slots": slots, "groups": rm.groups(s, known, slots)})
+}
+
 // encodeRequest names one image: by index, by the class of every factor, or at random.
 type encodeRequest struct {
 	Index   *int  `json:"index"`

@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"slotscope/handlers/handlertest"
 	"slotscope/model/play"
 )
 
@@ -674,4 +675,46 @@ func TestPlayNamesSlotsEarly(t *testing.T) {
 	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
 	b.eval(`window.counted = true`)
 	b.see(`/^Each picture is A with the code. Counts are of 4,096 images.$/.test(document.getElementById('palette-said').textContent) || document.getElementById('palette-said').textContent`, "true")
+}
+
+// Another checkpoint, and this run at another step, stand beside this one on the same pair.
+func TestPlaySideBySide(t *testing.T) {
+	p := newPlayground(t)
+	b := browse(t, p, 1280, 1400)
+	b.waitForUsage()
+	src, err := play.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.open("/play/" + src.Key + "?a=171626&b=309998")
+	b.eval(`(() => { const s = document.querySelector('[data-testid=play-beside]'); s.value = '` + p.key + `'; s.dispatchEvent(new Event('change')); })()`)
+	rows := `[...document.querySelectorAll('#beside tbody tr')]`
+	b.see(rows+`.map((r) => r.cells[0].textContent).join()`, "A, reconstructed,B, reconstructed,floor hue,wall hue,object hue,scale,shape,orientation")
+	b.see(rows+`.filter((r) => /hit [0-9.]+ dB/.test(r.cells[2].textContent) && r.cells[3].textContent === 'no slot of its own').length`, "6")
+	b.see(`document.querySelector('#beside [data-part=this]').textContent.endsWith(', step 20,000') && document.querySelector('#beside [data-part=other]').textContent.endsWith(', step 250')`, "true")
+	first := b.eval(rows + `[0].querySelector('img').src`)
+	b.click("play-random-a")
+	b.see(rows+`[0].querySelector('img').src !== '`+first+`'`, "true")
+}
+
+func TestPlayScrubsThroughTraining(t *testing.T) {
+	dir := t.TempDir()
+	p := playgroundIn(t, dir, "hrr")
+	folder := filepath.Join(dir, "runs", handlertest.RunID, "checkpoints")
+	raw, err := os.ReadFile(filepath.Join(folder, "step-000000250.safetensors"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "step-000000100.safetensors"), raw, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := browse(t, p, 1280, 1400)
+	b.open("/play/" + p.key + "?a=12345&b=400000")
+	b.see(`document.querySelector('#beside-step').max + document.querySelector('#beside output').textContent`, "1250")
+	b.eval(`(() => { const s = document.getElementById('beside-step'); s.value = 0; s.dispatchEvent(new Event('input')); })()`)
+	b.see(`document.querySelector('#beside [data-part=other]').textContent.endsWith(', step 100')`, "true")
+	b.see(`document.querySelectorAll('#beside tbody tr').length`, "2")
+	b.see(`/PSNR [0-9.]+ dB/.test(document.querySelector('#beside tbody tr').cells[3].textContent)`, "true")
+	b.eval(`fetch('/api/play/`+handlertest.RunID+`@7').then((r) => r.json()).then((j) => { window.gone = j.error; })`)
+	b.see(`window.gone?.includes('no checkpoint of step')`, "true")
 }

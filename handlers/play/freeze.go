@@ -109,8 +109,11 @@ func (f Freezer) model(ctx context.Context, src play.Source, all []play.Source) 
 	if err != nil {
 		return m, "", err
 	}
-	view.Weights, view.Checkpoints = "", nil
+	view.Weights, view.Checkpoints, view.Others, view.Steps = "", nil, nil, nil
 	for _, other := range all {
+		if other.Key != src.Key && other.Config.Dataset == src.Config.Dataset {
+			view.Others = append(view.Others, ui.PlayOption{Value: other.Key, Text: optionText(other)})
+		}
 		view.Checkpoints = append(view.Checkpoints, ui.PlayOption{Value: other.Key, Text: optionText(other), Chosen: other.Key == src.Key})
 	}
 	view.Frozen = f.facts(frozen)

@@ -75,7 +75,7 @@ func urgencyOf(lane string) play.Urgency {
 	switch lane {
 	case "strip":
 		return play.Strip
-	case "palette":
+	case "palette", "beside":
 		return play.Palette
 	}
 	return play.Held
@@ -248,6 +248,8 @@ type playFile struct {
 	B          *int      `json:"b,omitempty"`
 	Codes      []int     `json:"codes"`
 	BCodes     []int     `json:"bcodes"`
+	PSNR       float64   `json:"psnr,omitempty"`  // dB, of A's reconstruction
+	BPSNR      float64   `json:"bpsnr,omitempty"` // of B's
 	Order      []int     `json:"order"`
 	Values     []float64 `json:"values,omitempty"`  // what codes stand for, where slots hold real numbers
 	BValues    []float64 `json:"bvalues,omitempty"` // and bcodes
@@ -263,7 +265,7 @@ func (p *Play) codes(w http.ResponseWriter, r *http.Request) error {
 	defer release()
 	out := playFile{
 		Checkpoint: rm.source.Key, Run: rm.source.Run, Step: rm.source.Step, Dataset: rm.source.Config.Dataset,
-		M: rm.model.Config.M, K: rm.model.Codes(), Codes: s.codes, BCodes: s.bcodes, Order: s.order,
+		M: rm.model.Config.M, K: rm.model.Codes(), Codes: s.codes, BCodes: s.bcodes, PSNR: s.a.psnr, BPSNR: s.b.psnr, Order: s.order,
 		Address: playAddress(rm.source.Key, rm.query(s)),
 	}
 	if rm.model.Continuous() {

@@ -51,6 +51,7 @@ func (p *Play) Routes(r chi.Router) {
 		r.Get("/strip.gif", handlers.Handle(p.film))
 		r.Get("/frozen.html", handlers.Handle(p.frozen))
 		r.Get("/weights.bin", handlers.Handle(p.weights))
+		r.Get("/slots", handlers.Handle(p.slots))
 		r.Get("/probe.bin", handlers.Handle(p.probe))
 		r.Get("/codes.json", handlers.Handle(p.codes))
 	})
@@ -110,6 +111,9 @@ func (p *Play) fillPair(ctx context.Context, src play.Source, q url.Values) erro
 	set, err := p.Library.Set(ctx, src.Config.Dataset)
 	if err != nil {
 		return nil // codes can be played with without images
+	}
+	if (q.Get("a") != "" || q.Get("codes") != "") && (q.Get("b") != "" || q.Get("bcodes") != "") {
+		return nil
 	}
 	a, b := play.GoodPair(set)
 	if u := p.Library.Usage(src).Usage; u != nil && u.Pair != nil {

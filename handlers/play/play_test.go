@@ -45,7 +45,12 @@ func newPlayground(t *testing.T) playground { return playgroundOf(t, "hrr") }
 // playgroundOf is a site whose one run is of any model.
 func playgroundOf(t *testing.T, name string) playground {
 	t.Helper()
-	dir := t.TempDir()
+	return playgroundIn(t, t.TempDir(), name)
+}
+
+// playgroundIn has its run in a folder.
+func playgroundIn(t *testing.T, dir, name string) playground {
+	t.Helper()
 	handlertest.WriteRunOf(t, dir, name)
 	engine, err := compute.Open("cpu")
 	if err != nil {
@@ -342,7 +347,7 @@ func TestEncodeRefusesWithASentence(t *testing.T) {
 		status int
 		want   string
 	}{
-		"not a picture":   {"image/png", []byte("this is text"), 422, "not a picture"},
+		"not a picture":   {"image/png", []byte("this is text"), 422, "nsupported format"},
 		"10,000 wide":     {"image/png", tenThousand.Bytes(), 422, "10000 × 8 pixels"},
 		"empty":           {"image/png", nil, 422, "empty"},
 		"too large":       {"image/png", make([]byte, play.MaxUpload+1<<17), 413, "larger than"},
@@ -350,7 +355,7 @@ func TestEncodeRefusesWithASentence(t *testing.T) {
 		"damaged form":    {"multipart/form-data", []byte("x"), 422, "form"},
 		"form cut off":    {wholeKind, whole[:len(whole)-20], 422, "breaks off"},
 		"no form at all":  {"multipart/form-data; boundary=x", []byte("zz"), 422, "breaks off"},
-		"too many pixels": {"image/png", many.Bytes(), 422, "8192 × 5000 pixels; at most 8192 on a side and 40 million"},
+		"too many pixels": {"image/png", many.Bytes(), 422, "8192 × 5000 pixels; choose one of at most 8192 on a side and 40 million"},
 		"two ways":        {"application/json", []byte(`{"index":3,"random":true}`), 422, "one of index, classes and random"},
 		"beyond the end":  {"application/json", []byte(`{"index":480000}`), 422, "numbered 0 to 479999"},
 		"negative":        {"application/json", []byte(`{"index":-1}`), 422, "numbered 0 to 479999"},

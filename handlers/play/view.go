@@ -21,7 +21,7 @@ import (
 func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	m, key := rm.model.Config.M, rm.source.Key
 	v := ui.PlayView{
-		Key: key, Title: rm.source.Title, Run: rm.source.Run, Step: rm.source.Step, Engine: rm.model.Engine,
+		Key: key, Title: rm.source.Title, Run: rm.source.Run, Step: rm.source.Step, Named: fmt.Sprintf("%s, step %s", rm.source.Title, grouped(rm.source.Step)), Engine: rm.model.Engine,
 		Model: rm.source.Config.Model, Preset: rm.source.Config.Preset, M: m, K: rm.model.Codes(), D: rm.source.Config.D,
 		Continuous: rm.model.Continuous(), Text: rm.model.Text,
 		H: rm.model.Image.H, W: rm.model.Image.W, C: rm.model.Image.C,
@@ -33,6 +33,12 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	}
 	for _, src := range rm.play.Library.List() {
 		v.Checkpoints = append(v.Checkpoints, ui.PlayOption{Value: src.Key, Text: optionText(src), Chosen: src.Key == key})
+		if src.Config.Dataset == rm.source.Config.Dataset && src.Key != key {
+			v.Others = append(v.Others, ui.PlayOption{Value: src.Key, Text: optionText(src)})
+		}
+	}
+	if rm.source.Run != "" {
+		v.Steps = rm.play.Library.Steps(rm.source.Run)
 	}
 	if !slices.ContainsFunc(v.Checkpoints, func(o ui.PlayOption) bool { return o.Chosen }) {
 		v.Checkpoints = append(v.Checkpoints, ui.PlayOption{Value: key, Text: optionText(rm.source), Chosen: true})

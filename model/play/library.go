@@ -87,6 +87,9 @@ func (l *Library) List() []Source {
 	return append(out, l.shelf.newest()...)
 }
 
+// Steps are those of a run's checkpoints, ascending.
+func (l *Library) Steps(run string) []int { return l.shelf.steps(run) }
+
 // Find resolves what stands in an address: a key, a run's ID (its newest checkpoint) or ID@step. The empty name is the embedded
 // checkpoint, or where there is none the newest of all.
 func (l *Library) Find(name string) (Source, error) {

@@ -45,7 +45,7 @@ const (
 	UsageImages = 4096
 	// UsageEarly are those after which slots have a first name.
 	UsageEarly = 512
-	usageSeed   = 20
+	usageSeed  = 20
 )
 
 // CountUsage encodes n images of a set and counts. progress, where not nil, hears how many are done, and once what the first UsageEarly say.

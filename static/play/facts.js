@@ -71,11 +71,11 @@ export class Facts {
     this.ready = this.factors.length ? app.store.probe().then((p) => { this.#probe = p; }, () => {}) : Promise.resolve();
   }
 
-  /** read gives the classes of a tuple's picture, which must be decoded; null without a probe. */
-  async #classes(codes) {
+  /** classes are those of a tuple's picture in a world, which must be decoded; null without a probe. */
+  async #classes(world, codes) {
     await this.ready;
-    const name = format(codes);
-    const pixels = this.app.decoder.peek(codes);
+    const name = `${world.key ?? ''} ${format(codes)}`;
+    const pixels = world.decoder.peek(codes);
     if (!this.#probe || !pixels) return null;
     if (!this.#read.has(name)) {
       await new Promise((done) => setTimeout(done)); // what the visitor does comes first
@@ -94,12 +94,12 @@ export class Facts {
 
   /**
    * of says what became of a side when its codes went from one tuple to another: {changes, want, truth: {pixels, psnr, hit}}; parts are
-   * null where they are not known.
+   * null where they are not known. world is the model: {key, decoder: {peek(codes)}, slots, names}, the page's if none is given.
    */
-  async #of(side, other, from, to) {
-    const { decoder, slots, names } = this.app;
+  async of(side, other, from, to, world = this.app) {
+    const { decoder, slots, names } = world;
     const changed = to.flatMap((c, i) => (c === from[i] ? [] : [i]));
-    const [before, after] = [await this.#classes(from), await this.#classes(to)];
+    const [before, after] = [await this.#classes(world, from), await this.#classes(world, to)];
     const want = wanted(side, other, to, slots, names);
     const out = { changes: before && after ? changes(before, after, intends(slots, changed), want) : null, want, truth: null };
     const [old, now, base] = [from, to, side.codes].map((codes) => decoder.peek(codes));
@@ -118,7 +118,7 @@ export class Facts {
     const { state } = this.app;
     const [side, other] = row === 'b' ? [state.b, state.a] : [state.a, state.b];
     const run = (this.shown = {});
-    const found = await this.#of(side, other, side.codes, codes);
+    const found = await this.of(side, other, side.codes, codes);
     if (this.shown !== run) return;
     this.#writeReading(found, side);
     this.#writeTruth(found.truth, row);
@@ -160,23 +160,23 @@ export class Facts {
     const { groups, grid } = this.app;
     await this.ready;
     for (const [g, { slots, factor }] of groups.entries()) {
-      const found = await this.#of(state.a, state.b, state.codes, putAll(state.codes, slots, state.bcodes));
+      const found = await this.of(state.a, state.b, state.codes, putAll(state.codes, slots, state.bcodes));
       if (run !== this.#run) return;
       const apart = slots.some((i) => state.codes[i] !== state.bcodes[i]);
-      this.#writeFact(grid.groupfacts[g], apart ? found : null, factor);
+      this.write(grid.groupfacts[g], apart ? found : null, factor);
       grid.trues[g].hidden = !found.truth;
       if (found.truth) this.app.paint(grid.trues[g], found.truth.pixels);
     }
     for (let i = 0; i < state.codes.length; i++) {
       const to = put(state.codes, i, state.bcodes[i]);
-      const found = await this.#of(state.a, state.b, state.codes, to);
+      const found = await this.of(state.a, state.b, state.codes, to);
       if (run !== this.#run) return;
-      this.#writeFact(grid.slotfacts[i], same(to, state.codes) ? null : { ...found, truth: null }, this.app.slots[i].known ? factorOf(this.app.slots[i]) : -1);
+      this.write(grid.slotfacts[i], same(to, state.codes) ? null : { ...found, truth: null }, this.app.slots[i].known ? factorOf(this.app.slots[i]) : -1);
     }
   }
 
-  /** writeFact writes lines: what became of the slot's own factor, what else changed, and hit or miss. */
-  #writeFact(element, found, own) {
+  /** write writes what of found as lines: what became of the slot's own factor, what else changed, and hit or miss. */
+  write(element, found, own) {
     const lines = [];
     const line = (kind, text) => {
       const span = document.createElement('span');

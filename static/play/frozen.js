@@ -25,7 +25,7 @@ export class Frozen {
   }
 
   constructor(data, frozen, model, sheet) {
-    Object.assign(this, { data, model, sheet, blob: frozen.blob });
+    Object.assign(this, { data, model, sheet, blob: frozen.blob, models: frozen.models });
     this.text = writer(data);
     this.local = Promise.all([frozen.blob('codec.wasm'), frozen.blob(`${data.key}.weights`)]).then(([wasm, planes]) => Local.open({ wasm, weights: joined(planes) }));
   }
@@ -62,6 +62,22 @@ export class Frozen {
     const found = this.model.examples.findIndex((e) => classes.every((c, f) => c === e.classes[f]));
     return found < 0 ? null : { index: this.model.examples[found].index, pixels: pixelsOf(this.#picture(found), this.data) };
   }
+
+  /** other is another model of the file with the examples of numbers a and b. */
+  async other(key, a, b) {
+    const model = this.models.find((m) => m.key === key);
+    this.#others[key] ??= Promise.all([this.blob('codec.wasm'), this.blob(`${key}.weights`)]).then(([wasm, planes]) => Local.open({ wasm, weights: joined(planes) }));
+    const local = await this.#others[key];
+    const side = (index) => {
+      const found = model.examples.find((e) => e.index === index);
+      if (!found) throw new Error(`The other model’s part of this file does not hold picture ${index}.`);
+      return { codes: found.codes, psnr: found.psnr };
+    };
+    const { slots, groups } = model.data;
+    return { key, title: model.title.replace('Slotscope: ', ''), a: side(a), b: side(b), slots, groups, decode: (tuples) => local.decode('strip', tuples.map((t) => ({ a: t }))) };
+  }
+
+  #others = {}; // key → a promise of its Local
 
   picture() { return ''; }
   file() { return ''; }

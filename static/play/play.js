@@ -1,6 +1,7 @@
 // The playground: owns the state, which is the address, and tells its parts.
 
 import { edits, format, interpolation, put, putAll, same, swaps, writer } from './codes.js';
+import { Beside } from './beside.js';
 import { Blend } from './blend.js';
 import { Decoder, Superseded } from './decoder.js';
 import { equal } from './address.js';
@@ -46,6 +47,7 @@ class Play {
     this.sides = { a: new Side($('side-a'), this.shape, data.dataset, this), b: new Side($('side-b'), this.shape, data.dataset, this) };
     this.image = canvasFor($('image'), this.shape);
     this.blend = new Blend($('blend'), this);
+    this.beside = $('beside') && new Beside($('beside'), this);
     this.facts = new Facts(this, this.shape);
     this.#buttons();
     this.#live();
@@ -299,6 +301,7 @@ class Play {
     this.grid.draw(this.state, this.#moved);
     this.strip.draw(this.state);
     this.blend.draw(this.state);
+    this.#drawBeside();
     this.sides.a.draw(this.state.a);
     this.sides.b.draw(this.state.b);
     this.palette.refresh();
@@ -349,6 +352,16 @@ class Play {
     this.strip.show(state, pictures);
     this.facts.refresh(state);
     if (!this.#looking) this.facts.result(this.#row, this.rowCodes()); // A as encoded may have been decoded only now
+  }
+
+  #pair = '';
+
+  /** drawBeside follows the pictures that A and B start from; edits stay with this model. */
+  #drawBeside() {
+    const { a, b } = this.state;
+    const pair = [a.index, b.index, a.codes, b.codes].join();
+    if (pair !== this.#pair) this.beside?.draw(this.state);
+    this.#pair = pair;
   }
 
   #drawTools() {

@@ -39,10 +39,47 @@ export class Server {
   /** truth is the dataset's picture of these classes, where the dataset holds every combination. */
   async truth(classes) {
     if (!this.data.dataset?.complete) return null;
+    return { pixels: await this.#pixels(`/api/play/${this.data.key}/original.png?classes=${format(classes)}`) };
+  }
+
+  /**
+   * other is another checkpoint with the images of numbers a and b: {title, key, a, b, slots, groups, decode}. say hears what it waits for; without
+   * the slots' names, where same is true, nothing is counted.
+   */
+  async other(name, a, b, same, say) {
+    const pair = `a=${a}&b=${b}`;
+    const ask = async (path, options) => {
+      const reply = await fetch(`/api/play/${name}/${path}`, options);
+      const body = await reply.json().catch(() => ({}));
+      if (!reply.ok) throw new Error(body.error || `The server answered with status ${reply.status}.`);
+      return body;
+    };
+    const [about, { codes, bcodes, psnr, bpsnr }] = await Promise.all([ask(''), ask(`codes.json?${pair}`)]);
+    const named = same ? {} : await this.#counted(() => ask(`slots?${pair}`), say);
+    return {
+      key: about.checkpoint.key, title: `${about.checkpoint.title}, step ${about.checkpoint.step.toLocaleString('en')}`, a: { codes, psnr }, b: { codes: bcodes, psnr: bpsnr }, ...named,
+      decode: async (tuples) => {
+        const { images } = await ask('decode', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ codes: tuples }) });
+        return Promise.all(images.map((src) => this.#pixels(src)));
+      },
+    };
+  }
+
+  /** counted asks until the names of slots rest on all images. */
+  async #counted(ask, say) {
+    for (;;) {
+      const reply = await ask();
+      if (reply.counted.ready) return reply;
+      say(`Counting which codes it uses: ${reply.counted.done.toLocaleString('en')} of ${reply.counted.of.toLocaleString('en')} images.`);
+      await new Promise((done) => setTimeout(done, 500));
+    }
+  }
+
+  async #pixels(src) {
     const image = new Image();
-    image.src = `/api/play/${this.data.key}/original.png?classes=${format(classes)}`;
+    image.src = src;
     await image.decode();
-    return { pixels: pixelsOf(image, this.data) };
+    return pixelsOf(image, this.data);
   }
 
   /** palette answers {slot, images, total, entries} of a slot's entries. */

@@ -14,6 +14,7 @@ import (
 // PlayView is one state of the playground.
 type PlayView struct {
 	Key, Title, Run string // of the checkpoint; Run is empty for the embedded one
+	Named           string // the checkpoint in a few words: "demo model, step 20,000"
 	Step            int
 	Engine          string
 	Model, Preset   string
@@ -26,6 +27,8 @@ type PlayView struct {
 	Weights         string           // address of what a browser computes the model with; empty where the server decodes
 	Frozen          []PlayFact       // what a page without a server says of itself
 	Checkpoints     []PlayOption
+	Others          []PlayOption // checkpoints of the same dataset, to stand beside
+	Steps           []int        // of the run's checkpoints
 	Dataset         *PlayDataset // nil where it cannot be opened
 	Problem         string
 
@@ -233,6 +236,9 @@ func (s PlaySlot) title(n int) string {
 	}
 	return text
 }
+
+// beside says whether there is another checkpoint to show side by side.
+func (v PlayView) beside() bool { return v.Dataset != nil && (len(v.Others) > 0 || len(v.Steps) > 1) }
 
 func joinCodes(codes []int) string {
 	parts := make([]string, len(codes))
