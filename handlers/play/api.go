@@ -122,7 +122,7 @@ func (p *Play) encode(w http.ResponseWriter, r *http.Request) error {
 	var index int
 	switch {
 	case in.Index != nil && (in.Classes != nil || in.Random), in.Classes != nil && in.Random:
-		return model.Invalid{"": "the body names an image in more than one way: give one of index, classes and random"}
+		return model.Invalid{"": "give only one of index, classes and random"}
 	case in.Index != nil:
 		index = *in.Index
 	case in.Classes != nil:
@@ -132,7 +132,7 @@ func (p *Play) encode(w http.ResponseWriter, r *http.Request) error {
 	case in.Random:
 		index = rand.IntN(set.Info().Len)
 	default:
-		return model.Invalid{"": "the body names no image: give index, classes or random"}
+		return model.Invalid{"": "give one of index, classes and random"}
 	}
 	if n := set.Info().Len; index < 0 || index >= n {
 		return model.Invalid{"index": fmt.Sprintf("%d is not an image of %s, which are numbered 0 to %d", index, set.Info().Name, n-1)}
@@ -244,7 +244,7 @@ func uploaded(w http.ResponseWriter, r *http.Request, kind string) ([]byte, erro
 
 // brokenUpload says that what was sent ends early, or is no form.
 func brokenUpload(err error) error {
-	return handlers.OrTooLarge(err, model.Invalid{"image": "the upload breaks off, or is not the form that its header says: " + err.Error()})
+	return handlers.OrTooLarge(err, model.Invalid{"image": "the upload is incomplete or not a valid form: " + err.Error()})
 }
 
 // mostTuples is the largest number of code tuples in one request.
@@ -283,7 +283,7 @@ func (p *Play) decode(w http.ResponseWriter, r *http.Request) error {
 
 func checkCount(n int) error {
 	if n < 1 || n > mostTuples {
-		return model.Invalid{"codes": fmt.Sprintf("%d code tuples are asked for; 1 to %d can be at once", n, mostTuples)}
+		return model.Invalid{"codes": fmt.Sprintf("%d code tuples are requested; ask for 1–%d at once", n, mostTuples)}
 	}
 	return nil
 }
@@ -344,7 +344,7 @@ func (rm playRoom) paletteQuery(r *http.Request) (q paletteQuery, err error) {
 		return q, err
 	}
 	if q.codes == nil {
-		return q, model.Invalid{"codes": "the tuple whose slot the entries would fill is missing"}
+		return q, model.Invalid{"codes": "codes is missing; give the tuple whose slot the entries would fill"}
 	}
 	bad := model.Invalid{}
 	number := func(name string, low, high, otherwise int) int {

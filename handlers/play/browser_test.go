@@ -715,6 +715,6 @@ func TestPlayScrubsThroughTraining(t *testing.T) {
 	b.see(`document.querySelector('#beside [data-part=other]').textContent.endsWith(', step 100')`, "true")
 	b.see(`document.querySelectorAll('#beside tbody tr').length`, "2")
 	b.see(`/PSNR [0-9.]+ dB/.test(document.querySelector('#beside tbody tr').cells[3].textContent)`, "true")
-	b.eval(`fetch('/api/play/`+handlertest.RunID+`@7').then((r) => r.json()).then((j) => { window.gone = j.error; })`)
+	b.eval(`fetch('/api/play/` + handlertest.RunID + `@7').then((r) => r.json()).then((j) => { window.gone = j.error; })`)
 	b.see(`window.gone?.includes('no checkpoint of step')`, "true")
 }

@@ -121,7 +121,7 @@ func (f Freezer) model(ctx context.Context, src play.Source, all []play.Source) 
 	if err := ui.Play(view).Render(ctx, &page); err != nil {
 		return m, "", err
 	}
-	m = frozenModel{Key: src.Key, Title: "Slotscope: " + src.Title, Usage: frozen.Usage, Examples: frozen.Examples, weights: frozen.Weights}
+	m = frozenModel{Key: src.Key, Title: "Slotscope: " + src.Title, Usage: frozenUsage(frozen.Usage), Examples: frozen.Examples, weights: frozen.Weights}
 	m.Sheet = "data:image/png;base64," + base64.StdEncoding.EncodeToString(frozen.Sheet)
 	reader, err := f.Library.Reader(ctx, src.Config.Dataset)
 	switch {
@@ -132,6 +132,14 @@ func (f Freezer) model(ctx context.Context, src play.Source, all []play.Source) 
 	}
 	styles, err = f.take(&m, &page)
 	return m, styles, err
+}
+
+// frozenUsage is what a file needs of a count; names and groups are in the page's data already.
+func frozenUsage(u *play.Usage) *play.Usage {
+	if u == nil {
+		return nil
+	}
+	return &play.Usage{Version: u.Version, Images: u.Images, Counts: u.Counts}
 }
 
 // facts are what the page says of itself.

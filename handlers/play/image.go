@@ -65,7 +65,7 @@ func scaleOf(r *http.Request) (int, error) {
 	}
 	scale, err := strconv.Atoi(text)
 	if err != nil || scale < 1 || scale > 8 {
-		return 0, model.Invalid{"x": fmt.Sprintf("%q is not a magnification from 1 to 8", text)}
+		return 0, model.Invalid{"x": fmt.Sprintf("%q is not a magnification; use 1–8", text)}
 	}
 	return scale, nil
 }

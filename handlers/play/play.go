@@ -86,7 +86,7 @@ func (p *Play) choose(name, dataset string) (play.Source, error) {
 				return src, nil
 			}
 		}
-		return play.Source{}, fmt.Errorf("no checkpoint was trained on %s yet: train a model on it, and it can be played with as soon as it has saved: %w", dataset, model.ErrNotFound)
+		return play.Source{}, fmt.Errorf("no checkpoint was trained on %s yet; train a model on it first: %w", dataset, model.ErrNotFound)
 	}
 	return p.Library.Find(name)
 }
@@ -161,7 +161,7 @@ func (p *Play) page(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if d := q.Get("dataset"); d != "" && d != src.Config.Dataset {
-		return model.Invalid{"dataset": fmt.Sprintf("this checkpoint was trained on %s, so images of %q cannot be chosen", src.Config.Dataset, d)}
+		return model.Invalid{"dataset": fmt.Sprintf("this checkpoint was trained on %s, so it cannot use images of %q", src.Config.Dataset, d)}
 	}
 	m, release, err := p.Library.Use(r.Context(), src)
 	if err != nil {
@@ -289,7 +289,7 @@ func (rm playRoom) encodeIndex(ctx context.Context, set data.Set, index int) (pl
 func (rm playRoom) original(set data.Set, index int) ([]byte, error) {
 	info := set.Info()
 	if info.H != rm.model.Image.H || info.W != rm.model.Image.W || info.C != rm.model.Image.C {
-		return nil, model.Invalid{"dataset": fmt.Sprintf("%s holds images of another size than the checkpoint reads", info.Name)}
+		return nil, model.Invalid{"dataset": fmt.Sprintf("%s has images of another size than this checkpoint reads", info.Name)}
 	}
 	pixels := make([]byte, rm.model.Size())
 	return pixels, set.Images(pixels, []int{index})

@@ -213,10 +213,10 @@ func TestPlayRefusesBadAddressesWithASentence(t *testing.T) {
 		{"/play?a=1&dataset=mpi3d", 200, "No checkpoint was trained on mpi3d yet"},
 		{"/play/ffffffffffffffff", 404, "ffffffffffffffff"},
 		{"/play/no-such-run", 404, "no-such-run"},
-		{"/play?checkpoint=..%2F..%2Fetc%2Fpasswd", 404, "names no checkpoint"},
+		{"/play?checkpoint=..%2F..%2Fetc%2Fpasswd", 404, "no checkpoint"},
 		{"/img/" + p.key + "/1.2.3.4.12.png", 422, "code 12 does not exist"},
 		{"/img/" + p.key + "/1.2.3.png", 422, "3 codes are given"},
-		{"/img/" + p.key + "/1.2.3.4.5.png?x=9", 422, "magnification from 1 to 8"},
+		{"/img/" + p.key + "/1.2.3.4.5.png?x=9", 422, "magnification; use 1–8"},
 		{"/img/" + p.key + "/1.2.3.4.5.jpg", 404, "PNG"},
 		{"/img/ffffffffffffffff/1.2.3.4.5.png", 404, ""},
 		{"/api/play/" + p.key + "/palette?codes=1.2.3.4.5&slot=7", 422, "from 0 to 4"},
@@ -353,15 +353,15 @@ func TestEncodeRefusesWithASentence(t *testing.T) {
 		"too large":       {"image/png", make([]byte, play.MaxUpload+1<<17), 413, "larger than"},
 		"form without":    {noFileKind, noFile, 422, "no file named image"},
 		"damaged form":    {"multipart/form-data", []byte("x"), 422, "form"},
-		"form cut off":    {wholeKind, whole[:len(whole)-20], 422, "breaks off"},
-		"no form at all":  {"multipart/form-data; boundary=x", []byte("zz"), 422, "breaks off"},
+		"form cut off":    {wholeKind, whole[:len(whole)-20], 422, "the upload is incomplete"},
+		"no form at all":  {"multipart/form-data; boundary=x", []byte("zz"), 422, "the upload is incomplete"},
 		"too many pixels": {"image/png", many.Bytes(), 422, "8192 × 5000 pixels; choose one of at most 8192 on a side and 40 million"},
 		"two ways":        {"application/json", []byte(`{"index":3,"random":true}`), 422, "one of index, classes and random"},
 		"beyond the end":  {"application/json", []byte(`{"index":480000}`), 422, "numbered 0 to 479999"},
 		"negative":        {"application/json", []byte(`{"index":-1}`), 422, "numbered 0 to 479999"},
 		"factor too high": {"application/json", []byte(`{"classes":[0,0,0,0,4,0]}`), 422, "class 4 of shape"},
 		"factor missing":  {"application/json", []byte(`{"classes":[0,0]}`), 422, "a tuple of 2"},
-		"nothing named":   {"application/json", []byte(`{}`), 422, "names no image"},
+		"nothing named":   {"application/json", []byte(`{}`), 422, "give one of index, classes"},
 		"not JSON":        {"application/json", []byte(`{"index":`), 422, "JSON"},
 		"unknown key":     {"application/json", []byte(`{"indx":3}`), 422, "indx"},
 	} {
@@ -611,14 +611,14 @@ func TestSocketAnswersNonsenseWithASentenceAndGoesOn(t *testing.T) {
 	p := newPlayground(t)
 	conn := p.dial()
 	for _, c := range []struct{ message, seq, want string }{
-		{"hello", "0", "not the JSON"},
-		{`{"seq":1,"codes":`, "0", "not the JSON"},
+		{"hello", "0", "not valid JSON"},
+		{`{"seq":1,"codes":`, "0", "not valid JSON"},
 		{`{"seq":2,"codes":[]}`, "2", "0 code tuples"},
 		{`{"seq":3,"codes":[[1,2,3]]}`, "3", "3 codes are given; this checkpoint has 5 slots"},
 		{`{"seq":4,"codes":[[1,2,3,4,12]]}`, "4", "slot 4: code 12"},
 		{`{"seq":5,"codes":[[1,2,3,4,5]],"lane":"fast"}`, "5", "lane"},
-		{`{"seq":6,"codes":[[` + strings.Repeat("1,", 1<<20) + `1]]}`, "0", "larger than the 65536 bytes"},
-		{strings.Repeat("[", 60_000), "0", "not the JSON"},
+		{`{"seq":6,"codes":[[` + strings.Repeat("1,", 1<<20) + `1]]}`, "0", "too large (limit 65536 bytes)"},
+		{strings.Repeat("[", 60_000), "0", "not valid JSON"},
 	} {
 		if err := conn.WriteMessage(websocket.TextMessage, []byte(c.message)); err != nil {
 			t.Fatal(err)

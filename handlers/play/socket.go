@@ -92,12 +92,12 @@ func (s *playSocket) read(ctx context.Context, tasks *sync.WaitGroup) {
 			return
 		}
 		if len(body) > playReadLimit {
-			s.send(ctx, playRefusal(0, fmt.Sprintf("That message is larger than the %d bytes allowed here.", playReadLimit)))
+			s.send(ctx, playRefusal(0, fmt.Sprintf("That message is too large (limit %d bytes).", playReadLimit)))
 			continue
 		}
 		var in playRequest
 		if err := json.Unmarshal(body, &in); err != nil {
-			s.send(ctx, playRefusal(0, `That message is not the JSON expected here: {"seq":1,"codes":[[17,301,4]]}.`))
+			s.send(ctx, playRefusal(0, `That message is not valid JSON; send {"seq":1,"codes":[[17,301,4]]}.`))
 			continue
 		}
 		if err := checkCount(len(in.Codes)); err != nil {
@@ -106,7 +106,7 @@ func (s *playSocket) read(ctx context.Context, tasks *sync.WaitGroup) {
 		}
 		lane, ok := playLanes[in.Lane]
 		if !ok {
-			s.send(ctx, playRefusal(in.Seq, `The lane is none of "held", "strip", "palette", "beside".`))
+			s.send(ctx, playRefusal(in.Seq, `Unknown lane; use "held", "strip", "palette" or "beside".`))
 			continue
 		}
 		if before := s.lanes[lane]; before != nil {

@@ -47,7 +47,7 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	if err == nil {
 		v.Dataset = datasetView(set.Info())
 	} else {
-		v.Problem = "The dataset that this checkpoint was trained on cannot be opened here, so images are chosen by upload or code alone: " + err.Error() + "."
+		v.Problem = "The dataset of this checkpoint is not available here, so you can only upload images or enter codes: " + err.Error() + "."
 	}
 	v.A, v.B = rm.sideView("A", s.a), rm.sideView("B", s.b)
 	usage := rm.play.Library.Usage(rm.source)
@@ -284,7 +284,7 @@ func countedView(c play.Counting) ui.PlayCounted {
 		v.Ready, v.Done, v.Of = true, c.Usage.Images, c.Usage.Images
 	}
 	if c.Err != nil {
-		v.Problem = "The use of codes could not be counted: " + handlers.SentenceOf(c.Err)
+		v.Problem = "Counting the codes failed: " + handlers.SentenceOf(c.Err)
 	}
 	return v
 }

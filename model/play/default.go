@@ -43,7 +43,7 @@ func Default() (Source, error) { return defaultSource() }
 var defaultSource = sync.OnceValues(func() (Source, error) {
 	raw, err := embedded.ReadFile(defaultFile)
 	if err != nil {
-		return Source{}, fmt.Errorf("this build carries no checkpoint of its own: train one, and it can be played with as soon as it has saved: %w", model.ErrNotFound)
+		return Source{}, fmt.Errorf("this build has no demo model; train a model first: %w", model.ErrNotFound)
 	}
 	file, err := checkpoint.Decode(bytes.NewReader(raw), int64(len(raw)))
 	if err != nil {
@@ -55,7 +55,7 @@ var defaultSource = sync.OnceValues(func() (Source, error) {
 	}
 	sum := sha256.Sum256(raw)
 	key := hex.EncodeToString(sum[:])[:keyLength]
-	return Source{Key: key, Title: "Ships with Slotscope", Step: file.Step, Config: file.Config, Card: card, embedded: true}, nil
+	return Source{Key: key, Title: "Demo model", Step: file.Step, Config: file.Config, Card: card, embedded: true}, nil
 })
 
 func readCard() (*Card, error) {

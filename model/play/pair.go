@@ -46,7 +46,7 @@ func (l *Library) Pair(ctx context.Context, run string, a, b int) (Pair, error) 
 func (m *Model) images(set data.Set, numbers ...int) ([]byte, error) {
 	info := set.Info()
 	if info.H != m.Image.H || info.W != m.Image.W || info.C != m.Image.C {
-		return nil, model.Invalid{"dataset": fmt.Sprintf("%s holds images of another size than the checkpoint reads", info.Name)}
+		return nil, model.Invalid{"dataset": fmt.Sprintf("%s has images of another size than this checkpoint reads", info.Name)}
 	}
 	for i, n := range numbers {
 		if n < 0 || n >= info.Len {

@@ -63,7 +63,7 @@ func TestReadTakesTheMiddleSquare(t *testing.T) {
 		}
 	}
 	pixels, said, err := play.Read(encodePNG(t, img), rgb)
-	if err != nil || said != "The picture was 300 × 100: its middle square was taken and resized to 64 × 64." {
+	if err != nil || said != "The picture was cropped from 300 × 100 to its middle square and resized to 64 × 64." {
 		t.Fatalf("%q, %v", said, err)
 	}
 	for _, at := range []int{2*64 + 2, 32*64 + 32, 60*64 + 61} {

@@ -84,7 +84,7 @@ func newModel(c coder, file checkpoint.File, image ae.Image) *Model {
 func imageOf(file checkpoint.File) (ae.Image, error) {
 	out, ok := file.Tensors["out.weight"]
 	if !ok || len(out.Shape) != 4 || out.Shape[0] < 1 {
-		return ae.Image{}, model.Invalid{"checkpoint": "its tensors lack out.weight, the last convolution of the decoder, so it is not a model that can be played with"}
+		return ae.Image{}, model.Invalid{"checkpoint": "out.weight, the decoder's last convolution, is missing, so this is not a model of Slotscope"}
 	}
 	return ae.Image{H: 64, W: 64, C: out.Shape[0]}, nil
 }

@@ -166,11 +166,11 @@ func (s *shelf) find(name string) (Source, error) {
 	}
 	id, at, chosen := strings.Cut(name, "@")
 	if !model.ValidID(id) {
-		return Source{}, fmt.Errorf("%q names no checkpoint: %w", name, model.ErrNotFound)
+		return Source{}, fmt.Errorf("there is no checkpoint %q: %w", name, model.ErrNotFound)
 	}
 	steps := s.steps(id)
 	if len(steps) == 0 {
-		return Source{}, fmt.Errorf("no checkpoint has the key, and no run with a checkpoint the name, %q: %w", name, model.ErrNotFound)
+		return Source{}, fmt.Errorf("no checkpoint, and no run with a checkpoint, is named %q: %w", name, model.ErrNotFound)
 	}
 	step := steps[len(steps)-1]
 	if chosen {

@@ -87,7 +87,7 @@ func (u *Usage) factorsOf(slots []int) (factors []int, err error) {
 		}
 	}
 	if len(none) > 0 {
-		return nil, model.Invalid{"slots": fmt.Sprintf("slot %s stands for no factor, so no picture is right; choose slots that are named after factors", strings.Join(none, ", "))}
+		return nil, model.Invalid{"slots": fmt.Sprintf("slot %s stands for no factor, so its swap has no true picture; choose slots named after factors", strings.Join(none, ", "))}
 	}
 	slices.Sort(factors)
 	return slices.Compact(factors), nil

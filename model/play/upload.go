@@ -73,7 +73,7 @@ func told(b image.Rectangle, shape ae.Image) string {
 	if b.Dx() == b.Dy() {
 		return fmt.Sprintf("The picture was resized from %d × %d to %d × %d.", b.Dx(), b.Dy(), shape.W, shape.H)
 	}
-	return fmt.Sprintf("The picture was %d × %d: its middle square was taken and resized to %d × %d.", b.Dx(), b.Dy(), shape.W, shape.H)
+	return fmt.Sprintf("The picture was cropped from %d × %d to its middle square and resized to %d × %d.", b.Dx(), b.Dy(), shape.W, shape.H)
 }
 
 // fit lays the middle square of a picture over white, resizes it with the Catmull-Rom kernel and returns its channels.

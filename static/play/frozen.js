@@ -135,7 +135,7 @@ export class Frozen {
     const local = await this.local;
     const { codes } = await local.encode(pixels);
     const [decoded] = await local.decode('held', [{ a: codes }]);
-    return { index: -1, codes, psnr: psnr(pixels, decoded), original: canvas.toDataURL(), said: `The picture was ${image.width} × ${image.height}; its middle square is shown at ${w} × ${h}.` };
+    return { index: -1, codes, psnr: psnr(pixels, decoded), original: canvas.toDataURL(), said: `The picture was ${image.width} × ${image.height}; its middle square was resized to ${w} × ${h}.` };
   }
 
   /** channels takes RGBA apart: three channels, or one of luma. */
