@@ -625,12 +625,12 @@ func TestPlayUploadStays(t *testing.T) {
 	b.do(chromedp.SetUploadFiles(testID("play-upload-a"), []string{path}))
 	src := `document.querySelector('[data-testid=play-original-a]').src`
 	b.see(src+`.startsWith('data:image/png')`, "true")
-	b.see(`[...document.querySelectorAll('#side-a .factors output')].map((e) => e.textContent).join('')`, "––––––")
+	b.see(`[...document.querySelectorAll('#side-a .factors [data-part=now]')].map((e) => e.textContent).join('')`, "––––––")
 	before := b.eval(src)
 	b.do(chromedp.Reload())
 	b.see(`document.getElementById('play')?.dataset.ready`, "yes")
 	b.see(src, before)
-	b.see(`[...document.querySelectorAll('#side-a .factors output')].map((e) => e.textContent).join('')`, "––––––")
+	b.see(`[...document.querySelectorAll('#side-a .factors [data-part=now]')].map((e) => e.textContent).join('')`, "––––––")
 }
 
 // The table is reached with few presses of the tab key.
@@ -710,7 +710,7 @@ func TestPlayScrubsThroughTraining(t *testing.T) {
 	}
 	b := browse(t, p, 1280, 1400)
 	b.open("/play/" + p.key + "?a=12345&b=400000")
-	b.see(`document.querySelector('#beside-step').max + document.querySelector('#beside output').textContent`, "1250")
+	b.see(`document.querySelector('#beside-step').max + document.querySelector('#beside [data-part=now]').textContent`, "1250")
 	b.eval(`(() => { const s = document.getElementById('beside-step'); s.value = 0; s.dispatchEvent(new Event('input')); })()`)
 	b.see(`document.querySelector('#beside [data-part=other]').textContent.endsWith(', step 100')`, "true")
 	b.see(`document.querySelectorAll('#beside tbody tr').length`, "2")

@@ -114,7 +114,7 @@ export class Side {
     if (classes?.length) this.#outputs();
     else for (const slider of this.sliders) { // a picture of the visitor's has no factors; a slider leads to one that has
       slider.value = 0;
-      slider.parentElement.querySelector('output').textContent = '–';
+      slider.parentElement.querySelector('[data-part="now"]').textContent = '–';
       slider.setAttribute('aria-valuetext', 'not known');
     }
     this.section.toggleAttribute('data-made-up', !(classes?.length));
