@@ -163,9 +163,8 @@ func (h Reports) entry(ctx context.Context, id string) (report.Entry, error) {
 	if err != nil {
 		return report.Entry{}, err
 	}
-	e := report.Entry{Run: run,
-		Points: func(names []string, yield func(model.Point) error) error { return h.walk(ctx, id, names, yield) },
-		Sheet:  func() ([]byte, error) { return h.sheet(ctx, id) }}
+	e := h.drawn(ctx, run)
+	e.Sheet = func() ([]byte, error) { return h.sheet(ctx, id) }
 	if h.Noise != nil {
 		e.Noisy = func() (image.Image, error) { return report.OpenSheet(h.Noise.NoiseSheet(ctx, id)) }
 	}
@@ -195,6 +194,65 @@ func (h Reports) entry(ctx context.Context, id string) (report.Entry, error) {
 		e.Damage = report.Damage
 	}
 	return e, nil
+}
+
+// drawn is an entry of a run with its points alone.
+func (h Reports) drawn(ctx context.Context, run model.Run) report.Entry {
+	return report.Entry{Run: run,
+		Points:  func(names []string, yield func(model.Point) error) error { return h.walk(ctx, run.ID, names, yield) },
+		Samples: func(name string) ([]model.Sample, error) { return h.samples(ctx, run.ID, name) }}
+}
+
+// samples reads one series whole.
+func (h Reports) samples(ctx context.Context, id, name string) (all []model.Sample, err error) {
+	for since := 0; ; {
+		page, err := h.Runs.Points(ctx, id, model.PointQuery{Since: since, Names: []string{name}, Limit: samplesPage})
+		if err != nil {
+			return nil, err
+		}
+		if all == nil && page.Last >= page.Head {
+			return page.Series[name], nil
+		}
+		all = append(all, page.Series[name]...)
+		if page.Last <= since || page.Last >= page.Head {
+			return all, nil
+		}
+		since = page.Last
+	}
+}
+
+// samplesPage is how many steps of one series are read at a time.
+const samplesPage = 50_000
+
+// outline is the report of what an address names as far as its groups go: runs are known by the index, so no scores are read.
+func (h Reports) outline(ctx context.Context, c choice) (*report.Report, error) {
+	lister, ok := h.Runs.(interface {
+		Overview(ctx context.Context) ([]model.Overview, error)
+	})
+	if !ok || c.sweep != "" {
+		return h.report(ctx, c)
+	}
+	all, err := lister.Overview(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[string]int, len(all))
+	for i, o := range all {
+		at[o.ID] = i
+	}
+	part := report.Part{}
+	for _, id := range c.runs {
+		i, ok := at[id]
+		if !ok {
+			return nil, fmt.Errorf("there is no run %q: %w", id, model.ErrNotFound)
+		}
+		e := h.drawn(ctx, all[i].Run)
+		if step, scored := all[i].Scores[report.StepKey]; scored {
+			e.Scores = &model.Scores{Step: int(step)}
+		}
+		part.Entries = append(part.Entries, e)
+	}
+	return report.New(report.Input{Parts: []report.Part{part}, Rule: c.rule})
 }
 
 // walk hands over stored points page by page.

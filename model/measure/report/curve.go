@@ -42,18 +42,26 @@ func (g Group) CurvesOf(names []string, alpha float64) (map[string]Curve, error)
 	return curves, nil
 }
 
-// CurveOf is CurvesOf for one series.
-func (g Group) CurveOf(name string, alpha float64) (Curve, error) {
-	curves, err := g.CurvesOf([]string{name}, alpha)
-	return curves[name], err
+// Line is one series of a run, every finite and odd value of it.
+type Line struct {
+	Entry
+	Samples []model.Sample
 }
 
-// CurveOf is a series of one run.
-func (e Entry) CurveOf(name string, alpha float64) (Curve, error) {
-	samples, err := e.series([]string{name}, alpha)
-	c := average([][]model.Sample{samples[name]})
-	c.Label = fmt.Sprintf("seed %d", e.Run.Config.Seed)
-	return c, err
+// CurveOf is CurvesOf for one series, with the lines of the runs that went into it, in the order of All.
+func (g Group) CurveOf(name string, alpha float64) (Curve, []Line, error) {
+	var lines []Line
+	var members [][]model.Sample
+	for _, e := range g.All() {
+		samples, err := e.series([]string{name}, alpha)
+		if err != nil {
+			return Curve{}, nil, err
+		}
+		lines, members = append(lines, Line{e, samples[name]}), append(members, samples[name])
+	}
+	c := average(members)
+	c.Label, c.Ends = g.Label, ends(members)
+	return c, lines, nil
 }
 
 // All are the runs of the group, those that are left out included.
@@ -65,9 +73,25 @@ func (g Group) All() []Entry {
 	return all
 }
 
-// series reads series of a run in one pass, smoothed.
+// series reads series of a run, smoothed: each at once where the entry can, else all in one pass over its points.
 func (e Entry) series(names []string, alpha float64) (map[string][]model.Sample, error) {
 	samples := map[string][]model.Sample{}
+	if e.Samples != nil {
+		for _, name := range names {
+			all, err := e.Samples(name)
+			if err != nil {
+				return nil, fmt.Errorf("points of run %s: %w", e.Run.ID, err)
+			}
+			var s smoother
+			for i := 0; alpha > 0 && i < len(all); i++ {
+				all[i].Value = s.next(all[i].Value, alpha)
+			}
+			if len(all) > 0 {
+				samples[name] = all
+			}
+		}
+		return samples, nil
+	}
 	averages := make([]smoother, len(names))
 	err := e.points(names, func(p model.Point) error {
 		for i, name := range names {
@@ -96,7 +120,11 @@ func (s *smoother) next(v, alpha float64) float64 {
 
 // average walks several series at once, step by step.
 func average(members [][]model.Sample) Curve {
-	var c Curve
+	most := 0
+	for _, m := range members {
+		most = max(most, len(m))
+	}
+	c := Curve{Steps: make([]int, 0, most), N: make([]int, 0, most), Mean: make([]float64, 0, most), Low: make([]float64, 0, most), High: make([]float64, 0, most)}
 	at := make([]int, len(members))
 	values := make([]float64, 0, len(members))
 	for {
@@ -139,33 +167,63 @@ func ends(members [][]model.Sample) []model.Sample {
 
 // Thin keeps of each of n equal spans of steps the least, the greatest and the last mean, so that no peak is lost.
 func (c Curve) Thin(n int) Curve {
-	if len(c.Steps) <= 3*n || n < 1 {
+	keep := kept(len(c.Steps), n, func(i int) (int, float64) { return c.Steps[i], c.Mean[i] })
+	if keep == nil {
 		return c
 	}
-	keep := map[int]bool{}
-	first, last := c.Steps[0], c.Steps[len(c.Steps)-1]
-	column := func(i int) int { return (c.Steps[i] - first) * n / (last - first + 1) }
-	for from := 0; from < len(c.Steps); {
-		to, low, high := from, from, from
-		for ; to < len(c.Steps) && column(to) == column(from); to++ {
-			if !(c.Mean[to] >= c.Mean[low]) && finite(c.Mean[to]) {
-				low = to
-			}
-			if !(c.Mean[to] <= c.Mean[high]) && finite(c.Mean[to]) {
-				high = to
-			}
-		}
-		keep[low], keep[high], keep[to-1] = true, true, true
-		from = to
-	}
 	out := Curve{Label: c.Label, Points: c.Points, Ends: c.Ends}
-	for i := range c.Steps {
-		if keep[i] {
-			out.Steps, out.N = append(out.Steps, c.Steps[i]), append(out.N, c.N[i])
-			out.Mean, out.Low, out.High = append(out.Mean, c.Mean[i]), append(out.Low, c.Low[i]), append(out.High, c.High[i])
-		}
+	for _, i := range keep {
+		out.Steps, out.N = append(out.Steps, c.Steps[i]), append(out.N, c.N[i])
+		out.Mean, out.Low, out.High = append(out.Mean, c.Mean[i]), append(out.Low, c.Low[i]), append(out.High, c.High[i])
 	}
 	return out
+}
+
+// Thin is Curve.Thin for the values of a run.
+func (l Line) Thin(n int) []model.Sample {
+	keep := kept(len(l.Samples), n, func(i int) (int, float64) { return l.Samples[i].Step, l.Samples[i].Value })
+	if keep == nil {
+		return l.Samples
+	}
+	out := make([]model.Sample, len(keep))
+	for i, k := range keep {
+		out[i] = l.Samples[k]
+	}
+	return out
+}
+
+// kept are the indices, ascending, of the least, the greatest and the last of total values in each of n equal spans of steps; nil where
+// there are too few values to leave any out.
+func kept(total, n int, at func(i int) (step int, value float64)) (keep []int) {
+	if total <= 3*n || n < 1 {
+		return nil
+	}
+	first, _ := at(0)
+	last, _ := at(total - 1)
+	low, high, of, least, greatest := 0, 0, 0, math.NaN(), math.NaN()
+	end := func(end int) {
+		span := []int{low, high, end - 1}
+		slices.Sort(span)
+		keep = append(keep, slices.Compact(span)...)
+	}
+	for i := range total {
+		step, v := at(i)
+		if column := (step - first) * n / (last - first + 1); column != of || i == 0 {
+			if i > 0 {
+				end(i)
+			}
+			of, low, high, least, greatest = column, i, i, v, v
+			continue
+		}
+		if finite(v) && !(v >= least) {
+			low, least = i, v
+		}
+		if finite(v) && !(v <= greatest) {
+			high, greatest = i, v
+		}
+	}
+	end(total)
+	return keep
 }
 
 // points walks the points of an entry; one without points has none.

@@ -20,7 +20,9 @@ type Entry struct {
 
 	// Points walks the points of the named series, all for none, steps ascending; nil where there are none.
 	Points func(names []string, yield func(model.Point) error) error
-	Sheet  func() ([]byte, error) // the newest reconstructions, an encoded PNG; nil for none
+	// Samples is one series of a run, for the caller to change; nil where Points must be walked for it.
+	Samples func(name string) ([]model.Sample, error)
+	Sheet   func() ([]byte, error) // the newest reconstructions, an encoded PNG; nil for none
 
 	// Noisy is the sheet of images that Scores.Noise describes, nil where there is none; nil where it cannot be asked for.
 	Noisy func() (image.Image, error)
@@ -189,10 +191,13 @@ func (g *Group) finish() {
 }
 
 func byPaper(a, b Group) int {
-	return cmp.Or(
+	by := cmp.Or(
 		cmp.Compare(rank(datasetOrder, a.Dataset), rank(datasetOrder, b.Dataset)), cmp.Compare(a.Dataset, b.Dataset),
-		cmp.Compare(rank(modelOrder, a.Model), rank(modelOrder, b.Model)), cmp.Compare(a.Model, b.Model),
-		compareConfigs(a.Config, b.Config))
+		cmp.Compare(rank(modelOrder, a.Model), rank(modelOrder, b.Model)), cmp.Compare(a.Model, b.Model))
+	if by != 0 {
+		return by
+	}
+	return compareConfigs(a.Config, b.Config)
 }
 
 // rank is a name's place in the paper's order; unknown names come after.
@@ -205,11 +210,15 @@ func rank(order []string, name string) int {
 
 // compareConfigs orders settings of one model: ablations after the plain model and as the paper lists them, numbers by size.
 func compareConfigs(a, b model.Config) int {
+	if a.Seed, a.Engine = b.Seed, b.Engine; a == b {
+		return 0 // seeds of one configuration, of which there are many
+	}
 	if by := cmp.Compare(ablated(a), ablated(b)); by != 0 {
 		return by
 	}
+	fields := model.Fields()
 	for _, group := range []string{"ablation", "network", "objective", "optimizer", "run"} {
-		for _, f := range model.Fields() {
+		for _, f := range fields {
 			if f.Group != group || f.Name == "seed" || f.Name == "engine" {
 				continue
 			}

@@ -106,9 +106,12 @@ func every() []Metric { return slices.Concat(columns, further, faithful, unseen,
 // AllMetrics are the metrics of every kind, in the order of a record.
 func AllMetrics() []Metric { return every() }
 
-// Values are the metrics of a run's scores that are defined, by key.
+// StepKey is what Values call the step at which a run was scored.
+const StepKey = "step"
+
+// Values are the metrics of a run's scores that are defined, by key, and the step at which they were measured.
 func Values(s model.Scores) model.Values {
-	all := model.Values{}
+	all := model.Values{StepKey: float64(s.Step)}
 	for _, m := range every() {
 		if v := m.Of(s); finite(v) {
 			all[m.Key] = v

@@ -23,6 +23,7 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"slotscope/model"
 	"slotscope/model/measure/figure"
@@ -218,7 +219,7 @@ func TestCurveOf(t *testing.T) {
 	w.add("hrr", "shapes3d", 0, 0.8, 40, nil)
 	w.add("hrr", "shapes3d", 1, 0.8, 40, nil)
 	g := Groups(w.entries)[0]
-	c, err := g.CurveOf("total", 0)
+	c, lines, err := g.CurveOf("total", 0)
 	if err != nil || len(c.Steps) != 100 || c.Mean[0] != 1.5 || c.N[0] != 2 || !near(c.Low[0], 1.5-12.7062*0.5, 1e-3) || c.Points != 200 {
 		t.Errorf("%v %+v", err, c)
 	}
@@ -229,11 +230,27 @@ func TestCurveOf(t *testing.T) {
 	if len(thin.Steps) >= 20 || thin.Steps[0] != 1 || thin.Steps[len(thin.Steps)-1] != 100 || thin.Mean[0] != 1.5 {
 		t.Errorf("thinned to %v", thin.Steps)
 	}
-	smooth, _ := g.Entries[0].CurveOf("total", 0.5) // m: ½, then ½·½ + ½·½ = ½; without bias ½/½ = 1 and ½/¾ = ⅔
-	if smooth.Mean[0] != 1 || !near(smooth.Mean[1], 2.0/3, 1e-12) {
-		t.Errorf("smoothed %v", smooth.Mean[:2])
+	if len(lines) != 2 || len(lines[0].Samples) != 100 || lines[1].Run.Config.Seed != 1 || lines[1].Samples[0].Value != 2 {
+		t.Errorf("the lines behind it: %+v", lines)
 	}
-	if none, err := g.CurveOf("nothing", 0); err != nil || len(none.Steps) != 0 {
+	if few := lines[0].Thin(5); len(few) >= 20 || few[0].Step != 1 || few[len(few)-1].Step != 100 {
+		t.Errorf("a line is thinned to %v", few)
+	}
+	_, smooth, _ := g.CurveOf("total", 0.5) // m: ½, then ½·½ + ½·½ = ½; without bias ½/½ = 1 and ½/¾ = ⅔
+	if s := smooth[0].Samples; s[0].Value != 1 || !near(s[1].Value, 2.0/3, 1e-12) {
+		t.Errorf("smoothed %v", s[:2])
+	}
+	for i := range g.Entries { // as entries read series that need not walk points
+		e := &g.Entries[i]
+		e.Samples = func(name string) ([]model.Sample, error) {
+			return e.walked(name)
+		}
+	}
+	again, whole, err := g.CurveOf("total", 0.5)
+	if diff := cmp.Diff(smooth[1].Samples, whole[1].Samples, cmpopts.EquateNaNs()); diff != "" || err != nil || again.Points != 200 {
+		t.Error(diff, err)
+	}
+	if none, _, err := g.CurveOf("nothing", 0); err != nil || len(none.Steps) != 0 {
 		t.Errorf("a series that is not there: %+v %v", none, err)
 	}
 }
@@ -623,4 +640,15 @@ func TestLostPointsAreSaid(t *testing.T) {
 			t.Errorf("%s does not say it", name)
 		}
 	}
+}
+
+// walked reads a series point by point.
+func (e Entry) walked(name string) (all []model.Sample, err error) {
+	err = e.Points([]string{name}, func(p model.Point) error {
+		if v, ok := p.Values[name]; ok {
+			all = append(all, model.Sample{Step: p.Step, Value: v})
+		}
+		return nil
+	})
+	return all, err
 }

@@ -1,0 +1,130 @@
+package compare_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/db"
+	"slotscope/handlers"
+	"slotscope/handlers/compare"
+	"slotscope/handlers/handlertest"
+	"slotscope/model"
+	"slotscope/model/measure/report"
+)
+
+// stored is a service over an index; scores are decoded at every call, as from a run's folder.
+type stored struct {
+	*db.DB
+	handlers.RunService
+	scores []byte
+}
+
+func (s stored) Get(ctx context.Context, id string) (model.Run, error)  { return s.Run(ctx, id) }
+func (s stored) List(ctx context.Context) ([]model.Run, error)          { return s.Runs(ctx) }
+func (s stored) Overview(ctx context.Context) ([]model.Overview, error) { return s.Overviews(ctx) }
+func (s stored) Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error) {
+	return s.DB.Points(ctx, id, q)
+}
+
+func (s stored) Scores(context.Context, string) (scores model.Scores, err error) {
+	return scores, json.Unmarshal(s.scores, &scores)
+}
+
+// scoresJSON is a scores.json of a usual size: matrices of 9 slots, and the use of 128 entries by each.
+func scoresJSON(b *testing.B, step int) []byte {
+	matrix := func(rows, columns int) (m [][]model.Score) {
+		for i := range rows {
+			m = append(m, make([]model.Score, columns))
+			for j := range columns {
+				m[i][j] = model.Score(math.Sin(float64(i*columns + j)))
+			}
+		}
+		return m
+	}
+	counts := make([][]int, 9)
+	for i := range counts {
+		counts[i] = make([]int, 128)
+	}
+	s := model.Scores{Version: model.ScoresVersion, Step: step, Images: 10_000, PSNR: 30, Metrics: &model.Metrics{Discrete: true, InfoM: 0.5, NMI: matrix(6, 9), DCI: model.DCI{OneHot: model.DCIScore{Importance: matrix(1152, 6)}}}, Usage: &model.Usage{Counts: counts}}
+	text, err := json.Marshal(s)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return text
+}
+
+// BenchmarkCurves draws one series of many runs with intervals; it stores them itself. CPU-ms/op is the processor time of one answer.
+func BenchmarkCurves(b *testing.B) {
+	for _, size := range []struct{ runs, steps int }{{25, 125_000}, {200, 1000}} {
+		b.Run(fmt.Sprintf("%dx%d", size.runs, size.steps), func(b *testing.B) {
+			index, err := db.Open(b.Context(), filepath.Join(b.TempDir(), "index.db"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer index.Close()
+			var ids []string
+			for i := range size.runs {
+				cfg, _ := model.Default("hrr", "tiny", "shapes3d-synthetic")
+				cfg.Seed, cfg.Steps, cfg.LR = int64(i%5), size.steps, []float64{1e-4, 3e-4, 1e-3, 3e-3, 1e-2}[i/5%5]
+				run := model.Run{ID: fmt.Sprintf("run-%03d", i), Config: cfg, Created: time.Unix(int64(i), 0), Status: model.Status{State: model.Finished, Step: size.steps}}
+				if err := index.SaveRun(b.Context(), run); err != nil {
+					b.Fatal(err)
+				}
+				ids = append(ids, run.ID)
+				for from := 1; from <= size.steps; from += 25_000 {
+					var points []model.Point
+					for s := from; s < min(from+25_000, size.steps+1); s++ {
+						points = append(points, model.Point{Step: s, Time: time.Unix(int64(s), 0), Values: map[string]float64{"total": float64(float32(math.Exp(-float64(s)/5000) + 0.01*math.Sin(float64(s*(i+1)))))}})
+					}
+					if err := index.AddPoints(b.Context(), run.ID, points, model.Cursor{Attempt: 1}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			text := scoresJSON(b, size.steps)
+			var scores model.Scores
+			if err := json.Unmarshal(text, &scores); err != nil {
+				b.Fatal(err)
+			}
+			for _, id := range ids {
+				if err := index.SaveScores(b.Context(), id, "1", report.Values(scores)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			service := stored{DB: index, scores: text}
+			r := chi.NewRouter()
+			compare.Reports{Runs: service, Scores: service}.Routes(r)
+			address := "/api/compare/curves?series=total&columns=300&runs=" + strings.Join(ids, ",")
+			var answer struct{ Groups []struct{ Points int } }
+			if err := json.Unmarshal(handlertest.Ask(r, "GET", address, "").Body.Bytes(), &answer); err != nil || len(answer.Groups) != 5 || answer.Groups[0].Points != size.runs*size.steps/5 {
+				b.Fatal(err, answer)
+			}
+			before := cpu()
+			b.ResetTimer()
+			for b.Loop() {
+				if w := handlertest.Ask(r, "GET", address, ""); w.Code != 200 {
+					b.Fatal(w.Code, w.Body)
+				}
+			}
+			b.ReportMetric((cpu()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
+		})
+	}
+}
+
+// cpu is the processor time that this process has taken.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
