@@ -65,6 +65,7 @@ const (
 	training uint64 = iota + 1
 	evaluation
 	selection
+	correlation
 )
 
 // shuffle is a permutation of 0 … length−1 that is computed, not stored: a Feistel network over the least even number of bits

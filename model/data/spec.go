@@ -18,6 +18,8 @@ import (
 //	every=n               its index is a multiple of n; every=n+k: the index less k is
 //	share=p@seed          it is among the share p, 0 < p < 1, drawn at random by the seed; the seed is 0 where none is given
 //	not(clause; …)        not all of these clauses hold
+//	corr(f,g;s)@seed      it is kept with a probability by which the factors f and g are correlated; see correlated
+//	split=kind            it belongs to the training part of a split for generalisation; see split
 //
 // So a combination of values is held out of training with d[not(shape=cube; floor_hue=0.0)], and d[shape=cube; floor_hue=0.0] is
 // what was held out.
@@ -126,9 +128,12 @@ func parseClause(text string) (clause, error) {
 		c, err := parseClauses(inner[:len(inner)-1])
 		return negation{c}, err
 	}
+	if inner, ok := strings.CutPrefix(text, "corr("); ok {
+		return parseCorrelated(inner)
+	}
 	name, value, found := strings.Cut(text, "=")
 	if !found {
-		return nil, specError("%q is not a clause: give factor=value, factor!=value, every=n, share=p@seed or not(…)", text)
+		return nil, specError("%q is not a clause: give factor=value, factor!=value, every=n, share=p@seed, split=kind, corr(f,g;s) or not(…)", text)
 	}
 	factor, negative := strings.CutSuffix(strings.TrimSpace(name), "!")
 	switch factor = strings.TrimSpace(factor); {
@@ -136,6 +141,8 @@ func parseClause(text string) (clause, error) {
 		return parseEvery(value)
 	case factor == "share" && !negative:
 		return parseShare(value)
+	case factor == "split" && !negative:
+		return parseSplit(value)
 	}
 	values := strings.Split(value, ",")
 	for i := range values {
@@ -172,10 +179,19 @@ func (a among) String() string {
 	return a.factor + sign + strings.Join(a.values, ",")
 }
 
-func (a among) bind(info Info) (selector, error) {
-	f := slices.IndexFunc(info.Factors, func(f Factor) bool { return f.Name == a.factor })
+// factor finds a factor by name.
+func (i Info) factor(name string) (int, error) {
+	f := slices.IndexFunc(i.Factors, func(f Factor) bool { return f.Name == name })
 	if f < 0 {
-		return nil, specError("%s has no factor %q; %s", info.Name, a.factor, have(info))
+		return 0, specError("%s has no factor %q; %s", i.Name, name, have(i))
+	}
+	return f, nil
+}
+
+func (a among) bind(info Info) (selector, error) {
+	f, err := info.factor(a.factor)
+	if err != nil {
+		return nil, err
 	}
 	wanted := make([]bool, len(info.Factors[f].Values))
 	for _, value := range a.values {
@@ -283,8 +299,8 @@ func parseShare(text string) (clause, error) {
 	return share{p, k}, nil
 }
 
-// Complement is the name of what a selection leaves out of its set: what a model trained on it has not seen. ok is false where
-// the name selects nothing.
+// Complement is the name of what a selection leaves out of its set: what a model trained on it has not seen. Of a set with correlated
+// factors it is the set without their correlation, on which the model is to be measured. ok is false where the name selects nothing.
 func Complement(name string) (rest string, ok bool) {
 	base, text, err := splitSpec(name)
 	if err != nil || text == "" {
@@ -293,6 +309,13 @@ func Complement(name string) (rest string, ok bool) {
 	c, err := parseClauses(text)
 	if err != nil {
 		return "", false
+	}
+	others := slices.DeleteFunc(slices.Clone(c), func(c clause) bool { _, ok := c.(correlated); return ok })
+	switch {
+	case len(others) == 0:
+		return base, true
+	case len(others) < len(c):
+		return base + "[" + others.String() + "]", true
 	}
 	if n, only := c[0].(negation); only && len(c) == 1 {
 		return base + "[" + n.conjunction.String() + "]", true

@@ -276,3 +276,11 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
 // trainOn is the form of a new run on the dataset.
 func trainOn(c DatasetCard) string { return "/runs/new?dataset=" + url.QueryEscape(c.Name) }
+
+// restIs introduces the set on which models that were trained on this part are measured too.
+func (v DatasetView) restIs() string {
+	if strings.Contains(v.Name, "corr(") {
+		return "Without the correlation it is"
+	}
+	return "What it leaves out is"
+}

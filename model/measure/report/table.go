@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Cell is one score of one row.
@@ -162,6 +163,9 @@ func (s Section) unseen(dataset string) (Table, bool) {
 			if h := e.Scores.HeldOut; h != nil {
 				t := s.Table(dataset, of.Measured(unseen))
 				t.Title = DatasetLabel(h.Dataset) + ", left out of training"
+				if strings.Contains(dataset, "corr(") {
+					t.Title = DatasetLabel(h.Dataset) + ", without the correlation of training"
+				}
 				return t, true
 			}
 		}

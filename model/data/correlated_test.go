@@ -1,0 +1,142 @@
+package data
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"slotscope/model"
+)
+
+// grid is a complete set of three factors in memory.
+func grid(sizes ...int) tabled {
+	s := tabled{info: Info{Name: "t", Title: "T", H: 1, W: 2, C: 1, Complete: true, Len: Grid(sizes).Len()}}
+	for f, n := range sizes {
+		s.info.Factors = append(s.info.Factors, Factor{Name: string(rune('a' + f)), Values: slices.Repeat([]string{"v"}, n)})
+	}
+	classes := make([]int, len(sizes))
+	for i := range s.info.Len {
+		Grid(sizes).Classes(classes, i)
+		s.labels = append(s.labels, classes...)
+	}
+	return s
+}
+
+// The χ² test of the sampler: how many images of every pair of values are kept is as binomial as the definition says, and so is what is
+// kept of every value of a third factor.
+func TestCorrelatedPairsAreThoseOfTheDefinition(t *testing.T) {
+	const a, b, rest = 10, 8, 60
+	set := grid(a, b, rest)
+	for _, text := range []string{"corr(a,b;0.1)", "corr(a,b;0.4)@7", "corr(b,a;2)"} {
+		clauses, err := parseClauses(text)
+		if err != nil || clauses.String() != text {
+			t.Fatalf("%s reads as %s, %v", text, clauses, err)
+		}
+		keeps, err := clauses.bind(set.info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := clauses[0].(correlated)
+		kept, others, all := make([]float64, a*b), make([]float64, rest), 0.0
+		for i := range set.info.Len {
+			if classes := set.labels[3*i : 3*i+3]; keeps(i, classes) {
+				kept[classes[0]*b+classes[1]]++
+				others[classes[2]]++
+				all++
+			}
+		}
+		chi, cells, expected := 0.0, 0, 0.0
+		for i := range a {
+			for j := range b {
+				p := math.Exp(-math.Pow(float64(i)/(a-1)-float64(j)/(b-1), 2) / (2 * c.width * c.width))
+				expected += rest * p
+				if variance := rest * p * (1 - p); variance > 2 { // else the cell is all but certain and no normal number
+					chi += math.Pow(kept[i*b+j]-rest*p, 2) / variance
+					cells++
+				} else if math.Abs(kept[i*b+j]-rest*p) > 8 {
+					t.Errorf("%s: of pair %d, %d %v are kept, %.2f expected", text, i, j, kept[i*b+j], rest*p)
+				}
+			}
+		}
+		tail := 1 - distuv.ChiSquared{K: float64(cells)}.CDF(chi)
+		if cells < 10 || tail < 0.001 || tail > 0.999 {
+			t.Errorf("%s: χ² %.1f with %d cells, p = %.5f", text, chi, cells, tail)
+		}
+		uniform := 0.0
+		for _, n := range others {
+			uniform += math.Pow(n-all/rest, 2) / (all / rest)
+		}
+		if tail := 1 - (distuv.ChiSquared{K: rest - 1}).CDF(uniform); tail < 0.001 {
+			t.Errorf("%s: the third factor is not uniform: χ² %.1f, p = %.5f", text, uniform, tail)
+		}
+		if math.Abs(all-expected) > 5*math.Sqrt(expected) {
+			t.Errorf("%s keeps %v images, %.0f expected", text, all, expected)
+		}
+	}
+}
+
+// A model is trained on correlated factors and measured on the set without their correlation.
+func TestComplementOfCorrelated(t *testing.T) {
+	for name, want := range map[string]string{"t[corr(a,b;0.1)]": "t", "t[c=v0; corr(a,b;0.1)@3]": "t[c=v0]", "t[not(corr(a,b;0.1))]": "t[corr(a,b;0.1)]"} {
+		if got, ok := Complement(name); !ok || got != want {
+			t.Errorf("%s is measured on %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestImpossibleCorrelations(t *testing.T) {
+	info := grid(3, 4, 1).info
+	for text, says := range map[string]string{
+		"corr(a,z;0.1)": `no factor "z"`, "corr(a,c;0.1)": "one value", "corr(a,a;0.1)": "twice", "corr(a,b;0)": "between 0.01", "corr(a,b;-1)": "between 0.01",
+		"corr(a,b;NaN)": "between 0.01", "corr(a,b)": "not of the form", "corr(a;0.1)": "not of the form", "corr(a,b;0.1)x": "not of the form",
+		"corr(a,b;0.1)@x": "not of the form", "corr(a,b,c;1)": "not of the form", "split=halves": "split=composition", "corr(a,b;1e999)": "not of the form",
+	} {
+		clauses, err := parseClauses(text)
+		if err == nil {
+			_, err = clauses.bind(info)
+		}
+		if bad, ok := err.(model.Invalid); !ok || !strings.Contains(bad["dataset"], says) {
+			t.Errorf("%s: %v, want %q", text, err, says)
+		}
+	}
+}
+
+// What each split keeps from training, by hand on a grid of 5 × 3 × 2 values: the last factor has too few to be split.
+func TestSplits(t *testing.T) {
+	set := grid(5, 3, 2)
+	out := func(kind string) (left [][2]int) {
+		clauses, err := parseClauses("split=" + kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keeps, err := clauses.bind(set.info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range set.info.Len {
+			if c := set.labels[3*i : 3*i+3]; c[2] == 0 && !keeps(i, c) {
+				left = append(left, [2]int{c[0], c[1]})
+			}
+		}
+		return left
+	}
+	// high: 3 and 4 of 5, 2 of 3; inner: 1 of 5, 1 of 3
+	if got := out("composition"); !slices.Equal(got, [][2]int{{3, 2}, {4, 2}}) {
+		t.Errorf("composition leaves out %v", got)
+	}
+	if got := out("extrapolation"); !slices.Equal(got, [][2]int{{0, 2}, {1, 2}, {2, 2}, {3, 0}, {3, 1}, {3, 2}, {4, 0}, {4, 1}, {4, 2}}) {
+		t.Errorf("extrapolation leaves out %v", got)
+	}
+	if got := out("interpolation"); !slices.Equal(got, [][2]int{{0, 1}, {1, 0}, {1, 1}, {1, 2}, {2, 1}, {3, 1}, {4, 1}}) {
+		t.Errorf("interpolation leaves out %v", got)
+	}
+	if _, err := split("composition").bind(grid(5, 2).info); err == nil || !strings.Contains(err.Error(), "needs 2 factors") {
+		t.Errorf("one factor cannot be composed: %v", err)
+	}
+	if _, err := split("extrapolation").bind(Info{Name: "t"}); err == nil {
+		t.Error("a set without factors is extrapolated")
+	}
+}
