@@ -197,6 +197,33 @@ func TestChartMenu(t *testing.T) {
 	b.Wait(`document.getElementById('keys').open`, "true")
 }
 
+// TestEarlierRunBehind: an earlier run of the same configuration is drawn behind the curves on demand, and the address says which; the sheet
+// of reconstructions follows the crosshair and comes back.
+func TestEarlierRunBehind(t *testing.T) {
+	b := openRuns(t)
+	old := b.Runs.Put("old", model.Finished, 500)
+	old.Config.Seed, old.Created = 7, old.Created.AddDate(0, 0, -1)
+	other := b.Runs.Put("other", model.Finished, 500)
+	other.Config.LR, other.Created = 1, other.Created.AddDate(0, 0, -1)
+	b.Runs.Put("a", model.Finished, 400)
+	b.Runs.Draw("a", 1)
+	b.Runs.Draw("a", 200)
+	b.Runs.Draw("a", 400)
+	b.Open("/runs/a")
+	b.Wait(text(connection), "ended")
+	b.Wait(`[...document.querySelector('[name=ref]').options].map((o) => o.value).join(' ')`, " old")
+	b.Eval(`(() => { const f = document.querySelector('[name=ref]'); f.value = 'old'; f.dispatchEvent(new Event('change')) })()`)
+	b.Wait(`location.search`, "?ref=old")
+	b.Open("/runs/a?ref=old")
+	b.Wait(text(connection), "ended")
+	b.Wait(`document.querySelector('[name=ref]').value`, "old")
+	b.Wait(`document.querySelector('[data-testid="chart-total"] .u-over') !== null`, "true")
+	b.Do(chromedp.Focus(chromedp.CSS(`[data-testid="chart-total"] [data-part=plot]`)), chromedp.KeyEvent(kb.ArrowRight)) // to the middle
+	b.Wait(text("[data-part=sample-step]"), "step 200")
+	b.Do(chromedp.Click(chromedp.CSS("h1")))
+	b.Wait(text("[data-part=sample-step]"), "step 400")
+}
+
 func TestFormFollowsThePreset(t *testing.T) {
 	b := openRuns(t)
 	b.Open("/runs/new")

@@ -60,6 +60,7 @@ func (h Runs) overviewOf(ctx context.Context, run model.Run) (view ui.Overview, 
 		return view, err
 	}
 	view.Queue = queueOf(run, all)
+	view.Earlier = earlierRuns(run, all)
 	view.Verdict, err = h.verdict(ctx, run, all)
 	return view, err
 }

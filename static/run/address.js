@@ -1,5 +1,5 @@
-// How a run's curves are looked at, in the page's address: ?smooth=0.6&x=time&log=1&steps=100-2000&large=KEY&open=GROUP,GROUP&axis=KEY:log,all,0~3
-// where KEY names a chart. What cannot be read is left out.
+// How a run's curves are looked at, in the page's address: ?smooth=0.6&x=time&log=1&ref=RUN&steps=100-2000&large=KEY&open=GROUP,GROUP&axis=KEY:log,all,0~3
+// where KEY names a chart, RUN an earlier run whose curves are drawn behind this one's. What cannot be read is left out.
 
 /** plain is the axes of a chart that nobody has changed: log, all (outliers included), limits of y or null. */
 export const plain = () => ({ log: false, all: false, y: null });
@@ -9,11 +9,12 @@ const isPlain = (a) => !a.log && !a.all && !a.y;
 /** readView makes a view of an address's query. */
 export function readView(query) {
   const q = new URLSearchParams(query);
-  const view = { smooth: 0, timed: q.get('x') === 'time', log: q.get('log') === '1', range: null, large: q.get('large') ?? '', open: [], axes: new Map() };
+  const view = { smooth: 0, timed: q.get('x') === 'time', log: q.get('log') === '1', range: null, ref: '', large: q.get('large') ?? '', open: [], axes: new Map() };
   const smooth = Number(q.get('smooth'));
   if (smooth > 0 && smooth <= 0.99) view.smooth = Math.round(smooth * 100) / 100;
   const steps = /^(\d+)-(\d+)$/.exec(q.get('steps') ?? '');
   if (steps && Number(steps[1]) >= 1 && Number(steps[2]) > Number(steps[1])) view.range = [Number(steps[1]), Number(steps[2])];
+  if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(q.get('ref') ?? '')) view.ref = q.get('ref');
   view.open = (q.get('open') ?? '').split(',').filter((name) => /^[a-z0-9-]+$/.test(name));
   for (const text of q.getAll('axis')) {
     const at = text.lastIndexOf(':');
@@ -35,6 +36,7 @@ export function writeView(view) {
   if (view.smooth > 0) q.set('smooth', view.smooth);
   if (view.timed) q.set('x', 'time');
   if (view.log) q.set('log', '1');
+  if (view.ref) q.set('ref', view.ref);
   if (view.range) q.set('steps', view.range.map(Math.round).join('-'));
   if (view.large) q.set('large', view.large);
   if (view.open.length) q.set('open', view.open.join(','));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { limits, plain, readView, writeView } from './address.js';
 
-const start = { smooth: 0, timed: false, log: false, range: null, large: '', open: [], axes: new Map() };
+const start = { smooth: 0, timed: false, log: false, range: null, ref: '', large: '', open: [], axes: new Map() };
 
 test('a page begins without a query', () => {
   assert.deepEqual(readView(''), start);
@@ -13,6 +13,7 @@ test('every view comes back from its address', () => {
   for (let n = 0; n < 500; n++) {
     const coin = () => Math.random() < 0.5;
     const view = { ...start, smooth: coin() ? Math.round(Math.random() * 99) / 100 : 0, timed: coin(), log: coin(), large: coin() ? 'psnr/eval' : '', open: coin() ? ['terms-of-the-loss', 'speed'] : [], axes: new Map() };
+    if (coin()) view.ref = '20261122-025811-itosw4qg';
     if (coin()) view.range = [1 + Math.floor(Math.random() * 50), 100 + Math.floor(Math.random() * 1e6)];
     if (coin()) view.axes.set('total', { log: coin(), all: true, y: null });
     if (coin()) view.axes.set('perplexity/window', { ...plain(), y: [[-1.5, 3], [null, 1e-3], [0, null]][n % 3] });
@@ -21,7 +22,7 @@ test('every view comes back from its address', () => {
 });
 
 test('what cannot be read is left out', () => {
-  for (const q of ['?smooth=9', '?smooth=x', '?steps=9-3', '?steps=a-b', '?steps=-1-5', '?steps=0-5', '?x=moon', '?open=<b>,', '?axis=total', '?axis=:log', '?axis=total:', '?axis=total:3~1', '?axis=total:a~b', '?log=yes']) {
+  for (const q of ['?smooth=9', '?smooth=x', '?steps=9-3', '?steps=a-b', '?steps=-1-5', '?steps=0-5', '?x=moon', '?open=<b>,', '?axis=total', '?axis=:log', '?axis=total:', '?axis=total:3~1', '?axis=total:a~b', '?log=yes', '?ref=../etc', '?ref=']) {
     assert.deepEqual(readView(q), start, q);
   }
 });

@@ -26,7 +26,7 @@ export function forgetColours() {
 
 function colours() {
   palette ??= {
-    more: ['--slot-0', '--slot-5', '--slot-2', '--slot-3', '--slot-7'].map(colour), ink: colour('--ink'), paper: colour('--paper'), quiet: colour('--quiet'), rule: colour('--rule'), accent: colour('--accent'), bad: colour('--bad'),
+    more: ['--slot-0', '--slot-5', '--slot-2', '--slot-3', '--slot-7'].map(colour), ink: colour('--ink'), paper: colour('--paper'), quiet: colour('--quiet'), rule: colour('--rule'), accent: colour('--accent'), behind: colour('--rule-strong'), bad: colour('--bad'),
     font: `12px ${getComputedStyle(document.body).fontFamily}`,
   };
   return palette;
@@ -49,12 +49,13 @@ function faint(rgb) {
 
 /**
  * Chart draws one panel. page gives the shared view: store, smooth(name), alpha, log, timed, range (in steps) or null, toX(step),
- * toStep(x), detail(name), axes(key), zoom(range or null, moving).
+ * toStep(x), detail(name), axes(key), reference (a store or null), zoom(range or null, moving), cross(step or null).
  */
 export class Chart {
   #plot = null;
   #nans = [];
   #dropped = 0;
+  #crossed = false; // its crosshair was the visitor's
   #robust = null; // range of y without outliers, null where there are none to leave out
 
   constructor(figure, panel, page) {
@@ -172,9 +173,18 @@ export class Chart {
         tables.push(this.#table(slice(smooth.steps, smooth.values, this.page.range), false, scale));
       }
     }
+    const behind = this.#behind;
+    if (behind) tables.push(this.#table(slice(behind.steps, behind.values, this.page.range), false, this.#scale(0)));
     this.#robust = null;
     if (!this.log && !this.#axes.all && !this.panel.series.some(sparse)) this.#robust = robust(tables.flatMap(([, ys]) => ys.filter((v) => v !== null)));
     return tables.length === 1 ? tables[0] : uPlot.join(tables);
+  }
+
+  /** behind is the first series of the run that is drawn behind this one, up to where this one is; null for none. */
+  get #behind() {
+    const { reference, store } = this.page;
+    const s = reference?.get(this.panel.series[0]);
+    return s?.steps.length ? slice(s.steps, s.values, [1, Math.max(1, store.head)]) : null;
   }
 
   /** scale is what the panel multiplies its i-th series by. */
@@ -222,10 +232,10 @@ export class Chart {
         { ...axis, size: 24, space: 70, values: (u, ticks, i, space, incr) => ticks.map((v) => (page.timed ? duration(v) : tick(v, incr))) },
         { ...axis, size: 52, space: 28, values: (u, ticks, i, space, incr) => ticks.map((v) => (v === null ? '' : tick(v, this.log ? v : incr))) },
       ],
-      series: [{}, ...panel.series.flatMap((name, i) => this.#lines(i))],
+      series: [{}, ...panel.series.flatMap((name, i) => this.#lines(i)), ...(this.#behind ? [{ stroke: c.behind, width: 1.25, points: { show: false }, label: 'earlier run' }] : [])],
       hooks: {
         setSelect: [(u) => this.#selected(u)],
-        setCursor: [(u) => this.#read(u)],
+        setCursor: [(u) => this.#read(u), (u) => this.#cross(u)],
         draw: [(u) => this.#marks(u)],
       },
     };
@@ -291,6 +301,15 @@ export class Chart {
   /** rest takes the crosshair away. */
   rest() {
     rest(this.#plot);
+  }
+
+  /** cross tells the page the step under this chart's own crosshair, and when it has left. */
+  #cross(u) {
+    const there = u.cursor.left >= 0 && u.cursor.idx !== null;
+    const own = this.area.matches(':hover') || this.area === document.activeElement;
+    if (there && own) this.page.cross(this.page.toStep(u.data[0][u.cursor.idx]));
+    else if (this.#crossed && !there) this.page.cross(null);
+    this.#crossed = there && own;
   }
 
   /** read shows the values under the crosshair, or the newest ones. */

@@ -42,6 +42,8 @@ class View {
   log = begin.log;
   timed = begin.timed;
   range = begin.range; // steps in view, fractions of them while fingers move it, or null for all
+  ref = begin.ref; // the run whose curves are drawn behind this one's
+  reference = null; // their store
   large = begin.large; // key of the chart that is enlarged
   #axes = begin.axes;
   steps = start.run.config.steps;
@@ -93,10 +95,29 @@ class View {
     this.tell();
   }
 
+  /** refer draws the curves of an earlier run behind these; '' for none. */
+  async refer(id) {
+    this.ref = id;
+    this.reference = null;
+    this.tell();
+    const page = id && (await getJSON(`/api/runs/${id}/points?columns=${columns}`).catch(() => null));
+    if (this.ref !== id) return;
+    if (page) {
+      this.reference = new Store();
+      this.reference.replace(page, true);
+    }
+    rebuild();
+  }
+
+  /** cross says which step is under the crosshair, null for none. */
+  cross(step) {
+    sheet.cross(step);
+  }
+
   /** tell writes the view into the address, so that a link shows the same. */
   tell() {
     const open = [...root.querySelectorAll('details[data-group][open]')].map((d) => d.dataset.group);
-    const query = writeView({ smooth: this.alpha, timed: this.timed, log: this.log, range: this.range, large: this.large, open, axes: this.#axes });
+    const query = writeView({ smooth: this.alpha, timed: this.timed, log: this.log, range: this.range, ref: this.ref, large: this.large, open, axes: this.#axes });
     if (query !== location.search) history.replaceState(null, '', `/runs/${this.id}${query}${location.hash}`);
   }
 
@@ -247,6 +268,11 @@ const tools = {
     f.reset.onclick = () => view.zoom(null);
     addEventListener('keydown', (e) => this.key(e));
     f.keys.onclick = () => document.getElementById('keys').showModal();
+    if (f.ref) {
+      f.ref.onchange = () => view.refer(f.ref.value);
+      f.ref.value = view.ref;
+      if (f.ref.value) view.refer(view.ref);
+    }
     f.log.checked = view.log;
     f.x.value = view.timed ? 'time' : 'step';
     this.level();

@@ -12,6 +12,8 @@ export function lastSheet(step, { sample_every: every, steps }) {
 export class Sheet {
   #asked = 0;
   #step = 0;
+  #held = null; // the step that was shown before the crosshair led elsewhere, 0 for the newest
+  #timer = 0;
 
   constructor(section, api, steps, run) {
     this.section = section;
@@ -20,7 +22,7 @@ export class Sheet {
     this.attempt = run.attempt;
     this.slider = section.querySelector('input[type="range"]');
     this.#step = steps.at(-1) ?? 0;
-    this.slider.oninput = () => this.#show(this.steps[Number(this.slider.value)]);
+    this.slider.oninput = () => ((this.#held = null), this.#show(this.steps[Number(this.slider.value)]));
   }
 
   /** follow asks which sheets there are once the run has gone on, and shows the newest unless an earlier one is held. */
@@ -38,8 +40,25 @@ export class Sheet {
     this.#take(steps);
   }
 
+  /** cross shows the newest sheet up to the step under the crosshair; null brings back what was shown before. */
+  cross(step) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#follow(step), 60);
+  }
+
+  #follow(step) {
+    if (this.steps.length < 2 || (step === null && this.#held === null)) return;
+    if (this.#held === null) this.#held = this.#step === this.steps.at(-1) ? 0 : this.#step;
+    const wanted = step ?? (this.#held || this.steps.at(-1));
+    const at = Math.max(0, this.steps.findLastIndex((s) => s <= wanted));
+    if (step === null) this.#held = null;
+    if (this.steps[at] === this.#step) return;
+    this.slider.value = at;
+    this.#show(this.steps[at]);
+  }
+
   #take(steps) {
-    const newest = Number(this.slider.value) >= this.steps.length - 1;
+    const newest = this.#held === null && Number(this.slider.value) >= this.steps.length - 1;
     this.steps = steps;
     this.slider.max = Math.max(0, steps.length - 1);
     this.slider.closest('label').hidden = steps.length < 2;

@@ -60,6 +60,19 @@ func (v RunView) data() RunData {
 	return RunData{Run: v.Run, Panels: v.panels(), Samples: append([]int{}, v.Samples...)}
 }
 
+// mostReferences is how many earlier runs are offered to be drawn behind this one's curves.
+const mostReferences = 12
+
+// references are the earlier runs that can be drawn behind this one's curves.
+func (v RunView) references() []model.Run {
+	return v.Overview.Earlier[:min(mostReferences, len(v.Overview.Earlier))]
+}
+
+// referenceText names an earlier run by what tells it from the others.
+func referenceText(r model.Run) string {
+	return fmt.Sprintf("%s, seed %d, %s steps", views.RunName(r), r.Config.Seed, views.Count(r.Step))
+}
+
 // numbered is a panel with its place among all.
 type numbered struct {
 	Panel
