@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -34,9 +35,13 @@ func TestKillAnything(t *testing.T) {
 	}
 	t.Logf("SLOTSCOPE_SEED=%d repeats these choices", seed)
 	k := &killing{t: t, rng: rand.New(rand.NewPCG(seed, 0)), site: serve(t, t.TempDir())}
-	rounds := k.plan()
+	count := 20
+	if text := os.Getenv("SLOTSCOPE_KILLS"); text != "" {
+		count, _ = strconv.Atoi(text)
+	}
+	rounds := k.plan(count)
 	if testing.Short() {
-		rounds = rounds[:6]
+		rounds = rounds[:8]
 	}
 	k.create()
 	for i, round := range rounds {
@@ -53,8 +58,8 @@ type round struct {
 	kill func(*killing)
 }
 
-// plan is twenty rounds in random order, every kind among the first six.
-func (k *killing) plan() []round {
+// plan is that many rounds in random order, every kind among the first eight.
+func (k *killing) plan(count int) []round {
 	kinds := []round{
 		{"the run, then the server", (*killing).runThenServer},
 		{"the server, then the run", (*killing).serverThenRun},
@@ -62,13 +67,15 @@ func (k *killing) plan() []round {
 		{"the server alone", (*killing).serverAlone},
 		{"the server while it starts the run", (*killing).serverWhileStarting},
 		{"the run while it begins", (*killing).runWhileBeginning},
+		{"the run while it is stopped", (*killing).runWhileStopped},
+		{"the run within a write", (*killing).runWithinWrite},
 	}
 	var all []round
-	for len(all) < 20 {
+	for len(all) < count {
 		k.rng.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 		all = append(all, kinds...)
 	}
-	return all[:20]
+	return all[:count]
 }
 
 func (k *killing) create() {
@@ -184,6 +191,32 @@ func (k *killing) serverAlone() {
 	k.kill()
 	k.wait(200)
 	k.restart()
+}
+
+// runWhileStopped suspends the process first, as a scheduler or a terminal does, which may be in the middle of anything.
+func (k *killing) runWhileStopped() {
+	k.t.Helper()
+	if err := syscall.Kill(k.pid, syscall.SIGSTOP); err != nil {
+		k.t.Fatal(err)
+	}
+	k.wait(300)
+	k.runAlone()
+}
+
+// runWithinWrite leaves the beginning of a line, and of a file that was to replace another.
+func (k *killing) runWithinWrite() {
+	k.t.Helper()
+	k.killRun()
+	points, err := os.OpenFile(filepath.Join(k.f.Dir(), "points.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	line := `{"step":1000000,"time":"2026-01-01T00:00:00Z","values":{"total":0.5}`
+	if _, err := points.WriteString(line[:1+k.rng.IntN(len(line)-1)]); err != nil {
+		k.t.Fatal(err)
+	}
+	points.Close()
+	k.reach(k.id, "ended", func(r model.Run) bool { return r.State.Ended() })
 }
 
 // serverWhileStarting leaves a run that may be queued, started, or at work; the next server goes on from there.
