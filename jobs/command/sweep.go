@@ -31,7 +31,7 @@ func sweepRuns(ctx context.Context, env environment, args []string) error {
 	fs.IntVar(&o.seeds, "seeds", 5, "seeds of every result, for paper and field")
 	fs.StringVar(&o.datasets, "datasets", "", "datasets joined by commas, for paper and field; empty for the paper's, or field's Shapes3D, as far as they are here")
 	fs.StringVar(&o.models, "models", "", "models joined by commas, for paper and field; empty for all")
-	fs.StringVar(&o.parts, "parts", "", "joined by commas: for paper of main, grid, ablations and ratio, empty for the first three; for field of models, tuned and ratio, empty for models")
+	fs.StringVar(&o.parts, "parts", "", "joined by commas: for paper of main, grid, ablations and ratio, empty for the first three; for field of models, tuned, ratio and splits, empty for models")
 	fs.StringVar(&o.engine, "engine", "auto", "what computes")
 	fs.BoolVar(&o.retry, "retry", false, "try again what has failed")
 	fs.BoolVar(&o.dry, "dry", false, "say what would run, and train nothing")

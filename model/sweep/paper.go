@@ -18,6 +18,7 @@ const (
 	RemediesPart  = "Against collapse"
 	RatioPart     = "Slots and dimension"
 	FieldPart     = "Models of the field"
+	SplitsPart    = "Splits"
 	TunedPart     = "Models of the field, tuned"
 )
 
@@ -28,7 +29,7 @@ type Scale struct {
 	Seeds    int      // of each result; 0 for the paper's five
 	Datasets []string // empty for the paper's
 	Models   []string // empty for all
-	Parts    []string // of the paper "main", "grid", "ablations" and "ratio", the last on request; of the field "models", "tuned" and "ratio", models without request
+	Parts    []string // of the paper "main", "grid", "ablations" and "ratio", the last on request; of the field "models", "tuned", "ratio" and "splits", models without request
 }
 
 // selectionSeeds begin where results' seeds never come: the paper chooses over two seeds, then runs five anew.
@@ -87,11 +88,23 @@ func Field(s Scale) (Plan, error) {
 			p.Parts = append(p.Parts, Part{Name: TunedPart, About: "Every model with the hyperparameter of the highest InfoM over two seeds.", Models: s.Models, Datasets: s.Datasets, Seeds: seeds, Select: paperSelect(s)})
 		case "ratio":
 			p.Parts = append(p.Parts, ratio(s, preset, seeds))
+		case "splits":
+			p.Parts = append(p.Parts, Part{Name: SplitsPart, About: "Every model trained on the training part of four splits, and measured on what each leaves out.", Models: s.Models, Datasets: splits(s.Datasets), Seeds: seeds})
 		default:
-			return Plan{}, model.Invalid{"parts": strconv.Quote(name) + " is not one of models, tuned, ratio"}
+			return Plan{}, model.Invalid{"parts": strconv.Quote(name) + " is not one of models, tuned, ratio, splits"}
 		}
 	}
 	return p, p.Validate()
+}
+
+// splits are the training parts of every split of datasets.
+func splits(datasets []string) (all []string) {
+	for _, d := range datasets {
+		for _, kind := range []string{"random", "composition", "interpolation", "extrapolation"} {
+			all = append(all, d+"[split="+kind+"]")
+		}
+	}
+	return all
 }
 
 // settle fills what a scale leaves to the protocol, and is HRR's configuration at its preset.

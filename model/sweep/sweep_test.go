@@ -407,7 +407,14 @@ func TestFieldProtocol(t *testing.T) {
 	if n := p.Parts[1].countSettings("hrr"); p.Parts[1].Name != RatioPart || n != 15 {
 		t.Errorf("%s has %d settings", p.Parts[1].Name, n)
 	}
-	if _, err := Field(Scale{Preset: "tiny", Parts: []string{"grid"}}); err == nil || !strings.Contains(err.Error(), "models, tuned, ratio") {
+	p, err = Field(Scale{Preset: "tiny", Seeds: 2, Models: []string{"ae", "hrr"}, Datasets: []string{"isaac3d"}, Parts: []string{"splits"}})
+	if err != nil || p.Runs() != 2*2*4 || !slices.Contains(p.Datasets(), "isaac3d[split=composition]") {
+		t.Fatalf("%d runs on %v, %v", p.Runs(), p.Datasets(), err)
+	}
+	if item, err := p.Item(0, "ae", "isaac3d[split=extrapolation]", 0, nil); err != nil || item.Config.M != 18 {
+		t.Errorf("an AE on a split has %d latents, %v", item.Config.M, err)
+	}
+	if _, err := Field(Scale{Preset: "tiny", Parts: []string{"grid"}}); err == nil || !strings.Contains(err.Error(), "models, tuned, ratio, splits") {
 		t.Errorf("an unknown part gives %v", err)
 	}
 }
