@@ -9,7 +9,7 @@ package views
 // PageInfo is what the frame around a page needs to know.
 type PageInfo struct {
 	Title   string   // of the document; the heading is the page's own
-	Active  string   // the entry of the menu that the page belongs to: "play", "train", "runs", "datasets", "theory", "system" or ""
+	Active  string   // the entry of the menu that the page belongs to: "play", "train", "runs", "compare", "sweeps", "datasets", "theory", "system" or ""
 	Styles  []string // style sheets beside shared/base.css, as in "run/run.css"
 	Scripts []string // classic scripts that modules rely on, as in "vendor/uplot/uPlot.iife.min.js"; run before them
 	Modules []string // ES modules to run, as in "run/run.js"
@@ -29,6 +29,7 @@ var nav = []navEntry{
 	{"train", "Train", "/runs/new"},
 	{"runs", "Runs", "/runs"},
 	{"compare", "Compare", "/compare"},
+	{"sweeps", "Sweeps", "/sweeps"},
 	{"datasets", "Datasets", "/datasets"},
 	{"theory", "Theory", "/theory"},
 	{"system", "System", "/system"},

@@ -38,6 +38,7 @@ func TestCompareInABrowser(t *testing.T) {
 	handlertest.Do(t, ctx, chromedp.KeyEvent("]"), chromedp.KeyEvent("]"), chromedp.KeyEvent("l"))
 	handlertest.Until(t, ctx, "keys smooth", `document.querySelector('output[name=smooth-now]').value === '0.10'`)
 	handlertest.Until(t, ctx, "the smoothed curve is fetched", `performance.getEntriesByType('resource').some((r) => r.name.includes('smooth=0.1'))`)
+	handlertest.Until(t, ctx, "the smoothing is in the address", `new URLSearchParams(location.search).get('smooth') === '0.1'`)
 	handlertest.Until(t, ctx, "l makes y logarithmic", `document.querySelector('input[name=log]').checked`)
 	handlertest.Do(t, ctx, chromedp.Click(".legend label:first-child input"))
 	handlertest.Until(t, ctx, "a group can be hidden", `document.querySelector('[data-part=curve-foot]').textContent.includes('behind 1 group')`)

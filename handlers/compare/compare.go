@@ -149,7 +149,7 @@ func choiceView(s report.Selection) ui.ChoiceView {
 func leftViews(rep *report.Report) []ui.LeftRun {
 	var out []ui.LeftRun
 	for _, l := range rep.Left() {
-		out = append(out, ui.LeftRun{Run: l.Run, Why: l.Why})
+		out = append(out, ui.LeftRun{Run: l.Run, Why: l.Why, Unscored: l.Scores == nil && l.Damage == "" && l.Run.State == model.Finished})
 	}
 	return out
 }

@@ -170,6 +170,21 @@ func TestCompareDamagedScores(t *testing.T) {
 	}
 }
 
+// TestUnscoredRunsAreOneLine with a button that has all of them evaluated and comes back.
+func TestUnscoredRunsAreOneLine(t *testing.T) {
+	f, h := openReports(t)
+	handlertest.Pair(f)
+	f.Put("x", model.Finished, 40)
+	f.Put("y", model.Finished, 40)
+	left := handlertest.Page(t, handlertest.Ask(h, "GET", "/compare?runs=a0,a1,x,y", "")).Find("[data-testid=left-out]")
+	if text := strings.Join(strings.Fields(left.Text()), " "); text != "2 runs are not evaluated yet, and in no table. Evaluate 2 runs" {
+		t.Errorf("says %q", text)
+	}
+	if ids, back := left.Find("[name=run]").AttrOr("value", ""), left.Find("[name=back]").AttrOr("value", ""); len(strings.Split(ids, ",")) != 2 || back != "/compare?runs=a0%2Ca1%2Cx%2Cy" {
+		t.Errorf("evaluates %s, back to %s", ids, back)
+	}
+}
+
 func TestCurvesOfGroups(t *testing.T) {
 	f, h := openReports(t)
 	handlertest.Pair(f)

@@ -190,11 +190,14 @@ func idsOf(runs []model.Overview) []string {
 	return ids
 }
 
-// backTo is the list that a form came from; never an address elsewhere.
+// backTo is the list or comparison that a form came from; never an address elsewhere.
 func backTo(text string) string {
 	u, err := url.Parse(text)
-	if err != nil || u.Path != "/runs" || u.Host != "" {
+	if err != nil || u.Host != "" || u.Scheme != "" || u.Path != "/runs" && u.Path != "/compare" {
 		return "/runs"
+	}
+	if u.Path == "/compare" {
+		return "/compare?" + u.Query().Encode()
 	}
 	return addressOf(u.Query()).URL()
 }

@@ -202,6 +202,9 @@ func TestBulk(t *testing.T) {
 	if code, to, _ := post(url.Values{"do": {"star"}, "run": {"a"}, "back": {"https://elsewhere.example/runs"}}); code != 303 || to != "/runs" || !f.Runs["a"].Star {
 		t.Errorf("a star: %d %s", code, to)
 	}
+	if code, to, _ := post(url.Values{"do": {"unstar"}, "run": {"a"}, "back": {"/compare?runs=a%2Cb"}}); code != 303 || to != "/compare?runs=a%2Cb" || f.Runs["a"].Star {
+		t.Errorf("no star any more: %d %s", code, to)
+	}
 	if code, to, _ := post(url.Values{"do": {"compare"}, "run": {"a", "b"}}); code != 303 || to != "/compare?runs=a,b" {
 		t.Errorf("comparing: %d %s", code, to)
 	}

@@ -48,6 +48,9 @@ class Curves {
     this.form.hidden = false;
     this.form.onsubmit = (e) => e.preventDefault();
     const f = this.form.elements;
+    const asked = new URLSearchParams(location.search);
+    if (data.series.includes(asked.get('series'))) f.series.value = asked.get('series');
+    if (Number(asked.get('smooth')) > 0) this.#smoothed(Number(asked.get('smooth')));
     f.series.onchange = () => this.load();
     f.smooth.oninput = () => this.smooth(Number(f.smooth.value));
     f.log.onchange = f.members.onchange = () => this.draw();
@@ -85,11 +88,25 @@ class Curves {
     else if (e.key === 'l') f.log.click();
   }
 
-  smooth(alpha) {
+  #smoothed(alpha) {
     alpha = Math.min(0.99, Math.max(0, Math.round(alpha * 100) / 100));
     const f = this.form.elements;
     f.smooth.value = alpha;
     f['smooth-now'].value = alpha === 0 ? 'off' : alpha.toFixed(2);
+  }
+
+  /** keep puts what is drawn into the page's address, leaving out what is usual. */
+  #keep() {
+    const f = this.form.elements;
+    const url = new URL(location.href);
+    const set = (name, value, usual) => (value === usual ? url.searchParams.delete(name) : url.searchParams.set(name, value));
+    set('series', f.series.value, f.series.options[0].value);
+    set('smooth', f.smooth.value, '0');
+    history.replaceState(history.state, '', `${url.pathname}?${url.searchParams.toString().replaceAll('%2C', ',')}`);
+  }
+
+  smooth(alpha) {
+    this.#smoothed(alpha);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.load(), 150);
   }
@@ -97,6 +114,7 @@ class Curves {
   async load() {
     const f = this.form.elements;
     const ticket = ++this.#ticket;
+    this.#keep();
     const q = new URLSearchParams(this.query);
     q.set('series', f.series.value);
     if (Number(f.smooth.value) > 0) q.set('smooth', f.smooth.value);

@@ -94,8 +94,19 @@ type ChoiceView struct {
 
 // LeftRun is a run that no mean counts.
 type LeftRun struct {
-	Run model.Run
-	Why string
+	Run      model.Run
+	Why      string
+	Unscored bool // it only waits to be evaluated
+}
+
+// unscored are the IDs of runs that only wait to be evaluated.
+func unscored(left []LeftRun) (ids []string) {
+	for _, l := range left {
+		if l.Unscored {
+			ids = append(ids, l.Run.ID)
+		}
+	}
+	return ids
 }
 
 // PairView is one pair of a dataset's images through several runs.

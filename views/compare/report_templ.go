@@ -136,7 +136,7 @@ func Report(v ReportView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = leftOut(v.Left).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = leftOut(v.Left, v.Query).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

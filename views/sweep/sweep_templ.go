@@ -231,7 +231,7 @@ func Sweeps(v SweepsView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = views.Page(views.PageInfo{Title: "Sweeps", Active: "compare", Styles: []string{"shared/table.css", "compare/compare.css"}, Modules: []string{"sweep/sweep.js"}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = views.Page(views.PageInfo{Title: "Sweeps", Active: "sweeps", Styles: []string{"shared/table.css", "compare/compare.css"}, Modules: []string{"sweep/sweep.js"}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -851,7 +851,7 @@ func Sweep(v SweepView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = views.Page(views.PageInfo{Title: v.Name, Active: "compare", Styles: []string{"shared/table.css", "compare/compare.css"}, Modules: []string{"sweep/sweep.js"}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var23), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = views.Page(views.PageInfo{Title: v.Name, Active: "sweeps", Styles: []string{"shared/table.css", "compare/compare.css"}, Modules: []string{"sweep/sweep.js"}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var23), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1351,7 +1351,7 @@ func SweepForm(v SweepFormView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = views.Page(views.PageInfo{Title: "Plan a sweep", Active: "compare", Styles: []string{"compare/compare.css", "shared/place.css"}, Modules: []string{"sweep/sweep.js"}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var62), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = views.Page(views.PageInfo{Title: "Plan a sweep", Active: "sweeps", Styles: []string{"compare/compare.css", "shared/place.css"}, Modules: []string{"sweep/sweep.js"}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var62), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
