@@ -32,7 +32,11 @@ export class Blend {
     });
     this.noise.addEventListener('input', () => this.#shake());
     part('again').addEventListener('click', () => this.#shake());
-    app.decoder.addEventListener('state', () => { this.fields.disabled = !app.decoder.local; this.#outputs(); });
+    app.decoder.addEventListener('state', () => {
+      if (!section.isConnected) return; // another has taken its place
+      this.fields.disabled = !app.decoder.local;
+      this.#outputs();
+    });
   }
 
   #blend() {

@@ -3153,7 +3153,7 @@ func playBeside(v PlayView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 277, "</div><p class=\"quiet\" role=\"status\" data-part=\"said\"></p><div class=\"scroll\"><table data-testid=\"play-beside-table\" hidden><thead><tr><th scope=\"col\">Swap B’s</th><th scope=\"col\">True picture</th><th scope=\"col\" data-part=\"this\"></th><th scope=\"col\" data-part=\"other\"></th></tr></thead> <tbody></tbody></table></div></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 277, "</div><p class=\"quiet\" role=\"status\" data-part=\"said\"></p><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Swaps of both models\"><table data-testid=\"play-beside-table\" hidden><thead><tr><th scope=\"col\">Swap B’s</th><th scope=\"col\">True picture</th><th scope=\"col\" data-part=\"this\"></th><th scope=\"col\" data-part=\"other\"></th></tr></thead> <tbody></tbody></table></div></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
