@@ -93,6 +93,8 @@ func subcommands() []subcommand {
 		{"bench", "measure training, decoding or reading speed", benchCommand},
 		{"job", "train a run as a job of SLURM; SLURM calls it", clusterJob},
 		{"gpu", "say what was found for a GPU and what is taken; gpu install gets XLA's plugin", gpuCommand},
+		{"completion", "print a completion script for bash, zsh or fish", completion},
+		{"manual", "print the manual page", manualPage},
 		{"version", "print the program's version", version},
 	}
 }

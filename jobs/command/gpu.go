@@ -168,11 +168,15 @@ func version(_ context.Context, env environment, args []string) error {
 	if *asJSON {
 		return printJSON(env.out, About())
 	}
-	fmt.Fprintf(env.out, "slotscope %s, %s, %s/%s\n", Revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	name := "slotscope"
+	if Release != "" {
+		name += " " + Release
+	}
+	fmt.Fprintf(env.out, "%s %s, %s, %s/%s\n", name, Revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
 }
 
 // About is the program's version for machines to read.
 func About() map[string]string {
-	return map[string]string{"revision": Revision(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
+	return map[string]string{"release": Release, "revision": Revision(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
 }
