@@ -147,6 +147,7 @@ func TestChartsByHand(t *testing.T) {
 	b.Wait(`document.querySelector('[data-testid="chart-latent/mean"] [data-part=marks]').textContent.includes('not above 0')`, "true")
 
 	look(b, "total")
+	b.Wait(`document.querySelector('[data-testid="chart-total"] .u-over') !== null`, "true")
 	plot := chromedp.CSS(`[data-testid="chart-total"] [data-part=plot]`)
 	b.Do(chromedp.Focus(plot), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"))
 	b.Wait(`document.querySelector('[data-part=view]').textContent !== ''`, "true")

@@ -165,6 +165,8 @@ export class Chart {
     this.#nans = [];
     this.#dropped = 0;
     const tables = [];
+    const behind = this.#behind;
+    if (behind) tables.push(this.#table(slice(behind.steps, behind.values, this.page.range), false, this.#scale(0))); // first, so that it lies beneath
     for (const [i, name] of this.panel.series.entries()) {
       const scale = this.#scale(i);
       tables.push(this.#table(this.#samples(name), true, scale));
@@ -173,8 +175,6 @@ export class Chart {
         tables.push(this.#table(slice(smooth.steps, smooth.values, this.page.range), false, scale));
       }
     }
-    const behind = this.#behind;
-    if (behind) tables.push(this.#table(slice(behind.steps, behind.values, this.page.range), false, this.#scale(0)));
     this.#robust = null;
     if (!this.log && !this.#axes.all && !this.panel.series.some(sparse)) this.#robust = robust(tables.flatMap(([, ys]) => ys.filter((v) => v !== null)));
     return tables.length === 1 ? tables[0] : uPlot.join(tables);
@@ -232,7 +232,7 @@ export class Chart {
         { ...axis, size: 24, space: 70, values: (u, ticks, i, space, incr) => ticks.map((v) => (page.timed ? duration(v) : tick(v, incr))) },
         { ...axis, size: 52, space: 28, values: (u, ticks, i, space, incr) => ticks.map((v) => (v === null ? '' : tick(v, this.log ? v : incr))) },
       ],
-      series: [{}, ...panel.series.flatMap((name, i) => this.#lines(i)), ...(this.#behind ? [{ stroke: c.behind, width: 1.25, points: { show: false }, label: 'earlier run' }] : [])],
+      series: [{}, ...(this.#behind ? [{ stroke: c.behind, width: 1.25, points: { show: false }, label: 'earlier run' }] : []), ...panel.series.flatMap((name, i) => this.#lines(i))],
       hooks: {
         setSelect: [(u) => this.#selected(u)],
         setCursor: [(u) => this.#read(u), (u) => this.#cross(u)],
@@ -317,7 +317,8 @@ export class Chart {
     const now = this.figure.querySelector('[data-part="now"]');
     const at = u && u.cursor.idx !== null && u.cursor.left >= 0 ? u.data[0][u.cursor.idx] : null;
     const per = this.#smoothed(this.panel.series[0]) ? 2 : 1;
-    const values = this.panel.series.map((name, i) => (at === null ? this.#newest(name, i) : u.data[1 + i * per][u.cursor.idx]));
+    const from = this.#behind ? 2 : 1;
+    const values = this.panel.series.map((name, i) => (at === null ? this.#newest(name, i) : u.data[from + i * per][u.cursor.idx]));
     const where = at === null ? '' : this.page.timed ? duration(at) : `step ${count(at)}`;
     if (this.panel.labels) {
       for (const [i, li] of [...this.figure.querySelectorAll('.key li')].entries()) li.querySelector('span').textContent = values[i] === undefined || values[i] === null ? '' : value(short(values[i]));
