@@ -68,12 +68,3 @@ func valueOf(rows, classes []int, factors, f int) FactorValue {
 	v.Share = float64(covered*1000/len(rows)) / 1000
 	return v
 }
-
-// Meaning is what an entry of slot i stands for; ok is false where the slot never took it, or has no factor.
-func (u *Usage) Meaning(i, entry int) (m Meaning, ok bool) {
-	at, ok := slices.BinarySearchFunc(u.Meanings[i], entry, func(m Meaning, e int) int { return cmp.Compare(m.Entry, e) })
-	if !ok {
-		return Meaning{}, false
-	}
-	return u.Meanings[i][at], true
-}
