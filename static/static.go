@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -21,9 +22,10 @@ const Prefix = "/static/"
 
 // Assets knows the hashed address of every embedded file.
 type Assets struct {
-	fsys   fs.FS
-	hashed map[string]string // name → name with hash
-	names  map[string]string // the inverse
+	fsys    fs.FS
+	hashed  map[string]string // name → name with hash
+	names   map[string]string // the inverse
+	scripts []string          // the text of every module
 }
 
 // Files are the embedded files by name, as in "play/play.js".
@@ -41,6 +43,9 @@ func open(fsys fs.FS) (*Assets, error) {
 		content, err := fs.ReadFile(fsys, name)
 		if err != nil {
 			return err
+		}
+		if path.Ext(name) == ".js" {
+			a.scripts = append(a.scripts, string(content))
 		}
 		h := withHash(name, content)
 		a.hashed[name], a.names[h] = h, name
@@ -64,17 +69,24 @@ func (a *Assets) URL(name string) string {
 	return Prefix + name
 }
 
-// ImportMap maps the plain address of every module, WebAssembly included, to its hashed one, so that modules import each other by
-// relative plain names.
+// ImportMap maps the plain address of every module that another one names, WebAssembly included, to its hashed one, so that modules
+// import each other by relative plain names.
 func (a *Assets) ImportMap() string {
 	imports := map[string]string{}
 	for name, h := range a.hashed {
-		if ext := path.Ext(name); ext == ".js" || ext == ".wasm" {
+		if ext := path.Ext(name); (ext == ".js" || ext == ".wasm") && a.imported(path.Base(name)) {
 			imports[Prefix+name] = Prefix + h
 		}
 	}
 	b, _ := json.Marshal(map[string]any{"imports": imports}) // strings only: cannot fail; keys come out sorted
 	return string(b)
+}
+
+// imported says whether any module names a file of that base name.
+func (a *Assets) imported(base string) bool {
+	return slices.ContainsFunc(a.scripts, func(text string) bool {
+		return strings.Contains(text, "/"+base+"'") || strings.Contains(text, "/"+base+`"`)
+	})
 }
 
 // ServeHTTP answers hashed addresses, to be kept for good, and plain ones, to be asked for again.

@@ -15,7 +15,7 @@ func TestHashFollowsContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := open(fstest.MapFS{"run/a.js": {Data: []byte("two")}})
+	b, err := open(fstest.MapFS{"run/a.js": {Data: []byte("two")}, "run/b.js": {Data: []byte("import './a.js'")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,8 +28,11 @@ func TestHashFollowsContent(t *testing.T) {
 	if got := a.URL("run/none.js"); got != "/static/run/none.js" {
 		t.Errorf("a missing file's address is %s", got)
 	}
-	if got := a.ImportMap(); got != `{"imports":{"/static/run/a.js":"/static/run/a.7692c3ad3540.js"}}` {
-		t.Errorf("the import map is %s", got)
+	if got := a.ImportMap(); got != `{"imports":{}}` {
+		t.Errorf("nothing imports it, and the import map is %s", got)
+	}
+	if got, want := b.ImportMap(), `{"imports":{"/static/run/a.js":"`+b.URL("run/a.js")+`"}}`; got != want {
+		t.Errorf("the import map is %s, want %s", got, want)
 	}
 }
 
