@@ -39,7 +39,7 @@ type Batch struct {
 // Objective is what a model makes of one batch.
 type Objective struct {
 	Total  *Node    // scalar: Σ weight · value; encoder, bottleneck and decoder minimize it
-	Terms  []Term   // every summand, also those of weight 0
+	Terms  []Term   // every summand, also most of weight 0
 	Codes  *Node    // [B, m] int32, or nil where Discrete is false
 	Watch  []Series // further scalars for the run's page
 	Logits *Node    // [B, H, W, C]; of fewer images where a model decodes a part of the batch

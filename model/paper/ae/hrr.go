@@ -57,7 +57,9 @@ func (h *HRR) Losses(scope *context.Context, batch Batch) Objective {
 		{"codebook", λ.LambdaCB, loss.Codebook(C)},
 		{"tie", λ.LambdaTie, loss.Tie(f.z, f.slots.Bundle)},
 		{"coherence", λ.LambdaCoherence, loss.Coherence(C, f.slots.Codes)},
-		{"orthogonality", λ.LambdaOrth, loss.Orthogonality(C)},
+	}
+	if λ.LambdaOrth > 0 { // [k, k] numbers
+		terms = append(terms, Term{"orthogonality", λ.LambdaOrth, loss.Orthogonality(C)})
 	}
 	watch := append(moments("latent", InsertAxes(f.z, 1)), moments("codebook", InsertAxes(C, 0))...)
 	return Objective{Total: weighted(terms), Terms: terms, Codes: f.slots.Codes, Watch: watch, Logits: f.logits}

@@ -37,7 +37,9 @@ func (v *VQVAE) Losses(scope *context.Context, batch Batch) Objective {
 		{"recon", v.cfg.LambdaRec, loss.Reconstruction(logits, batch.Images)},
 		{"vq", v.cfg.LambdaVQ, MulScalar(loss.VQ(slots.Quantized, slots.Retrieved), perNumber)},
 		{"commit", v.cfg.LambdaCommit, MulScalar(loss.Commit(slots.Quantized, slots.Retrieved), perNumber)},
-		{"orthogonality", v.cfg.LambdaOrth, loss.Orthogonality(slots.Codebook)},
+	}
+	if v.cfg.LambdaOrth > 0 { // [k, k] numbers
+		terms = append(terms, Term{"orthogonality", v.cfg.LambdaOrth, loss.Orthogonality(slots.Codebook)})
 	}
 	watch := append(moments("latent", InsertAxes(z, 1)), moments("codebook", InsertAxes(slots.Codebook, 0))...)
 	o := Objective{Total: weighted(terms), Terms: terms, Codes: slots.Codes, Watch: watch, Logits: logits}
