@@ -32,6 +32,7 @@ import (
 	"slotscope/model/exchange"
 	"slotscope/model/folder"
 	"slotscope/model/play"
+	"slotscope/model/shipped"
 	"slotscope/model/view"
 	"slotscope/static"
 	"slotscope/web"
@@ -60,6 +61,11 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		return err
 	}
 	defer lock.Unlock()
+	if o.Shipped {
+		if err := shipped.Place(root); err != nil {
+			log.Warn("the runs that the program ships were not all put into the data folder; the next start tries again", "error", err)
+		}
+	}
 	listener, err := web.Listen(site)
 	if err != nil {
 		return err

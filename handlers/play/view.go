@@ -116,9 +116,6 @@ func playAbout(src play.Source) string {
 		if card.Engine != "" {
 			text += ", engine " + card.Engine
 		}
-		if card.Minutes > 0 {
-			text += fmt.Sprintf(", %.0f minutes", card.Minutes)
-		}
 		for _, name := range sortedKeys(card.Scores) {
 			text += fmt.Sprintf(", %s %.4g", name, card.Scores[name])
 		}

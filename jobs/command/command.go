@@ -47,6 +47,8 @@ type ServeOptions struct {
 	PrivateURLs bool     // visitors may add datasets from servers of this machine and of private networks
 	SlurmLines  bool     // visitors may give jobs any option of sbatch, and shell lines
 
+	Shipped bool // put the runs that the program ships into the data folder
+
 	Executor string        // where runs go: model.Local or model.Slurm
 	Slurm    slurm.Options // what a job asks SLURM for
 

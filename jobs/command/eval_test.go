@@ -18,7 +18,7 @@ import (
 	"slotscope/model/learn/evaluate"
 )
 
-const shipped = "../../model/play/default/default.safetensors"
+const shipped = "../../model/play/testdata/tiny.safetensors"
 
 // quickly keeps an evaluation short.
 var quickly = []string{"--images", "70", "--noise", "64", "--pairs", "2", "--probe", "2", "--trees", "2", "--engine", "cpu"}

@@ -22,6 +22,7 @@ func serve(ctx context.Context, env environment, args []string) error {
 	})
 	fs.BoolVar(&o.PrivateURLs, "allow-private-urls", false, "let visitors add datasets from servers of this machine and of private networks")
 	fs.BoolVar(&o.SlurmLines, "allow-slurm-lines", false, "let visitors give SLURM jobs any option of sbatch, and shell lines that run before")
+	fs.BoolVar(&o.Shipped, "shipped", true, "put the trained runs that the program ships into the data folder, each once")
 	folder := dataFlag(fs)
 	executor := executorFlags(fs)
 	err := parse(fs, args, 0)

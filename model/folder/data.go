@@ -3,11 +3,14 @@ package folder
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"slotscope/model"
 	"slotscope/model/whole"
@@ -148,4 +151,82 @@ func (d *Data) Sweep() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Adopt makes a run's folder of files from elsewhere, those that take accepts by their path: all of them or none. model.ErrConflict is
+// in the error's chain where the folder exists.
+func (d *Data) Adopt(id string, files fs.FS, take func(name string) bool) error {
+	if !model.ValidID(id) {
+		return fmt.Errorf("%q cannot name a run", id)
+	}
+	dir := d.RunDir(id)
+	if _, err := d.runs.Lstat(id); err == nil {
+		return fmt.Errorf("run folder %s exists already: %w", dir, model.ErrConflict)
+	}
+	draft, err := os.MkdirTemp(filepath.Dir(dir), draftPrefix+id+"-")
+	if err != nil {
+		return fmt.Errorf("create run folder %s: %w", dir, bare(err))
+	}
+	defer os.RemoveAll(draft) // does nothing once it has its name
+	if err := copyFiles(draft, files, take); err != nil {
+		return fmt.Errorf("create run folder %s: %w", dir, bare(err))
+	}
+	f, err := Open(draft)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	if err := unix.Rename(draft, dir); err != nil {
+		if errors.Is(err, fs.ErrExist) || errors.Is(err, unix.ENOTEMPTY) {
+			return fmt.Errorf("run folder %s exists already: %w", dir, model.ErrConflict)
+		}
+		return fmt.Errorf("create run folder %s: %w", dir, bare(err))
+	}
+	syncDir(filepath.Dir(dir))
+	return nil
+}
+
+// copyFiles writes regular files and folders below dir and syncs them.
+func copyFiles(dir string, files fs.FS, take func(name string) bool) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.Chmod(".", 0o755); err != nil {
+		return err
+	}
+	for _, sub := range []string{checkpointDir, sampleDir} {
+		if err := root.Mkdir(sub, 0o755); err != nil {
+			return err
+		}
+	}
+	return fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !take(name):
+			return err
+		case e.IsDir():
+			return root.MkdirAll(name, 0o755)
+		case !e.Type().IsRegular():
+			return fmt.Errorf("%s is no regular file", name)
+		}
+		return copyFile(root, name, files)
+	})
+}
+
+func copyFile(root *os.Root, name string, files fs.FS) error {
+	from, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if _, err := io.Copy(to, from); err != nil {
+		return err
+	}
+	return to.Sync()
 }

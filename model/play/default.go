@@ -1,27 +1,23 @@
 package play
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"embed"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"math"
+	"slices"
 	"sync"
+
+	"github.com/dustin/go-humanize"
 
 	"slotscope/model"
 	"slotscope/model/format/checkpoint"
+	"slotscope/model/shipped"
 )
 
-//go:embed default
-var embedded embed.FS
-
-const (
-	defaultFile = "default/default.safetensors"
-	defaultCard = "default/default.json"
-)
-
-// Card tells how the embedded checkpoint came to be; what is not known is left out.
+// Card tells how a shipped checkpoint came to be.
 type Card struct {
 	Dataset string             `json:"dataset"`
 	Model   string             `json:"model"`
@@ -30,50 +26,103 @@ type Card struct {
 	Steps   int                `json:"steps"`
 	Batch   int                `json:"batch"`
 	Engine  string             `json:"engine"`
-	Machine string             `json:"machine"`
-	Minutes float64            `json:"minutes"`
 	Program string             `json:"program"` // revision that trained it
-	Scores  map[string]float64 `json:"scores"`  // by name with unit, as "psnr/eval (dB)"
+	Scores  map[string]float64 `json:"scores"`  // by name with unit, as "PSNR (dB)"
 	Note    string             `json:"note"`
 }
 
-// Default is the embedded checkpoint; model.ErrNotFound is in the chain of a build without one.
-func Default() (Source, error) { return defaultSource() }
-
-var defaultSource = sync.OnceValues(func() (Source, error) {
-	raw, err := embedded.ReadFile(defaultFile)
-	if err != nil {
-		return Source{}, fmt.Errorf("this build has no demo model; train a model first: %w", model.ErrNotFound)
-	}
-	file, err := checkpoint.Decode(bytes.NewReader(raw), int64(len(raw)))
-	if err != nil {
-		return Source{}, fmt.Errorf("reading the embedded checkpoint: %w", err)
-	}
-	card, err := readCard()
+// Default is the shipped checkpoint that is shown first; model.ErrNotFound is in the chain of a build without one.
+func Default() (Source, error) {
+	all, err := Shipped()
 	if err != nil {
 		return Source{}, err
 	}
-	sum := sha256.Sum256(raw)
-	key := hex.EncodeToString(sum[:])[:keyLength]
-	return Source{Key: key, Title: "Demo model", Step: file.Step, Config: file.Config, Card: card, embedded: true}, nil
-})
-
-func readCard() (*Card, error) {
-	raw, err := embedded.ReadFile(defaultCard)
-	if err != nil {
-		return nil, nil // a checkpoint without a card is still one
+	if len(all) == 0 {
+		return Source{}, fmt.Errorf("this build has no demo model; train a model first: %w", model.ErrNotFound)
 	}
-	card := new(Card)
-	if err := json.Unmarshal(raw, card); err != nil {
-		return nil, fmt.Errorf("reading the embedded checkpoint's card: %w", err)
-	}
-	return card, nil
+	return all[0], nil
 }
 
-func readDefault() (checkpoint.File, error) {
-	raw, err := embedded.ReadFile(defaultFile)
-	if err != nil {
-		return checkpoint.File{}, fmt.Errorf("reading the embedded checkpoint: %w", err)
+// Shipped are the checkpoints inside the program, the one shown first first.
+func Shipped() ([]Source, error) { return shippedSources() }
+
+var shippedSources = sync.OnceValues(func() ([]Source, error) {
+	var out []Source
+	for _, run := range shipped.Runs() {
+		src, err := shippedSource(run)
+		if err != nil {
+			return nil, fmt.Errorf("shipped run %s: %w", run.ID, err)
+		}
+		out = append(out, src)
 	}
-	return checkpoint.Decode(bytes.NewReader(raw), int64(len(raw)))
+	return out, nil
+})
+
+func shippedSource(run shipped.Run) (Source, error) {
+	path, err := run.Checkpoint()
+	if err != nil {
+		return Source{}, err
+	}
+	raw, err := fs.ReadFile(run.Files, path)
+	if err != nil {
+		return Source{}, err
+	}
+	file, err := checkpoint.ReadFS(run.Files, path)
+	if err != nil {
+		return Source{}, err
+	}
+	var meta struct{ Name, Notes string }
+	var status model.Status
+	var scores model.Scores
+	for name, v := range map[string]any{"run.json": &meta, "state.json": &status, "scores.json": &scores} {
+		if err := readIn(run.Files, name, v); err != nil {
+			return Source{}, err
+		}
+	}
+	sum := sha256.Sum256(raw)
+	c := file.Config
+	card := &Card{Dataset: c.Dataset, Model: c.Model, Preset: c.Preset, Seed: c.Seed, Steps: status.Step, Batch: c.Batch,
+		Engine: status.Engine, Program: status.Revision, Scores: headline(scores), Note: meta.Notes}
+	return Source{Key: KeyOf(hex.EncodeToString(sum[:])), Title: meta.Name, Step: file.Step, Config: c, Card: card, shipped: &run}, nil
+}
+
+// headline is what is said of a model in one line.
+func headline(s model.Scores) map[string]float64 {
+	round := func(v model.Score) float64 { return math.Round(float64(v)*100) / 100 }
+	out := map[string]float64{fmt.Sprintf("PSNR over %s images (dB)", humanize.Comma(int64(s.Images))): round(model.Score(s.PSNR))}
+	if m := s.Metrics; m != nil {
+		out["InfoM"], out["InfoE"], out["InfoC"] = round(m.InfoM), round(m.InfoE), round(m.InfoC)
+	}
+	if t := s.SwapTruth; t != nil {
+		out["swaps of groups that give the true picture"] = round(t.Group.Value)
+	}
+	return out
+}
+
+func readIn(files fs.FS, name string, v any) error {
+	raw, err := fs.ReadFile(files, name)
+	if err == nil {
+		err = json.Unmarshal(raw, v)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// shippedUsage is what was counted of a shipped checkpoint when it was picked; fs.ErrNotExist is in the chain for any other.
+func shippedUsage(src Source) (*Usage, error) {
+	all, err := Shipped()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(s Source) bool { return s.Key == src.Key })
+	if i < 0 {
+		return nil, fs.ErrNotExist
+	}
+	u := new(Usage)
+	if err := readIn(all[i].shipped.Files, shipped.UsageFile, u); err != nil || !u.fits(src.Config) {
+		return nil, fmt.Errorf("%s of %s does not fit its checkpoint: %w", shipped.UsageFile, all[i].shipped.ID, fs.ErrNotExist)
+	}
+	return u, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"slotscope/model"
@@ -14,7 +15,7 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// Library is every checkpoint that can be played with: the embedded one, and those of the runs in a data folder. It opens them
+// Library is every checkpoint that can be played with: the shipped ones, and those of the runs in a data folder. It opens them
 // when they are asked for, keeps a few open, and counts the use of their codes in the background.
 type Library struct {
 	dir    string // the data folder
@@ -78,37 +79,59 @@ func (l *Library) Close() {
 	clear(l.data)
 }
 
-// List is what can be opened: the embedded checkpoint first, then the newest of every run, latest first.
+// List is what can be opened: the shipped checkpoints first, then the newest of every other run, latest first.
 func (l *Library) List() []Source {
-	var out []Source
-	if src, err := Default(); err == nil {
-		out = append(out, src)
+	runs := l.shelf.newest()
+	out := l.shipped(runs)
+	for _, src := range runs {
+		if !slices.ContainsFunc(out, func(s Source) bool { return s.Key == src.Key }) {
+			out = append(out, src)
+		}
 	}
-	return append(out, l.shelf.newest()...)
+	return out
+}
+
+// shipped are the shipped checkpoints, those that lie in the data folder as runs with their run.
+func (l *Library) shipped(runs []Source) []Source {
+	all, err := Shipped()
+	if err != nil {
+		slog.Error("the shipped checkpoints cannot be read", "error", err) // TestShipped reads the same files
+	}
+	out := slices.Clone(all)
+	for i, src := range out {
+		if j := slices.IndexFunc(runs, func(r Source) bool { return r.Key == src.Key }); j >= 0 {
+			out[i] = runs[j]
+			out[i].Card = src.Card
+		}
+	}
+	return out
 }
 
 // Steps are those of a run's checkpoints, ascending.
 func (l *Library) Steps(run string) []int { return l.shelf.steps(run) }
 
-// Find resolves what stands in an address: a key, a run's ID (its newest checkpoint) or ID@step. The empty name is the embedded
+// Find resolves what stands in an address: a key, a run's ID (its newest checkpoint) or ID@step. The empty name is the first shipped
 // checkpoint, or where there is none the newest of all.
 func (l *Library) Find(name string) (Source, error) {
-	src, err := Default()
 	if name != "" {
-		if err == nil && src.Key == name {
-			return src, nil
-		}
 		if open, ok := l.known(name); ok {
 			return open, nil
 		}
-		return l.shelf.find(name)
+		src, err := l.shelf.find(name)
+		if !errors.Is(err, model.ErrNotFound) {
+			return src, err
+		}
+		for _, s := range l.shipped(nil) {
+			if s.Key == name {
+				return s, nil
+			}
+		}
+		return src, err
 	}
-	if err == nil {
-		return src, nil
+	if all := l.List(); len(all) > 0 {
+		return all[0], nil
 	}
-	if runs := l.shelf.newest(); len(runs) > 0 {
-		return runs[0], nil
-	}
+	_, err := Default()
 	return Source{}, err
 }
 
@@ -266,7 +289,7 @@ func (c *counting) get() Counting {
 	return c.now
 }
 
-// Usage says which codes a checkpoint's slots take: from the program for an embedded checkpoint, from the data folder where it was counted before,
+// Usage says which codes a checkpoint's slots take: from the program for a shipped checkpoint, from the data folder where it was counted before,
 // else it starts to count in the background and says how far that is. It never waits.
 func (l *Library) Usage(src Source) Counting {
 	l.mu.Lock()
@@ -274,9 +297,7 @@ func (l *Library) Usage(src Source) Counting {
 	if !ok {
 		c = &counting{now: Counting{Of: UsageImages}}
 		l.usages[src.Key] = c
-		if src.embedded {
-			c.now.Usage, _ = embeddedUsage(src) // one that does not fit is counted like any other
-		}
+		c.now.Usage, _ = shippedUsage(src) // one that does not fit is counted like any other
 		if c.now.Usage == nil && l.ctx.Err() == nil {
 			l.tasks.Go(func() { l.count(src, c) })
 		}

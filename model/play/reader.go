@@ -2,6 +2,7 @@ package play
 
 import (
 	"context"
+	"embed"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,9 @@ import (
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/learn/evaluate"
 )
+
+//go:embed probe
+var probes embed.FS
 
 // Reader is the probe of a dataset as a browser uses it: it reads the factors from a picture. Its weights are those of the probe that evaluations
 // train, as bytes.
@@ -200,7 +204,7 @@ func (l *Library) Reader(ctx context.Context, dataset string) (*Reader, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	raw, err := embedded.ReadFile(embeddedReaderPath(dataset))
+	raw, err := probes.ReadFile(embeddedReaderPath(dataset))
 	if err != nil {
 		return nil, fmt.Errorf("no probe reads the factors of %s yet; evaluate a run on it to train one: %w", info.Title, model.ErrNotFound)
 	}
@@ -211,4 +215,4 @@ func (l *Library) Reader(ctx context.Context, dataset string) (*Reader, error) {
 	return r, err
 }
 
-func embeddedReaderPath(dataset string) string { return "default/probe/" + dataset + ".bin" }
+func embeddedReaderPath(dataset string) string { return "probe/" + dataset + ".bin" }

@@ -3,6 +3,7 @@ package play
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -62,6 +63,8 @@ func (r *Reader) read(pixels []byte) (classes []int) {
 	}
 	return classes
 }
+
+var update = flag.Bool("update", false, "train the embedded probe again and write it down")
 
 // TestEmbeddedReader: the probe that ships reads the factors of images as well as it says; `-update` trains it for two minutes.
 func TestEmbeddedReader(t *testing.T) {
@@ -148,7 +151,7 @@ func trainReader(t *testing.T, engine *compute.Engine, src Source) {
 	}
 	r, err := newReader(file, set.Info(), accuracy)
 	if err == nil {
-		err = os.MkdirAll("default/probe", 0o755)
+		err = os.MkdirAll("probe", 0o755)
 	}
 	if err == nil {
 		err = os.WriteFile(embeddedReaderPath(src.Config.Dataset), r.Encode(0), 0o644)

@@ -15,20 +15,21 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/format/checkpoint"
+	"slotscope/model/shipped"
 )
 
 // Source is a checkpoint that can be opened.
 type Source struct {
 	Key    string       `json:"key"`   // first 16 hex digits of the file's SHA-256
 	Title  string       `json:"title"` // the run's name
-	Run    string       `json:"run"`   // its ID; empty for the embedded checkpoint
+	Run    string       `json:"run"`   // its ID; empty for a shipped checkpoint that lies in no data folder
 	Step   int          `json:"step"`
 	Config model.Config `json:"config"`
 	Card   *Card        `json:"card,omitempty"`
 	Saved  time.Time    `json:"saved"`
 
-	path     string
-	embedded bool
+	path    string
+	shipped *shipped.Run // where the checkpoint lies in the program
 }
 
 // read loads the tensors; the key is the hash of the file that was listed, and is checked again by nobody: a run never rewrites
@@ -36,8 +37,11 @@ type Source struct {
 func (s Source) read() (checkpoint.File, error) {
 	var file checkpoint.File
 	var err error
-	if s.embedded {
-		file, err = readDefault()
+	if s.shipped != nil {
+		var path string
+		if path, err = s.shipped.Checkpoint(); err == nil {
+			file, err = checkpoint.ReadFS(s.shipped.Files, path)
+		}
 	} else {
 		file, err = checkpoint.Read(s.path)
 	}
@@ -148,12 +152,15 @@ func (s *shelf) hash(path string) (hashed, error) {
 	if err != nil {
 		return hashed{}, err
 	}
-	known = hashed{info.Size(), info.ModTime(), sum[:keyLength]}
+	known = hashed{info.Size(), info.ModTime(), KeyOf(sum)}
 	s.mu.Lock()
 	s.hashes[path] = known
 	s.mu.Unlock()
 	return known, nil
 }
+
+// KeyOf is the key of a checkpoint whose file has that SHA-256, in hex.
+func KeyOf(sum string) string { return sum[:keyLength] }
 
 var keyForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 

@@ -203,22 +203,6 @@ func (u *Usage) fits(c model.Config) bool {
 	return true
 }
 
-// embeddedUsage is what was counted of an embedded checkpoint when the program was built; `go test ./model/play -run TestEmbeddedUsage -update`
-// counts again.
-func embeddedUsage(src Source) (*Usage, error) {
-	raw, err := embedded.ReadFile(embeddedUsagePath(src.Key))
-	if err != nil {
-		return nil, err
-	}
-	u := new(Usage)
-	if err := json.Unmarshal(raw, u); err != nil || !u.fits(src.Config) {
-		return nil, fmt.Errorf("%s does not fit its checkpoint: %w", embeddedUsagePath(src.Key), fs.ErrNotExist)
-	}
-	return u, nil
-}
-
-func embeddedUsagePath(key string) string { return "default/usage/" + key + ".json" }
-
 // SaveUsage writes dir/<key>.json: whole or not at all.
 func (m *Model) SaveUsage(dir string, u *Usage) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {

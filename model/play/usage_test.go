@@ -1,10 +1,7 @@
 package play
 
 import (
-	"encoding/json"
-	"flag"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"slotscope/model"
@@ -46,10 +43,8 @@ func TestTallyNamesSlots(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "count the embedded checkpoints' codes again and write them down")
-
-// TestEmbeddedUsage: what is embedded belongs to the embedded checkpoint, so that nothing is counted on the first visit.
-func TestEmbeddedUsage(t *testing.T) {
+// TestShippedUsage: what was counted when a run was picked belongs to its checkpoint, so that nothing is counted on the first visit.
+func TestShippedUsage(t *testing.T) {
 	engine, err := compute.Open("cpu")
 	if err != nil {
 		t.Fatal(err)
@@ -66,13 +61,9 @@ func TestEmbeddedUsage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if *update {
-			count(t, m, set)
-			continue
-		}
-		u, err := embeddedUsage(src)
+		u, err := shippedUsage(src)
 		if err != nil {
-			t.Fatalf("%s (%s): %v; `go test ./model/play -run TestEmbeddedUsage -update` counts it", src.Title, src.Key, err)
+			t.Fatalf("%s (%s): %v", src.Title, src.Key, err)
 		}
 		if now := l.Usage(src); now.Usage == nil || now.Usage.Images != UsageImages {
 			t.Errorf("%s: %+v is not there at once", src.Title, now)
@@ -93,24 +84,6 @@ func TestEmbeddedUsage(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func count(t *testing.T, m *Model, set data.Set) {
-	t.Helper()
-	u, err := m.CountUsage(t.Context(), set, UsageImages, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(u)
-	if err == nil {
-		err = os.MkdirAll("default/usage", 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(embeddedUsagePath(m.Key), append(raw, '\n'), 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -262,7 +262,7 @@ func TestWithoutCompiler(t *testing.T) {
 
 // TestServeWithToken serves on every address, to those who bring the token.
 func TestServeWithToken(t *testing.T) {
-	cmd := command(t, "serve", "--addr", "0.0.0.0:0", "--data", t.TempDir(), "--token", "open sesame")
+	cmd := command(t, "serve", "--shipped=false", "--addr", "0.0.0.0:0", "--data", t.TempDir(), "--token", "open sesame")
 	s := started(t, cmd, t.TempDir())
 	if !strings.HasSuffix(s.url, "/?token=open+sesame") {
 		t.Fatalf("the address %s does not carry the token", s.url)

@@ -142,7 +142,7 @@ func (s *site) quiet() {
 // serve starts the server on a data folder and waits until it says that it listens.
 func serve(t *testing.T, dir string) *site {
 	t.Helper()
-	return started(t, command(t, "serve", "--addr", "127.0.0.1:0", "--data", dir), dir)
+	return started(t, command(t, "serve", "--shipped=false", "--addr", "127.0.0.1:0", "--data", dir), dir)
 }
 
 func started(t *testing.T, cmd *exec.Cmd, dir string) *site {

@@ -60,7 +60,7 @@ const endless = "1000000"
 func TestSlurm(t *testing.T) {
 	dir := slurmCluster(t)
 	start := func() *site {
-		return started(t, command(t, "serve", "--addr", "127.0.0.1:0", "--data", dir, "--executor", "slurm", "--slurm", "grace=2s"), dir)
+		return started(t, command(t, "serve", "--shipped=false", "--addr", "127.0.0.1:0", "--data", dir, "--executor", "slurm", "--slurm", "grace=2s"), dir)
 	}
 	s := start()
 	var ids []string

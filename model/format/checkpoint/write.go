@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/x448/float16"
+
 	"slotscope/model/whole"
 )
 
@@ -29,15 +31,25 @@ func Write(path string, f File) (err error) {
 			err = fmt.Errorf("writing checkpoint %s: %w", path, err)
 		}
 	}()
-	if _, _, err := header(f); err != nil {
+	if _, _, err := header(f, float32Type); err != nil {
 		return err // before a file is made
 	}
 	return whole.Write(path, func(w *os.File) error { return Encode(w, f) })
 }
 
 // Encode writes a checkpoint to w in the safetensors format: u64 length, JSON header, F32 data in order of name.
-func Encode(w io.Writer, f File) error {
-	head, names, err := header(f)
+func Encode(w io.Writer, f File) error { return encode(w, f, float32Type) }
+
+// EncodeHalf is Encode with numbers of 16 bits (F16), rounded to the nearest.
+func EncodeHalf(w io.Writer, f File) error { return encode(w, f, float16Type) }
+
+const (
+	float32Type = "F32"
+	float16Type = "F16"
+)
+
+func encode(w io.Writer, f File, dtype string) error {
+	head, names, err := header(f, dtype)
 	if err != nil {
 		return err
 	}
@@ -47,7 +59,7 @@ func Encode(w io.Writer, f File) error {
 	out.Write(size[:])
 	out.Write(head)
 	for _, name := range names {
-		if err := writeFloats(out, f.Tensors[name].Data); err != nil {
+		if err := writeFloats(out, f.Tensors[name].Data, dtype); err != nil {
 			return err
 		}
 	}
@@ -55,7 +67,7 @@ func Encode(w io.Writer, f File) error {
 }
 
 // header is the JSON header, padded so that the data begins at a multiple of 8, and the names in the order of their data.
-func header(f File) ([]byte, []string, error) {
+func header(f File, dtype string) ([]byte, []string, error) {
 	meta, err := metadata(f)
 	if err != nil {
 		return nil, nil, err
@@ -68,8 +80,8 @@ func header(f File) ([]byte, []string, error) {
 		if err != nil || count != int64(len(t.Data)) || name == metaKey {
 			return nil, nil, fmt.Errorf("tensor %q of shape %v holds %d numbers", name, t.Shape, len(t.Data))
 		}
-		all[name] = entry{"F32", append([]int{}, t.Shape...), [2]int64{offset, offset + 4*count}}
-		offset += 4 * count
+		all[name] = entry{dtype, append([]int{}, t.Shape...), [2]int64{offset, offset + widths[dtype]*count}}
+		offset += widths[dtype] * count
 	}
 	head, err := json.Marshal(all)
 	if err != nil {
@@ -95,13 +107,19 @@ func metadata(f File) (map[string]string, error) {
 	return meta, nil
 }
 
-func writeFloats(w io.Writer, data []float32) error {
-	var block [16384]byte
-	for chunk := range slices.Chunk(data, len(block)/4) {
-		for i, v := range chunk {
-			binary.LittleEndian.PutUint32(block[4*i:], math.Float32bits(v))
+func writeFloats(w io.Writer, data []float32, dtype string) error {
+	const block = 4096
+	le, out := binary.LittleEndian, make([]byte, 0, 4*block)
+	for chunk := range slices.Chunk(data, block) {
+		out = out[:0]
+		for _, v := range chunk {
+			if dtype == float16Type {
+				out = le.AppendUint16(out, float16.Fromfloat32(v).Bits())
+			} else {
+				out = le.AppendUint32(out, math.Float32bits(v))
+			}
 		}
-		if _, err := w.Write(block[:4*len(chunk)]); err != nil {
+		if _, err := w.Write(out); err != nil {
 			return err
 		}
 	}

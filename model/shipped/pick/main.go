@@ -1,0 +1,360 @@
+// Command pick chooses finished runs and puts them, with weights in float16, among those that the program ships:
+//
+//	go run ./model/shipped/pick --data DIR hrr-small=RUN,RUN,RUN betavae-small=RUN,RUN,RUN …
+//
+// Of each list it takes the run with the highest InfoM in its full evaluation, the score by which the paper selects. The rounded
+// weights are evaluated anew, so that the scores are theirs; pick says how many codes differ from those of the run's own weights, and
+// refuses where more than one in 1,000 does or PSNR moves by more than 0.02 dB.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"slotscope/model"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/folder"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/format/npz"
+	"slotscope/model/learn/evaluate"
+	"slotscope/model/play"
+	"slotscope/model/shipped"
+)
+
+const (
+	leastSeeds = 3    // that a run is chosen among
+	mostShift  = 0.02 // dB of PSNR by which float16 may move a run
+	mostCodes  = 1e-3 // share of codes that may differ
+	stride     = 100  // steps between the points that are kept, beside those that hold more than the losses
+)
+
+func main() {
+	log.SetFlags(0)
+	dataDir := flag.String("data", "data", "data folder of the runs")
+	out := flag.String("out", "model/shipped/runs", "folder that the program embeds")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := pickAll(ctx, *dataDir, *out, flag.Args()); err != nil {
+		log.Fatal("pick: ", err)
+	}
+}
+
+func pickAll(ctx context.Context, dataDir, out string, lists []string) error {
+	if len(lists) == 0 {
+		return errors.New("name the runs: NAME=RUN,RUN,RUN …")
+	}
+	root, err := folder.Root(dataDir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, list := range lists {
+		name, runs, _ := strings.Cut(list, "=")
+		p := picker{root: root, engine: engine, dir: filepath.Join(out, "shipped-"+name)}
+		if err := p.pick(ctx, strings.Split(runs, ",")); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		ids = append(ids, filepath.Base(p.dir))
+	}
+	raw, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(out, shipped.OrderFile), append(raw, '\n'), 0o644)
+}
+
+type picker struct {
+	root   *folder.Data
+	engine *compute.Engine
+	dir    string // where the run goes
+}
+
+type candidate struct {
+	id    string
+	seed  int64
+	infoM float64
+}
+
+func (p picker) pick(ctx context.Context, ids []string) error {
+	all, err := p.candidates(ids)
+	if err != nil {
+		return err
+	}
+	best := all[0]
+	rule := make([]string, len(all))
+	for i, c := range all {
+		if c.infoM > best.infoM {
+			best = c
+		}
+		rule[i] = fmt.Sprintf("seed %d: %.3f", c.seed, c.infoM)
+	}
+	f, err := p.root.Open(best.id)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := os.RemoveAll(p.dir); err != nil {
+		return err
+	}
+	to, err := p.copy(f, fmt.Sprintf("Ships with the program. Of %d seeds the one with the highest InfoM over 10,000 images (%s). Weights are stored in float16, "+
+		"and the scores are those of the stored weights. Of the series every %dth step is kept.", len(all), strings.Join(rule, ", "), stride))
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	return p.measure(ctx, f, to)
+}
+
+// candidates are runs of one configuration, with their seeds and scores.
+func (p picker) candidates(ids []string) ([]candidate, error) {
+	if len(ids) < leastSeeds {
+		return nil, fmt.Errorf("%d runs; a run is chosen among at least %d seeds", len(ids), leastSeeds)
+	}
+	var all []candidate
+	var first model.Config
+	for i, id := range ids {
+		f, err := p.root.Open(id)
+		if err != nil {
+			return nil, err
+		}
+		cfg := f.Config()
+		scores, err := f.Scores()
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+		if scores.Metrics == nil || scores.Effort != model.Full {
+			return nil, fmt.Errorf("%s has no full evaluation: slotscope eval %s", id, id)
+		}
+		all = append(all, candidate{id, cfg.Seed, float64(scores.Metrics.InfoM)})
+		cfg.Seed = 0
+		if i == 0 {
+			first = cfg
+		} else if !same(cfg, first) {
+			return nil, fmt.Errorf("%s and %s differ in more than their seed", ids[0], id)
+		}
+	}
+	return all, nil
+}
+
+func same(a, b model.Config) bool {
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	return bytes.Equal(x, y)
+}
+
+// copy makes the run folder, without what evaluation adds.
+func (p picker) copy(f *folder.Folder, notes string) (*folder.Folder, error) {
+	meta, err := f.Meta()
+	if err != nil {
+		return nil, err
+	}
+	status, err := f.Status()
+	if err != nil {
+		return nil, err
+	}
+	cfg, step := f.Config(), f.Latest()
+	to, err := folder.Create(p.dir, cfg, "")
+	if err != nil {
+		return nil, err
+	}
+	meta.ID, meta.Name, meta.Notes = to.ID(), fmt.Sprintf("%s %s, as shipped", model.ModelTitle(cfg.Model), cfg.Preset), notes
+	err = errors.Join(to.SetMeta(meta), to.SetStatus(status), thin(f, to), halve(f, to, step))
+	if samples := f.Samples(); err == nil && len(samples) > 0 {
+		last := samples[len(samples)-1]
+		var png []byte
+		if png, err = os.ReadFile(f.SamplePath(last)); err == nil {
+			err = to.WriteSample(last, png)
+		}
+	}
+	return to, err
+}
+
+// thin copies the points of every strideth step, the first and last, and those that say more than a training step does.
+func thin(f, to *folder.Folder) error {
+	out, err := to.Points()
+	if err != nil {
+		return err
+	}
+	var held *model.Point
+	least := math.MaxInt
+	var offset int64
+	for {
+		points, next, err := f.Tail(offset)
+		if err != nil {
+			return err
+		}
+		if len(points) == 0 {
+			break
+		}
+		for _, p := range points {
+			least = min(least, len(p.Values))
+			held = nil
+			if p.Step == 1 || p.Step%stride == 0 || len(p.Values) > least+1 {
+				err = out.Append(rounded(p))
+			} else {
+				held = &p
+			}
+			if err != nil {
+				return err
+			}
+		}
+		offset = next
+	}
+	if held != nil {
+		if err := out.Append(rounded(*held)); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// rounded keeps 5 digits of every value, as many as a chart and its tip show.
+func rounded(p model.Point) model.Point {
+	for name, v := range p.Values {
+		if v != 0 && !math.IsInf(v, 0) && !math.IsNaN(v) {
+			unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-4)
+			p.Values[name] = math.Round(v/unit) * unit
+		}
+	}
+	return p
+}
+
+// halve writes the checkpoint in float16.
+func halve(f, to *folder.Folder, step int) error {
+	file, err := checkpoint.Read(f.CheckpointPath(step))
+	if err != nil {
+		return err
+	}
+	var half bytes.Buffer
+	if err := checkpoint.EncodeHalf(&half, file); err != nil {
+		return err
+	}
+	return os.WriteFile(to.CheckpointPath(step), half.Bytes(), 0o644)
+}
+
+// newest is the path of a folder's last checkpoint.
+func newest(f *folder.Folder) string {
+	steps := f.Checkpoints()
+	return f.CheckpointPath(steps[len(steps)-1])
+}
+
+// measure evaluates the rounded weights, compares them with the run's own and counts the use of codes.
+func (p picker) measure(ctx context.Context, f, to *folder.Folder) error {
+	cfg, path := to.Config(), newest(to)
+	file, err := checkpoint.Read(path)
+	if err != nil {
+		return err
+	}
+	set, err := data.Open(ctx, cfg.Dataset, p.root.Dir())
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	o := evaluate.Default(cfg.Seed)
+	o.Images, o.Probes = cfg.EvalImages, filepath.Join(p.root.Dir(), "probes")
+	r, err := evaluate.Run(ctx, p.engine, file, set, o)
+	if err != nil {
+		return err
+	}
+	r.Scores.Effort = model.Full
+	if err := compare(f, r); err != nil {
+		return err
+	}
+	dir, err := os.OpenRoot(to.Dir())
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := r.Save(dir); err != nil {
+		return err
+	}
+	return errors.Join(p.count(ctx, to, set), dir.Remove(evaluate.RepresentationFile))
+}
+
+// compare holds what float16 weights gave against what the run's own gave.
+func compare(f *folder.Folder, r evaluate.Result) error {
+	before, err := f.Scores()
+	if err != nil {
+		return err
+	}
+	shift := math.Abs(r.Scores.PSNR - before.PSNR)
+	differ := 0
+	if r.Codes != nil {
+		codes, err := codesOf(filepath.Join(f.Dir(), evaluate.RepresentationFile))
+		if err != nil {
+			return err
+		}
+		if len(codes) != len(r.Codes) {
+			return fmt.Errorf("%s was evaluated on %d codes, the rounded weights on %d", f.ID(), len(codes), len(r.Codes))
+		}
+		for i, c := range codes {
+			if c != int(r.Codes[i]) {
+				differ++
+			}
+		}
+	}
+	log.Printf("%s: PSNR %.3f dB, %.3f dB from float32; %d of %d codes differ", f.ID(), r.Scores.PSNR, shift, differ, len(r.Codes))
+	if shift > mostShift || float64(differ) > mostCodes*float64(len(r.Codes)) {
+		return fmt.Errorf("float16 changes %s too much", f.ID())
+	}
+	return nil
+}
+
+func codesOf(path string) ([]int, error) {
+	archive, err := npz.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer archive.Close()
+	a, err := archive.Array("codes")
+	if err != nil {
+		return nil, err
+	}
+	return a.Ints()
+}
+
+// count keeps how often each slot takes each code.
+func (p picker) count(ctx context.Context, to *folder.Folder, set data.Set) error {
+	path := newest(to)
+	file, err := checkpoint.Read(path)
+	if err != nil {
+		return err
+	}
+	sum, err := checkpoint.Hash(path)
+	if err != nil {
+		return err
+	}
+	file.Meta[play.HashKey] = play.KeyOf(sum)
+	m, err := play.Open(ctx, p.engine, file)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	u, err := m.CountUsage(ctx, set, play.UsageImages, nil)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(u)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(to.Dir(), shipped.UsageFile), append(raw, '\n'), 0o644)
+}

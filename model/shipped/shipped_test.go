@@ -1,0 +1,147 @@
+package shipped
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+)
+
+// TestRuns: every shipped run is a finished, evaluated run with one checkpoint, and together they take at most 8 MB.
+func TestRuns(t *testing.T) {
+	runs, err := read(embedded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := dataFolder(t)
+	if err := Place(root); err != nil {
+		t.Fatal(err)
+	}
+	var size int64
+	for _, r := range runs {
+		if _, err := r.Checkpoint(); err != nil {
+			t.Error(err)
+		}
+		f, err := root.Open(r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		status, err := f.Status()
+		if err != nil || status.State != model.Finished || !slices.Equal(f.Checkpoints(), []int{status.Step}) {
+			t.Errorf("%s: %+v, checkpoints of steps %v (%v)", r.ID, status, f.Checkpoints(), err)
+		}
+		if s, err := f.Scores(); err != nil || s.Effort != model.Full || s.Metrics == nil {
+			t.Errorf("%s: no full evaluation (%v)", r.ID, err)
+		}
+		if points, _, err := f.Tail(0); err != nil || len(points) < 100 || points[len(points)-1].Step != status.Step {
+			t.Errorf("%s: %d points (%v)", r.ID, len(points), err)
+		}
+		if n, err := f.DamagedPoints(); err != nil || n != 0 {
+			t.Errorf("%s: %d damaged points (%v)", r.ID, n, err)
+		}
+		if _, err := os.Stat(filepath.Join(f.Dir(), UsageFile)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %s was put into the run's folder (%v)", r.ID, UsageFile, err)
+		}
+		err = fs.WalkDir(r.Files, ".", func(_ string, e fs.DirEntry, err error) error {
+			if info, statErr := e.Info(); statErr == nil && !e.IsDir() {
+				size += info.Size()
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if size > 8<<20 {
+		t.Errorf("the shipped runs take %d bytes, more than 8 MB", size)
+	}
+}
+
+func dataFolder(t *testing.T) *folder.Data {
+	t.Helper()
+	root, err := folder.Root(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
+}
+
+func some(names ...string) (out []Run) {
+	for _, name := range names {
+		out = append(out, Run{name, fstest.MapFS{
+			"config.json":                            {Data: []byte(`{"model":"hrr"}`)},
+			"checkpoints/step-000000007.safetensors": {Data: []byte("weights")},
+			UsageFile:                                {Data: []byte("{}")},
+		}})
+	}
+	return out
+}
+
+// TestPlace puts each run into a data folder once in its life: not again after its owner deleted it, and never over a folder of the
+// owner's.
+func TestPlace(t *testing.T) {
+	root := dataFolder(t)
+	mine := root.RunDir("b")
+	if err := os.Mkdir(mine, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := place(root, some("a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(root.RunDir("a"), "checkpoints", "step-000000007.safetensors")); err != nil || string(got) != "weights" {
+		t.Errorf("the checkpoint reads %q (%v)", got, err)
+	}
+	if left, err := os.ReadDir(mine); err != nil || len(left) != 0 {
+		t.Errorf("the owner's folder holds %v (%v)", left, err)
+	}
+	if err := root.Remove("a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := place(root, some("a", "b", "c")); err != nil { // a later version ships one more
+		t.Fatal(err)
+	}
+	if _, err := root.Open("a"); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("the deleted run is back (%v)", err)
+	}
+	f, err := root.Open("c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}
+
+// TestPlaceAgain: what fails leaves nothing half made, and is tried again.
+func TestPlaceAgain(t *testing.T) {
+	root := dataFolder(t)
+	broken := some("a")
+	broken[0].Files.(fstest.MapFS)["config.json"] = &fstest.MapFile{Data: []byte(`{`)}
+	if err := place(root, append(broken, some("b")...)); err == nil {
+		t.Error("a damaged run was put into the data folder")
+	}
+	entries, err := os.ReadDir(filepath.Join(root.Dir(), "runs"))
+	if err != nil || len(entries) != 1 || entries[0].Name() != "b" {
+		t.Errorf("runs holds %v (%v)", entries, err)
+	}
+	if err := place(root, some("a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := root.Open("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if err := os.WriteFile(filepath.Join(root.Dir(), placedFile), []byte("["), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := place(root, some("d")); err == nil {
+		t.Error("a damaged list passes")
+	}
+}
