@@ -60,3 +60,39 @@ func WriteRunOf(t *testing.T, dir, name string) {
 		t.Fatal(err)
 	}
 }
+
+// TinyID names the run that WriteTiny makes.
+const TinyID = "tiny"
+
+// WriteTiny makes a run in dir of a small model that has learned: HRR at tiny after 20,000 steps, whose slots have factors. It returns the
+// key of its checkpoint.
+func WriteTiny(t *testing.T, dir string) (key string) {
+	t.Helper()
+	const trained = "../../model/play/testdata/tiny.safetensors"
+	file, err := checkpoint.Read(trained)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(dir, "runs", TinyID)
+	if err := os.MkdirAll(filepath.Join(folder, "checkpoints"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(trained)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "checkpoints", "step-000020000.safetensors"), raw, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err = json.Marshal(file.Config); err == nil {
+		err = os.WriteFile(filepath.Join(folder, "config.json"), raw, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := checkpoint.Hash(trained)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum[:16]
+}

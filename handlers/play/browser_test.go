@@ -22,7 +22,6 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"slotscope/handlers/handlertest"
-	"slotscope/model/play"
 )
 
 // playBrowser holds the playground in a real browser.
@@ -441,23 +440,23 @@ func TestPlayGoesOnWithoutItsSocket(t *testing.T) {
 	b.shows("1.2.3.9.5")
 }
 
-// openShipped opens the model that ships with the program, whose slots have factors.
-func openShipped(t *testing.T, width, height int64, query string) playBrowser {
+// openTiny opens a model that has learned, whose slots have factors, once its codes are counted.
+func openTiny(t *testing.T, width, height int64, query string) playBrowser {
 	t.Helper()
-	src, err := play.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPlayground(t)
-	p.key = src.Key
+	dir := t.TempDir()
+	key := handlertest.WriteTiny(t, dir)
+	p := playgroundIn(t, dir, "hrr")
+	p.key = key
 	b := browse(t, p, width, height)
+	b.open("/play/" + p.key)
+	b.waitForUsage()
 	b.open("/play/" + p.key + query)
 	return b
 }
 
 // Pictures, slots as groups and what the groups' swaps give are on the first screen, and the pair is one whose swaps are true.
 func TestPlayFirstScreen(t *testing.T) {
-	b := openShipped(t, 1280, 800, "")
+	b := openTiny(t, 1280, 800, "")
 	b.see(`[...document.querySelectorAll('#side-a, #side-b, #facts, #image, .grouphead, .token, .groupswaps .shot')].every((e) => {
 		const r = e.getBoundingClientRect();
 		return r.width > 0 && r.top >= 0 && r.bottom <= 800 && r.right <= 1280;
@@ -472,7 +471,7 @@ func TestPlayFirstScreen(t *testing.T) {
 
 // A group is swapped whole by drag, by two clicks and by keys, and its slider moves all its slots.
 func TestPlayGroups(t *testing.T) {
-	b := openShipped(t, 1280, 1000, "")
+	b := openTiny(t, 1280, 1000, "")
 	before, other := strings.Split(b.row("a"), "."), strings.Split(b.row("b"), ".")
 	with := func(slots ...int) string {
 		out := slices.Clone(before)
@@ -513,7 +512,7 @@ func TestPlayGroups(t *testing.T) {
 
 // Codes go by what they stand for: in slots, in the palette, which is sorted by it and searched, and in what is said.
 func TestPlayNamesCodes(t *testing.T) {
-	b := openShipped(t, 1280, 800, "?a=171626&b=309998")
+	b := openTiny(t, 1280, 800, "?a=171626&b=309998")
 	b.see(`document.querySelector('[data-testid=play-slot-b-4] .code').textContent`, "sphere")
 	b.see(`document.querySelector('[data-testid=play-slot-b-4] .no').textContent`, "69")
 	b.click("play-head-1")
@@ -679,14 +678,13 @@ func TestPlayNamesSlotsEarly(t *testing.T) {
 
 // Another checkpoint, and this run at another step, stand beside this one on the same pair.
 func TestPlaySideBySide(t *testing.T) {
-	p := newPlayground(t)
+	dir := t.TempDir()
+	tiny := handlertest.WriteTiny(t, dir)
+	p := playgroundIn(t, dir, "hrr")
 	b := browse(t, p, 1280, 1400)
+	b.open("/play/" + tiny)
 	b.waitForUsage()
-	src, err := play.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.open("/play/" + src.Key + "?a=171626&b=309998")
+	b.open("/play/" + tiny + "?a=171626&b=309998")
 	b.eval(`(() => { const s = document.querySelector('[data-testid=play-beside]'); s.value = '` + p.key + `'; s.dispatchEvent(new Event('change')); })()`)
 	rows := `[...document.querySelectorAll('#beside tbody tr')]`
 	b.see(rows+`.map((r) => r.cells[0].textContent).join()`, "A, reconstructed,B, reconstructed,floor hue,wall hue,object hue,scale,shape,orientation")

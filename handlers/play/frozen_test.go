@@ -67,15 +67,10 @@ func TestServerDecodesWhereTheBrowserCannot(t *testing.T) {
 func freezer(t *testing.T, models ...string) (f playpage.Freezer, keys []string) {
 	t.Helper()
 	dir := t.TempDir()
-	engine, err := compute.Open("cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	library := play.NewLibrary(dir, engine, data.Catalogue{Dir: dir})
-	t.Cleanup(library.Close)
+	f = freezerIn(t, dir)
 	for _, name := range models {
 		handlertest.WriteRunOf(t, dir, name)
-		src, err := library.Find(handlertest.RunID)
+		src, err := f.Library.Find(handlertest.RunID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +79,19 @@ func freezer(t *testing.T, models ...string) (f playpage.Freezer, keys []string)
 		}
 		keys = append(keys, src.Key)
 	}
-	return playpage.Freezer{Library: library, Static: static.Files(), Revision: "test"}, keys
+	return f, keys
+}
+
+// freezerIn freezes the runs of a folder.
+func freezerIn(t *testing.T, dir string) playpage.Freezer {
+	t.Helper()
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := play.NewLibrary(dir, engine, data.Catalogue{Dir: dir})
+	t.Cleanup(library.Close)
+	return playpage.Freezer{Library: library, Static: static.Files(), Revision: "test"}
 }
 
 // The frozen page is driven as the live one: drag, undo, random, upload, palette, another model, reload. It asks for nothing.
@@ -150,15 +157,13 @@ func TestFrozenPage(t *testing.T) {
 
 // What a swap changed is said as factors, beside the true picture, in the live page and in the frozen one alike.
 func TestFactsOfASwap(t *testing.T) {
-	shipped, err := play.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPlayground(t)
-	p.key = shipped.Key
-	f, _ := freezer(t)
+	dir := t.TempDir()
+	key := handlertest.WriteTiny(t, dir)
+	p := playgroundIn(t, dir, "hrr")
+	p.key = key
+	f := freezerIn(t, dir)
 	var page bytes.Buffer
-	if err := f.Freeze(t.Context(), []string{shipped.Key}, &page); err != nil {
+	if err := f.Freeze(t.Context(), []string{key}, &page); err != nil {
 		t.Fatal(err)
 	}
 	if page.Len() > 900_000 {

@@ -534,7 +534,7 @@ func TestDecodeAnswersPNG(t *testing.T) {
 	if status, raw := ask(`{"codes":[[1,2,3,4,5],[1,2,3,4,6]]}`); status != 200 || strings.Count(raw, "data:image/png;base64,") != 2 {
 		t.Errorf("%d %.100s", status, raw)
 	}
-	for body, want := range map[string]string{`{"codes":[]}`: "1 to 64", `{"codes":[[1,2,3,4,12]]}`: "code 12", `{"codes":[` + strings.Repeat(`[1,2,3,4,5],`, 64) + `[1,2,3,4,5]]}`: "65 code tuples"} {
+	for body, want := range map[string]string{`{"codes":[]}`: "1–64", `{"codes":[[1,2,3,4,12]]}`: "code 12", `{"codes":[` + strings.Repeat(`[1,2,3,4,5],`, 64) + `[1,2,3,4,5]]}`: "65 code tuples"} {
 		if status, raw := ask(body); status != 422 || !strings.Contains(raw, want) {
 			t.Errorf("%.40s: %d %s", body, status, raw)
 		}

@@ -176,7 +176,7 @@ func readArray(archive *zip.Reader, name string) (*npz.Array, error) {
 }
 
 // circumstances are entries of scores.json that tell how it was measured, not what.
-var circumstances = []string{"version", "seconds", "engine", "precision", "revision", "effort"}
+var circumstances = []string{"version", "seconds", "engine", "precision", "revision", "effort", "options"}
 
 // CompareScores holds the recorded scores to measured ones, each within a tolerance relative to its size (to 1 where that is smaller).
 // Where the sum of scores.json does not fit, no difference is tolerated, so that the digit that was changed is named.
