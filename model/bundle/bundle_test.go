@@ -24,7 +24,6 @@ import (
 	"slotscope/model/data"
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/paper/ae"
-	"slotscope/model/play"
 )
 
 const dataset = "shapes3d-synthetic"
@@ -388,9 +387,7 @@ func TestHostile(t *testing.T) {
 
 // FuzzOpen: whatever an archive holds, opening it returns and its problems can be printed.
 func FuzzOpen(f *testing.F) {
-	b := bundle.Bundle{Name: "x", File: checkpoint.File{Config: tiny("qlae"), Tensors: map[string]checkpoint.Tensor{
-		"canvas": {Shape: []int{1, 1, 4, 4}, Data: make([]float32, 16)}, "out.weight": {Shape: []int{3, 1, 1, 1}, Data: make([]float32, 3)}}},
-		Scores: &model.Scores{PSNR: 1}}
+	b := bundle.Bundle{Name: "x", File: untrained(f, tiny("qlae")), Scores: &model.Scores{PSNR: 1}}
 	var raw bytes.Buffer
 	if _, err := b.WriteZip(&raw, "b"); err != nil {
 		f.Fatal(err)

@@ -110,9 +110,12 @@ func (n network) encoder() {
 	x = n.Add("Flatten", n.in(x), onnx.Int("axis", 1))
 	x = n.Add("Relu", n.in(n.dense(x, "fc1")))
 	weight, bias := n.tensors["fc2.weight"], n.tensors["fc2.bias"]
-	x = n.Add("Gemm", n.in(x, n.Weights("fc2.weight", []int{n.n, n.c.FC}, weight.Data[:n.n*n.c.FC]), n.Weights("fc2.bias", []int{n.n}, bias.Data[:n.n])), onnx.Int("transB", 1))
+	x = n.Add("Gemm", n.in(x, n.Weights("fc2.weight", []int{n.n, n.c.FC}, head(weight.Data, n.n*n.c.FC)), n.Weights("fc2.bias", []int{n.n}, head(bias.Data, n.n))), onnx.Int("transB", 1))
 	n.Output("z", n.scaled(x, n.gain), onnx.Float32, onnx.Batch, n.n)
 }
+
+// head is the first n numbers, or all where there are fewer; Weights then says that they do not fit.
+func head(data []float32, n int) []float32 { return data[:min(n, len(data))] }
 
 // retrieval maps z to codes.
 func (n network) retrieval() {
