@@ -9,14 +9,21 @@ import (
 const evaluationFile = "evaluation.json"
 
 // Evaluation is where measuring the run stands by its own account; whether a process really does it, Evaluator says. The zero
-// Evaluation where nobody has asked.
+// Evaluation where nobody has asked. Scores without an account, of `slotscope eval --out` or of an earlier version, are a finished one.
 func (f *Folder) Evaluation() (model.Evaluation, error) {
 	var e model.Evaluation
 	err := f.readJSON(evaluationFile, &e)
-	if missing(err) {
+	if !missing(err) {
+		return e, err
+	}
+	info, err := f.root.Stat(scoresFile)
+	if err != nil {
 		return model.Evaluation{}, nil
 	}
-	return e, err
+	if s, err := f.Scores(); err == nil && s.Evaluated() {
+		return model.Evaluation{State: model.Finished, Effort: s.Effort, Ended: info.ModTime().UTC()}, nil
+	}
+	return model.Evaluation{}, nil
 }
 
 // SetEvaluation replaces the account. Only the holder of LockEvaluation may.

@@ -805,3 +805,27 @@ func entries(t *testing.T, dir string) (names []string) {
 	}
 	return names
 }
+
+// TestEvaluationOfOldScores: scores that no account tells of, of an earlier version say, are those of a finished evaluation.
+func TestEvaluationOfOldScores(t *testing.T) {
+	f, err := Create(filepath.Join(t.TempDir(), "a"), model.Config{Model: "hrr"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if e, err := f.Evaluation(); err != nil || e.State != "" {
+		t.Errorf("without scores: %+v (%v)", e, err)
+	}
+	if err := f.SetScores(model.Scores{PSNR: 20}); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := f.Evaluation(); err != nil || e.State != "" {
+		t.Errorf("with the PSNR of training alone: %+v (%v)", e, err)
+	}
+	if err := f.SetScores(model.Scores{PSNR: 20, Metrics: &model.Metrics{}, Effort: model.Quick}); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := f.Evaluation(); err != nil || e.State != model.Finished || e.Effort != model.Quick || e.Ended.IsZero() {
+		t.Errorf("with scores: %+v (%v)", e, err)
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"slotscope/model"
 	"slotscope/model/compute"
@@ -268,6 +269,7 @@ func (p picker) measure(ctx context.Context, f, to *folder.Folder) error {
 		return err
 	}
 	defer set.Close()
+	started := time.Now().UTC()
 	o := evaluate.Default(cfg.Seed)
 	o.Images, o.Probes = cfg.EvalImages, filepath.Join(p.root.Dir(), "probes")
 	r, err := evaluate.Run(ctx, p.engine, file, set, o)
@@ -275,6 +277,7 @@ func (p picker) measure(ctx context.Context, f, to *folder.Folder) error {
 		return err
 	}
 	r.Scores.Effort = model.Full
+	ended := time.Now().UTC()
 	if err := compare(f, r); err != nil {
 		return err
 	}
@@ -286,7 +289,8 @@ func (p picker) measure(ctx context.Context, f, to *folder.Folder) error {
 	if err := r.Save(dir); err != nil {
 		return err
 	}
-	return errors.Join(p.count(ctx, to, set), dir.Remove(evaluate.RepresentationFile))
+	account := model.Evaluation{State: model.Finished, Effort: model.Full, Started: started, Ended: ended}
+	return errors.Join(p.count(ctx, to, set), to.SetEvaluation(account), dir.Remove(evaluate.RepresentationFile))
 }
 
 // compare holds what float16 weights gave against what the run's own gave.
