@@ -91,7 +91,7 @@ func TestWorkbenchByHand(t *testing.T) {
 	b.Wait(rows+" > 3", "true")
 	b.Do(chromedp.Click("[data-part=columns]"))
 	b.Wait("document.querySelector('dialog[open] [data-part=find]') !== null", "true")
-	b.Do(chromedp.SendKeys("dialog [data-part=find]", "used"))
+	b.Do(chromedp.SendKeys("dialog [data-part=find]", "perplexity used"))
 	b.Wait("document.querySelectorAll('dialog [data-text]:not([hidden])').length", "1")
 	b.Do(chromedp.Click(`dialog input[value="perplexity/used"]`), chromedp.Click("dialog button.primary"))
 	b.Wait("new URLSearchParams(location.search).getAll('cols').includes('perplexity/used')", "true")

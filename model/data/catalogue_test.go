@@ -540,7 +540,7 @@ func TestBadSource(t *testing.T) {
 		"panics":       {plainSet{N: 500, Side: 2, PanicsAt: 100}, "cannot be read: index out of range"},
 		"wrong grid":   {plainSet{N: 23, Side: 2, Sizes: []int{4, 6}}, "23 images are not the 24 combinations"},
 		"wrong class":  {plainSet{N: 2, Side: 2, Sizes: []int{2}, Labels: []uint16{1, 2}}, "image 1 has class 2 of a"},
-		"wrong labels": {plainSet{N: 2, Side: 2, Sizes: []int{2}, Labels: []uint16{1}}, "1 labels are not those of 2 images"},
+		"wrong labels": {plainSet{N: 2, Side: 2, Sizes: []int{2}, Labels: []uint16{1}}, "1 labels for 2 images"},
 		"no images":    {plainSet{Side: 2}, "0 images"},
 	} {
 		t.Run(name, func(t *testing.T) {
