@@ -45,16 +45,6 @@ func (h Runs) Routes(r chi.Router) {
 	h.apiRoutes(r)
 }
 
-// lastOf is the newest value of one series, nil while it has none; a page is shown without it rather than not at all.
-func (h Runs) lastOf(ctx context.Context, id, name string) *float64 {
-	page, err := h.Service.Points(ctx, id, model.PointQuery{Names: []string{name}, Columns: 1})
-	if err != nil || len(page.Series[name]) == 0 {
-		return nil
-	}
-	s := page.Series[name]
-	return &s[len(s)-1].Value
-}
-
 // show draws the page of one run.
 func (h Runs) show(w http.ResponseWriter, r *http.Request) error {
 	return h.page(w, r, http.StatusOK, ui.Trouble{})

@@ -42,14 +42,6 @@ func runSite(t *testing.T) (*handlertest.Runs, http.Handler) {
 	return f, r
 }
 
-func commas(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
 func TestFormHoldsEveryField(t *testing.T) {
 	for _, name := range model.ModelNames() {
 		t.Run(name, func(t *testing.T) { formHoldsEveryField(t, name) })

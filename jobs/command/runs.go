@@ -187,7 +187,6 @@ func standing(f *folder.Folder) (model.Run, error) {
 // asked reads the runs of a command's query, with what the query and the fields named besides look at.
 func (o runsFlags) asked(ctx context.Context, env environment, fields ...string) (chosen []model.Overview, c *query.Catalogue, err error) {
 	text := strings.Join(o.words, " ")
-	c = query.New(lasting...)
 	all, err := overviews(ctx, env, o.data, nil, false)
 	if err != nil {
 		return nil, nil, err

@@ -51,6 +51,9 @@ func TestDamagedPoints(t *testing.T) {
 		t.Fatalf("%d points, %d damaged", len(points), n)
 	}
 	counted, err := f.CountDamage(Damage{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for more, want := range []int{1, 1, 2} { // counting goes on where it ended, and begins anew where the file is replaced
 		if more < 2 {
 			appended, openErr := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)

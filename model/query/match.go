@@ -153,7 +153,7 @@ func (n word) match(r *model.Overview, _ time.Time) bool {
 	return false
 }
 
-func (n word) write(b *strings.Builder) { value{n.text, n.quoted}.write(b) }
+func (n word) write(b *strings.Builder) { value(n).write(b) }
 
 func (n word) walk(visit func(node)) { visit(n) }
 
