@@ -179,6 +179,7 @@ type theoryPoint struct {
 	why      string // why there are no numbers below, as a sentence; empty where there are
 	capacity theory.Capacity
 	joint    *model.JointEntropy // of the codes of images; nil where it was not counted
+	cosine   *float64            // of raw retrievals from z and the entries taken, by the run's evaluation; nil where it has none
 	snr      []float64           // of every slot, retrieved from ẑ, the codes bundled again
 	pair     theory.Pair
 	tc       float64 // nats, at the entries' ρ
@@ -270,6 +271,10 @@ func (h Theory) evaluated(ctx context.Context, src play.Source, p *theoryPoint) 
 	}
 	if s.Usage != nil && s.Usage.Joint != nil {
 		p.joint = s.Usage.Joint
+	}
+	if s.Faithfulness != nil {
+		c := float64(s.Faithfulness.CosRetrieval)
+		p.cosine = &c
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func TestTheoryModels(t *testing.T) {
 	}
 	points := doc.Find("[data-testid=theory-points] tbody tr")
 	cells := points.Find("td").Map(func(_ int, s *goquery.Selection) string { return s.Text() })
-	if points.Length() != 1 || len(cells) != 11 || cells[3] != "4.16" || cells[4] != "≥ 1.5" || cells[5] != "≤ 0.5" { // 3·ln 4
+	if points.Length() != 1 || len(cells) != 12 || cells[3] != "4.16" || cells[4] != "≥ 1.5" || cells[5] != "≤ 0.5" || cells[6] != "not evaluated" { // 3·ln 4
 		t.Errorf("%d models with %q", points.Length(), cells)
 	}
 	doc = handlertest.Document(t, handlertest.Get(t, theorySite(fakeSlots{}), "/theory?m=3&run=bbbb&run=cccc"))

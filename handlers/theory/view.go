@@ -249,8 +249,20 @@ func (p theoryPoint) row(e theoryEntries) ui.TheoryPoint {
 		}
 	}
 	again := spread(p.snr, m, "exact inverse")
-	v.Cells = append(v.Cells, p.entropy(), redundancy, again, rounded(p.pair.Frobenius2*d), rounded(p.pair.Operator*d), rounded(p.tc), figure.Number(p.bound))
+	v.Cells = append(v.Cells, p.entropy(), redundancy, fromZ(p.cosine, m), again, rounded(p.pair.Frobenius2*d), rounded(p.pair.Operator*d), rounded(p.tc), figure.Number(p.bound))
 	return v
+}
+
+// fromZ is m times the SNR of retrievals from the encoder's z, c²/(1 − c²) for their mean cosine c with the entries taken.
+func fromZ(cosine *float64, m float64) string {
+	switch {
+	case cosine == nil:
+		return "not evaluated"
+	case *cosine <= 0:
+		return fmt.Sprintf("0 (cosine %s)", rounded(*cosine))
+	}
+	c2 := *cosine * *cosine
+	return rounded(m * c2 / (1 - c2))
 }
 
 // spread is the mean of SNRs times m with the least and the greatest; otherwise where there are none.

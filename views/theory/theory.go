@@ -61,4 +61,4 @@ type TheoryPoint struct {
 }
 
 // TheoryColumns head the table of checkpoints.
-var TheoryColumns = []string{"m", "d", "k", "bound, nats", "H(c₁…c_m), nats", "redundancy, nats", "SNR · m from ẑ", "‖Σᵢⱼ‖_F² · d", "‖Σᵢⱼ‖_op · d", "total correlation, nats", "its bound, nats"}
+var TheoryColumns = []string{"m", "d", "k", "bound, nats", "H(c₁…c_m), nats", "redundancy, nats", "SNR · m from z", "SNR · m from ẑ", "‖Σᵢⱼ‖_F² · d", "‖Σᵢⱼ‖_op · d", "total correlation, nats", "its bound, nats"}

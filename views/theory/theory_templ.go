@@ -792,7 +792,7 @@ func theoryPoints(v TheoryView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 75, "</tbody></table></div><p class=\"quiet\">H(c₁…c_m) is the joint entropy of the codes of images, a plug-in estimate that cannot exceed the logarithm of their number: ≥ marks a lower bound, where more than a tenth of the images have a tuple of codes of their own. Redundancy is ΣH(cᵢ) − H(c₁…c_m). SNR · m is 1 where the paper’s 1/m holds: it is measured on ẑ, the model’s own symbols and entries bundled again. That and the rest are over 48 tuples of codes, drawn slot by slot as often as the slot takes them; the two norms times d are those of HRR vectors where they are 1 and about log d.</p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 75, "</tbody></table></div><p class=\"quiet\">H(c₁…c_m) is the joint entropy of the codes of images, a plug-in estimate that cannot exceed the logarithm of their number: ≥ marks a lower bound, where more than a tenth of the images have a tuple of codes of their own. Redundancy is ΣH(cᵢ) − H(c₁…c_m). SNR · m is 1 where the paper’s 1/m holds. From the encoder’s own z it is m·c²/(1 − c²), c the mean cosine of raw retrievals and the entries taken, of the run’s evaluation; from ẑ it is that of the model’s own symbols and entries bundled again. The latter and the rest are over 48 tuples of codes, drawn slot by slot as often as the slot takes them; the two norms times d are those of HRR vectors where they are 1 and about log d.</p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
