@@ -350,7 +350,11 @@ func scoreFields() []Field {
 }
 
 func seriesField(name string) Field {
-	return Field{Name: name, Label: name, Help: fmt.Sprintf("Last value of %s while training.", name), Group: OfLastValue, Kind: Number, decimals: -1,
+	label := name
+	if name == "psnr/eval" {
+		label = "PSNR, last"
+	}
+	return Field{Name: name, Label: label, Help: fmt.Sprintf("Last value of %s while training.", name), Group: OfLastValue, Kind: Number, decimals: -1,
 		number: func(r *model.Overview, _ time.Time) (float64, bool) {
 			v, ok := r.Values[name]
 			return v, ok
