@@ -51,19 +51,15 @@ export class RunHead {
     this.parts['psnr-step'].textContent = `at step ${count(step)}`;
   }
 
-  /** gaps tells how many of the steps are there; of a run that keeps only every nth, that. */
+  /** gaps tells how many of the steps are stored. */
   gaps(stored, head) {
     this.#head = Math.max(this.#head, head);
-    const every = Math.round(head / Math.max(1, stored));
     const missing = head - stored;
     const el = this.parts.gaps;
+    const thinned = stored < head / 5;
     el.dataset.gaps = missing;
-    el.classList.toggle('bad', missing !== 0 && every < 5);
-    if (every >= 5) {
-      el.textContent = `${count(stored)} steps stored, about 1 in ${count(every)}`;
-      return;
-    }
-    el.textContent = head === 0 ? '' : `${count(stored)} of ${count(head)} steps stored, ${missing === 1 ? '1 gap' : `${count(missing)} gaps`}`;
+    el.classList.toggle('bad', missing !== 0 && !thinned);
+    el.textContent = head === 0 ? '' : `${count(stored)} of ${count(head)} steps stored${thinned ? '' : missing === 1 ? ', 1 gap' : `, ${count(missing)} gaps`}`;
   }
 
   behind(n) {

@@ -398,7 +398,7 @@ let state = start.run.state;
 let overviewAt = -1; // step that the verdict was last asked for
 let held = false;
 
-/** refreshOverview takes verdict, place in the queue and evaluation as the server draws them; what is unfolded stays so. */
+/** refreshOverview takes the overview as the server draws it; what is unfolded stays so. */
 async function refreshOverview() {
   if (held || document.hidden) return;
   held = true;
@@ -415,12 +415,12 @@ async function refreshOverview() {
   if (focused) fresh.querySelector(focused)?.focus();
 }
 
-/** overviewDue says whether the overview may have changed: points came, a run waits, or an evaluation is under way. */
+/** overviewDue says whether the overview may have changed. */
 function overviewDue() {
   return view.store.head !== overviewAt || head.run.state === 'queued' || 'evaluating' in root.querySelector('[data-part="overview"]').dataset;
 }
 
-/** proof asks the server how many steps it has stored, so that the badge tells of the store, not of this page. */
+/** proof asks the server how many steps it has stored. */
 async function proof() {
   if (document.hidden) return;
   const page = await getJSON(`${api}/points?names=total&columns=1`).catch(() => null);

@@ -8,7 +8,7 @@ const turn = 0.004; // of the span's logarithm for a pixel of the wheel
 const settles = 180; // ms without a turn after which the view stays
 const apart = 40; // px: fingers closer than this count as this far apart, so that none of them flings the plot
 
-/** taken is the span that a plot shows once what lay at from has come to lie at to, all of it factor times as wide; from and to are shares of the plot's width. */
+/** taken is the span shown once what lay at from lies at to, factor times as wide; both are shares of the width. */
 export function taken([lo, hi], from, to, factor) {
   const held = lo + (hi - lo) * from;
   const wide = (hi - lo) * factor;
