@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http/httptest"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
