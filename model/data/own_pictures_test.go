@@ -116,21 +116,6 @@ func TestTransparentColours(t *testing.T) {
 	}
 }
 
-// TestOrientations turns a picture by each EXIF orientation: its corner comes where the standard says.
-func TestOrientations(t *testing.T) {
-	img := image.NewGray(image.Rect(0, 0, 3, 2))
-	img.SetGray(0, 0, color.Gray{9})
-	for o, want := range map[byte]image.Point{1: {0, 0}, 2: {2, 0}, 3: {2, 1}, 4: {0, 1}, 5: {0, 0}, 6: {1, 0}, 7: {1, 2}, 8: {0, 2}} {
-		for _, img := range []image.Image{img, opaque(img)} {
-			file := slices.Concat([]byte{0xff, 0xd8, 0xff, 0xe1, 0, 34}, []byte("Exif\x00\x00II\x2a\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00"), []byte{o, 0, 0, 0, 0, 0, 0, 0})
-			got := upright(img, file)
-			if r, _, _, _ := got.At(want.X, want.Y).RGBA(); byte(r) != 9 || (o > 4) != (got.Bounds().Dy() == 3) {
-				t.Errorf("orientation %d: %v, bright %d at %v", o, got.Bounds(), byte(r), want)
-			}
-		}
-	}
-}
-
 // tarred writes an archive.
 func tarred(t testing.TB, name string, files map[string][]byte) string {
 	t.Helper()

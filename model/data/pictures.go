@@ -23,6 +23,7 @@ import (
 	_ "golang.org/x/image/tiff"
 	_ "golang.org/x/image/webp"
 
+	"slotscope/model/format/exif"
 	"slotscope/model/format/regular"
 	"slotscope/model/format/zipfile"
 )
@@ -175,7 +176,7 @@ func decodeBytes(b []byte) (image.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is damaged or incomplete: %w", err)
 	}
-	return upright(img, b), nil
+	return exif.Upright(img, b), nil
 }
 
 // folderTree is a folder; what links lead out of it is not read.

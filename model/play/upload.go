@@ -14,6 +14,7 @@ import (
 	_ "golang.org/x/image/webp"
 
 	"slotscope/model"
+	"slotscope/model/format/exif"
 	"slotscope/model/paper/ae"
 )
 
@@ -44,7 +45,7 @@ func Read(raw []byte, shape ae.Image) (pixels []byte, said string, err error) {
 	if err != nil {
 		return nil, "", model.Invalid{"image": fmt.Sprintf("the %s file is damaged: %s", format, plain(err))}
 	}
-	img = upright(img, orientation(raw))
+	img = exif.Upright(img, raw)
 	return fit(img, shape), told(img.Bounds(), shape), nil
 }
 

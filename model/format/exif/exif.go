@@ -1,4 +1,5 @@
-package data
+// Package exif turns pictures as cameras say that they were held: EXIF, tag 0x0112 of a JPEG file.
+package exif
 
 import (
 	"bytes"
@@ -6,10 +7,11 @@ import (
 	"image"
 )
 
-// upright turns a picture as its EXIF data say that it was held.
-func upright(img image.Image, file []byte) image.Image {
+// Upright turns and mirrors a picture that was decoded from a file so that its top is up; one of a file without EXIF data, or without a
+// valid orientation, is img itself. Grey pictures stay grey, others become RGBA.
+func Upright(img image.Image, file []byte) image.Image {
 	o := orientation(file)
-	if o < 2 || o > 8 {
+	if o < 2 {
 		return img
 	}
 	b := img.Bounds()
@@ -45,17 +47,17 @@ func upright(img image.Image, file []byte) image.Image {
 		}
 		return out
 	}
-	m, out := opaque(img), image.NewRGBA(size)
+	out := image.NewRGBA(size)
 	for y := range size.Dy() {
 		for x := range size.Dx() {
 			fx, fy := from(x, y)
-			out.SetRGBA(x, y, m.RGBAAt(m.Rect.Min.X+fx, m.Rect.Min.Y+fy))
+			out.Set(x, y, img.At(b.Min.X+fx, b.Min.Y+fy))
 		}
 	}
 	return out
 }
 
-// orientation is the EXIF orientation of a JPEG file, 1 to 8; 0 where it says none.
+// orientation is the EXIF orientation of a JPEG file, 1, upright, to 8; 0 where it says none that is valid.
 func orientation(file []byte) int {
 	if !bytes.HasPrefix(file, []byte{0xff, 0xd8}) {
 		return 0
@@ -92,7 +94,10 @@ func tiffOrientation(b []byte) int {
 			return 0
 		}
 		if order.Uint16(entries) == 0x0112 {
-			return int(order.Uint16(entries[8:]))
+			if o := int(order.Uint16(entries[8:])); o <= 8 {
+				return o
+			}
+			return 0
 		}
 		entries = entries[12:]
 	}
