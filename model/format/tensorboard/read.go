@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"slotscope/model/format/protobuf"
 )
 
 // Event is a scalar, hyperparameters or a restart that was read.
@@ -59,40 +61,7 @@ func Read(path string, offset int64, yield func(Event)) (next int64, err error) 
 
 var errProto = errors.New("a frame is not an Event: the file is damaged or not an event file")
 
-// fields calls visit for each field of a message; content is that of a message or string, number the bits of any other.
-func fields(b []byte, visit func(field protowire.Number, number uint64, content []byte) error) error {
-	for len(b) > 0 {
-		field, kind, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return errProto
-		}
-		b = b[n:]
-		var number uint64
-		var content []byte
-		switch kind {
-		case protowire.VarintType:
-			number, n = protowire.ConsumeVarint(b)
-		case protowire.Fixed64Type:
-			number, n = protowire.ConsumeFixed64(b)
-		case protowire.Fixed32Type:
-			var small uint32
-			small, n = protowire.ConsumeFixed32(b)
-			number = uint64(small)
-		case protowire.BytesType:
-			content, n = protowire.ConsumeBytes(b)
-		default:
-			n = protowire.ConsumeFieldValue(field, kind, b)
-		}
-		if n < 0 {
-			return errProto
-		}
-		b = b[n:]
-		if err := visit(field, number, content); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func fields(b []byte, visit protobuf.Visit) error { return protobuf.Fields(b, errProto, visit) }
 
 func parse(content []byte, yield func(Event)) error {
 	var e Event

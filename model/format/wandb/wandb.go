@@ -17,6 +17,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"slotscope/model/format/protobuf"
 )
 
 const (
@@ -262,31 +264,4 @@ func clean(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
 var errProto = errors.New("not a record of wandb_internal.proto: the file is damaged")
 
-// fields calls visit for each field of a message; content is that of a message or string, number the bits of any other.
-func fields(b []byte, visit func(field protowire.Number, number uint64, content []byte) error) error {
-	for len(b) > 0 {
-		field, kind, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return errProto
-		}
-		b = b[n:]
-		var number uint64
-		var content []byte
-		switch kind {
-		case protowire.VarintType:
-			number, n = protowire.ConsumeVarint(b)
-		case protowire.BytesType:
-			content, n = protowire.ConsumeBytes(b)
-		default:
-			n = protowire.ConsumeFieldValue(field, kind, b)
-		}
-		if n < 0 {
-			return errProto
-		}
-		b = b[n:]
-		if err := visit(field, number, content); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func fields(b []byte, visit protobuf.Visit) error { return protobuf.Fields(b, errProto, visit) }

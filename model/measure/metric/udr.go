@@ -104,7 +104,7 @@ func (m Model) used() used {
 	for j, x := range m.Values {
 		if slices.Max(x) > slices.Min(x) && live(j) {
 			u.values = append(u.values, standardize([][]float64{x})[0])
-			u.ranks = append(u.ranks, standardize([][]float64{midRanks(x)})[0])
+			u.ranks = append(u.ranks, standardize([][]float64{MidRanks(x)})[0])
 		}
 	}
 	return u
@@ -254,8 +254,8 @@ func spearman(a, b used) [][]float64 {
 	return r
 }
 
-// midRanks are ranks from 1, tied values sharing the mean of theirs.
-func midRanks(x []float64) []float64 {
+// MidRanks are ranks from 1, tied values sharing the mean of theirs.
+func MidRanks(x []float64) []float64 {
 	order := make([]int, len(x))
 	for r := range order {
 		order[r] = r

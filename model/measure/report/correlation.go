@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"slotscope/model/measure/figure"
+	"slotscope/model/measure/metric"
 )
 
 // leastCorrelated is the number of runs from which on metrics are correlated.
@@ -64,25 +64,6 @@ func (s Section) correlated(dataset string) (metrics []Metric, values [][]float6
 }
 
 // rankCorrelation is Pearson's correlation of mid-ranks: Spearman's ρ.
-func rankCorrelation(x, y []float64) float64 { return stat.Correlation(midRanks(x), midRanks(y), nil) }
-
-// midRanks are ranks from 1, equal values sharing the mean of theirs.
-func midRanks(x []float64) []float64 {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
-	ranks := make([]float64, len(x))
-	for start := 0; start < len(x); {
-		end := start
-		for end < len(x) && x[order[end]] == x[order[start]] {
-			end++
-		}
-		for _, i := range order[start:end] {
-			ranks[i] = float64(start+end+1) / 2
-		}
-		start = end
-	}
-	return ranks
+func rankCorrelation(x, y []float64) float64 {
+	return stat.Correlation(metric.MidRanks(x), metric.MidRanks(y), nil)
 }
