@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"slotscope/model"
+	"slotscope/model/expect"
 )
 
 func pointsOf(from, to int, values func(step int) map[string]float64) (all []model.Point) {
@@ -120,22 +120,13 @@ func BenchmarkOverviews(b *testing.B) {
 	d := newDB(b)
 	manyRuns(b, d, 1000)
 	b.ReportAllocs()
-	before := cpu()
+	before := expect.CPU()
 	for b.Loop() {
 		if all, err := d.Overviews(b.Context()); len(all) != 1000 || err != nil {
 			b.Fatal(len(all), err)
 		}
 	}
-	b.ReportMetric((cpu()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
-}
-
-// cpu is the processor time that this process has taken.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	b.ReportMetric((expect.CPU()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
 }
 
 // manyRuns stores n runs that have measured and are scored.

@@ -7,7 +7,6 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"slotscope/handlers/compare"
 	"slotscope/handlers/handlertest"
 	"slotscope/model"
+	"slotscope/model/expect"
 	"slotscope/model/measure/report"
 )
 
@@ -108,23 +108,14 @@ func BenchmarkCurves(b *testing.B) {
 			if err := json.Unmarshal(handlertest.Ask(r, "GET", address, "").Body.Bytes(), &answer); err != nil || len(answer.Groups) != 5 || answer.Groups[0].Points != size.runs*size.steps/5 {
 				b.Fatal(err, answer)
 			}
-			before := cpu()
+			before := expect.CPU()
 			b.ResetTimer()
 			for b.Loop() {
 				if w := handlertest.Ask(r, "GET", address, ""); w.Code != 200 {
 					b.Fatal(w.Code, w.Body)
 				}
 			}
-			b.ReportMetric((cpu()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
+			b.ReportMetric((expect.CPU()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
 		})
 	}
-}
-
-// cpu is the processor time that this process has taken.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"slotscope/handlers/handlertest"
 	runpage "slotscope/handlers/run"
 	"slotscope/model"
+	"slotscope/model/expect"
 	"slotscope/web"
 )
 
@@ -57,7 +57,7 @@ func BenchmarkLongRun(b *testing.B) {
 		{"csv", "/api/runs/a/points.csv"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			before := processTime(b)
+			before := expect.CPU()
 			for b.Loop() {
 				w := httptest.NewRecorder()
 				r := httptest.NewRequest("GET", c.path, nil)
@@ -69,7 +69,7 @@ func BenchmarkLongRun(b *testing.B) {
 					b.Fatalf("answered %d", w.Code)
 				}
 			}
-			b.ReportMetric(float64((processTime(b)-before).Milliseconds())/float64(b.N), "cpu-ms/op")
+			b.ReportMetric(float64((expect.CPU()-before).Milliseconds())/float64(b.N), "cpu-ms/op")
 		})
 	}
 }
@@ -111,13 +111,4 @@ func longRun(tb testing.TB, steps int) (h http.Handler, path string) {
 		tb.Fatal(err)
 	}
 	return h, path
-}
-
-// processTime is the processor time that this process has used.
-func processTime(tb testing.TB) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

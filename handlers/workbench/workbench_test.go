@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"slotscope/handlers/handlertest"
 	"slotscope/handlers/workbench"
 	"slotscope/model"
+	"slotscope/model/expect"
 	"slotscope/model/view"
 )
 
@@ -395,23 +395,14 @@ func BenchmarkList(b *testing.B) {
 		"plain": "/runs", "query": "/runs?q=" + url.QueryEscape("model=hrr lr<1e-3 infom>0.1 -failed") + "&sort=-infom", "groups": "/runs?group=config&sort=-infom", "json": "/api/runs",
 	} {
 		b.Run(name, func(b *testing.B) {
-			before := cpu()
+			before := expect.CPU()
 			for b.Loop() {
 				w := handlertest.Ask(r, "GET", path, "")
 				if w.Code != 200 || w.Body.Len() < 10_000 {
 					b.Fatal(w.Code, w.Body.Len())
 				}
 			}
-			b.ReportMetric((cpu()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
+			b.ReportMetric((expect.CPU()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
 		})
 	}
-}
-
-// cpu is the processor time that this process has taken.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

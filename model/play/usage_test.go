@@ -51,7 +51,11 @@ func TestShippedUsage(t *testing.T) {
 	}
 	l := NewLibrary(t.TempDir(), engine, data.Catalogue{})
 	defer l.Close()
-	for _, src := range l.List() {
+	all := l.List()
+	if len(all) == 0 {
+		t.Fatal("no checkpoint is shipped")
+	}
+	for _, src := range all {
 		m, release, err := l.Use(t.Context(), src)
 		if err != nil {
 			t.Fatal(err)

@@ -19,6 +19,9 @@ func TestRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(runs) == 0 {
+		t.Fatal("the program ships no run")
+	}
 	root := dataFolder(t)
 	if err := Place(root); err != nil {
 		t.Fatal(err)
