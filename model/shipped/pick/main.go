@@ -9,6 +9,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,8 +20,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"slotscope/model"
 	"slotscope/model/compute"
@@ -88,9 +92,10 @@ type picker struct {
 }
 
 type candidate struct {
-	id    string
-	seed  int64
-	infoM float64
+	id     string
+	seed   int64
+	infoM  float64
+	images int // that InfoM was measured on
 }
 
 func (p picker) pick(ctx context.Context, ids []string) error {
@@ -98,14 +103,7 @@ func (p picker) pick(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	best := all[0]
-	rule := make([]string, len(all))
-	for i, c := range all {
-		if c.infoM > best.infoM {
-			best = c
-		}
-		rule[i] = fmt.Sprintf("seed %d: %.3f", c.seed, c.infoM)
-	}
+	best, rule := choose(all)
 	f, err := p.root.Open(best.id)
 	if err != nil {
 		return err
@@ -114,8 +112,8 @@ func (p picker) pick(ctx context.Context, ids []string) error {
 	if err := os.RemoveAll(p.dir); err != nil {
 		return err
 	}
-	to, err := p.copy(f, fmt.Sprintf("Ships with the program. Of %d seeds the one with the highest InfoM over 10,000 images (%s). Weights are stored in float16, "+
-		"and the scores are those of the stored weights. Of the series every %dth step is kept.", len(all), strings.Join(rule, ", "), stride))
+	to, err := p.copy(f, fmt.Sprintf("Ships with the program. %s Weights are stored in float16, and the scores are those of the stored weights. "+
+		"Of the series every %dth step is kept.", rule, stride))
 	if err != nil {
 		return err
 	}
@@ -123,7 +121,17 @@ func (p picker) pick(ctx context.Context, ids []string) error {
 	return p.measure(ctx, f, to)
 }
 
-// candidates are runs of one configuration, with their seeds and scores.
+// choose takes the candidate with the highest InfoM, and says so in a sentence.
+func choose(all []candidate) (best candidate, rule string) {
+	best = slices.MaxFunc(all, func(a, b candidate) int { return cmp.Compare(a.infoM, b.infoM) })
+	said := make([]string, len(all))
+	for i, c := range all {
+		said[i] = fmt.Sprintf("seed %d: %.3f", c.seed, c.infoM)
+	}
+	return best, fmt.Sprintf("Of %d seeds the one with the highest InfoM over %s images (%s).", len(all), humanize.Comma(int64(best.images)), strings.Join(said, ", "))
+}
+
+// candidates are runs of one configuration and different seeds, evaluated on equally many images.
 func (p picker) candidates(ids []string) ([]candidate, error) {
 	if len(ids) < leastSeeds {
 		return nil, fmt.Errorf("%d runs; a run is chosen among at least %d seeds", len(ids), leastSeeds)
@@ -144,7 +152,14 @@ func (p picker) candidates(ids []string) ([]candidate, error) {
 		if scores.Metrics == nil || scores.Effort != model.Full {
 			return nil, fmt.Errorf("%s has no full evaluation: slotscope eval %s", id, id)
 		}
-		all = append(all, candidate{id, cfg.Seed, float64(scores.Metrics.InfoM)})
+		c := candidate{id, cfg.Seed, float64(scores.Metrics.InfoM), scores.Images}
+		if slices.ContainsFunc(all, func(o candidate) bool { return o.seed == c.seed }) {
+			return nil, fmt.Errorf("%s has seed %d like another", id, c.seed)
+		}
+		if i > 0 && c.images != all[0].images {
+			return nil, fmt.Errorf("%s was evaluated on %d images, %s on %d", ids[0], all[0].images, id, c.images)
+		}
+		all = append(all, c)
 		cfg.Seed = 0
 		if i == 0 {
 			first = cfg

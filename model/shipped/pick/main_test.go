@@ -1,0 +1,118 @@
+package main
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"slotscope/model"
+	"slotscope/model/expect"
+	"slotscope/model/folder"
+)
+
+// run makes an evaluated run in a data folder.
+func run(t *testing.T, root *folder.Data, id string, cfg model.Config, s model.Scores) {
+	t.Helper()
+	f, err := root.CreateAs(id, cfg, "", model.Status{State: model.Finished})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.SetScores(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func dataFolder(t *testing.T) *folder.Data {
+	t.Helper()
+	root, err := folder.Root(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
+}
+
+// TestCandidates: a run is chosen by InfoM among three seeds of one configuration, and among nothing else.
+func TestCandidates(t *testing.T) {
+	root := dataFolder(t)
+	scores := func(infoM float64, images int) model.Scores {
+		return model.Scores{Images: images, Effort: model.Full, Metrics: &model.Metrics{InfoM: model.Score(infoM)}}
+	}
+	cfg := func(seed int64, lr float64) model.Config { return model.Config{Model: "hrr", Seed: seed, LR: lr} }
+	run(t, root, "a", cfg(0, 0.1), scores(0.7, 10_000))
+	run(t, root, "b", cfg(1, 0.1), scores(0.8, 10_000))
+	run(t, root, "c", cfg(2, 0.1), scores(0.4, 10_000))
+	run(t, root, "again", cfg(1, 0.1), scores(0.9, 10_000))
+	run(t, root, "other", cfg(3, 0.3), scores(0.9, 10_000))
+	run(t, root, "fewer", cfg(4, 0.1), scores(0.9, 2_000))
+	quick := scores(0.9, 10_000)
+	quick.Effort = model.Quick
+	run(t, root, "quick", cfg(5, 0.1), quick)
+	p := picker{root: root}
+	all, err := p.candidates([]string{"a", "b", "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, rule := choose(all)
+	if want := "Of 3 seeds the one with the highest InfoM over 10,000 images (seed 0: 0.700, seed 1: 0.800, seed 2: 0.400)."; best.id != "b" || rule != want {
+		t.Errorf("%s is chosen: %q, want b: %q", best.id, rule, want)
+	}
+	for ids, want := range map[string]string{
+		"a b": "at least 3 seeds", "a b again": "seed 1 like another", "a b other": "differ in more than their seed", "a b fewer": "on 2000", "a b quick": "no full evaluation",
+		"a b nobody": "no run",
+	} {
+		_, err := p.candidates(strings.Fields(ids))
+		expect.Says(t, err, want)
+	}
+}
+
+// TestThin keeps the first and last step, every strideth, and those at which more was measured, with five digits.
+func TestThin(t *testing.T) {
+	root := dataFolder(t)
+	f, err := root.CreateAs("a", model.Config{Model: "hrr"}, "", model.Status{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	points, err := f.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := 1; step <= 2*stride+7; step++ {
+		p := model.Point{Step: step, Values: map[string]float64{"total": math.Pi / 1000, "recon": math.Inf(1)}}
+		if step == 30 {
+			p.Values["psnr/eval"], p.Values["infom/eval"] = 20, 0.5
+		}
+		if err := points.Append(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := points.Close(); err != nil {
+		t.Fatal(err)
+	}
+	to, err := folder.Create(filepath.Join(t.TempDir(), "b"), f.Config(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	if err := thin(f, to); err != nil {
+		t.Fatal(err)
+	}
+	kept, _, err := to.Tail(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []int
+	for _, p := range kept {
+		steps = append(steps, p.Step)
+	}
+	if want := []int{1, 30, stride, 2 * stride, 2*stride + 7}; !slices.Equal(steps, want) {
+		t.Errorf("steps %v are kept, want %v", steps, want)
+	}
+	if v := kept[0].Values; math.Abs(v["total"]-0.0031416) > 1e-12 || !math.IsInf(v["recon"], 1) {
+		t.Errorf("values %v", v)
+	}
+}
