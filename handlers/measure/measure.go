@@ -20,6 +20,7 @@ import (
 	"slotscope/model/data"
 	"slotscope/model/measure/figure"
 	"slotscope/model/measure/report"
+	"slotscope/model/play"
 	"slotscope/views"
 	ui "slotscope/views/measure"
 )
@@ -31,6 +32,12 @@ type Measure struct {
 	Scores      handlers.ScoreService
 	Noise       handlers.NoiseService      // nil where no images are shown
 	Evaluations handlers.EvaluationService // nil where none can be started from here
+	Names       NameService                // nil where nobody names slots
+}
+
+// NameService knows what a person called the slots and codes of a run.
+type NameService interface {
+	NamesOf(run string) (play.Names, error)
 }
 
 // Routes enters /runs/{id}/measure, its figures, and /api/runs/{id}/scores.
@@ -49,6 +56,7 @@ type measured struct {
 	factors []data.Factor // of the run's dataset; empty where it is not here
 	series  map[string][]model.Sample
 	damage  string      // what of the evaluation cannot be read, as a sentence; empty otherwise
+	called  play.Names  // by a person
 	noisy   image.Image // a row for each image that is shown under noise; nil where there is none
 }
 
@@ -79,6 +87,11 @@ func (h Measure) read(ctx context.Context, id string) (measured, error) {
 		return m, fmt.Errorf("reading the scores of run %s: %w", id, err)
 	}
 	m.scores = &scores
+	if h.Names != nil {
+		if m.called, err = h.Names.NamesOf(id); err != nil {
+			m.damage = handlers.SentenceOf(err)
+		}
+	}
 	if h.Noise != nil && scores.Noise != nil {
 		if m.noisy, err = report.OpenSheet(h.Noise.NoiseSheet(ctx, id)); err != nil {
 			m.damage = handlers.Sentence("the images under noise cannot be read: " + err.Error())

@@ -53,7 +53,7 @@ func (m measured) owners() (rows []ui.OwnerRow) {
 	}
 	factors := plainNames(s.Factors)
 	for j, o := range s.Ownership.Slots {
-		row := ui.OwnerRow{Slot: j, Name: metric.OwnerName(o, s.Factors)}
+		row := ui.OwnerRow{Slot: j, Name: metric.OwnerName(o, s.Factors), Called: m.called.Slots[j]}
 		var text []string
 		for f, name := range factors {
 			v := s.Ownership.NMI[f][j]

@@ -292,12 +292,12 @@ func (m measured) names() []ui.SlotNames {
 	}
 	var all []ui.SlotNames
 	for i, n := range u.Names {
-		s := ui.SlotNames{Slot: i}
+		s := ui.SlotNames{Slot: i, Called: m.called.Slots[i]}
 		if n.Factor >= 0 && n.Factor < len(metrics.Factors) {
 			factor := metrics.Factors[n.Factor]
 			s.Factor = plainNames([]string{factor})[0]
 			for _, c := range n.Codes[:min(len(n.Codes), mostNames)] {
-				s.Codes = append(s.Codes, ui.NamedCode{Code: c.Code, Value: m.valueName(factor, c.Value), Share: percent(c.Share), Count: c.Count})
+				s.Codes = append(s.Codes, ui.NamedCode{Called: m.called.Codes[i][c.Code], Code: c.Code, Value: m.valueName(factor, c.Value), Share: percent(c.Share), Count: c.Count})
 			}
 			s.More = len(n.Codes) - len(s.Codes)
 		}

@@ -73,12 +73,12 @@ func (p *Play) slots(w http.ResponseWriter, r *http.Request) error {
 		return usage.Err
 	}
 	known := cmp.Or(usage.Usage, usage.Early)
-	var set *ui.PlayDataset
-	if opened, err := p.Library.Set(r.Context(), rm.source.Config.Dataset); err == nil {
-		set = datasetView(opened.Info())
+	names, err := p.Library.Names(rm.source)
+	if err != nil {
+		return err
 	}
-	slots := rm.slots(known, set)
-	return handlers.JSON(w, http.StatusOK, map[string]any{"counted": countedView(usage), "slots": slots, "groups": rm.groups(s, known, slots)})
+	slots := rm.slots(known, rm.dataset(r.Context()), names)
+	return handlers.JSON(w, http.StatusOK, map[string]any{"counted": countedView(usage), "slots": slots, "groups": rm.groups(s, known, slots, names)})
 }
 
 // encodeRequest names one image: by index, by the class of every factor, or at random.
@@ -307,8 +307,12 @@ type paletteEntry struct {
 	Unseen   bool     `json:"unseen"`             // never, in the count
 	Distance *float64 `json:"distance,omitempty"` // to the slot's code, of the mean distance between entries
 
+	Pinned bool   `json:"pinned,omitempty"`
+	Image  string `json:"image"` // the tuple with this entry
+
+	told  string // its name by factor value, where a person gave another
 	class int    // of the slot's factor
-	Image string `json:"image"` // the tuple with this entry
+	pin   int    // its place among the pinned; MaxInt where it is not
 }
 
 type paletteReply struct {
@@ -335,7 +339,11 @@ func (p *Play) palette(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	usage := p.Library.Usage(rm.source).Usage
-	return handlers.JSON(w, http.StatusOK, rm.entries(usage, rm.names(r.Context(), usage, q.slot), q))
+	slot, err := rm.slot(r.Context(), usage, q.slot)
+	if err != nil {
+		return err
+	}
+	return handlers.JSON(w, http.StatusOK, rm.entries(usage, slot, q))
 }
 
 func (rm playRoom) paletteQuery(r *http.Request) (q paletteQuery, err error) {
@@ -378,20 +386,27 @@ func (rm playRoom) paletteQuery(r *http.Request) (q paletteQuery, err error) {
 	return q, bad.OrNil()
 }
 
-// entries lists a slot's entries; without a count, every entry counts as neither used nor unseen.
-func (rm playRoom) entries(u *play.Usage, names []ui.PlayCode, q paletteQuery) paletteReply {
+// entries lists a slot's entries, those that were pinned first, whether they are used or not; without a count, every entry counts as
+// neither used nor unseen.
+func (rm playRoom) entries(u *play.Usage, slot ui.PlaySlot, q paletteQuery) paletteReply {
 	reply := paletteReply{Slot: q.slot, Entries: []paletteEntry{}}
 	distances, _ := rm.model.Distances(q.slot, q.codes[q.slot]) // the code has been checked
 	low, high := rm.span(u, q.slot)
 	known := map[int]ui.PlayCode{}
-	for _, c := range names {
+	for _, c := range slot.Codes {
 		known[c.Code] = c
 	}
 	var all []paletteEntry
 	for at, c := range rm.model.Entries() {
-		e := paletteEntry{Code: c, Text: rm.model.Text(c), class: math.MaxInt}
+		e := paletteEntry{Code: c, Text: rm.model.Text(c), class: math.MaxInt, pin: math.MaxInt}
 		if name, ok := known[c]; ok {
-			e.Name, e.class = name.Name, slices.Min(name.Classes)
+			e.Name, e.told = name.Name, name.Told
+			if len(name.Classes) > 0 {
+				e.class = slices.Min(name.Classes)
+			}
+		}
+		if at := slices.Index(slot.Pins, c); at >= 0 {
+			e.Pinned, e.pin = true, at
 		}
 		if distances != nil {
 			e.Distance = &distances[at]
@@ -401,12 +416,14 @@ func (rm playRoom) entries(u *play.Usage, names []ui.PlayCode, q paletteQuery) p
 			e.Count = u.Counts[q.slot][at]
 			e.Unseen = e.Count == 0
 		}
-		if at < low || at > high || (q.filter == "used" && e.Unseen) || (q.filter == "unseen" && u != nil && !e.Unseen) || !e.matches(q.search) {
+		outside := at < low || at > high || (q.filter == "used" && e.Unseen) || (q.filter == "unseen" && u != nil && !e.Unseen)
+		if outside && !e.Pinned || !e.matches(q.search) {
 			continue
 		}
 		all = append(all, e)
 	}
-	slices.SortStableFunc(all, paletteOrder(q.sort))
+	order := paletteOrder(q.sort)
+	slices.SortStableFunc(all, func(a, b paletteEntry) int { return cmp.Or(cmp.Compare(a.pin, b.pin), order(a, b)) })
 	reply.Total = len(all)
 	for _, e := range all[min(q.offset, len(all)):min(q.offset+q.limit, len(all))] {
 		e.Image = imageURL(rm.source.Key, play.With(q.codes, q.slot, e.Code))
@@ -417,7 +434,7 @@ func (rm playRoom) entries(u *play.Usage, names []ui.PlayCode, q paletteQuery) p
 
 // matches says whether a search finds the entry: by a part of its name, or by its number as written.
 func (e paletteEntry) matches(search string) bool {
-	return search == "" || e.Text == search || strings.Contains(strings.ToLower(e.Name), search)
+	return search == "" || e.Text == search || strings.Contains(strings.ToLower(e.Name), search) || strings.Contains(strings.ToLower(e.told), search)
 }
 
 // span is the first and last entry worth offering: all codes; of real numbers those from the least to the greatest that was

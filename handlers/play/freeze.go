@@ -116,7 +116,7 @@ func (f Freezer) model(ctx context.Context, src play.Source, all []play.Source) 
 		}
 		view.Checkpoints = append(view.Checkpoints, ui.PlayOption{Value: other.Key, Text: optionText(other), Chosen: other.Key == src.Key})
 	}
-	view.Frozen = f.facts(frozen)
+	view.Frozen, view.Nameable = f.facts(frozen), true // by the browser that opens the file
 	var page bytes.Buffer
 	if err := ui.Play(view).Render(ctx, &page); err != nil {
 		return m, "", err
@@ -259,7 +259,7 @@ const frozenHead = `<!DOCTYPE html>
 `
 
 // imported is a module's address in another.
-var imported = regexp.MustCompile(`(from |import\.meta\.resolve\()'(\.\.?/[^']+\.js)'`)
+var imported = regexp.MustCompile(`(from |import\(|import\.meta\.resolve\()'(\.\.?/[^']+\.js)'`)
 
 // scripts are the modules that the page runs, under names that the file's import map knows: addresses relative to a module mean
 // nothing where modules have no place.

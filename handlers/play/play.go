@@ -52,6 +52,8 @@ func (p *Play) Routes(r chi.Router) {
 		r.Get("/frozen.html", handlers.Handle(p.frozen))
 		r.Get("/weights.bin", handlers.Handle(p.weights))
 		r.Get("/slots", handlers.Handle(p.slots))
+		r.Get("/names", handlers.Handle(p.names))
+		r.Put("/names", handlers.Handle(p.rename))
 		r.Get("/probe.bin", handlers.Handle(p.probe))
 		r.Get("/codes.json", handlers.Handle(p.codes))
 	})

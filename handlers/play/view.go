@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -52,8 +53,13 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	v.A, v.B = rm.sideView("A", s.a), rm.sideView("B", s.b)
 	usage := rm.play.Library.Usage(rm.source)
 	known := cmp.Or(usage.Usage, usage.Early)
-	v.Slots = rm.slots(known, v.Dataset)
-	v.Groups = rm.groups(s, known, v.Slots)
+	names, err := rm.play.Library.Names(rm.source)
+	if err != nil {
+		v.Problem = strings.TrimSpace(v.Problem + " " + handlers.SentenceOf(err))
+	}
+	v.Slots = rm.slots(known, v.Dataset, names)
+	v.Groups = rm.groups(s, known, v.Slots, names)
+	v.Nameable = rm.source.Run != ""
 	v.Counted = countedView(usage)
 	swaps := play.Swaps(s.codes, s.bcodes)
 	for i := range m {
@@ -73,12 +79,12 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 		v.Strip = append(v.Strip, cell)
 	}
 	v.Image = imageURL(key, s.codes)
-	for _, e := range rm.entries(usage.Usage, v.Slots[s.slot].Codes, paletteQuery{slot: s.slot, codes: s.codes, sort: rm.firstOrder(), filter: "used", limit: paletteLimit}).Entries {
+	for _, e := range rm.entries(usage.Usage, v.Slots[s.slot], paletteQuery{slot: s.slot, codes: s.codes, sort: rm.firstOrder(), filter: "used", limit: paletteLimit}).Entries {
 		to := s
 		to.codes = play.With(s.codes, s.slot, e.Code)
 		q := rm.query(to)
 		q.Set("slot", strconv.Itoa(s.slot))
-		v.Palette = append(v.Palette, ui.PlayEntry{Code: e.Code, Text: e.Text, Count: e.Count, Unseen: e.Unseen, Image: e.Image, Href: playAddress(key, q) + "#palette", Current: e.Code == s.codes[s.slot]})
+		v.Palette = append(v.Palette, ui.PlayEntry{Code: e.Code, Text: e.Text, Count: e.Count, Unseen: e.Unseen, Pinned: e.Pinned, Image: e.Image, Href: playAddress(key, q) + "#palette", Current: e.Code == s.codes[s.slot]})
 	}
 	return v, nil
 }
@@ -91,13 +97,22 @@ func (rm playRoom) firstOrder() string {
 	return "value"
 }
 
-// names are what a slot's codes stand for; nil where that is not known.
-func (rm playRoom) names(ctx context.Context, u *play.Usage, slot int) []ui.PlayCode {
+// slot is what a slot and its codes are called.
+func (rm playRoom) slot(ctx context.Context, u *play.Usage, slot int) (ui.PlaySlot, error) {
+	names, err := rm.play.Library.Names(rm.source)
+	if err != nil {
+		return ui.PlaySlot{}, err
+	}
+	return rm.slots(u, rm.dataset(ctx), names)[slot], nil
+}
+
+// dataset is nil where it cannot be opened.
+func (rm playRoom) dataset(ctx context.Context) *ui.PlayDataset {
 	set, err := rm.play.Library.Set(ctx, rm.source.Config.Dataset)
-	if u == nil || err != nil {
+	if err != nil {
 		return nil
 	}
-	return codesOf(u.Meanings[slot], datasetView(set.Info()))
+	return datasetView(set.Info())
 }
 
 func imageURL(key string, codes []int) string {
@@ -174,11 +189,12 @@ func (rm playRoom) sideView(name string, s playSide) ui.PlaySide {
 }
 
 // slots are the headings of the columns.
-func (rm playRoom) slots(u *play.Usage, set *ui.PlayDataset) []ui.PlaySlot {
+func (rm playRoom) slots(u *play.Usage, set *ui.PlayDataset, names play.Names) []ui.PlaySlot {
 	out := make([]ui.PlaySlot, rm.model.Config.M)
 	for i := range out {
-		out[i] = ui.PlaySlot{Index: i, First: -1, Codes: []ui.PlayCode{}}
+		out[i] = ui.PlaySlot{Index: i, First: -1, Called: names.Slots[i], Pins: append([]int{}, names.Pins[i]...), Codes: []ui.PlayCode{}}
 		if u == nil {
+			out[i].Codes = called(out[i].Codes, names.Codes[i])
 			continue
 		}
 		out[i].Known, out[i].Name, out[i].Used, out[i].First = true, u.Labels[i].Name, u.Labels[i].Used, u.Ownership.Slots[i].First
@@ -192,6 +208,7 @@ func (rm playRoom) slots(u *play.Usage, set *ui.PlayDataset) []ui.PlaySlot {
 		if set != nil {
 			out[i].Codes = codesOf(u.Meanings[i], set)
 		}
+		out[i].Codes = called(out[i].Codes, names.Codes[i])
 	}
 	return out
 }
@@ -212,6 +229,21 @@ func codesOf(meanings []play.Meaning, set *ui.PlayDataset) []ui.PlayCode {
 		out[n] = c
 	}
 	return out
+}
+
+// called puts a person's names of codes before those by factor value.
+func called(codes []ui.PlayCode, names map[int]string) []ui.PlayCode {
+	for n, c := range codes {
+		if name := names[c.Code]; name != "" {
+			codes[n].Name, codes[n].Told = name, c.Name
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(names)) {
+		if !slices.ContainsFunc(codes, func(c ui.PlayCode) bool { return c.Code == code }) {
+			codes = append(codes, ui.PlayCode{Code: code, Name: names[code], Told: strconv.Itoa(code), Classes: []int{}})
+		}
+	}
+	return codes
 }
 
 // valueNames joins the names of a factor's values: "0.6", "0.3/0.4".
@@ -237,7 +269,7 @@ func huesOf(f ui.PlayFactor, classes []int) (colours []string) {
 }
 
 // groups are the slots of each factor, in the order of factors; slots without one come last, each by itself.
-func (rm playRoom) groups(s playState, u *play.Usage, slots []ui.PlaySlot) (out []ui.PlayGroup) {
+func (rm playRoom) groups(s playState, u *play.Usage, slots []ui.PlaySlot, names play.Names) (out []ui.PlayGroup) {
 	grouped := make([]bool, len(slots))
 	add := func(g ui.PlayGroup) {
 		g.Index = len(out)
@@ -264,12 +296,12 @@ func (rm playRoom) groups(s playState, u *play.Usage, slots []ui.PlaySlot) (out 
 			if !g.Owned {
 				name = "mostly " + name
 			}
-			add(ui.PlayGroup{Factor: g.Factor, Owned: g.Owned, Name: name, Slots: g.Slots})
+			add(ui.PlayGroup{Factor: g.Factor, Owned: g.Owned, Name: name, Key: u.Factors[g.Factor], Called: names.Groups[u.Factors[g.Factor]], Slots: g.Slots})
 		}
 	}
 	for i := range slots {
 		if !grouped[i] {
-			add(ui.PlayGroup{Factor: -1, Name: slots[i].Name, Slots: []int{i}})
+			add(ui.PlayGroup{Factor: -1, Name: slots[i].Name, Called: slots[i].Called, Slots: []int{i}})
 		}
 	}
 	return out

@@ -27,6 +27,7 @@ type Library struct {
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 	counts sync.Mutex // one count at a time
+	naming sync.Mutex // one change of names at a time
 
 	mu     sync.Mutex
 	open   []*opened // last used first

@@ -3,6 +3,7 @@
 
 import { format } from './codes.js';
 import { noisy } from './codec.js';
+import { groupName, slotName } from './names.js';
 
 const OFF = 21; // dB: where the slider of the noise stands when there is none
 
@@ -54,9 +55,10 @@ export class Blend {
 
   /** parts says how far groups and slots have moved. */
   #parts(t) {
-    return this.app.groups.flatMap(({ name, factor, slots }) => {
+    return this.app.groups.flatMap((group) => {
+      const { factor, slots } = group;
       const moving = slots.filter((i) => !this.sliders[i].disabled);
-      if (factor >= 0 && moving.length && moving.every((i) => t[i] && t[i] === t[moving[0]])) return [`${Math.round(100 * t[moving[0]])}% of ${name}`];
+      if (factor >= 0 && moving.length && moving.every((i) => t[i] && t[i] === t[moving[0]])) return [`${Math.round(100 * t[moving[0]])}% of ${groupName(group)}`];
       return slots.flatMap((i) => (t[i] ? [`${Math.round(100 * t[i])}% of slot ${i}`] : []));
     });
   }
@@ -111,7 +113,7 @@ export class Blend {
     this.fields.disabled = !this.app.decoder.local;
     this.sliders.forEach((slider, i) => {
       slider.disabled = state.codes[i] === state.bcodes[i];
-      slider.closest('label').querySelector('[data-part="factor"]').textContent = this.app.slots[i].name;
+      slider.closest('label').querySelector('[data-part="factor"]').textContent = slotName(this.app.slots[i]);
     });
     this.#reset();
     this.noise.value = OFF;

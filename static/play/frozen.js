@@ -6,6 +6,7 @@
 import { query } from './address.js';
 import { natural, parse, writer } from './codes.js';
 import { GRID } from './codec.js';
+import { applied, changed, load, save } from './kept.js';
 import { Local } from './local.js';
 import { pixelsOf, psnr } from './pixels.js';
 import { Probe } from './probe.js';
@@ -43,7 +44,7 @@ export class Frozen {
     const [a, b] = [side('a'), side('b')];
     const order = parse(q.get('order') ?? '', data.m, data.m);
     return {
-      ...data, a, b, codes: codes ?? a.codes, bcodes: parse(q.get('bcodes') ?? '', data.m, data.k) ?? b.codes,
+      ...data, ...applied(data, load(data.key)), a, b, codes: codes ?? a.codes, bcodes: parse(q.get('bcodes') ?? '', data.m, data.k) ?? b.codes,
       order: order && new Set(order).size === data.m ? order : natural(data.m),
     };
   }
@@ -150,6 +151,14 @@ export class Frozen {
     return out;
   }
 
+  /** rename keeps a name or a pin in this browser: {slots, groups} as they are called from now on. */
+  async rename(change) {
+    const names = changed(load(this.data.key), change);
+    save(this.data.key, names);
+    Object.assign(this.data, applied(this.model.data, names));
+    return this.data;
+  }
+
   async check(codes) {
     const local = await this.local;
     const [pixels] = await local.decode('strip', [{ a: codes }]);
@@ -169,18 +178,21 @@ export class Frozen {
     const counts = this.model.usage?.counts[slot];
     const distances = sort === 'distance' ? await (await this.local).distances(slot, codes[slot], this.#entries()) : null;
     const known = new Map(this.data.slots[slot].codes.map((c) => [c.code, c]));
-    let all = this.#entries().map((code, at) => ({ code, at, text: this.text(code), name: known.get(code)?.name, class: Math.min(...(known.get(code)?.classes ?? [Infinity])), count: counts?.[at] ?? 0, unseen: !!counts && !counts[at], distance: distances?.[at] }));
+    const { pins } = this.data.slots[slot];
+    const place = (code) => (pins.includes(code) ? pins.indexOf(code) : Infinity);
+    let all = this.#entries().map((code, at) => ({ code, at, text: this.text(code), name: known.get(code)?.name, told: known.get(code)?.told, class: Math.min(Infinity, ...(known.get(code)?.classes ?? [])), pin: place(code), pinned: pins.includes(code), count: counts?.[at] ?? 0, unseen: !!counts && !counts[at], distance: distances?.[at] }));
     if (this.data.real) {
       const used = (e) => (counts ? e.count > 0 : Math.abs((e.code - GRID.zero) / GRID.steps) <= 3);
       const from = all.findIndex(used), to = all.findLastIndex(used);
-      all = all.slice(Math.max(0, from), to + 1);
+      all = all.filter((e, at) => e.pinned || (at >= from && at <= to));
     }
-    all = all.filter((e) => filter === 'all' || (filter === 'used' ? !e.unseen : !counts || e.unseen));
+    all = all.filter((e) => e.pinned || filter === 'all' || (filter === 'used' ? !e.unseen : !counts || e.unseen));
     const wanted = (search ?? '').toLowerCase();
-    all = all.filter((e) => !wanted || e.text === wanted || e.name?.toLowerCase().includes(wanted));
+    all = all.filter((e) => !wanted || e.text === wanted || e.name?.toLowerCase().includes(wanted) || e.told?.toLowerCase().includes(wanted));
     if (sort === 'value') all.sort((x, y) => (x.class === y.class ? 0 : x.class - y.class) || y.count - x.count);
     if (sort === 'distance') all.sort((x, y) => x.distance - y.distance);
     if (sort === 'usage') all.sort((x, y) => y.count - x.count);
+    all.sort((x, y) => (x.pin === y.pin ? 0 : x.pin - y.pin));
     return { slot, images: this.model.usage?.images ?? 0, total: all.length, entries: all.slice(offset, offset + limit) };
   }
 

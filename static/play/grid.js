@@ -2,7 +2,7 @@
 // through it, whichever way it lies.
 
 import { difference, percent, put, putAll, swaps } from './codes.js';
-import { groupName, numbers } from './names.js';
+import { groupName, numbers, slotName } from './names.js';
 import { canvasFor, heat, inkOf, paint, spotlight } from './pixels.js';
 
 export class Grid {
@@ -111,6 +111,8 @@ export class Grid {
   /** draw writes what is known without pictures: codes, which are the same, names. */
   draw(state, moved) {
     for (const name of this.names) name.setAttribute('aria-pressed', String(name.dataset.show === this.app.row()));
+    this.groupheads.forEach((head, g) => { head.querySelector('.factor').textContent = groupName(this.app.groups[g]); });
+    this.heads.forEach((head, i) => { head.querySelector('.visually-hidden').textContent = slotName(this.app.slots[i]); });
     for (const [row, codes, name] of [['a', state.codes, 'A'], ['b', state.bcodes, 'B']]) {
       this.rows[row].forEach((token, i) => {
         const same = state.codes[i] === state.bcodes[i];

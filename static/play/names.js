@@ -42,8 +42,11 @@ export function swatch(hues) {
   return all;
 }
 
+/** slotName is what a slot is called, by a person or after its factors; empty where neither is known. */
+export function slotName({ called, name }) { return called || name; }
+
 /** groupName is what a group is called; slots without a factor go by their numbers. */
-export function groupName({ name, slots }) { return name || numbers(slots); }
+export function groupName({ called, name, slots }) { return called || name || numbers(slots); }
 
 /** numbers names slots: "slot 3", "slots 1 and 2". */
 export function numbers(slots) {

@@ -25,6 +25,11 @@ export class Palette {
     this.search.addEventListener('input', () => this.#load());
     this.unused.addEventListener('click', () => this.#unfold(this.unused.getAttribute('aria-expanded') !== 'true'));
     this.more.addEventListener('click', () => this.#load(this.#entries.length));
+    this.pin = panel.querySelector('#palette-pin');
+    this.pin.addEventListener('click', () => this.#pin(this.#atHand()));
+    this.name = panel.querySelector('#palette-name');
+    this.name.addEventListener('click', () => this.#rename(this.#atHand()));
+    for (const button of [this.pin, this.name]) button.disabled = !app.data.nameable;
     this.list.addEventListener('keydown', (e) => this.#key(e));
     this.list.addEventListener('focusin', (e) => this.#rove(e.target.closest('.entry')));
     this.list.addEventListener('pointerover', (e) => {
@@ -38,6 +43,33 @@ export class Palette {
     if (this.app.hands.held) return;
     const code = Number(entry.dataset.code);
     this.app.look(put(this.app.rowCodes(), this.#slot, code), `${this.app.row().toUpperCase()} with ${this.app.names.say(this.#slot, code)} in slot ${this.#slot}`, this.app.row());
+  }
+
+  /** atHand is the code that a name or a pin is for: the one that is held, or the row's. */
+  #atHand() {
+    const held = this.app.hands.held?.source;
+    return held && held.kind !== 'group' && held.slot === this.#slot ? held.code : this.app.rowCodes()[this.#slot];
+  }
+
+  async #pin(code) {
+    try {
+      await this.app.rename({ slot: this.#slot, code, pin: !this.app.slots[this.#slot].pins.includes(code) });
+    } catch (err) {
+      this.text.textContent = err.message;
+    }
+  }
+
+  async #rename(code) {
+    const { ask } = await import('./called.js');
+    ask(this.app, this.#slot, code);
+  }
+
+  #tellAtHand() {
+    const code = this.#atHand();
+    this.panel.querySelector('#palette-at').textContent = this.app.names.say(this.#slot, code);
+    const pinned = this.app.slots[this.#slot].pins.includes(code);
+    this.pin.setAttribute('aria-pressed', String(pinned));
+    this.pin.textContent = pinned ? 'Unpin' : 'Pin';
   }
 
   /** choose shows the entries of a slot. */
@@ -110,13 +142,14 @@ export class Palette {
       : `${shown}Each picture is ${row} with the code.` + (images ? ` Counts are of ${images.toLocaleString('en')} images.` : '');
   }
 
-  #item({ code, count, unseen, distance }, images) {
+  #item({ code, count, unseen, distance, pinned }, images) {
     const entry = document.createElement('a');
     entry.className = 'entry';
     entry.role = 'option';
     entry.tabIndex = -1;
     entry.draggable = false;
     entry.href = '#palette';
+    entry.toggleAttribute('data-pinned', !!pinned);
     Object.assign(entry.dataset, { kind: 'entry', code, of: this.#slot, testid: `play-palette-${code}` });
     const canvas = document.createElement('canvas');
     canvas.className = 'pixels';
@@ -130,15 +163,16 @@ export class Palette {
     if (this.sort.value === 'distance' && distance !== undefined) note.textContent = distance.toFixed(2);
     else note.textContent = unseen ? 'unseen' : count ? `×${short(count)}` : '';
     note.title = unseen ? `This slot took the code on none of ${images} images.` : '';
-    entry.setAttribute('aria-label', `${name.textContent} ${note.textContent}`.trim() + (count ? `, on ${count} images` : '')); // what is seen comes first, word for word
+    entry.setAttribute('aria-label', `${name.textContent} ${note.textContent}`.trim() + (count ? `, on ${count} images` : '') + (pinned ? ', pinned' : '')); // what is seen comes first, word for word
     const known = this.app.names.of(this.#slot, code);
-    entry.title = known ? `Code ${this.app.text(code)}: ${known.name} on ${Math.round(100 * known.share)}% of its ${count} images` : '';
+    entry.title = known?.classes.length ? `Code ${this.app.text(code)}: ${known.told ?? known.name} on ${Math.round(100 * known.share)}% of its ${count} images` : '';
     entry.append(canvas, name, ' ', note);
     return entry;
   }
 
   async #show() {
     this.#tell();
+    this.#tellAtHand();
     const codes = this.app.rowCodes();
     const [slot, entries] = [this.#slot, [...this.list.querySelectorAll('.entry')]];
     for (const entry of entries) entry.setAttribute('aria-selected', String(Number(entry.dataset.code) === codes[slot]));
@@ -152,6 +186,7 @@ export class Palette {
   }
 
   mark(source) {
+    this.#tellAtHand();
     for (const entry of this.list.querySelectorAll('.entry')) {
       entry.toggleAttribute('data-held', source?.kind === 'entry' && Number(entry.dataset.code) === source.code);
     }
@@ -175,6 +210,9 @@ export class Palette {
     if (to !== undefined) {
       e.preventDefault();
       all[to]?.focus();
+    } else if (e.key === 'p' && !this.pin.disabled) {
+      e.preventDefault();
+      this.#pin(Number(entry.dataset.code));
     } else if (e.key === 'Enter' || e.key === ' ') {
       e.preventDefault();
       if (!e.repeat) this.app.hands.press(entry);

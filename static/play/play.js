@@ -10,7 +10,7 @@ import { Frozen } from './frozen.js';
 import { Grid } from './grid.js';
 import { Hands } from './hold.js';
 import { History } from './history.js';
-import { Names, groupName } from './names.js';
+import { Names, groupName, slotName } from './names.js';
 import { Palette } from './palette.js';
 import { Server } from './server.js';
 import { Side } from './side.js';
@@ -64,7 +64,7 @@ class Play {
   row() { return this.#row; }
   slot() { return this.#slot; }
   rowCodes() { return this.#row === 'b' ? this.state.bcodes : this.state.codes; }
-  named(i) { return this.slots[i].name ? `, ${this.slots[i].name}` : ''; }
+  named(i) { return slotName(this.slots[i]) ? `, ${slotName(this.slots[i])}` : ''; }
   heldName(source) { return source.kind === 'group' ? groupName(this.groups[source.group]) : this.names.of(source.slot, source.code)?.name ?? this.text(source.code); }
 
   #name({ slots, groups }) {
@@ -193,7 +193,7 @@ class Play {
     this.#slot = slot;
     this.grid.choose(slot);
     if (this.hands.held?.source.kind !== 'entry') this.palette.choose(slot);
-    $('palette-factor').textContent = this.slots[slot].name;
+    $('palette-factor').textContent = slotName(this.slots[slot]);
     if (asked) this.#say(`Codes for slot ${slot}${this.named(slot)}.`);
   }
 
@@ -447,7 +447,16 @@ class Play {
     this.grid = new Grid($('grid'), this.shape, this);
     this.blend = new Blend($('blend'), this);
     this.grid.choose(this.#slot);
-    $('palette-factor').textContent = this.slots[this.#slot].name;
+    $('palette-factor').textContent = slotName(this.slots[this.#slot]);
+    this.#render();
+    this.palette.refresh(true);
+  }
+
+  /** rename keeps a name or a pin, and calls slots, groups and codes as they are called from now on. */
+  async rename(change) {
+    this.#name(await this.store.rename(change, this.state));
+    if (this.hands.held) this.hands.send({ type: 'escape' });
+    $('palette-factor').textContent = slotName(this.slots[this.#slot]);
     this.#render();
     this.palette.refresh(true);
   }

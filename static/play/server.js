@@ -85,6 +85,11 @@ export class Server {
   /** palette answers {slot, images, total, entries} of a slot's entries. */
   palette(q, signal) { return this.#ask(`palette?${new URLSearchParams({ ...q, codes: format(q.codes) })}`, signal); }
 
+  /** rename keeps a name or a pin beside the run: {slots, groups} as they are called from now on. */
+  rename(change, state) {
+    return this.#ask(`names?${query(state)}`, undefined, { method: 'PUT', body: JSON.stringify(change), headers: { 'Content-Type': 'application/json' } });
+  }
+
   /** check answers which codes come back when their picture is encoded again: {kept, moved}. */
   check(codes, signal) { return this.#ask(`check?codes=${format(codes)}`, signal); }
 

@@ -74,6 +74,7 @@ type HRRFigure struct {
 type OwnerRow struct {
 	Slot   int
 	Name   string
+	Called string // by a person; empty where nobody gave a name
 	Shares []views.FactorShare
 	Text   string // the shares in words
 }
@@ -88,6 +89,7 @@ type MeasurePart struct {
 // SlotNames are what the codes of one slot stand for.
 type SlotNames struct {
 	Slot   int
+	Called string // by a person
 	Factor string // empty where the slot tells of none
 	Codes  []NamedCode
 	More   int // codes that are not listed
@@ -95,10 +97,11 @@ type SlotNames struct {
 
 // NamedCode is a code with the value it stands for.
 type NamedCode struct {
-	Code  int
-	Value string
-	Share string // of its images that show the value
-	Count int
+	Code   int
+	Called string // by a person
+	Value  string
+	Share  string // of its images that show the value
+	Count  int
 }
 
 // evaluating names what an evaluation that is not queued does.

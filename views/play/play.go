@@ -2,6 +2,7 @@
 package play
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,6 +32,7 @@ type PlayView struct {
 	Steps           []int        // of the run's checkpoints
 	Dataset         *PlayDataset // nil where it cannot be opened
 	Problem         string
+	Nameable        bool // slots and codes can be renamed: there is a run to keep names beside
 
 	A, B          PlaySide
 	Codes, BCodes []int // of the rows as edited
@@ -85,6 +87,8 @@ type PlaySlot struct {
 	Index  int                 `json:"index"`
 	Known  bool                `json:"known"`  // whether codes have been counted
 	Name   string              `json:"name"`   // "shape", "shape + wall hue", "mixed", "unused"; empty where the dataset has no factors
+	Called string              `json:"called"` // by a person; empty where nobody gave a name
+	Pins   []int               `json:"pins"`   // codes that a person pinned
 	Used   int                 `json:"used"`   // codes that the slot takes
 	Shares []views.FactorShare `json:"shares"` // a bar per factor; empty where the dataset has none
 	First  int                 `json:"first"`  // factor that the slot tells most of; −1 where it tells of none
@@ -94,7 +98,8 @@ type PlaySlot struct {
 // PlayCode is what a code of a slot stands for.
 type PlayCode struct {
 	Code int      `json:"code"`
-	Name string   `json:"name"`           // "0.6", "cube/cylinder"
+	Name string   `json:"name"`           // "0.6", "cube/cylinder", or what a person called it
+	Told string   `json:"told,omitempty"` // the name by factor value, where a person gave another
 	Hues []string `json:"hues,omitempty"` // CSS colours, where the slot's factor is a hue
 	// Classes are the values of the slot's first factor that the code goes with, the most frequent first.
 	Classes []int   `json:"classes"`
@@ -105,8 +110,10 @@ type PlayCode struct {
 type PlayGroup struct {
 	Index  int                 `json:"index"`
 	Factor int                 `json:"factor"` // −1 where the slots have none
+	Key    string              `json:"key"`    // the factor as the dataset writes it, by which the group is renamed; empty without one
 	Owned  bool                `json:"owned"`  // a slot is the factor's own
 	Name   string              `json:"name"`
+	Called string              `json:"called"` // by a person
 	Slots  []int               `json:"slots"`
 	Shares []views.FactorShare `json:"shares"` // the largest of its slots, for each factor
 	Swap   PlayCell            `json:"-"`      // A with these slots of B
@@ -136,6 +143,7 @@ type PlayEntry struct {
 	Code, Count     int
 	Text            string
 	Unseen, Current bool
+	Pinned          bool
 	Image, Href     string
 }
 
@@ -159,13 +167,14 @@ type playData struct {
 	Groups  []PlayGroup  `json:"groups"`
 	Counted PlayCounted  `json:"counted"`
 	Weights string       `json:"weights"`
+	Names   bool         `json:"nameable"`
 }
 
 // PlayFact is a line about a frozen page.
 type PlayFact struct{ Name, Text string }
 
 func (v PlayView) data() playData {
-	return playData{v.Key, v.M, v.K, v.H, v.W, v.C, v.Continuous, v.Dataset, v.A, v.B, v.Codes, v.BCodes, v.Order, v.Slot, v.Slots, v.Groups, v.Counted, v.Weights}
+	return playData{v.Key, v.M, v.K, v.H, v.W, v.C, v.Continuous, v.Dataset, v.A, v.B, v.Codes, v.BCodes, v.Order, v.Slot, v.Slots, v.Groups, v.Counted, v.Weights, v.Nameable}
 }
 
 // api is the address of one of the checkpoint's downloads for this state.
@@ -222,13 +231,16 @@ func (g PlayGroup) numbers() string {
 // hue is which of the nine slot colours slot i carries.
 func hue(i int) string { return strconv.Itoa(i % 9) }
 
+// shown is what the page calls the slot: a person's name first.
+func (s PlaySlot) shown() string { return cmp.Or(s.Called, s.Name) }
+
 // title explains the heading.
 func (s PlaySlot) title(n int) string {
 	if !s.Known {
 		return "Counting which factors this slot stands for."
 	}
-	text := fmt.Sprintf("Slot %d: %s. It takes %d codes on %d images.", s.Index, s.Name, s.Used, n)
-	if s.Name == "" {
+	text := fmt.Sprintf("Slot %d: %s. It takes %d codes on %d images.", s.Index, s.shown(), s.Used, n)
+	if s.shown() == "" {
 		text = fmt.Sprintf("Slot %d takes %d codes on %d images.", s.Index, s.Used, n)
 	}
 	if len(s.Shares) > 0 {

@@ -1,0 +1,102 @@
+package play_test
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+func (p playground) rename(body string) (*http.Response, []byte) {
+	p.t.Helper()
+	return p.ask("PUT", "/api/play/"+p.key+"/names", http.Header{"Content-Type": {"application/json"}}, strings.NewReader(body))
+}
+
+func TestNamesAreShown(t *testing.T) {
+	p := newPlayground(t)
+	for _, body := range []string{`{"slot":1,"name":"<b>wall</b> & co"}`, `{"slot":1,"code":9,"name":"teal","pin":true}`} {
+		if reply, raw := p.rename(body); reply.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s %s", body, reply.Status, raw)
+		}
+	}
+	doc := p.page("/play/" + p.key + "?codes=0.9.0.0.0&bcodes=1.1.1.1.1&slot=1")
+	if got := doc.Find(testID("play-head-1") + " .visually-hidden").Text(); got != "<b>wall</b> & co" {
+		t.Errorf("the slot is called %q", got)
+	}
+	if got := doc.Find(testID("play-slot-a-1") + " .code").Text(); got != "teal" {
+		t.Errorf("the code is called %q", got)
+	}
+	first := doc.Find("#entries .entry").First()
+	if code, _ := first.Attr("data-code"); code != "9" || first.AttrOr("data-pinned", "no") == "no" {
+		t.Errorf("the palette begins with code %s", code)
+	}
+	var found struct {
+		Entries []struct {
+			Code   int
+			Pinned bool
+		}
+	}
+	p.getJSON("/api/play/"+p.key+"/palette?codes=0.0.0.0.0&slot=1&search=TEA", &found)
+	if len(found.Entries) != 1 || found.Entries[0].Code != 9 || !found.Entries[0].Pinned {
+		t.Errorf("searching for the name: %+v", found)
+	}
+	var kept struct {
+		Names struct {
+			Slots map[string]string
+			Pins  map[string][]int
+		}
+	}
+	p.getJSON("/api/play/"+p.key+"/names", &kept)
+	if kept.Names.Slots["1"] != "<b>wall</b> & co" || len(kept.Names.Pins["1"]) != 1 {
+		t.Errorf("%+v", kept)
+	}
+	if reply, raw := p.rename(`{"slot":1,"name":"` + strings.Repeat("x", 10_000) + `"}`); reply.StatusCode != http.StatusUnprocessableEntity || !bytes.Contains(raw, []byte("10000 characters")) {
+		t.Errorf("a long name: %s %s", reply.Status, raw)
+	}
+}
+
+// Names and pins are given by mouse and keys alike, in the live page and in the frozen one.
+func TestNamesAreGivenInThePage(t *testing.T) {
+	f, keys := freezer(t, "hrr")
+	var page bytes.Buffer
+	if err := f.Freeze(t.Context(), keys, &page); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "frozen.html")
+	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := newPlayground(t)
+	b := browse(t, p, 1280, 900)
+	b.waitForUsage()
+	for name, address := range map[string]string{"live": p.url + "/play/" + p.key + "?" + playState, "frozen": "file://" + path + "#" + keys[0] + "?codes=1.2.3.4.5&bcodes=6.2.8.9.10"} {
+		b.do(chromedp.Navigate(address))
+		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.ready`, "yes")
+		b.see(`document.getElementById('entries').inert`, "false")
+		b.click("play-name")
+		b.see(`document.querySelectorAll('dialog[open] input').length > 1 && document.activeElement === document.querySelector('dialog input')`, "true")
+		b.do(chromedp.SendKeys(`dialog input`, "size <i>"+kb.Enter))
+		b.see(`document.querySelectorAll('dialog').length`, "0")
+		b.see(`document.querySelector('[data-testid=play-head-0] .visually-hidden').textContent + document.getElementById('palette-factor').textContent`, "size <i>size <i>")
+		b.click("play-pin")
+		b.see(`document.querySelector('#entries .entry[data-pinned]')?.dataset.code + document.querySelector('[data-testid=play-pin]').textContent`, "1Unpin")
+		b.eval(`document.getElementById('palette-unused').click()`)
+		b.see(`document.querySelectorAll('.entry').length`, "12")
+		b.eval(`document.querySelector('[data-testid=play-palette-7]').focus()`)
+		b.keys("p")
+		b.see(`[...document.querySelectorAll('#entries .entry')].slice(0, 2).map((e) => e.dataset.code).join()`, "1,7")
+		b.do(chromedp.Reload())
+		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.ready`, "yes")
+		b.see(`document.querySelector('[data-testid=play-head-0] .visually-hidden').textContent`, "size <i>")
+		b.see(`[...document.querySelectorAll('#entries .entry')].slice(0, 2).map((e) => e.dataset.code).join()`, "1,7")
+		if t.Failed() {
+			t.Fatal(name)
+		}
+	}
+}
