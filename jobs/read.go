@@ -120,6 +120,16 @@ func (s *Supervisor) NoiseSheet(ctx context.Context, id string) (string, error) 
 	return f.NoiseSheet()
 }
 
+// EvaluationFile is the path of one of folder.EvaluationFiles; model.ErrNotFound is in the error's chain where there is none.
+func (s *Supervisor) EvaluationFile(ctx context.Context, id, name string) (string, error) {
+	f, err := s.open(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return f.EvaluationFile(name)
+}
+
 // Scores is what a run measured on its evaluation set; model.ErrNotFound is in the error's chain before it is scored.
 func (s *Supervisor) Scores(ctx context.Context, id string) (model.Scores, error) {
 	f, err := s.open(ctx, id)

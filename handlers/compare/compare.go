@@ -99,7 +99,7 @@ func tableView(t report.Table) ui.ScoreTable {
 		v.Heads = append(v.Heads, ui.ScoreHead{Label: m.Label, Unit: m.Unit, About: m.About})
 	}
 	for _, row := range t.Rows {
-		out := ui.ScoreRow{Label: row.Label, Seeds: row.Seeds(), Color: row.Place % figure.Series}
+		out := ui.ScoreRow{Label: row.Label, Seeds: row.Seeds(), Color: row.Place % figure.Series, Chance: row.Chance}
 		for _, c := range row.Cells {
 			cell := ui.ScoreCell{Text: c.Text(c.Metric.Decimals), Bold: c.Bold}
 			for j, seed := range c.Seeds {

@@ -19,6 +19,8 @@ import (
 	"slotscope/handlers"
 	"slotscope/model"
 	"slotscope/model/data"
+	"slotscope/model/folder"
+	"slotscope/model/measure/metric/input"
 	"slotscope/model/measure/report"
 	"slotscope/model/play"
 	"slotscope/model/sweep"
@@ -167,6 +169,13 @@ func (h Reports) entry(ctx context.Context, id string) (report.Entry, error) {
 	e.Sheet = func() ([]byte, error) { return h.sheet(ctx, id) }
 	if h.Noise != nil {
 		e.Noisy = func() (image.Image, error) { return report.OpenSheet(h.Noise.NoiseSheet(ctx, id)) }
+	}
+	if files, ok := h.Runs.(interface {
+		EvaluationFile(ctx context.Context, id, name string) (string, error)
+	}); ok {
+		e.Agreement = func() (*report.Latents, error) {
+			return input.Kept(files.EvaluationFile(ctx, id, folder.AgreementFile))
+		}
 	}
 	if h.Pairs != nil && run.Checkpoint > 0 {
 		e.Pair = func(a, b int) (report.Pair, error) {

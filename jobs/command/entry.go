@@ -10,6 +10,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/folder"
+	"slotscope/model/measure/metric/input"
 	"slotscope/model/measure/report"
 	"slotscope/model/sweep"
 )
@@ -34,9 +35,10 @@ func entryOf(dir string) (report.Entry, error) {
 		return report.Entry{}, err
 	}
 	return report.Entry{Run: found.Run, Scores: found.Scores, Damage: damage, Lost: lost,
-		Points: func(names []string, yield func(model.Point) error) error { return walk(dir, names, yield) },
-		Sheet:  func() ([]byte, error) { return newestSheet(dir) },
-		Noisy:  func() (image.Image, error) { return noiseSheet(dir) }}, nil
+		Points:    func(names []string, yield func(model.Point) error) error { return walk(dir, names, yield) },
+		Sheet:     func() ([]byte, error) { return newestSheet(dir) },
+		Agreement: func() (*report.Latents, error) { return agreement(dir) },
+		Noisy:     func() (image.Image, error) { return noiseSheet(dir) }}, nil
 }
 
 // look reads what there is of a run. One that says it is live although no process works on it is interrupted.
@@ -116,6 +118,16 @@ func newestSheet(dir string) ([]byte, error) {
 		return nil, err
 	}
 	return os.ReadFile(path)
+}
+
+// agreement is the latents of a run that others can be compared with; nil where there are none.
+func agreement(dir string) (*report.Latents, error) {
+	f, err := folder.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return input.Kept(f.EvaluationFile(folder.AgreementFile))
 }
 
 // noiseSheet is the picture of images under noise; nil where there is none.

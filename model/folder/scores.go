@@ -35,6 +35,9 @@ func (f *Folder) SetScores(s model.Scores) error { return f.writeJSON(scoresFile
 // reconstruction, then one for each point of the curve.
 const NoiseFile = "noise.png"
 
+// AgreementFile is in a run's folder once it is evaluated: its latents of images that are the same for all runs on the dataset.
+const AgreementFile = "agreement.npz"
+
 // NoiseSheet is the path of NoiseFile; model.ErrNotFound is in the error's chain where there is none.
 func (f *Folder) NoiseSheet() (string, error) {
 	return f.regular(filepath.Join(f.dir, NoiseFile), "sheet of images under noise")
@@ -42,7 +45,7 @@ func (f *Folder) NoiseSheet() (string, error) {
 
 // EvaluationFiles are what an evaluation leaves in a run's folder beside its scores, with their media types.
 func EvaluationFiles() map[string]string {
-	return map[string]string{"representation.npz": "application/zip", "heldout.npz": "application/zip", "associations.json": "application/json", NoiseFile: "image/png"}
+	return map[string]string{"representation.npz": "application/zip", "heldout.npz": "application/zip", AgreementFile: "application/zip", "associations.json": "application/json", NoiseFile: "image/png"}
 }
 
 // EvaluationFile is the path of one of EvaluationFiles; model.ErrNotFound is in the error's chain where there is none.

@@ -64,6 +64,7 @@ type ScoreHead struct{ Label, Unit, About string }
 type ScoreRow struct {
 	Label, Seeds string
 	Color        int
+	Chance       bool // of the row above
 	Cells        []ScoreCell
 }
 

@@ -28,6 +28,7 @@ type Options struct {
 	Pairs  int // of images whose slots are swapped; 0 leaves it out
 	Probe  int // gradient steps of the probe that reads swapped images
 	Trees  int // of each random forest
+	Agree  int // images that all runs on the dataset encode, whatever their seeds; 0 keeps none
 	Seed   int64
 
 	Probes    string // folder where probes are kept, one for each dataset; empty keeps none
@@ -40,13 +41,13 @@ type Options struct {
 
 // Default measures 10,000 images drawn with the run's seed.
 func Default(seed int64) Options {
-	return Options{Images: 10000, Noise: 500, Pairs: 300, Probe: 3000, Trees: 100, Seed: seed}
+	return Options{Images: 10000, Noise: 500, Pairs: 300, Probe: 3000, Trees: 100, Agree: AgreementImages, Seed: seed}
 }
 
 // Quick measures 2,000 images in a fraction of the time: fewer images under noise, pairs and trees, and swaps only where the dataset's
 // probe was trained before. InfoM, InfoE and InfoC of so few rows are not comparable with Default's.
 func Quick(seed int64) Options {
-	return Options{Images: 2000, Noise: 256, Pairs: 100, Probe: Default(seed).Probe, KeptProbe: true, Trees: 30, Seed: seed}
+	return Options{Images: 2000, Noise: 256, Pairs: 100, Probe: Default(seed).Probe, KeptProbe: true, Trees: 30, Agree: AgreementImages, Seed: seed}
 }
 
 // Result is the scores, and what they were computed from.
@@ -58,6 +59,8 @@ type Result struct {
 	Numbers []float32 // [n, m] for those
 	Classes []int     // [n, F]
 	PSNR    []float64 // [n] dB
+
+	agreement *agreement // of images that all runs on the dataset encode; nil for held-out images
 
 	HeldOut *Result     // what was computed on Options.Rest, without scores; nil where that was left out
 	Noisy   image.Image // rows of images: as they are, reconstructed, and at every strength of noise; nil where none was tried
@@ -79,7 +82,7 @@ func Run(ctx context.Context, engine *compute.Engine, file checkpoint.File, set 
 	defer n.finalize()
 	e := &evaluation{net: n, set: set, info: info, o: o, file: file}
 	defer e.finalize()
-	if err := inTurn(ctx, e.draw, e.represent, e.measure, e.faithful, e.learnProbe, e.noise, e.swap, e.truth); err != nil {
+	if err := inTurn(ctx, e.draw, e.represent, e.agreed, e.measure, e.faithful, e.learnProbe, e.noise, e.swap, e.truth); err != nil {
 		return Result{}, err
 	}
 	r := e.result()
@@ -116,6 +119,8 @@ type evaluation struct {
 	psnr    []float64 // [n]
 	shown   sheet
 	scores  model.Scores
+
+	agreement *agreement
 
 	probe                               *probe // nil where nothing is read
 	probeAccuracy, probeReconstructions []float64
@@ -339,7 +344,7 @@ func taken(counts []int) (n int) {
 }
 
 func (e *evaluation) result() Result {
-	r := Result{Noisy: e.shown.picture(), Scores: e.scores, Index: e.index, Codes: e.slots.codes, Numbers: e.slots.numbers, Classes: e.classes, PSNR: e.psnr}
+	r := Result{Noisy: e.shown.picture(), Scores: e.scores, Index: e.index, Codes: e.slots.codes, Numbers: e.slots.numbers, Classes: e.classes, PSNR: e.psnr, agreement: e.agreement}
 	for _, f := range e.info.Factors {
 		r.Factors = append(r.Factors, f.Name)
 	}

@@ -313,6 +313,9 @@ func TestSavedFiles(t *testing.T) {
 	if !sameScores(t, s, r.Scores) {
 		t.Error("scores.json holds something else")
 	}
+	if _, err := os.Stat(filepath.Join(path, AgreementFile)); !os.IsNotExist(err) {
+		t.Errorf("latents for comparisons although none were asked for: %v", err)
+	}
 	table, err := input.Read(filepath.Join(path, RepresentationFile), input.Found)
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ const (
 	RepresentationFile = "representation.npz" // codes or latents, factors, factor_names, index and psnr: what `slotscope metrics` reads
 	HeldOutFile        = "heldout.npz"        // the same of the images that training left out
 	AssociationsFile   = "associations.json"  // how often each code stands beside each factor value
+	AgreementFile      = folder.AgreementFile // codes or latents, index, and kl of a VAE, of images that are the same for all runs on a dataset
 	NoiseFile          = folder.NoiseFile     // a sheet of images under noise
 )
 
@@ -29,6 +30,9 @@ func (r Result) Save(dir *os.Root) error {
 		return err
 	}
 	if err := r.saveOptional(dir); err != nil {
+		return err
+	}
+	if err := r.saveAgreement(dir); err != nil {
 		return err
 	}
 	if r.Codes != nil && len(r.Factors) > 0 {
@@ -53,6 +57,21 @@ func (r Result) saveOptional(dir *os.Root) error {
 		noise = remove(dir, NoiseFile)
 	}
 	return errors.Join(heldOut, noise)
+}
+
+// saveAgreement writes the latents that other runs are compared with, or removes those of an earlier evaluation.
+func (r Result) saveAgreement(dir *os.Root) error {
+	if r.agreement == nil {
+		return remove(dir, AgreementFile)
+	}
+	content, err := r.agreement.archive(r.slots())
+	if err == nil {
+		err = folder.WriteFile(dir, AgreementFile, content)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping %s: %w", AgreementFile, err)
+	}
+	return nil
 }
 
 func remove(dir *os.Root, name string) error {
@@ -99,18 +118,25 @@ func writeJSON(dir *os.Root, name string, v any) error {
 // archive is the representation as NumPy reads it; without factors where the dataset has none.
 func (r Result) archive() ([]byte, error) {
 	n, f := len(r.Index), len(r.Factors)
-	slots := npz.Data{Name: "codes", Shape: []int{n, len(r.Codes) / n}, Values: r.Codes}
+	slots := npz.Data{Name: "codes", Shape: []int{n, r.slots()}, Values: r.Codes}
 	if r.Codes == nil {
-		slots = npz.Data{Name: "latents", Shape: []int{n, len(r.Numbers) / n}, Values: r.Numbers}
+		slots = npz.Data{Name: "latents", Shape: []int{n, r.slots()}, Values: r.Numbers}
 	}
 	arrays := []npz.Data{slots, {Name: "index", Shape: []int{n}, Values: int32s(r.Index)}, {Name: "psnr", Shape: []int{n}, Values: r.PSNR}}
 	if f > 0 {
 		arrays = append(arrays, npz.Data{Name: "factors", Shape: []int{n, f}, Values: int32s(r.Classes)}, npz.Data{Name: "factor_names", Shape: []int{f}, Values: r.Factors})
 	}
+	return zipped(arrays)
+}
+
+func zipped(arrays []npz.Data) ([]byte, error) {
 	var b bytes.Buffer
 	err := npz.Write(&b, arrays...)
 	return b.Bytes(), err
 }
+
+// slots is m.
+func (r Result) slots() int { return max(len(r.Codes), len(r.Numbers)) / len(r.Index) }
 
 func int32s(x []int) []int32 {
 	out := make([]int32, len(x))

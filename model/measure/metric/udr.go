@@ -26,6 +26,31 @@ type Model struct {
 	KL     []float64   // [m] mean divergence of a VAE's latents, nats; nil for other models
 }
 
+// Latents is a Model on images that are known by their indices in a dataset, so that it can be compared with others of the same images.
+type Latents struct {
+	Model
+	Index []int // [n]
+}
+
+// Kinds of UDR that stand for it in tables: of codes, and of numbers.
+const (
+	CodesUDR   = "mi_mm"
+	NumbersUDR = "lasso"
+)
+
+// UDR scores models that were trained alike, without labels, by the kind that stands for it in tables; a single model is undefined. ctx ends
+// it early, with ctx.Err() in the error's chain.
+func UDR(ctx context.Context, models []Model, seed int64) (model.UDR, error) {
+	all, err := udr(ctx, models, seed)
+	if err != nil {
+		return model.UDR{}, err
+	}
+	if scores, codes := all[CodesUDR]; codes {
+		return scores, nil
+	}
+	return all[NumbersUDR], nil
+}
+
 // udr compares models by how much their latents agree, by two measures of agreement.
 //
 //	s(R) = ½ ( mean_col max²/Σ + mean_row max²/Σ ),  UDR_b = median_{a≠b} s(R(a, b))            Duan et al. 2020, eq. 1

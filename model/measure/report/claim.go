@@ -141,7 +141,7 @@ func (t Table) Withheld() []string {
 	labels, reasons := map[string][]string{}, []string{}
 	for _, row := range t.Rows {
 		least, most := Table{Rows: []Row{row}}.Seeds()
-		if most == 0 {
+		if most == 0 || row.Chance {
 			continue
 		}
 		seeds := plural(most, "seed")
@@ -176,7 +176,10 @@ type Verdict struct {
 func (t Table) Verdicts() []Verdict {
 	var all []Verdict
 	for j, m := range t.Metrics {
-		rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r Row) bool { return r.Cells[j].N == 0 })
+		if m.Neutral {
+			continue
+		}
+		rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r Row) bool { return r.Chance || r.Cells[j].N == 0 })
 		column := make([]Summary, len(rows))
 		for i, r := range rows {
 			column[i] = r.Cells[j].Summary

@@ -13,7 +13,7 @@ import (
 )
 
 var summaryHead = []string{"section", "dataset", "model", "label", "metric", "n", "mean", "sd", "t", "ci95_low", "ci95_high", "bold_paper", "bold_overlap",
-	"published_mean", "published_half", "published_images", "difference", "equivalent", "why", "seeds"}
+	"published_mean", "published_half", "published_images", "difference", "equivalent", "why", "seeds", "chance", "own_low", "own_high"}
 
 // Summary writes summary.csv: a line per group and metric, empty where there is no number; the dataset of aggregated rows
 // is "*".
@@ -35,7 +35,7 @@ func (r *Report) Summary(w io.Writer) error {
 }
 
 func writeGroup(out *csv.Writer, section string, g GroupRecord) {
-	for _, m := range every() {
+	for _, m := range recorded() {
 		s := g.Scores[m.Key]
 		if s.N == 0 {
 			continue
@@ -45,7 +45,14 @@ func writeGroup(out *csv.Writer, section string, g GroupRecord) {
 			line = append(line, plain(float64(v)))
 		}
 		line = append(line, strconv.FormatBool(s.Bold[PaperRule]), strconv.FormatBool(s.Bold[OverlapRule]))
-		out.Write(append(append(line, publishedFields(s.Published)...), seedList(s.Seeds)))
+		line = append(append(line, publishedFields(s.Published)...), seedList(s.Seeds), "", "", "")
+		if s.Chance != nil {
+			line[len(line)-3] = plain(float64(*s.Chance))
+		}
+		if s.Within != nil {
+			line[len(line)-2], line[len(line)-1] = plain(float64(s.Within.Low)), plain(float64(s.Within.High))
+		}
+		out.Write(line)
 	}
 }
 

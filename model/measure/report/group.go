@@ -27,6 +27,9 @@ type Entry struct {
 	// Noisy is the sheet of images that Scores.Noise describes, nil where there is none; nil where it cannot be asked for.
 	Noisy func() (image.Image, error)
 
+	// Agreement is the latents of images that all runs on the dataset encode; nil where none were kept, or where they cannot be asked for.
+	Agreement func() (*Latents, error)
+
 	// Pair takes images a and b of the dataset through the newest checkpoint; Between names the pair that a report shows.
 	// Both are nil where there is no checkpoint to ask.
 	Pair    func(a, b int) (Pair, error)
@@ -70,6 +73,7 @@ type Group struct {
 	Entries []Entry  // that count, seeds ascending
 	Left    []Left   // that do not
 	Scores  []Scored // one for each metric
+	Problem string   // why a score of the group is missing, as a sentence; empty for none
 }
 
 // Left is a run that was left out of the means, and why.
@@ -84,6 +88,18 @@ type Scored struct {
 	Seeds  []int64   // that have a value
 	Values []float64 // by seed
 	Summary
+
+	Within *model.Interval // 95% interval of the only seed's value, over what it was measured on; nil for several seeds, and where it has none
+	Chance Summary         // of the same score with the factors' rows shuffled, over seeds; N is 0 where it was not measured
+}
+
+// Text is Summary's, and for a single seed the interval of its own value where there is one: "0.34 (0.31 to 0.37)".
+func (s Scored) Text(plain int) string {
+	text := s.Summary.Text(plain)
+	if s.N == 1 && s.Within != nil {
+		text += fmt.Sprintf(" (%s to %s)", fixed(float64(s.Within.Low), plain), fixed(float64(s.Within.High), plain))
+	}
+	return text
 }
 
 // Score finds a metric's summary over the group.
@@ -179,15 +195,34 @@ func (g *Group) finish() {
 		return cmp.Or(cmp.Compare(a.Run.Config.Seed, b.Run.Config.Seed), cmp.Compare(a.Run.ID, b.Run.ID))
 	})
 	for _, m := range every() {
-		s := Scored{Metric: m}
-		for _, e := range g.Entries {
-			if v := m.Of(*e.Scores); finite(v) {
-				s.Seeds, s.Values = append(s.Seeds, e.Run.Config.Seed), append(s.Values, v)
+		g.Scores = append(g.Scores, g.summarise(m))
+	}
+	g.agree()
+}
+
+// summarise is a metric over the group's runs.
+func (g *Group) summarise(m Metric) Scored {
+	s, chance := Scored{Metric: m}, []float64{}
+	for _, e := range g.Entries {
+		v := m.Of(*e.Scores)
+		if !finite(v) {
+			continue
+		}
+		s.Seeds, s.Values = append(s.Seeds, e.Run.Config.Seed), append(s.Values, v)
+		if m.chance != nil {
+			chance = append(chance, float64(m.chance(*e.Scores)))
+		}
+		if m.within != nil {
+			if i := m.within(*e.Scores); i.Low.Defined() && i.High.Defined() {
+				s.Within = &i
 			}
 		}
-		s.Summary = Summarise(s.Values)
-		g.Scores = append(g.Scores, s)
 	}
+	if len(s.Values) != 1 {
+		s.Within = nil
+	}
+	s.Summary, s.Chance = Summarise(s.Values), Summarise(chance)
+	return s
 }
 
 func byPaper(a, b Group) int {

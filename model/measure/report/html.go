@@ -54,6 +54,7 @@ type headView struct{ Text, About string }
 
 type rowView struct {
 	Label, Seeds string
+	Chance       bool
 	Cells        []cellView
 }
 
@@ -139,7 +140,7 @@ func (t Table) view() tableView {
 		v.Heads = append(v.Heads, headView{mdHead(m), m.About})
 	}
 	for _, row := range t.Rows {
-		out := rowView{Label: row.Label, Seeds: row.Seeds()}
+		out := rowView{Label: row.Label, Seeds: row.Seeds(), Chance: row.Chance}
 		for _, c := range row.Cells {
 			cell := cellView{Text: c.Text(c.Metric.Decimals), Bold: c.Bold}
 			if c.Published != nil && c.N > 0 {

@@ -93,10 +93,14 @@ func (c Cell) markdown() string {
 }
 
 func mdHead(m Metric) string {
-	if m.Unit == "" {
-		return m.Label + " ↑"
+	head := m.Label
+	if m.Unit != "" {
+		head += ", " + m.Unit
 	}
-	return m.Label + ", " + m.Unit + " ↑"
+	if m.Neutral {
+		return head
+	}
+	return head + " ↑"
 }
 
 // mdPublished sets the paper's values beside ours: theirs, the difference, and whether the two are equivalent.

@@ -9,7 +9,7 @@ import (
 	"slotscope/model"
 )
 
-// Metric is one column of a table of scores. Higher is better in all of them.
+// Metric is one column of a table of scores. Higher is better unless it is Neutral.
 type Metric struct {
 	Key      string // in files and addresses
 	Label    string
@@ -17,8 +17,11 @@ type Metric struct {
 	Decimals int    // where there is no interval to round to
 	About    string // one sentence
 	Range    [2]float64
+	Neutral  bool // neither direction is better: never set in bold, and nothing wins by it
 
-	of func(model.Scores) model.Score
+	of     func(model.Scores) model.Score
+	chance func(model.Scores) model.Score    // the same score without the factors' order of rows; nil where it is not measured
+	within func(model.Scores) model.Interval // 95% interval of one run's score; nil where it has none
 }
 
 // Of reads the metric from a run's scores; NaN where it was not measured or is undefined.
@@ -49,14 +52,24 @@ var (
 		{Key: "swap_truth_single", Label: "True single swaps", Decimals: 2, Range: unit, About: "The same of single slots that a factor owns.", of: truth(func(s model.SwapTruth) model.Score { return s.Single.Value })},
 		{Key: "coverage", Label: "Coverage", Decimals: 2, Range: unit, About: "Share of factors that own a slot: NMI of at least 0.5, and 0.2 above the slot's second factor.", of: metrics(coverage)},
 	}
+	// unlabelled tell of representations without any label of a factor.
+	unlabelled = []Metric{
+		{Key: "joint_entropy", Label: "H(c₁…c_m)", Unit: "nats", Decimals: 2, Neutral: true, About: "Joint entropy of the slots' codes, plug-in: a lower bound where most images have a combination of codes of their own.", of: joint(func(j model.JointEntropy) float64 { return j.Nats })},
+		{Key: "joint_coverage", Label: "Coverage of codes", Decimals: 2, Range: unit, Neutral: true, About: "Share of images whose combination of codes another image takes too. Below 0.9 the joint entropy is a lower bound.", of: joint(func(j model.JointEntropy) float64 { return j.Coverage })},
+		{Key: "redundancy_pairs", Label: "Redundancy of pairs", Unit: "nats", Decimals: 2, Neutral: true, About: "Information that pairs of slots share beyond chance, summed. Lower repeats less; 0 also where slots say nothing.", of: fieldScore("redundancy_pairs"), chance: fieldChance("redundancy_pairs")},
+		{Key: "redundancy", Label: "Redundancy", Unit: "nats", Decimals: 2, Neutral: true, About: "Total correlation of the slots by Chao and Shen's entropy; no value where fewer than half of the images share their combination of codes.", of: determined},
+		{Key: "retrieval_snr", Label: "SNR of ṽ", Decimals: 2, Neutral: true, About: "Of raw retrievals from the encoder's z: c²/(1 − c²) for their mean cosine c with the entries taken; of a true HRR 1/m.", of: faithfulness(retrievalSNR)},
+	}
+	// udr is a score of a run among the runs of its group, which Group.Agree measures.
+	udr      = Metric{Key: UDRKey, Label: "UDR", Decimals: 2, Range: unit, About: "Agreement of the slots of seeds with one another, one to one: median over the other seeds of the group. Chooses among models without labels.", of: func(model.Scores) model.Score { return model.Undefined() }}
 	faithful = []Metric{
 		{Key: "cos_bundle", Label: "cos(z, ẑ)", Decimals: 2, About: "Of the encoder's z and the bundle of its own codes; of a true HRR near 1.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.CosBundle })},
 		{Key: "cos_retrieval", Label: "cos(ṽ, q)", Decimals: 2, About: "Of raw retrievals and the entries taken; of a true HRR 1/√(1+m).", of: faithfulness(func(f model.Faithfulness) model.Score { return f.CosRetrieval })},
 		{Key: "cos_denoised", Label: "cos(v̄, q)", Decimals: 3, About: "Of denoised retrievals and the entries taken; of a true HRR near 1.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.CosDenoised })},
 		{Key: "reencode", Label: "Re-encoded", Decimals: 2, Range: unit, About: "Share of codes that the model's own retrieval reads from ẑ again; of a true HRR near 1.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Reencode })},
 		{Key: "cleanup", Label: "Cleaned up", Decimals: 2, Range: unit, About: "The same by plain unbinding and the nearest entry, without denoiser; of a true HRR near 1 within capacity.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Cleanup })},
-		{Key: "energy", Label: "‖ẑ‖²", Decimals: 1, About: "Mean energy of bundles; of a true HRR m.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Energy })},
-		{Key: "coherence", Label: "Coherence", Decimals: 2, About: "Standard deviation of the cosines of entries in use; of a true HRR 1/√d.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Coherence })},
+		{Key: "energy", Label: "‖ẑ‖²", Decimals: 1, Neutral: true, About: "Mean energy of bundles; of a true HRR m.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Energy })},
+		{Key: "coherence", Label: "Coherence", Decimals: 2, Neutral: true, About: "Standard deviation of the cosines of entries in use; of a true HRR 1/√d.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Coherence })},
 		{Key: "rank_codebook", Label: "Rank C", Decimals: 1, About: "Effective rank of the entries in use, at most d.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.RankCodebook })},
 		{Key: "rank_z", Label: "Rank z", Decimals: 1, About: "Effective rank of centred z, at most d.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.RankZ })},
 		{Key: "rank_bundle", Label: "Rank ẑ", Decimals: 1, About: "Effective rank of centred ẑ, at most d.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.RankBundle })},
@@ -77,10 +90,33 @@ func fieldMetrics() []Metric {
 	var all []Metric
 	for _, m := range model.FieldMetrics {
 		if m.Name != "redundancy_pairs" && m.Name != "size" {
-			all = append(all, Metric{Key: "field_" + m.Name, Label: m.Title, Decimals: 2, Range: unit, About: "Rewards: " + m.Asks + ".", of: fieldScore(m.Name)})
+			all = append(all, Metric{Key: "field_" + m.Name, Label: m.Title, Decimals: 2, Range: unit, About: "Rewards: " + m.Asks + ".",
+				of: fieldScore(m.Name), chance: fieldChance(m.Name), within: fieldInterval(m.Name)})
 		}
 	}
 	return all
+}
+
+// fieldChance reads what one of the field's scores is with the factors' rows shuffled.
+func fieldChance(name string) func(model.Scores) model.Score {
+	return func(s model.Scores) model.Score {
+		if s.Field == nil {
+			return model.Undefined()
+		}
+		_, chance, _ := s.Field.Headline(name)
+		return chance
+	}
+}
+
+// fieldInterval reads the interval of one of the field's scores over the rows, or the votes, that it was measured on.
+func fieldInterval(name string) func(model.Scores) model.Interval {
+	return func(s model.Scores) model.Interval {
+		if s.Field == nil {
+			return model.Interval{Value: model.Undefined(), Low: model.Undefined(), High: model.Undefined()}
+		}
+		_, _, interval := s.Field.Headline(name)
+		return interval
+	}
 }
 
 // fieldScore reads one of the field's scores, undefined before the evaluation.
@@ -100,8 +136,12 @@ func Columns() []Metric { return columns }
 // Further are metrics that the paper does not report.
 func Further() []Metric { return further }
 
-// every metric: the paper's, ours, faithfulness to HRR, those of images that runs were not trained on, and the field's.
-func every() []Metric { return slices.Concat(columns, further, faithful, unseen, field) }
+// every metric of a run: the paper's, ours, faithfulness to HRR, those of images that runs were not trained on, the field's, and those
+// without labels.
+func every() []Metric { return slices.Concat(columns, further, faithful, unseen, field, unlabelled) }
+
+// recorded are the metrics of runs, and those that a run has among the others of its group.
+func recorded() []Metric { return append(every(), udr) }
 
 // AllMetrics are the metrics of every kind, in the order of a record.
 func AllMetrics() []Metric { return every() }
@@ -191,6 +231,30 @@ func faithfulness(read func(model.Faithfulness) model.Score) func(model.Scores) 
 		}
 		return read(*s.Faithfulness)
 	}
+}
+
+// joint reads the joint entropy of codes, undefined for models without codes and where it was not measured.
+func joint(read func(model.JointEntropy) float64) func(model.Scores) model.Score {
+	return func(s model.Scores) model.Score {
+		if s.Usage == nil || s.Usage.Joint == nil {
+			return model.Undefined()
+		}
+		return model.Score(read(*s.Usage.Joint))
+	}
+}
+
+// determined is the total redundancy where the evaluation set was large enough to tell.
+func determined(s model.Scores) model.Score {
+	if s.Field == nil || s.Field.Redundancy == nil || s.Field.Redundancy.Undetermined != "" {
+		return model.Undefined()
+	}
+	return s.Field.Redundancy.ChaoShen.Redundancy
+}
+
+// retrievalSNR is signal by noise of retrievals whose mean cosine with the entries taken is known; 0 where they point away from them.
+func retrievalSNR(f model.Faithfulness) model.Score {
+	c := max(0, f.CosRetrieval)
+	return c * c / (1 - c*c)
 }
 
 func coverage(m model.Metrics) model.Score {

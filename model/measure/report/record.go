@@ -26,10 +26,11 @@ type Results struct {
 
 // MetricRecord explains a key under "scores".
 type MetricRecord struct {
-	Key   string `json:"key"`
-	Label string `json:"label"`
-	Unit  string `json:"unit,omitempty"`
-	About string `json:"about"`
+	Key     string `json:"key"`
+	Label   string `json:"label"`
+	Unit    string `json:"unit,omitempty"`
+	About   string `json:"about"`
+	Neutral bool   `json:"neutral,omitempty"` // neither direction is better
 }
 
 // RunRecord is one run with all that it measured.
@@ -79,6 +80,8 @@ type ScoreRecord struct {
 	High      model.Score      `json:"ci95_high"`
 	Bold      map[Rule]bool    `json:"bold"`
 	Published *PublishedRecord `json:"published,omitempty"`
+	Within    *model.Interval  `json:"own_ci95,omitempty"` // of the only seed's value, over what it was measured on
+	Chance    *model.Score     `json:"chance,omitempty"`   // mean over seeds of the same score with the factors' rows shuffled
 }
 
 // PublishedRecord is the paper's value beside ours.
@@ -118,8 +121,8 @@ type LeftRecord struct {
 // Results builds the record.
 func (r *Report) Results() Results {
 	out := Results{Schema: Schema, Title: r.Title, Rule: r.Rule, Notes: r.Notes(), Left: []LeftRecord{}}
-	for _, m := range every() {
-		out.Metrics = append(out.Metrics, MetricRecord{m.Key, m.Label, m.Unit, m.About})
+	for _, m := range recorded() {
+		out.Metrics = append(out.Metrics, MetricRecord{m.Key, m.Label, m.Unit, m.About, m.Neutral})
 	}
 	for _, e := range r.Runs {
 		out.Runs = append(out.Runs, e.record())
@@ -165,7 +168,7 @@ func (e Entry) seconds() float64 {
 
 func (s Section) record() SectionRecord {
 	out := SectionRecord{Name: s.Name, About: s.About, Groups: []GroupRecord{}, Aggregated: []GroupRecord{}}
-	all := every()
+	all := recorded()
 	for _, d := range s.Datasets() {
 		out.Groups = append(out.Groups, s.rows(func(s Section) Table { return s.Table(d, all) })...)
 	}
@@ -211,6 +214,11 @@ func (c Cell) record() ScoreRecord {
 		Low: model.Score(c.Lo), High: model.Score(c.Hi), Bold: map[Rule]bool{}}
 	for _, v := range c.Values {
 		r.Values = append(r.Values, model.Score(v))
+	}
+	r.Within = c.Within
+	if c.Chance.N > 0 {
+		chance := model.Score(c.Chance.Mean)
+		r.Chance = &chance
 	}
 	if p := c.Published; p != nil {
 		r.Published = &PublishedRecord{Mean: p.Mean(), Half: p.Half(), Images: p.Images, Difference: model.Score(c.Difference())}

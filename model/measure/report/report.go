@@ -113,6 +113,18 @@ func (r *Report) Notes() []string {
 			notes = append(notes, fmt.Sprintf("Run %s has %d damaged lines of points: its curves leave these steps out. Its scores do not depend on them.", e.Run.ID, e.Lost))
 		}
 	}
+	var field []string
+	for _, s := range r.Sections {
+		for _, g := range s.Groups {
+			if g.Problem != "" {
+				notes = append(notes, g.Label+" on "+DatasetLabel(g.Dataset)+": "+g.Problem)
+			}
+		}
+		if len(s.FieldTables()) > 0 {
+			field = FieldNotes
+		}
+	}
+	notes = append(notes, field...)
 	return append(notes, PublishedNotes...)
 }
 
@@ -199,6 +211,13 @@ func (r *Report) File(name string) (File, error) {
 		}
 	}
 	return File{}, ErrNoFile
+}
+
+// FieldNotes are what one must know to read tables of the field's metrics.
+var FieldNotes = []string{
+	"By chance: the same score once the factors' rows are shuffled, and of UDR once every run's rows are; a score says something as far as it exceeds that.",
+	"In brackets, for a single seed: the 95% interval of that run's value over the rows or votes that it was measured on. It says nothing of other seeds.",
+	"UDR: of codes by information with Miller and Madow's correction, of numbers by lasso; each run among the other seeds of its row, so that its interval over seeds is too narrow.",
 }
 
 // lines collects text and hands it over at once.

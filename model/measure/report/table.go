@@ -30,6 +30,7 @@ type Row struct {
 	Cells []Cell
 
 	Departs []string // how its runs differ from the published ones; see Departures
+	Chance  bool     // its scores are those of the row above with the factors' rows shuffled: it takes no part in comparisons
 }
 
 // Table is the scores of one dataset; Dataset is empty for the aggregated one.
@@ -122,17 +123,42 @@ func (s Section) Tables(metrics []Metric) []Table {
 	return all
 }
 
-// FieldTables are the scores that other papers report, by dataset; none where they were not measured.
+// FieldTables are the scores that other papers report and those that need no labels, by dataset, with chance under every row; none where
+// they were not measured.
 func (s Section) FieldTables() []Table {
 	var all []Table
 	for _, d := range s.Datasets() {
-		if metrics := (Section{Groups: s.Of(d)}).Measured(field); len(metrics) > 0 {
-			t := s.Table(d, metrics)
-			t.Title += ", other metrics"
-			all = append(all, t)
+		for _, of := range []struct {
+			title   string
+			metrics []Metric
+		}{{"other metrics", field}, {"without labels", append([]Metric{udr}, unlabelled...)}} {
+			if metrics := (Section{Groups: s.Of(d)}).Measured(of.metrics); len(metrics) > 0 {
+				t := s.Table(d, metrics).withChance()
+				t.Title += ", " + of.title
+				all = append(all, t)
+			}
 		}
 	}
 	return all
+}
+
+// withChance puts under each row the level of chance of its scores, as far as there is one.
+func (t Table) withChance() Table {
+	var rows []Row
+	for _, row := range t.Rows {
+		rows = append(rows, row)
+		chance := Row{Label: row.Label + ", by chance", Place: row.Place, Chance: true}
+		some := false
+		for _, c := range row.Cells {
+			chance.Cells = append(chance.Cells, Cell{Scored: Scored{Metric: c.Metric, Summary: c.Chance}})
+			some = some || c.Chance.N > 0
+		}
+		if some {
+			rows = append(rows, chance)
+		}
+	}
+	t.Rows = rows
+	return t
 }
 
 // faithful is how much the HRR models of a dataset are holographic reduced representations; false where that was not measured. Baselines, which
@@ -254,7 +280,7 @@ func (t *Table) embolden(rule Rule) {
 	for j := range t.Metrics {
 		column, may := make([]Summary, len(t.Rows)), make([]bool, len(t.Rows))
 		for i, row := range t.Rows {
-			column[i], may[i] = row.Cells[j].Summary, row.Cells[j].Withheld() == ""
+			column[i], may[i] = row.Cells[j].Summary, row.Cells[j].Withheld() == "" && !t.Metrics[j].Neutral
 		}
 		for i, bold := range rule.Bold(column, may) {
 			t.Rows[i].Cells[j].Bold = bold

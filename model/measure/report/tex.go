@@ -140,10 +140,14 @@ func (t Table) texWithheld(l *lines) {
 }
 
 func texHead(m Metric) string {
-	if m.Unit == "" {
-		return m.Label + ` $\uparrow$`
+	head := m.Label
+	if m.Unit != "" {
+		head += " (" + m.Unit + ")"
 	}
-	return m.Label + " (" + m.Unit + `) $\uparrow$`
+	if m.Neutral {
+		return head
+	}
+	return head + ` $\uparrow$`
 }
 
 func (c Cell) tex() string {

@@ -6,6 +6,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/paper/latent"
+	"slotscope/model/paper/loss"
 )
 
 // vae is what the variational autoencoders share: the posterior, a draw from it, and what is watched.
@@ -21,6 +22,17 @@ func newVAE(c model.Config, image Image) vae {
 
 // Noise implements Model: one number per latent.
 func (v vae) Noise() int { return v.cfg.M }
+
+// Variational is a model whose encoder writes a posterior.
+type Variational interface {
+	// Divergence is that of every latent's posterior from N(0, 1), in nats, [B, m], of images x, [B, H, W, C] in [0, 1].
+	Divergence(scope *context.Context, x *Node) *Node
+}
+
+// Divergence implements Variational.
+func (v vae) Divergence(scope *context.Context, x *Node) *Node {
+	return loss.LatentKL(v.slots.Posterior(v.encoder.Apply(scope, x)))
+}
 
 // sample is one draw from the posterior of every image of a batch.
 type sample struct {

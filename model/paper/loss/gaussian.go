@@ -8,13 +8,15 @@ import (
 
 // KL is the divergence of diagonal Gaussian posteriors from N(0, I), in nats, summed over latents, mean over the batch.
 //
-//	KL = mean_B ½ Σ_i (μ_i² + σ_i² − log σ_i² − 1)
+//	KL = mean_B Σ_i ½ (μ_i² + σ_i² − log σ_i² − 1)
 //
 // mean μ and logVar log σ² are [B, m].
-func KL(mean, logVar *Node) *Node {
+func KL(mean, logVar *Node) *Node { return ReduceAllMean(ReduceSum(LatentKL(mean, logVar), 1)) }
+
+// LatentKL is the summand of KL for every image and latent, [B, m].
+func LatentKL(mean, logVar *Node) *Node {
 	mean.AssertDims(logVar.Shape().Dimensions...)
-	each := AddScalar(Sub(Add(Square(mean), Exp(logVar)), logVar), -1)
-	return MulScalar(ReduceAllMean(ReduceSum(each, 1)), 0.5)
+	return MulScalar(AddScalar(Sub(Add(Square(mean), Exp(logVar)), logVar), -1), 0.5)
 }
 
 // Densities are logarithms of densities at samples z, [B], in nats, of which the divergence of a VAE is made
