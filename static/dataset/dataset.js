@@ -302,9 +302,10 @@ function mount(root, data) {
   async function ask(path) {
     const turn = ++questions;
     const reply = await fetch(api + path).catch(() => null);
+    const answer = await reply?.json().catch(() => null);
     if (turn !== questions) return undefined;
-    if (reply?.ok) return reply.json();
-    if (reply?.status === 404) return { error: (await reply.json()).error };
+    if (answer && reply.ok) return answer;
+    if (answer && reply.status === 404) return { error: answer.error };
     lost();
     return undefined;
   }
