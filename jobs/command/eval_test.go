@@ -73,7 +73,7 @@ func TestEvalOfARun(t *testing.T) {
 // TestEvalAsJSON: a checkpoint outside a run is measured, and nothing is written unless asked.
 func TestEvalAsJSON(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "new", "folder")
-	code, text, stderr := called(t, append([]string{"eval", shipped, "--json", "--pairs", "0", "--out", out, "--data", t.TempDir()}, quickly[:4]...)...)
+	code, text, stderr := called(t, append([]string{"eval", shipped, "--json", "--pairs", "0", "--probe", "2", "--trees", "2", "--out", out, "--data", t.TempDir()}, quickly[:4]...)...)
 	var s model.Scores
 	if err := json.Unmarshal([]byte(text), &s); code != done || err != nil || s.PSNR < 20 || s.Metrics == nil {
 		t.Fatalf("exit code %d, %v, %s", code, err, stderr)

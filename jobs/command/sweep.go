@@ -34,6 +34,7 @@ func sweepRuns(ctx context.Context, env environment, args []string) error {
 	fs.StringVar(&o.parts, "parts", "", "joined by commas: for paper of main, grid, ablations and ratio, empty for the first three; for field of models, tuned, ratio and splits, empty for models")
 	fs.StringVar(&o.engine, "engine", "auto", "what computes")
 	fs.BoolVar(&o.retry, "retry", false, "try again what has failed")
+	fs.StringVar(&o.records, "records", "", "`DIR` in which runs that are done are kept without their weights, and from which they are taken, so that a sweep can go on on another machine")
 	fs.BoolVar(&o.dry, "dry", false, "say what would run, and train nothing")
 	dataDir, asJSON, executor := dataFlag(fs), jsonFlag(fs), executorFlags(fs)
 	names, err := parseNames(fs, args)
@@ -57,13 +58,16 @@ func sweepRuns(ctx context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
-	s := &shellSweep{dataDir: *dataDir, saved: sweep.Saved{ID: plan.ID(), Plan: plan}, options: o, env: env, failed: map[string]string{}}
+	s := &shellSweep{dataDir: *dataDir, saved: sweep.Saved{ID: plan.ID(), Plan: plan}, options: o, env: env, failed: map[string]string{}, recorded: map[string]bool{}}
 	if !o.dry {
 		if err = s.store(); err != nil {
 			return err
 		}
 		defer s.root.Close()
 		defer s.show()()
+		if err := s.recall(); err != nil {
+			return err
+		}
 		if where == model.Slurm {
 			s.cluster = &onCluster{slurm.New(s.root.Dir(), asks), map[string]int{}}
 		}
@@ -77,6 +81,7 @@ func sweepRuns(ctx context.Context, env environment, args []string) error {
 
 type sweepOptions struct {
 	preset, datasets, models, parts, engine string
+	records                                 string
 	steps, seeds                            int
 	retry, dry                              bool
 }
@@ -168,16 +173,17 @@ func finder(dataDir string) sweep.Lookup {
 
 // shellSweep works through a plan in this shell. Each run is a process of its own, so that one that dies takes no other along.
 type shellSweep struct {
-	dataDir string
-	root    *folder.Data // nil where nothing is to be trained
-	saved   sweep.Saved
-	options sweepOptions
-	env     environment
-	cluster *onCluster        // nil where runs are trained here
-	failed  map[string]string // evaluations that failed in this shell, by run
-	retried map[string]int    // how often this shell took over a queued or failed run
-	said    string            // the task of the last plain line
-	saidAt  time.Time
+	dataDir  string
+	root     *folder.Data // nil where nothing is to be trained
+	saved    sweep.Saved
+	options  sweepOptions
+	env      environment
+	cluster  *onCluster        // nil where runs are trained here
+	failed   map[string]string // evaluations that failed in this shell, by run
+	recorded map[string]bool   // runs that are kept under --records
+	retried  map[string]int    // how often this shell took over a queued or failed run
+	said     string            // the task of the last plain line
+	saidAt   time.Time
 }
 
 // store keeps the plan in the data folder, which is made where it is missing.
@@ -222,6 +228,7 @@ func (s *shellSweep) work(ctx context.Context) error {
 			return fmt.Errorf("the sweep was interrupted; the same command goes on: %w", err)
 		}
 		b, theirs := s.board(), false
+		s.record(b)
 		if s.cluster != nil {
 			var err error
 			if theirs, err = s.submit(ctx, b); err != nil {

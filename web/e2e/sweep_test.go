@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"archive/zip"
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 
 // tinySweep is three real runs of a small network.
 const tinySweep = `{"name": "tiny", "preset": "tiny", "steps": 12, "set": {"batch": "4", "eval_images": "96", "widths": "4,4,8,8", "fc": "8", "d": "32", "k": "16"},
- "eval": {"pairs": 0, "noise": 20, "trees": 10},
+ "eval": {"pairs": 0, "noise": 20, "probe": 5, "trees": 10},
  "parts": [{"name": "main", "models": ["hrr"], "datasets": ["shapes3d-synthetic"], "seeds": [0, 1],
             "select": {"seeds": [1000], "axes": [{"field": "lr", "values": ["0.001"]}]}}]}`
 
@@ -33,9 +34,10 @@ func TestSweepAndReport(t *testing.T) {
 		Items      []struct{ Run, Stage string }
 		Choices    []struct{ Chosen string }
 	}
+	data, records := dir, filepath.Join(dir, "records")
 	run := func(args ...string) []byte {
 		t.Helper()
-		out, err := command(t, append(args, "--data", dir)...).Output()
+		out, err := command(t, append(args, "--data", data)...).Output()
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", args, err, out)
 		}
@@ -55,7 +57,7 @@ func TestSweepAndReport(t *testing.T) {
 	if err := os.WriteFile(plan, []byte(tinySweep), 0o644); err != nil { // one seed more
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(run("sweep", plan, "--json"), &record); err != nil || record.Done != 3 {
+	if err := json.Unmarshal(run("sweep", plan, "--json", "--records", records), &record); err != nil || record.Done != 3 {
 		t.Fatalf("%v %+v", err, record)
 	}
 	if attemptsOf(t, dir, first) != before {
@@ -77,6 +79,27 @@ func TestSweepAndReport(t *testing.T) {
 	defer archive.Close()
 	if len(archive.File) != len(report.Files)-1 { // it holds all but itself
 		t.Errorf("%d files in the archive, %d beside it", len(archive.File), len(report.Files)-1)
+	}
+
+	data = filepath.Join(dir, "elsewhere") // its runs come from the records, and the report is made of them
+	if err := json.Unmarshal(run("sweep", plan, "--json", "--records", records), &record); err != nil || record.Done != 3 {
+		t.Fatalf("%v %+v", err, record)
+	}
+	if weights, err := filepath.Glob(filepath.Join(data, "runs", "*", "checkpoints", "*")); err != nil || len(weights) > 0 {
+		t.Errorf("trained again: %v, %v", weights, err)
+	}
+	again := filepath.Join(dir, "again")
+	run("report", record.ID, "--out", again, "--json")
+	same(t, filepath.Join(out, "summary.csv"), filepath.Join(again, "summary.csv"))
+}
+
+// same says that two files hold the same bytes.
+func same(t *testing.T, a, b string) {
+	t.Helper()
+	x, errX := os.ReadFile(a)
+	y, errY := os.ReadFile(b)
+	if errX != nil || errY != nil || !bytes.Equal(x, y) {
+		t.Errorf("%s and %s differ: %v %v", a, b, errX, errY)
 	}
 }
 

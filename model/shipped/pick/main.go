@@ -192,7 +192,7 @@ func (p picker) copy(f *folder.Folder, notes string) (*folder.Folder, error) {
 		return nil, err
 	}
 	meta.ID, meta.Name, meta.Notes = to.ID(), fmt.Sprintf("%s %s, as shipped", model.ModelTitle(cfg.Model), cfg.Preset), notes
-	err = errors.Join(to.SetMeta(meta), to.SetStatus(status), thin(f, to), halve(f, to, step))
+	err = errors.Join(to.SetMeta(meta), to.SetStatus(status), f.Thin(to, stride), halve(f, to, step))
 	if samples := f.Samples(); err == nil && len(samples) > 0 {
 		last := samples[len(samples)-1]
 		var png []byte
@@ -201,56 +201,6 @@ func (p picker) copy(f *folder.Folder, notes string) (*folder.Folder, error) {
 		}
 	}
 	return to, err
-}
-
-// thin copies the points of every strideth step, the first and last, and those that say more than a training step does.
-func thin(f, to *folder.Folder) error {
-	out, err := to.Points()
-	if err != nil {
-		return err
-	}
-	var held *model.Point
-	least := math.MaxInt
-	var offset int64
-	for {
-		points, next, err := f.Tail(offset)
-		if err != nil {
-			return err
-		}
-		if len(points) == 0 {
-			break
-		}
-		for _, p := range points {
-			least = min(least, len(p.Values))
-			held = nil
-			if p.Step == 1 || p.Step%stride == 0 || len(p.Values) > least+1 {
-				err = out.Append(rounded(p))
-			} else {
-				held = &p
-			}
-			if err != nil {
-				return err
-			}
-		}
-		offset = next
-	}
-	if held != nil {
-		if err := out.Append(rounded(*held)); err != nil {
-			return err
-		}
-	}
-	return out.Close()
-}
-
-// rounded keeps 5 digits of every value, as many as a chart and its tip show.
-func rounded(p model.Point) model.Point {
-	for name, v := range p.Values {
-		if v != 0 && !math.IsInf(v, 0) && !math.IsNaN(v) {
-			unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-4)
-			p.Values[name] = math.Round(v/unit) * unit
-		}
-	}
-	return p
 }
 
 // halve writes the checkpoint in float16.

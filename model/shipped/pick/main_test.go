@@ -1,9 +1,6 @@
 package main
 
 import (
-	"math"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -66,53 +63,5 @@ func TestCandidates(t *testing.T) {
 	} {
 		_, err := p.candidates(strings.Fields(ids))
 		expect.Says(t, err, want)
-	}
-}
-
-// TestThin keeps the first and last step, every strideth, and those at which more was measured, with five digits.
-func TestThin(t *testing.T) {
-	root := dataFolder(t)
-	f, err := root.CreateAs("a", model.Config{Model: "hrr"}, "", model.Status{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	points, err := f.Points()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for step := 1; step <= 2*stride+7; step++ {
-		p := model.Point{Step: step, Values: map[string]float64{"total": math.Pi / 1000, "recon": math.Inf(1)}}
-		if step == 30 {
-			p.Values["psnr/eval"], p.Values["infom/eval"] = 20, 0.5
-		}
-		if err := points.Append(p); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := points.Close(); err != nil {
-		t.Fatal(err)
-	}
-	to, err := folder.Create(filepath.Join(t.TempDir(), "b"), f.Config(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer to.Close()
-	if err := thin(f, to); err != nil {
-		t.Fatal(err)
-	}
-	kept, _, err := to.Tail(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var steps []int
-	for _, p := range kept {
-		steps = append(steps, p.Step)
-	}
-	if want := []int{1, 30, stride, 2 * stride, 2*stride + 7}; !slices.Equal(steps, want) {
-		t.Errorf("steps %v are kept, want %v", steps, want)
-	}
-	if v := kept[0].Values; math.Abs(v["total"]-0.0031416) > 1e-12 || !math.IsInf(v["recon"], 1) {
-		t.Errorf("values %v", v)
 	}
 }

@@ -1,0 +1,69 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"slotscope/model"
+	"slotscope/model/folder"
+	"slotscope/model/sweep"
+)
+
+// recordStride is how many steps lie between the points that a record keeps, beside those that hold more than the losses.
+const recordStride = 500
+
+// recall takes the records of --records into the data folder, where they are runs that are done: a sweep goes on on another machine.
+func (s *shellSweep) recall() error {
+	if s.options.records == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(s.options.records)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.MkdirAll(s.options.records, 0o755)
+	}
+	if err != nil {
+		return fmt.Errorf("--records: %w", err)
+	}
+	taken := 0
+	for _, e := range entries {
+		dir := filepath.Join(s.options.records, e.Name())
+		if !e.IsDir() || !model.ValidID(e.Name()) || !folder.Recorded(dir) {
+			continue
+		}
+		switch err := s.root.Adopt(e.Name(), os.DirFS(dir), func(string) bool { return true }); {
+		case err == nil:
+			taken++
+		case !errors.Is(err, model.ErrConflict): // it is here
+			return fmt.Errorf("--records: %w", err)
+		}
+	}
+	if taken > 0 {
+		fmt.Fprintf(s.env.err, "%d records of %s are runs here now\n", taken, s.options.records)
+	}
+	return nil
+}
+
+// record keeps what is done under --records. What cannot be kept is said, and tried again after the next run.
+func (s *shellSweep) record(b sweep.Board) {
+	if s.options.records == "" {
+		return
+	}
+	for _, item := range b.Items {
+		if item.Stage != sweep.Done || s.recorded[item.ID] {
+			continue
+		}
+		f, err := s.root.Open(item.ID)
+		if err == nil {
+			err = f.Record(s.options.records, recordStride)
+			f.Close()
+		}
+		if err != nil {
+			fmt.Fprintf(s.env.err, "%s is not recorded: %v\n", item.ID, err)
+			continue
+		}
+		s.recorded[item.ID] = true
+	}
+}
