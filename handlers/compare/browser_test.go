@@ -10,6 +10,7 @@ import (
 	"slotscope/handlers/compare"
 	"slotscope/handlers/handlertest"
 	playpage "slotscope/handlers/play"
+	"slotscope/model"
 	"slotscope/model/compute"
 	"slotscope/model/data"
 	"slotscope/model/play"
@@ -33,7 +34,13 @@ func TestCompareInABrowser(t *testing.T) {
 	handlertest.Until(t, ctx, "keys choose too", `document.querySelector('[data-part=pick-count]').textContent === '4 runs chosen'`)
 	handlertest.Do(t, ctx, chromedp.Focus("[data-testid=compare-go]"), chromedp.KeyEvent(kb.Enter))
 	handlertest.Until(t, ctx, "the four are compared", `location.search.includes('a0,a1,b0,b1') && document.querySelector('.overlay canvas')`)
-	handlertest.Until(t, ctx, "the points behind the curves are counted", `/^\d+ points behind 2 groups/.test(document.querySelector('[data-part=curve-foot]').textContent)`)
+	handlertest.Until(t, ctx, "two charts stand for what decides, by their titles", `[...document.querySelectorAll('.chart figcaption b')].map((b) => b.textContent).join() === 'Total loss,Perplexity, window,PSNR'`)
+	handlertest.Until(t, ctx, "the points behind the curves are counted", `[...document.querySelectorAll('.chart > p')].every((p) => /^\d+ points behind 2 groups/.test(p.textContent))`)
+	handlertest.Do(t, ctx, chromedp.Click("[data-testid=series] summary"), chromedp.Click("[name=series][value='psnr/eval']"), chromedp.Click("[name=series][value=recon]"))
+	handlertest.Until(t, ctx, "the chosen series are in the address", `new URLSearchParams(location.search).get('series') === 'total,perplexity/window,recon' && document.querySelectorAll('.chart canvas').length === 3`)
+	handlertest.Do(t, ctx, chromedp.Focus("[data-part=curve-tools] [name=x]"), chromedp.KeyEvent("training"))
+	handlertest.Until(t, ctx, "the x axis is training time", `new URLSearchParams(location.search).get('x') === 'time' && performance.getEntriesByType('resource').some((r) => r.name.includes('clock=true'))`)
+	handlertest.Do(t, ctx, chromedp.Focus("[data-testid=compare] summary"))
 
 	handlertest.Do(t, ctx, chromedp.KeyEvent("]"), chromedp.KeyEvent("]"), chromedp.KeyEvent("l"))
 	handlertest.Until(t, ctx, "keys smooth", `document.querySelector('output[name=smooth-now]').value === '0.10'`)
@@ -41,11 +48,31 @@ func TestCompareInABrowser(t *testing.T) {
 	handlertest.Until(t, ctx, "the smoothing is in the address", `new URLSearchParams(location.search).get('smooth') === '0.1'`)
 	handlertest.Until(t, ctx, "l makes y logarithmic", `document.querySelector('input[name=log]').checked`)
 	handlertest.Do(t, ctx, chromedp.Click(".legend label:first-child input"))
-	handlertest.Until(t, ctx, "a group can be hidden", `document.querySelector('[data-part=curve-foot]').textContent.includes('behind 1 group')`)
+	handlertest.Until(t, ctx, "a group can be hidden", `document.querySelector('.chart > p').textContent.includes('behind 1 group')`)
 
 	handlertest.Until(t, ctx, "two seeds set nothing in bold", `document.querySelector('[data-testid=scores]') && !document.querySelector('td.best')`)
 	handlertest.Do(t, ctx, chromedp.Focus("[data-part=rule] select"), chromedp.KeyEvent("nothing"))
 	handlertest.Until(t, ctx, "another rule for bold is one choice away", `location.search.includes('rule=none') && document.querySelector('[data-testid=scores]')`)
+}
+
+// TestCompareFollowsRuns: charts and tables of runs that work are drawn anew as points and scores come, the zoom and the choice as they were.
+func TestCompareFollowsRuns(t *testing.T) {
+	f := handlertest.NewScored(t)
+	handlertest.Pair(f)
+	f.Put("live", model.Running, 60)
+	ctx, address := handlertest.Open(t, compare.Reports{Runs: f, Scores: f})
+	handlertest.Do(t, ctx, chromedp.Navigate(address+"/compare?runs=a0,a1,live&series=total&smooth=0.5"))
+	handlertest.Until(t, ctx, "80 points of two runs and 60 of one are drawn", `document.querySelector('.chart > p')?.textContent.startsWith('140 points')`)
+	handlertest.Until(t, ctx, "the page says that it follows one", `document.querySelector('[data-part=live]').textContent.startsWith('1 run is not over') && !document.querySelector('[data-part=live]').hidden`)
+	f.Grow("live", 25)
+	handlertest.Until(t, ctx, "25 more come by themselves", `document.querySelector('.chart > p').textContent.startsWith('165 points')`)
+	handlertest.Until(t, ctx, "the series and the smoothing stay", `new URLSearchParams(location.search).get('series') === 'total' && document.querySelector('output[name=smooth-now]').value === '0.50'`)
+	handlertest.Until(t, ctx, "the run is not in the tables yet", `document.querySelectorAll('[data-testid=scores] tbody')[0].rows.length === 1`)
+	f.Score("live", 0, 0.9, 33, func(c *model.Config) { c.NoDenoiser = true })
+	if err := f.Rename(ctx, "live", "done"); err != nil { // announces it
+		t.Fatal(err)
+	}
+	handlertest.Until(t, ctx, "its scores come into the tables by themselves", `document.querySelectorAll('[data-testid=scores] tbody')[0].rows.length === 2 && document.querySelector('[data-part=live]').hidden`)
 }
 
 // TestComparePairInABrowser: numbers fit the dataset, and the figures to download follow the pair that is shown.
@@ -80,12 +107,11 @@ func TestCompareByTouch(t *testing.T) {
 	handlertest.Do(t, ctx, chromedp.Navigate(address+"/compare?runs=a0,a1,b0,b1"))
 	b := handlertest.Browser{T: t, Ctx: ctx}
 	b.Wait(`document.querySelector('.overlay canvas') !== null`, "true")
-	b.Eval(`((s) => { s.value = 'total'; s.dispatchEvent(new Event('change')) })(document.querySelector('[name=series]'))`)
-	b.Wait(`document.querySelector('.overlay').ariaLabel.startsWith('total')`, "true")
+	b.Wait(`document.querySelector('.overlay').ariaLabel.startsWith('Total loss: HRR ends')`, "true")
 	left, top, wide := b.PlotBox(".overlay")
 	at := handlertest.Place{left + wide/2, top + 100}
 	h.Tap(at)
-	b.Wait(`document.querySelector('[data-part=curve-foot]').textContent.startsWith('step ')`, "true")
+	b.Wait(`document.querySelector('[data-part=curve-foot]').textContent.startsWith('Total loss, step ')`, "true")
 	h.Now = h.Now.Add(time.Second)
 	h.Drag(0, []handlertest.Place{{at[0] - 20, at[1]}, {at[0] + 20, at[1]}}, []handlertest.Place{{at[0] - 100, at[1]}, {at[0] + 100, at[1]}})
 	b.Wait(`document.querySelector('[name=reset]').disabled`, "false")

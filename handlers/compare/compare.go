@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -43,14 +42,16 @@ func (h Reports) compare(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	view.Title, view.Sections, view.Left, view.Notes = rep.Title, SectionViews(rep), leftViews(rep), rep.Notes()
-	view.Differences, view.Series = differences(rep.Runs), series(ctx, h, rep.Runs)
+	view.Settings = settings(rep)
 	for i, s := range rep.Sections {
 		if view.Sections[i].Figures, err = figureViews(s, i, c); err != nil {
 			return err
 		}
 		view.Sections[i].Pairs = h.pairViews(ctx, s, i, c)
 	}
-	view.Curves = ui.CurvesData{Query: c.query().Encode(), Series: view.Series}
+	if view.Curves, err = h.curvesData(ctx, c, rep); err != nil {
+		return err
+	}
 	return handlers.Draw(w, r, ui.Compare(view))
 }
 
@@ -99,14 +100,15 @@ func tableView(t report.Table) ui.ScoreTable {
 		v.Heads = append(v.Heads, ui.ScoreHead{Label: m.Label, Unit: m.Unit, About: m.About})
 	}
 	for _, row := range t.Rows {
-		out := ui.ScoreRow{Label: row.Label, Seeds: row.Seeds(), Color: row.Place % figure.Series, Chance: row.Chance}
+		out := ui.ScoreRow{Label: row.Label, Seeds: row.Seeds(), Place: row.Place, Chance: row.Chance}
 		for _, c := range row.Cells {
 			cell := ui.ScoreCell{Text: c.Text(c.Metric.Decimals), Bold: c.Bold}
 			for j, seed := range c.Seeds {
 				cell.Each = append(cell.Each, fmt.Sprintf("seed %d: %s", seed, strconv.FormatFloat(c.Values[j], 'f', 4, 64)))
 			}
 			if c.Published != nil && c.N > 0 {
-				cell.Published = c.Published.String()
+				cell.Published, cell.Other = strings.TrimSuffix(c.Published.String(), " ("+c.Published.Images+")"), c.Published.Images
+				v.Other = cmp.Or(v.Other, cell.Other)
 				cell.Equivalent, cell.Why = c.Match()
 			}
 			out.Cells = append(out.Cells, cell)
@@ -152,56 +154,6 @@ func leftViews(rep *report.Report) []ui.LeftRun {
 		out = append(out, ui.LeftRun{Run: l.Run, Why: l.Why, Unscored: l.Scores == nil && l.Damage == "" && l.Run.State == model.Finished})
 	}
 	return out
-}
-
-// differences lists the hyperparameters that are not the same in all runs, with the values of each run.
-func differences(runs []report.Entry) ui.ListTable {
-	var configs []model.Config
-	v := ui.ListTable{Heads: []string{"Hyperparameter"}}
-	for _, e := range runs {
-		configs = append(configs, e.Run.Config)
-		v.Heads = append(v.Heads, views.RunName(e.Run))
-	}
-	for _, f := range model.Fields() {
-		row := []string{strings.TrimSpace(f.Label + " " + f.Symbol)}
-		same := true
-		for _, c := range configs {
-			value := f.Get(c)
-			same = same && value == f.Get(configs[0])
-			row = append(row, value)
-		}
-		if !same {
-			v.Rows = append(v.Rows, row)
-		}
-	}
-	return v
-}
-
-// series lists what the runs measured while training, what decides first.
-func series(ctx context.Context, h Reports, runs []report.Entry) []string {
-	seen := map[string]bool{}
-	for _, e := range runs[:min(len(runs), 12)] {
-		page, err := h.Runs.Points(ctx, e.Run.ID, model.PointQuery{Columns: 1})
-		if err != nil {
-			continue // its curve is asked for again, and says then what is wrong
-		}
-		for name := range page.Series {
-			seen[name] = true
-		}
-	}
-	var names []string
-	for _, first := range []string{"psnr/eval", "total", "recon"} {
-		if seen[first] {
-			names = append(names, first)
-			delete(seen, first)
-		}
-	}
-	rest := make([]string, 0, len(seen))
-	for name := range seen {
-		rest = append(rest, name)
-	}
-	slices.Sort(rest)
-	return append(names, rest...)
 }
 
 // still are the figures of a section that need no points: scores by seed, noise, grids, and how far metrics agree.
@@ -324,123 +276,4 @@ func readPair(q url.Values) (a, b int, err error) {
 	}
 	a, b = number("a"), number("b")
 	return a, b, bad.OrNil()
-}
-
-// curveAnswer is one series of every group.
-type curveAnswer struct {
-	Series string       `json:"series"`
-	Groups []groupCurve `json:"groups"`
-}
-
-type groupCurve struct {
-	Label   string        `json:"label"`
-	Dataset string        `json:"dataset"`
-	Section string        `json:"section,omitempty"`
-	Color   int           `json:"color"`  // of the slots' palette
-	Dashed  bool          `json:"dashed"` // on a dataset after the first, so that a model keeps its colour
-	Points  int           `json:"points"` // that went into the mean
-	Mean    curveData     `json:"mean"`
-	Members []memberCurve `json:"members"`
-}
-
-type curveData struct {
-	Steps []int   `json:"steps"`
-	Mean  numbers `json:"mean"` // null where no run has a finite value
-	Low   numbers `json:"low"`  // null where fewer than two runs have one
-	High  numbers `json:"high"`
-	N     []int   `json:"n"`
-}
-
-type memberCurve struct {
-	Run    string  `json:"run"`
-	Name   string  `json:"name"`
-	Seed   int64   `json:"seed"`
-	Steps  []int   `json:"steps"`
-	Values numbers `json:"values"`
-}
-
-// curves answers one series of every group: mean, interval and members, from every point; columns thins what is sent.
-func (h Reports) curves(w http.ResponseWriter, r *http.Request) error {
-	q := r.URL.Query()
-	c, err := readChoice(q)
-	if err != nil {
-		return err
-	}
-	name, columns, alpha := q.Get("series"), 300, 0.0
-	bad := model.Invalid{}
-	if name == "" {
-		bad["series"] = "name a series, as in ?series=total"
-	}
-	if text := q.Get("columns"); text != "" {
-		if columns, err = strconv.Atoi(text); err != nil || columns < 1 || columns > handlers.MaxColumns {
-			bad["columns"] = fmt.Sprintf("%q is not a whole number from 1 to %d", text, handlers.MaxColumns)
-		}
-	}
-	if text := q.Get("smooth"); text != "" {
-		if alpha, err = strconv.ParseFloat(text, 64); err != nil || !(alpha >= 0 && alpha <= handlers.MaxSmooth) {
-			bad["smooth"] = fmt.Sprintf("%q is not a number from 0 to %v", text, handlers.MaxSmooth)
-		}
-	}
-	if c.empty() {
-		bad["runs"] = "name the runs, as in ?runs=ID,ID, or a sweep, as in ?sweep=ID"
-	}
-	if err := bad.OrNil(); err != nil {
-		return err
-	}
-	rep, err := h.outline(r.Context(), c)
-	if err != nil {
-		return err
-	}
-	out := curveAnswer{Series: name, Groups: []groupCurve{}}
-	for _, s := range rep.Sections {
-		for nth, d := range s.Datasets() {
-			for _, g := range s.Of(d) {
-				one, err := groupCurveOf(g, name, alpha, columns)
-				if err != nil {
-					return err
-				}
-				if one.Points > 0 {
-					one.Section, one.Color, one.Dataset, one.Dashed = s.Name, s.Place(g.Label)%figure.Series, report.DatasetLabel(d), nth > 0
-					out.Groups = append(out.Groups, one)
-				}
-			}
-		}
-	}
-	return handlers.JSON(w, http.StatusOK, out)
-}
-
-func groupCurveOf(g report.Group, name string, alpha float64, columns int) (groupCurve, error) {
-	mean, lines, err := g.CurveOf(name, alpha)
-	if err != nil {
-		return groupCurve{}, err
-	}
-	out := groupCurve{Label: g.Label, Dataset: g.Dataset, Points: mean.Points, Members: []memberCurve{}}
-	thin := mean.Thin(columns)
-	out.Mean = curveData{append([]int{}, thin.Steps...), thin.Mean, thin.Low, thin.High, append([]int{}, thin.N...)}
-	for _, line := range lines {
-		m := memberCurve{Run: line.Run.ID, Name: views.RunName(line.Run), Seed: line.Run.Config.Seed, Steps: []int{}}
-		for _, s := range line.Thin(columns) {
-			m.Steps, m.Values = append(m.Steps, s.Step), append(m.Values, s.Value)
-		}
-		out.Members = append(out.Members, m)
-	}
-	return out, nil
-}
-
-// numbers travel as an array, null for what is no finite number. Together they are written several times as fast as one by one.
-type numbers []float64
-
-func (n numbers) MarshalJSON() ([]byte, error) {
-	b := append(make([]byte, 0, 2+20*len(n)), '[')
-	for i, v := range n {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			b = append(b, "null"...)
-		} else {
-			b = strconv.AppendFloat(b, v, 'g', -1, 64)
-		}
-	}
-	return append(b, ']'), nil
 }

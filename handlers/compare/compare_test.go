@@ -37,7 +37,7 @@ func TestComparePage(t *testing.T) {
 		t.Errorf("rows: %s", rows.Text())
 	}
 	first := rows.Eq(0).Find("td")
-	if got := strings.Join(strings.Fields(first.Eq(1).Text()), " "); got != "0.81 ± 0.06 paper 0.85 ± 0.05 (other images)" { // ± 12.7·0.00707/√2 = 0.0635
+	if got := strings.Join(strings.Fields(first.Eq(1).Text()), " "); got != "0.81 ± 0.06 paper 0.85 ± 0.05 *" { // ± 12.7·0.00707/√2 = 0.0635
 		t.Errorf("InfoM of the plain model: %q", got)
 	}
 	if doc.Find(".best").Length() != 0 {
@@ -53,8 +53,10 @@ func TestComparePage(t *testing.T) {
 	if left := doc.Find("[data-testid=left-out]").Text(); !strings.Contains(left, "The loss is not finite.") {
 		t.Errorf("left out: %q", left)
 	}
-	if d := doc.Find("[data-testid=differences]").Text(); !strings.Contains(d, "No denoiser") || !strings.Contains(d, "Seed") {
-		t.Errorf("differences: %q", d)
+	var cells []string
+	doc.Find("[data-testid=differences] th, [data-testid=differences] td").Each(func(_ int, s *goquery.Selection) { cells = append(cells, strings.Join(strings.Fields(s.Text()), " ")) })
+	if got := strings.Join(cells, " | "); got != "Group | Seeds | No denoiser | HRR | 0–2 | false | HRR, no denoiser | 0, 1 | true" {
+		t.Errorf("differences: %s", got)
 	}
 	if doc.Find("[data-testid=ablations]").Length() != 1 || doc.Find("[data-testid=figures] svg").Length() != 3 {
 		t.Error("no ablations, or not the figures of scores, PSNR and noise")
@@ -79,19 +81,20 @@ func TestCompareRefuses(t *testing.T) {
 		status int
 		say    string
 	}{
-		"/api/report/results.json?runs=nothing":         {404, "nothing"},
-		"/api/report/results.json":                      {422, "?runs="},
-		"/api/report/results.json?runs=a0&rule=loud":    {422, "loud"},
-		"/api/report/results.json?runs=a0&sweep=s":      {422, "not both"},
-		"/api/report/results.json?sweep=nothing":        {404, "nothing"},
-		"/api/report/secrets?runs=a0":                   {404, "No file"},
-		"/api/report/results.json?runs=" + many:         {422, "most"},
-		"/api/compare/curves?runs=a0":                   {422, "series"},
-		"/api/compare/curves?series=total":              {422, "?runs="},
-		"/api/compare/curves?runs=a0&series=x&smooth=1": {422, "0.999"},
-		"/compare?runs=nothing":                         {404, "nothing"},
-		"/compare/figures/x.svg?runs=a0":                {404, "no figure"},
-		"/compare/figures/x.exe?runs=a0":                {404, "neither"},
+		"/api/report/results.json?runs=nothing":           {404, "nothing"},
+		"/api/report/results.json":                        {422, "?runs="},
+		"/api/report/results.json?runs=a0&rule=loud":      {422, "loud"},
+		"/api/report/results.json?runs=a0&sweep=s":        {422, "not both"},
+		"/api/report/results.json?sweep=nothing":          {404, "nothing"},
+		"/api/report/secrets?runs=a0":                     {404, "No file"},
+		"/api/report/results.json?runs=" + many:           {422, "most"},
+		"/api/compare/curves?runs=a0":                     {422, "series"},
+		"/api/compare/curves?series=total":                {422, "?runs="},
+		"/api/compare/curves?runs=a0&series=x&smooth=1":   {422, "0.999"},
+		"/api/compare/curves?runs=a0&series=x&clock=late": {422, "late"},
+		"/compare?runs=nothing":                           {404, "nothing"},
+		"/compare/figures/x.svg?runs=a0":                  {404, "no figure"},
+		"/compare/figures/x.exe?runs=a0":                  {404, "neither"},
 	} {
 		if w := handlertest.Ask(h, "GET", path, ""); w.Code != want.status || !strings.Contains(w.Body.String(), want.say) {
 			t.Errorf("%.60s: status %d, want %d saying %q: %.300s", path, w.Code, want.status, want.say, w.Body)
@@ -210,6 +213,9 @@ func TestCurvesOfGroups(t *testing.T) {
 	g := out.Groups[0]
 	if g.Label != "HRR" || g.Points != 80 || len(g.Mean.Steps) != 40 || g.Mean.N[0] != 2 || len(g.Members) != 2 || *g.Mean.Low[0] != *g.Mean.Mean[0] {
 		t.Errorf("%+v", g)
+	}
+	if timed := handlertest.Ask(h, "GET", "/api/compare/curves?runs=a0,a1&series=total&clock=true", "").Body.String(); strings.Count(timed, `"seconds":[0.0`) != 3 { // 16 images at 320 a second
+		t.Errorf("no clock of the mean and of each run: %.300s", timed)
 	}
 	if one := out.Groups[1]; one.Mean.Low[0] != nil || one.Mean.N[0] != 1 {
 		t.Error("one run has no interval")

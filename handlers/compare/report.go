@@ -55,6 +55,7 @@ func (h Reports) Routes(r chi.Router) {
 	r.Get("/compare", handlers.Handle(h.compare))
 	r.Get("/compare/figures/{file}", handlers.Handle(h.figure))
 	r.Get("/api/compare/curves", handlers.Handle(h.curves))
+	r.Get("/ws/compare", h.socket)
 }
 
 // maxRuns is the most runs of one comparison that are named in an address; a sweep may have more.
@@ -235,28 +236,17 @@ const samplesPage = 50_000
 
 // outline is the report of what an address names as far as its groups go: runs are known by the index, so no scores are read.
 func (h Reports) outline(ctx context.Context, c choice) (*report.Report, error) {
-	lister, ok := h.Runs.(interface {
-		Overview(ctx context.Context) ([]model.Overview, error)
-	})
-	if !ok || c.sweep != "" {
+	if _, ok := h.Runs.(lister); !ok || c.sweep != "" {
 		return h.report(ctx, c)
 	}
-	all, err := lister.Overview(ctx)
+	all, err := h.overviews(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	at := make(map[string]int, len(all))
-	for i, o := range all {
-		at[o.ID] = i
-	}
 	part := report.Part{}
-	for _, id := range c.runs {
-		i, ok := at[id]
-		if !ok {
-			return nil, fmt.Errorf("there is no run %q: %w", id, model.ErrNotFound)
-		}
-		e := h.drawn(ctx, all[i].Run)
-		if step, scored := all[i].Scores[report.StepKey]; scored {
+	for _, o := range all {
+		e := h.drawn(ctx, o.Run)
+		if step, scored := o.Scores[report.StepKey]; scored {
 			e.Scores = &model.Scores{Step: int(step)}
 		}
 		part.Entries = append(part.Entries, e)

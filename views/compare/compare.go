@@ -4,25 +4,27 @@ package compare
 import (
 	"fmt"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
 	"slotscope/model"
+	"slotscope/model/measure/figure"
 	"slotscope/views"
 )
 
 // CompareView is the comparison of runs; without sections it asks which runs.
 type CompareView struct {
-	Title       string
-	Query       string            // which runs, as an address says it
-	Fields      map[string]string // the same, for a form
-	Rule        string            // what is set in bold
-	Picker      []PickGroup
-	Sections    []SectionView
-	Left        []LeftRun
-	Notes       []string
-	Differences ListTable
-	Series      []string
-	Curves      CurvesData
+	Title    string
+	Query    string            // which runs, as an address says it
+	Fields   map[string]string // the same, for a form
+	Rule     string            // what is set in bold
+	Picker   []PickGroup
+	Sections []SectionView
+	Left     []LeftRun
+	Notes    []string
+	Settings SettingsView
+	Curves   CurvesData
 }
 
 // PickGroup is runs to choose from that differ in their seeds alone.
@@ -54,16 +56,17 @@ type ScoreTable struct {
 	Heads    []ScoreHead
 	Rows     []ScoreRow
 	Withheld []string // sentences on rows that may claim nothing
+	Other    string   // what published values marked with * are of
 	Verdicts []Verdict
 }
 
 // ScoreHead is a metric.
 type ScoreHead struct{ Label, Unit, About string }
 
-// ScoreRow is one group of runs; Color is its place in the slots' palette.
+// ScoreRow is one group of runs; Place is its own among the series, which gives it colour and dash.
 type ScoreRow struct {
 	Label, Seeds string
-	Color        int
+	Place        int
 	Chance       bool // of the row above
 	Cells        []ScoreCell
 }
@@ -71,6 +74,7 @@ type ScoreRow struct {
 // ScoreCell is a mean with its interval; Published is the paper's value, Why the reason where ours is not said to be equivalent.
 type ScoreCell struct {
 	Text, Published, Why string
+	Other                string // what the published value is of, where that is something else: "other images"
 	Equivalent           bool
 	Each                 []string // value by seed
 	Bold                 bool
@@ -126,11 +130,73 @@ type SwapRow struct {
 	Run   model.Run
 }
 
+// SettingsView says by which hyperparameters groups of runs differ.
+type SettingsView struct {
+	Heads []ScoreHead
+	Rows  []SettingsRow
+}
+
+// SettingsRow is one group, with a value for each head.
+type SettingsRow struct {
+	Label, Seeds string
+	Place        int
+	Values       []string
+}
+
 // CurvesData is what the curves' module needs to know.
 type CurvesData struct {
-	Query  string   `json:"query"`
-	Series []string `json:"series"`
+	Query    string       `json:"query"`
+	Series   []SeriesView `json:"series"`
+	Runs     int          `json:"runs"`
+	Standing Standing     `json:"standing"`
 }
+
+// SeriesView is a series that can be drawn.
+type SeriesView struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	Unit  string `json:"unit"`
+	Group string `json:"group"`
+}
+
+// Standing is how far compared runs are: two sums, of their points, and of their states and scores. What differs is to be asked for again.
+type Standing struct {
+	Points string `json:"points"`
+	Scores string `json:"scores"`
+}
+
+// seriesGroup is series under one heading.
+type seriesGroup struct {
+	Name   string
+	Series []SeriesView
+}
+
+// groups are the series by heading, in order.
+func (d CurvesData) groups() (all []seriesGroup) {
+	for _, s := range d.Series {
+		name := s.Group
+		if name == "" {
+			name = "Decisive"
+		}
+		i := slices.IndexFunc(all, func(g seriesGroup) bool { return g.Name == name })
+		if i < 0 {
+			i, all = len(all), append(all, seriesGroup{Name: name})
+		}
+		all[i].Series = append(all[i].Series, s)
+	}
+	return all
+}
+
+// dash is the dash of a series as an SVG attribute has it.
+func dash(place int) string {
+	var parts []string
+	for _, d := range figure.Dash(place) {
+		parts = append(parts, strconv.FormatFloat(d, 'g', -1, 64))
+	}
+	return strings.Join(parts, " ")
+}
+
+func seriesClass(place int) string { return fmt.Sprint("k-s", place%figure.Series) }
 
 // ReportView is the page of a report.
 type ReportView struct {
@@ -146,6 +212,9 @@ type ReportView struct {
 
 // ReportFile is one thing to download.
 type ReportFile struct{ Name, About string }
+
+// manyRuns is from how many runs on single ones are drawn only when asked for: more lines hide the means.
+const manyRuns = 60
 
 // rules are the choices of what is set in bold.
 var rules = []struct{ key, label string }{

@@ -87,7 +87,7 @@ func (g ImageGrid) columnNames(f *Figure, y, left, w float64) float64 {
 			f.label(left+float64(j)*(w+gridGap)+w/2, bottom-float64(len(wrapped)-1-i)*labelFont.lineHeight()-4, shorten(line, labelFont, w), labelFont, middle)
 		}
 		if j < len(g.Colors) {
-			f.rect(left+float64(j)*(w+gridGap), bottom, w, 3, seriesPaint(g.Colors[j]), "")
+			f.rect(left+float64(j)*(w+gridGap), bottom, w, 3, slotPaint(g.Colors[j]), "")
 		}
 	}
 	return bottom + 6

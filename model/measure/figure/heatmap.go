@@ -134,7 +134,7 @@ func (h HeatMap) columnNames(f *Figure, y, left, column float64, slanted bool) f
 		x := left + (float64(j)+0.5)*column
 		h.columnName(f, name, x, bottom, column, slanted)
 		if j < len(h.Colors) {
-			f.rect(left+float64(j)*column+1, bottom-1, column-2, 3, seriesPaint(h.Colors[j]), "")
+			f.rect(left+float64(j)*column+1, bottom-1, column-2, 3, slotPaint(h.Colors[j]), "")
 		}
 	}
 	f.label(left-8, bottom-4, h.Corner, quietFont, end)

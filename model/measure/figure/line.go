@@ -263,7 +263,7 @@ func (l Line) band(f *Figure, p plot) {
 
 // draw draws the line and its markers; it returns how many points cannot be drawn.
 func (l Line) draw(f *Figure, p plot) (left int) {
-	dash := seriesDash(l.Color)
+	dash := Dash(l.Color)
 	if l.Dashed {
 		dash = []float64{4, 3}
 	}
@@ -438,7 +438,7 @@ func (c LineChart) legend() []key {
 		if l.Name == "" {
 			continue
 		}
-		dash := seriesDash(l.Color)
+		dash := Dash(l.Color)
 		if l.Dashed {
 			dash = []float64{4, 3}
 		}

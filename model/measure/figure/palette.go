@@ -13,8 +13,12 @@ type paint string
 // shade is a paint in the light and in the dark scheme, as #rrggbb.
 type shade struct{ light, dark string }
 
-// Series is how many colours series have; they are those of the slots, in their order. A series beyond them is dashed.
-const Series = 9
+// Slots is how many colours slots have. Series begin with the same, in their order, and go on to Series colours before one repeats; every
+// nine of them have another dash.
+const (
+	Slots  = 9
+	Series = 20
+)
 
 // heatSteps is how many colours a heat map has.
 const heatSteps = 21
@@ -39,6 +43,9 @@ func palette() ([]paint, map[paint]shade) {
 	for i, s := range []shade{
 		{"#0072b2", "#3a9fdc"}, {"#e69f00", "#e69f00"}, {"#009e73", "#1fb98e"}, {"#cc79a7", "#cc79a7"}, {"#56b4e9", "#56b4e9"},
 		{"#d55e00", "#ee7a26"}, {"#c9b800", "#f0e442"}, {"#7a7a7a", "#a6a6a6"}, {"#1c1c1c", "#efefef"},
+		// each the furthest in OKLab, in the worse of both schemes, from all before it
+		{"#6403c4", "#8d4df9"}, {"#1c500e", "#5d7358"}, {"#ab3db3", "#f798fd"}, {"#ba022f", "#de394b"}, {"#2f2667", "#716db5"}, {"#686800", "#93953e"},
+		{"#541e29", "#a0636d"}, {"#890185", "#bb44b4"}, {"#8d73d1", "#ab91f2"}, {"#1d4ce9", "#4074fb"}, {"#908930", "#cbc88b"},
 	} {
 		add(fmt.Sprint("s", i), s.light, s.dark)
 	}
@@ -110,12 +117,15 @@ func rgba(hex string) color.RGBA {
 // heat is the step of the scale for t from 0 to 1; values outside are clipped.
 func heat(t float64) int { return int(math.Round(min(max(t, 0), 1) * (heatSteps - 1))) }
 
-// seriesPaint and seriesDash tell series i apart.
+// seriesPaint and Dash tell series i apart: no two of the first 40 have both alike.
 func seriesPaint(i int) paint { return paint(fmt.Sprint("s", i%Series)) }
 
-func seriesDash(i int) []float64 {
-	return [][]float64{nil, {6, 3}, {2, 3}, {8, 3, 2, 3}}[i/Series%4]
+// Dash is the dash of series i, nil for a solid line.
+func Dash(i int) []float64 {
+	return [][]float64{nil, {6, 3}, {2, 3}, {8, 3, 2, 3}}[i/Slots%4]
 }
+
+func slotPaint(i int) paint { return paint(fmt.Sprint("s", i%Slots)) }
 
 // CSS is the style of figures inside pages: static/shared/figure.css.
 func CSS() string {

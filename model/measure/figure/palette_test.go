@@ -51,7 +51,7 @@ func TestTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens := map[paint]string{"ink": "ink", "quiet": "quiet", "rule": "rule", "strong": "rule-strong", "paper": "paper", "sunk": "sunk", "accent": "accent"}
-	for i := range Series {
+	for i := range Slots {
 		tokens[paint(fmt.Sprint("s", i))] = fmt.Sprint("slot-", i)
 	}
 	for p, token := range tokens {
@@ -61,6 +61,52 @@ func TestTokens(t *testing.T) {
 			t.Errorf("base.css does not say %q", both)
 		}
 	}
+}
+
+// TestSeriesDiffer: of as many series as there are colours no two are alike in either scheme, and each stands out from the paper.
+func TestSeriesDiffer(t *testing.T) {
+	for i := range Series {
+		s := shades[seriesPaint(i)]
+		for scheme, pair := range map[string][2]string{"light": {s.light, shades["paper"].light}, "dark": {s.dark, shades["paper"].dark}} {
+			if c := contrast(pair[0], pair[1]); c < 1.8 || i >= Slots && c < 3 {
+				t.Errorf("series %d, %s: contrast %.2f with the paper", i, scheme, c)
+			}
+		}
+		for j := range i {
+			o := shades[seriesPaint(j)]
+			if d := min(apartLab(s.light, o.light), apartLab(s.dark, o.dark)); d < 0.06 || i >= Slots && d < 0.11 {
+				t.Errorf("series %d and %d are only %.3f apart in OKLab", i, j, d)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for i := range 40 {
+		look := fmt.Sprint(seriesPaint(i), Dash(i))
+		if seen[look] {
+			t.Fatalf("series %d looks like an earlier one: %s", i, look)
+		}
+		seen[look] = true
+	}
+}
+
+// apartLab is the distance of two colours in OKLab, of which oklch is the inverse.
+func apartLab(a, b string) float64 {
+	x, y := oklab(a), oklab(b)
+	return math.Hypot(math.Hypot(x[0]-y[0], x[1]-y[1]), x[2]-y[2])
+}
+
+func oklab(hex string) [3]float64 {
+	c := rgba(hex)
+	linear := func(v uint8) float64 {
+		s := float64(v) / 255
+		if s <= 0.04045 {
+			return s / 12.92
+		}
+		return math.Pow((s+0.055)/1.055, 2.4)
+	}
+	r, g, b := linear(c.R), linear(c.G), linear(c.B)
+	l, m, s := math.Cbrt(0.4122214708*r+0.5363325363*g+0.0514459929*b), math.Cbrt(0.2119034982*r+0.6806995451*g+0.1073969566*b), math.Cbrt(0.0883024619*r+0.2817188376*g+0.6299787005*b)
+	return [3]float64{0.2104542553*l + 0.7936177850*m - 0.0040720468*s, 1.9779984951*l - 2.4285922050*m + 0.4505937099*s, 0.0259040371*l + 0.7827717662*m - 0.8086757660*s}
 }
 
 // TestApart: labels keep their order, their distance and the frame.

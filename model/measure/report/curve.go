@@ -104,6 +104,39 @@ func (e Entry) series(names []string, alpha float64) (map[string][]model.Sample,
 	return samples, err
 }
 
+// Clock maps steps to seconds of training: each step takes batch / (images per second), as measured. Pauses are not in it. Where nothing
+// was measured it is nil.
+func (e Entry) Clock() (func(step int) float64, error) {
+	const name = "images_per_second"
+	read, err := e.series([]string{name}, 0)
+	if err != nil {
+		return nil, err
+	}
+	steps, at, pace := []int{0}, []float64{0}, 0.0
+	for _, s := range read[name] {
+		if !finite(s.Value) || s.Value <= 0 {
+			continue
+		}
+		pace = float64(e.Run.Config.Batch) / s.Value
+		last := len(steps) - 1
+		steps, at = append(steps, s.Step), append(at, at[last]+float64(s.Step-steps[last])*pace)
+	}
+	if pace == 0 {
+		return nil, nil
+	}
+	return func(step int) float64 {
+		i, _ := slices.BinarySearch(steps, step)
+		if i == len(steps) {
+			return at[i-1] + float64(step-steps[i-1])*pace
+		}
+		if i == 0 {
+			return 0
+		}
+		share := float64(step-steps[i-1]) / float64(steps[i]-steps[i-1])
+		return at[i-1] + share*(at[i]-at[i-1])
+	}, nil
+}
+
 // smoother is an exponential moving average without its bias towards 0 at the start; what is not finite passes it by.
 //
 //	m_n = α·m_{n−1} + (1−α)·x_n      y_n = m_n / (1 − αⁿ)

@@ -1,0 +1,25 @@
+package run
+
+import "testing"
+
+// TestNames: what runs measure has a title of its own.
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range Names() {
+		if s.Title == "" || seen[s.Title] {
+			t.Errorf("%s is called %q, as another is", s.Name, s.Title)
+		}
+		seen[s.Title] = true
+	}
+	for name, want := range map[string]string{
+		"total": "Total loss", "psnr/eval": "PSNR", "infom/eval": "InfoM", "perplexity/window": "Perplexity, window", "infoe/eval": "InfoE", "gpu/power": "GPU power",
+		"faithfulness/cos_bundle": "HRR cosines, ẑ", "kl": "Divergence", "discriminator/grad_norm": "Discriminator: Gradient norm", "mine/own": "mine/own",
+	} {
+		if got := NameOf(name).Title; got != want {
+			t.Errorf("%s is called %q, not %q", name, got, want)
+		}
+	}
+	if u := NameOf("psnr/eval").Unit; u != "dB" {
+		t.Errorf("PSNR in %q", u)
+	}
+}
