@@ -29,10 +29,11 @@ type Library struct {
 	counts sync.Mutex // one count at a time
 	naming sync.Mutex // one change of names at a time
 
-	mu     sync.Mutex
-	open   []*opened // last used first
-	usages map[string]*counting
-	data   map[string]data.Set
+	mu      sync.Mutex
+	open    []*opened // last used first
+	usages  map[string]*guarded[Counting]
+	samples map[string]*guarded[Sampling]
+	data    map[string]data.Set
 }
 
 // Sets opens datasets by name; data.Catalogue is one.
@@ -57,7 +58,7 @@ func NewLibrary(dir string, engine *compute.Engine, sets Sets) *Library {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Library{
 		dir: dir, engine: engine, sets: sets, shelf: &shelf{dir: dir, hashes: map[string]hashed{}},
-		ctx: ctx, cancel: cancel, usages: map[string]*counting{}, data: map[string]data.Set{},
+		ctx: ctx, cancel: cancel, usages: map[string]*guarded[Counting]{}, samples: map[string]*guarded[Sampling]{}, data: map[string]data.Set{},
 	}
 }
 
@@ -273,21 +274,22 @@ type Counting struct {
 	Err   error // why there will be none
 }
 
-type counting struct {
+// guarded is how far a piece of background work is, for those who ask while it goes on.
+type guarded[T any] struct {
 	mu  sync.Mutex
-	now Counting
+	now T
 }
 
-func (c *counting) set(change func(*Counting)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	change(&c.now)
+func (g *guarded[T]) set(change func(*T)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change(&g.now)
 }
 
-func (c *counting) get() Counting {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
+func (g *guarded[T]) get() T {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.now
 }
 
 // Usage says which codes a checkpoint's slots take: from the program for a shipped checkpoint, from the data folder where it was counted before,
@@ -296,7 +298,7 @@ func (l *Library) Usage(src Source) Counting {
 	l.mu.Lock()
 	c, ok := l.usages[src.Key]
 	if !ok {
-		c = &counting{now: Counting{Of: UsageImages}}
+		c = &guarded[Counting]{now: Counting{Of: UsageImages}}
 		l.usages[src.Key] = c
 		c.now.Usage, _ = shippedUsage(src) // one that does not fit is counted like any other
 		if c.now.Usage == nil && l.ctx.Err() == nil {
@@ -307,7 +309,7 @@ func (l *Library) Usage(src Source) Counting {
 	return c.get()
 }
 
-func (l *Library) count(src Source, c *counting) {
+func (l *Library) count(src Source, c *guarded[Counting]) {
 	usage, err := l.countOrLoad(src, c)
 	c.set(func(now *Counting) { now.Usage, now.Early, now.Err = usage, nil, err })
 	if err == nil {
@@ -318,7 +320,7 @@ func (l *Library) count(src Source, c *counting) {
 	}
 }
 
-func (l *Library) countOrLoad(src Source, c *counting) (*Usage, error) {
+func (l *Library) countOrLoad(src Source, c *guarded[Counting]) (*Usage, error) {
 	m, release, err := l.Use(l.ctx, src)
 	if err != nil {
 		return nil, err

@@ -51,18 +51,50 @@ const (
 // CountUsage encodes n images of a set and counts. progress, where not nil, hears how many are done, and once what the first UsageEarly say.
 func (m *Model) CountUsage(ctx context.Context, set data.Set, n int, progress func(done int, early *Usage)) (*Usage, error) {
 	info := set.Info()
-	if info.H != m.Image.H || info.W != m.Image.W || info.C != m.Image.C {
-		return nil, fmt.Errorf("%s holds %d × %d × %d images, the checkpoint reads %d × %d × %d",
-			info.Name, info.H, info.W, info.C, m.Image.H, m.Image.W, m.Image.C)
-	}
-	index := drawIndices(n, info.Len)
-	rand.New(rand.NewPCG(usageSeed, 'e')).Shuffle(len(index), func(i, j int) { index[i], index[j] = index[j], index[i] }) // the first of them stand for all
-	codes := make([][]int, 0, len(index))
-	images := make([]byte, usageBatch*m.Size())
+	index := drawShuffled(n, info.Len)
 	classes := make([]int, len(index)*len(info.Factors))
 	if err := set.Classes(classes, index); err != nil {
 		return nil, fmt.Errorf("reading the factors of %s: %w", info.Name, err)
 	}
+	codes, err := m.encodeAll(ctx, set, index, func(codes [][]int) {
+		if progress == nil {
+			return
+		}
+		var early *Usage
+		if len(codes) == UsageEarly && n > UsageEarly {
+			early = m.tally(codes, classes[:len(codes)*len(info.Factors)], info)
+		}
+		progress(len(codes), early)
+	})
+	if err != nil {
+		return nil, err
+	}
+	u := m.tally(codes, classes, info)
+	if info.Complete {
+		u.Pair, err = m.truePair(ctx, set, u)
+	}
+	return u, err
+}
+
+// usageBatch is small, so that an image which somebody waits to have encoded never waits long behind it.
+const usageBatch = 16
+
+// drawShuffled takes n indices in an order of its own, so that the first of them stand for all.
+func drawShuffled(n, of int) []int {
+	index := drawIndices(n, of)
+	rand.New(rand.NewPCG(usageSeed, 'e')).Shuffle(len(index), func(i, j int) { index[i], index[j] = index[j], index[i] })
+	return index
+}
+
+// encodeAll encodes images of a set; progress hears the codes so far after each batch.
+func (m *Model) encodeAll(ctx context.Context, set data.Set, index []int, progress func(codes [][]int)) ([][]int, error) {
+	info := set.Info()
+	if info.H != m.Image.H || info.W != m.Image.W || info.C != m.Image.C {
+		return nil, fmt.Errorf("%s holds %d × %d × %d images, the checkpoint reads %d × %d × %d",
+			info.Name, info.H, info.W, info.C, m.Image.H, m.Image.W, m.Image.C)
+	}
+	codes := make([][]int, 0, len(index))
+	images := make([]byte, usageBatch*m.Size())
 	for start := 0; start < len(index); start += usageBatch {
 		part := index[start:min(len(index), start+usageBatch)]
 		if err := set.Images(images[:len(part)*m.Size()], part); err != nil {
@@ -73,24 +105,10 @@ func (m *Model) CountUsage(ctx context.Context, set data.Set, n int, progress fu
 			return nil, err
 		}
 		codes = append(codes, got...)
-		if progress != nil {
-			var early *Usage
-			if len(codes) == UsageEarly && n > UsageEarly {
-				early = m.tally(codes, classes[:len(codes)*len(info.Factors)], info)
-			}
-			progress(len(codes), early)
-		}
+		progress(codes)
 	}
-	u := m.tally(codes, classes, info)
-	var err error
-	if info.Complete {
-		u.Pair, err = m.truePair(ctx, set, u)
-	}
-	return u, err
+	return codes, nil
 }
-
-// usageBatch is small, so that an image which somebody waits to have encoded never waits long behind it.
-const usageBatch = 16
 
 // drawIndices takes n indices without replacement, in order, the same for the same numbers.
 func drawIndices(n, of int) []int {

@@ -80,6 +80,7 @@ export class Frozen {
 
   #others = {}; // key → a promise of its Local
 
+  atlas() { return ''; }
   picture() { return ''; }
   file() { return ''; }
 

@@ -25,6 +25,7 @@ export class Palette {
     this.search.addEventListener('input', () => this.#load());
     this.unused.addEventListener('click', () => this.#unfold(this.unused.getAttribute('aria-expanded') !== 'true'));
     this.more.addEventListener('click', () => this.#load(this.#entries.length));
+    this.atlas = panel.querySelector('#palette-atlas');
     this.pin = panel.querySelector('#palette-pin');
     this.pin.addEventListener('click', () => this.#pin(this.#atHand()));
     this.name = panel.querySelector('#palette-name');
@@ -66,10 +67,15 @@ export class Palette {
 
   #tellAtHand() {
     const code = this.#atHand();
-    this.panel.querySelector('#palette-at').textContent = this.app.names.say(this.#slot, code);
+    const said = this.app.names.say(this.#slot, code);
     const pinned = this.app.slots[this.#slot].pins.includes(code);
     this.pin.setAttribute('aria-pressed', String(pinned));
     this.pin.textContent = pinned ? 'Unpin' : 'Pin';
+    this.pin.title = pinned ? `Let ${said} take its place in the order` : `Keep ${said} at the head of the palette (P on a code)`;
+    const atlas = this.app.store.atlas(this.#slot, code);
+    if (atlas) this.atlas.href = atlas;
+    this.atlas.title = `What ${said} means: the images that carry it, its neighbours, its life over training`;
+    this.name.title = `Name slot ${this.#slot} and its code ${said}`;
   }
 
   /** choose shows the entries of a slot. */

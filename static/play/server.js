@@ -18,6 +18,7 @@ export class Server {
   address(state) { return `/play/${this.data.key}?${query(state)}`; }
   choose() { document.getElementById('choose').requestSubmit(); }
   original(name) { return name?.startsWith('upload:') ? '' : name; }
+  atlas(slot, code) { return `/play/${this.data.key}/atlas/${slot}/${code}`; }
   picture(codes) { return `/img/${this.data.key}/${format(codes)}.png`; }
   file(name, state) { return `/api/play/${this.data.key}/${name}?${query(state)}`; }
 

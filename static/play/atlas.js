@@ -1,0 +1,22 @@
+// The atlas while images are being encoded: it asks how far that is, and shows the page anew when more is known.
+
+const page = document.querySelector('.atlas[data-waiting]');
+if (page) follow();
+
+async function follow() {
+  const address = `/api${location.pathname}`;
+  let known = null;
+  for (;;) {
+    const reply = await fetch(address).catch(() => null);
+    const body = await reply?.json().catch(() => null);
+    if (body) {
+      const now = `${body.state} ${body.images}`;
+      if (known !== null && now !== known) return location.reload();
+      if (body.state === 'ready') return location.reload();
+      known = now;
+      const said = document.querySelector('[data-testid="atlas-progress"]');
+      if (said && body.of) said.textContent = `Encoding images: ${body.done.toLocaleString('en')} of ${body.of.toLocaleString('en')}. This page fills itself.`;
+    }
+    await new Promise((done) => setTimeout(done, 700));
+  }
+}
