@@ -195,7 +195,7 @@ func (s *Supervisor) Stop(ctx context.Context, id string) error {
 
 // endExternal ends a run that another program logs.
 func (s *Supervisor) endExternal(ctx context.Context, f *folder.Folder, e *entry) error {
-	run, err := conclude(f, 0, func(model.Status) (model.State, string) {
+	run, err := end(f, 0, func(model.Status) (model.State, string) {
 		return model.Finished, "Ended by the program that logged it."
 	})
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *Supervisor) endExternal(ctx context.Context, f *folder.Folder, e *entry
 }
 
 func (s *Supervisor) unqueue(ctx context.Context, f *folder.Folder, e *entry) error {
-	run, err := conclude(f, 0, func(model.Status) (model.State, string) {
+	run, err := end(f, 0, func(model.Status) (model.State, string) {
 		return model.Stopped, "Taken out of the queue."
 	})
 	if err != nil {

@@ -154,7 +154,7 @@ func (s *Supervisor) took(ctx context.Context, id, job string, refused error) {
 
 // refused ends a run that the cluster would not take. The caller holds mu.
 func (s *Supervisor) refused(ctx context.Context, f *folder.Folder, e *entry, why error) {
-	r, err := conclude(f, 0, func(model.Status) (model.State, string) {
+	r, err := end(f, 0, func(model.Status) (model.State, string) {
 		return model.Failed, strings.TrimSuffix(why.Error(), ".") + "."
 	})
 	if err != nil {
@@ -218,24 +218,6 @@ func (s *Supervisor) learn(runs map[string]string, tasks map[string]model.Task) 
 	s.look()
 }
 
-// judgeTask is judge for a cluster's run that no process has locked, as far as can be seen from here.
-func (s *Supervisor) judgeTask(f *folder.Folder, e *entry, run model.Run) (model.Run, error) {
-	final := run.State == model.Finished || e.job.Stop && run.State.Ended()
-	switch {
-	case final:
-	case e.task.State == model.TaskWaits:
-		run.State, run.Reason, run.Ended = model.Queued, waits(e), time.Time{}
-		run.ImagesPerSecond, run.SecondsLeft = 0, 0
-	case e.task.State == model.TaskOver && !run.State.Ended():
-		return conclude(f, e.head(), func(status model.Status) (model.State, string) { return taskVerdict(f, e, status) })
-	case run.State == model.Queued || run.State == "":
-		run.State, run.Reason = model.Queued, waits(e)
-	case e.task.State == model.TaskRuns && run.State.Live() && !e.asked.IsZero():
-		run.State = model.Stopping
-	}
-	return run, nil
-}
-
 // waits says what a run in the cluster's queue waits for.
 func waits(e *entry) string {
 	switch {
@@ -251,19 +233,15 @@ func waits(e *entry) string {
 	return fmt.Sprintf("SLURM job %s waits.", e.job.ID)
 }
 
-// taskVerdict says how a run ended whose job is over though its process did not say so.
-func taskVerdict(f *folder.Folder, e *entry, status model.Status) (model.State, string) {
-	on := ""
-	if e.task.Node != "" {
-		on = " on " + e.task.Node
+func onNode(t model.Task) string {
+	if t.Node == "" {
+		return ""
 	}
-	stopped := e.job.Stop || !e.asked.IsZero()
-	switch {
-	case stopped && status.State == model.Queued:
-		return model.Stopped, fmt.Sprintf("SLURM job %s was cancelled before it began.", e.job.ID) + kept(f)
-	case stopped:
-		return model.Interrupted, fmt.Sprintf("SLURM job %s ended%s (%s) while it was stopping, before it said that it had saved.", e.job.ID, on, e.task.Word) + kept(f)
-	}
+	return " on " + t.Node
+}
+
+// taskSentence says why a job is over.
+func taskSentence(f *folder.Folder, e *entry) string {
 	what := map[string]string{
 		"NODE_FAIL":     "the node was lost",
 		"TIMEOUT":       "its time limit was reached",
@@ -280,11 +258,11 @@ func taskVerdict(f *folder.Folder, e *entry, status model.Status) (model.State, 
 			what += ", " + e.task.Why
 		}
 	}
-	log, _ := f.Log(200)
-	if e.task.Word != "FAILED" {
-		log = ""
+	log := ""
+	if e.task.Word == "FAILED" {
+		log, _ = f.Log(200)
 	}
-	return model.Interrupted, fmt.Sprintf("SLURM job %s ended%s: %s.", e.job.ID, on, what) + lastWords(log) + kept(f)
+	return fmt.Sprintf("SLURM job %s ended%s: %s.", e.job.ID, onNode(e.task), what) + lastWords(log)
 }
 
 // stopTask asks a cluster's run to save and end, or takes it out of the queue. The caller holds mu.

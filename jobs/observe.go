@@ -154,59 +154,74 @@ func (s *Supervisor) settle(ctx context.Context, f *folder.Folder, e *entry, see
 // judge turns a look into the run's true state; where a process is dead that says it lives, the folder is told too.
 // A run without ID is not to be listed yet.
 func (s *Supervisor) judge(f *folder.Folder, e *entry, seen sight) (model.Run, error) {
+	if seen.locked && e.whom != seen.holder.PID && seen.holder.PID != 0 && !e.job.Stop {
+		e.forgive() // that was another process
+	}
 	run := seen.run
-	switch {
-	case seen.locked:
-		if run.State == "" || run.State == model.Queued {
-			run.State, run.PID = model.Running, seen.holder.PID // it has only begun
-		}
-		if e.whom != seen.holder.PID && seen.holder.PID != 0 && !e.job.Stop {
-			e.forgive() // that was another process
-		}
-		if !e.asked.IsZero() && run.State == model.Running {
-			run.State = model.Stopping // it has not heard yet, or saves
-		}
-	case run.Config.Model == model.External: // no process of ours works on it: it is as it says
-	case e.submitted() && s.o.Cluster != nil:
-		return s.judgeTask(f, e, run)
-	case e.child != nil:
-		if run.State.Live() {
-			return model.Run{}, nil // killed a moment ago; the next look finds how
-		}
-		if !e.asked.IsZero() && !run.State.Ended() {
-			run.State = model.Stopping
-		}
-	case run.State.Live(), !run.State.Ended() && e.exit != nil:
-		return conclude(f, e.head(), func(status model.Status) (model.State, string) { return verdict(f, e, status) })
-	case run.State == "":
-		if f.Age() < grace {
-			return model.Run{}, nil
-		}
-		return conclude(f, e.head(), func(model.Status) (model.State, string) {
-			return model.Interrupted, "It has no state.json: its process ended before it began, or its copy is incomplete."
+	ev := s.evidence(f, e, seen)
+	do, state := ev.judge()
+	switch do {
+	case pass:
+		return model.Run{}, nil
+	case conclude:
+		return end(f, e.head(), func(now model.Status) (model.State, string) {
+			ev.said, ev.failed = now.State, e.failed(now)
+			n := ev.end()
+			return n.state(), sentence(n, ev.job, f, e, now)
 		})
 	}
+	if ev.locked && !run.State.Live() && state == model.Running {
+		run.PID = seen.holder.PID // it has only begun
+	}
+	if ev.job && !ev.locked && state == model.Queued {
+		run.Reason, run.Ended, run.ImagesPerSecond, run.SecondsLeft = waits(e), time.Time{}, 0, 0
+	}
+	run.State = state
 	return run, nil
 }
 
-// verdict says how a process ended that did not say so itself.
-func verdict(f *folder.Folder, e *entry, status model.Status) (model.State, string) {
-	log, _ := f.Log(200)
-	switch {
-	case e.forced:
-		return model.Interrupted, "Ended by force, because it did not answer a stop." + kept(f)
-	case !e.asked.IsZero() && status.State == model.Queued:
-		return model.Stopped, "Stopped before it began." + kept(f)
-	case !e.asked.IsZero():
-		return model.Interrupted, "Its process ended while it was stopping, before it said that it had saved." + kept(f)
-	case e.exit != nil && !e.exit.unknown && (status.State == model.Queued || status.PID == e.exit.pid): // not one that came too late
-		return model.Failed, e.exit.sentence(log) + kept(f)
+func (s *Supervisor) evidence(f *folder.Folder, e *entry, seen sight) evidence {
+	run := seen.run
+	return evidence{
+		said: run.State, external: run.Config.Model == model.External, locked: seen.locked, child: e.child != nil, exited: e.exit != nil,
+		failed: e.failed(run.Status), asked: !e.asked.IsZero(), forced: e.forced, young: f.Age() < grace,
+		job: e.submitted() && s.o.Cluster != nil, task: e.task.State, calledOff: e.job.Stop,
+	}
+}
+
+// failed says whether the child that ended was the run's process, and not one that came too late.
+func (e *entry) failed(said model.Status) bool {
+	return e.exit != nil && !e.exit.unknown && (said.State == model.Queued || said.PID == e.exit.pid)
+}
+
+// sentence says how a run ended that did not say so itself.
+func sentence(n ending, job bool, f *folder.Folder, e *entry, said model.Status) string {
+	switch n {
+	case byForce:
+		return "Ended by force, because it did not answer a stop." + kept(f)
+	case unbegun:
+		if job {
+			return fmt.Sprintf("SLURM job %s was cancelled before it began.", e.job.ID) + kept(f)
+		}
+		return "Stopped before it began." + kept(f)
+	case midStop:
+		if job {
+			return fmt.Sprintf("SLURM job %s ended%s (%s) while it was stopping, before it said that it had saved.", e.job.ID, onNode(e.task), e.task.Word) + kept(f)
+		}
+		return "Its process ended while it was stopping, before it said that it had saved." + kept(f)
+	case byItself:
+		log, _ := f.Log(200)
+		return e.exit.sentence(log) + kept(f)
+	case jobOver:
+		return taskSentence(f, e) + kept(f)
+	case neverSpoke:
+		return "It has no state.json: its process ended before it began, or its copy is incomplete."
 	}
 	heard := ""
-	if !status.Updated.IsZero() {
-		heard = fmt.Sprintf("; it was last heard of at %s UTC", status.Updated.UTC().Format("2006-01-02 15:04:05"))
+	if !said.Updated.IsZero() {
+		heard = fmt.Sprintf("; it was last heard of at %s UTC", said.Updated.UTC().Format("2006-01-02 15:04:05"))
 	}
-	return model.Interrupted, fmt.Sprintf("Process %d ended without a word%s.", status.PID, heard) + kept(f)
+	return fmt.Sprintf("Process %d ended without a word%s.", said.PID, heard) + kept(f)
 }
 
 // kept says what a resume would go on from.
@@ -228,10 +243,10 @@ func (e *entry) at() (c model.Cursor) {
 	return c
 }
 
-// conclude writes the end of a run that no process works on into its folder, holding its lock. Where the folder cannot be
+// end writes the end of a run that no process works on into its folder, holding its lock. Where the folder cannot be
 // written the run comes back concluded all the same; where a process has just taken it, the run has no ID. head is the last
 // step stored, which a process that was killed had no time to report.
-func conclude(f *folder.Folder, head int, how func(model.Status) (model.State, string)) (model.Run, error) {
+func end(f *folder.Folder, head int, how func(model.Status) (model.State, string)) (model.Run, error) {
 	lock, err := f.Lock()
 	if errors.Is(err, model.ErrConflict) {
 		return model.Run{}, nil

@@ -190,7 +190,7 @@ func (s *Supervisor) start(ctx context.Context, e *entry, on Device) bool {
 		s.o.Log.Info("run started", "run", e.run.ID, "pid", c.process.Pid)
 		return true
 	}
-	r, endErr := conclude(f, 0, func(model.Status) (model.State, string) {
+	r, endErr := end(f, 0, func(model.Status) (model.State, string) {
 		return model.Failed, fmt.Sprintf("Its process could not be started: %v.", err)
 	})
 	if endErr != nil {

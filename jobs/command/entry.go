@@ -41,14 +41,11 @@ func entryOf(dir string) (report.Entry, error) {
 		Noisy:     func() (image.Image, error) { return noiseSheet(dir) }}, nil
 }
 
-// look reads what there is of a run. One that says it is live although no process works on it is interrupted.
+// look reads what there is of a run.
 func look(f *folder.Folder) (sweep.Found, error) {
-	run, err := f.Run()
+	run, err := f.Standing()
 	if run.ID == "" {
 		return sweep.Found{}, err
-	}
-	if !f.Locked() && run.State.Live() && run.State != model.Queued {
-		run.State, run.Reason = model.Interrupted, "Its process ended without a word."
 	}
 	found := sweep.Found{Run: run}
 	scores, err := f.Scores()

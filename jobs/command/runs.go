@@ -151,7 +151,7 @@ func overviewOf(data *folder.Data, id string, names []string, scores bool) (o mo
 		return o, err
 	}
 	defer f.Close()
-	if o.Run, err = standing(f); err != nil {
+	if o.Run, err = f.Standing(); err != nil {
 		return o, err
 	}
 	if o.Values, err = f.LastValues(names...); err != nil {
@@ -170,18 +170,6 @@ func overviewOf(data *folder.Data, id string, names []string, scores bool) (o mo
 		return o, err
 	}
 	return o, nil
-}
-
-// standing is a run with its true state: one that says it is live although no process works on it is interrupted.
-func standing(f *folder.Folder) (model.Run, error) {
-	run, err := f.Run()
-	if run.ID == "" {
-		return run, err
-	}
-	if !f.Locked() && run.State.Live() {
-		run.State, run.Reason = model.Interrupted, "Its process exited unexpectedly."
-	}
-	return run, nil
 }
 
 // asked reads the runs of a command's query, with what the query and the fields named besides look at.
@@ -425,7 +413,7 @@ func stopRun(f *folder.Folder) error {
 	if f.Locked() {
 		return f.Signal(syscall.SIGTERM)
 	}
-	run, err := standing(f)
+	run, err := f.Standing()
 	if err != nil {
 		return err
 	}
@@ -491,7 +479,7 @@ func deleteRuns(ctx context.Context, env environment, o runsFlags) error {
 		f, err := data.Open(id)
 		if err == nil {
 			defer f.Close()
-			run, err := standing(f)
+			run, err := f.Standing()
 			if err == nil && !run.State.Ended() && run.State != "" {
 				return fmt.Errorf("run %s is %s; stop it before deleting it: %w", id, run.State, model.ErrConflict)
 			}
@@ -528,7 +516,7 @@ func runLogs(ctx context.Context, env environment, o runsFlags) error {
 		at = info.Size()
 	}
 	for {
-		run, err := standing(f)
+		run, err := f.Standing()
 		if err != nil {
 			return err
 		}
@@ -616,7 +604,7 @@ func lookAll(env environment, data *folder.Data, ids []string, states map[string
 		if err != nil {
 			return err
 		}
-		run, err := standing(f)
+		run, err := f.Standing()
 		f.Close()
 		if err != nil {
 			return err

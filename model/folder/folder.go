@@ -252,6 +252,19 @@ func (f *Folder) Run() (model.Run, error) {
 	return model.Run{ID: m.ID, Name: m.Name, Notes: m.Notes, Created: m.Created, Tags: m.Tags, Star: m.Star, Archived: m.Archived, Config: f.cfg, Status: status}, err
 }
 
+// Standing is how a run stands, as far as the folder alone can tell it: one that says that it is live although no process works on it
+// is interrupted. One whose run.json is damaged has the folder's name.
+func (f *Folder) Standing() (model.Run, error) {
+	run, err := f.Run()
+	if run.ID == "" {
+		return run, err
+	}
+	if run.State.Live() && !f.Locked() {
+		run.State, run.Reason = model.Interrupted, "Its process ended without a word."
+	}
+	return run, nil
+}
+
 // Age is how long ago the configuration was written.
 func (f *Folder) Age() time.Duration {
 	info, err := f.root.Stat(configFile)
