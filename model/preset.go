@@ -35,7 +35,8 @@ func ModelNames() []string {
 	return []string{"hrr", "vqvae", "qlae", "betavae", "betatcvae", "ae", "bioae", "factorvae", "annealedvae", "dipvae1", "dipvae2", "tripod"}
 }
 
-// External is the model of runs that another program trained: they have points and no checkpoints.
+// External is the model of runs that another program trained: they have points and no checkpoints, or are adopted, with a program that
+// encodes and decodes for them.
 const External = "external"
 
 // ModelTitle is the name of a model as the literature writes it.
@@ -52,8 +53,10 @@ var modelTitles = map[string]string{"hrr": "HRR", "vqvae": "VQ-VAE", "qlae": "QL
 // Discrete says whether the model's slots take codes, k to choose from; else each holds a real number.
 func (c Config) Discrete() bool { return c.Model == "hrr" || c.Model == "vqvae" || c.OwnCodebooks() }
 
-// OwnCodebooks says whether every slot has k numbers of its own to choose from.
-func (c Config) OwnCodebooks() bool { return c.Model == "qlae" || c.Model == "tripod" }
+// OwnCodebooks says whether every slot has k codes of its own to choose from, which stand for numbers where the model is ours.
+func (c Config) OwnCodebooks() bool {
+	return c.Model == "qlae" || c.Model == "tripod" || c.Model == External && c.K > 0
+}
 
 // Grid are the values that codes of Tripod's slots stand for, [k]: evenly from −1 to 1.
 func (c Config) Grid() []float32 {

@@ -90,6 +90,7 @@ func subcommands() []subcommand {
 		{"data", "list, add, describe, check, sample and remove datasets", dataCommand},
 		{"freeze", "write the playground of runs as one HTML file that needs no server", freezePages},
 		{"export", "write a model for other programs: safetensors, ONNX, PyTorch loader, model card", exportRun},
+		{"adopt", "open a model from elsewhere: a bundle, a safetensors file, or a program that encodes and decodes", adoptModel},
 		{"import", "bring in runs of TensorBoard, MLflow or Weights & Biases", importRuns},
 		{"verify", "check a bundle: sums, examples, and its scores measured again", verifyBundle},
 		{"bench", "measure training, decoding or reading speed", benchCommand},

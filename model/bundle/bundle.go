@@ -32,6 +32,7 @@ const (
 	WeightsFile = "model.safetensors"
 	ConfigFile  = "config.json"
 	LoaderFile  = "slotscope_model.py"
+	AdapterFile = "slotscope_adapter.py"
 	CardFile    = "README.md"
 	ScoresFile  = "scores.json"
 	AboutScores = "SCORES.md"
@@ -42,6 +43,9 @@ const (
 
 //go:embed slotscope_model.py
 var loader []byte
+
+//go:embed slotscope_adapter.py
+var adapter []byte
 
 // Bundle is a model with what is known about it.
 type Bundle struct {
@@ -102,6 +106,7 @@ func (b Bundle) parts() ([]part, error) {
 		{WeightsFile, func(w io.Writer) error { return checkpoint.Encode(w, b.File) }},
 		text(ConfigFile, append(about, '\n')),
 		text(LoaderFile, loader),
+		text(AdapterFile, adapter),
 		text(AboutScores, []byte(definitions())),
 	}
 	if b.Scores != nil {

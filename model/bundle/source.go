@@ -28,6 +28,9 @@ func (s Source) Bundle(ctx context.Context, name string) (Bundle, error) {
 	if err != nil {
 		return Bundle{}, err
 	}
+	if src.Config.Model == model.External {
+		return Bundle{}, play.NoWeights(src)
+	}
 	file, err := s.Library.Checkpoint(src)
 	if err != nil {
 		return Bundle{}, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"slotscope/model"
+	"slotscope/model/adopt"
 	"slotscope/model/data"
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/format/weights"
@@ -54,6 +55,9 @@ func (l *Library) Freeze(ctx context.Context, src Source) (Frozen, error) {
 	if err != nil {
 		return Frozen{}, err
 	}
+	if adopt.Is(file) {
+		return Frozen{}, NoWeights(src)
+	}
 	if size := weightsSize(file); size/2 > MaxWeights {
 		return Frozen{}, model.Invalid{"checkpoint": fmt.Sprintf("%s takes %.0f MB as float16; a frozen page holds at most %d MB, so freeze a smaller preset",
 			src.Title, float64(size)/2/(1<<20), MaxWeights>>20)}
@@ -79,6 +83,11 @@ func (l *Library) Freeze(ctx context.Context, src Source) (Frozen, error) {
 	}
 	err = m.exemplify(ctx, set, &out)
 	return out, err
+}
+
+// NoWeights says of an adopted model why what needs weights cannot be made of it.
+func NoWeights(src Source) error {
+	return model.Invalid{"checkpoint": src.Title + " runs as a program of its own, so its weights are not here"}
 }
 
 // rounding is the largest difference that float16 makes to a byte of a picture, over random tuples.

@@ -11,6 +11,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"slotscope/model"
+	"slotscope/model/adopt"
 	"slotscope/model/compute"
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/paper/ae"
@@ -51,6 +52,9 @@ const cachedBytes = 64 << 20
 func Open(ctx context.Context, engine *compute.Engine, file checkpoint.File) (*Model, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if adopt.Is(file) {
+		return openAdopted(ctx, file)
 	}
 	image, err := imageOf(file)
 	if err != nil {

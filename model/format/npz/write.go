@@ -28,16 +28,21 @@ func Write(w io.Writer, arrays ...Data) error {
 }
 
 func (a Data) write(archive *zip.Writer) error {
+	w, err := archive.CreateHeader(&zip.FileHeader{Name: a.Name + ".npy", Method: zip.Store})
+	if err != nil {
+		return err
+	}
+	return WriteArray(w, a)
+}
+
+// WriteArray writes one .npy array; its name is not in it.
+func WriteArray(w io.Writer, a Data) error {
 	descr, n, values := a.describe()
 	if descr == "" {
 		return fmt.Errorf("elements of type %T are not written", a.Values)
 	}
 	if h := (Header{Shape: a.Shape}); h.Len() != n {
 		return fmt.Errorf("%d elements do not fill shape %v", n, a.Shape)
-	}
-	w, err := archive.CreateHeader(&zip.FileHeader{Name: a.Name + ".npy", Method: zip.Store})
-	if err != nil {
-		return err
 	}
 	if _, err := io.WriteString(w, header(descr, a.Shape)); err != nil {
 		return err

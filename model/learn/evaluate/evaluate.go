@@ -75,7 +75,7 @@ func Run(ctx context.Context, engine *compute.Engine, file checkpoint.File, set 
 	if err := finiteWeights(file); err != nil {
 		return Result{}, err
 	}
-	n, err := newNet(engine, file, ae.Image{H: info.H, W: info.W, C: info.C})
+	n, err := newNet(ctx, engine, file, ae.Image{H: info.H, W: info.W, C: info.C})
 	if err != nil {
 		return Result{}, fmt.Errorf("opening the checkpoint for images of %s: %w", info.Name, err)
 	}

@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	gocontext "context"
 	"fmt"
 
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
@@ -8,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
+	"slotscope/model/adopt"
 	"slotscope/model/compute"
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/paper/ae"
@@ -21,24 +23,29 @@ const slotCode = dtypes.Int32
 
 // net is a trained model, and beside it the probe, compiled for an engine.
 type net struct {
-	built  ae.Model
-	image  ae.Image
-	m, n   int // slots; length of z
-	engine *compute.Engine
+	built    ae.Model     // nil where the model is adopted
+	adopted  *adopt.Model // nil where it is ours
+	discrete bool         // slots take codes
+	image    ae.Image
+	m, n     int // slots; length of z, 0 where an adopted model tells none
+	engine   *compute.Engine
 
 	store, model *context.Context
-	represent    *context.Exec // images → z [B, n], slots [B, m], squared errors [B], reconstructions [B, H, W, C] and ‖ẑ‖² [B]
-	decode       *context.Exec // slots → images in [0, 1]
+	represent    operation // images → z [B, n], slots [B, m], squared errors [B], reconstructions [B, H, W, C] and ‖ẑ‖² [B]
+	decode       operation // slots → images in [0, 1]
 }
 
-func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *net, err error) {
+func newNet(ctx gocontext.Context, engine *compute.Engine, file checkpoint.File, image ae.Image) (n *net, err error) {
+	if adopt.Is(file) {
+		return newAdoptedNet(ctx, engine, file, image)
+	}
 	defer compute.Recovered("building the model's graphs", &err)
 	store := context.New().Checked(false)
 	built, err := ae.Open(store.In("model"), file, image)
 	if err != nil {
 		return nil, err
 	}
-	n = &net{built: built, image: image, m: file.Config.M, n: built.Size(), engine: engine, store: store, model: store.In("model")}
+	n = &net{built: built, discrete: built.Discrete(), image: image, m: file.Config.M, n: built.Size(), engine: engine, store: store, model: store.In("model")}
 	if n.represent, err = context.NewExec(engine.Backend, store, func(_ *context.Context, images *Node) []*Node {
 		z := built.Latent(n.model, ae.Unit(images))
 		slots, logits := built.FromLatent(n.model, z)
@@ -64,7 +71,7 @@ type slots struct {
 }
 
 func (n *net) slotsOf(t *tensors.Tensor) slots {
-	if n.built.Discrete() {
+	if n.discrete {
 		return slots{codes: tensors.MustCopyFlatData[int32](t)}
 	}
 	return slots{numbers: tensors.MustCopyFlatData[float32](t)}
@@ -72,7 +79,7 @@ func (n *net) slotsOf(t *tensors.Tensor) slots {
 
 // tensor is slots as the decoder reads them.
 func (n *net) tensor(s slots) *tensors.Tensor {
-	if n.built.Discrete() {
+	if n.discrete {
 		return tensors.FromFlatDataAndDimensions(s.codes, batchSize, n.m)
 	}
 	return tensors.FromFlatDataAndDimensions(s.numbers, batchSize, n.m)
@@ -127,7 +134,7 @@ func (n *net) images(pixels []byte) *tensors.Tensor {
 }
 
 // call runs a graph and hands its results to read; inputs and results are freed.
-func call(doing string, exec *context.Exec, inputs []any, read func(results []*tensors.Tensor)) (err error) {
+func call(doing string, exec operation, inputs []any, read func(results []*tensors.Tensor)) (err error) {
 	defer compute.Recovered(doing, &err)
 	results, err := exec.Exec(inputs...)
 	for _, in := range inputs {
@@ -149,4 +156,7 @@ func (n *net) finalize() {
 	n.represent.Finalize()
 	n.decode.Finalize()
 	n.store.Finalize()
+	if n.adopted != nil {
+		n.adopted.Close()
+	}
 }

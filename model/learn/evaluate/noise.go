@@ -30,7 +30,7 @@ const (
 //	σ² = P / 10^(SNR/10)            P is mean z², or mean ẑ², over the evaluation set; E_s/N_0 = n·P / σ²
 func (e *evaluation) noise(ctx context.Context) error {
 	count := min(e.o.Noise, len(e.index))
-	if count <= 0 {
+	if count <= 0 || e.net.n == 0 {
 		return nil
 	}
 	exec, err := e.disturbing()
@@ -38,8 +38,11 @@ func (e *evaluation) noise(ctx context.Context) error {
 		return err
 	}
 	defer exec.Finalize()
-	places := []int{onLatent, onBundle}
-	if e.slots.codes != nil {
+	places := []int{onLatent}
+	if e.net.built != nil {
+		places = append(places, onBundle)
+	}
+	if e.net.built != nil && e.slots.codes != nil {
 		places = append(places, onCleanedUp)
 	}
 	points := make([][]disturbance, len(strengths)) // of each place
@@ -80,7 +83,10 @@ func (e *evaluation) noiseOf(points [][]disturbance, count int) *model.Noise {
 
 // disturbing is images, z, slots, standard normal noise [B, n] and the two deviations → at each place: slots [B, m], squared errors [B],
 // reconstructions [B, H, W, C], and the classes that the probe reads [B, F], or zeros.
-func (e *evaluation) disturbing() (exec *store.Exec, err error) {
+func (e *evaluation) disturbing() (exec operation, err error) {
+	if e.net.adopted != nil {
+		return asked(e.askDisturbed), nil
+	}
 	defer compute.Recovered("building the graph of noise", &err)
 	n, m := e.net, e.net.model
 	return store.NewExec(n.engine.Backend, n.store, func(_ *store.Context, in []*Node) (out []*Node) {
@@ -122,7 +128,7 @@ type disturbance struct {
 }
 
 // disturb adds noise to images done to done+rows. Every image and strength has its own noise, whatever is tried beside it.
-func (e *evaluation) disturb(ctx context.Context, exec *store.Exec, pixels []byte, done, rows int, snr float64, at []disturbance) error {
+func (e *evaluation) disturb(ctx context.Context, exec operation, pixels []byte, done, rows int, snr float64, at []disturbance) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("evaluation: %w", err)
 	}

@@ -38,7 +38,8 @@ type probe struct {
 
 	step *store.Exec // images, targets [B, total], rate and Adam's corrections → loss
 	look *store.Exec // images → classes [B, F]
-	draw *store.Exec // slots → classes of the decoded image [B, F]
+	draw operation   // slots → classes of the decoded image [B, F]
+	seen *store.Exec // images in [0, 1] → classes; nil where the model is ours
 }
 
 func newProbe(n *net, info data.Info) (p *probe, err error) {
@@ -67,6 +68,10 @@ func newProbe(n *net, info data.Info) (p *probe, err error) {
 		return p.classes(ae.Unit(images))
 	}); err != nil {
 		return nil, err
+	}
+	if n.adopted != nil {
+		p.draw = asked(p.readAdopted)
+		return p, p.newSeen()
 	}
 	p.draw, err = store.NewExec(n.engine.Backend, n.store, func(_ *store.Context, slots *Node) *Node {
 		return p.classes(Sigmoid(n.built.Decode(n.model, slots)))
@@ -327,4 +332,7 @@ func (p *probe) finalize() {
 	p.step.Finalize()
 	p.look.Finalize()
 	p.draw.Finalize()
+	if p.seen != nil {
+		p.seen.Finalize()
+	}
 }

@@ -1,0 +1,199 @@
+package adopt
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"slotscope/model/format/npz"
+)
+
+// Waits of a child process.
+const (
+	// DefaultWait is how long a child may take for one answer where its command says nothing else.
+	DefaultWait = time.Minute
+	goodbye     = 2 * time.Second // between the end of its input and its being killed
+	restartWait = 2 * time.Second // between the failure of a child and the start of the next
+)
+
+// child is a running process that answers messages.
+type child struct {
+	name  string // its command, for messages
+	wait  time.Duration
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *bufio.Reader
+	said  *lastLines // of standard error
+	done  chan struct{}
+	count int // messages answered
+
+	mu      sync.Mutex
+	late    bool // killed because it did not answer in time
+	stopped bool // killed or let go by us
+}
+
+// start runs a command. Its environment is ours without the server's token.
+func start(c Command) (*child, error) {
+	if len(c.Args) == 0 {
+		return nil, errors.New("no command is given")
+	}
+	k := &child{name: c.Title(), wait: c.wait(), said: &lastLines{}, done: make(chan struct{})}
+	k.cmd = exec.Command(c.Args[0], c.Args[1:]...)
+	k.cmd.Dir, k.cmd.Stderr = c.Dir, k.said
+	k.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SLOTSCOPE_TOKEN=") })
+	k.cmd.WaitDelay = goodbye
+	group(k.cmd)
+	in, err := k.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, w, err := os.Pipe() // not StdoutPipe: Wait would close it before the last answer is read
+	if err != nil {
+		return nil, err
+	}
+	k.cmd.Stdout = w
+	k.in, k.out = in, bufio.NewReaderSize(out, 1<<16)
+	err = k.cmd.Start()
+	w.Close()
+	if err != nil {
+		out.Close()
+		return nil, fmt.Errorf("%s cannot be started: %w", k.name, err)
+	}
+	go func() {
+		k.cmd.Wait()
+		close(k.done)
+	}()
+	return k, nil
+}
+
+// ask sends a message and has its answer read. After a failure that the child did not report itself it is of no more use.
+func (k *child) ask(do string, payload *npz.Data, read func(*bufio.Reader) error) error {
+	timer := time.AfterFunc(k.wait, func() { k.kill(true) })
+	defer timer.Stop()
+	err := writeRequest(k.in, do, payload)
+	if err == nil {
+		err = read(k.out)
+	} else {
+		err = errEnded // its input was closed, which only its end does
+	}
+	if err == nil {
+		k.count++
+		return nil
+	}
+	if errors.Is(err, errSaid) {
+		return fmt.Errorf("%s, message %d (%s): %w", k.name, k.count+1, do, err)
+	}
+	return k.failure(do, err)
+}
+
+// failure says why a child cannot go on, and ends it.
+func (k *child) failure(do string, err error) error {
+	if errors.Is(err, errEnded) {
+		select { // how it ended says more than that it did
+		case <-k.done:
+		case <-time.After(goodbye):
+		}
+	}
+	k.mu.Lock()
+	late := k.late
+	k.mu.Unlock()
+	what := err.Error()
+	select {
+	case <-k.done:
+		switch {
+		case late:
+			what = fmt.Sprintf("it gave no answer within %s and was ended", k.wait)
+		case errors.Is(err, errEnded):
+			what = "it ended (" + k.cmd.ProcessState.String() + ")"
+		}
+	default:
+		if late {
+			what = fmt.Sprintf("it gave no answer within %s and was ended", k.wait)
+		}
+	}
+	k.kill(false)
+	if line := k.said.last(); line != "" {
+		what += "; its last line on standard error: " + line
+	}
+	return fmt.Errorf("%s, message %d (%s): %s", k.name, k.count+1, do, what)
+}
+
+func (k *child) kill(late bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stopped {
+		return
+	}
+	k.stopped, k.late = true, late
+	killGroup(k.cmd)
+}
+
+// close lets the child end by itself, then kills it.
+func (k *child) close() {
+	k.in.Close()
+	select {
+	case <-k.done:
+	case <-time.After(goodbye):
+	}
+	k.kill(false) // what it started is ended with it
+	<-k.done
+}
+
+// lastLines keeps the end of what is written.
+type lastLines struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const keptOutput = 4096
+
+func (l *lastLines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, b...)
+	if extra := len(l.text) - keptOutput; extra > 0 {
+		l.text = append([]byte{}, l.text[extra:]...)
+	}
+	return len(b), nil
+}
+
+// last is the last line that is not empty, at most 300 bytes of printable text.
+func (l *lastLines) last() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	line := bytes.TrimSpace(l.text)
+	if at := bytes.LastIndexAny(line, "\r\n"); at >= 0 {
+		line = line[at+1:]
+	}
+	text := strings.ToValidUTF8(string(line[:min(len(line), 300)]), "")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// title is a command in a few words: its program, and what it is given.
+func title(args []string) string {
+	if len(args) == 0 {
+		return "no command"
+	}
+	text := filepath.Base(args[0])
+	if len(args) > 1 {
+		text += " " + strings.Join(args[1:], " ")
+	}
+	if len(text) > 80 {
+		text = strings.ToValidUTF8(text[:80], "") + "…"
+	}
+	return text
+}
