@@ -85,7 +85,7 @@ func (m measured) missing() string {
 	if s.Swap != nil && s.SwapTruth == nil && s.NoTruth == "" {
 		lack = append(lack, "swaps against the truth")
 	}
-	if s.Noise != nil && len(s.Noise.BundleRaw) == 0 {
+	if s.Noise != nil && len(s.Noise.BundleRaw) == 0 && m.run.Config.Model != model.External { // whose bundle is inside another program
 		lack = append(lack, "noise on ẑ")
 	}
 	if len(lack) == 0 {

@@ -33,6 +33,10 @@ func TestLogFromAnywhere(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &run); err != nil || code != 201 || run.State != model.Running || run.Config.LR != 0.001 || run.Config.Dataset != "cifar10" || !strings.Contains(run.Notes, "amp = true") {
 		t.Fatalf("%d %s", code, body)
 	}
+	page := httptest.NewRecorder()
+	if r.ServeHTTP(page, httptest.NewRequest("GET", "/runs/"+run.ID, nil)); page.Code != 200 || strings.Contains(page.Body.String(), `data-testid="clone"`) || strings.Contains(page.Body.String(), `data-testid="resume"`) {
+		t.Errorf("%d: the page of a run that nothing here can repeat offers to", page.Code)
+	}
 	points := "/api/runs/" + run.ID + "/points"
 	for _, c := range []struct {
 		what, path, body string
@@ -95,7 +99,7 @@ type listing struct {
 func (l listing) Begin(name string, hparams map[string]any) (model.Run, error) {
 	run, err := l.Store.Begin(name, hparams)
 	if err == nil {
-		l.runs.Put(run.ID, run.State, 0)
+		l.runs.Put(run.ID, run.State, 0).Config = run.Config
 	}
 	return run, err
 }

@@ -107,7 +107,11 @@ func (g panelGroup) key() string {
 	return strings.Trim(strings.ToLower(strings.Join(strings.FieldsFunc(g.Title, func(r rune) bool { return r == ' ' || r == ',' }), "-")), "-")
 }
 
-func (v RunView) canStop() bool   { return v.Run.State == model.Running || v.Run.State == model.Queued }
+func (v RunView) canStop() bool { return v.Run.State == model.Running || v.Run.State == model.Queued }
+
+// external says whether another program trained the run, so that nothing here can repeat it.
+func (v RunView) external() bool { return v.Run.Config.Model == model.External }
+
 func (v RunView) canResume() bool { return v.Run.State.Ended() }
 
 // resumeSteps proposes how far to go: to the end as configured, or for a finished run half as far again.
@@ -176,6 +180,9 @@ func (v RunView) tellsReason() bool {
 
 // noSamples says when the first reconstructions come, or that none did.
 func (v RunView) noSamples() string {
+	if v.external() {
+		return "Another program trained this run; it brought no reconstructions."
+	}
 	if v.Run.State.Ended() {
 		return "The run has no reconstructions: it ended before its first step, or their files were removed."
 	}
