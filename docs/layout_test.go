@@ -53,7 +53,7 @@ var importMap = map[string]string{
 	"views/run":                  "views model/verdict",
 	"views/measure":              "views",
 	"views/compare":              "views model/measure/figure",
-	"views/sweep":                "views views/compare",
+	"views/sweep":                "views views/compare model/sweep",
 	"views/dataset":              "views",
 	"views/theory":               "views",
 	"views/system":               "views",

@@ -362,6 +362,16 @@ func (s *Sweeps) CreateAt(ctx context.Context, p sweep.Plan, at model.Placement)
 	return s.Get(ctx, saved.ID)
 }
 
+// Estimate says how much work a plan is, and how long it takes by the pace of the runs that are listed.
+func (s *Sweeps) Estimate(ctx context.Context, p sweep.Plan) (sweep.Estimate, error) {
+	b, err := s.board(ctx, p)
+	if err != nil {
+		return sweep.Estimate{}, err
+	}
+	runs, err := s.o.Supervisor.List(ctx)
+	return b.Estimate(runs), err
+}
+
 // List is every sweep, newest first.
 func (s *Sweeps) List(ctx context.Context) ([]sweep.Status, error) {
 	all, err := s.store.List()

@@ -57,6 +57,11 @@ func (f Sweeps) CreateAt(ctx context.Context, p sweep.Plan, at model.Placement) 
 	return f.Get(ctx, s.ID)
 }
 
+func (f Sweeps) Estimate(ctx context.Context, p sweep.Plan) (sweep.Estimate, error) {
+	runs, err := f.Runs.List(ctx)
+	return f.look(ctx, p).Estimate(runs), err
+}
+
 func (f Sweeps) List(ctx context.Context) ([]sweep.Status, error) {
 	var all []sweep.Status
 	for id := range f.Plans {
@@ -74,7 +79,12 @@ func (f Sweeps) Get(ctx context.Context, id string) (sweep.Status, error) {
 	if !ok {
 		return s, fmt.Errorf("sweep %q: %w", id, model.ErrNotFound)
 	}
-	s.Board = s.Plan.Look(func(id string) (sweep.Found, bool) {
+	s.Board = f.look(ctx, s.Plan)
+	return s, nil
+}
+
+func (f Sweeps) look(ctx context.Context, p sweep.Plan) sweep.Board {
+	return p.Look(func(id string) (sweep.Found, bool) {
 		run, err := f.Runs.Get(ctx, id)
 		if err != nil {
 			return sweep.Found{}, false
@@ -85,7 +95,6 @@ func (f Sweeps) Get(ctx context.Context, id string) (sweep.Status, error) {
 		}
 		return found, true
 	})
-	return s, nil
 }
 
 func (f Sweeps) Stop(ctx context.Context, id string) error { return f.note(ctx, "stop", id) }

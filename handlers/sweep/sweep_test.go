@@ -1,6 +1,8 @@
 package sweep_test
 
 import (
+	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -70,7 +72,7 @@ func TestSweepForm(t *testing.T) {
 	f, h := openSweeps(t)
 	handlertest.Page(t, handlertest.Ask(h, "GET", "/sweeps/new", ""))
 	own := url.Values{"kind": {"own"}, "name": {"widths"}, "preset": {"tiny"}, "steps": {"40"}, "seeds": {"2"}, "datasets": {"shapes3d-synthetic"}, "models": {"hrr"},
-		"field": {"d"}, "values": {"64, 128"}, "set": {"batch=8\n\nk = 64"}}
+		"field": {"d", ""}, "values": {"64, 128", ""}, "set": {"batch=8\n\nk = 64"}}
 	w := handlertest.Ask(h, "POST", "/sweeps", own.Encode())
 	if w.Code != http.StatusSeeOther {
 		t.Fatalf("status %d: %s", w.Code, w.Body)
@@ -83,15 +85,77 @@ func TestSweepForm(t *testing.T) {
 	if w := handlertest.Ask(h, "POST", "/sweeps", paper.Encode()); w.Code != http.StatusSeeOther {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
-	for name, c := range map[string][2]string{"seeds": {"none", "none"}, "steps": {"-4", "-4"}, "values": {"", "at least one value"}, "set": {"batch", "name=value"}, "preset": {"huge", "huge"}} {
-		q := url.Values{}
-		for k, v := range own {
-			q[k] = v
-		}
-		q.Set(name, c[0])
-		if w := handlertest.Ask(h, "POST", "/sweeps", q.Encode()); w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), c[1]) || !strings.Contains(w.Body.String(), "widths") {
+	for name, c := range map[string][2]string{"seeds": {"none", "none"}, "steps": {"-4", "-4"}, "values": {"", "at least one value"}, "set": {"batch", "name=value"}, "preset": {"huge", "huge"},
+		"field": {"colour", "not a hyperparameter"}, "models": {"perceptron", "perceptron"}, "datasets": {"nowhere", "nowhere"}} {
+		q := maps.Clone(own)
+		q[name] = []string{c[0]}
+		w := handlertest.Ask(h, "POST", "/sweeps", q.Encode())
+		if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), c[1]) || !strings.Contains(w.Body.String(), "widths") {
 			t.Errorf("%s %q: status %d", name, c[0], w.Code)
 		}
+	}
+}
+
+// TestSearchForm: several hyperparameters, drawn at random and raced; what is wrong is said beside its field, and what was typed stays.
+func TestSearchForm(t *testing.T) {
+	f, h := openSweeps(t)
+	search := url.Values{"kind": {"own"}, "name": {"draws"}, "preset": {"tiny"}, "steps": {"40"}, "seeds": {"3"}, "datasets": {"shapes3d-synthetic"}, "models": {"hrr"},
+		"field": {"lr", "k"}, "values": {"0.0001..0.01 log", "32, 64"}, "search": {"random"}, "draws": {"5"}, "draw-seed": {"7"}, "race": {"1"}, "race-least": {"2"}}
+	w := handlertest.Ask(h, "POST", "/sweeps", search.Encode())
+	if w.Code != http.StatusSeeOther {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	p := f.Plans[strings.TrimPrefix(w.Header().Get("Location"), "/sweeps/")].Plan.Parts[0]
+	if *p.Random != (sweep.Random{Draws: 5, Seed: 7}) || *p.Race != (sweep.Race{Least: 2}) || len(p.Vary) != 2 || p.Vary[0].High != 0.01 || !p.Vary[0].Log || p.Vary[1].Values[1] != "64" {
+		t.Errorf("%+v", p)
+	}
+	for _, c := range []struct{ name, value, at, why string }{
+		{"values", "0.01..0.0001", "#vary-0-error", "does not ascend"},
+		{"values", "1..x", "#vary-0-error", "not a range"},
+		{"draws", "many", "#draws-error", `"many" is not a whole number`},
+		{"draws", "5000", "[role=alert]", "5000 are the most"},
+		{"draw-seed", "-1", "#draw-seed-error", `"-1" is not`},
+		{"race-least", "3", "#race-least-error", "fewer than the part's 3"},
+		{"race-least", "x", "#race-least-error", `"x" is not`},
+	} {
+		q := maps.Clone(search)
+		q[c.name] = append([]string{c.value}, search[c.name][1:]...)
+		w := handlertest.Ask(h, "POST", "/sweeps", q.Encode())
+		doc := handlertest.Document(t, w)
+		if why := doc.Find(c.at).Text(); w.Code != http.StatusUnprocessableEntity || !strings.Contains(why, c.why) {
+			t.Errorf("%s %q: status %d, %q", c.name, c.value, w.Code, why)
+		}
+		if got := doc.Find("[name=values]").First().AttrOr("value", ""); got != q["values"][0] || doc.Find("[name=field]").First().Find("[selected]").AttrOr("value", "") != "lr" {
+			t.Errorf("%s %q: what was typed is lost: %q", c.name, c.value, got)
+		}
+	}
+}
+
+// TestEstimate: the work is counted before anything begins, and timed by earlier runs of the preset.
+func TestEstimate(t *testing.T) {
+	f, h := openSweeps(t)
+	q := url.Values{"do": {"estimate"}, "kind": {"own"}, "name": {"widths"}, "preset": {"tiny"}, "steps": {"100"}, "seeds": {"2"}, "datasets": {"shapes3d-synthetic"}, "models": {"hrr"},
+		"field": {"k"}, "values": {"32, 64"}, "set": {"batch=8"}}
+	said := func() string {
+		return strings.Join(strings.Fields(handlertest.Page(t, handlertest.Ask(h, "POST", "/sweeps", q.Encode())).Find("[data-testid=estimate]").Text()), " ")
+	}
+	if got := said(); got != "4 runs at most; 400 steps left. How long that takes is not known: no run of this preset has been timed here." {
+		t.Errorf("at first: %s", got)
+	}
+	f.Put("earlier", model.Finished, 40).ImagesPerSecond = 320
+	if got := said(); got != "4 runs at most; 400 steps left. About 10 s of training, one run after another, at the pace of 1 earlier run of tiny; evaluations are not in it." {
+		t.Errorf("with an earlier run: %s", got)
+	}
+	if len(f.Plans) != 0 {
+		t.Error("counting began a sweep")
+	}
+	w := handlertest.Ask(h, "POST", "/api/sweeps/estimate", string(smallPlan().JSON()))
+	var e sweep.EstimateRecord
+	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || e.Runs != 2 || e.Steps != 80 || e.Seconds == nil {
+		t.Errorf("%v: %s", err, w.Body)
+	}
+	if w := handlertest.Ask(h, "POST", "/api/sweeps/estimate", `{"name":"x"}`); w.Code != http.StatusUnprocessableEntity {
+		t.Errorf("status %d", w.Code)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,16 +25,17 @@ import (
 func sweepRuns(ctx context.Context, env environment, args []string) error {
 	fs := flags(env, "sweep")
 	o := sweepOptions{}
-	fs.StringVar(&o.preset, "preset", "tiny", "width of the networks, for paper and field")
-	fs.IntVar(&o.steps, "steps", 0, "steps of every run, for paper and field; 0 for the preset's")
-	fs.IntVar(&o.seeds, "seeds", 5, "seeds of every result, for paper and field")
-	fs.StringVar(&o.datasets, "datasets", "", "datasets joined by commas, for paper and field; empty for the paper's, or field's Shapes3D, as far as they are here")
-	fs.StringVar(&o.models, "models", "", "models joined by commas, for paper and field; empty for all")
+	fs.StringVar(&o.preset, "preset", "tiny", "width of the networks, for paper, field and own")
+	fs.IntVar(&o.steps, "steps", 0, "steps of every run, for paper, field and own; 0 for the preset's")
+	fs.IntVar(&o.seeds, "seeds", 5, "seeds of every result, for paper, field and own")
+	fs.StringVar(&o.datasets, "datasets", "", "datasets joined by commas, for paper, field and own; empty for the paper's, or field's Shapes3D, as far as they are here, or own's shapes3d-synthetic")
+	fs.StringVar(&o.models, "models", "", "models joined by commas, for paper, field and own; empty for all, or own's hrr")
 	fs.StringVar(&o.parts, "parts", "", "joined by commas: for paper of main, grid, ablations and ratio, empty for the first three; for field of models, tuned, ratio and splits, empty for models")
 	fs.StringVar(&o.engine, "engine", "auto", "what computes")
 	fs.BoolVar(&o.retry, "retry", false, "try again what has failed")
 	fs.StringVar(&o.records, "records", "", "`DIR` in which runs that are done are kept without their weights, and from which they are taken, so that a sweep can go on on another machine")
-	fs.BoolVar(&o.dry, "dry", false, "say what would run, and train nothing")
+	fs.BoolVar(&o.dry, "dry", false, "say what would run and about how long it takes, and train nothing")
+	o.question = ownFlags(fs)
 	dataDir, asJSON, executor := dataFlag(fs), jsonFlag(fs), executorFlags(fs)
 	names, err := parseNames(fs, args)
 	if err != nil {
@@ -52,7 +52,7 @@ func sweepRuns(ctx context.Context, env environment, args []string) error {
 		return model.Invalid{"engine": why}
 	}
 	if len(names) != 1 {
-		return fmt.Errorf("%w: slotscope sweep paper | field | FILE.json | ID; `slotscope sweep -h` lists the flags", errUsage)
+		return fmt.Errorf("%w: slotscope sweep paper | field | own | FILE.json | ID; `slotscope sweep -h` lists the flags", errUsage)
 	}
 	plan, err := o.plan(ctx, env, fs, *dataDir, names[0])
 	if err != nil {
@@ -84,24 +84,22 @@ type sweepOptions struct {
 	records                                 string
 	steps, seeds                            int
 	retry, dry                              bool
+	question                                *sweep.Own
 }
 
-// plan is the paper's protocol, the field's, a stored sweep or a file.
+// plan is the paper's protocol, the field's, a question of one's own, a stored sweep or a file.
 func (o sweepOptions) plan(ctx context.Context, env environment, fs *flag.FlagSet, dataDir, name string) (sweep.Plan, error) {
-	protocol, whole := sweep.Paper, sweep.PaperDatasets()
-	if name == "field" {
-		protocol, whole = sweep.Field, []string{"shapes3d"}
+	if err := refused(fs, name); err != nil {
+		return sweep.Plan{}, err
 	}
-	if name != "paper" && name != "field" {
-		var extra []string
-		fs.Visit(func(f *flag.Flag) {
-			if slices.Contains([]string{"preset", "steps", "seeds", "datasets", "models", "parts"}, f.Name) {
-				extra = append(extra, "--"+f.Name)
-			}
-		})
-		if len(extra) > 0 {
-			return sweep.Plan{}, fmt.Errorf("%w: %s scales the protocols paper and field; a plan in a file says these itself", errUsage, strings.Join(extra, ", "))
-		}
+	protocol, whole := sweep.Paper, sweep.PaperDatasets()
+	switch name {
+	case "paper":
+	case "field":
+		protocol, whole = sweep.Field, []string{"shapes3d"}
+	case "own":
+		return o.own(ctx, dataDir)
+	default:
 		return readPlan(ctx, dataDir, name)
 	}
 	scale := sweep.Scale{Preset: o.preset, Steps: o.steps, Seeds: o.seeds, Datasets: commas(o.datasets), Models: commas(o.models), Parts: commas(o.parts)}
@@ -130,7 +128,7 @@ func readPlan(ctx context.Context, dataDir, name string) (sweep.Plan, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return sweep.Plan{}, fmt.Errorf("%w: %q is neither paper nor field, nor a sweep in %s, nor a file that can be read", errUsage, name, dataDir)
+		return sweep.Plan{}, fmt.Errorf("%w: %q is neither paper, field nor own, nor a sweep in %s, nor a file that can be read", errUsage, name, dataDir)
 	}
 	defer f.Close()
 	p, err := sweep.Read(f)
@@ -404,7 +402,7 @@ func (s *shellSweep) why(f *folder.Folder, err error) error {
 
 // say shows one line of progress: renewed on a terminal, every ten seconds and at every change of task elsewhere.
 func (s *shellSweep) say(b sweep.Board, what string) {
-	line := fmt.Sprintf("%d of %d done", b.Count(sweep.Done, sweep.Failed), b.Total())
+	line := fmt.Sprintf("%d of %d done", b.Count(sweep.Done, sweep.Failed), b.Total()-b.Count(sweep.Out))
 	if n := b.Count(sweep.Failed); n > 0 {
 		line += fmt.Sprintf(", %d failed", n)
 	}
@@ -426,7 +424,12 @@ func (s *shellSweep) say(b sweep.Board, what string) {
 func (s *shellSweep) tell(asJSON bool) error {
 	b := s.board()
 	if asJSON {
-		if err := printJSON(s.env.out, sweep.Status{Saved: s.saved, Board: b}.Record()); err != nil {
+		record := sweep.Status{Saved: s.saved, Board: b}.Record()
+		if s.options.dry {
+			estimate := b.Estimate(earlier(s.dataDir)).Record()
+			record.Estimate = &estimate
+		}
+		if err := printJSON(s.env.out, record); err != nil {
 			return err
 		}
 	} else {
@@ -460,8 +463,11 @@ func (s *shellSweep) print(w io.Writer, b sweep.Board) {
 		}
 	}
 	if s.options.dry {
-		fmt.Fprintf(w, "%d of %d runs are done; nothing was stored\n", b.Count(sweep.Done), b.Total())
+		fmt.Fprintf(w, "%s; nothing was stored\n", told(b.Estimate(earlier(s.dataDir))))
 		return
+	}
+	if n := b.Count(sweep.Out); n > 0 {
+		fmt.Fprintf(w, "%d runs were not needed: their settings lost the race\n", n)
 	}
 	fmt.Fprintf(w, "sweep %s: %d of %d runs are done; `slotscope report %[1]s` writes the tables\n", s.saved.ID, b.Count(sweep.Done), b.Total())
 }

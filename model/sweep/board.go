@@ -34,6 +34,7 @@ const (
 	Unmeasured Stage = "to evaluate" // finished, its metrics are not measured
 	Failed     Stage = "failed"      // it failed, or its evaluation did
 	Done       Stage = "done"        // finished and evaluated
+	Out        Stage = "out"         // its setting has lost the race: it is not begun, or not gone on with
 )
 
 // Standing is an item and how it stands.
@@ -42,10 +43,11 @@ type Standing struct {
 	Found
 	Stage Stage
 	Parts []int // whose results it is; empty for a run that only serves a choice
+	Later bool  // a race has not come to its seed yet
 }
 
 // Ended says whether nothing more happens to the item by itself.
-func (s Standing) Ended() bool { return s.Stage == Failed || s.Stage == Done }
+func (s Standing) Ended() bool { return s.Stage == Failed || s.Stage == Done || s.Stage == Out }
 
 // Choice is what Select found for a model on a dataset.
 type Choice struct {
@@ -68,7 +70,7 @@ type Board struct {
 
 // Look holds a plan against the runs that there are.
 func (p Plan) Look(find Lookup) Board {
-	l := looker{plan: p, find: find, at: map[string]int{}, board: Board{Plan: p}}
+	l := looker{plan: p, find: find, at: map[string]int{}, wanted: map[string]bool{}, board: Board{Plan: p}}
 	for i, part := range p.Parts {
 		for _, dataset := range part.Datasets {
 			for _, name := range part.Models {
@@ -76,14 +78,31 @@ func (p Plan) Look(find Lookup) Board {
 			}
 		}
 	}
+	l.settle()
 	return l.board
 }
 
 type looker struct {
-	plan  Plan
-	find  Lookup
-	at    map[string]int // of items, by id
-	board Board
+	plan   Plan
+	find   Lookup
+	at     map[string]int  // of items, by id
+	wanted map[string]bool // items that some part wants, now or (false) later; others have lost a race
+	board  Board
+}
+
+// wants enters that a part wants an item, now or later.
+func (l *looker) wants(id string, now bool) { l.wanted[id] = l.wanted[id] || now }
+
+// settle says which items wait for a race, and which have lost it in every part that has them.
+func (l *looker) settle() {
+	for i := range l.board.Items {
+		s := &l.board.Items[i]
+		now, wanted := l.wanted[s.ID]
+		s.Later = wanted && !now
+		if !wanted && (s.Stage == Planned || s.Stage == Halted) {
+			s.Stage = Out
+		}
+	}
 }
 
 // part looks at one model on one dataset: the choice first, then what follows from it.
@@ -98,12 +117,21 @@ func (l *looker) part(i int, part Part, dataset, name string) {
 		}
 		chosen[a.Field] = c.Chosen
 	}
+	var settings []map[string]string
 	for _, set := range part.settings(name) {
 		all := maps.Clone(chosen)
 		maps.Copy(all, set)
+		settings = append(settings, all)
+	}
+	if part.Race != nil && len(settings) > 1 {
+		l.race(i, part, dataset, name, settings)
+		return
+	}
+	for _, set := range settings {
 		for _, seed := range part.Seeds {
-			if item, err := l.plan.Item(i, name, dataset, seed, all); err == nil {
+			if item, err := l.plan.Item(i, name, dataset, seed, set); err == nil {
 				l.add(item)
+				l.wants(item.ID, true)
 			}
 		}
 	}
@@ -121,6 +149,7 @@ func (l *looker) choose(i int, part Part, dataset, name string, a Axis) Choice {
 				continue
 			}
 			s := l.add(item)
+			l.wants(item.ID, true)
 			open = open || !s.Ended()
 			if v := infoM(s.Found); !math.IsNaN(v) {
 				sum, n = sum+v, n+1
@@ -222,7 +251,12 @@ func (b Board) Problems() []string {
 func (b Board) Steps() (done, total int) {
 	each := 0
 	for _, s := range b.Items {
-		done += min(s.Run.Step, s.Config.Steps)
+		step := min(s.Run.Step, s.Config.Steps)
+		done += step
+		if s.Stage == Out {
+			total += step
+			continue
+		}
 		total += s.Config.Steps
 		each = max(each, s.Config.Steps)
 	}

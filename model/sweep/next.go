@@ -31,10 +31,13 @@ type Worker struct {
 //	failed      failed       Retry, not busy, tries = 0       continue
 //	to evaluate finished     not busy                         evaluate
 //
-// and wait for all else. A run is never started while a process works on it.
+// and wait for all else. A run is never started while a process works on it. A race holds back runs of seeds that it has not come to, and
+// runs of settings that have lost it are out: neither begins nor goes on.
 func (s Standing) Next(w Worker, busy bool, tries int) Action {
 	may := w.Most == 0 || tries < w.Most
 	switch {
+	case s.Stage == Out || s.Later && (s.Stage == Planned || s.Stage == Halted):
+		return Wait
 	case s.Stage == Planned && may:
 		return Begin
 	case busy:

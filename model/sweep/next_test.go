@@ -58,6 +58,25 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// TestNextInARace: what waits for its seed, or has lost, neither begins nor goes on; what is at work is left to end and is measured.
+func TestNextInARace(t *testing.T) {
+	for _, w := range []Worker{server, visitor, shell, again, cluster} {
+		for _, s := range []Standing{
+			{Stage: Planned, Later: true},
+			{Stage: Halted, Later: true, Found: Found{Run: model.Run{Status: model.Status{State: model.Interrupted}}}},
+			{Stage: Out},
+			{Stage: Out, Found: Found{Run: model.Run{Status: model.Status{State: model.Interrupted}}}},
+		} {
+			if got := s.Next(w, false, 0); got != Wait {
+				t.Errorf("%+v: %s for %s, run %q, later %v", w, got, s.Stage, s.Run.State, s.Later)
+			}
+		}
+		if got := (Standing{Stage: Unmeasured, Later: true}).Next(w, false, 0); got != Measure {
+			t.Errorf("a finished run whose seed the race has not come to: %s", got)
+		}
+	}
+}
+
 // walked is one item in a walk of random events.
 type walked struct {
 	Standing

@@ -70,6 +70,8 @@ type Part struct {
 	Set      map[string]string `json:"set,omitempty"` // hyperparameters of the part's runs, by name
 	Select   *Select           `json:"select,omitempty"`
 	Vary     []Axis            `json:"vary,omitempty"`
+	Random   *Random           `json:"random,omitempty"` // nil for every combination of the axes
+	Race     *Race             `json:"race,omitempty"`   // nil for every seed of every setting
 	Variants []Variant         `json:"variants,omitempty"`
 }
 
@@ -81,10 +83,13 @@ type Select struct {
 	Axes []Axis `json:"axes"` // at most one for each model
 }
 
-// Axis is a hyperparameter with the values that it takes.
+// Axis is a hyperparameter with the values that it takes, or for random draws the range that they lie in.
 type Axis struct {
 	Field  string   `json:"field"`
-	Values []string `json:"values"`
+	Values []string `json:"values,omitempty"`
+	Low    float64  `json:"low,omitempty"`
+	High   float64  `json:"high,omitempty"`
+	Log    bool     `json:"log,omitempty"`    // magnitudes are drawn evenly
 	Models []string `json:"models,omitempty"` // that it concerns; empty for all
 }
 
@@ -162,6 +167,11 @@ func (p Plan) Validate() error {
 	if n := p.Runs(); n > maxRuns {
 		return model.Invalid{"parts": fmt.Sprintf("these are %d runs; %d are the most", n, maxRuns)}
 	}
+	for i, part := range p.Parts {
+		if why := part.tooFew(); why != "" {
+			return model.Invalid{fmt.Sprintf("parts[%d].random.draws", i): why}
+		}
+	}
 	for _, item := range p.try() {
 		if err := item.err; err != nil {
 			return model.Invalid{"parts": fmt.Sprintf("%s on %s: %v", item.Config.Model, item.Config.Dataset, err)}
@@ -226,14 +236,12 @@ func (p Part) validate(at string, bad model.Invalid) {
 			}
 		}
 	}
-	for _, a := range axes {
-		switch _, ok := model.FieldByName(a.Field); {
-		case !ok || a.Field == "model" || a.Field == "dataset" || a.Field == "seed" || a.Field == "preset":
-			bad[at+"vary"] = fmt.Sprintf("%q is not a hyperparameter that can be varied", a.Field)
-		case len(a.Values) == 0:
-			bad[at+"vary"] = a.Field + " needs at least one value"
+	for i, a := range axes {
+		if why := a.problem(p.Random != nil && i < len(p.Vary)); why != "" {
+			bad[at+"vary"] = why
 		}
 	}
+	p.validateSearch(at, bad)
 }
 
 func (a Axis) concerns(name string) bool {
@@ -252,20 +260,11 @@ func (p Part) axis(name string) (Axis, bool) {
 	return p.Select.Axes[i], true
 }
 
-// settings are the combinations of the part's axes for a model, then its variants.
+// settings are the combinations of the part's axes for a model, or draws from them, then its variants.
 func (p Part) settings(name string) []map[string]string {
-	all := []map[string]string{{}}
-	for _, a := range p.Vary {
-		if !a.concerns(name) {
-			continue
-		}
-		var next []map[string]string
-		for _, s := range all {
-			for _, v := range a.Values {
-				next = append(next, with(s, a.Field, v))
-			}
-		}
-		all = next
+	all := grid(p.axesOf(name))
+	if p.Random != nil {
+		all = p.Random.settings(p.axesOf(name))
 	}
 	for _, v := range p.Variants {
 		all = append(all, v.Set)
@@ -275,11 +274,12 @@ func (p Part) settings(name string) []map[string]string {
 
 // countSettings is how many settings there are, without making them; more than maxRuns are counted as one more than that.
 func (p Part) countSettings(name string) int {
-	n := 1
-	for _, a := range p.Vary {
-		if a.concerns(name) {
-			n = min(n*len(a.Values), maxRuns+1)
-		}
+	axes, n := p.axesOf(name), 1
+	for _, a := range axes {
+		n = min(n*len(a.Values), maxRuns+1)
+	}
+	if p.Random != nil && len(axes) > 0 {
+		n = p.Random.Draws
 	}
 	return n + len(p.Variants)
 }

@@ -18,6 +18,7 @@ type Record struct {
 	Done       int      `json:"done"`
 	Failed     int      `json:"failed"`
 	Live       int      `json:"live"`
+	Out        int      `json:"out"`     // lost a race
 	Waiting    int      `json:"waiting"` // for a choice
 	Steps      int      `json:"steps"`
 	AllSteps   int      `json:"all_steps"`
@@ -26,6 +27,26 @@ type Record struct {
 	Plan    *Plan          `json:"plan,omitempty"`
 	Items   []ItemRecord   `json:"items,omitempty"`
 	Choices []ChoiceRecord `json:"choices,omitempty"`
+
+	Estimate *EstimateRecord `json:"estimate,omitempty"` // before it begins
+}
+
+// EstimateRecord is Estimate for programs.
+type EstimateRecord struct {
+	Runs    int      `json:"runs"`
+	Done    int      `json:"done"`
+	Steps   int      `json:"steps"`
+	Seconds *float64 `json:"seconds"` // null where nothing of the preset has been timed
+	From    string   `json:"from"`
+}
+
+// Record is the estimate for programs.
+func (e Estimate) Record() EstimateRecord {
+	r := EstimateRecord{Runs: e.Runs, Done: e.Done, Steps: e.Steps, From: e.From}
+	if e.Known {
+		r.Seconds = &e.Seconds
+	}
+	return r
 }
 
 // ItemRecord is one run of a sweep, and why it failed if it did.
@@ -54,7 +75,7 @@ type ChoiceRecord struct {
 func (s Status) Head() Record {
 	b := s.Board
 	r := Record{ID: s.ID, Name: s.Plan.Name, Active: s.Active, Evaluating: s.Evaluating, Problem: s.Problem,
-		Runs: b.Total(), Done: b.Count(Done), Failed: b.Count(Failed), Live: b.Count(Live), Waiting: b.Waiting}
+		Runs: b.Total(), Done: b.Count(Done), Failed: b.Count(Failed), Live: b.Count(Live), Out: b.Count(Out), Waiting: b.Waiting}
 	if !s.Created.IsZero() {
 		r.Created = s.Created.UTC().Format(time.RFC3339)
 	}

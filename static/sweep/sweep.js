@@ -25,14 +25,62 @@ if (document.querySelector('[data-live]')) {
   setInterval(() => document.querySelector(`${part}[data-live="true"], ${part} [data-live="true"]`) && renew(part), every);
 }
 
-/** kinds shows the fields of the kind that is chosen. */
-function kinds(form) {
+/** choices shows the fields of what is chosen. */
+function choices(form) {
   const show = () => {
-    const kind = form.elements.kind.value;
-    for (const box of form.querySelectorAll('[data-kind]')) box.hidden = box.dataset.kind !== kind;
+    const f = form.elements;
+    for (const box of form.querySelectorAll('[data-kind]')) box.hidden = box.dataset.kind !== f.kind.value;
+    for (const box of form.querySelectorAll('[data-search]')) box.hidden = box.dataset.search !== f.search.value;
+    for (const box of form.querySelectorAll('[data-race]')) box.hidden = !f.race.checked;
   };
   form.addEventListener('change', show);
   show();
 }
 
-for (const form of document.querySelectorAll('[data-part="plan"]')) kinds(form);
+/** lines adds empty lines for hyperparameters. */
+function lines(form) {
+  const add = form.querySelector('[data-part="add"]');
+  add.hidden = false;
+  add.onclick = () => {
+    const all = form.querySelectorAll('[data-part="vary-line"]');
+    const line = all[all.length - 1].cloneNode(true);
+    line.querySelector('.error')?.remove();
+    line.querySelector('select').value = '';
+    const values = line.querySelector('input');
+    values.value = '';
+    for (const name of ['aria-invalid', 'aria-describedby']) values.removeAttribute(name);
+    all[all.length - 1].after(line);
+    line.querySelector('select').focus();
+  };
+}
+
+const settled = 400; // ms without a change after which the work is estimated
+
+/** estimate says how much work the form asks for, as it is filled in; what is wrong is said once the sweep is to begin. */
+function estimate(form) {
+  let timer = 0;
+  let ticket = 0;
+  const ask = async () => {
+    const mine = ++ticket;
+    const body = new URLSearchParams(new FormData(form));
+    body.set('do', 'estimate');
+    const answer = await fetch(form.action, { method: 'POST', body }).catch(() => null);
+    const text = await answer?.text().catch(() => null);
+    if (mine !== ticket || !text) return;
+    const fresh = new DOMParser().parseFromString(text, 'text/html');
+    const problem = answer.ok ? null : fresh.querySelector('[data-part="plan"] :is(.error, .bad)');
+    form.querySelector('[data-part="estimate"]').textContent = problem ? `Not counted yet: ${problem.textContent.trim()}` : (fresh.querySelector('[data-part="estimate"]')?.textContent.trim() ?? '');
+  };
+  form.addEventListener('input', () => {
+    clearTimeout(timer);
+    timer = setTimeout(ask, settled);
+  });
+  form.querySelector('[data-testid="count"]').hidden = true;
+  ask();
+}
+
+for (const form of document.querySelectorAll('[data-part="plan"]')) {
+  choices(form);
+  lines(form);
+  estimate(form);
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"slotscope/model"
+	"slotscope/model/sweep"
 	"slotscope/views"
 	"slotscope/views/compare"
 )
@@ -17,16 +18,16 @@ type SweepsView struct{ Rows []SweepHead }
 
 // SweepHead is how a sweep stands.
 type SweepHead struct {
-	ID, Name, Preset                  string
-	Created                           time.Time
-	Active, Over                      bool
-	Worker                            string // the process of a shell that works on it; empty for none
-	Evaluating, Problem               string
-	Done, Failed, Live, Halted, Total int // runs
-	Steps, AllSteps                   int
-	Rate                              float64 // images per second now
-	Left                              float64 // seconds
-	LeftKnown                         bool
+	ID, Name, Preset                       string
+	Created                                time.Time
+	Active, Over                           bool
+	Worker                                 string // the process of a shell that works on it; empty for none
+	Evaluating, Problem                    string
+	Done, Failed, Live, Halted, Out, Total int // runs
+	Steps, AllSteps                        int
+	Rate                                   float64 // images per second now
+	Left                                   float64 // seconds
+	LeftKnown                              bool
 }
 
 // SweepView is the page of one sweep.
@@ -58,12 +59,19 @@ type SweepItem struct {
 
 // SweepFormView is the form of a new sweep.
 type SweepFormView struct {
-	Kind, Name, Preset, Steps, Seeds, Field, Values, Set string
-	Presets                                              []string
-	Models, Datasets, Parts, FieldNames                  []Choosable
-	Bad                                                  model.Invalid
-	Place                                                views.PlaceView
+	Kind, Name, Preset, Steps, Seeds, Set string
+	Vary                                  []VaryLine
+	Search, Draws, DrawSeed               string
+	Race                                  string // seeds before its first round; empty for none
+	Presets                               []string
+	Models, Datasets, Parts, FieldNames   []Choosable
+	Bad                                   model.Invalid
+	Place                                 views.PlaceView
+	Estimate                              *sweep.Estimate // nil before it is asked for
 }
+
+// VaryLine is a hyperparameter to vary.
+type VaryLine struct{ Field, Values, Problem string }
 
 // Choosable is an entry of a list to choose from.
 type Choosable struct {
@@ -95,6 +103,19 @@ func (h SweepHead) word() string {
 		return "working"
 	}
 	return "stopped"
+}
+
+// work says how much an estimate is.
+func work(e sweep.Estimate) string {
+	text := views.Plural(e.Runs, "run", "runs") + " at most"
+	if e.Done > 0 {
+		text += ", " + views.Count(e.Done) + " done already"
+	}
+	text += "; " + views.Plural(e.Steps, "step", "steps") + " left. "
+	if !e.Known {
+		return text + "How long that takes is not known: no run of this preset has been timed here."
+	}
+	return text + "About " + views.Duration(e.Seconds) + " of training, one run after another, at the pace of " + e.From + "; evaluations are not in it."
 }
 
 func (h SweepHead) left() string {
@@ -133,6 +154,8 @@ func (i SweepItem) stageState() string {
 		return "queued"
 	case "failed":
 		return "failed"
+	case "out":
+		return "stopped"
 	}
 	return string(i.Run.State)
 }
@@ -171,8 +194,11 @@ func (v SweepFormView) otherProblems() []string {
 				continue
 			}
 			keys = append(keys, key)
-		case "", "steps", "seeds", "datasets", "parts", "name", "models", "set":
+		case "", "steps", "seeds", "datasets", "parts", "name", "models", "set", "draws", "draw-seed", "race":
 		default:
+			if strings.HasPrefix(key, "vary[") {
+				continue
+			}
 			keys = append(keys, key)
 		}
 	}

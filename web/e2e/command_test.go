@@ -106,6 +106,10 @@ func TestCommandLine(t *testing.T) {
 		{"sweep --engine abacus --dry paper", 2, `engine: "abacus" is not one of auto, cpu, xla:cuda, xla:cpu, go`},
 		{"sweep --steps -1 --datasets shapes3d-synthetic --dry paper", 2, "steps: -1 is below 0; leave steps out to use the preset's"},
 		{"sweep --slurm partition=gpu --dry paper", 2, "usage: --slurm asks SLURM for something, which needs --executor slurm"},
+		{"sweep --vary lr=1,2 --dry paper", 2, "usage: --vary is for own, not for the protocol paper"},
+		{"sweep --parts main --dry own", 2, "usage: --parts is for paper and field"},
+		{"sweep --vary lr=0.01..0.1 --dry own", 2, "vary[0]: lr has a range, which only random search draws from; list its values for a grid"},
+		{"sweep --vary lr=0.01..0.1 --random 3 --seeds 2 --race 2 --dry own", 2, "parts[0].race.least: 2 seeds before the first round: choose at least 2, and fewer than the part's 2"},
 		{"train --slurm partition=gpu", 2, "usage: --slurm asks SLURM for something, which needs --executor slurm"},
 		{"bench train --engine abacus", 2, `engine: "abacus" is not one of auto, cpu, xla:cuda, xla:cpu, go`},
 	} {

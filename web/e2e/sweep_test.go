@@ -52,6 +52,16 @@ func TestSweepAndReport(t *testing.T) {
 	if err := json.Unmarshal(run("sweep", plan, "--json"), &record); err != nil || record.Done != 2 || record.Runs != 2 || record.Choices[0].Chosen != "0.001" {
 		t.Fatalf("%v %+v", err, record)
 	}
+	var own struct {
+		Runs     int
+		Estimate struct {
+			Runs, Steps int
+			Seconds     *float64
+		}
+	}
+	if err := json.Unmarshal(run("sweep", "own", "--vary", "lr=0.0001..0.01 log", "--vary", "k=32,64", "--random", "3", "--seeds", "3", "--race", "2", "--steps", "7", "--dry", "--json"), &own); err != nil || own.Runs != 9 || own.Estimate.Steps != 63 || own.Estimate.Seconds == nil {
+		t.Errorf("a sweep of one's own: %v %+v", err, own)
+	}
 	first := record.Items[1].Run
 	before := attemptsOf(t, dir, first)
 	if err := os.WriteFile(plan, []byte(tinySweep), 0o644); err != nil { // one seed more

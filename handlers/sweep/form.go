@@ -1,0 +1,212 @@
+package sweep
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/measure/report"
+	"slotscope/model/sweep"
+	ui "slotscope/views/sweep"
+)
+
+// sweepForm is a plan as the page's form has it, as it was typed.
+type sweepForm struct {
+	kind, name, preset, steps, seeds, set string
+	fields, values                        []string // of hyperparameters, line by line
+	search, draws, drawSeed               string
+	race                                  string // seeds before its first round; empty for none
+	models, datasets, parts               []string
+	place                                 url.Values
+}
+
+func (h Sweeps) form(w http.ResponseWriter, r *http.Request) error {
+	return h.drawForm(w, r, sweepForm{kind: cmp.Or(r.URL.Query().Get("kind"), "paper"), name: "my sweep", preset: "tiny", seeds: "3", parts: []string{"main"}, models: []string{"hrr"}, search: "grid", draws: "20", drawSeed: "0"}, nil, nil)
+}
+
+// readSweepForm reads what was typed.
+func readSweepForm(q url.Values) sweepForm {
+	text := func(name string) string { return strings.TrimSpace(q.Get(name)) }
+	f := sweepForm{kind: q.Get("kind"), name: text("name"), preset: q.Get("preset"), steps: text("steps"), seeds: text("seeds"), set: q.Get("set"),
+		search: q.Get("search"), draws: text("draws"), drawSeed: text("draw-seed"), models: q["models"], datasets: q["datasets"], parts: q["parts"], place: q}
+	if q.Get("race") != "" {
+		f.race = text("race-least")
+	}
+	for i, field := range q["field"] {
+		value := ""
+		if i < len(q["values"]) {
+			value = q["values"][i]
+		}
+		if field != "" || strings.TrimSpace(value) != "" {
+			f.fields, f.values = append(f.fields, field), append(f.values, value)
+		}
+	}
+	return f
+}
+
+// leastLines is how many lines for hyperparameters the form has at least, one of them empty.
+const leastLines = 2
+
+func (h Sweeps) drawForm(w http.ResponseWriter, r *http.Request, f sweepForm, bad model.Invalid, e *sweep.Estimate) error {
+	view := ui.SweepFormView{Place: handlers.PlaceView(h.Places, f.place, bad), Kind: f.kind, Name: f.name, Preset: f.preset, Steps: f.steps, Seeds: f.seeds, Set: f.set,
+		Search: f.search, Draws: f.draws, DrawSeed: f.drawSeed, Race: f.race, Bad: bad, Presets: model.PresetNames(), Estimate: e}
+	for _, name := range model.ModelNames() {
+		view.Models = append(view.Models, ui.Choosable{Key: name, Label: report.ModelLabel(name), Chosen: slices.Contains(f.models, name)})
+	}
+	for i, info := range h.Datasets.List(r.Context()) {
+		view.Datasets = append(view.Datasets, ui.Choosable{Key: info.Name, Label: info.Name, Chosen: slices.Contains(f.datasets, info.Name) || len(f.datasets) == 0 && i == 0})
+	}
+	for _, p := range [][2]string{{"main", "Main results: every model, its hyperparameter chosen first"}, {"grid", "Latent dimension and codebook size"}, {"ablations", "Ablations"}, {"ratio", "Number of slots and dimension, together"}} {
+		view.Parts = append(view.Parts, ui.Choosable{Key: p[0], Label: p[1], Chosen: slices.Contains(f.parts, p[0])})
+	}
+	for i := range max(leastLines, len(f.fields)+1) {
+		line := ui.VaryLine{Problem: bad[fmt.Sprintf("vary[%d]", i)]}
+		if i < len(f.fields) {
+			line.Field, line.Values = f.fields[i], f.values[i]
+		}
+		view.Vary = append(view.Vary, line)
+	}
+	for _, field := range model.Fields() {
+		if !slices.Contains([]string{"model", "dataset", "seed", "preset", "engine"}, field.Name) && field.Group != "cadence" {
+			view.FieldNames = append(view.FieldNames, ui.Choosable{Key: field.Name, Label: field.Label})
+		}
+	}
+	status := http.StatusOK
+	if len(bad) > 0 {
+		status = http.StatusUnprocessableEntity
+	}
+	return handlers.DrawStatus(w, r, status, ui.SweepForm(view))
+}
+
+// create begins the sweep that a form describes, or with do=estimate says how much work it is.
+func (h Sweeps) create(w http.ResponseWriter, r *http.Request) error {
+	if err := handlers.ReadForm(w, r); err != nil {
+		return err
+	}
+	f := readSweepForm(r.PostForm)
+	at, bad := handlers.Placed(r.PostForm), model.Invalid{}
+	if err := handlers.CheckPlace(h.Places, at, bad); err != nil {
+		return err
+	}
+	plan, err := f.plan()
+	if err == nil && len(bad) == 0 {
+		if r.PostForm.Get("do") == "estimate" {
+			var e sweep.Estimate
+			if e, err = h.estimate(r.Context(), plan); err == nil {
+				return h.drawForm(w, r, f, nil, &e)
+			}
+		} else {
+			var s sweep.Status
+			if s, err = h.begin(r.Context(), plan, at); err == nil {
+				http.Redirect(w, r, "/sweeps/"+s.ID, http.StatusSeeOther)
+				return nil
+			}
+		}
+	}
+	if err := handlers.Collect(bad, err); err != nil {
+		return err
+	}
+	return h.drawForm(w, r, f, f.inPlace(bad), nil)
+}
+
+// formNames are the form's names for what a plan's first part has.
+var formNames = map[string]string{"parts[0].random.draws": "draws", "parts[0].random": "draws", "parts[0].race.least": "race", "parts[0].models": "models", "parts[0].datasets": "datasets"}
+
+// inPlace says problems of a plan where the form has its fields.
+func (f sweepForm) inPlace(bad model.Invalid) model.Invalid {
+	out := model.Invalid{}
+	for key, why := range bad {
+		if key == "parts" && f.kind != "paper" { // there are none to choose
+			key = ""
+		}
+		out[cmp.Or(formNames[key], key)] = why
+	}
+	return out
+}
+
+// settled is a plan whose datasets are all found.
+func (h Sweeps) settled(ctx context.Context, p sweep.Plan) (sweep.Plan, error) {
+	return p.Settle(func(dataset string) (int, error) {
+		info, err := handlers.InfoOf(ctx, h.Datasets, dataset)
+		return len(info.Factors), err
+	})
+}
+
+// begin creates a sweep once all of its datasets are found.
+func (h Sweeps) begin(ctx context.Context, p sweep.Plan, at model.Placement) (sweep.Status, error) {
+	p, err := h.settled(ctx, p)
+	if err != nil {
+		return sweep.Status{}, err
+	}
+	return h.Service.CreateAt(ctx, p, at)
+}
+
+// estimate says how much work a plan is once all of its datasets are found.
+func (h Sweeps) estimate(ctx context.Context, p sweep.Plan) (sweep.Estimate, error) {
+	p, err := h.settled(ctx, p)
+	if err != nil {
+		return sweep.Estimate{}, err
+	}
+	return h.Service.Estimate(ctx, p)
+}
+
+// plan reads a form: the paper's protocol scaled, or a question of one's own.
+func (f sweepForm) plan() (sweep.Plan, error) {
+	bad := model.Invalid{}
+	steps, err := handlers.StepsOf(f.steps)
+	if err != nil {
+		bad["steps"] = fmt.Sprintf("%q is not a number of steps", f.steps)
+	}
+	whole := func(name, text string, least, most int) int {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most {
+			bad[name] = fmt.Sprintf("%q is not a whole number from %d to %d", text, least, most)
+		}
+		return n
+	}
+	n := whole("seeds", f.seeds, 1, 100)
+	if len(f.datasets) == 0 {
+		bad["datasets"] = "choose at least one dataset"
+	}
+	if f.kind == "paper" {
+		if len(bad) > 0 {
+			return sweep.Plan{}, bad
+		}
+		return sweep.Paper(sweep.Scale{Preset: f.preset, Steps: steps, Seeds: n, Datasets: f.datasets, Parts: f.parts})
+	}
+	o := sweep.Own{Name: f.name, Preset: f.preset, Steps: steps, Seeds: n, Models: f.models, Datasets: f.datasets}
+	if len(f.models) == 0 {
+		bad["models"] = "choose at least one model"
+	}
+	if f.search == "random" {
+		o.Draws = whole("draws", f.draws, 1, 5000)
+		o.DrawSeed = int64(whole("draw-seed", f.drawSeed, 0, 1<<31-1))
+	}
+	if f.race != "" {
+		o.Race = whole("race", f.race, 2, 100)
+	}
+	for i := range f.fields {
+		o.Vary = append(o.Vary, sweep.Line{Name: f.fields[i], Value: f.values[i]})
+	}
+	for text := range strings.Lines(f.set) {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		line, err := sweep.ParseLine(text)
+		if err != nil {
+			bad["set"] = err.Error()
+		}
+		o.Set = append(o.Set, line)
+	}
+	if len(bad) > 0 {
+		return sweep.Plan{}, bad
+	}
+	return o.Plan()
+}
