@@ -90,6 +90,9 @@ type HeldOut struct {
 	Metrics   *Metrics `json:"metrics,omitempty"`
 	Usage     *Usage   `json:"usage,omitempty"`      // nil for models without a codebook
 	NoFactors string   `json:"no_factors,omitempty"` // as in Scores
+
+	Recombination   *Recombination `json:"recombination,omitempty"`    // nil where it was not measured
+	NoRecombination string         `json:"no_recombination,omitempty"` // why there is none, where the part does not allow it: a sentence
 }
 
 // Score is a number that may be undefined: NaN in memory, null in JSON. No other value that is not finite is written.

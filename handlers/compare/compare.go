@@ -167,7 +167,7 @@ func still(s report.Section, i int) ([]figure.Figure, error) {
 		}
 		all = append(append(all, s.ScoreFigures(prefix, d)...), figures...)
 	}
-	return slices.Concat(all, s.GridFigures(prefix), s.CorrelationFigures(prefix)), nil
+	return append(all, s.AcrossFigures(prefix)...), nil
 }
 
 func figureViews(s report.Section, i int, c choice) ([]views.FigureView, error) {

@@ -345,7 +345,8 @@ func printScores(env environment, s subject, r model.Scores) error {
 		if err := printPart(env, h.Metrics, h.NoFactors, h.Usage); err != nil {
 			return err
 		}
-		fmt.Fprintf(env.out, "PSNR  %s dB over %d images\n\n", scoreText(h.PSNR.Value, "%.2f"), h.Images)
+		fmt.Fprintf(env.out, "PSNR  %s dB over %d images\n", scoreText(h.PSNR.Value, "%.2f"), h.Images)
+		printRecombination(env, *h)
 	}
 	if r.Faithfulness != nil {
 		printFaithfulness(env, *r.Faithfulness)
@@ -366,6 +367,19 @@ func printScores(env environment, s subject, r model.Scores) error {
 		fmt.Fprintf(env.out, "kept in %s\n", filepath.Join(s.dir, evaluate.ScoresFile))
 	}
 	return nil
+}
+
+// printRecombination says how many pictures that training left out codes of its images give, put together.
+func printRecombination(env environment, h model.HeldOut) {
+	if r := h.Recombination; r != nil {
+		fmt.Fprintf(env.out, "codes of two training images put together  %s of %d pictures that training left out, %s of %d that it showed\n",
+			shareText(r.Unseen.Hits), r.Unseen.Targets, shareText(r.Seen.Hits), r.Seen.Targets)
+		fmt.Fprintf(env.out, "  %s dB against the picture left out, where the factor owns slots (%d of %d); reconstructed from itself %s dB\n",
+			scoreText(r.Unseen.PSNR.Value, "%.2f"), r.Unseen.Owned, r.Unseen.Targets, scoreText(r.Unseen.Reconstruction.Value, "%.2f"))
+	} else if h.NoRecombination != "" {
+		fmt.Fprintln(env.out, h.NoRecombination)
+	}
+	fmt.Fprintln(env.out)
 }
 
 // printPart is what was measured on one part of a dataset, or why it was not.

@@ -10,7 +10,7 @@ import (
 // correlated keeps an image with a probability that correlates two factors. Values are spread evenly from 0 to 1 by class, so that the most
 // likely pairs lie on the diagonal of the grid; the smaller s, the closer.
 //
-//	P(keep) = exp(−(u − v)²/(2 s²)),  u = class_f/(K_f − 1),  v = class_g/(K_g − 1)       after Träuble et al. 2021
+//	P(keep) = exp(−(u − v)²/(2 s²)),  u = class_f/(K_f − 1),  v = class_g/(K_g − 1)       ours; the idea is that of Träuble et al. 2021
 //
 // On a complete grid the pairs of the part are distributed in proportion to P, and all other factors stay independent and uniform. Which
 // images are kept follows from the seed.

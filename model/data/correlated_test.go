@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"slotscope/model"
@@ -138,5 +139,21 @@ func TestSplits(t *testing.T) {
 	}
 	if _, err := split("extrapolation").bind(Info{Name: "t"}); err == nil {
 		t.Error("a set without factors is extrapolated")
+	}
+}
+
+// TestCorrelationOfWidths holds the figures of docs/datasets.md: the correlation of classes on a grid of 10 × 10.
+func TestCorrelationOfWidths(t *testing.T) {
+	for width, want := range map[float64]float64{0.1: 0.95, 0.2: 0.81, 0.4: 0.46, 0.7: 0.19} {
+		c := correlated{width: width}
+		var x, y, weights []float64
+		for i := range 10 {
+			for j := range 10 {
+				x, y, weights = append(x, float64(i)), append(y, float64(j)), append(weights, c.weight(i, 10, j, 10))
+			}
+		}
+		if got := stat.Correlation(x, y, weights); math.Abs(got-want) > 0.005 {
+			t.Errorf("s = %v gives a correlation of %.3f, not %v", width, got, want)
+		}
 	}
 }

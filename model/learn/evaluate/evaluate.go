@@ -362,4 +362,5 @@ const (
 	forPairs
 	forProbe
 	forTruth
+	forRecombination
 )

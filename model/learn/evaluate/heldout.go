@@ -7,7 +7,7 @@ import (
 )
 
 // heldOut measures the images that training left out as it does those of the training part, with the same model and seed; the
-// readers of factors are fitted anew on either part.
+// readers of factors are fitted anew on either part. It also decodes codes of training's images into combinations that were left out.
 func (e *evaluation) heldOut(ctx context.Context, r *Result) error {
 	if e.o.Rest == nil {
 		return nil
@@ -21,6 +21,10 @@ func (e *evaluation) heldOut(ctx context.Context, r *Result) error {
 	}
 	s := rest.scores
 	r.Scores.HeldOut = &model.HeldOut{Dataset: rest.info.Name, Images: s.Images, PSNR: *s.PSNRInterval, Metrics: s.Metrics, Usage: s.Usage, NoFactors: s.NoFactors}
+	var err error
+	if r.Scores.HeldOut.Recombination, r.Scores.HeldOut.NoRecombination, err = e.recombine(ctx, rest); err != nil {
+		return err
+	}
 	found := rest.result()
 	found.Scores = model.Scores{}
 	r.HeldOut = &found

@@ -95,25 +95,25 @@ type Grid struct {
 	Model, Dataset string
 	Metric         Metric
 	Rows, Columns  []string    // values of the two fields, ascending
-	RowField       model.Field // for instance k
+	RowField       model.Field // k or m
 	ColumnField    model.Field // for instance d
 	Cells          [][]Scored  // [row][column]; N is 0 where no run is
 }
 
-// Grids finds groups of one model and dataset that vary both k and d and nothing else, and lays out the metrics that they
-// have values for.
+// Grids finds groups of one model and dataset that vary d and either k or m, and lays out the metrics that they have values for.
 func (s Section) Grids(metrics []Metric) []Grid {
 	var grids []Grid
 	for _, dataset := range s.Datasets() {
 		for _, name := range model.ModelNames() {
 			var of []*Group
+			rows := ""
 			for i := range s.Groups {
-				if g := &s.Groups[i]; g.Dataset == dataset && g.Model == name && onlyGrid(g.Differs) {
-					of = append(of, g)
+				if g := &s.Groups[i]; g.Dataset == dataset && g.Model == name && gridRows(g.Differs) != "" {
+					of, rows = append(of, g), gridRows(g.Differs)
 				}
 			}
 			for _, m := range metrics {
-				if g, ok := grid(of, m); ok {
+				if g, ok := grid(of, rows, m); ok {
 					grids = append(grids, g)
 				}
 			}
@@ -139,15 +139,21 @@ func (g Grid) seeds() string {
 	return fmt.Sprintf("%d to %d seeds", least, most)
 }
 
-func onlyGrid(differs []string) bool {
-	return slices.Contains(differs, "d") && slices.Contains(differs, "k")
+// gridRows is the field that a grid over d has for rows: k, or m where k is the same; empty where there is no grid.
+func gridRows(differs []string) string {
+	for _, field := range []string{"k", "m"} {
+		if slices.Contains(differs, "d") && slices.Contains(differs, field) {
+			return field
+		}
+	}
+	return ""
 }
 
-func grid(groups []*Group, m Metric) (Grid, bool) {
+func grid(groups []*Group, rows string, m Metric) (Grid, bool) {
 	if len(groups) == 0 {
 		return Grid{}, false
 	}
-	g := Grid{Model: groups[0].Model, Dataset: groups[0].Dataset, Metric: m, RowField: mustField("k"), ColumnField: mustField("d")}
+	g := Grid{Model: groups[0].Model, Dataset: groups[0].Dataset, Metric: m, RowField: mustField(rows), ColumnField: mustField("d")}
 	g.Rows, g.Columns = valuesOf(groups, g.RowField), valuesOf(groups, g.ColumnField)
 	g.Cells = make([][]Scored, len(g.Rows))
 	some := false

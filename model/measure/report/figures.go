@@ -31,7 +31,7 @@ var charted = []struct {
 	{"perplexity/window", "Perplexity of codebook use over a window of batches", "entries", false},
 }
 
-// Figures draws the section: scores seed by seed, curves over training, PSNR under noise, swaps and interpolation of a pair, d × k grids, and how far metrics agree. prefix begins the figures' names.
+// Figures draws the section: scores seed by seed, curves over training, PSNR under noise, swaps and interpolation of a pair, and what AcrossFigures draw. prefix begins the figures' names.
 func (s Section) Figures(prefix string) ([]figure.Figure, error) {
 	var all []figure.Figure
 	for _, d := range s.Datasets() {
@@ -52,7 +52,12 @@ func (s Section) Figures(prefix string) ([]figure.Figure, error) {
 		}
 		all = append(all, pictures...)
 	}
-	return slices.Concat(all, s.GridFigures(prefix), s.CorrelationFigures(prefix)), nil
+	return append(all, s.AcrossFigures(prefix)...), nil
+}
+
+// AcrossFigures draw what several settings or datasets say together: grids of two hyperparameters, splits, and how far metrics agree.
+func (s Section) AcrossFigures(prefix string) []figure.Figure {
+	return slices.Concat(s.GridFigures(prefix), s.SplitFigures(prefix), s.CorrelationFigures(prefix))
 }
 
 // Of lists the section's groups on one dataset.
@@ -187,13 +192,23 @@ func (g Group) bars(metrics []Metric, color int) figure.Bars {
 	return b
 }
 
-// GridFigures draws InfoM, InfoE, InfoC and PSNR over codebook size and latent dimension, where the section varies both.
+// gridKeys are the metrics that are drawn over a grid, by its rows: codebook size asks what codes say, the number of slots also what can be
+// known without labels, and whether the bundle still holds them.
+var gridKeys = map[string][]string{
+	"k": {"infom", "infoe", "infoc", "psnr"},
+	"m": {"infom", UDRKey, "redundancy_pairs", "joint_entropy", "retrieval_snr", "cos_bundle", "reencode", "psnr"},
+}
+
+// GridFigures draws metrics over latent dimension and codebook size or number of slots, where the section varies both.
 func (s Section) GridFigures(prefix string) []figure.Figure {
 	var all []figure.Figure
-	for _, g := range s.Grids(metricsOf([]string{"infom", "infoe", "infoc", "psnr"})) {
+	for _, g := range s.Grids(recorded()) {
+		if !slices.Contains(gridKeys[g.RowField.Name], g.Metric.Key) {
+			continue
+		}
 		h := figure.HeatMap{Name: slug(prefix, g.Dataset, g.Model, g.Metric.Key, "grid"), Title: fmt.Sprintf("%s of %s · %s", g.Metric.Label, ModelLabel(g.Model), DatasetLabel(g.Dataset)),
 			Rows: g.Rows, Columns: g.Columns, Range: g.Metric.Range, Corner: g.RowField.Symbol + " / " + g.ColumnField.Symbol,
-			Note:   "Codebook entries k downwards, latent dimension d across; mean over " + g.seeds() + ".",
+			Note:   g.RowField.Label + " " + g.RowField.Symbol + " downwards, " + strings.ToLower(g.ColumnField.Label) + " d across; mean over " + g.seeds() + ".",
 			Format: func(v float64) string { return fixed(v, g.Metric.Decimals) }}
 		for _, row := range g.Cells {
 			var values []float64

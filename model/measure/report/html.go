@@ -115,6 +115,13 @@ func (s Section) view(figures []figure.Figure) (sectionView, error) {
 		if list, ok := s.ablationList(); ok {
 			v.Lists = append(v.Lists, list)
 		}
+		if choices := s.SlotChoices(); len(choices) > 0 {
+			list := listView{Title: "How many slots?", Heads: slotHeads}
+			for _, c := range choices {
+				list.Rows = append(list.Rows, c.cells())
+			}
+			v.Lists = append(v.Lists, list)
+		}
 	}
 	for _, f := range figures {
 		v.Figures = append(v.Figures, figureView{template.HTML(f.Inline()), f.Width > chartWidth}) // the package escapes its text

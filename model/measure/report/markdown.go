@@ -50,9 +50,27 @@ func (s Section) markdown(l *lines) {
 		t.mdPublished(l)
 	}
 	s.mdAblations(l)
+	s.mdSlots(l)
 	for _, g := range s.Grids(s.Measured(metrics)) {
 		g.markdown(l)
 	}
+}
+
+func (s Section) mdSlots(l *lines) {
+	choices := s.SlotChoices()
+	if len(choices) == 0 {
+		return
+	}
+	l.add("### How many slots?\n\n%s\n", slotsAbout)
+	l.add("| %s |\n|%s", strings.Join(slotHeads, " | "), strings.Repeat(" --- |", len(slotHeads)))
+	for _, c := range choices {
+		cells := c.cells()
+		for i := range cells {
+			cells[i] = mdText(cells[i])
+		}
+		l.add("| %s |", strings.Join(cells, " | "))
+	}
+	l.add("")
 }
 
 func (t Table) markdown(l *lines) {

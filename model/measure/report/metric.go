@@ -79,6 +79,9 @@ var (
 		{Key: "unseen_infoe", Label: "Unseen InfoE", Decimals: 2, Range: unit, About: "InfoE of images that training left out; its classifiers are fitted on them anew.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoE })},
 		{Key: "unseen_infoc", Label: "Unseen InfoC", Decimals: 2, Range: unit, About: "InfoC of images that training left out.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoC })},
 		{Key: "unseen_psnr", Label: "Unseen PSNR", Unit: "dB", Decimals: 1, About: "PSNR of images that training left out.", of: unseenPSNR},
+		{Key: "recombined", Label: "Recombined, unseen", Decimals: 2, Range: unit, About: "Share of pictures that training left out which codes of two of its own images give, put together: within 3 dB of the reconstruction that they start from. A factor without slots is a miss.", of: recombined(func(r model.Recombination) model.Score { return r.Unseen.Hits.Value }), within: recombinedInterval},
+		{Key: "recombined_seen", Label: "Recombined, seen", Decimals: 2, Range: unit, About: "The same of pictures that training showed: what putting together costs where nothing is new.", of: recombined(func(r model.Recombination) model.Score { return r.Seen.Hits.Value })},
+		{Key: "recombined_psnr", Label: "Recombined PSNR", Unit: "dB", Decimals: 1, About: "Of decoded recombinations against the true picture that training left out, where the factor owns slots.", of: recombined(func(r model.Recombination) model.Score { return r.Unseen.PSNR.Value })},
 	}
 )
 
@@ -112,7 +115,7 @@ func fieldChance(name string) func(model.Scores) model.Score {
 func fieldInterval(name string) func(model.Scores) model.Interval {
 	return func(s model.Scores) model.Interval {
 		if s.Field == nil {
-			return model.Interval{Value: model.Undefined(), Low: model.Undefined(), High: model.Undefined()}
+			return undefined()
 		}
 		_, _, interval := s.Field.Headline(name)
 		return interval
@@ -195,6 +198,28 @@ func unseenPSNR(s model.Scores) model.Score {
 		return model.Undefined()
 	}
 	return s.HeldOut.PSNR.Value
+}
+
+// recombined reads codes of training images put together, undefined where that was not measured.
+func recombined(read func(model.Recombination) model.Score) func(model.Scores) model.Score {
+	return func(s model.Scores) model.Score {
+		if s.HeldOut == nil || s.HeldOut.Recombination == nil {
+			return model.Undefined()
+		}
+		return read(*s.HeldOut.Recombination)
+	}
+}
+
+// recombinedInterval is over targets.
+func recombinedInterval(s model.Scores) model.Interval {
+	if s.HeldOut == nil || s.HeldOut.Recombination == nil {
+		return undefined()
+	}
+	return s.HeldOut.Recombination.Unseen.Hits
+}
+
+func undefined() model.Interval {
+	return model.Interval{Value: model.Undefined(), Low: model.Undefined(), High: model.Undefined()}
 }
 
 // paperDCI is the view of the latents that agrees with the paper's numbers: codes one-hot, numbers as they are.

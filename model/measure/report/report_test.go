@@ -652,3 +652,79 @@ func (e Entry) walked(name string) (all []model.Sample, err error) {
 	})
 	return all, err
 }
+
+// TestSlotGrid: m × d is a grid of its own; for each dimension the number of slots that UDR chooses stands beside the one that InfoM would.
+func TestSlotGrid(t *testing.T) {
+	w := &world{}
+	for i, m := range []int{4, 9} {
+		for seed := range int64(2) {
+			e := w.add("hrr", "shapes3d", seed, 0.8-0.1*float64(i), 40, func(c *model.Config) { c.M, c.D = m, 64 })
+			e.Scores.Field = fieldOf(0.2)
+			order := []int{0, 1}
+			if i == 0 && seed == 1 {
+				order = []int{0, 0} // seeds of four slots disagree
+			}
+			e.Agreement = latents(order...)
+			w.add("hrr", "shapes3d", seed, 0.5, 40, func(c *model.Config) { c.M, c.D = m, 128 })
+		}
+	}
+	r := reportOf(t, w)
+	s := r.Sections[0]
+	choices := s.SlotChoices()
+	if len(choices) != 1 || choices[0].D != "64" || choices[0].ByUDR != "9" || choices[0].ByInfoM != "4" || choices[0].Redundancy.N != 2 {
+		t.Fatalf("choices %+v", choices)
+	}
+	var names []string
+	for _, f := range s.GridFigures("s1") {
+		names = append(names, f.Name)
+	}
+	if want := []string{"s1-shapes3d-hrr-infom-grid", "s1-shapes3d-hrr-psnr-grid", "s1-shapes3d-hrr-redundancy-pairs-grid", "s1-shapes3d-hrr-udr-grid"}; !slices.Equal(names, want) {
+		t.Errorf("figures %q, not %q", names, want)
+	}
+	if text := written(t, r.Markdown); !strings.Contains(text, "### How many slots?") || !strings.Contains(text, "Rows: slots m. Columns: latent dimension d.") {
+		t.Errorf("report.md has no choice of m:\n%s", text)
+	}
+	if page := written(t, r.HTML); !strings.Contains(page, "m by UDR (no labels)") {
+		t.Error("report.html has no choice of m")
+	}
+}
+
+// TestSplitFigures: splits of one set stand beside one another, and recombinations that cannot be measured are left out.
+func TestSplitFigures(t *testing.T) {
+	w := &world{}
+	for _, kind := range []string{"random", "composition", "interpolation"} {
+		for seed := range int64(2) {
+			e := w.add("hrr", "shapes3d[split="+kind+"]", seed, 0.7, 40, nil)
+			e.Scores.HeldOut = &model.HeldOut{Dataset: "shapes3d[not(split=" + kind + ")]", Images: 500, PSNR: model.Interval{Value: model.Score(20 + seed)}}
+			if kind != "interpolation" {
+				e.Scores.HeldOut.Recombination = &model.Recombination{Unseen: model.Recombined{Hits: model.Interval{Value: 0.4, Low: 0.3, High: 0.5}, PSNR: model.Interval{Value: 25}},
+					Seen: model.Recombined{Hits: model.Interval{Value: 0.6}}}
+			}
+		}
+	}
+	w.add("vqvae", "shapes3d[split=random; shape=cube]", 0, 0.5, 30, nil) // a part of a split is no split of the set
+	s := reportOf(t, w).Sections[0]
+	figures := s.SplitFigures("s1")
+	if len(figures) != 2 || figures[0].Name != "s1-shapes3d-splits-unseen-psnr" || figures[1].Name != "s1-shapes3d-splits-recombined" {
+		t.Fatalf("%d figures", len(figures))
+	}
+	for _, kind := range []string{"random", "composition", "interpolation"} {
+		if !strings.Contains(string(figures[0].SVG()), ">"+kind+"<") {
+			t.Errorf("the figure does not name the split %s", kind)
+		}
+	}
+	if strings.Contains(string(figures[0].SVG()), "VQ-VAE") {
+		t.Error("a model without any of the splits is in the figure")
+	}
+	table, ok := s.unseen("shapes3d[split=random]")
+	if !ok || table.Title != "shapes3d[not(split=random)], left out of training" {
+		t.Fatalf("table %q", table.Title)
+	}
+	at := map[string]string{}
+	for _, c := range table.Rows[0].Cells {
+		at[c.Metric.Key] = c.Text(c.Metric.Decimals)
+	}
+	if at["recombined"] != "0.40 ± 0" || at["recombined_seen"] != "0.60 ± 0" || at["recombined_psnr"] != "25.0 ± 0" {
+		t.Errorf("table %v", at)
+	}
+}

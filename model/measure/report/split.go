@@ -1,0 +1,79 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"slotscope/model/measure/figure"
+)
+
+// splitsOf groups the section's datasets that are training parts of splits by the set that they are split from, in the order of the section.
+func (s Section) splitsOf() (wholes []string, parts map[string][]string) {
+	parts = map[string][]string{}
+	for _, d := range s.Datasets() {
+		whole, kind, ok := splitOf(d)
+		if !ok {
+			continue
+		}
+		if parts[whole] == nil {
+			wholes = append(wholes, whole)
+		}
+		parts[whole] = append(parts[whole], kind)
+	}
+	return wholes, parts
+}
+
+// splitOf takes "set[split=kind]" apart.
+func splitOf(dataset string) (whole, kind string, ok bool) {
+	whole, rest, ok := strings.Cut(dataset, "[split=")
+	kind, closed := strings.CutSuffix(rest, "]")
+	return whole, kind, ok && closed && !strings.ContainsAny(kind, ";[")
+}
+
+// SplitFigures draw how far models generalize to combinations that training left out, where a section has two splits of a set or more:
+// reconstructions of what was left out, and codes put together to what was left out.
+func (s Section) SplitFigures(prefix string) []figure.Figure {
+	var all []figure.Figure
+	wholes, parts := s.splitsOf()
+	for _, whole := range wholes {
+		if len(parts[whole]) < 2 {
+			continue
+		}
+		for _, f := range []struct {
+			key, title, label, note string
+			bounds                  [2]float64
+		}{
+			{"unseen_psnr", "PSNR of what training left out", "PSNR, dB", "", [2]float64{}},
+			{"recombined", "Pictures that training left out, put together from codes of its own", "share of pictures", " Splits that leave out whole values have nothing to put together.", unit},
+		} {
+			chart := figure.BarChart{Name: slug(prefix, whole, "splits", f.key), Title: f.title + " · " + DatasetLabel(whole), Width: chartWidth, Height: chartHeight,
+				Y: figure.Axis{Label: f.label, Range: f.bounds}, Groups: parts[whole], Note: "Bars: means over seeds with their 95% intervals. Open points: single seeds." + f.note}
+			some := false
+			for place, label := range s.Labels() {
+				b, measured := s.acrossSplits(whole, parts[whole], label, f.key)
+				b.Color = place
+				if some = some || measured; measured {
+					chart.Bars = append(chart.Bars, b)
+				}
+			}
+			if some {
+				all = append(all, chart.Draw())
+			}
+		}
+	}
+	return all
+}
+
+// acrossSplits is a row's score on each split of a set; false where none has it.
+func (s Section) acrossSplits(whole string, kinds []string, label, key string) (b figure.Bars, some bool) {
+	b.Name = label
+	for _, kind := range kinds {
+		score := Scored{Summary: Summarise(nil)}
+		if i := slices.IndexFunc(s.Groups, func(g Group) bool { return g.Dataset == whole+"[split="+kind+"]" && g.Label == label }); i >= 0 {
+			score = s.Groups[i].Score(key)
+		}
+		some = some || score.N > 0
+		b.Value, b.Low, b.High, b.Each = append(b.Value, score.Mean), append(b.Low, score.Lo), append(b.High, score.Hi), append(b.Each, score.Values)
+	}
+	return b, some
+}
