@@ -79,8 +79,8 @@ var (
 		{Key: "unseen_infoe", Label: "Unseen InfoE", Decimals: 2, Range: unit, About: "InfoE of images that training left out; its classifiers are fitted on them anew.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoE })},
 		{Key: "unseen_infoc", Label: "Unseen InfoC", Decimals: 2, Range: unit, About: "InfoC of images that training left out.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoC })},
 		{Key: "unseen_psnr", Label: "Unseen PSNR", Unit: "dB", Decimals: 1, About: "PSNR of images that training left out.", of: unseenPSNR},
-		{Key: "recombined", Label: "Recombined, unseen", Decimals: 2, Range: unit, About: "Share of pictures that training left out which codes of two of its own images give, put together: within 3 dB of the reconstruction that they start from. A factor without slots is a miss.", of: recombined(func(r model.Recombination) model.Score { return r.Unseen.Hits.Value }), within: recombinedInterval},
-		{Key: "recombined_seen", Label: "Recombined, seen", Decimals: 2, Range: unit, About: "The same of pictures that training showed: what putting together costs where nothing is new.", of: recombined(func(r model.Recombination) model.Score { return r.Seen.Hits.Value })},
+		{Key: "recombined", Label: "Recombined, unseen", Decimals: 2, Range: unit, About: "Share of pictures that training left out which codes of two of its own images give, put together: within 3 dB of the reconstruction that they start from. A factor without slots is a miss.", of: recombined(func(r model.Recombination) model.Score { return r.Unseen.Hits.Value }), within: recombinedWithin(func(r model.Recombination) model.Interval { return r.Unseen.Hits })},
+		{Key: "recombined_seen", Label: "Recombined, seen", Decimals: 2, Range: unit, About: "The same of pictures that training showed: what putting together costs where nothing is new.", of: recombined(func(r model.Recombination) model.Score { return r.Seen.Hits.Value }), within: recombinedWithin(func(r model.Recombination) model.Interval { return r.Seen.Hits })},
 		{Key: "recombined_psnr", Label: "Recombined PSNR", Unit: "dB", Decimals: 1, About: "Of decoded recombinations against the true picture that training left out, where the factor owns slots.", of: recombined(func(r model.Recombination) model.Score { return r.Unseen.PSNR.Value })},
 	}
 )
@@ -210,12 +210,14 @@ func recombined(read func(model.Recombination) model.Score) func(model.Scores) m
 	}
 }
 
-// recombinedInterval is over targets.
-func recombinedInterval(s model.Scores) model.Interval {
-	if s.HeldOut == nil || s.HeldOut.Recombination == nil {
-		return undefined()
+// recombinedWithin reads an interval over targets.
+func recombinedWithin(read func(model.Recombination) model.Interval) func(model.Scores) model.Interval {
+	return func(s model.Scores) model.Interval {
+		if s.HeldOut == nil || s.HeldOut.Recombination == nil {
+			return undefined()
+		}
+		return read(*s.HeldOut.Recombination)
 	}
-	return s.HeldOut.Recombination.Unseen.Hits
 }
 
 func undefined() model.Interval {
