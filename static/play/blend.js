@@ -4,6 +4,7 @@
 import { format } from './codes.js';
 import { noisy } from './codec.js';
 import { groupName, slotName } from './names.js';
+import { Pad } from './pad.js';
 
 const OFF = 21; // dB: where the slider of the noise stands when there is none
 
@@ -20,37 +21,55 @@ export class Blend {
     this.whole = [...document.querySelectorAll('[data-blend-group]')];
     this.noise = part('noise');
     this.flips = part('flips');
-    for (const slider of this.sliders) slider.addEventListener('input', () => this.#blend());
+    for (const slider of this.sliders) slider.addEventListener('input', () => this.#blend(true));
     for (const slider of this.whole) {
       slider.addEventListener('input', () => {
         for (const i of app.groups[slider.dataset.blendGroup].slots) if (!this.sliders[i].disabled) this.sliders[i].value = slider.value;
-        this.#blend();
+        this.#blend(true);
       });
     }
     this.every.addEventListener('input', () => {
       for (const slider of this.sliders) if (!slider.disabled) slider.value = this.every.value;
-      this.#blend();
+      this.#blend(true);
     });
+    this.pad = new Pad(section.querySelector('#pad'), app, (moves) => this.#moveAll(moves));
     this.noise.addEventListener('input', () => this.#shake());
     part('again').addEventListener('click', () => this.#shake());
     app.decoder.addEventListener('state', () => {
-      if (!section.isConnected) return; // another has taken its place
+      if (!section.isConnected || this.fields.disabled === !app.decoder.local) return; // another has taken its place, or nothing is new
       this.fields.disabled = !app.decoder.local;
       this.#outputs();
+      this.pad.draw();
     });
   }
 
-  #blend() {
+  /** moveAll puts slots part of the way, [[slots, percent]], and all others at A. */
+  #moveAll(moves) {
+    for (const slider of [...this.sliders, this.every]) slider.value = 0;
+    for (const [slots, percent] of moves) for (const i of slots) if (!this.sliders[i].disabled) this.sliders[i].value = percent;
+    this.#blend(false);
+  }
+
+  #blend(bySlider) {
+    if (bySlider) this.pad.reset();
     const { codes, bcodes } = this.app.state;
     const t = this.sliders.map((slider) => Number(slider.value) / 100);
     this.#outputs();
     this.noise.value = OFF;
     this.#tellNoise('');
     const parts = this.#parts(t);
-    if (!parts.length) return this.app.lookAway();
+    if (!parts.length) {
+      const here = this.app.decoder.peek(codes);
+      if (here) this.pad.show(here);
+      return this.app.lookAway();
+    }
     const moving = t.filter((_, i) => !this.sliders[i].disabled);
     const text = moving.length > 1 && moving.every((part) => part === moving[0]) ? `${parts[0].split(' ')[0]} of the way to B` : `with ${parts.join(', ')} from B`;
-    this.app.lookAt({ codes, row: 'a', text, name: `blend ${format(codes)} ${format(bcodes)} ${t}`, draw: () => this.app.decoder.blend('held', codes, bcodes, t) });
+    this.app.lookAt({ codes, row: 'a', text, name: `blend ${format(codes)} ${format(bcodes)} ${t}`, draw: async () => {
+      const pixels = await this.app.decoder.blend('held', codes, bcodes, t);
+      this.pad.show(pixels);
+      return pixels;
+    } });
   }
 
   /** parts says how far groups and slots have moved. */
@@ -67,6 +86,7 @@ export class Blend {
   async #shake() {
     const snr = Number(this.noise.value);
     this.#reset();
+    this.pad.reset();
     if (snr === OFF) { this.#tellNoise(''); return this.app.lookAway(); }
     const local = this.app.decoder.local;
     const started = this.app.state;
@@ -116,6 +136,7 @@ export class Blend {
       slider.closest('label').querySelector('[data-part="factor"]').textContent = slotName(this.app.slots[i]);
     });
     this.#reset();
+    this.pad.draw();
     this.noise.value = OFF;
     this.#tellNoise('');
     this.#z = null;

@@ -3292,7 +3292,69 @@ func playBlend(v PlayView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 289, "<label><span class=\"name\">All slots</span> <input type=\"range\" min=\"0\" max=\"100\" value=\"0\" data-part=\"all\" data-testid=\"play-blend-all\" aria-label=\"All slots, percent of the way to B\"> <span class=\"quiet\" data-part=\"now\">0%</span></label></div><h2>Noise on A’s latent z</h2><div class=\"row noise\"><label><span class=\"name\">SNR</span> <input type=\"range\" min=\"-20\" max=\"21\" value=\"21\" data-part=\"noise\" data-testid=\"play-noise\" aria-label=\"Signal-to-noise ratio in dB; at the right end there is no noise\"> <span class=\"quiet\" data-part=\"now\">off</span></label> <button type=\"button\" data-part=\"again\">Draw again</button></div><p class=\"quiet\" role=\"status\" data-part=\"flips\" data-testid=\"play-flips\"></p></fieldset></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 289, "<label><span class=\"name\">All slots</span> <input type=\"range\" min=\"0\" max=\"100\" value=\"0\" data-part=\"all\" data-testid=\"play-blend-all\" aria-label=\"All slots, percent of the way to B\"> <span class=\"quiet\" data-part=\"now\">0%</span></label></div><h2>Two at once</h2><div class=\"padded\" id=\"pad\" data-testid=\"play-padded\"><div class=\"row\"><label><span class=\"name\">Across</span> <select data-part=\"pad-x\" data-testid=\"play-pad-x\"></select></label> <label><span class=\"name\">Up</span> <select data-part=\"pad-y\" data-testid=\"play-pad-y\"></select></label><p class=\"quiet\" data-part=\"pad-now\" data-testid=\"play-pad-now\"></p></div><div class=\"pad\" role=\"slider\" tabindex=\"0\" aria-label=\"From A at the lower left to B’s values; arrow keys move, with Shift in small steps\" aria-valuemin=\"0\" aria-valuemax=\"100\" aria-valuenow=\"0\" data-part=\"pad\" data-testid=\"play-pad\">")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		for range 4 {
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 290, "<canvas class=\"pixels\" width=\"")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			var templ_7745c5c3_Var188 string
+			templ_7745c5c3_Var188, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(v.W))
+			if templ_7745c5c3_Err != nil {
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 581, Col: 54}
+			}
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var188))
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 291, "\" height=\"")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			var templ_7745c5c3_Var189 string
+			templ_7745c5c3_Var189, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(v.H))
+			if templ_7745c5c3_Err != nil {
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 581, Col: 83}
+			}
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var189))
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 292, "\" aria-hidden=\"true\"></canvas>")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 293, "<span class=\"thumb\" data-part=\"thumb\"></span></div><canvas class=\"pixels shown\" data-part=\"pad-shown\" width=\"")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		var templ_7745c5c3_Var190 string
+		templ_7745c5c3_Var190, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(v.W))
+		if templ_7745c5c3_Err != nil {
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 585, Col: 80}
+		}
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var190))
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 294, "\" height=\"")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		var templ_7745c5c3_Var191 string
+		templ_7745c5c3_Var191, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(v.H))
+		if templ_7745c5c3_Err != nil {
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 585, Col: 109}
+		}
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var191))
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 295, "\" role=\"img\" aria-label=\"A where the pad stands\" data-testid=\"play-pad-shown\"></canvas></div><h2>Noise on A’s latent z</h2><div class=\"row noise\"><label><span class=\"name\">SNR</span> <input type=\"range\" min=\"-20\" max=\"21\" value=\"21\" data-part=\"noise\" data-testid=\"play-noise\" aria-label=\"Signal-to-noise ratio in dB; at the right end there is no noise\"> <span class=\"quiet\" data-part=\"now\">off</span></label> <button type=\"button\" data-part=\"again\">Draw again</button></div><p class=\"quiet\" role=\"status\" data-part=\"flips\" data-testid=\"play-flips\"></p></fieldset></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
