@@ -3,12 +3,13 @@ module slotscope
 go 1.26.0
 
 require (
-	github.com/andybalholm/brotli v1.2.0
 	github.com/PuerkitoBio/goquery v1.13.0
 	github.com/a-h/templ v0.3.977
+	github.com/andybalholm/brotli v1.2.0
 	github.com/chromedp/chromedp v0.22.1
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/go-chi/httplog/v3 v3.3.0
+	github.com/go-pdf/fpdf v0.9.0
 	github.com/gomlx/gomlx v0.26.0
 	github.com/google/go-cmp v0.7.0
 	github.com/gorilla/websocket v1.5.3

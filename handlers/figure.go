@@ -21,11 +21,11 @@ func FigureView(f figure.Figure, base string, q url.Values) views.FigureView {
 	return views.FigureView{Name: f.Name, Drawing: f.Inline(), SVG: base + "/" + f.Name + ".svg" + query, PNG: base + "/" + f.Name + ".png" + query}
 }
 
-// SplitFigure reads "NAME.svg" or "NAME.png".
+// SplitFigure reads "NAME.svg", "NAME.png" or "NAME.pdf".
 func SplitFigure(file string) (name, kind string, err error) {
 	name, kind, _ = strings.Cut(file, ".")
-	if kind != "svg" && kind != "png" {
-		return "", "", fmt.Errorf("figures are files such as capacity.svg and capacity.png, and %q is neither: %w", file, model.ErrNotFound)
+	if kind != "svg" && kind != "png" && kind != "pdf" {
+		return "", "", fmt.Errorf("figures are files such as capacity.svg, capacity.png and capacity.pdf, and %q is none of them: %w", file, model.ErrNotFound)
 	}
 	return name, kind, nil
 }
@@ -47,6 +47,13 @@ func SendFigure(w http.ResponseWriter, r *http.Request, f figure.Figure, kind st
 			return err
 		}
 		mime = "image/png"
+	}
+	if kind == "pdf" {
+		var err error
+		if raw, err = f.PDF(); err != nil {
+			return err
+		}
+		mime = "application/pdf"
 	}
 	AsFile(w, "slotscope-"+f.Name+"."+kind)
 	w.Header().Set("Cache-Control", "no-cache")

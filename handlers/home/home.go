@@ -11,6 +11,7 @@ import (
 	"image/png"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/go-chi/chi/v5"
@@ -39,6 +40,7 @@ const homeRuns = 5
 func (h *Home) Routes(r chi.Router) {
 	r.Get("/", handlers.Handle(h.page))
 	r.Get("/home/swaps.png", handlers.Handle(h.swaps))
+	r.Get("/home/swap.json", handlers.Handle(h.swap))
 }
 
 func (h *Home) page(w http.ResponseWriter, r *http.Request) error {
@@ -122,7 +124,8 @@ func (h *Home) drawSwaps(ctx context.Context, src play.Source) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, b, err := encodePair(ctx, m, set)
+	n := set.Info().Len
+	a, b, err := encodePair(ctx, m, set, n/7, n-1-n/5) // far from each other
 	if err != nil {
 		return nil, err
 	}
@@ -133,11 +136,57 @@ func (h *Home) drawSwaps(ctx context.Context, src play.Source) ([]byte, error) {
 	return row([][]byte{images[0], mostChanged(images[0], images[2:], m.Image.C), images[1]}, m)
 }
 
-// encodePair encodes two images of a set far from each other in it.
-func encodePair(ctx context.Context, m *play.Model, set data.Set) (a, b []int, err error) {
-	n := set.Info().Len
+// swapped is a group of slots with the picture of A that takes them from B.
+type swapped struct {
+	Name  string `json:"name"`
+	Image string `json:"image"`
+}
+
+// swap answers what the page shows live: A, B and A with each group of B, as addresses of pictures.
+func (h *Home) swap(w http.ResponseWriter, r *http.Request) error {
+	src, ok := h.checkpoint()
+	if !ok {
+		return fmt.Errorf("there is no checkpoint to draw: %w", model.ErrNotFound)
+	}
+	m, release, err := h.Library.Use(r.Context(), src)
+	if err != nil {
+		return err
+	}
+	defer release()
+	set, err := h.Library.Set(r.Context(), src.Config.Dataset)
+	if err != nil {
+		return err
+	}
+	names, err := h.Library.Names(src)
+	if err != nil {
+		return err
+	}
+	usage := h.Library.Usage(src).Usage
+	first, second := play.GoodPair(set)
+	if usage != nil && usage.Pair != nil {
+		first, second = usage.Pair.A, usage.Pair.B
+	}
+	a, b, err := encodePair(r.Context(), m, set, first, second)
+	if err != nil {
+		return err
+	}
+	picture := func(codes []int) string { return "/img/" + src.Key + "/" + play.FormatCodes(codes) + ".png" }
+	groups := []swapped{}
+	if usage != nil {
+		for _, g := range usage.Ownership.Groups {
+			if g.Owned {
+				factor := usage.Factors[g.Factor]
+				groups = append(groups, swapped{cmp.Or(names.Groups[factor], strings.ReplaceAll(factor, "_", " ")), picture(play.Take(a, b, g.Slots))})
+			}
+		}
+	}
+	return handlers.JSON(w, http.StatusOK, map[string]any{"a": picture(a), "b": picture(b), "groups": groups})
+}
+
+// encodePair encodes two images of a set.
+func encodePair(ctx context.Context, m *play.Model, set data.Set, first, second int) (a, b []int, err error) {
 	pixels := make([]byte, 2*m.Size())
-	if err := set.Images(pixels, []int{n / 7, n - 1 - n/5}); err != nil {
+	if err := set.Images(pixels, []int{first, second}); err != nil {
 		return nil, nil, err
 	}
 	codes, err := m.Encode(ctx, pixels)

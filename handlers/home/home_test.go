@@ -6,14 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/go-chi/chi/v5"
 
 	"slotscope/handlers/handlertest"
 	"slotscope/handlers/home"
+	playpage "slotscope/handlers/play"
 	"slotscope/model"
 	"slotscope/model/compute"
 	"slotscope/model/data"
 	"slotscope/model/play"
+	"slotscope/static"
 )
 
 func TestHome(t *testing.T) {
@@ -65,4 +68,29 @@ func TestHomeDrawsASwap(t *testing.T) {
 	if size := img.Bounds().Size(); size.X != 384 || size.Y != 128 {
 		t.Errorf("the picture is %v, not three tiles of 128", size)
 	}
+}
+
+// The page swaps by itself, without a click, and stops when asked to.
+func TestHomeSwapsLive(t *testing.T) {
+	dir := t.TempDir()
+	key := handlertest.WriteTiny(t, dir)
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := play.NewLibrary(dir, engine, data.Catalogue{Dir: dir})
+	t.Cleanup(library.Close)
+	ctx, address := handlertest.Open(t, &home.Home{Runs: handlertest.NewRuns(dir), Datasets: handlertest.Data{}, Library: library}, &playpage.Play{Library: library, Static: static.Files(), Revision: "test"})
+	src, err := library.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("of the checkpoints %s and %s the page shows the first", src.Key, key)
+	handlertest.Do(t, ctx, chromedp.Navigate(address+"/"))
+	handlertest.Until(t, ctx, "three pictures", `document.querySelectorAll('#swap .live img').length === 3`)
+	handlertest.Until(t, ctx, "one swap", `/^A · A with B’s .+ · B$/.test(window.said = document.querySelector('#swap-said span').textContent)`)
+	handlertest.Until(t, ctx, "another swap", `document.querySelector('#swap-said span').textContent !== window.said`)
+	handlertest.Do(t, ctx, chromedp.Click(`[data-testid=home-pause]`))
+	handlertest.Until(t, ctx, "paused", `document.querySelector('[data-testid=home-pause]').textContent === 'Play' && location.pathname === '/'`)
+	handlertest.Until(t, ctx, "the paper", `document.querySelector('[data-testid=paper]').href === 'https://arxiv.org/abs/2606.09725'`)
 }

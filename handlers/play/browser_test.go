@@ -60,6 +60,7 @@ func browse(t *testing.T, p playground, width, height int64, more ...chromedp.Em
 	}
 	b := playBrowser{p, ctx}
 	b.hearConsole()
+	b.beforePages(`try { localStorage.setItem('slotscope tour', 'seen'); } catch {}`) // a visitor who was here before
 	b.do(chromedp.EmulateViewport(width, height, more...))
 	return b
 }

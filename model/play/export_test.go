@@ -1,6 +1,8 @@
 package play
 
 import (
+	"bytes"
+
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/paper/ae"
 )
@@ -27,3 +29,10 @@ func (l *Library) Opened() int {
 
 // GridCode is the code of a real number.
 func GridCode(v float32) int32 { return gridCode(v) }
+
+// Chunk is a chunk of a PNG.
+func Chunk(kind string, body []byte) []byte {
+	var out bytes.Buffer
+	chunk(&out, kind, body)
+	return out.Bytes()
+}

@@ -14,6 +14,15 @@ func With(tuple []int, i, c int) []int {
 	return out
 }
 
+// Take returns a copy of a that takes some slots from b.
+func Take(a, b, slots []int) []int {
+	out := slices.Clone(a)
+	for _, i := range slots {
+		out[i] = b[i]
+	}
+	return out
+}
+
 // Swaps are the m tuples in which a takes one slot from b.
 //
 //	swap_i = (a_0 … b_i … a_{m−1})            paper, “Latent component swapping”

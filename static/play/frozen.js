@@ -120,6 +120,12 @@ export class Frozen {
     return canvas;
   }
 
+  /** images are n of the file's examples, others for another seed: in steps of 7, which shares no factor with 64. */
+  async images(n, seed) {
+    const { examples } = this.model;
+    return Array.from({ length: Math.min(n, examples.length) }, (_, i) => this.#example(examples[(7 * (seed * n + i)) % examples.length]));
+  }
+
   /** upload encodes the middle square of a picture of the visitor's. */
   async #upload(file) {
     const { h, w } = this.data;

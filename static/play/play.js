@@ -47,6 +47,10 @@ class Play {
     this.sides = { a: new Side($('side-a'), this.shape, data.dataset, this), b: new Side($('side-b'), this.shape, data.dataset, this) };
     this.image = canvasFor($('image'), this.shape);
     this.blend = new Blend($('blend'), this);
+    $('many')?.addEventListener('toggle', async () => {
+      this.many ??= new (await import('./many.js')).Many($('many'), this);
+      this.many.draw(this.state);
+    });
     this.beside = $('beside') && new Beside($('beside'), this);
     this.facts = new Facts(this, this.shape);
     this.#buttons();
@@ -56,6 +60,7 @@ class Play {
     this.#save();
     this.#render();
     if (!data.counted.ready && !data.counted.problem) this.#count();
+    import('./tour.js').then(({ first }) => first(), () => {}); // the page works without
   }
 
   // What the parts ask.
@@ -302,6 +307,7 @@ class Play {
     this.strip.draw(this.state);
     this.blend.draw(this.state);
     this.#drawBeside();
+    this.many?.draw(this.state);
     this.sides.a.draw(this.state.a);
     this.sides.b.draw(this.state.b);
     this.palette.refresh();
@@ -468,6 +474,7 @@ class Play {
     $('redo').addEventListener('click', () => this.#redo());
     $('reset').addEventListener('click', () => this.#reset());
     $('share').addEventListener('click', () => this.#share());
+    $('legend').addEventListener('click', async () => (await import('./tour.js')).legend());
     $('checkpoint').addEventListener('change', (e) => this.store.choose(e.target.value));
     for (const button of document.querySelectorAll('.views button')) button.addEventListener('click', () => this.grid.view(button.dataset.view));
     for (const button of document.querySelectorAll('[data-do]')) button.addEventListener('click', () => $(button.dataset.do).click());

@@ -86,6 +86,9 @@ export class Server {
   /** palette answers {slot, images, total, entries} of a slot's entries. */
   palette(q, signal) { return this.#ask(`palette?${new URLSearchParams({ ...q, codes: format(q.codes) })}`, signal); }
 
+  /** images are n images of the dataset drawn with a seed, as encode answers them. */
+  async images(n, seed, signal) { return (await this.#ask(`images?n=${n}&seed=${seed}`, signal)).images; }
+
   /** rename keeps a name or a pin beside the run: {slots, groups} as they are called from now on. */
   rename(change, state) {
     return this.#ask(`names?${query(state)}`, undefined, { method: 'PUT', body: JSON.stringify(change), headers: { 'Content-Type': 'application/json' } });

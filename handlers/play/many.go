@@ -1,0 +1,264 @@
+package play
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"image"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/data"
+	"slotscope/model/measure/figure"
+	"slotscope/model/measure/metric"
+	"slotscope/model/play"
+)
+
+// mostMany is the largest number of images in one request.
+const mostMany = 32
+
+// many answers images of the dataset drawn at random with a seed, encoded.
+func (p *Play) many(w http.ResponseWriter, r *http.Request) error {
+	rm, release, err := p.open(r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	n, seed, err := manyQuery(r, 12)
+	if err != nil {
+		return err
+	}
+	set, err := p.Library.Set(r.Context(), rm.source.Config.Dataset)
+	if err != nil {
+		return err
+	}
+	out := make([]encodeReply, n)
+	for i, index := range drawn(set, n, seed) {
+		s, err := rm.encodeIndex(r.Context(), set, index)
+		if err != nil {
+			return err
+		}
+		out[i] = encodeReply{Index: index, Classes: s.classes, Codes: s.codes, PSNR: s.psnr, Original: fmt.Sprintf("/api/play/%s/original.png?index=%d", rm.source.Key, index)}
+	}
+	return handlers.JSON(w, http.StatusOK, map[string]any{"seed": seed, "images": out})
+}
+
+// manyQuery reads n and seed.
+func manyQuery(r *http.Request, otherwise int) (n int, seed uint64, err error) {
+	bad := model.Invalid{}
+	n, seed = otherwise, 1
+	if text := r.URL.Query().Get("n"); text != "" {
+		if n, err = strconv.Atoi(text); err != nil || n < 1 || n > mostMany {
+			bad["n"] = fmt.Sprintf("%q is not a number of images from 1 to %d", text, mostMany)
+		}
+	}
+	if text := r.URL.Query().Get("seed"); text != "" {
+		if seed, err = strconv.ParseUint(text, 10, 32); err != nil {
+			bad["seed"] = fmt.Sprintf("%q is not a seed, a whole number from 0 to 4294967295", text)
+		}
+	}
+	return n, seed, bad.OrNil()
+}
+
+// drawn are n images of a set, the same for the same seed; a smaller set repeats.
+func drawn(set data.Set, n int, seed uint64) []int {
+	rng := rand.New(rand.NewPCG(seed, 'm'))
+	out := make([]int, n)
+	for i := range out {
+		out[i] = rng.IntN(set.Info().Len)
+	}
+	return out
+}
+
+// figure answers the paper's swap figure, pairs × groups, as SVG, PNG or PDF: the state's pair first, then pairs drawn with the seed.
+func (p *Play) figure(w http.ResponseWriter, r *http.Request) error {
+	kind := chi.URLParam(r, "kind")
+	rm, s, release, err := p.opened(r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	n, seed, err := manyQuery(r, 5)
+	if err != nil {
+		return err
+	}
+	count := p.Library.Usage(rm.source)
+	if count.Usage == nil {
+		return fmt.Errorf("the factors of the slots are being counted; try again in a moment: %w", model.ErrConflict)
+	}
+	set, err := p.Library.Set(r.Context(), rm.source.Config.Dataset)
+	if err != nil {
+		return err
+	}
+	pairs := [][2]playSide{{s.a, s.b}}
+	if !slices.Equal(s.codes, s.a.codes) || !slices.Equal(s.bcodes, s.b.codes) {
+		pairs[0] = [2]playSide{{index: -1, codes: s.codes}, {index: -1, codes: s.bcodes}} // edited: the dataset has no such pair
+	}
+	indices := drawn(set, 2*(n-1), seed)
+	for at := 0; at < len(indices); at += 2 {
+		var pair [2]playSide
+		for i := range pair {
+			if pair[i], err = rm.encodeIndex(r.Context(), set, indices[at+i]); err != nil {
+				return err
+			}
+		}
+		pairs = append(pairs, pair)
+	}
+	names, err := p.Library.Names(rm.source)
+	if err != nil {
+		return err
+	}
+	grid, err := rm.swapFigure(r.Context(), set, count.Usage, names, pairs)
+	if err != nil {
+		return err
+	}
+	grid.Note += fmt.Sprintf(" Pairs after the first: drawn with seed %d.", seed)
+	return handlers.SendFigure(w, r, grid.Draw(), kind)
+}
+
+// swapFigure draws A, B and A with each owned group of B, a row for each pair.
+func (rm playRoom) swapFigure(ctx context.Context, set data.Set, u *play.Usage, names play.Names, pairs [][2]playSide) (figure.ImageGrid, error) {
+	grid := figure.ImageGrid{
+		Name: "swaps", Title: fmt.Sprintf("Swaps of groups of slots: %s, step %s", rm.source.Title, grouped(rm.source.Step)), Scale: 1, Columns: []string{"A", "B"},
+		Note: fmt.Sprintf("%s on %s. A and B are reconstructions; each other picture is A with B’s codes of the group.", model.ModelTitle(rm.source.Config.Model), set.Info().Title),
+	}
+	var groups []model.Group
+	for _, g := range u.Ownership.Groups {
+		if g.Owned {
+			name := plainName(u.Factors[g.Factor])
+			if called := names.Groups[u.Factors[g.Factor]]; called != "" {
+				name = called
+			}
+			groups, grid.Columns = append(groups, g), append(grid.Columns, name)
+		}
+	}
+	hits, measured := 0, 0
+	for at, pair := range pairs {
+		a, b := pair[0].codes, pair[1].codes
+		tuples := [][]int{a, b}
+		for _, g := range groups {
+			tuples = append(tuples, play.Take(a, b, g.Slots))
+		}
+		decoded, err := rm.model.Decode(ctx, play.Strip, tuples)
+		if err != nil {
+			return grid, err
+		}
+		row, captions := []image.Image{}, []string{"", ""}
+		for _, pixels := range decoded {
+			row = append(row, play.Picture(pixels, rm.model.Image, 1))
+		}
+		for j, g := range groups {
+			text, hit, err := rm.hit(set, g.Factor, pair, decoded[0], decoded[2+j])
+			if err != nil {
+				return grid, err
+			}
+			if text != "" {
+				measured++
+				if hit {
+					hits++
+				}
+			}
+			captions = append(captions, text)
+		}
+		grid.Images, grid.Captions = append(grid.Images, row), append(grid.Captions, captions)
+		grid.Rows = append(grid.Rows, fmt.Sprintf("pair %d", at+1))
+	}
+	if measured > 0 {
+		grid.Note += fmt.Sprintf(" PSNR in dB against the dataset’s picture of A with that factor from B; %d of %d are hits, at most %d dB below A’s reconstruction and nearer to it than A was.", hits, measured, model.TruthTolerance)
+	}
+	return grid, nil
+}
+
+// hit says how near a swap comes to the dataset's picture, "33.1 hit"; empty where there is none.
+func (rm playRoom) hit(set data.Set, factor int, pair [2]playSide, before, swap []byte) (string, bool, error) {
+	a, b := pair[0], pair[1]
+	if !set.Info().Complete || a.index < 0 || b.index < 0 {
+		return "", false, nil
+	}
+	classes := append([]int{}, a.classes...)
+	classes[factor] = b.classes[factor]
+	index, err := set.Index(classes)
+	if err != nil {
+		return "", false, err
+	}
+	truth, err := rm.original(set, index)
+	if err != nil {
+		return "", false, err
+	}
+	c := rm.model.Image.C
+	reached := play.Compare(swap, truth, c).PSNR
+	if metric.SwapHit(reached, a.psnr, play.Compare(before, truth, c).PSNR) {
+		return fmt.Sprintf("%.1f hit", reached), true, nil
+	}
+	return fmt.Sprintf("%.1f miss", reached), false, nil
+}
+
+// movie answers the way from A to B, slot by slot, as an animation with a line of text: there, back, or both.
+func (p *Play) movie(w http.ResponseWriter, r *http.Request) error {
+	rm, s, release, err := p.opened(r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	direction := r.URL.Query().Get("direction")
+	ways := map[string][2]bool{"": {true, true}, "both": {true, true}, "there": {true, false}, "back": {false, true}}
+	way, ok := ways[direction]
+	if !ok {
+		return model.Invalid{"direction": fmt.Sprintf("%.20q is not one of both, there, back", direction)}
+	}
+	names, err := p.Library.Names(rm.source)
+	if err != nil {
+		return err
+	}
+	slots := rm.slots(p.Library.Usage(rm.source).Usage, rm.dataset(r.Context()), names)
+	movie := play.Movie{Shape: rm.model.Image, Hundredths: 60}
+	add := func(from, to []int, a, b string) error {
+		decoded, err := rm.model.Decode(r.Context(), play.Strip, play.Interpolation(from, to, s.order))
+		if err != nil {
+			return err
+		}
+		for j, pixels := range decoded {
+			caption := a
+			if j > 0 {
+				slot := slots[s.order[j-1]]
+				caption = strings.TrimSpace(fmt.Sprintf("%s + %s's slot %d %s", a, b, slot.Index, cmp.Or(slot.Called, slot.Name)))
+			}
+			if j == len(decoded)-1 {
+				caption = b
+			}
+			movie.Frames = append(movie.Frames, play.Frame{Pixels: pixels, Caption: caption})
+		}
+		movie.Stops = append(movie.Stops, len(movie.Frames)-len(decoded), len(movie.Frames)-1)
+		return nil
+	}
+	if way[0] {
+		err = add(s.codes, s.bcodes, "A", "B")
+	}
+	if err == nil && way[1] {
+		err = add(s.bcodes, s.codes, "B", "A")
+	}
+	if err != nil {
+		return err
+	}
+	return sendMovie(w, r, movie, rm.source.Key)
+}
+
+func sendMovie(w http.ResponseWriter, r *http.Request, movie play.Movie, key string) error {
+	encode, mime := movie.GIF, "image/gif"
+	if chi.URLParam(r, "kind") == "png" {
+		encode, mime = movie.APNG, "image/apng"
+	}
+	raw, err := encode()
+	if err != nil {
+		return err
+	}
+	handlers.AsFile(w, fmt.Sprintf("slotscope-%s-animation.%s", key[:8], chi.URLParam(r, "kind")))
+	return handlers.SendBytes(w, r, mime, raw)
+}

@@ -1,0 +1,155 @@
+package play_test
+
+import (
+	"bytes"
+	"image/gif"
+	"image/png"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"slotscope/handlers/handlertest"
+)
+
+func TestManyImages(t *testing.T) {
+	p := newPlayground(t)
+	type reply struct {
+		Images []struct {
+			Index   int
+			Classes []int
+			Codes   []int
+			PSNR    float64
+		}
+	}
+	var first, again, other reply
+	p.getJSON("/api/play/"+p.key+"/images?n=5&seed=3", &first)
+	p.getJSON("/api/play/"+p.key+"/images?n=5&seed=3", &again)
+	p.getJSON("/api/play/"+p.key+"/images?n=5&seed=4", &other)
+	if len(first.Images) != 5 || first.Images[0].Index != again.Images[0].Index || first.Images[0].Index == other.Images[0].Index {
+		t.Errorf("%+v, again %+v, other %+v", first, again, other)
+	}
+	_, want, _ := p.encode("application/json", []byte(`{"index":`+strconv.Itoa(first.Images[2].Index)+`}`))
+	if got := first.Images[2]; !slices.Equal(got.Codes, want.Codes) || got.PSNR != want.PSNR || len(got.Classes) != 6 {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for _, bad := range []string{"n=0", "n=33", "n=x", "seed=-1", "seed=4294967296"} {
+		if r, raw := p.get("/api/play/" + p.key + "/images?" + bad); r.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %s %s", bad, r.Status, raw)
+		}
+	}
+}
+
+// The swap figure names model, factors and hits in each of its formats.
+func TestSwapFigure(t *testing.T) {
+	dir := t.TempDir()
+	key := handlertest.WriteTiny(t, dir)
+	p := playgroundIn(t, dir, "hrr")
+	p.key = key
+	p.waitUsage()
+	p.rename(`{"factor":"scale","name":"size & <more>"}`)
+	at := "/api/play/" + key + "/figure."
+	reply, svg := p.get(at + "svg?a=171626&b=309998&n=3&seed=2")
+	if reply.StatusCode != http.StatusOK || reply.Header.Get("Content-Type") != "image/svg+xml" {
+		t.Fatalf("%s %s", reply.Status, svg)
+	}
+	for _, part := range []string{"step 20,000", "floor hue", "size &amp; &lt;more&gt;", " hit", "pair 3", "drawn with seed 2"} {
+		if !bytes.Contains(svg, []byte(part)) {
+			t.Errorf("the figure does not say %q", part)
+		}
+	}
+	if n := bytes.Count(svg, []byte("<image")); n != 3*8 {
+		t.Errorf("%d pictures, want 3 pairs of A, B and 6 groups", n)
+	}
+	if _, again := p.get(at + "svg?a=171626&b=309998&n=3&seed=2"); !bytes.Equal(svg, again) {
+		t.Error("other bytes the second time")
+	}
+	if reply, raw := p.get(at + "pdf?n=2"); reply.Header.Get("Content-Type") != "application/pdf" || !bytes.HasPrefix(raw, []byte("%PDF")) {
+		t.Errorf("PDF: %s %.60q", reply.Status, raw)
+	}
+	if reply, raw := p.get(at + "png?n=2"); reply.StatusCode != http.StatusOK {
+		t.Errorf("PNG: %s", reply.Status)
+	} else if _, err := png.Decode(bytes.NewReader(raw)); err != nil {
+		t.Error(err)
+	}
+	if reply, _ := p.get(at + "tiff"); reply.StatusCode != http.StatusNotFound {
+		t.Errorf("another format: %s", reply.Status)
+	}
+	if reply, raw := p.get(at + "svg?n=99"); reply.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("99 pairs: %s %s", reply.Status, raw)
+	}
+}
+
+func (p playground) waitUsage() {
+	for status := 0; status != http.StatusOK; time.Sleep(20 * time.Millisecond) {
+		reply, _ := p.get("/api/play/" + p.key + "/usage")
+		status = reply.StatusCode
+	}
+}
+
+func TestAnimation(t *testing.T) {
+	p := newPlayground(t)
+	for direction, frames := range map[string]int{"both": 12, "there": 6, "back": 6} {
+		_, raw := p.get("/api/play/" + p.key + "/animation.gif?" + playState + "&direction=" + direction)
+		film, err := gif.DecodeAll(bytes.NewReader(raw))
+		if err != nil || len(film.Image) != frames {
+			t.Errorf("%s: %d frames, %v", direction, len(film.Image), err)
+		}
+	}
+	reply, raw := p.get("/api/play/" + p.key + "/animation.png?" + playState)
+	if _, err := png.Decode(bytes.NewReader(raw)); err != nil || reply.Header.Get("Content-Type") != "image/apng" || !bytes.Contains(raw, []byte("acTL")) {
+		t.Errorf("APNG: %s, %v", reply.Status, err)
+	}
+	if reply, _ := p.get("/api/play/" + p.key + "/animation.gif?direction=up"); reply.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("another direction: %s", reply.Status)
+	}
+}
+
+// Pairs × groups and an edit on many images, live in the page and in the frozen file.
+func TestManyInThePage(t *testing.T) {
+	dir := t.TempDir()
+	key := handlertest.WriteTiny(t, dir)
+	p := playgroundIn(t, dir, "hrr")
+	p.key = key
+	f := freezerIn(t, dir)
+	var page bytes.Buffer
+	if err := f.Freeze(t.Context(), []string{key}, &page); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "frozen.html")
+	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := browse(t, p, 1280, 900)
+	p.waitUsage()
+	rows := `document.querySelectorAll('#many tbody tr').length`
+	said := `document.querySelector('[data-testid=play-many-said]').textContent`
+	choose := func(id, value string) {
+		b.eval(`(() => { const s = document.querySelector('[data-testid=` + id + `]'); s.value = '` + value + `'; s.dispatchEvent(new Event('change')); })()`)
+	}
+	for _, address := range []string{p.url + "/play/" + key + "?a=171626&b=309998", "file://" + path} {
+		b.do(chromedp.Navigate(address))
+		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+		choose("play-many-n", "4")
+		b.eval(`document.querySelector('#many summary').click()`)
+		b.seeWithin(time.Minute, `/^\d+ of \d+ swaps give the true picture/.test(`+said+`)`, "true")
+		b.see(rows+` + ' ' + document.querySelectorAll('#many tbody canvas').length`, "4 32")
+		b.see(`[...document.querySelectorAll('#many tr:first-child .fact')].filter((e) => /hit/.test(e.textContent)).length`, "6")
+		choose("play-many-what", "edit")
+		b.see(said, "Change a slot of A first; the same codes are then put into other images.")
+		b.eval(`document.querySelector('[data-testid=play-groupswap-0]').closest('a').click()`)
+		b.seeWithin(time.Minute, `/^Slot 7, floor hue takes .+ Nothing else changed in [1-4] of 4 images/.test(`+said+`) || `+said, "true")
+		b.see(rows, "4")
+		if strings.HasPrefix(address, "http") {
+			b.eval(`document.querySelector('[data-testid=play-undo]').click()`)
+			choose("play-many-what", "pairs")
+			b.see(`document.querySelector('[data-testid=play-figure-pdf]').getAttribute('href').endsWith('&n=4&seed=1')`, "true")
+		}
+	}
+}

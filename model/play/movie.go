@@ -1,0 +1,143 @@
+package play
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/gif"
+	"image/png"
+
+	"slotscope/model/paper/ae"
+)
+
+// Frame is a picture of an animation with the line of text beneath it.
+type Frame struct {
+	Pixels  []byte // H × W × C
+	Caption string
+}
+
+// Movie is an animation of pictures at four times their size, each shown for some hundredths of a second; the first and the last of
+// each direction stay longer.
+type Movie struct {
+	Frames     []Frame
+	Shape      ae.Image
+	Hundredths int
+	Stops      []int // places of frames that stay longer
+}
+
+const (
+	movieScale = 4
+	movieLine  = 18 // pixels of the line of text
+)
+
+// draw sets a frame on white above its caption.
+func (m Movie) draw(f Frame) *image.RGBA {
+	picture := Picture(f.Pixels, m.Shape, movieScale)
+	out := image.NewRGBA(image.Rect(0, 0, picture.Rect.Dx(), picture.Rect.Dy()+movieLine))
+	draw.Draw(out, out.Rect, image.White, image.Point{}, draw.Src)
+	draw.Draw(out, picture.Rect, picture, image.Point{}, draw.Src)
+	caption(out, f.Caption, image.Pt(3, picture.Rect.Dy()+13), picture.Rect.Dx()-6)
+	return out
+}
+
+// delay is how long a frame stays, in hundredths of a second.
+func (m Movie) delay(at int) int {
+	for _, stop := range m.Stops {
+		if stop == at {
+			return 2 * m.Hundredths
+		}
+	}
+	return m.Hundredths
+}
+
+// GIF is the animation with a palette of its own for every frame.
+func (m Movie) GIF() ([]byte, error) {
+	film := gif.GIF{}
+	for at, f := range m.Frames {
+		img := m.draw(f)
+		colors := append(color.Palette{color.White, color.Gray{40}}, quantize(f.Pixels, m.Shape.C, 254)...)
+		frame := image.NewPaletted(img.Rect, colors)
+		draw.Draw(frame, img.Rect, img, image.Point{}, draw.Src)
+		film.Image, film.Delay = append(film.Image, frame), append(film.Delay, m.delay(at))
+	}
+	var buf bytes.Buffer
+	if err := gif.EncodeAll(&buf, &film); err != nil {
+		return nil, fmt.Errorf("encoding a GIF: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+// signature begins every PNG.
+const signature = "\x89PNG\r\n\x1a\n"
+
+// APNG is the animation as an animated PNG, in full colour: the chunks of each frame's own PNG behind one header, after the
+// specification of APNG 1.0. Programs that know only PNG show the first frame.
+func (m Movie) APNG() ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteString(signature)
+	sequence := uint32(0)
+	for at, f := range m.Frames {
+		img := m.draw(f)
+		raw, err := PNG(img)
+		if err != nil {
+			return nil, err
+		}
+		chunks, err := chunksOf(raw)
+		if err != nil {
+			return nil, err
+		}
+		if at == 0 {
+			chunk(&out, "IHDR", chunks["IHDR"])
+			chunk(&out, "acTL", binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(len(m.Frames))), 0))
+		}
+		chunk(&out, "fcTL", m.control(sequence, img.Rect, m.delay(at)))
+		sequence++
+		if at == 0 {
+			chunk(&out, "IDAT", chunks["IDAT"])
+			continue
+		}
+		chunk(&out, "fdAT", append(binary.BigEndian.AppendUint32(nil, sequence), chunks["IDAT"]...))
+		sequence++
+	}
+	chunk(&out, "IEND", nil)
+	return out.Bytes(), nil
+}
+
+// control says where a frame lies and how long it stays.
+func (m Movie) control(sequence uint32, r image.Rectangle, hundredths int) []byte {
+	b := binary.BigEndian.AppendUint32(nil, sequence)
+	for _, v := range []int{r.Dx(), r.Dy(), 0, 0} {
+		b = binary.BigEndian.AppendUint32(b, uint32(v))
+	}
+	b = binary.BigEndian.AppendUint16(b, uint16(hundredths))
+	return append(binary.BigEndian.AppendUint16(b, 100), 0, 0) // in hundredths; the frame stays and replaces what was there
+}
+
+func chunk(out *bytes.Buffer, kind string, body []byte) {
+	binary.Write(out, binary.BigEndian, uint32(len(body)))
+	sum := crc32.NewIEEE()
+	for _, part := range [][]byte{[]byte(kind), body} {
+		out.Write(part)
+		sum.Write(part)
+	}
+	binary.Write(out, binary.BigEndian, sum.Sum32())
+}
+
+// chunksOf takes a PNG apart; chunks of the same kind are joined.
+func chunksOf(raw []byte) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for raw = raw[len(signature):]; len(raw) >= 12; {
+		n := int(binary.BigEndian.Uint32(raw))
+		if len(raw) < 12+n {
+			return nil, png.FormatError("a chunk is longer than the file")
+		}
+		kind := string(raw[4:8])
+		out[kind] = append(out[kind], raw[8:8+n]...)
+		raw = raw[12+n:]
+	}
+	return out, nil
+}
