@@ -85,7 +85,7 @@ func subcommands() []subcommand {
 		{"report", "write tables, figures and files of runs or a sweep", reportRuns},
 		{"eval", "measure all of a run: InfoMEC, DCI, noise, swaps, use of codes", evalRun},
 		{"reproduce", "train and evaluate the runs of a report again, and compare", reproduceReport},
-		{"metrics", "measure InfoMEC and DCI of codes or latents in a .npz or .json file", metricsCommand},
+		{"metrics", "measure InfoMEC, DCI and more of codes or latents in a file: npz, npy, HDF5, MATLAB, Parquet, CSV, JSON", metricsCommand},
 		{"runs", "list, show, stop, tag, delete runs and wait for them; logs prints a run's log", runsCommand},
 		{"data", "list, add, describe, check, sample and remove datasets", dataCommand},
 		{"freeze", "write the playground of runs as one HTML file that needs no server", freezePages},

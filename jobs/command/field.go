@@ -12,33 +12,11 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// tableScores is what can be said of a table: InfoMEC and DCI, and the field's other scores.
-type tableScores struct {
-	model.Metrics
-	Field model.FieldScores `json:"field"`
-}
-
-// measureTable computes all scores. Where InfoMEC and DCI are refused, the others are computed all the same.
-func measureTable(ctx context.Context, env environment, table metric.Table, extra metric.Extra, o metric.Options) (s tableScores, err error) {
-	if err := metric.Measurable(table); err != nil {
-		return s, err
-	}
+// measureTable computes all scores.
+func measureTable(ctx context.Context, env environment, table metric.Table, extra metric.Extra, o metric.Options) (metric.TableScores, error) {
 	bar := newProgress(env.err)
 	defer bar.end()
-	stage := func(name string) metric.Options {
-		o.Progress = func(done, of float64) { bar.show(name, "", done, of) }
-		return o
-	}
-	metrics, refused := metric.Measure(ctx, table, stage("measuring"))
-	if refused != nil && ctx.Err() != nil {
-		return s, refused
-	}
-	s.Field, err = metric.Field(ctx, table, extra, stage("measuring other metrics"))
-	s.Metrics = metrics
-	if refused != nil && err == nil {
-		s.Metrics, s.Field.Problems["infomec"] = metric.Unmeasured(table), fmt.Sprintf("InfoMEC and DCI: %v", refused)
-	}
-	return s, err
+	return metric.MeasureAll(ctx, table, extra, o, func(stage string, done, of float64) { bar.show(stage, "", done, of) })
 }
 
 // printField draws the field's scores as a table for a terminal, with what is wrong with any below.

@@ -17,6 +17,8 @@ func metricsCommand(ctx context.Context, env environment, args []string) error {
 	fs := flags(env, "metrics")
 	codes := fs.Bool("codes", false, "take the latents for codes, whatever the file says")
 	numbers := fs.Bool("numbers", false, "take the latents for numbers, whatever the file says")
+	latents := fs.String("latents", "", "`NAMES` of the arrays or columns with latents, separated by commas; z stands for z0, z_1, … too (default: codes, latents or z)")
+	factors := fs.String("factors", "", "`NAMES` of those with factors (default: factors, y or labels)")
 	seed := fs.Int64("seed", 0, "of random forests, splits and shuffles")
 	trees := fs.Int("trees", 100, "of each random forest")
 	asJSON := jsonFlag(fs)
@@ -24,10 +26,10 @@ func metricsCommand(ctx context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(names) != 1 {
-		return fmt.Errorf("%w: slotscope metrics FILE.npz|FILE.json; `slotscope metrics -h` lists the flags", errUsage)
+	if len(names) < 1 || len(names) > 2 {
+		return fmt.Errorf("%w: slotscope metrics FILE, or LATENTS-FILE FACTORS-FILE, of %s; `slotscope metrics -h` lists the flags", errUsage, strings.Join(input.Endings(), " "))
 	}
-	file := names[0]
+	file := strings.Join(names, ", ")
 	as, err := taken(*codes, *numbers)
 	if err == nil && (*trees < 1 || *trees > 10000) {
 		err = fmt.Errorf("%w: --trees is %d; 1 to 10000 can be grown", errUsage, *trees)
@@ -35,7 +37,7 @@ func metricsCommand(ctx context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
-	table, extra, err := input.ReadAll(file, as)
+	table, extra, err := input.ReadFiles(names, input.Pick{Latents: input.Names(*latents), Factors: input.Names(*factors), As: as})
 	if err != nil {
 		return err
 	}

@@ -42,10 +42,31 @@ const mxUINT8 = 9
 const maxRatio = 1040
 
 // Find reads the array of a name from the content of a file; model.ErrNotFound is in the chain where there is none.
-func Find(content []byte, name string) (Array, error) {
-	rest, err := body(content)
+func Find(content []byte, name string) (a Array, err error) {
+	found := false
+	err = each(content, func(data []byte) error {
+		if a, found, err = matrix(data, name); found && err == nil {
+			return errEnough
+		}
+		return err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("there is no array %q: %w", name, model.ErrNotFound)
+	}
 	if err != nil {
 		return Array{}, err
+	}
+	return a, nil
+}
+
+// errEnough ends a visit.
+var errEnough = errors.New("enough")
+
+// each visits the arrays of a file, unpacked.
+func each(content []byte, visit func(data []byte) error) error {
+	rest, err := body(content)
+	if err != nil {
+		return err
 	}
 	for len(rest) > 0 {
 		at := len(content) - len(rest)
@@ -54,20 +75,18 @@ func Find(content []byte, name string) (Array, error) {
 			kind, data, err = inflate(data)
 		}
 		if err != nil {
-			return Array{}, fmt.Errorf("the element at byte %d: %w", at, err)
+			return fmt.Errorf("the element at byte %d: %w", at, err)
 		}
 		if rest = next; kind != miMATRIX {
 			continue
 		}
-		a, found, err := matrix(data, name)
-		if err != nil {
-			return Array{}, fmt.Errorf("the array at byte %d: %w", at, err)
-		}
-		if found {
-			return a, nil
+		if err := visit(data); errors.Is(err, errEnough) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("the array at byte %d: %w", at, err)
 		}
 	}
-	return Array{}, fmt.Errorf("there is no array %q: %w", name, model.ErrNotFound)
+	return nil
 }
 
 // body checks the header and returns what follows it.
@@ -134,21 +153,26 @@ func inflate(packed []byte) (kind uint32, data []byte, err error) {
 	return kind, data, nil
 }
 
-// matrix reads an array if it has the name: flags, dimensions, name, then the numbers.
-func matrix(b []byte, name string) (Array, bool, error) {
-	var parts [4][]byte
+// heads are the flags, dimensions and name of an array; the numbers follow.
+func heads(b []byte) (parts [3][]byte, rest []byte, err error) {
 	for i, want := range []uint32{miUINT32, miINT32, miINT8} {
 		kind, data, next, err := element(b)
 		if err != nil {
-			return Array{}, false, err
+			return parts, nil, err
 		}
 		if kind != want {
-			return Array{}, false, fmt.Errorf("the file is damaged: an element of type %d is where one of type %d belongs", kind, want)
+			return parts, nil, fmt.Errorf("the file is damaged: an element of type %d is where one of type %d belongs", kind, want)
 		}
 		parts[i], b = data, next
 	}
-	if string(parts[2]) != name {
-		return Array{}, false, nil
+	return parts, b, nil
+}
+
+// matrix reads an array if it has the name.
+func matrix(b []byte, name string) (Array, bool, error) {
+	parts, b, err := heads(b)
+	if err != nil || string(parts[2]) != name {
+		return Array{}, false, err
 	}
 	if len(parts[0]) < 4 {
 		return Array{}, false, errEnds
