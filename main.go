@@ -104,6 +104,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		sweeppage.Sweeps{Service: sweeps, Datasets: sets, Places: runs},
 		dataset.Datasets{Catalogue: adding},
 		&playpage.Play{Library: library, Static: static.Files(), Revision: command.Revision()},
+		measure.Tables{},
 		measure.Measure{Runs: runs, Datasets: sets, Scores: runs, Noise: runs, Evaluations: evaluations, Names: library},
 		theorypage.Theory{Datasets: sets, Library: library, Scores: runs},
 		system.System{Engine: system.Look(o.Executor), DataDir: root.Dir(), Version: command.Revision(), Started: time.Now()},

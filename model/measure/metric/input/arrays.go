@@ -50,6 +50,9 @@ func ReadFiles(paths []string, p Pick) (metric.Table, metric.Extra, error) {
 	if len(paths) == 1 && ending(paths[0]) == ".json" {
 		return readPickedJSON(paths[0], p)
 	}
+	if len(paths) == 2 && (ending(paths[0]) == ".json" || ending(paths[1]) == ".json") {
+		return metric.Table{}, metric.Extra{}, model.Invalid{"file": "a .json file holds latents and factors; give one"}
+	}
 	r, err := readArrays(paths, p)
 	if err != nil {
 		return metric.Table{}, metric.Extra{}, err

@@ -1,0 +1,239 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"golang.org/x/sync/semaphore"
+
+	"slotscope/handlers"
+	"slotscope/model"
+	"slotscope/model/measure/metric"
+	"slotscope/model/measure/metric/input"
+	ui "slotscope/views/measure"
+)
+
+// Tables is the page where a file of latents and factors gets all metrics. What is sent is measured and deleted.
+type Tables struct{}
+
+// Routes enters /measure and /api/metrics.
+func (h Tables) Routes(r chi.Router) {
+	r.Get("/measure", handlers.Handle(h.page))
+	r.Post("/measure", handlers.Handle(h.measure))
+	r.Post("/api/metrics", handlers.Handle(h.api))
+}
+
+const (
+	largestTable = 512 << 20 // bytes of all that is sent
+	largestField = 4096      // bytes of a field of the form
+	mostTrees    = 1000
+)
+
+// measuring lets one table be measured at a time: each takes every processor.
+var measuring = semaphore.NewWeighted(1)
+
+// order is what a visitor wants measured.
+type order struct {
+	paths  []string // of the files sent
+	names  []string // as the visitor called them
+	pick   input.Pick
+	fields map[string]string
+	o      metric.Options
+}
+
+func (h Tables) page(w http.ResponseWriter, r *http.Request) error {
+	return handlers.Draw(w, r, ui.Table(ui.TableView{Endings: input.Endings()}))
+}
+
+func (h Tables) api(w http.ResponseWriter, r *http.Request) error {
+	_, scores, err := received(w, r)
+	if err != nil {
+		return err
+	}
+	return handlers.JSON(w, http.StatusOK, scores)
+}
+
+// measure answers the form, drawn again with what is wrong where something is.
+func (h Tables) measure(w http.ResponseWriter, r *http.Request) error {
+	order, scores, err := received(w, r)
+	v := ui.TableView{Endings: input.Endings(), Files: order.names, Latents: order.fields["latents"], Factors: order.fields["factors"], As: order.fields["as"]}
+	var invalid model.Invalid
+	if errors.As(err, &invalid) {
+		v.Problem = handlers.SentenceOf(err)
+		return handlers.DrawStatus(w, r, http.StatusUnprocessableEntity, ui.Table(v))
+	}
+	if err != nil {
+		return err
+	}
+	v.Groups = tableGroups(scores)
+	v.Relations = relations(scores.Metrics)
+	for _, name := range slices.Sorted(maps.Keys(scores.Field.Problems)) {
+		v.Problems = append(v.Problems, scores.Field.Problems[name])
+	}
+	return handlers.Draw(w, r, ui.Table(v))
+}
+
+// received measures what a form brings.
+func received(w http.ResponseWriter, r *http.Request) (o order, scores metric.TableScores, err error) {
+	dir, err := os.MkdirTemp("", "slotscope-table-*")
+	if err != nil {
+		return o, scores, err
+	}
+	defer os.RemoveAll(dir)
+	if o, err = readOrder(w, r, dir); err != nil {
+		return o, scores, err
+	}
+	scores, err = o.measure(r.Context())
+	if err != nil && r.Context().Err() == nil && !errors.Is(err, model.ErrConflict) {
+		err = model.Invalid{"file": strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), "")}
+	}
+	return o, scores, err
+}
+
+func (o order) measure(ctx context.Context) (metric.TableScores, error) {
+	if !measuring.TryAcquire(1) {
+		return metric.TableScores{}, fmt.Errorf("another table is being measured; send yours again when it is done: %w", model.ErrConflict)
+	}
+	defer measuring.Release(1)
+	table, extra, err := input.ReadFiles(o.paths, o.pick)
+	if err != nil {
+		return metric.TableScores{}, err
+	}
+	return metric.MeasureAll(ctx, table, extra, o.o, nil)
+}
+
+// readOrder reads the form, its files into a folder.
+func readOrder(w http.ResponseWriter, r *http.Request, dir string) (o order, err error) {
+	o = order{fields: map[string]string{}, o: metric.Options{Trees: 100}}
+	r.Body = http.MaxBytesReader(w, r.Body, largestTable)
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "multipart/form-data" {
+		return o, model.Invalid{"file": "send a form, as multipart/form-data, with one or two files"}
+	}
+	parts, err := r.MultipartReader()
+	if err != nil {
+		return o, model.Invalid{"file": "the form cannot be read: " + err.Error()}
+	}
+	for {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return o, broken(err)
+		}
+		if part.FormName() != "file" {
+			value, err := io.ReadAll(io.LimitReader(part, largestField))
+			if err != nil {
+				return o, broken(err)
+			}
+			o.fields[part.FormName()] = string(value)
+			continue
+		}
+		if part.FileName() == "" { // the input was left empty
+			continue
+		}
+		if err := o.keep(part, part.FileName(), dir); err != nil {
+			return o, broken(err)
+		}
+	}
+	return o, o.read()
+}
+
+func broken(err error) error {
+	var invalid model.Invalid
+	if errors.As(err, &invalid) {
+		return err
+	}
+	return handlers.OrTooLarge(err, model.Invalid{"file": "the upload is incomplete: " + err.Error()})
+}
+
+// keep writes a file under a name of ours with the visitor's ending.
+func (o *order) keep(from io.Reader, name, dir string) error {
+	ending := strings.ToLower(filepath.Ext(name))
+	if !slices.Contains(input.Endings(), ending) {
+		return model.Invalid{"file": fmt.Sprintf("%q is of no format that is read: %s", name, strings.Join(input.Endings(), ", "))}
+	}
+	if len(o.paths) == 2 {
+		return model.Invalid{"file": "more than two files were sent; send one with latents and factors, or one of each"}
+	}
+	path := filepath.Join(dir, fmt.Sprintf("file %d%s", len(o.paths)+1, ending))
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	o.paths, o.names = append(o.paths, path), append(o.names, name)
+	return errors.Join(err, f.Close())
+}
+
+// read takes the fields apart.
+func (o *order) read() error {
+	if len(o.paths) == 0 {
+		return model.Invalid{"file": "choose a file, or two: latents, then factors"}
+	}
+	o.pick = input.Pick{Latents: input.Names(o.fields["latents"]), Factors: input.Names(o.fields["factors"])}
+	switch o.fields["as"] {
+	case "", "found":
+	case "codes":
+		o.pick.As = input.Codes
+	case "numbers":
+		o.pick.As = input.Numbers
+	default:
+		return model.Invalid{"as": fmt.Sprintf("%q is not one of found, codes, numbers", o.fields["as"])}
+	}
+	var err error
+	if text := o.fields["trees"]; text != "" {
+		if o.o.Trees, err = strconv.Atoi(text); err != nil || o.o.Trees < 1 || o.o.Trees > mostTrees {
+			return model.Invalid{"trees": fmt.Sprintf("%q is not a number of trees from 1 to %d", text, mostTrees)}
+		}
+	}
+	if text := o.fields["seed"]; text != "" {
+		if o.o.Seed, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return model.Invalid{"seed": fmt.Sprintf("%q is not a whole number", text)}
+		}
+	}
+	return nil
+}
+
+// tableGroups are the scores of a table as groups of rows.
+func tableGroups(s metric.TableScores) []ui.MeasuredGroup {
+	groups := []ui.MeasuredGroup{infoMEC(&s.Metrics), dci(&s.Metrics), {Title: "Other metrics"}}
+	for _, m := range model.FieldMetrics {
+		if _, there := s.Field.Scores[m.Name]; !there {
+			continue
+		}
+		value, chance, span := s.Field.Headline(m.Name)
+		row := ui.MeasuredScore{Name: m.Title, Value: score(value), Interval: interval(&span, 3), Note: handlers.Sentence(m.Asks)}
+		if chance.Defined() {
+			row.Note += " Chance alone reaches " + score(chance) + "."
+		}
+		groups[2].Rows = append(groups[2].Rows, row)
+	}
+	return groups
+}
+
+// relations are the rows of the matrix of mutual information.
+func relations(m model.Metrics) (rows []ui.Relation) {
+	for i, values := range m.NMI {
+		row := ui.Relation{Factor: strconv.Itoa(i)}
+		if i < len(m.Factors) {
+			row.Factor = plainNames(m.Factors)[i]
+		}
+		for _, v := range values {
+			row.Values = append(row.Values, score(v))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
