@@ -101,13 +101,13 @@ func TestMetricsRefusesForms(t *testing.T) {
 		fields map[string]string
 		files  []string
 	}{
-		"choose a file, or two":                                {nil, nil},
+		"choose a file, or two":                                 {nil, nil},
 		`"model.pkl" is of no format that is read: .json, .npz`: {nil, []string{bad}},
-		"more than two files":                                  {nil, []string{good, good, good}},
-		`there is no array "q"; there is ["mu_0"`:              {map[string]string{"latents": "q"}, []string{good}},
-		`"0" is not a number of trees from 1 to 1000`:          {map[string]string{"trees": "0"}, []string{good}},
-		`"letters" is not one of found, codes, numbers`:        {map[string]string{"as": "letters"}, []string{good}},
-		`"x" is not a whole number`:                            {map[string]string{"seed": "x"}, []string{good}},
+		"more than two files":                                   {nil, []string{good, good, good}},
+		`there is no array "q"; there is ["mu_0"`:               {map[string]string{"latents": "q"}, []string{good}},
+		`"0" is not a number of trees from 1 to 1000`:           {map[string]string{"trees": "0"}, []string{good}},
+		`"letters" is not one of found, codes, numbers`:         {map[string]string{"as": "letters"}, []string{good}},
+		`"x" is not a whole number`:                             {map[string]string{"seed": "x"}, []string{good}},
 	} {
 		status, body := posted(t, "/api/metrics", c.fields, c.files...)
 		var said struct{ Error string }
