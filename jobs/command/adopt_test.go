@@ -35,7 +35,7 @@ func TestAdoptWeights(t *testing.T) {
 	if err := checkpoint.Write(filepath.Join(bare, "weights.safetensors"), nameless); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, dataDir, "has no configuration: put the run's config.json beside it", filepath.Join(bare, "weights.safetensors"))
+	adoptRefused(t, dataDir, "has no configuration: put the run's config.json beside it", filepath.Join(bare, "weights.safetensors"))
 	config, err := json.Marshal(want.Config)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(bare, "config.json"), config, 0o600)
@@ -63,31 +63,31 @@ func TestAdoptWeights(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bare, "config.json"), []byte(broken), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, dataDir, "m: ", filepath.Join(bare, "weights.safetensors"))
+	adoptRefused(t, dataDir, "m: ", filepath.Join(bare, "weights.safetensors"))
 	if err := os.WriteFile(filepath.Join(out, "config.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, dataDir, "config.json is of format 0", out)
+	adoptRefused(t, dataDir, "config.json is of format 0", out)
 }
 
 func TestAdoptRefuses(t *testing.T) {
 	dataDir, _ := shippedRun(t)
 	t.Setenv(adopt.Variable, filepath.Join(t.TempDir(), "models.json"))
-	refused(t, dataDir, "slotscope adopt --dataset NAME COMMAND")
-	refused(t, dataDir, "name the dataset that the model reads", "true")
-	refused(t, dataDir, `"no-such-program" is not a program that can be run`, "--dataset", "shapes3d-synthetic", "no-such-program")
-	refused(t, dataDir, `opening dataset "none"`, "--dataset", "none", "true")
-	refused(t, dataDir, "message 1 (hello): it ended (exit status 0)", "--dataset", "shapes3d-synthetic", "true")
-	refused(t, dataDir, `it wrote "hello" where a line of JSON was due`, "--dataset", "shapes3d-synthetic", "echo", "hello")
-	refused(t, dataDir, "--timeout 0 is out of range", "--timeout", "0", "true")
-	refused(t, dataDir, "--run and --dataset are for commands", "--dataset", "shapes3d-synthetic", t.TempDir())
-	refused(t, dataDir, "run shipped is not an adopted model", "--run", "shipped", "true")
+	adoptRefused(t, dataDir, "slotscope adopt --dataset NAME COMMAND")
+	adoptRefused(t, dataDir, "name the dataset that the model reads", "true")
+	adoptRefused(t, dataDir, `"no-such-program" is not a program that can be run`, "--dataset", "shapes3d-synthetic", "no-such-program")
+	adoptRefused(t, dataDir, `opening dataset "none"`, "--dataset", "none", "true")
+	adoptRefused(t, dataDir, "message 1 (hello): it ended (exit status 0)", "--dataset", "shapes3d-synthetic", "true")
+	adoptRefused(t, dataDir, `it wrote "hello" where a line of JSON was due`, "--dataset", "shapes3d-synthetic", "echo", "hello")
+	adoptRefused(t, dataDir, "--timeout 0 is out of range", "--timeout", "0", "true")
+	adoptRefused(t, dataDir, "--run and --dataset are for commands", "--dataset", "shapes3d-synthetic", t.TempDir())
+	adoptRefused(t, dataDir, "run shipped is not an adopted model", "--run", "shipped", "true")
 	if runs, err := os.ReadDir(filepath.Join(dataDir, "runs")); err != nil || len(runs) != 1 {
 		t.Errorf("runs %v, %v", runs, err)
 	}
 }
 
-func refused(t *testing.T, dataDir, want string, args ...string) {
+func adoptRefused(t *testing.T, dataDir, want string, args ...string) {
 	t.Helper()
 	code, out, stderr := called(t, append([]string{"adopt", "--data", dataDir}, args...)...)
 	if code == done || out != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
