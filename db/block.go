@@ -66,10 +66,30 @@ func packSteps(form byte, n int, step func(int) int) []byte {
 	return b
 }
 
-// unpackSteps reads the beginning of a block: its form, the step of each sample, and the values' bytes. gaps is nil for dense steps.
-func unpackSteps(block int, data []byte) (form byte, n, first int, gaps []uint16, values []byte, err error) {
+// steps are those of a block's samples: n from first on, without gaps or with these from each to the next.
+type steps struct {
+	n, first int
+	gaps     []uint16 // nil for dense steps
+}
+
+// each hands over every sample's place and step.
+func (s steps) each(take func(i, step int)) {
+	step := s.first
+	for i := range s.n {
+		switch {
+		case i > 0 && s.gaps == nil:
+			step++
+		case i > 0:
+			step += int(s.gaps[i-1])
+		}
+		take(i, step)
+	}
+}
+
+// unpackSteps reads the beginning of a block: its form, its steps, and the values' bytes.
+func unpackSteps(block int, data []byte) (form byte, s steps, values []byte, err error) {
 	if len(data) == 0 {
-		return 0, 0, 0, nil, nil, errDamaged
+		return 0, s, nil, errDamaged
 	}
 	form, rest := data[0], data[1:]
 	next := func() int {
@@ -81,39 +101,32 @@ func unpackSteps(block int, data []byte) (form byte, n, first int, gaps []uint16
 		rest = rest[size:]
 		return int(v)
 	}
-	n, first = next(), block*blockSteps+next()
-	if n == 0 {
+	s.n, s.first = next(), block*blockSteps+next()
+	if s.n == 0 {
 		err = errDamaged
 	}
 	if form&formDense == 0 && err == nil {
-		gaps = make([]uint16, n-1)
-		for i := range gaps {
-			gaps[i] = uint16(next())
+		s.gaps = make([]uint16, s.n-1)
+		for i := range s.gaps {
+			s.gaps[i] = uint16(next())
 		}
 	}
-	return form & formOf, n, first, gaps, rest, err
+	return form & formOf, s, rest, err
 }
 
 // unpackSamples appends the samples of a block whose steps lie within [from, to] to dst.
 func unpackSamples(dst []model.Sample, block int, data []byte, from, to int) ([]model.Sample, error) {
-	form, n, step, gaps, values, err := unpackSteps(block, data)
+	form, steps, values, err := unpackSteps(block, data)
 	size := 8
 	if form == formFloat32 {
 		size = 4
 	}
-	if err != nil || form == formTimes || len(values) != size*n {
+	if err != nil || form == formTimes || len(values) != size*steps.n {
 		return dst, errors.Join(err, errDamaged)
 	}
-	for i := range n {
-		if i > 0 {
-			if gaps == nil {
-				step++
-			} else {
-				step += int(gaps[i-1])
-			}
-		}
+	steps.each(func(i, step int) {
 		if step < from || step > to {
-			continue
+			return
 		}
 		v := 0.0
 		if size == 4 {
@@ -122,7 +135,7 @@ func unpackSamples(dst []model.Sample, block int, data []byte, from, to int) ([]
 			v = math.Float64frombits(binary.LittleEndian.Uint64(values[8*i:]))
 		}
 		dst = append(dst, model.Sample{Step: step, Value: v})
-	}
+	})
 	return dst, nil
 }
 
@@ -145,27 +158,21 @@ func packTimes(s []stamp) []byte {
 
 // unpackTimes appends the stamps of a block whose steps lie within [from, to] to dst.
 func unpackTimes(dst []stamp, block int, data []byte, from, to int) ([]stamp, error) {
-	form, n, step, gaps, values, err := unpackSteps(block, data)
+	form, steps, values, err := unpackSteps(block, data)
 	if err != nil || form != formTimes {
 		return dst, errDamaged
 	}
 	at := int64(0)
-	for i := range n {
-		if i > 0 {
-			if gaps == nil {
-				step++
-			} else {
-				step += int(gaps[i-1])
-			}
-		}
+	steps.each(func(_, step int) {
 		by, size := binary.Varint(values)
 		if size <= 0 {
-			return dst, errDamaged
+			err = errDamaged
+			return
 		}
 		values, at = values[size:], at+by
 		if step >= from && step <= to {
 			dst = append(dst, stamp{step, at})
 		}
-	}
-	return dst, nil
+	})
+	return dst, err
 }

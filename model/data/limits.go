@@ -8,6 +8,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/data/fetch"
+	"slotscope/model/public"
 )
 
 // Limits bound what may be added on behalf of a visitor. The zero Limits are those of the operator: none.
@@ -68,7 +69,7 @@ func (l Limits) checkURL(address *url.URL) error {
 	if !l.Public {
 		return nil
 	}
-	if err := fetch.CheckPublic(address); err != nil {
+	if err := public.Check(address, fetch.AllowPrivate); err != nil {
 		return model.Invalid{"from": err.Error()}
 	}
 	return nil

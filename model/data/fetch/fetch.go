@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"slotscope/model/public"
 )
 
 // Want is a file to be got, and what is known about it.
@@ -54,6 +56,16 @@ func New() Fetcher {
 	}
 }
 
+// AllowPrivate is the flag by which an operator lets Public download from private networks too.
+const AllowPrivate = "--allow-private-urls"
+
+// Public is New for addresses that a visitor chose: it connects to servers of the public internet alone.
+func Public() Fetcher {
+	f := New()
+	f.Client.Transport = public.NewTransport(AllowPrivate, patience)
+	return f
+}
+
 // follow refuses to be sent elsewhere without end, or to what is no server.
 func follow(next *http.Request, before []*http.Request) error {
 	switch {
@@ -89,8 +101,7 @@ func (f Fetcher) Download(ctx context.Context, dir *os.Root, w Want, progress Pr
 		if ctx.Err() != nil {
 			return fmt.Errorf("downloading %s: %w", w.URL, context.Cause(ctx))
 		}
-		var fatal permanent
-		if errors.As(err, &fatal) || failures >= attempts {
+		if final(err) || failures >= attempts {
 			return err
 		}
 		select {
@@ -104,6 +115,13 @@ func (f Fetcher) Download(ctx context.Context, dir *os.Root, w Want, progress Pr
 type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
+
+// final says whether another attempt would not mend the error.
+func final(err error) bool {
+	var refused public.Refused
+	var fatal permanent
+	return errors.As(err, &fatal) || errors.As(err, &refused)
+}
 
 // download is one file on its way.
 type download struct {
@@ -163,8 +181,7 @@ func (d *download) attempt(ctx context.Context) (whole bool, err error) {
 
 // orCause is why ctx ended, where that explains err.
 func orCause(ctx context.Context, err error) error {
-	var fatal permanent
-	if cause := context.Cause(ctx); cause != nil && !errors.As(err, &fatal) {
+	if cause := context.Cause(ctx); cause != nil && !final(err) {
 		return cause
 	}
 	return err

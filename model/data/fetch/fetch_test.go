@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"slotscope/model/public"
 )
 
 // content is what the servers of these tests hold.
@@ -298,5 +300,15 @@ func TestNameOf(t *testing.T) {
 		if got := NameOf(url); got != want {
 			t.Errorf("%s: %q, want %q", url, got, want)
 		}
+	}
+}
+
+// TestPrivateServersAreRefused at once, in a sentence that says how the operator allows them.
+func TestPrivateServersAreRefused(t *testing.T) {
+	reached := 0
+	inside := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
+	err := Public().Download(t.Context(), folder(t), Want{URL: inside, Name: "a.bin"}, quiet)
+	if refused := (public.Refused{}); !errors.As(err, &refused) || !strings.Contains(err.Error(), AllowPrivate) || reached != 0 {
+		t.Errorf("reached %d times: %v", reached, err)
 	}
 }
