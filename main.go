@@ -107,7 +107,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		measure.Tables{},
 		measure.Measure{Runs: runs, Datasets: sets, Scores: runs, Noise: runs, Evaluations: evaluations, Names: library},
 		theorypage.Theory{Datasets: sets, Library: library, Scores: runs},
-		system.System{Engine: system.Look(o.Executor), DataDir: root.Dir(), Version: command.Revision(), Started: time.Now()},
+		system.System{Engine: system.Look(o.Executor), DataDir: root.Dir(), Version: command.Revision(), Started: time.Now(), Alerts: runs},
 	}
 	return web.Serve(ctx, listener, site, func(url string) { fmt.Fprintln(o.Out, "listening on", url) })
 }

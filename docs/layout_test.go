@@ -59,7 +59,7 @@ var importMap = map[string]string{
 	"views/system":               "views",
 	"views/workbench":            "views",
 	"static":                     "",
-	"jobs":                       "model/data model/folder model/measure/report model/sweep",
+	"jobs":                       "model/data model/folder model/measure/report model/public model/sweep model/verdict",
 	"jobs/slurm":                 "model/folder",
 	"jobs/command":               "jobs jobs/slurm model/adopt model/bench model/bundle model/exchange model/format/checkpoint model/compute model/compute/gpu model/data model/learn/evaluate model/folder model/measure/metric model/measure/metric/input model/play model/measure/report model/query model/sweep model/learn/train model/whole",
 	"db":                         "",

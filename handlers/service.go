@@ -25,6 +25,8 @@ type RunService interface {
 	Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error)
 	// Watch sends, at most one ahead, whenever something about the run is new; id "" watches all.
 	Watch(id string) (changes <-chan struct{}, cancel func())
+	// Alerts lists what was told of runs, newest first.
+	Alerts(ctx context.Context, q model.AlertQuery) ([]model.Alert, error)
 	// DamagedPoints counts the lines of a run's points that are damaged: steps that were measured and are lost.
 	DamagedPoints(ctx context.Context, id string) (int, error)
 	// Log returns the last lines of what the run's process wrote.

@@ -167,7 +167,11 @@ func values(step, attempt int) map[string]float64 {
 
 func (t *trainer) step(step int) (code int, over bool) {
 	time.Sleep(t.pause)
-	must(t.points.Append(model.Point{Step: step, Time: time.Now(), Values: values(step, t.status.Attempt)}))
+	measured := values(step, t.status.Attempt)
+	if t.trouble == "nan" && step >= t.at {
+		measured["total"] = math.NaN()
+	}
+	must(t.points.Append(model.Point{Step: step, Time: time.Now(), Values: measured}))
 	must(t.points.Flush())
 	t.status.Step = step
 	if step%t.Config().CheckpointEvery == 0 {
@@ -233,7 +237,7 @@ func command(pause time.Duration) func(string) (*exec.Cmd, error) {
 // options are those of a quick supervisor on a data folder.
 func options(data *folder.Data, store Store) Options {
 	return Options{Data: data, Store: store, Command: command(2 * time.Millisecond), Evaluate: evaluator, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Poll: 5 * time.Millisecond, Scan: 20 * time.Millisecond, ForceAfter: 300 * time.Millisecond}
+		Poll: 5 * time.Millisecond, Scan: 20 * time.Millisecond, AlertPoll: 5 * time.Millisecond, ForceAfter: 300 * time.Millisecond}
 }
 
 // fakeServer supervises dir until it is killed, resuming whatever has ended too early.

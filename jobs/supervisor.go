@@ -36,6 +36,8 @@ type Store interface {
 	Match(ctx context.Context, id string, after int, points []model.Point) (int, error)
 	Rewind(ctx context.Context, id string, keep int, c model.Cursor) error
 	Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error)
+
+	AlertStore
 }
 
 // Options are what a Supervisor works with; Data and Store must be given.
@@ -61,11 +63,14 @@ type Options struct {
 	Asks string
 	// Lines lets visitors ask for any option of the cluster's scheduler, and for shell lines.
 	Lines bool
+	// Alerting is what is told of runs, and whom.
+	Alerting Alerting
 
 	Log         *slog.Logger  // nil for slog.Default
 	Poll        time.Duration // between looks at live runs; 0 for 250 ms
 	Scan        time.Duration // between looks at every folder; 0 for 2 s
 	ClusterPoll time.Duration // between questions to the cluster; 0 for 5 s
+	AlertPoll   time.Duration // between looks for alerts; 0 for 5 s
 	ForceAfter  time.Duration // how long a stop waits before it may be forced; 0 for a minute
 }
 
@@ -87,6 +92,7 @@ type Supervisor struct {
 	damage   map[string]folder.Damage // of points, as far as they were counted, by run
 
 	wakeCluster chan struct{}
+	wakeSender  chan struct{}
 	clusterSaid string // the last complaint of the cluster that was logged; its loop's alone
 }
 
@@ -114,6 +120,7 @@ type entry struct {
 	cursor *model.Cursor // how far points are stored; nil for not known yet. The loop's alone.
 	behind bool          // there may be points that are not stored
 	scored string        // which scores are stored. The loop's alone.
+	judged judged        // how far it was when it was last judged for alerts
 }
 
 // busy says whether the run occupies its device.
@@ -123,7 +130,7 @@ func (e *entry) busy() bool {
 
 // New looks at every run folder, so that List tells the truth from its first call, then keeps looking until Close.
 func New(ctx context.Context, o Options) (*Supervisor, error) {
-	s := &Supervisor{o: o, runs: map[string]*entry{}, strays: map[string]string{}, damage: map[string]folder.Damage{}, wake: make(chan struct{}, 1), wakeCluster: make(chan struct{}, 1), finished: make(chan struct{})}
+	s := &Supervisor{o: o, runs: map[string]*entry{}, strays: map[string]string{}, damage: map[string]folder.Damage{}, wake: make(chan struct{}, 1), wakeCluster: make(chan struct{}, 1), wakeSender: make(chan struct{}, 1), finished: make(chan struct{})}
 	s.defaults()
 	if err := s.o.Data.Sweep(); err != nil {
 		s.o.Log.Warn("remains of deleted runs could not be removed", "error", err)
@@ -154,6 +161,9 @@ func (e *entry) forgive() { e.asked, e.whom, e.forced = time.Time{}, 0, false }
 
 func remembered(r model.Run) *entry {
 	e := &entry{run: r, known: true, behind: true}
+	if r.State.Ended() {
+		e.judged = judgedAs(r) // by a server before this one
+	}
 	if r.State == model.Stopping {
 		e.asked, e.whom = time.Now(), r.PID // by a server before this one
 	}
@@ -181,7 +191,7 @@ func (s *Supervisor) defaults() {
 	if s.o.Log == nil {
 		s.o.Log = slog.Default()
 	}
-	for d, otherwise := range map[*time.Duration]time.Duration{&s.o.Poll: 250 * time.Millisecond, &s.o.Scan: 2 * time.Second, &s.o.ClusterPoll: 5 * time.Second, &s.o.ForceAfter: time.Minute} {
+	for d, otherwise := range map[*time.Duration]time.Duration{&s.o.Poll: 250 * time.Millisecond, &s.o.Scan: 2 * time.Second, &s.o.ClusterPoll: 5 * time.Second, &s.o.AlertPoll: 5 * time.Second, &s.o.ForceAfter: time.Minute} {
 		if *d == 0 {
 			*d = otherwise
 		}
@@ -231,10 +241,12 @@ func (s *Supervisor) Close() error {
 // loops runs until ctx ends.
 func (s *Supervisor) loops(ctx context.Context) {
 	defer close(s.finished)
-	var cluster sync.WaitGroup
-	cluster.Go(func() { s.clusterLoop(ctx) })
+	var others sync.WaitGroup
+	for _, loop := range []func(context.Context){s.clusterLoop, s.alertLoop, s.sendLoop} {
+		others.Go(func() { loop(ctx) })
+	}
 	s.loop(ctx)
-	cluster.Wait()
+	others.Wait()
 }
 
 // loop looks at live runs at every tick, and at all of them now and then.
@@ -284,17 +296,15 @@ func (s *Supervisor) doubtful() (ids []string) {
 }
 
 // look asks the loop to look now rather than at the next tick.
-func (s *Supervisor) look() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
+func (s *Supervisor) look() { poke(s.wake) }
 
 // lookCluster is look for the loop that speaks to the cluster.
-func (s *Supervisor) lookCluster() {
+func (s *Supervisor) lookCluster() { poke(s.wakeCluster) }
+
+// poke wakes a loop, which finds all that is new if it was poked before.
+func poke(wake chan struct{}) {
 	select {
-	case s.wakeCluster <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }
@@ -364,11 +374,20 @@ func (s *Supervisor) save(ctx context.Context, e *entry, r model.Run) error {
 	if e.known && e.run == r {
 		return nil
 	}
+	ends := r.State.Ended() && e.known && !e.run.State.Ended()
+	if ends { // before the end is stored: a crash between the two tells again, and that is told once
+		if err := s.tell(ctx, model.EndAlert(r, time.Now())); err != nil {
+			return err
+		}
+	}
 	if err := s.o.Store.SaveRun(ctx, r); err != nil {
 		return err
 	}
-	if r.State.Ended() && e.known && !e.run.State.Ended() {
+	if ends {
 		ended.WithLabelValues(string(r.State)).Inc()
+	}
+	if !e.known && r.State.Ended() {
+		e.judged = judgedAs(r) // it ended before this server knew of it
 	}
 	e.run, e.known = r, true
 	s.watchers.notify(r.ID)

@@ -34,6 +34,9 @@ func (s stored) Overview(ctx context.Context) ([]model.Overview, error) { return
 func (s stored) Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error) {
 	return s.DB.Points(ctx, id, q)
 }
+func (s stored) Alerts(ctx context.Context, q model.AlertQuery) ([]model.Alert, error) {
+	return s.DB.Alerts(ctx, q)
+}
 
 func (s stored) Scores(context.Context, string) (scores model.Scores, err error) {
 	return scores, json.Unmarshal(s.scores, &scores)

@@ -29,6 +29,7 @@ type Runs struct {
 	watchers map[chan struct{}]string
 	reads    int // calls of Points
 	Placed   model.Placement
+	alerts   []model.Alert
 	Broken   error
 }
 
@@ -325,6 +326,27 @@ func (f *Runs) Watch(id string) (<-chan struct{}, func()) {
 		defer f.mu.Unlock()
 		delete(f.watchers, ch)
 	}
+}
+
+// Alert tells of a run.
+func (f *Runs) Alert(a model.Alert) {
+	f.mu.Lock()
+	a.ID, a.Time = int64(len(f.alerts)+1), time.Now()
+	f.alerts = append(f.alerts, a)
+	f.mu.Unlock()
+	f.announce(a.Run)
+}
+
+// Alerts lists what was told, newest first.
+func (f *Runs) Alerts(_ context.Context, q model.AlertQuery) (all []model.Alert, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, a := range slices.Backward(f.alerts) {
+		if (q.Run == "" || a.Run == q.Run) && a.ID > q.After && (q.Limit == 0 || len(all) < q.Limit) {
+			all = append(all, a)
+		}
+	}
+	return all, nil
 }
 
 // DamagedPoints is what the run says.

@@ -28,6 +28,7 @@ func (h Runs) apiRoutes(r chi.Router) {
 	r.Post("/api/runs/{id}/points", handlers.Handle(h.logPoints))
 	r.Get("/api/runs/{id}/points.csv", handlers.Handle(h.apiCSV))
 	r.Get("/api/runs/{id}/verdict", handlers.Handle(h.apiVerdict))
+	r.Get("/api/runs/{id}/alerts", handlers.Handle(h.apiAlerts))
 	r.Get("/api/runs/{id}/log", handlers.Handle(h.apiLog))
 	r.Get("/api/runs/{id}/samples", handlers.Handle(h.apiSamples))
 	r.Get("/api/runs/{id}/samples/{step}.png", handlers.Handle(h.apiSample))
@@ -65,6 +66,19 @@ func (h Runs) apiCreate(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Location", "/api/runs/"+run.ID)
 	return handlers.JSON(w, http.StatusCreated, run)
+}
+
+// apiAlerts answers what was told of a run, newest first.
+func (h Runs) apiAlerts(w http.ResponseWriter, r *http.Request) error {
+	run, err := h.Service.Get(r.Context(), chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	all, err := h.Service.Alerts(r.Context(), model.AlertQuery{Run: run.ID})
+	if err != nil {
+		return err
+	}
+	return handlers.JSON(w, http.StatusOK, map[string][]model.Alert{"alerts": append([]model.Alert{}, all...)})
 }
 
 func (h Runs) apiShow(w http.ResponseWriter, r *http.Request) error {

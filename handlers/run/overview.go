@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -15,10 +14,8 @@ import (
 	ui "slotscope/views/run"
 )
 
-const (
-	verdictColumns = 400 // spans of steps that the rules look at
-	mostEarlier    = 20  // earlier runs that a run is compared with
-)
+// shownAlerts is how many alerts the page of a run lists.
+const shownAlerts = 10
 
 // overview draws the part of the page above the charts; the page's script asks for it while the run works.
 func (h Runs) overview(w http.ResponseWriter, r *http.Request) error {
@@ -59,52 +56,22 @@ func (h Runs) overviewOf(ctx context.Context, run model.Run) (view ui.Overview, 
 	if err != nil {
 		return view, err
 	}
+	if view.Alerts, err = h.Service.Alerts(ctx, model.AlertQuery{Run: run.ID, Limit: shownAlerts}); err != nil {
+		return view, err
+	}
 	view.Queue = queueOf(run, all)
-	view.Earlier = earlierRuns(run, all)
+	view.Earlier = verdict.Earlier(run, all)
 	view.Verdict, err = h.verdict(ctx, run, all)
 	return view, err
 }
 
 // verdict judges a run beside the earlier ones of its configuration.
 func (h Runs) verdict(ctx context.Context, run model.Run, all []model.Run) (verdict.Verdict, error) {
-	page, err := h.Service.Points(ctx, run.ID, model.PointQuery{Names: verdict.Names(), Columns: verdictColumns})
+	p, err := verdict.Read(ctx, h.Service, run, all)
 	if err != nil {
 		return verdict.Verdict{}, err
 	}
-	p := verdict.Progress{Config: run.Config, State: run.State, Series: page.Series}
-	for _, other := range earlierRuns(run, all) {
-		if e := h.newestOf(ctx, other.ID, verdict.Compared(), page.Last); len(e) > 0 {
-			p.Earlier = append(p.Earlier, e)
-		}
-	}
 	return verdict.Judge(p), nil
-}
-
-// earlierRuns are the runs of the same configuration that were made before, newest first.
-func earlierRuns(run model.Run, all []model.Run) (earlier []model.Run) {
-	for _, other := range all {
-		if other.ID != run.ID && other.Created.Before(run.Created) && verdict.SameConfiguration(run.Config, other.Config) {
-			earlier = append(earlier, other)
-		}
-	}
-	slices.SortFunc(earlier, func(a, b model.Run) int { return b.Created.Compare(a.Created) })
-	return earlier[:min(mostEarlier, len(earlier))]
-}
-
-// newestOf are the newest values of series at or before a step; nil where they cannot be read, for a run may be deleted meanwhile.
-func (h Runs) newestOf(ctx context.Context, id string, names []string, step int) map[string]float64 {
-	if step == 0 {
-		return nil
-	}
-	page, err := h.Service.Points(ctx, id, model.PointQuery{Names: names, Until: step, Columns: 1})
-	if err != nil {
-		return nil
-	}
-	values := map[string]float64{}
-	for name, s := range page.Series {
-		values[name] = s[len(s)-1].Value
-	}
-	return values
 }
 
 // queueOf is the place of a run among those that wait for this machine: the longest waiting is next. A run that waits for a cluster

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -40,6 +41,7 @@ type hello struct {
 	Head    int    `json:"head"`            // last step stored
 	Attempt int    `json:"attempt"`
 	Resumed int    `json:"resumed"`
+	Alerted int64  `json:"alerted"` // ID of the newest alert that the visitor knows; from it, 0 for the newest there is
 }
 
 type pointsFrame struct {
@@ -53,6 +55,11 @@ type pointsFrame struct {
 type statusFrame struct {
 	Type string    `json:"type"` // "status"
 	Run  model.Run `json:"run"`
+}
+
+type alertFrame struct {
+	Type  string      `json:"type"` // "alert"
+	Alert model.Alert `json:"alert"`
 }
 
 type rewindFrame struct {
@@ -103,6 +110,7 @@ type runSocket struct {
 	since   int // last step sent
 	attempt int // that since belongs to
 	status  []byte
+	alerted int64 // last alert sent
 }
 
 // errSilent ends a conversation with a visitor that sends neither messages nor pongs.
@@ -225,8 +233,17 @@ func (s *runSocket) greet(ctx context.Context, in hello) error {
 	if err != nil {
 		return err
 	}
-	s.since, s.attempt, s.status = in.Since, in.Attempt, nil
-	return s.frame(hello{Type: "hello", Head: page.Head, Attempt: page.Attempt, Resumed: page.Resumed})
+	s.since, s.attempt, s.status, s.alerted = in.Since, in.Attempt, nil, in.Alerted
+	if s.alerted == 0 {
+		newest, err := s.runs.Alerts(ctx, model.AlertQuery{Run: s.id, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(newest) > 0 {
+			s.alerted = newest[0].ID
+		}
+	}
+	return s.frame(hello{Type: "hello", Head: page.Head, Attempt: page.Attempt, Resumed: page.Resumed, Alerted: s.alerted})
 }
 
 // update sends at most one frame of status and one of points; more says that points are left.
@@ -234,7 +251,24 @@ func (s *runSocket) update(ctx context.Context) (more bool, err error) {
 	if err := s.sendStatus(ctx); err != nil {
 		return false, err
 	}
+	if err := s.sendAlerts(ctx); err != nil {
+		return false, err
+	}
 	return s.sendPoints(ctx)
+}
+
+func (s *runSocket) sendAlerts(ctx context.Context) error {
+	later, err := s.runs.Alerts(ctx, model.AlertQuery{Run: s.id, After: s.alerted})
+	if err != nil {
+		return err
+	}
+	for _, a := range slices.Backward(later) {
+		s.alerted = a.ID
+		if err := s.frame(alertFrame{Type: "alert", Alert: a}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *runSocket) sendStatus(ctx context.Context) error {

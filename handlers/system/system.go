@@ -3,9 +3,12 @@ package system
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -23,6 +26,15 @@ type System struct {
 	DataDir string
 	Version string // of the program
 	Started time.Time
+	Alerts  Alerts // nil where nothing is told
+}
+
+// Alerts tells what happened to runs.
+type Alerts interface {
+	AlertPlan() model.AlertPlan
+	Alerts(ctx context.Context, q model.AlertQuery) ([]model.Alert, error)
+	// TestAlert sends one message to the webhook; model.ErrConflict is in the chain of the error that says why it did not arrive.
+	TestAlert(ctx context.Context) error
 }
 
 // EngineInfo says what a new run computes on and why, what was found for it, and where runs go.
@@ -47,18 +59,80 @@ func Look(executor string) func(context.Context) EngineInfo {
 func (h System) Routes(r chi.Router) {
 	r.Get("/system", handlers.Handle(h.page))
 	r.Get("/api/system", handlers.Handle(h.api))
+	if h.Alerts != nil {
+		r.Get("/api/alerts", handlers.Handle(h.apiAlerts))
+		r.Post("/api/alerts/test", handlers.Handle(h.apiTestAlert))
+		r.Post("/system/alerts/test", handlers.Handle(h.testAlert))
+	}
+}
+
+// apiAlerts answers what is told and what was.
+func (h System) apiAlerts(w http.ResponseWriter, r *http.Request) error {
+	q, bad := model.AlertQuery{}, model.Invalid{}
+	for name, into := range map[string]func(int64){"after": func(n int64) { q.After = n }, "limit": func(n int64) { q.Limit = int(n) }} {
+		text := r.URL.Query().Get(name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || n < 0 {
+			bad[name] = fmt.Sprintf("%q is not a whole number from 0 on", text)
+		}
+		into(n)
+	}
+	if err := bad.OrNil(); err != nil {
+		return err
+	}
+	all, err := h.Alerts.Alerts(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	return handlers.JSON(w, http.StatusOK, map[string]any{"plan": h.Alerts.AlertPlan(), "alerts": append([]model.Alert{}, all...)})
+}
+
+func (h System) apiTestAlert(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Alerts.TestAlert(r.Context()); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// testAlert sends a message to the webhook and says on the page what came of it.
+func (h System) testAlert(w http.ResponseWriter, r *http.Request) error {
+	view, err := h.view(r.Context())
+	if err != nil {
+		return err
+	}
+	switch err := h.Alerts.TestAlert(r.Context()); {
+	case errors.Is(err, model.ErrConflict):
+		view.Tested, view.TestFailed = handlers.ErrorText(err), true
+		return handlers.DrawStatus(w, r, http.StatusConflict, ui.System(view))
+	case err != nil:
+		return err
+	}
+	view.Tested = "The webhook took the test message."
+	return handlers.Draw(w, r, ui.System(view))
 }
 
 func (h System) page(w http.ResponseWriter, r *http.Request) error {
-	return handlers.Draw(w, r, ui.System(h.view(r.Context())))
+	view, err := h.view(r.Context())
+	if err != nil {
+		return err
+	}
+	return handlers.Draw(w, r, ui.System(view))
 }
 
 func (h System) api(w http.ResponseWriter, r *http.Request) error {
-	return handlers.JSON(w, http.StatusOK, h.view(r.Context()))
+	view, err := h.view(r.Context())
+	if err != nil {
+		return err
+	}
+	return handlers.JSON(w, http.StatusOK, view)
 }
 
-func (h System) view(ctx context.Context) ui.SystemView {
-	v := ui.SystemView{
+func (h System) view(ctx context.Context) (v ui.SystemView, err error) {
+	v = ui.SystemView{
 		CPUs: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Version: h.Version,
 		DataDir: h.DataDir, Started: h.Started, Seconds: time.Since(h.Started).Seconds(), Modules: modules(),
 	}
@@ -72,7 +146,11 @@ func (h System) view(ctx context.Context) ui.SystemView {
 	runtime.ReadMemStats(&mem)
 	v.Memory = mem.Sys
 	v.Free, v.Disk = diskSpace(h.DataDir)
-	return v
+	if h.Alerts != nil {
+		v.Now, v.AlertPlan = time.Now(), h.Alerts.AlertPlan()
+		v.Alerts, err = h.Alerts.Alerts(ctx, model.AlertQuery{Limit: shownAlerts})
+	}
+	return v, err
 }
 
 func gpuView(r compute.Report) ui.GPUView {
@@ -95,6 +173,9 @@ func diskSpace(dir string) (free, all uint64) {
 	}
 	return s.Bavail * uint64(s.Bsize), s.Blocks * uint64(s.Bsize)
 }
+
+// shownAlerts is how many alerts the page lists.
+const shownAlerts = 20
 
 // shown are the libraries that decide results or what is stored.
 var shown = []string{"github.com/gomlx/gomlx", "github.com/gomlx/go-xla", "github.com/mattn/go-sqlite3", "github.com/go-chi/chi/v5", "github.com/a-h/templ", "gonum.org/v1/gonum"}

@@ -3,6 +3,7 @@ package system_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"slotscope/handlers/handlertest"
 	"slotscope/handlers/system"
+	"slotscope/model"
 	"slotscope/model/compute"
 	"slotscope/model/compute/gpu"
 	ui "slotscope/views/system"
@@ -70,5 +72,60 @@ func TestSystem(t *testing.T) {
 	}
 	if got.Engine != "cpu" || got.Free == 0 || got.Free > got.Disk || got.CPUs < 1 || len(got.GPU.GPUs) != 1 || got.GPU.GPUs[0].Power != -1 {
 		t.Errorf("the API answers %+v", got)
+	}
+}
+
+// told is what a server tells; test says what a test message comes to.
+type told struct {
+	plan model.AlertPlan
+	all  []model.Alert
+	test error
+}
+
+func (f told) AlertPlan() model.AlertPlan { return f.plan }
+func (f told) Alerts(_ context.Context, q model.AlertQuery) ([]model.Alert, error) {
+	return f.all[:min(len(f.all), max(1, q.Limit))], nil
+}
+func (f told) TestAlert(context.Context) error { return f.test }
+
+func TestAlerts(t *testing.T) {
+	f := told{plan: model.AlertPlan{Host: "hooks.example", Signed: true, Kinds: []model.AlertKind{model.AlertFailed}, Rules: []string{"infom/eval<0.3@5000"}},
+		all: []model.Alert{{ID: 2, Run: "b", Text: "b failed", Time: time.Now(), Sending: model.Sending{State: model.SendQueued}}, {ID: 1, Run: "a", Text: "a ended", Time: time.Now()}}}
+	site := func() http.Handler {
+		r := chi.NewRouter()
+		system.System{DataDir: t.TempDir(), Alerts: f}.Routes(r)
+		return r
+	}
+	page := handlertest.Page(t, handlertest.Get(t, site(), "/system")).Find("[data-testid=alerts]").Text()
+	for _, want := range []string{"hooks.example, signed", "failed", "infom/eval<0.3@5000", "b failed", "Being sent to the webhook.", "a ended"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q: %s", want, page)
+		}
+	}
+	w := handlertest.Get(t, site(), "/api/alerts?limit=1&after=0")
+	var got struct {
+		Plan   model.AlertPlan
+		Alerts []model.Alert
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Plan.Host != "hooks.example" || len(got.Alerts) != 1 || got.Alerts[0].ID != 2 {
+		t.Errorf("the API answers %s, %v", w.Body, err)
+	}
+	if w := handlertest.Get(t, site(), "/api/alerts?after=x&limit=-1"); w.Code != http.StatusUnprocessableEntity {
+		t.Errorf("nonsense is answered %d", w.Code)
+	}
+	if w := handlertest.Post(t, site(), "/system/alerts/test", nil); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "took the test message") {
+		t.Errorf("a test that arrives: %d", w.Code)
+	}
+	if w := handlertest.Post(t, site(), "/api/alerts/test", nil); w.Code != http.StatusNoContent {
+		t.Errorf("a test that arrives: %d", w.Code)
+	}
+	f.test = fmt.Errorf("hooks.example answered 404 Not Found: %w", model.ErrConflict)
+	doc := handlertest.Post(t, site(), "/system/alerts/test", nil)
+	if text := handlertest.Document(t, doc).Find("[data-testid=tested]").Text(); doc.Code != http.StatusConflict || !strings.Contains(text, "answered 404") {
+		t.Errorf("a test that does not arrive: %d %q", doc.Code, text)
+	}
+	f = told{}
+	if text := handlertest.Page(t, handlertest.Get(t, site(), "/system")).Find("[data-testid=alerts]").Text(); !strings.Contains(text, "start the server with --webhook") {
+		t.Errorf("without a webhook: %s", text)
 	}
 }

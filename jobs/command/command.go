@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"slotscope/jobs"
 	"slotscope/jobs/slurm"
 	"slotscope/model"
 )
@@ -51,6 +52,8 @@ type ServeOptions struct {
 
 	Executor string        // where runs go: model.Local or model.Slurm
 	Slurm    slurm.Options // what a job asks SLURM for
+
+	Alerting jobs.Alerting // what is told of runs, and whom
 
 	Out io.Writer
 }

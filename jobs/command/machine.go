@@ -16,6 +16,7 @@ import (
 // Supervision completes what runs are supervised with: the devices of this machine, and the cluster whose commands are here.
 func Supervision(o ServeOptions, root *folder.Data, log *slog.Logger, options jobs.Options) jobs.Options {
 	options.Data, options.Log, options.Devices, options.Executor = root, log, devices(machine), o.Executor
+	options.Alerting = o.Alerting
 	options.NoCluster, options.Asks, options.Lines = slurm.Missing(), o.Slurm.Asks(), o.SlurmLines
 	if options.NoCluster == "" {
 		cluster := slurm.New(root.Dir(), o.Slurm)

@@ -80,7 +80,9 @@ func Judge(p Progress) Verdict {
 	panic("verdict: the last rule holds for every run")
 }
 
-// last is the last step of any series, 0 for none.
+// Last is the last step of any series, 0 for none.
+func (p Progress) Last() int { return p.last() }
+
 func (p Progress) last() (step int) {
 	for _, s := range p.Series {
 		if len(s) > 0 {

@@ -319,8 +319,20 @@ const tools = {
 };
 
 const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
-const stream = new Stream(`${scheme}://${location.host}/ws/runs/${start.run.id}`, () => ({ since: view.store.head, attempt: view.store.attempt }), {
-  hello: (f) => head.behind(f.head - view.store.head),
+let alerted = 0; // the newest alert that is known here
+const notifyBox = root.querySelector('[data-part="notify"]');
+const notifier = notifyBox && import('./notify.js').then(({ Notifier }) => ((notifyBox.hidden = false), new Notifier(notifyBox)));
+
+const stream = new Stream(`${scheme}://${location.host}/ws/runs/${start.run.id}`, () => ({ since: view.store.head, attempt: view.store.attempt, alerted }), {
+  hello(f) {
+    alerted = f.alerted;
+    head.behind(f.head - view.store.head);
+  },
+  alert(f) {
+    alerted = f.alert.id;
+    notifier?.then((n) => n.show(f.alert));
+    renewing?.then((r) => r.overview());
+  },
   points(f) {
     if (!view.store.append(f)) {
       stream.greet(); // something is missing: ask from where the page stands
@@ -340,10 +352,7 @@ const stream = new Stream(`${scheme}://${location.host}/ws/runs/${start.run.id}`
   status(f) {
     head.show(f.run);
     sheet.follow(f.run);
-    refreshLog(f.run);
-    refreshCheckpoints(f.run);
-    if (f.run.state !== state) refreshOverview();
-    state = f.run.state;
+    renew(f.run);
   },
   error: (f) => head.problem(f.error),
   bye(f) {
@@ -367,57 +376,15 @@ async function thinAgain() {
   }
 }
 
-let logAsked = 0;
 const log = root.querySelector('[data-part="log"]');
-async function refreshLog(run) {
-  const now = Date.now();
-  if (now - logAsked < 4000 && run.state === 'running') return;
-  logAsked = now;
-  const answer = await fetch(`${api}/log?lines=200`).catch(() => null);
-  if (!answer?.ok) return;
-  const text = await answer.text();
-  if (text === log.textContent) return;
-  const atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 30;
-  log.textContent = text;
-  if (atEnd) log.scrollTop = log.scrollHeight;
-}
+let renewing = null; // what is drawn anew while the run works
 
-let newest = start.run.checkpoint;
-/** refreshCheckpoints takes the list as the server draws it, once another checkpoint is there. */
-async function refreshCheckpoints(run) {
-  if (run.checkpoint === newest) return;
-  newest = run.checkpoint;
-  const answer = await fetch(`/runs/${start.run.id}`).catch(() => null);
-  if (!answer?.ok) return;
-  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-  const part = '[data-part="checkpoints"]';
-  root.querySelector(part).replaceWith(page.querySelector(part));
-}
-
-let state = start.run.state;
-let overviewAt = -1; // step that the verdict was last asked for
-let held = false;
-
-/** refreshOverview takes the overview as the server draws it; what is unfolded stays so. */
-async function refreshOverview() {
-  if (held || document.hidden) return;
-  held = true;
-  overviewAt = view.store.head;
-  const answer = await fetch(`/runs/${start.run.id}/overview`).catch(() => null);
-  held = false;
-  if (!answer?.ok) return;
-  const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html').querySelector('[data-part="overview"]');
-  const old = root.querySelector('[data-part="overview"]');
-  if (!fresh || fresh.innerHTML === old.innerHTML) return;
-  fresh.querySelector('details').open = old.querySelector('details').open;
-  const focused = old.contains(document.activeElement) ? document.activeElement.tagName : null;
-  old.replaceWith(fresh);
-  if (focused) fresh.querySelector(focused)?.focus();
-}
-
-/** overviewDue says whether the overview may have changed. */
-function overviewDue() {
-  return view.store.head !== overviewAt || head.run.state === 'queued' || 'evaluating' in root.querySelector('[data-part="overview"]').dataset;
+/** renew draws anew what has changed since; of a run that stays as it is nothing is loaded for this. */
+async function renew(run) {
+  const waits = () => head.live || 'evaluating' in root.querySelector('[data-part="overview"]').dataset;
+  if (!renewing && !waits() && run?.state === start.run.state) return;
+  renewing ??= import('./renew.js').then(({ Renewal }) => new Renewal(root, start.run, view.store));
+  (await renewing)[run ? 'follow' : 'tick'](run ?? head.run);
 }
 
 /** proof asks the server how many steps it has stored. */
@@ -446,7 +413,7 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   rebuild();
 });
 setInterval(() => head.live && proof(), 5000);
-setInterval(() => overviewDue() && refreshOverview(), 5000);
+setInterval(() => renew(), 5000);
 for (const box of root.querySelectorAll('[data-open]')) box.showPopover(); // what was refused, with the reason
 if (location.pathname !== `/runs/${start.run.id}`) history.replaceState(null, '', `/runs/${start.run.id}`); // that of a form refused
 

@@ -18,7 +18,8 @@ type Overview struct {
 	Evaluation  model.Evaluation
 	CanEvaluate bool // evaluations can be seen and started from here
 	Now         time.Time
-	Earlier     []model.Run // of the same configuration, newest first
+	Earlier     []model.Run   // of the same configuration, newest first
+	Alerts      []model.Alert // newest first
 }
 
 // Queue is the place of a queued run on this machine; the zero Queue for runs that do not wait here.

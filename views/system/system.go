@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"slotscope/model"
 	"slotscope/views"
 )
 
@@ -28,6 +29,33 @@ type SystemView struct {
 	Started  time.Time `json:"started"`
 	Seconds  float64   `json:"uptime_seconds"`
 	Modules  []Module  `json:"modules"`
+
+	AlertPlan  model.AlertPlan `json:"alerts"`
+	Alerts     []model.Alert   `json:"-"` // the newest, newest first
+	Tested     string          `json:"-"` // what came of a message sent to try the webhook; empty where none was
+	TestFailed bool            `json:"-"`
+	Now        time.Time       `json:"-"`
+}
+
+// hook is where alerts go.
+func (v SystemView) hook() string {
+	if v.AlertPlan.Host == "" {
+		return "none; start the server with --webhook URL or $SLOTSCOPE_WEBHOOK"
+	}
+	text := v.AlertPlan.Host
+	if v.AlertPlan.Signed {
+		text += ", signed"
+	}
+	return text
+}
+
+// kinds are what the webhook gets.
+func (v SystemView) kinds() string {
+	var all []string
+	for _, k := range v.AlertPlan.Kinds {
+		all = append(all, string(k))
+	}
+	return strings.Join(all, ", ")
 }
 
 // GPUView is what was found for an NVIDIA GPU and what was tried.

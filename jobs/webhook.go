@@ -1,0 +1,197 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/sethvargo/go-retry"
+
+	"slotscope/model"
+	"slotscope/model/public"
+)
+
+// AllowPrivateWebhook is the flag by which an operator lets alerts go to this machine and to private networks.
+const AllowPrivateWebhook = "--allow-private-webhook"
+
+// Webhook is where alerts are sent. Its URL and secret never appear in what it says of itself.
+type Webhook struct {
+	url    *url.URL
+	secret string
+	client *http.Client
+	first  time.Duration // before the second try; doubled each time
+}
+
+const (
+	webhookPatience = 20 * time.Second // for one try
+	webhookRetries  = 9                // after the first try; the last comes about six minutes later
+	webhookLongest  = 2 * time.Minute  // between tries
+	webhookHops     = 3                // redirects of one try
+)
+
+// NewWebhook sends to an address; secret, where there is one, signs what is sent. private lets it connect to this machine and to private
+// networks.
+func NewWebhook(address, secret string, private bool) (*Webhook, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, model.Invalid{"webhook": "is not an http or https address, as in https://example.org/hook (its value is not repeated here, because it may hold a secret)"}
+	}
+	w := &Webhook{url: u, secret: secret, client: &http.Client{Timeout: webhookPatience, CheckRedirect: keepMethod}, first: time.Second}
+	if private {
+		return w, nil
+	}
+	if err := public.Check(u, AllowPrivateWebhook); err != nil {
+		return nil, model.Invalid{"webhook": err.Error()}
+	}
+	w.client.Transport = public.NewTransport(AllowPrivateWebhook, webhookPatience)
+	return w, nil
+}
+
+// errMoved ends a redirect that would turn the alert into a request without a body.
+var errMoved = errors.New("sends elsewhere by a redirect that drops what is sent; use its final address")
+
+// keepMethod follows redirects that keep the request as it is.
+func keepMethod(next *http.Request, before []*http.Request) error {
+	if next.Method != http.MethodPost || len(before) > webhookHops {
+		return errMoved
+	}
+	return nil
+}
+
+// Host is all of the address that may be shown.
+func (w *Webhook) Host() string { return w.url.Host }
+
+// LogValue keeps address and secret out of logs.
+func (w *Webhook) LogValue() slog.Value { return slog.StringValue(w.Host()) }
+
+// String keeps them out of everything that is formatted.
+func (w *Webhook) String() string { return w.Host() }
+
+// GoString keeps them out of %#v.
+func (w *Webhook) GoString() string { return w.Host() }
+
+// message is what a webhook gets; docs/alerts.md describes it.
+type message struct {
+	Version int             `json:"version"`
+	ID      int64           `json:"id"`
+	Kind    model.AlertKind `json:"kind"`
+	Text    string          `json:"text"`
+	Rule    string          `json:"rule,omitempty"`
+	Step    int             `json:"step"`
+	Time    time.Time       `json:"time"`
+	Run     *messageRun     `json:"run,omitempty"` // absent in a test
+}
+
+type messageRun struct {
+	ID      string      `json:"id"`
+	Name    string      `json:"name"`
+	Path    string      `json:"path"` // of its page on this server
+	State   model.State `json:"state"`
+	Step    int         `json:"step"`
+	Steps   int         `json:"steps"`
+	Attempt int         `json:"attempt"`
+	Model   string      `json:"model"`
+	Preset  string      `json:"preset"`
+	Dataset string      `json:"dataset"`
+	Seed    int64       `json:"seed"`
+}
+
+func messageOf(a model.Alert, r model.Run) message {
+	return message{Version: 1, ID: a.ID, Kind: a.Kind, Text: a.Text, Rule: a.Rule, Step: a.Step, Time: a.Time.UTC(), Run: &messageRun{
+		ID: r.ID, Name: r.Name, Path: "/runs/" + r.ID, State: r.State, Step: r.Step, Steps: r.Config.Steps, Attempt: a.Attempt,
+		Model: r.Config.Model, Preset: r.Config.Preset, Dataset: r.Config.Dataset, Seed: r.Config.Seed}}
+}
+
+// deliver sends a message, again and again while that may help; tried is told of every try.
+func (w *Webhook) deliver(ctx context.Context, m message, tried func(error)) error {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encode alert %d: %w", m.ID, err)
+	}
+	wait := retry.WithMaxRetries(webhookRetries, retry.WithCappedDuration(webhookLongest, retry.WithJitterPercent(10, retry.NewExponential(w.first))))
+	return retry.Do(ctx, wait, func(ctx context.Context) error {
+		again, err := w.try(ctx, body)
+		tried(err)
+		if again {
+			return retry.RetryableError(err)
+		}
+		return err
+	})
+}
+
+// once is deliver without another try.
+func (w *Webhook) once(ctx context.Context, m message) error {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encode alert %d: %w", m.ID, err)
+	}
+	_, err = w.try(ctx, body)
+	return err
+}
+
+// try sends once; again says that the fault may pass. The error is a sentence without the address.
+func (w *Webhook) try(ctx context.Context, body []byte) (again bool, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return false, fmt.Errorf("%s cannot be asked", w.Host())
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "slotscope")
+	if w.secret != "" {
+		request.Header.Set("X-Slotscope-Signature", "sha256="+w.sign(body))
+	}
+	reply, err := w.client.Do(request)
+	if err != nil {
+		return w.unreached(err)
+	}
+	defer reply.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(reply.Body, 64<<10)) // so that the connection serves again
+	switch code := reply.StatusCode; {
+	case code >= 200 && code < 300:
+		return false, nil
+	default:
+		again = code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
+		return again, fmt.Errorf("%s answered %d %s", w.Host(), code, http.StatusText(code))
+	}
+}
+
+// unreached is why no answer came, in words that do not repeat the address; nor a redirect's, which may hold a secret too.
+func (w *Webhook) unreached(err error) (again bool, _ error) {
+	var refused public.Refused
+	var whole *url.Error
+	switch {
+	case errors.As(err, &refused):
+		return false, refused
+	case errors.Is(err, errMoved):
+		return false, fmt.Errorf("%s %w", w.Host(), errMoved)
+	case errors.As(err, &whole) && whole.Timeout():
+		return true, fmt.Errorf("%s did not answer within %v", w.Host(), webhookPatience)
+	case errors.As(err, &whole):
+		return true, fmt.Errorf("%s was not reached: %w", w.Host(), innermost(whole.Err))
+	}
+	return true, fmt.Errorf("%s was not reached", w.Host())
+}
+
+// innermost is the last error of a chain: "connection refused" rather than what was dialled.
+func innermost(err error) error {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err
+}
+
+func (w *Webhook) sign(body []byte) string {
+	mac := hmac.New(sha256.New, []byte(w.secret))
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
+}
