@@ -352,7 +352,7 @@ func alerts(v SystemView) templ.Component {
 			templ_7745c5c3_Var18 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<section class=\"panel\" data-testid=\"alerts\"><h2>Alerts</h2><dl class=\"facts\"><dt>Webhook</dt><dd data-testid=\"webhook\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<section class=\"panel stack\" data-testid=\"alerts\"><h2>Alerts</h2><dl class=\"facts\"><dt>Webhook</dt><dd data-testid=\"webhook\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
