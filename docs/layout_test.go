@@ -110,6 +110,7 @@ var importMap = map[string]string{
 	"model/shipped":              "model/folder model/whole",
 	"model/shipped/pick":         "all",
 	"model/measure/metric":       "",
+	"model/measure/importance":   "",
 	"model/measure/metric/input": "model/measure/metric model/format/hdf5 model/format/mat model/format/npz model/format/parquet",
 	"model/format/npz":           "model/format/regular",
 	"model/learn/evaluate":       "model/adopt model/paper/ae model/format/checkpoint model/compute model/data model/folder model/paper/layer model/measure/metric model/format/npz",

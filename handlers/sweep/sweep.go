@@ -44,6 +44,9 @@ func (h Sweeps) Routes(r chi.Router) {
 	r.Post("/sweeps", handlers.Handle(h.create))
 	r.Get("/sweeps/new", handlers.Handle(h.form))
 	r.Get("/sweeps/{id}", handlers.Handle(h.show))
+	r.Get("/sweeps/{id}/explore", handlers.Handle(h.explore))
+	r.Get("/sweeps/{id}/figures/{file}", handlers.Handle(h.exploreFigure))
+	r.Get("/api/sweeps/{id}/explore", handlers.Handle(h.apiExplore))
 	r.Post("/sweeps/{id}/{what}", handlers.Handle(h.act))
 	r.Get("/api/sweeps", handlers.Handle(h.apiList))
 	r.Post("/api/sweeps", handlers.Handle(h.apiCreate))
@@ -95,6 +98,7 @@ func (h Sweeps) show(w http.ResponseWriter, r *http.Request) error {
 		}
 		view.Parts = append(view.Parts, p)
 	}
+	view.Varies = len(s.Board.Explore().Parameters) > 0
 	rep, err := report.New(report.OfSweep(s.Board, func(id string) (report.Entry, bool) { return entryOn(s.Board, id) }))
 	if err == nil {
 		view.Results = compare.SectionViews(rep)

@@ -36,6 +36,7 @@ type SweepView struct {
 	Plan     string // JSON
 	Problems []string
 	Waiting  int // runs that wait for a choice
+	Varies   bool
 	Parts    []SweepPart
 	Results  []compare.SectionView
 }

@@ -117,6 +117,9 @@ func rgba(hex string) color.RGBA {
 // heat is the step of the scale for t from 0 to 1; values outside are clipped.
 func heat(t float64) int { return int(math.Round(min(max(t, 0), 1) * (heatSteps - 1))) }
 
+// Heat is the step of the heat scale for t from 0 to 1, as classes number it: f-hN and k-hN, with text in f-tN.
+func Heat(t float64) int { return heat(t) }
+
 // seriesPaint and Dash tell series i apart: no two of the first 40 have both alike.
 func seriesPaint(i int) paint { return paint(fmt.Sprint("s", i%Series)) }
 

@@ -1,0 +1,180 @@
+package sweep
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"slotscope/model"
+)
+
+// Exploration is a sweep's runs by what it varies.
+type Exploration struct {
+	Parameters []Parameter
+	Rows       []Row
+}
+
+// Parameter is a hyperparameter that a sweep varies; also the model and the dataset, where there are several.
+type Parameter struct {
+	model.Field
+	Levels []string // values, or spans of them where there are many; numbers ascend
+}
+
+// Row is a run with its value of each parameter.
+type Row struct {
+	Standing
+	Values  []string  // "–" where its model has no such hyperparameter
+	Numbers []float64 // the same for computing: of a word its level, of "–" one below all
+	Levels  []int     // of the parameter's levels; −1 for "–"
+	Setting int       // runs that differ only in their seed have the same
+}
+
+const (
+	mostLevels = 8 // from more values on they are put together in spans
+	spans      = 5
+	absent     = "–"
+)
+
+// Explore lists the runs whose results a sweep reports, by every parameter of which they have at least two values.
+func (b Board) Explore() Exploration {
+	var items []Standing
+	for _, s := range b.Items {
+		if len(s.Parts) > 0 {
+			items = append(items, s)
+		}
+	}
+	e := Exploration{}
+	for _, s := range items {
+		e.Rows = append(e.Rows, Row{Standing: s})
+	}
+	for _, name := range b.Plan.varied() {
+		if f, ok := model.FieldByName(name); ok {
+			e.add(f)
+		}
+	}
+	settings := map[string]int{}
+	for i := range e.Rows {
+		cfg := e.Rows[i].Config
+		cfg.Seed = 0
+		key := RunID(cfg)
+		if _, known := settings[key]; !known {
+			settings[key] = len(settings)
+		}
+		e.Rows[i].Setting = settings[key]
+	}
+	return e
+}
+
+// varied names what the plan's runs may differ in, each once.
+func (p Plan) varied() []string {
+	names := []string{"model", "dataset", "preset", "steps"}
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, part := range p.Parts {
+		if part.Select != nil {
+			for _, a := range part.Select.Axes {
+				add(a.Field)
+			}
+		}
+		for _, a := range part.Vary {
+			add(a.Field)
+		}
+		for _, set := range append([]Variant{{part.Set}}, part.Variants...) {
+			for _, f := range model.Fields() {
+				if _, has := set.Set[f.Name]; has {
+					add(f.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// add enters a parameter, where runs have at least two values of it.
+func (e *Exploration) add(f model.Field) {
+	values, seen := make([]string, len(e.Rows)), []string{}
+	for i, row := range e.Rows {
+		values[i] = absent
+		if f.Of(row.Config.Model) {
+			values[i] = f.Get(row.Config)
+			if !slices.Contains(seen, values[i]) {
+				seen = append(seen, values[i])
+			}
+		}
+	}
+	if len(seen) < 2 {
+		return
+	}
+	p := Parameter{Field: f, Levels: seen}
+	level := func(value string) int { return slices.Index(p.Levels, value) }
+	if f.Kind == model.Int || f.Kind == model.Float {
+		slices.SortFunc(p.Levels, func(a, b string) int { return cmp.Compare(numberOf(a), numberOf(b)) })
+		if len(seen) > mostLevels {
+			p.Levels, level = inSpans(p.Levels)
+		}
+	}
+	for i, value := range values {
+		row := &e.Rows[i]
+		at, number := -1, math.NaN()
+		if value != absent {
+			at = level(value)
+			number = numberOf(value)
+			if math.IsNaN(number) {
+				number = float64(at)
+			}
+		}
+		row.Values, row.Levels, row.Numbers = append(row.Values, value), append(row.Levels, at), append(row.Numbers, number)
+	}
+	e.Parameters = append(e.Parameters, p)
+	e.below(len(e.Parameters) - 1)
+}
+
+// below puts what is absent one below all numbers of a parameter.
+func (e *Exploration) below(i int) {
+	least := math.Inf(1)
+	for _, row := range e.Rows {
+		if row.Levels[i] >= 0 {
+			least = min(least, row.Numbers[i])
+		}
+	}
+	for _, row := range e.Rows {
+		if row.Levels[i] < 0 {
+			row.Numbers[i] = least - 1
+		}
+	}
+}
+
+func numberOf(text string) float64 {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return v
+}
+
+// inSpans puts ascending values together in spans of about as many values each.
+func inSpans(values []string) (levels []string, level func(value string) int) {
+	at := map[string]int{}
+	for s := range spans {
+		part := values[s*len(values)/spans : (s+1)*len(values)/spans]
+		for _, v := range part {
+			at[v] = s
+		}
+		levels = append(levels, part[0]+"–"+part[len(part)-1])
+	}
+	return levels, func(value string) int { return at[value] }
+}
+
+// Index finds a parameter by name; −1 for none.
+func (e Exploration) Index(name string) int {
+	return slices.IndexFunc(e.Parameters, func(p Parameter) bool { return p.Name == name })
+}
+
+// Title is how pages call a parameter.
+func (p Parameter) Title() string { return strings.TrimSpace(fmt.Sprintf("%s %s", p.Label, p.Symbol)) }
