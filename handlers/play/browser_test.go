@@ -1,6 +1,7 @@
 package play_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -677,23 +678,45 @@ func TestPlayNamesSlotsEarly(t *testing.T) {
 	b.see(`/^Each picture is A with the code. Counts are of 4,096 images.$/.test(document.getElementById('palette-said').textContent) || document.getElementById('palette-said').textContent`, "true")
 }
 
-// Another checkpoint, and this run at another step, stand beside this one on the same pair.
+// Another checkpoint stands beside this one on the same pair, in the live page and in the frozen one alike.
 func TestPlaySideBySide(t *testing.T) {
 	dir := t.TempDir()
 	tiny := handlertest.WriteTiny(t, dir)
-	p := playgroundIn(t, dir, "hrr")
+	p := playgroundIn(t, dir, "betavae")
+	var page bytes.Buffer
+	if err := freezerIn(t, dir).Freeze(t.Context(), []string{tiny, p.key}, &page); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "two.html")
+	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	b := browse(t, p, 1280, 1400)
+	for _, key := range []string{tiny, p.key} {
+		b.key = key
+		b.waitForUsage()
+	}
 	b.open("/play/" + tiny)
-	b.waitForUsage()
-	b.open("/play/" + tiny + "?a=171626&b=309998")
-	b.eval(`(() => { const s = document.querySelector('[data-testid=play-beside]'); s.value = '` + p.key + `'; s.dispatchEvent(new Event('change')); })()`)
-	rows := `[...document.querySelectorAll('#beside tbody tr')]`
-	b.see(rows+`.map((r) => r.cells[0].textContent).join()`, "A, reconstructed,B, reconstructed,floor hue,wall hue,object hue,scale,shape,orientation")
-	b.see(rows+`.filter((r) => /hit [0-9.]+ dB/.test(r.cells[2].textContent) && r.cells[3].textContent === 'no slot of its own').length`, "6")
-	b.see(`document.querySelector('#beside [data-part=this]').textContent.endsWith(', step 20,000') && document.querySelector('#beside [data-part=other]').textContent.endsWith(', step 250')`, "true")
-	first := b.eval(rows + `[0].querySelector('img').src`)
-	b.click("play-random-a")
-	b.see(rows+`[0].querySelector('img').src !== '`+first+`'`, "true")
+	b.see(`document.querySelector('[data-testid=play-beside]').value`, "") // neither of the two is shipped
+	for name, address := range map[string]string{"live": p.url + "/play/" + tiny + "?a=171626&b=309998", "frozen": "file://" + path + "#" + tiny} {
+		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
+		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+		if name == "live" {
+			b.eval(`(() => { const s = document.querySelector('[data-testid=play-beside]'); s.value = '` + p.key + `'; s.dispatchEvent(new Event('change')); })()`)
+		} else { // a β-VAE stands beside an HRR model by itself, once it is in sight
+			b.see(`document.querySelector('[data-testid=play-beside]').value`, p.key)
+			b.eval(`document.getElementById('beside').scrollIntoView()`)
+		}
+		rows := `[...document.querySelectorAll('#beside tbody tr')]`
+		b.see(rows+`.map((r) => r.cells[0].textContent).join()`, "A, reconstructed,B, reconstructed,floor hue,wall hue,object hue,scale,shape,orientation")
+		b.see(rows+`.filter((r) => /hit [0-9.]+ dB/.test(r.cells[2].textContent) && r.cells[3].textContent === 'no slot of its own').length`, "6")
+		b.see(rows+`.slice(0, 2).filter((r) => /PSNR [0-9.]+ dB/.test(r.cells[3].textContent) && r.cells[3].querySelector('canvas')).length`, "2")
+		b.see(`document.querySelector('#beside [data-part=this]').textContent.endsWith(', step 20,000')`, "true")
+		b.eval(`void (window.firstA = ` + rows + `[0].querySelector('img').src)`)
+		b.eval(`document.querySelector('[data-testid=play-random-a]').click()`)
+		b.see(`(`+rows+`[0].querySelector('img')?.src ?? window.firstA) !== window.firstA`, "true")
+		b.see(`document.querySelector('#beside [data-part=said]').textContent`, "")
+	}
 }
 
 func TestPlayScrubsThroughTraining(t *testing.T) {

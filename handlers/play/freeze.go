@@ -74,19 +74,21 @@ func (f Freezer) Freeze(ctx context.Context, names []string, w io.Writer) error 
 	}
 	var models []frozenModel
 	styles := ""
+	examples := map[string][]play.Example{} // of the first model of each dataset
 	for _, src := range sources {
-		m, sheets, err := f.model(ctx, src, sources)
+		m, sheets, err := f.model(ctx, src, sources, examples[src.Config.Dataset])
 		if err != nil {
 			return fmt.Errorf("freezing %s: %w", src.Title, err)
 		}
+		examples[src.Config.Dataset] = m.Examples
 		models, styles = append(models, m), sheets
 	}
 	return f.write(w, models, styles)
 }
 
 // model freezes one checkpoint; styles are what its page loads.
-func (f Freezer) model(ctx context.Context, src play.Source, all []play.Source) (m frozenModel, styles string, err error) {
-	frozen, err := f.Library.Freeze(ctx, src)
+func (f Freezer) model(ctx context.Context, src play.Source, all []play.Source, like []play.Example) (m frozenModel, styles string, err error) {
+	frozen, err := f.Library.Freeze(ctx, src, like)
 	if err != nil {
 		return m, "", err
 	}
@@ -110,9 +112,10 @@ func (f Freezer) model(ctx context.Context, src play.Source, all []play.Source) 
 		return m, "", err
 	}
 	view.Weights, view.Checkpoints, view.Others, view.Steps = "", nil, nil, nil
+	contrast := play.Contrast(all, src)
 	for _, other := range all {
 		if other.Key != src.Key && other.Config.Dataset == src.Config.Dataset {
-			view.Others = append(view.Others, ui.PlayOption{Value: other.Key, Text: optionText(other)})
+			view.Others = append(view.Others, ui.PlayOption{Value: other.Key, Text: optionText(other), Chosen: other.Key == contrast})
 		}
 		view.Checkpoints = append(view.Checkpoints, ui.PlayOption{Value: other.Key, Text: optionText(other), Chosen: other.Key == src.Key})
 	}
@@ -181,7 +184,7 @@ func (f Freezer) take(m *frozenModel, page io.Reader) (styles string, err error)
 		if err != nil {
 			problem = err
 		}
-		styles += string(sheet)
+		styles += uncommented(string(sheet))
 	})
 	m.Data = json.RawMessage(doc.Find("#play-data").Text())
 	main := doc.Find("#main")
@@ -261,6 +264,12 @@ const frozenHead = `<!DOCTYPE html>
 // imported is a module's address in another.
 var imported = regexp.MustCompile(`(from |import\(|import\.meta\.resolve\()'(\.\.?/[^']+\.js)'`)
 
+// comment is one that has its lines to itself.
+var comment = regexp.MustCompile(`(?m)^[ \t]*(//.*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/[ \t]*)\n`)
+
+// uncommented leaves comments out: of a page that nobody edits they would be a seventh.
+func uncommented(source string) string { return comment.ReplaceAllString(source, "") }
+
 // scripts are the modules that the page runs, under names that the file's import map knows: addresses relative to a module mean
 // nothing where modules have no place.
 func (f Freezer) scripts() (map[string]string, error) {
@@ -275,7 +284,7 @@ func (f Freezer) scripts() (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[name] = imported.ReplaceAllStringFunc(string(raw), func(found string) string {
+		out[name] = imported.ReplaceAllStringFunc(uncommented(string(raw)), func(found string) string {
 			parts := imported.FindStringSubmatch(found)
 			other := path.Join(path.Dir(name), parts[2])
 			waiting = append(waiting, other)

@@ -53,3 +53,11 @@ func bytesOf(text string, length int) []byte {
 	}
 	return out
 }
+
+// Comments with lines of their own are left out, and nothing else.
+func TestUncommented(t *testing.T) {
+	const source = "// first\nconst a = 'http://x'; // stays\n\n  /** of b\n   * in lines */\n  b(a /* stays */);\n/* all */\nc `\n\\`;\n"
+	if got, want := uncommented(source), "const a = 'http://x'; // stays\n\n  b(a /* stays */);\nc `\n\\`;\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -32,10 +32,11 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	if size := rm.model.WeightsSize(); size > 0 && size <= play.MaxWeights {
 		v.Weights = "/api/play/" + key + "/weights.bin"
 	}
+	contrast := rm.play.contrast(rm.source)
 	for _, src := range rm.play.Library.List() {
 		v.Checkpoints = append(v.Checkpoints, ui.PlayOption{Value: src.Key, Text: optionText(src), Chosen: src.Key == key})
 		if src.Config.Dataset == rm.source.Config.Dataset && src.Key != key {
-			v.Others = append(v.Others, ui.PlayOption{Value: src.Key, Text: optionText(src)})
+			v.Others = append(v.Others, ui.PlayOption{Value: src.Key, Text: optionText(src), Chosen: src.Key == contrast})
 		}
 	}
 	if rm.source.Run != "" {
@@ -95,6 +96,15 @@ func (rm playRoom) firstOrder() string {
 		return "id"
 	}
 	return "value"
+}
+
+// contrast is what stands beside a shipped HRR model at first: a shipped β-VAE, where there is one.
+func (p *Play) contrast(src play.Source) string {
+	shipped, err := play.Shipped()
+	if err != nil || !slices.ContainsFunc(shipped, func(s play.Source) bool { return s.Key == src.Key }) {
+		return ""
+	}
+	return play.Contrast(shipped, src)
 }
 
 // slot is what a slot and its codes are called.

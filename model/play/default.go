@@ -46,6 +46,19 @@ func Default() (Source, error) {
 // Shipped are the checkpoints inside the program, the one shown first first.
 func Shipped() ([]Source, error) { return shippedSources() }
 
+// Contrast is the key of the checkpoint to show beside an HRR model at first: the first β-VAE among some on the same dataset; empty where
+// there is none, or src is another model.
+func Contrast(among []Source, src Source) string {
+	if src.Config.Model != "hrr" {
+		return ""
+	}
+	i := slices.IndexFunc(among, func(s Source) bool { return s.Config.Model == "betavae" && s.Config.Dataset == src.Config.Dataset })
+	if i < 0 {
+		return ""
+	}
+	return among[i].Key
+}
+
 var shippedSources = sync.OnceValues(func() ([]Source, error) {
 	var out []Source
 	for _, run := range shipped.Runs() {

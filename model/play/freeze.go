@@ -43,9 +43,10 @@ const (
 	sheetColumns   = 8
 )
 
-// Freeze gathers what a page needs of a checkpoint; it counts the use of codes first, where that has not been done. A model that
-// takes more than MaxWeights is model.Invalid.
-func (l *Library) Freeze(ctx context.Context, src Source) (Frozen, error) {
+// Freeze gathers what a page needs of a checkpoint; it counts the use of codes first, where that has not been done. like, where it is
+// not empty, are the examples of another model of the page on the same dataset, so that both can stand side by side. A model that takes
+// more than MaxWeights is model.Invalid.
+func (l *Library) Freeze(ctx context.Context, src Source, like []Example) (Frozen, error) {
 	m, release, err := l.Use(ctx, src)
 	if err != nil {
 		return Frozen{}, err
@@ -81,7 +82,11 @@ func (l *Library) Freeze(ctx context.Context, src Source) (Frozen, error) {
 	if out.Usage, err = l.waitUsage(ctx, src); err != nil {
 		return Frozen{}, err
 	}
-	err = m.exemplify(ctx, set, &out)
+	index := indicesOf(like)
+	if len(index) == 0 {
+		index = exampleIndices(set, out.Usage)
+	}
+	err = m.exemplify(ctx, set, index, &out)
 	return out, err
 }
 
@@ -145,9 +150,15 @@ func (l *Library) waitUsage(ctx context.Context, src Source) (*Usage, error) {
 	}
 }
 
+func indicesOf(examples []Example) (index []int) {
+	for _, e := range examples {
+		index = append(index, e.Index)
+	}
+	return index
+}
+
 // exemplify encodes the examples.
-func (m *Model) exemplify(ctx context.Context, set data.Set, out *Frozen) error {
-	index := exampleIndices(set, out.Usage)
+func (m *Model) exemplify(ctx context.Context, set data.Set, index []int, out *Frozen) error {
 	pixels, err := m.images(set, index...)
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func TestFreezeDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frozen, err := library.Freeze(t.Context(), src)
+	frozen, err := library.Freeze(t.Context(), src, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

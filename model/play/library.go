@@ -109,6 +109,17 @@ func (l *Library) shipped(runs []Source) []Source {
 	return out
 }
 
+// cardOf is the card of a shipped checkpoint, nil of any other.
+func cardOf(key string) *Card {
+	all, _ := Shipped() // List says what is wrong
+	for _, src := range all {
+		if src.Key == key {
+			return src.Card
+		}
+	}
+	return nil
+}
+
 // Steps are those of a run's checkpoints, ascending.
 func (l *Library) Steps(run string) []int { return l.shelf.steps(run) }
 
@@ -120,6 +131,9 @@ func (l *Library) Find(name string) (Source, error) {
 			return open, nil
 		}
 		src, err := l.shelf.find(name)
+		if err == nil {
+			src.Card = cardOf(src.Key)
+		}
 		if !errors.Is(err, model.ErrNotFound) {
 			return src, err
 		}

@@ -19,6 +19,17 @@ export class Beside {
     this.other?.addEventListener('change', () => this.#choose(this.other.value, false));
     this.step?.addEventListener('input', () => this.#scrub());
     this.#tellStep();
+    if (this.other?.value) this.#whenSeen(() => this.#choose(this.other.value, false));
+  }
+
+  /** whenSeen waits until the section is nearly in sight: the first view does without another model. */
+  #whenSeen(work) {
+    const watch = new IntersectionObserver((seen) => {
+      if (!seen.some((e) => e.isIntersecting)) return;
+      watch.disconnect();
+      if (!this.#name) work();
+    }, { rootMargin: '200px' });
+    watch.observe(this.section);
   }
 
   #scrub() {
