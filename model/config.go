@@ -78,8 +78,8 @@ type Config struct {
 	ClipBy      string  `json:"clip_by,omitempty"`       // "" (the gradient's global norm) or "value"
 
 	VQGradient   string  `json:"vq_gradient,omitempty"`   // how the gradient passes the quantizer: "" (straight through) or "rotation"
-	EMADecay     float64 `json:"ema_decay,omitempty"`     // of VQ-VAE's entries as running means; 0 where they learn by gradient
-	ResetBelow   float64 `json:"reset_below,omitempty"`   // share of an even use below which VQ-VAE replaces entries; 0 for never
+	EMADecay     float64 `json:"ema_decay,omitempty"`     // of free entries as running means; 0 where they learn by gradient
+	ResetBelow   float64 `json:"reset_below,omitempty"`   // share of an even use below which free entries are replaced; 0 for never
 	VQDistance   string  `json:"vq_distance,omitempty"`   // over d: "" (HRR's sum, VQ-VAE's mean), "sum" or "mean"
 	CodebookInit string  `json:"codebook_init,omitempty"` // of VQ-VAE: "" for U(±1/k), or UnitNorm
 
@@ -221,8 +221,8 @@ var fields = []Field{
 	{Name: "clip_by", Label: "Clip by", Group: "optimizer", Kind: Choice, Choices: []string{"norm", "value"}, zero: "norm", Source: "ours; the paper does not say", Help: "The limit holds for the global norm of the gradient, or for each of its numbers.", at: func(c *Config) any { return &c.ClipBy }},
 
 	{Name: "vq_gradient", Label: "Gradient through the quantizer", Group: "ablation", Kind: Choice, Choices: []string{"straight-through", "rotation"}, zero: "straight-through", Source: "paper; rotation: Fifty et al. 2024", Help: "The gradient of what was quantized reaches values as it is, or turned and scaled as value turns into entry.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.VQGradient }},
-	{Name: "ema_decay", Label: "Moving codebook", Group: "ablation", Kind: Float, Max: 0.999999, Source: "van den Oord et al. 2017, appendix A.1: 0.99; 0 is the paper's", Help: "Entries are running means of the parts that took them, of this decay, instead of learning by gradient; 0 for none.", Models: []string{"vqvae"}, at: func(c *Config) any { return &c.EMADecay }},
-	{Name: "reset_below", Label: "Reset unused entries below", Unit: "of an even use", Group: "ablation", Kind: Float, Max: 1, Source: "Zeghidour et al. 2021; 0 is the paper's", Help: "Entries whose running use falls below this share of an even use take a part of the batch as their new value; 0 for never.", Models: []string{"vqvae"}, at: func(c *Config) any { return &c.ResetBelow }},
+	{Name: "ema_decay", Label: "Moving codebook", Group: "ablation", Kind: Float, Max: 0.999999, Source: "van den Oord et al. 2017, appendix A.1: 0.99; 0 is the paper's", Help: "Entries are running means of the values that took them, of this decay, instead of learning by gradient; 0 for none. HRR: of a free codebook.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.EMADecay }},
+	{Name: "reset_below", Label: "Reset unused entries below", Unit: "of an even use", Group: "ablation", Kind: Float, Max: 1, Source: "Zeghidour et al. 2021; 0 is the paper's", Help: "Entries whose running use falls below this share of an even use take a value of the batch; 0 for never. HRR: of a free codebook.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.ResetBelow }},
 	{Name: "vq_distance", Label: "VQ distance", Group: "ablation", Kind: Choice, Choices: []string{"own", "sum", "mean"}, zero: "own", Source: "HRR: paper, Algorithm 2; VQ-VAE: its published code", Help: "Squared distances of VQ and commitment terms over the d components: summed, averaged, or as the model's own source has it (HRR sum, VQ-VAE mean).", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.VQDistance }},
 	{Name: "codebook_init", Label: "Codebook initialisation", Group: "ablation", Kind: Choice, Choices: []string{UnitNorm, "one-over-k"}, zero: "one-over-k", Source: "Hsu et al. 2023, latent_quantization; the paper does not say", Help: "Entries from U(±√(3/d)), whose norm is about 1, or from U(±1/k), as VQ-VAE's first code.", Models: []string{"vqvae"}, at: func(c *Config) any { return &c.CodebookInit }},
 	{Name: "binding", Label: "Binding", Group: "ablation", Kind: Choice, Choices: []string{"circular", "random", "permutation", "concat"}, zero: "circular", Source: "paper, “Preliminaries of HRR vectors”; the others are controls of ours", Help: "How a slot's value enters z: circular convolution with its symbol, a frozen Gaussian matrix, a frozen permutation, or components of its own.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.Binding }},
@@ -378,6 +378,13 @@ func (c Config) Validate() Invalid {
 	}
 	if c.StaticCodebook && c.FreeCodebook && c.LambdaVQ > 0 && c.CodebookLR == 0 {
 		bad["codebook_lr"] = "a free codebook with rate 0 is a static one; choose one of the two"
+	}
+	if c.Model == "hrr" && (!c.FreeCodebook || c.StaticCodebook) {
+		for name, v := range map[string]float64{"ema_decay": c.EMADecay, "reset_below": c.ResetBelow} {
+			if v > 0 && bad[name] == "" {
+				bad[name] = "moves entries themselves, which a generator makes or nothing may change; set free_codebook to true and static_codebook to false"
+			}
+		}
 	}
 	if c.Model == "factorvae" && bad["batch"] == "" && (c.Batch < 4 || c.Batch%2 != 0) {
 		bad["batch"] = fmt.Sprintf("FactorVAE permutes latents of one half of a batch for its discriminator; %d is not an even number from 4 on", c.Batch)

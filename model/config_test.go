@@ -194,3 +194,23 @@ func TestNewID(t *testing.T) {
 		}
 	}
 }
+
+// TestFollowingNeedsFreeEntries: entries that a generator makes cannot be moved, and the answer says what to set.
+func TestFollowingNeedsFreeEntries(t *testing.T) {
+	c, err := Default("hrr", "tiny", "shapes3d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.EMADecay, c.ResetBelow = 0.99, 0.1
+	if bad := c.Validate(); len(bad) != 2 || !strings.Contains(bad["ema_decay"], "set free_codebook to true") || bad["reset_below"] == "" {
+		t.Errorf("with a generator: %v", bad)
+	}
+	c.FreeCodebook = true
+	if bad := c.Validate(); bad != nil {
+		t.Errorf("free: %v", bad)
+	}
+	c.StaticCodebook = true
+	if bad := c.Validate(); bad["ema_decay"] == "" {
+		t.Errorf("static: %v", bad)
+	}
+}

@@ -27,6 +27,8 @@ type recipe struct {
 	fallback float64            // for any other dataset
 	guessed  string             // where fallback comes from
 
+	narrow map[string]float64 // at most, at small and tiny: with more the narrow networks do not learn in the steps that they have
+
 	more map[string]map[string]float64 // further hyperparameters, by name, then by prefix of the dataset
 }
 
@@ -57,8 +59,8 @@ var recipes = map[string]recipe{
 		objective: func(c *Config) { c.K, c.Probes, c.EpsilonNHP, c.LambdaKLM = 12, 2, 0.1, 1e-4 },
 		swept:     "lambda_nhp", values: []float64{1e-8, 1e-6, 1e-4, 1e-2}, valuesBy: ours,
 		selected: map[string]float64{"shapes3d": 1e-2, "mpi3d": 1e-4, "falcor3d": 1e-2, "isaac3d": 1e-8}, chosen: tripodCode, fallback: 1e-2,
-		guessed: "ours, after Shapes3D in " + tripodCode,
-		more:    map[string]map[string]float64{"lambda_klm": {"shapes3d": 1e-4, "mpi3d": 1e-8, "falcor3d": 1e-10, "isaac3d": 1e-4}},
+		guessed: "ours, after Shapes3D in " + tripodCode, narrow: map[string]float64{"lambda_nhp": 1e-4},
+		more: map[string]map[string]float64{"lambda_klm": {"shapes3d": 1e-4, "mpi3d": 1e-8, "falcor3d": 1e-10, "isaac3d": 1e-4}},
 	},
 	"factorvae": vaeRecipe("gamma_tc", []float64{10, 20, 30, 40, 50, 100}, 30, 128, func(c *Config) { // 64 for each half
 		c.BetaKL, c.DiscWidth, c.DiscLayers, c.DiscLR, c.DiscBeta1, c.DiscBeta2 = 1, 1000, 6, 1, 0.5, 0.9
@@ -102,6 +104,11 @@ func (r recipe) fill(c *Config) {
 	for name, by := range r.more {
 		if value, ok := ofDataset(by, c.Dataset); ok {
 			r.set(c, name, value)
+		}
+	}
+	for name, most := range r.narrow {
+		if f, _ := FieldByName(name); c.Preset != "paper" {
+			r.set(c, name, min(most, *f.at(c).(*float64)))
 		}
 	}
 }

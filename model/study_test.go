@@ -89,7 +89,7 @@ func TestFieldsOfModels(t *testing.T) {
 		"ae":     nil, "bioae": {"lambda_nonneg", "lambda_activity"},
 		"betavae": {"beta_kl"}, "betatcvae": {"beta_tc"}, "qlae": codes, "vqvae": append([]string{"d", "vq_distance", "codebook_init", "vq_gradient", "ema_decay", "reset_below", "lambda_orth"}, codes...),
 		"hrr": append([]string{"d", "lambda_lat", "lambda_val", "lambda_cb", "lambda_tie", "lambda_coherence", "lambda_orth", "vq_gradient", "vq_distance", "binding", "inverse", "symbol_init", "static_codebook", "learn_symbols",
-			"no_denoiser", "free_codebook"}, codes...),
+			"no_denoiser", "free_codebook", "ema_decay", "reset_below"}, codes...),
 	} {
 		want := append(slices.Clone(shared), own...)
 		var got []string

@@ -178,6 +178,8 @@ func ablations() []Variant {
 		{map[string]string{"learn_symbols": "true"}},
 		{map[string]string{"no_denoiser": "true"}},
 		{map[string]string{"free_codebook": "true"}},
+		{map[string]string{"free_codebook": "true", "ema_decay": "0.99"}},
+		{map[string]string{"free_codebook": "true", "reset_below": "0.1"}},
 		{map[string]string{"binding": "random"}},
 		{map[string]string{"binding": "permutation"}},
 		{map[string]string{"binding": "concat"}},

@@ -24,7 +24,7 @@ func newHRR(c model.Config, image Image) *HRR {
 	slots := latent.HRR{
 		M: c.M, K: c.K, D: c.D, Exact: c.Inverse == "exact", UnitSymbols: c.SymbolInit == "unit",
 		LearnSymbols: c.LearnSymbols, StaticCodebook: c.StaticCodebook, FreeCodebook: c.FreeCodebook, NoDenoiser: c.NoDenoiser,
-		Binding: c.Binding, Rotation: c.VQGradient != "",
+		Binding: c.Binding, Rotation: c.VQGradient != "", Following: following(c),
 	}
 	return &HRR{newAutoencoder(c, image, slots, c.D, c.D, math.Sqrt(float64(c.M)/float64(c.D))), slots}
 }
@@ -62,7 +62,11 @@ func (h *HRR) Losses(scope *context.Context, batch Batch) Objective {
 		terms = append(terms, Term{"orthogonality", λ.LambdaOrth, loss.Orthogonality(C)})
 	}
 	watch := append(moments("latent", InsertAxes(f.z, 1)), moments("codebook", InsertAxes(C, 0))...)
-	return Objective{Total: weighted(terms), Terms: terms, Codes: f.slots.Codes, Watch: watch, Logits: f.logits}
+	o := Objective{Total: weighted(terms), Terms: terms, Codes: f.slots.Codes, Watch: watch, Logits: f.logits}
+	if h.slots.Follows() {
+		o.Follow = func() { h.slots.Follow(scope, v, f.slots.Codes) }
+	}
+	return o
 }
 
 // distance is the factor on squared distances, which are summed over d: 1, or 1/d where they are to be averaged.

@@ -17,8 +17,12 @@ type VQVAE struct {
 
 func newVQVAE(c model.Config, image Image) *VQVAE {
 	slots := latent.VQ{M: c.M, K: c.K, D: c.D, UnitNorm: c.CodebookInit == model.UnitNorm,
-		Rotation: c.VQGradient != "", Decay: c.EMADecay, ResetBelow: c.ResetBelow}
+		Rotation: c.VQGradient != "", Following: following(c)}
 	return &VQVAE{newAutoencoder(c, image, slots, c.M*c.D, c.M*c.D, 1), slots}
+}
+
+func following(c model.Config) latent.Following {
+	return latent.Following{Decay: c.EMADecay, ResetBelow: c.ResetBelow}
 }
 
 // Losses implements Model. The squared distances are means over the d numbers too, as in VQ-VAE's published code: summed over
@@ -44,7 +48,7 @@ func (v *VQVAE) Losses(scope *context.Context, batch Batch) Objective {
 	watch := append(moments("latent", InsertAxes(z, 1)), moments("codebook", InsertAxes(slots.Codebook, 0))...)
 	o := Objective{Total: weighted(terms), Terms: terms, Codes: slots.Codes, Watch: watch, Logits: logits}
 	if v.slots.Follows() {
-		o.Follow = func() { v.slots.Follow(scope, slots) }
+		o.Follow = func() { v.slots.Follow(scope, slots.Retrieved, slots.Codes) }
 	}
 	return o
 }

@@ -2,6 +2,7 @@ package latent
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	. "github.com/gomlx/gomlx/pkg/core/graph"
@@ -44,7 +45,7 @@ func TestRotationTrick(t *testing.T) {
 
 // A step of the moving codebook by hand: two of four parts take entry 0, two entry 1, none entry 2, of decay ½.
 func TestMovingCodebook(t *testing.T) {
-	v := VQ{M: 2, K: 3, D: 1, Decay: 0.5}
+	v := VQ{M: 2, K: 3, D: 1, Following: Following{Decay: 0.5}}
 	codebook, usage := followed(t, v, [][]float32{{0}, {10}, {99}}, []float32{1, 1, 1}, [][]float32{{1, 2}, {9, 15}})
 	// u = ½·1 + ½·2·3/4 = 1.25 for the first two; c = (½·c + ½·¾·Σ)/u
 	same(t, "usage", usage, []float32{1.25, 1.25, 0.5})
@@ -56,7 +57,7 @@ func TestMovingCodebook(t *testing.T) {
 
 // An entry that is used less than the limit takes a part of the batch, and its usage starts anew; the others stay.
 func TestResetOfUnusedEntries(t *testing.T) {
-	v := VQ{M: 2, K: 3, D: 1, ResetBelow: 0.1}
+	v := VQ{M: 2, K: 3, D: 1, Following: Following{ResetBelow: 0.1}}
 	codebook, usage := followed(t, v, [][]float32{{0}, {10}, {99}}, []float32{1, 0.5, 0.1}, [][]float32{{1, 2}, {9, 15}})
 	same(t, "codebook", codebook, []float32{0, 10, 9}) // entry 2 takes part 2
 	same(t, "usage", usage, []float32{0.99 + 0.015, 0.495 + 0.015, 1})
@@ -65,12 +66,50 @@ func TestResetOfUnusedEntries(t *testing.T) {
 	}
 }
 
+// HRR's free codebook follows denoised values by the same step; without the options, or with a generator, it has no usage.
+func TestFreeCodebookFollows(t *testing.T) {
+	h := HRR{M: 2, K: 3, D: 4, FreeCodebook: true, Following: Following{Decay: 0.5, ResetBelow: 0.6}}
+	names := func(h HRR) (all []string) {
+		for _, p := range h.Params() {
+			if p.Name == "codebook" || p.Name == "usage" {
+				all = append(all, p.Name)
+				if (p.Rate == layer.Frozen) != (h.Decay > 0 || p.Name == "usage") {
+					t.Errorf("%s learns at rate %v", p.Name, p.Rate)
+				}
+			}
+		}
+		return all
+	}
+	if got := names(h); !slices.Equal(got, []string{"codebook", "usage"}) {
+		t.Errorf("tensors %v", got)
+	}
+	if got := names(HRR{M: 2, K: 3, D: 4, FreeCodebook: true}); !slices.Equal(got, []string{"codebook"}) {
+		t.Errorf("tensors of a codebook that learns by gradient: %v", got)
+	}
+	if got := names(HRR{M: 2, K: 3, D: 4}); got != nil {
+		t.Errorf("tensors of generated entries: %v", got)
+	}
+	scope := scopeWith(map[string]*tensors.Tensor{"codebook": tensors.FromValue([][]float32{{0, 0, 0, 0}, {8, 8, 8, 8}, {99, 99, 99, 99}}), "usage": tensors.FromValue([]float32{1, 1, 1})})
+	got := run(t, scope, func(scope *context.Context, values *Node) []*Node {
+		h.Follow(scope, values, Nearest(values, layer.Value(scope, values.Graph(), "codebook")))
+		return []*Node{layer.Value(scope, values.Graph(), "codebook"), layer.Value(scope, values.Graph(), "usage")}
+	}, tensors.FromValue([][][]float32{{{1, 1, 1, 1}, {2, 2, 2, 2}}, {{9, 9, 9, 9}, {7, 7, 7, 7}}}))
+	// entries 0 and 1 as in TestMovingCodebook; entry 2, of usage ½, takes value 2 of the batch
+	var want []float32
+	for _, v := range []float32{0.375 * 3 / 1.25, (4 + 0.375*16) / 1.25, 9} {
+		want = append(want, v, v, v, v)
+	}
+	same(t, "codebook", got[0], want)
+	same(t, "usage", got[1], []float32{1.25, 1.25, 1})
+}
+
 // followed is codebook and usage after one step on latents z, [B, m·d].
 func followed(t *testing.T, v VQ, codebook [][]float32, usage []float32, z [][]float32) (entries, used []float32) {
 	t.Helper()
 	scope := scopeWith(map[string]*tensors.Tensor{"codebook": tensors.FromValue(codebook), "usage": tensors.FromValue(usage)})
 	got := run(t, scope, func(scope *context.Context, z *Node) []*Node {
-		v.Follow(scope, v.Apply(scope, z))
+		s := v.Apply(scope, z)
+		v.Follow(scope, s.Retrieved, s.Codes)
 		return []*Node{layer.Value(scope, z.Graph(), "codebook"), layer.Value(scope, z.Graph(), "usage")}
 	}, tensors.FromValue(z))
 	return got[0], got[1]

@@ -25,6 +25,8 @@ type HRR struct {
 	FreeCodebook   bool   // entries are learned as they are, without seeds and generator
 	NoDenoiser     bool   // v̄ = ṽ
 	Rotation       bool   // the gradient passes the quantizer by the rotation trick, else straight through
+
+	Following // of a free codebook, which follows denoised values
 }
 
 // Slots is what the bottleneck makes of a batch of latents.
@@ -44,20 +46,19 @@ func (h HRR) Params() []layer.Param {
 		params = append(params, layer.Linear("denoise1", h.D, 2*h.D)...)
 		params = append(params, layer.Linear("denoise2", 2*h.D, h.D)...)
 	}
-	rate := layer.Codebook
 	if h.StaticCodebook {
-		rate = layer.Frozen
+		return append(params, layer.At(layer.Frozen, h.codebookParams())...)
 	}
-	return append(params, layer.At(rate, h.codebookParams())...)
+	return append(params, h.codebookParams()...)
 }
 
 func (h HRR) codebookParams() []layer.Param {
 	if h.FreeCodebook { // approximate HRR vectors themselves
-		return []layer.Param{layer.Plain("codebook", layer.Normal(1/math.Sqrt(float64(h.D))), h.K, h.D)}
+		return h.params(layer.Plain("codebook", layer.Normal(1/math.Sqrt(float64(h.D))), h.K, h.D))
 	}
 	params := []layer.Param{layer.Plain("seeds", layer.Normal(1), h.K, h.D)}
 	params = append(params, layer.Linear("generator1", h.D, h.D)...)
-	return append(params, layer.Linear("generator2", h.D, h.D)...)
+	return layer.At(layer.Codebook, append(params, layer.Linear("generator2", h.D, h.D)...))
 }
 
 // Apply is Algorithm 1: retrieve the value of every slot from z, [B, d], denoise it, take the nearest entry, bundle again.

@@ -3,9 +3,7 @@ package latent
 import (
 	"math"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/shapes"
 	"github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model/paper/layer"
@@ -18,12 +16,10 @@ type VQ struct {
 	UnitNorm bool // how entries begin; see Params
 	Rotation bool // the gradient passes the quantizer by the rotation trick, else straight through
 
-	Decay      float64 // entries are running means of the parts that took them, of this decay; 0 where they learn by gradient
-	ResetBelow float64 // entries used less than this share of an even use are replaced by parts of the batch; 0 for none
+	Following
 }
 
-// Params is the codebook, [k, d], under PyTorch's name, and where Follow needs it "usage", [k]: how much each entry is used, 1 for an even
-// use.
+// Params is the codebook, [k, d], under PyTorch's name, and where Follow needs it "usage"; see Following.
 //
 //	C ~ U(±√(3/d))          with UnitNorm: E‖c‖² = 1           Hsu et al. 2023, latent_quantization
 //	C ~ U(±1/k)             else                               van den Oord et al. 2017, published code
@@ -32,56 +28,7 @@ func (v VQ) Params() []layer.Param {
 	if v.UnitNorm {
 		bound = math.Sqrt(3 / float64(v.D))
 	}
-	rate := layer.Codebook
-	if v.Decay > 0 {
-		rate = layer.Frozen
-	}
-	params := layer.At(rate, []layer.Param{layer.Plain("codebook", layer.Uniform(bound), v.K, v.D)})
-	if v.Follows() {
-		params = append(params, layer.At(layer.Frozen, []layer.Param{layer.Plain("usage", layer.Constant(1), v.K)})...)
-	}
-	return params
-}
-
-// Follows says whether Follow has anything to do after a step.
-func (v VQ) Follows() bool { return v.Decay > 0 || v.ResetBelow > 0 }
-
-// usageDecay is that of the running usage where the codebook itself has none.
-const usageDecay = 0.99
-
-// Follow moves what follows the data, after the optimizer's update: the usage, with Decay the codebook, and dead entries.
-//
-//	u_j ← γ u_j + (1−γ) n_j·k/(B·m)                          n_j parts of the batch took entry j
-//	c_j ← (γ u_j c_j + (1−γ) (k/(B·m)) Σ_{j(v)=j} v) / u_j'         van den Oord et al. 2017, appendix A.1, its counts scaled
-//	c_j ← part j mod B·m of the batch, u_j ← 1,  where u_j < ResetBelow      Zeghidour et al. 2021, section III-C
-//
-// Batches are in random order, so that the part is a random one.
-func (v VQ) Follow(scope *context.Context, s Slots) {
-	g, γ := s.Codes.Graph(), v.Decay
-	if γ == 0 {
-		γ = usageDecay
-	}
-	parts := StopGradient(Reshape(s.Retrieved, -1, v.D))
-	n := parts.Shape().Dim(0)
-	share := float64(v.K) / float64(n) * (1 - γ)
-	taken := OneHot(Reshape(s.Codes, -1), v.K, parts.DType()) // [B·m, k]
-	codebook, usage := scope.GetVariable("codebook"), scope.GetVariable("usage")
-	before, entries := MulScalar(usage.ValueGraph(g), γ), codebook.ValueGraph(g)
-	used := Add(before, MulScalar(ReduceSum(taken, 0), share))
-	if v.Decay > 0 {
-		sums := MulScalar(DotGeneral(taken, []int{0}, nil, parts, []int{0}, nil), share) // [k, d]
-		entries = Div(Add(Mul(InsertAxes(before, 1), entries), sums), InsertAxes(MaxScalar(used, 1e-20), 1))
-		entries = Where(BroadcastToDims(InsertAxes(GreaterThan(used, Scalar(g, used.DType(), 1e-20)), 1), v.K, v.D), entries, codebook.ValueGraph(g))
-	}
-	if v.ResetBelow > 0 {
-		dead := LessThan(used, Scalar(g, used.DType(), v.ResetBelow))
-		row := Mod(Iota(g, shapes.Make(dtypes.Int32, v.K), 0), Scalar(g, dtypes.Int32, n))
-		fresh := Gather(parts, InsertAxes(row, -1))
-		entries = Where(BroadcastToDims(InsertAxes(dead, 1), v.K, v.D), fresh, entries)
-		used = Where(dead, OnesLike(used), used)
-	}
-	codebook.SetValueGraph(entries)
-	usage.SetValueGraph(used)
+	return v.params(layer.Plain("codebook", layer.Uniform(bound), v.K, v.D))
 }
 
 // Apply cuts z, [B, m·d], takes the nearest entries and joins them again.

@@ -20,12 +20,13 @@ func MarginalCovariance(mean, logVar *Node) *Node {
 	return Add(covariance, Mul(identity(covariance), InsertAxes(ReduceMean(Exp(logVar), 0), 0)))
 }
 
-// OffDiagonal is Σ_{i≠j} Cov_ij² of a covariance, [m, m].
+// OffDiagonal is what latents that vary together cost, a scalar ≥ 0: Σ_{i≠j} Cov_ij² of a covariance, [m, m] (Kumar et al. 2018, equations 6
+// and 7, first sum).
 func OffDiagonal(covariance *Node) *Node {
 	return ReduceAllSum(Mul(OneMinus(identity(covariance)), Square(covariance)))
 }
 
-// UnitVariance is Σ_i (Cov_ii − 1)² of a covariance, [m, m].
+// UnitVariance is what variances other than 1 cost, a scalar ≥ 0: Σ_i (Cov_ii − 1)² of a covariance, [m, m] (the same, second sum).
 func UnitVariance(covariance *Node) *Node {
 	return ReduceAllSum(Mul(identity(covariance), Square(AddScalar(covariance, -1))))
 }
