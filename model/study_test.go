@@ -139,6 +139,13 @@ func TestRecipes(t *testing.T) {
 			t.Errorf("%s on %s: %s is %s from %q, want %s from %q", c.model, c.dataset, c.field, got, source, c.value, c.source)
 		}
 	}
+	for dataset, want := range map[string][2]string{"shapes3d": {"0.0001", "ours for tiny; 0.01 in " + tripodCode}, "isaac3d": {"1e-08", tripodCode}} {
+		tiny, _ := Default("tripod", "tiny", dataset)
+		f, _ := FieldByName("lambda_nhp")
+		if got, source := f.Get(tiny), f.SourceIn(tiny); got != want[0] || source != want[1] {
+			t.Errorf("tripod at tiny on %s: λ_nhp is %s from %q", dataset, got, source)
+		}
+	}
 	for name, r := range recipes {
 		f, ok := FieldByName(r.swept)
 		if _, number := f.at(&Config{}).(*float64); !ok || !number || !f.Of(name) {

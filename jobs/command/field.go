@@ -44,8 +44,12 @@ func printField(out io.Writer, f model.FieldScores) error {
 		}
 		fmt.Fprintln(out)
 	}
+	var said []string // one reason may keep several scores from being there
 	for _, name := range slices.Sorted(maps.Keys(f.Problems)) {
-		fmt.Fprintln(out, oneLine(f.Problems[name]))
+		if why := oneLine(f.Problems[name]); !slices.Contains(said, why) {
+			said = append(said, why)
+			fmt.Fprintln(out, why)
+		}
 	}
 	return nil
 }

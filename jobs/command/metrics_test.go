@@ -176,6 +176,32 @@ func TestMetricsRefusedInPart(t *testing.T) {
 	}
 }
 
+// TestMetricsDegenerate: what a table cannot say is a sentence, once, and the rest is measured.
+func TestMetricsDegenerate(t *testing.T) {
+	table := func(n int, latent, factor func(r int) int) string {
+		latents, factors := make([]string, n), make([]string, n)
+		for r := range n {
+			latents[r], factors[r] = fmt.Sprintf("[%d,%d]", latent(r), latent(r)), fmt.Sprintf("[%d]", factor(r))
+		}
+		return tableFile(t, fmt.Sprintf(`{"latents": [%s], "factors": [%s]}`, strings.Join(latents, ","), strings.Join(factors, ",")))
+	}
+	constant, varied := func(int) int { return 2 }, func(r int) int { return r % 3 }
+	for what, c := range map[string]struct {
+		path string
+		want string
+	}{
+		"constant latents": {table(30, constant, varied), "DCIMIG  0.0000"},
+		"constant factors": {table(30, varied, constant), "Every factor has a single value among these rows"},
+		"10 rows":          {table(10, varied, varied), "the table has 10 rows"},
+		"2 rows":           {table(2, varied, varied), "Prediction needs at least 3 rows"},
+	} {
+		code, out, stderr := called(t, "metrics", c.path, "--trees", "2")
+		if code != done || strings.Count(out, c.want) != 1 || !strings.Contains(out, "Redundancy of pairs") {
+			t.Errorf("%s: exit code %d, %q is there %d times\n%s%s", what, code, c.want, strings.Count(out, c.want), out, stderr)
+		}
+	}
+}
+
 func TestMetricsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

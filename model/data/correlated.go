@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -53,6 +54,26 @@ func (c correlated) bind(info Info) (selector, error) {
 	return func(index int, classes []int) bool {
 		return float64(mix(state+uint64(index))>>11)/(1<<53) < keep[classes[f]*sizes[g]+classes[g]]
 	}, nil
+}
+
+// correlates refuses a correlation with a factor that the other clauses leave one value: used says which values the part has.
+func (c conjunction) correlates(info Info, used [][]bool) error {
+	for _, clause := range c {
+		k, ok := clause.(correlated)
+		if !ok {
+			continue
+		}
+		for _, name := range []string{k.f, k.g} {
+			f, err := info.factor(name)
+			if err != nil {
+				return err
+			}
+			if values := slices.DeleteFunc(slices.Clone(used[f]), func(yes bool) bool { return !yes }); len(values) < 2 {
+				return specError("%s has one value in %s[%s], and what does not vary cannot be correlated; leave more of its values", name, info.Name, c)
+			}
+		}
+	}
+	return nil
 }
 
 // weight is P(keep) of class i of m and class j of n.

@@ -105,6 +105,22 @@ func TestImpossibleCorrelations(t *testing.T) {
 	}
 }
 
+// TestCorrelationWithWhatOtherClausesFix: a factor that other clauses leave one value cannot be correlated.
+func TestCorrelationWithWhatOtherClausesFix(t *testing.T) {
+	for text, refused := range map[string]bool{"[a=#0; corr(a,b;0.5)]": true, "[corr(a,b;0.5); b=#1]": true, "[c=#0; corr(a,b;0.5)]": false, "[a=#0,#2; corr(a,b;0.5)]": false} {
+		set := grid(3, 4, 2)
+		for f, factor := range set.info.Factors {
+			for c := range factor.Values {
+				set.info.Factors[f].Values[c] = string(rune('p' + c))
+			}
+		}
+		_, err := newSubset(t.Context(), set, strings.Trim(text, "[]"))
+		if bad, ok := err.(model.Invalid); ok != refused || refused && !strings.Contains(bad["dataset"], "one value in t") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // What each split keeps from training, by hand on a grid of 5 × 3 × 2 values: the last factor has too few to be split.
 func TestSplits(t *testing.T) {
 	set := grid(5, 3, 2)

@@ -84,6 +84,9 @@ func choose(ctx context.Context, base Set, clauses conjunction) (*choice, error)
 	if len(c.index) == 0 {
 		return nil, specError("no image of %s is selected by [%s]", info.Name, clauses)
 	}
+	if err := clauses.correlates(info, used); err != nil {
+		return nil, err
+	}
 	c.index = slices.Clip(c.index)
 	c.describe(info, clauses, used)
 	return c, nil

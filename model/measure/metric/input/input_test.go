@@ -112,6 +112,7 @@ func TestReadRefuses(t *testing.T) {
 		{"alike.json", `{"latents": [[1], [2]], "factors": [[0], [9007199254740993]]}`, "factors: row 1, column 0: 9007199254740993 is too large"},
 		{"discrete.json", `{"discrete": "yes", "latents": [[1], [2]], "factors": [[0], [1]]}`, `"discrete" cannot be a JSON string; it is true, false`},
 		{"namestext.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "factor_names": "hue"}`, `"factor_names" cannot be a JSON string; it is a list of texts`},
+		{"named.json", `{"latents": [[1], [2]], "factors": [["red"], ["blue"]]}`, `factors: row 0, column 0: "red" is no number; give each value a number of its own`},
 		{"text.json", `{"latents": [[1], ["a"]], "factors": [[0], [1]]}`, `latents: row 1, column 0: "a" is no number`},
 		{"large.json", `{"discrete": false, "more": [[1], {"latents": "x"}], "latents": [[1, 2], [3, 4]], "factors": [[0], [1e999]]}`, "factors: row 1, column 0: 1e999 is no number"},
 		{"deep.json", `{"latents": [[1, [2]], [3, 4]], "factors": [[0], [1]]}`, "latents: row 0, column 1: "},
@@ -150,6 +151,7 @@ func TestReadRefuses(t *testing.T) {
 		{"rows.npz", string(archive(t, ints("codes", 0, 3), good)), "codes is empty"},
 		{"cube.npz", string(archive(t, npz.Data{Name: "codes", Shape: []int{2, 1, 1}, Values: []int32{1, 2}}, good)), "shape [2 1 1]"},
 		{"text.npz", string(archive(t, npz.Data{Name: "codes", Shape: []int{2}, Values: []string{"a", "b"}}, good)), `array "codes"`},
+		{"named.npz", string(archive(t, ints("codes", 2, 1, 0, 1), npz.Data{Name: "factors", Shape: []int{2}, Values: []string{"red", "blue"}})), `array "factors" holds text, not numbers; give each value a number`},
 		{"cut.npz", string(archive(t, ints("codes", 2, 1, 0, 1), good)[:90]), "cut.npz"},
 	} {
 		_, err := Read(file(t, c.name, []byte(c.content)), Found)

@@ -27,6 +27,9 @@ func (c *cell) UnmarshalJSON(b []byte) error {
 func cellOf(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || strings.Trim(text, "-+.eE0123456789") != "" {
+		if strings.HasPrefix(text, `"`) {
+			return 0, fmt.Errorf("%s is no number; give each value a number of its own", shorten(text))
+		}
 		return 0, fmt.Errorf("%s is no number", shorten(text))
 	}
 	if math.Abs(v) >= told && !strings.ContainsAny(text, ".eE") {

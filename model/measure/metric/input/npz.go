@@ -81,6 +81,9 @@ func arrayOf(file *npz.File, name string) (matrix, error) {
 	if len(a.Shape) == 2 {
 		m.cols = a.Shape[1]
 	}
+	if a.Kind == npz.Unicode || a.Kind == npz.Bytes {
+		return m, fmt.Errorf("array %q holds text, not numbers; give each value a number of its own", name)
+	}
 	if m.values, err = a.Float64s(); err != nil || a.Kind == npz.Float {
 		return m, err
 	}
