@@ -14,6 +14,7 @@ import (
 	"slotscope/db"
 	"slotscope/handlers/compare"
 	"slotscope/handlers/dataset"
+	"slotscope/handlers/docs"
 	"slotscope/handlers/home"
 	"slotscope/handlers/measure"
 	playpage "slotscope/handlers/play"
@@ -48,6 +49,12 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	log := web.NewLog(os.Stderr)
 	slog.SetDefault(log)
 	site := web.Config{Addr: o.Addr, Token: o.Token, Open: o.Open, Root: o.AllowRoot, Log: log, Version: command.About()}
+	site.Embed = o.Embed
+	for _, origin := range o.Embed {
+		if err := web.CheckOrigin(origin); err != nil {
+			return model.Invalid{"embed": err.Error()}
+		}
+	}
 	if err := site.CheckAccess(); err != nil {
 		return model.Invalid{"addr": err.Error()}
 	}
@@ -107,6 +114,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		measure.Tables{},
 		measure.Measure{Runs: runs, Datasets: sets, Scores: runs, Noise: runs, Evaluations: evaluations, Names: library},
 		theorypage.Theory{Datasets: sets, Library: library, Scores: runs},
+		&docs.API{Version: command.Revision()},
 		system.System{Engine: system.Look(o.Executor), DataDir: root.Dir(), Version: command.Revision(), Started: time.Now(), Alerts: runs},
 	}
 	return web.Serve(ctx, listener, site, func(url string) { fmt.Fprintln(o.Out, "listening on", url) })

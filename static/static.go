@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-//go:embed icon.svg compare dataset home measure play run shared sweep theory vendor workbench
+//go:embed icon.svg compare dataset docs home measure play run shared sweep theory vendor workbench
 var files embed.FS
 
 // Prefix is the path under which Assets are served.

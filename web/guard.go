@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
@@ -80,7 +81,8 @@ func refuseCrossOrigin() func(http.Handler) http.Handler {
 
 // secure sets the headers that keep pages to themselves; the import map is the one inline script, let in by its hash; WebAssembly,
 // which the playground decodes with, is let in as a kind.
-func secure(importMap string) func(http.Handler) http.Handler {
+// Pages of the origins in embed, and no others, may show ours in frames.
+func secure(importMap string, embed []string) func(http.Handler) http.Handler {
 	sum := sha256.Sum256([]byte(importMap))
 	policy := strings.Join([]string{
 		"default-src 'self'",
@@ -90,7 +92,7 @@ func secure(importMap string) func(http.Handler) http.Handler {
 		"object-src 'none'",
 		"base-uri 'none'",
 		"form-action 'self'",
-		"frame-ancestors 'none'",
+		"frame-ancestors " + cmp.Or(strings.Join(embed, " "), "'none'"),
 	}, "; ")
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

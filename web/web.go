@@ -34,6 +34,7 @@ type Config struct {
 	Token string   // asked of every request where set; CheckAccess says when it must be
 	Open  bool     // on loopback, serve every user of this machine, not only the server's own
 	Root  bool     // on loopback, serve root beside the server's own user
+	Embed []string // origins, as https://lab.example, whose pages may show ours in frames and read what they answer
 	Hosts []string // further names by which browsers may call the server, without port; on loopback only
 	Pages []Page
 
@@ -67,7 +68,8 @@ func New(c Config) (http.Handler, error) {
 		recoverPanics,
 		allowHosts(c.Addr, c.Token, c.Hosts),
 		refuseCrossOrigin(),
-		secure(views.ImportMap),
+		secure(views.ImportMap, c.Embed),
+		shareReads(c.Embed),
 		c.guard(),
 		middleware.GetHead,
 	)

@@ -41,8 +41,9 @@ type ServeOptions struct {
 	Data  string // the data folder
 	Token string // asked of every visitor where it is set; an address that is not loopback needs one
 
-	Open      bool // on loopback, serve every user of this machine
-	AllowRoot bool // on loopback, serve root beside the server's own user
+	Embed     []string // origins whose pages may show ours in frames and read answers
+	Open      bool     // on loopback, serve every user of this machine
+	AllowRoot bool     // on loopback, serve root beside the server's own user
 
 	Roots       []string // absolute folders that visitors may add datasets from, beside the data folder; see Limits
 	PrivateURLs bool     // visitors may add datasets from servers of this machine and of private networks

@@ -21,6 +21,10 @@ func serve(ctx context.Context, env environment, args []string) error {
 		o.Roots = append(o.Roots, root)
 		return err
 	})
+	fs.Func("embed", "`ORIGIN`, such as https://lab.example, whose pages may show these in frames and read answers; may be given again", func(text string) error {
+		o.Embed = append(o.Embed, text)
+		return nil
+	})
 	fs.BoolVar(&o.PrivateURLs, "allow-private-urls", false, "let visitors add datasets from servers of this machine and of private networks")
 	fs.BoolVar(&o.SlurmLines, "allow-slurm-lines", false, "let visitors give SLURM jobs any option of sbatch, and shell lines that run before")
 	fs.BoolVar(&o.Shipped, "shipped", true, "put the trained runs that the program ships into the data folder, each once")
