@@ -23,19 +23,19 @@ type sweepForm struct {
 	fields, values                        []string // of hyperparameters, line by line
 	search, draws, drawSeed               string
 	race                                  string // seeds before its first round; empty for none
-	models, datasets, parts               []string
+	models, datasets, parts, fieldParts   []string
 	place                                 url.Values
 }
 
 func (h Sweeps) form(w http.ResponseWriter, r *http.Request) error {
-	return h.drawForm(w, r, sweepForm{kind: cmp.Or(r.URL.Query().Get("kind"), "paper"), name: "my sweep", preset: "tiny", seeds: "3", parts: []string{"main"}, models: []string{"hrr"}, search: "grid", draws: "20", drawSeed: "0"}, nil, nil)
+	return h.drawForm(w, r, sweepForm{kind: cmp.Or(r.URL.Query().Get("kind"), "paper"), name: "my sweep", preset: "tiny", seeds: "3", parts: []string{"main"}, fieldParts: []string{"models"}, models: []string{"hrr"}, search: "grid", draws: "20", drawSeed: "0"}, nil, nil)
 }
 
 // readSweepForm reads what was typed.
 func readSweepForm(q url.Values) sweepForm {
 	text := func(name string) string { return strings.TrimSpace(q.Get(name)) }
 	f := sweepForm{kind: q.Get("kind"), name: text("name"), preset: q.Get("preset"), steps: text("steps"), seeds: text("seeds"), set: q.Get("set"),
-		search: q.Get("search"), draws: text("draws"), drawSeed: text("draw-seed"), models: q["models"], datasets: q["datasets"], parts: q["parts"], place: q}
+		search: q.Get("search"), draws: text("draws"), drawSeed: text("draw-seed"), models: q["models"], datasets: q["datasets"], parts: q["parts"], fieldParts: q["field-parts"], place: q}
 	if q.Get("race") != "" {
 		f.race = text("race-least")
 	}
@@ -65,6 +65,9 @@ func (h Sweeps) drawForm(w http.ResponseWriter, r *http.Request, f sweepForm, ba
 	}
 	for _, p := range [][2]string{{"main", "Main results: every model, its hyperparameter chosen first"}, {"grid", "Latent dimension and codebook size"}, {"ablations", "Ablations"}, {"ratio", "Number of slots and dimension, together"}} {
 		view.Parts = append(view.Parts, ui.Choosable{Key: p[0], Label: p[1], Chosen: slices.Contains(f.parts, p[0])})
+	}
+	for _, p := range [][2]string{{"models", "Every model as its source trains it"}, {"tuned", "Every model, its hyperparameter chosen first"}, {"splits", "Splits: what training leaves out"}, {"ratio", "Number of slots and dimension, together"}} {
+		view.FieldParts = append(view.FieldParts, ui.Choosable{Key: p[0], Label: p[1], Chosen: slices.Contains(f.fieldParts, p[0])})
 	}
 	for i := range max(leastLines, len(f.fields)+1) {
 		line := ui.VaryLine{Problem: bad[fmt.Sprintf("vary[%d]", i)]}
@@ -123,7 +126,10 @@ var formNames = map[string]string{"parts[0].random.draws": "draws", "parts[0].ra
 func (f sweepForm) inPlace(bad model.Invalid) model.Invalid {
 	out := model.Invalid{}
 	for key, why := range bad {
-		if key == "parts" && f.kind != "paper" { // there are none to choose
+		switch {
+		case key == "parts" && f.kind == "field":
+			key = "field-parts"
+		case key == "parts" && f.kind != "paper": // there are none to choose
 			key = ""
 		}
 		out[cmp.Or(formNames[key], key)] = why
@@ -157,7 +163,7 @@ func (h Sweeps) estimate(ctx context.Context, p sweep.Plan) (sweep.Estimate, err
 	return h.Service.Estimate(ctx, p)
 }
 
-// plan reads a form: the paper's protocol scaled, or a question of one's own.
+// plan reads a form: the paper's protocol or the field's, scaled, or a question of one's own.
 func (f sweepForm) plan() (sweep.Plan, error) {
 	bad := model.Invalid{}
 	steps, err := handlers.StepsOf(f.steps)
@@ -174,6 +180,12 @@ func (f sweepForm) plan() (sweep.Plan, error) {
 	n := whole("seeds", f.seeds, 1, 100)
 	if len(f.datasets) == 0 {
 		bad["datasets"] = "choose at least one dataset"
+	}
+	if f.kind == "field" {
+		if len(bad) > 0 {
+			return sweep.Plan{}, bad
+		}
+		return sweep.Field(sweep.Scale{Preset: f.preset, Steps: steps, Seeds: n, Datasets: f.datasets, Parts: f.fieldParts})
 	}
 	if f.kind == "paper" {
 		if len(bad) > 0 {

@@ -168,18 +168,22 @@ func (h Sweeps) apiList(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusOK, map[string]any{"sweeps": out})
 }
 
-// planIn is a plan as programs send it, or {"paper": scale} for the paper's protocol.
+// planIn is a plan as programs send it, or {"paper": scale} or {"field": scale} for the protocol of the paper or the field.
 type planIn struct {
 	sweep.Plan
-	Paper *struct {
-		Preset   string   `json:"preset"`
-		Steps    int      `json:"steps"`
-		Seeds    int      `json:"seeds"`
-		Datasets []string `json:"datasets"`
-		Models   []string `json:"models"`
-		Parts    []string `json:"parts"`
-	} `json:"paper"`
+	Paper *scaleIn `json:"paper"`
+	Field *scaleIn `json:"field"`
 	handlers.PlaceIn
+}
+
+// scaleIn is how much of a protocol a program asks for.
+type scaleIn struct {
+	Preset   string   `json:"preset"`
+	Steps    int      `json:"steps"`
+	Seeds    int      `json:"seeds"`
+	Datasets []string `json:"datasets"`
+	Models   []string `json:"models"`
+	Parts    []string `json:"parts"`
 }
 
 // readPlan reads a plan that a program sends.
@@ -189,8 +193,10 @@ func readPlan(w http.ResponseWriter, r *http.Request) (p sweep.Plan, at model.Pl
 		return p, at, err
 	}
 	p = in.Plan
-	if s := in.Paper; s != nil {
-		p, err = sweep.Paper(sweep.Scale{Preset: s.Preset, Steps: s.Steps, Seeds: s.Seeds, Datasets: s.Datasets, Models: s.Models, Parts: s.Parts})
+	if in.Paper != nil {
+		p, err = sweep.Paper(sweep.Scale(*in.Paper))
+	} else if in.Field != nil {
+		p, err = sweep.Field(sweep.Scale(*in.Field))
 	}
 	return p, in.Placement(), err
 }

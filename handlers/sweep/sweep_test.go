@@ -85,6 +85,19 @@ func TestSweepForm(t *testing.T) {
 	if w := handlertest.Ask(h, "POST", "/sweeps", paper.Encode()); w.Code != http.StatusSeeOther {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
+	field := url.Values{"kind": {"field"}, "preset": {"tiny"}, "seeds": {"2"}, "steps": {"50"}, "datasets": {"shapes3d-synthetic"}, "field-parts": {"models", "ratio"}, "parts": {"main"}}
+	w = handlertest.Ask(h, "POST", "/sweeps", field.Encode())
+	if s := f.Plans[strings.TrimPrefix(w.Header().Get("Location"), "/sweeps/")]; w.Code != http.StatusSeeOther || s.Plan.Name != "field" || len(s.Plan.Parts) != 2 || s.Plan.Runs() != 2*len(model.ModelNames())+2*5*3 {
+		t.Errorf("the field's protocol: status %d, %+v", w.Code, s.Plan)
+	}
+	field["field-parts"] = []string{"all"}
+	if w := handlertest.Ask(h, "POST", "/sweeps", field.Encode()); w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "is not one of models, tuned, ratio, splits") {
+		t.Errorf("an unknown part of the field's protocol: status %d", w.Code)
+	}
+	w = handlertest.Ask(h, "POST", "/api/sweeps", `{"field": {"preset": "tiny", "seeds": 1, "steps": 50, "datasets": ["shapes3d-synthetic"], "models": ["ae", "tripod"]}}`)
+	if w.Code != http.StatusCreated || !strings.Contains(w.Body.String(), "Models of the field") {
+		t.Errorf("the field's protocol from a program: status %d: %s", w.Code, w.Body)
+	}
 	for name, c := range map[string][2]string{"seeds": {"none", "none"}, "steps": {"-4", "-4"}, "values": {"", "at least one value"}, "set": {"batch", "name=value"}, "preset": {"huge", "huge"},
 		"field": {"colour", "not a hyperparameter"}, "models": {"perceptron", "perceptron"}, "datasets": {"nowhere", "nowhere"}} {
 		q := maps.Clone(own)

@@ -66,6 +66,7 @@ type SweepFormView struct {
 	Race                                  string // seeds before its first round; empty for none
 	Presets                               []string
 	Models, Datasets, Parts, FieldNames   []Choosable
+	FieldParts                            []Choosable // of the field's protocol
 	Bad                                   model.Invalid
 	Place                                 views.PlaceView
 	Estimate                              *sweep.Estimate // nil before it is asked for
@@ -195,7 +196,7 @@ func (v SweepFormView) otherProblems() []string {
 				continue
 			}
 			keys = append(keys, key)
-		case "", "steps", "seeds", "datasets", "parts", "name", "models", "set", "draws", "draw-seed", "race":
+		case "", "steps", "seeds", "datasets", "parts", "field-parts", "name", "models", "set", "draws", "draw-seed", "race":
 		default:
 			if strings.HasPrefix(key, "vary[") {
 				continue
