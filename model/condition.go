@@ -33,6 +33,17 @@ const (
 var shortSeries = map[string]string{"loss": "total", "psnr": "psnr/eval", "infom": "infom/eval", "infoe": "infoe/eval", "infoc": "infoc/eval",
 	"perplexity": "perplexity/window", "used": "perplexity/used", "owned": "owned/factors", "rate": "images_per_second"}
 
+// Best names a run's best checkpoint in the place of a step, as in ID@best.
+const Best = "best"
+
+// bestSeries are the measurements by which a best checkpoint can be chosen; more is better for each.
+var bestSeries = []string{"psnr", "infom", "infoe", "infoc", "owned"}
+
+func bestChoices() []string { return append([]string{noCondition}, bestSeries...) }
+
+// BestSeries is the series by which the best checkpoint is chosen; empty for none.
+func (c Config) BestSeries() string { return shortSeries[c.BestBy] }
+
 // conditionForm is what a faulty condition is answered with.
 const conditionForm = "write diverging, collapsing, or a limit such as infom<0.3@5000"
 

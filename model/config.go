@@ -97,6 +97,9 @@ type Config struct {
 	EvalImages      int `json:"eval_images"`      // images of the evaluation set
 
 	Evaluate string `json:"evaluate,omitempty"` // effort of the evaluation that follows a finished training: Quick, Full, or empty for none
+
+	StopWhen string `json:"stop_when,omitempty"` // conditions, as ParseConditions reads them, that end the run early; empty for none
+	BestBy   string `json:"best_by,omitempty"`   // which measurement chooses the checkpoint that is kept as the best; empty for none
 }
 
 // UnitNorm is the initialisation of VQ-VAE's entries from U(±√(3/d)): their expected squared norm is 1.
@@ -121,6 +124,7 @@ const (
 	Bool
 	Choice
 	Widths // four widths joined by commas
+	Text
 )
 
 // Field describes one entry of Config, once, for the form, the command line, the API, validation and reports.
@@ -151,6 +155,7 @@ var Groups = []string{"run", "network", "objective", "optimizer", "ablation", "c
 
 const (
 	noEvaluation = "none"
+	noCondition  = "none"
 
 	tabHyper = "paper, Table “Model hyperparameters”"
 	tabOptim = "paper, Table “Optimizer hyperparameters”"
@@ -238,6 +243,8 @@ var fields = []Field{
 	{Name: "eval_every", Label: "Evaluate every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "How often PSNR is measured on a small fixed draw.", at: func(c *Config) any { return &c.EvalEvery }},
 	{Name: "eval_images", Label: "Evaluation set", Unit: "images", Group: "cadence", Kind: Int, Min: 1, Max: 1e6, Source: "as in Hsu et al. 2023", Help: "Images that evaluations use, drawn with the run's seed.", at: func(c *Config) any { return &c.EvalImages }},
 	{Name: "evaluate", Label: "Evaluation at the end", Group: "cadence", Kind: Choice, Choices: []string{noEvaluation, Quick, Full}, zero: noEvaluation, Source: ours, Help: "Measures the run when it has finished. full takes about half a minute for tiny on two free cores, and a minute more for the first run on a dataset, to train the probe that reads swaps; its scores can be compared with other runs'. quick takes 2,000 images and less of all else; compare its scores with other quick ones.", at: func(c *Config) any { return &c.Evaluate }},
+	{Name: "stop_when", Label: "Stop early when", Group: "cadence", Kind: Text, zero: noCondition, Source: ours, Help: "Ends the run as finished once a condition holds: diverging, collapsing, or a limit such as infom<0.3@5000, from step 5,000 on. Commas between several; none trains every step.", at: func(c *Config) any { return &c.StopWhen }},
+	{Name: "best_by", Label: "Keep the best by", Group: "cadence", Kind: Choice, Choices: bestChoices(), zero: noCondition, Source: ours, Help: "Saves and keeps the checkpoint with the highest value so far, measured every eval_every steps. One evaluation of few images is noisy, so the best is likely a little luckier than it is good.", at: func(c *Config) any { return &c.BestBy }},
 }
 
 // Fields describes every entry of Config, in the order in which it is shown.
@@ -375,6 +382,9 @@ func (c Config) Validate() Invalid {
 		case why != "":
 			bad[f.Name] = why
 		}
+	}
+	if _, err := ParseConditions(c.StopWhen); err != nil {
+		bad["stop_when"] = err.Error()
 	}
 	if c.StaticCodebook && c.FreeCodebook && c.LambdaVQ > 0 && c.CodebookLR == 0 {
 		bad["codebook_lr"] = "a free codebook with rate 0 is a static one; choose one of the two"

@@ -68,6 +68,9 @@ type Status struct {
 	Ended           time.Time `json:"ended"`             // zero while live
 	Reason          string    `json:"reason"`            // why it ended, as a sentence; empty while live
 	Revision        string    `json:"revision"`          // of the program that ran
+	Best            int       `json:"best,omitempty"`    // step of the best checkpoint, as the configuration chooses it; 0 for none
+	BestValue       float64   `json:"best_value,omitempty"`
+	Early           string    `json:"early,omitempty"` // condition that ended the run early; a resume goes on regardless of conditions
 }
 
 // Point is everything a run measured at one step, by series name ("total", "recon", "perplexity/batch" …).

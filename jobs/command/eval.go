@@ -218,7 +218,7 @@ type subject struct {
 	checkpoint, dir string
 }
 
-// findSubject takes a checkpoint's path, a run's id or a run's folder, the last two with or without @STEP.
+// findSubject takes a checkpoint's path, a run's id or a run's folder, the last two with or without @STEP or @best.
 func findSubject(dataDir, name string) (subject, error) {
 	if strings.HasSuffix(name, ".safetensors") {
 		return subject{checkpoint: name}, nil
@@ -237,7 +237,12 @@ func findSubject(dataDir, name string) (subject, error) {
 		return subject{}, fmt.Errorf("run %s has no checkpoint to evaluate: %w", f.ID(), model.ErrNotFound)
 	}
 	step := steps[len(steps)-1]
-	if chosen {
+	switch {
+	case at == model.Best:
+		if step, err = f.Best(); err != nil {
+			return subject{}, err
+		}
+	case chosen:
 		if step, err = strconv.Atoi(at); err != nil {
 			return subject{}, fmt.Errorf("%w: %q is no step", errUsage, at)
 		}

@@ -49,6 +49,18 @@ func (f *Folder) Latest() int {
 	return 0
 }
 
+// Best is the step of the best checkpoint; model.ErrNotFound is in the error's chain where the run keeps none.
+func (f *Folder) Best() (int, error) {
+	status, err := f.Status()
+	if err != nil {
+		return 0, err
+	}
+	if _, err := f.Checkpoint(status.Best); status.Best == 0 || err != nil {
+		return 0, fmt.Errorf("run %s has no best checkpoint; best_by chooses one while a run trains: %w", f.ID(), model.ErrNotFound)
+	}
+	return status.Best, nil
+}
+
 // WriteSample stores the reconstructions of a step, an encoded PNG.
 func (f *Folder) WriteSample(step int, png []byte) error {
 	sub, err := f.root.OpenRoot(sampleDir)

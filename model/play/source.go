@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"slotscope/model"
+	"slotscope/model/folder"
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/shipped"
 )
@@ -109,20 +110,20 @@ func (s *shelf) steps(id string) []int {
 }
 
 func (s *shelf) source(id string, step int) (Source, error) {
-	folder := filepath.Join(s.dir, "runs", id)
-	path := filepath.Join(folder, "checkpoints", fmt.Sprintf("step-%09d.safetensors", step))
+	dir := filepath.Join(s.dir, "runs", id)
+	path := filepath.Join(dir, "checkpoints", fmt.Sprintf("step-%09d.safetensors", step))
 	h, err := s.hash(path)
 	if err != nil {
 		return Source{}, err
 	}
 	src := Source{Key: h.key, Title: id, Run: id, Step: step, Saved: h.saved, path: path}
-	if err := readJSON(filepath.Join(folder, "config.json"), &src.Config); err != nil {
+	if err := readJSON(filepath.Join(dir, "config.json"), &src.Config); err != nil {
 		return Source{}, model.Invalid{"checkpoint": fmt.Sprintf("run %s cannot be opened: its config.json is missing or damaged: %v", id, model.JSONFault(err))}
 	}
 	var about struct {
 		Name string `json:"name"`
 	}
-	if readJSON(filepath.Join(folder, "run.json"), &about) == nil && about.Name != "" {
+	if readJSON(filepath.Join(dir, "run.json"), &about) == nil && about.Name != "" {
 		src.Title = about.Name
 	}
 	return src, nil
@@ -164,7 +165,7 @@ func KeyOf(sum string) string { return sum[:keyLength] }
 
 var keyForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// find resolves what stands in an address: the key of a checkpoint, a run's ID for its newest, or ID@step.
+// find resolves what stands in an address: the key of a checkpoint, a run's ID for its newest, ID@step, or ID@best.
 func (s *shelf) find(name string) (Source, error) {
 	if keyForm.MatchString(name) {
 		if src, ok := s.byKey(name); ok {
@@ -180,7 +181,17 @@ func (s *shelf) find(name string) (Source, error) {
 		return Source{}, fmt.Errorf("no checkpoint, and no run with a checkpoint, is named %q: %w", name, model.ErrNotFound)
 	}
 	step := steps[len(steps)-1]
-	if chosen {
+	switch {
+	case at == model.Best:
+		f, err := folder.Open(filepath.Join(s.dir, "runs", id))
+		if err != nil {
+			return Source{}, err
+		}
+		defer f.Close()
+		if step, err = f.Best(); err != nil {
+			return Source{}, err
+		}
+	case chosen:
 		n, err := strconv.Atoi(at)
 		if err != nil || !slices.Contains(steps, n) {
 			return Source{}, fmt.Errorf("run %s has no checkpoint of step %q: %w", id, at, model.ErrNotFound)

@@ -119,7 +119,7 @@ func (v RunView) resumeSteps() string {
 	if v.Trouble.Dialog == "resume" {
 		return v.Trouble.Steps
 	}
-	if v.Run.State != model.Finished {
+	if v.Run.State != model.Finished || v.Run.Step < v.Run.Config.Steps {
 		return strconv.Itoa(v.Run.Config.Steps)
 	}
 	return strconv.Itoa(v.Run.Config.Steps + max(1, v.Run.Config.Steps/2))
@@ -148,6 +148,13 @@ func (v RunView) hint() string {
 	return fmt.Sprintf("The mutual information of β-TCVAE is estimated within a batch: it cannot exceed log(batch) = log(%d) = %.2f nats, whatever the latents hold.",
 		v.Run.Config.Batch, math.Log(float64(v.Run.Config.Batch)))
 }
+
+// bestText is what the best checkpoint was chosen by.
+func (v RunView) bestText() string {
+	return fmt.Sprintf("best %s: %s", bestTitles[v.Run.Config.BestBy], strconv.FormatFloat(v.Run.BestValue, 'g', 4, 64))
+}
+
+var bestTitles = map[string]string{"psnr": "PSNR in dB", "infom": "InfoM", "infoe": "InfoE", "infoc": "InfoC", "owned": "count of owned factors"}
 
 // kept says what a stop, crash or failure left behind.
 func (v RunView) kept() string {

@@ -90,6 +90,8 @@ type session struct {
 	rate    rate
 	gpu     *gpu.Watcher // nil where no GPU computes
 	process watched
+	early   early
+	better  better
 	flushed time.Time          // last flush of points
 	told    time.Time          // last write of state.json
 	newest  map[string]float64 // last value of every series
@@ -155,6 +157,9 @@ func (s *session) open(ctx context.Context) (err error) {
 	if err := s.place(ctx); err != nil {
 		return err
 	}
+	if err := s.openEarly(); err != nil {
+		return err
+	}
 	if s.points, err = s.Folder.Points(); err != nil {
 		return err
 	}
@@ -200,11 +205,14 @@ func (s *session) train(ctx context.Context) error {
 			return err
 		}
 		last, now.steps, now.ended = now, out.Steps, time.Now()
-		if at += call.N; call.N == 1 || s.due(at) {
+		if at += call.N; call.N == 1 || s.due(at) || s.early.why != "" {
 			if err := s.record(last); err != nil {
 				return err
 			}
 			last = nil
+		}
+		if s.early.why != "" && last == nil {
+			break
 		}
 	}
 	if err := s.keepAll(); err != nil {
@@ -255,6 +263,10 @@ func (s *session) point(step int, out Step, at time.Time) error {
 			return err
 		}
 	}
+	s.judgeEarly(step, out.Values)
+	if err := s.chooseBest(step, out.Values); err != nil {
+		return err
+	}
 	maps.Copy(s.newest, out.Values)
 	if err := s.points.Append(model.Point{Step: step, Time: at.UTC(), Values: out.Values}); err != nil {
 		return err
@@ -283,7 +295,7 @@ func (s *session) keep(now time.Time) error {
 			return err
 		}
 	}
-	if step%s.cfg.CheckpointEvery == 0 {
+	if step%s.cfg.CheckpointEvery == 0 || step == s.better.step {
 		if err := s.save(); err != nil {
 			return err
 		}
@@ -354,6 +366,9 @@ func (s *session) end(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		s.status.State, s.status.Reason = model.Finished, fmt.Sprintf("All %d steps are done.", s.cfg.Steps)
+		if s.early.why != "" && s.status.Step < s.cfg.Steps {
+			s.status.Early, s.status.Reason = s.early.holds, s.earlyReason()
+		}
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		s.status.State = model.Stopped
 		s.status.Reason = fmt.Sprintf("Stopped after step %d, saved at step %d: %v.", s.status.Step, s.status.Checkpoint, context.Cause(ctx))

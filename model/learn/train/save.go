@@ -75,6 +75,7 @@ func (s *session) settle() error {
 		return err
 	}
 	s.status.Checkpoint = s.saving
+	s.settleBest(s.saving)
 	s.prune()
 	return nil
 }
@@ -144,6 +145,9 @@ func (s *session) prune() {
 	kept := -1
 	for _, step := range old {
 		os.Remove(s.Folder.OptimizerPath(step))
+		if step == s.status.Best {
+			continue
+		}
 		if step/spacing != kept {
 			kept = step / spacing
 			continue
