@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"slotscope/db"
 	"slotscope/handlers/compare"
 	"slotscope/handlers/dataset"
@@ -92,6 +94,9 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		return err
 	}
 	defer runs.Close()
+	if err := prometheus.Register(runs.Metrics()); err != nil {
+		return err
+	}
 	evaluations := runs.Evaluations()
 	sweeps := jobs.NewSweeps(context.WithoutCancel(ctx), jobs.SweepOptions{Supervisor: runs, Log: log})
 	defer sweeps.Close()

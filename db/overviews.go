@@ -104,6 +104,22 @@ func (d *DB) Scored(ctx context.Context) (map[string]string, error) {
 	return stamps, rows.Err()
 }
 
+// LastValues are the last values of a run's series; empty for a run that is not known.
+func (d *DB) LastValues(ctx context.Context, id string) (values model.Values, err error) {
+	var text string
+	err = d.read.QueryRowContext(ctx, "SELECT o.last FROM overviews o JOIN runs ON runs.key = o.run WHERE runs.id = ?", id).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &values)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the last values of run %s: %w", id, err)
+	}
+	return values, nil
+}
+
 // mergeLast takes the values of points that follow on those stored into a run's last values.
 func mergeLast(ctx context.Context, tx *sql.Tx, run int64, later []model.Point) error {
 	news := model.Values{}

@@ -1,8 +1,15 @@
 package jobs
 
 import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"slotscope/model"
 )
 
 var (
@@ -11,3 +18,113 @@ var (
 	ended = promauto.NewCounterVec(prometheus.CounterOpts{
 		Name: "slotscope_runs_ended_total", Help: "Runs that ended while this server watched, by how."}, []string{"state"})
 )
+
+const (
+	measuredRuns  = 100       // that have gauges of their own at most
+	measuredAfter = time.Hour // how long a run that ended keeps them
+	measureTime   = 5 * time.Second
+)
+
+var (
+	runsDesc = prometheus.NewDesc("slotscope_runs", "Runs of the data folder, by state.", []string{"state"}, nil)
+	infoDesc = prometheus.NewDesc("slotscope_run_info", "1 for each of at most 100 runs that are live or ended within the last hour, with what they train.",
+		[]string{"run", "name", "model", "preset", "dataset"}, nil)
+	stateDesc = prometheus.NewDesc("slotscope_run_state", "1 for the state that a run is in, 0 for the others.", []string{"run", "state"}, nil)
+)
+
+// states are those of a run, in the order of a run's life.
+var states = []model.State{model.Queued, model.Running, model.Stopping, model.Stopped, model.Finished, model.Failed, model.Interrupted}
+
+// gauge is one number of a run: of its status, or the last value of a series.
+type gauge struct {
+	desc   *prometheus.Desc
+	status func(model.Run) float64
+	series string
+}
+
+func runGauge(name, help string, status func(model.Run) float64, series string) gauge {
+	return gauge{prometheus.NewDesc("slotscope_run_"+name, help, []string{"run"}, nil), status, series}
+}
+
+var gauges = []gauge{
+	runGauge("step", "Last step done.", func(r model.Run) float64 { return float64(r.Step) }, ""),
+	runGauge("steps", "Steps that the run is to do.", func(r model.Run) float64 { return float64(r.Config.Steps) }, ""),
+	runGauge("images_per_second", "Images learned from per second; 0 while unknown and after the end.", func(r model.Run) float64 { return r.ImagesPerSecond }, ""),
+	runGauge("seconds_left", "Time to the last step at the present rate; 0 while unknown.", func(r model.Run) float64 { return r.SecondsLeft }, ""),
+	runGauge("loss", "Newest total loss.", nil, "total"),
+	runGauge("perplexity", "Newest perplexity of the codebook over a window of batches.", nil, "perplexity/window"),
+	runGauge("psnr_db", "Newest PSNR of an evaluation, dB.", nil, "psnr/eval"),
+	runGauge("infom", "Newest InfoM of an evaluation.", nil, "infom/eval"),
+}
+
+// Metrics are gauges of the runs in view, for /metrics. Their number is bounded, whatever the data folder holds.
+func (s *Supervisor) Metrics() prometheus.Collector { return collector{s} }
+
+type collector struct{ s *Supervisor }
+
+func (c collector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{runsDesc, infoDesc, stateDesc} {
+		to <- d
+	}
+	for _, g := range gauges {
+		to <- g.desc
+	}
+}
+
+func (c collector) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), measureTime)
+	defer cancel()
+	runs, count := c.s.measured(time.Now())
+	set := func(d *prometheus.Desc, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	for _, state := range states {
+		set(runsDesc, float64(count[state]), string(state))
+	}
+	for _, r := range runs {
+		set(infoDesc, 1, r.ID, r.Name, r.Config.Model, r.Config.Preset, r.Config.Dataset)
+		for _, state := range states {
+			is := 0.0
+			if r.State == state {
+				is = 1
+			}
+			set(stateDesc, is, r.ID, string(state))
+		}
+		values, err := c.s.o.Store.LastValues(ctx, r.ID)
+		if err != nil {
+			c.s.o.Log.Error("a run is not measured", "run", r.ID, "error", err)
+		}
+		for _, g := range gauges {
+			if g.status != nil {
+				set(g.desc, g.status(r), r.ID)
+			} else if v, there := values[g.series]; there {
+				set(g.desc, v, r.ID)
+			}
+		}
+	}
+}
+
+// measured are the runs that have gauges of their own, live ones first, then those that ended last; count is of all, by state.
+func (s *Supervisor) measured(now time.Time) (runs []model.Run, count map[model.State]int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count = map[model.State]int{}
+	for _, e := range s.runs {
+		count[e.run.State]++
+		if e.run.State.Live() || e.run.State.Ended() && now.Sub(e.run.Ended) < measuredAfter {
+			runs = append(runs, e.run)
+		}
+	}
+	slices.SortFunc(runs, func(a, b model.Run) int {
+		return cmp.Or(cmp.Compare(endedLast(a), endedLast(b)), b.Ended.Compare(a.Ended), cmp.Compare(b.ID, a.ID))
+	})
+	return runs[:min(measuredRuns, len(runs))], count
+}
+
+// endedLast puts live runs first.
+func endedLast(r model.Run) int {
+	if r.State.Live() {
+		return 0
+	}
+	return 1
+}

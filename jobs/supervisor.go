@@ -28,6 +28,7 @@ type Store interface {
 
 	// Overviews lists every run with its last values and scores; Scored says which scores those are, by run.
 	Overviews(ctx context.Context) ([]model.Overview, error)
+	LastValues(ctx context.Context, id string) (model.Values, error)
 	SaveScores(ctx context.Context, id, stamp string, scores model.Values) error
 	Scored(ctx context.Context) (map[string]string, error)
 
