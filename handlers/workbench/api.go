@@ -26,49 +26,49 @@ func (h Workbench) apiRoutes(r chi.Router) {
 	r.Delete("/api/runs/{id}/evaluate", handlers.Handle(h.apiCancel))
 }
 
-// strict reads an address for the API, where what is wrong is refused.
-func strict(q url.Values, c *query.Catalogue) (ask, error) {
-	a := read(q, c)
+// asked lists all runs and reads what the address of an API request asks of them; what is wrong with it is refused.
+func (h Workbench) asked(r *http.Request) ([]model.Overview, ask, error) {
+	runs, err := h.Runs.Overview(r.Context())
+	if err != nil {
+		return nil, ask{}, err
+	}
+	a := read(r.URL.Query(), query.Of(runs))
 	if a.fault != "" {
-		return a, model.Invalid{"q": a.fault}
+		return nil, a, model.Invalid{"q": a.fault}
 	}
 	if len(a.notices) > 0 {
-		return a, model.Invalid{"": strings.Join(a.notices, " ")}
+		return nil, a, model.Invalid{"": strings.Join(a.notices, " ")}
 	}
-	return a, nil
+	return runs, a, nil
+}
+
+// wholeOf reads a whole number from 0 on, or else what is usual.
+func wholeOf(q url.Values, name string, usual int, bad model.Invalid) int {
+	text := q.Get(name)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		bad[name] = fmt.Sprintf("%q is not a whole number from 0 on", text)
+	}
+	return n
 }
 
 // apiList answers the runs that ?q= chooses in the order of ?sort=, from ?offset= on, at most ?limit= of them.
 func (h Workbench) apiList(w http.ResponseWriter, r *http.Request) error {
-	runs, err := h.Runs.Overview(r.Context())
+	runs, a, err := h.asked(r)
 	if err != nil {
 		return err
 	}
-	q := r.URL.Query()
-	a, err := strict(q, query.Of(runs))
-	if err != nil {
-		return err
-	}
-	bad := model.Invalid{}
-	number := func(name string, otherwise int) int {
-		text := q.Get(name)
-		if text == "" {
-			return otherwise
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 {
-			bad[name] = fmt.Sprintf("%q is not a whole number from 0 on", text)
-		}
-		return n
-	}
-	chosen := a.choose(runs)
-	offset, limit := number("offset", 0), number("limit", len(chosen))
+	chosen, bad := a.choose(runs), model.Invalid{}
+	matching := len(chosen)
+	offset, limit := wholeOf(r.URL.Query(), "offset", 0, bad), wholeOf(r.URL.Query(), "limit", matching, bad)
 	if err := bad.OrNil(); err != nil {
 		return err
 	}
-	matching := len(chosen)
-	offset = min(offset, matching)
-	chosen = chosen[offset:min(matching, offset+min(limit, matching))]
+	chosen = chosen[min(offset, matching):]
+	chosen = chosen[:min(limit, len(chosen))]
 	return handlers.JSON(w, http.StatusOK, map[string]any{"runs": chosen, "matching": matching, "total": len(runs)})
 }
 
@@ -117,17 +117,12 @@ func distinct(runs []model.Overview, of func(model.Overview) []string) (all []st
 
 // apiCSV sends the list as a file: the columns that are shown after ID and name. ?run= names the runs in the place of ?q=.
 func (h Workbench) apiCSV(w http.ResponseWriter, r *http.Request) error {
-	runs, err := h.Runs.Overview(r.Context())
-	if err != nil {
-		return err
-	}
-	q := r.URL.Query()
-	a, err := strict(q, query.Of(runs))
+	runs, a, err := h.asked(r)
 	if err != nil {
 		return err
 	}
 	chosen := a.choose(runs)
-	if q.Has("run") {
+	if q := r.URL.Query(); q.Has("run") {
 		if chosen, err = selected(runs, a.catalogue, q["run"], false, ""); err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
 // The explorer of a sweep: runs as lines over parallel axes, linked with the table; limits of axes leave runs out of both.
 import { count, plural, value } from '../shared/format.js';
 
-const narrow = 110; // px between axes at least
+const narrow = 140; // px between axes at least
 const high = 260;
 const top = 34;
 const bottom = 22;
