@@ -38,6 +38,8 @@ func (s stored) Alerts(ctx context.Context, q model.AlertQuery) ([]model.Alert, 
 	return s.DB.Alerts(ctx, q)
 }
 
+func (s stored) DamagedPoints(context.Context, string) (int, error)         { return 0, nil }
+func (s stored) Sample(context.Context, string, int) (string, []int, error) { return "", nil, nil }
 func (s stored) Scores(context.Context, string) (scores model.Scores, err error) {
 	return scores, json.Unmarshal(s.scores, &scores)
 }
@@ -121,4 +123,52 @@ func BenchmarkCurves(b *testing.B) {
 			b.ReportMetric((expect.CPU()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
 		})
 	}
+}
+
+// BenchmarkReport writes the archive of five long runs, every point of 19 series in it. CPU-s/op is the processor time of one, MB its size.
+func BenchmarkReport(b *testing.B) {
+	const runs, steps = 5, 125_000
+	names := []string{"total", "recon", "vq", "commit", "latent", "value", "codebook", "grad_norm", "perplexity/batch", "perplexity/window", "perplexity/used",
+		"latent/mean", "latent/var", "latent/norm2", "codebook/mean", "codebook/var", "codebook/norm2", "images_per_second", "tie"}
+	index, err := db.Open(b.Context(), filepath.Join(b.TempDir(), "index.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer index.Close()
+	var ids []string
+	for i := range runs {
+		cfg, _ := model.Default("hrr", "tiny", "shapes3d-synthetic")
+		cfg.Seed, cfg.Steps = int64(i), steps
+		run := model.Run{ID: fmt.Sprintf("run-%03d", i), Config: cfg, Created: time.Unix(int64(i), 0), Status: model.Status{State: model.Finished, Step: steps}}
+		if err := index.SaveRun(b.Context(), run); err != nil {
+			b.Fatal(err)
+		}
+		ids = append(ids, run.ID)
+		for from := 1; from <= steps; from += 25_000 {
+			var points []model.Point
+			for s := from; s < from+25_000; s++ {
+				p := model.Point{Step: s, Time: time.Unix(int64(s), 0), Values: map[string]float64{}}
+				for j, name := range names {
+					p.Values[name] = float64(float32(math.Exp(-float64(s)/5000) + 0.01*math.Sin(float64(s*(i+1)*(j+1)))))
+				}
+				points = append(points, p)
+			}
+			if err := index.AddPoints(b.Context(), run.ID, points, model.Cursor{Attempt: 1}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	service := stored{DB: index, scores: scoresJSON(b, steps)}
+	r := chi.NewRouter()
+	compare.Reports{Runs: service, Scores: service}.Routes(r)
+	before, size := expect.CPU(), 0
+	b.ResetTimer()
+	for b.Loop() {
+		w := handlertest.Ask(r, "GET", "/api/report/report.zip?runs="+strings.Join(ids, ","), "")
+		if size = w.Body.Len(); w.Code != 200 || size < 1<<20 {
+			b.Fatal(w.Code, size)
+		}
+	}
+	b.ReportMetric((expect.CPU()-before).Seconds()/float64(b.N), "CPU-s/op")
+	b.ReportMetric(float64(size)/1e6, "MB")
 }

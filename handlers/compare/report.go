@@ -210,7 +210,8 @@ func (h Reports) entry(ctx context.Context, id string) (report.Entry, error) {
 func (h Reports) drawn(ctx context.Context, run model.Run) report.Entry {
 	return report.Entry{Run: run,
 		Points:  func(names []string, yield func(model.Point) error) error { return h.walk(ctx, run.ID, names, yield) },
-		Samples: func(name string) ([]model.Sample, error) { return h.samples(ctx, run.ID, name) }}
+		Samples: func(name string) ([]model.Sample, error) { return h.samples(ctx, run.ID, name) },
+		Pages:   func(yield func(map[string][]model.Sample) error) error { return h.pages(ctx, run.ID, nil, yield) }}
 }
 
 // samples reads one series whole.
@@ -254,17 +255,27 @@ func (h Reports) outline(ctx context.Context, c choice) (*report.Report, error) 
 	return report.New(report.Input{Parts: []report.Part{part}, Rule: c.rule})
 }
 
-// walk hands over stored points page by page.
+// walk hands over stored points one by one.
 func (h Reports) walk(ctx context.Context, id string, names []string, yield func(model.Point) error) error {
+	return h.pages(ctx, id, names, func(series map[string][]model.Sample) error {
+		for _, p := range pointsOf(series) {
+			if err := yield(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// pages hands over stored series a span of steps at a time.
+func (h Reports) pages(ctx context.Context, id string, names []string, yield func(map[string][]model.Sample) error) error {
 	for since := 0; ; {
 		page, err := h.Runs.Points(ctx, id, model.PointQuery{Since: since, Names: names, Limit: handlers.RawSteps})
 		if err != nil {
 			return err
 		}
-		for _, p := range pointsOf(page) {
-			if err := yield(p); err != nil {
-				return err
-			}
+		if err := yield(page.Series); err != nil {
+			return err
 		}
 		if page.Last <= since || page.Last >= page.Head {
 			return nil
@@ -273,10 +284,10 @@ func (h Reports) walk(ctx context.Context, id string, names []string, yield func
 	}
 }
 
-// pointsOf turns a page of series into points, steps ascending.
-func pointsOf(page model.PointPage) []model.Point {
+// pointsOf turns series into points, steps ascending.
+func pointsOf(series map[string][]model.Sample) []model.Point {
 	byStep := map[int]map[string]float64{}
-	for name, samples := range page.Series {
+	for name, samples := range series {
 		for _, s := range samples {
 			if byStep[s.Step] == nil {
 				byStep[s.Step] = map[string]float64{}

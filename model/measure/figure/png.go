@@ -12,7 +12,6 @@ import (
 	xdraw "golang.org/x/image/draw"
 	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
-	"golang.org/x/image/vector"
 )
 
 // PNG is the drawing in the light scheme, scale pixels to each of its own, 0.5 to 8; 2 reads well in documents.
@@ -22,7 +21,7 @@ func (f Figure) PNG(scale float64) ([]byte, error) {
 		return nil, fmt.Errorf("figure %s: a scale of %v is not between 0.5 and 8", f.Name, scale)
 	}
 	w, h := int(math.Ceil((f.Width+2*margin)*scale)), int(math.Ceil((f.Height+2*margin)*scale))
-	r := raster{scale: scale, img: image.NewRGBA(image.Rect(0, 0, w, h)), shape: vector.NewRasterizer(w, h)}
+	r := raster{scale: scale, img: image.NewRGBA(image.Rect(0, 0, w, h))}
 	draw.Draw(r.img, r.img.Bounds(), image.NewUniform(rgba(shades["paper"].light)), image.Point{}, draw.Src)
 	for _, m := range f.marks {
 		r.mark(m)
@@ -38,7 +37,7 @@ func (f Figure) PNG(scale float64) ([]byte, error) {
 type raster struct {
 	scale float64
 	img   *image.RGBA
-	shape *vector.Rasterizer
+	shape shape
 }
 
 func (r *raster) mark(m mark) {
@@ -95,8 +94,7 @@ func (r *raster) fill(p paint, opacity float64) {
 	if opacity != 0 && opacity != 1 {
 		c = color.RGBAModel.Convert(color.NRGBA{c.R, c.G, c.B, uint8(math.Round(255 * opacity))}).(color.RGBA)
 	}
-	r.shape.Draw(r.img, r.img.Bounds(), image.NewUniform(c), image.Point{})
-	r.shape.Reset(r.img.Bounds().Dx(), r.img.Bounds().Dy())
+	r.shape.fill(r.img, image.NewUniform(c))
 }
 
 // stroke draws lines of a width with round joints.

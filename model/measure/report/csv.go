@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/csv"
 	"io"
 	"maps"
@@ -82,33 +84,69 @@ func seedList(seeds []int64) string {
 // Curves writes curves.csv: a line per run, series and step, in the order of steps. Values that are no numbers are written
 // NaN, +Inf and -Inf.
 func (r *Report) Curves(w io.Writer) error {
-	out := csv.NewWriter(w)
-	out.Write([]string{"run", "dataset", "model", "seed", "series", "step", "value"})
+	out := bufio.NewWriterSize(w, 1<<16)
+	out.WriteString("run,dataset,model,seed,series,step,value\n")
 	for _, e := range r.Runs {
-		c := e.Run.Config
-		line := []string{e.Run.ID, model.CSVText(c.Dataset), c.Model, strconv.FormatInt(c.Seed, 10), "", "", ""}
-		err := e.points(nil, func(p model.Point) error {
-			line[5] = strconv.Itoa(p.Step)
-			for _, name := range slices.Sorted(maps.Keys(p.Values)) {
-				line[4], line[6] = model.CSVText(name), spelled(p.Values[name])
-				out.Write(line)
-			}
-			return out.Error()
-		})
-		if err != nil {
+		heads := map[string][]byte{} // what the lines of a series begin with
+		if err := e.pages(func(series map[string][]model.Sample) error { return writePage(out, e, heads, series) }); err != nil {
 			return err
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return out.Flush()
 }
 
-func spelled(v float64) string {
+// writePage writes a page of a run's series step by step, those of one step by name.
+func writePage(out *bufio.Writer, e Entry, heads map[string][]byte, series map[string][]model.Sample) error {
+	names := slices.Sorted(maps.Keys(series))
+	left := make([][]model.Sample, len(names))
+	for i, name := range names {
+		left[i] = series[name]
+		if heads[name] == nil {
+			heads[name] = headOf(e, name)
+		}
+	}
+	var line []byte
+	for {
+		step := math.MaxInt
+		for _, s := range left {
+			if len(s) > 0 {
+				step = min(step, s[0].Step)
+			}
+		}
+		if step == math.MaxInt {
+			return nil
+		}
+		for i, s := range left {
+			if len(s) == 0 || s[0].Step != step {
+				continue
+			}
+			line = strconv.AppendInt(append(line[:0], heads[names[i]]...), int64(step), 10)
+			line = append(appendSpelled(append(line, ','), s[0].Value), '\n')
+			if _, err := out.Write(line); err != nil {
+				return err
+			}
+			left[i] = s[1:]
+		}
+	}
+}
+
+// headOf is what a series' lines begin with, quoted as CSV asks.
+func headOf(e Entry, series string) []byte {
+	var b bytes.Buffer
+	c := e.Run.Config
+	out := csv.NewWriter(&b)
+	out.Write([]string{e.Run.ID, model.CSVText(c.Dataset), c.Model, strconv.FormatInt(c.Seed, 10), model.CSVText(series), ""})
+	out.Flush()
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// appendSpelled writes a number with all its digits; what is none as NaN, +Inf or -Inf.
+func appendSpelled(b []byte, v float64) []byte {
 	switch {
 	case math.IsInf(v, 1):
-		return "+Inf"
+		return append(b, "+Inf"...)
 	case math.IsInf(v, -1):
-		return "-Inf"
+		return append(b, "-Inf"...)
 	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
 }

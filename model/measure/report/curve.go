@@ -259,6 +259,23 @@ func kept(total, n int, at func(i int) (step int, value float64)) (keep []int) {
 	return keep
 }
 
+// pages walks all series of a run, a span of steps at a time.
+func (e Entry) pages(yield func(series map[string][]model.Sample) error) error {
+	if e.Pages == nil {
+		return e.points(nil, func(p model.Point) error {
+			series := make(map[string][]model.Sample, len(p.Values))
+			for name, v := range p.Values {
+				series[name] = []model.Sample{{Step: p.Step, Value: v}}
+			}
+			return yield(series)
+		})
+	}
+	if err := e.Pages(yield); err != nil {
+		return fmt.Errorf("points of run %s: %w", e.Run.ID, err)
+	}
+	return nil
+}
+
 // points walks the points of an entry; one without points has none.
 func (e Entry) points(names []string, yield func(model.Point) error) error {
 	if e.Points == nil {

@@ -22,7 +22,9 @@ type Entry struct {
 	Points func(names []string, yield func(model.Point) error) error
 	// Samples is one series of a run, for the caller to change; nil where Points must be walked for it.
 	Samples func(name string) ([]model.Sample, error)
-	Sheet   func() ([]byte, error) // the newest reconstructions, an encoded PNG; nil for none
+	// Pages walks all series of a run, steps ascending from page to page; nil where Points must be walked for them.
+	Pages func(yield func(series map[string][]model.Sample) error) error
+	Sheet func() ([]byte, error) // the newest reconstructions, an encoded PNG; nil for none
 
 	// Noisy is the sheet of images that Scores.Noise describes, nil where there is none; nil where it cannot be asked for.
 	Noisy func() (image.Image, error)
