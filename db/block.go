@@ -25,7 +25,7 @@ const (
 	formDense   = 0x10 // steps without gaps
 )
 
-var errDamaged = errors.New("a block of points is damaged; move the index away, it is read again from the run folders")
+var errDamaged = errors.New("a block of points is damaged; delete index.sqlite, the server rebuilds it from the run folders")
 
 // packSamples packs samples of one block, at least one, by step.
 func packSamples(s []model.Sample) []byte {

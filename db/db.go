@@ -85,7 +85,7 @@ func migrator(w *sql.DB) (*goose.Provider, error) {
 // migrate brings the tables up to date, a transaction per step.
 func migrate(ctx context.Context, w *sql.DB) error {
 	if err := w.PingContext(ctx); err != nil {
-		return fmt.Errorf("%w (it only repeats what the run folders hold: if it is damaged, move it away)", err)
+		return fmt.Errorf("%w (the index is a cache of the run folders: if it is damaged, delete it)", err)
 	}
 	p, err := migrator(w)
 	if err != nil {
@@ -96,7 +96,7 @@ func migrate(ctx context.Context, w *sql.DB) error {
 		return err
 	}
 	if have > want {
-		return fmt.Errorf("it is of version %d, this program knows up to %d: use the newer program, or move the index away", have, want)
+		return fmt.Errorf("index version %d is newer than %d, the latest this program supports: use a newer program, or delete the index", have, want)
 	}
 	_, err = p.Up(ctx)
 	return err
@@ -115,7 +115,7 @@ func (d *DB) Ready(ctx context.Context) error {
 		err = d.read.PingContext(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("the index does not answer: %w", err)
+		return fmt.Errorf("the index does not respond: %w", err)
 	}
 	return nil
 }

@@ -27,11 +27,11 @@ func numberOf(key int64) int { return int(key & (1<<numberBits - 1)) }
 func fits(run, series int64, last int) error {
 	switch {
 	case run >= 1<<runBits:
-		return fmt.Errorf("the index has room for %d runs; move it away, it is made anew from the run folders", 1<<runBits-1)
+		return fmt.Errorf("the index holds at most %d runs; delete it, the server rebuilds it from the run folders", 1<<runBits-1)
 	case series >= 1<<seriesBits:
-		return fmt.Errorf("the index has room for %d names of series; move it away, it is made anew from the run folders", 1<<seriesBits-1)
+		return fmt.Errorf("the index holds at most %d series names; delete it, the server rebuilds it from the run folders", 1<<seriesBits-1)
 	case last/blockSteps >= 1<<numberBits:
-		return fmt.Errorf("step %d is beyond %d, the last that the index has room for", last, blockSteps<<numberBits-1)
+		return fmt.Errorf("step %d exceeds %d, the largest the index can store", last, blockSteps<<numberBits-1)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func FigureView(f figure.Figure, base string, q url.Values) views.FigureView {
 func SplitFigure(file string) (name, kind string, err error) {
 	name, kind, _ = strings.Cut(file, ".")
 	if kind != "svg" && kind != "png" && kind != "pdf" {
-		return "", "", fmt.Errorf("figures are files such as capacity.svg, capacity.png and capacity.pdf, and %q is none of them: %w", file, model.ErrNotFound)
+		return "", "", fmt.Errorf("%q is not a figure; figures end in .svg, .png or .pdf: %w", file, model.ErrNotFound)
 	}
 	return name, kind, nil
 }

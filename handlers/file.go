@@ -17,7 +17,7 @@ import (
 func SendFile(w http.ResponseWriter, r *http.Request, path, contentType string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is not there any more: %w", filepath.Base(path), model.ErrNotFound)
+		return fmt.Errorf("%s no longer exists: %w", filepath.Base(path), model.ErrNotFound)
 	}
 	if err != nil {
 		return fmt.Errorf("sending a file: %w", err)

@@ -72,13 +72,13 @@ func problemOf(err error) problem {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &invalid):
-		return problem{http.StatusUnprocessableEntity, "This does not work as it stands", invalidText(invalid), invalid}
+		return problem{http.StatusUnprocessableEntity, "Some entries are invalid", invalidText(invalid), invalid}
 	case errors.Is(err, model.ErrNotFound):
-		return problem{http.StatusNotFound, "There is nothing here", ErrorText(err), nil}
+		return problem{http.StatusNotFound, "Not found", ErrorText(err), nil}
 	case errors.Is(err, model.ErrConflict):
-		return problem{http.StatusConflict, "Not in the present state", ErrorText(err), nil}
+		return problem{http.StatusConflict, "Conflict", ErrorText(err), nil}
 	case errors.As(err, &tooLarge):
-		return problem{http.StatusRequestEntityTooLarge, "Too large", fmt.Sprintf("What was sent is larger than the %d bytes allowed here.", tooLarge.Limit), nil}
+		return problem{http.StatusRequestEntityTooLarge, "Too large", fmt.Sprintf("The request is larger than the limit of %d bytes.", tooLarge.Limit), nil}
 	}
 	return problem{http.StatusInternalServerError, "Internal error", Fault, nil}
 }
@@ -87,7 +87,7 @@ func invalidText(v model.Invalid) string {
 	if whole, ok := v[""]; ok {
 		return Sentence(whole)
 	}
-	return "What was sent has a problem; what is wrong is said for each entry."
+	return "Some entries are invalid; see the message beside each."
 }
 
 // ErrorText drops a marker error from the end of a text that says the same in more words: "no page has the address /x: not
@@ -200,7 +200,7 @@ func unchanged(w http.ResponseWriter, r *http.Request, page []byte) bool {
 // ReadJSON reads the body into v, at most limit bytes; unknown keys and anything after the value are errors for the sender.
 func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64, v any) error {
 	if err := model.ReadJSON(http.MaxBytesReader(w, r.Body, limit), v); err != nil {
-		return OrTooLarge(err, model.Invalid{"": "the body is not the JSON expected here: " + err.Error()})
+		return OrTooLarge(err, model.Invalid{"": "the body is not the expected JSON: " + err.Error()})
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func OrTooLarge(err, otherwise error) error {
 
 // NotFound answers paths that no page has.
 func NotFound(w http.ResponseWriter, r *http.Request) {
-	Fail(w, r, fmt.Errorf("no page has the address %s: %w", r.URL.Path, model.ErrNotFound))
+	Fail(w, r, fmt.Errorf("%s is not a page of this server: %w", r.URL.Path, model.ErrNotFound))
 }
 
 // NotAllowed answers a method that a path does not take.
@@ -238,7 +238,7 @@ func Collect(bad model.Invalid, err error) error {
 func ReadForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, 256<<10)
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "" && kind != "application/x-www-form-urlencoded" {
-		return model.Invalid{"": fmt.Sprintf("a form belongs here, sent as application/x-www-form-urlencoded; this is %s", kind)}
+		return model.Invalid{"": fmt.Sprintf("expected a form as application/x-www-form-urlencoded, got %s", kind)}
 	}
 	if err := r.ParseForm(); err != nil {
 		return OrTooLarge(err, model.Invalid{"": "the form could not be read: " + err.Error()})

@@ -68,7 +68,7 @@ func InfoOf(ctx context.Context, datasets DatasetList, name string) (data.Info, 
 	}
 	opener, ok := datasets.(datasetOpener)
 	if !ok {
-		return data.Info{}, model.Invalid{"dataset": fmt.Sprintf("there is no dataset %q; there is %s", name, strings.Join(names, ", "))}
+		return data.Info{}, model.Invalid{"dataset": fmt.Sprintf("unknown dataset %q; available: %s", name, strings.Join(names, ", "))}
 	}
 	set, err := opener.Open(ctx, name)
 	if err != nil {

@@ -183,7 +183,7 @@ func (s *Supervisor) Stop(ctx context.Context, id string) error {
 			return s.ask(ctx, f, e, locked)
 		}
 		if wait := time.Until(e.asked.Add(s.o.ForceAfter)); wait > 0 {
-			return fmt.Errorf("run %s was asked to stop and is saving; it can be ended by force in %d seconds: %w", id, int(wait.Seconds())+1, model.ErrConflict)
+			return fmt.Errorf("run %s is saving after a stop request; you can kill it in %d seconds: %w", id, int(wait.Seconds())+1, model.ErrConflict)
 		}
 		if _, err := send(f, e, locked, os.Kill); err != nil {
 			return err
@@ -196,7 +196,7 @@ func (s *Supervisor) Stop(ctx context.Context, id string) error {
 // endExternal ends a run that another program logs.
 func (s *Supervisor) endExternal(ctx context.Context, f *folder.Folder, e *entry) error {
 	run, err := end(f, 0, func(model.Status) (model.State, string) {
-		return model.Finished, "Ended by the program that logged it."
+		return model.Finished, "Ended by the program that logs it."
 	})
 	if err != nil {
 		return err
@@ -209,7 +209,7 @@ func (s *Supervisor) endExternal(ctx context.Context, f *folder.Folder, e *entry
 
 func (s *Supervisor) unqueue(ctx context.Context, f *folder.Folder, e *entry) error {
 	run, err := end(f, 0, func(model.Status) (model.State, string) {
-		return model.Stopped, "Taken out of the queue."
+		return model.Stopped, "Removed from the queue."
 	})
 	if err != nil {
 		return err

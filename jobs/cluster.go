@@ -182,7 +182,7 @@ func (s *Supervisor) askCluster(ctx context.Context) {
 	if err != nil {
 		if ctx.Err() == nil && s.clusterSaid != err.Error() {
 			s.clusterSaid = err.Error()
-			s.o.Log.Error("the cluster was not asked", "error", err)
+			s.o.Log.Error("asking the cluster failed", "error", err)
 		}
 		return
 	}
@@ -226,7 +226,7 @@ func waits(e *entry) string {
 	case e.task.State == model.TaskRuns:
 		return fmt.Sprintf("SLURM job %s starts.", e.job.ID)
 	case e.task.Why == "BeginTime":
-		return fmt.Sprintf("SLURM put job %s back into its queue, to begin again in a moment.", e.job.ID)
+		return fmt.Sprintf("SLURM requeued job %s; it restarts shortly.", e.job.ID)
 	case e.task.Why != "":
 		return fmt.Sprintf("SLURM job %s waits: %s.", e.job.ID, e.task.Why)
 	}
@@ -245,12 +245,12 @@ func taskSentence(f *folder.Folder, e *entry) string {
 	what := map[string]string{
 		"NODE_FAIL":     "the node was lost",
 		"TIMEOUT":       "its time limit was reached",
-		"OUT_OF_MEMORY": "it took more memory than it had asked for",
+		"OUT_OF_MEMORY": "it exceeded its memory limit",
 		"CANCELLED":     "it was cancelled",
-		"PREEMPTED":     "another job needed its place",
-		"FORGOTTEN":     "SLURM does not know it any more",
+		"PREEMPTED":     "it was preempted by another job",
+		"FORGOTTEN":     "SLURM no longer lists it",
 		"BOOT_FAIL":     "the node did not start",
-		"COMPLETED":     "the process ended without a word",
+		"COMPLETED":     "the process exited without a final state",
 	}[e.task.Word]
 	if what == "" {
 		what = "SLURM says " + e.task.Word
@@ -274,7 +274,7 @@ func (s *Supervisor) stopTask(ctx context.Context, f *folder.Folder, e *entry, l
 		return fmt.Errorf("run %s is not running; it is %s: %w", f.ID(), e.run.State, model.ErrConflict)
 	case !e.asked.IsZero():
 		if wait := time.Until(e.asked.Add(s.o.ForceAfter)); wait > 0 {
-			return fmt.Errorf("run %s was asked to stop and is saving; it can be ended by force in %d seconds: %w", f.ID(), int(wait.Seconds())+1, model.ErrConflict)
+			return fmt.Errorf("run %s is saving after a stop request; you can kill it in %d seconds: %w", f.ID(), int(wait.Seconds())+1, model.ErrConflict)
 		}
 		e.forced = true
 		return s.o.Cluster.Cancel(ctx, e.job.ID)

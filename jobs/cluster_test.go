@@ -300,9 +300,9 @@ func TestHowJobsEnd(t *testing.T) {
 	for word, want := range map[string]string{
 		"NODE_FAIL":     "ended on n1: the node was lost.",
 		"TIMEOUT":       "its time limit was reached.",
-		"OUT_OF_MEMORY": "it took more memory than it had asked for.",
+		"OUT_OF_MEMORY": "it exceeded its memory limit.",
 		"CANCELLED":     "it was cancelled.",
-		"PREEMPTED":     "another job needed its place.",
+		"PREEMPTED":     "it was preempted by another job.",
 		"REVOKED":       "SLURM says REVOKED.",
 	} {
 		t.Run(word, func(t *testing.T) {
@@ -336,7 +336,7 @@ func TestForgottenJob(t *testing.T) {
 	delete(c.tasks, job)
 	c.mu.Unlock()
 	r := b.awaitState(id, model.Interrupted)
-	if !strings.Contains(r.Reason, "SLURM does not know it any more.") {
+	if !strings.Contains(r.Reason, "SLURM no longer lists it.") {
 		t.Errorf("%q", r.Reason)
 	}
 }
@@ -352,7 +352,7 @@ func TestRequeuedJobGoesOn(t *testing.T) {
 	cmd.Wait()
 	c.now(job, model.Task{State: model.TaskWaits, Word: "PENDING", Why: "BeginTime"})
 	b.await(id, "back in the queue", func(r model.Run) bool {
-		return r.State == model.Queued && strings.Contains(r.Reason, "back into its queue")
+		return r.State == model.Queued && strings.Contains(r.Reason, "requeued job")
 	})
 	if err := b.Resume(t.Context(), id, 0); !errors.Is(err, model.ErrConflict) {
 		t.Errorf("a second job could be had: %v", err)
@@ -380,7 +380,7 @@ func TestStopOnTheCluster(t *testing.T) {
 	waits, works := b.job(waiting), b.job(working)
 
 	b.stop(waiting)
-	if r := b.awaitState(waiting, model.Stopped); !c.asked("cancel "+waits) || r.Reason != "Taken out of the queue." {
+	if r := b.awaitState(waiting, model.Stopped); !c.asked("cancel "+waits) || r.Reason != "Removed from the queue." {
 		t.Errorf("%v, %q", c.done, r.Reason)
 	}
 
@@ -414,7 +414,7 @@ func TestStopOnTheCluster(t *testing.T) {
 	cmd.Wait()
 	c.now(works, model.Task{State: model.TaskOver, Word: "CANCELLED"})
 	r := b.awaitState(working, model.Interrupted)
-	if !strings.Contains(r.Reason, "while it was stopping") {
+	if !strings.Contains(r.Reason, "while stopping") {
 		t.Errorf("%q", r.Reason)
 	}
 	if err := b.Resume(t.Context(), working, 0); err != nil {

@@ -302,7 +302,7 @@ func (v Evaluations) Cancel(ctx context.Context, id string) error {
 			return fmt.Errorf("run %s is not being evaluated: %w", id, model.ErrConflict)
 		}
 		now := x.state
-		now.State, now.Ended, now.Reason = model.Stopped, time.Now().UTC().Truncate(time.Millisecond), "Taken out of the queue."
+		now.State, now.Ended, now.Reason = model.Stopped, time.Now().UTC().Truncate(time.Millisecond), "Removed from the queue."
 		if err := f.QueueEvaluation(now); err != nil {
 			return err
 		}

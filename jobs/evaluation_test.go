@@ -67,7 +67,7 @@ func TestEvaluationEnds(t *testing.T) {
 		reason string
 	}{
 		{"done", []string{"true"}, model.Finished, ""},
-		{"failed", []string{"sh", "-c", "echo the ruler is broken >&2; exit 1"}, model.Failed, "exit status 1 without saying why. Its last words: the ruler is broken"},
+		{"failed", []string{"sh", "-c", "echo the ruler is broken >&2; exit 1"}, model.Failed, "exited with status 1 and no message. Last log line: \"the ruler is broken\"."},
 		{"killed", []string{"sh", "-c", "kill -9 $$"}, model.Failed, "signal 9"},
 		{"no program", []string{"/no/such/program"}, model.Failed, "/no/such/program"},
 	} {
@@ -246,11 +246,9 @@ func TestEvaluationElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	lock, err := f.LockEvaluation()
-	if err == nil {
-		err = f.SetEvaluation(model.Evaluation{State: model.Running, Said: "encoding"})
-	}
-	if err != nil {
+	err = f.SetEvaluation(model.Evaluation{State: model.Running, Said: "encoding"})
+	lock, lockErr := f.LockEvaluation()
+	if err := errors.Join(err, lockErr); err != nil {
 		t.Fatal(err)
 	}
 	if s := b.evaluation(id, model.Running); s.Said != "encoding" {

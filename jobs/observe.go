@@ -198,30 +198,30 @@ func (e *entry) failed(said model.Status) bool {
 func sentence(n ending, job bool, f *folder.Folder, e *entry, said model.Status) string {
 	switch n {
 	case byForce:
-		return "Ended by force, because it did not answer a stop." + kept(f)
+		return "Killed after it did not respond to a stop request." + kept(f)
 	case unbegun:
 		if job {
-			return fmt.Sprintf("SLURM job %s was cancelled before it began.", e.job.ID) + kept(f)
+			return fmt.Sprintf("SLURM job %s was cancelled before it started.", e.job.ID) + kept(f)
 		}
-		return "Stopped before it began." + kept(f)
+		return "Stopped before it started." + kept(f)
 	case midStop:
 		if job {
-			return fmt.Sprintf("SLURM job %s ended%s (%s) while it was stopping, before it said that it had saved.", e.job.ID, onNode(e.task), e.task.Word) + kept(f)
+			return fmt.Sprintf("SLURM job %s ended%s (%s) while stopping, before it confirmed the save.", e.job.ID, onNode(e.task), e.task.Word) + kept(f)
 		}
-		return "Its process ended while it was stopping, before it said that it had saved." + kept(f)
+		return "Its process exited while stopping, before it confirmed the save." + kept(f)
 	case byItself:
 		log, _ := f.Log(200)
 		return e.exit.sentence(log) + kept(f)
 	case jobOver:
 		return taskSentence(f, e) + kept(f)
 	case neverSpoke:
-		return "It has no state.json: its process ended before it began, or its copy is incomplete."
+		return "It has no state.json: its process exited before the first step, or the folder is an incomplete copy."
 	}
 	heard := ""
 	if !said.Updated.IsZero() {
-		heard = fmt.Sprintf("; it was last heard of at %s UTC", said.Updated.UTC().Format("2006-01-02 15:04:05"))
+		heard = fmt.Sprintf("; last update %s UTC", said.Updated.UTC().Format("2006-01-02 15:04:05"))
 	}
-	return fmt.Sprintf("Process %d ended without a word%s.", said.PID, heard) + kept(f)
+	return fmt.Sprintf("Process %d exited unexpectedly%s.", said.PID, heard) + kept(f)
 }
 
 // kept says what a resume would go on from.
@@ -229,7 +229,7 @@ func kept(f *folder.Folder) string {
 	if step := f.Latest(); step > 0 {
 		return fmt.Sprintf(" The checkpoint of step %d is kept.", step)
 	}
-	return " No checkpoint had been saved."
+	return " No checkpoint was saved."
 }
 
 // head is the last step stored, as far as the loop knows; for the loop alone.

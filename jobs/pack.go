@@ -106,7 +106,7 @@ func (d *Datasets) work() {
 		_, err := d.Catalogue.Add(next.ctx, next.request, func(data.Work) {})
 		next.cancel()
 		if err != nil && !errors.Is(err, context.Canceled) {
-			d.log.Warn("a dataset could not be added", "dataset", next.name, "error", err)
+			d.log.Warn("adding a dataset failed", "dataset", next.name, "error", err)
 		}
 		next, more = d.next()
 	}

@@ -26,7 +26,7 @@ func (s *Supervisor) CheckPlacement(at model.Placement) error {
 	switch at.Executor {
 	case "", model.Local:
 		if at.Asks != "" {
-			return model.Invalid{"slurm": fmt.Sprintf("asks SLURM for something, which only executor %q does", model.Slurm)}
+			return model.Invalid{"slurm": fmt.Sprintf("SLURM options need executor %q", model.Slurm)}
 		}
 		return nil
 	case model.Slurm:

@@ -89,15 +89,15 @@ func (e *entry) leave() bool {
 	return e.child == nil
 }
 
-// sentence tells how the process ended without a word of its own; log is the end of its output.
+// sentence tells how the process exited without a final state of its own; log is the end of its output.
 func (x exit) sentence(log string) string {
 	switch {
 	case x.status.Signaled() && x.status.Signal() == syscall.SIGKILL:
-		return "The process was killed (signal 9), perhaps for lack of memory."
+		return "The process was killed (signal 9); the machine may have run out of memory."
 	case x.status.Signaled():
 		return fmt.Sprintf("The process was ended by signal %d (%v).%s", x.status.Signal(), x.status.Signal(), lastWords(log))
 	}
-	return fmt.Sprintf("The process ended with exit status %d without saying why.%s", x.status.ExitStatus(), lastWords(log))
+	return fmt.Sprintf("The process exited with status %d and no message.%s", x.status.ExitStatus(), lastWords(log))
 }
 
 // lastWords picks the line of a log that most likely says what happened: where a Go program panicked, or the last one.
@@ -116,7 +116,7 @@ func lastWords(log string) string {
 	if r := []rune(words); len(r) > 300 {
 		words = string(r[:300]) + "…"
 	}
-	return " Its last words: " + strings.TrimSpace(words)
+	return fmt.Sprintf(" Last log line: %q.", strings.TrimSpace(words))
 }
 
 // startQueued starts the runs whose turn has come: the longest waiting first, each on a device that is free.

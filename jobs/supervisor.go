@@ -134,7 +134,7 @@ func New(ctx context.Context, o Options) (*Supervisor, error) {
 	s := &Supervisor{o: o, runs: map[string]*entry{}, strays: map[string]string{}, damage: map[string]folder.Damage{}, wake: make(chan struct{}, 1), wakeCluster: make(chan struct{}, 1), wakeSender: make(chan struct{}, 1), finished: make(chan struct{})}
 	s.defaults()
 	if err := s.o.Data.Sweep(); err != nil {
-		s.o.Log.Warn("remains of deleted runs could not be removed", "error", err)
+		s.o.Log.Warn("removing leftovers of deleted runs failed", "error", err)
 	}
 	known, err := s.o.Store.Runs(ctx)
 	if err != nil {
@@ -257,7 +257,7 @@ func (s *Supervisor) loop(ctx context.Context) {
 	for scanned := time.Now(); ctx.Err() == nil; {
 		if time.Since(scanned) >= s.o.Scan {
 			if err := s.scan(ctx); err != nil && ctx.Err() == nil {
-				s.o.Log.Error("runs were not listed", "error", err)
+				s.o.Log.Error("listing runs failed", "error", err)
 			}
 			scanned = time.Now()
 		}

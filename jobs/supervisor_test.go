@@ -232,22 +232,22 @@ func TestEveryEnding(t *testing.T) {
 	}{
 		{"well", nil, model.Finished, "All steps", steps},
 		{"error@7", nil, model.Failed, "The loss is not a number at step 7.", 0},
-		{"panic@17", nil, model.Failed, "exit status 2 without saying why. Its last words: panic: the tensor is upside down The checkpoint of step 10 is kept.", 10},
-		{"exit@13", nil, model.Failed, "exit status 3 without saying why. Its last words: no such luck", 10},
-		{"kill@25", nil, model.Failed, "killed (signal 9), perhaps for lack of memory. The checkpoint of step 20 is kept.", 20},
-		{"kill@5", nil, model.Failed, "No checkpoint had been saved.", 0},
+		{"panic@17", nil, model.Failed, "exited with status 2 and no message. Last log line: \"panic: the tensor is upside down\". The checkpoint of step 10 is kept.", 10},
+		{"exit@13", nil, model.Failed, "exited with status 3 and no message. Last log line: \"no such luck\"", 10},
+		{"kill@25", nil, model.Failed, "killed (signal 9); the machine may have run out of memory. The checkpoint of step 20 is kept.", 20},
+		{"kill@5", nil, model.Failed, "No checkpoint was saved.", 0},
 		{"stop", func(b *bench, id string) { b.awaitStep(id, 5); b.stop(id) }, model.Stopped, "saved", -1},
-		{"stop@queue", func(b *bench, id string) { b.stop(id) }, model.Stopped, "Taken out of the queue.", 0},
-		{"slow", func(b *bench, id string) { b.awaitChild(id); b.stop(id) }, model.Stopped, "Stopped before it began.", 0},
-		{"deaf", func(b *bench, id string) { b.awaitStep(id, 5); b.force(id) }, model.Interrupted, "Ended by force", -1},
+		{"stop@queue", func(b *bench, id string) { b.stop(id) }, model.Stopped, "Removed from the queue.", 0},
+		{"slow", func(b *bench, id string) { b.awaitChild(id); b.stop(id) }, model.Stopped, "Stopped before it started.", 0},
+		{"deaf", func(b *bench, id string) { b.awaitStep(id, 5); b.force(id) }, model.Interrupted, "Killed after", -1},
 		{"killed by a visitor", func(b *bench, id string) { b.awaitStep(id, 15); b.kill(id) }, model.Failed, "signal 9", -1},
 		{"killed unseen", func(b *bench, id string) {
 			b.awaitStep(id, 15)
 			b.Close()
 			b.kill(id)
 			b.open()
-		}, model.Interrupted, "ended without a word", -1},
-		{"killed after a restart", func(b *bench, id string) { b.awaitStep(id, 15); b.restart(); b.kill(id) }, model.Interrupted, "ended without a word", -1},
+		}, model.Interrupted, "exited unexpectedly", -1},
+		{"killed after a restart", func(b *bench, id string) { b.awaitStep(id, 15); b.restart(); b.kill(id) }, model.Interrupted, "exited unexpectedly", -1},
 		{"finished unseen", func(b *bench, id string) {
 			b.awaitStep(id, 5)
 			b.Close()
@@ -355,7 +355,7 @@ func (b *bench) stop(id string) {
 func (b *bench) force(id string) {
 	b.t.Helper()
 	b.stop(id)
-	if err := b.Stop(b.t.Context(), id); !errors.Is(err, model.ErrConflict) || !strings.Contains(err.Error(), "by force in 1 seconds") {
+	if err := b.Stop(b.t.Context(), id); !errors.Is(err, model.ErrConflict) || !strings.Contains(err.Error(), "kill it in 1 seconds") {
 		b.t.Errorf("a second stop at once: %v", err)
 	}
 	if at := b.ForceAt(id); time.Until(at) > b.opt.ForceAfter || at.IsZero() {
@@ -704,7 +704,7 @@ func TestDamagedStateLeavesTheRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.awaitListed("copied")
-	if r := b.get("copied"); r.Name != "my copy" || r.Config != config(10) || r.State != model.Interrupted || !strings.Contains(r.Reason, `a run is never "dancing"`) {
+	if r := b.get("copied"); r.Name != "my copy" || r.Config != config(10) || r.State != model.Interrupted || !strings.Contains(r.Reason, `"dancing" is not a state`) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -736,7 +736,7 @@ func TestDamagedLineIsSaidAndPassedOver(t *testing.T) {
 	file.WriteString("not a point\n{\"step\":21,\"time\":\"2026-01-01T00:00:00Z\",\"values\":{\"total\":1}}\n")
 	file.Close()
 	for range 1000 {
-		if page, _ := b.Points(t.Context(), id, model.PointQuery{}); page.Head == 21 && b.said.contains("passed over") {
+		if page, _ := b.Points(t.Context(), id, model.PointQuery{}); page.Head == 21 && b.said.contains("skipped the line") {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -1006,9 +1006,9 @@ func TestDiskThatRefusesIsTold(t *testing.T) {
 func TestLastWords(t *testing.T) {
 	for log, want := range map[string]string{
 		"":               "",
-		"one\n two \n\n": " Its last words: two",
-		"panic: oh\n\ngoroutine 1 [running]:\nmain.main()\nexit status 2\n": " Its last words: panic: oh",
-		strings.Repeat("x", 400): " Its last words: " + strings.Repeat("x", 300) + "…",
+		"one\n two \n\n": " Last log line: two",
+		"panic: oh\n\ngoroutine 1 [running]:\nmain.main()\nexit status 2\n": " Last log line: panic: oh",
+		strings.Repeat("x", 400): " Last log line: " + strings.Repeat("x", 300) + "…",
 	} {
 		if got := lastWords(log); got != want {
 			t.Errorf("%.20q: %q", log, got)

@@ -100,7 +100,7 @@ func (s *Sweeps) look() {
 func (s *Sweeps) round(ctx context.Context) {
 	all, err := s.store.List()
 	if err != nil && ctx.Err() == nil {
-		s.o.Log.Error("sweeps were not all read", "error", err)
+		s.o.Log.Error("some sweeps could not be read", "error", err)
 	}
 	for _, saved := range all {
 		if !saved.Active || ctx.Err() != nil {
@@ -256,7 +256,7 @@ func (s *Sweeps) evaluate(ctx context.Context, id string, item sweep.Standing) {
 		delete(s.evaluating, id)
 		theirs := errors.Is(err, model.ErrConflict)
 		if err != nil && ctx.Err() == nil && !theirs {
-			s.failed[item.ID] = "it is trained, but its evaluation failed: " + err.Error()
+			s.failed[item.ID] = "trained, but its evaluation failed: " + err.Error()
 		}
 		s.mu.Unlock()
 		if !theirs { // else the next round is soon enough
@@ -272,7 +272,7 @@ func (s *Sweeps) measure(ctx context.Context, item sweep.Standing) error {
 	}
 	scores, err := s.o.Supervisor.Scores(ctx, item.ID)
 	if err == nil && !scores.Evaluated() {
-		err = errors.New("it ended, but wrote no metrics")
+		err = errors.New("the evaluation ended without metrics")
 	}
 	return err
 }
@@ -376,7 +376,7 @@ func (s *Sweeps) Estimate(ctx context.Context, p sweep.Plan) (sweep.Estimate, er
 func (s *Sweeps) List(ctx context.Context) ([]sweep.Status, error) {
 	all, err := s.store.List()
 	if err != nil {
-		s.o.Log.Error("sweeps were not all read", "error", err)
+		s.o.Log.Error("some sweeps could not be read", "error", err)
 	}
 	var out []sweep.Status
 	for _, saved := range all {

@@ -221,7 +221,7 @@ func TestSweepListsWhatFails(t *testing.T) {
 	if err := s.Resume(background, st.ID, true); err != nil {
 		t.Fatal(err)
 	}
-	if st = until(t, s, st.ID, "the second end", over); st.Board.Count(sweep.Done) != 5 {
+	if st = until(t, s, st.ID, "the second end", func(st sweep.Status) bool { return st.Board.Count(sweep.Done) == 5 }); st.Board.Count(sweep.Done) != 5 {
 		t.Errorf("%d done after trying again", st.Board.Count(sweep.Done))
 	}
 }

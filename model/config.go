@@ -166,14 +166,14 @@ const (
 )
 
 var fields = []Field{
-	{Name: "dataset", Label: "Dataset", Group: "run", Kind: Choice, Source: ours, Help: "The images to learn from.", at: func(c *Config) any { return &c.Dataset }},
+	{Name: "dataset", Label: "Dataset", Group: "run", Kind: Choice, Source: ours, Help: "Training images.", at: func(c *Config) any { return &c.Dataset }},
 	{Name: "model", Label: "Model", Group: "run", Kind: Choice, Choices: ModelNames(), Source: ours, Help: "Which model: the paper's hrr, or a baseline.", at: func(c *Config) any { return &c.Model }},
 	{Name: "preset", Label: "Preset", Group: "run", Kind: Choice, Choices: PresetNames(), Source: ours, Help: "Width of the network, tiny, small or paper; sets the defaults of all other entries.", at: func(c *Config) any { return &c.Preset }},
-	{Name: "engine", Label: "Engine", Group: "run", Kind: Choice, Choices: EngineNames(), Source: ours, Help: "What computes; auto takes an NVIDIA GPU where there is one, else the CPU engine.", at: func(c *Config) any { return &c.Engine }},
-	{Name: "precision", Label: "Precision", Group: "run", Kind: Choice, Choices: PrecisionNames(), zero: TF32, Source: ours + ", as PyTorch does in convolutions", Help: "What products are computed in. TF32 has 10 bits of fraction on a GPU and is several times as fast as float32, which CPU engines use in its place; bf16 has 7 in encoder and decoder while they learn, and all else is float32.", at: func(c *Config) any { return &c.Precision }},
-	{Name: "steps", Label: "Steps", Unit: "gradient steps", Group: "run", Kind: Int, Min: 1, Max: 1e8, Source: tabOptim, Help: "How many batches are learned from.", at: func(c *Config) any { return &c.Steps }},
+	{Name: "engine", Label: "Engine", Group: "run", Kind: Choice, Choices: EngineNames(), Source: ours, Help: "Compute engine; auto uses an NVIDIA GPU if there is one, else the CPU engine.", at: func(c *Config) any { return &c.Engine }},
+	{Name: "precision", Label: "Precision", Group: "run", Kind: Choice, Choices: PrecisionNames(), zero: TF32, Source: ours + ", as PyTorch does in convolutions", Help: "Precision of matrix products. TF32 keeps 10 bits of fraction on a GPU and is several times as fast as float32; CPU engines use float32 instead. bf16 keeps 7 bits in encoder and decoder during training; all else is float32.", at: func(c *Config) any { return &c.Precision }},
+	{Name: "steps", Label: "Steps", Unit: "gradient steps", Group: "run", Kind: Int, Min: 1, Max: 1e8, Source: tabOptim, Help: "Number of training steps, one batch each.", at: func(c *Config) any { return &c.Steps }},
 	{Name: "batch", Label: "Batch", Symbol: "B", Unit: "images", Group: "run", Kind: Int, Min: 1, Max: 65536, Source: tabOptim, Help: "Images per step.", at: func(c *Config) any { return &c.Batch }},
-	{Name: "seed", Label: "Seed", Group: "run", Kind: Int, Min: 0, Max: math.MaxInt32, Source: ours, Help: "Decides symbols, initial weights and the order of the images.", at: func(c *Config) any { return &c.Seed }},
+	{Name: "seed", Label: "Seed", Group: "run", Kind: Int, Min: 0, Max: math.MaxInt32, Source: ours, Help: "Sets symbols, initial weights and the order of the images.", at: func(c *Config) any { return &c.Seed }},
 
 	{Name: "widths", Label: "Widths", Unit: "channels", Group: "network", Kind: Widths, Min: 1, Max: 4096, Source: tabArch, Help: "Channels of Conv 1 to 4; the decoder mirrors them.", at: func(c *Config) any { return &c.Widths }},
 	{Name: "fc", Label: "Hidden width", Unit: "units", Group: "network", Kind: Int, Min: 1, Max: 16384, Source: tabArch, Help: "Width of FC 1 and of the style vector.", at: func(c *Config) any { return &c.FC }},
@@ -225,7 +225,7 @@ var fields = []Field{
 	{Name: "clip", Label: "Gradient clip", Group: "optimizer", Kind: Float, Max: 1e9, Source: tabOptim, Help: "Limit of the gradient, by clip_by; 0 for no clipping.", at: func(c *Config) any { return &c.Clip }},
 	{Name: "clip_by", Label: "Clip by", Group: "optimizer", Kind: Choice, Choices: []string{"norm", "value"}, zero: "norm", Source: "ours; the paper does not say", Help: "The limit holds for the global norm of the gradient, or for each of its numbers.", at: func(c *Config) any { return &c.ClipBy }},
 
-	{Name: "vq_gradient", Label: "Gradient through the quantizer", Group: "ablation", Kind: Choice, Choices: []string{"straight-through", "rotation"}, zero: "straight-through", Source: "paper; rotation: Fifty et al. 2024", Help: "The gradient of what was quantized reaches values as it is, or turned and scaled as value turns into entry.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.VQGradient }},
+	{Name: "vq_gradient", Label: "Gradient through the quantizer", Group: "ablation", Kind: Choice, Choices: []string{"straight-through", "rotation"}, zero: "straight-through", Source: "paper; rotation: Fifty et al. 2024", Help: "Straight-through: the gradient passes unchanged. Rotation: it is rotated and rescaled as the value is to its entry.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.VQGradient }},
 	{Name: "ema_decay", Label: "Moving codebook", Group: "ablation", Kind: Float, Max: 0.999999, Source: "van den Oord et al. 2017, appendix A.1: 0.99; 0 is the paper's", Help: "Entries are running means of the values that took them, of this decay, instead of learning by gradient; 0 for none. HRR: of a free codebook.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.EMADecay }},
 	{Name: "reset_below", Label: "Reset unused entries below", Unit: "of an even use", Group: "ablation", Kind: Float, Max: 1, Source: "Zeghidour et al. 2021; 0 is the paper's", Help: "Entries whose running use falls below this share of an even use take a value of the batch; 0 for never. HRR: of a free codebook.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.ResetBelow }},
 	{Name: "vq_distance", Label: "VQ distance", Group: "ablation", Kind: Choice, Choices: []string{"own", "sum", "mean"}, zero: "own", Source: "HRR: paper, Algorithm 2; VQ-VAE: its published code", Help: "Squared distances of VQ and commitment terms over the d components: summed, averaged, or as the model's own source has it (HRR sum, VQ-VAE mean).", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.VQDistance }},
@@ -238,9 +238,9 @@ var fields = []Field{
 	{Name: "no_denoiser", Label: "No denoiser", Group: "ablation", Kind: Bool, Source: negative, Help: "Retrievals are quantized as unbinding returns them.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.NoDenoiser }},
 	{Name: "free_codebook", Label: "Free codebook", Group: "ablation", Kind: Bool, Source: negative, Help: "Entries are learned vectors, without a generator.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.FreeCodebook }},
 
-	{Name: "checkpoint_every", Label: "Checkpoint every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "How much work a crash can cost.", at: func(c *Config) any { return &c.CheckpointEvery }},
-	{Name: "sample_every", Label: "Reconstructions every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "How often the fixed sample images are reconstructed.", at: func(c *Config) any { return &c.SampleEvery }},
-	{Name: "eval_every", Label: "Evaluate every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "How often PSNR is measured on a small fixed draw.", at: func(c *Config) any { return &c.EvalEvery }},
+	{Name: "checkpoint_every", Label: "Checkpoint every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "Steps between checkpoints: the most work a crash can cost.", at: func(c *Config) any { return &c.CheckpointEvery }},
+	{Name: "sample_every", Label: "Reconstructions every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "Steps between reconstructions of the fixed sample images.", at: func(c *Config) any { return &c.SampleEvery }},
+	{Name: "eval_every", Label: "Evaluate every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "Steps between measurements of PSNR and quick InfoMEC on a small fixed set.", at: func(c *Config) any { return &c.EvalEvery }},
 	{Name: "eval_images", Label: "Evaluation set", Unit: "images", Group: "cadence", Kind: Int, Min: 1, Max: 1e6, Source: "as in Hsu et al. 2023", Help: "Images that evaluations use, drawn with the run's seed.", at: func(c *Config) any { return &c.EvalImages }},
 	{Name: "evaluate", Label: "Evaluation at the end", Group: "cadence", Kind: Choice, Choices: []string{noEvaluation, Quick, Full}, zero: noEvaluation, Source: ours, Help: "Measures the run when it has finished. full takes about half a minute for tiny on two free cores, and a minute more for the first run on a dataset, to train the probe that reads swaps; its scores can be compared with other runs'. quick takes 2,000 images and less of all else; compare its scores with other quick ones.", at: func(c *Config) any { return &c.Evaluate }},
 	{Name: "stop_when", Label: "Stop early when", Group: "cadence", Kind: Text, zero: noCondition, Source: ours, Help: "Ends the run as finished once a condition holds: diverging, collapsing, or a limit such as infom<0.3@5000, from step 5,000 on. Commas between several; none trains every step.", at: func(c *Config) any { return &c.StopWhen }},
@@ -361,7 +361,7 @@ func setWidths(p *[4]int, text string) error {
 func (c *Config) Set(name, text string) error {
 	f, ok := FieldByName(name)
 	if !ok {
-		return Invalid{name: "there is no hyperparameter of this name"}
+		return Invalid{name: "unknown hyperparameter"}
 	}
 	if err := f.Set(c, text); err != nil {
 		return Invalid{name: err.Error()}
@@ -377,7 +377,7 @@ func (c Config) Validate() Invalid {
 		case !known && len(f.Models) > 0: // whose limits they are is not known
 		case !f.Of(c.Model) && known:
 			if f.Get(c) != f.Get(Config{}) {
-				bad[f.Name] = fmt.Sprintf("is no hyperparameter of %s; it belongs to %s", c.Model, strings.Join(f.Models, ", "))
+				bad[f.Name] = fmt.Sprintf("is not a hyperparameter of %s; it belongs to %s", c.Model, strings.Join(f.Models, ", "))
 			}
 		case why != "":
 			bad[f.Name] = why
@@ -468,9 +468,9 @@ func (f Field) inBounds(v float64) string {
 	case f.Above && v <= f.Min:
 		return fmt.Sprintf("%s is not above %s", show(v), show(f.Min))
 	case v < f.Min:
-		return fmt.Sprintf("%s is below %s, the least allowed", show(v), show(f.Min))
+		return fmt.Sprintf("%s is below the minimum %s", show(v), show(f.Min))
 	case v > f.Max:
-		return fmt.Sprintf("%s is above %s, the most allowed", show(v), show(f.Max))
+		return fmt.Sprintf("%s is above the maximum %s", show(v), show(f.Max))
 	}
 	return ""
 }

@@ -114,9 +114,9 @@ func TestFieldsRoundTrip(t *testing.T) {
 
 func TestValidateNamesEachField(t *testing.T) {
 	cases := []struct{ field, text, says string }{
-		{"k", "1", "below 2"}, {"m", "0", "below 1"}, {"lr", "-1", "not above 0"}, {"lr", "0", "not above 0"}, {"beta", "-0.1", "below 0"},
+		{"k", "1", "below the minimum 2"}, {"m", "0", "below the minimum 1"}, {"lr", "-1", "not above 0"}, {"lr", "0", "not above 0"}, {"beta", "-0.1", "below the minimum 0"},
 		{"model", "gan", `"gan" is not one of`}, {"preset", "", "not one of"}, {"engine", "abacus", "not one of"}, {"dataset", "", "choose one"},
-		{"inverse", "left", "not one of"}, {"widths", "1,2,3,0", "below 1"}, {"beta1", "1", "above"}, {"batch", "0", "below 1"}, {"seed", "-1", "below 0"},
+		{"inverse", "left", "not one of"}, {"widths", "1,2,3,0", "below the minimum 1"}, {"beta1", "1", "above"}, {"batch", "0", "below the minimum 1"}, {"seed", "-1", "below the minimum 0"},
 	}
 	for _, c := range cases {
 		cfg, _ := Default("hrr", "tiny", "shapes3d-synthetic")

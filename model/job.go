@@ -42,7 +42,7 @@ const (
 type TaskState int
 
 const (
-	TaskUnknown TaskState = iota // the cluster was not asked yet, or did not answer
+	TaskUnknown TaskState = iota // asking the cluster failed yet, or did not answer
 	TaskWaits                    // in the cluster's queue
 	TaskRuns                     // on a node, from its preparation to its clearing away
 	TaskOver                     // it will not run again by itself

@@ -23,7 +23,7 @@ func ReadJSON(r io.Reader, v any) error {
 	var syntax *json.SyntaxError
 	switch _, err := d.Token(); {
 	case err == nil || errors.As(err, &syntax):
-		return errors.New("it goes on after its JSON value")
+		return errors.New("text follows the JSON value")
 	case !errors.Is(err, io.EOF):
 		return JSONFault(err)
 	}
@@ -94,7 +94,7 @@ func JSONFault(err error) error {
 	case errors.As(err, &wrong):
 		said = fmt.Sprintf("%s is a JSON %s, where %s belongs", cmp.Or(wrong.Field, "it"), wrong.Value, wanted(wrong.Type))
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		said = "it ends in the middle of its JSON"
+		said = "its JSON is truncated"
 	case errors.Is(err, io.EOF):
 		said = "it is empty"
 	case errors.As(err, &syntax):

@@ -13,7 +13,7 @@ import (
 // State is where a run stands in its life.
 //
 //	queued → running → finished             the run moves itself once its process holds the folder's lock
-//	           │  └──→ failed               the run, on an error; the server, where the process ended without a word
+//	           │  └──→ failed               the run, on an error; the server, where the process exited without a final state
 //	           └→ stopping → stopped        the visitor or the scheduler asks; the run saves, then says stopped
 //	interrupted                             the server or `slotscope train`, on finding a dead run that said running
 //

@@ -15,7 +15,7 @@ func CleanName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	switch {
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return "", Invalid{"name": "a name is one line of text"}
+		return "", Invalid{"name": "a name must be one line"}
 	case utf8.RuneCountInString(name) > LongestName:
 		return "", Invalid{"name": fmt.Sprintf("a name has at most %d characters", LongestName)}
 	}

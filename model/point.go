@@ -30,7 +30,7 @@ func (p *Point) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	if in.Step < 1 {
-		return fmt.Errorf("a point's step is %d; steps count from 1", in.Step)
+		return fmt.Errorf("step %d is invalid; steps start at 1", in.Step)
 	}
 	*p = Point{Step: in.Step, Time: in.Time, Values: make(map[string]float64, len(in.Values))}
 	for name, v := range in.Values {

@@ -183,9 +183,9 @@ type DCIScore struct {
 // Usage is how often each slot takes each entry of the codebook.
 type Usage struct {
 	Counts     [][]int   `json:"counts"`     // [m][k] images
-	Used       []int     `json:"used"`       // [m] entries taken at least once
+	Used       []int     `json:"used"`       // [m] entries used at least once
 	Perplexity []float64 `json:"perplexity"` // [m] entries in effective use
-	Entries    int       `json:"entries"`    // entries taken at least once by any slot
+	Entries    int       `json:"entries"`    // entries used at least once by any slot
 	Codebook   float64   `json:"codebook"`   // perplexity over all slots
 
 	Names []CodeNames `json:"names,omitempty"` // [m] what each slot's codes stand for

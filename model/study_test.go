@@ -105,7 +105,7 @@ func TestFieldsOfModels(t *testing.T) {
 	for field, text := range map[string]string{"k": "10", "inverse": "exact", "no_denoiser": "true", "lambda_cb": "0.5", "beta_tc": "1"} {
 		cfg, _ := Default("betavae", "tiny", "shapes3d")
 		cfg.Set(field, text)
-		if bad := cfg.Validate(); len(bad) != 1 || !strings.Contains(bad[field], "is no hyperparameter of betavae") {
+		if bad := cfg.Validate(); len(bad) != 1 || !strings.Contains(bad[field], "is not a hyperparameter of betavae") {
 			t.Errorf("betavae with %s=%s: %v", field, text, bad)
 		}
 	}

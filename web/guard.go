@@ -54,7 +54,7 @@ func allowHosts(addr, token string, more []string) func(http.Handler) http.Handl
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if host := hostname(r.Host); !allowed(host) {
-				deny(w, r, http.StatusMisdirectedRequest, fmt.Sprintf("This server does not answer under the name %q. Use localhost.", host))
+				deny(w, r, http.StatusMisdirectedRequest, fmt.Sprintf("This server does not accept the host name %q. Use localhost.", host))
 				return
 			}
 			next.ServeHTTP(w, r)

@@ -33,7 +33,7 @@ func Listen(c Config) (net.Listener, error) {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("%s is in use by another program, perhaps another slotscope: stop that one, or choose another address with --addr, as in --addr 127.0.0.1:0 for any free port", c.Addr)
 	case errors.Is(err, os.ErrPermission):
-		return nil, fmt.Errorf("this user may not listen on %s: ports below 1024 are reserved; choose one above with --addr", c.Addr)
+		return nil, fmt.Errorf("no permission to listen on %s: ports below 1024 are reserved; choose a higher one with --addr", c.Addr)
 	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &dns):
 		return nil, fmt.Errorf("%s is not an address of this machine; choose another with --addr", c.Addr)
 	}
@@ -45,9 +45,9 @@ func (c Config) CheckAccess() error {
 	host, _, err := net.SplitHostPort(c.Addr)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q is not an address; one looks like 127.0.0.1:8080", c.Addr)
+		return fmt.Errorf("%q is not an address; write one as 127.0.0.1:8080", c.Addr)
 	case c.Token != "" && c.Open:
-		return errors.New("--open lets everybody in and --token does not; give one of them")
+		return errors.New("--open and --token exclude each other; give one")
 	case c.Token == "" && !loopback(host):
 		return fmt.Errorf("other machines can reach %s, so a token is needed: give one with --token or $SLOTSCOPE_TOKEN", c.Addr)
 	}

@@ -168,7 +168,7 @@ func probes(r chi.Router, c Config) {
 		if c.Ready != nil {
 			if err := c.Ready(ctx); err != nil {
 				c.Log.ErrorContext(r.Context(), "not ready", "error", err)
-				http.Error(w, "not ready: the log says why", http.StatusServiceUnavailable)
+				http.Error(w, "not ready; see the log", http.StatusServiceUnavailable)
 				return
 			}
 		}
@@ -219,7 +219,7 @@ func (s *sockets) join(next http.Handler) http.Handler {
 		}
 		if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 			w.Header().Set("Upgrade", "websocket")
-			deny(w, r, http.StatusUpgradeRequired, fmt.Sprintf("%s is a websocket: it answers those who ask for one.", r.URL.Path))
+			deny(w, r, http.StatusUpgradeRequired, fmt.Sprintf("%s is a WebSocket endpoint.", r.URL.Path))
 			return
 		}
 		if !s.enter() {

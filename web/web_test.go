@@ -287,11 +287,11 @@ func TestFailures(t *testing.T) {
 	if w := ask(h, "GET", "/api/nowhere"); w.Code != 404 || !strings.HasPrefix(w.Body.String(), `{"error":`) {
 		t.Errorf("an unknown path of the API answers %d %s", w.Code, w.Body)
 	}
-	if w := ask(h, "GET", "/ws/echo"); w.Code != 426 || !strings.HasPrefix(w.Body.String(), `{"error":"/ws/echo is a websocket`) {
+	if w := ask(h, "GET", "/ws/echo"); w.Code != 426 || !strings.HasPrefix(w.Body.String(), `{"error":"/ws/echo is a WebSocket`) {
 		t.Errorf("a socket asked for as a page answers %d %s", w.Code, w.Body)
 	}
 	evil := func(r *http.Request) { r.Host = "evil.example" }
-	if w := ask(h, "GET", "/api/panic", evil); w.Code != 421 || !strings.HasPrefix(w.Body.String(), `{"error":"This server does not answer`) {
+	if w := ask(h, "GET", "/api/panic", evil); w.Code != 421 || !strings.HasPrefix(w.Body.String(), `{"error":"This server does not accept the host name`) {
 		t.Errorf("another name's API answers %d %s", w.Code, w.Body)
 	}
 	if w := ask(h, "POST", "/api/panic", func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }); w.Code != 403 || !strings.HasPrefix(w.Body.String(), `{"error":"This request came`) {

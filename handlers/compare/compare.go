@@ -211,7 +211,7 @@ func (h Reports) figure(w http.ResponseWriter, r *http.Request) error {
 	if ok {
 		return handlers.SendFigure(w, r, f, kind)
 	}
-	return fmt.Errorf("this comparison has no figure %q: %w", name, model.ErrNotFound)
+	return fmt.Errorf("unknown figure %q of this comparison: %w", name, model.ErrNotFound)
 }
 
 // pairViews are, for each dataset of a section, the runs through which a pair of its images is shown.

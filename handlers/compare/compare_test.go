@@ -87,14 +87,14 @@ func TestCompareRefuses(t *testing.T) {
 		"/api/report/results.json?runs=a0&sweep=s":        {422, "not both"},
 		"/api/report/results.json?sweep=nothing":          {404, "nothing"},
 		"/api/report/secrets?runs=a0":                     {404, "No file"},
-		"/api/report/results.json?runs=" + many:           {422, "most"},
+		"/api/report/results.json?runs=" + many:           {422, "the limit is"},
 		"/api/compare/curves?runs=a0":                     {422, "series"},
 		"/api/compare/curves?series=total":                {422, "?runs="},
 		"/api/compare/curves?runs=a0&series=x&smooth=1":   {422, "0.999"},
 		"/api/compare/curves?runs=a0&series=x&clock=late": {422, "late"},
 		"/compare?runs=nothing":                           {404, "nothing"},
-		"/compare/figures/x.svg?runs=a0":                  {404, "no figure"},
-		"/compare/figures/x.exe?runs=a0":                  {404, "neither"},
+		"/compare/figures/x.svg?runs=a0":                  {404, "of this comparison"},
+		"/compare/figures/x.exe?runs=a0":                  {404, "is not a figure"},
 	} {
 		if w := handlertest.Ask(h, "GET", path, ""); w.Code != want.status || !strings.Contains(w.Body.String(), want.say) {
 			t.Errorf("%.60s: status %d, want %d saying %q: %.300s", path, w.Code, want.status, want.say, w.Body)

@@ -80,13 +80,13 @@ func readChoice(q url.Values) (choice, error) {
 	}
 	bad := model.Invalid{}
 	if len(c.runs) > maxRuns {
-		bad["runs"] = fmt.Sprintf("%d runs are named; %d are the most", len(c.runs), maxRuns)
+		bad["runs"] = fmt.Sprintf("%d runs are named; the limit is %d", len(c.runs), maxRuns)
 	}
 	if len(c.runs) > 0 && c.sweep != "" {
 		bad["sweep"] = "name runs or a sweep, not both"
 	}
 	if !slices.Contains(report.Rules(), c.rule) {
-		bad["rule"] = fmt.Sprintf("%q is not a rule for bold; there are paper, overlap and none", c.rule)
+		bad["rule"] = fmt.Sprintf("%q is not a rule for bold; use paper, overlap or none", c.rule)
 	}
 	return c, bad.OrNil()
 }

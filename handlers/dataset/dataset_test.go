@@ -469,8 +469,8 @@ func TestDatasetErrors(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"/datasets/moon", 404, "There is no dataset &#34;moon&#34;; there is shapes3d-synthetic, dsprites-synthetic."},
-		{"/api/datasets/moon", 404, `There is no dataset \"moon\"; there is shapes3d-synthetic, dsprites-synthetic.`},
+		{"/datasets/moon", 404, "Unknown dataset &#34;moon&#34;; available: shapes3d-synthetic, dsprites-synthetic."},
+		{"/api/datasets/moon", 404, `Unknown dataset \"moon\"; available: shapes3d-synthetic, dsprites-synthetic.`},
 		{"/api/datasets/moon/images/0.png", 404, "moon"},
 		{api + "images/480000.png", 422, "there is no image 480000; shapes3d-synthetic has images 0 to 479999"},
 		{api + "images/-1.png", 422, "there is no image -1"},

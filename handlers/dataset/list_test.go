@@ -185,12 +185,12 @@ func TestAddFormSaysWhatIsWrong(t *testing.T) {
 	os.WriteFile(text, []byte("nothing of the kind"), 0o644)
 	for _, c := range []struct{ from, name, field, says string }{
 		{"/no/where", "", "from-error", "There is no file or folder /no/where on this machine."},
-		{text, "", "from-error", "is no published dataset"},
-		{"", "", "from-error", "Say from where"},
+		{text, "", "from-error", "neither a published dataset"},
+		{"", "", "from-error", "Give a path or a URL"},
 		{text, "../up", "name-error", "cannot name a dataset"},
 		{"shapes3d-synthetic[shape=cube]", "", "name-error", "Choose a name"},
 		{"shapes3d-synthetic[shape", "x", "from-error", "does not end with a selection"},
-		{text, "shapes3d-synthetic", "from-error", "is no published dataset"},
+		{text, "shapes3d-synthetic", "from-error", "neither a published dataset"},
 	} {
 		w := sendTo(t, sets, "POST", "/datasets", url.Values{"from": {c.from}, "name": {c.name}}.Encode())
 		doc := dom(t, w)
@@ -271,7 +271,7 @@ func TestAddByAPI(t *testing.T) {
 	}{
 		{"POST", "/api/datasets", string(body), 409, "There is a dataset mine already"},
 		{"POST", "/api/datasets", `{"from":"x","as":"y"}`, 422, "unknown field"},
-		{"POST", "/api/datasets", `{"name":"falcor3d"}`, 422, "must be got by hand"},
+		{"POST", "/api/datasets", `{"name":"falcor3d"}`, 422, "must be downloaded by hand"},
 		{"POST", "/api/datasets/mine/stop", "", 409, "is not being added"},
 		{"POST", "/api/datasets/none/stop", "", 404, `no dataset "none"`},
 		{"DELETE", "/api/datasets/none", "", 404, `no dataset "none"`},

@@ -76,7 +76,7 @@ func nmiFigure(m measured) (figure.Figure, bool) {
 	}
 	slots, colors := slotNames(s.Latents)
 	return figure.HeatMap{
-		Name: "nmi", Title: "What each slot tells of each factor, I(factor; slot) / H(factor)", Corner: "factor",
+		Name: "nmi", Title: "What each slot carries about each factor, I(factor; slot) / H(factor)", Corner: "factor",
 		Rows: plainNames(s.Factors), Columns: slots, Colors: colors, Value: matrix(s.NMI), Range: [2]float64{0, 1},
 		Marked: func(f, i int) bool { return s.Ownership != nil && slices.Contains(s.Ownership.Slots[i].Factors, f) },
 		Muted:  func(_, i int) bool { return !active(s, i) },
@@ -117,7 +117,7 @@ func importanceFigure(m measured) (figure.Figure, bool) {
 		}
 	}
 	return figure.HeatMap{
-		Name: "importance", Title: "How much a forest uses each slot to predict each factor", Corner: "factor",
+		Name: "importance", Title: "How much a random forest uses each slot to predict each factor", Corner: "factor",
 		Rows: plainNames(s.Factors), Columns: slots, Colors: colors, Value: value, Range: [2]float64{0, 1},
 		Note: fmt.Sprintf("Importances of %d trees, 1 for each factor in all.", s.DCI.Trees),
 	}.Draw(), true
@@ -141,8 +141,8 @@ func usageFigure(m measured) (figure.Figure, bool) {
 		used[i] = float64(n)
 	}
 	return figure.BarChart{
-		Name: "usage", Title: "Codes that each slot takes", Width: 480, Height: 170, Groups: slots, Y: figure.Axis{Label: "entries"},
-		Bars: []figure.Bars{{Name: "taken at least once", Value: used, Color: 7}, {Name: "in effective use (perplexity)", Value: u.Perplexity, Color: 0}},
+		Name: "usage", Title: "Codes used by each slot", Width: 480, Height: 170, Groups: slots, Y: figure.Axis{Label: "entries"},
+		Bars: []figure.Bars{{Name: "used at least once", Value: used, Color: 7}, {Name: "in effective use (perplexity)", Value: u.Perplexity, Color: 0}},
 		Note: fmt.Sprintf("%s A slot can take k = %d.", rowsNote(m.scores.Images), m.run.Config.K),
 	}.Draw(), true
 }

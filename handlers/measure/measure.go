@@ -167,7 +167,7 @@ func (h Measure) file(w http.ResponseWriter, r *http.Request) error {
 	}
 	draw, ok := measureFigures[name]
 	if !ok {
-		return fmt.Errorf("no measurement has a figure %q: %w", name, model.ErrNotFound)
+		return fmt.Errorf("unknown figure %q: %w", name, model.ErrNotFound)
 	}
 	m, err := h.read(r.Context(), chi.URLParam(r, "id"))
 	if err != nil {
@@ -175,7 +175,7 @@ func (h Measure) file(w http.ResponseWriter, r *http.Request) error {
 	}
 	f, ok := draw(m)
 	if !ok {
-		return fmt.Errorf("run %s was not measured in this respect: %w", m.run.ID, model.ErrNotFound)
+		return fmt.Errorf("run %s has no such measurement: %w", m.run.ID, model.ErrNotFound)
 	}
 	return handlers.SendFigure(w, r, f, kind)
 }

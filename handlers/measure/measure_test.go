@@ -257,7 +257,7 @@ func TestMeasureNames(t *testing.T) {
 			t.Errorf("code %s stands for %s", code, value)
 		}
 	})
-	if text := slots.Eq(2).Text(); !strings.Contains(text, "tells of no factor") {
+	if text := slots.Eq(2).Text(); !strings.Contains(text, "carries no factor") {
 		t.Errorf("slot 2: %s", text)
 	}
 }
@@ -306,7 +306,7 @@ func TestMeasureStates(t *testing.T) {
 	}
 	e.state = model.Evaluation{State: model.Queued, Asked: time.Now()}
 	queued := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")).Find("[data-testid=evaluation-queued]")
-	if queued.Find("[data-testid=evaluate-now]").Length() != 1 || queued.Find("[data-testid=evaluation-cancel]").Length() != 1 || !strings.Contains(queued.Text(), "Starts when") {
+	if queued.Find("[data-testid=evaluate-now]").Length() != 1 || queued.Find("[data-testid=evaluation-cancel]").Length() != 1 || !strings.Contains(queued.Text(), "Starts after") {
 		t.Errorf("queued: %s", queued.Text())
 	}
 	e.state = model.Evaluation{Started: time.Now(), Ended: time.Now(), State: model.Failed, Reason: "the dataset is not here"}
@@ -318,7 +318,7 @@ func TestMeasureStates(t *testing.T) {
 		t.Errorf("a second start answers %d", w.Code)
 	}
 	f.Runs["a"].Checkpoint = 0
-	if doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")); doc.Find("button[disabled]").Length() != 2 || !strings.Contains(doc.Text(), "saved no checkpoint yet") {
+	if doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")); doc.Find("button[disabled]").Length() != 2 || !strings.Contains(doc.Text(), "has no checkpoint yet") {
 		t.Error("a run without a checkpoint can be evaluated")
 	}
 	if w := handlertest.Post(t, h, "/runs/a/measure", url.Values{}); w.Code != http.StatusConflict {
@@ -397,7 +397,7 @@ func TestMeasureHues(t *testing.T) {
 type damagedScores struct{}
 
 func (damagedScores) Scores(context.Context, string) (model.Scores, error) {
-	return model.Scores{}, model.Invalid{"": "scores.json is damaged: it ends in the middle of its JSON"}
+	return model.Scores{}, model.Invalid{"": "scores.json is damaged: its JSON is truncated"}
 }
 
 // TestMeasureDamagedScores: the page says what is damaged, and offers to measure again.

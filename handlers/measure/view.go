@@ -44,13 +44,13 @@ func (m measured) empty(why string) string {
 	case m.scores != nil && m.scores.Evaluated():
 		return ""
 	case m.damage != "":
-		return "An evaluation measures the run again; it takes minutes, and what it finds takes the place of what cannot be read."
+		return "Evaluating the run again takes minutes and replaces the scores that cannot be read."
 	case why != "":
-		return "This run has saved no checkpoint yet; what its slots hold can be measured as soon as it has."
+		return "This run has no checkpoint yet. You can evaluate it once it has saved one."
 	case m.run.State.Ended():
-		return "This run was not evaluated yet. An evaluation encodes images of its dataset at random, relates codes to factors, and tries noise and swaps; it takes minutes and keeps what it finds with the run."
+		return "Not evaluated yet. An evaluation encodes random images of the dataset, relates codes to factors, and tests noise and swaps. It takes minutes; the scores are stored with the run."
 	}
-	return "This run is under way and was not evaluated yet. An evaluation measures its newest checkpoint; it takes minutes, and shares the machine with the training."
+	return "Still training and not evaluated yet. An evaluation measures the newest checkpoint. It takes minutes and slows the training down."
 }
 
 func (m measured) said() string {
@@ -72,7 +72,7 @@ func (m measured) stale() string {
 	if m.scores.Step >= m.run.Checkpoint {
 		return ""
 	}
-	return fmt.Sprintf("Training has gone on to a checkpoint at step %s since; these are scores of step %s.", views.Count(m.run.Checkpoint), views.Count(m.scores.Step))
+	return fmt.Sprintf("Training has since reached a checkpoint at step %s; these scores are of step %s.", views.Count(m.run.Checkpoint), views.Count(m.scores.Step))
 }
 
 // score writes a score with three decimals.
@@ -110,8 +110,8 @@ func (m measured) groups() []ui.MeasuredGroup {
 func infoMEC(s *model.Metrics) ui.MeasuredGroup {
 	g := ui.MeasuredGroup{Title: fmt.Sprintf("InfoMEC, %s rows, %d latents, %d factors", views.Count(s.Rows), s.Latents, len(s.KeptFactors))}
 	g.Rows = []ui.MeasuredScore{
-		{Name: "InfoM", Value: score(s.InfoM), Main: true, Note: "Modularity: does each slot tell of one factor only? 1 is yes; independent codes score 0 up to sampling noise."},
-		{Name: "InfoC", Value: score(s.InfoC), Main: true, Note: "Compactness: is each factor told by one slot only?"},
+		{Name: "InfoM", Value: score(s.InfoM), Main: true, Note: "Modularity: does each slot carry information about one factor only? 1 is yes; independent codes score 0 up to sampling noise."},
+		{Name: "InfoC", Value: score(s.InfoC), Main: true, Note: "Compactness: is each factor carried by one slot only?"},
 		{Name: "InfoE", Value: score(s.InfoE), Main: true, Note: "Explicitness: can a linear model read the factors? As published it is fitted and measured on the same rows, so large codebooks come near 1 whatever they hold; compare the next two."},
 		{Name: "InfoE, held out", Value: score(s.InfoEHeldOut), Note: "Fitted on nine rows in ten and measured on the tenth; below 0 it predicts worse than knowing nothing. Ours, not the paper’s."},
 		{Name: "InfoE, shuffled", Value: score(s.InfoEShuffled), Note: "InfoE of the same latents in another order of rows, where there is nothing to read: what chance alone reaches."},
@@ -134,7 +134,7 @@ func dci(s *model.Metrics) ui.MeasuredGroup {
 
 func slotsNote(discrete bool) string {
 	if discrete {
-		return "Indices of codes as if they were quantities, which they are not: even perfect codes score low."
+		return "Code indices treated as quantities, although they are categories: even perfect codes score low."
 	}
 	return "Disentanglement, informativeness (accuracy on held-out rows), completeness."
 }
@@ -142,9 +142,9 @@ func slotsNote(discrete bool) string {
 func swaps(s *model.Swap) ui.MeasuredGroup {
 	share, span := shareText, shareSpan
 	return ui.MeasuredGroup{Title: fmt.Sprintf("Swaps, %s edits of %s pairs", views.Count(s.Edits), views.Count(s.Pairs)), Rows: []ui.MeasuredScore{
-		{Name: "Exact", Value: share(s.Exact), Interval: span(s.Exact), Main: true, Note: "Edits after which a probe reads another value of the slot’s own factor, and no other change, in the decoded image."},
-		{Name: "None", Value: share(s.None), Interval: span(s.None), Note: "Edits that change nothing it can read."},
-		{Name: "Others", Value: share(s.Others), Interval: span(s.Others), Note: "Edits that change some other factor: leakage."},
+		{Name: "Exact", Value: share(s.Exact), Interval: span(s.Exact), Main: true, Note: "Edits after which a probe reads a new value of the slot’s own factor in the decoded image, and no other change."},
+		{Name: "None", Value: share(s.None), Interval: span(s.None), Note: "Edits after which the probe reads no change."},
+		{Name: "Others", Value: share(s.Others), Interval: span(s.Others), Note: "Edits that change another factor: leakage."},
 	}}
 }
 
@@ -173,11 +173,11 @@ func (m measured) parts() []ui.MeasurePart {
 		}
 	}
 	add(ui.MeasurePart{ID: "holds", Question: "Which slot holds which factor?"}, "nmi", "importance", "infoe")
-	add(ui.MeasurePart{ID: "codes", Question: "Which codes do slots take?", Says: m.codesSaid()}, "usage", "ranks")
+	add(ui.MeasurePart{ID: "codes", Question: "Which codes do slots use?", Says: m.codesSaid()}, "usage", "ranks")
 	add(ui.MeasurePart{ID: "swaps", Question: "Does a swap change one thing?", Says: m.probeSaid()}, "purity", "leakage")
-	add(ui.MeasurePart{ID: "truth", Question: "Does a swap give the right picture?", Says: m.truthSaid()}, "truth", "truth-groups")
-	add(ui.MeasurePart{ID: "robust", Question: "How much noise does it bear?", Says: m.noiseSaid()}, "noise", "noise-energy", "noise-accuracy", "flips", "degraded")
-	add(ui.MeasurePart{ID: "training", Question: "What became of the vectors in training?", Says: m.trainingSaid()}, "mean", "variance-latent", "variance-codebook", "perplexity")
+	add(ui.MeasurePart{ID: "truth", Question: "Does a swap give the right image?", Says: m.truthSaid()}, "truth", "truth-groups")
+	add(ui.MeasurePart{ID: "robust", Question: "How robust is it to noise?", Says: m.noiseSaid()}, "noise", "noise-energy", "noise-accuracy", "flips", "degraded")
+	add(ui.MeasurePart{ID: "training", Question: "How did the vectors change in training?", Says: m.trainingSaid()}, "mean", "variance-latent", "variance-codebook", "perplexity")
 	return all
 }
 
@@ -193,7 +193,7 @@ func (m measured) partsCompared() *ui.PartsCompared {
 	add := func(name, trained, left, difference, note string) {
 		p.Rows = append(p.Rows, ui.ComparedScore{Name: name, Trained: trained, HeldOut: left, Difference: difference, Note: note})
 	}
-	add("Images", views.Count(s.Images), views.Count(h.Images), "", "Drawn at random. On few rows InfoE comes near 1 and InfoM loses a little by chance alone.")
+	add("Images", views.Count(s.Images), views.Count(h.Images), "", "Drawn at random. With few rows, InfoE approaches 1 and InfoM drops slightly by chance alone.")
 	trained := model.Interval{Value: model.Score(s.PSNR), Low: model.Undefined(), High: model.Undefined()}
 	if s.PSNRInterval != nil {
 		trained = *s.PSNRInterval
@@ -207,7 +207,7 @@ func (m measured) partsCompared() *ui.PartsCompared {
 		p.Says = append(p.Says, m.factorsLeft()...)
 	}
 	if s.Usage != nil && h.Usage != nil {
-		add("Codes in use", views.Count(s.Usage.Entries), views.Count(h.Usage.Entries), "", "Entries taken by some slot.")
+		add("Codes in use", views.Count(s.Usage.Entries), views.Count(h.Usage.Entries), "", "Entries used by at least one slot.")
 	}
 	return p
 }
@@ -248,7 +248,7 @@ func (m measured) codesSaid() []string {
 	if u == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s of %s entries are taken by some slot; over all slots %s are in effective use.", views.Count(u.Entries), views.Count(m.run.Config.Entries()), figure.Number(u.Codebook))}
+	return []string{fmt.Sprintf("Slots use %s of %s entries; effective use over all slots is %s.", views.Count(u.Entries), views.Count(m.run.Config.Entries()), figure.Number(u.Codebook))}
 }
 
 func (m measured) probeSaid() []string {
@@ -260,7 +260,7 @@ func (m measured) probeSaid() []string {
 	for f, a := range s.ProbeAccuracy {
 		parts[f] = fmt.Sprintf("%s %.1f%%", factors[f], 100*a)
 	}
-	return []string{fmt.Sprintf("A probe that learned from %s images reads the factors of what is decoded; on images that it has not seen it is right for %s.", views.Count(s.ProbeImages), strings.Join(parts, ", ")) + m.blurSaid()}
+	return []string{fmt.Sprintf("A probe trained on %s images reads the factors of decoded images. Its accuracy on unseen images: %s.", views.Count(s.ProbeImages), strings.Join(parts, ", ")) + m.blurSaid()}
 }
 
 func (m measured) noiseSaid() []string {

@@ -45,7 +45,7 @@ func TestLogFromAnywhere(t *testing.T) {
 	}{
 		{"out of order", points, `{"points": [{"step": 2, "values": {"loss": "NaN"}}, {"step": 1, "time": "2026-03-01T12:00:00Z", "values": {"loss": 2.5}}]}`, 200, `{"added":2,"skipped":0,"last":2}`},
 		{"again, and one more", points, `{"points": [{"step": 2, "values": {"loss": 7}}, {"step": 3, "values": {"loss": 1}}, {"step": 3, "values": {"loss": 1}}]}`, 200, `{"added":1,"skipped":2,"last":3}`},
-		{"step 0", points, `{"points": [{"step": 0, "values": {"loss": 1}}]}`, 422, "steps count from 1"},
+		{"step 0", points, `{"points": [{"step": 0, "values": {"loss": 1}}]}`, 422, "steps start at 1"},
 		{"no values", points, `{"points": [{"step": 9, "values": {}}]}`, 422, "a point has 1 to 1000"},
 		{"a comma", points, `{"points": [{"step": 9, "values": {"a,b": 1}}]}`, 422, "cannot name a series"},
 		{"no points", points, `{"points": []}`, 422, "1 to 10000"},

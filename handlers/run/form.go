@@ -164,7 +164,7 @@ func (h Runs) start(ctx context.Context, typed map[string]string, name string, a
 	}
 	h.checkData(ctx, cfg, bad)
 	if len(name) > nameSize {
-		bad["name"] = fmt.Sprintf("has %d bytes; %d are the most", len(name), nameSize)
+		bad["name"] = fmt.Sprintf("has %d bytes; the limit is %d", len(name), nameSize)
 	}
 	if err := bad.OrNil(); err != nil {
 		return model.Run{}, err
@@ -290,7 +290,7 @@ func typedJSON(config map[string]json.RawMessage) (map[string]string, error) {
 	for entry, raw := range config {
 		field, known := model.FieldByName(entry)
 		if !known {
-			bad[entry] = "there is no hyperparameter of this name"
+			bad[entry] = "unknown hyperparameter"
 			continue
 		}
 		text, err := entryText(field.Kind, raw)
@@ -315,7 +315,7 @@ func entryText(kind model.Kind, raw json.RawMessage) (string, error) {
 		}
 		return strings.Join(parts, ","), nil
 	case len(raw) > 0 && (raw[0] == '{' || raw[0] == '['):
-		return "", errors.New("an object or a list cannot stand here")
+		return "", errors.New("expected a value, not an object or a list")
 	}
 	return string(raw), nil // a number, true, false
 }

@@ -154,10 +154,10 @@ const (
 func (h Runs) describe(ctx context.Context, id string, name, notes *string) error {
 	bad := model.Invalid{}
 	if name != nil && len(*name) > nameSize {
-		bad["name"] = fmt.Sprintf("has %d bytes; %d are the most", len(*name), nameSize)
+		bad["name"] = fmt.Sprintf("has %d bytes; the limit is %d", len(*name), nameSize)
 	}
 	if notes != nil && len(*notes) > notesSize {
-		bad["notes"] = fmt.Sprintf("have %d bytes; %d are the most", len(*notes), notesSize)
+		bad["notes"] = fmt.Sprintf("have %d bytes; the limit is %d", len(*notes), notesSize)
 	}
 	if err := bad.OrNil(); err != nil {
 		return err

@@ -155,7 +155,7 @@ func TestCreateFromForm(t *testing.T) {
 	for _, kind := range []string{"multipart/form-data; boundary=x", "application/json", "text/plain"} {
 		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/runs", strings.NewReader(`{"k": 4}`))
 		r.Header.Set("Content-Type", kind)
-		if h.ServeHTTP(w, r); w.Code != 422 || !strings.Contains(w.Body.String(), "A form belongs here") {
+		if h.ServeHTTP(w, r); w.Code != 422 || !strings.Contains(w.Body.String(), "Expected a form") {
 			t.Errorf("%s in the place of a form answers %d", kind, w.Code)
 		}
 	}
@@ -176,7 +176,7 @@ func TestCreateFromAnotherModelsForm(t *testing.T) {
 		t.Errorf("the configuration differs: %s", diff)
 	}
 	w = handlertest.Send(t, h, "POST", "/api/runs", `{"config": {"model": "betavae", "k": 128}}`)
-	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "is no hyperparameter of betavae; it belongs to hrr, vqvae, qlae") {
+	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "is not a hyperparameter of betavae; it belongs to hrr, vqvae, qlae") {
 		t.Errorf("answered %d: %s", w.Code, w.Body)
 	}
 }

@@ -119,7 +119,7 @@ type errSilent time.Duration
 func (e errSilent) Error() string { return fmt.Sprintf("no message for %v", time.Duration(e)) }
 
 // errMistakes ends a conversation with a visitor that does not speak the protocol.
-var errMistakes = errors.New("too many messages could not be read")
+var errMistakes = errors.New("too many invalid messages")
 
 // read takes the visitor's messages until the connection ends, or is to be ended for what it returns.
 func (s *runSocket) read(ctx context.Context) error {
@@ -162,15 +162,15 @@ func readHello(message []byte) (in hello, why string) {
 	}
 	switch err := json.Unmarshal(message, &in); {
 	case err != nil:
-		return in, fmt.Sprintf("this message is not the JSON expected here: %s; one looks like {\"type\":\"hello\",\"v\":1,\"since\":0,\"attempt\":0}", model.JSONFault(err))
+		return in, fmt.Sprintf("this message is not the expected JSON: %s; send, for example, {\"type\":\"hello\",\"v\":1,\"since\":0,\"attempt\":0}", model.JSONFault(err))
 	case in.Type != "hello":
 		return in, fmt.Sprintf("there is no message of type %q; this socket takes \"hello\"", in.Type)
 	case in.V != 1:
-		return in, fmt.Sprintf("version %d of the protocol is not known here; 1 is", in.V)
+		return in, fmt.Sprintf("protocol version %d is not supported; use 1", in.V)
 	case in.Since < 0:
-		return in, fmt.Sprintf("since is %d; steps count from 0", in.Since)
+		return in, fmt.Sprintf("since is %d; steps start at 0", in.Since)
 	case in.Attempt < 0:
-		return in, fmt.Sprintf("attempt is %d; attempts count from 1, 0 stands for none", in.Attempt)
+		return in, fmt.Sprintf("attempt is %d; attempts start at 1, 0 means none", in.Attempt)
 	}
 	return in, ""
 }

@@ -288,7 +288,7 @@ func TestSocketAnswersNonsense(t *testing.T) {
 	for range 4 { // the tenth is too much
 		c.conn.WriteMessage(websocket.TextMessage, []byte("?"))
 	}
-	if f := c.until("bye"); f.Reason != "too many messages could not be read" {
+	if f := c.until("bye"); f.Reason != "too many invalid messages" {
 		t.Errorf("after ten mistakes it says %q", f.Reason)
 	}
 	if _, ok := c.read(); ok {

@@ -151,7 +151,7 @@ func covarianceFigure(e theoryEntries, points []theoryPoint) figure.Figure {
 	}
 	sampledF.Name, sampledOp.Name = "Frobenius, sampled", "operator, sampled"
 	return figure.LineChart{
-		Name: "covariance", Title: "How strongly two retrievals vary together", Width: 360, Height: 230,
+		Name: "covariance", Title: "How strongly two retrievals are correlated", Width: 360, Height: 230,
 		X: figure.Axis{Label: "dimension d", Log: true, Ticks: []float64{16, 64, 256, 1024, 4096}}, Y: figure.Axis{Label: "norm of the block Σ of two slots", Log: true},
 		Lines:      []figure.Line{frobenius, sampledF, order, sampledOp},
 		References: []figure.Reference{{Vertical: true, At: float64(e.d), Label: fmt.Sprintf("d = %d", e.d)}},
@@ -187,6 +187,6 @@ func correlationFigure(e theoryEntries, points []theoryPoint) figure.Figure {
 		Lines:      []figure.Line{order, channel, exact, bound},
 		References: references,
 		Dots:       dots(points, func(p theoryPoint) (float64, float64) { return e.ratio, p.tc }),
-		Note:       "For values drawn as HRR vectors. At ρ = 1 the floor is the noise of retrieval itself. The bound begins where it says anything.",
+		Note:       "For values drawn as HRR vectors. At ρ = 1 the floor is the noise of retrieval itself. The bound is drawn where it is not trivial.",
 	}.Draw()
 }

@@ -93,7 +93,7 @@ func (h Theory) file(w http.ResponseWriter, r *http.Request) error {
 	}
 	draw, ok := theoryFigures[name]
 	if !ok {
-		return fmt.Errorf("the theory page has no figure %q: %w", name, model.ErrNotFound)
+		return fmt.Errorf("unknown figure %q of the theory page: %w", name, model.ErrNotFound)
 	}
 	e, bad := readTheory(r.URL.Query())
 	if err := bad.OrNil(); err != nil {
@@ -229,11 +229,11 @@ func (h Theory) point(ctx context.Context, src play.Source, ratio float64) (theo
 		p.label = src.Key
 	}
 	if c.Model != "hrr" {
-		p.why = fmt.Sprintf("A %s model has no slots that are bundled; the theory is not about it.", c.Model)
+		p.why = fmt.Sprintf("A %s model does not bundle its slots, so the theory does not apply.", c.Model)
 		return p, nil
 	}
 	if c.Binding != "" {
-		p.why = fmt.Sprintf("This model binds by %s, not by circular convolution; the theory is not about it.", c.Binding)
+		p.why = fmt.Sprintf("This model binds by %s, not by circular convolution, so the theory does not apply.", c.Binding)
 		return p, nil
 	}
 	count := h.Library.Usage(src)
@@ -252,7 +252,7 @@ func (h Theory) point(ctx context.Context, src play.Source, ratio float64) (theo
 
 func stillCounting(c play.Counting) string {
 	if c.Err != nil {
-		return handlers.Sentence("its codes could not be counted: " + c.Err.Error())
+		return handlers.Sentence("counting its codes failed: " + c.Err.Error())
 	}
 	return fmt.Sprintf("Its codes are being counted: %s of %s images. Open the page again in a moment.", views.Count(c.Done), views.Count(c.Of))
 }

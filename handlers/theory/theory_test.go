@@ -126,7 +126,7 @@ func TestTheoryModels(t *testing.T) {
 	}
 	doc = handlertest.Document(t, handlertest.Get(t, theorySite(fakeSlots{}), "/theory?m=3&run=bbbb&run=cccc"))
 	text := doc.Find("[data-testid=theory-points]").Text()
-	for _, want := range []string{"1,200 of 4,096 images", "A vqvae model has no slots"} {
+	for _, want := range []string{"1,200 of 4,096 images", "A vqvae model does not bundle its slots"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not said in %s", want, text)
 		}
@@ -138,7 +138,7 @@ func TestTheoryModels(t *testing.T) {
 	if text := doc.Find("[data-testid=figure-capacity]").Text(); !strings.Contains(text, "Leaky, outside") || !strings.Contains(text, "≥ Measured") {
 		t.Errorf("dots: %s", text)
 	}
-	if text := handlertest.Document(t, handlertest.Get(t, theorySite(nil), "/theory")).Find("form").Text(); !strings.Contains(text, "No HRR model is trained yet") {
+	if text := handlertest.Document(t, handlertest.Get(t, theorySite(nil), "/theory")).Find("form").Text(); !strings.Contains(text, "No trained HRR model yet") {
 		t.Errorf("without checkpoints: %s", text)
 	}
 	if w := handlertest.Get(t, theorySite(fakeSlots{}), "/theory?m=3&run=nobody"); w.Code != http.StatusNotFound {

@@ -104,7 +104,7 @@ func rounded(v float64) string {
 func capacityPart(e theoryEntries, points []theoryPoint) ui.TheoryPart {
 	c := theory.CapacityOf(e.m, e.d, e.k)
 	p := ui.TheoryPart{
-		ID: "capacity", Question: "What is the most it can tell of an image?",
+		ID: "capacity", Question: "How much information can the latent carry?",
 		Formulas: []ui.Formula{{Name: "capacity", Place: "Proposition 1, “Capacity of the HRR latent channel”: the paper’s statement for its Gaussian model, in which cross-talk is independent noise"}},
 		Facts: []ui.TheoryFact{
 			{Term: "Channel", Value: nats(c.Channel)}, {Term: "Codebook", Value: nats(c.Codebook)}, {Term: "Bound", Value: nats(c.Bound()), Good: true},
@@ -113,12 +113,12 @@ func capacityPart(e theoryEntries, points []theoryPoint) ui.TheoryPart {
 		Figures: []views.FigureView{{Name: "capacity"}},
 	}
 	if c.CodebookBinds() {
-		p.Says = append(p.Says, fmt.Sprintf("The codebook binds: more entries would let the latent hold more, up to k ≈ %s.", rounded(math.Exp(c.Channel/float64(e.m)))))
+		p.Says = append(p.Says, fmt.Sprintf("The codebook limits the rate: more entries help, up to k ≈ %s.", rounded(math.Exp(c.Channel/float64(e.m)))))
 	} else {
-		p.Says = append(p.Says, "The channel binds: more entries gain nothing; more dimensions would.")
+		p.Says = append(p.Says, "The channel limits the rate: more entries do not help, more dimensions do.")
 	}
 	if c.Bound() >= e.rate {
-		p.Says = append(p.Says, fmt.Sprintf("R = %s nats fit %s times over.", rounded(e.rate), rounded(c.Bound()/math.Max(e.rate, 1e-9))))
+		p.Says = append(p.Says, fmt.Sprintf("R = %s nats fit %s times.", rounded(e.rate), rounded(c.Bound()/math.Max(e.rate, 1e-9))))
 	} else {
 		p.Says = append(p.Says, fmt.Sprintf("R = %s nats do not fit: %s are missing.", rounded(e.rate), rounded(e.rate-c.Bound())))
 	}
@@ -135,7 +135,7 @@ func capacityPart(e theoryEntries, points []theoryPoint) ui.TheoryPart {
 func leastPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 	d, k := theory.LeastD(e.rate, e.m), theory.LeastK(e.rate, e.m)
 	return ui.TheoryPart{
-		ID: "least", Question: "What does a rate need?",
+		ID: "least", Question: "How large must d and k be for a rate?",
 		Formulas: []ui.Formula{
 			{Name: "least-d", Place: "“Design corollary”, proof of Proposition 1"},
 			{Name: "least-k", Place: "the same"},
@@ -144,7 +144,7 @@ func leastPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 			{Term: "Least d", Value: figure.Number(d), Good: float64(e.d) >= d, Bad: float64(e.d) < d},
 			{Term: "Least k", Value: figure.Number(k), Good: float64(e.k) >= k, Bad: float64(e.k) < k},
 		},
-		Says:    []string{fmt.Sprintf("For R = %s nats through m = %d slots. More slots ease the codebook fast and the dimension hardly: for large m, d ≳ 2R.", rounded(e.rate), e.m)},
+		Says:    []string{fmt.Sprintf("For R = %s nats through m = %d slots. More slots lower the required k quickly but barely lower d: for large m, d ≳ 2R.", rounded(e.rate), e.m)},
 		Figures: []views.FigureView{{Name: "least-d"}, {Name: "least-k"}},
 	}
 }
@@ -152,7 +152,7 @@ func leastPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 func retrievalPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 	s := sampleSNR(e.m, e.d, e.variance)
 	return ui.TheoryPart{
-		ID: "retrieval", Question: "How noisy is what a slot gives back?",
+		ID: "retrieval", Question: "How noisy is a retrieval?",
 		Formulas: []ui.Formula{
 			{Name: "retrieval", Place: "“Capacity of the HRR latent channel”; the sum is the cross-talk of the other slots"},
 			{Name: "snr", Place: "“Distribution of a retrieval”"},
@@ -163,7 +163,7 @@ func retrievalPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 			{Term: "Signal per component", Value: fmt.Sprintf("%s, sampled %s", rounded(e.variance/float64(e.d)), rounded(s.Signal))},
 			{Term: "Noise per component", Value: fmt.Sprintf("%s, exactly %s, sampled %s", rounded(e.variance*float64(e.m)/float64(e.d)), figure.Number(e.variance*theory.NoisePower(e.m, e.d)), rounded(s.Noise))},
 		},
-		Says:    []string{"The variance of the values scales signal and noise alike: move its slider, and SNR stays.", "Every further slot costs every other one signal; the dimension does not change the ratio, it changes how many components share it."},
+		Says:    []string{"The variance of the values scales signal and noise alike, so it does not change the SNR.", "Each additional slot lowers the SNR of the others. The dimension does not change the ratio, only how many components share it."},
 		Figures: []views.FigureView{{Name: "snr"}},
 	}
 }
@@ -171,7 +171,7 @@ func retrievalPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 func covariancePart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 	p := theory.SamplePairs(max(e.m, 2), e.d, 1, 1)
 	return ui.TheoryPart{
-		ID: "covariance", Question: "How much do two slots vary together?",
+		ID: "covariance", Question: "How correlated are two retrievals?",
 		Formulas: []ui.Formula{
 			{Name: "block", Place: "“Off-Diagonal Blocks”"},
 			{Name: "frobenius", Place: "the same; about 1/d"},
@@ -190,12 +190,12 @@ func correlationPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 	exact, channel := theory.TotalCorrelation(values, tau2), theory.ChannelAt(e.m, e.d, e.ratio)
 	delta := theory.DeltaOf(values)
 	_, operator := delta.Norms(tau2)
-	bound := "says nothing here: ‖M‖_op may be " + rounded(operator)
+	bound := "is trivial here: ‖M‖_op may be " + rounded(operator)
 	if b := delta.Bound(tau2); !math.IsInf(b, 0) {
 		bound = nats(b)
 	}
 	return ui.TheoryPart{
-		ID: "correlation", Question: "How far are the retrievals from independent?",
+		ID: "correlation", Question: "How far from independent are the retrievals?",
 		Formulas: []ui.Formula{
 			{Name: "exact", Place: "“Reduction to the Log-Determinant”"},
 			{Name: "bound", Place: "Proposition 2 and “Bounding the Total Correlation”"},
@@ -207,12 +207,12 @@ func correlationPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 			{Term: "Share of the channel", Value: rounded(100*exact/channel) + "%"},
 			{Term: "Bound", Value: bound},
 			{Term: "Order m²/(τ⁴d)", Value: rounded(theory.Order(e.m, e.d, tau2)) + " nats"},
-			{Term: "The bound speaks from", Value: fmt.Sprintf("ρ = %s", rounded(theory.Ratio(e.m, e.d, delta.Operator)))},
+			{Term: "The bound applies from", Value: fmt.Sprintf("ρ = %s", rounded(theory.Ratio(e.m, e.d, delta.Operator)))},
 		},
 		Says: []string{
 			atNoise(e.m, e.d, values),
 			atOne(e.m, e.d, values),
-			"The smaller the floor, the more the retrievals repeat each other, for all are made of one bundle; without it, they are exactly dependent.",
+			"All retrievals come from one bundle, so with a smaller floor they share more; without a floor they are exactly dependent.",
 			"The exact value is of the paper’s Gaussian model and is computed frequency by frequency, at any size.",
 		},
 		Figures: []views.FigureView{{Name: "correlation"}},

@@ -61,7 +61,7 @@ func (a *account) end(ctx context.Context, err error) error {
 	a.state.Ended, a.state.State, a.state.Said = now(), model.Finished, ""
 	switch {
 	case err != nil && ctx.Err() != nil:
-		a.state.State, a.state.Reason = model.Stopped, "The evaluation was cancelled. Scores from before are kept; evaluate again to measure the run."
+		a.state.State, a.state.Reason = model.Stopped, "The evaluation was cancelled. Earlier scores are kept; evaluate the run again to update them."
 	case err != nil:
 		a.state.State, a.state.Reason = model.Failed, sentence(err)
 	}

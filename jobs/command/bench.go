@@ -43,7 +43,7 @@ func benchCommand(ctx context.Context, env environment, args []string) error {
 		bad["seconds"] = fmt.Sprintf("%g is not a number of seconds above 0, up to %d", *seconds, mostSeconds)
 	}
 	if *profile < 0 {
-		bad["profile"] = fmt.Sprintf("%d is below 0, the least allowed", *profile)
+		bad["profile"] = fmt.Sprintf("%d is negative", *profile)
 	}
 	if err := bad.OrNil(); err != nil {
 		return err

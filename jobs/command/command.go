@@ -64,7 +64,7 @@ type ServeOptions struct {
 const sameRequest = 5 * time.Second
 
 // errSignal is the cause of a cancelled context when the user or a scheduler asked the process to end.
-var errSignal = errors.New("asked to stop by a signal")
+var errSignal = errors.New("stopped by a signal")
 
 // errUsage marks mistakes in how the program was called.
 var errUsage = errors.New("usage")
@@ -195,7 +195,7 @@ func parse(fs *flag.FlagSet, args []string, positional int) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w; `%s -h` lists the flags", errUsage, err, fs.Name())
 	case fs.NArg() > positional:
-		return fmt.Errorf("%w: %q is one argument too many", errUsage, fs.Arg(positional))
+		return fmt.Errorf("%w: unexpected argument %q", errUsage, fs.Arg(positional))
 	}
 	return nil
 }

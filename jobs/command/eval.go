@@ -244,7 +244,7 @@ func findSubject(dataDir, name string) (subject, error) {
 		}
 	case chosen:
 		if step, err = strconv.Atoi(at); err != nil {
-			return subject{}, fmt.Errorf("%w: %q is no step", errUsage, at)
+			return subject{}, fmt.Errorf("%w: %q is not a step", errUsage, at)
 		}
 	}
 	path, err := f.Checkpoint(step)

@@ -157,7 +157,7 @@ func TestEvalRefuses(t *testing.T) {
 		{[]string{"nobody"}, failed, "nobody"},
 		{[]string{"empty"}, failed, "run empty has no checkpoint to evaluate"},
 		{[]string{"shipped@7"}, failed, "run shipped has no checkpoint of step 7"},
-		{[]string{"shipped@x"}, usage, `"x" is no step`},
+		{[]string{"shipped@x"}, usage, `"x" is not a step`},
 		{[]string{"nowhere.safetensors"}, failed, "nowhere.safetensors"},
 		{[]string{"shipped", "--images", "1"}, usage, "--images is 1"},
 		{[]string{"shipped", "--engine", "abacus"}, usage, "abacus"},

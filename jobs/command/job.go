@@ -50,7 +50,7 @@ func executorFlags(fs *flag.FlagSet) func() (string, slurm.Options, error) {
 func heeded(fs *flag.FlagSet, where string) (err error) {
 	fs.Visit(func(f *flag.Flag) {
 		if f.Name == "slurm" && where != model.Slurm {
-			err = fmt.Errorf("%w: --slurm asks SLURM for something, which needs --executor %s", errUsage, model.Slurm)
+			err = fmt.Errorf("%w: --slurm needs --executor %s", errUsage, model.Slurm)
 		}
 	})
 	return err

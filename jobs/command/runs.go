@@ -429,7 +429,7 @@ func stopRun(f *folder.Folder) error {
 	}
 	defer lock.Unlock()
 	status := run.Status
-	status.State, status.Reason, status.Ended = model.Stopped, "Taken out of the queue.", now()
+	status.State, status.Reason, status.Ended = model.Stopped, "Removed from the queue.", now()
 	return f.SetStatus(status)
 }
 

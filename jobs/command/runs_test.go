@@ -139,7 +139,7 @@ func TestRunsAreActedOn(t *testing.T) {
 	if !strings.Contains(stderr, "run a is not running; it is finished") || !strings.Contains(out, `"error": "run a is not running`) {
 		t.Error(out, stderr)
 	}
-	if out, _ := call(done, "list", "id=d", "--columns", "state,reason"); !strings.Contains(out, "stopped  Taken out of the queue.") {
+	if out, _ := call(done, "list", "id=d", "--columns", "state,reason"); !strings.Contains(out, "stopped  Removed from the queue.") {
 		t.Error(out)
 	}
 	call(failed, "stop", "state=finished", "lr>100", "--yes") // chooses none

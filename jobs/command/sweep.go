@@ -193,7 +193,7 @@ func (s *shellSweep) store() (err error) {
 	if s.saved, err = sweep.OpenStore(s.dataDir).Save(s.saved.Plan); err != nil {
 		return errors.Join(err, s.root.Close())
 	}
-	fmt.Fprintf(s.env.err, "sweep %s: %d runs at most; the same command goes on where this one ends\n", s.saved.ID, s.saved.Plan.Runs())
+	fmt.Fprintf(s.env.err, "sweep %s: at most %d runs; run the same command to resume\n", s.saved.ID, s.saved.Plan.Runs())
 	return nil
 }
 
@@ -223,7 +223,7 @@ func (s *shellSweep) work(ctx context.Context) error {
 	s.retried = map[string]int{}
 	for {
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("the sweep was interrupted; the same command goes on: %w", err)
+			return fmt.Errorf("the sweep was interrupted; run the same command to resume: %w", err)
 		}
 		b, theirs := s.board(), false
 		s.record(b)
@@ -320,7 +320,7 @@ func (s *shellSweep) do(ctx context.Context, b sweep.Board, item sweep.Standing)
 	if item.Stage == sweep.Unmeasured {
 		s.say(b, "evaluating "+item.Name)
 		if err := s.process(ctx, item.ID, nil, append([]string{"eval", dir, "--data", s.dataDir, "--engine", s.options.engine}, item.EvalFlags()...)...); err != nil && ctx.Err() == nil && !s.has(item.ID, (*folder.Folder).Evaluator) {
-			s.failed[item.ID] = "it is trained, but its evaluation failed: " + err.Error()
+			s.failed[item.ID] = "trained, but its evaluation failed: " + err.Error()
 		}
 		return nil
 	}
@@ -341,7 +341,7 @@ func (s *shellSweep) do(ctx context.Context, b sweep.Board, item sweep.Standing)
 	if err := s.process(ctx, item.ID, follow, "train", "--run", dir, "--data", s.dataDir); err != nil && ctx.Err() == nil {
 		fmt.Fprintf(s.env.err, "%s: %v\n", item.Name, err)
 		if found, ok := finder(s.dataDir)(item.ID); !ok || found.Run.State != model.Failed && found.Run.State != model.Finished {
-			return fmt.Errorf("run %s ended without saying that it failed: %w", item.ID, err)
+			return fmt.Errorf("run %s exited without a final state: %w", item.ID, err)
 		}
 	}
 	return nil
@@ -397,7 +397,7 @@ func (s *shellSweep) why(f *folder.Folder, err error) error {
 	if text = strings.TrimSpace(text); text == "" {
 		return err
 	}
-	return fmt.Errorf("%w; its last word: %s", err, text)
+	return fmt.Errorf("%w; last log line: %s", err, text)
 }
 
 // say shows one line of progress: renewed on a terminal, every ten seconds and at every change of task elsewhere.

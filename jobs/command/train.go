@@ -139,7 +139,7 @@ type assignments map[string]string
 
 func (a assignments) add(name, text string) error {
 	if _, ok := model.FieldByName(name); !ok {
-		return fmt.Errorf("there is no hyperparameter %q", name)
+		return fmt.Errorf("unknown hyperparameter %q", name)
 	}
 	a[name] = text
 	return nil

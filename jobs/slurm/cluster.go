@@ -79,7 +79,7 @@ func (c Cluster) Submit(ctx context.Context, dirs []string, asks string) ([]stri
 	}
 	job, _, _ := strings.Cut(strings.TrimSpace(out), ";") // the name of the cluster may follow
 	if _, err := strconv.ParseUint(job, 10, 64); err != nil {
-		return nil, fmt.Errorf("sbatch did not name the job that it queued: %q", strings.TrimSpace(out))
+		return nil, fmt.Errorf("sbatch printed no job ID: %q", strings.TrimSpace(out))
 	}
 	if len(dirs) == 1 {
 		return []string{job}, nil
@@ -95,7 +95,7 @@ func (c Cluster) Submit(ctx context.Context, dirs []string, asks string) ([]stri
 func (c Cluster) Tasks(ctx context.Context, ids []string) (map[string]model.Task, error) {
 	me, err := user.Current()
 	if err != nil {
-		return nil, fmt.Errorf("find out who this is: %w", err)
+		return nil, fmt.Errorf("find the current user: %w", err)
 	}
 	out, err := ask(ctx, "", "squeue", "--noheader", "--array", "--states=all", "--user="+me.Username, "--format=%i|%T|%r|%N")
 	if err != nil {

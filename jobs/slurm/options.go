@@ -47,7 +47,7 @@ var options = []option{
 	{"grace", (*Options).setGrace, func(o *Options) { o.Grace = 0 }, func(o *Options) []string { return unless(o.Grace == 0, o.Grace.String()) }},
 	list("line", func(o *Options) *[]string { return &o.Lines }, func(value string) error {
 		if !directive.MatchString(value) {
-			return fmt.Errorf("%q is no option of sbatch; one looks like --constraint=h100", value)
+			return fmt.Errorf("%q is not an sbatch option; write one as --constraint=h100", value)
 		}
 		return nil
 	}),
@@ -91,7 +91,7 @@ func list(name string, of func(o *Options) *[]string, check func(value string) e
 func (o *Options) setCPUs(value string) error {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 {
-		return fmt.Errorf("%q is not a number of processors", value)
+		return fmt.Errorf("%q is not a number of CPUs", value)
 	}
 	o.CPUs = n
 	return nil
@@ -121,7 +121,7 @@ func named(name string) (option, error) {
 			return opt, nil
 		}
 	}
-	return option{}, fmt.Errorf("there is no SLURM option %q; there are %s", name, strings.Join(Names(), ", "))
+	return option{}, fmt.Errorf("unknown SLURM option %q; use one of %s", name, strings.Join(Names(), ", "))
 }
 
 // Set reads one option as it is typed: name=value. line and setup may be given again.

@@ -25,10 +25,10 @@ func TestOptions(t *testing.T) {
 	for text, want := range map[string]string{
 		"gpu":              "not of the form name=value",
 		"partition=":       "not of the form name=value",
-		"colour=red":       `no SLURM option "colour"; there are partition, account`,
-		"cpus=none":        "not a number of processors",
+		"colour=red":       `unknown SLURM option "colour"; use one of partition, account`,
+		"cpus=none":        "not a number of CPUs",
 		"grace=soon":       "not a time such as 60s",
-		"line=constraint":  "no option of sbatch",
+		"line=constraint":  "not an sbatch option",
 		"account=a b":      "spaces or quotes",
 		"setup=one\ntwo":   "one line",
 		"time=1:00 --wrap": "spaces or quotes",
@@ -128,8 +128,8 @@ func TestAsksTakeThePlaceOfOptions(t *testing.T) {
 		{"partition=gpu\naccount=\ntime=2:00:00\nline=--exclusive\nline=--constraint=h100\n",
 			Options{Partition: "gpu", Time: "2:00:00", GPUs: "1", Lines: []string{"--exclusive", "--constraint=h100"}, Setup: base.Setup}, nil},
 		{"line=\ngpus=", Options{Partition: "cpu", Account: "lab", Setup: base.Setup}, nil},
-		{"line=nice\npartition=two words\ncolour=red", Options{}, model.Invalid{"line": `"nice" is no option of sbatch; one looks like --constraint=h100`,
-			"partition": `"two words" has spaces or quotes`, "colour": `there is no SLURM option "colour"; there are ` + strings.Join(Names(), ", ")}},
+		{"line=nice\npartition=two words\ncolour=red", Options{}, model.Invalid{"line": `"nice" is not an sbatch option; write one as --constraint=h100`,
+			"partition": `"two words" has spaces or quotes`, "colour": `unknown SLURM option "colour"; use one of ` + strings.Join(Names(), ", ")}},
 	} {
 		got, err := base.With(c.asks)
 		if c.bad == nil && (err != nil || !reflect.DeepEqual(got, c.want)) {
@@ -252,7 +252,7 @@ func TestRefusalIsASentence(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "sbatch"), []byte("#!/bin/sh\ncat >/dev/null; echo Welcome to the cluster\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(t.TempDir(), Options{}).Submit(t.Context(), []string{"/a"}, ""); err == nil || err.Error() != `sbatch did not name the job that it queued: "Welcome to the cluster"` {
+	if _, err := New(t.TempDir(), Options{}).Submit(t.Context(), []string{"/a"}, ""); err == nil || err.Error() != `sbatch printed no job ID: "Welcome to the cluster"` {
 		t.Errorf("%v", err)
 	}
 	t.Setenv("PATH", t.TempDir())

@@ -32,7 +32,7 @@ func Step(ctx context.Context, dir, program string, out io.Writer) (code int, er
 	}
 	defer f.Close()
 	if holder, held := f.Holder(); held {
-		fmt.Fprintf(out, "run %s is worked on by %v: this job has nothing to do\n", f.ID(), holder)
+		fmt.Fprintf(out, "run %s is already trained by %v: this job has nothing to do\n", f.ID(), holder)
 		return 0, nil
 	}
 	job, err := enter(f)
@@ -110,7 +110,7 @@ func own() string {
 func enter(f *folder.Folder) (model.Job, error) {
 	id := own()
 	if id == "" {
-		return model.Job{}, errors.New("this is no job of SLURM: $SLURM_JOB_ID is not set")
+		return model.Job{}, errors.New("not a SLURM job: $SLURM_JOB_ID is not set")
 	}
 	job, err := f.Job()
 	if err != nil {
@@ -134,7 +134,7 @@ func nothingToDo(f *folder.Folder, job model.Job) (bool, error) {
 	}
 	return true, change(f, func(s *model.Status) {
 		if !s.State.Ended() {
-			s.State, s.Reason, s.Ended = model.Stopped, "Stopped before it began.", time.Now().UTC()
+			s.State, s.Reason, s.Ended = model.Stopped, "Stopped before it started.", time.Now().UTC()
 		}
 	})
 }
@@ -199,19 +199,19 @@ func requeue(ctx context.Context, f *folder.Folder, code int) (again bool, why s
 	restarts, _ := strconv.Atoi(os.Getenv("SLURM_RESTART_COUNT"))
 	switch {
 	case job.Stop:
-		return false, "somebody asked it to end", nil
+		return false, "a stop was requested", nil
 	case f.Locked():
-		return false, "another process works on it", nil
+		return false, "another process trains it", nil
 	case status.State == model.Finished || status.State == model.Failed:
-		return false, "it said itself that it " + string(status.State), nil
+		return false, "the run " + string(status.State), nil
 	case ctx.Err() != nil && ending():
 		return false, "SLURM ends the job", nil
 	case ctx.Err() != nil:
-		return true, "the job's time is up or its place is needed, so it goes back into SLURM's queue", nil
+		return true, "the job reached its time limit or was preempted, so it is requeued", nil
 	case restarts >= mostRestarts:
-		return false, fmt.Sprintf("it was killed, and began again %d times already", restarts), nil
+		return false, fmt.Sprintf("it was killed, and was already restarted %d times", restarts), nil
 	}
-	return true, "it was killed, so it goes back into SLURM's queue", nil
+	return true, "it was killed, so the job is requeued", nil
 }
 
 // ending says whether SLURM is about to end the job, because somebody cancelled it or it is preempted; what SLURM wants to

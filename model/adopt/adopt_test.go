@@ -269,7 +269,7 @@ func TestBadChildren(t *testing.T) {
 		"garbage at hello":      `message 1 (hello): it wrote "loading weights … 100%" where a line of JSON was due; what is not an answer belongs on standard error`,
 		"garbage at encode":     `message 2 (encode): it wrote "loading weights … 100%" where a line of JSON was due`,
 		"endless at hello":      "it wrote more than 65536 bytes without a line break where a line of JSON was due: \"xxxx",
-		"binary at encode":      "message 2 (encode): it is no .npy array",
+		"binary at encode":      "message 2 (encode): not an .npy array",
 		"short at encode":       "message 2 (encode): it answers an array of shape [1 3]; [8 3] is due",
 		"huge at encode":        "message 2 (encode): it answers an array of shape [900000000 3]; [8 3] is due",
 		"sorry at decode":       "message 3 (decode): it says: CUDA is busy",

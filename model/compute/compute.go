@@ -31,13 +31,13 @@ func OpenFor(name, precision string) (*Engine, error) {
 	case "auto", "":
 		return auto(here(context.Background()), precision)
 	case "cpu":
-		return openCPU("The CPU engine was asked for")
+		return openCPU("The CPU engine was requested")
 	case "go":
 		return openGo()
 	case "xla:cpu":
 		return openXLACPU()
 	case "xla:cuda":
-		return openCUDA(here(context.Background()), "XLA on an NVIDIA GPU was asked for", precision)
+		return openCUDA(here(context.Background()), "XLA on an NVIDIA GPU was requested", precision)
 	}
 	return nil, model.Invalid{"engine": fmt.Sprintf("%q is not one of %s", name, strings.Join(model.EngineNames(), ", "))}
 }
@@ -55,7 +55,7 @@ func auto(found Report, precision string) (*Engine, error) {
 	if err == nil {
 		return e, nil
 	}
-	return openCPU(fmt.Sprintf("An NVIDIA GPU is there, but XLA cannot use it: %s", firstLine(err)))
+	return openCPU(fmt.Sprintf("An NVIDIA GPU was found, but XLA cannot use it: %s", firstLine(err)))
 }
 
 func openCPU(because string) (*Engine, error) {
@@ -76,7 +76,7 @@ func openGo() (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening GoMLX's Go backend: %w", err)
 	}
-	return &Engine{Backend: b, Name: "go", Why: "GoMLX's own Go backend was asked for.", Threads: cpu.Cores()}, nil
+	return &Engine{Backend: b, Name: "go", Why: "GoMLX's own Go backend was requested.", Threads: cpu.Cores()}, nil
 }
 
 func count(n int, what string) string {

@@ -28,7 +28,7 @@ func open(t *testing.T, name string) *Engine {
 }
 
 func TestOpenOnTheHost(t *testing.T) {
-	for name, why := range map[string]string{"cpu": "asked for", "go": "asked for"} {
+	for name, why := range map[string]string{"cpu": "requested", "go": "requested"} {
 		e := open(t, name)
 		if e.Name != name || !strings.Contains(e.Why, why) || e.Threads < 1 {
 			t.Errorf("%s: %+v", name, e)

@@ -106,7 +106,7 @@ func openXLACPU() (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{Backend: b, Name: "xla:cpu", Why: "XLA on the CPU was asked for: " + config + ".", Threads: cpu.Cores()}, nil
+	return &Engine{Backend: b, Name: "xla:cpu", Why: "XLA on the CPU was requested: " + config + ".", Threads: cpu.Cores()}, nil
 }
 
 // installAllowed says whether plugins may be downloaded.

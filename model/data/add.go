@@ -111,7 +111,7 @@ func (c Catalogue) planKnown(name string) (plan, error) {
 	}
 	p := publishedByName(name)
 	if p == nil {
-		return plan{}, model.Invalid{"from": fmt.Sprintf("say from where: a path or a URL; %q is no published dataset that this program knows", name)}
+		return plan{}, model.Invalid{"from": fmt.Sprintf("give a path or a URL; %q is not a published dataset that this program knows", name)}
 	}
 	if form, paths, ok := c.find(p); ok {
 		return plan{name: name, published: p, form: form, paths: paths}, nil
@@ -121,7 +121,7 @@ func (c Catalogue) planKnown(name string) (plan, error) {
 			return c.download(name, p, form), nil
 		}
 	}
-	return plan{}, model.Invalid{"from": fmt.Sprintf("%s is not on this machine, and must be got by hand. %s", name, p.Obtain())}
+	return plan{}, model.Invalid{"from": fmt.Sprintf("%s is not on this machine and must be downloaded by hand. %s", name, p.Obtain())}
 }
 
 // known says whether a name is that of a published set, or of one that was asked for before.
@@ -153,7 +153,7 @@ func (c Catalogue) download(name string, p *Published, form int) plan {
 func (c Catalogue) planURL(r Request) (plan, error) {
 	u, err := url.Parse(r.From)
 	if err != nil || u.Host == "" {
-		return plan{}, model.Invalid{"from": fmt.Sprintf("%q is no whole address of a file", r.From)}
+		return plan{}, model.Invalid{"from": fmt.Sprintf("%q is not a complete URL of a file", r.From)}
 	}
 	if err := c.Limits.checkURL(u); err != nil {
 		return plan{}, err
@@ -191,14 +191,14 @@ func nameFor(asked, file string) (string, error) {
 	}, base)
 	name = strings.TrimLeft(name[:min(len(name), 64)], "._-")
 	if !validName(name) {
-		return "", model.Invalid{"name": fmt.Sprintf("%q gives no name for the dataset; choose one", file)}
+		return "", model.Invalid{"name": fmt.Sprintf("%q does not suggest a name for the dataset; choose one", file)}
 	}
 	return name, nil
 }
 
 func planPart(r Request) (plan, error) {
 	if r.Name == "" {
-		return plan{}, model.Invalid{"name": fmt.Sprintf("choose a name for %s; without one it can be used as it stands", r.From)}
+		return plan{}, model.Invalid{"name": fmt.Sprintf("choose a name for %s; without one you can use it under its own", r.From)}
 	}
 	if _, text, err := splitSpec(r.From); err != nil {
 		return plan{}, err
@@ -269,7 +269,7 @@ func (c Catalogue) absolute(path string) (string, error) {
 
 // Add does what a request asks for, and returns the name of the dataset once it is ready. What was done when ctx ends, or when
 // something fails, is kept, and another Add of that name goes on with it. tell is told of progress, a few times a second; it
-// may be nil. model.ErrConflict is in the chain where the name is taken, or another process works on it.
+// may be nil. model.ErrConflict is in the chain where the name is taken, or another process trains it.
 func (c Catalogue) Add(ctx context.Context, r Request, tell func(Work)) (name string, err error) {
 	p, err := c.plan(r)
 	if err != nil {
@@ -310,11 +310,11 @@ func (a *adding) ended(ctx context.Context, err error) error {
 	}
 	if ctx.Err() != nil {
 		a.note() // how far it came
-		return fmt.Errorf("adding %s ended before it was done; what was done is kept: %w", a.name, ctx.Err())
+		return fmt.Errorf("adding %s was interrupted; progress is kept: %w", a.name, ctx.Err())
 	}
 	if errors.Is(err, syscall.ENOSPC) {
 		pack.Discard(a.dir, packFile) // frees the disk for others
-		err = fmt.Errorf("the disk of the data folder is full; what was packed is removed: %w", err)
+		err = fmt.Errorf("the disk of the data folder is full; the packed part was removed: %w", err)
 	}
 	a.work.Error = err.Error()
 	if d := (damaged{}); errors.As(err, &d) && !a.request.Skip {
@@ -437,7 +437,7 @@ func (a *adding) differs(ctx context.Context, path string, err error) error {
 		return errors.Join(err, os.Remove(path)) // a download gone wrong; another attempt gets it anew
 	}
 	if d := fetch.Differs(""); errors.As(err, &d) {
-		return fmt.Errorf("%w. To use it all the same, add it as your own: under another name than %s (--name)", err, a.name)
+		return fmt.Errorf("%w. To use it anyway, add it under a name other than %s (--name)", err, a.name)
 	}
 	return err
 }
@@ -449,7 +449,7 @@ const reserve = 64 << 20
 func room(dir *os.Root, bytes int64) error {
 	free, known := pack.Free(dir)
 	if known && free < bytes+reserve {
-		return fmt.Errorf("there is not enough room: %s are needed, and the disk of %s has %s", Bytes(bytes+reserve), dir.Name(), Bytes(free))
+		return fmt.Errorf("not enough disk space: %s needed, the disk of %s has %s", Bytes(bytes+reserve), dir.Name(), Bytes(free))
 	}
 	return nil
 }

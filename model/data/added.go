@@ -58,7 +58,7 @@ func (s *added) agrees(images bool) error {
 		want.Factors = len(s.info.Factors)
 	}
 	if h.Len != want.Len || h.Each != want.Each || h.Factors != want.Factors {
-		return fmt.Errorf("the packed images of dataset %s are not those that it describes: remove it, then add it again", s.info.Name)
+		return fmt.Errorf("the packed images of dataset %s do not match its description; remove it, then add it again", s.info.Name)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (r record) open(ctx context.Context) (Source, error) {
 	if r.Published != "" {
 		i := slices.IndexFunc(published, func(p Published) bool { return p.Info.Name == r.Published })
 		if i < 0 || r.Form >= len(published[i].Forms) {
-			return nil, fmt.Errorf("this program does not know how %s is published in that form", r.Published)
+			return nil, fmt.Errorf("this program does not know that form of %s", r.Published)
 		}
 		return published[i].Forms[r.Form].Open(ctx, r.Paths)
 	}

@@ -101,7 +101,7 @@ func carsInTar(_ context.Context, file string, add func(name string, content []b
 	defer f.Close()
 	z, err := gzip.NewReader(f)
 	if err != nil {
-		return fmt.Errorf("%s: it is no gzip file: %w", file, err)
+		return fmt.Errorf("%s: not a gzip file: %w", file, err)
 	}
 	for t := tar.NewReader(z); ; {
 		h, err := t.Next()

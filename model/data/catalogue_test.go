@@ -226,7 +226,7 @@ func TestAdd(t *testing.T) {
 			if err := c.Remove("my-set"); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.Open(context.Background(), "my-set"); err == nil || !strings.Contains(err.Error(), `no dataset "my-set"`) {
+			if _, err := c.Open(context.Background(), "my-set"); err == nil || !strings.Contains(err.Error(), `unknown dataset "my-set"`) {
 				t.Errorf("after removing it: %v", err)
 			}
 			if _, err := os.Stat(path); err != nil {
@@ -249,7 +249,7 @@ func TestFound(t *testing.T) {
 			if e, err := c.Entry(ctx, "plain"); err != nil || e.State != Absent || !strings.Contains(e.Why(), "https://plain.example/. Licence: CC0") {
 				t.Errorf("before: %v %v", e.Why(), err)
 			}
-			if _, err := c.Plan(Request{Name: "plain"}); err == nil || !strings.Contains(err.Error(), "must be got by hand") {
+			if _, err := c.Plan(Request{Name: "plain"}); err == nil || !strings.Contains(err.Error(), "must be downloaded by hand") {
 				t.Errorf("before: %v", err)
 			}
 			path := writePlain(t, filepath.Join(dir, place), p)
@@ -279,7 +279,7 @@ func TestPublishedPath(t *testing.T) {
 	writePlain(t, filepath.Join(dir, "x/plain.json"), sets()["complete"])
 	writePlain(t, filepath.Join(dir, "y/plain.one"), sets()["complete"])
 	for from, says := range map[string]string{
-		"x/plain.json": "", "x": "", "y/plain.one": "no published dataset", "y": "no published dataset",
+		"x/plain.json": "", "x": "", "y/plain.one": "neither a published dataset", "y": "neither a published dataset",
 		"z": "no file or folder", "x/../x/plain.json": "",
 	} {
 		name, err := c.Plan(Request{From: dir + "/" + from})
@@ -358,7 +358,7 @@ func TestOtherFile(t *testing.T) {
 	path := writePlain(t, filepath.Join(t.TempDir(), "plain.json"), p)
 	formats[len(formats)-1].Match = func(path string, _ []byte) bool { return strings.HasSuffix(path, ".json") }
 	_, err := c.Add(context.Background(), Request{From: path}, func(Work) {})
-	for _, want := range []string{"is not the published file", "add it as your own", "another name than plain (--name)"} {
+	for _, want := range []string{"is not the published file", "add it under a name other than", "a name other than plain (--name)"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing: %v", want, err)
 		}
@@ -401,7 +401,7 @@ func TestDownload(t *testing.T) {
 	expect.Says(t, err, "short.own", "the download is removed")
 	body = good
 	same(t, add(t, c, Request{From: "short"}), sets()["complete"]) // which gets it anew
-	for from, says := range map[string]string{"http:///x.own": "no whole address", "http://": "no whole address", "https://[::1/x": "no whole address", "ftp://a.example/x.own": "http:// or https://"} {
+	for from, says := range map[string]string{"http:///x.own": "not a complete URL", "http://": "not a complete URL", "https://[::1/x": "not a complete URL", "ftp://a.example/x.own": "http:// or https://"} {
 		_, err := c.Plan(Request{From: from})
 		expect.Says(t, err, from, says)
 	}
@@ -577,7 +577,7 @@ func TestMoved(t *testing.T) {
 		t.Errorf("changed: %+v", e)
 	}
 	os.Remove(path)
-	if e, _ := c.Entry(ctx, "a"); e.State != Failed || !strings.Contains(e.Reason, "not there any more") {
+	if e, _ := c.Entry(ctx, "a"); e.State != Failed || !strings.Contains(e.Reason, "no longer exists") {
 		t.Errorf("gone: %+v", e)
 	}
 }

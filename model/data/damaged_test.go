@@ -55,7 +55,7 @@ func TestDamagedPicture(t *testing.T) {
 	if err != nil || e.State != Failed || e.Work.Damaged != "000.png" {
 		t.Fatalf("its entry: %+v, %v", e, err)
 	}
-	set := add(t, c, Request{Name: "a", Skip: true}) // what was asked for before, without them
+	set := add(t, c, Request{Name: "a", Skip: true}) // what was requested before, without them
 	info := set.Info()
 	if info.Len != 197 || info.Complete || len(info.Factors) != 2 {
 		t.Fatalf("%+v", info)

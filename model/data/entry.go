@@ -162,12 +162,12 @@ func (c Catalogue) registered(e Entry, r record) Entry {
 	case r.Part != "":
 		e.Kind = Part
 		if base, _, _ := splitSpec(r.Part); !c.stands(base, 0) {
-			e.State, e.Reason = Failed, fmt.Sprintf("%s, of which it is a part, cannot be used any more", base)
+			e.State, e.Reason = Failed, fmt.Sprintf("%s, of which it is a part, is no longer available", base)
 		}
 	case r.Packed:
 		e.Kind = Packed
 		if _, err := os.Stat(filepath.Join(c.setDir(name), packFile)); err != nil {
-			e.State, e.Reason = Failed, "its packed images are not there any more: remove it, then add it again"
+			e.State, e.Reason = Failed, "its packed images are missing; remove it, then add it again"
 		}
 	default:
 		e.Kind = Placed
@@ -228,7 +228,7 @@ func (e Entry) Why() string {
 	case Found:
 		return fmt.Sprintf("dataset %s is on this machine (%s), but was not added: slotscope data add %s, or the Datasets page, does that", name, strings.Join(e.Paths, ", "), name)
 	case Queued:
-		return "dataset " + name + " waits to be added; another one comes first"
+		return "dataset " + name + " is queued behind another dataset"
 	case Working:
 		return fmt.Sprintf("dataset %s is being added (%s)", name, e.Work)
 	case Interrupted:

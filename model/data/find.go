@@ -112,11 +112,11 @@ func recognise(path string, isDir bool) (Format, error) {
 		}
 		names = append(names, f.Name)
 	}
-	readable := "no format of one's own"
+	readable := "not a supported format"
 	if len(names) > 0 {
 		readable = strings.Join(names, ", ")
 	}
-	return Format{}, model.Invalid{"from": fmt.Sprintf("%s is no published dataset that this program knows by its name, and of a visitor's own it reads %s", path, readable)}
+	return Format{}, model.Invalid{"from": fmt.Sprintf("%s is neither a published dataset that this program knows by name, nor one of the formats it reads: %s", path, readable)}
 }
 
 // headOf is the beginning of a file; nil for a folder.

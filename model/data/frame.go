@@ -31,7 +31,7 @@ func (f frame) check(row []byte) error {
 	}
 	for ; len(row) > 0; row = row[f.size:] {
 		if v := f.number(row[:f.size]); !(v >= f.low && v <= f.high) {
-			return fmt.Errorf("it holds %v, which does not lie between %v and %v; choose another range with --scale", v, f.low, f.high)
+			return fmt.Errorf("it holds %v, which is outside %v to %v; choose another range with --scale", v, f.low, f.high)
 		}
 	}
 	return nil

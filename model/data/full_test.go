@@ -47,7 +47,7 @@ func TestFullDisk(t *testing.T) {
 
 	c := Catalogue{Dir: filepath.Join(smallDisk(t, "8m"), "data")}
 	_, err := c.Add(context.Background(), Request{From: path}, func(Work) {})
-	if err == nil || !strings.Contains(err.Error(), "not enough room") {
+	if err == nil || !strings.Contains(err.Error(), "not enough disk space") {
 		t.Errorf("too small a disk: %v", err)
 	}
 

@@ -12,7 +12,7 @@ import (
 	"slotscope/model"
 )
 
-// TestPathsStayWithinRoots tries the ways out of the folders that a visitor may add from. What lies outside is not told apart from
+// TestPathsStayWithinRoots tries the ways out of the folders that a visitor may add from. What lies outside is lose precision from
 // what is not there.
 func TestPathsStayWithinRoots(t *testing.T) {
 	dir, root, outside := t.TempDir(), t.TempDir(), t.TempDir()

@@ -78,7 +78,7 @@ func (c Catalogue) unknown(ctx context.Context, name string) error {
 			ready = append(ready, e.Info.Name)
 		}
 	}
-	return specError("there is no dataset %q; there is %s", name, strings.Join(ready, ", "))
+	return specError("unknown dataset %q; available: %s", name, strings.Join(ready, ", "))
 }
 
 // List is Catalogue.List of a data folder.

@@ -202,7 +202,7 @@ func (f *ownFile) images(asked string) (*array, error) {
 				return nil, err
 			}
 		}
-		return nil, fmt.Errorf("%s: no array can be images: they have three or four axes; it holds %s", f.path, listSome(f.unused(), 10))
+		return nil, fmt.Errorf("%s: no array has the three or four axes of images; it holds %s", f.path, listSome(f.unused(), 10))
 	}
 	return nil, fmt.Errorf("%s: %d arrays can be the images (%s); choose one with --images NAME, and its labels with --labels NAME", f.path, len(found), listSome(names, 10))
 }
@@ -304,7 +304,7 @@ func rangeOf(ctx context.Context, a *array, get func([]byte) float64) (least, mo
 		for ; len(rows) > 0; rows = rows[a.Size:] {
 			v := get(rows)
 			if math.IsNaN(v) {
-				return fmt.Errorf("%s: it holds NaN near row %d, which is no brightness", a.where, first)
+				return fmt.Errorf("%s: it holds NaN near row %d; brightness must be a number", a.where, first)
 			}
 			least, most = min(least, v), max(most, v)
 		}
@@ -465,7 +465,7 @@ func checkNumbers(a *array, numbers []float64, width int) error {
 		case math.IsNaN(v), math.IsInf(v, 0):
 			return fmt.Errorf("%s: row %d, column %d is %v; labels are finite numbers", a.where, i/width, i%width, v)
 		case whole && math.Abs(v) >= told:
-			return fmt.Errorf("%s: row %d, column %d is about %.0f; labels from %d on are not told apart", a.where, i/width, i%width, v, int64(told))
+			return fmt.Errorf("%s: row %d, column %d is about %.0f; labels from %d on lose precision as float64", a.where, i/width, i%width, v, int64(told))
 		}
 	}
 	return nil

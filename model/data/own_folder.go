@@ -105,7 +105,7 @@ func ownPictures(t tree) (Source, error) {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: there is no picture in it that is read (PNG, JPEG, WebP, BMP, TIFF, GIF)", t)
+		return nil, fmt.Errorf("%s: no PNG, JPEG, WebP, BMP, TIFF or GIF in it", t)
 	}
 	img, err := firstPicture(len(names), func(i int) (image.Image, error) { return decode(t, names[i]) })
 	if err != nil {
@@ -208,7 +208,7 @@ func metadataFile(files []string) (string, error) {
 func readMetadata(t tree, file string) ([]string, []column, error) {
 	b, err := t.read(file)
 	if err == nil && !utf8.Valid(b) {
-		err = errors.New("it is not written in UTF-8, which is not read")
+		err = errors.New("it is not UTF-8")
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", file, err)
@@ -299,7 +299,7 @@ func parseCSV(b []byte) ([]string, []column, error) {
 		return nil, nil, errors.New("it is empty")
 	}
 	if err == nil && !slices.Contains(head, "file_name") {
-		err = fmt.Errorf("file_name is missing among its columns %q, which commas part", head)
+		err = fmt.Errorf("column file_name is missing; the comma-separated columns are %q", head)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("line 1: %w", err)
@@ -345,7 +345,7 @@ func object(text []byte) (keys, values []string, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, nil, errors.New("it is no JSON object")
+		return nil, nil, errors.New("not a JSON object")
 	}
 	for d.More() {
 		key, err := d.Token()
@@ -365,7 +365,7 @@ func object(text []byte) (keys, values []string, err error) {
 		return nil, nil, unfinished(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, nil, errors.New("there is more on it than one object")
+		return nil, nil, errors.New("more than one JSON object on the line")
 	}
 	return keys, values, nil
 }
@@ -373,9 +373,9 @@ func object(text []byte) (keys, values []string, err error) {
 // unfinished is what an error of the JSON decoder means on a line.
 func unfinished(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends in the middle of its object")
+		return errors.New("its JSON object is truncated")
 	}
-	return fmt.Errorf("it is no JSON: %w", err)
+	return fmt.Errorf("not JSON: %w", err)
 }
 
 // metadata gathers lines about pictures.

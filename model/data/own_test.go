@@ -171,7 +171,7 @@ func TestOwnArraysRefused(t *testing.T) {
 		{map[string][]byte{"images.npy": npyFile("|u1", "(2,1,1)", []byte{5, 6}), "labels.npy": npyFile("<f8", "(2,1)", floats(math.Inf(-1), 0))},
 			[]string{`"labels"`, "row 0, column 0 is -Inf"}},
 		{map[string][]byte{"images.npy": npyFile("|u1", "(2,1,1)", []byte{5, 6}), "labels.npy": npyFile("<i8", "(2,1)", append(make([]byte, 14), 32, 0))},
-			[]string{`"labels"`, "row 1, column 0", "9007199254740992", "not told apart"}},
+			[]string{`"labels"`, "row 1, column 0", "9007199254740992", "lose precision"}},
 	} {
 		_, err := openOwn(t, zipped(t, "own.npz", c.files))
 		expect.Says(t, err, c.parts...)
@@ -226,7 +226,7 @@ func TestArraysBesideEachOther(t *testing.T) {
 	}
 	path := zipped(t, "own.npz", map[string][]byte{"images.npy": images, "y.npy": labels})
 	for want, r := range map[string]Reading{
-		`no array "z"`: {Images: "z"}, "--labels": {Labels: "z"}, "shape [4]": {Images: "y"}, "not a range": {Scale: "1..0"}, "does not lie between 0 and 9": {Scale: "0..9"},
+		`no array "z"`: {Images: "z"}, "--labels": {Labels: "z"}, "shape [4]": {Images: "y"}, "not a range": {Scale: "1..0"}, "outside 0 to 9": {Scale: "0..9"},
 	} {
 		_, err := catalogue(t).Preview(t.Context(), Request{From: path, Reading: r})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -439,7 +439,7 @@ func TestOwnPicturesRefused(t *testing.T) {
 		{"file_name,x\n../a.png,1\n", []string{"line 2", "../a.png", "leads out"}},
 		{"file_name,x\n/etc/a.png,1\n", []string{"line 2", "leads out"}},
 		{"name,x\na.png,1\n", []string{"line 1", "file_name is missing", `["name" "x"]`}},
-		{"file_name;x\na.png;1\n", []string{"line 1", "file_name is missing", "commas"}},
+		{"file_name;x\na.png;1\n", []string{"line 1", "file_name is missing", "comma-separated"}},
 		{"", []string{"metadata.csv: it is empty"}},
 		{"file_name,x\na.png,\xe9\n", []string{"metadata.csv", "UTF-8"}},
 		{"file_name,x\na.png,1\na.png,2\n", []string{"line 3", "a.png is named twice"}},
@@ -453,8 +453,8 @@ func TestOwnPicturesRefused(t *testing.T) {
 		expect.Says(t, err, append(c.parts, dir)...)
 	}
 	for metadata, part := range map[string]string{
-		`{"file_name":"a.png","x":[1]}`: "x is a list", `{"file_name":"a.png"`: "in the middle", `{"file_name":"a.png","x":`: "in the middle",
-		`{"file_name":"a.png"} {}`: "more on it than one object", `{"file_name":nan}`: "no JSON", `["a.png"]`: "no JSON object", `{"x":1}`: "file_name is missing",
+		`{"file_name":"a.png","x":[1]}`: "x is a list", `{"file_name":"a.png"`: "truncated", `{"file_name":"a.png","x":`: "truncated",
+		`{"file_name":"a.png"} {}`: "more than one JSON object", `{"file_name":nan}`: "not JSON", `["a.png"]`: "not a JSON object", `{"x":1}`: "file_name is missing",
 	} {
 		_, err := openOwn(t, unpacked(t, map[string][]byte{"a.png": red, "metadata.jsonl": []byte(metadata + "\n")}))
 		expect.Says(t, err, "metadata.jsonl: line 1: ", part)
@@ -462,9 +462,9 @@ func TestOwnPicturesRefused(t *testing.T) {
 	_, err := openOwn(t, unpacked(t, map[string][]byte{"a.png": red, "b/1.png": red, "c/1.png": red}))
 	expect.Says(t, err, "a.png lies beside folders with pictures, such as b/1.png")
 	_, err = openOwn(t, unpacked(t, map[string][]byte{"a.txt": {1}}))
-	expect.Says(t, err, "is no published dataset")
+	expect.Says(t, err, "neither a published dataset")
 	_, err = openOwn(t, zipped(t, "own.zip", map[string][]byte{"a.txt": {1}}))
-	expect.Says(t, err, "own.zip", "no picture in it that is read")
+	expect.Says(t, err, "own.zip", "no PNG, JPEG, WebP")
 	dir := unpacked(t, map[string][]byte{"a.png": red})
 	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "b.png")); err != nil {
 		t.Fatal(err)

@@ -168,7 +168,7 @@ func decodeBytes(b []byte) (image.Image, error) {
 	c, _, err := image.DecodeConfig(bytes.NewReader(b))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("it is no PNG, JPEG, WebP, BMP, TIFF or GIF, or it is damaged: %w", err)
+		return nil, fmt.Errorf("not a PNG, JPEG, WebP, BMP, TIFF or GIF, or it is damaged: %w", err)
 	case c.Width < 1 || c.Height < 1 || c.Width > maxPixels/c.Height || c.Width*c.Height/8 > len(b)*1040:
 		return nil, fmt.Errorf("%d × %d pixels in %d bytes are too many", c.Width, c.Height, len(b))
 	}
@@ -201,10 +201,10 @@ func (t *folderTree) read(name string) ([]byte, error) {
 		return nil, reason(err)
 	}
 	if !stat.Mode().IsRegular() {
-		return nil, errors.New("it is a link or no regular file, which is not read")
+		return nil, errors.New("it is a link or no regular file (unsupported)")
 	}
 	if stat.Size() > maxFile {
-		return nil, fmt.Errorf("it has %d bytes; more than %d are not read", stat.Size(), maxFile)
+		return nil, fmt.Errorf("it has %d bytes; the limit is %d", stat.Size(), maxFile)
 	}
 	f, err := t.Open(name)
 	if err != nil {
@@ -288,7 +288,7 @@ func inside(name string) (string, error) {
 		return name, nil
 	}
 	if !utf8.ValidString(name) {
-		return "", fmt.Errorf("the name %q in it is not written in UTF-8, which is not read", name)
+		return "", fmt.Errorf("the name %q in it is not UTF-8", name)
 	}
 	if name := path.Clean(name); fs.ValidPath(name) && name != "." {
 		return name, nil

@@ -143,7 +143,7 @@ func TestDecodeRefuses(t *testing.T) {
 	_, err = decodeBytes(b.Bytes()[:40])
 	expect.Says(t, err, "incomplete")
 	_, err = decodeBytes([]byte("GIF89a"))
-	expect.Says(t, err, "no PNG, JPEG")
+	expect.Says(t, err, "not a PNG, JPEG")
 }
 
 func FuzzDecode(f *testing.F) {

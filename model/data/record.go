@@ -83,7 +83,7 @@ func printsOf(paths []string) ([]filePrint, error) {
 func (r record) unchanged() error {
 	prints, err := printsOf(r.Paths)
 	if err != nil {
-		return fmt.Errorf("a file of it is not there any more: %w", err)
+		return fmt.Errorf("one of its files no longer exists: %w", err)
 	}
 	for i := range prints {
 		if i >= len(r.Prints) || prints[i].Bytes != r.Prints[i].Bytes || !prints[i].Modified.Equal(r.Prints[i].Modified) {

@@ -20,7 +20,7 @@ func NewSampler(seed int64, batch, length int) (Sampler, error) {
 	case length < 1:
 		return Sampler{}, model.Invalid{"dataset": "the dataset holds no images"}
 	case batch < 1:
-		return Sampler{}, model.Invalid{"batch": fmt.Sprintf("%d images make no batch", batch)}
+		return Sampler{}, model.Invalid{"batch": fmt.Sprintf("a batch of %d images is not possible", batch)}
 	case batch > length:
 		return Sampler{}, model.Invalid{"batch": fmt.Sprintf("a batch of %d is larger than the dataset, which holds %d images", batch, length)}
 	}

@@ -266,7 +266,7 @@ func TestSpecErrors(t *testing.T) {
 		"shapes3d-synthetic[not(shape=cube]":       "parentheses",
 		"shapes3d-synthetic[every=2)]":             "parentheses",
 		"shapes3d-synthetic[shape=cube;shape=#1]":  "no image",
-		"nothing[every=2]":                         `no dataset "nothing"`,
+		"nothing[every=2]":                         `unknown dataset "nothing"`,
 		"shapes3d-synthetic[every=2][shape=cube]]": "",
 	} {
 		_, err := c.Open(context.Background(), name)

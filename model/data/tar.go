@@ -139,7 +139,7 @@ func (t *tarTree) read(name string) ([]byte, error) {
 	}
 	f := t.files[i]
 	if f.size > maxFile {
-		return nil, fmt.Errorf("it has %d bytes; more than %d are not read", f.size, maxFile)
+		return nil, fmt.Errorf("it has %d bytes; the limit is %d", f.size, maxFile)
 	}
 	stat, err := t.file.Stat()
 	if err != nil {

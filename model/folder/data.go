@@ -81,7 +81,7 @@ func (d *Data) open(id string) (*os.Root, error) {
 		return nil, fmt.Errorf("there is no run %q: %w", id, model.ErrNotFound)
 	}
 	if info, linkErr := d.runs.Lstat(id); err != nil && linkErr == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return nil, Damaged(fmt.Sprintf("%s is a link that leads out of the data folder, so it is no run: remove the link, or put the folder in its place", d.RunDir(id)))
+		return nil, Damaged(fmt.Sprintf("%s is a link that leads out of the data folder, so it is not a run; remove the link or replace it by the folder", d.RunDir(id)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open run folder %s: %w", d.RunDir(id), bare(err))
@@ -208,7 +208,7 @@ func copyFiles(dir string, files fs.FS, take func(name string) bool) error {
 		case e.IsDir():
 			return root.MkdirAll(name, 0o755)
 		case !e.Type().IsRegular():
-			return fmt.Errorf("%s is no regular file", name)
+			return fmt.Errorf("%s is not a regular file", name)
 		}
 		return copyFile(root, name, files)
 	})

@@ -148,7 +148,7 @@ func opened(dir string, root *os.Root) (*Folder, error) {
 	f := &Folder{dir: dir, root: root}
 	err := f.readJSON(configFile, &f.cfg)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = Damaged(fmt.Sprintf("%s has no %s: it is no run folder, or its copy is incomplete", dir, configFile))
+		err = Damaged(fmt.Sprintf("%s has no %s: not a run folder, or an incomplete copy", dir, configFile))
 	}
 	if err != nil {
 		root.Close()
@@ -218,9 +218,9 @@ func (f *Folder) Status() (model.Status, error) {
 	case err != nil:
 		return s, err
 	case s.State != "" && !s.State.Live() && !s.State.Ended() && s.State != model.Queued:
-		return s, f.damaged(stateFile, fmt.Errorf("a run is never %q", s.State))
+		return s, f.damaged(stateFile, fmt.Errorf("%q is not a state of a run", s.State))
 	case min(s.Step, s.Checkpoint, s.Resumed, s.Attempt) < 0:
-		return s, f.damaged(stateFile, errors.New("it counts below 0"))
+		return s, f.damaged(stateFile, errors.New("a count is negative"))
 	}
 	return s, nil
 }
@@ -260,7 +260,7 @@ func (f *Folder) Standing() (model.Run, error) {
 		return run, err
 	}
 	if run.State.Live() && !f.Locked() {
-		run.State, run.Reason = model.Interrupted, "Its process ended without a word."
+		run.State, run.Reason = model.Interrupted, "Its process exited unexpectedly."
 	}
 	return run, nil
 }

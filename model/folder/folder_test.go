@@ -154,10 +154,10 @@ func TestBrokenFoldersGetASentence(t *testing.T) {
 		{"a state that is a list", func(d string) error { return os.WriteFile(filepath.Join(d, "state.json"), []byte("[1"), 0o644) }, "state.json is damaged", nil},
 		{"a state of no run", func(d string) error {
 			return os.WriteFile(filepath.Join(d, "state.json"), []byte(`{"state":"dancing"}`), 0o644)
-		}, `a run is never "dancing"`, nil},
+		}, `"dancing" is not a state`, nil},
 		{"steps below 0", func(d string) error {
 			return os.WriteFile(filepath.Join(d, "state.json"), []byte(`{"state":"finished","step":-7}`), 0o644)
-		}, "it counts below 0", nil},
+		}, "a count is negative", nil},
 		{"a state that is a folder", func(d string) error { return os.Mkdir(filepath.Join(d, "state.json"), 0o755) }, "state.json is damaged or of another version: it is a folder", nil},
 		{"a config of null", func(d string) error { return os.WriteFile(filepath.Join(d, "config.json"), []byte("null"), 0o644) }, "it is null", nil},
 		{"a file", func(d string) error { os.RemoveAll(d); return os.WriteFile(d, nil, 0o644) }, "not a directory", nil},

@@ -190,11 +190,11 @@ func (f *Folder) signal(lock string, sig os.Signal) error {
 	h, held := f.holder(lock)
 	switch {
 	case !held:
-		return fmt.Errorf("no process works on run %s: %w", f.ID(), model.ErrConflict)
+		return fmt.Errorf("no process trains run %s: %w", f.ID(), model.ErrConflict)
 	case !h.Here():
-		return fmt.Errorf("run %s is worked on by %v; stop it there: %w", f.ID(), h, model.ErrConflict)
+		return fmt.Errorf("run %s is trained by %v; stop it there: %w", f.ID(), h, model.ErrConflict)
 	case h.PID == 0:
-		return fmt.Errorf("the process of run %s is only starting; try again in a moment: %w", f.ID(), model.ErrConflict)
+		return fmt.Errorf("the process of run %s is still starting; try again in a moment: %w", f.ID(), model.ErrConflict)
 	}
 	p, err := os.FindProcess(h.PID) // holds the process itself, so its number cannot pass to another before Signal
 	if err != nil {

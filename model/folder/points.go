@@ -101,7 +101,7 @@ func parseLine(line []byte) (p model.Point, err error) {
 	if at := len(line) - crcLength; at > 0 && bytes.HasPrefix(line[at:], []byte(`,"crc":"`)) {
 		body := line[:at:at]
 		if sum := fmt.Sprintf(crcForm, crc32.Checksum(body, crcTable)); sum != string(line[at:]) {
-			return p, errors.New("it is damaged: its checksum is another")
+			return p, errors.New("it is damaged: its checksum does not match")
 		}
 		err = json.Unmarshal(append(body, '}'), &p)
 		return p, err
@@ -298,7 +298,7 @@ func tail(file *os.File, offset int64) ([]model.Point, int64, error) {
 	}
 	end := bytes.LastIndexByte(chunk[:n], '\n') + 1
 	if end == 0 && n == len(chunk) {
-		return nil, offset + int64(n), fmt.Errorf("%s: a line at byte %d is longer than %d bytes and was passed over", file.Name(), offset, n)
+		return nil, offset + int64(n), fmt.Errorf("%s: skipped the line at byte %d, which is longer than %d bytes", file.Name(), offset, n)
 	}
 	points, err := parse(file.Name(), chunk[:end], offset)
 	return points, offset + int64(end), err
@@ -312,7 +312,7 @@ func parse(name string, lines []byte, offset int64) (points []model.Point, err e
 		if p, e := parseLine(line); e == nil {
 			points = append(points, p)
 		} else if bad++; bad == 1 {
-			first = fmt.Errorf("%s: the line at byte %d is no point and was passed over: %w", name, at, e)
+			first = fmt.Errorf("%s: skipped the line at byte %d, which is not a point: %w", name, at, e)
 		}
 		at += int64(len(line))
 	}

@@ -51,7 +51,7 @@ func EvaluationFiles() map[string]string {
 // EvaluationFile is the path of one of EvaluationFiles; model.ErrNotFound is in the error's chain where there is none.
 func (f *Folder) EvaluationFile(name string) (string, error) {
 	if _, ok := EvaluationFiles()[name]; !ok {
-		return "", fmt.Errorf("evaluations write no %q: %w", name, model.ErrNotFound)
+		return "", fmt.Errorf("%q is not a file of an evaluation: %w", name, model.ErrNotFound)
 	}
 	return f.regular(filepath.Join(f.dir, name), name+" of an evaluation")
 }

@@ -202,7 +202,7 @@ func stageOf(item Item, f *Found) Stage {
 	cfg.Engine = item.Config.Engine
 	switch {
 	case cfg != item.Config:
-		f.Problem = fmt.Sprintf("run %s was changed since: its configuration is not the plan's any more", item.ID)
+		f.Problem = fmt.Sprintf("run %s was changed: its configuration no longer matches the plan", item.ID)
 		return Failed
 	case f.Run.State == model.Failed:
 		f.Problem = cmp.Or(f.Run.Reason, "the run failed")

@@ -46,7 +46,7 @@ func TestPlanOfTooManySettings(t *testing.T) {
 		p.Parts[0].Vary = append(p.Parts[0].Vary, Axis{Field: "d", Values: strings.Split(strings.Repeat("64,", 99)+"64", ",")})
 	}
 	var bad model.Invalid
-	if err := p.Validate(); !errors.As(err, &bad) || !strings.Contains(bad["parts"], "5000 are the most") {
+	if err := p.Validate(); !errors.As(err, &bad) || !strings.Contains(bad["parts"], "the limit is 5000") {
 		t.Errorf("%v", err)
 	}
 }

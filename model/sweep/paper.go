@@ -116,7 +116,7 @@ func (s *Scale) settle(datasets []string) (preset model.Config, err error) {
 		s.Seeds = 5
 	}
 	if s.Seeds < 0 || s.Seeds >= selectionSeeds {
-		return preset, model.Invalid{"seeds": "the number of seeds lies between 1 and " + strconv.Itoa(selectionSeeds-1)}
+		return preset, model.Invalid{"seeds": "the number of seeds must be 1 to " + strconv.Itoa(selectionSeeds-1)}
 	}
 	if len(s.Datasets) == 0 {
 		s.Datasets = datasets

@@ -137,7 +137,7 @@ func (p Plan) Validate() error {
 		bad["name"] = "a sweep needs a name of at most 100 bytes"
 	}
 	if !utf8.ValidString(p.Name) || strings.ContainsFunc(p.Name, unicode.IsControl) {
-		bad["name"] = "a sweep's name is one line of text"
+		bad["name"] = "the name must be one line"
 	}
 	p.size().validate("", bad)
 	if p.Preset == "" {
@@ -150,7 +150,7 @@ func (p Plan) Validate() error {
 		if !slices.Contains([]string{"noise", "pairs", "probe", "trees"}, name) {
 			bad["eval"] = fmt.Sprintf("%q is not one of noise, pairs, probe, trees", name)
 		} else if v < 0 {
-			bad["eval"] = fmt.Sprintf("%s: %d is below 0, the least allowed", name, v)
+			bad["eval"] = fmt.Sprintf("%s: %d is negative", name, v)
 		}
 	}
 	for name, n := range p.Factors {
@@ -165,7 +165,7 @@ func (p Plan) Validate() error {
 		return bad
 	}
 	if n := p.Runs(); n > maxRuns {
-		return model.Invalid{"parts": fmt.Sprintf("these are %d runs; %d are the most", n, maxRuns)}
+		return model.Invalid{"parts": fmt.Sprintf("%d runs; the limit is %d", n, maxRuns)}
 	}
 	for i, part := range p.Parts {
 		if why := part.tooFew(); why != "" {

@@ -229,13 +229,13 @@ func TestReadRefuses(t *testing.T) {
 		{`"field": "beta_kl"`, `"field": "colour"`, "parts[0].vary", "colour"},
 		{`"field": "beta_kl"`, `"field": "seed"`, "parts[0].vary", "can be varied" /* it is the part's own */},
 		{`"batch": "8"`, `"batch": "many"`, "parts", "many"},
-		{`"batch": "8"`, `"batch": "0"`, "parts", "least"},
+		{`"batch": "8"`, `"batch": "0"`, "parts", "minimum"},
 		{`"batch": "8"`, `"batch": "8"}, "eval": {"luck": 3`, "eval", "luck"},
 		{`"name": "Small sweep"`, `"nome": "x"`, "", "nome"},
 		{`"Small sweep"`, `" "`, "name", "name"},
 		{`"Small sweep"`, `"two\nlines"`, "name", "one line"},
 		{`"steps": 50`, `"steps": -4`, "steps", "-4 is below 0"},
-		{`"batch": "8"`, `"batch": "8"}, "eval": {"pairs": -1`, "eval", "pairs: -1 is below 0"},
+		{`"batch": "8"`, `"batch": "8"}, "eval": {"pairs": -1`, "eval", "pairs: -1 is negative"},
 		{`"Small sweep"`, `"` + strings.Repeat("x", 1<<20) + `"`, "", "larger than 1048576 bytes"},
 		{`{`, `[`, "", "JSON"},
 	} {
@@ -252,7 +252,7 @@ func TestReadRefuses(t *testing.T) {
 	var bad model.Invalid
 	big := small()
 	big.Parts[0].Vary = []Axis{{Field: "lr", Values: strings.Split(strings.Repeat("0.001,", 2000)+"0.1", ",")}}
-	if err := big.Validate(); !errors.As(err, &bad) || !strings.Contains(bad["parts"], "most") {
+	if err := big.Validate(); !errors.As(err, &bad) || !strings.Contains(bad["parts"], "the limit is") {
 		t.Errorf("too many runs: %v", err)
 	}
 }

@@ -620,12 +620,12 @@ func datasetFactors(v DatasetView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(v.Factors) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<p class=\"notice\" data-testid=\"no-factors\">Nothing says what varies here: the set has no factors. A model can learn from it and the playground works; metrics that compare a representation with factors (InfoMEC, DCI) cannot be computed on it.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<p class=\"notice\" data-testid=\"no-factors\">This dataset has no factors. You can train on it and use the playground; metrics that compare a representation with factors (InfoMEC, DCI) are not available.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else if v.gaps() {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "<p class=\"notice\" data-testid=\"incomplete\">Not every combination of values has an image: places without one are empty, and a control moves to the nearest value that has one.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "<p class=\"notice\" data-testid=\"incomplete\">Some combinations of values have no image: their places are empty, and controls move to the nearest value that has one.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1280,7 +1280,7 @@ func datasetAbout(v DatasetView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 111, "About the set")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 111, "About the dataset")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1750,7 +1750,7 @@ func datasetPart(v DatasetView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 156, "\"> <input id=\"part-name\" name=\"name\" autocomplete=\"off\" spellcheck=\"false\" required pattern=\"[a-z0-9][a-z0-9._\\-]{0,63}\" title=\"1 to 64 of a–z, 0–9, dot, underscore and hyphen\" data-testid=\"part-name\"> <button>Add</button><p class=\"quiet help\">It then stands in the list of datasets, and in the form of a new run.</p></form>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 156, "\"> <input id=\"part-name\" name=\"name\" autocomplete=\"off\" spellcheck=\"false\" required pattern=\"[a-z0-9][a-z0-9._\\-]{0,63}\" title=\"1 to 64 of a–z, 0–9, dot, underscore and hyphen\" data-testid=\"part-name\"> <button>Add</button><p class=\"quiet help\">It then appears in the list of datasets and in the new-run form.</p></form>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -64,7 +64,7 @@ func Datasets(v DatasetsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(v.Underway) > 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<section class=\"underway\" aria-labelledby=\"underway-title\"><h2 id=\"underway-title\" class=\"visually-hidden\">On their way</h2><ul class=\"entries\" role=\"list\" data-testid=\"underway\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<section class=\"underway\" aria-labelledby=\"underway-title\"><h2 id=\"underway-title\" class=\"visually-hidden\">In progress</h2><ul class=\"entries\" role=\"list\" data-testid=\"underway\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -102,7 +102,7 @@ func Datasets(v DatasetsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(v.Known) > 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<section class=\"panel known\" aria-labelledby=\"known-title\" id=\"known\"><h2 id=\"known-title\">Published datasets that are not added</h2><ul class=\"entries\" role=\"list\" data-testid=\"known\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<section class=\"panel known\" aria-labelledby=\"known-title\" id=\"known\"><h2 id=\"known-title\">Published datasets, not added yet</h2><ul class=\"entries\" role=\"list\" data-testid=\"known\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -723,7 +723,7 @@ func datasetStanding(e DatasetEntry) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		case "queued":
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 58, "<p class=\"quiet\">Another dataset is added first.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 58, "<p class=\"quiet\">Waiting for another dataset.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -732,7 +732,7 @@ func datasetStanding(e DatasetEntry) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		case "interrupted":
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 59, "<p>It ended before it was done; what was done is kept. ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 59, "<p>Interrupted. Progress is kept. ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -836,7 +836,7 @@ func datasetStanding(e DatasetEntry) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(e.Forms) > 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "<details><summary>Get it by hand</summary><div class=\"stack tight\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "<details><summary>Download it yourself</summary><div class=\"stack tight\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -844,7 +844,7 @@ func datasetStanding(e DatasetEntry) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, "<p class=\"quiet\">Then remove this attempt, and give the path <a href=\"/datasets#add\">in the form</a>.</p></div></details>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, "<p class=\"quiet\">Then remove this attempt and enter the path <a href=\"/datasets#add\">in the form</a>.</p></div></details>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1059,7 +1059,7 @@ func datasetObtain(e DatasetEntry) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 86, "<p class=\"quiet\">Get it by hand, then give its path <a href=\"/datasets#add\">in the form</a>.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 86, "<p class=\"quiet\">Download it yourself, then enter its path <a href=\"/datasets#add\">in the form</a>.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1326,7 +1326,7 @@ func datasetAdd(v DatasetsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 112, "><p class=\"help\" id=\"from-help\">A file or folder on the machine of this server, or an http address. Official files are recognised by their names and compared with published checksums. They are only read.</p><p class=\"error\" id=\"from-error\" data-testid=\"from-error\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 112, "><p class=\"help\" id=\"from-help\">A file or folder on the server’s machine, or a URL. Official files are recognised by name and checked against published checksums. Files are never changed.</p><p class=\"error\" id=\"from-error\" data-testid=\"from-error\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

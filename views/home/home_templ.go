@@ -48,7 +48,7 @@ func Home(v HomeView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"home\" data-testid=\"home\"><h1>Slotscope trains autoencoders that keep an image as a few slots in one vector, and lets you move slots between images to see what each one means.</h1><div class=\"offers\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"home\" data-testid=\"home\"><h1>Slotscope trains autoencoders that pack an image into a few slots of one vector, and lets you move slots between images to see what each one means.</h1><div class=\"offers\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -317,7 +317,7 @@ func offerTrain(v HomeView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "</div><h2><a href=\"/runs/new\">Train your own</a></h2><p>Choose a dataset, a model and a width; the curves and reconstructions follow as it learns. The smallest preset takes minutes on two cores.</p></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "</div><h2><a href=\"/runs/new\">Train your own</a></h2><p>Choose a dataset, a model and a width, then watch curves and reconstructions live. The smallest preset takes minutes on two cores.</p></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -382,7 +382,7 @@ func offerData(v HomeView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "</div><h2><a href=\"/datasets\">See what varies</a></h2>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "</div><h2><a href=\"/datasets\">Browse datasets</a></h2>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -648,7 +648,7 @@ func evaluationState(v MeasureView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.State.State == model.Queued {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 54, "<div class=\"notice\" data-testid=\"evaluation-queued\"><span class=\"chip\" data-state=\"queued\">queued</span> <span>Starts when the training or evaluation that computes now has ended.</span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 54, "<div class=\"notice\" data-testid=\"evaluation-queued\"><span class=\"chip\" data-state=\"queued\">queued</span> <span>Starts after the current training or evaluation.</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -841,7 +841,7 @@ func scoreGroups(v MeasureView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(v.Groups) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Scores\"><table class=\"scores\" data-testid=\"scores\"><thead><tr><th scope=\"col\">Score</th><th scope=\"col\" class=\"n\">Value</th><th scope=\"col\" class=\"n\">95% interval</th><th scope=\"col\">What it says</th></tr></thead> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Scores\"><table class=\"scores\" data-testid=\"scores\"><thead><tr><th scope=\"col\">Score</th><th scope=\"col\" class=\"n\">Value</th><th scope=\"col\" class=\"n\">95% interval</th><th scope=\"col\">Meaning</th></tr></thead> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -975,7 +975,7 @@ func partsCompared(p *PartsCompared) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if p != nil {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 82, "<section class=\"panel\" id=\"held-out\" data-testid=\"held-out\"><h2>Does it compose?</h2><p>Training left out the images of <code>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 82, "<section class=\"panel\" id=\"held-out\" data-testid=\"held-out\"><h2>Does it generalize to unseen combinations?</h2><p>Training left out the images of <code>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1043,7 +1043,7 @@ func partsCompared(p *PartsCompared) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 89, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Scores of what training left out\"><table class=\"compared\" data-testid=\"held-out-scores\"><thead><tr><th scope=\"col\">Score</th><th scope=\"col\" class=\"n\">Trained on</th><th scope=\"col\" class=\"n\">Held out</th><th scope=\"col\" class=\"n\">Difference</th><th scope=\"col\">What it says</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 89, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Scores of what training left out\"><table class=\"compared\" data-testid=\"held-out-scores\"><thead><tr><th scope=\"col\">Score</th><th scope=\"col\" class=\"n\">Trained on</th><th scope=\"col\" class=\"n\">Held out</th><th scope=\"col\" class=\"n\">Difference</th><th scope=\"col\">Meaning</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1159,7 +1159,7 @@ func codeNames(v MeasureView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(v.Names) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 98, "<section class=\"panel\" id=\"names\" data-testid=\"code-names\"><h2>What the codes stand for</h2><p>Each code by the value of its slot’s own factor that most of its images show, with their share, P(value | code), and their number. <a href=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 98, "<section class=\"panel\" id=\"names\" data-testid=\"code-names\"><h2>What each code stands for</h2><p>Each code by the value of its slot’s own factor that most of its images show, with their share, P(value | code), and their number. <a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1172,7 +1172,7 @@ func codeNames(v MeasureView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 99, "\">Handle them in the playground</a></p><div class=\"names\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 99, "\">Open the playground</a></p><div class=\"names\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1245,7 +1245,7 @@ func codeNames(v MeasureView) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				} else {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 107, "<span class=\"quiet\">tells of no factor</span>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 107, "<span class=\"quiet\">carries no factor</span>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1434,7 +1434,7 @@ func hrrPanel(v MeasureView) templ.Component {
 				}
 			}
 			if len(v.HRR.Rows) > 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 126, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Faithfulness to HRR\"><table class=\"compared\" data-testid=\"hrr-figures\"><thead><tr><th scope=\"col\">Figure</th><th scope=\"col\" class=\"n\">This model</th><th scope=\"col\" class=\"n\">A true HRR</th><th scope=\"col\">What it says</th></tr></thead> <tbody>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 126, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Faithfulness to HRR\"><table class=\"compared\" data-testid=\"hrr-figures\"><thead><tr><th scope=\"col\">Figure</th><th scope=\"col\" class=\"n\">This model</th><th scope=\"col\" class=\"n\">A true HRR</th><th scope=\"col\">Meaning</th></tr></thead> <tbody>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1532,7 +1532,7 @@ func ownerTable(run string, rows []OwnerRow) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(rows) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 134, "<section class=\"panel\" id=\"owners\" data-testid=\"owners\"><h2>What is each slot named after?</h2><p>A slot is named after a factor where its NMI is at least 0.5, and at least 0.2 above the next factor’s; else after every factor from 0.3 on, or “mixed”. NMI is above chance. Slots with the same first factor form a group.</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Factors of each slot\"><table class=\"owners\"><thead><tr><th scope=\"col\">Slot</th><th scope=\"col\">Name</th><th scope=\"col\">A bar per factor</th><th scope=\"col\">NMI</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 134, "<section class=\"panel\" id=\"owners\" data-testid=\"owners\"><h2>What is each slot named after?</h2><p>A slot is named after a factor where its NMI is at least 0.5, and at least 0.2 above the next factor’s; else after every factor from 0.3 on, or “mixed”. NMI is above chance. Slots with the same first factor form a group.</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Factors of each slot\"><table class=\"owners\"><thead><tr><th scope=\"col\">Slot</th><th scope=\"col\">Name</th><th scope=\"col\">NMI per factor</th><th scope=\"col\">NMI</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -54,7 +54,7 @@ func System(v SystemView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.scarce() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"notice warn\">Less than 1 GiB is left for the data folder. Runs that cannot save a checkpoint fail; delete runs that are not needed any more.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"notice warn\">The data folder has less than 1 GiB free. Runs fail when they cannot save a checkpoint; delete runs you no longer need.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -174,7 +174,7 @@ func System(v SystemView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<section class=\"panel\"><h2>Where things are kept</h2><dl class=\"facts\"><dt>Data folder</dt><dd class=\"mono\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<section class=\"panel\"><h2>Storage</h2><dl class=\"facts\"><dt>Data folder</dt><dd class=\"mono\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

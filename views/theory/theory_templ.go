@@ -44,7 +44,7 @@ func Theory(v TheoryView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<article class=\"theory\" data-testid=\"theory\"><header class=\"head\"><div class=\"stack tight\"><h1>How much can the latent hold?</h1><p class=\"quiet\">What the paper proves of m slots bundled in d numbers, each a code out of k, at sizes of your choice and at those of trained models.</p></div></header><div class=\"theory-cols\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<article class=\"theory\" data-testid=\"theory\"><header class=\"head\"><div class=\"stack tight\"><h1>How much can the latent hold?</h1><p class=\"quiet\">The paper’s bounds for m slots with k codes each, bundled in d dimensions: at sizes you choose and at those of trained models.</p></div></header><div class=\"theory-cols\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -350,7 +350,7 @@ func theoryForm(v TheoryView) templ.Component {
 			}
 		}
 		if len(v.Rates) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"rates\" data-part=\"rates\"><span class=\"quiet\">An image takes R =</span> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"rates\" data-part=\"rates\"><span class=\"quiet\">Rate per image R =</span> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -453,7 +453,7 @@ func theoryForm(v TheoryView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<p class=\"quiet\">No HRR model is trained yet; its own points appear on the curves once it has saved a checkpoint. <a href=\"/runs/new\">Train one</a></p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<p class=\"quiet\">No trained HRR model yet. Its points appear on the curves after its first checkpoint. <a href=\"/runs/new\">Train one</a></p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

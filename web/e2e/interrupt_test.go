@@ -73,7 +73,7 @@ func TestInterrupt(t *testing.T) {
 			t.Fatalf("%v: exit code %d, want 130\n%s", sig, code, p.log)
 		}
 		s := status(t, f)
-		want := fmt.Sprintf("Stopped after step %d, saved at step %d: asked to stop by a signal.", s.Step, s.Step)
+		want := fmt.Sprintf("Stopped after step %d, saved at step %d: stopped by a signal.", s.Step, s.Step)
 		if s.State != model.Stopped || s.Step < saved+10 || s.Checkpoint != s.Step || f.Latest() != s.Step || s.Reason != want {
 			t.Errorf("%v: %+v; the newest checkpoint is of step %d", sig, s, f.Latest())
 		}

@@ -66,9 +66,9 @@ func TestGPUsAreFound(t *testing.T) {
 func TestTroubleOfNvidiaSMI(t *testing.T) {
 	for script, want := range map[string]string{
 		"echo 'NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver.'; exit 9": "could not communicate",
-		"exit 3":                               "(exit status 3) and did not say why",
-		"echo nonsense":                        "not understood",
-		"echo 'x, GPU-1, A, 1, 2, 3, 4, 5, 6'": "no index",
+		"exit 3":                               "(exit status 3) without a message",
+		"echo nonsense":                        "could not be parsed",
+		"echo 'x, GPU-1, A, 1, 2, 3, 4, 5, 6'": "not a GPU index",
 	} {
 		stub(t, script)
 		if _, err := Query(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
@@ -177,21 +177,21 @@ func TestOutOfMemory(t *testing.T) {
 	}{
 		{"INTERNAL: no such kernel", Use{Batch: 128, Parameters: 1e6, Total: 24 * gib}, ""},
 		// 96 GiB for 512 images leave room for 126 of them on 24 GiB less 0.25 GiB of learned numbers.
-		{wants, Use{Batch: 512, Parameters: 16777216, Total: 24 * gib}, "The GPU's memory of 24.0 GiB does not suffice for a batch of 512 images; 64 should fit."},
+		{wants, Use{Batch: 512, Parameters: 16777216, Total: 24 * gib}, "The GPU's memory of 24.0 GiB is too small for a batch of 512 images; 64 should fit."},
 		{"RESOURCE_EXHAUSTED: Allocator ran out of memory trying to allocate 48.50GiB", Use{Batch: 256, Parameters: 17260000, Total: 46068 << 20},
-			"The GPU's memory of 45.0 GiB does not suffice for a batch of 256 images; 128 should fit."},
+			"The GPU's memory of 45.0 GiB is too small for a batch of 256 images; 128 should fit."},
 		// 48.5 GiB for 192 images: 0.92 of 24 GiB hold 86 of them.
 		{"RESOURCE_EXHAUSTED: Allocator ran out of memory trying to allocate 48.50GiB", Use{Batch: 192, Parameters: 17260000, Total: 24 * gib, Share: 0.92},
-			"The GPU's memory of 24.0 GiB does not suffice for a batch of 192 images; 64 should fit."},
-		{"CUDA_ERROR_OUT_OF_MEMORY: out of memory", Use{Batch: 96, Parameters: 1e6, Total: -1}, "The GPU's memory does not suffice for a batch of 96 images; 48 should fit."},
-		{"Out of memory", Use{Batch: 1, Parameters: 1e6, Total: 2 * gib}, "The GPU's memory of 2.0 GiB does not suffice for this network even with a batch of one image. A narrower preset may fit."},
+			"The GPU's memory of 24.0 GiB is too small for a batch of 192 images; 64 should fit."},
+		{"CUDA_ERROR_OUT_OF_MEMORY: out of memory", Use{Batch: 96, Parameters: 1e6, Total: -1}, "The GPU's memory is too small for a batch of 96 images; 48 should fit."},
+		{"Out of memory", Use{Batch: 1, Parameters: 1e6, Total: 2 * gib}, "The GPU's memory of 2.0 GiB is too small for this network even with a batch of one image. A narrower preset may fit."},
 		// Beside 12 GiB of images there is room for 62 of the 512.
 		{wants, Use{Batch: 512, Parameters: 16777216, Total: 24 * gib, Dataset: 12 * gib},
-			"The GPU's memory of 24.0 GiB does not suffice for a batch of 512 images beside the dataset of 12.0 GiB; 32 should fit. With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."},
+			"The GPU's memory of 24.0 GiB is too small for a batch of 512 images beside the dataset of 12.0 GiB; 32 should fit. With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."},
 		{wants, Use{Batch: 512, Parameters: 16777216, Total: 24 * gib, Dataset: 24 * gib},
-			"The GPU's memory of 24.0 GiB does not suffice for this network beside the dataset of 24.0 GiB even with a batch of one image. With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."},
+			"The GPU's memory of 24.0 GiB is too small for this network beside the dataset of 24.0 GiB even with a batch of one image. With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."},
 		{wants, Use{Batch: 128, Parameters: 16777216, Total: 24 * gib, Dataset: 48 * gib, Copying: true},
-			"The GPU's memory of 24.0 GiB does not suffice for the dataset of 48.0 GiB, which takes twice that while it is copied there; a batch of 128 images was not tried. With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."},
+			"The GPU's memory of 24.0 GiB is too small for the dataset of 48.0 GiB, which takes twice that while it is copied there; a batch of 128 images was not tried. With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."},
 	} {
 		got, ok := OutOfMemory(c.complaint, c.use)
 		if got != c.want || ok != (c.want != "") {

@@ -205,7 +205,7 @@ func (o *InstallOptions) wheel(files []release) (release, bool) {
 func (o *InstallOptions) project(ctx context.Context, name, version string) (p project, err error) {
 	address, err := url.JoinPath(o.Index, name, version, "json")
 	if err != nil {
-		return p, fmt.Errorf("the index of packages %q is no address: %w", o.Index, err)
+		return p, fmt.Errorf("the package index %q is not a URL: %w", o.Index, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -225,7 +225,7 @@ func (o *InstallOptions) project(ctx context.Context, name, version string) (p p
 		return p, fmt.Errorf("%s answers %s", address, reply.Status)
 	}
 	if err := json.NewDecoder(io.LimitReader(reply.Body, 256<<20)).Decode(&p); err != nil {
-		return p, fmt.Errorf("%s is not understood: %w", address, err)
+		return p, fmt.Errorf("%s cannot be parsed: %w", address, err)
 	}
 	return p, nil
 }
@@ -251,7 +251,7 @@ func (o *InstallOptions) download(ctx context.Context, store string, wheels []re
 	}
 	for _, w := range wheels {
 		if path.Base(w.Filename) != w.Filename {
-			return fmt.Errorf("the index names a file %q, which is no name of a file", w.Filename)
+			return fmt.Errorf("the index names %q, which is not a file name", w.Filename)
 		}
 		before := p.Done
 		p.What = w.Filename
@@ -353,7 +353,7 @@ func extract(f *zip.File, root *os.Root) error {
 func (o *InstallOptions) installed(dir string) (Plugin, error) {
 	found := matches([]string{filepath.Join(dir, "jax_plugins", "xla_cuda*", "xla_cuda_plugin.so")})
 	if len(found) == 0 {
-		return Plugin{}, fmt.Errorf("what was installed into %s holds no plugin jax_plugins/xla_cuda%d/xla_cuda_plugin.so: JAX packs it otherwise now; --version names an older one", dir, o.CUDA)
+		return Plugin{}, fmt.Errorf("%s has no jax_plugins/xla_cuda%d/xla_cuda_plugin.so after installation: JAX changed its layout; choose an older version with --version", dir, o.CUDA)
 	}
 	return Plugin{Path: found[0], Data: dataDir(found[0]), CUDA: o.CUDA, Place: "installed by slotscope gpu install"}, nil
 }

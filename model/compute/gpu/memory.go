@@ -43,17 +43,17 @@ func OutOfMemory(complaint string, u Use) (sentence string, ok bool) {
 		elsewhere = " With SLOTSCOPE_RESIDENT=never the dataset stays on the host, and the GPU's memory is the batch's."
 	}
 	if u.Copying {
-		return fmt.Sprintf("The GPU's memory%s does not suffice for the dataset of %s, which takes twice that while it is copied there; a batch of %d images was not tried.%s",
+		return fmt.Sprintf("The GPU's memory%s is too small for the dataset of %s, which takes twice that while it is copied there; a batch of %d images was not tried.%s",
 			room, gibibytes(u.Dataset), u.Batch, elsewhere), true
 	}
 	fits := u.fits(bytesIn(complaint))
 	if u.Batch <= 1 || fits < 1 {
 		if u.Dataset > 0 {
-			return fmt.Sprintf("The GPU's memory%s does not suffice for this network%s even with a batch of one image.%s", room, beside, elsewhere), true
+			return fmt.Sprintf("The GPU's memory%s is too small for this network%s even with a batch of one image.%s", room, beside, elsewhere), true
 		}
-		return fmt.Sprintf("The GPU's memory%s does not suffice for this network even with a batch of one image. A narrower preset may fit.", room), true
+		return fmt.Sprintf("The GPU's memory%s is too small for this network even with a batch of one image. A narrower preset may fit.", room), true
 	}
-	return fmt.Sprintf("The GPU's memory%s does not suffice for a batch of %d images%s; %d should fit.%s", room, u.Batch, beside, fits, elsewhere), true
+	return fmt.Sprintf("The GPU's memory%s is too small for a batch of %d images%s; %d should fit.%s", room, u.Batch, beside, fits, elsewhere), true
 }
 
 // fits is how many images there is room for: half the batch at most, and else a power of two; asked is what the batch wanted at once.

@@ -59,7 +59,7 @@ func Query(ctx context.Context) ([]GPU, error) {
 		if said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n"); said != "" {
 			return nil, fmt.Errorf("nvidia-smi failed (%v): %s", err, said)
 		}
-		return nil, fmt.Errorf("nvidia-smi failed (%v) and did not say why", err)
+		return nil, fmt.Errorf("nvidia-smi failed (%v) without a message", err)
 	}
 	return parse(string(out))
 }
@@ -70,13 +70,13 @@ func parse(out string) ([]GPU, error) {
 	r.TrimLeadingSpace, r.FieldsPerRecord = true, len(columns)
 	lines, err := r.ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("nvidia-smi's answer was not understood: %w", err)
+		return nil, fmt.Errorf("nvidia-smi's output could not be parsed: %w", err)
 	}
 	all := make([]GPU, 0, len(lines))
 	for _, f := range lines {
 		index, err := strconv.Atoi(f[0])
 		if err != nil {
-			return nil, fmt.Errorf("nvidia-smi's answer was not understood: %q is no index of a GPU", f[0])
+			return nil, fmt.Errorf("nvidia-smi's output could not be parsed: %q is not a GPU index", f[0])
 		}
 		all = append(all, GPU{Index: index, UUID: f[1], Name: f[2], Driver: f[3], Memory: mebibytes(f[4]), Used: mebibytes(f[5]),
 			Utilization: number(f[6]), Temperature: number(f[7]), Power: number(f[8])})

@@ -70,9 +70,9 @@ func Public() Fetcher {
 func follow(next *http.Request, before []*http.Request) error {
 	switch {
 	case len(before) >= 10:
-		return permanent{fmt.Errorf("%s sends from one address to another without end", before[0].URL)}
+		return permanent{fmt.Errorf("%s redirects endlessly", before[0].URL)}
 	case next.URL.Scheme != "http" && next.URL.Scheme != "https":
-		return permanent{fmt.Errorf("%s sends to %s, which is no address on the web", before[0].URL, next.URL)}
+		return permanent{fmt.Errorf("%s redirects to %s, which is not a web address", before[0].URL, next.URL)}
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	reply, err := d.Client.Do(request)
 	var dns *net.DNSError
 	if errors.As(err, &dns) && dns.IsNotFound {
-		return nil, permanent{fmt.Errorf("there is no server %s, or this machine is not connected", request.URL.Host)}
+		return nil, permanent{fmt.Errorf("no server %s, or this machine is offline", request.URL.Host)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("downloading: %w", err)
@@ -215,7 +215,7 @@ func (d *download) accept(reply *http.Response) (of int64, err error) {
 		first, of, ok := contentRange(reply.Header.Get("Content-Range"))
 		if !ok || first != d.done {
 			d.restart()
-			return 0, fmt.Errorf("%s answered with another part than was asked for", d.want.URL)
+			return 0, fmt.Errorf("%s sent a different byte range than requested", d.want.URL)
 		}
 		return of, nil
 	case http.StatusRequestedRangeNotSatisfiable:
@@ -223,7 +223,7 @@ func (d *download) accept(reply *http.Response) (of int64, err error) {
 			return of, nil
 		}
 		d.restart()
-		return 0, fmt.Errorf("%s has no such part", d.want.URL)
+		return 0, fmt.Errorf("%s has no such byte range", d.want.URL)
 	case http.StatusOK:
 		return d.beginAnew(reply)
 	}

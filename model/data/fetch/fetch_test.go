@@ -226,7 +226,7 @@ func TestRedirects(t *testing.T) {
 	for _, c := range []struct {
 		path, says string
 		requests   int32
-	}{{"/once", "", 2}, {"/loop", "without end", 10}, {"/out", "sends to file:///etc/hostname", 1}} {
+	}{{"/once", "", 2}, {"/loop", "redirects endlessly", 10}, {"/out", "redirects to file:///etc/hostname", 1}} {
 		requests.Store(0)
 		err := fetcher().Download(t.Context(), folder(t), Want{URL: strings.TrimSuffix(server, "/a.bin") + c.path, Name: "x"}, func(int64, int64) {})
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) || requests.Load() != c.requests {

@@ -79,7 +79,7 @@ func (d *Dataset) dataspace(c *cursor) error {
 	case version == 2:
 		c.skip(1)
 	default:
-		return fmt.Errorf("dataspace version %d is not read; versions 1 and 2 are", version)
+		return fmt.Errorf("dataspace version %d is not supported; versions 1 and 2 are", version)
 	}
 	if rank == 0 || rank > 32 {
 		return errors.New("it is a single value or nothing, not an array")
@@ -187,7 +187,7 @@ func (d *Dataset) checkSize() error {
 }
 
 func external(*cursor) error {
-	return errors.New("its elements lie in other files (external storage), which is not read")
+	return errors.New("its elements lie in other files (external storage) (unsupported)")
 }
 
 // fillValue reads what elements are that were never written, IV.A.2.f.
@@ -201,7 +201,7 @@ func (d *Dataset) fillValue(c *cursor) error {
 	case 3:
 		defined = c.u8()&0x20 != 0
 	default:
-		return fmt.Errorf("fill value version %d is not read; versions 1 to 3 are", version)
+		return fmt.Errorf("fill value version %d is not supported; versions 1 to 3 are", version)
 	}
 	if !defined {
 		return nil
@@ -217,7 +217,7 @@ func (d *Dataset) fillValue(c *cursor) error {
 func (d *Dataset) parseLayout(c *cursor) error {
 	version, class := c.u8(), c.u8()
 	if version != 3 && version != 4 {
-		return fmt.Errorf("data layout version %d is not read; versions 3 and 4 are", version)
+		return fmt.Errorf("data layout version %d is not supported; versions 3 and 4 are", version)
 	}
 	switch class {
 	case 0:
@@ -234,7 +234,7 @@ func (d *Dataset) parseLayout(c *cursor) error {
 		}
 		return d.chunked4(c)
 	case 3:
-		return errors.New("it is a virtual dataset, put together from others, which is not read")
+		return errors.New("it is a virtual dataset, put together from others (unsupported)")
 	}
 	return fmt.Errorf("data layout class %d is unknown", class)
 }

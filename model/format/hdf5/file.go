@@ -53,7 +53,7 @@ func (f *File) superblock(whole int64) error {
 			return f.parseSuperblock(&cursor{rest: block[len(Magic):n]}, uint64(whole))
 		}
 	}
-	return errors.New("it is no HDF5 file")
+	return errors.New("not an HDF5 file")
 }
 
 // parseSuperblock reads the superblock, II.A, of a file of whole bytes.
@@ -78,7 +78,7 @@ func (f *File) parseSuperblock(c *cursor, whole uint64) error {
 		end = c.u64()
 		f.root = c.u64()
 	default:
-		return fmt.Errorf("superblock version %d is not read; versions 0 to 3 are", version)
+		return fmt.Errorf("superblock version %d is not supported; versions 0 to 3 are", version)
 	}
 	if c.short {
 		return errors.New("the file ends within its superblock")

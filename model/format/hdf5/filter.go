@@ -35,7 +35,7 @@ func (d *Dataset) pipeline(c *cursor) error {
 		c.skip(6)
 	case 2:
 	default:
-		return fmt.Errorf("filter pipeline version %d is not read; versions 1 and 2 are", version)
+		return fmt.Errorf("filter pipeline version %d is not supported; versions 1 and 2 are", version)
 	}
 	for range count {
 		id := c.u16()

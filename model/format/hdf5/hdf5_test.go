@@ -229,9 +229,9 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("%v is not model.ErrNotFound", err)
 	}
 	_, err = Open("testdata/make.py")
-	expect.Says(t, err, "make.py", "no HDF5 file")
+	expect.Says(t, err, "make.py", "not an HDF5 file")
 	_, err = Open("testdata")
-	expect.Says(t, err, "no regular file")
+	expect.Says(t, err, "not a regular file")
 	_, err = Open("testdata/none.h5")
 	expect.Says(t, err, "none.h5", "no such file")
 }

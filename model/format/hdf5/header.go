@@ -33,7 +33,7 @@ func (f *File) elsewhere(m message) (message, error) {
 	case version == 1:
 		c.skip(6)
 	case where != 0 && where != 2:
-		return m, errors.New("it shares a header message through a heap, which is not read")
+		return m, errors.New("it shares a header message through a heap (unsupported)")
 	}
 	address := c.u64()
 	if c.short {
@@ -139,7 +139,7 @@ func (f *File) header2(address uint64) (block, func([]byte, *[]message, *[]block
 	c.skip(4)
 	version, flags := c.u8(), c.u8()
 	if version != 2 {
-		return block{}, nil, fmt.Errorf("object header version %d is not read; versions 1 and 2 are", version)
+		return block{}, nil, fmt.Errorf("object header version %d is not supported; versions 1 and 2 are", version)
 	}
 	if flags&0x20 != 0 {
 		c.skip(16)

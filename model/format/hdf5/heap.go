@@ -41,7 +41,7 @@ func (f *File) fractalHeap(address uint64) (*fractalHeap, error) {
 		largest < h.start || largest&(largest-1) != 0 || largest > 1<<32 || heapBits > 64 || h.rows > 64:
 		return nil, fmt.Errorf("the file is damaged: there is no heap at %d", address)
 	case filters != 0:
-		return nil, errors.New("a group keeps its links in a compressed heap, which is not read")
+		return nil, errors.New("a group keeps its links in a compressed heap (unsupported)")
 	}
 	h.offsetBytes = (heapBits + 7) / 8
 	h.lenBytes = min((bits.Len64(largest)-1+7)/8, width(uint64(managed)))
@@ -55,7 +55,7 @@ func (f *File) fractalHeap(address uint64) (*fractalHeap, error) {
 // object reads the object of an ID.
 func (h *fractalHeap) object(id []byte) ([]byte, error) {
 	if kind := id[0] >> 4 & 3; kind != 0 {
-		return nil, fmt.Errorf("a link is stored as a heap object of kind %d, which is not read", kind)
+		return nil, fmt.Errorf("a link is stored as a heap object of kind %d (unsupported)", kind)
 	}
 	c := &cursor{rest: id[1:]}
 	offset, length := c.uint(h.offsetBytes), c.uint(h.lenBytes)

@@ -43,7 +43,7 @@ func (d *Dataset) chunked4(c *cursor) error {
 		return err
 	}
 	if flags&1 != 0 && len(d.filters) > 0 {
-		return errors.New("its partial chunks at the edges are stored unfiltered, which is not read")
+		return errors.New("its partial chunks at the edges are stored unfiltered (unsupported)")
 	}
 	switch index := c.u8(); index {
 	case 1:

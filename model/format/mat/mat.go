@@ -95,11 +95,11 @@ func body(content []byte) ([]byte, error) {
 	case len(content) >= 128 && string(content[124:128]) == "\x00\x01IM":
 		return content[128:], nil
 	case len(content) >= 128 && string(content[126:128]) == "MI":
-		return nil, errors.New("its numbers are big-endian, which is not read")
+		return nil, errors.New("its numbers are big-endian (unsupported)")
 	case bytes.HasPrefix(content, []byte("MATLAB 7.3")):
 		return nil, errors.New("it is a MATLAB file of version 7.3, which is HDF5; level 5 is read")
 	}
-	return nil, errors.New("it is no MATLAB file of level 5")
+	return nil, errors.New("not a MATLAB file of level 5")
 }
 
 var errEnds = errors.New("it ends early: the file is damaged or incomplete")

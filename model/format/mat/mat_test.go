@@ -62,7 +62,7 @@ func TestRefusals(t *testing.T) {
 	_, err := Find([]byte("MATLAB 7.3 MAT-file"), "im")
 	expect.Says(t, err, "7.3", "HDF5")
 	_, err = Find([]byte("something else"), "im")
-	expect.Says(t, err, "no MATLAB file")
+	expect.Says(t, err, "not a MATLAB file")
 	b := content(t, "packed.mat")
 	_, err = Find(b[:len(b)/2], "im")
 	expect.Says(t, err, "at byte", "ends early")

@@ -51,7 +51,7 @@ func (m *Matrix) open() error {
 	if strings.HasSuffix(m.path, ".gz") {
 		var err error
 		if m.unzip, err = gzip.NewReader(m.r); err != nil {
-			return fmt.Errorf("it is no gzip file: %w", err)
+			return fmt.Errorf("not a gzip file: %w", err)
 		}
 		m.r = bufio.NewReaderSize(m.unzip, 1<<16)
 	}
@@ -72,7 +72,7 @@ func (m *Matrix) header() error {
 		if name := others[magic]; name != "" {
 			return fmt.Errorf("it holds %s, which are not read; bytes and 32-bit integers are", name)
 		}
-		return errors.New("it is no binary matrix as NORB has them")
+		return errors.New("not a binary matrix as NORB has them")
 	}
 	if axes < 1 || axes > 8 {
 		return fmt.Errorf("the file is damaged: it has %d axes", axes)

@@ -81,7 +81,7 @@ func TestRefusals(t *testing.T) {
 		parts []string
 	}{
 		"float.mat":   {matrix(0x1e3d4c51, []int{1}, nil), []string{"32-bit floats"}},
-		"other.mat":   {[]byte("something else entirely"), []string{"other.mat", "no binary matrix"}},
+		"other.mat":   {[]byte("something else entirely"), []string{"other.mat", "not a binary matrix"}},
 		"short.mat":   {whole[:40], []string{"short.mat", "[2 2 2 3]", "incomplete"}},
 		"long.mat":    {append(slices.Clone(whole), 0), []string{"48 bytes", "49 are there"}},
 		"header.mat":  {whole[:14], []string{"within its header"}},
@@ -105,7 +105,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(bad)
-	expect.Says(t, err, "bad.mat.gz", "no gzip")
+	expect.Says(t, err, "bad.mat.gz", "not a gzip")
 }
 
 func FuzzOpen(f *testing.F) {

@@ -79,7 +79,7 @@ func ReadHeader(r io.Reader) (Header, int64, error) {
 func headerText(r io.Reader) (string, int64, error) {
 	start := make([]byte, 10)
 	if _, err := io.ReadFull(r, start); err != nil || string(start[:6]) != magic {
-		return "", 0, fmt.Errorf("it is no .npy array: it does not begin with \\x93NUMPY")
+		return "", 0, fmt.Errorf("not an .npy array: it does not begin with \\x93NUMPY")
 	}
 	long := 0
 	switch version := start[6]; version {
@@ -95,7 +95,7 @@ func headerText(r io.Reader) (string, int64, error) {
 	}
 	length := binary.LittleEndian.Uint32(width)
 	if length > maxHeader {
-		return "", 0, fmt.Errorf("its .npy header has %d bytes; more than %d are not read", length, maxHeader)
+		return "", 0, fmt.Errorf("its .npy header has %d bytes; the limit is %d", length, maxHeader)
 	}
 	text := make([]byte, length)
 	if _, err := io.ReadFull(r, text); err != nil {

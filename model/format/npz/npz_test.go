@@ -103,7 +103,7 @@ func TestRefusals(t *testing.T) {
 	_, err = Open("testdata/none.npz")
 	expect.Says(t, err, "none.npz", "no such file")
 	_, err = Open("testdata")
-	expect.Says(t, err, "no regular file")
+	expect.Says(t, err, "not a regular file")
 }
 
 func TestHeaderVersions(t *testing.T) {

@@ -197,7 +197,7 @@ func (h Header) integer() func([]byte) (int, error) {
 
 func whole(v float64) (int, error) {
 	if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-		return 0, fmt.Errorf("%v is no whole number", v)
+		return 0, fmt.Errorf("%v is not a whole number", v)
 	}
 	return int(v), nil
 }

@@ -134,7 +134,7 @@ func (p *pages) prefixes(b []byte, n int) error {
 			return errEnds
 		}
 		if total += int(shared[i]) + len(suffix); total > maxPage {
-			return errors.New("a page unpacks to more than a gigabyte, which is not read")
+			return errors.New("a page unpacks to more than a gigabyte (unsupported)")
 		}
 		last = append(append([]byte(nil), last[:shared[i]]...), suffix...)
 		p.out.Bytes = append(p.out.Bytes, last)

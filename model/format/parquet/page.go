@@ -42,7 +42,7 @@ func (f *File) Read(group, column int) (*Values, error) {
 func (f *File) read(g Group, c Column, one chunk) (*Values, error) {
 	switch {
 	case c.Repeated:
-		return nil, errors.New("it is a list, which is not read")
+		return nil, errors.New("it is a list (unsupported)")
 	case c.Type == int96 || c.Type > FixedLength || c.Type < 0:
 		return nil, fmt.Errorf("it holds %s, which are not read", c.Type)
 	case g.Rows > MaxRows:
@@ -103,7 +103,7 @@ func (p *pages) page(b []byte) ([]byte, error) {
 	}
 	data, rest := b[:stored], b[stored:]
 	if head.has(4) && uint32(head.field(4).number) != crc32.ChecksumIEEE(data) {
-		return nil, errors.New("the file is damaged: the checksum of a page is another one")
+		return nil, errors.New("the file is damaged: the checksum of a page does not match")
 	}
 	switch head.field(1).number {
 	case dictionaryPage:

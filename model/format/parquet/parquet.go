@@ -174,7 +174,7 @@ func (f *File) Column(path string) (int, error) {
 // footer reads the description: "PAR1" … metadata, its length, "PAR1".
 func (f *File) footer() error {
 	if f.size < 12 {
-		return errors.New("it is no Parquet file")
+		return errors.New("not a Parquet file")
 	}
 	head, err := f.bytes(0, 4)
 	if err != nil {
@@ -187,7 +187,7 @@ func (f *File) footer() error {
 	case string(head) == magic && string(end[4:]) != magic:
 		return errors.New("the Parquet file is incomplete: its end is missing")
 	case string(end[4:]) != magic:
-		return errors.New("it is no Parquet file")
+		return errors.New("not a Parquet file")
 	}
 	length := int64(binary.LittleEndian.Uint32(end))
 	if length > f.size-12 || length > maxFooter {

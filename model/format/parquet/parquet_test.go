@@ -161,9 +161,9 @@ func TestRefusals(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.parquet")
 	for content, says1 := range map[string]string{
 		string(whole[:len(whole)-100]): "its end is missing",
-		"something else entirely":      "no Parquet file",
+		"something else entirely":      "not a Parquet file",
 		"PAR1\xff\xff\xff\x00PAR1":     "damaged",
-		"":                             "no Parquet file",
+		"":                             "not a Parquet file",
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ func Open[T any](path string, read func(file *os.File, size int64) (T, error)) (
 		return none, err
 	}
 	if !stat.Mode().IsRegular() {
-		return none, fmt.Errorf("%s: %w", path, errors.New("it is no regular file"))
+		return none, fmt.Errorf("%s: %w", path, errors.New("not a regular file"))
 	}
 	file, err := os.Open(path)
 	if err != nil {

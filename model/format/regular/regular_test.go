@@ -51,11 +51,11 @@ func TestOpenRefuses(t *testing.T) {
 		t.Errorf("a missing file: %v", err)
 	}
 	_, err := Open(dir, never)
-	expect.Says(t, err, dir, "no regular file")
+	expect.Says(t, err, dir, "not a regular file")
 	pipe := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Skipf("no pipe can be made here: %v", err)
 	}
 	_, err = Open(pipe, never)
-	expect.Says(t, err, pipe, "no regular file")
+	expect.Says(t, err, pipe, "not a regular file")
 }

@@ -51,7 +51,7 @@ const (
 	end64Length     = 56
 )
 
-var errNoArchive = errors.New("it is no zip archive, or it is incomplete")
+var errNoArchive = errors.New("not a zip archive, or it is incomplete")
 
 // Open finds the directory of an archive of size bytes.
 func Open(r io.ReaderAt, size int64) (*Archive, error) {
@@ -253,7 +253,7 @@ const maxRatio = 1040
 func (a *Archive) Read(e Entry, limit int) ([]byte, error) {
 	switch {
 	case int64(e.unpacked) > int64(limit) || int64(e.unpacked) > (int64(e.packed)+1)*maxRatio:
-		return nil, fmt.Errorf("it claims to unpack from %d to %d bytes, which is not read", e.packed, e.unpacked)
+		return nil, fmt.Errorf("it claims to unpack from %d to %d bytes (unsupported)", e.packed, e.unpacked)
 	case e.flags&1 != 0:
 		return nil, fmt.Errorf("it is encrypted (%w): unpack the archive with its password, then add the folder", ErrUnsupported)
 	case e.method == stored && e.packed != e.unpacked:
@@ -272,7 +272,7 @@ func (a *Archive) Read(e Entry, limit int) ([]byte, error) {
 		}
 	}
 	if crc32.ChecksumIEEE(b) != e.sum {
-		return nil, errors.New("it is damaged: its checksum is another")
+		return nil, errors.New("it is damaged: its checksum does not match")
 	}
 	return b, nil
 }

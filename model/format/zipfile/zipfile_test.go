@@ -170,8 +170,8 @@ func TestRefused(t *testing.T) {
 		content []byte
 		says    string
 	}{
-		{"nothing", nil, "no zip archive"},
-		{"text", []byte("this is a text of more than twenty-two bytes"), "no zip archive"},
+		{"nothing", nil, "not a zip archive"},
+		{"text", []byte("this is a text of more than twenty-two bytes"), "not a zip archive"},
 		{"a cut end", whole[:len(whole)-5], "incomplete"},
 		{"a directory beyond the file", changed(len(whole)-6, 0xff, 0xff, 0xff, 0x7f), "directory would have"},
 		{"a directory of another number of files", changed(len(whole)-12, 7), "1 files of 7"},
@@ -205,7 +205,7 @@ func TestRefused(t *testing.T) {
 		_, err := a.Read(e, 100)
 		return err
 	})
-	expect.Says(t, err, "10000 bytes", "not read")
+	expect.Says(t, err, "10000 bytes", "unsupported")
 }
 
 // TestMemory: passing over a directory takes no more memory for more files.

@@ -24,7 +24,7 @@ func (s *session) diverged(what string) error {
 	if err := s.settle(); err != nil {
 		return err
 	}
-	kept := "no checkpoint had been saved"
+	kept := "no checkpoint was saved"
 	if s.status.Checkpoint > 0 {
 		kept = fmt.Sprintf("the checkpoint of step %d is kept", s.status.Checkpoint)
 	}

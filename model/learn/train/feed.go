@@ -51,7 +51,7 @@ func FeedingOf(engine string, bytes, total int64) (Feeding, error) {
 	if v := os.Getenv(StepsEnv); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > mostSteps {
-			return f, model.Invalid{StepsEnv: fmt.Sprintf("%q is no number from 1 to %d", v, mostSteps)}
+			return f, model.Invalid{StepsEnv: fmt.Sprintf("%q is not a number from 1 to %d", v, mostSteps)}
 		}
 		f.Steps = n
 	}

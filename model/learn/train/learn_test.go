@@ -193,7 +193,7 @@ func TestDiverged(t *testing.T) {
 		checkpoint int // steps between them
 		want       string
 	}{
-		{"before the first checkpoint", 1000, "no checkpoint had been saved"},
+		{"before the first checkpoint", 1000, "no checkpoint was saved"},
 		{"after a checkpoint", 1, "the checkpoint of step "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -55,5 +55,5 @@ func (u *Usage) Batch() float64 { return Perplexity(u.batch) }
 // Window is the perplexity over the window.
 func (u *Usage) Window() float64 { return Perplexity(u.counts) }
 
-// Used is the number of entries taken at least once within the window.
+// Used is the number of entries used at least once within the window.
 func (u *Usage) Used() int { return u.distinct }

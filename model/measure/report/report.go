@@ -50,7 +50,7 @@ func New(in Input) (*Report, error) {
 		in.Rule = PaperRule
 	}
 	if !slices.Contains(Rules(), in.Rule) {
-		return nil, model.Invalid{"rule": fmt.Sprintf("%q is not a rule for bold; there are paper, overlap and none", in.Rule)}
+		return nil, model.Invalid{"rule": fmt.Sprintf("%q is not a rule for bold; use paper, overlap or none", in.Rule)}
 	}
 	r := &Report{Input: in}
 	seen := map[string]bool{}

@@ -105,7 +105,7 @@ func TestReadRefuses(t *testing.T) {
 		{"empty.json", ``, "the file is empty"},
 		{"blank.json", " \n", "the file is empty"},
 		{"cut.json", `{"latents": [[1], [2`, "in the middle"},
-		{"nan.json", `{"latents": [[1], [NaN]], "factors": [[0], [1]]}`, "latents: row 1, column 0: it is no JSON at byte 20"},
+		{"nan.json", `{"latents": [[1], [NaN]], "factors": [[0], [1]]}`, "latents: row 1, column 0: not JSON at byte 20"},
 		{"null.json", `{"latents": [[1], [null]], "factors": [[0], [1]]}`, "latents: row 1, column 0: null is no number"},
 		{"nullfactor.json", `{"latents": [[1], [2]], "factors": [[0], [null]]}`, "factors: row 1, column 0: null is no number"},
 		{"bool.json", `{"latents": [[1], [true]], "factors": [[0], [1]]}`, "latents: row 1, column 0: true is no number"},

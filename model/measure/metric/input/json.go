@@ -33,7 +33,7 @@ func cellOf(text string) (float64, error) {
 		return 0, fmt.Errorf("%s is no number", shorten(text))
 	}
 	if math.Abs(v) >= told && !strings.ContainsAny(text, ".eE") {
-		return 0, fmt.Errorf("%s is too large: whole numbers from %d on are not told apart", shorten(text), int64(told))
+		return 0, fmt.Errorf("%s is too large: integers ≥ %d lose precision as float64", shorten(text), int64(told))
 	}
 	return v, nil
 }
@@ -93,7 +93,7 @@ func explain(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the file ends in the middle of its JSON")
 	case errors.As(err, &syntax):
-		return fmt.Errorf("it is no JSON at byte %d (%w); NaN and Infinity are none either", syntax.Offset, err)
+		return fmt.Errorf("not JSON at byte %d (%w); JSON has no NaN or Infinity", syntax.Offset, err)
 	case errors.As(err, &kind) && kind.Field == "":
 		return fmt.Errorf("the file is a JSON %s; it must be an object with latents and factors", kind.Value)
 	case errors.As(err, &kind) && strings.EqualFold(kind.Field, "discrete"):

@@ -88,7 +88,7 @@ func arrayOf(file *npz.File, name string) (matrix, error) {
 		return m, err
 	}
 	if at := slices.IndexFunc(m.values, func(v float64) bool { return math.Abs(v) >= told }); at >= 0 {
-		return m, fmt.Errorf("%s: row %d, column %d is about %.0f, which is too large: whole numbers from %d on are not told apart",
+		return m, fmt.Errorf("%s: row %d, column %d is about %.0f, which is too large: integers ≥ %d lose precision as float64",
 			name, at/m.cols, at%m.cols, m.values[at], int64(told))
 	}
 	return m, nil
