@@ -126,7 +126,7 @@ func TestSearchForm(t *testing.T) {
 		{"values", "0.01..0.0001", "#vary-0-error", "does not ascend"},
 		{"values", "1..x", "#vary-0-error", "not a range"},
 		{"draws", "many", "#draws-error", `"many" is not a whole number`},
-		{"draws", "5000", "[role=alert]", "5000 are the most"},
+		{"draws", "5000", "[role=alert]", "the limit is 5000"},
 		{"draw-seed", "-1", "#draw-seed-error", `"-1" is not`},
 		{"race-least", "3", "#race-least-error", "fewer than the part's 3"},
 		{"race-least", "x", "#race-least-error", `"x" is not`},

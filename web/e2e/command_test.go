@@ -65,7 +65,7 @@ func TestCommandLine(t *testing.T) {
 
 		{"train --dataset moon", 2, `dataset: unknown dataset "moon"; available: shapes3d-synthetic, dsprites-synthetic`},
 		{"train --model gan", 2, `model: "gan" is not one of hrr, vqvae, qlae, betavae, betatcvae, ae, bioae, factorvae, annealedvae, dipvae1, dipvae2, tripod`},
-		{"train --model betavae --set k=9", 2, "k: is no hyperparameter of betavae; it belongs to hrr, vqvae, qlae, tripod"},
+		{"train --model betavae --set k=9", 2, "k: is not a hyperparameter of betavae; it belongs to hrr, vqvae, qlae, tripod"},
 		{"train --preset huge", 2, `preset: "huge" is not one of tiny, small, paper`},
 		{"train --engine abacus", 2, `engine: "abacus" is not one of auto, cpu, xla:cuda, xla:cpu, go`},
 		{"train --set speed=3", 2, `usage: invalid value "speed=3" for flag -set: unknown hyperparameter "speed"` + fmt.Sprintf(list, "train")},
