@@ -50,7 +50,8 @@ func TestMeasureHeldOut(t *testing.T) {
 	scores := measuredWorld(t)
 	left := *scores.Metrics
 	left.InfoM, left.KeptFactors = scores.Metrics.InfoM-0.125, []int{0}
-	scores.HeldOut = &model.HeldOut{Dataset: "d[shape=cube]", Images: 321, PSNR: *at(24.54, 0.2), Metrics: &left, Usage: &model.Usage{Entries: 8}}
+	scores.HeldOut = &model.HeldOut{Dataset: "d[shape=cube]", Images: 321, PSNR: *at(24.54, 0.2), Metrics: &left, Usage: &model.Usage{Entries: 8},
+		Recombination: &model.Recombination{Unseen: model.Recombined{Hits: model.Interval{Value: 0.4, Low: 0.3, High: 0.5}}, Seen: model.Recombined{Hits: model.Interval{Value: 0.65, Low: 0.6, High: 0.7}}}}
 	_, h := measureSite(t, &scores, nil)
 	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
 	rows := map[string]string{}
@@ -59,7 +60,8 @@ func TestMeasureHeldOut(t *testing.T) {
 	})
 	for name, want := range map[string]string{
 		"Images": "400|321|", "PSNR, dB": "26.04 (25.94 to 26.14)|24.54 (24.34 to 24.74)|−1.50", "Codes in use": "9|8|",
-		"InfoM": fmt.Sprintf("%.3f|%.3f|−0.125", float64(scores.Metrics.InfoM), float64(left.InfoM)),
+		"Recombined codes": "65.0% (60.0 to 70.0%)|40.0% (30.0 to 50.0%)|−25.0",
+		"InfoM":            fmt.Sprintf("%.3f|%.3f|−0.125", float64(scores.Metrics.InfoM), float64(left.InfoM)),
 	} {
 		if rows[name] != want {
 			t.Errorf("%s is compared as %q, not %q", name, rows[name], want)
@@ -70,6 +72,10 @@ func TestMeasureHeldOut(t *testing.T) {
 	}
 	if doc.Find("[data-testid=figure-compose] svg").Length() != 1 || handlertest.Get(t, h, "/runs/a/measure/compose.png").Code != 200 {
 		t.Error("there is no figure of both parts")
+	}
+	scores.HeldOut.Recombination, scores.HeldOut.NoRecombination = nil, "No image of d can be put together."
+	if _, h = measureSite(t, &scores, nil); !strings.Contains(handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")).Find("[data-testid=held-out]").Text(), "can be put together") {
+		t.Error("the page does not say why no codes were recombined")
 	}
 	scores.HeldOut = nil
 	if _, h = measureSite(t, &scores, nil); handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")).Find("[data-testid=held-out]").Length() != 0 {
