@@ -59,7 +59,7 @@ func (h Runs) page(w http.ResponseWriter, r *http.Request, status int, trouble u
 	}
 	view := ui.RunView{Run: run, Now: time.Now(), Trouble: trouble}
 	if info, err := handlers.InfoOf(ctx, h.Datasets, run.Config.Dataset); err == nil {
-		view.Pixels = info.H * info.W * info.C
+		view.Images, view.Pixels = info.Len, info.H*info.W*info.C
 	}
 	if view.PSNR, err = h.newestSample(ctx, id, "psnr/eval"); err != nil {
 		return err

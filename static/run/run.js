@@ -112,6 +112,7 @@ class View {
   /** cross says which step is under the crosshair, null for none. */
   cross(step) {
     sheet.cross(step);
+    evidence?.then((e) => e.cross(step));
   }
 
   /** tell writes the view into the address, so that a link shows the same. */
@@ -157,6 +158,12 @@ class View {
     this.onzoom(range, moving);
   }
 }
+
+let evidence = null; // swaps and factors by checkpoint, loaded once they are unfolded
+root.querySelector('[data-part="evidence"]').addEventListener('toggle', (e) => {
+  if (evidence) evidence.then((shown) => e.target.open && shown.open());
+  else if (e.target.open) evidence = import('./evidence.js').then(({ Evidence }) => new Evidence(e.target, view.id));
+});
 
 const view = new View();
 const head = new RunHead(root, start.run);

@@ -16,6 +16,7 @@ import (
 type RunView struct {
 	Run         model.Run
 	PSNR        model.Sample // newest, in dB; the zero Sample before the first evaluation
+	Images      int          // of the dataset; 0 where it is not here
 	Pixels      int          // of an image, times its channels; 0 where the dataset is not here
 	Overview    Overview
 	Trouble     Trouble // what was refused last, if anything
@@ -147,6 +148,15 @@ func (v RunView) hint() string {
 	}
 	return fmt.Sprintf("The mutual information of β-TCVAE is estimated within a batch: it cannot exceed log(batch) = log(%d) = %.2f nats, whatever the latents hold.",
 		v.Run.Config.Batch, math.Log(float64(v.Run.Config.Batch)))
+}
+
+// pairs are the images whose slots are swapped at each checkpoint, by their place in the dataset, as JSON.
+func (v RunView) pairs() string {
+	n := v.Images
+	if n < 2 {
+		return "[]"
+	}
+	return fmt.Sprintf("[[%d,%d],[%d,%d]]", 0, n/2, n/3, n-1)
 }
 
 // bestText is what the best checkpoint was chosen by.

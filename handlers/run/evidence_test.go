@@ -1,0 +1,77 @@
+package run_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/go-chi/chi/v5"
+
+	"slotscope/handlers/handlertest"
+	runpage "slotscope/handlers/run"
+	"slotscope/model"
+)
+
+// decoder answers as the playground does: pictures of swaps, and a matrix that is counted at its second request.
+type decoder struct {
+	mu    sync.Mutex
+	asked map[string]int
+	fails bool
+}
+
+func (d *decoder) Routes(r chi.Router) {
+	r.Get("/api/play/{checkpoint}/sheet.png", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "image/svg+xml")
+		fmt.Fprint(w, `<svg xmlns="http://www.w3.org/2000/svg" width="200" height="40"><rect width="200" height="40"/></svg>`)
+	})
+	r.Get("/api/play/{checkpoint}/usage", func(w http.ResponseWriter, r *http.Request) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		id := chi.URLParam(r, "checkpoint")
+		d.asked[id]++
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case d.fails:
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			fmt.Fprint(w, `{"error":"The checkpoint is damaged."}`)
+		case d.asked[id] == 1:
+			w.WriteHeader(http.StatusAccepted)
+			fmt.Fprint(w, `{"state":"counting","done":512,"of":4096}`)
+		default:
+			fmt.Fprint(w, `{"state":"ready","usage":{"images":4096,"factors":["shape"],"labels":[{},{}],"ownership":{"nmi":[[0.75,null]]}}}`)
+		}
+	})
+}
+
+// TestEvidenceByCheckpoint: loading, shown, failing; nothing is asked for while it is folded.
+func TestEvidenceByCheckpoint(t *testing.T) {
+	f, d := handlertest.NewRuns(t.TempDir()), &decoder{asked: map[string]int{}}
+	f.Put("a", model.Finished, 600)
+	ctx, url := handlertest.Open(t, runpage.Runs{Service: f, Datasets: handlertest.Data{}}, d)
+	open := func(id string) {
+		handlertest.Do(t, ctx, chromedp.Navigate(url+"/runs/"+id))
+		handlertest.Until(t, ctx, "the page is ready", `document.querySelector('[data-part=tools]')?.hidden === false`)
+		handlertest.Do(t, ctx, chromedp.Click(chromedp.CSS("[data-testid=evidence] summary")))
+	}
+	says := `document.querySelector('[data-part=evidence-says]').textContent`
+	open("a")
+	handlertest.Until(t, ctx, "counting is told", says+`.includes('512 of 4,096')`)
+	handlertest.Until(t, ctx, "the matrix is shown", `document.querySelector('.matrix tbody')?.textContent === 'shape0.750.00'`)
+	handlertest.Until(t, ctx, "both pairs are shown", `[...document.querySelectorAll('[data-part=evidence-swaps] img')].filter((i) => i.naturalWidth === 200 && /@\d+\/sheet.png\?a=(0&b=240000|160000&b=479999)$/.test(i.src)).length === 2`)
+	handlertest.Until(t, ctx, "the step is told", `/^step /.test(document.querySelector('[data-part=evidence-step]').textContent)`)
+	d.mu.Lock()
+	d.fails = true
+	d.mu.Unlock()
+	open("a")
+	handlertest.Until(t, ctx, "a failure is a sentence in place", says+` === 'The checkpoint is damaged.'`)
+}
+
+// TestNoEvidenceYet: a run without a checkpoint says so.
+func TestNoEvidenceYet(t *testing.T) {
+	b := openRuns(t)
+	b.Runs.Put("fresh", model.Running, 3)
+	b.Open("/runs/fresh?open=swaps-and-factors")
+	b.Wait(text("[data-part=evidence-says]"), "There is no checkpoint yet.")
+}
