@@ -96,7 +96,7 @@ func (e evidence) judgeJob() (deed, model.State) {
 type ending int
 
 const (
-	byForce    ending = iota // killed, for it did not answer a stop
+	byForce    ending = iota // killed after it did not respond to a stop request
 	unbegun                  // stopped before it began
 	midStop                  // gone while it was stopping
 	byItself                 // its process ended with a status that tells why

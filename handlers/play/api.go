@@ -242,7 +242,7 @@ func uploaded(w http.ResponseWriter, r *http.Request, kind string) ([]byte, erro
 	}
 }
 
-// brokenUpload says that what was sent ends early, or is no form.
+// brokenUpload says that an upload is incomplete, or not a form.
 func brokenUpload(err error) error {
 	return handlers.OrTooLarge(err, model.Invalid{"image": "the upload is incomplete or not a valid form: " + err.Error()})
 }
@@ -517,7 +517,7 @@ func (p *Play) swaps(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusOK, reply)
 }
 
-// check answers whether codes come back when their image is encoded again, and which slots moved.
+// check answers which codes are preserved when their image is encoded again, and which slots moved.
 func (p *Play) check(w http.ResponseWriter, r *http.Request) error {
 	rm, release, err := p.open(r)
 	if err != nil {

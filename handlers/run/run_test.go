@@ -266,7 +266,7 @@ func TestRunPage(t *testing.T) {
 	bad.Reason = "The loss became NaN at step 20."
 	doc = handlertest.Document(t, handlertest.Get(t, h, "/runs/b"))
 	if !visible("resume") || visible("stop") || !strings.Contains(doc.Find("[data-testid=reason]").Text(), bad.Reason) {
-		t.Error("a failed run does not say why or offer to resume")
+		t.Error("a failed run shows no reason, or no button to resume")
 	}
 	damaged := f.Put("c", model.Interrupted, 0)
 	damaged.Config, damaged.Reason = model.Config{}, "runs/c has no config.json"

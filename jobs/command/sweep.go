@@ -28,7 +28,7 @@ func sweepRuns(ctx context.Context, env environment, args []string) error {
 	fs.StringVar(&o.preset, "preset", "tiny", "width of the networks, for paper, field and own")
 	fs.IntVar(&o.steps, "steps", 0, "steps of every run, for paper, field and own; 0 for the preset's")
 	fs.IntVar(&o.seeds, "seeds", 5, "seeds of every result, for paper, field and own")
-	fs.StringVar(&o.datasets, "datasets", "", "datasets joined by commas, for paper, field and own; empty for the paper's, or field's Shapes3D, as far as they are here, or own's shapes3d-synthetic")
+	fs.StringVar(&o.datasets, "datasets", "", "datasets joined by commas, for paper, field and own; default: the paper's or field's that are installed; for own shapes3d-synthetic")
 	fs.StringVar(&o.models, "models", "", "models joined by commas, for paper, field and own; empty for all, or own's hrr")
 	fs.StringVar(&o.parts, "parts", "", "joined by commas: for paper of main, grid, ablations and ratio, empty for the first three; for field of models, tuned, ratio and splits, empty for models")
 	fs.StringVar(&o.engine, "engine", "auto", "what computes")

@@ -55,7 +55,7 @@ type File struct {
 	// Layout is its path in the layout of disentanglement_lib's data folder, slashes between: "3dshapes/3dshapes.h5". Empty where
 	// that layout has no place for it; it is then looked for by its name.
 	Layout string
-	URL    string // plain HTTP(S) that answers with the file itself; empty where it must be got by hand, from Published.Page
+	URL    string // plain HTTP(S) that answers with the file itself; empty where it must be downloaded by hand, from Published.Page
 	Bytes  int64  // 0 where not known
 	SHA256 string // 64 hex digits, lower case; empty where none is published
 	MD5    string // 32 hex digits, lower case; empty where none is published

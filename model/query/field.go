@@ -281,7 +281,7 @@ func runFields() []Field {
 		moment("created", "Created", "When the run was created, UTC.", func(r *model.Overview) time.Time { return r.Created }),
 		moment("started", "Started", "When the run first started, UTC.", func(r *model.Overview) time.Time { return r.Started }),
 		moment("ended", "Ended", "When the run ended, UTC.", func(r *model.Overview) time.Time { return r.Ended }),
-		moment("updated", "Updated", "When the run was last heard of, UTC.", func(r *model.Overview) time.Time { return r.Updated }),
+		moment("updated", "Updated", "When the run last reported its state, UTC.", func(r *model.Overview) time.Time { return r.Updated }),
 		number("checkpoint", "Checkpoint", "step", "Step of the newest checkpoint.", 0, func(r *model.Overview, _ time.Time) (float64, bool) {
 			return float64(r.Checkpoint), r.Checkpoint > 0
 		}),

@@ -408,7 +408,7 @@ class Play {
     $('edits').replaceChildren(...items);
   }
 
-  /** check asks whether the codes come back when the picture is encoded again. */
+  /** check asks which codes are preserved when the picture is encoded again. */
   async #check() {
     this.#checks?.abort();
     const aborts = (this.#checks = new AbortController());

@@ -94,7 +94,7 @@ export class Server {
     return this.#ask(`names?${query(state)}`, undefined, { method: 'PUT', body: JSON.stringify(change), headers: { 'Content-Type': 'application/json' } });
   }
 
-  /** check answers which codes come back when their picture is encoded again: {kept, moved}. */
+  /** check answers which codes are preserved when their picture is encoded again: {kept, moved}. */
   check(codes, signal) { return this.#ask(`check?codes=${format(codes)}`, signal); }
 
   /** usage answers which codes are used, or how far the count is. */
