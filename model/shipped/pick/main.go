@@ -2,6 +2,8 @@
 //
 //	go run ./model/shipped/pick --data DIR hrr-small=RUN,RUN,RUN betavae-small=RUN,RUN,RUN …
 //
+// What ships already and is not named stays.
+//
 // Of each list it takes the run with the highest InfoM in its full evaluation, the score by which the paper selects. The rounded
 // weights are evaluated anew, so that the scores are theirs; pick says how many codes differ from those of the run's own weights, and
 // refuses where more than one in 1,000 does or PSNR moves by more than 0.02 dB.
@@ -15,6 +17,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"log"
 	"math"
 	"os"
@@ -69,20 +72,37 @@ func pickAll(ctx context.Context, dataDir, out string, lists []string) error {
 	if err != nil {
 		return err
 	}
-	var ids []string
+	ids, err := shippedNow(out)
+	if err != nil {
+		return err
+	}
 	for _, list := range lists {
 		name, runs, _ := strings.Cut(list, "=")
 		p := picker{root: root, engine: engine, dir: filepath.Join(out, "shipped-"+name)}
 		if err := p.pick(ctx, strings.Split(runs, ",")); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		ids = append(ids, filepath.Base(p.dir))
+		if id := filepath.Base(p.dir); !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
 	}
 	raw, err := json.Marshal(ids)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(out, shipped.OrderFile), append(raw, '\n'), 0o644)
+}
+
+// shippedNow lists the runs in the program's folder, the one shown first first.
+func shippedNow(out string) (ids []string, err error) {
+	raw, err := os.ReadFile(filepath.Join(out, shipped.OrderFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &ids)
+	}
+	return ids, err
 }
 
 type picker struct {

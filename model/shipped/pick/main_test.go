@@ -1,12 +1,15 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"slotscope/model"
 	"slotscope/model/expect"
 	"slotscope/model/folder"
+	"slotscope/model/shipped"
 )
 
 // run makes an evaluated run in a data folder.
@@ -63,5 +66,22 @@ func TestCandidates(t *testing.T) {
 	} {
 		_, err := p.candidates(strings.Fields(ids))
 		expect.Says(t, err, want)
+	}
+}
+
+// TestShippedNow: the order is read from the folder; none is no error, a damaged one is.
+func TestShippedNow(t *testing.T) {
+	dir := t.TempDir()
+	if ids, err := shippedNow(dir); err != nil || len(ids) > 0 {
+		t.Errorf("%v, %v", ids, err)
+	}
+	order := filepath.Join(dir, shipped.OrderFile)
+	os.WriteFile(order, []byte(`["shipped-a","shipped-b"]`), 0o644)
+	if ids, err := shippedNow(dir); err != nil || strings.Join(ids, " ") != "shipped-a shipped-b" {
+		t.Errorf("%v, %v", ids, err)
+	}
+	os.WriteFile(order, []byte(`{`), 0o644)
+	if _, err := shippedNow(dir); err == nil {
+		t.Error("a damaged order is read")
 	}
 }
