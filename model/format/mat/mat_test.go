@@ -93,3 +93,44 @@ func FuzzFind(f *testing.F) {
 		}
 	})
 }
+
+// Every class that holds numbers is read, and what holds none says so.
+func TestAll(t *testing.T) {
+	for _, name := range []string{"plain.mat", "packed.mat"} {
+		all, err := All(content(t, name))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		find := func(array string) Numbers {
+			i := slices.IndexFunc(all, func(n Numbers) bool { return n.Name == array })
+			if i < 0 {
+				t.Fatalf("%s: no array %q", name, array)
+			}
+			return all[i]
+		}
+		if tiny := find("tiny"); tiny.Err != nil || tiny.Float || !slices.Equal(tiny.Values, []float64{1, 2}) || !slices.Equal(tiny.Shape, []int{1, 2}) {
+			t.Errorf("%s: %+v", name, tiny)
+		}
+		if other := find("other"); other.Err != nil || !other.Float || len(other.Values) == 0 {
+			t.Errorf("%s: %+v", name, other)
+		}
+	}
+}
+
+func FuzzAll(f *testing.F) {
+	for _, name := range []string{"plain.mat", "packed.mat"} {
+		f.Add(content(f, name))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		all, _ := All(content)
+		for _, a := range all {
+			n := 1
+			for _, s := range a.Shape {
+				n *= s
+			}
+			if a.Err == nil && n != len(a.Values) {
+				t.Errorf("%d values of shape %v", len(a.Values), a.Shape)
+			}
+		}
+	})
+}
