@@ -154,11 +154,20 @@ func (a ask) choose(runs []model.Overview) []model.Overview {
 
 // list draws a page of the list.
 func (h Workbench) list(w http.ResponseWriter, r *http.Request) error {
-	runs, err := h.Runs.Overview(r.Context())
+	v, err := h.listed(r.Context(), r.URL.Query())
 	if err != nil {
 		return err
 	}
-	a := read(r.URL.Query(), query.Of(runs))
+	return handlers.Draw(w, r, ui.Runs(v))
+}
+
+// listed is the list that an address asks for.
+func (h Workbench) listed(ctx context.Context, q url.Values) (ui.RunsView, error) {
+	runs, err := h.Runs.Overview(ctx)
+	if err != nil {
+		return ui.RunsView{}, err
+	}
+	a := read(q, query.Of(runs))
 	chosen := a.choose(runs)
 	v := ui.RunsView{Address: a.Address, Total: len(runs), Matching: len(chosen), Fault: a.fault, Notices: a.notices, CanEvaluate: h.Evaluations != nil}
 	for _, f := range a.columns {
@@ -184,7 +193,7 @@ func (h Workbench) list(w http.ResponseWriter, r *http.Request) error {
 	if err := h.saved(&v); err != nil {
 		v.Notices = append(v.Notices, handlers.SentenceOf(err))
 	}
-	return handlers.Draw(w, r, ui.Runs(v))
+	return v, nil
 }
 
 func from(page int) int { return (page - 1) * perPage }
@@ -270,7 +279,7 @@ func (h Workbench) saveView(w http.ResponseWriter, r *http.Request) error {
 	address.View, address.Page = name, 1
 	if f.Get("do") == "delete" {
 		if err := h.Views.Delete(f.Get("was"), version); err != nil {
-			return h.told(w, r, "The view was not deleted", address, err)
+			return h.told(w, r, "The view was not deleted", f, address, err)
 		}
 		address.View = ""
 		http.Redirect(w, r, address.URL(), http.StatusSeeOther)
@@ -279,20 +288,25 @@ func (h Workbench) saveView(w http.ResponseWriter, r *http.Request) error {
 	stored := address
 	stored.View = ""
 	if _, err := h.Views.Save(name, stored.Values().Encode(), version, time.Now()); err != nil {
-		return h.told(w, r, "The view was not saved", address, err)
+		return h.told(w, r, "The view was not saved", f, address, err)
 	}
 	http.Redirect(w, r, address.URL(), http.StatusSeeOther)
 	return nil
 }
 
-// told says why a view was not saved, with a way back to the list as it was.
-func (h Workbench) told(w http.ResponseWriter, r *http.Request, title string, back ui.Address, err error) error {
+// told draws the list as it was, with the name as it was typed, and why the view was not saved.
+func (h Workbench) told(w http.ResponseWriter, r *http.Request, title string, typed url.Values, back ui.Address, err error) error {
 	var bad model.Invalid
 	if !errors.Is(err, model.ErrConflict) && !errors.As(err, &bad) {
 		return err
 	}
-	back.View = ""
-	return handlers.DrawStatus(w, r, handlers.StatusOf(err), ui.Outcome(ui.OutcomeView{Title: title, Said: handlers.SentenceOf(err), Back: back.URL()}))
+	back.View = typed.Get("was")
+	v, problem := h.listed(r.Context(), back.Values())
+	if problem != nil {
+		return problem
+	}
+	v.SaveFault, v.SaveName = title+": "+handlers.SentenceOf(err), typed.Get("name")
+	return handlers.DrawStatus(w, r, handlers.StatusOf(err), ui.Runs(v))
 }
 
 // columns draws the choice of columns.

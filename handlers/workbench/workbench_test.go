@@ -270,8 +270,14 @@ func TestSavedViews(t *testing.T) {
 		t.Errorf("saving again answers %d", code)
 	}
 	code, _, doc = save(again) // another tab, which saw the first version
-	if text := doc.Find("[data-testid=outcome]").Text(); code != 409 || !strings.Contains(text, "was changed at") || doc.Find("[data-testid=outcome] a").AttrOr("href", "") != "/runs?q=psnr%3E3" {
+	if text := doc.Find("#view-error").Text(); code != 409 || !strings.Contains(text, "was changed at") {
 		t.Errorf("a second tab: %d %s", code, text)
+	}
+	if name, query := doc.Find("#view-name").AttrOr("value", ""), doc.Find("[name=q]").First().AttrOr("value", ""); name != "good ones" || query != "psnr>3" || doc.Find("[data-testid=save][open]").Length() != 1 {
+		t.Errorf("the second tab loses what was entered: view %q, query %q", name, query)
+	}
+	if version := doc.Find("[name=version]").AttrOr("value", ""); version != "2" {
+		t.Errorf("the second tab can save over version %q", version)
 	}
 	for name, form := range map[string]url.Values{"a name that is taken": {"name": {"good ones"}}, "no such version": {"name": {"good ones"}, "was": {"good ones"}, "version": {"x"}}, "no name": {"name": {" "}}} {
 		if code, _, _ := save(form); code != 409 && code != 422 {

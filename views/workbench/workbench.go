@@ -20,7 +20,9 @@ type RunsView struct {
 	Groups   int    // that they form; 0 where they are not grouped
 	Fault    string // what is wrong with the query
 	Notices  []string
-	Problems []string // sentences on folders that are not runs
+
+	SaveFault, SaveName string   // why a view was not saved, and the name that was typed; empty for nothing
+	Problems            []string // sentences on folders that are not runs
 
 	Columns []Column
 	Rows    []Row
