@@ -57,9 +57,11 @@ class Play {
     this.#live();
     root.dataset.ready = 'yes';
     this.choose(data.slot);
+    const bench = new URLSearchParams(location.search).has('bench'); // which is no part of the state
     this.#save();
     this.#render();
     if (!data.counted.ready && !data.counted.problem) this.#count();
+    if (bench) import('./bench.js').then(({ run }) => run(this));
     import('./tour.js').then(({ first }) => first(), () => {}); // the page works without
   }
 

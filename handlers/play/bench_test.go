@@ -1,0 +1,111 @@
+package play_test
+
+import (
+	"io"
+	"net/http"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"slotscope/handlers/handlertest"
+	"slotscope/model/play"
+)
+
+// The benchmark measures every path, in a page that is otherwise the playground. With -v it prints its figures; how large they are is not
+// tested, for that depends on what else the machine does.
+func TestBenchmark(t *testing.T) {
+	dir := t.TempDir()
+	keys := []string{handlertest.WriteTiny(t, dir)}
+	p := playgroundIn(t, dir, "hrr")
+	if src, err := play.Default(); err == nil {
+		keys = append(keys, src.Key)
+	}
+	b := browse(t, p, 1280, 800)
+	for _, key := range keys {
+		b.key = key
+		b.waitForUsage()
+		b.do(chromedp.Navigate(p.url + "/play/" + key + "?bench"))
+		b.seeWithin(4*time.Minute, `document.querySelector('[data-testid=play-bench]')?.dataset.ready`, "yes")
+		rows := `[...document.querySelectorAll('[data-testid=play-bench] tr')].slice(1)`
+		b.see(rows+`.filter((r) => /^[0-9.]+ ms$/.test(r.cells[2].textContent) && Number(r.cells[3].textContent) >= 24).length >= 1`, "true")
+		t.Log(b.eval(`document.querySelector('[data-testid=play-bench]').innerText`))
+	}
+}
+
+// Nothing moves by itself while the playground opens, with its files in the browser's cache or not.
+func TestNothingShifts(t *testing.T) {
+	dir := t.TempDir()
+	key := handlertest.WriteTiny(t, dir)
+	p := playgroundIn(t, dir, "hrr")
+	b := browse(t, p, 1280, 800)
+	b.key = key
+	b.waitForUsage()
+	b.beforePages(`window.shift = 0; new PerformanceObserver((l) => { for (const e of l.getEntries()) if (!e.hadRecentInput) window.shift += e.value; }).observe({ type: 'layout-shift', buffered: true });`)
+	for range 2 {
+		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.url+"/play/"+key+"?a=171626&b=309998"))
+		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+		b.see(`[...document.querySelectorAll('.groupswaps .fact')].filter((e) => /hit/.test(e.textContent)).length`, "6")
+		b.see(`window.shift < 0.01 || window.shift`, "true") // 0.1 is what browsers call good
+	}
+}
+
+var (
+	loaded   = regexp.MustCompile(`(?:src|href)="(/static/[^"]+\.(?:js|css))"`)
+	imports  = regexp.MustCompile(`(?:^|\n)(?:import|export) [^;]*?from '([^']+)'`)
+	sizeMost = 120_000
+)
+
+// The first view of the playground, without the model's weights and pictures, is small.
+func TestFirstViewIsSmall(t *testing.T) {
+	p := newPlayground(t)
+	total, seen := 0, map[string]bool{}
+	var take func(address string)
+	take = func(address string) {
+		if seen[address] {
+			return
+		}
+		seen[address] = true
+		small, text := p.compressed(address)
+		total += small
+		for _, m := range loaded.FindAllStringSubmatch(text, -1) {
+			take(m[1])
+		}
+		for _, m := range imports.FindAllStringSubmatch(text, -1) {
+			take(path.Join(path.Dir(address), m[1]))
+		}
+	}
+	take("/play/" + p.key + "?" + playState)
+	if len(seen) < 20 {
+		t.Errorf("only %d files were found", len(seen))
+	}
+	t.Logf("%d files of %d bytes, compressed", len(seen), total)
+	if total > sizeMost {
+		t.Errorf("%d bytes are more than %d", total, sizeMost)
+	}
+}
+
+// compressed is how many bytes a reply takes on the wire, and its text.
+func (p playground) compressed(address string) (int, string) {
+	p.t.Helper()
+	sizes := map[string][]byte{}
+	for _, encoding := range []string{"gzip", "identity"} {
+		req, err := http.NewRequestWithContext(p.t.Context(), "GET", p.url+address, nil)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		req.Header.Set("Accept-Encoding", encoding)
+		reply, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		defer reply.Body.Close()
+		if sizes[encoding], err = io.ReadAll(reply.Body); err != nil || reply.StatusCode != http.StatusOK {
+			p.t.Fatalf("%s: %s, %v", address, reply.Status, err)
+		}
+	}
+	return len(sizes["gzip"]), strings.TrimSpace(string(sizes["identity"]))
+}
