@@ -261,6 +261,9 @@ const frozenHead = `<!DOCTYPE html>
 <main id="main"><noscript>This page decodes pictures in your browser, so it needs JavaScript.</noscript></main>
 `
 
+// benchmark is a module that no frozen page needs.
+const benchmark = "play/bench.js"
+
 // imported is a module's address in another.
 var imported = regexp.MustCompile(`(from |import\(|import\.meta\.resolve\()'(\.\.?/[^']+\.js)'`)
 
@@ -287,7 +290,9 @@ func (f Freezer) scripts() (map[string]string, error) {
 		out[name] = imported.ReplaceAllStringFunc(uncommented(string(raw)), func(found string) string {
 			parts := imported.FindStringSubmatch(found)
 			other := path.Join(path.Dir(name), parts[2])
-			waiting = append(waiting, other)
+			if other != benchmark {
+				waiting = append(waiting, other)
+			}
 			return parts[1] + "'" + other + "'"
 		})
 	}
