@@ -111,6 +111,9 @@ func label(name string) string {
 }
 
 func amount(name string, v float64) string {
+	if math.Abs(v) >= 1e6 {
+		return strconv.FormatFloat(v, 'g', 3, 64) // of a run gone wrong; as a decimal it would have up to 300 digits
+	}
 	if name == psnr {
 		return strconv.FormatFloat(v, 'f', 2, 64) + " dB"
 	}
