@@ -179,8 +179,8 @@ func (rm playRoom) swapFigure(ctx context.Context, set data.Set, u *play.Usage, 
 // hit says how near a swap comes to the dataset's picture, "33.1 hit"; empty where there is none.
 func (rm playRoom) hit(set data.Set, factor int, pair [2]playSide, before, swap []byte) (string, bool, error) {
 	a, b := pair[0], pair[1]
-	if !set.Info().Complete || a.index < 0 || b.index < 0 {
-		return "", false, nil
+	if !set.Info().Complete || a.index < 0 || b.index < 0 || a.classes[factor] == b.classes[factor] {
+		return "", false, nil // what should stay as it is cannot come nearer
 	}
 	classes := append([]int{}, a.classes...)
 	classes[factor] = b.classes[factor]

@@ -64,6 +64,10 @@ func TestSwapFigure(t *testing.T) {
 			t.Errorf("the figure does not say %q", part)
 		}
 	}
+	_, alike := p.get(at + "svg?a=171626&b=171626&n=1") // nothing differs, so nothing can be hit or missed
+	if bytes.Contains(alike, []byte(" hit")) || bytes.Contains(alike, []byte(" miss")) {
+		t.Error("swaps between equal pictures are hits or misses")
+	}
 	if n := bytes.Count(svg, []byte("<image")); n != 3*8 {
 		t.Errorf("%d pictures, want 3 pairs of A, B and 6 groups", n)
 	}

@@ -103,7 +103,7 @@ export class Facts {
     const want = wanted(side, other, to, slots, names);
     const out = { changes: before && after ? changes(before, after, intends(slots, changed), want) : null, want, truth: null };
     const [old, now, base] = [from, to, side.codes].map((codes) => decoder.peek(codes));
-    if (!want || !changed.length || !old || !now || !base || !side.psnr) return out;
+    if (!want || !changed.length || !old || !now || !base || !side.psnr || same(want, side.classes)) return out; // what should stay as it is cannot come nearer
     const truth = await this.#truth(want);
     if (!truth) return out;
     const reached = psnr(now, truth.pixels);
