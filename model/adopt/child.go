@@ -79,11 +79,10 @@ func start(c Command) (*child, error) {
 func (k *child) ask(do string, payload *npz.Data, read func(*bufio.Reader) error) error {
 	timer := time.AfterFunc(k.wait, func() { k.kill(true) })
 	defer timer.Stop()
-	err := writeRequest(k.in, do, payload)
-	if err == nil {
-		err = read(k.out)
-	} else {
-		err = errEnded // its input was closed, which only its end does
+	closed := writeRequest(k.in, do, payload) // its input is closed by its end alone; what it wrote before may say more
+	err := read(k.out)
+	if closed != nil && err == nil {
+		err = errEnded
 	}
 	if err == nil {
 		k.count++
