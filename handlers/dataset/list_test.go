@@ -215,7 +215,7 @@ func TestStates(t *testing.T) {
 			t.Errorf("the entry of 3D Shapes does not say %q: %s", want, text)
 		}
 	}
-	if w := ask(t, sets, "/datasets/falcor3d"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "give its path") {
+	if w := ask(t, sets, "/datasets/falcor3d"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "enter its path") {
 		t.Errorf("the page of a set to be got by hand: %d", w.Code)
 	}
 	bad := filepath.Join(sets.Dir, "3dshapes.h5")

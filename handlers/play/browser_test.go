@@ -647,6 +647,8 @@ func TestPlayTabStops(t *testing.T) {
 	}
 	b.focus("play-share")
 	b.keys(kb.ArrowRight)
+	b.see(`document.activeElement.textContent`, "Legend")
+	b.keys(kb.ArrowRight)
 	b.see(`document.activeElement.textContent`, "Download")
 }
 
