@@ -75,7 +75,7 @@ func urgencyOf(lane string) play.Urgency {
 	switch lane {
 	case "strip":
 		return play.Strip
-	case "palette", "beside", "many":
+	case "palette", "beside", "aside", "many":
 		return play.Palette
 	}
 	return play.Held

@@ -208,7 +208,7 @@ func TestTheoryFigures(t *testing.T) {
 	if body := handlertest.Get(t, h, "/theory/capacity.svg?m=4&d=64&k=16").Body.String(); !strings.Contains(body, "Capacity at d = 64, k = 16") {
 		t.Error("the file is not at the sizes of its address")
 	}
-	for path, want := range map[string]int{"/theory/nothing.svg": 404, "/theory/capacity.pdf": 404, "/theory/capacity.svg?m=0": 422, "/theory/capacity.png?x=99": 422} {
+	for path, want := range map[string]int{"/theory/nothing.svg": 404, "/theory/capacity.pdf": 200, "/theory/capacity.gif": 404, "/theory/capacity.svg?m=0": 422, "/theory/capacity.png?x=99": 422} {
 		if w := handlertest.Get(t, h, path); w.Code != want {
 			t.Errorf("%s answers %d, not %d", path, w.Code, want)
 		}

@@ -1,5 +1,5 @@
 // Decoding: code tuples to pixels, by this browser where it is quick enough, else by the server. In each lane ("held", "strip",
-// "palette", "beside") the latest request wins; one that was overtaken ends with Superseded.
+// "palette", "beside", "aside") the latest request wins; one that was overtaken ends with Superseded.
 
 import { format } from './codes.js';
 import { SLOWEST } from './local.js';

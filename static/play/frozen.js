@@ -168,7 +168,7 @@ export class Frozen {
 
   async check(codes) {
     const local = await this.local;
-    const [pixels] = await local.decode('strip', [{ a: codes }]);
+    const [pixels] = await local.decode('aside', [{ a: codes }]);
     const again = (await local.encode(pixels)).codes;
     const near = this.data.real ? MARK : 0;
     const moved = natural(codes.length).filter((i) => Math.abs(again[i] - codes[i]) > near);

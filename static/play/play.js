@@ -291,7 +291,7 @@ class Play {
   async pixelsOfA() {
     const { codes } = this.state.a;
     const original = $('side-a').querySelector('[data-part="original"]');
-    if (original.hidden) return (await this.decoder.decode('strip', [codes]))[0];
+    if (original.hidden) return (await this.decoder.decode('aside', [codes]))[0];
     await original.decode();
     return pixelsOf(original, this.shape);
   }
