@@ -1006,9 +1006,9 @@ func TestDiskThatRefusesIsTold(t *testing.T) {
 func TestLastWords(t *testing.T) {
 	for log, want := range map[string]string{
 		"":               "",
-		"one\n two \n\n": " Last log line: two",
-		"panic: oh\n\ngoroutine 1 [running]:\nmain.main()\nexit status 2\n": " Last log line: panic: oh",
-		strings.Repeat("x", 400): " Last log line: " + strings.Repeat("x", 300) + "…",
+		"one\n two \n\n": ` Last log line: "two".`,
+		"panic: oh\n\ngoroutine 1 [running]:\nmain.main()\nexit status 2\n": ` Last log line: "panic: oh".`,
+		strings.Repeat("x", 400): ` Last log line: "` + strings.Repeat("x", 300) + `…".`,
 	} {
 		if got := lastWords(log); got != want {
 			t.Errorf("%.20q: %q", log, got)
