@@ -49,6 +49,9 @@ func openPlayOf(t *testing.T, p playground, width, height int64, more ...chromed
 // browse starts a browser that has no page open yet.
 func browse(t *testing.T, p playground, width, height int64, more ...chromedp.EmulateViewportOption) playBrowser {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("drives a browser for minutes under the race detector")
+	}
 	if _, err := exec.LookPath("chromium"); err != nil {
 		t.Skip("chromium is not installed here, so the page's scripts go untested")
 	}
