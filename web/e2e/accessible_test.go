@@ -92,13 +92,21 @@ func (v *visitor) crawl() []string {
 			if err != nil || !strings.HasPrefix(link, v.url+"/") || !isPage(u.Path) {
 				continue
 			}
-			if kind := varying.ReplaceAllString(u.Path, "*"); !seen[kind] {
+			if kind := kindOf(u.Path); !seen[kind] {
 				seen[kind] = true
 				pages = append(pages, strings.TrimPrefix(link, v.url))
 			}
 		}
 	}
 	return pages
+}
+
+// kindOf is the same for pages that differ in what they show only: one slot of an atlas and one code stand for all.
+func kindOf(path string) string {
+	if before, rest, atlas := strings.Cut(path, "/atlas/"); atlas {
+		return "atlas " + fmt.Sprint(strings.Count(before, "/"), strings.Count(rest, "/"))
+	}
+	return varying.ReplaceAllString(path, "*")
 }
 
 // isPage leaves out what is for machines: pictures, files, the API.
