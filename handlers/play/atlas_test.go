@@ -35,16 +35,17 @@ func atlasSite(t *testing.T) playground {
 	return p
 }
 
-func (p playground) waitForAtlas() {
-	for status := 0; status != http.StatusOK; time.Sleep(50 * time.Millisecond) {
-		reply, _ := p.get("/api/play/" + p.key + "/atlas/0")
+// waitFor asks until something that is counted in the background is there.
+func (p playground) waitFor(what string) {
+	for status := 0; status != http.StatusOK; time.Sleep(20 * time.Millisecond) {
+		reply, _ := p.get("/api/play/" + p.key + "/" + what)
 		status = reply.StatusCode
 	}
 }
 
 func TestAtlas(t *testing.T) {
 	p := atlasSite(t)
-	p.waitForAtlas()
+	p.waitFor("atlas/0")
 	var slot struct {
 		Images  int
 		Entries []struct{ Code, Count int }

@@ -27,7 +27,7 @@ func TestBenchmark(t *testing.T) {
 	b := browse(t, p, 1280, 800)
 	for _, key := range keys {
 		b.key = key
-		b.waitForUsage()
+		b.waitFor("usage")
 		b.do(chromedp.Navigate(p.url + "/play/" + key + "?bench"))
 		b.seeWithin(4*time.Minute, `document.querySelector('[data-testid=play-bench]')?.dataset.ready`, "yes")
 		rows := `[...document.querySelectorAll('[data-testid=play-bench] tr')].slice(1)`
@@ -43,7 +43,7 @@ func TestNothingShifts(t *testing.T) {
 	p := playgroundIn(t, dir, "hrr")
 	b := browse(t, p, 1280, 800)
 	b.key = key
-	b.waitForUsage()
+	b.waitFor("usage")
 	b.beforePages(`window.shift = 0; new PerformanceObserver((l) => { for (const e of l.getEntries()) if (!e.hadRecentInput) window.shift += e.value; }).observe({ type: 'layout-shift', buffered: true });`)
 	for range 2 {
 		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.url+"/play/"+key+"?a=171626&b=309998"))

@@ -1,13 +1,11 @@
 package play_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"image"
 	"image/png"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,7 +39,7 @@ func openPlay(t *testing.T, width, height int64, more ...chromedp.EmulateViewpor
 func openPlayOf(t *testing.T, p playground, width, height int64, more ...chromedp.EmulateViewportOption) playBrowser {
 	t.Helper()
 	b := browse(t, p, width, height, more...)
-	b.waitForUsage()
+	b.waitFor("usage")
 	b.open("/play/" + p.key + "?" + playState)
 	return b
 }
@@ -82,14 +80,6 @@ func (b playBrowser) hearConsole() {
 			}
 		}
 	}()
-}
-
-// waitForUsage lets codes be counted first, so that the palette keeps its order.
-func (b playBrowser) waitForUsage() {
-	for status := 0; status != http.StatusOK; time.Sleep(20 * time.Millisecond) {
-		reply, _ := b.get("/api/play/" + b.key + "/usage")
-		status = reply.StatusCode
-	}
 }
 
 func (b playBrowser) do(actions ...chromedp.Action[chromedp.Void]) {
@@ -454,7 +444,7 @@ func openTiny(t *testing.T, width, height int64, query string) playBrowser {
 	p.key = key
 	b := browse(t, p, width, height)
 	b.open("/play/" + p.key)
-	b.waitForUsage()
+	b.waitFor("usage")
 	b.open("/play/" + p.key + query)
 	return b
 }
@@ -560,7 +550,7 @@ func (b playBrowser) beforeReplies(part string) {
 // What could not be decoded while the connection was lost is said beside the picture, and drawn as soon as it is back.
 func TestPlayDrawsAgainAfterALostConnection(t *testing.T) {
 	b := browse(t, newPlayground(t), 1280, 1400)
-	b.waitForUsage()
+	b.waitFor("usage")
 	b.beforePages(`delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'));
 		const Socket = WebSocket, plain = fetch;
 		window.sockets = [];
@@ -688,18 +678,11 @@ func TestPlaySideBySide(t *testing.T) {
 	dir := t.TempDir()
 	tiny := handlertest.WriteTiny(t, dir)
 	p := playgroundIn(t, dir, "betavae")
-	var page bytes.Buffer
-	if err := freezerIn(t, dir).Freeze(t.Context(), []string{tiny, p.key}, &page); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "two.html")
-	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := frozen(t, freezerIn(t, dir), tiny, p.key)
 	b := browse(t, p, 1280, 1400)
 	for _, key := range []string{tiny, p.key} {
 		b.key = key
-		b.waitForUsage()
+		b.waitFor("usage")
 	}
 	b.open("/play/" + tiny)
 	b.see(`document.querySelector('[data-testid=play-beside]').value`, "") // neither of the two is shipped

@@ -56,7 +56,7 @@ func TestBrowserDecodesByItself(t *testing.T) {
 func TestServerDecodesWhereTheBrowserCannot(t *testing.T) {
 	p := playgroundOf(t, "hrr")
 	b := browse(t, p, 1280, 900)
-	b.waitForUsage()
+	b.waitFor("usage")
 	b.beforePages(`delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'))`)
 	b.open("/play/" + p.key + "?" + playState)
 	b.see(`document.getElementById('play').dataset.decoder`, "server")
@@ -94,19 +94,27 @@ func freezerIn(t *testing.T, dir string) playpage.Freezer {
 	return playpage.Freezer{Library: library, Static: static.Files(), Revision: "test"}
 }
 
+// frozen freezes models of a freezer into a page.
+func frozen(t *testing.T, f playpage.Freezer, keys ...string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "frozen.html")
+	page, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer page.Close()
+	if err := f.Freeze(t.Context(), keys, page); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // The frozen page is driven as the live one: drag, undo, random, upload, palette, another model, reload. It asks for nothing.
 func TestFrozenPage(t *testing.T) {
 	f, keys := freezer(t, "hrr", "betavae")
-	var page bytes.Buffer
-	if err := f.Freeze(t.Context(), keys, &page); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "frozen page.html")
-	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := frozen(t, f, keys...)
 	b := browse(t, playground{t: t}, 1280, 900)
-	b.do(chromedp.Navigate("file://" + strings.ReplaceAll(path, " ", "%20") + "#" + keys[0] + "?codes=1.2.3.4.5&bcodes=6.2.8.9.10"))
+	b.do(chromedp.Navigate("file://" + path + "#" + keys[0] + "?codes=1.2.3.4.5&bcodes=6.2.8.9.10"))
 	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
 	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
 
@@ -162,16 +170,9 @@ func TestFactsOfASwap(t *testing.T) {
 	p := playgroundIn(t, dir, "hrr")
 	p.key = key
 	f := freezerIn(t, dir)
-	var page bytes.Buffer
-	if err := f.Freeze(t.Context(), []string{key}, &page); err != nil {
-		t.Fatal(err)
-	}
-	if page.Len() > 900_000 {
-		t.Errorf("the frozen page of a tiny model takes %d bytes, more than 900 KB", page.Len())
-	}
-	path := filepath.Join(t.TempDir(), "frozen.html")
-	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
+	path := frozen(t, f, key)
+	if info, err := os.Stat(path); err != nil || info.Size() > 900_000 {
+		t.Errorf("the frozen page of a tiny model takes more than 900 KB: %+v, %v", info, err)
 	}
 	b := browse(t, p, 1280, 900)
 	for name, address := range map[string]string{"live": p.url + "/play/" + p.key + "?a=171626&b=309998", "frozen": "file://" + path} {
@@ -197,15 +198,14 @@ func TestFactsOfASwap(t *testing.T) {
 // A damaged copy says so in place.
 func TestFrozenPageSaysThatItIsDamaged(t *testing.T) {
 	f, keys := freezer(t, "hrr")
-	var page bytes.Buffer
-	if err := f.Freeze(t.Context(), keys, &page); err != nil {
+	path := frozen(t, f, keys...)
+	raw, err := os.ReadFile(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	raw := page.String()
-	at := strings.Index(raw, `id="blob:`+keys[0]) + 200
-	damaged := raw[:at] + "AAAAAAAA" + raw[at+8:]
-	path := filepath.Join(t.TempDir(), "damaged.html")
-	if err := os.WriteFile(path, []byte(damaged), 0o644); err != nil {
+	at := bytes.Index(raw, []byte(`id="blob:`+keys[0])) + 200
+	copy(raw[at:], "AAAAAAAA")
+	if err := os.WriteFile(path, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	b := browse(t, playground{t: t}, 1280, 900)

@@ -89,9 +89,9 @@ func (p *Play) figure(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	count := p.Library.Usage(rm.source)
-	if count.Usage == nil {
-		return fmt.Errorf("the factors of the slots are being counted; try again in a moment: %w", model.ErrConflict)
+	usage, err := p.counted(rm)
+	if err != nil {
+		return err
 	}
 	set, err := p.Library.Set(r.Context(), rm.source.Config.Dataset)
 	if err != nil {
@@ -115,7 +115,7 @@ func (p *Play) figure(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	grid, err := rm.swapFigure(r.Context(), set, count.Usage, names, pairs)
+	grid, err := rm.swapFigure(r.Context(), set, usage, names, pairs)
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,6 @@ import (
 	"image/gif"
 	"image/png"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +50,7 @@ func TestSwapFigure(t *testing.T) {
 	key := handlertest.WriteTiny(t, dir)
 	p := playgroundIn(t, dir, "hrr")
 	p.key = key
-	p.waitUsage()
+	p.waitFor("usage")
 	p.rename(`{"factor":"scale","name":"size & <more>"}`)
 	at := "/api/play/" + key + "/figure."
 	reply, svg := p.get(at + "svg?a=171626&b=309998&n=3&seed=2")
@@ -90,13 +88,6 @@ func TestSwapFigure(t *testing.T) {
 	}
 }
 
-func (p playground) waitUsage() {
-	for status := 0; status != http.StatusOK; time.Sleep(20 * time.Millisecond) {
-		reply, _ := p.get("/api/play/" + p.key + "/usage")
-		status = reply.StatusCode
-	}
-}
-
 func TestAnimation(t *testing.T) {
 	p := newPlayground(t)
 	for direction, frames := range map[string]int{"both": 12, "there": 6, "back": 6} {
@@ -122,16 +113,9 @@ func TestManyInThePage(t *testing.T) {
 	p := playgroundIn(t, dir, "hrr")
 	p.key = key
 	f := freezerIn(t, dir)
-	var page bytes.Buffer
-	if err := f.Freeze(t.Context(), []string{key}, &page); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "frozen.html")
-	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := frozen(t, f, key)
 	b := browse(t, p, 1280, 900)
-	p.waitUsage()
+	p.waitFor("usage")
 	rows := `document.querySelectorAll('#many tbody tr').length`
 	said := `document.querySelector('[data-testid=play-many-said]').textContent`
 	choose := func(id, value string) {

@@ -3,8 +3,6 @@ package play_test
 import (
 	"bytes"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -64,17 +62,10 @@ func TestNamesAreShown(t *testing.T) {
 // Names and pins are given by mouse and keys alike, in the live page and in the frozen one.
 func TestNamesAreGivenInThePage(t *testing.T) {
 	f, keys := freezer(t, "hrr")
-	var page bytes.Buffer
-	if err := f.Freeze(t.Context(), keys, &page); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "frozen.html")
-	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := frozen(t, f, keys...)
 	p := newPlayground(t)
 	b := browse(t, p, 1280, 900)
-	b.waitForUsage()
+	b.waitFor("usage")
 	for name, address := range map[string]string{"live": p.url + "/play/" + p.key + "?" + playState, "frozen": "file://" + path + "#" + keys[0] + "?codes=1.2.3.4.5&bcodes=6.2.8.9.10"} {
 		b.do(chromedp.Navigate(address))
 		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.ready`, "yes")

@@ -69,7 +69,7 @@ func TestPadByMouseAndKeys(t *testing.T) {
 func TestPadByTouch(t *testing.T) {
 	p := newPlayground(t)
 	b := browse(t, p, 390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
-	b.waitForUsage()
+	b.waitFor("usage")
 	b.open("/play/" + p.key + "?" + playState)
 	b.seeWithin(time.Minute, `document.getElementById('play').dataset.decoder`, "browser")
 	b.choosePad("s2", "s3")

@@ -1,9 +1,6 @@
 package play_test
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -16,17 +13,10 @@ const tourCount = `document.querySelector('[data-testid=play-tour] .quiet')?.tex
 // The tour shows itself on the first visit only, in the live page and in the frozen one; the legend offers it again.
 func TestTour(t *testing.T) {
 	f, keys := freezer(t, "hrr")
-	var page bytes.Buffer
-	if err := f.Freeze(t.Context(), keys, &page); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "frozen.html")
-	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := frozen(t, f, keys...)
 	p := newPlayground(t)
 	b := browse(t, p, 1280, 800)
-	b.waitForUsage()
+	b.waitFor("usage")
 	for _, address := range []string{p.url + "/play/" + p.key + "?" + playState, "file://" + path} {
 		b.beforePages(`if (!sessionStorage.visited) { sessionStorage.visited = 'yes'; localStorage.clear(); }`) // of this address
 		b.do(chromedp.Navigate(address))

@@ -23,15 +23,15 @@ func (p *Play) truth(w http.ResponseWriter, r *http.Request) error {
 	if s.a.index < 0 || s.b.index < 0 {
 		return model.Invalid{"a": "the true picture is known for images of the dataset only; choose a and b by index"}
 	}
-	count := p.Library.Usage(rm.source)
-	if count.Usage == nil {
-		return fmt.Errorf("the factors of the slots are being counted; try again in a moment: %w", model.ErrConflict)
+	usage, err := p.counted(rm)
+	if err != nil {
+		return err
 	}
 	set, err := p.Library.Set(r.Context(), rm.source.Config.Dataset)
 	if err != nil {
 		return err
 	}
-	t, err := rm.model.Truth(r.Context(), set, count.Usage, s.a.index, s.b.index, slots)
+	t, err := rm.model.Truth(r.Context(), set, usage, s.a.index, s.b.index, slots)
 	if err != nil {
 		return err
 	}
@@ -39,4 +39,13 @@ func (p *Play) truth(w http.ResponseWriter, r *http.Request) error {
 		play.Truth
 		Original string `json:"original"`
 	}{t, fmt.Sprintf("/api/play/%s/original.png?index=%d", rm.source.Key, t.Index)})
+}
+
+// counted is how slots take codes, which tells the factors that they own; model.ErrConflict while that is being counted.
+func (p *Play) counted(rm playRoom) (*play.Usage, error) {
+	usage := p.Library.Usage(rm.source).Usage
+	if usage == nil {
+		return nil, fmt.Errorf("the factors of the slots are being counted; try again in a moment: %w", model.ErrConflict)
+	}
+	return usage, nil
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"slotscope/jobs"
 	"slotscope/model"
@@ -66,7 +67,7 @@ func alertFlags(flags *flag.FlagSet) func(data string) (jobs.Alerting, error) {
 func readAlerts(file, data string) (o alertOptions, err error) {
 	path := cmp.Or(file, filepath.Join(data, alertsFile))
 	in, err := os.Open(path)
-	if file == "" && errors.Is(err, fs.ErrNotExist) {
+	if file == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) { // the data folder is made later
 		return o, nil
 	}
 	if err != nil {

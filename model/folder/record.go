@@ -2,6 +2,7 @@ package folder
 
 import (
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,8 +10,8 @@ import (
 	"slotscope/model"
 )
 
-// Record copies a run that has scores into dir/ID without its weights: what it was asked, what it is called, how it ended, its scores
-// and every strideth step of its series. Data.Adopt makes a run of it in another data folder; what is lost is that it can be resumed
+// Record copies a run that has scores into dir/ID without its weights: what it was asked, what it is called, how it ended, its scores,
+// the latents by which seeds are compared, and every strideth step of its series. Data.Adopt makes a run of it in another data folder; what is lost is that it can be resumed
 // and played with. One that is there already stays.
 func (f *Folder) Record(dir string, stride int) error {
 	at := filepath.Join(dir, f.ID())
@@ -36,6 +37,13 @@ func (f *Folder) Record(dir string, stride int) error {
 		return err
 	}
 	status.Checkpoint = 0
+	latents, err := os.ReadFile(filepath.Join(f.dir, AgreementFile))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(at, AgreementFile), latents, 0o644)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err := errors.Join(f.Thin(to, stride), to.SetMeta(meta), to.SetStatus(status), to.SetEvaluation(account)); err != nil {
 		return err
 	}

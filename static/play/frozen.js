@@ -84,10 +84,14 @@ export class Frozen {
   picture() { return ''; }
   file() { return ''; }
 
-  async encode(what) {
+  /** encode answers as the server does; random draws from the few other pictures than the one shown. */
+  async encode(what, _signal, shown) {
     if (what instanceof Blob) return this.#upload(what);
     const { examples } = this.model;
-    if (what.random) return this.#example(examples[Math.floor(Math.random() * examples.length)]);
+    if (what.random) {
+      const others = examples.filter((e) => e.index !== Number(shown));
+      return this.#example(others[Math.floor(Math.random() * others.length)]);
+    }
     if (what.classes) return this.#nearest(what.classes);
     const found = examples.find((e) => e.index === what.index);
     if (!found) throw new Error(`Picture ${what.index} is not in this file; it holds ${examples.length} pictures, such as ${examples.slice(0, 3).map((e) => e.index).join(', ')}.`);

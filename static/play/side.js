@@ -62,7 +62,7 @@ export class Side {
     const aborts = (this.#aborts = new AbortController());
     this.section.toggleAttribute('data-busy', true);
     try {
-      const reply = await this.app.store.encode(what, aborts.signal);
+      const reply = await this.app.store.encode(what, aborts.signal, this.index?.value);
       this.#say(reply.said ?? '');
       this.app.source(this.name, reply, done);
     } catch (err) {

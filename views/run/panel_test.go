@@ -71,7 +71,7 @@ func weighted(t *testing.T, c model.Config, p Panel) {
 		"qlae":        {"recon": c.LambdaRec, "quantize": c.LambdaVQ, "commit": c.LambdaCommit},
 		"betavae":     {"recon": c.LambdaRec, "kl": c.BetaKL / 12288},
 		"ae":          nil, // one term is not drawn twice
-		"tripod":      {"recon": 1, "klm": 1e-4, "nhp": 1e-2},
+		"tripod":      {"recon": 1, "klm": 1e-4, "nhp": 1e-4},
 		"bioae":       {"recon": 1, "nonneg": 1, "activity": 0.01},
 		"factorvae":   {"recon": 1, "kl": 1. / 12288, "tc": 30. / 12288},
 		"annealedvae": {"recon": 1, "gap": 1000. / 12288},

@@ -59,7 +59,7 @@ func TestSweepAndReport(t *testing.T) {
 			Seconds     *float64
 		}
 	}
-	if err := json.Unmarshal(run("sweep", "own", "--vary", "lr=0.0001..0.01 log", "--vary", "k=32,64", "--random", "3", "--seeds", "3", "--race", "2", "--steps", "7", "--dry", "--json"), &own); err != nil || own.Runs != 9 || own.Estimate.Steps != 63 || own.Estimate.Seconds == nil {
+	if err := json.Unmarshal(run("sweep", "own", "--vary", "lr=0.0001..0.01 log", "--vary", "k=32,64", "--random", "3", "--seeds", "3", "--race", "2", "--preset", "tiny", "--steps", "7", "--dry", "--json"), &own); err != nil || own.Runs != 9 || own.Estimate.Steps != 63 || own.Estimate.Seconds == nil {
 		t.Errorf("a sweep of one's own: %v %+v", err, own)
 	}
 	first := record.Items[1].Run

@@ -340,7 +340,7 @@ func TestMemoryThatDoesNotSuffice(t *testing.T) {
 	}{
 		{Feeding{}, false, "batch of 512 images; "},
 		{Feeding{Resident: true}, false, "beside the dataset of 5.5 GiB; "},
-		{Feeding{}, true, "suffice for the dataset of 5.5 GiB, which takes twice that"},
+		{Feeding{}, true, "too small for the dataset of 5.5 GiB, which takes twice that"},
 	} {
 		s.feeding, s.copying = c.feeding, c.copying
 		if got := s.failure(full); !strings.Contains(got, c.want) {

@@ -95,13 +95,6 @@ func readable(background string) string {
 // luminance is the relative luminance of WCAG 2, from 0 to 1.
 func luminance(hex string) float64 {
 	c := rgba(hex)
-	linear := func(v uint8) float64 {
-		s := float64(v) / 255
-		if s <= 0.04045 {
-			return s / 12.92
-		}
-		return math.Pow((s+0.055)/1.055, 2.4)
-	}
 	return 0.2126*linear(c.R) + 0.7152*linear(c.G) + 0.0722*linear(c.B)
 }
 
@@ -158,4 +151,13 @@ func ownStyle(used map[paint]bool) string {
 		}
 	}
 	return b.String() + "}"
+}
+
+// linear undoes the gamma of sRGB: a channel's light, from 0 to 1.
+func linear(v uint8) float64 {
+	s := float64(v) / 255
+	if s <= 0.04045 {
+		return s / 12.92
+	}
+	return math.Pow((s+0.055)/1.055, 2.4)
 }
