@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"slotscope/model"
 	"slotscope/model/folder"
@@ -23,6 +26,7 @@ type killing struct {
 	f       *folder.Folder
 	pid     int  // of the run's process
 	working bool // that it lives
+	small   bool // the data folder lies on a small disk of its own
 	redone  int  // how often a resume had points to drop
 }
 
@@ -34,14 +38,22 @@ func TestKillAnything(t *testing.T) {
 		seed, _ = strconv.ParseUint(text, 10, 64)
 	}
 	t.Logf("SLOTSCOPE_SEED=%d repeats these choices", seed)
-	k := &killing{t: t, rng: rand.New(rand.NewPCG(seed, 0)), site: serve(t, t.TempDir())}
+	k := &killing{t: t, rng: rand.New(rand.NewPCG(seed, 0))}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256m"); err != nil {
+		t.Logf("no disk is filled: mounting a small one: %v", err)
+	} else {
+		k.small = true
+		t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	}
+	k.site = serve(t, dir)
 	count := 20
 	if text := os.Getenv("SLOTSCOPE_KILLS"); text != "" {
 		count, _ = strconv.Atoi(text)
 	}
 	rounds := k.plan(count)
 	if testing.Short() {
-		rounds = rounds[:8]
+		rounds = rounds[:min(9, count)]
 	}
 	k.create()
 	for i, round := range rounds {
@@ -58,7 +70,7 @@ type round struct {
 	kill func(*killing)
 }
 
-// plan is that many rounds in random order, every kind among the first eight.
+// plan is that many rounds in random order, every kind among the first nine.
 func (k *killing) plan(count int) []round {
 	kinds := []round{
 		{"the run, then the server", (*killing).runThenServer},
@@ -69,6 +81,9 @@ func (k *killing) plan(count int) []round {
 		{"the run while it begins", (*killing).runWhileBeginning},
 		{"the run while it is stopped", (*killing).runWhileStopped},
 		{"the run within a write", (*killing).runWithinWrite},
+	}
+	if k.small {
+		kinds = append(kinds, round{"the run on a full disk", (*killing).runOnFullDisk})
 	}
 	var all []round
 	for len(all) < count {
@@ -216,6 +231,45 @@ func (k *killing) runWithinWrite() {
 		k.t.Fatal(err)
 	}
 	points.Close()
+	k.reach(k.id, "ended", func(r model.Run) bool { return r.State.Ended() })
+}
+
+// runOnFullDisk takes the room that is left, and gives it back: after the run has ended by itself, or was killed there, or was killed
+// there with its server.
+func (k *killing) runOnFullDisk() {
+	k.t.Helper()
+	path := filepath.Join(k.dir, "ballast")
+	ballast, err := os.Create(path)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	for size := 1 << 20; size > 0; {
+		if _, err = ballast.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		k.t.Fatalf("the disk is not full: %v", err)
+	}
+	ballast.Close()
+	switch k.rng.IntN(3) {
+	case 0:
+		await(k.t, "the process without room ends", func() bool { return !k.f.Locked() })
+		k.working = false
+	case 1:
+		k.wait(200)
+		k.killRun()
+	case 2:
+		k.wait(200)
+		k.killRun()
+		k.kill()
+	}
+	if err := os.Remove(path); err != nil {
+		k.t.Fatal(err)
+	}
+	if k.cmd.ProcessState != nil {
+		k.restart()
+	}
 	k.reach(k.id, "ended", func(r model.Run) bool { return r.State.Ended() })
 }
 
