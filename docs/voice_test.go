@@ -33,6 +33,8 @@ var gone = map[string]string{
 	`How much noise does it bear`:                "How robust is it to noise?",
 	`autoencoders that keep an image`:            "autoencoders that pack an image",
 	`(did not|without) say(ing)? why`:            "without a message",
+	`is no (set of|tensor|comparison|name of)`:   "is not a …",
+	`of no format that is read`:                  "unsupported format",
 	`for it did not answer|does not answer (it)`: "did not respond",
 }
 

@@ -268,7 +268,8 @@ func (s *Supervisor) Resume(ctx context.Context, id string, steps int) error {
 		if err != nil {
 			return err
 		}
-		if !gone || !status.State.Ended() && status.State != "" || e.follows() && !e.run.State.Ended() {
+		ended := status.State.Ended() || status.State == "" || e.run.State.Ended() // which a full disk may have kept from the folder
+		if !gone || !ended || e.follows() && !e.run.State.Ended() {
 			return fmt.Errorf("run %s is %s; only an ended run can be resumed: %w", id, e.run.State, model.ErrConflict)
 		}
 		cfg, err := longer(f.Config(), status, steps)

@@ -130,20 +130,26 @@ func (s *Supervisor) settle(ctx context.Context, f *folder.Folder, e *entry, see
 	if run.ID == "" {
 		return err
 	}
-	if err != nil {
-		s.say(e, id, err) // the folder could not be told; the index is
+	told := err == nil
+	if !told { // the folder could not be told, as on a full disk; the index is, and the next look tries again
+		s.say(e, id, err)
+		if e.run.State == run.State && e.run.Reason == run.Reason {
+			run.Ended = e.run.Ended
+		}
 	}
 	if e.behind && e.known && e.run.State.Live() && run.State.Ended() {
 		return nil // its last points are not stored yet
 	}
-	if run.State.Ended() && !seen.locked && e.child == nil {
-		e.forgive()
-	}
-	if run.State.Ended() {
+	if run.State.Ended() && told {
+		if !seen.locked && e.child == nil {
+			e.forgive()
+		}
 		e.exit = nil
 	}
 	s.runs[id] = e
-	e.stamp = seen.stamp
+	if e.stamp = seen.stamp; !told {
+		e.stamp = ""
+	}
 	if err := s.save(ctx, e, run); err != nil {
 		e.stamp = "" // look again
 		return err

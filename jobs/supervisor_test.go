@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/sys/unix"
 
 	"slotscope/db"
 	"slotscope/model"
@@ -1000,6 +1001,56 @@ func TestDiskThatRefusesIsTold(t *testing.T) {
 	}
 	if err := told(model.ErrConflict); err != model.ErrConflict {
 		t.Errorf("%v", err)
+	}
+}
+
+// A full disk keeps from the folder how its run ended: the list says it all the same, and the folder is told once there is room.
+func TestEndOnFullDisk(t *testing.T) {
+	b := newBench(t)
+	id := b.create("well", 1_000_000)
+	b.awaitStep(id, 15)
+	b.Close()
+	b.kill(id)
+	dir, copied := b.data.RunDir(id), filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
+		b.open()
+		t.Skipf("no small disk can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	if err := os.CopyFS(dir, os.DirFS(copied)); err != nil {
+		t.Fatal(err)
+	}
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 8<<20), 0o644); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	b.open()
+	r := b.awaitState(id, model.Interrupted)
+	if err := b.Resume(t.Context(), id, 0); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("resumed without room: %v", err)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	f, err := b.data.Open(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		said, err := f.Status()
+		if err == nil && said.State == r.State && said.Reason == r.Reason {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the folder says %+v, %v; the list said %+v", said, err, r.Status)
+		}
+	}
+	if err := b.Resume(t.Context(), id, 0); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -58,7 +58,7 @@ func NewWebhook(address, secret string, private bool) (*Webhook, error) {
 }
 
 // errMoved ends a redirect that would turn the alert into a request without a body.
-var errMoved = errors.New("sends elsewhere by a redirect that drops what is sent; use its final address")
+var errMoved = errors.New("redirects in a way that drops the message; use its final address")
 
 // keepMethod follows redirects that keep the request as it is.
 func keepMethod(next *http.Request, before []*http.Request) error {

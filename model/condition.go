@@ -87,7 +87,7 @@ func ParseCondition(text string) (c Condition, err error) {
 		c.Series = full
 	}
 	if c.Series == "" || strings.ContainsFunc(c.Series, notInSeries) {
-		return c, fmt.Errorf("%q: %q is no name of a series; %s", text, c.Series, conditionForm)
+		return c, fmt.Errorf("%q: %q is not the name of a series; %s", text, c.Series, conditionForm)
 	}
 	limit, from, stepped := strings.Cut(text[at+len(c.Op):], "@")
 	limit = strings.TrimSpace(limit)

@@ -375,7 +375,7 @@ func partScores(s *model.Metrics) []namedScore {
 		d = s.DCI.SlotSum
 	}
 	return []namedScore{
-		{"InfoM", "Modularity.", s.InfoM}, {"InfoE", "Explicitness, fitted anew on the rows of each part.", s.InfoE}, {"InfoC", "Compactness.", s.InfoC},
+		{"InfoM", "Modularity.", s.InfoM}, {"InfoE", "Explicitness, refitted on the rows of each part.", s.InfoE}, {"InfoC", "Compactness.", s.InfoC},
 		{"D", "DCI disentanglement, importances summed over slots.", d.D}, {"I", "DCI informativeness.", d.I}, {"C", "DCI completeness, importances summed over slots.", d.C},
 	}
 }

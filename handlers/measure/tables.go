@@ -162,7 +162,7 @@ func broken(err error) error {
 func (o *order) keep(from io.Reader, name, dir string) error {
 	ending := strings.ToLower(filepath.Ext(name))
 	if !slices.Contains(input.Endings(), ending) {
-		return model.Invalid{"file": fmt.Sprintf("%q is of no format that is read: %s", name, strings.Join(input.Endings(), ", "))}
+		return model.Invalid{"file": fmt.Sprintf("%s: unsupported format; supported: %s", name, strings.Join(input.Endings(), ", "))}
 	}
 	if len(o.paths) == 2 {
 		return model.Invalid{"file": "more than two files were sent; send one with latents and factors, or one of each"}

@@ -139,7 +139,7 @@ func TestMetricsRefuses(t *testing.T) {
 		{[]string{"metrics"}, usage, "slotscope metrics FILE"},
 		{[]string{"metrics", "a.csv", "b.csv", "c.csv"}, usage, "slotscope metrics FILE"},
 		{[]string{"metrics", "a.json", "b.json"}, usage, "a .json file holds latents and factors; give one"},
-		{[]string{"metrics", "a.pkl"}, usage, "a.pkl is of no format that is read: .json, .npz"},
+		{[]string{"metrics", "a.pkl"}, usage, "a.pkl: unsupported format; supported: .json, .npz"},
 		{[]string{"metrics", "nowhere.npz"}, failed, "nowhere.npz"},
 		{[]string{"metrics", bad}, failed, "row 1 has 2 numbers, row 0 has 1"},
 		{[]string{"metrics", bad, "--codes", "--numbers"}, usage, "exclude each other"},

@@ -102,7 +102,7 @@ func TestMetricsRefusesForms(t *testing.T) {
 		files  []string
 	}{
 		"choose a file, or two":                                 {nil, nil},
-		`"model.pkl" is of no format that is read: .json, .npz`: {nil, []string{bad}},
+		`model.pkl: unsupported format; supported: .json, .npz`: {nil, []string{bad}},
 		"more than two files":                                   {nil, []string{good, good, good}},
 		`there is no array "q"; there is ["mu_0"`:               {map[string]string{"latents": "q"}, []string{good}},
 		`"0" is not a number of trees from 1 to 1000`:           {map[string]string{"trees": "0"}, []string{good}},

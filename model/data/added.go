@@ -165,7 +165,7 @@ func openPlace(ctx context.Context, r record) (*place, error) {
 	in, ok := source.(InPlace)
 	if !ok {
 		source.Close()
-		return nil, fmt.Errorf("%s gives no image at once: remove the dataset, then add it again", r.Paths[0])
+		return nil, fmt.Errorf("images of %s cannot be read one by one: remove the dataset, then add it again", r.Paths[0])
 	}
 	p := &place{source: in, key: key, users: 1}
 	places.open[key] = p
@@ -196,7 +196,7 @@ func (r record) open(ctx context.Context) (Source, error) {
 	if r.Published != "" {
 		i := slices.IndexFunc(published, func(p Published) bool { return p.Info.Name == r.Published })
 		if i < 0 || r.Form >= len(published[i].Forms) {
-			return nil, fmt.Errorf("this program does not know that form of %s", r.Published)
+			return nil, fmt.Errorf("this version of %s is not supported", r.Published)
 		}
 		return published[i].Forms[r.Form].Open(ctx, r.Paths)
 	}

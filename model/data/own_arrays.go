@@ -223,7 +223,7 @@ func frameOf(ctx context.Context, a *array, scale string) (frame, string, error)
 		return f, "", fmt.Errorf("%s: its shape %v is not that of images, [n, h, w], [n, h, w, c] or [n, c, h, w] with c 1, 3 or 4", a.where, s)
 	}
 	if a.Shape[0] == 0 || f.h == 0 || f.w == 0 || f.h > maxPixels/f.w {
-		return f, "", fmt.Errorf("%s: an array of shape %v is no set of images", a.where, a.Shape)
+		return f, "", fmt.Errorf("%s: an array of shape %v is not a set of images", a.where, a.Shape)
 	}
 	a.block = max(1, min(a.block, (64<<20)/a.rowBytes()))
 	note, err := f.setScale(ctx, a, scale)

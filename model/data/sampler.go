@@ -18,7 +18,7 @@ type Sampler struct {
 func NewSampler(seed int64, batch, length int) (Sampler, error) {
 	switch {
 	case length < 1:
-		return Sampler{}, model.Invalid{"dataset": "the dataset holds no images"}
+		return Sampler{}, model.Invalid{"dataset": "the dataset has no images"}
 	case batch < 1:
 		return Sampler{}, model.Invalid{"batch": fmt.Sprintf("a batch of %d images is not possible", batch)}
 	case batch > length:

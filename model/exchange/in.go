@@ -158,7 +158,7 @@ func Import(ctx context.Context, dataDir, tool, path string) ([]Imported, error)
 	}
 	runs, readErr := read(path)
 	if len(runs) == 0 && readErr == nil {
-		return nil, fmt.Errorf("%s holds no runs of %s: %w", path, tool, model.ErrNotFound)
+		return nil, fmt.Errorf("%s has no runs of %s: %w", path, tool, model.ErrNotFound)
 	}
 	root, err := folder.Root(dataDir)
 	if err != nil {

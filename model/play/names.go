@@ -89,7 +89,7 @@ func (l *Library) Rename(m *Model, src Source, factors []string, c NameChange) (
 		return Names{}, err
 	}
 	if src.Run == "" {
-		return Names{}, fmt.Errorf("this model lies in no run folder, so it keeps no names: %w", model.ErrConflict)
+		return Names{}, fmt.Errorf("this model does not belong to a run folder, so its names cannot be saved: %w", model.ErrConflict)
 	}
 	l.naming.Lock()
 	defer l.naming.Unlock()

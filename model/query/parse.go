@@ -218,7 +218,7 @@ func (p *parser) condition(start int) (node, error) {
 	}
 	op := p.operator()
 	if op == "" {
-		return nil, p.fault(start, p.at+1, "! is no comparison; use !=, or - before a condition to exclude it")
+		return nil, p.fault(start, p.at+1, "! is not a comparison; use !=, or - before a condition to exclude it")
 	}
 	if name == "" {
 		return nil, p.fault(start, p.at, "a name must stand before it, as in lr%s1e-3", op)
@@ -387,7 +387,7 @@ func (f Field) wanted(op string, v value) (want, string) {
 	w := want{typed: v}
 	if strings.EqualFold(v.text, none) && !v.quoted {
 		if strings.ContainsAny(op, "<>") {
-			return w, fmt.Sprintf("none is no number; use %s=none for runs without a value", f.Name)
+			return w, fmt.Sprintf("none is not a number; use %s=none for runs without a value", f.Name)
 		}
 		w.none = true
 		return w, ""

@@ -988,7 +988,7 @@ func partsCompared(p *PartsCompared) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 83, "</code>. Where the representation composes, slots do their part in combinations of values that they have never met, and images of them are reconstructed as well as those of <code>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 83, "</code>. Where the representation composes, slots do their part in combinations of values that they have never seen, and images of them are reconstructed as well as those of <code>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -271,6 +271,10 @@ func (k *killing) runOnFullDisk() {
 		k.restart()
 	}
 	k.reach(k.id, "ended", func(r model.Run) bool { return r.State.Ended() })
+	await(k.t, "the folder is told, which had no room for it", func() bool {
+		s, err := k.f.Status()
+		return err == nil && s.State.Ended()
+	})
 }
 
 // serverWhileStarting leaves a run that may be queued, started, or at work; the next server goes on from there.

@@ -72,7 +72,7 @@ func (f *File) readZip(size int64) error {
 		f.arrays = append(f.arrays, a)
 	}
 	if len(f.arrays) == 0 {
-		return errors.New("the archive holds no .npy array")
+		return errors.New("the archive has no .npy array")
 	}
 	return nil
 }

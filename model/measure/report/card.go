@@ -38,7 +38,7 @@ func (r *Report) Card(w io.Writer) error {
 
 var limits = []string{
 	"Scores are measured on images that the model was trained on, as is the custom in this field, and say nothing about new scenes; those called unseen alone are of images that training left out.",
-	"InfoE and DCI's I are near 1 for any large codebook in even use; read them beside the held-out InfoE.",
+	"InfoE and DCI's I are near 1 for any large codebook in even use; compare them with the held-out InfoE.",
 	"Which factor a slot takes, and whether it takes one, differs from seed to seed.",
 	"Intervals are over seeds alone: the same data, program and hyperparameters.",
 }

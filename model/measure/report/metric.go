@@ -76,7 +76,7 @@ var (
 	}
 	unseen = []Metric{
 		{Key: "unseen_infom", Label: "Unseen InfoM", Decimals: 2, Range: unit, About: "InfoM of images that the run's part of a dataset leaves out.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoM })},
-		{Key: "unseen_infoe", Label: "Unseen InfoE", Decimals: 2, Range: unit, About: "InfoE of images that training left out; its classifiers are fitted on them anew.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoE })},
+		{Key: "unseen_infoe", Label: "Unseen InfoE", Decimals: 2, Range: unit, About: "InfoE of images that training left out; its classifiers are fitted on them again.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoE })},
 		{Key: "unseen_infoc", Label: "Unseen InfoC", Decimals: 2, Range: unit, About: "InfoC of images that training left out.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoC })},
 		{Key: "unseen_psnr", Label: "Unseen PSNR", Unit: "dB", Decimals: 1, About: "PSNR of images that training left out.", of: unseenPSNR},
 		{Key: "recombined", Label: "Recombined, unseen", Decimals: 2, Range: unit, About: "Share of pictures that training left out which codes of two of its own images give, put together: within 3 dB of the reconstruction that they start from. A factor without slots is a miss.", of: recombined(func(r model.Recombination) model.Score { return r.Unseen.Hits.Value }), within: recombinedWithin(func(r model.Recombination) model.Interval { return r.Unseen.Hits })},

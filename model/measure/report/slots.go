@@ -65,7 +65,7 @@ func highest(g Grid, column int) (row, known int) {
 var slotHeads = []string{"Model", "Dataset", "d", "m by UDR (no labels)", "UDR", "Redundancy of pairs, nats", "m by InfoM (labels)", "InfoM"}
 
 // slotsAbout is the sentence above it.
-const slotsAbout = "The number of slots with the highest mean, for each dimension. UDR compares seeds with one another and knows no factor; where both columns name the same number, the choice needed no labels."
+const slotsAbout = "The number of slots with the highest mean, for each dimension. UDR compares seeds with one another and needs no factors; where both columns name the same number, the choice needed no labels."
 
 func (c SlotChoice) cells() []string {
 	redundancy := "–"

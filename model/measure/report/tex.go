@@ -182,7 +182,7 @@ func (s Section) texCaption(what string, datasets ...string) string {
 	if least != most {
 		n = fmt.Sprintf("$n=%d$ to $%d$ seeds", least, most)
 	} else if most == 1 {
-		n = "one seed, hence without intervals"
+		n = "one seed, so without intervals"
 	}
 	if s.Name != "" {
 		what += ", " + texText(s.Name)

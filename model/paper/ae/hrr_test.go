@@ -123,7 +123,7 @@ func TestImportNamesWhatDoesNotFit(t *testing.T) {
 		"encoder.0.weight": "has shape [12 3 4 4], the configuration makes it [8 3 4 4]",
 		"out.weight":       "has shape [3 12 3 3], the configuration makes it [3 8 3 3]",
 		"seeds":            "is missing",
-		"codebook":         "is no tensor of this model",
+		"codebook":         "is not a tensor of this model",
 		"fc2.bias":         "has 1 numbers for shape [128]",
 	} {
 		if bad[name] != want {

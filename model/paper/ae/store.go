@@ -123,7 +123,7 @@ func (s store) check(tensors map[string]checkpoint.Tensor) model.Invalid {
 	}
 	for name := range tensors {
 		if !known[name] {
-			bad[name] = "is no tensor of this model"
+			bad[name] = "is not a tensor of this model"
 		}
 	}
 	return bad
@@ -146,7 +146,7 @@ func put(scope *context.Context, p layer.Param, data []float32) error {
 func get(scope *context.Context, p layer.Param) ([]float32, error) {
 	v := scope.GetVariable(p.Name)
 	if v == nil {
-		return nil, fmt.Errorf("scope %q holds no variable %q", scope.Scope(), p.Name)
+		return nil, fmt.Errorf("scope %q has no variable %q", scope.Scope(), p.Name)
 	}
 	value, err := v.Value()
 	if err != nil {

@@ -84,7 +84,7 @@ func Read(scope *context.Context, name string) []float32 {
 }
 
 func missing(scope *context.Context, name string) error {
-	return fmt.Errorf("layer: scope %q holds no variable %q; initialise or import the model first", scope.Scope(), name)
+	return fmt.Errorf("layer: scope %q has no variable %q; initialise or import the model first", scope.Scope(), name)
 }
 
 // WithGradient gives y, computed from inputs, a gradient of our own: gradient i maps the adjoint of y to that of input i. GoMLX

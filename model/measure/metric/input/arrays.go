@@ -96,7 +96,7 @@ func open(path string) (container, error) {
 	case ".csv", ".tsv":
 		return openCSV(path)
 	}
-	return nil, model.Invalid{"file": fmt.Sprintf("%s is of no format that is read: %s", path, strings.Join(Endings(), ", "))}
+	return nil, model.Invalid{"file": fmt.Sprintf("%s: unsupported format; supported: %s", path, strings.Join(Endings(), ", "))}
 }
 
 // readArrays reads latents from the first file and factors from the last.

@@ -28,9 +28,9 @@ func cellOf(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || strings.Trim(text, "-+.eE0123456789") != "" {
 		if strings.HasPrefix(text, `"`) {
-			return 0, fmt.Errorf("%s is no number; give each value a number of its own", shorten(text))
+			return 0, fmt.Errorf("%s is not a number; give each value its own number", shorten(text))
 		}
-		return 0, fmt.Errorf("%s is no number", shorten(text))
+		return 0, fmt.Errorf("%s is not a number", shorten(text))
 	}
 	if math.Abs(v) >= told && !strings.ContainsAny(text, ".eE") {
 		return 0, fmt.Errorf("%s is too large: integers ≥ %d lose precision as float64", shorten(text), int64(told))
