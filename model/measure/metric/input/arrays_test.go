@@ -160,7 +160,7 @@ func TestReadFilesRefuses(t *testing.T) {
 		`two columns are called "z"`:                                       {map[string][]byte{"a.csv": []byte("z,z\n1,2\n")}, Pick{}},
 		`y: row 0, column 0 is NaN`:                                        {map[string][]byte{"a.csv": []byte("z,y\n1,NaN\n2,3\n")}, Pick{}},
 		`the file is empty`:                                                {map[string][]byte{"a.csv": {}}, Pick{}},
-		`unsupported format; supported: .json, .npz`:                        {map[string][]byte{"a.pkl": {}}, Pick{}},
+		`unsupported format; supported: .json, .npz`:                       {map[string][]byte{"a.pkl": {}}, Pick{}},
 		`3 files are given`:                                                {map[string][]byte{"a.npy": {}, "b.npy": {}, "c.npy": {}}, Pick{}},
 		`not a MATLAB file of level 5`:                                     {map[string][]byte{"a.mat": []byte("PK")}, pick("z", "y")},
 		`a .json file has one table of each kind`:                          {map[string][]byte{"a.json": []byte(`{"z": [[1]]}`)}, pick("z", "y")},
