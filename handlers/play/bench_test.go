@@ -12,32 +12,28 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"slotscope/handlers/handlertest"
-	"slotscope/model/play"
 )
 
 // The benchmark measures every path, in a page that is otherwise the playground. With -v it prints its figures; how large they are is not
 // tested, for that depends on what else the machine does.
 func TestBenchmark(t *testing.T) {
+	needsBrowser(t)
 	dir := t.TempDir()
-	keys := []string{handlertest.WriteTiny(t, dir)}
+	key := handlertest.WriteTiny(t, dir)
 	p := playgroundIn(t, dir, "hrr")
-	if src, err := play.Default(); err == nil {
-		keys = append(keys, src.Key)
-	}
 	b := browse(t, p, 1280, 800)
-	for _, key := range keys {
-		b.key = key
-		b.waitFor("usage")
-		b.do(chromedp.Navigate(p.url + "/play/" + key + "?bench"))
-		b.seeWithin(4*time.Minute, `document.querySelector('[data-testid=play-bench]')?.dataset.ready`, "yes")
-		rows := `[...document.querySelectorAll('[data-testid=play-bench] tr')].slice(1)`
-		b.see(rows+`.filter((r) => /^[0-9.]+ ms$/.test(r.cells[2].textContent) && Number(r.cells[3].textContent) >= 24).length >= 1`, "true")
-		t.Log(b.eval(`document.querySelector('[data-testid=play-bench]').innerText`))
-	}
+	b.key = key
+	b.waitFor("usage")
+	b.do(chromedp.Navigate(p.url + "/play/" + key + "?bench"))
+	b.seeWithin(4*time.Minute, `document.querySelector('[data-testid=play-bench]')?.dataset.ready`, "yes")
+	rows := `[...document.querySelectorAll('[data-testid=play-bench] tr')].slice(1)`
+	b.see(rows+`.filter((r) => /^[0-9.]+ ms$/.test(r.cells[2].textContent) && Number(r.cells[3].textContent) >= 24).length >= 1`, "true")
+	t.Log(b.eval(`document.querySelector('[data-testid=play-bench]').innerText`))
 }
 
 // Nothing moves by itself while the playground opens, with its files in the browser's cache or not.
 func TestNothingShifts(t *testing.T) {
+	needsBrowser(t)
 	dir := t.TempDir()
 	key := handlertest.WriteTiny(t, dir)
 	p := playgroundIn(t, dir, "hrr")

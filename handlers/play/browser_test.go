@@ -7,7 +7,6 @@ import (
 	"image"
 	"image/png"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -33,6 +32,7 @@ const playState = "a=12345&b=400000&codes=1.2.3.4.5&bcodes=6.2.8.9.10"
 
 func openPlay(t *testing.T, width, height int64, more ...chromedp.EmulateViewportOption) playBrowser {
 	t.Helper()
+	needsBrowser(t)
 	return openPlayOf(t, newPlayground(t), width, height, more...)
 }
 
@@ -44,22 +44,10 @@ func openPlayOf(t *testing.T, p playground, width, height int64, more ...chromed
 	return b
 }
 
-// browse starts a browser that has no page open yet.
+// browse opens a window that shows no page yet.
 func browse(t *testing.T, p playground, width, height int64, more ...chromedp.EmulateViewportOption) playBrowser {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("drives a browser for minutes under the race detector")
-	}
-	if _, err := exec.LookPath("chromium"); err != nil {
-		t.Skip("chromium is not installed here, so the page's scripts go untested")
-	}
-	ctx, stop := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx)
-	t.Cleanup(stop)
-	if err := chromedp.Do(ctx); err != nil { // starts the browser, which lives as long as this context
-		t.Fatal(err)
-	}
+	ctx := browserContext(t)
 	b := playBrowser{p, ctx}
 	b.hearConsole()
 	b.beforePages(`try { localStorage.setItem('slotscope tour', 'seen'); } catch {}`) // a visitor who was here before
@@ -438,6 +426,7 @@ func TestPlayGoesOnWithoutItsSocket(t *testing.T) {
 // openTiny opens a model that has learned, whose slots have factors, once its codes are counted.
 func openTiny(t *testing.T, width, height int64, query string) playBrowser {
 	t.Helper()
+	needsBrowser(t)
 	dir := t.TempDir()
 	key := handlertest.WriteTiny(t, dir)
 	p := playgroundIn(t, dir, "hrr")
@@ -675,10 +664,11 @@ func TestPlayNamesSlotsEarly(t *testing.T) {
 
 // Another checkpoint stands beside this one on the same pair, in the live page and in the frozen one alike.
 func TestPlaySideBySide(t *testing.T) {
+	needsBrowser(t)
 	dir := t.TempDir()
 	tiny := handlertest.WriteTiny(t, dir)
 	p := playgroundIn(t, dir, "betavae")
-	path := frozen(t, freezerIn(t, dir), tiny, p.key)
+	path := frozenOf(t, "tiny", "betavae").path
 	b := browse(t, p, 1280, 1400)
 	for _, key := range []string{tiny, p.key} {
 		b.key = key
@@ -708,6 +698,7 @@ func TestPlaySideBySide(t *testing.T) {
 }
 
 func TestPlayScrubsThroughTraining(t *testing.T) {
+	needsBrowser(t)
 	dir := t.TempDir()
 	p := playgroundIn(t, dir, "hrr")
 	folder := filepath.Join(dir, "runs", handlertest.RunID, "checkpoints")

@@ -16,11 +16,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"slotscope/handlers/handlertest"
-	playpage "slotscope/handlers/play"
-	"slotscope/model/compute"
-	"slotscope/model/data"
-	"slotscope/model/play"
-	"slotscope/static"
 )
 
 // differences compares every picture that the page has painted for a tuple with the server's: the largest difference of 255.
@@ -63,57 +58,11 @@ func TestServerDecodesWhereTheBrowserCannot(t *testing.T) {
 	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
 }
 
-// freezer writes frozen pages of a folder with runs of models.
-func freezer(t *testing.T, models ...string) (f playpage.Freezer, keys []string) {
-	t.Helper()
-	dir := t.TempDir()
-	f = freezerIn(t, dir)
-	for _, name := range models {
-		handlertest.WriteRunOf(t, dir, name)
-		src, err := f.Library.Find(handlertest.RunID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(dir, "runs", handlertest.RunID), filepath.Join(dir, "runs", handlertest.RunID+"-"+name)); err != nil {
-			t.Fatal(err)
-		}
-		keys = append(keys, src.Key)
-	}
-	return f, keys
-}
-
-// freezerIn freezes the runs of a folder.
-func freezerIn(t *testing.T, dir string) playpage.Freezer {
-	t.Helper()
-	engine, err := compute.Open("cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	library := play.NewLibrary(dir, engine, data.Catalogue{Dir: dir})
-	t.Cleanup(library.Close)
-	return playpage.Freezer{Library: library, Static: static.Files(), Revision: "test"}
-}
-
-// frozen freezes models of a freezer into a page.
-func frozen(t *testing.T, f playpage.Freezer, keys ...string) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "frozen.html")
-	page, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer page.Close()
-	if err := f.Freeze(t.Context(), keys, page); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // The frozen page is driven as the live one: drag, undo, random, upload, palette, another model, reload. It asks for nothing.
 func TestFrozenPage(t *testing.T) {
-	f, keys := freezer(t, "hrr", "betavae")
-	path := frozen(t, f, keys...)
 	b := browse(t, playground{t: t}, 1280, 900)
+	file := frozenOf(t, "hrr", "betavae")
+	path, keys := file.path, file.keys
 	b.do(chromedp.Navigate("file://" + path + "#" + keys[0] + "?codes=1.2.3.4.5&bcodes=6.2.8.9.10"))
 	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
 	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
@@ -165,12 +114,12 @@ func TestFrozenPage(t *testing.T) {
 
 // What a swap changed is said as factors, beside the true picture, in the live page and in the frozen one alike.
 func TestFactsOfASwap(t *testing.T) {
+	needsBrowser(t)
 	dir := t.TempDir()
 	key := handlertest.WriteTiny(t, dir)
 	p := playgroundIn(t, dir, "hrr")
 	p.key = key
-	f := freezerIn(t, dir)
-	path := frozen(t, f, key)
+	path := frozenOf(t, "tiny").path
 	if info, err := os.Stat(path); err != nil || info.Size() > 900_000 {
 		t.Errorf("the frozen page of a tiny model takes more than 900 KB: %+v, %v", info, err)
 	}
@@ -197,18 +146,18 @@ func TestFactsOfASwap(t *testing.T) {
 
 // A damaged copy says so in place.
 func TestFrozenPageSaysThatItIsDamaged(t *testing.T) {
-	f, keys := freezer(t, "hrr")
-	path := frozen(t, f, keys...)
-	raw, err := os.ReadFile(path)
+	b := browse(t, playground{t: t}, 1280, 900)
+	file := frozenOf(t, "hrr", "betavae")
+	raw, err := os.ReadFile(file.path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := bytes.Index(raw, []byte(`id="blob:`+keys[0])) + 200
+	at := bytes.Index(raw, []byte(`id="blob:`+file.keys[0])) + 200
 	copy(raw[at:], "AAAAAAAA")
+	path := filepath.Join(t.TempDir(), "damaged.html")
 	if err := os.WriteFile(path, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b := browse(t, playground{t: t}, 1280, 900)
 	b.do(chromedp.Navigate("file://" + path))
 	b.see(`/damaged/.test(document.getElementById('failed')?.textContent)`, "true")
 }

@@ -108,12 +108,12 @@ func TestAnimation(t *testing.T) {
 
 // Pairs × groups and an edit on many images, live in the page and in the frozen file.
 func TestManyInThePage(t *testing.T) {
+	needsBrowser(t)
 	dir := t.TempDir()
 	key := handlertest.WriteTiny(t, dir)
 	p := playgroundIn(t, dir, "hrr")
 	p.key = key
-	f := freezerIn(t, dir)
-	path := frozen(t, f, key)
+	path := frozenOf(t, "tiny").path
 	b := browse(t, p, 1280, 900)
 	p.waitFor("usage")
 	rows := `document.querySelectorAll('#many tbody tr').length`

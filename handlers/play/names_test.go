@@ -61,8 +61,9 @@ func TestNamesAreShown(t *testing.T) {
 
 // Names and pins are given by mouse and keys alike, in the live page and in the frozen one.
 func TestNamesAreGivenInThePage(t *testing.T) {
-	f, keys := freezer(t, "hrr")
-	path := frozen(t, f, keys...)
+	needsBrowser(t)
+	file := frozenOf(t, "hrr", "betavae")
+	path, keys := file.path, file.keys
 	p := newPlayground(t)
 	b := browse(t, p, 1280, 900)
 	b.waitFor("usage")

@@ -51,6 +51,7 @@ func playgroundOf(t *testing.T, name string) playground {
 // playgroundIn has its run in a folder.
 func playgroundIn(t *testing.T, dir, name string) playground {
 	t.Helper()
+	shareCounts(t, dir)
 	handlertest.WriteRunOf(t, dir, name)
 	engine, err := compute.Open("cpu")
 	if err != nil {

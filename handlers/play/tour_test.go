@@ -12,12 +12,12 @@ const tourCount = `document.querySelector('[data-testid=play-tour] .quiet')?.tex
 
 // The tour shows itself on the first visit only, in the live page and in the frozen one; the legend offers it again.
 func TestTour(t *testing.T) {
-	f, keys := freezer(t, "hrr")
-	path := frozen(t, f, keys...)
+	needsBrowser(t)
+	file := frozenOf(t, "hrr", "betavae")
 	p := newPlayground(t)
 	b := browse(t, p, 1280, 800)
 	b.waitFor("usage")
-	for _, address := range []string{p.url + "/play/" + p.key + "?" + playState, "file://" + path} {
+	for _, address := range []string{p.url + "/play/" + p.key + "?" + playState, "file://" + file.path} {
 		b.beforePages(`if (!sessionStorage.visited) { sessionStorage.visited = 'yes'; localStorage.clear(); }`) // of this address
 		b.do(chromedp.Navigate(address))
 		b.seeWithin(time.Minute, tourCount, "1 of 4")

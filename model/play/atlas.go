@@ -189,7 +189,7 @@ func (l *Library) lifeSteps(src Source) (out []Source) {
 func (l *Library) sampleOf(src Source, set data.Set, n int, progress func(done int)) (*Sample, error) {
 	index := drawShuffled(UsageImages, set.Info().Len)
 	index = index[:min(n, len(index))]
-	path := filepath.Join(l.dir, "cache", "play", src.Key+".sample.json")
+	path := l.samplePath(src)
 	if s, err := loadSample(path, src.Config.M, index); err == nil {
 		return s, nil
 	}
@@ -204,6 +204,11 @@ func (l *Library) sampleOf(src Source, set data.Set, n int, progress func(done i
 	if err != nil {
 		return nil, err
 	}
+	s := m.sample(index, codes)
+	return s, saveSample(path, s)
+}
+
+func (m *Model) sample(index []int, codes [][]int) *Sample {
 	s := &Sample{Index: index}
 	for _, tuple := range codes {
 		entries := make([]int, len(tuple))
@@ -212,7 +217,11 @@ func (l *Library) sampleOf(src Source, set data.Set, n int, progress func(done i
 		}
 		s.Entries = append(s.Entries, entries)
 	}
-	return s, saveSample(path, s)
+	return s
+}
+
+func (l *Library) samplePath(src Source) string {
+	return filepath.Join(l.dir, "cache", "play", src.Key+".sample.json")
 }
 
 // loadSample reads what saveSample wrote, where it begins with these images.

@@ -350,7 +350,7 @@ func (l *Library) countOrLoad(src Source, c *guarded[Counting]) (*Usage, error) 
 	if err != nil {
 		return nil, err
 	}
-	usage, err := m.CountUsage(l.ctx, set, UsageImages, func(done int, early *Usage) {
+	usage, sample, err := m.count(l.ctx, set, UsageImages, func(done int, early *Usage) {
 		c.set(func(now *Counting) {
 			now.Done = done
 			if early != nil {
@@ -361,7 +361,7 @@ func (l *Library) countOrLoad(src Source, c *guarded[Counting]) (*Usage, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := m.SaveUsage(dir, usage); err != nil {
+	if err := errors.Join(m.SaveUsage(dir, usage), saveSample(l.samplePath(src), sample)); err != nil {
 		slog.Warn("the use of codes was counted but not kept", "error", err) // a full disk costs the next start some seconds
 	}
 	return usage, nil

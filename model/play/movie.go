@@ -37,11 +37,20 @@ const (
 // draw sets a frame on white above its caption.
 func (m Movie) draw(f Frame) *image.RGBA {
 	picture := Picture(f.Pixels, m.Shape, movieScale)
-	out := image.NewRGBA(image.Rect(0, 0, picture.Rect.Dx(), picture.Rect.Dy()+movieLine))
+	out := image.NewRGBA(m.rect())
 	draw.Draw(out, out.Rect, image.White, image.Point{}, draw.Src)
 	draw.Draw(out, picture.Rect, picture, image.Point{}, draw.Src)
-	caption(out, f.Caption, image.Pt(3, picture.Rect.Dy()+13), picture.Rect.Dx()-6)
+	m.write(out, f.Caption)
 	return out
+}
+
+// rect is that of a frame with its line of text.
+func (m Movie) rect() image.Rectangle {
+	return image.Rect(0, 0, m.Shape.W*movieScale, m.Shape.H*movieScale+movieLine)
+}
+
+func (m Movie) write(dst draw.Image, text string) {
+	caption(dst, text, image.Pt(3, m.Shape.H*movieScale+13), m.Shape.W*movieScale-6)
 }
 
 // delay is how long a frame stays, in hundredths of a second.
@@ -58,10 +67,10 @@ func (m Movie) delay(at int) int {
 func (m Movie) GIF() ([]byte, error) {
 	film := gif.GIF{}
 	for at, f := range m.Frames {
-		img := m.draw(f)
 		colors := append(color.Palette{color.White, color.Gray{40}}, quantize(f.Pixels, m.Shape.C, 254)...)
-		frame := image.NewPaletted(img.Rect, colors)
-		draw.Draw(frame, img.Rect, img, image.Point{}, draw.Src)
+		frame := image.NewPaletted(m.rect(), colors) // white
+		paintPaletted(frame, f.Pixels, m.Shape, movieScale)
+		m.write(frame, f.Caption)
 		film.Image, film.Delay = append(film.Image, frame), append(film.Delay, m.delay(at))
 	}
 	var buf bytes.Buffer

@@ -90,10 +90,8 @@ func Film(frames [][]byte, shape ae.Image, hundredths int) ([]byte, error) {
 	const scale = 4
 	film := gif.GIF{}
 	for i, f := range frames {
-		img := Picture(f, shape, scale)
-		colors := quantize(f, shape.C, 256)
-		frame := image.NewPaletted(img.Rect, colors)
-		draw.Draw(frame, img.Rect, img, image.Point{}, draw.Src)
+		frame := image.NewPaletted(image.Rect(0, 0, shape.W*scale, shape.H*scale), quantize(f, shape.C, 256))
+		paintPaletted(frame, f, shape, scale)
 		delay := hundredths
 		if i == 0 || i == len(frames)-1 {
 			delay *= 2
@@ -105,6 +103,21 @@ func Film(frames [][]byte, shape ae.Image, hundredths int) ([]byte, error) {
 		return nil, fmt.Errorf("encoding a GIF: %w", err)
 	}
 	return buf.Bytes(), nil
+}
+
+// paintPaletted draws pixels in the nearest colours of a palette, every pixel a square of scale × scale from the upper left on. The nearest
+// colour is looked for once a pixel, not once a square's.
+func paintPaletted(dst *image.Paletted, pixels []byte, shape ae.Image, scale int) {
+	for at := range shape.H * shape.W {
+		nearest := byte(dst.Palette.Index(colorOf(pixels[at*shape.C:], shape.C)))
+		x, y := at%shape.W*scale, at/shape.W*scale
+		for dy := range scale {
+			row := dst.Pix[dst.PixOffset(x, y+dy):]
+			for dx := range scale {
+				row[dx] = nearest
+			}
+		}
+	}
 }
 
 // quantize picks at most n colours for an image by median cut: the box of colours with the longest side is halved at the median

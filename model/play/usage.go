@@ -50,11 +50,17 @@ const (
 
 // CountUsage encodes n images of a set and counts. progress, where not nil, hears how many are done, and once what the first UsageEarly say.
 func (m *Model) CountUsage(ctx context.Context, set data.Set, n int, progress func(done int, early *Usage)) (*Usage, error) {
+	u, _, err := m.count(ctx, set, n, progress)
+	return u, err
+}
+
+// count also gives what each image was encoded as.
+func (m *Model) count(ctx context.Context, set data.Set, n int, progress func(done int, early *Usage)) (*Usage, *Sample, error) {
 	info := set.Info()
 	index := drawShuffled(n, info.Len)
 	classes := make([]int, len(index)*len(info.Factors))
 	if err := set.Classes(classes, index); err != nil {
-		return nil, fmt.Errorf("reading the factors of %s: %w", info.Name, err)
+		return nil, nil, fmt.Errorf("reading the factors of %s: %w", info.Name, err)
 	}
 	codes, err := m.encodeAll(ctx, set, index, func(codes [][]int) {
 		if progress == nil {
@@ -67,13 +73,13 @@ func (m *Model) CountUsage(ctx context.Context, set data.Set, n int, progress fu
 		progress(len(codes), early)
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	u := m.tally(codes, classes, info)
 	if info.Complete {
 		u.Pair, err = m.truePair(ctx, set, u)
 	}
-	return u, err
+	return u, m.sample(index, codes), err
 }
 
 // usageBatch is small, so that an image which somebody waits to have encoded never waits long behind it.

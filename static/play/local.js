@@ -23,7 +23,7 @@ export class Local {
       this.picture = await new Promise((resolve, reject) => {
         worker.onerror = () => reject(new Error('The worker did not start.'));
         worker.onmessage = ({ data }) => (data.ready ? resolve(data.ready.picture) : reject(new Refused(data.refused)));
-        worker.postMessage({ open: { script: import.meta.resolve('./codec.js'), wasm, weights } });
+        worker.postMessage({ open: { script: import.meta.resolve('./codec.js'), wasm, weights, slowest: SLOWEST } });
       });
     } catch (err) {
       worker.terminate();

@@ -1,0 +1,151 @@
+package play_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"slotscope/handlers/handlertest"
+	playpage "slotscope/handlers/play"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/play"
+	"slotscope/static"
+)
+
+// shared is what tests have in common, because it takes long to make and is the same for all: one browser, what is counted of the models, and
+// frozen pages. It ends with the last test.
+var shared struct {
+	dir     string // "cache" of every data folder, and frozen pages
+	frozen  map[string]frozenFile
+	browser context.Context
+	stop    []func()
+}
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "slotscope-play-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	shared.dir, shared.frozen = dir, map[string]frozenFile{}
+	defer func() {
+		for _, stop := range slices.Backward(shared.stop) {
+			stop()
+		}
+	}()
+	return m.Run()
+}
+
+// shareCounts lets a data folder keep what is counted of its models where those of other tests do: a model is named by its content.
+func shareCounts(t *testing.T, dir string) {
+	t.Helper()
+	cache := filepath.Join(shared.dir, "cache")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "cache")); err == nil {
+		return
+	}
+	if err := os.Symlink(cache, filepath.Join(dir, "cache")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// needsBrowser is asked before anything is made that only a browser looks at.
+func needsBrowser(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("drives a browser for minutes under the race detector")
+	}
+	if _, err := exec.LookPath("chromium"); err != nil {
+		t.Skip("chromium is not installed here, so the page's scripts go untested")
+	}
+}
+
+var startBrowser = sync.OnceValue(func() error {
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
+	shared.stop = append(shared.stop, stop)
+	ctx, stop = chromedp.NewContext(ctx)
+	shared.stop = append(shared.stop, stop)
+	shared.browser = ctx
+	return chromedp.Do(ctx) // starts the browser, which lives as long as this context
+})
+
+// browserContext is a window of the one browser that knows nothing of those of other tests: cookies, storage and cache are its own.
+func browserContext(t *testing.T) context.Context {
+	t.Helper()
+	needsBrowser(t)
+	if err := startBrowser(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := chromedp.NewContext(shared.browser, chromedp.WithNewBrowserContext())
+	t.Cleanup(stop)
+	return ctx
+}
+
+// frozenFile is a frozen page of some models.
+type frozenFile struct {
+	path string
+	keys []string
+}
+
+// frozenOf is a frozen page of models, each an untrained one by its name or "tiny", which has learned.
+func frozenOf(t *testing.T, names ...string) frozenFile {
+	t.Helper()
+	name := strings.Join(names, "+")
+	if have, ok := shared.frozen[name]; ok {
+		return have
+	}
+	f, keys := freezer(t, names...)
+	file := frozenFile{filepath.Join(shared.dir, name+".html"), keys}
+	page, err := os.Create(file.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer page.Close()
+	if err := f.Freeze(t.Context(), keys, page); err != nil {
+		t.Fatal(err)
+	}
+	shared.frozen[name] = file
+	return file
+}
+
+// freezer writes frozen pages of a folder with runs of models.
+func freezer(t *testing.T, models ...string) (f playpage.Freezer, keys []string) {
+	t.Helper()
+	dir := t.TempDir()
+	shareCounts(t, dir)
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := play.NewLibrary(dir, engine, data.Catalogue{Dir: dir})
+	t.Cleanup(library.Close)
+	f = playpage.Freezer{Library: library, Static: static.Files(), Revision: "test"}
+	for _, name := range models {
+		if name == "tiny" {
+			keys = append(keys, handlertest.WriteTiny(t, dir))
+			continue
+		}
+		handlertest.WriteRunOf(t, dir, name)
+		src, err := f.Library.Find(handlertest.RunID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "runs", handlertest.RunID), filepath.Join(dir, "runs", handlertest.RunID+"-"+name)); err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, src.Key)
+	}
+	return f, keys
+}
