@@ -315,11 +315,11 @@ func (rm atlasRoom) carriers(c *ui.AtlasCode, rows []int) {
 // life draws how many images take the code at each checkpoint, and says when it was born and when it died.
 func (rm atlasRoom) life(c *ui.AtlasCode) {
 	lives := rm.sampling.Lives
-	if len(lives) == 0 {
+	if lives == nil { // not all are there yet
 		return
 	}
-	if len(lives) == 1 {
-		c.Born = fmt.Sprintf("This run keeps one checkpoint, step %s, so when the code was born is not known.", grouped(lives[0].Step))
+	if len(lives) < 2 { // a shipped model outside a run has none but itself
+		c.Born = fmt.Sprintf("Only one checkpoint is kept of this model, step %s, so when the code was born is not known.", grouped(rm.source.Step))
 		return
 	}
 	entry := rm.model.Entry(rm.code)

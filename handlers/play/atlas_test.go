@@ -124,6 +124,16 @@ func TestAtlas(t *testing.T) {
 	}
 }
 
+// Of a shipped model, and of a run with one checkpoint, the atlas says why it tells no birth.
+func TestAtlasOfOneCheckpoint(t *testing.T) {
+	p := newPlayground(t)
+	const sentence = "Only one checkpoint is kept of this model, step 250, so when the code was born is not known."
+	p.waitFor("atlas/0")
+	if got := p.page("/play/" + p.key + "/atlas/0/1").Find(testID("atlas-born")).Text(); got != sentence {
+		t.Errorf("%q", got)
+	}
+}
+
 // The page fills itself while images are encoded, and the palette leads to it.
 func TestAtlasFillsItself(t *testing.T) {
 	p := newPlayground(t)

@@ -165,6 +165,9 @@ func (f Freezer) facts(frozen play.Frozen) []ui.PlayFact {
 	return out
 }
 
+// offline are the downloads that the page makes by itself, as static/play/files.js does.
+const offline = ":has([data-file=png], [data-file=png4], [data-file='animation.png'], [data-file='codes.json'])"
+
 // hash is what static.Assets puts into addresses.
 var hash = regexp.MustCompile(`\.[0-9a-f]{12}(\.\w+)$`)
 
@@ -186,9 +189,16 @@ func (f Freezer) take(m *frozenModel, page io.Reader) (styles string, err error)
 		}
 		styles += uncommented(string(sheet))
 	})
+	sheet, err := fs.ReadFile(f.Static, "play/atlas.css") // the live page's atlas is a page of its own
+	if err != nil {
+		return "", err
+	}
+	styles += uncommented(string(sheet))
 	m.Data = json.RawMessage(doc.Find("#play-data").Text())
 	main := doc.Find("#main")
 	main.Find("script, .nojs, input[type=hidden]").Remove()
+	main.Find("#download li").Not(offline).Remove()
+	main.Find("#many [data-format=pdf]").Remove()
 	main.Find("[href^='/']").RemoveAttr("href")
 	main.Find("form").RemoveAttr("action").RemoveAttr("method").RemoveAttr("enctype")
 	main.Find("img[src^='/']").SetAttr("src", nothing)

@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"image/png"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"slotscope/handlers/handlertest"
 )
@@ -142,6 +148,122 @@ func TestFactsOfASwap(t *testing.T) {
 		}
 		b.see(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
 	}
+}
+
+// The frozen page has the atlas of every slot and code under an address of its own, without a server.
+func TestFrozenAtlas(t *testing.T) {
+	b := browse(t, playground{t: t}, 1280, 900)
+	file := frozenOf(t, "tiny")
+	at := "file://" + file.path + "#" + file.keys[0]
+	b.do(chromedp.Navigate(at))
+	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+	a := strings.Split(b.row("a"), ".")
+	b.see(`document.querySelector('[data-testid=play-atlas]').hash`, "#"+file.keys[0]+"/atlas/0/"+a[0])
+	b.click("play-atlas")
+	const (
+		title   = `document.querySelector('#leaf-title')?.textContent`
+		open    = `document.querySelectorAll('dialog[open]').length`
+		painted = `[...document.querySelectorAll('.leaf canvas')].every((c) => c.dataset.painted) && document.querySelectorAll('.leaf canvas').length`
+	)
+	b.see(title+`.startsWith('Code `+a[0]+` of slot 0 ')`, "true")
+	b.see(painted, "9") // the code and the eight nearest to it
+	b.see(`/^Slot 0 takes it on [1-9][0-9,]* of 4,096 images drawn at random.$/.test(document.querySelector('[data-testid=leaf-count]').textContent)`, "true")
+	b.see(`/^By factor: .+, on \d+% of those images.$/.test(document.querySelector('[data-testid=leaf-meaning]').textContent)`, "true")
+	b.see(`document.querySelector('[data-testid=leaf-born]').textContent`, "This file holds one checkpoint, step 20,000, so when the code was born is not known.")
+	b.see(`document.querySelectorAll('[data-testid=leaf-images] img').length > 0 && document.querySelectorAll('[data-testid=leaf-values] tr').length`, "7")
+	distances := b.eval(`[...document.querySelectorAll('[data-testid=leaf-nearest] .quiet')].map((e) => e.textContent.split(' · ').pop()).join()`)
+	if list := strings.Split(distances, ","); len(list) != 8 || !slices.IsSorted(list) {
+		t.Errorf("nearest codes lie %s away", distances)
+	}
+
+	// a name that a visitor gives is kept, and is no markup
+	b.do(chromedp.SendKeys(`[data-testid=leaf-name] input`, "<i>big</i>"+kb.Enter))
+	b.see(title, "Code "+a[0]+" of slot 0 <i>big</i>")
+	b.see(painted, "9")
+
+	// to the slot, to another code, and into A
+	b.eval(`document.querySelectorAll('.leaf .slotlink')[4].click()`)
+	b.see(title, "Slot 4 shape")
+	b.see(`/^\d+ codes are taken on 4,096 images drawn at random; \d+ are not. /.test([...document.querySelectorAll('.leaf .quiet')].map((e) => e.textContent).find((s) => s.includes('taken')))`, "true")
+	b.eval(`document.querySelector('[data-testid=leaf-codes] a').click()`)
+	b.see(title+`.startsWith('Code ')`, "true")
+	code := b.eval(`location.hash.split('/').pop()`)
+	b.do(chromedp.Reload()) // the address is that of the code
+	b.seeWithin(time.Minute, title+`?.startsWith('Code `+code+` of slot 4 ')`, "true")
+	b.click("leaf-put")
+	b.see(open, "0")
+	b.see(`document.querySelector('[data-testid=play-slot-a-4]').dataset.code`, code)
+	b.see(`location.hash.includes('?a=')`, "true")
+
+	// a picture that carries it becomes A; what does not exist is said
+	b.eval(`location.hash = '` + file.keys[0] + `/atlas/0/` + a[0] + `'`)
+	b.see(open, "1")
+	b.eval(`document.querySelector('[data-testid=leaf-images] button').click()`)
+	b.see(open+` + ' ' + document.querySelector('[data-testid=play-slot-a-0]').dataset.code`, "0 "+a[0])
+	for hash, want := range map[string]string{"/atlas/99": "Slot 99 does not exist; this model has slots 0 to 8.", "/atlas/0/128": "Code 128 does not exist; this model has codes 0 to 127."} {
+		b.eval(`location.hash = '` + file.keys[0] + hash + `'`)
+		b.see(`document.querySelector('.leaf p')?.textContent`, want)
+	}
+	b.keys(kb.Escape)
+	b.see(open, "0")
+}
+
+// made waits for a file that the page offers, and gives its bytes.
+func (b playBrowser) made(selector string) []byte {
+	b.t.Helper()
+	b.eval(`(window.made = null, URL.createObjectURL = (blob) => { const r = new FileReader(); r.onload = () => { window.made = r.result; }; r.readAsDataURL(blob); return 'about:blank'; }, HTMLAnchorElement.prototype.click = () => {}, document.querySelector('` + selector + `').dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true })))`)
+	b.seeWithin(time.Minute, `window.made !== null`, "true")
+	raw, err := base64.StdEncoding.DecodeString(b.eval(`window.made.split(',')[1]`))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return raw
+}
+
+// The frozen page makes its files by itself.
+func TestFrozenFiles(t *testing.T) {
+	b := browse(t, playground{t: t}, 1280, 900)
+	b.do(chromedp.Navigate("file://" + frozenOf(t, "tiny").path))
+	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+	b.see(`[...document.querySelectorAll('#download [data-file]')].map((e) => e.dataset.file).join()`, "png,png4,animation.png,codes.json")
+	for kind, side := range map[string]int{"png": 64, "png4": 256} {
+		img, err := png.Decode(bytes.NewReader(b.made(`[data-file=` + kind + `]`)))
+		if err != nil || img.Bounds().Dx() != side || img.Bounds().Dy() != side {
+			t.Fatalf("%s: %v", kind, err)
+		}
+	}
+	movie := b.made(`[data-file="animation.png"]`)
+	first, err := png.Decode(bytes.NewReader(movie)) // which checks the sums of its chunks
+	if err != nil || first.Bounds().Dx() != 256 || first.Bounds().Dy() != 274 {
+		t.Errorf("the animation's first frame: %v", err)
+	}
+	if at := bytes.Index(movie, []byte("acTL")); at < 0 || binary.BigEndian.Uint32(movie[at+4:]) != 20 || bytes.Count(movie, []byte("fdAT")) != 19 {
+		t.Errorf("the animation has not 20 frames, A to B and back over 9 slots")
+	}
+	var state struct {
+		Codes []int
+		Slots []struct{ Name string }
+	}
+	if err := json.Unmarshal(b.made(`[data-file="codes.json"]`), &state); err != nil || strings.Trim(strings.ReplaceAll(fmt.Sprint(state.Codes), " ", "."), "[]") != b.row("a") || state.Slots[4].Name != "shape" {
+		t.Errorf("codes: %+v, %v", state, err)
+	}
+
+	b.eval(`(() => { const s = document.querySelector('[data-testid=play-many-n]'); s.value = '4'; s.dispatchEvent(new Event('change')); document.querySelector('#many summary').click(); })()`)
+	b.seeWithin(time.Minute, `/^\d+ of \d+ swaps give the true picture/.test(document.querySelector('[data-testid=play-many-said]').textContent)`, "true")
+	drawing := string(b.made(`[data-testid=play-figure-svg]`))
+	for part, n := range map[string]int{"<image ": 4 * 8, ">floor hue<": 1, ", step 20,000<": 1, "swaps give the true picture": 1, ">pair 4<": 1} {
+		if got := strings.Count(drawing, part); got != n {
+			t.Errorf("the figure has %d of %q, want %d", got, part, n)
+		}
+	}
+	if !regexp.MustCompile(`hit [0-9.]+ dB<`).MatchString(drawing) {
+		t.Error("the figure tells no hit")
+	}
+	if img, err := png.Decode(bytes.NewReader(b.made(`[data-testid=play-figure-png]`))); err != nil || img.Bounds().Dx() < 1600 {
+		t.Errorf("the figure as PNG: %v", err)
+	}
+	b.see(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
+	b.see(`performance.getEntriesByType('resource').filter((e) => !/^(data|blob|about):/.test(e.name)).length`, "0")
 }
 
 // A damaged copy says so in place.

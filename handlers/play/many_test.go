@@ -138,6 +138,11 @@ func TestManyInThePage(t *testing.T) {
 			b.eval(`document.querySelector('[data-testid=play-undo]').click()`)
 			choose("play-many-what", "pairs")
 			b.see(`document.querySelector('[data-testid=play-figure-pdf]').getAttribute('href').endsWith('&n=4&seed=1')`, "true")
+			b.eval(`addEventListener('click', (e) => { window.kept = e.defaultPrevented; e.preventDefault(); })`)
+			b.eval(`document.querySelector('[data-testid=play-figure-pdf]').click()`)
+			b.see(`window.kept`, "false") // the link leads somewhere
+			b.eval(`document.querySelector('#many .fact [data-kind]').dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, isPrimary: true }))`)
+			b.see(`document.querySelectorAll('[data-held], [data-holding]').length`, "0") // and what is read is not held
 		}
 	}
 }

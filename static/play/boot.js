@@ -34,7 +34,7 @@
     const style = document.createElement('style');
     style.textContent = page.styles;
     document.head.append(style);
-    const key = location.hash.slice(1).split('?')[0];
+    const key = location.hash.slice(1).split(/[?/]/)[0];
     const model = page.models.find((m) => m.key === key) ?? page.models[0];
     document.title = model.title;
     document.getElementById('main').innerHTML = model.page;

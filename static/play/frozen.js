@@ -18,6 +18,8 @@ const MARK = GRID.steps / 4; // codes between two entries of a palette of real n
 export class Frozen {
   remote = null;
   #originals = new Map(); // examples' pictures, as addresses
+  #leaf = null; // the atlas, once it was opened
+  #opened = location.hash; // before the state takes its place
 
   /** open reads the model that data is about. */
   static async open(data, frozen) {
@@ -80,9 +82,43 @@ export class Frozen {
 
   #others = {}; // key → a promise of its Local
 
-  atlas() { return ''; }
-  picture() { return ''; }
-  file() { return ''; }
+  /** attach follows the address into the atlas, and makes the files that the page offers. */
+  attach(app) {
+    addEventListener('hashchange', () => this.#follow(app, location.hash));
+    this.#follow(app, this.#opened);
+    document.addEventListener('click', async (e) => {
+      const link = e.target.closest('#download [data-file], #many .files [data-format]');
+      if (!link) return;
+      e.preventDefault();
+      const { save } = await import('./files.js');
+      save(link.dataset.file ?? `figure.${link.dataset.format}`, app).then(() => app.fail(''), (err) => app.fail(err.message));
+    });
+  }
+
+  /** follow opens the atlas where an address names a place in it, and closes it where it names none. */
+  async #follow(app, hash) {
+    const place = this.#place(hash);
+    if (!place && !this.#leaf) return;
+    if (place) history.replaceState(history.state, '', hash);
+    this.#leaf ??= new (await import('./leaf.js')).Leaf(app, this.model);
+    this.#leaf.show(place);
+  }
+
+  #place(hash) {
+    const [, key, slot, code] = /^#([^?/]+)\/atlas\/(\d+)(?:\/(\d+))?$/.exec(hash) ?? [];
+    if (key !== this.data.key) return null;
+    const { m, k } = this.data;
+    if (Number(slot) >= m) return { refused: `Slot ${slot} does not exist; this model has slots 0 to ${m - 1}.` };
+    if (Number(code) >= k) return { refused: `Code ${code} does not exist; this model has codes 0 to ${k - 1}.` };
+    return { slot: Number(slot), code: code === undefined ? undefined : this.entry(Number(code)) };
+  }
+
+  /** entry is the code of a palette's entry that is nearest to a code. */
+  entry(code) { return this.data.real ? Math.floor((code + MARK / 2) / MARK) * MARK : code; }
+
+  atlas(slot, code) { return `#${this.data.key}/atlas/${slot}${code === undefined ? '' : `/${this.entry(code)}`}`; }
+  picture() { return '#'; }
+  file() { return '#'; }
 
   /** encode answers as the server does; random draws from the few other pictures than the one shown. */
   async encode(what, _signal, shown) {

@@ -2,6 +2,7 @@
 
 import { idle, step } from './machine.js';
 
+const SOURCE = ':is([data-kind="cell"], [data-kind="entry"], [data-kind="group"])';
 const INTERACTIVE = 'a, button, input, select, label, summary, textarea';
 
 export class Hands {
@@ -33,7 +34,7 @@ export class Hands {
 
   /** what describes an element as the machine knows it, or null. */
   what(element) {
-    const at = element?.closest?.('[data-kind], [data-drop]');
+    const at = element?.closest?.(`${SOURCE}, [data-drop]`);
     if (!at || !this.root.contains(at)) return null;
     if (at.dataset.drop) return { kind: 'image' };
     const code = Number(at.dataset.code);
@@ -49,7 +50,7 @@ export class Hands {
   hover(element) { if (this.held?.by === 'keys') this.send({ type: 'hover', what: this.what(element) }); }
 
   #down(e) {
-    const source = e.target.closest('[data-kind]');
+    const source = e.target.closest(SOURCE);
     if (!source || e.button !== 0 || e.ctrlKey || e.metaKey || !e.isPrimary) return;
     this.#pressed = source;
     if (e.pointerType === 'mouse') e.preventDefault(); // no text selection, no native drag
@@ -77,7 +78,7 @@ export class Hands {
 
   /** click: pointers have been heard already; what is left is assistive technology, the large picture, and clicks elsewhere. */
   #click(e) {
-    const source = e.target.closest?.('[data-kind]');
+    const source = e.target.closest?.(SOURCE);
     if (source && this.root.contains(source)) {
       if (e.ctrlKey || e.metaKey) return;
       e.preventDefault();

@@ -31,7 +31,7 @@ export class Many {
     const n = Number(this.n.value);
     this.files.hidden = this.what.value !== 'pairs';
     for (const link of this.files.querySelectorAll('a')) {
-      const file = this.app.store.file(`figure.${link.dataset.kind}`, state);
+      const file = this.app.store.file(`figure.${link.dataset.format}`, state);
       if (file) link.href = `${file}&n=${n}&seed=${this.#seed}`;
     }
     const still = () => run === this.#run;

@@ -58,7 +58,7 @@ class Play {
     root.dataset.ready = 'yes';
     this.choose(data.slot);
     const bench = new URLSearchParams(location.search).has('bench'); // which is no part of the state
-    this.#save();
+    this.save();
     this.#render();
     if (!data.counted.ready && !data.counted.problem) this.#count();
     if (bench) import('./bench.js').then(({ run }) => run(this));
@@ -85,10 +85,10 @@ class Play {
   async #orSay(work) {
     try {
       const done = await work();
-      this.#fail('');
+      this.fail('');
       return done;
     } catch (err) {
-      if (!(err instanceof Superseded)) this.#fail(err.message === 'Failed to fetch' || !err.message ? 'The server cannot be reached, so this picture is not up to date. It is drawn as soon as the connection is back.' : err.message);
+      if (!(err instanceof Superseded)) this.fail(err.message === 'Failed to fetch' || !err.message ? 'The server cannot be reached, so this picture is not up to date. It is drawn as soon as the connection is back.' : err.message);
       return null;
     }
   }
@@ -96,7 +96,7 @@ class Play {
   #owing = false; // whether what is drawn is older than the state
 
   /** fail says beside the picture why it is not up to date; nothing where it is. */
-  #fail(why) {
+  fail(why) {
     this.#owing = why !== '';
     if ($('failed').textContent === why) return;
     $('failed').textContent = why;
@@ -115,12 +115,12 @@ class Play {
     if (this.hands.held) this.hands.send({ type: 'escape' }); // what was held may be gone
     this.state = next;
     this.#looking = null;
-    this.#save();
+    this.save();
     this.#render();
     if (said) this.#say(said);
   }
 
-  #save() {
+  save() {
     const uploads = [...this.#uploads].filter(([name]) => this.history.states().some((s) => s.a.original === name || s.b.original === name));
     history.replaceState({ play: this.history.toJSON(), uploads }, '', this.store.address(this.state));
   }
@@ -547,5 +547,6 @@ if (root && data) start(root, JSON.parse(data.textContent));
 async function start(root, data) {
   if (!globalThis.frozen) return new Play(root, data, new Server(data));
   data = Frozen.restore(data, location.hash);
-  return new Play(root, data, await Frozen.open(data, globalThis.frozen));
+  const store = await Frozen.open(data, globalThis.frozen);
+  store.attach(new Play(root, data, store));
 }

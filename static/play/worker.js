@@ -1,7 +1,7 @@
 // The playground's worker: it holds one model and decodes what the page asks for, one picture at a time, the most urgent lane
 // first. A request takes the place of the one before in its lane.
 
-const LANES = ['held', 'strip', 'palette', 'beside', 'aside', 'pad', 'many', 'bench'];
+const LANES = ['held', 'atlas', 'strip', 'palette', 'beside', 'aside', 'pad', 'many', 'bench'];
 const waiting = new Map(); // lane → {seq, jobs, done}
 let codec = null;
 let working = false;

@@ -169,13 +169,14 @@ type playData struct {
 	Weights string       `json:"weights"`
 	Names   bool         `json:"nameable"`
 	Preset  string       `json:"preset"`
+	Step    int          `json:"step"`
 }
 
 // PlayFact is a line about a frozen page.
 type PlayFact struct{ Name, Text string }
 
 func (v PlayView) data() playData {
-	return playData{v.Key, v.M, v.K, v.H, v.W, v.C, v.Continuous, v.Dataset, v.A, v.B, v.Codes, v.BCodes, v.Order, v.Slot, v.Slots, v.Groups, v.Counted, v.Weights, v.Nameable, v.Preset}
+	return playData{v.Key, v.M, v.K, v.H, v.W, v.C, v.Continuous, v.Dataset, v.A, v.B, v.Codes, v.BCodes, v.Order, v.Slot, v.Slots, v.Groups, v.Counted, v.Weights, v.Nameable, v.Preset, v.Step}
 }
 
 // api is the address of one of the checkpoint's downloads for this state.
