@@ -14,7 +14,7 @@ type pointJSON struct {
 	Values map[string]jsonFloat `json:"values"`
 }
 
-// MarshalJSON writes one line of points.jsonl.
+// MarshalJSON writes a point as an object.
 func (p Point) MarshalJSON() ([]byte, error) {
 	values := make(map[string]jsonFloat, len(p.Values))
 	for name, v := range p.Values {
@@ -23,7 +23,7 @@ func (p Point) MarshalJSON() ([]byte, error) {
 	return json.Marshal(pointJSON{p.Step, p.Time, values})
 }
 
-// UnmarshalJSON reads one line of points.jsonl.
+// UnmarshalJSON reads a point written as an object.
 func (p *Point) UnmarshalJSON(b []byte) error {
 	var in pointJSON
 	if err := json.Unmarshal(b, &in); err != nil {

@@ -50,8 +50,9 @@ func (f *Folder) LastValues(names ...string) (model.Values, error) {
 		if from > 0 {
 			cut := bytes.IndexByte(piece, '\n') + 1
 			rest, piece = piece[:cut], piece[cut:]
+			from += int64(cut)
 		}
-		points, _ := parse(pointsFile, piece, 0) // damaged lines are told where points are read to be shown
+		points, _ := parse(file, piece, from) // damaged lines are told where points are read to be shown
 		here := model.Values{}
 		for _, p := range points {
 			maps.Copy(here, p.Values)

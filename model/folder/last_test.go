@@ -18,9 +18,9 @@ func TestLastValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for s := 1; s <= 5000; s++ {
+	for s := 1; s <= 20_000; s++ {
 		v := map[string]float64{"total": float64(s), "odd": math.Inf(1)}
-		if s%2000 == 0 {
+		if s%8000 == 0 {
 			v["psnr/eval"] = float64(s)
 		}
 		if s == 1 {
@@ -34,13 +34,13 @@ func TestLastValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, err := f.LastValues()
-	if _, far := v["psnr/eval"]; err != nil || v["total"] != 5000 || !math.IsInf(v["odd"], 1) || far {
+	if _, far := v["psnr/eval"]; err != nil || v["total"] != 20_000 || !math.IsInf(v["odd"], 1) || far {
 		t.Errorf("%v, %v", v, err)
 	}
-	if v, err := f.LastValues("psnr/eval"); err != nil || v["psnr/eval"] != 4000 || v["total"] != 5000 || v["early"] != 0 {
+	if v, err := f.LastValues("psnr/eval"); err != nil || v["psnr/eval"] != 16_000 || v["total"] != 20_000 || v["early"] != 0 {
 		t.Errorf("%v, %v", v, err)
 	}
-	if v, err := f.LastValues("early", "nowhere"); err != nil || v["early"] != 7 || v["psnr/eval"] != 4000 || v["total"] != 5000 || len(v) != 4 {
+	if v, err := f.LastValues("early", "nowhere"); err != nil || v["early"] != 7 || v["psnr/eval"] != 16_000 || v["total"] != 20_000 || len(v) != 4 {
 		t.Errorf("%v, %v", v, err)
 	}
 }

@@ -3,13 +3,12 @@ package folder
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"hash/fnv"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 
 	"slotscope/model"
@@ -22,8 +21,12 @@ const (
 
 // Appender adds points to a run's points.jsonl; only the holder of the lock may have one. It is for one goroutine.
 type Appender struct {
-	file *os.File
-	buf  []byte // whole lines
+	file   *os.File
+	buf    []byte // whole lines
+	header *header
+	lines  int            // since the header
+	points int            // appended since the header, or since the file was opened
+	seen   map[string]int // how many of them have each series
 }
 
 // Points opens points.jsonl for appending. A last line that a killed process left incomplete is cut off.
@@ -43,7 +46,12 @@ func (f *Folder) Points() (*Appender, error) {
 		file.Close()
 		return nil, fmt.Errorf("write %s: %w", f.path(pointsFile), bare(err))
 	}
-	return &Appender{file: file}, nil
+	a := &Appender{file: file, seen: map[string]int{}}
+	if a.header, a.lines, err = headerBefore(file, end, searchPiece); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return a, nil
 }
 
 // lastNewline is the offset just behind the last complete line.
@@ -67,58 +75,6 @@ func lastNewline(file *os.File) (int64, error) {
 	return 0, nil
 }
 
-// Append adds one point; it reaches the file, whole, when the buffer fills or at Flush.
-func (a *Appender) Append(p model.Point) error {
-	line, err := json.Marshal(p)
-	if err != nil {
-		return fmt.Errorf("write %s: step %d: %w", a.file.Name(), p.Step, err)
-	}
-	a.buf = append(sealed(a.buf, line), '\n')
-	if len(a.buf) >= pointsBuffer {
-		return a.Flush()
-	}
-	return nil
-}
-
-// A line of points.jsonl is an object whose last key, crc, is the CRC-32C of what stands before it, comma excluded, as eight hex digits.
-// Lines of earlier versions have none.
-const crcForm = `,"crc":"%08x"}`
-
-var crcTable = crc32.MakeTable(crc32.Castagnoli)
-
-// crcLength is the length of what crcForm writes.
-var crcLength = len(fmt.Sprintf(crcForm, 0))
-
-// sealed appends a line with its checksum.
-func sealed(b, line []byte) []byte {
-	body := line[:len(line)-1] // without its brace
-	return fmt.Appendf(append(b, body...), crcForm, crc32.Checksum(body, crcTable))
-}
-
-// parseLine reads a line; the error says that it is damaged, or no point.
-func parseLine(line []byte) (p model.Point, err error) {
-	line = bytes.TrimRight(line, "\r\n")
-	if at := len(line) - crcLength; at > 0 && bytes.HasPrefix(line[at:], []byte(`,"crc":"`)) {
-		body := line[:at:at]
-		if sum := fmt.Sprintf(crcForm, crc32.Checksum(body, crcTable)); sum != string(line[at:]) {
-			return p, errors.New("it is damaged: its checksum does not match")
-		}
-		err = json.Unmarshal(append(body, '}'), &p)
-		return p, err
-	}
-	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(line, &keys); err != nil {
-		return p, err
-	}
-	for key := range keys {
-		if key != "step" && key != "time" && key != "values" {
-			return p, fmt.Errorf("it is damaged: it has a key %q", key) // such as crc with a letter changed
-		}
-	}
-	err = json.Unmarshal(line, &p)
-	return p, err
-}
-
 // DamagedPoints counts the complete lines of points.jsonl that are damaged or no points: steps that were measured and are lost.
 func (f *Folder) DamagedPoints() (int, error) {
 	d, err := f.CountDamage(Damage{})
@@ -130,6 +86,7 @@ type Damage struct {
 	Lines  int
 	file   fs.FileInfo // that was read; nil before the first count
 	offset int64       // in bytes
+	header *header     // before offset
 }
 
 // CountDamage goes on counting from an earlier count, from the beginning where the file was replaced since.
@@ -149,17 +106,18 @@ func (f *Folder) CountDamage(d Damage) (Damage, error) {
 	if err == nil {
 		_, err = file.Seek(d.offset, io.SeekStart)
 	}
-	in := bufio.NewReaderSize(file, pointsBuffer)
+	in, lines := bufio.NewReaderSize(file, pointsBuffer), reader{header: d.header}
 	for err == nil {
 		var line []byte
 		if line, err = in.ReadBytes('\n'); err != nil {
 			break
 		}
 		d.offset += int64(len(line))
-		if _, damaged := parseLine(line); damaged != nil {
+		if _, _, damaged := lines.line(line); damaged != nil {
 			d.Lines++
 		}
 	}
+	d.header = lines.header
 	if err != io.EOF { // what is left has no line end: it is being written
 		return d, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
 	}
@@ -214,6 +172,8 @@ func (f *Folder) TruncatePoints(step int) error {
 // copyUpTo copies the lines of points.jsonl whose steps ascend and stay at or below step.
 func copyUpTo(w io.Writer, r io.Reader, step int) error {
 	in := bufio.NewReaderSize(r, pointsBuffer)
+	var lines reader
+	var header []byte // that no line was copied of yet
 	for last := 0; ; {
 		line, err := in.ReadBytes('\n')
 		if err == io.EOF {
@@ -222,21 +182,25 @@ func copyUpTo(w io.Writer, r io.Reader, step int) error {
 		if err != nil {
 			return err
 		}
-		p, err := parseLine(line)
-		if err != nil || p.Step <= last || p.Step > step {
+		p, isPoint, err := lines.line(line)
+		if err == nil && !isPoint {
+			header = line
+		}
+		if err != nil || !isPoint || p.Step <= last || p.Step > step {
 			continue
 		}
 		last = p.Step
-		if _, err := w.Write(line); err != nil {
+		if _, err := w.Write(append(header, line...)); err != nil {
 			return err
 		}
+		header = nil
 	}
 }
 
 // Cursor is a place in one incarnation of points.jsonl; the zero Cursor is the beginning of any.
 type Cursor struct {
 	Offset int64  // of the next unread byte; always the beginning of a line
-	Mark   uint64 // hash of the bytes before it, which hold a point's time: a rewritten file has others
+	Mark   uint64 // hash of the bytes before it, which hold a point's checksum, and that its time: a rewritten file has others
 }
 
 // Tail reads the complete lines from offset on, at most about a megabyte, and says where to go on.
@@ -300,19 +264,25 @@ func tail(file *os.File, offset int64) ([]model.Point, int64, error) {
 	if end == 0 && n == len(chunk) {
 		return nil, offset + int64(n), fmt.Errorf("%s: skipped the line at byte %d, which is longer than %d bytes", file.Name(), offset, n)
 	}
-	points, err := parse(file.Name(), chunk[:end], offset)
+	points, err := parse(file, chunk[:end], offset)
 	return points, offset + int64(end), err
 }
 
-// parse reads complete lines; the error names the first that is no point, and how many there are.
-func parse(name string, lines []byte, offset int64) (points []model.Point, err error) {
+// parse reads complete lines that begin at offset; the error names the first that is no point, and how many there are.
+func parse(file *os.File, content []byte, offset int64) (points []model.Point, err error) {
+	lines := reader{before: func() (*header, error) {
+		h, _, err := headerBefore(file, offset, math.MaxInt64)
+		return h, err
+	}}
 	var first error
 	bad, at := 0, offset
-	for line := range bytes.Lines(lines) {
-		if p, e := parseLine(line); e == nil {
+	for line := range bytes.Lines(content) {
+		if p, isPoint, e := lines.line(line); isPoint {
 			points = append(points, p)
-		} else if bad++; bad == 1 {
-			first = fmt.Errorf("%s: skipped the line at byte %d, which is not a point: %w", name, at, e)
+		} else if e != nil {
+			if bad++; bad == 1 {
+				first = fmt.Errorf("%s: skipped the line at byte %d, which is not a point: %w", file.Name(), at, e)
+			}
 		}
 		at += int64(len(line))
 	}

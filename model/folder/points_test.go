@@ -78,8 +78,11 @@ func TestDamagedPoints(t *testing.T) {
 			if changed[at] ^= 1 << bit; changed[at] == '\n' {
 				continue
 			}
-			p, err := parseLine(changed)
-			if err == nil {
+			r := reader{}
+			if _, _, err := r.line(lines[0]); err != nil {
+				t.Fatal(err)
+			}
+			if p, isPoint, err := r.line(changed); err == nil || isPoint {
 				t.Fatalf("byte %d, bit %d: %q is read as %+v", at, bit, changed, p)
 			}
 		}
@@ -104,7 +107,7 @@ func TestDamagedPoints(t *testing.T) {
 		t.Errorf("after truncation %d are damaged: %v", n, err)
 	}
 	former := []byte("{\"step\":1,\"time\":\"2026-01-01T00:00:00Z\",\"values\":{\"loss\":2}}\n")
-	if p, err := parseLine(former); err != nil || p.Step != 1 || p.Values["loss"] != 2 {
+	if p, _, err := new(reader).line(former); err != nil || p.Step != 1 || p.Values["loss"] != 2 {
 		t.Errorf("a line of an earlier version: %+v, %v", p, err)
 	}
 	if err := os.Remove(path); err != nil {

@@ -76,7 +76,7 @@ func (f *Folder) Thin(to *Folder, stride int) error {
 		if err != nil {
 			return err
 		}
-		if len(points) == 0 {
+		if next == offset {
 			break
 		}
 		for _, p := range points {

@@ -226,7 +226,7 @@ func (k *killing) runWithinWrite() {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	line := `{"step":1000000,"time":"2026-01-01T00:00:00Z","values":{"total":0.5}`
+	line := []string{`{"step":1000000,"time":"2026-01-01T00:00:00Z","values":{"total":0.5}`, `{"series":["total"],"time":"2026-01-01T00:00:00Z","crc":"01`, `[1000000,0.25,0.5,0.125,"01`}[k.rng.IntN(3)]
 	if _, err := points.WriteString(line[:1+k.rng.IntN(len(line)-1)]); err != nil {
 		k.t.Fatal(err)
 	}

@@ -293,19 +293,21 @@ func tinyConfig(more ...string) map[string]any {
 // wholeFile makes sure that points.jsonl holds every step from 1 to last exactly once, in order, and returns the totals.
 func wholeFile(t *testing.T, f *folder.Folder, last int) (totals []float64) {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(f.Dir(), "points.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range bytes.Lines(raw) {
-		var p model.Point
-		if err := json.Unmarshal(line, &p); err != nil {
-			t.Fatalf("points.jsonl, line %d: %v in %q", len(totals)+1, err, line)
+	for offset := int64(0); ; {
+		points, next, err := f.Tail(offset)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if p.Step != len(totals)+1 {
-			t.Fatalf("points.jsonl: line %d is step %d", len(totals)+1, p.Step)
+		for _, p := range points {
+			if p.Step != len(totals)+1 {
+				t.Fatalf("points.jsonl: point %d is step %d", len(totals)+1, p.Step)
+			}
+			totals = append(totals, p.Values["total"])
 		}
-		totals = append(totals, p.Values["total"])
+		if next == offset {
+			break
+		}
+		offset = next
 	}
 	if len(totals) != last {
 		t.Fatalf("points.jsonl holds %d steps, want %d", len(totals), last)

@@ -263,12 +263,13 @@ func (s *session) point(step int, out Step, at time.Time) error {
 			return err
 		}
 	}
+	round32(out.Values)
 	s.judgeEarly(step, out.Values)
 	if err := s.chooseBest(step, out.Values); err != nil {
 		return err
 	}
 	maps.Copy(s.newest, out.Values)
-	if err := s.points.Append(model.Point{Step: step, Time: at.UTC(), Values: out.Values}); err != nil {
+	if err := s.points.Append(model.Point{Step: step, Time: at.UTC().Truncate(time.Microsecond), Values: out.Values}); err != nil {
 		return err
 	}
 	s.status.Step = step
@@ -276,6 +277,13 @@ func (s *session) point(step int, out Step, at time.Time) error {
 		return s.diverged(fmt.Sprintf("the total loss is %v at step %d", total, step))
 	}
 	return s.keep(time.Now())
+}
+
+// round32 keeps of every value what a float32 holds, as most are: it is stored in half the space, and is the same now and when read back.
+func round32(values map[string]float64) {
+	for name, v := range values {
+		values[name] = float64(float32(v))
+	}
 }
 
 // entries numbers the codebook's entries that codes, [B, m], stand for.
