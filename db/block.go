@@ -124,6 +124,13 @@ func unpackSamples(dst []model.Sample, block int, data []byte, from, to int) ([]
 	if err != nil || form == formTimes || len(values) != size*steps.n {
 		return dst, errors.Join(err, errDamaged)
 	}
+	if form == formFloat32 && steps.gaps == nil { // as most are
+		first, last := max(0, from-steps.first), min(steps.n, to-steps.first+1)
+		for i := first; i < last; i++ {
+			dst = append(dst, model.Sample{Step: steps.first + i, Value: float64(math.Float32frombits(binary.LittleEndian.Uint32(values[4*i:])))})
+		}
+		return dst, nil
+	}
 	steps.each(func(i, step int) {
 		if step < from || step > to {
 			return

@@ -166,11 +166,12 @@ func (r *reader) series(key int64, width, first, last int) (samples []model.Samp
 	if width > 1 {
 		return r.columns(key, width, first, last)
 	}
-	err = r.raw(key, first, last, func(block []model.Sample) {
-		if samples == nil && len(block) > blockSteps/2 {
+	err = r.blobs(0, key, first/blockSteps, last/blockSteps, func(n int, data []byte) (err error) {
+		if samples == nil && len(data) > 2*blockSteps {
 			samples = make([]model.Sample, 0, last-first+1) // as dense as it begins
 		}
-		samples = append(samples, block...)
+		samples, err = unpackSamples(samples, n, data, first, last)
+		return err
 	})
 	return samples, err
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -53,6 +54,20 @@ func TestCompareInABrowser(t *testing.T) {
 	handlertest.Until(t, ctx, "two seeds set nothing in bold", `document.querySelector('[data-testid=scores]') && !document.querySelector('td.best')`)
 	handlertest.Do(t, ctx, chromedp.Focus("[data-part=rule] select"), chromedp.KeyEvent("nothing"))
 	handlertest.Until(t, ctx, "another rule for bold is one choice away", `location.search.includes('rule=none') && document.querySelector('[data-testid=scores]')`)
+}
+
+// TestReportProgressInABrowser: a page whose report is being written says so, and when it is whole.
+func TestReportProgressInABrowser(t *testing.T) {
+	f := handlertest.NewScored(t)
+	handlertest.Pair(f)
+	ctx, address := handlertest.Open(t, compare.Reports{Runs: f, Scores: f})
+	if _, err := chromedp.Call(ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	handlertest.Do(t, ctx, chromedp.Navigate(address+"/report?runs=a0,a1"), chromedp.Click("[data-testid=files] a[href*='summary.csv']"))
+	handlertest.Until(t, ctx, "a file is complete", `document.querySelector('[data-testid=progress]').textContent === 'summary.csv is complete.'`)
+	handlertest.Do(t, ctx, chromedp.Click("[data-testid=files] a[href*='summary.csv']"))
+	handlertest.Until(t, ctx, "it can be downloaded again", `performance.getEntriesByType('resource').filter((r) => r.name.includes('/api/report/progress/')).length > 1 && document.querySelector('[data-testid=progress]').textContent === 'summary.csv is complete.'`)
 }
 
 // TestCompareFollowsRuns: charts and tables of runs that work are drawn anew as points and scores come, the zoom and the choice as they were.

@@ -139,6 +139,42 @@ func TestReportFiles(t *testing.T) {
 	}
 }
 
+// TestReportProgress: a download that has a name can be asked for its progress, then and for a while after its end.
+func TestReportProgress(t *testing.T) {
+	f, h := openReports(t)
+	handlertest.Pair(f)
+	at := func(name string) (status int, now struct {
+		Name, File    string
+		Number, Of    int
+		Share         float64
+		Ended, Failed bool
+	}) {
+		w := handlertest.Ask(h, "GET", "/api/report/progress/"+name, "")
+		json.Unmarshal(w.Body.Bytes(), &now)
+		return w.Code, now
+	}
+	if status, _ := at("first-one"); status != http.StatusNotFound {
+		t.Errorf("before a download: status %d", status)
+	}
+	if w := handlertest.Ask(h, "GET", "/api/report/report.zip?runs=a0,a1&progress=first-one", ""); w.Code != http.StatusOK {
+		t.Fatal(w.Code, w.Body)
+	}
+	if status, now := at("first-one"); status != http.StatusOK || !now.Ended || now.Failed || now.Name != "report.zip" || now.File != "SHA256SUMS" || now.Number != now.Of || now.Of < 9 {
+		t.Errorf("after it: status %d, %+v", status, now)
+	}
+	if w := handlertest.Ask(h, "GET", "/api/report/curves.csv?runs=a0&progress=another-one", ""); w.Code != http.StatusOK {
+		t.Fatal(w.Code, w.Body)
+	}
+	if _, now := at("another-one"); !now.Ended || now.File != "curves.csv" || now.Of != 1 || now.Share != 1 {
+		t.Errorf("%+v", now)
+	}
+	for name, status := range map[string]int{"first-one": 409, "short": 422, "a%20b%2Fc%2Fd%2Fe": 422, strings.Repeat("x", 65): 422} {
+		if w := handlertest.Ask(h, "GET", "/api/report/summary.csv?runs=a0&progress="+name, ""); w.Code != status {
+			t.Errorf("progress=%s: status %d, want %d: %s", name, w.Code, status, w.Body)
+		}
+	}
+}
+
 // What cannot be read whole is not sent in part.
 func TestReportOfADamagedPicture(t *testing.T) {
 	f, h := openReports(t)
@@ -147,8 +183,11 @@ func TestReportOfADamagedPicture(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(f.Dir, "sample-0.png"), []byte("no picture"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if w := handlertest.Ask(h, "GET", "/api/report/report.zip?runs=a0,a1", ""); w.Code != http.StatusInternalServerError || w.Header().Get("Content-Disposition") != "" {
+	if w := handlertest.Ask(h, "GET", "/api/report/report.zip?runs=a0,a1&progress=it-fails", ""); w.Code != http.StatusInternalServerError || w.Header().Get("Content-Disposition") != "" {
 		t.Errorf("status %d, %v", w.Code, w.Header())
+	}
+	if body := handlertest.Ask(h, "GET", "/api/report/progress/it-fails", "").Body.String(); !strings.Contains(body, `"ended":true,"failed":true`) {
+		t.Errorf("its progress: %s", body)
 	}
 	if w := handlertest.Ask(h, "GET", "/api/report/summary.csv?runs=a0,a1", ""); w.Code != http.StatusOK {
 		t.Errorf("what needs no picture: status %d", w.Code)

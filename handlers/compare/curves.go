@@ -234,11 +234,12 @@ func secondsOf(steps []int, clocks ...func(step int) float64) numbers {
 	return out
 }
 
-// numbers travel as an array, null for what is no finite number. Together they are written several times as fast as one by one.
+// numbers travel as an array with 7 significant digits, more than a screen shows; null for what is no finite number. Together they are
+// written several times as fast as one by one.
 type numbers []float64
 
 func (n numbers) MarshalJSON() ([]byte, error) {
-	b := append(make([]byte, 0, 2+20*len(n)), '[')
+	b := append(make([]byte, 0, 2+12*len(n)), '[')
 	for i, v := range n {
 		if i > 0 {
 			b = append(b, ',')
@@ -246,7 +247,7 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			b = append(b, "null"...)
 		} else {
-			b = strconv.AppendFloat(b, v, 'g', -1, 64)
+			b = strconv.AppendFloat(b, v, 'g', 7, 64)
 		}
 	}
 	return append(b, ']'), nil

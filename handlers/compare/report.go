@@ -46,12 +46,16 @@ type Reports struct {
 	Sweeps SweepReader           // nil where there are none
 	Pairs  PairService           // nil for reports without pictures of swaps
 	Noise  handlers.NoiseService // nil for reports without pictures of noise
+
+	writings *writings
 }
 
 // Routes enters /compare, /report and /api/report.
 func (h Reports) Routes(r chi.Router) {
+	h.writings = &writings{}
 	r.Get("/report", handlers.Handle(h.page))
 	r.Get("/api/report/{file}", handlers.Handle(h.file))
+	r.Get("/api/report/progress/{name}", handlers.Handle(h.writings.answer))
 	r.Get("/compare", handlers.Handle(h.compare))
 	r.Get("/compare/figures/{file}", handlers.Handle(h.figure))
 	r.Get("/api/compare/curves", handlers.Handle(h.curves))
@@ -224,6 +228,9 @@ func (h Reports) samples(ctx context.Context, id, name string) (all []model.Samp
 		if all == nil && page.Last >= page.Head {
 			return page.Series[name], nil
 		}
+		if all == nil {
+			all = make([]model.Sample, 0, len(page.Series[name])*page.Head/max(1, page.Last)+1) // as dense as it begins
+		}
 		all = append(all, page.Series[name]...)
 		if page.Last <= since || page.Last >= page.Head {
 			return all, nil
@@ -357,7 +364,15 @@ func (h Reports) file(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return sendWritten(w, f)
+	end, err := h.writings.follow(r.URL.Query().Get("progress"), f.Name, rep)
+	if err != nil {
+		return err
+	}
+	err = fmt.Errorf("%s was not written to its end", f.Name) // where sendWritten panics
+	defer func() { end(err) }()
+	rep.Begin(f.Name, 1, 1)
+	err = sendWritten(w, f)
+	return err
 }
 
 func fileOf(rep *report.Report, name string) (report.File, error) {

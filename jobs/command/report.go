@@ -54,7 +54,7 @@ func reportRuns(ctx context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
-	written, err := writeReport(ctx, r, *out)
+	written, err := writeReport(ctx, env, r, *out)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func sweepInput(dataDir string, p sweep.Plan) report.Input {
 }
 
 // writeReport writes every file of a report, its sums and the archive; the names come back.
-func writeReport(ctx context.Context, r *report.Report, out string) ([]string, error) {
+func writeReport(ctx context.Context, env environment, r *report.Report, out string) ([]string, error) {
 	if err := os.MkdirAll(filepath.Join(out, "figures"), 0o755); err != nil {
 		return nil, err
 	}
@@ -154,8 +154,12 @@ func writeReport(ctx context.Context, r *report.Report, out string) ([]string, e
 		return nil, err
 	}
 	files = append(files, report.File{Name: "report.zip", Write: r.Zip})
+	shown := newProgress(env.err)
+	defer shown.end()
+	r.Told = func(p report.Progress) { shown.show("writing "+p.File, "", p.Share, 1) }
 	var names, sums []string
-	for _, f := range files {
+	for i, f := range files {
+		r.Begin(f.Name, i+1, len(files))
 		if err := ctx.Err(); err != nil {
 			return names, fmt.Errorf("the report is not whole: %w", err)
 		}

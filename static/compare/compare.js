@@ -137,7 +137,20 @@ function pick(form) {
   tell();
 }
 
+/** followed gives a download of a report a name to ask for its progress by. */
+function followed(link) {
+  const name = [...crypto.getRandomValues(new Uint32Array(4))].map((n) => n.toString(16).padStart(8, '0')).join('');
+  const url = new URL(link.href);
+  url.searchParams.set('progress', name);
+  link.href = url;
+  import('./progress.js').then(({ follow }) => follow(document.querySelector('[data-part="progress"]'), name), () => {}); // the download works without
+}
+
 if (typeof document !== 'undefined') {
+  document.addEventListener('click', (e) => {
+    const link = e.target.closest('a[download][href*="/api/report/"]');
+    if (link) followed(link);
+  });
   for (const section of document.querySelectorAll('[data-part="swaps"]')) new Swaps(section);
   for (const form of document.querySelectorAll('[data-part="picker"]')) pick(form);
   document.addEventListener('change', (e) => e.target.closest('[data-part="rule"]')?.requestSubmit());

@@ -22,7 +22,8 @@ func (r *Report) Sums(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range files {
+	for i, f := range files {
+		r.Begin(f.Name, i+1, len(files))
 		line, err := copySummed(io.Discard, f)
 		if err != nil {
 			return err
@@ -60,7 +61,8 @@ func (r *Report) Zip(w io.Writer) error {
 	archive := zip.NewWriter(w)
 	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) }) // curves of long runs are gigabytes
 	var sums []string
-	for _, f := range files {
+	for i, f := range files {
+		r.Begin(f.Name, i+1, len(files)+1)
 		entry, err := archive.CreateHeader(&zip.FileHeader{Name: f.Name, Method: zip.Deflate, Modified: zipped})
 		if err != nil {
 			return err
@@ -71,6 +73,7 @@ func (r *Report) Zip(w io.Writer) error {
 		}
 		sums = append(sums, line)
 	}
+	r.Begin(SumsName, len(files)+1, len(files)+1)
 	entry, err := archive.CreateHeader(&zip.FileHeader{Name: SumsName, Method: zip.Deflate, Modified: zipped})
 	if err != nil {
 		return err

@@ -86,11 +86,21 @@ func seedList(seeds []int64) string {
 func (r *Report) Curves(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	out.WriteString("run,dataset,model,seed,series,step,value\n")
+	done, total := 0, max(1, r.steps())
 	for _, e := range r.Runs {
 		heads := map[string][]byte{} // what the lines of a series begin with
-		if err := e.pages(func(series map[string][]model.Sample) error { return writePage(out, e, heads, series) }); err != nil {
+		if err := e.pages(func(series map[string][]model.Sample) error {
+			last := 0
+			for _, s := range series {
+				last = max(last, s[len(s)-1].Step)
+			}
+			r.now.Share = min(1, float64(done+last)/float64(total))
+			r.tell()
+			return writePage(out, e, heads, series)
+		}); err != nil {
 			return err
 		}
+		done += e.Run.Step
 	}
 	return out.Flush()
 }
@@ -140,7 +150,8 @@ func headOf(e Entry, series string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// appendSpelled writes a number with all its digits; what is none as NaN, +Inf or -Inf.
+// appendSpelled writes a number with as many digits as tell it from every other float32, or float64 where it is no float32; what is none as
+// NaN, +Inf or -Inf.
 func appendSpelled(b []byte, v float64) []byte {
 	switch {
 	case math.IsInf(v, 1):
@@ -148,5 +159,9 @@ func appendSpelled(b []byte, v float64) []byte {
 	case math.IsInf(v, -1):
 		return append(b, "-Inf"...)
 	}
-	return strconv.AppendFloat(b, v, 'g', -1, 64)
+	bits := 64
+	if float64(float32(v)) == v {
+		bits = 32
+	}
+	return strconv.AppendFloat(b, v, 'g', -1, bits)
 }

@@ -160,28 +160,31 @@ func average(members [][]model.Sample) Curve {
 	c := Curve{Steps: make([]int, 0, most), N: make([]int, 0, most), Mean: make([]float64, 0, most), Low: make([]float64, 0, most), High: make([]float64, 0, most)}
 	at := make([]int, len(members))
 	values := make([]float64, 0, len(members))
-	for {
-		step := math.MaxInt
-		for i, m := range members {
-			if at[i] < len(m) {
-				step = min(step, m[at[i]].Step)
-			}
+	step := math.MaxInt
+	for _, m := range members {
+		if len(m) > 0 {
+			step = min(step, m[0].Step)
 		}
-		if step == math.MaxInt {
-			return c
-		}
+	}
+	for step < math.MaxInt {
 		values = values[:0]
+		next := math.MaxInt
 		for i, m := range members {
 			if at[i] < len(m) && m[at[i]].Step == step {
 				values = append(values, m[at[i]].Value)
 				at[i]++
 				c.Points++
 			}
+			if at[i] < len(m) {
+				next = min(next, m[at[i]].Step)
+			}
 		}
 		s := Summarise(values)
 		c.Steps, c.N = append(c.Steps, step), append(c.N, s.N)
 		c.Mean, c.Low, c.High = append(c.Mean, s.Mean), append(c.Low, s.Lo), append(c.High, s.Hi)
+		step = next
 	}
+	return c
 }
 
 // ends are the last finite values of series, where they have any.
@@ -233,6 +236,7 @@ func kept(total, n int, at func(i int) (step int, value float64)) (keep []int) {
 	}
 	first, _ := at(0)
 	last, _ := at(total - 1)
+	width := last - first + 1
 	low, high, of, least, greatest := 0, 0, 0, math.NaN(), math.NaN()
 	end := func(end int) {
 		span := []int{low, high, end - 1}
@@ -241,11 +245,11 @@ func kept(total, n int, at func(i int) (step int, value float64)) (keep []int) {
 	}
 	for i := range total {
 		step, v := at(i)
-		if column := (step - first) * n / (last - first + 1); column != of || i == 0 {
+		if i == 0 || (step-first)*n >= (of+1)*width {
 			if i > 0 {
 				end(i)
 			}
-			of, low, high, least, greatest = column, i, i, v, v
+			of, low, high, least, greatest = (step-first)*n/width, i, i, v, v
 			continue
 		}
 		if finite(v) && !(v >= least) {

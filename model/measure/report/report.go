@@ -41,6 +41,8 @@ type Report struct {
 	Sections []Section
 	Runs     []Entry // of all parts, each once, by dataset, model, setting and seed
 
+	Told func(Progress) // hears, often, how far the writing of files has come; may be nil
+	now  Progress
 	draw func() ([][]figure.Figure, error) // of each section, drawn once
 }
 

@@ -2,7 +2,7 @@ package report
 
 import (
 	"math"
-	"sync"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -52,17 +52,20 @@ func Summarise(values []float64) Summary {
 
 // quantile is t(0.975, ν) of Student's distribution. Curves ask for the same few again and again.
 func quantile(nu float64) float64 {
-	if t, ok := quantiles.Load(nu); ok {
-		return t.(float64)
+	if n := int(nu); nu >= 1 && nu < float64(len(quantiles)) && nu == float64(n) {
+		if bits := quantiles[n].Load(); bits > 0 {
+			return math.Float64frombits(bits)
+		}
+		t := studentT(nu)
+		quantiles[n].Store(math.Float64bits(t))
+		return t
 	}
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: nu}.Quantile(0.975)
-	if nu == math.Trunc(nu) && nu < 1000 {
-		quantiles.Store(nu, t)
-	}
-	return t
+	return studentT(nu)
 }
 
-var quantiles sync.Map // of whole ν
+func studentT(nu float64) float64 { return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: nu}.Quantile(0.975) }
+
+var quantiles [1000]atomic.Uint64 // of whole ν, as bits; 0 before the first use
 
 // Interval says whether there are ends to speak of.
 func (s Summary) Interval() bool { return s.N >= 2 }

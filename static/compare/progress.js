@@ -1,0 +1,24 @@
+// How far a report is that the browser downloads.
+
+const every = 500; // milliseconds between two looks
+
+/** follow says in a page's line how far the file of a progress's name is, until it is written. */
+export async function follow(line, name) {
+  for (let looks = 0; ; looks++) {
+    const answer = await fetch(`/api/report/progress/${name}`).catch(() => null);
+    const now = answer?.ok ? await answer.json().catch(() => null) : null;
+    if (now) line.textContent = sentence(now);
+    else if (looks > 20) return; // the download never began, or was refused: the browser says why
+    if (now?.ended) return;
+    await new Promise((then) => setTimeout(then, every));
+  }
+}
+
+/** sentence says it. */
+export function sentence({ name, file, number, of, share, ended, failed }) {
+  if (failed) return `${name} was not completed. Download it again.`;
+  if (ended) return `${name} is complete.`;
+  if (!file) return `Preparing ${name}…`;
+  const place = of > 1 ? ` (file ${number} of ${of})` : '';
+  return `Writing ${file}${place}${share > 0 ? `: ${Math.floor(100 * share)}% of its points` : ''}…`;
+}
