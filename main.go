@@ -70,6 +70,10 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		return err
 	}
 	defer lock.Unlock()
+	engine, err := compute.Open("cpu") // a GPU, where there is one, is for the runs
+	if err != nil {
+		return err
+	}
 	if o.Shipped {
 		if err := shipped.Place(root); err != nil {
 			log.Warn("the runs that the program ships were not all put into the data folder; the next start tries again", "error", err)
@@ -100,10 +104,6 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	evaluations := runs.Evaluations()
 	sweeps := jobs.NewSweeps(context.WithoutCancel(ctx), jobs.SweepOptions{Supervisor: runs, Log: log})
 	defer sweeps.Close()
-	engine, err := compute.Open("cpu") // a GPU, where there is one, is for the runs
-	if err != nil {
-		return err
-	}
 	library := play.NewLibrary(root.Dir(), engine, sets)
 	defer library.Close()
 

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"slotscope/model"
-	"slotscope/model/expect"
+	"slotscope/model/host"
 )
 
 func pointsOf(from, to int, values func(step int) map[string]float64) (all []model.Point) {
@@ -120,13 +120,13 @@ func BenchmarkOverviews(b *testing.B) {
 	d := newDB(b)
 	manyRuns(b, d, 1000)
 	b.ReportAllocs()
-	before := expect.CPU()
+	before := host.CPU()
 	for b.Loop() {
 		if all, err := d.Overviews(b.Context()); len(all) != 1000 || err != nil {
 			b.Fatal(len(all), err)
 		}
 	}
-	b.ReportMetric((expect.CPU()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
+	b.ReportMetric((host.CPU()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
 }
 
 // manyRuns stores n runs that have measured and are scored.

@@ -137,7 +137,7 @@ func (s *Supervisor) concludeEvaluation(f *folder.Folder, e *entry) model.Evalua
 func evaluationVerdict(f *folder.Folder, e *entry, now model.Evaluation) (model.State, string) {
 	v := &e.eval
 	switch {
-	case v.exit != nil && !v.exit.unknown && v.exit.status == 0:
+	case v.exit != nil && !v.exit.unknown && v.exit.status.ExitStatus() == 0:
 		return model.Finished, ""
 	case !v.asked.IsZero():
 		return model.Stopped, "The evaluation was cancelled."

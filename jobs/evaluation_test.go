@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -199,7 +198,11 @@ func TestEvaluationSurvivesTheServer(t *testing.T) {
 	}
 	pid := b.Evaluations().State(second).PID
 	b.Close()
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+	process, err := os.FindProcess(pid)
+	if err == nil {
+		err = process.Kill()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	for f, err := b.data.Open(second); err == nil; { // until it is gone

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/folder"
+	"slotscope/model/host"
 )
 
 // child is a process started here. It has its own session, so that neither a signal to the server's terminal nor the
@@ -51,10 +51,7 @@ func launch(f *folder.Folder, cmd *exec.Cmd, env []string) (*child, error) {
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.Env = append(cmd.Environ(), env...)
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	cmd.SysProcAttr.Setsid = true
+	host.Detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -63,17 +60,13 @@ func launch(f *folder.Folder, cmd *exec.Cmd, env []string) (*child, error) {
 
 // reap says how the child ended, or nil while it lives. It never waits.
 func (c *child) reap() *exit {
-	var status syscall.WaitStatus
-	pid, err := syscall.Wait4(c.process.Pid, &status, syscall.WNOHANG, nil)
-	switch {
-	case pid == c.process.Pid:
-		c.process.Release()
-		return &exit{pid: pid, status: status}
-	case errors.Is(err, syscall.ECHILD):
-		c.process.Release()
-		return &exit{pid: c.process.Pid, unknown: true}
+	status, ended, known := host.Reap(c.process)
+	if !ended {
+		return nil
 	}
-	return nil
+	pid := c.process.Pid
+	c.process.Release()
+	return &exit{pid: pid, status: status, unknown: !known}
 }
 
 // leave waits a moment for the child of a run that has said its last word, and says whether there is none now. The caller

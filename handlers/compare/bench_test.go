@@ -17,7 +17,7 @@ import (
 	"slotscope/handlers/compare"
 	"slotscope/handlers/handlertest"
 	"slotscope/model"
-	"slotscope/model/expect"
+	"slotscope/model/host"
 	"slotscope/model/measure/report"
 )
 
@@ -113,14 +113,14 @@ func BenchmarkCurves(b *testing.B) {
 			if err := json.Unmarshal(handlertest.Ask(r, "GET", address, "").Body.Bytes(), &answer); err != nil || len(answer.Groups) != 5 || answer.Groups[0].Points != size.runs*size.steps/5 {
 				b.Fatal(err, answer)
 			}
-			before := expect.CPU()
+			before := host.CPU()
 			b.ResetTimer()
 			for b.Loop() {
 				if w := handlertest.Ask(r, "GET", address, ""); w.Code != 200 {
 					b.Fatal(w.Code, w.Body)
 				}
 			}
-			b.ReportMetric((expect.CPU()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
+			b.ReportMetric((host.CPU()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
 		})
 	}
 }
@@ -161,7 +161,7 @@ func BenchmarkReport(b *testing.B) {
 	service := stored{DB: index, scores: scoresJSON(b, steps)}
 	r := chi.NewRouter()
 	compare.Reports{Runs: service, Scores: service}.Routes(r)
-	before, size := expect.CPU(), 0
+	before, size := host.CPU(), 0
 	b.ResetTimer()
 	for b.Loop() {
 		w := handlertest.Ask(r, "GET", "/api/report/report.zip?runs="+strings.Join(ids, ","), "")
@@ -169,6 +169,6 @@ func BenchmarkReport(b *testing.B) {
 			b.Fatal(w.Code, size)
 		}
 	}
-	b.ReportMetric((expect.CPU()-before).Seconds()/float64(b.N), "CPU-s/op")
+	b.ReportMetric((host.CPU()-before).Seconds()/float64(b.N), "CPU-s/op")
 	b.ReportMetric(float64(size)/1e6, "MB")
 }

@@ -16,7 +16,7 @@ import (
 	"slotscope/handlers/handlertest"
 	runpage "slotscope/handlers/run"
 	"slotscope/model"
-	"slotscope/model/expect"
+	"slotscope/model/host"
 	"slotscope/web"
 )
 
@@ -57,7 +57,7 @@ func BenchmarkLongRun(b *testing.B) {
 		{"csv", "/api/runs/a/points.csv"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			before := expect.CPU()
+			before := host.CPU()
 			for b.Loop() {
 				w := httptest.NewRecorder()
 				r := httptest.NewRequest("GET", c.path, nil)
@@ -69,7 +69,7 @@ func BenchmarkLongRun(b *testing.B) {
 					b.Fatalf("answered %d", w.Code)
 				}
 			}
-			b.ReportMetric(float64((expect.CPU()-before).Milliseconds())/float64(b.N), "cpu-ms/op")
+			b.ReportMetric(float64((host.CPU()-before).Milliseconds())/float64(b.N), "cpu-ms/op")
 		})
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"golang.org/x/sys/unix"
 
 	"slotscope/handlers"
 	"slotscope/model"
 	"slotscope/model/compute"
+	"slotscope/model/host"
 	ui "slotscope/views/system"
 )
 
@@ -167,11 +167,8 @@ func gpuView(r compute.Report) ui.GPUView {
 
 // diskSpace is what the file system of dir has left for this user and in all, in bytes; zeros where it does not say.
 func diskSpace(dir string) (free, all uint64) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, 0
-	}
-	return s.Bavail * uint64(s.Bsize), s.Blocks * uint64(s.Bsize)
+	left, size, _ := host.Space(dir)
+	return uint64(left), uint64(size)
 }
 
 // shownAlerts is how many alerts the page lists.

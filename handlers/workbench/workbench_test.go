@@ -21,7 +21,7 @@ import (
 	"slotscope/handlers/handlertest"
 	"slotscope/handlers/workbench"
 	"slotscope/model"
-	"slotscope/model/expect"
+	"slotscope/model/host"
 	"slotscope/model/view"
 )
 
@@ -401,14 +401,14 @@ func BenchmarkList(b *testing.B) {
 		"plain": "/runs", "query": "/runs?q=" + url.QueryEscape("model=hrr lr<1e-3 infom>0.1 -failed") + "&sort=-infom", "groups": "/runs?group=config&sort=-infom", "json": "/api/runs",
 	} {
 		b.Run(name, func(b *testing.B) {
-			before := expect.CPU()
+			before := host.CPU()
 			for b.Loop() {
 				w := handlertest.Ask(r, "GET", path, "")
 				if w.Code != 200 || w.Body.Len() < 10_000 {
 					b.Fatal(w.Code, w.Body.Len())
 				}
 			}
-			b.ReportMetric((expect.CPU()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
+			b.ReportMetric((host.CPU()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
 		})
 	}
 }

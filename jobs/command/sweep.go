@@ -18,6 +18,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/data"
 	"slotscope/model/folder"
+	"slotscope/model/host"
 	"slotscope/model/sweep"
 )
 
@@ -366,7 +367,7 @@ func (s *shellSweep) process(ctx context.Context, id string, follow func(model.S
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	host.Group(cmd)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 2 * time.Minute
 	if err := cmd.Start(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"slotscope/model/format/npz"
+	"slotscope/model/host"
 )
 
 // Waits of a child process.
@@ -51,7 +52,7 @@ func start(c Command) (*child, error) {
 	k.cmd.Dir, k.cmd.Stderr = c.Dir, k.said
 	k.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SLOTSCOPE_TOKEN=") })
 	k.cmd.WaitDelay = goodbye
-	group(k.cmd)
+	host.Group(k.cmd)
 	in, err := k.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ func (k *child) kill(late bool) {
 		return
 	}
 	k.stopped, k.late = true, late
-	killGroup(k.cmd)
+	host.KillGroup(k.cmd)
 }
 
 // close lets the child end by itself, then kills it.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"slotscope/model"
+	"slotscope/model/host"
 	"slotscope/model/whole"
 )
 
@@ -61,7 +62,7 @@ func readCommands() (path string, list []Command, err error) {
 	if err != nil {
 		return path, nil, err
 	}
-	if err := private(info); err != nil {
+	if err := host.Private(info); err != nil {
 		return path, nil, fmt.Errorf("%s says which commands run adopted models, and %w", path, err)
 	}
 	if info.Size() > mostCommands {

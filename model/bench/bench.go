@@ -17,6 +17,7 @@ import (
 	"slotscope/model/compute"
 	"slotscope/model/compute/cpu"
 	"slotscope/model/data"
+	"slotscope/model/host"
 	"slotscope/model/learn/train"
 	"slotscope/model/paper/ae"
 )
@@ -167,7 +168,7 @@ func Data(ctx context.Context, name, dir string, seconds float64) (Result, error
 	defer set.Close()
 	speed, err := data.Bench(ctx, set, seconds)
 	return Result{What: "data", Dataset: name, Batch: data.BenchBatch, Threads: 1, Seconds: seconds, WarmSeconds: speed.Warm,
-		ImagesPerSecond: speed.Sequential, RandomPerSecond: speed.Random, PeakMB: peakMB()}, err
+		ImagesPerSecond: speed.Sequential, RandomPerSecond: speed.Random, PeakMB: float64(host.Peak()) / 1e6}, err
 }
 
 const warmUp = 2 // calls that are not counted: they compile and touch memory first
@@ -180,27 +181,25 @@ func (r *Result) measure(ctx context.Context, engine *compute.Engine, o Options,
 		}
 	}
 	if o.Profile {
-		own, ok := engine.Backend.(*cpu.Backend)
+		stop, ok := cpu.Measure(engine.Backend)
 		if !ok {
 			return fmt.Errorf("%s has no profile; only the CPU engine measures its steps", engine.Name)
 		}
-		profile := own.StartProfile()
 		defer func() {
-			profile.Stop()
-			report := profile.Report()
+			report := stop()
 			r.Profile = &report
 		}()
 	}
-	began := cpuSeconds()
+	began := host.CPU()
 	times, err := repeat(ctx, o.Seconds, f)
 	if err != nil {
 		return err
 	}
-	r.CPUSeconds = cpuSeconds() - began
+	r.CPUSeconds = (host.CPU() - began).Seconds()
 	for _, t := range times {
 		r.Seconds += t.Seconds()
 	}
-	r.Count, r.StepMS, r.PeakMB = len(times), median(times), peakMB()
+	r.Count, r.StepMS, r.PeakMB = len(times), median(times), float64(host.Peak())/1e6
 	return nil
 }
 

@@ -63,7 +63,7 @@ func openCPU(because string) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the CPU engine: %w", err)
 	}
-	n := b.(*cpu.Backend).Threads()
+	n := b.(interface{ Threads() int }).Threads()
 	why := fmt.Sprintf("%s: it computes on %s.", because, count(n, "thread"))
 	if !strings.HasPrefix(because, "The CPU engine") {
 		why = fmt.Sprintf("%s, so the CPU engine computes, on %s.", because, count(n, "thread"))

@@ -16,6 +16,7 @@ import (
 	"slotscope/model/data/fetch"
 	"slotscope/model/data/pack"
 	"slotscope/model/folder"
+	"slotscope/model/host"
 )
 
 // Request asks for a dataset to be added.
@@ -447,7 +448,7 @@ const reserve = 64 << 20
 
 // room refuses what the disk of a folder has no room for.
 func room(dir *os.Root, bytes int64) error {
-	free, known := pack.Free(dir)
+	free, _, known := host.Space(dir.Name())
 	if known && free < bytes+reserve {
 		return fmt.Errorf("not enough disk space: %s needed, the disk of %s has %s", Bytes(bytes+reserve), dir.Name(), Bytes(free))
 	}

@@ -4,9 +4,7 @@ package expect
 import (
 	"io"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 )
 
 // Says fails the test unless err has every part in its sentence.
@@ -31,13 +29,4 @@ func Open[T io.Closer](t testing.TB, open func(path string) (T, error), path str
 	}
 	t.Cleanup(func() { _ = f.Close() })
 	return f
-}
-
-// CPU is the processor time that this process has taken, for benchmarks on machines that are shared.
-func CPU() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

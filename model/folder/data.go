@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"slotscope/model"
+	"slotscope/model/host"
 	"slotscope/model/whole"
 )
 
@@ -176,8 +175,8 @@ func (d *Data) Adopt(id string, files fs.FS, take func(name string) bool) error 
 		return err
 	}
 	f.Close()
-	if err := unix.Rename(draft, dir); err != nil {
-		if errors.Is(err, fs.ErrExist) || errors.Is(err, unix.ENOTEMPTY) {
+	if err := host.RenameFolder(draft, dir); err != nil {
+		if errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("run folder %s exists already: %w", dir, model.ErrConflict)
 		}
 		return fmt.Errorf("create run folder %s: %w", dir, bare(err))

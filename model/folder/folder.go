@@ -15,11 +15,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"slotscope/model"
+	"slotscope/model/host"
 )
 
 // AttemptVariable names the environment variable that tells a process which one of its run it is to be, the first 1.
@@ -89,7 +89,7 @@ func create(dir string, cfg model.Config, name string, status *model.Status) (*F
 	if err := fill(draft, cfg, meta, status); err != nil {
 		return nil, fmt.Errorf("create run folder %s: %w", dir, err)
 	}
-	if err := unix.Rename(draft, dir); err != nil { // os.Rename would refuse an empty folder
+	if err := host.RenameFolder(draft, dir); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return nil, fmt.Errorf("run folder %s already holds files: %w", dir, model.ErrConflict)
 		}
@@ -278,7 +278,7 @@ func (f *Folder) Age() time.Duration {
 // of the error of one that is not what it should be.
 func (f *Folder) readJSON(name string, v any) error {
 	b, err := f.root.ReadFile(name)
-	if errors.Is(err, unix.EISDIR) {
+	if errors.Is(err, syscall.EISDIR) {
 		return f.damaged(name, errors.New("it is a folder"))
 	}
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"slotscope/model"
+	"slotscope/model/host"
 )
 
 // patience bounds the wait for a lock that somebody merely looks at, or is about to release.
@@ -108,15 +107,15 @@ func take(file *os.File, what string) (*Lock, error) {
 // flock locks file and writes nothing. Lookers hold a shared lock for microseconds, hence the patience.
 func flock(file *os.File, what string) (*Lock, error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := host.Lock(file)
 		if err == nil {
 			break
 		}
-		if errors.Is(err, unix.EWOULDBLOCK) && time.Now().Before(deadline) {
+		if errors.Is(err, host.ErrLocked) && time.Now().Before(deadline) {
 			continue
 		}
 		defer file.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
+		if errors.Is(err, host.ErrLocked) {
 			return nil, fmt.Errorf("%s is in use by %v: %w", what, readHolder(file), model.ErrConflict)
 		}
 		return nil, fmt.Errorf("lock %s: %w", what, err)
@@ -134,7 +133,7 @@ func (l *Lock) sign(text string) error {
 // Unlock releases the lock; a second call does nothing.
 func (l *Lock) Unlock() error {
 	l.file.Truncate(0)
-	unix.Flock(int(l.file.Fd()), unix.LOCK_UN) // a child between fork and exec shares the description, so closing is not enough
+	host.Unlock(l.file)
 	if err := l.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
 	}
@@ -163,11 +162,11 @@ func (f *Folder) holder(name string) (Holder, bool) {
 }
 
 func holderOf(file *os.File) (Holder, bool) {
-	err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err := host.Share(file)
+	if errors.Is(err, host.ErrLocked) {
 		return readHolder(file), true
 	}
-	unix.Flock(int(file.Fd()), unix.LOCK_UN)
+	host.Unlock(file)
 	return Holder{}, false
 }
 

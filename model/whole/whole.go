@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"slotscope/model/host"
 )
 
 // prefix begins the names of temporary files. Their writers hold a lock on them, which ends with the process, however it ends.
@@ -65,8 +65,8 @@ func create(root *os.Root, name string) (*os.File, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		locked := unix.Flock(int(w.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if errors.Is(locked, unix.EWOULDBLOCK) || !there(root, temp) {
+		locked := host.Lock(w)
+		if errors.Is(locked, host.ErrLocked) || !there(root, temp) {
 			_ = w.Close()
 			continue
 		}
@@ -111,7 +111,7 @@ func removeAbandoned(root *os.Root, name string) error {
 		return err
 	}
 	defer f.Close()
-	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+	if host.Lock(f) != nil {
 		return nil
 	}
 	return root.Remove(name)

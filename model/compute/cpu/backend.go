@@ -1,3 +1,5 @@
+//go:build cgo
+
 // Package cpu is the engine of our own: a GoMLX backend that computes on the host's processors.
 //
 // A graph is built node by node with GoMLX's shape inference (builder.go, ops_*.go). Compile drops what no output needs,

@@ -1,15 +1,15 @@
+//go:build cgo
+
 package cpu
 
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/gomlx/gomlx/backends"
@@ -29,25 +29,14 @@ type Profile struct {
 	steps      map[*step]*StepTime
 }
 
-// StepTime is what one step of an execution took, in all its calls, or several steps of a kind.
-type StepTime struct {
-	What    string        `json:"what"`
-	Kind    string        `json:"kind"`
-	Calls   int           `json:"calls"`
-	Wall    time.Duration `json:"wall_ns"`
-	Busy    time.Duration `json:"busy_ns"`    // processor time of all threads, without waiting
-	Packing time.Duration `json:"packing_ns"` // of Busy, about: what bringing operands of products into order took
-	FLOPs   int64         `json:"flops"`      // of products
-	Bytes   int64         `json:"bytes"`      // of operands and results, each once
-}
-
-// Report is a profile's sums.
-type Report struct {
-	Threads    int           `json:"threads"`
-	Executions int           `json:"executions"`
-	Wall       time.Duration `json:"wall_ns"` // of the executions
-	Kinds      []StepTime    `json:"kinds"`   // the most expensive first
-	Steps      []StepTime    `json:"steps"`   // the most expensive first
+// Measure measures every execution of an engine from now on, until stop; ok is false for one that is not ours.
+func Measure(engine backends.Backend) (stop func() Report, ok bool) {
+	b, ok := engine.(*Backend)
+	if !ok {
+		return nil, false
+	}
+	p := b.StartProfile()
+	return func() Report { p.Stop(); return p.Report() }, true
 }
 
 // StartProfile measures every execution from now on, until Stop. The engine computes a little slower meanwhile. Another
@@ -190,35 +179,4 @@ func (p *Profile) Report() Report {
 func (t *StepTime) add(u *StepTime) {
 	t.Calls, t.Wall, t.Busy, t.Packing = t.Calls+u.Calls, t.Wall+u.Wall, t.Busy+u.Busy, t.Packing+u.Packing
 	t.FLOPs, t.Bytes = t.FLOPs+u.FLOPs, t.Bytes+u.Bytes
-}
-
-// Write prints the kinds and the most expensive steps, per execution; rates are per second of processor time of one thread.
-func (r Report) Write(to io.Writer, steps int) error {
-	runs := max(r.Executions, 1)
-	var busy time.Duration
-	for _, k := range r.Kinds {
-		busy += k.Busy
-	}
-	fmt.Fprintf(to, "%d executions, each %.3f ms of wall time and %.3f ms of processor time on %d threads (%.0f%% of them busy)\n",
-		r.Executions, milliseconds(r.Wall, runs), milliseconds(busy, runs), r.Threads, r.busy(busy, r.Wall))
-	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "cpu ms\tshare\tpacking ms\twall ms\tbusy\tGFLOP/s\tGB/s\tcalls\t")
-	for _, list := range [2][]StepTime{r.Kinds, r.Steps[:min(steps, len(r.Steps))]} {
-		for _, t := range list {
-			fmt.Fprintf(table, "%.3f\t%.1f%%\t%.3f\t%.3f\t%.0f%%\t%.1f\t%.1f\t%d\t %s\n", milliseconds(t.Busy, runs),
-				100*float64(t.Busy)/float64(max(busy, 1)), milliseconds(t.Packing, runs), milliseconds(t.Wall, runs), r.busy(t.Busy, t.Wall),
-				float64(t.FLOPs)/float64(max(t.Busy, 1)), float64(t.Bytes)/float64(max(t.Busy, 1)), t.Calls/runs, t.What)
-		}
-		fmt.Fprintln(table, "\t\t\t\t\t\t\t\t")
-	}
-	return table.Flush()
-}
-
-// busy is the share of the threads' time in which they computed, in percent; the rest they were idle, or others had the processor.
-func (r Report) busy(busy, wall time.Duration) float64 {
-	return 100 * float64(busy) / max(float64(wall)*float64(r.Threads), 1)
-}
-
-func milliseconds(d time.Duration, runs int) float64 {
-	return float64(d) / float64(time.Millisecond) / float64(runs)
 }

@@ -1,6 +1,6 @@
 // The race detector makes sync.Pool forget things on purpose.
 
-//go:build !race
+//go:build cgo && !race
 
 package cpu
 

@@ -1,3 +1,5 @@
+//go:build cgo
+
 // Package lower writes graphs as the StableHLO programs that XLA compiles, through GoMLX's XLA backend, but without a plugin and so
 // without a device: an operation that the backend refuses is found on any machine. Nothing can be executed.
 package lower

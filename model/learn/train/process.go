@@ -1,6 +1,10 @@
 package train
 
-import "time"
+import (
+	"time"
+
+	"slotscope/model/host"
+)
 
 // watched measures what this process takes of the machine, at most every watchEvery.
 type watched struct {
@@ -14,13 +18,13 @@ func (w *watched) take(now time.Time) map[string]float64 {
 	if !w.at.IsZero() && now.Sub(w.at) < watchEvery {
 		return nil
 	}
-	used, held := processUse()
+	used, held := host.CPU(), host.Resident()
 	values := map[string]float64{}
 	if !w.at.IsZero() && used > 0 {
 		values["process/cpu"] = (used - w.used).Seconds() / now.Sub(w.at).Seconds()
 	}
 	if held > 0 {
-		values["process/memory"] = held / (1 << 30)
+		values["process/memory"] = float64(held) / (1 << 30)
 	}
 	w.at, w.used = now, used
 	return values

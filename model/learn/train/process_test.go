@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"slotscope/model/host"
 )
 
 // TestProcessUse: busy work shows as about one processor, memory as what is held, and nothing is told before its time.
@@ -27,8 +29,8 @@ func TestProcessUse(t *testing.T) {
 	if w.take(began.Add(watchEvery/2)) != nil {
 		t.Error("told before its time")
 	}
-	used, _ := processUse()
-	for now := used; now-used < 100*time.Millisecond; now, _ = processUse() {
+	used := host.CPU()
+	for now := used; now-used < 100*time.Millisecond; now = host.CPU() {
 	}
 	if cpu := w.take(began.Add(watchEvery))["process/cpu"]; cpu < 0.1/watchEvery.Seconds() || cpu > float64(runtime.NumCPU())+1 {
 		t.Errorf("%v processors kept busy", cpu)

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package kernel
 
 import (
@@ -6,8 +8,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-
-	_ "slotscope/model/needs_a_c_compiler"
 )
 
 // Pool is a fixed number of threads that compute. It may be used by several goroutines at once: a call takes the workers

@@ -1,0 +1,21 @@
+//go:build !cgo
+
+package cpu
+
+import (
+	"runtime"
+
+	"github.com/gomlx/gomlx/backends"
+)
+
+// New returns ErrNotBuilt.
+func New(string) (backends.Backend, error) { return nil, ErrNotBuilt }
+
+// Cores is how many cores the process may use.
+func Cores() int { return runtime.GOMAXPROCS(0) }
+
+// SpareProcessors does nothing where no engine computes.
+func SpareProcessors() {}
+
+// Measure measures nothing.
+func Measure(backends.Backend) (stop func() Report, ok bool) { return nil, false }
