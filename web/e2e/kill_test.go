@@ -124,6 +124,9 @@ func (k *killing) begin() {
 	until := k.f.Latest() + k.rng.IntN(30)
 	beyond := k.rng.IntN(2) == 0 // at a moment when steps after the checkpoint are in the file
 	await(k.t, "the run comes some way", func() bool {
+		if s, err := k.f.Status(); err == nil && s.State.Ended() {
+			k.t.Fatalf("the run ended by itself: %+v", s)
+		}
 		last := k.lastStep()
 		return last > until && (!beyond || last > k.f.Latest())
 	})
