@@ -30,6 +30,9 @@ type killing struct {
 	working bool // that it lives
 	small   bool // the data folder lies on a small disk of its own
 	redone  int  // how often a resume had points to drop
+
+	read folder.Cursor // how far lastStep has read points.jsonl
+	last int           // the step that it found
 }
 
 // TestKillAnything kills runs and servers at random points. After every restart the state is true and nothing stored is torn;
@@ -159,14 +162,21 @@ func (k *killing) wait(ms int) {
 // lastStep is the last step whose line in points.jsonl is whole.
 func (k *killing) lastStep() int {
 	k.t.Helper()
-	points, _, err := k.f.Tail(0)
-	if err != nil {
-		k.t.Fatal(err)
+	for {
+		points, next, rewound, err := k.f.Follow(k.read)
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		if rewound {
+			k.last = 0
+		} else if next == k.read {
+			return k.last
+		}
+		if len(points) > 0 {
+			k.last = points[len(points)-1].Step
+		}
+		k.read = next
 	}
-	if len(points) == 0 {
-		return 0
-	}
-	return points[len(points)-1].Step
 }
 
 // killRun leaves no process at work, nor one that was started twice and waits for the lock.
