@@ -719,3 +719,54 @@ func TestPlayScrubsThroughTraining(t *testing.T) {
 	b.eval(`fetch('/api/play/` + handlertest.RunID + `@7').then((r) => r.json()).then((j) => { window.gone = j.error; })`)
 	b.see(`window.gone?.includes('no checkpoint of step')`, "true")
 }
+
+// A checkpoint that is deleted while the page is open goes on being played with; a name for it is refused, with its folder left away.
+func TestPlayWhileItsRunIsDeleted(t *testing.T) {
+	needsBrowser(t)
+	dir := t.TempDir()
+	p := playgroundIn(t, dir, "hrr")
+	b := openPlayOf(t, p, 1280, 1400)
+	b.shows("1.2.3.4.5")
+	folder := filepath.Join(dir, "runs", handlertest.RunID)
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	b.drag("play-slot-b-3", "play-slot-a-3")
+	b.shows("1.2.3.9.5")
+	b.see(`document.getElementById('failed').hidden`, "true")
+	b.click("play-name")
+	b.see(`document.activeElement === document.querySelector('dialog input')`, "true")
+	b.do(chromedp.SendKeys(`dialog input`, "size"+kb.Enter))
+	b.see(`/^Run .+ was deleted, so names cannot be saved/.test(document.querySelector('dialog [role=alert]')?.textContent) || document.querySelector('dialog [role=alert]')?.textContent`, "true")
+	if _, err := os.Stat(folder); err == nil {
+		t.Error("the folder is there again")
+	}
+	b.keys(kb.Escape)
+	b.click("play-undo")
+	b.shows("1.2.3.4.5") // nothing was lost
+}
+
+// Two tabs of the same checkpoint keep their own pictures, and share names.
+func TestPlayInTwoTabs(t *testing.T) {
+	needsBrowser(t)
+	p := newPlayground(t)
+	one := openPlayOf(t, p, 1280, 1400)
+	two := openPlayOf(t, p, 1280, 1400)
+	one.drag("play-slot-b-3", "play-slot-a-3")
+	one.shows("1.2.3.9.5")
+	two.drag("play-slot-b-0", "play-slot-a-0")
+	two.shows("6.2.3.4.5")
+	for slot, b := range map[string]playBrowser{"1": one, "2": two} {
+		if reply, raw := b.rename(`{"slot":` + slot + `,"name":"of tab ` + slot + `"}`); reply.StatusCode != 200 {
+			t.Fatalf("%s %s", reply.Status, raw)
+		}
+	}
+	for codes, b := range map[string]playBrowser{"1.2.3.9.5": one, "6.2.3.4.5": two} {
+		b.do(chromedp.Reload())
+		b.see(`document.getElementById('play')?.dataset.ready`, "yes")
+		b.shows(codes)
+		b.see(`[1, 2].map((i) => document.querySelector('[data-testid=play-head-' + i + '] .visually-hidden').textContent).join()`, "of tab 1,of tab 2")
+		b.click("play-undo")
+		b.shows("1.2.3.4.5")
+	}
+}

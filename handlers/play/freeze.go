@@ -199,6 +199,7 @@ func (f Freezer) take(m *frozenModel, page io.Reader) (styles string, err error)
 	main.Find("script, .nojs, input[type=hidden]").Remove()
 	main.Find("#download li").Not(offline).Remove()
 	main.Find("#many [data-format=pdf]").Remove()
+	main.Find("a[role=button][href^='/']").SetAttr("href", "#") // scripts hear them; without an address no key would reach them
 	main.Find("[href^='/']").RemoveAttr("href")
 	main.Find("form").RemoveAttr("action").RemoveAttr("method").RemoveAttr("enctype")
 	main.Find("img[src^='/']").SetAttr("src", nothing)

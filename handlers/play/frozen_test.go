@@ -6,7 +6,9 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"image"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -282,6 +284,39 @@ func TestFrozenPageSaysThatItIsDamaged(t *testing.T) {
 	}
 	b.do(chromedp.Navigate("file://" + path))
 	b.see(`/damaged/.test(document.getElementById('failed')?.textContent)`, "true")
+}
+
+// Without WebAssembly SIMD the frozen page says so, and shows what it can: names, codes, the examples.
+func TestFrozenPageWithoutSIMD(t *testing.T) {
+	b := browse(t, playground{t: t}, 1280, 900)
+	b.beforePages(`delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'))`)
+	b.do(chromedp.Navigate("file://" + frozenOf(t, "hrr", "betavae").path))
+	b.see(`/SIMD/.test(document.getElementById('failed')?.textContent) || document.getElementById('failed')?.textContent`, "true")
+	b.see(`document.getElementById('failed').hidden + document.querySelector('[data-testid=play-original-a]').src.slice(0, 15)`, "falsedata:image/png;")
+}
+
+// Uploads that are odd in size are said in place in the frozen page as in the live one.
+func TestFrozenUploadsOfOddSizes(t *testing.T) {
+	b := browse(t, playground{t: t}, 1280, 900)
+	b.do(chromedp.Navigate("file://" + frozenOf(t, "hrr", "betavae").path))
+	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+	give := func(wide, high int) {
+		path := filepath.Join(t.TempDir(), "own.png")
+		file, err := os.Create(path)
+		if err == nil {
+			err = errors.Join(png.Encode(file, image.NewGray(image.Rect(0, 0, wide, high))), file.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.do(chromedp.SetUploadFiles(`[data-testid="play-upload-a"]`, []string{path}))
+	}
+	said := `document.querySelector('#side-a [data-part=said]').textContent`
+	give(12_000, 3)
+	b.see(said, "The picture is 12000 × 3 pixels; choose one of at most 8,192 on a side.")
+	give(1, 1)
+	b.see(said, "The picture was 1 × 1; its middle square was resized to 64 × 64.")
+	b.see(`document.querySelector('[data-testid=play-original-a]').src.startsWith('data:image/png')`, "true")
 }
 
 func TestFreezeRefuses(t *testing.T) {

@@ -9,8 +9,38 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
+
+// A page that finds no room leaves the one before it as it was, and nothing beside it.
+func TestFreezeOnFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skipf("no small disk can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	out := filepath.Join(dir, "page.html")
+	if err := os.WriteFile(out, []byte("the page before"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	env := environment{out: io.Discard, err: io.Discard, freeze: func(_ context.Context, _ FreezeOptions, w io.Writer) error {
+		_, err := w.Write(make([]byte, 1<<20))
+		return err
+	}}
+	err := freezePages(t.Context(), env, []string{"run-1", "--out", out})
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), out) || !strings.Contains(err.Error(), "no file was changed") {
+		t.Errorf("%v", err)
+	}
+	if raw, _ := os.ReadFile(out); string(raw) != "the page before" {
+		t.Errorf("the page before is now %d bytes", len(raw))
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
 
 func TestFreezePages(t *testing.T) {
 	var asked FreezeOptions

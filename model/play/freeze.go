@@ -47,11 +47,6 @@ const (
 // not empty, are the examples of another model of the page on the same dataset, so that both can stand side by side. A model that takes
 // more than MaxWeights is model.Invalid.
 func (l *Library) Freeze(ctx context.Context, src Source, like []Example) (Frozen, error) {
-	m, release, err := l.Use(ctx, src)
-	if err != nil {
-		return Frozen{}, err
-	}
-	defer release()
 	file, err := src.read()
 	if err != nil {
 		return Frozen{}, err
@@ -63,6 +58,11 @@ func (l *Library) Freeze(ctx context.Context, src Source, like []Example) (Froze
 		return Frozen{}, model.Invalid{"checkpoint": fmt.Sprintf("%s takes %.0f MB as float16; a frozen page holds at most %d MB, so freeze a smaller preset",
 			src.Title, float64(size)/2/(1<<20), MaxWeights>>20)}
 	}
+	m, release, err := l.Use(ctx, src)
+	if err != nil {
+		return Frozen{}, err
+	}
+	defer release()
 	out := Frozen{Source: src}
 	if out.Difference, err = m.rounding(ctx, l, file); err != nil {
 		return Frozen{}, err

@@ -65,6 +65,25 @@ func TestFreezeDefault(t *testing.T) {
 	}
 }
 
+// A model that is too large for a page is refused with its size, before it is opened.
+func TestFreezeRefusesALargeModel(t *testing.T) {
+	dir := t.TempDir()
+	file := randomFile(t, 1)
+	file.Tensors["fc1.weight"] = checkpoint.Tensor{Shape: []int{1 << 10, 14 << 10}, Data: make([]float32, 14<<20)}
+	writeRun(t, dir, "large", file)
+	library := play.NewLibrary(dir, cpu(t), data.Catalogue{Dir: dir})
+	t.Cleanup(library.Close)
+	src, err := library.Find("large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = library.Freeze(t.Context(), src, nil)
+	var invalid model.Invalid
+	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), " takes 28 MB as float16; a frozen page holds at most 24 MB") {
+		t.Errorf("%v", err)
+	}
+}
+
 // A model that is too large for a browser says its size.
 func TestWeightsAreOfferedUpToASize(t *testing.T) {
 	file := checkpoint.File{Tensors: map[string]checkpoint.Tensor{

@@ -94,6 +94,9 @@ func (l *Library) Rename(m *Model, src Source, factors []string, c NameChange) (
 	l.naming.Lock()
 	defer l.naming.Unlock()
 	folder := filepath.Join(l.dir, "runs", src.Run)
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return Names{}, fmt.Errorf("run %s was deleted, so names cannot be saved beside it: %w", src.Run, model.ErrNotFound)
+	}
 	n, err := namesIn(folder)
 	if err != nil {
 		return n, err

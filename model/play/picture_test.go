@@ -97,6 +97,13 @@ func TestReadTakesJPEGAndGIFAndTransparency(t *testing.T) {
 	}
 }
 
+func TestReadTakesOnePixel(t *testing.T) {
+	pixels, said, err := play.Read(encodePNG(t, plain(1, 1, color.RGBA{200, 0, 0, 255})), rgb)
+	if err != nil || said != "The picture was resized from 1 × 1 to 64 × 64." || pixels[0] != 200 || pixels[len(pixels)-3] != 200 {
+		t.Errorf("%q, %v", said, err)
+	}
+}
+
 func TestReadRefusesWithASentence(t *testing.T) {
 	whole := encodePNG(t, plain(64, 64, color.White))
 	for name, c := range map[string]struct {
@@ -106,6 +113,7 @@ func TestReadRefusesWithASentence(t *testing.T) {
 		"empty":     {nil, "the file is empty"},
 		"text":      {[]byte("hello, this is no image at all"), "unsupported format; use JPEG, PNG, GIF or WebP"},
 		"wide":      {pngHeader(10_000, 64), "10000 × 64 pixels; choose one of at most 8192"},
+		"wider":     {pngHeader(12_000, 12_000), "12000 × 12000 pixels; choose one of at most 8192"},
 		"huge area": {pngHeader(8_000, 8_000), "8000 × 8000 pixels"},
 		"cut short": {whole[:len(whole)-30], "damaged"},
 		"no header": {whole[:20], "header is damaged: it ends too early"},
