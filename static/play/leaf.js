@@ -26,7 +26,7 @@ export class Leaf {
     this.body = make('div', { className: 'atlas' });
     const close = make('button', { type: 'button', textContent: 'Close', data: { testid: 'leaf-close' } });
     close.addEventListener('click', () => this.dialog.close());
-    this.dialog = make('dialog', { className: 'naming leaf', data: { testid: 'leaf' } }, this.body, make('div', { className: 'row' }, close));
+    this.dialog = make('dialog', { className: 'leaf', data: { testid: 'leaf' } }, this.body, make('div', { className: 'row' }, close));
     this.dialog.setAttribute('aria-labelledby', 'leaf-title');
     this.dialog.addEventListener('close', () => app.save()); // gives the address back to the state
     document.getElementById('play').append(this.dialog);

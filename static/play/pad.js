@@ -102,7 +102,8 @@ export class Pad {
     this.selects.forEach((select, at) => {
       const before = select.value;
       select.replaceChildren(...choices.map(([value, text]) => new Option(text, value)));
-      select.value = choices.some(([value]) => value === before) ? before : choices[Math.min(at, choices.length - 1)]?.[0] ?? '';
+      const other = this.selects[1 - at].value; // the axes differ, where somebody has not chosen otherwise
+      select.value = (choices.find(([value]) => value === before) ?? choices.find(([value]) => value !== other) ?? choices[0] ?? [''])[0];
     });
     this.field.toggleAttribute('aria-disabled', choices.length === 0);
     this.reset();
