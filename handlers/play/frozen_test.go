@@ -351,3 +351,11 @@ func (b playBrowser) beforePages(script string) {
 		return err
 	}))
 }
+
+// The page of the shipped model that lies in docs is within the size of a small preset's.
+func TestShippedPageIsSmall(t *testing.T) {
+	info, err := os.Stat("../../docs/playground.html")
+	if err != nil || info.Size() > 3_000_000 {
+		t.Errorf("%+v, %v", info, err)
+	}
+}
