@@ -37,6 +37,9 @@ func TestLogFromAnywhere(t *testing.T) {
 	if r.ServeHTTP(page, httptest.NewRequest("GET", "/runs/"+run.ID, nil)); page.Code != 200 || strings.Contains(page.Body.String(), `data-testid="clone"`) || strings.Contains(page.Body.String(), `data-testid="resume"`) {
 		t.Errorf("%d: the page of a run that nothing here can repeat offers to", page.Code)
 	}
+	if !strings.Contains(page.Body.String(), `data-testid="unlogged"`) || strings.Contains(page.Body.String(), "data-panel=") || strings.Contains(page.Body.String(), `data-testid="verdict"`) {
+		t.Error("a run of another program without points shows charts or a verdict, or does not say that it has no points")
+	}
 	points := "/api/runs/" + run.ID + "/points"
 	for _, c := range []struct {
 		what, path, body string

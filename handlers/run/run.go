@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,6 +68,13 @@ func (h Runs) page(w http.ResponseWriter, r *http.Request, status int, trouble u
 	}
 	if view.Overview, err = h.overviewOf(ctx, run); err != nil {
 		return err
+	}
+	if run.Config.Model == model.External {
+		page, err := h.Service.Points(ctx, id, model.PointQuery{Columns: 1})
+		if err != nil {
+			return err
+		}
+		view.Series = slices.Sorted(maps.Keys(page.Series))
 	}
 	var damaged model.Invalid
 	if view.Checkpoints, err = h.Service.Checkpoints(ctx, id); errors.As(err, &damaged) {

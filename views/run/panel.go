@@ -12,7 +12,36 @@ import (
 // panels are the charts of a run, in the order of reading: those of the series that its model measures.
 func (v RunView) panels() []Panel {
 	c := v.Run.Config
+	if v.external() {
+		return logged(v.Series)
+	}
 	return slices.Concat(decisive(c), measured(c), v.terms(), beside[c.Model], search(c), v.hardware(), statistics(c))
+}
+
+// atFirst is how many charts of another program's run are open at first.
+const atFirst = 4
+
+// logged are the charts of a run that another program trained: one for each series that has points, under the name it was logged by.
+func logged(series []string) []Panel {
+	all := make([]Panel, len(series))
+	for i, name := range series {
+		all[i] = Panel{Title: name, Series: []string{name}, About: "As the other program logged it."}
+		if i >= atFirst {
+			all[i].Group = "More series"
+		}
+	}
+	return all
+}
+
+// unlogged says why a run that another program trained has no charts; "" where it has some.
+func (v RunView) unlogged() string {
+	switch {
+	case !v.external() || len(v.Series) > 0:
+		return ""
+	case v.Run.State.Ended():
+		return "No curves: nothing was logged for this model. Its scores and swaps come from the model itself."
+	}
+	return "No points yet. Reload this page once the first are logged."
 }
 
 // decisive are the charts that say whether a run learns, above all others.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"slotscope/model"
@@ -116,5 +117,31 @@ func TestIdleTermsAreFolded(t *testing.T) {
 	}
 	if want := []string{"Total loss", "Perplexity", "PSNR", "InfoM"}; groups[0].Title != "" || !slices.Equal(first, want) {
 		t.Errorf("the first charts are %v, want %v", first, want)
+	}
+}
+
+// TestChartsOfAnotherProgram: an external run shows what was logged, and nothing else; without points it says so.
+func TestChartsOfAnotherProgram(t *testing.T) {
+	run := model.Run{Config: model.Config{Model: model.External}}
+	run.State = model.Finished
+	view := RunView{Run: run, Series: []string{"a", "b", "c", "d", "train/loss"}}
+	var titles []string
+	for _, p := range view.panels() {
+		titles = append(titles, p.Title)
+	}
+	if !slices.Equal(titles, view.Series) || view.unlogged() != "" {
+		t.Errorf("charts %v, %q", titles, view.unlogged())
+	}
+	if groups := view.groups(); len(groups) != 2 || groups[0].Title != "" || len(groups[0].Panels) != atFirst || len(groups[1].Panels) != 1 {
+		t.Errorf("groups %+v", groups)
+	}
+	if view.Series = nil; len(view.panels()) != 0 || !strings.Contains(view.unlogged(), "No curves") {
+		t.Errorf("%d charts, %q", len(view.panels()), view.unlogged())
+	}
+	if view.Run.State = model.Running; !strings.Contains(view.unlogged(), "No points yet") {
+		t.Errorf("%q", view.unlogged())
+	}
+	if view.Run.Config.Model = "hrr"; view.unlogged() != "" {
+		t.Errorf("a run of ours: %q", view.unlogged())
 	}
 }

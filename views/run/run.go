@@ -19,11 +19,12 @@ type RunView struct {
 	Images      int          // of the dataset; 0 where it is not here
 	Pixels      int          // of an image, times its channels; 0 where the dataset is not here
 	Overview    Overview
-	Trouble     Trouble // what was refused last, if anything
-	Checkpoints []int   // steps, ascending
-	Damaged     int     // measured steps whose points are damaged
-	Samples     []int   // steps that have reconstructions, ascending
-	Log         string  // the last lines
+	Trouble     Trouble  // what was refused last, if anything
+	Checkpoints []int    // steps, ascending
+	Damaged     int      // measured steps whose points are damaged
+	Samples     []int    // steps that have reconstructions, ascending
+	Series      []string // with points, sorted, of a run that another program trained; such a run has no other charts
+	Log         string   // the last lines
 	Now         time.Time
 }
 
