@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 
 	"slotscope/model"
 )
@@ -126,8 +127,10 @@ func unpackSamples(dst []model.Sample, block int, data []byte, from, to int) ([]
 	}
 	if form == formFloat32 && steps.gaps == nil { // as most are
 		first, last := max(0, from-steps.first), min(steps.n, to-steps.first+1)
-		for i := first; i < last; i++ {
-			dst = append(dst, model.Sample{Step: steps.first + i, Value: float64(math.Float32frombits(binary.LittleEndian.Uint32(values[4*i:])))})
+		n := len(dst)
+		dst = slices.Grow(dst, max(0, last-first))[:n+max(0, last-first)]
+		for i := range dst[n:] {
+			dst[n+i] = model.Sample{Step: steps.first + first + i, Value: float64(math.Float32frombits(binary.LittleEndian.Uint32(values[4*(first+i):])))}
 		}
 		return dst, nil
 	}

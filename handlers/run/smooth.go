@@ -64,14 +64,25 @@ type average struct {
 
 // over averages the next samples.
 func (a *average) over(samples []model.Sample) {
-	for _, s := range samples {
-		if x := s.Value; x-x == 0 { // finite
-			a.m = a.alpha*a.m + (1-a.alpha)*x
-			a.weight = a.alpha*a.weight + (1 - a.alpha) // 1 − αⁿ
+	alpha, rest, m, weight, next := a.alpha, 1-a.alpha, a.m, a.weight, a.next()
+	for i := range samples {
+		if x := samples[i].Value; x-x == 0 { // finite
+			m = alpha*m + rest*x
+			weight = alpha*weight + rest // 1 − αⁿ
 		}
-		if len(a.wanted) > 0 && a.wanted[0].Step == s.Step {
+		if samples[i].Step == next {
 			a.wanted = a.wanted[1:]
-			a.out = append(a.out, model.Sample{Step: s.Step, Value: a.m / a.weight}) // NaN before the first finite value
+			a.out = append(a.out, model.Sample{Step: next, Value: m / weight}) // NaN before the first finite value
+			next = a.next()
 		}
 	}
+	a.m, a.weight = m, weight
+}
+
+// next is the step that the average is wanted at next; 0 for none.
+func (a *average) next() int {
+	if len(a.wanted) == 0 {
+		return 0
+	}
+	return a.wanted[0].Step
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -171,6 +172,34 @@ func TestManyRuns(t *testing.T) {
 	for _, f := range append(model.Fields(), model.Field{Name: "infom"}, model.Field{Name: "perplexity/used"}, model.Field{Name: "mig"}) {
 		if columns.Find(fmt.Sprintf("input[value=%q]", f.Name)).Length() != 1 {
 			t.Errorf("%s cannot be chosen as a column", f.Name)
+		}
+	}
+}
+
+// listed answers the list alone; looking up a single run fails.
+type listed struct {
+	workbench.Service
+	all   []model.Overview
+	asked int
+}
+
+func (l *listed) Overview(context.Context) ([]model.Overview, error) {
+	l.asked++
+	return slices.Clone(l.all), nil
+}
+
+// TestTenThousandRuns: every look at 10,000 runs asks for the list once and for no run by itself, and sends a page of 100.
+func TestTenThousandRuns(t *testing.T) {
+	l := &listed{all: handlertest.Many(10_000)}
+	r := chi.NewRouter()
+	workbench.Workbench{Runs: l, Views: view.Open(t.TempDir())}.Routes(r)
+	for i, path := range []string{"/runs", "/runs?page=57&sort=-infom", "/runs?q=" + url.QueryEscape("model=hrr lr<1e-3 -failed"), "/runs?group=config", "/runs?page=100000"} {
+		w := handlertest.Get(t, r, path)
+		if rows := len(rowsOf(handlertest.Page(t, w))); rows > 100 || rows == 0 && !strings.Contains(path, "group") || w.Body.Len() > 1<<20 {
+			t.Errorf("%s: %d rows, %d bytes", path, rows, w.Body.Len())
+		}
+		if l.asked != i+1 {
+			t.Fatalf("%s: the list was asked for %d times by %d requests", path, l.asked, i+1)
 		}
 	}
 }
@@ -380,14 +409,19 @@ type indexed struct {
 
 func (i indexed) Overview(ctx context.Context) ([]model.Overview, error) { return i.Overviews(ctx) }
 
-// BenchmarkList asks for the list of 1,000 runs, which it stores itself; CPU-ms/op is the processor time of one answer.
+// BenchmarkList asks for the list of 1,000 runs, or as many as SLOTSCOPE_RUNS says, which it stores itself; CPU-ms/op is the processor time
+// of one answer.
 func BenchmarkList(b *testing.B) {
+	runs := 1000
+	if text := os.Getenv("SLOTSCOPE_RUNS"); text != "" {
+		fmt.Sscan(text, &runs)
+	}
 	index, err := db.Open(b.Context(), filepath.Join(b.TempDir(), "index.db"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer index.Close()
-	for _, o := range handlertest.Many(1000) {
+	for _, o := range handlertest.Many(runs) {
 		points := []model.Point{{Step: 1, Time: time.Unix(1, 0), Values: o.Values}}
 		for _, err := range []error{index.SaveRun(b.Context(), o.Run), index.AddPoints(b.Context(), o.ID, points, model.Cursor{Attempt: 1}), index.SaveScores(b.Context(), o.ID, "1", o.Scores)} {
 			if err != nil {
