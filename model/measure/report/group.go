@@ -237,6 +237,37 @@ func byPaper(a, b Group) int {
 	return compareConfigs(a.Config, b.Config)
 }
 
+// seedless is a configuration without what seeds of it differ in.
+func seedless(c model.Config) model.Config {
+	c.Seed, c.Engine = 0, ""
+	return c
+}
+
+// settingPlaces numbers the settings of runs in the paper's order; those that it does not tell apart share a place. Comparing settings takes
+// long, and many runs have few.
+func settingPlaces(runs []Entry) map[model.Config]int {
+	places := map[model.Config]int{}
+	var groups []Group
+	for _, e := range runs {
+		c := seedless(e.Run.Config)
+		if _, seen := places[c]; !seen {
+			places[c] = 0
+			groups = append(groups, Group{Dataset: c.Dataset, Model: c.Model, Config: c})
+		}
+	}
+	slices.SortStableFunc(groups, byPaper)
+	for i, g := range groups {
+		if i == 0 {
+			continue
+		}
+		places[g.Config] = places[groups[i-1].Config]
+		if byPaper(groups[i-1], g) != 0 {
+			places[g.Config]++
+		}
+	}
+	return places
+}
+
 // rank is a name's place in the paper's order; unknown names come after.
 func rank(order []string, name string) int {
 	if i := slices.Index(order, name); i >= 0 {

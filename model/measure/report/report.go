@@ -69,11 +69,10 @@ func New(in Input) (*Report, error) {
 		return nil, model.Invalid{"runs": "a report needs at least one run"}
 	}
 	r.draw = sync.OnceValues(r.figures)
+	places := settingPlaces(r.Runs)
 	slices.SortStableFunc(r.Runs, func(a, b Entry) int {
 		x, y := a.Run.Config, b.Run.Config
-		return cmp.Or(
-			byPaper(Group{Dataset: x.Dataset, Model: x.Model, Config: x}, Group{Dataset: y.Dataset, Model: y.Model, Config: y}),
-			cmp.Compare(x.Seed, y.Seed), cmp.Compare(a.Run.ID, b.Run.ID))
+		return cmp.Or(cmp.Compare(places[seedless(x)], places[seedless(y)]), cmp.Compare(x.Seed, y.Seed), cmp.Compare(a.Run.ID, b.Run.ID))
 	})
 	return r, nil
 }
