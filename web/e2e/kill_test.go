@@ -29,6 +29,7 @@ type killing struct {
 	pid     int  // of the run's process
 	working bool // that it lives
 	small   bool // the data folder lies on a small disk of its own
+	full    bool // that disk is full, so that the process may end by itself
 	redone  int  // how often a resume had points to drop
 
 	read folder.Cursor // how far lastStep has read points.jsonl
@@ -182,7 +183,7 @@ func (k *killing) lastStep() int {
 // killRun leaves no process at work, nor one that was started twice and waits for the lock.
 func (k *killing) killRun() {
 	k.t.Helper()
-	if err := syscall.Kill(k.pid, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(k.pid, syscall.SIGKILL); err != nil && !(k.full && errors.Is(err, syscall.ESRCH)) {
 		k.t.Fatalf("the run's process %d: %v", k.pid, err)
 	}
 	await(k.t, "the killed process is gone, and its lock with it", func() bool {
@@ -267,6 +268,7 @@ func (k *killing) runOnFullDisk() {
 		k.t.Fatalf("the disk is not full: %v", err)
 	}
 	ballast.Close()
+	k.full, k.errors = true, append(k.errors, "no space left on device")
 	switch k.rng.IntN(3) {
 	case 0:
 		await(k.t, "the process without room ends", func() bool { return !k.f.Locked() })
@@ -282,6 +284,7 @@ func (k *killing) runOnFullDisk() {
 	if err := os.Remove(path); err != nil {
 		k.t.Fatal(err)
 	}
+	k.full = false
 	if k.cmd.ProcessState != nil {
 		k.restart()
 	}
