@@ -995,7 +995,7 @@ func partsCompared(p *PartsCompared) templ.Component {
 			var templ_7745c5c3_Var51 string
 			templ_7745c5c3_Var51, templ_7745c5c3_Err = templ.JoinStringErrs(p.Trained)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/measure/measure.templ`, Line: 177, Col: 247}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/measure/measure.templ`, Line: 177, Col: 248}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var51))
 			if templ_7745c5c3_Err != nil {
