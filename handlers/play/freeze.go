@@ -187,13 +187,13 @@ func (f Freezer) take(m *frozenModel, page io.Reader) (styles string, err error)
 		if err != nil {
 			problem = err
 		}
-		styles += uncommented(string(sheet))
+		styles += bare(string(sheet))
 	})
 	sheet, err := fs.ReadFile(f.Static, "play/atlas.css") // the live page's atlas is a page of its own
 	if err != nil {
 		return "", err
 	}
-	styles += uncommented(string(sheet))
+	styles += bare(string(sheet))
 	m.Data = json.RawMessage(doc.Find("#play-data").Text())
 	main := doc.Find("#main")
 	main.Find("script, .nojs, input[type=hidden]").Remove()
@@ -216,8 +216,10 @@ func (f Freezer) write(w io.Writer, models []frozenModel, styles string) error {
 	if err != nil {
 		return err
 	}
-	page, err := json.Marshal(map[string]any{"styles": styles, "scripts": scripts, "models": models})
-	if err != nil {
+	var page bytes.Buffer
+	to := json.NewEncoder(&page)
+	to.SetEscapeHTML(false) // nobody reads it as HTML, and < is the commonest character of all
+	if err := to.Encode(map[string]any{"styles": styles, "scripts": scripts, "models": models}); err != nil {
 		return err
 	}
 	codec, err := fs.ReadFile(f.Static, "play/codec.wasm")
@@ -228,7 +230,7 @@ func (f Freezer) write(w io.Writer, models []frozenModel, styles string) error {
 	if err != nil {
 		return err
 	}
-	blobs := []frozenBlob{{"page", page}, {"codec.wasm", codec}}
+	blobs := []frozenBlob{{"page", page.Bytes()}, {"codec.wasm", codec}}
 	for _, m := range models {
 		blobs = append(blobs, frozenBlob{m.Key + ".weights", m.weights})
 		if m.Probe != "" && !slices.ContainsFunc(blobs, func(b frozenBlob) bool { return b.name == m.Probe }) {
@@ -272,8 +274,8 @@ const frozenHead = `<!DOCTYPE html>
 <main id="main"><noscript>This page decodes pictures in your browser, so it needs JavaScript.</noscript></main>
 `
 
-// benchmark is a module that no frozen page needs.
-const benchmark = "play/bench.js"
+// live are modules that no frozen page needs: what asks a server, and the benchmark.
+var live = []string{"play/bench.js", "play/server.js"}
 
 // imported is a module's address in another.
 var imported = regexp.MustCompile(`(from |import\(|import\.meta\.resolve\()'(\.\.?/[^']+\.js)'`)
@@ -281,8 +283,13 @@ var imported = regexp.MustCompile(`(from |import\(|import\.meta\.resolve\()'(\.\
 // comment is one that has its lines to itself.
 var comment = regexp.MustCompile(`(?m)^[ \t]*(//.*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/[ \t]*)\n`)
 
-// uncommented leaves comments out: of a page that nobody edits they would be a seventh.
-func uncommented(source string) string { return comment.ReplaceAllString(source, "") }
+// indent is what begins a line; no string of ours goes over several.
+var indent = regexp.MustCompile(`(?m)^[ \t]+`)
+
+// bare leaves out comments and indentation: of a page that nobody edits they would be a sixth.
+func bare(source string) string {
+	return indent.ReplaceAllString(comment.ReplaceAllString(source, ""), "")
+}
 
 // scripts are the modules that the page runs, under names that the file's import map knows: addresses relative to a module mean
 // nothing where modules have no place.
@@ -298,10 +305,10 @@ func (f Freezer) scripts() (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[name] = imported.ReplaceAllStringFunc(uncommented(string(raw)), func(found string) string {
+		out[name] = imported.ReplaceAllStringFunc(bare(string(raw)), func(found string) string {
 			parts := imported.FindStringSubmatch(found)
 			other := path.Join(path.Dir(name), parts[2])
-			if other != benchmark {
+			if !slices.Contains(live, other) {
 				waiting = append(waiting, other)
 			}
 			return parts[1] + "'" + other + "'"

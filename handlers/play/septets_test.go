@@ -2,9 +2,12 @@ package play
 
 import (
 	"bytes"
+	"io/fs"
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"slotscope/static"
 )
 
 // Septets hold any bytes, and nothing that a page would read otherwise.
@@ -54,10 +57,25 @@ func bytesOf(text string, length int) []byte {
 	return out
 }
 
-// Comments with lines of their own are left out, and nothing else.
-func TestUncommented(t *testing.T) {
+// Comments with lines of their own and indentation are left out, and nothing else.
+func TestBare(t *testing.T) {
 	const source = "// first\nconst a = 'http://x'; // stays\n\n  /** of b\n   * in lines */\n  b(a /* stays */);\n/* all */\nc `\n\\`;\n"
-	if got, want := uncommented(source), "const a = 'http://x'; // stays\n\n  b(a /* stays */);\nc `\n\\`;\n"; got != want {
+	if got, want := bare(source), "const a = 'http://x'; // stays\n\nb(a /* stays */);\nc `\n\\`;\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+	names, err := fs.Glob(static.Files(), "play/*.js")
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		script, err := fs.ReadFile(static.Files(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(script)) {
+			if strings.Count(line, "`")%2 != 0 {
+				t.Errorf("%s: a template goes over several lines, whose indentation frozen pages lose: %s", name, line)
+			}
+		}
 	}
 }

@@ -1,7 +1,7 @@
 // A frozen page: the playground without a server. It answers what server.js answers, from what the file itself holds.
 //
-// frozen is {models: [{key, usage, examples, sheet, probe}], blob(name)}: examples [{index, classes, codes}] lie in the sheet, a picture of
-// eight columns; blob gives the bytes of the module and of a model's weights.
+// frozen is {models: [{key, usage, examples, sheet, probe}], blob(name)}: examples [{index, classes, codes}] lie side by side in the sheet,
+// a picture; blob gives the bytes of the module and of a model's weights.
 
 import { query } from './address.js';
 import { natural, parse, writer } from './codes.js';
@@ -11,7 +11,6 @@ import { Local } from './local.js';
 import { pixelsOf, psnr } from './pixels.js';
 import { Probe } from './probe.js';
 
-const COLUMNS = 8; // of the sheet
 const LARGEST = 8192; // pixels on a side of an uploaded picture
 const MARK = GRID.steps / 4; // codes between two entries of a palette of real numbers
 
@@ -156,7 +155,7 @@ export class Frozen {
   #picture(at) {
     const { h, w } = this.data;
     const canvas = Object.assign(document.createElement('canvas'), { width: w, height: h });
-    canvas.getContext('2d').drawImage(this.sheet, (at % COLUMNS) * w, Math.floor(at / COLUMNS) * h, w, h, 0, 0, w, h);
+    canvas.getContext('2d').drawImage(this.sheet, at * w, 0, w, h, 0, 0, w, h);
     return canvas;
   }
 

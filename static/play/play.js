@@ -6,13 +6,11 @@ import { Blend } from './blend.js';
 import { Decoder, Superseded } from './decoder.js';
 import { equal } from './address.js';
 import { Facts } from './facts.js';
-import { Frozen } from './frozen.js';
 import { Grid } from './grid.js';
 import { Hands } from './hold.js';
 import { History } from './history.js';
 import { Names, groupName, slotName } from './names.js';
 import { Palette } from './palette.js';
-import { Server } from './server.js';
 import { Side } from './side.js';
 import { Strip } from './strip.js';
 import { canvasFor, paint, pixelsOf } from './pixels.js';
@@ -545,7 +543,8 @@ if (root && data) start(root, JSON.parse(data.textContent));
 
 /** start opens the page over the server, or in a frozen page over what the page itself holds. */
 async function start(root, data) {
-  if (!globalThis.frozen) return new Play(root, data, new Server(data));
+  if (!globalThis.frozen) return new Play(root, data, new (await import('./server.js')).Server(data));
+  const { Frozen } = await import('./frozen.js');
   data = Frozen.restore(data, location.hash);
   const store = await Frozen.open(data, globalThis.frozen);
   store.attach(new Play(root, data, store));
