@@ -43,8 +43,8 @@ func TestFreezeDefault(t *testing.T) {
 		t.Errorf("usage is %v", frozen.Usage)
 	}
 	sheet, err := png.Decode(bytes.NewReader(frozen.Sheet))
-	if err != nil || sheet.Bounds().Dx() != 512 || sheet.Bounds().Dy() != 512 {
-		t.Errorf("the sheet is %v (%v), want 512 × 512", sheet.Bounds(), err)
+	if err != nil || sheet.Bounds().Dx() != 64*64 || sheet.Bounds().Dy() != 64 {
+		t.Errorf("the sheet is %v (%v), want 4096 × 64", sheet.Bounds(), err)
 	}
 	if len(frozen.Examples) != 64 {
 		t.Fatalf("%d examples, want 64", len(frozen.Examples))
