@@ -3,6 +3,7 @@ package folder
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -318,7 +319,7 @@ func (h *header) point(line []byte) (p model.Point, err error) {
 		return p, errSum
 	}
 	var sum [8]byte
-	hex.Encode(sum[:], binarySum(crc32.Update(h.sum, crcTable, line[:at])))
+	hex.Encode(sum[:], binary.BigEndian.AppendUint32(nil, crc32.Update(h.sum, crcTable, line[:at])))
 	if string(line[at:]) != `,"`+string(sum[:])+`"]` {
 		return p, errSum
 	}
@@ -339,10 +340,6 @@ func (h *header) point(line []byte) (p model.Point, err error) {
 		}
 	}
 	return p, err
-}
-
-func binarySum(sum uint32) []byte {
-	return []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}
 }
 
 func parseValue(s string, double bool) (float64, error) {

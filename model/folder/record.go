@@ -11,8 +11,8 @@ import (
 )
 
 // Record copies a run that has scores into dir/ID without its weights: what it was asked, what it is called, how it ended, its scores,
-// the latents by which seeds are compared, and every strideth step of its series. Data.Adopt makes a run of it in another data folder; what is lost is that it can be resumed
-// and played with. One that is there already stays.
+// the latents by which seeds are compared, and every strideth step of its series. Data.Adopt makes a run of it in another data folder;
+// what is lost is that it can be resumed and played with. One that is there already stays.
 func (f *Folder) Record(dir string, stride int) error {
 	at := filepath.Join(dir, f.ID())
 	if Recorded(at) {
