@@ -2,6 +2,8 @@ package play
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"slotscope/views"
 )
@@ -76,4 +78,19 @@ func (v AtlasView) title() string {
 		title = fmt.Sprintf("Code %s of slot %d", v.Code.Text, v.Slot)
 	}
 	return title
+}
+
+// facts are the entry's code, where a name stands above it, its distance and, once images are counted, how many of them carry it.
+func (e AtlasEntry) facts(counted bool) string {
+	var facts []string
+	if e.Name != "" {
+		facts = append(facts, e.Text)
+	}
+	if e.Distance != "" {
+		facts = append(facts, e.Distance)
+	}
+	if counted {
+		facts = append(facts, "×"+strconv.Itoa(e.Count))
+	}
+	return strings.Join(facts, " · ")
 }
