@@ -1017,7 +1017,7 @@ func TestEndOnFullDisk(t *testing.T) {
 	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
 		b.open()
 		t.Skipf("no small disk can be mounted here: %v", err)
 	}
@@ -1025,8 +1025,11 @@ func TestEndOnFullDisk(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(copied)); err != nil {
 		t.Fatal(err)
 	}
+	if err := b.data.Sweep(); err != nil { // what the killed run left half written would make room when the next server removes it
+		t.Fatal(err)
+	}
 	ballast := filepath.Join(dir, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 8<<20), 0o644); !errors.Is(err, syscall.ENOSPC) {
+	if err := os.WriteFile(ballast, make([]byte, 65<<20), 0o644); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
 	b.open()
@@ -1052,8 +1055,11 @@ func TestEndOnFullDisk(t *testing.T) {
 		}
 	}
 	if err := b.Resume(t.Context(), id, 0); err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
+	b.awaitState(id, model.Running)
+	b.Close()
+	b.kill(id) // before its disk goes
 }
 
 func TestLastWords(t *testing.T) {

@@ -14,9 +14,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+// patience is how long the browser may take for one step of a visitor.
+const patience = time.Minute
+
 // Do carries out steps of a visitor.
 func Do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +60,58 @@ func Open(t *testing.T, pages ...web.Page) (ctx context.Context, address string)
 // Until waits for a condition of the page, a JavaScript expression.
 func Until(t *testing.T, ctx context.Context, what, js string) {
 	t.Helper()
-	for range 200 {
-		if v, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+js+")")); err == nil && v {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
+	if _, ok := settled(ctx, "Boolean("+js+")", func(v string) bool { return v == "true" }); !ok {
+		t.Errorf("it does not come about that %s", what)
 	}
-	t.Errorf("it does not come about that %s", what)
+}
+
+// Click presses an element in its middle once it is there, has come to rest and nothing covers it.
+func Click(t *testing.T, ctx context.Context, selector string) {
+	t.Helper()
+	middle := fmt.Sprintf(`(() => {
+	  const e = document.querySelector(%q);
+	  if (!e) return 'absent';
+	  e.scrollIntoView({ block: 'center', behavior: 'instant' });
+	  const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2, top = document.elementFromPoint(x, y);
+	  return top && (e.contains(top) || top.closest('label')?.control === e) ? x + ' ' + y : 'covered';
+	})()`, selector)
+	var x, y float64
+	before := ""
+	at, ok := settled(ctx, middle, func(v string) bool {
+		_, err := fmt.Sscan(v, &x, &y)
+		rests := v == before
+		before = v
+		return err == nil && rests
+	})
+	if !ok {
+		t.Fatalf("%s cannot be clicked: %s", selector, at)
+	}
+	Do(t, ctx, chromedp.MouseClickXY(x, y))
+}
+
+// Focus gives an element the focus once it is there.
+func Focus(t *testing.T, ctx context.Context, selector string) {
+	t.Helper()
+	js := fmt.Sprintf(`((e) => { e?.focus(); return String(e !== null && document.activeElement === e); })(document.querySelector(%q))`, selector)
+	if _, ok := settled(ctx, js, func(v string) bool { return v == "true" }); !ok {
+		t.Fatalf("%s does not take the focus", selector)
+	}
+}
+
+// settled evaluates an expression until its value, as text, is as wanted. A reply that a navigation swallows is asked for again.
+func settled(ctx context.Context, js string, ok func(string) bool) (string, bool) {
+	last := ""
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		one, stop := context.WithTimeout(ctx, patience/4)
+		v, err := chromedp.Run(one, chromedp.Evaluate[string]("String("+js+")"))
+		stop()
+		if err != nil {
+			last = err.Error()
+		} else if last = v; ok(v) {
+			return v, true
+		}
+	}
+	return last, false
 }
 
 // Browser holds the pages of runs in a real browser.
@@ -74,7 +124,7 @@ type Browser struct {
 
 func (b Browser) Do(actions ...chromedp.Action[chromedp.Void]) {
 	b.T.Helper()
-	ctx, stop := context.WithTimeout(b.Ctx, time.Minute)
+	ctx, stop := context.WithTimeout(b.Ctx, patience)
 	defer stop()
 	if err := chromedp.Do(ctx, actions...); err != nil {
 		b.T.Fatal(err)
@@ -86,7 +136,7 @@ func (b Browser) Open(path string) { b.T.Helper(); b.Do(chromedp.Navigate(b.Site
 // Eval reads a string from the page.
 func (b Browser) Eval(js string) string {
 	b.T.Helper()
-	ctx, stop := context.WithTimeout(b.Ctx, time.Minute)
+	ctx, stop := context.WithTimeout(b.Ctx, patience)
 	defer stop()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[string]("String("+js+")"))
 	if err != nil {
@@ -109,7 +159,7 @@ func (b Browser) Middle(selector string) (x, y float64) {
 func (b Browser) Wait(js, want string) {
 	b.T.Helper()
 	got := ""
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if got = b.Eval(js); got == want {
 			return
 		}

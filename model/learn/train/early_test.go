@@ -30,7 +30,7 @@ func TestStopsEarly(t *testing.T) {
 			status, err := f.Status()
 			points := pointsOf(t, f)
 			last := points[len(points)-1].Step
-			if err != nil || status.State != model.Finished || status.Step != last || last < c.at || last > c.at+8 || status.Checkpoint != last || !strings.Contains(status.Reason, c.says) || status.Early == "" {
+			if err != nil || status.State != model.Finished || status.Step != last || last < c.at || last > c.at+8 || status.Checkpoint != last || status.ImagesPerSecond <= 0 || !strings.Contains(status.Reason, c.says) || status.Early == "" {
 				t.Fatalf("after %d steps: %+v, %v", last, status, err)
 			}
 			if err := runIn(t.Context(), f); err != nil {

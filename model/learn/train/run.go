@@ -215,6 +215,9 @@ func (s *session) train(ctx context.Context) error {
 			break
 		}
 	}
+	if s.status.ImagesPerSecond == 0 { // a run too short to have told its speed; sweeps estimate by it
+		s.pace(time.Now())
+	}
 	if err := s.keepAll(); err != nil {
 		return err
 	}
@@ -320,15 +323,20 @@ func (s *session) keep(now time.Time) error {
 		}
 	}
 	if now.Sub(s.told) >= statusEvery {
-		perSecond := s.rate.add(now, step)
-		s.status.ImagesPerSecond = perSecond * float64(s.cfg.Batch)
-		s.status.SecondsLeft = 0
-		if perSecond > 0 {
-			s.status.SecondsLeft = float64(s.cfg.Steps-step) / perSecond
-		}
+		s.pace(now)
 		s.tell(now)
 	}
 	return nil
+}
+
+// pace brings the status's speed, and the time left by it, up to date.
+func (s *session) pace(now time.Time) {
+	perSecond := s.rate.add(now, s.status.Step)
+	s.status.ImagesPerSecond = perSecond * float64(s.cfg.Batch)
+	s.status.SecondsLeft = 0
+	if perSecond > 0 {
+		s.status.SecondsLeft = float64(s.cfg.Steps-s.status.Step) / perSecond
+	}
 }
 
 // tell renews state.json. A write that fails loses nothing but news: the points and checkpoints say where the run is.
