@@ -112,7 +112,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		&home.Home{Runs: runs, Datasets: sets, Library: library},
 		runpage.Runs{Service: runs, Datasets: sets, Places: runs, Evaluations: evaluations, Bundles: bundles(library, engine, root.Dir()), Folders: runs, Logs: exchange.Store{Data: root.Dir()}},
 		workbench.Workbench{Runs: runs, Views: view.Open(root.Dir()), Evaluations: evaluations},
-		compare.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library, Noise: runs},
+		compare.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library, Noise: runs, Bundles: bundles(library, engine, root.Dir())},
 		sweeppage.Sweeps{Service: sweeps, Datasets: sets, Places: runs},
 		dataset.Datasets{Catalogue: adding},
 		&playpage.Play{Library: library, Static: static.Files(), Revision: command.Revision()},

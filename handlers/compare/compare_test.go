@@ -3,8 +3,11 @@ package compare_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +19,8 @@ import (
 	"slotscope/handlers/compare"
 	"slotscope/handlers/handlertest"
 	"slotscope/model"
+	"slotscope/model/bundle"
+	"slotscope/model/format/checkpoint"
 	"slotscope/web"
 )
 
@@ -273,4 +278,79 @@ func openReports(t *testing.T) (*handlertest.Scored, http.Handler) {
 		t.Fatal(err)
 	}
 	return f, h
+}
+
+// models answers untrained bundles, and that one run's checkpoint is damaged.
+type models struct{ damaged string }
+
+func (m models) Check(name string) error {
+	if name == m.damaged {
+		return model.Invalid{"checkpoint": "its header is not a JSON object"}
+	}
+	return nil
+}
+
+func (m models) Bundle(_ context.Context, name string) (bundle.Bundle, error) {
+	return bundle.Bundle{Name: name, File: checkpoint.File{Config: model.Config{Model: "qlae"}, Tensors: map[string]checkpoint.Tensor{
+		"canvas": {Shape: []int{1, 2, 4, 4}, Data: make([]float32, 32)}, "out.weight": {Shape: []int{3, 2, 3, 3}, Data: make([]float32, 54)}}}}, nil
+}
+
+// On demand an archive holds the model of every run that has one; a damaged one is named before anything is sent.
+func TestReportWithModels(t *testing.T) {
+	f := handlertest.NewScored(t)
+	handlertest.Pair(f)
+	f.Runs.Runs["a0"].Checkpoint, f.Runs.Runs["b0"].Checkpoint, f.Runs.Runs["b1"].Checkpoint = 40, 40, 0
+	site := func(m models) http.Handler {
+		h, err := web.New(web.Config{Addr: "127.0.0.1:0", Pages: []web.Page{compare.Reports{Runs: f, Scores: f, Bundles: m}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	h := site(models{})
+	href, _ := handlertest.Page(t, handlertest.Ask(h, "GET", "/report?runs=a0,b0,b1", "")).Find("[data-testid=models]").Attr("href")
+	raw := handlertest.Ask(h, "GET", href, "").Body.Bytes()
+	archive, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		t.Fatalf("%s: %v", href, err)
+	}
+	sums, held := "", map[string]string{}
+	for _, file := range archive.File {
+		in, err := file.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(file.Name, "bundles/") {
+			held[file.Name] = fmt.Sprintf("%x", sha256.Sum256(content))
+		}
+		sums = string(content) // of the last file
+	}
+	if len(held) != 2 || held["bundles/a0.zip"] == "" {
+		t.Errorf("models %v", held)
+	}
+	for name, sum := range held {
+		if !strings.Contains(sums, sum+"  "+name+"\n") {
+			t.Errorf("%s is not in %s", name, sums)
+		}
+	}
+	for path, want := range map[string]struct {
+		status int
+		say    string
+	}{
+		"/api/report/report.zip?runs=a0,b0":               {200, "report.html"},
+		"/api/report/report.zip?runs=a0,b0&bundles=maybe": {422, "is neither true nor false"},
+		"/api/report/REPRODUCE.md?runs=a0&bundles=true":   {200, "slotscope verify bundles/a0.zip"},
+	} {
+		w := handlertest.Ask(h, "GET", path, "")
+		if w.Code != want.status || !strings.Contains(w.Body.String(), want.say) || strings.Contains(w.Body.String(), "bundles/b0") {
+			t.Errorf("%s: status %d: %.300q", path, w.Code, w.Body)
+		}
+	}
+	if w := handlertest.Ask(site(models{"b0"}), "GET", href, ""); w.Code != 422 || !strings.Contains(w.Body.String(), "model of run b0") {
+		t.Errorf("a damaged checkpoint: status %d: %.300s", w.Code, w.Body)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"io"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 
 	"slotscope/handlers"
 	"slotscope/model"
+	"slotscope/model/bundle"
 	"slotscope/model/data"
 	"slotscope/model/folder"
 	"slotscope/model/measure/metric/input"
@@ -39,6 +41,12 @@ type SweepReader interface {
 	Get(ctx context.Context, id string) (sweep.Status, error)
 }
 
+// Bundler gathers a run's newest checkpoint with what is known about it; bundle.Source is one.
+type Bundler interface {
+	Check(name string) error // why there can be no bundle
+	Bundle(ctx context.Context, name string) (bundle.Bundle, error)
+}
+
 // Reports are the pages and downloads of results: the comparison of runs, and the report of runs or of a sweep.
 type Reports struct {
 	Runs   handlers.RunService
@@ -46,6 +54,8 @@ type Reports struct {
 	Sweeps SweepReader           // nil where there are none
 	Pairs  PairService           // nil for reports without pictures of swaps
 	Noise  handlers.NoiseService // nil for reports without pictures of noise
+	// Bundles gathers models for other programs; nil for reports without them.
+	Bundles Bundler
 
 	writings *writings
 }
@@ -70,9 +80,11 @@ type choice struct {
 	runs  []string
 	sweep string
 	rule  report.Rule
+
+	bundles bool // the models are wanted, too
 }
 
-// readChoice reads runs (repeated, or joined by commas), sweep and rule.
+// readChoice reads runs (repeated, or joined by commas), sweep, rule and bundles.
 func readChoice(q url.Values) (choice, error) {
 	c := choice{sweep: q.Get("sweep"), rule: report.Rule(cmp.Or(q.Get("rule"), string(report.PaperRule)))}
 	for _, text := range q["runs"] {
@@ -83,6 +95,13 @@ func readChoice(q url.Values) (choice, error) {
 		}
 	}
 	bad := model.Invalid{}
+	switch text := q.Get("bundles"); text {
+	case "true":
+		c.bundles = true
+	case "", "false":
+	default:
+		bad["bundles"] = fmt.Sprintf("%.80q is neither true nor false", text)
+	}
 	if len(c.runs) > maxRuns {
 		bad["runs"] = fmt.Sprintf("%d runs are named; the limit is %d", len(c.runs), maxRuns)
 	}
@@ -119,7 +138,47 @@ func (h Reports) report(ctx context.Context, c choice) (*report.Report, error) {
 		return nil, err
 	}
 	in.Rule = c.rule
+	if c.bundles {
+		if err := h.addBundles(ctx, in); err != nil {
+			return nil, err
+		}
+	}
 	return report.New(in)
+}
+
+// addBundles has a report hold the models of its runs that have one. What cannot be read is an error before anything is sent.
+func (h Reports) addBundles(ctx context.Context, in report.Input) error {
+	for _, part := range in.Parts {
+		for i, e := range part.Entries {
+			if !h.hasBundle(e) {
+				continue
+			}
+			if err := h.Bundles.Check(e.Run.ID); err != nil {
+				return noBundle(e.Run.ID, err)
+			}
+			part.Entries[i].Bundle = func(w io.Writer) error {
+				b, err := h.Bundles.Bundle(ctx, e.Run.ID)
+				if err == nil {
+					_, err = b.WriteZip(w, e.Run.ID)
+				}
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// noBundle names the run whose model cannot be written.
+func noBundle(id string, err error) error {
+	var invalid model.Invalid
+	if errors.As(err, &invalid) {
+		return model.Invalid{"bundles": fmt.Sprintf("the model of run %s cannot be written: %s", id, strings.Join(slices.Sorted(maps.Values(invalid)), "; "))}
+	}
+	return fmt.Errorf("the model of run %s: %w", id, err)
+}
+
+func (h Reports) hasBundle(e report.Entry) bool {
+	return h.Bundles != nil && e.Run.Checkpoint > 0 && e.Run.Config.Model != model.External
 }
 
 func (h Reports) input(ctx context.Context, c choice) (report.Input, error) {
@@ -342,6 +401,11 @@ func (h Reports) page(w http.ResponseWriter, r *http.Request) error {
 	view.Files = append(view.Files,
 		ui.ReportFile{Name: report.SumsName, About: "SHA-256 of every file of the archive."},
 		ui.ReportFile{Name: archiveName, About: "All of these, and every figure as SVG and PNG."})
+	for _, e := range rep.Runs {
+		if h.hasBundle(e) {
+			view.Models++
+		}
+	}
 	return handlers.Draw(w, r, ui.Report(view))
 }
 

@@ -90,7 +90,7 @@ var operations = []operation{
 	{method: "DELETE", path: "/api/runs/{id}/evaluate", tag: tagMeasures, about: "Cancel an evaluation.", status: 202, answer: "Evaluation"},
 	{method: "POST", path: "/api/metrics", tag: tagMeasures, about: "All metrics of a table of latents and factors.", form: true, body: "{file: text, latents?: text, factors?: text, as?: text, trees?: int, seed?: int}", answer: "Metrics"},
 
-	{method: "GET", path: "/api/report/{file}", tag: tagReports, about: "A file of the report on runs, such as results.json, summary.csv or report.zip.", query: "runs sweep rule progress", kind: "application/octet-stream", try: "/api/report/summary.csv?runs=" + demo},
+	{method: "GET", path: "/api/report/{file}", tag: tagReports, about: "A file of the report on runs, such as results.json, summary.csv or report.zip.", query: "runs sweep rule bundles progress", kind: "application/octet-stream", try: "/api/report/summary.csv?runs=" + demo},
 	{method: "GET", path: "/api/report/progress/{name}", tag: tagReports, about: "How far a report is that is being downloaded.", answer: "{name: text, file: text, number: int, of: int, share: number, ended: bool, failed: bool}"},
 	{method: "GET", path: "/api/compare/curves", tag: tagReports, about: "A series of every run and its mean by group.", query: "runs series smooth columns clock", answer: "{series: text, groups: [{label: text, dataset: text, color: any, batch: int, mean: any, members: [any]}]}", try: "/api/compare/curves?series=total&columns=5&runs=" + demo},
 

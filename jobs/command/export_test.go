@@ -47,6 +47,18 @@ func TestExportAndVerify(t *testing.T) {
 	if code, text := verify(); code != done || !strings.Contains(text, "sums, examples and scores agree") {
 		t.Fatalf("exit code %d: %s", code, text)
 	}
+	report := filepath.Join(t.TempDir(), "report")
+	if err := reportRuns(t.Context(), env, []string{"shipped", "--data", dataDir, "--bundles", "--out", report}); err != nil {
+		t.Fatal(err)
+	}
+	o, closer, err := bundle.Open(filepath.Join(report, "bundles", "shipped.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.Problems) > 0 || o.Manifest.Run != "shipped" || o.Scores == nil {
+		t.Errorf("the model of a report: %+v, %v", o.Manifest, o.Problems)
+	}
+	closer.Close()
 	path := filepath.Join(out, bundle.ScoresFile)
 	raw, err := os.ReadFile(path)
 	if err != nil {

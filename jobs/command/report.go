@@ -16,6 +16,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/compute"
 	"slotscope/model/data"
+	"slotscope/model/folder"
 	"slotscope/model/measure/report"
 	"slotscope/model/play"
 	"slotscope/model/sweep"
@@ -28,6 +29,7 @@ func reportRuns(ctx context.Context, env environment, args []string) error {
 	out := fs.String("out", "report", "folder to write into; files of the same names are replaced")
 	rule := fs.String("rule", string(report.PaperRule), "what is set in bold: paper, overlap or none")
 	title := fs.String("title", "", "what the report is called")
+	bundles := fs.Bool("bundles", false, "add the model of every run with a checkpoint, as `slotscope export` writes it")
 	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
 	names, err := parseNames(fs, args)
 	if err != nil {
@@ -45,6 +47,9 @@ func reportRuns(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	defer closePairs()
+	if *bundles {
+		addBundles(ctx, env, in, *dataDir)
+	}
 	in.Rule = report.Rule(*rule)
 	in.Again = report.AgainOf(names...)
 	if *title != "" {
@@ -85,6 +90,48 @@ func withPairs(ctx context.Context, in *report.Input, dataDir string) (close fun
 		}
 	}
 	return library.Close, nil
+}
+
+// addBundles has a report hold the models of its runs; those without a model here are named.
+func addBundles(ctx context.Context, env environment, in report.Input, dataDir string) {
+	told := map[string]bool{}
+	for _, part := range in.Parts {
+		for i, e := range part.Entries {
+			why := noModel(e, dataDir)
+			if why == "" {
+				part.Entries[i].Bundle = func(w io.Writer) error { return writeModel(ctx, env, ExportOptions{dataDir, e.Run.ID}, w) }
+			} else if !told[e.Run.ID] {
+				told[e.Run.ID] = true
+				fmt.Fprintf(env.err, "no model of run %s: %s\n", e.Run.ID, why)
+			}
+		}
+	}
+}
+
+// noModel says why a run has no model in a data folder; empty where it has one.
+func noModel(e report.Entry, dataDir string) string {
+	if e.Run.Config.Model == model.External {
+		return "another program holds it"
+	}
+	f, err := folder.Open(filepath.Join(dataDir, "runs", e.Run.ID))
+	if err == nil {
+		defer f.Close()
+	}
+	if err != nil || len(f.Checkpoints()) == 0 {
+		return "it has no checkpoint in " + dataDir
+	}
+	return ""
+}
+
+// writeModel writes a run's bundle as an archive.
+func writeModel(ctx context.Context, env environment, o ExportOptions, w io.Writer) error {
+	b, free, err := env.export(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer free()
+	_, err = b.WriteZip(w, o.Name)
+	return err
 }
 
 // parseNames reads flags and what stands between them.
@@ -146,9 +193,6 @@ func sweepInput(dataDir string, p sweep.Plan) report.Input {
 
 // writeReport writes every file of a report, its sums and the archive; the names come back.
 func writeReport(ctx context.Context, env environment, r *report.Report, out string) ([]string, error) {
-	if err := os.MkdirAll(filepath.Join(out, "figures"), 0o755); err != nil {
-		return nil, err
-	}
 	files, err := r.All()
 	if err != nil {
 		return nil, err
@@ -163,8 +207,11 @@ func writeReport(ctx context.Context, env environment, r *report.Report, out str
 		if err := ctx.Err(); err != nil {
 			return names, fmt.Errorf("the report is not whole: %w", err)
 		}
-		hash := sha256.New()
-		if err := writeFile(filepath.Join(out, filepath.FromSlash(f.Name)), func(w io.Writer) error { return f.Write(io.MultiWriter(w, hash)) }); err != nil {
+		path, hash := filepath.Join(out, filepath.FromSlash(f.Name)), sha256.New()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return names, err
+		}
+		if err := writeFile(path, func(w io.Writer) error { return f.Write(io.MultiWriter(w, hash)) }); err != nil {
 			return names, err
 		}
 		names = append(names, f.Name)

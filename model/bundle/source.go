@@ -9,6 +9,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/compute"
 	"slotscope/model/folder"
+	"slotscope/model/format/checkpoint"
 	"slotscope/model/play"
 )
 
@@ -24,14 +25,7 @@ type Source struct {
 
 // Bundle gathers what is known about a checkpoint; name is a run's ID, ID@step, a checkpoint's key, or empty for the demo model.
 func (s Source) Bundle(ctx context.Context, name string) (Bundle, error) {
-	src, err := s.Library.Find(name)
-	if err != nil {
-		return Bundle{}, err
-	}
-	if src.Config.Model == model.External {
-		return Bundle{}, play.NoWeights(src)
-	}
-	file, err := s.Library.Checkpoint(src)
+	src, file, err := s.read(name)
 	if err != nil {
 		return Bundle{}, err
 	}
@@ -50,6 +44,25 @@ func (s Source) Bundle(ctx context.Context, name string) (Bundle, error) {
 		b.Page = func(w io.Writer) error { return s.Freeze(ctx, []string{name}, w) }
 	}
 	return b, nil
+}
+
+// Check says why Bundle would fail: there is no such checkpoint, it runs as another program, or it cannot be read.
+func (s Source) Check(name string) error {
+	_, _, err := s.read(name)
+	return err
+}
+
+// read finds a checkpoint whose weights are here.
+func (s Source) read(name string) (play.Source, checkpoint.File, error) {
+	src, err := s.Library.Find(name)
+	if err != nil {
+		return src, checkpoint.File{}, err
+	}
+	if src.Config.Model == model.External {
+		return src, checkpoint.File{}, play.NoWeights(src)
+	}
+	file, err := s.Library.Checkpoint(src)
+	return src, file, err
 }
 
 // scores are those of the checkpoint's own step; nil where it was not evaluated.

@@ -205,9 +205,19 @@ type ReportView struct {
 	Fields   map[string]string
 	Rule     string
 	Files    []ReportFile
+	Models   int // runs whose model can be had, too
 	Sections []SectionView
 	Left     []LeftRun
 	Notes    []string
+}
+
+// models says what the archive with models holds.
+func (v ReportView) models() string {
+	whose := "the models of the " + strconv.Itoa(v.Models) + " runs with a checkpoint"
+	if v.Models == 1 {
+		whose = "the model of the one run with a checkpoint"
+	}
+	return "The same, and under bundles/ " + whose + ", for PyTorch, ONNX and model hubs; 3 to 60 MB each at the usual sizes."
 }
 
 // ReportFile is one thing to download.

@@ -63,7 +63,11 @@ func (r *Report) Zip(w io.Writer) error {
 	var sums []string
 	for i, f := range files {
 		r.Begin(f.Name, i+1, len(files)+1)
-		entry, err := archive.CreateHeader(&zip.FileHeader{Name: f.Name, Method: zip.Deflate, Modified: zipped})
+		method := zip.Deflate
+		if f.Type == "application/zip" {
+			method = zip.Store
+		}
+		entry, err := archive.CreateHeader(&zip.FileHeader{Name: f.Name, Method: method, Modified: zipped})
 		if err != nil {
 			return err
 		}

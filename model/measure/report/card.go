@@ -48,11 +48,17 @@ func (g Group) card(l *lines) {
 	first := g.Entries[0]
 	l.add("## %s on %s\n", mdText(g.Label), mdText(DatasetLabel(g.Dataset)))
 	l.add("| | |\n| --- | --- |")
-	l.add("| Model | %s at the width `%s`: d = %d, m = %d, k = %d |", ModelLabel(c.Model), c.Preset, c.D, c.M, c.K)
-	l.add("| Parameters | %s |", grouped(first.Run.Parameters))
-	l.add("| Data | %s |", g.data())
-	l.add("| Training | %s steps of %d images, AdamW, learning rate %g |", grouped(c.Steps), c.Batch, c.LR)
-	l.add("| Changed from the preset | %s |", mdText(g.changed()))
+	if c.Model == model.External {
+		l.add("| Model | %s, of another program: m = %d, k = %d |", mdText(c.Preset), c.M, c.K)
+		l.add("| Data | %s |", g.data())
+		l.add("| Training | in another program, %s steps |", grouped(first.Run.Step))
+	} else {
+		l.add("| Model | %s at the width `%s`: d = %d, m = %d, k = %d |", ModelLabel(c.Model), c.Preset, c.D, c.M, c.K)
+		l.add("| Parameters | %s |", grouped(first.Run.Parameters))
+		l.add("| Data | %s |", g.data())
+		l.add("| Training | %s steps of %d images, AdamW, learning rate %g |", grouped(c.Steps), c.Batch, c.LR)
+		l.add("| Changed from the preset | %s |", mdText(g.changed()))
+	}
 	l.add("| Seeds | %s |", seedList(g.seeds()))
 	l.add("| Compute | %s |", g.compute())
 	l.add("| Beside the paper | %s |", mdText(g.claims()))
@@ -168,7 +174,14 @@ func (r *Report) Reproduce(w io.Writer) error {
 	}
 	l.add("```\n")
 	if r.Again != "" {
-		l.add("The report itself, from runs that are there:\n\n```sh\n%s\n```\n", r.Again)
+		l.add("The report itself, from runs that are there:\n\n```sh\n%s%s\n```\n", r.Again, bundlesFlag(r.bundles()))
+	}
+	if models := r.bundles(); len(models) > 0 {
+		l.add("The trained models, for PyTorch, ONNX and Slotscope; `verify` measures their scores again, `adopt` makes runs of them:\n\n```sh")
+		for _, f := range models {
+			l.add("slotscope verify %s", f.Name)
+		}
+		l.add("```\n")
 	}
 	l.add("| run | seed | engine | program | parameters |\n| --- | --: | --- | --- | --: |")
 	for _, e := range r.Runs {
@@ -178,9 +191,19 @@ func (r *Report) Reproduce(w io.Writer) error {
 	return l.to(w)
 }
 
-// command is the `slotscope train` that makes the run.
+func bundlesFlag(models []File) string {
+	if len(models) == 0 {
+		return ""
+	}
+	return " --bundles"
+}
+
+// command is the `slotscope train` that makes the run; of what another program trained, a comment that says so.
 func (e Entry) command() string {
 	c := e.Run.Config
+	if c.Model == model.External {
+		return fmt.Sprintf("# run %s was trained by another program: train it there, then `slotscope adopt` or `slotscope import` it", e.Run.ID)
+	}
 	words := []string{"slotscope", "train", "--dataset", c.Dataset, "--model", c.Model, "--preset", c.Preset, "--seed", fmt.Sprint(c.Seed), "--steps", fmt.Sprint(c.Steps)}
 	for _, f := range changedFields(c) {
 		switch f.Name {

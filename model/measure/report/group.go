@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"image"
+	"io"
 	"slices"
 	"strings"
 
@@ -36,6 +37,9 @@ type Entry struct {
 	// Both are nil where there is no checkpoint to ask.
 	Pair    func(a, b int) (Pair, error)
 	Between func() (a, b int, err error)
+
+	// Bundle writes the run's model for other programs, as a zip archive; nil leaves it out of the report.
+	Bundle func(w io.Writer) error
 }
 
 // Damage is the sentence for scores that are there and cannot be read.

@@ -149,9 +149,10 @@ func (r *Report) Files() []File {
 	}
 }
 
-// All lists Files and, under figures/, every figure as SVG and PNG and the reconstructions of each group's best run.
+// All lists Files and, under figures/, every figure as SVG and PNG and the reconstructions of each group's best run; under bundles/, the
+// models of the runs that have a Bundle.
 func (r *Report) All() ([]File, error) {
-	files := r.Files()
+	files := append(r.Files(), r.bundles()...)
 	drawn, err := r.draw()
 	if err != nil {
 		return nil, err
@@ -173,6 +174,16 @@ func (r *Report) All() ([]File, error) {
 		}
 	}
 	return files, nil
+}
+
+// bundles lists the models.
+func (r *Report) bundles() (files []File) {
+	for _, e := range r.Runs {
+		if e.Bundle != nil {
+			files = append(files, File{"bundles/" + e.Run.ID + ".zip", "application/zip", "The model of run " + e.Run.ID + ".", e.Bundle})
+		}
+	}
+	return files
 }
 
 // figures draws every section.
