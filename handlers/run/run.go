@@ -43,7 +43,7 @@ func (h Runs) Routes(r chi.Router) {
 	r.Post("/runs/{id}/edit", handlers.Handle(h.act("edit", h.edit)))
 	r.Post("/runs/{id}/delete", handlers.Handle(h.actThen("delete", h.delete, func(string) string { return "/runs" })))
 	r.Get("/runs/{id}/overview", handlers.Handle(h.overview))
-	r.Get("/ws/runs/{id}", h.socket)
+	r.Get("/ws/runs/{id}", h.socket(&share{}))
 	h.apiRoutes(r)
 }
 

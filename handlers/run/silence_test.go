@@ -29,7 +29,7 @@ func TestSilence(t *testing.T) {
 	greetTime = 50 * time.Millisecond
 	t.Cleanup(func() { greetTime = before })
 	r := chi.NewRouter()
-	r.Get("/ws/runs/{id}", Runs{Service: oneRun{}}.socket)
+	r.Get("/ws/runs/{id}", Runs{Service: oneRun{}}.socket(&share{}))
 	server := httptest.NewServer(r)
 	defer server.Close()
 	conn, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http")+"/ws/runs/1", nil)

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -74,11 +75,15 @@ type endFrame struct {
 	Error  string `json:"error,omitempty"`
 }
 
-var upgrader = websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 32 << 10, HandshakeTimeout: 10 * time.Second}
+var upgrader = websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 32 << 10, WriteBufferPool: &sync.Pool{}, HandshakeTimeout: 10 * time.Second}
 
 // socket streams a run: the visitor says which step it has, the server sends what it lacks, now and as it comes. Points are
 // read from the store, so a visitor that was away misses nothing, and a slow one delays nobody.
-func (h Runs) socket(w http.ResponseWriter, r *http.Request) {
+func (h Runs) socket(common *share) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { h.talk(common, w, r) }
+}
+
+func (h Runs) talk(common *share, w http.ResponseWriter, r *http.Request) {
 	id := chi.URLParam(r, "id")
 	if _, err := h.Service.Get(r.Context(), id); err != nil {
 		handlers.Fail(w, r, err)
@@ -89,7 +94,7 @@ func (h Runs) socket(w http.ResponseWriter, r *http.Request) {
 		return // Upgrade has answered
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
-	s := &runSocket{runs: h.Service, id: id, conn: conn, hellos: make(chan hello), notes: make(chan string)}
+	s := &runSocket{runs: h.Service, common: common, id: id, conn: conn, hellos: make(chan hello), notes: make(chan string)}
 	done := make(chan struct{})
 	go func() { defer close(done); cancel(s.read(ctx)) }()
 	s.write(ctx)
@@ -100,15 +105,17 @@ func (h Runs) socket(w http.ResponseWriter, r *http.Request) {
 
 // runSocket is one visitor's connection: read runs in one goroutine, write in another, the latter alone sends.
 type runSocket struct {
-	runs handlers.RunService
-	id   string
-	conn *websocket.Conn
+	runs   handlers.RunService
+	common *share
+	id     string
+	conn   *websocket.Conn
 
 	hellos chan hello
 	notes  chan string // sentences for a visitor whose message could not be read
 
-	since   int // last step sent
-	attempt int // that since belongs to
+	changed time.Time // when the run was last heard to change
+	since   int       // last step sent
+	attempt int       // that since belongs to
 	status  []byte
 	alerted int64 // last alert sent
 }
@@ -188,9 +195,10 @@ func send[T any](ctx context.Context, to chan<- T, v T) bool {
 func (s *runSocket) write(ctx context.Context) {
 	changes, cancel := s.runs.Watch(s.id)
 	defer cancel()
+	s.changed = time.Now()
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
-	tick := time.NewTicker(frameEvery)
+	tick := time.NewTimer(untilFrame(time.Now()))
 	defer tick.Stop()
 	greeted, dirty := false, false
 	for {
@@ -212,10 +220,11 @@ func (s *runSocket) write(ctx context.Context) {
 		case why := <-s.notes:
 			err = s.frame(endFrame{Type: "error", Error: handlers.Sentence(why)})
 		case <-changes:
-			dirty = true
+			dirty, s.changed = true, time.Now()
 		case <-ping.C:
 			err = s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
 		case <-tick.C:
+			tick.Reset(untilFrame(time.Now()))
 			if greeted && dirty {
 				dirty, err = s.update(ctx)
 			}
@@ -258,7 +267,9 @@ func (s *runSocket) update(ctx context.Context) (more bool, err error) {
 }
 
 func (s *runSocket) sendAlerts(ctx context.Context) error {
-	later, err := s.runs.Alerts(ctx, model.AlertQuery{Run: s.id, After: s.alerted})
+	later, err := ask(ctx, s.common, question{run: s.id, kind: "alerts", since: s.alerted}, s.changed, func(ctx context.Context) ([]model.Alert, error) {
+		return s.runs.Alerts(ctx, model.AlertQuery{Run: s.id, After: s.alerted})
+	})
 	if err != nil {
 		return err
 	}
@@ -271,27 +282,54 @@ func (s *runSocket) sendAlerts(ctx context.Context) error {
 	return nil
 }
 
-func (s *runSocket) sendStatus(ctx context.Context) error {
-	run, err := s.runs.Get(ctx, s.id)
+// message is a frame encoded for every socket that sends it.
+type message struct {
+	body     []byte
+	prepared *websocket.PreparedMessage
+}
+
+func newMessage(id string, v any) (m message, err error) {
+	if m.body, err = json.Marshal(v); err == nil {
+		m.prepared, err = websocket.NewPreparedMessage(websocket.TextMessage, m.body)
+	}
 	if err != nil {
+		return m, fmt.Errorf("encoding a frame for run %s: %w", id, err)
+	}
+	return m, nil
+}
+
+func (s *runSocket) send(m message) error {
+	s.conn.SetWriteDeadline(time.Now().Add(writeTime))
+	return s.conn.WritePreparedMessage(m.prepared)
+}
+
+func (s *runSocket) sendStatus(ctx context.Context) error {
+	status, err := ask(ctx, s.common, question{run: s.id, kind: "status"}, s.changed, func(ctx context.Context) (message, error) {
+		run, err := s.runs.Get(ctx, s.id)
+		if err != nil {
+			return message{}, err
+		}
+		return newMessage(s.id, statusFrame{Type: "status", Run: run})
+	})
+	if err != nil || bytes.Equal(status.body, s.status) {
 		return err
 	}
-	status, err := json.Marshal(statusFrame{Type: "status", Run: run})
-	if err != nil {
-		return fmt.Errorf("encoding the status of run %s: %w", s.id, err)
-	}
-	if bytes.Equal(status, s.status) {
-		return nil
-	}
-	s.status = status
-	return s.bytes(status)
+	s.status = status.body
+	return s.send(status)
+}
+
+// news is a page of points and, where there are any, the frame that holds them.
+type news struct {
+	page  model.PointPage // without its points
+	frame message
 }
 
 func (s *runSocket) sendPoints(ctx context.Context) (more bool, err error) {
-	page, err := s.runs.Points(ctx, s.id, model.PointQuery{Since: s.since, Limit: socketSteps, Attempt: s.attempt})
+	n, err := ask(ctx, s.common, question{s.id, "points", int64(s.since), s.attempt}, s.changed, s.news)
 	if err != nil {
 		return false, err
 	}
+	page := n.page
 	if to, needed := rewound(s.since, s.attempt, page); needed {
 		s.since, s.attempt = to, page.Attempt
 		return true, s.frame(rewindFrame{Type: "rewind", To: to, Attempt: page.Attempt})
@@ -300,9 +338,18 @@ func (s *runSocket) sendPoints(ctx context.Context) (more bool, err error) {
 	if page.Last <= s.since {
 		return false, nil
 	}
-	from := s.since
 	s.since = page.Last
-	return page.Last < page.Head, s.frame(pointsFrame{Type: "points", From: from, To: page.Last, Attempt: page.Attempt, Series: page.Series})
+	return page.Last < page.Head, s.send(n.frame)
+}
+
+// news reads the points after the last that was sent.
+func (s *runSocket) news(ctx context.Context) (n news, err error) {
+	n.page, err = s.runs.Points(ctx, s.id, model.PointQuery{Since: s.since, Limit: socketSteps, Attempt: s.attempt})
+	if _, needed := rewound(s.since, s.attempt, n.page); err == nil && !needed && n.page.Last > s.since {
+		n.frame, err = newMessage(s.id, pointsFrame{Type: "points", From: s.since, To: n.page.Last, Attempt: n.page.Attempt, Series: n.page.Series})
+	}
+	n.page.Series = nil
+	return n, err
 }
 
 // rewound says to which step a visitor with points up to since, of an attempt, must go back. Each resume replaces the points

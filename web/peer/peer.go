@@ -12,6 +12,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // tables list every TCP socket of this network namespace, IPv4 and IPv6.
@@ -70,33 +71,77 @@ func endpoint(a net.Addr) (netip.AddrPort, bool) {
 }
 
 func look(client, server netip.AddrPort) (uid uint32, err error) {
-	for _, table := range tables {
-		f, openErr := os.Open(table)
-		if openErr != nil {
-			err = openErr
-			continue
-		}
-		uid, ok := find(f, client, server)
-		f.Close()
-		if ok {
-			return uid, nil
-		}
+	seen := readings.now()
+	if uid, ok := seen.owners[ends{client, server}]; ok {
+		return uid, nil
 	}
-	if err == nil {
-		err = fmt.Errorf("no socket of this machine connects %v to %v", client, server)
+	if seen.err != nil {
+		return 0, seen.err
 	}
-	return 0, err
+	return 0, fmt.Errorf("no socket of this machine connects %v to %v", client, server)
 }
 
-// find returns the owner of the open socket that connects local to remote.
-func find(table io.Reader, local, remote netip.AddrPort) (uid uint32, ok bool) {
+// ends are those of a connection, seen from one of them.
+type ends struct{ local, remote netip.AddrPort }
+
+// reading is what the tables said at some moment.
+type reading struct {
+	ready  chan struct{}
+	owners map[ends]uint32
+	err    error
+}
+
+// reader reads the tables for all who ask at the same time: what a reading costs grows with the number of sockets, and whoever opens
+// many at once asks as often.
+type reader struct {
+	mu   sync.Mutex
+	next *reading // has not begun
+	turn sync.Mutex
+}
+
+var readings reader
+
+// now returns a reading that begins after the call.
+func (r *reader) now() *reading {
+	r.mu.Lock()
+	this := r.next
+	if this == nil {
+		this = &reading{ready: make(chan struct{}), owners: map[ends]uint32{}}
+		r.next = this
+		go r.read(this)
+	}
+	r.mu.Unlock()
+	<-this.ready
+	return this
+}
+
+// read reads once the reading before has ended.
+func (r *reader) read(this *reading) {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	r.mu.Lock()
+	r.next = nil
+	r.mu.Unlock()
+	defer close(this.ready)
+	for _, table := range tables {
+		f, err := os.Open(table)
+		if err != nil {
+			this.err = err
+			continue
+		}
+		this.add(f)
+		f.Close()
+	}
+}
+
+// add takes the owners of the open sockets that a table lists.
+func (r *reading) add(table io.Reader) {
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {
-		if s, ok := parse(lines.Text()); ok && s.local == local && s.remote == remote && s.open() {
-			return s.uid, true
+		if s, ok := parse(lines.Text()); ok && s.open() {
+			r.owners[ends{s.local, s.remote}] = s.uid
 		}
 	}
-	return 0, false
 }
 
 // socket is a row of /proc/net/tcp.

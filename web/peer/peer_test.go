@@ -49,7 +49,9 @@ func TestFind(t *testing.T) {
 		{"still connecting", socket{client, server, 2, 1000, 77}, false},
 		{"time wait", socket{client, server, 6, 0, 0}, false},
 	} {
-		uid, ok := find(strings.NewReader(heading+row(c.row)+"\n"), client, server)
+		r := &reading{owners: map[ends]uint32{}}
+		r.add(strings.NewReader(heading + row(c.row) + "\n"))
+		uid, ok := r.owners[ends{client, server}]
 		if ok != c.ok || ok && uid != 1000 {
 			t.Errorf("%s: user %d, %v; want %v", c.name, uid, ok, c.ok)
 		}
