@@ -158,13 +158,9 @@ func (b Browser) Middle(selector string) (x, y float64) {
 // Wait gives the page a minute to say want: the machine may be busy.
 func (b Browser) Wait(js, want string) {
 	b.T.Helper()
-	got := ""
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if got = b.Eval(js); got == want {
-			return
-		}
+	if got, ok := settled(b.Ctx, js, func(v string) bool { return v == want }); !ok {
+		b.T.Fatalf("%s stays %q, want %q", js, got, want)
 	}
-	b.T.Fatalf("%s stays %q, want %q", js, got, want)
 }
 
 // PlotBox is where a plot lies in the window, once it is in its middle.
