@@ -81,6 +81,7 @@ func (c LineChart) Draw() Figure {
 		left += s.draw(&f, p)
 	}
 	left += f.dots(c.Dots, p)
+	c.referenceLabels(&f, p)
 	if c.Direct {
 		c.directLabels(&f, p)
 	}
@@ -208,28 +209,78 @@ func (c LineChart) plot(f *Figure, y, height float64) plot {
 
 func (c LineChart) references(f *Figure, p plot) {
 	for _, r := range c.References {
-		if r.Vertical {
-			if p.x.fits(r.At) && p.x.at(r.At) == p.x.inside(r.At) {
-				x := p.x.at(r.At)
-				f.lines([]point{{x, p.y.to}, {x, p.y.from}}, "strong", 1, []float64{2, 3})
-				f.beside(x, p.y.to+quietFont.size, r.Label, quietFont, p)
+		if at, ok := r.place(p); ok {
+			ends := []point{{p.x.from, at}, {p.x.to, at}}
+			if r.Vertical {
+				ends = []point{{at, p.y.to}, {at, p.y.from}}
 			}
-			continue
-		}
-		if p.y.fits(r.At) && p.y.at(r.At) == p.y.inside(r.At) {
-			y := p.y.at(r.At)
-			f.lines([]point{{p.x.from, y}, {p.x.to, y}}, "strong", 1, []float64{2, 3})
-			above := y - 4
-			if above < p.y.to+quietFont.size {
-				above = y + quietFont.size
-			}
-			if len(c.Dots) > 0 { // whose labels go to the right
-				f.label(p.x.from+4, above, r.Label, quietFont, start)
-			} else {
-				f.label(p.x.to-2, above, r.Label, quietFont, end)
-			}
+			f.lines(ends, "strong", 1, []float64{2, 3})
 		}
 	}
+}
+
+// place is where the reference crosses the plot; ok is false where it does not.
+func (r Reference) place(p plot) (at float64, ok bool) {
+	s := p.y
+	if r.Vertical {
+		s = p.x
+	}
+	return s.at(r.At), s.fits(r.At) && s.at(r.At) == s.inside(r.At)
+}
+
+// referenceLabels names the references where nothing else is written, as far as there is room.
+func (c LineChart) referenceLabels(f *Figure, p plot) {
+	for _, r := range c.References {
+		at, ok := r.place(p)
+		if !ok || r.Label == "" {
+			continue
+		}
+		wide := textWidth(r.Label, quietFont)
+		var places []point // of the label's left end on its base line
+		if r.Vertical {
+			top, bottom := p.y.to+quietFont.size, p.y.from-4
+			places = []point{{at + 5, top}, {at - 5 - wide, top}, {at + 5, bottom}, {at - 5 - wide, bottom}}
+		} else {
+			above, below := at-4, at+quietFont.size
+			if above < p.y.to+quietFont.size {
+				above = below
+			}
+			left, right := p.x.from+4, p.x.to-2-wide
+			places = []point{{right, above}, {left, above}, {right, below}, {left, below}}
+			if len(c.Dots) > 0 { // whose labels go to the right
+				places = []point{{left, above}, {right, above}, {left, below}, {right, below}}
+			}
+		}
+		best := places[0]
+		for _, place := range places {
+			if place.x >= p.x.from && place.x+wide <= f.Width && place.y <= p.y.from && f.blank(place, wide, quietFont.size) {
+				best = place
+				break
+			}
+		}
+		f.label(best.x, best.y, r.Label, quietFont, start)
+	}
+}
+
+// blank says that no text stands where one of a width and height would that begins at a point of its base line.
+func (f *Figure) blank(at point, wide, high float64) bool {
+	for _, m := range f.marks {
+		if m.kind != textMark {
+			continue
+		}
+		x, w := m.points[0].x, textWidth(m.text, m.font)
+		switch m.anchor {
+		case end:
+			x -= w
+		case middle:
+			x -= w / 2
+		}
+		y := m.points[0].y
+		if x < at.x+wide && at.x < x+w && y-m.font.size < at.y && at.y-high < y {
+			return false
+		}
+	}
+	return true
 }
 
 // beside writes a label to the right of x, or to the left of it where it would leave the plot.
