@@ -73,7 +73,7 @@ func scaleOf(r *http.Request) (int, error) {
 // urgencyOf reads a lane of the page: what is held is decoded first.
 func urgencyOf(lane string) play.Urgency {
 	switch lane {
-	case "strip":
+	case "strip", "rest":
 		return play.Strip
 	case "palette", "beside", "aside", "many":
 		return play.Palette

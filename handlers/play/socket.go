@@ -31,7 +31,7 @@ var playUpgrader = websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 
 
 // socket decodes while something is dragged. The page sends {"seq":n,"codes":[[…],…],"lane":"held"} with 1 to 64 tuples; the
 // answer is a binary frame: seq uint32, count, H, W and C uint16, little-endian, then count · H · W · C bytes. In each lane
-// ("held", "strip", "palette", "beside", "aside", "many") a new request takes the place of the one before, which is then not answered. What is wrong with a
+// ("held", "strip", "rest", "palette", "beside", "aside", "many") a new request takes the place of the one before, which is then not answered. What is wrong with a
 // request is answered as {"seq":n,"error":"sentence"}.
 func (p *Play) socket(w http.ResponseWriter, r *http.Request) {
 	rm, release, err := p.open(r)
@@ -106,7 +106,7 @@ func (s *playSocket) read(ctx context.Context, tasks *sync.WaitGroup) {
 		}
 		lane, ok := playLanes[in.Lane]
 		if !ok {
-			s.send(ctx, playRefusal(in.Seq, `Unknown lane; use "held", "strip", "palette", "beside", "aside" or "many".`))
+			s.send(ctx, playRefusal(in.Seq, `Unknown lane; use "held", "strip", "rest", "palette", "beside", "aside" or "many".`))
 			continue
 		}
 		if before := s.lanes[lane]; before != nil {
@@ -122,7 +122,7 @@ func (s *playSocket) read(ctx context.Context, tasks *sync.WaitGroup) {
 }
 
 // playLanes are the names that a request may give; without one it is what somebody holds.
-var playLanes = map[string]string{"": "held", "held": "held", "strip": "strip", "palette": "palette", "beside": "beside", "aside": "aside", "many": "many"}
+var playLanes = map[string]string{"": "held", "held": "held", "strip": "strip", "rest": "rest", "palette": "palette", "beside": "beside", "aside": "aside", "many": "many"}
 
 func (s *playSocket) answer(ctx context.Context, in playRequest) {
 	images, err := s.room.model.Decode(ctx, urgencyOf(in.Lane), in.Codes)

@@ -12,12 +12,21 @@ export function quantile(times, p) {
   return sorted[Math.max(0, Math.ceil(p * sorted.length) - 1)];
 }
 
+/** after resolves once the browser is done with what it does now. */
+const after = () => new Promise((done) => {
+  const channel = new MessageChannel();
+  channel.port1.onmessage = () => done(performance.now());
+  channel.port2.postMessage(0);
+});
+
 /** painted resolves when what was drawn until now is on the screen. */
-const painted = () => new Promise((done) => requestAnimationFrame(() => {
-  const after = new MessageChannel();
-  after.port1.onmessage = () => done(performance.now());
-  after.port2.postMessage(0);
-}));
+const painted = () => new Promise((done) => requestAnimationFrame(() => after().then(done)));
+
+/** still resolves when nothing is left to do of the last edit. */
+async function still(app) {
+  await app.facts.refreshed;
+  await new Promise((done) => requestIdleCallback(done));
+}
 
 /** changed resolves when test holds, looked at whenever an attribute of the element changes. */
 function changed(element, test) {
@@ -28,7 +37,10 @@ function changed(element, test) {
   });
 }
 
-/** one measures moves of a slider until the picture between codes is painted. */
+/**
+ * one measures moves of a slider until the picture between codes is painted. Browsers hand moves over when they begin a frame, so it moves
+ * there: a picture that is drawn at once is on the screen with the same frame.
+ */
 async function one() {
   const slider = [...document.querySelectorAll('[data-blend]')].find((s) => !s.disabled);
   const image = document.getElementById('image');
@@ -36,22 +48,28 @@ async function one() {
   for (let i = 1; i <= ONE; i++) {
     const before = image.dataset.codes;
     slider.value = 1 + ((37 * i) % 99); // 37 and 99 share no factor: another picture each time
+    await new Promise(requestAnimationFrame);
     const start = performance.now();
+    let framed = 0;
+    const frame = after().then((now) => { framed = now; });
     slider.dispatchEvent(new Event('input', { bubbles: true }));
     await changed(image, () => image.dataset.codes !== before);
-    times.push((await painted()) - start);
+    if (!framed) await frame;
+    else framed = await painted();
+    times.push(framed - start);
   }
   slider.value = 0;
   slider.dispatchEvent(new Event('input', { bubbles: true }));
   return times;
 }
 
-/** grid measures a code put into A until every swap of the table is painted; no picture was decoded before. */
+/** grid measures a code put into A until every swap of the table is painted; its pictures were not decoded before. */
 async function grid(app) {
   const table = document.getElementById('grid');
   const times = [];
   for (let i = 0; i < GRIDS; i++) {
     const code = (app.state.codes[0] + 1) % app.data.k;
+    await still(app);
     const start = performance.now();
     app.put('a', 0, code);
     await changed(table, () => !table.hasAttribute('data-waiting'));
@@ -65,6 +83,7 @@ async function server(app) {
   const canvas = document.createElement('canvas');
   Object.assign(canvas, { width: app.shape.w, height: app.shape.h });
   const times = [];
+  await still(app);
   for (let i = 0; i < SERVER; i++) {
     const codes = app.state.b.codes.slice();
     codes[1 % codes.length] = (codes[1 % codes.length] + 1 + i) % app.data.k;

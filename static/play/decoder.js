@@ -32,6 +32,7 @@ export class Decoder extends EventTarget {
       return this.#say(`This browser takes ${Math.round(local.picture)} ms per picture, so the server decodes.`);
     }
     this.#local = local;
+    local.assist();
     this.#say('');
   }
 

@@ -1,7 +1,7 @@
 // What changed, as fact: the factors of a picture before and after, as a probe reads them; and the picture that a swap should give,
 // where the dataset has it, with PSNR and hit.
 
-import { format, putAll, put, same } from './codes.js';
+import { format, putAll, same, swaps } from './codes.js';
 import { psnr } from './pixels.js';
 
 const TOLERANCE = 3; // dB that a swap may lose against the reconstruction that it starts from, and still be a hit
@@ -62,7 +62,9 @@ export class Facts {
   #probe = null;
   #read = new Map();
   #truths = new Map();
-  #run = 0; // number of the newest refresh; one that was overtaken ends
+  #lanes = 0; // of readings that nothing overtakes
+  #workers = null; // a promise of whether workers read
+  #refreshing = new AbortController(); // of the newest refresh; one that was overtaken ends
 
   constructor(app, shape) {
     Object.assign(this, { app, shape, factors: app.data.dataset?.factors ?? [] });
@@ -71,18 +73,34 @@ export class Facts {
     this.ready = this.factors.length ? app.store.probe().then((p) => { this.#probe = p; }, () => {}) : Promise.resolve();
   }
 
-  /** classes are those of a tuple's picture in a world, which must be decoded; null without a probe. */
-  async #classes(world, codes) {
+  /** classes are those of tuples' pictures in a world, which must be decoded; null without a probe. A lane's newest request wins. */
+  async #classes(world, tuples, lane = `reading ${++this.#lanes}`, signal = undefined) {
     await this.ready;
-    const name = `${world.key ?? ''} ${format(codes)}`;
-    const pixels = world.decoder.peek(codes);
-    if (!this.#probe || !pixels) return null;
-    if (!this.#read.has(name)) {
-      await new Promise((done) => setTimeout(done)); // what the visitor does comes first
-      this.#read.set(name, this.#probe.read(pixels));
-      while (this.#read.size > KEPT) this.#read.delete(this.#read.keys().next().value);
+    const name = (codes) => `${world.key ?? ''} ${format(codes)}`;
+    const missing = new Map(tuples.filter((t) => this.#probe && !this.#read.has(name(t))).map((t) => [name(t), world.decoder.peek(t)]).filter(([, pixels]) => pixels));
+    const found = await this.#readAll([...missing.values()], lane, signal);
+    [...missing.keys()].forEach((key, j) => this.#read.set(key, found[j]));
+    const classes = tuples.map((t) => this.#read.get(name(t)) ?? null);
+    while (this.#read.size > KEPT) this.#read.delete(this.#read.keys().next().value);
+    return classes;
+  }
+
+  /** readAll reads pictures in the workers of the page's model, or without them one by one in the page. */
+  async #readAll(pictures, lane, signal) {
+    if (!pictures.length) return [];
+    const { local } = this.app.decoder;
+    this.#workers ??= local?.teach(this.#probe.file);
+    if (local && (await this.#workers)) {
+      const read = await local.read(lane, pictures.map((p) => p.slice()), signal).catch(() => null); // some are parts of a larger message
+      if (read) return read;
     }
-    return this.#read.get(name);
+    const found = [];
+    for (const pixels of pictures) {
+      await new Promise((done) => setTimeout(done)); // what the visitor does comes first
+      signal?.throwIfAborted();
+      found.push(this.#probe.read(pixels));
+    }
+    return found;
   }
 
   /** truth is the dataset's picture of classes, {pixels}, or null. */
@@ -94,16 +112,17 @@ export class Facts {
 
   /**
    * of says what became of a side when its codes went from one tuple to another: {changes, want, truth: {pixels, psnr, hit}}; parts are
-   * null where they are not known. world is the model: {key, decoder: {peek(codes)}, slots, names}, the page's if none is given.
+   * null where they are not known. world is the model: {key, decoder: {peek(codes)}, slots, names}, the page's if none is given; truth
+   * says whether it is asked for.
    */
-  async of(side, other, from, to, world = this.app) {
+  async of(side, other, from, to, world = this.app, asked = true) {
     const { decoder, slots, names } = world;
     const changed = to.flatMap((c, i) => (c === from[i] ? [] : [i]));
-    const [before, after] = [await this.#classes(world, from), await this.#classes(world, to)];
+    const [before, after] = await this.#classes(world, [from, to]);
     const want = wanted(side, other, to, slots, names);
     const out = { changes: before && after ? changes(before, after, intends(slots, changed), want) : null, want, truth: null };
     const [old, now, base] = [from, to, side.codes].map((codes) => decoder.peek(codes));
-    if (!want || !changed.length || !old || !now || !base || !side.psnr || same(want, side.classes)) return out; // what should stay as it is cannot come nearer
+    if (!asked || !want || !changed.length || !old || !now || !base || !side.psnr || same(want, side.classes)) return out; // what should stay as it is cannot come nearer
     const truth = await this.#truth(want);
     if (!truth) return out;
     const reached = psnr(now, truth.pixels);
@@ -124,9 +143,13 @@ export class Facts {
     this.#writeTruth(found.truth, row);
   }
 
+  #written = ''; // what the reading shows
+
   #writeReading({ changes: list, want }, side) {
     this.table.hidden = !list;
-    if (!list) return;
+    const now = JSON.stringify([list, want, side.classes]);
+    if (!list || now === this.#written) return;
+    this.#written = now;
     this.table.tBodies[0].replaceChildren(...list.map(({ factor, before, after, kind }) => {
       const tr = document.createElement('tr');
       tr.dataset.kind = kind;
@@ -155,24 +178,28 @@ export class Facts {
   }
 
   /** refresh writes what swaps of groups and slots change, under each of them. */
-  async refresh(state) {
-    const run = ++this.#run;
-    const { groups, grid } = this.app;
-    await this.ready;
-    for (const [g, { slots, factor }] of groups.entries()) {
-      const found = await this.of(state.a, state.b, state.codes, putAll(state.codes, slots, state.bcodes));
-      if (run !== this.#run) return;
-      const apart = slots.some((i) => state.codes[i] !== state.bcodes[i]);
-      this.write(grid.groupfacts[g], apart ? found : null, factor);
+  refresh(state) {
+    this.#refreshing.abort();
+    const { signal } = (this.#refreshing = new AbortController());
+    this.refreshed = this.#refresh(state, signal).catch((err) => { if (!signal.aborted) throw err; });
+  }
+
+  async #refresh(state, signal) {
+    const { a, b, codes, bcodes } = state;
+    const { groups, slots, grid } = this.app;
+    const whole = groups.map((g) => putAll(codes, g.slots, bcodes));
+    const single = swaps(codes, bcodes);
+    await this.#classes(this.app, [codes, ...whole, ...single], 'facts', signal);
+    const [ofGroups, ofSlots] = await Promise.all([
+      Promise.all(whole.map((to) => this.of(a, b, codes, to))), Promise.all(single.map((to) => this.of(a, b, codes, to, this.app, false))),
+    ]);
+    if (signal.aborted) return; // all at once, so that the page is laid out once
+    ofGroups.forEach((found, g) => {
+      this.write(grid.groupfacts[g], same(whole[g], codes) ? null : found, groups[g].factor);
       grid.trues[g].hidden = !found.truth;
       if (found.truth) this.app.paint(grid.trues[g], found.truth.pixels);
-    }
-    for (let i = 0; i < state.codes.length; i++) {
-      const to = put(state.codes, i, state.bcodes[i]);
-      const found = await this.of(state.a, state.b, state.codes, to);
-      if (run !== this.#run) return;
-      this.write(grid.slotfacts[i], same(to, state.codes) ? null : { ...found, truth: null }, this.app.slots[i].known ? factorOf(this.app.slots[i]) : -1);
-    }
+    });
+    ofSlots.forEach((found, i) => this.write(grid.slotfacts[i], same(single[i], codes) ? null : found, slots[i].known ? factorOf(slots[i]) : -1));
   }
 
   /** write writes what of found as lines: what became of the slot's own factor, what else changed, and hit or miss. */

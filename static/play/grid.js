@@ -5,6 +5,12 @@ import { difference, percent, put, putAll, swaps } from './codes.js';
 import { groupName, numbers, slotName } from './names.js';
 import { canvasFor, heat, inkOf, paint, spotlight } from './pixels.js';
 
+const LATE = 120; // ms after which what is not drawn yet turns pale
+
+/** tell and label write only what is new: anything written makes the browser lay the table out again. */
+const tell = (element, text) => { if (element.textContent !== text) element.textContent = text; };
+const label = (element, text) => { if (element.getAttribute('aria-label') !== text) element.setAttribute('aria-label', text); };
+
 export class Grid {
   constructor(table, shape, app) {
     Object.assign(this, { table, shape, app });
@@ -111,8 +117,8 @@ export class Grid {
   /** draw writes what is known without pictures: codes, which are the same, names. */
   draw(state, moved) {
     for (const name of this.names) name.setAttribute('aria-pressed', String(name.dataset.show === this.app.row()));
-    this.groupheads.forEach((head, g) => { head.querySelector('.factor').textContent = groupName(this.app.groups[g]); });
-    this.heads.forEach((head, i) => { head.querySelector('.visually-hidden').textContent = slotName(this.app.slots[i]); });
+    this.groupheads.forEach((head, g) => tell(head.querySelector('.factor'), groupName(this.app.groups[g])));
+    this.heads.forEach((head, i) => tell(head.querySelector('.visually-hidden'), slotName(this.app.slots[i])));
     for (const [row, codes, name] of [['a', state.codes, 'A'], ['b', state.bcodes, 'B']]) {
       this.rows[row].forEach((token, i) => {
         const same = state.codes[i] === state.bcodes[i];
@@ -122,7 +128,7 @@ export class Grid {
         const base = row === 'a' ? state.a.codes : state.b.codes;
         token.toggleAttribute('data-edited', codes[i] !== base[i]);
         token.toggleAttribute('data-moved', row === 'a' && !!moved?.has(i));
-        token.setAttribute('aria-label', [
+        label(token, [
           `${token.querySelector('.name').textContent}: ${name}, slot ${i}${this.app.named(i)}`, same ? 'same in both' : '', codes[i] !== base[i] ? `was ${this.app.names.say(i, base[i])}` : '',
         ].filter(Boolean).join(', ')); // what is seen comes first, word for word
       });
@@ -130,32 +136,37 @@ export class Grid {
     this.shots.forEach((shot, i) => {
       const same = state.codes[i] === state.bcodes[i];
       shot.toggleAttribute('data-same', same);
-      shot.setAttribute('aria-label', same ? `Slot ${i} is the same in A and B` : `A with slot ${i} of B; put it into A`);
+      label(shot, same ? `Slot ${i} is the same in A and B` : `A with slot ${i} of B; put it into A`);
     });
     this.groupshots.forEach((shot, g) => {
       const group = this.app.groups[g];
       const same = group.slots.every((i) => state.codes[i] === state.bcodes[i]);
       shot.toggleAttribute('data-same', same);
       this.groupheads[g].toggleAttribute('data-same', same);
-      shot.setAttribute('aria-label', same ? `${groupName(group)} is the same in A and B` : `A with B’s ${groupName(group)}, ${numbers(group.slots)}; put it into A`);
+      label(shot, same ? `${groupName(group)} is the same in A and B` : `A with B’s ${groupName(group)}, ${numbers(group.slots)}; put it into A`);
     });
   }
 
   flip(slots) { this.rows.a.forEach((token, i) => token.toggleAttribute('data-flipped', slots.has(i))); }
 
-  wait(on) { this.table.toggleAttribute('data-waiting', on); }
+  #late = 0;
 
-  /** show paints swaps, differences and spotlights; pictures gives the pixels of a tuple. */
+  /** wait marks that pictures are still to come, which shows once it takes long. */
+  wait(on) {
+    clearTimeout(this.#late);
+    this.table.toggleAttribute('data-waiting', on);
+    if (on) this.#late = setTimeout(() => this.table.toggleAttribute('data-late', true), LATE);
+    else this.table.removeAttribute('data-late');
+  }
+
+  /** show paints swaps, differences and A's spotlights; pictures gives the pixels of a tuple. */
   show(state, pictures) {
     const { codes, bcodes } = state;
-    const [a, b] = [pictures(codes), pictures(bcodes)];
+    const a = pictures(codes);
     const there = swaps(codes, bcodes).map(pictures);
-    const back = swaps(bcodes, codes).map(pictures);
     const forward = there.map((p) => difference(a, p, this.shape.c));
-    const backward = back.map((p) => difference(b, p, this.shape.c));
     const scale = Math.max(32, ...forward.map((d) => d.most));
-    const scaleB = Math.max(32, ...backward.map((d) => d.most));
-    const ink = inkOf(this.table);
+    this.ink ??= inkOf(this.table);
     this.largest = forward.map((d, i) => [d.changed, i]).sort((x, y) => y[0] - x[0] || x[1] - y[1]).map(([, i]) => i);
     this.groupshots.forEach((shot, g) => {
       const tuple = this.#groupTuple(state, g);
@@ -164,13 +175,20 @@ export class Grid {
     forward.forEach((d, i) => {
       const same = codes[i] === bcodes[i];
       paint(this.shots[i].querySelector('canvas'), there[i], this.shape, put(codes, i, bcodes[i]).join('.'));
-      heat(this.maps[i], d.map, scale, this.shape, ink);
-      this.maps[i].setAttribute('aria-label', same ? 'No difference' : `${percent(d.changed)} of the pixels change`);
-      this.changed[i].textContent = same ? 'same' : percent(d.changed);
+      heat(this.maps[i], d.map, scale, this.shape, this.ink);
+      label(this.maps[i], same ? 'No difference' : `${percent(d.changed)} of the pixels change`);
+      tell(this.changed[i], same ? 'same' : percent(d.changed));
       spotlight(this.rows.a[i].querySelector('canvas'), a, d.map, scale, this.shape);
-      spotlight(this.rows.b[i].querySelector('canvas'), b, backward[i].map, scaleB, this.shape);
     });
     this.wait(false);
+  }
+
+  /** showBack paints B's spotlights, from B with each slot of A. */
+  showBack({ codes, bcodes }, pictures) {
+    const b = pictures(bcodes);
+    const backward = swaps(bcodes, codes).map((t) => difference(b, pictures(t), this.shape.c));
+    const scale = Math.max(32, ...backward.map((d) => d.most));
+    backward.forEach((d, i) => spotlight(this.rows.b[i].querySelector('canvas'), b, d.map, scale, this.shape));
   }
 
   /** choose marks the chosen slot. */

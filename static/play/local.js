@@ -1,70 +1,116 @@
-// Decoding in this browser: a worker with the model's weights, or where there can be no worker, the model in the page itself.
+// Decoding in this browser: workers with the model's weights; the page itself, where that is quick enough for the frame of a move; or where
+// there can be no worker, the page alone.
 
 import { Codec, Refused, compile } from './codec.js';
 
 export const SLOWEST = 30; // ms per picture: above it the server's pictures are quicker to wait for
+const QUICK = 6; // ms per picture: below it the page decodes the picture under the hand, which is then on the screen with the same frame
 
 export class Local {
-  #worker = null;
-  #codec = null;
+  #workers = [];
+  #codec = null; // the model in the page
   #asked = new Map(); // seq → {resolve, reject}
   #seq = 0;
+  #bytes = null; // until the model needs no more of them
+  #assisted = null;
+  #readers = []; // workers that have the probe
 
   /** open resolves once the model can decode, or rejects with a sentence; bytes are the module's and the weights'. */
-  static async open({ wasm, weights }) {
+  static async open(bytes) {
     const local = new Local();
-    await local.#start(wasm, weights).catch((err) => (err instanceof Refused ? Promise.reject(err) : local.#here(wasm, weights)));
+    try {
+      local.picture = await local.#start(bytes);
+    } catch (err) {
+      if (err instanceof Refused) throw err;
+      await local.#here(bytes);
+      const start = performance.now();
+      local.#codec.decode(new Array(local.#codec.m).fill(local.#codec.real ? 1024 : 0));
+      local.picture = performance.now() - start;
+    }
+    local.#bytes = bytes;
     return local;
   }
 
-  async #start(wasm, weights) {
+  /** start adds a worker, and resolves to its milliseconds per picture. */
+  async #start({ wasm, weights }) {
     const worker = new Worker(import.meta.resolve('./worker.js'), { type: 'module' });
     try {
-      this.picture = await new Promise((resolve, reject) => {
+      const picture = await new Promise((resolve, reject) => {
         worker.onerror = () => reject(new Error('The worker did not start.'));
         worker.onmessage = ({ data }) => (data.ready ? resolve(data.ready.picture) : reject(new Refused(data.refused)));
         worker.postMessage({ open: { script: import.meta.resolve('./codec.js'), wasm, weights, slowest: SLOWEST } });
       });
+      worker.onerror = () => this.#fail('Decoding in this browser stopped.');
+      worker.onmessage = ({ data }) => this.#settle(data);
+      this.#workers.push(worker);
+      return picture;
     } catch (err) {
       worker.terminate();
       throw err;
     }
-    worker.onerror = () => this.#fail('Decoding in this browser stopped.');
-    worker.onmessage = ({ data }) => this.#settle(data);
-    this.#worker = worker;
   }
 
-  async #here(wasm, weights) {
-    this.#codec = new Codec(await compile(wasm), weights);
-    const start = performance.now();
-    this.#codec.decode(new Array(this.#codec.m).fill(this.#codec.real ? 1024 : 0));
-    this.picture = performance.now() - start;
+  async #here({ wasm, weights }) { this.#codec = new Codec(await compile(wasm), weights); }
+
+  /** assist adds the page itself where that is quick, and a worker where there is a processor for it; the model works without them. */
+  assist() { this.#assisted ??= this.#assist(); }
+
+  async #assist() {
+    if (this.#workers.length && this.picture <= QUICK) await this.#here(this.#bytes);
+    if (this.#workers.length && navigator.hardwareConcurrency > 1) await this.#start(this.#bytes).catch(() => {});
+    this.#bytes = null;
   }
 
   /** decode gives the pictures of jobs: {a} for a tuple, {a, b, t} for what lies between two. A lane's newest request wins. */
   async decode(lane, jobs, signal) {
     signal?.throwIfAborted();
-    if (this.#codec) return jobs.map(({ a, b, t }) => (t ? this.#codec.blend(a, b, t) : this.#codec.decode(a)));
-    return (await this.#ask({ lane, jobs }, signal)).pictures;
+    const here = this.#codec && (!this.#workers.length || (lane === 'held' && jobs.length === 1));
+    if (here) return jobs.map(({ a, b, t }) => (t ? this.#codec.blend(a, b, t) : this.#codec.decode(a)));
+    return this.#share([...this.#workers], lane, jobs, signal);
+  }
+
+  /** teach gives the workers the probe's file, and resolves to whether they can read. */
+  async teach(file) {
+    await this.#assisted;
+    const script = import.meta.resolve('./probe.js');
+    this.#readers = (await Promise.all(this.#workers.map((w) => this.#ask(w, { probe: { script, file } }).then(() => w, () => [])))).flat();
+    return this.#readers.length > 0;
+  }
+
+  /** read gives the classes that the probe reads from pictures. */
+  async read(lane, pictures, signal) {
+    signal?.throwIfAborted();
+    return this.#share(this.#readers, lane, pictures.map((read) => ({ read })), signal);
+  }
+
+  /** share deals jobs out to workers, each its part, though it be empty: a lane's older request ends in all of them. */
+  async #share(workers, lane, jobs, signal) {
+    const parts = await Promise.all(workers.map((worker, n) => {
+      const part = jobs.filter((_, j) => j % workers.length === n);
+      if (part.length) return this.#ask(worker, { lane, jobs: part }, signal);
+      worker.postMessage({ lane, jobs: part });
+      return null;
+    }));
+    return jobs.map((_, j) => parts[j % workers.length].done[Math.floor(j / workers.length)]);
   }
 
   /** encode gives {codes, z} of a picture's pixels. */
-  async encode(pixels) { return this.#codec ? this.#codec.encode(pixels) : this.#ask({ encode: pixels }); }
+  async encode(pixels) { return this.#codec ? this.#codec.encode(pixels) : this.#ask(this.#workers[0], { encode: pixels }); }
 
   /** represent gives the codes that are read from z. */
-  async represent(z) { return this.#codec ? this.#codec.represent(z) : (await this.#ask({ represent: z })).codes; }
+  async represent(z) { return this.#codec ? this.#codec.represent(z) : (await this.#ask(this.#workers[0], { represent: z })).codes; }
 
   /** distances are those of a slot's entries to the one of a code, as the palette sorts them. */
   async distances(slot, code, entries) {
-    return this.#codec ? this.#codec.distances(slot, code, entries) : (await this.#ask({ distances: { slot, code, entries } })).distances;
+    return this.#codec ? this.#codec.distances(slot, code, entries) : (await this.#ask(this.#workers[0], { distances: { slot, code, entries } })).distances;
   }
 
-  #ask(message, signal) {
+  #ask(worker, message, signal) {
     const seq = ++this.#seq;
     return new Promise((resolve, reject) => {
       this.#asked.set(seq, { resolve, reject });
       signal?.addEventListener('abort', () => { this.#asked.delete(seq); reject(signal.reason); }, { once: true });
-      this.#worker.postMessage({ seq, ...message });
+      worker.postMessage({ seq, ...message });
     });
   }
 
@@ -75,7 +121,7 @@ export class Local {
     else asked?.resolve(reply);
   }
 
-  close() { this.#worker?.terminate(); }
+  close() { for (const worker of this.#workers) worker.terminate(); }
 
   #fail(text) {
     for (const asked of this.#asked.values()) asked.reject(new Error(text));

@@ -1,6 +1,8 @@
 // What codes and groups are called: a code goes by the value of the factor that its slot stands for, where that is known, and its
 // number comes second.
 
+const written = new WeakMap(); // element → what it shows
+
 /** Names knows the names of codes, slots [{codes: [{code, name, hues, classes}]}]; text writes a number. */
 export class Names {
   constructor(slots, text) {
@@ -20,6 +22,8 @@ export class Names {
   /** write puts a code's colours, name and number into an element. */
   write(element, slot, code) {
     const known = this.of(slot, code);
+    if (written.get(element) === (known ?? code)) return;
+    written.set(element, known ?? code);
     const part = (name, text) => Object.assign(document.createElement('span'), { className: name, textContent: text });
     if (!known) return element.replaceChildren(part('code', this.text(code)));
     element.replaceChildren(...(known.hues?.length ? [swatch(known.hues)] : []), part('code', known.name), ' ', part('no quiet', this.text(code)));

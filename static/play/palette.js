@@ -4,12 +4,14 @@ import { put } from './codes.js';
 import { canvasFor, paint } from './pixels.js';
 
 const PAGE = 24;
+const LATE = 120; // ms after which pictures that are not here yet turn pale
 
 export class Palette {
   #slot = -1;
   #row = 'a';
   #entries = [];
   #loading = null;
+  #late = 0;
   #reply = null; // of the newest load: how many entries there are, and on how many images they were counted
 
   constructor(panel, shape, app) {
@@ -183,10 +185,13 @@ export class Palette {
     const [slot, entries] = [this.#slot, [...this.list.querySelectorAll('.entry')]];
     for (const entry of entries) entry.setAttribute('aria-selected', String(Number(entry.dataset.code) === codes[slot]));
     const tuples = entries.map((entry) => put(codes, slot, Number(entry.dataset.code)));
-    entries.forEach((entry, j) => entry.toggleAttribute('data-waiting', !this.app.decoder.peek(tuples[j])));
+    clearTimeout(this.#late);
+    this.#late = setTimeout(() => entries.forEach((entry, j) => entry.toggleAttribute('data-late', !this.app.decoder.peek(tuples[j]))), LATE);
     const pictures = await this.app.pictures('palette', tuples);
-    pictures?.forEach((p, j) => {
-      entries[j].removeAttribute('data-waiting');
+    if (!pictures) return;
+    clearTimeout(this.#late);
+    pictures.forEach((p, j) => {
+      entries[j].removeAttribute('data-late');
       paint(entries[j].querySelector('canvas'), p, this.shape);
     });
   }

@@ -41,10 +41,14 @@ export function pixelsOf(image, { h, w, c }) {
   return out;
 }
 
+const shown = new WeakMap(); // canvas → its pixels
+
 export function paint(canvas, pixels, shape, codes) {
+  if (codes && canvas.dataset.codes !== codes) canvas.dataset.codes = codes;
+  if (shown.get(canvas) === pixels) return;
+  shown.set(canvas, pixels);
   canvas.dataset.painted = 'yes';
   canvas.classList.remove('skeleton');
-  if (codes) canvas.dataset.codes = codes;
   canvas.getContext('2d').putImageData(imageData(pixels, shape), 0, 0);
 }
 
@@ -58,22 +62,23 @@ export function psnr(x, y) {
 /** spotlight paints a picture bright where map nears the scale that all slots share, and faint elsewhere: what a slot accounts for. */
 export function spotlight(canvas, pixels, map, scale, shape) {
   const { h, w } = shape;
-  const source = imageData(pixels, shape).data;
-  const out = new ImageData(w, h);
+  const out = new ImageData(imageData(pixels, shape).data.slice(), w, h);
   const full = Math.max(24, scale * 0.35); // from here on a pixel is fully lit
-  for (let p = 0; p < h * w; p++) {
-    const lit = Math.min(1, map[p] / full);
-    for (let ch = 0; ch < 3; ch++) out.data[4 * p + ch] = source[4 * p + ch];
-    out.data[4 * p + 3] = Math.round(255 * (0.14 + 0.86 * lit));
-  }
+  const alpha = Uint8Array.from({ length: 256 }, (_, d) => Math.round(255 * (0.14 + 0.86 * Math.min(1, d / full))));
+  for (let p = 0; p < h * w; p++) out.data[4 * p + 3] = alpha[map[p]];
   canvas.getContext('2d').putImageData(out, 0, 0);
 }
 
 /** heat paints a difference map in one ink, opaque at the scale's end. */
 export function heat(canvas, map, scale, { h, w }, [r, g, b]) {
   const out = new ImageData(w, h);
-  for (let p = 0; p < h * w; p++) {
-    out.data.set([r, g, b, Math.round(255 * Math.sqrt(Math.min(1, map[p] / Math.max(1, scale))))], 4 * p);
+  const alpha = Uint8Array.from({ length: 256 }, (_, d) => Math.round(255 * Math.sqrt(Math.min(1, d / Math.max(1, scale)))));
+  const { data } = out;
+  for (let p = 0, at = 0; p < h * w; p++) {
+    data[at++] = r;
+    data[at++] = g;
+    data[at++] = b;
+    data[at++] = alpha[map[p]];
   }
   canvas.getContext('2d').putImageData(out, 0, 0);
 }

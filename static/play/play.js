@@ -346,17 +346,26 @@ class Play {
   async #showRest() {
     const state = this.state;
     const { codes, bcodes, order } = state;
-    const tuples = [codes, bcodes, state.a.codes, state.b.codes, ...this.groups.map((g) => putAll(codes, g.slots, bcodes)), ...swaps(codes, bcodes), ...interpolation(codes, bcodes, order), ...swaps(bcodes, codes)];
-    this.grid.wait(tuples.some((t) => !this.decoder.peek(t)));
-    const decoded = await this.pictures('strip', tuples);
-    if (!decoded || state !== this.state) return;
-    const byName = new Map(tuples.map((t, j) => [format(t), decoded[j]]));
+    const table = [codes, bcodes, ...this.groups.map((g) => putAll(codes, g.slots, bcodes)), ...swaps(codes, bcodes)];
+    const first = new Set(table.map(format));
+    const others = [state.a.codes, state.b.codes, ...interpolation(codes, bcodes, order), ...swaps(bcodes, codes)].filter((t) => !first.has(format(t)));
+    this.grid.wait(table.some((t) => !this.decoder.peek(t)));
+    const [now, then] = [this.pictures('strip', table), this.pictures('rest', others)]; // the table is what the visitor changed
+    const byName = new Map();
     const pictures = (t) => byName.get(format(t));
+    const take = async (tuples, asked) => {
+      const decoded = await asked;
+      decoded?.forEach((pixels, j) => byName.set(format(tuples[j]), pixels));
+      return !!decoded && state === this.state;
+    };
+    if (!(await take(table, now))) return;
+    this.grid.show(state, pictures);
+    this.facts.refresh(state);
+    if (!(await take(others, then))) return;
     this.sides.a.show(pictures(state.a.codes));
     this.sides.b.show(pictures(state.b.codes));
-    this.grid.show(state, pictures);
+    this.grid.showBack(state, pictures);
     this.strip.show(state, pictures);
-    this.facts.refresh(state);
     if (!this.#looking) this.facts.result(this.#row, this.rowCodes()); // A as encoded may have been decoded only now
   }
 
@@ -481,7 +490,7 @@ class Play {
     this.#rove($('undo').closest('.tools'));
     addEventListener('keydown', (e) => this.#key(e));
     document.addEventListener('click', (e) => { if (!$('download').contains(e.target)) $('download').open = false; });
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#showRest());
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { this.grid.ink = null; this.#showRest(); });
   }
 
   /** rove makes a toolbar one stop of the tab key; arrows move within it. */

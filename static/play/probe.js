@@ -6,6 +6,7 @@ const CONVOLUTIONS = 3;
 export class Probe {
   /** Opens the file, an ArrayBuffer. */
   constructor(file) {
+    this.file = file;
     const length = new DataView(file).getUint32(0, true);
     this.head = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 4, length)));
     let at = 4 + length;

@@ -1,17 +1,21 @@
-// The playground's worker: it holds one model and decodes what the page asks for, one picture at a time, the most urgent lane
-// first. A request takes the place of the one before in its lane.
+// The playground's worker: it holds one model, and the probe once there is one. It decodes and reads what the page asks for, the most urgent
+// lane first. A request takes the place of the one before in its lane; one without jobs only ends it.
 
-const LANES = ['held', 'atlas', 'strip', 'palette', 'beside', 'aside', 'pad', 'many', 'bench'];
+const LANES = ['held', 'atlas', 'strip', 'rest', 'palette', 'beside', 'aside', 'pad', 'many', 'bench']; // others come after these
+const TURN = 8; // ms of work between two looks at what has come in
 const waiting = new Map(); // lane → {seq, jobs, done}
 let codec = null;
+let probe = null;
 let working = false;
 
 addEventListener('message', async ({ data }) => {
   if (data.open) return open(data.open);
-  if (data.encode) return answer(data.seq, () => ({ ...codec.encode(data.encode) }));
+  if (data.probe) return answer(data.seq, async () => { probe = new (await import(data.probe.script)).Probe(data.probe.file); });
+  if (data.encode) return answer(data.seq, () => codec.encode(data.encode));
   if (data.represent) return answer(data.seq, () => ({ codes: codec.represent(data.represent) }));
   if (data.distances) return answer(data.seq, () => ({ distances: codec.distances(data.distances.slot, data.distances.code, data.distances.entries) }));
-  waiting.set(data.lane, { seq: data.seq, jobs: data.jobs, done: [] });
+  if (data.jobs.length) waiting.set(data.lane, { seq: data.seq, jobs: data.jobs, done: [] });
+  else waiting.delete(data.lane);
   if (!working) work();
 });
 
@@ -42,34 +46,39 @@ function measured(slowest) {
   return least;
 }
 
-function answer(seq, what) {
+async function answer(seq, what) {
   try {
-    postMessage({ seq, ...what() });
+    postMessage({ seq, ...(await what()) });
   } catch (err) {
     postMessage({ seq, error: err.message });
   }
 }
 
-const next = () => LANES.find((lane) => waiting.has(lane));
+const next = () => LANES.find((lane) => waiting.has(lane)) ?? waiting.keys().next().value;
 const pause = new MessageChannel();
 
-/** work decodes until nothing waits; between two pictures it hears what has come in. */
+/** work goes on until nothing waits; every few milliseconds it hears what has come in. */
 function work() {
   working = true;
-  const lane = next();
-  if (!lane) { working = false; return; }
-  const task = waiting.get(lane);
-  try {
-    const { a, b, t } = task.jobs[task.done.length];
-    task.done.push(t ? codec.blend(a, b, t) : codec.decode(a));
-    if (task.done.length === task.jobs.length) {
-      waiting.delete(lane);
-      postMessage({ seq: task.seq, pictures: task.done }, task.done.map((p) => p.buffer));
-    }
-  } catch (err) {
-    waiting.delete(lane);
-    postMessage({ seq: task.seq, error: err.message });
-  }
+  const begun = performance.now();
+  do {
+    const lane = next();
+    if (!lane) { working = false; return; }
+    one(lane, waiting.get(lane));
+  } while (performance.now() - begun < TURN);
   pause.port2.postMessage(0);
 }
 pause.port1.onmessage = work;
+
+/** one does the next job of a lane, and answers after its last. */
+function one(lane, { seq, jobs, done }) {
+  try {
+    const { a, b, t, read } = jobs[done.length];
+    done.push(read ? probe.read(read) : t ? codec.blend(a, b, t) : codec.decode(a));
+    if (done.length < jobs.length) return;
+    postMessage({ seq, done }, done.flatMap((d) => d.buffer ?? []));
+  } catch (err) {
+    postMessage({ seq, error: err.message });
+  }
+  waiting.delete(lane);
+}
