@@ -3,7 +3,9 @@ package play_test
 import (
 	"io"
 	"net/http"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,17 +14,50 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"slotscope/handlers/handlertest"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/shipped"
 )
 
-// The benchmark measures every path, in a page that is otherwise the playground. With -v it prints its figures; how large they are is not
-// tested, for that depends on what else the machine does.
+// The benchmark measures every path, in a page that is otherwise the playground. With -v it prints its figures, those of a small model too;
+// how large they are is not tested, for that depends on what else the machine does.
 func TestBenchmark(t *testing.T) {
 	needsBrowser(t)
-	dir := t.TempDir()
-	key := handlertest.WriteTiny(t, dir)
+	t.Run("tiny", func(t *testing.T) {
+		dir := t.TempDir()
+		benchmark(t, dir, handlertest.WriteTiny(t, dir))
+	})
+	t.Run("small", func(t *testing.T) {
+		if !testing.Verbose() {
+			t.Skip("nobody would see its figures")
+		}
+		dir := t.TempDir()
+		benchmark(t, dir, placeShipped(t, dir))
+	})
+}
+
+// placeShipped puts the first run that the program ships into a data folder, and returns the key of its checkpoint.
+func placeShipped(t *testing.T, dir string) (key string) {
+	t.Helper()
+	run := shipped.Runs()[0]
+	folder := filepath.Join(dir, "runs", run.ID)
+	if err := os.CopyFS(folder, run.Files); err != nil {
+		t.Fatal(err)
+	}
+	name, err := run.Checkpoint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := checkpoint.Hash(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum[:16]
+}
+
+func benchmark(t *testing.T, dir, key string) {
 	p := playgroundIn(t, dir, "hrr")
+	p.key = key
 	b := browse(t, p, 1280, 800)
-	b.key = key
 	b.waitFor("usage")
 	b.do(chromedp.Navigate(p.url + "/play/" + key + "?bench"))
 	b.seeWithin(4*time.Minute, `document.querySelector('[data-testid=play-bench]')?.dataset.ready`, "yes")
