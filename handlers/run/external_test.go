@@ -106,3 +106,34 @@ func (l listing) Begin(name string, hparams map[string]any) (model.Run, error) {
 	}
 	return run, err
 }
+
+// The page of an adopted model says nothing of a training that nobody saw, and offers no weights, which are elsewhere.
+func TestAdoptedRunPage(t *testing.T) {
+	f := handlertest.NewRuns(t.TempDir())
+	run := f.Put("mine", model.Finished, 60)
+	run.Config = model.Config{Model: model.External, Preset: "thirds", Dataset: "shapes3d-synthetic", Engine: "auto", Steps: 60, M: 3, K: 8, EvalImages: 10_000}
+	run.Checkpoint, run.Reason = 60, "Adopted: another program trained and runs this model."
+	r := chi.NewRouter()
+	runpage.Runs{Service: f, Datasets: handlertest.Data{}}.Routes(r)
+	doc := handlertest.Document(t, handlertest.Get(t, r, "/runs/mine"))
+	for _, id := range []string{"samples", "evidence", "bundle", "elapsed", "precision"} {
+		if found := doc.Find("[data-testid=" + id + "]"); found.Length() > 0 && found.Closest("[hidden]").Length() == 0 {
+			t.Errorf("%s is shown", id)
+		}
+	}
+	if text := doc.Find("[data-testid=reason]").Text(); strings.Contains(text, "kept") {
+		t.Errorf("the reason: %q", text)
+	}
+	if doc.Find("[data-testid=play][hidden]").Length() > 0 || doc.Find("[data-part=checkpoints][hidden]").Length() > 0 {
+		t.Error("it cannot be played with")
+	}
+	text := doc.Find("[data-testid=config]").Text()
+	for _, word := range []string{"Learning rate", "Batch", "β"} {
+		if strings.Contains(text, word) {
+			t.Errorf("the configuration names %s: %s", word, text)
+		}
+	}
+	if !strings.Contains(text, "10000") {
+		t.Errorf("the configuration: %s", text)
+	}
+}

@@ -147,7 +147,7 @@ export class RunHead {
     if (!over && !waits) return;
     p['reason-text'].textContent = this.run.reason;
     p.kept.textContent = '';
-    if (waits) return;
+    if (waits || this.run.config.model === 'external') return;
     p.kept.textContent =
       this.run.checkpoint > 0
         ? `The checkpoint of step ${count(this.run.checkpoint)} and every measured step up to ${count(this.run.step)} are kept.`

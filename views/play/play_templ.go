@@ -3241,157 +3241,177 @@ func playBlend(v PlayView) templ.Component {
 			templ_7745c5c3_Var183 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 284, "<section class=\"blend js\" id=\"blend\" aria-label=\"Between codes\"><fieldset disabled><h2>Between A and B</h2><div class=\"blends\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 284, "<section class=\"blend js\" id=\"blend\" aria-label=\"Between codes\">")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		if v.Weights == "" && len(v.Frozen) == 0 {
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 285, "<h2>Between A and B</h2><p class=\"quiet\" data-testid=\"play-whole\">The browser computes what lies between codes, and noise on z, from a model's weights. This model's weights are not sent, so it decodes whole codes.</p>")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 286, "<fieldset disabled")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		if v.Weights == "" && len(v.Frozen) == 0 {
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 287, " hidden")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 288, "><h2>Between A and B</h2><div class=\"blends\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		for i, s := range v.Slots {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 285, "<label data-slot=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 289, "<label data-slot=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var184 string
 			templ_7745c5c3_Var184, templ_7745c5c3_Err = templ.JoinStringErrs(hue(i))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 565, Col: 30}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 569, Col: 30}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var184))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 286, "\"><span class=\"name\"><b>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 290, "\"><span class=\"name\"><b>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var185 string
 			templ_7745c5c3_Var185, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(i))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 566, Col: 45}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 570, Col: 45}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var185))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 287, "</b> <span data-part=\"factor\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 291, "</b> <span data-part=\"factor\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var186 string
 			templ_7745c5c3_Var186, templ_7745c5c3_Err = templ.JoinStringErrs(s.shown())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 566, Col: 88}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 570, Col: 88}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var186))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 288, "</span></span> <input type=\"range\" min=\"0\" max=\"100\" value=\"0\" data-blend=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 292, "</span></span> <input type=\"range\" min=\"0\" max=\"100\" value=\"0\" data-blend=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var187 string
 			templ_7745c5c3_Var187, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(i))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 567, Col: 82}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 571, Col: 82}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var187))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 289, "\" data-testid=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 293, "\" data-testid=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var188 string
 			templ_7745c5c3_Var188, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("play-blend-%d", i))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 567, Col: 130}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 571, Col: 130}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var188))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 290, "\" aria-label=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 294, "\" aria-label=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var189 string
 			templ_7745c5c3_Var189, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("Slot %d, percent of the way to B", i))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 567, Col: 196}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 571, Col: 196}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var189))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 291, "\"> <span class=\"quiet\" data-part=\"now\">0%</span></label> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 295, "\"> <span class=\"quiet\" data-part=\"now\">0%</span></label> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 292, "<label><span class=\"name\">All slots</span> <input type=\"range\" min=\"0\" max=\"100\" value=\"0\" data-part=\"all\" data-testid=\"play-blend-all\" aria-label=\"All slots, percent of the way to B\"> <span class=\"quiet\" data-part=\"now\">0%</span></label></div><h2>Two at once</h2><div class=\"padded\" id=\"pad\" data-testid=\"play-padded\"><div class=\"row\"><label><span class=\"name\">Across</span> <select data-part=\"pad-x\" data-testid=\"play-pad-x\"></select></label> <label><span class=\"name\">Up</span> <select data-part=\"pad-y\" data-testid=\"play-pad-y\"></select></label><p class=\"quiet\" data-part=\"pad-now\" data-testid=\"play-pad-now\"></p></div><div class=\"pad\" role=\"slider\" tabindex=\"0\" aria-label=\"From A at the lower left to B’s values; arrow keys move, with Shift in small steps\" aria-valuemin=\"0\" aria-valuemax=\"100\" aria-valuenow=\"0\" data-part=\"pad\" data-testid=\"play-pad\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 296, "<label><span class=\"name\">All slots</span> <input type=\"range\" min=\"0\" max=\"100\" value=\"0\" data-part=\"all\" data-testid=\"play-blend-all\" aria-label=\"All slots, percent of the way to B\"> <span class=\"quiet\" data-part=\"now\">0%</span></label></div><h2>Two at once</h2><div class=\"padded\" id=\"pad\" data-testid=\"play-padded\"><div class=\"row\"><label><span class=\"name\">Across</span> <select data-part=\"pad-x\" data-testid=\"play-pad-x\"></select></label> <label><span class=\"name\">Up</span> <select data-part=\"pad-y\" data-testid=\"play-pad-y\"></select></label><p class=\"quiet\" data-part=\"pad-now\" data-testid=\"play-pad-now\"></p></div><div class=\"pad\" role=\"slider\" tabindex=\"0\" aria-label=\"From A at the lower left to B’s values; arrow keys move, with Shift in small steps\" aria-valuemin=\"0\" aria-valuemax=\"100\" aria-valuenow=\"0\" data-part=\"pad\" data-testid=\"play-pad\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		for range 4 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 293, "<canvas class=\"pixels\" width=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 297, "<canvas class=\"pixels\" width=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var190 string
 			templ_7745c5c3_Var190, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(v.W))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 586, Col: 54}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 590, Col: 54}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var190))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 294, "\" height=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 298, "\" height=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var191 string
 			templ_7745c5c3_Var191, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(v.H))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 586, Col: 83}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 590, Col: 83}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var191))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 295, "\" aria-hidden=\"true\"></canvas>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 299, "\" aria-hidden=\"true\"></canvas>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 296, "<span class=\"thumb\" data-part=\"thumb\"></span></div><canvas class=\"pixels shown\" data-part=\"pad-shown\" width=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 300, "<span class=\"thumb\" data-part=\"thumb\"></span></div><canvas class=\"pixels shown\" data-part=\"pad-shown\" width=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var192 string
 		templ_7745c5c3_Var192, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(v.W))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 590, Col: 80}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 594, Col: 80}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var192))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 297, "\" height=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 301, "\" height=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var193 string
 		templ_7745c5c3_Var193, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(v.H))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 590, Col: 109}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 594, Col: 109}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var193))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 298, "\" role=\"img\" aria-label=\"A where the pad stands\" data-testid=\"play-pad-shown\"></canvas></div><h2>Noise on A’s latent z</h2><div class=\"row noise\"><label><span class=\"name\">SNR</span> <input type=\"range\" min=\"-20\" max=\"21\" value=\"21\" data-part=\"noise\" data-testid=\"play-noise\" aria-label=\"Signal-to-noise ratio in dB; at the right end there is no noise\"> <span class=\"quiet\" data-part=\"now\">off</span></label> <button type=\"button\" data-part=\"again\">Draw again</button></div><p class=\"quiet\" role=\"status\" data-part=\"flips\" data-testid=\"play-flips\"></p></fieldset></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 302, "\" role=\"img\" aria-label=\"A where the pad stands\" data-testid=\"play-pad-shown\"></canvas></div><h2>Noise on A’s latent z</h2><div class=\"row noise\"><label><span class=\"name\">SNR</span> <input type=\"range\" min=\"-20\" max=\"21\" value=\"21\" data-part=\"noise\" data-testid=\"play-noise\" aria-label=\"Signal-to-noise ratio in dB; at the right end there is no noise\"> <span class=\"quiet\" data-part=\"now\">off</span></label> <button type=\"button\" data-part=\"again\">Draw again</button></div><p class=\"quiet\" role=\"status\" data-part=\"flips\" data-testid=\"play-flips\"></p></fieldset></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -3422,69 +3442,69 @@ func playMany(v PlayView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if v.Dataset != nil {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 299, "<details class=\"many js\" id=\"many\"><summary data-testid=\"play-many\"><h2>Many images</h2></summary><div class=\"row\"><label>Show <select data-part=\"what\" data-testid=\"play-many-what\"><option value=\"pairs\">Swaps: pairs × groups</option> <option value=\"edit\">A’s edit on other images</option></select></label> <label>How many <select data-part=\"n\" data-testid=\"play-many-n\"><option>4</option> <option selected>6</option> <option>8</option> <option>12</option> <option>16</option></select></label> <button type=\"button\" data-part=\"again\" data-testid=\"play-many-again\">Draw others</button> <span class=\"row files\" data-part=\"files\"><span class=\"quiet\">This figure:</span> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 303, "<details class=\"many js\" id=\"many\"><summary data-testid=\"play-many\"><h2>Many images</h2></summary><div class=\"row\"><label>Show <select data-part=\"what\" data-testid=\"play-many-what\"><option value=\"pairs\">Swaps: pairs × groups</option> <option value=\"edit\">A’s edit on other images</option></select></label> <label>How many <select data-part=\"n\" data-testid=\"play-many-n\"><option>4</option> <option selected>6</option> <option>8</option> <option>12</option> <option>16</option></select></label> <button type=\"button\" data-part=\"again\" data-testid=\"play-many-again\">Draw others</button> <span class=\"row files\" data-part=\"files\"><span class=\"quiet\">This figure:</span> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			for _, kind := range []string{"svg", "pdf", "png"} {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 300, "<a data-format=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 304, "<a data-format=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var195 string
 				templ_7745c5c3_Var195, templ_7745c5c3_Err = templ.JoinStringErrs(kind)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 633, Col: 27}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 637, Col: 27}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var195))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 301, "\" href=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 305, "\" href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var196 templ.SafeURL
 				templ_7745c5c3_Var196, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(v.api("figure." + kind)))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 633, Col: 75}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 637, Col: 75}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var196))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 302, "\" data-testid=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 306, "\" data-testid=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var197 string
 				templ_7745c5c3_Var197, templ_7745c5c3_Err = templ.JoinStringErrs("play-figure-" + kind)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 633, Col: 113}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 637, Col: 113}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var197))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 303, "\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 307, "\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var198 string
 				templ_7745c5c3_Var198, templ_7745c5c3_Err = templ.JoinStringErrs(strings.ToUpper(kind))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 633, Col: 139}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/play/play.templ`, Line: 637, Col: 139}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var198))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 304, "</a>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 308, "</a>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 305, "</span></div><p class=\"quiet\" role=\"status\" data-part=\"said\" data-testid=\"play-many-said\"></p><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Many images\"><table data-testid=\"play-many-table\" hidden><thead></thead><tbody></tbody></table></div></details>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 309, "</span></div><p class=\"quiet\" role=\"status\" data-part=\"said\" data-testid=\"play-many-said\"></p><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Many images\"><table data-testid=\"play-many-table\" hidden><thead></thead><tbody></tbody></table></div></details>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

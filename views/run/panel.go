@@ -38,8 +38,10 @@ func (v RunView) unlogged() string {
 	switch {
 	case !v.external() || len(v.Series) > 0:
 		return ""
-	case v.Run.State.Ended():
+	case v.adopted():
 		return "No curves: nothing was logged for this model. Its scores and swaps come from the model itself."
+	case v.Run.State.Ended():
+		return "No curves: no points were logged."
 	}
 	return "No points yet. Reload this page once the first are logged."
 }

@@ -138,7 +138,16 @@ func TestChartsOfAnotherProgram(t *testing.T) {
 	if view.Series = nil; len(view.panels()) != 0 || !strings.Contains(view.unlogged(), "No curves") {
 		t.Errorf("%d charts, %q", len(view.panels()), view.unlogged())
 	}
-	if view.Run.State = model.Running; !strings.Contains(view.unlogged(), "No points yet") {
+	if strings.Contains(view.unlogged(), "the model itself") {
+		t.Errorf("a run without a model: %q", view.unlogged())
+	}
+	if view.Run.Checkpoint = 1; !strings.Contains(view.unlogged(), "the model itself") {
+		t.Errorf("an adopted model: %q", view.unlogged())
+	}
+	if view.Run.State = model.Running; !strings.Contains(view.unlogged(), "No curves") {
+		t.Errorf("%q", view.unlogged())
+	}
+	if view.Run.Checkpoint = 0; !strings.Contains(view.unlogged(), "No points yet") {
 		t.Errorf("%q", view.unlogged())
 	}
 	if view.Run.Config.Model = "hrr"; view.unlogged() != "" {

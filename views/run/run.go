@@ -114,6 +114,9 @@ func (v RunView) canStop() bool { return v.Run.State == model.Running || v.Run.S
 // external says whether another program trained the run, so that nothing here can repeat it.
 func (v RunView) external() bool { return v.Run.Config.Model == model.External }
 
+// adopted says whether another program holds the run's model and serves it here.
+func (v RunView) adopted() bool { return v.external() && v.Run.Checkpoint > 0 }
+
 func (v RunView) canResume() bool { return v.Run.State.Ended() }
 
 // resumeSteps proposes how far to go: to the end as configured, or for a finished run half as far again.
@@ -170,7 +173,7 @@ var bestTitles = map[string]string{"psnr": "PSNR in dB", "infom": "InfoM", "info
 // kept says what a stop, crash or failure left behind.
 func (v RunView) kept() string {
 	switch {
-	case !v.Run.State.Ended():
+	case !v.Run.State.Ended() || v.external():
 		return ""
 	case v.Run.Checkpoint > 0:
 		return fmt.Sprintf("The checkpoint of step %s and every measured step up to %s are kept.", views.Count(v.Run.Checkpoint), views.Count(v.Run.Step))
@@ -237,6 +240,9 @@ func (v RunView) config() []configGroup {
 	def, err := model.Default(c.Model, c.Preset, c.Dataset)
 	byGroup := map[string][]configRow{}
 	for _, f := range model.FieldsOf(c.Model) {
+		if v.external() && f.Get(c) == f.Get(model.Config{}) { // no hyperparameter that it told
+			continue
+		}
 		row := configRow{Field: f, Value: f.Get(c)}
 		if err == nil && f.Name != "engine" && f.Name != "seed" {
 			row.Default = f.Get(def)
