@@ -56,6 +56,55 @@ func TestListByKeyboard(t *testing.T) {
 	b.Wait("location.pathname", "/runs/b")
 }
 
+// holdAnswers keeps the answers to the page's requests for lists until release(url) is called; asked(url) counts the requests.
+const holdAnswers = `(() => {
+	const plain = window.fetch, held = [];
+	window.asked = (url) => held.filter((h) => h.url === url).length;
+	window.release = (url) => held.forEach((h) => h.url === url && h.go());
+	window.fetch = async (url, ...more) => {
+		if (!String(url).startsWith('/runs')) return plain(url, ...more);
+		const answer = await plain(url, ...more);
+		const text = await answer.text();
+		return { ok: answer.ok, text: () => new Promise((go) => held.push({ url, go: () => go(text) })) };
+	};
+})()`
+
+// TestAnswersOvertake: the list is that of the query in the box, whichever answer comes last and whatever is new about runs meanwhile.
+func TestAnswersOvertake(t *testing.T) {
+	b, address := open(t)
+	b.Runs.Put("a", model.Finished, 10).Name = "Alpha"
+	b.Runs.Put("b", model.Running, 10).Name = "Beta"
+	b.Do(chromedp.Navigate(address + "/runs?q=alp"))
+	b.Wait(rows, "1")
+	b.Eval(holdAnswers)
+	query := func(text, url string) {
+		b.Eval(`((q) => { q.value = '` + text + `'; q.dispatchEvent(new Event('input')) })(document.getElementById('q'))`)
+		b.Wait("window.asked('"+url+"') > 0", "true")
+	}
+	query("al", "/runs?q=al")
+	query("", "/runs")
+	b.Eval("release('/runs')")
+	b.Wait(rows, "2")
+	b.Eval("release('/runs?q=al')")
+	b.Eval("new Promise((done) => setTimeout(done, 0))")
+	b.Wait(rows, "2")
+	b.Wait("location.search", "")
+
+	query("bet", "/runs?q=bet")
+	b.Runs.Grow("b", 5)
+	b.Wait("window.asked('/runs?q=bet') > 1", "true") // the news, while the answer to the query is on its way
+	b.Eval("release('/runs?q=bet')")
+	b.Wait(rows, "1")
+	b.Wait("location.search", "?q=bet")
+
+	query("lr<", "/runs?q=lr%3C")
+	b.Eval("release('/runs?q=lr%3C')")
+	b.Wait("document.querySelector('[data-part=fault]').textContent !== ''", "true")
+	b.Runs.Grow("b", 5)
+	b.Wait("(release('/runs?q=bet'), document.querySelector('[data-run=b] [data-part=steps]').textContent.split(' ')[0])", "20")
+	b.Wait("document.querySelector('[data-part=fault]').textContent !== ''", "true") // the box still holds what cannot be read
+}
+
 // TestQueryIsCompleted: names, then values, by keys alone.
 func TestQueryIsCompleted(t *testing.T) {
 	b, address := open(t)

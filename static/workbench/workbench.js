@@ -13,24 +13,41 @@ function address() {
   return q.size ? `/runs?${q}` : '/runs';
 }
 
+let drawn = results?.innerHTML; // the list as the server drew it last
 let ticket = 0;
-/** load takes the list of an address, as the server draws it, and leaves the rest of the page alone. */
-async function load(url, show = true) {
+let wanted = null; // the address that the visitor asked for, until its list is shown or its query is refused
+
+/** load shows the list of an address and puts it into the window's. */
+function load(url) {
+  wanted = url;
+  return take();
+}
+
+/** take fetches the list that is wanted, or renews the one that is shown, as the server draws it, and leaves the rest of the page alone.
+ * Answers may overtake each other: only the newest counts. */
+async function take() {
   const mine = ++ticket;
+  const url = wanted ?? location.pathname + location.search;
   const answer = await fetch(url).catch(() => null);
-  if (!answer || mine !== ticket) return;
-  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  const text = await answer?.text().catch(() => null);
+  if (typeof text !== 'string' || mine !== ticket) return;
+  const page = new DOMParser().parseFromString(text, 'text/html');
   const fresh = page.querySelector('[data-part="results"]');
   if (!fresh) {
     if (answer.ok) location.reload(); // the last run is gone
     return;
   }
-  const fault = page.querySelector('[data-part="fault"]').textContent;
-  said('fault', fault);
-  form.elements.q.toggleAttribute('aria-invalid', fault !== '');
-  if (fault) return; // the list stays as it was
-  if (show) history.replaceState(null, '', url);
+  if (wanted !== null) {
+    wanted = null;
+    const fault = page.querySelector('[data-part="fault"]').textContent;
+    said('fault', fault);
+    form.elements.q.toggleAttribute('aria-invalid', fault !== '');
+    if (fault) return; // the list stays as it was
+    history.replaceState(null, '', url);
+  }
   said('shown', page.querySelector('[data-part="shown"]').textContent);
+  if (fresh.innerHTML === drawn) return;
+  drawn = fresh.innerHTML;
   replace(fresh);
 }
 
@@ -145,18 +162,18 @@ function follow() {
     late = true;
     if (!busy()) {
       late = false;
-      load(location.pathname + location.search, false);
+      take();
     }
   };
   const open = () => {
     const socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws/runs`);
-    socket.onopen = () => (wait = 1000);
+    socket.onopen = () => {
+      wait = 1000;
+      news(); // what happened since the page was drawn, or while there was no connection
+    };
     socket.onmessage = news;
     socket.onclose = () => {
-      setTimeout(() => {
-        open();
-        news();
-      }, wait);
+      setTimeout(open, wait);
       wait = Math.min(30_000, wait * 2);
     };
   };
