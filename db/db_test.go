@@ -505,3 +505,45 @@ func TestFullDiskHasItsName(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestWalkHandsOverEverySample: the same as raw pages have, in blocks, up to a step, of the named series alone.
+func TestWalkHandsOverEverySample(t *testing.T) {
+	d, ctx := newDB(t), t.Context()
+	if err := d.SaveRun(ctx, aRun("a")); err != nil {
+		t.Fatal(err)
+	}
+	var points []model.Point
+	for s := 1; s <= 700; s++ {
+		p := model.Point{Step: s, Time: time.Unix(int64(s), 0), Values: map[string]float64{"total": math.Sin(float64(s)), "other": 1}}
+		if s%100 == 3 {
+			p.Values["psnr/eval"] = math.NaN()
+		}
+		points = append(points, p)
+	}
+	if err := d.AddPoints(ctx, "a", points, model.Cursor{Attempt: 1}); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"total", "psnr/eval", "absent"}
+	for _, until := range []int{0, 1, 255, 256, 600, 9_999} {
+		got := map[string][]model.Sample{}
+		if err := d.Walk(ctx, "a", names, until, func(name string, block []model.Sample) { got[name] = append(got[name], block...) }); err != nil {
+			t.Fatal(err)
+		}
+		page, err := d.Points(ctx, "a", model.PointQuery{Names: names, Until: until})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(page.Series, got, cmpopts.EquateNaNs()); diff != "" {
+			t.Errorf("up to %d: %s", until, diff)
+		}
+	}
+	none := func(string, []model.Sample) { t.Error("a sample of nothing") }
+	if err := d.Walk(ctx, "none", names, 0, none); !errors.Is(err, model.ErrNotFound) {
+		t.Error(err)
+	}
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := d.Walk(gone, "a", names, 0, none); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

@@ -81,6 +81,46 @@ func (d *DB) Points(ctx context.Context, id string, q model.PointQuery) (page mo
 	return page, err
 }
 
+// Walk hands over every sample of the named series up to a step, series by series and each in blocks by step; a block is the callee's for
+// the call alone. until 0 is the last step stored.
+func (d *DB) Walk(ctx context.Context, id string, names []string, until int, take func(name string, block []model.Sample)) error {
+	err := d.view(ctx, func(tx *sql.Tx) error {
+		run, err := runKey(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		c, err := readCursor(ctx, tx, run)
+		if err != nil {
+			return err
+		}
+		if until == 0 || until > c.Head {
+			until = c.Head
+		}
+		all, err := allSeries(ctx, tx)
+		if err != nil {
+			return err
+		}
+		r := &reader{ctx: ctx, tx: tx, run: run, head: c.Head}
+		for _, s := range all {
+			if !slices.Contains(names, s.name) {
+				continue
+			}
+			if err := r.raw(s.key, 1, until, func(block []model.Sample) {
+				if len(block) > 0 {
+					take(s.name, block)
+				}
+			}); err != nil {
+				return fmt.Errorf("series %s: %w", s.name, err)
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, model.ErrNotFound) {
+		err = fmt.Errorf("read points of run %s: %w", id, err)
+	}
+	return err
+}
+
 func check(q model.PointQuery) error {
 	bad := model.Invalid{}
 	for name, v := range map[string]int{"since": q.Since, "until": q.Until, "columns": q.Columns, "limit": q.Limit, "attempt": q.Attempt} {

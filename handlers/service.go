@@ -23,6 +23,9 @@ type RunService interface {
 	Rename(ctx context.Context, id, name string) error
 	Annotate(ctx context.Context, id, notes string) error
 	Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error)
+	// Walk hands over every sample of the named series up to a step, 0 for the last, series by series and each in blocks by step; a block
+	// is the callee's for the call alone.
+	Walk(ctx context.Context, id string, names []string, until int, take func(name string, block []model.Sample)) error
 	// Watch sends, at most one ahead, whenever something about the run is new; id "" watches all.
 	Watch(id string) (changes <-chan struct{}, cancel func())
 	// Alerts lists what was told of runs, newest first.

@@ -21,6 +21,11 @@ func (s *Supervisor) Points(ctx context.Context, id string, q model.PointQuery) 
 	return s.o.Store.Points(ctx, id, q)
 }
 
+// Walk hands over every stored sample of the named series up to a step, 0 for the last, in blocks.
+func (s *Supervisor) Walk(ctx context.Context, id string, names []string, until int, take func(name string, block []model.Sample)) error {
+	return s.o.Store.Walk(ctx, id, names, until, take)
+}
+
 // open opens the folder of a listed run; model.Invalid is in the error's chain where it is damaged.
 func (s *Supervisor) open(ctx context.Context, id string) (*folder.Folder, error) {
 	if err := ctx.Err(); err != nil {

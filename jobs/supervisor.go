@@ -37,6 +37,7 @@ type Store interface {
 	Match(ctx context.Context, id string, after int, points []model.Point) (int, error)
 	Rewind(ctx context.Context, id string, keep int, c model.Cursor) error
 	Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error)
+	Walk(ctx context.Context, id string, names []string, until int, take func(name string, block []model.Sample)) error
 
 	AlertStore
 }

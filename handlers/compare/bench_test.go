@@ -34,6 +34,10 @@ func (s stored) Overview(ctx context.Context) ([]model.Overview, error) { return
 func (s stored) Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error) {
 	return s.DB.Points(ctx, id, q)
 }
+
+func (s stored) Walk(ctx context.Context, id string, names []string, until int, take func(string, []model.Sample)) error {
+	return s.DB.Walk(ctx, id, names, until, take)
+}
 func (s stored) Alerts(ctx context.Context, q model.AlertQuery) ([]model.Alert, error) {
 	return s.DB.Alerts(ctx, q)
 }

@@ -273,33 +273,27 @@ func (h Reports) entry(ctx context.Context, id string) (report.Entry, error) {
 func (h Reports) drawn(ctx context.Context, run model.Run) report.Entry {
 	return report.Entry{Run: run,
 		Points:  func(names []string, yield func(model.Point) error) error { return h.walk(ctx, run.ID, names, yield) },
-		Samples: func(name string) ([]model.Sample, error) { return h.samples(ctx, run.ID, name) },
-		Pages:   func(yield func(map[string][]model.Sample) error) error { return h.pages(ctx, run.ID, nil, yield) }}
+		Samples: func(name string) ([]model.Sample, error) { return h.samples(ctx, run, name) },
+		Pages:   func(yield func(map[string][]model.Sample) error) error { return h.pages(ctx, run.ID, nil, yield) },
+		Names:   func() ([]string, error) { return h.names(ctx, run.ID) }}
+}
+
+// names lists the series of a run.
+func (h Reports) names(ctx context.Context, id string) ([]string, error) {
+	page, err := h.Runs.Points(ctx, id, model.PointQuery{Columns: 1})
+	return slices.Collect(maps.Keys(page.Series)), err
 }
 
 // samples reads one series whole.
-func (h Reports) samples(ctx context.Context, id, name string) (all []model.Sample, err error) {
-	for since := 0; ; {
-		page, err := h.Runs.Points(ctx, id, model.PointQuery{Since: since, Names: []string{name}, Limit: samplesPage})
-		if err != nil {
-			return nil, err
+func (h Reports) samples(ctx context.Context, run model.Run, name string) (all []model.Sample, err error) {
+	err = h.Runs.Walk(ctx, run.ID, []string{name}, 0, func(_ string, block []model.Sample) {
+		if all == nil && len(block) > 1 { // as dense as it begins
+			all = make([]model.Sample, 0, len(block)*(run.Step/max(1, block[len(block)-1].Step)+2))
 		}
-		if all == nil && page.Last >= page.Head {
-			return page.Series[name], nil
-		}
-		if all == nil {
-			all = make([]model.Sample, 0, len(page.Series[name])*page.Head/max(1, page.Last)+1) // as dense as it begins
-		}
-		all = append(all, page.Series[name]...)
-		if page.Last <= since || page.Last >= page.Head {
-			return all, nil
-		}
-		since = page.Last
-	}
+		all = append(all, block...)
+	})
+	return all, err
 }
-
-// samplesPage is how many steps of one series are read at a time.
-const samplesPage = 50_000
 
 // outline is the report of what an address names as far as its groups go: runs are known by the index, so no scores are read.
 func (h Reports) outline(ctx context.Context, c choice) (*report.Report, error) {

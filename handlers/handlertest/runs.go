@@ -300,6 +300,17 @@ func (f *Runs) Points(_ context.Context, id string, q model.PointQuery) (model.P
 	return page, nil
 }
 
+// Walk hands over each series as one block.
+func (f *Runs) Walk(ctx context.Context, id string, names []string, until int, take func(name string, block []model.Sample)) error {
+	page, err := f.Points(ctx, id, model.PointQuery{Names: names, Until: until})
+	for _, name := range names {
+		if block := page.Series[name]; len(block) > 0 {
+			take(name, block)
+		}
+	}
+	return err
+}
+
 // thin keeps least, greatest and last of each of n spans.
 func thin(s []model.Sample, n int) []model.Sample {
 	var out []model.Sample

@@ -30,6 +30,10 @@ func (s stored) Points(ctx context.Context, id string, q model.PointQuery) (mode
 	return s.index.Points(ctx, id, q)
 }
 
+func (s stored) Walk(ctx context.Context, id string, names []string, until int, take func(string, []model.Sample)) error {
+	return s.index.Walk(ctx, id, names, until, take)
+}
+
 // BenchmarkLongRun measures what the server computes for the page of a long run. It makes its data itself: series as a training of the
 // HRR has them, SLOTSCOPE_STEPS steps of them (125,000 without). cpu-ms/op is the process's time, compression included.
 //

@@ -16,21 +16,11 @@ func (h Runs) smoothed(ctx context.Context, id string, in pointQuery, page model
 		samples = lastOfEach(samples, width)
 		averages[name] = &average{alpha: in.smooth, wanted: samples, out: make([]model.Sample, 0, len(samples))}
 	}
-	names := slices.Collect(maps.Keys(page.Series))
-	for since := 0; since < page.Last; {
-		raw, err := h.Service.Points(ctx, id, model.PointQuery{Since: since, Until: page.Last, Names: names, Limit: smoothSteps})
-		if err != nil {
-			return nil, err
-		}
-		if raw.Last <= since {
-			break
-		}
-		for name, samples := range raw.Series {
-			if a := averages[name]; a != nil {
-				a.over(samples)
-			}
-		}
-		since = raw.Last
+	err := h.Service.Walk(ctx, id, slices.Collect(maps.Keys(page.Series)), page.Last, func(name string, block []model.Sample) {
+		averages[name].over(block)
+	})
+	if err != nil {
+		return nil, err
 	}
 	out := map[string][]model.Sample{}
 	for name, a := range averages {
@@ -48,9 +38,6 @@ func lastOfEach(samples []model.Sample, width int) (last []model.Sample) {
 	}
 	return last
 }
-
-// smoothSteps is how many steps are read at once to be averaged.
-const smoothSteps = 8_192
 
 // average is an exponential moving average without its bias towards 0 at the start:
 //

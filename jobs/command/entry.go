@@ -36,6 +36,7 @@ func entryOf(dir string) (report.Entry, error) {
 	}
 	return report.Entry{Run: found.Run, Scores: found.Scores, Damage: damage, Lost: lost,
 		Points:    func(names []string, yield func(model.Point) error) error { return walk(dir, names, yield) },
+		Names:     func() ([]string, error) { return seriesOf(dir) },
 		Sheet:     func() ([]byte, error) { return newestSheet(dir) },
 		Agreement: func() (*report.Latents, error) { return agreement(dir) },
 		Noisy:     func() (image.Image, error) { return noiseSheet(dir) }}, nil
@@ -85,6 +86,15 @@ func walk(dir string, names []string, yield func(model.Point) error) error {
 		}
 		offset = next
 	}
+}
+
+func seriesOf(dir string) ([]string, error) {
+	f, err := folder.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Series()
 }
 
 func only(p model.Point, names []string) model.Point {

@@ -3,7 +3,6 @@ package command
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -191,40 +190,31 @@ func sweepInput(dataDir string, p sweep.Plan) report.Input {
 	})
 }
 
-// writeReport writes every file of a report, its sums and the archive; the names come back.
-func writeReport(ctx context.Context, env environment, r *report.Report, out string) ([]string, error) {
-	files, err := r.All()
-	if err != nil {
+// archiveName is the file that holds all others of a report.
+const archiveName = "report.zip"
+
+// writeReport writes every file of a report, its sums and the archive, each made once; the names come back.
+func writeReport(ctx context.Context, env environment, r *report.Report, out string) (names []string, err error) {
+	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, err
 	}
-	files = append(files, report.File{Name: "report.zip", Write: r.Zip})
 	shown := newProgress(env.err)
 	defer shown.end()
 	r.Told = func(p report.Progress) { shown.show("writing "+p.File, "", p.Share, 1) }
-	var names, sums []string
-	for i, f := range files {
-		r.Begin(f.Name, i+1, len(files))
-		if err := ctx.Err(); err != nil {
-			return names, fmt.Errorf("the report is not whole: %w", err)
-		}
-		path, hash := filepath.Join(out, filepath.FromSlash(f.Name)), sha256.New()
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return names, err
-		}
-		if err := writeFile(path, func(w io.Writer) error { return f.Write(io.MultiWriter(w, hash)) }); err != nil {
-			return names, err
-		}
-		names = append(names, f.Name)
-		if f.Name != "report.zip" {
-			sums = append(sums, fmt.Sprintf("%x  %s\n", hash.Sum(nil), f.Name))
-		}
-	}
-	slices.SortFunc(sums, func(a, b string) int { return strings.Compare(a[64:], b[64:]) })
-	err = writeFile(filepath.Join(out, report.SumsName), func(w io.Writer) error {
-		_, err := io.WriteString(w, strings.Join(sums, ""))
-		return err
+	err = writeFile(filepath.Join(out, archiveName), func(archive io.Writer) error {
+		return r.ZipBeside(archive, func(name string, write func(io.Writer) error) error {
+			if err := ctx.Err(); err != nil {
+				return fmt.Errorf("the report is not whole: %w", err)
+			}
+			path := filepath.Join(out, filepath.FromSlash(name))
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return err
+			}
+			names = append(names, name)
+			return writeFile(path, write)
+		})
 	})
-	return append(names, report.SumsName), err
+	return append(names, archiveName), err
 }
 
 // writeFile writes a file whole or leaves the old one.

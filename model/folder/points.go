@@ -8,8 +8,10 @@ import (
 	"hash/fnv"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
+	"slices"
 
 	"slotscope/model"
 )
@@ -215,6 +217,42 @@ func (f *Folder) Tail(offset int64) ([]model.Point, int64, error) {
 	}
 	defer file.Close()
 	return tail(file, offset)
+}
+
+// Series lists the names of what the points hold, sorted; damaged lines count for nothing.
+func (f *Folder) Series() ([]string, error) {
+	file, err := f.root.Open(pointsFile)
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
+	}
+	defer file.Close()
+	has, lines := map[string]bool{}, bufio.NewReaderSize(file, searchPiece)
+	for {
+		line, err := lines.ReadBytes('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			return slices.Sorted(maps.Keys(has)), nil
+		case err != nil:
+			return nil, fmt.Errorf("read %s: %w", file.Name(), bare(err))
+		case line[0] == '[':
+			continue
+		case bytes.HasPrefix(line, headerStart):
+			if h, err := parseHeader(bytes.TrimRight(line, "\r\n")); err == nil {
+				for _, name := range h.Series {
+					has[name] = true
+				}
+			}
+		default:
+			if p, err := parseObject(bytes.TrimRight(line, "\r\n")); err == nil {
+				for name := range p.Values {
+					has[name] = true
+				}
+			}
+		}
+	}
 }
 
 // Follow is Tail for a reader that outlives rewrites: where the file does not hold what was read up to the cursor any

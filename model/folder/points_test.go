@@ -15,6 +15,39 @@ import (
 	"slotscope/model"
 )
 
+// TestSeries: names come from headers and from points of earlier versions; what is damaged or not yet whole counts for nothing.
+func TestSeries(t *testing.T) {
+	f := newFolder(t)
+	if names, err := f.Series(); err != nil || len(names) != 0 {
+		t.Fatal(names, err)
+	}
+	a, err := f.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := 1; step <= 300; step++ {
+		p := model.Point{Step: step, Time: time.Unix(1e9, 0).UTC(), Values: map[string]float64{"total": 1}}
+		if step == 290 {
+			p.Values["psnr/eval"] = 20
+		}
+		if err := a.Append(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(filepath.Join(f.Dir(), "points.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(file, `{"step":301,"time":"2026-01-02T03:04:05Z","values":{"older":1}}`, "\n", `{"series":["damaged"],"crc":"00000000"}`, "\n\n", `{"step":302,"time":"2026-01-02T03:04:05Z","values":{"half":1}}`)
+	file.Close()
+	if names, err := f.Series(); err != nil || !slices.Equal(names, []string{"older", "psnr/eval", "total"}) {
+		t.Fatal(names, err)
+	}
+}
+
 // TestDamagedPoints flips bits of points: what changed is counted and passed over, never read as another value. Lines without
 // checksums, of earlier versions, are read as before.
 func TestDamagedPoints(t *testing.T) {

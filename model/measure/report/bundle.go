@@ -53,16 +53,20 @@ var zipped = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Zip writes an archive of every file, sorted by name, then SHA256SUMS; it streams.
 func (r *Report) Zip(w io.Writer) error {
+	return r.ZipBeside(w, func(_ string, write func(io.Writer) error) error { return write(io.Discard) })
+}
+
+// ZipBeside is Zip for who keeps the files by themselves too: each is made once, and keep puts what it writes where it likes.
+func (r *Report) ZipBeside(w io.Writer, keep func(name string, write func(io.Writer) error) error) error {
 	files, err := r.All()
 	if err != nil {
 		return err
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	archive := zip.NewWriter(w)
-	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) }) // curves of long runs are gigabytes
+	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) }) // curves of long runs are hundreds of megabytes
 	var sums []string
-	for i, f := range files {
-		r.Begin(f.Name, i+1, len(files)+1)
+	add := func(f File) error {
 		method := zip.Deflate
 		if f.Type == "application/zip" {
 			method = zip.Store
@@ -71,18 +75,21 @@ func (r *Report) Zip(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		line, err := copySummed(entry, f)
-		if err != nil {
+		return keep(f.Name, func(own io.Writer) error {
+			line, err := copySummed(io.MultiWriter(own, entry), f)
+			sums = append(sums, line)
+			return err
+		})
+	}
+	for i, f := range files {
+		r.Begin(f.Name, i+1, len(files)+1)
+		if err := add(f); err != nil {
 			return err
 		}
-		sums = append(sums, line)
 	}
 	r.Begin(SumsName, len(files)+1, len(files)+1)
-	entry, err := archive.CreateHeader(&zip.FileHeader{Name: SumsName, Method: zip.Deflate, Modified: zipped})
-	if err != nil {
-		return err
-	}
-	if err := writeSums(entry, sums); err != nil {
+	listed := slices.Clone(sums)
+	if err := add(File{Name: SumsName, Write: func(w io.Writer) error { return writeSums(w, listed) }}); err != nil {
 		return err
 	}
 	return archive.Close()

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/csv"
 	"io"
@@ -81,14 +80,18 @@ func seedList(seeds []int64) string {
 	return strings.Join(text, " ")
 }
 
-// Curves writes curves.csv: a line per run, series and step, in the order of steps. Values that are no numbers are written
-// NaN, +Inf and -Inf.
+// Curves writes curves.csv: a line per run and step with a column per series, in the order of steps; empty where a run measured nothing.
+// Values that are no numbers are written NaN, +Inf and -Inf.
 func (r *Report) Curves(w io.Writer) error {
-	out := bufio.NewWriterSize(w, 1<<16)
-	out.WriteString("run,dataset,model,seed,series,step,value\n")
+	columns, err := r.series()
+	if err != nil {
+		return err
+	}
+	out := csvPages{w: w, columns: columns, buffer: csvRow(append([]string{"run", "dataset", "model", "seed", "step"}, csvTexts(columns)...))}
 	done, total := 0, max(1, r.steps())
 	for _, e := range r.Runs {
-		heads := map[string][]byte{} // what the lines of a series begin with
+		c := e.Run.Config
+		out.head = bytes.TrimSuffix(csvRow([]string{e.Run.ID, model.CSVText(c.Dataset), c.Model, strconv.FormatInt(c.Seed, 10), ""}), []byte("\n"))
 		if err := e.pages(func(series map[string][]model.Sample) error {
 			last := 0
 			for _, s := range series {
@@ -96,26 +99,63 @@ func (r *Report) Curves(w io.Writer) error {
 			}
 			r.now.Share = min(1, float64(done+last)/float64(total))
 			r.tell()
-			return writePage(out, e, heads, series)
+			return out.write(series)
 		}); err != nil {
 			return err
 		}
 		done += e.Run.Step
 	}
-	return out.Flush()
+	return out.flush()
 }
 
-// writePage writes a page of a run's series step by step, those of one step by name.
-func writePage(out *bufio.Writer, e Entry, heads map[string][]byte, series map[string][]model.Sample) error {
-	names := slices.Sorted(maps.Keys(series))
-	left := make([][]model.Sample, len(names))
-	for i, name := range names {
-		left[i] = series[name]
-		if heads[name] == nil {
-			heads[name] = headOf(e, name)
+// series are the names of what the runs measured, sorted.
+func (r *Report) series() ([]string, error) {
+	has := map[string]bool{}
+	for _, e := range r.Runs {
+		names, err := e.names()
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			has[name] = true
 		}
 	}
-	var line []byte
+	return slices.Sorted(maps.Keys(has)), nil
+}
+
+func csvTexts(all []string) []string {
+	out := make([]string, len(all))
+	for i, text := range all {
+		out[i] = model.CSVText(text)
+	}
+	return out
+}
+
+// csvRow is one line, quoted as CSV asks.
+func csvRow(fields []string) []byte {
+	var b bytes.Buffer
+	out := csv.NewWriter(&b)
+	out.Write(fields)
+	out.Flush()
+	return b.Bytes()
+}
+
+// csvPages writes pages of series as lines of CSV, one per step.
+type csvPages struct {
+	w       io.Writer
+	columns []string
+	head    []byte // what the lines of a run begin with
+	buffer  []byte
+}
+
+// csvChunk is how many bytes are written at once, or a little more.
+const csvChunk = 64 << 10
+
+func (c *csvPages) write(series map[string][]model.Sample) error {
+	left := make([][]model.Sample, len(c.columns))
+	for i, name := range c.columns {
+		left[i] = series[name]
+	}
 	for {
 		step := math.MaxInt
 		for _, s := range left {
@@ -126,28 +166,27 @@ func writePage(out *bufio.Writer, e Entry, heads map[string][]byte, series map[s
 		if step == math.MaxInt {
 			return nil
 		}
+		c.buffer = strconv.AppendInt(append(c.buffer, c.head...), int64(step), 10)
 		for i, s := range left {
-			if len(s) == 0 || s[0].Step != step {
-				continue
+			c.buffer = append(c.buffer, ',')
+			if len(s) > 0 && s[0].Step == step {
+				c.buffer = appendSpelled(c.buffer, s[0].Value)
+				left[i] = s[1:]
 			}
-			line = strconv.AppendInt(append(line[:0], heads[names[i]]...), int64(step), 10)
-			line = append(appendSpelled(append(line, ','), s[0].Value), '\n')
-			if _, err := out.Write(line); err != nil {
+		}
+		c.buffer = append(c.buffer, '\n')
+		if len(c.buffer) >= csvChunk {
+			if err := c.flush(); err != nil {
 				return err
 			}
-			left[i] = s[1:]
 		}
 	}
 }
 
-// headOf is what a series' lines begin with, quoted as CSV asks.
-func headOf(e Entry, series string) []byte {
-	var b bytes.Buffer
-	c := e.Run.Config
-	out := csv.NewWriter(&b)
-	out.Write([]string{e.Run.ID, model.CSVText(c.Dataset), c.Model, strconv.FormatInt(c.Seed, 10), model.CSVText(series), ""})
-	out.Flush()
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+func (c *csvPages) flush() error {
+	_, err := c.w.Write(c.buffer)
+	c.buffer = c.buffer[:0]
+	return err
 }
 
 // appendSpelled writes a number with as many digits as tell it from every other float32, or float64 where it is no float32; what is none as

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -265,19 +266,50 @@ func kept(total, n int, at func(i int) (step int, value float64)) (keep []int) {
 
 // pages walks all series of a run, a span of steps at a time.
 func (e Entry) pages(yield func(series map[string][]model.Sample) error) error {
-	if e.Pages == nil {
-		return e.points(nil, func(p model.Point) error {
-			series := make(map[string][]model.Sample, len(p.Values))
-			for name, v := range p.Values {
-				series[name] = []model.Sample{{Step: p.Step, Value: v}}
-			}
-			return yield(series)
-		})
+	if e.Pages != nil {
+		if err := e.Pages(yield); err != nil {
+			return fmt.Errorf("points of run %s: %w", e.Run.ID, err)
+		}
+		return nil
 	}
-	if err := e.Pages(yield); err != nil {
-		return fmt.Errorf("points of run %s: %w", e.Run.ID, err)
+	series, n := map[string][]model.Sample{}, 0
+	err := e.points(nil, func(p model.Point) error {
+		for name, v := range p.Values {
+			series[name] = append(series[name], model.Sample{Step: p.Step, Value: v})
+		}
+		if n++; n%pageSteps > 0 {
+			return nil
+		}
+		page := series
+		series = make(map[string][]model.Sample, len(page))
+		return yield(page)
+	})
+	if err == nil && len(series) > 0 {
+		err = yield(series)
 	}
-	return nil
+	return err
+}
+
+// pageSteps is how many points make a page of an entry that has none of its own.
+const pageSteps = 1_000
+
+// names lists the series of a run.
+func (e Entry) names() ([]string, error) {
+	if e.Names != nil {
+		names, err := e.Names()
+		if err != nil {
+			return nil, fmt.Errorf("points of run %s: %w", e.Run.ID, err)
+		}
+		return names, nil
+	}
+	has := map[string]bool{}
+	err := e.points(nil, func(p model.Point) error {
+		for name := range p.Values {
+			has[name] = true
+		}
+		return nil
+	})
+	return slices.Collect(maps.Keys(has)), err
 }
 
 // points walks the points of an entry; one without points has none.

@@ -25,6 +25,8 @@ type Entry struct {
 	Samples func(name string) ([]model.Sample, error)
 	// Pages walks all series of a run, steps ascending from page to page; nil where Points must be walked for them.
 	Pages func(yield func(series map[string][]model.Sample) error) error
+	// Names lists the series of a run; nil where Points must be walked for them.
+	Names func() ([]string, error)
 	Sheet func() ([]byte, error) // the newest reconstructions, an encoded PNG; nil for none
 
 	// Noisy is the sheet of images that Scores.Noise describes, nil where there is none; nil where it cannot be asked for.
