@@ -203,7 +203,7 @@ func TestChartMenu(t *testing.T) {
 func TestEarlierRunBehind(t *testing.T) {
 	b := openRuns(t)
 	old := b.Runs.Put("old", model.Finished, 500)
-	old.Config.Seed, old.Created = 7, old.Created.AddDate(0, 0, -1)
+	old.Config.Seed, old.Created, old.Name = 7, old.Created.AddDate(0, 0, -1), "hrr tiny with a rate of 0.003, warmed up over a tenth of the steps"
 	other := b.Runs.Put("other", model.Finished, 500)
 	other.Config.LR, other.Created = 1, other.Created.AddDate(0, 0, -1)
 	b.Runs.Put("a", model.Finished, 400)
@@ -223,6 +223,8 @@ func TestEarlierRunBehind(t *testing.T) {
 	b.Wait(text("[data-part=sample-step]"), "step 200")
 	b.Do(chromedp.Click(chromedp.CSS("h1")))
 	b.Wait(text("[data-part=sample-step]"), "step 400")
+	b.Do(chromedp.EmulateViewport(390, 900)) // a phone, with the long names of runs in the choice
+	b.Wait(`Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)`, "0")
 }
 
 func TestFormFollowsThePreset(t *testing.T) {

@@ -24,6 +24,9 @@ var Names = sync.OnceValue(func() []NamedSeries {
 	for _, p := range panelsOfAll() {
 		for i, name := range p.Series {
 			s := NamedSeries{Name: name, Title: p.Title, Unit: p.Unit, Group: p.Group}
+			if strings.HasPrefix(s.Unit, "of ") {
+				s.Unit = "" // of how many differs from run to run
+			}
 			switch {
 			case len(p.Labels) == 0:
 			case strings.Contains(p.Title, p.Labels[i]):

@@ -22,4 +22,9 @@ func TestNames(t *testing.T) {
 	if u := NameOf("psnr/eval").Unit; u != "dB" {
 		t.Errorf("PSNR in %q", u)
 	}
+	for _, name := range []string{"latent/active", "perplexity/window"} {
+		if u := NameOf(name).Unit; u != "" {
+			t.Errorf("%s is said to be %q, for runs with any number of them", name, u)
+		}
+	}
 }

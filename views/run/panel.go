@@ -1,9 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"slotscope/model"
 	"slotscope/views"
@@ -21,8 +24,11 @@ func (v RunView) panels() []Panel {
 // atFirst is how many charts of another program's run are open at first.
 const atFirst = 4
 
-// logged are the charts of a run that another program trained: one for each series that has points, under the name it was logged by.
+// logged are the charts of a run that another program trained: one for each series that has points, under the name it was logged by, those
+// that tell whether it learns before those of its machine and its clocks.
 func logged(series []string) []Panel {
+	series = slices.Clone(series)
+	slices.SortStableFunc(series, func(a, b string) int { return cmp.Compare(telling(a), telling(b)) })
 	all := make([]Panel, len(series))
 	for i, name := range series {
 		all[i] = Panel{Title: name, Series: []string{name}, About: "As the other program logged it."}
@@ -31,6 +37,26 @@ func logged(series []string) []Panel {
 		}
 	}
 	return all
+}
+
+// tells are words in the names of series, those first that say most about learning.
+var tells = [][]string{
+	{"loss", "total", "elbo", "objective"},
+	{"psnr", "infom", "accuracy", "acc", "score", "reward", "mse", "recon", "perplexity"},
+	nil, // whatever has none of these words
+	{"lr", "rate", "grad", "epoch", "step", "time", "timestamp", "runtime", "seconds"},
+	{"system", "gpu", "cpu", "memory", "disk", "network"},
+}
+
+// telling is the place in tells of the last of a name's words that it has.
+func telling(name string) int {
+	place := slices.IndexFunc(tells, func(words []string) bool { return words == nil })
+	for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if i := slices.IndexFunc(tells, func(words []string) bool { return slices.Contains(words, word) }); i >= 0 {
+			place = i
+		}
+	}
+	return place
 }
 
 // unlogged says why a run that another program trained has no charts; "" where it has some.

@@ -129,9 +129,18 @@ func TestChartsOfAnotherProgram(t *testing.T) {
 	for _, p := range view.panels() {
 		titles = append(titles, p.Title)
 	}
-	if !slices.Equal(titles, view.Series) || view.unlogged() != "" {
+	if !slices.Equal(titles, []string{"train/loss", "a", "b", "c", "d"}) || view.unlogged() != "" {
 		t.Errorf("charts %v, %q", titles, view.unlogged())
 	}
+	mixed := []string{"_runtime", "epoch", "latent/kl", "lr", "system/gpu.0.gpu", "train/loss", "train/loss/grad", "val/psnr"}
+	view.Series, titles = mixed, nil
+	for _, p := range view.panels() {
+		titles = append(titles, p.Title)
+	}
+	if want := []string{"train/loss", "val/psnr", "latent/kl", "_runtime", "epoch", "lr", "train/loss/grad", "system/gpu.0.gpu"}; !slices.Equal(titles, want) || mixed[0] != "_runtime" {
+		t.Errorf("charts %v, want %v", titles, want)
+	}
+	view.Series = []string{"a", "b", "c", "d", "train/loss"}
 	if groups := view.groups(); len(groups) != 2 || groups[0].Title != "" || len(groups[0].Panels) != atFirst || len(groups[1].Panels) != 1 {
 		t.Errorf("groups %+v", groups)
 	}

@@ -210,6 +210,14 @@ func (v RunView) noSamples() string {
 	return "The first reconstructions come after step 1, then every " + views.Plural(v.Run.Config.SampleEvery, "step", "steps") + "."
 }
 
+// noCheckpoints says when the first checkpoint comes, or that none did.
+func (v RunView) noCheckpoints() string {
+	if v.Run.State.Ended() {
+		return "The run has no checkpoints: it ended before the first, or their files were removed."
+	}
+	return "The first is saved at step " + views.Count(v.Run.Config.CheckpointEvery) + ", or when the run is stopped."
+}
+
 func (v RunView) newestSample() int {
 	if len(v.Samples) == 0 {
 		return 0
