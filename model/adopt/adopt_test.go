@@ -264,8 +264,8 @@ func TestBadChildren(t *testing.T) {
 	for how, want := range map[string]string{
 		"die at 1":              "message 1 (hello): it ended (exit status 3); its last line on standard error: needed 3 GB",
 		"die at 2":              "message 2 (encode): it ended (exit status 3); its last line on standard error: needed 3 GB",
-		"hang at hello":         "message 1 (hello): it gave no answer within 3s and was ended",
-		"hang at decode":        "message 3 (decode): it gave no answer within 3s and was ended",
+		"hang at hello":         "message 1 (hello): it gave no answer within 3 s and was ended; `slotscope adopt --run RUN --timeout SECONDS COMMAND` waits longer",
+		"hang at decode":        "message 3 (decode): it gave no answer within 3 s and was ended; `slotscope adopt --run RUN --timeout SECONDS COMMAND` waits longer",
 		"garbage at hello":      `message 1 (hello): it wrote "loading weights … 100%" where a line of JSON was due; what is not an answer belongs on standard error`,
 		"garbage at encode":     `message 2 (encode): it wrote "loading weights … 100%" where a line of JSON was due`,
 		"endless at hello":      "it wrote more than 65536 bytes without a line break where a line of JSON was due: \"xxxx",

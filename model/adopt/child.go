@@ -111,13 +111,13 @@ func (k *child) failure(do string, err error) error {
 	case <-k.done:
 		switch {
 		case late:
-			what = fmt.Sprintf("it gave no answer within %s and was ended", k.wait)
+			what = k.silence()
 		case errors.Is(err, errEnded):
 			what = "it ended (" + k.cmd.ProcessState.String() + ")"
 		}
 	default:
 		if late {
-			what = fmt.Sprintf("it gave no answer within %s and was ended", k.wait)
+			what = k.silence()
 		}
 	}
 	k.kill(false)
@@ -125,6 +125,11 @@ func (k *child) failure(do string, err error) error {
 		what += "; its last line on standard error: " + line
 	}
 	return fmt.Errorf("%s, message %d (%s): %s", k.name, k.count+1, do, what)
+}
+
+// silence says that nothing came in time, and how to wait longer.
+func (k *child) silence() string {
+	return fmt.Sprintf("it gave no answer within %g s and was ended; `slotscope adopt --run RUN --timeout SECONDS COMMAND` waits longer", k.wait.Seconds())
 }
 
 func (k *child) kill(late bool) {

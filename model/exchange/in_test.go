@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -194,4 +195,65 @@ func FuzzMetric(f *testing.F) {
 			i = next
 		}
 	})
+}
+
+// boardOf is a folder of TensorBoard's with one series of n steps.
+func boardOf(t *testing.T, n int) (logs string) {
+	t.Helper()
+	logs = t.TempDir()
+	file, err := os.Create(filepath.Join(logs, "events.out.tfevents.1.host"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	w := tensorboard.NewWriter(file, begun)
+	for step := range n {
+		w.Scalars(begun, step+1, map[string]float64{"loss": float64(step)})
+	}
+	if w.Err() != nil {
+		t.Fatal(w.Err())
+	}
+	return logs
+}
+
+// steps fails the test unless a run's points are steps 1 to n, each once.
+func steps(t *testing.T, dir, id string, n int) {
+	t.Helper()
+	f, err := folder.Open(filepath.Join(dir, "runs", id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var points []model.Point
+	for at, end := int64(0), int64(-1); at != end; {
+		var more []model.Point
+		end = at
+		if more, at, err = f.Tail(at); err != nil {
+			t.Fatal(err)
+		}
+		points = append(points, more...)
+	}
+	if status, err := f.Status(); err != nil || len(points) != n || status.Step != n {
+		t.Fatalf("%d points up to step %d, want %d (%v)", len(points), status.Step, n, err)
+	}
+	for i, p := range points {
+		if p.Step != i+1 {
+			t.Fatalf("point %d is of step %d", i, p.Step)
+		}
+	}
+}
+
+// Of imports at the same time some are refused, and together they bring every step once.
+func TestImportsAtOnce(t *testing.T) {
+	logs, dir := boardOf(t, 3000), t.TempDir()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if _, err := Import(t.Context(), dir, "tensorboard", logs); err != nil && !errors.Is(err, model.ErrConflict) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	steps(t, dir, imported(t, dir, "tensorboard", logs, 0)[0].ID, 3000)
 }

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -82,12 +83,16 @@ func Log(f *folder.Folder, points []model.Point) (out Logged, err error) {
 	if status.State != model.Running {
 		return out, fmt.Errorf("run %s has ended; begin another: %w", f.ID(), model.ErrConflict)
 	}
+	stored, err := f.LastPoint() // beyond status.Step where the last batch found the disk full, or was killed
+	if err != nil {
+		return out, err
+	}
 	appender, err := f.Points()
 	if err != nil {
 		return out, err
 	}
 	slices.SortStableFunc(points, func(a, b model.Point) int { return cmp.Compare(a.Step, b.Step) })
-	out.Last = status.Step
+	out.Last = max(status.Step, stored)
 	for i, p := range points {
 		if p.Step <= out.Last {
 			out.Skipped++
@@ -97,14 +102,14 @@ func Log(f *folder.Folder, points []model.Point) (out Logged, err error) {
 			points[i].Time = time.Now().UTC()
 		}
 		if err := appender.Append(points[i]); err != nil {
-			return out, fmt.Errorf("logging run %s: %w", f.ID(), err)
+			return out, fmt.Errorf("logging run %s: %w", f.ID(), errors.Join(err, appender.Close()))
 		}
 		out.Added, out.Last = out.Added+1, p.Step
 	}
 	if err := appender.Close(); err != nil {
 		return out, fmt.Errorf("logging run %s: %w", f.ID(), err)
 	}
-	if out.Added == 0 {
+	if out.Last == status.Step {
 		return out, nil
 	}
 	status.Step = out.Last

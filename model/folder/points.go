@@ -151,6 +151,40 @@ func (a *Appender) Sync() error {
 // Close syncs and closes.
 func (a *Appender) Close() error { return errors.Join(a.Sync(), a.file.Close()) }
 
+// LastPoint is the step of the last point that can be read; 0 for none.
+func (f *Folder) LastPoint() (step int, err error) {
+	file, err := f.root.Open(pointsFile)
+	if missing(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
+	}
+	defer file.Close()
+	end, err := lastNewline(file)
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
+	}
+	for size := int64(searchPiece); ; size *= 2 {
+		start := max(0, end-size)
+		piece := make([]byte, end-start)
+		if _, err := file.ReadAt(piece, start); err != nil {
+			return 0, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
+		}
+		if start > 0 {
+			cut := bytes.IndexByte(piece, '\n') + 1
+			piece, start = piece[cut:], start+int64(cut)
+		}
+		points, _ := parse(file, piece, start) // damaged lines are counted elsewhere
+		if len(points) > 0 {
+			return points[len(points)-1].Step, nil
+		}
+		if size >= end {
+			return 0, nil
+		}
+	}
+}
+
 // TruncatePoints drops every point after step, and lines that cannot be read, by replacing the file; no appender may be
 // open. Afterwards each remaining step stands once, ascending.
 func (f *Folder) TruncatePoints(step int) error {

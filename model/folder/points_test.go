@@ -152,3 +152,37 @@ func TestDamagedPoints(t *testing.T) {
 		t.Error(n, err, errors.Is(err, os.ErrNotExist))
 	}
 }
+
+// TestLastPoint: it is that of the last whole line that can be read, however much damage follows it.
+func TestLastPoint(t *testing.T) {
+	f := newFolder(t)
+	last := func(want int) {
+		t.Helper()
+		if got, err := f.LastPoint(); err != nil || got != want {
+			t.Fatalf("step %d (%v), want %d", got, err, want)
+		}
+	}
+	last(0)
+	a, err := f.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := 1; step <= 700; step++ {
+		if err := a.Append(model.Point{Step: step, Time: time.Unix(1e9, 0).UTC(), Values: map[string]float64{"loss": 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	last(700)
+	file, err := os.OpenFile(filepath.Join(f.Dir(), "points.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	fmt.Fprint(file, `[701,2.5`) // torn
+	last(700)
+	file.Write(slices.Repeat([]byte("damage\n"), searchPiece/3))
+	last(700)
+}
