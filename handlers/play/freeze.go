@@ -166,7 +166,7 @@ func (f Freezer) facts(frozen play.Frozen) []ui.PlayFact {
 }
 
 // offline are the downloads that the page makes by itself, as static/play/files.js does.
-const offline = ":has([data-file=png], [data-file=png4], [data-file='animation.png'], [data-file='codes.json'])"
+const offline = ":has([data-file=png], [data-file=png4], [data-file='animation.gif'], [data-file='animation.png'], [data-file='codes.json'])"
 
 // hash is what static.Assets puts into addresses.
 var hash = regexp.MustCompile(`\.[0-9a-f]{12}(\.\w+)$`)
@@ -198,7 +198,6 @@ func (f Freezer) take(m *frozenModel, page io.Reader) (styles string, err error)
 	main := doc.Find("#main")
 	main.Find("script, .nojs, input[type=hidden]").Remove()
 	main.Find("#download li").Not(offline).Remove()
-	main.Find("#many [data-format=pdf]").Remove()
 	main.Find("a[role=button][href^='/']").SetAttr("href", "#") // scripts hear them; without an address no key would reach them
 	main.Find("[href^='/']").RemoveAttr("href")
 	main.Find("form").RemoveAttr("action").RemoveAttr("method").RemoveAttr("enctype")

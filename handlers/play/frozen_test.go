@@ -5,15 +5,18 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
+	"image/gif"
 	"image/png"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -227,7 +230,7 @@ func TestFrozenFiles(t *testing.T) {
 	b := browse(t, playground{t: t}, 1280, 900)
 	b.do(chromedp.Navigate("file://" + frozenOf(t, "tiny").path))
 	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
-	b.see(`[...document.querySelectorAll('#download [data-file]')].map((e) => e.dataset.file).join()`, "png,png4,animation.png,codes.json")
+	b.see(`[...document.querySelectorAll('#download [data-file]')].map((e) => e.dataset.file).join()`, "png,png4,animation.gif,animation.png,codes.json")
 	for kind, side := range map[string]int{"png": 64, "png4": 256} {
 		img, err := png.Decode(bytes.NewReader(b.made(`[data-file=` + kind + `]`)))
 		if err != nil || img.Bounds().Dx() != side || img.Bounds().Dy() != side {
@@ -241,6 +244,19 @@ func TestFrozenFiles(t *testing.T) {
 	}
 	if at := bytes.Index(movie, []byte("acTL")); at < 0 || binary.BigEndian.Uint32(movie[at+4:]) != 20 || bytes.Count(movie, []byte("fdAT")) != 19 {
 		t.Errorf("the animation has not 20 frames, A to B and back over 9 slots")
+	}
+	film, err := gif.DecodeAll(bytes.NewReader(b.made(`[data-file="animation.gif"]`)))
+	if err != nil || len(film.Image) != 20 || film.Delay[0] != 120 || film.Delay[1] != 60 {
+		t.Fatalf("the GIF has not 20 frames that stay 0.6 s, and 1.2 s at A and B: %v", err)
+	}
+	for y := range 256 {
+		for x := range 256 {
+			r, g, bl, _ := first.At(x, y).RGBA()
+			r2, g2, bl2, _ := film.Image[0].At(x, y).RGBA()
+			if max(r, r2)-min(r, r2)+max(g, g2)-min(g, g2)+max(bl, bl2)-min(bl, bl2) > 48<<8 {
+				t.Fatalf("the GIF's first frame differs from the APNG's at %d, %d: %v, %v", x, y, film.Image[0].At(x, y), first.At(x, y))
+			}
+		}
 	}
 	var state struct {
 		Codes []int
@@ -263,6 +279,21 @@ func TestFrozenFiles(t *testing.T) {
 	}
 	if img, err := png.Decode(bytes.NewReader(b.made(`[data-testid=play-figure-png]`))); err != nil || img.Bounds().Dx() < 1600 {
 		t.Errorf("the figure as PNG: %v", err)
+	}
+	paper := string(b.made(`[data-testid=play-figure-pdf]`))
+	places := regexp.MustCompile(`(?s)\nxref\n0 (\d+)\n0000000000 65535 f \n((?:\d{10} 00000 n \n)+)trailer.*\nstartxref\n(\d+)\n%%EOF\n$`).FindStringSubmatch(paper)
+	if !strings.HasPrefix(paper, "%PDF-1.4\n") || places == nil || strings.Count(paper, "/Subtype/Image") != 4*8 {
+		t.Fatalf("the figure as PDF has %d bytes, %d pictures, and the table %q", len(paper), strings.Count(paper, "/Subtype/Image"), places)
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(places[2], " \n"), " \n") {
+		if at, err := strconv.Atoi(line[:10]); err != nil || !strings.HasPrefix(paper[at:], strconv.Itoa(i+1)+" 0 obj\n") {
+			t.Errorf("object %d does not begin at %s: %v", i+1, line, err)
+		}
+	}
+	for _, want := range []string{"floor hue", "pair 4", "step 20,000"} {
+		if !strings.Contains(paper, hex.EncodeToString([]byte(want))) {
+			t.Errorf("the figure as PDF has no text %q", want)
+		}
 	}
 	b.see(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
 	b.see(`performance.getEntriesByType('resource').filter((e) => !/^(data|blob|about):/.test(e.name)).length`, "0")

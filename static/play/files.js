@@ -14,7 +14,7 @@ export async function made(kind, app) {
   const [before, after] = kind.split('.');
   if (before === 'figure') return { name: `${name}-swaps.${after}`, blob: await figure(app, after) };
   if (kind === 'codes.json') return { name: `${name}-codes.json`, blob: new Blob([JSON.stringify(codes(app), null, 2)], { type: 'application/json' }) };
-  if (kind === 'animation.png') return { name: `${name}-animation.png`, blob: await animation(app) };
+  if (before === 'animation') return { name: `${name}-${kind}`, blob: await animation(app, after) };
   const tuple = app.rowCodes();
   const [pixels] = await app.decoder.decode('aside', [tuple]);
   const canvas = scaled(canvasOf(pixels, app.shape), kind === 'png4' ? 4 : 1);
@@ -53,8 +53,8 @@ function scaled(source, by, below = 0) {
 
 const png = (canvas) => new Promise((done, failed) => { canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error('This browser cannot write a PNG of that size.'))), 'image/png'); });
 
-/** animation is the way from A to B and back, slot by slot, with a line of text: an animated PNG after the specification of APNG 1.0. */
-async function animation(app) {
+/** animation is the way from A to B and back, slot by slot, with a line of text: a GIF, or an animated PNG after the specification of APNG 1.0. */
+async function animation(app, kind) {
   const { codes: a, bcodes: b, order } = app.state;
   const frames = [];
   for (const [from, to, first, last] of [[a, b, 'A', 'B'], [b, a, 'B', 'A']]) {
@@ -66,7 +66,10 @@ async function animation(app) {
       frames.push({ canvas: captioned(canvasOf(pixels, app.shape), text), delay: end ? 2 * SHORT : SHORT });
     });
   }
-  return new Blob([await animated(frames)], { type: 'image/apng' });
+  if (kind === 'png') return new Blob([await animated(frames)], { type: 'image/apng' });
+  const gif = await import('./gif.js');
+  const [{ width, height }] = frames.map(({ canvas }) => canvas);
+  return new Blob([gif.animated(frames.map(({ canvas, delay }) => ({ data: canvas.getContext('2d').getImageData(0, 0, width, height).data, delay })), width, height)], { type: 'image/gif' });
 }
 
 function captioned(source, text) {
@@ -137,7 +140,7 @@ function crc(bytes) {
 
 const [WIDE, HIGH, TEXT, MARGIN] = [104, 80, 13, 12]; // of the figure: a column, a picture, a line of text, its edge
 
-/** figure is the table of pairs × groups as it stands, with the model's name: SVG, or PNG at twice its size. */
+/** figure is the table of pairs × groups as it stands, with the model's name: SVG, PDF, or PNG at twice its size. */
 async function figure(app, kind) {
   const section = document.getElementById('many');
   const heads = [...section.querySelectorAll('thead th')].map((th) => th.textContent);
@@ -145,28 +148,42 @@ async function figure(app, kind) {
   const tall = rows.map((row) => HIGH + 6 + TEXT * Math.max(1, ...row.map(({ canvas, lines }) => (canvas ? lines.length : 0))));
   const width = 2 * MARGIN + WIDE * heads.length;
   const height = 2 * MARGIN + 4 * TEXT + tall.reduce((a, b) => a + b, 0) + 2 * TEXT;
-  const root = svg('svg', { xmlns: 'http://www.w3.org/2000/svg', width, height, viewBox: `0 0 ${width} ${height}`, 'font-family': 'sans-serif', 'font-size': 10 });
-  const write = (text, x, y, attributes = {}) => {
-    const e = svg('text', { x, y, fill: '#111', ...attributes });
-    e.textContent = text;
-    root.append(e);
-  };
-  root.append(svg('rect', { width, height, fill: '#fff' }));
-  write(`Swaps of groups of slots: ${document.title.replace('Slotscope: ', '')}, step ${app.data.step.toLocaleString('en')}`, MARGIN, MARGIN + TEXT, { 'font-size': 13, 'font-weight': 600 });
-  heads.forEach((text, i) => write(text, MARGIN + i * WIDE, MARGIN + 3 * TEXT, { 'font-weight': 600 }));
+  const things = []; // as pdf.js has them
+  const write = (text, x, y, how = {}) => things.push({ text, x, y, size: 10, bold: false, ink: 0.07, ...how });
+  const title = `Swaps of groups of slots: ${document.title.replace('Slotscope: ', '')}, step ${app.data.step.toLocaleString('en')}`;
+  write(title, MARGIN, MARGIN + TEXT, { size: 13, bold: true });
+  heads.forEach((text, i) => write(text, MARGIN + i * WIDE, MARGIN + 3 * TEXT, { bold: true }));
   let y = MARGIN + 4 * TEXT;
   rows.forEach((row, r) => {
     row.forEach(({ canvas, lines }, i) => {
       const x = MARGIN + i * WIDE;
-      if (canvas) root.append(svg('image', { x, y, width: HIGH, height: HIGH, href: canvas.toDataURL(), style: 'image-rendering: pixelated' }));
-      lines.forEach((text, l) => write(shortened(text), x, y + (canvas ? HIGH : 0) + TEXT * (l + 1), { fill: canvas ? '#444' : '#111' }));
+      if (canvas) things.push({ canvas, x, y, side: HIGH });
+      lines.forEach((text, l) => write(shortened(text), x, y + (canvas ? HIGH : 0) + TEXT * (l + 1), { ink: canvas ? 0.27 : 0.07 }));
     });
     y += tall[r];
   });
-  write(section.querySelector('[data-part="said"]').textContent, MARGIN, y + TEXT, { fill: '#444' });
-  write('A and B are reconstructions; each other picture is A with B’s codes of the group.', MARGIN, y + 2 * TEXT, { fill: '#444' });
-  const blob = new Blob([new XMLSerializer().serializeToString(root)], { type: 'image/svg+xml' });
+  write(section.querySelector('[data-part="said"]').textContent, MARGIN, y + TEXT, { ink: 0.27 });
+  write('A and B are reconstructions; each other picture is A with B’s codes of the group.', MARGIN, y + 2 * TEXT, { ink: 0.27 });
+  if (kind === 'pdf') return (await import('./pdf.js')).page(width, height, things, title);
+  const blob = new Blob([new XMLSerializer().serializeToString(drawing(width, height, things))], { type: 'image/svg+xml' });
   return kind === 'svg' ? blob : raster(blob, width, height);
+}
+
+/** drawing is things as SVG. */
+function drawing(width, height, things) {
+  const root = svg('svg', { xmlns: 'http://www.w3.org/2000/svg', width, height, viewBox: `0 0 ${width} ${height}`, 'font-family': 'sans-serif' });
+  root.append(svg('rect', { width, height, fill: '#fff' }));
+  for (const { text, x, y, size, bold, ink, canvas, side } of things) {
+    if (canvas) {
+      root.append(svg('image', { x, y, width: side, height: side, href: canvas.toDataURL(), style: 'image-rendering: pixelated' }));
+      continue;
+    }
+    const grey = Math.round(255 * ink);
+    const e = svg('text', { x, y, 'font-size': size, fill: `rgb(${grey},${grey},${grey})`, ...(bold ? { 'font-weight': 600 } : {}) });
+    e.textContent = text;
+    root.append(e);
+  }
+  return root;
 }
 
 const shortened = (text) => (text.length > 20 ? `${text.slice(0, 19)}…` : text);
