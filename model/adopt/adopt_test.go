@@ -17,10 +17,13 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/adopt"
+	"slotscope/model/compute"
 	"slotscope/model/data"
 	"slotscope/model/folder"
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/format/npz"
+	"slotscope/model/learn/evaluate"
+	"slotscope/model/measure/metric/input"
 )
 
 // behaviour names the environment variable by which the test's own program becomes a child that answers messages.
@@ -254,6 +257,39 @@ func TestAdoptedModelAnswers(t *testing.T) {
 			offset, unit := adopt.Scales(file)
 			if codes > 0 && (offset[0] != 0 || unit[0] != 1) || codes == 0 && (offset[0] < 10 || unit[0] < 3) {
 				t.Errorf("scales %v, %v", offset, unit)
+			}
+		})
+	}
+}
+
+// Every part of an evaluation works on an adopted model, and what it measured is saved.
+func TestAdoptedModelIsEvaluated(t *testing.T) {
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range []string{"good", "numbers"} {
+		t.Run(how, func(t *testing.T) {
+			p := setUp(t, how)
+			file, _ := p.adopt(t)
+			r, err := evaluate.Run(t.Context(), engine, file, p.set, evaluate.Options{Images: 100, Noise: 16, Pairs: 2, Probe: 2, Trees: 2, Agree: 100})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := r.Scores; s.Metrics == nil || s.Metrics.Discrete != (how == "good") || s.SwapTruth == nil || s.PSNR <= 0 {
+				t.Errorf("%+v", s)
+			}
+			dir, err := os.OpenRoot(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dir.Close()
+			if err := r.Save(dir); err != nil {
+				t.Fatal(err)
+			}
+			latents, err := input.Kept(filepath.Join(dir.Name(), folder.AgreementFile), nil)
+			if err != nil || latents == nil {
+				t.Errorf("latents for comparisons: %v", err)
 			}
 		})
 	}

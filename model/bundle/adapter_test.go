@@ -55,7 +55,7 @@ func TestAdapterAgrees(t *testing.T) {
 	if d := apart(t, nativePair(t, file, 11, 400_000), adoptedPair); d > 1 {
 		t.Errorf("the swap sheets are %d of 255 apart", d)
 	}
-	o := evaluate.Options{Images: 128, Noise: 16, Pairs: 2, Probe: 2, Trees: 2, Seed: file.Config.Seed}
+	o := evaluate.Options{Images: 128, Noise: 16, Pairs: 2, Probe: 2, Trees: 2, Agree: 100, Seed: file.Config.Seed}
 	native, err := evaluate.Run(t.Context(), engine(t), file, set, o)
 	if err != nil {
 		t.Fatal(err)

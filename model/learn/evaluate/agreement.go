@@ -67,7 +67,16 @@ func (e *evaluation) agreed(ctx context.Context) (err error) {
 }
 
 // agreeing is images → slots [B, m], and of a VAE the divergence of every latent [B, m].
-func (n *net) agreeing() (exec *store.Exec, err error) {
+func (n *net) agreeing() (exec operation, err error) {
+	if n.adopted != nil {
+		return asked(func(in []*tensors.Tensor) ([]*tensors.Tensor, error) {
+			got, err := n.adopted.Encode(tensors.MustCopyFlatData[uint8](in[0]), batchSize)
+			if err != nil {
+				return nil, err
+			}
+			return []*tensors.Tensor{n.tensor(ofAdopted(got))}, nil
+		}), nil
+	}
 	defer compute.Recovered("building the graph of comparisons", &err)
 	return store.NewExec(n.engine.Backend, n.store, func(_ *store.Context, images *Node) []*Node {
 		x := ae.Unit(images)
