@@ -649,6 +649,15 @@ func TestPlayOnAPhone(t *testing.T) {
 	b.see(`['result', 'palette'].map((id) => getComputedStyle(document.getElementById(id)).position).join()`, "static,static")
 }
 
+// On a phone nothing that names slots, groups or the palette is cut or broken within a word.
+func TestPlayNamesOnAPhone(t *testing.T) {
+	b := openTiny(t, 390, 844, "")
+	b.see(`[...document.querySelectorAll('.grouphead .factor')].map((e) => e.textContent).join()`, "floor hue,wall hue,object hue,scale,shape,orientation")
+	b.see(`[...document.querySelectorAll('.grouphead .factor, #palette h2, #palette-sort')].filter((e) => e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1).map((e) => e.textContent.trim()).join()`, "")
+	b.see(`[...document.querySelectorAll('.grouphead .factor')].filter((e) => { const r = e.getBoundingClientRect(), h = e.closest('.grouphead').getBoundingClientRect(); return r.top < h.top || r.bottom > h.bottom || r.width > h.width; }).length`, "0")
+	b.see(`(() => { const e = document.getElementById('palette-unused'), r = e.getBoundingClientRect(); e.scrollIntoView({ block: 'nearest' }); return e.checkVisibility() && r.right <= innerWidth; })()`, "true")
+}
+
 // Slots have names from the first images on, long before all are counted.
 func TestPlayNamesSlotsEarly(t *testing.T) {
 	b := browse(t, newPlayground(t), 1280, 900)

@@ -59,15 +59,36 @@ func TestBrowserDecodesByItself(t *testing.T) {
 	}
 }
 
-// A browser that is refused the weights goes on with the server's pictures, and says why.
+// A browser that cannot open the weights, or is sent damaged or foreign ones, goes on with the server's pictures and says why.
 func TestServerDecodesWhereTheBrowserCannot(t *testing.T) {
 	p := playgroundOf(t, "hrr")
 	b := browse(t, p, 1280, 900)
 	b.waitFor("usage")
-	b.beforePages(`delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'))`)
-	b.open("/play/" + p.key + "?" + playState)
-	b.see(`document.getElementById('play').dataset.decoder`, "server")
-	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+	weights := func(change string) string {
+		return `const plain = fetch; window.fetch = async (address, ...rest) => {
+			const reply = await plain(address, ...rest);
+			if (!String(address).includes('weights.bin')) return reply;
+			let raw = new Uint8Array(await reply.arrayBuffer());
+			` + change + `
+			return new Response(raw);
+		};`
+	}
+	for _, c := range []struct{ name, script, why string }{
+		{"no SIMD", `delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'))`, "This browser has no WebAssembly SIMD."},
+		{"damaged", weights(`raw[raw.length >> 1] ^= 255;`), "The weights file is damaged: its checksum does not match."},
+		{"foreign", weights(`raw = new TextEncoder().encode('<!doctype html>'.repeat(20));`), "This is not a weights file of Slotscope"},
+		{"cut short", weights(`raw = raw.slice(0, 50);`), "The weights file is too short"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := browse(t, p, 1280, 900)
+			b.beforePages(c.script)
+			b.open("/play/" + p.key + "?" + playState)
+			b.see(`document.getElementById('link').title.includes('`+c.why+`') || document.getElementById('link').title`, "true")
+			b.see(`document.getElementById('play').dataset.decoder`, "server")
+			b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+			b.see(`document.getElementById('failed').hidden`, "true")
+		})
+	}
 }
 
 // The frozen page is driven as the live one: drag, undo, random, upload, palette, another model, reload. It asks for nothing.
@@ -325,6 +346,24 @@ func TestFrozenPageWithoutSIMD(t *testing.T) {
 	b.do(chromedp.Navigate("file://" + frozenOf(t, "hrr", "betavae").path))
 	b.see(`/SIMD/.test(document.getElementById('failed')?.textContent) || document.getElementById('failed')?.textContent`, "true")
 	b.see(`document.getElementById('failed').hidden + document.querySelector('[data-testid=play-original-a]').src.slice(0, 15)`, "falsedata:image/png;")
+}
+
+// An address whose codes or pictures the file does not have is said in place, and the page works.
+func TestFrozenPageOfAForeignAddress(t *testing.T) {
+	b := browse(t, playground{t: t}, 1280, 900)
+	file := frozenOf(t, "hrr", "betavae")
+	said := `[...document.querySelectorAll('.side [data-part=said]:not([hidden])')].map((e) => e.textContent).join(' ')`
+	for query, want := range map[string]string{
+		"codes=1.2.3.4.99&bcodes=6.2.8.9.10": "The address does not give A 5 codes from 0 to 11, so A is as encoded.",
+		"codes=1.2.3.4.5&bcodes=6.2":         "The address does not give B 5 codes from 0 to 11, so B is as encoded.",
+		"a=479999":                           "Picture 479999 is not in this file, so another is shown.",
+		"codes=1.2.3.4.5":                    "",
+	} {
+		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate("file://"+file.path+"#"+file.keys[0]+"?"+query))
+		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+		b.see(said, want)
+		b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+	}
 }
 
 // Uploads that are odd in size are said in place in the frozen page as in the live one.

@@ -2,6 +2,7 @@ package play_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -94,6 +95,20 @@ func TestReadTakesJPEGAndGIFAndTransparency(t *testing.T) {
 	clear, _, err := play.Read(encodePNG(t, plain(64, 64, color.RGBA{})), rgb)
 	if err != nil || clear[0] != 255 {
 		t.Errorf("what is transparent should be white, is %v, %v", clear[:3], err)
+	}
+}
+
+// left is a WebP of 64 × 64, red on the left and blue on the right.
+const left = "UklGRiYAAABXRUJQVlA4TBoAAAAvP8APAA8Q87//8x8OxILJ/KVj6Ivof1TBdg=="
+
+func TestReadTakesWebP(t *testing.T) {
+	raw, err := base64.StdEncoding.DecodeString(left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pixels, said, err := play.Read(raw, rgb)
+	if err != nil || said != "" || !bytes.Equal(pixels[:3], []byte{255, 0, 0}) || !bytes.Equal(pixels[len(pixels)-3:], []byte{0, 0, 255}) {
+		t.Errorf("%v … %v, %q, %v", pixels[:3], pixels[len(pixels)-3:], said, err)
 	}
 }
 

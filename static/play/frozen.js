@@ -35,17 +35,23 @@ export class Frozen {
   /** restore gives data the state that the page's address names, where there is one. */
   static restore(data, hash) {
     const q = new URLSearchParams(hash.split('?')[1] ?? '');
-    const codes = parse(q.get('codes') ?? '', data.m, data.k);
+    const refused = {}; // side → what of the address it has not
+    const codesOf = (name, key) => {
+      const codes = parse(q.get(key) ?? '', data.m, data.k);
+      if (q.has(key) && !codes) refused[name] = `The address does not give ${name.toUpperCase()} ${data.m} codes from 0 to ${data.k - 1}, so ${name.toUpperCase()} is as encoded.`;
+      return codes;
+    };
     const { examples } = globalThis.frozen.models.find(({ key }) => key === data.key);
     const example = (name) => examples.find((e) => e.index === Number(q.get(name) ?? data[name].index));
     const side = (name) => {
       const e = example(name);
+      if (!e && q.has(name)) refused[name] = `Picture ${q.get(name)} is not in this file, so another is shown.`;
       return e ? { ...data[name], index: e.index, classes: e.classes, codes: e.codes, psnr: e.psnr, original: `example:${e.index}` } : data[name];
     };
     const [a, b] = [side('a'), side('b')];
     const order = parse(q.get('order') ?? '', data.m, data.m);
     return {
-      ...data, ...applied(data, load(data.key)), a, b, codes: codes ?? a.codes, bcodes: parse(q.get('bcodes') ?? '', data.m, data.k) ?? b.codes,
+      ...data, ...applied(data, load(data.key)), a, b, codes: codesOf('a', 'codes') ?? a.codes, bcodes: codesOf('b', 'bcodes') ?? b.codes, refused,
       order: order && new Set(order).size === data.m ? order : natural(data.m),
     };
   }
@@ -83,6 +89,7 @@ export class Frozen {
 
   /** attach follows the address into the atlas, and makes the files that the page offers. */
   attach(app) {
+    for (const [side, why] of Object.entries(this.data.refused)) app.sides[side].say(why);
     addEventListener('hashchange', () => this.#follow(app, location.hash));
     this.#follow(app, this.#opened);
     document.addEventListener('click', async (e) => {

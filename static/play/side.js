@@ -63,16 +63,17 @@ export class Side {
     this.section.toggleAttribute('data-busy', true);
     try {
       const reply = await this.app.store.encode(what, aborts.signal, this.index?.value);
-      this.#say(reply.said ?? '');
+      this.say(reply.said ?? '');
       this.app.source(this.name, reply, done);
     } catch (err) {
-      if (err.name !== 'AbortError') this.#say(err.message, true);
+      if (err.name !== 'AbortError') this.say(err.message, true);
     } finally {
       if (this.#aborts === aborts) this.section.removeAttribute('data-busy');
     }
   }
 
-  #say(text, bad = false) {
+  /** say tells beside the picture what became of it. */
+  say(text, bad = false) {
     this.said.hidden = text === '';
     this.said.classList.toggle('bad', bad);
     this.said.textContent = text;
