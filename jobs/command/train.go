@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"slotscope/jobs/slurm"
@@ -39,17 +41,22 @@ func trainRun(ctx context.Context, env environment, args []string) error {
 	board := fs.Bool("tensorboard", false, "write TensorBoard event files into the run's folder, tensorboard/, while it trains")
 	dataDir, asJSON, executor := dataFlag(fs), jsonFlag(fs), executorFlags(fs)
 	set := assignments{}
-	for _, f := range []string{"dataset", "model", "preset", "steps", "batch", "seed", "engine"} {
+	for _, f := range namedFlags {
 		field, _ := model.FieldByName(f)
 		fs.Func(f, field.Help, func(text string) error { return set.add(f, text) })
 	}
-	fs.Func("set", "a hyperparameter as `name=value`; may be given again", func(text string) error {
+	fs.Func("set", "a hyperparameter as `name=value`; may be given again; the names are listed below", func(text string) error {
 		name, value, found := strings.Cut(text, "=")
 		if !found {
 			return fmt.Errorf("%q is not of the form name=value", text)
 		}
 		return set.add(name, value)
 	})
+	fs.Usage = func() {
+		fmt.Fprintf(fs.Output(), "Usage of %s:\n", fs.Name())
+		fs.PrintDefaults()
+		set.list(fs.Output())
+	}
 	err := parse(fs, args, 0)
 	if err != nil {
 		return err
@@ -136,6 +143,36 @@ func evaluateTrained(ctx context.Context, env environment, f *folder.Folder, dat
 
 // assignments are hyperparameters by name, as typed.
 type assignments map[string]string
+
+// namedFlags are the hyperparameters that have a flag each.
+var namedFlags = []string{"dataset", "model", "preset", "steps", "batch", "seed", "engine"}
+
+// list writes the other hyperparameters of the model that is set, with the values that a run has without --set.
+func (a assignments) list(w io.Writer) {
+	cfg, err := a.config()
+	if err != nil {
+		fmt.Fprintln(w, "\nNo hyperparameters to list:", err)
+		return
+	}
+	fmt.Fprintf(w, "\nHyperparameters of %s, %s, for -set, with their values; name another -model or -preset before -h.\n", cfg.Model, cfg.Preset)
+	rows := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	group := ""
+	for _, f := range model.FieldsOf(cfg.Model) {
+		if slices.Contains(namedFlags, f.Name) {
+			continue
+		}
+		if f.Group != group {
+			group = f.Group
+			fmt.Fprintf(rows, "\n%s\n", group)
+		}
+		help := f.Help
+		if len(f.Choices) > 0 {
+			help += " One of " + strings.Join(f.Choices, ", ") + "."
+		}
+		fmt.Fprintf(rows, "  %s\t%s\t%s\n", f.Name, f.Get(cfg), help)
+	}
+	rows.Flush()
+}
 
 func (a assignments) add(name, text string) error {
 	if _, ok := model.FieldByName(name); !ok {
