@@ -25,13 +25,18 @@ func settings(rep *report.Report) ui.SettingsView {
 		v.Heads = append(v.Heads, ui.ScoreHead{Label: strings.TrimSpace(f.Label + " " + f.Symbol), Unit: f.Unit, About: f.Help})
 		for i, g := range groups {
 			text := "–"
-			if f.Of(g.Model) {
+			if has(f, g.Config) {
 				text = shown(f, g.Config)
 			}
 			v.Rows[i].Values = append(v.Rows[i].Values, text)
 		}
 	}
 	return v
+}
+
+// has says whether a group's runs have a hyperparameter; those of another program have what it told.
+func has(f model.Field, c model.Config) bool {
+	return f.Of(c.Model) && (c.Model != model.External || f.Get(c) != f.Get(model.Config{}))
 }
 
 // shown is a field's value as the table writes it.
@@ -54,7 +59,7 @@ func differing(groups []report.Group) (fields []model.Field) {
 		}
 		values := map[string]bool{}
 		for _, g := range groups {
-			if f.Of(g.Model) {
+			if has(f, g.Config) {
 				values[f.Get(g.Config)] = true
 			}
 		}

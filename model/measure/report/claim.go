@@ -32,6 +32,9 @@ func Departures(c model.Config, images int) []string {
 			all = append(all, fmt.Sprintf(format, ours, published))
 		}
 	}
+	if c.Model == model.External {
+		return []string{"trained by another program"}
+	}
 	differs("preset %s instead of %s", c.Preset, paper.Preset)
 	differs("%s steps instead of %s", grouped(c.Steps), grouped(paper.Steps))
 	differs("batch %s instead of %s", grouped(c.Batch), grouped(paper.Batch))

@@ -289,3 +289,30 @@ func ExampleDepartures() {
 	// batch 32 instead of 128
 	// other images (Shapes3D, rendered anew) instead of Shapes3D
 }
+
+// Models of other programs go by their own names, and none is held against published values.
+func TestModelsOfOthers(t *testing.T) {
+	var w world
+	for _, name := range []string{"theirs", "mine"} {
+		w.add("hrr", "shapes3d", 0, 0.5, 0.5, func(c *model.Config) {
+			*c = model.Config{Model: model.External, Preset: name, Dataset: "shapes3d", Steps: 60, M: 9, K: 512}
+		})
+	}
+	r := reportOf(t, &w)
+	var labels []string
+	for _, g := range r.Sections[0].Groups {
+		labels = append(labels, g.Label)
+		if why := g.departures(); !slices.Equal(why, []string{"trained by another program"}) {
+			t.Errorf("%s departs by %q", g.Label, why)
+		}
+	}
+	if slices.Sort(labels); !slices.Equal(labels, []string{"mine", "theirs"}) {
+		t.Errorf("rows %q", labels)
+	}
+	if text := written(t, r.Reproduce); strings.Contains(text, "slotscope train") || strings.Count(text, "was trained by another program") != 2 {
+		t.Errorf("REPRODUCE.md:\n%s", text)
+	}
+	if text := written(t, r.Card); strings.Contains(text, "AdamW") || !strings.Contains(text, "of another program: m = 9, k = 512") {
+		t.Errorf("card.md:\n%s", text)
+	}
+}

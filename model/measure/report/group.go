@@ -335,7 +335,13 @@ func label(groups []Group) {
 		}
 		g.Differs = Differing(rivals)
 		words := []string{ModelLabel(g.Model)}
+		if g.Model == model.External {
+			words[0] = g.Config.Preset // its own name, or the tool that it comes from
+		}
 		for _, name := range g.Differs {
+			if g.Model == model.External && name == "preset" {
+				continue
+			}
 			words = append(words, setting(name, g.Config))
 		}
 		g.Label = strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
