@@ -166,7 +166,7 @@ func (s *Supervisor) sendLoop(ctx context.Context) {
 	}
 }
 
-// send delivers one alert and stores how that went; an alert whose delivery ctx cuts off stays queued.
+// send delivers one alert and stores how that went, also where ctx ends meanwhile; an alert that ctx keeps from being delivered stays queued.
 func (s *Supervisor) send(ctx context.Context, a model.Alert) {
 	run, err := s.o.Store.Run(ctx, a.Run)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *Supervisor) send(ctx context.Context, a model.Alert) {
 		return
 	}
 	state := model.Sending{State: model.SendQueued}
-	keep := func() {
+	keep := func(ctx context.Context) {
 		if err := s.o.Store.SetSending(ctx, a.ID, state); err != nil && ctx.Err() == nil {
 			s.o.Log.Error("the delivery of an alert was not stored", "alert", a.ID, "error", err)
 		}
@@ -184,20 +184,24 @@ func (s *Supervisor) send(ctx context.Context, a model.Alert) {
 		state.Tries++
 		if err != nil {
 			state.Problem = err.Error()
-			keep()
+			keep(ctx)
 		}
 	})
 	switch {
-	case ctx.Err() != nil:
-		return
-	case err != nil:
+	case err == nil:
+		state.State, state.Sent, state.Problem = model.SendDone, time.Now().UTC().Truncate(time.Millisecond), ""
+		long, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepPatience) // else the next server would send it again
+		defer cancel()
+		keep(long)
+	case ctx.Err() == nil:
 		state.State = model.SendFailed
 		s.o.Log.Error("an alert was not delivered", "alert", a.ID, "run", a.Run, "tries", state.Tries, "error", err)
-	default:
-		state.State, state.Sent, state.Problem = model.SendDone, time.Now().UTC().Truncate(time.Millisecond), ""
+		keep(ctx)
 	}
-	keep()
 }
+
+// keepPatience is how long the outcome of a delivery may take to be stored.
+const keepPatience = 5 * time.Second
 
 // TestAlert sends one message to the webhook, once, and says what came of it.
 func (s *Supervisor) TestAlert(ctx context.Context) error {

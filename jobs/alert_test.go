@@ -152,6 +152,32 @@ func TestAlertsReachTheWebhook(t *testing.T) {
 	}
 }
 
+// TestDeliveredAsTheServerStops: what was taken while one server stops is not sent again by the next.
+func TestDeliveredAsTheServerStops(t *testing.T) {
+	asked, stopping := make(chan struct{}), make(chan struct{})
+	r := newReceiver(t, func(n int) int {
+		if n == 1 {
+			close(asked)
+			<-stopping
+		}
+		return http.StatusOK
+	})
+	b := newBench(t, func(o *Options) { o.Alerting = Alerting{Webhook: r.webhook(t)} })
+	b.create("well", 5)
+	<-asked
+	go func(s *Supervisor) {
+		for closed := false; !closed; time.Sleep(time.Millisecond) {
+			s.mu.Lock()
+			closed = s.closed
+			s.mu.Unlock()
+		}
+		close(stopping)
+	}(b.Supervisor)
+	b.restart()
+	b.awaitState(b.create("again", 5), model.Finished)
+	b.awaitTold(r, "again ended", "well ended")
+}
+
 // TestAlertsOutliveTheServer: what one server could not deliver, the next does; what it was told not to send stays here.
 func TestAlertsOutliveTheServer(t *testing.T) {
 	down := newReceiver(t, always(http.StatusBadGateway))

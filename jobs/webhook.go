@@ -34,6 +34,7 @@ type Webhook struct {
 
 const (
 	webhookPatience = 20 * time.Second // for one try
+	webhookLingers  = 2 * time.Second  // a try that is under way when the server stops: it may have been taken
 	webhookRetries  = 9                // after the first try; the last comes about six minutes later
 	webhookLongest  = 2 * time.Minute  // between tries
 	webhookHops     = 3                // redirects of one try
@@ -141,6 +142,8 @@ func (w *Webhook) once(ctx context.Context, m message) error {
 
 // try sends once; again says that the fault may pass. The error is a sentence without the address.
 func (w *Webhook) try(ctx context.Context, body []byte) (again bool, err error) {
+	ctx, cancel := lingering(ctx, webhookLingers)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url.String(), bytes.NewReader(body))
 	if err != nil {
 		return false, fmt.Errorf("%s cannot be asked", w.Host())
@@ -162,6 +165,16 @@ func (w *Webhook) try(ctx context.Context, body []byte) (again bool, err error) 
 	default:
 		again = code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
 		return again, fmt.Errorf("%s answered %d %s", w.Host(), code, http.StatusText(code))
+	}
+}
+
+// lingering is ctx, but ends a while after it.
+func lingering(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(while, cancel) })
+	return longer, func() {
+		stop()
+		cancel()
 	}
 }
 
