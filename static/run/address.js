@@ -30,6 +30,23 @@ export function readView(query) {
   return view;
 }
 
+const names = ['smooth', 'x', 'log', 'ref', 'steps', 'axis'];
+const usual = ['smooth=0', 'x=step', 'log=0'];
+
+/** unread lists the entries of a query that no view can be made of. */
+export function unread(query) {
+  return [...new URLSearchParams(query)]
+    .filter(([name, value]) => names.includes(name) && value && !usual.includes(`${name}=${value}`) && !writeView(readView(new URLSearchParams([[name, value]]))))
+    .map(([name, value]) => `${name}=${value}`);
+}
+
+/** sayUnread says in a paragraph which entries those are, if any. */
+export function sayUnread(p, query) {
+  const all = unread(query);
+  p.hidden = all.length === 0;
+  p.textContent = p.hidden ? '' : `The address asks for ${all.join(', ')}, which cannot be read; the charts are drawn without it.`;
+}
+
 /** writeView is the query of a view, "" for the view that a page begins with. */
 export function writeView(view) {
   const q = new URLSearchParams();

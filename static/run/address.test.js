@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { limits, plain, readView, writeView } from './address.js';
+import { limits, plain, readView, unread, writeView } from './address.js';
 
 const start = { smooth: 0, timed: false, log: false, range: null, ref: '', large: '', open: [], axes: new Map() };
 
@@ -24,7 +24,9 @@ test('every view comes back from its address', () => {
 test('what cannot be read is left out', () => {
   for (const q of ['?smooth=9', '?smooth=x', '?steps=9-3', '?steps=a-b', '?steps=-1-5', '?steps=0-5', '?x=moon', '?open=<b>,', '?axis=total', '?axis=:log', '?axis=total:', '?axis=total:3~1', '?axis=total:a~b', '?log=yes', '?ref=../etc', '?ref=']) {
     assert.deepEqual(readView(q), start, q);
+    if (!/^\?open|=$/.test(q)) assert.deepEqual(unread(q), [q.slice(1)], q);
   }
+  assert.deepEqual(unread('?smooth=0.50&x=step&log=0&steps=9-1&axis=total:log&axis=recon:3~1&ref=&open=a&mine=1'), ['steps=9-1', 'axis=recon:3~1']);
 });
 
 test('limits may leave an end open', () => {

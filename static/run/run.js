@@ -1,5 +1,5 @@
 // The page of a run: points arrive, charts draw what is in view, the header tells the state.
-import { plain, readView, writeView } from './address.js';
+import { plain, readView, sayUnread, writeView } from './address.js';
 import { Chart, forgetColours } from './chart.js';
 import { RunHead } from './head.js';
 import { ChartMenu } from './menu.js';
@@ -33,6 +33,7 @@ function averages(samples, alpha) {
 }
 
 const begin = readView(location.search);
+sayUnread(root.querySelector('[data-part="unread"]'), location.search);
 
 /** View is what all charts share: the points, and how they are looked at. */
 class View {
