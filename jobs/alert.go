@@ -85,7 +85,7 @@ func (s *Supervisor) alertLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		for _, run := range s.unjudged() {
 			if err := s.judgeAlerts(ctx, run); err != nil && ctx.Err() == nil {
-				s.o.Log.Error("run "+run.ID+" was not judged for alerts", "error", err)
+				s.o.Log.Error("a run was not judged for alerts", "run", run.ID, "error", err)
 			}
 		}
 		select {

@@ -315,7 +315,7 @@ func (s *Supervisor) broken(ctx context.Context, id string, e *entry, problem er
 // forget drops a run whose folder is gone. The caller holds mu.
 func (s *Supervisor) forget(ctx context.Context, id string) {
 	if err := s.o.Store.DeleteRun(ctx, id); err != nil {
-		s.o.Log.Error("run "+id, "error", err)
+		s.o.Log.Error("a run is in trouble", "run", id, "error", err)
 		return
 	}
 	delete(s.runs, id)

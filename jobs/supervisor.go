@@ -409,5 +409,5 @@ func (s *Supervisor) say(e *entry, id string, err error) {
 		return
 	}
 	e.said = err.Error()
-	s.o.Log.Error("run "+id, "error", err)
+	s.o.Log.Error("a run is in trouble", "run", id, "error", err)
 }

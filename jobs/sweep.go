@@ -123,7 +123,7 @@ func (s *Sweeps) say(id string, err error) {
 		text = err.Error()
 	}
 	if text != "" && s.problems[id] != text {
-		s.o.Log.Error("sweep "+id, "error", err)
+		s.o.Log.Error("a sweep is in trouble", "sweep", id, "error", err)
 	}
 	s.problems[id] = text
 }

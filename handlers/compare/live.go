@@ -32,7 +32,7 @@ func (h Reports) socket(w http.ResponseWriter, r *http.Request) {
 		now, live, err := h.standing(ctx, c)
 		if err != nil || now == last {
 			if err != nil && ctx.Err() == nil && !errors.Is(err, model.ErrNotFound) {
-				slog.Error("follow compared runs", "error", err)
+				slog.ErrorContext(ctx, "following compared runs", "error", err)
 			}
 			return nil
 		}
