@@ -4,7 +4,7 @@
 import { Codec, Refused, compile } from './codec.js';
 
 export const SLOWEST = 30; // ms per picture: above it the server's pictures are quicker to wait for
-const QUICK = 6; // ms per picture: below it the page decodes the picture under the hand, which is then on the screen with the same frame
+const QUICK = 8; // ms per picture: below it the page decodes the picture under the hand, which is then on the screen with the same frame
 
 export class Local {
   #workers = [];
