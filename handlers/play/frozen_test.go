@@ -27,7 +27,13 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"slotscope/handlers/handlertest"
+	playpage "slotscope/handlers/play"
+	"slotscope/model/compute"
+	"slotscope/model/data"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/play"
 	"slotscope/model/shipped"
+	"slotscope/static"
 )
 
 // differences compares every picture that the page has painted for a tuple with the server's: the largest difference of 255.
@@ -346,6 +352,72 @@ func TestFrozenPageWithoutSIMD(t *testing.T) {
 	b.do(chromedp.Navigate("file://" + frozenOf(t, "hrr", "betavae").path))
 	b.see(`/SIMD/.test(document.getElementById('failed')?.textContent) || document.getElementById('failed')?.textContent`, "true")
 	b.see(`document.getElementById('failed').hidden + document.querySelector('[data-testid=play-original-a]').src.slice(0, 15)`, "falsedata:image/png;")
+}
+
+// A run whose pictures have no factors is frozen and played with: codes go by their numbers, and nothing is said about factors.
+func TestFrozenPageWithoutFactors(t *testing.T) {
+	needsBrowser(t)
+	dir := t.TempDir()
+	pictures := filepath.Join(dir, "pictures")
+	if err := os.Mkdir(pictures, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 80 {
+		img := image.NewRGBA(image.Rect(0, 0, 64, 64))
+		for p := range img.Pix {
+			img.Pix[p] = [4]byte{byte(3 * i), byte(p / 1024), byte(p % 256), 255}[p%4]
+		}
+		var file bytes.Buffer
+		err := png.Encode(&file, img)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(pictures, fmt.Sprintf("%02d.png", i)), file.Bytes(), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	catalogue := data.Catalogue{Dir: dir}
+	name, err := catalogue.Add(t.Context(), data.Request{Name: "plain-pictures", From: pictures}, func(data.Work) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handlertest.WriteRun(t, dir)
+	folder := filepath.Join(dir, "runs", handlertest.RunID)
+	path := filepath.Join(folder, "checkpoints", "step-000000250.safetensors")
+	file, err := checkpoint.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Config.Dataset = name
+	raw, err := json.Marshal(file.Config)
+	if err = errors.Join(err, os.WriteFile(filepath.Join(folder, "config.json"), raw, 0o644), checkpoint.Write(path, file)); err != nil {
+		t.Fatal(err)
+	}
+	engine, err := compute.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := play.NewLibrary(dir, engine, catalogue)
+	t.Cleanup(library.Close)
+	page, err := os.Create(filepath.Join(dir, "plain.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer page.Close()
+	if err := (playpage.Freezer{Library: library, Static: static.Files(), Revision: "test"}).Freeze(t.Context(), []string{handlertest.RunID}, page); err != nil {
+		t.Fatal(err)
+	}
+
+	b := browse(t, playground{t: t}, 1280, 900)
+	b.do(chromedp.Navigate("file://" + page.Name()))
+	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+	b.see(`document.querySelectorAll('#side-a [data-factor], #reading:not([hidden])').length`, "0")
+	b.eval(`document.querySelector('[data-testid=play-swap-2]').click()`)
+	b.see(`document.querySelector('[data-testid=play-slot-a-2]').dataset.code === document.querySelector('[data-testid=play-slot-b-2]').dataset.code`, "true")
+	b.eval(`document.querySelector('[data-testid=play-random-a]').click()`)
+	b.see(`document.querySelector('[data-testid=play-original-a]').src.startsWith('data:image/png')`, "true")
+	b.see(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
 }
 
 // An address whose codes or pictures the file does not have is said in place, and the page works.
