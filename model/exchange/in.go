@@ -171,6 +171,9 @@ func Import(ctx context.Context, dataDir, tool, path string) ([]Imported, error)
 		if err := ctx.Err(); err != nil {
 			return all, fmt.Errorf("import of %s: %w", path, err)
 		}
+		if r.note != "" && len(r.samples) == 0 {
+			continue // nothing of it can be read; readErr says why
+		}
 		one, err := r.keep(root)
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", r.place, err))
@@ -411,10 +414,10 @@ func (r *foreign) mlflow(dir string) error {
 	params := filepath.Join(dir, "params")
 	failures := []error{optional(walkFiles(params, func(file string) { r.hparams[nameBelow(params, file)] = smallText(file) }))}
 	metrics := filepath.Join(dir, "metrics")
-	failures = append(failures, optional(walkFiles(metrics, func(file string) {
+	err := optional(walkFiles(metrics, func(file string) {
 		failures = append(failures, r.metric(nameBelow(metrics, file), file))
-	})))
-	return errors.Join(failures...)
+	}))
+	return errors.Join(append(failures, err)...)
 }
 
 func optional(err error) error {

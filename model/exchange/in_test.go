@@ -257,3 +257,20 @@ func TestImportsAtOnce(t *testing.T) {
 	all.Wait()
 	steps(t, dir, imported(t, dir, "tensorboard", logs, 0)[0].ID, 3000)
 }
+
+// A file of which nothing can be read is an error and makes no run.
+func TestDamageMakesNoRun(t *testing.T) {
+	for tool, name := range map[string]string{"tensorboard": "events.out.tfevents.1.host", "wandb": "run-abc.wandb", "mlflow": "metrics/loss"} {
+		from, dir := t.TempDir(), t.TempDir()
+		path := filepath.Join(from, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("this is damaged\n"), 0o600), os.WriteFile(filepath.Join(from, "meta.yaml"), []byte("status: 3\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if runs, err := Import(t.Context(), dir, tool, from); err == nil || len(runs) > 0 || !strings.Contains(err.Error(), filepath.FromSlash(name)) {
+			t.Errorf("%s: %+v, %v", tool, runs, err)
+		}
+		if made, err := os.ReadDir(filepath.Join(dir, "runs")); len(made) > 0 {
+			t.Errorf("%s: runs %v (%v)", tool, made, err)
+		}
+	}
+}

@@ -220,11 +220,26 @@ func mlflowMetrics(f *folder.Folder, dir string) error {
 		if !filepath.IsLocal(name) {
 			continue // no name of ours
 		}
-		if err := writeText(filepath.Join(dir, filepath.FromSlash(name)), lines.String()); err != nil {
+		if err := writeText(filepath.Join(dir, filepath.FromSlash(metricPath(series, name))), lines.String()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// metricPath is the file of a series. Series are files there, so that one whose name is also a folder of others, such as latent beside
+// latent/active, goes into that folder, as latent/value.
+func metricPath[T any](series map[string]T, name string) string {
+	for other := range series {
+		if strings.HasPrefix(other, name+"/") {
+			for name += "/value"; ; name += "_" {
+				if _, taken := series[name]; !taken {
+					return name
+				}
+			}
+		}
+	}
+	return name
 }
 
 func mlflowStatus(s model.State) int {

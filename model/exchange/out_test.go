@@ -3,6 +3,7 @@ package exchange
 import (
 	"bytes"
 	"context"
+	"errors"
 	"image"
 	"image/png"
 	"math"
@@ -158,6 +159,27 @@ func TestMLflow(t *testing.T) {
 		raw, err := os.ReadFile(filepath.Join(path, name))
 		if err != nil || !strings.Contains(string(raw), want) {
 			t.Errorf("%s: %q, %v; want %q", name, raw, err, want)
+		}
+	}
+}
+
+// A series whose name is also the folder of others is exported beside them.
+func TestMLflowSeriesBelowAnother(t *testing.T) {
+	f, dir := measured(t), t.TempDir()
+	a, err := f.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(a.Append(model.Point{Step: 4, Time: begun, Values: map[string]float64{"latent": 1, "latent/active": 2, "latent/value": 3}}), a.Close()); err != nil {
+		t.Fatal(err)
+	}
+	path, err := MLflow(f, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"latent/value_": " 1 4\n", "latent/active": " 2 4\n", "latent/value": " 3 4\n"} {
+		if raw, err := os.ReadFile(filepath.Join(path, "metrics", filepath.FromSlash(name))); err != nil || !strings.HasSuffix(string(raw), want) {
+			t.Errorf("%s: %q, %v", name, raw, err)
 		}
 	}
 }
