@@ -86,6 +86,8 @@ func TestCompareFollowsRuns(t *testing.T) {
 	handlertest.Pair(f)
 	f.Put("live", model.Running, 60)
 	ctx, address := handlertest.Open(t, compare.Reports{Runs: f, Scores: f})
+	handlertest.Do(t, ctx, chromedp.Navigate(address+"/compare?runs=a0,a1,live&series=total,none&smooth=0.5&x=moon"))
+	handlertest.Until(t, ctx, "what the address asks for in vain is told", `document.querySelector('[data-testid=unread]').textContent.startsWith('The address asks for series=none, x=moon, which')`)
 	handlertest.Do(t, ctx, chromedp.Navigate(address+"/compare?runs=a0,a1,live&series=total&smooth=0.5"))
 	handlertest.Until(t, ctx, "80 points of two runs and 60 of one are drawn", `document.querySelector('.chart > p')?.textContent.startsWith('140 points')`)
 	handlertest.Until(t, ctx, "the page says that it follows one", `document.querySelector('[data-part=live]').textContent.startsWith('1 run is not over') && !document.querySelector('[data-part=live]').hidden`)

@@ -35,6 +35,18 @@ export function join(lines) {
   return [xs, ...columns];
 }
 
+/** unread lists the entries of an address that no view can be made of; known are the series of the runs. */
+export function unread(q, known) {
+  const takes = {
+    series: (v) => known.has(v),
+    x: (v) => ['step', 'images', 'time'].includes(v),
+    smooth: (v) => Number(v) >= 0 && Number(v) < 1,
+    log: (v) => v === '0' || v === '1',
+    members: (v) => v === '0' || v === '1',
+  };
+  return Object.entries(takes).flatMap(([name, fits]) => (q.get(name) ?? '').split(',').filter((v) => v && !fits(v)).map((v) => `${name}=${v}`));
+}
+
 /** across is where a line's points lie on the x axis: by step, by images seen, or by seconds of training on a grid; null where those were not measured. */
 export function across(x, line, batch, whole) {
   if (x === 'images') return line.steps.map((s) => s * batch);
@@ -318,6 +330,10 @@ class Curves {
     this.#smoothed(Number(q.get('smooth')) || 0);
     f.log.checked = q.get('log') === '1';
     if (q.has('members')) f.members.checked = q.get('members') === '1';
+    const odd = unread(q, known);
+    const said = this.section.querySelector('[data-part="unread"]');
+    said.hidden = odd.length === 0;
+    said.textContent = `The address asks for ${odd.join(', ')}, which these runs do not have or which cannot be read; the curves are drawn without it.`;
   }
 
   /** keep puts what is drawn into the page's address, leaving out what is usual. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { across, join } from './curves.js';
+import { across, join, unread } from './curves.js';
 
 test('lines of unequal steps share one axis; what a line lacks is left out, what has no number is a gap', () => {
   assert.deepEqual(join([{ xs: [1, 3], values: [10, null] }, { xs: [2, 3], values: [5, 6] }]), [[1, 2, 3], [10, undefined, null], [undefined, 5, 6]]);
@@ -18,4 +18,10 @@ test('the x axis counts steps, images or seconds of training', () => {
 test('lines whose moments nearly agree share cells of the time axis', () => {
   const [a, b] = [[10.0001, 20.0002], [10.0002, 19.9999]].map((seconds) => across('time', { steps: [1, 2], seconds }, 16, 40));
   assert.deepEqual(a, b);
+});
+
+test('what an address asks for in vain is told', () => {
+  const of = (query) => unread(new URLSearchParams(query), new Set(['total', 'psnr/eval']));
+  assert.deepEqual(of('runs=a,b&series=total,psnr/eval&x=time&smooth=0.5&log=1&members=0&rule=none'), []);
+  assert.deepEqual(of('series=total,none&x=moon&smooth=2&log=yes&members='), ['series=none', 'x=moon', 'smooth=2', 'log=yes']);
 });
