@@ -107,9 +107,24 @@ func secure(importMap string, embed []string) func(http.Handler) http.Handler {
 	}
 }
 
-// compressPages compresses text on its way out; sockets pass untouched.
+// compressPages compresses text on its way out; sockets pass untouched. What is made for each request is compressed quickly; the program's own
+// files, which a browser asks for once, are compressed well.
 func compressPages(next http.Handler) http.Handler {
-	c := middleware.NewCompressor(gzip.BestSpeed, "text/html", "text/css", "text/javascript", "text/plain", "text/csv", "application/json", "image/svg+xml")
+	quickly, well := compressor(gzip.BestSpeed)(next), compressor(gzip.BestCompression)(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case isSocket(r) || r.Header.Get("Range") != "" || !takesGzip(r): // a range counts the bytes of the file as it is
+			next.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, "/static/"):
+			well.ServeHTTP(w, r)
+		default:
+			quickly.ServeHTTP(w, r)
+		}
+	})
+}
+
+func compressor(level int) func(http.Handler) http.Handler {
+	c := middleware.NewCompressor(level, "text/html", "text/css", "text/javascript", "text/plain", "text/csv", "application/json", "image/svg+xml")
 	c.SetEncoder("gzip", func(w io.Writer, level int) io.Writer { // several times as fast as the standard library's at the default level
 		z, err := gzip.NewWriterLevel(w, level)
 		if err != nil {
@@ -117,14 +132,7 @@ func compressPages(next http.Handler) http.Handler {
 		}
 		return z
 	})
-	compressed := c.Handler(next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isSocket(r) || r.Header.Get("Range") != "" || !takesGzip(r) { // a range counts the bytes of the file as it is
-			next.ServeHTTP(w, r)
-			return
-		}
-		compressed.ServeHTTP(w, r)
-	})
+	return c.Handler
 }
 
 // takesGzip says whether the client accepts gzip, which "gzip;q=0" refuses (RFC 9110, section 12.5.3).

@@ -12,7 +12,11 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -402,12 +406,12 @@ func TestPageWeight(t *testing.T) {
 	url, stop := serve(t, web.Config{Pages: []web.Page{stub{make(chan struct{})}}})
 	defer stop()
 	run := []string{"/", views.Asset("shared/base.css"), views.Asset("run/run.css"), views.Asset("vendor/uplot/uPlot.min.css"), views.Asset("vendor/uplot/uPlot.iife.min.js")}
-	for _, m := range []string{"run/run", "run/head", "run/sheet", "run/chart", "run/series", "run/stream", "shared/format", "shared/zoom"} {
-		run = append(run, views.Asset(m+".js"))
+	for _, script := range withImports(t, "run/run.js") {
+		run = append(run, views.Asset(script))
 	}
 	total := int64(0)
-	for _, path := range run {
-		n, err := wireSize(url + path)
+	for _, address := range run {
+		n, err := wireSize(url + address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -417,6 +421,30 @@ func TestPageWeight(t *testing.T) {
 	if total > 60_000 {
 		t.Errorf("%d bytes are more than 60 KB", total)
 	}
+}
+
+// importLine is a script's static import; what it imports later does not hold up its page.
+var importLine = regexp.MustCompile(`(?m)^import [^;]*?from '(\.[^']+)';`)
+
+// withImports are a script of the static folder and those that it loads before it begins.
+func withImports(t *testing.T, script string) []string {
+	t.Helper()
+	all := []string{script}
+	for i := 0; i < len(all); i++ {
+		text, err := os.ReadFile(filepath.Join("../static", all[i]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range importLine.FindAllStringSubmatch(string(text), -1) {
+			if name := path.Join(path.Dir(all[i]), m[1]); !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	if len(all) < 2 {
+		t.Fatalf("%s imports nothing", script)
+	}
+	return all
 }
 
 func wireSize(url string) (int64, error) {
