@@ -133,6 +133,15 @@ func freeze(ctx context.Context, o command.FreezeOptions, w io.Writer) error {
 	}
 	library := play.NewLibrary(o.Data, engine, data.Catalogue{Dir: o.Data})
 	defer library.Close()
+	if len(o.Names) == 0 {
+		shipped, err := play.Shipped()
+		if err != nil {
+			return err
+		}
+		for _, s := range shipped {
+			o.Names = append(o.Names, s.Key)
+		}
+	}
 	return playpage.Freezer{Library: library, Static: static.Files(), Revision: command.Revision()}.Freeze(ctx, o.Names, w)
 }
 

@@ -17,10 +17,10 @@ type Freeze func(ctx context.Context, o FreezeOptions, w io.Writer) error
 // FreezeOptions is what `slotscope freeze` was told.
 type FreezeOptions struct {
 	Data  string   // the data folder
-	Names []string // of runs or checkpoints: a run's ID, ID@step, or a checkpoint's key
+	Names []string // of runs or checkpoints: a run's ID, ID@step, or a checkpoint's key; none for the models that ship with the program
 }
 
-// freezePages writes runs or checkpoints as one page; without a name it is the demo model.
+// freezePages writes runs or checkpoints as one page; without a name the models that ship with the program.
 func freezePages(ctx context.Context, env environment, args []string) error {
 	fs := flags(env, "freeze")
 	out := fs.String("out", "playground.html", "`FILE` to write; an existing file is replaced")
@@ -28,9 +28,6 @@ func freezePages(ctx context.Context, env environment, args []string) error {
 	names, err := parseNames(fs, args)
 	if err != nil {
 		return err
-	}
-	if len(names) == 0 {
-		names = []string{""}
 	}
 	if ext := filepath.Ext(*out); !strings.EqualFold(ext, ".html") && !strings.EqualFold(ext, ".htm") {
 		return model.Invalid{"out": fmt.Sprintf("%q is not the name of a page; it must end in .html", *out)}
@@ -48,7 +45,7 @@ func freezePages(ctx context.Context, env environment, args []string) error {
 		return fmt.Errorf("writing %s: %w; no file was changed", *out, err)
 	}
 	if *asJSON {
-		return printJSON(env.out, map[string]any{"file": *out, "bytes": size, "models": len(names)})
+		return printJSON(env.out, map[string]any{"file": *out, "bytes": size})
 	}
 	fmt.Fprintf(env.out, "%s: %d KB; open it in a browser\n", *out, (size+999)/1000)
 	return nil
