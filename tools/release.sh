@@ -58,6 +58,25 @@ Description: Train, measure and handle disentangled representations
  systemctl enable --now slotscope serves it on http://127.0.0.1:8080.
 CONTROL
   echo /etc/default/slotscope >"$root/DEBIAN/conffiles"
+  # A service that runs is stopped before it is removed, and started again from the new binary after an upgrade.
+  install -m755 /dev/stdin "$root/DEBIAN/prerm" <<'PRERM'
+#!/bin/sh
+set -e
+if [ "$1" = remove ] && [ -d /run/systemd/system ]; then systemctl stop slotscope.service || true; fi
+PRERM
+  install -m755 /dev/stdin "$root/DEBIAN/postinst" <<'POSTINST'
+#!/bin/sh
+set -e
+if [ "$1" = configure ] && [ -d /run/systemd/system ]; then
+  systemctl daemon-reload
+  systemctl try-restart slotscope.service || true
+fi
+POSTINST
+  install -m755 /dev/stdin "$root/DEBIAN/postrm" <<'POSTRM'
+#!/bin/sh
+set -e
+if [ -d /run/systemd/system ]; then systemctl daemon-reload || true; fi
+POSTRM
   dpkg-deb --root-owner-group --build "$root" "$out/slotscope_${version}_$arch.deb" >/dev/null
   rm -rf "$root"
 }
