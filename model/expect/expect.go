@@ -3,6 +3,7 @@ package expect
 
 import (
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -29,4 +30,17 @@ func Open[T io.Closer](t testing.TB, open func(path string) (T, error), path str
 	}
 	t.Cleanup(func() { _ = f.Close() })
 	return f
+}
+
+// Frugal fails the test where work on an input of size bytes allocates more than times as many bytes, beside 8 MB of buffers: what a file
+// says of its sizes must not decide what is taken for it.
+func Frugal(t testing.TB, size, times int, work func()) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	work()
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(size*times)+8<<20 {
+		t.Errorf("%d bytes of input took %d bytes of memory", size, took)
+	}
 }

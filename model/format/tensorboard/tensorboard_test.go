@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"slotscope/model/expect"
 )
 
 var at = time.UnixMicro(1_700_000_000_123_456).UTC()
@@ -192,7 +194,8 @@ func FuzzRead(f *testing.F) {
 		if err := os.WriteFile(path, raw, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		next, _ := Read(path, 0, func(Event) {})
+		var next int64
+		expect.Frugal(t, len(raw), 64, func() { next, _ = Read(path, 0, func(Event) {}) })
 		if next < 0 || next > int64(len(raw)) {
 			t.Fatalf("%d of %d bytes", next, len(raw))
 		}
@@ -200,6 +203,6 @@ func FuzzRead(f *testing.F) {
 		if err := os.WriteFile(path, appendFrame(nil, raw), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = Read(path, 0, func(Event) {})
+		expect.Frugal(t, len(raw), 64, func() { _, _ = Read(path, 0, func(Event) {}) })
 	})
 }
