@@ -405,7 +405,7 @@ export class Chart {
     const n = within(s.steps, page.range);
     const thin = !sparse(name) && Boolean(detail ? detail.thinned : page.store.thinned);
     const what = thin ? `${count(n)} points: least, greatest, last of each span` : n === 1 ? '1 point' : `${count(n)} points`;
-    this.figure.querySelector('[data-part="points"]').textContent = n === 0 ? 'no points yet' : what;
+    this.figure.querySelector('[data-part="points"]').textContent = what;
     this.figure.dataset.points = n;
     const marks = this.figure.querySelector('[data-part="marks"]');
     marks.replaceChildren(...this.#warnings());
