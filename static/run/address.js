@@ -1,5 +1,5 @@
 // How a run's curves are looked at, in the page's address: ?smooth=0.6&x=time&log=1&ref=RUN&steps=100-2000&large=KEY&open=GROUP,GROUP&axis=KEY:log,all,0~3
-// where KEY names a chart, RUN an earlier run whose curves are drawn behind this one's. What cannot be read is left out.
+// where KEY names a chart, RUN an earlier run whose curves are drawn behind this one's, or "all". What cannot be read is left out.
 
 /** plain is the axes of a chart that nobody has changed: log, all (outliers included), limits of y or null. */
 export const plain = () => ({ log: false, all: false, y: null });

@@ -49,10 +49,11 @@ function faint(rgb) {
 
 /**
  * Chart draws one panel. page gives the shared view: store, smooth(name), alpha, log, timed, range (in steps) or null, toX(step),
- * toStep(x), detail(name), axes(key), reference (a store or null), zoom(range or null, moving), cross(step or null).
+ * toStep(x), detail(name), axes(key), references (stores), zoom(range or null, moving), cross(step or null).
  */
 export class Chart {
   #plot = null;
+  #under = 0; // lines of other runs that lie beneath
   #nans = [];
   #dropped = 0;
   #crossed = false; // its crosshair was the visitor's
@@ -166,7 +167,8 @@ export class Chart {
     this.#dropped = 0;
     const tables = [];
     const behind = this.#behind;
-    if (behind) tables.push(this.#table(slice(behind.steps, behind.values, this.page.range), false, this.#scale(0))); // first, so that it lies beneath
+    this.#under = this.figure.dataset.behind = behind.length;
+    for (const { steps, values } of behind) tables.push(this.#table(slice(steps, values, this.page.range), false, this.#scale(0))); // first, so that they lie beneath
     for (const [i, name] of this.panel.series.entries()) {
       const scale = this.#scale(i);
       tables.push(this.#table(this.#samples(name), true, scale));
@@ -180,11 +182,11 @@ export class Chart {
     return tables.length === 1 ? tables[0] : uPlot.join(tables);
   }
 
-  /** behind is the first series of the run that is drawn behind this one, up to where this one is; null for none. */
+  /** behind are the first series of the runs that are drawn behind this one, up to where this one is. */
   get #behind() {
-    const { reference, store } = this.page;
-    const s = reference?.get(this.panel.series[0]);
-    return s?.steps.length ? slice(s.steps, s.values, [1, Math.max(1, store.head)]) : null;
+    const { references, store } = this.page;
+    const all = references.map((r) => r.get(this.panel.series[0])).filter((s) => s.steps.length);
+    return all.map((s) => slice(s.steps, s.values, [1, Math.max(1, store.head)]));
   }
 
   /** scale is what the panel multiplies its i-th series by. */
@@ -232,7 +234,7 @@ export class Chart {
         { ...axis, size: 24, space: 70, values: (u, ticks, i, space, incr) => ticks.map((v) => (page.timed ? duration(v) : tick(v, incr))) },
         { ...axis, size: 52, space: 28, values: (u, ticks, i, space, incr) => ticks.map((v) => (v === null ? '' : tick(v, this.log ? v : incr))) },
       ],
-      series: [{}, ...(this.#behind ? [{ stroke: c.behind, width: 1.25, points: { show: false }, label: 'earlier run' }] : []), ...panel.series.flatMap((name, i) => this.#lines(i))],
+      series: [{}, ...this.#behind.map(() => ({ stroke: c.behind, width: 1.25, points: { show: false }, label: 'earlier run' })), ...panel.series.flatMap((name, i) => this.#lines(i))],
       hooks: {
         setSelect: [(u) => this.#selected(u)],
         setCursor: [(u) => this.#read(u), (u) => this.#cross(u)],
@@ -317,7 +319,7 @@ export class Chart {
     const now = this.figure.querySelector('[data-part="now"]');
     const at = u && u.cursor.idx !== null && u.cursor.left >= 0 ? u.data[0][u.cursor.idx] : null;
     const per = this.#smoothed(this.panel.series[0]) ? 2 : 1;
-    const from = this.#behind ? 2 : 1;
+    const from = 1 + this.#under;
     const values = this.panel.series.map((name, i) => (at === null ? this.#newest(name, i) : u.data[from + i * per][u.cursor.idx]));
     const where = at === null ? '' : this.page.timed ? duration(at) : `step ${count(at)}`;
     if (this.panel.labels) {

@@ -43,8 +43,8 @@ class View {
   log = begin.log;
   timed = begin.timed;
   range = begin.range; // steps in view, fractions of them while fingers move it, or null for all
-  ref = begin.ref; // the run whose curves are drawn behind this one's
-  reference = null; // their store
+  ref = begin.ref; // the run whose curves are drawn behind this one's, or 'all' earlier ones
+  references = []; // their stores
   large = begin.large; // key of the chart that is enlarged
   #axes = begin.axes;
   steps = start.run.config.steps;
@@ -96,17 +96,20 @@ class View {
     this.tell();
   }
 
-  /** refer draws the curves of an earlier run behind these; '' for none. */
+  /** refer draws the curves of an earlier run behind these; 'all' for every one that is offered, '' for none. */
   async refer(id) {
     this.ref = id;
-    this.reference = null;
+    this.references = [];
     this.tell();
-    const page = id && (await getJSON(`/api/runs/${id}/points?columns=${columns}`).catch(() => null));
+    const offered = [...root.querySelectorAll('[name="ref"] option')].map((o) => o.value).filter((v) => v && v !== 'all');
+    const ids = id === 'all' ? offered : id ? [id] : [];
+    const pages = await Promise.all(ids.map((one) => getJSON(`/api/runs/${one}/points?columns=${columns}`).catch(() => null)));
     if (this.ref !== id) return;
-    if (page) {
-      this.reference = new Store();
-      this.reference.replace(page, true);
-    }
+    this.references = pages.filter(Boolean).map((page) => {
+      const store = new Store();
+      store.replace(page, true);
+      return store;
+    });
     rebuild();
   }
 
