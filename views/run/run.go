@@ -204,8 +204,12 @@ func (v RunView) noSamples() string {
 	if v.external() {
 		return "Another program trained this run; it brought no reconstructions."
 	}
-	if v.Run.State.Ended() {
-		return "The run has no reconstructions: it ended before its first step, or their files were removed."
+	switch {
+	case !v.Run.State.Ended():
+	case v.Run.Step == 0:
+		return "The run has no reconstructions: it ended before its first step."
+	default:
+		return "The run's folder has no reconstructions any more."
 	}
 	return "The first reconstructions come after step 1, then every " + views.Plural(v.Run.Config.SampleEvery, "step", "steps") + "."
 }
