@@ -251,7 +251,8 @@ func (e *entry) at() (c model.Cursor) {
 
 // end writes the end of a run that no process works on into its folder, holding its lock. Where the folder cannot be
 // written the run comes back concluded all the same; where a process has just taken it, the run has no ID. head is the last
-// step stored, which a process that was killed had no time to report.
+// step stored, which a process that was killed had no time to report; on a full disk it may be behind the newest checkpoint, which its steps
+// were done for.
 func end(f *folder.Folder, head int, how func(model.Status) (model.State, string)) (model.Run, error) {
 	lock, err := f.Lock()
 	if errors.Is(err, model.ErrConflict) {
@@ -270,7 +271,7 @@ func end(f *folder.Folder, head int, how func(model.Status) (model.State, string
 	run.State, run.Reason = how(run.Status)
 	run.SecondsLeft, run.Ended = 0, time.Now().UTC().Truncate(time.Millisecond)
 	run.Checkpoint = max(run.Checkpoint, f.Latest())
-	run.Step = max(run.Step, head)
+	run.Step = max(run.Step, head, run.Checkpoint)
 	if err == nil {
 		err = f.SetStatus(run.Status)
 	}

@@ -1062,6 +1062,25 @@ func TestEndOnFullDisk(t *testing.T) {
 	b.kill(id) // before its disk goes
 }
 
+// A run that ends while its state and the index are behind has done the steps of its newest checkpoint.
+func TestEndAtTheNewestCheckpoint(t *testing.T) {
+	b := newBench(t)
+	f, err := b.data.Create(config(300), "a", model.Status{State: model.Running, Step: 240})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, path := range []string{f.CheckpointPath(245), f.OptimizerPath(245)} {
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run, err := end(f, 243, func(model.Status) (model.State, string) { return model.Interrupted, "no space left" })
+	if err != nil || run.Checkpoint != 245 || run.Step != 245 {
+		t.Errorf("%+v, %v", run.Status, err)
+	}
+}
+
 func TestLastWords(t *testing.T) {
 	for log, want := range map[string]string{
 		"":               "",
