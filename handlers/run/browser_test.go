@@ -142,8 +142,8 @@ func TestChartsByHand(t *testing.T) {
 	if s := b.Eval(total); !strings.Contains(s, "least, greatest, last of each span") {
 		t.Errorf("9,000 points are drawn as %q", s)
 	}
-	look(b, "latent/mean")
-	b.Do(chromedp.Click(chromedp.CSS(`[name=log]`)))
+	handlertest.Click(t, b.Ctx, "[name=log]")
+	look(b, "latent/mean") // a chart is drawn only while it is near the window
 	b.Wait(`document.querySelector('[data-testid="chart-latent/mean"] [data-part=marks]').textContent.includes('not above 0')`, "true")
 
 	look(b, "total")
