@@ -182,7 +182,8 @@ func readHolder(file *os.File) Holder {
 }
 
 // Signal sends the holder of the lock a signal, after making sure that it still is the holder. model.ErrConflict is in
-// the error's chain where no process holds it, or one on another machine.
+// the error's chain where no process holds it, or one on another machine, or this one, which writes into the folder what it saw of an end
+// and is not to be ended for it.
 func (f *Folder) Signal(sig os.Signal) error { return f.signal(lockFile, sig) }
 
 func (f *Folder) signal(lock string, sig os.Signal) error {
@@ -192,6 +193,8 @@ func (f *Folder) signal(lock string, sig os.Signal) error {
 		return fmt.Errorf("no process trains run %s: %w", f.ID(), model.ErrConflict)
 	case !h.Here():
 		return fmt.Errorf("run %s is trained by %v; stop it there: %w", f.ID(), h, model.ErrConflict)
+	case h.PID == os.Getpid():
+		return fmt.Errorf("the end of run %s is just being written; try again in a moment: %w", f.ID(), model.ErrConflict)
 	case h.PID == 0:
 		return fmt.Errorf("the process of run %s is still starting; try again in a moment: %w", f.ID(), model.ErrConflict)
 	}
