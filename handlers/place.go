@@ -26,27 +26,24 @@ func Placed(form url.Values) model.Placement {
 	if at.Executor != model.Slurm {
 		return at
 	}
-	var asks []string
+	at.Asks = model.Asks{}
 	for _, a := range asked {
 		if form.Has(a.entry) {
-			asks = append(asks, asksOf(a.name, form.Get(a.entry))...)
+			at.Asks[a.name] = typed(form.Get(a.entry))
 		}
 	}
-	at.Asks = strings.Join(asks, "\n")
 	return at
 }
 
-// asksOf has a line for each that was typed; an empty one leaves it to the cluster.
-func asksOf(name, typed string) (asks []string) {
-	for line := range strings.Lines(typed) {
+// typed are the lines of an entry that are not empty; without any the entry leaves its option to the cluster.
+func typed(entry string) []string {
+	values := []string{}
+	for line := range strings.Lines(entry) {
 		if line = strings.TrimSpace(line); line != "" {
-			asks = append(asks, name+"="+line)
+			values = append(values, line)
 		}
 	}
-	if len(asks) == 0 {
-		asks = []string{name + "="}
-	}
-	return asks
+	return values
 }
 
 // PlaceIn is where programs have runs computed: executor, and what SLURM is asked for, as in "partition=gpu".
@@ -56,7 +53,7 @@ type PlaceIn struct {
 }
 
 func (in PlaceIn) Placement() model.Placement {
-	return model.Placement{Executor: in.Executor, Asks: strings.Join(in.Slurm, "\n")}
+	return model.Placement{Executor: in.Executor, Asks: model.AsksOf(in.Slurm...)}
 }
 
 // PlaceView draws the part of a form as it was typed; before anything was, as the server has it.
@@ -78,15 +75,10 @@ func PlaceView(p Placer, form url.Values, bad model.Invalid) views.PlaceView {
 }
 
 // asksBy are asks as a form has them.
-func asksBy(asks string) url.Values {
+func asksBy(asks model.Asks) url.Values {
 	form := url.Values{}
-	for line := range strings.Lines(asks) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		for _, a := range asked {
-			if a.name == name {
-				form.Set(a.entry, strings.TrimSpace(form.Get(a.entry)+"\n"+value))
-			}
-		}
+	for _, a := range asked {
+		form.Set(a.entry, strings.Join(asks[a.name], "\n"))
 	}
 	return form
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,10 +29,10 @@ func (p places) CheckPlacement(at model.Placement) error {
 		return model.Invalid{"executor": p.are.Missing}
 	}
 	bad := model.Invalid{}
-	if strings.Contains(at.Asks, "partition=moon") {
+	if slices.Contains(at.Asks["partition"], "moon") {
 		bad["partition"] = "there is none"
 	}
-	if strings.Contains(at.Asks, "line=nice") {
+	if slices.Contains(at.Asks["line"], "nice") {
 		bad["line"] = "is no option"
 	}
 	return bad.OrNil()
@@ -86,7 +87,7 @@ func postForm(t *testing.T, address string, form url.Values, entries url.Values)
 func TestFormsSayWhereRunsAreComputed(t *testing.T) {
 	for name, form := range forms {
 		t.Run(name, func(t *testing.T) {
-			f, site := placing(t, model.Placements{Default: model.Slurm, Lines: true, Asks: "partition=cpu\ntime=1:00:00\nline=--nice\nline=--exclusive\nmem=8G\n"})
+			f, site := placing(t, model.Placements{Default: model.Slurm, Lines: true, Asks: model.AsksOf("partition=cpu", "time=1:00:00", "line=--nice", "line=--exclusive", "mem=8G")})
 			answer, err := http.Get(site + form.page)
 			if err != nil {
 				t.Fatal(err)
@@ -102,19 +103,19 @@ func TestFormsSayWhereRunsAreComputed(t *testing.T) {
 			if answer, _ := postForm(t, site+form.post, form.fields, typed); answer.StatusCode != http.StatusSeeOther {
 				t.Fatalf("answered %s", answer.Status)
 			}
-			want := model.Placement{Executor: model.Slurm, Asks: "partition=gpu\naccount=\ntime=2:00:00\ngpus=1\nline=--constraint=h100\nline=--nice"}
-			if f.Placed != want {
+			want := model.Placement{Executor: model.Slurm, Asks: model.AsksOf("partition=gpu", "account=", "time=2:00:00", "gpus=1", "line=--constraint=h100", "line=--nice")}
+			if !f.Placed.Equal(want) {
 				t.Errorf("placed %+v, not %+v", f.Placed, want)
 			}
 			typed.Set("executor", "local")
-			if answer, _ := postForm(t, site+form.post, form.fields, typed); answer.StatusCode != http.StatusSeeOther || f.Placed != (model.Placement{Executor: model.Local}) {
+			if answer, _ := postForm(t, site+form.post, form.fields, typed); answer.StatusCode != http.StatusSeeOther || !f.Placed.Equal(model.Placement{Executor: model.Local}) {
 				t.Errorf("answered %s, placed %+v", answer.Status, f.Placed)
 			}
 
 			f.Placed = model.Placement{}
 			typed = url.Values{"executor": {"slurm"}, "slurm_partition": {"moon"}, "slurm_time": {"9"}, "slurm_gpus": {"2"}, "slurm_lines": {"nice"}}
 			answer, page = postForm(t, site+form.post, form.fields, typed)
-			if answer.StatusCode != http.StatusUnprocessableEntity || f.Placed != (model.Placement{}) {
+			if answer.StatusCode != http.StatusUnprocessableEntity || !f.Placed.Equal(model.Placement{}) {
 				t.Errorf("answered %s, placed %+v", answer.Status, f.Placed)
 			}
 			shows(t, page, model.Slurm, "moon", "9", "2", "nice")
@@ -144,7 +145,7 @@ func shows(t *testing.T, page *goquery.Document, executor, partition, limit, gpu
 // unseen.
 func TestFormsHaveNoLines(t *testing.T) {
 	for name, form := range forms {
-		_, site := placing(t, model.Placements{Default: model.Slurm, Asks: "line=--nice\n"})
+		_, site := placing(t, model.Placements{Default: model.Slurm, Asks: model.AsksOf("line=--nice")})
 		answer, err := http.Get(site + form.page)
 		if err != nil {
 			t.Fatal(err)
@@ -199,7 +200,7 @@ func TestProgramsSayWhereRunsAreComputed(t *testing.T) {
 		}
 		text, _ := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		if want := (model.Placement{Executor: model.Slurm, Asks: "partition=gpu\ngpus=1"}); answer.StatusCode != http.StatusCreated || f.Placed != want {
+		if want := (model.Placement{Executor: model.Slurm, Asks: model.AsksOf("partition=gpu", "gpus=1")}); answer.StatusCode != http.StatusCreated || !f.Placed.Equal(want) {
 			t.Errorf("%s: %s %s, placed %+v", path, answer.Status, text, f.Placed)
 		}
 	}

@@ -331,7 +331,7 @@ func (s *Supervisor) release(f *folder.Folder, e *entry) error {
 	if s.o.Cluster == nil {
 		job = model.Job{} // a folder that comes from a cluster goes on here
 	}
-	if job == e.job {
+	if job.Equal(e.job) {
 		return nil
 	}
 	e.job, e.task = job, model.Task{}

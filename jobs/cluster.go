@@ -16,10 +16,10 @@ import (
 // all of them share.
 type Cluster interface {
 	// Submit queues the runs in dirs, which all ask for the same, and returns the id of each one's job.
-	Submit(ctx context.Context, dirs []string, asks string) (ids []string, err error)
+	Submit(ctx context.Context, dirs []string, asks model.Asks) (ids []string, err error)
 	// Check says as model.Invalid, by name, what of a visitor's asks cannot be asked for. Lines that the scheduler or a shell would read
 	// are refused unless lines.
-	Check(asks string, lines bool) error
+	Check(asks model.Asks, lines bool) error
 	// Tasks says how jobs stand; one that it does not know is over.
 	Tasks(ctx context.Context, ids []string) (map[string]model.Task, error)
 	// Ask tells the run of a job to save and end.
@@ -62,13 +62,13 @@ func (s *Supervisor) clusterLoop(ctx context.Context) {
 
 // submit gives the cluster every queued run that is its and that it does not know yet.
 func (s *Supervisor) submit(ctx context.Context) {
-	for asks, ids := range s.toSubmit() {
-		s.submitAll(ctx, ids, asks)
+	for _, alike := range s.toSubmit() {
+		s.submitAll(ctx, alike.ids, alike.asks)
 	}
 }
 
 // submitAll submits runs that ask for the same.
-func (s *Supervisor) submitAll(ctx context.Context, all []string, asks string) {
+func (s *Supervisor) submitAll(ctx context.Context, all []string, asks model.Asks) {
 	for chunk := range slices.Chunk(all, model.MostInArray) {
 		dirs := make([]string, len(chunk))
 		for i, id := range chunk {
@@ -85,22 +85,32 @@ func (s *Supervisor) submitAll(ctx context.Context, all []string, asks string) {
 	}
 }
 
+// alike are runs that ask the cluster for the same.
+type alike struct {
+	asks model.Asks
+	ids  []string
+}
+
 // toSubmit lists the runs to submit by what they ask for, oldest first, and marks them.
-func (s *Supervisor) toSubmit() map[string][]string {
+func (s *Supervisor) toSubmit() map[string]*alike {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.entering > 0 {
 		return nil
 	}
-	byAsks := map[string][]string{}
+	byAsks := map[string]*alike{}
 	for id, e := range s.runs {
 		if e.run.State == model.Queued && s.clustered(e) && !e.submitted() && !e.job.Held && !e.locked && e.child == nil {
 			e.submitting = true
-			byAsks[e.job.Asks] = append(byAsks[e.job.Asks], id)
+			key := e.job.Asks.Key()
+			if byAsks[key] == nil {
+				byAsks[key] = &alike{asks: e.job.Asks}
+			}
+			byAsks[key].ids = append(byAsks[key].ids, id)
 		}
 	}
-	for _, ids := range byAsks {
-		slices.Sort(ids) // by age
+	for _, a := range byAsks {
+		slices.Sort(a.ids) // by age
 	}
 	return byAsks
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -23,8 +24,8 @@ import (
 type fakeCluster struct {
 	mu     sync.Mutex
 	next   int
-	arrays [][]string // folders of each submission
-	asks   []string   // what each asked for
+	arrays [][]string   // folders of each submission
+	asks   []model.Asks // what each asked for
 	dirs   map[string]string
 	tasks  map[string]model.Task
 	done   []string // what was asked of it: "ask 1_0"
@@ -37,17 +38,17 @@ func newFakeCluster() *fakeCluster {
 }
 
 // Check knows one thing that anybody can ask for.
-func (c *fakeCluster) Check(asks string, lines bool) error {
-	if strings.HasPrefix(asks, "line=") && lines {
+func (c *fakeCluster) Check(asks model.Asks, lines bool) error {
+	if asks["line"] != nil && lines {
 		return nil
 	}
-	if asks != "" && !strings.HasPrefix(asks, "partition=") {
+	if len(asks) > 0 && asks["partition"] == nil {
 		return model.Invalid{"time": "cannot be asked for"}
 	}
 	return nil
 }
 
-func (c *fakeCluster) Submit(_ context.Context, dirs []string, asks string) ([]string, error) {
+func (c *fakeCluster) Submit(_ context.Context, dirs []string, asks model.Asks) ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.refuse != nil {
@@ -188,8 +189,8 @@ func TestManyRunsAreOneArray(t *testing.T) {
 // TestPlacedRun has one run computed here and others on the cluster, each asking for its own, whatever the server does by itself.
 func TestPlacedRun(t *testing.T) {
 	c := newFakeCluster()
-	b := newBench(t, onCluster(c), func(o *Options) { o.Asks = "partition=all" })
-	if p := b.Placements(); p != (model.Placements{Default: model.Slurm, Asks: "partition=all"}) {
+	b := newBench(t, onCluster(c), func(o *Options) { o.Asks = model.AsksOf("partition=all") })
+	if p := b.Placements(); !reflect.DeepEqual(p, model.Placements{Default: model.Slurm, Asks: model.AsksOf("partition=all")}) {
 		t.Errorf("%+v", p)
 	}
 	place := func(at model.Placement) string {
@@ -202,9 +203,9 @@ func TestPlacedRun(t *testing.T) {
 	}
 	here := place(model.Placement{Executor: model.Local})
 	b.awaitState(here, model.Finished)
-	there := place(model.Placement{Executor: model.Slurm, Asks: "partition=gpu"})
+	there := place(model.Placement{Executor: model.Slurm, Asks: model.AsksOf("partition=gpu")})
 	job := b.job(there)
-	if len(c.arrays) != 1 || c.asks[0] != "partition=gpu" {
+	if len(c.arrays) != 1 || !c.asks[0].Equal(model.AsksOf("partition=gpu")) {
 		t.Fatalf("submitted %v, asking %q", c.arrays, c.asks)
 	}
 	b.restart()
@@ -213,10 +214,10 @@ func TestPlacedRun(t *testing.T) {
 	c.now(job, model.Task{State: model.TaskOver, Word: "CANCELLED"})
 	b.await(there, "the job's end", func(model.Run) bool { return b.Resume(t.Context(), there, 0) == nil })
 	b.await(there, "a second job", func(model.Run) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.asks) == 2 })
-	if c.asks[1] != "partition=gpu" {
+	if !c.asks[1].Equal(model.AsksOf("partition=gpu")) {
 		t.Errorf("resumed, it asks for %q", c.asks[1])
 	}
-	for _, bad := range []model.Placement{{Executor: "cloud"}, {Asks: "gpus=1"}, {Executor: model.Local, Asks: "gpus=1"}, {Executor: model.Slurm, Asks: "time=long"}} {
+	for _, bad := range []model.Placement{{Executor: "cloud"}, {Asks: model.AsksOf("gpus=1")}, {Executor: model.Local, Asks: model.AsksOf("gpus=1")}, {Executor: model.Slurm, Asks: model.AsksOf("time=long")}} {
 		var invalid model.Invalid
 		if _, err := b.CreateAt(t.Context(), config(20), "", bad); !errors.As(err, &invalid) || len(invalid) != 1 {
 			t.Errorf("%+v: %v", bad, err)
@@ -228,7 +229,7 @@ func TestPlacedRun(t *testing.T) {
 func TestLinesAreTheOperators(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
 		b := newBench(t, onCluster(newFakeCluster()), func(o *Options) { o.Lines = allowed })
-		err := b.CheckPlacement(model.Placement{Executor: model.Slurm, Asks: "line=--wrap=id"})
+		err := b.CheckPlacement(model.Placement{Executor: model.Slurm, Asks: model.AsksOf("line=--wrap=id")})
 		if (err == nil) != allowed || b.Placements().Lines != allowed {
 			t.Errorf("allowed %v: %v, %+v", allowed, err, b.Placements())
 		}
@@ -252,14 +253,14 @@ func TestSweepIsOneArray(t *testing.T) {
 	c := newFakeCluster()
 	_, _, open := sweeping(t, func(model.Config) float64 { return 0.5 }, onCluster(c), func(o *Options) { o.Executor = model.Local })
 	s := open()
-	st, err := s.CreateAt(background, choosing(6), model.Placement{Executor: model.Slurm, Asks: "partition=gpu"})
+	st, err := s.CreateAt(background, choosing(6), model.Placement{Executor: model.Slurm, Asks: model.AsksOf("partition=gpu")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	until(t, s, st.ID, "an array", func(sweep.Status) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.arrays) > 0 })
 	until(t, s, st.ID, "its jobs", func(st sweep.Status) bool { return st.Board.Count(sweep.Live) == 3 })
 	c.mu.Lock()
-	if len(c.arrays) != 1 || len(c.arrays[0]) != 3 || c.asks[0] != "partition=gpu" { // two to choose by, and the one that waits for no choice
+	if len(c.arrays) != 1 || len(c.arrays[0]) != 3 || !c.asks[0].Equal(model.AsksOf("partition=gpu")) { // two to choose by, and the one that waits for no choice
 		t.Errorf("submitted %v, asking %q", c.arrays, c.asks)
 	}
 	c.mu.Unlock()
@@ -274,7 +275,7 @@ func TestSweepIsOneArray(t *testing.T) {
 		c.begin(t, fmt.Sprintf("2_%d", i))
 	}
 	until(t, s, st.ID, "the end", over)
-	if st.Placement.Asks != "partition=gpu" {
+	if !st.Placement.Asks.Equal(model.AsksOf("partition=gpu")) {
 		t.Errorf("%+v", st.Placement)
 	}
 }

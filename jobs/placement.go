@@ -25,7 +25,7 @@ func (s *Supervisor) Placements() model.Placements {
 func (s *Supervisor) CheckPlacement(at model.Placement) error {
 	switch at.Executor {
 	case "", model.Local:
-		if at.Asks != "" {
+		if len(at.Asks) > 0 {
 			return model.Invalid{"slurm": fmt.Sprintf("SLURM options need executor %q", model.Slurm)}
 		}
 		return nil

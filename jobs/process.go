@@ -201,7 +201,7 @@ func (s *Supervisor) assign(f *folder.Folder, e *entry, on Device) error {
 	if len(on.Env) > 0 {
 		job = model.Job{Executor: model.Local, Device: on.Name}
 	}
-	if job == e.job {
+	if job.Equal(e.job) {
 		return nil
 	}
 	e.job = job

@@ -62,7 +62,7 @@ type Options struct {
 	Cluster   Cluster
 	NoCluster string
 	// Asks is what the cluster is asked for by jobs that do not say it themselves, for a form to begin with.
-	Asks string
+	Asks model.Asks
 	// Lines lets visitors ask for any option of the cluster's scheduler, and for shell lines.
 	Lines bool
 	// Alerting is what is told of runs, and whom.

@@ -349,7 +349,7 @@ func (s *Sweeps) CreateAt(ctx context.Context, p sweep.Plan, at model.Placement)
 		}
 	}
 	saved, err := s.store.Save(p)
-	if err == nil && at != saved.Placement {
+	if err == nil && !at.Equal(saved.Placement) {
 		saved.Placement = at
 		err = s.store.SetMark(saved.ID, saved.Mark)
 	}

@@ -90,34 +90,34 @@ func submit(ctx context.Context, env environment, f *folder.Folder, cluster slur
 
 // queue makes the run a queued one of SLURM's, so that no server starts it meanwhile, and returns what it asks for: what was said now,
 // else what it asked for before. One that SLURM will still train is refused.
-func queue(ctx context.Context, f *folder.Folder, cluster slurm.Cluster) (asks string, err error) {
+func queue(ctx context.Context, f *folder.Folder, cluster slurm.Cluster) (asks model.Asks, err error) {
 	lock, err := f.Lock()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer lock.Unlock()
 	status, err := f.Status()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	job, err := f.Job()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if job.ID != "" && status.State != model.Finished {
 		tasks, err := cluster.Tasks(ctx, []string{job.ID})
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		if tasks[job.ID].State != model.TaskOver {
-			return "", fmt.Errorf("run %s is SLURM job %s already: %w", f.ID(), job.ID, model.ErrConflict)
+			return nil, fmt.Errorf("run %s is SLURM job %s already: %w", f.ID(), job.ID, model.ErrConflict)
 		}
 	}
-	if asks = cluster.Options.Asks(); asks == "" {
+	if asks = cluster.Options.Asks(); len(asks) == 0 {
 		asks = job.Asks
 	}
 	if err := f.SetJob(model.Job{Executor: model.Slurm, Held: true, Asks: asks}); err != nil {
-		return "", err
+		return nil, err
 	}
 	status.State, status.Reason, status.Ended = model.Queued, "", time.Time{}
 	return asks, f.SetStatus(status)

@@ -22,13 +22,19 @@ type onCluster struct {
 	tries map[string]int // submissions by this shell, by run
 }
 
+// alike are runs that ask the cluster for the same.
+type alike struct {
+	asks    model.Asks
+	folders []*folder.Folder
+}
+
 // submit gives SLURM every run that can begin or go on, as arrays of those that ask for the same, and says whether there were any.
 // Runs that SLURM still has are left to it, and count.
 func (s *shellSweep) submit(ctx context.Context, b sweep.Board) (theirs bool, err error) {
-	byAsks := map[string][]*folder.Folder{}
+	byAsks := map[string]*alike{}
 	defer func() {
-		for _, folders := range byAsks {
-			for _, f := range folders {
+		for _, a := range byAsks {
+			for _, f := range a.folders {
 				f.Close()
 			}
 		}
@@ -51,11 +57,15 @@ func (s *shellSweep) submit(ctx context.Context, b sweep.Board) (theirs bool, er
 			return false, err
 		}
 		s.cluster.tries[item.ID]++
-		byAsks[asks] = append(byAsks[asks], f)
+		key := asks.Key()
+		if byAsks[key] == nil {
+			byAsks[key] = &alike{asks: asks}
+		}
+		byAsks[key].folders = append(byAsks[key].folders, f)
 	}
-	for asks, folders := range byAsks {
-		for chunk := range slices.Chunk(folders, model.MostInArray) {
-			if err := s.submitArray(ctx, chunk, asks); err != nil {
+	for _, a := range byAsks {
+		for chunk := range slices.Chunk(a.folders, model.MostInArray) {
+			if err := s.submitArray(ctx, chunk, a.asks); err != nil {
 				return theirs, err
 			}
 			theirs = true
@@ -83,7 +93,7 @@ func (s *shellSweep) made(item sweep.Standing) (*folder.Folder, error) {
 	return s.root.Open(item.ID)
 }
 
-func (s *shellSweep) submitArray(ctx context.Context, folders []*folder.Folder, asks string) error {
+func (s *shellSweep) submitArray(ctx context.Context, folders []*folder.Folder, asks model.Asks) error {
 	var dirs []string
 	for _, f := range folders {
 		dirs = append(dirs, f.Dir())

@@ -35,7 +35,7 @@ func TestArraysAreNoted(t *testing.T) {
 		if err := os.WriteFile(sbatch, []byte("#!/bin/sh\ncat >/dev/null\n"+script+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		return s.submitArray(t.Context(), folders, "")
+		return s.submitArray(t.Context(), folders, nil)
 	}
 	if submit("echo 7") == nil {
 		t.Error("a job that cannot be written down is no error")

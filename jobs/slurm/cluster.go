@@ -38,10 +38,9 @@ func Missing() string {
 
 // Check says as model.Invalid, by option, what of a visitor's asks cannot be asked for. "line" and "setup" run what they say with the
 // rights of the server's user, so they are refused unless lines.
-func (c Cluster) Check(asks string, lines bool) error {
+func (c Cluster) Check(asks model.Asks, lines bool) error {
 	bad := model.Invalid{}
-	for one := range strings.Lines(asks) {
-		name, _, _ := strings.Cut(strings.TrimSpace(one), "=")
+	for name := range asks {
 		if !lines && (name == "line" || name == "setup") {
 			bad[name] = "this server takes further SLURM options from its command line only; start it with --allow-slurm-lines to allow them here"
 		}
@@ -55,7 +54,7 @@ func (c Cluster) Check(asks string, lines bool) error {
 
 // Submit has SLURM queue the runs in dirs, as one job or as an array, and returns the id of each. What they ask for takes the place of
 // the cluster's options of the same name.
-func (c Cluster) Submit(ctx context.Context, dirs []string, asks string) ([]string, error) {
+func (c Cluster) Submit(ctx context.Context, dirs []string, asks model.Asks) ([]string, error) {
 	if err := check(append(dirs, c.Logs)); err != nil {
 		return nil, err
 	}

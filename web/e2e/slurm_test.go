@@ -161,7 +161,7 @@ func arrayOfASweep(t *testing.T, s *site) {
 	for _, item := range answer.Items {
 		s.reachState(item.Run, model.Finished)
 		job, err := s.folder(item.Run).Job()
-		if err != nil || job.Asks != "time=5" {
+		if err != nil || !job.Asks.Equal(model.AsksOf("time=5")) {
 			t.Errorf("%+v: %v", job, err)
 		}
 		array, task, _ := strings.Cut(job.ID, "_")
