@@ -455,7 +455,7 @@ func TestPlayDrawsAgainAfterALostConnection(t *testing.T) {
 	b.BeforePages(`delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'));
 		const Socket = WebSocket, plain = fetch;
 		window.sockets = [];
-		window.WebSocket = class extends Socket { constructor(...args) { if (window.away) args[0] = 'ws://127.0.0.1:9/'; super(...args); window.sockets.push(this); } };
+		window.WebSocket = class extends Socket { constructor(...args) { if (window.away) args[0] = 'ws://' + location.host + '/nowhere'; super(...args); window.sockets.push(this); } };
 		window.fetch = (address, ...rest) => (window.away && String(address).includes('/img/') ? Promise.reject(new TypeError('Failed to fetch')) : plain(address, ...rest));`)
 	b.open("/play/" + b.key + "?" + playState)
 	before := b.shows("1.2.3.4.5")
