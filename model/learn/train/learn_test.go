@@ -1,6 +1,7 @@
 package train
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -167,6 +168,22 @@ func pointsOf(t *testing.T, f *folder.Folder) []model.Point {
 	}
 	slices.SortFunc(points, func(a, b model.Point) int { return a.Step - b.Step })
 	return points
+}
+
+// TestFailureIsToldOnce: a failure is returned and kept as the run's reason; the log, which stands above it on a terminal, does not say it again.
+func TestFailureIsToldOnce(t *testing.T) {
+	cfg := little(t, "hrr")
+	cfg.Dataset = "no-such-set"
+	f := create(t, cfg)
+	var log bytes.Buffer
+	err := Run(t.Context(), Request{Folder: f, DataDir: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	status, statusErr := f.Status()
+	if err == nil || statusErr != nil || status.State != model.Failed || !strings.Contains(status.Reason, "no-such-set") {
+		t.Fatalf("%v, %v: %+v", err, statusErr, status)
+	}
+	if said := log.String(); strings.Contains(said, "no-such-set") || !strings.Contains(said, "state=failed") {
+		t.Errorf("the log says %s", said)
+	}
 }
 
 // TestLateProcess refuses a process that was started for an attempt which another has begun, and leaves what that one said.

@@ -392,12 +392,21 @@ func (s *session) end(ctx context.Context, err error) error {
 		s.status.State = model.Failed
 		s.status.Reason = s.failure(err)
 	}
-	s.Log.Info("ended", "state", s.status.State, "reason", s.status.Reason, "share_of_time_measuring", fmt.Sprintf("%.1f%%", 100*s.quick.share()))
-	if s.status.State == model.Failed {
-		s.Log.Error("failed", "error", err)
-	}
+	s.logEnd(err)
 	s.tell(now)
 	return err
+}
+
+// logEnd logs how the attempt ended. The error of a failure is the caller's to tell; the log holds it where the reason in state.json is not all of it.
+func (s *session) logEnd(err error) {
+	about := []any{"state", s.status.State, "share_of_time_measuring", fmt.Sprintf("%.1f%%", 100*s.quick.share())}
+	switch {
+	case s.status.State != model.Failed:
+		about = append(about, "reason", s.status.Reason)
+	case s.status.Reason != err.Error():
+		s.Log.Error("failed", "error", err)
+	}
+	s.Log.Info("ended", about...)
 }
 
 // queueEvaluation asks for the run to be evaluated. The job of a cluster that trains it evaluates it too.
