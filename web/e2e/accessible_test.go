@@ -40,28 +40,33 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			t.Errorf("no links lead to %s; pages are %v", want, pages)
 		}
 	}
-	for _, look := range []struct {
-		width  int64
-		scheme string
-	}{{1280, "light"}, {1280, "dark"}, {390, "light"}, {390, "dark"}} {
-		v.do(chromedp.EmulateViewport(look.width, 900))
-		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: look.scheme}}}
-		if _, err := chromedp.Call(v.ctx, emulation.SetEmulatedMedia, media); err != nil {
-			t.Fatal(err)
-		}
-		for _, page := range pages {
-			v.do(chromedp.Navigate(s.url + page))
+	for _, page := range pages {
+		for _, width := range []int64{1280, 390} {
+			v.do(chromedp.EmulateViewport(width, 900), chromedp.Navigate(s.url+page))
 			v.see(`document.readyState === 'complete'`)
-			for _, fault := range v.axe(string(axe)) {
-				t.Errorf("%s, %d px, %s: %s", page, look.width, look.scheme, fault)
-			}
 			if over := v.number(`document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
-				t.Errorf("%s, %d px: the page is %d px wider than its window", page, look.width, over)
+				t.Errorf("%s, %d px: the page is %d px wider than its window", page, width, over)
+			}
+			for _, scheme := range []string{"light", "dark"} {
+				v.prefer(scheme)
+				for _, fault := range v.axe(string(axe)) {
+					t.Errorf("%s, %d px, %s: %s", page, width, scheme, fault)
+				}
 			}
 		}
 	}
 	t.Logf("%d pages: %v", len(pages), pages)
 	s.close()
+}
+
+// prefer asks the page for light or dark colours, and waits until none is on its way to another.
+func (v *visitor) prefer(scheme string) {
+	v.t.Helper()
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	if _, err := chromedp.Call(v.ctx, emulation.SetEmulatedMedia, media); err != nil {
+		v.t.Fatal(err)
+	}
+	v.see(`matchMedia('(prefers-color-scheme: ` + scheme + `)').matches && !document.getAnimations().some((a) => a instanceof CSSTransition && a.playState === 'running')`)
 }
 
 // finishedRun trains for a few steps, so that pages of runs have something to show.
