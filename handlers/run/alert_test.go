@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"slotscope/handlers/handlertest"
 	"slotscope/model"
 )
@@ -51,7 +53,7 @@ func TestBrowserNotifications(t *testing.T) {
 	b.Wait("document.querySelector('[data-testid=notify]').checkVisibility()", "true")
 	toggle := func(answer string) {
 		b.Eval(strings.Replace(recorder, "%", answer, 1))
-		b.Click("[data-testid=notify] input")
+		b.Do(chromedp.Click(chromedp.CSS("[data-testid=notify] input")))
 	}
 	toggle("denied")
 	b.Wait(text("[data-part=notify-why]"), "This browser blocks notifications of this site; allow them in the site’s settings.")
@@ -65,7 +67,7 @@ func TestBrowserNotifications(t *testing.T) {
 	b.Site.CloseClientConnections() // what is told meanwhile comes when the page is back
 	b.Runs.Alert(model.Alert{Run: "a", Name: "first", Kind: model.AlertEnded, Text: "finished"})
 	b.Wait("shown.join()", "first: collapsed | perplexity fell,first: ended | finished")
-	b.Click("[data-testid=notify] input")
+	b.Do(chromedp.Click(chromedp.CSS("[data-testid=notify] input")))
 	b.Runs.Alert(model.Alert{Run: "a", Name: "first", Kind: model.AlertRule, Text: "not wanted"})
 	b.Wait("document.querySelectorAll('[data-testid=alerts] li').length", "4")
 	b.Wait("shown.length", "2")

@@ -21,50 +21,47 @@ import (
 	"slotscope/model/play"
 )
 
-// adoptModel makes a run of a model from elsewhere: a bundle, a safetensors file of our shapes, or a command that answers encode and decode.
-func adoptModel(ctx context.Context, env environment, args []string) error {
-	fs := flags(env, "adopt")
-	dataset := fs.String("dataset", "", "`NAME` of the dataset that the model reads; a command needs it")
-	name := fs.String("name", "", "`NAME` of the run (default: what the model calls itself)")
-	seconds := fs.Float64("timeout", adopt.DefaultWait.Seconds(), "`SECONDS` that the command may take for one answer")
-	again := fs.String("run", "", "`ID` of an adopted run that gets this command in place of its own")
-	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
-	if err := parse(fs, args, len(args)); err != nil {
-		return err
+type adoptCommand struct {
+	Model   []string `arg:"" rest:"" name:"model" help:"bundle, FILE.safetensors, or a command that answers encode and decode, with its arguments; flags stand before it"`
+	Dataset string   `placeholder:"NAME" help:"dataset that the model reads; a command needs it"`
+	Name    string   `placeholder:"NAME" help:"name of the run; else what the model calls itself"`
+	Timeout float64  `default:"${adopt_timeout}" placeholder:"SECONDS" help:"how long the command may take for one answer"`
+	Again   string   `name:"run" placeholder:"ID" help:"adopted run that gets this command in place of its own"`
+	dataFlag
+	jsonFlag
+}
+
+// Run makes a run of a model from elsewhere: a bundle, a safetensors file of our shapes, or a command that answers encode and decode.
+func (c *adoptCommand) Run(ctx context.Context, env environment) error {
+	if c.Timeout < 0.1 || c.Timeout > 86400 {
+		return fmt.Errorf("%w: --timeout %g is out of range 0.1 to 86,400", errUsage, c.Timeout)
 	}
-	rest := fs.Args()
-	if len(rest) == 0 {
-		return fmt.Errorf("%w: slotscope adopt --dataset NAME COMMAND [ARG …] | slotscope adopt BUNDLE|FILE.safetensors; `slotscope adopt -h` lists the flags", errUsage)
-	}
-	if *seconds < 0.1 || *seconds > 86400 {
-		return fmt.Errorf("%w: --timeout %g is out of range 0.1 to 86,400", errUsage, *seconds)
-	}
-	clean, err := model.CleanName(*name)
+	clean, err := model.CleanName(c.Name)
 	if err != nil {
 		return err
 	}
-	root, err := folder.Root(*dataDir)
+	root, err := folder.Root(c.Data)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	w := adoption{root: root, name: clean, dataset: *dataset, seconds: *seconds}
-	if holdsWeights(rest) {
-		if *again != "" || *dataset != "" {
-			return fmt.Errorf("%w: --run and --dataset are for commands; %s says its dataset itself", errUsage, rest[0])
+	w := adoption{root: root, name: clean, dataset: c.Dataset, seconds: c.Timeout}
+	if holdsWeights(c.Model) {
+		if c.Again != "" || c.Dataset != "" {
+			return fmt.Errorf("%w: --run and --dataset are for commands; %s says its dataset itself", errUsage, c.Model[0])
 		}
-		id, err := w.weights(ctx, rest[0])
-		return tellAdopted(env, id, err, *asJSON)
+		id, err := w.weights(ctx, c.Model[0])
+		return tellAdopted(env, id, err, c.JSON)
 	}
-	if *again != "" {
-		c, err := w.command(rest)
+	if c.Again != "" {
+		command, err := w.command(c.Model)
 		if err == nil {
-			err = adopt.Again(root, *again, c)
+			err = adopt.Again(root, c.Again, command)
 		}
-		return tellAdopted(env, *again, err, *asJSON)
+		return tellAdopted(env, c.Again, err, c.JSON)
 	}
-	id, err := w.program(ctx, rest)
-	return tellAdopted(env, id, err, *asJSON)
+	id, err := w.program(ctx, c.Model)
+	return tellAdopted(env, id, err, c.JSON)
 }
 
 // holdsWeights says whether what was given is a bundle or a file of weights.

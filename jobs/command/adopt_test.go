@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -18,9 +17,8 @@ import (
 func TestAdoptWeights(t *testing.T) {
 	dataDir, _ := shippedRun(t)
 	out := filepath.Join(t.TempDir(), "bundle")
-	env := environment{out: &bytes.Buffer{}, err: &bytes.Buffer{}, export: exporter}
-	if err := exportRun(t.Context(), env, []string{"shipped", "--data", dataDir, "--out", out}); err != nil {
-		t.Fatal(err)
+	if code, _, stderr := calledIn(t, environment{export: exporter}, "export", "shipped", "--data", dataDir, "--out", out); code != done {
+		t.Fatal(stderr)
 	}
 	want, err := checkpoint.Read(filepath.Join(out, "model.safetensors"))
 	if err != nil {
@@ -73,7 +71,7 @@ func TestAdoptWeights(t *testing.T) {
 func TestAdoptRefuses(t *testing.T) {
 	dataDir, _ := shippedRun(t)
 	t.Setenv(adopt.Variable, filepath.Join(t.TempDir(), "models.json"))
-	adoptRefused(t, dataDir, "slotscope adopt --dataset NAME COMMAND")
+	adoptRefused(t, dataDir, "slotscope adopt <model> ... [flags]")
 	adoptRefused(t, dataDir, "name the dataset that the model reads", "true")
 	adoptRefused(t, dataDir, `"no-such-program" is not a program that can be run`, "--dataset", "shapes3d-synthetic", "no-such-program")
 	adoptRefused(t, dataDir, `opening dataset "none"`, "--dataset", "none", "true")

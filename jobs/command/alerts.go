@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -32,35 +31,37 @@ type alertOptions struct {
 	Kinds        []model.AlertKind `json:"kinds,omitempty"`         // that the webhook gets; empty for all
 }
 
-// alertFlags adds the flags for alerts; the function that it returns reads the file of a data folder and the environment too. Secrets
-// have no default that -h would print.
-func alertFlags(flags *flag.FlagSet) func(data string) (jobs.Alerting, error) {
-	var typed alertOptions
-	file := flags.String("alerts", "", "`FILE` that says where alerts go (default: alerts.json in the data folder, if it is there)")
-	flags.StringVar(&typed.Webhook, "webhook", "", "`URL` that alerts are sent to; other users of this machine can see flags, so prefer $"+webhookVariable+" or the file")
-	flags.BoolVar(&typed.AllowPrivate, "allow-private-webhook", false, "let the webhook be a server of this machine or of a private network")
-	flags.Func("alert", "`RULE` that alerts of every run, such as infom<0.3@5000; may be given again", func(text string) error {
+// alertFlags are the flags for alerts. Secrets have no default that -h would print.
+type alertFlags struct {
+	Alerts              string   `placeholder:"FILE" help:"file that says where alerts go; without it alerts.json in the data folder, if it is there"`
+	Webhook             string   `placeholder:"URL" help:"address that alerts are sent to; other users of this machine can see flags, so prefer $SLOTSCOPE_WEBHOOK or the file"`
+	AllowPrivateWebhook bool     `help:"let the webhook be a server of this machine or of a private network"`
+	Alert               []string `sep:"none" placeholder:"RULE" help:"rule that alerts of every run, such as infom<0.3@5000; may be given again"`
+}
+
+// alerting is what the flags, the environment and the file of a data folder say.
+func (f alertFlags) alerting(data string) (jobs.Alerting, error) {
+	for _, text := range f.Alert {
 		c, err := model.ParseCondition(text)
 		if err == nil && c.Verdict != "" {
-			return fmt.Errorf("alerts tell of %s runs anyway", c.Verdict)
+			err = fmt.Errorf("alerts tell of %s runs anyway", c.Verdict)
 		}
-		typed.Rules = append(typed.Rules, text)
-		return err
-	})
-	return func(data string) (jobs.Alerting, error) {
-		written, err := readAlerts(*file, data)
 		if err != nil {
-			return jobs.Alerting{}, err
+			return jobs.Alerting{}, badFlag{"alert", err}
 		}
-		written.Webhook = cmp.Or(typed.Webhook, os.Getenv(webhookVariable), written.Webhook)
-		written.Secret = cmp.Or(os.Getenv(secretVariable), written.Secret)
-		written.AllowPrivate = written.AllowPrivate || typed.AllowPrivate
-		written.Rules = append(written.Rules, typed.Rules...)
-		for _, name := range []string{webhookVariable, secretVariable} {
-			_ = os.Unsetenv(name) // so that no process of a run has it
-		}
-		return written.alerting()
 	}
+	written, err := readAlerts(f.Alerts, data)
+	if err != nil {
+		return jobs.Alerting{}, err
+	}
+	written.Webhook = cmp.Or(f.Webhook, os.Getenv(webhookVariable), written.Webhook)
+	written.Secret = cmp.Or(os.Getenv(secretVariable), written.Secret)
+	written.AllowPrivate = written.AllowPrivate || f.AllowPrivateWebhook
+	written.Rules = append(written.Rules, f.Alert...)
+	for _, name := range []string{webhookVariable, secretVariable} {
+		_ = os.Unsetenv(name) // so that no process of a run has it
+	}
+	return written.alerting()
 }
 
 // readAlerts reads the file, or that of the data folder, which need not be there.

@@ -1,16 +1,15 @@
 package command
 
 import (
-	"bytes"
-	"flag"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// alertingOf reads flags, environment and alerts.json as serve does, and returns what the help says too.
-func alertingOf(t *testing.T, file string, env map[string]string, args ...string) (text, help string, err error) {
+// alertingOf reads flags, environment and alerts.json as serve does, and returns what help and errors say too.
+func alertingOf(t *testing.T, file string, variables map[string]string, args ...string) (text, said string) {
 	t.Helper()
 	dir := t.TempDir()
 	if file != "" {
@@ -19,29 +18,29 @@ func alertingOf(t *testing.T, file string, env map[string]string, args ...string
 		}
 	}
 	for _, name := range []string{webhookVariable, secretVariable} {
-		t.Setenv(name, env[name])
+		t.Setenv(name, variables[name])
 	}
-	flags, printed := flag.NewFlagSet("serve", flag.ContinueOnError), &bytes.Buffer{}
-	flags.SetOutput(printed)
-	alerting := alertFlags(flags)
-	flags.PrintDefaults()
-	if err := flags.Parse(args); err != nil {
-		return "", printed.String(), err
+	env := environment{serve: func(_ context.Context, o ServeOptions) error {
+		if a := o.Alerting.Webhook; a != nil {
+			text = a.Host()
+		}
+		for _, c := range o.Alerting.Rules {
+			text += " " + c.String()
+		}
+		for _, k := range o.Alerting.Kinds {
+			text += " " + string(k)
+		}
+		if os.Getenv(webhookVariable) != "" || os.Getenv(secretVariable) != "" {
+			t.Error("the environment of child processes still holds secrets")
+		}
+		return nil
+	}}
+	_, help, _ := calledIn(t, env, "serve", "-h")
+	_, _, stderr := calledIn(t, env, append([]string{"serve", "--data", dir}, args...)...)
+	if strings.Contains(help, "S3CRET") {
+		t.Errorf("a secret is shown: %s", help)
 	}
-	a, err := alerting(dir)
-	if a.Webhook != nil {
-		text = a.Webhook.Host()
-	}
-	for _, c := range a.Rules {
-		text += " " + c.String()
-	}
-	for _, k := range a.Kinds {
-		text += " " + string(k)
-	}
-	if os.Getenv(webhookVariable) != "" || os.Getenv(secretVariable) != "" {
-		t.Error("the environment of child processes still holds secrets")
-	}
-	return text, printed.String(), err
+	return text, stderr
 }
 
 func TestAlertOptions(t *testing.T) {
@@ -65,12 +64,12 @@ func TestAlertOptions(t *testing.T) {
 		{"unknown entry", `{"url": "S3CRET"}`, nil, nil, "", "url"},
 		{"missing file", "", nil, []string{"-alerts", "/no/such/file"}, "", "no such file"},
 	} {
-		got, help, err := alertingOf(t, c.file, c.env, c.args...)
-		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s: %q, %v; want %q, %q", c.name, got, err, c.want, c.err)
+		got, said := alertingOf(t, c.file, c.env, c.args...)
+		if got != c.want || (said == "") != (c.err == "") || !strings.Contains(said, c.err) {
+			t.Errorf("%s: %q, %q; want %q, %q", c.name, got, said, c.want, c.err)
 		}
-		if strings.Contains(help+got, "S3CRET") || err != nil && strings.Contains(err.Error(), "S3CRET") {
-			t.Errorf("%s: a secret is shown: %v", c.name, err)
+		if strings.Contains(got+said, "S3CRET") {
+			t.Errorf("%s: a secret is shown: %s", c.name, said)
 		}
 	}
 }

@@ -11,62 +11,59 @@ import (
 // mostSeconds is the longest measurement, a day.
 const mostSeconds = 24 * 60 * 60
 
-func benchCommand(ctx context.Context, env environment, args []string) error {
-	if len(args) == 0 || args[0] != "train" && args[0] != "decode" && args[0] != "data" {
-		return fmt.Errorf("%w: slotscope bench train|decode|data", errUsage)
-	}
+type benchCommand struct {
+	What      string  `arg:"" enum:"train,decode,data" help:"what to measure"`
+	Model     string  `default:"hrr" enum:"${models}" placeholder:"NAME" help:"model"`
+	Preset    string  `default:"tiny" enum:"${presets}" placeholder:"NAME" help:"width of the network"`
+	Batch     int     `default:"64" placeholder:"N" help:"images per training step"`
+	Seconds   float64 `default:"10" placeholder:"N" help:"how long to measure"`
+	Engine    string  `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
+	Precision string  `default:"tf32" enum:"${precisions}" placeholder:"NAME" help:"precision of products"`
+	Profile   int     `default:"0" placeholder:"N" help:"print where the CPU engine's time goes, with this many of its most expensive steps"`
+	Dataset   string  `default:"shapes3d-synthetic" placeholder:"NAME" help:"what bench data reads"`
+	dataFlag
+	jsonFlag
+}
+
+func (c *benchCommand) Run(ctx context.Context, env environment) error {
 	collectOften()
-	what := args[0]
-	fs := flags(env, "bench "+what)
-	name := fs.String("model", "hrr", "hrr, vqvae, qlae, betavae or betatcvae")
-	preset := fs.String("preset", "tiny", "width of the network: tiny, small or paper")
-	batch := fs.Int("batch", 64, "images per training step")
-	seconds := fs.Float64("seconds", 10, "how long to measure")
-	engine := fs.String("engine", "auto", "auto, cpu, xla:cuda, xla:cpu or go")
-	precision := fs.String("precision", model.TF32, "of products: tf32, float32 or bf16")
-	profile := fs.Int("profile", 0, "print where the CPU engine's time goes, with this many of its most expensive steps")
-	dataset := fs.String("dataset", "shapes3d-synthetic", "what bench data reads")
-	folder, asJSON := dataFlag(fs), jsonFlag(fs)
-	if err := parse(fs, args[1:], 0); err != nil {
-		return err
-	}
-	cfg, err := model.Default(*name, *preset, *dataset)
+	cfg, err := model.Default(c.Model, c.Preset, c.Dataset)
 	if err != nil {
 		return err
 	}
-	cfg.Batch, cfg.Engine, cfg.Precision = *batch, *engine, *precision
+	cfg.Batch, cfg.Engine, cfg.Precision = c.Batch, c.Engine, c.Precision
 	bad := cfg.Validate()
 	if bad == nil {
 		bad = model.Invalid{}
 	}
-	if !(*seconds > 0 && *seconds <= mostSeconds) {
-		bad["seconds"] = fmt.Sprintf("%g is not a number of seconds above 0, up to %d", *seconds, mostSeconds)
+	if !(c.Seconds > 0 && c.Seconds <= mostSeconds) {
+		bad["seconds"] = fmt.Sprintf("%g is not a number of seconds above 0, up to %d", c.Seconds, mostSeconds)
 	}
-	if *profile < 0 {
-		bad["profile"] = fmt.Sprintf("%d is negative", *profile)
+	if c.Profile < 0 {
+		bad["profile"] = fmt.Sprintf("%d is negative", c.Profile)
 	}
 	if err := bad.OrNil(); err != nil {
 		return err
 	}
-	options := bench.Options{Seconds: *seconds, Profile: *profile > 0}
+	options := bench.Options{Seconds: c.Seconds, Profile: c.Profile > 0}
 	var r bench.Result
-	switch what {
+	switch c.What {
 	case "train":
 		r, err = bench.Train(ctx, cfg, options)
 	case "decode":
 		r, err = bench.Decode(ctx, cfg, options)
 	default:
-		r, err = bench.Data(ctx, *dataset, *folder, *seconds)
+		r, err = bench.Data(ctx, c.Dataset, c.Data, c.Seconds)
 	}
 	if err != nil {
 		return err
 	}
-	if *asJSON {
+	if c.JSON {
 		return printJSON(env.out, r)
 	}
 	describe(env, r)
 	if r.Profile != nil {
-		return r.Profile.Write(env.out, *profile)
+		return r.Profile.Write(env.out, c.Profile)
 	}
 	return nil
 }

@@ -7,13 +7,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -69,41 +67,11 @@ var errSignal = errors.New("stopped by a signal")
 // errUsage marks mistakes in how the program was called.
 var errUsage = errors.New("usage")
 
-type subcommand struct {
-	name, about string
-	run         func(ctx context.Context, env environment, args []string) error
-}
-
 type environment struct {
 	out, err io.Writer
 	serve    Serve
 	freeze   Freeze
 	export   Export
-}
-
-func subcommands() []subcommand {
-	return []subcommand{
-		{"serve", "open the pages in a browser (the default)", serve},
-		{"train", "train a model here, in this process", trainRun},
-		{"sweep", "train and evaluate many runs: the paper's protocol, or a plan", sweepRuns},
-		{"report", "write tables, figures and files of runs or a sweep", reportRuns},
-		{"eval", "measure all of a run: InfoMEC, DCI, noise, swaps, use of codes", evalRun},
-		{"reproduce", "train and evaluate the runs of a report again, and compare", reproduceReport},
-		{"metrics", "measure InfoMEC, DCI and more of codes or latents in a file: npz, npy, HDF5, MATLAB, Parquet, CSV, JSON", metricsCommand},
-		{"runs", "list, show, stop, tag, delete runs and wait for them; logs prints a run's log", runsCommand},
-		{"data", "list, add, describe, check, sample and remove datasets", dataCommand},
-		{"freeze", "write the playground of runs as one HTML file that needs no server", freezePages},
-		{"export", "write a model for other programs: safetensors, ONNX, PyTorch loader, model card", exportRun},
-		{"adopt", "open a model from elsewhere: a bundle, a safetensors file, or a program that encodes and decodes", adoptModel},
-		{"import", "bring in runs of TensorBoard, MLflow or Weights & Biases", importRuns},
-		{"verify", "check a bundle: sums, examples, and its scores measured again", verifyBundle},
-		{"bench", "measure training, decoding or reading speed", benchCommand},
-		{"job", "train a run as a job of SLURM; SLURM calls it", clusterJob},
-		{"gpu", "say what was found for a GPU and what is taken; gpu install gets XLA's plugin", gpuCommand},
-		{"completion", "print a completion script for bash, zsh or fish", completion},
-		{"manual", "print the manual page", manualPage},
-		{"version", "print the program's version", version},
-	}
 }
 
 // Main runs the program with its arguments, without the program's name, and returns its exit code.
@@ -125,22 +93,7 @@ func Main(args []string, serve Serve, freeze Freeze, export Export) int {
 }
 
 func dispatch(ctx context.Context, env environment, args []string) int {
-	name := "serve"
-	if len(args) > 0 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
-		printUsage(env.out)
-		return done
-	}
-	if len(args) > 0 && (args[0] == "" || args[0][0] != '-') {
-		name, args = args[0], args[1:]
-	}
-	for _, c := range subcommands() {
-		if c.name == name {
-			return exitCode(ctx, env, c.run(ctx, env, args))
-		}
-	}
-	fmt.Fprintf(env.err, "slotscope: there is no subcommand %q\n", name)
-	printUsage(env.err)
-	return usage
+	return exitCode(ctx, env, run(ctx, env, args))
 }
 
 func exitCode(ctx context.Context, env environment, err error) int {
@@ -149,7 +102,7 @@ func exitCode(ctx context.Context, env environment, err error) int {
 	switch {
 	case errors.As(err, &status):
 		return int(status)
-	case err == nil || errors.Is(err, flag.ErrHelp):
+	case err == nil:
 		return done
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		fmt.Fprintln(env.err, "slotscope:", err)
@@ -166,51 +119,6 @@ func exitCode(ctx context.Context, env environment, err error) int {
 func sentence(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.TrimSuffix(strings.TrimSuffix(first, ": "+model.ErrConflict.Error()), ": "+model.ErrNotFound.Error())
-}
-
-func printUsage(w io.Writer) {
-	fmt.Fprint(w, "Slotscope trains, measures and lets you handle disentangled representations made with HRRs.\n\n")
-	for _, c := range subcommands() {
-		fmt.Fprintf(w, "  slotscope %-9s %s\n", c.name, c.about)
-	}
-	fmt.Fprint(w, "\n`slotscope SUBCOMMAND -h` lists the flags of each.\n")
-}
-
-// flags makes a flag set whose mistakes are errUsage; parse reports them, and checks that no argument is left over.
-func flags(env environment, name string) *flag.FlagSet {
-	fs := flag.NewFlagSet("slotscope "+name, flag.ContinueOnError)
-	fs.SetOutput(env.out) // where -h lists the flags
-	return fs
-}
-
-func parse(fs *flag.FlagSet, args []string, positional int) error {
-	out := fs.Output()
-	fs.SetOutput(io.Discard) // a mistake is one sentence, and comes from exitCode
-	err := fs.Parse(args)
-	fs.SetOutput(out)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fs.Usage()
-		return err
-	case err != nil:
-		return fmt.Errorf("%w: %w; `%s -h` lists the flags", errUsage, err, fs.Name())
-	case fs.NArg() > positional:
-		return fmt.Errorf("%w: unexpected argument %q", errUsage, fs.Arg(positional))
-	}
-	return nil
-}
-
-// dataFlag is the data folder: --data, $SLOTSCOPE_DATA, or ./data.
-func dataFlag(fs *flag.FlagSet) *string {
-	folder := os.Getenv("SLOTSCOPE_DATA")
-	if folder == "" {
-		folder = "data"
-	}
-	return fs.String("data", folder, "folder of runs, datasets and the index; $SLOTSCOPE_DATA")
-}
-
-func jsonFlag(fs *flag.FlagSet) *bool {
-	return fs.Bool("json", false, "print one JSON object on standard output; progress goes to standard error")
 }
 
 func printJSON(w io.Writer, v any) error {

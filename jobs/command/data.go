@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,68 +15,114 @@ import (
 	"slotscope/model/data"
 )
 
-// dataWords are the subcommands of data, and what each takes.
-var dataWords = map[string]string{
-	"list": "", "add": "PATH|URL|NAME", "preview": "PATH", "info": "NAME", "check": "NAME", "sample": "NAME", "remove": "NAME",
+type dataCommand struct {
+	List    dataList    `cmd:"" help:"list what can be used, what was found, and what is to be got where"`
+	Add     dataAdd     `cmd:"" help:"add a dataset"`
+	Preview dataPreview `cmd:"" help:"say what adding a file would make of it"`
+	Info    dataInfo    `cmd:"" help:"describe a dataset: images, factors, values, licence"`
+	Check   dataCheck   `cmd:"" help:"compare packed images with their checksums, published files with the published ones"`
+	Sample  dataSample  `cmd:"" help:"draw a sheet of images at random"`
+	Remove  dataRemove  `cmd:"" help:"take a dataset out of the data folder; files elsewhere stay"`
 }
 
-func dataCommand(ctx context.Context, env environment, args []string) error {
-	if len(args) == 0 {
-		args = []string{""}
-	}
-	what := args[0]
-	takes, known := dataWords[what]
-	if !known {
-		return fmt.Errorf("%w: slotscope data list | add PATH|URL|NAME | preview PATH | info NAME | check NAME | sample NAME --out FILE.png | remove NAME", errUsage)
-	}
-	fs := flags(env, "data "+what)
-	dir, asJSON := dataFlag(fs), jsonFlag(fs)
-	out := fs.String("out", "", "`FILE.png` that sample or preview writes; sample writes sample.png by default")
-	seed := fs.Int64("seed", 0, "which images sample draws")
-	as := fs.String("name", "", "what add calls the dataset; else its published name, or the file's")
-	skip := fs.Bool("skip-broken", false, "let add leave out pictures that are damaged")
-	var reading data.Reading
-	fs.StringVar(&reading.Images, "images", "", "`NAME` of the array of images in a NumPy, HDF5 or MATLAB file")
-	fs.StringVar(&reading.Labels, "labels", "", "`NAMES` of its arrays of labels, commas between, or none")
-	fs.StringVar(&reading.Scale, "scale", "", "`LOW..HIGH`: which numbers are black and white, such as -1..1")
-	subject, rest := "", args[1:]
-	if takes != "" {
-		if len(rest) == 0 || strings.HasPrefix(rest[0], "-") && rest[0] != "-h" && rest[0] != "--help" {
-			return fmt.Errorf("%w: slotscope data %s %s", errUsage, what, takes)
-		}
-		if !strings.HasPrefix(rest[0], "-") {
-			subject, rest = rest[0], rest[1:]
-		}
-	}
-	if err := parse(fs, rest, 0); err != nil {
-		return err
-	}
-	sets := data.Catalogue{Dir: *dir}
-	switch what {
-	case "list":
-		return list(ctx, env, sets, *asJSON)
-	case "add":
-		return addData(ctx, env, sets, data.Request{Name: *as, From: subject, Skip: *skip, Reading: reading}, *asJSON)
-	case "preview":
-		return previewData(ctx, env, sets, data.Request{From: subject, Reading: reading}, *out, *asJSON)
-	case "check":
-		return checkData(ctx, env, sets, subject, *asJSON)
-	case "remove":
-		return removeData(env, sets, subject, *asJSON)
-	}
-	set, err := sets.Open(ctx, subject)
+// dataFlags are those of every subcommand of data.
+type dataFlags struct {
+	dataFlag
+	jsonFlag
+}
+
+func (f dataFlags) sets() data.Catalogue { return data.Catalogue{Dir: f.Data} }
+
+// readingFlags say how a file of one's own is read.
+type readingFlags struct {
+	Images string `placeholder:"NAME" help:"array of images in a NumPy, HDF5 or MATLAB file"`
+	Labels string `placeholder:"NAMES" help:"its arrays of labels, commas between, or none"`
+	Scale  string `placeholder:"LOW..HIGH" help:"which numbers are black and white, such as -1..1"`
+}
+
+func (f readingFlags) reading() data.Reading {
+	return data.Reading{Images: f.Images, Labels: f.Labels, Scale: f.Scale}
+}
+
+type dataList struct{ dataFlags }
+
+func (c *dataList) Run(ctx context.Context, env environment) error {
+	return list(ctx, env, c.sets(), c.JSON)
+}
+
+type dataAdd struct {
+	From       string `arg:"" help:"path, URL, or the name of a published dataset"`
+	Name       string `placeholder:"NAME" help:"what to call the dataset; else its published name, or the file's"`
+	SkipBroken bool   `help:"leave out pictures that are damaged"`
+	readingFlags
+	dataFlags
+}
+
+func (c *dataAdd) Run(ctx context.Context, env environment) error {
+	return addData(ctx, env, c.sets(), data.Request{Name: c.Name, From: c.From, Skip: c.SkipBroken, Reading: c.reading()}, c.JSON)
+}
+
+type dataPreview struct {
+	Path string `arg:"" help:"file or folder"`
+	Out  string `placeholder:"FILE.png" help:"picture of the first images to write"`
+	readingFlags
+	dataFlags
+}
+
+func (c *dataPreview) Run(ctx context.Context, env environment) error {
+	return previewData(ctx, env, c.sets(), data.Request{From: c.Path, Reading: c.reading()}, c.Out, c.JSON)
+}
+
+type dataInfo struct {
+	Name string `arg:"" help:"dataset"`
+	dataFlags
+}
+
+func (c *dataInfo) Run(ctx context.Context, env environment) error {
+	set, err := c.sets().Open(ctx, c.Name)
 	if err != nil {
 		return err
 	}
 	defer set.Close()
-	if what == "sample" {
-		return sample(env, set, *seed, cmp.Or(*out, "sample.png"), *asJSON)
-	}
-	if *asJSON {
+	if c.JSON {
 		return printJSON(env.out, set.Info())
 	}
 	explain(env.out, set.Info())
 	return nil
+}
+
+type dataCheck struct {
+	Name string `arg:"" help:"dataset"`
+	dataFlags
+}
+
+func (c *dataCheck) Run(ctx context.Context, env environment) error {
+	return checkData(ctx, env, c.sets(), c.Name, c.JSON)
+}
+
+type dataSample struct {
+	Name string `arg:"" help:"dataset"`
+	Out  string `default:"sample.png" placeholder:"FILE.png" help:"picture to write"`
+	Seed int64  `default:"0" placeholder:"N" help:"which images are drawn"`
+	dataFlags
+}
+
+func (c *dataSample) Run(ctx context.Context, env environment) error {
+	set, err := c.sets().Open(ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	return sample(env, set, c.Seed, c.Out, c.JSON)
+}
+
+type dataRemove struct {
+	Name string `arg:"" help:"dataset"`
+	dataFlags
+}
+
+func (c *dataRemove) Run(env environment) error {
+	return removeData(env, c.sets(), c.Name, c.JSON)
 }
 
 // list prints every dataset that the program knows, with its state and, where it cannot be opened, what helps.

@@ -3,12 +3,10 @@ package command
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -20,68 +18,57 @@ import (
 	"slotscope/model/learn/evaluate"
 )
 
-// evalRun measures the checkpoints of runs, one after another, and keeps what it finds in each run's folder.
-func evalRun(ctx context.Context, env environment, args []string) error {
-	fs := flags(env, "eval")
+type evalCommand struct {
+	Runs    []string `arg:"" name:"run" help:"RUN, RUN@STEP, RUN@best, a run's folder, or CHECKPOINT.safetensors"`
+	Effort  string   `default:"full" enum:"${efforts}" placeholder:"EFFORT" help:"how much to measure: quick takes 2,000 images, fewer of all else, and swaps only where the dataset's probe is kept"`
+	Images  int      `placeholder:"N" help:"images of the evaluation set, drawn with the run's seed; else eval_images of the run's configuration, for quick at most 2,000"`
+	Noise   int      `default:"${noise}" placeholder:"N" help:"images that noise is tried on; 0 leaves it out"`
+	Pairs   int      `default:"${pairs}" placeholder:"N" help:"pairs of images whose slots are swapped; 0 leaves it out"`
+	Probe   int      `default:"${probe}" placeholder:"N" help:"training steps of the probe that reads swapped images"`
+	Trees   int      `default:"${trees}" placeholder:"N" help:"trees of each random forest"`
+	Engine  string   `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
+	Heldout bool     `default:"true" negatable:"" help:"measure what the run's part of a dataset leaves out too"`
+	Out     string   `placeholder:"FOLDER" help:"folder to write into; else the run's own"`
+	dataFlag
+	jsonFlag
+}
+
+// Run measures the checkpoints of runs, one after another, and keeps what it finds in each run's folder.
+func (c *evalCommand) Run(ctx context.Context, env environment, typed given) error {
+	if c.Out != "" && len(c.Runs) > 1 {
+		return fmt.Errorf("%w: --out takes one run, %d are given", errUsage, len(c.Runs))
+	}
 	o := evaluate.Default(0)
-	effort := fs.String("effort", model.Full, "`EFFORT` of the evaluation: full, or quick for 2,000 images, fewer of all else, and swaps only where the dataset's probe is kept")
-	fs.IntVar(&o.Images, "images", 0, "images of the evaluation set, drawn with the run's seed (default: eval_images of the run's configuration, for quick at most 2,000)")
-	fs.IntVar(&o.Noise, "noise", o.Noise, "images that noise is tried on; 0 leaves it out")
-	fs.IntVar(&o.Pairs, "pairs", o.Pairs, "pairs of images whose slots are swapped; 0 leaves it out")
-	fs.IntVar(&o.Probe, "probe", o.Probe, "training steps of the probe that reads swapped images")
-	fs.IntVar(&o.Trees, "trees", o.Trees, "of each random forest")
-	engine := fs.String("engine", "auto", "auto, cpu, xla:cuda, xla:cpu or go")
-	heldOut := fs.Bool("heldout", true, "measure what the run's part of a dataset leaves out too")
-	out := fs.String("out", "", "folder to write into; else the run's own")
-	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
-	names, err := parseNames(fs, args)
-	if err != nil {
+	o.Images, o.Noise, o.Pairs, o.Probe, o.Trees = c.Images, c.Noise, c.Pairs, c.Probe, c.Trees
+	if err := sensible(typed, o); err != nil {
 		return err
 	}
-	if len(names) == 0 {
-		return fmt.Errorf("%w: slotscope eval RUN | RUN@STEP | CHECKPOINT.safetensors …; `slotscope eval -h` lists the flags", errUsage)
-	}
-	if *out != "" && len(names) > 1 {
-		return fmt.Errorf("%w: --out takes one run, %d are given", errUsage, len(names))
-	}
-	if !slices.Contains(model.EffortNames(), *effort) {
-		return fmt.Errorf("%w: --effort %q is not one of %s", errUsage, *effort, strings.Join(model.EffortNames(), ", "))
-	}
-	if err := sensible(fs, o); err != nil {
-		return err
-	}
-	w := evalWork{env: env, o: withEffort(fs, o, *effort), effort: *effort, engine: *engine, dataDir: *dataDir, heldOut: *heldOut, out: *out, dataGiven: given(fs, "data")}
-	if len(names) == 1 {
-		r, subject, err := w.run(ctx, names[0])
+	w := evalWork{env: env, o: withEffort(typed, o, c.Effort), effort: c.Effort, engine: c.Engine, dataDir: c.Data, heldOut: c.Heldout, out: c.Out, dataGiven: typed["data"]}
+	if len(c.Runs) == 1 {
+		r, subject, err := w.run(ctx, c.Runs[0])
 		if err != nil {
 			return err
 		}
-		if *asJSON {
+		if c.JSON {
 			return printJSON(env.out, r.Scores)
 		}
 		return printScores(env, subject, r.Scores)
 	}
-	return w.runAll(ctx, names, *asJSON)
-}
-
-// given says whether a flag was set.
-func given(fs *flag.FlagSet, name string) (found bool) {
-	fs.Visit(func(f *flag.Flag) { found = found || f.Name == name })
-	return found
+	return w.runAll(ctx, c.Runs, c.JSON)
 }
 
 // withEffort is o with what was not set by a flag taken from the effort.
-func withEffort(fs *flag.FlagSet, o evaluate.Options, effort string) evaluate.Options {
+func withEffort(typed given, o evaluate.Options, effort string) evaluate.Options {
 	if effort != model.Quick {
 		return o
 	}
 	q := evaluate.Quick(0)
 	for name, p := range map[string][2]*int{"noise": {&o.Noise, &q.Noise}, "pairs": {&o.Pairs, &q.Pairs}, "probe": {&o.Probe, &q.Probe}, "trees": {&o.Trees, &q.Trees}} {
-		if !given(fs, name) {
+		if !typed[name] {
 			*p[0] = *p[1]
 		}
 	}
-	o.KeptProbe = !given(fs, "probe")
+	o.KeptProbe = !typed["probe"]
 	return o
 }
 
@@ -190,16 +177,16 @@ func (w evalWork) measure(ctx context.Context, s subject) (evaluate.Result, erro
 // useProbes keeps probes in the data folder, where there is one.
 func (w *evalWork) useProbes() {
 	if info, err := os.Stat(w.dataDir); err == nil && info.IsDir() {
-		w.o.Probes = filepath.Join(w.dataDir, evaluate.ProbesDir)
+		w.o.Probes = filepath.Join(w.dataDir, "probes")
 	}
 }
 
 // leastImages is what a score needs at least.
 const leastImages = 2
 
-func sensible(fs *flag.FlagSet, o evaluate.Options) error {
+func sensible(typed given, o evaluate.Options) error {
 	images := o.Images
-	if !given(fs, "images") {
+	if !typed["images"] {
 		images = leastImages
 	}
 	for _, f := range []struct {

@@ -152,7 +152,7 @@ func TestEvalRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{nil, usage, "slotscope eval RUN"},
+		{nil, usage, "slotscope eval <run> ... [flags]"},
 		{[]string{"a", "b"}, failed, "2 of 2 runs could not be evaluated"},
 		{[]string{"nobody"}, failed, "nobody"},
 		{[]string{"empty"}, failed, "run empty has no checkpoint to evaluate"},
@@ -161,7 +161,7 @@ func TestEvalRefuses(t *testing.T) {
 		{[]string{"nowhere.safetensors"}, failed, "nowhere.safetensors"},
 		{[]string{"shipped", "--images", "1"}, usage, "--images is 1"},
 		{[]string{"shipped", "--engine", "abacus"}, usage, "abacus"},
-		{[]string{shipped, "--out", filepath.Join(shipped, "scores"), "--engine", "abacus"}, failed, "keeping scores"}, // before anything is computed
+		{[]string{shipped, "--out", filepath.Join(shipped, "scores"), "--engine", "cpu"}, failed, "keeping scores"}, // before anything is computed
 	} {
 		code, out, stderr := called(t, append([]string{"eval", "--data", dataDir}, c.args...)...)
 		if code != c.code || !strings.Contains(stderr, c.want) || out != "" {
@@ -244,14 +244,9 @@ func TestEvalQuick(t *testing.T) {
 	if code, _, stderr := called(t, "eval", "shipped", "--data", dataDir, "--effort", "some"); code != usage || !strings.Contains(stderr, `--effort "some" is not one of quick, full`) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
-	fs := flags(environment{}, "eval")
 	o := evaluate.Default(0)
-	fs.IntVar(&o.Pairs, "pairs", o.Pairs, "")
-	fs.IntVar(&o.Probe, "probe", o.Probe, "")
-	if err := fs.Parse([]string{"--pairs", "7"}); err != nil {
-		t.Fatal(err)
-	}
-	q := withEffort(fs, o, model.Quick)
+	o.Pairs = 7
+	q := withEffort(given{"pairs": true}, o, model.Quick)
 	if q.Pairs != 7 || !q.KeptProbe || q.Noise != evaluate.Quick(0).Noise || q.Trees != evaluate.Quick(0).Trees {
 		t.Errorf("%+v", q)
 	}

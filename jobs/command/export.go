@@ -21,47 +21,43 @@ type ExportOptions struct {
 	Name string // a run's ID, ID@step, a checkpoint's key, or empty for the demo model
 }
 
-// exportRun writes a run's model as a bundle.
-func exportRun(ctx context.Context, env environment, args []string) error {
-	fs := flags(env, "export")
-	out := fs.String("out", "", "`DIR` or FILE.zip to write (default: the run's ID)")
-	as := fs.String("as", "bundle", "`FORMAT`: bundle, or the run's points as tensorboard, mlflow or parquet")
-	license := fs.String("license", "", "licence `ID` for the model card, such as apache-2.0 (default: unknown)")
-	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
-	names, err := parseNames(fs, args)
-	if err != nil {
-		return err
+type exportCommand struct {
+	Name    string `arg:"" optional:"" name:"run" help:"RUN, RUN@STEP, or a checkpoint's key; without it the demo model"`
+	Out     string `placeholder:"DIR|FILE.zip" help:"what to write; without it a folder named after the run"`
+	As      string `default:"bundle" enum:"bundle,tensorboard,mlflow,parquet" placeholder:"FORMAT" help:"the model as a bundle, or the run's points for another program"`
+	License string `placeholder:"ID" help:"licence for the model card, such as apache-2.0; else unknown"`
+	dataFlag
+	jsonFlag
+}
+
+// Run writes a run's model as a bundle, or its points.
+func (c *exportCommand) Run(ctx context.Context, env environment) error {
+	if c.As != "bundle" {
+		return exportPoints(env, c.As, c.Data, c.Name, c.Out, c.JSON)
 	}
-	if len(names) > 1 {
-		return fmt.Errorf("%w: slotscope export takes one run, %d are given", errUsage, len(names))
-	}
-	name := strings.Join(names, "")
-	if *as != "bundle" {
-		return exportPoints(env, *as, *dataDir, name, *out, *asJSON)
-	}
-	if *out == "" {
-		*out = strings.ReplaceAll(name, "@", "-step-")
-		if name == "" {
-			*out = "demo"
+	if c.Out == "" {
+		c.Out = strings.ReplaceAll(c.Name, "@", "-step-")
+		if c.Name == "" {
+			c.Out = "demo"
 		}
 	}
-	b, free, err := env.export(ctx, ExportOptions{*dataDir, name})
+	b, free, err := env.export(ctx, ExportOptions{c.Data, c.Name})
 	if err != nil {
 		return err
 	}
 	defer free()
-	b.License = *license
-	files, err := writeBundle(b, *out)
+	b.License = c.License
+	files, err := writeBundle(b, c.Out)
 	if err != nil {
 		return err
 	}
-	if *asJSON {
-		return printJSON(env.out, map[string]any{"out": *out, "files": files})
+	if c.JSON {
+		return printJSON(env.out, map[string]any{"out": c.Out, "files": files})
 	}
 	if b.Scores == nil {
 		fmt.Fprintln(env.err, "This checkpoint is not evaluated, so the bundle has no scores; run `slotscope eval` first to include them.")
 	}
-	fmt.Fprintf(env.out, "%d files in %s; check them with `slotscope verify %s`\n", len(files), *out, *out)
+	fmt.Fprintf(env.out, "%d files in %s; check them with `slotscope verify %s`\n", len(files), c.Out, c.Out)
 	return nil
 }
 
@@ -88,10 +84,7 @@ func exportPoints(env environment, as, dataDir, name, out string, asJSON bool) e
 		"mlflow":  {"mlruns", exchange.MLflow},
 		"parquet": {"points.parquet", func(f *folder.Folder, out string) (string, error) { return out, exchange.Parquet(f, out) }},
 	}
-	way, ok := ways[as]
-	if !ok {
-		return fmt.Errorf("%w: --as %q is not one of bundle, tensorboard, mlflow, parquet", errUsage, as)
-	}
+	way := ways[as]
 	if out == "" {
 		out = way.out
 	}

@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,8 +11,6 @@ import (
 	"slotscope/model/bundle"
 	"slotscope/model/compute"
 	"slotscope/model/data"
-	"slotscope/model/format/checkpoint"
-	"slotscope/model/learn/evaluate"
 	"slotscope/model/play"
 )
 
@@ -28,84 +25,6 @@ func exporter(ctx context.Context, o ExportOptions) (bundle.Bundle, func(), erro
 	return b, library.Close, err
 }
 
-// A bundle holds the probe that its scores were read with: another data folder, whose own probe reads otherwise, repeats them, and a changed probe is named.
-func TestVerifyWithAnotherProbe(t *testing.T) {
-	dataDir, _ := shippedRun(t)
-	if code, _, stderr := called(t, "eval", "shipped", "--data", dataDir, "--images", "70", "--noise", "4", "--pairs", "3", "--probe", "3", "--trees", "2", "--engine", "cpu"); code != done {
-		t.Fatal(stderr)
-	}
-	dir := t.TempDir()
-	out, plain, elsewhere := filepath.Join(dir, "bundle"), filepath.Join(dir, "without probe"), filepath.Join(dir, "data")
-	b, free, err := exporter(t.Context(), ExportOptions{dataDir, "shipped"})
-	if err != nil || b.Probe == nil {
-		t.Fatalf("probe %v: %v", b.Probe, err)
-	}
-	defer free()
-	if _, err := b.WriteDir(out); err != nil {
-		t.Fatal(err)
-	}
-	kept := keepOtherProbe(t, dataDir, elsewhere)
-	verify := func(bundle string, flags ...string) (int, string) {
-		code, text, stderr := called(t, append([]string{"verify", bundle, "--data", elsewhere, "--engine", "cpu"}, flags...)...)
-		return code, text + stderr
-	}
-	if code, text := verify(out); code != done || !strings.Contains(text, "sums, examples and scores agree") {
-		t.Errorf("exit code %d: %s", code, text)
-	}
-	if again, err := os.ReadFile(kept.path); err != nil || !bytes.Equal(again, kept.raw) {
-		t.Errorf("the data folder's own probe changed: %v", err)
-	}
-	b.Probe = nil
-	if _, err := b.WriteDir(plain); err != nil {
-		t.Fatal(err)
-	}
-	if _, text := verify(plain); !strings.Contains(text, "does not hold the probe") || strings.Contains(text, "score metrics") {
-		t.Errorf("without its probe: %s", text)
-	}
-	path := filepath.Join(out, bundle.ProbeFile)
-	file, err := checkpoint.Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file.Tensors["conv0.weight"].Data[0] += 1e-3
-	if err := checkpoint.Write(path, file); err != nil {
-		t.Fatal(err)
-	}
-	if code, text := verify(out, "--scores=false"); code != failed || !strings.Contains(text, `tensor of the probe "conv0.weight": its values`) {
-		t.Errorf("exit code %d: %s", code, text)
-	}
-}
-
-type keptProbe struct {
-	path string
-	raw  []byte
-}
-
-// keepOtherProbe keeps a probe in data folder to under the name that the one in from has, with other weights.
-func keepOtherProbe(t *testing.T, from, to string) keptProbe {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(from, evaluate.ProbesDir, "*.safetensors"))
-	if err != nil || len(names) != 1 {
-		t.Fatalf("%v: %v", names, err)
-	}
-	file, err := checkpoint.Read(names[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range file.Tensors["fc2.weight"].Data {
-		file.Tensors["fc2.weight"].Data[i] *= -1
-	}
-	path := filepath.Join(to, evaluate.ProbesDir, filepath.Base(names[0]))
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), checkpoint.Write(path, file)); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keptProbe{path, raw}
-}
-
 // An evaluated run is exported and verified; a digit of a score that is changed afterwards is named.
 func TestExportAndVerify(t *testing.T) {
 	dataDir, _ := shippedRun(t)
@@ -113,13 +32,9 @@ func TestExportAndVerify(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	out := filepath.Join(t.TempDir(), "bundle")
-	var said, problems bytes.Buffer
-	env := environment{out: &said, err: &problems, export: exporter}
-	if err := exportRun(t.Context(), env, []string{"shipped", "--data", dataDir, "--out", out}); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(said.String(), "slotscope verify "+out) || problems.Len() > 0 {
-		t.Errorf("said %q, %q", said.String(), problems.String())
+	env := environment{export: exporter}
+	if code, said, stderr := calledIn(t, env, "export", "shipped", "--data", dataDir, "--out", out); code != done || !strings.Contains(said, "slotscope verify "+out) || stderr != "" {
+		t.Fatalf("exit code %d, said %q, %q", code, said, stderr)
 	}
 	verify := func() (int, string) {
 		code, text, stderr := called(t, "verify", out, "--data", dataDir, "--engine", "cpu")
@@ -129,8 +44,8 @@ func TestExportAndVerify(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, text)
 	}
 	report := filepath.Join(t.TempDir(), "report")
-	if err := reportRuns(t.Context(), env, []string{"shipped", "--data", dataDir, "--bundles", "--out", report}); err != nil {
-		t.Fatal(err)
+	if code, _, stderr := calledIn(t, env, "report", "shipped", "--data", dataDir, "--bundles", "--out", report); code != done {
+		t.Fatal(stderr)
 	}
 	o, closer, err := bundle.Open(filepath.Join(report, "bundles", "shipped.zip"))
 	if err != nil {
@@ -153,11 +68,11 @@ func TestExportAndVerify(t *testing.T) {
 	if code, text := verify(); code != failed || !strings.Contains(text, "score metrics.infom: recorded 0.") || !strings.Contains(text, "scores.json: its SHA-256") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
-	if err := exportRun(t.Context(), env, []string{"shipped", "--data", dataDir, "--out", out}); err == nil || !strings.Contains(err.Error(), "not empty") {
-		t.Errorf("into a folder with files: %v", err)
+	if code, _, stderr := calledIn(t, env, "export", "shipped", "--data", dataDir, "--out", out); code != usage || !strings.Contains(stderr, "not empty") {
+		t.Errorf("into a folder with files: exit code %d, %s", code, stderr)
 	}
-	if err := exportRun(t.Context(), env, []string{"a", "b"}); err == nil || exitCode(t.Context(), env, err) != usage {
-		t.Errorf("two runs: %v", err)
+	if code, _, stderr := calledIn(t, env, "export", "a", "b"); code != usage {
+		t.Errorf("two runs: exit code %d, %s", code, stderr)
 	}
 	if code, text, stderr := called(t, "verify"); code != usage {
 		t.Errorf("no bundle: %d %s %s", code, text, stderr)

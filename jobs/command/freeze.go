@@ -20,33 +20,33 @@ type FreezeOptions struct {
 	Names []string // of runs or checkpoints: a run's ID, ID@step, or a checkpoint's key; none for the models that ship with the program
 }
 
-// freezePages writes runs or checkpoints as one page; without a name the models that ship with the program.
-func freezePages(ctx context.Context, env environment, args []string) error {
-	fs := flags(env, "freeze")
-	out := fs.String("out", "playground.html", "`FILE` to write; an existing file is replaced")
-	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
-	names, err := parseNames(fs, args)
-	if err != nil {
-		return err
-	}
-	if ext := filepath.Ext(*out); !strings.EqualFold(ext, ".html") && !strings.EqualFold(ext, ".htm") {
-		return model.Invalid{"out": fmt.Sprintf("%q is not the name of a page; it must end in .html", *out)}
+type freezeCommand struct {
+	Names []string `arg:"" optional:"" name:"run" help:"RUN, RUN@STEP, or a checkpoint's key; without one the models that ship with the program"`
+	Out   string   `default:"playground.html" placeholder:"FILE" help:"page to write; an existing file is replaced"`
+	dataFlag
+	jsonFlag
+}
+
+// Run writes runs or checkpoints as one page.
+func (c *freezeCommand) Run(ctx context.Context, env environment) error {
+	if ext := filepath.Ext(c.Out); !strings.EqualFold(ext, ".html") && !strings.EqualFold(ext, ".htm") {
+		return model.Invalid{"out": fmt.Sprintf("%q is not the name of a page; it must end in .html", c.Out)}
 	}
 	var page bytes.Buffer
-	if err := env.freeze(ctx, FreezeOptions{*dataDir, names}, &page); err != nil {
+	if err := env.freeze(ctx, FreezeOptions{c.Data, c.Names}, &page); err != nil {
 		return err
 	}
 	size := page.Len()
-	err = writeFile(*out, func(w io.Writer) error {
+	err := writeFile(c.Out, func(w io.Writer) error {
 		_, err := page.WriteTo(w)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("writing %s: %w; no file was changed", *out, err)
+		return fmt.Errorf("no file was changed: writing %s: %w", c.Out, err)
 	}
-	if *asJSON {
-		return printJSON(env.out, map[string]any{"file": *out, "bytes": size})
+	if c.JSON {
+		return printJSON(env.out, map[string]any{"file": c.Out, "bytes": size})
 	}
-	fmt.Fprintf(env.out, "%s: %d KB; open it in a browser\n", *out, (size+999)/1000)
+	fmt.Fprintf(env.out, "%s: %d KB; open it in a browser\n", c.Out, (size+999)/1000)
 	return nil
 }

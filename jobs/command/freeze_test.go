@@ -3,7 +3,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -28,13 +27,13 @@ func TestFreezeOnFullDisk(t *testing.T) {
 	if err := os.WriteFile(out, []byte("the page before"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	env := environment{out: io.Discard, err: io.Discard, freeze: func(_ context.Context, _ FreezeOptions, w io.Writer) error {
+	env := environment{freeze: func(_ context.Context, _ FreezeOptions, w io.Writer) error {
 		_, err := w.Write(make([]byte, 1<<20))
 		return err
 	}}
-	err := freezePages(t.Context(), env, []string{"run-1", "--out", out})
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), out) || !strings.Contains(err.Error(), "no file was changed") {
-		t.Errorf("%v", err)
+	code, _, stderr := calledIn(t, env, "freeze", "run-1", "--out", out)
+	if code != failed || !strings.Contains(stderr, syscall.ENOSPC.Error()) || !strings.Contains(stderr, out) || !strings.Contains(stderr, "no file was changed") {
+		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	if raw, _ := os.ReadFile(out); string(raw) != "the page before" {
 		t.Errorf("the page before is now %d bytes", len(raw))
@@ -52,29 +51,26 @@ func TestFreezePages(t *testing.T) {
 		return err
 	}
 	out := filepath.Join(t.TempDir(), "page.html")
-	var said bytes.Buffer
-	env := environment{out: &said, err: io.Discard, freeze: page}
-	if err := freezePages(t.Context(), env, []string{"run-1", "run-2@500", "--out", out, "--data", "/somewhere"}); err != nil {
-		t.Fatal(err)
-	}
-	if raw, err := os.ReadFile(out); err != nil || string(raw) != "<!DOCTYPE html>" || !strings.Contains(said.String(), out) {
-		t.Errorf("the file holds %q (%v), and was told as %q", raw, err, said.String())
+	env := environment{freeze: page}
+	code, said, stderr := calledIn(t, env, "freeze", "run-1", "run-2@500", "--out", out, "--data", "/somewhere")
+	if raw, err := os.ReadFile(out); code != done || err != nil || string(raw) != "<!DOCTYPE html>" || !strings.Contains(said, out) {
+		t.Errorf("exit code %d, %s; the file holds %q (%v), and was told as %q", code, stderr, raw, err, said)
 	}
 	if !slices.Equal(asked.Names, []string{"run-1", "run-2@500"}) || asked.Data != "/somewhere" {
 		t.Errorf("asked for %+v", asked)
 	}
 
 	env.freeze = func(context.Context, FreezeOptions, io.Writer) error { return errors.New("too large") }
-	if err := freezePages(t.Context(), env, []string{"run-1", "--out", out}); err == nil {
-		t.Error("what cannot be frozen is no error")
+	if code, _, stderr := calledIn(t, env, "freeze", "run-1", "--out", out); code != failed || !strings.Contains(stderr, "too large") {
+		t.Errorf("what cannot be frozen: exit code %d, %s", code, stderr)
 	}
 	env.freeze = page
 	missing := filepath.Join(t.TempDir(), "no", "such", "page.html")
-	if err := freezePages(t.Context(), env, []string{"--out", missing}); err == nil || !strings.Contains(err.Error(), missing) {
-		t.Errorf("a folder that does not exist: %v", err)
+	if code, _, stderr := calledIn(t, env, "freeze", "--out", missing); code != failed || !strings.Contains(stderr, missing) {
+		t.Errorf("a folder that does not exist: exit code %d, %s", code, stderr)
 	}
-	if err := freezePages(t.Context(), env, []string{"--out", "page.pdf"}); err == nil || !strings.Contains(err.Error(), ".html") {
-		t.Errorf("a name that is no page: %v", err)
+	if code, _, stderr := calledIn(t, env, "freeze", "--out", "page.pdf"); code != usage || !strings.Contains(stderr, ".html") {
+		t.Errorf("a name that is no page: exit code %d, %s", code, stderr)
 	}
 	if raw, _ := os.ReadFile(out); string(raw) != "<!DOCTYPE html>" {
 		t.Errorf("a failure left %q", raw)

@@ -1,33 +1,30 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
-	"slotscope/model"
 	"slotscope/model/compute"
 	"slotscope/model/compute/gpu"
 )
 
-// gpuCommand says what was found for a GPU, or installs XLA's plugin.
-func gpuCommand(ctx context.Context, env environment, args []string) error {
-	if len(args) > 0 && args[0] == "install" {
-		return gpuInstall(ctx, env, args[1:])
-	}
-	fs := flags(env, "gpu")
-	asJSON := jsonFlag(fs)
-	if err := parse(fs, args, 0); err != nil {
-		return err
-	}
+type gpuCommand struct {
+	Show    gpuShow    `cmd:"" default:"withargs" help:"say what was found for a GPU and what is taken (the default)"`
+	Install gpuInstall `cmd:"" help:"download XLA's plugin for CUDA and NVIDIA's libraries"`
+}
+
+type gpuShow struct{ jsonFlag }
+
+func (c *gpuShow) Run(ctx context.Context, env environment) error {
 	found := compute.Look(ctx)
-	if *asJSON {
+	if c.JSON {
 		return printJSON(env.out, found)
 	}
 	printReport(env.out, found)
@@ -91,40 +88,34 @@ func gpuLine(g gpu.GPU) string {
 	return strings.Join(parts, ", ")
 }
 
-// gpuInstall downloads XLA's plugin for CUDA and NVIDIA's libraries.
-func gpuInstall(ctx context.Context, env environment, args []string) error {
-	fs := flags(env, "gpu install")
-	cuda := fs.String("cuda", "", "version of CUDA, `12 or 13`; the newest that the driver runs where none is given")
-	version := fs.String("version", "", "version of JAX that the plugin comes from; the newest where none is given")
-	to := fs.String("to", gpu.Folder(), "folder to install into; elsewhere, $"+gpu.FolderEnv+" must name it when runs start")
-	asJSON := jsonFlag(fs)
-	if err := parse(fs, args, 0); err != nil {
-		return err
-	}
-	o := gpu.InstallOptions{Dir: *to, Version: *version, Report: installReporter(env.err)}
+type gpuInstall struct {
+	CUDA    *int   `name:"cuda" enum:"12,13" placeholder:"N" help:"version of CUDA; else the newest that the driver runs"`
+	Version string `placeholder:"N.N.N" help:"version of JAX that the plugin comes from; else the newest"`
+	To      string `placeholder:"FOLDER" help:"folder to install into, else $SLOTSCOPE_XLA or one in the user's cache; elsewhere, $SLOTSCOPE_XLA must name it when runs start"`
+	jsonFlag
+}
+
+func (c *gpuInstall) Run(ctx context.Context, env environment) error {
+	o := gpu.InstallOptions{Dir: cmp.Or(c.To, gpu.Folder()), Version: c.Version, Report: installReporter(env.err)}
 	var err error
-	if o.CUDA, err = cudaVersion(ctx, *cuda); err != nil {
+	if o.CUDA, err = cudaVersion(ctx, c.CUDA); err != nil {
 		return err
 	}
 	plugin, err := gpu.Install(ctx, o)
 	if err != nil {
 		return err
 	}
-	if *asJSON {
+	if c.JSON {
 		return printJSON(env.out, plugin)
 	}
 	fmt.Fprintf(env.out, "installed %s\n", plugin.Path)
 	return nil
 }
 
-// cudaVersion reads the flag, or asks the driver.
-func cudaVersion(ctx context.Context, typed string) (int, error) {
-	if typed != "" {
-		v, err := strconv.Atoi(typed)
-		if err != nil || v != 12 && v != 13 {
-			return 0, model.Invalid{"cuda": fmt.Sprintf("%q is not 12 or 13", typed)}
-		}
-		return v, nil
+// cudaVersion is the one that was typed, or what the driver runs.
+func cudaVersion(ctx context.Context, typed *int) (int, error) {
+	if typed != nil {
+		return *typed, nil
 	}
 	driver := compute.Look(ctx).Driver
 	for _, v := range []int{13, 12} {
@@ -159,21 +150,18 @@ func installReporter(w io.Writer) func(gpu.Progress) {
 	}
 }
 
-func version(_ context.Context, env environment, args []string) error {
-	fs := flags(env, "version")
-	asJSON := jsonFlag(fs)
-	if err := parse(fs, args, 0); err != nil {
-		return err
-	}
-	if *asJSON {
+type versionCommand struct{ jsonFlag }
+
+func (c *versionCommand) Run(env environment) error {
+	if c.JSON {
 		return printJSON(env.out, About())
 	}
 	name := "slotscope"
 	if Release != "" {
 		name += " " + Release
 	}
-	fmt.Fprintf(env.out, "%s %s, %s, %s/%s\n", name, Revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return nil
+	_, err := fmt.Fprintf(env.out, "%s %s, %s, %s/%s\n", name, Revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }
 
 // About is the program's version for machines to read.

@@ -3,37 +3,33 @@ package command
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"slotscope/model/exchange"
 )
 
-// importRuns brings runs of other programs into the data folder.
-func importRuns(ctx context.Context, env environment, args []string) error {
-	fs := flags(env, "import")
-	follow := fs.Bool("follow", false, "go on until interrupted, adding what is new")
-	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
-	names, err := parseNames(fs, args)
-	if err != nil {
-		return err
-	}
-	if len(names) != 2 || !slices.Contains(exchange.Tools(), names[0]) {
-		return fmt.Errorf("%w: slotscope import %s PATH; `slotscope import -h` lists the flags", errUsage, strings.Join(exchange.Tools(), "|"))
-	}
+type importCommand struct {
+	Tool   string `arg:"" enum:"${tools}" help:"program that made the runs"`
+	Path   string `arg:"" help:"its folder"`
+	Follow bool   `help:"go on until interrupted, adding what is new"`
+	dataFlag
+	jsonFlag
+}
+
+// Run brings runs of other programs into the data folder.
+func (c *importCommand) Run(ctx context.Context, env environment) error {
 	for {
 		begun := time.Now()
-		runs, err := exchange.Import(ctx, *dataDir, names[0], names[1])
-		if tellErr := tellImported(env, runs, *asJSON, *follow); tellErr != nil {
+		runs, err := exchange.Import(ctx, c.Data, c.Tool, c.Path)
+		if tellErr := tellImported(env, runs, c.JSON, c.Follow); tellErr != nil {
 			return tellErr
 		}
-		if err != nil || !*follow {
+		if err != nil || !c.Follow {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("following %s: %w", names[1], ctx.Err())
+			return fmt.Errorf("following %s: %w", c.Path, ctx.Err())
 		case <-time.After(max(2*time.Second, 5*time.Since(begun))): // a large file is read at most a sixth of the time
 		}
 	}

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,45 +14,50 @@ import (
 	"slotscope/model/folder"
 )
 
-// executorFlags are --executor and --slurm; the function that is returned reads them once they are parsed.
-func executorFlags(fs *flag.FlagSet) func() (string, slurm.Options, error) {
-	executor := fs.String("executor", model.Local, "where runs are trained: `local`, on this machine, or slurm, as jobs of the cluster whose commands are here")
+// executorFlags say where runs are trained, and what a job asks SLURM for.
+type executorFlags struct {
+	Executor  string   `default:"local" enum:"${executors}" placeholder:"NAME" help:"where runs are trained: local, on this machine, or slurm, as jobs of the cluster whose commands are here"`
+	Slurm     []string `sep:"none" placeholder:"NAME=VALUE" help:"what a job asks SLURM for; may be given again: ${slurm}; $SLOTSCOPE_SLURM, joined by ;"`
+	SlurmFile []string `sep:"none" placeholder:"FILE" help:"file of such options, one name=value a line; lines that begin with # are comments; --slurm counts more"`
+}
+
+func slurmNames() string { return strings.Join(slurm.Names(), ", ") }
+
+// executor is where runs are trained, with the options of SLURM from the variable, files and flags, in this order.
+func (f executorFlags) executor() (string, slurm.Options, error) {
 	var options slurm.Options
-	given := options.SetAll(os.Getenv("SLOTSCOPE_SLURM"))
-	fs.Func("slurm", "what a job asks SLURM for, as `name=value`; may be given again: "+strings.Join(slurm.Names(), ", ")+"; $SLOTSCOPE_SLURM, joined by ;", options.Set)
-	fs.Func("slurm-file", "`FILE` of such options, one name=value a line; lines that begin with # are comments", func(path string) error {
+	if err := options.SetAll(os.Getenv("SLOTSCOPE_SLURM")); err != nil {
+		return "", options, fmt.Errorf("%w: $SLOTSCOPE_SLURM: %w", errUsage, err)
+	}
+	for _, path := range f.SlurmFile {
 		text, err := os.ReadFile(path)
+		if err == nil {
+			err = options.SetLines(string(text))
+		}
 		if err != nil {
-			return err
+			return "", options, badFlag{"slurm-file", err}
 		}
-		return options.SetLines(string(text))
-	})
-	return func() (string, slurm.Options, error) {
-		if given != nil {
-			return "", options, fmt.Errorf("%w: $SLOTSCOPE_SLURM: %w", errUsage, given)
+	}
+	for _, text := range f.Slurm {
+		if err := options.Set(text); err != nil {
+			return "", options, badFlag{"slurm", err}
 		}
-		switch *executor {
-		case model.Local:
-			return *executor, options, nil
-		case model.Slurm:
-		default:
-			return "", options, fmt.Errorf("%w: --executor %q is not one of %s, %s", errUsage, *executor, model.Local, model.Slurm)
-		}
+	}
+	if f.Executor == model.Slurm {
 		if missing := slurm.Missing(); missing != "" {
 			return "", options, errors.New(missing)
 		}
-		return *executor, options, nil
 	}
+	return f.Executor, options, nil
 }
 
-// heeded refuses --slurm where nothing is submitted.
-func heeded(fs *flag.FlagSet, where string) (err error) {
-	fs.Visit(func(f *flag.Flag) {
-		if f.Name == "slurm" && where != model.Slurm {
-			err = fmt.Errorf("%w: --slurm needs --executor %s", errUsage, model.Slurm)
-		}
-	})
-	return err
+// heeded is the executor of a command that submits what it trains, and refuses --slurm where nothing is submitted.
+func (f executorFlags) heeded() (string, slurm.Options, error) {
+	where, options, err := f.executor()
+	if err == nil && len(f.Slurm) > 0 && where != model.Slurm {
+		err = fmt.Errorf("%w: --slurm needs --executor %s", errUsage, model.Slurm)
+	}
+	return where, options, err
 }
 
 // submitted is what `train --executor slurm --json` prints.
@@ -142,20 +146,17 @@ func fail(f *folder.Folder, why error) error {
 	return errors.Join(f.SetJob(model.Job{Executor: model.Slurm}), f.SetStatus(status))
 }
 
-// clusterJob trains the run of a folder as the job that SLURM has begun.
-func clusterJob(ctx context.Context, env environment, args []string) error {
-	fs := flags(env, "job")
-	if err := parse(fs, args, 1); err != nil {
-		return err
-	}
-	if fs.NArg() != 1 {
-		return fmt.Errorf("%w: slotscope job RUNFOLDER", errUsage)
-	}
+type jobCommand struct {
+	Folder string `arg:"" help:"folder of the run"`
+}
+
+// Run trains the run of a folder as the job that SLURM has begun.
+func (c *jobCommand) Run(ctx context.Context, env environment) error {
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	code, err := slurm.Step(ctx, fs.Arg(0), program, env.err)
+	code, err := slurm.Step(ctx, c.Folder, program, env.err)
 	if err == nil && code != done {
 		err = exitStatus(code)
 	}

@@ -12,15 +12,15 @@ func TestManualAndCompletions(t *testing.T) {
 	if code != done {
 		t.Fatal(stderr)
 	}
-	for _, c := range documented() {
-		if !strings.Contains(page, ".SS slotscope "+roff(c.name)+"\n") {
-			t.Errorf("%s is not in the manual", c.name)
+	for _, want := range []string{`.SS slotscope runs stop <query|run> ... [flags]`, `.I <bundle>`, `.B \-\-tensorboard`, `$SLOTSCOPE_TOKEN`, `default report`} {
+		if !strings.Contains(page, want+"\n") && !strings.Contains(page, "("+want+")") {
+			t.Errorf("%s is not in the manual", want)
 		}
 	}
-	if !strings.Contains(page, `\-tensorboard`) || strings.Contains(page, "\n.\n") {
-		t.Error("the flags of train are not in the manual")
+	if strings.Contains(page, "\n.\n") || strings.Contains(page, "${") {
+		t.Error("the manual has an empty request or a name without a value")
 	}
-	for shell, want := range map[string]string{"bash": "verify) flags=\"--data", "zsh": "'verify:check a bundle", "fish": "__fish_seen_subcommand_from verify' -l tolerance"} {
+	for shell, want := range map[string]string{"bash": "\"runs wait \"*)\n    offers=\"\" flags=\"--help --data", "zsh": "--rule) offers=(paper overlap none) ;;", "fish": "__fish_seen_subcommand_from verify' -l tolerance -r -d "} {
 		code, script, stderr := called(t, "completion", shell)
 		if code != done || !strings.Contains(script, want) {
 			t.Errorf("%s: exit code %d, %s: no %q", shell, code, stderr, want)

@@ -13,39 +13,40 @@ import (
 	"slotscope/model/measure/metric/input"
 )
 
-func metricsCommand(ctx context.Context, env environment, args []string) error {
-	fs := flags(env, "metrics")
-	codes := fs.Bool("codes", false, "take the latents for codes, whatever the file says")
-	numbers := fs.Bool("numbers", false, "take the latents for numbers, whatever the file says")
-	latents := fs.String("latents", "", "`NAMES` of the arrays or columns with latents, separated by commas; z stands for z0, z_1, … too (default: codes, latents or z)")
-	factors := fs.String("factors", "", "`NAMES` of those with factors (default: factors, y or labels)")
-	seed := fs.Int64("seed", 0, "of random forests, splits and shuffles")
-	trees := fs.Int("trees", 100, "of each random forest")
-	asJSON := jsonFlag(fs)
-	names, err := parseNames(fs, args)
-	if err != nil {
-		return err
-	}
-	if len(names) < 1 || len(names) > 2 {
-		return fmt.Errorf("%w: slotscope metrics FILE, or LATENTS-FILE FACTORS-FILE, of %s; `slotscope metrics -h` lists the flags", errUsage, strings.Join(input.Endings(), " "))
+type metricsCommand struct {
+	File        string `arg:"" help:"latents and factors, or with a second file latents alone: npz, npy, HDF5, MATLAB, Parquet, CSV or JSON"`
+	FactorsFile string `arg:"" optional:"" help:"factors"`
+	Codes       bool   `help:"take the latents for codes, whatever the file says"`
+	Numbers     bool   `help:"take the latents for numbers, whatever the file says"`
+	Latents     string `placeholder:"NAMES" help:"arrays or columns with latents, separated by commas; z stands for z0, z_1, … too; else codes, latents or z"`
+	Factors     string `placeholder:"NAMES" help:"those with factors; else factors, y or labels"`
+	Seed        int64  `default:"0" placeholder:"N" help:"seed of random forests, splits and shuffles"`
+	Trees       int    `default:"100" placeholder:"N" help:"trees of each random forest"`
+	jsonFlag
+}
+
+func (c *metricsCommand) Run(ctx context.Context, env environment) error {
+	names := []string{c.File}
+	if c.FactorsFile != "" {
+		names = append(names, c.FactorsFile)
 	}
 	file := strings.Join(names, ", ")
-	as, err := taken(*codes, *numbers)
-	if err == nil && (*trees < 1 || *trees > 10000) {
-		err = fmt.Errorf("%w: --trees is %d; 1 to 10000 can be grown", errUsage, *trees)
+	as, err := taken(c.Codes, c.Numbers)
+	if err == nil && (c.Trees < 1 || c.Trees > 10000) {
+		err = fmt.Errorf("%w: --trees is %d; 1 to 10000 can be grown", errUsage, c.Trees)
 	}
 	if err != nil {
 		return err
 	}
-	table, extra, err := input.ReadFiles(names, input.Pick{Latents: input.Names(*latents), Factors: input.Names(*factors), As: as})
+	table, extra, err := input.ReadFiles(names, input.Pick{Latents: input.Names(c.Latents), Factors: input.Names(c.Factors), As: as})
 	if err != nil {
 		return err
 	}
-	measured, err := measureTable(ctx, env, table, extra, metric.Options{Seed: *seed, Trees: *trees})
+	measured, err := measureTable(ctx, env, table, extra, metric.Options{Seed: c.Seed, Trees: c.Trees})
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	if *asJSON {
+	if c.JSON {
 		return printJSON(env.out, measured)
 	}
 	fmt.Fprintf(env.out, "%s: ", file)

@@ -14,8 +14,15 @@ import (
 // called runs the program in this process.
 func called(t *testing.T, args ...string) (code int, out, err string) {
 	t.Helper()
+	return calledIn(t, environment{}, args...)
+}
+
+// calledIn is called with what main provides.
+func calledIn(t *testing.T, env environment, args ...string) (code int, out, err string) {
+	t.Helper()
 	var o, e bytes.Buffer
-	code = dispatch(t.Context(), environment{out: &o, err: &e}, args)
+	env.out, env.err = &o, &e
+	code = dispatch(t.Context(), env, args)
 	return code, o.String(), e.String()
 }
 
@@ -136,8 +143,8 @@ func TestMetricsRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"metrics"}, usage, "slotscope metrics FILE"},
-		{[]string{"metrics", "a.csv", "b.csv", "c.csv"}, usage, "slotscope metrics FILE"},
+		{[]string{"metrics"}, usage, "slotscope metrics <file> [<factors-file>]"},
+		{[]string{"metrics", "a.csv", "b.csv", "c.csv"}, usage, `unexpected argument "c.csv"`},
 		{[]string{"metrics", "a.json", "b.json"}, usage, "a .json file holds latents and factors; give one"},
 		{[]string{"metrics", "a.pkl"}, usage, "a.pkl: unsupported format; supported: .json, .npz"},
 		{[]string{"metrics", "nowhere.npz"}, failed, "nowhere.npz"},

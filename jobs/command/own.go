@@ -2,8 +2,8 @@ package command
 
 import (
 	"context"
-	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,22 +15,34 @@ import (
 )
 
 // ownFlags are the flags of a sweep over hyperparameters of one's own choice.
-func ownFlags(fs *flag.FlagSet) *sweep.Own {
-	o := &sweep.Own{}
-	fs.StringVar(&o.Name, "name", "my sweep", "name of the sweep, for own")
-	lines := func(to *[]sweep.Line) func(string) error {
-		return func(text string) error {
-			line, err := sweep.ParseLine(text)
-			*to = append(*to, line)
-			return err
-		}
+type ownFlags struct {
+	Name     string   `default:"my sweep" placeholder:"NAME" help:"name of the sweep, for own"`
+	Vary     []string `sep:"none" placeholder:"NAME=VALUES" help:"a hyperparameter to vary, for own; may be given again. Values are joined by commas; random search also draws from ranges, as in lr=0.0001..0.01 or 'lr=0.0001..0.01 log'"`
+	Set      []string `sep:"none" placeholder:"NAME=VALUE" help:"a hyperparameter of every run, for own; may be given again"`
+	Random   int      `default:"0" placeholder:"N" help:"settings to draw at random, for own; 0 for every combination"`
+	DrawSeed int64    `default:"0" placeholder:"N" help:"seed of the draws: the same one draws the same settings"`
+	Race     int      `default:"0" placeholder:"N" help:"seeds that every setting gets before those that are worse beyond doubt get no more, for own; 0 for no race"`
+}
+
+// question is what the flags ask.
+func (f ownFlags) question() (o sweep.Own, err error) {
+	o = sweep.Own{Name: f.Name, Draws: f.Random, DrawSeed: f.DrawSeed, Race: f.Race}
+	if o.Vary, err = linesOf("vary", f.Vary); err != nil {
+		return o, err
 	}
-	fs.Func("vary", "a hyperparameter to vary, as `name=values`, for own; may be given again. Values are joined by commas; random search also draws from ranges, as in lr=0.0001..0.01 or \"lr=0.0001..0.01 log\"", lines(&o.Vary))
-	fs.Func("set", "a hyperparameter of every run, as `name=value`, for own; may be given again", lines(&o.Set))
-	fs.IntVar(&o.Draws, "random", 0, "settings to draw at random, for own; 0 for every combination")
-	fs.Int64Var(&o.DrawSeed, "draw-seed", 0, "seed of the draws: the same one draws the same settings")
-	fs.IntVar(&o.Race, "race", 0, "seeds that every setting gets before those that are worse beyond doubt get no more, for own; 0 for no race")
-	return o
+	o.Set, err = linesOf("set", f.Set)
+	return o, err
+}
+
+func linesOf(flag string, texts []string) (lines []sweep.Line, err error) {
+	for _, text := range texts {
+		line, err := sweep.ParseLine(text)
+		if err != nil {
+			return nil, badFlag{flag, err}
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
 }
 
 // scaling are the flags that scale paper and field, and of which own has its share; asking are those of own alone.
@@ -40,7 +52,7 @@ var (
 )
 
 // refused says which of the flags given do not go with what is swept; nil for none.
-func refused(fs *flag.FlagSet, what string) error {
+func refused(typed given, what string) error {
 	not, why := slices.Concat(scaling, asking), "is for paper, field and own; a plan in a file says this itself"
 	switch what {
 	case "paper", "field":
@@ -48,22 +60,25 @@ func refused(fs *flag.FlagSet, what string) error {
 	case "own":
 		not, why = []string{"parts"}, "is for paper and field"
 	}
-	var given []string
-	fs.Visit(func(f *flag.Flag) {
-		if slices.Contains(not, f.Name) {
-			given = append(given, "--"+f.Name)
+	var wrong []string
+	for _, name := range slices.Sorted(maps.Keys(typed)) {
+		if slices.Contains(not, name) {
+			wrong = append(wrong, "--"+name)
 		}
-	})
-	if len(given) > 0 {
-		return fmt.Errorf("%w: %s %s", errUsage, strings.Join(given, ", "), why)
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("%w: %s %s", errUsage, strings.Join(wrong, ", "), why)
 	}
 	return nil
 }
 
 // own is the plan of a question of one's own.
-func (o sweepOptions) own(ctx context.Context, dataDir string) (sweep.Plan, error) {
-	q := *o.question
-	q.Preset, q.Steps, q.Seeds, q.Models, q.Datasets = o.preset, o.steps, o.seeds, commas(o.models), commas(o.datasets)
+func (c *sweepCommand) own(ctx context.Context, dataDir string) (sweep.Plan, error) {
+	q, err := c.question()
+	if err != nil {
+		return sweep.Plan{}, err
+	}
+	q.Preset, q.Steps, q.Seeds, q.Models, q.Datasets = c.Preset, c.Steps, c.Seeds, commas(c.Models), commas(c.Datasets)
 	if len(q.Models) == 0 {
 		q.Models = []string{"hrr"}
 	}

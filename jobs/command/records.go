@@ -17,19 +17,19 @@ const recordStride = 500
 
 // recall takes the records of --records into the data folder, where they are runs that are done: a sweep goes on on another machine.
 func (s *shellSweep) recall() error {
-	if s.options.records == "" {
+	if s.options.Records == "" {
 		return nil
 	}
-	entries, err := os.ReadDir(s.options.records)
+	entries, err := os.ReadDir(s.options.Records)
 	if errors.Is(err, fs.ErrNotExist) {
-		return os.MkdirAll(s.options.records, 0o755)
+		return os.MkdirAll(s.options.Records, 0o755)
 	}
 	if err != nil {
 		return fmt.Errorf("--records: %w", err)
 	}
 	taken := 0
 	for _, e := range entries {
-		dir := filepath.Join(s.options.records, e.Name())
+		dir := filepath.Join(s.options.Records, e.Name())
 		if !e.IsDir() || !model.ValidID(e.Name()) || !folder.Recorded(dir) {
 			continue
 		}
@@ -41,14 +41,14 @@ func (s *shellSweep) recall() error {
 		}
 	}
 	if taken > 0 {
-		fmt.Fprintf(s.env.err, "%d records of %s are runs here now\n", taken, s.options.records)
+		fmt.Fprintf(s.env.err, "%d records of %s are runs here now\n", taken, s.options.Records)
 	}
 	return nil
 }
 
 // record keeps what is done under --records. What cannot be kept is said, and tried again after the next run.
 func (s *shellSweep) record(b sweep.Board) {
-	if s.options.records == "" {
+	if s.options.Records == "" {
 		return
 	}
 	for _, item := range b.Items {
@@ -57,7 +57,7 @@ func (s *shellSweep) record(b sweep.Board) {
 		}
 		f, err := s.root.Open(item.ID)
 		if err == nil {
-			err = f.Record(s.options.records, recordStride)
+			err = f.Record(s.options.Records, recordStride)
 			f.Close()
 		}
 		if err != nil {

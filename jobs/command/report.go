@@ -4,13 +4,11 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"slotscope/model"
 	"slotscope/model/compute"
@@ -22,47 +20,44 @@ import (
 	"slotscope/model/whole"
 )
 
-// reportRuns writes a report of runs or of a sweep into a folder.
-func reportRuns(ctx context.Context, env environment, args []string) error {
-	fs := flags(env, "report")
-	out := fs.String("out", "report", "folder to write into; files of the same names are replaced")
-	rule := fs.String("rule", string(report.PaperRule), "what is set in bold: paper, overlap or none")
-	title := fs.String("title", "", "what the report is called")
-	bundles := fs.Bool("bundles", false, "add the model of every run with a checkpoint, as `slotscope export` writes it")
-	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
-	names, err := parseNames(fs, args)
+type reportCommand struct {
+	Names   []string `arg:"" name:"run" help:"runs, by ID or folder, or a sweep"`
+	Out     string   `default:"report" placeholder:"FOLDER" help:"folder to write into; files of the same names are replaced"`
+	Rule    string   `default:"paper" enum:"${rules}" placeholder:"RULE" help:"what is set in bold"`
+	Title   string   `placeholder:"TEXT" help:"what the report is called"`
+	Bundles bool     `help:"add the model of every run with a checkpoint, as slotscope export writes it"`
+	dataFlag
+	jsonFlag
+}
+
+// Run writes a report of runs or of a sweep into a folder.
+func (c *reportCommand) Run(ctx context.Context, env environment) error {
+	in, err := reportInput(c.Data, c.Names)
 	if err != nil {
 		return err
 	}
-	if len(names) == 0 {
-		return fmt.Errorf("%w: name the runs to report, by id or folder, or a sweep; `slotscope report -h` lists the flags", errUsage)
-	}
-	in, err := reportInput(*dataDir, names)
-	if err != nil {
-		return err
-	}
-	closePairs, err := withPairs(ctx, &in, *dataDir)
+	closePairs, err := withPairs(ctx, &in, c.Data)
 	if err != nil {
 		return err
 	}
 	defer closePairs()
-	if *bundles {
-		addBundles(ctx, env, in, *dataDir)
+	if c.Bundles {
+		addBundles(ctx, env, in, c.Data)
 	}
-	in.Rule = report.Rule(*rule)
-	in.Again = report.AgainOf(names...)
-	if *title != "" {
-		in.Title = *title
+	in.Rule = report.Rule(c.Rule)
+	in.Again = report.AgainOf(c.Names...)
+	if c.Title != "" {
+		in.Title = c.Title
 	}
 	r, err := report.New(in)
 	if err != nil {
 		return err
 	}
-	written, err := writeReport(ctx, env, r, *out)
+	written, err := writeReport(ctx, env, r, c.Out)
 	if err != nil {
 		return err
 	}
-	return tellReport(env, r, *out, written, *asJSON)
+	return tellReport(env, r, c.Out, written, c.JSON)
 }
 
 // withPairs lets the runs of a data folder show a pair of images; their checkpoints stay open until close is called.
@@ -131,22 +126,6 @@ func writeModel(ctx context.Context, env environment, o ExportOptions, w io.Writ
 	defer free()
 	_, err = b.WriteZip(w, o.Name)
 	return err
-}
-
-// parseNames reads flags and what stands between them.
-func parseNames(fs *flag.FlagSet, args []string) ([]string, error) {
-	var names []string
-	for len(args) > 0 {
-		if !strings.HasPrefix(args[0], "-") {
-			names, args = append(names, args[0]), args[1:]
-			continue
-		}
-		if err := parse(fs, args, len(args)); err != nil {
-			return nil, err
-		}
-		args = fs.Args()
-	}
-	return names, nil
 }
 
 // reportInput finds runs, and the runs of sweeps.

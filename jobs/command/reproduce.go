@@ -21,34 +21,28 @@ import (
 // mostResults is the largest results.json that is read, in bytes.
 const mostResults = 256 << 20
 
-// reproduceReport trains and evaluates the runs of a report again, with the configurations and options that it records, and compares
-// the means of every group.
-func reproduceReport(ctx context.Context, env environment, args []string) error {
-	fs := flags(env, "reproduce")
-	engine := fs.String("engine", "auto", "`ENGINE` that trains and evaluates: auto, cpu, xla:cuda, xla:cpu or go")
-	dry := fs.Bool("dry", false, "list what would run, and train nothing")
-	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
-	names, err := parseNames(fs, args)
+type reproduceCommand struct {
+	Report string `arg:"" help:"report.zip or results.json"`
+	Engine string `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine that trains and evaluates"`
+	Dry    bool   `help:"list what would run, and train nothing"`
+	dataFlag
+	jsonFlag
+}
+
+// Run trains and evaluates the runs of a report again, with the configurations and options that it records, and compares the means of
+// every group.
+func (c *reproduceCommand) Run(ctx context.Context, env environment) error {
+	old, err := readResults(c.Report)
 	if err != nil {
 		return err
 	}
-	if len(names) != 1 {
-		return fmt.Errorf("%w: slotscope reproduce report.zip | results.json", errUsage)
-	}
-	if why := (model.Config{Engine: *engine}).Validate()["engine"]; why != "" {
-		return model.Invalid{"engine": why}
-	}
-	old, err := readResults(names[0])
-	if err != nil {
-		return err
-	}
-	if *dry {
+	if c.Dry {
 		for _, r := range scored(old.Runs) {
 			fmt.Fprintf(env.out, "%s  %s on %s, seed %d, %d steps; eval %s\n", r.ID, r.Config.Model, r.Config.Dataset, r.Config.Seed, r.Config.Steps, strings.Join(r.Scores.EvalFlags(), " "))
 		}
 		return nil
 	}
-	again, err := repeatRuns(ctx, env, old, *dataDir, *engine)
+	again, err := repeatRuns(ctx, env, old, c.Data, c.Engine)
 	if err != nil {
 		return err
 	}
@@ -56,7 +50,7 @@ func reproduceReport(ctx context.Context, env environment, args []string) error 
 	if err != nil {
 		return err
 	}
-	if *asJSON {
+	if c.JSON {
 		err = printJSON(env.out, map[string]any{"runs": runsOf(again), "compared": verdicts})
 	} else {
 		err = printVerdicts(env.out, verdicts)

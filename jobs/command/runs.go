@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -20,99 +19,38 @@ import (
 	"slotscope/model/query"
 )
 
-const runsUsage = "slotscope runs list [QUERY] | show RUN | stop QUERY|RUN… | tag QUERY|RUN… --add TAG | delete QUERY|RUN… | logs RUN | wait QUERY|RUN…"
+type runsCommand struct {
+	List   runsList   `cmd:"" help:"list the runs that a query chooses, or all"`
+	Show   runsShow   `cmd:"" help:"print everything known of a run"`
+	Stop   runsStop   `cmd:"" help:"save checkpoints and end runs; a queued run leaves the queue"`
+	Tag    runsTag    `cmd:"" help:"tag, star and archive runs"`
+	Delete runsDelete `cmd:"" help:"delete folders, checkpoints and points, for good"`
+	Logs   runsLogs   `cmd:"" help:"print a run's log"`
+	Wait   runsWait   `cmd:"" help:"wait until runs have ended; the exit status is 0, 1 where any failed, 3 where any was stopped, 124 after --timeout"`
+}
 
-// runsFlags are the flags of all subcommands of runs; each uses its own.
+// runsFlags are those of every subcommand of runs. All work on the runs' folders, whether a server runs or not.
 type runsFlags struct {
-	data               string
-	json, yes, follow  bool
-	columns, sort      string
-	limit, lines       int
-	add, remove        string
-	star, unstar       bool
-	archive, unarchive bool
-	timeout, poll      time.Duration
-	words              []string // what is no flag
-	fs                 *flag.FlagSet
-	what               string
+	dataFlag
+	jsonFlag
 }
 
-var runsDeeds = map[string]func(context.Context, environment, runsFlags) error{
-	"list": listRuns, "show": showRun, "stop": stopRuns, "tag": tagRuns, "delete": deleteRuns, "logs": runLogs, "wait": waitRuns,
+// oneRun is a subcommand's single run.
+type oneRun struct {
+	Name string `arg:"" name:"run" help:"a run's ID or folder"`
+	runsFlags
 }
 
-// runsCommand lists runs and acts on them, in their folders, whether a server runs or not.
-func runsCommand(ctx context.Context, env environment, args []string) error {
-	if len(args) == 0 || runsDeeds[args[0]] == nil && args[0] != "-h" && args[0] != "--help" {
-		return fmt.Errorf("%w: %s", errUsage, runsUsage)
-	}
-	if runsDeeds[args[0]] == nil {
-		fmt.Fprintln(env.out, "Usage:", runsUsage)
-		return flag.ErrHelp
-	}
-	o := runsFlags{what: args[0], fs: flags(env, "runs "+args[0])}
-	data, asJSON := dataFlag(o.fs), jsonFlag(o.fs)
-	o.define()
-	var err error
-	if o.words, err = mixed(o.fs, args[1:]); err != nil {
-		return err
-	}
-	o.data, o.json = *data, *asJSON
-	return runsDeeds[o.what](ctx, env, o)
+// severalRuns are those that a subcommand's query or IDs choose.
+type severalRuns struct {
+	Words []string `arg:"" query:"" name:"query|run" help:"query, or IDs of runs; docs/query.md has the language"`
+	runsFlags
 }
 
-// define makes the flags that the subcommand has.
-func (o *runsFlags) define() {
-	switch o.what {
-	case "list":
-		o.fs.StringVar(&o.columns, "columns", "state,step,name", "comma-separated `NAMES` of columns after the ID; docs/query.md lists them")
-		o.fs.StringVar(&o.sort, "sort", "-created", "`NAME` to order by, with a leading - for downwards")
-		o.fs.IntVar(&o.limit, "limit", 0, "most runs to list; 0 for all")
-	case "stop", "delete":
-		o.fs.BoolVar(&o.yes, "yes", false, "act on every run that a query chooses without asking")
-	case "tag":
-		o.fs.BoolVar(&o.yes, "yes", false, "act on every run that a query chooses without asking")
-		o.fs.StringVar(&o.add, "add", "", "comma-separated `TAGS` to add")
-		o.fs.StringVar(&o.remove, "remove", "", "comma-separated `TAGS` to remove")
-		o.fs.BoolVar(&o.star, "star", false, "star the runs")
-		o.fs.BoolVar(&o.unstar, "unstar", false, "remove the star")
-		o.fs.BoolVar(&o.archive, "archive", false, "archive the runs: they are listed only when a query names archived")
-		o.fs.BoolVar(&o.unarchive, "unarchive", false, "take the runs out of the archive")
-	case "logs":
-		o.fs.IntVar(&o.lines, "lines", 200, "last lines to print")
-		o.fs.BoolVar(&o.follow, "follow", false, "print new lines until the run ends")
-	case "wait":
-		o.fs.DurationVar(&o.timeout, "timeout", 0, "give up after this `DURATION`, as in 2h; exit status 124")
-		o.fs.DurationVar(&o.poll, "poll", time.Second, "`DURATION` between looks")
-	}
-}
-
-// mixed reads flags before, between and after words; a word such as -failed, which is no flag, belongs to a query.
-func mixed(fs *flag.FlagSet, args []string) (words []string, err error) {
-	var flagged []string
-	for i := 0; i < len(args); i++ {
-		arg := args[i]
-		name, _, valued := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		known := fs.Lookup(name)
-		switch {
-		case arg == "--":
-			words = append(words, args[i+1:]...)
-			i = len(args)
-		case !strings.HasPrefix(arg, "-") || known == nil && !strings.HasPrefix(arg, "--") && arg != "-h" && arg != "-help":
-			words = append(words, arg)
-		case known != nil && !valued && !isBool(known) && i+1 < len(args):
-			flagged = append(flagged, arg, args[i+1])
-			i++
-		default:
-			flagged = append(flagged, arg)
-		}
-	}
-	return words, parse(fs, flagged, 0)
-}
-
-func isBool(f *flag.Flag) bool {
-	b, ok := f.Value.(interface{ IsBoolFlag() bool })
-	return ok && b.IsBoolFlag()
+// changedRuns are several runs that a subcommand does something to.
+type changedRuns struct {
+	severalRuns
+	Yes bool `help:"act on every run that a query chooses without asking"`
 }
 
 // lasting are series that are measured now and then, so that the end of a run's points may lack them.
@@ -173,9 +111,9 @@ func overviewOf(data *folder.Data, id string, names []string, scores bool) (o mo
 }
 
 // asked reads the runs of a command's query, with what the query and the fields named besides look at.
-func (o runsFlags) asked(ctx context.Context, env environment, fields ...string) (chosen []model.Overview, c *query.Catalogue, err error) {
-	text := strings.Join(o.words, " ")
-	all, err := overviews(ctx, env, o.data, nil, false)
+func (f runsFlags) asked(ctx context.Context, env environment, words []string, fields ...string) (chosen []model.Overview, c *query.Catalogue, err error) {
+	text := strings.Join(words, " ")
+	all, err := overviews(ctx, env, f.Data, nil, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -187,18 +125,18 @@ func (o runsFlags) asked(ctx context.Context, env environment, fields ...string)
 	var series []string
 	scores := false
 	for _, name := range append(q.Fields(), fields...) {
-		f, ok := c.Field(name)
+		known, ok := c.Field(name)
 		switch {
 		case !ok:
 			return nil, nil, model.Invalid{"columns": fmt.Sprintf("there is no column %q; docs/query.md lists them", name)}
-		case f.Group == query.OfLastValue:
-			series = append(series, f.Name)
-		case f.Group == query.OfScores || f.Name == "scored":
+		case known.Group == query.OfLastValue:
+			series = append(series, known.Name)
+		case known.Group == query.OfScores || known.Name == "scored":
 			scores = true
 		}
 	}
-	if len(series) > 0 || scores || o.json {
-		if all, err = overviews(ctx, env, o.data, series, scores || o.json); err != nil {
+	if len(series) > 0 || scores || f.JSON {
+		if all, err = overviews(ctx, env, f.Data, series, scores || f.JSON); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -218,10 +156,18 @@ func namesIn(all []model.Overview) (names []string) {
 	return names
 }
 
-func listRuns(ctx context.Context, env environment, o runsFlags) error {
-	names := strings.FieldsFunc(o.columns, func(r rune) bool { return r == ',' || r == ' ' })
-	by, down := strings.CutPrefix(o.sort, "-")
-	chosen, c, err := o.asked(ctx, env, append(slices.Clone(names), by)...)
+type runsList struct {
+	Query   []string `arg:"" optional:"" query:"" help:"query that chooses runs; docs/query.md has the language"`
+	Columns string   `default:"state,step,name" placeholder:"NAMES" help:"comma-separated names of columns after the ID; docs/query.md lists them"`
+	Sort    string   `default:"-created" placeholder:"NAME" help:"column to order by, with a leading - for downwards"`
+	Limit   int      `default:"0" placeholder:"N" help:"most runs to list; 0 for all"`
+	runsFlags
+}
+
+func (o *runsList) Run(ctx context.Context, env environment) error {
+	names := strings.FieldsFunc(o.Columns, func(r rune) bool { return r == ',' || r == ' ' })
+	by, down := strings.CutPrefix(o.Sort, "-")
+	chosen, c, err := o.asked(ctx, env, o.Query, append(slices.Clone(names), by)...)
 	if err != nil {
 		return err
 	}
@@ -232,10 +178,10 @@ func listRuns(ctx context.Context, env environment, o runsFlags) error {
 		}
 		return strings.Compare(b.ID, a.ID)
 	})
-	if o.limit > 0 {
-		chosen = chosen[:min(o.limit, len(chosen))]
+	if o.Limit > 0 {
+		chosen = chosen[:min(o.Limit, len(chosen))]
 	}
-	if o.json {
+	if o.JSON {
 		return printJSON(env.out, map[string]any{"runs": chosen})
 	}
 	return table(env.out, c, chosen, names)
@@ -268,25 +214,23 @@ func table(w io.Writer, c *query.Catalogue, runs []model.Overview, columns []str
 	return out.Flush()
 }
 
-// one is the folder of the single run that a command names.
-func (o runsFlags) one() (*folder.Folder, error) {
-	if len(o.words) != 1 {
-		return nil, fmt.Errorf("%w: slotscope runs %s RUN", errUsage, o.what)
-	}
-	dir, err := runDir(o.data, o.words[0])
+func (o oneRun) open() (*folder.Folder, error) {
+	dir, err := runDir(o.Data, o.Name)
 	if err != nil {
 		return nil, err
 	}
 	return folder.Open(dir)
 }
 
-func showRun(_ context.Context, env environment, o runsFlags) error {
-	f, err := o.one()
+type runsShow struct{ oneRun }
+
+func (o *runsShow) Run(env environment) error {
+	f, err := o.open()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	data, err := folder.Root(o.data)
+	data, err := folder.Root(o.Data)
 	if err != nil {
 		return err
 	}
@@ -295,7 +239,7 @@ func showRun(_ context.Context, env environment, o runsFlags) error {
 	if err != nil {
 		return err
 	}
-	if o.json {
+	if o.JSON {
 		return printJSON(env.out, run)
 	}
 	out, now := tabwriter.NewWriter(env.out, 0, 0, 2, ' ', 0), time.Now()
@@ -319,31 +263,29 @@ func shownUnit(f query.Field) string {
 	return f.Unit
 }
 
-// selected lists the runs that a command names by ID, or else chooses by a query; several that a query chooses need --yes.
-func (o runsFlags) selected(ctx context.Context, env environment, sure bool) ([]string, error) {
-	if len(o.words) == 0 {
-		return nil, fmt.Errorf("%w: slotscope runs %s QUERY|RUN…", errUsage, o.what)
-	}
+// selected lists the runs that a command names by ID, or else chooses by a query. What a query chooses is not to be touched where unsure
+// names what would be done.
+func (o severalRuns) selected(ctx context.Context, env environment, unsure string) ([]string, error) {
 	named := true
-	for _, word := range o.words {
-		_, err := os.Stat(filepath.Join(o.data, "runs", word))
+	for _, word := range o.Words {
+		_, err := os.Stat(filepath.Join(o.Data, "runs", word))
 		named = named && model.ValidID(word) && err == nil
 	}
 	if named {
-		return o.words, nil
+		return o.Words, nil
 	}
-	chosen, c, err := o.asked(ctx, env)
+	chosen, c, err := o.asked(ctx, env, o.Words)
 	if err != nil {
 		return nil, err
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no run matches %q: %w", strings.Join(o.words, " "), model.ErrNotFound)
+		return nil, fmt.Errorf("no run matches %q: %w", strings.Join(o.Words, " "), model.ErrNotFound)
 	}
-	if sure && !o.yes {
+	if unsure != "" {
 		if err := table(env.err, c, chosen, []string{"state", "step", "name"}); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%w: the query chooses %s; add --yes to %s them", errUsage, counted(len(chosen), "run"), o.what)
+		return nil, fmt.Errorf("%w: the query chooses %s; add --yes to %s them", errUsage, counted(len(chosen), "run"), unsure)
 	}
 	ids := make([]string, len(chosen))
 	for i, run := range chosen {
@@ -360,12 +302,15 @@ type outcome struct {
 }
 
 // each does something to the selected runs and prints what became of them; it fails where any run refused.
-func (o runsFlags) each(ctx context.Context, env environment, did string, do func(data *folder.Data, id string) error) error {
-	ids, err := o.selected(ctx, env, true)
+func (o changedRuns) each(ctx context.Context, env environment, deed, did string, do func(data *folder.Data, id string) error) error {
+	if o.Yes {
+		deed = ""
+	}
+	ids, err := o.selected(ctx, env, deed)
 	if err != nil {
 		return err
 	}
-	data, err := folder.Root(o.data)
+	data, err := folder.Root(o.Data)
 	if err != nil {
 		return err
 	}
@@ -382,11 +327,11 @@ func (o runsFlags) each(ctx context.Context, env environment, did string, do fun
 			continue
 		}
 		all = append(all, outcome{Run: id})
-		if !o.json {
+		if !o.JSON {
 			fmt.Fprintln(env.out, id, did)
 		}
 	}
-	if o.json {
+	if o.JSON {
 		if err := printJSON(env.out, map[string]any{"runs": all}); err != nil {
 			return err
 		}
@@ -397,8 +342,10 @@ func (o runsFlags) each(ctx context.Context, env environment, did string, do fun
 	return nil
 }
 
-func stopRuns(ctx context.Context, env environment, o runsFlags) error {
-	return o.each(ctx, env, "is asked to stop", func(data *folder.Data, id string) error {
+type runsStop struct{ changedRuns }
+
+func (o *runsStop) Run(ctx context.Context, env environment) error {
+	return o.each(ctx, env, "stop", "is asked to stop", func(data *folder.Data, id string) error {
 		f, err := data.Open(id)
 		if err != nil {
 			return err
@@ -433,13 +380,23 @@ func stopRun(f *folder.Folder) error {
 	return f.SetStatus(status)
 }
 
-func tagRuns(ctx context.Context, env environment, o runsFlags) error {
-	marks := model.Marks{Add: listed(o.add), Remove: listed(o.remove)}
+type runsTag struct {
+	changedRuns
+	Add       string `placeholder:"TAGS" help:"comma-separated tags to add"`
+	Remove    string `placeholder:"TAGS" help:"comma-separated tags to remove"`
+	Star      bool   `help:"star the runs"`
+	Unstar    bool   `help:"remove the star"`
+	Archive   bool   `help:"archive the runs: they are listed only when a query names archived"`
+	Unarchive bool   `help:"take the runs out of the archive"`
+}
+
+func (o *runsTag) Run(ctx context.Context, env environment) error {
+	marks := model.Marks{Add: listed(o.Add), Remove: listed(o.Remove)}
 	for _, pair := range []struct {
 		yes, no bool
 		names   string
 		to      **bool
-	}{{o.star, o.unstar, "--star and --unstar", &marks.Star}, {o.archive, o.unarchive, "--archive and --unarchive", &marks.Archived}} {
+	}{{o.Star, o.Unstar, "--star and --unstar", &marks.Star}, {o.Archive, o.Unarchive, "--archive and --unarchive", &marks.Archived}} {
 		if pair.yes && pair.no {
 			return fmt.Errorf("%w: %s exclude each other", errUsage, pair.names)
 		}
@@ -453,7 +410,7 @@ func tagRuns(ctx context.Context, env environment, o runsFlags) error {
 	if _, _, _, err := marks.Apply("", false, false); err != nil {
 		return err
 	}
-	return o.each(ctx, env, "is marked", func(data *folder.Data, id string) error {
+	return o.each(ctx, env, "tag", "is marked", func(data *folder.Data, id string) error {
 		f, err := data.Open(id)
 		if err != nil {
 			return err
@@ -474,8 +431,10 @@ func listed(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-func deleteRuns(ctx context.Context, env environment, o runsFlags) error {
-	return o.each(ctx, env, "is deleted", func(data *folder.Data, id string) error {
+type runsDelete struct{ changedRuns }
+
+func (o *runsDelete) Run(ctx context.Context, env environment) error {
+	return o.each(ctx, env, "delete", "is deleted", func(data *folder.Data, id string) error {
 		f, err := data.Open(id)
 		if err == nil {
 			defer f.Close()
@@ -493,21 +452,27 @@ func deleteRuns(ctx context.Context, env environment, o runsFlags) error {
 	})
 }
 
-func runLogs(ctx context.Context, env environment, o runsFlags) error {
-	f, err := o.one()
+type runsLogs struct {
+	oneRun
+	Lines  int  `default:"200" placeholder:"N" help:"last lines to print"`
+	Follow bool `help:"print new lines until the run ends"`
+}
+
+func (o *runsLogs) Run(ctx context.Context, env environment) error {
+	f, err := o.open()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	text, err := f.Log(max(1, o.lines))
+	text, err := f.Log(max(1, o.Lines))
 	if err != nil {
 		return err
 	}
-	if o.json {
+	if o.JSON {
 		return printJSON(env.out, map[string]any{"run": f.ID(), "log": text})
 	}
 	fmt.Fprint(env.out, text)
-	if !o.follow {
+	if !o.Follow {
 		return nil
 	}
 	info, err := os.Stat(f.LogPath())
@@ -554,20 +519,26 @@ const (
 	waitTimeout exitStatus = 124 // as of timeout(1)
 )
 
-// waitRuns waits until every selected run has ended.
-func waitRuns(ctx context.Context, env environment, o runsFlags) error {
-	ids, err := o.selected(ctx, env, false)
+type runsWait struct {
+	severalRuns
+	Timeout time.Duration `default:"0" placeholder:"DURATION" help:"give up after this time, as in 2h; 0 for never"`
+	Poll    time.Duration `default:"1s" placeholder:"DURATION" help:"time between looks"`
+}
+
+// Run waits until every selected run has ended.
+func (o *runsWait) Run(ctx context.Context, env environment) error {
+	ids, err := o.selected(ctx, env, "")
 	if err != nil {
 		return err
 	}
-	data, err := folder.Root(o.data)
+	data, err := folder.Root(o.Data)
 	if err != nil {
 		return err
 	}
 	defer data.Close()
 	var deadline <-chan time.Time
-	if o.timeout > 0 {
-		timer := time.NewTimer(o.timeout)
+	if o.Timeout > 0 {
+		timer := time.NewTimer(o.Timeout)
 		defer timer.Stop()
 		deadline = timer.C
 	}
@@ -584,7 +555,7 @@ func waitRuns(ctx context.Context, env environment, o runsFlags) error {
 			return ctx.Err()
 		case <-deadline:
 			return o.waited(env, ids, states, waitTimeout)
-		case <-time.After(max(10*time.Millisecond, o.poll)):
+		case <-time.After(max(10*time.Millisecond, o.Poll)):
 		}
 	}
 }
@@ -633,8 +604,8 @@ func verdictOf(ids []string, states map[string]model.State) (exitStatus, bool) {
 	return code, true
 }
 
-func (o runsFlags) waited(env environment, ids []string, states map[string]model.State, code exitStatus) error {
-	if o.json {
+func (o *runsWait) waited(env environment, ids []string, states map[string]model.State, code exitStatus) error {
+	if o.JSON {
 		all := []outcome{}
 		for _, id := range ids {
 			all = append(all, outcome{Run: id, State: states[id]})

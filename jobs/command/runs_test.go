@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -162,12 +163,26 @@ func TestWaitEndsByOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	go func() {
-		time.Sleep(50 * time.Millisecond)
-		f.SetStatus(model.Status{State: model.Finished, Step: 900})
-	}()
-	code, out, stderr := called(t, "runs", "wait", "d", "a", "--json", "--poll", "10ms", "--data", dir)
-	if code != done || !strings.Contains(stderr, "d queued, step 700 of ") || !strings.Contains(stderr, "d finished, step 900 of ") || !strings.Contains(out, `"timed_out": false`) {
-		t.Errorf("exit code %d, %s%s", code, out, stderr)
+	var out bytes.Buffer
+	stderr := &onceSaid{what: "d queued, step 700 of ", do: func() { f.SetStatus(model.Status{State: model.Finished, Step: 900}) }}
+	code := dispatch(t.Context(), environment{out: &out, err: stderr}, []string{"runs", "wait", "d", "a", "--json", "--poll", "10ms", "--data", dir})
+	if code != done || stderr.do != nil || !strings.Contains(stderr.String(), "d finished, step 900 of ") || !strings.Contains(out.String(), `"timed_out": false`) {
+		t.Errorf("exit code %d, %s%s", code, &out, stderr)
 	}
+}
+
+// onceSaid does something when a text has been written.
+type onceSaid struct {
+	bytes.Buffer
+	what string
+	do   func()
+}
+
+func (o *onceSaid) Write(p []byte) (int, error) {
+	n, err := o.Buffer.Write(p)
+	if o.do != nil && strings.Contains(o.String(), o.what) {
+		o.do()
+		o.do = nil
+	}
+	return n, err
 }

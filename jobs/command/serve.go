@@ -9,36 +9,36 @@ import (
 	"slotscope/model/data"
 )
 
-func serve(ctx context.Context, env environment, args []string) error {
-	fs := flags(env, "serve")
-	o := ServeOptions{Out: env.out}
-	fs.StringVar(&o.Addr, "addr", "127.0.0.1:8080", "address to listen on; any but a loopback address needs a token")
-	fs.StringVar(&o.Token, "token", "", "secret that visitors must bring; $SLOTSCOPE_TOKEN") // no default that -h would print
-	fs.BoolVar(&o.Open, "open", false, "on a loopback address, serve every user of this machine, not only you")
-	fs.BoolVar(&o.AllowRoot, "allow-root", false, "on a loopback address, serve root beside you")
-	fs.Func("data-root", "`FOLDER` that datasets may be added from by path; may be given again. Without it: any folder, or with --token the data folder alone", func(text string) error {
+type serveCommand struct {
+	Addr             string   `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"address to listen on; any but a loopback address needs a token"`
+	Token            string   `env:"SLOTSCOPE_TOKEN" placeholder:"SECRET" help:"secret that visitors must bring; other users of this machine can see flags, so prefer the variable"`
+	Open             bool     `help:"on a loopback address, serve every user of this machine, not only you"`
+	AllowRoot        bool     `help:"on a loopback address, serve root beside you"`
+	DataRoot         []string `sep:"none" placeholder:"FOLDER" help:"folder that datasets may be added from by path; may be given again. Without it: any folder, or with --token the data folder alone"`
+	Embed            []string `sep:"none" placeholder:"ORIGIN" help:"origin, such as https://lab.example, whose pages may show these in frames and read answers; may be given again"`
+	AllowPrivateURLs bool     `name:"allow-private-urls" help:"let visitors add datasets from servers of this machine and of private networks"`
+	AllowSlurmLines  bool     `help:"let visitors give SLURM jobs any option of sbatch, and shell lines that run before"`
+	Shipped          bool     `default:"true" negatable:"" help:"put the trained runs that the program ships into the data folder, each once"`
+	dataFlag
+	alertFlags
+	executorFlags
+}
+
+func (c *serveCommand) Run(ctx context.Context, env environment) error {
+	o := ServeOptions{Out: env.out, Addr: c.Addr, Data: c.Data, Open: c.Open, AllowRoot: c.AllowRoot, Embed: c.Embed, PrivateURLs: c.AllowPrivateURLs, SlurmLines: c.AllowSlurmLines, Shipped: c.Shipped}
+	o.Token = cmp.Or(c.Token, os.Getenv("SLOTSCOPE_TOKEN")) // an empty flag takes no token away
+	for _, text := range c.DataRoot {
 		root, err := data.Root(text)
+		if err != nil {
+			return badFlag{"data-root", err}
+		}
 		o.Roots = append(o.Roots, root)
-		return err
-	})
-	fs.Func("embed", "`ORIGIN`, such as https://lab.example, whose pages may show these in frames and read answers; may be given again", func(text string) error {
-		o.Embed = append(o.Embed, text)
-		return nil
-	})
-	fs.BoolVar(&o.PrivateURLs, "allow-private-urls", false, "let visitors add datasets from servers of this machine and of private networks")
-	fs.BoolVar(&o.SlurmLines, "allow-slurm-lines", false, "let visitors give SLURM jobs any option of sbatch, and shell lines that run before")
-	fs.BoolVar(&o.Shipped, "shipped", true, "put the trained runs that the program ships into the data folder, each once")
-	folder := dataFlag(fs)
-	alerting, executor := alertFlags(fs), executorFlags(fs)
-	err := parse(fs, args, 0)
-	if err != nil {
+	}
+	var err error
+	if o.Alerting, err = c.alerting(o.Data); err != nil {
 		return err
 	}
-	o.Data, o.Token = *folder, cmp.Or(o.Token, os.Getenv("SLOTSCOPE_TOKEN"))
-	if o.Alerting, err = alerting(o.Data); err != nil {
-		return err
-	}
-	if o.Executor, o.Slurm, err = executor(); err != nil {
+	if o.Executor, o.Slurm, err = c.executor(); err != nil {
 		return err
 	}
 	return env.serve(ctx, o)

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -22,45 +21,41 @@ import (
 	"slotscope/model/sweep"
 )
 
-// sweepRuns trains and evaluates every run of a plan that is not done, one after another.
-func sweepRuns(ctx context.Context, env environment, args []string) error {
-	fs := flags(env, "sweep")
-	o := sweepOptions{}
-	fs.StringVar(&o.preset, "preset", "tiny", "width of the networks, for paper, field and own")
-	fs.IntVar(&o.steps, "steps", 0, "steps of every run, for paper, field and own; 0 for the preset's")
-	fs.IntVar(&o.seeds, "seeds", 5, "seeds of every result, for paper, field and own")
-	fs.StringVar(&o.datasets, "datasets", "", "datasets joined by commas, for paper, field and own; default: the paper's or field's that are installed; for own shapes3d-synthetic")
-	fs.StringVar(&o.models, "models", "", "models joined by commas, for paper, field and own; empty for all, or own's hrr")
-	fs.StringVar(&o.parts, "parts", "", "joined by commas: for paper of main, grid, ablations and ratio, empty for the first three; for field of models, tuned, ratio and splits, empty for models")
-	fs.StringVar(&o.engine, "engine", "auto", "what computes")
-	fs.BoolVar(&o.retry, "retry", false, "try again what has failed")
-	fs.StringVar(&o.records, "records", "", "`DIR` in which runs that are done are kept without their weights, and from which they are taken, so that a sweep can go on on another machine")
-	fs.BoolVar(&o.dry, "dry", false, "say what would run and about how long it takes, and train nothing")
-	o.question = ownFlags(fs)
-	dataDir, asJSON, executor := dataFlag(fs), jsonFlag(fs), executorFlags(fs)
-	names, err := parseNames(fs, args)
+type sweepCommand struct {
+	What     string `arg:"" name:"paper|field|own|file|id" help:"the paper's protocol, the field's, a question of your own, a plan in a JSON file, or the ID of a stored sweep"`
+	Preset   string `default:"tiny" enum:"${presets}" placeholder:"NAME" help:"width of the networks, for paper, field and own"`
+	Steps    int    `default:"0" placeholder:"N" help:"steps of every run, for paper, field and own; 0 for the preset's"`
+	Seeds    int    `default:"5" placeholder:"N" help:"seeds of every result, for paper, field and own"`
+	Datasets string `placeholder:"NAMES" help:"datasets joined by commas, for paper, field and own; else the paper's or field's that are installed, and for own shapes3d-synthetic"`
+	Models   string `placeholder:"NAMES" help:"models joined by commas, for paper, field and own; else all, and for own hrr"`
+	Parts    string `placeholder:"NAMES" help:"joined by commas: for paper of main, grid, ablations and ratio, else the first three; for field of models, tuned, ratio and splits, else models"`
+	sweepOptions
+	ownFlags
+	dataFlag
+	jsonFlag
+	executorFlags
+}
+
+// sweepOptions are how a plan is worked through.
+type sweepOptions struct {
+	Engine  string `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
+	Retry   bool   `help:"try again what has failed"`
+	Records string `placeholder:"DIR" help:"folder in which runs that are done are kept without their weights, and from which they are taken, so that a sweep can go on on another machine"`
+	Dry     bool   `help:"say what would run and about how long it takes, and train nothing"`
+}
+
+// Run trains and evaluates every run of a plan that is not done, one after another.
+func (c *sweepCommand) Run(ctx context.Context, env environment, typed given) error {
+	where, asks, err := c.heeded()
 	if err != nil {
 		return err
 	}
-	where, asks, err := executor()
-	if err == nil {
-		err = heeded(fs, where)
-	}
+	plan, err := c.plan(ctx, env, typed)
 	if err != nil {
 		return err
 	}
-	if why := (model.Config{Engine: o.engine}).Validate()["engine"]; why != "" {
-		return model.Invalid{"engine": why}
-	}
-	if len(names) != 1 {
-		return fmt.Errorf("%w: slotscope sweep paper | field | own | FILE.json | ID; `slotscope sweep -h` lists the flags", errUsage)
-	}
-	plan, err := o.plan(ctx, env, fs, *dataDir, names[0])
-	if err != nil {
-		return err
-	}
-	s := &shellSweep{dataDir: *dataDir, saved: sweep.Saved{ID: plan.ID(), Plan: plan}, options: o, env: env, failed: map[string]string{}, recorded: map[string]bool{}}
-	if !o.dry {
+	s := &shellSweep{dataDir: c.Data, saved: sweep.Saved{ID: plan.ID(), Plan: plan}, options: c.sweepOptions, env: env, failed: map[string]string{}, recorded: map[string]bool{}}
+	if !c.Dry {
 		if err = s.store(); err != nil {
 			return err
 		}
@@ -74,39 +69,31 @@ func sweepRuns(ctx context.Context, env environment, args []string) error {
 		}
 		err = s.work(ctx)
 	}
-	if tell := s.tell(*asJSON); err == nil {
+	if tell := s.tell(c.JSON); err == nil {
 		err = tell
 	}
 	return err
 }
 
-type sweepOptions struct {
-	preset, datasets, models, parts, engine string
-	records                                 string
-	steps, seeds                            int
-	retry, dry                              bool
-	question                                *sweep.Own
-}
-
 // plan is the paper's protocol, the field's, a question of one's own, a stored sweep or a file.
-func (o sweepOptions) plan(ctx context.Context, env environment, fs *flag.FlagSet, dataDir, name string) (sweep.Plan, error) {
-	if err := refused(fs, name); err != nil {
+func (c *sweepCommand) plan(ctx context.Context, env environment, typed given) (sweep.Plan, error) {
+	if err := refused(typed, c.What); err != nil {
 		return sweep.Plan{}, err
 	}
 	protocol, whole := sweep.Paper, sweep.PaperDatasets()
-	switch name {
+	switch c.What {
 	case "paper":
 	case "field":
 		protocol, whole = sweep.Field, []string{"shapes3d"}
 	case "own":
-		return o.own(ctx, dataDir)
+		return c.own(ctx, c.Data)
 	default:
-		return readPlan(ctx, dataDir, name)
+		return readPlan(ctx, c.Data, c.What)
 	}
-	scale := sweep.Scale{Preset: o.preset, Steps: o.steps, Seeds: o.seeds, Datasets: commas(o.datasets), Models: commas(o.models), Parts: commas(o.parts)}
+	scale := sweep.Scale{Preset: c.Preset, Steps: c.Steps, Seeds: c.Seeds, Datasets: commas(c.Datasets), Models: commas(c.Models), Parts: commas(c.Parts)}
 	if len(scale.Datasets) == 0 {
 		var missing []string
-		scale.Datasets, missing = sweep.Available(whole, func(d string) bool { _, err := factorsOf(ctx, d, dataDir); return err == nil })
+		scale.Datasets, missing = sweep.Available(whole, func(d string) bool { _, err := factorsOf(ctx, d, c.Data); return err == nil })
 		if len(missing) > 0 {
 			fmt.Fprintf(env.err, "not here: %s; taken: %s\n", strings.Join(missing, ", "), strings.Join(scale.Datasets, ", "))
 		}
@@ -115,7 +102,7 @@ func (o sweepOptions) plan(ctx context.Context, env environment, fs *flag.FlagSe
 	if err != nil {
 		return p, err
 	}
-	return settled(ctx, p, dataDir)
+	return settled(ctx, p, c.Data)
 }
 
 // commas splits at commas; nothing for an empty text.
@@ -272,7 +259,7 @@ func (s *shellSweep) next(b sweep.Board) (sweep.Standing, bool) {
 
 // worker is how a shell works: what it was told to do it does, whoever stopped before.
 func (s *shellSweep) worker() sweep.Worker {
-	w := sweep.Worker{Stopped: true, Orphans: true, Retry: s.options.retry}
+	w := sweep.Worker{Stopped: true, Orphans: true, Retry: s.options.Retry}
 	if s.cluster != nil {
 		w.Most = mostTries
 	}
@@ -320,14 +307,14 @@ func (s *shellSweep) do(ctx context.Context, b sweep.Board, item sweep.Standing)
 	dir := s.root.RunDir(item.ID)
 	if item.Stage == sweep.Unmeasured {
 		s.say(b, "evaluating "+item.Name)
-		if err := s.process(ctx, item.ID, nil, append([]string{"eval", dir, "--data", s.dataDir, "--engine", s.options.engine}, item.EvalFlags()...)...); err != nil && ctx.Err() == nil && !s.has(item.ID, (*folder.Folder).Evaluator) {
+		if err := s.process(ctx, item.ID, nil, append([]string{"eval", dir, "--data", s.dataDir, "--engine", s.options.Engine}, item.EvalFlags()...)...); err != nil && ctx.Err() == nil && !s.has(item.ID, (*folder.Folder).Evaluator) {
 			s.failed[item.ID] = "trained, but its evaluation failed: " + err.Error()
 		}
 		return nil
 	}
 	if item.Stage == sweep.Planned {
 		cfg := item.Config
-		cfg.Engine = s.options.engine
+		cfg.Engine = s.options.Engine
 		f, err := folder.Create(dir, cfg, item.Name)
 		if err != nil && !errors.Is(err, model.ErrConflict) {
 			return err
@@ -426,7 +413,7 @@ func (s *shellSweep) tell(asJSON bool) error {
 	b := s.board()
 	if asJSON {
 		record := sweep.Status{Saved: s.saved, Board: b}.Record()
-		if s.options.dry {
+		if s.options.Dry {
 			estimate := b.Estimate(earlier(s.dataDir)).Record()
 			record.Estimate = &estimate
 		}
@@ -437,7 +424,7 @@ func (s *shellSweep) tell(asJSON bool) error {
 		s.print(s.env.out, b)
 	}
 	failed := b.Count(sweep.Failed)
-	if s.options.dry || failed == 0 && len(b.Problems()) == 0 {
+	if s.options.Dry || failed == 0 && len(b.Problems()) == 0 {
 		return nil
 	}
 	return fmt.Errorf("%s of %d runs failed; --retry tries them again", strconv.Itoa(failed), b.Total())
@@ -459,11 +446,11 @@ func (s *shellSweep) print(w io.Writer, b sweep.Board) {
 		switch {
 		case item.Stage == sweep.Failed:
 			fmt.Fprintf(w, "failed: %s (%s): %s\n", item.Name, item.ID, item.Problem)
-		case s.options.dry:
+		case s.options.Dry:
 			fmt.Fprintf(w, "%-11s %s\n", item.Stage, item.Name)
 		}
 	}
-	if s.options.dry {
+	if s.options.Dry {
 		fmt.Fprintf(w, "%s; nothing was stored\n", told(b.Estimate(earlier(s.dataDir))))
 		return
 	}

@@ -84,7 +84,7 @@ func (s *shellSweep) submits(item sweep.Standing) bool {
 func (s *shellSweep) made(item sweep.Standing) (*folder.Folder, error) {
 	if item.Stage == sweep.Planned {
 		cfg := item.Config
-		cfg.Engine = s.options.engine
+		cfg.Engine = s.options.Engine
 		f, err := folder.Create(s.root.RunDir(item.ID), cfg, item.Name)
 		if err == nil || !errors.Is(err, model.ErrConflict) {
 			return f, err

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
 
 	"slotscope/jobs/slurm"
 	"slotscope/model"
@@ -31,82 +34,111 @@ func collectOften() {
 	}
 }
 
-// trainRun trains a new run, or goes on with the run of a folder, in this process.
-func trainRun(ctx context.Context, env environment, args []string) error {
-	collectOften()
-	fs := flags(env, "train")
-	dir := fs.String("run", "", "folder of a run to start or go on with; the other flags are then its config.json's")
-	name := fs.String("name", "", "what to call the run")
-	later := fs.Bool("evaluate-later", false, "leave the evaluation of the finished run in the queue of the server, or of the job, that started this process")
-	board := fs.Bool("tensorboard", false, "write TensorBoard event files into the run's folder, tensorboard/, while it trains")
-	dataDir, asJSON, executor := dataFlag(fs), jsonFlag(fs), executorFlags(fs)
-	set := assignments{}
-	for _, f := range namedFlags {
-		field, _ := model.FieldByName(f)
-		fs.Func(f, field.Help, func(text string) error { return set.add(f, text) })
+type trainCommand struct {
+	Folder        string `name:"run" placeholder:"DIR" help:"folder of a run to start or go on with; the other flags are then its config.json's"`
+	Name          string `placeholder:"NAME" help:"what to call the run"`
+	EvaluateLater bool   `help:"leave the evaluation of the finished run in the queue of the server, or of the job, that started this process"`
+	Tensorboard   bool   `help:"write TensorBoard event files into the run's folder, tensorboard/, while it trains"`
+	dataFlag
+	jsonFlag
+	executorFlags
+	hyperparameters `group:"Hyperparameters:"`
+}
+
+// hyperparameters are those of a new run; nil where none is given.
+type hyperparameters struct {
+	Dataset *string  `placeholder:"NAME" help:"${help_dataset}"`
+	Model   *string  `enum:"${models}" placeholder:"NAME" help:"${help_model}"`
+	Preset  *string  `enum:"${presets}" placeholder:"NAME" help:"${help_preset}"`
+	Steps   *string  `placeholder:"N" help:"${help_steps}"`
+	Batch   *string  `placeholder:"N" help:"${help_batch}"`
+	Seed    *string  `placeholder:"N" help:"${help_seed}"`
+	Engine  *string  `enum:"${engines}" placeholder:"NAME" help:"${help_engine}"`
+	Set     []string `sep:"none" placeholder:"NAME=VALUE" help:"any hyperparameter; may be given again, and counts more than the flags above; the names are listed below"`
+}
+
+// namedFlags are the hyperparameters that have a flag each.
+var namedFlags = []string{"dataset", "model", "preset", "steps", "batch", "seed", "engine"}
+
+func (h hyperparameters) assignments() (assignments, error) {
+	a := assignments{}
+	for i, text := range []*string{h.Dataset, h.Model, h.Preset, h.Steps, h.Batch, h.Seed, h.Engine} {
+		if text != nil {
+			a[namedFlags[i]] = *text
+		}
 	}
-	fs.Func("set", "a hyperparameter as `name=value`; may be given again; the names are listed below", func(text string) error {
+	for _, text := range h.Set {
 		name, value, found := strings.Cut(text, "=")
 		if !found {
-			return fmt.Errorf("%q is not of the form name=value", text)
+			return a, badFlag{"set", fmt.Errorf("%q is not of the form name=value", text)}
 		}
-		return set.add(name, value)
-	})
-	fs.Usage = func() {
-		fmt.Fprintf(fs.Output(), "Usage of %s:\n", fs.Name())
-		fs.PrintDefaults()
-		set.list(fs.Output())
+		if _, ok := model.FieldByName(name); !ok {
+			return a, badFlag{"set", fmt.Errorf("unknown hyperparameter %q", name)}
+		}
+		a[name] = value
 	}
-	err := parse(fs, args, 0)
+	return a, nil
+}
+
+// printMore lists the hyperparameters of the model and preset that stand on the command line.
+func (c *trainCommand) printMore(ctx *kong.Context) error {
+	set, err := c.assignments()
 	if err != nil {
 		return err
 	}
-	if *name, err = model.CleanName(*name); err != nil {
-		return err
-	}
-	where, options, err := executor()
-	if err == nil {
-		err = heeded(fs, where)
-	}
+	return set.list(ctx.Stdout)
+}
+
+// Run trains a new run, or goes on with the run of a folder, in this process.
+func (c *trainCommand) Run(ctx context.Context, env environment) error {
+	collectOften()
+	set, err := c.assignments()
 	if err != nil {
 		return err
 	}
-	if where == model.Slurm && *board {
+	if c.Name, err = model.CleanName(c.Name); err != nil {
+		return err
+	}
+	where, options, err := c.heeded()
+	if err != nil {
+		return err
+	}
+	if where == model.Slurm && c.Tensorboard {
 		return fmt.Errorf("%w: --tensorboard works for local runs; export the run when it has finished: slotscope export RUN --as tensorboard", errUsage)
 	}
-	f, err := runFolder(ctx, *dir, *dataDir, *name, set)
+	f, err := runFolder(ctx, c.Folder, c.Data, c.Name, set)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if runs := filepath.Dir(f.Dir()); *dir != "" && filepath.Base(runs) == "runs" {
-		*dataDir = filepath.Dir(runs) // a run in a data folder finds its datasets there
+	if runs := filepath.Dir(f.Dir()); c.Folder != "" && filepath.Base(runs) == "runs" {
+		c.Data = filepath.Dir(runs) // a run in a data folder finds its datasets there
 	}
-	if *dir == "" {
+	if c.Folder == "" {
 		fmt.Fprintln(env.err, "run folder:", f.Dir())
 	}
 	if where == model.Slurm {
-		return submit(ctx, env, f, slurm.New(*dataDir, options), *asJSON)
+		return submit(ctx, env, f, slurm.New(c.Data, options), c.JSON)
 	}
 	attempt, _ := strconv.Atoi(os.Getenv(folder.AttemptVariable))
 	ended := func() {}
-	if *board {
+	if c.Tensorboard {
 		ended = liveBoard(env, f)
 	}
 	live := newLiveLine(env.err)
-	err = train.Run(ctx, train.Request{Folder: f, DataDir: *dataDir, Revision: Revision(), Attempt: attempt, QueueEvaluation: *later,
+	err = train.Run(ctx, train.Request{Folder: f, DataDir: c.Data, Revision: Revision(), Attempt: attempt, QueueEvaluation: c.EvaluateLater,
 		Log: slog.New(slog.NewTextHandler(live, nil)), Report: live.show})
 	ended()
-	if *asJSON {
+	if c.JSON {
 		status, statusErr := f.Status()
 		if statusErr == nil {
 			printJSON(env.out, status)
 		}
 	}
-	if err != nil || *later || f.Config().Evaluate == "" {
+	if err != nil || c.EvaluateLater || f.Config().Evaluate == "" {
 		return err
 	}
-	return evaluateTrained(ctx, env, f, *dataDir, !*asJSON)
+	return evaluateTrained(ctx, env, f, c.Data, !c.JSON)
 }
 
 // liveBoard writes event files beside a training until ended is called; a failure is told and does not end the run.
@@ -144,17 +176,31 @@ func evaluateTrained(ctx context.Context, env environment, f *folder.Folder, dat
 // assignments are hyperparameters by name, as typed.
 type assignments map[string]string
 
-// namedFlags are the hyperparameters that have a flag each.
-var namedFlags = []string{"dataset", "model", "preset", "steps", "batch", "seed", "engine"}
+// helpWidth leaves room for names and values within 120 columns.
+const helpWidth = 76
+
+// wrapped breaks text into lines of at most width characters, where its words allow it.
+func wrapped(text string, width int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(text) {
+		last := &lines[len(lines)-1]
+		if *last != "" && utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) > width {
+			lines = append(lines, word)
+			continue
+		}
+		*last = strings.TrimPrefix(*last+" "+word, " ")
+	}
+	return lines
+}
 
 // list writes the other hyperparameters of the model that is set, with the values that a run has without --set.
-func (a assignments) list(w io.Writer) {
+func (a assignments) list(w io.Writer) error {
 	cfg, err := a.config()
 	if err != nil {
-		fmt.Fprintln(w, "\nNo hyperparameters to list:", err)
-		return
+		_, err = fmt.Fprintln(w, "\nNo hyperparameters to list:", err)
+		return err
 	}
-	fmt.Fprintf(w, "\nHyperparameters of %s, %s, for -set, with their values; name another -model or -preset before -h.\n", cfg.Model, cfg.Preset)
+	fmt.Fprintf(w, "\nHyperparameters of %s, %s, for --set, with their values.\nOf another one: slotscope train --model NAME --preset NAME -h.\n", cfg.Model, cfg.Preset)
 	rows := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	group := ""
 	for _, f := range model.FieldsOf(cfg.Model) {
@@ -169,17 +215,13 @@ func (a assignments) list(w io.Writer) {
 		if len(f.Choices) > 0 {
 			help += " One of " + strings.Join(f.Choices, ", ") + "."
 		}
-		fmt.Fprintf(rows, "  %s\t%s\t%s\n", f.Name, f.Get(cfg), help)
+		lines := wrapped(help, helpWidth)
+		fmt.Fprintf(rows, "  %s\t%s\t%s\n", f.Name, f.Get(cfg), lines[0])
+		for _, line := range lines[1:] {
+			fmt.Fprintf(rows, "\t\t%s\n", line)
+		}
 	}
-	rows.Flush()
-}
-
-func (a assignments) add(name, text string) error {
-	if _, ok := model.FieldByName(name); !ok {
-		return fmt.Errorf("unknown hyperparameter %q", name)
-	}
-	a[name] = text
-	return nil
+	return rows.Flush()
 }
 
 // config starts from the defaults of the model, preset and dataset that are named, and sets the rest.

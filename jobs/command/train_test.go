@@ -11,7 +11,7 @@ import (
 // TestTrainListsHyperparameters: -h names every hyperparameter of the model, with its value, and none that the model does not have.
 func TestTrainListsHyperparameters(t *testing.T) {
 	for _, name := range []string{"hrr", "factorvae"} {
-		code, help, stderr := called(t, "train", "-model", name, "-preset", "small", "-h")
+		code, help, stderr := called(t, "train", "--model", name, "--preset", "small", "-h")
 		if code != done || stderr != "" {
 			t.Fatalf("%s: exit code %d, %q", name, code, stderr)
 		}

@@ -11,30 +11,27 @@ import (
 	"slotscope/model/learn/evaluate"
 )
 
-// verifyBundle checks the sums of a bundle, encodes its examples again, measures its scores again and compares.
-func verifyBundle(ctx context.Context, env environment, args []string) error {
-	fs := flags(env, "verify")
-	engine := fs.String("engine", "auto", "compute `ENGINE`: auto, cpu, xla:cuda, xla:cpu or go")
-	tolerance := fs.Float64("tolerance", 1e-6, "largest difference of a score, relative to its size; other engines and processors round otherwise")
-	scores := fs.Bool("scores", true, "measure the scores again; without, only sums and examples are checked")
-	dataDir, asJSON := dataFlag(fs), jsonFlag(fs)
-	names, err := parseNames(fs, args)
-	if err != nil {
-		return err
-	}
-	if len(names) != 1 {
-		return fmt.Errorf("%w: slotscope verify BUNDLE; `slotscope verify -h` lists the flags", errUsage)
-	}
-	o, closer, err := bundle.Open(names[0])
+type verifyCommand struct {
+	Bundle    string  `arg:"" help:"folder or archive that slotscope export wrote"`
+	Engine    string  `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
+	Tolerance float64 `default:"1e-6" placeholder:"N" help:"largest difference of a score, relative to its size; other engines and processors round otherwise"`
+	Scores    bool    `default:"true" negatable:"" help:"measure the scores again; without, only sums and examples are checked"`
+	dataFlag
+	jsonFlag
+}
+
+// Run checks the sums of a bundle, encodes its examples again, measures its scores again and compares.
+func (c *verifyCommand) Run(ctx context.Context, env environment) error {
+	o, closer, err := bundle.Open(c.Bundle)
 	if err != nil {
 		return err
 	}
 	defer closer.Close()
-	measured, err := remeasure(ctx, env, o, *engine, *dataDir, *scores, *tolerance)
+	measured, err := remeasure(ctx, env, o, c.Engine, c.Data, c.Scores, c.Tolerance)
 	if err != nil {
 		return err
 	}
-	return tellVerified(env, names[0], o, measured, *asJSON)
+	return tellVerified(env, c.Bundle, o, measured, c.JSON)
 }
 
 // remeasure adds to the bundle's problems what a new measurement contradicts.
@@ -51,9 +48,6 @@ func remeasure(ctx context.Context, env environment, o *bundle.Opened, engine, d
 	}
 	w := evalWork{env: env, o: optionsOf(*o.Scores), effort: o.Scores.Effort, engine: engine, dataDir: dataDir, heldOut: o.Scores.HeldOut != nil}
 	w.useProbes()
-	if w.o.Reader = o.Probe; o.Probe == nil && w.o.Probe > 0 {
-		fmt.Fprintln(env.err, "The bundle does not hold the probe that its scores were read with: the data folder's is taken, or one is trained.")
-	}
 	bar := newProgress(env.err)
 	w.o.Progress = bar.show
 	r, err := w.evaluateFile(ctx, "the bundle", o.File)
@@ -78,12 +72,8 @@ func optionsOf(s model.Scores) evaluate.Options {
 	if s.SwapTruth != nil {
 		o.Pairs = max(o.Pairs, s.SwapTruth.Pairs)
 	}
-	o.Agree = 0 // images for comparing runs are no part of the scores
-	switch {
-	case !read:
+	if !read {
 		o.Probe = 0
-	case s.Options != nil:
-		o.Probe = s.Options.Probe
 	}
 	if s.Metrics != nil {
 		o.Trees = s.Metrics.DCI.Trees
@@ -99,15 +89,12 @@ func tellVerified(env environment, name string, o *bundle.Opened, measured *mode
 		if problems == nil {
 			problems = []bundle.Problem{}
 		}
-		if err := printJSON(env.out, map[string]any{"bundle": name, "ok": len(problems) == 0, "problems": problems, "notes": append([]string{}, o.Notes...), "measured": measured}); err != nil {
+		if err := printJSON(env.out, map[string]any{"bundle": name, "ok": len(problems) == 0, "problems": problems, "measured": measured}); err != nil {
 			return err
 		}
 	} else {
 		for _, p := range o.Problems {
 			fmt.Fprintln(env.out, p)
-		}
-		for _, note := range o.Notes {
-			fmt.Fprintln(env.out, note)
 		}
 	}
 	if n := len(o.Problems); n > 0 {

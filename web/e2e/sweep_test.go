@@ -141,13 +141,13 @@ func TestSweepAndReportRefuse(t *testing.T) {
 		code int
 		say  string
 	}{
-		{"sweep", 2, "slotscope sweep paper"},
+		{"sweep", 2, "slotscope sweep <paper|field|own|file|id>"},
 		{"sweep nothing.json", 2, "nothing.json"},
 		{"sweep " + bad, 2, "nowhere"},
 		{"sweep " + bad + " --steps 4", 2, "--steps"},
 		{"sweep paper --preset huge", 2, "huge"},
 		{"sweep paper --datasets shapes3d-synthetic --parts all", 2, "all"},
-		{"report", 2, "name the runs"},
+		{"report", 2, "slotscope report <run> ..."},
 		{"report nothing", 1, "nothing"},
 	} {
 		cmd := command(t, append(strings.Fields(c.args), "--data", dir)...)
