@@ -67,7 +67,7 @@ var importMap = map[string]string{
 	"db":                         "",
 	"model":                      "",
 	"model/adopt":                "model/host model/data model/folder model/format/checkpoint model/format/npz model/whole",
-	"model/bundle":               "model/compute model/data model/folder model/format/checkpoint model/format/npz model/format/onnx model/measure/report model/paper/ae model/paper/hrr model/play model/whole",
+	"model/bundle":               "model/compute model/data model/folder model/format/checkpoint model/format/npz model/format/onnx model/learn/evaluate model/measure/report model/paper/ae model/paper/hrr model/play model/shipped model/whole",
 	"model/format/onnx":          "",
 	"model/format/tensorboard":   "model/format/protobuf",
 	"model/format/protobuf":      "",

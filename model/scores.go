@@ -67,6 +67,7 @@ type Scores struct {
 	SwapTruth    *SwapTruth    `json:"swap_truth,omitempty"`
 	NoTruth      string        `json:"no_truth,omitempty"`   // why there is no SwapTruth, where the dataset does not allow it: a sentence
 	HeldOut      *HeldOut      `json:"held_out,omitempty"`   // nil for runs that were trained on a whole dataset
+	Probe        string        `json:"probe,omitempty"`      // checkpoint.Sum of the probe that read images for Noise, Swap and SwapTruth; empty without one, and for those of earlier programs
 	NoFactors    string        `json:"no_factors,omitempty"` // why there are no Metrics and no Swap, where an evaluation cannot have them: a sentence
 
 	Options *EvalOptions `json:"options,omitempty"` // that the evaluation was given; nil for those of earlier programs

@@ -1,9 +1,7 @@
 package handlertest
 
 import (
-	"context"
 	"os"
-	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -11,27 +9,26 @@ import (
 
 // Accessible asks axe-core for serious and critical faults of the page that is open, on a desk and on a phone, in light and in dark, and whether
 // the page is wider than its window.
-func Accessible(t *testing.T, ctx context.Context) {
-	t.Helper()
+func (b Browser) Accessible() {
+	b.T.Helper()
 	axe, err := os.ReadFile("../../web/e2e/testdata/axe/axe.min.js") // tests run in their package's folder
 	if err != nil {
-		t.Fatal(err)
+		b.T.Fatal(err)
 	}
-	b := Browser{T: t, Ctx: ctx}
 	b.Eval(`(() => { ` + string(axe) + `; return 1; })()`)
 	for _, width := range []int64{1280, 390} {
 		for _, scheme := range []string{"light", "dark"} {
-			Do(t, ctx, chromedp.EmulateViewport(width, 900))
-			if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}); err != nil {
-				t.Fatal(err)
+			b.Do(chromedp.EmulateViewport(width, 900))
+			if _, err := chromedp.Call(b.Ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}); err != nil {
+				b.T.Fatal(err)
 			}
 			b.Eval(`(() => { window.axeSays = null; window.axe.run().then((r) => { window.axeSays = r.violations.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => v.id + ': ' + v.nodes.length + ' times: ' + v.nodes[0].html.slice(0, 200) + ' ' + v.nodes[0].failureSummary).join('\n') || 'nothing'; }); })()`)
 			b.Wait(`window.axeSays !== null`, "true")
 			if says := b.Eval(`window.axeSays`); says != "nothing" {
-				t.Errorf("%d px, %s: %s", width, scheme, says)
+				b.T.Errorf("%d px, %s: %s", width, scheme, says)
 			}
 			if over := b.Eval(`Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)`); over != "0" {
-				t.Errorf("at %d px the page is %s px wider than its window", width, over)
+				b.T.Errorf("at %d px the page is %s px wider than its window", width, over)
 			}
 		}
 	}

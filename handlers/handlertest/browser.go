@@ -4,134 +4,135 @@ import (
 	"context"
 	"fmt"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"slotscope/web"
 
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long the browser may take for one step of a visitor.
-const patience = time.Minute
+// patience is how long the browser may take for one step of a visitor: the machine may be busy.
+const patience = 2 * time.Minute
 
-// Do carries out steps of a visitor.
-func Do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
-	t.Helper()
-	ctx, stop := context.WithTimeout(ctx, patience)
-	defer stop()
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		t.Fatal(err)
-	}
+// Browser is a window in a real browser that knows nothing of those of other tests: cookies, storage and cache are its own.
+type Browser struct {
+	T    *testing.T
+	Ctx  context.Context
+	URL  string // where the site is
+	Site *httptest.Server
+	Runs *Runs // for tests whose pages show them
 }
 
-// Open shows pages in a real browser; whatever a script there throws fails the test.
-func Open(t *testing.T, pages ...web.Page) (ctx context.Context, address string) {
+// NeedsBrowser is asked before anything is made that only a browser looks at.
+func NeedsBrowser(t *testing.T) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("drives a browser, for minutes under the race detector")
+	}
 	if _, err := exec.LookPath("chromium"); err != nil {
 		t.Skip("chromium is not installed here, so the pages' scripts go untested")
 	}
+}
+
+// Main is TestMain of packages whose tests need a browser: all share one, which ends after the last of them.
+func Main(m *testing.M) int {
+	defer func() { stopBrowser() }()
+	return m.Run()
+}
+
+// stopBrowser ends what startBrowser began.
+var stopBrowser = func() {}
+
+var startBrowser = sync.OnceValues(func() (context.Context, error) {
+	dir, err := os.MkdirTemp("", "slotscope-browser-")
+	if err != nil {
+		return nil, err
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.UserDataDir(dir))
+	ctx, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, stop := chromedp.NewContext(ctx)
+	stopBrowser = func() {
+		stop()
+		stopAllocator()
+		os.RemoveAll(dir)
+	}
+	return ctx, chromedp.Do(ctx) // starts the browser, which lives as long as this context
+})
+
+// NewWindow opens a window that shows no page yet. Whatever a script throws in it fails the test.
+func NewWindow(t *testing.T) Browser {
+	t.Helper()
+	NeedsBrowser(t)
+	shared, err := startBrowser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := chromedp.NewContext(shared, chromedp.WithNewBrowserContext())
+	b := Browser{T: t, Ctx: ctx}
+	b.hearConsole(stop) // the first call with this context opens the window, which lives as long as it
+	b.Do(chromedp.EmulateViewport(1280, 1600))
+	return b
+}
+
+// hearConsole makes what scripts throw, and what the pages' policy forbids them, failures of the test, until the window is closed.
+func (b Browser) hearConsole(stop context.CancelFunc) {
+	messages := chromedp.Console(b.Ctx)
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		for m, err := range messages {
+			if err == nil && (m.IsException() || strings.Contains(m.String(), "Content Security Policy")) {
+				b.T.Errorf("%s:%d %s", m.URL, m.Line+1, m)
+			}
+		}
+	}()
+	b.T.Cleanup(func() {
+		stop()
+		<-heard
+	})
+}
+
+// Open serves pages and opens a window for them.
+func Open(t *testing.T, pages ...web.Page) Browser {
+	t.Helper()
+	NeedsBrowser(t)
 	h, err := web.New(web.Config{Addr: "127.0.0.1:0", Pages: pages})
 	if err != nil {
 		t.Fatal(err)
 	}
 	site := httptest.NewServer(h)
 	t.Cleanup(site.Close)
-	ctx, stop := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx)
-	t.Cleanup(stop)
-	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 1600)); err != nil { // starts the browser
-		t.Fatal(err)
-	}
-	messages := chromedp.Console(ctx)
-	go func() {
-		for m, err := range messages {
-			if err == nil && (m.IsException() || strings.Contains(m.String(), "Content Security Policy")) {
-				t.Errorf("%s:%d %s", m.URL, m.Line+1, m)
-			}
-		}
-	}()
-	return ctx, site.URL
+	b := NewWindow(t)
+	b.Site, b.URL = site, site.URL
+	return b
 }
 
-// Until waits for a condition of the page, a JavaScript expression.
-func Until(t *testing.T, ctx context.Context, what, js string) {
-	t.Helper()
-	if _, ok := settled(ctx, "Boolean("+js+")", func(v string) bool { return v == "true" }); !ok {
-		t.Errorf("it does not come about that %s", what)
-	}
-}
-
-// Click presses an element in its middle once it is there, has come to rest and nothing covers it.
-func Click(t *testing.T, ctx context.Context, selector string) {
-	t.Helper()
-	middle := fmt.Sprintf(`(() => {
-	  const e = document.querySelector(%q);
-	  if (!e) return 'absent';
-	  e.scrollIntoView({ block: 'center', behavior: 'instant' });
-	  const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2, top = document.elementFromPoint(x, y);
-	  return top && (e.contains(top) || top.closest('label')?.control === e) ? x + ' ' + y : 'covered';
-	})()`, selector)
-	var x, y float64
-	before := ""
-	at, ok := settled(ctx, middle, func(v string) bool {
-		_, err := fmt.Sscan(v, &x, &y)
-		rests := v == before
-		before = v
-		return err == nil && rests
-	})
-	if !ok {
-		t.Fatalf("%s cannot be clicked: %s", selector, at)
-	}
-	Do(t, ctx, chromedp.MouseClickXY(x, y))
-}
-
-// Focus gives an element the focus once it is there.
-func Focus(t *testing.T, ctx context.Context, selector string) {
-	t.Helper()
-	js := fmt.Sprintf(`((e) => { e?.focus(); return String(e !== null && document.activeElement === e); })(document.querySelector(%q))`, selector)
-	if _, ok := settled(ctx, js, func(v string) bool { return v == "true" }); !ok {
-		t.Fatalf("%s does not take the focus", selector)
-	}
-}
-
-// settled evaluates an expression until its value, as text, is as wanted. A reply that a navigation swallows is asked for again.
-func settled(ctx context.Context, js string, ok func(string) bool) (string, bool) {
-	last := ""
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		one, stop := context.WithTimeout(ctx, patience/4)
-		v, err := chromedp.Run(one, chromedp.Evaluate[string]("String("+js+")"))
-		stop()
-		if err != nil {
-			last = err.Error()
-		} else if last = v; ok(v) {
-			return v, true
-		}
-	}
-	return last, false
-}
-
-// Browser holds the pages of runs in a real browser.
-type Browser struct {
-	T    *testing.T
-	Ctx  context.Context
-	Runs *Runs
-	Site *httptest.Server
-}
-
-func (b Browser) Do(actions ...chromedp.Action[chromedp.Void]) {
+// Do carries out steps of a visitor.
+func (b Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 	b.T.Helper()
 	ctx, stop := context.WithTimeout(b.Ctx, patience)
 	defer stop()
-	if err := chromedp.Do(ctx, actions...); err != nil {
+	if err := chromedp.Do(ctx, steps...); err != nil {
 		b.T.Fatal(err)
 	}
 }
 
-func (b Browser) Open(path string) { b.T.Helper(); b.Do(chromedp.Navigate(b.Site.URL + path)) }
+// Open goes to a path of the site.
+func (b Browser) Open(path string) { b.T.Helper(); b.Do(chromedp.Navigate(b.URL + path)) }
+
+// BeforePages runs a script before those of every page that is opened from now on.
+func (b Browser) BeforePages(script string) {
+	b.T.Helper()
+	if _, err := chromedp.Call(b.Ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
+		b.T.Fatal(err)
+	}
+}
 
 // Eval reads a string from the page.
 func (b Browser) Eval(js string) string {
@@ -145,22 +146,92 @@ func (b Browser) Eval(js string) string {
 	return v
 }
 
-// Middle is where an element's centre lies in the window.
+// Wait gives the page time to say want.
+func (b Browser) Wait(js, want string) {
+	b.T.Helper()
+	b.WaitWithin(patience, js, want)
+}
+
+// WaitWithin is Wait for what takes the page itself long.
+func (b Browser) WaitWithin(most time.Duration, js, want string) {
+	b.T.Helper()
+	if got, ok := b.settled(most, js, func(v string) bool { return v == want }); !ok {
+		b.T.Fatalf("%s stays %q, want %q", js, got, want)
+	}
+}
+
+// Until waits for a condition of the page, a JavaScript expression.
+func (b Browser) Until(what, js string) {
+	b.T.Helper()
+	if _, ok := b.settled(patience, "Boolean("+js+")", func(v string) bool { return v == "true" }); !ok {
+		b.T.Errorf("it does not come about that %s", what)
+	}
+}
+
+// Click presses an element in its middle once it is there, has come to rest and nothing covers it.
+func (b Browser) Click(selector string) {
+	b.T.Helper()
+	x, y := b.Middle(selector)
+	b.Do(chromedp.MouseClickXY(x, y))
+}
+
+// Middle is where an element's centre lies in the window, once it is there, has come to rest and nothing covers it; it is scrolled into
+// sight if it has to be.
 func (b Browser) Middle(selector string) (x, y float64) {
 	b.T.Helper()
-	box := fmt.Sprintf("document.querySelector('%s').getBoundingClientRect()", selector)
-	if _, err := fmt.Sscan(b.Eval(fmt.Sprintf("[%[1]s.x + %[1]s.width / 2, %[1]s.y + %[1]s.height / 2].join(' ')", box)), &x, &y); err != nil {
-		b.T.Fatal(err)
+	middle := fmt.Sprintf(`(() => {
+	  const e = document.querySelector(%q);
+	  if (!e) return 'absent';
+	  const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2, top = document.elementFromPoint(x, y);
+	  if (top && (e.contains(top) || top.closest('label')?.control === e)) return x + ' ' + y;
+	  e.scrollIntoView({ block: 'center', behavior: 'instant' });
+	  return 'covered, or out of sight';
+	})()`, selector)
+	before := ""
+	at, ok := b.settled(patience, middle, func(v string) bool {
+		_, err := fmt.Sscan(v, &x, &y)
+		rests := v == before
+		before = v
+		return err == nil && rests
+	})
+	if !ok {
+		b.T.Fatalf("%s cannot be pointed at: %s", selector, at)
 	}
 	return x, y
 }
 
-// Wait gives the page a minute to say want: the machine may be busy.
-func (b Browser) Wait(js, want string) {
+// Focus gives an element the focus once it is there.
+func (b Browser) Focus(selector string) {
 	b.T.Helper()
-	if got, ok := settled(b.Ctx, js, func(v string) bool { return v == want }); !ok {
-		b.T.Fatalf("%s stays %q, want %q", js, got, want)
+	js := fmt.Sprintf(`((e) => { e?.focus(); return String(e !== null && document.activeElement === e); })(document.querySelector(%q))`, selector)
+	if _, ok := b.settled(patience, js, func(v string) bool { return v == "true" }); !ok {
+		b.T.Fatalf("%s does not take the focus", selector)
 	}
+}
+
+// Keys presses keys, one after another.
+func (b Browser) Keys(keys ...string) {
+	b.T.Helper()
+	for _, k := range keys {
+		b.Do(chromedp.KeyEvent(k))
+	}
+}
+
+// settled evaluates an expression until its value, as text, is as wanted. A reply that a navigation swallows is asked for again.
+func (b Browser) settled(most time.Duration, js string, ok func(string) bool) (string, bool) {
+	last, pause := "", 5*time.Millisecond
+	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(pause) {
+		one, stop := context.WithTimeout(b.Ctx, patience/4)
+		v, err := chromedp.Run(one, chromedp.Evaluate[string]("String("+js+")"))
+		stop()
+		if err != nil {
+			last = err.Error()
+		} else if last = v; ok(v) {
+			return v, true
+		}
+		pause = min(2*pause, 50*time.Millisecond)
+	}
+	return last, false
 }
 
 // PlotBox is where a plot lies in the window, once it is in its middle.

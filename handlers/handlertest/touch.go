@@ -2,7 +2,6 @@ package handlertest
 
 import (
 	"context"
-	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/input"
@@ -11,16 +10,15 @@ import (
 
 // Hand touches a page at times of its own, so that what counts as a tap does not depend on how busy the machine is.
 type Hand struct {
-	t   *testing.T
-	ctx context.Context
+	b   Browser
 	Now time.Time
 }
 
 // TouchScreen makes the browser a phone.
-func TouchScreen(t *testing.T, ctx context.Context) *Hand {
-	t.Helper()
-	Do(t, ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch))
-	return &Hand{t, ctx, time.Now()}
+func (b Browser) TouchScreen() *Hand {
+	b.T.Helper()
+	b.Do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch))
+	return &Hand{b, time.Now()}
 }
 
 // Place is a point of the window, x and y in CSS pixels.
@@ -28,23 +26,23 @@ type Place [2]float64
 
 // fingers sends one event, 20 ms after the last; without a place all fingers are lifted.
 func (h *Hand) fingers(kind input.DispatchTouchEventType, at ...Place) {
-	h.t.Helper()
+	h.b.T.Helper()
 	h.Now = h.Now.Add(20 * time.Millisecond)
 	p := input.DispatchTouchEventParams{Type: kind, TouchPoints: []*input.TouchPoint{}, Timestamp: input.TimeSinceEpoch(float64(h.Now.UnixMicro()) / 1e6)}
 	for i, xy := range at {
 		id := float64(i)
 		p.TouchPoints = append(p.TouchPoints, &input.TouchPoint{X: xy[0], Y: xy[1], ID: &id})
 	}
-	ctx, stop := context.WithTimeout(h.ctx, time.Minute)
+	ctx, stop := context.WithTimeout(h.b.Ctx, patience)
 	defer stop()
 	if _, err := chromedp.Call(ctx, input.DispatchTouchEvent, p); err != nil {
-		h.t.Fatal(err)
+		h.b.T.Fatal(err)
 	}
 }
 
 // Drag takes fingers from places to places in ten moves, after resting for a while.
 func (h *Hand) Drag(rest time.Duration, from, to []Place) {
-	h.t.Helper()
+	h.b.T.Helper()
 	h.fingers(input.DispatchTouchEventTypeTouchStart, from[0])
 	if len(from) > 1 {
 		h.fingers(input.DispatchTouchEventTypeTouchStart, from...)
@@ -63,7 +61,7 @@ func (h *Hand) Drag(rest time.Duration, from, to []Place) {
 }
 
 func (h *Hand) Tap(at Place) {
-	h.t.Helper()
+	h.b.T.Helper()
 	h.fingers(input.DispatchTouchEventTypeTouchStart, at)
 	h.fingers(input.DispatchTouchEventTypeTouchEnd)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/go-chi/chi/v5"
 
 	"slotscope/handlers/handlertest"
@@ -80,17 +79,17 @@ func TestHomeSwapsLive(t *testing.T) {
 	}
 	library := play.NewLibrary(dir, engine, data.Catalogue{Dir: dir})
 	t.Cleanup(library.Close)
-	ctx, address := handlertest.Open(t, &home.Home{Runs: handlertest.NewRuns(dir), Datasets: handlertest.Data{}, Library: library}, &playpage.Play{Library: library, Static: static.Files(), Revision: "test"})
+	b := handlertest.Open(t, &home.Home{Runs: handlertest.NewRuns(dir), Datasets: handlertest.Data{}, Library: library}, &playpage.Play{Library: library, Static: static.Files(), Revision: "test"})
 	src, err := library.Find("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("of the checkpoints %s and %s the page shows the first", src.Key, key)
-	handlertest.Do(t, ctx, chromedp.Navigate(address+"/"))
-	handlertest.Until(t, ctx, "three pictures", `document.querySelectorAll('#swap .live img').length === 3`)
-	handlertest.Until(t, ctx, "one swap", `/^A · A with B’s .+ · B$/.test(window.said = document.querySelector('#swap-said span').textContent)`)
-	handlertest.Until(t, ctx, "another swap", `document.querySelector('#swap-said span').textContent !== window.said`)
-	handlertest.Do(t, ctx, chromedp.Click(`[data-testid=home-pause]`))
-	handlertest.Until(t, ctx, "paused", `document.querySelector('[data-testid=home-pause]').textContent === 'Play' && location.pathname === '/'`)
-	handlertest.Until(t, ctx, "the paper", `document.querySelector('[data-testid=paper]').href === 'https://arxiv.org/abs/2606.09725'`)
+	b.Open("/")
+	b.Until("three pictures", `document.querySelectorAll('#swap .live img').length === 3`)
+	b.Until("one swap", `/^A · A with B’s .+ · B$/.test(window.said = document.querySelector('#swap-said span').textContent)`)
+	b.Until("another swap", `document.querySelector('#swap-said span').textContent !== window.said`)
+	b.Click(`[data-testid=home-pause]`)
+	b.Until("paused", `document.querySelector('[data-testid=home-pause]').textContent === 'Play' && location.pathname === '/'`)
+	b.Until("the paper", `document.querySelector('[data-testid=paper]').href === 'https://arxiv.org/abs/2606.09725'`)
 }

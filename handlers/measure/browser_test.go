@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
 	"slotscope/handlers/handlertest"
 	"slotscope/handlers/measure"
 	"slotscope/model"
@@ -17,14 +15,12 @@ func TestMeasureLive(t *testing.T) {
 	f := handlertest.NewRuns(t.TempDir())
 	f.Put("a", model.Finished, 400).Checkpoint = 400
 	kept := &laterScores{}
-	ctx, address := handlertest.Open(t, measure.Measure{Runs: f, Datasets: handlertest.Data{}, Scores: kept, Evaluations: e})
-	if err := chromedp.Do(ctx, chromedp.Navigate(address+"/runs/a/measure")); err != nil {
-		t.Fatal(err)
-	}
-	handlertest.Until(t, ctx, "progress is told", `document.querySelector('[data-testid=evaluating]').textContent.includes('12 of 400')`)
+	b := handlertest.Open(t, measure.Measure{Runs: f, Datasets: handlertest.Data{}, Scores: kept, Evaluations: e})
+	b.Open("/runs/a/measure")
+	b.Until("progress is told", `document.querySelector('[data-testid=evaluating]').textContent.includes('12 of 400')`)
 	e.say("noise, 3 of 9")
-	handlertest.Until(t, ctx, "progress goes on", `document.querySelector('[data-testid=evaluating]').textContent.includes('noise, 3 of 9')`)
+	b.Until("progress goes on", `document.querySelector('[data-testid=evaluating]').textContent.includes('noise, 3 of 9')`)
 	kept.set(measuredWorld(t))
 	e.end()
-	handlertest.Until(t, ctx, "scores appear", `document.querySelector('[data-testid=scores]') && !document.querySelector('[data-testid=evaluating]')`)
+	b.Until("scores appear", `document.querySelector('[data-testid=scores]') && !document.querySelector('[data-testid=evaluating]')`)
 }

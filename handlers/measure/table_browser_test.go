@@ -23,9 +23,9 @@ func TestMeasureAFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Join(rows, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, address := handlertest.Open(t, measure.Tables{})
-	if err := chromedp.Do(ctx,
-		chromedp.Navigate(address+"/measure"),
+	b := handlertest.Open(t, measure.Tables{})
+	b.Do(
+		chromedp.Navigate(b.URL+"/measure"),
 		chromedp.SetUploadFiles("#file", []string{path}),
 		chromedp.Evaluate[chromedp.Void](`(() => {
 			const files = new DataTransfer();
@@ -34,16 +34,10 @@ func TestMeasureAFile(t *testing.T) {
 			const form = document.querySelector('.table-form');
 			form.dispatchEvent(new DragEvent('drop', { dataTransfer: files, cancelable: true }));
 		})()`),
-	); err != nil {
-		t.Fatal(err)
-	}
-	handlertest.Until(t, ctx, "the dropped file is in the form", `document.querySelector('#file').files[0]?.name === 'mine.csv'`)
-	if err := chromedp.Do(ctx,
-		chromedp.SetValue("#factors", "hue,shape"),
-		chromedp.Click("[data-testid=table-go]"),
-	); err != nil {
-		t.Fatal(err)
-	}
-	handlertest.Until(t, ctx, "scores appear", `document.querySelector('[data-testid=table-scores]')?.textContent.includes('InfoM')`)
-	handlertest.Until(t, ctx, "every factor is related to every latent", `document.querySelectorAll('[data-testid=table-relations] td').length === 4`)
+	)
+	b.Until("the dropped file is in the form", `document.querySelector('#file').files[0]?.name === 'mine.csv'`)
+	b.Do(chromedp.SetValue("#factors", "hue,shape"))
+	b.Click("[data-testid=table-go]")
+	b.Until("scores appear", `document.querySelector('[data-testid=table-scores]')?.textContent.includes('InfoM')`)
+	b.Until("every factor is related to every latent", `document.querySelectorAll('[data-testid=table-relations] td').length === 4`)
 }

@@ -138,10 +138,10 @@ func TestAtlasOfOneCheckpoint(t *testing.T) {
 func TestAtlasFillsItself(t *testing.T) {
 	p := newPlayground(t)
 	b := browse(t, p, 1280, 900)
-	b.do(chromedp.Navigate(p.url + "/play/" + p.key + "/atlas/1"))
-	b.seeWithin(2*time.Minute, `document.querySelector('.atlas:not([data-waiting])') && document.querySelectorAll('[data-testid=atlas-codes] li').length > 0`, "true")
+	b.Do(chromedp.Navigate(p.url + "/play/" + p.key + "/atlas/1"))
+	b.Wait(`document.querySelector('.atlas:not([data-waiting])') && document.querySelectorAll('[data-testid=atlas-codes] li').length > 0`, "true")
 	b.open("/play/" + p.key + "?" + playState)
-	b.see(`document.querySelector('[data-testid=play-atlas]').getAttribute('href')`, "/play/"+p.key+"/atlas/0/1")
+	b.Wait(`document.querySelector('[data-testid=play-atlas]').getAttribute('href')`, "/play/"+p.key+"/atlas/0/1")
 	b.click("play-atlas")
-	b.see(`location.pathname + ' ' + document.querySelectorAll('[data-testid=atlas-neighbours] li').length`, "/play/"+p.key+"/atlas/0/1 8")
+	b.Wait(`location.pathname + ' ' + document.querySelectorAll('[data-testid=atlas-neighbours] li').length`, "/play/"+p.key+"/atlas/0/1 8")
 }

@@ -2,7 +2,6 @@ package play_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -13,7 +12,7 @@ import (
 // Every state of the playground is free of serious faults of axe-core, on a desk and on a phone, in light and in dark, and no wider than its
 // window; the live page, the frozen one and the atlas alike.
 func TestPlayIsAccessibleInEveryState(t *testing.T) {
-	needsBrowser(t)
+	handlertest.NeedsBrowser(t)
 	p := atlasSite(t)
 	p.waitFor("usage")
 	p.waitFor("atlas/0")
@@ -21,32 +20,32 @@ func TestPlayIsAccessibleInEveryState(t *testing.T) {
 	state := func(name string) {
 		t.Helper()
 		before := t.Failed()
-		handlertest.Accessible(t, b.ctx)
+		b.Accessible()
 		if t.Failed() && !before {
 			t.Errorf("the state is: %s", name)
 		}
-		b.do(chromedp.EmulateViewport(1280, 900))
+		b.Do(chromedp.EmulateViewport(1280, 900))
 	}
-	click := func(selector string) { b.eval(`document.querySelector('` + selector + `').click()`) }
+	click := func(selector string) { b.Eval(`document.querySelector('` + selector + `').click()`) }
 	set := func(selector, value, event string) {
-		b.eval(`(() => { const s = document.querySelector('` + selector + `'); s.value = '` + value + `'; s.dispatchEvent(new Event('` + event + `', { bubbles: true })); })()`)
+		b.Eval(`(() => { const s = document.querySelector('` + selector + `'); s.value = '` + value + `'; s.dispatchEvent(new Event('` + event + `', { bubbles: true })); })()`)
 	}
 	opened := func(address string) {
 		t.Helper()
-		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
-		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
-		b.seeWithin(time.Minute, `[...document.querySelectorAll('.groupswaps .fact')].filter((e) => /hit/.test(e.textContent)).length`, "6")
+		b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
+		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+		b.Wait(`[...document.querySelectorAll('.groupswaps .fact')].filter((e) => /hit/.test(e.textContent)).length`, "6")
 	}
 
 	opened(p.url + "/play/" + p.key + "?a=171626&b=309998")
 	state("first view")
 	click(`[data-testid=play-groupswap-0]`)
-	b.see(`document.querySelectorAll('#edits button').length`, "2")
+	b.Wait(`document.querySelectorAll('#edits button').length`, "2")
 	b.focus("play-group-2")
-	b.keys(kb.Enter, kb.ArrowDown)
-	b.see(`document.querySelectorAll('[data-held]').length > 0`, "true")
+	b.Keys(kb.Enter, kb.ArrowDown)
+	b.Wait(`document.querySelectorAll('[data-held]').length > 0`, "true")
 	state("a group held, a swap made, two edits")
-	b.keys(kb.Escape)
+	b.Keys(kb.Escape)
 	for _, view := range []string{"swaps", "diffs"} {
 		click(`[data-view=` + view + `]`)
 	}
@@ -56,32 +55,32 @@ func TestPlayIsAccessibleInEveryState(t *testing.T) {
 	choosing()
 	set(`[data-testid=play-blend-3]`, "50", "input")
 	set(`[data-testid=play-noise]`, "-10", "input")
-	b.see(`/codes (flip|stay)/.test(document.querySelector('[data-testid=play-flips]').textContent)`, "true")
-	b.eval(`document.getElementById('beside').scrollIntoView()`)
+	b.Wait(`/codes (flip|stay)/.test(document.querySelector('[data-testid=play-flips]').textContent)`, "true")
+	b.Eval(`document.getElementById('beside').scrollIntoView()`)
 	set(`#beside-step`, "0", "input")
-	b.seeWithin(time.Minute, `document.querySelectorAll('#beside tbody tr').length > 0`, "true")
+	b.Wait(`document.querySelectorAll('#beside tbody tr').length > 0`, "true")
 	set(`[data-testid=play-many-n]`, "4", "change")
 	click(`#many summary`)
-	b.seeWithin(time.Minute, `/^\d+ of \d+ swaps/.test(document.querySelector('[data-testid=play-many-said]').textContent)`, "true")
+	b.Wait(`/^\d+ of \d+ swaps/.test(document.querySelector('[data-testid=play-many-said]').textContent)`, "true")
 	click(`[data-testid=play-head-4]`)
-	b.see(`document.getElementById('entries').inert`, "false")
+	b.Wait(`document.getElementById('entries').inert`, "false")
 	set(`[data-testid=play-palette-search]`, "sph", "input")
-	b.see(`document.querySelectorAll('.entry').length > 0 && [...document.querySelectorAll('.entry .code')].every((e) => e.textContent.includes('sphere'))`, "true")
+	b.Wait(`document.querySelectorAll('.entry').length > 0 && [...document.querySelectorAll('.entry .code')].every((e) => e.textContent.includes('sphere'))`, "true")
 	state("differences, factors and downloads unfolded, pad, slider, noise, scrubber, many, palette searched")
 	click(`#legend`)
-	b.see(`document.querySelectorAll('dialog[open]').length`, "1")
+	b.Wait(`document.querySelectorAll('dialog[open]').length`, "1")
 	state("legend")
-	b.eval(`document.querySelector('dialog button:not(.primary)').click()`)
-	b.see(tourCount, "1 of 4")
+	b.Eval(`document.querySelector('dialog button:not(.primary)').click()`)
+	b.Wait(tourCount, "1 of 4")
 	state("tour")
 	click(`#tour .plain`)
 	click(`[data-testid=play-name]`)
-	b.see(`document.querySelectorAll('dialog[open]').length`, "1")
+	b.Wait(`document.querySelectorAll('dialog[open]').length`, "1")
 	state("naming")
 
-	for _, at := range []string{"/atlas/4", b.eval(`document.querySelector('[data-testid=play-atlas]').getAttribute('href').replace(/.*\/atlas/, '/atlas')`)} {
-		b.do(chromedp.Navigate(p.url + "/play/" + p.key + at))
-		b.see(`document.querySelectorAll('.cards li').length > 1`, "true")
+	for _, at := range []string{"/atlas/4", b.Eval(`document.querySelector('[data-testid=play-atlas]').getAttribute('href').replace(/.*\/atlas/, '/atlas')`)} {
+		b.Do(chromedp.Navigate(p.url + "/play/" + p.key + at))
+		b.Wait(`document.querySelectorAll('.cards li').length > 1`, "true")
 		state(at)
 	}
 
@@ -89,6 +88,6 @@ func TestPlayIsAccessibleInEveryState(t *testing.T) {
 	opened("file://" + file.path)
 	state("frozen page")
 	click(`[data-testid=play-atlas]`)
-	b.see(`document.querySelectorAll('dialog[open] .cards li').length > 8`, "true")
+	b.Wait(`document.querySelectorAll('dialog[open] .cards li').length > 8`, "true")
 	state("frozen page, atlas")
 }

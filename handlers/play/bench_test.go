@@ -21,7 +21,7 @@ import (
 // The benchmark measures every path, in a page that is otherwise the playground. With -v it prints its figures, those of a small model too;
 // how large they are is not tested, for that depends on what else the machine does.
 func TestBenchmark(t *testing.T) {
-	needsBrowser(t)
+	handlertest.NeedsBrowser(t)
 	t.Run("tiny", func(t *testing.T) {
 		dir := t.TempDir()
 		benchmark(t, dir, handlertest.WriteTiny(t, dir))
@@ -59,28 +59,28 @@ func benchmark(t *testing.T, dir, key string) {
 	p.key = key
 	b := browse(t, p, 1280, 800)
 	b.waitFor("usage")
-	b.do(chromedp.Navigate(p.url + "/play/" + key + "?bench"))
-	b.seeWithin(4*time.Minute, `document.querySelector('[data-testid=play-bench]')?.dataset.ready`, "yes")
+	b.Do(chromedp.Navigate(p.url + "/play/" + key + "?bench"))
+	b.WaitWithin(4*time.Minute, `document.querySelector('[data-testid=play-bench]')?.dataset.ready`, "yes")
 	rows := `[...document.querySelectorAll('[data-testid=play-bench] tr')].slice(1)`
-	b.see(rows+`.filter((r) => /^[0-9.]+ ms$/.test(r.cells[2].textContent) && Number(r.cells[3].textContent) >= 24).length >= 1`, "true")
-	t.Log(b.eval(`document.querySelector('[data-testid=play-bench]').innerText`))
+	b.Wait(rows+`.filter((r) => /^[0-9.]+ ms$/.test(r.cells[2].textContent) && Number(r.cells[3].textContent) >= 24).length >= 1`, "true")
+	t.Log(b.Eval(`document.querySelector('[data-testid=play-bench]').innerText`))
 }
 
 // Nothing moves by itself while the playground opens, with its files in the browser's cache or not.
 func TestNothingShifts(t *testing.T) {
-	needsBrowser(t)
+	handlertest.NeedsBrowser(t)
 	dir := t.TempDir()
 	key := handlertest.WriteTiny(t, dir)
 	p := playgroundIn(t, dir, "hrr")
 	b := browse(t, p, 1280, 800)
 	b.key = key
 	b.waitFor("usage")
-	b.beforePages(`window.shift = 0; new PerformanceObserver((l) => { for (const e of l.getEntries()) if (!e.hadRecentInput) window.shift += e.value; }).observe({ type: 'layout-shift', buffered: true });`)
+	b.BeforePages(`window.shift = 0; new PerformanceObserver((l) => { for (const e of l.getEntries()) if (!e.hadRecentInput) window.shift += e.value; }).observe({ type: 'layout-shift', buffered: true });`)
 	for range 2 {
-		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.url+"/play/"+key+"?a=171626&b=309998"))
-		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
-		b.seeWithin(time.Minute, `[...document.querySelectorAll('.groupswaps .fact')].filter((e) => /hit/.test(e.textContent)).length`, "6")
-		b.see(`window.shift < 0.01 || window.shift`, "true") // 0.1 is what browsers call good
+		b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.url+"/play/"+key+"?a=171626&b=309998"))
+		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+		b.Wait(`[...document.querySelectorAll('.groupswaps .fact')].filter((e) => /hit/.test(e.textContent)).length`, "6")
+		b.Wait(`window.shift < 0.01 || window.shift`, "true") // 0.1 is what browsers call good
 	}
 }
 

@@ -1,7 +1,6 @@
 package play_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -12,10 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/input"
-	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -25,14 +22,14 @@ import (
 // playBrowser holds the playground in a real browser.
 type playBrowser struct {
 	playground
-	ctx context.Context
+	handlertest.Browser
 }
 
 const playState = "a=12345&b=400000&codes=1.2.3.4.5&bcodes=6.2.8.9.10"
 
 func openPlay(t *testing.T, width, height int64, more ...chromedp.EmulateViewportOption) playBrowser {
 	t.Helper()
-	needsBrowser(t)
+	handlertest.NeedsBrowser(t)
 	return openPlayOf(t, newPlayground(t), width, height, more...)
 }
 
@@ -47,140 +44,59 @@ func openPlayOf(t *testing.T, p playground, width, height int64, more ...chromed
 // browse opens a window that shows no page yet.
 func browse(t *testing.T, p playground, width, height int64, more ...chromedp.EmulateViewportOption) playBrowser {
 	t.Helper()
-	ctx := browserContext(t)
-	b := playBrowser{p, ctx}
-	b.hearConsole()
-	b.beforePages(`try { localStorage.setItem('slotscope tour', 'seen'); } catch {}`) // a visitor who was here before
-	b.do(chromedp.EmulateViewport(width, height, more...))
+	b := playBrowser{p, handlertest.NewWindow(t)}
+	b.URL = p.url
+	b.BeforePages(`try { localStorage.setItem('slotscope tour', 'seen'); } catch {}`) // a visitor who was here before
+	b.Do(chromedp.EmulateViewport(width, height, more...))
 	return b
-}
-
-// hearConsole makes what the page complains of part of a failed test, and a complaint of its own a failure.
-func (b playBrowser) hearConsole() {
-	messages := chromedp.Console(b.ctx)
-	go func() {
-		for m, err := range messages {
-			if err != nil {
-				return
-			}
-			if m.IsException() {
-				b.t.Errorf("%s:%d %s", m.URL, m.Line+1, m)
-			}
-		}
-	}()
-}
-
-func (b playBrowser) do(actions ...chromedp.Action[chromedp.Void]) {
-	b.t.Helper()
-	ctx, stop := context.WithTimeout(b.ctx, 30*time.Second)
-	defer stop()
-	if err := chromedp.Do(ctx, actions...); err != nil {
-		b.t.Fatal(err)
-	}
 }
 
 func (b playBrowser) open(path string) {
 	b.t.Helper()
-	b.do(chromedp.Navigate(b.url + path))
-	b.see(`document.getElementById('play').dataset.ready`, "yes")
-	b.see(`document.getElementById('link').dataset.state`, "live")
-}
-
-func (b playBrowser) eval(js string) string {
-	b.t.Helper()
-	got, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("String("+js+")"))
-	if err != nil {
-		b.t.Fatalf("%s: %v", js, err)
-	}
-	return got
-}
-
-// see waits until an expression has a value.
-func (b playBrowser) see(js, want string) {
-	b.t.Helper()
-	b.seeWithin(15*time.Second, js, want)
-}
-
-func (b playBrowser) seeWithin(most time.Duration, js, want string) {
-	b.t.Helper()
-	got := ""
-	for start := time.Now(); time.Since(start) < most; time.Sleep(15 * time.Millisecond) {
-		value, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("String("+js+")"))
-		if err != nil && !strings.Contains(err.Error(), "navigated") { // the page is just being loaded
-			b.t.Fatalf("%s: %v", js, err)
-		}
-		if got = value; err == nil && got == want {
-			return
-		}
-	}
-	b.t.Fatalf("%s stays %q, want %q", js, got, want)
+	b.Open(path)
+	b.Wait(`document.getElementById('play').dataset.ready`, "yes")
+	b.Wait(`document.getElementById('link').dataset.state`, "live")
 }
 
 // shows waits until the large picture shows codes, and returns its pixels.
 func (b playBrowser) shows(codes string) string {
 	b.t.Helper()
-	b.see(`document.querySelector('[data-testid=play-image]').dataset.codes`, codes)
-	return b.eval(`document.querySelector('[data-testid=play-image]').toDataURL()`)
+	b.Wait(`document.querySelector('[data-testid=play-image]').dataset.codes`, codes)
+	return b.Eval(`document.querySelector('[data-testid=play-image]').toDataURL()`)
 }
 
 // unfold shows the codes that a slot never takes: all of a model with its initial weights but one.
 func (b playBrowser) unfold() {
 	b.t.Helper()
-	b.see(`document.getElementById('palette-unused').hidden`, "false")
-	b.eval(`document.getElementById('palette-unused').click()`)
-	b.see(`document.querySelectorAll('.entry').length`, "12")
+	b.Wait(`document.getElementById('palette-unused').hidden`, "false")
+	b.Eval(`document.getElementById('palette-unused').click()`)
+	b.Wait(`document.querySelectorAll('.entry').length`, "12")
 }
 
 // row reads a row's codes.
 func (b playBrowser) row(row string) string {
 	b.t.Helper()
-	return b.eval(fmt.Sprintf(`[...document.querySelectorAll('[data-testid^="play-slot-%s-"]')].sort((x, y) => x.dataset.i - y.dataset.i).map((e) => e.dataset.code).join('.')`, row))
+	return b.Eval(fmt.Sprintf(`[...document.querySelectorAll('[data-testid^="play-slot-%s-"]')].sort((x, y) => x.dataset.i - y.dataset.i).map((e) => e.dataset.code).join('.')`, row))
 }
 
 func (b playBrowser) address(want string) {
 	b.t.Helper()
-	b.see(`location.search`, "?"+want)
+	b.Wait(`location.search`, "?"+want)
 }
 
-// at is the middle of an element, scrolled into sight.
-func (b playBrowser) at(id string) (x, y float64) {
-	b.t.Helper()
-	var box struct{ X, Y float64 }
-	box, err := chromedp.Run(b.ctx, chromedp.Evaluate[struct{ X, Y float64 }](fmt.Sprintf(`(() => {
-		const e = document.querySelector('[data-testid="%s"]');
-		const r = e.getBoundingClientRect();
-		return {X: r.left + r.width / 2, Y: r.top + r.height / 2};
-	})()`, id)))
-	if err != nil {
-		b.t.Fatalf("%s: %v", id, err)
-	}
-	return box.X, box.Y
-}
+// at is the middle of an element by its test name.
+func (b playBrowser) at(id string) (x, y float64) { b.t.Helper(); return b.Middle(testID(id)) }
 
 func (b playBrowser) drag(from, to string) {
 	b.t.Helper()
 	x0, y0 := b.at(from)
 	x1, y1 := b.at(to)
-	b.do(chromedp.DragAndDropXY(x0, y0, x1, y1))
+	b.Do(chromedp.DragAndDropXY(x0, y0, x1, y1))
 }
 
-func (b playBrowser) click(id string) {
-	b.t.Helper()
-	x, y := b.at(id)
-	b.do(chromedp.MouseClickXY(x, y))
-}
+func (b playBrowser) click(id string) { b.t.Helper(); b.Click(testID(id)) }
 
-func (b playBrowser) keys(keys ...string) {
-	b.t.Helper()
-	for _, k := range keys {
-		b.do(chromedp.KeyEvent(k))
-	}
-}
-
-func (b playBrowser) focus(id string) {
-	b.t.Helper()
-	b.eval(fmt.Sprintf(`document.querySelector('[data-testid="%s"]').focus()`, id))
-}
+func (b playBrowser) focus(id string) { b.t.Helper(); b.Focus(testID(id)) }
 
 func TestPlayDragPutsACodeOfBIntoA(t *testing.T) {
 	b := openPlay(t, 1280, 1400)
@@ -215,10 +131,10 @@ func TestPlayPictureFollowsWhileDragging(t *testing.T) {
 	b := openPlay(t, 1280, 1400)
 	before := b.shows("1.2.3.4.5")
 	x0, y0 := b.at("play-slot-b-3")
-	b.do(chromedp.MouseEvent("mousePressed", x0, y0, chromedp.ButtonLeft, func(p *input.DispatchMouseEventParams) { p.ClickCount = 1 }))
+	b.Do(chromedp.MouseEvent("mousePressed", x0, y0, chromedp.ButtonLeft, func(p *input.DispatchMouseEventParams) { p.ClickCount = 1 }))
 	for _, slot := range []int{0, 2, 4} {
 		x, y := b.at(fmt.Sprintf("play-slot-a-%d", slot))
-		b.do(chromedp.MouseEvent("mouseMoved", x, y, chromedp.ButtonLeft))
+		b.Do(chromedp.MouseEvent("mouseMoved", x, y, chromedp.ButtonLeft))
 		codes := strings.Split("1.2.3.4.5", ".")
 		codes[slot] = "9"
 		if b.shows(strings.Join(codes, ".")) == before {
@@ -228,18 +144,18 @@ func TestPlayPictureFollowsWhileDragging(t *testing.T) {
 	if got := b.row("a"); got != "1.2.3.4.5" {
 		t.Errorf("before it is let go, row A is %s", got)
 	}
-	b.keys(kb.Escape)
+	b.Keys(kb.Escape)
 	if b.shows("1.2.3.4.5") != before {
 		t.Error("after Esc the picture is not as before")
 	}
-	b.do(chromedp.MouseEvent("mouseReleased", x0, y0, chromedp.ButtonLeft))
-	b.see(`document.querySelectorAll('.ghost').length`, "0")
+	b.Do(chromedp.MouseEvent("mouseReleased", x0, y0, chromedp.ButtonLeft))
+	b.Wait(`document.querySelectorAll('.ghost').length`, "0")
 }
 
 func TestPlayClickAndClick(t *testing.T) {
 	b := openPlay(t, 1280, 1400)
 	b.click("play-slot-b-0")
-	b.see(`document.querySelector('[data-testid=play-slot-b-0]').ariaPressed`, "true")
+	b.Wait(`document.querySelector('[data-testid=play-slot-b-0]').ariaPressed`, "true")
 	b.click("play-slot-a-0")
 	b.shows("6.2.3.4.5")
 	b.unfold()
@@ -258,53 +174,53 @@ func TestPlayClickAndClick(t *testing.T) {
 func TestPlayKeyboardAlone(t *testing.T) {
 	b := openPlay(t, 1280, 1400)
 	b.focus("play-slot-a-0")
-	b.keys(kb.ArrowRight, kb.ArrowRight, kb.ArrowDown) // to B's slot 2
-	b.see(`document.activeElement.dataset.testid`, "play-slot-b-2")
-	b.keys(kb.Enter)
-	b.see(`document.getElementById('said').textContent.startsWith('Holding 8 from B, slot 2')`, "true")
-	b.keys(kb.ArrowUp)
+	b.Keys(kb.ArrowRight, kb.ArrowRight, kb.ArrowDown) // to B's slot 2
+	b.Wait(`document.activeElement.dataset.testid`, "play-slot-b-2")
+	b.Keys(kb.Enter)
+	b.Wait(`document.getElementById('said').textContent.startsWith('Holding 8 from B, slot 2')`, "true")
+	b.Keys(kb.ArrowUp)
 	b.shows("1.2.8.4.5") // already seen while held
 	if got := b.row("a"); got != "1.2.3.4.5" {
 		t.Errorf("while held, row A is %s", got)
 	}
-	b.keys(kb.Enter)
+	b.Keys(kb.Enter)
 	if got := b.row("a"); got != "1.2.8.4.5" {
 		t.Errorf("row A is %s", got)
 	}
-	b.see(`document.getElementById('said').textContent.startsWith('Put 8 into slot 2 of A')`, "true")
-	b.see(`document.activeElement.dataset.testid`, "play-slot-a-2")
+	b.Wait(`document.getElementById('said').textContent.startsWith('Put 8 into slot 2 of A')`, "true")
+	b.Wait(`document.activeElement.dataset.testid`, "play-slot-a-2")
 	b.unfold()
 	b.focus("play-palette-11")
-	b.keys(" ") // holds it and goes to the slot
-	b.see(`document.activeElement.dataset.testid`, "play-slot-a-2")
-	b.keys(kb.Enter)
+	b.Keys(" ") // holds it and goes to the slot
+	b.Wait(`document.activeElement.dataset.testid`, "play-slot-a-2")
+	b.Keys(kb.Enter)
 	b.shows("1.2.11.4.5")
 	b.focus("play-slot-b-0")
-	b.keys(kb.Enter, kb.ArrowUp, kb.Escape)
+	b.Keys(kb.Enter, kb.ArrowUp, kb.Escape)
 	b.shows("1.2.11.4.5")
-	b.see(`document.activeElement.dataset.testid`, "play-slot-b-0")
+	b.Wait(`document.activeElement.dataset.testid`, "play-slot-b-0")
 }
 
 func TestPlayTapAndTapOnAPhone(t *testing.T) {
 	b := openPlay(t, 390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
-	if got := b.eval(`document.documentElement.scrollWidth`); got != "390" {
+	if got := b.Eval(`document.documentElement.scrollWidth`); got != "390" {
 		t.Errorf("the page is %s px wide on a phone of 390", got)
 	}
-	b.eval(`document.querySelector('[data-testid=play-slot-b-1]').scrollIntoView({block: 'center'})`)
+	b.Eval(`document.querySelector('[data-testid=play-slot-b-1]').scrollIntoView({block: 'center'})`)
 	for _, id := range []string{"play-slot-b-0", "play-slot-a-0"} {
 		x, y := b.at(id)
-		b.do(chromedp.TapXY(x, y))
+		b.Do(chromedp.TapXY(x, y))
 	}
 	b.shows("6.2.3.4.5")
 	x, y := b.at("play-head-2")
-	b.do(chromedp.TapXY(x, y))
-	b.see(`document.getElementById('palette-slot').textContent`, "2")
+	b.Do(chromedp.TapXY(x, y))
+	b.Wait(`document.getElementById('palette-slot').textContent`, "2")
 	b.unfold()
-	b.see(`document.querySelectorAll('.entry').length`, "12")
-	first := b.eval(`document.querySelector('.entry').dataset.code`)
+	b.Wait(`document.querySelectorAll('.entry').length`, "12")
+	first := b.Eval(`document.querySelector('.entry').dataset.code`)
 	for range 2 {
 		x, y := b.at("play-palette-" + first)
-		b.do(chromedp.TapXY(x, y))
+		b.Do(chromedp.TapXY(x, y))
 	}
 	b.shows("6.2." + first + ".4.5")
 }
@@ -323,33 +239,33 @@ func TestPlayUndoRestoresEveryByte(t *testing.T) {
 			t.Errorf("undo to %s: other bytes than before", states[i])
 		}
 	}
-	b.see(`document.querySelector('[data-testid=play-undo]').disabled`, "true")
+	b.Wait(`document.querySelector('[data-testid=play-undo]').disabled`, "true")
 	b.keys2("z", true)
 	b.click("play-redo")
 	if b.shows(states[2]) != pictures[2] {
 		t.Error("redo: other bytes than before")
 	}
-	b.do(chromedp.Reload()) // undo survives, and the address shows the same
-	b.see(`document.getElementById('play').dataset.ready`, "yes")
+	b.Do(chromedp.Reload()) // undo survives, and the address shows the same
+	b.Wait(`document.getElementById('play').dataset.ready`, "yes")
 	if b.shows(states[2]) != pictures[2] {
 		t.Error("after a reload: other bytes than before")
 	}
 	b.click("play-undo")
 	b.shows(states[1])
 	b.click("play-reset")
-	b.see(`document.querySelector('[data-testid=play-reset]').disabled`, "true")
+	b.Wait(`document.querySelector('[data-testid=play-reset]').disabled`, "true")
 }
 
 // keys2 presses Control with a letter, with or without Shift.
 func (b playBrowser) keys2(letter string, shift bool) {
 	b.t.Helper()
-	b.eval(fmt.Sprintf(`dispatchEvent(new KeyboardEvent('keydown', {key: %q, ctrlKey: true, shiftKey: %v, bubbles: true}))`, letter, shift))
+	b.Eval(fmt.Sprintf(`dispatchEvent(new KeyboardEvent('keydown', {key: %q, ctrlKey: true, shiftKey: %v, bubbles: true}))`, letter, shift))
 }
 
 func TestPlayPictureEqualsItsAddress(t *testing.T) {
 	b := openPlay(t, 1280, 1400)
 	b.shows("1.2.3.4.5")
-	b.see(`(async () => {
+	b.Wait(`(async () => {
 		const img = new Image();
 		img.src = '/img/`+b.key+`/1.2.3.4.5.png';
 		await img.decode();
@@ -365,19 +281,19 @@ func TestPlayStripChangesItsOrder(t *testing.T) {
 	b := openPlay(t, 1280, 1400)
 	step := func(j int, want string) {
 		t.Helper()
-		b.see(fmt.Sprintf(`document.querySelector('[data-testid=play-strip-%d]').dataset.codes`, j), want)
+		b.Wait(fmt.Sprintf(`document.querySelector('[data-testid=play-strip-%d]').dataset.codes`, j), want)
 	}
 	step(1, "6.2.3.4.5")
 	step(5, "6.2.8.9.10")
-	b.eval(`document.querySelector('[data-place="0"] [data-by="1"]').click()`)
+	b.Eval(`document.querySelector('[data-place="0"] [data-by="1"]').click()`)
 	step(1, "1.2.3.4.5")
 	step(2, "6.2.3.4.5")
 	b.address("a=12345&b=400000&codes=1.2.3.4.5&bcodes=6.2.8.9.10&order=1.0.2.3.4")
-	from, to := b.eval(mid(`[data-place="4"] .grip`)), b.eval(mid(`[data-place="0"] .grip`))
+	from, to := b.Eval(mid(`[data-place="4"] .grip`)), b.Eval(mid(`[data-place="0"] .grip`))
 	var x0, y0, x1, y1 float64
 	fmt.Sscanf(from, "%g %g", &x0, &y0)
 	fmt.Sscanf(to, "%g %g", &x1, &y1)
-	b.do(chromedp.DragAndDropXY(x0, y0, x1, y1))
+	b.Do(chromedp.DragAndDropXY(x0, y0, x1, y1))
 	step(1, "1.2.3.4.10")
 	step(5, "6.2.8.9.10") // whatever the order, it ends at B
 	b.address("a=12345&b=400000&codes=1.2.3.4.5&bcodes=6.2.8.9.10&order=4.1.0.2.3")
@@ -394,28 +310,24 @@ func TestPlayOtherPictures(t *testing.T) {
 	b.shows("1.2.3.4.5")
 	_, want, _ := b.encode("application/json", []byte(`{"index":777}`))
 	codes := strings.Trim(strings.ReplaceAll(fmt.Sprint(want.Codes), " ", "."), "[]")
-	b.do(chromedp.SetValue(chromedp.CSS(testID("play-index-a")), "777"), chromedp.SendKeys(chromedp.CSS(testID("play-index-a")), kb.Enter))
+	b.Do(chromedp.SetValue(chromedp.CSS(testID("play-index-a")), "777"), chromedp.SendKeys(chromedp.CSS(testID("play-index-a")), kb.Enter))
 	b.shows(codes)
-	b.see(`document.querySelector('[data-testid=play-original-a]').getAttribute('src').endsWith('index=777')`, "true")
-	b.eval(`(() => { const s = document.querySelector('[data-testid=play-factor-a-4]'); s.value = 1; s.dispatchEvent(new Event('input')); s.dispatchEvent(new Event('change')); })()`)
-	b.see(`document.querySelector('[data-testid=play-index-a]').value`, "747") // shape is the fifth factor, 15 images apart: 777 has class 3
-	b.see(`location.search.startsWith('?a=747&')`, "true")                     // no longer while the slider moves: it is part of the history
+	b.Wait(`document.querySelector('[data-testid=play-original-a]').getAttribute('src').endsWith('index=777')`, "true")
+	b.Eval(`(() => { const s = document.querySelector('[data-testid=play-factor-a-4]'); s.value = 1; s.dispatchEvent(new Event('input')); s.dispatchEvent(new Event('change')); })()`)
+	b.Wait(`document.querySelector('[data-testid=play-index-a]').value`, "747") // shape is the fifth factor, 15 images apart: 777 has class 3
+	b.Wait(`location.search.startsWith('?a=747&')`, "true")                     // no longer while the slider moves: it is part of the history
 	b.click("play-undo")
-	b.see(`document.querySelector('[data-testid=play-index-a]').value`, "777")
+	b.Wait(`document.querySelector('[data-testid=play-index-a]').value`, "777")
 	b.click("play-random-b")
-	b.see(`document.querySelector('[data-testid=play-index-b]').value !== '400000'`, "true")
+	b.Wait(`document.querySelector('[data-testid=play-index-b]').value !== '400000'`, "true")
 }
 
 func TestPlayGoesOnWithoutItsSocket(t *testing.T) {
 	b := openPlay(t, 1280, 1400)
 	before := b.shows("1.2.3.4.5")
-	if _, err := chromedp.Call(b.ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{
-		Source: `window.WebSocket = class { static OPEN = 1; readyState = 3; constructor() { setTimeout(() => this.onclose(), 5); } };`,
-	}); err != nil {
-		t.Fatal(err)
-	}
-	b.do(chromedp.Navigate(b.url + "/play/" + b.key + "?" + playState))
-	b.see(`document.getElementById('link').dataset.state`, "reconnecting")
+	b.BeforePages(`window.WebSocket = class { static OPEN = 1; readyState = 3; constructor() { setTimeout(() => this.onclose(), 5); } };`)
+	b.Open("/play/" + b.key + "?" + playState)
+	b.Wait(`document.getElementById('link').dataset.state`, "reconnecting")
 	if b.shows("1.2.3.4.5") != before {
 		t.Error("pictures under their addresses differ from those of the socket")
 	}
@@ -426,7 +338,7 @@ func TestPlayGoesOnWithoutItsSocket(t *testing.T) {
 // openTiny opens a model that has learned, whose slots have factors, once its codes are counted.
 func openTiny(t *testing.T, width, height int64, query string) playBrowser {
 	t.Helper()
-	needsBrowser(t)
+	handlertest.NeedsBrowser(t)
 	dir := t.TempDir()
 	key := handlertest.WriteTiny(t, dir)
 	p := playgroundIn(t, dir, "hrr")
@@ -441,16 +353,16 @@ func openTiny(t *testing.T, width, height int64, query string) playBrowser {
 // Pictures, slots as groups and what the groups' swaps give are on the first screen, and the pair is one whose swaps are true.
 func TestPlayFirstScreen(t *testing.T) {
 	b := openTiny(t, 1280, 800, "")
-	b.see(`[...document.querySelectorAll('#side-a, #side-b, #facts, #image, .grouphead, .token, .groupswaps .shot')].every((e) => {
+	b.Wait(`[...document.querySelectorAll('#side-a, #side-b, #facts, #image, .grouphead, .token, .groupswaps .shot')].every((e) => {
 		const r = e.getBoundingClientRect();
 		return r.width > 0 && r.top >= 0 && r.bottom <= 800 && r.right <= 1280;
 	})`, "true")
-	b.see(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`, "true")
-	b.see(`[...document.querySelectorAll('.grouphead .factor')].map((e) => e.textContent).join(', ')`, "floor hue, wall hue, object hue, scale, shape, orientation")
-	b.see(`getComputedStyle(document.querySelector('#side-a .factors')).display !== 'none' && document.querySelector('#side-a .factors').checkVisibility()`, "false")
+	b.Wait(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`, "true")
+	b.Wait(`[...document.querySelectorAll('.grouphead .factor')].map((e) => e.textContent).join(', ')`, "floor hue, wall hue, object hue, scale, shape, orientation")
+	b.Wait(`getComputedStyle(document.querySelector('#side-a .factors')).display !== 'none' && document.querySelector('#side-a .factors').checkVisibility()`, "false")
 	b.click("play-factors-a")
-	b.see(`document.querySelector('#side-a .factors').checkVisibility()`, "true")
-	b.see(`document.querySelector('[data-testid=play-index-a]').value + ' ' + document.querySelector('[data-testid=play-index-b]').value`, "171626 309998")
+	b.Wait(`document.querySelector('#side-a .factors').checkVisibility()`, "true")
+	b.Wait(`document.querySelector('[data-testid=play-index-a]').value + ' ' + document.querySelector('[data-testid=play-index-b]').value`, "171626 309998")
 }
 
 // A group is swapped whole by drag, by two clicks and by keys, and its slider moves all its slots.
@@ -466,19 +378,19 @@ func TestPlayGroups(t *testing.T) {
 	}
 	b.drag("play-group-0", "play-image") // floor hue: slots 7 and 8
 	b.shows(with(7, 8))
-	b.see(`document.querySelectorAll('#edits button').length`, "2")
+	b.Wait(`document.querySelectorAll('#edits button').length`, "2")
 	b.click("play-undo")
 	b.shows(with())
 	b.click("play-group-1")
-	b.see(`document.getElementById('hint').textContent.startsWith('Holding the group wall hue.')`, "true")
+	b.Wait(`document.getElementById('hint').textContent.startsWith('Holding the group wall hue.')`, "true")
 	b.click("play-slot-a-0") // any slot of the row
 	b.shows(with(5, 6))
 	b.click("play-undo")
 	b.focus("play-group-2")
-	b.keys(kb.Enter, kb.ArrowDown, kb.ArrowDown)
+	b.Keys(kb.Enter, kb.ArrowDown, kb.ArrowDown)
 	b.shows(with(1, 2)) // already seen while held
-	b.keys(kb.Enter)
-	b.see(`document.getElementById('said').textContent`, "A has B’s object hue, slots 1, 2.")
+	b.Keys(kb.Enter)
+	b.Wait(`document.getElementById('said').textContent`, "A has B’s object hue, slots 1, 2.")
 	if got := b.row("a"); got != with(1, 2) {
 		t.Errorf("row A is %s, want %s", got, with(1, 2))
 	}
@@ -488,28 +400,28 @@ func TestPlayGroups(t *testing.T) {
 		t.Errorf("row B is %s", got)
 	}
 	b.click("play-undo")
-	b.seeWithin(time.Minute, `document.getElementById('play').dataset.decoder`, "browser")
-	b.eval(`(() => { const s = document.querySelector('[data-testid=play-blend-group-0]'); s.value = 40; s.dispatchEvent(new Event('input')); })()`)
-	b.see(`document.getElementById('result-state').textContent`, "with 40% of floor hue from B")
-	b.see(`['7', '8'].map((i) => document.querySelector('[data-testid=play-blend-' + i + ']').value).join()`, "40,40")
+	b.Wait(`document.getElementById('play').dataset.decoder`, "browser")
+	b.Eval(`(() => { const s = document.querySelector('[data-testid=play-blend-group-0]'); s.value = 40; s.dispatchEvent(new Event('input')); })()`)
+	b.Wait(`document.getElementById('result-state').textContent`, "with 40% of floor hue from B")
+	b.Wait(`['7', '8'].map((i) => document.querySelector('[data-testid=play-blend-' + i + ']').value).join()`, "40,40")
 }
 
 // Codes go by what they stand for: in slots, in the palette, which is sorted by it and searched, and in what is said.
 func TestPlayNamesCodes(t *testing.T) {
 	b := openTiny(t, 1280, 800, "?a=171626&b=309998")
-	b.see(`document.querySelector('[data-testid=play-slot-b-4] .code').textContent`, "sphere")
-	b.see(`document.querySelector('[data-testid=play-slot-b-4] .no').textContent`, "69")
+	b.Wait(`document.querySelector('[data-testid=play-slot-b-4] .code').textContent`, "sphere")
+	b.Wait(`document.querySelector('[data-testid=play-slot-b-4] .no').textContent`, "69")
 	b.click("play-head-1")
-	b.see(`document.getElementById('palette-factor').textContent`, "object hue")
-	b.see(`(() => { const n = [...document.querySelectorAll('.entry .code')].map((e) => e.textContent); return n.length === 14 && n.every((v, i) => i === 0 || parseFloat(v) >= parseFloat(n[i - 1])); })()`, "true")
-	b.see(`document.querySelectorAll('.entry .hues rect').length >= 14`, "true")
-	b.see(`document.getElementById('palette-unused').textContent`, "Show 114 unused codes")
+	b.Wait(`document.getElementById('palette-factor').textContent`, "object hue")
+	b.Wait(`(() => { const n = [...document.querySelectorAll('.entry .code')].map((e) => e.textContent); return n.length === 14 && n.every((v, i) => i === 0 || parseFloat(v) >= parseFloat(n[i - 1])); })()`, "true")
+	b.Wait(`document.querySelectorAll('.entry .hues rect').length >= 14`, "true")
+	b.Wait(`document.getElementById('palette-unused').textContent`, "Show 114 unused codes")
 	b.click("play-head-4")
-	b.see(`document.getElementById('palette-factor').textContent`, "shape")
-	b.do(chromedp.SendKeys(chromedp.CSS(testID("play-palette-search")), "sph"))
-	b.see(`[...document.querySelectorAll('.entry .code')].every((e) => e.textContent.includes('sphere'))`, "true")
-	b.do(chromedp.SendKeys(chromedp.CSS(testID("play-palette-search")), "xyz"))
-	b.see(`document.getElementById('palette-said').textContent`, "No codes match this filter.")
+	b.Wait(`document.getElementById('palette-factor').textContent`, "shape")
+	b.Do(chromedp.SendKeys(chromedp.CSS(testID("play-palette-search")), "sph"))
+	b.Wait(`[...document.querySelectorAll('.entry .code')].every((e) => e.textContent.includes('sphere'))`, "true")
+	b.Do(chromedp.SendKeys(chromedp.CSS(testID("play-palette-search")), "xyz"))
+	b.Wait(`document.getElementById('palette-said').textContent`, "No codes match this filter.")
 }
 
 // While another slot's entries are awaited, those of the slot before cannot be put into it.
@@ -518,19 +430,19 @@ func TestPaletteHoldsNoEntriesOfAnotherSlot(t *testing.T) {
 	b.unfold()
 	b.beforeReplies(`/palette`)
 	b.click("play-head-2")
-	b.see(`document.getElementById('palette-slot').textContent + document.getElementById('entries').inert`, "2true")
-	b.eval(`document.querySelector('.entry[data-of="0"]').dispatchEvent(new MouseEvent('click', { bubbles: true }))`)
-	if got := b.eval(`document.getElementById('hint').textContent`); strings.Contains(got, "slot 2") {
+	b.Wait(`document.getElementById('palette-slot').textContent + document.getElementById('entries').inert`, "2true")
+	b.Eval(`document.querySelector('.entry[data-of="0"]').dispatchEvent(new MouseEvent('click', { bubbles: true }))`)
+	if got := b.Eval(`document.getElementById('hint').textContent`); strings.Contains(got, "slot 2") {
 		t.Errorf("an entry of slot 0 is held for slot 2: %s", got)
 	}
-	b.eval(`window.goOn()`)
-	b.see(`document.getElementById('entries').inert + document.querySelector('.entry').dataset.of`, "false2")
+	b.Eval(`window.goOn()`)
+	b.Wait(`document.getElementById('entries').inert + document.querySelector('.entry').dataset.of`, "false2")
 }
 
 // beforeReplies keeps the replies of addresses that have a part until goOn() is called.
 func (b playBrowser) beforeReplies(part string) {
 	b.t.Helper()
-	b.eval(`(() => {
+	b.Eval(`(() => {
 		const fetch = window.fetch, waiting = new Promise((go) => { window.goOn = go; });
 		window.fetch = async (address, ...rest) => { if (String(address).includes('` + part + `')) await waiting; return fetch(address, ...rest); };
 	})()`)
@@ -540,58 +452,58 @@ func (b playBrowser) beforeReplies(part string) {
 func TestPlayDrawsAgainAfterALostConnection(t *testing.T) {
 	b := browse(t, newPlayground(t), 1280, 1400)
 	b.waitFor("usage")
-	b.beforePages(`delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'));
+	b.BeforePages(`delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'));
 		const Socket = WebSocket, plain = fetch;
 		window.sockets = [];
-		window.WebSocket = class extends Socket { constructor(...args) { if (window.away) args[0] = 'ws://127.0.0.1:9/'; super(...args); window.sockets.push(this); } };
+		window.WebSocket = class extends Socket { constructor(...args) { if (window.away) args[0] = 'ws://' + location.host + '/nowhere'; super(...args); window.sockets.push(this); } };
 		window.fetch = (address, ...rest) => (window.away && String(address).includes('/img/') ? Promise.reject(new TypeError('Failed to fetch')) : plain(address, ...rest));`)
 	b.open("/play/" + b.key + "?" + playState)
 	before := b.shows("1.2.3.4.5")
-	b.see(`document.querySelector('.grid[data-waiting]') === null`, "true")
-	b.eval(`(window.away = true, window.sockets.forEach((s) => s.close()))`)
-	b.see(`document.getElementById('link').dataset.state`, "reconnecting")
+	b.Wait(`document.querySelector('.grid[data-waiting]') === null`, "true")
+	b.Eval(`(window.away = true, window.sockets.forEach((s) => s.close()))`)
+	b.Wait(`document.getElementById('link').dataset.state`, "reconnecting")
 	b.unfold()
 	b.drag("play-palette-11", "play-slot-a-0") // a picture that was never decoded
-	b.see(`document.getElementById('failed').hidden + document.getElementById('failed').textContent.slice(0, 29)`, "falseThe server cannot be reached,")
-	if got := b.eval(`document.getElementById('result-state').textContent`); got != "as encoded" && !strings.HasPrefix(got, "with ") {
+	b.Wait(`document.getElementById('failed').hidden + document.getElementById('failed').textContent.slice(0, 29)`, "falseThe server cannot be reached,")
+	if got := b.Eval(`document.getElementById('result-state').textContent`); got != "as encoded" && !strings.HasPrefix(got, "with ") {
 		t.Errorf("the picture is called %q", got)
 	}
-	b.eval(`(window.away = false, dispatchEvent(new Event('online')))`)
-	b.see(`document.getElementById('link').dataset.state`, "live")
+	b.Eval(`(window.away = false, dispatchEvent(new Event('online')))`)
+	b.Wait(`document.getElementById('link').dataset.state`, "live")
 	if b.shows("11.2.3.4.5") == before {
 		t.Error("the picture is as before")
 	}
-	b.see(`document.getElementById('failed').hidden`, "true")
+	b.Wait(`document.getElementById('failed').hidden`, "true")
 }
 
 // The animation has its own picture beside its button, is stopped, repeated, and quicker or slower.
 func TestPlayAnimation(t *testing.T) {
 	b := openPlay(t, 1280, 800)
-	b.see(`document.querySelector('.grid[data-waiting]') === null`, "true")
-	b.eval(`document.getElementById('walk').scrollIntoView({ block: 'center' })`)
-	b.eval(`(document.getElementById('walk-speed').value = '275', document.getElementById('walk-loop').click())`)
+	b.Wait(`document.querySelector('.grid[data-waiting]') === null`, "true")
+	b.Eval(`document.getElementById('walk').scrollIntoView({ block: 'center' })`)
+	b.Eval(`(document.getElementById('walk-speed').value = '275', document.getElementById('walk-loop').click())`)
 	b.click("play-walk")
-	b.see(`document.getElementById('walk').textContent`, "Stop")
+	b.Wait(`document.getElementById('walk').textContent`, "Stop")
 	seen := `[...document.querySelectorAll('#screen, #walk')].every((e) => { const r = e.getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight; })`
-	b.see(seen, "true")
+	b.Wait(seen, "true")
 	for _, codes := range []string{"6.2.8.9.10", "1.2.3.4.5"} { // to the end, and from the beginning again
-		b.see(`document.getElementById('screen').dataset.codes`, codes)
+		b.Wait(`document.getElementById('screen').dataset.codes`, codes)
 	}
 	b.click("play-walk")
-	b.see(`document.getElementById('walk').textContent + document.getElementById('screen').hidden`, "Play animationtrue")
+	b.Wait(`document.getElementById('walk').textContent + document.getElementById('screen').hidden`, "Play animationtrue")
 	b.shows("1.2.3.4.5")
 }
 
 // What is held is let go when another picture takes the place of A, and the hint says what to do again.
 func TestPlayRandomLetsGo(t *testing.T) {
 	b := openPlay(t, 1280, 1400)
-	hint := b.eval(`document.getElementById('hint').textContent.trim()`)
+	hint := b.Eval(`document.getElementById('hint').textContent.trim()`)
 	b.click("play-slot-b-0")
-	b.see(`document.getElementById('hint').textContent.startsWith('Holding 6 from B')`, "true")
+	b.Wait(`document.getElementById('hint').textContent.startsWith('Holding 6 from B')`, "true")
 	b.click("play-random-a")
-	b.see(`document.querySelector('[data-testid=play-index-a]').value !== '12345'`, "true")
-	b.see(`document.getElementById('hint').textContent.trim()`, hint)
-	b.see(`document.querySelectorAll('[data-held], [data-holding]').length`, "0")
+	b.Wait(`document.querySelector('[data-testid=play-index-a]').value !== '12345'`, "true")
+	b.Wait(`document.getElementById('hint').textContent.trim()`, hint)
+	b.Wait(`document.querySelectorAll('[data-held], [data-holding]').length`, "0")
 }
 
 // A picture of the visitor's is there after a reload, and no slider says that it has factors.
@@ -605,22 +517,22 @@ func TestPlayUploadStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.do(chromedp.SetUploadFiles(testID("play-upload-a"), []string{path}))
+	b.Do(chromedp.SetUploadFiles(testID("play-upload-a"), []string{path}))
 	src := `document.querySelector('[data-testid=play-original-a]').src`
-	b.see(src+`.startsWith('data:image/png')`, "true")
-	b.see(`[...document.querySelectorAll('#side-a .factors [data-part=now]')].map((e) => e.textContent).join('')`, "––––––")
-	before := b.eval(src)
-	b.do(chromedp.Reload())
-	b.see(`document.getElementById('play')?.dataset.ready`, "yes")
-	b.see(src, before)
-	b.see(`[...document.querySelectorAll('#side-a .factors [data-part=now]')].map((e) => e.textContent).join('')`, "––––––")
+	b.Wait(src+`.startsWith('data:image/png')`, "true")
+	b.Wait(`[...document.querySelectorAll('#side-a .factors [data-part=now]')].map((e) => e.textContent).join('')`, "––––––")
+	before := b.Eval(src)
+	b.Do(chromedp.Reload())
+	b.Wait(`document.getElementById('play')?.dataset.ready`, "yes")
+	b.Wait(src, before)
+	b.Wait(`[...document.querySelectorAll('#side-a .factors [data-part=now]')].map((e) => e.textContent).join('')`, "––––––")
 }
 
 // The table is reached with few presses of the tab key.
 func TestPlayTabStops(t *testing.T) {
 	b := browse(t, newPlayground(t), 1280, 800)
 	b.open("/play/" + b.key + "?a=12345&b=400000")
-	stops := b.eval(`(() => {
+	stops := b.Eval(`(() => {
 		const all = [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex]')].filter((e) => e.tabIndex >= 0 && !e.disabled && e.checkVisibility({ visibilityProperty: true }) && !e.closest('details:not([open]) > :not(summary)'));
 		return all.findIndex((e) => e.closest('#grid'));
 	})()`)
@@ -628,52 +540,52 @@ func TestPlayTabStops(t *testing.T) {
 		t.Errorf("%s stops lie before the table", stops)
 	}
 	b.focus("play-share")
-	b.keys(kb.ArrowRight)
-	b.see(`document.activeElement.textContent`, "Legend")
-	b.keys(kb.ArrowRight)
-	b.see(`document.activeElement.textContent`, "Download")
+	b.Keys(kb.ArrowRight)
+	b.Wait(`document.activeElement.textContent`, "Legend")
+	b.Keys(kb.ArrowRight)
+	b.Wait(`document.activeElement.textContent`, "Download")
 }
 
 // On a phone everything that a finger needs is there, large enough, and nothing covers the palette's head.
 func TestPlayOnAPhone(t *testing.T) {
 	b := openPlay(t, 390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
 	b.unfold()
-	b.see(`document.documentElement.scrollWidth`, "390")
+	b.Wait(`document.documentElement.scrollWidth`, "390")
 	small := `[...document.querySelectorAll('.play :is(button, .button, select, summary, .move, .token, .entry, input)')].filter((e) => e.checkVisibility() && !e.closest('.visually-hidden') && !e.matches('.visually-hidden, [type=file], [type=checkbox], [aria-disabled]'))
 		.filter((e) => { const r = e.getBoundingClientRect(); return r.width < 24 || r.height < 24; }).map((e) => e.id || e.className || e.tagName).join()`
-	b.see(small, "")
-	b.eval(`document.getElementById('grid').scrollIntoView()`)
-	b.see(`(() => { const r = document.querySelector('#palette h2').getBoundingClientRect(); return document.elementFromPoint(r.left + 5, r.top + 5).closest('#palette') !== null && r.bottom < innerHeight; })()`, "true")
-	b.see(`(() => { const e = document.querySelector('[data-do=undo]'), r = e.getBoundingClientRect(); return r.top >= 0 && r.bottom < innerHeight && e.checkVisibility(); })()`, "true")
-	b.do(chromedp.EmulateViewport(844, 390, chromedp.EmulateMobile, chromedp.EmulateTouch))
-	b.see(`['result', 'palette'].map((id) => getComputedStyle(document.getElementById(id)).position).join()`, "static,static")
+	b.Wait(small, "")
+	b.Eval(`document.getElementById('grid').scrollIntoView()`)
+	b.Wait(`(() => { const r = document.querySelector('#palette h2').getBoundingClientRect(); return document.elementFromPoint(r.left + 5, r.top + 5).closest('#palette') !== null && r.bottom < innerHeight; })()`, "true")
+	b.Wait(`(() => { const e = document.querySelector('[data-do=undo]'), r = e.getBoundingClientRect(); return r.top >= 0 && r.bottom < innerHeight && e.checkVisibility(); })()`, "true")
+	b.Do(chromedp.EmulateViewport(844, 390, chromedp.EmulateMobile, chromedp.EmulateTouch))
+	b.Wait(`['result', 'palette'].map((id) => getComputedStyle(document.getElementById(id)).position).join()`, "static,static")
 }
 
 // On a phone nothing that names slots, groups or the palette is cut or broken within a word.
 func TestPlayNamesOnAPhone(t *testing.T) {
 	b := openTiny(t, 390, 844, "")
-	b.see(`[...document.querySelectorAll('.grouphead .factor')].map((e) => e.textContent).join()`, "floor hue,wall hue,object hue,scale,shape,orientation")
-	b.see(`[...document.querySelectorAll('.grouphead .factor, #palette h2, #palette-sort')].filter((e) => e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1).map((e) => e.textContent.trim()).join()`, "")
-	b.see(`[...document.querySelectorAll('.grouphead .factor')].filter((e) => { const r = e.getBoundingClientRect(), h = e.closest('.grouphead').getBoundingClientRect(); return r.top < h.top || r.bottom > h.bottom || r.width > h.width; }).length`, "0")
-	b.see(`(() => { const e = document.getElementById('palette-unused'), r = e.getBoundingClientRect(); e.scrollIntoView({ block: 'nearest' }); return e.checkVisibility() && r.right <= innerWidth; })()`, "true")
+	b.Wait(`[...document.querySelectorAll('.grouphead .factor')].map((e) => e.textContent).join()`, "floor hue,wall hue,object hue,scale,shape,orientation")
+	b.Wait(`[...document.querySelectorAll('.grouphead .factor, #palette h2, #palette-sort')].filter((e) => e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1).map((e) => e.textContent.trim()).join()`, "")
+	b.Wait(`[...document.querySelectorAll('.grouphead .factor')].filter((e) => { const r = e.getBoundingClientRect(), h = e.closest('.grouphead').getBoundingClientRect(); return r.top < h.top || r.bottom > h.bottom || r.width > h.width; }).length`, "0")
+	b.Wait(`(() => { const e = document.getElementById('palette-unused'), r = e.getBoundingClientRect(); e.scrollIntoView({ block: 'nearest' }); return e.checkVisibility() && r.right <= innerWidth; })()`, "true")
 }
 
 // Slots have names from the first images on, long before all are counted.
 func TestPlayNamesSlotsEarly(t *testing.T) {
 	b := browse(t, newPlayground(t), 1280, 900)
-	b.beforePages(`const plain = fetch; window.fetch = async (address, ...rest) => (String(address).endsWith('/usage') && !window.counted
+	b.BeforePages(`const plain = fetch; window.fetch = async (address, ...rest) => (String(address).endsWith('/usage') && !window.counted
 		? new Response(JSON.stringify({ state: 'counting', done: 512, of: 4096, early: true }), { status: 202, headers: { 'Content-Type': 'application/json' } }) : plain(address, ...rest));`)
 	b.open("/play/" + b.key + "?" + playState)
-	b.see(`document.querySelectorAll('.slothead').length`, "5")
-	b.see(`[...document.querySelectorAll('.slothead .visually-hidden')].every((e) => e.textContent !== '')`, "true")
-	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
-	b.eval(`window.counted = true`)
-	b.see(`/^Each picture is A with the code. Counts are of 4,096 images.$/.test(document.getElementById('palette-said').textContent) || document.getElementById('palette-said').textContent`, "true")
+	b.Wait(`document.querySelectorAll('.slothead').length`, "5")
+	b.Wait(`[...document.querySelectorAll('.slothead .visually-hidden')].every((e) => e.textContent !== '')`, "true")
+	b.Wait(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+	b.Eval(`window.counted = true`)
+	b.Wait(`/^Each picture is A with the code. Counts are of 4,096 images.$/.test(document.getElementById('palette-said').textContent) || document.getElementById('palette-said').textContent`, "true")
 }
 
 // Another checkpoint stands beside this one on the same pair, in the live page and in the frozen one alike.
 func TestPlaySideBySide(t *testing.T) {
-	needsBrowser(t)
+	handlertest.NeedsBrowser(t)
 	dir := t.TempDir()
 	tiny := handlertest.WriteTiny(t, dir)
 	p := playgroundIn(t, dir, "betavae")
@@ -684,30 +596,30 @@ func TestPlaySideBySide(t *testing.T) {
 		b.waitFor("usage")
 	}
 	b.open("/play/" + tiny)
-	b.see(`document.querySelector('[data-testid=play-beside]').value`, "") // neither of the two is shipped
+	b.Wait(`document.querySelector('[data-testid=play-beside]').value`, "") // neither of the two is shipped
 	for name, address := range map[string]string{"live": p.url + "/play/" + tiny + "?a=171626&b=309998", "frozen": "file://" + path + "#" + tiny} {
-		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
-		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+		b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
+		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
 		if name == "live" {
-			b.eval(`(() => { const s = document.querySelector('[data-testid=play-beside]'); s.value = '` + p.key + `'; s.dispatchEvent(new Event('change')); })()`)
+			b.Eval(`(() => { const s = document.querySelector('[data-testid=play-beside]'); s.value = '` + p.key + `'; s.dispatchEvent(new Event('change')); })()`)
 		} else { // a β-VAE stands beside an HRR model by itself, once it is in sight
-			b.see(`document.querySelector('[data-testid=play-beside]').value`, p.key)
-			b.eval(`document.getElementById('beside').scrollIntoView()`)
+			b.Wait(`document.querySelector('[data-testid=play-beside]').value`, p.key)
+			b.Eval(`document.getElementById('beside').scrollIntoView()`)
 		}
 		rows := `[...document.querySelectorAll('#beside tbody tr')]`
-		b.see(rows+`.map((r) => r.cells[0].textContent).join()`, "A, reconstructed,B, reconstructed,floor hue,wall hue,object hue,scale,shape,orientation")
-		b.see(rows+`.filter((r) => /hit [0-9.]+ dB/.test(r.cells[2].textContent) && r.cells[3].textContent === 'no slot of its own').length`, "6")
-		b.see(rows+`.slice(0, 2).filter((r) => /PSNR [0-9.]+ dB/.test(r.cells[3].textContent) && r.cells[3].querySelector('canvas')).length`, "2")
-		b.see(`document.querySelector('#beside [data-part=this]').textContent.endsWith(', step 20,000')`, "true")
-		b.eval(`void (window.firstA = ` + rows + `[0].querySelector('img').src)`)
-		b.eval(`document.querySelector('[data-testid=play-random-a]').click()`)
-		b.see(`(`+rows+`[0].querySelector('img')?.src ?? window.firstA) !== window.firstA`, "true")
-		b.see(`document.querySelector('#beside [data-part=said]').textContent`, "")
+		b.Wait(rows+`.map((r) => r.cells[0].textContent).join()`, "A, reconstructed,B, reconstructed,floor hue,wall hue,object hue,scale,shape,orientation")
+		b.Wait(rows+`.filter((r) => /hit [0-9.]+ dB/.test(r.cells[2].textContent) && r.cells[3].textContent === 'no slot of its own').length`, "6")
+		b.Wait(rows+`.slice(0, 2).filter((r) => /PSNR [0-9.]+ dB/.test(r.cells[3].textContent) && r.cells[3].querySelector('canvas')).length`, "2")
+		b.Wait(`document.querySelector('#beside [data-part=this]').textContent.endsWith(', step 20,000')`, "true")
+		b.Eval(`void (window.firstA = ` + rows + `[0].querySelector('img').src)`)
+		b.Eval(`document.querySelector('[data-testid=play-random-a]').click()`)
+		b.Wait(`(`+rows+`[0].querySelector('img')?.src ?? window.firstA) !== window.firstA`, "true")
+		b.Wait(`document.querySelector('#beside [data-part=said]').textContent`, "")
 	}
 }
 
 func TestPlayScrubsThroughTraining(t *testing.T) {
-	needsBrowser(t)
+	handlertest.NeedsBrowser(t)
 	dir := t.TempDir()
 	p := playgroundIn(t, dir, "hrr")
 	folder := filepath.Join(dir, "runs", handlertest.RunID, "checkpoints")
@@ -720,19 +632,19 @@ func TestPlayScrubsThroughTraining(t *testing.T) {
 	}
 	b := browse(t, p, 1280, 1400)
 	b.open("/play/" + p.key + "?a=12345&b=400000")
-	b.see(`document.querySelector('#beside-step').max + document.querySelector('#beside [data-part=now]').textContent`, "1250")
-	b.eval(`document.getElementById('beside-step').focus()`)
-	b.keys(kb.ArrowLeft)
-	b.see(`document.querySelector('#beside [data-part=other]').textContent.endsWith(', step 100')`, "true")
-	b.see(`document.querySelectorAll('#beside tbody tr').length`, "2")
-	b.see(`/PSNR [0-9.]+ dB/.test(document.querySelector('#beside tbody tr').cells[3].textContent)`, "true")
-	b.eval(`fetch('/api/play/` + handlertest.RunID + `@7').then((r) => r.json()).then((j) => { window.gone = j.error; })`)
-	b.see(`window.gone?.includes('no checkpoint of step')`, "true")
+	b.Wait(`document.querySelector('#beside-step').max + document.querySelector('#beside [data-part=now]').textContent`, "1250")
+	b.Eval(`document.getElementById('beside-step').focus()`)
+	b.Keys(kb.ArrowLeft)
+	b.Wait(`document.querySelector('#beside [data-part=other]').textContent.endsWith(', step 100')`, "true")
+	b.Wait(`document.querySelectorAll('#beside tbody tr').length`, "2")
+	b.Wait(`/PSNR [0-9.]+ dB/.test(document.querySelector('#beside tbody tr').cells[3].textContent)`, "true")
+	b.Eval(`fetch('/api/play/` + handlertest.RunID + `@7').then((r) => r.json()).then((j) => { window.gone = j.error; })`)
+	b.Wait(`window.gone?.includes('no checkpoint of step')`, "true")
 }
 
 // A checkpoint that is deleted while the page is open goes on being played with; a name for it is refused, with its folder left away.
 func TestPlayWhileItsRunIsDeleted(t *testing.T) {
-	needsBrowser(t)
+	handlertest.NeedsBrowser(t)
 	dir := t.TempDir()
 	p := playgroundIn(t, dir, "hrr")
 	b := openPlayOf(t, p, 1280, 1400)
@@ -743,22 +655,22 @@ func TestPlayWhileItsRunIsDeleted(t *testing.T) {
 	}
 	b.drag("play-slot-b-3", "play-slot-a-3")
 	b.shows("1.2.3.9.5")
-	b.see(`document.getElementById('failed').hidden`, "true")
+	b.Wait(`document.getElementById('failed').hidden`, "true")
 	b.click("play-name")
-	b.see(`document.activeElement === document.querySelector('dialog input')`, "true")
-	b.do(chromedp.SendKeys(`dialog input`, "size"+kb.Enter))
-	b.see(`/^Run .+ was deleted, so names cannot be saved/.test(document.querySelector('dialog [role=alert]')?.textContent) || document.querySelector('dialog [role=alert]')?.textContent`, "true")
+	b.Wait(`document.activeElement === document.querySelector('dialog input')`, "true")
+	b.Do(chromedp.SendKeys(`dialog input`, "size"+kb.Enter))
+	b.Wait(`/^Run .+ was deleted, so names cannot be saved/.test(document.querySelector('dialog [role=alert]')?.textContent) || document.querySelector('dialog [role=alert]')?.textContent`, "true")
 	if _, err := os.Stat(folder); err == nil {
 		t.Error("the folder is there again")
 	}
-	b.keys(kb.Escape)
+	b.Keys(kb.Escape)
 	b.click("play-undo")
 	b.shows("1.2.3.4.5") // nothing was lost
 }
 
 // Two tabs of the same checkpoint keep their own pictures, and share names.
 func TestPlayInTwoTabs(t *testing.T) {
-	needsBrowser(t)
+	handlertest.NeedsBrowser(t)
 	p := newPlayground(t)
 	one := openPlayOf(t, p, 1280, 1400)
 	two := openPlayOf(t, p, 1280, 1400)
@@ -772,10 +684,10 @@ func TestPlayInTwoTabs(t *testing.T) {
 		}
 	}
 	for codes, b := range map[string]playBrowser{"1.2.3.9.5": one, "6.2.3.4.5": two} {
-		b.do(chromedp.Reload())
-		b.see(`document.getElementById('play')?.dataset.ready`, "yes")
+		b.Do(chromedp.Reload())
+		b.Wait(`document.getElementById('play')?.dataset.ready`, "yes")
 		b.shows(codes)
-		b.see(`[1, 2].map((i) => document.querySelector('[data-testid=play-head-' + i + '] .visually-hidden').textContent).join()`, "of tab 1,of tab 2")
+		b.Wait(`[1, 2].map((i) => document.querySelector('[data-testid=play-head-' + i + '] .visually-hidden').textContent).join()`, "of tab 1,of tab 2")
 		b.click("play-undo")
 		b.shows("1.2.3.4.5")
 	}

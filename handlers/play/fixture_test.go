@@ -1,16 +1,10 @@
 package play_test
 
 import (
-	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 
 	"slotscope/handlers/handlertest"
 	playpage "slotscope/handlers/play"
@@ -20,13 +14,11 @@ import (
 	"slotscope/static"
 )
 
-// shared is what tests have in common, because it takes long to make and is the same for all: one browser, what is counted of the models, and
+// shared is what tests have in common, because it takes long to make and is the same for all: what is counted of the models, and
 // frozen pages. It ends with the last test.
 var shared struct {
-	dir     string // "cache" of every data folder, and frozen pages
-	frozen  map[string]frozenFile
-	browser context.Context
-	stop    []func()
+	dir    string // "cache" of every data folder, and frozen pages
+	frozen map[string]frozenFile
 }
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -38,12 +30,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	shared.dir, shared.frozen = dir, map[string]frozenFile{}
-	defer func() {
-		for _, stop := range slices.Backward(shared.stop) {
-			stop()
-		}
-	}()
-	return m.Run()
+	return handlertest.Main(m)
 }
 
 // shareCounts lets a data folder keep what is counted of its models where those of other tests do: a model is named by its content.
@@ -59,38 +46,6 @@ func shareCounts(t *testing.T, dir string) {
 	if err := os.Symlink(cache, filepath.Join(dir, "cache")); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// needsBrowser is asked before anything is made that only a browser looks at.
-func needsBrowser(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("drives a browser for minutes under the race detector")
-	}
-	if _, err := exec.LookPath("chromium"); err != nil {
-		t.Skip("chromium is not installed here, so the page's scripts go untested")
-	}
-}
-
-var startBrowser = sync.OnceValue(func() error {
-	ctx, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
-	shared.stop = append(shared.stop, stop)
-	ctx, stop = chromedp.NewContext(ctx)
-	shared.stop = append(shared.stop, stop)
-	shared.browser = ctx
-	return chromedp.Do(ctx) // starts the browser, which lives as long as this context
-})
-
-// browserContext is a window of the one browser that knows nothing of those of other tests: cookies, storage and cache are its own.
-func browserContext(t *testing.T) context.Context {
-	t.Helper()
-	needsBrowser(t)
-	if err := startBrowser(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := chromedp.NewContext(shared.browser, chromedp.WithNewBrowserContext())
-	t.Cleanup(stop)
-	return ctx
 }
 
 // frozenFile is a frozen page of some models.

@@ -19,10 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -56,11 +53,11 @@ func TestBrowserDecodesByItself(t *testing.T) {
 	for _, name := range []string{"hrr", "betavae"} {
 		t.Run(name, func(t *testing.T) {
 			b := openPlayOf(t, playgroundOf(t, name), 1280, 900)
-			b.seeWithin(time.Minute, `document.getElementById('play').dataset.decoder`, "browser")
-			b.do(chromedp.Click(`[data-testid="play-swap-1"]`))
-			b.see(`document.querySelectorAll('canvas[data-codes]').length > 5 && !document.querySelector('.grid[data-waiting]')`, "true")
-			b.eval(strings.ReplaceAll(differences, "KEY", "'"+b.key+"'"))
-			b.see(`['0', '1'].includes(document.body.dataset.most) || document.body.dataset.most`, "true")
+			b.Wait(`document.getElementById('play').dataset.decoder`, "browser")
+			b.Click(`[data-testid="play-swap-1"]`)
+			b.Wait(`document.querySelectorAll('canvas[data-codes]').length > 5 && !document.querySelector('.grid[data-waiting]')`, "true")
+			b.Eval(strings.ReplaceAll(differences, "KEY", "'"+b.key+"'"))
+			b.Wait(`['0', '1'].includes(document.body.dataset.most) || document.body.dataset.most`, "true")
 		})
 	}
 }
@@ -87,12 +84,12 @@ func TestServerDecodesWhereTheBrowserCannot(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := browse(t, p, 1280, 900)
-			b.beforePages(c.script)
+			b.BeforePages(c.script)
 			b.open("/play/" + p.key + "?" + playState)
-			b.see(`document.getElementById('link').title.includes('`+c.why+`') || document.getElementById('link').title`, "true")
-			b.see(`document.getElementById('play').dataset.decoder`, "server")
-			b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
-			b.see(`document.getElementById('failed').hidden`, "true")
+			b.Wait(`document.getElementById('link').title.includes('`+c.why+`') || document.getElementById('link').title`, "true")
+			b.Wait(`document.getElementById('play').dataset.decoder`, "server")
+			b.Wait(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+			b.Wait(`document.getElementById('failed').hidden`, "true")
 		})
 	}
 }
@@ -102,9 +99,9 @@ func TestFrozenPage(t *testing.T) {
 	b := browse(t, playground{t: t}, 1280, 900)
 	file := frozenOf(t, "hrr", "betavae")
 	path, keys := file.path, file.keys
-	b.do(chromedp.Navigate("file://" + path + "#" + keys[0] + "?codes=1.2.3.4.5&bcodes=6.2.8.9.10"))
-	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
-	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+	b.Do(chromedp.Navigate("file://" + path + "#" + keys[0] + "?codes=1.2.3.4.5&bcodes=6.2.8.9.10"))
+	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+	b.Wait(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
 
 	const before, after = "1.2.3.4.5", "1.2.8.4.5"
 	first := b.shows(before)
@@ -112,48 +109,48 @@ func TestFrozenPage(t *testing.T) {
 	if b.shows(after) == first {
 		t.Error("the swap changed no pixel")
 	}
-	b.do(chromedp.Reload())
-	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+	b.Do(chromedp.Reload())
+	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
 	b.shows(after)
-	b.do(chromedp.Click(`[data-testid="play-undo"]`))
+	b.Click(`[data-testid="play-undo"]`)
 	b.shows(before)
 
 	// between codes: at the end of the slider lies the swap, half the way something else
 	slide := func(id, value string) {
-		b.eval(`(() => { const s = document.querySelector('[data-testid=` + id + `]'); s.value = ` + value + `; s.dispatchEvent(new Event('input', { bubbles: true })); })()`)
+		b.Eval(`(() => { const s = document.querySelector('[data-testid=` + id + `]'); s.value = ` + value + `; s.dispatchEvent(new Event('input', { bubbles: true })); })()`)
 	}
 	pixels := `document.querySelector('[data-testid=play-image]').toDataURL()`
 	slide("play-blend-2", "50")
-	b.see(pixels+` !== '`+first+`'`, "true")
-	half := b.eval(pixels)
+	b.Wait(pixels+` !== '`+first+`'`, "true")
+	half := b.Eval(pixels)
 	slide("play-blend-2", "100")
-	b.see(pixels+` !== '`+half+`'`, "true")
-	b.see(`document.getElementById('result-state').textContent`, "with 100% of slot 2 from B")
+	b.Wait(pixels+` !== '`+half+`'`, "true")
+	b.Wait(`document.getElementById('result-state').textContent`, "with 100% of slot 2 from B")
 	slide("play-blend-2", "0")
-	b.see(pixels, first)
+	b.Wait(pixels, first)
 	slide("play-noise", "-20")
-	b.see(`/codes (flip|stay)/.test(document.querySelector('[data-testid=play-flips]').textContent)`, "true")
+	b.Wait(`/codes (flip|stay)/.test(document.querySelector('[data-testid=play-flips]').textContent)`, "true")
 	slide("play-noise", "21")
-	b.see(pixels, first)
+	b.Wait(pixels, first)
 
-	b.do(chromedp.Click(`[data-testid="play-random-b"]`))
-	b.see(`document.querySelector('[data-testid=play-original-b]').src.startsWith('data:image/png')`, "true")
+	b.Click(`[data-testid="play-random-b"]`)
+	b.Wait(`document.querySelector('[data-testid=play-original-b]').src.startsWith('data:image/png')`, "true")
 	b.upload("play-upload-a")
-	b.see(`document.querySelector('#side-a [data-part=said]').textContent.includes('middle square')`, "true")
-	b.see(`/^(encoded again|Re-encoding)/.test(document.getElementById('check').textContent)`, "true")
-	b.do(chromedp.SetValue(`[data-testid="play-palette-sort"]`, "distance"))
-	b.eval(`document.querySelector('[data-testid=play-palette-sort]').dispatchEvent(new Event('change'))`)
-	b.see(`document.querySelector('#entries .entry').dataset.code`, b.eval(`document.querySelector('[data-testid=play-slot-a-0]').dataset.code`))
+	b.Wait(`document.querySelector('#side-a [data-part=said]').textContent.includes('middle square')`, "true")
+	b.Wait(`/^(encoded again|Re-encoding)/.test(document.getElementById('check').textContent)`, "true")
+	b.Do(chromedp.SetValue(`[data-testid="play-palette-sort"]`, "distance"))
+	b.Eval(`document.querySelector('[data-testid=play-palette-sort]').dispatchEvent(new Event('change'))`)
+	b.Wait(`document.querySelector('#entries .entry').dataset.code`, b.Eval(`document.querySelector('[data-testid=play-slot-a-0]').dataset.code`))
 
-	b.eval(`document.querySelector('[data-testid=play-checkpoint]').value = '` + keys[1] + `', document.querySelector('[data-testid=play-checkpoint]').dispatchEvent(new Event('change'))`)
-	b.see(`document.getElementById('entries')?.dataset.real !== undefined && document.getElementById('play').dataset.decoder`, "browser")
-	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
-	b.see(`performance.getEntriesByType('resource').filter((e) => !/^(data|blob):/.test(e.name)).length`, "0")
+	b.Eval(`document.querySelector('[data-testid=play-checkpoint]').value = '` + keys[1] + `', document.querySelector('[data-testid=play-checkpoint]').dispatchEvent(new Event('change'))`)
+	b.Wait(`document.getElementById('entries')?.dataset.real !== undefined && document.getElementById('play').dataset.decoder`, "browser")
+	b.Wait(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+	b.Wait(`performance.getEntriesByType('resource').filter((e) => !/^(data|blob):/.test(e.name)).length`, "0")
 }
 
 // What a swap changed is said as factors, beside the true picture, in the live page and in the frozen one alike.
 func TestFactsOfASwap(t *testing.T) {
-	needsBrowser(t)
+	handlertest.NeedsBrowser(t)
 	dir := t.TempDir()
 	key := handlertest.WriteTiny(t, dir)
 	p := playgroundIn(t, dir, "hrr")
@@ -164,22 +161,22 @@ func TestFactsOfASwap(t *testing.T) {
 	}
 	b := browse(t, p, 1280, 900)
 	for name, address := range map[string]string{"live": p.url + "/play/" + p.key + "?a=171626&b=309998", "frozen": "file://" + path} {
-		b.do(chromedp.Navigate(address))
-		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
-		b.see(`[...document.querySelectorAll('#reading th')].map((e) => e.textContent).join()`, "floor hue,wall hue,object hue,scale,shape,orientation")
-		b.see(`document.querySelectorAll('#reading [data-kind=none]').length + ' ' + document.getElementById('should').hidden`, "6 true")
-		b.seeWithin(time.Minute, `[...document.querySelectorAll('.groupswaps .fact')].filter((e) => /^✓ .*hit [0-9.]+ dB$/.test(e.textContent)).length`, "6")
-		b.see(`document.querySelectorAll('.groupswaps canvas.true:not([hidden])').length`, "6")
-		b.do(chromedp.Click(`[data-testid="play-groupswap-0"]`))
-		b.see(`document.querySelector('#reading tr').dataset.kind + document.querySelector('#reading td').textContent`, "intended0.3 → 0.6")
-		b.see(`document.querySelectorAll('#reading [data-kind=leaked]').length`, "0")
-		b.see(`document.getElementById('should').dataset.hit + /True picture: \d+\.\d dB/.test(document.getElementById('should').textContent)`, "truetrue")
+		b.Do(chromedp.Navigate(address))
+		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+		b.Wait(`[...document.querySelectorAll('#reading th')].map((e) => e.textContent).join()`, "floor hue,wall hue,object hue,scale,shape,orientation")
+		b.Wait(`document.querySelectorAll('#reading [data-kind=none]').length + ' ' + document.getElementById('should').hidden`, "6 true")
+		b.Wait(`[...document.querySelectorAll('.groupswaps .fact')].filter((e) => /^✓ .*hit [0-9.]+ dB$/.test(e.textContent)).length`, "6")
+		b.Wait(`document.querySelectorAll('.groupswaps canvas.true:not([hidden])').length`, "6")
+		b.Click(`[data-testid="play-groupswap-0"]`)
+		b.Wait(`document.querySelector('#reading tr').dataset.kind + document.querySelector('#reading td').textContent`, "intended0.3 → 0.6")
+		b.Wait(`document.querySelectorAll('#reading [data-kind=leaked]').length`, "0")
+		b.Wait(`document.getElementById('should').dataset.hit + /True picture: \d+\.\d dB/.test(document.getElementById('should').textContent)`, "truetrue")
 		if name == "live" { // the server measures the same
 			var truth struct{ PSNR float64 }
 			p.getJSON("/api/play/"+p.key+"/truth?a=171626&b=309998&slots=7.8", &truth)
-			b.see(`document.querySelector('#should p').textContent.match(/[\d.]+ dB/)[0]`, fmt.Sprintf("%.1f dB", truth.PSNR))
+			b.Wait(`document.querySelector('#should p').textContent.match(/[\d.]+ dB/)[0]`, fmt.Sprintf("%.1f dB", truth.PSNR))
 		}
-		b.see(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
+		b.Wait(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
 	}
 }
 
@@ -188,65 +185,65 @@ func TestFrozenAtlas(t *testing.T) {
 	b := browse(t, playground{t: t}, 1280, 900)
 	file := frozenOf(t, "tiny")
 	at := "file://" + file.path + "#" + file.keys[0]
-	b.do(chromedp.Navigate(at))
-	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+	b.Do(chromedp.Navigate(at))
+	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
 	a := strings.Split(b.row("a"), ".")
-	b.see(`document.querySelector('[data-testid=play-atlas]').hash`, "#"+file.keys[0]+"/atlas/0/"+a[0])
+	b.Wait(`document.querySelector('[data-testid=play-atlas]').hash`, "#"+file.keys[0]+"/atlas/0/"+a[0])
 	b.click("play-atlas")
 	const (
 		title   = `document.querySelector('#leaf-title')?.textContent`
 		open    = `document.querySelectorAll('dialog[open]').length`
 		painted = `[...document.querySelectorAll('.leaf canvas')].every((c) => c.dataset.painted) && document.querySelectorAll('.leaf canvas').length`
 	)
-	b.see(title+`.startsWith('Code `+a[0]+` of slot 0 ')`, "true")
-	b.see(painted, "9") // the code and the eight nearest to it
-	b.see(`/^Slot 0 takes it on [1-9][0-9,]* of 4,096 images drawn at random.$/.test(document.querySelector('[data-testid=leaf-count]').textContent)`, "true")
-	b.see(`/^By factor: .+, on \d+% of those images.$/.test(document.querySelector('[data-testid=leaf-meaning]').textContent)`, "true")
-	b.see(`document.querySelector('[data-testid=leaf-born]').textContent`, "This file holds one checkpoint, step 20,000, so when the code was born is not known.")
-	b.see(`document.querySelectorAll('[data-testid=leaf-images] img').length > 0 && document.querySelectorAll('[data-testid=leaf-values] tr').length`, "7")
-	distances := b.eval(`[...document.querySelectorAll('[data-testid=leaf-nearest] .quiet')].map((e) => e.textContent.split(' · ').pop()).join()`)
+	b.Wait(title+`.startsWith('Code `+a[0]+` of slot 0 ')`, "true")
+	b.Wait(painted, "9") // the code and the eight nearest to it
+	b.Wait(`/^Slot 0 takes it on [1-9][0-9,]* of 4,096 images drawn at random.$/.test(document.querySelector('[data-testid=leaf-count]').textContent)`, "true")
+	b.Wait(`/^By factor: .+, on \d+% of those images.$/.test(document.querySelector('[data-testid=leaf-meaning]').textContent)`, "true")
+	b.Wait(`document.querySelector('[data-testid=leaf-born]').textContent`, "This file holds one checkpoint, step 20,000, so when the code was born is not known.")
+	b.Wait(`document.querySelectorAll('[data-testid=leaf-images] img').length > 0 && document.querySelectorAll('[data-testid=leaf-values] tr').length`, "7")
+	distances := b.Eval(`[...document.querySelectorAll('[data-testid=leaf-nearest] .quiet')].map((e) => e.textContent.split(' · ').pop()).join()`)
 	if list := strings.Split(distances, ","); len(list) != 8 || !slices.IsSorted(list) {
 		t.Errorf("nearest codes lie %s away", distances)
 	}
 
 	// a name that a visitor gives is kept, and is no markup
-	b.do(chromedp.SendKeys(`[data-testid=leaf-name] input`, "<i>big</i>"+kb.Enter))
-	b.see(title, "Code "+a[0]+" of slot 0 <i>big</i>")
-	b.see(painted, "9")
+	b.Do(chromedp.SendKeys(`[data-testid=leaf-name] input`, "<i>big</i>"+kb.Enter))
+	b.Wait(title, "Code "+a[0]+" of slot 0 <i>big</i>")
+	b.Wait(painted, "9")
 
 	// to the slot, to another code, and into A
-	b.eval(`document.querySelectorAll('.leaf .slotlink')[4].click()`)
-	b.see(title, "Slot 4 shape")
-	b.see(`/^\d+ codes are taken on 4,096 images drawn at random; \d+ are not. /.test([...document.querySelectorAll('.leaf .quiet')].map((e) => e.textContent).find((s) => s.includes('taken')))`, "true")
-	b.eval(`document.querySelector('[data-testid=leaf-codes] a').click()`)
-	b.see(title+`.startsWith('Code ')`, "true")
-	code := b.eval(`location.hash.split('/').pop()`)
-	b.do(chromedp.Reload()) // the address is that of the code
-	b.seeWithin(time.Minute, title+`?.startsWith('Code `+code+` of slot 4 ')`, "true")
+	b.Eval(`document.querySelectorAll('.leaf .slotlink')[4].click()`)
+	b.Wait(title, "Slot 4 shape")
+	b.Wait(`/^\d+ codes are taken on 4,096 images drawn at random; \d+ are not. /.test([...document.querySelectorAll('.leaf .quiet')].map((e) => e.textContent).find((s) => s.includes('taken')))`, "true")
+	b.Eval(`document.querySelector('[data-testid=leaf-codes] a').click()`)
+	b.Wait(title+`.startsWith('Code ')`, "true")
+	code := b.Eval(`location.hash.split('/').pop()`)
+	b.Do(chromedp.Reload()) // the address is that of the code
+	b.Wait(title+`?.startsWith('Code `+code+` of slot 4 ')`, "true")
 	b.click("leaf-put")
-	b.see(open, "0")
-	b.see(`document.querySelector('[data-testid=play-slot-a-4]').dataset.code`, code)
-	b.see(`location.hash.includes('?a=')`, "true")
+	b.Wait(open, "0")
+	b.Wait(`document.querySelector('[data-testid=play-slot-a-4]').dataset.code`, code)
+	b.Wait(`location.hash.includes('?a=')`, "true")
 
 	// a picture that carries it becomes A; what does not exist is said
-	b.eval(`location.hash = '` + file.keys[0] + `/atlas/0/` + a[0] + `'`)
-	b.see(open, "1")
-	b.eval(`document.querySelector('[data-testid=leaf-images] button').click()`)
-	b.see(open+` + ' ' + document.querySelector('[data-testid=play-slot-a-0]').dataset.code`, "0 "+a[0])
+	b.Eval(`location.hash = '` + file.keys[0] + `/atlas/0/` + a[0] + `'`)
+	b.Wait(open, "1")
+	b.Eval(`document.querySelector('[data-testid=leaf-images] button').click()`)
+	b.Wait(open+` + ' ' + document.querySelector('[data-testid=play-slot-a-0]').dataset.code`, "0 "+a[0])
 	for hash, want := range map[string]string{"/atlas/99": "Slot 99 does not exist; this model has slots 0 to 8.", "/atlas/0/128": "Code 128 does not exist; this model has codes 0 to 127."} {
-		b.eval(`location.hash = '` + file.keys[0] + hash + `'`)
-		b.see(`document.querySelector('.leaf p')?.textContent`, want)
+		b.Eval(`location.hash = '` + file.keys[0] + hash + `'`)
+		b.Wait(`document.querySelector('.leaf p')?.textContent`, want)
 	}
-	b.keys(kb.Escape)
-	b.see(open, "0")
+	b.Keys(kb.Escape)
+	b.Wait(open, "0")
 }
 
 // made waits for a file that the page offers, and gives its bytes.
 func (b playBrowser) made(selector string) []byte {
 	b.t.Helper()
-	b.eval(`(window.made = null, URL.createObjectURL = (blob) => { const r = new FileReader(); r.onload = () => { window.made = r.result; }; r.readAsDataURL(blob); return 'about:blank'; }, HTMLAnchorElement.prototype.click = () => {}, document.querySelector('` + selector + `').dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true })))`)
-	b.seeWithin(time.Minute, `window.made !== null`, "true")
-	raw, err := base64.StdEncoding.DecodeString(b.eval(`window.made.split(',')[1]`))
+	b.Eval(`(window.made = null, URL.createObjectURL = (blob) => { const r = new FileReader(); r.onload = () => { window.made = r.result; }; r.readAsDataURL(blob); return 'about:blank'; }, HTMLAnchorElement.prototype.click = () => {}, document.querySelector('` + selector + `').dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true })))`)
+	b.Wait(`window.made !== null`, "true")
+	raw, err := base64.StdEncoding.DecodeString(b.Eval(`window.made.split(',')[1]`))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -256,9 +253,9 @@ func (b playBrowser) made(selector string) []byte {
 // The frozen page makes its files by itself.
 func TestFrozenFiles(t *testing.T) {
 	b := browse(t, playground{t: t}, 1280, 900)
-	b.do(chromedp.Navigate("file://" + frozenOf(t, "tiny").path))
-	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
-	b.see(`[...document.querySelectorAll('#download [data-file]')].map((e) => e.dataset.file).join()`, "png,png4,animation.gif,animation.png,codes.json")
+	b.Do(chromedp.Navigate("file://" + frozenOf(t, "tiny").path))
+	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+	b.Wait(`[...document.querySelectorAll('#download [data-file]')].map((e) => e.dataset.file).join()`, "png,png4,animation.gif,animation.png,codes.json")
 	for kind, side := range map[string]int{"png": 64, "png4": 256} {
 		img, err := png.Decode(bytes.NewReader(b.made(`[data-file=` + kind + `]`)))
 		if err != nil || img.Bounds().Dx() != side || img.Bounds().Dy() != side {
@@ -294,8 +291,8 @@ func TestFrozenFiles(t *testing.T) {
 		t.Errorf("codes: %+v, %v", state, err)
 	}
 
-	b.eval(`(() => { const s = document.querySelector('[data-testid=play-many-n]'); s.value = '4'; s.dispatchEvent(new Event('change')); document.querySelector('#many summary').click(); })()`)
-	b.seeWithin(time.Minute, `/^\d+ of \d+ swaps give the true picture/.test(document.querySelector('[data-testid=play-many-said]').textContent)`, "true")
+	b.Eval(`(() => { const s = document.querySelector('[data-testid=play-many-n]'); s.value = '4'; s.dispatchEvent(new Event('change')); document.querySelector('#many summary').click(); })()`)
+	b.Wait(`/^\d+ of \d+ swaps give the true picture/.test(document.querySelector('[data-testid=play-many-said]').textContent)`, "true")
 	drawing := string(b.made(`[data-testid=play-figure-svg]`))
 	for part, n := range map[string]int{"<image ": 4 * 8, ">floor hue<": 1, ", step 20,000<": 1, "swaps give the true picture": 1, ">pair 4<": 1} {
 		if got := strings.Count(drawing, part); got != n {
@@ -323,8 +320,8 @@ func TestFrozenFiles(t *testing.T) {
 			t.Errorf("the figure as PDF has no text %q", want)
 		}
 	}
-	b.see(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
-	b.see(`performance.getEntriesByType('resource').filter((e) => !/^(data|blob|about):/.test(e.name)).length`, "0")
+	b.Wait(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
+	b.Wait(`performance.getEntriesByType('resource').filter((e) => !/^(data|blob|about):/.test(e.name)).length`, "0")
 }
 
 // A damaged copy says so in place.
@@ -341,22 +338,22 @@ func TestFrozenPageSaysThatItIsDamaged(t *testing.T) {
 	if err := os.WriteFile(path, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b.do(chromedp.Navigate("file://" + path))
-	b.see(`/damaged/.test(document.getElementById('failed')?.textContent)`, "true")
+	b.Do(chromedp.Navigate("file://" + path))
+	b.Wait(`/damaged/.test(document.getElementById('failed')?.textContent)`, "true")
 }
 
 // Without WebAssembly SIMD the frozen page says so, and shows what it can: names, codes, the examples.
 func TestFrozenPageWithoutSIMD(t *testing.T) {
 	b := browse(t, playground{t: t}, 1280, 900)
-	b.beforePages(`delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'))`)
-	b.do(chromedp.Navigate("file://" + frozenOf(t, "hrr", "betavae").path))
-	b.see(`/SIMD/.test(document.getElementById('failed')?.textContent) || document.getElementById('failed')?.textContent`, "true")
-	b.see(`document.getElementById('failed').hidden + document.querySelector('[data-testid=play-original-a]').src.slice(0, 15)`, "falsedata:image/png;")
+	b.BeforePages(`delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'))`)
+	b.Do(chromedp.Navigate("file://" + frozenOf(t, "hrr", "betavae").path))
+	b.Wait(`/SIMD/.test(document.getElementById('failed')?.textContent) || document.getElementById('failed')?.textContent`, "true")
+	b.Wait(`document.getElementById('failed').hidden + document.querySelector('[data-testid=play-original-a]').src.slice(0, 15)`, "falsedata:image/png;")
 }
 
 // A run whose pictures have no factors is frozen and played with: codes go by their numbers, and nothing is said about factors.
 func TestFrozenPageWithoutFactors(t *testing.T) {
-	needsBrowser(t)
+	handlertest.NeedsBrowser(t)
 	dir := t.TempDir()
 	pictures := filepath.Join(dir, "pictures")
 	if err := os.Mkdir(pictures, 0o755); err != nil {
@@ -409,15 +406,15 @@ func TestFrozenPageWithoutFactors(t *testing.T) {
 	}
 
 	b := browse(t, playground{t: t}, 1280, 900)
-	b.do(chromedp.Navigate("file://" + page.Name()))
-	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
-	b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
-	b.see(`document.querySelectorAll('#side-a [data-factor], #reading:not([hidden])').length`, "0")
-	b.eval(`document.querySelector('[data-testid=play-swap-2]').click()`)
-	b.see(`document.querySelector('[data-testid=play-slot-a-2]').dataset.code === document.querySelector('[data-testid=play-slot-b-2]').dataset.code`, "true")
-	b.eval(`document.querySelector('[data-testid=play-random-a]').click()`)
-	b.see(`document.querySelector('[data-testid=play-original-a]').src.startsWith('data:image/png')`, "true")
-	b.see(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
+	b.Do(chromedp.Navigate("file://" + page.Name()))
+	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+	b.Wait(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+	b.Wait(`document.querySelectorAll('#side-a [data-factor], #reading:not([hidden])').length`, "0")
+	b.Eval(`document.querySelector('[data-testid=play-swap-2]').click()`)
+	b.Wait(`document.querySelector('[data-testid=play-slot-a-2]').dataset.code === document.querySelector('[data-testid=play-slot-b-2]').dataset.code`, "true")
+	b.Eval(`document.querySelector('[data-testid=play-random-a]').click()`)
+	b.Wait(`document.querySelector('[data-testid=play-original-a]').src.startsWith('data:image/png')`, "true")
+	b.Wait(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
 }
 
 // An address whose codes or pictures the file does not have is said in place, and the page works.
@@ -431,18 +428,18 @@ func TestFrozenPageOfAForeignAddress(t *testing.T) {
 		"a=479999":                           "Picture 479999 is not in this file, so another is shown.",
 		"codes=1.2.3.4.5":                    "",
 	} {
-		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate("file://"+file.path+"#"+file.keys[0]+"?"+query))
-		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
-		b.see(said, want)
-		b.see(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+		b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate("file://"+file.path+"#"+file.keys[0]+"?"+query))
+		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+		b.Wait(said, want)
+		b.Wait(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
 	}
 }
 
 // Uploads that are odd in size are said in place in the frozen page as in the live one.
 func TestFrozenUploadsOfOddSizes(t *testing.T) {
 	b := browse(t, playground{t: t}, 1280, 900)
-	b.do(chromedp.Navigate("file://" + frozenOf(t, "hrr", "betavae").path))
-	b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+	b.Do(chromedp.Navigate("file://" + frozenOf(t, "hrr", "betavae").path))
+	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
 	give := func(wide, high int) {
 		path := filepath.Join(t.TempDir(), "own.png")
 		file, err := os.Create(path)
@@ -452,14 +449,14 @@ func TestFrozenUploadsOfOddSizes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.do(chromedp.SetUploadFiles(`[data-testid="play-upload-a"]`, []string{path}))
+		b.Do(chromedp.SetUploadFiles(`[data-testid="play-upload-a"]`, []string{path}))
 	}
 	said := `document.querySelector('#side-a [data-part=said]').textContent`
 	give(12_000, 3)
-	b.see(said, "The picture is 12000 × 3 pixels; choose one of at most 8,192 on a side.")
+	b.Wait(said, "The picture is 12000 × 3 pixels; choose one of at most 8,192 on a side.")
 	give(1, 1)
-	b.see(said, "The picture was 1 × 1; its middle square was resized to 64 × 64.")
-	b.see(`document.querySelector('[data-testid=play-original-a]').src.startsWith('data:image/png')`, "true")
+	b.Wait(said, "The picture was 1 × 1; its middle square was resized to 64 × 64.")
+	b.Wait(`document.querySelector('[data-testid=play-original-a]').src.startsWith('data:image/png')`, "true")
 }
 
 func TestFreezeRefuses(t *testing.T) {
@@ -483,16 +480,7 @@ func (b playBrowser) upload(id string) {
 	if err := os.WriteFile(path, raw, 0o644); err != nil {
 		b.t.Fatal(err)
 	}
-	b.do(chromedp.SetUploadFiles(`[data-testid="`+id+`"]`, []string{path}))
-}
-
-// beforePages runs a script before those of every page.
-func (b playBrowser) beforePages(script string) {
-	b.t.Helper()
-	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: script})
-		return err
-	}))
+	b.Do(chromedp.SetUploadFiles(`[data-testid="`+id+`"]`, []string{path}))
 }
 
 // The page of the shipped models that lies in docs is within the size of as many of a small preset.

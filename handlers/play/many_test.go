@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -108,7 +107,7 @@ func TestAnimation(t *testing.T) {
 
 // Pairs × groups and an edit on many images, live in the page and in the frozen file.
 func TestManyInThePage(t *testing.T) {
-	needsBrowser(t)
+	handlertest.NeedsBrowser(t)
 	dir := t.TempDir()
 	key := handlertest.WriteTiny(t, dir)
 	p := playgroundIn(t, dir, "hrr")
@@ -119,30 +118,30 @@ func TestManyInThePage(t *testing.T) {
 	rows := `document.querySelectorAll('#many tbody tr').length`
 	said := `document.querySelector('[data-testid=play-many-said]').textContent`
 	choose := func(id, value string) {
-		b.eval(`(() => { const s = document.querySelector('[data-testid=` + id + `]'); s.value = '` + value + `'; s.dispatchEvent(new Event('change')); })()`)
+		b.Eval(`(() => { const s = document.querySelector('[data-testid=` + id + `]'); s.value = '` + value + `'; s.dispatchEvent(new Event('change')); })()`)
 	}
 	for _, address := range []string{p.url + "/play/" + key + "?a=171626&b=309998", "file://" + path} {
-		b.do(chromedp.Navigate(address))
-		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.decoder`, "browser")
+		b.Do(chromedp.Navigate(address))
+		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
 		choose("play-many-n", "4")
-		b.eval(`document.querySelector('#many summary').click()`)
-		b.seeWithin(time.Minute, `/^\d+ of \d+ swaps give the true picture/.test(`+said+`)`, "true")
-		b.see(rows+` + ' ' + document.querySelectorAll('#many tbody canvas').length`, "4 32")
-		b.see(`[...document.querySelectorAll('#many tr:first-child .fact')].filter((e) => /hit/.test(e.textContent)).length`, "6")
+		b.Eval(`document.querySelector('#many summary').click()`)
+		b.Wait(`/^\d+ of \d+ swaps give the true picture/.test(`+said+`)`, "true")
+		b.Wait(rows+` + ' ' + document.querySelectorAll('#many tbody canvas').length`, "4 32")
+		b.Wait(`[...document.querySelectorAll('#many tr:first-child .fact')].filter((e) => /hit/.test(e.textContent)).length`, "6")
 		choose("play-many-what", "edit")
-		b.see(said, "Change a slot of A first; the same codes are then put into other images.")
-		b.eval(`document.querySelector('[data-testid=play-groupswap-0]').closest('a').click()`)
-		b.seeWithin(time.Minute, `/^Slot 7, floor hue takes .+ Nothing else changed in [1-4] of 4 images/.test(`+said+`) || `+said, "true")
-		b.see(rows, "4")
+		b.Wait(said, "Change a slot of A first; the same codes are then put into other images.")
+		b.Eval(`document.querySelector('[data-testid=play-groupswap-0]').closest('a').click()`)
+		b.Wait(`/^Slot 7, floor hue takes .+ Nothing else changed in [1-4] of 4 images/.test(`+said+`) || `+said, "true")
+		b.Wait(rows, "4")
 		if strings.HasPrefix(address, "http") {
-			b.eval(`document.querySelector('[data-testid=play-undo]').click()`)
+			b.Eval(`document.querySelector('[data-testid=play-undo]').click()`)
 			choose("play-many-what", "pairs")
-			b.see(`document.querySelector('[data-testid=play-figure-pdf]').getAttribute('href').endsWith('&n=4&seed=1')`, "true")
-			b.eval(`addEventListener('click', (e) => { window.kept = e.defaultPrevented; e.preventDefault(); })`)
-			b.eval(`document.querySelector('[data-testid=play-figure-pdf]').click()`)
-			b.see(`window.kept`, "false") // the link leads somewhere
-			b.eval(`document.querySelector('#many .fact [data-kind]').dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, isPrimary: true }))`)
-			b.see(`document.querySelectorAll('[data-held], [data-holding]').length`, "0") // and what is read is not held
+			b.Wait(`document.querySelector('[data-testid=play-figure-pdf]').getAttribute('href').endsWith('&n=4&seed=1')`, "true")
+			b.Eval(`addEventListener('click', (e) => { window.kept = e.defaultPrevented; e.preventDefault(); })`)
+			b.Eval(`document.querySelector('[data-testid=play-figure-pdf]').click()`)
+			b.Wait(`window.kept`, "false") // the link leads somewhere
+			b.Eval(`document.querySelector('#many .fact [data-kind]').dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, isPrimary: true }))`)
+			b.Wait(`document.querySelectorAll('[data-held], [data-holding]').length`, "0") // and what is read is not held
 		}
 	}
 }

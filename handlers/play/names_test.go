@@ -3,10 +3,10 @@ package play_test
 import (
 	"bytes"
 	"net/http"
+	"slotscope/handlers/handlertest"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -62,7 +62,7 @@ func TestNamesAreShown(t *testing.T) {
 
 // Names and pins are given by mouse and keys alike, in the live page and in the frozen one.
 func TestNamesAreGivenInThePage(t *testing.T) {
-	needsBrowser(t)
+	handlertest.NeedsBrowser(t)
 	file := frozenOf(t, "hrr", "betavae")
 	path, keys := file.path, file.keys
 	p := newPlayground(t)
@@ -70,31 +70,31 @@ func TestNamesAreGivenInThePage(t *testing.T) {
 	b.waitFor("usage")
 	for name, address := range map[string]string{"live": p.url + "/play/" + p.key + "?" + playState, "frozen": "file://" + path + "#" + keys[0] + "?codes=1.2.3.4.5&bcodes=6.2.8.9.10"} {
 		t.Log(name)
-		b.do(chromedp.Navigate(address))
-		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.ready`, "yes")
-		b.see(`document.getElementById('entries').inert`, "false")
+		b.Do(chromedp.Navigate(address))
+		b.Wait(`document.getElementById('play')?.dataset.ready`, "yes")
+		b.Wait(`document.getElementById('entries').inert`, "false")
 		b.click("play-name")
-		b.see(`document.querySelectorAll('dialog[open] input').length > 1 && document.activeElement === document.querySelector('dialog input')`, "true")
-		b.do(chromedp.SendKeys(`dialog input`, "size <i>"+kb.Enter))
-		b.see(`document.querySelectorAll('dialog').length`, "0")
-		b.see(`document.querySelector('[data-testid=play-head-0] .visually-hidden').textContent + document.getElementById('palette-factor').textContent`, "size <i>size <i>")
+		b.Wait(`document.querySelectorAll('dialog[open] input').length > 1 && document.activeElement === document.querySelector('dialog input')`, "true")
+		b.Do(chromedp.SendKeys(`dialog input`, "size <i>"+kb.Enter))
+		b.Wait(`document.querySelectorAll('dialog').length`, "0")
+		b.Wait(`document.querySelector('[data-testid=play-head-0] .visually-hidden').textContent + document.getElementById('palette-factor').textContent`, "size <i>size <i>")
 		b.click("play-pin")
-		b.see(`document.querySelector('#entries .entry[data-pinned]')?.dataset.code + document.querySelector('[data-testid=play-pin]').textContent`, "1Unpin")
-		b.eval(`document.getElementById('palette-unused').click()`)
-		b.see(`document.querySelectorAll('.entry').length`, "12")
-		b.eval(`document.querySelector('[data-testid=play-palette-7]').focus()`)
-		b.keys("p")
-		b.see(`[...document.querySelectorAll('#entries .entry')].slice(0, 2).map((e) => e.dataset.code).join()`, "1,7")
+		b.Wait(`document.querySelector('#entries .entry[data-pinned]')?.dataset.code + document.querySelector('[data-testid=play-pin]').textContent`, "1Unpin")
+		b.Eval(`document.getElementById('palette-unused').click()`)
+		b.Wait(`document.querySelectorAll('.entry').length`, "12")
+		b.Eval(`document.querySelector('[data-testid=play-palette-7]').focus()`)
+		b.Keys("p")
+		b.Wait(`[...document.querySelectorAll('#entries .entry')].slice(0, 2).map((e) => e.dataset.code).join()`, "1,7")
 		keeps := `localStorage.getItem('slotscope names ` + keys[0] + `')?.includes('size <i>') === true`
-		b.see(keeps, strconv.FormatBool(name == "frozen"))
-		b.do(chromedp.Reload())
-		b.seeWithin(time.Minute, `document.getElementById('play')?.dataset.ready`, "yes")
-		if name == "frozen" && b.eval(keeps) != "true" { // headless Chromium may do so to pages of files while the machine is busy
+		b.Wait(keeps, strconv.FormatBool(name == "frozen"))
+		b.Do(chromedp.Reload())
+		b.Wait(`document.getElementById('play')?.dataset.ready`, "yes")
+		if name == "frozen" && b.Eval(keeps) != "true" { // headless Chromium may do so to pages of files while the machine is busy
 			t.Log("the browser lost what it kept when the page was loaded again, so nothing is called anything")
 			continue
 		}
-		b.see(`document.querySelector('[data-testid=play-head-0] .visually-hidden').textContent`, "size <i>")
-		b.see(`[...document.querySelectorAll('#entries .entry')].slice(0, 2).map((e) => e.dataset.code).join()`, "1,7")
+		b.Wait(`document.querySelector('[data-testid=play-head-0] .visually-hidden').textContent`, "size <i>")
+		b.Wait(`[...document.querySelectorAll('#entries .entry')].slice(0, 2).map((e) => e.dataset.code).join()`, "1,7")
 		if t.Failed() {
 			t.Fatal(name)
 		}

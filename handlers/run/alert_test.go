@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"slotscope/handlers/handlertest"
 	"slotscope/model"
 )
@@ -53,7 +51,7 @@ func TestBrowserNotifications(t *testing.T) {
 	b.Wait("document.querySelector('[data-testid=notify]').checkVisibility()", "true")
 	toggle := func(answer string) {
 		b.Eval(strings.Replace(recorder, "%", answer, 1))
-		b.Do(chromedp.Click(chromedp.CSS("[data-testid=notify] input")))
+		b.Click("[data-testid=notify] input")
 	}
 	toggle("denied")
 	b.Wait(text("[data-part=notify-why]"), "This browser blocks notifications of this site; allow them in the site’s settings.")
@@ -67,7 +65,7 @@ func TestBrowserNotifications(t *testing.T) {
 	b.Site.CloseClientConnections() // what is told meanwhile comes when the page is back
 	b.Runs.Alert(model.Alert{Run: "a", Name: "first", Kind: model.AlertEnded, Text: "finished"})
 	b.Wait("shown.join()", "first: collapsed | perplexity fell,first: ended | finished")
-	b.Do(chromedp.Click(chromedp.CSS("[data-testid=notify] input")))
+	b.Click("[data-testid=notify] input")
 	b.Runs.Alert(model.Alert{Run: "a", Name: "first", Kind: model.AlertRule, Text: "not wanted"})
 	b.Wait("document.querySelectorAll('[data-testid=alerts] li').length", "4")
 	b.Wait("shown.length", "2")

@@ -3,8 +3,6 @@ package run_test
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -14,37 +12,14 @@ import (
 	"slotscope/handlers/handlertest"
 	runpage "slotscope/handlers/run"
 	"slotscope/model"
-	"slotscope/web"
 )
 
 func openRuns(t *testing.T) handlertest.Browser {
 	t.Helper()
-	if _, err := exec.LookPath("chromium"); err != nil {
-		t.Skip("chromium is not installed here, so the pages' scripts go untested")
-	}
 	f := handlertest.NewRuns(t.TempDir())
-	h, err := web.New(web.Config{Addr: "127.0.0.1:0", Pages: []web.Page{runpage.Runs{Service: f, Datasets: handlertest.Data{}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	site := httptest.NewServer(h)
-	t.Cleanup(site.Close)
-	ctx, stop := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx)
-	t.Cleanup(stop)
-	b := handlertest.Browser{T: t, Ctx: ctx, Runs: f, Site: site}
-	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 2800)); err != nil { // the first call starts the browser, which lives as long as its context
-		t.Fatal(err)
-	}
-	messages := chromedp.Console(ctx)
-	go func() {
-		for m, err := range messages {
-			if err == nil && m.IsException() {
-				t.Errorf("%s:%d %s", m.URL, m.Line+1, m)
-			}
-		}
-	}()
+	b := handlertest.Open(t, runpage.Runs{Service: f, Datasets: handlertest.Data{}})
+	b.Runs = f
+	b.Do(chromedp.EmulateViewport(1280, 2800))
 	return b
 }
 
@@ -94,9 +69,9 @@ func TestRunPageLives(t *testing.T) {
 	b.Wait(pointsOf("total"), "450")
 	b.Wait(text(connection), "live")
 
-	b.Do(chromedp.Click(chromedp.CSS("[data-testid=delete]"))) // what runs is stopped first
+	b.Click("[data-testid=delete]") // what runs is stopped first
 	b.Wait("document.querySelector('[data-testid=delete-go]').checkVisibility()", "false")
-	b.Do(chromedp.Click(chromedp.CSS("[data-testid=stop-first] [data-action=stop]")))
+	b.Click("[data-testid=stop-first] [data-action=stop]")
 	b.Wait(text("[data-testid=state]"), "stopped")
 	b.Wait(text(connection), "ended")
 	b.Wait(text("[data-testid=checkpoints] a"), "450")
@@ -106,10 +81,13 @@ func TestRunPageLives(t *testing.T) {
 		t.Error("the page does not say what a stop kept")
 	}
 
-	b.Do(chromedp.Click(chromedp.CSS("[data-testid=resume]")), chromedp.SetValue(chromedp.ID("resume-steps"), "far"), chromedp.Click(chromedp.CSS("[data-testid=resume-go]")))
+	b.Click("[data-testid=resume]")
+	b.Do(chromedp.SetValue(chromedp.ID("resume-steps"), "far"))
+	b.Click("[data-testid=resume-go]")
 	b.Wait("document.querySelector('#resume [data-testid=trouble]')?.checkVisibility()", "true") // refused in its dialog, with what was typed
 	b.Wait("document.getElementById('resume-steps').value + ' ' + location.pathname", "far /runs/a")
-	b.Do(chromedp.SetValue(chromedp.ID("resume-steps"), "20000"), chromedp.Click(chromedp.CSS("[data-testid=resume-go]")))
+	b.Do(chromedp.SetValue(chromedp.ID("resume-steps"), "20000"))
+	b.Click("[data-testid=resume-go]")
 	b.Wait(text("[data-testid=state]"), "running")
 	b.Wait(pointsOf("total"), "450")
 	b.Runs.ResumeFrom("a", 200) // as after a crash: the page takes back what the run took back
@@ -142,14 +120,14 @@ func TestChartsByHand(t *testing.T) {
 	if s := b.Eval(total); !strings.Contains(s, "least, greatest, last of each span") {
 		t.Errorf("9,000 points are drawn as %q", s)
 	}
-	handlertest.Click(t, b.Ctx, "[name=log]")
+	b.Click("[name=log]")
 	look(b, "latent/mean") // a chart is drawn only while it is near the window
 	b.Wait(`document.querySelector('[data-testid="chart-latent/mean"] [data-part=marks]').textContent.includes('not above 0')`, "true")
 
 	look(b, "total")
 	b.Wait(`document.querySelector('[data-testid="chart-total"] .u-over') !== null`, "true")
-	plot := chromedp.CSS(`[data-testid="chart-total"] [data-part=plot]`)
-	b.Do(chromedp.Focus(plot), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"))
+	b.Focus(`[data-testid="chart-total"] [data-part=plot]`)
+	b.Keys("+", "+")
 	b.Wait(`document.querySelector('[data-part=view]').textContent !== ''`, "true")
 	b.Wait(total+".replace(/[0-9,]+/, 'n')", "n points") // zoomed in, every point is there
 	b.Do(chromedp.KeyEvent("0"))
@@ -162,7 +140,7 @@ func TestChartsByHand(t *testing.T) {
 	x, y := b.Middle(`[data-testid="chart-total"] .u-over`)
 	b.Do(chromedp.DragAndDropXY(x-80, y, x+80, y))
 	b.Wait(`/^steps [0-9,]+ to [0-9,]+$/.test(document.querySelector('[data-part=view]').textContent)`, "true")
-	b.Do(chromedp.Click(chromedp.CSS("[name=reset]")))
+	b.Click("[name=reset]")
 	b.Wait(`document.querySelector('[data-part=view]').textContent`, "")
 	b.Do(chromedp.KeyEvent("]"))
 	b.Wait(`document.querySelector('[name=smooth-now]').value`, "0.05")
@@ -176,7 +154,7 @@ func TestChartMenu(t *testing.T) {
 	b.Wait(text(connection), "ended")
 	b.Wait(`document.querySelector('[name=smooth-now]').value + document.querySelector('[data-part=view]').textContent + document.querySelector('[data-group=terms-of-the-loss]').open`, "0.50steps 100 to 5,000true")
 	b.Wait(`document.querySelector('[data-testid="chart-total"] .u-over') !== null`, "true")
-	b.Do(chromedp.Click(chromedp.CSS(`[data-testid="chart-total"] [data-part=menu]`)))
+	b.Click(`[data-testid="chart-total"] [data-part=menu]`)
 	b.Wait(`document.querySelector('#chart-menu h2').textContent`, "Total loss")
 	set := func(name, v string) {
 		b.Eval(fmt.Sprintf(`(() => { const f = document.querySelector('#chart-menu [name=%s]'); f.value = '%s'; f.dispatchEvent(new Event('change')) })()`, name, v))
@@ -189,7 +167,7 @@ func TestChartMenu(t *testing.T) {
 	set("hi", "0.6")
 	b.Wait(`new URLSearchParams(location.search).get('axis')`, "total:0.2~0.6")
 	b.Wait(`document.querySelector('#chart-menu [data-part=csv]').getAttribute('href')`, "/api/runs/a/points.csv?names=total")
-	b.Do(chromedp.Click(chromedp.CSS(`#chart-menu [name=enlarge]`)))
+	b.Click(`#chart-menu [name=enlarge]`)
 	b.Wait(`document.querySelector('[data-testid="chart-total"] .u-over').clientHeight > 350`, "true")
 	b.Open(strings.TrimPrefix(b.Eval("location.href"), b.Site.URL)) // a link to it shows the same
 	b.Wait(`document.querySelector('[data-testid="chart-total"] .u-over')?.clientHeight > 350`, "true")
@@ -228,9 +206,10 @@ func TestEarlierRunBehind(t *testing.T) {
 	b.Wait(text(connection), "ended")
 	b.Wait(`document.querySelector('[name=ref]').value`, "old")
 	b.Wait(`document.querySelector('[data-testid="chart-total"] .u-over') !== null`, "true")
-	b.Do(chromedp.Focus(chromedp.CSS(`[data-testid="chart-total"] [data-part=plot]`)), chromedp.KeyEvent(kb.ArrowRight)) // to the middle
+	b.Focus(`[data-testid="chart-total"] [data-part=plot]`)
+	b.Keys(kb.ArrowRight) // to the middle
 	b.Wait(text("[data-part=sample-step]"), "step 200")
-	b.Do(chromedp.Click(chromedp.CSS("h1")))
+	b.Click("h1")
 	b.Wait(text("[data-part=sample-step]"), "step 400")
 	b.Do(chromedp.EmulateViewport(390, 900)) // a phone, with the long names of runs in the choice
 	b.Wait(`Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)`, "0")
@@ -248,7 +227,7 @@ func TestFormFollowsThePreset(t *testing.T) {
 	b.Wait(`document.getElementById('widths').value`, "64,128,256,512")
 	b.Wait(`document.getElementById('d').value`, fmt.Sprint(paper.D))
 	b.Wait(`document.getElementById('steps').value`, "77") // typed by hand: kept
-	b.Do(chromedp.Click(chromedp.CSS("[data-testid=start]")))
+	b.Click("[data-testid=start]")
 	b.Wait("location.pathname", "/runs/run-1")
 	if c := b.Runs.Runs["run-1"].Config; c.Steps != 77 || c.Widths != paper.Widths {
 		t.Errorf("started with %+v", c)
@@ -289,7 +268,7 @@ func TestFormFollowsTheModel(t *testing.T) {
 	choose("qlae")
 	b.Wait(`document.getElementById('d') === null`, "true")
 	b.Wait(`document.getElementById('weight_decay').value`, "1")
-	b.Do(chromedp.Click(chromedp.CSS("[data-testid=start]")))
+	b.Click("[data-testid=start]")
 	b.Wait("location.pathname", "/runs/run-1")
 	if c := b.Runs.Runs["run-1"].Config; c.Model != "qlae" || c.Steps != 77 || c.WeightDecay != 1 || c.D != 0 {
 		t.Errorf("started with %+v", c)

@@ -49,23 +49,23 @@ func (d *decoder) Routes(r chi.Router) {
 func TestEvidenceByCheckpoint(t *testing.T) {
 	f, d := handlertest.NewRuns(t.TempDir()), &decoder{asked: map[string]int{}}
 	f.Put("a", model.Finished, 600)
-	ctx, url := handlertest.Open(t, runpage.Runs{Service: f, Datasets: handlertest.Data{}}, d)
+	b := handlertest.Open(t, runpage.Runs{Service: f, Datasets: handlertest.Data{}}, d)
 	open := func(id string) {
-		handlertest.Do(t, ctx, chromedp.Navigate(url+"/runs/"+id))
-		handlertest.Until(t, ctx, "the page is ready", `document.querySelector('[data-part=tools]')?.hidden === false`)
-		handlertest.Do(t, ctx, chromedp.Click(chromedp.CSS("[data-testid=evidence] summary")))
+		b.Do(chromedp.Navigate(b.URL + "/runs/" + id))
+		b.Until("the page is ready", `document.querySelector('[data-part=tools]')?.hidden === false`)
+		b.Click("[data-testid=evidence] summary")
 	}
 	says := `document.querySelector('[data-part=evidence-says]').textContent`
 	open("a")
-	handlertest.Until(t, ctx, "counting is told", says+`.includes('512 of 4,096')`)
-	handlertest.Until(t, ctx, "the matrix is shown", `document.querySelector('.matrix tbody')?.textContent === 'shape0.750.00'`)
-	handlertest.Until(t, ctx, "both pairs are shown", `[...document.querySelectorAll('[data-part=evidence-swaps] img')].filter((i) => i.naturalWidth === 200 && /@\d+\/sheet.png\?a=(0&b=240000|160000&b=479999)$/.test(i.src)).length === 2`)
-	handlertest.Until(t, ctx, "the step is told", `/^step /.test(document.querySelector('[data-part=evidence-step]').textContent)`)
+	b.Until("counting is told", says+`.includes('512 of 4,096')`)
+	b.Until("the matrix is shown", `document.querySelector('.matrix tbody')?.textContent === 'shape0.750.00'`)
+	b.Until("both pairs are shown", `[...document.querySelectorAll('[data-part=evidence-swaps] img')].filter((i) => i.naturalWidth === 200 && /@\d+\/sheet.png\?a=(0&b=240000|160000&b=479999)$/.test(i.src)).length === 2`)
+	b.Until("the step is told", `/^step /.test(document.querySelector('[data-part=evidence-step]').textContent)`)
 	d.mu.Lock()
 	d.fails = true
 	d.mu.Unlock()
 	open("a")
-	handlertest.Until(t, ctx, "a failure is a sentence in place", says+` === 'The checkpoint is damaged.'`)
+	b.Until("a failure is a sentence in place", says+` === 'The checkpoint is damaged.'`)
 }
 
 // TestNoEvidenceYet: a run without a checkpoint says so.

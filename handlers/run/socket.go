@@ -80,27 +80,25 @@ var upgrader = websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 32 <
 // socket streams a run: the visitor says which step it has, the server sends what it lacks, now and as it comes. Points are
 // read from the store, so a visitor that was away misses nothing, and a slow one delays nobody.
 func (h Runs) socket(common *share) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) { h.talk(common, w, r) }
-}
-
-func (h Runs) talk(common *share, w http.ResponseWriter, r *http.Request) {
-	id := chi.URLParam(r, "id")
-	if _, err := h.Service.Get(r.Context(), id); err != nil {
-		handlers.Fail(w, r, err)
-		return
+	return func(w http.ResponseWriter, r *http.Request) {
+		id := chi.URLParam(r, "id")
+		if _, err := h.Service.Get(r.Context(), id); err != nil {
+			handlers.Fail(w, r, err)
+			return
+		}
+		conn, err := upgrader.Upgrade(w, r, nil)
+		if err != nil {
+			return // Upgrade has answered
+		}
+		ctx, cancel := context.WithCancelCause(r.Context())
+		s := &runSocket{runs: h.Service, common: common, id: id, conn: conn, hellos: make(chan hello), notes: make(chan string)}
+		done := make(chan struct{})
+		go func() { defer close(done); cancel(s.read(ctx)) }()
+		s.write(ctx)
+		cancel(nil)
+		conn.Close()
+		<-done
 	}
-	conn, err := upgrader.Upgrade(w, r, nil)
-	if err != nil {
-		return // Upgrade has answered
-	}
-	ctx, cancel := context.WithCancelCause(r.Context())
-	s := &runSocket{runs: h.Service, common: common, id: id, conn: conn, hellos: make(chan hello), notes: make(chan string)}
-	done := make(chan struct{})
-	go func() { defer close(done); cancel(s.read(ctx)) }()
-	s.write(ctx)
-	cancel(nil)
-	conn.Close()
-	<-done
 }
 
 // runSocket is one visitor's connection: read runs in one goroutine, write in another, the latter alone sends.

@@ -14,7 +14,7 @@ import (
 func TestChartsByTouch(t *testing.T) {
 	b := openRuns(t)
 	b.Runs.Put("a", model.Finished, 9000)
-	h := handlertest.TouchScreen(t, b.Ctx)
+	h := b.TouchScreen()
 	b.Open("/runs/a")
 	b.Wait(text(connection), "ended")
 	const total, psnr = `[data-testid="chart-total"]`, `[data-testid="chart-psnr/eval"]`

@@ -14,15 +14,15 @@ import (
 func TestSweepsAreAccessible(t *testing.T) {
 	f := handlertest.NewScored(t)
 	id, _ := searched(t, f)
-	ctx, address := handlertest.Open(t, compare.Reports{Runs: f, Scores: f, Sweeps: handlertest.Sweeps{Scored: f}}, sweeppage.Sweeps{Service: handlertest.Sweeps{Scored: f}, Datasets: handlertest.Data{}})
+	b := handlertest.Open(t, compare.Reports{Runs: f, Scores: f, Sweeps: handlertest.Sweeps{Scored: f}}, sweeppage.Sweeps{Service: handlertest.Sweeps{Scored: f}, Datasets: handlertest.Data{}})
 	for path, there := range map[string]string{
 		"/sweeps/" + id + "/explore": `document.querySelector('[data-line]')`,
 		"/sweeps/new?kind=own":       `document.querySelector('[data-testid=estimate]').textContent.includes('runs')`,
 		"/compare?sweep=" + id:       `document.querySelectorAll('.chart canvas').length > 1`,
 		"/sweeps/" + id:              `document.querySelector('[data-testid=explore-link]')`,
 	} {
-		handlertest.Do(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(address+path))
-		handlertest.Until(t, ctx, path+" is drawn", there)
-		handlertest.Accessible(t, ctx)
+		b.Do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(b.URL+path))
+		b.Until(path+" is drawn", there)
+		b.Accessible()
 	}
 }

@@ -12,26 +12,24 @@ import (
 
 // TestTheoryLive: a slider moves its number, the answers, the figure and the address; the number moves the slider back.
 func TestTheoryLive(t *testing.T) {
-	ctx, address := handlertest.Open(t, theorypage.Theory{Datasets: handlertest.Data{}, Library: fakeSlots{}})
-	if err := chromedp.Do(ctx, chromedp.Navigate(address+"/theory?m=9&d=512&k=512&R=13&rho=1")); err != nil {
-		t.Fatal(err)
-	}
-	handlertest.Until(t, ctx, "sliders are shown", `document.querySelectorAll('.entry input[type=range]:not([hidden])').length === 6`)
+	b := handlertest.Open(t, theorypage.Theory{Datasets: handlertest.Data{}, Library: fakeSlots{}})
+	b.Open("/theory?m=9&d=512&k=512&R=13&rho=1")
+	b.Until("sliders are shown", `document.querySelectorAll('.entry input[type=range]:not([hidden])').length === 6`)
 	set := func(selector, value string) {
 		t.Helper()
 		js := `(() => { const e = document.querySelector('` + selector + `'); e.value = '` + value + `'; e.dispatchEvent(new Event('input', { bubbles: true })); return true })()`
-		if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](js)); err != nil {
+		if _, err := chromedp.Run(b.Ctx, chromedp.Evaluate[bool](js)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	set("[data-field=d] input[type=range]", "0")
-	handlertest.Until(t, ctx, "the number follows the slider", `document.querySelector('input[name=d]').value === '8'`)
-	handlertest.Until(t, ctx, "the figure follows", `document.querySelector('[data-testid=figure-capacity]').textContent.includes('d = 8,')`)
-	handlertest.Until(t, ctx, "the address follows", `location.search.includes('d=8&') && location.search.includes('m=9')`)
+	b.Until("the number follows the slider", `document.querySelector('input[name=d]').value === '8'`)
+	b.Until("the figure follows", `document.querySelector('[data-testid=figure-capacity]').textContent.includes('d = 8,')`)
+	b.Until("the address follows", `location.search.includes('d=8&') && location.search.includes('m=9')`)
 	set("input[name=d]", "4096")
-	handlertest.Until(t, ctx, "the slider follows the number", `document.querySelector('[data-field=d] input[type=range]').value === '1000'`)
-	handlertest.Until(t, ctx, "answers follow the number", `document.querySelector('[data-testid=part-capacity]').textContent.includes('d/2 = 2,050 nats')`)
+	b.Until("the slider follows the number", `document.querySelector('[data-field=d] input[type=range]').value === '1000'`)
+	b.Until("answers follow the number", `document.querySelector('[data-testid=part-capacity]').textContent.includes('d/2 = 2,050 nats')`)
 	set("input[name=d]", "0")
 	time.Sleep(300 * time.Millisecond)
-	handlertest.Until(t, ctx, "an impossible number leaves the answers alone", `document.querySelector('[data-testid=part-capacity]').textContent.includes('2,050') && location.search.includes('d=4096')`)
+	b.Until("an impossible number leaves the answers alone", `document.querySelector('[data-testid=part-capacity]').textContent.includes('2,050') && location.search.includes('d=4096')`)
 }

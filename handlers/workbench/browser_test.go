@@ -13,21 +13,22 @@ import (
 	"slotscope/model/view"
 )
 
-func open(t *testing.T) (handlertest.Browser, string) {
+func open(t *testing.T) handlertest.Browser {
 	t.Helper()
 	f := handlertest.NewRuns(t.TempDir())
-	ctx, address := handlertest.Open(t, workbench.Workbench{Runs: f, Views: view.Open(t.TempDir()), Evaluations: &evaluations{}})
-	return handlertest.Browser{T: t, Ctx: ctx, Runs: f}, address
+	b := handlertest.Open(t, workbench.Workbench{Runs: f, Views: view.Open(t.TempDir()), Evaluations: &evaluations{}})
+	b.Runs = f
+	return b
 }
 
 const rows = "document.querySelectorAll('[data-testid=run-row]').length"
 
 // TestListByKeyboard: filter, walk, select; what happens to runs elsewhere appears by itself and leaves focus and selection alone.
 func TestListByKeyboard(t *testing.T) {
-	b, address := open(t)
+	b := open(t)
 	b.Runs.Put("a", model.Finished, 10).Name = "Alpha"
 	b.Runs.Put("b", model.Running, 10).Name = "Beta"
-	b.Do(chromedp.Navigate(address + "/runs"))
+	b.Open("/runs")
 	b.Wait(rows, "2")
 	b.Eval(`document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '/', bubbles: true}))`)
 	b.Wait("document.activeElement.id", "q")
@@ -71,10 +72,10 @@ const holdAnswers = `(() => {
 
 // TestAnswersOvertake: the list is that of the query in the box, whichever answer comes last and whatever is new about runs meanwhile.
 func TestAnswersOvertake(t *testing.T) {
-	b, address := open(t)
+	b := open(t)
 	b.Runs.Put("a", model.Finished, 10).Name = "Alpha"
 	b.Runs.Put("b", model.Running, 10).Name = "Beta"
-	b.Do(chromedp.Navigate(address + "/runs?q=alp"))
+	b.Open("/runs?q=alp")
 	b.Wait(rows, "1")
 	b.Eval(holdAnswers)
 	query := func(text, url string) {
@@ -107,9 +108,10 @@ func TestAnswersOvertake(t *testing.T) {
 
 // TestQueryIsCompleted: names, then values, by keys alone.
 func TestQueryIsCompleted(t *testing.T) {
-	b, address := open(t)
+	b := open(t)
 	b.Runs.PutMany(30)
-	b.Do(chromedp.Navigate(address+"/runs"), chromedp.Focus("#q"))
+	b.Open("/runs")
+	b.Focus("#q")
 	b.Do(chromedp.KeyEvent("sta"))
 	b.Wait("document.querySelector('#completions [role=option] b')?.textContent", "state")
 	b.Do(chromedp.KeyEvent(kb.ArrowDown))
@@ -126,42 +128,48 @@ func TestQueryIsCompleted(t *testing.T) {
 
 // TestWorkbenchByHand: order, groups, columns, actions on many, and a saved view, everything in the address.
 func TestWorkbenchByHand(t *testing.T) {
-	b, address := open(t)
+	b := open(t)
 	b.Runs.PutMany(300)
-	b.Do(chromedp.Navigate(address + "/runs"))
+	b.Open("/runs")
 	b.Wait(rows, "100")
-	b.Do(chromedp.Click(`th a[href*="sort=-infom"]`))
+	b.Click(`th a[href*="sort=-infom"]`)
 	b.Wait("location.search", "?sort=-infom")
 	b.Wait("document.querySelector('th[aria-sort=descending]').textContent.trim().split(/\\s/)[0]", "InfoM")
 	b.Eval(`((s) => { s.value = 'config'; s.dispatchEvent(new Event('change')) })(document.getElementById('group'))`)
 	b.Wait("document.querySelectorAll('[data-testid=group-row]').length", "50")
 	b.Wait("new URLSearchParams(location.search).get('sort')", "-infom")
-	b.Do(chromedp.Click("[data-part=toggle]"))
+	b.Click("[data-part=toggle]")
 	b.Wait(rows+" > 3", "true")
-	b.Do(chromedp.Click("[data-part=columns]"))
+	b.Click("[data-part=columns]")
 	b.Wait("document.querySelector('dialog[open] [data-part=find]') !== null", "true")
 	b.Do(chromedp.SendKeys("dialog [data-part=find]", "perplexity used"))
 	b.Wait("document.querySelectorAll('dialog [data-text]:not([hidden])').length", "1")
-	b.Do(chromedp.Click(`dialog input[value="perplexity/used"]`), chromedp.Click("dialog button.primary"))
+	b.Click(`dialog input[value="perplexity/used"]`)
+	b.Click("dialog button.primary")
 	b.Wait("new URLSearchParams(location.search).getAll('cols').includes('perplexity/used')", "true")
 	b.Wait("document.querySelectorAll('[data-testid=group-row]').length", "50") // grouped as before
 
 	b.Eval("(window.before = true)")
-	b.Do(chromedp.Click("[data-group] input[name=run]"), chromedp.SendKeys("#bulk-tag", "best"), chromedp.Click(`[data-part=bulk] button[value=tag]`))
+	b.Click("[data-group] input[name=run]")
+	b.Do(chromedp.SendKeys("#bulk-tag", "best"))
+	b.Click(`[data-part=bulk] button[value=tag]`)
 	b.Wait("!window.before && document.readyState === 'complete' && new URLSearchParams(location.search).get('group')", "config") // back where it was
 	b.Eval(`((q) => { q.value = 'tag:best'; q.dispatchEvent(new Event('input')) })(document.getElementById('q'))`)
 	b.Wait("document.querySelectorAll('[data-testid=group-row]').length", "1")
 
-	b.Do(chromedp.Click("[data-part=save] summary"), chromedp.SendKeys("#view-name", "the best"), chromedp.Click("[data-part=save] button.primary"))
+	b.Click("[data-part=save] summary")
+	b.Do(chromedp.SendKeys("#view-name", "the best"))
+	b.Click("[data-part=save] button.primary")
 	b.Wait("document.querySelector('[data-testid=saved-views] nav [aria-current]')?.textContent", "the best")
 	if where := b.Eval("location.search"); !strings.Contains(where, "q=tag%3Abest") || !strings.Contains(where, "view=the+best") || !strings.Contains(where, "group=config") {
 		t.Errorf("the saved view is %s", where)
 	}
-	b.Do(chromedp.Click("[data-part=page-all]"), chromedp.Click(`[data-part=bulk] button[value=delete]`))
+	b.Click("[data-part=page-all]")
+	b.Click(`[data-part=bulk] button[value=delete]`)
 	b.Wait("document.querySelector('[data-testid=outcome] h1')?.textContent.startsWith('Delete')", "true")
-	b.Do(chromedp.Click("[data-testid=confirm]"))
+	b.Click("[data-testid=confirm]")
 	b.Wait("document.querySelector('[data-testid=no-match]') !== null", "true")
-	b.Do(chromedp.Navigate(address + "/runs"))
-	b.Do(chromedp.Click(".star"))
+	b.Open("/runs")
+	b.Click(".star")
 	b.Wait("document.querySelector('.star')?.getAttribute('aria-pressed')", "true")
 }

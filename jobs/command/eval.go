@@ -177,7 +177,7 @@ func (w evalWork) measure(ctx context.Context, s subject) (evaluate.Result, erro
 // useProbes keeps probes in the data folder, where there is one.
 func (w *evalWork) useProbes() {
 	if info, err := os.Stat(w.dataDir); err == nil && info.IsDir() {
-		w.o.Probes = filepath.Join(w.dataDir, "probes")
+		w.o.Probes = filepath.Join(w.dataDir, evaluate.ProbesDir)
 	}
 }
 

@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"slotscope/model/bundle"
 	"slotscope/model/compute"
 	"slotscope/model/data"
+	"slotscope/model/format/checkpoint"
+	"slotscope/model/learn/evaluate"
 	"slotscope/model/play"
 )
 
@@ -23,6 +26,84 @@ func exporter(ctx context.Context, o ExportOptions) (bundle.Bundle, func(), erro
 	library := play.NewLibrary(o.Data, engine, data.Catalogue{Dir: o.Data})
 	b, err := bundle.Source{Library: library, Engine: engine, Data: o.Data}.Bundle(ctx, o.Name)
 	return b, library.Close, err
+}
+
+// A bundle holds the probe that its scores were read with: another data folder, whose own probe reads otherwise, repeats them, and a changed probe is named.
+func TestVerifyWithAnotherProbe(t *testing.T) {
+	dataDir, _ := shippedRun(t)
+	if code, _, stderr := called(t, "eval", "shipped", "--data", dataDir, "--images", "70", "--noise", "4", "--pairs", "3", "--probe", "3", "--trees", "2", "--engine", "cpu"); code != done {
+		t.Fatal(stderr)
+	}
+	dir := t.TempDir()
+	out, plain, elsewhere := filepath.Join(dir, "bundle"), filepath.Join(dir, "without probe"), filepath.Join(dir, "data")
+	b, free, err := exporter(t.Context(), ExportOptions{dataDir, "shipped"})
+	if err != nil || b.Probe == nil {
+		t.Fatalf("probe %v: %v", b.Probe, err)
+	}
+	defer free()
+	if _, err := b.WriteDir(out); err != nil {
+		t.Fatal(err)
+	}
+	kept := keepOtherProbe(t, dataDir, elsewhere)
+	verify := func(bundle string, flags ...string) (int, string) {
+		code, text, stderr := called(t, append([]string{"verify", bundle, "--data", elsewhere, "--engine", "cpu"}, flags...)...)
+		return code, text + stderr
+	}
+	if code, text := verify(out); code != done || !strings.Contains(text, "sums, examples and scores agree") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	if again, err := os.ReadFile(kept.path); err != nil || !bytes.Equal(again, kept.raw) {
+		t.Errorf("the data folder's own probe changed: %v", err)
+	}
+	b.Probe = nil
+	if _, err := b.WriteDir(plain); err != nil {
+		t.Fatal(err)
+	}
+	if _, text := verify(plain); !strings.Contains(text, "does not hold the probe") || strings.Contains(text, "score metrics") {
+		t.Errorf("without its probe: %s", text)
+	}
+	path := filepath.Join(out, bundle.ProbeFile)
+	file, err := checkpoint.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Tensors["conv0.weight"].Data[0] += 1e-3
+	if err := checkpoint.Write(path, file); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := verify(out, "--scores=false"); code != failed || !strings.Contains(text, `tensor of the probe "conv0.weight": its values`) {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+}
+
+type keptProbe struct {
+	path string
+	raw  []byte
+}
+
+// keepOtherProbe keeps a probe in data folder to under the name that the one in from has, with other weights.
+func keepOtherProbe(t *testing.T, from, to string) keptProbe {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(from, evaluate.ProbesDir, "*.safetensors"))
+	if err != nil || len(names) != 1 {
+		t.Fatalf("%v: %v", names, err)
+	}
+	file, err := checkpoint.Read(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range file.Tensors["fc2.weight"].Data {
+		file.Tensors["fc2.weight"].Data[i] *= -1
+	}
+	path := filepath.Join(to, evaluate.ProbesDir, filepath.Base(names[0]))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), checkpoint.Write(path, file)); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keptProbe{path, raw}
 }
 
 // An evaluated run is exported and verified; a digit of a score that is changed afterwards is named.

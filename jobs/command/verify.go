@@ -48,6 +48,9 @@ func remeasure(ctx context.Context, env environment, o *bundle.Opened, engine, d
 	}
 	w := evalWork{env: env, o: optionsOf(*o.Scores), effort: o.Scores.Effort, engine: engine, dataDir: dataDir, heldOut: o.Scores.HeldOut != nil}
 	w.useProbes()
+	if w.o.Reader = o.Probe; o.Probe == nil && w.o.Probe > 0 {
+		fmt.Fprintln(env.err, "The bundle does not hold the probe that its scores were read with: the data folder's is taken, or one is trained.")
+	}
 	bar := newProgress(env.err)
 	w.o.Progress = bar.show
 	r, err := w.evaluateFile(ctx, "the bundle", o.File)
@@ -72,8 +75,12 @@ func optionsOf(s model.Scores) evaluate.Options {
 	if s.SwapTruth != nil {
 		o.Pairs = max(o.Pairs, s.SwapTruth.Pairs)
 	}
-	if !read {
+	o.Agree = 0 // images for comparing runs are no part of the scores
+	switch {
+	case !read:
 		o.Probe = 0
+	case s.Options != nil:
+		o.Probe = s.Options.Probe
 	}
 	if s.Metrics != nil {
 		o.Trees = s.Metrics.DCI.Trees
@@ -89,12 +96,15 @@ func tellVerified(env environment, name string, o *bundle.Opened, measured *mode
 		if problems == nil {
 			problems = []bundle.Problem{}
 		}
-		if err := printJSON(env.out, map[string]any{"bundle": name, "ok": len(problems) == 0, "problems": problems, "measured": measured}); err != nil {
+		if err := printJSON(env.out, map[string]any{"bundle": name, "ok": len(problems) == 0, "problems": problems, "notes": append([]string{}, o.Notes...), "measured": measured}); err != nil {
 			return err
 		}
 	} else {
 		for _, p := range o.Problems {
 			fmt.Fprintln(env.out, p)
+		}
+		for _, note := range o.Notes {
+			fmt.Fprintln(env.out, note)
 		}
 	}
 	if n := len(o.Problems); n > 0 {

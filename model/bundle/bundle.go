@@ -8,14 +8,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	_ "embed"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +33,7 @@ const (
 	AdapterFile = "slotscope_adapter.py"
 	CardFile    = "README.md"
 	ScoresFile  = "scores.json"
+	ProbeFile   = "probe.safetensors"
 	AboutScores = "SCORES.md"
 	PageFile    = "playground.html"
 	CheckFile   = "check.npz"
@@ -52,10 +51,11 @@ type Bundle struct {
 	Name     string // of the run
 	Run      string // its ID; empty for a checkpoint without a run
 	File     checkpoint.File
-	Scores   *model.Scores // nil where the run was not evaluated
-	Examples *Examples     // nil where the dataset is not here
-	License  string        // a licence identifier of Hugging Face, such as "apache-2.0"
-	Revision string        // of the program that writes it
+	Scores   *model.Scores    // nil where the run was not evaluated
+	Probe    *checkpoint.File // that read images for Scores; nil where none did, or it is not here
+	Examples *Examples        // nil where the dataset is not here
+	License  string           // a licence identifier of Hugging Face, such as "apache-2.0"
+	Revision string           // of the program that writes it
 	// Page writes the frozen playground; nil, or an error that is model.Invalid, leaves it out.
 	Page func(w io.Writer) error
 }
@@ -71,7 +71,8 @@ type Manifest struct {
 	Revision string            `json:"revision,omitempty"`
 	Image    ImageShape        `json:"image"`
 	Config   model.Config      `json:"config"`
-	Tensors  map[string]string `json:"tensors"` // SHA-256 of each tensor's little-endian float32 values, by name
+	Tensors  map[string]string `json:"tensors"`         // SHA-256 of each tensor's little-endian float32 values, by name
+	Probe    map[string]string `json:"probe,omitempty"` // likewise, of the probe
 }
 
 // ImageShape is what a model reads and draws.
@@ -115,6 +116,9 @@ func (b Bundle) parts() ([]part, error) {
 			return nil, err
 		}
 		files = append(files, text(ScoresFile, append(scores, '\n')))
+	}
+	if b.Probe != nil {
+		files = append(files, part{ProbeFile, func(w io.Writer) error { return checkpoint.Encode(w, *b.Probe) }})
 	}
 	if b.Examples != nil {
 		files = append(files, part{CheckFile, b.writeExamples})
@@ -162,25 +166,20 @@ func (b Bundle) manifest() (Manifest, error) {
 		return Manifest{}, err
 	}
 	m := Manifest{Format: format, Library: library, Type: library, Name: b.Name, Run: b.Run, Step: b.File.Step, Revision: b.Revision,
-		Image: ImageShape{image.H, image.W, image.C}, Config: b.File.Config, Tensors: map[string]string{}}
-	for name, t := range b.File.Tensors {
-		m.Tensors[name] = tensorSum(t)
+		Image: ImageShape{image.H, image.W, image.C}, Config: b.File.Config, Tensors: sums(b.File)}
+	if b.Probe != nil {
+		m.Probe = sums(*b.Probe)
 	}
 	return m, nil
 }
 
-// tensorSum is the SHA-256 of a tensor's values as little-endian float32.
-func tensorSum(t checkpoint.Tensor) string {
-	h := sha256.New()
-	block := make([]byte, 0, 1<<14)
-	for chunk := range slices.Chunk(t.Data, cap(block)/4) {
-		block = block[:0]
-		for _, v := range chunk {
-			block = binary.LittleEndian.AppendUint32(block, math.Float32bits(v))
-		}
-		h.Write(block)
+// sums are those of a file's tensors, by name.
+func sums(file checkpoint.File) map[string]string {
+	all := map[string]string{}
+	for name, t := range file.Tensors {
+		all[name] = t.Sum()
 	}
-	return fmt.Sprintf("%x", h.Sum(nil))
+	return all
 }
 
 func (b Bundle) writeExamples(w io.Writer) error {

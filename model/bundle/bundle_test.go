@@ -182,8 +182,10 @@ type comparison struct {
 // pythonWith is a Python that has a module, or the test is skipped.
 func pythonWith(t *testing.T, module string) string {
 	t.Helper()
+	find := "import sys; from importlib.util import find_spec; sys.exit(not all(map(find_spec, ['numpy', '" + module + "'])))"
 	for _, python := range []string{"/usr/bin/python3", "python3"} {
-		if exec.Command(python, "-c", "import numpy, "+module).Run() == nil {
+		if exec.Command(python, "-c", find).Run() == nil {
+			t.Setenv("OMP_NUM_THREADS", "1") // threads that wait for each other take twice the time where cores are busy
 			return python
 		}
 	}
@@ -250,15 +252,29 @@ func TestOutMustBeNew(t *testing.T) {
 // One changed weight, digit or file is named, also where whoever changed it wrote the sums anew.
 func TestChangesAreNamed(t *testing.T) {
 	b := represented(t, untrained(t, tiny("hrr")), 2)
-	b.Scores = &model.Scores{Version: model.ScoresVersion, Step: 7, Images: 10, PSNR: 12.5}
-	weight := func(t *testing.T, dir string) {
-		path := filepath.Join(dir, bundle.WeightsFile)
-		file, err := checkpoint.Read(path)
+	b.Probe = &checkpoint.File{Tensors: map[string]checkpoint.Tensor{"conv0.weight": {Shape: []int{2, 3}, Data: []float32{1, 2, 3, 4, 5, 6}}}}
+	b.Scores = &model.Scores{Version: model.ScoresVersion, Step: 7, Images: 10, PSNR: 12.5, Probe: checkpoint.Sum(b.Probe.Tensors)}
+	weight := func(name, tensor string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			path := filepath.Join(dir, name)
+			file, err := checkpoint.Read(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file.Tensors[tensor].Data[5] = math.Nextafter32(file.Tensors[tensor].Data[5], 9)
+			if err := checkpoint.Write(path, file); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	unlisted := func(t *testing.T, dir string) { // the probe taken out, and its line among the sums with it
+		path := filepath.Join(dir, bundle.SumsFile)
+		raw, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		file.Tensors["fc1.weight"].Data[5] = math.Nextafter32(file.Tensors["fc1.weight"].Data[5], 9)
-		if err := checkpoint.Write(path, file); err != nil {
+		lines := slices.DeleteFunc(strings.SplitAfter(string(raw), "\n"), func(line string) bool { return strings.Contains(line, bundle.ProbeFile) })
+		if err := errors.Join(os.Remove(filepath.Join(dir, bundle.ProbeFile)), os.WriteFile(path, []byte(strings.Join(lines, "")), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -278,13 +294,15 @@ func TestChangesAreNamed(t *testing.T) {
 		change func(*testing.T, string)
 		want   []string
 	}{
-		"nothing":      {func(*testing.T, string) {}, nil},
-		"a weight":     {weight, []string{bundle.WeightsFile + ": its SHA-256", `tensor "fc1.weight": its values`}},
-		"a score":      {replace(bundle.ScoresFile, "12.5", "12.6"), []string{bundle.ScoresFile + ": its SHA-256", "score psnr: recorded 12.6, measured 12.5"}},
-		"the loader":   {replace(bundle.LoaderFile, "0.2", "0.3"), []string{bundle.LoaderFile + ": its SHA-256"}},
-		"a setting":    {replace(bundle.ConfigFile, `"m": 9`, `"m": 8`), []string{"m is 8, model.safetensors says 9"}},
-		"a lost file":  {func(_ *testing.T, dir string) { os.Remove(filepath.Join(dir, bundle.LoaderFile)) }, []string{bundle.LoaderFile + ": listed in SHA256SUMS and missing"}},
-		"a lost entry": {replace(bundle.SumsFile, "  "+bundle.WeightsFile, "  "+bundle.LoaderFile), []string{bundle.WeightsFile + ": not listed"}},
+		"nothing":               {func(*testing.T, string) {}, nil},
+		"a weight":              {weight(bundle.WeightsFile, "fc1.weight"), []string{bundle.WeightsFile + ": its SHA-256", `tensor "fc1.weight": its values`}},
+		"a score":               {replace(bundle.ScoresFile, "12.5", "12.6"), []string{bundle.ScoresFile + ": its SHA-256", "score psnr: recorded 12.6, measured 12.5"}},
+		"the loader":            {replace(bundle.LoaderFile, "0.2", "0.3"), []string{bundle.LoaderFile + ": its SHA-256"}},
+		"a setting":             {replace(bundle.ConfigFile, `"m": 9`, `"m": 8`), []string{"m is 8, model.safetensors says 9"}},
+		"a weight of the probe": {weight(bundle.ProbeFile, "conv0.weight"), []string{bundle.ProbeFile + ": its SHA-256", `tensor of the probe "conv0.weight": its values`, "not the probe that scores.json names"}},
+		"a lost probe":          {unlisted, []string{"probe.safetensors: described in config.json and missing"}},
+		"a lost file":           {func(_ *testing.T, dir string) { os.Remove(filepath.Join(dir, bundle.LoaderFile)) }, []string{bundle.LoaderFile + ": listed in SHA256SUMS and missing"}},
+		"a lost entry":          {replace(bundle.SumsFile, "  "+bundle.WeightsFile, "  "+bundle.LoaderFile), []string{bundle.WeightsFile + ": not listed"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir, _ := written(t, b)
@@ -307,6 +325,44 @@ func TestChangesAreNamed(t *testing.T) {
 				t.Error(said)
 			}
 		})
+	}
+}
+
+// Without the probe that its scores were read with, as in bundles of earlier programs, what a probe reads is compared within the spread between probes and
+// all else as ever, and a note says so.
+func TestWithoutProbe(t *testing.T) {
+	b := represented(t, untrained(t, tiny("hrr")), 2)
+	share := func(v model.Score) model.Interval { return model.Interval{Value: v, Low: v - 0.05, High: v + 0.05} }
+	scores := func(exact, leak model.Score, most, edits int) model.Scores {
+		return model.Scores{Version: model.ScoresVersion, PSNR: 12.5, Probe: fmt.Sprint("read ", exact),
+			Swap:      &model.Swap{Edits: edits, Exact: share(exact), None: share(0.2), Others: share(0.1)},
+			SwapTruth: &model.SwapTruth{Slots: []model.TruthShare{{Leak: []model.Score{leak}, LeaksMost: most}}}}
+	}
+	recorded := scores(0.7, 0.05, 0, 40)
+	b.Scores = &recorded
+	dir, _ := written(t, b)
+	for what, c := range map[string]struct {
+		measured model.Scores
+		want     string
+	}{
+		"a little otherwise": {scores(0.72, 0.04, -1, 40), "[]"},
+		"far away":           {scores(0.1, 0.05, 0, 40), "score swap.exact.value: recorded 0.7, measured 0.1"},
+		"other edits":        {scores(0.7, 0.05, 0, 41), "score swap.edits: recorded 40, measured 41"},
+	} {
+		o, closer, err := bundle.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closer.Close()
+		if err := o.CompareScores(c.measured, 1e-6); err != nil {
+			t.Fatal(err)
+		}
+		if said := fmt.Sprint(o.Problems); !strings.Contains(said, c.want) {
+			t.Errorf("%s: %s", what, said)
+		}
+		if len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "does not hold the probe") {
+			t.Errorf("%s: notes %q", what, o.Notes)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ func (b Bundle) card(page bool) string {
 	s.WriteString("| file | content |\n|---|---|\n")
 	for _, row := range [][2]string{
 		{WeightsFile, "weights, under PyTorch's names and layouts"}, {ConfigFile, "shapes, every hyperparameter, a sum of each tensor"},
-		{LoaderFile, "the loader"}, {ScoresFile, "every score, if the model was evaluated"}, {"onnx/", "encoder, retrieval with codebook, decoder as ONNX, opset 13"}, {AboutScores, "what each score means"},
+		{LoaderFile, "the loader"}, {ScoresFile, "every score, if the model was evaluated"}, {ProbeFile, "the probe that read images for the scores of swaps and noise, if one did"}, {"onnx/", "encoder, retrieval with codebook, decoder as ONNX, opset 13"}, {AboutScores, "what each score means"},
 		{CheckFile, "images, their slots, their reconstructions, if the dataset was at hand"}, {SumsFile, "SHA-256 of every file"},
 	} {
 		fmt.Fprintf(&s, "| `%s` | %s |\n", row[0], row[1])

@@ -33,8 +33,10 @@ const (
 type Opened struct {
 	Manifest Manifest
 	File     checkpoint.File
-	Scores   *model.Scores // nil where the bundle has none
-	Problems []Problem     // what contradicts itself: sums that do not fit
+	Scores   *model.Scores    // nil where the bundle has none
+	Probe    *checkpoint.File // that read images for Scores; nil where none did, and in bundles of earlier programs
+	Problems []Problem        // what contradicts itself: sums that do not fit
+	Notes    []string         // sentences about what could not be compared exactly
 
 	files fs.FS
 }
@@ -120,7 +122,14 @@ func (o *Opened) read(archive int64) error {
 	if o.Manifest.Format != format || o.Manifest.Library != library {
 		return fmt.Errorf("%s is of format %d of %q; this program reads format %d of %q", ConfigFile, o.Manifest.Format, o.Manifest.Library, format, library)
 	}
-	if err := o.readWeights(archive); err != nil {
+	if o.File, err = o.readTensors(WeightsFile, archive); err != nil {
+		return err
+	}
+	probe, err := o.readTensors(ProbeFile, archive)
+	switch {
+	case err == nil:
+		o.Probe = &probe
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	if raw, err = o.text(ScoresFile); err == nil {
@@ -158,29 +167,29 @@ func (o *Opened) bytes(name string, most int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (o *Opened) readWeights(archive int64) error {
-	f, err := o.files.Open(WeightsFile)
+func (o *Opened) readTensors(name string, archive int64) (file checkpoint.File, err error) {
+	f, err := o.files.Open(name)
 	if err != nil {
-		return err
+		return file, err
 	}
 	defer f.Close()
 	if at, ok := f.(io.ReaderAt); ok { // a file of a folder: read in place
 		info, err := f.Stat()
 		if err != nil {
-			return err
+			return file, err
 		}
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is not a file", WeightsFile)
+			return file, fmt.Errorf("%s is not a file", name)
 		}
-		o.File, err = checkpoint.Decode(at, info.Size())
-		return in(WeightsFile, err)
+		file, err = checkpoint.Decode(at, info.Size())
+		return file, in(name, err)
 	}
-	raw, err := o.bytes(WeightsFile, max(leastRoom, maxGrowth*archive))
+	raw, err := o.bytes(name, max(leastRoom, maxGrowth*archive))
 	if err != nil {
-		return err
+		return file, err
 	}
-	o.File, err = checkpoint.Decode(bytes.NewReader(raw), int64(len(raw)))
-	return in(WeightsFile, err)
+	file, err = checkpoint.Decode(bytes.NewReader(raw), int64(len(raw)))
+	return file, in(name, err)
 }
 
 func in(name string, err error) error {
@@ -224,8 +233,15 @@ func (o *Opened) checkSums() error {
 	if err := lines.Err(); err != nil {
 		return in(SumsFile, err)
 	}
-	for _, name := range []string{WeightsFile, ConfigFile, ScoresFile} {
-		if !listed[name] && (name != ScoresFile || o.Scores != nil) {
+	needed := []string{WeightsFile, ConfigFile}
+	if o.Scores != nil {
+		needed = append(needed, ScoresFile)
+	}
+	if o.Probe != nil {
+		needed = append(needed, ProbeFile)
+	}
+	for _, name := range needed {
+		if !listed[name] {
 			o.say(name, "not listed in "+SumsFile)
 		}
 	}

@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"slotscope/model"
 	"slotscope/model/compute"
 	"slotscope/model/folder"
 	"slotscope/model/format/checkpoint"
+	"slotscope/model/learn/evaluate"
 	"slotscope/model/play"
+	"slotscope/model/shipped"
 )
 
 // Source makes bundles of the checkpoints of a data folder.
@@ -31,6 +35,9 @@ func (s Source) Bundle(ctx context.Context, name string) (Bundle, error) {
 	}
 	b := Bundle{Name: src.Title, Run: src.Run, File: file, Revision: s.Revision}
 	if b.Scores, err = s.scores(src); err != nil {
+		return Bundle{}, err
+	}
+	if b.Probe, err = s.probe(b.Scores); err != nil {
 		return Bundle{}, err
 	}
 	if set, err := s.Library.Set(ctx, src.Config.Dataset); err == nil { // without the dataset there are no examples
@@ -63,6 +70,23 @@ func (s Source) read(name string) (play.Source, checkpoint.File, error) {
 	}
 	file, err := s.Library.Checkpoint(src)
 	return src, file, err
+}
+
+// probe is the one that read images for scores; nil where none did, or where it is neither in the data folder any more nor ships with the program.
+func (s Source) probe(scores *model.Scores) (*checkpoint.File, error) {
+	if scores == nil || scores.Probe == "" {
+		return nil, nil
+	}
+	for _, dir := range []fs.FS{os.DirFS(filepath.Join(s.Data, evaluate.ProbesDir)), shipped.Probes()} {
+		file, err := evaluate.FindProbe(dir, scores.Probe)
+		if err == nil {
+			return &file, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return nil, nil
 }
 
 // scores are those of the checkpoint's own step; nil where it was not evaluated.

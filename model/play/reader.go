@@ -197,7 +197,7 @@ func (l *Library) Reader(ctx context.Context, dataset string) (*Reader, error) {
 		return nil, err
 	}
 	info := set.Info()
-	file, accuracy, err := evaluate.OpenProbe(filepath.Join(l.dir, "probes"), set)
+	file, accuracy, err := evaluate.OpenProbe(filepath.Join(l.dir, evaluate.ProbesDir), set)
 	if err == nil {
 		return newReader(file, info, accuracy)
 	}

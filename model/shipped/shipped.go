@@ -21,8 +21,17 @@ import (
 	"slotscope/model/whole"
 )
 
-//go:embed all:runs
+//go:embed all:runs all:probes
 var embedded embed.FS
+
+// Probes are the probes that read images for the scores of the shipped runs.
+func Probes() fs.FS {
+	files, err := fs.Sub(embedded, "probes")
+	if err != nil {
+		panic(err) // the name is a valid path
+	}
+	return files
+}
 
 // OrderFile lists the runs, the one shown first first.
 const OrderFile = "order.json"

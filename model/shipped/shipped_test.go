@@ -11,6 +11,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/folder"
+	"slotscope/model/format/checkpoint"
 )
 
 // TestRuns: every shipped run is a finished, evaluated run with one checkpoint, and together they take at most 8 MB.
@@ -26,7 +27,7 @@ func TestRuns(t *testing.T) {
 	if err := Place(root); err != nil {
 		t.Fatal(err)
 	}
-	var size int64
+	probes, size := probeSums(t)
 	for _, r := range runs {
 		if _, err := r.Checkpoint(); err != nil {
 			t.Error(err)
@@ -42,6 +43,9 @@ func TestRuns(t *testing.T) {
 		}
 		if s, err := f.Scores(); err != nil || s.Effort != model.Full || s.Metrics == nil {
 			t.Errorf("%s: no full evaluation (%v)", r.ID, err)
+		}
+		if s, err := f.Scores(); err == nil && !slices.Contains(probes, s.Probe) {
+			t.Errorf("%s: the probe that read its images does not ship with it", r.ID)
 		}
 		if points, _, err := f.Tail(0); err != nil || len(points) < 100 || points[len(points)-1].Step != status.Step {
 			t.Errorf("%s: %d points (%v)", r.ID, len(points), err)
@@ -65,6 +69,27 @@ func TestRuns(t *testing.T) {
 	if size > 8<<20 {
 		t.Errorf("the shipped runs take %d bytes, more than 8 MB", size)
 	}
+}
+
+// probeSums are the sums of the probes that ship, and what they take in bytes.
+func probeSums(t *testing.T) (sums []string, size int64) {
+	t.Helper()
+	names, err := fs.Glob(Probes(), "*.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		info, err := fs.Stat(Probes(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := checkpoint.ReadFS(Probes(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums, size = append(sums, checkpoint.Sum(file.Tensors)), size+info.Size()
+	}
+	return sums, size
 }
 
 func dataFolder(t *testing.T) *folder.Data {

@@ -217,7 +217,7 @@ func (v ReportView) models() string {
 	if v.Models == 1 {
 		whose = "the model of the one run with a checkpoint"
 	}
-	return "The same, and under bundles/ " + whose + ", for PyTorch, ONNX and model hubs; 4 MB each for tiny models, 15 MB for small ones."
+	return "The same, and under bundles/ " + whose + ", for PyTorch, ONNX and model hubs; several megabytes each."
 }
 
 // ReportFile is one thing to download.

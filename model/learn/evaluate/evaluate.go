@@ -34,6 +34,8 @@ type Options struct {
 	Probes    string // folder where probes are kept, one for each dataset; empty keeps none
 	KeptProbe bool   // train no probe: without one that is kept, swaps are left out
 
+	Reader *checkpoint.File // the probe to read with, as FindProbe gives it; nil takes that of Probes, or trains one
+
 	Rest data.Set // what the run's part of a dataset leaves out, to be measured on as many images; nil for nothing
 	// Progress hears how far a stage of the work is, in units of what is counted; may be nil.
 	Progress func(stage, unit string, done, of float64)

@@ -14,6 +14,7 @@ import (
 
 	"slotscope/model/compute"
 	"slotscope/model/data"
+	"slotscope/model/format/checkpoint"
 	"slotscope/model/paper/ae"
 	"slotscope/model/paper/layer"
 )
@@ -79,6 +80,8 @@ func newProbe(n *net, info data.Info) (p *probe, err error) {
 	return p, err
 }
 
+const weights = "" // the kind of a probe's variables that are no moments
+
 var moments = []string{"m", "v"} // of Adam
 
 // logits maps x, [B, H, W, C] in [0, 1], to [B, Σ sizes].
@@ -137,6 +140,14 @@ func (p *probe) stepGraph(_ *store.Context, inputs []*Node) *Node {
 	return loss
 }
 
+// given puts the evaluation's own probe in place and measures its accuracy by factor.
+func (e *evaluation) given(ctx context.Context, p *probe, index []int) ([]float64, error) {
+	if err := p.restore(*e.o.Reader, weights); err != nil {
+		return nil, fmt.Errorf("the given probe does not read %s: %w", e.info.Name, err)
+	}
+	return e.accuracy(ctx, p, index)
+}
+
 // errNoProbe says that no probe was trained for the dataset before, and that this evaluation is not to train one.
 var errNoProbe = errors.New("no probe is kept for this dataset")
 
@@ -147,6 +158,14 @@ func (e *evaluation) learn(ctx context.Context, p *probe) (accuracy []float64, i
 	images = min(probeImages, e.info.Len-tests)
 	if images < 1 {
 		return nil, 0, fmt.Errorf("%s has %d images, too few for a probe", e.info.Name, e.info.Len)
+	}
+	index, err := data.Draw(probeSeed^forProbe<<32, images+tests, e.info.Len)
+	if err != nil {
+		return nil, 0, err
+	}
+	if e.o.Reader != nil {
+		accuracy, err = e.given(ctx, p, index[images:])
+		return accuracy, images, err
 	}
 	store, err := e.openProbes()
 	if err != nil {
@@ -161,10 +180,6 @@ func (e *evaluation) learn(ctx context.Context, p *probe) (accuracy []float64, i
 	}
 	if e.o.KeptProbe {
 		return nil, 0, errNoProbe
-	}
-	index, err := data.Draw(probeSeed^forProbe<<32, images+tests, e.info.Len)
-	if err != nil {
-		return nil, 0, err
 	}
 	if err := e.trainProbe(ctx, p, store, index[:images]); err != nil {
 		return nil, 0, err
@@ -282,6 +297,7 @@ func (e *evaluation) learnProbe(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	e.scores.Probe = checkpoint.Sum(e.probe.export(weights))
 	e.probeReconstructions, err = e.readReconstructions(ctx)
 	return err
 }
@@ -319,10 +335,10 @@ func (p *probe) read(s slots) (classes []int32, err error) {
 	return classes, err
 }
 
-// variable is a weight, or its moment of a kind; "" is the weight itself.
+// variable is a weight, or its moment of a kind.
 func (p *probe) variable(kind, name string) *store.Variable {
 	scope := p.scope
-	if kind != "" {
+	if kind != weights {
 		scope = scope.In(kind)
 	}
 	return scope.GetVariable(name)

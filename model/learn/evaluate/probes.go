@@ -113,7 +113,7 @@ func (s *probeStore) load(p *probe) (accuracy []float64, found bool) {
 	if err != nil || json.Unmarshal([]byte(file.Meta["accuracy"]), &accuracy) != nil || len(accuracy) != len(p.sizes) {
 		return nil, false
 	}
-	return accuracy, p.restore(file, "") == nil
+	return accuracy, p.restore(file, weights) == nil
 }
 
 // resume puts an unfinished probe in place, and returns the step to go on after; 0 where there is none.
@@ -122,7 +122,7 @@ func (s *probeStore) resume(p *probe) int {
 		return 0
 	}
 	file, err := checkpoint.Read(s.path(halfProbe))
-	if err != nil || p.restore(file, append([]string{""}, moments...)...) != nil {
+	if err != nil || p.restore(file, append([]string{weights}, moments...)...) != nil {
 		return 0
 	}
 	return file.Step
@@ -133,7 +133,7 @@ func (s *probeStore) keepHalf(p *probe, step int) error {
 	if s == nil || s.lock == nil {
 		return nil
 	}
-	return s.write(halfProbe, checkpoint.File{Step: step, Tensors: p.export(append([]string{""}, moments...)...)})
+	return s.write(halfProbe, checkpoint.File{Step: step, Tensors: p.export(append([]string{weights}, moments...)...)})
 }
 
 // keep keeps the finished probe with its accuracy.
@@ -143,7 +143,7 @@ func (s *probeStore) keep(p *probe, steps int, accuracy []float64) error {
 	}
 	text, err := json.Marshal(accuracy)
 	if err == nil {
-		err = s.write(finishedProbe, checkpoint.File{Step: steps, Tensors: p.export(""), Meta: map[string]string{"accuracy": string(text)}})
+		err = s.write(finishedProbe, checkpoint.File{Step: steps, Tensors: p.export(weights), Meta: map[string]string{"accuracy": string(text)}})
 	}
 	if err == nil {
 		os.Remove(s.path(halfProbe)) // of no use any more; one that stays is passed over
@@ -165,7 +165,7 @@ func (s *probeStore) close() {
 	}
 }
 
-// export copies the probe's variables, and those of the kinds of moments named; "" is the weights themselves.
+// export copies the probe's variables, and those of the kinds named.
 func (p *probe) export(kinds ...string) map[string]checkpoint.Tensor {
 	all := map[string]checkpoint.Tensor{}
 	for _, kind := range kinds {

@@ -3,6 +3,7 @@ package evaluate
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,6 +111,42 @@ func TestProbeIsGoneOnWith(t *testing.T) {
 	evaluated(t, shipped(t), again.Options)
 	if got, half := probeFiles(t, dir); again.first != 6 || half || !cmp.Equal(got, want) {
 		t.Errorf("it went on with step %d; an unfinished one is left: %v", again.first, half)
+	}
+}
+
+// TestReader: a given probe reads what it read before, whatever probe is kept; one of other shapes is refused.
+func TestReader(t *testing.T) {
+	dir, others := t.TempDir(), t.TempDir()
+	first := evaluated(t, shipped(t), newProbing(dir).Options)
+	mine, err := FindProbe(os.DirFS(dir), first.Scores.Probe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, _ := filepath.Glob(filepath.Join(dir, "*"+finishedProbe))
+	other, err := checkpoint.Read(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range other.Tensors["fc2.weight"].Data {
+		other.Tensors["fc2.weight"].Data[i] *= -1
+	}
+	if err := checkpoint.Write(filepath.Join(others, filepath.Base(names[0])), other); err != nil {
+		t.Fatal(err)
+	}
+	p := newProbing(others)
+	if s := evaluated(t, shipped(t), p.Options).Scores; p.last != 0 || s.Probe == first.Scores.Probe || cmp.Equal(s.Swap, first.Scores.Swap) {
+		t.Fatal("the probe that is kept was not used, or reads what the first read")
+	}
+	p.Reader = &mine
+	if s := evaluated(t, shipped(t), p.Options).Scores; p.last != 0 || !sameScores(t, s, first.Scores) {
+		t.Errorf("with the first probe, after %d steps of training", p.last)
+	}
+	if _, err := FindProbe(os.DirFS(others), first.Scores.Probe); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("found where it is not kept: %v", err)
+	}
+	delete(mine.Tensors, "fc2.bias")
+	if _, err := Run(t.Context(), engine(t), shipped(t), dataset(t), p.Options); err == nil || !strings.Contains(err.Error(), "the given probe does not read") {
+		t.Errorf("a probe that lacks a tensor: %v", err)
 	}
 }
 

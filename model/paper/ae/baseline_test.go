@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,18 +30,13 @@ func TestBaselineParity(t *testing.T) {
 
 // The same for parameters that PyTorch draws now, so that what is written down is no lucky draw.
 func TestBaselineParityOfAFreshDraw(t *testing.T) {
-	python := pythonWithTorch()
-	if python == "" {
-		t.Skip("no python3 with torch and numpy is installed (Debian: apt-get install python3-torch python3-numpy)")
-	}
+	dir, args := t.TempDir(), []string{"golden", "7"}
 	for _, name := range baselines {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), name+".npz")
-			if said, err := exec.Command(python, "testdata/reference.py", "golden", name, path, "7").CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, said)
-			}
-			baselineParity(t, path)
-		})
+		args = append(args, name, filepath.Join(dir, name+".npz"))
+	}
+	inPyTorch(t, reference, args...)
+	for _, name := range baselines {
+		t.Run(name, func(t *testing.T) { baselineParity(t, filepath.Join(dir, name+".npz")) })
 	}
 }
 

@@ -20,17 +20,24 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
+// reference is the program in PyTorch.
+const reference = "testdata/reference.py"
+
 // A checkpoint that we write opens in PyTorch, which takes the same codes but for ties (see nearTie; the means of a VAE within
 // 1e-4) and draws the same logits from them within 1e-4. The script is testdata/reference.py, or the one that $SLOTSCOPE_TORCH_REFERENCE names, with the same command line.
 func TestPyTorchReadsOurCheckpoints(t *testing.T) {
+	type exchange struct {
+		name   string
+		script string
+		file   inferred
+	}
+	var all []exchange
 	for _, name := range baselines {
-		t.Run(name, func(t *testing.T) {
-			cfg, err := model.Default(name, "tiny", "isaac3d")
-			if err != nil {
-				t.Fatal(err)
-			}
-			inPyTorch(t, cfg, "testdata/reference.py")
-		})
+		cfg, err := model.Default(name, "tiny", "isaac3d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, exchange{name, reference, written(t, cfg)})
 	}
 	for name, c := range map[string]struct {
 		preset string
@@ -47,22 +54,36 @@ func TestPyTorchReadsOurCheckpoints(t *testing.T) {
 		"permutation binding":              {"tiny", func(c *model.Config) { c.Binding = "permutation" }, true},
 		"concat binding":                   {"tiny", func(c *model.Config) { c.Binding = "concat" }, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			script := cmp.Or(os.Getenv("SLOTSCOPE_TORCH_REFERENCE"), "testdata/reference.py")
-			if c.ours {
-				script = "testdata/reference.py"
-			}
-			cfg := config(t, c.preset, c.change)
-			inPyTorch(t, cfg, script)
+		script := cmp.Or(os.Getenv("SLOTSCOPE_TORCH_REFERENCE"), reference)
+		if c.ours {
+			script = reference
+		}
+		all = append(all, exchange{name, script, written(t, config(t, c.preset, c.change))})
+	}
+	args := map[string][]string{} // of each script: it is started once, for PyTorch takes seconds to load
+	for _, e := range all {
+		args[e.script] = append(args[e.script], e.file.checkpoint, e.file.images, e.file.out)
+	}
+	for script, files := range args {
+		inPyTorch(t, script, append([]string{"infer"}, files...)...)
+	}
+	for _, e := range all {
+		t.Run(e.name, func(t *testing.T) {
+			compareWithPyTorch(t, e.file.built, reopened(t, e.file.checkpoint), e.file.pixels, readNPZ(t, e.file.out))
 		})
 	}
 }
 
-func inPyTorch(t *testing.T, cfg model.Config, script string) {
-	python := pythonWithTorch()
-	if python == "" {
-		t.Skip("no python3 with torch and numpy is installed (Debian: apt-get install python3-torch python3-numpy)")
-	}
+// inferred is a model with the files that PyTorch reads and writes.
+type inferred struct {
+	built                   Model
+	pixels                  array
+	checkpoint, images, out string
+}
+
+// written writes a model of random weights, and images.
+func written(t *testing.T, cfg model.Config) inferred {
+	t.Helper()
 	const n = 8
 	built, scope := initialised(t, cfg, Image{64, 64, 3})
 	dir := t.TempDir()
@@ -83,11 +104,21 @@ func inPyTorch(t *testing.T, cfg model.Config, script string) {
 	if err := checkpoint.Write(path, checkpoint.File{Config: cfg, Tensors: exported}); err != nil {
 		t.Fatal(err)
 	}
-	out := filepath.Join(dir, "out.npz")
-	if said, err := exec.Command(python, script, "infer", path, filepath.Join(dir, "images.npy"), out).CombinedOutput(); err != nil {
+	return inferred{built, images, path, filepath.Join(dir, "images.npy"), filepath.Join(dir, "out.npz")}
+}
+
+// inPyTorch runs a script, or skips the test where there is no PyTorch.
+func inPyTorch(t *testing.T, script string, args ...string) {
+	t.Helper()
+	python := pythonWithTorch()
+	if python == "" {
+		t.Skip("no python3 with torch and numpy is installed (Debian: apt-get install python3-torch python3-numpy)")
+	}
+	run := exec.Command(python, append([]string{script}, args...)...)
+	run.Env = append(os.Environ(), "OMP_NUM_THREADS=1") // threads that wait for each other take longer where cores are busy
+	if said, err := run.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", script, err, said)
 	}
-	compareWithPyTorch(t, built, reopened(t, path), images, readNPZ(t, out))
 }
 
 // reopened imports a checkpoint into a new scope, as the playground does.
@@ -222,7 +253,7 @@ func TestNearTie(t *testing.T) {
 // pythonWithTorch finds an interpreter that has PyTorch and NumPy; Debian's own is tried where another shadows it.
 var pythonWithTorch = sync.OnceValue(func() string {
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import torch, numpy").Run() == nil {
+		if exec.Command(python, "-c", "import sys; from importlib.util import find_spec; sys.exit(not all(map(find_spec, ['torch', 'numpy'])))").Run() == nil {
 			return python
 		}
 	}

@@ -256,7 +256,7 @@ func (p picker) measure(ctx context.Context, f, to *folder.Folder) error {
 	defer set.Close()
 	started := time.Now().UTC()
 	o := evaluate.Default(cfg.Seed)
-	o.Images, o.Probes = cfg.EvalImages, filepath.Join(p.root.Dir(), "probes")
+	o.Images, o.Probes = cfg.EvalImages, filepath.Join(p.root.Dir(), evaluate.ProbesDir)
 	r, err := evaluate.Run(ctx, p.engine, file, set, o)
 	if err != nil {
 		return err
@@ -274,8 +274,26 @@ func (p picker) measure(ctx context.Context, f, to *folder.Folder) error {
 	if err := r.Save(dir); err != nil {
 		return err
 	}
+	if err := keepProbe(o.Probes, filepath.Join(filepath.Dir(p.dir), "..", "probes"), r.Scores.Probe); err != nil {
+		return err
+	}
 	account := model.Evaluation{State: model.Finished, Effort: model.Full, Started: started, Ended: ended}
 	return errors.Join(p.count(ctx, to, set), to.SetEvaluation(account), dir.Remove(evaluate.RepresentationFile))
+}
+
+// keepProbe puts the probe that read images for the scores beside the runs, so that their bundles can hold it.
+func keepProbe(from, to, sum string) error {
+	if sum == "" {
+		return nil
+	}
+	probe, err := evaluate.FindProbe(os.DirFS(from), sum)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	return checkpoint.Write(filepath.Join(to, sum[:24]+".safetensors"), probe)
 }
 
 // compare holds what float16 weights gave against what the run's own gave.

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The models said a second time, in PyTorch, to hold the Go program to.
 
-    reference.py infer CHECKPOINT.safetensors IMAGES.npy OUT.npz
+    reference.py infer CHECKPOINT.safetensors IMAGES.npy OUT.npz [CHECKPOINT IMAGES OUT]...
         reads a checkpoint's tensors by name and its configuration from the metadata, encodes the images (uint8, or floats in
         [0, 1]; channels first or last) and writes codes [N, m] (the means of a VAE), z_hat [N, n] and logits [N, C, H, W].
-    reference.py golden MODEL OUT.npz [SEED]
+    reference.py golden SEED MODEL OUT.npz [MODEL OUT.npz]...
         draws a small model of a kind in SMALL and a batch, and writes parameters, batch, noise,
         what lies between encoder and decoder, every term of the objective, the objective and all its gradients, computed
         in float64. config is the configuration as the Go program keeps it.
@@ -232,7 +232,7 @@ SMALL = {
 }
 
 
-def golden(kind, out, seed=0):
+def golden(kind, out, seed):
     torch.manual_seed(seed)
     config = {"model": kind, "widths": [4, 4, 8, 8], "fc": 16, "lambda_rec": 1, **SMALL[kind]}
     p = draw(config, side=32, channels=3)
@@ -285,10 +285,12 @@ def infer(checkpoint, images, out):
 
 def main():
     args = sys.argv[1:]
-    if args[:1] == ["infer"] and len(args) == 4:
-        infer(*args[1:])
-    elif args[:1] == ["golden"] and len(args) in (3, 4) and args[1] in SMALL:
-        golden(args[1], args[2], *map(int, args[3:]))
+    if args[:1] == ["infer"] and len(args) > 1 and len(args) % 3 == 1:
+        for at in range(1, len(args), 3):
+            infer(*args[at : at + 3])
+    elif args[:1] == ["golden"] and len(args) > 2 and len(args) % 2 == 0 and all(kind in SMALL for kind in args[2::2]):
+        for kind, out in zip(args[2::2], args[3::2]):
+            golden(kind, out, int(args[1]))
     else:
         sys.exit(__doc__)
 

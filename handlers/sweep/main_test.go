@@ -1,0 +1,10 @@
+package sweep_test
+
+import (
+	"os"
+	"testing"
+
+	"slotscope/handlers/handlertest"
+)
+
+func TestMain(m *testing.M) { os.Exit(handlertest.Main(m)) }

@@ -1,0 +1,33 @@
+package checkpoint
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Sum is the SHA-256 of the values as little-endian float32.
+func (t Tensor) Sum() string {
+	h := sha256.New()
+	block := make([]byte, 0, 1<<14)
+	for chunk := range slices.Chunk(t.Data, cap(block)/4) {
+		block = block[:0]
+		for _, v := range chunk {
+			block = binary.LittleEndian.AppendUint32(block, math.Float32bits(v))
+		}
+		h.Write(block)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// Sum is a SHA-256 of every tensor's name, shape and values, in order of name: equal for equal weights, whatever else their files hold.
+func Sum(tensors map[string]Tensor) string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(tensors)) {
+		fmt.Fprintf(h, "%q %v %s\n", name, tensors[name].Shape, tensors[name].Sum())
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
