@@ -18,6 +18,7 @@ import (
 	"slotscope/model/data"
 	"slotscope/model/folder"
 	"slotscope/model/format/checkpoint"
+	"slotscope/model/learn/evaluate"
 	"slotscope/model/play"
 )
 
@@ -113,13 +114,13 @@ func (a adoption) program(ctx context.Context, args []string) (id string, err er
 
 // weights adopts a bundle, or a safetensors file whose configuration is its metadata or lies beside it.
 func (a adoption) weights(ctx context.Context, path string) (id string, err error) {
-	name, scores, file := a.name, (*model.Scores)(nil), checkpoint.File{}
+	name, scores, file, probe := a.name, (*model.Scores)(nil), checkpoint.File{}, (*checkpoint.File)(nil)
 	if strings.EqualFold(filepath.Ext(path), ".safetensors") {
 		file, err = readWeights(path)
 	} else {
 		var o *bundle.Opened
 		if o, err = openWhole(path); err == nil {
-			file, scores = o.File, o.Scores
+			file, scores, probe = o.File, o.Scores, o.Probe
 			if name == "" {
 				name = o.Manifest.Name
 			}
@@ -138,6 +139,11 @@ func (a adoption) weights(ctx context.Context, path string) (id string, err erro
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	m.Close()
+	if probe != nil { // so that a bundle of the run holds it again
+		if err := evaluate.KeepProbe(filepath.Join(a.root.Dir(), evaluate.ProbesDir), *probe); err != nil {
+			return "", err
+		}
+	}
 	return adopt.Take(a.root, name, filepath.Base(path), file, scores)
 }
 

@@ -62,6 +62,12 @@ func TestVerifyWithAnotherProbe(t *testing.T) {
 	if _, text := verify(plain); !strings.Contains(text, "does not hold the probe") || strings.Contains(text, "score metrics") {
 		t.Errorf("without its probe: %s", text)
 	}
+	if code, _, stderr := called(t, "adopt", "--data", elsewhere, out); code != done {
+		t.Fatal(stderr)
+	}
+	if _, err := evaluate.FindProbe(os.DirFS(filepath.Join(elsewhere, evaluate.ProbesDir)), b.Scores.Probe); err != nil {
+		t.Errorf("the probe of an adopted bundle: %v", err)
+	}
 	path := filepath.Join(out, bundle.ProbeFile)
 	file, err := checkpoint.Read(path)
 	if err != nil {

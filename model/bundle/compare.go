@@ -234,7 +234,7 @@ func (o *Opened) CompareScores(measured model.Scores, tolerance float64) error {
 	return nil
 }
 
-// betweenProbes is how far shares that two probes read from the same images may lie apart: probes of one dataset differ in the images that they cannot tell.
+// betweenProbes is how far shares that two probes read from the same images may lie apart, nearly twice the most that was seen: docs/bundles.md.
 const betweenProbes = 0.1
 
 // readByProbe are the scores that change with the probe. Pairs, edits and the factors that own slots do not.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"slotscope/model/data"
@@ -46,4 +48,16 @@ func FindProbe(dir fs.FS, sum string) (checkpoint.File, error) {
 		}
 	}
 	return checkpoint.File{}, fmt.Errorf("no probe of sum %.12s… is kept: %w", sum, fs.ErrNotExist)
+}
+
+// KeepProbe keeps a probe that came from elsewhere in a folder of probes, under its sum: FindProbe finds it, evaluations keep to their own.
+func KeepProbe(dir string, probe checkpoint.File) error {
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = checkpoint.Write(filepath.Join(dir, checkpoint.Sum(probe.Tensors)[:24]+finishedProbe), probe)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping a probe: %w", err)
+	}
+	return nil
 }

@@ -290,10 +290,7 @@ func keepProbe(from, to, sum string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
-	}
-	return checkpoint.Write(filepath.Join(to, sum[:24]+".safetensors"), probe)
+	return evaluate.KeepProbe(to, probe)
 }
 
 // compare holds what float16 weights gave against what the run's own gave.
