@@ -1,6 +1,7 @@
 package play_test
 
 import (
+	"flag"
 	"io"
 	"net/http"
 	"os"
@@ -18,18 +19,20 @@ import (
 	"slotscope/model/shipped"
 )
 
-// The benchmark measures every path, in a page that is otherwise the playground. With -v it prints its figures, those of a small model too;
-// how large they are is not tested, for that depends on what else the machine does.
+var figures = flag.Bool("figures", false, "measure the playground with a small model, too")
+
+// The benchmark measures every path, in a page that is otherwise the playground. With -v it prints its figures, with -figures those of a small
+// model too; how large they are is not tested, for that depends on what else the machine does.
 func TestBenchmark(t *testing.T) {
 	handlertest.NeedsBrowser(t)
 	t.Run("tiny", func(t *testing.T) {
 		dir := t.TempDir()
 		benchmark(t, dir, handlertest.WriteTiny(t, dir))
 	})
+	if !*figures {
+		return
+	}
 	t.Run("small", func(t *testing.T) {
-		if !testing.Verbose() {
-			t.Skip("nobody would see its figures")
-		}
 		dir := t.TempDir()
 		benchmark(t, dir, placeShipped(t, dir))
 	})

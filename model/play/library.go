@@ -315,6 +315,9 @@ func (l *Library) Usage(src Source) Counting {
 		c = &guarded[Counting]{now: Counting{Of: UsageImages}}
 		l.usages[src.Key] = c
 		c.now.Usage, _ = shippedUsage(src) // one that does not fit is counted like any other
+		if c.now.Usage == nil {
+			c.now.Usage, _ = keptUsage(l.usageDir(), src) // at once, or the first visit after a start shows another pair than the next
+		}
 		if c.now.Usage == nil && l.ctx.Err() == nil {
 			l.tasks.Go(func() { l.count(src, c) })
 		}
@@ -324,7 +327,7 @@ func (l *Library) Usage(src Source) Counting {
 }
 
 func (l *Library) count(src Source, c *guarded[Counting]) {
-	usage, err := l.countOrLoad(src, c)
+	usage, err := l.countUsage(src, c)
 	c.set(func(now *Counting) { now.Usage, now.Early, now.Err = usage, nil, err })
 	if err == nil {
 		return
@@ -334,16 +337,15 @@ func (l *Library) count(src Source, c *guarded[Counting]) {
 	}
 }
 
-func (l *Library) countOrLoad(src Source, c *guarded[Counting]) (*Usage, error) {
+// usageDir is where counts are kept.
+func (l *Library) usageDir() string { return filepath.Join(l.dir, "cache", "play") }
+
+func (l *Library) countUsage(src Source, c *guarded[Counting]) (*Usage, error) {
 	m, release, err := l.Use(l.ctx, src)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	dir := filepath.Join(l.dir, "cache", "play")
-	if usage, err := m.LoadUsage(dir); err == nil {
-		return usage, nil
-	}
 	l.counts.Lock()
 	defer l.counts.Unlock()
 	set, err := l.Set(l.ctx, src.Config.Dataset)
@@ -361,7 +363,7 @@ func (l *Library) countOrLoad(src Source, c *guarded[Counting]) (*Usage, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(m.SaveUsage(dir, usage), saveSample(l.samplePath(src), sample)); err != nil {
+	if err := errors.Join(m.SaveUsage(l.usageDir(), usage), saveSample(l.samplePath(src), sample)); err != nil {
 		slog.Warn("the use of codes was counted but not kept", "error", err) // a full disk costs the next start some seconds
 	}
 	return usage, nil

@@ -201,15 +201,16 @@ func (u *Usage) label(o model.Owner, slot int) Label {
 	return l
 }
 
-// LoadUsage reads what SaveUsage wrote for this checkpoint; fs.ErrNotExist is in the chain where there is nothing of use.
-func (m *Model) LoadUsage(dir string) (*Usage, error) {
-	raw, err := os.ReadFile(m.usagePath(dir))
+// keptUsage reads what SaveUsage wrote for a checkpoint; fs.ErrNotExist is in the chain where there is nothing of use.
+func keptUsage(dir string, src Source) (*Usage, error) {
+	path := usagePath(dir, src.Key)
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	u := new(Usage)
-	if err := json.Unmarshal(raw, u); err != nil || !u.fits(m.Config) {
-		return nil, fmt.Errorf("%s does not fit this checkpoint: %w", m.usagePath(dir), fs.ErrNotExist)
+	if err := json.Unmarshal(raw, u); err != nil || !u.fits(src.Config) {
+		return nil, fmt.Errorf("%s does not fit this checkpoint: %w", path, fs.ErrNotExist)
 	}
 	return u, nil
 }
@@ -236,7 +237,7 @@ func (m *Model) SaveUsage(dir string, u *Usage) error {
 	if err != nil {
 		return fmt.Errorf("keeping code usage: %w", err)
 	}
-	err = whole.Write(m.usagePath(dir), func(w *os.File) error {
+	err = whole.Write(usagePath(dir, m.Key), func(w *os.File) error {
 		_, err := w.Write(raw)
 		return err
 	})
@@ -246,7 +247,7 @@ func (m *Model) SaveUsage(dir string, u *Usage) error {
 	return nil
 }
 
-func (m *Model) usagePath(dir string) string { return filepath.Join(dir, m.Key+".json") }
+func usagePath(dir, key string) string { return filepath.Join(dir, key+".json") }
 
 // Ranked are all codes of slot i, most used first, ties by number.
 func (u *Usage) Ranked(i int) []int {

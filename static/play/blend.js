@@ -3,7 +3,7 @@
 
 import { format } from './codes.js';
 import { noisy } from './codec.js';
-import { groupName, slotName } from './names.js';
+import { groupName, slotName, tell } from './names.js';
 import { Pad } from './pad.js';
 
 const OFF = 21; // dB: where the slider of the noise stands when there is none
@@ -108,14 +108,14 @@ export class Blend {
   }
 
   #tellNoise(text) {
-    this.flips.textContent = text;
+    tell(this.flips, text);
     const snr = Number(this.noise.value);
-    this.noise.parentElement.querySelector('[data-part="now"]').textContent = snr === OFF ? 'off' : `${snr} dB`;
+    tell(this.noise.parentElement.querySelector('[data-part="now"]'), snr === OFF ? 'off' : `${snr} dB`);
     if (!text) this.app.flip(new Set());
   }
 
   #outputs() {
-    for (const slider of [...this.sliders, this.every]) slider.parentElement.querySelector('[data-part="now"]').textContent = `${slider.value}%`;
+    for (const slider of [...this.sliders, this.every]) tell(slider.parentElement.querySelector('[data-part="now"]'), `${slider.value}%`);
     for (const slider of this.whole) {
       const moving = this.app.groups[slider.dataset.blendGroup].slots.filter((i) => !this.sliders[i].disabled);
       slider.value = moving.length ? Math.max(...moving.map((i) => this.sliders[i].value)) : 0;
@@ -133,7 +133,7 @@ export class Blend {
     this.fields.disabled = !this.app.decoder.local;
     this.sliders.forEach((slider, i) => {
       slider.disabled = state.codes[i] === state.bcodes[i];
-      slider.closest('label').querySelector('[data-part="factor"]').textContent = slotName(this.app.slots[i]);
+      tell(slider.closest('label').querySelector('[data-part="factor"]'), slotName(this.app.slots[i]));
     });
     this.#reset();
     this.pad.draw();

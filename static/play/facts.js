@@ -189,6 +189,8 @@ export class Facts {
     const { groups, slots, grid } = this.app;
     const whole = groups.map((g) => putAll(codes, g.slots, bcodes));
     const single = swaps(codes, bcodes);
+    await this.app.tabled;
+    signal.throwIfAborted();
     await this.#classes(this.app, [codes, ...whole, ...single], 'facts', signal);
     const [ofGroups, ofSlots] = await Promise.all([
       Promise.all(whole.map((to) => this.of(a, b, codes, to))), Promise.all(single.map((to) => this.of(a, b, codes, to, this.app, false))),
@@ -222,7 +224,7 @@ export class Facts {
       else if (!mine || mine.kind === 'none') line('none', 'no change');
     }
     if (found?.truth) line(found.truth.hit ? 'intended' : 'leaked', `${found.truth.hit ? 'hit' : 'miss'} ${found.truth.psnr.toFixed(1)} dB`);
-    element.replaceChildren(...lines);
+    if (lines.length !== element.children.length || !lines.every((l, j) => l.isEqualNode(element.children[j]))) element.replaceChildren(...lines);
     element.title = found?.changes ? found.changes.filter((c) => c.kind !== 'none').map((c) => `${this.factors[c.factor].name}: ${this.#value(c.factor, c.before)} → ${this.#value(c.factor, c.after)} (${MARKS[c.kind].text})`).join('\n') || 'No factor changes.' : '';
   }
 }

@@ -2,14 +2,10 @@
 // through it, whichever way it lies.
 
 import { difference, percent, put, putAll, swaps } from './codes.js';
-import { groupName, numbers, slotName } from './names.js';
+import { groupName, label, numbers, slotName, tell } from './names.js';
 import { canvasFor, heat, inkOf, paint, spotlight } from './pixels.js';
 
 const LATE = 120; // ms after which what is not drawn yet turns pale
-
-/** tell and label write only what is new: anything written makes the browser lay the table out again. */
-const tell = (element, text) => { if (element.textContent !== text) element.textContent = text; };
-const label = (element, text) => { if (element.getAttribute('aria-label') !== text) element.setAttribute('aria-label', text); };
 
 export class Grid {
   constructor(table, shape, app) {

@@ -1,6 +1,10 @@
 // What codes and groups are called: a code goes by the value of the factor that its slot stands for, where that is known, and its
 // number comes second.
 
+/** tell and label write only what is new: anything written makes the browser lay the page out again. */
+export const tell = (element, text) => { if (element.textContent !== String(text)) element.textContent = text; };
+export const label = (element, text) => { if (element.getAttribute('aria-label') !== text) element.setAttribute('aria-label', text); };
+
 const written = new WeakMap(); // element → what it shows
 
 /** Names knows the names of codes, slots [{codes: [{code, name, hues, classes}]}]; text writes a number. */

@@ -2,7 +2,7 @@
 // what lies at its ends.
 
 import { putAll } from './codes.js';
-import { groupName, slotName } from './names.js';
+import { groupName, slotName, tell } from './names.js';
 
 const STEP = 5; // percent of an arrow key; with Shift 1
 
@@ -11,6 +11,7 @@ export class Pad {
   #y = 0;
   #frame = 0;
   #run = 0;
+  #offered = null; // what the axes offer
 
   /** move hears where the pad stands: pairs of the slots of an axis and their percent. */
   constructor(box, app, move) {
@@ -89,7 +90,7 @@ export class Pad {
     const text = across === up ? `${this.#x}% of ${across}` : `${this.#x}% of ${across}, ${this.#y}% of ${up}`;
     this.field.setAttribute('aria-valuenow', this.#x);
     this.field.setAttribute('aria-valuetext', text);
-    this.box.querySelector('[data-part="pad-now"]').textContent = text;
+    tell(this.box.querySelector('[data-part="pad-now"]'), text);
   }
 
   /** draw offers what differs between A and B, and paints the corners. */
@@ -99,12 +100,15 @@ export class Pad {
     const groups = this.app.groups.flatMap((g, at) => (apart(g.slots) ? [[`g${at}`, groupName(g)]] : []));
     const slots = this.app.slots.flatMap((s, i) => (apart([i]) ? [[`s${i}`, `Slot ${i}${slotName(s) ? `, ${slotName(s)}` : ''}`]] : []));
     const choices = [...groups, ...slots];
+    const offered = choices.join(); // laying lists of options out takes long
     this.selects.forEach((select, at) => {
+      if (this.#offered === offered) return;
       const before = select.value;
       select.replaceChildren(...choices.map(([value, text]) => new Option(text, value)));
       const other = this.selects[1 - at].value; // the axes differ, where somebody has not chosen otherwise
       select.value = (choices.find(([value]) => value === before) ?? choices.find(([value]) => value !== other) ?? choices[0] ?? [''])[0];
     });
+    this.#offered = offered;
     this.field.toggleAttribute('aria-disabled', choices.length === 0);
     this.reset();
     if (choices.length) this.#paintCorners();
@@ -127,6 +131,8 @@ export class Pad {
     const [across, up] = this.#axes();
     const right = putAll(codes, across, bcodes);
     const tuples = [putAll(codes, up, bcodes), putAll(right, up, bcodes), codes, right]; // as the corners lie
+    await this.app.tabled;
+    if (run !== this.#run) return;
     const pictures = await local.decode('pad', tuples.map((a) => ({ a }))).catch(() => null);
     if (!pictures || run !== this.#run) return;
     this.corners.forEach((canvas, at) => this.app.paint(canvas, pictures[at]));

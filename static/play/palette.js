@@ -1,6 +1,7 @@
 // The palette: codes that the chosen slot could take, each shown as what A would become.
 
 import { put } from './codes.js';
+import { tell } from './names.js';
 import { canvasFor, paint } from './pixels.js';
 
 const PAGE = 24;
@@ -12,6 +13,7 @@ export class Palette {
   #entries = [];
   #loading = null;
   #late = 0;
+  #showing = null; // the newest pictures
   #reply = null; // of the newest load: how many entries there are, and on how many images they were counted
 
   constructor(panel, shape, app) {
@@ -72,7 +74,7 @@ export class Palette {
     const said = this.app.names.say(this.#slot, code);
     const pinned = this.app.slots[this.#slot].pins.includes(code);
     this.pin.setAttribute('aria-pressed', String(pinned));
-    this.pin.textContent = pinned ? 'Unpin' : 'Pin';
+    tell(this.pin, pinned ? 'Unpin' : 'Pin');
     this.pin.title = pinned ? `Let ${said} take its place in the order` : `Keep ${said} at the head of the palette (P on a code)`;
     const atlas = this.app.store.atlas(this.#slot, code);
     if (atlas) this.atlas.href = atlas;
@@ -146,8 +148,8 @@ export class Palette {
     if (total === undefined) return;
     const shown = this.#entries.length < total ? `${this.#entries.length} of ${total}. ` : '';
     const row = this.app.row().toUpperCase();
-    this.text.textContent = total === 0 ? 'No codes match this filter.'
-      : `${shown}Each picture is ${row} with the code.` + (images ? ` Counts are of ${images.toLocaleString('en')} images.` : '');
+    tell(this.text, total === 0 ? 'No codes match this filter.'
+      : `${shown}Each picture is ${row} with the code.` + (images ? ` Counts are of ${images.toLocaleString('en')} images.` : ''));
   }
 
   #item({ code, count, unseen, distance, pinned }, images) {
@@ -187,6 +189,9 @@ export class Palette {
     const tuples = entries.map((entry) => put(codes, slot, Number(entry.dataset.code)));
     clearTimeout(this.#late);
     this.#late = setTimeout(() => entries.forEach((entry, j) => entry.toggleAttribute('data-late', !this.app.decoder.peek(tuples[j]))), LATE);
+    const run = (this.#showing = {});
+    await this.app.tabled;
+    if (run !== this.#showing) return;
     const pictures = await this.app.pictures('palette', tuples);
     if (!pictures) return;
     clearTimeout(this.#late);

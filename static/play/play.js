@@ -9,13 +9,19 @@ import { Facts } from './facts.js';
 import { Grid } from './grid.js';
 import { Hands } from './hold.js';
 import { History } from './history.js';
-import { Names, groupName, slotName } from './names.js';
+import { Names, groupName, label, slotName, tell } from './names.js';
 import { Palette } from './palette.js';
 import { Side } from './side.js';
 import { Strip } from './strip.js';
 import { canvasFor, paint, pixelsOf } from './pixels.js';
 
 const $ = (id) => document.getElementById(id);
+
+/** onScreen resolves once what was drawn is on the screen; in a page that nobody looks at, soon. */
+const onScreen = () => new Promise((done) => {
+  requestAnimationFrame(() => setTimeout(done));
+  setTimeout(done, 100);
+});
 
 class Play {
   #row = 'a'; // whose picture is large
@@ -92,6 +98,9 @@ class Play {
   }
 
   #owing = false; // whether what is drawn is older than the state
+
+  /** tabled resolves once the table of swaps is on the screen, or will not be. */
+  tabled = Promise.resolve();
 
   /** fail says beside the picture why it is not up to date; nothing where it is. */
   fail(why) {
@@ -305,16 +314,16 @@ class Play {
   #render() {
     this.grid.draw(this.state, this.#moved);
     this.strip.draw(this.state);
-    this.blend.draw(this.state);
-    this.#drawBeside();
-    this.many?.draw(this.state);
     this.sides.a.draw(this.state.a);
     this.sides.b.draw(this.state.b);
-    this.palette.refresh();
     this.#drawTools();
     this.#drawEdits();
     this.#showImage();
     this.#showRest();
+    this.blend.draw(this.state);
+    this.#drawBeside();
+    this.many?.draw(this.state);
+    this.palette.refresh();
     this.#check();
   }
 
@@ -329,10 +338,10 @@ class Play {
     const here = look?.draw ? null : this.decoder.peek(codes);
     const [pixels] = here ? [here] : ((await this.#orSay(() => (look?.draw ? look.draw().then((p) => [p]) : this.decoder.decode('held', [codes])))) ?? []);
     if (!pixels || this.image.dataset.showing !== name) return;
-    $('result-name').textContent = look?.plain ? '' : title;
-    $('result-state').textContent = text;
+    tell($('result-name'), look?.plain ? '' : title);
+    tell($('result-state'), text);
     paint(this.image, pixels, this.shape, name);
-    this.image.setAttribute('aria-label', `${title} ${text}`);
+    label(this.image, `${title} ${text}`);
     if (!look?.draw) this.facts.result(look?.row || this.#row, codes);
     if (!here && this.#painted) $('took').textContent = `Decoded in ${Math.max(1, Math.round(performance.now() - started))} ms`;
     this.#painted = true;
@@ -350,7 +359,8 @@ class Play {
     const first = new Set(table.map(format));
     const others = [state.a.codes, state.b.codes, ...interpolation(codes, bcodes, order), ...swaps(bcodes, codes)].filter((t) => !first.has(format(t)));
     this.grid.wait(table.some((t) => !this.decoder.peek(t)));
-    const [now, then] = [this.pictures('strip', table), this.pictures('rest', others)]; // the table is what the visitor changed
+    const now = this.pictures('strip', table); // the table is what the visitor changed
+    this.tabled = now.then(onScreen); // other pictures would take its processor
     const byName = new Map();
     const pictures = (t) => byName.get(format(t));
     const take = async (tuples, asked) => {
@@ -361,7 +371,8 @@ class Play {
     if (!(await take(table, now))) return;
     this.grid.show(state, pictures);
     this.facts.refresh(state);
-    if (!(await take(others, then))) return;
+    await this.tabled;
+    if (state !== this.state || !(await take(others, this.pictures('rest', others)))) return;
     this.sides.a.show(pictures(state.a.codes));
     this.sides.b.show(pictures(state.b.codes));
     this.grid.showBack(state, pictures);

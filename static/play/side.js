@@ -1,5 +1,6 @@
 // A side: where picture A or B comes from. A number, the factors, chance, or a file of one's own.
 
+import { tell } from './names.js';
 import { canvasFor, paint } from './pixels.js';
 
 export class Side {
@@ -97,14 +98,14 @@ export class Side {
 
   #outputs() {
     this.sliders.forEach((slider, f) => {
-      slider.parentElement.querySelector('[data-part="now"]').textContent = this.dataset.factors[f].values[slider.value];
+      tell(slider.parentElement.querySelector('[data-part="now"]'), this.dataset.factors[f].values[slider.value]);
       slider.setAttribute('aria-valuetext', this.dataset.factors[f].values[slider.value]);
     });
   }
 
   draw({ index, classes, psnr, original }) {
     if (this.index) this.index.value = index >= 0 ? index : '';
-    this.psnr.textContent = psnr ? `PSNR ${psnr.toFixed(1)} dB` : '';
+    tell(this.psnr, psnr ? `PSNR ${psnr.toFixed(1)} dB` : '');
     this.psnr.title = psnr ? 'Peak signal-to-noise ratio of the reconstruction' : '';
     const src = this.app.originalOf(original);
     this.original.hidden = !src;

@@ -1,6 +1,7 @@
 // The interpolation: from A to B, one more slot of B at every step. Its order is changed by dragging a grip, or by ‹ and ›.
 
 import { interpolation, moved, natural } from './codes.js';
+import { label, tell } from './names.js';
 import { canvasFor, paint } from './pixels.js';
 import { THRESHOLD } from './machine.js';
 
@@ -113,11 +114,11 @@ export class Strip {
       const slot = state.order[j - 1];
       item.dataset.slot = slot % 9;
       item.dataset.i = slot;
-      item.querySelector('.grip').textContent = slot;
+      tell(item.querySelector('.grip'), slot);
       item.toggleAttribute('data-same', state.codes[slot] === state.bcodes[slot]);
       for (const move of item.querySelectorAll('.move')) {
         const by = Number(move.dataset.by);
-        move.setAttribute('aria-label', `Swap slot ${slot} ${by < 0 ? 'sooner' : 'later'}`);
+        label(move, `Swap slot ${slot} ${by < 0 ? 'sooner' : 'later'}`);
         move.toggleAttribute('aria-disabled', (by < 0 && j === 1) || (by > 0 && j === this.items.length - 1));
       }
     });
@@ -127,8 +128,8 @@ export class Strip {
     interpolation(state.codes, state.bcodes, state.order).forEach((codes, j) => {
       const canvas = this.items[j].querySelector('canvas');
       paint(canvas, pictures(codes), this.shape, codes.join('.'));
-      canvas.setAttribute('aria-label', this.#name(j));
-      this.items[j].querySelector('.shot').setAttribute('aria-label', `${this.#name(j)}; put these codes into A`);
+      label(canvas, this.#name(j));
+      label(this.items[j].querySelector('.shot'), `${this.#name(j)}; put these codes into A`);
     });
   }
 }
