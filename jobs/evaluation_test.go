@@ -251,9 +251,11 @@ func TestEvaluationElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	err = f.SetEvaluation(model.Evaluation{State: model.Running, Said: "encoding"})
-	lock, lockErr := f.LockEvaluation()
-	if err := errors.Join(err, lockErr); err != nil {
+	lock, err := f.LockEvaluation() // first, or what is said to run and is held by nobody was killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.SetEvaluation(model.Evaluation{State: model.Running, Said: "encoding"}); err != nil {
 		t.Fatal(err)
 	}
 	if s := b.evaluation(id, model.Running); s.Said != "encoding" {
