@@ -618,8 +618,9 @@ func TestPlaySideBySide(t *testing.T) {
 	}
 }
 
-func TestPlayScrubsThroughTraining(t *testing.T) {
-	handlertest.NeedsBrowser(t)
+// twoSteps is a playground with a run of two checkpoints.
+func twoSteps(t *testing.T) playground {
+	t.Helper()
 	dir := t.TempDir()
 	p := playgroundIn(t, dir, "hrr")
 	folder := filepath.Join(dir, "runs", handlertest.RunID, "checkpoints")
@@ -630,6 +631,12 @@ func TestPlayScrubsThroughTraining(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+func TestPlayScrubsThroughTraining(t *testing.T) {
+	handlertest.NeedsBrowser(t)
+	p := twoSteps(t)
 	b := browse(t, p, 1280, 1400)
 	b.open("/play/" + p.key + "?a=12345&b=400000")
 	b.Wait(`document.querySelector('#beside-step').max + document.querySelector('#beside [data-part=now]').textContent`, "1250")

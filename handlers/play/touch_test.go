@@ -2,8 +2,6 @@ package play_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -71,16 +69,7 @@ func TestGroupsByTouch(t *testing.T) {
 // A finger on the steps of training shows what an earlier one makes of the pair, and moves the table from side to side without the page.
 func TestSideBySideByTouch(t *testing.T) {
 	handlertest.NeedsBrowser(t)
-	dir := t.TempDir()
-	p := playgroundIn(t, dir, "hrr")
-	folder := filepath.Join(dir, "runs", handlertest.RunID, "checkpoints")
-	raw, err := os.ReadFile(filepath.Join(folder, "step-000000250.safetensors"))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(folder, "step-000000100.safetensors"), raw, 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := twoSteps(t)
 	b := browse(t, p, 390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
 	hand := b.TouchScreen()
 	b.open("/play/" + p.key + "?a=12345&b=400000")
