@@ -21,6 +21,8 @@ func (b Browser) TouchScreen() *Hand {
 	return &Hand{b, time.Now()}
 }
 
+const pause = 400 * time.Millisecond
+
 // Place is a point of the window, x and y in CSS pixels.
 type Place [2]float64
 
@@ -60,8 +62,11 @@ func (h *Hand) Drag(rest time.Duration, from, to []Place) {
 	h.fingers(input.DispatchTouchEventTypeTouchEnd)
 }
 
+// Tap comes a moment after what was last done, as a hand does: Chromium makes no click of a touch that follows a drag at once.
 func (h *Hand) Tap(at Place) {
 	h.b.T.Helper()
+	time.Sleep(pause)
+	h.Now = h.Now.Add(pause)
 	h.fingers(input.DispatchTouchEventTypeTouchStart, at)
 	h.fingers(input.DispatchTouchEventTypeTouchEnd)
 }

@@ -87,6 +87,7 @@ func TestAtlas(t *testing.T) {
 	var usage struct {
 		Usage struct{ Counts [][]int }
 	}
+	p.waitFor("usage")
 	p.getJSON("/api/play/"+p.key+"/usage", &usage)
 	if got := usage.Usage.Counts[8][code.Code]; got != code.Count {
 		t.Errorf("the count says %d images, the atlas %d", got, code.Count)
