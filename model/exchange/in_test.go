@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"slotscope/model"
+	"slotscope/model/expect"
 	"slotscope/model/folder"
 	"slotscope/model/format/tensorboard"
 )
@@ -150,9 +151,7 @@ func TestImportRefuses(t *testing.T) {
 
 // A million numbers take less than ten seconds: 10 series of 100,000 steps.
 func TestMillionPoints(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	expect.Long(t)
 	logs, dir := t.TempDir(), t.TempDir()
 	file, err := os.Create(filepath.Join(logs, "events.out.tfevents.1.host"))
 	if err != nil {

@@ -3,10 +3,22 @@ package expect
 
 import (
 	"io"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
 )
+
+// Long skips a test that takes long, unless SLOTSCOPE_TESTS is "all". What it proves has a faster test, which always runs.
+func Long(t testing.TB) {
+	t.Helper()
+	if !All() {
+		t.Skip("This takes long: it runs with SLOTSCOPE_TESTS=all, and never with -short.")
+	}
+}
+
+// All is whether tests were asked for in full: with every case, image and step.
+func All() bool { return os.Getenv("SLOTSCOPE_TESTS") == "all" && !testing.Short() }
 
 // Says fails the test unless err has every part in its sentence.
 func Says(t testing.TB, err error, parts ...string) {

@@ -17,6 +17,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/compute"
+	"slotscope/model/expect"
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/format/weights"
 	"slotscope/model/paper/ae"
@@ -252,9 +253,9 @@ func (s shape) config(t testing.TB) model.Config {
 // What the page shows differs from the server's picture by at most 1 of 255, and encoding finds the same codes. Numbers of 16 bits
 // cost up to 2 on these pictures, which are more vivid than trained ones.
 func TestModuleAgreesWithTheEngine(t *testing.T) {
-	tuples := 200
-	if testing.Short() {
-		tuples = 20
+	tuples := 20
+	if expect.All() {
+		tuples = 200
 	}
 	for n, s := range shapes() {
 		cfg := s.config(t)
