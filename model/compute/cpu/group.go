@@ -46,12 +46,22 @@ type unit struct {
 	node  *node
 }
 
+// findBases notes the node that computes each node's value, and that no group reaches beyond another yet.
+func (p *plan) findBases() {
+	p.bases, p.begun = make([]*node, len(p.nodes)), make([]int, len(p.nodes))
+	for _, n := range p.nodes {
+		p.begun[n.id] = n.id
+		base := p.root(n)
+		if base.parent != nil {
+			base = base.parent
+		}
+		p.bases[n.id] = base
+	}
+}
+
 // unit finds the unit that computes a node's value.
 func (p *plan) unit(n *node) unit {
-	n = p.root(n)
-	if n.parent != nil {
-		n = n.parent
-	}
+	n = p.bases[n.id]
 	if g := p.within[n.id]; g != nil {
 		return unit{group: g}
 	}
@@ -74,14 +84,45 @@ func (u unit) last() int {
 	return u.node.id
 }
 
+// first is the place of the unit's first node in the graph, which no other unit has.
+func (u unit) first() int {
+	if u.group != nil {
+		return u.group.first
+	}
+	return u.node.id
+}
+
+// walk is a look at units, each once.
+type walk struct {
+	number int
+	seen   []int // by first node: the number of the walk that came there last
+	stack  []unit
+}
+
+func (w *walk) begin(nodes int) {
+	if w.seen == nil {
+		w.seen = make([]int, nodes)
+	}
+	w.number++
+	w.stack = w.stack[:0]
+}
+
+// enter says whether the walk was not at the unit yet.
+func (w *walk) enter(u unit) bool {
+	at := &w.seen[u.first()]
+	entered := *at != w.number
+	*at = w.number
+	return entered
+}
+
 // reads are the other units that the unit needs, each once.
 func (p *plan) reads(u unit) []unit {
 	var units []unit
-	seen := map[unit]bool{u: true}
+	p.walk.begin(len(p.nodes))
+	p.walk.enter(u)
 	for _, n := range u.nodes() {
 		for _, x := range n.in {
-			if v := p.unit(x); !seen[v] {
-				seen[v] = true
+			if v := p.unit(x); p.walk.enter(v) {
 				units = append(units, v)
 			}
 		}
@@ -99,6 +140,7 @@ const (
 // compute its operands, or read them too, where they have its shape and no unit in between would then both precede and
 // follow the group.
 func (p *plan) group() {
+	p.findBases()
 	readers := map[*node][]*group{}
 	for _, n := range p.nodes {
 		if !p.live[n.id] || p.alias[n.id] != nil {
@@ -217,6 +259,7 @@ func (p *plan) merge(a, b *group) {
 		p.within[n.id] = a
 	}
 	b.merged = true
+	p.noteSpan(a)
 }
 
 // agrees says whether the groups have one shape, and room for each other.
@@ -241,26 +284,34 @@ func (p *plan) readsReduction(a, b *group) bool {
 
 // between says whether some other unit follows b and precedes a.
 func (p *plan) between(a, b *group) bool {
-	target := unit{group: b}
-	floor := p.floor(b)
-	seen := map[unit]bool{{group: a}: true, target: true}
-	var stack []unit
-	visit := func(u unit) bool {
-		found := false
-		for _, v := range p.reads(u) {
-			found = found || v == target && u.group != a
-			if !seen[v] && v.last() >= floor {
-				seen[v] = true
-				stack = append(stack, v)
+	w, target, floor := &p.walk, unit{group: b}, p.floor(b)
+	w.begin(len(p.nodes))
+	w.enter(unit{group: a})
+	w.enter(target)
+	visit := func(nodes []*node, from *group) bool {
+		for _, n := range nodes {
+			for _, x := range n.in {
+				v := p.unit(x)
+				if v == target && from != a {
+					return true
+				}
+				if v.last() >= floor && w.enter(v) {
+					w.stack = append(w.stack, v)
+				}
 			}
 		}
-		return found
+		return false
 	}
-	visit(unit{group: a})
-	for len(stack) > 0 {
-		u := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		if visit(u) {
+	visit(a.nodes, a)
+	visit(a.reductions, a)
+	for len(w.stack) > 0 {
+		u := w.stack[len(w.stack)-1]
+		w.stack = w.stack[:len(w.stack)-1]
+		if g := u.group; g != nil {
+			if visit(g.nodes, g) || visit(g.reductions, g) {
+				return true
+			}
+		} else if visit([]*node{u.node}, nil) {
 			return true
 		}
 	}
@@ -270,15 +321,17 @@ func (p *plan) between(a, b *group) bool {
 // floor is the least node that can follow b: its own first, or that of a group that reaches beyond it.
 func (p *plan) floor(b *group) int {
 	floor := b.first
-	for again := true; again; {
-		again = false
-		for _, g := range p.groups {
-			if !g.merged && g.first < floor && g.last > floor {
-				floor, again = g.first, true
-			}
-		}
+	for p.begun[floor] < floor {
+		floor = p.begun[floor]
 	}
 	return floor
+}
+
+// noteSpan notes that the group has begun before each node up to its last.
+func (p *plan) noteSpan(g *group) {
+	for id := g.first + 1; id < g.last; id++ {
+		p.begun[id] = min(p.begun[id], g.first)
+	}
 }
 
 // findOuts lists the nodes of each group that are read outside of it.

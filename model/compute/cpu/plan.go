@@ -43,6 +43,9 @@ type plan struct {
 	groups []*group       // without those that were merged into others
 	lazy   map[*node]bool // nodes that join the group of their only reader, not those of their operands
 	within []*group       // by id: the group of an element-wise node
+	bases  []*node        // by id: the node that computes this node's value
+	begun  []int          // by id: the first of the groups that have begun before the node and end behind it; the node where none does
+	walk   walk
 	steps  []*step
 }
 

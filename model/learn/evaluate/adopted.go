@@ -114,14 +114,14 @@ func (e *evaluation) askDisturbed(in []*tensors.Tensor) ([]*tensors.Tensor, erro
 	return out, nil
 }
 
-// readAdopted has the probe read what an adopted model decodes.
+// readAdopted is what an adopted model decodes, and the classes that the probe reads there.
 func (p *probe) readAdopted(in []*tensors.Tensor) ([]*tensors.Tensor, error) {
 	images, err := p.net.decode.Exec(in[0])
 	if err != nil {
 		return nil, err
 	}
-	defer images[0].MustFinalizeAll()
-	return p.seen.Exec(images[0])
+	classes, err := p.seen.Exec(images[0])
+	return append(images, classes...), err
 }
 
 // newSeen compiles images in [0, 1] → classes, for models that are no graph.

@@ -39,7 +39,7 @@ type probe struct {
 
 	step *store.Exec // images, targets [B, total], rate and Adam's corrections → loss
 	look *store.Exec // images → classes [B, F]
-	draw operation   // slots → classes of the decoded image [B, F]
+	draw operation   // slots → decoded images in [0, 1], and their classes [B, F]
 	seen *store.Exec // images in [0, 1] → classes; nil where the model is ours
 }
 
@@ -74,8 +74,9 @@ func newProbe(n *net, info data.Info) (p *probe, err error) {
 		p.draw = asked(p.readAdopted)
 		return p, p.newSeen()
 	}
-	p.draw, err = store.NewExec(n.engine.Backend, n.store, func(_ *store.Context, slots *Node) *Node {
-		return p.classes(Sigmoid(n.built.Decode(n.model, slots)))
+	p.draw, err = store.NewExec(n.engine.Backend, n.store, func(_ *store.Context, slots *Node) []*Node {
+		images := Sigmoid(n.built.Decode(n.model, slots))
+		return []*Node{images, p.classes(images)}
 	})
 	return p, err
 }
@@ -330,7 +331,7 @@ func (e *evaluation) readReconstructions(ctx context.Context) ([]float64, error)
 // read is the classes of the images that slots decode to, [B, F].
 func (p *probe) read(s slots) (classes []int32, err error) {
 	err = call("reading decoded images", p.draw, []any{p.net.tensor(s)}, func(out []*tensors.Tensor) {
-		classes = tensors.MustCopyFlatData[int32](out[0])
+		classes = tensors.MustCopyFlatData[int32](out[1])
 	})
 	return classes, err
 }

@@ -3,6 +3,7 @@ package evaluate
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"slotscope/model"
 )
@@ -29,20 +30,24 @@ func (e *evaluation) swap(ctx context.Context) error {
 	s := &model.Swap{Pairs: e.o.Pairs, ProbeAccuracy: e.probeAccuracy, ProbeImages: e.probeImages, ProbeReconstructions: e.probeReconstructions}
 	t := newTally(owners(e.scores.Metrics.Ownership.Slots), len(p.sizes))
 	edits := e.edits(t.own)
-	for done := 0; done < len(edits); done += batchSize / 2 {
+	before, err := e.unedited(ctx, edits)
+	if err != nil {
+		return err
+	}
+	done, f := 0, len(p.sizes)
+	for batch := range slices.Chunk(edits, batchSize) {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("evaluation: %w", err)
 		}
-		batch := edits[done:min(len(edits), done+batchSize/2)]
-		classes, err := p.read(e.beforeAfter(batch))
+		classes, err := p.read(e.edited(batch))
 		if err != nil {
 			return err
 		}
-		f := len(p.sizes)
 		for i, x := range batch {
-			t.add(x.slot, classes[2*i*f:(2*i+1)*f], classes[(2*i+1)*f:(2*i+2)*f])
+			t.add(x.slot, before[x.a], classes[i*f:(i+1)*f])
 		}
-		e.o.Progress("swapping slots", "edits", float64(done+len(batch)), float64(len(edits)))
+		done += len(batch)
+		e.o.Progress("swapping slots", "edits", float64(done), float64(len(edits)))
 	}
 	t.report(s)
 	e.scores.Swap = s
@@ -64,15 +69,39 @@ func (e *evaluation) edits(own []int) []edit {
 	return list
 }
 
-// beforeAfter is a batch that holds every edit's image without and with the edit, one after the other.
-func (e *evaluation) beforeAfter(edits []edit) slots {
+// unedited is the classes that the probe reads from the images that edits begin with, by row of the evaluation set.
+func (e *evaluation) unedited(ctx context.Context, edits []edit) (map[int][]int32, error) {
 	var rows []int
 	for _, x := range edits {
-		rows = append(rows, x.a, x.a)
+		rows = append(rows, x.a)
+	}
+	slices.Sort(rows)
+	before, f := map[int][]int32{}, len(e.probe.sizes)
+	for batch := range slices.Chunk(slices.Compact(rows), batchSize) {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("evaluation: %w", err)
+		}
+		e.o.Progress("swapping slots", "edits", 0, float64(len(edits)))
+		classes, err := e.probe.read(e.slots.take(batch, e.net.m))
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range batch {
+			before[r] = classes[i*f : (i+1)*f]
+		}
+	}
+	return before, nil
+}
+
+// edited is a batch of images with an edit each.
+func (e *evaluation) edited(edits []edit) slots {
+	var rows []int
+	for _, x := range edits {
+		rows = append(rows, x.a)
 	}
 	s := e.slots.take(rows, e.net.m)
 	for i, x := range edits {
-		s.put(2*i+1, x.slot, e.slots, x.b, e.net.m)
+		s.put(i, x.slot, e.slots, x.b, e.net.m)
 	}
 	return s
 }

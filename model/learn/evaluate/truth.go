@@ -59,21 +59,20 @@ func (e *evaluation) decoded(s slots, n int) (images []float32, classes []int32,
 	for r := range all {
 		all[r] = r
 	}
+	decode := e.net.decode
+	if e.probe != nil {
+		decode = e.probe.draw
+	}
 	for rows := range slices.Chunk(all, batchSize) {
-		err := call("decoding swaps", e.net.decode, []any{e.net.tensor(s.take(rows, e.net.m))}, func(out []*tensors.Tensor) {
+		err := call("decoding swaps", decode, []any{e.net.tensor(s.take(rows, e.net.m))}, func(out []*tensors.Tensor) {
 			images = add(images, out[0], len(rows))
+			if e.probe != nil {
+				classes = add(classes, out[1], len(rows))
+			}
 		})
 		if err != nil {
 			return nil, nil, err
 		}
-		if e.probe == nil {
-			continue
-		}
-		read, err := e.probe.read(s.take(rows, e.net.m))
-		if err != nil {
-			return nil, nil, err
-		}
-		classes = append(classes, read[:len(rows)*len(e.probe.sizes)]...)
 	}
 	return images, classes, nil
 }
@@ -122,20 +121,38 @@ func (w truthWork) trials() (list []*trial) {
 func (w truthWork) run(ctx context.Context, pairs [][2]int) (*model.SwapTruth, error) {
 	trials := w.trials()
 	var single, group, baseline []float64 // a share, or a PSNR, for every pair
-	probed := false
-	for done, pair := range pairs {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("evaluation: %w", err)
-		}
-		hits, reconstruction, read, err := w.try(pair[0], pair[1], trials)
+	probed, size, f := false, w.info.H*w.info.W*w.info.C, len(w.info.Factors)
+	each := 1 + len(trials) // pictures of a pair
+	for together := range slices.Chunk(pairs, max(1, batchSize/each)) {
+		images, classes, err := w.swaps(ctx, together, trials)
 		if err != nil {
 			return nil, err
 		}
-		probed, baseline = read, append(baseline, reconstruction)
-		single, group = append(single, shareOf(trials, hits, false)), append(group, shareOf(trials, hits, true))
-		w.progress(done+1, len(pairs))
+		probed = classes != nil
+		for i, pair := range together {
+			hits, reconstruction, err := w.try(ctx, pair[0], pair[1], trials, part(images, i, each*size), part(classes, i, each*f))
+			if err != nil {
+				return nil, err
+			}
+			baseline = append(baseline, reconstruction)
+			single, group = append(single, shareOf(trials, hits, false)), append(group, shareOf(trials, hits, true))
+			w.progress(len(baseline), len(pairs))
+		}
 	}
 	return w.report(trials, len(pairs), single, group, baseline, probed), nil
+}
+
+// swaps decodes the swaps of pairs that fill a batch together.
+func (w truthWork) swaps(ctx context.Context, pairs [][2]int, trials []*trial) (images []float32, classes []int32, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, fmt.Errorf("evaluation: %w", err)
+	}
+	var s slots
+	for _, pair := range pairs {
+		one := w.swapped(pair[0], pair[1], trials)
+		s.codes, s.numbers = append(s.codes, one.codes...), append(s.numbers, one.numbers...)
+	}
+	return w.decode(s, len(pairs)*(1+len(trials)))
 }
 
 // shareOf is the share of hits among single slots or groups; 0 where there are none.
@@ -152,16 +169,15 @@ func shareOf(trials []*trial, hits []bool, group bool) float64 {
 	return n / max(1, of)
 }
 
-// try swaps one pair in every way and adds to the trials. It says which hit, and the PSNR of A's reconstruction.
-func (w truthWork) try(a, b int, trials []*trial) (hits []bool, reconstruction float64, probed bool, err error) {
-	size, f := w.info.H*w.info.W*w.info.C, len(w.info.Factors)
-	images, classes, err := w.decode(w.swapped(a, b, trials), 1+len(trials))
-	if err != nil {
-		return nil, 0, false, err
+// try holds what the swaps of one pair decode to against the truth, and adds to the trials. It says which hit, and the PSNR of A's reconstruction.
+func (w truthWork) try(ctx context.Context, a, b int, trials []*trial, images []float32, classes []int32) (hits []bool, reconstruction float64, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, 0, fmt.Errorf("evaluation: %w", err)
 	}
+	size, f := w.info.H*w.info.W*w.info.C, len(w.info.Factors)
 	real, err := w.real(a, b, trials)
 	if err != nil {
-		return nil, 0, false, err
+		return nil, 0, err
 	}
 	before := images[:size]
 	reconstruction = metric.PSNROf(before, real[0])
@@ -182,7 +198,7 @@ func (w truthWork) try(a, b int, trials []*trial) (hits []bool, reconstruction f
 			}
 		}
 	}
-	return hits, reconstruction, classes != nil, nil
+	return hits, reconstruction, nil
 }
 
 // swapped is A's slots as they are, then with the slots of each trial from B.
