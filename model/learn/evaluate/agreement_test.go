@@ -15,7 +15,11 @@ func agreementOf(t *testing.T, name string, seed int64) metric.Latents {
 	t.Helper()
 	o := few
 	o.Pairs, o.Noise, o.Images, o.Agree, o.Seed = 0, 0, 70, 100, seed
-	l, err := input.Latents(filepath.Join(saved(t, evaluated(t, untrained(t, name), o)), AgreementFile))
+	r, err := staged(t.Context(), t, untrained(t, name), o, (*evaluation).agreed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := input.Latents(filepath.Join(saved(t, r), AgreementFile))
 	if err != nil {
 		t.Fatal(err)
 	}

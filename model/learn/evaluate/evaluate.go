@@ -84,7 +84,7 @@ func Run(ctx context.Context, engine *compute.Engine, file checkpoint.File, set 
 	defer n.finalize()
 	e := &evaluation{net: n, set: set, info: info, o: o, file: file}
 	defer e.finalize()
-	if err := inTurn(ctx, e.draw, e.represent, e.agreed, e.measure, e.faithful, e.learnProbe, e.noise, e.swap, e.truth); err != nil {
+	if err := inTurn(ctx, e.draw, e.represent, e.agreed, e.measure, e.field, e.faithful, e.learnProbe, e.noise, e.swap, e.truth); err != nil {
 		return Result{}, err
 	}
 	r := e.result()
@@ -245,9 +245,6 @@ func (e *evaluation) measure(ctx context.Context) error {
 		return err
 	}
 	e.scores.Metrics = &m
-	if e.scores.Field, err = e.field(ctx, t); err != nil {
-		return err
-	}
 	if e.scores.Usage != nil {
 		e.scores.Usage.Names = metric.CodeNames(t, m.Ownership.Slots)
 	}
@@ -255,13 +252,17 @@ func (e *evaluation) measure(ctx context.Context) error {
 }
 
 // field computes the scores of the literature beside InfoMEC and DCI. Only the evaluation's own end keeps them from being there.
-func (e *evaluation) field(ctx context.Context, t metric.Table) (*model.FieldScores, error) {
-	f, err := metric.Field(ctx, t, metric.Extra{}, metric.Options{Seed: e.o.Seed,
+func (e *evaluation) field(ctx context.Context) error {
+	if e.scores.Metrics == nil {
+		return nil
+	}
+	f, err := metric.Field(ctx, tableOf(e.info, e.classes, e.slots, len(e.index)), metric.Extra{}, metric.Options{Seed: e.o.Seed,
 		Progress: func(done, of float64) { e.o.Progress("measuring other metrics", "", done, of) }})
 	if err != nil && ctx.Err() == nil {
-		return nil, nil // as before, without them
+		return nil // as before, without them
 	}
-	return &f, err
+	e.scores.Field = &f
+	return err
 }
 
 // faithful measures whether an HRR model's z is the bundle of its codes, on the first images of the evaluation set.

@@ -74,7 +74,37 @@ func untrained(t *testing.T, name string) checkpoint.File {
 	return checkpoint.File{Config: cfg, Step: 1, Tensors: tensors}
 }
 
-var few = Options{Images: 160, Noise: 70, Pairs: 6, Probe: 30, Trees: 5, Seed: 3}
+var few = Options{Images: 64, Noise: 64, Pairs: 6, Probe: 30, Trees: 5, Seed: 3}
+
+// staged is an evaluation that does no more than encode, measure, and what is named.
+func staged(ctx context.Context, t *testing.T, file checkpoint.File, o Options, stages ...func(*evaluation, context.Context) error) (Result, error) {
+	t.Helper()
+	set := dataset(t)
+	n, err := newNet(ctx, engine(t), file, ae.Image{H: 64, W: 64, C: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.finalize()
+	if o.Progress == nil {
+		o.Progress = func(string, string, float64, float64) {}
+	}
+	e := &evaluation{net: n, set: set, info: set.Info(), o: o, file: file}
+	defer e.finalize()
+	err = inTurn(ctx, e.draw, e.represent, e.measure)
+	for _, stage := range stages {
+		if err == nil {
+			err = stage(e, ctx)
+		}
+	}
+	return e.result(), err
+}
+
+// reading is the part of an evaluation in which a probe learns and reads swaps.
+func reading(ctx context.Context, t *testing.T, file checkpoint.File, o Options) (model.Scores, error) {
+	t.Helper()
+	r, err := staged(ctx, t, file, o, (*evaluation).learnProbe, (*evaluation).swap)
+	return r.Scores, err
+}
 
 func evaluated(t *testing.T, file checkpoint.File, o Options) Result {
 	t.Helper()
@@ -88,7 +118,7 @@ func evaluated(t *testing.T, file checkpoint.File, o Options) Result {
 func TestShippedCheckpoint(t *testing.T) {
 	r := evaluated(t, shipped(t), few)
 	s := r.Scores
-	if s.Version != model.ScoresVersion || s.Step != 20000 || s.Images != 160 || s.Seed != 3 || s.Engine != "cpu" || s.Seconds <= 0 {
+	if s.Version != model.ScoresVersion || s.Step != 20000 || s.Images != 64 || s.Seed != 3 || s.Engine != "cpu" || s.Seconds <= 0 {
 		t.Errorf("scores of step %d on %d images by seed %d on %q in %v s", s.Step, s.Images, s.Seed, s.Engine, s.Seconds)
 	}
 	if s.PSNR < 26 || s.PSNR > 28.5 || float64(s.PSNRInterval.Low) > s.PSNR || float64(s.PSNRInterval.High) < s.PSNR {
@@ -98,10 +128,10 @@ func TestShippedCheckpoint(t *testing.T) {
 	checkNoise(t, s.Noise, s.PSNR)
 	checkSwap(t, s.Swap)
 	checkTruth(t, s.SwapTruth, s.Metrics.Ownership)
-	if f := s.Faithfulness; f == nil || f.Images != 160 || f.CosBundle > 0 || f.CosDenoised < 0.99 {
+	if f := s.Faithfulness; f == nil || f.Images != 64 || f.CosBundle > 0 || f.CosDenoised < 0.99 {
 		t.Errorf("faithfulness %+v", f)
 	}
-	if m := s.Metrics; m == nil || !m.Discrete || m.Rows != 160 || m.Latents != 9 || len(m.Factors) != 6 || m.Factors[0] != "floor_hue" {
+	if m := s.Metrics; m == nil || !m.Discrete || m.Rows != 64 || m.Latents != 9 || len(m.Factors) != 6 || m.Factors[0] != "floor_hue" {
 		t.Fatalf("metrics %+v", m)
 	}
 }
@@ -133,7 +163,7 @@ func checkUsage(t *testing.T, u *model.Usage, r Result) {
 				used++
 			}
 		}
-		if sum != 160 || used != u.Used[j] || len(counts) != 128 || u.Perplexity[j] > float64(used)+1e-9 {
+		if sum != 64 || used != u.Used[j] || len(counts) != 128 || u.Perplexity[j] > float64(used)+1e-9 {
 			t.Errorf("slot %d: %d images of %d entries, %d used, perplexity %v", j, sum, len(counts), u.Used[j], u.Perplexity[j])
 		}
 		if first := counts[r.Codes[j]]; first == 0 {
@@ -143,14 +173,14 @@ func checkUsage(t *testing.T, u *model.Usage, r Result) {
 	if u.Entries < 9 || u.Codebook > float64(u.Entries)+1e-9 {
 		t.Errorf("%d entries with perplexity %v", u.Entries, u.Codebook)
 	}
-	if j := u.Joint; j == nil || j.Images != 160 || len(j.Slots) != 9 || j.Nats > j.Ceiling+1e-9 || j.Tuples < 1 || math.Abs(math.Exp(j.Slots[0])-u.Perplexity[0]) > 1e-9 {
+	if j := u.Joint; j == nil || j.Images != 64 || len(j.Slots) != 9 || j.Nats > j.Ceiling+1e-9 || j.Tuples < 1 || math.Abs(math.Exp(j.Slots[0])-u.Perplexity[0]) > 1e-9 {
 		t.Errorf("joint entropy %+v", j)
 	}
 }
 
 // checkNoise: little noise costs little, much noise everything, and codes flip the more the stronger it is.
 func checkNoise(t *testing.T, n *model.Noise, clean float64) {
-	if n.Images != 70 || n.Power <= 0 || n.Components != 128 || math.Abs(128*n.BundlePower-38.5) > 2 || len(n.Curve) != len(strengths) || len(n.Accuracy) != 6 {
+	if n.Images != 64 || n.Power <= 0 || n.Components != 128 || math.Abs(128*n.BundlePower-38.5) > 2 || len(n.Curve) != len(strengths) || len(n.Accuracy) != 6 {
 		t.Fatalf("noise %+v", n)
 	}
 	checkBundleNoise(t, n, clean)
@@ -239,9 +269,9 @@ func checkSwap(t *testing.T, s *model.Swap) {
 func TestProbeReadsHues(t *testing.T) {
 	o := few
 	o.Images, o.Noise, o.Pairs, o.Probe = 64, 0, 1, 120
-	s := evaluated(t, shipped(t), o).Scores
-	if s.Noise != nil {
-		t.Error("noise was tried on no images")
+	s, err := reading(t.Context(), t, shipped(t), o)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if a := s.Swap.ProbeAccuracy; a[0] < 0.9 || a[1] < 0.9 {
 		t.Errorf("the probe's accuracies are %v", a)
@@ -303,7 +333,10 @@ func TestEntriesOfQLAE(t *testing.T) {
 func TestSavedFiles(t *testing.T) {
 	o := few
 	o.Pairs, o.Noise, o.Images = 0, 0, 100
-	r := evaluated(t, untrained(t, "qlae"), o)
+	r, err := staged(t.Context(), t, untrained(t, "qlae"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	path := t.TempDir()
 	dir, err := os.OpenRoot(path)
 	if err != nil {
@@ -370,7 +403,7 @@ func TestEvaluationEndsWhenAsked(t *testing.T) {
 				cancel()
 			}
 		}
-		_, err := Run(ctx, engine(t), shipped(t), dataset(t), o)
+		_, err := Run(ctx, engine(t), untrained(t, "hrr"), dataset(t), o)
 		cancel()
 		if !reached || !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled while %s (%v): %v", at, reached, err)

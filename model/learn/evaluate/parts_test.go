@@ -95,7 +95,7 @@ func saved(t *testing.T, r Result) string {
 func TestHeldOutPart(t *testing.T) {
 	const left = "shape=cube;floor_hue=0.0,0.1"
 	o := few
-	o.Pairs = 0
+	o.Pairs, o.Noise = 0, 2
 	alone, err := Run(t.Context(), engine(t), shipped(t), partOf(t, "["+left+"]"), o)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestHeldOutPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	h, s := both.Scores.HeldOut, alone.Scores
-	if h == nil || h.Dataset != "shapes3d-synthetic["+left+"]" || h.Images != 160 || h.NoFactors != "" {
+	if h == nil || h.Dataset != "shapes3d-synthetic["+left+"]" || h.Images != 64 || h.NoFactors != "" {
 		t.Fatalf("held out: %+v", h)
 	}
 	if d := cmp.Diff(h.Metrics, s.Metrics, scoresEqual) + cmp.Diff(h.Usage, s.Usage) + cmp.Diff(h.PSNR, *s.PSNRInterval); d != "" {
@@ -169,7 +169,7 @@ func TestSetWithoutFactors(t *testing.T) {
 		{partOf(t, "[floor_hue=0.0;wall_hue=0.0;object_hue=0.0;scale=#0;shape=cube;orientation=#0]"), "have the same value of every factor."},
 	} {
 		o := few
-		o.Images = 80
+		o.Images, o.Noise = 80, 2
 		r, err := Run(t.Context(), engine(t), shipped(t), c.set, o)
 		if err != nil {
 			t.Fatal(err)
@@ -178,7 +178,7 @@ func TestSetWithoutFactors(t *testing.T) {
 		if !strings.HasSuffix(s.NoFactors, c.want) || s.Metrics != nil || s.Swap != nil || !s.Evaluated() {
 			t.Errorf("%q, metrics %v, swaps %v", s.NoFactors, s.Metrics, s.Swap)
 		}
-		if s.Images != n || s.PSNR < 20 || s.Usage == nil || s.Usage.Names != nil || len(s.Usage.Used) != 9 || s.Noise == nil || s.Noise.Images != min(70, n) {
+		if s.Images != n || s.PSNR < 20 || s.Usage == nil || s.Usage.Names != nil || len(s.Usage.Used) != 9 || s.Noise == nil || s.Noise.Images != min(2, n) {
 			t.Errorf("%d images of %d, PSNR %v, usage %+v, noise %+v", s.Images, n, s.PSNR, s.Usage, s.Noise)
 		}
 		path := saved(t, r)
@@ -194,7 +194,9 @@ func TestIncompleteGrid(t *testing.T) {
 	if set.Info().Complete {
 		t.Fatal("61 images of 40 combinations hold each once")
 	}
-	r, err := Run(t.Context(), engine(t), shipped(t), set, few)
+	o := few
+	o.Noise = 0
+	r, err := Run(t.Context(), engine(t), shipped(t), set, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +204,7 @@ func TestIncompleteGrid(t *testing.T) {
 	if m := s.Metrics; m == nil || m.Rows != 61 || !slices.Equal(m.Factors, []string{"floor", "form"}) || len(m.KeptFactors) != 2 || !m.InfoM.Defined() || !m.DCI.SlotSum.D.Defined() {
 		t.Errorf("metrics %+v", m)
 	}
-	if s.NoFactors != "" || s.Swap == nil || s.Swap.ProbeImages != 55 || len(s.Swap.ProbeAccuracy) != 2 {
+	if s.NoFactors != "" || s.Noise != nil || s.Swap == nil || s.Swap.ProbeImages != 55 || len(s.Swap.ProbeAccuracy) != 2 {
 		t.Errorf("%q, swaps %+v", s.NoFactors, s.Swap)
 	}
 }

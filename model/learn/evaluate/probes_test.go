@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"slotscope/model"
 	"slotscope/model/folder"
 	"slotscope/model/format/checkpoint"
 )
@@ -38,6 +39,16 @@ func newProbing(dir string) *probing {
 		}
 	}
 	return p
+}
+
+// scores are those of the evaluation, as far as probes are.
+func (p *probing) scores(t *testing.T) model.Scores {
+	t.Helper()
+	s, err := reading(t.Context(), t, untrained(t, "hrr"), p.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // probeFiles are the tensors of the finished probe in a folder, and whether an unfinished one is there.
@@ -68,10 +79,8 @@ func probeFiles(t *testing.T, dir string) (finished map[string]checkpoint.Tensor
 func TestProbeIsKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "probes")
 	first, second, none := newProbing(dir), newProbing(dir), newProbing("")
-	a := evaluated(t, shipped(t), first.Options)
-	b := evaluated(t, shipped(t), second.Options)
-	c := evaluated(t, shipped(t), none.Options)
-	if first.last != 8 || second.last != 0 || none.last != 8 || !sameScores(t, a.Scores, b.Scores) || !sameScores(t, a.Scores, c.Scores) {
+	a, b, c := first.scores(t), second.scores(t), none.scores(t)
+	if first.last != 8 || second.last != 0 || none.last != 8 || !sameScores(t, a, b) || !sameScores(t, a, c) {
 		t.Errorf("trained for %d, %d and %d steps", first.last, second.last, none.last)
 	}
 	if finished, half := probeFiles(t, dir); len(finished) == 0 || half {
@@ -79,12 +88,12 @@ func TestProbeIsKept(t *testing.T) {
 	}
 	other := newProbing(dir)
 	other.Seed = 5
-	if s := evaluated(t, shipped(t), other.Options).Scores; other.last != 0 || s.Swap == nil || !cmp.Equal(s.Swap.ProbeAccuracy, a.Scores.Swap.ProbeAccuracy) {
+	if s := other.scores(t); other.last != 0 || s.Swap == nil || !cmp.Equal(s.Swap.ProbeAccuracy, a.Swap.ProbeAccuracy) {
 		t.Errorf("a run of another seed trained for %d steps", other.last)
 	}
 	longer := newProbing(dir)
 	longer.Probe = 9
-	if evaluated(t, shipped(t), longer.Options); longer.last != 9 {
+	if longer.scores(t); longer.last != 9 {
 		t.Error("a probe of another length was taken for it")
 	}
 }
@@ -92,7 +101,7 @@ func TestProbeIsKept(t *testing.T) {
 // TestProbeIsGoneOnWith: a cancelled probe goes on where it was, and ends as one that was never cancelled.
 func TestProbeIsGoneOnWith(t *testing.T) {
 	dir, straight := t.TempDir(), t.TempDir()
-	evaluated(t, shipped(t), newProbing(straight).Options)
+	newProbing(straight).scores(t)
 	want, _ := probeFiles(t, straight)
 	ctx, cancel := context.WithCancel(t.Context())
 	p := newProbing(dir)
@@ -101,14 +110,14 @@ func TestProbeIsGoneOnWith(t *testing.T) {
 			cancel()
 		}
 	}
-	if _, err := Run(ctx, engine(t), shipped(t), dataset(t), p.Options); !errors.Is(err, context.Canceled) {
+	if _, err := reading(ctx, t, untrained(t, "hrr"), p.Options); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	if finished, half := probeFiles(t, dir); finished != nil || !half {
 		t.Fatalf("after the cancellation: finished %v, unfinished %v", finished != nil, half)
 	}
 	again := newProbing(dir)
-	evaluated(t, shipped(t), again.Options)
+	again.scores(t)
 	if got, half := probeFiles(t, dir); again.first != 6 || half || !cmp.Equal(got, want) {
 		t.Errorf("it went on with step %d; an unfinished one is left: %v", again.first, half)
 	}
@@ -117,8 +126,8 @@ func TestProbeIsGoneOnWith(t *testing.T) {
 // TestReader: a given probe reads what it read before, whatever probe is kept; one of other shapes is refused.
 func TestReader(t *testing.T) {
 	dir, others := t.TempDir(), t.TempDir()
-	first := evaluated(t, shipped(t), newProbing(dir).Options)
-	mine, err := FindProbe(os.DirFS(dir), first.Scores.Probe)
+	first := newProbing(dir).scores(t)
+	mine, err := FindProbe(os.DirFS(dir), first.Probe)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,18 +143,18 @@ func TestReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newProbing(others)
-	if s := evaluated(t, shipped(t), p.Options).Scores; p.last != 0 || s.Probe == first.Scores.Probe || cmp.Equal(s.Swap, first.Scores.Swap) {
+	if s := p.scores(t); p.last != 0 || s.Probe == first.Probe || cmp.Equal(s.Swap, first.Swap) {
 		t.Fatal("the probe that is kept was not used, or reads what the first read")
 	}
 	p.Reader = &mine
-	if s := evaluated(t, shipped(t), p.Options).Scores; p.last != 0 || !sameScores(t, s, first.Scores) {
+	if s := p.scores(t); p.last != 0 || !sameScores(t, s, first) {
 		t.Errorf("with the first probe, after %d steps of training", p.last)
 	}
-	if _, err := FindProbe(os.DirFS(others), first.Scores.Probe); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := FindProbe(os.DirFS(others), first.Probe); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("found where it is not kept: %v", err)
 	}
 	delete(mine.Tensors, "fc2.bias")
-	if _, err := Run(t.Context(), engine(t), shipped(t), dataset(t), p.Options); err == nil || !strings.Contains(err.Error(), "the given probe does not read") {
+	if _, err := reading(t.Context(), t, untrained(t, "hrr"), p.Options); err == nil || !strings.Contains(err.Error(), "the given probe does not read") {
 		t.Errorf("a probe that lacks a tensor: %v", err)
 	}
 }
@@ -155,11 +164,11 @@ func TestQuickTrainsNoProbe(t *testing.T) {
 	dir := t.TempDir()
 	p := newProbing(dir)
 	p.KeptProbe = true
-	if s := evaluated(t, shipped(t), p.Options).Scores; s.Swap != nil || s.Metrics == nil || p.last != 0 {
+	if s := p.scores(t); s.Swap != nil || s.Metrics == nil || p.last != 0 {
 		t.Errorf("without a probe: %+v after %d steps", s.Swap, p.last)
 	}
-	evaluated(t, shipped(t), newProbing(dir).Options)
-	if s := evaluated(t, shipped(t), p.Options).Scores; s.Swap == nil || p.last != 0 {
+	newProbing(dir).scores(t)
+	if s := p.scores(t); s.Swap == nil || p.last != 0 {
 		t.Error("the probe that is kept was not used")
 	}
 }
@@ -167,7 +176,7 @@ func TestQuickTrainsNoProbe(t *testing.T) {
 // TestProbeStoreFails: a damaged probe is trained anew, one in work is waited for, and what the disk refuses is said.
 func TestProbeStoreFails(t *testing.T) {
 	dir := t.TempDir()
-	evaluated(t, shipped(t), newProbing(dir).Options)
+	newProbing(dir).scores(t)
 	names, _ := filepath.Glob(filepath.Join(dir, "*"+finishedProbe))
 	if len(names) != 1 {
 		t.Fatal(names)
@@ -186,16 +195,16 @@ func TestProbeStoreFails(t *testing.T) {
 			lock.Unlock()
 		}
 	}
-	if evaluated(t, shipped(t), p.Options); !p.waited || p.last != 8 {
+	if p.scores(t); !p.waited || p.last != 8 {
 		t.Errorf("waited: %v, trained for %d steps", p.waited, p.last)
 	}
 	if err := errors.Join(os.Remove(names[0]), os.MkdirAll(filepath.Join(names[0], "in the way"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(t.Context(), engine(t), shipped(t), dataset(t), newProbing(dir).Options); err == nil || !strings.HasPrefix(err.Error(), "keeping the probe: ") {
+	if _, err := reading(t.Context(), t, untrained(t, "hrr"), newProbing(dir).Options); err == nil || !strings.HasPrefix(err.Error(), "keeping the probe: ") {
 		t.Errorf("a probe that cannot be written: %v", err)
 	}
-	if _, err := Run(t.Context(), engine(t), shipped(t), dataset(t), newProbing(filepath.Join(names[0], "in the way", "\x00")).Options); err == nil || !strings.Contains(err.Error(), "folder of probes") {
+	if _, err := reading(t.Context(), t, untrained(t, "hrr"), newProbing(filepath.Join(names[0], "in the way", "\x00")).Options); err == nil || !strings.Contains(err.Error(), "folder of probes") {
 		t.Errorf("a folder that cannot be made: %v", err)
 	}
 }
