@@ -21,8 +21,6 @@ func (b Browser) TouchScreen() *Hand {
 	return &Hand{b, time.Now()}
 }
 
-const pause = 400 * time.Millisecond
-
 // Place is a point of the window, x and y in CSS pixels.
 type Place [2]float64
 
@@ -62,11 +60,15 @@ func (h *Hand) Drag(rest time.Duration, from, to []Place) {
 	h.fingers(input.DispatchTouchEventTypeTouchEnd)
 }
 
-// Tap comes a moment after what was last done, as a hand does: Chromium makes no click of a touch that follows a drag at once.
-func (h *Hand) Tap(at Place) {
-	h.b.T.Helper()
+// Rest lets the hand pause, as one does that moves on to something else: Chromium makes no click of a touch that follows a drag at once.
+func (h *Hand) Rest() {
+	const pause = 400 * time.Millisecond
 	time.Sleep(pause)
 	h.Now = h.Now.Add(pause)
+}
+
+func (h *Hand) Tap(at Place) {
+	h.b.T.Helper()
 	h.fingers(input.DispatchTouchEventTypeTouchStart, at)
 	h.fingers(input.DispatchTouchEventTypeTouchEnd)
 }

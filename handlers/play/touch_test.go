@@ -40,6 +40,7 @@ func TestGroupsByTouch(t *testing.T) {
 		from := b.place("play-group-0")
 		x, y := b.at(to)
 		hand.Drag(0, []handlertest.Place{from}, []handlertest.Place{{x, y}})
+		hand.Rest()
 	}
 	drag("play-slot-a-7")
 	b.shows(floor(a, other))
