@@ -5,40 +5,42 @@ import { Codec, Refused, compile } from './codec.js';
 
 export const SLOWEST = 30; // ms per picture: above it the server's pictures are quicker to wait for
 const QUICK = 8; // ms per picture: below it the page decodes the picture under the hand, which is then on the screen with the same frame
+const TABLE = 40; // ms: the page decodes a table of swaps that takes no longer; a worker's reply would miss the frame that shows the edit
 
 export class Local {
   #workers = [];
   #codec = null; // the model in the page
   #asked = new Map(); // seq → {resolve, reject}
   #seq = 0;
-  #bytes = null; // until the model needs no more of them
+  #model = null; // until nothing more is started of it
   #assisted = null;
   #readers = []; // workers that have the probe
 
   /** open resolves once the model can decode, or rejects with a sentence; bytes are the module's and the weights'. */
-  static async open(bytes) {
+  static async open({ wasm, weights }) {
     const local = new Local();
+    const model = { module: await compile(wasm), weights }; // compiled once: what one of them runs often is made faster in all
     try {
-      local.picture = await local.#start(bytes);
+      local.picture = await local.#start(model);
     } catch (err) {
       if (err instanceof Refused) throw err;
-      await local.#here(bytes);
+      local.#hold(model);
       const start = performance.now();
       local.#codec.decode(new Array(local.#codec.m).fill(local.#codec.real ? 1024 : 0));
       local.picture = performance.now() - start;
     }
-    local.#bytes = bytes;
+    local.#model = model;
     return local;
   }
 
   /** start adds a worker, and resolves to its milliseconds per picture. */
-  async #start({ wasm, weights }) {
+  async #start(model) {
     const worker = new Worker(import.meta.resolve('./worker.js'), { type: 'module' });
     try {
       const picture = await new Promise((resolve, reject) => {
         worker.onerror = () => reject(new Error('The worker did not start.'));
         worker.onmessage = ({ data }) => (data.ready ? resolve(data.ready.picture) : reject(new Refused(data.refused)));
-        worker.postMessage({ open: { script: import.meta.resolve('./codec.js'), wasm, weights, slowest: SLOWEST } });
+        worker.postMessage({ open: { script: import.meta.resolve('./codec.js'), ...model, slowest: SLOWEST } });
       });
       worker.onerror = () => this.#fail('Decoding in this browser stopped.');
       worker.onmessage = ({ data }) => this.#settle(data);
@@ -50,23 +52,28 @@ export class Local {
     }
   }
 
-  async #here({ wasm, weights }) { this.#codec = new Codec(await compile(wasm), weights); }
+  #hold({ module, weights }) { this.#codec = new Codec(module, weights); }
 
   /** assist adds the page itself where that is quick, and a worker where there is a processor for it; the model works without them. */
   assist() { this.#assisted ??= this.#assist(); }
 
   async #assist() {
-    if (this.#workers.length && this.picture <= QUICK) await this.#here(this.#bytes);
-    if (this.#workers.length && navigator.hardwareConcurrency > 1) await this.#start(this.#bytes).catch(() => {});
-    this.#bytes = null;
+    if (this.#workers.length && this.picture <= QUICK) this.#hold(this.#model);
+    if (this.#workers.length && navigator.hardwareConcurrency > 1) await this.#start(this.#model).catch(() => {});
+    this.#model = null;
   }
 
   /** decode gives the pictures of jobs: {a} for a tuple, {a, b, t} for what lies between two. A lane's newest request wins. */
   async decode(lane, jobs, signal) {
     signal?.throwIfAborted();
-    const here = this.#codec && (!this.#workers.length || (lane === 'held' && jobs.length === 1));
-    if (here) return jobs.map(({ a, b, t }) => (t ? this.#codec.blend(a, b, t) : this.#codec.decode(a)));
+    if (this.#here(lane, jobs)) return jobs.map(({ a, b, t }) => (t ? this.#codec.blend(a, b, t) : this.#codec.decode(a)));
     return this.#share([...this.#workers], lane, jobs, signal);
+  }
+
+  /** here says whether the page itself decodes: the picture under the hand and the table of swaps, where they are soon done. */
+  #here(lane, jobs) {
+    if (!this.#codec || !this.#workers.length) return !!this.#codec;
+    return lane === 'strip' ? jobs.length * this.picture <= TABLE : lane === 'held' && jobs.length === 1;
   }
 
   /** teach gives the workers the probe's file, and resolves to whether they can read. */

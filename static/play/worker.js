@@ -20,10 +20,10 @@ addEventListener('message', async ({ data }) => {
 });
 
 /** open loads the module that codec.js is under an address of its own, for a worker has no import map. */
-async function open({ script, wasm, weights, slowest }) {
+async function open({ script, module, weights, slowest }) {
   try {
-    const { Codec, compile } = await import(script);
-    codec = new Codec(await compile(wasm), weights);
+    const { Codec } = await import(script);
+    codec = new Codec(module, weights);
     postMessage({ ready: { picture: measured(slowest) } });
   } catch (err) {
     postMessage({ refused: err.message });

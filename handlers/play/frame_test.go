@@ -1,0 +1,56 @@
+package play_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"slotscope/handlers/handlertest"
+)
+
+// A table of swaps that is soon decoded is drawn before the frame after the edit, by the page itself; one that takes longer is left to workers.
+func TestTableIsDrawnWithTheEdit(t *testing.T) {
+	handlertest.NeedsBrowser(t)
+	p := newPlayground(t)
+	for _, c := range []struct {
+		name    string
+		picture int // ms, as the worker is made to say
+		here    bool
+	}{{"quick", 1, true}, {"slow", 20, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			p := p
+			p.t = t
+			b := browse(t, p, 1280, 800)
+			b.waitFor("usage")
+			b.BeforePages(fmt.Sprintf(`{
+				const { get } = Object.getOwnPropertyDescriptor(MessageEvent.prototype, 'data');
+				Object.defineProperty(MessageEvent.prototype, 'data', { get() {
+					const data = get.call(this);
+					if (data?.ready) data.ready.picture = %d;
+					return data;
+				} });
+				const post = Worker.prototype.postMessage;
+				window.tables = 0;
+				Worker.prototype.postMessage = function (m, ...more) {
+					if (m.lane === 'strip' && m.jobs.length) window.tables++;
+					return post.call(this, m, ...more);
+				};
+			}`, c.picture))
+			b.Do(chromedp.Navigate(p.url + "/play/" + p.key + "?" + playState))
+			b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
+			b.Wait(`document.getElementById('grid').hasAttribute('data-waiting')`, "false")
+			b.Eval(`window.tables = 0`)
+			b.Eval(`(() => { window.before = document.querySelector('[data-testid="play-slot-a-0"]').dataset.code;
+				document.querySelector('.swaps .shot').click();
+				requestAnimationFrame(() => { window.late = document.getElementById('grid').hasAttribute('data-waiting'); }); })()`)
+			b.Wait(`window.late !== undefined && !document.getElementById('grid').hasAttribute('data-waiting')`, "true")
+			b.Wait(`document.querySelector('[data-testid="play-slot-a-0"]').dataset.code !== window.before`, "true")
+			if c.here {
+				b.Wait(`[window.tables, window.late].join()`, "0,false")
+			} else {
+				b.Wait(`window.tables > 0`, "true")
+			}
+		})
+	}
+}
