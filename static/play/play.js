@@ -458,9 +458,19 @@ class Play {
         return;
       }
       await this.#relabel();
+      this.#offer(reply.usage.pair);
     } catch (err) {
       $('palette-said').textContent = err.message;
     }
+  }
+
+  /** offer says that from now on the playground begins with another pair, which only the whole count could choose; what is shown stays. */
+  #offer(pair) {
+    const { a, b } = this.state;
+    if (!pair || (pair.a === a.index && pair.b === b.index)) return;
+    const link = Object.assign(document.createElement('a'), { href: `${location.pathname}?a=${pair.a}&b=${pair.b}`, textContent: `images ${pair.a} and ${pair.b}` });
+    $('truest').replaceChildren('From now on the playground begins with ', link, `: swapping gives the true picture for ${pair.hits} of their ${pair.groups} groups.`);
+    $('truest').hidden = false;
   }
 
   /** relabel takes the table and the names from the page anew, now that the factors of slots are known. */
