@@ -15,7 +15,7 @@ func agreementOf(t *testing.T, name string, seed int64) metric.Latents {
 	t.Helper()
 	o := few
 	o.Pairs, o.Noise, o.Images, o.Agree, o.Seed = 0, 0, 70, 100, seed
-	r, err := staged(t.Context(), t, untrained(t, name), o, (*evaluation).agreed)
+	r, err := staged(t.Context(), t, untrained(t, name), dataset(t), o, (*evaluation).agreed)
 	if err != nil {
 		t.Fatal(err)
 	}

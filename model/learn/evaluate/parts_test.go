@@ -95,8 +95,8 @@ func saved(t *testing.T, r Result) string {
 func TestHeldOutPart(t *testing.T) {
 	const left = "shape=cube;floor_hue=0.0,0.1"
 	o := few
-	o.Pairs, o.Noise = 0, 2
-	alone, err := Run(t.Context(), engine(t), shipped(t), partOf(t, "["+left+"]"), o)
+	o.Pairs, o.Noise, o.Probe = 0, 2, 0
+	alone, err := staged(t.Context(), t, shipped(t), partOf(t, "["+left+"]"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,12 +121,13 @@ func TestHeldOutPart(t *testing.T) {
 		t.Errorf("progress was told of %v", slices.Compact(stages))
 	}
 	o.Rest = nil
-	without, err := Run(t.Context(), engine(t), shipped(t), partOf(t, "[not("+left+")]"), o)
+	without, err := staged(t.Context(), t, shipped(t), partOf(t, "[not("+left+")]"), o, besideField...)
 	if err != nil || without.Scores.HeldOut != nil || without.HeldOut != nil {
 		t.Fatalf("left out: %v, %+v", err, without.Scores.HeldOut)
 	}
 	with := both.Scores
-	if with.HeldOut = nil; !sameScores(t, with, without.Scores) {
+	with.HeldOut, with.Field, with.Engine = nil, nil, ""
+	if !sameScores(t, with, without.Scores) {
 		t.Error("the training part's scores hang on whether the rest is measured")
 	}
 	checkSavedHeldOut(t, both, o)
@@ -196,7 +197,7 @@ func TestIncompleteGrid(t *testing.T) {
 	}
 	o := few
 	o.Noise = 0
-	r, err := Run(t.Context(), engine(t), shipped(t), set, o)
+	r, err := staged(t.Context(), t, shipped(t), set, o, besideField...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,8 +213,8 @@ func TestIncompleteGrid(t *testing.T) {
 // TestNoiseSheet: the images themselves, then reconstructions that get worse as the noise grows.
 func TestNoiseSheet(t *testing.T) {
 	o := few
-	o.Pairs = 0
-	r := evaluated(t, shipped(t), o)
+	o.Pairs, o.Probe = 0, 0
+	r := withoutField(t, shipped(t), o)
 	if want := r.Index[:shownImages]; !slices.Equal(r.Scores.Noise.Shown, want) {
 		t.Errorf("images %v are shown, the first drawn are %v", r.Scores.Noise.Shown, want)
 	}

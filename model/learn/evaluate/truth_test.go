@@ -170,7 +170,7 @@ func TestTruthNeedsGrid(t *testing.T) {
 	set := added(t, 61, func(classes []int) []int64 { return []int64{int64(classes[0]), int64(classes[1])} }, "floor", "wall")
 	o := few
 	o.Noise, o.Probe = 0, 0
-	r, err := Run(t.Context(), engine(t), shipped(t), set, o)
+	r, err := staged(t.Context(), t, shipped(t), set, o, (*evaluation).truth)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,11 @@ func TestTruthNeedsGrid(t *testing.T) {
 // groups; three standard errors of either measurement.
 func TestTruthOfTiny(t *testing.T) {
 	o := Options{Images: 2000, Pairs: 100, Trees: 1, Seed: 5}
-	s := evaluated(t, shipped(t), o).Scores.SwapTruth
+	r, err := staged(t.Context(), t, shipped(t), dataset(t), o, (*evaluation).truth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.Scores.SwapTruth
 	near(t, "single", s.Single.Value, 0.34, 0.08)
 	near(t, "group", s.Group.Value, 0.67, 0.12)
 	t.Logf("single %.3f, group %.3f, baseline %.2f dB", s.Single, s.Group, s.Baseline)
