@@ -64,7 +64,7 @@ func TestStopsWhenCollapsing(t *testing.T) {
 func TestBestIsKept(t *testing.T) {
 	for _, every := range []int{1, 1_000} {
 		cfg := little(t, "vqvae")
-		cfg.Steps, cfg.EvalEvery, cfg.SampleEvery, cfg.CheckpointEvery, cfg.BestBy, cfg.LRSchedule = 60, 3, 1_000, every, "infom", ""
+		cfg.Steps, cfg.EvalEvery, cfg.SampleEvery, cfg.CheckpointEvery, cfg.BestBy, cfg.LRSchedule = 18, 3, 1_000, every, "infom", ""
 		cfg.EvalImages = 40
 		f := create(t, cfg)
 		check := func() {
@@ -87,7 +87,7 @@ func TestBestIsKept(t *testing.T) {
 			}
 		}
 		check()
-		cfg.Steps = 90
+		cfg.Steps = 27
 		if err := f.SetConfig(cfg); err != nil {
 			t.Fatal(err)
 		}

@@ -12,16 +12,20 @@ import (
 	"testing"
 
 	"slotscope/model"
+	"slotscope/model/expect"
 	"slotscope/model/folder"
 	"slotscope/model/format/checkpoint"
 )
 
-// Every model learns Shapes3D at a width where its few steps take seconds: the reconstruction's error falls, and PSNR on the evaluation
-// set rises by half a decibel at least.
+// Every model learns Shapes3D at a width where its few steps take seconds: the reconstruction's error falls by 15%, and PSNR on the evaluation
+// set rises by half a decibel at least; in a third of the steps they fall and rise less.
 func TestEveryModelLearns(t *testing.T) {
 	for _, name := range model.ModelNames() {
 		t.Run(name, func(t *testing.T) {
-			cfg := little(t, name)
+			cfg, fall, gain := little(t, name), 0.15, 0.5
+			if !expect.All() { // a third of the steps
+				cfg.Steps, cfg.EvalEvery, fall, gain = 80, 20, 0.05, 0.05
+			}
 			f := create(t, cfg)
 			if err := runIn(t.Context(), f); err != nil {
 				t.Fatal(err)
@@ -31,11 +35,11 @@ func TestEveryModelLearns(t *testing.T) {
 				t.Fatalf("%d points for %d steps", len(points), cfg.Steps)
 			}
 			first, last := points[0].Values, points[len(points)-1].Values
-			if !(last["recon"] < 0.85*first["recon"]) {
+			if !(last["recon"] < (1-fall)*first["recon"]) {
 				t.Errorf("the reconstruction's error went from %.3f to %.3f", first["recon"], last["recon"])
 			}
 			early, late := points[cfg.EvalEvery-1].Values["psnr/eval"], last["psnr/eval"]
-			if !(late > early+0.5) {
+			if !(late > early+gain) {
 				t.Errorf("PSNR went from %.2f to %.2f dB", early, late)
 			}
 			t.Logf("recon %.3f → %.3f, PSNR %.2f → %.2f dB", first["recon"], last["recon"], early, late)
@@ -92,14 +96,14 @@ func TestEveryModelResumes(t *testing.T) {
 }
 
 func resumes(t *testing.T, cfg model.Config) {
-	cfg.Steps, cfg.EvalEvery, cfg.SampleEvery = 24, 100, 100
+	cfg.Steps, cfg.EvalEvery, cfg.SampleEvery = 12, 100, 100
 	cfg.LRSchedule = "" // a schedule depends on Steps, which the pieces change
 	whole, pieces := create(t, cfg), create(t, cfg)
 	if err := runIn(t.Context(), whole); err != nil {
 		t.Fatal(err)
 	}
 	short := cfg
-	short.Steps = 11
+	short.Steps = 5
 	for _, c := range []model.Config{short, cfg} {
 		if err := pieces.SetConfig(c); err != nil {
 			t.Fatal(err)
@@ -109,7 +113,7 @@ func resumes(t *testing.T, cfg model.Config) {
 		}
 	}
 	status, err := pieces.Status()
-	if err != nil || status.Attempt != 2 || status.Resumed != 11 {
+	if err != nil || status.Attempt != 2 || status.Resumed != 5 {
 		t.Fatalf("resumed at %d by attempt %d (%v)", status.Resumed, status.Attempt, err)
 	}
 	a, b := pointsOf(t, whole), pointsOf(t, pieces)

@@ -13,6 +13,7 @@ import (
 	"slotscope/model"
 	"slotscope/model/compute"
 	"slotscope/model/data"
+	"slotscope/model/expect"
 	"slotscope/model/paper/ae"
 )
 
@@ -61,6 +62,9 @@ func TestMixedPrecisionLearnsAlike(t *testing.T) {
 	const steps = 6
 	for _, name := range mixable() {
 		t.Run(name, func(t *testing.T) {
+			if name != "hrr" && name != "betavae" { // a bottleneck of codes, and one of numbers; TestMixedProgram has all
+				expect.Long(t)
+			}
 			cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
 			if err != nil {
 				t.Fatal(err)
