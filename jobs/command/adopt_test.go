@@ -15,9 +15,9 @@ import (
 
 // A bundle and its bare weights become runs that open and can be evaluated, with the scores that the bundle holds.
 func TestAdoptWeights(t *testing.T) {
-	dataDir, _ := shippedRun(t)
+	dataDir, _ := smallRun(t)
 	out := filepath.Join(t.TempDir(), "bundle")
-	if code, _, stderr := calledIn(t, environment{export: exporter}, "export", "shipped", "--data", dataDir, "--out", out); code != done {
+	if code, _, stderr := calledIn(t, environment{export: exporter}, "export", "small", "--data", dataDir, "--out", out); code != done {
 		t.Fatal(stderr)
 	}
 	want, err := checkpoint.Read(filepath.Join(out, "model.safetensors"))
@@ -69,7 +69,7 @@ func TestAdoptWeights(t *testing.T) {
 }
 
 func TestAdoptRefuses(t *testing.T) {
-	dataDir, _ := shippedRun(t)
+	dataDir, _ := smallRun(t)
 	t.Setenv(adopt.Variable, filepath.Join(t.TempDir(), "models.json"))
 	adoptRefused(t, dataDir, "slotscope adopt <model> ... [flags]")
 	adoptRefused(t, dataDir, "name the dataset that the model reads", "true")
@@ -79,7 +79,7 @@ func TestAdoptRefuses(t *testing.T) {
 	adoptRefused(t, dataDir, `it wrote "hello" where a line of JSON was due`, "--dataset", "shapes3d-synthetic", "echo", "hello")
 	adoptRefused(t, dataDir, "--timeout 0 is out of range", "--timeout", "0", "true")
 	adoptRefused(t, dataDir, "--run and --dataset are for commands", "--dataset", "shapes3d-synthetic", t.TempDir())
-	adoptRefused(t, dataDir, "run shipped is not an adopted model", "--run", "shipped", "true")
+	adoptRefused(t, dataDir, "run small is not an adopted model", "--run", "small", "true")
 	if runs, err := os.ReadDir(filepath.Join(dataDir, "runs")); err != nil || len(runs) != 1 {
 		t.Errorf("runs %v, %v", runs, err)
 	}

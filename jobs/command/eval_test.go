@@ -1,13 +1,16 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,48 +24,71 @@ import (
 const shipped = "../../model/play/testdata/tiny.safetensors"
 
 // quickly keeps an evaluation short.
-var quickly = []string{"--images", "70", "--noise", "64", "--pairs", "2", "--probe", "2", "--trees", "2", "--engine", "cpu"}
+var quickly = []string{"--images", "64", "--noise", "8", "--pairs", "2", "--probe", "2", "--trees", "2", "--engine", "cpu"}
 
-// shippedRun is a data folder with one run, whose checkpoint is the one that ships.
-func shippedRun(t *testing.T) (dataDir string, f *folder.Folder) {
+// small is the checkpoint of a model of few channels after one step: what takes long to compute in a larger one takes no time in it.
+var small = sync.OnceValues(func() (raw []byte, err error) {
+	dir, err := os.MkdirTemp("", "small")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	words := []string{"train", "--data", dir, "--model", "hrr", "--preset", "tiny", "--steps", "1", "--batch", "2", "--engine", "cpu",
+		"--set", "widths=4,8,8,16", "--set", "fc=32", "--set", "d=64", "--set", "k=32", "--set", "eval_images=8", "--set", "evaluate=none"}
+	var said bytes.Buffer
+	if code := dispatch(context.Background(), environment{out: io.Discard, err: &said}, words); code != done {
+		return nil, fmt.Errorf("exit code %d: %s", code, &said)
+	}
+	paths, err := filepath.Glob(filepath.Join(dir, "runs", "*", "checkpoints", "step-*.safetensors"))
+	if err != nil || len(paths) != 1 {
+		return nil, fmt.Errorf("checkpoints %v, %v", paths, err)
+	}
+	return os.ReadFile(paths[0])
+})
+
+// smallFile is that checkpoint in a file.
+func smallFile(t *testing.T) (path string, file checkpoint.File) {
 	t.Helper()
-	file, err := checkpoint.Read(shipped)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dataDir = t.TempDir()
-	if f, err = folder.Create(filepath.Join(dataDir, "runs", "shipped"), file.Config, ""); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	raw, err := os.ReadFile(shipped)
+	raw, err := small()
+	path = filepath.Join(t.TempDir(), "small.safetensors")
 	if err == nil {
-		err = os.WriteFile(f.CheckpointPath(20000), raw, 0o600)
+		err = os.WriteFile(path, raw, 0o600)
+	}
+	if err == nil {
+		file, err = checkpoint.Read(path)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dataDir, f
+	return path, file
+}
+
+// smallRun is a data folder with one run, whose checkpoint is that one.
+func smallRun(t *testing.T) (dataDir string, f *folder.Folder) {
+	t.Helper()
+	_, file := smallFile(t)
+	dataDir = t.TempDir()
+	return dataDir, onDataset(t, dataDir, "small", file.Config.Dataset)
 }
 
 func TestEvalOfARun(t *testing.T) {
-	dataDir, f := shippedRun(t)
-	if code, out, stderr := called(t, append([]string{"eval", "shipped", "--data", dataDir}, quickly...)...); code != done ||
-		!strings.Contains(out, "PSNR  2") || !strings.Contains(out, "noise on z") || !strings.Contains(out, "swaps") || !strings.Contains(stderr, "encoding  70 of 70 images") {
+	dataDir, f := smallRun(t)
+	if code, out, stderr := called(t, append([]string{"eval", "small", "--data", dataDir}, quickly...)...); code != done ||
+		!strings.Contains(out, "PSNR  ") || !strings.Contains(out, "noise on z") || !strings.Contains(out, "swaps") || !strings.Contains(stderr, "encoding  64 of 64 images") {
 		t.Fatalf("exit code %d, %s, %s", code, out, stderr)
 	}
 	lock, err := f.LockEvaluation()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := called(t, "eval", "shipped", "--data", dataDir); code != failed || !strings.Contains(stderr, "in use by process") {
+	if code, _, stderr := called(t, "eval", "small", "--data", dataDir); code != failed || !strings.Contains(stderr, "in use by process") {
 		t.Errorf("beside another: exit code %d, %s", code, stderr)
 	}
 	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
 	s, err := f.Scores()
-	if err != nil || s.Metrics == nil || s.Step != 20000 || s.Images != 70 || s.Noise == nil || s.Swap == nil || s.Usage == nil || s.Revision == "" {
+	if err != nil || s.Metrics == nil || s.Step != 1 || s.Images != 64 || s.Noise == nil || s.Swap == nil || s.Usage == nil || s.Revision == "" {
 		t.Errorf("scores of the run: %+v, %v", s, err)
 	}
 	if code, out, stderr := called(t, "metrics", filepath.Join(f.Dir(), "representation.npz"), "--json", "--trees", "2"); code != done || !strings.Contains(out, `"floor_hue"`) {
@@ -85,20 +111,17 @@ func TestEvalAsJSON(t *testing.T) {
 	}
 }
 
-// onDataset is a run whose checkpoint is the one that ships, as if it had been trained on another dataset.
+// onDataset is a run whose checkpoint is the small one, as if it had been trained on another dataset.
 func onDataset(t *testing.T, dataDir, id, dataset string) *folder.Folder {
 	t.Helper()
-	file, err := checkpoint.Read(shipped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, file := smallFile(t)
 	file.Config.Dataset = dataset
 	f, err := folder.Create(filepath.Join(dataDir, "runs", id), file.Config, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	if err := checkpoint.Write(f.CheckpointPath(20000), file); err != nil {
+	if err := checkpoint.Write(f.CheckpointPath(1), file); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -122,7 +145,7 @@ func TestEvalOfAPart(t *testing.T) {
 		if err != nil || (s.HeldOut != nil) != (want != "") || strings.Contains(out, "which training left out") != (want != "") {
 			t.Errorf("%s: %+v, %v, %s", dataset, s.HeldOut, err, out)
 		}
-		if h := s.HeldOut; h != nil && (h.Dataset != want || h.Images != 70 || !strings.Contains(out, want) || h.Metrics == nil) {
+		if h := s.HeldOut; h != nil && (h.Dataset != want || h.Images != 64 || !strings.Contains(out, want) || h.Metrics == nil) {
 			t.Errorf("%s: %+v, %s", dataset, h, out)
 		}
 	}
@@ -141,7 +164,7 @@ func TestEvalWithoutFactors(t *testing.T) {
 }
 
 func TestEvalRefuses(t *testing.T) {
-	dataDir, f := shippedRun(t)
+	dataDir, f := smallRun(t)
 	empty, err := folder.Create(filepath.Join(dataDir, "runs", "empty"), f.Config(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -156,11 +179,11 @@ func TestEvalRefuses(t *testing.T) {
 		{[]string{"a", "b"}, failed, "2 of 2 runs could not be evaluated"},
 		{[]string{"nobody"}, failed, "nobody"},
 		{[]string{"empty"}, failed, "run empty has no checkpoint to evaluate"},
-		{[]string{"shipped@7"}, failed, "run shipped has no checkpoint of step 7"},
-		{[]string{"shipped@x"}, usage, `"x" is not a step`},
+		{[]string{"small@7"}, failed, "run small has no checkpoint of step 7"},
+		{[]string{"small@x"}, usage, `"x" is not a step`},
 		{[]string{"nowhere.safetensors"}, failed, "nowhere.safetensors"},
-		{[]string{"shipped", "--images", "1"}, usage, "--images is 1"},
-		{[]string{"shipped", "--engine", "abacus"}, usage, "abacus"},
+		{[]string{"small", "--images", "1"}, usage, "--images is 1"},
+		{[]string{"small", "--engine", "abacus"}, usage, "abacus"},
 		{[]string{shipped, "--out", filepath.Join(shipped, "scores"), "--engine", "cpu"}, failed, "keeping scores"}, // before anything is computed
 	} {
 		code, out, stderr := called(t, append([]string{"eval", "--data", dataDir}, c.args...)...)
@@ -172,10 +195,7 @@ func TestEvalRefuses(t *testing.T) {
 
 // TestEvalImages: without --images an evaluation takes as many images as the run's configuration says.
 func TestEvalImages(t *testing.T) {
-	file, err := checkpoint.Read(shipped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, file := smallFile(t)
 	file.Config.EvalImages = 66
 	path := filepath.Join(t.TempDir(), "few.safetensors")
 	if err := checkpoint.Write(path, file); err != nil {
@@ -198,8 +218,8 @@ func TestEvalImages(t *testing.T) {
 
 // TestEvalOfSeveral: runs are measured one after another; one that cannot be is said, and keeps no other from it.
 func TestEvalOfSeveral(t *testing.T) {
-	dataDir, f := shippedRun(t)
-	words := append([]string{"eval", "shipped", "nobody", "shipped@20000", "--json", "--data", dataDir}, quickly...)
+	dataDir, f := smallRun(t)
+	words := append([]string{"eval", "small", "nobody", "small@1", "--json", "--data", dataDir}, quickly...)
 	code, out, stderr := called(t, words...)
 	var all struct {
 		Runs []struct {
@@ -211,7 +231,7 @@ func TestEvalOfSeveral(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &all); err != nil || code != failed || len(all.Runs) != 3 || !strings.Contains(stderr, "1 of 3 runs could not be evaluated") {
 		t.Fatalf("exit code %d, %v, %s, %s", code, err, out, stderr)
 	}
-	for i, want := range []string{"shipped", "nobody", "shipped@20000"} {
+	for i, want := range []string{"small", "nobody", "small@1"} {
 		r := all.Runs[i]
 		if r.Run != want || (r.Scores != nil) != (want != "nobody") || (r.Error != "") != (want == "nobody") {
 			t.Errorf("%+v", r)
@@ -224,16 +244,16 @@ func TestEvalOfSeveral(t *testing.T) {
 	if err != nil || len(probes) != 1 {
 		t.Errorf("probes %v, %v", probes, err)
 	}
-	if code, _, stderr := called(t, "eval", "shipped", "nobody", "--out", dataDir, "--data", dataDir); code != usage || !strings.Contains(stderr, "--out takes one run") {
+	if code, _, stderr := called(t, "eval", "small", "nobody", "--out", dataDir, "--data", dataDir); code != usage || !strings.Contains(stderr, "--out takes one run") {
 		t.Errorf("--out: exit code %d, %s", code, stderr)
 	}
 }
 
 // TestEvalQuick: a quick evaluation takes at most 2,000 images, trains no probe, and says what it was.
 func TestEvalQuick(t *testing.T) {
-	dataDir, f := shippedRun(t)
+	dataDir, f := smallRun(t)
 	// quickly's flags but --probe, which would train one
-	code, out, stderr := called(t, "eval", f.Dir(), "--effort", "quick", "--images", "70", "--noise", "64", "--trees", "2", "--engine", "cpu", "--json")
+	code, out, stderr := called(t, "eval", f.Dir(), "--effort", "quick", "--images", "64", "--noise", "8", "--trees", "2", "--engine", "cpu", "--json")
 	var s model.Scores
 	if err := json.Unmarshal([]byte(out), &s); code != done || err != nil || s.Effort != model.Quick || s.Swap != nil || s.Metrics == nil {
 		t.Fatalf("exit code %d, %v, %+v, %s", code, err, s, stderr)
@@ -241,7 +261,7 @@ func TestEvalQuick(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dataDir, "probes")); err != nil {
 		t.Errorf("the data folder was not found from the run's folder: %v", err)
 	}
-	if code, _, stderr := called(t, "eval", "shipped", "--data", dataDir, "--effort", "some"); code != usage || !strings.Contains(stderr, `--effort "some" is not one of quick, full`) {
+	if code, _, stderr := called(t, "eval", "small", "--data", dataDir, "--effort", "some"); code != usage || !strings.Contains(stderr, `--effort "some" is not one of quick, full`) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	o := evaluate.Default(0)
@@ -254,7 +274,7 @@ func TestEvalQuick(t *testing.T) {
 
 // TestEvalEnds: the run's folder says that an evaluation was cancelled, or why it failed; scores from before stay.
 func TestEvalEnds(t *testing.T) {
-	dataDir, f := shippedRun(t)
+	dataDir, f := smallRun(t)
 	before := model.Scores{Version: model.ScoresVersion, Step: 1, PSNR: 12}
 	if err := f.SetScores(before); err != nil {
 		t.Fatal(err)
@@ -262,14 +282,14 @@ func TestEvalEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w := evalWork{env: environment{out: io.Discard, err: io.Discard}, o: evaluate.Default(0), effort: model.Full, engine: "cpu", dataDir: dataDir}
-	if _, _, err := w.run(ctx, "shipped"); !errors.Is(err, context.Canceled) {
+	if _, _, err := w.run(ctx, "small"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if e, err := f.Evaluation(); err != nil || e.State != model.Stopped || e.Reason == "" {
 		t.Errorf("cancelled: %+v, %v", e, err)
 	}
 	w.engine = "abacus"
-	if _, _, err := w.run(t.Context(), "shipped"); err == nil {
+	if _, _, err := w.run(t.Context(), "small"); err == nil {
 		t.Error("no such engine")
 	}
 	if e, err := f.Evaluation(); err != nil || e.State != model.Failed || !strings.Contains(e.Reason, "abacus") {

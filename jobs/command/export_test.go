@@ -30,13 +30,13 @@ func exporter(ctx context.Context, o ExportOptions) (bundle.Bundle, func(), erro
 
 // A bundle holds the probe that its scores were read with: another data folder, whose own probe reads otherwise, repeats them, and a changed probe is named.
 func TestVerifyWithAnotherProbe(t *testing.T) {
-	dataDir, _ := shippedRun(t)
-	if code, _, stderr := called(t, "eval", "shipped", "--data", dataDir, "--images", "70", "--noise", "4", "--pairs", "3", "--probe", "3", "--trees", "2", "--engine", "cpu"); code != done {
+	dataDir, _ := smallRun(t)
+	if code, _, stderr := called(t, "eval", "small", "--data", dataDir, "--images", "64", "--noise", "4", "--pairs", "3", "--probe", "3", "--trees", "2", "--engine", "cpu"); code != done {
 		t.Fatal(stderr)
 	}
 	dir := t.TempDir()
 	out, plain, elsewhere := filepath.Join(dir, "bundle"), filepath.Join(dir, "without probe"), filepath.Join(dir, "data")
-	b, free, err := exporter(t.Context(), ExportOptions{dataDir, "shipped"})
+	b, free, err := exporter(t.Context(), ExportOptions{dataDir, "small"})
 	if err != nil || b.Probe == nil {
 		t.Fatalf("probe %v: %v", b.Probe, err)
 	}
@@ -114,13 +114,13 @@ func keepOtherProbe(t *testing.T, from, to string) keptProbe {
 
 // An evaluated run is exported and verified; a digit of a score that is changed afterwards is named.
 func TestExportAndVerify(t *testing.T) {
-	dataDir, _ := shippedRun(t)
-	if code, _, stderr := called(t, "eval", "shipped", "--data", dataDir, "--images", "70", "--noise", "0", "--pairs", "0", "--probe", "0", "--trees", "2", "--engine", "cpu"); code != done {
+	dataDir, _ := smallRun(t)
+	if code, _, stderr := called(t, "eval", "small", "--data", dataDir, "--images", "64", "--noise", "0", "--pairs", "0", "--probe", "0", "--trees", "2", "--engine", "cpu"); code != done {
 		t.Fatal(stderr)
 	}
 	out := filepath.Join(t.TempDir(), "bundle")
 	env := environment{export: exporter}
-	if code, said, stderr := calledIn(t, env, "export", "shipped", "--data", dataDir, "--out", out); code != done || !strings.Contains(said, "slotscope verify "+out) || stderr != "" {
+	if code, said, stderr := calledIn(t, env, "export", "small", "--data", dataDir, "--out", out); code != done || !strings.Contains(said, "slotscope verify "+out) || stderr != "" {
 		t.Fatalf("exit code %d, said %q, %q", code, said, stderr)
 	}
 	verify := func() (int, string) {
@@ -131,14 +131,14 @@ func TestExportAndVerify(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, text)
 	}
 	report := filepath.Join(t.TempDir(), "report")
-	if code, _, stderr := calledIn(t, env, "report", "shipped", "--data", dataDir, "--bundles", "--out", report); code != done {
+	if code, _, stderr := calledIn(t, env, "report", "small", "--data", dataDir, "--bundles", "--out", report); code != done {
 		t.Fatal(stderr)
 	}
-	o, closer, err := bundle.Open(filepath.Join(report, "bundles", "shipped.zip"))
+	o, closer, err := bundle.Open(filepath.Join(report, "bundles", "small.zip"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(o.Problems) > 0 || o.Manifest.Run != "shipped" || o.Scores == nil {
+	if len(o.Problems) > 0 || o.Manifest.Run != "small" || o.Scores == nil {
 		t.Errorf("the model of a report: %+v, %v", o.Manifest, o.Problems)
 	}
 	closer.Close()
@@ -155,7 +155,7 @@ func TestExportAndVerify(t *testing.T) {
 	if code, text := verify(); code != failed || !strings.Contains(text, "score metrics.infom: recorded 0.") || !strings.Contains(text, "scores.json: its SHA-256") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
-	if code, _, stderr := calledIn(t, env, "export", "shipped", "--data", dataDir, "--out", out); code != usage || !strings.Contains(stderr, "not empty") {
+	if code, _, stderr := calledIn(t, env, "export", "small", "--data", dataDir, "--out", out); code != usage || !strings.Contains(stderr, "not empty") {
 		t.Errorf("into a folder with files: exit code %d, %s", code, stderr)
 	}
 	if code, _, stderr := calledIn(t, env, "export", "a", "b"); code != usage {
