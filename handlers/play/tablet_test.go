@@ -1,0 +1,12 @@
+package play_test
+
+import "testing"
+
+// On a tablet nothing of what changed is cut, however long the values are.
+func TestReadingIsWholeOnATablet(t *testing.T) {
+	b := openTiny(t, 820, 1180, "")
+	b.Wait(`document.querySelectorAll('.groupswaps .shot').length`, "6")
+	b.Eval(`void document.querySelectorAll('.groupswaps .shot')[4].click()`)
+	b.Wait(`document.getElementById('reading').innerText.replace(/\s+/g, ' ').includes('cylinder → sphere')`, "true")
+	b.Wait(`[...document.querySelectorAll('#reading :is(th, td)')].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent).join()`, "")
+}
