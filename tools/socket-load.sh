@@ -8,4 +8,4 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 sockets=${1:-1000}
 case $sockets in *[!0-9]* | "" | 0) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
 ulimit -n "$(ulimit -H -n)"
-SLOTSCOPE_SOCKETS=$sockets go test -count 1 -timeout 30m -v -run '^TestManySockets$' ./web/e2e | grep -v '^=== '
+SLOTSCOPE_TESTS=all SLOTSCOPE_SOCKETS=$sockets go test -count 1 -timeout 30m -v -run '^TestManySockets$' ./web/e2e | grep -v '^=== '

@@ -7,11 +7,13 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"slotscope/handlers/handlertest"
+	"slotscope/model/expect"
 )
 
 // Every state of the playground is free of serious faults of axe-core, on a desk and on a phone, in light and in dark, and no wider than its
 // window; the live page, the frozen one and the atlas alike.
 func TestPlayIsAccessibleInEveryState(t *testing.T) {
+	expect.Long(t)
 	handlertest.NeedsBrowser(t)
 	p := atlasSite(t)
 	p.waitFor("usage")

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"slotscope/handlers/handlertest"
+	"slotscope/model/expect"
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/shipped"
 )
@@ -24,6 +25,9 @@ var figures = flag.Bool("figures", false, "measure the playground with a small m
 // The benchmark measures every path, in a page that is otherwise the playground. With -v it prints its figures, with -figures those of a small
 // model too; how large they are is not tested, for that depends on what else the machine does.
 func TestBenchmark(t *testing.T) {
+	if !*figures {
+		expect.Long(t)
+	}
 	handlertest.NeedsBrowser(t)
 	t.Run("tiny", func(t *testing.T) {
 		dir := t.TempDir()
@@ -71,6 +75,7 @@ func benchmark(t *testing.T, dir, key string) {
 
 // Nothing moves by itself while the playground opens, with its files in the browser's cache or not.
 func TestNothingShifts(t *testing.T) {
+	expect.Long(t)
 	handlertest.NeedsBrowser(t)
 	dir := t.TempDir()
 	key := handlertest.WriteTiny(t, dir)

@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"slotscope/handlers/handlertest"
+	"slotscope/model/expect"
 )
 
 // playBrowser holds the playground in a real browser.
@@ -128,6 +129,7 @@ func TestPlayDragPutsACodeOfBIntoA(t *testing.T) {
 }
 
 func TestPlayPictureFollowsWhileDragging(t *testing.T) {
+	expect.Long(t)
 	b := openPlay(t, 1280, 1400)
 	before := b.shows("1.2.3.4.5")
 	x0, y0 := b.at("play-slot-b-3")
@@ -153,6 +155,7 @@ func TestPlayPictureFollowsWhileDragging(t *testing.T) {
 }
 
 func TestPlayClickAndClick(t *testing.T) {
+	expect.Long(t)
 	b := openPlay(t, 1280, 1400)
 	b.click("play-slot-b-0")
 	b.Wait(`document.querySelector('[data-testid=play-slot-b-0]').ariaPressed`, "true")
@@ -226,6 +229,7 @@ func TestPlayTapAndTapOnAPhone(t *testing.T) {
 }
 
 func TestPlayUndoRestoresEveryByte(t *testing.T) {
+	expect.Long(t)
 	b := openPlay(t, 1280, 1400)
 	pictures := []string{b.shows("1.2.3.4.5")}
 	states := []string{"1.2.3.4.5"}
@@ -278,6 +282,7 @@ func TestPlayPictureEqualsItsAddress(t *testing.T) {
 }
 
 func TestPlayStripChangesItsOrder(t *testing.T) {
+	expect.Long(t)
 	b := openPlay(t, 1280, 1400)
 	step := func(j int, want string) {
 		t.Helper()
@@ -306,6 +311,7 @@ func mid(selector string) string {
 }
 
 func TestPlayOtherPictures(t *testing.T) {
+	expect.Long(t)
 	b := openPlay(t, 1280, 1400)
 	b.shows("1.2.3.4.5")
 	_, want, _ := b.encode("application/json", []byte(`{"index":777}`))
@@ -478,6 +484,7 @@ func TestPlayDrawsAgainAfterALostConnection(t *testing.T) {
 
 // The animation has its own picture beside its button, is stopped, repeated, and quicker or slower.
 func TestPlayAnimation(t *testing.T) {
+	expect.Long(t)
 	b := openPlay(t, 1280, 800)
 	b.Wait(`document.querySelector('.grid[data-waiting]') === null`, "true")
 	b.Eval(`document.getElementById('walk').scrollIntoView({ block: 'center' })`)
@@ -496,6 +503,7 @@ func TestPlayAnimation(t *testing.T) {
 
 // What is held is let go when another picture takes the place of A, and the hint says what to do again.
 func TestPlayRandomLetsGo(t *testing.T) {
+	expect.Long(t)
 	b := openPlay(t, 1280, 1400)
 	hint := b.Eval(`document.getElementById('hint').textContent.trim()`)
 	b.click("play-slot-b-0")
@@ -563,6 +571,7 @@ func TestPlayOnAPhone(t *testing.T) {
 
 // On a phone nothing that names slots, groups or the palette is cut or broken within a word.
 func TestPlayNamesOnAPhone(t *testing.T) {
+	expect.Long(t)
 	b := openTiny(t, 390, 844, "")
 	b.Wait(`[...document.querySelectorAll('.grouphead .factor')].map((e) => e.textContent).join()`, "floor hue,wall hue,object hue,scale,shape,orientation")
 	b.Wait(`[...document.querySelectorAll('.grouphead .factor, #palette h2, #palette-sort')].filter((e) => e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1).map((e) => e.textContent.trim()).join()`, "")
@@ -677,6 +686,7 @@ func TestPlayWhileItsRunIsDeleted(t *testing.T) {
 
 // Two tabs of the same checkpoint keep their own pictures, and share names.
 func TestPlayInTwoTabs(t *testing.T) {
+	expect.Long(t)
 	handlertest.NeedsBrowser(t)
 	p := newPlayground(t)
 	one := openPlayOf(t, p, 1280, 1400)

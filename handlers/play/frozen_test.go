@@ -27,6 +27,7 @@ import (
 	playpage "slotscope/handlers/play"
 	"slotscope/model/compute"
 	"slotscope/model/data"
+	"slotscope/model/expect"
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/play"
 	"slotscope/model/shipped"
@@ -64,6 +65,7 @@ func TestBrowserDecodesByItself(t *testing.T) {
 
 // A browser that cannot open the weights, or is sent damaged or foreign ones, goes on with the server's pictures and says why.
 func TestServerDecodesWhereTheBrowserCannot(t *testing.T) {
+	expect.Long(t)
 	p := playgroundOf(t, "hrr")
 	b := browse(t, p, 1280, 900)
 	b.waitFor("usage")
@@ -182,6 +184,7 @@ func TestFactsOfASwap(t *testing.T) {
 
 // The frozen page has the atlas of every slot and code under an address of its own, without a server.
 func TestFrozenAtlas(t *testing.T) {
+	expect.Long(t)
 	b := browse(t, playground{t: t}, 1280, 900)
 	file := frozenOf(t, "tiny")
 	at := "file://" + file.path + "#" + file.keys[0]
@@ -419,6 +422,7 @@ func TestFrozenPageWithoutFactors(t *testing.T) {
 
 // An address whose codes or pictures the file does not have is said in place, and the page works.
 func TestFrozenPageOfAForeignAddress(t *testing.T) {
+	expect.Long(t)
 	b := browse(t, playground{t: t}, 1280, 900)
 	file := frozenOf(t, "hrr", "betavae")
 	said := `[...document.querySelectorAll('.side [data-part=said]:not([hidden])')].map((e) => e.textContent).join(' ')`
@@ -437,6 +441,7 @@ func TestFrozenPageOfAForeignAddress(t *testing.T) {
 
 // Uploads that are odd in size are said in place in the frozen page as in the live one.
 func TestFrozenUploadsOfOddSizes(t *testing.T) {
+	expect.Long(t)
 	b := browse(t, playground{t: t}, 1280, 900)
 	b.Do(chromedp.Navigate("file://" + frozenOf(t, "hrr", "betavae").path))
 	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"slotscope/handlers/handlertest"
+	"slotscope/model/expect"
 )
 
 func TestManyImages(t *testing.T) {
@@ -107,6 +108,7 @@ func TestAnimation(t *testing.T) {
 
 // Pairs × groups and an edit on many images, live in the page and in the frozen file.
 func TestManyInThePage(t *testing.T) {
+	expect.Long(t)
 	handlertest.NeedsBrowser(t)
 	dir := t.TempDir()
 	key := handlertest.WriteTiny(t, dir)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"slotscope/handlers/handlertest"
+	"slotscope/model/expect"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,6 +63,7 @@ func TestNamesAreShown(t *testing.T) {
 
 // Names and pins are given by mouse and keys alike, in the live page and in the frozen one.
 func TestNamesAreGivenInThePage(t *testing.T) {
+	expect.Long(t)
 	handlertest.NeedsBrowser(t)
 	file := frozenOf(t, "hrr", "betavae")
 	path, keys := file.path, file.keys

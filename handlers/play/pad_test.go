@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"slotscope/handlers/handlertest"
+	"slotscope/model/expect"
 )
 
 const (
@@ -66,6 +67,7 @@ func TestPadByMouseAndKeys(t *testing.T) {
 }
 
 func TestPadByTouch(t *testing.T) {
+	expect.Long(t)
 	p := newPlayground(t)
 	b := browse(t, p, 390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
 	b.waitFor("usage")

@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"slotscope/handlers/handlertest"
+	"slotscope/model/expect"
 )
 
 // place is the middle of an element as a finger finds it, once it is in the middle of the window.
@@ -30,6 +31,7 @@ func onAPhone(t *testing.T) (playBrowser, *handlertest.Hand) {
 
 // A finger drags a whole group into A or into B; let go elsewhere, nothing changes; taps do the same as a drag.
 func TestGroupsByTouch(t *testing.T) {
+	expect.Long(t)
 	b, hand := onAPhone(t)
 	a, other := strings.Split(b.row("a"), "."), strings.Split(b.row("b"), ".")
 	floor := func(codes, from []string) string { // slots 7 and 8
@@ -69,6 +71,7 @@ func TestGroupsByTouch(t *testing.T) {
 
 // A finger on the steps of training shows what an earlier one makes of the pair, and moves the table from side to side without the page.
 func TestSideBySideByTouch(t *testing.T) {
+	expect.Long(t)
 	handlertest.NeedsBrowser(t)
 	p := twoSteps(t)
 	b := browse(t, p, 390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)

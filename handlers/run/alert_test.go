@@ -8,6 +8,7 @@ import (
 
 	"slotscope/handlers/handlertest"
 	"slotscope/model"
+	"slotscope/model/expect"
 )
 
 // TestAlertsOnThePage: newest first, with how the delivery stands; the API answers the same.
@@ -43,6 +44,7 @@ const recorder = `(() => { window.shown = []; window.Notification = class {
 
 // TestBrowserNotifications come for alerts from when they are asked for, once each, also after a cut; a refusal is said in place.
 func TestBrowserNotifications(t *testing.T) {
+	expect.Long(t)
 	b := openRuns(t)
 	b.Runs.Put("a", model.Running, 300)
 	b.Runs.Alert(model.Alert{Run: "a", Name: "first", Kind: model.AlertRule, Text: "told before"})

@@ -12,6 +12,7 @@ import (
 	"slotscope/handlers/handlertest"
 	runpage "slotscope/handlers/run"
 	"slotscope/model"
+	"slotscope/model/expect"
 )
 
 func openRuns(t *testing.T) handlertest.Browser {
@@ -98,6 +99,7 @@ func TestRunPageLives(t *testing.T) {
 
 // TestFirstSheetArrives: the sheet of step 1 is shown as soon as it is there, without loading the page again, and PSNR with its step.
 func TestFirstSheetArrives(t *testing.T) {
+	expect.Long(t)
 	b := openRuns(t)
 	b.Runs.Put("a", model.Running, 0)
 	b.Open("/runs/a")

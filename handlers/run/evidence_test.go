@@ -12,6 +12,7 @@ import (
 	"slotscope/handlers/handlertest"
 	runpage "slotscope/handlers/run"
 	"slotscope/model"
+	"slotscope/model/expect"
 )
 
 // decoder answers as the playground does: pictures of swaps, and a matrix that is counted at its second request.
@@ -47,6 +48,7 @@ func (d *decoder) Routes(r chi.Router) {
 
 // TestEvidenceByCheckpoint: loading, shown, failing; nothing is asked for while it is folded.
 func TestEvidenceByCheckpoint(t *testing.T) {
+	expect.Long(t)
 	f, d := handlertest.NewRuns(t.TempDir()), &decoder{asked: map[string]int{}}
 	f.Put("a", model.Finished, 600)
 	b := handlertest.Open(t, runpage.Runs{Service: f, Datasets: handlertest.Data{}}, d)

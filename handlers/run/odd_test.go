@@ -8,11 +8,13 @@ import (
 
 	"slotscope/handlers/handlertest"
 	"slotscope/model"
+	"slotscope/model/expect"
 )
 
 // TestOddSeries: a series of one point, of no finite value, of values at the ends of what a number can be, and clocks that jump neither
 // break a chart nor make a time that is none.
 func TestOddSeries(t *testing.T) {
+	expect.Long(t)
 	b := openRuns(t)
 	odd := func(id string, n int, value func(step int) float64) *handlertest.Run {
 		r := b.Runs.Put(id, model.Running, n)

@@ -8,10 +8,12 @@ import (
 	"slotscope/handlers/compare"
 	"slotscope/handlers/handlertest"
 	sweeppage "slotscope/handlers/sweep"
+	"slotscope/model/expect"
 )
 
 // TestSweepsAreAccessible: the explorer, the plan of a search and a comparison of ten groups.
 func TestSweepsAreAccessible(t *testing.T) {
+	expect.Long(t)
 	f := handlertest.NewScored(t)
 	id, _ := searched(t, f)
 	b := handlertest.Open(t, compare.Reports{Runs: f, Scores: f, Sweeps: handlertest.Sweeps{Scored: f}}, sweeppage.Sweeps{Service: handlertest.Sweeps{Scored: f}, Datasets: handlertest.Data{}})

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"slotscope/model"
+	"slotscope/model/expect"
 	"slotscope/model/folder"
 )
 
@@ -263,9 +264,7 @@ func TestWithoutHome(t *testing.T) {
 
 // TestWithoutCompiler: without a C compiler the program builds, measures tables, and says in one sentence what it cannot do.
 func TestWithoutCompiler(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program a second time")
-	}
+	expect.Long(t)
 	bare := filepath.Join(t.TempDir(), "slotscope")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", bare, "slotscope")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

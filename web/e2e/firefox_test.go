@@ -18,6 +18,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slotscope/model"
+	"slotscope/model/expect"
 )
 
 // firefox is a browser of another make than the one that the other tests drive, spoken to in WebDriver BiDi.
@@ -187,6 +188,7 @@ func (f *firefox) drag(from, to string) {
 // TestFirefox: what a visitor does first works in a browser of another make, live and frozen, without an error in its console and without a
 // page that is wider than the window.
 func TestFirefox(t *testing.T) {
+	expect.Long(t)
 	f := startFirefox(t)
 	dir := t.TempDir()
 	s := started(t, command(t, "serve", "--addr", "127.0.0.1:0", "--data", dir), dir)

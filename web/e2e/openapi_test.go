@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"slotscope/model/expect"
 )
 
 // document is what the test reads of an OpenAPI document.
@@ -42,7 +44,7 @@ func TestOpenAPI(t *testing.T) {
 			if len(o.Tags) != 1 || o.Tags[0] == "Pages" && (strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/img/")) {
 				t.Errorf("%s %s is not described in handlers/docs/operations.go", method, path)
 			}
-			if o.Example == "" {
+			if o.Example == "" || !expect.All() {
 				continue
 			}
 			tried++
@@ -51,7 +53,7 @@ func TestOpenAPI(t *testing.T) {
 			}
 		}
 	}
-	if tried < 45 {
+	if expect.All() && tried < 45 {
 		t.Errorf("only %d answers were tried", tried)
 	}
 	wrong := schemas("/components/schemas/Error")

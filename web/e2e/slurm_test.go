@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"slotscope/model"
+	"slotscope/model/expect"
 	"slotscope/model/sweep"
 )
 
@@ -60,6 +61,7 @@ const endless = "1000000"
 // TestSlurm has a cluster of one node train three runs: one undisturbed, one cancelled and resumed, one killed, which its job
 // puts back into the queue, then cancelled and resumed too. A fourth is submitted from a shell. The server is replaced meanwhile. Every series is whole.
 func TestSlurm(t *testing.T) {
+	expect.Long(t)
 	dir := slurmCluster(t)
 	start := func() *site {
 		return started(t, command(t, "serve", "--shipped=false", "--addr", "127.0.0.1:0", "--data", dir, "--executor", "slurm", "--slurm", "grace=2s"), dir)

@@ -17,11 +17,13 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slotscope/model"
+	"slotscope/model/expect"
 )
 
 // TestManySockets holds many sockets on one live run, a fifth of which never read, and measures how long handshakes take, the server's
 // memory, and how fast the run trains before, during and after. SLOTSCOPE_SOCKETS is how many; tools/socket-load.sh prints the figures.
 func TestManySockets(t *testing.T) {
+	expect.Long(t)
 	count := 40
 	if text := os.Getenv("SLOTSCOPE_SOCKETS"); text != "" {
 		count, _ = strconv.Atoi(text)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"slotscope/model/expect"
 	"slotscope/model/folder"
 )
 
@@ -22,9 +23,7 @@ const tinySweep = `{"name": "tiny", "preset": "tiny", "steps": 12, "set": {"batc
 
 // TestSweepAndReport trains and evaluates a plan from a shell, goes on where it was, and writes the report of it.
 func TestSweepAndReport(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains and evaluates three runs")
-	}
+	expect.Long(t)
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "plan.json")
 	if err := os.WriteFile(plan, []byte(strings.Replace(tinySweep, `"seeds": [0, 1]`, `"seeds": [0]`, 1)), 0o644); err != nil {
