@@ -47,6 +47,7 @@ export class Zoom {
   #timer = 0;
   #turned = 0;
   #frame = null;
+  #finger = false; // that a finger was last here, not the mouse
 
   constructor(area, plot) {
     this.area = area;
@@ -57,6 +58,7 @@ export class Zoom {
     on('wheel', (e) => this.#wheel(e), { passive: false });
     on('pointerdown', (e) => this.#down(e));
     on('pointermove', (e) => this.#move(e));
+    on('mouseleave', (e) => this.#finger && e.stopPropagation(), true); // a mouse that was not here takes away nothing that a finger reads
     on('pointerup', (e) => this.#up(e));
     on('pointercancel', (e) => this.#up(e));
     on('contextmenu', (e) => this.#fingers.size > 0 && e.preventDefault()); // holding is ours
@@ -77,6 +79,7 @@ export class Zoom {
   }
 
   #down(e) {
+    this.#finger = e.pointerType !== 'mouse';
     if (e.pointerType === 'mouse' || !this.plot.u()) return;
     if (e.isPrimary) this.#fingers.clear(); // whatever became of those before
     this.#fingers.set(e.pointerId, this.#place(e));
@@ -87,6 +90,7 @@ export class Zoom {
   }
 
   #move(e) {
+    this.#finger &&= e.pointerType !== 'mouse';
     if (!this.#fingers.has(e.pointerId)) return;
     this.#fingers.set(e.pointerId, this.#place(e));
     this.#does ??= this.#meant(e);

@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"slotscope/handlers/handlertest"
 	"slotscope/model"
 	"slotscope/model/expect"
 )
@@ -27,7 +28,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("looks at every page four times")
 	}
-	chromium(t)
+	handlertest.NeedsBrowser(t)
 	axe, err := os.ReadFile("testdata/axe/axe.min.js")
 	if err != nil {
 		t.Fatal(err)

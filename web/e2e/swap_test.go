@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"slotscope/handlers/handlertest"
 	"slotscope/model"
 )
 
@@ -29,7 +30,7 @@ func TestFromEmptyFolderToSlotSwap(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains for some hundred steps")
 	}
-	chromium(t)
+	handlertest.NeedsBrowser(t)
 	s := serve(t, filepath.Join(t.TempDir(), "data"))
 	began := time.Now()
 	v := s.visitor()

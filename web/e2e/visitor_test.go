@@ -8,17 +8,17 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"slotscope/handlers/handlertest"
 )
 
 // visitor is somebody with a browser, a mouse and a keyboard.
@@ -33,7 +33,8 @@ type visitor struct {
 
 func (s *site) visitor() *visitor {
 	s.t.Helper()
-	ctx, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(chromium(s.t)))...)
+	handlertest.NeedsBrowser(s.t)
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(handlertest.Chromium()))...)
 	s.t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
 	s.t.Cleanup(stop)
@@ -48,17 +49,6 @@ func (s *site) visitor() *visitor {
 	v.hearConsole()
 	s.t.Cleanup(v.keepPicture)
 	return v
-}
-
-func chromium(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Skip("no Chromium is installed here, so nobody looks at the pages")
-	return ""
 }
 
 // hear counts socket messages and notes answers that are errors.
