@@ -7,8 +7,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"slotscope/model/expect"
 )
 
 // fieldGolden is a case of the field's scores, computed with NumPy and scikit-learn, every fit at its optimum.
@@ -45,7 +48,11 @@ func TestFieldGolden(t *testing.T) {
 		t.Fatalf("no cases: %v", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		t.Run(name, func(t *testing.T) {
+			if slices.Contains([]string{"01_perfect_codes", "03_rotated_continuous", "04_noise_codes"}, name) {
+				expect.Long(t) // 02 is of numbers, 05 of codes that are not perfect, 06 has a latent without information
+			}
 			raw, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
