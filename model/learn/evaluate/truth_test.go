@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"slotscope/model"
+	"slotscope/model/expect"
 	"slotscope/model/measure/metric"
 )
 
@@ -182,6 +183,7 @@ func TestTruthNeedsGrid(t *testing.T) {
 // TestTruthOfTiny holds swaps of a trained model against those that another program measured over 60 other pairs: 34% of single slots and 67% of
 // groups; three standard errors of either measurement.
 func TestTruthOfTiny(t *testing.T) {
+	expect.Long(t)
 	o := Options{Images: 2000, Pairs: 100, Trees: 1, Seed: 5}
 	r, err := staged(t.Context(), t, shipped(t), dataset(t), o, (*evaluation).truth)
 	if err != nil {
