@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"slotscope/model"
@@ -57,5 +58,13 @@ func TestTally(t *testing.T) {
 	near(t, "none of the slot without a factor", s.Slots[1].None.Value, 0.5, 0)
 	if s.Edits != 4 || s.Slots[1].Edits != 2 || s.Slots[1].Factor != -1 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestEdited: an edited row is that of its image with one slot of the other.
+func TestEdited(t *testing.T) {
+	e := &evaluation{net: &net{m: 2}, slots: slots{codes: []int32{1, 2, 3, 4}}}
+	if got := e.edited([]edit{{a: 0, b: 1, slot: 1}, {a: 1, b: 0, slot: 1}}).codes; !slices.Equal(got[:4], []int32{1, 4, 3, 2}) || len(got) != batchSize*2 {
+		t.Errorf("%d codes, the first are %v", len(got), got[:4])
 	}
 }
