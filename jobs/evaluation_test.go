@@ -39,13 +39,19 @@ func (b *bench) finished(name string) string {
 // evaluation waits until the run's evaluation stands so.
 func (b *bench) evaluation(id string, want model.State) model.Evaluation {
 	b.t.Helper()
+	return b.evaluationThat(id, want, func(model.Evaluation) bool { return true })
+}
+
+// evaluationThat waits for more than the state: what a process writes of itself is read a moment after its lock is seen.
+func (b *bench) evaluationThat(id string, want model.State, is func(model.Evaluation) bool) model.Evaluation {
+	b.t.Helper()
 	var e model.Evaluation
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		if e = b.Evaluations().State(id); e.State == want {
+		if e = b.Evaluations().State(id); e.State == want && is(e) {
 			return e
 		}
 	}
-	b.t.Fatalf("the evaluation of %s is not %s but %+v", id, want, e)
+	b.t.Fatalf("the evaluation of %s is not %s as it should be but %+v", id, want, e)
 	return e
 }
 
@@ -223,14 +229,7 @@ func TestEvaluationSurvivesTheServer(t *testing.T) {
 func TestFinishedRunIsEvaluated(t *testing.T) {
 	b := newBench(t)
 	id, next := b.create("evaluate", 5), b.create("", 5)
-	s := b.evaluation(id, model.Running)
-	for deadline := time.Now().Add(10 * time.Second); s.Effort == "" && time.Now().Before(deadline); { // the run holds the lock while it queues
-		time.Sleep(time.Millisecond)
-		s = b.evaluation(id, model.Running)
-	}
-	if s.Effort != model.Quick {
-		t.Errorf("%+v", s)
-	}
+	b.evaluationThat(id, model.Running, func(e model.Evaluation) bool { return e.Effort == model.Quick })
 	if r, err := b.Get(t.Context(), next); err != nil || r.State != model.Queued {
 		t.Errorf("the next run is %s, %v", r.State, err)
 	}
@@ -258,9 +257,7 @@ func TestEvaluationElsewhere(t *testing.T) {
 	if err := f.SetEvaluation(model.Evaluation{State: model.Running, Said: "encoding"}); err != nil {
 		t.Fatal(err)
 	}
-	if s := b.evaluation(id, model.Running); s.Said != "encoding" {
-		t.Errorf("while another measures: %+v", s)
-	}
+	b.evaluationThat(id, model.Running, func(e model.Evaluation) bool { return e.Said == "encoding" })
 	if err := b.Evaluations().Measure(t.Context(), id, nil); !errors.Is(err, model.ErrConflict) {
 		t.Errorf("beside another: %v", err)
 	}
