@@ -149,8 +149,7 @@ func (w truthWork) swaps(ctx context.Context, pairs [][2]int, trials []*trial) (
 	}
 	var s slots
 	for _, pair := range pairs {
-		one := w.swapped(pair[0], pair[1], trials)
-		s.codes, s.numbers = append(s.codes, one.codes...), append(s.numbers, one.numbers...)
+		s.append(w.swapped(pair[0], pair[1], trials), 1+len(trials), w.m)
 	}
 	return w.decode(s, len(pairs)*(1+len(trials)))
 }

@@ -26,7 +26,8 @@ type Pool struct {
 const chunksPerThread = 4
 
 // idleSpins is how often an idle worker looks for work before it sleeps: some 0.6 ms, longer than what a step of a program
-// that one thread computes. It looks at the length of a channel, which costs a third of what receiving nothing does. To wake a thread that sleeps takes up to 0.1 ms on a virtual machine, as long as many a step.
+// that one thread computes. It looks at the length of a channel, which costs a third of what receiving nothing does. To wake a
+// thread that sleeps takes up to 0.1 ms on a virtual machine, as long as many a step.
 const idleSpins = 100_000
 
 var cores = runtime.GOMAXPROCS(0)
