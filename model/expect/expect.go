@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Long skips a test that takes long, unless SLOTSCOPE_TESTS is "all". What it proves has a faster test, which always runs.
+// Long skips a test that takes long, unless SLOTSCOPE_TESTS is "all", as it is in .ci/run.
 func Long(t testing.TB) {
 	t.Helper()
 	if !All() {
