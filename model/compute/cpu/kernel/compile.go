@@ -262,15 +262,15 @@ func (c *compiler) finish() error {
 }
 
 // block is the number of elements computed at a time: a multiple of the rows that reductions add up, and where it can be
-// of the periods in which inputs repeat, so that these stay loaded.
+// of a line of the cache, so that no vector lies on two, and of the periods in which inputs repeat, so that these stay loaded.
 func (c *compiler) block() int {
 	arrays := len(c.p.spec.Inputs) + len(c.p.spec.Outputs)
 	most := min(max(cacheFloats/(c.registers+arrays), leastBlock), mostBlock)
-	unit := 16
-	if len(c.p.reductions) > 0 && c.p.c.inner > 1 {
+	unit := 1
+	if len(c.p.reductions) > 0 {
 		unit = int(c.p.c.inner)
 	}
-	for _, n := range c.periods {
+	for _, n := range append([]int{16}, c.periods...) {
 		if both := unit / gcd(unit, n) * n; both <= most {
 			unit = both
 		}

@@ -88,6 +88,51 @@ static const ISA(direct_tile) ISA(direct_tiles)[ROWS][2] = {
 #endif
 };
 
+// ---- parts of vectors ----
+
+#if defined(SET_AVX2)
+static const int32_t ISA(first)[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+#endif
+
+// The first n floats, 1 to VL, of a vector.
+static inline vf ISA(load_first)(const float *p, int64_t n)
+{
+#if defined(SET_AVX512)
+	return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+#elif defined(SET_AVX2)
+	return (vf)_mm256_maskload_ps(p, _mm256_loadu_si256((const __m256i *)(ISA(first) + 8 - n)));
+#else
+	vf v = {0};
+	for (int64_t i = 0; i < n; i++)
+		v[i] = p[i];
+	return v;
+#endif
+}
+
+static inline void ISA(store_first)(float *p, vf v, int64_t n)
+{
+#if defined(SET_AVX512)
+	_mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
+#elif defined(SET_AVX2)
+	_mm256_maskstore_ps(p, _mm256_loadu_si256((const __m256i *)(ISA(first) + 8 - n)), (__m256)v);
+#else
+	for (int64_t i = 0; i < n; i++)
+		p[i] = v[i];
+#endif
+}
+
+// Stores the first cols floats, up to two vectors, of a tile's row, or adds them to what is there.
+static inline void ISA(store_row)(float *c, const float *row, int64_t cols, int add)
+{
+	for (; cols > 0; c += VL, row += VL, cols -= VL) {
+		int64_t n = cols < VL ? cols : VL;
+		vf v = *(const vf *)row;
+		if (add)
+			v += ISA(load_first)(c, n);
+		ISA(store_first)(c, v, n);
+	}
+}
+
 // ---- windows ----
 
 // A tile under way: up to GROUPS groups of adjacent windows. A row that lies behind the end of its line is at -1.
@@ -113,9 +158,12 @@ static void ISA(window_tile)(const windowed *q, const window *w, ISA(gathered) *
 	} else {
 		float copy[ROWS * COLS];
 		tile(w->r, w->runs, a, t->group, w->column, 1, b, w->step, copy, ISA(flat), 0);
-		for (int64_t i = 0; i < rows; i++)
-			for (int64_t j = 0; j < cols && t->row[i] >= 0; j++)
+		for (int64_t i = 0; i < rows; i++) {
+			if (t->row[i] >= 0 && q->ochannel == 1)
+				ISA(store_row)(c + t->row[i], copy + i * COLS, cols, 0);
+			for (int64_t j = 0; j < cols && t->row[i] >= 0 && q->ochannel != 1; j++)
 				c[t->row[i] + j * q->ochannel] = copy[i * COLS + j];
+		}
 	}
 	t->groups = 0, t->whole = 1;
 }
@@ -146,21 +194,6 @@ static void ISA(window_panel)(const windowed *q, const window *w, const extent *
 }
 
 // ---- few columns ----
-
-static inline vf ISA(load_first)(const float *p, int64_t n)
-{
-#if defined(SET_AVX512)
-	return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
-#elif defined(SET_AVX2)
-	static const int32_t mask[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
-	return (vf)_mm256_maskload_ps(p, _mm256_loadu_si256((const __m256i *)(mask + 8 - n)));
-#else
-	vf v = {0};
-	for (int64_t i = 0; i < n; i++)
-		v[i] = p[i];
-	return v;
-#endif
-}
 
 // The sum of a vector's quarters, of four floats each, or of its halves; the vector itself where it has four.
 static inline v4 ISA(quarter)(vf x)
@@ -295,8 +328,7 @@ static void ISA(correlation_tile)(const run *r, int64_t runs, const float *a, in
 	float copy[ROWS * COLS];
 	tile(r, runs, a, group, 1, ak, b, bk, copy, ISA(flat), 0);
 	for (int64_t i = 0; i < rows; i++)
-		for (int64_t j = 0; j < cols; j++)
-			c[i * width + j] = add ? c[i * width + j] + copy[i * COLS + j] : copy[i * COLS + j];
+		ISA(store_row)(c + i * width, copy + i * COLS, cols, add);
 }
 
 // Equal heights, as few as possible.
