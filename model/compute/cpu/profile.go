@@ -29,14 +29,20 @@ type Profile struct {
 	steps      map[*step]*StepTime
 }
 
-// Measure measures every execution of an engine from now on, until stop; ok is false for one that is not ours.
+// Measure measures every execution of an engine from now on, until stop, which measures the machine's limits, too; ok is false for an
+// engine that is not ours.
 func Measure(engine backends.Backend) (stop func() Report, ok bool) {
 	b, ok := engine.(*Backend)
 	if !ok {
 		return nil, false
 	}
 	p := b.StartProfile()
-	return func() Report { p.Stop(); return p.Report() }, true
+	return func() Report {
+		p.Stop()
+		r := p.Report()
+		r.Roof.FLOPs, r.Roof.Bytes = kernel.MeasureRoof(r.Threads)
+		return r
+	}, true
 }
 
 // StartProfile measures every execution from now on, until Stop. The engine computes a little slower meanwhile. Another

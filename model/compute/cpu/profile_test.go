@@ -5,6 +5,7 @@ package cpu
 import (
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
@@ -40,11 +41,15 @@ func TestProfile(t *testing.T) {
 			t.Errorf("%+v, want %+v", s, want)
 		}
 	}
+	for i := range r.Kinds { // 0.1 GB/s, of which the product reads and writes half
+		r.Kinds[i].Busy = time.Duration(2*r.Kinds[i].Bytes) * 10
+	}
+	r.Roof = Roof{FLOPs: 1e12, Bytes: 1e8}
 	var text strings.Builder
 	if err := r.Write(&text, 1); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"3 executions", "matrix product", "GFLOP/s", "[200×300] [300×400] → [200×400]: DotGeneral"} {
+	for _, part := range []string{"3 executions", "matrix product", "GFLOP/s", "1000.0 GFLOP/s in registers, 0.1 GB/s of memory", "50%      1 matrix product", "[200×300] [300×400] → [200×400]: DotGeneral"} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("the report lacks %q:\n%s", part, text.String())
 		}

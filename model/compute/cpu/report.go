@@ -24,16 +24,24 @@ type StepTime struct {
 	Bytes   int64         `json:"bytes"`      // of operands and results, each once
 }
 
+// Roof is the most that one thread gets from the machine while all threads do the same, per second of its processor time.
+type Roof struct {
+	FLOPs float64 `json:"flops_per_second"` // additions and multiplications in registers, in the widest vectors
+	Bytes float64 `json:"bytes_per_second"` // read and written, of arrays that no cache holds
+}
+
 // Report is a profile's sums.
 type Report struct {
 	Threads    int           `json:"threads"`
+	Roof       Roof          `json:"roof"`
 	Executions int           `json:"executions"`
 	Wall       time.Duration `json:"wall_ns"` // of the executions
 	Kinds      []StepTime    `json:"kinds"`   // the most expensive first
 	Steps      []StepTime    `json:"steps"`   // the most expensive first
 }
 
-// Write prints the kinds and the most expensive steps, per execution; rates are per second of processor time of one thread.
+// Write prints the kinds and the most expensive steps, per execution; rates are per second of processor time of one thread, beside
+// their shares of the machine's limits. A step whose arrays lie in caches may exceed the memory's.
 func (r Report) Write(to io.Writer, steps int) error {
 	runs := max(r.Executions, 1)
 	var busy time.Duration
@@ -42,15 +50,18 @@ func (r Report) Write(to io.Writer, steps int) error {
 	}
 	fmt.Fprintf(to, "%d executions, each %.3f ms of wall time and %.3f ms of processor time on %d threads (%.0f%% of them busy)\n",
 		r.Executions, milliseconds(r.Wall, runs), milliseconds(busy, runs), r.Threads, r.busy(busy, r.Wall))
+	fmt.Fprintf(to, "at most, on each of %d threads at once: %.1f GFLOP/s in registers, %.1f GB/s of memory\n", r.Threads, r.Roof.FLOPs/1e9, r.Roof.Bytes/1e9)
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "cpu ms\tshare\tpacking ms\twall ms\tbusy\tGFLOP/s\tGB/s\tcalls\t")
+	fmt.Fprintln(table, "cpu ms\tshare\tpacking ms\twall ms\tbusy\tGFLOP/s\tof peak\tGB/s\tof memory\tcalls\t")
 	for _, list := range [2][]StepTime{r.Kinds, r.Steps[:min(steps, len(r.Steps))]} {
 		for _, t := range list {
-			fmt.Fprintf(table, "%.3f\t%.1f%%\t%.3f\t%.3f\t%.0f%%\t%.1f\t%.1f\t%d\t %s\n", milliseconds(t.Busy, runs),
+			seconds := max(t.Busy.Seconds(), 1e-9)
+			flops, bytes := float64(t.FLOPs)/seconds, float64(t.Bytes)/seconds
+			fmt.Fprintf(table, "%.3f\t%.1f%%\t%.3f\t%.3f\t%.0f%%\t%.1f\t%.0f%%\t%.1f\t%.0f%%\t%d\t %s\n", milliseconds(t.Busy, runs),
 				100*float64(t.Busy)/float64(max(busy, 1)), milliseconds(t.Packing, runs), milliseconds(t.Wall, runs), r.busy(t.Busy, t.Wall),
-				float64(t.FLOPs)/float64(max(t.Busy, 1)), float64(t.Bytes)/float64(max(t.Busy, 1)), t.Calls/runs, t.What)
+				flops/1e9, 100*flops/max(r.Roof.FLOPs, 1), bytes/1e9, 100*bytes/max(r.Roof.Bytes, 1), t.Calls/runs, t.What)
 		}
-		fmt.Fprintln(table, "\t\t\t\t\t\t\t\t")
+		fmt.Fprintln(table, "\t\t\t\t\t\t\t\t\t\t")
 	}
 	return table.Flush()
 }

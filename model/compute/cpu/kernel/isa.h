@@ -3,6 +3,7 @@
 #define ISA_JOIN(a, b) a##_##b
 #define ISA_NAME(a, b) ISA_JOIN(a, b)
 #define ISA(name) ISA_NAME(name, SET)
+#define UNROLL _Pragma("GCC unroll 12")
 
 #if defined(__x86_64__)
 

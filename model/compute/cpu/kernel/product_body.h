@@ -315,7 +315,6 @@ static void ISA(pack_cols)(const product *q, const float *b, float *to, int64_t 
 // ---- the tile ----
 
 // c[row[i] + j] (+)= sum over k of a[k*height + i] b[k*step + j], for rows x (vectors * VL) elements held in registers.
-#define UNROLL _Pragma("GCC unroll 12")
 #define TILE(rows, vectors)                                                                                                             \
 	static void ISA(tile_##rows##_##vectors)(int64_t k, const float *a, int64_t height, const float *b, int64_t step, float *c,     \
 		const int64_t *row, int add)                                                                                            \
@@ -571,7 +570,6 @@ static const kernels ISA(set) = {
 #undef ROWS
 #undef COLS
 #undef COPY_ROWS
-#undef UNROLL
 #undef TILE
 #undef TILES
 #undef PAIR

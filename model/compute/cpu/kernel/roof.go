@@ -1,0 +1,81 @@
+//go:build cgo
+
+package kernel
+
+/*
+#cgo noescape roof_products
+#cgo nocallback roof_products
+#cgo noescape roof_copy
+#cgo nocallback roof_copy
+#include "roof.h"
+*/
+import "C"
+
+import (
+	"runtime"
+	"sync"
+	"time"
+)
+
+const (
+	roofRounds = 1 << 20
+	roofFloats = 1 << 25 // of all threads together, read and written: 256 MiB, more than third caches have
+	roofTries  = 5
+)
+
+// MeasureRoof finds what one thread gets from the machine while as many do the same, per second of its processor time: additions and
+// multiplications in registers, and bytes read and written of arrays that no cache holds. It is the best of some tries, which take
+// about a second; what other programs do meanwhile lowers it.
+func MeasureRoof(threads int) (flops, bytes float64) {
+	threads = max(threads, 1)
+	arrays := make([][]float32, threads)
+	for i := range arrays {
+		arrays[i] = make([]float32, 2*max(roofFloats/threads, 1<<20))
+	}
+	for range roofTries {
+		flops = max(flops, together(threads, func(int) int64 {
+			n, _ := roofProducts(roofRounds)
+			return n
+		}))
+		bytes = max(bytes, together(threads, func(i int) int64 {
+			half := len(arrays[i]) / 2
+			roofCopy(arrays[i][:half], arrays[i][half:])
+			return 4 * int64(len(arrays[i]))
+		}))
+	}
+	return flops, bytes
+}
+
+// together runs f on threads that begin at the same time, and returns the mean of what they did per second of processor time.
+func together(threads int, f func(i int) int64) float64 {
+	var ready, done sync.WaitGroup
+	rates := make([]float64, threads)
+	for i := range threads {
+		ready.Add(1)
+		done.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			ready.Done()
+			ready.Wait()
+			began := ThreadTime()
+			n := f(i)
+			rates[i] = float64(n) / max(time.Duration(ThreadTime()-began).Seconds(), 1e-9)
+		})
+	}
+	done.Wait()
+	sum := 0.0
+	for _, rate := range rates {
+		sum += rate
+	}
+	return sum / float64(threads)
+}
+
+// roofProducts returns how many operations it did, and their result.
+func roofProducts(rounds int) (n int64, sum float32) {
+	var s C.float
+	n = int64(C.roof_products(C.int64_t(rounds), &s))
+	return n, float32(s)
+}
+
+// roofCopy halves x, a multiple of a vector, into y.
+func roofCopy(x, y []float32) { C.roof_copy(floats(x), floats(y), C.int64_t(len(x))) }
