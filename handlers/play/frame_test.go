@@ -31,6 +31,8 @@ func TestTableIsDrawnWithTheEdit(t *testing.T) {
 					return data;
 				} });
 				const post = Worker.prototype.postMessage;
+				const { Instance } = WebAssembly;
+				WebAssembly.Instance = function (...args) { window.held = true; return new Instance(...args); };
 				window.tables = 0;
 				Worker.prototype.postMessage = function (m, ...more) {
 					if (m.lane === 'strip' && m.jobs.length) window.tables++;
@@ -40,6 +42,11 @@ func TestTableIsDrawnWithTheEdit(t *testing.T) {
 			b.Do(chromedp.Navigate(p.url + "/play/" + p.key + "?" + playState))
 			b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
 			b.Wait(`document.getElementById('grid').hasAttribute('data-waiting')`, "false")
+			b.Wait(`window.held === undefined`, "true") // the first view is left to workers
+			b.Eval(`void dispatchEvent(new PointerEvent('pointermove'))`)
+			if c.here {
+				b.Wait(`window.held`, "true")
+			}
 			b.Eval(`window.tables = 0`)
 			b.Eval(`(() => { window.before = document.querySelector('[data-testid="play-slot-a-0"]').dataset.code;
 				document.querySelector('.swaps .shot').click();

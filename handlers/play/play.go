@@ -120,24 +120,33 @@ func playAddress(key string, q url.Values) string {
 
 // fillPair names images A and B where the address does not: the pair whose swaps are true, or one that differs in every factor.
 func (p *Play) fillPair(ctx context.Context, src play.Source, q url.Values) error {
-	set, err := p.Library.Set(ctx, src.Config.Dataset)
-	if err != nil {
+	pair := p.firstPair(ctx, src)
+	if pair == nil {
 		return nil // codes can be played with without images
 	}
 	if (q.Get("a") != "" || q.Get("codes") != "") && (q.Get("b") != "" || q.Get("bcodes") != "") {
 		return nil
 	}
-	a, b := play.GoodPair(set)
-	if u := p.Library.Usage(src).Usage; u != nil && u.Pair != nil {
-		a, b = u.Pair.A, u.Pair.B
-	}
 	if q.Get("a") == "" && q.Get("codes") == "" {
-		q.Set("a", strconv.Itoa(a))
+		q.Set("a", strconv.Itoa(pair[0]))
 	}
 	if q.Get("b") == "" && q.Get("bcodes") == "" {
-		q.Set("b", strconv.Itoa(b))
+		q.Set("b", strconv.Itoa(pair[1]))
 	}
 	return nil
+}
+
+// firstPair are the numbers of the images that the playground begins with, which the first count of codes may change; nil without a dataset.
+func (p *Play) firstPair(ctx context.Context, src play.Source) []int {
+	set, err := p.Library.Set(ctx, src.Config.Dataset)
+	if err != nil {
+		return nil
+	}
+	if u := p.Library.Usage(src).Usage; u != nil && u.Pair != nil {
+		return []int{u.Pair.A, u.Pair.B}
+	}
+	a, b := play.GoodPair(set)
+	return []int{a, b}
 }
 
 // drawRandom puts a number in the place of the word "random", and says whether there was one.

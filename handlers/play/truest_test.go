@@ -6,7 +6,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 
 	"slotscope/handlers/handlertest"
 	"slotscope/model/play"
@@ -44,6 +47,32 @@ func TestFirstPairStaysUntilAnotherIsSaid(t *testing.T) {
 	if got := p.begins(); got != truest {
 		t.Errorf("after the count the playground begins with %s, want %s", got, truest)
 	}
+}
+
+// A visitor who leaves before the first count ends is told on return that the playground begins with another pair, and only once.
+func TestPairOfTheLastVisit(t *testing.T) {
+	handlertest.NeedsBrowser(t)
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "cache"), 0o755); err != nil { // of its own: nothing is counted yet
+		t.Fatal(err)
+	}
+	key := handlertest.WriteTiny(t, dir)
+	p := playgroundIn(t, dir, "hrr")
+	p.key = key
+	b := browse(t, p, 1280, 900)
+	b.BeforePages(`const plain = fetch; window.fetch = (address, ...rest) => (String(address).endsWith('/usage') ? new Promise(() => {}) : plain(address, ...rest));`) // it leaves before it is told
+	b.open("/play?checkpoint=" + key)
+	first := b.Eval(pairOfThePage)
+	b.Do(chromedp.Navigate("about:blank"))
+	b.waitFor("usage")
+	_, pair := p.counted()
+	b.open("/play?checkpoint=" + key)
+	b.Wait(pairOfThePage, fmt.Sprint(pair.A, " ", pair.B))
+	b.Wait(`document.getElementById('truest').innerText`, "All codes have been counted since your last visit. The playground now begins with this pair, whose swaps give the true picture most often; before, it began with images "+strings.Replace(first, " ", " and ", 1)+".")
+	b.Eval(`void document.querySelector('#truest a').click()`)
+	b.Wait(pairOfThePage+` + document.getElementById('truest')?.hidden`, first+"true")
+	b.open("/play?checkpoint=" + key)
+	b.Wait(`document.getElementById('truest').hidden`, "true")
 }
 
 // pairOfThePage are the images that a page shows.

@@ -62,6 +62,7 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	v.Groups = rm.groups(s, known, v.Slots, names)
 	v.Nameable = rm.source.Run != ""
 	v.Counted = countedView(usage)
+	v.Pair = rm.play.firstPair(ctx, rm.source)
 	swaps := play.Swaps(s.codes, s.bcodes)
 	for i := range m {
 		to := s
@@ -85,7 +86,7 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 		to.codes = play.With(s.codes, s.slot, e.Code)
 		q := rm.query(to)
 		q.Set("slot", strconv.Itoa(s.slot))
-		v.Palette = append(v.Palette, ui.PlayEntry{Code: e.Code, Text: e.Text, Count: e.Count, Unseen: e.Unseen, Pinned: e.Pinned, Image: e.Image, Href: playAddress(key, q) + "#palette", Current: e.Code == s.codes[s.slot]})
+		v.Palette = append(v.Palette, ui.PlayEntry{Code: e.Code, Text: e.Text, Count: e.Count, Unseen: e.Unseen, Pinned: e.Pinned, Image: e.Image, Codes: play.FormatCodes(to.codes), Href: playAddress(key, q) + "#palette", Current: e.Code == s.codes[s.slot]})
 	}
 	return v, nil
 }

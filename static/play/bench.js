@@ -41,7 +41,8 @@ function changed(element, test) {
  * one measures moves of a slider until the picture between codes is painted. Browsers hand moves over when they begin a frame, so it moves
  * there: a picture that is drawn at once is on the screen with the same frame.
  */
-async function one() {
+async function one(app) {
+  await still(app);
   const slider = [...document.querySelectorAll('[data-blend]')].find((s) => !s.disabled);
   const image = document.getElementById('image');
   const times = [];
@@ -110,6 +111,7 @@ async function shift() {
 export async function run(app) {
   await app.decoder.ready;
   await app.facts.ready;
+  dispatchEvent(new PointerEvent('pointermove')); // as a hand does before its first edit: from then on the page decodes, too
   const moved = await shift(); // before this page's own table
   const section = document.createElement('section');
   section.className = 'notice';
@@ -120,7 +122,7 @@ export async function run(app) {
   const aims = AIMS[app.data.preset] ?? {};
   const rows = [];
   if (app.decoder.local) {
-    rows.push(['One picture in this browser, move to paint', await one(), aims.one], ['Table of swaps in this browser, move to paint', await grid(app), aims.grid]);
+    rows.push(['One picture in this browser, move to paint', await one(app), aims.one], ['Table of swaps in this browser, move to paint', await grid(app), aims.grid]);
   }
   if (app.store.remote) rows.push(['One picture by the server, request to paint', await server(app), aims.server]);
   const table = document.createElement('table');

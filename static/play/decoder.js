@@ -3,10 +3,12 @@
 
 import { format } from './codes.js';
 import { SLOWEST } from './local.js';
+import { hand } from './turns.js';
 
 export class Superseded extends Error {}
 
 const KEPT = 1500; // decoded pictures that the page keeps
+const PATIENCE = 4000; // ms that the first pictures wait for this browser to decode them
 
 export class Decoder extends EventTarget {
   #cache = new Map();
@@ -18,6 +20,7 @@ export class Decoder extends EventTarget {
     super();
     Object.assign(this, { remote, took: 0, why: '' });
     this.ready = local.then((l) => this.#choose(l), (err) => this.#say(err.message));
+    this.opened = Promise.race([this.ready, hand, new Promise((done) => setTimeout(done, PATIENCE))]);
     remote?.addEventListener('state', () => this.#say(this.why));
   }
 
@@ -77,7 +80,7 @@ export class Decoder extends EventTarget {
   }
 
   async #work(lane, jobs, signal) {
-    if (!this.remote) await this.ready;
+    await (this.remote ? this.opened : this.ready); // the server drew what the page shows until then
     if (this.#local) {
       try {
         return await this.#local.decode(lane, jobs, signal);

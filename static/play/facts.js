@@ -70,7 +70,7 @@ export class Facts {
     Object.assign(this, { app, shape, factors: app.data.dataset?.factors ?? [] });
     this.table = document.getElementById('reading');
     this.should = document.getElementById('should');
-    this.ready = this.factors.length ? app.store.probe().then((p) => { this.#probe = p; }, () => {}) : Promise.resolve();
+    this.ready = this.factors.length ? app.decoder.opened.then(() => app.store.probe()).then((p) => { this.#probe = p; }, () => {}) : Promise.resolve();
   }
 
   /** classes are those of tuples' pictures in a world, which must be decoded; null without a probe. A lane's newest request wins. */

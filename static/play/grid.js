@@ -3,7 +3,7 @@
 
 import { difference, percent, put, putAll, swaps } from './codes.js';
 import { groupName, label, numbers, slotName, tell } from './names.js';
-import { canvasFor, heat, inkOf, paint, spotlight } from './pixels.js';
+import { heat, inkOf, paint, spotlight } from './pixels.js';
 
 const LATE = 120; // ms after which what is not drawn yet turns pale
 
@@ -16,7 +16,6 @@ export class Grid {
       for (const e of cells(selector)) out[Number(e.closest('[data-i]').dataset.i)] = e;
       return out;
     };
-    for (const img of cells('.groupswaps img, .swaps img')) canvasFor(img, shape);
     this.groupheads = cells('.grouphead');
     this.heads = bySlot('.slothead');
     this.rows = { a: bySlot('tr[data-row="a"] .token'), b: bySlot('tr[data-row="b"] .token') };
@@ -146,45 +145,56 @@ export class Grid {
   flip(slots) { this.rows.a.forEach((token, i) => token.toggleAttribute('data-flipped', slots.has(i))); }
 
   #late = 0;
+  #drawn = false; // before that the table has the server's pictures, which are right
 
   /** wait marks that pictures are still to come, which shows once it takes long. */
   wait(on) {
     clearTimeout(this.#late);
     this.table.toggleAttribute('data-waiting', on);
-    if (on) this.#late = setTimeout(() => this.table.toggleAttribute('data-late', true), LATE);
+    if (on && this.#drawn) this.#late = setTimeout(() => this.table.toggleAttribute('data-late', true), LATE);
     else this.table.removeAttribute('data-late');
   }
 
-  /** show paints swaps, differences and A's spotlights; pictures gives the pixels of a tuple. */
-  show(state, pictures) {
+  /** showing paints swaps, differences and A's spotlights, slot by slot; pictures gives the pixels of a tuple. */
+  *showing(state, pictures) {
     const { codes, bcodes } = state;
     const a = pictures(codes);
     const there = swaps(codes, bcodes).map(pictures);
-    const forward = there.map((p) => difference(a, p, this.shape.c));
+    const forward = [];
+    for (const p of there) {
+      forward.push(difference(a, p, this.shape.c));
+      yield;
+    }
     const scale = Math.max(32, ...forward.map((d) => d.most));
     this.ink ??= inkOf(this.table);
     this.largest = forward.map((d, i) => [d.changed, i]).sort((x, y) => y[0] - x[0] || x[1] - y[1]).map(([, i]) => i);
-    this.groupshots.forEach((shot, g) => {
+    for (const [g, shot] of this.groupshots.entries()) {
       const tuple = this.#groupTuple(state, g);
-      paint(shot.querySelector('canvas'), pictures(tuple), this.shape, tuple.join('.'));
-    });
-    forward.forEach((d, i) => {
+      paint(shot.querySelector('.pixels'), pictures(tuple), this.shape, tuple.join('.'));
+      yield;
+    }
+    for (const [i, d] of forward.entries()) {
       const same = codes[i] === bcodes[i];
-      paint(this.shots[i].querySelector('canvas'), there[i], this.shape, put(codes, i, bcodes[i]).join('.'));
+      paint(this.shots[i].querySelector('.pixels'), there[i], this.shape, put(codes, i, bcodes[i]).join('.'));
       heat(this.maps[i], d.map, scale, this.shape, this.ink);
       label(this.maps[i], same ? 'No difference' : `${percent(d.changed)} of the pixels change`);
       tell(this.changed[i], same ? 'same' : percent(d.changed));
       spotlight(this.rows.a[i].querySelector('canvas'), a, d.map, scale, this.shape);
-    });
+      yield;
+    }
+    this.#drawn = true;
     this.wait(false);
   }
 
-  /** showBack paints B's spotlights, from B with each slot of A. */
-  showBack({ codes, bcodes }, pictures) {
+  /** showingBack paints B's spotlights, from B with each slot of A. */
+  *showingBack({ codes, bcodes }, pictures) {
     const b = pictures(bcodes);
     const backward = swaps(bcodes, codes).map((t) => difference(b, pictures(t), this.shape.c));
     const scale = Math.max(32, ...backward.map((d) => d.most));
-    backward.forEach((d, i) => spotlight(this.rows.b[i].querySelector('canvas'), b, d.map, scale, this.shape));
+    for (const [i, d] of backward.entries()) {
+      yield;
+      spotlight(this.rows.b[i].querySelector('canvas'), b, d.map, scale, this.shape);
+    }
   }
 
   /** choose marks the chosen slot. */

@@ -94,11 +94,11 @@ export class Hands {
     const ghost = document.createElement('div');
     ghost.className = 'ghost';
     ghost.setAttribute('aria-hidden', 'true');
-    const picture = this.#pressed.querySelector('canvas');
+    const picture = this.#pressed.querySelector('.pixels');
     if (picture) {
       const copy = document.createElement('canvas');
-      copy.width = picture.width;
-      copy.height = picture.height;
+      copy.width = picture.naturalWidth ?? picture.width;
+      copy.height = picture.naturalHeight ?? picture.height;
       copy.className = 'pixels';
       copy.getContext('2d').drawImage(picture, 0, 0);
       ghost.append(copy);

@@ -2,6 +2,7 @@
 // there can be no worker, the page alone.
 
 import { Codec, Refused, compile } from './codec.js';
+import { hand, idle } from './turns.js';
 
 export const SLOWEST = 30; // ms per picture: above it the server's pictures are quicker to wait for
 const QUICK = 8; // ms per picture: below it the page decodes the picture under the hand, which is then on the screen with the same frame
@@ -12,7 +13,6 @@ export class Local {
   #codec = null; // the model in the page
   #asked = new Map(); // seq → {resolve, reject}
   #seq = 0;
-  #model = null; // until nothing more is started of it
   #assisted = null;
   #readers = []; // workers that have the probe
 
@@ -29,7 +29,7 @@ export class Local {
       local.#codec.decode(new Array(local.#codec.m).fill(local.#codec.real ? 1024 : 0));
       local.picture = performance.now() - start;
     }
-    local.#model = model;
+    local.assist = () => { local.#assisted ??= local.#assist(model); };
     return local;
   }
 
@@ -54,13 +54,11 @@ export class Local {
 
   #hold({ module, weights }) { this.#codec = new Codec(module, weights); }
 
-  /** assist adds the page itself where that is quick, and a worker where there is a processor for it; the model works without them. */
-  assist() { this.#assisted ??= this.#assist(); }
-
-  async #assist() {
-    if (this.#workers.length && this.picture <= QUICK) this.#hold(this.#model);
-    if (this.#workers.length && navigator.hardwareConcurrency > 1) await this.#start(this.#model).catch(() => {});
-    this.#model = null;
+  /** assist adds a worker where there is a processor for it; and the page itself where that is quick, once somebody uses it. */
+  async #assist(model) {
+    if (!this.#workers.length) return;
+    if (this.picture <= QUICK) hand.then(idle).then(() => this.#hold(model));
+    if (navigator.hardwareConcurrency > 1) await this.#start(model).catch(() => {});
   }
 
   /** decode gives the pictures of jobs: {a} for a tuple, {a, b, t} for what lies between two. A lane's newest request wins. */

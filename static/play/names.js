@@ -27,7 +27,9 @@ export class Names {
   write(element, slot, code) {
     const known = this.of(slot, code);
     if (written.get(element) === (known ?? code)) return;
+    const began = !written.has(element);
     written.set(element, known ?? code);
+    if (began && element.textContent.replace(/\s+/g, '') === `${known?.name ?? ''}${this.text(code)}`.replace(/\s+/g, '')) return; // as the server wrote it
     const part = (name, text) => Object.assign(document.createElement('span'), { className: name, textContent: text });
     if (!known) return element.replaceChildren(part('code', this.text(code)));
     element.replaceChildren(...(known.hues?.length ? [swatch(known.hues)] : []), part('code', known.name), ' ', part('no quiet', this.text(code)));

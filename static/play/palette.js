@@ -1,8 +1,15 @@
 // The palette: codes that the chosen slot could take, each shown as what A would become.
 
-import { put } from './codes.js';
+import { format, put } from './codes.js';
 import { tell } from './names.js';
-import { canvasFor, paint } from './pixels.js';
+import { paint, shows } from './pixels.js';
+import { inTurns } from './turns.js';
+
+const make = (tag, props, ...children) => {
+  const e = Object.assign(document.createElement(tag), props);
+  e.append(...children);
+  return e;
+};
 
 const PAGE = 24;
 const LATE = 120; // ms after which pictures that are not here yet turn pale
@@ -24,7 +31,6 @@ export class Palette {
     this.unused = panel.querySelector('#palette-unused');
     this.more = panel.querySelector('#palette-more');
     this.text = panel.querySelector('#palette-said');
-    for (const img of this.list.querySelectorAll('img')) canvasFor(img, shape);
     this.sort.addEventListener('change', () => this.#load());
     this.search.addEventListener('input', () => this.#load());
     this.unused.addEventListener('click', () => this.#unfold(this.unused.getAttribute('aria-expanded') !== 'true'));
@@ -85,6 +91,7 @@ export class Palette {
   /** choose shows the entries of a slot. */
   choose(slot) {
     if (slot === this.#slot) return;
+    if (this.#slot < 0) return this.#adopt(slot);
     this.#slot = slot;
     this.list.inert = true; // these are another slot's
     this.list.toggleAttribute('data-stale', true);
@@ -92,6 +99,14 @@ export class Palette {
     this.panel.querySelector('#palette-slot').textContent = slot;
     this.panel.querySelector('#palette-swatch').dataset.slot = slot % 9;
     this.#load();
+  }
+
+  /** adopt takes the entries that the server drew; what it did not say of them is asked for once there is time. */
+  async #adopt(slot) {
+    this.#slot = slot;
+    await this.app.decoder.opened;
+    await this.app.tabled;
+    if (!this.#loading) this.#load();
   }
 
   /** refresh is for when codes, the row or the count have changed. */
@@ -126,13 +141,10 @@ export class Palette {
 
   #write({ total, images }) {
     const focused = document.activeElement?.closest?.('.entry')?.dataset.code;
-    const items = this.#entries.map((e) => this.#item(e, images));
-    this.list.replaceChildren(...items.map((entry) => {
-      const li = document.createElement('li');
-      li.role = 'none';
-      li.append(entry);
-      return li;
-    }));
+    const there = new Map([...this.list.querySelectorAll(`.entry[data-of="${this.#slot}"]`)].map((e) => [Number(e.dataset.code), e]));
+    const items = this.#entries.map((e) => this.#item(e, images, there.get(e.code) ?? this.#blank(e.code)));
+    const all = items.map((entry) => entry.parentElement ?? make('li', { role: 'none' }, entry));
+    if (all.length !== this.list.children.length || !all.every((li, j) => li === this.list.children[j])) this.list.replaceChildren(...all);
     if (items[0]) this.#rove(items.find((e) => e.dataset.code === focused) ?? items[0]);
     if (focused !== undefined) items.find((e) => e.dataset.code === focused)?.focus({ preventScroll: true });
     this.more.hidden = this.#entries.length >= total;
@@ -152,31 +164,27 @@ export class Palette {
       : `${shown}Each picture is ${row} with the code.` + (images ? ` Counts are of ${images.toLocaleString('en')} images.` : ''));
   }
 
-  #item({ code, count, unseen, distance, pinned }, images) {
-    const entry = document.createElement('a');
-    entry.className = 'entry';
-    entry.role = 'option';
-    entry.tabIndex = -1;
-    entry.draggable = false;
-    entry.href = '#palette';
-    entry.toggleAttribute('data-pinned', !!pinned);
+  /** blank is an entry without its texts and its picture. */
+  #blank(code) {
+    const { w, h } = this.shape;
+    const entry = make('a', { className: 'entry', role: 'option', tabIndex: -1, draggable: false },
+      make('canvas', { className: 'pixels', width: w, height: h }), make('span', { className: 'name' }), ' ', make('span', { className: 'count' }));
     Object.assign(entry.dataset, { kind: 'entry', code, of: this.#slot, testid: `play-palette-${code}` });
-    const canvas = document.createElement('canvas');
-    canvas.className = 'pixels';
-    canvas.width = this.shape.w;
-    canvas.height = this.shape.h;
-    const name = document.createElement('span');
-    name.className = 'name';
+    return entry;
+  }
+
+  #item({ code, count, unseen, distance, pinned }, images, entry) {
+    entry.href = '#palette'; // the server's own would change A by itself
+    entry.toggleAttribute('data-pinned', !!pinned);
+    const [name, note] = [entry.querySelector('.name'), entry.querySelector('.count, .badge')];
     this.app.names.write(name, this.#slot, code);
-    const note = document.createElement('span');
     note.className = unseen ? 'count badge' : 'count quiet';
-    if (this.sort.value === 'distance' && distance !== undefined) note.textContent = distance.toFixed(2);
-    else note.textContent = unseen ? 'unseen' : count ? `×${short(count)}` : '';
+    if (this.sort.value === 'distance' && distance !== undefined) tell(note, distance.toFixed(2));
+    else tell(note, unseen ? 'unseen' : count ? `×${short(count)}` : '');
     note.title = unseen ? `This slot took the code on none of ${images} images.` : '';
     entry.setAttribute('aria-label', `${name.textContent} ${note.textContent}`.trim() + (count ? `, on ${count} images` : '') + (pinned ? ', pinned' : '')); // what is seen comes first, word for word
     const known = this.app.names.of(this.#slot, code);
     entry.title = known?.classes.length ? `Code ${this.app.text(code)}: ${known.told ?? known.name} on ${Math.round(100 * known.share)}% of its ${count} images` : '';
-    entry.append(canvas, name, ' ', note);
     return entry;
   }
 
@@ -187,18 +195,24 @@ export class Palette {
     const [slot, entries] = [this.#slot, [...this.list.querySelectorAll('.entry')]];
     for (const entry of entries) entry.setAttribute('aria-selected', String(Number(entry.dataset.code) === codes[slot]));
     const tuples = entries.map((entry) => put(codes, slot, Number(entry.dataset.code)));
+    const shown = (j) => shows(entries[j].querySelector('.pixels'), format(tuples[j]));
     clearTimeout(this.#late);
-    this.#late = setTimeout(() => entries.forEach((entry, j) => entry.toggleAttribute('data-late', !this.app.decoder.peek(tuples[j]))), LATE);
+    this.#late = setTimeout(() => entries.forEach((entry, j) => entry.toggleAttribute('data-late', !shown(j) && !this.app.decoder.peek(tuples[j]))), LATE);
     const run = (this.#showing = {});
     await this.app.tabled;
     if (run !== this.#showing) return;
-    const pictures = await this.app.pictures('palette', tuples);
+    const lacking = [...entries.keys()].filter((j) => !shown(j));
+    const pictures = await this.app.pictures('palette', lacking.map((j) => tuples[j]));
     if (!pictures) return;
     clearTimeout(this.#late);
-    pictures.forEach((p, j) => {
-      entries[j].removeAttribute('data-late');
-      paint(entries[j].querySelector('canvas'), p, this.shape);
-    });
+    const { shape } = this;
+    await inTurns((function* painting() {
+      for (const [n, j] of lacking.entries()) {
+        entries[j].removeAttribute('data-late');
+        paint(entries[j].querySelector('.pixels'), pictures[n], shape, format(tuples[j]));
+        yield;
+      }
+    })(), () => run === this.#showing);
   }
 
   mark(source) {

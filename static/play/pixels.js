@@ -1,17 +1,24 @@
 // Painting: pixels of h × w × c bytes onto canvases of exactly that size; style sheets enlarge them.
 
-/** canvasFor turns a server-drawn picture into a canvas of its size that can be painted, with the same name for tests. */
+const canvases = new WeakMap(); // a server-drawn picture → what took its place
+
+/** shows says whether a picture is still the server's, and shows codes. */
+export const shows = (picture, codes) => picture instanceof HTMLImageElement && picture.isConnected && picture.dataset.codes === codes && picture.complete && picture.naturalWidth > 0;
+
+/** canvasFor puts a canvas of its size, which can be painted, in the place of a server-drawn picture, with the same name for tests. */
 export function canvasFor(img, { h, w }) {
   if (img instanceof HTMLCanvasElement) return img;
+  if (canvases.has(img)) return canvases.get(img);
   const canvas = document.createElement('canvas');
   canvas.width = w;
   canvas.height = h;
-  for (const { name, value } of img.attributes) if (!['src', 'width', 'height', 'alt'].includes(name)) canvas.setAttribute(name, value);
+  for (const { name, value } of img.attributes) if (!['src', 'width', 'height', 'alt', 'loading', 'fetchpriority'].includes(name)) canvas.setAttribute(name, value);
   canvas.setAttribute('role', 'img');
   canvas.setAttribute('aria-label', img.alt);
   if (!img.alt) canvas.setAttribute('aria-hidden', 'true');
   const show = () => { if (!canvas.dataset.painted && img.naturalWidth) canvas.getContext('2d').drawImage(img, 0, 0, w, h); };
   if (img.complete) show(); else img.addEventListener('load', show, { once: true });
+  canvases.set(img, canvas);
   img.replaceWith(canvas);
   return canvas;
 }
@@ -43,7 +50,10 @@ export function pixelsOf(image, { h, w, c }) {
 
 const shown = new WeakMap(); // canvas → its pixels
 
-export function paint(canvas, pixels, shape, codes) {
+/** paint shows pixels; a server-drawn picture of the same codes stays, for each canvas costs the browser a layer. */
+export function paint(picture, pixels, shape, codes) {
+  if (shows(picture, codes)) return;
+  const canvas = canvasFor(picture, shape);
   if (codes && canvas.dataset.codes !== codes) canvas.dataset.codes = codes;
   if (shown.get(canvas) === pixels) return;
   shown.set(canvas, pixels);

@@ -11,21 +11,18 @@ import { Hands } from './hold.js';
 import { History } from './history.js';
 import { Names, groupName, label, slotName, tell } from './names.js';
 import { Palette } from './palette.js';
+import { remember, remembered } from './pair.js';
 import { Side } from './side.js';
 import { Strip } from './strip.js';
 import { canvasFor, paint, pixelsOf } from './pixels.js';
+import { atOnce, inTurns, onScreen } from './turns.js';
 
 const $ = (id) => document.getElementById(id);
-
-/** onScreen resolves once what was drawn is on the screen; in a page that nobody looks at, soon. */
-const onScreen = () => new Promise((done) => {
-  requestAnimationFrame(() => setTimeout(done));
-  setTimeout(done, 100);
-});
 
 class Play {
   #row = 'a'; // whose picture is large
   #slot = 0;
+  #settled = false; // the first view is not drawn at once: nobody asked for it yet
   #painted = false; // the first picture also waits for the socket and the model: its time says little
   #looking = null; // {codes, text} shown in place of the row
   #uploads; // originals that the server does not keep: name → address of their pixels
@@ -59,14 +56,22 @@ class Play {
     this.facts = new Facts(this, this.shape);
     this.#buttons();
     this.#live();
-    root.dataset.ready = 'yes';
     this.choose(data.slot);
+  }
+
+  /** begin draws the first view, in a task of its own. */
+  async begin() {
+    await onScreen();
     const bench = new URLSearchParams(location.search).has('bench'); // which is no part of the state
     this.save();
     this.#render();
-    if (!data.counted.ready && !data.counted.problem) this.#count();
+    $('play').dataset.ready = 'yes';
+    const { counted } = this.data;
+    if (!counted.ready && !counted.problem) {
+      remember(this.data.key, this.data.pair);
+      this.#count();
+    } else this.#tellPair();
     if (bench) import('./bench.js').then(({ run }) => run(this));
-    import('./tour.js').then(({ first }) => first(), () => {}); // the page works without
   }
 
   // What the parts ask.
@@ -84,7 +89,10 @@ class Play {
   originalOf(original) { return this.#uploads.get(original) ?? this.store.original(original); }
 
   /** pictures decodes; null where the request was overtaken or failed, which is then said. */
-  pictures(lane, tuples) { return this.#orSay(() => this.decoder.decode(lane, tuples)); }
+  pictures(lane, tuples) {
+    const decode = () => this.decoder.decode(lane, tuples);
+    return tuples.length ? this.#orSay(decode) : decode().catch(() => null); // that nothing is asked for says nothing of what failed
+  }
 
   async #orSay(work) {
     try {
@@ -354,10 +362,8 @@ class Play {
 
   async #showRest() {
     const state = this.state;
-    const { codes, bcodes, order } = state;
+    const { codes, bcodes } = state;
     const table = [codes, bcodes, ...this.groups.map((g) => putAll(codes, g.slots, bcodes)), ...swaps(codes, bcodes)];
-    const first = new Set(table.map(format));
-    const others = [state.a.codes, state.b.codes, ...interpolation(codes, bcodes, order), ...swaps(bcodes, codes)].filter((t) => !first.has(format(t)));
     this.grid.wait(table.some((t) => !this.decoder.peek(t)));
     const now = this.pictures('strip', table); // the table is what the visitor changed
     this.tabled = now.then(onScreen); // other pictures would take its processor
@@ -369,14 +375,18 @@ class Play {
       return !!decoded && state === this.state;
     };
     if (!(await take(table, now))) return;
-    this.grid.show(state, pictures);
+    const wanted = () => state === this.state;
+    if (this.#settled) atOnce(this.grid.showing(state, pictures));
+    else if (!(await inTurns(this.grid.showing(state, pictures), wanted))) return;
     this.facts.refresh(state);
     await this.tabled;
-    if (state !== this.state || !(await take(others, this.pictures('rest', others)))) return;
-    this.sides.a.show(pictures(state.a.codes));
-    this.sides.b.show(pictures(state.b.codes));
-    this.grid.showBack(state, pictures);
-    this.strip.show(state, pictures);
+    const others = [state.a.codes, state.b.codes, ...this.strip.lacks(state), ...swaps(bcodes, codes)].filter((t) => !byName.has(format(t)));
+    if (!wanted() || !(await take(others, this.pictures('rest', others)))) return;
+    this.sides.a.show(state.a, pictures(state.a.codes));
+    this.sides.b.show(state.b, pictures(state.b.codes));
+    if (!(await inTurns(this.grid.showingBack(state, pictures), wanted))) return;
+    if (!(await inTurns(this.strip.showing(state, pictures), wanted))) return;
+    this.#settled = true;
     if (!this.#looking) this.facts.result(this.#row, this.rowCodes()); // A as encoded may have been decoded only now
   }
 
@@ -467,9 +477,23 @@ class Play {
   /** offer says that from now on the playground begins with another pair, which only the whole count could choose; what is shown stays. */
   #offer(pair) {
     const { a, b } = this.state;
+    remember(this.data.key, null);
     if (!pair || (pair.a === a.index && pair.b === b.index)) return;
     const link = Object.assign(document.createElement('a'), { href: `${location.pathname}?a=${pair.a}&b=${pair.b}`, textContent: `images ${pair.a} and ${pair.b}` });
     $('truest').replaceChildren('From now on the playground begins with ', link, `: swapping gives the true picture for ${pair.hits} of their ${pair.groups} groups.`);
+    $('truest').hidden = false;
+  }
+
+  /** tellPair says, to a visitor who left before the count ended, that the playground began with another pair then. */
+  #tellPair() {
+    const { key, pair } = this.data;
+    const { a, b } = this.state;
+    const before = remembered(key);
+    if (!before || !same([a.index, b.index], pair)) return;
+    remember(key, null);
+    if (same(before, pair)) return;
+    const link = Object.assign(document.createElement('a'), { href: `${location.pathname}?a=${before[0]}&b=${before[1]}`, textContent: `images ${before.join(' and ')}` });
+    $('truest').replaceChildren('All codes have been counted since your last visit. The playground now begins with this pair, whose swaps give the true picture most often; before, it began with ', link, '.');
     $('truest').hidden = false;
   }
 
@@ -573,9 +597,12 @@ if (root && data) start(root, JSON.parse(data.textContent));
 
 /** start opens the page over the server, or in a frozen page over what the page itself holds. */
 async function start(root, data) {
-  if (!globalThis.frozen) return new Play(root, data, new (await import('./server.js')).Server(data));
+  if (!globalThis.frozen) return new Play(root, data, new (await import('./server.js')).Server(data)).begin();
   const { Frozen } = await import('./frozen.js');
   data = Frozen.restore(data, location.hash);
   const store = await Frozen.open(data, globalThis.frozen);
-  store.attach(new Play(root, data, store));
+  const play = new Play(root, data, store);
+  await play.begin();
+  store.attach(play);
+  import('./tour.js').then(({ first }) => first()); // a live page has visit.js
 }

@@ -4,12 +4,24 @@ const KERNEL = 4; // of convolutions, whose stride is 2 and padding 1
 const CONVOLUTIONS = 3;
 
 export class Probe {
-  /** Opens the file, an ArrayBuffer. */
+  #opened = false;
+
+  /** Takes the file, an ArrayBuffer; its numbers are unpacked by the first reading, for a page may leave that to its workers. */
   constructor(file) {
     this.file = file;
     const length = new DataView(file).getUint32(0, true);
     this.head = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 4, length)));
-    let at = 4 + length;
+    this.start = 4 + length;
+    const { matrices, sizes } = this.head;
+    const numbers = [matrices.at(-2)[1], ...sizes, ...matrices.map(([, cols]) => cols)].reduce((a, b) => a + b, 0);
+    const size = this.start + 4 * numbers + matrices.reduce((sum, [rows, cols]) => sum + rows * cols, 0);
+    if (size !== file.byteLength) throw new Error('The probe’s file is damaged. Load the page again.');
+  }
+
+  #open() {
+    this.#opened = true;
+    const { file } = this;
+    let at = this.start;
     const floats = (count) => {
       const out = new Float32Array(file.slice(at, at + 4 * count));
       at += 4 * count;
@@ -24,11 +36,11 @@ export class Probe {
       at += rows * cols;
       return { rows, cols, data: Float32Array.from(bytes, (q, i) => q * scale[i % cols]) };
     });
-    if (at !== file.byteLength) throw new Error('The probe’s file is damaged. Load the page again.');
   }
 
   /** read gives the class of every factor, from pixels of h · w · c bytes. */
   read(pixels) {
+    if (!this.#opened) this.#open();
     let { h, w, c } = this.head;
     let x = Float32Array.from(pixels, (v) => v / 255 - 0.5);
     for (const kernel of this.matrices.slice(0, CONVOLUTIONS)) {

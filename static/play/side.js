@@ -1,7 +1,8 @@
 // A side: where picture A or B comes from. A number, the factors, chance, or a file of one's own.
 
+import { format } from './codes.js';
 import { tell } from './names.js';
-import { canvasFor, paint } from './pixels.js';
+import { paint } from './pixels.js';
 
 export class Side {
   #aborts = null;
@@ -13,7 +14,6 @@ export class Side {
     const part = (name) => section.querySelector(`[data-part="${name}"]`);
     this.psnr = part('psnr');
     this.original = part('original');
-    this.reconstruction = canvasFor(part('reconstruction'), shape);
     this.said = part('said');
     this.index = section.querySelector('input.index');
     this.sliders = [...section.querySelectorAll('[data-factor]')];
@@ -122,5 +122,7 @@ export class Side {
     this.section.toggleAttribute('data-made-up', !(classes?.length));
   }
 
-  show(pixels) { paint(this.reconstruction, pixels, this.shape); }
+  show({ codes }, pixels) { paint(this.#reconstruction(), pixels, this.shape, format(codes)); }
+
+  #reconstruction() { return this.section.querySelector('[data-part="reconstruction"]'); }
 }

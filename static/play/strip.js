@@ -2,7 +2,7 @@
 
 import { interpolation, moved, natural } from './codes.js';
 import { label, tell } from './names.js';
-import { canvasFor, paint } from './pixels.js';
+import { paint, shows } from './pixels.js';
 import { THRESHOLD } from './machine.js';
 
 export class Strip {
@@ -13,7 +13,6 @@ export class Strip {
     Object.assign(this, { section, shape, app });
     this.list = section.querySelector('#steps');
     this.items = [...this.list.children];
-    for (const img of this.list.querySelectorAll('img')) canvasFor(img, shape);
     this.items.forEach((item, j) => {
       const shot = item.querySelector('.shot');
       shot.addEventListener('click', (e) => { if (!e.ctrlKey && !e.metaKey) { e.preventDefault(); app.takeStep(j); } });
@@ -29,7 +28,7 @@ export class Strip {
     section.querySelector('#order-large').addEventListener('click', () => app.reorder(app.grid.largest));
     const part = (id) => section.querySelector(`#${id}`);
     Object.assign(this, { button: part('walk'), speed: part('walk-speed'), loop: part('walk-loop'), screen: part('screen') });
-    this.button.addEventListener('click', () => (this.#walking ? this.stop() : this.#walk(0)));
+    this.button.addEventListener('click', () => (this.#walking ? this.stop() : this.#begin()));
   }
 
   #steps() { return interpolation(this.app.state.codes, this.app.state.bcodes, this.app.state.order); }
@@ -80,8 +79,14 @@ export class Strip {
     if (done && moving && to !== place) this.app.reorder(moved(this.app.state.order, place, to));
   }
 
+  /** begin plays the animation once its pictures are here, which the server may have drawn so far. */
+  async #begin() {
+    if (await this.app.pictures('rest', this.#steps())) this.#walk(0);
+  }
+
   /** walk shows the steps from j on one after another, here and in the large picture, until the last or until it is stopped. */
   #walk(j) {
+    clearTimeout(this.#walking);
     const steps = this.#steps();
     if (j >= steps.length && !this.loop.checked) return this.stop();
     const at = j % steps.length;
@@ -124,12 +129,19 @@ export class Strip {
     });
   }
 
-  show(state, pictures) {
-    interpolation(state.codes, state.bcodes, state.order).forEach((codes, j) => {
-      const canvas = this.items[j].querySelector('canvas');
-      paint(canvas, pictures(codes), this.shape, codes.join('.'));
-      label(canvas, this.#name(j));
+  /** lacks are the steps of a state whose pictures are not shown. */
+  lacks(state) {
+    return interpolation(state.codes, state.bcodes, state.order).filter((codes, j) => !shows(this.items[j].querySelector('.pixels'), codes.join('.')));
+  }
+
+  /** showing paints the steps whose pixels pictures gives. */
+  *showing(state, pictures) {
+    for (const [j, codes] of interpolation(state.codes, state.bcodes, state.order).entries()) {
+      const pixels = pictures(codes);
+      if (pixels) paint(this.items[j].querySelector('.pixels'), pixels, this.shape, codes.join('.'));
+      label(this.items[j].querySelector('.pixels'), this.#name(j));
       label(this.items[j].querySelector('.shot'), `${this.#name(j)}; put these codes into A`);
-    });
+      yield;
+    }
   }
 }

@@ -38,6 +38,7 @@ type PlayView struct {
 	Codes, BCodes []int // of the rows as edited
 	Order         []int // in which the strip swaps slots
 	Slot          int   // whose entries the palette shows
+	Pair          []int // numbers of the images that the playground begins with; empty without a dataset
 	Query         string
 	Image         string // of row A
 
@@ -144,6 +145,7 @@ type PlayEntry struct {
 	Text            string
 	Unseen, Current bool
 	Pinned          bool
+	Codes           string // of A with the code
 	Image, Href     string
 }
 
@@ -170,13 +172,14 @@ type playData struct {
 	Names   bool         `json:"nameable"`
 	Preset  string       `json:"preset"`
 	Step    int          `json:"step"`
+	Pair    []int        `json:"pair"`
 }
 
 // PlayFact is a line about a frozen page.
 type PlayFact struct{ Name, Text string }
 
 func (v PlayView) data() playData {
-	return playData{v.Key, v.M, v.K, v.H, v.W, v.C, v.Continuous, v.Dataset, v.A, v.B, v.Codes, v.BCodes, v.Order, v.Slot, v.Slots, v.Groups, v.Counted, v.Weights, v.Nameable, v.Preset, v.Step}
+	return playData{v.Key, v.M, v.K, v.H, v.W, v.C, v.Continuous, v.Dataset, v.A, v.B, v.Codes, v.BCodes, v.Order, v.Slot, v.Slots, v.Groups, v.Counted, v.Weights, v.Nameable, v.Preset, v.Step, v.Pair}
 }
 
 // api is the address of one of the checkpoint's downloads for this state.
@@ -253,6 +256,14 @@ func (s PlaySlot) title(n int) string {
 
 // beside says whether there is another checkpoint to show side by side.
 func (v PlayView) beside() bool { return v.Dataset != nil && (len(v.Others) > 0 || len(v.Steps) > 1) }
+
+// factors is how many factors the dataset has; none where it cannot be opened.
+func (v PlayView) factors() int {
+	if v.Dataset == nil {
+		return 0
+	}
+	return len(v.Dataset.Factors)
+}
 
 func joinCodes(codes []int) string {
 	parts := make([]string, len(codes))
