@@ -63,7 +63,7 @@ var importMap = map[string]string{
 	"static":                     "",
 	"jobs":                       "model/host model/data model/folder model/measure/report model/public model/sweep model/verdict",
 	"jobs/slurm":                 "model/folder",
-	"jobs/command":               "jobs jobs/slurm model/host model/adopt model/bench model/bundle model/exchange model/format/checkpoint model/compute model/compute/gpu model/data model/learn/evaluate model/folder model/measure/metric model/measure/metric/input model/play model/measure/report model/query model/sweep model/learn/train model/whole",
+	"jobs/command":               "jobs jobs/slurm model/host model/adopt model/bench model/bundle model/exchange model/format/checkpoint model/compute model/compute/gpu model/data model/learn/evaluate model/folder model/measure/metric model/measure/metric/input model/play model/measure/report model/query model/shipped model/sweep model/learn/train model/whole",
 	"db":                         "",
 	"model":                      "",
 	"model/adopt":                "model/host model/data model/folder model/format/checkpoint model/format/npz model/whole",

@@ -149,6 +149,9 @@ func noiseSheet(dir string) (image.Image, error) {
 
 // runDir is the folder of a run given by id or by path.
 func runDir(dataDir, name string) (string, error) {
+	if err := placeShipped(dataDir, name); err != nil {
+		return "", err
+	}
 	if model.ValidID(name) {
 		dir := filepath.Join(dataDir, "runs", name)
 		if _, err := os.Stat(dir); err == nil {

@@ -210,6 +210,9 @@ func findSubject(dataDir, name string) (subject, error) {
 	if strings.HasSuffix(name, ".safetensors") {
 		return subject{checkpoint: name}, nil
 	}
+	if err := placeShipped(dataDir, name); err != nil {
+		return subject{}, err
+	}
 	run, at, chosen := strings.Cut(name, "@")
 	if model.ValidID(run) {
 		run = filepath.Join(dataDir, "runs", run)

@@ -21,7 +21,7 @@ import (
 	"slotscope/model/learn/evaluate"
 )
 
-const shipped = "../../model/play/testdata/tiny.safetensors"
+const trained = "../../model/play/testdata/tiny.safetensors"
 
 // quickly keeps an evaluation short.
 var quickly = []string{"--images", "64", "--noise", "8", "--pairs", "2", "--probe", "2", "--trees", "2", "--engine", "cpu"}
@@ -99,7 +99,7 @@ func TestEvalOfARun(t *testing.T) {
 // TestEvalAsJSON: a checkpoint outside a run is measured, and nothing is written unless asked.
 func TestEvalAsJSON(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "new", "folder")
-	code, text, stderr := called(t, append([]string{"eval", shipped, "--json", "--pairs", "0", "--probe", "2", "--trees", "2", "--out", out, "--data", t.TempDir()}, quickly[:4]...)...)
+	code, text, stderr := called(t, append([]string{"eval", trained, "--json", "--pairs", "0", "--probe", "2", "--trees", "2", "--out", out, "--data", t.TempDir()}, quickly[:4]...)...)
 	var s model.Scores
 	if err := json.Unmarshal([]byte(text), &s); code != done || err != nil || s.PSNR < 20 || s.Metrics == nil {
 		t.Fatalf("exit code %d, %v, %s", code, err, stderr)
@@ -184,7 +184,7 @@ func TestEvalRefuses(t *testing.T) {
 		{[]string{"nowhere.safetensors"}, failed, "nowhere.safetensors"},
 		{[]string{"small", "--images", "1"}, usage, "--images is 1"},
 		{[]string{"small", "--engine", "abacus"}, usage, "abacus"},
-		{[]string{shipped, "--out", filepath.Join(shipped, "scores"), "--engine", "cpu"}, failed, "keeping scores"}, // before anything is computed
+		{[]string{trained, "--out", filepath.Join(trained, "scores"), "--engine", "cpu"}, failed, "keeping scores"}, // before anything is computed
 	} {
 		code, out, stderr := called(t, append([]string{"eval", "--data", dataDir}, c.args...)...)
 		if code != c.code || !strings.Contains(stderr, c.want) || out != "" {

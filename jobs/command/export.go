@@ -41,6 +41,9 @@ func (c *exportCommand) Run(ctx context.Context, env environment) error {
 			c.Out = "demo"
 		}
 	}
+	if err := placeShipped(c.Data, c.Name); err != nil {
+		return err
+	}
 	b, free, err := env.export(ctx, ExportOptions{c.Data, c.Name})
 	if err != nil {
 		return err

@@ -32,6 +32,9 @@ func (c *freezeCommand) Run(ctx context.Context, env environment) error {
 	if ext := filepath.Ext(c.Out); !strings.EqualFold(ext, ".html") && !strings.EqualFold(ext, ".htm") {
 		return model.Invalid{"out": fmt.Sprintf("%q is not the name of a page; it must end in .html", c.Out)}
 	}
+	if err := placeShipped(c.Data, c.Names...); err != nil {
+		return err
+	}
 	var page bytes.Buffer
 	if err := env.freeze(ctx, FreezeOptions{c.Data, c.Names}, &page); err != nil {
 		return err

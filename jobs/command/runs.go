@@ -266,6 +266,9 @@ func shownUnit(f query.Field) string {
 // selected lists the runs that a command names by ID, or else chooses by a query. What a query chooses is not to be touched where unsure
 // names what would be done.
 func (o severalRuns) selected(ctx context.Context, env environment, unsure string) ([]string, error) {
+	if err := placeShipped(o.Data, o.Words...); err != nil {
+		return nil, err
+	}
 	named := true
 	for _, word := range o.Words {
 		_, err := os.Stat(filepath.Join(o.Data, "runs", word))

@@ -1,5 +1,6 @@
-// Package shipped holds the trained runs that are part of the program, as run folders with their checkpoint in float16. A server
-// puts them into its data folder, where they are runs like any other; the playground can use them without a data folder too.
+// Package shipped holds the trained runs that are part of the program, as run folders with their checkpoint in float16. A server,
+// or a command that names one, puts them into its data folder, where they are runs like any other; the playground can use them
+// without a data folder too.
 //
 // model/shipped/pick makes the folders from finished runs.
 package shipped
@@ -97,6 +98,21 @@ const placedFile = "shipped.json"
 // Place puts the shipped runs into a data folder, each once in the folder's life. What fails, on a full disk say, is tried again by
 // the next call.
 func Place(d *folder.Data) error { return place(d, Runs()) }
+
+// PlaceNamed is Place for those of the shipped runs that are among ids.
+func PlaceNamed(d *folder.Data, ids []string) error { return place(d, named(ids)) }
+
+// Has tells whether a shipped run is among ids.
+func Has(ids []string) bool { return len(named(ids)) > 0 }
+
+func named(ids []string) (runs []Run) {
+	for _, r := range Runs() {
+		if slices.Contains(ids, r.ID) {
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
 
 func place(d *folder.Data, runs []Run) error {
 	at := filepath.Join(d.Dir(), placedFile)
