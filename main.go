@@ -51,14 +51,8 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	log := web.NewLog(os.Stderr)
 	slog.SetDefault(log)
 	site := web.Config{Addr: o.Addr, Token: o.Token, Open: o.Open, Root: o.AllowRoot, Log: log, Version: command.About()}
-	site.Embed = o.Embed
-	for _, origin := range o.Embed {
-		if err := web.CheckOrigin(origin); err != nil {
-			return model.Invalid{"embed": err.Error()}
-		}
-	}
-	if err := site.CheckAccess(); err != nil {
-		return model.Invalid{"addr": err.Error()}
+	if err := allow(&site, o); err != nil {
+		return err
 	}
 	root, err := folder.Root(o.Data)
 	if err != nil {
@@ -75,9 +69,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		return err
 	}
 	if o.Shipped {
-		if err := shipped.Place(root); err != nil {
-			log.Warn("the runs that the program ships were not all put into the data folder; the next start tries again", "error", err)
-		}
+		placeShipped(root, log)
 	}
 	listener, err := web.Listen(site)
 	if err != nil {
@@ -101,28 +93,64 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	if err := prometheus.Register(runs.Metrics()); err != nil {
 		return err
 	}
-	evaluations := runs.Evaluations()
 	sweeps := jobs.NewSweeps(context.WithoutCancel(ctx), jobs.SweepOptions{Supervisor: runs, Log: log})
 	defer sweeps.Close()
 	library := play.NewLibrary(root.Dir(), engine, sets)
 	defer library.Close()
 
 	site.Ready = index.Ready
-	site.Pages = []web.Page{
-		&home.Home{Runs: runs, Datasets: sets, Library: library},
-		runpage.Runs{Service: runs, Datasets: sets, Places: runs, Evaluations: evaluations, Bundles: bundles(library, engine, root.Dir()), Folders: runs, Logs: exchange.Store{Data: root.Dir()}},
-		workbench.Workbench{Runs: runs, Views: view.Open(root.Dir()), Evaluations: evaluations},
-		compare.Reports{Runs: runs, Scores: runs, Sweeps: sweeps, Pairs: library, Noise: runs, Bundles: bundles(library, engine, root.Dir())},
-		sweeppage.Sweeps{Service: sweeps, Datasets: sets, Places: runs},
-		dataset.Datasets{Catalogue: adding},
-		&playpage.Play{Library: library, Static: static.Files(), Revision: command.Revision()},
-		measure.Tables{},
-		measure.Measure{Runs: runs, Datasets: sets, Scores: runs, Noise: runs, Evaluations: evaluations, Names: library},
-		theorypage.Theory{Datasets: sets, Library: library, Scores: runs},
-		&docs.API{Version: command.Revision()},
-		system.System{Engine: system.Look(o.Executor), DataDir: root.Dir(), Version: command.Revision(), Started: time.Now(), Alerts: runs},
-	}
+	site.Pages = parts{root.Dir(), engine, sets, adding, runs, sweeps, library}.pages(o)
 	return web.Serve(ctx, listener, site, func(url string) { fmt.Fprintln(o.Out, "listening on", url) })
+}
+
+// parts are what the pages stand on.
+type parts struct {
+	data    string // the folder
+	engine  *compute.Engine
+	sets    data.Catalogue
+	adding  *jobs.Datasets
+	runs    *jobs.Supervisor
+	sweeps  *jobs.Sweeps
+	library *play.Library
+}
+
+func (p parts) pages(o command.ServeOptions) []web.Page {
+	evaluations, bundled := p.runs.Evaluations(), bundles(p.library, p.engine, p.data)
+	return []web.Page{
+		&home.Home{Runs: p.runs, Datasets: p.sets, Library: p.library},
+		runpage.Runs{Service: p.runs, Datasets: p.sets, Places: p.runs, Evaluations: evaluations, Bundles: bundled, Folders: p.runs, Logs: exchange.Store{Data: p.data}},
+		workbench.Workbench{Runs: p.runs, Views: view.Open(p.data), Evaluations: evaluations},
+		compare.Reports{Runs: p.runs, Scores: p.runs, Sweeps: p.sweeps, Pairs: p.library, Noise: p.runs, Bundles: bundled},
+		sweeppage.Sweeps{Service: p.sweeps, Datasets: p.sets, Places: p.runs},
+		dataset.Datasets{Catalogue: p.adding},
+		&playpage.Play{Library: p.library, Static: static.Files(), Revision: command.Revision()},
+		measure.Tables{},
+		measure.Measure{Runs: p.runs, Datasets: p.sets, Scores: p.runs, Noise: p.runs, Evaluations: evaluations, Names: p.library},
+		theorypage.Theory{Datasets: p.sets, Library: p.library, Scores: p.runs},
+		&docs.API{Version: command.Revision()},
+		system.System{Engine: system.Look(o.Executor), DataDir: p.data, Version: command.Revision(), Started: time.Now(), Alerts: p.runs},
+	}
+}
+
+// allow sets who may reach and frame the site, as far as that is safe.
+func allow(site *web.Config, o command.ServeOptions) error {
+	site.Embed = o.Embed
+	for _, origin := range o.Embed {
+		if err := web.CheckOrigin(origin); err != nil {
+			return model.Invalid{"embed": err.Error()}
+		}
+	}
+	if err := site.CheckAccess(); err != nil {
+		return model.Invalid{"addr": err.Error()}
+	}
+	return nil
+}
+
+// placeShipped puts the runs that the program ships into the data folder. The server runs without them too.
+func placeShipped(root *folder.Data, log *slog.Logger) {
+	if err := shipped.Place(root); err != nil {
+		log.Warn("the runs that the program ships were not all put into the data folder; the next start tries again", "error", err)
+	}
 }
 
 // freeze writes the playground of checkpoints as one HTML file.

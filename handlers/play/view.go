@@ -32,19 +32,7 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	if size := rm.model.WeightsSize(); size > 0 && size <= play.MaxWeights {
 		v.Weights = "/api/play/" + key + "/weights.bin"
 	}
-	contrast := rm.play.contrast(rm.source)
-	for _, src := range rm.play.Library.List() {
-		v.Checkpoints = append(v.Checkpoints, ui.PlayOption{Value: src.Key, Text: optionText(src), Chosen: src.Key == key})
-		if src.Config.Dataset == rm.source.Config.Dataset && src.Key != key {
-			v.Others = append(v.Others, ui.PlayOption{Value: src.Key, Text: optionText(src), Chosen: src.Key == contrast})
-		}
-	}
-	if rm.source.Run != "" {
-		v.Steps = rm.play.Library.Steps(rm.source.Run)
-	}
-	if !slices.ContainsFunc(v.Checkpoints, func(o ui.PlayOption) bool { return o.Chosen }) {
-		v.Checkpoints = append(v.Checkpoints, ui.PlayOption{Value: key, Text: optionText(rm.source), Chosen: true})
-	}
+	rm.offer(&v)
 	set, err := rm.play.Library.Set(ctx, rm.source.Config.Dataset)
 	if err == nil {
 		v.Dataset = datasetView(set.Info())
@@ -63,32 +51,67 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	v.Nameable = rm.source.Run != ""
 	v.Counted = countedView(usage)
 	v.Pair = rm.play.firstPair(ctx, rm.source)
+	v.Swaps, v.Strip = rm.swapCells(s), rm.stripCells(s)
+	v.Image = imageURL(key, s.codes)
+	v.Palette = rm.palette(s, usage.Usage, v.Slots)
+	return v, nil
+}
+
+// offer lists the checkpoints that may be opened, and those that may stand beside this one.
+func (rm playRoom) offer(v *ui.PlayView) {
+	key := rm.source.Key
+	contrast := rm.play.contrast(rm.source)
+	for _, src := range rm.play.Library.List() {
+		v.Checkpoints = append(v.Checkpoints, ui.PlayOption{Value: src.Key, Text: optionText(src), Chosen: src.Key == key})
+		if src.Config.Dataset == rm.source.Config.Dataset && src.Key != key {
+			v.Others = append(v.Others, ui.PlayOption{Value: src.Key, Text: optionText(src), Chosen: src.Key == contrast})
+		}
+	}
+	if rm.source.Run != "" {
+		v.Steps = rm.play.Library.Steps(rm.source.Run)
+	}
+	if !slices.ContainsFunc(v.Checkpoints, func(o ui.PlayOption) bool { return o.Chosen }) {
+		v.Checkpoints = append(v.Checkpoints, ui.PlayOption{Value: key, Text: optionText(rm.source), Chosen: true})
+	}
+}
+
+// swapCells are the images of A with one slot of B each.
+func (rm playRoom) swapCells(s playState) (cells []ui.PlayCell) {
 	swaps := play.Swaps(s.codes, s.bcodes)
-	for i := range m {
+	for i := range swaps {
 		to := s
 		to.codes = swaps[i]
-		v.Swaps = append(v.Swaps, ui.PlayCell{
-			Slot: i, Codes: play.FormatCodes(swaps[i]), Image: imageURL(key, swaps[i]), Same: s.codes[i] == s.bcodes[i],
-			Href: playAddress(key, rm.query(to)), SlotHref: rm.slotHref(s, i),
+		cells = append(cells, ui.PlayCell{
+			Slot: i, Codes: play.FormatCodes(swaps[i]), Image: imageURL(rm.source.Key, swaps[i]), Same: s.codes[i] == s.bcodes[i],
+			Href: playAddress(rm.source.Key, rm.query(to)), SlotHref: rm.slotHref(s, i),
 		})
 	}
+	return cells
+}
+
+// stripCells are the images on the way from A to B, a slot more in each.
+func (rm playRoom) stripCells(s playState) (cells []ui.PlayCell) {
 	for j, t := range play.Interpolation(s.codes, s.bcodes, s.order) {
-		cell := ui.PlayCell{Slot: -1, Codes: play.FormatCodes(t), Image: imageURL(key, t)}
+		cell := ui.PlayCell{Slot: -1, Codes: play.FormatCodes(t), Image: imageURL(rm.source.Key, t)}
 		if j > 0 {
 			cell.Slot = s.order[j-1]
 			cell.Earlier, cell.Later = rm.moved(s, j-1, -1), rm.moved(s, j-1, 1)
 		}
-		v.Strip = append(v.Strip, cell)
+		cells = append(cells, cell)
 	}
-	v.Image = imageURL(key, s.codes)
-	for _, e := range rm.entries(usage.Usage, v.Slots[s.slot], paletteQuery{slot: s.slot, codes: s.codes, sort: rm.firstOrder(), filter: "used", limit: paletteLimit}).Entries {
+	return cells
+}
+
+// palette is what the slot in hand may hold, the codes in use first.
+func (rm playRoom) palette(s playState, usage *play.Usage, slots []ui.PlaySlot) (entries []ui.PlayEntry) {
+	for _, e := range rm.entries(usage, slots[s.slot], paletteQuery{slot: s.slot, codes: s.codes, sort: rm.firstOrder(), filter: "used", limit: paletteLimit}).Entries {
 		to := s
 		to.codes = play.With(s.codes, s.slot, e.Code)
 		q := rm.query(to)
 		q.Set("slot", strconv.Itoa(s.slot))
-		v.Palette = append(v.Palette, ui.PlayEntry{Code: e.Code, Text: e.Text, Count: e.Count, Unseen: e.Unseen, Pinned: e.Pinned, Image: e.Image, Codes: play.FormatCodes(to.codes), Href: playAddress(key, q) + "#palette", Current: e.Code == s.codes[s.slot]})
+		entries = append(entries, ui.PlayEntry{Code: e.Code, Text: e.Text, Count: e.Count, Unseen: e.Unseen, Pinned: e.Pinned, Image: e.Image, Codes: play.FormatCodes(to.codes), Href: playAddress(rm.source.Key, q) + "#palette", Current: e.Code == s.codes[s.slot]})
 	}
-	return v, nil
+	return entries
 }
 
 // firstOrder is how the palette is sorted at first: real numbers by size, codes by what they stand for.

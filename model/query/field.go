@@ -216,82 +216,96 @@ func stateNames() (names []string) {
 	return names
 }
 
-func runFields() []Field {
-	text := func(name, label, help string, read func(*model.Overview) string) Field {
-		return Field{Name: name, Label: label, Help: help, Group: OfRun, Kind: Text, text: read}
-	}
-	number := func(name, label, unit, help string, decimals int, read func(*model.Overview, time.Time) (float64, bool)) Field {
-		return Field{Name: name, Label: label, Unit: unit, Help: help, Group: OfRun, Kind: Number, decimals: decimals, number: read}
-	}
-	flag := func(name, label, help string, read func(*model.Overview) bool) Field {
-		return Field{Name: name, Label: label, Help: help, Group: OfRun, Kind: Flag, Choices: []string{"yes", "no"}, number: func(r *model.Overview, _ time.Time) (float64, bool) {
-			if read(r) {
-				return 1, true
-			}
-			return 0, true
-		}}
-	}
-	moment := func(name, label, help string, read func(*model.Overview) time.Time) Field {
-		return Field{Name: name, Label: label, Help: help, Group: OfRun, Kind: Time, number: func(r *model.Overview, _ time.Time) (float64, bool) {
-			t := read(r)
-			return float64(t.UnixMilli()) / 1000, !t.IsZero()
-		}}
-	}
-	duration := func(name, label, help string, read func(*model.Overview, time.Time) (float64, bool)) Field {
-		return Field{Name: name, Label: label, Unit: "s", Help: help, Group: OfRun, Kind: Duration, number: read}
-	}
-	state := text("state", "State", "Where the run stands.", func(r *model.Overview) string { return string(r.State) })
+func runFields() []Field { return append(standingFields(), progressFields()...) }
+
+// standingFields are what the run is, and how it stands.
+func standingFields() []Field {
+	state := runText("state", "State", "Where the run stands.", func(r *model.Overview) string { return string(r.State) })
 	state.Choices = stateNames()
-	evaluation := text("evaluation", "Evaluation", "Where the last evaluation stands.", func(r *model.Overview) string { return string(r.Evaluation) })
+	evaluation := runText("evaluation", "Evaluation", "Where the last evaluation stands.", func(r *model.Overview) string { return string(r.Evaluation) })
 	evaluation.Choices = stateNames()
 	return []Field{
 		state,
-		text("name", "Run", "What the run is called.", func(r *model.Overview) string { return r.Name }),
+		runText("name", "Run", "What the run is called.", func(r *model.Overview) string { return r.Name }),
 		{Name: "tag", Label: "Tags", Help: "The run's tags.", Group: OfRun, Kind: Set, text: func(r *model.Overview) string { return string(r.Tags) }},
-		flag("star", "Star", "You starred the run.", func(r *model.Overview) bool { return r.Star }),
-		flag("archived", "Archived", "The run is archived: listed only when a query names archived.", func(r *model.Overview) bool { return r.Archived }),
-		flag("live", "Live", "The run is queued, running or stopping.", func(r *model.Overview) bool { return !r.State.Ended() }),
-		flag("scored", "Scored", "The run has scores of an evaluation.", func(r *model.Overview) bool { _, ok := r.Scores["infom"]; return ok }),
-		text("id", "ID", "The run's ID.", func(r *model.Overview) string { return r.ID }),
-		text("notes", "Notes", "What is written on the run.", func(r *model.Overview) string { return r.Notes }),
-		text("reason", "Reason", "Why the run ended.", func(r *model.Overview) string { return r.Reason }),
-		text("engine", "Engine", "What computes; what was asked for while the run waits.", func(r *model.Overview) string { return cmp.Or(r.Engine, r.Config.Engine) }),
-		text("revision", "Revision", "The program that ran.", func(r *model.Overview) string { return r.Revision }),
+		runFlag("star", "Star", "You starred the run.", func(r *model.Overview) bool { return r.Star }),
+		runFlag("archived", "Archived", "The run is archived: listed only when a query names archived.", func(r *model.Overview) bool { return r.Archived }),
+		runFlag("live", "Live", "The run is queued, running or stopping.", func(r *model.Overview) bool { return !r.State.Ended() }),
+		runFlag("scored", "Scored", "The run has scores of an evaluation.", func(r *model.Overview) bool { _, ok := r.Scores["infom"]; return ok }),
+		runText("id", "ID", "The run's ID.", func(r *model.Overview) string { return r.ID }),
+		runText("notes", "Notes", "What is written on the run.", func(r *model.Overview) string { return r.Notes }),
+		runText("reason", "Reason", "Why the run ended.", func(r *model.Overview) string { return r.Reason }),
+		runText("engine", "Engine", "What computes; what was asked for while the run waits.", func(r *model.Overview) string { return cmp.Or(r.Engine, r.Config.Engine) }),
+		runText("revision", "Revision", "The program that ran.", func(r *model.Overview) string { return r.Revision }),
 		evaluation,
-		number("step", "Step", "", "The last step done.", 0, func(r *model.Overview, _ time.Time) (float64, bool) { return float64(r.Step), true }),
-		number("progress", "Progress", "", "Share of the steps done, 0–1 or 0%–100%.", 3, func(r *model.Overview, _ time.Time) (float64, bool) {
+	}
+}
+
+// progressFields are how far the run is, and when what became of it.
+func progressFields() []Field {
+	return []Field{
+		runNumber("step", "Step", "", "The last step done.", 0, func(r *model.Overview, _ time.Time) (float64, bool) { return float64(r.Step), true }),
+		runNumber("progress", "Progress", "", "Share of the steps done, 0–1 or 0%–100%.", 3, func(r *model.Overview, _ time.Time) (float64, bool) {
 			return float64(r.Step) / float64(r.Config.Steps), r.Config.Steps > 0
 		}),
-		number("rate", "Images/s", "", "Images per second.", 1, func(r *model.Overview, _ time.Time) (float64, bool) {
+		runNumber("rate", "Images/s", "", "Images per second.", 1, func(r *model.Overview, _ time.Time) (float64, bool) {
 			return r.ImagesPerSecond, r.ImagesPerSecond > 0
 		}),
-		duration("left", "Time left", "Time to the last step at the present rate.", func(r *model.Overview, _ time.Time) (float64, bool) {
+		runDuration("left", "Time left", "Time to the last step at the present rate.", func(r *model.Overview, _ time.Time) (float64, bool) {
 			return r.SecondsLeft, r.State == model.Running && r.SecondsLeft > 0
 		}),
-		duration("elapsed", "Elapsed", "Time from start to end, or until now.", func(r *model.Overview, now time.Time) (float64, bool) {
+		runDuration("elapsed", "Elapsed", "Time from start to end, or until now.", func(r *model.Overview, now time.Time) (float64, bool) {
 			end := r.Ended
 			if end.IsZero() {
 				end = now
 			}
 			return max(0, end.Sub(r.Started).Seconds()), !r.Started.IsZero()
 		}),
-		duration("age", "Age", "Time since the run was created.", func(r *model.Overview, now time.Time) (float64, bool) {
+		runDuration("age", "Age", "Time since the run was created.", func(r *model.Overview, now time.Time) (float64, bool) {
 			return max(0, now.Sub(r.Created).Seconds()), !r.Created.IsZero()
 		}),
-		moment("created", "Created", "When the run was created, UTC.", func(r *model.Overview) time.Time { return r.Created }),
-		moment("started", "Started", "When the run first started, UTC.", func(r *model.Overview) time.Time { return r.Started }),
-		moment("ended", "Ended", "When the run ended, UTC.", func(r *model.Overview) time.Time { return r.Ended }),
-		moment("updated", "Updated", "When the run last reported its state, UTC.", func(r *model.Overview) time.Time { return r.Updated }),
-		number("checkpoint", "Checkpoint", "step", "Step of the newest checkpoint.", 0, func(r *model.Overview, _ time.Time) (float64, bool) {
+		runMoment("created", "Created", "When the run was created, UTC.", func(r *model.Overview) time.Time { return r.Created }),
+		runMoment("started", "Started", "When the run first started, UTC.", func(r *model.Overview) time.Time { return r.Started }),
+		runMoment("ended", "Ended", "When the run ended, UTC.", func(r *model.Overview) time.Time { return r.Ended }),
+		runMoment("updated", "Updated", "When the run last reported its state, UTC.", func(r *model.Overview) time.Time { return r.Updated }),
+		runNumber("checkpoint", "Checkpoint", "step", "Step of the newest checkpoint.", 0, func(r *model.Overview, _ time.Time) (float64, bool) {
 			return float64(r.Checkpoint), r.Checkpoint > 0
 		}),
-		number("attempt", "Attempt", "", "How many times the run was started or resumed.", 0, func(r *model.Overview, _ time.Time) (float64, bool) {
+		runNumber("attempt", "Attempt", "", "How many times the run was started or resumed.", 0, func(r *model.Overview, _ time.Time) (float64, bool) {
 			return float64(r.Attempt), r.Attempt > 0
 		}),
-		number("parameters", "Parameters", "", "Learned numbers of the model.", 0, func(r *model.Overview, _ time.Time) (float64, bool) {
+		runNumber("parameters", "Parameters", "", "Learned numbers of the model.", 0, func(r *model.Overview, _ time.Time) (float64, bool) {
 			return float64(r.Parameters), r.Parameters > 0
 		}),
 	}
+}
+
+func runText(name, label, help string, read func(*model.Overview) string) Field {
+	return Field{Name: name, Label: label, Help: help, Group: OfRun, Kind: Text, text: read}
+}
+
+func runNumber(name, label, unit, help string, decimals int, read func(*model.Overview, time.Time) (float64, bool)) Field {
+	return Field{Name: name, Label: label, Unit: unit, Help: help, Group: OfRun, Kind: Number, decimals: decimals, number: read}
+}
+
+func runFlag(name, label, help string, read func(*model.Overview) bool) Field {
+	return Field{Name: name, Label: label, Help: help, Group: OfRun, Kind: Flag, Choices: []string{"yes", "no"}, number: func(r *model.Overview, _ time.Time) (float64, bool) {
+		if read(r) {
+			return 1, true
+		}
+		return 0, true
+	}}
+}
+
+func runMoment(name, label, help string, read func(*model.Overview) time.Time) Field {
+	return Field{Name: name, Label: label, Help: help, Group: OfRun, Kind: Time, number: func(r *model.Overview, _ time.Time) (float64, bool) {
+		t := read(r)
+		return float64(t.UnixMilli()) / 1000, !t.IsZero()
+	}}
+}
+
+func runDuration(name, label, help string, read func(*model.Overview, time.Time) (float64, bool)) Field {
+	return Field{Name: name, Label: label, Unit: "s", Help: help, Group: OfRun, Kind: Duration, number: read}
 }
 
 // configFields are the hyperparameters; a model that does not have one has no value.
