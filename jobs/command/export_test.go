@@ -12,6 +12,7 @@ import (
 	"slotscope/model/bundle"
 	"slotscope/model/compute"
 	"slotscope/model/data"
+	"slotscope/model/expect"
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/learn/evaluate"
 	"slotscope/model/play"
@@ -30,6 +31,7 @@ func exporter(ctx context.Context, o ExportOptions) (bundle.Bundle, func(), erro
 
 // A bundle holds the probe that its scores were read with: another data folder, whose own probe reads otherwise, repeats them, and a changed probe is named.
 func TestVerifyWithAnotherProbe(t *testing.T) {
+	expect.Long(t)
 	dataDir, _ := smallRun(t)
 	if code, _, stderr := called(t, "eval", "small", "--data", dataDir, "--images", "64", "--noise", "4", "--pairs", "3", "--probe", "3", "--trees", "2", "--engine", "cpu"); code != done {
 		t.Fatal(stderr)

@@ -11,6 +11,7 @@ import (
 	"slotscope/model/adopt"
 	"slotscope/model/bundle"
 	"slotscope/model/data"
+	"slotscope/model/expect"
 	"slotscope/model/folder"
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/learn/evaluate"
@@ -44,6 +45,7 @@ func served(t *testing.T, python string, file checkpoint.File) (root *folder.Dat
 // A VQ-VAE of ours gives the same swap sheet, within 1 of 255, and the same scores when PyTorch serves it through the adapter as it does
 // here.
 func TestAdapterAgrees(t *testing.T) {
+	expect.Long(t) // TestLoaderAgrees compares what both draw, TestAdapterServesNumbers what the adapter says
 	file := untrained(t, tiny("vqvae"))
 	root, set, id := served(t, pythonWith(t, "torch"), file)
 	library := play.NewLibrary(root.Dir(), engine(t), data.Catalogue{Dir: root.Dir()})

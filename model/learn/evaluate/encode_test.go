@@ -7,6 +7,7 @@ import (
 	variables "github.com/gomlx/gomlx/pkg/ml/context"
 
 	"slotscope/model/data"
+	"slotscope/model/expect"
 	"slotscope/model/format/checkpoint"
 	"slotscope/model/measure/metric"
 	"slotscope/model/paper/ae"
@@ -39,6 +40,7 @@ func encoded(t *testing.T, file checkpoint.File, set data.Set, n int) Encoded {
 // TestFaithfulnessOfTiny holds the figures of a trained model against those measured by another program over other images. The tolerance is four
 // standard errors of 2,000 images, or of their last digit where that is more.
 func TestFaithfulnessOfTiny(t *testing.T) {
+	expect.Long(t) // fewer images are in TestShippedCheckpoint
 	e := encoded(t, shipped(t), dataset(t), QuickImages)
 	f, err := e.Faithfulness()
 	if err != nil {

@@ -96,14 +96,14 @@ func TestHeldOutPart(t *testing.T) {
 	const left = "shape=cube;floor_hue=0.0,0.1"
 	o := few
 	o.Pairs, o.Noise, o.Probe = 0, 2, 0
-	alone, err := staged(t.Context(), t, shipped(t), partOf(t, "["+left+"]"), o)
+	alone, err := staged(t.Context(), t, untrained(t, "hrr"), partOf(t, "["+left+"]"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Rest = partOf(t, "["+left+"]")
 	var stages []string
 	o.Progress = func(stage, _ string, _, _ float64) { stages = append(stages, stage) }
-	both, err := Run(t.Context(), engine(t), shipped(t), partOf(t, "[not("+left+")]"), o)
+	both, err := Run(t.Context(), engine(t), untrained(t, "hrr"), partOf(t, "[not("+left+")]"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestHeldOutPart(t *testing.T) {
 		t.Errorf("progress was told of %v", slices.Compact(stages))
 	}
 	o.Rest = nil
-	without, err := staged(t.Context(), t, shipped(t), partOf(t, "[not("+left+")]"), o, besideField...)
+	without, err := staged(t.Context(), t, untrained(t, "hrr"), partOf(t, "[not("+left+")]"), o, besideField...)
 	if err != nil || without.Scores.HeldOut != nil || without.HeldOut != nil {
 		t.Fatalf("left out: %v, %+v", err, without.Scores.HeldOut)
 	}

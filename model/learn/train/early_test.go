@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"slotscope/model"
+	"slotscope/model/expect"
 )
 
 // A run whose condition holds ends as finished, says why, and keeps what it learned; gone on with, it trains every step.
@@ -20,6 +21,9 @@ func TestStopsEarly(t *testing.T) {
 		{"series of evaluations", "psnr>0", "1", 10, "because of stop_when psnr/eval>0: psnr/eval is "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name == "limit" {
+				expect.Long(t) // a simpler case than the next
+			}
 			t.Setenv(StepsEnv, c.steps)
 			cfg := little(t, "hrr")
 			cfg.Steps, cfg.EvalEvery, cfg.StopWhen, cfg.LRSchedule = 30, 10, c.when, ""

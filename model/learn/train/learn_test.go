@@ -22,6 +22,9 @@ import (
 func TestEveryModelLearns(t *testing.T) {
 	for _, name := range model.ModelNames() {
 		t.Run(name, func(t *testing.T) {
+			if name != "hrr" && name != "factorvae" && name != "betavae" {
+				expect.Long(t) // TestEveryModelResumes has them all, for fewer steps
+			}
 			cfg, fall, gain := little(t, name), 0.15, 0.5
 			if !expect.All() { // a third of the steps
 				cfg.Steps, cfg.EvalEvery, fall, gain = 80, 20, 0.05, 0.05
@@ -117,6 +120,7 @@ func resumes(t *testing.T, cfg model.Config) {
 		t.Fatalf("resumed at %d by attempt %d (%v)", status.Resumed, status.Attempt, err)
 	}
 	a, b := pointsOf(t, whole), pointsOf(t, pieces)
+	logged(t, cfg.Model, b[len(b)-1].Values)
 	if len(a) != cfg.Steps || len(b) != cfg.Steps {
 		t.Fatalf("%d and %d points for %d steps", len(a), len(b), cfg.Steps)
 	}

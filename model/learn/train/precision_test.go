@@ -62,8 +62,8 @@ func TestMixedPrecisionLearnsAlike(t *testing.T) {
 	const steps = 6
 	for _, name := range mixable() {
 		t.Run(name, func(t *testing.T) {
-			if name != "hrr" && name != "betavae" { // a bottleneck of codes, and one of numbers; TestMixedProgram has all
-				expect.Long(t)
+			if name != "hrr" {
+				expect.Long(t) // TestMixedProgram has all
 			}
 			cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
 			if err != nil {

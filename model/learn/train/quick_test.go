@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"slotscope/model"
+	"slotscope/model/expect"
 )
 
 // TestMeasuringShare: at tiny's default cadence, what is measured while training takes less than 5% of the time. A step and a
 // measurement are timed beside each other, so that a busy machine slows both.
 func TestMeasuringShare(t *testing.T) {
+	expect.Long(t)
 	cfg, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"slotscope/model/compute"
 	"slotscope/model/compute/lower"
 	"slotscope/model/data"
+	"slotscope/model/expect"
 	"slotscope/model/paper/ae"
 )
 
@@ -79,6 +80,9 @@ func TestDevicesShareABatch(t *testing.T) {
 		cfg.Batch, cfg.Steps = 8, 6
 		alone, one := trained(t, cfg, 1)
 		for _, devices := range []int{2, 4} {
+			if !expect.All() && (devices == 2) == (name == "hrr") {
+				continue
+			}
 			together, all := trained(t, cfg, devices)
 			for i, step := range alone {
 				for series, want := range step.Values {
@@ -101,7 +105,11 @@ func TestDevicesShareABatch(t *testing.T) {
 // For XLA the step is one program over a mesh of devices, in which images and noise are shared along the batch and all else is copied.
 func TestSharedStepIsAProgramOfXLA(t *testing.T) {
 	images := make([]byte, 2*8*64*64*3)
-	for _, name := range model.ModelNames() {
+	names := []string{"hrr", "betavae", "tripod"} // images alone, with noise, with other random numbers
+	if expect.All() {
+		names = model.ModelNames()
+	}
+	for _, name := range names {
 		cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
 		if err != nil {
 			t.Fatal(err)
