@@ -414,6 +414,7 @@ func TestPlayGroups(t *testing.T) {
 
 // Codes go by what they stand for: in slots, in the palette, which is sorted by it and searched, and in what is said.
 func TestPlayNamesCodes(t *testing.T) {
+	expect.Long(t)
 	b := openTiny(t, 1280, 800, "?a=171626&b=309998")
 	b.Wait(`document.querySelector('[data-testid=play-slot-b-4] .code').textContent`, "sphere")
 	b.Wait(`document.querySelector('[data-testid=play-slot-b-4] .no').textContent`, "69")
@@ -556,6 +557,7 @@ func TestPlayTabStops(t *testing.T) {
 
 // On a phone everything that a finger needs is there, large enough, and nothing covers the palette's head.
 func TestPlayOnAPhone(t *testing.T) {
+	expect.Long(t) // TestPlayTapAndTapOnAPhone plays on one
 	b := openPlay(t, 390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
 	b.unfold()
 	b.Wait(`document.documentElement.scrollWidth`, "390")
@@ -594,6 +596,7 @@ func TestPlayNamesSlotsEarly(t *testing.T) {
 
 // Another checkpoint stands beside this one on the same pair, in the live page and in the frozen one alike.
 func TestPlaySideBySide(t *testing.T) {
+	expect.Long(t)
 	handlertest.NeedsBrowser(t)
 	dir := t.TempDir()
 	tiny := handlertest.WriteTiny(t, dir)
@@ -644,6 +647,7 @@ func twoSteps(t *testing.T) playground {
 }
 
 func TestPlayScrubsThroughTraining(t *testing.T) {
+	expect.Long(t)
 	handlertest.NeedsBrowser(t)
 	p := twoSteps(t)
 	b := browse(t, p, 1280, 1400)
@@ -660,6 +664,7 @@ func TestPlayScrubsThroughTraining(t *testing.T) {
 
 // A checkpoint that is deleted while the page is open goes on being played with; a name for it is refused, with its folder left away.
 func TestPlayWhileItsRunIsDeleted(t *testing.T) {
+	expect.Long(t)
 	handlertest.NeedsBrowser(t)
 	dir := t.TempDir()
 	p := playgroundIn(t, dir, "hrr")

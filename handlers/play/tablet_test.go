@@ -1,9 +1,14 @@
 package play_test
 
-import "testing"
+import (
+	"testing"
+
+	"slotscope/model/expect"
+)
 
 // On a tablet nothing of what changed is cut, however long the values are.
 func TestReadingIsWholeOnATablet(t *testing.T) {
+	expect.Long(t)
 	b := openTiny(t, 820, 1180, "")
 	b.Wait(`document.querySelectorAll('.groupswaps .shot').length`, "6")
 	b.Eval(`void document.querySelectorAll('.groupswaps .shot')[4].click()`)

@@ -2,6 +2,7 @@ package play_test
 
 import (
 	"slotscope/handlers/handlertest"
+	"slotscope/model/expect"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -12,6 +13,7 @@ const tourCount = `document.querySelector('[data-testid=play-tour] .quiet')?.tex
 
 // The tour shows itself on the first visit only, in the live page and in the frozen one; the legend offers it again.
 func TestTour(t *testing.T) {
+	expect.Long(t)
 	handlertest.NeedsBrowser(t)
 	file := frozenOf(t, "hrr", "betavae")
 	p := newPlayground(t)
