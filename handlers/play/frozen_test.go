@@ -104,6 +104,7 @@ func TestFrozenPage(t *testing.T) {
 	b.Do(chromedp.Navigate("file://" + path + "#" + keys[0] + "?codes=1.2.3.4.5&bcodes=6.2.8.9.10"))
 	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
 	b.Wait(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
+	b.Wait(`[...document.querySelectorAll('.groupswaps .shot, .swaps .shot, #steps .shot, .entry, .side .frame:has([data-part=reconstruction])')].filter((e) => !e.querySelector('canvas')?.dataset.painted).length`, "0") // nothing is left to a server
 
 	const before, after = "1.2.3.4.5", "1.2.8.4.5"
 	first := b.shows(before)

@@ -3,7 +3,7 @@
 const canvases = new WeakMap(); // a server-drawn picture → what took its place
 
 /** shows says whether a picture is still the server's, and shows codes. */
-export const shows = (picture, codes) => picture instanceof HTMLImageElement && picture.isConnected && picture.dataset.codes === codes && picture.complete && picture.naturalWidth > 0;
+export const shows = (picture, codes) => picture instanceof HTMLImageElement && picture.isConnected && picture.dataset.codes === codes && picture.complete && picture.naturalWidth > 1; // a frozen page has one pixel in the place of each
 
 /** canvasFor puts a canvas of its size, which can be painted, in the place of a server-drawn picture, with the same name for tests. */
 export function canvasFor(img, { h, w }) {
