@@ -112,7 +112,7 @@ function pick(form) {
       all.indeterminate = !all.checked && own.some((b) => b.checked);
     }
     const n = boxes().filter((b) => b.checked).length;
-    form.querySelector('[data-part="pick-count"]').textContent = n === 0 ? 'none chosen' : n === 1 ? '1 run chosen' : `${n} runs chosen`;
+    form.querySelector('[data-part="pick-count"]').textContent = n === 0 ? 'none selected' : n === 1 ? '1 run selected' : `${n} runs selected`;
   };
   form.onchange = (e) => {
     if (e.target.dataset.part === 'pick-all') {

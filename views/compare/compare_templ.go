@@ -2060,7 +2060,7 @@ func picker(v CompareView) templ.Component {
 			templ_7745c5c3_Var101 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 191, "<form method=\"get\" action=\"/compare\" class=\"picker\" data-part=\"picker\" data-testid=\"picker\"><div class=\"row\"><label class=\"visually-hidden\" for=\"pick-filter\">Filter</label> <input id=\"pick-filter\" type=\"search\" placeholder=\"Filter: model, dataset, name, state\" autocomplete=\"off\" data-part=\"pick-filter\"> <button class=\"primary\" data-testid=\"compare-go\">Compare the chosen</button> <span class=\"quiet\" data-part=\"pick-count\" role=\"status\"></span></div><p class=\"quiet\">Runs in one line differ in nothing but their seed, and are averaged.</p><ul class=\"pick\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 191, "<form method=\"get\" action=\"/compare\" class=\"picker\" data-part=\"picker\" data-testid=\"picker\"><div class=\"row\"><label class=\"visually-hidden\" for=\"pick-filter\">Filter</label> <input id=\"pick-filter\" type=\"search\" placeholder=\"Filter: model, dataset, name, state\" autocomplete=\"off\" data-part=\"pick-filter\"> <button class=\"primary\" data-testid=\"compare-go\">Compare the selected runs</button> <span class=\"quiet\" data-part=\"pick-count\" role=\"status\"></span></div><p class=\"quiet\">Runs on one line differ only in their seed and are averaged.</p><ul class=\"pick\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -157,14 +157,14 @@ func Explore(v ExploreView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(v.X) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"notice\" data-testid=\"nothing\">The runs of this sweep differ in nothing but their seed, so there is nothing to explore; <a href=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"notice\" data-testid=\"nothing\">The runs of this sweep differ only in their seed, so there is nothing to explore; <a href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var7 templ.SafeURL
 				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/compare?sweep=" + v.ID))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/sweep/explore.templ`, Line: 44, Col: 182}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/sweep/explore.templ`, Line: 44, Col: 175}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 				if templ_7745c5c3_Err != nil {

@@ -59,7 +59,7 @@ func System(v SystemView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<section class=\"panel\"><h2>What computes</h2><dl class=\"facts\"><dt>Engine</dt><dd data-testid=\"engine\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<section class=\"panel\"><h2>Compute engine</h2><dl class=\"facts\"><dt>Engine</dt><dd data-testid=\"engine\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -465,7 +465,7 @@ func alerts(v SystemView) templ.Component {
 			}
 		}
 		if len(v.Alerts) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<p class=\"quiet\">Nothing was told yet. Alerts come when a run ends, fails, diverges, collapses, or passes a limit of the rules.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<p class=\"quiet\">No alerts yet. There is one when a run ends, fails, diverges or collapses, or crosses a limit of the rules.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -17,6 +17,8 @@ import (
 	"slotscope/model/folder"
 	"slotscope/model/measure/metric"
 	"slotscope/model/paper/ae"
+
+	"github.com/dustin/go-humanize"
 )
 
 const (
@@ -381,7 +383,7 @@ func (s *session) end(ctx context.Context, err error) error {
 	s.status.Ended, s.status.SecondsLeft = now.UTC().Truncate(time.Millisecond), 0
 	switch {
 	case err == nil:
-		s.status.State, s.status.Reason = model.Finished, fmt.Sprintf("All %d steps are done.", s.cfg.Steps)
+		s.status.State, s.status.Reason = model.Finished, fmt.Sprintf("All %s steps are done.", humanize.Comma(int64(s.cfg.Steps)))
 		if s.early.why != "" && s.status.Step < s.cfg.Steps {
 			s.status.Early, s.status.Reason = s.early.holds, s.earlyReason()
 		}

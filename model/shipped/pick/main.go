@@ -133,7 +133,7 @@ func (p picker) pick(ctx context.Context, ids []string) error {
 		return err
 	}
 	to, err := p.copy(f, fmt.Sprintf("Ships with the program. %s Weights are stored in float16, and the scores are those of the stored weights. "+
-		"Of the series every %dth step is kept.", rule, stride))
+		"Every %dth step of the series is kept.", rule, stride))
 	if err != nil {
 		return err
 	}
