@@ -60,6 +60,19 @@ type ScoreTable struct {
 	Verdicts []Verdict
 }
 
+// NoWinner is the one reason why no metric has a winner; empty where one has, or where the reasons differ.
+func (t ScoreTable) NoWinner() string {
+	for _, v := range t.Verdicts {
+		if v.Winner != "" || v.Why != t.Verdicts[0].Why {
+			return ""
+		}
+	}
+	if len(t.Verdicts) < 2 {
+		return ""
+	}
+	return t.Verdicts[0].Why
+}
+
 // ScoreHead is a metric.
 type ScoreHead struct{ Label, Unit, About string }
 

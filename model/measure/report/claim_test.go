@@ -25,7 +25,7 @@ func TestDepartures(t *testing.T) {
 		{"hrr", "paper", "shapes3d", 10_000, nil, ""},
 		{"vqvae", "paper", "mpi3d-complex", 20_000, func(c *model.Config) { c.WeightDecay = 0.01 }, ""}, // among the values that the paper tried
 		{"hrr", "tiny", "shapes3d", 10_000, nil, "preset tiny instead of paper, 20,000 steps instead of 125,000, batch 32 instead of 128"},
-		{"hrr", "paper", "shapes3d-synthetic", 10_000, nil, "other images (Shapes3D, re-rendered) instead of Shapes3D"},
+		{"hrr", "paper", "shapes3d-synthetic", 10_000, nil, "other images (Shapes3D, synthetic) instead of Shapes3D"},
 		{"hrr", "paper", "shapes3d[shape=cube]", 10_000, nil, "a part of Shapes3D instead of all images"},
 		{"hrr", "paper", "dsprites", 10_000, nil, "data (dSprites) for which nothing is published"},
 		{"hrr", "paper", "isaac3d", 2_000, nil, "2,000 evaluation images instead of 10,000"},
@@ -287,7 +287,7 @@ func ExampleDepartures() {
 	// preset tiny instead of paper
 	// 20,000 steps instead of 125,000
 	// batch 32 instead of 128
-	// other images (Shapes3D, re-rendered) instead of Shapes3D
+	// other images (Shapes3D, synthetic) instead of Shapes3D
 }
 
 // Models of other programs go by their own names, and none is held against published values.

@@ -32,8 +32,8 @@ var modelNames = map[string]struct{ label, tex string }{
 }
 
 var datasetNames = map[string]string{
-	"shapes3d": "Shapes3D", "shapes3d-synthetic": "Shapes3D, re-rendered", "falcor3d": "Falcor3D", "isaac3d": "Isaac3D", "mpi3d-complex": "MPI3D-C",
-	"dsprites": "dSprites", "dsprites-synthetic": "dSprites, re-rendered",
+	"shapes3d": "Shapes3D", "shapes3d-synthetic": "Shapes3D, synthetic", "falcor3d": "Falcor3D", "isaac3d": "Isaac3D", "mpi3d-complex": "MPI3D-C",
+	"dsprites": "dSprites", "dsprites-synthetic": "dSprites, synthetic",
 }
 
 // modelOrder and datasetOrder are for rows and columns, the paper's in its order; others follow by name.
