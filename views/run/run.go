@@ -176,7 +176,7 @@ func (v RunView) kept() string {
 	case !v.Run.State.Ended() || v.external():
 		return ""
 	case v.Run.Checkpoint > 0:
-		return fmt.Sprintf("The checkpoint of step %s and every measured step up to %s are kept.", views.Count(v.Run.Checkpoint), views.Count(v.Run.Step))
+		return fmt.Sprintf("The checkpoint of step %s and the series up to step %s are kept.", views.Count(v.Run.Checkpoint), views.Count(v.Run.Step))
 	case v.Run.Step > 0:
 		return fmt.Sprintf("No checkpoint had been saved; the series up to step %s is kept.", views.Count(v.Run.Step))
 	}

@@ -56,7 +56,7 @@ func Sweeps(v SweepsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(v.Rows) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<div class=\"empty\" data-testid=\"empty\"><p>A sweep trains many runs, one on each device at a time: models × datasets × seeds × hyperparameters. Each is evaluated as it ends, and the tables fill.</p><p>In a shell: <code>slotscope sweep paper --preset tiny --seeds 2</code></p></div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<div class=\"empty\" data-testid=\"empty\"><p>A sweep trains many runs, one on each device at a time: models × datasets × seeds × hyperparameters. Each is evaluated as it ends, and the tables fill.</p><p>In a shell: <code>slotscope sweep paper --preset tiny --seeds 3</code></p></div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
