@@ -55,7 +55,7 @@ func TestBrowserDecodesByItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := openPlayOf(t, playgroundOf(t, name), 1280, 900)
 			b.Wait(`document.getElementById('play').dataset.decoder`, "browser")
-			b.Click(`[data-testid="play-swap-1"]`)
+			b.Click(`[data-testid="play-swap-2"]`)
 			b.Wait(`document.querySelectorAll('canvas[data-codes]').length > 5 && !document.querySelector('.grid[data-waiting]')`, "true")
 			b.Eval(strings.ReplaceAll(differences, "KEY", "'"+b.key+"'"))
 			b.Wait(`['0', '1'].includes(document.body.dataset.most) || document.body.dataset.most`, "true")

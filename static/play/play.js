@@ -22,7 +22,8 @@ const $ = (id) => document.getElementById(id);
 class Play {
   #row = 'a'; // whose picture is large
   #slot = 0;
-  #settled = false; // the first view is not drawn at once: nobody asked for it yet
+  #first = null; // the state of the first view, which is not drawn at once: nobody asked for it
+  #settled = false; // once it is there
   #painted = false; // the first picture also waits for the socket and the model: its time says little
   #looking = null; // {codes, text} shown in place of the row
   #uploads; // originals that the server does not keep: name → address of their pixels
@@ -362,6 +363,7 @@ class Play {
 
   async #showRest() {
     const state = this.state;
+    this.#first ??= state;
     const { codes, bcodes } = state;
     const table = [codes, bcodes, ...this.groups.map((g) => putAll(codes, g.slots, bcodes)), ...swaps(codes, bcodes)];
     this.grid.wait(table.some((t) => !this.decoder.peek(t)));
@@ -376,7 +378,7 @@ class Play {
     };
     if (!(await take(table, now))) return;
     const wanted = () => state === this.state;
-    if (this.#settled) atOnce(this.grid.showing(state, pictures));
+    if (this.#settled || state !== this.#first) atOnce(this.grid.showing(state, pictures));
     else if (!(await inTurns(this.grid.showing(state, pictures), wanted))) return;
     this.facts.refresh(state);
     await this.tabled;
