@@ -13,6 +13,7 @@ export class Local {
   #codec = null; // the model in the page
   #asked = new Map(); // seq → {resolve, reject}
   #seq = 0;
+  #model = null; // what workers and the page open
   #assisted = null;
   #readers = []; // workers that have the probe
 
@@ -29,7 +30,7 @@ export class Local {
       local.#codec.decode(new Array(local.#codec.m).fill(local.#codec.real ? 1024 : 0));
       local.picture = performance.now() - start;
     }
-    local.assist = () => { local.#assisted ??= local.#assist(model); };
+    local.#model = model;
     return local;
   }
 
@@ -55,10 +56,12 @@ export class Local {
   #hold({ module, weights }) { this.#codec = new Codec(module, weights); }
 
   /** assist adds a worker where there is a processor for it; and the page itself where that is quick, once somebody uses it. */
-  async #assist(model) {
+  assist() { this.#assisted ??= this.#assist(); }
+
+  async #assist() {
     if (!this.#workers.length) return;
-    if (this.picture <= QUICK) hand.then(idle).then(() => this.#hold(model));
-    if (navigator.hardwareConcurrency > 1) await this.#start(model).catch(() => {});
+    if (this.picture <= QUICK) hand.then(idle).then(() => this.#hold(this.#model));
+    if (navigator.hardwareConcurrency > 1) await this.#start(this.#model).catch(() => {});
   }
 
   /** decode gives the pictures of jobs: {a} for a tuple, {a, b, t} for what lies between two. A lane's newest request wins. */
