@@ -120,12 +120,12 @@ func playAddress(key string, q url.Values) string {
 
 // fillPair names images A and B where the address does not: the pair whose swaps are true, or one that differs in every factor.
 func (p *Play) fillPair(ctx context.Context, src play.Source, q url.Values) error {
+	if (q.Get("a") != "" || q.Get("codes") != "") && (q.Get("b") != "" || q.Get("bcodes") != "") {
+		return nil
+	}
 	pair := p.firstPair(ctx, src)
 	if pair == nil {
 		return nil // codes can be played with without images
-	}
-	if (q.Get("a") != "" || q.Get("codes") != "") && (q.Get("b") != "" || q.Get("bcodes") != "") {
-		return nil
 	}
 	if q.Get("a") == "" && q.Get("codes") == "" {
 		q.Set("a", strconv.Itoa(pair[0]))

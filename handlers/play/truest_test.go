@@ -15,18 +15,25 @@ import (
 	"slotscope/model/play"
 )
 
-// While codes of a run are counted for the first time the playground begins with one pair, and says when from then on it begins with another.
-func TestFirstPairStaysUntilAnotherIsSaid(t *testing.T) {
-	handlertest.NeedsBrowser(t)
+// uncounted is a playground of the trained model in a folder of its own, where nothing is counted yet.
+func uncounted(t *testing.T) playground {
+	t.Helper()
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "cache"), 0o755); err != nil { // of its own: nothing is counted yet
+	if err := os.MkdirAll(filepath.Join(dir, "cache"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	key := handlertest.WriteTiny(t, dir)
 	p := playgroundIn(t, dir, "hrr")
 	p.key = key
+	return p
+}
+
+// While codes of a run are counted for the first time the playground begins with one pair, and says when from then on it begins with another.
+func TestFirstPairStaysUntilAnotherIsSaid(t *testing.T) {
+	handlertest.NeedsBrowser(t)
+	p := uncounted(t)
 	b := browse(t, p, 1280, 900)
-	b.open("/play/" + key)
+	b.open("/play/" + p.key)
 	first := b.Eval(pairOfThePage)
 	again := p.begins()
 	if status, _ := p.counted(); status == http.StatusAccepted && again != first {
@@ -52,26 +59,20 @@ func TestFirstPairStaysUntilAnotherIsSaid(t *testing.T) {
 // A visitor who leaves before the first count ends is told on return that the playground begins with another pair, and only once.
 func TestPairOfTheLastVisit(t *testing.T) {
 	handlertest.NeedsBrowser(t)
-	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "cache"), 0o755); err != nil { // of its own: nothing is counted yet
-		t.Fatal(err)
-	}
-	key := handlertest.WriteTiny(t, dir)
-	p := playgroundIn(t, dir, "hrr")
-	p.key = key
+	p := uncounted(t)
 	b := browse(t, p, 1280, 900)
 	b.BeforePages(`const plain = fetch; window.fetch = (address, ...rest) => (String(address).endsWith('/usage') ? new Promise(() => {}) : plain(address, ...rest));`) // it leaves before it is told
-	b.open("/play?checkpoint=" + key)
+	b.open("/play?checkpoint=" + p.key)
 	first := b.Eval(pairOfThePage)
 	b.Do(chromedp.Navigate("about:blank"))
 	b.waitFor("usage")
 	_, pair := p.counted()
-	b.open("/play?checkpoint=" + key)
+	b.open("/play?checkpoint=" + p.key)
 	b.Wait(pairOfThePage, fmt.Sprint(pair.A, " ", pair.B))
 	b.Wait(`document.getElementById('truest').innerText`, "All codes have been counted since your last visit. The playground now begins with this pair, whose swaps give the true picture most often; before, it began with images "+strings.Replace(first, " ", " and ", 1)+".")
 	b.Eval(`void document.querySelector('#truest a').click()`)
 	b.Wait(pairOfThePage+` + document.getElementById('truest')?.hidden`, first+"true")
-	b.open("/play?checkpoint=" + key)
+	b.open("/play?checkpoint=" + p.key)
 	b.Wait(`document.getElementById('truest').hidden`, "true")
 }
 
