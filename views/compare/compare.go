@@ -60,7 +60,7 @@ type ScoreTable struct {
 	Verdicts []Verdict
 }
 
-// NoWinner is the one reason why no metric has a winner; empty where one has, or where the reasons differ.
+// NoWinner is the one reason why none of several metrics has a winner; empty where one has, or where the reasons differ.
 func (t ScoreTable) NoWinner() string {
 	for _, v := range t.Verdicts {
 		if v.Winner != "" || v.Why != t.Verdicts[0].Why {
