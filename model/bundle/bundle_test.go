@@ -136,8 +136,8 @@ func demo(t testing.TB) checkpoint.File {
 	return file
 }
 
-// The loader takes a trained model's codes exactly and draws its images within 1e-4, on 1,000 images, or 100 where not all is asked for. Of random weights, near ties may
-// go either way by rounding: one slot in 200.
+// The loader takes a trained model's codes exactly and draws its images within 1e-4, on 1,000 images, or 100 where not all is asked for.
+// Of random weights, near ties may go either way by rounding: one slot in 200.
 func TestLoaderAgrees(t *testing.T) {
 	python := pythonWith(t, "torch")
 	names, dirs := []string{"a trained model"}, []string{filepath.Join(t.TempDir(), "demo")}
