@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -199,8 +200,20 @@ func TestEarlierRunBehind(t *testing.T) {
 	b.Wait(`location.search`, "?ref=old")
 	behind := `document.querySelector('[data-testid="chart-total"]').dataset.behind`
 	b.Wait(behind, "1")
-	b.Eval(`(() => { const f = document.querySelector('[name=ref]'); f.value = 'all'; f.dispatchEvent(new Event('change')) })()`)
-	b.Wait(`location.search`, "?ref=all")
+	b.Do(chromedp.KeyEvent("]"))
+	b.Wait(`document.querySelector('[name=smooth-now]').value`, "0.05")
+	b.Eval(`(() => {
+		const ask = window.fetch;
+		const asked = new Promise((done) => (window.answer = done));
+		window.fetch = (...of) => asked.then(() => ask(...of));
+		const f = document.querySelector('[name=ref]');
+		f.value = 'all';
+		f.dispatchEvent(new Event('change'));
+	})()`)
+	b.Wait(`location.search`, "?smooth=0.05&ref=all")
+	b.Do(chromedp.KeyEvent("]"), chromedp.Sleep(300*time.Millisecond)) // the charts are drawn again before the other run's points are here
+	b.Wait(`document.querySelector('[name=smooth-now]').value`, "0.10")
+	b.Eval(`window.answer()`)
 	b.Wait(behind, "2")
 	b.Open("/runs/a?ref=all")
 	b.Wait(behind, "2")

@@ -44,7 +44,7 @@ class View {
   timed = begin.timed;
   range = begin.range; // steps in view, fractions of them while fingers move it, or null for all
   ref = begin.ref; // the run whose curves are drawn behind this one's, or 'all' earlier ones
-  references = []; // their stores
+  references = []; // their stores; changed only together with the charts, which have a line for each
   large = begin.large; // key of the chart that is enlarged
   #axes = begin.axes;
   steps = start.run.config.steps;
@@ -99,7 +99,6 @@ class View {
   /** refer draws the curves of an earlier run behind these; 'all' for every one that is offered, '' for none. */
   async refer(id) {
     this.ref = id;
-    this.references = [];
     this.tell();
     const offered = [...root.querySelectorAll('[name="ref"] option')].map((o) => o.value).filter((v) => v && v !== 'all');
     const ids = id === 'all' ? offered : id ? [id] : [];
