@@ -25,6 +25,7 @@ import (
 // TestEveryPageIsAccessible follows every link from the first page and asks axe-core for serious and critical faults, on a
 // desk and on a phone, in light and in dark; no page may be wider than its window.
 func TestEveryPageIsAccessible(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("looks at every page four times")
 	}
@@ -36,14 +37,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	s := serve(t, filepath.Join(t.TempDir(), "data"))
 	s.finishedRun()
 	v := s.visitor()
-	pages := v.crawl()
-	for _, want := range []string{"/", "/datasets", "/runs", "/runs/new", "/system"} {
-		if !slices.Contains(pages, want) {
-			t.Errorf("no links lead to %s; pages are %v", want, pages)
-		}
-	}
 	widths, schemes := []int64{1280, 390}, []string{"light", "dark"}
-	for i, page := range pages {
+	pages := v.crawl(func(i int, page string) {
 		widths, schemes := widths, schemes
 		if !expect.All() { // each page in one of the four ways, by turns
 			widths, schemes = widths[i%2:i%2+1], schemes[i/2%2:i/2%2+1]
@@ -60,6 +55,11 @@ func TestEveryPageIsAccessible(t *testing.T) {
 					t.Errorf("%s, %d px, %s: %s", page, width, scheme, fault)
 				}
 			}
+		}
+	})
+	for _, want := range []string{"/", "/datasets", "/runs", "/runs/new", "/system"} {
+		if !slices.Contains(pages, want) {
+			t.Errorf("no links lead to %s; pages are %v", want, pages)
 		}
 	}
 	t.Logf("%d pages: %v", len(pages), pages)
@@ -88,15 +88,14 @@ func (s *site) finishedRun() {
 // varying are the parts of an address that name one thing of many.
 var varying = regexp.MustCompile(`\d{8}-\d{6}-[a-z0-9]+(@\d+)?|[0-9a-f]{16}`)
 
-// crawl lists pages by following links from the first; of addresses that differ only in their query or in the run that they
-// name, one is enough.
-func (v *visitor) crawl() []string {
+// crawl follows links from the first page and has look open each, the i-th; of addresses that differ only in their query or in the run
+// that they name, one is enough.
+func (v *visitor) crawl(look func(i int, page string)) (pages []string) {
 	v.t.Helper()
 	seen := map[string]bool{"/": true}
-	pages := []string{"/"}
+	pages = []string{"/"}
 	for i := 0; i < len(pages); i++ {
-		v.do(chromedp.Navigate(v.url + pages[i]))
-		v.see(`document.readyState === 'complete'`)
+		look(i, pages[i])
 		var links []string
 		if err := json.Unmarshal([]byte(v.eval(`JSON.stringify([...document.querySelectorAll('a[href]:not([download])')].map((a) => a.href))`)), &links); err != nil {
 			v.t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 // TestAlertReachesALocalReceiver from a real training, signed, once the operator permits it; the address stays secret everywhere.
 func TestAlertReachesALocalReceiver(t *testing.T) {
+	t.Parallel()
 	type message struct {
 		Kind, Text, Rule string
 		Run              struct{ ID, State string }

@@ -76,6 +76,7 @@ func (s *site) raw(request string) string {
 // TestTricks tries again what attackers tried: names that become markup, formulas or commands, addresses that lead out of the data
 // folder, and headers that lie.
 func TestTricks(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	id := nastyRun(t, dir)
 	s := serve(t, dir)

@@ -36,6 +36,7 @@ func says(t *testing.T, args ...string) (code int, out, err string) {
 // TestCommandLine calls the program in the wrong ways, and in some right ones: each mistake is answered with one sentence that
 // says what and where, on standard error, and nothing on standard output.
 func TestCommandLine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, content string) string {
@@ -175,6 +176,7 @@ func damagedRun(t *testing.T, dir string) *folder.Folder {
 
 // TestHelp lists what there is on standard output, where a pager can take it.
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ args, want string }{
 		{"help", "\n  train "},
 		{"--help", "\n  bench "},
@@ -198,6 +200,7 @@ func TestHelp(t *testing.T) {
 // TestJSON makes sure that --json prints one JSON object and nothing else on standard output, with the fields that programs
 // read.
 func TestJSON(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args   string
@@ -247,6 +250,7 @@ func oneObject(t *testing.T, out string) (object map[string]any) {
 
 // TestWithoutHome: a service without $HOME starts without a complaint of a library.
 func TestWithoutHome(t *testing.T) {
+	t.Parallel()
 	for _, args := range []string{"version", "gpu"} {
 		cmd := exec.Command(program(t), args)
 		cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "HOME=") })
@@ -264,6 +268,7 @@ func TestWithoutHome(t *testing.T) {
 
 // TestWithoutCompiler: without a C compiler the program builds, measures tables, and says in one sentence what it cannot do.
 func TestWithoutCompiler(t *testing.T) {
+	t.Parallel()
 	expect.Long(t)
 	bare := filepath.Join(t.TempDir(), "slotscope")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", bare, "slotscope")
@@ -293,6 +298,7 @@ func TestWithoutCompiler(t *testing.T) {
 
 // TestServeWithToken serves on every address, to those who bring the token.
 func TestServeWithToken(t *testing.T) {
+	t.Parallel()
 	cmd := command(t, "serve", "--shipped=false", "--addr", "0.0.0.0:0", "--data", t.TempDir(), "--token", "open sesame")
 	s := started(t, cmd, t.TempDir())
 	if !strings.HasSuffix(s.url, "/?token=open+sesame") {

@@ -15,6 +15,7 @@ import (
 
 // TestDashboardNamesMetricsThatExist: each metric of docs/grafana.json is on /metrics once a run was trained.
 func TestDashboardNamesMetricsThatExist(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/grafana.json")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 // TestEarlyStopAndBestCheckpoint of a real training: the page says why it stopped and marks the best, which plays under its name.
 func TestEarlyStopAndBestCheckpoint(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir())
 	var run model.Run
 	s.want(http.StatusUnprocessableEntity, "POST", "/api/runs", tinyConfig("dataset=shapes3d-synthetic", "model=hrr", "preset=tiny", "stop_when=infom"), nil)

@@ -188,6 +188,7 @@ func (f *firefox) drag(from, to string) {
 // TestFirefox: what a visitor does first works in a browser of another make, live and frozen, without an error in its console and without a
 // page that is wider than the window.
 func TestFirefox(t *testing.T) {
+	t.Parallel()
 	expect.Long(t)
 	f := startFirefox(t)
 	dir := t.TempDir()

@@ -65,6 +65,7 @@ func status(t *testing.T, f *folder.Folder) model.Status {
 
 // TestInterrupt stops a training in a shell by either signal, goes on, and lets it finish: nothing that was learned is lost.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	p := train(t, append(tinyNet("steps=1000000", "checkpoint_every=1000000"), "--data", t.TempDir())...)
 	f := p.folder(t)
 	saved := 0
@@ -135,6 +136,7 @@ func finish(t *testing.T, f *folder.Folder, last int) trainer {
 
 // TestDamagedCheckpoint goes on from the one before, and says so; where none is whole, the run fails and nothing is deleted.
 func TestDamagedCheckpoint(t *testing.T) {
+	t.Parallel()
 	p := train(t, append(tinyNet("steps=20", "checkpoint_every=10"), "--data", t.TempDir())...)
 	if code := exitCode(t, p.cmd); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, p.log)
@@ -178,6 +180,7 @@ func damage(t *testing.T, file string) {
 // TestFullDisk limits how large a file may become, as a full disk does: the run fails with a sentence, its points are kept, and
 // with room again it goes on.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no shell here to set a limit")
 	}

@@ -40,6 +40,7 @@ type killing struct {
 // TestKillAnything kills runs and servers at random points. After every restart the state is true and nothing stored is torn;
 // at last every step stands exactly once in the file and in the index.
 func TestKillAnything(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("SLOTSCOPE_SEED"); text != "" {
 		seed, _ = strconv.ParseUint(text, 10, 64)
@@ -389,6 +390,7 @@ func (k *killing) end() {
 // TestFirstAnswerAfterLongAbsence lets a run go on and die while no server watches, having measured more than one look takes
 // in: the next server's first answer says that it is dead.
 func TestFirstAnswerAfterLongAbsence(t *testing.T) {
+	t.Parallel()
 	const first, last = 100, 12_000
 	root, err := folder.Root(t.TempDir())
 	if err != nil {

@@ -30,6 +30,7 @@ type document struct {
 
 // Every address of the API is described, every description is of an address, and what a fresh server answers validates.
 func TestOpenAPI(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := started(t, command(t, "serve", "--addr", "127.0.0.1:0", "--data", dir), dir) // with the runs that the program ships
 	var doc document

@@ -27,6 +27,7 @@ import (
 // TestFromEmptyFolderToSlotSwap is the whole way through the product: an empty folder, a form, a training that is watched,
 // stopped and resumed, and a slot that takes another code by mouse and by keyboard.
 func TestFromEmptyFolderToSlotSwap(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("trains for some hundred steps")
 	}

@@ -23,6 +23,7 @@ const tinySweep = `{"name": "tiny", "preset": "tiny", "steps": 12, "set": {"batc
 
 // TestSweepAndReport trains and evaluates a plan from a shell, goes on where it was, and writes the report of it.
 func TestSweepAndReport(t *testing.T) {
+	t.Parallel()
 	expect.Long(t)
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "plan.json")
@@ -130,6 +131,7 @@ func attemptsOf(t *testing.T, dir, id string) int {
 
 // TestSweepAndReportRefuse asks for what cannot be.
 func TestSweepAndReportRefuse(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	bad := filepath.Join(dir, "bad.json")
 	if err := os.WriteFile(bad, []byte(`{"name": "x", "preset": "tiny", "parts": [{"name": "p", "models": ["hrr"], "datasets": ["nowhere"], "seeds": [0]}]}`), 0o644); err != nil {
