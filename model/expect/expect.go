@@ -9,6 +9,15 @@ import (
 	"testing"
 )
 
+// go test runs as many packages at once as there are cores, so that one thread is enough for the engine of each: more of them wait in turns
+// for the same cores. With every test asked for, -race among them, the engine is as users have it.
+func init() {
+	const threads = "SLOTSCOPE_THREADS"
+	if _, said := os.LookupEnv(threads); !said && os.Getenv("SLOTSCOPE_TESTS") != "all" {
+		os.Setenv(threads, "1")
+	}
+}
+
 // Long skips a test that takes long, unless SLOTSCOPE_TESTS is "all", as it is in .ci/run.
 func Long(t testing.TB) {
 	t.Helper()

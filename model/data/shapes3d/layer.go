@@ -26,11 +26,13 @@ type layer struct {
 	weights [Side * Side]uint64
 }
 
-// bake traces one geometry, rays × rays rays a pixel.
-func bake(g Geometry) *layer {
-	s, l := newScene(g), new(layer)
-	for p := range l.weights {
-		l.weights[p] = pack(s.average(p%Side, p/Side))
+// bake traces what one geometry shows otherwise than its room, rays × rays rays a pixel.
+func bake(g Geometry, r *room) *layer {
+	s, l := newScene(g), &layer{weights: r.weights}
+	for p, same := range r.same {
+		if !same {
+			l.weights[p] = pack(s.average(p%Side, p/Side))
+		}
 	}
 	for l.skyline < len(l.weights) && l.weights[l.skyline] == one {
 		l.skyline++

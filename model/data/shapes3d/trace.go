@@ -33,9 +33,14 @@ func (s *scene) trace(r ray) sample {
 	case y > 0:
 		return s.shadeWall(r, r.at(t), normal)
 	}
-	ground := r.at(-r.from.y / r.dir.y)
-	ground.y = 0
-	return s.shadeFloor(r, ground)
+	return s.shadeFloor(r, ground(r))
+}
+
+// ground is where a ray meets the floor.
+func ground(r ray) vec {
+	p := r.at(-r.from.y / r.dir.y)
+	p.y = 0
+	return p
 }
 
 // leave returns where a ray from inside the square room goes through one of its four walls, and that wall's inward normal.
@@ -71,13 +76,13 @@ func (s *scene) shadeFloor(r ray, p vec) sample {
 
 // lampSeen is the share of the lamp's disc that the object does not hide from a point of the floor.
 func (s *scene) lampSeen(p vec) float64 {
-	p.y = 1e-4 // off the floor, on which the object stands
-	if s.shadow.misses(ray{p, s.lamp.sub(p).unit()}) {
+	middle := s.toLamp(p)
+	if s.shadow.misses(middle) {
 		return 1
 	}
 	seen := 0
 	for _, q := range s.lampDisc {
-		r := ray{p, q.sub(p).unit()}
+		r := ray{middle.from, q.sub(middle.from).unit()}
 		if s.bound.misses(r) {
 			seen++
 		} else if _, _, hidden := s.object.hit(r); !hidden {
@@ -85,4 +90,10 @@ func (s *scene) lampSeen(p vec) float64 {
 		}
 	}
 	return float64(seen) / lampPoints
+}
+
+// toLamp is the ray from a point of the floor to the lamp's middle.
+func (s *scene) toLamp(p vec) ray {
+	p.y = 1e-4 // off the floor, on which the object stands
+	return ray{p, s.lamp.sub(p).unit()}
 }

@@ -129,3 +129,26 @@ func TestCamera(t *testing.T) {
 		}
 	}
 }
+
+// TestRoomChangesNothing compares layers that take what their room shows with layers of which every pixel is traced.
+func TestRoomChangesNothing(t *testing.T) {
+	var none room
+	r := new(Renderer)
+	for shape := range Shapes {
+		for i, scale := range []int{0, Scales / 2, Scales - 1} {
+			g := Geometry{Scale: scale, Shape: shape, Orientation: (5*shape + 7*i) % Orientations}
+			if *bake(g, r.room(g.Shape, g.Orientation)) != *bake(g, &none) {
+				t.Errorf("%+v: the room shows what the object changes", g)
+			}
+		}
+		same := 0
+		for _, is := range r.room(shape, Orientations/2).same {
+			if is {
+				same++
+			}
+		}
+		if same < Side*Side/3 {
+			t.Errorf("shape %d: only %d of %d pixels are the room's", shape, same, Side*Side)
+		}
+	}
+}
