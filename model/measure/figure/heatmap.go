@@ -14,6 +14,7 @@ type HeatMap struct {
 	Columns     []string
 	Value       [][]float64                // by row and column; what is not finite is drawn as –
 	Range       [2]float64                 // of the colours; equal for the smallest and largest value
+	Signed      bool                       // colours tell below from above the middle of Range, which is 0
 	Format      func(float64) string       // of a cell; nil for two decimals
 	Marked      func(row, column int) bool // cells with an outline, for instance the largest of a row; nil for none
 	Muted       func(row, column int) bool // cells that do not count, drawn without colour; nil for none
@@ -164,7 +165,7 @@ func (h HeatMap) cell(f *Figure, x, y, column float64, i, j int, low, high float
 		if high > low {
 			step = heat((v - low) / (high - low))
 		}
-		fill, font.paint = paint(fmt.Sprint("h", step)), paint(fmt.Sprint("t", step))
+		fill, font.paint = h.paint(step), paint(fmt.Sprint(h.scale("t"), step))
 	}
 	tip := fmt.Sprintf("%s, %s: %s", h.Rows[i], h.Columns[j], Number(v))
 	f.rect(x+0.5, y+0.5, column-1, cellHeight-1, fill, tip)
@@ -173,6 +174,17 @@ func (h HeatMap) cell(f *Figure, x, y, column float64, i, j int, low, high float
 		f.marks = append(f.marks, mark{kind: areaMark, points: []point{{x + 1.5, y + 1.5}, {x + column - 1.5, y + 1.5}, {x + column - 1.5, y + cellHeight - 1.5}, {x + 1.5, y + cellHeight - 1.5}}, stroke: font.paint, width: 1.2})
 	}
 	f.label(x+column/2, y+cellHeight/2+font.drop(), h.text(i, j), font, middle)
+}
+
+// paint is a step of the map's scale.
+func (h HeatMap) paint(step int) paint { return paint(fmt.Sprint(h.scale("h"), step)) }
+
+// scale names the paints of the map's scale, h for cells and t for the text on them.
+func (h HeatMap) scale(kind string) string {
+	if h.Signed {
+		return "s" + kind
+	}
+	return kind
 }
 
 // scaleBar draws what the colours mean and returns the y beneath it.
@@ -185,7 +197,7 @@ func (h HeatMap) scaleBar(f *Figure, x, y, low, high float64) float64 {
 	f.label(x, y+8+quietFont.drop(), Number(low), quietFont, start)
 	x += width + 6
 	for i := range heatSteps {
-		f.rect(x+float64(i)*step, y+3, step+0.4, 10, paint(fmt.Sprint("h", i)), "")
+		f.rect(x+float64(i)*step, y+3, step+0.4, 10, h.paint(i), "")
 	}
 	x += heatSteps*step + 6
 	f.label(x, y+8+quietFont.drop(), Number(high), quietFont, start)

@@ -54,6 +54,9 @@ func palette() ([]paint, map[paint]shade) {
 		light, dark := lightHeat(t), darkHeat(t)
 		add(fmt.Sprint("h", i), light, dark)
 		add(fmt.Sprint("t", i), readable(light), readable(dark))
+		light, dark = lightSigned(2*t-1), darkSigned(2*t-1)
+		add(fmt.Sprint("sh", i), light, dark)
+		add(fmt.Sprint("st", i), readable(light), readable(dark))
 	}
 	return order, all
 }
@@ -62,6 +65,21 @@ func palette() ([]paint, map[paint]shade) {
 // colour vision, and a grey printer, keeps the order. In the light scheme more is darker, in the dark scheme brighter.
 func lightHeat(t float64) string { return oklch(0.965-0.615*t, 0.008+0.082*t, 195+25*t) }
 func darkHeat(t float64) string  { return oklch(0.215+0.685*t, 0.012+0.088*t, 225-35*t) }
+
+// The signed scale has the page's colour in its middle, for 0, and goes to orange below and to blue above it, as light or dark at v as at −v.
+func lightSigned(v float64) string {
+	return oklch(0.97-0.5*math.Abs(v), 0.004+0.106*math.Abs(v), hueOf(v))
+}
+func darkSigned(v float64) string {
+	return oklch(0.2+0.58*math.Abs(v), 0.004+0.106*math.Abs(v), hueOf(v))
+}
+
+func hueOf(v float64) float64 {
+	if v < 0 {
+		return 55
+	}
+	return 235
+}
 
 // oklch is a colour of Ottosson's OKLab (2020) by lightness, chroma and hue in degrees, clipped to sRGB.
 func oklch(l, c, h float64) string {

@@ -27,6 +27,34 @@ func TestHeatScale(t *testing.T) {
 	}
 }
 
+// TestSignedScale: 0 is nearly the page's colour, v and −v are as light as each other, further from 0 is further from the page, and numbers can be read.
+func TestSignedScale(t *testing.T) {
+	const zero = heatSteps / 2
+	at := func(i int) shade { return shades[paint(fmt.Sprint("sh", i))] }
+	for i := range heatSteps {
+		text := shades[paint(fmt.Sprint("st", i))]
+		if l, d := contrast(at(i).light, text.light), contrast(at(i).dark, text.dark); l < 4.5 || d < 4.5 {
+			t.Errorf("step %d: contrast of text and cell %.2f in light, %.2f in dark", i, l, d)
+		}
+		if i >= zero {
+			continue
+		}
+		for scheme, pair := range map[string][2]string{"light": {at(i).light, at(heatSteps - 1 - i).light}, "dark": {at(i).dark, at(heatSteps - 1 - i).dark}} {
+			if pair[0] == pair[1] || contrast(pair[0], pair[1]) > 1.25 {
+				t.Errorf("step %d, %s: %v are %.2f apart", i, scheme, pair, contrast(pair[0], pair[1]))
+			}
+		}
+		if luminance(at(i).light) >= luminance(at(i+1).light) || luminance(at(i).dark) <= luminance(at(i+1).dark) {
+			t.Errorf("step %d does not lead away from the page", i)
+		}
+	}
+	for scheme, c := range map[string]float64{"light": contrast(at(zero).light, shades["paper"].light), "dark": contrast(at(zero).dark, shades["paper"].dark)} {
+		if c > 1.2 {
+			t.Errorf("%s: 0 stands out from the page by %.2f", scheme, c)
+		}
+	}
+}
+
 func contrast(a, b string) float64 {
 	x, y := luminance(a), luminance(b)
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)

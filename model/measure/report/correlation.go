@@ -23,8 +23,8 @@ func (s Section) CorrelationFigures(prefix string) []figure.Figure {
 		if len(metrics) < 2 {
 			continue
 		}
-		h := figure.HeatMap{Name: slug(prefix, d, "correlation"), Title: "Rank correlation of metrics · " + DatasetLabel(d), Range: [2]float64{-1, 1}, Corner: "Spearman's ρ",
-			Note: fmt.Sprintf("Over %d runs. 1: two metrics put the runs into the same order; 0: their orders have nothing in common.", len(values[0]))}
+		h := figure.HeatMap{Name: slug(prefix, d, "correlation"), Title: "Rank correlation of metrics · " + DatasetLabel(d), Range: [2]float64{-1, 1}, Signed: true, Corner: "Spearman's ρ",
+			Note: fmt.Sprintf("Over %d runs. 1: two metrics put the runs into the same order; 0: their orders have nothing in common; −1: one is the other reversed.", len(values[0]))}
 		for i, m := range metrics {
 			h.Rows, h.Columns = append(h.Rows, m.Label), append(h.Columns, m.Label)
 			row := make([]float64, len(metrics))
