@@ -300,6 +300,7 @@ func TestClusterRefuses(t *testing.T) {
 
 // TestHowJobsEnd has a run under way when its job ends without the run's own word.
 func TestHowJobsEnd(t *testing.T) {
+	t.Parallel()
 	for word, want := range map[string]string{
 		"NODE_FAIL":     "ended on n1: the node was lost.",
 		"TIMEOUT":       "its time limit was reached.",

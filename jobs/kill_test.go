@@ -23,6 +23,7 @@ import (
 // Twenty times a run, its server, or both are killed at random. A visitor who reads along all the while, through resumes
 // and restarts, ends with the stored series; so do the index and points.jsonl, each with every step once.
 func TestKilledAtRandomTwentyTimes(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

@@ -221,6 +221,7 @@ func TestWatchersAreToldAndNeverWaitedFor(t *testing.T) {
 }
 
 func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	id := b.create("busy", 400)
 	var wg sync.WaitGroup

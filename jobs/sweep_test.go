@@ -143,6 +143,7 @@ func TestSweepRunsToItsEnd(t *testing.T) {
 }
 
 func TestSweepStopsAndGoesOnUnderAnotherServer(t *testing.T) {
+	t.Parallel()
 	b, _, open := sweeping(t, func(model.Config) float64 { return 0.5 })
 	s := open()
 	st, err := s.Create(background, choosing(400))
@@ -249,6 +250,7 @@ func TestSweepRefuses(t *testing.T) {
 // TestSweepFillsDevices: with three devices, three runs work at a time, each on its own, and an evaluation takes one that is
 // idle; the choice is still made before what hangs on it.
 func TestSweepFillsDevices(t *testing.T) {
+	t.Parallel()
 	three := func(o *Options) {
 		o.Devices = func(string) []Device {
 			var all []Device

@@ -457,6 +457,7 @@ func (b playBrowser) beforeReplies(part string) {
 
 // What could not be decoded while the connection was lost is said beside the picture, and drawn as soon as it is back.
 func TestPlayDrawsAgainAfterALostConnection(t *testing.T) {
+	expect.Long(t)
 	b := browse(t, newPlayground(t), 1280, 1400)
 	b.waitFor("usage")
 	b.BeforePages(`delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'));

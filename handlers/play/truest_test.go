@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"slotscope/handlers/handlertest"
+	"slotscope/model/expect"
 	"slotscope/model/play"
 )
 
@@ -58,6 +59,7 @@ func TestFirstPairStaysUntilAnotherIsSaid(t *testing.T) {
 
 // A visitor who leaves before the first count ends is told on return that the playground begins with another pair, and only once.
 func TestPairOfTheLastVisit(t *testing.T) {
+	expect.Long(t)
 	handlertest.NeedsBrowser(t)
 	p := uncounted(t)
 	b := browse(t, p, 1280, 900)

@@ -41,6 +41,7 @@ func TestAskedOnce(t *testing.T) {
 
 // TestAskedTogether: those who ask while an answer is being made wait for it, and its failure is theirs; one that leaves takes nothing along.
 func TestAskedTogether(t *testing.T) {
+	t.Parallel()
 	var s share
 	var times atomic.Int64
 	broken, working := errors.New("no"), make(chan struct{})

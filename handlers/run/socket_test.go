@@ -125,6 +125,7 @@ func liveSite(t *testing.T) (*handlertest.Runs, *httptest.Server) {
 }
 
 func TestSocketStreams(t *testing.T) {
+	t.Parallel()
 	f, site := liveSite(t)
 	f.Put("a", model.Running, 2500)
 	c := &socketClient{t: t}
@@ -152,6 +153,7 @@ func TestSocketStreams(t *testing.T) {
 
 // Frames come at most ten a second, however often the run says that something is new.
 func TestSocketCoalesces(t *testing.T) {
+	t.Parallel()
 	f, site := liveSite(t)
 	f.Put("a", model.Running, 10)
 	c := &socketClient{t: t}
@@ -180,6 +182,7 @@ func TestSocketCoalesces(t *testing.T) {
 
 // Whatever is cut, whenever the run is resumed: in the end the page has the steps of the store, each once.
 func TestSocketSurvivesCutsAndResumes(t *testing.T) {
+	t.Parallel()
 	for trial := range 3 {
 		f, site := liveSite(t)
 		f.Put("a", model.Running, 100)
@@ -225,6 +228,7 @@ func TestSocketSurvivesCutsAndResumes(t *testing.T) {
 
 // A page that was away goes back as far as the resumes meanwhile did, however many they were, and no further.
 func TestSocketRewinds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		attempt int // that the page says its 100 points are of
