@@ -167,7 +167,7 @@ const (
 
 var fields = []Field{
 	{Name: "dataset", Label: "Dataset", Group: "run", Kind: Choice, Source: ours, Help: "Training images.", at: func(c *Config) any { return &c.Dataset }},
-	{Name: "model", Label: "Model", Group: "run", Kind: Choice, Choices: ModelNames(), Source: ours, Help: "Which model: the paper's hrr, or a baseline.", at: func(c *Config) any { return &c.Model }},
+	{Name: "model", Label: "Model", Group: "run", Kind: Choice, Choices: ModelNames(), Source: ours, Help: "Which model: the paper's HRR, or a baseline.", at: func(c *Config) any { return &c.Model }},
 	{Name: "preset", Label: "Preset", Group: "run", Kind: Choice, Choices: PresetNames(), Source: ours, Help: "Width of the network, tiny, small or paper; sets the defaults of all other entries.", at: func(c *Config) any { return &c.Preset }},
 	{Name: "engine", Label: "Engine", Group: "run", Kind: Choice, Choices: EngineNames(), Source: ours, Help: "Compute engine; auto uses an NVIDIA GPU if there is one, else the CPU engine.", at: func(c *Config) any { return &c.Engine }},
 	{Name: "precision", Label: "Precision", Group: "run", Kind: Choice, Choices: PrecisionNames(), zero: TF32, Source: ours + ", as PyTorch does in convolutions", Help: "Precision of matrix products. TF32 keeps 10 bits of fraction on a GPU and is several times as fast as float32; CPU engines use float32 instead. bf16 keeps 7 bits in encoder and decoder during training; all else is float32.", at: func(c *Config) any { return &c.Precision }},

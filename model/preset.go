@@ -106,7 +106,7 @@ type preset struct {
 var presets = map[string]preset{
 	"paper": {"The paper's network: 15.4 M parameters in encoder and decoder; the paper trained it for slightly over an hour on an L40S GPU.",
 		[4]int{64, 128, 256, 512}, 512, 512, 512, 125_000, 128, 3e-4, "", 0.6, 500, 1000},
-	"small": {"A quarter of the width: a quarter of an hour on two cores.",
+	"small": {"A quarter of the width: half an hour on two cores.",
 		[4]int{16, 32, 64, 128}, 256, 256, 128, 25_000, 32, 1e-3, WSD, 0.1, 200, 500},
 	"tiny": {"An eighth of the width: minutes on two cores.",
 		[4]int{8, 16, 32, 64}, 128, 128, 64, 20_000, 32, 1e-3, WSD, 0.1, 200, 500},
