@@ -142,9 +142,12 @@ func factorsOf(ctx context.Context, dataset, dataDir string) (int, error) {
 }
 
 // finder looks runs up in the folders of a data folder.
-func finder(dataDir string) sweep.Lookup {
+func finder(dataDir string) sweep.Lookup { return finderIn(filepath.Join(dataDir, "runs")) }
+
+// finderIn looks runs up in a folder of theirs.
+func finderIn(runs string) sweep.Lookup {
 	return func(id string) (sweep.Found, bool) {
-		f, err := folder.Open(filepath.Join(dataDir, "runs", id))
+		f, err := folder.Open(filepath.Join(runs, id))
 		if err != nil {
 			return sweep.Found{}, false
 		}
@@ -199,6 +202,9 @@ func (s *shellSweep) board() sweep.Board {
 	find := finder(s.dataDir)
 	return s.saved.Plan.Look(func(id string) (sweep.Found, bool) {
 		found, ok := find(id)
+		if !ok && s.options.Dry && s.options.Records != "" { // which a sweep in earnest takes into the data folder first
+			found, ok = finderIn(s.options.Records)(id)
+		}
 		if why := s.failed[id]; ok && why != "" && found.Problem == "" {
 			found.Problem = why
 		}

@@ -94,6 +94,12 @@ func TestSweepAndReport(t *testing.T) {
 	}
 
 	data = filepath.Join(dir, "elsewhere") // its runs come from the records, and the report is made of them
+	if err := json.Unmarshal(run("sweep", plan, "--json", "--records", records, "--dry"), &record); err != nil || record.Done != 3 {
+		t.Errorf("dry: %v %+v", err, record)
+	}
+	if _, err := os.Stat(data); err == nil {
+		t.Error("a dry sweep made a data folder of the records")
+	}
 	if err := json.Unmarshal(run("sweep", plan, "--json", "--records", records), &record); err != nil || record.Done != 3 {
 		t.Fatalf("%v %+v", err, record)
 	}
