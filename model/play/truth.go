@@ -70,20 +70,24 @@ func (m *Model) Truth(ctx context.Context, set data.Set, u *Usage, a, b int, slo
 	return t, nil
 }
 
-// factorsOf are the first factors of slots, ascending; a slot that is mixed or unused has none to swap.
+// factorsOf are the factors that slots are named after, ascending. A mixed slot has none to swap, but goes with its group: beside a slot
+// that is named after its first factor.
 func (u *Usage) factorsOf(slots []int) (factors []int, err error) {
 	if len(slots) == 0 {
 		return nil, model.Invalid{"slots": "name at least one slot, as in slots=7.8"}
 	}
+	for _, j := range slots {
+		if j < 0 || j >= len(u.Labels) {
+			return nil, model.Invalid{"slots": fmt.Sprintf("there is no slot %d; slots are 0 to %d", j, len(u.Labels)-1)}
+		}
+		if o := u.Ownership.Slots[j]; len(o.Factors) > 0 {
+			factors = append(factors, o.First)
+		}
+	}
 	var none []string
 	for _, j := range slots {
-		switch {
-		case j < 0 || j >= len(u.Labels):
-			return nil, model.Invalid{"slots": fmt.Sprintf("there is no slot %d; slots are 0 to %d", j, len(u.Labels)-1)}
-		case len(u.Ownership.Slots[j].Factors) == 0:
+		if o := u.Ownership.Slots[j]; len(o.Factors) == 0 && !slices.Contains(factors, o.First) {
 			none = append(none, fmt.Sprint(j))
-		default:
-			factors = append(factors, u.Ownership.Slots[j].First)
 		}
 	}
 	if len(none) > 0 {

@@ -2,6 +2,7 @@ package play
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +71,12 @@ func TestTruthOfAPair(t *testing.T) {
 	mixed.Ownership.Slots = append([]model.Owner{{Kind: model.Mixed, First: 2}}, u.Ownership.Slots[1:]...)
 	if _, err := m.Truth(t.Context(), set, &mixed, a, b, []int{0}); err == nil || !strings.Contains(err.Error(), "slot 0 stands for no factor") {
 		t.Errorf("a mixed slot: %v", err)
+	}
+	in := *u // the group with a mixed slot in it, which is swapped with the others
+	in.Ownership.Slots = slices.Clone(u.Ownership.Slots)
+	in.Ownership.Slots[group.Slots[0]] = model.Owner{Kind: model.Mixed, First: group.Factor}
+	if got, err := m.Truth(t.Context(), set, &in, a, b, group.Slots); len(group.Slots) < 2 || err != nil || !slices.Equal(got.Factors, []int{group.Factor}) {
+		t.Errorf("a group with a mixed slot, of slots %v: %+v, %v", group.Slots, got, err)
 	}
 	part, err := data.Open(t.Context(), src.Config.Dataset+"[not(shape=cube;floor_hue=0.0)]", t.TempDir())
 	if err != nil {

@@ -36,15 +36,20 @@ export function wanted(side, other, codes, slots, names) {
   if (!side.classes?.length) return null;
   const out = side.classes.slice();
   const set = new Map();
+  const rest = []; // slots that are named after nothing
   for (let i = 0; i < codes.length; i++) {
     if (codes[i] === side.codes[i]) continue;
     const f = factorOf(slots[i]);
+    if (f < 0) {
+      rest.push(i);
+      continue;
+    }
     const to = codes[i] === other.codes[i] && other.classes?.length ? other.classes[f] : single(names.of(i, codes[i]));
-    if (f < 0 || to === undefined || (set.has(f) && set.get(f) !== to)) return null;
+    if (to === undefined || (set.has(f) && set.get(f) !== to)) return null;
     set.set(f, to);
     out[f] = to;
   }
-  return out;
+  return rest.every((i) => codes[i] === other.codes[i] && follows(slots[i], set)) ? out : null;
 }
 
 const single = (known) => (known?.classes.length === 1 ? known.classes[0] : undefined);
@@ -52,10 +57,13 @@ const single = (known) => (known?.classes.length === 1 ? known.classes[0] : unde
 /** factorOf is the factor that a slot is named after, −1 where it is named after none. */
 export const factorOf = (slot) => (slot.known && slot.name && slot.name !== 'mixed' && slot.name !== 'unused' ? slot.first : -1);
 
-/** intends are the factors of slots; null where one of them is named after none. */
+/** follows says whether a mixed slot goes with its group: beside one that is named after its first factor. */
+const follows = (slot, factors) => slot.known && slot.name === 'mixed' && factors.has(slot.first);
+
+/** intends are the factors of slots; null where one of them is named after none and goes with no other. */
 export function intends(slots, changed) {
-  const factors = changed.map((i) => factorOf(slots[i]));
-  return factors.includes(-1) ? null : new Set(factors);
+  const factors = new Set(changed.map((i) => factorOf(slots[i])).filter((f) => f >= 0));
+  return changed.every((i) => factorOf(slots[i]) >= 0 || follows(slots[i], factors)) ? factors : null;
 }
 
 export class Facts {

@@ -29,6 +29,7 @@ test('slots without a factor intend nothing', () => {
   assert.deepEqual(slots.map(factorOf), [0, 0, -1, 1]);
   assert.deepEqual(intends(slots, [0, 1, 3]), new Set([0, 1]));
   assert.equal(intends(slots, [0, 2]), null);
+  assert.deepEqual(intends(slots, [2, 3]), new Set([1])); // a mixed slot goes with the slot that is named after its first factor
 });
 
 test('the classes that edited codes should give', () => {
@@ -41,6 +42,8 @@ test('the classes that edited codes should give', () => {
   assert.equal(want([5, 11, 12, 13]), null); // one that stands for two
   assert.equal(want([4, 21, 12, 13]), null); // slots that contradict each other
   assert.equal(want([10, 11, 22, 13]), null); // a slot without a factor
+  assert.deepEqual(want([10, 11, 22, 23]), [1, 9]); // but it goes with its group
+  assert.equal(want([10, 11, 30, 23]), null); // unless its code is not the group's
   assert.equal(wanted(side([], [10, 11, 12, 13]), b, [20, 21, 12, 13], slots, names), null); // an upload
 });
 
