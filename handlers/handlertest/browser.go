@@ -13,6 +13,7 @@ import (
 
 	"slotscope/web"
 
+	"github.com/chromedp/cdproto/input"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
@@ -183,6 +184,20 @@ func (b Browser) Click(selector string) {
 	b.T.Helper()
 	x, y := b.Middle(selector)
 	b.Do(chromedp.MouseClickXY(x, y))
+}
+
+// Drag presses the mouse at one point, moves it to another in ten steps and lets it go. chromedp's own drag waits two seconds for one that the
+// browser itself begins wherever it starts on a link; the pages take care of theirs.
+func (b Browser) Drag(x0, y0, x1, y1 float64) {
+	b.T.Helper()
+	held := func(p *input.DispatchMouseEventParams) { p.Buttons, p.ClickCount = 1, 1 }
+	b.Do(chromedp.MouseEvent(chromedp.MousePressed, x0, y0, chromedp.ButtonLeft, held))
+	const steps = 10
+	for i := 1; i <= steps; i++ {
+		part := float64(i) / steps
+		b.Do(chromedp.MouseEvent(chromedp.MouseMoved, x0+part*(x1-x0), y0+part*(y1-y0), chromedp.ButtonLeft, func(p *input.DispatchMouseEventParams) { p.Buttons = 1 }))
+	}
+	b.Do(chromedp.MouseEvent(chromedp.MouseReleased, x1, y1, chromedp.ButtonLeft, func(p *input.DispatchMouseEventParams) { p.ClickCount = 1 }))
 }
 
 // Middle is where an element's centre lies in the window, once it is there, has come to rest and nothing covers it; it is scrolled into

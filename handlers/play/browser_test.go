@@ -92,7 +92,7 @@ func (b playBrowser) drag(from, to string) {
 	b.t.Helper()
 	x0, y0 := b.at(from)
 	x1, y1 := b.at(to)
-	b.Do(chromedp.DragAndDropXY(x0, y0, x1, y1))
+	b.Drag(x0, y0, x1, y1)
 }
 
 func (b playBrowser) click(id string) { b.t.Helper(); b.Click(testID(id)) }
@@ -298,7 +298,7 @@ func TestPlayStripChangesItsOrder(t *testing.T) {
 	var x0, y0, x1, y1 float64
 	fmt.Sscanf(from, "%g %g", &x0, &y0)
 	fmt.Sscanf(to, "%g %g", &x1, &y1)
-	b.Do(chromedp.DragAndDropXY(x0, y0, x1, y1))
+	b.Drag(x0, y0, x1, y1)
 	step(1, "1.2.3.4.10")
 	step(5, "6.2.8.9.10") // whatever the order, it ends at B
 	b.address("a=12345&b=400000&codes=1.2.3.4.5&bcodes=6.2.8.9.10&order=4.1.0.2.3")

@@ -45,7 +45,7 @@ func TestPadByMouseAndKeys(t *testing.T) {
 	b.Eval(`void (window.first = ` + padPixels + `)`)
 	x0, y0 := b.padAt(10, 10)
 	x1, y1 := b.padAt(60, 40)
-	b.Do(chromedp.DragAndDropXY(x0, y0, x1, y1))
+	b.Drag(x0, y0, x1, y1)
 	b.Wait(`/^(59|60|61)% of slot 0, (39|40|41)% of slot 2$/.test(`+padNow+`)`, "true")
 	b.Wait(padAsFirst, "false")
 	b.Wait(`[document.querySelector('[data-testid=play-blend-0]').value, document.querySelector('[data-testid=play-blend-2]').value].every((v, i) => Math.abs(v - [60, 40][i]) < 2)`, "true")

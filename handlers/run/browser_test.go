@@ -141,7 +141,7 @@ func TestChartsByHand(t *testing.T) {
 	b.Wait(`document.querySelector('[data-testid="chart-perplexity/window"] [data-part=now]').textContent.startsWith('step ')`, "true") // one crosshair for all
 
 	x, y := b.Middle(`[data-testid="chart-total"] .u-over`)
-	b.Do(chromedp.DragAndDropXY(x-80, y, x+80, y))
+	b.Drag(x-80, y, x+80, y)
 	b.Wait(`/^steps [0-9,]+ to [0-9,]+$/.test(document.querySelector('[data-part=view]').textContent)`, "true")
 	b.Click("[name=reset]")
 	b.Wait(`document.querySelector('[data-part=view]').textContent`, "")

@@ -300,7 +300,7 @@ func TestBadChildren(t *testing.T) {
 	for how, want := range map[string]string{
 		"die at 1":              "message 1 (hello): it ended (exit status 3); its last line on standard error: needed 3 GB",
 		"die at 2":              "message 2 (encode): it ended (exit status 3); its last line on standard error: needed 3 GB",
-		"hang at hello":         "message 1 (hello): it gave no answer within 3 s and was ended; `slotscope adopt --run RUN --timeout SECONDS COMMAND` waits longer",
+		"hang at hello":         "message 1 (hello): it gave no answer within 1 s and was ended; `slotscope adopt --run RUN --timeout SECONDS COMMAND` waits longer",
 		"hang at decode":        "message 3 (decode): it gave no answer within 3 s and was ended; `slotscope adopt --run RUN --timeout SECONDS COMMAND` waits longer",
 		"garbage at hello":      `message 1 (hello): it wrote "loading weights … 100%" where a line of JSON was due; what is not an answer belongs on standard error`,
 		"garbage at encode":     `message 2 (encode): it wrote "loading weights … 100%" where a line of JSON was due`,
@@ -324,7 +324,10 @@ func TestBadChildren(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) {
 			p := setUp(t, how)
-			if strings.HasPrefix(how, "hang") {
+			switch how {
+			case "hang at hello":
+				p.cmd.Seconds = 1 // a child that is slow to start says as little as one that hangs
+			case "hang at decode":
 				p.cmd.Seconds = 3
 			}
 			_, _, err := adopt.Adopt(t.Context(), p.root, p.set, "", p.cmd)
