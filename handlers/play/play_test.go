@@ -480,7 +480,7 @@ func TestRealNumbersPlay(t *testing.T) {
 		t.Errorf("%+v", about)
 	}
 	reply, raw := p.get("/play/" + p.key + "?a=3&b=7&codes=1024.1040.928.1024.0")
-	for _, want := range []string{"β-VAE", "A, slot 1: code +0.25", "A, slot 2: code -1.50", `data-code="928"`} {
+	for _, want := range []string{"β-VAE", `"+0.25: A, slot 1"`, `"-1.50: A, slot 2"`, `data-code="928"`} {
 		if !strings.Contains(string(raw), want) {
 			t.Errorf("%s: the page lacks %q", reply.Status, want)
 		}

@@ -195,6 +195,11 @@ func (v PlayView) code(i, c int) PlayCode {
 	return PlayCode{Code: c}
 }
 
+// seen is what playCode writes of a code: names for those who do not see it begin with it, word for word.
+func (v PlayView) seen(i, c int) string {
+	return strings.TrimSpace(v.code(i, c).Name + " " + v.Text(c))
+}
+
 // columns are the slots in the order in which they stand, those of a group beside each other.
 func (v PlayView) columns() (slots []int) {
 	for _, g := range v.Groups {
