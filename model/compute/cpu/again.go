@@ -187,13 +187,18 @@ func (p *plan) findIdentity(n *node) {
 	case backends.OpTypeWhere:
 		if c, ok := p.root(n.in[0]).args.(constant); ok && len(c) == 1 {
 			if chosen := n.in[2-int(c[0]&1)]; chosen.shape.Equal(n.shape) {
-				p.alias[n.id], n.in = chosen, []*node{chosen}
+				p.become(n, chosen)
 			}
 		}
 	case backends.OpTypeSub:
 		c, ok := p.view(n.in[1], n.shape.Dimensions).node.args.(constant)
 		if ok && len(c) == n.width() && !slices.ContainsFunc(c, func(b byte) bool { return b != 0 }) && n.in[0].shape.Equal(n.shape) {
-			p.alias[n.id], n.in = n.in[0], n.in[:1]
+			p.become(n, n.in[0])
 		}
 	}
+}
+
+// become makes a node another name of x.
+func (p *plan) become(n, x *node) {
+	p.alias[n.id], n.op, n.args, n.in = x, backends.OpTypeIdentity, nil, []*node{x}
 }

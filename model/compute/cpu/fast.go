@@ -46,6 +46,8 @@ func fastOp(n *node) (kernel.Op, bool) {
 		return kernel.Select, n.shape.DType == dtypes.Float32 || n.shape.DType == dtypes.Bool
 	case backends.OpTypeConvertDType:
 		switch {
+		case roundsToBF16(n):
+			return kernel.RoundBF16, true
 		case n.shape.DType == dtypes.Bool:
 			return kernel.ToMask, from == dtypes.Float32
 		case n.shape.DType != dtypes.Float32:

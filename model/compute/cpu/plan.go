@@ -51,16 +51,9 @@ type plan struct {
 
 // newPlan drops, folds, groups and orders.
 func newPlan(b *Builder, outs []*node) *plan {
-	p := &plan{nodes: b.nodes, outs: outs, alias: make([]*node, len(b.nodes)), within: make([]*group, len(b.nodes))}
-	p.mark()
-	known := map[string]*node{}
-	for _, n := range p.nodes {
-		if p.live[n.id] {
-			p.findAlias(n)
-			p.findIdentity(n)
-			p.findTwin(known, n)
-			p.fold(b.backend, n)
-		}
+	p := simplify(b.backend, b.nodes, outs)
+	if nodes, changed := widen(p.nodes); changed {
+		p = simplify(b.backend, nodes, outs)
 	}
 	p.findProducts()
 	p.mark()
@@ -68,6 +61,22 @@ func newPlan(b *Builder, outs []*node) *plan {
 	p.mark()
 	p.group()
 	p.schedule()
+	return p
+}
+
+// simplify drops what nothing needs, what is there twice and what can be computed now.
+func simplify(b *Backend, nodes, outs []*node) *plan {
+	p := &plan{nodes: nodes, outs: outs, alias: make([]*node, len(nodes)), within: make([]*group, len(nodes))}
+	p.mark()
+	known := map[string]*node{}
+	for _, n := range p.nodes {
+		if p.live[n.id] {
+			p.findAlias(n)
+			p.findIdentity(n)
+			p.findTwin(known, n)
+			p.fold(b, n)
+		}
+	}
 	return p
 }
 

@@ -153,6 +153,9 @@ func (p *program) lay() {
 func nodeFn(n *node) blockFn {
 	switch n.op {
 	case backends.OpTypeConvertDType:
+		if roundsToBF16(n) {
+			return map1(func(x float32) float32 { return roundBF16(x).Float32() })
+		}
 		return convertFn(n.in[0].shape.DType, n.shape.DType)
 	case backends.OpTypeWhere:
 		return elementFn(n.op, n.shape.DType)

@@ -34,6 +34,8 @@ const (
 	ToFloat  Op = C.OP_TO_FLOAT  // 1 where a mask is true, 0 elsewhere
 	ToMask   Op = C.OP_TO_MASK   // true where a float is not 0
 
+	RoundBF16 Op = C.OP_ROUND_BF16 // to the nearest of 8 significant bits and any exponent of float32, ties to even
+
 	Add Op = C.OP_ADD
 	Sub Op = C.OP_SUB
 	Mul Op = C.OP_MUL

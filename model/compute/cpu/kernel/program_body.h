@@ -78,6 +78,7 @@ static void ISA(step)(int op, int scalar, float *d, const float *a, const float 
 		UNARY(OP_NOT, FLOAT(~BITS(x)))
 		UNARY(OP_TO_FLOAT, FLOAT(BITS(x) & BITS(SPLAT(1.0f))))
 		UNARY(OP_TO_MASK, FLOAT(x != 0.0f))
+		UNARY(OP_ROUND_BF16, ISA(vround_bf16)(x))
 		BINARY(OP_ADD, x + y)
 		BINARY(OP_SUB, x - y)
 		BINARY(OP_MUL, x *y)

@@ -63,6 +63,13 @@ func truth(op Op, x, y, z float64) float64 {
 		return math.Ceil(x)
 	case Round:
 		return math.RoundToEven(x)
+	case RoundBF16:
+		if x != x || math.IsInf(x, 0) {
+			return x
+		}
+		_, e := math.Frexp(x)
+		unit := math.Ldexp(1, max(e-8, -133)) // between neighbours with 8 significant bits
+		return float64(float32(math.RoundToEven(x/unit) * unit))
 	case IsFinite:
 		return is(x-x == 0)
 	case Not:
@@ -152,7 +159,7 @@ func TestFunctionsAreWithinAFewUlps(t *testing.T) {
 	p := NewPool(1)
 	defer p.Close()
 	limits := map[Op]float64{Exp: 1.5, Expm1: 2.5, Log: 1.5, Log1p: 2.5, Sqrt: 0.5, Rsqrt: 1.5, Tanh: 2, Logistic: 2.5, Erf: 1.5,
-		Copy: 0, Neg: 0, Abs: 0, Sign: 0, Floor: 0, Ceil: 0, Round: 0, IsFinite: 0, ToMask: 0}
+		Copy: 0, Neg: 0, Abs: 0, Sign: 0, Floor: 0, Ceil: 0, Round: 0, IsFinite: 0, ToMask: 0, RoundBF16: 0}
 	x := everywhere()
 	forEachSet(t, func(t *testing.T) {
 		for op, limit := range limits {
@@ -318,7 +325,7 @@ func interpret(s ProgramSpec, in []array) (values [][]float64) {
 }
 
 // exactOps round as the interpreter does.
-var exactOps = []Op{Copy, Neg, Abs, Sign, Sqrt, Floor, Ceil, Round, IsFinite, Not, ToFloat, ToMask, Add, Sub, Mul, Div, Max, Min, And, Or, Xor, Equal,
+var exactOps = []Op{Copy, Neg, Abs, Sign, Sqrt, Floor, Ceil, Round, IsFinite, Not, ToFloat, ToMask, RoundBF16, Add, Sub, Mul, Div, Max, Min, And, Or, Xor, Equal,
 	NotEqual, Greater, GreaterEqual, Less, LessEqual, Select, Clamp}
 
 func drawProgram(t *rapid.T) ProgramSpec {

@@ -1,0 +1,120 @@
+//go:build cgo
+
+package cpu
+
+import (
+	"slices"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+)
+
+// rounded is the args of a ConvertDType from float32 to float32 that rounds to the nearest bfloat16, ties to even.
+type rounded struct{}
+
+func roundsToBF16(n *node) bool { _, ok := n.args.(rounded); return ok }
+
+// widener replaces products of bfloat16 by products of float32 whose operands were rounded: the kernels have these, the product of
+// two bfloat16 is exact in float32, and sums are of float32 either way. A product that is only converted to float32 afterwards
+// is not rounded in between.
+type widener struct {
+	list []*node
+	wide map[*node]*node // of bfloat16: the same value as float32
+	sums map[*node]*node // of products of bfloat16: their value before it is rounded
+}
+
+// widen returns the nodes with products of bfloat16 replaced; false where there are none.
+func widen(nodes []*node) ([]*node, bool) {
+	if !slices.ContainsFunc(nodes, isHalfProduct) {
+		return nodes, false
+	}
+	w := widener{wide: map[*node]*node{}, sums: map[*node]*node{}}
+	for _, n := range nodes {
+		w.replace(n)
+		w.list = append(w.list, n)
+	}
+	for i, n := range w.list {
+		n.id = i
+	}
+	return w.list, true
+}
+
+func isHalfProduct(n *node) bool {
+	return n.shape.DType == dtypes.BFloat16 && (n.op == backends.OpTypeConvGeneral || n.op == backends.OpTypeDotGeneral)
+}
+
+// movesOnly are the operations whose results are elements of their operands.
+var movesOnly = map[backends.OpType]bool{
+	backends.OpTypeReshape: true, backends.OpTypeTranspose: true, backends.OpTypeBroadcastInDim: true, backends.OpTypeReverse: true,
+	backends.OpTypeSlice: true, backends.OpTypeConcatenate: true, backends.OpTypeIdentity: true, backends.OpTypePad: true,
+}
+
+// replace adds what a node of bfloat16 is as float32.
+func (w *widener) replace(n *node) {
+	switch {
+	case n.op == backends.OpTypeConvertDType:
+		w.convert(n)
+	case n.op == backends.OpTypeIdentity && w.sums[n.in[0]] != nil:
+		w.sums[n] = w.sums[n.in[0]]
+	case isHalfProduct(n):
+		if in := w.widened(n.in); in != nil {
+			w.sums[n] = w.add(n.op, n.shape, n.args, in...)
+			n.op, n.args, n.in = backends.OpTypeConvertDType, nil, []*node{w.sums[n]} // for those who read bfloat16
+		}
+	case n.shape.DType == dtypes.BFloat16 && movesOnly[n.op]:
+		if in := w.widened(n.in); in != nil {
+			w.wide[n] = w.add(n.op, n.shape, n.args, in...)
+		}
+	}
+}
+
+// add puts a node of float32 before the one that is looked at.
+func (w *widener) add(op backends.OpType, like shapes.Shape, args any, in ...*node) *node {
+	n := &node{op: op, shape: shapes.Make(dtypes.Float32, like.Dimensions...), args: args, in: in}
+	w.list = append(w.list, n)
+	return n
+}
+
+// convert rounds float32 that becomes bfloat16, and takes what becomes float32 from where it is that already.
+func (w *widener) convert(n *node) {
+	x := n.in[0]
+	if n.shape.DType == dtypes.BFloat16 && x.shape.DType == dtypes.Float32 {
+		w.wide[n] = w.add(n.op, n.shape, rounded{}, x)
+	}
+	if n.shape.DType != dtypes.Float32 {
+		return
+	}
+	for _, known := range []*node{w.sums[x], w.wide[x]} {
+		if known != nil {
+			n.op, n.in = backends.OpTypeIdentity, []*node{known}
+			return
+		}
+	}
+}
+
+// widened are nodes of bfloat16 as float32; nil where one is known as bfloat16 only.
+func (w *widener) widened(in []*node) []*node {
+	out := make([]*node, len(in))
+	for i, x := range in {
+		c, constant := x.args.(constant)
+		switch {
+		case w.wide[x] != nil:
+		case w.sums[x] != nil:
+			w.wide[x] = w.add(backends.OpTypeConvertDType, x.shape, rounded{}, w.sums[x])
+		case constant:
+			w.wide[x] = w.add(backends.OpTypeConstant, x.shape, wideConstant(c))
+		default:
+			return nil
+		}
+		out[i] = w.wide[x]
+	}
+	return out
+}
+
+func wideConstant(c constant) constant {
+	n := len(c) / dtypes.BFloat16.Size()
+	mem := newMemory(4 * n)
+	convertFn(dtypes.BFloat16, dtypes.Float32)(pointer(mem), sources(c), n)
+	return constant(mem[:4*n])
+}

@@ -1,0 +1,113 @@
+//go:build cgo
+
+package cpu
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	. "github.com/gomlx/gomlx/pkg/core/graph"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+)
+
+func toBF16(x *Node) *Node { return ConvertDType(x, dtypes.BFloat16) }
+
+func toF32(x *Node) *Node { return ConvertDType(x, dtypes.Float32) }
+
+// Products of bfloat16 and their gradients are products of float32 whose operands were rounded, exactly.
+func TestProductsOfBF16(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	for _, c := range []struct {
+		name     string
+		x, k     shapes.Shape
+		multiply func(x, k *Node) *Node
+	}{
+		{"convolution", f32(2, 9, 7, 3), f32(3, 3, 3, 5), func(x, k *Node) *Node { return Convolve(x, k).PadSame().Done() }},
+		{"strides", f32(2, 8, 8, 17), f32(4, 4, 17, 8), func(x, k *Node) *Node { return Convolve(x, k).Strides(2).PadSame().Done() }},
+		{"one pixel", f32(1, 1, 1, 1), f32(1, 1, 1, 1), func(x, k *Node) *Node { return Convolve(x, k).Done() }},
+		{"matrices", f32(6, 33), f32(33, 9), Dot},
+		{"moved", f32(6, 33), f32(9, 33), func(x, k *Node) *Node { return Dot(x, Transpose(Reverse(k, 0), 0, 1)) }},
+		{"padded", f32(6, 31), f32(33, 9), func(x, k *Node) *Node {
+			return Dot(Pad(x, ScalarZero(x.Graph(), x.DType()), PadAxis{}, PadAxis{Start: 1, End: 1}), k)
+		}},
+		{"cut and joined", f32(6, 34), f32(17, 9), func(x, k *Node) *Node {
+			return Dot(Slice(x, AxisRange(), AxisRange(3, 20)), Concatenate([]*Node{k}, 0))
+		}},
+	} {
+		learn := func(product func(x, k *Node) *Node) func(x, k *Node) []*Node {
+			return func(x, k *Node) []*Node {
+				y := product(x, k)
+				if y.Rank() < 4 { // GoMLX writes the gradients of matrix products as sums
+					return []*Node{y}
+				}
+				return append([]*Node{y}, Gradient(ReduceAllSum(Square(y)), x, k)...)
+			}
+		}
+		mixed := learn(func(x, k *Node) *Node { return toF32(c.multiply(toBF16(x), toBF16(k))) })
+		x, k := random(rng, c.x), random(rng, c.k)
+		exec := build(t, engine(t), []shapes.Shape{c.x, c.k}, func(in []*Node) []*Node { return mixed(in[0], in[1]) })
+		for _, s := range exec.steps {
+			for _, n := range s.nodes {
+				if (n.op == backends.OpTypeConvGeneral || n.op == backends.OpTypeDotGeneral) && n.shape.DType != dtypes.Float32 {
+					t.Errorf("%s: %s", c.name, s.describe())
+				}
+			}
+		}
+		got := eval(t, engine(t), mixed, x, k)
+		round := func(x *Node) *Node { return toF32(toBF16(x)) }
+		want := eval(t, engine(t), func(x, k *Node) []*Node {
+			x, k = round(x), round(k)
+			y := c.multiply(x, k)
+			if y.Rank() < 4 {
+				return []*Node{y}
+			}
+			v := StopGradient(round(MulScalar(y, 2)))
+			return append([]*Node{y}, Gradient(ReduceAllSum(Mul(y, v)), x, k)...)
+		}, x, k)
+		for i := range got {
+			if err := near(got[i], want[i], 1e-6); err != nil {
+				t.Errorf("%s, result %d: %v", c.name, i, err)
+			}
+		}
+	}
+}
+
+// What reads a product as bfloat16 gets it rounded, once.
+func TestProductOfBF16IsRoundedForOthers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(23, 24))
+	out := eval(t, engine(t), func(x, k *Node) []*Node {
+		product := Dot(toBF16(x), toBF16(k))
+		rounded := toBF16(Dot(toF32(toBF16(x)), toF32(toBF16(k))))
+		return []*Node{product, rounded, toF32(Neg(product)), toF32(Neg(rounded)), toF32(Dot(product, toBF16(k))), Dot(toF32(rounded), toF32(toBF16(k)))}
+	}, random(rng, f32(4, 7)), random(rng, f32(7, 7)))
+	for i := 0; i < len(out); i += 2 {
+		if err := near(out[i], out[i+1], 0); err != nil {
+			t.Errorf("result %d: %v", i, err)
+		}
+	}
+}
+
+// The kernels round as IEEE 754 says: ties to even, what is too large to infinity, below the normal range, NaN to NaN.
+func TestRoundToBF16(t *testing.T) {
+	var x []float32
+	for _, bits := range []uint32{0, 1, 0x7fff, 0x8000, 0x8001, 0x18000, 0x3f808000, 0x3f818000, 0x3f80ffff, 0x7f7f7fff, 0x7f7f8000, 0x7f7fffff, 0x7f800000,
+		0x7f800001, 0x7fffffff, 0x7fc00000} {
+		x = append(x, math.Float32frombits(bits), math.Float32frombits(bits|1<<31))
+	}
+	rng := rand.New(rand.NewPCG(25, 26))
+	for range 1000 {
+		x = append(x, math.Float32frombits(rng.Uint32()))
+	}
+	got := eval1(t, engine(t), func(x *Node) *Node { // a product with 1, which leaves what was rounded
+		return Reshape(toF32(Dot(Reshape(toBF16(x), -1, 1), toBF16(OnesLike(Reshape(Slice(x, AxisRange(0, 1)), 1, 1))))), -1)
+	}, x).([]float32)
+	for i, v := range x {
+		want := 0 + roundBF16(v).Float32() // the sum of a product begins with +0
+		if math.Float32bits(got[i]) != math.Float32bits(want) && (want == want || got[i] == got[i]) {
+			t.Errorf("%08x became %08x, want %08x", math.Float32bits(v), math.Float32bits(got[i]), math.Float32bits(want))
+		}
+	}
+}
