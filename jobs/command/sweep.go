@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"slotscope/jobs/slurm"
 	"slotscope/model"
+	"slotscope/model/compute"
 	"slotscope/model/data"
 	"slotscope/model/folder"
 	"slotscope/model/host"
@@ -38,23 +42,33 @@ type sweepCommand struct {
 
 // sweepOptions are how a plan is worked through.
 type sweepOptions struct {
-	Engine  string `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
-	Retry   bool   `help:"try again what has failed"`
-	Records string `placeholder:"DIR" help:"folder in which runs that are done are kept without their weights, and from which they are taken, so that a sweep can go on on another machine"`
-	Dry     bool   `help:"say what would run and about how long it takes, and train nothing"`
+	Engine   string `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
+	Parallel int    `default:"1" placeholder:"N" help:"runs at the same time on this machine, each with its share of the cores: several small ones train more images a second than one after another"`
+	Retry    bool   `help:"try again what has failed"`
+	Records  string `placeholder:"DIR" help:"folder in which runs that are done are kept without their weights, and from which they are taken, so that a sweep can go on on another machine"`
+	Dry      bool   `help:"say what would run and about how long it takes, and train nothing"`
 }
 
-// Run trains and evaluates every run of a plan that is not done, one after another.
+// maxParallel is the largest --parallel: more processes than any machine has cores for are a mistake.
+const maxParallel = 256
+
+// Run trains and evaluates every run of a plan that is not done.
 func (c *sweepCommand) Run(ctx context.Context, env environment, typed given) error {
 	where, asks, err := c.heeded()
 	if err != nil {
 		return err
 	}
+	if c.Parallel < 1 || c.Parallel > maxParallel {
+		return model.Invalid{"parallel": fmt.Sprintf("%d is not between 1 and %d", c.Parallel, maxParallel)}
+	}
+	if where == model.Slurm && c.Parallel > 1 {
+		return fmt.Errorf("%w: --parallel is for runs on this machine; SLURM decides how many of its jobs run at the same time", errUsage)
+	}
 	plan, err := c.plan(ctx, env, typed)
 	if err != nil {
 		return err
 	}
-	s := &shellSweep{dataDir: c.Data, saved: sweep.Saved{ID: plan.ID(), Plan: plan}, options: c.sweepOptions, env: env, failed: map[string]string{}, recorded: map[string]bool{}}
+	s := newShellSweep(c.Data, sweep.Saved{ID: plan.ID(), Plan: plan}, c.sweepOptions, env)
 	if !c.Dry {
 		if err = s.store(); err != nil {
 			return err
@@ -167,12 +181,22 @@ type shellSweep struct {
 	saved    sweep.Saved
 	options  sweepOptions
 	env      environment
-	cluster  *onCluster        // nil where runs are trained here
-	failed   map[string]string // evaluations that failed in this shell, by run
-	recorded map[string]bool   // runs that are kept under --records
-	retried  map[string]int    // how often this shell took over a queued or failed run
-	said     string            // the task of the last plain line
-	saidAt   time.Time
+	cluster  *onCluster      // nil where runs are trained here
+	recorded map[string]bool // runs that are kept under --records
+	retried  map[string]int  // how often this shell took over a queued or failed run
+	doing    map[string]bool // runs that processes of this shell work on
+
+	mu     sync.Mutex
+	stand  sweep.Board       // when something began last
+	failed map[string]string // evaluations that failed in this shell, by run
+	now    map[string]string // what is done, by run
+	said   string            // the tasks of the last plain line
+	saidAt time.Time
+}
+
+func newShellSweep(dataDir string, saved sweep.Saved, o sweepOptions, env environment) *shellSweep {
+	return &shellSweep{dataDir: dataDir, saved: saved, options: o, env: env, recorded: map[string]bool{}, retried: map[string]int{},
+		doing: map[string]bool{}, failed: map[string]string{}, now: map[string]string{}}
 }
 
 // store keeps the plan in the data folder, which is made where it is missing.
@@ -199,6 +223,8 @@ func (s *shellSweep) show() (end func()) {
 
 // board is how the sweep stands, with what this shell has seen fail.
 func (s *shellSweep) board() sweep.Board {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	find := finder(s.dataDir)
 	return s.saved.Plan.Look(func(id string) (sweep.Found, bool) {
 		found, ok := find(id)
@@ -212,35 +238,75 @@ func (s *shellSweep) board() sweep.Board {
 	})
 }
 
-// work does one thing after another until nothing is left or ctx ends.
+// work does what can be done, --parallel things at a time, until nothing is left or ctx ends.
 func (s *shellSweep) work(ctx context.Context) error {
-	s.retried = map[string]int{}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan deed)
+	var failure error
 	for {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("the sweep was interrupted; run the same command to resume: %w", err)
+		more := false
+		if failure == nil && ctx.Err() == nil {
+			more, failure = s.begin(ctx, ended)
 		}
-		b, theirs := s.board(), false
-		s.record(b)
-		if s.cluster != nil {
-			var err error
-			if theirs, err = s.submit(ctx, b); err != nil {
-				return err
-			}
+		if failure != nil {
+			cancel() // the others save and end
 		}
-		item, ok := s.next(b)
-		if !ok {
-			if b.Count(sweep.Live, sweep.Unmeasured) == 0 && !theirs {
-				return nil
-			}
-			if err := s.wait(ctx, b); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := s.do(ctx, b, item); err != nil {
-			return err
+		switch {
+		case len(s.doing) > 0:
+			failure = errors.Join(failure, s.end(<-ended))
+		case failure != nil:
+			return failure
+		case ctx.Err() != nil:
+			return fmt.Errorf("the sweep was interrupted; run the same command to resume: %w", ctx.Err())
+		case !more:
+			return nil
 		}
 	}
+}
+
+// deed is how work on a run ended; its error ends the sweep.
+type deed struct {
+	id  string
+	err error
+}
+
+func (s *shellSweep) end(d deed) error {
+	delete(s.doing, d.id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.now, d.id)
+	return d.err
+}
+
+// begin begins as many runs as there is room for. Where there is nothing that this shell could begin it waits for what others
+// work on; false says that nobody works and nothing is left.
+func (s *shellSweep) begin(ctx context.Context, ended chan<- deed) (more bool, err error) {
+	b, theirs := s.board(), false
+	s.mu.Lock()
+	s.stand = b
+	s.mu.Unlock()
+	s.record(b)
+	if s.cluster != nil {
+		if theirs, err = s.submit(ctx, b); err != nil {
+			return false, err
+		}
+	}
+	for len(s.doing) < s.options.Parallel {
+		item, ok := s.next(b)
+		if !ok {
+			break
+		}
+		s.doing[item.ID] = true
+		go func() { ended <- deed{item.ID, s.do(ctx, item)} }()
+	}
+	if len(s.doing) > 0 {
+		return true, nil
+	}
+	if b.Count(sweep.Live, sweep.Unmeasured) == 0 && !theirs {
+		return false, nil
+	}
+	return true, s.wait(ctx)
 }
 
 // next is the first run that something can be done about: measurements first, for choices hang on them.
@@ -251,7 +317,7 @@ func (s *shellSweep) next(b sweep.Board) (sweep.Standing, bool) {
 	}
 	for _, stage := range stages {
 		for _, item := range b.Items {
-			if item.Stage != stage || item.Next(s.worker(), false, s.retried[item.ID]) == sweep.Wait || s.busy(item) {
+			if item.Stage != stage || s.doing[item.ID] || item.Next(s.worker(), false, s.retried[item.ID]) == sweep.Wait || s.busy(item) {
 				continue
 			}
 			if stage == sweep.Live || stage == sweep.Failed {
@@ -295,12 +361,12 @@ func (s *shellSweep) has(id string, who func(*folder.Folder) (folder.Holder, boo
 }
 
 // wait is for runs that another process works on.
-func (s *shellSweep) wait(ctx context.Context, b sweep.Board) error {
+func (s *shellSweep) wait(ctx context.Context) error {
 	who := "another process works"
 	if s.cluster != nil {
 		who = "SLURM works"
 	}
-	s.say(b, who+" on what is left")
+	s.say("", who+" on what is left")
 	select {
 	case <-ctx.Done():
 	case <-time.After(5 * time.Second):
@@ -309,12 +375,14 @@ func (s *shellSweep) wait(ctx context.Context, b sweep.Board) error {
 }
 
 // do trains or evaluates one run. A run that fails is the plan's business; only what ends the sweep is an error.
-func (s *shellSweep) do(ctx context.Context, b sweep.Board, item sweep.Standing) error {
+func (s *shellSweep) do(ctx context.Context, item sweep.Standing) error {
 	dir := s.root.RunDir(item.ID)
 	if item.Stage == sweep.Unmeasured {
-		s.say(b, "evaluating "+item.Name)
+		s.say(item.ID, "evaluating "+item.Name)
 		if err := s.process(ctx, item.ID, nil, append([]string{"eval", dir, "--data", s.dataDir, "--engine", s.options.Engine}, item.EvalFlags()...)...); err != nil && ctx.Err() == nil && !s.has(item.ID, (*folder.Folder).Evaluator) {
+			s.mu.Lock()
 			s.failed[item.ID] = "trained, but its evaluation failed: " + err.Error()
+			s.mu.Unlock()
 		}
 		return nil
 	}
@@ -330,7 +398,7 @@ func (s *shellSweep) do(ctx context.Context, b sweep.Board, item sweep.Standing)
 		}
 	}
 	follow := func(status model.Status) {
-		s.say(b, fmt.Sprintf("%s  step %d of %d  %.0f images/s  %s left of this run", item.Name, status.Step, item.Config.Steps, status.ImagesPerSecond, left(status)))
+		s.say(item.ID, fmt.Sprintf("%s  step %d of %d  %.0f images/s  %s left of this run", item.Name, status.Step, item.Config.Steps, status.ImagesPerSecond, left(status)))
 	}
 	if err := s.process(ctx, item.ID, follow, "train", "--run", dir, "--data", s.dataDir); err != nil && ctx.Err() == nil {
 		fmt.Fprintf(s.env.err, "%s: %v\n", item.Name, err)
@@ -360,6 +428,7 @@ func (s *shellSweep) process(ctx context.Context, id string, follow func(model.S
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = compute.Share(s.options.Parallel)
 	host.Group(cmd)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 2 * time.Minute
@@ -394,17 +463,29 @@ func (s *shellSweep) why(f *folder.Folder, err error) error {
 	return fmt.Errorf("%w; last log line: %s", err, text)
 }
 
-// say shows one line of progress: renewed on a terminal, every ten seconds and at every change of task elsewhere.
-func (s *shellSweep) say(b sweep.Board, what string) {
+// say shows one line of progress, of all that is done: renewed on a terminal, every ten seconds and at every change of task elsewhere.
+func (s *shellSweep) say(id, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now[id] = what
+	if id != "" {
+		delete(s.now, "") // waiting is over
+	}
+	b := s.stand
 	line := fmt.Sprintf("%d of %d done", b.Count(sweep.Done, sweep.Failed), b.Total()-b.Count(sweep.Out))
 	if n := b.Count(sweep.Failed); n > 0 {
 		line += fmt.Sprintf(", %d failed", n)
 	}
 	if seconds, known := b.Left(); known {
-		line += fmt.Sprintf(", about %v left", time.Duration(seconds)*time.Second)
+		line += fmt.Sprintf(", about %v left", time.Duration(seconds)*time.Second/time.Duration(s.options.Parallel))
 	}
-	line += "  " + what
-	task, _, _ := strings.Cut(what, "  ")
+	var all, tasks []string
+	for _, id := range slices.Sorted(maps.Keys(s.now)) {
+		task, _, _ := strings.Cut(s.now[id], "  ")
+		all, tasks = append(all, s.now[id]), append(tasks, task)
+	}
+	line += "  " + strings.Join(all, "  |  ")
+	task := strings.Join(tasks, "|")
 	switch {
 	case isTerminal(s.env.err):
 		fmt.Fprintf(s.env.err, "\r\x1b[K%s", line)

@@ -4,6 +4,7 @@ package compute
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/gomlx/gomlx/backends"
@@ -19,6 +20,16 @@ type Engine struct {
 	Name    string // "cpu", "xla:cuda", "xla:cpu", "go"
 	Why     string // one sentence for logs and pages
 	Threads int    // of the host that compute; 0 where a device does
+}
+
+// Share is the environment of a process that computes beside as many others on this machine: each has its part of the cores, unless
+// the environment says how many threads compute.
+func Share(processes int) []string {
+	env := os.Environ()
+	if os.Getenv(cpu.ThreadsEnv) == "" && processes > 1 {
+		env = append(env, fmt.Sprintf("%s=%d", cpu.ThreadsEnv, max(1, cpu.Cores()/processes)))
+	}
+	return env
 }
 
 // Open opens the engine of a name, one of model.EngineNames. "auto" takes an NVIDIA GPU where XLA can use one, else the CPU

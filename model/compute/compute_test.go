@@ -4,14 +4,17 @@ package compute
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 
 	"slotscope/model"
+	"slotscope/model/compute/cpu"
 	"slotscope/model/compute/gpu"
 )
 
@@ -62,6 +65,27 @@ func TestThreadsFromTheEnvironment(t *testing.T) {
 	t.Setenv("SLOTSCOPE_THREADS", "many")
 	if _, err := Open("cpu"); err == nil || !strings.Contains(err.Error(), `"many"`) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestShare(t *testing.T) {
+	threads := func(processes int) string {
+		for _, v := range slices.Backward(Share(processes)) {
+			if n, ok := strings.CutPrefix(v, "SLOTSCOPE_THREADS="); ok {
+				return n
+			}
+		}
+		return "all"
+	}
+	t.Setenv("SLOTSCOPE_THREADS", "")
+	for processes, want := range map[int]string{1: "all", 2: fmt.Sprint(max(1, cpu.Cores()/2)), 100_000: "1"} {
+		if got := threads(processes); got != want && !(want == "all" && got == "") {
+			t.Errorf("each of %d processes has %s threads, want %s", processes, got, want)
+		}
+	}
+	t.Setenv("SLOTSCOPE_THREADS", "3")
+	if got := threads(2); got != "3" {
+		t.Errorf("%s threads, not the 3 that were asked for", got)
 	}
 }
 

@@ -117,6 +117,8 @@ func TestCommandLine(t *testing.T) {
 		{"sweep --engine abacus --dry paper", 2, engines + fmt.Sprintf(list, "sweep")},
 		{"sweep --steps -1 --datasets shapes3d-synthetic --dry paper", 2, "steps: -1 is below 0; leave steps out to use the preset's"},
 		{"sweep --slurm partition=gpu --dry paper", 2, "usage: --slurm needs --executor slurm"},
+		{"sweep --parallel 0 --dry paper", 2, "parallel: 0 is not between 1 and 256"},
+		{"sweep --parallel 2 --executor slurm --dry paper", 2, "usage: --parallel is for runs on this machine; SLURM decides how many of its jobs run at the same time"},
 		{"sweep --vary lr=1,2 --dry paper", 2, "usage: --vary is for own, not for the protocol paper"},
 		{"sweep --parts main --dry own", 2, "usage: --parts is for paper and field"},
 		{"sweep --vary lr=0.01..0.1 --dry own", 2, "vary[0]: lr has a range, which only random search draws from; list its values for a grid"},

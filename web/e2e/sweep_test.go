@@ -7,10 +7,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"slotscope/model"
 	"slotscope/model/expect"
 	"slotscope/model/folder"
 )
@@ -109,6 +111,80 @@ func TestSweepAndReport(t *testing.T) {
 	again := filepath.Join(dir, "again")
 	run("report", record.ID, "--out", again, "--json")
 	same(t, filepath.Join(out, "summary.csv"), filepath.Join(again, "summary.csv"))
+}
+
+// TestSweepInParallel trains two runs at the same time, each on a share of the cores, saves both when it is interrupted, and goes on.
+func TestSweepInParallel(t *testing.T) {
+	t.Parallel()
+	expect.Long(t)
+	dir := t.TempDir()
+	plan := filepath.Join(dir, "plan.json")
+	long := strings.Replace(tinySweep, `"steps": 12`, `"steps": 3000`, 1)
+	long = long[:strings.Index(long, `"seeds": [0, 1]`)] + `"seeds": [0, 1, 2]}]}`
+	if err := os.WriteFile(plan, []byte(long), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	states := func() (all []model.Status) {
+		runs, _ := filepath.Glob(filepath.Join(dir, "runs", "*"))
+		for _, run := range runs {
+			if f, err := folder.Open(run); err == nil {
+				if s, err := f.Status(); err == nil {
+					all = append(all, s)
+				}
+				f.Close()
+			}
+		}
+		return all
+	}
+	said := &text{}
+	begin := func() *exec.Cmd {
+		cmd := command(t, "sweep", plan, "--parallel", "2", "--engine", "cpu", "--data", dir)
+		cmd.Stderr = said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	cmd := begin()
+	await(t, "two runs work", func() bool {
+		working := 0
+		for _, s := range states() {
+			if s.State == model.Running && s.Step > 0 {
+				working++
+			}
+		}
+		return working == 2
+	})
+	cmd.Process.Signal(os.Interrupt)
+	if code := exitCode(t, cmd); code == 0 {
+		t.Errorf("interrupted, it ended well: %s", said)
+	}
+	stopped := states()
+	for _, s := range stopped {
+		if s.State != model.Stopped || s.Step == 0 {
+			t.Errorf("after the interruption a run is %s at step %d", s.State, s.Step)
+		}
+	}
+	if len(stopped) != 2 {
+		t.Errorf("%d runs began", len(stopped))
+	}
+	for _, part := range []string{"hrr tiny shapes3d-synthetic seed 0", "  |  hrr tiny shapes3d-synthetic seed 1", "interrupted; run the same command to resume"} {
+		if !strings.Contains(said.String(), part) {
+			t.Errorf("%q is not in %s", part, said)
+		}
+	}
+	cmd = begin()
+	await(t, "both go on", func() bool {
+		on := 0
+		for _, s := range states() {
+			if s.Attempt == 2 && s.Step > stopped[0].Step {
+				on++
+			}
+		}
+		return on == 2
+	})
+	cmd.Process.Signal(os.Interrupt)
+	exitCode(t, cmd)
 }
 
 // same says that two files hold the same bytes.

@@ -18,9 +18,6 @@ func Cores() int { return kernel.Cores() }
 // Go's scheduler; see kernel.Spare.
 func SpareProcessors() { kernel.Spare() }
 
-// ThreadsEnv names the environment variable that overrides the number of workers.
-const ThreadsEnv = "SLOTSCOPE_THREADS"
-
 // threads reads the number of workers from the config, else the environment, else what the process may use.
 func threads(config string) (int, error) {
 	from := "config of the cpu engine"
