@@ -61,6 +61,17 @@ func TestNamesAreShown(t *testing.T) {
 	}
 }
 
+// The longest name of a factor of Shapes3D fits over a single column.
+func TestNameFitsItsColumn(t *testing.T) {
+	handlertest.NeedsBrowser(t)
+	p := newPlayground(t)
+	if reply, raw := p.rename(`{"slot":1,"name":"orientation"}`); reply.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s", reply.Status, raw)
+	}
+	b := openPlayOf(t, p, 1280, 800)
+	b.Wait(`[...document.querySelectorAll('.grouphead .factor')].filter((e) => e.textContent === 'orientation').map((e) => e.scrollWidth <= e.clientWidth).join()`, "true")
+}
+
 // Names and pins are given by mouse and keys alike, in the live page and in the frozen one.
 func TestNamesAreGivenInThePage(t *testing.T) {
 	expect.Long(t)

@@ -5,6 +5,7 @@ import { difference, percent, put, putAll, swaps } from './codes.js';
 import { groupName, label, numbers, slotName, tell } from './names.js';
 import { heat, inkOf, paint, spotlight } from './pixels.js';
 
+const LONG = 9; // letters of a group's name from which it is written smaller over a single column
 const LATE = 120; // ms after which what is not drawn yet turns pale
 
 export class Grid {
@@ -112,7 +113,12 @@ export class Grid {
   /** draw writes what is known without pictures: codes, which are the same, names. */
   draw(state, moved) {
     for (const name of this.names) name.setAttribute('aria-pressed', String(name.dataset.show === this.app.row()));
-    this.groupheads.forEach((head, g) => tell(head.querySelector('.factor'), groupName(this.app.groups[g])));
+    this.groupheads.forEach((head, g) => {
+      const name = groupName(this.app.groups[g]);
+      const factor = head.querySelector('.factor');
+      tell(factor, name);
+      factor.toggleAttribute('data-long', name.length > LONG);
+    });
     this.heads.forEach((head, i) => tell(head.querySelector('.visually-hidden'), slotName(this.app.slots[i])));
     for (const [row, codes, name] of [['a', state.codes, 'A'], ['b', state.bcodes, 'B']]) {
       this.rows[row].forEach((token, i) => {

@@ -107,6 +107,9 @@ type PlayCode struct {
 	Share   float64 `json:"share"` // of the code's images that have one of them
 }
 
+// longName is the number of bytes of a group's name beyond which it is written smaller over a single column, as in grid.js.
+const longName = 9
+
 // PlayGroup is the slots of one factor, which stand under one heading and are swapped together.
 type PlayGroup struct {
 	Index  int                 `json:"index"`
