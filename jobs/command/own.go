@@ -92,19 +92,20 @@ func (c *sweepCommand) own(ctx context.Context, dataDir string) (sweep.Plan, err
 	return settled(ctx, p, dataDir)
 }
 
-// earlier are the runs of a data folder, whatever made them.
-func earlier(dataDir string) (runs []model.Run) {
-	entries, err := os.ReadDir(filepath.Join(dataDir, "runs"))
-	if err != nil {
-		return nil
-	}
-	find := finder(dataDir)
-	for _, e := range entries {
-		if found, ok := find(e.Name()); ok {
-			runs = append(runs, found.Run)
+// estimate says how long the plan takes by the pace of the runs of the data folder, whatever made them, and of the records.
+func (s *shellSweep) estimate(b sweep.Board) sweep.Estimate {
+	var runs []model.Run
+	for _, dir := range []string{filepath.Join(s.dataDir, "runs"), s.options.Records} {
+		entries, _ := os.ReadDir(dir) // none where there is no folder
+		find := finderIn(dir)
+		for _, e := range entries {
+			known := slices.ContainsFunc(runs, func(r model.Run) bool { return r.ID == e.Name() })
+			if found, ok := find(e.Name()); ok && !known {
+				runs = append(runs, found.Run)
+			}
 		}
 	}
-	return runs
+	return b.Estimate(runs)
 }
 
 // told is an estimate as a line.

@@ -501,7 +501,7 @@ func (s *shellSweep) tell(asJSON bool) error {
 	if asJSON {
 		record := sweep.Status{Saved: s.saved, Board: b}.Record()
 		if s.options.Dry {
-			estimate := b.Estimate(earlier(s.dataDir)).Record()
+			estimate := s.estimate(b).Record()
 			record.Estimate = &estimate
 		}
 		if err := printJSON(s.env.out, record); err != nil {
@@ -538,7 +538,7 @@ func (s *shellSweep) print(w io.Writer, b sweep.Board) {
 		}
 	}
 	if s.options.Dry {
-		fmt.Fprintf(w, "%s; nothing was stored\n", told(b.Estimate(earlier(s.dataDir))))
+		fmt.Fprintf(w, "%s; nothing was stored\n", told(s.estimate(b)))
 		return
 	}
 	if n := b.Count(sweep.Out); n > 0 {
