@@ -43,7 +43,7 @@ type sweepCommand struct {
 // sweepOptions are how a plan is worked through.
 type sweepOptions struct {
 	Engine   string `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
-	Parallel int    `default:"1" placeholder:"N" help:"runs at the same time on this machine, each with its share of the cores: several small ones train more images a second than one after another"`
+	Parallel int    `default:"1" placeholder:"N" help:"runs at the same time on this machine, each with its share of the cores and of a GPU's memory: several small ones train more images a second than one after another"`
 	Retry    bool   `help:"try again what has failed"`
 	Records  string `placeholder:"DIR" help:"folder in which runs that are done are kept without their weights, and from which they are taken, so that a sweep can go on on another machine"`
 	Dry      bool   `help:"say what would run and about how long it takes, and train nothing"`

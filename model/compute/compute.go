@@ -22,12 +22,21 @@ type Engine struct {
 	Threads int    // of the host that compute; 0 where a device does
 }
 
-// Share is the environment of a process that computes beside as many others on this machine: each has its part of the cores, unless
-// the environment says how many threads compute.
+// fractionEnv sets the share of a GPU's memory that a run may take; the name is JAX's.
+const fractionEnv = "XLA_PYTHON_CLIENT_MEM_FRACTION"
+
+// Share is the environment of a process that computes beside as many others on this machine: each has its part of the cores and of a
+// GPU's memory, unless the environment says how much.
 func Share(processes int) []string {
 	env := os.Environ()
-	if os.Getenv(cpu.ThreadsEnv) == "" && processes > 1 {
+	if processes <= 1 {
+		return env
+	}
+	if os.Getenv(cpu.ThreadsEnv) == "" {
 		env = append(env, fmt.Sprintf("%s=%d", cpu.ThreadsEnv, max(1, cpu.Cores()/processes)))
+	}
+	if os.Getenv(fractionEnv) == "" && MemoryShare() > 0 {
+		env = append(env, fmt.Sprintf("%s=%.3f", fractionEnv, MemoryShare()/float64(processes)))
 	}
 	return env
 }

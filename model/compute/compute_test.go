@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -69,23 +68,30 @@ func TestThreadsFromTheEnvironment(t *testing.T) {
 }
 
 func TestShare(t *testing.T) {
-	threads := func(processes int) string {
-		for _, v := range slices.Backward(Share(processes)) {
-			if n, ok := strings.CutPrefix(v, "SLOTSCOPE_THREADS="); ok {
-				return n
+	read := func(env []string, name string) (value string) {
+		for _, v := range env {
+			if after, ok := strings.CutPrefix(v, name+"="); ok {
+				value = after
 			}
 		}
-		return "all"
+		return value
 	}
-	t.Setenv("SLOTSCOPE_THREADS", "")
-	for processes, want := range map[int]string{1: "all", 2: fmt.Sprint(max(1, cpu.Cores()/2)), 100_000: "1"} {
-		if got := threads(processes); got != want && !(want == "all" && got == "") {
-			t.Errorf("each of %d processes has %s threads, want %s", processes, got, want)
+	for _, c := range []struct {
+		processes                int
+		threads, share           string // as the environment has them
+		wantThreads, wantPortion string
+	}{
+		{1, "", "", "", ""},
+		{2, "", "", fmt.Sprint(max(1, cpu.Cores()/2)), "0.460"},
+		{1000, "", "", "1", "0.001"},
+		{2, "3", "0.5", "3", "0.5"},
+	} {
+		t.Setenv("SLOTSCOPE_THREADS", c.threads)
+		t.Setenv(fractionEnv, c.share)
+		env := Share(c.processes)
+		if threads, portion := read(env, "SLOTSCOPE_THREADS"), read(env, fractionEnv); threads != c.wantThreads || portion != c.wantPortion {
+			t.Errorf("%+v: %q threads and %q of a GPU's memory", c, threads, portion)
 		}
-	}
-	t.Setenv("SLOTSCOPE_THREADS", "3")
-	if got := threads(2); got != "3" {
-		t.Errorf("%s threads, not the 3 that were asked for", got)
 	}
 }
 

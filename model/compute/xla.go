@@ -24,9 +24,8 @@ const InstallEnv = "SLOTSCOPE_XLA_INSTALL"
 
 // Environment variables that set how XLA uses a GPU.
 const (
-	DeterministicEnv = "SLOTSCOPE_DETERMINISTIC"        // set: the same run gives the same bits on the same GPU, more slowly
-	fractionEnv      = "XLA_PYTHON_CLIENT_MEM_FRACTION" // share of the GPU's memory that a run may take; JAX's name for it
-	preallocateEnv   = "XLA_PYTHON_CLIENT_PREALLOCATE"  // "true": taken at once; JAX's name for it
+	DeterministicEnv = "SLOTSCOPE_DETERMINISTIC"       // set: the same run gives the same bits on the same GPU, more slowly
+	preallocateEnv   = "XLA_PYTHON_CLIENT_PREALLOCATE" // "true": taken at once; JAX's name for it
 )
 
 // memoryFraction is the share of a GPU's memory that a run may take, for it has the GPU to itself.
