@@ -49,6 +49,7 @@ type ServeOptions struct {
 
 	Shipped bool // put the runs that the program ships into the data folder
 
+	Parallel int           // runs and evaluations that compute on this machine's processors at the same time
 	Executor string        // where runs go: model.Local or model.Slurm
 	Slurm    slurm.Options // what a job asks SLURM for
 

@@ -51,7 +51,7 @@ func TestArguments(t *testing.T) {
 // is as none.
 func TestServeIsTold(t *testing.T) {
 	dir := t.TempDir()
-	usual := ServeOptions{Addr: "127.0.0.1:8080", Data: "data", Shipped: true, Executor: model.Local}
+	usual := ServeOptions{Addr: "127.0.0.1:8080", Data: "data", Shipped: true, Parallel: 1, Executor: model.Local}
 	for _, c := range []struct {
 		args, data, token string
 		change            func(o *ServeOptions)
@@ -63,6 +63,7 @@ func TestServeIsTold(t *testing.T) {
 		{"serve --no-shipped --embed https://a.example --embed https://b.example", "", "", func(o *ServeOptions) {
 			o.Shipped, o.Embed = false, []string{"https://a.example", "https://b.example"}
 		}},
+		{"serve --parallel 3", "", "", func(o *ServeOptions) { o.Parallel = 3 }},
 		{"--data-root " + dir + " --allow-private-urls --allow-slurm-lines --allow-root", "", "", func(o *ServeOptions) {
 			o.Roots, o.PrivateURLs, o.SlurmLines, o.AllowRoot = []string{dir}, true, true, true
 		}},
@@ -74,7 +75,7 @@ func TestServeIsTold(t *testing.T) {
 		want := usual
 		c.change(&want)
 		same := told.Addr == want.Addr && told.Data == want.Data && told.Token == want.Token && told.Shipped == want.Shipped && told.Open == want.Open &&
-			told.AllowRoot == want.AllowRoot && told.PrivateURLs == want.PrivateURLs && told.SlurmLines == want.SlurmLines && told.Executor == want.Executor &&
+			told.AllowRoot == want.AllowRoot && told.Parallel == want.Parallel && told.PrivateURLs == want.PrivateURLs && told.SlurmLines == want.SlurmLines && told.Executor == want.Executor &&
 			slices.Equal(told.Embed, want.Embed) && slices.Equal(told.Roots, want.Roots)
 		if code != done || !same {
 			t.Errorf("%s: exit code %d, %s\n%+v, want\n%+v", c.args, code, stderr, told, want)

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -15,7 +16,7 @@ import (
 
 // Supervision completes what runs are supervised with: the devices of this machine, and the cluster whose commands are here.
 func Supervision(o ServeOptions, root *folder.Data, log *slog.Logger, options jobs.Options) jobs.Options {
-	options.Data, options.Log, options.Devices, options.Executor = root, log, devices(machine), o.Executor
+	options.Data, options.Log, options.Devices, options.Executor = root, log, devices(machine, o.Parallel), o.Executor
 	options.Alerting = o.Alerting
 	options.NoCluster, options.Asks, options.Lines = slurm.Missing(), o.Slurm.Asks(), o.SlurmLines
 	if options.NoCluster == "" {
@@ -44,16 +45,27 @@ func fresh[T any](age time.Duration, ask func() T) func() T {
 	}
 }
 
-// devices are what runs wait for: each GPU that this process may use, and all processors together. "auto" takes what it would
-// find.
-func devices(look func() compute.Report) func(engine string) []jobs.Device {
+// processors are what runs without a GPU wait for: all of the machine's together, or as many equal parts as runs compute in parallel.
+func processors(parallel int) []jobs.Device {
+	if parallel <= 1 {
+		return []jobs.Device{{Name: "cpu"}}
+	}
+	var parts []jobs.Device
+	for i := range parallel {
+		parts = append(parts, jobs.Device{Name: fmt.Sprintf("cpu %d of %d", i+1, parallel), Env: compute.Share(parallel)})
+	}
+	return parts
+}
+
+// devices are what runs wait for: each GPU that this process may use, and the processors. "auto" takes what it would find.
+func devices(look func() compute.Report, parallel int) func(engine string) []jobs.Device {
 	return func(engine string) []jobs.Device {
 		found := look()
 		if engine == "auto" {
 			engine = found.Engine
 		}
 		if engine != "xla:cuda" {
-			return []jobs.Device{{Name: "cpu"}}
+			return processors(parallel)
 		}
 		var all []jobs.Device
 		for _, g := range found.GPUs {

@@ -113,7 +113,7 @@ func repeatRuns(ctx context.Context, env environment, old report.Results, dataDi
 		return nil, err
 	}
 	defer root.Close()
-	worker := &shellSweep{root: root, dataDir: root.Dir(), env: env, options: sweepOptions{Parallel: 1}}
+	worker := &shellSweep{root: root, dataDir: root.Dir(), env: env, options: sweepOptions{parallelFlag: parallelFlag{1}}}
 	again, all := map[string]report.Entry{}, scored(old.Runs)
 	for i, r := range all {
 		cfg := r.Config

@@ -3,9 +3,11 @@ package command
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"slices"
 
+	"slotscope/model"
 	"slotscope/model/data"
 )
 
@@ -19,13 +21,34 @@ type serveCommand struct {
 	AllowPrivateURLs bool     `name:"allow-private-urls" help:"let visitors add datasets from servers of this machine and of private networks"`
 	AllowSlurmLines  bool     `help:"let visitors give SLURM jobs any option of sbatch, and shell lines that run before"`
 	Shipped          bool     `default:"true" negatable:"" help:"put the trained runs that the program ships into the data folder, each once"`
+	parallelFlag
 	dataFlag
 	alertFlags
 	executorFlags
 }
 
+// parallelFlag says how many runs share the processors.
+type parallelFlag struct {
+	Parallel int `default:"1" placeholder:"N" help:"runs at the same time on this machine's processors, each with its share of the cores: several small ones train more images a second than one after another"`
+}
+
+// maxParallel is the largest --parallel: more processes than any machine has cores for are a mistake.
+const maxParallel = 256
+
+// check says whether so many can compute.
+func (f parallelFlag) check() error {
+	if f.Parallel < 1 || f.Parallel > maxParallel {
+		return model.Invalid{"parallel": fmt.Sprintf("%d is not between 1 and %d", f.Parallel, maxParallel)}
+	}
+	return nil
+}
+
 func (c *serveCommand) Run(ctx context.Context, env environment) error {
 	o := ServeOptions{Out: env.out, Addr: c.Addr, Data: c.Data, Open: c.Open, AllowRoot: c.AllowRoot, Embed: c.Embed, PrivateURLs: c.AllowPrivateURLs, SlurmLines: c.AllowSlurmLines, Shipped: c.Shipped}
+	if err := c.check(); err != nil {
+		return err
+	}
+	o.Parallel = c.Parallel
 	o.Token = cmp.Or(c.Token, os.Getenv("SLOTSCOPE_TOKEN")) // an empty flag takes no token away
 	for _, text := range c.DataRoot {
 		root, err := data.Root(text)

@@ -42,15 +42,12 @@ type sweepCommand struct {
 
 // sweepOptions are how a plan is worked through.
 type sweepOptions struct {
-	Engine   string `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
-	Parallel int    `default:"1" placeholder:"N" help:"runs at the same time on this machine, each with its share of the cores and of a GPU's memory: several small ones train more images a second than one after another"`
-	Retry    bool   `help:"try again what has failed"`
-	Records  string `placeholder:"DIR" help:"folder in which runs that are done are kept without their weights, and from which they are taken, so that a sweep can go on on another machine"`
-	Dry      bool   `help:"say what would run and about how long it takes, and train nothing"`
+	parallelFlag
+	Engine  string `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
+	Retry   bool   `help:"try again what has failed"`
+	Records string `placeholder:"DIR" help:"folder in which runs that are done are kept without their weights, and from which they are taken, so that a sweep can go on on another machine"`
+	Dry     bool   `help:"say what would run and about how long it takes, and train nothing"`
 }
-
-// maxParallel is the largest --parallel: more processes than any machine has cores for are a mistake.
-const maxParallel = 256
 
 // Run trains and evaluates every run of a plan that is not done.
 func (c *sweepCommand) Run(ctx context.Context, env environment, typed given) error {
@@ -58,8 +55,8 @@ func (c *sweepCommand) Run(ctx context.Context, env environment, typed given) er
 	if err != nil {
 		return err
 	}
-	if c.Parallel < 1 || c.Parallel > maxParallel {
-		return model.Invalid{"parallel": fmt.Sprintf("%d is not between 1 and %d", c.Parallel, maxParallel)}
+	if err := c.check(); err != nil {
+		return err
 	}
 	if where == model.Slurm && c.Parallel > 1 {
 		return fmt.Errorf("%w: --parallel is for runs on this machine; SLURM decides how many of its jobs run at the same time", errUsage)
@@ -428,7 +425,7 @@ func (s *shellSweep) process(ctx context.Context, id string, follow func(model.S
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = compute.Share(s.options.Parallel)
+	cmd.Env = append(os.Environ(), compute.Share(s.options.Parallel)...)
 	host.Group(cmd)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 2 * time.Minute

@@ -2,9 +2,11 @@
 package compute
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/gomlx/gomlx/backends"
@@ -25,16 +27,14 @@ type Engine struct {
 // fractionEnv sets the share of a GPU's memory that a run may take; the name is JAX's.
 const fractionEnv = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 
-// Share is the environment of a process that computes beside as many others on this machine: each has its part of the cores and of a
-// GPU's memory, unless the environment says how much.
+// Share is what the environment of a process says where as many compute beside each other: how many threads are its part of the cores
+// and, where it can have a GPU, what its part of that one's memory is. What our environment says of either stays; nil for one process.
 func Share(processes int) []string {
-	env := os.Environ()
 	if processes <= 1 {
-		return env
+		return nil
 	}
-	if os.Getenv(cpu.ThreadsEnv) == "" {
-		env = append(env, fmt.Sprintf("%s=%d", cpu.ThreadsEnv, max(1, cpu.Cores()/processes)))
-	}
+	threads := cmp.Or(os.Getenv(cpu.ThreadsEnv), strconv.Itoa(max(1, cpu.Cores()/processes)))
+	env := []string{cpu.ThreadsEnv + "=" + threads}
 	if os.Getenv(fractionEnv) == "" && MemoryShare() > 0 {
 		env = append(env, fmt.Sprintf("%s=%.3f", fractionEnv, MemoryShare()/float64(processes)))
 	}

@@ -84,7 +84,7 @@ func TestShare(t *testing.T) {
 		{1, "", "", "", ""},
 		{2, "", "", fmt.Sprint(max(1, cpu.Cores()/2)), "0.460"},
 		{1000, "", "", "1", "0.001"},
-		{2, "3", "0.5", "3", "0.5"},
+		{2, "3", "0.5", "3", ""},
 	} {
 		t.Setenv("SLOTSCOPE_THREADS", c.threads)
 		t.Setenv(fractionEnv, c.share)

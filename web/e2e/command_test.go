@@ -103,6 +103,7 @@ func TestCommandLine(t *testing.T) {
 		{"serve --addr " + free + " --data " + s.dir, 1, fmt.Sprintf("data folder %s is in use by process %d", s.dir, s.cmd.Process.Pid)},
 		{"serve --addr " + taken + " --data " + at("other"), 1, taken + " is in use by another program, perhaps another slotscope: stop that one, or choose another address with --addr, as in --addr 127.0.0.1:0 for any free port"},
 		{"serve --addr 0.0.0.0:0 --data " + at("other"), 2, "addr: other machines can reach 0.0.0.0:0, so a token is needed: give one with --token or $SLOTSCOPE_TOKEN"},
+		{"serve --parallel 0 --data " + at("other"), 2, "parallel: 0 is not between 1 and 256"},
 		{"serve --addr here --data " + at("other"), 2, `addr: "here" is not an address; write one as 127.0.0.1:8080`},
 
 		{"data", 2, "usage: slotscope data list | add | preview | info | check | sample | remove; `slotscope data -h` lists the subcommands"},
