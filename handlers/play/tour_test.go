@@ -3,6 +3,7 @@ package play_test
 import (
 	"slotscope/handlers/handlertest"
 	"slotscope/model/expect"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -30,13 +31,13 @@ func TestTour(t *testing.T) {
 			b.Wait(tourCount, step)
 		}
 		b.Wait(`document.querySelectorAll('[data-toured]').length`, "0")
-		for range 3 { // Chromium on a busy machine was seen to forget, once, what a page had stored
-			b.Do(chromedp.Reload())
-			if b.Eval(`self.remembered`) == "seen" {
-				break
-			}
-		}
+		b.Do(chromedp.Reload())
 		b.Wait(`document.getElementById('play')?.dataset.ready`, "yes")
+		if strings.HasPrefix(address, "file:") && b.Eval(`self.remembered`) != "seen" {
+			// Headless Chromium on a busy machine forgets what a file's page has stored as soon as that page is gone.
+			b.Wait(tourCount, "1 of 4")
+			b.Eval(`document.querySelector('#tour .plain').click()`)
+		}
 		b.click("play-help")
 		b.Wait(`document.querySelectorAll('dialog[open] dt').length > 5`, "true")
 		b.Wait(tourCount, "undefined") // not again
