@@ -117,7 +117,7 @@ export class Grid {
       const name = groupName(this.app.groups[g]);
       const factor = head.querySelector('.factor');
       tell(factor, name);
-      factor.toggleAttribute('data-long', name.length > LONG);
+      factor.toggleAttribute('data-long', [...name].length > LONG);
     });
     this.heads.forEach((head, i) => tell(head.querySelector('.visually-hidden'), slotName(this.app.slots[i])));
     for (const [row, codes, name] of [['a', state.codes, 'A'], ['b', state.bcodes, 'B']]) {

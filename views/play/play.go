@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"slotscope/views"
 )
@@ -106,9 +107,6 @@ type PlayCode struct {
 	Classes []int   `json:"classes"`
 	Share   float64 `json:"share"` // of the code's images that have one of them
 }
-
-// longName is the number of bytes of a group's name beyond which it is written smaller over a single column, as in grid.js.
-const longName = 9
 
 // PlayGroup is the slots of one factor, which stand under one heading and are swapped together.
 type PlayGroup struct {
@@ -228,6 +226,9 @@ func (g PlayGroup) title() string {
 	}
 	return text
 }
+
+// long says whether a group's name is written smaller over a single column: where it has more than 9 letters, as in grid.js.
+func (g PlayGroup) long() bool { return utf8.RuneCountInString(groupName(g)) > 9 }
 
 // numbers names the slots of a group: "slot 3", "slots 1 and 2".
 func (g PlayGroup) numbers() string {
