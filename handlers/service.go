@@ -10,34 +10,59 @@ import (
 )
 
 // RunService creates, supervises and reads runs. Every method that takes an id returns model.ErrNotFound in its chain for
-// an unknown one, and model.ErrConflict where the run's state does not allow what is asked.
+// an unknown one, and model.ErrConflict where the run's state does not allow what is asked. Pages ask for the parts that they use.
 type RunService interface {
-	// CreateAt validates cfg, stores the run and queues it where it is to be computed.
-	CreateAt(ctx context.Context, cfg model.Config, name string, at model.Placement) (model.Run, error)
+	RunReader
+	RunSeries
+	RunFiles
+	RunControl
+	RunNews
+}
+
+// RunReader says which runs there are, and how each stands.
+type RunReader interface {
 	List(ctx context.Context) ([]model.Run, error)
 	Get(ctx context.Context, id string) (model.Run, error)
-	Stop(ctx context.Context, id string) error
-	// Resume queues the run again, up to steps in total; 0 keeps what its configuration says.
-	Resume(ctx context.Context, id string, steps int) error
-	Delete(ctx context.Context, id string) error
-	Rename(ctx context.Context, id, name string) error
-	Annotate(ctx context.Context, id, notes string) error
+}
+
+// RunSeries reads what runs measured while they trained.
+type RunSeries interface {
 	Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error)
 	// Walk hands over every sample of the named series up to a step, 0 for the last, series by series and each in blocks by step; a block
 	// is the callee's for the call alone.
 	Walk(ctx context.Context, id string, names []string, until int, take func(name string, block []model.Sample)) error
-	// Watch sends, at most one ahead, whenever something about the run is new; id "" watches all.
-	Watch(id string) (changes <-chan struct{}, cancel func())
-	// Alerts lists what was told of runs, newest first.
-	Alerts(ctx context.Context, q model.AlertQuery) ([]model.Alert, error)
 	// DamagedPoints counts the lines of a run's points that are damaged: steps that were measured and are lost.
 	DamagedPoints(ctx context.Context, id string) (int, error)
+}
+
+// RunFiles finds what lies in a run's folder.
+type RunFiles interface {
 	// Log returns the last lines of what the run's process wrote.
 	Log(ctx context.Context, id string, lines int) (string, error)
 	// Sample returns the file of the reconstructions at step, 0 for none wanted, and all steps that have one.
 	Sample(ctx context.Context, id string, step int) (path string, steps []int, err error)
 	Checkpoints(ctx context.Context, id string) ([]int, error)
 	CheckpointPath(ctx context.Context, id string, step int) (string, error)
+}
+
+// RunControl makes runs and changes them.
+type RunControl interface {
+	// CreateAt validates cfg, stores the run and queues it where it is to be computed.
+	CreateAt(ctx context.Context, cfg model.Config, name string, at model.Placement) (model.Run, error)
+	Stop(ctx context.Context, id string) error
+	// Resume queues the run again, up to steps in total; 0 keeps what its configuration says.
+	Resume(ctx context.Context, id string, steps int) error
+	Delete(ctx context.Context, id string) error
+	Rename(ctx context.Context, id, name string) error
+	Annotate(ctx context.Context, id, notes string) error
+}
+
+// RunNews tells that something happened.
+type RunNews interface {
+	// Watch sends, at most one ahead, whenever something about the run is new; id "" watches all.
+	Watch(id string) (changes <-chan struct{}, cancel func())
+	// Alerts lists what was told of runs, newest first.
+	Alerts(ctx context.Context, q model.AlertQuery) ([]model.Alert, error)
 }
 
 // DatasetList says which datasets can be learned from.

@@ -21,6 +21,13 @@ import (
 
 // Store is the index of runs and points, as db.DB keeps it.
 type Store interface {
+	RunStore
+	PointStore
+	AlertStore
+}
+
+// RunStore keeps how runs stand, and what they were last measured to be.
+type RunStore interface {
 	SaveRun(ctx context.Context, r model.Run) error
 	Run(ctx context.Context, id string) (model.Run, error)
 	Runs(ctx context.Context) ([]model.Run, error)
@@ -31,15 +38,16 @@ type Store interface {
 	LastValues(ctx context.Context, id string) (model.Values, error)
 	SaveScores(ctx context.Context, id, stamp string, scores model.Values) error
 	Scored(ctx context.Context) (map[string]string, error)
+}
 
+// PointStore keeps the series of runs, and how far into each run's file they were read.
+type PointStore interface {
 	Cursor(ctx context.Context, id string) (model.Cursor, error)
 	AddPoints(ctx context.Context, id string, points []model.Point, c model.Cursor) error
 	Match(ctx context.Context, id string, after int, points []model.Point) (int, error)
 	Rewind(ctx context.Context, id string, keep int, c model.Cursor) error
 	Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error)
 	Walk(ctx context.Context, id string, names []string, until int, take func(name string, block []model.Sample)) error
-
-	AlertStore
 }
 
 // Options are what a Supervisor works with; Data and Store must be given.

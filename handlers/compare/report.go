@@ -49,7 +49,12 @@ type Bundler interface {
 
 // Reports are the pages and downloads of results: the comparison of runs, and the report of runs or of a sweep.
 type Reports struct {
-	Runs   handlers.RunService
+	Runs interface {
+		handlers.RunReader
+		handlers.RunSeries
+		handlers.RunFiles
+		handlers.RunNews
+	}
 	Scores handlers.ScoreService
 	Sweeps SweepReader           // nil where there are none
 	Pairs  PairService           // nil for reports without pictures of swaps

@@ -26,7 +26,10 @@ import (
 
 // Home is the first page: what this is, and three ways in.
 type Home struct {
-	Runs     handlers.RunService
+	Runs interface {
+		handlers.RunReader
+		handlers.RunFiles
+	}
 	Datasets handlers.DatasetList
 	Library  *play.Library // what can be played with; nil for nothing
 

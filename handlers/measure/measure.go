@@ -27,7 +27,10 @@ import (
 
 // Measure is the page of what an evaluation found in a run: which slot holds which factor, and how well?
 type Measure struct {
-	Runs        handlers.RunService
+	Runs interface {
+		handlers.RunReader
+		handlers.RunSeries
+	}
 	Datasets    handlers.DatasetList
 	Scores      handlers.ScoreService
 	Noise       handlers.NoiseService      // nil where no images are shown

@@ -103,7 +103,11 @@ func (h Runs) socket(common *share) http.HandlerFunc {
 
 // runSocket is one visitor's connection: read runs in one goroutine, write in another, the latter alone sends.
 type runSocket struct {
-	runs   handlers.RunService
+	runs interface {
+		handlers.RunReader
+		handlers.RunSeries
+		handlers.RunNews
+	}
 	common *share
 	id     string
 	conn   *websocket.Conn

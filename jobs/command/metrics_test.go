@@ -167,7 +167,7 @@ func TestMetricsRefusedInPart(t *testing.T) {
 		rows[r], factors[r] = fmt.Sprintf("[%d,%d]", r, r%7), fmt.Sprintf("[%d]", r)
 	}
 	path := tableFile(t, fmt.Sprintf(`{"discrete": true, "latents": [%s], "factors": [%s]}`, strings.Join(rows, ","), strings.Join(factors, ",")))
-	code, out, stderr := called(t, "metrics", path, "--json")
+	code, out, stderr := called(t, "metrics", path, "--json", "--trees", "2")
 	var got struct {
 		InfoM *float64
 		Field struct {

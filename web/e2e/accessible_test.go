@@ -115,15 +115,19 @@ func (v *visitor) crawl(look func(i int, page string)) (pages []string) {
 }
 
 // kindOf is the same for pages that differ in what they show only: one slot of an atlas and one code stand for all, and where not all tests
-// are asked for, one dataset that is not here for the others.
+// are asked for, one dataset that is not here and one that is drawn for the others, and /play for the page that it leads to.
 func kindOf(path string) string {
-	if name, dataset := strings.CutPrefix(path, "/datasets/"); dataset && !strings.HasSuffix(name, "-synthetic") && !expect.All() {
-		return "/datasets/*"
+	if name, dataset := strings.CutPrefix(path, "/datasets/"); dataset && !expect.All() {
+		return fmt.Sprint("/datasets/* ", strings.HasSuffix(name, "-synthetic"))
 	}
 	if before, rest, atlas := strings.Cut(path, "/atlas/"); atlas {
 		return "atlas " + fmt.Sprint(strings.Count(before, "/"), strings.Count(rest, "/"))
 	}
-	return varying.ReplaceAllString(path, "*")
+	kind := varying.ReplaceAllString(path, "*")
+	if kind == "/play/*" && !expect.All() {
+		return "/play"
+	}
+	return kind
 }
 
 // isPage leaves out what is for machines: pictures, files, the API.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +34,12 @@ const patience = 90 * time.Second
 // built is the folder of the program under test, made by the first test that asks for it.
 var built string
 
+// TestMain lets more tests run at once than there are cores, for most of their time they wait for a process or a page.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = f.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0)))
+	}
 	code := m.Run()
 	if built != "" {
 		os.RemoveAll(built)

@@ -20,7 +20,7 @@ type player struct {
 
 // playersOf are those of a model: all that learns, and where the model has one its discriminator, with moments, a rate and no clip and decay
 // of its own.
-func playersOf(net ae.Model, scope *context.Context, cfg model.Config) []player {
+func playersOf(net ae.Learner, scope *context.Context, cfg model.Config) []player {
 	only := func(second bool) func(v *context.Variable) float64 {
 		return func(v *context.Variable) float64 {
 			if net.Discriminates(v) != second {

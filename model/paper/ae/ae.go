@@ -51,7 +51,21 @@ type Objective struct {
 	Follow func()
 }
 
-// Model is an autoencoder, taken apart into the same five stages. All are graph functions.
+// Model is an autoencoder: its stages, how it is trained, and its variables.
+type Model interface {
+	Stages
+	Learner
+	// Parameters counts what is learned: all of it, and the encoder's and decoder's share.
+	Parameters() (all, networks int)
+	// Init creates every variable in scope, drawn on the host from the configuration's seed: the same on every engine.
+	Init(scope *context.Context) error
+	// Export copies the variables out under PyTorch's names and layouts; Import is its inverse, checks every shape and changes
+	// nothing unless all fit. Frozen tensors are constants of the graphs above: build those after Init or Import.
+	Export(scope *context.Context) (map[string]checkpoint.Tensor, error)
+	Import(scope *context.Context, tensors map[string]checkpoint.Tensor) error
+}
+
+// Stages are an autoencoder taken apart, every model into the same five. All are graph functions.
 //
 //	x ──Latent──▶ z ──Retrieve──▶ ṽ ──Represent──▶ slots ──Bundle──▶ ẑ ──Render──▶ logits
 //	[B,H,W,C]   [B,n]          [B,m,v]            [B,m]            [B,n]        [B,H,W,C]
@@ -69,9 +83,7 @@ type Objective struct {
 // slots is what a representation is measured by: [B, m], int32 where Discrete, else float32. x lies in [0, 1]; logits are
 // those of pixels, so Sigmoid gives the image. m and k are Config.M and Config.K. Noise on z is added between Latent and
 // FromLatent, noise on retrievals between Retrieve and Represent, noise on ẑ between Bundle and Render; a VAE's z is its mean.
-type Model interface {
-	// Parameters counts what is learned: all of it, and the encoder's and decoder's share.
-	Parameters() (all, networks int)
+type Stages interface {
 	// Discrete says whether a slot takes one of k codes; else it holds a real number.
 	Discrete() bool
 	// Size is n, the length of z and of ẑ.
@@ -89,9 +101,10 @@ type Model interface {
 	Decode(scope *context.Context, slots *Node) *Node
 	// FromLatent is what becomes of a latent z, [B, n]: its slots and the logits of their image.
 	FromLatent(scope *context.Context, z *Node) (slots, logits *Node)
+}
 
-	// Init creates every variable in scope, drawn on the host from the configuration's seed: the same on every engine.
-	Init(scope *context.Context) error
+// Learner is how a model is trained.
+type Learner interface {
 	// Noise is how many random numbers Losses takes per image: m for the VAEs, else 0.
 	Noise() int
 	// Draw fills out, [B, Noise()], with the random numbers of one batch: N(0, 1) unless the model says otherwise.
@@ -104,10 +117,6 @@ type Model interface {
 	Discriminates(v *context.Variable) bool
 	// Decays says whether weight decay acts on a variable: on those of encoder and decoder alone.
 	Decays(v *context.Variable) bool
-	// Export copies the variables out under PyTorch's names and layouts; Import is its inverse, checks every shape and changes
-	// nothing unless all fit. Frozen tensors are constants of the graphs above: build those after Init or Import.
-	Export(scope *context.Context) (map[string]checkpoint.Tensor, error)
-	Import(scope *context.Context, tensors map[string]checkpoint.Tensor) error
 }
 
 // New returns the model that a configuration names; model.Invalid says what it cannot be built with. Whatever precision it was
