@@ -178,7 +178,7 @@ func (v RunView) kept() string {
 	case v.Run.Checkpoint > 0:
 		return fmt.Sprintf("The checkpoint of step %s and the series up to step %s are kept.", views.Count(v.Run.Checkpoint), views.Count(v.Run.Step))
 	case v.Run.Step > 0:
-		return fmt.Sprintf("No checkpoint had been saved; the series up to step %s is kept.", views.Count(v.Run.Step))
+		return fmt.Sprintf("No checkpoint is kept; the series up to step %s is.", views.Count(v.Run.Step))
 	}
 	return "It had not made its first step."
 }

@@ -7,8 +7,9 @@ import (
 )
 
 // Rounded writes a mean and the half width of its interval as the paper does: the half width to one significant digit, the
-// mean to the same place, as in 0.340 and 0.007, or 41 and 4. Where there is no interval, half is empty and the mean has
-// plain decimals; both are empty where there is no value.
+// mean to the same place, as in 0.340 and 0.007, or 41 and 4. Where the interval reaches from the mean to zero or beyond, which would leave
+// one digit of the mean or none, the mean has two, of at most two decimals: 0.68 and 1.67 rather than 1 and 2. Where there is no interval,
+// half is empty and the mean has plain decimals; both are empty where there is no value.
 func (s Summary) Rounded(plain int) (mean, half string) {
 	switch {
 	case s.N == 0 || !finite(s.Mean):
@@ -19,11 +20,14 @@ func (s Summary) Rounded(plain int) (mean, half string) {
 		return fixed(s.Mean, plain), "0"
 	}
 	place := firstPlace(s.Half)
+	if s.Half >= math.Abs(s.Mean) {
+		place = min(place, max(firstPlace(s.Mean)-1, -2))
+	}
 	return fixed(s.Mean, -place), fixed(s.Half, -place)
 }
 
-// negligible is a half width that is nothing but the rounding of equal values.
-const negligible = 1e-9
+// negligible is a half width that is nothing but the rounding of equal values, float32 ones among them.
+const negligible = 1e-7
 
 // Text is Rounded as one phrase, "0.340 ± 0.007"; a dash stands where there is nothing.
 func (s Summary) Text(plain int) string {

@@ -69,6 +69,12 @@ func TestRounded(t *testing.T) {
 		{-0.004, 0.02, "0.00 ± 0.02"},
 		{-0.5, 0.02, "−0.50 ± 0.02"},
 		{0.5, 0, "0.50 ± 0"},
+		{0.677, 1.67, "0.68 ± 1.67"}, // wider than its mean, of which two digits stay
+		{-0.04, 1.2, "−0.04 ± 1.20"},
+		{20.5, 33, "20 ± 33"},
+		{0, 1.2, "0.0 ± 1.2"},
+		{0.0004, 0.003, "0.000 ± 0.003"},
+		{3e-9, 2e-8, "0.00 ± 0"},
 	} {
 		if got := (Summary{N: 5, Mean: c.mean, Half: c.half}).Text(2); got != c.want {
 			t.Errorf("%v ± %v is written %q, not %q", c.mean, c.half, got, c.want)
