@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -36,34 +37,52 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	}
 	s := serve(t, filepath.Join(t.TempDir(), "data"))
 	s.finishedRun()
-	v := s.visitor()
-	widths, schemes := []int64{1280, 390}, []string{"light", "dark"}
-	pages := v.crawl(func(i int, page string) {
-		widths, schemes := widths, schemes
-		if !expect.All() { // each page in one of the four ways, by turns
-			widths, schemes = widths[i%2:i%2+1], schemes[i/2%2:i/2%2+1]
-		}
-		for _, width := range widths {
-			v.do(chromedp.EmulateViewport(width, 900), chromedp.Navigate(s.url+page))
-			v.see(`document.readyState === 'complete'`)
-			if over := v.number(`document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
-				t.Errorf("%s, %d px: the page is %d px wider than its window", page, width, over)
-			}
-			for _, scheme := range schemes {
-				v.prefer(scheme)
-				for _, fault := range v.axe(string(axe)) {
-					t.Errorf("%s, %d px, %s: %s", page, width, scheme, fault)
-				}
-			}
+	c := crawl{start: s.url, seen: map[string]bool{"/": true}, found: []string{"/"}}
+	c.changed.L = &c.mu
+	t.Run("crawl", func(t *testing.T) {
+		for i := range 2 {
+			t.Run(fmt.Sprint("visitor ", i), func(t *testing.T) {
+				t.Parallel()
+				v := s.visitorOf(t)
+				c.visit(func(i int, page string) (links []string) {
+					v.inspect(string(axe), i, page)
+					if err := json.Unmarshal([]byte(v.eval(`JSON.stringify([...document.querySelectorAll('a[href]:not([download])')].map((a) => a.href))`)), &links); err != nil {
+						t.Fatal(err)
+					}
+					return links
+				})
+			})
 		}
 	})
 	for _, want := range []string{"/", "/datasets", "/runs", "/runs/new", "/system"} {
-		if !slices.Contains(pages, want) {
-			t.Errorf("no links lead to %s; pages are %v", want, pages)
+		if !slices.Contains(c.found, want) {
+			t.Errorf("no links lead to %s; pages are %v", want, c.found)
 		}
 	}
-	t.Logf("%d pages: %v", len(pages), pages)
+	t.Logf("%d pages: %v", len(c.found), c.found)
 	s.close()
+}
+
+// inspect opens a page, the i-th, in every way, or in one of them, by turns, where not all tests are asked for.
+func (v *visitor) inspect(axe string, i int, page string) {
+	v.t.Helper()
+	widths, schemes := []int64{1280, 390}, []string{"light", "dark"}
+	if !expect.All() {
+		widths, schemes = widths[i%2:i%2+1], schemes[i/2%2:i/2%2+1]
+	}
+	for _, width := range widths {
+		v.do(chromedp.EmulateViewport(width, 900), chromedp.Navigate(v.url+page))
+		v.see(`document.readyState === 'complete'`)
+		if over := v.number(`document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
+			v.t.Errorf("%s, %d px: the page is %d px wider than its window", page, width, over)
+		}
+		for _, scheme := range schemes {
+			v.prefer(scheme)
+			for _, fault := range v.axe(axe) {
+				v.t.Errorf("%s, %d px, %s: %s", page, width, scheme, fault)
+			}
+		}
+	}
 }
 
 // prefer asks the page for light or dark colours, and waits until none is on its way to another.
@@ -88,30 +107,65 @@ func (s *site) finishedRun() {
 // varying are the parts of an address that name one thing of many.
 var varying = regexp.MustCompile(`\d{8}-\d{6}-[a-z0-9]+(@\d+)?|[0-9a-f]{16}`)
 
-// crawl follows links from the first page and has look open each, the i-th; of addresses that differ only in their query or in the run
-// that they name, one is enough.
-func (v *visitor) crawl(look func(i int, page string)) (pages []string) {
-	v.t.Helper()
-	seen := map[string]bool{"/": true}
-	pages = []string{"/"}
-	for i := 0; i < len(pages); i++ {
-		look(i, pages[i])
-		var links []string
-		if err := json.Unmarshal([]byte(v.eval(`JSON.stringify([...document.querySelectorAll('a[href]:not([download])')].map((a) => a.href))`)), &links); err != nil {
-			v.t.Fatal(err)
+// crawl is what several visitors know who follow links from the first page together; of addresses that differ only in their query or in
+// the run that they name, one is enough.
+type crawl struct {
+	start string // the site's address
+
+	mu      sync.Mutex
+	changed sync.Cond
+	seen    map[string]bool // by kind
+	found   []string
+	taken   int // of found
+	busy    int // visitors who look at one
+}
+
+// visit has look open pages, the i-th found, which gives the links there, until no page is left and none is looked at.
+func (c *crawl) visit(look func(i int, page string) (links []string)) {
+	for {
+		i, page, ok := c.take()
+		if !ok {
+			return
 		}
-		for _, link := range links {
-			u, err := url.Parse(link)
-			if err != nil || !strings.HasPrefix(link, v.url+"/") || !isPage(u.Path) {
-				continue
-			}
-			if kind := kindOf(u.Path); !seen[kind] {
-				seen[kind] = true
-				pages = append(pages, strings.TrimPrefix(link, v.url))
-			}
+		var links []string
+		func() {
+			defer func() { c.add(links) }() // also where look ends the test
+			links = look(i, page)
+		}()
+	}
+}
+
+func (c *crawl) take() (i int, page string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.taken == len(c.found) && c.busy > 0 {
+		c.changed.Wait()
+	}
+	if c.taken == len(c.found) {
+		return 0, "", false
+	}
+	i = c.taken
+	c.taken++
+	c.busy++
+	return i, c.found[i], true
+}
+
+// add ends a look at a page.
+func (c *crawl) add(links []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy--
+	for _, link := range links {
+		u, err := url.Parse(link)
+		if err != nil || !strings.HasPrefix(link, c.start+"/") || !isPage(u.Path) {
+			continue
+		}
+		if kind := kindOf(u.Path); !c.seen[kind] {
+			c.seen[kind] = true
+			c.found = append(c.found, strings.TrimPrefix(link, c.start))
 		}
 	}
-	return pages
+	c.changed.Broadcast()
 }
 
 // kindOf is the same for pages that differ in what they show only: one slot of an atlas and one code stand for all, and where not all tests

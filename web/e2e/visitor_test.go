@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/network"
@@ -29,6 +30,13 @@ type visitor struct {
 	mu     sync.Mutex
 	frames int      // messages with points that have come over a socket
 	faults []string // what the browser complained of
+}
+
+// visitorOf is a visitor in a test within the site's.
+func (s *site) visitorOf(t *testing.T) *visitor {
+	own := *s
+	own.t = t
+	return own.visitor()
 }
 
 func (s *site) visitor() *visitor {
