@@ -30,6 +30,7 @@ type ConvSpec struct {
 	PadLow, PadHigh            []int  // nil: zeros; negative ones crop
 	InDilation, KernelDilation []int  // nil: ones
 	Reverse                    []bool // reads the kernel backwards in that dimension; nil: none
+	Half                       bool   // input and kernel hold bfloat16 values: whichever kernels are fastest for these multiply
 
 	InStrides, KernelStrides, OutStrides TensorStrides
 }
@@ -83,7 +84,23 @@ func PlanConv(spec ConvSpec) (*Conv, error) {
 		return nil, err
 	}
 	c.kernel = c.planCorrelation()
+	c.halve()
 	return c, nil
+}
+
+// halve multiplies bfloat16 where the operands hold it and that pays.
+func (c *Conv) halve() {
+	set, products := halfSet(c.spec.Half), make([]*product, len(c.pieces))
+	for i := range c.pieces {
+		products[i] = &c.pieces[i].q
+	}
+	if !halfPays(set, c.direct != nil || c.kernel != nil, products...) {
+		return
+	}
+	c.direct, c.kernel = nil, nil
+	for _, q := range products {
+		q.halve(set)
+	}
 }
 
 // complete fills in defaults and reports what does not fit.

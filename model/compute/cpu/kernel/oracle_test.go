@@ -134,6 +134,10 @@ func checkConv(t failer, p *Pool, spec ConvSpec) {
 		t.Fatalf("%v\n%+v", err, spec)
 	}
 	input, kernel := random(1, c.reach[0]), random(2, c.reach[1])
+	if spec.Half {
+		toHalf(input)
+		toHalf(kernel)
+	}
 	output := random(3, c.reach[2])
 	before := append([]float32(nil), output...)
 	c.Run(p, input, kernel, output)

@@ -1,5 +1,6 @@
 #include "product.h"
 #include "direct.h"
+#include "half.h"
 #include <string.h>
 #include <time.h>
 #if defined(__x86_64__)
@@ -38,6 +39,10 @@ typedef struct {
 	void (*pack_few)(const product *, const window *, const float *, float *, int64_t);
 	void (*correlate)(const correlated *, const float *, const float *, float *, float *, int64_t, int64_t);
 	void (*correlate_join)(const correlated *, const float *, int64_t, float *, int64_t, int64_t);
+	void (*half_pack_rows)(const product *, const float *, half *, int64_t, int64_t, int64_t, int64_t, int64_t);
+	void (*half_pack_cols)(const product *, const float *, half *, int64_t, int64_t, int64_t, int64_t, int64_t);
+	void (*half_block_cols)(const product *, part *, const half_tiles *, const float *, const half *, float *, half *);
+	void (*half_block_rows)(const product *, part *, const half_tiles *, const half *, const float *, float *, half *);
 } kernels;
 
 #define BODY "product_body.h"
@@ -134,4 +139,30 @@ void correlate(const correlated *q, const float *x, const float *v, float *part,
 void correlate_join(const correlated *q, const float *part, int64_t parts, float *y, int64_t r0, int64_t r1)
 {
 	set->correlate_join(q, part, parts, y, r0, r1);
+}
+
+void half_pack_rows(const product *q, const float *a, half *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1)
+{
+	set->half_pack_rows(q, a, to, p0, p1, panels, k0, k1);
+}
+
+void half_pack_cols(const product *q, const float *b, half *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1)
+{
+	set->half_pack_cols(q, b, to, p0, p1, panels, k0, k1);
+}
+
+void half_block_cols(const product *q, part *w, const float *a, const half *packed, float *c, half *room)
+{
+	const half_tiles *t = half_tiles_of(q->half);
+	t->begin();
+	set->half_block_cols(q, w, t, a, packed, c, room);
+	t->end();
+}
+
+void half_block_rows(const product *q, part *w, const half *packed, const float *b, float *c, half *room)
+{
+	const half_tiles *t = half_tiles_of(q->half);
+	t->begin();
+	set->half_block_rows(q, w, t, packed, b, c, room);
+	t->end();
 }

@@ -14,7 +14,15 @@ package kernel
 #cgo nocallback axpys
 #cgo noescape dots
 #cgo nocallback dots
-#include "product.h"
+#cgo noescape half_pack_rows
+#cgo nocallback half_pack_rows
+#cgo noescape half_pack_cols
+#cgo nocallback half_pack_cols
+#cgo noescape half_block_rows
+#cgo nocallback half_block_rows
+#cgo noescape half_block_cols
+#cgo nocallback half_block_cols
+#include "half.h"
 */
 import "C"
 
@@ -75,12 +83,22 @@ func (q *product) set(m, n, k []axis, a, b operandBase, cOffset int, swap bool) 
 		c.m, c.n = c.n, c.m
 		left, right, rows, cols = right, left, cols, rows
 	}
-	c.height = C.int64_t(panelHeight(int(c.m), int(C.tile_rows())))
+	q.halve(halfNone)
 	return cmp.Or(
 		setOperand(left, m, k, a, func(x axis) int { return x.a }),
 		setOperand(right, n, k, b, func(x axis) int { return x.b }),
 		setDigits(rows, m, false, func(x axis) int { return x.c }),
 		setDigits(cols, n, false, func(x axis) int { return x.c }))
+}
+
+// halve makes the kernels of a set multiply, where both operands hold bfloat16 values; halfNone reads them as float32 again.
+func (q *product) halve(set int) {
+	most, unit := int(C.tile_rows()), 1
+	if set != halfNone {
+		most, unit = int(C.half_rows(C.int(set))), int(C.half_unit(C.int(set)))
+	}
+	q.c.half = C.int64_t(set)
+	q.c.height = C.int64_t(roundUp(panelHeight(int(q.c.m), most), unit))
 }
 
 // panelHeight is the height of as few panels as possible that are as equal as possible.
@@ -177,6 +195,7 @@ type multiplication struct {
 	a, b, c    []float32
 	accumulate bool
 	shareB     bool
+	half       bool
 	rows, cols int // of a tile
 	mp, np     int // panels of rows and of columns
 	packing    bool
@@ -216,7 +235,10 @@ func (w *multiplication) run(p *Pool, q *product, a, b, c []float32, accumulate 
 		w.meter.FLOPs.Add(int64(2 * m * n * k))
 	}
 	w.pool, w.q, w.a, w.b, w.c, w.accumulate = p, &q.c, a, b, c, accumulate
-	w.rows, w.cols = int(q.c.height), int(C.tile_cols())
+	w.rows, w.cols, w.half = int(q.c.height), int(C.tile_cols()), q.c.half != halfNone
+	if w.half {
+		w.cols = C.HALF_COLS
+	}
 	w.mp, w.np = (m+w.rows-1)/w.rows, (n+w.cols-1)/w.cols
 	w.shareB = m >= n
 	w.split(threads)
@@ -262,7 +284,7 @@ func (w *multiplication) stage(threads int) {
 	if !w.shareB {
 		panels, width = w.mp, w.rows
 	}
-	w.packed = w.pool.scratch.get(panels * width * (w.k1 - w.k0))
+	w.packed = w.pool.scratch.get(w.floats(panels * width * roundUp(w.k1-w.k0, w.step())))
 	w.packing = true
 	if threads == 1 {
 		w.do(0, panels)
@@ -277,6 +299,22 @@ func (w *multiplication) stage(threads int) {
 	w.pool.scratch.put(w.packed)
 }
 
+// step is what packed k is a multiple of.
+func (w *multiplication) step() int {
+	if w.half {
+		return C.HALF_STEP
+	}
+	return 1
+}
+
+// floats is the memory that n packed elements take.
+func (w *multiplication) floats(n int) int {
+	if w.half {
+		return n / 2 // panels have an even number of elements
+	}
+	return n
+}
+
 func (w *multiplication) do(lo, hi int) {
 	if w.packing {
 		w.pack(lo, hi)
@@ -286,7 +324,7 @@ func (w *multiplication) do(lo, hi int) {
 	if !w.shareB {
 		size = blockK * w.cols
 	}
-	room := w.pool.scratch.get(size)
+	room := w.pool.scratch.get(w.floats(size))
 	for i := lo; i < hi; i++ {
 		w.part(i/w.ns, i%w.ns, room)
 	}
@@ -300,9 +338,14 @@ func (w *multiplication) pack(lo, hi int) {
 		defer func() { w.meter.Packed.Add(int64(time.Since(began))) }()
 	}
 	p0, p1, k0, k1 := C.int64_t(lo), C.int64_t(hi), C.int64_t(w.k0), C.int64_t(w.k1)
-	if w.shareB {
+	switch {
+	case w.half && w.shareB:
+		C.half_pack_cols(w.q, floats(w.b), halves(w.packed), p0, p1, C.int64_t(w.np), k0, k1)
+	case w.half:
+		C.half_pack_rows(w.q, floats(w.a), halves(w.packed), p0, p1, C.int64_t(w.mp), k0, k1)
+	case w.shareB:
 		C.pack_cols(w.q, floats(w.b), floats(w.packed.data), p0, p1, C.int64_t(w.np), k0, k1)
-	} else {
+	default:
 		C.pack_rows(w.q, floats(w.a), floats(w.packed.data), p0, p1, C.int64_t(w.mp), k0, k1)
 	}
 }
@@ -318,9 +361,14 @@ func (w *multiplication) part(i, j int, room *scratch) {
 	if w.meter != nil {
 		t.measure = 1
 	}
-	if w.shareB {
+	switch {
+	case w.half && w.shareB:
+		C.half_block_cols(w.q, &t, floats(w.a), halves(w.packed), floats(w.c), halves(room))
+	case w.half:
+		C.half_block_rows(w.q, &t, halves(w.packed), floats(w.b), floats(w.c), halves(room))
+	case w.shareB:
 		C.block_cols(w.q, &t, floats(w.a), floats(w.packed.data), floats(w.c), floats(room.data))
-	} else {
+	default:
 		C.block_rows(w.q, &t, floats(w.packed.data), floats(w.b), floats(w.c), floats(room.data))
 	}
 	if w.meter != nil {
@@ -329,3 +377,5 @@ func (w *multiplication) part(i, j int, room *scratch) {
 }
 
 func floats(s []float32) *C.float { return (*C.float)(unsafe.Pointer(unsafe.SliceData(s))) }
+
+func halves(s *scratch) *C.half { return (*C.half)(unsafe.Pointer(unsafe.SliceData(s.data))) }

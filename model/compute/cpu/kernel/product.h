@@ -31,6 +31,7 @@ typedef struct {
 typedef struct {
 	int64_t m, n, k;
 	int64_t height; // rows of a panel: tile_rows(), or fewer where that divides the rows more evenly
+	int64_t half;   // how its operands, which hold bfloat16 values, are multiplied (see half.h); 0 where they are read as float32
 	operand a, b;
 	axes cm, cn; // where C's rows and columns lie
 	int64_t cbase;

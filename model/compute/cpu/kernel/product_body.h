@@ -252,6 +252,47 @@ static void ISA(open_panel)(ISA(panel) *p, const operand *o, const float *src, i
 	}
 }
 
+// Writes k as digits.
+static void ISA(seek)(const operand *o, int64_t k, int64_t *at)
+{
+	for (int64_t j = o->k.digits - 1; j >= 0; j--) {
+		at[j] = k % o->k.d[j].n;
+		k /= o->k.d[j].n;
+	}
+}
+
+// Opens the run of at most n values of k that begins at the digits.
+static void ISA(open_run)(ISA(panel) *p, const int64_t *at, int64_t n)
+{
+	const operand *o = p->o;
+	int64_t last = o->k.digits - 1;
+	p->koff = o->base + at[last] * p->in->off;
+	for (int d = 0; d < MAX_DIMS; d++)
+		p->kpos[d] = o->pos[d];
+	for (int64_t j = 0; j < last; j++) {
+		const digit *g = &o->k.d[j];
+		p->koff += at[j] * g->off;
+		if (g->dim >= 0)
+			p->kpos[g->dim] += at[j] * g->step;
+	}
+	p->at = at[last];
+	p->run = p->in->n - at[last];
+	p->run = p->run < n ? p->run : n;
+	p->first = p->at, p->last = p->at + p->run - 1;
+	if (p->in->per > 1)
+		p->first /= p->in->per, p->last /= p->in->per;
+	p->first *= p->in->step, p->last *= p->in->step;
+}
+
+// Moves the digits behind the run.
+static void ISA(close_run)(const ISA(panel) *p, int64_t *at)
+{
+	int64_t last = p->o->k.digits - 1;
+	at[last] += p->run;
+	for (int64_t j = last; j > 0 && at[j] == p->o->k.d[j].n; j--)
+		at[j] = 0, at[j - 1]++;
+}
+
 // Packs rows [x0, x0+rows) of an operand for k in [k0, k0+n), as n rows of the panel's width.
 static void ISA(pack)(const operand *o, const float *src, int64_t x0, int64_t rows, int64_t width, int64_t k0, int64_t n, float *to)
 {
@@ -259,34 +300,13 @@ static void ISA(pack)(const operand *o, const float *src, int64_t x0, int64_t ro
 		return;
 	ISA(panel) p;
 	ISA(open_panel)(&p, o, src, x0, rows, width);
-	int64_t at[MAX_DIGITS], last = o->k.digits - 1;
-	for (int64_t j = last; j >= 0; j--) {
-		at[j] = k0 % o->k.d[j].n;
-		k0 /= o->k.d[j].n;
-	}
-	while (n > 0) {
-		p.koff = o->base + at[last] * p.in->off;
-		for (int d = 0; d < MAX_DIMS; d++)
-			p.kpos[d] = o->pos[d];
-		for (int64_t j = 0; j < last; j++) {
-			const digit *g = &o->k.d[j];
-			p.koff += at[j] * g->off;
-			if (g->dim >= 0)
-				p.kpos[g->dim] += at[j] * g->step;
-		}
-		p.at = at[last];
-		p.run = p.in->n - at[last];
-		p.run = p.run < n ? p.run : n;
-		p.first = p.at, p.last = p.at + p.run - 1;
-		if (p.in->per > 1)
-			p.first /= p.in->per, p.last /= p.in->per;
-		p.first *= p.in->step, p.last *= p.in->step;
+	int64_t at[MAX_DIGITS];
+	ISA(seek)(o, k0, at);
+	for (; n > 0; n -= p.run) {
+		ISA(open_run)(&p, at, n);
 		ISA(pack_run)(&p, to);
 		to += p.run * width;
-		n -= p.run;
-		at[last] += p.run;
-		for (int64_t j = last; j > 0 && at[j] == o->k.d[j].n; j--)
-			at[j] = 0, at[j - 1]++;
+		ISA(close_run)(&p, at);
 	}
 }
 
@@ -360,9 +380,9 @@ typedef struct {
 	int64_t off[MAX_COLS];
 } ISA(columns);
 
-static void ISA(place)(const product *q, int64_t n, ISA(columns) *to)
+static void ISA(place)(const product *q, int64_t n, int64_t width, ISA(columns) *to)
 {
-	to->cols = q->n - n < COLS ? q->n - n : COLS;
+	to->cols = q->n - n < width ? q->n - n : width;
 	ISA(expand)(&q->cn, n, to->cols, to->off, 0);
 	to->contiguous = 1;
 	for (int64_t j = 1; j < to->cols; j++)
@@ -417,7 +437,7 @@ static void ISA(block_cols)(const product *q, part *w, const float *a, const flo
 			const float *at = packed + (k - w->k0) * panels * COLS;
 			for (int64_t n = w->n0; n < w->n1; n += COLS) {
 				ISA(columns) cols;
-				ISA(place)(q, n, &cols);
+				ISA(place)(q, n, COLS, &cols);
 				ISA(sweep)(q, m0, m1, &cols, kc, room, at + n * kc, COLS, c, row, w->accumulate || k > w->k0);
 			}
 			k += BLOCK_K;
@@ -464,7 +484,7 @@ static void ISA(block_rows)(const product *q, part *w, const float *packed, cons
 		int64_t n1 = w->n1 - n0 < ISA(PANELS) * COLS ? w->n1 : n0 + ISA(PANELS) * COLS;
 		ISA(columns) cols[ISA(PANELS)];
 		for (int64_t n = n0; n < n1; n += COLS)
-			ISA(place)(q, n, &cols[(n - n0) / COLS]);
+			ISA(place)(q, n, COLS, &cols[(n - n0) / COLS]);
 		int64_t k = w->k0;
 		do {
 			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K;
@@ -561,10 +581,12 @@ static void ISA(dots)(int64_t m, int64_t n0, int64_t n1, int64_t k, const float 
 }
 
 #include "direct_body.h"
+#include "half_body.h"
 
 static const kernels ISA(set) = {
 	ROWS, COLS, VL, ISA(pack_rows), ISA(pack_cols), ISA(block_cols), ISA(block_rows), ISA(axpys), ISA(dots), ISA(convolve_windows),
-	ISA(pack_panels), ISA(pack_few), ISA(correlate), ISA(correlate_join),
+	ISA(pack_panels), ISA(pack_few), ISA(correlate), ISA(correlate_join), ISA(half_pack_rows), ISA(half_pack_cols),
+	ISA(half_block_cols), ISA(half_block_rows),
 };
 
 #undef ROWS

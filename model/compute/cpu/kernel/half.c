@@ -1,0 +1,197 @@
+#include "half.h"
+#include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+static void nothing(void) {}
+
+// ---- tiles in C, which test the layout of the processor's ----
+
+typedef uint32_t software_tile[16][16];
+
+static float upper(uint32_t x)
+{
+	float f;
+	x &= 0xffff0000u;
+	memcpy(&f, &x, 4);
+	return f;
+}
+
+static void software_load(software_tile *t, const void *from, int64_t stride)
+{
+	for (int i = 0; i < 16; i++)
+		memcpy((*t)[i], (const char *)from + i * stride, 64);
+}
+
+static void software_store(software_tile *t, void *to, int64_t stride)
+{
+	for (int i = 0; i < 16; i++)
+		memcpy((char *)to + i * stride, (*t)[i], 64);
+}
+
+// c[i][j] += the sum of the pairs' first products plus that of the second, as TDPBF16PS adds, but for denormals.
+static void software_dot(software_tile *c, software_tile *a, software_tile *b)
+{
+	for (int i = 0; i < 16; i++) {
+		float first[16] = {0}, second[16] = {0}, sum[16];
+		for (int p = 0; p < 16; p++)
+			for (int j = 0; j < 16; j++) {
+				first[j] += upper((*a)[i][p] << 16) * upper((*b)[p][j] << 16);
+				second[j] += upper((*a)[i][p]) * upper((*b)[p][j]);
+			}
+		memcpy(sum, (*c)[i], 64);
+		for (int j = 0; j < 16; j++)
+			sum[j] += first[j] + second[j];
+		memcpy((*c)[i], sum, 64);
+	}
+}
+
+#define TILE_TARGET
+#define TILE_NAME plain_tile
+#define TILES software_tile tile[8]
+#define TILE_ZERO(t) memset(tile[t], 0, sizeof tile[t])
+#define TILE_LOAD(t, from, stride) software_load(&tile[t], from, stride)
+#define TILE_DOT(c, a, b) software_dot(&tile[c], &tile[a], &tile[b])
+#define TILE_STORE(t, to, stride) software_store(&tile[t], to, stride)
+#include "half_tiles.h"
+
+static const half_tiles plain = {HALF_ROWS, 16, nothing, nothing, plain_tile};
+
+#if defined(__x86_64__)
+
+// ---- AMX ----
+
+#define AMX __attribute__((target("amx-tile,amx-bf16")))
+
+// Palette 1, eight tiles of 16 rows of 64 bytes.
+static const struct {
+	uint8_t palette, start, reserved[14];
+	uint16_t bytes[16];
+	uint8_t rows[16];
+} layout = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
+
+AMX static void amx_begin(void) { _tile_loadconfig(&layout); }
+AMX static void amx_end(void) { _tile_release(); }
+
+#define TILE_TARGET AMX
+#define TILE_NAME amx_tile
+#define TILES
+#define TILE_ZERO(t) _tile_zero(t)
+#define TILE_LOAD(t, from, stride) _tile_loadd(t, from, stride)
+#define TILE_DOT(c, a, b) _tile_dpbf16ps(c, a, b)
+#define TILE_STORE(t, to, stride) _tile_stored(t, to, stride)
+#include "half_tiles.h"
+
+static const half_tiles amx = {HALF_ROWS, 16, amx_begin, amx_end, amx_tile};
+
+// ---- AVX512_BF16 ----
+
+#define VDP __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
+#define UNROLL _Pragma("GCC unroll 12")
+
+#define TILE(rows, vectors)                                                                                                     \
+	VDP static void vdp_##rows##_##vectors(int64_t pairs, const half *a, int64_t height, const half *b, float *c)           \
+	{                                                                                                                       \
+		__m512 sum[rows][vectors];                                                                                      \
+		UNROLL for (int i = 0; i < rows; i++)                                                                           \
+			UNROLL for (int j = 0; j < vectors; j++)                                                                \
+				sum[i][j] = _mm512_setzero_ps();                                                                \
+		for (; pairs > 0; pairs -= HALF_PAIRS, a += height * HALF_STEP) {                                               \
+			int64_t end = pairs < HALF_PAIRS ? pairs : HALF_PAIRS;                                                  \
+			for (const half *x = a; x < a + 2 * end; x += 2, b += 2 * HALF_COLS) {                                  \
+				__m512bh y[vectors];                                                                            \
+				UNROLL for (int j = 0; j < vectors; j++)                                                        \
+					y[j] = (__m512bh)_mm512_loadu_si512(b + 32 * j);                                        \
+				UNROLL for (int i = 0; i < rows; i++)                                                           \
+				{                                                                                               \
+					int32_t pair;                                                                           \
+					memcpy(&pair, x + i * HALF_STEP, 4);                                                    \
+					UNROLL for (int j = 0; j < vectors; j++)                                                \
+						sum[i][j] = _mm512_dpbf16_ps(sum[i][j], (__m512bh)_mm512_set1_epi32(pair), y[j]); \
+				}                                                                                               \
+			}                                                                                                       \
+		}                                                                                                               \
+		UNROLL for (int i = 0; i < rows; i++)                                                                           \
+			UNROLL for (int j = 0; j < vectors; j++)                                                                \
+				_mm512_storeu_ps(c + i * HALF_COLS + 16 * j, sum[i][j]);                                        \
+	}
+#define TILES(rows) TILE(rows, 1) TILE(rows, 2)
+TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6) TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12)
+
+static void vdp_tile(int64_t pairs, const half *a, int64_t height, const half *b, float *c, int64_t rows, int64_t cols)
+{
+#define PAIR(rows) {vdp_##rows##_1, vdp_##rows##_2}
+	static void (*const tiles[12][2])(int64_t, const half *, int64_t, const half *, float *) = {PAIR(1), PAIR(2), PAIR(3),
+		PAIR(4), PAIR(5), PAIR(6), PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12)};
+	tiles[rows - 1][cols > 16](pairs, a, height, b, c);
+}
+
+static const half_tiles vdp = {12, 1, nothing, nothing, vdp_tile};
+
+// ---- what there is ----
+
+static int announces(unsigned leaf, unsigned sub, int word, unsigned bits)
+{
+	unsigned r[4];
+	return __get_cpuid_count(leaf, sub, &r[0], &r[1], &r[2], &r[3]) && (r[word] & bits) == bits;
+}
+
+enum { EAX, ECX = 2, EDX };
+
+// Whether the system saves these parts of the processor's state.
+static int saves(unsigned parts)
+{
+	unsigned low, high;
+	if (!announces(1, 0, ECX, 1u << 27)) // XGETBV
+		return 0;
+	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+	return (low & parts) == parts;
+}
+
+// Linux gives a process the tiles' 8 KiB of state when it asks for them.
+static int permitted(void)
+{
+#if defined(__linux__) && defined(SYS_arch_prctl)
+	return syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* XTILEDATA */) == 0;
+#else
+	return 0;
+#endif
+}
+
+int half_missing(int set)
+{
+	switch (set) {
+	case HALF_AVX512: return best_set() == 2 && announces(7, 1, EAX, 1u << 5) ? HALF_HERE : HALF_NOT_ANNOUNCED;
+	case HALF_AMX:
+		if (!announces(7, 0, EDX, 1u << 22 | 1u << 24))
+			return HALF_NOT_ANNOUNCED;
+		return saves(1u << 17 | 1u << 18) && permitted() ? HALF_HERE : HALF_NOT_PERMITTED;
+	}
+	return HALF_HERE;
+}
+
+#else
+
+int half_missing(int set) { return set == HALF_PLAIN ? HALF_HERE : HALF_NOT_BUILT; }
+
+#endif
+
+const half_tiles *half_tiles_of(int64_t set)
+{
+#if defined(__x86_64__)
+	switch (set) {
+	case HALF_AVX512: return &vdp;
+	case HALF_AMX: return &amx;
+	}
+#endif
+	return &plain;
+}
+
+int64_t half_rows(int set) { return half_tiles_of(set)->rows; }
+int64_t half_unit(int set) { return half_tiles_of(set)->unit; }

@@ -1,0 +1,186 @@
+//go:build cgo
+
+package kernel
+
+/*
+#include "half.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// What multiplies operands that hold bfloat16 values.
+const (
+	halfNone   = C.HALF_NONE // float32's kernels
+	halfPlain  = C.HALF_PLAIN
+	halfAVX512 = C.HALF_AVX512
+	halfAMX    = C.HALF_AMX
+)
+
+var halfNames = [C.HALF_SETS]string{"float32", "plain C", "AVX512_BF16", "AMX"}
+
+// halfMargin is how many times as fast as float32's kernels a set must be. A choice by measure should fall the same way each time,
+// since sets differ in the order of sums.
+const halfMargin = 1.25
+
+// halfTries is how often the kernels are timed, in turn; the fastest time of each counts.
+const halfTries = 3
+
+// The product that is timed: it takes float32's kernels some 0.3 ms and stays in the second cache, as parts of larger ones do.
+const halfM, halfN, halfK = 384, 128, 256
+
+// HalfChoice is what multiplies operands that hold bfloat16 values, and why.
+type HalfChoice struct {
+	Name   string // "float32" where no kernel for bfloat16 is used
+	Reason string // a sentence
+	set    int
+}
+
+var chosenHalf = sync.OnceValue(chooseHalf)
+
+// Half chooses the kernels for bfloat16 when it is first called, which takes a few milliseconds where the processor has any.
+func Half() HalfChoice { return chosenHalf() }
+
+// forcedHalf is a set that tests choose, plus one; 0 where Half chooses.
+var forcedHalf atomic.Int32
+
+// halfSet is what multiplies operands that hold bfloat16 values, or do not.
+func halfSet(holds bool) int {
+	switch {
+	case !holds:
+		return halfNone
+	case forcedHalf.Load() != 0:
+		return int(forcedHalf.Load()) - 1
+	}
+	return Half().set
+}
+
+// halfGain is how many times as fast as float32's tiles those of a set are taken to be: less than they should be, so that products
+// which gain little stay as they are. It is fixed, so that a shape is always computed in the same way.
+var halfGain = [C.HALF_SETS]float64{halfAVX512: 1.5, halfAMX: 4}
+
+// packCost is how many multiplications in float32 take as long as packing an element.
+const packCost = 24
+
+// halfPays says whether a set computes products faster than float32's kernels, which may read one operand in place. Work is
+// counted in multiplications in float32, of whole tiles.
+func halfPays(set int, inPlace bool, products ...*product) bool {
+	if set == halfNone || forcedHalf.Load() != 0 {
+		return set != halfNone
+	}
+	var wide, narrow float64
+	for _, q := range products {
+		m, n, k := float64(q.c.m), float64(q.c.n), float64(q.c.k)
+		packing := packCost * (m + n) * k
+		wide += m * n * k
+		if !inPlace {
+			wide += packing
+		}
+		whole := func(n C.int64_t, of int) float64 { return float64(roundUp(int(n), of)) }
+		narrow += packing + whole(q.c.m, int(C.half_unit(C.int(set))))*whole(q.c.n, C.HALF_COLS/2)*whole(q.c.k, C.HALF_STEP)/halfGain[set]
+	}
+	return narrow < wide
+}
+
+// chooseHalf takes the fastest set that proves itself.
+func chooseHalf() HalfChoice {
+	best := HalfChoice{Name: halfNames[halfNone]}
+	gain, reasons := halfMargin, []string{}
+	for set := halfAMX; set >= halfAVX512; set-- {
+		if missing := int(C.half_missing(C.int(set))); missing != C.HALF_HERE {
+			reasons = append(reasons, halfNames[set]+" "+halfMissing[missing])
+			continue
+		}
+		if err := proveHalf(set); err != nil {
+			reasons = append(reasons, fmt.Sprintf("%s computes wrongly: %v", halfNames[set], err))
+			continue
+		}
+		speed := halfSpeed(set)
+		reasons = append(reasons, fmt.Sprintf("%s is %.2g times as fast as float32", halfNames[set], speed))
+		if speed >= gain {
+			best.Name, best.set, gain = halfNames[set], set, speed
+		}
+	}
+	best.Reason = strings.Join(reasons, "; ") + "."
+	if best.set == halfNone {
+		best.Reason = "No faster kernel for bfloat16: " + best.Reason
+	}
+	return best
+}
+
+var halfMissing = [...]string{
+	C.HALF_NOT_BUILT: "is not built for this processor", C.HALF_NOT_ANNOUNCED: "is not announced by the processor",
+	C.HALF_NOT_PERMITTED: "is not permitted by the system",
+}
+
+// halfProduct is a product of dense matrices of random bfloat16 values.
+func halfProduct(m, n, k int) (q *product, a, b []float32) {
+	r := rand.New(rand.NewPCG(uint64(m), uint64(n)))
+	fill := func(n int) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = math.Float32frombits(math.Float32bits(r.Float32()*2-1) &^ 0xffff)
+		}
+		return x
+	}
+	q = new(product)
+	if err := q.set([]axis{{size: m, a: k, c: n, dim: -1}}, []axis{{size: n, b: 1, c: 1, dim: -1}}, []axis{{size: k, a: 1, b: n, dim: -1}},
+		unbounded(0), unbounded(0), 0, false); err != nil {
+		panic(err) // one axis each always fits
+	}
+	return q, fill(m * k), fill(k * n)
+}
+
+// proveHalf compares a set's product with plain C's. Products of bfloat16 are exact in float32 and each of k additions rounds by
+// at most 2⁻²⁴ of the sum of absolute terms, on both sides.
+func proveHalf(set int) error {
+	const m, n, k = 45, 53, 333
+	p := NewPool(1)
+	defer p.Close()
+	q, a, b := halfProduct(m, n, k)
+	got, want := make([]float32, m*n), make([]float32, m*n)
+	q.halve(set)
+	p.multiply(q, a, b, got, false)
+	q.halve(halfPlain)
+	p.multiply(q, a, b, want, false)
+	for i := range m {
+		for j := range n {
+			scale := 0.0
+			for t := range k {
+				scale += math.Abs(float64(a[i*k+t]) * float64(b[t*n+j]))
+			}
+			x, y := float64(got[i*n+j]), float64(want[i*n+j])
+			if bound := k * scale * 0x1p-23; !(math.Abs(x-y) <= bound) {
+				return fmt.Errorf("an element is %g where %g±%.1g is right", x, y, bound)
+			}
+		}
+	}
+	return nil
+}
+
+// halfSpeed is how many times as fast as float32's kernels a set computes a product, packing included.
+func halfSpeed(set int) float64 {
+	p := NewPool(1)
+	defer p.Close()
+	q, a, b := halfProduct(halfM, halfN, halfK)
+	c := make([]float32, halfM*halfN)
+	best := [2]int64{math.MaxInt64, math.MaxInt64}
+	for try := range halfTries + 1 {
+		for i, s := range [2]int{halfNone, set} {
+			q.halve(s)
+			took := measured(func() { p.multiply(q, a, b, c, false) })
+			if try > 0 { // the first try fetches code and memory
+				best[i] = min(best[i], max(took, int64(time.Microsecond)))
+			}
+		}
+	}
+	return float64(best[0]) / float64(best[1])
+}

@@ -1,0 +1,289 @@
+//go:build cgo
+
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// toHalf cuts values down to bfloat16 and returns them.
+func toHalf(x []float32) []float32 {
+	for i, v := range x {
+		x[i] = math.Float32frombits(math.Float32bits(v) &^ 0xffff)
+	}
+	return x
+}
+
+// withHalf makes products of bfloat16 use a set while f runs, whatever their shapes.
+func withHalf(set int, f func()) {
+	forcedHalf.Store(int32(set) + 1)
+	defer forcedHalf.Store(0)
+	f()
+}
+
+// probeEnv makes the test binary try a set, which kills it where the processor has no such instructions.
+const probeEnv = "KERNEL_TEST_HALF_SET"
+
+func TestHalfProbe(t *testing.T) {
+	set, ok := os.LookupEnv(probeEnv)
+	if !ok {
+		t.Skip("only for runsHalf")
+	}
+	for i, name := range halfNames {
+		if name == set {
+			if err := proveHalf(i); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// runsHalf says whether a set works here, announced or not: some hypervisors hide what the processor can do.
+var runsHalf = sync.OnceValue(func() (runs [len(halfNames)]bool) {
+	for set := halfPlain; set < len(halfNames); set++ {
+		probe := exec.Command(os.Args[0], "-test.run=^TestHalfProbe$")
+		probe.Env = append(os.Environ(), probeEnv+"="+halfNames[set])
+		runs[set] = probe.Run() == nil
+	}
+	return runs
+})
+
+// forEachHalf runs a test with each set for bfloat16 that works here, packed with each instruction set.
+func forEachHalf(t *testing.T, test func(t *testing.T)) {
+	for set := halfPlain; set < len(halfNames); set++ {
+		t.Run(halfNames[set], func(t *testing.T) {
+			if !runsHalf()[set] {
+				t.Skip("this machine has no " + halfNames[set])
+			}
+			withHalf(set, func() { forEachSet(t, test) })
+		})
+	}
+}
+
+func halfGemm(g Gemm) Gemm {
+	g.Half = true
+	toHalf(g.A)
+	toHalf(g.B)
+	return g
+}
+
+func TestHalfGemmAnyShapeAndStrides(t *testing.T) {
+	p := NewPool(3)
+	defer p.Close()
+	forEachHalf(t, func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { checkGemm(t, p, halfGemm(drawGemm(t))) }) })
+}
+
+// Products that Gemm computes row by row otherwise, and those of nothing.
+func TestHalfProductsOfFew(t *testing.T) {
+	p := NewPool(1)
+	defer p.Close()
+	forEachHalf(t, func(t *testing.T) {
+		for _, s := range [][3]int{{1, 1, 1}, {1, 17, 3}, {3, 1, 17}, {17, 3, 1}, {1, 33, 0}, {16, 16, 31}, {17, 17, 33}, {2, 2, 257}} {
+			q, a, b := halfProduct(s[0], s[1], s[2])
+			q.halve(halfSet(true))
+			c := random(3, s[0]*s[1])
+			p.multiply(q, a, b, c, false)
+			g := Gemm{A: a, B: b, K: s[2], ARow: s[2], ACol: 1, BRow: s[1], BCol: 1}
+			for i, got := range c {
+				if want, scale := naiveGemm(g, 0, i/s[1], i%s[1]); !close32(got, want, scale) {
+					t.Fatalf("%v: element %d is %v, want %v", s, i, got, want)
+				}
+			}
+		}
+	})
+}
+
+func TestHalfGemmManyBlocks(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	forEachHalf(t, func(t *testing.T) {
+		for _, s := range [][3]int{{210, 40, 300}, {40, 210, 300}, {13, 70, 525}} {
+			for layout := range 4 {
+				checkGemm(t, p, halfGemm(dense(s[0], s[1], s[2], layout&1 != 0, layout&2 != 0)))
+			}
+		}
+	})
+}
+
+func TestHalfGemmPackedLimit(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	g := dense(6, 6, 700_001, false, false)
+	withHalf(halfPlain, func() { checkGemm(t, p, halfGemm(g)) })
+}
+
+func TestHalfConvAnySpec(t *testing.T) {
+	p := NewPool(3)
+	defer p.Close()
+	forEachHalf(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			s := drawConv(t)
+			s.Half = true
+			checkConv(t, p, s)
+		})
+	})
+}
+
+func TestHalfConvLayers(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	forEachHalf(t, func(t *testing.T) {
+		for _, s := range []ConvSpec{nhwc(2, 16, 3, 64, 4, 2, 1), nhwc(2, 8, 16, 20, 4, 2, 1), nhwc(3, 5, 36, 33, 3, 1, 1), nhwc(2, 4, 40, 48, 1, 1, 0),
+			nhwc(2, 9, 48, 3, 7, 1, 3)} {
+			for _, s := range []ConvSpec{s, inputGradient(s), kernelGradient(s)} {
+				s.Half = true
+				checkConv(t, p, s)
+			}
+		}
+	})
+}
+
+func TestHalfNaNAndInf(t *testing.T) {
+	p := NewPool(1)
+	defer p.Close()
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	forEachHalf(t, func(t *testing.T) {
+		for _, m := range []int{5, 13, 40} {
+			g := halfGemm(dense(m, 37, 29, false, false))
+			g.A[0], g.A[29+3] = inf, nan
+			g.B[5], g.B[6], g.B[7] = 0, 1, -1 // row 0 of B meets A's infinity
+			p.Gemm(g)
+			if got := g.C[5]; got == got {
+				t.Errorf("inf·0 gave %v", got)
+			}
+			if g.C[6] != inf || g.C[7] != -inf {
+				t.Errorf("inf·±1 gave %v, %v", g.C[6], g.C[7])
+			}
+			for j := range 37 {
+				if got := g.C[37+j]; got == got {
+					t.Fatalf("a NaN in row 1 gave C[1, %d] = %v", j, got)
+				}
+				if got := float64(g.C[2*37+j]); math.IsNaN(got) || math.IsInf(got, 0) {
+					t.Fatalf("row 2 knows no NaN, but C[2, %d] = %v", j, got)
+				}
+			}
+		}
+	})
+}
+
+// Denormal operands and results count, or are zero.
+func TestHalfDenormals(t *testing.T) {
+	p := NewPool(1)
+	defer p.Close()
+	const smallest, denormal = 0x1p-126, 0x1p-130
+	forEachHalf(t, func(t *testing.T) {
+		for _, c := range []struct{ x, y, want float32 }{{denormal, 1, denormal}, {0x1p-100, 0x1p-30, denormal}, {denormal, 0x1p100, 0x1p-30}, {smallest, 1, smallest}} {
+			g := halfGemm(dense(6, 6, 1, false, false))
+			for i := range 6 {
+				g.A[i], g.B[i] = c.x, c.y
+			}
+			p.Gemm(g)
+			if got := g.C[35]; got != c.want && (got != 0 || c.x >= smallest && c.want >= smallest) {
+				t.Errorf("%g·%g gave %g", c.x, c.y, got)
+			}
+		}
+	})
+}
+
+// Sums are rounded to the nearest float32, ties to even.
+func TestHalfTies(t *testing.T) {
+	p := NewPool(1)
+	defer p.Close()
+	forEachHalf(t, func(t *testing.T) {
+		g := halfGemm(dense(6, 6, 2, false, false))
+		for i := range 6 {
+			g.A[2*i], g.A[2*i+1], g.B[i], g.B[6+i] = 1, 0x1p-12, 1, 0x1p-12
+		}
+		if p.Gemm(g); g.C[35] != 1 {
+			t.Errorf("1 + 2⁻²⁴ became %b", g.C[35])
+		}
+		g.Accumulate = true
+		for i := range g.C {
+			g.C[i], g.A[i%6*2] = 1+0x1p-23, 0
+		}
+		if p.Gemm(g); g.C[35] != 1+0x1p-22 {
+			t.Errorf("1 + 2⁻²³ + 2⁻²⁴ became %b", g.C[35])
+		}
+	})
+}
+
+func TestHalfAllocatesNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("under the race detector kept memory is forgotten on purpose")
+	}
+	p := NewPool(2)
+	defer p.Close()
+	g := halfGemm(dense(100, 100, 100, false, false))
+	withHalf(halfPlain, func() {
+		if n := testing.AllocsPerRun(20, func() { p.Gemm(g) }); n > 0 {
+			t.Errorf("%v allocations per product", n)
+		}
+	})
+}
+
+func TestHalfChoice(t *testing.T) {
+	c := Half()
+	if c.Name != halfNames[c.set] || !strings.HasSuffix(c.Reason, ".") || !strings.Contains(c.Reason, "AMX") || !strings.Contains(c.Reason, "AVX512_BF16") {
+		t.Errorf("%+v", c)
+	}
+	t.Log(c.Name+":", c.Reason)
+	if err := proveHalf(halfPlain); err != nil {
+		t.Error(err)
+	}
+	if halfSet(false) != halfNone {
+		t.Error("operands of float32 go to a kernel for bfloat16")
+	}
+}
+
+// Products that gain less than packing costs stay with float32's kernels, and those in which most of a tile would be empty.
+func TestHalfPays(t *testing.T) {
+	for _, c := range []struct {
+		m, n, k, set int
+		inPlace      bool
+		want         bool
+	}{
+		{1024, 128, 512, halfAMX, true, true}, {1024, 128, 512, halfAVX512, true, true}, {1024, 128, 512, halfNone, false, false},
+		{1024, 3, 512, halfAMX, true, false}, {1024, 32, 512, halfAVX512, true, false}, {1024, 32, 512, halfAVX512, false, true},
+		{1024, 128, 3, halfAMX, false, false}, {5, 5, 5, halfAMX, false, false}, {64, 64, 0, halfAMX, false, false},
+	} {
+		q, _, _ := halfProduct(c.m, c.n, c.k)
+		if got := halfPays(c.set, c.inPlace, q); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// What float32's kernels and each set for bfloat16 give, the products of the paper's layers and matrices alike. A set that the
+// processor does not announce is tried all the same.
+func BenchmarkHalf(b *testing.B) {
+	p := benchPool()
+	for set, name := range halfNames {
+		if set == halfPlain || set != halfNone && !runsHalf()[set] {
+			continue
+		}
+		for _, s := range [][3]int{{384, 128, 256}, {2048, 256, 1024}, {8184, 128, 1024}, {2048, 2048, 2048}} {
+			g := halfGemm(dense(s[0], s[1], s[2], false, false))
+			b.Run(fmt.Sprintf("%s/%dx%dx%d", name, s[0], s[1], s[2]), func(b *testing.B) {
+				withHalf(set, func() { rate(b, "GFLOP", 2*float64(s[0])*float64(s[1])*float64(s[2]), func() { p.Gemm(g) }) })
+			})
+		}
+		for _, l := range layers(16)[:4] {
+			for _, pass := range []struct {
+				name string
+				of   func(ConvSpec) ConvSpec
+			}{{"forward", func(s ConvSpec) ConvSpec { return s }}, {"input", inputGradient}, {"kernel", kernelGradient}} {
+				spec := pass.of(l.spec)
+				spec.Half = true
+				b.Run(fmt.Sprintf("%s/%s/%s", name, l.name, pass.name), func(b *testing.B) { withHalf(set, func() { benchmarkConv(b, p, spec) }) })
+			}
+		}
+	}
+}
