@@ -146,7 +146,7 @@ var operations = []operation{
 	{method: "GET", path: "/api/sweeps/{id}/explore", tag: tagSweeps, about: "The hyperparameters that a sweep's runs differ in, and what they do to a score.", query: "metric", answer: "any"},
 	{method: "GET", path: "/api/alerts", tag: tagServer, about: "Where alerts go, and what was reported last.", query: "after limit", answer: "{plan: any, alerts: [any]}", try: "/api/alerts"},
 	{method: "POST", path: "/api/alerts/test", tag: tagServer, about: "Send a test alert.", status: 204},
-	{method: "GET", path: "/api/system", tag: tagServer, about: "What the program runs on.", answer: "{engine: text, engine_why: text, threads: int, data: text, disk_free: int, version: text, go: text, uptime_seconds: number}", try: "/api/system"},
+	{method: "GET", path: "/api/system", tag: tagServer, about: "What the program runs on.", answer: "{engine: text, engine_why: text, threads: int, bf16: text, data: text, disk_free: int, version: text, go: text, uptime_seconds: number}", try: "/api/system"},
 	{method: "GET", path: "/version", tag: tagServer, about: "What was built.", answer: "{release: text, revision: text, go: text, platform: text}", try: "/version"},
 	{method: "GET", path: "/metrics", tag: tagServer, about: "Prometheus.", kind: "text/plain", try: "/metrics"},
 	{method: "GET", path: "/healthz", tag: tagServer, about: "The process lives.", kind: "text/plain", try: "/healthz"},

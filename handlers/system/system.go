@@ -138,7 +138,7 @@ func (h System) view(ctx context.Context) (v ui.SystemView, err error) {
 	}
 	if h.Engine != nil {
 		e := h.Engine(ctx)
-		v.Engine, v.Why, v.Threads = e.Engine, e.Why, e.Threads
+		v.Engine, v.Why, v.Threads, v.BF16 = e.Engine, e.Why, e.Threads, e.BF16
 		v.Executor, v.Cluster = e.Executor, e.Slurm
 		v.GPU = gpuView(e.Report)
 	}

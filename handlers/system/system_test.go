@@ -55,12 +55,12 @@ func TestSystem(t *testing.T) {
 	dir := t.TempDir()
 	r := chi.NewRouter()
 	system.System{Engine: func(context.Context) system.EngineInfo {
-		return system.EngineInfo{Slurm: "Runs go to SLURM.", Report: compute.Report{Engine: "cpu", Why: "No GPU.", Threads: 2, Driver: "535.1", Plugin: gpu.Plugin{Path: "/p.so", Place: "in JAX"},
+		return system.EngineInfo{Slurm: "Runs go to SLURM.", Report: compute.Report{Engine: "cpu", Why: "No GPU.", Threads: 2, BF16: "AMX multiplies.", Driver: "535.1", Plugin: gpu.Plugin{Path: "/p.so", Place: "in JAX"},
 			GPUs:  []gpu.GPU{{Name: "NVIDIA L40S", Memory: 48 << 30, Used: 3 << 29, Utilization: 97, Temperature: 61, Power: -1}},
 			Tried: []gpu.Place{{What: "GoMLX's folders"}}}}
 	}, DataDir: dir, Version: "v1", Started: time.Now()}.Routes(r)
 	w := handlertest.Get(t, r, "/system")
-	for _, want := range []string{"cpu", "No GPU.", dir, "v1", "iB of", "Runs go to SLURM.", "NVIDIA L40S", "1.5 GiB of 48.0 GiB", "97 %", "61 °C", "535.1", "/p.so", "in JAX", "GoMLX&#39;s folders"} {
+	for _, want := range []string{"cpu", "No GPU.", "AMX multiplies.", dir, "v1", "iB of", "Runs go to SLURM.", "NVIDIA L40S", "1.5 GiB of 48.0 GiB", "97 %", "61 °C", "535.1", "/p.so", "in JAX", "GoMLX&#39;s folders"} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -70,7 +70,7 @@ func TestSystem(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
 		t.Fatalf("%d %v", w.Code, err)
 	}
-	if got.Engine != "cpu" || got.Free == 0 || got.Free > got.Disk || got.CPUs < 1 || len(got.GPU.GPUs) != 1 || got.GPU.GPUs[0].Power != -1 {
+	if got.Engine != "cpu" || got.BF16 != "AMX multiplies." || got.Free == 0 || got.Free > got.Disk || got.CPUs < 1 || len(got.GPU.GPUs) != 1 || got.GPU.GPUs[0].Power != -1 {
 		t.Errorf("the API answers %+v", got)
 	}
 }

@@ -34,6 +34,9 @@ func (c *gpuShow) Run(ctx context.Context, env environment) error {
 // printReport says it in words: what computes and why, then what was found, then what was tried.
 func printReport(w io.Writer, r compute.Report) {
 	fmt.Fprintf(w, "engine    %s\n          %s\n", r.Engine, r.Why)
+	if r.BF16 != "" {
+		fmt.Fprintf(w, "bf16      %s\n", r.BF16)
+	}
 	for _, g := range r.GPUs {
 		fmt.Fprintf(w, "GPU %-5d %s\n", g.Index, gpuLine(g))
 	}

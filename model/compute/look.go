@@ -1,6 +1,10 @@
 package compute
 
-import "context"
+import (
+	"context"
+
+	"slotscope/model/compute/cpu"
+)
 
 // Look says what "auto" would take and why, and what was found and tried, without opening a GPU, whose memory belongs to runs.
 func Look(ctx context.Context) Report {
@@ -11,7 +15,7 @@ func Look(ctx context.Context) Report {
 			r.Engine, r.Why = "none", err.Error()
 			return r
 		}
-		r.Engine, r.Why, r.Threads = e.Name, e.Why+r.hint(), e.Threads
+		r.Engine, r.Why, r.Threads, r.BF16 = e.Name, e.Why+r.hint(), e.Threads, cpu.BF16()
 		return r
 	}
 	r.Engine, r.Why = "xla:cuda", "An NVIDIA GPU and XLA's plugin for it were found: "+r.names()+", with "+r.Plugin.Path+"."

@@ -13,6 +13,7 @@ type Report struct {
 	Engine  string      `json:"engine"` // what "auto" takes
 	Why     string      `json:"why"`
 	Threads int         `json:"threads"`        // of the host; 0 where a GPU computes
+	BF16    string      `json:"bf16"`           // which kernels the CPU engine's products in bf16 use, and why; "" where a GPU computes
 	GPUs    []gpu.GPU   `json:"gpus"`           // that this process may use
 	Trouble string      `json:"trouble"`        // why no GPU was found, or what nvidia-smi could not say
 	Driver  string      `json:"driver"`         // NVIDIA's; "" where it is not known

@@ -15,6 +15,7 @@ type SystemView struct {
 	Engine   string    `json:"engine"`
 	Why      string    `json:"engine_why"`
 	Threads  int       `json:"threads"`
+	BF16     string    `json:"bf16"` // which kernels the CPU engine's products in bf16 use, and why
 	Executor string    `json:"executor"`
 	Cluster  string    `json:"cluster,omitempty"`
 	GPU      GPUView   `json:"gpu"`

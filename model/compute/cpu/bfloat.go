@@ -8,6 +8,8 @@ import (
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
+
+	"slotscope/model/compute/cpu/move"
 )
 
 // rounded is the args of a ConvertDType from float32 to float32 that rounds to the nearest bfloat16, ties to even.
@@ -49,6 +51,22 @@ var movesOnly = map[backends.OpType]bool{
 	backends.OpTypeReshape: true, backends.OpTypeTranspose: true, backends.OpTypeBroadcastInDim: true, backends.OpTypeReverse: true,
 	backends.OpTypeSlice: true, backends.OpTypeConcatenate: true, backends.OpTypeIdentity: true, backends.OpTypePad: true,
 }
+
+// holdsBF16 says whether every value of a node of float32 is one of bfloat16.
+func holdsBF16(n *node) bool {
+	switch c, constant := n.args.(constant); {
+	case roundsToBF16(n):
+		return true
+	case constant:
+		return n.shape.DType == dtypes.Float32 && !slices.ContainsFunc(move.Of[uint32](c), func(bits uint32) bool { return bits&0xffff != 0 })
+	case movesOnly[n.op]:
+		return !slices.ContainsFunc(n.in, func(x *node) bool { return !holdsBF16(x) })
+	}
+	return false
+}
+
+// multipliesBF16 says whether both operands of a product of float32 hold values of bfloat16.
+func multipliesBF16(n *node) bool { return holdsBF16(n.in[0]) && holdsBF16(n.in[1]) }
 
 // replace adds what a node of bfloat16 is as float32.
 func (w *widener) replace(n *node) {

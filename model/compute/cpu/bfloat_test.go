@@ -5,12 +5,16 @@ package cpu
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
+
+	"slotscope/model/compute/cpu/kernel"
+	"slotscope/model/compute/cpu/move"
 )
 
 func toBF16(x *Node) *Node { return ConvertDType(x, dtypes.BFloat16) }
@@ -54,6 +58,9 @@ func TestProductsOfBF16(t *testing.T) {
 				if (n.op == backends.OpTypeConvGeneral || n.op == backends.OpTypeDotGeneral) && n.shape.DType != dtypes.Float32 {
 					t.Errorf("%s: %s", c.name, s.describe())
 				}
+				if n.op == backends.OpTypeConvGeneral && !multipliesBF16(n) {
+					t.Errorf("%s: the kernels do not know what the operands hold: %s", c.name, s.describe())
+				}
 			}
 		}
 		got := eval(t, engine(t), mixed, x, k)
@@ -71,6 +78,66 @@ func TestProductsOfBF16(t *testing.T) {
 			if err := near(got[i], want[i], 1e-6); err != nil {
 				t.Errorf("%s, result %d: %v", c.name, i, err)
 			}
+		}
+	}
+}
+
+// Each set of kernels for bfloat16 gives a step as float32's kernels do, but for the order of sums.
+func TestStepWithKernelsForBF16(t *testing.T) {
+	rng := rand.New(rand.NewPCG(27, 28))
+	in := []any{random(rng, f32(4, 12, 12, 3)), random(rng, f32(3, 3, 3, 20)), random(rng, f32(4, 4, 20, 24)), random(rng, f32(6*6*24, 10))}
+	step := func(x, k, l, w *Node) []*Node {
+		product := func(multiply func(x, k *Node) *Node, x, k *Node) *Node { return toF32(multiply(toBF16(x), toBF16(k))) }
+		y := Max(product(func(x, k *Node) *Node { return Convolve(x, k).PadSame().Done() }, x, k), ScalarZero(x.Graph(), x.DType()))
+		y = product(func(x, k *Node) *Node { return Convolve(x, k).Strides(2).PadSame().Done() }, y, l)
+		y = product(Dot, Reshape(y, 4, -1), w)
+		return append([]*Node{y}, Gradient(ReduceAllMean(Square(y)), x, k, l, w)...)
+	}
+	want := eval(t, engine(t), step, in...)
+	for _, name := range []string{"plain C", "AVX512_BF16", "AMX"} {
+		t.Run(name, func(t *testing.T) {
+			undo, ok := kernel.ForceHalf(name)
+			if !ok {
+				t.Skip("the processor does not announce it")
+			}
+			defer undo()
+			got, same := eval(t, engine(t), step, in...), 0
+			for i := range got {
+				if err := near(got[i], want[i], 1e-3); err != nil { // a sum on the other side of a tie is rounded otherwise
+					t.Errorf("result %d: %v", i, err)
+				}
+				if reflect.DeepEqual(floats(got[i]), floats(want[i])) {
+					same++
+				}
+			}
+			if same == len(got) {
+				t.Error("the kernels were not used: every sum is as before to the last bit")
+			}
+		})
+	}
+}
+
+// Products are of bfloat16 where each operand is rounded or a constant that needs no rounding, under another shape or not.
+func TestHoldsBF16(t *testing.T) {
+	whole, odd := constant(move.Bytes([]float32{1, -0.5, 0, 384})), constant(move.Bytes([]float32{1, 1.0 / 3}))
+	shape := shapes.Make(dtypes.Float32, 4)
+	x := &node{op: backends.OpTypeParameter, shape: shape}
+	r := &node{op: backends.OpTypeConvertDType, args: rounded{}, in: []*node{x}, shape: shape}
+	c := &node{op: backends.OpTypeConstant, args: whole, shape: shape}
+	over := func(op backends.OpType, in ...*node) *node { return &node{op: op, in: in, shape: shape} }
+	for _, test := range []struct {
+		name string
+		n    *node
+		want bool
+	}{
+		{"parameter", x, false}, {"rounded", r, true}, {"whole constant", c, true},
+		{"odd constant", &node{op: backends.OpTypeConstant, args: odd, shape: shape}, false},
+		{"constant of another type", &node{op: backends.OpTypeConstant, args: whole, shape: shapes.Make(dtypes.Int32, 4)}, false},
+		{"transposed", over(backends.OpTypeTranspose, r), true}, {"joined", over(backends.OpTypeConcatenate, r, c), true},
+		{"joined with a parameter", over(backends.OpTypeConcatenate, r, x), false}, {"twice", over(backends.OpTypeAdd, r, r), false},
+	} {
+		if got := holdsBF16(test.n); got != test.want {
+			t.Errorf("%s: %v", test.name, got)
 		}
 	}
 }

@@ -11,6 +11,9 @@ import (
 // New returns ErrNotBuilt.
 func New(string) (backends.Backend, error) { return nil, ErrNotBuilt }
 
+// BF16 says nothing where no engine computes.
+func BF16() string { return "" }
+
 // Cores is how many cores the process may use.
 func Cores() int { return runtime.GOMAXPROCS(0) }
 

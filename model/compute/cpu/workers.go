@@ -11,6 +11,9 @@ import (
 	"slotscope/model/compute/cpu/kernel"
 )
 
+// BF16 says which kernels products in bf16 use and why, in sentences.
+func BF16() string { return kernel.Half().String() }
+
 // Cores is how many cores the process might use when it started.
 func Cores() int { return kernel.Cores() }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,18 +40,32 @@ const halfM, halfN, halfK = 384, 128, 256
 
 // HalfChoice is what multiplies operands that hold bfloat16 values, and why.
 type HalfChoice struct {
-	Name   string // "float32" where no kernel for bfloat16 is used
-	Reason string // a sentence
-	set    int
+	Name    string   // "float32" where no kernel for bfloat16 is used
+	Reasons []string // a sentence for each set
+	set     int
 }
 
-var chosenHalf = sync.OnceValue(chooseHalf)
+// String says it in sentences.
+func (c HalfChoice) String() string {
+	return fmt.Sprintf("Products in bf16 use the kernels for %s. %s", c.Name, strings.Join(c.Reasons, " "))
+}
 
 // Half chooses the kernels for bfloat16 when it is first called, which takes a few milliseconds where the processor has any.
-func Half() HalfChoice { return chosenHalf() }
+var Half = sync.OnceValue(chooseHalf)
 
 // forcedHalf is a set that tests choose, plus one; 0 where Half chooses.
 var forcedHalf atomic.Int32
+
+// ForceHalf makes products of bfloat16 that are planned from now on use a set, whatever their shapes, for tests; false where the
+// processor does not announce it.
+func ForceHalf(name string) (undo func(), ok bool) {
+	set := slices.Index(halfNames[:], name)
+	if set < 0 || C.half_missing(C.int(set)) != C.HALF_HERE {
+		return nil, false
+	}
+	forcedHalf.Store(int32(set) + 1)
+	return func() { forcedHalf.Store(0) }, true
+}
 
 // halfSet is what multiplies operands that hold bfloat16 values, or do not.
 func halfSet(holds bool) int {
@@ -93,32 +108,28 @@ func halfPays(set int, inPlace bool, products ...*product) bool {
 // chooseHalf takes the fastest set that proves itself.
 func chooseHalf() HalfChoice {
 	best := HalfChoice{Name: halfNames[halfNone]}
-	gain, reasons := halfMargin, []string{}
+	gain := halfMargin
 	for set := halfAMX; set >= halfAVX512; set-- {
 		if missing := int(C.half_missing(C.int(set))); missing != C.HALF_HERE {
-			reasons = append(reasons, halfNames[set]+" "+halfMissing[missing])
+			best.Reasons = append(best.Reasons, halfNames[set]+" "+halfMissing[missing])
 			continue
 		}
 		if err := proveHalf(set); err != nil {
-			reasons = append(reasons, fmt.Sprintf("%s computes wrongly: %v", halfNames[set], err))
+			best.Reasons = append(best.Reasons, fmt.Sprintf("%s computes wrongly here: %v.", halfNames[set], err))
 			continue
 		}
 		speed := halfSpeed(set)
-		reasons = append(reasons, fmt.Sprintf("%s is %.2g times as fast as float32", halfNames[set], speed))
+		best.Reasons = append(best.Reasons, fmt.Sprintf("%s is %.2g times as fast as float32; at least %g is asked for.", halfNames[set], speed, halfMargin))
 		if speed >= gain {
 			best.Name, best.set, gain = halfNames[set], set, speed
 		}
-	}
-	best.Reason = strings.Join(reasons, "; ") + "."
-	if best.set == halfNone {
-		best.Reason = "No faster kernel for bfloat16: " + best.Reason
 	}
 	return best
 }
 
 var halfMissing = [...]string{
-	C.HALF_NOT_BUILT: "is not built for this processor", C.HALF_NOT_ANNOUNCED: "is not announced by the processor",
-	C.HALF_NOT_PERMITTED: "is not permitted by the system",
+	C.HALF_NOT_BUILT: "is not built for this processor.", C.HALF_NOT_ANNOUNCED: "is not announced by the processor.",
+	C.HALF_NOT_PERMITTED: "is not permitted by the system.",
 }
 
 // halfProduct is a product of dense matrices of random bfloat16 values.

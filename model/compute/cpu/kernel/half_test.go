@@ -231,12 +231,23 @@ func TestHalfAllocatesNothing(t *testing.T) {
 
 func TestHalfChoice(t *testing.T) {
 	c := Half()
-	if c.Name != halfNames[c.set] || !strings.HasSuffix(c.Reason, ".") || !strings.Contains(c.Reason, "AMX") || !strings.Contains(c.Reason, "AVX512_BF16") {
+	if c.Name != halfNames[c.set] || len(c.Reasons) != 2 || !strings.HasPrefix(c.Reasons[0], "AMX is ") || !strings.HasPrefix(c.Reasons[1], "AVX512_BF16 is ") {
 		t.Errorf("%+v", c)
 	}
-	t.Log(c.Name+":", c.Reason)
+	t.Log(c)
 	if err := proveHalf(halfPlain); err != nil {
 		t.Error(err)
+	}
+	if _, ok := ForceHalf("none such"); ok {
+		t.Error("an unknown set is found")
+	}
+	undo, ok := ForceHalf(halfNames[halfPlain])
+	if !ok || halfSet(true) != halfPlain {
+		t.Error("plain C is not used")
+	}
+	undo()
+	if halfSet(true) != c.set {
+		t.Error("the choice is not what holds again")
 	}
 	if halfSet(false) != halfNone {
 		t.Error("operands of float32 go to a kernel for bfloat16")
