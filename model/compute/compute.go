@@ -48,14 +48,14 @@ func Open(name string) (*Engine, error) { return OpenFor(name, model.TF32) }
 // OpenFor is Open with the precision of products, one of model.PrecisionNames, which a GPU takes as it is told and the CPU engine's
 // graphs say themselves.
 func OpenFor(name, precision string) (*Engine, error) {
-	e, err := open(name, precision)
+	e, err := openNamed(name, precision)
 	if err == nil && e.Name == "cpu" && precision == model.BF16 {
 		e.Why += " " + cpu.BF16()
 	}
 	return e, err
 }
 
-func open(name, precision string) (*Engine, error) {
+func openNamed(name, precision string) (*Engine, error) {
 	switch name {
 	case "auto", "":
 		return auto(here(context.Background()), precision)

@@ -48,7 +48,8 @@ func TestHalfProbe(t *testing.T) {
 
 // runsHalf says whether a set works here, announced or not: some hypervisors hide what the processor can do.
 var runsHalf = sync.OnceValue(func() (runs [len(halfNames)]bool) {
-	for set := halfPlain; set < len(halfNames); set++ {
+	runs[halfPlain] = true
+	for set := halfPlain + 1; set < len(halfNames); set++ {
 		probe := exec.Command(os.Args[0], "-test.run=^TestHalfProbe$")
 		probe.Env = append(os.Environ(), probeEnv+"="+halfNames[set])
 		runs[set] = probe.Run() == nil
@@ -219,7 +220,7 @@ func TestHalfAllocatesNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("under the race detector kept memory is forgotten on purpose")
 	}
-	p := NewPool(2)
+	p := NewPool(1)
 	defer p.Close()
 	g := halfGemm(dense(100, 100, 100, false, false))
 	withHalf(halfPlain, func() {
