@@ -38,13 +38,21 @@ static inline void ISA(narrow_row)(const float *s, int64_t n, half *row, int64_t
 static void ISA(narrow_run)(ISA(panel) *p, half *to, int64_t k)
 {
 	int in = p->o->bounded ? ISA(bounds)(p) : ISA(ALL_IN);
-	int64_t step = p->width * HALF_STEP;
+	int64_t step = p->width * HALF_STEP, whole = in == ISA(ALL_IN) && k % HALF_STEP == 0 ? p->run / HALF_STEP : 0;
 	for (int64_t r = 0; r < p->rows; r++) {
 		half *row = to + r * HALF_STEP;
-		int64_t lo = in == ISA(SOME_IN) ? p->lo[r] : 0, hi = in == ISA(SOME_IN) ? p->hi[r] : in == ISA(ALL_IN) ? p->run : 0;
+		const float *s = p->src + p->koff + p->off[r];
+		if (in == ISA(ALL_IN)) {
+			half *at = row + k / HALF_STEP * step;
+			for (int64_t i = 0; i < whole; i++, at += step)
+				ISA(narrow)(s + i * HALF_STEP, HALF_STEP, at);
+			ISA(narrow_row)(s + whole * HALF_STEP, p->run - whole * HALF_STEP, row, step, k + whole * HALF_STEP);
+			continue;
+		}
+		int64_t lo = in == ISA(SOME_IN) ? p->lo[r] : 0, hi = in == ISA(SOME_IN) ? p->hi[r] : 0;
 		ISA(narrow_row)(0, lo, row, step, k);
 		if (hi > lo)
-			ISA(narrow_row)(p->src + p->koff + p->off[r] + lo, hi - lo, row, step, k + lo);
+			ISA(narrow_row)(s + lo, hi - lo, row, step, k + lo);
 		ISA(narrow_row)(0, p->run - hi, row, step, k + hi);
 	}
 }

@@ -236,6 +236,15 @@ func TestHalfChoice(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	t.Log(c)
+	for set := halfPlain + 1; set < len(halfNames); set++ {
+		if runsHalf()[set] {
+			if speed := halfSpeed(set); !(speed > 0) {
+				t.Errorf("%s is %g times as fast as float32", halfNames[set], speed)
+			} else {
+				t.Logf("%s, announced or not: %.2f times as fast as float32", halfNames[set], speed)
+			}
+		}
+	}
 	if err := proveHalf(halfPlain); err != nil {
 		t.Error(err)
 	}
