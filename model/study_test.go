@@ -82,7 +82,7 @@ func TestFieldsOfModels(t *testing.T) {
 	shared := []string{"dataset", "model", "preset", "engine", "precision", "steps", "batch", "seed", "widths", "fc", "m", "lambda_rec",
 		"lr", "lr_schedule", "beta1", "beta2", "epsilon", "weight_decay", "decay_lr", "no_bias_decay", "clip", "clip_by", "checkpoint_every", "sample_every", "eval_every", "eval_images", "evaluate", "stop_when", "best_by"}
 	codes := []string{"k", "lambda_vq", "beta", "codebook_lr"}
-	for name, own := range map[string][]string{
+	owns := map[string][]string{
 		"factorvae": {"beta_kl", "gamma_tc", "disc_width", "disc_layers", "disc_lr", "disc_beta1", "disc_beta2"}, "annealedvae": {"gamma_kl", "capacity", "anneal_steps"},
 		"dipvae1": {"beta_kl", "lambda_od", "lambda_d"}, "dipvae2": {"beta_kl", "lambda_od", "lambda_d"},
 		"tripod": {"k", "lambda_klm", "lambda_nhp", "probes", "epsilon_nhp", "layers_nhp"},
@@ -90,7 +90,12 @@ func TestFieldsOfModels(t *testing.T) {
 		"betavae": {"beta_kl"}, "betatcvae": {"beta_tc"}, "qlae": codes, "vqvae": append([]string{"d", "vq_distance", "codebook_init", "vq_gradient", "ema_decay", "reset_below", "lambda_orth"}, codes...),
 		"hrr": append([]string{"d", "lambda_lat", "lambda_val", "lambda_cb", "lambda_tie", "lambda_coherence", "lambda_orth", "vq_gradient", "vq_distance", "binding", "inverse", "symbol_init", "static_codebook", "learn_symbols",
 			"no_denoiser", "free_codebook", "ema_decay", "reset_below"}, codes...),
-	} {
+	}
+	for _, name := range ModelNames() {
+		own, listed := owns[name]
+		if !listed {
+			t.Errorf("%s is not listed here", name)
+		}
 		want := append(slices.Clone(shared), own...)
 		var got []string
 		for _, f := range FieldsOf(name) {
@@ -148,7 +153,11 @@ func TestRecipes(t *testing.T) {
 	}
 	for name, r := range recipes {
 		f, ok := FieldByName(r.swept)
-		if _, number := f.at(&Config{}).(*float64); !ok || !number || !f.Of(name) {
+		number := false
+		if ok {
+			_, number = f.at(&Config{}).(*float64)
+		}
+		if !number || !f.Of(name) {
 			t.Errorf("%s tunes %q, which is no number of its own", name, r.swept)
 		}
 		if r.fallback != 0 && !slices.Contains(r.values, r.fallback) {

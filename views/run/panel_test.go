@@ -16,7 +16,7 @@ func TestPanelsOfModels(t *testing.T) {
 	shared := []string{"total", "psnr/eval", "recon", "grad_norm", "images_per_second", "latent/norm2", "latent/var", "latent/mean", "infom/eval", "infoe/eval", "infoc/eval", "owned/factors", "process/cpu", "process/memory"}
 	codes := []string{"commit", "perplexity/batch", "perplexity/window", "perplexity/used", "codebook/norm2", "codebook/var", "codebook/mean"}
 	gaussian := []string{"latent/posterior_var", "latent/active"}
-	for name, own := range map[string][]string{
+	owns := map[string][]string{
 		"hrr": append([]string{"vq", "latent", "value", "codebook", "tie", "coherence", "orthogonality", "faithfulness/cos_bundle", "faithfulness/cos_retrieval",
 			"faithfulness/cos_denoised", "faithfulness/reencode", "faithfulness/cleanup"}, codes...),
 		"vqvae":       append([]string{"vq", "orthogonality"}, codes...),
@@ -30,7 +30,12 @@ func TestPanelsOfModels(t *testing.T) {
 		"bioae":       {"nonneg", "activity", "latent/active"},
 		"betavae":     append([]string{"kl"}, gaussian...),
 		"betatcvae":   append([]string{"mi", "tc", "dwkl"}, gaussian...),
-	} {
+	}
+	for _, name := range model.ModelNames() {
+		own, listed := owns[name]
+		if !listed {
+			t.Errorf("%s is not listed here", name)
+		}
 		cfg, err := model.Default(name, "tiny", "shapes3d")
 		if err != nil {
 			t.Fatal(err)

@@ -73,7 +73,7 @@ func TestCommandLine(t *testing.T) {
 		{"bench train --batch many", 2, `usage: --batch: expected a valid 64 bit int but got "many"` + fmt.Sprintf(list, "bench")},
 
 		{"train --dataset moon", 2, `dataset: unknown dataset "moon"; available: shapes3d-synthetic, dsprites-synthetic`},
-		{"train --model gan", 2, `usage: --model "gan" is not one of hrr, vqvae, qlae, betavae, betatcvae, ae, bioae, factorvae, annealedvae, dipvae1, dipvae2, tripod` + fmt.Sprintf(list, "train")},
+		{"train --model gan", 2, `usage: --model "gan" is not one of ` + strings.Join(model.ModelNames(), ", ") + fmt.Sprintf(list, "train")},
 		{"train --model betavae --set k=9", 2, "k: is not a hyperparameter of betavae; it belongs to hrr, vqvae, qlae, tripod"},
 		{"train --preset huge", 2, `usage: --preset "huge" is not one of tiny, small, paper` + fmt.Sprintf(list, "train")},
 		{"train --engine abacus", 2, engines + fmt.Sprintf(list, "train")},

@@ -303,7 +303,7 @@ func agree(t *testing.T, c codec, e *engine, tuples, allowed int) {
 		if cfg.Discrete() {
 			wantCodes = flat[int32](t, e.encode, in)
 		} else {
-			for _, v := range wantZ {
+			for _, v := range flat[float32](t, e.encode, in) {
 				wantCodes = append(wantCodes, int32(math.Round(float64(v)*64))+1024)
 			}
 		}
