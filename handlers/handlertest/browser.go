@@ -242,15 +242,16 @@ func (b Browser) Keys(keys ...string) {
 	}
 }
 
-// settled evaluates an expression until its value, as text, is as wanted. A reply that a navigation swallows is asked for again.
+// settled evaluates an expression until its value, as text, is as wanted. A reply that a navigation swallows is asked for again, at first
+// soon, and later on after as long as the busiest page may need to answer.
 func (b Browser) settled(most time.Duration, js string, ok func(string) bool) (string, bool) {
-	last, pause := "", 5*time.Millisecond
+	last, pause, answer := "", 5*time.Millisecond, 2*time.Second
 	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(pause) {
-		one, stop := context.WithTimeout(b.Ctx, patience/4)
+		one, stop := context.WithTimeout(b.Ctx, answer)
 		v, err := chromedp.Run(one, chromedp.Evaluate[string]("String("+js+")"))
 		stop()
 		if err != nil {
-			last = err.Error()
+			last, answer = err.Error(), min(2*answer, patience/4)
 		} else if last = v; ok(v) {
 			return v, true
 		}
