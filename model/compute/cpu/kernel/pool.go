@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Pool is a fixed number of threads that compute. It may be used by several goroutines at once: a call takes the workers
@@ -20,6 +21,7 @@ type Pool struct {
 	works   sync.Pool   // of *work
 	scratch scratches
 	meter   atomic.Pointer[Meter]
+	caller  turn // of whoever calls Run
 }
 
 // chunksPerThread is how many ranges a thread gets on average: more of them even out a slow core, fewer cost less.
@@ -35,10 +37,27 @@ var cores = runtime.GOMAXPROCS(0)
 // Cores is how many cores Go might use when the program started, as the environment or a cgroup says.
 func Cores() int { return cores }
 
-// Spare gives Go two more processors than cores, without threads to compute on them. A program that computes calls it once,
-// before all else. Where all of Go's processors are busy, Go takes that of a thread which has been in C for 20 µs; coming back
-// from C then means to wait for another.
-func Spare() { runtime.GOMAXPROCS(cores + 2) }
+// Spare gives Go one more processor than cores, without a thread to compute on it. A program that computes calls it once, before all
+// else. Where all of Go's processors are busy, Go takes that of a thread which has been in C for 20 µs; coming back from C then means to
+// wait for another.
+func Spare() { runtime.GOMAXPROCS(cores + 1) }
+
+// turn is when a goroutine that computes last gave way to others, in time since the program started.
+type turn struct{ at atomic.Int64 }
+
+// slice is how long a goroutine computes before it gives way. After 10 ms Go's scheduler would make it, every 20 µs anew while it is in C:
+// by a signal, and by taking its processor, on the very core that it computes on. That took a tenth of a training's time.
+const slice = 4 * time.Millisecond
+
+var start = time.Now()
+
+// giveWay lets other goroutines run once a slice is over.
+func (t *turn) giveWay() {
+	if now := time.Since(start); now-time.Duration(t.at.Load()) >= slice {
+		t.at.Store(int64(now))
+		runtime.Gosched()
+	}
+}
 
 // NewPool makes a pool of the given number of threads, the calling goroutine counted; fewer than one means one for each
 // core that Go may use.
@@ -147,6 +166,7 @@ func (p *Pool) run(n, grain int, t task) {
 
 // runChunks shares [0, n) out in as many ranges.
 func (p *Pool) runChunks(n, chunks int, t task) {
+	p.caller.giveWay()
 	if chunks == 1 {
 		t.do(0, n)
 		return
@@ -157,7 +177,7 @@ func (p *Pool) runChunks(n, chunks int, t task) {
 	w.done.Store(0)
 	w.holders.Store(1)
 	p.invite(w, min(p.threads, chunks)-1)
-	w.help()
+	w.help(&p.caller)
 	if m := p.meter.Load(); m != nil {
 		m.Waited.Add(measured(w.wait))
 	} else {
@@ -200,19 +220,20 @@ func (p *Pool) help() {
 			go p.help()
 		}
 	}()
+	var t turn
 	for w := p.ticket(); w != nil; w = p.ticket() {
-		p.assist(w)
+		p.assist(w, &t)
 	}
 	closed = true
 }
 
-func (p *Pool) assist(w *work) {
+func (p *Pool) assist(w *work, t *turn) {
 	defer p.release(w)
 	if m := p.meter.Load(); m != nil {
-		m.Helped.Add(measured(w.help))
+		m.Helped.Add(measured(func() { w.help(t) }))
 		return
 	}
-	w.help()
+	w.help(t)
 }
 
 // ticket waits for work, at first without sleeping: within a step the next call comes soon.
@@ -235,14 +256,15 @@ func (p *Pool) ticket() *work {
 	}
 }
 
-// help computes chunks until all are taken.
-func (w *work) help() {
+// help computes chunks until all are taken, and gives way between them.
+func (w *work) help(t *turn) {
 	for {
 		i := int(w.next.Add(1)) - 1
 		if i >= w.chunks {
 			return
 		}
 		w.chunk(w.n*i/w.chunks, w.n*(i+1)/w.chunks)
+		t.giveWay()
 	}
 }
 

@@ -214,3 +214,18 @@ func BenchmarkRunOverhead(b *testing.B) {
 var benchThreads = flag.Int("threads", 2, "threads of the pool that benchmarks use")
 
 func benchPool() *Pool { return Shared(*benchThreads) }
+
+// TestComputingGivesWay has one processor for two goroutines: the one that computes lets the other run after a slice.
+func TestComputingGivesWay(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	p := NewPool(1)
+	defer p.Close()
+	var ran atomic.Bool
+	p.caller.at.Store(int64(time.Since(start) - slice))
+	go ran.Store(true)
+	p.Run(1, 1, func(int, int) {
+		if !ran.Load() {
+			t.Error("a computation that is a slice old began another part before a goroutine that was ready")
+		}
+	})
+}
