@@ -4,7 +4,9 @@
 //
 // What ships already and is not named stays.
 //
-// Of each list it takes the run with the highest InfoM in its full evaluation, the score by which the paper selects. The rounded
+// Of each list it takes the run with the highest InfoM in its full evaluation, the score by which the paper selects. The runs of a list are of
+// one model and dataset; where they differ in more than their seed, the sentence that says how the run was chosen names what they differ in,
+// and --note adds how they came to be tried. The rounded
 // weights are evaluated anew, so that the scores are theirs; pick says how many codes differ from those of the run's own weights, and
 // refuses where more than one in 1,000 does or PSNR moves by more than 0.02 dB.
 package main
@@ -51,15 +53,16 @@ func main() {
 	log.SetFlags(0)
 	dataDir := flag.String("data", "data", "data folder of the runs")
 	out := flag.String("out", "model/shipped/runs", "folder that the program embeds")
+	note := flag.String("note", "", "a sentence on how the candidates were found, for the notes of the runs")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := pickAll(ctx, *dataDir, *out, flag.Args()); err != nil {
+	if err := pickAll(ctx, *dataDir, *out, *note, flag.Args()); err != nil {
 		log.Fatal("pick: ", err)
 	}
 }
 
-func pickAll(ctx context.Context, dataDir, out string, lists []string) error {
+func pickAll(ctx context.Context, dataDir, out, note string, lists []string) error {
 	if len(lists) == 0 {
 		return errors.New("name the runs: NAME=RUN,RUN,RUN …")
 	}
@@ -78,7 +81,7 @@ func pickAll(ctx context.Context, dataDir, out string, lists []string) error {
 	}
 	for _, list := range lists {
 		name, runs, _ := strings.Cut(list, "=")
-		p := picker{root: root, engine: engine, dir: filepath.Join(out, "shipped-"+name)}
+		p := picker{root: root, engine: engine, dir: filepath.Join(out, "shipped-"+name), note: note}
 		if err := p.pick(ctx, strings.Split(runs, ",")); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -109,11 +112,13 @@ type picker struct {
 	root   *folder.Data
 	engine *compute.Engine
 	dir    string // where the run goes
+	note   string // how the candidates were found
 }
 
 type candidate struct {
 	id     string
-	seed   int64
+	cfg    model.Config
+	label  string // its seed, and what else tells it from the others
 	infoM  float64
 	images int // that InfoM was measured on
 }
@@ -124,6 +129,9 @@ func (p picker) pick(ctx context.Context, ids []string) error {
 		return err
 	}
 	best, rule := choose(all)
+	if p.note != "" {
+		rule += " " + p.note
+	}
 	f, err := p.root.Open(best.id)
 	if err != nil {
 		return err
@@ -145,56 +153,82 @@ func (p picker) pick(ctx context.Context, ids []string) error {
 func choose(all []candidate) (best candidate, rule string) {
 	best = slices.MaxFunc(all, func(a, b candidate) int { return cmp.Compare(a.infoM, b.infoM) })
 	said := make([]string, len(all))
+	what := "seeds"
 	for i, c := range all {
-		said[i] = fmt.Sprintf("seed %d: %.3f", c.seed, c.infoM)
+		said[i] = fmt.Sprintf("%s: %.3f", c.label, c.infoM)
+		if c.label != seedOf(c.cfg) {
+			what = "runs"
+		}
 	}
-	return best, fmt.Sprintf("Of %d seeds the one with the highest InfoM over %s images (%s).", len(all), humanize.Comma(int64(best.images)), strings.Join(said, ", "))
+	return best, fmt.Sprintf("Of %d %s the one with the highest InfoM over %s images (%s).", len(all), what, humanize.Comma(int64(best.images)), strings.Join(said, "; "))
 }
 
-// candidates are runs of one configuration and different seeds, evaluated on equally many images.
+// candidates are runs of one model and dataset, of several seeds, evaluated on equally many images.
 func (p picker) candidates(ids []string) ([]candidate, error) {
-	if len(ids) < leastSeeds {
-		return nil, fmt.Errorf("%d runs; a run is chosen among at least %d seeds", len(ids), leastSeeds)
-	}
 	var all []candidate
-	var first model.Config
-	for i, id := range ids {
-		f, err := p.root.Open(id)
+	seeds := map[int64]bool{}
+	for _, id := range ids {
+		c, err := p.candidate(id)
 		if err != nil {
 			return nil, err
 		}
-		cfg := f.Config()
-		scores, err := f.Scores()
-		f.Close()
-		if err != nil {
-			return nil, err
-		}
-		if scores.Metrics == nil || scores.Effort != model.Full {
-			return nil, fmt.Errorf("%s has no full evaluation: slotscope eval %s", id, id)
-		}
-		c := candidate{id, cfg.Seed, float64(scores.Metrics.InfoM), scores.Images}
-		if slices.ContainsFunc(all, func(o candidate) bool { return o.seed == c.seed }) {
-			return nil, fmt.Errorf("%s has seed %d like another", id, c.seed)
-		}
-		if i > 0 && c.images != all[0].images {
+		seeds[c.cfg.Seed] = true
+		if len(all) > 0 && c.images != all[0].images {
 			return nil, fmt.Errorf("%s was evaluated on %d images, %s on %d", ids[0], all[0].images, id, c.images)
 		}
 		all = append(all, c)
-		cfg.Seed = 0
-		if i == 0 {
-			first = cfg
-		} else if !same(cfg, first) {
-			return nil, fmt.Errorf("%s and %s differ in more than their seed", ids[0], id)
-		}
 	}
-	return all, nil
+	if len(seeds) < leastSeeds {
+		return nil, fmt.Errorf("%d seeds; a run is chosen among at least %d", len(seeds), leastSeeds)
+	}
+	return all, label(all)
 }
 
-func same(a, b model.Config) bool {
-	x, _ := json.Marshal(a)
-	y, _ := json.Marshal(b)
-	return bytes.Equal(x, y)
+func (p picker) candidate(id string) (candidate, error) {
+	f, err := p.root.Open(id)
+	if err != nil {
+		return candidate{}, err
+	}
+	defer f.Close()
+	scores, err := f.Scores()
+	if err != nil {
+		return candidate{}, err
+	}
+	if scores.Metrics == nil || scores.Effort != model.Full {
+		return candidate{}, fmt.Errorf("%s has no full evaluation: slotscope eval %s", id, id)
+	}
+	return candidate{id: id, cfg: f.Config(), infoM: float64(scores.Metrics.InfoM), images: scores.Images}, nil
 }
+
+// label names candidates by their seeds and the hyperparameters in which they differ.
+func label(all []candidate) error {
+	var differ []model.Field
+	for _, f := range model.FieldsOf(all[0].cfg.Model) {
+		other := slices.IndexFunc(all, func(c candidate) bool { return f.Get(c.cfg) != f.Get(all[0].cfg) })
+		switch {
+		case other < 0 || f.Name == "seed":
+		case f.Name == "model" || f.Name == "dataset":
+			return fmt.Errorf("%s and %s differ in their %s", all[0].id, all[other].id, f.Name)
+		default:
+			differ = append(differ, f)
+		}
+	}
+	known := map[string]string{}
+	for i := range all {
+		c := &all[i]
+		c.label = seedOf(c.cfg)
+		for _, f := range differ {
+			c.label += fmt.Sprintf(", %s %s", cmp.Or(f.Symbol, strings.ToLower(f.Label)), f.Get(c.cfg))
+		}
+		if other, taken := known[c.label]; taken {
+			return fmt.Errorf("%s and %s have one configuration and %s", other, c.id, seedOf(c.cfg))
+		}
+		known[c.label] = c.id
+	}
+	return nil
+}
+
+func seedOf(c model.Config) string { return fmt.Sprintf("seed %d", c.Seed) }
 
 // copy makes the run folder, without what evaluation adds.
 func (p picker) copy(f *folder.Folder, notes string) (*folder.Folder, error) {
