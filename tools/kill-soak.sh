@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Kills runs and servers at random points, again and again, and checks after each that nothing stored is torn, that the state is true,
-# and at last that every step stands exactly once in the file and in the index (TestKillAnything in web/e2e).
+# and at last that every step stands exactly once in the file and in the index (TestKillAnything in handlers/e2e).
 #
 #   tools/kill-soak.sh [KILLS]      1,000 by default; SLOTSCOPE_SEED=N repeats the choices of an earlier soak
 #
@@ -12,7 +12,7 @@ case $kills in *[!0-9]* | "" | 0) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 begin=$SECONDS verdict=0
-SLOTSCOPE_KILLS=$kills go test -count 1 -timeout $((kills * 60 + 600))s -v -run '^TestKillAnything$' ./web/e2e >"$log" 2>&1 || verdict=$?
+SLOTSCOPE_KILLS=$kills go test -count 1 -timeout $((kills * 60 + 600))s -v -run '^TestKillAnything$' ./handlers/e2e >"$log" 2>&1 || verdict=$?
 grep -o 'SLOTSCOPE_SEED=[0-9]*' "$log" | head -n 1 || true
 sed -n 's/.*round [0-9]*, at step [0-9]*: //p' "$log" | sort | uniq -c
 echo "$(grep -c 'round [0-9]*, at step' "$log" || true) of $kills kills in $((SECONDS - begin)) s"

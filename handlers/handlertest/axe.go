@@ -11,7 +11,7 @@ import (
 // the page is wider than its window.
 func (b Browser) Accessible() {
 	b.T.Helper()
-	axe, err := os.ReadFile("../../web/e2e/testdata/axe/axe.min.js") // tests run in their package's folder
+	axe, err := os.ReadFile("../e2e/testdata/axe/axe.min.js") // tests run in their package's folder
 	if err != nil {
 		b.T.Fatal(err)
 	}
