@@ -4,8 +4,8 @@
 //
 // What ships already and is not named stays.
 //
-// Of each list it takes the run with the highest InfoM in its full evaluation, the score by which the paper selects. The runs of a list are of
-// one model and dataset; where they differ in more than their seed, the sentence that says how the run was chosen names what they differ in,
+// Of each list it takes the run with the highest InfoM in its full evaluation, the score by which the paper selects; with --psnr, of those
+// whose PSNR is at least so high, so that what is shown can be seen. The runs of a list are of one model and dataset; where they differ in more than their seed, the sentence that says how the run was chosen names what they differ in,
 // and --note adds how they came to be tried. The rounded
 // weights are evaluated anew, so that the scores are theirs; pick says how many codes differ from those of the run's own weights, and
 // refuses where more than one in 1,000 does or PSNR moves by more than 0.02 dB.
@@ -53,16 +53,17 @@ func main() {
 	log.SetFlags(0)
 	dataDir := flag.String("data", "data", "data folder of the runs")
 	out := flag.String("out", "model/shipped/runs", "folder that the program embeds")
+	least := flag.Float64("psnr", 0, "the least PSNR, in dB, of a run that is chosen")
 	note := flag.String("note", "", "a sentence on how the candidates were found, for the notes of the runs")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := pickAll(ctx, *dataDir, *out, *note, flag.Args()); err != nil {
+	if err := pickAll(ctx, *dataDir, *out, *note, *least, flag.Args()); err != nil {
 		log.Fatal("pick: ", err)
 	}
 }
 
-func pickAll(ctx context.Context, dataDir, out, note string, lists []string) error {
+func pickAll(ctx context.Context, dataDir, out, note string, least float64, lists []string) error {
 	if len(lists) == 0 {
 		return errors.New("name the runs: NAME=RUN,RUN,RUN …")
 	}
@@ -81,7 +82,7 @@ func pickAll(ctx context.Context, dataDir, out, note string, lists []string) err
 	}
 	for _, list := range lists {
 		name, runs, _ := strings.Cut(list, "=")
-		p := picker{root: root, engine: engine, dir: filepath.Join(out, "shipped-"+name), note: note}
+		p := picker{root: root, engine: engine, dir: filepath.Join(out, "shipped-"+name), note: note, least: least}
 		if err := p.pick(ctx, strings.Split(runs, ",")); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -111,8 +112,9 @@ func shippedNow(out string) (ids []string, err error) {
 type picker struct {
 	root   *folder.Data
 	engine *compute.Engine
-	dir    string // where the run goes
-	note   string // how the candidates were found
+	dir    string  // where the run goes
+	note   string  // how the candidates were found
+	least  float64 // PSNR of a run that is chosen, in dB
 }
 
 type candidate struct {
@@ -120,7 +122,8 @@ type candidate struct {
 	cfg    model.Config
 	label  string // its seed, and what else tells it from the others
 	infoM  float64
-	images int // that InfoM was measured on
+	psnr   float64 // in dB
+	images int     // that InfoM was measured on
 }
 
 func (p picker) pick(ctx context.Context, ids []string) error {
@@ -128,7 +131,10 @@ func (p picker) pick(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	best, rule := choose(all)
+	best, rule, err := choose(all, p.least)
+	if err != nil {
+		return err
+	}
 	if p.note != "" {
 		rule += " " + p.note
 	}
@@ -149,18 +155,28 @@ func (p picker) pick(ctx context.Context, ids []string) error {
 	return p.measure(ctx, f, to)
 }
 
-// choose takes the candidate with the highest InfoM, and says so in a sentence.
-func choose(all []candidate) (best candidate, rule string) {
-	best = slices.MaxFunc(all, func(a, b candidate) int { return cmp.Compare(a.infoM, b.infoM) })
+// choose takes the candidate with the highest InfoM of those with the least PSNR asked for, and says so in a sentence.
+func choose(all []candidate, least float64) (best candidate, rule string, err error) {
+	enough := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return c.psnr < least })
+	if len(enough) == 0 {
+		return best, "", fmt.Errorf("no run has a PSNR of %g dB", least)
+	}
+	best = slices.MaxFunc(enough, func(a, b candidate) int { return cmp.Compare(a.infoM, b.infoM) })
 	said := make([]string, len(all))
-	what := "seeds"
+	what, among := "seeds", ""
+	if least > 0 {
+		among = fmt.Sprintf(" of those with at least %g dB", least)
+	}
 	for i, c := range all {
 		said[i] = fmt.Sprintf("%s: %.3f", c.label, c.infoM)
+		if least > 0 {
+			said[i] += fmt.Sprintf(" at %.1f dB", c.psnr)
+		}
 		if c.label != seedOf(c.cfg) {
 			what = "runs"
 		}
 	}
-	return best, fmt.Sprintf("Of %d %s the one with the highest InfoM over %s images (%s).", len(all), what, humanize.Comma(int64(best.images)), strings.Join(said, "; "))
+	return best, fmt.Sprintf("Of %d %s the one with the highest InfoM over %s images%s (%s).", len(all), what, humanize.Comma(int64(best.images)), among, strings.Join(said, "; ")), nil
 }
 
 // candidates are runs of one model and dataset, of several seeds, evaluated on equally many images.
@@ -197,16 +213,16 @@ func (p picker) candidate(id string) (candidate, error) {
 	if scores.Metrics == nil || scores.Effort != model.Full {
 		return candidate{}, fmt.Errorf("%s has no full evaluation: slotscope eval %s", id, id)
 	}
-	return candidate{id: id, cfg: f.Config(), infoM: float64(scores.Metrics.InfoM), images: scores.Images}, nil
+	return candidate{id: id, cfg: f.Config(), infoM: float64(scores.Metrics.InfoM), psnr: scores.PSNR, images: scores.Images}, nil
 }
 
-// label names candidates by their seeds and the hyperparameters in which they differ.
+// label names candidates by their seeds and the hyperparameters in which they differ, when to measure not being one.
 func label(all []candidate) error {
 	var differ []model.Field
 	for _, f := range model.FieldsOf(all[0].cfg.Model) {
 		other := slices.IndexFunc(all, func(c candidate) bool { return f.Get(c.cfg) != f.Get(all[0].cfg) })
 		switch {
-		case other < 0 || f.Name == "seed":
+		case other < 0 || f.Name == "seed" || f.Name == "engine" || f.Group == "cadence":
 		case f.Name == "model" || f.Name == "dataset":
 			return fmt.Errorf("%s and %s differ in their %s", all[0].id, all[other].id, f.Name)
 		default:

@@ -39,7 +39,7 @@ func dataFolder(t *testing.T) *folder.Data {
 func TestCandidates(t *testing.T) {
 	root := dataFolder(t)
 	scores := func(infoM float64, images int) model.Scores {
-		return model.Scores{Images: images, Effort: model.Full, Metrics: &model.Metrics{InfoM: model.Score(infoM)}}
+		return model.Scores{Images: images, PSNR: 40 - 10*infoM, Effort: model.Full, Metrics: &model.Metrics{InfoM: model.Score(infoM)}}
 	}
 	cfg := func(seed int64, lr float64) model.Config { return model.Config{Model: "hrr", Seed: seed, LR: lr} }
 	run(t, root, "a", cfg(0, 0.1), scores(0.7, 10_000))
@@ -59,18 +59,24 @@ func TestCandidates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	best, rule := choose(all)
-	if want := "Of 3 seeds the one with the highest InfoM over 10,000 images (seed 0: 0.700; seed 1: 0.800; seed 2: 0.400)."; best.id != "b" || rule != want {
+	best, rule, err := choose(all, 0)
+	if want := "Of 3 seeds the one with the highest InfoM over 10,000 images (seed 0: 0.700; seed 1: 0.800; seed 2: 0.400)."; best.id != "b" || rule != want || err != nil {
 		t.Errorf("%s is chosen: %q, want b: %q", best.id, rule, want)
 	}
 	all, err = p.candidates([]string{"a", "b", "other"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	best, rule = choose(all)
-	if want := "Of 3 runs the one with the highest InfoM over 10,000 images (seed 0, η 0.1: 0.700; seed 1, η 0.1: 0.800; seed 3, η 0.3: 0.900)."; best.id != "other" || rule != want {
+	best, rule, err = choose(all, 0)
+	if want := "Of 3 runs the one with the highest InfoM over 10,000 images (seed 0, η 0.1: 0.700; seed 1, η 0.1: 0.800; seed 3, η 0.3: 0.900)."; best.id != "other" || rule != want || err != nil {
 		t.Errorf("%s is chosen: %q, want other: %q", best.id, rule, want)
 	}
+	best, rule, err = choose(all, 32)
+	if want := "Of 3 runs the one with the highest InfoM over 10,000 images of those with at least 32 dB (seed 0, η 0.1: 0.700 at 33.0 dB; seed 1, η 0.1: 0.800 at 32.0 dB; seed 3, η 0.3: 0.900 at 31.0 dB)."; best.id != "b" || rule != want || err != nil {
+		t.Errorf("%s is chosen: %q, %v, want b: %q", best.id, rule, err, want)
+	}
+	_, _, err = choose(all, 50)
+	expect.Says(t, err, "no run has a PSNR of 50 dB")
 	for ids, want := range map[string]string{
 		"a b": "among at least 3", "a b c again": "b and again have one configuration and seed 1", "a b elsewhere": "differ in their dataset", "a b fewer": "on 2000", "a b quick": "no full evaluation",
 		"a b nobody": "no run",
