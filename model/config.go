@@ -15,7 +15,7 @@ type Config struct {
 	Model   string `json:"model"`
 	Preset  string `json:"preset"`
 	Engine  string `json:"engine"`
-	// Precision is what products are computed in: Float32, BF16, or empty for TF32, which is float32 where no GPU computes.
+	// Precision is what products are computed in: Float32, BF16, BF16x3, or empty for TF32, which is float32 where no GPU computes.
 	Precision string `json:"precision,omitempty"`
 	Steps     int    `json:"steps"`
 	Batch     int    `json:"batch"`
@@ -170,7 +170,7 @@ var fields = []Field{
 	{Name: "model", Label: "Model", Group: "run", Kind: Choice, Choices: ModelNames(), Source: ours, Help: "Which model: the paper's HRR, or a baseline.", at: func(c *Config) any { return &c.Model }},
 	{Name: "preset", Label: "Preset", Group: "run", Kind: Choice, Choices: PresetNames(), Source: ours, Help: "Width of the network, tiny, small or paper; sets the defaults of all other entries.", at: func(c *Config) any { return &c.Preset }},
 	{Name: "engine", Label: "Engine", Group: "run", Kind: Choice, Choices: EngineNames(), Source: ours, Help: "Compute engine; auto uses an NVIDIA GPU if there is one, else the CPU engine.", at: func(c *Config) any { return &c.Engine }},
-	{Name: "precision", Label: "Precision", Group: "run", Kind: Choice, Choices: PrecisionNames(), zero: TF32, Source: ours + ", as PyTorch does in convolutions", Help: "Precision of matrix products. TF32 keeps 10 bits of fraction on a GPU and is several times as fast as float32; CPU engines use float32 instead. bf16 keeps 7 bits in encoder and decoder during training; all else is float32. CPU engines round to bf16 and compute in float32, which takes a little longer than float32.", at: func(c *Config) any { return &c.Precision }},
+	{Name: "precision", Label: "Precision", Group: "run", Kind: Choice, Choices: PrecisionNames(), zero: TF32, Source: ours + ", as PyTorch does in convolutions", Help: "Precision of matrix products. TF32 keeps 10 bits of fraction on a GPU and is several times as fast as float32; CPU engines use float32 instead. bf16 keeps 7 bits in encoder and decoder during training; all else is float32. CPU engines without fast products of bf16 round to it and compute in float32, which takes a little longer than float32. bf16x3 is for processors with AMX: while a model learns, a product is the sum of three in bf16, of about 16 bits; where that is not faster than float32, the run says so and stops.", at: func(c *Config) any { return &c.Precision }},
 	{Name: "steps", Label: "Steps", Unit: "gradient steps", Group: "run", Kind: Int, Min: 1, Max: 1e8, Source: tabOptim, Help: "Number of training steps, one batch each.", at: func(c *Config) any { return &c.Steps }},
 	{Name: "batch", Label: "Batch", Symbol: "B", Unit: "images", Group: "run", Kind: Int, Min: 1, Max: 65536, Source: tabOptim, Help: "Images per step.", at: func(c *Config) any { return &c.Batch }},
 	{Name: "seed", Label: "Seed", Group: "run", Kind: Int, Min: 0, Max: math.MaxInt32, Source: ours, Help: "Sets symbols, initial weights and the order of the images.", at: func(c *Config) any { return &c.Seed }},
@@ -399,8 +399,8 @@ func (c Config) Validate() Invalid {
 	if c.Model == "factorvae" && bad["batch"] == "" && (c.Batch < 4 || c.Batch%2 != 0) {
 		bad["batch"] = fmt.Sprintf("FactorVAE permutes latents of one half of a batch for its discriminator; %d is not an even number from 4 on", c.Batch)
 	}
-	if c.Model == "tripod" && c.Precision == BF16 {
-		bad["precision"] = "Tripod's second differences need more digits than bf16 has; choose float32"
+	if c.Model == "tripod" && (c.Precision == BF16 || c.Precision == BF16x3) {
+		bad["precision"] = "Tripod's second differences need more digits than products of bf16 have; choose float32"
 	}
 	if c.Model == "tripod" && bad["batch"] == "" && c.Batch < 2 {
 		bad["batch"] = "Tripod measures how latents vary over a batch; 1 image does not vary, so choose at least 2"

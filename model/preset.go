@@ -14,6 +14,7 @@ const (
 	TF32    = "tf32"    // a GPU rounds operands to 10 bits of fraction
 	Float32 = "float32" // 23 bits
 	BF16    = "bf16"    // while it learns, the products of encoder and decoder, and their gradients', have 7 bits
+	BF16x3  = "bf16x3"  // while it learns, the CPU engine computes products as three of bf16: about 16 bits
 )
 
 // Computed is the precision that steps of the configuration have on an engine: TF32 is a GPU's.
@@ -27,8 +28,16 @@ func (c Config) Computed(engine string) string {
 	return c.Precision
 }
 
+// Exact is the precision in which what was learned is measured: float32 where BF16x3 was for learning alone.
+func (c Config) Exact() string {
+	if c.Precision == BF16x3 {
+		return Float32
+	}
+	return c.Precision
+}
+
 // PrecisionNames are the precisions on offer, the default first.
-func PrecisionNames() []string { return []string{TF32, Float32, BF16} }
+func PrecisionNames() []string { return []string{TF32, Float32, BF16, BF16x3} }
 
 // ModelNames are the models: the paper's, then others of the field.
 func ModelNames() []string {

@@ -268,7 +268,7 @@ func (w evalWork) evaluateFile(ctx context.Context, name string, file checkpoint
 			defer o.Rest.Close()
 		}
 	}
-	engine, err := compute.OpenFor(w.engine, file.Config.Precision)
+	engine, err := compute.OpenFor(w.engine, file.Config.Exact())
 	if err != nil {
 		return evaluate.Result{}, fmt.Errorf("opening engine %q: %w", w.engine, err)
 	}

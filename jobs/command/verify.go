@@ -36,7 +36,7 @@ func (c *verifyCommand) Run(ctx context.Context, env environment) error {
 
 // remeasure adds to the bundle's problems what a new measurement contradicts.
 func remeasure(ctx context.Context, env environment, o *bundle.Opened, engine, dataDir string, scores bool, tolerance float64) (measured *model.Scores, err error) {
-	examples, err := compute.OpenFor(engine, o.File.Config.Precision)
+	examples, err := compute.OpenFor(engine, o.File.Config.Exact())
 	if err != nil {
 		return nil, fmt.Errorf("opening engine %q: %w", engine, err)
 	}

@@ -31,10 +31,11 @@ type Result struct {
 	Batch           int     `json:"batch"`
 	Engine          string  `json:"engine"` // empty for data, which no engine reads
 	Threads         int     `json:"threads"`
+	Simulated       bool    `json:"simulated,omitempty"` // the threads are imagined
 	Parameters      int     `json:"parameters,omitempty"`
 	ImagesPerSecond float64 `json:"images_per_second"`
 	RandomPerSecond float64 `json:"random_images_per_second,omitempty"`
-	StepMS          float64 `json:"step_ms,omitempty"` // median of a whole step
+	StepMS          float64 `json:"step_ms,omitempty"` // median of a whole step; of simulated threads the mean
 	StepsPerCall    int     `json:"steps_per_call,omitempty"`
 	Resident        bool    `json:"resident,omitempty"`     // the images lie on the device
 	DecodeMS        float64 `json:"decode_ms"`              // median of one image
@@ -51,13 +52,25 @@ type Result struct {
 type Options struct {
 	Seconds float64
 	Profile bool // of the CPU engine: where the time goes
+	Threads int  // that are imagined, each with a core of its own, see cpu.Simulate; 0 for real ones. Times are then of Profile, which is on
 }
 
 var image = ae.Image{H: 64, W: 64, C: 3}
 
+func (o Options) open(cfg model.Config) (*compute.Engine, error) {
+	if o.Threads == 0 {
+		return compute.OpenFor(cfg.Engine, cfg.Precision)
+	}
+	b := cpu.Simulate(o.Threads)
+	if b == nil {
+		return nil, cpu.ErrNotBuilt
+	}
+	return &compute.Engine{Backend: b, Name: "cpu", Threads: o.Threads, Why: "Threads are simulated."}, nil
+}
+
 // Train measures whole gradient steps on random images, fed as a run is: forward, backward, clip, AdamW.
 func Train(ctx context.Context, cfg model.Config, o Options) (Result, error) {
-	engine, err := compute.OpenFor(cfg.Engine, cfg.Precision)
+	engine, err := o.open(cfg)
 	if err != nil {
 		return Result{}, err
 	}
@@ -108,7 +121,7 @@ func calls(t *train.Trainer, n int, how train.Feeding) func() error {
 
 // Decode measures the decoding of one slot tuple with random weights: codes, or values of N(0, 1) for models without.
 func Decode(ctx context.Context, cfg model.Config, o Options) (Result, error) {
-	engine, err := compute.OpenFor(cfg.Engine, cfg.Precision)
+	engine, err := o.open(cfg)
 	if err != nil {
 		return Result{}, err
 	}
@@ -180,7 +193,8 @@ func (r *Result) measure(ctx context.Context, engine *compute.Engine, o Options,
 			return err
 		}
 	}
-	if o.Profile {
+	r.Simulated = o.Threads > 0
+	if o.Profile || r.Simulated {
 		stop, ok := cpu.Measure(engine.Backend)
 		if !ok {
 			return fmt.Errorf("%s has no profile; only the CPU engine measures its steps", engine.Name)
@@ -188,6 +202,10 @@ func (r *Result) measure(ctx context.Context, engine *compute.Engine, o Options,
 		defer func() {
 			report := stop()
 			r.Profile = &report
+			if r.Simulated {
+				r.Seconds = report.Wall.Seconds()
+				r.StepMS = 1000 * r.Seconds / float64(max(r.Count, 1))
+			}
 		}()
 	}
 	began := host.CPU()

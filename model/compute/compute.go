@@ -45,11 +45,24 @@ func Share(processes int) []string {
 // engine, and Why says what was tried. An unknown name is model.Invalid. Engines named "cpu" share one pool of workers.
 func Open(name string) (*Engine, error) { return OpenFor(name, model.TF32) }
 
-// OpenFor is Open with the precision of products, one of model.PrecisionNames, which a GPU takes as it is told and the CPU engine's
-// graphs say themselves.
+// OpenFor is Open with the precision of products, one of model.PrecisionNames. A GPU takes it as it is told; of the CPU engine's, graphs
+// say BF16 themselves, and BF16x3 is model.Invalid where products in float32 are faster, or where it does not compute.
 func OpenFor(name, precision string) (*Engine, error) {
+	if precision == model.BF16x3 {
+		if why, used := cpu.BF16x3(); !used {
+			return nil, model.Invalid{"precision": "bf16x3 gains nothing here; choose float32. " + why}
+		}
+	}
 	e, err := openNamed(name, precision)
-	if err == nil && e.Name == "cpu" && precision == model.BF16 {
+	switch {
+	case err != nil:
+	case precision == model.BF16x3 && e.Name != "cpu":
+		e.Finalize()
+		return nil, model.Invalid{"precision": fmt.Sprintf("bf16x3 is the CPU engine's, and %s computes; choose tf32 or float32", e.Name)}
+	case precision == model.BF16x3:
+		why, _ := cpu.BF16x3()
+		e.Why += " " + why
+	case precision == model.BF16 && e.Name == "cpu":
 		e.Why += " " + cpu.BF16()
 	}
 	return e, err
@@ -60,7 +73,7 @@ func openNamed(name, precision string) (*Engine, error) {
 	case "auto", "":
 		return auto(here(context.Background()), precision)
 	case "cpu":
-		return openCPU("The CPU engine was requested")
+		return openCPU("The CPU engine was requested", precision)
 	case "go":
 		return openGo()
 	case "xla:cpu":
@@ -74,7 +87,7 @@ func openNamed(name, precision string) (*Engine, error) {
 // auto tries the GPU that was found, then the CPU engine.
 func auto(found Report, precision string) (*Engine, error) {
 	if missing := found.missing(); missing != "" {
-		e, err := openCPU(upper(missing))
+		e, err := openCPU(upper(missing), precision)
 		if err == nil {
 			e.Why += found.hint()
 		}
@@ -84,11 +97,15 @@ func auto(found Report, precision string) (*Engine, error) {
 	if err == nil {
 		return e, nil
 	}
-	return openCPU(fmt.Sprintf("An NVIDIA GPU was found, but XLA cannot use it: %s", firstLine(err)))
+	return openCPU(fmt.Sprintf("An NVIDIA GPU was found, but XLA cannot use it: %s", firstLine(err)), precision)
 }
 
-func openCPU(because string) (*Engine, error) {
-	b, err := cpu.New("")
+func openCPU(because, precision string) (*Engine, error) {
+	config := ""
+	if precision == model.BF16x3 {
+		config = "," + cpu.SplitProducts
+	}
+	b, err := cpu.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("opening the CPU engine: %w", err)
 	}

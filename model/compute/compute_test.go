@@ -14,6 +14,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/compute/cpu"
+	"slotscope/model/compute/cpu/kernel"
 	"slotscope/model/compute/gpu"
 )
 
@@ -52,6 +53,28 @@ func TestOpenUnknown(t *testing.T) {
 	_, err := Open("tpu")
 	var bad model.Invalid
 	if !errors.As(err, &bad) || !strings.Contains(bad["engine"], "tpu") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Products as three of bfloat16 are the CPU engine's, where they gain.
+func TestOpenForBF16x3(t *testing.T) {
+	var bad model.Invalid
+	if _, used := cpu.BF16x3(); !used {
+		if _, err := OpenFor("cpu", model.BF16x3); !errors.As(err, &bad) || !strings.Contains(bad["precision"], "gains nothing here; choose float32") {
+			t.Errorf("%v", err)
+		}
+	}
+	undo, ok := kernel.ForceHalf("plain C")
+	if !ok {
+		t.Fatal("no kernels in plain C")
+	}
+	defer undo()
+	e, err := OpenFor("cpu", model.BF16x3)
+	if err != nil || !strings.Contains(e.Why, "Products in bf16x3 use") {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, err := OpenFor("go", model.BF16x3); !errors.As(err, &bad) || !strings.Contains(bad["precision"], "the CPU engine's, and go computes") {
 		t.Errorf("%v", err)
 	}
 }

@@ -3,6 +3,7 @@ package compute
 import (
 	"context"
 
+	"slotscope/model"
 	"slotscope/model/compute/cpu"
 )
 
@@ -10,12 +11,15 @@ import (
 func Look(ctx context.Context) Report {
 	r := here(ctx)
 	if missing := r.missing(); missing != "" {
-		e, err := openCPU(upper(missing))
+		e, err := openCPU(upper(missing), model.TF32)
 		if err != nil {
 			r.Engine, r.Why = "none", err.Error()
 			return r
 		}
 		r.Engine, r.Why, r.Threads, r.BF16 = e.Name, e.Why+r.hint(), e.Threads, cpu.BF16()
+		if why, used := cpu.BF16x3(); used {
+			r.BF16 += " " + why
+		}
 		return r
 	}
 	r.Engine, r.Why = "xla:cuda", "An NVIDIA GPU and XLA's plugin for it were found: "+r.names()+", with "+r.Plugin.Path+"."

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"slotscope/model"
 )
@@ -61,7 +62,7 @@ func Recorded(dir string) bool {
 	return err == nil
 }
 
-// Thin copies the points of every strideth step, the first and last, and those that say more than a training step does, with 5
+// Thin copies the points of every strideth step, the first and last, and those that say more of the model than a training step does, with 5
 // digits, as many as a chart and its tip show.
 func (f *Folder) Thin(to *Folder, stride int) error {
 	out, err := to.Points()
@@ -80,9 +81,10 @@ func (f *Folder) Thin(to *Folder, stride int) error {
 			break
 		}
 		for _, p := range points {
-			least = min(least, len(p.Values))
+			said := ofModel(p)
+			least = min(least, said)
 			held = nil
-			if p.Step == 1 || p.Step%stride == 0 || len(p.Values) > least+1 {
+			if p.Step == 1 || p.Step%stride == 0 || said > least+1 {
 				err = out.Append(rounded(p))
 			} else {
 				held = &p
@@ -99,6 +101,16 @@ func (f *Folder) Thin(to *Folder, stride int) error {
 		}
 	}
 	return out.Close()
+}
+
+// ofModel is how many values of a point are not the process's.
+func ofModel(p model.Point) (n int) {
+	for name := range p.Values {
+		if !strings.HasPrefix(name, "process/") {
+			n++
+		}
+	}
+	return n
 }
 
 func rounded(p model.Point) model.Point {

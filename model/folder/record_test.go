@@ -27,6 +27,9 @@ func TestThin(t *testing.T) {
 	}
 	for step := 1; step <= 2*stride+7; step++ {
 		p := model.Point{Step: step, Values: map[string]float64{"total": math.Pi / 1000, "recon": math.Inf(1)}}
+		if step%10 == 0 { // what the process takes is measured by the clock
+			p.Values["process/cpu"], p.Values["process/memory"] = 1, 0.2
+		}
 		if step == 30 {
 			p.Values["psnr/eval"], p.Values["infom/eval"] = 20, 0.5
 		}

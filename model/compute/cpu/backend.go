@@ -12,6 +12,7 @@ package cpu
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -32,6 +33,7 @@ type Backend struct {
 	notimplemented.Backend
 
 	workers   *kernel.Pool
+	split     bool // products of float32 may be computed as three of bfloat16
 	finalized atomic.Bool
 	profile   atomic.Pointer[Profile] // nil where nothing is measured
 	free      sync.Map                // size in bytes -> *sync.Pool of []byte, memory of finalized buffers
@@ -39,14 +41,23 @@ type Backend struct {
 
 var _ backends.Backend = (*Backend)(nil)
 
-// New opens the engine. config is empty, or the number of workers. Engines with the same number share one pool of workers.
+// New opens the engine. config is empty, or the number of workers, then, after a comma, SplitProducts or nothing. Engines with the
+// same number share one pool of workers.
 func New(config string) (backends.Backend, error) {
-	n, err := threads(config)
+	number, products, _ := strings.Cut(config, ",")
+	n, err := threads(number)
+	if err == nil && products != "" && products != SplitProducts {
+		err = errors.Errorf("config of the cpu engine: after the comma stands %q, not %q", products, SplitProducts)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{workers: kernel.Shared(n)}, nil
+	return &Backend{workers: kernel.Shared(n), split: products != ""}, nil
 }
+
+// Simulate opens an engine whose threads are imagined, to measure it with Measure: what is reported as time that passed is what would have
+// passed if each thread had a core of its own. One goroutine at a time uses it.
+func Simulate(threads int) backends.Backend { return &Backend{workers: kernel.Simulated(threads)} }
 
 // Name returns "cpu".
 func (b *Backend) Name() string { return Name }

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 
+	"slotscope/model/compute/cpu/kernel"
 	"slotscope/model/compute/cpu/move"
 )
 
@@ -65,8 +66,26 @@ func holdsBF16(n *node) bool {
 	return false
 }
 
-// multipliesBF16 says whether both operands of a product of float32 hold values of bfloat16.
-func multipliesBF16(n *node) bool { return holdsBF16(n.in[0]) && holdsBF16(n.in[1]) }
+// operands says how the operands of a product may be multiplied.
+func operands(n *node) kernel.Operands {
+	_, disguised := n.args.(sumArgs)
+	switch {
+	case n.shape.DType != dtypes.Float32:
+		return kernel.Exact
+	case !disguised && holdsBF16(n.in[0]) && holdsBF16(n.in[1]):
+		return kernel.Halves
+	case n.split:
+		return kernel.Split
+	}
+	return kernel.Exact
+}
+
+// split marks the products whose operands may be split into parts.
+func split(nodes []*node) {
+	for _, n := range nodes {
+		n.split = n.op == backends.OpTypeConvGeneral || n.op == backends.OpTypeDotGeneral
+	}
+}
 
 // replace adds what a node of bfloat16 is as float32.
 func (w *widener) replace(n *node) {

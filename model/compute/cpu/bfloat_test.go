@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/gomlx/backends"
@@ -58,7 +59,7 @@ func TestProductsOfBF16(t *testing.T) {
 				if (n.op == backends.OpTypeConvGeneral || n.op == backends.OpTypeDotGeneral) && n.shape.DType != dtypes.Float32 {
 					t.Errorf("%s: %s", c.name, s.describe())
 				}
-				if n.op == backends.OpTypeConvGeneral && !multipliesBF16(n) {
+				if n.op == backends.OpTypeConvGeneral && operands(n) != kernel.Halves {
 					t.Errorf("%s: the kernels do not know what the operands hold: %s", c.name, s.describe())
 				}
 			}
@@ -114,6 +115,73 @@ func TestStepWithKernelsForBF16(t *testing.T) {
 				t.Error("the kernels were not used: every sum is as before to the last bit")
 			}
 		})
+	}
+}
+
+// An engine that may split operands gives a step nearly as float32's kernels do, with each set that does it; without a set, to the bit.
+func TestStepOfSplitProducts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(29, 30))
+	in := []any{random(rng, f32(4, 12, 12, 3)), random(rng, f32(3, 3, 3, 20)), random(rng, f32(4, 4, 20, 24)), random(rng, f32(6*6*24, 10))}
+	step := func(x, k, l, w *Node) []*Node {
+		y := Max(Convolve(x, k).PadSame().Done(), ScalarZero(x.Graph(), x.DType()))
+		y = Dot(Reshape(Convolve(y, l).Strides(2).PadSame().Done(), 4, -1), w)
+		return append([]*Node{y}, Gradient(ReduceAllMean(Square(y)), x, k, l, w)...)
+	}
+	splits, err := New("2," + SplitProducts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer splits.Finalize()
+	want := eval(t, engine(t), step, in...)
+	if _, used := BF16x3(); !used {
+		for i, got := range eval(t, splits, step, in...) {
+			if !reflect.DeepEqual(floats(got), floats(want[i])) {
+				t.Errorf("result %d differs, though no kernels for bfloat16 are used", i)
+			}
+		}
+	}
+	for _, name := range []string{"plain C", "AVX512_BF16", "AMX"} {
+		t.Run(name, func(t *testing.T) {
+			undo, ok := kernel.ForceHalf(name)
+			if !ok {
+				t.Skip("the processor does not announce it")
+			}
+			defer undo()
+			for i, got := range eval(t, splits, step, in...) {
+				if d := distance(floats(got), floats(want[i])); d > 2e-5 {
+					t.Errorf("result %d is off by %.1e of its largest element", i, d)
+				}
+				if reflect.DeepEqual(floats(got), floats(want[i])) {
+					t.Errorf("result %d is float32's to the last bit: the kernels were not used", i)
+				}
+			}
+		})
+	}
+}
+
+// distance is the largest difference of elements, in parts of the largest.
+func distance(a, b []float64) float64 {
+	var apart, largest float64
+	for i := range a {
+		apart, largest = math.Max(apart, math.Abs(a[i]-b[i])), math.Max(largest, math.Abs(b[i]))
+	}
+	return apart / largest
+}
+
+func TestConfig(t *testing.T) {
+	for _, config := range []string{"", "2", "2,bf16x3", ",bf16x3"} {
+		e, err := New(config)
+		if err != nil {
+			t.Fatalf("%q: %v", config, err)
+		}
+		if b := e.(*Backend); b.split != strings.Contains(config, "bf16x3") || strings.HasPrefix(config, "2") && b.Threads() != 2 {
+			t.Errorf("%q: split %v, %d threads", config, b.split, b.Threads())
+		}
+	}
+	for _, config := range []string{"2,bf16", "bf16x3", "2,bf16x3,", "0"} {
+		if _, err := New(config); err == nil {
+			t.Errorf("%q opens", config)
+		}
 	}
 }
 

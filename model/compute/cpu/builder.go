@@ -31,7 +31,8 @@ type node struct {
 	op    backends.OpType
 	shape shapes.Shape
 	in    []*node
-	args  any // what the operation has beside its inputs, by type
+	args  any  // what the operation has beside its inputs, by type
+	split bool // of a product: operands may be multiplied as two bfloat16 parts each
 
 	results []*node // of an operation with several results; the node itself then has no value
 	parent  *node   // of a result: the operation

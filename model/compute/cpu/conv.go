@@ -67,7 +67,7 @@ func (c *conv) task(n *node) (task, bool) {
 	plan, err := kernel.PlanConv(kernel.ConvSpec{
 		Batch: c.inputBatch, InChannels: c.inputChannels, OutChannels: c.features, Groups: c.channelGroups, BatchGroups: c.batchGroups,
 		In: c.in.dims, Kernel: c.kernel.dims, Stride: c.strides, PadLow: low, PadHigh: high,
-		InDilation: c.inputDilations, KernelDilation: c.kernelDilations, Reverse: reverse, Half: multipliesBF16(n),
+		InDilation: c.inputDilations, KernelDilation: c.kernelDilations, Reverse: reverse, Operands: operands(n),
 		InStrides:     kernel.TensorStrides{Batch: c.in.first, Channel: c.in.second, Spatial: c.in.strides},
 		KernelStrides: kernel.TensorStrides{Batch: c.kernel.second, Channel: c.kernel.first, Spatial: c.kernel.strides},
 		OutStrides:    kernel.TensorStrides{Batch: c.out.first, Channel: c.out.second, Spatial: c.out.strides},

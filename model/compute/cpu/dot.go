@@ -16,7 +16,7 @@ import (
 type dot struct {
 	batch, rows, cols, sum int
 	left, right            side
-	bf16                   bool // both operands hold values of bfloat16
+	operands               kernel.Operands
 }
 
 // side is one operand of a dot: a copy that brings it into order, where its axes do not lie in the order wanted, and strides.
@@ -96,7 +96,6 @@ func newDot(n *node) *dot {
 	return &dot{
 		batch: move.Size(pick(l.Dimensions, a.leftBatch)), rows: move.Size(pick(l.Dimensions, leftOuter)),
 		cols: move.Size(pick(r.Dimensions, rightOuter)), sum: move.Size(pick(l.Dimensions, a.leftSum)),
-		bf16:  n.shape.DType == dtypes.Float32 && multipliesBF16(n),
 		left:  newSide(left, l.Dimensions, leftStrides, a.leftBatch, leftOuter, a.leftSum),
 		right: newSide(right, r.Dimensions, rightStrides, a.rightBatch, rightOuter, a.rightSum),
 	}
@@ -110,6 +109,7 @@ func makeDot(n *node) task {
 }
 
 func (d *dot) task(n *node) task {
+	d.operands = operands(n)
 	product := d.loop(n.shape.DType)
 	return task{
 		scratch: []int{d.left.bytes, d.right.bytes},
@@ -165,7 +165,7 @@ func (d *dot) gemm(pool *kernel.Pool, out, left, right []byte) {
 	pool.Gemm(kernel.Gemm{
 		M: d.rows, N: d.cols, K: d.sum, A: move.Of[float32](left), B: move.Of[float32](right), C: move.Of[float32](out),
 		ARow: d.left.outer, ACol: d.left.sum, BRow: d.right.sum, BCol: d.right.outer, CRow: d.cols,
-		Batch: d.batch, ABatch: d.left.batch, BBatch: d.right.batch, CBatch: d.rows * d.cols, Half: d.bf16,
+		Batch: d.batch, ABatch: d.left.batch, BBatch: d.right.batch, CBatch: d.rows * d.cols, Operands: d.operands,
 	})
 }
 

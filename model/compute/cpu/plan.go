@@ -56,6 +56,9 @@ func newPlan(b *Builder, outs []*node) *plan {
 		p = simplify(b.backend, nodes, outs)
 	}
 	p.findProducts()
+	if b.backend.split {
+		split(p.nodes)
+	}
 	p.mark()
 	p.again()
 	p.mark()

@@ -40,7 +40,7 @@ func Measure(engine backends.Backend) (stop func() Report, ok bool) {
 	return func() Report {
 		p.Stop()
 		r := p.Report()
-		r.Roof.FLOPs, r.Roof.Bytes = kernel.MeasureRoof(r.Threads)
+		r.Roof.FLOPs, r.Roof.Bytes = kernel.MeasureRoof(min(r.Threads, kernel.Cores()))
 		return r
 	}, true
 }
@@ -66,13 +66,11 @@ func (p *Profile) run(e *Executable, f *frame, at *int) {
 	defer p.mu.Unlock()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	began := time.Now()
 	for i, s := range e.steps {
 		*at = i
 		p.step(s, e, f.out[i], f.in[i])
 	}
 	p.executions++
-	p.wall += time.Since(began)
 }
 
 func (p *Profile) step(s *step, e *Executable, out, in [][]byte) {
@@ -81,11 +79,19 @@ func (p *Profile) step(s *step, e *Executable, out, in [][]byte) {
 		t = &StepTime{What: s.title(), Kind: s.kind()}
 		p.steps[s] = t
 	}
+	workers := e.backend.workers
 	before, cpu, began := p.read(), kernel.ThreadTime(), time.Now()
-	s.run(e.backend.workers, out, in)
-	t.Wall += time.Since(began)
-	after := p.read()
-	t.Busy += time.Duration(kernel.ThreadTime() - cpu + after.busy - before.busy)
+	imagined, simulated := workers.Imagined()
+	s.run(workers, out, in)
+	wall, after, own := time.Since(began), p.read(), kernel.ThreadTime()-cpu
+	if simulated {
+		now, _ := workers.Imagined()
+		calls := now.Minus(imagined)
+		own += calls.Ranges - calls.Caller
+		wall = time.Duration(own - calls.Ranges + calls.Span)
+	}
+	t.Wall, p.wall = t.Wall+wall, p.wall+wall
+	t.Busy += time.Duration(own + after.busy - before.busy)
 	t.Packing += time.Duration(after.packed - before.packed)
 	t.FLOPs += after.flops - before.flops
 	t.Calls++

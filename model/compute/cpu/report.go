@@ -43,11 +43,7 @@ type Report struct {
 // Write prints the kinds and the most expensive steps, per execution; rates are per second of processor time of one thread, beside
 // their shares of the machine's limits. A step whose arrays lie in caches may exceed the memory's.
 func (r Report) Write(to io.Writer, steps int) error {
-	runs := max(r.Executions, 1)
-	var busy time.Duration
-	for _, k := range r.Kinds {
-		busy += k.Busy
-	}
+	runs, busy := max(r.Executions, 1), r.processor()
 	fmt.Fprintf(to, "%d executions, each %.3f ms of wall time and %.3f ms of processor time on %d threads (%.0f%% of them busy)\n",
 		r.Executions, milliseconds(r.Wall, runs), milliseconds(busy, runs), r.Threads, r.busy(busy, r.Wall))
 	fmt.Fprintf(to, "at most, on each of %d threads at once: %.1f GFLOP/s in registers, %.1f GB/s of memory\n", r.Threads, r.Roof.FLOPs/1e9, r.Roof.Bytes/1e9)
@@ -64,6 +60,17 @@ func (r Report) Write(to io.Writer, steps int) error {
 		fmt.Fprintln(table, "\t\t\t\t\t\t\t\t\t\t")
 	}
 	return table.Flush()
+}
+
+// Busy is the share of the threads' time in which they computed, in percent.
+func (r Report) Busy() float64 { return r.busy(r.processor(), r.Wall) }
+
+// processor is the processor time of all executions.
+func (r Report) processor() (t time.Duration) {
+	for _, k := range r.Kinds {
+		t += k.Busy
+	}
+	return t
 }
 
 // busy is the share of the threads' time in which they computed, in percent; the rest they were idle, or others had the processor.

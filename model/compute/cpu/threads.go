@@ -2,3 +2,6 @@ package cpu
 
 // ThreadsEnv names the environment variable that overrides the number of workers.
 const ThreadsEnv = "SLOTSCOPE_THREADS"
+
+// SplitProducts in an engine's config lets it compute products of float32 as three of bfloat16 where that is faster; see BF16x3.
+const SplitProducts = "bf16x3"

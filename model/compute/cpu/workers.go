@@ -11,8 +11,11 @@ import (
 	"slotscope/model/compute/cpu/kernel"
 )
 
-// BF16 says which kernels products in bf16 use and why, in sentences.
-func BF16() string { return kernel.Half().String() }
+// BF16 says which kernels products of bfloat16 use and why, in sentences.
+func BF16() string { return kernel.ForHalves().String() }
+
+// BF16x3 says the same of products of float32 in an engine with SplitProducts, and whether these use kernels for bfloat16 at all.
+func BF16x3() (why string, used bool) { return kernel.ForSplit().String(), kernel.Split.AsHalves() }
 
 // Cores is how many cores the process might use when it started.
 func Cores() int { return kernel.Cores() }

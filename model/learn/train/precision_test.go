@@ -12,6 +12,7 @@ import (
 
 	"slotscope/model"
 	"slotscope/model/compute"
+	"slotscope/model/compute/cpu/kernel"
 	"slotscope/model/data"
 	"slotscope/model/expect"
 	"slotscope/model/paper/ae"
@@ -162,7 +163,9 @@ func TestMixedProgram(t *testing.T) {
 }
 
 func TestScoresSayThePrecision(t *testing.T) {
-	for precision, want := range map[string]string{"": model.Float32, model.Float32: model.Float32, model.BF16: model.BF16} {
+	undo, _ := kernel.ForceHalf("plain C") // so that bf16x3 computes here
+	defer undo()
+	for precision, want := range map[string]string{"": model.Float32, model.Float32: model.Float32, model.BF16: model.BF16, model.BF16x3: model.BF16x3} {
 		cfg := little(t, "qlae")
 		cfg.Precision, cfg.Steps = precision, 3
 		f := create(t, cfg)

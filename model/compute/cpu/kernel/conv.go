@@ -30,7 +30,7 @@ type ConvSpec struct {
 	PadLow, PadHigh            []int  // nil: zeros; negative ones crop
 	InDilation, KernelDilation []int  // nil: ones
 	Reverse                    []bool // reads the kernel backwards in that dimension; nil: none
-	Half                       bool   // input and kernel hold bfloat16 values: whichever kernels are fastest for these multiply
+	Operands                   Operands
 
 	InStrides, KernelStrides, OutStrides TensorStrides
 }
@@ -80,7 +80,10 @@ func PlanConv(spec ConvSpec) (*Conv, error) {
 			return nil, err
 		}
 	}
-	if c.direct, err = c.planWindows(); err != nil {
+	if c.direct, err = c.planWindows(nil); err != nil {
+		return nil, err
+	}
+	if err := c.planPairs(); err != nil {
 		return nil, err
 	}
 	c.kernel = c.planCorrelation()
@@ -88,18 +91,19 @@ func PlanConv(spec ConvSpec) (*Conv, error) {
 	return c, nil
 }
 
-// halve multiplies bfloat16 where the operands hold it and that pays.
+// halve multiplies as bfloat16 where the operands allow it and that pays.
 func (c *Conv) halve() {
-	set, products := halfSet(c.spec.Half), make([]*product, len(c.pieces))
+	products := make([]*product, len(c.pieces))
 	for i := range c.pieces {
 		products[i] = &c.pieces[i].q
 	}
-	if !halfPays(set, c.direct != nil || c.kernel != nil, products...) {
+	set, parts := c.spec.Operands.set()
+	if !halfPays(set, parts, c.direct != nil || c.kernel != nil, products...) {
 		return
 	}
 	c.direct, c.kernel = nil, nil
 	for _, q := range products {
-		q.halve(set)
+		q.halve(set, parts)
 	}
 }
 

@@ -51,7 +51,7 @@ func (c *Conv) planCorrelation() *correlation {
 		oy: C.int64_t(s.OutStrides.Spatial[0]), ox: C.int64_t(s.OutStrides.Spatial[1]), oc: C.int64_t(s.OutStrides.Batch),
 		on: C.int64_t(s.OutStrides.Channel), c: C.int64_t(s.Batch), images: C.int64_t(s.InChannels),
 	}
-	vector := int(C.vector_floats())
+	vector := vectorFloats()
 	if max(n, 4)*roundUp(rows, vector) < rows*roundUp(n, vector) {
 		t.q.swapped = 1
 	}

@@ -6,9 +6,9 @@
 
 enum { MAX_RUNS = 32, GROUPS = 3, FEW_COLS = 4, POSITIONS = 256 };
 
-// A stretch of a contraction: where it begins in A and B, in floats, and its length.
+// A stretch of a contraction: where it begins in A and B, in floats, and its length. lanes are the columns of pairs that see it.
 typedef struct {
-	int64_t a, b, n;
+	int64_t a, b, n, lanes;
 } run;
 
 // Images [h, w, c] of any strides, and the lines of them that are staged: those from position y0, x0 on, where positions outside
@@ -37,6 +37,7 @@ typedef struct {
 typedef struct {
 	staging s;
 	int64_t n, obatch, ochannel, windows, few; // few: the columns are so few that the contraction fills the vectors
+	int64_t pairs;                             // columns are those of two outputs, and runs are seen by their lanes alone
 } windowed;
 
 // A correlation of staged images with v, [h, w, n] for each: y[i, r, o] = sum over images, lines l and columns c of

@@ -88,6 +88,38 @@ static const ISA(direct_tile) ISA(direct_tiles)[ROWS][2] = {
 #endif
 };
 
+#if defined(SET_AVX512)
+// The same for pairs of outputs, one vector of columns: other lanes than a run's do not see what it reads, not even a NaN.
+#define PAIRED(rows)                                                                                                                \
+	static void ISA(paired_##rows)(const run *r, int64_t runs, const float *a, const int64_t *group, int64_t ar, int64_t ak,    \
+		const float *b, int64_t bk, float *c, const int64_t *row, int add)                                                  \
+	{                                                                                                                           \
+		__m512 acc[rows];                                                                                                   \
+		UNROLL for (int i = 0; i < rows; i++)                                                                               \
+			acc[i] = _mm512_setzero_ps();                                                                               \
+		for (; runs > 0; runs--, r++) {                                                                                     \
+			const float *g[rows / GROUP], *y = b + r->b;                                                                \
+			const __mmask16 lanes = (__mmask16)r->lanes;                                                                \
+			UNROLL for (int i = 0; i < rows; i += GROUP)                                                                \
+				g[i / GROUP] = a + group[i / GROUP] + r->a;                                                         \
+			for (int64_t k = r->n; k > 0; k--, y += bk) {                                                               \
+				__m512 v = _mm512_loadu_ps(y);                                                                      \
+				UNROLL for (int i = 0; i < rows; i++)                                                               \
+					acc[i] = _mm512_mask3_fmadd_ps(_mm512_set1_ps(g[i / GROUP][i % GROUP * ar]), v, acc[i], lanes); \
+				UNROLL for (int i = 0; i < rows; i += GROUP)                                                        \
+					g[i / GROUP] += ak;                                                                         \
+			}                                                                                                           \
+		}                                                                                                                   \
+		UNROLL for (int i = 0; i < rows; i++)                                                                               \
+			_mm512_storeu_ps(c + row[i], acc[i]);                                                                       \
+	}
+PAIRED(4) PAIRED(8) PAIRED(12)
+static const ISA(direct_tile) ISA(paired_tiles)[GROUPS] = {ISA(paired_4), ISA(paired_8), ISA(paired_12)};
+#define TILE_OF(q, rows, vectors) ((q)->pairs ? ISA(paired_tiles)[(rows) / GROUP - 1] : ISA(direct_tiles)[(rows) - 1][(vectors) - 1])
+#else
+#define TILE_OF(q, rows, vectors) ISA(direct_tiles)[(rows) - 1][(vectors) - 1]
+#endif
+
 // ---- parts of vectors ----
 
 #if defined(SET_AVX2)
@@ -152,7 +184,7 @@ static void ISA(window_tile)(const windowed *q, const window *w, ISA(gathered) *
 {
 	int64_t rows = t->groups * GROUP;
 	int vectors = cols > VL ? 2 : 1;
-	ISA(direct_tile) tile = ISA(direct_tiles)[rows - 1][vectors - 1];
+	ISA(direct_tile) tile = TILE_OF(q, rows, vectors);
 	if (t->whole && q->ochannel == 1 && cols == vectors * VL) {
 		tile(w->r, w->runs, a, t->group, w->column, 1, b, w->step, c, t->row, 0);
 	} else {
@@ -419,3 +451,5 @@ static void ISA(correlate_join)(const correlated *q, const float *part, int64_t 
 #undef DIRECTS
 #undef BOTH
 #undef FEW
+#undef PAIRED
+#undef TILE_OF

@@ -58,6 +58,34 @@ func TestConvWindows(t *testing.T) {
 	})
 }
 
+// Outputs of few channels are computed in pairs, neither of which sees what only the other may, were it a NaN.
+func TestConvPairs(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	if vectorFloats() < 16 {
+		t.Skip("no vectors of 16 floats")
+	}
+	untilSome(t, "no outputs were computed in pairs", func(t *rapid.T) int {
+		s := drawImages(t, []int{2, 3, 4, 5})
+		s.OutChannels, s.KernelDilation[1] = rapid.IntRange(5, 8).Draw(t, "channels"), 1
+		out, err := s.withStrides().OutShape()
+		if err != nil {
+			t.Skip(err)
+		}
+		last := []int{0, 2, 3, 1}
+		s.InStrides = layout(last, append([]int{s.Batch, s.InChannels}, s.In...))
+		s.OutStrides = layout(last, append([]int{s.Batch, s.OutChannels}, out...))
+		order := rapid.SampledFrom([][]int{{2, 3, 1, 0}, {2, 3, 0, 1}, {0, 1, 2, 3}}).Draw(t, "kernel's order")
+		s.KernelStrides = layout(order, append([]int{s.OutChannels, s.InChannels}, s.Kernel...))
+		return checkGuarded(t, p, s, func(c *Conv) bool { return c.direct != nil && c.direct.pairs != nil })
+	})
+	for _, s := range []ConvSpec{inputGradient(nhwc(64, 64, 8, 16, 4, 2, 1)), nhwc(64, 64, 3, 8, 4, 2, 1), nhwc(64, 64, 3, 8, 3, 1, 1)} {
+		if c, err := PlanConv(s); err != nil || c.direct == nil || c.direct.pairs == nil {
+			t.Errorf("%+v is not computed in pairs: %v", s, err)
+		}
+	}
+}
+
 // Gradients for kernels that are added up image by image.
 func TestConvCorrelation(t *testing.T) {
 	p := NewPool(2)

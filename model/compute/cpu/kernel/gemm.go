@@ -19,7 +19,7 @@ type Gemm struct {
 	BRow, BCol int  // B[k, n] is B[k·BRow + n·BCol]
 	CRow       int  // C[m, n] is C[m·CRow + n]
 	Accumulate bool // adds to C, where it otherwise overwrites it
-	Half       bool // A and B hold bfloat16 values: whichever kernels are fastest for these multiply
+	Operands   Operands
 
 	Batch                  int // number of items; 0 means 1
 	ABatch, BBatch, CBatch int // distance of items
@@ -104,8 +104,8 @@ func (w *gemmTask) state() {
 	if err := w.q.set(m[:], n[:], k[:], unbounded(0), unbounded(0), 0, swapPays(g.M, g.N)); err != nil {
 		panic(err) // one axis each always fits
 	}
-	if set := halfSet(g.Half); halfPays(set, false, &w.q) {
-		w.q.halve(set)
+	if set, parts := g.Operands.set(); halfPays(set, parts, false, &w.q) {
+		w.q.halve(set, parts)
 	}
 }
 

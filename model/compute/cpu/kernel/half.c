@@ -96,24 +96,28 @@ static const half_tiles amx = {HALF_ROWS, 16, amx_begin, amx_end, amx_tile};
 #define UNROLL _Pragma("GCC unroll 12")
 
 #define TILE(rows, vectors)                                                                                                     \
-	VDP static void vdp_##rows##_##vectors(int64_t pairs, const half *a, int64_t height, const half *b, float *c)           \
+	VDP static void vdp_##rows##_##vectors(int64_t pairs, int64_t parts, const half *a, int64_t height, const half *b, float *c) \
 	{                                                                                                                       \
 		__m512 sum[rows][vectors];                                                                                      \
 		UNROLL for (int i = 0; i < rows; i++)                                                                           \
 			UNROLL for (int j = 0; j < vectors; j++)                                                                \
 				sum[i][j] = _mm512_setzero_ps();                                                                \
-		for (; pairs > 0; pairs -= HALF_PAIRS, a += height * HALF_STEP) {                                               \
+		int64_t part_a = height * HALF_STEP, part_b = HALF_STEP * HALF_COLS;                                            \
+		for (; pairs > 0; pairs -= HALF_PAIRS, a += parts * part_a, b += parts * part_b) {                              \
 			int64_t end = pairs < HALF_PAIRS ? pairs : HALF_PAIRS;                                                  \
-			for (const half *x = a; x < a + 2 * end; x += 2, b += 2 * HALF_COLS) {                                  \
-				__m512bh y[vectors];                                                                            \
-				UNROLL for (int j = 0; j < vectors; j++)                                                        \
-					y[j] = (__m512bh)_mm512_loadu_si512(b + 32 * j);                                        \
-				UNROLL for (int i = 0; i < rows; i++)                                                           \
-				{                                                                                               \
-					int32_t pair;                                                                           \
-					memcpy(&pair, x + i * HALF_STEP, 4);                                                    \
+			for (int64_t term = 0; term < 2 * parts - 1; term++) {                                                  \
+				const half *x = term == LOW_A ? a + part_a : a, *y = term == LOW_B ? b + part_b : b;            \
+				for (const half *last = x + 2 * end; x < last; x += 2, y += 2 * HALF_COLS) {                    \
+					__m512bh v[vectors];                                                                    \
 					UNROLL for (int j = 0; j < vectors; j++)                                                \
-						sum[i][j] = _mm512_dpbf16_ps(sum[i][j], (__m512bh)_mm512_set1_epi32(pair), y[j]); \
+						v[j] = (__m512bh)_mm512_loadu_si512(y + 32 * j);                                \
+					UNROLL for (int i = 0; i < rows; i++)                                                   \
+					{                                                                                       \
+						int32_t pair;                                                                   \
+						memcpy(&pair, x + i * HALF_STEP, 4);                                            \
+						UNROLL for (int j = 0; j < vectors; j++)                                        \
+							sum[i][j] = _mm512_dpbf16_ps(sum[i][j], (__m512bh)_mm512_set1_epi32(pair), v[j]); \
+					}                                                                                       \
 				}                                                                                               \
 			}                                                                                                       \
 		}                                                                                                               \
@@ -124,12 +128,12 @@ static const half_tiles amx = {HALF_ROWS, 16, amx_begin, amx_end, amx_tile};
 #define TILES(rows) TILE(rows, 1) TILE(rows, 2)
 TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6) TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12)
 
-static void vdp_tile(int64_t pairs, const half *a, int64_t height, const half *b, float *c, int64_t rows, int64_t cols)
+static void vdp_tile(int64_t pairs, int64_t parts, const half *a, int64_t height, const half *b, float *c, int64_t rows, int64_t cols)
 {
 #define PAIR(rows) {vdp_##rows##_1, vdp_##rows##_2}
-	static void (*const tiles[12][2])(int64_t, const half *, int64_t, const half *, float *) = {PAIR(1), PAIR(2), PAIR(3),
+	static void (*const tiles[12][2])(int64_t, int64_t, const half *, int64_t, const half *, float *) = {PAIR(1), PAIR(2), PAIR(3),
 		PAIR(4), PAIR(5), PAIR(6), PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12)};
-	tiles[rows - 1][cols > 16](pairs, a, height, b, c);
+	tiles[rows - 1][cols > 16](pairs, parts, a, height, b, c);
 }
 
 static const half_tiles vdp = {12, 1, nothing, nothing, vdp_tile};

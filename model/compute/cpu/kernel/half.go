@@ -18,7 +18,24 @@ import (
 	"time"
 )
 
-// What multiplies operands that hold bfloat16 values.
+// Operands is what the operands of a product of float32 are.
+type Operands int
+
+const (
+	Exact  Operands = iota // any values, multiplied as they are
+	Halves                 // bfloat16 values: whichever kernels are fastest multiply these
+	Split                  // any values, multiplied as two bfloat16 parts each where that is faster: the products of low parts are left out
+)
+
+// parts is how many bfloat16 values an element is.
+func (o Operands) parts() int {
+	if o == Split {
+		return 2
+	}
+	return 1
+}
+
+// What multiplies operands as bfloat16.
 const (
 	halfNone   = C.HALF_NONE // float32's kernels
 	halfPlain  = C.HALF_PLAIN
@@ -38,22 +55,27 @@ const halfTries = 3
 // The product that is timed: it takes float32's kernels some 0.3 ms and stays in the second cache, as parts of larger ones do.
 const halfM, halfN, halfK = 384, 128, 256
 
-// HalfChoice is what multiplies operands that hold bfloat16 values, and why.
+// HalfChoice is what multiplies operands as bfloat16, and why.
 type HalfChoice struct {
-	Name    string   // "float32" where no kernel for bfloat16 is used
-	Reasons []string // a sentence for each set
-	set     int
+	Name      string   // "float32" where no kernel for bfloat16 is used
+	Precision string   // "bf16" for Halves, "bf16x3" for Split
+	Reasons   []string // a sentence for each set
+	set       int
 }
 
 // String says it in sentences.
 func (c HalfChoice) String() string {
-	return fmt.Sprintf("Products in bf16 use the kernels for %s. %s", c.Name, strings.Join(c.Reasons, " "))
+	return fmt.Sprintf("Products in %s use the kernels for %s. %s", c.Precision, c.Name, strings.Join(c.Reasons, " "))
 }
 
-// Half chooses the kernels for bfloat16 when it is first called, which takes a few milliseconds where the processor has any.
-var Half = sync.OnceValue(chooseHalf)
+// ForHalves and ForSplit choose the kernels for operands of these kinds when they are first called, which takes a few milliseconds
+// where the processor has any.
+var (
+	ForHalves = sync.OnceValue(func() HalfChoice { return chooseHalf("bf16", Halves) })
+	ForSplit  = sync.OnceValue(func() HalfChoice { return chooseHalf("bf16x3", Split) })
+)
 
-// forcedHalf is a set that tests choose, plus one; 0 where Half chooses.
+// forcedHalf is a set that tests choose, plus one; 0 where none does.
 var forcedHalf atomic.Int32
 
 // ForceHalf makes products of bfloat16 that are planned from now on use a set, whatever their shapes, for tests; false where the
@@ -67,19 +89,27 @@ func ForceHalf(name string) (undo func(), ok bool) {
 	return func() { forcedHalf.Store(0) }, true
 }
 
-// halfSet is what multiplies operands that hold bfloat16 values, or do not.
-func halfSet(holds bool) int {
-	switch {
-	case !holds:
-		return halfNone
-	case forcedHalf.Load() != 0:
-		return int(forcedHalf.Load()) - 1
+// set is what multiplies operands, and how many parts these have.
+func (o Operands) set() (set, parts int) {
+	switch forced := int(forcedHalf.Load()); {
+	case o == Exact:
+		return halfNone, 1
+	case forced != 0:
+		return forced - 1, o.parts()
+	case o == Split:
+		return ForSplit().set, 2
 	}
-	return Half().set
+	return ForHalves().set, 1
+}
+
+// AsHalves says whether kernels for bfloat16 multiply operands, where it pays by their shapes.
+func (o Operands) AsHalves() bool {
+	set, _ := o.set()
+	return set != halfNone
 }
 
 // halfGain is how many times as fast as float32's tiles those of a set are taken to be: less than they should be, so that products
-// which gain little stay as they are. It is fixed, so that a shape is always computed in the same way.
+// which gain little stay as they are. It is fixed, so that a shape is always computed in the same way. Of two parts each, three products are computed.
 var halfGain = [C.HALF_SETS]float64{halfAVX512: 1.5, halfAMX: 4}
 
 // packCost is how many multiplications in float32 take as long as packing an element.
@@ -87,7 +117,7 @@ const packCost = 24
 
 // halfPays says whether a set computes products faster than float32's kernels, which may read one operand in place. Work is
 // counted in multiplications in float32, of whole tiles.
-func halfPays(set int, inPlace bool, products ...*product) bool {
+func halfPays(set, parts int, inPlace bool, products ...*product) bool {
 	if set == halfNone || forcedHalf.Load() != 0 {
 		return set != halfNone
 	}
@@ -100,25 +130,26 @@ func halfPays(set int, inPlace bool, products ...*product) bool {
 			wide += packing
 		}
 		whole := func(n C.int64_t, of int) float64 { return float64(roundUp(int(n), of)) }
-		narrow += packing + whole(q.c.m, int(C.half_unit(C.int(set))))*whole(q.c.n, C.HALF_COLS/2)*whole(q.c.k, C.HALF_STEP)/halfGain[set]
+		multiplying := whole(q.c.m, int(C.half_unit(C.int(set)))) * whole(q.c.n, C.HALF_COLS/2) * whole(q.c.k, C.HALF_STEP) / halfGain[set]
+		narrow += float64(parts)*packing + float64(2*parts-1)*multiplying
 	}
 	return narrow < wide
 }
 
 // chooseHalf takes the fastest set that proves itself.
-func chooseHalf() HalfChoice {
-	best := HalfChoice{Name: halfNames[halfNone]}
+func chooseHalf(precision string, o Operands) HalfChoice {
+	best := HalfChoice{Name: halfNames[halfNone], Precision: precision}
 	gain := halfMargin
 	for set := halfAMX; set >= halfAVX512; set-- {
 		if missing := int(C.half_missing(C.int(set))); missing != C.HALF_HERE {
 			best.Reasons = append(best.Reasons, halfNames[set]+" "+halfMissing[missing])
 			continue
 		}
-		if err := proveHalf(set); err != nil {
+		if err := proveHalf(set, o); err != nil {
 			best.Reasons = append(best.Reasons, fmt.Sprintf("%s computes wrongly here: %v.", halfNames[set], err))
 			continue
 		}
-		speed := halfSpeed(set)
+		speed := halfSpeed(set, o)
 		best.Reasons = append(best.Reasons, fmt.Sprintf("%s is %.2g times as fast as float32; at least %g is asked for.", halfNames[set], speed, halfMargin))
 		if speed >= gain {
 			best.Name, best.set, gain = halfNames[set], set, speed
@@ -132,13 +163,16 @@ var halfMissing = [...]string{
 	C.HALF_NOT_PERMITTED: "is not permitted by the system.",
 }
 
-// halfProduct is a product of dense matrices of random bfloat16 values.
-func halfProduct(m, n, k int) (q *product, a, b []float32) {
+// halfProduct is a product of dense matrices of random values.
+func halfProduct(m, n, k int, o Operands) (q *product, a, b []float32) {
 	r := rand.New(rand.NewPCG(uint64(m), uint64(n)))
 	fill := func(n int) []float32 {
 		x := make([]float32, n)
 		for i := range x {
-			x[i] = math.Float32frombits(math.Float32bits(r.Float32()*2-1) &^ 0xffff)
+			x[i] = r.Float32()*2 - 1
+			if o == Halves {
+				x[i] = math.Float32frombits(math.Float32bits(x[i]) &^ 0xffff)
+			}
 		}
 		return x
 	}
@@ -150,17 +184,17 @@ func halfProduct(m, n, k int) (q *product, a, b []float32) {
 	return q, fill(m * k), fill(k * n)
 }
 
-// proveHalf compares a set's product with plain C's. Products of bfloat16 are exact in float32 and each of k additions rounds by
-// at most 2⁻²⁴ of the sum of absolute terms, on both sides.
-func proveHalf(set int) error {
+// proveHalf compares a set's product with plain C's. Products of bfloat16 are exact in float32 and each addition, k of them for each
+// term, rounds by at most 2⁻²⁴ of the sum of absolute terms, on both sides.
+func proveHalf(set int, o Operands) error {
 	const m, n, k = 45, 53, 333
 	p := NewPool(1)
 	defer p.Close()
-	q, a, b := halfProduct(m, n, k)
+	q, a, b := halfProduct(m, n, k, o)
 	got, want := make([]float32, m*n), make([]float32, m*n)
-	q.halve(set)
+	q.halve(set, o.parts())
 	p.multiply(q, a, b, got, false)
-	q.halve(halfPlain)
+	q.halve(halfPlain, o.parts())
 	p.multiply(q, a, b, want, false)
 	for i := range m {
 		for j := range n {
@@ -169,7 +203,7 @@ func proveHalf(set int) error {
 				scale += math.Abs(float64(a[i*k+t]) * float64(b[t*n+j]))
 			}
 			x, y := float64(got[i*n+j]), float64(want[i*n+j])
-			if bound := k * scale * 0x1p-23; !(math.Abs(x-y) <= bound) {
+			if bound := k * float64(2*o.parts()-1) * scale * 0x1p-23; !(math.Abs(x-y) <= bound) {
 				return fmt.Errorf("an element is %g where %g±%.1g is right", x, y, bound)
 			}
 		}
@@ -178,15 +212,15 @@ func proveHalf(set int) error {
 }
 
 // halfSpeed is how many times as fast as float32's kernels a set computes a product, packing included.
-func halfSpeed(set int) float64 {
+func halfSpeed(set int, o Operands) float64 {
 	p := NewPool(1)
 	defer p.Close()
-	q, a, b := halfProduct(halfM, halfN, halfK)
+	q, a, b := halfProduct(halfM, halfN, halfK, o)
 	c := make([]float32, halfM*halfN)
 	best := [2]int64{math.MaxInt64, math.MaxInt64}
 	for try := range halfTries + 1 {
 		for i, s := range [2]int{halfNone, set} {
-			q.halve(s)
+			q.halve(s, o.parts())
 			took := measured(func() { p.multiply(q, a, b, c, false) })
 			if try > 0 { // the first try fetches code and memory
 				best[i] = min(best[i], max(took, int64(time.Microsecond)))

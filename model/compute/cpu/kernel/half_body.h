@@ -1,138 +1,191 @@
 // Packing of bfloat16 operands and the blocks of their products, for one instruction set and any tiles. See half.h.
 #define vu ISA(vu)
 #define vh ISA(vh)
+#define vt ISA(vt)
 typedef uint32_t vu __attribute__((vector_size(4 * VL), aligned(4), may_alias));
 typedef uint16_t vh __attribute__((vector_size(2 * VL), aligned(2), may_alias));
+typedef float vt __attribute__((vector_size(4 * VL), aligned(4), may_alias));
 
-static inline int64_t ISA(whole_steps)(int64_t k) { return (k + HALF_STEP - 1) / HALF_STEP * HALF_STEP; }
+// What k values of the contraction take for each row or column of a panel: whole steps, of each part.
+static inline int64_t ISA(depth)(int64_t k, int64_t parts) { return (k + HALF_STEP - 1) / HALF_STEP * HALF_STEP * parts; }
 
-static inline void ISA(narrow)(const float *s, int64_t n, half *to)
+// The nearest bfloat16, ties to even, as float32; the next one to zero where the nearest is infinite. A NaN stays one.
+static inline vu ISA(nearest)(vu bits)
+{
+	const vu infinite = (vu){} + 0x7f800000u;
+	vu near = (bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
+	vu over = (vu)((near & infinite) == infinite) | (vu)((bits & infinite) == infinite);
+	vu nan = (vu)((bits & 0x7fffffffu) > infinite);
+	return (near & ~over) | (((bits & 0xffff0000u) | (nan & 0x400000u)) & over);
+}
+
+// The nearest bfloat16 of what a value's nearest leaves; zero where the value is not finite.
+static inline vu ISA(rest)(vu bits, vu near)
+{
+	const vu infinite = (vu){} + 0x7f800000u;
+	return ISA(nearest)((vu)((vt)bits - (vt)near)) & (vu)((bits & infinite) != infinite);
+}
+
+// Narrows n values; where low is not null, they are split.
+static inline void ISA(narrow)(const float *s, int64_t n, half *to, half *low)
 {
 	int64_t i = 0;
-	for (; i + VL <= n; i += VL)
-		*(vh *)(to + i) = __builtin_convertvector(*(const vu *)(s + i) >> 16, vh);
-	for (; i < n; i++) {
-		uint32_t bits;
-		memcpy(&bits, s + i, 4);
-		to[i] = bits >> 16;
+	for (; i + VL <= n; i += VL) {
+		vu bits = *(const vu *)(s + i), near = low ? ISA(nearest)(bits) : bits;
+		*(vh *)(to + i) = __builtin_convertvector(near >> 16, vh);
+		if (low)
+			*(vh *)(low + i) = __builtin_convertvector(ISA(rest)(bits, near) >> 16, vh);
+	}
+	if (i == n)
+		return;
+	vu bits = {0}, near;
+	memcpy(&bits, s + i, (n - i) * sizeof *s);
+	near = low ? ISA(nearest)(bits) : bits;
+	vh narrow = __builtin_convertvector(near >> 16, vh);
+	memcpy(to + i, &narrow, (n - i) * sizeof *to);
+	if (low) {
+		narrow = __builtin_convertvector(ISA(rest)(bits, near) >> 16, vh);
+		memcpy(low + i, &narrow, (n - i) * sizeof *low);
 	}
 }
 
-// Writes n values of one row of a panel of A from position k on; zeros where s is null. step is the distance of steps.
-static inline void ISA(narrow_row)(const float *s, int64_t n, half *row, int64_t step, int64_t k)
+// Where one row of a panel of A lies: steps of step elements, in which the second part follows the first by part.
+typedef struct {
+	half *at;
+	int64_t step, part; // part is 0 where there is one
+} ISA(row);
+
+static inline ISA(row) ISA(row_of)(half *panel, int64_t r, int64_t height, int64_t parts)
+{
+	int64_t part = height * HALF_STEP;
+	return (ISA(row)){panel + r * HALF_STEP, parts * part, parts == 1 ? 0 : part};
+}
+
+// Writes n values of a row from position k on; zeros where s is null.
+static inline void ISA(narrow_row)(const float *s, int64_t n, ISA(row) row, int64_t k)
 {
 	while (n > 0) {
 		int64_t i = k % HALF_STEP, len = HALF_STEP - i < n ? HALF_STEP - i : n;
-		half *at = row + k / HALF_STEP * step + i;
-		if (!s)
+		half *at = row.at + k / HALF_STEP * row.step + i, *low = row.part ? at + row.part : 0;
+		if (!s) {
 			memset(at, 0, len * sizeof *at);
-		else if (len == HALF_STEP)
-			ISA(narrow)(s, HALF_STEP, at);
+			if (low)
+				memset(low, 0, len * sizeof *low);
+		} else if (len == HALF_STEP)
+			ISA(narrow)(s, HALF_STEP, at, low);
 		else
-			ISA(narrow)(s, len, at);
+			ISA(narrow)(s, len, at, low);
 		s = s ? s + len : 0, k += len, n -= len;
 	}
 }
 
 // Writes a run whose k is adjacent in memory, at position k of a panel of A.
-static void ISA(narrow_run)(ISA(panel) *p, half *to, int64_t k)
+static void ISA(narrow_run)(ISA(panel) *p, half *to, int64_t parts, int64_t k)
 {
 	int in = p->o->bounded ? ISA(bounds)(p) : ISA(ALL_IN);
-	int64_t step = p->width * HALF_STEP, whole = in == ISA(ALL_IN) && k % HALF_STEP == 0 ? p->run / HALF_STEP : 0;
+	int64_t whole = in == ISA(ALL_IN) && k % HALF_STEP == 0 ? p->run / HALF_STEP : 0;
 	for (int64_t r = 0; r < p->rows; r++) {
-		half *row = to + r * HALF_STEP;
+		ISA(row) row = ISA(row_of)(to, r, p->width, parts);
 		const float *s = p->src + p->koff + p->off[r];
 		if (in == ISA(ALL_IN)) {
-			half *at = row + k / HALF_STEP * step;
-			for (int64_t i = 0; i < whole; i++, at += step)
-				ISA(narrow)(s + i * HALF_STEP, HALF_STEP, at);
-			ISA(narrow_row)(s + whole * HALF_STEP, p->run - whole * HALF_STEP, row, step, k + whole * HALF_STEP);
+			half *at = row.at + k / HALF_STEP * row.step;
+			for (int64_t i = 0; i < whole; i++, at += row.step)
+				ISA(narrow)(s + i * HALF_STEP, HALF_STEP, at, row.part ? at + row.part : 0);
+			ISA(narrow_row)(s + whole * HALF_STEP, p->run - whole * HALF_STEP, row, k + whole * HALF_STEP);
 			continue;
 		}
 		int64_t lo = in == ISA(SOME_IN) ? p->lo[r] : 0, hi = in == ISA(SOME_IN) ? p->hi[r] : 0;
-		ISA(narrow_row)(0, lo, row, step, k);
+		ISA(narrow_row)(0, lo, row, k);
 		if (hi > lo)
-			ISA(narrow_row)(s + lo, hi - lo, row, step, k + lo);
-		ISA(narrow_row)(0, p->run - hi, row, step, k + hi);
+			ISA(narrow_row)(s + lo, hi - lo, row, k + lo);
+		ISA(narrow_row)(0, p->run - hi, row, k + hi);
 	}
 }
 
 // Packs rows of A whose k is adjacent in memory.
-static void ISA(half_pack_adjacent)(const operand *o, const float *src, int64_t x0, int64_t rows, int64_t height, int64_t k0, int64_t n,
-	half *to)
+static void ISA(half_pack_adjacent)(const operand *o, const float *src, int64_t x0, int64_t rows, int64_t height, int64_t parts, int64_t k0,
+	int64_t n, half *to)
 {
-	int64_t at[MAX_DIGITS], k = 0, whole = ISA(whole_steps)(n), step = height * HALF_STEP;
+	int64_t at[MAX_DIGITS], k = 0, whole = ISA(depth)(n, 1);
 	ISA(panel) p;
 	ISA(open_panel)(&p, o, src, x0, rows, height);
 	for (ISA(seek)(o, k0, at); k < n; k += p.run) {
 		ISA(open_run)(&p, at, n - k);
-		ISA(narrow_run)(&p, to, k);
+		ISA(narrow_run)(&p, to, parts, k);
 		ISA(close_run)(&p, at);
 	}
 	for (int64_t r = 0; r < height; r++) {
 		int64_t from = r < rows ? n : 0;
-		ISA(narrow_row)(0, whole - from, to + r * HALF_STEP, step, from);
+		ISA(narrow_row)(0, whole - from, ISA(row_of)(to, r, height, parts), from);
 	}
 }
 
-// Makes pairs of two rows of width values, the first of a pair in the lower half; a second row of null is zeros.
-static inline void ISA(pair_rows)(const float *first, const float *second, int64_t width, uint32_t *to)
+// Makes pairs of two rows of width values, the first of a pair in the lower half; a second row of null is zeros. low gets the
+// pairs of second parts where it is not null.
+static inline void ISA(pair_rows)(const float *first, const float *second, int64_t width, uint32_t *to, uint32_t *low)
 {
-	int64_t j = 0;
-	for (; j + VL <= width; j += VL) {
-		vu pair = *(const vu *)(first + j) >> 16;
+	for (int64_t j = 0; j < width; j += VL) {
+		size_t bytes = (width - j < VL ? width - j : VL) * sizeof *to;
+		vu x = {0}, y = {0}, pair;
+		memcpy(&x, first + j, bytes);
 		if (second)
-			pair |= *(const vu *)(second + j) & 0xffff0000u;
-		*(vu *)(to + j) = pair;
-	}
-	for (; j < width; j++) {
-		uint32_t low, high = 0;
-		memcpy(&low, first + j, 4);
-		if (second)
-			memcpy(&high, second + j, 4);
-		to[j] = low >> 16 | (high & 0xffff0000u);
+			memcpy(&y, second + j, bytes);
+		if (low) {
+			vu near_x = ISA(nearest)(x), near_y = ISA(nearest)(y);
+			pair = ISA(rest)(x, near_x) >> 16 | ISA(rest)(y, near_y);
+			memcpy(low + j, &pair, bytes);
+			x = near_x, y = near_y;
+		}
+		pair = x >> 16 | (y & 0xffff0000u);
+		memcpy(to + j, &pair, bytes);
 	}
 }
 
-// Makes the pairs of one step of rows [k][width], of which k are left: [HALF_PAIRS][width].
-static void ISA(pair_step)(const float *s, int64_t k, int64_t width, uint32_t *to)
+// Makes the pairs of one step of rows [k][width], of which k are left: [parts][HALF_PAIRS][width].
+static void ISA(pair_step)(const float *s, int64_t k, int64_t width, int64_t parts, uint32_t *to)
 {
-	for (int64_t p = 0; p < HALF_PAIRS; p++, to += width, s += 2 * width) {
-		if (2 * p < k)
-			ISA(pair_rows)(s, 2 * p + 1 < k ? s + width : 0, width, to);
-		else
-			memset(to, 0, width * sizeof *to);
+	uint32_t *low = parts == 1 ? 0 : to + HALF_PAIRS * width;
+	for (int64_t p = 0; p < HALF_PAIRS; p++, to += width, low = low ? low + width : 0, s += 2 * width) {
+		if (2 * p < k) {
+			ISA(pair_rows)(s, 2 * p + 1 < k ? s + width : 0, width, to, low);
+			continue;
+		}
+		memset(to, 0, width * sizeof *to);
+		if (low)
+			memset(low, 0, width * sizeof *low);
 	}
 }
 
 // Packs one panel of A.
-static void ISA(half_pack_a)(const operand *o, const float *src, int64_t x0, int64_t rows, int64_t height, int64_t k0, int64_t n, half *to)
+static void ISA(half_pack_a)(const operand *o, const float *src, int64_t x0, int64_t rows, int64_t height, int64_t parts, int64_t k0, int64_t n,
+	half *to)
 {
 	const digit *in = &o->k.d[o->k.digits - 1];
 	if (n == 0)
 		return;
 	if (in->off == 1 && in->n >= VL) {
-		ISA(half_pack_adjacent)(o, src, x0, rows, height, k0, n, to);
+		ISA(half_pack_adjacent)(o, src, x0, rows, height, parts, k0, n, to);
 		return;
 	}
-	float columns[BLOCK_K * HALF_ROWS], pairs[HALF_PAIRS * HALF_ROWS];
+	float columns[BLOCK_K * HALF_ROWS], pairs[2 * HALF_PAIRS * HALF_ROWS];
 	ISA(pack)(o, src, x0, rows, height, k0, n, columns);
-	for (int64_t k = 0; k < n; k += HALF_STEP, to += height * HALF_STEP) {
-		ISA(pair_step)(columns + k * height, n - k, height, (uint32_t *)(void *)pairs);
-		for (int64_t p = 0; p < HALF_PAIRS; p += 4) {
-			const float *row[4] = {pairs + p * height, pairs + (p + 1) * height, pairs + (p + 2) * height, pairs + (p + 3) * height};
-			ISA(transpose4)(row, height, (float *)(void *)(to + 2 * p), HALF_PAIRS);
-		}
+	for (int64_t k = 0; k < n; k += HALF_STEP) {
+		ISA(pair_step)(columns + k * height, n - k, height, parts, (uint32_t *)(void *)pairs);
+		for (const float *s = pairs; s < pairs + parts * HALF_PAIRS * height; s += HALF_PAIRS * height, to += height * HALF_STEP)
+			for (int64_t p = 0; p < HALF_PAIRS; p += 4) {
+				const float *row[4] = {s + p * height, s + (p + 1) * height, s + (p + 2) * height, s + (p + 3) * height};
+				ISA(transpose4)(row, height, (float *)(void *)(to + 2 * p), HALF_PAIRS);
+			}
 	}
 }
 
 // Packs one panel of B.
-static void ISA(half_pack_b)(const operand *o, const float *src, int64_t x0, int64_t cols, int64_t k0, int64_t n, half *to)
+static void ISA(half_pack_b)(const operand *o, const float *src, int64_t x0, int64_t cols, int64_t parts, int64_t k0, int64_t n, half *to)
 {
 	float rows[BLOCK_K * HALF_COLS];
 	ISA(pack)(o, src, x0, cols, HALF_COLS, k0, n, rows);
-	for (int64_t k = 0; k < n; k += HALF_STEP, to += HALF_COLS * HALF_STEP)
-		ISA(pair_step)(rows + k * HALF_COLS, n - k, HALF_COLS, (uint32_t *)(void *)to);
+	for (int64_t k = 0; k < n; k += HALF_STEP, to += parts * HALF_COLS * HALF_STEP)
+		ISA(pair_step)(rows + k * HALF_COLS, n - k, HALF_COLS, parts, (uint32_t *)(void *)to);
 }
 
 static void ISA(half_pack_rows)(const product *q, const float *a, half *to, int64_t p0, int64_t p1, int64_t panels, int64_t k0, int64_t k1)
@@ -141,7 +194,7 @@ static void ISA(half_pack_rows)(const product *q, const float *a, half *to, int6
 		int64_t kc = k1 - k < BLOCK_K ? k1 - k : BLOCK_K;
 		for (int64_t p = p0; p < p1; p++) {
 			int64_t h = q->height, rows = q->m - p * h < h ? q->m - p * h : h;
-			ISA(half_pack_a)(&q->a, a, p * h, rows, h, k, kc, to + (k - k0) * panels * h + p * h * ISA(whole_steps)(kc));
+			ISA(half_pack_a)(&q->a, a, p * h, rows, h, q->parts, k, kc, to + (k - k0) * q->parts * panels * h + p * h * ISA(depth)(kc, q->parts));
 		}
 	}
 }
@@ -152,7 +205,8 @@ static void ISA(half_pack_cols)(const product *q, const float *b, half *to, int6
 		int64_t kc = k1 - k < BLOCK_K ? k1 - k : BLOCK_K;
 		for (int64_t p = p0; p < p1; p++) {
 			int64_t n = p * HALF_COLS, cols = q->n - n < HALF_COLS ? q->n - n : HALF_COLS;
-			ISA(half_pack_b)(&q->b, b, n, cols, k, kc, to + (k - k0) * panels * HALF_COLS + n * ISA(whole_steps)(kc));
+			half *at = to + (k - k0) * q->parts * panels * HALF_COLS + n * ISA(depth)(kc, q->parts);
+			ISA(half_pack_b)(&q->b, b, n, cols, q->parts, k, kc, at);
 		}
 	}
 }
@@ -182,10 +236,10 @@ static void ISA(half_sweep)(const product *q, const half_tiles *t, int64_t m0, i
 	const half *b, float *c, const int64_t *row, int add)
 {
 	float sums[HALF_ROWS * HALF_COLS] __attribute__((aligned(64)));
-	int64_t h = q->height, whole = ISA(whole_steps)(kc);
-	for (int64_t m = m0; m < m1; m += h, a += h * whole, row += h) {
+	int64_t h = q->height, depth = ISA(depth)(kc, q->parts);
+	for (int64_t m = m0; m < m1; m += h, a += h * depth, row += h) {
 		int64_t rows = m1 - m < h ? m1 - m : h;
-		t->tile((kc + 1) / 2, a, h, b, sums, rows, n->cols);
+		t->tile((kc + 1) / 2, q->parts, a, h, b, sums, rows, n->cols);
 		ISA(half_store)(sums, rows, n, c, row, add);
 	}
 }
@@ -199,15 +253,15 @@ static void ISA(half_block_cols)(const product *q, part *w, const half_tiles *t,
 		ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
 		int64_t k = w->k0;
 		do {
-			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K, whole = ISA(whole_steps)(kc);
+			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K, depth = ISA(depth)(kc, q->parts);
 			int64_t began = begin(w);
 			for (int64_t m = m0; m < m1; m += h)
-				ISA(half_pack_a)(&q->a, a, m, m1 - m < h ? m1 - m : h, h, k, kc, room + (m - m0) * whole);
+				ISA(half_pack_a)(&q->a, a, m, m1 - m < h ? m1 - m : h, h, q->parts, k, kc, room + (m - m0) * depth);
 			end(w, began);
 			for (int64_t n = w->n0; n < w->n1; n += HALF_COLS) {
 				ISA(columns) cols;
 				ISA(place)(q, n, HALF_COLS, &cols);
-				const half *at = packed + (k - w->k0) * panels * HALF_COLS + n * whole;
+				const half *at = packed + (k - w->k0) * q->parts * panels * HALF_COLS + n * depth;
 				ISA(half_sweep)(q, t, m0, m1, &cols, kc, room, at, c, row, w->accumulate || k > w->k0);
 			}
 			k += BLOCK_K;
@@ -224,14 +278,14 @@ static void ISA(half_block_rows)(const product *q, part *w, const half_tiles *t,
 		ISA(place)(q, n, HALF_COLS, &cols);
 		int64_t k = w->k0;
 		do {
-			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K, whole = ISA(whole_steps)(kc);
+			int64_t kc = w->k1 - k < BLOCK_K ? w->k1 - k : BLOCK_K, depth = ISA(depth)(kc, q->parts);
 			int64_t began = begin(w);
-			ISA(half_pack_b)(&q->b, b, n, cols.cols, k, kc, room);
+			ISA(half_pack_b)(&q->b, b, n, cols.cols, q->parts, k, kc, room);
 			end(w, began);
 			for (int64_t m0 = w->m0; m0 < w->m1; m0 += most) {
 				int64_t m1 = w->m1 - m0 < most ? w->m1 : m0 + most;
 				ISA(expand)(&q->cm, m0, m1 - m0, row, 0);
-				const half *at = packed + (k - w->k0) * width + m0 * whole;
+				const half *at = packed + (k - w->k0) * q->parts * width + m0 * depth;
 				ISA(half_sweep)(q, t, m0, m1, &cols, kc, at, room, c, row, w->accumulate || k > w->k0);
 			}
 			k += BLOCK_K;
@@ -241,3 +295,4 @@ static void ISA(half_block_rows)(const product *q, part *w, const half_tiles *t,
 
 #undef vu
 #undef vh
+#undef vt

@@ -5,6 +5,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
@@ -39,8 +40,10 @@ func TestHalfProbe(t *testing.T) {
 	}
 	for i, name := range halfNames {
 		if name == set {
-			if err := proveHalf(i); err != nil {
-				t.Fatal(err)
+			for _, o := range asHalves {
+				if err := proveHalf(i, o); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 	}
@@ -57,44 +60,55 @@ var runsHalf = sync.OnceValue(func() (runs [len(halfNames)]bool) {
 	return runs
 })
 
-// forEachHalf runs a test with each set for bfloat16 that works here, packed with each instruction set.
-func forEachHalf(t *testing.T, test func(t *testing.T)) {
+// asHalves are the operands that kernels for bfloat16 multiply.
+var asHalves = [...]Operands{Halves, Split}
+
+// forEachHalf runs a test with each set for bfloat16 that works here, packed with each instruction set, and each kind of operands.
+func forEachHalf(t *testing.T, test func(t *testing.T, o Operands)) {
 	for set := halfPlain; set < len(halfNames); set++ {
 		t.Run(halfNames[set], func(t *testing.T) {
 			if !runsHalf()[set] {
 				t.Skip("this machine has no " + halfNames[set])
 			}
-			withHalf(set, func() { forEachSet(t, test) })
+			withHalf(set, func() {
+				forEachSet(t, func(t *testing.T) {
+					t.Run("halves", func(t *testing.T) { test(t, Halves) })
+					t.Run("split", func(t *testing.T) { test(t, Split) })
+				})
+			})
 		})
 	}
 }
 
-func halfGemm(g Gemm) Gemm {
-	g.Half = true
-	toHalf(g.A)
-	toHalf(g.B)
+func halfGemm(g Gemm, o Operands) Gemm {
+	if g.Operands = o; o == Halves {
+		toHalf(g.A)
+		toHalf(g.B)
+	}
 	return g
 }
 
 func TestHalfGemmAnyShapeAndStrides(t *testing.T) {
 	p := NewPool(3)
 	defer p.Close()
-	forEachHalf(t, func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { checkGemm(t, p, halfGemm(drawGemm(t))) }) })
+	forEachHalf(t, func(t *testing.T, o Operands) {
+		rapid.Check(t, func(t *rapid.T) { checkGemm(t, p, halfGemm(drawGemm(t), o)) })
+	})
 }
 
 // Products that Gemm computes row by row otherwise, and those of nothing.
 func TestHalfProductsOfFew(t *testing.T) {
 	p := NewPool(1)
 	defer p.Close()
-	forEachHalf(t, func(t *testing.T) {
+	forEachHalf(t, func(t *testing.T, o Operands) {
 		for _, s := range [][3]int{{1, 1, 1}, {1, 17, 3}, {3, 1, 17}, {17, 3, 1}, {1, 33, 0}, {16, 16, 31}, {17, 17, 33}, {2, 2, 257}} {
-			q, a, b := halfProduct(s[0], s[1], s[2])
-			q.halve(halfSet(true))
+			q, a, b := halfProduct(s[0], s[1], s[2], o)
+			q.halve(o.set())
 			c := random(3, s[0]*s[1])
 			p.multiply(q, a, b, c, false)
 			g := Gemm{A: a, B: b, K: s[2], ARow: s[2], ACol: 1, BRow: s[1], BCol: 1}
 			for i, got := range c {
-				if want, scale := naiveGemm(g, 0, i/s[1], i%s[1]); !close32(got, want, scale) {
+				if want, scale := naiveGemm(g, 0, i/s[1], i%s[1]); !closeTo(o, got, want, scale) {
 					t.Fatalf("%v: element %d is %v, want %v", s, i, got, want)
 				}
 			}
@@ -105,10 +119,10 @@ func TestHalfProductsOfFew(t *testing.T) {
 func TestHalfGemmManyBlocks(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
-	forEachHalf(t, func(t *testing.T) {
+	forEachHalf(t, func(t *testing.T, o Operands) {
 		for _, s := range [][3]int{{210, 40, 300}, {40, 210, 300}, {13, 70, 525}} {
 			for layout := range 4 {
-				checkGemm(t, p, halfGemm(dense(s[0], s[1], s[2], layout&1 != 0, layout&2 != 0)))
+				checkGemm(t, p, halfGemm(dense(s[0], s[1], s[2], layout&1 != 0, layout&2 != 0), o))
 			}
 		}
 	})
@@ -118,16 +132,18 @@ func TestHalfGemmPackedLimit(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
 	g := dense(6, 6, 700_001, false, false)
-	withHalf(halfPlain, func() { checkGemm(t, p, halfGemm(g)) })
+	for _, o := range asHalves {
+		withHalf(halfPlain, func() { checkGemm(t, p, halfGemm(g, o)) })
+	}
 }
 
 func TestHalfConvAnySpec(t *testing.T) {
 	p := NewPool(3)
 	defer p.Close()
-	forEachHalf(t, func(t *testing.T) {
+	forEachHalf(t, func(t *testing.T, o Operands) {
 		rapid.Check(t, func(t *rapid.T) {
 			s := drawConv(t)
-			s.Half = true
+			s.Operands = o
 			checkConv(t, p, s)
 		})
 	})
@@ -136,11 +152,11 @@ func TestHalfConvAnySpec(t *testing.T) {
 func TestHalfConvLayers(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
-	forEachHalf(t, func(t *testing.T) {
+	forEachHalf(t, func(t *testing.T, o Operands) {
 		for _, s := range []ConvSpec{nhwc(2, 16, 3, 64, 4, 2, 1), nhwc(2, 8, 16, 20, 4, 2, 1), nhwc(3, 5, 36, 33, 3, 1, 1), nhwc(2, 4, 40, 48, 1, 1, 0),
 			nhwc(2, 9, 48, 3, 7, 1, 3)} {
 			for _, s := range []ConvSpec{s, inputGradient(s), kernelGradient(s)} {
-				s.Half = true
+				s.Operands = o
 				checkConv(t, p, s)
 			}
 		}
@@ -151,16 +167,16 @@ func TestHalfNaNAndInf(t *testing.T) {
 	p := NewPool(1)
 	defer p.Close()
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	forEachHalf(t, func(t *testing.T) {
+	forEachHalf(t, func(t *testing.T, o Operands) {
 		for _, m := range []int{5, 13, 40} {
-			g := halfGemm(dense(m, 37, 29, false, false))
+			g := halfGemm(dense(m, 37, 29, false, false), o)
 			g.A[0], g.A[29+3] = inf, nan
 			g.B[5], g.B[6], g.B[7] = 0, 1, -1 // row 0 of B meets A's infinity
 			p.Gemm(g)
 			if got := g.C[5]; got == got {
 				t.Errorf("inf·0 gave %v", got)
 			}
-			if g.C[6] != inf || g.C[7] != -inf {
+			if o == Halves && (g.C[6] != inf || g.C[7] != -inf) || math.Abs(float64(g.C[6])) < math.MaxFloat32 {
 				t.Errorf("inf·±1 gave %v, %v", g.C[6], g.C[7])
 			}
 			for j := range 37 {
@@ -175,14 +191,71 @@ func TestHalfNaNAndInf(t *testing.T) {
 	})
 }
 
+// splitOf is what the packing makes of a value: the nearest bfloat16, and that of the rest.
+func splitOf(x float32) (high, low float32) {
+	nearest := func(x float32) float32 {
+		bits := math.Float32bits(x)
+		return math.Float32frombits((bits + 0x7fff + bits>>16&1) &^ 0xffff)
+	}
+	if high = nearest(x); math.IsInf(float64(high), 0) {
+		high = math.Float32frombits(math.Float32bits(x) &^ 0xffff)
+	}
+	return high, nearest(x - high)
+}
+
+// A product with 1 gives the sum of both parts of a value back, whatever the value, and these leave out up to 2⁻¹⁶ of it.
+func TestSplitParts(t *testing.T) {
+	p := NewPool(1)
+	defer p.Close()
+	forEachHalf(t, func(t *testing.T, o Operands) {
+		if o != Split {
+			return
+		}
+		rapid.Check(t, func(t *rapid.T) {
+			m, k := rapid.IntRange(5, 40).Draw(t, "m"), rapid.IntRange(5, 70).Draw(t, "k")
+			g := Gemm{M: m, N: k, K: k, A: make([]float32, m*k), B: make([]float32, k*k), C: make([]float32, m*k), ARow: k, ACol: 1, BRow: k, BCol: 1, CRow: k, Operands: o}
+			if rapid.Bool().Draw(t, "transposed") {
+				g.ARow, g.ACol = 1, m
+			}
+			seed := rapid.Uint64().Draw(t, "seed")
+			r := rand.New(rand.NewPCG(seed, 0))
+			for i := range g.A {
+				for g.A[i] = float32(math.NaN()); !(abs32(g.A[i]) <= math.MaxFloat32); {
+					g.A[i] = math.Float32frombits(r.Uint32())
+				}
+			}
+			for i := range k {
+				g.B[i*k+i] = 1
+			}
+			p.Gemm(g)
+			const denormal = 0x1p-126 // parts below may be taken for zero
+			for i := range m {
+				for j := range k {
+					x := g.A[i*g.ARow+j*g.ACol]
+					high, low := splitOf(x)
+					want := high + low
+					if got := g.C[i*k+j]; got != want && abs32(got-want) > 2*denormal {
+						t.Fatalf("%b became %b, want %b", x, got, want)
+					}
+					if abs32(low) >= denormal && math.Abs(float64(want)-float64(x)) > math.Abs(float64(x))*0x1p-16 {
+						t.Fatalf("%b is split into %b and %b", x, high, low)
+					}
+				}
+			}
+		})
+	})
+}
+
+func abs32(x float32) float32 { return float32(math.Abs(float64(x))) }
+
 // Denormal operands and results count, or are zero.
 func TestHalfDenormals(t *testing.T) {
 	p := NewPool(1)
 	defer p.Close()
 	const smallest, denormal = 0x1p-126, 0x1p-130
-	forEachHalf(t, func(t *testing.T) {
+	forEachHalf(t, func(t *testing.T, o Operands) {
 		for _, c := range []struct{ x, y, want float32 }{{denormal, 1, denormal}, {0x1p-100, 0x1p-30, denormal}, {denormal, 0x1p100, 0x1p-30}, {smallest, 1, smallest}} {
-			g := halfGemm(dense(6, 6, 1, false, false))
+			g := halfGemm(dense(6, 6, 1, false, false), o)
 			for i := range 6 {
 				g.A[i], g.B[i] = c.x, c.y
 			}
@@ -198,8 +271,8 @@ func TestHalfDenormals(t *testing.T) {
 func TestHalfTies(t *testing.T) {
 	p := NewPool(1)
 	defer p.Close()
-	forEachHalf(t, func(t *testing.T) {
-		g := halfGemm(dense(6, 6, 2, false, false))
+	forEachHalf(t, func(t *testing.T, o Operands) {
+		g := halfGemm(dense(6, 6, 2, false, false), o)
 		for i := range 6 {
 			g.A[2*i], g.A[2*i+1], g.B[i], g.B[6+i] = 1, 0x1p-12, 1, 0x1p-12
 		}
@@ -222,44 +295,49 @@ func TestHalfAllocatesNothing(t *testing.T) {
 	}
 	p := NewPool(1)
 	defer p.Close()
-	g := halfGemm(dense(100, 100, 100, false, false))
-	withHalf(halfPlain, func() {
-		if n := testing.AllocsPerRun(20, func() { p.Gemm(g) }); n > 0 {
-			t.Errorf("%v allocations per product", n)
-		}
-	})
+	for _, o := range asHalves {
+		g := halfGemm(dense(100, 100, 100, false, false), o)
+		withHalf(halfPlain, func() {
+			if n := testing.AllocsPerRun(20, func() { p.Gemm(g) }); n > 0 {
+				t.Errorf("%v allocations per product", n)
+			}
+		})
+	}
 }
 
 func TestHalfChoice(t *testing.T) {
-	c := Half()
-	if c.Name != halfNames[c.set] || len(c.Reasons) != 2 || !strings.HasPrefix(c.Reasons[0], "AMX is ") || !strings.HasPrefix(c.Reasons[1], "AVX512_BF16 is ") {
-		t.Errorf("%+v", c)
-	}
-	t.Log(c)
-	for set := halfPlain + 1; set < len(halfNames); set++ {
-		if runsHalf()[set] {
-			if speed := halfSpeed(set); !(speed > 0) {
-				t.Errorf("%s is %g times as fast as float32", halfNames[set], speed)
-			} else {
-				t.Logf("%s, announced or not: %.2f times as fast as float32", halfNames[set], speed)
+	for o, c := range map[Operands]HalfChoice{Halves: ForHalves(), Split: ForSplit()} {
+		if c.Name != halfNames[c.set] || o.AsHalves() != (c.Name != "float32") || len(c.Reasons) != 2 || !strings.HasPrefix(c.Reasons[0], "AMX is ") ||
+			!strings.HasPrefix(c.Reasons[1], "AVX512_BF16 is ") {
+			t.Errorf("%+v", c)
+		}
+		t.Log(c)
+		for set := halfPlain + 1; set < len(halfNames); set++ {
+			if runsHalf()[set] {
+				if speed := halfSpeed(set, o); !(speed > 0) {
+					t.Errorf("%s is %g times as fast as float32", halfNames[set], speed)
+				} else {
+					t.Logf("%s, announced or not: %.2f times as fast as float32", halfNames[set], speed)
+				}
 			}
 		}
+		if err := proveHalf(halfPlain, o); err != nil {
+			t.Error(err)
+		}
 	}
-	if err := proveHalf(halfPlain); err != nil {
-		t.Error(err)
-	}
+	setOf := func(o Operands) int { set, _ := o.set(); return set }
 	if _, ok := ForceHalf("none such"); ok {
 		t.Error("an unknown set is found")
 	}
 	undo, ok := ForceHalf(halfNames[halfPlain])
-	if !ok || halfSet(true) != halfPlain {
+	if !ok || setOf(Halves) != halfPlain || setOf(Split) != halfPlain {
 		t.Error("plain C is not used")
 	}
 	undo()
-	if halfSet(true) != c.set {
+	if setOf(Halves) != ForHalves().set || setOf(Split) != ForSplit().set {
 		t.Error("the choice is not what holds again")
 	}
-	if halfSet(false) != halfNone {
+	if setOf(Exact) != halfNone {
 		t.Error("operands of float32 go to a kernel for bfloat16")
 	}
 }
@@ -268,15 +346,17 @@ func TestHalfChoice(t *testing.T) {
 func TestHalfPays(t *testing.T) {
 	for _, c := range []struct {
 		m, n, k, set int
+		operands     Operands
 		inPlace      bool
 		want         bool
 	}{
-		{1024, 128, 512, halfAMX, true, true}, {1024, 128, 512, halfAVX512, true, true}, {1024, 128, 512, halfNone, false, false},
-		{1024, 3, 512, halfAMX, true, false}, {1024, 32, 512, halfAVX512, true, false}, {1024, 32, 512, halfAVX512, false, true},
-		{1024, 128, 3, halfAMX, false, false}, {5, 5, 5, halfAMX, false, false}, {64, 64, 0, halfAMX, false, false},
+		{1024, 128, 512, halfAMX, Halves, true, true}, {1024, 128, 512, halfAVX512, Halves, true, true}, {1024, 128, 512, halfNone, Halves, false, false},
+		{1024, 3, 512, halfAMX, Halves, true, false}, {1024, 32, 512, halfAVX512, Halves, true, false}, {1024, 32, 512, halfAVX512, Halves, false, true},
+		{1024, 128, 3, halfAMX, Halves, false, false}, {5, 5, 5, halfAMX, Halves, false, false}, {64, 64, 0, halfAMX, Halves, false, false},
+		{1024, 512, 512, halfAMX, Split, false, true}, {1024, 512, 512, halfAVX512, Split, false, false}, {64, 64, 64, halfAMX, Split, true, false},
 	} {
-		q, _, _ := halfProduct(c.m, c.n, c.k)
-		if got := halfPays(c.set, c.inPlace, q); got != c.want {
+		q, _, _ := halfProduct(c.m, c.n, c.k, c.operands)
+		if got := halfPays(c.set, c.operands.parts(), c.inPlace, q); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
@@ -291,10 +371,12 @@ func BenchmarkHalf(b *testing.B) {
 			continue
 		}
 		for _, s := range [][3]int{{384, 128, 256}, {2048, 256, 1024}, {8184, 128, 1024}, {2048, 2048, 2048}} {
-			g := halfGemm(dense(s[0], s[1], s[2], false, false))
-			b.Run(fmt.Sprintf("%s/%dx%dx%d", name, s[0], s[1], s[2]), func(b *testing.B) {
-				withHalf(set, func() { rate(b, "GFLOP", 2*float64(s[0])*float64(s[1])*float64(s[2]), func() { p.Gemm(g) }) })
-			})
+			for i, o := range asHalves {
+				g := halfGemm(dense(s[0], s[1], s[2], false, false), o)
+				b.Run(fmt.Sprintf("%s/parts=%d/%dx%dx%d", name, i+1, s[0], s[1], s[2]), func(b *testing.B) {
+					withHalf(set, func() { rate(b, "GFLOP", 2*float64(s[0])*float64(s[1])*float64(s[2]), func() { p.Gemm(g) }) })
+				})
+			}
 		}
 		for _, l := range layers(16)[:4] {
 			for _, pass := range []struct {
@@ -302,7 +384,7 @@ func BenchmarkHalf(b *testing.B) {
 				of   func(ConvSpec) ConvSpec
 			}{{"forward", func(s ConvSpec) ConvSpec { return s }}, {"input", inputGradient}, {"kernel", kernelGradient}} {
 				spec := pass.of(l.spec)
-				spec.Half = true
+				spec.Operands = Halves
 				b.Run(fmt.Sprintf("%s/%s/%s", name, l.name, pass.name), func(b *testing.B) { withHalf(set, func() { benchmarkConv(b, p, spec) }) })
 			}
 		}

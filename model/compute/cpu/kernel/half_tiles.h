@@ -1,6 +1,7 @@
-// A block of up to 2 x 2 tiles of 16 x 16 sums. TILE_LOAD, TILE_DOT, TILE_STORE and TILE_ZERO are the processor's or half.c's own;
+// A block of up to 2 x 2 tiles of 16 x 16 sums, of one or three products. TILE_LOAD, TILE_DOT, TILE_STORE and TILE_ZERO are the processor's or half.c's own;
 // TILES declares the latter's registers: 0 to 3 for sums, 4 and 5 for A, 6 and 7 for B.
-TILE_TARGET static void TILE_NAME(int64_t pairs, const half *a, int64_t height, const half *b, float *c, int64_t rows, int64_t cols)
+TILE_TARGET static void TILE_NAME(int64_t pairs, int64_t parts, const half *a, int64_t height, const half *b, float *c, int64_t rows,
+	int64_t cols)
 {
 	enum { SIDE = 16, ROW_A = HALF_STEP * sizeof(half), ROW_B = HALF_COLS * 2 * sizeof(half), ROW_C = HALF_COLS * sizeof(float) };
 	int below = rows > SIDE, right = cols > SIDE;
@@ -9,21 +10,23 @@ TILE_TARGET static void TILE_NAME(int64_t pairs, const half *a, int64_t height, 
 	TILE_ZERO(1);
 	TILE_ZERO(2);
 	TILE_ZERO(3);
-	for (; pairs > 0; pairs -= HALF_PAIRS, a += height * HALF_STEP, b += HALF_PAIRS * HALF_COLS * 2) {
-		TILE_LOAD(4, a, ROW_A);
-		TILE_LOAD(6, b, ROW_B);
-		TILE_DOT(0, 4, 6);
-		if (right) {
-			TILE_LOAD(7, b + SIDE * 2, ROW_B);
-			TILE_DOT(1, 4, 7);
+	for (int64_t part_a = height * HALF_STEP, part_b = HALF_STEP * HALF_COLS; pairs > 0; pairs -= HALF_PAIRS, a += parts * part_a, b += parts * part_b)
+		for (int64_t term = 0; term < 2 * parts - 1; term++) {
+			const half *x = term == LOW_A ? a + part_a : a, *y = term == LOW_B ? b + part_b : b;
+			TILE_LOAD(4, x, ROW_A);
+			TILE_LOAD(6, y, ROW_B);
+			TILE_DOT(0, 4, 6);
+			if (right) {
+				TILE_LOAD(7, y + SIDE * 2, ROW_B);
+				TILE_DOT(1, 4, 7);
+			}
+			if (below) {
+				TILE_LOAD(5, x + SIDE * HALF_STEP, ROW_A);
+				TILE_DOT(2, 5, 6);
+				if (right)
+					TILE_DOT(3, 5, 7);
+			}
 		}
-		if (below) {
-			TILE_LOAD(5, a + SIDE * HALF_STEP, ROW_A);
-			TILE_DOT(2, 5, 6);
-			if (right)
-				TILE_DOT(3, 5, 7);
-		}
-	}
 	TILE_STORE(0, c, ROW_C);
 	if (right)
 		TILE_STORE(1, c + SIDE, ROW_C);

@@ -22,6 +22,8 @@ type Pool struct {
 	scratch scratches
 	meter   atomic.Pointer[Meter]
 	caller  turn // of whoever calls Run
+
+	simulation *simulation // nil where threads are real
 }
 
 // chunksPerThread is how many ranges a thread gets on average: more of them even out a slow core, fewer cost less.
@@ -119,13 +121,13 @@ func (f funcTask) do(lo, hi int) { f(lo, hi) }
 
 // work is one call of run: its task, and how far it is.
 type work struct {
-	task      task
-	n, chunks int
-	next      atomic.Int64 // the first chunk that nobody took
-	done      atomic.Int64 // chunks that ended
-	holders   atomic.Int64 // goroutines and tickets that still point here
-	failure   atomic.Pointer[failure]
-	finished  chan struct{}
+	task     task
+	ranges   ranges
+	next     atomic.Int64 // the first chunk that nobody took
+	done     atomic.Int64 // chunks that ended
+	holders  atomic.Int64 // goroutines and tickets that still point here
+	failure  atomic.Pointer[failure]
+	finished chan struct{}
 }
 
 // failure is the first panic of a work.
@@ -151,32 +153,60 @@ func (p *Pool) Chunks(n, grain int) int {
 	if n <= 0 {
 		return 0
 	}
-	chunks := n / max(grain, 1)
-	if p.threads == 1 {
-		chunks = 1
+	chunks := min(max(n/max(grain, 1), 1), p.threads*chunksPerThread)
+	switch {
+	case p.threads == 1:
+		return 1
+	case chunks > p.threads:
+		return chunks - chunks%p.threads
 	}
-	return min(max(chunks, 1), p.threads*chunksPerThread)
+	return chunks
+}
+
+// ranges divide [0, n). They get smaller by rounds of as many ranges as there are threads, so that threads that began at different times, or
+// compute at different speeds, end nearly together; where the last would hold fewer than grain indices, all are equal.
+type ranges struct{ n, chunks, grain, threads int }
+
+// at is where range i begins.
+func (r ranges) at(i int) int {
+	all := r.weight(r.chunks)
+	if r.n < all*max(r.grain, 1) {
+		return r.n * i / r.chunks
+	}
+	return r.n * r.weight(i) / all
+}
+
+// weight is that of the first i ranges: those of the last round weigh 1, those of the round before 2.
+func (r ranges) weight(i int) int {
+	rounds, full := (r.chunks+r.threads-1)/r.threads, i/r.threads
+	return r.threads*full*(2*rounds-full+1)/2 + i%r.threads*(rounds-full)
 }
 
 func (p *Pool) run(n, grain int, t task) {
 	if n > 0 {
-		p.runChunks(n, p.Chunks(n, grain), t)
+		p.runRanges(ranges{n, p.Chunks(n, grain), grain, p.threads}, t)
 	}
 }
 
 // runChunks shares [0, n) out in as many ranges.
-func (p *Pool) runChunks(n, chunks int, t task) {
+func (p *Pool) runChunks(n, chunks int, t task) { p.runRanges(ranges{n, chunks, 1, p.threads}, t) }
+
+func (p *Pool) runRanges(r ranges, t task) {
 	p.caller.giveWay()
-	if chunks == 1 {
-		t.do(0, n)
+	if r.chunks == 1 {
+		t.do(0, r.n)
+		return
+	}
+	if p.simulation != nil {
+		p.simulation.run(r, t)
 		return
 	}
 	w := p.works.Get().(*work)
-	w.task, w.n, w.chunks = t, n, chunks
+	w.task, w.ranges = t, r
 	w.next.Store(0)
 	w.done.Store(0)
 	w.holders.Store(1)
-	p.invite(w, min(p.threads, chunks)-1)
+	p.invite(w, min(p.threads, r.chunks)-1)
 	w.help(&p.caller)
 	if m := p.meter.Load(); m != nil {
 		m.Waited.Add(measured(w.wait))
@@ -260,10 +290,10 @@ func (p *Pool) ticket() *work {
 func (w *work) help(t *turn) {
 	for {
 		i := int(w.next.Add(1)) - 1
-		if i >= w.chunks {
+		if i >= w.ranges.chunks {
 			return
 		}
-		w.chunk(w.n*i/w.chunks, w.n*(i+1)/w.chunks)
+		w.chunk(w.ranges.at(i), w.ranges.at(i+1))
 		t.giveWay()
 	}
 }
@@ -280,7 +310,7 @@ func (w *work) chunk(lo, hi int) {
 		} else if !returned {
 			w.fail(errExit)
 		}
-		if int(w.done.Add(1)) == w.chunks {
+		if int(w.done.Add(1)) == w.ranges.chunks {
 			w.finished <- struct{}{}
 		}
 	}()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 )
 
 func TestRunCoversEveryIndexOnce(t *testing.T) {
@@ -38,6 +39,44 @@ func TestRunCoversEveryIndexOnce(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Ranges follow each other without a gap, none is smaller than the grain, and those that get smaller do so by rounds.
+func TestRanges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := Pool{threads: rapid.IntRange(1, 40).Draw(t, "threads")}
+		n, grain := rapid.IntRange(1, 5000).Draw(t, "n"), rapid.IntRange(0, 200).Draw(t, "grain")
+		r := ranges{n, p.Chunks(n, grain), grain, p.threads}
+		if r.at(0) != 0 || r.at(r.chunks) != n || r.chunks > r.threads && r.chunks%r.threads != 0 {
+			t.Fatalf("%+v covers [%d, %d)", r, r.at(0), r.at(r.chunks))
+		}
+		for i := range r.chunks {
+			size := r.at(i+1) - r.at(i)
+			if size < min(max(grain, 1), n) {
+				t.Fatalf("%+v: range %d has %d indices", r, i, size)
+			}
+			if next := i + r.threads; next < r.chunks && size+1 < r.at(next+1)-r.at(next) {
+				t.Fatalf("%+v: range %d has %d indices, that of the next round %d", r, i, size, r.at(next+1)-r.at(next))
+			}
+		}
+	})
+}
+
+// Panels fall into groups of at most one more than the others, as many as are wanted, or half, or twice; no other number of them ends sooner.
+func TestEvenDivisions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		units, panels, threads := rapid.IntRange(1, 300).Draw(t, "units"), rapid.IntRange(1, 60).Draw(t, "panels"), rapid.IntRange(2, 40).Draw(t, "threads")
+		want := threads * chunksPerThread
+		ends := func(g int) int { return (units*g + threads - 1) / threads * ((panels + g - 1) / g) }
+		g, about := evenGroups(units, panels, want, threads), min(max(want/units, 1), panels)
+		if g < 1 || g > panels || ends(g) > ends(about) {
+			t.Fatalf("%d units of %d panels on %d threads: %d groups end after %d, %d after %d", units, panels, threads, g, ends(g), about, ends(about))
+		}
+		ms, ns := evenParts(panels, units, min(panels, threads), 1, threads)
+		if ms < 1 || ms > panels || ns < 1 || ns > units {
+			t.Fatalf("%d × %d panels fall into %d × %d parts", panels, units, ms, ns)
+		}
+	})
 }
 
 func TestRunsAtOnceAndNested(t *testing.T) {

@@ -83,7 +83,7 @@ func (q *product) set(m, n, k []axis, a, b operandBase, cOffset int, swap bool) 
 		c.m, c.n = c.n, c.m
 		left, right, rows, cols = right, left, cols, rows
 	}
-	q.halve(halfNone)
+	q.halve(halfNone, 1)
 	return cmp.Or(
 		setOperand(left, m, k, a, func(x axis) int { return x.a }),
 		setOperand(right, n, k, b, func(x axis) int { return x.b }),
@@ -91,13 +91,13 @@ func (q *product) set(m, n, k []axis, a, b operandBase, cOffset int, swap bool) 
 		setDigits(cols, n, false, func(x axis) int { return x.c }))
 }
 
-// halve makes the kernels of a set multiply, where both operands hold bfloat16 values; halfNone reads them as float32 again.
-func (q *product) halve(set int) {
+// halve makes the kernels of a set multiply, operands being of so many parts; halfNone reads them as float32 again.
+func (q *product) halve(set, parts int) {
 	most, unit := int(C.tile_rows()), 1
 	if set != halfNone {
 		most, unit = int(C.half_rows(C.int(set))), int(C.half_unit(C.int(set)))
 	}
-	q.c.half = C.int64_t(set)
+	q.c.half, q.c.parts = C.int64_t(set), C.int64_t(parts)
 	q.c.height = C.int64_t(roundUp(panelHeight(int(q.c.m), most), unit))
 }
 
@@ -263,10 +263,37 @@ func (w *multiplication) split(threads int) {
 	if w.shareB {
 		w.ms = parts(w.mp, 8)
 		w.ns = min(w.np, (threads+w.ms-1)/w.ms)
+		w.ms, w.ns = evenParts(w.mp, w.np, w.ms, w.ns, threads)
 	} else {
 		w.ns = parts(w.np, 4)
 		w.ms = min(w.mp, (threads+w.ns-1)/w.ns)
+		w.ns, w.ms = evenParts(w.np, w.mp, w.ns, w.ms, threads)
 	}
+}
+
+// packedPanel is what packing a panel costs a part, in products of panels.
+const packedPanel = 0.75
+
+// evenParts is ms and ns, of m panels that each part packs for itself and n that are shared, or a division into as many parts or a
+// few more that ends sooner: where parts are unequal, or some threads get one more than others.
+func evenParts(m, n, ms, ns, threads int) (int, int) {
+	ends := func(ms, ns int) float64 {
+		rounds := (ms*ns + threads - 1) / threads
+		return float64(rounds*((m+ms-1)/ms)) * (float64((n+ns-1)/ns) + packedPanel)
+	}
+	best, bestM, bestN := 0.95*ends(ms, ns), ms, ns
+	for rounds := 1; rounds <= chunksPerThread; rounds++ {
+		for j := 1; j <= min(n, threads); j++ {
+			i := min(threads*rounds/j, m)
+			if i < 1 {
+				continue
+			}
+			if end := ends(i, j); end < best {
+				best, bestM, bestN = end, i, j
+			}
+		}
+	}
+	return bestM, bestN
 }
 
 // stretch is how much of the contraction is packed at a time.
@@ -310,7 +337,7 @@ func (w *multiplication) step() int {
 // floats is the memory that n packed elements take.
 func (w *multiplication) floats(n int) int {
 	if w.half {
-		return n / 2 // panels have an even number of elements
+		return n / 2 * int(w.q.parts) // panels have an even number of elements
 	}
 	return n
 }

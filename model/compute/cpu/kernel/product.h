@@ -31,7 +31,8 @@ typedef struct {
 typedef struct {
 	int64_t m, n, k;
 	int64_t height; // rows of a panel: tile_rows(), or fewer where that divides the rows more evenly
-	int64_t half;   // how its operands, which hold bfloat16 values, are multiplied (see half.h); 0 where they are read as float32
+	int64_t half;   // what multiplies its operands as bfloat16 (see half.h); 0 where they are read as float32
+	int64_t parts;  // there: 1 where elements hold bfloat16 values, 2 where each is the sum of two
 	operand a, b;
 	axes cm, cn; // where C's rows and columns lie
 	int64_t cbase;

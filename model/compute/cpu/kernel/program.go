@@ -422,7 +422,7 @@ func (w *programTask) runReductions(out [][]byte) {
 	}
 	w.pool.runChunks(p.outer*w.splits, p.outer*w.splits, w)
 	for i, x := range p.spec.Reductions {
-		joinParts(x.Kind, Floats(out[len(p.spec.Outputs)+i]), partial.data[i*n:], p.outer, w.splits, inner)
+		w.pool.join(x.Kind, Floats(out[len(p.spec.Outputs)+i]), partial.data[i*n:], p.outer, w.splits, inner)
 	}
 	w.pool.scratch.put(partial)
 }
@@ -435,17 +435,59 @@ func splits(pool *Pool, outer, r, inner int) int {
 	return max(1, min(pool.threads*chunksPerThread/outer, r, r*inner/splitSize))
 }
 
-// joinParts reduces [outer, parts, inner] over the parts, in double precision.
-func joinParts(kind ReductionKind, to, from []float32, outer, parts, inner int) {
-	for o := range outer {
-		for j := range inner {
-			at := from[o*parts*inner+j:]
-			sum := float64(at[0])
-			for s := 1; s < parts; s++ {
-				sum = kind.join(sum, float64(at[s*inner]))
+// join reduces [outer, parts, inner] over the parts, in double precision.
+func (p *Pool) join(kind ReductionKind, to, from []float32, outer, parts, inner int) {
+	t := joinTasks.get()
+	*t = joinTask{kind, to, from, parts, inner}
+	p.run(outer*inner, max(joinSize/parts, joinWidth), t)
+	joinTasks.put(t)
+}
+
+const (
+	joinSize  = 1 << 12 // the least number of elements that a thread joins
+	joinWidth = 64      // results that are joined at a time
+)
+
+// joinTask joins the parts of a reduction.
+type joinTask struct {
+	kind         ReductionKind
+	to, from     []float32
+	parts, inner int
+}
+
+var joinTasks keep[joinTask]
+
+func (t *joinTask) do(lo, hi int) {
+	for lo < hi {
+		o, j := lo/t.inner, lo%t.inner
+		n := min(hi-lo, t.inner-j, joinWidth)
+		t.some(t.to[lo:lo+n], t.from[o*t.parts*t.inner+j:])
+		lo += n
+	}
+}
+
+// some joins neighbouring results.
+func (t *joinTask) some(to, from []float32) {
+	var sums [joinWidth]float64
+	acc := sums[:len(to)]
+	for j := range acc {
+		acc[j] = float64(from[j])
+	}
+	for s := 1; s < t.parts; s++ {
+		row := from[s*t.inner:][:len(acc)]
+		switch t.kind {
+		case Sum:
+			for j, x := range row {
+				acc[j] += float64(x)
 			}
-			to[o*inner+j] = float32(sum)
+		default:
+			for j, x := range row {
+				acc[j] = t.kind.join(acc[j], float64(x))
+			}
 		}
+	}
+	for j, sum := range acc {
+		to[j] = float32(sum)
 	}
 }
 

@@ -38,7 +38,7 @@ func (p *Pool) Reduce(kind ReductionKind, outer, r, inner int, x, y []float32) {
 		partial := p.scratch.get(parts * inner)
 		w.y = partial.data
 		p.runChunks(parts, parts, w)
-		joinParts(kind, y, partial.data, outer, w.splits, inner)
+		p.join(kind, y, partial.data, outer, w.splits, inner)
 		p.scratch.put(partial)
 	}
 	reduceTasks.put(w)

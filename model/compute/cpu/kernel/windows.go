@@ -11,7 +11,10 @@ package kernel
 */
 import "C"
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // windows is a convolution over channels-last images whose input is not packed: images are staged, once, with the zeros around
 // them, and tiles read windows of them.
@@ -24,15 +27,19 @@ type windows struct {
 	packed  int // floats of the packed kernel
 	rows    int // outputs of an image that one window gives, the most
 	flops   int
+	pairs   *pairing // of outputs, nil where each output is one
 }
 
-// planWindows returns the convolution as windows, nil where that is not possible or does not pay.
-func (c *Conv) planWindows() (*windows, error) {
+// planWindows returns the convolution as windows, of the outputs or of pairs of them; nil where that is not possible or does not pay.
+func (c *Conv) planWindows(pairs *pairing) (*windows, error) {
 	s := &c.spec
 	if len(s.In) != 2 || s.Groups*s.BatchGroups != 1 || s.InStrides.Channel != 1 || s.Batch*s.InChannels*s.OutChannels*c.out[0]*c.out[1] == 0 {
 		return nil, nil
 	}
-	w := &windows{batch: s.Batch}
+	w := &windows{batch: s.Batch, pairs: pairs}
+	if pairs != nil {
+		w.q.pairs = 1
+	}
 	var taps [][2]phaseTaps
 	for phase := range s.phases(0) * s.phases(1) {
 		y, x := s.tapsOf(0, phase%s.phases(0), c.out[0]), s.tapsOf(1, phase/s.phases(0), c.out[1])
@@ -60,6 +67,9 @@ func (c *Conv) planWindows() (*windows, error) {
 	}
 	return w, nil
 }
+
+// vectorFloats is how many floats a vector of the instructions in use has.
+func vectorFloats() int { return int(C.vector_floats()) }
 
 func group() int { return int(C.tile_rows()) / C.GROUPS }
 
@@ -101,7 +111,7 @@ func (w *windows) add(s *ConvSpec, y, x phaseTaps) error {
 		column := w.fewRuns(&v, channels, y, x)
 		v.b, v.panel = C.int64_t(w.packed), C.int64_t(column)
 		w.packed += s.OutChannels * column
-	case w.kernelLies(s):
+	case w.pairs == nil && w.kernelLies(s):
 		w.lyingRuns(&v, s, y, x)
 		v.b, v.step, v.panel = C.int64_t(start), C.int64_t(ks.Channel), C.int64_t(cols)
 		w.list = append(w.list, v)
@@ -133,20 +143,24 @@ func (w *windows) tapRuns(channels int, y, x phaseTaps, fn func(ty, tx, a int, f
 // packedRuns are those over a kernel that is packed, panel by panel.
 func (w *windows) packedRuns(v *C.window, channels int, y, x phaseTaps) {
 	at := 0
-	w.tapRuns(channels, y, x, func(_, _, a int, follows bool) {
-		extend(v, a, at*int(C.tile_cols()), channels, follows)
+	w.tapRuns(channels, y, x, func(_, tx, a int, follows bool) {
+		lanes := C.int64_t(0)
+		if w.pairs != nil {
+			lanes = w.pairs.lanes(x.firstTap + tx*x.tapEvery)
+		}
+		extend(v, a, at*int(C.tile_cols()), channels, follows, lanes)
 		at += channels
 	})
 }
 
 // fewRuns are those over a kernel that is packed by columns; it returns a column's floats.
 func (w *windows) fewRuns(v *C.window, channels int, y, x phaseTaps) int {
-	at, vector := 0, int(C.vector_floats())
+	at, vector := 0, vectorFloats()
 	w.tapRuns(channels, y, x, func(_, _, a int, follows bool) {
 		if !follows {
 			at = roundUp(at, vector)
 		}
-		extend(v, a, at, channels, follows)
+		extend(v, a, at, channels, follows, 0)
 		at += channels
 	})
 	return roundUp(at, vector)
@@ -157,18 +171,18 @@ func (w *windows) lyingRuns(v *C.window, s *ConvSpec, y, x phaseTaps) {
 	end := 0
 	w.tapRuns(s.InChannels, y, x, func(ty, tx, a int, follows bool) {
 		b := ty*y.tapEvery*s.KernelStrides.Spatial[0] + tx*x.tapEvery*s.KernelStrides.Spatial[1]
-		extend(v, a, b, s.InChannels, follows && b == end)
+		extend(v, a, b, s.InChannels, follows && b == end, 0)
 		end = b + s.InChannels*s.KernelStrides.Channel
 	})
 }
 
 // extend makes the last run longer by n values, or begins one.
-func extend(v *C.window, a, b, n int, follows bool) {
-	if follows {
+func extend(v *C.window, a, b, n int, follows bool, lanes C.int64_t) {
+	if follows && v.r[v.runs-1].lanes == lanes {
 		v.r[v.runs-1].n += C.int64_t(n)
 		return
 	}
-	v.r[v.runs] = C.run{a: C.int64_t(a), b: C.int64_t(b), n: C.int64_t(n)}
+	v.r[v.runs] = C.run{a: C.int64_t(a), b: C.int64_t(b), n: C.int64_t(n), lanes: lanes}
 	v.runs++
 }
 
@@ -181,7 +195,7 @@ func (w *windows) kernelLies(s *ConvSpec) bool {
 	for _, f := range [2]int{0, 1} {
 		outputs *= s.tapsOf(f, 0, w.outExtent(s, f)).outputs
 	}
-	return outputs <= fewRows && s.KernelStrides.Batch == 1 && s.OutChannels%int(C.vector_floats()) == 0
+	return outputs <= fewRows && s.KernelStrides.Batch == 1 && s.OutChannels%vectorFloats() == 0
 }
 
 func (w *windows) outExtent(s *ConvSpec, d int) int {
@@ -192,17 +206,23 @@ func (w *windows) outExtent(s *ConvSpec, d int) int {
 // windowsTask is a convolution by windows under way.
 type windowsTask struct {
 	*windows
-	pool                 *Pool
-	x, kernel, y         []float32
-	b                    []float32
-	packing              bool
-	images, parts, group int // images of a unit, parts of their lines, groups of panels
-	panels               int
+	pool                *Pool
+	x, kernel, y        []float32
+	b                   []float32
+	packing             bool
+	units, parts, group int // that images, their lines and the panels are divided in
+	panels              int
 }
 
 var windowsTasks keep[windowsTask]
 
 func (w *windows) run(p *Pool, x, kernel, y []float32) {
+	if w.pairs != nil {
+		wide := p.scratch.get(w.pairs.floats())
+		defer p.scratch.put(wide)
+		w.pairs.widen(wide.data, kernel)
+		kernel = wide.data
+	}
 	t := windowsTasks.get()
 	t.windows, t.pool, t.x, t.kernel, t.y, t.b = w, p, x, kernel, y, kernel
 	t.panels = (int(w.q.n) + int(C.tile_cols()) - 1) / int(C.tile_cols())
@@ -221,7 +241,7 @@ func (w *windows) run(p *Pool, x, kernel, y []float32) {
 		t.packing = false
 	}
 	t.split()
-	units := (w.batch + t.images - 1) / t.images * t.parts * t.group
+	units := t.units * t.parts * t.group
 	p.runChunks(units, min(units, max(1, w.flops/serialFlops)), t)
 	if packed != nil {
 		p.scratch.put(packed)
@@ -242,14 +262,30 @@ func (t *windowsTask) split() {
 	if t.pool.threads == 1 {
 		want = 1
 	}
-	t.images = min(t.batch, (unitRows+t.rows-1)/t.rows, max(1, unitFloats/max(floats, 1)))
-	units := (t.batch + t.images - 1) / t.images
-	t.parts = min(max(want/units, 1), max(t.rows/fewRows, 1), int(t.list[0].h))
-	units *= t.parts
+	images := min(t.batch, (unitRows+t.rows-1)/t.rows, max(1, unitFloats/max(floats, 1)))
+	t.units = (t.batch + images - 1) / images
+	if even := roundUp(t.units, t.pool.threads); even*images*2 <= t.batch*3 {
+		t.units = even
+	}
+	t.parts = min(max(want/t.units, 1), max(t.rows/fewRows, 1), int(t.list[0].h))
 	t.group = 1
 	if t.q.few == 0 {
-		t.group = min(max(want/units, 1), t.panels)
+		t.group = evenGroups(t.units*t.parts, t.panels, want, t.pool.threads)
 	}
+}
+
+// evenGroups is in how many groups panels are divided, so that there are about as many units as wanted and, where all take equally long, no
+// thread ends much before another.
+func evenGroups(units, panels, want, threads int) (group int) {
+	about := min(max(want/units, 1), panels)
+	least := math.MaxInt
+	for g := min(2*about, panels); 2*g >= about; g-- {
+		rounds := (units*g + threads - 1) / threads
+		if longest := rounds * ((panels + g - 1) / g); longest < least || longest == least && g >= about {
+			group, least = g, longest
+		}
+	}
+	return group
 }
 
 // lines is how many staged lines part j of parts sees.
@@ -279,7 +315,7 @@ func (t *windowsTask) do(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		images, j, group := i/(t.parts*t.group), i/t.group%t.parts, i%t.group
 		l0, l1 := t.seen(j, t.parts)
-		e := C.extent{i0: C.int64_t(images * t.images), i1: C.int64_t(min((images+1)*t.images, t.batch)), j: C.int64_t(j), parts: C.int64_t(t.parts),
+		e := C.extent{i0: C.int64_t(t.batch * images / t.units), i1: C.int64_t(t.batch * (images + 1) / t.units), j: C.int64_t(j), parts: C.int64_t(t.parts),
 			p0: C.int64_t(t.panels * group / t.group), p1: C.int64_t(t.panels * (group + 1) / t.group), l0: C.int64_t(l0), l1: C.int64_t(l1)}
 		room := t.pool.scratch.get(int(C.staged_floats(&t.q.s, (e.i1-e.i0)*(e.l1-e.l0))))
 		C.convolve_windows(&t.q, unsafe.SliceData(t.list), &e, floats(t.x), floats(t.b), floats(t.y), floats(room.data))

@@ -1,0 +1,55 @@
+//go:build cgo
+
+package kernel
+
+import (
+	"slices"
+	"testing"
+)
+
+// Imagined threads compute what real ones do, to the last bit, and their calls end no sooner than all cores together could.
+func TestImaginedThreadsComputeTheSame(t *testing.T) {
+	for _, threads := range []int{2, 5, 16} {
+		real, imagined := NewPool(threads), Simulated(threads)
+		for _, spec := range []ConvSpec{nhwc(16, 16, 8, 20, 4, 2, 1), kernelGradient(nhwc(16, 16, 8, 20, 4, 2, 1)), nhwc(2, 8, 40, 80, 3, 1, 1)} {
+			c, err := PlanConv(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, w := random(1, c.reach[0]), random(2, c.reach[1])
+			want, got := make([]float32, c.reach[2]), make([]float32, c.reach[2])
+			c.Run(real, x, w, want)
+			c.Run(imagined, x, w, got)
+			if !slices.Equal(got, want) {
+				t.Errorf("%d threads, %d to %d channels: values differ", threads, spec.InChannels, spec.OutChannels)
+			}
+		}
+		real.Close()
+		times, ok := imagined.Imagined()
+		if !ok || times.Span <= 0 || times.Span > times.Ranges || times.Span*int64(threads) < times.Ranges || times.Caller < times.Ranges {
+			t.Errorf("%d threads: %+v (%v)", threads, times, ok)
+		}
+	}
+	if _, ok := Shared(2).Imagined(); ok {
+		t.Error("real threads have imagined times")
+	}
+}
+
+// What a range calls is part of it, and a range that panics leaves the pool usable.
+func TestImaginedThreadsNestAndPanic(t *testing.T) {
+	p := Simulated(3)
+	func() {
+		defer func() { recover() }()
+		p.Run(30, 1, func(lo, hi int) {
+			if lo > 0 {
+				panic("on purpose")
+			}
+		})
+		t.Error("Run returned")
+	}()
+	n := 0
+	p.Run(12, 1, func(lo, hi int) { p.Run(hi-lo, 1, func(lo, hi int) { n += hi - lo }) })
+	if n != 12 {
+		t.Errorf("%d of 12 indices were visited", n)
+	}
+}
