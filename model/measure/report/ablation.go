@@ -7,12 +7,12 @@ import (
 	"slotscope/model"
 )
 
-// turnable says whether a field is a row of the ablations: a switch of the paper's negative results or a control of ours.
+// turnable reports whether a field is an ablation row: a switch of the paper's negative results or one of our controls.
 func turnable(f model.Field) bool {
 	return f.Group == "ablation" || slices.Contains([]string{"lambda_tie", "lambda_coherence", "lambda_orth"}, f.Name)
 }
 
-// ablations lists the turnable fields that a configuration has turned.
+// ablations lists the turnable fields in which a configuration differs from its preset.
 func ablations(c model.Config) []string {
 	var turned []string
 	for _, f := range model.Fields() {
@@ -27,7 +27,7 @@ func ablations(c model.Config) []string {
 	return turned
 }
 
-// asPublished says whether a configuration has its preset's network and no ablation, as the paper's published rows have.
+// asPublished reports whether a configuration has its preset's network and no ablation, like the paper's published rows.
 func asPublished(c model.Config) bool {
 	for _, f := range changedFields(c) {
 		if f.Group == "network" || f.Group == "ablation" {
@@ -37,14 +37,14 @@ func asPublished(c model.Config) bool {
 	return true
 }
 
-// Ablation is a variant of a model beside the model as it is.
+// Ablation compares a variant of a model with the unmodified model.
 type Ablation struct {
 	Base, Variant *Group
-	Change        string    // what was turned, as a label
+	Change        string    // changed fields, as a label
 	Differences   []Summary // variant minus base for each of Columns, with Welch's interval
 }
 
-// Ablations finds the variants of the section that differ from another group in ablation switches alone.
+// Ablations finds the variants of the section that differ from another group only in ablation switches.
 func (s Section) Ablations() []Ablation {
 	var all []Ablation
 	for i := range s.Groups {
@@ -90,17 +90,17 @@ func change(fields []string, c model.Config) string {
 	return text
 }
 
-// Grid is one metric over combinations of two hyperparameters, as the paper's figures of latent dimension and codebook size.
+// Grid is one metric over combinations of two hyperparameters, like the paper's figures of latent dimension and codebook size.
 type Grid struct {
 	Model, Dataset string
 	Metric         Metric
 	Rows, Columns  []string    // values of the two fields, ascending
 	RowField       model.Field // k or m
-	ColumnField    model.Field // for instance d
-	Cells          [][]Scored  // [row][column]; N is 0 where no run is
+	ColumnField    model.Field // d
+	Cells          [][]Scored  // [row][column]; N is 0 if there is no run
 }
 
-// Grids finds groups of one model and dataset that vary d and either k or m, and lays out the metrics that they have values for.
+// Grids finds groups of one model and dataset that vary d and either k or m, and returns a grid for each metric that has values.
 func (s Section) Grids(metrics []Metric) []Grid {
 	var grids []Grid
 	for _, dataset := range s.Datasets() {
@@ -122,7 +122,7 @@ func (s Section) Grids(metrics []Metric) []Grid {
 	return grids
 }
 
-// seeds is how many seeds stand behind the cells, in words.
+// seeds is the number of seeds per cell, in words.
 func (g Grid) seeds() string {
 	least, most := 0, 0
 	for _, row := range g.Cells {
@@ -139,7 +139,7 @@ func (g Grid) seeds() string {
 	return fmt.Sprintf("%d to %d seeds", least, most)
 }
 
-// gridRows is the field that a grid over d has for rows: k, or m where k is the same; empty where there is no grid.
+// gridRows is the row field of a grid over d: k, or m if k does not vary; empty if there is no grid.
 func gridRows(differs []string) string {
 	for _, field := range []string{"k", "m"} {
 		if slices.Contains(differs, "d") && slices.Contains(differs, field) {

@@ -13,16 +13,16 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// UDRKey is the key of the unsupervised disentanglement ranking, which a run has among the other seeds of its group.
+// UDRKey is the key of the unsupervised disentanglement ranking, which is defined for a run among the other seeds of its group.
 const UDRKey = "udr"
 
-// Latents is how a run represents images that are the same for all runs on a dataset.
+// Latents is a run's representation of images that are the same for all runs on a dataset.
 type Latents = metric.Latents
 
-// compared keeps the newest comparisons: a page makes its report anew for every request.
+// compared caches the most recent comparisons, because a page rebuilds its report for every request.
 var compared, _ = lru.New[[sha256.Size]byte, model.UDR](512) // fails only for a size below one
 
-// agree measures how far the seeds of a group agree slot by slot. Runs that kept no latents, or those of other images, take no part.
+// agree measures how far the seeds of a group agree slot by slot. It ignores runs without saved latents, or with latents of other images.
 //
 //	UDR_b = median over a ≠ b of s(R(a, b))            Duan et al. 2020; metric.UDR
 func (g *Group) agree() {
@@ -46,7 +46,7 @@ func (g *Group) agree() {
 	g.Scores = append(g.Scores, s)
 }
 
-// comparable are the runs with latents of the same images as the first that has any.
+// comparable returns the runs whose latents are of the same images as those of the first run that has any.
 func (g *Group) comparable() (entries []Entry, models []metric.Model, err error) {
 	var index []int
 	for _, e := range g.Entries {
@@ -55,7 +55,7 @@ func (g *Group) comparable() (entries []Entry, models []metric.Model, err error)
 		}
 		l, err := e.Agreement()
 		if err != nil {
-			return nil, nil, fmt.Errorf("the latents that run %s kept cannot be read: %w", e.Run.ID, err)
+			return nil, nil, fmt.Errorf("reading the latents of run %s: %w", e.Run.ID, err)
 		}
 		if l == nil || index != nil && !slices.Equal(index, l.Index) {
 			continue
@@ -65,7 +65,7 @@ func (g *Group) comparable() (entries []Entry, models []metric.Model, err error)
 	return entries, models, nil
 }
 
-// comparison is metric.UDR, remembered.
+// comparison is metric.UDR with a cache.
 func comparison(models []metric.Model) (model.UDR, error) {
 	text, err := json.Marshal(models)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// latents are codes of 500 images by two independent slots, the columns in the order given.
+// latents returns codes of 500 images by two independent slots, with the columns in the given order.
 func latents(order ...int) func() (*Latents, error) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	columns := [][]int{make([]int, 500), make([]int, 500)}
@@ -26,7 +26,7 @@ func latents(order ...int) func() (*Latents, error) {
 	return func() (*Latents, error) { return l, nil }
 }
 
-// TestAgreement: seeds with the same slots in another order agree wholly; a run that kept nothing, or latents of other images, has no part.
+// TestAgreement: seeds with the same slots in a different order agree fully; runs without latents, or with latents of other images, are ignored.
 func TestAgreement(t *testing.T) {
 	w := &world{}
 	w.add("hrr", "shapes3d", 0, 0.5, 30, nil).Agreement = latents(0, 1)
@@ -41,17 +41,17 @@ func TestAgreement(t *testing.T) {
 	if len(s.Seeds) != 2 || s.Seeds[0] != 0 || s.Seeds[1] != 1 || s.Mean < 0.97 || s.Chance.N != 2 || s.Chance.Mean > 0.1 || g.Problem != "" {
 		t.Errorf("UDR %+v of seeds %v, chance %+v, %q", s.Values, s.Seeds, s.Chance, g.Problem)
 	}
-	w.entries[2].Agreement = func() (*Latents, error) { return nil, errors.New("agreement.npz is cut short") }
+	w.entries[2].Agreement = func() (*Latents, error) { return nil, errors.New("agreement.npz is truncated") }
 	r := reportOf(t, w)
-	if g := r.Sections[0].Groups[0]; g.Score(UDRKey).N != 0 || !strings.Contains(g.Problem, "cut short") {
+	if g := r.Sections[0].Groups[0]; g.Score(UDRKey).N != 0 || !strings.Contains(g.Problem, "truncated") {
 		t.Errorf("a damaged file: %+v, %q", g.Score(UDRKey).Values, g.Problem)
 	}
 	if notes := strings.Join(r.Notes(), "\n"); !strings.Contains(notes, "HRR on Shapes3D: UDR is missing") {
-		t.Error("the notes do not tell of the damaged file")
+		t.Error("the notes do not mention the damaged file")
 	}
 }
 
-// fieldOf is the field's scores of a run with one metric, its chance and interval.
+// fieldOf returns field scores with one metric, its chance level and its interval.
 func fieldOf(v model.Score) *model.FieldScores {
 	return &model.FieldScores{
 		Scores:    map[string]model.Score{"mig": v, "redundancy_pairs": 2 * v},
@@ -60,8 +60,8 @@ func fieldOf(v model.Score) *model.FieldScores {
 	}
 }
 
-// TestChanceRows: every row of the field's tables is followed by its level of chance, which takes no part in claims; a single seed shows
-// the interval of its own value, and redundancy wins nothing.
+// TestChanceRows: every row of the field tables is followed by its chance level, which is excluded from claims; a single seed shows the
+// interval of its own value, and redundancy has no winner.
 func TestChanceRows(t *testing.T) {
 	w := &world{}
 	w.add("hrr", "shapes3d", 0, 0.5, 30, nil).Scores.Field = fieldOf(0.4)
@@ -74,7 +74,7 @@ func TestChanceRows(t *testing.T) {
 	if len(tables) != 2 || tables[0].Title != "Shapes3D, other metrics" || tables[1].Title != "Shapes3D, without labels" {
 		t.Fatalf("tables %+v", tables)
 	}
-	labels := []string{"VQ-VAE", "VQ-VAE, by chance", "QLAE", "QLAE, by chance", "HRR", "HRR, by chance"}
+	labels := []string{"VQ-VAE", "VQ-VAE, chance", "QLAE", "QLAE, chance", "HRR", "HRR, chance"}
 	for i, row := range tables[0].Rows {
 		if row.Label != labels[i] || row.Chance != (i%2 == 1) {
 			t.Errorf("row %d is %q, chance %v", i, row.Label, row.Chance)
@@ -82,13 +82,13 @@ func TestChanceRows(t *testing.T) {
 	}
 	single, chance := tables[0].Rows[4].Cells[0], tables[0].Rows[5].Cells[0]
 	if single.Text(2) != "0.40 (0.38 to 0.42)" || chance.Text(2) != "0.01" || chance.Bold {
-		t.Errorf("a single seed: %q, by chance %q", single.Text(2), chance.Text(2))
+		t.Errorf("single seed: %q, chance %q", single.Text(2), chance.Text(2))
 	}
 	if several := tables[0].Rows[2].Cells[0]; several.Within != nil || !strings.Contains(several.Text(2), "±") {
 		t.Errorf("several seeds: %q", several.Text(2))
 	}
 	for _, why := range append(tables[0].Withheld(), tables[1].Withheld()...) {
-		if strings.Contains(why, "by chance") {
+		if strings.Contains(why, ", chance") {
 			t.Errorf("a claim about chance: %s", why)
 		}
 	}
@@ -100,13 +100,13 @@ func TestChanceRows(t *testing.T) {
 		t.Errorf("redundancy has a winner: %+v", tables[1].Verdicts())
 	}
 	text := written(t, r.Markdown)
-	for _, want := range []string{"| HRR, by chance | 1 | 0.01 |", "| Redundancy of pairs, nats |", "By chance: the same score"} {
+	for _, want := range []string{"| HRR, chance | 1 | 0.01 |", "| Redundancy of pairs, nats |", "Chance: the same score"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("report.md lacks %q", want)
 		}
 	}
-	if page := written(t, r.HTML); !strings.Contains(page, `<tr class="quiet"><th scope="row">HRR, by chance</th>`) {
-		t.Error("report.html does not set chance apart")
+	if page := written(t, r.HTML); !strings.Contains(page, `<tr class="quiet"><th scope="row">HRR, chance</th>`) {
+		t.Error("report.html does not mark the chance row")
 	}
 	record := r.Results().Sections[0].Groups
 	for _, g := range record {

@@ -2,35 +2,34 @@ package report
 
 import "math"
 
-// Rule decides which entries of a column are set in bold. An entry with fewer than LeastSeeds takes no part.
+// Rule decides which entries of a column are bold. An entry with fewer than LeastSeeds is ignored.
 type Rule string
 
 const (
-	// PaperRule: the entry with the highest upper end gives its lower end as a threshold; bold are those whose lower end
-	// reaches it.
+	// PaperRule: the threshold is the lower end of the entry with the highest upper end; entries whose lower end reaches it are bold.
 	PaperRule Rule = "paper"
-	// OverlapRule: the same threshold, reached by the upper end; it is what QLAE's released tables do.
+	// OverlapRule: the same threshold, compared with the upper end, as in QLAE's released tables.
 	OverlapRule Rule = "overlap"
-	// NoRule sets nothing in bold.
+	// NoRule makes nothing bold.
 	NoRule Rule = "none"
 )
 
-// Rules lists the rules by name, the default first.
+// Rules lists the rules, the default first.
 func Rules() []Rule { return []Rule{PaperRule, OverlapRule, NoRule} }
 
-// About is the rule in a sentence.
+// About describes the rule in one sentence.
 func (r Rule) About() string {
 	switch r {
 	case PaperRule:
-		return "Bold: the lower end of the 95% interval is not below the lower end of the entry with the highest upper end (the paper's rule)."
+		return "Bold: the lower end of the 95% interval is at least that of the entry with the highest upper end (the paper's rule)."
 	case OverlapRule:
-		return "Bold: the upper end of the 95% interval is not below the lower end of the entry with the highest upper end (the rule of QLAE's tables)."
+		return "Bold: the upper end of the 95% interval is at least the lower end of the entry with the highest upper end (the rule of QLAE's tables)."
 	}
-	return "Nothing is set in bold."
+	return "No bold."
 }
 
-// Bold applies the rule to one column in which higher is better. Every entry with enough seeds takes part; only those that may
-// claim it are set in bold.
+// Bold applies the rule to one column in which higher is better. Every entry with enough seeds counts for the threshold; only entries
+// with may set can be bold.
 func (r Rule) Bold(column []Summary, may []bool) []bool {
 	bold := make([]bool, len(column))
 	if r != PaperRule && r != OverlapRule {

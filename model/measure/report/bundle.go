@@ -12,10 +12,10 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// SumsName is the file that lists the SHA-256 of all others.
+// SumsName is the name of the file with the SHA-256 checksums of all other files.
 const SumsName = "SHA256SUMS"
 
-// Sums writes SHA256SUMS, in the form that sha256sum -c reads.
+// Sums writes SHA256SUMS in the format of sha256sum -c.
 func (r *Report) Sums(w io.Writer) error {
 	var sums []string
 	files, err := r.All()
@@ -33,7 +33,7 @@ func (r *Report) Sums(w io.Writer) error {
 	return writeSums(w, sums)
 }
 
-// copySummed writes a file and returns its line of SHA256SUMS.
+// copySummed writes a file and returns its line for SHA256SUMS.
 func copySummed(w io.Writer, f File) (line string, err error) {
 	hash := sha256.New()
 	if err := f.Write(io.MultiWriter(w, hash)); err != nil {
@@ -48,15 +48,15 @@ func writeSums(w io.Writer, sums []string) error {
 	return err
 }
 
-// zipped is the time that every file of an archive carries, so that the same report gives the same archive.
+// zipped is the modification time of every file in an archive: a constant, so that equal reports give identical archives.
 var zipped = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Zip writes an archive of every file, sorted by name, then SHA256SUMS; it streams.
+// Zip streams an archive of all files, sorted by name, followed by SHA256SUMS.
 func (r *Report) Zip(w io.Writer) error {
 	return r.ZipBeside(w, func(_ string, write func(io.Writer) error) error { return write(io.Discard) })
 }
 
-// ZipBeside is Zip for who keeps the files by themselves too: each is made once, and keep puts what it writes where it likes.
+// ZipBeside is Zip for callers that also keep the files separately: each file is generated once, and keep chooses where write copies it.
 func (r *Report) ZipBeside(w io.Writer, keep func(name string, write func(io.Writer) error) error) error {
 	files, err := r.All()
 	if err != nil {

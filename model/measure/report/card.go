@@ -10,7 +10,7 @@ import (
 	"slotscope/model"
 )
 
-// Card writes card.md, a model card with a chapter for each group.
+// Card writes card.md, a model card with a section for each group.
 func (r *Report) Card(w io.Writer) error {
 	var l lines
 	l.add("# Model card: %s\n", mdText(r.Title))
@@ -25,11 +25,11 @@ func (r *Report) Card(w io.Writer) error {
 		}
 	}
 	if len(done) == 0 {
-		l.add("No run of this report has scores yet, so there is no model to describe.\n")
+		l.add("None of these runs has scores yet, so there is no model to describe.\n")
 	}
 	l.add("## Intended use\n")
-	l.add("Research and teaching on disentangled representations of synthetic images: comparing models under one protocol, looking at what single slots encode. Not meant for images of people, for decisions about people, or for images unlike the training data.\n")
-	l.add("## Limits\n")
+	l.add("Research and teaching on disentangled representations of synthetic images: comparing models under one protocol and inspecting what individual slots encode. Not intended for images of people, decisions about people, or images unlike the training data.\n")
+	l.add("## Limitations\n")
 	for _, limit := range limits {
 		l.add("- %s", limit)
 	}
@@ -37,10 +37,10 @@ func (r *Report) Card(w io.Writer) error {
 }
 
 var limits = []string{
-	"Scores are measured on images that the model was trained on, as is the custom in this field, and say nothing about new scenes; those called unseen alone are of images that training left out.",
-	"InfoE and DCI's I are near 1 for any large codebook in even use; compare them with the held-out InfoE.",
-	"Which factor a slot takes, and whether it takes one, differs from seed to seed.",
-	"Intervals are over seeds alone: the same data, program and hyperparameters.",
+	"Scores are measured on training images, as is customary in this field, and do not predict performance on new scenes. Only scores labelled unseen use images that were held out of training.",
+	"InfoE and DCI's I are near 1 for any large, evenly used codebook; compare them with the held-out InfoE.",
+	"Which factor a slot encodes, if any, varies from seed to seed.",
+	"Intervals cover variation between seeds only, with the same data, program and hyperparameters.",
 }
 
 func (g Group) card(l *lines) {
@@ -49,20 +49,20 @@ func (g Group) card(l *lines) {
 	l.add("## %s on %s\n", mdText(g.Label), mdText(DatasetLabel(g.Dataset)))
 	l.add("| | |\n| --- | --- |")
 	if c.Model == model.External {
-		l.add("| Model | %s, of another program: m = %d, k = %d |", mdText(c.Preset), c.M, c.K)
+		l.add("| Model | %s, from another program: m = %d, k = %d |", mdText(c.Preset), c.M, c.K)
 		l.add("| Data | %s |", g.data())
-		l.add("| Training | in another program, %s steps |", grouped(first.Run.Step))
+		l.add("| Training | by another program, %s steps |", grouped(first.Run.Step))
 	} else {
-		l.add("| Model | %s at the width `%s`: d = %d, m = %d, k = %d |", ModelLabel(c.Model), c.Preset, c.D, c.M, c.K)
+		l.add("| Model | %s, preset `%s`: d = %d, m = %d, k = %d |", ModelLabel(c.Model), c.Preset, c.D, c.M, c.K)
 		l.add("| Parameters | %s |", grouped(first.Run.Parameters))
 		l.add("| Data | %s |", g.data())
 		l.add("| Training | %s steps of %d images, AdamW, learning rate %g |", grouped(c.Steps), c.Batch, c.LR)
-		l.add("| Changed from the preset | %s |", mdText(g.changed()))
+		l.add("| Changes from the preset | %s |", mdText(g.changed()))
 	}
 	l.add("| Seeds | %s |", seedList(g.seeds()))
 	l.add("| Compute | %s |", g.compute())
-	l.add("| Beside the paper | %s |", mdText(g.claims()))
-	l.add("| Program | %s |", strings.Join(g.each(func(e Entry) string { return "`" + e.Run.Revision + "`" }), ", "))
+	l.add("| Comparison with the paper | %s |", mdText(g.claims()))
+	l.add("| Program revision | %s |", strings.Join(g.each(func(e Entry) string { return "`" + e.Run.Revision + "`" }), ", "))
 	for _, s := range g.Scores {
 		if s.N > 0 {
 			l.add("| %s | %s (n = %d) |", mdHead(s.Metric), s.Text(s.Metric.Decimals), s.N)
@@ -71,20 +71,20 @@ func (g Group) card(l *lines) {
 	l.add("")
 }
 
-// claims says whether the group's scores may be held against the paper's, and if not, why.
+// claims states whether the group's scores may be compared with the paper's, and if not, why.
 func (g Group) claims() string {
 	if why := withheld(plural(len(g.Entries), "seed"), len(g.Entries), g.departures()); why != "" {
 		return "no claim: " + why
 	}
-	return "trained and measured as the published runs"
+	return "trained and evaluated like the published runs"
 }
 
-// data says what the runs were trained on, and what was left out and measured beside it.
+// data describes the training images and, if any, the held-out images that are measured separately.
 func (g Group) data() string {
-	text := fmt.Sprintf("%s (%s), all of its images", mdText(DatasetLabel(g.Dataset)), mdCode(g.Dataset))
+	text := fmt.Sprintf("%s (%s), all images", mdText(DatasetLabel(g.Dataset)), mdCode(g.Dataset))
 	for _, e := range g.Entries {
 		if h := e.Scores.HeldOut; h != nil {
-			return text + fmt.Sprintf("; left out and measured as unseen: %s", mdCode(h.Dataset))
+			return text + fmt.Sprintf("; held out and measured as unseen: %s", mdCode(h.Dataset))
 		}
 	}
 	return text
@@ -97,12 +97,12 @@ func (g Group) changed() string {
 		words = append(words, f.Name+" = "+f.Get(g.Config))
 	}
 	if len(words) == 0 {
-		return "nothing"
+		return "none"
 	}
 	return strings.Join(words, ", ")
 }
 
-// changedFields are the fields in which a configuration differs from its preset's defaults, seed and engine apart.
+// changedFields are the fields in which a configuration differs from its preset's defaults, except seed and engine.
 func changedFields(c model.Config) []model.Field {
 	def, err := model.Default(c.Model, c.Preset, c.Dataset)
 	if err != nil {
@@ -125,7 +125,7 @@ func (g Group) seeds() []int64 {
 	return seeds
 }
 
-// compute is how long the runs took on which engines.
+// compute is the engines and the training time of the runs.
 func (g Group) compute() string {
 	total := 0.0
 	for _, e := range g.Entries {
@@ -136,10 +136,10 @@ func (g Group) compute() string {
 		return text
 	}
 	each := time.Duration(total/float64(len(g.Entries))) * time.Second
-	return fmt.Sprintf("%s, %v a run, %v in all", text, each, time.Duration(total)*time.Second)
+	return fmt.Sprintf("%s, %v per run, %v total", text, each, time.Duration(total)*time.Second)
 }
 
-// each collects what the runs say, every answer once.
+// each collects the distinct non-empty values of say over the runs.
 func (g Group) each(say func(Entry) string) []string {
 	var all []string
 	for _, e := range g.Entries {
@@ -150,7 +150,7 @@ func (g Group) each(say func(Entry) string) []string {
 	return all
 }
 
-// grouped writes a whole number in groups of three.
+// grouped writes an integer with thousands separators.
 func grouped(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -159,13 +159,13 @@ func grouped(n int) string {
 	return text
 }
 
-// Reproduce writes REPRODUCE.md: the commands that train and score the same runs, and what they ran on.
+// Reproduce writes REPRODUCE.md: the commands that train and score the same runs, and the engines and revisions of the originals.
 func (r *Report) Reproduce(w io.Writer) error {
 	var l lines
-	l.add("# How to make these numbers again\n")
-	l.add("A configuration and a seed decide a run up to rounding; another engine or another processor may round otherwise.\n")
-	l.add("All at once, with the intervals compared:\n\n```sh\nslotscope reproduce report.zip\n```\n")
-	l.add("Or one after another: each run is trained, then evaluated with the options of its scores here. RUN is the id that training prints.\n\n```sh")
+	l.add("# How to reproduce these numbers\n")
+	l.add("A configuration and a seed determine a run up to rounding; a different engine or processor may round differently.\n")
+	l.add("All at once, including a comparison of the intervals:\n\n```sh\nslotscope reproduce report.zip\n```\n")
+	l.add("Or step by step: train each run, then evaluate it with the options used for the scores in this report. RUN is the id that `train` prints.\n\n```sh")
 	for _, e := range r.Runs {
 		l.add("%s", e.command())
 		if e.Scores != nil && e.Scores.Evaluated() {
@@ -174,20 +174,20 @@ func (r *Report) Reproduce(w io.Writer) error {
 	}
 	l.add("```\n")
 	if r.Again != "" {
-		l.add("The report itself, from runs that are there:\n\n```sh\n%s%s\n```\n", r.Again, bundlesFlag(r.bundles()))
+		l.add("The report itself, from existing runs:\n\n```sh\n%s%s\n```\n", r.Again, bundlesFlag(r.bundles()))
 	}
 	if models := r.bundles(); len(models) > 0 {
-		l.add("The trained models, for PyTorch, ONNX and Slotscope; `verify` measures their scores again, `adopt` makes runs of them:\n\n```sh")
+		l.add("The trained models, for PyTorch, ONNX and Slotscope; `verify` recomputes their scores, `adopt` imports them as runs:\n\n```sh")
 		for _, f := range models {
 			l.add("slotscope verify %s", f.Name)
 		}
 		l.add("```\n")
 	}
-	l.add("| run | seed | engine | program | parameters |\n| --- | --: | --- | --- | --: |")
+	l.add("| run | seed | engine | revision | parameters |\n| --- | --: | --- | --- | --: |")
 	for _, e := range r.Runs {
 		l.add("| `%s` | %d | %s | `%s` | %s |", e.Run.ID, e.Run.Config.Seed, e.Run.Engine, e.Run.Revision, grouped(e.Run.Parameters))
 	}
-	l.add("\nConfigurations, whole, are in results.json; the sums of all files in %s (`sha256sum -c %s`).", SumsName, SumsName)
+	l.add("\nFull configurations are in results.json; checksums of all files are in %s (`sha256sum -c %s`).", SumsName, SumsName)
 	return l.to(w)
 }
 
@@ -198,11 +198,11 @@ func bundlesFlag(models []File) string {
 	return " --bundles"
 }
 
-// command is the `slotscope train` that makes the run; of what another program trained, a comment that says so.
+// command is the `slotscope train` command that reproduces the run, or a comment if another program trained it.
 func (e Entry) command() string {
 	c := e.Run.Config
 	if c.Model == model.External {
-		return fmt.Sprintf("# run %s was trained by another program: train it there, then `slotscope adopt` or `slotscope import` it", e.Run.ID)
+		return fmt.Sprintf("# run %s was trained by another program: train it there, then run `slotscope adopt` or `slotscope import`", e.Run.ID)
 	}
 	words := []string{"slotscope", "train", "--dataset", c.Dataset, "--model", c.Model, "--preset", c.Preset, "--seed", fmt.Sprint(c.Seed), "--steps", fmt.Sprint(c.Steps)}
 	for _, f := range changedFields(c) {
@@ -218,7 +218,7 @@ func (e Entry) command() string {
 	return strings.Join(words, " ")
 }
 
-// AgainOf is the command that makes a report of runs, or of a sweep, again; the same for whatever order they are named in.
+// AgainOf is the command that recreates a report of runs or of a sweep. It does not depend on the order of names.
 func AgainOf(names ...string) string {
 	words := make([]string, len(names))
 	for i, name := range names {
@@ -228,7 +228,7 @@ func AgainOf(names ...string) string {
 	return "slotscope report " + strings.Join(slices.Compact(words), " ") + " --out report"
 }
 
-// quoted is a word as a shell takes it whole.
+// quoted quotes a word for the shell if needed.
 func quoted(word string) string {
 	if strings.Trim(word, plainInShell) == "" && word != "" {
 		return word

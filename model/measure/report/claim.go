@@ -10,21 +10,21 @@ import (
 	"slotscope/model"
 )
 
-// The rules of this file decide what tables, figures, cards and pages may claim. Whatever they withhold is still shown as a
-// number, with the reason.
+// The rules in this file decide which claims tables, figures, cards and pages may make. A value that supports no claim is still shown,
+// with the reason.
 
-// LeastSeeds is how many seeds bold face, an equivalence and a winner need, of each group that takes part.
+// LeastSeeds is the minimum number of seeds of every group in a claim: bold, equivalence or winner.
 const LeastSeeds = 3
 
-// evaluated is the size of the evaluation set that the paper's scores are held against: Hsu et al. (2023) use 10,000 images.
+// evaluated is the size of the evaluation set behind the paper's scores: Hsu et al. (2023) use 10,000 images.
 const evaluated = 10_000
 
-// Departures lists how runs of a configuration, scored on that many images, differ from the published runs, each as "this
-// instead of that". It is empty where nothing that was published differs; seeds are counted apart.
+// Departures lists how runs of a configuration, scored on the given number of images, differ from the published runs, each as "this
+// instead of that". It is empty if nothing published differs; seeds are checked separately.
 func Departures(c model.Config, images int) []string {
 	paper, err := model.Default(c.Model, "paper", c.Dataset)
 	if err != nil {
-		return []string{fmt.Sprintf("the model %s, for which nothing is published", c.Model)}
+		return []string{fmt.Sprintf("model %s, which has no published values", c.Model)}
 	}
 	var all []string
 	differs := func(format string, ours, published any) {
@@ -47,22 +47,22 @@ func Departures(c model.Config, images int) []string {
 	return append(all, changes(c)...)
 }
 
-// dataDeparture says how a dataset differs from the published ones; empty for one of them.
+// dataDeparture describes how a dataset differs from the published ones; empty for a published dataset.
 func dataDeparture(dataset string) string {
 	whole, _, part := strings.Cut(dataset, "[")
 	switch _, known := published[whole]; {
 	case whole == rendered:
 		return "other images (" + DatasetLabel(rendered) + ") instead of " + DatasetLabel(original)
 	case known && part:
-		return "a part of " + DatasetLabel(whole) + " instead of all images"
+		return "a subset of " + DatasetLabel(whole) + " instead of all images"
 	case !known:
-		return "data (" + DatasetLabel(whole) + ") for which nothing is published"
+		return "dataset " + DatasetLabel(whole) + ", which has no published values"
 	}
 	return ""
 }
 
-// changes lists the fields of network, objective, optimizer and ablation that are not the preset's own. A value that the paper
-// itself tried for the hyperparameter that it tunes is no change.
+// changes lists the fields of network, objective, optimizer and ablation that differ from the preset. A value in the paper's own sweep
+// of the hyperparameter is not a change.
 func changes(c model.Config) []string {
 	base, err := model.Default(c.Model, c.Preset, c.Dataset)
 	if err != nil {
@@ -83,7 +83,7 @@ func changes(c model.Config) []string {
 	return all
 }
 
-// departures are those of a group, by the smallest evaluation set among its runs.
+// departures are the Departures of a group, using the smallest evaluation set of its runs.
 func (g Group) departures() []string {
 	images := math.MaxInt
 	for _, e := range g.Entries {
@@ -92,7 +92,7 @@ func (g Group) departures() []string {
 	return Departures(g.Config, images)
 }
 
-// withheld joins the reasons for which a row of so many seeds may claim nothing; empty where it may.
+// withheld joins the reasons why a row with that many seeds makes no claim; empty if it may.
 func withheld(seeds string, least int, departs []string) string {
 	if least < LeastSeeds {
 		departs = append([]string{fmt.Sprintf("%s instead of at least %d", seeds, LeastSeeds)}, departs...)
@@ -100,7 +100,7 @@ func withheld(seeds string, least int, departs []string) string {
 	return strings.Join(departs, ", ")
 }
 
-// Withheld says in one sentence why the cell may neither be set in bold nor held against the paper's value; empty where it may.
+// Withheld explains in one sentence why the cell may be neither bold nor compared with the paper's value; empty if it may.
 func (c Cell) Withheld() string {
 	if c.N == 0 {
 		return ""
@@ -118,10 +118,10 @@ func plural(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// Match says whether our value is equivalent to the paper's, and if not, why that is not said, in one sentence. Equivalent
-// means that our interval is no wider than the published one and that the difference of the means lies within it:
+// Match reports whether our value is equivalent to the paper's, and if not, why, in one sentence. Equivalent means that our interval
+// is no wider than the published one and that the difference between the means is within it:
 //
-//	h ≤ h_p  and  |x̄ − x̄_p| ≤ h_p           h, h_p half the widths of the 95% intervals
+//	h ≤ h_p  and  |x̄ − x̄_p| ≤ h_p           h, h_p half-widths of the 95% intervals
 func (c Cell) Match() (equivalent bool, why string) {
 	if c.Published == nil || c.N == 0 {
 		return false, ""
@@ -132,14 +132,14 @@ func (c Cell) Match() (equivalent bool, why string) {
 	half := c.Published.Half()
 	switch d := c.Difference(); {
 	case !(c.Half <= half+negligible):
-		return false, fmt.Sprintf("Not shown to be equivalent: our interval, ± %.3g, is wider than the published ± %s.", c.Half, c.Published.half)
+		return false, fmt.Sprintf("Not shown to be equivalent: our interval (± %.3g) is wider than the published one (± %s).", c.Half, c.Published.half)
 	case !(math.Abs(d) <= half+negligible):
-		return false, fmt.Sprintf("Not equivalent: the difference, %+.2g, exceeds the published ± %s.", d, c.Published.half)
+		return false, fmt.Sprintf("Not equivalent: the difference (%+.2g) exceeds the published ± %s.", d, c.Published.half)
 	}
 	return true, ""
 }
 
-// Withheld lists, for the rows of a table that may claim nothing, a sentence with the reason; rows with one reason share it.
+// Withheld lists the reasons why rows of a table make no claim, one sentence per reason with all rows that share it.
 func (t Table) Withheld() []string {
 	labels, reasons := map[string][]string{}, []string{}
 	for _, row := range t.Rows {
@@ -166,16 +166,16 @@ func (t Table) Withheld() []string {
 	return reasons
 }
 
-// Verdict is what one column says about which row is best.
+// Verdict is the comparison of the best rows in one column.
 type Verdict struct {
 	Metric      Metric
-	First, Next string  // the rows of the highest mean, and of the one that is compared with it
+	First, Next string  // labels of the row with the highest mean, and of the row compared with it
 	Difference  Summary // First minus Next, with Welch's interval
-	Winner      string  // First, or empty where no winner is named
-	Why         string  // the reason in one sentence, either way
+	Winner      string  // First, or empty if there is no winner
+	Why         string  // the reason for or against a winner, in one sentence
 }
 
-// Verdicts has one for each column in which two rows have values.
+// Verdicts has one entry for each column in which at least two rows have values.
 func (t Table) Verdicts() []Verdict {
 	var all []Verdict
 	for j, m := range t.Metrics {
@@ -196,7 +196,7 @@ func (t Table) Verdicts() []Verdict {
 		case wins:
 			v.Winner, v.Why = v.First, fmt.Sprintf("The 95%% interval of the difference excludes 0, with at least %d seeds each.", LeastSeeds)
 		case fewest < LeastSeeds:
-			v.Why = fmt.Sprintf("No winner: a row has %s, and at least %d each are needed.", plural(fewest, "seed"), LeastSeeds)
+			v.Why = fmt.Sprintf("No winner: a row has %s; at least %d per row are needed.", plural(fewest, "seed"), LeastSeeds)
 		default:
 			v.Why = "No winner: the 95% interval of the difference includes 0."
 		}
@@ -205,9 +205,9 @@ func (t Table) Verdicts() []Verdict {
 	return all
 }
 
-// Winner looks for the row whose mean is higher than every other's: Welch's interval of each difference excludes zero, and each
-// row has at least LeastSeeds. first is the highest mean; next is the row that denies it the win, else the next highest, −1
-// where there are not two. Higher is better.
+// Winner finds the row whose mean is significantly higher than every other: Welch's interval of each difference excludes zero, and each
+// row has at least LeastSeeds. first is the row with the highest mean; next is the row that prevents the win, else the one with the
+// next highest mean. Both are −1 if fewer than two rows have values. Higher is better.
 func Winner(column []Summary) (first, next int, wins bool) {
 	order := []int{}
 	for i, s := range column {

@@ -23,11 +23,11 @@ func TestDepartures(t *testing.T) {
 		want                   string
 	}{
 		{"hrr", "paper", "shapes3d", 10_000, nil, ""},
-		{"vqvae", "paper", "mpi3d-complex", 20_000, func(c *model.Config) { c.WeightDecay = 0.01 }, ""}, // among the values that the paper tried
+		{"vqvae", "paper", "mpi3d-complex", 20_000, func(c *model.Config) { c.WeightDecay = 0.01 }, ""}, // within the paper's sweep
 		{"hrr", "tiny", "shapes3d", 10_000, nil, "preset tiny instead of paper, 20,000 steps instead of 125,000, batch 32 instead of 128"},
 		{"hrr", "paper", "shapes3d-synthetic", 10_000, nil, "other images (Shapes3D, synthetic) instead of Shapes3D"},
-		{"hrr", "paper", "shapes3d[shape=cube]", 10_000, nil, "a part of Shapes3D instead of all images"},
-		{"hrr", "paper", "dsprites", 10_000, nil, "data (dSprites) for which nothing is published"},
+		{"hrr", "paper", "shapes3d[shape=cube]", 10_000, nil, "a subset of Shapes3D instead of all images"},
+		{"hrr", "paper", "dsprites", 10_000, nil, "dataset dSprites, which has no published values"},
 		{"hrr", "paper", "isaac3d", 2_000, nil, "2,000 evaluation images instead of 10,000"},
 		{"hrr", "paper", "isaac3d", 10_000, func(c *model.Config) { c.NoDenoiser, c.LambdaCB = true, 0.1 }, "λ_cb 0.1 instead of 0.001, no denoiser"},
 		{"hrr", "paper", "isaac3d", 10_000, func(c *model.Config) { c.CheckpointEvery, c.Seed = 7, 9 }, ""},
@@ -40,7 +40,7 @@ func TestDepartures(t *testing.T) {
 			c.change(&cfg)
 		}
 		if got := strings.Join(Departures(cfg, c.images), ", "); got != c.want {
-			t.Errorf("%s %s on %s: %q, not %q", c.model, c.preset, c.dataset, got, c.want)
+			t.Errorf("%s %s on %s: got %q, want %q", c.model, c.preset, c.dataset, got, c.want)
 		}
 	}
 }
@@ -57,9 +57,9 @@ func TestMatch(t *testing.T) {
 		why        string
 	}{
 		{cell(3, 0.85, 0.05), true, ""},
-		{cell(3, 0.90, 0.05), true, ""}, // at the edge of both
-		{cell(5, 0.91, 0.01), false, "Not equivalent: the difference, +0.06, exceeds the published ± 0.05."},
-		{cell(5, 0.85, 0.06), false, "Not shown to be equivalent: our interval, ± 0.06, is wider than the published ± 0.05."},
+		{cell(3, 0.90, 0.05), true, ""}, // at both limits
+		{cell(5, 0.91, 0.01), false, "Not equivalent: the difference (+0.06) exceeds the published ± 0.05."},
+		{cell(5, 0.85, 0.06), false, "Not shown to be equivalent: our interval (± 0.06) is wider than the published one (± 0.05)."},
 		{cell(2, 0.85, 0.01), false, "No claim: 2 seeds instead of at least 3."},
 		{cell(1, 0.85, math.NaN(), "preset tiny instead of paper"), false, "No claim: 1 seed instead of at least 3, preset tiny instead of paper."},
 		{cell(0, math.NaN(), math.NaN()), false, ""},
@@ -78,7 +78,7 @@ func TestWinner(t *testing.T) {
 		wins        bool
 	}{
 		{[]Summary{low, high}, 1, 0, true},
-		{[]Summary{mid, high, low}, 1, 0, false}, // mid is too uncertain to be beaten
+		{[]Summary{mid, high, low}, 1, 0, false}, // mid's interval is too wide
 		{[]Summary{Summarise([]float64{0.1, 0.11}), high}, 1, 0, false},
 		{[]Summary{high, Summarise(nil)}, -1, -1, false},
 		{[]Summary{high, high}, 0, 1, false},
@@ -104,7 +104,7 @@ func TestWithheldRows(t *testing.T) {
 	}
 }
 
-// evidence is what a claim hangs on, written down once more, without Departures.
+// evidence is what decides whether a claim is allowed, stated independently of Departures.
 type evidence struct {
 	values []float64 // InfoM by seed
 	config model.Config
@@ -116,7 +116,7 @@ func (e evidence) may() bool {
 	return len(e.values) >= 3 && c.Preset == "paper" && c.Steps == 125_000 && c.Batch == 128 && e.images == 10_000 && c.Dataset != rendered && c.Dataset != "dsprites"
 }
 
-// beats says whether Welch's 95% interval of the difference of two means lies above zero, with three seeds each.
+// beats reports whether Welch's 95% interval of the difference between two means is above zero, with at least three seeds each.
 func beats(x, y []float64) bool {
 	a, va := meanVariance(x)
 	b, vb := meanVariance(y)
@@ -141,7 +141,7 @@ func meanVariance(x []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// drawWorld makes up to five of the paper's models on one dataset, each trained and measured in one way of many.
+// drawWorld makes up to five of the paper's models on one dataset, trained and measured in random ways.
 func drawWorld(t *rapid.T) (*world, map[string]evidence) {
 	w, all := &world{}, map[string]evidence{}
 	dataset := rapid.SampledFrom([]string{"shapes3d", "isaac3d", rendered, "dsprites"}).Draw(t, "dataset")
@@ -171,8 +171,8 @@ func drawWorld(t *rapid.T) (*world, map[string]evidence) {
 	return w, all
 }
 
-// TestNoClaimOutsideTheRules: whatever the runs, no table or file sets in bold, ticks, names a winner or shows published values
-// where the rules forbid it; and what is forbidden has its reason under the table.
+// TestNoClaimOutsideTheRules: no table or file shows bold, a tick, a winner or published values against the rules, and every withheld
+// claim has its reason below the table.
 func TestNoClaimOutsideTheRules(t *testing.T) {
 	claims := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -198,7 +198,7 @@ func TestNoClaimOutsideTheRules(t *testing.T) {
 			withheld := strings.Join(table.Withheld(), "\n")
 			for label, e := range all {
 				if strings.Contains(withheld, label) == e.may() {
-					t.Fatalf("%s may claim: %v, beneath the table: %s", label, e.may(), withheld)
+					t.Fatalf("%s may claim: %v, below the table: %s", label, e.may(), withheld)
 				}
 			}
 		}
@@ -220,7 +220,7 @@ func TestNoClaimOutsideTheRules(t *testing.T) {
 			}
 			claims++
 			if !all[label].may() {
-				t.Fatalf("%s claims something of %s: %+v", where, label, all[label])
+				t.Fatalf("%s makes a claim for %s: %+v", where, label, all[label])
 			}
 		}
 		for line := range strings.Lines(texts["report.md"]) {
@@ -229,7 +229,7 @@ func TestNoClaimOutsideTheRules(t *testing.T) {
 			if _, ok := all[label]; ok && strings.HasPrefix(line, "| ") {
 				check("report.md", label, strings.Contains(line, "**") || strings.Contains(line, "✓"))
 				if strings.Contains(first, ",") && all[label].config.Dataset == rendered && !strings.Contains(line, "other images") {
-					t.Fatalf("other images stand beside published values without a word: %s", line)
+					t.Fatalf("other images are compared with published values without a note: %s", line)
 				}
 			}
 		}
@@ -244,7 +244,7 @@ func TestNoClaimOutsideTheRules(t *testing.T) {
 			}
 			row.Find(".published").Each(func(_ int, p *goquery.Selection) {
 				if all[label].config.Dataset == rendered && !strings.Contains(p.Text(), "other images") {
-					t.Fatalf("other images stand beside published values without a word: %s", p.Text())
+					t.Fatalf("other images are compared with published values without a note: %s", p.Text())
 				}
 			})
 		})
@@ -263,21 +263,21 @@ func TestNoClaimOutsideTheRules(t *testing.T) {
 		for _, row := range rows[1:] {
 			check("summary.csv", at(row, "label"), at(row, "bold_paper") == "true" || at(row, "bold_overlap") == "true" || at(row, "equivalent") == "true")
 			if at(row, "dataset") == rendered && at(row, "published_mean") != "" && at(row, "published_images") != "other images" {
-				t.Fatalf("summary.csv holds other images against published values without a word: %q", row)
+				t.Fatalf("summary.csv compares other images with published values without a note: %q", row)
 			}
 		}
 		for label, e := range all {
 			chapter := texts["card.md"][strings.Index(texts["card.md"], "## "+mdText(label)+" on"):]
-			check("card.md", label, strings.Contains(strings.SplitN(chapter, "\n## ", 2)[0], "trained and measured as the published runs"))
+			check("card.md", label, strings.Contains(strings.SplitN(chapter, "\n## ", 2)[0], "trained and evaluated like the published runs"))
 			_ = e
 		}
 	})
 	if claims == 0 {
-		t.Error("no draw claimed anything, so nothing was tested")
+		t.Error("no draw made a claim, so nothing was tested")
 	}
 }
 
-// ExampleDepartures is what stands under a table of short runs.
+// ExampleDepartures shows the reasons below a table of short runs.
 func ExampleDepartures() {
 	c, _ := model.Default("hrr", "tiny", "shapes3d-synthetic")
 	for _, why := range Departures(c, 10_000) {
@@ -290,7 +290,7 @@ func ExampleDepartures() {
 	// other images (Shapes3D, synthetic) instead of Shapes3D
 }
 
-// Models of other programs go by their own names, and none is held against published values.
+// Models of other programs keep their own names and are not compared with published values.
 func TestModelsOfOthers(t *testing.T) {
 	var w world
 	for _, name := range []string{"theirs", "mine"} {
@@ -303,7 +303,7 @@ func TestModelsOfOthers(t *testing.T) {
 	for _, g := range r.Sections[0].Groups {
 		labels = append(labels, g.Label)
 		if why := g.departures(); !slices.Equal(why, []string{"trained by another program"}) {
-			t.Errorf("%s departs by %q", g.Label, why)
+			t.Errorf("departures of %s: %q", g.Label, why)
 		}
 	}
 	if slices.Sort(labels); !slices.Equal(labels, []string{"mine", "theirs"}) {
@@ -312,7 +312,7 @@ func TestModelsOfOthers(t *testing.T) {
 	if text := written(t, r.Reproduce); strings.Contains(text, "slotscope train") || strings.Count(text, "was trained by another program") != 2 {
 		t.Errorf("REPRODUCE.md:\n%s", text)
 	}
-	if text := written(t, r.Card); strings.Contains(text, "AdamW") || !strings.Contains(text, "of another program: m = 9, k = 512") {
+	if text := written(t, r.Card); strings.Contains(text, "AdamW") || !strings.Contains(text, "from another program: m = 9, k = 512") {
 		t.Errorf("card.md:\n%s", text)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// leastCorrelated is the number of runs from which on metrics are correlated.
+// leastCorrelated is the minimum number of runs for a correlation of metrics.
 const leastCorrelated = 5
 
-// CorrelationFigures draws how far metrics agree on which runs are better, over all runs of a dataset: Spearman's rank correlation of
-// each pair. None where fewer than five runs are scored, or fewer than two metrics differ between them.
+// CorrelationFigures draws, for each dataset, Spearman's rank correlation of each pair of metrics over all runs: how far they agree on
+// which runs are better. It skips datasets with fewer than five scored runs or fewer than two metrics that vary.
 func (s Section) CorrelationFigures(prefix string) []figure.Figure {
 	var all []figure.Figure
 	for _, d := range s.Datasets() {
@@ -24,7 +24,7 @@ func (s Section) CorrelationFigures(prefix string) []figure.Figure {
 			continue
 		}
 		h := figure.HeatMap{Name: slug(prefix, d, "correlation"), Title: "Rank correlation of metrics · " + DatasetLabel(d), Range: [2]float64{-1, 1}, Signed: true, Corner: "Spearman's ρ",
-			Note: fmt.Sprintf("Over %d runs. 1: two metrics put the runs into the same order; 0: their orders have nothing in common; −1: one is the other reversed.", len(values[0]))}
+			Note: fmt.Sprintf("Over %d runs. 1: both metrics rank the runs in the same order; 0: the rankings are unrelated; −1: one is the reverse of the other.", len(values[0]))}
 		for i, m := range metrics {
 			h.Rows, h.Columns = append(h.Rows, m.Label), append(h.Columns, m.Label)
 			row := make([]float64, len(metrics))
@@ -38,7 +38,7 @@ func (s Section) CorrelationFigures(prefix string) []figure.Figure {
 	return all
 }
 
-// correlated are the metrics that all scored runs on a dataset have and that differ between them, with their values by run.
+// correlated returns the metrics that all scored runs on a dataset have and that vary, with their values by run.
 func (s Section) correlated(dataset string) (metrics []Metric, values [][]float64) {
 	var entries []Entry
 	for _, g := range s.Of(dataset) {

@@ -8,7 +8,7 @@ import (
 	"slotscope/model"
 )
 
-// TestCorrelationFigures: metrics that order runs alike have ρ 1, opposed ones −1; what not every run has is left out.
+// TestCorrelationFigures: metrics with the same order of runs have ρ 1, opposite ones −1; metrics missing from a run are omitted.
 func TestCorrelationFigures(t *testing.T) {
 	w := &world{}
 	for i := range 5 {
@@ -42,7 +42,7 @@ func TestCorrelationFigures(t *testing.T) {
 	}
 	s.Groups[0].Entries = s.Groups[0].Entries[:4]
 	if figures := s.CorrelationFigures("s1"); len(figures) != 0 {
-		t.Error("four runs are too few for a matrix")
+		t.Error("a matrix was drawn for four runs")
 	}
 	if got := rankCorrelation([]float64{1, 1, 2}, []float64{3, 3, 9}); math.Abs(got-1) > 1e-12 {
 		t.Errorf("ties: %v", got)

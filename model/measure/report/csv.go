@@ -16,8 +16,8 @@ import (
 var summaryHead = []string{"section", "dataset", "model", "label", "metric", "n", "mean", "sd", "t", "ci95_low", "ci95_high", "bold_paper", "bold_overlap",
 	"published_mean", "published_half", "published_images", "difference", "equivalent", "why", "seeds", "chance", "own_low", "own_high"}
 
-// Summary writes summary.csv: a line per group and metric, empty where there is no number; the dataset of aggregated rows
-// is "*".
+// Summary writes summary.csv: one line per group and metric, with empty fields for missing numbers; the dataset of aggregated rows is
+// "*".
 func (r *Report) Summary(w io.Writer) error {
 	out := csv.NewWriter(w)
 	out.Write(summaryHead)
@@ -64,7 +64,7 @@ func publishedFields(p *PublishedRecord) []string {
 	return []string{plain(p.Mean), plain(p.Half), p.Images, plain(float64(p.Difference)), strconv.FormatBool(p.Equivalent), p.Why}
 }
 
-// plain is a number with all its digits; empty where it is none.
+// plain formats a number with all its digits; empty if it is not finite.
 func plain(v float64) string {
 	if !finite(v) {
 		return ""
@@ -80,8 +80,8 @@ func seedList(seeds []int64) string {
 	return strings.Join(text, " ")
 }
 
-// Curves writes curves.csv: a line per run and step with a column per series, in the order of steps; empty where a run measured nothing.
-// Values that are no numbers are written NaN, +Inf and -Inf.
+// Curves writes curves.csv: one line per run and step in ascending steps, one column per series; empty if a run has no value.
+// Non-finite values are written as NaN, +Inf and -Inf.
 func (r *Report) Curves(w io.Writer) error {
 	columns, err := r.series()
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *Report) Curves(w io.Writer) error {
 	return out.flush()
 }
 
-// series are the names of what the runs measured, sorted.
+// series are the sorted names of all series of the runs.
 func (r *Report) series() ([]string, error) {
 	has := map[string]bool{}
 	for _, e := range r.Runs {
@@ -131,7 +131,7 @@ func csvTexts(all []string) []string {
 	return out
 }
 
-// csvRow is one line, quoted as CSV asks.
+// csvRow is one line of CSV.
 func csvRow(fields []string) []byte {
 	var b bytes.Buffer
 	out := csv.NewWriter(&b)
@@ -140,15 +140,15 @@ func csvRow(fields []string) []byte {
 	return b.Bytes()
 }
 
-// csvPages writes pages of series as lines of CSV, one per step.
+// csvPages writes pages of series as lines of CSV, one line per step.
 type csvPages struct {
 	w       io.Writer
 	columns []string
-	head    []byte // what the lines of a run begin with
+	head    []byte // prefix of a run's lines
 	buffer  []byte
 }
 
-// csvChunk is how many bytes are written at once, or a little more.
+// csvChunk is the number of buffered bytes that triggers a write.
 const csvChunk = 64 << 10
 
 func (c *csvPages) write(series map[string][]model.Sample) error {
@@ -189,8 +189,8 @@ func (c *csvPages) flush() error {
 	return err
 }
 
-// appendSpelled writes a number with as many digits as tell it from every other float32, or float64 where it is no float32; what is none as
-// NaN, +Inf or -Inf.
+// appendSpelled appends a number with the fewest digits that identify it as a float32, or as a float64 if it is not a float32;
+// non-finite values are NaN, +Inf or -Inf.
 func appendSpelled(b []byte, v float64) []byte {
 	switch {
 	case math.IsInf(v, 1):

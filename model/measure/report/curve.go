@@ -9,20 +9,20 @@ import (
 	"slotscope/model"
 )
 
-// Curve is one series over training: of a run, or the mean of a group's runs step by step with its 95% interval. Every
-// point has gone into it; thinning comes last.
+// Curve is one series over training: of one run, or the mean over a group's runs at each step with its 95% interval. It is computed
+// from every point and thinned only afterwards.
 type Curve struct {
 	Label     string
 	Steps     []int
-	Mean      []float64      // NaN where no run has a finite value
-	Low, High []float64      // NaN where fewer than two runs have one
-	N         []int          // runs behind each step
-	Points    int            // values that went in
+	Mean      []float64      // NaN if no run has a finite value at that step
+	Low, High []float64      // NaN if fewer than two runs have one
+	N         []int          // number of runs at each step
+	Points    int            // number of values averaged
 	Ends      []model.Sample // the last finite value of each run
 }
 
-// CurvesOf averages series over all runs of a group, those that are left out of its scores included, for they have learned
-// as far as they went. alpha in [0, 1) smooths each run first, by an exponential moving average without bias at its start.
+// CurvesOf averages series over all runs of a group, including runs excluded from its scores, up to the step they reached. alpha in
+// [0, 1) first smooths each run by an exponential moving average, corrected for its bias at the start.
 func (g Group) CurvesOf(names []string, alpha float64) (map[string]Curve, error) {
 	members := map[string][][]model.Sample{}
 	for _, e := range g.All() {
@@ -43,13 +43,13 @@ func (g Group) CurvesOf(names []string, alpha float64) (map[string]Curve, error)
 	return curves, nil
 }
 
-// Line is one series of a run, every finite and odd value of it.
+// Line is one series of one run, with all its values.
 type Line struct {
 	Entry
 	Samples []model.Sample
 }
 
-// CurveOf is CurvesOf for one series, with the lines of the runs that went into it, in the order of All.
+// CurveOf is CurvesOf for a single series; it also returns the lines of the individual runs, in the order of All.
 func (g Group) CurveOf(name string, alpha float64) (Curve, []Line, error) {
 	var lines []Line
 	var members [][]model.Sample
@@ -65,7 +65,7 @@ func (g Group) CurveOf(name string, alpha float64) (Curve, []Line, error) {
 	return c, lines, nil
 }
 
-// All are the runs of the group, those that are left out included.
+// All returns the runs of the group, including the excluded ones.
 func (g Group) All() []Entry {
 	all := slices.Clone(g.Entries)
 	for _, l := range g.Left {
@@ -74,7 +74,7 @@ func (g Group) All() []Entry {
 	return all
 }
 
-// series reads series of a run, smoothed: each at once where the entry can, else all in one pass over its points.
+// series reads series of a run, smoothed: through Samples if the entry has it, else in one pass over its points.
 func (e Entry) series(names []string, alpha float64) (map[string][]model.Sample, error) {
 	samples := map[string][]model.Sample{}
 	if e.Samples != nil {
@@ -105,8 +105,8 @@ func (e Entry) series(names []string, alpha float64) (map[string][]model.Sample,
 	return samples, err
 }
 
-// Clock maps steps to seconds of training: each step takes batch / (images per second), as measured. Pauses are not in it. Where nothing
-// was measured it is nil.
+// Clock returns the mapping from steps to seconds of training: each step takes batch / (images per second), as measured. It excludes
+// pauses. It is nil if the speed was not measured.
 func (e Entry) Clock() (func(step int) float64, error) {
 	const name = "images_per_second"
 	read, err := e.series([]string{name}, 0)
@@ -138,7 +138,7 @@ func (e Entry) Clock() (func(step int) float64, error) {
 	}, nil
 }
 
-// smoother is an exponential moving average without its bias towards 0 at the start; what is not finite passes it by.
+// smoother is an exponential moving average, corrected for its bias towards 0 at the start. Values that are not finite do not change it.
 //
 //	m_n = α·m_{n−1} + (1−α)·x_n      y_n = m_n / (1 − αⁿ)
 type smoother struct{ m, weight float64 }
@@ -188,7 +188,7 @@ func average(members [][]model.Sample) Curve {
 	return c
 }
 
-// ends are the last finite values of series, where they have any.
+// ends returns the last finite value of each series that has one.
 func ends(members [][]model.Sample) []model.Sample {
 	var all []model.Sample
 	for _, m := range members {
@@ -202,7 +202,7 @@ func ends(members [][]model.Sample) []model.Sample {
 	return all
 }
 
-// Thin keeps of each of n equal spans of steps the least, the greatest and the last mean, so that no peak is lost.
+// Thin keeps the minimum, the maximum and the last mean of each of n equal spans of steps, so that no peak is lost.
 func (c Curve) Thin(n int) Curve {
 	keep := kept(len(c.Steps), n, func(i int) (int, float64) { return c.Steps[i], c.Mean[i] })
 	if keep == nil {
@@ -216,7 +216,7 @@ func (c Curve) Thin(n int) Curve {
 	return out
 }
 
-// Thin is Curve.Thin for the values of a run.
+// Thin is Curve.Thin for a single run.
 func (l Line) Thin(n int) []model.Sample {
 	keep := kept(len(l.Samples), n, func(i int) (int, float64) { return l.Samples[i].Step, l.Samples[i].Value })
 	if keep == nil {
@@ -229,8 +229,8 @@ func (l Line) Thin(n int) []model.Sample {
 	return out
 }
 
-// kept are the indices, ascending, of the least, the greatest and the last of total values in each of n equal spans of steps; nil where
-// there are too few values to leave any out.
+// kept returns the ascending indices of the minimum, the maximum and the last of total values in each of n equal spans of steps; nil if
+// there are too few values to drop any.
 func kept(total, n int, at func(i int) (step int, value float64)) (keep []int) {
 	if total <= 3*n || n < 1 {
 		return nil
@@ -264,7 +264,7 @@ func kept(total, n int, at func(i int) (step int, value float64)) (keep []int) {
 	return keep
 }
 
-// pages walks all series of a run, a span of steps at a time.
+// pages calls yield with all series of a run, one span of steps at a time.
 func (e Entry) pages(yield func(series map[string][]model.Sample) error) error {
 	if e.Pages != nil {
 		if err := e.Pages(yield); err != nil {
@@ -290,10 +290,10 @@ func (e Entry) pages(yield func(series map[string][]model.Sample) error) error {
 	return err
 }
 
-// pageSteps is how many points make a page of an entry that has none of its own.
+// pageSteps is the number of points in a page for entries without Pages.
 const pageSteps = 1_000
 
-// names lists the series of a run.
+// names returns the series names of a run.
 func (e Entry) names() ([]string, error) {
 	if e.Names != nil {
 		names, err := e.Names()
@@ -312,7 +312,7 @@ func (e Entry) names() ([]string, error) {
 	return slices.Collect(maps.Keys(has)), err
 }
 
-// points walks the points of an entry; one without points has none.
+// points calls yield for the points of an entry; an entry without Points has none.
 func (e Entry) points(names []string, yield func(model.Point) error) error {
 	if e.Points == nil {
 		return nil
@@ -323,15 +323,15 @@ func (e Entry) points(names []string, yield func(model.Point) error) error {
 	return nil
 }
 
-// NoiseCurve is what noise does to a group, PSNR or another value: at each strength the mean over seeds with its interval.
+// NoiseCurve is PSNR, or another value, of a group under noise: for each strength the mean over seeds with its interval.
 type NoiseCurve struct {
 	Label string
-	SNR   []float64   // dB, descending; E_s/N_0 where the view asks for that
-	PSNR  []Summary   // or what else the view asks for
-	Seeds [][]float64 // the same at each SNR, in the order of the group's runs
+	SNR   []float64   // dB, descending; E_s/N_0 if the view uses energy
+	PSNR  []Summary   // or the view's other value
+	Seeds [][]float64 // values at each SNR, in the order of the group's runs
 }
 
-// noiseView is one place of noise on one axis.
+// noiseView is one chart of noise: where it is added, on which axis, and what is measured.
 type noiseView struct {
 	name, title string
 	y           string
@@ -351,7 +351,7 @@ func meanOf(x []float64) float64 {
 	for _, v := range x {
 		sum += v
 	}
-	return sum / float64(len(x)) // NaN of none
+	return sum / float64(len(x)) // NaN if empty
 }
 
 func onZ(n model.Noise) []model.NoisePoint { return n.Curve }
@@ -362,7 +362,7 @@ func cleanedUp(n model.Noise) []model.NoisePoint { return n.BundleClean }
 
 const psnrAxis = "PSNR, dB"
 
-// axis is what noise is measured by.
+// axis is the label of the noise axis.
 func (v noiseView) axis() string {
 	if v.energy {
 		return "E_s/N_0 per image, dB"
@@ -370,17 +370,17 @@ func (v noiseView) axis() string {
 	return "SNR per component, dB"
 }
 
-// noiseViews are the charts of noise. Energy per image compares models whose latents differ in length.
+// noiseViews are the noise charts. Energy per image compares models whose latents differ in length.
 var noiseViews = []noiseView{
 	{"noise", "PSNR under noise on z", psnrAxis, false, onZ, psnrOf},
 	{"noise-energy", "PSNR under noise on z, at equal energy", psnrAxis, true, onZ, psnrOf},
-	{"noise-flips", "Codes that noise on z changes", "share of codes", true, onZ, flippedOf},
-	{"noise-accuracy", "Factors that a probe reads under noise on z", "accuracy, mean over factors", true, onZ, accuracyOf},
-	{"noise-bundle", "PSNR under noise on ẑ, decoded as it is", psnrAxis, true, onBundle, psnrOf},
-	{"noise-cleaned", "PSNR under noise on ẑ, cleaned up", psnrAxis, true, cleanedUp, psnrOf},
+	{"noise-flips", "Codes changed by noise on z", "share of codes", true, onZ, flippedOf},
+	{"noise-accuracy", "Probe accuracy on factors under noise on z", "accuracy, mean over factors", true, onZ, accuracyOf},
+	{"noise-bundle", "PSNR under noise on ẑ, without cleanup", psnrAxis, true, onBundle, psnrOf},
+	{"noise-cleaned", "PSNR under noise on ẑ, with cleanup", psnrAxis, true, cleanedUp, psnrOf},
 }
 
-// Noise sums up the noise curves of the group's seeds on z by SNR; empty where none was measured.
+// Noise returns the PSNR of the group under noise on z, by SNR over seeds; empty if not measured.
 func (g Group) Noise() NoiseCurve { return g.noiseOf(noiseViews[0]) }
 
 func (g Group) noiseOf(v noiseView) NoiseCurve {
@@ -393,7 +393,7 @@ func (g Group) noiseOf(v noiseView) NoiseCurve {
 			at := p.SNR
 			if v.energy {
 				if e.Scores.Noise.Components == 0 {
-					continue // measured before energy was
+					continue // scored before energy was recorded
 				}
 				at = p.EsN0
 			}

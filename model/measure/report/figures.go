@@ -17,21 +17,22 @@ import (
 const (
 	chartWidth   = 520
 	chartHeight  = 240
-	chartColumns = 250 // spans that a curve is thinned to
+	chartColumns = 250 // number of spans a curve is thinned to
 )
 
-// charted are the series that a report draws over training.
+// charted are the series that a report plots over training.
 var charted = []struct {
 	series, title, y string
 	log              bool
 }{
-	{"psnr/eval", "PSNR on a small fixed draw", "PSNR, dB", false},
-	{"total", "Total loss", "weighted sum of terms", true},
+	{"psnr/eval", "PSNR on a small fixed sample", "PSNR, dB", false},
+	{"total", "Total loss", "weighted sum of loss terms", true},
 	{"recon", "Reconstruction term", "nats per pixel and channel", true},
-	{"perplexity/window", "Perplexity of codebook use over a window of batches", "entries", false},
+	{"perplexity/window", "Codebook perplexity over a window of batches", "entries", false},
 }
 
-// Figures draws the section: scores seed by seed, curves over training, PSNR under noise, swaps and interpolation of a pair, and what AcrossFigures draw. prefix begins the figures' names.
+// Figures draws the section's figures: scores by seed, curves over training, PSNR under noise, swaps and interpolation of a pair, and
+// AcrossFigures. prefix starts the figures' names.
 func (s Section) Figures(prefix string) ([]figure.Figure, error) {
 	var all []figure.Figure
 	for _, d := range s.Datasets() {
@@ -55,7 +56,7 @@ func (s Section) Figures(prefix string) ([]figure.Figure, error) {
 	return append(all, s.AcrossFigures(prefix)...), nil
 }
 
-// AcrossFigures draw what several settings or datasets say together: grids of two hyperparameters, splits, and how far metrics agree.
+// AcrossFigures draws figures over several settings or datasets: grids of two hyperparameters, splits, and the correlation of metrics.
 func (s Section) AcrossFigures(prefix string) []figure.Figure {
 	return slices.Concat(s.GridFigures(prefix), s.SplitFigures(prefix), s.CorrelationFigures(prefix))
 }
@@ -65,7 +66,7 @@ func (s Section) Of(dataset string) []Group {
 	return slices.DeleteFunc(slices.Clone(s.Groups), func(g Group) bool { return g.Dataset != dataset })
 }
 
-// charts draws the charted series of every group on a dataset; a series that no group has is not drawn.
+// charts draws the charted series of every group on a dataset; series that no group has are omitted.
 func (s Section) charts(prefix, dataset string) ([]figure.Figure, error) {
 	names := make([]string, len(charted))
 	charts := make([]figure.LineChart, len(charted))
@@ -92,15 +93,15 @@ func (s Section) charts(prefix, dataset string) ([]figure.Figure, error) {
 	for i, chart := range charts {
 		if points[i] > 0 {
 			chart.Y.Range = inView(chart.Lines, charted[i].log)
-			chart.Note = fmt.Sprintf("Mean over seeds and its 95%% interval, from %s points; the least, greatest and last of %d spans are drawn. Open points are the last values of single seeds.", grouped(points[i]), chartColumns)
+			chart.Note = fmt.Sprintf("Mean over seeds with its 95%% interval, from %s points; drawn as the minimum, maximum and last value of each of %d spans. Open points: last values of individual seeds.", grouped(points[i]), chartColumns)
 			drawn = append(drawn, chart.Draw())
 		}
 	}
 	return drawn, nil
 }
 
-// inView is the span of the means with half as much again on either side: two seeds can have intervals that would leave
-// nothing of the curves to be seen. Intervals that fit within that span narrow it; equal ends leave the choice to the chart.
+// inView is the range of the means extended by half on either side, because the interval of two seeds can be wide enough to flatten the
+// curves. Intervals inside that range narrow it; equal ends let the chart choose.
 func inView(lines []figure.Line, log bool) [2]float64 {
 	low, high, bandLow, bandHigh := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
 	stretch := func(v float64, from, to *float64) {
@@ -127,7 +128,7 @@ func inView(lines []figure.Line, log bool) [2]float64 {
 	}
 	room, floor := (high-low)/2, math.Inf(-1)
 	if low >= 0 {
-		floor = 0 // what is never negative, such as a perplexity, is not drawn as if it were
+		floor = 0 // a series without negative values, e.g. a perplexity, gets no negative axis
 	}
 	return [2]float64{max(low-room, bandLow, floor), min(high+room, bandHigh)}
 }
@@ -143,7 +144,7 @@ func (c Curve) line(color int) figure.Line {
 	return l
 }
 
-// seeds are the ends of the single runs.
+// seeds are the last points of the individual runs.
 func (c Curve) seeds(color int) figure.Scatter {
 	s := figure.Scatter{Name: c.Label, Color: color}
 	for _, e := range c.Ends {
@@ -152,8 +153,8 @@ func (c Curve) seeds(color int) figure.Scatter {
 	return s
 }
 
-// ScoreFigures draw the paper's metrics of a dataset's groups: the mean as a bar with its 95% interval, every seed as a point.
-// None where nothing is scored.
+// ScoreFigures draws the paper's metrics of a dataset's groups: the mean as a bar with its 95% interval, every seed as a point.
+// It returns none if nothing is scored.
 func (s Section) ScoreFigures(prefix, dataset string) []figure.Figure {
 	var all []figure.Figure
 	for _, f := range []struct {
@@ -165,7 +166,7 @@ func (s Section) ScoreFigures(prefix, dataset string) []figure.Figure {
 		{"psnr", "PSNR", "PSNR, dB", []string{"psnr"}, [2]float64{}},
 	} {
 		chart := figure.BarChart{Name: slug(prefix, dataset, f.name), Title: f.title + " by seed · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
-			Y: figure.Axis{Label: f.label, Range: f.bounds}, Note: "Bars: means over seeds with their 95% intervals. Open points: single seeds."}
+			Y: figure.Axis{Label: f.label, Range: f.bounds}, Note: "Bars: means over seeds with 95% intervals. Open points: individual seeds."}
 		metrics := Section{Groups: s.Of(dataset)}.Measured(metricsOf(f.keys))
 		for _, m := range metrics {
 			chart.Groups = append(chart.Groups, m.Label)
@@ -182,7 +183,7 @@ func (s Section) ScoreFigures(prefix, dataset string) []figure.Figure {
 	return all
 }
 
-// bars are a group's means of metrics, with intervals and seeds.
+// bars are a group's means of metrics, with intervals and values by seed.
 func (g Group) bars(metrics []Metric, color int) figure.Bars {
 	b := figure.Bars{Name: g.Label, Color: color}
 	for _, m := range metrics {
@@ -192,14 +193,14 @@ func (g Group) bars(metrics []Metric, color int) figure.Bars {
 	return b
 }
 
-// gridKeys are the metrics that are drawn over a grid, by its rows: codebook size asks what codes say, the number of slots also what can be
-// known without labels, and whether the bundle still holds them.
+// gridKeys are the metrics drawn over a grid, by its row field. Grids over codebook size k show the paper's metrics; grids over the
+// number of slots m also show metrics that need no labels and whether the bundle still holds its codes.
 var gridKeys = map[string][]string{
 	"k": {"infom", "infoe", "infoc", "psnr"},
 	"m": {"infom", UDRKey, "redundancy_pairs", "joint_entropy", "retrieval_snr", "cos_bundle", "reencode", "psnr"},
 }
 
-// GridFigures draws metrics over latent dimension and codebook size or number of slots, where the section varies both.
+// GridFigures draws metrics over latent dimension and either codebook size or number of slots, if the section varies both.
 func (s Section) GridFigures(prefix string) []figure.Figure {
 	var all []figure.Figure
 	for _, g := range s.Grids(recorded()) {
@@ -208,7 +209,7 @@ func (s Section) GridFigures(prefix string) []figure.Figure {
 		}
 		h := figure.HeatMap{Name: slug(prefix, g.Dataset, g.Model, g.Metric.Key, "grid"), Title: fmt.Sprintf("%s of %s · %s", g.Metric.Label, ModelLabel(g.Model), DatasetLabel(g.Dataset)),
 			Rows: g.Rows, Columns: g.Columns, Range: g.Metric.Range, Corner: g.RowField.Symbol + " / " + g.ColumnField.Symbol,
-			Note:   g.RowField.Label + " " + g.RowField.Symbol + " downwards, " + strings.ToLower(g.ColumnField.Label) + " d across; mean over " + g.seeds() + ".",
+			Note:   g.RowField.Label + " " + g.RowField.Symbol + " in rows, " + strings.ToLower(g.ColumnField.Label) + " d in columns; mean over " + g.seeds() + ".",
 			Format: func(v float64) string { return fixed(v, g.Metric.Decimals) }}
 		for _, row := range g.Cells {
 			var values []float64
@@ -233,7 +234,7 @@ type Sheet struct {
 	PNG   []byte
 }
 
-// Sheets are the reconstructions of the best run of each group; groups without are passed over.
+// Sheets are the reconstructions of the best run of each group; groups without any are skipped.
 func (s Section) Sheets(dataset string) ([]Sheet, error) {
 	var all []Sheet
 	for _, g := range s.Of(dataset) {
@@ -267,7 +268,7 @@ func (s Sheet) Size() image.Point {
 
 var notWord = regexp.MustCompile(`[^a-z0-9]+`)
 
-// slug makes a figure's name of words.
+// slug joins words into a figure's name.
 func slug(words ...string) string {
 	return strings.Trim(notWord.ReplaceAllString(strings.ToLower(strings.Join(words, "-")), "-"), "-")
 }

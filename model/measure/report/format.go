@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Rounded writes a mean and the half width of its interval as the paper does: the half width to one significant digit, the
-// mean to the same place, as in 0.340 and 0.007, or 41 and 4. Where the interval reaches from the mean to zero or beyond, which would leave
-// one digit of the mean or none, the mean has two, of at most two decimals: 0.68 and 1.67 rather than 1 and 2. Where there is no interval,
-// half is empty and the mean has plain decimals; both are empty where there is no value.
+// Rounded formats a mean and the half-width of its interval as the paper does: the half-width to one significant digit, the mean to the
+// same place, as in 0.340 and 0.007, or 41 and 4. If the interval reaches zero, which would leave at most one digit of the mean, the mean
+// gets two digits but at most two decimals: 0.68 and 1.67 rather than 1 and 2. Without an interval, half is empty and the mean has plain
+// decimals; without a value, both are empty.
 func (s Summary) Rounded(plain int) (mean, half string) {
 	switch {
 	case s.N == 0 || !finite(s.Mean):
@@ -26,10 +26,10 @@ func (s Summary) Rounded(plain int) (mean, half string) {
 	return fixed(s.Mean, -place), fixed(s.Half, -place)
 }
 
-// negligible is a half width that is nothing but the rounding of equal values, float32 ones among them.
+// negligible is the largest half-width attributed to the rounding of equal values, including float32 ones.
 const negligible = 1e-7
 
-// Text is Rounded as one phrase, "0.340 ± 0.007"; a dash stands where there is nothing.
+// Text is Rounded as one phrase, "0.340 ± 0.007", or a dash without a value.
 func (s Summary) Text(plain int) string {
 	mean, half := s.Rounded(plain)
 	switch {
@@ -41,14 +41,14 @@ func (s Summary) Text(plain int) string {
 	return mean + " ± " + half
 }
 
-// firstPlace is the power of ten of v's one significant digit, after rounding to it: −3 for 0.0068, −1 for 0.096.
+// firstPlace is the power of ten of v's first significant digit, after rounding to that digit: −3 for 0.0068, −1 for 0.096.
 func firstPlace(v float64) int {
 	_, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', 0, 64), "e")
 	place, _ := strconv.Atoi(exponent)
 	return place
 }
 
-// fixed rounds v to that many decimals, tens and hundreds for negative ones, with a true minus sign and never −0.
+// fixed formats v with that many decimals (negative: rounded to tens or hundreds), with a true minus sign and never −0.
 func fixed(v float64, decimals int) string {
 	if !finite(v) {
 		return "–"

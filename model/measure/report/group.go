@@ -14,40 +14,40 @@ import (
 // Entry is one run of a report.
 type Entry struct {
 	Run    model.Run
-	Scores *model.Scores // nil before the run is scored
-	Damage string        // why scores that there are cannot be read, as a sentence; empty otherwise
+	Scores *model.Scores // nil if not yet scored
+	Damage string        // why existing scores cannot be read, as a sentence; empty otherwise
 
-	Lost int // measured steps whose points are damaged
+	Lost int // number of steps whose points are damaged
 
-	// Points walks the points of the named series, all for none, steps ascending; nil where there are none.
+	// Points calls yield for the points of the named series, or all if names is empty, in ascending steps; nil if there are none.
 	Points func(names []string, yield func(model.Point) error) error
-	// Samples is one series of a run, for the caller to change; nil where Points must be walked for it.
+	// Samples returns one series of a run, which the caller may modify; nil if only Points can provide it.
 	Samples func(name string) ([]model.Sample, error)
-	// Pages walks all series of a run, steps ascending from page to page; nil where Points must be walked for them.
+	// Pages calls yield with all series of a run, page by page in ascending steps; nil if only Points can provide them.
 	Pages func(yield func(series map[string][]model.Sample) error) error
-	// Names lists the series of a run; nil where Points must be walked for them.
+	// Names lists the series of a run; nil if only Points can provide them.
 	Names func() ([]string, error)
-	Sheet func() ([]byte, error) // the newest reconstructions, an encoded PNG; nil for none
+	Sheet func() ([]byte, error) // the newest reconstructions, an encoded PNG; nil if none
 
-	// Noisy is the sheet of images that Scores.Noise describes, nil where there is none; nil where it cannot be asked for.
+	// Noisy returns the sheet of images described by Scores.Noise, nil if there is none. The function is nil if it is not available.
 	Noisy func() (image.Image, error)
 
-	// Agreement is the latents of images that all runs on the dataset encode; nil where none were kept, or where they cannot be asked for.
+	// Agreement returns latents of images that all runs on the dataset encode, nil if none were kept. The function is nil if not available.
 	Agreement func() (*Latents, error)
 
-	// Pair takes images a and b of the dataset through the newest checkpoint; Between names the pair that a report shows.
-	// Both are nil where there is no checkpoint to ask.
+	// Pair runs images a and b of the dataset through the newest checkpoint; Between returns the pair that a report shows.
+	// Both are nil without a usable checkpoint.
 	Pair    func(a, b int) (Pair, error)
 	Between func() (a, b int, err error)
 
-	// Bundle writes the run's model for other programs, as a zip archive; nil leaves it out of the report.
+	// Bundle writes the run's model for other programs, as a zip archive; nil omits it from the report.
 	Bundle func(w io.Writer) error
 }
 
-// Damage is the sentence for scores that are there and cannot be read.
-const Damage = "its scores.json is damaged or of another version; evaluating the run again replaces it"
+// Damage is the sentence for existing scores that cannot be read.
+const Damage = "scores.json is damaged or from another version; evaluate the run again to replace it"
 
-// steps is how far the model had come that is reported: where it was scored, else where it was to go.
+// steps is the number of steps that the report groups the run by: the step of its scores, else the configured steps.
 func (e Entry) steps() int {
 	if e.Scores != nil {
 		return e.Scores.Step
@@ -55,7 +55,7 @@ func (e Entry) steps() int {
 	return e.Run.Config.Steps
 }
 
-// missing says in a sentence why the run has no part in the scores; empty where it has.
+// missing explains why the run is excluded from the scores; empty if it is included.
 func (e Entry) missing() string {
 	switch s := e.Run.State; {
 	case e.Scores != nil:
@@ -63,28 +63,28 @@ func (e Entry) missing() string {
 	case e.Damage != "":
 		return e.Damage
 	case s == model.Failed || s == model.Interrupted || s == model.Stopped:
-		return strings.TrimSpace(fmt.Sprintf("%s at step %d of %d. %s", s, e.Run.Step, e.Run.Config.Steps, e.Run.Reason))
+		return strings.TrimSpace(fmt.Sprintf("%s at step %s of %s. %s", s, grouped(e.Run.Step), grouped(e.Run.Config.Steps), e.Run.Reason))
 	case s == model.Finished:
-		return "finished, but not scored: its folder has no scores.json"
+		return "finished, not evaluated yet"
 	}
-	return fmt.Sprintf("%s, step %d of %d", e.Run.State, e.Run.Step, e.Run.Config.Steps)
+	return fmt.Sprintf("%s, step %s of %s", e.Run.State, grouped(e.Run.Step), grouped(e.Run.Config.Steps))
 }
 
-// Group is the runs that differ in nothing but their seed, and what they say together.
+// Group is a set of runs that differ only in their seed, with its scores.
 type Group struct {
-	Label   string // the model, and what tells this group from others of the same model on the same dataset
+	Label   string // the model, and what distinguishes this group from others of the same model and dataset
 	Dataset string
 	Model   string
 	Config  model.Config // shared by all; seed and engine are the first run's
 	Differs []string     // names of the fields in Label
 
-	Entries []Entry  // that count, seeds ascending
-	Left    []Left   // that do not
-	Scores  []Scored // one for each metric
-	Problem string   // why a score of the group is missing, as a sentence; empty for none
+	Entries []Entry  // counted runs, by ascending seed
+	Left    []Left   // excluded runs
+	Scores  []Scored // one per metric
+	Problem string   // why a score of the group is missing, as a sentence; empty if none is
 }
 
-// Left is a run that was left out of the means, and why.
+// Left is a run excluded from the means, with the reason.
 type Left struct {
 	Entry
 	Why string
@@ -93,15 +93,15 @@ type Left struct {
 // Scored is one metric over the seeds of a group.
 type Scored struct {
 	Metric Metric
-	Seeds  []int64   // that have a value
+	Seeds  []int64   // seeds that have a value
 	Values []float64 // by seed
 	Summary
 
-	Within *model.Interval // 95% interval of the only seed's value, over what it was measured on; nil for several seeds, and where it has none
-	Chance Summary         // of the same score with the factors' rows shuffled, over seeds; N is 0 where it was not measured
+	Within *model.Interval // 95% interval of a single seed's value, over the rows or votes it was measured on; nil for several seeds or if there is none
+	Chance Summary         // the same score with the factors' rows shuffled, over seeds; N is 0 if not measured
 }
 
-// Text is Summary's, and for a single seed the interval of its own value where there is one: "0.34 (0.31 to 0.37)".
+// Text is Summary.Text, plus for a single seed the interval of its own value if there is one: "0.34 (0.31 to 0.37)".
 func (s Scored) Text(plain int) string {
 	text := s.Summary.Text(plain)
 	if s.N == 1 && s.Within != nil {
@@ -110,7 +110,7 @@ func (s Scored) Text(plain int) string {
 	return text
 }
 
-// Score finds a metric's summary over the group.
+// Score returns a metric's summary over the group.
 func (g Group) Score(key string) Scored {
 	for _, s := range g.Scores {
 		if s.Metric.Key == key {
@@ -120,8 +120,8 @@ func (g Group) Score(key string) Scored {
 	return Scored{Summary: Summarise(nil)}
 }
 
-// Best is the run with the highest InfoM, or without InfoM the highest PSNR; nil where none is scored. The paper shows the
-// images of that run.
+// Best returns the run with the highest InfoM, or without InfoM the highest PSNR, as the paper does for its images; nil if none is
+// scored.
 func (g Group) Best() *Entry {
 	for _, key := range []string{"infom", "psnr"} {
 		m, _ := MetricByKey(key)
@@ -138,22 +138,22 @@ func (g Group) Best() *Entry {
 	return nil
 }
 
-// sameBut is the configuration without what may differ within a group: seed, engine, how often things are written, and the
-// number of steps, which is the entry's own.
+// sameBut is the configuration without the fields that may differ within a group: seed, engine and cadences; its number of steps is
+// the entry's steps.
 func (e Entry) sameBut() model.Config {
 	c := SameBut(e.Run)
 	c.Steps = e.steps()
 	return c
 }
 
-// SameBut is a run's configuration without what may differ within a group that folds seeds: seed, engine, and how often things are written.
+// SameBut is a run's configuration without the fields that may differ between seeds of a group: seed, engine and cadences.
 func SameBut(r model.Run) model.Config {
 	c := r.Config
 	c.Seed, c.Engine, c.CheckpointEvery, c.SampleEvery, c.EvalEvery, c.Evaluate = 0, "", 0, 0, 0, ""
 	return c
 }
 
-// Groups puts runs together that differ in their seed alone, in the paper's order of datasets and models.
+// Groups collects runs that differ only in their seed, in the paper's order of datasets and models.
 func Groups(entries []Entry) []Group {
 	var groups []Group
 	at := map[model.Config]int{}
@@ -185,7 +185,7 @@ func (g *Group) add(e Entry) {
 	g.Entries = append(g.Entries, e)
 }
 
-// finish orders the seeds, leaves out repetitions of one, and sums up.
+// finish sorts the seeds, excludes repeated ones, and summarizes the scores.
 func (g *Group) finish() {
 	slices.SortStableFunc(g.Entries, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Run.Config.Seed, b.Run.Config.Seed), b.Run.Created.Compare(a.Run.Created), cmp.Compare(a.Run.ID, b.Run.ID))
@@ -193,7 +193,7 @@ func (g *Group) finish() {
 	kept := g.Entries[:0:0]
 	for _, e := range g.Entries {
 		if n := len(kept); n > 0 && kept[n-1].Run.Config.Seed == e.Run.Config.Seed {
-			g.Left = append(g.Left, Left{e, fmt.Sprintf("repeats seed %d of run %s, which is newer", e.Run.Config.Seed, kept[n-1].Run.ID)})
+			g.Left = append(g.Left, Left{e, fmt.Sprintf("repeats seed %d of the newer run %s", e.Run.Config.Seed, kept[n-1].Run.ID)})
 			continue
 		}
 		kept = append(kept, e)
@@ -208,7 +208,7 @@ func (g *Group) finish() {
 	g.agree()
 }
 
-// summarise is a metric over the group's runs.
+// summarise is one metric over the group's runs.
 func (g *Group) summarise(m Metric) Scored {
 	s, chance := Scored{Metric: m}, []float64{}
 	for _, e := range g.Entries {
@@ -243,14 +243,14 @@ func byPaper(a, b Group) int {
 	return compareConfigs(a.Config, b.Config)
 }
 
-// seedless is a configuration without what seeds of it differ in.
+// seedless is a configuration without seed and engine.
 func seedless(c model.Config) model.Config {
 	c.Seed, c.Engine = 0, ""
 	return c
 }
 
-// settingPlaces numbers the settings of runs in the paper's order; those that it does not tell apart share a place. Comparing settings takes
-// long, and many runs have few.
+// settingPlaces numbers the settings of runs in the paper's order; settings that compare equal share a number. It compares settings
+// rather than runs, because comparisons are slow and many runs share few settings.
 func settingPlaces(runs []Entry) map[model.Config]int {
 	places := map[model.Config]int{}
 	var groups []Group
@@ -274,7 +274,7 @@ func settingPlaces(runs []Entry) map[model.Config]int {
 	return places
 }
 
-// rank is a name's place in the paper's order; unknown names come after.
+// rank is a name's index in order; unknown names come last.
 func rank(order []string, name string) int {
 	if i := slices.Index(order, name); i >= 0 {
 		return i
@@ -282,10 +282,10 @@ func rank(order []string, name string) int {
 	return len(order)
 }
 
-// compareConfigs orders settings of one model: ablations after the plain model and as the paper lists them, numbers by size.
+// compareConfigs orders settings of one model: the unmodified model first, then ablations in the paper's order; numbers by size.
 func compareConfigs(a, b model.Config) int {
 	if a.Seed, a.Engine = b.Seed, b.Engine; a == b {
-		return 0 // seeds of one configuration, of which there are many
+		return 0 // fast path: most runs are seeds of the same configuration
 	}
 	if by := cmp.Compare(ablated(a), ablated(b)); by != 0 {
 		return by
@@ -309,7 +309,7 @@ func compareConfigs(a, b model.Config) int {
 	return 0
 }
 
-// ablated is the place of the first design choice that a configuration undoes; 0 for none.
+// ablated is the 1-based index of the first ablation field that a configuration changes; 0 if none.
 func ablated(c model.Config) int {
 	plain, err := model.Default(c.Model, c.Preset, c.Dataset)
 	if err != nil {
@@ -323,7 +323,7 @@ func ablated(c model.Config) int {
 	return 0
 }
 
-// label names every group by its model and by what differs among the groups of that model on that dataset.
+// label names every group by its model and by the fields that differ among groups of that model on that dataset.
 func label(groups []Group) {
 	for i := range groups {
 		g := &groups[i]
@@ -336,7 +336,7 @@ func label(groups []Group) {
 		g.Differs = Differing(rivals)
 		words := []string{ModelLabel(g.Model)}
 		if g.Model == model.External {
-			words[0] = g.Config.Preset // its own name, or the tool that it comes from
+			words[0] = g.Config.Preset // the model's own name, or the tool it comes from
 		}
 		for _, name := range g.Differs {
 			if g.Model == model.External && name == "preset" {
@@ -348,8 +348,8 @@ func label(groups []Group) {
 	}
 }
 
-// Differing lists the fields in which configurations differ, seed, engine and cadence apart. Where presets differ, what each
-// preset sets itself is left out.
+// Differing lists the fields in which configurations differ, except seed, engine and cadence. If presets differ, it ignores values
+// that are a preset's defaults.
 func Differing(configs []model.Config) []string {
 	var names []string
 	if len(configs) < 2 {
@@ -377,7 +377,7 @@ func different(configs []model.Config, get func(model.Config) string) bool {
 	return slices.ContainsFunc(configs[1:], func(c model.Config) bool { return get(c) != first })
 }
 
-// beyondPreset is a field's value, or nothing where it is its preset's own.
+// beyondPreset is a field's value, or empty if it is the preset's default.
 func beyondPreset(f model.Field, c model.Config) string {
 	def, err := model.Default(c.Model, c.Preset, c.Dataset)
 	if err == nil && f.Get(def) == f.Get(c) {
@@ -394,7 +394,7 @@ func mustField(name string) model.Field {
 	return f
 }
 
-// setting writes one field's value as a part of a label: "β 0.3", "no denoiser", "tiny"; empty for a switch that is off.
+// setting formats one field's value as part of a label: "β 0.3", "no denoiser", "tiny"; empty for a switch that is off.
 func setting(name string, c model.Config) string {
 	f := mustField(name)
 	v := f.Get(c)

@@ -20,7 +20,7 @@ var pageStyle string
 
 var page = template.Must(template.New("report").Parse(pageText))
 
-// pageView is what page.html draws.
+// pageView is the data of page.html.
 type pageView struct {
 	Title, Counted string
 	Style          template.CSS
@@ -40,7 +40,7 @@ type sectionView struct {
 
 type figureView struct {
 	Drawing template.HTML
-	Wide    bool // too wide to stand beside another in print
+	Wide    bool // too wide for two columns in print
 }
 
 type tableView struct {
@@ -75,7 +75,7 @@ type sheetView struct {
 	Width, Height int
 }
 
-// HTML writes report.html: one page that asks for nothing else.
+// HTML writes report.html: one self-contained page without external resources.
 func (r *Report) HTML(w io.Writer) error {
 	v := pageView{Title: r.Title, Counted: r.counted(), Style: template.CSS(pageStyle + figure.CSS()), Left: r.Left(), Notes: r.Notes(), Runs: r.Runs}
 	figures, err := r.draw()
@@ -90,12 +90,12 @@ func (r *Report) HTML(w io.Writer) error {
 		v.Sections = append(v.Sections, section)
 	}
 	if len(r.Selections) > 0 {
-		v.Sections = append(v.Sections, sectionView{Name: "Selected hyperparameters", About: "By the highest mean InfoM over seeds of their own.", Tables: []tableView{}, Lists: []listView{r.selectionList()}})
+		v.Sections = append(v.Sections, sectionView{Name: "Selected hyperparameters", About: "Selected by the highest mean InfoM over separate seeds.", Tables: []tableView{}, Lists: []listView{r.selectionList()}})
 	}
 	return page.Execute(w, v)
 }
 
-// counted says how many runs there are and how many of them have scores.
+// counted summarizes how many runs have scores, and explains the small print.
 func (r *Report) counted() string {
 	scored := 0
 	for _, e := range r.Runs {
@@ -103,7 +103,7 @@ func (r *Report) counted() string {
 			scored++
 		}
 	}
-	return fmt.Sprintf("%d of %d runs have scores. Small print under a score: the paper's value, with ✓ where ours is equivalent.", scored, len(r.Runs))
+	return fmt.Sprintf("%d of %d runs have scores. Small print below a score is the paper's value, with ✓ if ours is equivalent.", scored, len(r.Runs))
 }
 
 func (s Section) view(figures []figure.Figure) (sectionView, error) {
@@ -124,7 +124,7 @@ func (s Section) view(figures []figure.Figure) (sectionView, error) {
 		}
 	}
 	for _, f := range figures {
-		v.Figures = append(v.Figures, figureView{template.HTML(f.Inline()), f.Width > chartWidth}) // the package escapes its text
+		v.Figures = append(v.Figures, figureView{template.HTML(f.Inline()), f.Width > chartWidth}) // package figure escapes its text
 	}
 	for _, d := range s.Datasets() {
 		sheets, err := s.Sheets(d)
@@ -134,7 +134,7 @@ func (s Section) view(figures []figure.Figure) (sectionView, error) {
 		for _, sheet := range sheets {
 			size := sheet.Size()
 			v.Sheets = append(v.Sheets, sheetView{
-				Caption: fmt.Sprintf("%s on %s, seed %d: images above, reconstructions below.", sheet.Label, DatasetLabel(d), sheet.Seed),
+				Caption: fmt.Sprintf("%s on %s, seed %d: images (top), reconstructions (bottom).", sheet.Label, DatasetLabel(d), sheet.Seed),
 				Data:    template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(sheet.PNG)), Width: size.X, Height: size.Y})
 		}
 	}
@@ -164,7 +164,7 @@ func (t Table) view() tableView {
 
 func (s Section) ablationList() (listView, bool) {
 	all := s.Ablations()
-	v := listView{Title: "Ablations: difference to the model as it is, with Welch's 95% interval", Heads: []string{"Change", "Dataset"}}
+	v := listView{Title: "Ablations: difference from the unmodified model, with Welch's 95% interval", Heads: []string{"Change", "Dataset"}}
 	metrics := s.Measured(columns)
 	for _, m := range metrics {
 		v.Heads = append(v.Heads, mdHead(m))
@@ -182,7 +182,7 @@ func (s Section) ablationList() (listView, bool) {
 }
 
 func (r *Report) selectionList() listView {
-	v := listView{Title: "Chosen by InfoM", Heads: []string{"Model", "Dataset", "Hyperparameter", "Chosen", "Tried: mean InfoM"}}
+	v := listView{Title: "Selected by InfoM", Heads: []string{"Model", "Dataset", "Hyperparameter", "Selected", "Mean InfoM by value"}}
 	for _, s := range r.Selections {
 		tried := ""
 		for i, o := range s.Options {

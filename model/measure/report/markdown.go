@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Markdown writes report.md: the tables, the published values, what was left out, and how to read it.
+// Markdown writes report.md: the tables, the published values, the excluded runs, and the notes.
 func (r *Report) Markdown(w io.Writer) error {
 	var l lines
 	l.add("# %s\n", mdText(r.Title))
@@ -16,13 +16,13 @@ func (r *Report) Markdown(w io.Writer) error {
 	}
 	r.mdSelections(&l)
 	if left := r.Left(); len(left) > 0 {
-		l.add("## Runs that are not counted\n")
+		l.add("## Excluded runs\n")
 		for _, e := range left {
 			l.add("- `%s` (%s, seed %d): %s", e.Run.ID, ModelLabel(e.Run.Config.Model), e.Run.Config.Seed, mdText(e.Why))
 		}
 		l.add("")
 	}
-	l.add("## How to read this\n")
+	l.add("## Notes on the tables\n")
 	for _, note := range r.Notes() {
 		l.add("- %s", note)
 	}
@@ -37,7 +37,7 @@ func (s Section) markdown(l *lines) {
 		l.add("%s\n", mdText(s.About))
 	}
 	if !s.Scored() {
-		l.add("No run of these has scores yet.\n")
+		l.add("None of these runs has scores yet.\n")
 		return
 	}
 	metrics := slices.Concat(columns, further)
@@ -85,7 +85,7 @@ func (t Table) markdown(l *lines) {
 	l.add("")
 }
 
-// Seeds is how many seeds stand behind a row: one number, or "3 to 5" where metrics differ.
+// Seeds is the number of seeds of a row: one number, or "3 to 5" if metrics differ.
 func (r Row) Seeds() string {
 	least, most := Table{Rows: []Row{r}}.Seeds()
 	if least == most {
@@ -121,7 +121,7 @@ func mdHead(m Metric) string {
 	return head + " ↑"
 }
 
-// mdPublished sets the paper's values beside ours: theirs, the difference, and whether the two are equivalent.
+// mdPublished lists the paper's values next to ours, the difference, and whether the two are equivalent.
 func (t Table) mdPublished(l *lines) {
 	first := true
 	for _, row := range t.Rows {
@@ -130,7 +130,7 @@ func (t Table) mdPublished(l *lines) {
 				continue
 			}
 			if first {
-				l.add("| Beside the paper | ours | published | difference | equivalent |\n| --- | --: | --: | --: | --- |")
+				l.add("| Compared with the paper | ours | published | difference | equivalent |\n| --- | --: | --: | --: | --- |")
 				first = false
 			}
 			l.add("| %s, %s | %s | %s | %s | %s |", mdText(row.Label), c.Metric.Label, c.Text(c.Metric.Decimals), *c.Published, signed(c.Difference(), c.Metric.Decimals), c.equivalence())
@@ -141,7 +141,7 @@ func (t Table) mdPublished(l *lines) {
 	}
 }
 
-// equivalence is Match in a word or a short phrase; the reason for no claim stands beneath the table.
+// equivalence is Match as a word or short phrase; the reason for making no claim is given below the table.
 func (c Cell) equivalence() string {
 	equivalent, why := c.Match()
 	switch {
@@ -172,7 +172,7 @@ func (s Section) mdAblations(l *lines) {
 	for _, m := range metrics {
 		head, rule = append(head, mdHead(m)), append(rule, "--:")
 	}
-	l.add("### Ablations\n\nDifference to the model as it is, with Welch's 95%% interval.\n")
+	l.add("### Ablations\n\nDifference from the unmodified model, with Welch's 95%% interval.\n")
 	l.add("| %s |\n| %s |", strings.Join(head, " | "), strings.Join(rule, " | "))
 	for _, a := range all {
 		cells := []string{mdText(a.Change), mdText(DatasetLabel(a.Variant.Dataset))}
@@ -186,7 +186,7 @@ func (s Section) mdAblations(l *lines) {
 	l.add("")
 }
 
-// Text is the difference in the i-th of Columns with its sign.
+// Text is the difference in the i-th of Columns, with its sign.
 func (a Ablation) Text(i int) string {
 	d := a.Differences[i]
 	text := d.Text(columns[i].Decimals)
@@ -214,8 +214,8 @@ func (r *Report) mdSelections(l *lines) {
 	if len(r.Selections) == 0 {
 		return
 	}
-	l.add("## Selected hyperparameters\n\nBy the highest mean InfoM over seeds of their own.\n")
-	l.add("| Model | Dataset | Hyperparameter | Chosen | Tried: mean InfoM |\n| --- | --- | --- | --- | --- |")
+	l.add("## Selected hyperparameters\n\nSelected by the highest mean InfoM over separate seeds.\n")
+	l.add("| Model | Dataset | Hyperparameter | Selected | Mean InfoM by value |\n| --- | --- | --- | --- | --- |")
 	for _, s := range r.Selections {
 		var tried []string
 		for _, o := range s.Options {
@@ -226,7 +226,7 @@ func (r *Report) mdSelections(l *lines) {
 	l.add("")
 }
 
-// Text is the mean InfoM of an option and how many seeds it has; "no score" for none.
+// Text is the mean InfoM of an option and its number of seeds; "no score" if none.
 func (o Option) Text() string {
 	if o.InfoM.N == 0 {
 		return "no score"
@@ -241,12 +241,12 @@ func orDash(text string) string {
 	return text
 }
 
-// mdText escapes what Markdown would take for marks.
+// mdText escapes characters that are markup in Markdown.
 func mdText(text string) string { return mdEscapes.Replace(text) }
 
 var mdEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", ">", "&gt;", "[", `\[`, "]", `\]`, "\n", " ", "\r", " ")
 
-// mdCode is text as code within a cell of a table.
+// mdCode formats text as code inside a table cell.
 func mdCode(text string) string { return "`" + mdInCode.Replace(text) + "`" }
 
 var mdInCode = strings.NewReplacer("|", `\|`, "`", "'", "\n", " ", "\r", " ")

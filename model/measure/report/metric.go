@@ -1,5 +1,5 @@
-// Package report turns runs and their scores into what one cites: tables with intervals, the paper's values beside them,
-// figures, and files that carry all of it. The same runs give the same bytes.
+// Package report turns runs and their scores into citable results: tables with intervals next to the paper's values, figures, and
+// files that contain all of it. The same runs produce the same bytes.
 package report
 
 import (
@@ -9,22 +9,22 @@ import (
 	"slotscope/model"
 )
 
-// Metric is one column of a table of scores. Higher is better unless it is Neutral.
+// Metric is one column of a score table. Higher is better unless it is Neutral.
 type Metric struct {
-	Key      string // in files and addresses
+	Key      string // in files and URLs
 	Label    string
 	Unit     string
-	Decimals int    // where there is no interval to round to
+	Decimals int    // used if there is no interval to round to
 	About    string // one sentence
 	Range    [2]float64
-	Neutral  bool // neither direction is better: never set in bold, and nothing wins by it
+	Neutral  bool // neither direction is better: never bold, no winner
 
 	of     func(model.Scores) model.Score
-	chance func(model.Scores) model.Score    // the same score without the factors' order of rows; nil where it is not measured
-	within func(model.Scores) model.Interval // 95% interval of one run's score; nil where it has none
+	chance func(model.Scores) model.Score    // the score with the factors' rows shuffled; nil if not measured
+	within func(model.Scores) model.Interval // 95% interval of one run's score; nil if it has none
 }
 
-// Of reads the metric from a run's scores; NaN where it was not measured or is undefined.
+// Of returns the metric's value in a run's scores; NaN if not measured or undefined.
 func (m Metric) Of(s model.Scores) float64 {
 	v := float64(m.of(s))
 	if !finite(v) {
@@ -36,59 +36,59 @@ func (m Metric) Of(s model.Scores) float64 {
 var (
 	unit    = [2]float64{0, 1}
 	columns = []Metric{
-		{Key: "infom", Label: "InfoM", Decimals: 2, Range: unit, About: "Modularity: each slot tells of one factor.", of: metrics(func(m model.Metrics) model.Score { return m.InfoM })},
-		{Key: "infoe", Label: "InfoE", Decimals: 2, Range: unit, About: "Explicitness: factors can be read off linearly. In-sample: near 1 for any large codebook in even use.", of: metrics(func(m model.Metrics) model.Score { return m.InfoE })},
-		{Key: "infoc", Label: "InfoC", Decimals: 2, Range: unit, About: "Compactness: each factor lies in one slot.", of: metrics(func(m model.Metrics) model.Score { return m.InfoC })},
+		{Key: "infom", Label: "InfoM", Decimals: 2, Range: unit, About: "Modularity: each slot encodes one factor.", of: metrics(func(m model.Metrics) model.Score { return m.InfoM })},
+		{Key: "infoe", Label: "InfoE", Decimals: 2, Range: unit, About: "Explicitness: factors are linearly decodable. In-sample: near 1 for any large, evenly used codebook.", of: metrics(func(m model.Metrics) model.Score { return m.InfoE })},
+		{Key: "infoc", Label: "InfoC", Decimals: 2, Range: unit, About: "Compactness: each factor is encoded in one slot.", of: metrics(func(m model.Metrics) model.Score { return m.InfoC })},
 		{Key: "d", Label: "D", Decimals: 2, Range: unit, About: "DCI disentanglement, by random forests.", of: metrics(func(m model.Metrics) model.Score { return paperDCI(m).D })},
 		{Key: "i", Label: "I", Decimals: 2, Range: unit, About: "DCI informativeness: accuracy on held-out rows.", of: metrics(func(m model.Metrics) model.Score { return paperDCI(m).I })},
-		{Key: "c", Label: "C", Decimals: 2, Range: unit, About: "DCI completeness. Over one-hot codes, as the paper must have computed it, even a perfect code stays near 0.45.", of: metrics(func(m model.Metrics) model.Score { return paperDCI(m).C })},
-		{Key: "psnr", Label: "PSNR", Unit: "dB", Decimals: 1, About: "Of reconstructions against the images, mean over images.", of: func(s model.Scores) model.Score { return model.Score(s.PSNR) }},
+		{Key: "c", Label: "C", Decimals: 2, Range: unit, About: "DCI completeness. Over one-hot codes, the paper's apparent choice, even a perfect code only reaches about 0.45.", of: metrics(func(m model.Metrics) model.Score { return paperDCI(m).C })},
+		{Key: "psnr", Label: "PSNR", Unit: "dB", Decimals: 1, About: "PSNR of reconstructions, mean over images.", of: func(s model.Scores) model.Score { return model.Score(s.PSNR) }},
 	}
 	further = []Metric{
-		{Key: "infoe_heldout", Label: "InfoE held out", Decimals: 2, Range: unit, About: "InfoE fitted on nine rows in ten and measured on the tenth. Ours, not the paper's.", of: metrics(func(m model.Metrics) model.Score { return m.InfoEHeldOut })},
-		{Key: "c_slots", Label: "C by slot", Decimals: 2, Range: unit, About: "DCI completeness with importances summed over each slot: 1 is within reach.", of: metrics(slotC)},
+		{Key: "infoe_heldout", Label: "InfoE held out", Decimals: 2, Range: unit, About: "InfoE fitted on 90% of the rows and measured on the other 10%. Ours, not the paper's.", of: metrics(func(m model.Metrics) model.Score { return m.InfoEHeldOut })},
+		{Key: "c_slots", Label: "C by slot", Decimals: 2, Range: unit, About: "DCI completeness with importances summed over each slot, so that 1 is attainable.", of: metrics(slotC)},
 		{Key: "swap_exact", Label: "Exact swaps", Decimals: 2, Range: unit, About: "Share of single-slot swaps that change the slot's own factor and no other.", of: exactSwaps},
-		{Key: "swap_truth_group", Label: "True group swaps", Decimals: 2, Range: unit, About: "Share of swaps of all slots of a factor that give the picture which the dataset has of A's factors with that one from B, within 3 dB of the reconstruction of A.", of: truth(func(s model.SwapTruth) model.Score { return s.Group.Value })},
-		{Key: "swap_truth_single", Label: "True single swaps", Decimals: 2, Range: unit, About: "The same of single slots that a factor owns.", of: truth(func(s model.SwapTruth) model.Score { return s.Single.Value })},
-		{Key: "coverage", Label: "Coverage", Decimals: 2, Range: unit, About: "Share of factors that own a slot: NMI of at least 0.5, and 0.2 above the slot's second factor.", of: metrics(coverage)},
+		{Key: "swap_truth_group", Label: "True group swaps", Decimals: 2, Range: unit, About: "Share of swaps of all slots of a factor whose result matches the dataset's image with A's factors and that one from B, within 3 dB of the reconstruction of A.", of: truth(func(s model.SwapTruth) model.Score { return s.Group.Value })},
+		{Key: "swap_truth_single", Label: "True single swaps", Decimals: 2, Range: unit, About: "The same for swaps of single slots owned by a factor.", of: truth(func(s model.SwapTruth) model.Score { return s.Single.Value })},
+		{Key: "coverage", Label: "Coverage", Decimals: 2, Range: unit, About: "Share of factors that own a slot: NMI of at least 0.5, and at least 0.2 above the slot's second factor.", of: metrics(coverage)},
 	}
-	// unlabelled tell of representations without any label of a factor.
+	// unlabelled are metrics of representations that need no factor labels.
 	unlabelled = []Metric{
-		{Key: "joint_entropy", Label: "H(c₁…c_m)", Unit: "nats", Decimals: 2, Neutral: true, About: "Joint entropy of the slots' codes, plug-in: a lower bound where most images have a combination of codes of their own.", of: joint(func(j model.JointEntropy) float64 { return j.Nats })},
-		{Key: "joint_coverage", Label: "Coverage of codes", Decimals: 2, Range: unit, Neutral: true, About: "Share of images whose combination of codes another image takes too. Below 0.9 the joint entropy is a lower bound.", of: joint(func(j model.JointEntropy) float64 { return j.Coverage })},
-		{Key: "redundancy_pairs", Label: "Redundancy of pairs", Unit: "nats", Decimals: 2, Neutral: true, About: "Information that pairs of slots share beyond chance, summed. Lower repeats less; 0 also where slots say nothing.", of: fieldScore("redundancy_pairs"), chance: fieldChance("redundancy_pairs")},
-		{Key: "redundancy", Label: "Redundancy", Unit: "nats", Decimals: 2, Neutral: true, About: "Total correlation of the slots by Chao and Shen's entropy; no value where fewer than half of the images share their combination of codes.", of: determined},
-		{Key: "retrieval_snr", Label: "SNR of ṽ", Decimals: 2, Neutral: true, About: "Of raw retrievals from the encoder's z: c²/(1 − c²) for their mean cosine c with the entries taken; of a true HRR 1/m.", of: faithfulness(retrievalSNR)},
+		{Key: "joint_entropy", Label: "H(c₁…c_m)", Unit: "nats", Decimals: 2, Neutral: true, About: "Joint entropy of the slots' codes, plug-in: a lower bound if most images have a unique combination of codes.", of: joint(func(j model.JointEntropy) float64 { return j.Nats })},
+		{Key: "joint_coverage", Label: "Coverage of codes", Decimals: 2, Range: unit, Neutral: true, About: "Share of images that share their combination of codes with another image. Below 0.9 the joint entropy is a lower bound.", of: joint(func(j model.JointEntropy) float64 { return j.Coverage })},
+		{Key: "redundancy_pairs", Label: "Redundancy of pairs", Unit: "nats", Decimals: 2, Neutral: true, About: "Mutual information of slot pairs beyond chance, summed. Lower means less repetition; also 0 if slots carry no information.", of: fieldScore("redundancy_pairs"), chance: fieldChance("redundancy_pairs")},
+		{Key: "redundancy", Label: "Redundancy", Unit: "nats", Decimals: 2, Neutral: true, About: "Total correlation of the slots by the Chao–Shen entropy estimator; undefined if fewer than half of the images share their combination of codes.", of: determined},
+		{Key: "retrieval_snr", Label: "SNR of ṽ", Decimals: 2, Neutral: true, About: "SNR of raw retrievals from the encoder's z: c²/(1 − c²), c their mean cosine with the chosen entries; 1/m for a true HRR.", of: faithfulness(retrievalSNR)},
 	}
-	// udr is a score of a run among the runs of its group, which Group.Agree measures.
-	udr      = Metric{Key: UDRKey, Label: "UDR", Decimals: 2, Range: unit, About: "Agreement of the slots of seeds with one another, one to one: median over the other seeds of the group. Chooses among models without labels.", of: func(model.Scores) model.Score { return model.Undefined() }}
+	// udr is a score of a run relative to the other runs of its group; Group.agree measures it.
+	udr      = Metric{Key: UDRKey, Label: "UDR", Decimals: 2, Range: unit, About: "One-to-one agreement of slots between seeds: median over the other seeds of the group. Selects models without labels.", of: func(model.Scores) model.Score { return model.Undefined() }}
 	faithful = []Metric{
-		{Key: "cos_bundle", Label: "cos(z, ẑ)", Decimals: 2, About: "Of the encoder's z and the bundle of its own codes; of a true HRR near 1.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.CosBundle })},
-		{Key: "cos_retrieval", Label: "cos(ṽ, q)", Decimals: 2, About: "Of raw retrievals and the entries taken; of a true HRR 1/√(1+m).", of: faithfulness(func(f model.Faithfulness) model.Score { return f.CosRetrieval })},
-		{Key: "cos_denoised", Label: "cos(v̄, q)", Decimals: 3, About: "Of denoised retrievals and the entries taken; of a true HRR near 1.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.CosDenoised })},
-		{Key: "reencode", Label: "Re-encoded", Decimals: 2, Range: unit, About: "Share of codes that the model's own retrieval reads from ẑ again; of a true HRR near 1.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Reencode })},
-		{Key: "cleanup", Label: "Cleaned up", Decimals: 2, Range: unit, About: "The same by plain unbinding and the nearest entry, without denoiser; of a true HRR near 1 within capacity.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Cleanup })},
-		{Key: "energy", Label: "‖ẑ‖²", Decimals: 1, Neutral: true, About: "Mean energy of bundles; of a true HRR m.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Energy })},
-		{Key: "coherence", Label: "Coherence", Decimals: 2, Neutral: true, About: "Standard deviation of the cosines of entries in use; of a true HRR 1/√d.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Coherence })},
+		{Key: "cos_bundle", Label: "cos(z, ẑ)", Decimals: 2, About: "Cosine of the encoder's z and the bundle of its codes; near 1 for a true HRR.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.CosBundle })},
+		{Key: "cos_retrieval", Label: "cos(ṽ, q)", Decimals: 2, About: "Cosine of raw retrievals and the chosen entries; 1/√(1+m) for a true HRR.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.CosRetrieval })},
+		{Key: "cos_denoised", Label: "cos(v̄, q)", Decimals: 3, About: "Cosine of denoised retrievals and the chosen entries; near 1 for a true HRR.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.CosDenoised })},
+		{Key: "reencode", Label: "Re-encoded", Decimals: 2, Range: unit, About: "Share of codes that the model's own retrieval recovers from ẑ; near 1 for a true HRR.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Reencode })},
+		{Key: "cleanup", Label: "Cleaned up", Decimals: 2, Range: unit, About: "The same with plain unbinding and the nearest entry, without denoiser; near 1 for a true HRR within capacity.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Cleanup })},
+		{Key: "energy", Label: "‖ẑ‖²", Decimals: 1, Neutral: true, About: "Mean energy of bundles; m for a true HRR.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Energy })},
+		{Key: "coherence", Label: "Coherence", Decimals: 2, Neutral: true, About: "Standard deviation of the cosines between entries in use; 1/√d for a true HRR.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.Coherence })},
 		{Key: "rank_codebook", Label: "Rank C", Decimals: 1, About: "Effective rank of the entries in use, at most d.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.RankCodebook })},
 		{Key: "rank_z", Label: "Rank z", Decimals: 1, About: "Effective rank of centred z, at most d.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.RankZ })},
 		{Key: "rank_bundle", Label: "Rank ẑ", Decimals: 1, About: "Effective rank of centred ẑ, at most d.", of: faithfulness(func(f model.Faithfulness) model.Score { return f.RankBundle })},
 	}
 	unseen = []Metric{
-		{Key: "unseen_infom", Label: "Unseen InfoM", Decimals: 2, Range: unit, About: "InfoM of images that the run's part of a dataset leaves out.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoM })},
-		{Key: "unseen_infoe", Label: "Unseen InfoE", Decimals: 2, Range: unit, About: "InfoE of images that training left out; its classifiers are fitted on them again.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoE })},
-		{Key: "unseen_infoc", Label: "Unseen InfoC", Decimals: 2, Range: unit, About: "InfoC of images that training left out.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoC })},
-		{Key: "unseen_psnr", Label: "Unseen PSNR", Unit: "dB", Decimals: 1, About: "PSNR of images that training left out.", of: unseenPSNR},
-		{Key: "recombined", Label: "Recombined, unseen", Decimals: 2, Range: unit, About: "Share of pictures that training left out which codes of two of its own images give, put together: within 3 dB of the reconstruction that they start from. A factor without slots is a miss.", of: recombined(func(r model.Recombination) model.Score { return r.Unseen.Hits.Value }), within: recombinedWithin(func(r model.Recombination) model.Interval { return r.Unseen.Hits })},
-		{Key: "recombined_seen", Label: "Recombined, seen", Decimals: 2, Range: unit, About: "The same of pictures that training showed: what putting together costs where nothing is new.", of: recombined(func(r model.Recombination) model.Score { return r.Seen.Hits.Value }), within: recombinedWithin(func(r model.Recombination) model.Interval { return r.Seen.Hits })},
-		{Key: "recombined_psnr", Label: "Recombined PSNR", Unit: "dB", Decimals: 1, About: "Of decoded recombinations against the true picture that training left out, where the factor owns slots.", of: recombined(func(r model.Recombination) model.Score { return r.Unseen.PSNR.Value })},
+		{Key: "unseen_infom", Label: "Unseen InfoM", Decimals: 2, Range: unit, About: "InfoM on images held out of training.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoM })},
+		{Key: "unseen_infoe", Label: "Unseen InfoE", Decimals: 2, Range: unit, About: "InfoE on images held out of training; its classifiers are refitted on them.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoE })},
+		{Key: "unseen_infoc", Label: "Unseen InfoC", Decimals: 2, Range: unit, About: "InfoC on images held out of training.", of: leftOut(func(m model.Metrics) model.Score { return m.InfoC })},
+		{Key: "unseen_psnr", Label: "Unseen PSNR", Unit: "dB", Decimals: 1, About: "PSNR on images held out of training.", of: unseenPSNR},
+		{Key: "recombined", Label: "Recombined, unseen", Decimals: 2, Range: unit, About: "Share of held-out images produced by recombining the codes of two training images, within 3 dB of the reconstruction they start from. A factor without slots is a miss.", of: recombined(func(r model.Recombination) model.Score { return r.Unseen.Hits.Value }), within: recombinedWithin(func(r model.Recombination) model.Interval { return r.Unseen.Hits })},
+		{Key: "recombined_seen", Label: "Recombined, seen", Decimals: 2, Range: unit, About: "The same for images seen in training: the cost of recombining when nothing is new.", of: recombined(func(r model.Recombination) model.Score { return r.Seen.Hits.Value }), within: recombinedWithin(func(r model.Recombination) model.Interval { return r.Seen.Hits })},
+		{Key: "recombined_psnr", Label: "Recombined PSNR", Unit: "dB", Decimals: 1, About: "PSNR of decoded recombinations against the true held-out image, for factors that own slots.", of: recombined(func(r model.Recombination) model.Score { return r.Unseen.PSNR.Value })},
 	}
 )
 
-// field are the scores that other papers report, by the keys of scores.json.
+// field are the metrics from other papers, with the keys of scores.json.
 var field = fieldMetrics()
 
-// fieldMetrics leaves out those that are not better the higher they are.
+// fieldMetrics omits the metrics for which higher is not better.
 func fieldMetrics() []Metric {
 	var all []Metric
 	for _, m := range model.FieldMetrics {
@@ -100,7 +100,7 @@ func fieldMetrics() []Metric {
 	return all
 }
 
-// fieldChance reads what one of the field's scores is with the factors' rows shuffled.
+// fieldChance returns a reader of a metric's chance level: its value with the factors' rows shuffled.
 func fieldChance(name string) func(model.Scores) model.Score {
 	return func(s model.Scores) model.Score {
 		if s.Field == nil {
@@ -111,7 +111,7 @@ func fieldChance(name string) func(model.Scores) model.Score {
 	}
 }
 
-// fieldInterval reads the interval of one of the field's scores over the rows, or the votes, that it was measured on.
+// fieldInterval returns a reader of a metric's interval over the rows or votes it was measured on.
 func fieldInterval(name string) func(model.Scores) model.Interval {
 	return func(s model.Scores) model.Interval {
 		if s.Field == nil {
@@ -122,7 +122,7 @@ func fieldInterval(name string) func(model.Scores) model.Interval {
 	}
 }
 
-// fieldScore reads one of the field's scores, undefined before the evaluation.
+// fieldScore returns a reader of a metric from other papers, undefined before the evaluation.
 func fieldScore(name string) func(model.Scores) model.Score {
 	return func(s model.Scores) model.Score {
 		if s.Field == nil {
@@ -139,20 +139,20 @@ func Columns() []Metric { return columns }
 // Further are metrics that the paper does not report.
 func Further() []Metric { return further }
 
-// every metric of a run: the paper's, ours, faithfulness to HRR, those of images that runs were not trained on, the field's, and those
-// without labels.
+// every lists the metrics of a run: the paper's, ours, faithfulness to HRR, those on held-out images, those from other papers, and
+// those without labels.
 func every() []Metric { return slices.Concat(columns, further, faithful, unseen, field, unlabelled) }
 
-// recorded are the metrics of runs, and those that a run has among the others of its group.
+// recorded lists the metrics of a run, including those relative to the other runs of its group.
 func recorded() []Metric { return append(every(), udr) }
 
-// AllMetrics are the metrics of every kind, in the order of a record.
+// AllMetrics lists the metrics of every kind, in the order of a record.
 func AllMetrics() []Metric { return every() }
 
-// StepKey is what Values call the step at which a run was scored.
+// StepKey is the key in Values of the step at which a run was scored.
 const StepKey = "step"
 
-// Values are the metrics of a run's scores that are defined, by key, and the step at which they were measured.
+// Values returns the defined metrics of a run's scores by key, and the step at which they were measured.
 func Values(s model.Scores) model.Values {
 	all := model.Values{StepKey: float64(s.Step)}
 	for _, m := range every() {
@@ -173,7 +173,7 @@ func MetricByKey(key string) (Metric, bool) {
 	return Metric{}, false
 }
 
-// metrics reads one of InfoMEC and DCI, undefined before the evaluation.
+// metrics returns a reader of an InfoMEC or DCI score, undefined before the evaluation.
 func metrics(read func(model.Metrics) model.Score) func(model.Scores) model.Score {
 	return func(s model.Scores) model.Score {
 		if s.Metrics == nil {
@@ -183,7 +183,7 @@ func metrics(read func(model.Metrics) model.Score) func(model.Scores) model.Scor
 	}
 }
 
-// leftOut reads one of InfoMEC on what training left out, undefined where it left out nothing.
+// leftOut returns a reader of an InfoMEC score on held-out images, undefined if there are none.
 func leftOut(read func(model.Metrics) model.Score) func(model.Scores) model.Score {
 	return func(s model.Scores) model.Score {
 		if s.HeldOut == nil || s.HeldOut.Metrics == nil {
@@ -200,7 +200,7 @@ func unseenPSNR(s model.Scores) model.Score {
 	return s.HeldOut.PSNR.Value
 }
 
-// recombined reads codes of training images put together, undefined where that was not measured.
+// recombined returns a reader of a score of recombined training codes, undefined if not measured.
 func recombined(read func(model.Recombination) model.Score) func(model.Scores) model.Score {
 	return func(s model.Scores) model.Score {
 		if s.HeldOut == nil || s.HeldOut.Recombination == nil {
@@ -210,7 +210,7 @@ func recombined(read func(model.Recombination) model.Score) func(model.Scores) m
 	}
 }
 
-// recombinedWithin reads an interval over targets.
+// recombinedWithin returns a reader of a recombination score's interval over targets.
 func recombinedWithin(read func(model.Recombination) model.Interval) func(model.Scores) model.Interval {
 	return func(s model.Scores) model.Interval {
 		if s.HeldOut == nil || s.HeldOut.Recombination == nil {
@@ -224,7 +224,7 @@ func undefined() model.Interval {
 	return model.Interval{Value: model.Undefined(), Low: model.Undefined(), High: model.Undefined()}
 }
 
-// paperDCI is the view of the latents that agrees with the paper's numbers: codes one-hot, numbers as they are.
+// paperDCI is the view of the latents that agrees with the paper's numbers: one-hot for codes, unchanged for numbers.
 func paperDCI(m model.Metrics) model.DCIScore {
 	if m.Discrete {
 		return m.DCI.OneHot
@@ -232,7 +232,7 @@ func paperDCI(m model.Metrics) model.DCIScore {
 	return m.DCI.Slots
 }
 
-// slotC is completeness per slot; for numbers a slot is one feature anyway.
+// slotC is the completeness per slot; for numbers, a slot is a single feature anyway.
 func slotC(m model.Metrics) model.Score {
 	if m.Discrete {
 		return m.DCI.SlotSum.C
@@ -240,7 +240,7 @@ func slotC(m model.Metrics) model.Score {
 	return m.DCI.Slots.C
 }
 
-// truth reads swaps against the truth, undefined where they were not measured.
+// truth returns a reader of swaps compared with the true images, undefined if not measured.
 func truth(read func(model.SwapTruth) model.Score) func(model.Scores) model.Score {
 	return func(s model.Scores) model.Score {
 		if s.SwapTruth == nil {
@@ -250,7 +250,7 @@ func truth(read func(model.SwapTruth) model.Score) func(model.Scores) model.Scor
 	}
 }
 
-// faithfulness reads a figure of HRR models, undefined for baselines and where it was not measured.
+// faithfulness returns a reader of a score of HRR models, undefined for baselines and if not measured.
 func faithfulness(read func(model.Faithfulness) model.Score) func(model.Scores) model.Score {
 	return func(s model.Scores) model.Score {
 		if s.Faithfulness == nil {
@@ -260,7 +260,7 @@ func faithfulness(read func(model.Faithfulness) model.Score) func(model.Scores) 
 	}
 }
 
-// joint reads the joint entropy of codes, undefined for models without codes and where it was not measured.
+// joint returns a reader of the joint entropy of codes, undefined for models without codes and if not measured.
 func joint(read func(model.JointEntropy) float64) func(model.Scores) model.Score {
 	return func(s model.Scores) model.Score {
 		if s.Usage == nil || s.Usage.Joint == nil {
@@ -270,7 +270,7 @@ func joint(read func(model.JointEntropy) float64) func(model.Scores) model.Score
 	}
 }
 
-// determined is the total redundancy where the evaluation set was large enough to tell.
+// determined is the total redundancy, undefined if the evaluation set was too small to estimate it.
 func determined(s model.Scores) model.Score {
 	if s.Field == nil || s.Field.Redundancy == nil || s.Field.Redundancy.Undetermined != "" {
 		return model.Undefined()
@@ -278,7 +278,7 @@ func determined(s model.Scores) model.Score {
 	return s.Field.Redundancy.ChaoShen.Redundancy
 }
 
-// retrievalSNR is signal by noise of retrievals whose mean cosine with the entries taken is known; 0 where they point away from them.
+// retrievalSNR is the signal-to-noise ratio of retrievals with a known mean cosine to the chosen entries; 0 if the cosine is negative.
 func retrievalSNR(f model.Faithfulness) model.Score {
 	c := max(0, f.CosRetrieval)
 	return c * c / (1 - c*c)

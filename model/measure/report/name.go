@@ -36,7 +36,7 @@ var datasetNames = map[string]string{
 	"dsprites": "dSprites", "dsprites-synthetic": "dSprites, synthetic",
 }
 
-// modelOrder and datasetOrder are for rows and columns, the paper's in its order; others follow by name.
+// modelOrder and datasetOrder are the order of rows and columns: the paper's first, then others by name.
 var (
 	modelOrder   = []string{"ae", "bioae", "betavae", "annealedvae", "betatcvae", "factorvae", "dipvae1", "dipvae2", "vqvae", "qlae", "tripod", "hrr"}
 	datasetOrder = []string{"shapes3d", "shapes3d-synthetic", "falcor3d", "isaac3d", "mpi3d-complex"}

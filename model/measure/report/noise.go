@@ -12,8 +12,8 @@ import (
 	"slotscope/model/measure/figure"
 )
 
-// NoiseFigures draw how the models of a dataset bear noise: PSNR by strength, and what reconstructions look like; none where
-// nothing was measured.
+// NoiseFigures draws the effect of noise on the models of a dataset: PSNR by strength, and reconstructions; none if nothing was
+// measured.
 func (s Section) NoiseFigures(prefix, dataset string) ([]figure.Figure, error) {
 	var all []figure.Figure
 	for _, v := range noiseViews {
@@ -28,10 +28,10 @@ func (s Section) NoiseFigures(prefix, dataset string) ([]figure.Figure, error) {
 	return all, err
 }
 
-// noiseCurves draws PSNR against the strength of noise; false where nothing was measured.
+// noiseCurves plots a value against the strength of noise; false if nothing was measured.
 func (s Section) noiseCurves(prefix, dataset string, v noiseView) (figure.Figure, bool) {
 	chart := figure.LineChart{Name: slug(prefix, dataset, v.name), Title: v.title + " · " + DatasetLabel(dataset), Width: chartWidth, Height: chartHeight,
-		X: figure.Axis{Label: v.axis()}, Y: figure.Axis{Label: v.y}, Note: "Mean over seeds and its 95% interval; open points are single seeds."}
+		X: figure.Axis{Label: v.axis()}, Y: figure.Axis{Label: v.y}, Note: "Mean over seeds with 95% interval. Open points: individual seeds."}
 	for _, g := range s.Of(dataset) {
 		n := g.noiseOf(v)
 		if len(n.SNR) == 0 {
@@ -56,11 +56,11 @@ func (s Section) noiseCurves(prefix, dataset string, v noiseView) (figure.Figure
 	return chart.Draw(), len(chart.Lines) > 0
 }
 
-// noiseGrid shows, by the best run of each model, an image and its reconstructions from little noise to much, as the paper does;
-// false where no run has kept any.
+// noiseGrid shows, for the best run of each model, an image and its reconstructions from low to high noise, like the paper; false if
+// no run kept any.
 func (s Section) noiseGrid(prefix, dataset string) (figure.Figure, bool, error) {
 	g := figure.ImageGrid{Name: slug(prefix, dataset, "degraded"), Title: "Reconstructions under noise on z · " + DatasetLabel(dataset),
-		Note: "By the best run of each model, the first image of its evaluation set; above, the SNR of z." + s.notShown(dataset)}
+		Note: "First image of the evaluation set, by the best run of each model; columns are the SNR of z." + s.notShown(dataset)}
 	for _, group := range s.Of(dataset) {
 		best := group.Best()
 		if best == nil || best.Noisy == nil || best.Scores.Noise == nil || len(g.Rows) == mostShown {
@@ -78,7 +78,7 @@ func (s Section) noiseGrid(prefix, dataset string) (figure.Figure, bool, error) 
 	return g.Draw(), len(g.Rows) > 0, nil
 }
 
-// NoiseColumns head the columns of a run's sheet of images under noise.
+// NoiseColumns are the column headings of a run's sheet of images under noise.
 func NoiseColumns(n model.Noise) []string {
 	columns := []string{"image", "no noise"}
 	for _, p := range n.Curve {
@@ -87,7 +87,7 @@ func NoiseColumns(n model.Noise) []string {
 	return columns
 }
 
-// OpenSheet reads a run's sheet of images under noise, whose path is handed over as it was found; nil where there is none.
+// OpenSheet reads a run's sheet of images under noise, given the path and error of the lookup; nil if it does not exist.
 func OpenSheet(path string, err error) (image.Image, error) {
 	if errors.Is(err, model.ErrNotFound) {
 		return nil, nil

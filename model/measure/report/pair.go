@@ -11,25 +11,25 @@ import (
 	"slotscope/model/measure/figure"
 )
 
-// Pair is the paper's qualitative experiment on images A and B, as one run does it.
+// Pair is the paper's qualitative experiment on images A and B with one run.
 type Pair struct {
 	Originals [2]image.Image
-	Swaps     []image.Image // [m]: A with slot i of B
-	Changed   []float64     // [m]: fraction of pixels that the swap of slot i changes
-	Strip     []image.Image // [m+1]: A, then one more slot of B in each
+	Swaps     []image.Image // [m]: A with slot i taken from B
+	Changed   []float64     // [m]: fraction of pixels changed by swapping slot i
+	Strip     []image.Image // [m+1]: A, then each with one more slot from B
 }
 
-// mostShown is the most runs whose pictures stand side by side.
+// mostShown is the maximum number of runs shown side by side.
 const mostShown = 8
 
-// Shown is the run of a group whose pictures are shown.
+// Shown is the run of a group whose images are shown.
 type Shown struct {
 	Label string
 	Entry Entry
 }
 
-// Shown lists the runs that stand for their groups in pictures: the best by InfoM that has a checkpoint, without scores any
-// that has; of the first eight groups.
+// Shown lists the runs that represent their groups in images, for the first eight groups: the best run if it has a checkpoint, else
+// any run that has one.
 func (s Section) Shown(dataset string) []Shown {
 	var all []Shown
 	for _, g := range s.Of(dataset) {
@@ -46,9 +46,9 @@ func (s Section) Shown(dataset string) []Shown {
 	return all
 }
 
-// PairFigures draw images a and b through the shown runs, a row for each: single-slot swaps, and the walk from A to B by one
-// slot more in each picture. None where no run has a checkpoint. A run whose checkpoint cannot be asked is left out and named
-// in the note; a number that the dataset does not have is model.Invalid.
+// PairFigures draws images a and b through the shown runs, one row per run: single-slot swaps, and the path from A to B with one more
+// slot from B in each image. It returns none if no run has a checkpoint. Runs whose checkpoint cannot be read are omitted and named in
+// the note; an image number outside the dataset is model.Invalid.
 func (s Section) PairFigures(prefix, dataset string, a, b int) ([]figure.Figure, error) {
 	var labels, without []string
 	var pairs []Pair
@@ -62,7 +62,7 @@ func (s Section) PairFigures(prefix, dataset string, a, b int) ([]figure.Figure,
 		case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 			return nil, fmt.Errorf("pictures of run %s: %w", row.Entry.Run.ID, err)
 		case errors.As(err, &bad):
-			return nil, bad // another model would say the same of these numbers
+			return nil, bad // every other model would reject the same numbers
 		case err != nil:
 			without = append(without, row.Label)
 		default:
@@ -74,32 +74,32 @@ func (s Section) PairFigures(prefix, dataset string, a, b int) ([]figure.Figure,
 	}
 	note := s.notShown(dataset)
 	if len(without) > 0 {
-		note += fmt.Sprintf(" Without %s: the checkpoint or its dataset cannot be read.", strings.Join(without, ", "))
+		note += fmt.Sprintf(" %s omitted: cannot read the checkpoint or its dataset.", strings.Join(without, ", "))
 	}
 	swaps := swapGrid(labels, pairs)
 	swaps.Title = "Single-slot swaps · " + DatasetLabel(dataset)
-	swaps.Note = fmt.Sprintf("Images %s (A) and %s (B), then A with one slot of B, by the best run of each model; beneath, how many pixels change.", grouped(a), grouped(b)) + note
+	swaps.Note = fmt.Sprintf("Images %s (A) and %s (B), then A with one slot from B, by the best run of each model. Percentages: pixels changed.", grouped(a), grouped(b)) + note
 	strip := stripGrid(labels, pairs)
 	strip.Title = "Interpolation by cumulative swaps · " + DatasetLabel(dataset)
-	strip.Note = fmt.Sprintf("From image %s (A) to image %s (B): each picture takes one slot more from B.", grouped(a), grouped(b)) + note
+	strip.Note = fmt.Sprintf("From image %s (A) to image %s (B): each image takes one more slot from B.", grouped(a), grouped(b)) + note
 	swaps.Name, strip.Name = PairNames(prefix, dataset)
 	return []figure.Figure{swaps.Draw(), strip.Draw()}, nil
 }
 
-// notShown says of how many models pictures are shown, where that is not all.
+// notShown states how many models are shown, if not all are.
 func (s Section) notShown(dataset string) string {
 	if n := len(s.Of(dataset)); n > mostShown {
-		return fmt.Sprintf(" The first %d of %d models are shown.", mostShown, n)
+		return fmt.Sprintf(" Showing the first %d of %d models.", mostShown, n)
 	}
 	return ""
 }
 
-// PairNames are the names of the figures of PairFigures.
+// PairNames returns the names of the figures of PairFigures.
 func PairNames(prefix, dataset string) (swaps, strip string) {
 	return slug(prefix, dataset, "swaps"), slug(prefix, dataset, "interpolation")
 }
 
-// swapGrid has the dataset's images in its first row, then A, B and the swaps of every model.
+// swapGrid has the dataset's images in the first row, then one row per model: A, B and the swaps.
 func swapGrid(labels []string, pairs []Pair) figure.ImageGrid {
 	g := figure.ImageGrid{Rows: append([]string{"Dataset"}, labels...), Columns: []string{"A", "B"},
 		Images: [][]image.Image{{pairs[0].Originals[0], pairs[0].Originals[1]}}, Captions: [][]string{nil}}
@@ -116,7 +116,7 @@ func swapGrid(labels []string, pairs []Pair) figure.ImageGrid {
 	return g
 }
 
-// stripGrid has a row for each model from A to B, between the dataset's own.
+// stripGrid has a row for each model from A to B, below a row with the dataset's own A and B.
 func stripGrid(labels []string, pairs []Pair) figure.ImageGrid {
 	g := figure.ImageGrid{Rows: append([]string{"Dataset"}, labels...), Columns: []string{"A"}}
 	for _, p := range pairs {
@@ -131,7 +131,7 @@ func stripGrid(labels []string, pairs []Pair) figure.ImageGrid {
 	return g
 }
 
-// ownPair draws the pair that the dataset's runs themselves name; none where none of them can.
+// ownPair draws the pair returned by the Between of the dataset's first shown run that succeeds; none if no run does.
 func (s Section) ownPair(prefix, dataset string) ([]figure.Figure, error) {
 	for _, row := range s.Shown(dataset) {
 		if row.Entry.Between == nil {

@@ -10,10 +10,10 @@ import (
 	"slotscope/model"
 )
 
-// square is a picture as a model of any kind would draw it.
+// square is an image of the size that models produce.
 func square() image.Image { return image.NewRGBA(image.Rect(0, 0, 64, 64)) }
 
-// pairOf is what a run of m slots makes of a pair.
+// pairOf is the pair of a run with m slots.
 func pairOf(m int) Pair {
 	p := Pair{Originals: [2]image.Image{square(), square()}, Strip: []image.Image{square()}}
 	for i := range m {
@@ -22,7 +22,7 @@ func pairOf(m int) Pair {
 	return p
 }
 
-// A pair goes through runs of 2 and of 4 slots; a run that cannot be asked is named, a number out of range is refused.
+// A pair is drawn for runs of 2 and of 4 slots; a run with a damaged checkpoint is named, a number out of range is an error.
 func TestPairFigures(t *testing.T) {
 	w := &world{}
 	for i, name := range []string{"hrr", "qlae", "vqvae"} {
@@ -46,26 +46,26 @@ func TestPairFigures(t *testing.T) {
 	}
 	for i, want := range []string{"slot 3", "+ slot 3"} {
 		svg := string(all[i].SVG())
-		if !strings.Contains(svg, ">"+want+"<") || strings.Contains(svg, "slot 4<") || !strings.Contains(svg, "Without VQ-VAE") || !strings.Contains(svg, ">QLAE<") {
+		if !strings.Contains(svg, ">"+want+"<") || strings.Contains(svg, "slot 4<") || !strings.Contains(svg, "VQ-VAE omitted") || !strings.Contains(svg, ">QLAE<") {
 			t.Errorf("%s: %.400s", all[i].Name, svg)
 		}
 	}
 	if n := strings.Count(string(all[0].SVG()), "<image"); n != 2+(2+2)+(2+4) {
-		t.Errorf("%d pictures of swaps", n)
+		t.Errorf("%d images of swaps", n)
 	}
 	if n := strings.Count(string(all[1].SVG()), "<image"); n != 2+3+5 {
-		t.Errorf("%d pictures of interpolation", n)
+		t.Errorf("%d images of interpolation", n)
 	}
 	var bad model.Invalid
 	if _, err := r.Sections[0].PairFigures("s1", "shapes3d", 3, 10); !errors.As(err, &bad) {
-		t.Errorf("an image that is not there: %v", err)
+		t.Errorf("image number out of range: %v", err)
 	}
 	if page := written(t, r.HTML); !strings.Contains(page, "Interpolation by cumulative swaps") {
 		t.Error("the report lacks the interpolation")
 	}
 }
 
-// Scores that cannot be read leave their run out, in words, and every file can be written.
+// Runs with unreadable scores are excluded with a reason, and every file can still be written.
 func TestReportOfDamagedScores(t *testing.T) {
 	w := paperLike()
 	w.entries[0].Scores, w.entries[0].Damage = nil, Damage
@@ -75,12 +75,12 @@ func TestReportOfDamagedScores(t *testing.T) {
 		found = found || l.Run.ID == w.entries[0].Run.ID && l.Why == Damage
 	}
 	if !found {
-		t.Errorf("left out: %+v", r.Left())
+		t.Errorf("excluded: %+v", r.Left())
 	}
 	for _, f := range r.Files() {
 		text := written(t, f.Write)
 		if f.Name == "results.json" && (!json.Valid([]byte(text)) || !strings.Contains(text, Damage)) {
-			t.Error("results.json is no JSON, or says nothing of the damage")
+			t.Error("results.json is invalid or does not mention the damage")
 		}
 	}
 }

@@ -1,14 +1,14 @@
 package report
 
-// Progress is how far the writing of a report, or of one of its files, has come.
+// Progress is the progress of writing a report or one of its files.
 type Progress struct {
-	File   string  `json:"file"`   // being written
-	Number int     `json:"number"` // its place among the files that are written, from 1
+	File   string  `json:"file"`   // name of the file being written
+	Number int     `json:"number"` // 1-based index of the file
 	Of     int     `json:"of"`
-	Share  float64 `json:"share"` // of its points that are written, 0 to 1; 0 for files without
+	Share  float64 `json:"share"` // fraction of points written, 0 to 1; 0 for files without points
 }
 
-// Begin tells Told that a file is being written.
+// Begin reports to Told that a file is being written.
 func (r *Report) Begin(file string, number, of int) {
 	r.now = Progress{File: file, Number: number, Of: of}
 	r.tell()
@@ -20,7 +20,7 @@ func (r *Report) tell() {
 	}
 }
 
-// steps are those that the runs have taken, of which curves.csv writes every point.
+// steps is the total number of steps of the runs, whose points curves.csv contains.
 func (r *Report) steps() (n int) {
 	for _, e := range r.Runs {
 		n += e.Run.Step

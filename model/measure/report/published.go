@@ -2,13 +2,13 @@ package report
 
 import "strconv"
 
-// Published is one entry of the paper's appendix, “Complete disentanglement results”, as it stands beside ours.
+// Published is one value from the paper's appendix, “Complete disentanglement results”, shown next to ours.
 type Published struct {
 	entry
-	Images string // "other images" where ours are not those that the paper's value was measured on; else empty
+	Images string // "other images" if ours differ from those that the paper's value was measured on; else empty
 }
 
-// entry is a mean and half the width of its 95% interval over five seeds, as printed.
+// entry is a mean and the half-width of its 95% interval over five seeds, as printed.
 type entry struct {
 	mean, half string
 	Bold       bool
@@ -17,10 +17,10 @@ type entry struct {
 // Mean is the printed mean.
 func (p entry) Mean() float64 { return number(p.mean) }
 
-// Half is the printed half width.
+// Half is the printed half-width.
 func (p entry) Half() float64 { return number(p.half) }
 
-// String is the entry as printed, and that it is of other images where it is.
+// String is the value as printed, marked if it is of other images.
 func (p Published) String() string {
 	if p.Images != "" {
 		return p.mean + " ± " + p.half + " (" + p.Images + ")"
@@ -33,18 +33,18 @@ func number(printed string) float64 {
 	return v
 }
 
-// PublishedNotes are what one must know to read the paper's values.
+// PublishedNotes explain the paper's values.
 var PublishedNotes = []string{
-	"Published values are those of the paper's appendix, over five seeds at its own width and 125,000 steps.",
-	"The paper's main table heads DCI “(D I C)”, but its numbers stand in the order D, C, I, and its VAE rows differ from the appendix; here the order is D, I, C and the source is the appendix.",
-	"The paper does not say which classifier its DCI uses, nor where in the HRR model it adds noise; ours are random forests over one-hot codes, and noise on the encoder's z before unbinding.",
+	"Published values are from the paper's appendix: five seeds, the paper's model width, 125,000 steps.",
+	"The paper's main table labels DCI “(D I C)” but lists the numbers in the order D, C, I, and its VAE rows differ from the appendix. Here the order is D, I, C and the source is the appendix.",
+	"The paper specifies neither the classifier of its DCI nor where the HRR model adds noise. We use random forests over one-hot codes, and add noise to the encoder's z before unbinding.",
 }
 
-// rendered is the set that is drawn anew after the published set original.
+// rendered is the dataset rendered anew in the style of the published dataset original.
 const rendered, original = "shapes3d-synthetic", "shapes3d"
 
-// PublishedFor is the paper's value of a metric; false where it has none. What is rendered anew after Shapes3D stands beside
-// Shapes3D, with the words "other images".
+// PublishedFor returns the paper's value of a metric; false if there is none. The re-rendered Shapes3D is compared with Shapes3D
+// and marked "other images".
 func PublishedFor(dataset, model, metric string) (Published, bool) {
 	var p Published
 	if dataset == rendered {
@@ -63,7 +63,7 @@ func PublishedFor(dataset, model, metric string) (Published, bool) {
 	return Published{}, false
 }
 
-// published holds InfoM, InfoE, InfoC, D, I, C and PSNR in dB by dataset and model.
+// published is InfoM, InfoE, InfoC, D, I, C and PSNR in dB by dataset and model.
 var published = map[string]map[string][7]entry{
 	"shapes3d": {
 		"betavae":   {{"0.59", "0.04", false}, {"0.8", "0.1", false}, {"0.47", "0.04", false}, {"0.64", "0.09", false}, {"0.997", "0.005", true}, {"0.55", "0.06", true}, {"38.9", "0.3", true}},

@@ -11,7 +11,7 @@ import (
 // Schema is the version of Results.
 const Schema = 2
 
-// Results is the record in results.json. What is not a number is null.
+// Results is the content of results.json. Undefined numbers are null.
 type Results struct {
 	Schema     int               `json:"schema"`
 	Title      string            `json:"title"`
@@ -33,7 +33,7 @@ type MetricRecord struct {
 	Neutral bool   `json:"neutral,omitempty"` // neither direction is better
 }
 
-// RunRecord is one run with all that it measured.
+// RunRecord is one run with its configuration and scores.
 type RunRecord struct {
 	ID         string        `json:"id"`
 	Name       string        `json:"name"`
@@ -46,8 +46,8 @@ type RunRecord struct {
 	Engine     string        `json:"engine"`
 	Revision   string        `json:"revision"`
 	Created    time.Time     `json:"created"`
-	Seconds    float64       `json:"seconds"` // from the first process to the end
-	Scores     *model.Scores `json:"scores"`  // null before the run is scored
+	Seconds    float64       `json:"seconds"` // from the first start to the end
+	Scores     *model.Scores `json:"scores"`  // null if not yet scored
 }
 
 // SectionRecord is a part with its groups and its aggregated rows.
@@ -58,13 +58,13 @@ type SectionRecord struct {
 	Aggregated []GroupRecord `json:"aggregated"`
 }
 
-// GroupRecord is runs that differ in their seed alone.
+// GroupRecord is a set of runs that differ only in their seed.
 type GroupRecord struct {
 	Label   string                 `json:"label"`
 	Model   string                 `json:"model,omitempty"`
 	Dataset string                 `json:"dataset,omitempty"`
 	Runs    []string               `json:"runs,omitempty"`
-	Departs []string               `json:"departs,omitempty"` // how its runs differ from the published ones; where any, nothing is claimed
+	Departs []string               `json:"departs,omitempty"` // how its runs differ from the published ones; if not empty, no claims are made
 	Scores  map[string]ScoreRecord `json:"scores"`
 }
 
@@ -80,21 +80,21 @@ type ScoreRecord struct {
 	High      model.Score      `json:"ci95_high"`
 	Bold      map[Rule]bool    `json:"bold"`
 	Published *PublishedRecord `json:"published,omitempty"`
-	Within    *model.Interval  `json:"own_ci95,omitempty"` // of the only seed's value, over what it was measured on
+	Within    *model.Interval  `json:"own_ci95,omitempty"` // of a single seed's value, over the rows or votes it was measured on
 	Chance    *model.Score     `json:"chance,omitempty"`   // mean over seeds of the same score with the factors' rows shuffled
 }
 
-// PublishedRecord is the paper's value beside ours.
+// PublishedRecord is the paper's value compared with ours.
 type PublishedRecord struct {
 	Mean       float64     `json:"mean"`
 	Half       float64     `json:"half"`
-	Images     string      `json:"images,omitempty"` // "other images" where ours are not those of the paper's value
+	Images     string      `json:"images,omitempty"` // "other images" if ours differ from those of the paper's value
 	Difference model.Score `json:"difference"`       // ours minus the paper's
 	Equivalent bool        `json:"equivalent"`       // see Cell.Match
-	Why        string      `json:"why,omitempty"`    // the reason where it is not, or where nothing is claimed
+	Why        string      `json:"why,omitempty"`    // the reason if not equivalent or if no claim is made
 }
 
-// SelectionRecord is Selection for programs.
+// SelectionRecord is the JSON form of Selection.
 type SelectionRecord struct {
 	Model   string         `json:"model"`
 	Dataset string         `json:"dataset"`
@@ -103,7 +103,7 @@ type SelectionRecord struct {
 	Options []OptionRecord `json:"options"`
 }
 
-// OptionRecord is Option for programs.
+// OptionRecord is the JSON form of Option.
 type OptionRecord struct {
 	Value string      `json:"value"`
 	InfoM model.Score `json:"infom"`
@@ -111,7 +111,7 @@ type OptionRecord struct {
 	Runs  []string    `json:"runs"`
 }
 
-// LeftRecord is a run that no mean counts.
+// LeftRecord is an excluded run.
 type LeftRecord struct {
 	Run  string `json:"run"`
 	Seed int64  `json:"seed"`
@@ -152,13 +152,13 @@ func (e Entry) record() RunRecord {
 		Parameters: e.Run.Parameters, Engine: e.Run.Engine, Revision: e.Run.Revision, Created: e.Run.Created.UTC(), Seconds: e.seconds(), Scores: e.Scores}
 	if e.Scores != nil && !finite(e.Scores.PSNR) {
 		s := *e.Scores
-		s.PSNR = 0 // the model's record cannot say null; the groups' can, and leave it out
+		s.PSNR = 0 // this record cannot hold null; the groups' scores omit the value
 		r.Scores = &s
 	}
 	return r
 }
 
-// seconds from the first process to the end; 0 where it is not over or not known.
+// seconds is the time from the first start to the end; 0 if the run has not ended or the times are unknown.
 func (e Entry) seconds() float64 {
 	if e.Run.Started.IsZero() || e.Run.Ended.IsZero() {
 		return 0
@@ -176,7 +176,7 @@ func (s Section) record() SectionRecord {
 	return out
 }
 
-// rows are the records of a table, with what either rule sets in bold.
+// rows are the records of a table, with the bold entries of both rules.
 func (s Section) rows(table func(Section) Table) []GroupRecord {
 	byRule := map[Rule]Table{}
 	for _, rule := range []Rule{PaperRule, OverlapRule} {

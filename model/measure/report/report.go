@@ -11,16 +11,16 @@ import (
 	"slotscope/model/measure/figure"
 )
 
-// Input is what a report is made of.
+// Input is the content of a report.
 type Input struct {
 	Title      string
 	Parts      []Part
-	Selections []Selection // hyperparameters that were chosen on the way; empty outside sweeps
+	Selections []Selection // hyperparameters selected by a sweep; empty otherwise
 	Rule       Rule        // empty for PaperRule
-	Again      string      // the command that makes this report from the same runs
+	Again      string      // command that recreates this report from the same runs
 }
 
-// Selection is the choice of one hyperparameter for one model on one dataset, by mean InfoM over its own seeds.
+// Selection is the selected value of one hyperparameter for one model on one dataset, by mean InfoM over separate seeds.
 type Selection struct {
 	Model, Dataset string
 	Field          string // name of the hyperparameter
@@ -28,31 +28,31 @@ type Selection struct {
 	Chosen         string // empty while undecided
 }
 
-// Option is one value that was tried.
+// Option is one value tried for a hyperparameter.
 type Option struct {
 	Value string
 	InfoM Summary
-	Runs  []string // ids
+	Runs  []string // run ids
 }
 
-// Report is an input, grouped and summed up.
+// Report is an input with its runs grouped and summarized.
 type Report struct {
 	Input
 	Sections []Section
-	Runs     []Entry // of all parts, each once, by dataset, model, setting and seed
+	Runs     []Entry // of all parts, without repeats, ordered by dataset, model, setting and seed
 
-	Told func(Progress) // hears, often, how far the writing of files has come; may be nil
+	Told func(Progress) // called often with the progress of writing files; may be nil
 	now  Progress
-	draw func() ([][]figure.Figure, error) // of each section, drawn once
+	draw func() ([][]figure.Figure, error) // figures by section, drawn once
 }
 
-// New makes a report. Runs without scores are listed, not refused: curves can be reported all the same.
+// New builds a report. Runs without scores are accepted and listed as excluded, so that their curves can still be reported.
 func New(in Input) (*Report, error) {
 	if in.Rule == "" {
 		in.Rule = PaperRule
 	}
 	if !slices.Contains(Rules(), in.Rule) {
-		return nil, model.Invalid{"rule": fmt.Sprintf("%q is not a rule for bold; use paper, overlap or none", in.Rule)}
+		return nil, model.Invalid{"rule": fmt.Sprintf("unknown bold rule %q; use paper, overlap or none", in.Rule)}
 	}
 	r := &Report{Input: in}
 	seen := map[string]bool{}
@@ -77,7 +77,7 @@ func New(in Input) (*Report, error) {
 	return r, nil
 }
 
-// Left lists the runs that no section counts.
+// Left lists the runs that no section counts in its means.
 func (r *Report) Left() []Left {
 	counted := map[string]bool{}
 	for _, s := range r.Sections {
@@ -99,19 +99,19 @@ func (r *Report) Left() []Left {
 	return all
 }
 
-// Notes are the sentences that stand under every table.
+// Notes are the sentences below the tables.
 func (r *Report) Notes() []string {
 	notes := []string{
-		"Mean ± half the width of the 95% interval of the mean over seeds, by Student's t with n − 1 degrees of freedom and Bessel's correction; the half width is rounded to one significant digit and the mean to the same place. A single seed has no interval.",
+		"Mean ± half-width of the 95% confidence interval of the mean over seeds (Student's t with n − 1 degrees of freedom, Bessel's correction). The half-width is rounded to one significant digit and the mean to the same place. A single seed has no interval.",
 		r.Rule.About(),
-		fmt.Sprintf("Nothing is set in bold, and nothing is called equivalent to a published value (✓), below %d seeds or where preset, steps, batch, data, evaluation set or hyperparameters differ from the published runs; the reason stands under the table.", LeastSeeds),
-		"✓ means equivalent: half the width of our 95% interval is at most the published one, and the difference of the means lies within it.",
-		fmt.Sprintf("A winner is named where Welch's 95%% interval of its difference to every other row excludes 0, with at least %d seeds each.", LeastSeeds),
-		"Aggregated: the mean over all datasets, seed by seed; its interval is over seeds.",
+		fmt.Sprintf("A row is neither bold nor marked equivalent to a published value (✓) if it has fewer than %d seeds, or if its preset, steps, batch size, data, evaluation set or hyperparameters differ from the published runs. The reason is given below the table.", LeastSeeds),
+		"✓ means equivalent: the half-width of our 95% interval is at most the published half-width, and so is the difference between the means.",
+		fmt.Sprintf("A winner is named only if Welch's 95%% interval of its difference from every other row excludes 0, with at least %d seeds in each row.", LeastSeeds),
+		"Aggregated: the mean over all datasets for each seed; the interval is over seeds.",
 	}
 	for _, e := range r.Runs {
 		if e.Lost > 0 {
-			notes = append(notes, fmt.Sprintf("Run %s has %d damaged lines of points: its curves leave these steps out. Its scores do not depend on them.", e.Run.ID, e.Lost))
+			notes = append(notes, fmt.Sprintf("Run %s has %d damaged lines of points; its curves omit those steps. Its scores are not affected.", e.Run.ID, e.Lost))
 		}
 	}
 	var field []string
@@ -135,22 +135,22 @@ type File struct {
 	Write             func(io.Writer) error
 }
 
-// Files lists what a report can be downloaded as, SHA256SUMS and the archive of all apart.
+// Files lists the downloadable files of a report, except SHA256SUMS and the archive of all files.
 func (r *Report) Files() []File {
 	return []File{
-		{"report.html", "text/html; charset=utf-8", "Everything in one page, figures included; prints well.", r.HTML},
-		{"report.md", "text/markdown; charset=utf-8", "The tables for a README or an issue.", r.Markdown},
-		{"table.tex", "application/x-tex; charset=utf-8", "The paper's tables in LaTeX; compiles with booktabs alone.", r.TeX},
-		{"summary.csv", "text/csv; charset=utf-8", "One line per mean, with interval and the paper's value.", r.Summary},
-		{"curves.csv", "text/csv; charset=utf-8", "Every point of every series of every run, never thinned.", r.Curves},
-		{"results.json", "application/json; charset=utf-8", "The whole record: every value of every seed, configurations, runs that failed.", r.JSON},
-		{"card.md", "text/markdown; charset=utf-8", "A model card: data, intended use, size, compute, limits.", r.Card},
-		{"REPRODUCE.md", "text/markdown; charset=utf-8", "The commands that make these numbers again.", r.Reproduce},
+		{"report.html", "text/html; charset=utf-8", "The full report as one self-contained page with figures; suitable for printing.", r.HTML},
+		{"report.md", "text/markdown; charset=utf-8", "The tables in Markdown, for a README or an issue.", r.Markdown},
+		{"table.tex", "application/x-tex; charset=utf-8", "The paper's tables in LaTeX; needs only the booktabs package.", r.TeX},
+		{"summary.csv", "text/csv; charset=utf-8", "One row per mean, with its interval and the paper's value.", r.Summary},
+		{"curves.csv", "text/csv; charset=utf-8", "All points of all series of all runs, not thinned.", r.Curves},
+		{"results.json", "application/json; charset=utf-8", "The full record: all values by seed, configurations and failed runs.", r.JSON},
+		{"card.md", "text/markdown; charset=utf-8", "A model card: data, intended use, size, compute and limitations.", r.Card},
+		{"REPRODUCE.md", "text/markdown; charset=utf-8", "The commands that reproduce these numbers.", r.Reproduce},
 	}
 }
 
-// All lists Files and, under figures/, every figure as SVG and PNG and the reconstructions of each group's best run; under bundles/, the
-// models of the runs that have a Bundle.
+// All lists Files and, under figures/, every figure as SVG and PNG and the reconstructions of each group's best run, and under
+// bundles/, the models of the runs that have a Bundle.
 func (r *Report) All() ([]File, error) {
 	files := append(r.Files(), r.bundles()...)
 	drawn, err := r.draw()
@@ -176,17 +176,17 @@ func (r *Report) All() ([]File, error) {
 	return files, nil
 }
 
-// bundles lists the models.
+// bundles lists the model archives of the runs.
 func (r *Report) bundles() (files []File) {
 	for _, e := range r.Runs {
 		if e.Bundle != nil {
-			files = append(files, File{"bundles/" + e.Run.ID + ".zip", "application/zip", "The model of run " + e.Run.ID + ".", e.Bundle})
+			files = append(files, File{"bundles/" + e.Run.ID + ".zip", "application/zip", "Model of run " + e.Run.ID + ".", e.Bundle})
 		}
 	}
 	return files
 }
 
-// figures draws every section.
+// figures draws the figures of every section.
 func (r *Report) figures() ([][]figure.Figure, error) {
 	var all [][]figure.Figure
 	for i, s := range r.Sections {
@@ -199,7 +199,7 @@ func (r *Report) figures() ([][]figure.Figure, error) {
 	return all, nil
 }
 
-// sectionPrefix begins the names of a section's figures.
+// sectionPrefix is the prefix of the names of a section's figures.
 func sectionPrefix(i int) string { return fmt.Sprintf("s%d", i+1) }
 
 func bytesOf(make func() ([]byte, error)) func(io.Writer) error {
@@ -212,10 +212,10 @@ func bytesOf(make func() ([]byte, error)) func(io.Writer) error {
 	}
 }
 
-// ErrNoFile is in the chain of errors for a name that no file of a report has.
-var ErrNoFile = fmt.Errorf("no file of a report has this name: %w", model.ErrNotFound)
+// ErrNoFile is returned, wrapped, for a name that no file of a report has.
+var ErrNoFile = fmt.Errorf("a report has no file of this name: %w", model.ErrNotFound)
 
-// File finds a file by name.
+// File returns the file with the given name.
 func (r *Report) File(name string) (File, error) {
 	for _, f := range r.Files() {
 		if f.Name == name {
@@ -225,14 +225,14 @@ func (r *Report) File(name string) (File, error) {
 	return File{}, ErrNoFile
 }
 
-// FieldNotes are what one must know to read tables of the field's metrics.
+// FieldNotes explain the tables of metrics from other papers.
 var FieldNotes = []string{
-	"By chance: the same score once the factors' rows are shuffled, and of UDR once every run's rows are; a score says something as far as it exceeds that.",
-	"In brackets, for a single seed: the 95% interval of that run's value over the rows or votes that it was measured on. It says nothing of other seeds.",
-	"UDR: of codes by information with Miller and Madow's correction, of numbers by lasso; each run among the other seeds of its row, so that its interval over seeds is too narrow.",
+	"Chance: the same score after shuffling the rows of the factors (for UDR, the rows of every run). A score is meaningful only to the extent that it exceeds its chance level.",
+	"In parentheses, for a single seed: the 95% interval of that run's value over the rows or votes it was measured on. It does not cover variation between seeds.",
+	"UDR: for codes, by mutual information with the Miller–Madow correction; for numbers, by lasso. Each run is compared with the other seeds of its row, so the interval over seeds is too narrow.",
 }
 
-// lines collects text and hands it over at once.
+// lines accumulates text and writes it in one call.
 type lines struct{ b []byte }
 
 func (l *lines) add(format string, args ...any) { l.b = fmt.Appendf(l.b, format+"\n", args...) }

@@ -29,19 +29,19 @@ import (
 	"slotscope/model/measure/figure"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// world is runs with scores that can be worked by hand.
+// world is a set of runs with scores that can be checked by hand.
 type world struct{ entries []Entry }
 
-// asPaper makes a run one of the published protocol.
+// asPaper configures a run like the published ones.
 func asPaper(c *model.Config) {
 	seed := c.Seed
 	*c, _ = model.Default(c.Model, "paper", c.Dataset)
 	c.Seed = seed
 }
 
-// add puts a finished run with scores in; change may be nil.
+// add adds a finished run with scores; change may be nil.
 func (w *world) add(name, dataset string, seed int64, infom, psnr float64, change func(*model.Config)) *Entry {
 	cfg, err := model.Default(name, "tiny", dataset)
 	if err != nil {
@@ -81,7 +81,7 @@ func (w *world) add(name, dataset string, seed int64, infom, psnr float64, chang
 	return &w.entries[len(w.entries)-1]
 }
 
-// paperLike is two models on two datasets with three seeds, one failed run and one without scores.
+// paperLike is two models on two datasets with three seeds each, one failed run and one without scores.
 func paperLike() *world {
 	w := &world{}
 	for i, v := range []float64{0.80, 0.82, 0.84} {
@@ -126,14 +126,14 @@ func TestGroupsOverSeeds(t *testing.T) {
 	if hrr.Label != "HRR" || m.N != 3 || !near(m.Mean, 0.82, 1e-12) || !near(m.Half, 0.04968, 1e-5) || fmt.Sprint(m.Seeds) != "[0 1 2]" {
 		t.Errorf("%s %+v", hrr.Label, m)
 	}
-	if len(hrr.Left) != 1 || !strings.Contains(hrr.Left[0].Why, "failed at step 40 of 125000. The loss is not finite.") {
-		t.Errorf("left out: %+v", hrr.Left)
+	if len(hrr.Left) != 1 || !strings.Contains(hrr.Left[0].Why, "failed at step 40 of 125,000. The loss is not finite.") {
+		t.Errorf("excluded: %+v", hrr.Left)
 	}
 	if best := hrr.Best(); best == nil || best.Run.Config.Seed != 2 {
 		t.Errorf("best %+v", best)
 	}
-	if left := r.Left(); len(left) != 2 || !strings.Contains(left[1].Why, "not scored") {
-		t.Errorf("left out: %+v", left)
+	if left := r.Left(); len(left) != 2 || !strings.Contains(left[1].Why, "not evaluated") {
+		t.Errorf("excluded: %+v", left)
 	}
 }
 
@@ -148,16 +148,16 @@ func TestTableAndAggregation(t *testing.T) {
 	if got := fmt.Sprint(hrr[0].equivalence(), hrr[6].equivalence()); !near(hrr[0].Difference(), -0.03, 1e-12) || got != "✓✓" {
 		t.Errorf("difference %v, equivalent %s", hrr[0].Difference(), got)
 	}
-	if d, e := hrr[3].equivalence(), hrr[1].equivalence(); !strings.Contains(d, "is wider than the published ± 0.02") || e != "Not equivalent: the difference, -0.009, exceeds the published ± 0.005." {
+	if d, e := hrr[3].equivalence(), hrr[1].equivalence(); !strings.Contains(d, "is wider than the published one (± 0.02)") || e != "Not equivalent: the difference (-0.009) exceeds the published ± 0.005." {
 		t.Errorf("D: %s; InfoE: %s", d, e)
 	}
-	// seed by seed: (0.80 + 0.70)/2, (0.82 + 0.72)/2, (0.84 + 0.74)/2, whose s is again 0.02
+	// by seed: (0.80 + 0.70)/2, (0.82 + 0.72)/2, (0.84 + 0.74)/2, whose s is again 0.02
 	all := s.Aggregated(Columns())
 	if len(all.Rows) != 2 || all.Rows[1].Label != "HRR" || !near(all.Rows[1].Cells[0].Mean, 0.77, 1e-12) || !near(all.Rows[1].Cells[0].Half, 0.04968, 1e-5) {
 		t.Errorf("%+v", all.Rows)
 	}
 	if one := NewSection(Part{Entries: paperLike().entries[:1]}, PaperRule).Aggregated(Columns()); len(one.Rows) != 0 {
-		t.Error("one dataset aggregates nothing")
+		t.Error("a single dataset was aggregated")
 	}
 }
 
@@ -179,14 +179,14 @@ func TestGroupsTellSettingsApart(t *testing.T) {
 		t.Error(d)
 	}
 	if g := s.Groups[0]; len(g.Left) != 1 || !strings.Contains(g.Left[0].Why, "repeats seed 0") || g.Entries[0].Scores.PSNR != 39 {
-		t.Errorf("of two runs of one seed the newer counts: %+v", g)
+		t.Errorf("the newer of two runs with one seed must count: %+v", g)
 	}
 	a := s.Ablations()
 	if len(a) != 1 || a[0].Change != "no denoiser" || !near(a[0].Differences[0].Mean, 0.55-0.7, 1e-12) || a[0].Differences[0].Interval() {
 		t.Errorf("%+v", a)
 	}
 	if c := s.Table("shapes3d", Columns()).Rows[2].Cells[0]; c.Published != nil {
-		t.Error("the paper publishes no ablated scores")
+		t.Error("an ablated row has a published value")
 	}
 }
 
@@ -213,7 +213,7 @@ func TestGrids(t *testing.T) {
 	}
 }
 
-// Two runs, (s+1)/step at seed s: at step 1 the values are 1 and 2; at step 13 neither has a number.
+// Two runs with the value (s+1)/step at seed s: at step 1 the values are 1 and 2; at step 13 neither has a finite value.
 func TestCurveOf(t *testing.T) {
 	w := &world{}
 	w.add("hrr", "shapes3d", 0, 0.8, 40, nil)
@@ -231,16 +231,16 @@ func TestCurveOf(t *testing.T) {
 		t.Errorf("thinned to %v", thin.Steps)
 	}
 	if len(lines) != 2 || len(lines[0].Samples) != 100 || lines[1].Run.Config.Seed != 1 || lines[1].Samples[0].Value != 2 {
-		t.Errorf("the lines behind it: %+v", lines)
+		t.Errorf("lines of the runs: %+v", lines)
 	}
 	if few := lines[0].Thin(5); len(few) >= 20 || few[0].Step != 1 || few[len(few)-1].Step != 100 {
-		t.Errorf("a line is thinned to %v", few)
+		t.Errorf("line thinned to %v", few)
 	}
 	_, smooth, _ := g.CurveOf("total", 0.5) // m: ½, then ½·½ + ½·½ = ½; without bias ½/½ = 1 and ½/¾ = ⅔
 	if s := smooth[0].Samples; s[0].Value != 1 || !near(s[1].Value, 2.0/3, 1e-12) {
 		t.Errorf("smoothed %v", s[:2])
 	}
-	for i := range g.Entries { // as entries read series that need not walk points
+	for i := range g.Entries { // entries with Samples need no Points
 		e := &g.Entries[i]
 		e.Samples = func(name string) ([]model.Sample, error) {
 			return e.walked(name)
@@ -251,11 +251,11 @@ func TestCurveOf(t *testing.T) {
 		t.Error(diff, err)
 	}
 	if none, _, err := g.CurveOf("nothing", 0); err != nil || len(none.Steps) != 0 {
-		t.Errorf("a series that is not there: %+v %v", none, err)
+		t.Errorf("missing series: %+v %v", none, err)
 	}
 }
 
-// Means span 1 to 3, so 0 to 4 may be seen: the interval's −9 does not fit, its 3.5 does.
+// Means span 1 to 3, so the range can be 0 to 4: the interval's −9 is outside, its 3.5 inside.
 func TestInView(t *testing.T) {
 	l := figure.Line{Y: []float64{1, 3}, Low: []float64{-9, 2.5}, High: []float64{1.5, 3.5}}
 	if got := inView([]figure.Line{l}, false); got != [2]float64{0, 3.5} {
@@ -278,17 +278,17 @@ func TestResultsAreNumbersOrNull(t *testing.T) {
 		t.Fatal(err)
 	}
 	if back.Schema != Schema || len(back.Runs) != 14 || len(back.Left) != 2 || len(back.Sections[0].Groups) != 4 || len(back.Sections[0].Aggregated) != 2 {
-		t.Errorf("%d runs, %d left out, %+v", len(back.Runs), len(back.Left), back.Sections)
+		t.Errorf("%d runs, %d excluded, %+v", len(back.Runs), len(back.Left), back.Sections)
 	}
 	hrr := back.Sections[0].Groups[1].Scores
 	if s := hrr["infom"]; s.N != 3 || len(s.Values) != 3 || !s.Bold[PaperRule] || !s.Published.Equivalent || s.Published.Why != "" {
 		t.Errorf("%+v", s)
 	}
 	if s := hrr["psnr"]; s.N != 2 {
-		t.Errorf("an infinite PSNR counts for nothing: %+v", s)
+		t.Errorf("an infinite PSNR must be ignored: %+v", s)
 	}
 	if s := hrr["infoe_heldout"]; s.N != 0 || s.Mean.Defined() {
-		t.Errorf("what is undefined is null: %+v", s)
+		t.Errorf("undefined values must be null: %+v", s)
 	}
 }
 
@@ -305,7 +305,7 @@ func TestSummaryAndCurves(t *testing.T) {
 		}
 	}
 	if !found {
-		t.Errorf("no line of HRR's InfoM as expected in %v", lines)
+		t.Errorf("no line with the expected InfoM of HRR in %v", lines)
 	}
 	curves, err := csv.NewReader(strings.NewReader(written(t, r.Curves))).ReadAll()
 	if err != nil || len(curves) != 1+14*100 {
@@ -326,11 +326,11 @@ func TestSummaryAndCurves(t *testing.T) {
 		}
 	}
 	if nan != 14 {
-		t.Errorf("%d values are said to be no numbers, not 14", nan)
+		t.Errorf("%d values are NaN, want 14", nan)
 	}
 }
 
-// TestGolden holds the readable files; -update writes them.
+// TestGolden compares the readable files with the golden files; -update rewrites them.
 func TestGolden(t *testing.T) {
 	r := reportOf(t, paperLike())
 	for name, write := range map[string]func(io.Writer) error{"table.tex": r.TeX, "report.md": r.Markdown, "card.md": r.Card, "REPRODUCE.md": r.Reproduce, "summary.csv": r.Summary} {
@@ -352,7 +352,7 @@ func TestGolden(t *testing.T) {
 
 func TestTeXCompiles(t *testing.T) {
 	if _, err := exec.LookPath("pdflatex"); err != nil {
-		t.Skip("pdflatex is not installed here, so the table is not compiled")
+		t.Skip("pdflatex is not installed")
 	}
 	w := paperLike()
 	for seed := range int64(2) {
@@ -374,7 +374,7 @@ func TestTeXCompiles(t *testing.T) {
 	}
 }
 
-// TestNoFormulas: a name does not become one where a spreadsheet opens summary.csv.
+// TestNoFormulas: a spreadsheet must not read a name in summary.csv as a formula.
 func TestNoFormulas(t *testing.T) {
 	r := reportOf(t, paperLike())
 	for _, name := range []string{"=1+1", "+1", "-1", "@x", "\t=1"} {
@@ -386,12 +386,12 @@ func TestNoFormulas(t *testing.T) {
 	}
 }
 
-// TestCardOfOddDataset: a selection by a value with bars and ticks stays in its cell.
+// TestCardOfOddDataset: a selection by a value with bars and backticks stays in its cell.
 func TestCardOfOddDataset(t *testing.T) {
 	w := &world{}
 	w.add("hrr", "mine[x=a|b`c]", 0, 0.5, 30, nil)
 	card := written(t, reportOf(t, w).Card)
-	if want := "| Data | mine\\[x=a\\|b\\`c\\] (`mine[x=a\\|b'c]`), all of its images |"; !strings.Contains(card, want) {
+	if want := "| Data | mine\\[x=a\\|b\\`c\\] (`mine[x=a\\|b'c]`), all images |"; !strings.Contains(card, want) {
 		t.Errorf("%s is not in\n%s", want, card)
 	}
 }
@@ -411,15 +411,15 @@ func TestHTMLAsksForNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if doc.Find("script, link, iframe").Length() != 0 || doc.Find("h1").Text() != "<b>bold</b>" {
-		t.Error("the page refers to something, or text became markup")
+		t.Error("the page has external references, or text became markup")
 	}
 	doc.Find("[src], [href]").Each(func(_ int, s *goquery.Selection) {
 		src := s.AttrOr("src", s.AttrOr("href", ""))
 		if !strings.HasPrefix(src, "data:image/png;base64,") && !strings.HasPrefix(src, "#") {
-			t.Errorf("the page asks for %s", src)
+			t.Errorf("the page loads %s", src)
 		}
 	})
-	if n := doc.Find("figure svg").Length(); n != 12 { // scores and PSNR by seed, then PSNR, total and noise over steps, and how metrics agree, on each dataset
+	if n := doc.Find("figure svg").Length(); n != 12 { // scores and PSNR by seed, then PSNR, total and noise, and the correlation of metrics, on each dataset
 		t.Errorf("%d figures", n)
 	}
 	if n := doc.Find("figure.sheet img").Length(); n != 4 {
@@ -429,7 +429,7 @@ func TestHTMLAsksForNothingElse(t *testing.T) {
 	doc.Find("[id]").Each(func(_ int, s *goquery.Selection) {
 		id, _ := s.Attr("id")
 		if ids[id] {
-			t.Errorf("id %s stands twice", id)
+			t.Errorf("duplicate id %s", id)
 		}
 		ids[id] = true
 	})
@@ -473,7 +473,7 @@ func TestZipIsTheSameForTheSameRuns(t *testing.T) {
 		}
 	}
 	if got := written(t, reportOf(t, paperLike()).Sums); got != sums {
-		t.Error("the sums alone differ from those in the archive")
+		t.Error("the checksums differ from those in the archive")
 	}
 }
 
@@ -483,8 +483,8 @@ func TestUnscoredRunsStillReport(t *testing.T) {
 	r := reportOf(t, w)
 	for _, f := range r.Files() {
 		text := written(t, f.Write)
-		if f.Name == "report.md" && !strings.Contains(text, "No run of these has scores yet.") {
-			t.Errorf("%s does not say that there are no scores:\n%s", f.Name, text)
+		if f.Name == "report.md" && !strings.Contains(text, "None of these runs has scores yet.") {
+			t.Errorf("%s does not state that there are no scores:\n%s", f.Name, text)
 		}
 	}
 }
@@ -502,7 +502,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestUnseen: what runs on a part of a dataset were not trained on is a table of its own in every form of the report.
+// TestUnseen: scores on images held out of training form a separate table in every format of the report.
 func TestUnseen(t *testing.T) {
 	const part, rest = "shapes3d[not(shape=cube;floor_hue=0.0)]", "shapes3d[shape=cube;floor_hue=0.0]"
 	w := &world{}
@@ -518,7 +518,7 @@ func TestUnseen(t *testing.T) {
 	for _, table := range tables {
 		titles = append(titles, table.Title)
 	}
-	if want := []string{"Shapes3D", part, rest + ", left out of training"}; !slices.Equal(titles, want) {
+	if want := []string{"Shapes3D", part, rest + ", held out of training"}; !slices.Equal(titles, want) {
 		t.Fatalf("tables %q, not %q", titles, want)
 	}
 	row := tables[2].Rows[0]
@@ -530,13 +530,13 @@ func TestUnseen(t *testing.T) {
 	}
 	for name, write := range map[string]func(io.Writer) error{"report.md": r.Markdown, "report.html": r.HTML, "tables": r.Tables, "card.md": r.Card} {
 		if text := written(t, write); !strings.Contains(text, rest) && !strings.Contains(text, mdText(rest)) {
-			t.Errorf("%s says nothing of what was left out", name)
+			t.Errorf("%s does not mention the held-out images", name)
 		}
 	}
 	if text := written(t, r.Reproduce); !strings.Contains(text, "--dataset '"+part+"' --model hrr") {
 		t.Errorf("REPRODUCE.md:\n%s", text)
 	}
-	if text := written(t, r.TeX); !strings.Contains(text, `Full results for shapes3d[shape=cube;floor\_hue=0.0], left out of training`) || !strings.Contains(text, `$0.35 \pm 0.64$`) {
+	if text := written(t, r.TeX); !strings.Contains(text, `Full results for shapes3d[shape=cube;floor\_hue=0.0], held out of training`) || !strings.Contains(text, `$0.35 \pm 0.64$`) {
 		t.Errorf("table.tex:\n%s", text)
 	}
 	if text := written(t, r.Summary); !strings.Contains(text, ",unseen_infom,2,0.35,") {
@@ -544,7 +544,7 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// TestSeedsArePoints: every seed behind a mean is a point of its own in every chart of a section.
+// TestSeedsArePoints: every chart of a section draws every seed of a mean as a point.
 func TestSeedsArePoints(t *testing.T) {
 	s := reportOf(t, paperLike()).Sections[0]
 	figures, err := s.Figures("s1")
@@ -556,7 +556,7 @@ func TestSeedsArePoints(t *testing.T) {
 		open[f.Name] = strings.Count(string(f.SVG()), `r="2.6"`)
 	}
 	want := map[string]int{"s1-shapes3d-scores": 2 * 3 * 6, "s1-shapes3d-psnr": 2 * 3, "s1-shapes3d-noise": 2 * 3 * 2,
-		"s1-shapes3d-total": 3 + 3 + 1} // the run that failed has learned as far as it went
+		"s1-shapes3d-total": 3 + 3 + 1} // the failed run contributes the steps it reached
 	for name, n := range want {
 		if open[name] != n {
 			t.Errorf("%s has %d points, not %d", name, open[name], n)
@@ -564,7 +564,7 @@ func TestSeedsArePoints(t *testing.T) {
 	}
 }
 
-// TestNoiseGrid: a row for each model, an image of its best run to begin with; a sheet that is not its scores' is left out.
+// TestNoiseGrid: one row per model, from its best run, starting with an original image; a sheet that does not match the scores is omitted.
 func TestNoiseGrid(t *testing.T) {
 	w := &world{}
 	for i, name := range []string{"hrr", "hrr", "vqvae", "qlae", "betavae"} {
@@ -573,13 +573,13 @@ func TestNoiseGrid(t *testing.T) {
 		e.Noisy = func() (image.Image, error) {
 			switch i {
 			case 0:
-				return nil, errors.New("not the best run, so nobody asks")
+				return nil, errors.New("not the best run, so it must not be read")
 			case 3:
 				return image.NewGray(image.Rect(0, 0, 4*64+1, 2*64)), nil
 			case 4:
 				return nil, nil
 			}
-			return image.NewGray(image.Rect(0, 0, 4*64, 2*64)), nil // as it is, without noise, 20 and −20 dB
+			return image.NewGray(image.Rect(0, 0, 4*64, 2*64)), nil // original, no noise, 20 and −20 dB
 		}
 	}
 	figures, err := reportOf(t, w).Sections[0].NoiseFigures("s1", "shapes3d")
@@ -592,15 +592,15 @@ func TestNoiseGrid(t *testing.T) {
 			t.Errorf("the grid has no %s", want)
 		}
 	}
-	if strings.Contains(text, "models are shown") {
-		t.Error("four models are said to be too many")
+	if strings.Contains(text, "Showing the first") {
+		t.Error("four models were treated as too many")
 	}
 	if strings.Contains(text, ">QLAE<") || strings.Contains(text, ">β-VAE<") || strings.Count(text, "<image") != 8 {
 		t.Errorf("the grid has %d images: %s", strings.Count(text, "<image"), text)
 	}
 }
 
-// TestManyModels: pictures are of eight models at most, and say so.
+// TestManyModels: images of at most eight models are shown, with a note.
 func TestManyModels(t *testing.T) {
 	w := &world{}
 	for i := range 9 {
@@ -614,12 +614,12 @@ func TestManyModels(t *testing.T) {
 		t.Fatalf("%d figures, %v", len(figures), err)
 	}
 	n := strings.Count(string(figures[1].SVG()), "<image")
-	if said := s.notShown("shapes3d"); n != 8*4 || said != " The first 8 of 9 models are shown." {
+	if said := s.notShown("shapes3d"); n != 8*4 || said != " Showing the first 8 of 9 models." {
 		t.Errorf("%d pictures; %q", n, said)
 	}
 }
 
-// TestAblationsInOrder: the plain model, then what is undone as the paper lists it.
+// TestAblationsInOrder: the unmodified model comes first, then the ablations in the paper's order.
 func TestAblationsInOrder(t *testing.T) {
 	w := &world{}
 	for i, change := range []func(*model.Config){
@@ -634,7 +634,7 @@ func TestAblationsInOrder(t *testing.T) {
 	}
 }
 
-// TestLostPointsAreSaid: a report names the runs whose points are damaged.
+// TestLostPointsAreSaid: a report names the runs with damaged points.
 func TestLostPointsAreSaid(t *testing.T) {
 	in := paperLike()
 	in.entries[0].Lost = 28
@@ -642,12 +642,12 @@ func TestLostPointsAreSaid(t *testing.T) {
 	want := fmt.Sprintf("Run %s has 28 damaged lines of points", in.entries[0].Run.ID)
 	for name, write := range map[string]func(io.Writer) error{"report.md": r.Markdown, "report.html": r.HTML, "results.json": r.JSON} {
 		if text := written(t, write); !strings.Contains(text, want) && !strings.Contains(text, mdText(want)) {
-			t.Errorf("%s does not say it", name)
+			t.Errorf("%s does not mention them", name)
 		}
 	}
 }
 
-// walked reads a series point by point.
+// walked reads a series through Points.
 func (e Entry) walked(name string) (all []model.Sample, err error) {
 	err = e.Points([]string{name}, func(p model.Point) error {
 		if v, ok := p.Values[name]; ok {
@@ -658,7 +658,7 @@ func (e Entry) walked(name string) (all []model.Sample, err error) {
 	return all, err
 }
 
-// TestSlotGrid: m × d is a grid of its own; for each dimension the number of slots that UDR chooses stands beside the one that InfoM would.
+// TestSlotGrid: m × d is a separate grid; for each dimension, the choice of slots by UDR is shown next to the choice by InfoM.
 func TestSlotGrid(t *testing.T) {
 	w := &world{}
 	for i, m := range []int{4, 9} {
@@ -694,7 +694,7 @@ func TestSlotGrid(t *testing.T) {
 	}
 }
 
-// TestSplitFigures: splits of one set stand beside one another, and recombinations that cannot be measured are left out.
+// TestSplitFigures: splits of one dataset are shown together, and recombinations that cannot be measured are omitted.
 func TestSplitFigures(t *testing.T) {
 	w := &world{}
 	for _, kind := range []string{"random", "composition", "interpolation"} {
@@ -707,7 +707,7 @@ func TestSplitFigures(t *testing.T) {
 			}
 		}
 	}
-	w.add("vqvae", "shapes3d[split=random; shape=cube]", 0, 0.5, 30, nil) // a part of a split is no split of the set
+	w.add("vqvae", "shapes3d[split=random; shape=cube]", 0, 0.5, 30, nil) // a subset of a split is not a split of the dataset
 	s := reportOf(t, w).Sections[0]
 	figures := s.SplitFigures("s1")
 	if len(figures) != 2 || figures[0].Name != "s1-shapes3d-splits-unseen-psnr" || figures[1].Name != "s1-shapes3d-splits-recombined" {
@@ -715,14 +715,14 @@ func TestSplitFigures(t *testing.T) {
 	}
 	for _, kind := range []string{"random", "composition", "interpolation"} {
 		if !strings.Contains(string(figures[0].SVG()), ">"+kind+"<") {
-			t.Errorf("the figure does not name the split %s", kind)
+			t.Errorf("the figure lacks the split %s", kind)
 		}
 	}
 	if strings.Contains(string(figures[0].SVG()), "VQ-VAE") {
-		t.Error("a model without any of the splits is in the figure")
+		t.Error("the figure includes a model without any split")
 	}
 	table, ok := s.unseen("shapes3d[split=random]")
-	if !ok || table.Title != "shapes3d[not(split=random)], left out of training" {
+	if !ok || table.Title != "shapes3d[not(split=random)], held out of training" {
 		t.Fatalf("table %q", table.Title)
 	}
 	at := map[string]string{}

@@ -1,14 +1,14 @@
 package report
 
-// SlotChoice is how many slots a dimension asks for: by what can be known without labels, and by what labels say.
+// SlotChoice is the best number of slots for one latent dimension: by UDR, which needs no labels, and by InfoM, which does.
 type SlotChoice struct {
 	Model, Dataset, D string
 	ByUDR, ByInfoM    string // values of m with the highest mean
-	UDR, InfoM        Scored // of these
+	UDR, InfoM        Scored // at ByUDR and ByInfoM
 	Redundancy        Scored // of pairs of slots, at ByUDR
 }
 
-// SlotChoices has one for each dimension where a section varies m and d and both UDR and InfoM are known for two numbers of slots or more.
+// SlotChoices has one entry for each dimension, if a section varies m and d and at least two values of m have both UDR and InfoM.
 func (s Section) SlotChoices() []SlotChoice {
 	infom, _ := MetricByKey("infom")
 	pairs, _ := MetricByKey("redundancy_pairs")
@@ -48,7 +48,7 @@ func slotChoices(agreement, infom, pairs Grid) (all []SlotChoice) {
 	return all
 }
 
-// highest is the row of the highest mean in a column, and in how many rows there is one.
+// highest is the row with the highest mean in a column, and the number of rows with a value.
 func highest(g Grid, column int) (row, known int) {
 	for i := range g.Cells {
 		if len(g.Cells[i]) <= column || g.Cells[i][column].N == 0 {
@@ -61,11 +61,11 @@ func highest(g Grid, column int) (row, known int) {
 	return row, known
 }
 
-// slotHeads and cells are the table of choices in every form of a report.
+// slotHeads are the column headings of the slot choices in every report format; cells are a row.
 var slotHeads = []string{"Model", "Dataset", "d", "m by UDR (no labels)", "UDR", "Redundancy of pairs, nats", "m by InfoM (labels)", "InfoM"}
 
-// slotsAbout is the sentence above it.
-const slotsAbout = "The number of slots with the highest mean, for each dimension. UDR compares seeds with one another and needs no factors; where both columns name the same number, the choice needed no labels."
+// slotsAbout is the sentence above the slot choices.
+const slotsAbout = "The number of slots with the highest mean, for each dimension. UDR compares seeds with each other and needs no factor labels; if both columns agree, labels were not needed for the choice."
 
 func (c SlotChoice) cells() []string {
 	redundancy := "–"

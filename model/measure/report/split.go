@@ -7,7 +7,7 @@ import (
 	"slotscope/model/measure/figure"
 )
 
-// splitsOf groups the section's datasets that are training parts of splits by the set that they are split from, in the order of the section.
+// splitsOf groups the section's datasets that are training parts of splits by the dataset they split, in the order of the section.
 func (s Section) splitsOf() (wholes []string, parts map[string][]string) {
 	parts = map[string][]string{}
 	for _, d := range s.Datasets() {
@@ -23,15 +23,15 @@ func (s Section) splitsOf() (wholes []string, parts map[string][]string) {
 	return wholes, parts
 }
 
-// splitOf takes "set[split=kind]" apart.
+// splitOf parses "set[split=kind]".
 func splitOf(dataset string) (whole, kind string, ok bool) {
 	whole, rest, ok := strings.Cut(dataset, "[split=")
 	kind, closed := strings.CutSuffix(rest, "]")
 	return whole, kind, ok && closed && !strings.ContainsAny(kind, ";[")
 }
 
-// SplitFigures draw how far models generalize to combinations that training left out, where a section has two splits of a set or more:
-// reconstructions of what was left out, and codes put together to what was left out.
+// SplitFigures draws how well models generalize to combinations held out of training, if a section has at least two splits of a dataset:
+// PSNR of held-out images, and the share of held-out images that recombined codes produce.
 func (s Section) SplitFigures(prefix string) []figure.Figure {
 	var all []figure.Figure
 	wholes, parts := s.splitsOf()
@@ -43,11 +43,11 @@ func (s Section) SplitFigures(prefix string) []figure.Figure {
 			key, title, label, note string
 			bounds                  [2]float64
 		}{
-			{"unseen_psnr", "PSNR of what training left out", "PSNR, dB", "", [2]float64{}},
-			{"recombined", "Pictures that training left out, put together from codes of its own", "share of pictures", " Splits that leave out whole values have nothing to put together.", unit},
+			{"unseen_psnr", "PSNR of held-out images", "PSNR, dB", "", [2]float64{}},
+			{"recombined", "Held-out images recombined from codes of training images", "share of images", " Splits that hold out whole values have nothing to recombine.", unit},
 		} {
 			chart := figure.BarChart{Name: slug(prefix, whole, "splits", f.key), Title: f.title + " · " + DatasetLabel(whole), Width: chartWidth, Height: chartHeight,
-				Y: figure.Axis{Label: f.label, Range: f.bounds}, Groups: parts[whole], Note: "Bars: means over seeds with their 95% intervals. Open points: single seeds." + f.note}
+				Y: figure.Axis{Label: f.label, Range: f.bounds}, Groups: parts[whole], Note: "Bars: means over seeds with 95% intervals. Open points: individual seeds." + f.note}
 			some := false
 			for place, label := range s.Labels() {
 				b, measured := s.acrossSplits(whole, parts[whole], label, f.key)
@@ -64,7 +64,7 @@ func (s Section) SplitFigures(prefix string) []figure.Figure {
 	return all
 }
 
-// acrossSplits is a row's score on each split of a set; false where none has it.
+// acrossSplits returns a row's score on each split of a dataset; false if it has none.
 func (s Section) acrossSplits(whole string, kinds []string, label, key string) (b figure.Bars, some bool) {
 	b.Name = label
 	for _, kind := range kinds {

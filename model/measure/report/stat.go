@@ -7,17 +7,17 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Summary is what n values of one score say of its mean. With n < 2 there is no spread: SD, T, Half, Lo and Hi are NaN.
+// Summary is the mean of n values of one score with its 95% interval. With n < 2 there is no spread: SD, T, Half, Lo and Hi are NaN.
 type Summary struct {
 	N      int
 	Mean   float64 // NaN for n = 0
 	SD     float64 // with Bessel's correction
 	T      float64 // t(0.975, n − 1)
-	Half   float64 // half the width of the 95% interval
+	Half   float64 // half-width of the 95% interval
 	Lo, Hi float64 // its ends
 }
 
-// Summarise computes mean and Student-t interval of independent values, passing over those that are not finite.
+// Summarise computes the mean and Student-t interval of independent values, ignoring values that are not finite.
 //
 //	x̄ ± t(0.975, n−1)·s/√n      paper, “Confidence intervals and bold font criteria”
 func Summarise(values []float64) Summary {
@@ -33,7 +33,7 @@ func Summarise(values []float64) Summary {
 	if s.N == 0 {
 		return s
 	}
-	s.Mean = min(max(sum/float64(s.N), low), high) // equal values have no spread, not even of rounding
+	s.Mean = min(max(sum/float64(s.N), low), high) // avoids a spread from rounding when all values are equal
 	if s.N < 2 {
 		return s
 	}
@@ -50,7 +50,7 @@ func Summarise(values []float64) Summary {
 	return s
 }
 
-// quantile is t(0.975, ν) of Student's distribution. Curves ask for the same few again and again.
+// quantile is t(0.975, ν) of Student's distribution, cached for whole ν below 1,000 because curves need the same few many times.
 func quantile(nu float64) float64 {
 	if n := int(nu); nu >= 1 && nu < float64(len(quantiles)) && nu == float64(n) {
 		if bits := quantiles[n].Load(); bits > 0 {
@@ -67,11 +67,11 @@ func studentT(nu float64) float64 { return distuv.StudentsT{Mu: 0, Sigma: 1, Nu:
 
 var quantiles [1000]atomic.Uint64 // of whole ν, as bits; 0 before the first use
 
-// Interval says whether there are ends to speak of.
+// Interval reports whether the summary has an interval, which takes two values.
 func (s Summary) Interval() bool { return s.N >= 2 }
 
-// Difference is how far apart the means of two independent groups lie, with Welch's 95% interval; the interval is absent
-// where either group has fewer than two values.
+// Difference is the difference between the means of two independent groups with Welch's 95% interval; the interval is missing
+// if either group has fewer than two values.
 //
 //	(x̄ − ȳ) ± t(0.975, ν)·√(s²ₓ/n + s²ᵧ/m),  ν by Welch and Satterthwaite
 func Difference(x, y Summary) Summary {

@@ -62,14 +62,14 @@ func TestRounded(t *testing.T) {
 		{41.4, 4.2, "41 ± 4"},
 		{0.99951, 0.0049, "1.000 ± 0.005"},
 		{38.93, 0.34, "38.9 ± 0.3"},
-		{0.78, 0.096, "0.8 ± 0.1"}, // the half width rounds up to the next place
+		{0.78, 0.096, "0.8 ± 0.1"}, // the half-width rounds up to the next place
 		{0.5, 0.0999, "0.5 ± 0.1"},
 		{412, 38, "410 ± 40"},
 		{1234, 950, "1000 ± 1000"},
 		{-0.004, 0.02, "0.00 ± 0.02"},
 		{-0.5, 0.02, "−0.50 ± 0.02"},
 		{0.5, 0, "0.50 ± 0"},
-		{0.677, 1.67, "0.68 ± 1.67"}, // wider than its mean, of which two digits stay
+		{0.677, 1.67, "0.68 ± 1.67"}, // wider than the mean, which keeps two digits
 		{-0.04, 1.2, "−0.04 ± 1.20"},
 		{20.5, 33, "20 ± 33"},
 		{0, 1.2, "0.0 ± 1.2"},
@@ -77,14 +77,14 @@ func TestRounded(t *testing.T) {
 		{3e-9, 2e-8, "0.00 ± 0"},
 	} {
 		if got := (Summary{N: 5, Mean: c.mean, Half: c.half}).Text(2); got != c.want {
-			t.Errorf("%v ± %v is written %q, not %q", c.mean, c.half, got, c.want)
+			t.Errorf("%v ± %v: got %q, want %q", c.mean, c.half, got, c.want)
 		}
 	}
 	if got := Summarise([]float64{0.456}).Text(2); got != "0.46" {
-		t.Errorf("one seed is written %q", got)
+		t.Errorf("one seed: %q", got)
 	}
 	if got := Summarise(nil).Text(2); got != "–" {
-		t.Errorf("no seed is written %q", got)
+		t.Errorf("no seed: %q", got)
 	}
 }
 
@@ -92,7 +92,7 @@ func between(lo, hi float64) Summary {
 	return Summary{N: 5, Mean: (lo + hi) / 2, Half: (hi - lo) / 2, Lo: lo, Hi: hi}
 }
 
-// each lets n entries claim.
+// each allows n entries to make a claim.
 func each(n int) []bool { return slices.Repeat([]bool{true}, n) }
 
 func TestBold(t *testing.T) {
@@ -110,18 +110,18 @@ func TestBold(t *testing.T) {
 		}
 	}
 	if b := PaperRule.Bold([]Summary{Summarise([]float64{1, 1}), Summarise(nil)}, each(2)); b[0] || b[1] {
-		t.Error("two seeds take no part")
+		t.Error("two seeds must be ignored")
 	}
 	if b := PaperRule.Bold([]Summary{between(0.8, 0.9), between(0.5, 0.6)}, []bool{false, true}); b[0] || b[1] {
-		t.Error("the best may not claim it, and the other is not the best for that")
+		t.Error("the best entry may not be bold, and the other must not be bold instead")
 	}
 	if b := PaperRule.Bold([]Summary{between(0.5, 0.9), between(0.7, 0.9), between(0.6, 0.8)}, each(3)); b[0] || !b[1] || b[2] {
-		t.Error("of equal upper ends the narrower interval sets the threshold")
+		t.Error("of equal upper ends, the narrower interval must set the threshold")
 	}
 }
 
-// The paper's appendix, printed numbers and printed bold: its own rule accounts for 126 of 140 cells (rounding explains the
-// rest), the overlap rule for 109.
+// The paper's appendix, printed numbers and printed bold: its own rule explains 126 of 140 cells (rounding explains the rest), the
+// overlap rule 109.
 func TestBoldRulesOnThePublishedTables(t *testing.T) {
 	agree := map[Rule]int{}
 	cells := 0
@@ -162,7 +162,7 @@ func TestPublishedFor(t *testing.T) {
 		t.Errorf("%v %v", p, ok)
 	}
 	if p, _ := PublishedFor("shapes3d-synthetic", "vqvae", "infoe"); p.String() != "1.000 ± 0.005 (other images)" {
-		t.Errorf("rendered anew stands beside Shapes3D: %v", p)
+		t.Errorf("the re-rendered dataset must be compared with Shapes3D: %v", p)
 	}
 	if p, _ := PublishedFor("mpi3d-complex", "betavae", "psnr"); p.Mean() != 29.5 || p.Half() != 0.3 {
 		t.Errorf("%v", p)

@@ -6,8 +6,8 @@ import (
 	"slotscope/model/sweep"
 )
 
-// OfSweep makes a report's input of a sweep: its parts in order, and what it chose on the way. entry finds a run by id; runs
-// that are not there yet are not in it.
+// OfSweep builds a report's input from a sweep: its parts in order, and the hyperparameters it selected. entry finds a run by id; runs
+// that it does not find are omitted.
 func OfSweep(b sweep.Board, entry func(id string) (Entry, bool)) Input {
 	in := Input{Title: b.Plan.Name}
 	for i, part := range b.Plan.Parts {

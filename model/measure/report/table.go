@@ -10,7 +10,7 @@ import (
 type Cell struct {
 	Scored
 	Bold      bool       // by the table's rule, within its column
-	Published *Published // the paper's value; nil where it has none
+	Published *Published // the paper's value; nil if it has none
 	Departs   []string   // how the row's runs differ from the published ones
 }
 
@@ -22,18 +22,18 @@ func (c Cell) Difference() float64 {
 	return c.Mean - c.Published.Mean()
 }
 
-// Row is a group's scores, or one model's over several datasets.
+// Row is the scores of a group, or of one model over several datasets.
 type Row struct {
 	Label string
 	Group *Group // nil in an aggregated row
-	Place int    // of the label among the section's, which is its colour in tables and figures alike
+	Place int    // index of the label in the section; determines its colour in tables and figures
 	Cells []Cell
 
 	Departs []string // how its runs differ from the published ones; see Departures
-	Chance  bool     // its scores are those of the row above with the factors' rows shuffled: it takes no part in comparisons
+	Chance  bool     // holds the chance level of the row above (factor rows shuffled); excluded from comparisons
 }
 
-// Table is the scores of one dataset; Dataset is empty for the aggregated one.
+// Table is the scores on one dataset; Dataset is empty for the aggregated table.
 type Table struct {
 	Title   string
 	Dataset string
@@ -41,21 +41,21 @@ type Table struct {
 	Rows    []Row
 }
 
-// Part is a set of runs that are looked at together: an answer to one question.
+// Part is a set of runs that answer one question.
 type Part struct {
 	Name    string // empty for the only part of a report
 	About   string // one sentence
 	Entries []Entry
 }
 
-// Section is a part, grouped and summed up.
+// Section is a part with its runs grouped and summarized.
 type Section struct {
 	Name, About string
 	Groups      []Group
 	Rule        Rule
 }
 
-// NewSection groups a part.
+// NewSection groups the runs of a part.
 func NewSection(p Part, rule Rule) Section {
 	return Section{p.Name, p.About, Groups(p.Entries), rule}
 }
@@ -71,7 +71,7 @@ func (s Section) Datasets() []string {
 	return names
 }
 
-// Labels lists the labels of groups, in the paper's order of models.
+// Labels lists the labels of the groups, in the paper's order of models.
 func (s Section) Labels() []string {
 	groups := slices.Clone(s.Groups)
 	slices.SortStableFunc(groups, func(a, b Group) int {
@@ -86,10 +86,10 @@ func (s Section) Labels() []string {
 	return labels
 }
 
-// Place is where a label stands among Labels.
+// Place is the index of a label in Labels.
 func (s Section) Place(label string) int { return max(0, slices.Index(s.Labels(), label)) }
 
-// Left lists the runs of the section that were left out.
+// Left lists the excluded runs of the section.
 func (s Section) Left() []Left {
 	var all []Left
 	for _, g := range s.Groups {
@@ -98,13 +98,13 @@ func (s Section) Left() []Left {
 	return all
 }
 
-// Scored says whether any run of the section has scores.
+// Scored reports whether any run of the section has scores.
 func (s Section) Scored() bool {
 	return slices.ContainsFunc(s.Groups, func(g Group) bool { return len(g.Entries) > 0 })
 }
 
-// Tables are the scores on each dataset, faithfulness to HRR, the scores on what its runs were not trained on, and those on all datasets together, as
-// far as there are any.
+// Tables returns the scores on each dataset, the faithfulness to HRR, the scores on held-out images, and the scores over all datasets,
+// if available.
 func (s Section) Tables(metrics []Metric) []Table {
 	var all []Table
 	metrics = s.Measured(metrics)
@@ -123,8 +123,8 @@ func (s Section) Tables(metrics []Metric) []Table {
 	return all
 }
 
-// FieldTables are the scores that other papers report and those that need no labels, by dataset, with chance under every row; none where
-// they were not measured.
+// FieldTables returns, by dataset, the metrics from other papers and those that need no labels, with the chance level below every row;
+// it skips tables without values.
 func (s Section) FieldTables() []Table {
 	var all []Table
 	for _, d := range s.Datasets() {
@@ -142,12 +142,12 @@ func (s Section) FieldTables() []Table {
 	return all
 }
 
-// withChance puts under each row the level of chance of its scores, as far as there is one.
+// withChance inserts below each row the chance level of its scores, if measured.
 func (t Table) withChance() Table {
 	var rows []Row
 	for _, row := range t.Rows {
 		rows = append(rows, row)
-		chance := Row{Label: row.Label + ", by chance", Place: row.Place, Chance: true}
+		chance := Row{Label: row.Label + ", chance", Place: row.Place, Chance: true}
 		some := false
 		for _, c := range row.Cells {
 			chance.Cells = append(chance.Cells, Cell{Scored: Scored{Metric: c.Metric, Summary: c.Chance}})
@@ -161,8 +161,8 @@ func (t Table) withChance() Table {
 	return t
 }
 
-// faithful is how much the HRR models of a dataset are holographic reduced representations; false where that was not measured. Baselines, which
-// have no bundles, are not in it.
+// faithful is the table of how closely the HRR models of a dataset are holographic reduced representations; false if not measured.
+// It omits baselines, which have no bundles.
 func (s Section) faithful(dataset string) (Table, bool) {
 	var of Section
 	for _, g := range s.Of(dataset) {
@@ -177,20 +177,20 @@ func (s Section) faithful(dataset string) (Table, bool) {
 	for i := range t.Rows {
 		t.Rows[i].Place = s.Place(t.Rows[i].Label)
 	}
-	t.Title = DatasetLabel(dataset) + ", is it an HRR?"
+	t.Title = DatasetLabel(dataset) + ", faithfulness to HRR"
 	return t, true
 }
 
-// unseen is the scores on what runs on a dataset were not trained on; false where that is nothing, or was not measured.
+// unseen is the table of scores on the images held out of training; false if there are none or they were not measured.
 func (s Section) unseen(dataset string) (Table, bool) {
 	of := Section{Groups: s.Of(dataset)}
 	for _, g := range of.Groups {
 		for _, e := range g.Entries {
 			if h := e.Scores.HeldOut; h != nil {
 				t := s.Table(dataset, of.Measured(unseen))
-				t.Title = DatasetLabel(h.Dataset) + ", left out of training"
+				t.Title = DatasetLabel(h.Dataset) + ", held out of training"
 				if strings.Contains(dataset, "corr(") {
-					t.Title = DatasetLabel(h.Dataset) + ", without the correlation of training"
+					t.Title = DatasetLabel(h.Dataset) + ", without the training correlation"
 				}
 				return t, true
 			}
@@ -199,12 +199,12 @@ func (s Section) unseen(dataset string) (Table, bool) {
 	return Table{}, false
 }
 
-// Table is the scores on one dataset, bold by the section's rule.
+// Table returns the scores on one dataset, with the section's bold rule applied.
 func (s Section) Table(dataset string, metrics []Metric) Table {
 	t := Table{Title: DatasetLabel(dataset), Dataset: dataset, Metrics: metrics}
 	for _, g := range s.Of(dataset) {
 		if len(g.Entries) == 0 {
-			continue // its runs are listed among those left out
+			continue // its runs are listed as excluded
 		}
 		row := Row{Label: g.Label, Group: &g, Place: s.Place(g.Label), Departs: g.departures()}
 		for _, m := range metrics {
@@ -221,8 +221,8 @@ func (s Section) Table(dataset string, metrics []Metric) Table {
 	return t
 }
 
-// Aggregated averages each row over all datasets, seed by seed, so that its interval is over seeds; a row that lacks a
-// dataset is left out, and so is a seed. With one dataset there is nothing to aggregate, and no row.
+// Aggregated averages each row over all datasets for each seed, so that the interval is over seeds. It omits rows and seeds that lack
+// a dataset. With fewer than two datasets the table has no rows.
 func (s Section) Aggregated(metrics []Metric) Table {
 	t := Table{Title: "All datasets", Metrics: metrics}
 	datasets := s.Datasets()
@@ -256,7 +256,7 @@ func (s Section) Aggregated(metrics []Metric) Table {
 	return t
 }
 
-// aggregate is one metric as the mean over groups of each seed that all of them have.
+// aggregate is the mean of one metric over groups, for each seed that all of them have.
 func aggregate(groups []Group, m Metric) Scored {
 	out := Scored{Metric: m}
 	first := groups[0].Score(m.Key)
@@ -288,12 +288,12 @@ func (t *Table) embolden(rule Rule) {
 	}
 }
 
-// anyBold says whether any cell is set in bold.
+// anyBold reports whether any cell is bold.
 func (t Table) anyBold() bool {
 	return slices.ContainsFunc(t.Rows, func(r Row) bool { return slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Bold }) })
 }
 
-// Seeds is the least and the greatest number of seeds behind the cells that have a value.
+// Seeds is the smallest and the largest number of seeds among the cells that have a value.
 func (t Table) Seeds() (least, most int) {
 	for _, row := range t.Rows {
 		for _, c := range row.Cells {
@@ -309,7 +309,7 @@ func (t Table) Seeds() (least, most int) {
 	return least, most
 }
 
-// Measured keeps the metrics that some row has a value for.
+// Measured returns the metrics that at least one row has a value for.
 func (s Section) Measured(metrics []Metric) []Metric {
 	var kept []Metric
 	for _, m := range metrics {

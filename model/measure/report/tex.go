@@ -10,8 +10,8 @@ import (
 	"slotscope/model"
 )
 
-// TeX writes table.tex: for every section the paper's main table, where there are several datasets, and a full table per
-// dataset, then the ablations. The document needs booktabs alone; each table can be copied into another.
+// TeX writes table.tex: for every section the paper's main table, if there are several datasets, a full table per dataset, and the
+// ablations. The document needs only booktabs; each table can be copied into another document.
 func (r *Report) TeX(w io.Writer) error {
 	var l lines
 	l.add(`%% %s`, texText(r.Title))
@@ -25,7 +25,7 @@ func (r *Report) TeX(w io.Writer) error {
 			s.texMain(&l)
 		}
 		for _, t := range s.Tables(columns) {
-			if t.Dataset != "" { // the main table has what is aggregated
+			if t.Dataset != "" { // the main table holds the aggregated rows
 				s.texFull(&l, t)
 			}
 		}
@@ -34,7 +34,7 @@ func (r *Report) TeX(w io.Writer) error {
 	if left := r.Left(); len(left) > 0 {
 		l.add("\n\\begin{itemize}")
 		for _, e := range left {
-			l.add(`  \item Left out: %s, seed %d: %s`, texText(e.Run.ID), e.Run.Config.Seed, texText(e.Why))
+			l.add(`  \item Excluded: %s, seed %d: %s`, texText(e.Run.ID), e.Run.Config.Seed, texText(e.Why))
 		}
 		l.add("\\end{itemize}")
 	}
@@ -42,7 +42,7 @@ func (r *Report) TeX(w io.Writer) error {
 	return l.to(w)
 }
 
-// blocks are the two halves of the paper's main table; D, I and C stand in the order that the head says.
+// blocks are the two halves of the paper's main table; the order of D, I and C matches the heading.
 var blocks = []struct {
 	head string
 	keys []string
@@ -55,7 +55,7 @@ var blocks = []struct {
 func (s Section) texMain(l *lines) {
 	datasets := s.Datasets()
 	aggregated := s.Aggregated(columns)
-	l.add("\n\\begin{table}[t]\n  \\centering\n  \\scriptsize\n  \\setlength{\\tabcolsep}{3pt}\n  \\caption{%s %s}", s.texCaption("Scores", datasets...), "Aggregated is the mean over all datasets, seed by seed.")
+	l.add("\n\\begin{table}[t]\n  \\centering\n  \\scriptsize\n  \\setlength{\\tabcolsep}{3pt}\n  \\caption{%s %s}", s.texCaption("Scores", datasets...), "Aggregated: the mean over all datasets for each seed.")
 	l.add(`  \begin{tabular}{l%s}`, strings.Repeat("c", len(datasets)+1))
 	l.add("    \\toprule")
 	head := []string{"Model", "Aggregated"}
@@ -109,7 +109,7 @@ func (t Table) texTriple(label string) string {
 	return "$(" + strings.Join(values, `\ `) + ")$"
 }
 
-// texFull writes the table of one dataset: mean and interval of every metric that was measured.
+// texFull writes the table of one dataset: the mean and interval of every measured metric.
 func (s Section) texFull(l *lines, t Table) {
 	l.add("\n\\begin{table}[t]\n  \\centering\n  \\scriptsize\n  \\setlength{\\tabcolsep}{3pt}\n  \\caption{%s}", s.texCaption("Full results for "+texText(t.Title), t.Dataset))
 	l.add(`  \begin{tabular}{l%s}`, strings.Repeat("c", len(t.Metrics)))
@@ -132,7 +132,7 @@ func (s Section) texFull(l *lines, t Table) {
 	l.add("\\end{table}")
 }
 
-// texWithheld writes the reasons for claiming nothing under a table.
+// texWithheld writes, below a table, why rows make no claim.
 func (t Table) texWithheld(l *lines) {
 	for _, why := range t.Withheld() {
 		l.add(`  \par\smallskip %s`, texText(why))
@@ -165,7 +165,7 @@ func (c Cell) tex() string {
 	return "$" + text + "$"
 }
 
-// texCaption says what a table holds, over how many seeds, and what bold means.
+// texCaption describes a table: its content, the number of seeds, and the bold rule.
 func (s Section) texCaption(what string, datasets ...string) string {
 	var least, most int
 	bold := s.Aggregated(columns).anyBold()
@@ -182,7 +182,7 @@ func (s Section) texCaption(what string, datasets ...string) string {
 	if least != most {
 		n = fmt.Sprintf("$n=%d$ to $%d$ seeds", least, most)
 	} else if most == 1 {
-		n = "one seed, so without intervals"
+		n = "one seed, without intervals"
 	}
 	if s.Name != "" {
 		what += ", " + texText(s.Name)
@@ -199,7 +199,7 @@ func (s Section) texAblations(l *lines) {
 	if len(all) == 0 {
 		return
 	}
-	l.add("\n\\begin{table}[t]\n  \\centering\n  \\scriptsize\n  \\setlength{\\tabcolsep}{3pt}\n  \\caption{Ablations: difference to the model as it is, with Welch's 95\\%% interval.}")
+	l.add("\n\\begin{table}[t]\n  \\centering\n  \\scriptsize\n  \\setlength{\\tabcolsep}{3pt}\n  \\caption{Ablations: difference from the unmodified model, with Welch's 95\\%% interval.}")
 	metrics := s.Measured(columns)
 	head := []string{"change"}
 	several := len(s.Datasets()) > 1
@@ -237,7 +237,7 @@ func metricsOf(keys []string) []Metric {
 	return list
 }
 
-// texLabel writes a label with the paper's symbols.
+// texLabel writes a label with the paper's symbols as mathematics.
 func texLabel(label string) string {
 	for _, name := range model.ModelNames() {
 		n := modelNames[name]
@@ -250,8 +250,8 @@ func texLabel(label string) string {
 
 func texNumber(text string) string { return strings.ReplaceAll(text, "−", "-") }
 
-// texText escapes what TeX would take for commands, and writes the symbols of hyperparameters as mathematics. Letters that
-// LaTeX has no glyph for without further packages become question marks, and ends of lines blanks.
+// texText escapes TeX's special characters and writes the symbols of hyperparameters as mathematics. Letters without a glyph in
+// plain LaTeX become question marks, and line breaks become spaces.
 func texText(text string) string { return strings.Map(texRune, texEscapes.Replace(text)) }
 
 func texRune(r rune) rune {

@@ -15,7 +15,7 @@ func (r *Report) Tables(w io.Writer) error {
 			l.add("%s", s.Name)
 		}
 		if !s.Scored() {
-			l.add("No run of these has scores yet.\n")
+			l.add("None of these runs has scores yet.\n")
 			continue
 		}
 		for _, t := range s.Tables(columns) {
