@@ -6,7 +6,7 @@ import (
 	"slotscope/model"
 )
 
-// Delivery is how the delivery of an alert to the webhook stands; empty where no webhook is to get it.
+// Delivery describes the delivery of an alert to the webhook; empty if it is not sent to one.
 func Delivery(s model.Sending) string {
 	switch s.State {
 	case model.SendDone:
@@ -15,9 +15,9 @@ func Delivery(s model.Sending) string {
 		return fmt.Sprintf("Not delivered to the webhook after %s: %s.", Plural(s.Tries, "try", "tries"), s.Problem)
 	case model.SendQueued:
 		if s.Problem != "" {
-			return fmt.Sprintf("Trying the webhook again (%s): %s.", Plural(s.Tries, "try", "tries"), s.Problem)
+			return fmt.Sprintf("Retrying the webhook (%s): %s.", Plural(s.Tries, "try", "tries"), s.Problem)
 		}
-		return "Being sent to the webhook."
+		return "Sending to the webhook."
 	}
 	return ""
 }

@@ -15,7 +15,7 @@ type FigureView struct {
 	SVG, PNG string
 }
 
-// Drawn shows a figure; what is wider than the page scrolls, by keyboard from its links.
+// Drawn shows a figure. A figure wider than the page scrolls; its links make it reachable by keyboard.
 func Drawn(f FigureView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Count writes a whole number in groups of three: 125,000.
+// Count formats an integer with thousands separators: 125,000.
 func Count(n int) string {
 	s := strconv.Itoa(n)
 	sign := ""
@@ -21,7 +21,7 @@ func Count(n int) string {
 	return sign + s
 }
 
-// Plural writes a count with its noun: 1 run, 2 runs.
+// Plural formats a count with its noun: 1 run, 2 runs.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -29,7 +29,7 @@ func Plural(n int, one, many string) string {
 	return Count(n) + " " + many
 }
 
-// Duration writes seconds in the two units that matter: 48 s, 25 min, 1 h 40 min, 2 d 3 h.
+// Duration formats seconds in at most two units: 48 s, 25 min, 1 h 40 min, 2 d 3 h.
 func Duration(seconds float64) string {
 	if math.IsNaN(seconds) || seconds < 0 || seconds > 1e9 {
 		return "–"
@@ -48,7 +48,7 @@ func Duration(seconds float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%d d %d h", s/86400, s%86400/3600), " 0 h")
 }
 
-// Ago writes how long before now t was.
+// Ago formats the time from t to now: 5 min ago.
 func Ago(now, t time.Time) string {
 	if t.IsZero() {
 		return "–"
@@ -56,7 +56,7 @@ func Ago(now, t time.Time) string {
 	return Duration(max(0, now.Sub(t).Seconds())) + " ago"
 }
 
-// Rate writes images per second with two or three digits that mean something.
+// Rate formats images per second: two decimals below 10, one below 100, none above.
 func Rate(v float64) string {
 	switch {
 	case v <= 0 || math.IsNaN(v) || math.IsInf(v, 0):
@@ -69,7 +69,7 @@ func Rate(v float64) string {
 	return Count(int(math.Round(v)))
 }
 
-// Decibels writes a PSNR; nil is not measured yet.
+// Decibels formats a PSNR in dB; nil means not measured yet.
 func Decibels(v *float64) string {
 	if v == nil || math.IsNaN(*v) {
 		return "–"
@@ -77,10 +77,10 @@ func Decibels(v *float64) string {
 	return strconv.FormatFloat(*v, 'f', 2, 64)
 }
 
-// Clock is a time for machines, for <time datetime>.
+// Clock formats a time for <time datetime>, as RFC 3339 in UTC.
 func Clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// Day is a time for people, to the minute, in UTC.
+// Day formats a time for display, to the minute, in UTC.
 func Day(t time.Time) string {
 	if t.IsZero() {
 		return "–"
@@ -88,7 +88,7 @@ func Day(t time.Time) string {
 	return t.UTC().Format("2 Jan 2006 15:04")
 }
 
-// Size writes bytes in binary units.
+// Size formats bytes in binary units: 1.5 GiB.
 func Size(bytes uint64) string {
 	const unit = 1024
 	if bytes < unit {

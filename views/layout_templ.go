@@ -204,7 +204,7 @@ func Page(info PageInfo) templ.Component {
 	})
 }
 
-// mark is the sign of the program: slots in their colours, one of them lifted.
+// mark is the program's logo: slots in their colours, one of them raised.
 func mark() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -234,7 +234,7 @@ func mark() templ.Component {
 	})
 }
 
-// Problem is the page of a request that could not be answered: what happened, and where to go from here.
+// Problem is the error page: what failed, with links to continue.
 func Problem(p ProblemView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -353,7 +353,7 @@ func Problem(p ProblemView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, " <a href=\"/runs\">Runs</a>, <a href=\"/datasets\">datasets</a> and <a href=\"/play\">the playground</a> are where they were.</p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, " Go to <a href=\"/runs\">runs</a>, <a href=\"/datasets\">datasets</a> or <a href=\"/play\">the playground</a>.</p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -367,7 +367,7 @@ func Problem(p ProblemView) templ.Component {
 	})
 }
 
-// AskToken asks for the token that guards a server others can reach.
+// AskToken is the form for the server's access token.
 func AskToken(v TokenView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -401,7 +401,7 @@ func AskToken(v TokenView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<section class=\"problem\" data-testid=\"ask-token\"><h1>This server asks for a token</h1><p>Open the address ending in <code>?token=…</code> that the server printed, or enter the token here. The browser keeps it for thirty days.</p><form method=\"get\" class=\"row\"><label for=\"token\">Token</label> <input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<section class=\"problem\" data-testid=\"ask-token\"><h1>This server requires a token</h1><p>Open the address ending in <code>?token=…</code> that the server printed, or enter the token here. The browser remembers it for 30 days.</p><form method=\"get\" class=\"row\"><label for=\"token\">Token</label> <input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -416,7 +416,7 @@ func AskToken(v TokenView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Wrong {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<p class=\"bad\" id=\"token-error\">That is not the token of this server.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<p class=\"bad\" id=\"token-error\">Wrong token.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

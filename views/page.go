@@ -1,25 +1,24 @@
-// Package views holds what the packages of the pages share: the frame around a page, error pages, figures, formats. Each page
-// is a package below: templ components beside the view-model structs that they draw, which touch nothing but their arguments
-// and the model's vocabulary.
+// Package views has the components that all pages share: page layout, error pages, figures and number formats. Each page is a
+// subpackage: templ components and the view models they render, which depend only on their arguments and package model.
 //
-// The pages' Content-Security-Policy allows neither inline scripts nor style attributes nor other hosts: behaviour comes from
-// modules under static/, data reaches them through templ.JSONScript, widths and colours through classes and data attributes.
+// The Content-Security-Policy forbids inline scripts, style attributes and other hosts. Behaviour comes from modules under static/,
+// which get their data from templ.JSONScript; widths and colours come from classes and data attributes.
 package views
 
-// PageInfo is what the frame around a page needs to know.
+// PageInfo configures the layout of a page.
 type PageInfo struct {
-	Title   string   // of the document; the heading is the page's own
-	Active  string   // the entry of the menu that the page belongs to: "play", "train", "runs", "compare", "sweeps", "datasets", "theory", "system" or ""
-	Styles  []string // style sheets beside shared/base.css, as in "run/run.css"
-	Scripts []string // classic scripts that modules rely on, as in "vendor/uplot/uPlot.iife.min.js"; run before them
-	Modules []string // ES modules to run, as in "run/run.js"
+	Title   string   // document title; the page renders its own heading
+	Active  string   // current menu entry: "play", "train", "runs", "compare", "sweeps", "datasets", "theory", "system" or ""
+	Styles  []string // style sheets in addition to shared/base.css, e.g. "run/run.css"
+	Scripts []string // classic scripts that run before the modules, e.g. "vendor/uplot/uPlot.iife.min.js"
+	Modules []string // ES modules, e.g. "run/run.js"
 }
 
-// Asset gives the address of a file under static/, as in "shared/base.css". The server sets it to one that carries the
-// content's hash, so that browsers keep the file for good.
+// Asset returns the URL of a file under static/, e.g. "shared/base.css". The server replaces it with a function whose URLs contain the
+// content's hash, so that browsers can cache files permanently.
 var Asset = func(name string) string { return "/static/" + name }
 
-// ImportMap is the JSON by which modules find each other under their hashed addresses; the server sets it.
+// ImportMap is the JSON import map from module paths to their hashed URLs; the server sets it.
 var ImportMap = `{"imports":{}}`
 
 type navEntry struct{ key, label, href string }

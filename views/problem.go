@@ -5,19 +5,19 @@ import (
 	"strconv"
 )
 
-// ProblemView is what an error page says.
+// ProblemView is the view of an error page.
 type ProblemView struct {
-	Status  string // HTTP status, as in "404"
-	Title   string // what happened, in a few words
+	Status  string // HTTP status, e.g. "404"
+	Title   string // e.g. "Not found"
 	Text    string // a sentence
 	Fields  []FieldProblem
-	Request string // the request's number in the log
+	Request string // request ID in the log
 }
 
-// FieldProblem is what is wrong with one field.
+// FieldProblem is the error of one field.
 type FieldProblem struct{ Name, Text string }
 
-// reference is what to quote from the page.
+// reference returns the status and request ID, for bug reports.
 func (p ProblemView) reference() string {
 	if p.Request == "" {
 		return "Status " + p.Status + "."
@@ -37,5 +37,5 @@ func NewProblem(status int, title, text, request string, fields map[string]strin
 	return p
 }
 
-// TokenView is the page that asks for the server's token; Wrong says that one was given and is not it.
+// TokenView is the token form; Wrong is set after a wrong token.
 type TokenView struct{ Wrong bool }

@@ -13,13 +13,13 @@ import (
 	"strconv"
 )
 
-// FactorShare is what a slot tells of a factor.
+// FactorShare is the information a slot carries about a factor.
 type FactorShare struct {
 	Factor string  `json:"factor"`
-	Share  float64 `json:"share"` // NMI above chance, 0 to 1
+	Share  float64 `json:"share"` // chance-corrected NMI, 0 to 1
 }
 
-// FactorBars draws what a slot tells of each factor, a bar for each; the title or the words beside it say the same.
+// FactorBars draws one bar per factor. It is hidden from screen readers: the title or text beside it has the same values.
 func FactorBars(shares []FactorShare) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

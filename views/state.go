@@ -4,7 +4,7 @@ import (
 	"slotscope/model"
 )
 
-// RunName is what a run is called: its name, or where it has none its model, preset and seed.
+// RunName returns a run's name, or its model, preset and seed if it has none.
 func RunName(run model.Run) string {
 	if run.Name != "" {
 		return run.Name
@@ -12,7 +12,7 @@ func RunName(run model.Run) string {
 	return model.ModelTitle(run.Config.Model) + " " + run.Config.Preset + ", seed " + Count(int(run.Config.Seed))
 }
 
-// TimeLeft writes how long a running run will take, or a dash.
+// TimeLeft formats the remaining time of a running run, or a dash.
 func TimeLeft(run model.Run) string {
 	if run.State != model.Running || run.SecondsLeft <= 0 {
 		return "–"
@@ -20,7 +20,7 @@ func TimeLeft(run model.Run) string {
 	return Duration(run.SecondsLeft)
 }
 
-// RunRate writes the images per second of a run, or a dash.
+// RunRate formats a run's images per second, or a dash.
 func RunRate(run model.Run) string {
 	if !run.State.Live() && run.ImagesPerSecond <= 0 {
 		return "–"

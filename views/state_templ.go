@@ -13,7 +13,7 @@ import (
 	"strconv"
 )
 
-// StateChip names a run's state; its mark differs in shape as well as in colour.
+// StateChip shows a run's state; each state's mark has its own shape as well as colour.
 func StateChip(s model.State) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -69,7 +69,7 @@ func StateChip(s model.State) templ.Component {
 	})
 }
 
-// StepBar shows how many of its steps a run has done.
+// StepBar shows the fraction of a run's steps that are done.
 func StepBar(run model.Run) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

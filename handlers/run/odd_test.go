@@ -54,7 +54,7 @@ func TestOddSeries(t *testing.T) {
 	}
 	b.Wait("document.querySelector('[data-testid=unread]').hidden", "true")
 	b.Open("/runs/wide?smooth=much&steps=9-1&log=1&axis=total:3~1")
-	b.Wait(text("[data-testid=unread]"), "The address asks for smooth=much, steps=9-1, axis=total:3~1, which cannot be read; the charts are drawn without it.")
+	b.Wait(text("[data-testid=unread]"), "Ignored invalid settings in the URL: smooth=much, steps=9-1, axis=total:3~1.")
 	b.Wait(pointsOf("total"), "50")
 	b.Open("/runs/none")
 	b.Wait("document.querySelector('[data-testid=verdict]').dataset.kind", "diverging")

@@ -339,11 +339,11 @@ func TestQueueOnThePage(t *testing.T) {
 	says := func(id string) string {
 		return handlertest.Document(t, handlertest.Get(t, h, "/runs/"+id)).Find("[data-testid=queue]").Text()
 	}
-	if got := says("first"); got != "Next in the queue. Waits for a free device." {
+	if got := says("first"); got != "Next in the queue. Waiting for a free device." {
 		t.Errorf("%q", got)
 	}
 	f.Put("busy", model.Running, 300).Name = "Busy one"
-	if got := says("third"); !strings.HasPrefix(got, "Position 3 of 3 in the queue. Waits for Busy one (") || !strings.HasSuffix(got, " left).") {
+	if got := says("third"); !strings.HasPrefix(got, "Position 3 of 3 in the queue. Waiting for Busy one (") || !strings.HasSuffix(got, " left).") {
 		t.Errorf("%q", got)
 	}
 	if got := says("cluster") + says("busy"); got != "" {

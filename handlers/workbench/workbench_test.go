@@ -288,10 +288,10 @@ func TestSavedViews(t *testing.T) {
 	}
 	doc := handlertest.Page(t, handlertest.Get(t, h, to))
 	link := doc.Find("[data-testid=saved-views] nav a[aria-current]")
-	if link.Text() != "good ones" || link.AttrOr("href", "") != to || strings.Contains(doc.Find("[data-testid=save]").Text(), "Changed since") {
+	if link.Text() != "good ones" || link.AttrOr("href", "") != to || strings.Contains(doc.Find("[data-testid=save]").Text(), "Unsaved changes") {
 		t.Errorf("the view is linked as %q %s", link.Text(), link.AttrOr("href", ""))
 	}
-	if doc := handlertest.Page(t, handlertest.Get(t, h, "/runs?q=psnr%3E3&view=good+ones")); !strings.Contains(doc.Find("[data-testid=save]").Text(), "Changed since it was saved") {
+	if doc := handlertest.Page(t, handlertest.Get(t, h, "/runs?q=psnr%3E3&view=good+ones")); !strings.Contains(doc.Find("[data-testid=save]").Text(), "Unsaved changes") {
 		t.Error("a changed view does not say so")
 	}
 	again := url.Values{"name": {"good ones"}, "was": {"good ones"}, "version": {"1"}, "address": {"q=psnr%3E3&view=good+ones"}}

@@ -1,4 +1,4 @@
-// The first page's swap: A, A with one group of B, and B; the group changes by itself until it is paused.
+// The home page's swap animation: A, A with one group of B, and B. The group changes automatically until paused.
 
 const EVERY = 1800; // ms
 const box = document.getElementById('swap');
@@ -6,7 +6,7 @@ if (box?.dataset.key) start(box, document.getElementById('swap-said'));
 
 async function start(box, said) {
   const reply = await fetch(`/home/swap.json?v=${box.dataset.key}`).catch(() => null);
-  if (!reply?.ok) return; // the picture that is there stays
+  if (!reply?.ok) return; // keep the current picture
   const { a, b, groups } = await reply.json();
   if (!groups.length) return;
   const images = await Promise.all([a, b, ...groups.map((g) => g.image)].map(loaded)).catch(() => null);

@@ -1,11 +1,11 @@
-// The page of measurements follows an evaluation under way, and is drawn anew when it has ended.
+// The evaluation page: follows a running evaluation and reloads when it ends.
 const page = document.querySelector('.measure');
 const EVERY = 1500; // ms
 
 async function look() {
   try {
     const answer = await fetch(location.href);
-    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    if (!answer.ok) throw new Error(`the server returned status ${answer.status}`);
     const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
     if (fresh.querySelector('.measure[data-live]')) {
       page.querySelector('[data-part="state"]').replaceWith(fresh.querySelector('[data-part="state"]'));
@@ -14,7 +14,7 @@ async function look() {
       return;
     }
   } catch {
-    // The server may be starting again; what is shown stays.
+    // The server may be restarting; keep the current state.
   }
   setTimeout(look, EVERY);
 }

@@ -1,4 +1,4 @@
-// Files dropped anywhere on the form go into its input; the form says that it is at work, for metrics of large tables take minutes.
+// Accepts files dropped anywhere on the form, and shows the elapsed time, because metrics of large tables take minutes.
 const form = document.querySelector('.table-form');
 const input = form?.querySelector('input[type="file"]');
 const status = form?.querySelector('[data-part="status"]');

@@ -1,12 +1,12 @@
-// How a run's curves are looked at, in the page's address: ?smooth=0.6&x=time&log=1&ref=RUN&steps=100-2000&large=KEY&open=GROUP,GROUP&axis=KEY:log,all,0~3
-// where KEY names a chart, RUN an earlier run whose curves are drawn behind this one's, or "all". What cannot be read is left out.
+// The view of a run's curves in the page's URL: ?smooth=0.6&x=time&log=1&ref=RUN&steps=100-2000&large=KEY&open=GROUP,GROUP&axis=KEY:log,all,0~3
+// KEY names a chart; RUN is an earlier run whose curves are drawn as a reference, or "all". Invalid entries are ignored.
 
-/** plain is the axes of a chart that nobody has changed: log, all (outliers included), limits of y or null. */
+/** plain is the default axis settings of a chart: log, all (include outliers), y limits or null. */
 export const plain = () => ({ log: false, all: false, y: null });
 
 const isPlain = (a) => !a.log && !a.all && !a.y;
 
-/** readView makes a view of an address's query. */
+/** readView parses a view from a URL query. */
 export function readView(query) {
   const q = new URLSearchParams(query);
   const view = { smooth: 0, timed: q.get('x') === 'time', log: q.get('log') === '1', range: null, ref: '', large: q.get('large') ?? '', open: [], axes: new Map() };
@@ -33,21 +33,21 @@ export function readView(query) {
 const names = ['smooth', 'x', 'log', 'ref', 'steps', 'axis'];
 const usual = ['smooth=0', 'x=step', 'log=0'];
 
-/** unread lists the entries of a query that no view can be made of. */
+/** unread lists the invalid entries of a query. */
 export function unread(query) {
   return [...new URLSearchParams(query)]
     .filter(([name, value]) => names.includes(name) && value && !usual.includes(`${name}=${value}`) && !writeView(readView(new URLSearchParams([[name, value]]))))
     .map(([name, value]) => `${name}=${value}`);
 }
 
-/** sayUnread says in a paragraph which entries those are, if any. */
+/** sayUnread shows the invalid entries in paragraph p, which is hidden if there are none. */
 export function sayUnread(p, query) {
   const all = unread(query);
   p.hidden = all.length === 0;
-  p.textContent = p.hidden ? '' : `The address asks for ${all.join(', ')}, which cannot be read; the charts are drawn without it.`;
+  p.textContent = p.hidden ? '' : `Ignored invalid settings in the URL: ${all.join(', ')}.`;
 }
 
-/** writeView is the query of a view, "" for the view that a page begins with. */
+/** writeView returns the query of a view, "" for the default view. */
 export function writeView(view) {
   const q = new URLSearchParams();
   if (view.smooth > 0) q.set('smooth', view.smooth);
@@ -66,7 +66,7 @@ export function writeView(view) {
   return text && `?${text}`;
 }
 
-/** limits reads the ends of an axis, either of which may be empty; null where neither is a number or they are the wrong way round. */
+/** limits parses the ends of an axis; either may be empty. Returns null if neither is a number or they are in the wrong order. */
 export function limits(lo = '', hi = '') {
   const end = (text) => (String(text).trim() === '' || !Number.isFinite(Number(text)) ? null : Number(text));
   const [a, b] = [end(lo), end(hi)];

@@ -4,12 +4,12 @@ import { limits, plain, readView, unread, writeView } from './address.js';
 
 const start = { smooth: 0, timed: false, log: false, range: null, ref: '', large: '', open: [], axes: new Map() };
 
-test('a page begins without a query', () => {
+test('the default view has no query', () => {
   assert.deepEqual(readView(''), start);
   assert.equal(writeView(start), '');
 });
 
-test('every view comes back from its address', () => {
+test('views round-trip through the URL', () => {
   for (let n = 0; n < 500; n++) {
     const coin = () => Math.random() < 0.5;
     const view = { ...start, smooth: coin() ? Math.round(Math.random() * 99) / 100 : 0, timed: coin(), log: coin(), large: coin() ? 'psnr/eval' : '', open: coin() ? ['terms-of-the-loss', 'speed'] : [], axes: new Map() };
@@ -21,7 +21,7 @@ test('every view comes back from its address', () => {
   }
 });
 
-test('what cannot be read is left out', () => {
+test('invalid entries are ignored', () => {
   for (const q of ['?smooth=9', '?smooth=x', '?steps=9-3', '?steps=a-b', '?steps=-1-5', '?steps=0-5', '?x=moon', '?open=<b>,', '?axis=total', '?axis=:log', '?axis=total:', '?axis=total:3~1', '?axis=total:a~b', '?log=yes', '?ref=../etc', '?ref=']) {
     assert.deepEqual(readView(q), start, q);
     if (!/^\?open|=$/.test(q)) assert.deepEqual(unread(q), [q.slice(1)], q);
@@ -29,7 +29,7 @@ test('what cannot be read is left out', () => {
   assert.deepEqual(unread('?smooth=0.50&x=step&log=0&steps=9-1&axis=total:log&axis=recon:3~1&ref=&open=a&mine=1'), ['steps=9-1', 'axis=recon:3~1']);
 });
 
-test('limits may leave an end open', () => {
+test('limits may be open at one end', () => {
   assert.deepEqual(limits('1', ''), [1, null]);
   assert.deepEqual(limits('', '2e3'), [null, 2000]);
   assert.deepEqual(limits('-1', '1'), [-1, 1]);

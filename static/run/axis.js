@@ -1,11 +1,11 @@
 // The range of a chart's y axis.
 
-const least = 40; // values below which none is an outlier
-const share = 0.01; // of the values at either end that may be outliers
-const room = 0.5; // of the middle's span that is shown around it
-const worth = 2; // times as wide all values must lie, that it is worth leaving some out
+const least = 40; // minimum number of values to detect outliers
+const share = 0.01; // fraction of the values at either end that may be outliers
+const room = 0.5; // margin on each side, as a fraction of the inner span
+const worth = 2; // outliers are left out only if the full range is this many times wider
 
-/** robust is the range that leaves outliers out: [lo, hi] around all but 1% of the values at either end, null where that would show little more. */
+/** robust returns a range without outliers, [lo, hi] around all but 1% of the values at either end, or null if that gains little. */
 export function robust(values) {
   if (values.length < least) return null;
   const v = values.toSorted((a, b) => a - b);

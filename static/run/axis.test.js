@@ -4,18 +4,18 @@ import { robust } from './axis.js';
 
 const wave = Array.from({ length: 400 }, (_, i) => Math.sin(i));
 
-test('nothing is an outlier among few values, or near the others', () => {
+test('few values, or values near the others, have no outliers', () => {
   assert.equal(robust([1, 2, 1000]), null);
   assert.equal(robust(wave), null);
   assert.equal(robust(Array(100).fill(3)), null);
 });
 
-test('a few values far off do not squeeze the rest', () => {
+test('a few outliers do not compress the range', () => {
   const [lo, hi] = robust([...wave, 1e6, -40]);
   assert.ok(lo >= -2.1 && lo <= -1 && hi >= 1 && hi <= 2.1, `${lo} to ${hi}`);
 });
 
-test('the range holds all but two in a hundred, whatever the values', () => {
+test('the range contains at least 98% of any values', () => {
   for (let n = 0; n < 300; n++) {
     const values = Array.from({ length: 40 + n }, () => (Math.random() - 0.5) * 10 ** (Math.random() * 8));
     const range = robust(values);

@@ -1,4 +1,4 @@
-// One chart of a run's page, drawn by uPlot: the values as measured, their moving average, the line that they should reach.
+// One chart of a run's page, drawn by uPlot: measured values, their moving average and the target line.
 import { robust } from './axis.js';
 import { png, save, svg } from './export.js';
 import { slice, within } from './series.js';
@@ -7,7 +7,7 @@ import { rest, Zoom } from '../shared/zoom.js';
 
 const height = { whole: 460, large: 220, small: 150 };
 
-/** colour resolves a custom property to what the canvas understands. */
+/** colour resolves a CSS custom property to a colour that the canvas accepts. */
 function colour(name) {
   const probe = document.createElement('i');
   probe.style.color = `var(${name})`;
@@ -19,7 +19,7 @@ function colour(name) {
 
 let palette = null;
 
-/** forgetColours makes the next charts read them again: the colour scheme has changed. */
+/** forgetColours clears the cached colours after a change of the colour scheme. */
 export function forgetColours() {
   palette = null;
 }
@@ -32,32 +32,32 @@ function colours() {
   return palette;
 }
 
-/** stroke of a panel's i-th series, told apart by dash as well as by colour; run.css draws the same in the key. */
+/** stroke returns the line style of a panel's i-th series, distinct in dash as well as colour; run.css uses the same in the key. */
 function stroke(i) {
   const c = colours();
   const first = [{ stroke: c.accent, dash: [] }, { stroke: c.quiet, dash: [2, 3] }, { stroke: c.ink, dash: [7, 3] }];
   return first[i] ?? { stroke: c.more[(i - 3) % c.more.length], dash: i % 2 ? [] : [7, 3] };
 }
 
-/** sparse series are measured now and then: each point is shown, and none is smoothed. */
+/** sparse reports whether a series is measured only occasionally: each point is drawn, without smoothing. */
 const sparse = (name) => name.endsWith('/eval');
 
-/** faint is a stroke behind its moving average. */
+/** faint returns the stroke of raw values behind their moving average. */
 function faint(rgb) {
   return `color-mix(in srgb, ${rgb} 28%, transparent)`;
 }
 
 /**
- * Chart draws one panel. page gives the shared view: store, smooth(name), alpha, log, timed, range (in steps) or null, toX(step),
+ * Chart draws one panel. page is the shared view: store, smooth(name), alpha, log, timed, range (in steps) or null, toX(step),
  * toStep(x), detail(name), axes(key), references (stores), zoom(range or null, moving), cross(step or null).
  */
 export class Chart {
   #plot = null;
-  #under = 0; // lines of other runs that lie beneath
+  #under = 0; // number of lines of reference runs
   #nans = [];
   #dropped = 0;
-  #crossed = false; // its crosshair was the visitor's
-  #robust = null; // range of y without outliers, null where there are none to leave out
+  #crossed = false; // the user moved its crosshair
+  #robust = null; // y range without outliers, null if there are none
 
   constructor(figure, panel, page) {
     this.figure = figure;
@@ -70,13 +70,13 @@ export class Chart {
       u: () => this.#plot,
       zoomed: () => page.range !== null,
       whole: () => this.#whole(),
-      least: () => (2 * (this.#whole()[1] - this.#whole()[0])) / Math.max(1, page.store.head - 1), // two steps
+      least: () => (2 * (this.#whole()[1] - this.#whole()[0])) / Math.max(1, page.store.head - 1), // at least two steps
       show: (span, moving) => this.#zoom(span, moving),
     });
     this.resize = new ResizeObserver(() => this.#fit());
   }
 
-  /** mount draws the chart; unmount takes it away, keeping its place. */
+  /** mount draws the chart; unmount removes it and keeps its space. */
   mount() {
     if (this.#plot) return;
     this.#plot = new uPlot(this.#options(), this.#data(), this.area);
@@ -90,7 +90,7 @@ export class Chart {
     this.#plot = null;
   }
 
-  /** key names the chart in addresses. */
+  /** key is the chart's name in URLs. */
   get key() {
     return this.figure.dataset.testid.replace(/^chart-/, '');
   }
@@ -99,12 +99,12 @@ export class Chart {
     return this.page.axes(this.key);
   }
 
-  /** log says whether y is logarithmic, by the chart's own wish or that for all. */
+  /** log reports whether y is logarithmic, by the chart's own setting or the global one. */
   get log() {
     return this.page.log || this.#axes.log;
   }
 
-  /** file hands the chart as it is drawn to the downloads, as "svg" or "png". */
+  /** file downloads the chart as drawn, as "svg" or "png". */
   async file(kind) {
     const u = this.#plot;
     if (!u) return;
@@ -124,21 +124,21 @@ export class Chart {
     return this.#plot !== null;
   }
 
-  /** rebuild is for changes of scale, colour or number of lines. */
+  /** rebuild recreates the plot after changes of scale, colour or number of lines. */
   rebuild() {
     if (!this.#plot) return;
     this.unmount();
     this.mount();
   }
 
-  /** draw shows the newest points. */
+  /** draw updates the plot with the newest points. */
   draw() {
     if (!this.#plot) return;
     this.#plot.setData(this.#data());
     this.#say();
   }
 
-  /** outliers is how many of the values drawn lie outside of the axis, which leaves them out. */
+  /** outliers counts the drawn values outside the axis range. */
   get outliers() {
     const [lo, hi] = this.#robust ?? [-Infinity, Infinity];
     let n = 0;
@@ -150,7 +150,7 @@ export class Chart {
     return this.#axes.y !== null;
   }
 
-  /** samples of one series in view, thinned data replaced by detail where the page has it. */
+  /** samples of one series in view; detail replaces thinned data if the page has it. */
   #samples(name) {
     const { page } = this;
     const detail = page.range && page.detail(name);
@@ -168,7 +168,7 @@ export class Chart {
     const tables = [];
     const behind = this.#behind;
     this.#under = this.figure.dataset.behind = behind.length;
-    for (const { steps, values } of behind) tables.push(this.#table(slice(steps, values, this.page.range), false, this.#scale(0))); // first, so that they lie beneath
+    for (const { steps, values } of behind) tables.push(this.#table(slice(steps, values, this.page.range), false, this.#scale(0))); // first, so that they are drawn below
     for (const [i, name] of this.panel.series.entries()) {
       const scale = this.#scale(i);
       tables.push(this.#table(this.#samples(name), true, scale));
@@ -182,19 +182,19 @@ export class Chart {
     return tables.length === 1 ? tables[0] : uPlot.join(tables);
   }
 
-  /** behind are the first series of the runs that are drawn behind this one, up to where this one is. */
+  /** behind returns the first series of the reference runs, up to this run's last step. */
   get #behind() {
     const { references, store } = this.page;
     const all = references.map((r) => r.get(this.panel.series[0])).filter((s) => s.steps.length);
     return all.map((s) => slice(s.steps, s.values, [1, Math.max(1, store.head)]));
   }
 
-  /** scale is what the panel multiplies its i-th series by. */
+  /** scale returns the panel's factor for its i-th series. */
   #scale(i) {
     return this.panel.scale?.[i] ?? 1;
   }
 
-  /** table makes [x, y] of samples, y times scale: null where a value cannot be drawn. */
+  /** table converts samples to [x, y], with y times scale; null for values that cannot be drawn. */
   #table({ steps, values }, raw, scale) {
     const ys = values.map((v, i) => {
       if (!Number.isFinite(v)) {
@@ -289,7 +289,7 @@ export class Chart {
     this.#zoom([u.posToVal(left, 'x'), u.posToVal(left + width, 'x')], false);
   }
 
-  /** whole is the span of all points, the same on every chart. */
+  /** whole returns the x range of all points, the same for every chart. */
   #whole() {
     return [this.page.toX(1), this.page.toX(Math.max(1, this.page.store.head))];
   }
@@ -300,12 +300,12 @@ export class Chart {
     else this.page.zoom(range ?? null, moving);
   }
 
-  /** rest takes the crosshair away. */
+  /** rest removes the crosshair. */
   rest() {
     rest(this.#plot);
   }
 
-  /** cross tells the page the step under this chart's own crosshair, and when it has left. */
+  /** cross reports the step under this chart's crosshair to the page, and null when it leaves. */
   #cross(u) {
     const there = u.cursor.left >= 0 && u.cursor.idx !== null;
     const own = this.area.matches(':hover') || this.area === document.activeElement;
@@ -336,7 +336,7 @@ export class Chart {
     return values.length ? values[values.length - 1] * this.#scale(i) : null;
   }
 
-  /** marks draws the target's dashed line, and a tick at the foot for every value that is not a number. */
+  /** marks draws the dashed target line, and a tick at the bottom for every non-finite value. */
   #marks(u) {
     const { ctx, bbox } = u;
     const c = colours();
@@ -374,7 +374,7 @@ export class Chart {
     ctx.restore();
   }
 
-  /** beyond marks values outside of the axis with arrows at its edge, one for each few pixels. */
+  /** beyond marks values outside the axis range with arrows at the edge, at most one every few pixels. */
   #beyond(u, c) {
     const { ctx, bbox } = u;
     const { min, max } = u.scales.y;
@@ -398,7 +398,7 @@ export class Chart {
     }
   }
 
-  /** say writes how many points are shown, what could not be drawn, and the newest value. */
+  /** say shows the number of points, the values that cannot be drawn, and the newest value. */
   #say() {
     const name = this.panel.series[0];
     const { page } = this;
@@ -406,7 +406,7 @@ export class Chart {
     const s = detail || page.store.get(name);
     const n = within(s.steps, page.range);
     const thin = !sparse(name) && Boolean(detail ? detail.thinned : page.store.thinned);
-    const what = thin ? `${count(n)} points: least, greatest, last of each span` : n === 1 ? '1 point' : `${count(n)} points`;
+    const what = thin ? `${count(n)} points: min, max and last of each interval` : n === 1 ? '1 point' : `${count(n)} points`;
     this.figure.querySelector('[data-part="points"]').textContent = what;
     this.figure.dataset.points = n;
     const marks = this.figure.querySelector('[data-part="marks"]');
@@ -428,8 +428,8 @@ export class Chart {
       const [step, v] = this.#nans[0];
       add(this.#nans.length === 1 ? `${value(v)} at step ${count(step)}` : `${count(this.#nans.length)} not finite, first ${value(v)} at step ${count(step)}`);
     }
-    if (this.outliers) add(`${count(this.outliers)} beyond the axis`, 'quiet');
-    if (this.#dropped) add(`${count(this.#dropped)} not above 0, hidden by log y`);
+    if (this.outliers) add(`${count(this.outliers)} outside the axis range`, 'quiet');
+    if (this.#dropped) add(`${count(this.#dropped)} ≤ 0, hidden by log y`);
     return out;
   }
 
@@ -440,10 +440,10 @@ export class Chart {
   }
 }
 
-/** Below this a logarithmic axis is not drawn: uPlot steps no finer, and single precision means nothing there. */
+/** Lower end of logarithmic axes: uPlot has no finer ticks, and smaller values are float32 rounding noise. */
 const logFloor = 1e-15;
 
-/** logRange is the span of a logarithmic axis: whole magnitudes that hold the values, all above 0, and the target where it is too. */
+/** logRange returns the range of a logarithmic axis: whole powers of ten around the positive values, and around the target if positive. */
 function logRange(lo, hi, target) {
   const held = [lo, hi, target].filter((v) => v > 0);
   if (held.length === 0) return [0.1, 1];
@@ -456,7 +456,7 @@ function panelHeight(figure) {
   return figure.closest('.decisive') ? height.large : height.small;
 }
 
-/** tick writes a mark of an axis whose marks are incr apart: 12k, 1.5M, 0.02, 25.998. */
+/** tick formats an axis label; labels are incr apart: 12k, 1.5M, 0.02, 25.998. */
 function tick(v, incr) {
   const a = Math.abs(v);
   if (a >= 1e6) return `${trim(v / 1e6, incr / 1e6)}M`;
@@ -465,12 +465,12 @@ function tick(v, incr) {
   return trim(v, incr);
 }
 
-/** short is a value to three digits, for several in one line. */
+/** short formats a value to three digits, for lists of values. */
 function short(v) {
   return Number.isFinite(v) ? Number(v.toPrecision(3)) : v;
 }
 
-/** trim keeps the decimals that tell neighbours apart. */
+/** trim keeps the decimals that distinguish neighbouring labels. */
 function trim(v, incr) {
   const decimals = Math.min(8, Math.max(0, Math.ceil(-Math.log10(Math.abs(incr) || 1) - 1e-9) + 1));
   return Number(v.toFixed(decimals)).toString().replace('-', '−');

@@ -1,15 +1,15 @@
-// Swaps of fixed pairs and the slot × factor matrix at each checkpoint: a slider chooses it, and every crosshair moves it.
+// Swaps of fixed image pairs and the slot × factor matrix at each checkpoint, chosen by a slider or a chart's crosshair.
 import { count } from '../shared/format.js';
 
-const again = 1500; // ms before a matrix that is being counted is asked for again
-const settled = 250; // ms that a checkpoint stays chosen before it is asked for
+const again = 1500; // ms between requests for a matrix that is being computed
+const settled = 250; // ms that a checkpoint stays selected before it is requested
 
-/** upTo is the place of the newest step up to this one, 0 where all are later. */
+/** upTo returns the index of the last step ≤ this one, 0 if all are later. */
 export function upTo(steps, step) {
   return Math.max(0, steps.findLastIndex((s) => s <= step));
 }
 
-/** rows are the matrix as a table has it: a row per factor, of every slot its NMI. */
+/** rows returns the matrix as table rows: one per factor, with the NMI of every slot. */
 export function rows({ factors, ownership }) {
   return factors.map((factor, f) => ({ factor, cells: ownership.nmi[f].map((v) => (Number.isFinite(v) ? v : 0)) }));
 }
@@ -35,17 +35,17 @@ export class Evidence {
     return this.box.querySelector(`[data-part="evidence-${name}"]`);
   }
 
-  /** open asks which checkpoints there are and shows the newest. */
+  /** open loads the list of checkpoints and shows the newest. */
   async open() {
     const answer = await fetch(`/api/runs/${this.id}/checkpoints`).catch(() => null);
-    if (!answer?.ok) return this.#say('The checkpoints could not be listed; fold this part and open it again.', true);
+    if (!answer?.ok) return this.#say('Failed to list the checkpoints. Collapse and expand this section to try again.', true);
     this.steps = (await answer.json()).steps ?? [];
     this.slider.max = Math.max(0, this.steps.length - 1);
     if (this.steps.length) this.#choose(this.steps.length - 1);
-    else this.#say('There is no checkpoint yet.');
+    else this.#say('No checkpoint yet.');
   }
 
-  /** cross shows the checkpoint at or before the step under a crosshair; null leaves what is shown. */
+  /** cross shows the checkpoint at or before the crosshair's step; null changes nothing. */
   cross(step) {
     if (step !== null && this.steps.length && this.box.open) this.#choose(upTo(this.steps, step));
   }
@@ -66,8 +66,8 @@ export class Evidence {
   #load(step, ticket) {
     const api = `/api/play/${this.id}@${step}`;
     const images = this.pairs.map(([a, b]) => {
-      const img = element('img', '', { alt: `Image ${count(a)} with each slot of image ${count(b)}, and step by step from one to the other, at step ${count(step)}` });
-      img.onerror = () => ticket === this.#ticket && img.replaceWith(element('p', `The swaps of images ${count(a)} and ${count(b)} could not be decoded.`, { className: 'bad' }));
+      const img = element('img', '', { alt: `Image ${count(a)} with each slot of image ${count(b)}, and swapped one by one, at step ${count(step)}` });
+      img.onerror = () => ticket === this.#ticket && img.replaceWith(element('p', `Failed to decode the swaps of images ${count(a)} and ${count(b)}.`, { className: 'bad' }));
       img.src = `${api}/sheet.png?a=${a}&b=${b}`;
       return img;
     });
@@ -80,12 +80,12 @@ export class Evidence {
     const body = await answer?.json().catch(() => null);
     if (ticket !== this.#ticket) return;
     if (answer?.status === 202) {
-      this.#say(`Counting which factors each slot tells: ${count(body.done)} of ${count(body.of)} images…`);
+      this.#say(`Measuring the factors of each slot: ${count(body.done)} of ${count(body.of)} images…`);
       this.#timer = setTimeout(() => ticket === this.#ticket && this.#matrix(api, step, ticket), again);
       return;
     }
     this.part('matrix').replaceChildren();
-    if (!answer?.ok || !body?.usage) return this.#say(body?.error ?? 'The matrix could not be counted; move the slider to try again.', true);
+    if (!answer?.ok || !body?.usage) return this.#say(body?.error ?? 'Failed to compute the matrix. Move the slider to try again.', true);
     if (!body.usage.factors?.length) return this.#say('The dataset has no factors, so there is no matrix.');
     this.#say('');
     this.part('matrix').replaceChildren(this.#table(body.usage, step));
@@ -93,7 +93,7 @@ export class Evidence {
 
   #table(usage, step) {
     const table = element('table', '', { className: 'matrix' });
-    table.append(element('caption', `NMI of factor and slot at step ${count(step)}, over ${count(usage.images)} images`));
+    table.append(element('caption', `NMI between factors and slots at step ${count(step)}, over ${count(usage.images)} images`));
     const head = table.createTHead().insertRow();
     head.append(element('td', ''), ...usage.labels.map((_, slot) => element('th', `slot ${slot}`, { scope: 'col' })));
     const body = table.createTBody();

@@ -1,11 +1,11 @@
-// A chart as a file of its own: SVG drawn anew from its points, PNG from its canvas.
+// Exports a chart: SVG redrawn from its points, PNG from its canvas.
 
 const size = { width: 720, height: 360, left: 64, right: 16, top: 34, bottom: 40 };
 
 const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]);
 const short = (v) => String(Number(v.toFixed(2)));
 
-/** ticks are round numbers within [lo, hi], about n of them. */
+/** ticks returns about n round numbers within [lo, hi]. */
 export function ticks(lo, hi, n = 6) {
   const raw = (hi - lo) / n;
   if (!(raw > 0) || !Number.isFinite(raw)) return [lo];
@@ -37,7 +37,7 @@ export function svg({ title, unit, across, x, y, log, lines }) {
     let on = false;
     for (const [i, v] of l.ys.entries()) {
       if (v === null || v === undefined) {
-        if (v === null) on = false; // undefined: another line's step
+        if (v === null) on = false; // undefined: a step of another line
         continue;
       }
       d += `${on ? 'L' : 'M'}${short(px(l.xs[i]))} ${short(py(v))}`;
@@ -55,7 +55,7 @@ export function svg({ title, unit, across, x, y, log, lines }) {
   return `${out.join('\n')}\n</svg>\n`;
 }
 
-/** save hands a file to the browser's downloads. */
+/** save downloads a file. */
 export function save(blob, name) {
   const a = document.createElement('a');
   a.href = URL.createObjectURL(blob);
@@ -64,7 +64,7 @@ export function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(a.href), 10_000);
 }
 
-/** png puts a plot's canvas on paper, under its title. */
+/** png renders a plot's canvas on white below its title. */
 export function png(canvas, title, { paper, ink, font }) {
   const ratio = devicePixelRatio;
   const out = document.createElement('canvas');

@@ -1,4 +1,4 @@
-// The form of a new run: another dataset, model or preset moves the entries nobody has touched to its defaults.
+// The form of a new run. Changing the dataset, model or preset resets unedited fields to the new defaults.
 import { duration } from '../shared/format.js';
 
 const form = document.querySelector('form.run-form');
@@ -6,7 +6,7 @@ const input = (field) => field.querySelector('input, select');
 const read = (el) => (el.type === 'checkbox' ? String(el.checked) : el.value);
 const write = (el, v) => (el.type === 'checkbox' ? (el.checked = v === 'true') : (el.value = v));
 
-/** newDefaults asks for the form of another dataset, model or preset and takes over what differs; entries come and go with the model. */
+/** newDefaults loads the form for another dataset, model or preset and applies the differences; the fields depend on the model. */
 async function newDefaults() {
   const page = await ask('defaults', ['dataset', 'model', 'preset'], { apply: 'defaults' });
   if (!page) return;
@@ -16,14 +16,14 @@ async function newDefaults() {
   newSize();
 }
 
-/** newSize asks how many parameters the model has that is typed in. */
+/** newSize loads the parameter count of the entered configuration. */
 async function newSize() {
   const page = await ask('size', [...form.querySelectorAll('[data-field]')].map((f) => f.dataset.field));
   if (page) form.querySelector('.size').replaceWith(page.querySelector('.size'));
 }
 
 const tickets = {};
-/** ask fetches the form with some entries as typed; null where a later question of the same kind overtook this one. */
+/** ask fetches the form with some fields as entered; null if a later request of the same kind superseded this one. */
 async function ask(kind, names, extra = {}) {
   const mine = (tickets[kind] = (tickets[kind] ?? 0) + 1);
   const q = new URLSearchParams(extra);
@@ -33,7 +33,7 @@ async function ask(kind, names, extra = {}) {
   return new DOMParser().parseFromString(await answer.text(), 'text/html');
 }
 
-/** merge gives list the children of fresh by the name in data-<key>: what both have goes through both(here, fresh) and stays where it is. */
+/** merge updates list to the children of fresh, matched by data-<key>; children in both are kept and passed to both(here, fresh). */
 function merge(list, fresh, key, both) {
   const find = (root, name) => root.querySelector(`[data-${key}="${name}"]`);
   for (const old of list.querySelectorAll(`[data-${key}]`)) if (!find(fresh, old.dataset[key])) old.remove();
@@ -47,7 +47,7 @@ function merge(list, fresh, key, both) {
   }
 }
 
-/** take moves an entry to its new default, unless somebody typed something else there. */
+/** take sets a field to its new default unless the user edited it. */
 function take(field, fresh) {
   const el = input(field);
   if (el.dataset.decides === undefined && read(el) === field.dataset.default) write(el, fresh.dataset.default);
@@ -58,7 +58,7 @@ function take(field, fresh) {
   }
 }
 
-/** update counts what differs from the defaults, and how long the run would take. */
+/** update counts the changed fields and estimates the duration of the run. */
 function update() {
   for (const group of form.querySelectorAll('details.group')) {
     const n = [...group.querySelectorAll('[data-field]')].filter((f) => read(input(f)) !== f.dataset.default).length;

@@ -1,12 +1,12 @@
-// The header of a run's page: state, step, rate, time left, how old the last word is, and how the connection stands.
+// The header of a run's page: state, step, rate, time left, last update and connection state.
 import { count, duration, rate } from '../shared/format.js';
 
 const ended = new Set(['stopped', 'finished', 'failed', 'interrupted']);
 
 export class RunHead {
   #connection = 'connecting';
-  #until = 0; // when the next attempt to connect comes, in ms
-  #head = 0; // last step stored, as far as known
+  #until = 0; // time of the next connection attempt, in ms
+  #head = 0; // last stored step known to the page
   #have = 0; // last step shown
 
   constructor(root, run) {
@@ -20,7 +20,7 @@ export class RunHead {
     return !ended.has(this.run.state);
   }
 
-  /** show takes what the run says of itself. */
+  /** show displays a new state of the run. */
   show(run) {
     const before = this.run.state;
     this.run = run;
@@ -51,7 +51,7 @@ export class RunHead {
     this.parts['psnr-step'].textContent = `at step ${count(step)}`;
   }
 
-  /** gaps tells how many of the steps are stored. */
+  /** gaps shows how many steps are stored. */
   gaps(stored, head) {
     this.#head = Math.max(this.#head, head);
     const missing = head - stored;
@@ -89,7 +89,7 @@ export class RunHead {
     const p = this.parts;
     p.reason.hidden = false;
     p.reason.classList.add('bad');
-    p['reason-text'].textContent = 'This run has been deleted; what is drawn here is all that is left of it.';
+    p['reason-text'].textContent = 'This run was deleted. The data on this page is no longer stored.';
     p.kept.textContent = '';
     this.#tick();
   }
@@ -150,8 +150,8 @@ export class RunHead {
     if (waits || this.run.config.model === 'external') return;
     p.kept.textContent =
       this.run.checkpoint > 0
-        ? `The checkpoint of step ${count(this.run.checkpoint)} and every measured step up to ${count(this.run.step)} are kept.`
-        : `No checkpoint had been saved; the series up to step ${count(this.run.step)} is kept.`;
+        ? `The checkpoint at step ${count(this.run.checkpoint)} and the points up to step ${count(this.run.step)} are saved.`
+        : `No checkpoint was saved; the points up to step ${count(this.run.step)} are.`;
   }
 
   #title() {

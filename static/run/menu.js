@@ -1,4 +1,4 @@
-// The menu of one chart: its axes, its files. There is one menu, which the button of a chart opens beside itself.
+// The chart menu: axes and export. All charts share one menu; a chart's button opens it next to itself.
 import { limits } from './address.js';
 
 export class ChartMenu {
@@ -28,7 +28,7 @@ export class ChartMenu {
     this.#why('');
     this.box.querySelector('[data-part="title"]').textContent = chart.panel.title;
     this.box.querySelector('[data-part="csv"]').href = `/api/runs/${this.page.id}/points.csv?names=${chart.panel.series.map(encodeURIComponent).join(',')}`;
-    f.enlarge.textContent = this.page.large === chart.key ? 'Make smaller' : 'Enlarge';
+    f.enlarge.textContent = this.page.large === chart.key ? 'Shrink' : 'Enlarge';
     this.box.showPopover();
     const at = button.getBoundingClientRect();
     this.box.style.left = `${Math.max(8, Math.min(at.right - this.box.offsetWidth, innerWidth - this.box.offsetWidth - 8))}px`;

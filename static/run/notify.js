@@ -1,22 +1,22 @@
-// Notifications of this browser: asked for on the page of a run, shown for every alert of the runs whose pages are open.
+// Browser notifications: enabled on a run page, shown for every alert of the runs whose pages are open.
 const key = 'slotscope-notify';
 
-/** wanted says whether this browser was asked to notify. */
+/** wanted reports whether notifications are enabled in this browser. */
 export const wanted = () => localStorage.getItem(key) === 'yes';
 
-/** blocked is why the browser shows no notifications; '' where it does, or would once it is permitted. */
+/** blocked returns why the browser cannot show notifications; '' if it can, or can after permission is given. */
 export function blocked(env = globalThis) {
-  if (!('Notification' in env)) return env.isSecureContext === false ? 'Notifications need HTTPS, or a server on localhost.' : 'This browser has no notifications.';
-  if (env.Notification.permission === 'denied') return 'This browser blocks notifications of this site; allow them in the site’s settings.';
+  if (!('Notification' in env)) return env.isSecureContext === false ? 'Notifications need HTTPS, or a server on localhost.' : 'This browser does not support notifications.';
+  if (env.Notification.permission === 'denied') return 'This browser blocks notifications from this site; allow them in the site’s settings.';
   return '';
 }
 
-/** title is the first line of a notification. */
+/** title returns the title of a notification. */
 export function title(alert) {
   return `${alert.name}: ${{ rule: 'rule holds' }[alert.kind] ?? alert.kind}`;
 }
 
-/** Notifier owns the switch of a page. */
+/** Notifier controls the notification switch of a page. */
 export class Notifier {
   constructor(box) {
     this.switch = box.querySelector('input');
@@ -36,17 +36,17 @@ export class Notifier {
       return;
     }
     this.switch.checked = false;
-    this.why.textContent = blocked() || 'The browser was not permitted to notify; switch on again to be asked once more.';
+    this.why.textContent = blocked() || 'Permission was not given; switch on again to retry.';
   }
 
-  /** show tells of an alert; several pages of one run show it once. */
+  /** show notifies about an alert once, even if several pages of the run are open. */
   show(alert) {
     if (!this.switch.checked) return;
     try {
       const shown = new Notification(title(alert), { body: alert.text, tag: `slotscope-${alert.id}` });
       shown.onclick = () => (window.focus(), shown.close());
     } catch {
-      this.why.textContent = 'This browser shows notifications to installed apps alone.';
+      this.why.textContent = 'This browser shows notifications only for installed apps.';
     }
   }
 }

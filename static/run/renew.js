@@ -1,9 +1,9 @@
-// What the server draws and the page renews while a run works: the log, the checkpoints, the part above the charts.
+// Refreshes the server-rendered parts while a run is active: the log, the checkpoints and the overview above the charts.
 const logEvery = 4000; // ms
 
 export class Renewal {
   #logAsked = 0;
-  #overviewAt = -1; // step that the verdict was last asked for
+  #overviewAt = -1; // step of the last overview request
   #asking = false;
 
   constructor(root, run, store) {
@@ -14,7 +14,7 @@ export class Renewal {
     this.newest = run.checkpoint;
   }
 
-  /** follow takes what the run says of itself. */
+  /** follow handles a new state of the run. */
   follow(run) {
     this.#log(run);
     this.#checkpoints(run);
@@ -22,13 +22,13 @@ export class Renewal {
     this.state = run.state;
   }
 
-  /** tick renews the part above the charts where it may have changed. */
+  /** tick refreshes the overview if it may have changed. */
   tick(run) {
     const under = 'evaluating' in this.root.querySelector('[data-part="overview"]').dataset;
     if (this.store.head !== this.#overviewAt || run.state === 'queued' || under) this.overview();
   }
 
-  /** overview takes the part above the charts as the server draws it; what is unfolded stays so. */
+  /** overview replaces the overview with the server's; expanded sections stay expanded. */
   async overview() {
     if (this.#asking || document.hidden) return;
     this.#asking = true;
@@ -43,7 +43,7 @@ export class Renewal {
     if (focused) fresh.querySelector(`.${focused} summary`)?.focus();
   }
 
-  /** checkpoints takes the list as the server draws it, once another checkpoint is there. */
+  /** checkpoints replaces the list with the server's when there is a new checkpoint. */
   async #checkpoints(run) {
     if (run.checkpoint === this.newest) return;
     this.newest = run.checkpoint;

@@ -1,4 +1,4 @@
-// The page of a run: points arrive, charts draw what is in view, the header tells the state.
+// The page of a run: receives points, draws the charts in view and updates the header.
 import { plain, readView, sayUnread, writeView } from './address.js';
 import { Chart, forgetColours } from './chart.js';
 import { RunHead } from './head.js';
@@ -8,10 +8,10 @@ import { clock, Smoother, Store } from './series.js';
 import { Stream } from './stream.js';
 import { count } from '../shared/format.js';
 
-const tooMany = 4000; // points of a series from which on the server thins
+const tooMany = 4000; // runs with more points per series are loaded thinned
 const columns = 1000;
 const redrawEvery = 200; // ms
-const settled = 200; // ms without a movement after which a moving view asks for every point
+const settled = 200; // ms without movement before a zoomed view requests every point
 
 const root = document.querySelector('article.run');
 const start = JSON.parse(document.getElementById('run-data').textContent);
@@ -23,7 +23,7 @@ async function getJSON(url) {
   return answer.json();
 }
 
-/** averages holds what the server smoothed, to be gone on from; null for nothing. */
+/** averages holds the server's moving averages, to be continued here; null if none. */
 function averages(samples, alpha) {
   if (!samples) return null;
   const s = new Smoother(alpha);
@@ -35,20 +35,20 @@ function averages(samples, alpha) {
 const begin = readView(location.search);
 sayUnread(root.querySelector('[data-part="unread"]'), location.search);
 
-/** View is what all charts share: the points, and how they are looked at. */
+/** View is the state shared by all charts: the points and the display settings. */
 class View {
   store = new Store();
   id = start.run.id;
   alpha = begin.smooth;
   log = begin.log;
   timed = begin.timed;
-  range = begin.range; // steps in view, fractions of them while fingers move it, or null for all
-  ref = begin.ref; // the run whose curves are drawn behind this one's, or 'all' earlier ones
-  references = []; // their stores; changed only together with the charts, which have a line for each
-  large = begin.large; // key of the chart that is enlarged
+  range = begin.range; // steps in view, fractional during a gesture; null for all
+  ref = begin.ref; // the reference run, or 'all' earlier ones
+  references = []; // their stores; change them only together with the charts, which have one line each
+  large = begin.large; // key of the enlarged chart
   #axes = begin.axes;
   steps = start.run.config.steps;
-  #details = new Map(); // of the range in view, by name
+  #details = new Map(); // full points of the range in view, by series name
   #smoothers = new Map();
   #clock = { version: -1, at: null };
 
@@ -74,7 +74,7 @@ class View {
     return this.#clock.at;
   }
 
-  /** axes are the wishes for one chart's y axis. */
+  /** axes returns the y-axis settings of a chart. */
   axes(key) {
     return this.#axes.get(key) ?? plain();
   }
@@ -85,7 +85,7 @@ class View {
     this.tell();
   }
 
-  /** enlarge shows a chart over the whole width, or as before. */
+  /** enlarge toggles a chart between full width and normal size. */
   enlarge(chart) {
     this.large = this.large === chart.key ? '' : chart.key;
     for (const c of charts) {
@@ -96,7 +96,7 @@ class View {
     this.tell();
   }
 
-  /** refer draws the curves of an earlier run behind these; 'all' for every one that is offered, '' for none. */
+  /** refer draws the curves of an earlier run as a reference; 'all' for every offered run, '' for none. */
   async refer(id) {
     this.ref = id;
     this.tell();
@@ -112,13 +112,13 @@ class View {
     rebuild();
   }
 
-  /** cross says which step is under the crosshair, null for none. */
+  /** cross reports the step under the crosshair, null if none. */
   cross(step) {
     sheet.cross(step);
     evidence?.then((e) => e.cross(step));
   }
 
-  /** tell writes the view into the address, so that a link shows the same. */
+  /** tell writes the view to the URL, so that a link shows the same view. */
   tell() {
     const open = [...root.querySelectorAll('details[data-group][open]')].map((d) => d.dataset.group);
     const query = writeView({ smooth: this.alpha, timed: this.timed, log: this.log, range: this.range, ref: this.ref, large: this.large, open, axes: this.#axes });
@@ -137,7 +137,7 @@ class View {
     for (const [name, s] of part.series) this.#details.set(name, { steps: s.steps, values: s.values, thinned, smooth: averages(page.smoothed?.[name], this.alpha) });
   }
 
-  /** smooth is the moving average of a series; over thinned points the server's, over every point, continued here. */
+  /** smooth returns the moving average of a series. For thinned points it continues the server's average, which used every point. */
   smooth(name) {
     const detail = this.range && this.#details.get(name)?.smooth;
     if (detail?.alpha === this.alpha) return detail;
@@ -155,14 +155,14 @@ class View {
     for (const [name, samples] of Object.entries(smoothed)) this.#smoothers.set(name, averages(samples, this.alpha));
   }
 
-  /** zoom shows a range of steps; moving says that another follows at once. */
+  /** zoom shows a range of steps; moving means that another call follows immediately. */
   zoom(range, moving = false) {
     this.range = range;
     this.onzoom(range, moving);
   }
 }
 
-let evidence = null; // swaps and factors by checkpoint, loaded once they are unfolded
+let evidence = null; // swaps and factors by checkpoint, loaded when expanded
 root.querySelector('[data-part="evidence"]').addEventListener('toggle', (e) => {
   if (evidence) evidence.then((shown) => e.target.open && shown.open());
   else if (e.target.open) evidence = import('./evidence.js').then(({ Evidence }) => new Evidence(e.target, view.id));
@@ -175,7 +175,7 @@ const charts = [...root.querySelectorAll('[data-panel]')].map((el) => new Chart(
 new ChartMenu(root.querySelector('#chart-menu'), charts, view);
 const byFigure = new Map(charts.map((c) => [c.figure, c]));
 
-/** Charts exist only while they are near the window. */
+/** Charts exist only while they are near the viewport. */
 const seen = new IntersectionObserver(
   (entries) => {
     for (const e of entries) {
@@ -208,7 +208,7 @@ function rebuild() {
   for (const c of mounted()) c.rebuild();
 }
 
-/** load takes all points so far: every one of a short run, thinned ones of a long one. */
+/** load fetches all points so far: every point of a short run, thinned points of a long one. */
 async function load() {
   const { count: stored, head: last } = await getJSON(`${api}/points?names=total&columns=1`);
   head.gaps(stored, last);
@@ -216,7 +216,7 @@ async function load() {
   const page = await getJSON(`${api}/points?${thin ? `columns=${columns}` : ''}`);
   view.store.replace(page, thin);
   view.forgetSmooth();
-  if (view.range && view.range[0] >= page.head) view.zoom(null); // an address of a longer run
+  if (view.range && view.range[0] >= page.head) view.zoom(null); // the URL's range is beyond the end
   if (thin && view.alpha > 0) await loadSmooth();
   redraw();
 }
@@ -237,7 +237,7 @@ async function loadDetail() {
     view.setDetails(page, thin);
     redraw();
   } catch {
-    // the thinned points stay in view; the next zoom asks again
+    // keep the thinned points; the next zoom tries again
   }
 }
 
@@ -253,7 +253,7 @@ async function loadSmooth() {
 }
 
 view.onzoom = (range, moving) => {
-  detailTicket++; // what was asked for another view comes too late
+  detailTicket++; // discard responses for other views
   clearTimeout(detailTimer);
   view.setDetails(null);
   tools.zoomed(range);
@@ -289,7 +289,7 @@ const tools = {
     this.zoomed(view.range);
   },
 
-  /** level shows how strong the smoothing is. */
+  /** level shows the smoothing strength. */
   level() {
     const f = this.form.elements;
     f.smooth.value = view.alpha;
@@ -329,7 +329,7 @@ const tools = {
 };
 
 const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
-let alerted = 0; // the newest alert that is known here
+let alerted = 0; // ID of the newest alert shown
 const notifyBox = root.querySelector('[data-part="notify"]');
 const notifier = notifyBox && import('./notify.js').then(({ Notifier }) => ((notifyBox.hidden = false), new Notifier(notifyBox)));
 
@@ -345,7 +345,7 @@ const stream = new Stream(`${scheme}://${location.host}/ws/runs/${start.run.id}`
   },
   points(f) {
     if (!view.store.append(f)) {
-      stream.greet(); // something is missing: ask from where the page stands
+      stream.greet(); // points are missing: request from the page's last step
       return;
     }
     head.arrived(view.store.head);
@@ -387,9 +387,9 @@ async function thinAgain() {
 }
 
 const log = root.querySelector('[data-part="log"]');
-let renewing = null; // what is drawn anew while the run works
+let renewing = null; // the parts refreshed while the run is active
 
-/** renew draws anew what has changed since; of a run that stays as it is nothing is loaded for this. */
+/** renew refreshes the parts that change while a run is active; its module is not loaded for a run at rest. */
 async function renew(run) {
   const waits = () => head.live || 'evaluating' in root.querySelector('[data-part="overview"]').dataset;
   if (!renewing && !waits() && run?.state === start.run.state) return;
@@ -397,7 +397,7 @@ async function renew(run) {
   (await renewing)[run ? 'follow' : 'tick'](run ?? head.run);
 }
 
-/** proof asks the server how many steps it has stored. */
+/** proof loads the number of stored steps from the server. */
 async function proof() {
   if (document.hidden) return;
   const page = await getJSON(`${api}/points?names=total&columns=1`).catch(() => null);
@@ -424,11 +424,11 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
 });
 setInterval(() => head.live && proof(), 5000);
 setInterval(() => renew(), 5000);
-for (const box of root.querySelectorAll('[data-open]')) box.showPopover(); // what was refused, with the reason
-if (location.pathname !== `/runs/${start.run.id}`) history.replaceState(null, '', `/runs/${start.run.id}`); // that of a form refused
+for (const box of root.querySelectorAll('[data-open]')) box.showPopover(); // rejected dialogs, with the error
+if (location.pathname !== `/runs/${start.run.id}`) history.replaceState(null, '', `/runs/${start.run.id}`); // replace the URL of a rejected form
 
 load()
-  .catch(() => head.problem('The points so far could not be read; trying again with the live ones.'))
+  .catch(() => head.problem('Failed to load earlier points; retrying with the live ones.'))
   .finally(() => {
     for (const c of charts) seen.observe(c.figure);
     stream.open();

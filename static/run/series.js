@@ -1,6 +1,6 @@
-// The points of a run as the page holds them: every step once, in order, whatever the connection does.
+// The points of a run in the page: every step once, in order, across reconnections.
 
-/** number reads a sample's value; what JSON cannot carry travels as "NaN", "+Inf", "-Inf". */
+/** number parses a sample's value; values that JSON lacks are encoded as "NaN", "+Inf", "-Inf". */
 export function number(v) {
   if (typeof v === 'number') return v;
   if (v === '+Inf' || v === 'Inf') return Infinity;
@@ -17,7 +17,7 @@ export class Series {
     return this.steps.length ? this.steps[this.steps.length - 1] : 0;
   }
 
-  /** append takes samples [step, value] in order; those at or before the last step are known already. */
+  /** append adds samples [step, value] in order; samples at or before the last step are ignored. */
   append(samples) {
     for (const [step, v] of samples) {
       if (step <= this.last) continue;
@@ -26,7 +26,7 @@ export class Series {
     }
   }
 
-  /** rewind drops what lies beyond a step. */
+  /** rewind drops samples after a step. */
   rewind(to) {
     const n = after(this.steps, to);
     this.steps.length = n;
@@ -34,7 +34,7 @@ export class Series {
   }
 }
 
-/** after is the index of the first step beyond s. */
+/** after returns the index of the first step after s. */
 export function after(steps, s) {
   let lo = 0;
   let hi = steps.length;
@@ -46,13 +46,13 @@ export function after(steps, s) {
   return lo;
 }
 
-/** Store holds all series of a run up to head, and which attempt of the run they belong to. */
+/** Store holds all series of a run up to head, and the attempt of the run they belong to. */
 export class Store {
   series = new Map();
   head = 0;
   attempt = 0;
-  thinned = false; // the beginning is min, max and last of columns, not every point
-  version = 0; // grows whenever anything changes
+  thinned = false; // the first part has min, max and last of each column instead of every point
+  version = 0; // increases on every change
 
   get(name) {
     let s = this.series.get(name);
@@ -60,7 +60,7 @@ export class Store {
     return s;
   }
 
-  /** replace starts over from a page of the store on the server. */
+  /** replace restarts from a page of points from the server. */
   replace(page, thinned) {
     this.series.clear();
     for (const [name, samples] of Object.entries(page.series)) this.get(name).append(samples);
@@ -70,7 +70,7 @@ export class Store {
     this.version++;
   }
 
-  /** append takes a frame of points; false where points before it are missing, so that they must be asked for. */
+  /** append adds a frame of points; returns false if earlier points are missing and must be requested. */
   append(frame) {
     if (frame.from > this.head) return false;
     for (const [name, samples] of Object.entries(frame.series)) this.get(name).append(samples);
@@ -80,7 +80,7 @@ export class Store {
     return true;
   }
 
-  /** rewind drops the points beyond a step: the run was resumed from it. */
+  /** rewind drops the points after a step from which the run was resumed. */
   rewind(to, attempt) {
     for (const s of this.series.values()) s.rewind(to);
     this.head = Math.min(this.head, to);
@@ -88,7 +88,7 @@ export class Store {
     this.version++;
   }
 
-  /** longest is the length of the longest series. */
+  /** longest returns the length of the longest series. */
   get longest() {
     let n = 0;
     for (const s of this.series.values()) n = Math.max(n, s.steps.length);
@@ -97,9 +97,9 @@ export class Store {
 }
 
 /**
- * Smoother is an exponential moving average without its bias towards 0 at the start:
+ * Smoother is an exponential moving average, corrected for its bias towards 0 at the start:
  *   m_n = α·m_{n−1} + (1−α)·x_n,  y_n = m_n / (1 − αⁿ).
- * It only ever adds to its end, so the past never changes. Values that are not finite are passed over.
+ * It only appends, so past values never change. Non-finite values are skipped.
  */
 export class Smoother {
   steps = [];
@@ -111,7 +111,7 @@ export class Smoother {
     this.alpha = alpha;
   }
 
-  /** seed starts from averages that the server made over every point. */
+  /** seed starts from averages that the server computed over every point. */
   seed(samples) {
     for (const [step, v] of samples) {
       this.steps.push(step);
@@ -124,7 +124,7 @@ export class Smoother {
     }
   }
 
-  /** extend averages what the series has gained since. */
+  /** extend averages the samples appended since the last call. */
   extend(series) {
     const from = this.steps.length ? after(series.steps, this.steps[this.steps.length - 1]) : 0;
     for (let i = from; i < series.steps.length; i++) {
@@ -142,7 +142,7 @@ export class Smoother {
   }
 }
 
-/** slice is the part of steps and values within a range of steps, with one neighbour on each side so that lines reach the edge. */
+/** slice returns the steps and values within a range of steps, plus one neighbour on each side so that lines reach the edge. */
 export function slice(steps, values, range) {
   if (!range) return { steps, values };
   const from = Math.max(0, after(steps, Math.ceil(range[0]) - 1) - 1);
@@ -156,8 +156,8 @@ export function within(steps, range) {
 }
 
 /**
- * clock maps steps to seconds of training: each step takes batch / (images per second). Pauses are not in it.
- * Returns a function of the step, linear between measurements.
+ * clock maps steps to seconds of training: each step takes batch / (images per second). Pauses are excluded.
+ * Returns a function of the step, interpolated linearly between measurements.
  */
 export function clock(speed, batch) {
   const at = [0];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { after, clock, Series, Smoother, slice, Store, within } from './series.js';
 
-test('a series takes every step once, whatever overlaps', () => {
+test('a series has every step once, despite overlaps', () => {
   const s = new Series();
   s.append([[1, 5], [2, 4]]);
   s.append([[2, 99], [3, 'NaN'], [4, '+Inf']]);
@@ -12,7 +12,7 @@ test('a series takes every step once, whatever overlaps', () => {
   assert.equal(s.values[3], Infinity);
 });
 
-test('a rewind drops what lies beyond, and new points follow it', () => {
+test('a rewind drops later points, and new points follow', () => {
   const store = new Store();
   assert.ok(store.append({ from: 0, to: 3, attempt: 1, series: { total: [[1, 1], [2, 2], [3, 3]], 'psnr/eval': [[2, 20]] } }));
   store.rewind(1, 2);
@@ -22,13 +22,13 @@ test('a rewind drops what lies beyond, and new points follow it', () => {
   assert.deepEqual(store.get('total').values, [1, 22]);
 });
 
-test('a frame after a hole is refused', () => {
+test('a frame after a gap is rejected', () => {
   const store = new Store();
   assert.equal(store.append({ from: 7, to: 8, attempt: 1, series: { total: [[8, 1]] } }), false);
   assert.equal(store.head, 0);
 });
 
-test('smoothing starts unbiased, and the past never changes', () => {
+test('smoothing starts unbiased, and past values never change', () => {
   const s = new Series();
   const smoother = new Smoother(0.9);
   s.append([[1, 10]]);
@@ -42,7 +42,7 @@ test('smoothing starts unbiased, and the past never changes', () => {
   s.append([[3, -1e6], [4, 'NaN'], [5, 1]]);
   smoother.extend(s);
   assert.deepEqual(smoother.values.slice(0, 2), before);
-  assert.ok(Number.isFinite(smoother.values[4]), 'a value that is not a number is passed over');
+  assert.ok(Number.isFinite(smoother.values[4]), 'non-finite values are skipped');
 });
 
 test('a slice keeps one neighbour on each side', () => {
@@ -58,6 +58,6 @@ test('training time is batch over rate, without pauses', () => {
   const at = clock(speed, 40);
   assert.equal(at(1), 4);
   assert.equal(at(2), 8);
-  assert.equal(at(3), 12, 'a rate that is not a number repeats the last');
+  assert.equal(at(3), 12, 'a non-finite rate repeats the last one');
   assert.equal(at(4), 14);
 });

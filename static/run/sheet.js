@@ -1,9 +1,9 @@
-// The sheet of reconstructions: the newest while training, any earlier one by the slider.
+// The sheet of reconstructions: the newest while training, or an earlier one chosen by the slider.
 import { count } from '../shared/format.js';
 
 const askEvery = 2000; // ms
 
-/** lastSheet is the newest step up to this one that has a sheet: the first step, every sample_every-th, and the last have one. */
+/** lastSheet returns the last step ≤ this one that has a sheet: the first step, every sample_every-th, and the last have one. */
 export function lastSheet(step, { sample_every: every, steps }) {
   if (step < 1 || step >= steps) return Math.max(0, step);
   return Math.max(1, Math.floor(step / every) * every);
@@ -12,7 +12,7 @@ export function lastSheet(step, { sample_every: every, steps }) {
 export class Sheet {
   #asked = 0;
   #step = 0;
-  #held = null; // the step that was shown before the crosshair led elsewhere, 0 for the newest
+  #held = null; // the step shown before the crosshair moved, 0 for the newest
   #timer = 0;
 
   constructor(section, api, steps, run) {
@@ -25,7 +25,7 @@ export class Sheet {
     this.slider.oninput = () => ((this.#held = null), this.#show(this.steps[Number(this.slider.value)]));
   }
 
-  /** follow asks which sheets there are once the run has gone on, and shows the newest unless an earlier one is held. */
+  /** follow updates the list of sheets as the run progresses, and shows the newest unless an earlier one is selected. */
   async follow(run) {
     const now = Date.now();
     const due = lastSheet(run.step, run.config);
@@ -40,7 +40,7 @@ export class Sheet {
     this.#take(steps);
   }
 
-  /** cross shows the newest sheet up to the step under the crosshair; null brings back what was shown before. */
+  /** cross shows the last sheet up to the crosshair's step; null restores the previous one. */
   cross(step) {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#follow(step), 60);
@@ -83,7 +83,7 @@ export class Sheet {
     const box = this.section.querySelector('.sheet');
     let images = box.querySelectorAll('img');
     if (images.length === 0) {
-      box.replaceChildren(picture('left', 'Above four images, below what the model makes of them'), picture('right', 'Four more images and their reconstructions'));
+      box.replaceChildren(picture('left', 'Four images (top) and their reconstructions (bottom)'), picture('right', 'Four more images (top) and their reconstructions (bottom)'));
       images = box.querySelectorAll('img');
     }
     return images;

@@ -1,18 +1,18 @@
-// A run's socket. It says which step the page has and takes what follows; after a break it comes back by itself and goes on
-// from there, so that the page misses nothing.
+// A run's WebSocket. It sends the page's last step and receives the points after it. After a disconnect it reconnects and continues from
+// that step, so that the page misses nothing.
 
-const first = 500; // ms before the first new attempt; doubled each time
+const first = 500; // ms before the first reconnect; doubled each time
 const longest = 10_000;
-const patience = 8_000; // ms to wait for an answer to a hello
+const patience = 8_000; // ms to wait for the response to a hello
 
-/** backoff is how long to wait before attempt n (0, 1, …): 0.5 s doubling to 10 s, with up to half taken off at random. */
+/** backoff returns the delay in ms before attempt n (0, 1, …): 0.5 s, doubling to 10 s, minus a random part of up to half. */
 export function backoff(n, random = Math.random) {
   return Math.min(longest, first * 2 ** n) * (1 - random() / 2);
 }
 
 /**
- * Stream keeps a connection to url. position() gives {since, attempt}; on holds what to do with frames: hello, points, rewind,
- * status, error, bye, and state(name, detail) with name "connecting", "open", "waiting" (detail: ms) or "closed".
+ * Stream maintains a connection to url. position() returns {since, attempt}; on has the handlers of the frames hello, points, rewind,
+ * status, error and bye, and state(name, detail) with name "connecting", "open", "waiting" (detail: ms) or "closed".
  */
 export class Stream {
   #socket = null;
@@ -39,7 +39,7 @@ export class Stream {
     socket.onclose = () => this.#closed(socket);
   }
 
-  /** greet says where the page stands; without an answer in time the connection counts as dead. */
+  /** greet sends the page's position; without a response in time the connection counts as dead. */
   greet() {
     if (this.#socket?.readyState !== 1) return;
     this.#socket.send(JSON.stringify({ type: 'hello', v: 1, ...this.position() }));
@@ -47,14 +47,14 @@ export class Stream {
     this.#answer = this.env.setTimeout(() => this.#drop(), patience);
   }
 
-  /** wake is for a page that comes back into view or online: connect at once, or see whether the connection still lives. */
+  /** wake is called when the page becomes visible or online: it connects at once, or checks an open connection. */
   wake() {
     this.#tries = 0;
     if (this.#socket) this.greet();
     else this.open();
   }
 
-  /** end closes for good. */
+  /** end closes the connection permanently. */
   end() {
     this.#over = true;
     this.env.clearTimeout(this.#timer);

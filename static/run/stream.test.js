@@ -10,7 +10,7 @@ test('backoff doubles from half a second to ten, with jitter', () => {
   assert.equal(backoff(1, () => 1), 500);
 });
 
-/** bench is a browser made of nothing: sockets in a list, timers run by hand. */
+/** bench is a fake browser: sockets in a list, timers run manually. */
 function bench() {
   const timers = new Map();
   let id = 0;
@@ -51,7 +51,7 @@ function bench() {
   return env;
 }
 
-test('after a break it comes back and goes on from the last step', () => {
+test('after a disconnect it reconnects and continues from the last step', () => {
   const env = bench();
   const store = new Store();
   const states = [];
@@ -64,14 +64,14 @@ test('after a break it comes back and goes on from the last step', () => {
   env.sockets[0].say({ type: 'hello', head: 2, attempt: 1 });
   env.sockets[0].say({ type: 'points', from: 0, to: 2, attempt: 1, series: { total: [[1, 1], [2, 2]] } });
   env.sockets[0].break();
-  assert.equal(env.sockets.length, 1, 'it waits first');
+  assert.equal(env.sockets.length, 1, 'it waits before reconnecting');
   env.fire(500);
   env.sockets[1].accept();
   assert.deepEqual(env.sockets[1].sent[0], { type: 'hello', v: 1, since: 2, attempt: 1 });
   assert.deepEqual(states, ['connecting', 'open', 'waiting', 'connecting']);
 });
 
-test('a connection that does not answer a hello counts as dead; frames of it are not heard any more', () => {
+test('a connection without a response to hello counts as dead; its frames are ignored', () => {
   const env = bench();
   let heard = 0;
   const stream = new Stream('ws://x', () => ({ since: 0, attempt: 0 }), { status: () => heard++ }, env);
@@ -85,7 +85,7 @@ test('a connection that does not answer a hello counts as dead; frames of it are
   assert.equal(env.sockets.length, 2);
 });
 
-test('waking connects at once; ending is for good', () => {
+test('wake connects at once; end is permanent', () => {
   const env = bench();
   const stream = new Stream('ws://x', () => ({ since: 0, attempt: 0 }), {}, env);
   stream.open();
@@ -97,7 +97,7 @@ test('waking connects at once; ending is for good', () => {
   assert.equal(env.sockets.length, 2);
 });
 
-test('whatever is cut, the page ends with the points of the store', () => {
+test('after any disconnects, the page ends with all points of the store', () => {
   let seed = 7;
   const random = () => ((seed = (seed * 1103515245 + 12345) % 2 ** 31) / 2 ** 31);
   for (let trial = 0; trial < 50; trial++) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { STEPS, place, valueAt } from './slider.js';
 
-test('sliders: ends, middle, and what lies beyond', () => {
+test('sliders: ends, middle, and values out of range', () => {
   const linear = { min: 1, max: 64, whole: true };
   const log = { min: 8, max: 4096, log: true, whole: true };
   for (const s of [linear, log]) {

@@ -1,5 +1,5 @@
-// The page of theory: sliders beside the numbers, and answers that follow while something moves. The server computes and
-// draws; a newer request replaces an older one, and the address is always that of what is shown.
+// The theory page: sliders next to the numbers, and results that update while a slider moves. The server computes and renders them;
+// a newer request replaces an older one, and the URL always matches the results shown.
 import { place, valueAt } from './slider.js';
 
 const form = document.querySelector('form.entries');
@@ -18,7 +18,7 @@ function fields() {
 let waiting = null;
 let under = null;
 
-/** soon asks for new answers once the hand has rested for a moment. */
+/** soon requests new results after a short pause in the input. */
 function soon() {
   clearTimeout(waiting);
   waiting = setTimeout(ask, 60);
@@ -32,18 +32,18 @@ async function ask() {
   answers.setAttribute('aria-busy', 'true');
   try {
     const answer = await fetch(address, { signal: mine.signal });
-    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    if (!answer.ok) throw new Error(`the server returned status ${answer.status}`);
     show(new DOMParser().parseFromString(await answer.text(), 'text/html'));
     history.replaceState(null, '', address);
-    said.textContent = 'The answers follow the new numbers.';
+    said.textContent = 'Results updated.';
   } catch (e) {
-    if (e.name !== 'AbortError') said.textContent = `The answers could not be renewed: ${e.message}. What is shown is from before.`;
+    if (e.name !== 'AbortError') said.textContent = `Failed to update the results: ${e.message}. The page shows the previous ones.`;
   } finally {
     if (under === mine) answers.removeAttribute('aria-busy');
   }
 }
 
-/** show takes answers and links from a page, and leaves the form to the hand that holds it. */
+/** show replaces results and links with those of a page, and leaves the form's inputs unchanged. */
 function show(page) {
   answers.replaceChildren(...page.querySelector('[data-part="answers"]').childNodes);
   const rates = [document, page].map((p) => p.querySelector('[data-part="rates"]'));

@@ -1,6 +1,6 @@
-// The choice of columns: a box that narrows the list.
+// The page to choose columns: a search box filters the list.
 
-/** narrow lets a form's box hide the columns that do not contain its words. */
+/** narrow makes a form's search box hide columns that do not contain its words. */
 export function narrow(form) {
   const find = form.querySelector('[data-part="find"]');
   find.hidden = false;

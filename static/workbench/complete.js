@@ -1,7 +1,7 @@
-// Completion of a query: names of fields, then their values, in a list that the arrow keys walk.
+// Query completion: field names, then their values, in a list navigated with the arrow keys.
 const most = 12;
 
-/** part is the piece of a query before the cursor that can be completed: a name, or a value after a name and an operator. */
+/** part returns the text before the cursor that can be completed: a name, or a value after a name and an operator. */
 export function part(text, cursor) {
   const before = text.slice(0, cursor);
   const word = /(?:^|[\s(])-?((?:[^\s()"]|"[^"]*")*)$/.exec(before)?.[1] ?? '';
@@ -12,7 +12,7 @@ export function part(text, cursor) {
   return { at: cursor - typed.length, name: split[1], typed };
 }
 
-/** suggest lists what can stand in the place of a part: those that begin with what is typed, then those that contain it. */
+/** suggest lists completions of a part: those that start with the typed text, then those that contain it. */
 export function suggest(fields, { name, typed }) {
   const lower = typed.toLowerCase();
   let all;
@@ -32,12 +32,12 @@ export function suggest(fields, { name, typed }) {
     .map((x) => x.s);
 }
 
-/** Completion owns a box and the list under it. */
+/** Completion controls a text box and the list below it. */
 export class Completion {
   #fields = null;
   #asked = false;
   #shown = [];
-  #at = -1; // in the list, −1 for none
+  #at = -1; // selected index, −1 if none
 
   constructor(box, list) {
     this.box = box;
@@ -61,7 +61,7 @@ export class Completion {
     if (this.#asked) return;
     this.#asked = true;
     const answer = await fetch('/api/runs/fields').catch(() => null);
-    this.#asked = Boolean(answer?.ok); // else the next key asks again
+    this.#asked = Boolean(answer?.ok); // otherwise the next key retries
     if (answer?.ok) this.#fields = (await answer.json()).fields;
     if (document.activeElement === this.box && this.box.value) this.#update();
   }

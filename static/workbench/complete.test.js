@@ -24,7 +24,7 @@ test('the part before the cursor is a name, or a value after an operator', () =>
     assert.deepEqual(part(text, text.length), want, text);
 });
 
-test('names and values are suggested, what begins with the text first', () => {
+test('suggests names and values, prefix matches first', () => {
   const of = (text) => suggest(fields, part(text, text.length)).map((s) => s.put);
   assert.deepEqual(of('l'), ['lr', 'lr_schedule']);
   assert.deepEqual(of('rate'), ['lr', 'lr_schedule']);

@@ -1,30 +1,30 @@
-// The list of runs: filters while you type, follows runs wherever they were started, keeps what is selected, and can be walked with the keyboard.
+// The list of runs: filters while you type, updates live, keeps the selection, and supports keyboard navigation.
 import { Completion } from './complete.js';
 import { narrow } from './columns.js';
 
 const form = document.querySelector('[data-part="ask"]');
 const results = document.querySelector('[data-part="results"]');
-const chosen = new Set(); // values of selected boxes, also of rows that are not on this page
+const chosen = new Set(); // values of selected boxes, including rows on other pages
 
-/** address is the page that the form asks for. */
+/** address returns the URL of the form's query. */
 function address() {
   const q = new URLSearchParams(new FormData(form));
   for (const [name, value] of [...q]) if (value === '') q.delete(name);
   return q.size ? `/runs?${q}` : '/runs';
 }
 
-let drawn = results?.innerHTML; // the list as the server drew it last
+let drawn = results?.innerHTML; // the list as last rendered by the server
 let ticket = 0;
-let wanted = null; // the address that the visitor asked for, until its list is shown or its query is refused
+let wanted = null; // the URL being loaded, until its list is shown or its query is rejected
 
-/** load shows the list of an address and puts it into the window's. */
+/** load shows the list of a URL and updates the browser's address. */
 function load(url) {
   wanted = url;
   return take();
 }
 
-/** take fetches the list that is wanted, or renews the one that is shown, as the server draws it, and leaves the rest of the page alone.
- * Answers may overtake each other: only the newest counts. */
+/** take fetches the wanted list, or refreshes the current one, and changes only the list on the page.
+ * Responses may arrive out of order: only the newest request counts. */
 async function take() {
   const mine = ++ticket;
   const url = wanted ?? location.pathname + location.search;
@@ -34,7 +34,7 @@ async function take() {
   const page = new DOMParser().parseFromString(text, 'text/html');
   const fresh = page.querySelector('[data-part="results"]');
   if (!fresh) {
-    if (answer.ok) location.reload(); // the last run is gone
+    if (answer.ok) location.reload(); // the last run was deleted
     return;
   }
   if (wanted !== null) {
@@ -42,7 +42,7 @@ async function take() {
     const fault = page.querySelector('[data-part="fault"]').textContent;
     said('fault', fault);
     form.elements.q.toggleAttribute('aria-invalid', fault !== '');
-    if (fault) return; // the list stays as it was
+    if (fault) return; // keep the list
     history.replaceState(null, '', url);
   }
   said('shown', page.querySelector('[data-part="shown"]').textContent);
@@ -56,7 +56,7 @@ function said(part, text) {
   if (at.textContent !== text) at.textContent = text;
 }
 
-/** replace puts fresh results in, with selection, focus and scrolling as they were. */
+/** replace inserts new results and keeps selection, focus and scroll position. */
 function replace(fresh) {
   const sheet = results.querySelector('[data-part="sheet"]');
   const [left, top] = [sheet.scrollLeft, sheet.scrollTop];
@@ -75,7 +75,7 @@ function replace(fresh) {
 const boxes = () => [...results.querySelectorAll('input[name="run"]')];
 const link = (row) => row?.querySelector('.name > a');
 
-/** restore selects again what was selected, and forgets what the list no longer has. */
+/** restore reselects rows, and drops selected rows that no longer exist. */
 function restore() {
   for (const box of boxes()) box.checked = chosen.has(box.value);
   const all = results.querySelector('[data-part="page-all"]');
@@ -84,7 +84,7 @@ function restore() {
   count();
 }
 
-/** count says how much is selected; without anything there is nothing to act on. */
+/** count shows the number of selected runs; actions are disabled without a selection. */
 function count() {
   const bulk = results.querySelector('[data-part="bulk"]');
   const on = boxes();
@@ -101,7 +101,7 @@ function count() {
   page.indeterminate = picked.length > 0 && !page.checked;
 }
 
-/** chooseColumns shows the choice of columns over the list. */
+/** chooseColumns opens the column chooser in a dialog. */
 async function chooseColumns(e) {
   e.preventDefault();
   const answer = await fetch(e.currentTarget.href).catch(() => null);
@@ -117,8 +117,8 @@ async function chooseColumns(e) {
   dialog.showModal();
 }
 
-let from = null; // the box that was pressed last
-/** pressed selects everything between two boxes when Shift is held. */
+let from = null; // the last clicked box
+/** pressed selects all rows between two boxes if Shift is held. */
 function pressed(e) {
   const box = e.target.closest('input[name="run"]');
   if (!box) return;
@@ -148,13 +148,13 @@ function key(e) {
   }
 }
 
-/** busy says whether new rows would disturb somebody: a form in them is being filled in, or a dialog is open. */
+/** busy reports whether a refresh would disturb the user: the page is hidden, a form in the list has focus, or a dialog is open. */
 function busy() {
   const at = document.activeElement;
   return document.hidden || document.querySelector('dialog[open], [data-part="save"][open]') || (results.contains(at) && at.matches('input:not([type="checkbox"])'));
 }
 
-/** follow loads the list again when the server says that something changed. */
+/** follow reloads the list when the server reports a change. */
 function follow() {
   let late = false;
   let wait = 1000;
@@ -169,7 +169,7 @@ function follow() {
     const socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws/runs`);
     socket.onopen = () => {
       wait = 1000;
-      news(); // what happened since the page was drawn, or while there was no connection
+      news(); // catch up with changes since the page was rendered or the connection was lost
     };
     socket.onmessage = news;
     socket.onclose = () => {
@@ -183,7 +183,7 @@ function follow() {
   document.addEventListener('toggle', () => late && news(), true);
 }
 
-/** visit opens links within the list without a new page. */
+/** visit opens links within the list without reloading the page. */
 function visit(e) {
   if (e.ctrlKey || e.metaKey || e.shiftKey || e.button) return;
   const a = e.target.closest('th a, a[data-part="toggle"]');

@@ -1,16 +1,16 @@
-// Package docs draws the description of the API.
+// Package docs renders the API reference.
 package docs
 
-// DocsView is every described operation.
+// DocsView lists every operation and type of the API.
 type DocsView struct {
 	Groups []Group
-	Types  []Type // what bodies and answers are made of
+	Types  []Type // used in request and response bodies
 }
 
-// Type is a name and what stands for it.
+// Type is a named type and its definition.
 type Type struct{ Name, Text string }
 
-// Group is the operations on one kind of thing.
+// Group is the operations on one kind of resource.
 type Group struct {
 	Title      string
 	Operations []Operation
@@ -20,7 +20,7 @@ type Group struct {
 type Operation struct {
 	Method, Path, About string
 	Query               []string
-	Body, Answer        string // types, as {id: text}
+	Body, Answer        string // types, e.g. {id: text}
 	Status              int
-	Try                 string // an address to look at; empty where there is none
+	Try                 string // example URL; empty if none
 }

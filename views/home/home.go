@@ -1,16 +1,16 @@
-// Package home draws the first page.
+// Package home renders the home page.
 package home
 
 import "slotscope/model"
 
-// HomeView is the first page.
+// HomeView is the view of the home page.
 type HomeView struct {
 	Runs       []model.Run // newest first, a few
-	Total      int         // runs that there are
-	Checkpoint string      // key of the one to play with; empty for none
-	Trained    string      // how it came to be
-	Dataset    string      // the first dataset's name; empty for none
-	Images     int         // in it
-	Factors    int         // that it varies
-	Sheet      string      // address of the newest reconstructions; empty for none
+	Total      int         // number of runs
+	Checkpoint string      // key of the checkpoint to demonstrate; empty if none
+	Trained    string      // describes how it was trained
+	Dataset    string      // name of the first dataset; empty if none
+	Images     int         // number of its images
+	Factors    int         // number of its factors
+	Sheet      string      // URL of the newest reconstructions; empty if none
 }

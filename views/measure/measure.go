@@ -1,4 +1,4 @@
-// Package measure draws what an evaluation found in a run.
+// Package measure renders the results of a run's evaluation.
 package measure
 
 import (
@@ -8,64 +8,64 @@ import (
 	"slotscope/views"
 )
 
-// MeasureView is what an evaluation found in a run.
+// MeasureView is the view of a run's evaluation.
 type MeasureView struct {
 	Run      model.Run
 	Now      time.Time
 	State    model.Evaluation
-	CanStart bool   // an evaluation can be started from the page
-	Why      string // why it cannot, as a sentence; empty otherwise
-	Command  string // the same in a terminal
-	Measured string // when and on what, as a sentence; empty before there are scores
-	Stale    string // what has happened since; empty otherwise
-	Damage   string // what cannot be read of them, as a sentence; empty otherwise
-	Empty    string // what there is instead of scores; empty where there are any
+	CanStart bool   // the page has buttons that start an evaluation
+	Why      string // why the buttons are disabled, a sentence; empty otherwise
+	Command  string // the equivalent command line
+	Measured string // when and on what the run was evaluated, a sentence; empty before
+	Stale    string // what changed since, a sentence; empty if nothing
+	Damage   string // which scores cannot be read, a sentence; empty if none
+	Empty    string // why there are no scores, a sentence; empty if there are any
 	Groups   []MeasuredGroup
 	Parts    []MeasurePart
 	Names    []SlotNames
 
 	HRR     *HRRPanel  // nil for baselines
-	Owners  []OwnerRow // what each slot is named after; empty where that was not measured
-	Missing string     // what this program measures and these scores lack, as a sentence; empty where nothing is
+	Owners  []OwnerRow // what each slot is named after; empty if not measured
+	Missing string     // metrics that these scores lack, a sentence; empty if none
 
-	NoFactors string         // why slots are not held against factors, as a sentence; empty where they are
-	HeldOut   *PartsCompared // nil for a run that was trained on a whole dataset
+	NoFactors string         // why slots are not compared with factors, a sentence; empty if they are
+	HeldOut   *PartsCompared // nil for a run trained on a whole dataset
 }
 
-// PartsCompared is what was measured on the part of a dataset that training left out, beside the same of its own part.
+// PartsCompared compares the scores of the held-out part of a dataset with those of the training part.
 type PartsCompared struct {
 	Trained, HeldOut string // names of the parts
-	NoFactors        string // as in MeasureView, of the part left out
+	NoFactors        string // as in MeasureView, for the held-out part
 	Says             []string
 	Rows             []ComparedScore
 	Figures          []views.FigureView
 }
 
-// ComparedScore is one score on both parts; Difference is empty where there is none.
+// ComparedScore is one score on both parts; Difference is empty if a value is missing.
 type ComparedScore struct {
 	Name, Trained, HeldOut, Difference, Note string
 }
 
-// MeasuredGroup are scores of one kind.
+// MeasuredGroup is a titled group of scores.
 type MeasuredGroup struct {
 	Title string
 	Rows  []MeasuredScore
 }
 
-// MeasuredScore is one number and what it says.
+// MeasuredScore is one score and its meaning.
 type MeasuredScore struct {
 	Name, Value, Interval string
-	Main                  bool // of those that are compared
+	Main                  bool // one of the main scores, shown highlighted
 	Note                  string
 }
 
-// HRRPanel says whether a trained model is a holographic reduced representation.
+// HRRPanel compares a trained model with a true holographic reduced representation.
 type HRRPanel struct {
 	Says []string
-	Rows []HRRFigure // empty where it was not measured
+	Rows []HRRFigure // empty if not measured
 }
 
-// HRRFigure is one figure beside what a true HRR has.
+// HRRFigure is one figure of the model and of a true HRR.
 type HRRFigure struct {
 	Name, Value, True, Note string
 }
@@ -74,37 +74,37 @@ type HRRFigure struct {
 type OwnerRow struct {
 	Slot   int
 	Name   string
-	Called string // by a person; empty where nobody gave a name
+	Called string // user-given name; empty if none
 	Shares []views.FactorShare
 	Text   string // the shares in words
 }
 
-// MeasurePart answers one question with figures.
+// MeasurePart is a section that answers one question with figures.
 type MeasurePart struct {
 	ID, Question string
 	Says         []string
 	Figures      []views.FigureView
 }
 
-// SlotNames are what the codes of one slot stand for.
+// SlotNames lists the meanings of one slot's codes.
 type SlotNames struct {
 	Slot   int
-	Called string // by a person
-	Factor string // empty where the slot tells of none
+	Called string // user-given name
+	Factor string // empty if the slot carries none
 	Codes  []NamedCode
-	More   int // codes that are not listed
+	More   int // number of codes not listed
 }
 
-// NamedCode is a code with the value it stands for.
+// NamedCode is a code and the factor value it represents.
 type NamedCode struct {
 	Code   int
-	Called string // by a person
+	Called string // user-given name
 	Value  string
-	Share  string // of its images that show the value
+	Share  string // share of its images with the value
 	Count  int
 }
 
-// evaluating names what an evaluation that is not queued does.
+// evaluating is the label of an evaluation that is not queued.
 func (v MeasureView) evaluating() string {
 	if v.State.State == model.Stopping {
 		return "stopping"
@@ -112,13 +112,13 @@ func (v MeasureView) evaluating() string {
 	return "measuring"
 }
 
-// cancelText is what the button to end an evaluation says: a second time it ends the process by force.
+// cancelText is the label of the cancel button; pressed again while stopping, it kills the process.
 func (v MeasureView) cancelText() string {
 	if v.State.State == model.Stopping {
-		return "End by force"
+		return "Force stop"
 	}
 	return "Cancel"
 }
 
-// live says whether the page changes by itself.
+// live reports whether the page updates itself.
 func (v MeasureView) live() bool { return v.State.Under() }

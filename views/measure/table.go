@@ -2,18 +2,18 @@ package measure
 
 import "strings"
 
-// TableView is the page where a file gets all metrics.
+// TableView is the view of the page that measures an uploaded file.
 type TableView struct {
-	Endings              []string // of files that are read
-	Files                []string // that were measured, as the visitor calls them
-	Latents, Factors, As string   // as typed
+	Endings              []string // supported file extensions
+	Files                []string // names of the uploaded files
+	Latents, Factors, As string   // as entered
 	Problem              string   // why nothing was measured
 	Groups               []MeasuredGroup
 	Relations            []Relation
-	Problems             []string // what of it could not be measured
+	Problems             []string // scores that could not be computed
 }
 
-// Relation is a row of mutual information: what every latent tells of a factor.
+// Relation is a table row: the mutual information of every latent with one factor.
 type Relation struct {
 	Factor string
 	Values []string

@@ -14,16 +14,16 @@ type RunFormView struct {
 	Groups    []FormGroup
 	Name      string
 	NameError string
-	Whole     string  // what is wrong with the form as a whole; may be empty
-	Problems  int     // entries with a problem
-	Rate      float64 // images per second of the newest like run; 0 where none was measured
+	Whole     string  // error of the form as a whole; empty if none
+	Problems  int     // number of invalid fields
+	Rate      float64 // images per second of the newest comparable run; 0 if none was measured
 	RateFrom  string  // that run's name
 
-	Parameters int // learned numbers; 0 where what is typed makes no model
-	Networks   int // of them in encoder and decoder
+	Parameters int // number of trainable parameters; 0 if the entries are invalid
+	Networks   int // how many of them are in encoder and decoder
 }
 
-// FormGroup is a heading and the entries under it; a folded one is closed until opened.
+// FormGroup is a heading and its fields; a folded group starts collapsed.
 type FormGroup struct {
 	Key    string
 	Title  string
@@ -32,30 +32,30 @@ type FormGroup struct {
 	Fields []FormField
 }
 
-// FormField is one entry: what it is, what it holds as typed, what it would be by default, what is wrong with it.
+// FormField is one field of the form: its definition, value as entered, default and error.
 type FormField struct {
 	model.Field
 	Value   string
 	Default string
 	Source  string // where the default comes from
-	Error   string // a sentence, or empty
-	Hint    string // what the value implies, a sentence, or empty
+	Error   string // a sentence; empty if valid
+	Hint    string // a consequence of the value, a sentence; empty if none
 	Options []Option
 }
 
-// Option is one choice.
+// Option is one option of a select field.
 type Option struct{ Value, Label string }
 
 var groupTexts = map[string][2]string{
-	"run":       {"What to learn, and how long", ""},
-	"network":   {"Network", "How wide the encoder and decoder are, how many slots, how large the codebook."},
-	"objective": {"Objective", "The weights of the terms of the loss."},
-	"optimizer": {"Optimizer", "AdamW and the clip of the gradient."},
-	"ablation":  {"Ablations", "What the paper tried and took out, or left out to see what happens."},
-	"cadence":   {"Cadence", "How often the run saves, shows and measures itself."},
+	"run":       {"Task and duration", ""},
+	"network":   {"Network", "Width of encoder and decoder, number of slots, codebook size."},
+	"objective": {"Objective", "Weights of the loss terms."},
+	"optimizer": {"Optimizer", "AdamW and gradient clipping."},
+	"ablation":  {"Ablations", "Variants the paper tried: components added or removed."},
+	"cadence":   {"Cadence", "How often the run saves checkpoints, reconstructs samples and measures."},
 }
 
-// NewFormGroup puts entries under the heading of their group. The first group and any with a problem stand open.
+// NewFormGroup returns the group of the given fields. The first group and any group with an error start expanded.
 func NewFormGroup(key string, fields []FormField) FormGroup {
 	g := FormGroup{Key: key, Title: groupTexts[key][0], About: groupTexts[key][1], Fields: fields, Folded: key != "run"}
 	for _, f := range fields {
@@ -64,7 +64,7 @@ func NewFormGroup(key string, fields []FormField) FormGroup {
 	return g
 }
 
-// changed counts the entries that differ from their defaults.
+// changed counts the fields that differ from their defaults.
 func (g FormGroup) changed() int {
 	n := 0
 	for _, f := range g.Fields {
@@ -75,7 +75,7 @@ func (g FormGroup) changed() int {
 	return n
 }
 
-// decides says whether other entries' defaults follow from this one.
+// decides reports whether the defaults of other fields depend on this one.
 func (f FormField) decides() bool {
 	return f.Name == "dataset" || f.Name == "model" || f.Name == "preset"
 }
@@ -83,7 +83,7 @@ func (f FormField) decides() bool {
 func (f FormField) errorID() string { return f.Name + "-error" }
 func (f FormField) helpID() string  { return f.Name + "-help" }
 
-// describedBy lists the texts that belong to the input.
+// describedBy returns the IDs of the texts that describe the input.
 func (f FormField) describedBy() string {
 	if f.Error != "" {
 		return f.errorID() + " " + f.helpID()
@@ -100,7 +100,7 @@ func (f FormField) defaultText() string {
 	return f.Default
 }
 
-// inputMode asks phones for the right keys.
+// inputMode selects the on-screen keyboard on phones.
 func (f FormField) inputMode() string {
 	if f.Kind == model.Int {
 		return "numeric"
@@ -108,7 +108,7 @@ func (f FormField) inputMode() string {
 	return "text"
 }
 
-// bounds says what values are allowed, or nothing where there is nothing to say.
+// bounds describes the range of a numeric field; empty for other fields.
 func (f FormField) bounds() string {
 	if f.Kind != model.Int && f.Kind != model.Float {
 		return ""
@@ -127,7 +127,7 @@ func bound(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// presetAbout describes the presets, in their order.
+// presetAbout returns the presets with their descriptions, in order.
 func presetAbout() []Option {
 	var all []Option
 	for _, name := range model.PresetNames() {
@@ -136,7 +136,7 @@ func presetAbout() []Option {
 	return all
 }
 
-// estimate says how long the form's run would take at the measured rate.
+// estimate returns the duration of the run at the measured rate; empty if unknown.
 func (v RunFormView) estimate() string {
 	steps, batch := v.number("steps"), v.number("batch")
 	if v.Rate <= 0 || steps <= 0 || batch <= 0 {
@@ -157,7 +157,7 @@ func (v RunFormView) number(name string) float64 {
 	return 0
 }
 
-// share says where the parameters lie.
+// share describes how the parameters are distributed.
 func (v RunFormView) share() string {
 	if between := v.Parameters - v.Networks; between > 0 {
 		return views.Count(v.Networks) + " in encoder and decoder, " + views.Count(between) + " between them"

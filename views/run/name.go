@@ -9,15 +9,15 @@ import (
 	"slotscope/model"
 )
 
-// NamedSeries is a series as charts call it.
+// NamedSeries is a series with its display title.
 type NamedSeries struct {
-	Name  string // in points and addresses
+	Name  string // in points and URLs
 	Title string
 	Unit  string
-	Group string // heading of its chart on the page of a run; empty for those that decide
+	Group string // heading of its chart on the run page; empty for the main charts
 }
 
-// Names lists every series that some model measures, in the order of a run's page; titles are unique.
+// Names lists every series that any model measures, in the order of the run page; titles are unique.
 var Names = sync.OnceValue(func() []NamedSeries {
 	var all []NamedSeries
 	titles := map[string]bool{}
@@ -25,7 +25,7 @@ var Names = sync.OnceValue(func() []NamedSeries {
 		for i, name := range p.Series {
 			s := NamedSeries{Name: name, Title: p.Title, Unit: p.Unit, Group: p.Group}
 			if strings.HasPrefix(s.Unit, "of ") {
-				s.Unit = "" // of how many differs from run to run
+				s.Unit = "" // the total differs between runs
 			}
 			switch {
 			case len(p.Labels) == 0:
@@ -47,7 +47,7 @@ var Names = sync.OnceValue(func() []NamedSeries {
 	return all
 })
 
-// NameOf is how charts call a series; one that no model measures keeps its own name.
+// NameOf returns a series with its display title; a series that no model measures keeps its name as title.
 func NameOf(name string) NamedSeries {
 	if i := slices.IndexFunc(Names(), func(s NamedSeries) bool { return s.Name == name }); i >= 0 {
 		return Names()[i]
@@ -55,14 +55,14 @@ func NameOf(name string) NamedSeries {
 	return NamedSeries{Name: name, Title: name, Group: "Other"}
 }
 
-// panelsOfAll are the charts of every model, the HRR's first, without those that scale what they draw.
+// panelsOfAll returns the charts of every model, HRR first, without scaled charts.
 func panelsOfAll() (all []Panel) {
 	for _, name := range slices.Concat([]string{"hrr"}, model.ModelNames()) {
 		cfg, err := model.Default(name, "tiny", "")
 		if err != nil {
 			continue
 		}
-		cfg.Engine = "xla:cuda" // with the charts of its GPU
+		cfg.Engine = "xla:cuda" // include the GPU charts
 		for _, p := range (RunView{Run: model.Run{Config: cfg}}).panels() {
 			if p.Scale == nil {
 				all = append(all, p)

@@ -10,25 +10,25 @@ import (
 	"slotscope/views"
 )
 
-// Overview is what stands above the charts and changes while the run works: how it goes, what it waits for, its evaluation.
+// Overview is the section above the charts that changes while the run is active: verdict, queue position, evaluation and alerts.
 type Overview struct {
 	Run         model.Run
 	Verdict     verdict.Verdict
 	Queue       Queue
 	Evaluation  model.Evaluation
-	CanEvaluate bool // evaluations can be seen and started from here
+	CanEvaluate bool // evaluations can be shown and started
 	Now         time.Time
-	Earlier     []model.Run   // of the same configuration, newest first
+	Earlier     []model.Run   // with the same configuration, newest first
 	Alerts      []model.Alert // newest first
 }
 
-// Queue is the place of a queued run on this machine; the zero Queue for runs that do not wait here.
+// Queue is the position of a run in this machine's queue; the zero value means the run is not in it.
 type Queue struct {
 	Position, Length int         // 1 is next
-	Working          []model.Run // that occupy the machine
+	Working          []model.Run // runs that occupy the machine
 }
 
-// says writes the place in the queue and what the run waits for.
+// says formats the queue position and what the run is waiting for; empty if the run is not queued.
 func (q Queue) says() string {
 	if q.Position == 0 {
 		return ""
@@ -46,12 +46,12 @@ func (q Queue) says() string {
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		return text + " Waits for a free device."
+		return text + " Waiting for a free device."
 	}
-	return text + " Waits for " + strings.Join(names, ", ") + "."
+	return text + " Waiting for " + strings.Join(names, ", ") + "."
 }
 
-// why is what the deciding rule found, as a sentence.
+// why returns the finding of the deciding rule as a sentence.
 func (o Overview) why() string {
 	if o.Verdict.Why == "" {
 		return ""
@@ -59,10 +59,10 @@ func (o Overview) why() string {
 	return strings.ToUpper(o.Verdict.Why[:1]) + o.Verdict.Why[1:] + "."
 }
 
-// facts are the verdict's, one after the other.
+// facts joins the verdict's facts.
 func (o Overview) facts() string { return strings.Join(o.Verdict.Facts, "; ") }
 
-// tone is the look of the verdict.
+// tone returns the CSS class of the verdict.
 func (o Overview) tone() string {
 	switch {
 	case o.Verdict.Kind.Bad():
@@ -75,12 +75,12 @@ func (o Overview) tone() string {
 	return ""
 }
 
-// evaluationText is where the evaluation stands.
+// evaluationText describes the state of the evaluation; empty if the run has no checkpoint.
 func (o Overview) evaluationText() string {
 	e := o.Evaluation
 	switch {
 	case e.State == model.Queued:
-		return "Evaluation queued: it starts when the training or evaluation that computes now has ended."
+		return "Evaluation queued: starts when the current training or evaluation ends."
 	case e.State.Live():
 		text := "Evaluating for " + views.Duration(o.Now.Sub(e.Started).Seconds())
 		if e.Said != "" {
@@ -99,16 +99,16 @@ func (o Overview) evaluationText() string {
 	return ""
 }
 
-// Trouble is why something that a visitor asked for in a dialog was refused; the dialog opens again with what was typed.
+// Trouble is the error of a rejected dialog; the dialog opens again with the user's input.
 type Trouble struct {
 	Dialog string // "resume", "edit" or "delete"
 	Text   string // a sentence
-	Steps  string // typed into the resume dialog
+	Steps  string // input of the resume dialog
 	Name   *string
 	Notes  *string
 }
 
-// in is the sentence for a dialog, empty where another was refused.
+// in returns the error text if it belongs to the given dialog; otherwise empty.
 func (t Trouble) in(dialog string) string {
 	if t.Dialog != dialog {
 		return ""
@@ -123,7 +123,7 @@ func orText(typed *string, stored string) string {
 	return stored
 }
 
-// elapsed is how long the run has been under way since its first process, pauses between resumes included.
+// elapsed formats the time since the run first started, including pauses between resumes.
 func (v RunView) elapsed() string {
 	if v.Run.Started.IsZero() {
 		return "–"

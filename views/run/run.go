@@ -1,4 +1,4 @@
-// Package run draws the list of runs, the form that starts one, and the page of a run.
+// Package run renders the form that starts a run and the page of a run.
 package run
 
 import (
@@ -16,41 +16,41 @@ import (
 type RunView struct {
 	Run         model.Run
 	PSNR        model.Sample // newest, in dB; the zero Sample before the first evaluation
-	Images      int          // of the dataset; 0 where it is not here
-	Pixels      int          // of an image, times its channels; 0 where the dataset is not here
+	Images      int          // number of images in the dataset; 0 if the dataset is not available
+	Pixels      int          // pixels per image times channels; 0 if the dataset is not available
 	Overview    Overview
-	Trouble     Trouble  // what was refused last, if anything
+	Trouble     Trouble  // error of the last rejected dialog, if any
 	Checkpoints []int    // steps, ascending
-	Damaged     int      // measured steps whose points are damaged
-	Samples     []int    // steps that have reconstructions, ascending
-	Series      []string // with points, sorted, of a run that another program trained; such a run has no other charts
+	Damaged     int      // number of steps with damaged points
+	Samples     []int    // steps with reconstructions, ascending
+	Series      []string // logged series of a run that another program trained, sorted; such a run has no other charts
 	Log         string   // the last lines
 	Now         time.Time
 }
 
-// Panel is one chart: which series it draws, what they mean, where they should go.
+// Panel is one chart: its series, their meaning and their target.
 type Panel struct {
 	Title  string    `json:"title"`
 	Unit   string    `json:"unit"`
 	Series []string  `json:"series"`
-	Labels []string  `json:"labels"`          // of the series where there are several
-	Target *float64  `json:"target"`          // a dashed line; nil for none
-	Aim    string    `json:"aim,omitempty"`   // what the dashed line is, as in "m"
-	Group  string    `json:"-"`               // heading that it stands under
+	Labels []string  `json:"labels"`          // of the series, if there are several
+	Target *float64  `json:"target"`          // dashed line; nil if none
+	Aim    string    `json:"aim,omitempty"`   // label of the dashed line, e.g. "m"
+	Group  string    `json:"-"`               // heading above the chart
 	About  string    `json:"-"`               // one sentence
-	Floor  *float64  `json:"floor,omitempty"` // the axis begins there at most
-	Idle   bool      `json:"-"`               // a term of weight 0: folded away within its group
-	Scale  []float64 `json:"scale,omitempty"` // that each series is multiplied by; nil for none
+	Floor  *float64  `json:"floor,omitempty"` // upper bound of the axis minimum
+	Idle   bool      `json:"-"`               // a term of weight 0, collapsed within its group
+	Scale  []float64 `json:"scale,omitempty"` // factor of each series; nil if unscaled
 }
 
-// RunData is what the page's modules need to know at the start.
+// RunData is the initial data of the page's scripts.
 type RunData struct {
 	Run     model.Run `json:"run"`
 	Panels  []Panel   `json:"panels"`
 	Samples []int     `json:"samples"`
 }
 
-// testID names a panel's chart for tests and addresses: the first of its series, or "weighted" where they are scaled.
+// testID identifies a panel's chart in tests and URLs by its first series, or as "weighted" if it is scaled.
 func (p Panel) testID() string {
 	if p.Scale != nil {
 		return "chart-weighted"
@@ -62,32 +62,32 @@ func (v RunView) data() RunData {
 	return RunData{Run: v.Run, Panels: v.panels(), Samples: append([]int{}, v.Samples...)}
 }
 
-// mostReferences is how many earlier runs are offered to be drawn behind this one's curves.
+// mostReferences is the maximum number of earlier runs offered as reference curves.
 const mostReferences = 12
 
-// references are the earlier runs that can be drawn behind this one's curves.
+// references returns the earlier runs offered as reference curves.
 func (v RunView) references() []model.Run {
 	return v.Overview.Earlier[:min(mostReferences, len(v.Overview.Earlier))]
 }
 
-// referenceText names an earlier run by what tells it from the others.
+// referenceText labels an earlier run with what distinguishes it: name, seed and steps.
 func referenceText(r model.Run) string {
 	return fmt.Sprintf("%s, seed %d, %s steps", views.RunName(r), r.Config.Seed, views.Count(r.Step))
 }
 
-// numbered is a panel with its place among all.
+// numbered is a panel with its index among all panels.
 type numbered struct {
 	Panel
 	At int
 }
 
-// panelGroup is a heading with its charts; Idle are those of terms with weight 0.
+// panelGroup is a heading with its charts; Idle has the charts of terms with weight 0.
 type panelGroup struct {
 	Title        string
 	Panels, Idle []numbered
 }
 
-// groups are the panels under their headings; the decisive ones stand under none, and come first.
+// groups returns the panels by heading; the main charts come first, without a heading.
 func (v RunView) groups() []panelGroup {
 	var all []panelGroup
 	for i, p := range v.panels() {
@@ -104,22 +104,22 @@ func (v RunView) groups() []panelGroup {
 	return all
 }
 
-// key is a group's name in addresses.
+// key is a group's name in URLs.
 func (g panelGroup) key() string {
 	return strings.Trim(strings.ToLower(strings.Join(strings.FieldsFunc(g.Title, func(r rune) bool { return r == ' ' || r == ',' }), "-")), "-")
 }
 
 func (v RunView) canStop() bool { return v.Run.State == model.Running || v.Run.State == model.Queued }
 
-// external says whether another program trained the run, so that nothing here can repeat it.
+// external reports whether another program trained the run, so that Slotscope cannot resume or repeat it.
 func (v RunView) external() bool { return v.Run.Config.Model == model.External }
 
-// adopted says whether another program holds the run's model and serves it here.
+// adopted reports whether another program holds the run's model and serves it to Slotscope.
 func (v RunView) adopted() bool { return v.external() && v.Run.Checkpoint > 0 }
 
 func (v RunView) canResume() bool { return v.Run.State.Ended() }
 
-// resumeSteps proposes how far to go: to the end as configured, or for a finished run half as far again.
+// resumeSteps returns the default of the resume dialog: the configured steps, or 1.5 times as many for a finished run.
 func (v RunView) resumeSteps() string {
 	if v.Trouble.Dialog == "resume" {
 		return v.Trouble.Steps
@@ -130,7 +130,7 @@ func (v RunView) resumeSteps() string {
 	return strconv.Itoa(v.Run.Config.Steps + max(1, v.Run.Config.Steps/2))
 }
 
-// psnr writes the newest PSNR, with the step that it was measured at.
+// psnr formats the newest PSNR, or a dash.
 func (v RunView) psnr() string {
 	if v.PSNR.Step == 0 {
 		return "–"
@@ -145,7 +145,7 @@ func (v RunView) psnrStep() string {
 	return "at step " + views.Count(v.PSNR.Step)
 }
 
-// hint is what a reader of this run's curves must know.
+// hint is a caveat for readers of this run's curves; empty if none.
 func (v RunView) hint() string {
 	if v.Run.Config.Model != "betatcvae" || v.Run.Config.Batch < 1 {
 		return ""
@@ -154,7 +154,7 @@ func (v RunView) hint() string {
 		v.Run.Config.Batch, math.Log(float64(v.Run.Config.Batch)))
 }
 
-// pairs are the images whose slots are swapped at each checkpoint, by their place in the dataset, as JSON.
+// pairs returns the dataset indices of the image pairs that are swapped at each checkpoint, as JSON.
 func (v RunView) pairs() string {
 	n := v.Images
 	if n < 2 {
@@ -163,27 +163,27 @@ func (v RunView) pairs() string {
 	return fmt.Sprintf("[[%d,%d],[%d,%d]]", 0, n/2, n/3, n-1)
 }
 
-// bestText is what the best checkpoint was chosen by.
+// bestText names the score that chose the best checkpoint, with its value.
 func (v RunView) bestText() string {
 	return fmt.Sprintf("best %s: %s", bestTitles[v.Run.Config.BestBy], strconv.FormatFloat(v.Run.BestValue, 'g', 4, 64))
 }
 
 var bestTitles = map[string]string{"psnr": "PSNR in dB", "infom": "InfoM", "infoe": "InfoE", "infoc": "InfoC", "owned": "count of owned factors"}
 
-// kept says what a stop, crash or failure left behind.
+// kept describes the checkpoint and points of an ended run.
 func (v RunView) kept() string {
 	switch {
 	case !v.Run.State.Ended() || v.external():
 		return ""
 	case v.Run.Checkpoint > 0:
-		return fmt.Sprintf("The checkpoint of step %s and the series up to step %s are kept.", views.Count(v.Run.Checkpoint), views.Count(v.Run.Step))
+		return fmt.Sprintf("The checkpoint at step %s and the points up to step %s are saved.", views.Count(v.Run.Checkpoint), views.Count(v.Run.Step))
 	case v.Run.Step > 0:
-		return fmt.Sprintf("No checkpoint is kept; the series up to step %s is.", views.Count(v.Run.Step))
+		return fmt.Sprintf("No checkpoint was saved; the points up to step %s are.", views.Count(v.Run.Step))
 	}
-	return "It had not made its first step."
+	return "The run ended before its first step."
 }
 
-// reasonTone is the look of the notice that says why the run ended.
+// reasonTone returns the CSS class of the notice with the reason.
 func (v RunView) reasonTone() string {
 	switch v.Run.State {
 	case model.Failed:
@@ -194,32 +194,32 @@ func (v RunView) reasonTone() string {
 	return ""
 }
 
-// tellsReason says whether there is a reason to show: why the run ended, or what it waits for.
+// tellsReason reports whether to show a reason: why the run ended, or what it is waiting for.
 func (v RunView) tellsReason() bool {
 	return v.Run.Reason != "" && (v.Run.State.Ended() || v.Run.State == model.Queued)
 }
 
-// noSamples says when the first reconstructions come, or that none did.
+// noSamples explains why there are no reconstructions, or when the first appear.
 func (v RunView) noSamples() string {
 	if v.external() {
-		return "Another program trained this run; it brought no reconstructions."
+		return "No reconstructions were imported with this run."
 	}
 	switch {
 	case !v.Run.State.Ended():
 	case v.Run.Step == 0:
-		return "The run has no reconstructions: it ended before its first step."
+		return "No reconstructions: the run ended before its first step."
 	default:
-		return "The run's folder has no reconstructions any more."
+		return "No reconstructions: they were removed from the run's folder."
 	}
-	return "The first reconstructions come after step 1, then every " + views.Plural(v.Run.Config.SampleEvery, "step", "steps") + "."
+	return "Reconstructions appear after step 1, then every " + views.Plural(v.Run.Config.SampleEvery, "step", "steps") + "."
 }
 
-// noCheckpoints says when the first checkpoint comes, or that none did.
+// noCheckpoints explains why there are no checkpoints, or when the first is saved.
 func (v RunView) noCheckpoints() string {
 	if v.Run.State.Ended() {
-		return "The run has no checkpoints: it ended before the first, or their files were removed."
+		return "No checkpoints: the run ended before the first one, or their files were removed."
 	}
-	return "The first is saved at step " + views.Count(v.Run.Config.CheckpointEvery) + ", or when the run is stopped."
+	return "The first checkpoint is saved at step " + views.Count(v.Run.Config.CheckpointEvery) + ", or when the run is stopped."
 }
 
 func (v RunView) newestSample() int {
@@ -233,7 +233,7 @@ func (v RunView) sampleURL() string {
 	return fmt.Sprintf("/api/runs/%s/samples/%d.png?a=%d", v.Run.ID, v.newestSample(), v.Run.Attempt)
 }
 
-// configRow is one line of the configuration table.
+// configRow is one row of the configuration table.
 type configRow struct {
 	Field   model.Field
 	Value   string
@@ -241,7 +241,7 @@ type configRow struct {
 	Changed bool // differs from the preset's default
 }
 
-// configGroup is a heading with its lines.
+// configGroup is a heading with its rows.
 type configGroup struct {
 	Title string
 	Rows  []configRow
@@ -252,7 +252,7 @@ func (v RunView) config() []configGroup {
 	def, err := model.Default(c.Model, c.Preset, c.Dataset)
 	byGroup := map[string][]configRow{}
 	for _, f := range model.FieldsOf(c.Model) {
-		if v.external() && f.Get(c) == f.Get(model.Config{}) { // no hyperparameter that it told
+		if v.external() && f.Get(c) == f.Get(model.Config{}) { // not logged by the other program
 			continue
 		}
 		row := configRow{Field: f, Value: f.Get(c)}
@@ -271,7 +271,7 @@ func (v RunView) config() []configGroup {
 	return all
 }
 
-// parameters writes a count of learned numbers: 15.4 M.
+// parameters formats a parameter count: 15.40 M.
 func parameters(n int) string {
 	switch {
 	case n <= 0:

@@ -1,4 +1,4 @@
-// Package system draws the page of what the program runs on.
+// Package system renders the system page: hardware, engine, storage, alerts and versions.
 package system
 
 import (
@@ -10,18 +10,18 @@ import (
 	"slotscope/views"
 )
 
-// SystemView is what the program runs on; sizes are in bytes.
+// SystemView describes the system the program runs on; sizes are in bytes.
 type SystemView struct {
 	Engine   string    `json:"engine"`
 	Why      string    `json:"engine_why"`
 	Threads  int       `json:"threads"`
-	BF16     string    `json:"bf16"` // which kernels the CPU engine's products in bf16 use, and why
+	BF16     string    `json:"bf16"` // kernels of the CPU engine's bf16 matrix products, and why they were chosen
 	Executor string    `json:"executor"`
 	Cluster  string    `json:"cluster,omitempty"`
 	GPU      GPUView   `json:"gpu"`
 	CPUs     int       `json:"cpus"`
 	Platform string    `json:"platform"`
-	Memory   uint64    `json:"memory"` // taken from the operating system by this process
+	Memory   uint64    `json:"memory"` // obtained from the operating system by this process
 	DataDir  string    `json:"data"`
 	Free     uint64    `json:"disk_free"`
 	Disk     uint64    `json:"disk_size"`
@@ -33,12 +33,12 @@ type SystemView struct {
 
 	AlertPlan  model.AlertPlan `json:"alerts"`
 	Alerts     []model.Alert   `json:"-"` // the newest, newest first
-	Tested     string          `json:"-"` // what came of a message sent to try the webhook; empty where none was
+	Tested     string          `json:"-"` // result of the webhook test message; empty if none was sent
 	TestFailed bool            `json:"-"`
 	Now        time.Time       `json:"-"`
 }
 
-// hook is where alerts go.
+// hook describes the webhook that receives alerts.
 func (v SystemView) hook() string {
 	if v.AlertPlan.Host == "" {
 		return "none; start the server with --webhook URL or $SLOTSCOPE_WEBHOOK"
@@ -50,7 +50,7 @@ func (v SystemView) hook() string {
 	return text
 }
 
-// kinds are what the webhook gets.
+// kinds lists the kinds of alerts sent to the webhook.
 func (v SystemView) kinds() string {
 	var all []string
 	for _, k := range v.AlertPlan.Kinds {
@@ -59,19 +59,20 @@ func (v SystemView) kinds() string {
 	return strings.Join(all, ", ")
 }
 
-// GPUView is what was found for an NVIDIA GPU and what was tried.
+// GPUView describes the NVIDIA GPUs, the XLA plugin that was found, and where plugins were searched for.
 type GPUView struct {
 	GPUs    []GPU         `json:"gpus"`
-	Trouble string        `json:"trouble"` // why there is none, or what nvidia-smi could not say
+	Trouble string        `json:"trouble"` // why there is no GPU, or what nvidia-smi failed to report
 	Driver  string        `json:"driver"`
-	Plugin  string        `json:"plugin"` // path of XLA's plugin; "" for none
-	Place   string        `json:"place"`  // where it was found, in words
-	Data    string        `json:"data"`   // folder of CUDA's libdevice; "" for none
+	Plugin  string        `json:"plugin"` // path of the XLA plugin; "" if none
+	Place   string        `json:"place"`  // description of the place where it was found
+	Data    string        `json:"data"`   // folder of CUDA's libdevice; "" if none
 	Folder  string        `json:"install_folder"`
 	Tried   []PluginPlace `json:"tried"`
 }
 
-// GPU is one GPU as it was when it was asked; −1 for what it does not tell. Memory is in bytes, temperature in °C, power in W.
+// GPU is the state of one GPU when it was queried; −1 means not reported. Memory is in bytes, utilization in %, temperature in °C, power
+// in W.
 type GPU struct {
 	Index       int     `json:"index"`
 	Name        string  `json:"name"`
@@ -82,13 +83,13 @@ type GPU struct {
 	Power       float64 `json:"power"`
 }
 
-// PluginPlace is where a plugin was looked for.
+// PluginPlace is a place where plugins were searched for.
 type PluginPlace struct {
 	What  string   `json:"what"`
 	Found []string `json:"found"`
 }
 
-// how says how a GPU was when it was asked, as far as it tells.
+// how formats the GPU's reported memory, utilization, temperature and power.
 func (g GPU) how() string {
 	var parts []string
 	if g.Memory >= 0 && g.Used >= 0 {
@@ -105,11 +106,11 @@ func (g GPU) how() string {
 	return strings.Join(parts, ", ")
 }
 
-// Module is one library that the program is built from.
+// Module is a library that the program is built from.
 type Module struct {
 	Path    string `json:"path"`
 	Version string `json:"version"`
 }
 
-// scarce says whether so little of the disk is left that a run may not be able to save: less than a gibibyte.
+// scarce reports whether less than 1 GiB of disk is free, so that runs may fail to save.
 func (v SystemView) scarce() bool { return v.Disk > 0 && v.Free < 1<<30 }

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// Equations are MathML, which browsers set and screen readers read. They are built from atoms, separated by spaces:
-// numbers, letters in italics, words such as log upright, and everything else an operator.
+// atoms converts space-separated atoms to MathML, which browsers render and screen readers read: numbers, single letters in italics,
+// words like log upright, everything else as operators.
 func atoms(words string) string {
 	var b strings.Builder
 	for _, w := range strings.Fields(words) {
@@ -29,7 +29,7 @@ func atom(w string) string {
 }
 
 func wrapRow(inner string) string    { return "<mrow>" + inner + "</mrow>" }
-func paren(inner string) string      { return wrapRow("<mo>(</mo>" + inner + "<mo>)</mo>") } // as high as what it holds
+func paren(inner string) string      { return wrapRow("<mo>(</mo>" + inner + "<mo>)</mo>") } // grows with its content
 func frac(over, under string) string { return "<mfrac>" + wrapRow(over) + wrapRow(under) + "</mfrac>" }
 func sub(base, index string) string  { return "<msub>" + wrapRow(base) + wrapRow(index) + "</msub>" }
 func sup(base, power string) string  { return "<msup>" + wrapRow(base) + wrapRow(power) + "</msup>" }
@@ -48,7 +48,7 @@ func equation(parts ...string) string {
 	return `<math display="block">` + strings.Join(parts, "") + "</math>"
 }
 
-// formulas are the paper's equations by name.
+// formulas maps names to the paper's equations.
 var formulas = func() map[string]string {
 	one, two, m, d := atoms("1"), atoms("2"), atoms("m"), atoms("d")
 	v := func(index string) string { return sub(atoms("v"), atoms(index)) }

@@ -1,34 +1,34 @@
-// Package theory draws the page of capacity, noise and correlation.
+// Package theory renders the theory page: capacity, noise and correlation.
 package theory
 
 import (
 	"slotscope/views"
 )
 
-// TheoryView is the theory at chosen sizes.
+// TheoryView is the view of the theory page at the chosen sizes.
 type TheoryView struct {
 	Entries []TheoryEntry
-	Rates   []TheoryLink // what images of a dataset need, as values of R
+	Rates   []TheoryLink // rates R that the images of each dataset need
 	Sources []TheorySource
 	Parts   []TheoryPart
 	Points  []TheoryPoint
 }
 
-// TheoryEntry is one number of the form.
+// TheoryEntry is one numeric field of the form.
 type TheoryEntry struct {
 	Name, Label, Symbol, Unit string
 	Value, Min, Max, Step     string
-	Log                       bool // the slider moves by factors
+	Log                       bool // the slider is logarithmic
 	Problem                   string
 }
 
-// TheoryLink is an address with its name.
+// TheoryLink is a link; Here marks the current one.
 type TheoryLink struct {
 	Text, Href string
 	Here       bool
 }
 
-// TheorySource is a checkpoint that can be shown beside the curves.
+// TheorySource is a checkpoint that can be added to the curves.
 type TheorySource struct {
 	Key, Text string
 	Chosen    bool
@@ -38,27 +38,27 @@ type TheorySource struct {
 type TheoryPart struct {
 	ID, Question string
 	Formulas     []Formula
-	Says         []string // sentences
+	Says         []string // explanatory sentences
 	Facts        []TheoryFact
 	Figures      []views.FigureView
 }
 
-// Formula is one of the equations that this package holds, by name, and its place in the paper.
+// Formula is an equation of this package, by name, and its place in the paper.
 type Formula struct{ Name, Place string }
 
-// TheoryFact is a number with its meaning.
+// TheoryFact is a labelled value.
 type TheoryFact struct {
 	Term, Value string
 	Good, Bad   bool
 }
 
-// TheoryPoint is a checkpoint's row: cells under TheoryColumns, or why there are none.
+// TheoryPoint is a checkpoint's table row: cells for TheoryColumns, and in Why the reason if some are missing.
 type TheoryPoint struct {
 	Label string
-	Href  string // the page at the checkpoint's sizes
+	Href  string // this page at the checkpoint's sizes
 	Cells []string
 	Why   string
 }
 
-// TheoryColumns head the table of checkpoints.
+// TheoryColumns are the headings of the checkpoint table.
 var TheoryColumns = []string{"m", "d", "k", "bound, nats", "H(c₁…c_m), nats", "redundancy, nats", "SNR · m from z", "SNR · m from ẑ", "‖Σᵢⱼ‖_F² · d", "‖Σᵢⱼ‖_op · d", "total correlation, nats", "its bound, nats"}

@@ -1,4 +1,4 @@
-// Package workbench draws the list of runs: a table to filter, order, group and act on.
+// Package workbench renders the list of runs: a table to filter, sort, group and edit.
 package workbench
 
 import (
@@ -11,18 +11,18 @@ import (
 	"slotscope/views"
 )
 
-// RunsView is one page of the list of runs, as its address asks for it.
+// RunsView is one page of the list of runs.
 type RunsView struct {
 	Address // of this page
 
-	Total    int    // runs that there are
-	Matching int    // that the query chooses
-	Groups   int    // that they form; 0 where they are not grouped
-	Fault    string // what is wrong with the query
+	Total    int    // number of runs
+	Matching int    // number of runs that match the query
+	Groups   int    // number of groups; 0 without grouping
+	Fault    string // error in the query; empty if none
 	Notices  []string
 
-	SaveFault, SaveName string   // why a view was not saved, and the name that was typed; empty for nothing
-	Problems            []string // sentences on folders that are not runs
+	SaveFault, SaveName string   // why a view was not saved, and the name entered; empty if none
+	Problems            []string // sentences about folders that are not runs
 
 	Columns []Column
 	Rows    []Row
@@ -30,26 +30,26 @@ type RunsView struct {
 
 	CanEvaluate bool
 	Saved       []SavedView
-	SavedName   string // of the view that is open; "" for none
+	SavedName   string // name of the open view; "" if none
 	SavedAt     int    // its version
-	Changed     bool   // the page is not as the view was saved
+	Changed     bool   // the page differs from the saved view
 }
 
-// Address is what the list's address says.
+// Address is the parsed query of the list's URL.
 type Address struct {
 	Query   string
-	Sort    string   // a column, with a leading "-" for downwards
-	Columns []string // nil for the usual ones
+	Sort    string   // a column, with a leading "-" for descending
+	Columns []string // nil for the default columns
 	Group   string   // "" for none, "config", or a field
-	Open    []string // keys of groups whose runs are shown
+	Open    []string // keys of expanded groups
 	Page    int      // from 1
-	View    string   // the saved view that it began with
+	View    string   // the saved view it started from
 }
 
-// DefaultSort puts the newest run first.
+// DefaultSort lists the newest run first.
 const DefaultSort = "-created"
 
-// Values writes the address, leaving out what is usual.
+// Values returns the URL query, without default values.
 func (a Address) Values() url.Values {
 	q := url.Values{}
 	set := func(name, value, usual string) {
@@ -67,7 +67,7 @@ func (a Address) Values() url.Values {
 	return q
 }
 
-// URL is the address as a link.
+// URL returns the address as a URL.
 func (a Address) URL() string {
 	q := a.Values()
 	if len(q) == 0 {
@@ -76,28 +76,28 @@ func (a Address) URL() string {
 	return "/runs?" + q.Encode()
 }
 
-// Column is a head of the table.
+// Column is a column of the table.
 type Column struct {
 	Name, Label, Unit, Help string
 	Number                  bool
-	Down                    bool // the first press orders downwards
+	Down                    bool // the first click sorts descending
 }
 
 // Row is a run, or a group of runs.
 type Row struct {
 	Run    model.Run
-	Cells  []Cell // one for each column
-	Member bool   // of the group above
-	Said   string // of an evaluation that is queued, under way or failed
+	Cells  []Cell // one per column
+	Member bool   // belongs to the group above
+	Said   string // status of a queued, running or failed evaluation
 	Active model.State
 
-	Key   string // of a group; "" for a run
+	Key   string // group key; "" for a run
 	Label string
-	IDs   []string // of the group's runs
+	IDs   []string // IDs of the group's runs
 	Open  bool
 }
 
-// Cell is a value; Spread is the half width of its 95% interval and Count how many runs it is of, for groups.
+// Cell is a value. For groups, Spread is the half-width of its 95% interval and Count the number of runs.
 type Cell struct {
 	Text, Spread string
 	Count        int
@@ -109,7 +109,7 @@ type SavedView struct {
 	Open      bool
 }
 
-// with is the address with something changed; what is listed may be shorter then, so it begins at the first page.
+// with returns the URL of a changed address. The changed list may be shorter, so it starts at the first page.
 func (v RunsView) with(change func(*Address)) string {
 	a := v.Address
 	a.Page, a.Columns, a.Open = 1, slices.Clone(a.Columns), slices.Clone(a.Open)
@@ -117,7 +117,7 @@ func (v RunsView) with(change func(*Address)) string {
 	return a.URL()
 }
 
-// sortURL orders by a column, the other way round where it is ordered by already.
+// sortURL sorts by a column, or reverses the order if it is the sort column already.
 func (v RunsView) sortURL(c Column) string {
 	return v.with(func(a *Address) {
 		switch by := strings.TrimPrefix(a.Sort, "-"); {
@@ -158,14 +158,14 @@ func (v RunsView) arrow(c Column) string {
 	return ""
 }
 
-// pageURL is another page of the same list.
+// pageURL returns the URL of page n of the same list.
 func (v RunsView) pageURL(n int) string {
 	a := v.Address
 	a.Page = n
 	return a.URL()
 }
 
-// toggleURL shows or hides the runs of a group, staying on the page.
+// toggleURL expands or collapses a group on the same page.
 func (v RunsView) toggleURL(r Row) string {
 	a := v.Address
 	if r.Open {
@@ -176,7 +176,7 @@ func (v RunsView) toggleURL(r Row) string {
 	return a.URL()
 }
 
-// shown says which part of the list the page has.
+// shown counts the matching runs and groups.
 func (v RunsView) shown() string {
 	text := views.Count(v.Matching) + " of " + views.Plural(v.Total, "run", "runs")
 	if v.Groups > 0 {
@@ -185,7 +185,7 @@ func (v RunsView) shown() string {
 	return text
 }
 
-// hidden are the entries of the address that the query form must carry on.
+// hidden returns the query parameters that a form must preserve, except those in but.
 func (v RunsView) hidden(but ...string) [][2]string {
 	var out [][2]string
 	q := v.Values()
@@ -214,10 +214,10 @@ func (r Row) what() string {
 // GroupChoice is a way to group.
 type GroupChoice struct{ Key, Label string }
 
-// groupings are the ways to group that are offered; the address takes any text field and hyperparameter.
+// groupings are the offered groupings; the URL accepts any text field or hyperparameter.
 var groupings = []GroupChoice{{"", "No groups"}, {"config", "By configuration"}, {"model", "By model"}, {"dataset", "By dataset"}, {"preset", "By preset"}, {"state", "By state"}}
 
-// others adds the present grouping where it is none of those on offer.
+// others returns the offered groupings, plus the current one if it is not among them.
 func (v RunsView) others() []GroupChoice {
 	if slices.ContainsFunc(groupings, func(g GroupChoice) bool { return g.Key == v.Group }) {
 		return groupings
@@ -225,25 +225,25 @@ func (v RunsView) others() []GroupChoice {
 	return append(slices.Clone(groupings), GroupChoice{v.Group, "By " + v.Group})
 }
 
-// ColumnsView is the choice of columns.
+// ColumnsView is the view of the page to choose columns.
 type ColumnsView struct {
 	Address
 	Groups []ColumnGroup
 }
 
-// ColumnGroup is the columns of one kind.
+// ColumnGroup is a titled group of columns.
 type ColumnGroup struct {
 	Title  string
 	Fields []ColumnChoice
 }
 
-// ColumnChoice is a column on offer.
+// ColumnChoice is a column that can be chosen.
 type ColumnChoice struct {
 	Column
 	Chosen bool
 }
 
-// OutcomeView says what became of an action on several runs, or asks before it is done.
+// OutcomeView is the result of an action on several runs, or a request to confirm it.
 type OutcomeView struct {
 	Title   string
 	Said    string
@@ -253,19 +253,19 @@ type OutcomeView struct {
 	Confirm *Confirm
 }
 
-// Failure is a run on which an action failed, and why.
+// Failure is a run on which an action failed, with the reason.
 type Failure struct {
 	Run model.Run
 	Why string
 }
 
-// Confirm is what a form sends again once it is sure.
+// Confirm is the form that repeats an action after confirmation.
 type Confirm struct {
 	Button string
 	Fields [][2]string
 }
 
-// starred is the action that a star's button asks for.
+// starred returns the action of a star button: "unstar" if on, else "star".
 func starred(on bool) string {
 	if on {
 		return "unstar"
@@ -273,7 +273,7 @@ func starred(on bool) string {
 	return "star"
 }
 
-// about says what the mean of a group's cell is of.
+// about describes which runs a group's cell averages.
 func (c Cell) about() string {
 	switch {
 	case c.Count == 0:
