@@ -21,7 +21,7 @@ import (
 	"slotscope/model/measure/report"
 )
 
-// stored is a service over an index; scores are decoded at every call, as from a run's folder.
+// stored is a service on top of an index; scores are decoded on every call, as from a run's folder.
 type stored struct {
 	*db.DB
 	handlers.RunService
@@ -48,7 +48,7 @@ func (s stored) Scores(context.Context, string) (scores model.Scores, err error)
 	return scores, json.Unmarshal(s.scores, &scores)
 }
 
-// scoresJSON is a scores.json of a usual size: matrices of 9 slots, and the use of 128 entries by each.
+// scoresJSON returns a scores.json of typical size: matrices of 9 slots, and usage counts of 128 entries for each.
 func scoresJSON(b *testing.B, step int) []byte {
 	matrix := func(rows, columns int) (m [][]model.Score) {
 		for i := range rows {
@@ -71,7 +71,7 @@ func scoresJSON(b *testing.B, step int) []byte {
 	return text
 }
 
-// BenchmarkCurves draws one series of many runs with intervals; it stores them itself. CPU-ms/op is the processor time of one answer.
+// BenchmarkCurves requests one series of many runs with intervals. CPU-ms/op is the processor time per response.
 func BenchmarkCurves(b *testing.B) {
 	for _, size := range []struct{ runs, steps int }{{25, 125_000}, {200, 1000}} {
 		b.Run(fmt.Sprintf("%dx%d", size.runs, size.steps), func(b *testing.B) {
@@ -129,7 +129,8 @@ func BenchmarkCurves(b *testing.B) {
 	}
 }
 
-// BenchmarkReport writes the archive of five long runs, every point of 19 series in it. CPU-s/op is the processor time of one, MB its size.
+// BenchmarkReport writes the archive of five long runs with every point of 19 series. CPU-s/op is the processor time per archive,
+// MB its size.
 func BenchmarkReport(b *testing.B) {
 	const runs, steps = 5, 125_000
 	names := []string{"total", "recon", "vq", "commit", "latent", "value", "codebook", "grad_norm", "perplexity/batch", "perplexity/window", "perplexity/used",

@@ -1,4 +1,4 @@
-// Package compare answers comparisons and reports of runs, as pages and downloads.
+// Package compare serves comparisons and reports of runs, as pages and downloads.
 package compare
 
 import (
@@ -22,7 +22,7 @@ import (
 	ui "slotscope/views/compare"
 )
 
-// compare draws the comparison of the runs that the address names, or asks which.
+// compare draws the comparison of the runs in the URL, or the run picker if the URL has none.
 func (h Reports) compare(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	c, err := readChoice(r.URL.Query())
@@ -55,7 +55,7 @@ func (h Reports) compare(w http.ResponseWriter, r *http.Request) error {
 	return handlers.Draw(w, r, ui.Compare(view))
 }
 
-// pickerView lists the runs to choose from, in groups that differ in nothing but their seeds.
+// pickerView lists the selectable runs, in groups that differ only in their seed.
 func pickerView(all []model.Run, c choice) []ui.PickGroup {
 	var entries []report.Entry
 	for _, run := range all {
@@ -73,7 +73,7 @@ func pickerView(all []model.Run, c choice) []ui.PickGroup {
 	return out
 }
 
-// SectionViews are the tables of a report.
+// SectionViews returns the tables of a report.
 func SectionViews(rep *report.Report) []ui.SectionView {
 	var out []ui.SectionView
 	for i, s := range rep.Sections {
@@ -156,7 +156,7 @@ func leftViews(rep *report.Report) []ui.LeftRun {
 	return out
 }
 
-// still are the figures of a section that need no points: scores by seed, noise, grids, and how far metrics agree.
+// still returns the figures of a section that need no points: scores by seed, noise, grids and agreement of metrics.
 func still(s report.Section, i int) ([]figure.Figure, error) {
 	prefix := sectionName(i)
 	var all []figure.Figure
@@ -214,7 +214,7 @@ func (h Reports) figure(w http.ResponseWriter, r *http.Request) error {
 	return fmt.Errorf("unknown figure %q of this comparison: %w", name, model.ErrNotFound)
 }
 
-// pairViews are, for each dataset of a section, the runs through which a pair of its images is shown.
+// pairViews returns, for each dataset of a section, the runs that decode a pair of its images.
 func (h Reports) pairViews(ctx context.Context, s report.Section, i int, c choice) []ui.PairView {
 	var out []ui.PairView
 	for _, d := range s.Datasets() {
@@ -229,7 +229,7 @@ func (h Reports) pairViews(ctx context.Context, s report.Section, i int, c choic
 		}
 		set, err := h.Pairs.Set(ctx, d)
 		if err != nil {
-			v.Problem = fmt.Sprintf("The images of %s cannot be read here, so there is no pair to show; the page of datasets says what is missing.", report.DatasetLabel(d))
+			v.Problem = fmt.Sprintf("The images of %s cannot be read. See the Datasets page for what is missing.", report.DatasetLabel(d))
 		} else {
 			v.A, v.B = play.GoodPair(set)
 			v.Last = set.Info().Len - 1
@@ -239,10 +239,10 @@ func (h Reports) pairViews(ctx context.Context, s report.Section, i int, c choic
 	return out
 }
 
-// sectionName begins the names of a section's figures.
+// sectionName returns the prefix of the names of a section's figures.
 func sectionName(i int) string { return fmt.Sprintf("s%d", i+1) }
 
-// pairFigure draws the figure of that name for the pair a, b of the query; false where it is no figure of a pair.
+// pairFigure draws the named figure for the image pair a, b of the query. ok is false if name is not a figure of a pair.
 func pairFigure(rep *report.Report, name string, q url.Values) (f figure.Figure, ok bool, err error) {
 	for i, s := range rep.Sections {
 		for _, d := range s.Datasets() {
@@ -270,7 +270,7 @@ func readPair(q url.Values) (a, b int, err error) {
 	number := func(name string) int {
 		n, err := strconv.Atoi(q.Get(name))
 		if err != nil || n < 0 {
-			bad[name] = fmt.Sprintf("%q is not the number of an image", q.Get(name))
+			bad[name] = fmt.Sprintf("%q is not an image number; use a whole number from 0", q.Get(name))
 		}
 		return n
 	}

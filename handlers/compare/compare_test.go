@@ -27,14 +27,14 @@ import (
 func TestComparePage(t *testing.T) {
 	f, h := openReports(t)
 	if doc := handlertest.Page(t, handlertest.Ask(h, "GET", "/compare", "")); doc.Find("[data-testid=empty]").Length() != 1 {
-		t.Error("without runs the page says what to do")
+		t.Error("the page without runs has no instructions")
 	}
 	handlertest.Pair(f)
 	failed := f.Put("c", model.Failed, 12)
 	failed.Config.Steps, failed.Config.Seed, failed.Reason = 40, 2, "The loss is not finite."
 	doc := handlertest.Page(t, handlertest.Ask(h, "GET", "/compare", ""))
 	if n := doc.Find("[data-testid=picker] input[name=runs]").Length(); n != 5 {
-		t.Errorf("%d runs to choose from", n)
+		t.Errorf("%d selectable runs", n)
 	}
 	doc = handlertest.Page(t, handlertest.Ask(h, "GET", "/compare?runs=a0,a1,b0,b1,c", ""))
 	rows := doc.Find("[data-testid=scores] tbody").First().Find("tr")
@@ -49,14 +49,14 @@ func TestComparePage(t *testing.T) {
 		t.Error("two seeds at another preset set something in bold")
 	}
 	verdicts := doc.Find("[data-testid=verdicts]").First()
-	if n := strings.Count(verdicts.Text(), "No winner: a row has 2 seeds, and at least 3 each are needed."); n != 1 {
-		t.Errorf("that there are too few seeds is said %d times: %s", n, verdicts.Text())
+	if n := strings.Count(verdicts.Text(), "No winner: a row has 2 seeds; at least 3 per row are needed."); n != 1 {
+		t.Errorf("the notice of too few seeds appears %d times: %s", n, verdicts.Text())
 	}
 	if row := verdicts.Find("tbody tr").First().Text(); !strings.Contains(row, "HRR − HRR, no denoiser") {
 		t.Errorf("verdict on InfoM: %s", row)
 	}
 	if why := doc.Find("[data-testid=withheld]").First().Text(); !strings.Contains(why, "2 seeds instead of at least 3, preset tiny instead of paper") {
-		t.Errorf("why nothing is claimed: %q", why)
+		t.Errorf("reason for no claim: %q", why)
 	}
 	if left := doc.Find("[data-testid=left-out]").Text(); !strings.Contains(left, "The loss is not finite.") {
 		t.Errorf("left out: %q", left)
@@ -67,7 +67,7 @@ func TestComparePage(t *testing.T) {
 		t.Errorf("differences: %s", got)
 	}
 	if doc.Find("[data-testid=ablations]").Length() != 1 || doc.Find("[data-testid=figures] svg").Length() != 3 {
-		t.Error("no ablations, or not the figures of scores, PSNR and noise")
+		t.Error("no ablations, or not three figures (scores, PSNR, noise)")
 	}
 	link, _ := doc.Find("[data-testid=figures] figcaption a").First().Attr("href")
 	if w := handlertest.Ask(h, "GET", link, ""); w.Code != 200 || w.Header().Get("Content-Type") != "image/svg+xml" {
@@ -94,7 +94,7 @@ func TestCompareRefuses(t *testing.T) {
 		"/api/report/results.json?runs=a0&rule=loud":      {422, "loud"},
 		"/api/report/results.json?runs=a0&sweep=s":        {422, "not both"},
 		"/api/report/results.json?sweep=nothing":          {404, "nothing"},
-		"/api/report/secrets?runs=a0":                     {404, "No file"},
+		"/api/report/secrets?runs=a0":                     {404, "no file of this name"},
 		"/api/report/results.json?runs=" + many:           {422, "the limit is"},
 		"/api/compare/curves?runs=a0":                     {422, "series"},
 		"/api/compare/curves?series=total":                {422, "?runs="},
@@ -147,7 +147,7 @@ func TestReportFiles(t *testing.T) {
 	}
 }
 
-// TestReportProgress: a download that has a name can be asked for its progress, then and for a while after its end.
+// TestReportProgress checks that the progress of a named download is available during the download and for a while after.
 func TestReportProgress(t *testing.T) {
 	f, h := openReports(t)
 	handlertest.Pair(f)
@@ -183,7 +183,7 @@ func TestReportProgress(t *testing.T) {
 	}
 }
 
-// What cannot be read whole is not sent in part.
+// An unreadable image fails the whole archive; no part is sent.
 func TestReportOfADamagedPicture(t *testing.T) {
 	f, h := openReports(t)
 	handlertest.Pair(f)
@@ -198,11 +198,11 @@ func TestReportOfADamagedPicture(t *testing.T) {
 		t.Errorf("its progress: %s", body)
 	}
 	if w := handlertest.Ask(h, "GET", "/api/report/summary.csv?runs=a0,a1", ""); w.Code != http.StatusOK {
-		t.Errorf("what needs no picture: status %d", w.Code)
+		t.Errorf("a file that needs no image: status %d", w.Code)
 	}
 }
 
-// One run's damaged scores do not take the others' away.
+// Damaged scores of one run leave those of the others intact.
 func TestCompareDamagedScores(t *testing.T) {
 	f, h := openReports(t)
 	handlertest.Pair(f)
@@ -220,15 +220,15 @@ func TestCompareDamagedScores(t *testing.T) {
 	}
 }
 
-// TestUnscoredRunsAreOneLine with a button that has all of them evaluated and comes back.
+// TestUnscoredRunsAreOneLine checks that unevaluated runs are one line with a button that evaluates all of them and returns.
 func TestUnscoredRunsAreOneLine(t *testing.T) {
 	f, h := openReports(t)
 	handlertest.Pair(f)
 	f.Put("x", model.Finished, 40)
 	f.Put("y", model.Finished, 40)
 	left := handlertest.Page(t, handlertest.Ask(h, "GET", "/compare?runs=a0,a1,x,y", "")).Find("[data-testid=left-out]")
-	if text := strings.Join(strings.Fields(left.Text()), " "); text != "2 runs are not evaluated yet, and in no table. Evaluate 2 runs" {
-		t.Errorf("says %q", text)
+	if text := strings.Join(strings.Fields(left.Text()), " "); text != "2 runs are not evaluated yet and missing from the tables. Evaluate 2 runs" {
+		t.Errorf("text %q", text)
 	}
 	if ids, back := left.Find("[name=run]").AttrOr("value", ""), left.Find("[name=back]").AttrOr("value", ""); len(strings.Split(ids, ",")) != 2 || back != "/compare?runs=a0%2Ca1%2Cx%2Cy" {
 		t.Errorf("evaluates %s, back to %s", ids, back)
@@ -261,18 +261,18 @@ func TestCurvesOfGroups(t *testing.T) {
 	if g.Label != "HRR" || g.Points != 80 || len(g.Mean.Steps) != 40 || g.Mean.N[0] != 2 || len(g.Members) != 2 || *g.Mean.Low[0] != *g.Mean.Mean[0] {
 		t.Errorf("%+v", g)
 	}
-	if timed := handlertest.Ask(h, "GET", "/api/compare/curves?runs=a0,a1&series=total&clock=true", "").Body.String(); strings.Count(timed, `"seconds":[0.0`) != 3 { // 16 images at 320 a second
+	if timed := handlertest.Ask(h, "GET", "/api/compare/curves?runs=a0,a1&series=total&clock=true", "").Body.String(); strings.Count(timed, `"seconds":[0.0`) != 3 { // 16 images at 320 per second
 		t.Errorf("no clock of the mean and of each run: %.300s", timed)
 	}
 	if one := out.Groups[1]; one.Mean.Low[0] != nil || one.Mean.N[0] != 1 {
 		t.Error("one run has no interval")
 	}
 	if w := handlertest.Ask(h, "GET", "/api/compare/curves?runs=a0&series=nothing", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"groups":[]`) {
-		t.Errorf("a series that none has: %d %s", w.Code, w.Body)
+		t.Errorf("a series that no run has: %d %s", w.Code, w.Body)
 	}
 }
 
-// openReports is the pages of comparisons and reports over runs of a test.
+// openReports returns the comparison and report pages with their test runs.
 func openReports(t *testing.T) (*handlertest.Scored, http.Handler) {
 	t.Helper()
 	f := handlertest.NewScored(t)
@@ -283,7 +283,7 @@ func openReports(t *testing.T) (*handlertest.Scored, http.Handler) {
 	return f, h
 }
 
-// models answers untrained bundles, and that one run's checkpoint is damaged.
+// models returns untrained bundles, and an error for the one run with a damaged checkpoint.
 type models struct{ damaged string }
 
 func (m models) Check(name string) error {
@@ -298,7 +298,7 @@ func (m models) Bundle(_ context.Context, name string) (bundle.Bundle, error) {
 		"canvas": {Shape: []int{1, 2, 4, 4}, Data: make([]float32, 32)}, "out.weight": {Shape: []int{3, 2, 3, 3}, Data: make([]float32, 54)}}}}, nil
 }
 
-// On demand an archive holds the model of every run that has one; a damaged one is named before anything is sent.
+// With bundles=true the archive contains the model of every run that has one; a damaged one is reported before anything is sent.
 func TestReportWithModels(t *testing.T) {
 	f := handlertest.NewScored(t)
 	handlertest.Pair(f)
@@ -345,7 +345,7 @@ func TestReportWithModels(t *testing.T) {
 		say    string
 	}{
 		"/api/report/report.zip?runs=a0,b0":               {200, "report.html"},
-		"/api/report/report.zip?runs=a0,b0&bundles=maybe": {422, "is neither true nor false"},
+		"/api/report/report.zip?runs=a0,b0&bundles=maybe": {422, "is not a boolean"},
 		"/api/report/REPRODUCE.md?runs=a0&bundles=true":   {200, "slotscope verify bundles/a0.zip"},
 	} {
 		w := handlertest.Ask(h, "GET", path, "")

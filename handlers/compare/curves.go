@@ -19,12 +19,12 @@ import (
 	runview "slotscope/views/run"
 )
 
-// lister lists runs with what the index knows of them; a RunService may be one.
+// lister lists runs with their indexed values; a RunService may implement it.
 type lister interface {
 	Overview(ctx context.Context) ([]model.Overview, error)
 }
 
-// curvesData is what the page's script needs to know to draw curves and to follow runs.
+// curvesData returns the data with which the page's script draws curves and follows runs.
 func (h Reports) curvesData(ctx context.Context, c choice, rep *report.Report) (ui.CurvesData, error) {
 	names, err := h.measured(ctx, rep.Runs)
 	if err != nil {
@@ -42,7 +42,7 @@ func (h Reports) curvesData(ctx context.Context, c choice, rep *report.Report) (
 	return data, nil
 }
 
-// measured lists the series that some of the runs have, in the order of a run's page; others follow by name.
+// measured lists the series that any of the runs has, in the order of the run page; unknown series follow by name.
 func (h Reports) measured(ctx context.Context, runs []report.Entry) ([]string, error) {
 	seen := map[string]bool{}
 	if index, ok := h.Runs.(lister); ok {
@@ -63,7 +63,7 @@ func (h Reports) measured(ctx context.Context, runs []report.Entry) ([]string, e
 		for _, e := range runs {
 			page, err := h.Runs.Points(ctx, e.Run.ID, model.PointQuery{Columns: 1})
 			if err != nil {
-				continue // its curve is asked for again, and says then what is wrong
+				continue // the later request for its curve reports the error
 			}
 			for name := range page.Series {
 				seen[name] = true
@@ -87,7 +87,7 @@ func (h Reports) measured(ctx context.Context, runs []report.Entry) ([]string, e
 	return names, nil
 }
 
-// curveAnswer is one series of every group.
+// curveAnswer is the response with one series of every group.
 type curveAnswer struct {
 	Series string       `json:"series"`
 	Groups []groupCurve `json:"groups"`
@@ -97,19 +97,19 @@ type groupCurve struct {
 	Label   string        `json:"label"`
 	Dataset string        `json:"dataset"`
 	Section string        `json:"section,omitempty"`
-	Color   int           `json:"color"`          // of the palette of series
-	Dash    []float64     `json:"dash,omitempty"` // of its line; another one on each dataset, so that a model keeps its colour
+	Color   int           `json:"color"`          // index into the series palette
+	Dash    []float64     `json:"dash,omitempty"` // of the line; differs by dataset, so that a model keeps its colour
 	Batch   int           `json:"batch"`
-	Points  int           `json:"points"` // that went into the mean
+	Points  int           `json:"points"` // used in the mean
 	Mean    curveData     `json:"mean"`
 	Members []memberCurve `json:"members"`
 }
 
 type curveData struct {
 	Steps   []int   `json:"steps"`
-	Seconds numbers `json:"seconds,omitempty"` // of training up to each step, mean of the runs; asked for by clock
-	Mean    numbers `json:"mean"`              // null where no run has a finite value
-	Low     numbers `json:"low"`               // null where fewer than two runs have one
+	Seconds numbers `json:"seconds,omitempty"` // training time up to each step, mean over runs; only with clock=true
+	Mean    numbers `json:"mean"`              // null if no run has a finite value
+	Low     numbers `json:"low"`               // null if fewer than two runs have one
 	High    numbers `json:"high"`
 	N       []int   `json:"n"`
 }
@@ -123,7 +123,7 @@ type memberCurve struct {
 	Values  numbers `json:"values"`
 }
 
-// curveAsk is how an address wants one series drawn.
+// curveAsk holds the query parameters of a request for one series.
 type curveAsk struct {
 	series  string
 	columns int
@@ -131,12 +131,12 @@ type curveAsk struct {
 	clock   bool
 }
 
-// readCurve reads what is asked of one series.
+// readCurve parses the query parameters of a request for one series.
 func readCurve(q url.Values) (curveAsk, model.Invalid) {
 	a, bad := curveAsk{series: q.Get("series"), columns: 300}, model.Invalid{}
 	var err error
 	if a.series == "" {
-		bad["series"] = "name a series, as in ?series=total"
+		bad["series"] = "missing; name a series, e.g. ?series=total"
 	}
 	if text := q.Get("columns"); text != "" {
 		if a.columns, err = strconv.Atoi(text); err != nil || a.columns < 1 || a.columns > handlers.MaxColumns {
@@ -150,13 +150,13 @@ func readCurve(q url.Values) (curveAsk, model.Invalid) {
 	}
 	if text := q.Get("clock"); text != "" {
 		if a.clock, err = strconv.ParseBool(text); err != nil {
-			bad["clock"] = fmt.Sprintf("%q is neither true nor false", text)
+			bad["clock"] = fmt.Sprintf("%q is not a boolean; use true or false", text)
 		}
 	}
 	return a, bad
 }
 
-// curves answers one series of every group: mean, interval and members, from every point; columns thins what is sent.
+// curves writes one series of every group: mean, interval and members, computed from every point and thinned to columns.
 func (h Reports) curves(w http.ResponseWriter, r *http.Request) error {
 	c, err := readChoice(r.URL.Query())
 	if err != nil {
@@ -164,7 +164,7 @@ func (h Reports) curves(w http.ResponseWriter, r *http.Request) error {
 	}
 	a, bad := readCurve(r.URL.Query())
 	if c.empty() {
-		bad["runs"] = "name the runs, as in ?runs=ID,ID, or a sweep, as in ?sweep=ID"
+		bad["runs"] = "missing; name runs (?runs=ID,ID) or a sweep (?sweep=ID)"
 	}
 	if err := bad.OrNil(); err != nil {
 		return err
@@ -220,7 +220,7 @@ func groupCurveOf(g report.Group, a curveAsk) (groupCurve, error) {
 	return out, nil
 }
 
-// secondsOf is the mean of clocks at every step; nil without any.
+// secondsOf returns the mean of clocks at every step; nil if there are none.
 func secondsOf(steps []int, clocks ...func(step int) float64) numbers {
 	if len(clocks) == 0 {
 		return nil
@@ -234,8 +234,8 @@ func secondsOf(steps []int, clocks ...func(step int) float64) numbers {
 	return out
 }
 
-// numbers travel as an array with 7 significant digits, more than a screen shows; null for what is no finite number. Together they are
-// written several times as fast as one by one.
+// numbers marshals as an array with 7 significant digits, more than a screen shows, and null for non-finite values. Marshalling
+// the whole slice is several times as fast as marshalling value by value.
 type numbers []float64
 
 func (n numbers) MarshalJSON() ([]byte, error) {

@@ -14,11 +14,11 @@ import (
 	ui "slotscope/views/compare"
 )
 
-// socket tells a comparison, now and whenever it changes, how far its runs are; the page then asks again for what it lacks.
+// socket sends the progress of the compared runs at once and after every change; the page then requests what it lacks.
 func (h Reports) socket(w http.ResponseWriter, r *http.Request) {
 	c, err := readChoice(r.URL.Query())
 	if err == nil && c.empty() {
-		err = model.Invalid{"runs": "name the runs, as in ?runs=ID,ID, or a sweep, as in ?sweep=ID"}
+		err = model.Invalid{"runs": "missing; name runs (?runs=ID,ID) or a sweep (?sweep=ID)"}
 	}
 	if err == nil {
 		_, _, err = h.standing(r.Context(), c)
@@ -45,7 +45,7 @@ func (h Reports) socket(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// standing is how far the runs of a comparison are, and how many of them are queued or work.
+// standing returns the progress of the runs in a comparison and how many of them are queued or running.
 func (h Reports) standing(ctx context.Context, c choice) (s ui.Standing, live int, err error) {
 	points, scores := fnv.New64a(), fnv.New64a()
 	add := func(r model.Run, scored string) {
@@ -62,7 +62,7 @@ func (h Reports) standing(ctx context.Context, c choice) (s ui.Standing, live in
 	return ui.Standing{Points: fmt.Sprintf("%x", points.Sum64()), Scores: fmt.Sprintf("%x", scores.Sum64())}, live, err
 }
 
-// overviews are the runs of a comparison as the index knows them.
+// overviews returns the indexed runs of a comparison.
 func (h Reports) overviews(ctx context.Context, c choice) ([]model.Overview, error) {
 	ids := c.runs
 	if c.sweep != "" {
@@ -96,14 +96,14 @@ func (h Reports) overviews(ctx context.Context, c choice) ([]model.Overview, err
 	for _, id := range ids {
 		i, ok := at[id]
 		if !ok {
-			return nil, fmt.Errorf("there is no run %q: %w", id, model.ErrNotFound)
+			return nil, fmt.Errorf("no run %q: %w", id, model.ErrNotFound)
 		}
 		out = append(out, all[i])
 	}
 	return out, nil
 }
 
-// each asks for runs one by one, without their scores.
+// each gets runs one by one, without their scores.
 func (h Reports) each(ctx context.Context, ids []string) (out []model.Overview, err error) {
 	for _, id := range ids {
 		run, err := h.Runs.Get(ctx, id)

@@ -18,8 +18,9 @@ type standing struct {
 	Live                 int
 }
 
-// TestSocketTellsTheStanding: at once, and whenever points or states of the compared runs change; what another run does is not told.
-func TestSocketTellsTheStanding(t *testing.T) {
+// TestSocketSendsProgress checks that the socket sends progress at once and after every change of the compared runs, but not for
+// changes of other runs.
+func TestSocketSendsProgress(t *testing.T) {
 	f, h := openReports(t)
 	handlertest.Pair(f)
 	f.Put("r", model.Running, 10)

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	mostWritings = 256         // of which progress is kept
-	writtenKept  = time.Minute // for a page that asks late
+	mostWritings = 256         // downloads whose progress is kept at a time
+	writtenKept  = time.Minute // how long progress is kept after the end, for late requests
 )
 
-// writing is how far a file of a report has come that somebody downloads.
+// writing is the progress of a report download.
 type writing struct {
 	report.Progress
 	Ended  bool   `json:"ended"`
 	Failed bool   `json:"failed"`
-	Name   string `json:"name"` // of the file that is sent
+	Name   string `json:"name"` // of the downloaded file
 }
 
-// writings are known by the name that a request gave its progress. The zero value is none.
+// writings holds the progress of downloads by the name given in the request. The zero value is empty and ready to use.
 type writings struct {
 	mu    sync.Mutex
 	named map[string]writing
@@ -35,13 +35,14 @@ type writings struct {
 
 var progressName = regexp.MustCompile(`^[0-9A-Za-z-]{8,64}$`)
 
-// follow keeps what a report tells while it writes a file; end says how that ended. A request without a name is not followed.
+// follow records the progress of a report while it writes a file; the caller reports the outcome to end. Nothing is recorded if
+// name is empty.
 func (w *writings) follow(name, file string, rep *report.Report) (end func(error), err error) {
 	if name == "" {
 		return func(error) {}, nil
 	}
 	if !progressName.MatchString(name) {
-		return nil, model.Invalid{"progress": fmt.Sprintf("%.80q is not a name of 8 to 64 letters, digits and hyphens", name)}
+		return nil, model.Invalid{"progress": fmt.Sprintf("%.80q is not valid; use 8 to 64 letters, digits and hyphens", name)}
 	}
 	now := writing{Name: file}
 	if !w.set(name, now) {
@@ -81,14 +82,14 @@ func (w *writings) renew(name string, now writing) {
 	w.named[name] = now
 }
 
-// answer says how far a report has come.
+// answer writes the progress of a download as JSON.
 func (w *writings) answer(out http.ResponseWriter, r *http.Request) error {
 	name := chi.URLParam(r, "name")
 	w.mu.Lock()
 	now, known := w.named[name]
 	w.mu.Unlock()
 	if !known {
-		return fmt.Errorf("progress %.80q: no report is being written under this name: %w", name, model.ErrNotFound)
+		return fmt.Errorf("progress %.80q: no report download has this name: %w", name, model.ErrNotFound)
 	}
 	out.Header().Set("Cache-Control", "no-store")
 	return handlers.JSON(out, http.StatusOK, now)

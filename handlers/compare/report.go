@@ -30,24 +30,24 @@ import (
 	ui "slotscope/views/compare"
 )
 
-// PairService takes two images of a run's dataset through its newest checkpoint; play.Library is one.
+// PairService decodes two images of a run's dataset with its newest checkpoint; play.Library implements it.
 type PairService interface {
 	Pair(ctx context.Context, run string, a, b int) (play.Pair, error)
 	Set(ctx context.Context, dataset string) (data.Set, error)
 }
 
-// SweepReader finds a sweep with its runs; model.ErrNotFound is in the error's chain where there is none.
+// SweepReader finds a sweep with its runs; the error wraps model.ErrNotFound if there is none.
 type SweepReader interface {
 	Get(ctx context.Context, id string) (sweep.Status, error)
 }
 
-// Bundler gathers a run's newest checkpoint with what is known about it; bundle.Source is one.
+// Bundler packs a run's newest checkpoint with its metadata; bundle.Source implements it.
 type Bundler interface {
-	Check(name string) error // why there can be no bundle
+	Check(name string) error // returns why no bundle can be made
 	Bundle(ctx context.Context, name string) (bundle.Bundle, error)
 }
 
-// Reports are the pages and downloads of results: the comparison of runs, and the report of runs or of a sweep.
+// Reports serves the pages and downloads of results: the comparison of runs, and the report of runs or of a sweep.
 type Reports struct {
 	Runs interface {
 		handlers.RunReader
@@ -56,16 +56,16 @@ type Reports struct {
 		handlers.RunNews
 	}
 	Scores handlers.ScoreService
-	Sweeps SweepReader           // nil where there are none
-	Pairs  PairService           // nil for reports without pictures of swaps
-	Noise  handlers.NoiseService // nil for reports without pictures of noise
-	// Bundles gathers models for other programs; nil for reports without them.
+	Sweeps SweepReader           // nil if there are none
+	Pairs  PairService           // nil for reports without swap images
+	Noise  handlers.NoiseService // nil for reports without noise images
+	// Bundles packs models for other programs; nil for reports without them.
 	Bundles Bundler
 
 	writings *writings
 }
 
-// Routes enters /compare, /report and /api/report.
+// Routes registers the routes of /compare and /report, their API and their socket.
 func (h Reports) Routes(r chi.Router) {
 	h.writings = &writings{}
 	r.Get("/report", handlers.Handle(h.page))
@@ -77,16 +77,16 @@ func (h Reports) Routes(r chi.Router) {
 	r.Get("/ws/compare", h.socket)
 }
 
-// maxRuns is the most runs of one comparison that are named in an address; a sweep may have more.
+// maxRuns is the most runs that a URL may name; a sweep may have more.
 const maxRuns = 200
 
-// choice is which runs an address names, and how they are looked at.
+// choice is the runs named in a URL and how they are shown.
 type choice struct {
 	runs  []string
 	sweep string
 	rule  report.Rule
 
-	bundles bool // the models are wanted, too
+	bundles bool // include the models
 }
 
 // readChoice reads runs (repeated, or joined by commas), sweep, rule and bundles.
@@ -105,10 +105,10 @@ func readChoice(q url.Values) (choice, error) {
 		c.bundles = true
 	case "", "false":
 	default:
-		bad["bundles"] = fmt.Sprintf("%.80q is neither true nor false", text)
+		bad["bundles"] = fmt.Sprintf("%.80q is not a boolean; use true or false", text)
 	}
 	if len(c.runs) > maxRuns {
-		bad["runs"] = fmt.Sprintf("%d runs are named; the limit is %d", len(c.runs), maxRuns)
+		bad["runs"] = fmt.Sprintf("%d runs requested; the limit is %d", len(c.runs), maxRuns)
 	}
 	if len(c.runs) > 0 && c.sweep != "" {
 		bad["sweep"] = "name runs or a sweep, not both"
@@ -119,7 +119,7 @@ func readChoice(q url.Values) (choice, error) {
 	return c, bad.OrNil()
 }
 
-// query is the choice as an address says it.
+// query returns the choice as URL parameters.
 func (c choice) query() url.Values {
 	q := url.Values{}
 	if c.sweep != "" {
@@ -136,7 +136,7 @@ func (c choice) query() url.Values {
 
 func (c choice) empty() bool { return len(c.runs) == 0 && c.sweep == "" }
 
-// report makes the report of what an address names.
+// report makes the report of a choice.
 func (h Reports) report(ctx context.Context, c choice) (*report.Report, error) {
 	in, err := h.input(ctx, c)
 	if err != nil {
@@ -151,7 +151,7 @@ func (h Reports) report(ctx context.Context, c choice) (*report.Report, error) {
 	return report.New(in)
 }
 
-// addBundles has a report hold the models of its runs that have one. What cannot be read is an error before anything is sent.
+// addBundles adds the models of the runs that have one. An unreadable model is an error before anything is sent.
 func (h Reports) addBundles(ctx context.Context, in report.Input) error {
 	for _, part := range in.Parts {
 		for i, e := range part.Entries {
@@ -173,7 +173,7 @@ func (h Reports) addBundles(ctx context.Context, in report.Input) error {
 	return nil
 }
 
-// noBundle names the run whose model cannot be written.
+// noBundle adds the run's ID to an error of its model.
 func noBundle(id string, err error) error {
 	var invalid model.Invalid
 	if errors.As(err, &invalid) {
@@ -223,12 +223,12 @@ func (h Reports) ofSweep(ctx context.Context, id string) (report.Input, error) {
 	})
 	in.Again = report.AgainOf(id)
 	if len(in.Parts) == 0 && failed == nil {
-		failed = fmt.Errorf("sweep %s has no runs to report yet; its page says how far it is: %w", id, model.ErrConflict)
+		failed = fmt.Errorf("sweep %s has no runs to report yet; see its page for progress: %w", id, model.ErrConflict)
 	}
 	return in, failed
 }
 
-// entry gathers a run for a report; points and reconstructions are read when they are asked for.
+// entry returns a run for a report; points and reconstructions are read on demand.
 func (h Reports) entry(ctx context.Context, id string) (report.Entry, error) {
 	run, err := h.Runs.Get(ctx, id)
 	if err != nil {
@@ -274,7 +274,7 @@ func (h Reports) entry(ctx context.Context, id string) (report.Entry, error) {
 	return e, nil
 }
 
-// drawn is an entry of a run with its points alone.
+// drawn returns an entry of a run with only its points.
 func (h Reports) drawn(ctx context.Context, run model.Run) report.Entry {
 	return report.Entry{Run: run,
 		Points:  func(names []string, yield func(model.Point) error) error { return h.walk(ctx, run.ID, names, yield) },
@@ -289,10 +289,10 @@ func (h Reports) names(ctx context.Context, id string) ([]string, error) {
 	return slices.Collect(maps.Keys(page.Series)), err
 }
 
-// samples reads one series whole.
+// samples reads a whole series.
 func (h Reports) samples(ctx context.Context, run model.Run, name string) (all []model.Sample, err error) {
 	err = h.Runs.Walk(ctx, run.ID, []string{name}, 0, func(_ string, block []model.Sample) {
-		if all == nil && len(block) > 1 { // as dense as it begins
+		if all == nil && len(block) > 1 { // size it by the density of the first block
 			all = make([]model.Sample, 0, len(block)*(run.Step/max(1, block[len(block)-1].Step)+2))
 		}
 		all = append(all, block...)
@@ -300,7 +300,8 @@ func (h Reports) samples(ctx context.Context, run model.Run, name string) (all [
 	return all, err
 }
 
-// outline is the report of what an address names as far as its groups go: runs are known by the index, so no scores are read.
+// outline returns the report of a choice without scores: its runs come from the index, which suffices to group them. Sweeps, and
+// services without an index, get the full report.
 func (h Reports) outline(ctx context.Context, c choice) (*report.Report, error) {
 	if _, ok := h.Runs.(lister); !ok || c.sweep != "" {
 		return h.report(ctx, c)
@@ -320,7 +321,7 @@ func (h Reports) outline(ctx context.Context, c choice) (*report.Report, error) 
 	return report.New(report.Input{Parts: []report.Part{part}, Rule: c.rule})
 }
 
-// walk hands over stored points one by one.
+// walk yields stored points one by one.
 func (h Reports) walk(ctx context.Context, id string, names []string, yield func(model.Point) error) error {
 	return h.pages(ctx, id, names, func(series map[string][]model.Sample) error {
 		for _, p := range pointsOf(series) {
@@ -332,7 +333,7 @@ func (h Reports) walk(ctx context.Context, id string, names []string, yield func
 	})
 }
 
-// pages hands over stored series a span of steps at a time.
+// pages yields stored series, a span of steps at a time.
 func (h Reports) pages(ctx context.Context, id string, names []string, yield func(map[string][]model.Sample) error) error {
 	for since := 0; ; {
 		page, err := h.Runs.Points(ctx, id, model.PointQuery{Since: since, Names: names, Limit: handlers.RawSteps})
@@ -349,7 +350,7 @@ func (h Reports) pages(ctx context.Context, id string, names []string, yield fun
 	}
 }
 
-// pointsOf turns series into points, steps ascending.
+// pointsOf converts series to points in ascending order of steps.
 func pointsOf(series map[string][]model.Sample) []model.Point {
 	byStep := map[int]map[string]float64{}
 	for name, samples := range series {
@@ -374,12 +375,12 @@ func (h Reports) sheet(ctx context.Context, id string) ([]byte, error) {
 	}
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // it went meanwhile
+		return nil, nil // deleted in the meantime
 	}
 	return raw, err
 }
 
-// page draws the report's page: what there is to download, and the tables.
+// page draws the report page: downloads and tables.
 func (h Reports) page(w http.ResponseWriter, r *http.Request) error {
 	c, err := readChoice(r.URL.Query())
 	if err != nil {
@@ -398,8 +399,8 @@ func (h Reports) page(w http.ResponseWriter, r *http.Request) error {
 		view.Files = append(view.Files, ui.ReportFile{Name: f.Name, About: f.About})
 	}
 	view.Files = append(view.Files,
-		ui.ReportFile{Name: report.SumsName, About: "SHA-256 of every file of the archive."},
-		ui.ReportFile{Name: archiveName, About: "All of these, and every figure as SVG and PNG."})
+		ui.ReportFile{Name: report.SumsName, About: "SHA-256 of every file in the archive."},
+		ui.ReportFile{Name: archiveName, About: "All of these files, plus every figure as SVG and PNG."})
 	for _, e := range rep.Runs {
 		if h.hasBundle(e) {
 			view.Models++
@@ -417,7 +418,7 @@ func (h Reports) file(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if c.empty() {
-		return model.Invalid{"runs": "name the runs to report, as in ?runs=ID,ID, or a sweep, as in ?sweep=ID"}
+		return model.Invalid{"runs": "missing; name runs (?runs=ID,ID) or a sweep (?sweep=ID)"}
 	}
 	rep, err := h.report(r.Context(), c)
 	if err != nil {
@@ -431,7 +432,7 @@ func (h Reports) file(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = fmt.Errorf("%s was not written to its end", f.Name) // where sendWritten panics
+	err = fmt.Errorf("%s was not written completely", f.Name) // remains if sendWritten panics
 	defer func() { end(err) }()
 	rep.Begin(f.Name, 1, 1)
 	err = sendWritten(w, f)
@@ -448,8 +449,8 @@ func fileOf(rep *report.Report, name string) (report.File, error) {
 	return rep.File(name)
 }
 
-// sendWritten streams a file. Before its first byte a failure is answered as any other; after it, all that is left is to
-// break the connection, so that nobody takes a part for the whole.
+// sendWritten streams a file. Errors before the first byte are returned as usual; after it, sendWritten aborts the connection, so
+// that no client mistakes a part for the whole.
 func sendWritten(w http.ResponseWriter, f report.File) error {
 	handlers.AsFile(w, f.Name)
 	w.Header().Set("Content-Type", f.Type)
@@ -468,7 +469,7 @@ func sendWritten(w http.ResponseWriter, f report.File) error {
 	panic(http.ErrAbortHandler)
 }
 
-// begun notes whether anything was sent.
+// begun records whether anything was sent.
 type begun struct {
 	http.ResponseWriter
 	yes bool
@@ -479,7 +480,7 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.ResponseWriter.Write(p)
 }
 
-// hiddenFields carry a choice through a form.
+// hiddenFields returns a choice as hidden form fields.
 func hiddenFields(c choice) map[string]string {
 	out := map[string]string{}
 	for name, values := range c.query() {

@@ -11,7 +11,7 @@ import (
 	ui "slotscope/views/compare"
 )
 
-// settings say of every group by which hyperparameters it differs from the others; what only the seeds of a group tell apart is its seeds.
+// settings returns the table of hyperparameters that differ between groups; runs that differ only in their seed are one group.
 func settings(rep *report.Report) ui.SettingsView {
 	v := ui.SettingsView{}
 	var groups []report.Group
@@ -34,12 +34,12 @@ func settings(rep *report.Report) ui.SettingsView {
 	return v
 }
 
-// has says whether a group's runs have a hyperparameter; those of another program have what it told.
+// has reports whether a group's runs have a hyperparameter; runs of another program have those that it set.
 func has(f model.Field, c model.Config) bool {
 	return f.Of(c.Model) && (c.Model != model.External || f.Get(c) != f.Get(model.Config{}))
 }
 
-// shown is a field's value as the table writes it.
+// shown returns a field's value as displayed in the table.
 func shown(f model.Field, c model.Config) string {
 	switch value := f.Get(c); {
 	case f.Name == "model":
@@ -51,7 +51,7 @@ func shown(f model.Field, c model.Config) string {
 	}
 }
 
-// differing are the fields whose value is not the same in all groups whose model has them.
+// differing returns the fields whose values differ between the groups whose model has them.
 func differing(groups []report.Group) (fields []model.Field) {
 	for _, f := range model.Fields() {
 		if f.Name == "seed" || f.Name == "engine" || f.Group == "cadence" && f.Name != "eval_images" {

@@ -18,7 +18,7 @@ import (
 	"slotscope/model/data"
 )
 
-// apiRoutes enters what belongs to one dataset. Several images come as one picture, so that a page needs few requests.
+// apiRoutes registers the routes of one dataset. Several images come as one sheet, so that a page needs few requests.
 func (h Datasets) apiRoutes(r chi.Router) {
 	r.Get("/", h.with(infoJSON))
 	r.Delete("/", handlers.Handle(h.removeJSON))
@@ -37,7 +37,7 @@ func infoJSON(w http.ResponseWriter, _ *http.Request, set data.Set) error {
 	return handlers.JSON(w, http.StatusOK, set.Info())
 }
 
-// onePNG answers one image by index or by ?classes=, every pixel x × x.
+// onePNG sends one image by index or by ?classes=; each pixel is magnified to x × x.
 func onePNG(w http.ResponseWriter, r *http.Request, set data.Set) error {
 	index, err := askedIndex(r, set)
 	if err != nil {
@@ -46,12 +46,12 @@ func onePNG(w http.ResponseWriter, r *http.Request, set data.Set) error {
 	return sendImages(w, r, set, []int{index}, 1)
 }
 
-// datasetImage is what the API says of one image.
+// datasetImage is one image in API responses.
 type datasetImage struct {
 	Index   int      `json:"index"`
 	Classes []int    `json:"classes"`
 	Values  []string `json:"values"`
-	Near    [][]int  `json:"near,omitempty"` // with ?near=1: of each factor's strip, the images; −1 where there is none
+	Near    [][]int  `json:"near,omitempty"` // with ?near=1: images of each factor's strip; −1 if there is none
 }
 
 func oneJSON(w http.ResponseWriter, r *http.Request, set data.Set) error {
@@ -83,7 +83,7 @@ func describeImage(set data.Set, index int) (datasetImage, error) {
 	return im, nil
 }
 
-// askedIndex is the image that a request names: in its path, or by ?index= or ?classes=.
+// askedIndex returns the index of the requested image, from the path, ?index= or ?classes=.
 func askedIndex(r *http.Request, set data.Set) (int, error) {
 	text := chi.URLParam(r, "index")
 	if text == "" {
@@ -94,12 +94,12 @@ func askedIndex(r *http.Request, set data.Set) (int, error) {
 	}
 	classes := r.URL.Query().Get("classes")
 	if classes == "" {
-		return 0, model.Invalid{"classes": fmt.Sprintf("say which image: by its index, or by classes=%s, one class per factor", tupleForm(len(set.Info().Factors)))}
+		return 0, model.Invalid{"classes": fmt.Sprintf("missing; choose an image by index=0, or by classes=%s with one class per factor", tupleForm(len(set.Info().Factors)))}
 	}
 	return readTuple(set, classes)
 }
 
-// stripPNG answers every value of one factor in a row, the other factors as in image ?index= or ?classes=.
+// stripPNG sends every value of one factor in a row, with the other factors as in image ?index= or ?classes=.
 func stripPNG(w http.ResponseWriter, r *http.Request, set data.Set) error {
 	info, name := set.Info(), pathParam(r, "factor")
 	f := slices.IndexFunc(info.Factors, func(f data.Factor) bool { return f.Name == name })
@@ -118,7 +118,7 @@ func stripPNG(w http.ResponseWriter, r *http.Request, set data.Set) error {
 	return sendImages(w, r, set, row, len(row))
 }
 
-// gridPNG answers ?n= images drawn at random by ?seed=, ?columns= to a row.
+// gridPNG sends ?n= random images for ?seed=, ?columns= per row.
 func gridPNG(w http.ResponseWriter, r *http.Request, set data.Set) error {
 	index, _, err := drawnGrid(r, set)
 	if err != nil {
@@ -131,7 +131,7 @@ func gridPNG(w http.ResponseWriter, r *http.Request, set data.Set) error {
 	return sendImages(w, r, set, index, min(columns, len(index)))
 }
 
-// gridJSON answers which images gridPNG shows.
+// gridJSON lists the images that gridPNG shows.
 func gridJSON(w http.ResponseWriter, r *http.Request, set data.Set) error {
 	index, seed, err := drawnGrid(r, set)
 	if err != nil {
@@ -159,7 +159,7 @@ func drawnGrid(r *http.Request, set data.Set) (index []int, seed int, err error)
 	return index, seed, err
 }
 
-// queryNumber reads a whole number from the query, or gives the one that stands in for none.
+// queryNumber reads a whole number from the query; otherwise is the default.
 func queryNumber(r *http.Request, name string, otherwise, least, most int) (int, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -172,9 +172,8 @@ func queryNumber(r *http.Request, name string, otherwise, least, most int) (int,
 	return n, nil
 }
 
-// sendImages answers images as one picture, columns to a row, magnified by ?x=. The images that the program draws
-// never change, so that a browser may keep the answer for good; of another set it asks whether they are still these. Index −1 leaves
-// a black place.
+// sendImages sends images as one PNG sheet, columns per row, magnified by ?x=. Images of drawn datasets never change, so browsers may
+// cache them for good; images of other datasets are revalidated by ETag. Index −1 leaves a black cell.
 func sendImages(w http.ResponseWriter, r *http.Request, set data.Set, index []int, columns int) error {
 	scale, err := queryNumber(r, "x", 1, 1, 8)
 	if err != nil {
@@ -182,7 +181,7 @@ func sendImages(w http.ResponseWriter, r *http.Request, set data.Set, index []in
 	}
 	info := set.Info()
 	if most := 8 * 8 * 64 * 64 * 16; len(index)*info.H*info.W*scale*scale > most {
-		return model.Invalid{"x": fmt.Sprintf("%d images at %d× are more than one picture holds", len(index), scale)}
+		return model.Invalid{"x": fmt.Sprintf("%d images at %d× exceed the size limit; request fewer images or a smaller x", len(index), scale)}
 	}
 	pixels, err := pixelsOf(set, index)
 	if err != nil {
@@ -203,7 +202,7 @@ func sendImages(w http.ResponseWriter, r *http.Request, set data.Set, index []in
 	return nil
 }
 
-// pixelsOf returns the pixels of images [n, H, W, C], zeros where the index is −1.
+// pixelsOf returns the pixels of images [n, H, W, C], zeros for index −1.
 func pixelsOf(set data.Set, index []int) ([]byte, error) {
 	info := set.Info()
 	each := info.H * info.W * info.C
@@ -227,7 +226,7 @@ var fastPNG = png.Encoder{CompressionLevel: png.BestSpeed}
 func encodePNG(img image.Image) ([]byte, error) {
 	var buf bytes.Buffer
 	if err := fastPNG.Encode(&buf, img); err != nil {
-		return nil, fmt.Errorf("encoding a picture: %w", err)
+		return nil, fmt.Errorf("encoding PNG: %w", err)
 	}
 	return buf.Bytes(), nil
 }

@@ -22,13 +22,13 @@ func (b datasetBrowser) open(path string) {
 	b.ready()
 }
 
-// ready waits for the script of a set's page: until it has run, a form there loads the page again.
+// ready waits for the page's script; before it has run, forms reload the page.
 func (b datasetBrowser) ready() {
 	b.T.Helper()
 	b.Wait(`document.querySelectorAll('#grid a[tabindex="0"]').length`, "1")
 }
 
-// enter replaces what a field holds and presses Enter.
+// enter replaces the text of a field and presses Enter.
 func (b datasetBrowser) enter(id, text string) {
 	b.T.Helper()
 	b.Focus("#" + id)
@@ -41,7 +41,7 @@ const (
 	focusLabel = `document.activeElement.getAttribute("aria-label")`
 )
 
-// TestDatasetByKeyboard reaches and works every control of the page without a pointer.
+// TestDatasetByKeyboard uses every control of the page by keyboard alone.
 func TestDatasetByKeyboard(t *testing.T) {
 	b := openDatasetBrowser(t, builtIn(t))
 	b.open(theSet + "?index=123456&grid=5") // shape 2, orientation 6
@@ -53,7 +53,7 @@ func TestDatasetByKeyboard(t *testing.T) {
 	b.Wait(`document.querySelector('[data-testid="select-shape"]').value`, "3")
 	b.Wait(`document.getElementById("tuple").value`, "2.5.7.1.3.6")
 
-	b.Keys(kb.Tab) // on to the strip: one stop, at the value shown
+	b.Keys(kb.Tab) // to the strip, which is one tab stop at the current value
 	b.Wait(focusLabel, "shape capsule")
 	b.Keys(kb.ArrowLeft)
 	b.Keys(kb.ArrowLeft)
@@ -83,7 +83,7 @@ func TestDatasetByKeyboard(t *testing.T) {
 	b.Wait(`[...document.querySelectorAll("main a, main input:not([type=hidden]), main select, main button")].filter((e) => e.tabIndex >= 0).length < 35`, "true")
 }
 
-// TestDatasetByPointer clicks, types and sends; the page is never loaded again on the way.
+// TestDatasetByPointer clicks, types and sends without reloading the page.
 func TestDatasetByPointer(t *testing.T) {
 	b := openDatasetBrowser(t, builtIn(t))
 	b.open(theSet + "?index=123456")
@@ -95,7 +95,7 @@ func TestDatasetByPointer(t *testing.T) {
 	b.Wait(shownImage+` !== "99456.png"`, "true")
 
 	b.enter("tuple", "1.2.3.9.1.1")
-	b.Wait(`document.getElementById("tuple-error").textContent`, "There is no class 9 of scale; its classes are 0 to 7.")
+	b.Wait(`document.getElementById("tuple-error").textContent`, "No class 9 of scale; choose one from 0 to 7.")
 	b.Wait(`document.getElementById("tuple").value`, "1.2.3.9.1.1")
 	b.Wait(`document.getElementById("tuple").getAttribute("aria-invalid")`, "true")
 	b.enter("index", "42")
@@ -103,13 +103,13 @@ func TestDatasetByPointer(t *testing.T) {
 	b.Wait(`document.getElementById("tuple-error").textContent`, "")
 	b.Wait(`window.loadedOnce`, "true")
 
-	// A sent first is still A when B is sent: this tab remembers the pair.
+	// A is kept when B is sent, because the tab remembers the pair.
 	b.Eval(`(document.getElementById("send-a").addEventListener("click", (e) => e.preventDefault()), document.getElementById("send-a").click())`)
 	b.Click(part("strip-shape") + " li:nth-child(1) a")
 	b.Wait(`document.querySelector("#send-b").getAttribute("href")`, "/play?a=42&dataset=shapes3d-synthetic&b=12")
 }
 
-// TestAddInBrowser adds a visitor's own file through the form, sees it become ready, and browses it: some combinations have no image.
+// TestAddInBrowser adds a user's file through the form, waits until it is ready, and browses it. Some combinations have no image.
 func TestAddInBrowser(t *testing.T) {
 	sets := builtIn(t)
 	path := ownFile(t)
@@ -120,7 +120,7 @@ func TestAddInBrowser(t *testing.T) {
 	b.Wait(`document.getElementById("from")?.value`, "/no/such.npz")
 	b.enter("from", path)
 	b.Wait(`document.querySelector("#own h2 a")?.textContent`, "own")
-	b.Eval(`document.querySelector("#own h2 a")?.click()`) // the list may be drawn anew at any moment
+	b.Eval(`document.querySelector("#own h2 a")?.click()`) // the list may be redrawn at any moment
 	b.ready()
 	b.Wait(`document.querySelector('[data-testid="incomplete"]') !== null`, "true")
 	b.Wait(`document.querySelectorAll('[data-testid="strip-factor_1"] a[aria-disabled]').length`, "1")
@@ -130,7 +130,7 @@ func TestAddInBrowser(t *testing.T) {
 	b.Wait(`document.getElementById("tuple").value`, "1.0")
 
 	b.Focus(part("range-factor_1"))
-	b.Keys(kb.ArrowRight) // 1.1 is not there: stays, for 0 and 2 are as near
+	b.Keys(kb.ArrowRight) // 1.1 has no image: stays, because 0 and 2 are equally near
 	b.Keys(kb.End)
 	b.Wait(`document.getElementById("tuple").value`, "1.2")
 	b.Wait(shownImage, "4.png")

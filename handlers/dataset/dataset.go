@@ -1,4 +1,4 @@
-// Package dataset answers the list of datasets and the browser of one, with its API.
+// Package dataset serves the list of datasets, the dataset browser and their API.
 package dataset
 
 import (
@@ -21,26 +21,26 @@ import (
 	ui "slotscope/views/dataset"
 )
 
-// DatasetCatalogue knows, opens, adds and removes datasets. Opening is quick; adding happens in the background.
+// DatasetCatalogue lists, opens, adds and removes datasets. Opening is quick; adding happens in the background.
 type DatasetCatalogue interface {
 	List(ctx context.Context) []data.Info
 	Open(ctx context.Context, name string) (data.Set, error)
-	// Entries lists all that are known, with their states; Entry is the one of a name, model.ErrNotFound in its chain for none.
+	// Entries lists all known datasets with their states. Entry returns one by name; the error wraps model.ErrNotFound if there is none.
 	Entries(ctx context.Context) []data.Entry
 	Entry(ctx context.Context, name string) (data.Entry, error)
-	// Add queues a request, and returns the name that the dataset will have.
+	// Add queues a request and returns the name of the future dataset.
 	Add(ctx context.Context, r data.Request) (name string, err error)
-	// Stop ends the adding of a dataset and keeps what was done; model.ErrConflict is in the chain where it is not being added.
+	// Stop interrupts adding a dataset and keeps the progress; the error wraps model.ErrConflict if it is not being added.
 	Stop(ctx context.Context, name string) error
 	Remove(ctx context.Context, name string) error
 }
 
-// Datasets are the pages that show what a dataset varies, and the pictures on them.
+// Datasets serves the dataset pages and their images.
 type Datasets struct {
 	Catalogue DatasetCatalogue
 }
 
-// Routes enters /datasets and /api/datasets.
+// Routes registers the routes of /datasets and /api/datasets.
 func (h Datasets) Routes(r chi.Router) {
 	r.Get("/datasets", handlers.Handle(h.list))
 	r.Post("/datasets", handlers.Handle(h.add))
@@ -54,7 +54,7 @@ func (h Datasets) Routes(r chi.Router) {
 	r.Route("/api/datasets/{name}", h.apiRoutes)
 }
 
-// with opens the dataset that the path names for the length of one request; an unknown one is not found.
+// with opens the dataset named in the path for the duration of one request; an unknown one is a not-found error.
 func (h Datasets) with(fn func(w http.ResponseWriter, r *http.Request, set data.Set) error) http.HandlerFunc {
 	return handlers.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		set, err := h.Catalogue.Open(r.Context(), datasetName(r))
@@ -70,17 +70,17 @@ func (h Datasets) with(fn func(w http.ResponseWriter, r *http.Request, set data.
 	})
 }
 
-// missing is a sentence about what does not exist; model.ErrNotFound is in its chain.
+// missing is a message about something that does not exist; it matches model.ErrNotFound.
 type missing string
 
 func (m missing) Error() string { return string(m) }
 
 func (missing) Is(target error) bool { return target == model.ErrNotFound }
 
-// datasetName is the name in the path, with its selection in brackets.
+// datasetName returns the name in the path, with its selection in brackets.
 func datasetName(r *http.Request) string { return pathParam(r, "name") }
 
-// pathParam is a part of the path as its address means it.
+// pathParam returns a path parameter, unescaped.
 func pathParam(r *http.Request, name string) string {
 	text := chi.URLParam(r, name)
 	if r.URL.RawPath == "" {
@@ -92,7 +92,7 @@ func pathParam(r *http.Request, name string) string {
 	return text
 }
 
-// page draws one image of a dataset that is ready, and else what is to be done about that.
+// page draws the browser of a ready dataset, or the state and actions of one that is not ready.
 func (h Datasets) page(w http.ResponseWriter, r *http.Request) error {
 	if e, err := h.Catalogue.Entry(r.Context(), datasetName(r)); err == nil && e.State != data.Ready {
 		return handlers.Draw(w, r, ui.DatasetWaiting(entryView(e)))
@@ -115,8 +115,8 @@ func datasetCard(info data.Info) ui.DatasetCard {
 	return card
 }
 
-// show draws the page of one image. Its address is its state: ?index=, or ?f= once per factor or once with dots between; ?grid= is
-// the seed of the random images. What cannot be read is said beside its field, and the set's first choice is shown meanwhile.
+// show draws the page of one image. The URL holds its state: ?index=, or ?f= once per factor or once with dots between; ?grid= is
+// the seed of the random images. Invalid values are reported beside their field, with the default image shown.
 func (h Datasets) show(w http.ResponseWriter, r *http.Request, set data.Set) error {
 	q := r.URL.Query()
 	if q.Get("index") == "random" {
@@ -145,7 +145,7 @@ func (h Datasets) show(w http.ResponseWriter, r *http.Request, set data.Set) err
 	return handlers.DrawStatus(w, r, status, ui.Dataset(view))
 }
 
-// anyImage sends the visitor to the address of an image chosen at random.
+// anyImage redirects to the URL of a random image.
 func anyImage(w http.ResponseWriter, r *http.Request, set data.Set, q url.Values) error {
 	info := set.Info()
 	q.Set("index", strconv.Itoa(rand.IntN(info.Len)))
@@ -154,7 +154,7 @@ func anyImage(w http.ResponseWriter, r *http.Request, set data.Set, q url.Values
 	return nil
 }
 
-// carried are the parts of the address that the page keeps for the playground: the checkpoint it came from and its two images.
+// carried returns the URL parameters that the page keeps for the playground: the checkpoint and its two images.
 func carried(q url.Values) []ui.Param {
 	var kept []ui.Param
 	for _, name := range []string{"checkpoint", "a", "b"} {
@@ -165,7 +165,7 @@ func carried(q url.Values) []ui.Param {
 	return kept
 }
 
-// datasetState is what an address of a dataset's page says. A text is what was typed where its error is not empty.
+// datasetState is the state in the URL of a dataset's page. Each text holds the input if its error is not empty.
 type datasetState struct {
 	index                             int
 	classes                           []int
@@ -175,9 +175,9 @@ type datasetState struct {
 }
 
 const (
-	firstSeed  = 1   // of the random grid, where the address has none
+	firstSeed  = 1   // default seed of the random grid
 	gridSide   = 8   // the random grid is gridSide × gridSide
-	maxSprites = 256 // images in one sprite
+	maxSprites = 256 // images in one sheet
 )
 
 func readDatasetState(set data.Set, q url.Values) (datasetState, error) {
@@ -205,7 +205,7 @@ func readDatasetState(set data.Set, q url.Values) (datasetState, error) {
 	return s, set.Classes(s.classes, []int{s.index})
 }
 
-// firstImage is the image shown where the address names none: its classes lie apart, by the golden ratio, so that colours differ.
+// firstImage returns the default image: its classes are spread by the golden ratio, so that colours differ.
 func firstImage(set data.Set) int {
 	sizes := set.Info().Sizes()
 	classes := make([]int, len(sizes))
@@ -215,12 +215,12 @@ func firstImage(set data.Set) int {
 	}
 	index, err := set.Index(classes)
 	if err != nil {
-		return 0 // a set without this combination
+		return 0 // the dataset lacks this combination
 	}
 	return index
 }
 
-// fieldSentence is the sentence of an error on one field; what is no sentence for the visitor is still better told than hidden.
+// fieldSentence returns the message of one field as a sentence, or else the text of the whole error.
 func fieldSentence(err error, field string) string {
 	var invalid model.Invalid
 	if errors.As(err, &invalid) && invalid[field] != "" {
@@ -229,7 +229,7 @@ func fieldSentence(err error, field string) string {
 	return handlers.ErrorText(err)
 }
 
-// readIndex reads the index of an image; −1 for none given.
+// readIndex parses the index of an image; −1 if text is empty.
 func readIndex(info data.Info, text string) (int, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -237,19 +237,19 @@ func readIndex(info data.Info, text string) (int, error) {
 	}
 	index, err := strconv.Atoi(strings.ReplaceAll(text, ",", ""))
 	if err != nil {
-		return 0, model.Invalid{"index": fmt.Sprintf("%q is not the number of an image; %s has images 0 to %d", text, info.Name, info.Len-1)}
+		return 0, model.Invalid{"index": fmt.Sprintf("%q is not an image number; %s has images 0 to %d", text, info.Name, info.Len-1)}
 	}
 	return index, info.CheckIndex(index)
 }
 
-// readTuple reads one class per factor, dots or commas between them, and finds the image.
+// readTuple parses one class per factor, separated by dots, commas or spaces, and returns the image's index.
 func readTuple(set data.Set, text string) (int, error) {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("., ", r) })
 	classes := make([]int, len(parts))
 	for f, part := range parts {
 		c, err := strconv.Atoi(part)
 		if err != nil {
-			return 0, model.Invalid{"classes": fmt.Sprintf("%q is not a class; a tuple has one whole number per factor, as in %s", part, tupleForm(len(set.Info().Factors)))}
+			return 0, model.Invalid{"classes": fmt.Sprintf("%q is not a class; give one whole number per factor, e.g. %s", part, tupleForm(len(set.Info().Factors)))}
 		}
 		classes[f] = c
 	}
@@ -259,7 +259,7 @@ func readTuple(set data.Set, text string) (int, error) {
 	return set.Index(classes)
 }
 
-// tupleForm is a tuple to show as an example: 0.0.0 for three factors.
+// tupleForm returns an example tuple: 0.0.0 for three factors.
 func tupleForm(factors int) string {
 	return strings.TrimSuffix(strings.Repeat("0.", factors), ".")
 }
@@ -268,12 +268,12 @@ func readSeed(text string) (int, error) {
 	text = cmp.Or(strings.TrimSpace(text), strconv.Itoa(firstSeed))
 	seed, err := strconv.Atoi(text)
 	if err != nil || seed < 0 || seed > math.MaxInt32 {
-		return 0, model.Invalid{"seed": fmt.Sprintf("%q is not a seed, a whole number from 0 to %d", text, math.MaxInt32)}
+		return 0, model.Invalid{"seed": fmt.Sprintf("%q is not a seed; use a whole number from 0 to %d", text, math.MaxInt32)}
 	}
 	return seed, nil
 }
 
-// view finds what the page shows around the state: the images of each strip, and those drawn at random.
+// view returns the page of the state, with the images of each strip and the random ones.
 func (s datasetState) view(ctx context.Context, set data.Set) (ui.DatasetView, error) {
 	info := set.Info()
 	v := ui.DatasetView{
@@ -297,10 +297,10 @@ func (s datasetState) view(ctx context.Context, set data.Set) (ui.DatasetView, e
 	return v, err
 }
 
-// stripMost is how many images a strip has; of more values it shows so many, evenly spaced.
+// stripMost is the most images in a strip; of more values it shows that many, evenly spaced.
 const stripMost = 48
 
-// stripClasses are the classes that a factor's strip shows, ascending.
+// stripClasses returns the classes in a factor's strip, ascending.
 func stripClasses(values int) []int {
 	classes := make([]int, min(values, stripMost))
 	for i := range classes {
@@ -312,7 +312,7 @@ func stripClasses(values int) []int {
 	return classes
 }
 
-// vary is the image of every shown value of factor f, the others as in classes; −1 where the set has none.
+// vary returns the image of every shown value of factor f with the other factors as in classes; −1 if there is none.
 func vary(set data.Set, classes []int, f int) []int {
 	tuple := append([]int(nil), classes...)
 	index := stripClasses(len(set.Info().Factors[f].Values))

@@ -28,7 +28,7 @@ import (
 	"slotscope/model/data"
 )
 
-// fewSets is a catalogue of what a test needs.
+// fewSets is a catalogue with additional datasets for a test.
 type fewSets struct {
 	*jobs.Datasets
 	more map[string]data.Set
@@ -53,7 +53,7 @@ func (c fewSets) Open(ctx context.Context, name string) (data.Set, error) {
 	return c.Catalogue.Open(ctx, name)
 }
 
-// gappy holds two greys by three positions but for one combination; image i is of brightness 40·i.
+// gappy has two greys times three places without one combination; image i has brightness 40·i.
 type gappy struct{}
 
 var gappyTuples = [][]int{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 2}}
@@ -88,7 +88,7 @@ func (g gappy) Index(classes []int) (int, error) {
 
 func (gappy) Close() error { return nil }
 
-// ask answers a GET of the datasets' routes.
+// ask returns the response to a GET request of the dataset routes.
 func ask(t *testing.T, catalogue DatasetCatalogue, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := chi.NewRouter()
@@ -129,20 +129,20 @@ func TestDatasetsAreListed(t *testing.T) {
 	doc := dom(t, ask(t, builtIn(t), "/datasets"))
 	card := doc.Find(part("datasets") + " > li")
 	if card.Length() != 2 {
-		t.Fatalf("%d datasets are listed", card.Length())
+		t.Fatalf("%d datasets listed", card.Length())
 	}
 	text := card.Text()
 	for _, want := range []string{"dsprites-synthetic", "737,280 images", "64 × 64 × 1", "not comparable with published dSprites scores", "3D Shapes, synthetic", "shapes3d-synthetic", "480,000 images", "64 × 64 × 3", "6 factors", "not comparable with published 3D Shapes scores"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the list does not say %q", want)
+			t.Errorf("the list lacks %q", want)
 		}
 	}
 	if href, _ := card.Find("h2 a").Attr("href"); href != theSet {
-		t.Errorf("the title leads to %q", href)
+		t.Errorf("the title links to %q", href)
 	}
 }
 
-// TestDatasetPage reads the page of one image as a visitor without scripts does: controls, strips, random images, table.
+// TestDatasetPage checks the page of one image without scripts: controls, strips, random images, table.
 func TestDatasetPage(t *testing.T) {
 	// 123,456 = 2·48000 + 5·4800 + 7·480 + 1·60 + 2·15 + 6
 	w := ask(t, builtIn(t), theSet+"?index=123456&grid=5")
@@ -154,7 +154,7 @@ func TestDatasetPage(t *testing.T) {
 		t.Helper()
 		s := doc.Find(selector)
 		if s.Length() != 1 {
-			t.Fatalf("%d elements are %s", s.Length(), selector)
+			t.Fatalf("%d elements match %s", s.Length(), selector)
 		}
 		v, _ := s.Attr(name)
 		return v
@@ -179,7 +179,7 @@ func TestDatasetPage(t *testing.T) {
 		}
 	}
 	if !strings.Contains(doc.Find(part("dataset-note")).Text(), "not comparable with published 3D Shapes scores") {
-		t.Error("the page does not say that scores are not comparable")
+		t.Error("the page lacks the note that scores are not comparable")
 	}
 	checkStrips(t, doc)
 	checkTable(t, doc)
@@ -193,12 +193,12 @@ func checkStrips(t *testing.T, doc *goquery.Document) {
 			t.Errorf("%s has %d cells and %d options, want %d", name, cells.Length(), doc.Find(part("select-"+name)+" option").Length(), n)
 		}
 		if pictures := cells.Find("image").Map(func(_ int, s *goquery.Selection) string { return s.AttrOr("href", "") }); len(slices.Compact(pictures)) != 1 {
-			t.Errorf("%s takes %d pictures, want one for all", name, len(slices.Compact(pictures)))
+			t.Errorf("%s uses %d sheets, want one", name, len(slices.Compact(pictures)))
 		}
 	}
 	second := doc.Find(part("strip-scale") + " a").Eq(2)
 	if href := second.AttrOr("href", ""); href != theSet+"?grid=5&index=123516" { // scale 1 → 2 is a stride of 60
-		t.Errorf("the third scale leads to %q", href)
+		t.Errorf("the third scale links to %q", href)
 	}
 	if box := second.Find("svg").AttrOr("viewBox", second.Find("svg").AttrOr("viewbox", "")); box != "128 0 64 64" {
 		t.Errorf("the third scale shows %q of its strip", box)
@@ -223,7 +223,7 @@ func checkTable(t *testing.T, doc *goquery.Document) {
 	}
 }
 
-// TestDatasetAddresses: several ways to name an image lead to the same, and what the playground needs is carried along.
+// TestDatasetAddresses checks the ways to name an image in the URL, and that the playground's parameters are kept.
 func TestDatasetAddresses(t *testing.T) {
 	for _, c := range []struct{ query, index string }{
 		{"?index=123,456", "123456"},
@@ -240,23 +240,23 @@ func TestDatasetAddresses(t *testing.T) {
 	}
 	doc := dom(t, ask(t, builtIn(t), theSet+"?index=9&a=4&b=77&checkpoint=0123456789abcdef"))
 	if href := doc.Find(part("send-a")).AttrOr("href", ""); href != "/play?a=9&b=77&checkpoint=0123456789abcdef&dataset=shapes3d-synthetic" {
-		t.Errorf("Send to A leads to %q", href)
+		t.Errorf("Send to A links to %q", href)
 	}
 	if href := doc.Find(part("strip-shape")+" a").First().AttrOr("href", ""); href != theSet+"?a=4&b=77&checkpoint=0123456789abcdef&grid=1&index=9" {
-		t.Errorf("a strip leads to %q", href)
+		t.Errorf("a strip links to %q", href)
 	}
 }
 
-// TestDatasetPageKeepsWhatWasTyped: a page that cannot read its address says so beside the field and still shows an image.
+// TestDatasetPageKeepsWhatWasTyped checks that invalid values in the URL are reported beside the field, with an image still shown.
 func TestDatasetPageKeepsWhatWasTyped(t *testing.T) {
 	for _, c := range []struct{ query, field, typed, message, text string }{
 		{"?index=480000", "dataset-index", "480000", "index-error", "There is no image 480000; shapes3d-synthetic has images 0 to 479999."},
 		{"?index=-1", "dataset-index", "-1", "index-error", "There is no image -1; shapes3d-synthetic has images 0 to 479999."},
-		{"?index=ten", "dataset-index", "ten", "index-error", `"ten" is not the number of an image; shapes3d-synthetic has images 0 to 479999.`},
-		{"?f=0.0.0.9.0.0", "dataset-tuple", "0.0.0.9.0.0", "tuple-error", "There is no class 9 of scale; its classes are 0 to 7."},
-		{"?f=1.2", "dataset-tuple", "1.2", "tuple-error", "A tuple of 2 is given for the 6 factors of shapes3d-synthetic."},
-		{"?f=1.x", "dataset-tuple", "1.x", "tuple-error", `"x" is not a class; a tuple has one whole number per factor, as in 0.0.0.0.0.0.`},
-		{"?grid=-3", "grid-seed", "-3", "seed-error", `"-3" is not a seed, a whole number from 0 to 2147483647.`},
+		{"?index=ten", "dataset-index", "ten", "index-error", `"ten" is not an image number; shapes3d-synthetic has images 0 to 479999.`},
+		{"?f=0.0.0.9.0.0", "dataset-tuple", "0.0.0.9.0.0", "tuple-error", "Scale has no class 9; choose one from 0 to 7."},
+		{"?f=1.2", "dataset-tuple", "1.2", "tuple-error", "2 classes given for the 6 factors of shapes3d-synthetic; give one class per factor."},
+		{"?f=1.x", "dataset-tuple", "1.x", "tuple-error", `"x" is not a class; give one whole number per factor, e.g. 0.0.0.0.0.0.`},
+		{"?grid=-3", "grid-seed", "-3", "seed-error", `"-3" is not a seed; use a whole number from 0 to 2147483647.`},
 	} {
 		w := ask(t, builtIn(t), theSet+c.query)
 		doc := dom(t, w)
@@ -265,10 +265,10 @@ func TestDatasetPageKeepsWhatWasTyped(t *testing.T) {
 			t.Errorf("%s: status %d, field %q, aria-invalid %q", c.query, w.Code, field.AttrOr("value", ""), field.AttrOr("aria-invalid", ""))
 		}
 		if got := doc.Find("#" + c.message).Text(); got != c.text {
-			t.Errorf("%s says %q, want %q", c.query, got, c.text)
+			t.Errorf("%s: message %q, want %q", c.query, got, c.text)
 		}
 		if field.AttrOr("aria-describedby", "") != c.message {
-			t.Errorf("%s: the sentence is not tied to its field", c.query)
+			t.Errorf("%s: the message is not linked to its field", c.query)
 		}
 		if doc.Find(part("dataset-image")).AttrOr("src", "") != "/api/datasets/shapes3d-synthetic/images/301630.png" {
 			t.Errorf("%s shows no image", c.query)
@@ -283,11 +283,11 @@ func TestDatasetRandomIsAnAddress(t *testing.T) {
 		t.Fatalf("status %d to %v", w.Code, to)
 	}
 	if w := ask(t, builtIn(t), to.String()); w.Code != http.StatusOK {
-		t.Errorf("the chosen address answers %d", w.Code)
+		t.Errorf("the random URL has status %d", w.Code)
 	}
 }
 
-// TestDatasetWithGaps: a set that lacks combinations works by links alone, and shows nothing where it has nothing.
+// TestDatasetWithGaps checks that a dataset with missing combinations works by links alone and leaves their cells empty.
 func TestDatasetWithGaps(t *testing.T) {
 	sets := builtIn(t)
 	sets.more = map[string]data.Set{"gappy": gappy{}}
@@ -297,14 +297,14 @@ func TestDatasetWithGaps(t *testing.T) {
 		t.Errorf("the strip has %v", links)
 	}
 	if gap := doc.Find(part("strip-place") + " a[aria-disabled]"); gap.Length() != 1 || gap.AttrOr("aria-label", "") != "place middle" {
-		t.Errorf("%d places are empty", gap.Length())
+		t.Errorf("%d empty cells", gap.Length())
 	}
 	if doc.Find(part("incomplete")).Length() != 1 || !strings.Contains(doc.Find("#dataset-data").Text(), `"complete":false,"classes":[1,0],"near":[[0,3],[3,-1,4]]`) {
 		t.Errorf("the page's data: %s", doc.Find("#dataset-data").Text())
 	}
 	doc = dom(t, ask(t, sets, "/datasets/gappy?f=1.1"))
 	if got := doc.Find("#tuple-error").Text(); !strings.Contains(got, "No image has the classes [1 1]") {
-		t.Errorf("a missing combination is answered %q", got)
+		t.Errorf("message of a missing combination: %q", got)
 	}
 	img := pixels(t, ask(t, sets, "/api/datasets/gappy/strip/place.png?index=3"))
 	if got := []byte{img[0], img[2*3], img[4*3]}; !bytes.Equal(got, []byte{120, 0, 160}) {
@@ -332,7 +332,7 @@ func pixels(t *testing.T, w *httptest.ResponseRecorder) []byte {
 	return rgb
 }
 
-// TestDatasetPictures compares every kind of picture with the bytes of the set.
+// TestDatasetPictures compares every kind of image response with the dataset's bytes.
 func TestDatasetPictures(t *testing.T) {
 	sets := builtIn(t)
 	set, err := sets.Open(t.Context(), "shapes3d-synthetic")
@@ -349,17 +349,17 @@ func TestDatasetPictures(t *testing.T) {
 	const api = "/api/datasets/shapes3d-synthetic/"
 	w := ask(t, sets, api+"images/123456.png")
 	if cache := w.Header().Get("Cache-Control"); !strings.Contains(cache, "immutable") {
-		t.Errorf("an image may be kept as %q", cache)
+		t.Errorf("Cache-Control of an image: %q", cache)
 	}
 	if !bytes.Equal(pixels(t, w), image(123456)) {
-		t.Error("image 123456 is not the set's")
+		t.Error("image 123456 differs from the dataset's")
 	}
 	if !bytes.Equal(pixels(t, ask(t, sets, api+"images.png?classes=2.5.7.1.2.6")), image(123456)) {
-		t.Error("the image by classes is not the set's")
+		t.Error("the image by classes differs from the dataset's")
 	}
 	large := pixels(t, ask(t, sets, api+"images/123456.png?x=3"))
 	if len(large) != 9*64*64*3 || !bytes.Equal(at(large, 192, 100, 95), at(image(123456), 64, 33, 31)) {
-		t.Error("three times magnified, the image is another")
+		t.Error("the image magnified three times differs")
 	}
 	strip := pixels(t, ask(t, sets, api+"strip/shape.png?index=123456"))
 	if len(strip) != 4*64*64*3 || !bytes.Equal(at(strip, 256, 64*3+32, 40), at(image(123471), 64, 32, 40)) {
@@ -377,7 +377,7 @@ func TestDatasetPictures(t *testing.T) {
 	}
 }
 
-// TestPicturesOfAnAddedSet: one can be removed, and another take its name, so that a browser asks whether its pictures are the same.
+// TestPicturesOfAnAddedSet checks that images of added datasets are revalidated, because another dataset can take a removed one's name.
 func TestPicturesOfAnAddedSet(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "0.png"), drawnPNG(t, 200), 0o600), os.WriteFile(filepath.Join(dir, "1.png"), drawnPNG(t, 9), 0o600),
@@ -395,7 +395,7 @@ func TestPicturesOfAnAddedSet(t *testing.T) {
 	const one = "/api/datasets/mine/images/0.png"
 	first := ask(t, sets, one)
 	if cache := first.Header().Get("Cache-Control"); first.Code != 200 || strings.Contains(cache, "immutable") || first.Header().Get("ETag") == "" {
-		t.Errorf("status %d, kept as %q under %q", first.Code, cache, first.Header().Get("ETag"))
+		t.Errorf("status %d, Cache-Control %q, ETag %q", first.Code, cache, first.Header().Get("ETag"))
 	}
 	if w := ask(t, sets, "/api/datasets/mine/strip/"+url.PathEscape("a/b %2F?")+".png?index=0"); w.Code != 200 || len(pixels(t, w)) != 2*64*64*3 {
 		t.Errorf("the strip of a factor with an odd name: status %d, %s", w.Code, w.Body)
@@ -411,14 +411,14 @@ func TestPicturesOfAnAddedSet(t *testing.T) {
 	}
 	add(dir)
 	if again := ask(t, sets, one); again.Code != 200 || again.Header().Get("ETag") == first.Header().Get("ETag") {
-		t.Errorf("status %d, and another picture has the same tag", again.Code)
+		t.Errorf("status %d, another image has the same ETag", again.Code)
 	}
 	if got := ask(t, sets, "/api/datasets/mine").Body.String(); !strings.Contains(got, `"factors":[]`) {
-		t.Errorf("a set without factors is %s", got)
+		t.Errorf("a dataset without factors: %s", got)
 	}
 }
 
-// TestGridOfFewImages: the sheet on the page is as wide as the picture that is asked for.
+// TestGridOfFewImages checks that the page draws the sheet at the width of the requested image.
 func TestGridOfFewImages(t *testing.T) {
 	sets := builtIn(t)
 	sets.more = map[string]data.Set{"gappy": gappy{}}
@@ -431,7 +431,7 @@ func TestGridOfFewImages(t *testing.T) {
 	}
 }
 
-// drawnPNG is a picture of one colour.
+// drawnPNG returns an image of one colour.
 func drawnPNG(t *testing.T, red uint8) []byte {
 	t.Helper()
 	img := image.NewNRGBA(image.Rect(0, 0, 64, 64))
@@ -443,7 +443,7 @@ func drawnPNG(t *testing.T, red uint8) []byte {
 	return b.Bytes()
 }
 
-// at is one pixel of an image of the given width.
+// at returns one pixel of an image of the given width.
 func at(rgb []byte, width, x, y int) []byte { return rgb[(y*width+x)*3 : (y*width+x)*3+3] }
 
 func TestDatasetAPI(t *testing.T) {
@@ -474,27 +474,27 @@ func TestDatasetErrors(t *testing.T) {
 		{"/api/datasets/moon/images/0.png", 404, "moon"},
 		{api + "images/480000.png", 422, "there is no image 480000; shapes3d-synthetic has images 0 to 479999"},
 		{api + "images/-1.png", 422, "there is no image -1"},
-		{api + "images/one.png", 422, `\"one\" is not the number of an image`},
-		{api + "images.png?classes=0.12.0.0.0.0", 422, "there is no class 12 of wall_hue; its classes are 0 to 9"},
-		{api + "images.png?classes=1", 422, "a tuple of 1 is given for the 6 factors"},
-		{api + "images.png", 422, "say which image"},
+		{api + "images/one.png", 422, `\"one\" is not an image number`},
+		{api + "images.png?classes=0.12.0.0.0.0", 422, "wall_hue has no class 12; choose one from 0 to 9"},
+		{api + "images.png?classes=1", 422, "1 classes given for the 6 factors"},
+		{api + "images.png", 422, "choose an image by index"},
 		{api + "images/7.png?x=9", 422, `\"9\" is not a whole number from 1 to 8`},
 		{api + "images/7.png?x=0", 422, `\"0\"`},
 		{api + "strip/colour.png?index=1", 404, `Shapes3d-synthetic has no factor \"colour\".`},
 		{api + "strip/shape.png?index=480000", 422, "480000"},
 		{api + "grid.png?seed=x", 422, `\"x\" is not a seed`},
 		{api + "grid.png?n=257", 422, "1 to 256"},
-		{api + "grid.png?n=256&x=8", 422, "more than one picture holds"},
+		{api + "grid.png?n=256&x=8", 422, "exceed the size limit"},
 		{api + "grid.json?n=0", 422, "1 to 256"},
 	} {
 		w := ask(t, builtIn(t), c.path)
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.says) {
-			t.Errorf("%s: status %d, want %d; says %.300s", c.path, w.Code, c.status, w.Body)
+			t.Errorf("%s: status %d, want %d; body %.300s", c.path, w.Code, c.status, w.Body)
 		}
 	}
 	broken := builtIn(t)
 	broken.fail = errors.New("disk on fire")
 	if w := ask(t, broken, theSet); w.Code != 500 || strings.Contains(w.Body.String(), "fire") {
-		t.Errorf("a set that does not open is answered %d: %.200s", w.Code, w.Body)
+		t.Errorf("a dataset that does not open: status %d: %.200s", w.Code, w.Body)
 	}
 }

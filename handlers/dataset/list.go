@@ -13,7 +13,7 @@ import (
 	ui "slotscope/views/dataset"
 )
 
-// list draws every dataset that is known: with a few of its images, how far it is, or where it can be got.
+// list draws every known dataset with a few of its images, its progress, or its source.
 func (h Datasets) list(w http.ResponseWriter, r *http.Request) error {
 	return handlers.Draw(w, r, ui.Datasets(h.listView(r, data.Request{}, nil)))
 }
@@ -39,7 +39,7 @@ func (h Datasets) listView(r *http.Request, asked data.Request, bad model.Invali
 	return view
 }
 
-// entryView is what a page shows of one dataset.
+// entryView returns the view of one dataset.
 func entryView(e data.Entry) ui.DatasetEntry {
 	v := ui.DatasetEntry{
 		DatasetCard: datasetCard(e.Info), State: string(e.State), Kind: string(e.Kind), Paths: e.Paths, Part: e.Part, Reason: handlers.Sentence(e.Reason), Holder: e.Holder,
@@ -70,7 +70,7 @@ func entryView(e data.Entry) ui.DatasetEntry {
 	return v
 }
 
-// add queues what the form asks for; what is wrong with it is said beside its fields.
+// add queues the form's request; errors are shown beside its fields.
 func (h Datasets) add(w http.ResponseWriter, r *http.Request) error {
 	if err := handlers.ReadForm(w, r); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (h Datasets) add(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// again adds a published set by name, or goes on with one whose adding ended early.
+// again adds a published dataset by name, or resumes one that was interrupted or failed.
 func (h Datasets) again(w http.ResponseWriter, r *http.Request) error {
 	name, err := h.Catalogue.Add(r.Context(), data.Request{Name: datasetName(r), Skip: r.FormValue("skip_broken") != ""})
 	if err != nil {
@@ -116,7 +116,7 @@ func (h Datasets) remove(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// part sends the visitor to the page of a part of a dataset, or says what is wrong with the selection on the page of the whole.
+// part redirects to the page of a part of a dataset, or reports an invalid selection on the page of the whole.
 func (h Datasets) part(w http.ResponseWriter, r *http.Request) error {
 	whole, text := datasetName(r), strings.TrimSpace(r.URL.Query().Get("select"))
 	name := fmt.Sprintf("%s[%s]", whole, text)
@@ -186,16 +186,16 @@ func (h Datasets) answerState(w http.ResponseWriter, r *http.Request, name strin
 	return handlers.JSON(w, status, datasetEntry(e))
 }
 
-// datasetState says of one dataset where it stands.
+// datasetStateJSON is the state of one dataset.
 type datasetStateJSON struct {
 	Name   string     `json:"name"`
 	State  data.State `json:"state"`
-	Kind   data.Kind  `json:"kind"`  // "" until it is ready
-	Paths  []string   `json:"paths"` // from where it is read
-	Part   string     `json:"part"`  // of what, where it is a named part
+	Kind   data.Kind  `json:"kind"`  // "" until ready
+	Paths  []string   `json:"paths"` // source files
+	Part   string     `json:"part"`  // name of the whole dataset, if this is a named part
 	Bytes  int64      `json:"bytes"` // in the data folder
 	Reason string     `json:"reason"`
-	Why    string     `json:"why"` // what helps, where it is not ready
+	Why    string     `json:"why"` // what to do if it is not ready
 	Work   data.Work  `json:"work"`
 }
 

@@ -24,7 +24,7 @@ import (
 	"slotscope/model/data"
 )
 
-// ownFile writes a visitor's own dataset: images of gappy's tuples, image i of brightness 40·i, as NumPy writes arrays.
+// ownFile writes a user's dataset as a NumPy archive: images of gappy's tuples, image i with brightness 40·i.
 func ownFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "own.npz")
@@ -60,7 +60,7 @@ func ownFile(t *testing.T) string {
 	return path
 }
 
-// sendTo answers a request with a body to the datasets' routes; a form where it is one.
+// sendTo returns the response to a request with a body to the dataset routes; outside /api/ the body is a form.
 func sendTo(t *testing.T, catalogue DatasetCatalogue, method, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := chi.NewRouter()
@@ -74,7 +74,7 @@ func sendTo(t *testing.T, catalogue DatasetCatalogue, method, path, body string)
 	return w
 }
 
-// settled waits until nothing moves.
+// settled waits until a dataset's state is final.
 func settled(t *testing.T, sets DatasetCatalogue, name string) data.Entry {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
@@ -82,11 +82,11 @@ func settled(t *testing.T, sets DatasetCatalogue, name string) data.Entry {
 			return e
 		}
 	}
-	t.Fatalf("%s is still moving", name)
+	t.Fatalf("%s is still being added", name)
 	return data.Entry{}
 }
 
-// TestDamagedPicture offers to leave a damaged picture out, on the page and by the interface, and does so.
+// TestDamagedPicture skips a damaged image on request, over the page and the API.
 func TestDamagedPicture(t *testing.T) {
 	var good bytes.Buffer
 	if err := png.Encode(&good, image.NewGray(image.Rect(0, 0, 64, 64))); err != nil {
@@ -110,33 +110,33 @@ func TestDamagedPicture(t *testing.T) {
 	sets := builtIn(t)
 	sendTo(t, sets, "POST", "/datasets", url.Values{"from": {folder("own")}}.Encode())
 	if e := settled(t, sets, "own"); e.State != data.Failed {
-		t.Fatalf("it is %s", e.State)
+		t.Fatalf("state %s", e.State)
 	}
 	for _, page := range []string{"/datasets", "/datasets/own"} {
 		doc := dom(t, ask(t, sets, page))
 		form := doc.Find(part("skip-broken")).Closest("form")
 		if to := form.AttrOr("action", ""); to != "/datasets/own/add" || form.Find("input[name=skip_broken]").Length() != 1 || !strings.Contains(doc.Find(part("reason")).Text(), "3.png") {
-			t.Errorf("%s: the form leads to %q", page, to)
+			t.Errorf("%s: the form posts to %q", page, to)
 		}
 	}
 	sendTo(t, sets, "POST", "/datasets/own/add", "")
 	if e := settled(t, sets, "own"); e.State != data.Failed {
-		t.Fatalf("tried again, it is %s", e.State)
+		t.Fatalf("after a retry: state %s", e.State)
 	}
 	sendTo(t, sets, "POST", "/datasets/own/add", "skip_broken=1")
 	if e := settled(t, sets, "own"); e.State != data.Ready || e.Info.Len != 4 || !strings.Contains(e.Info.Note, "3.png") {
-		t.Fatalf("without the picture, it is %s: %s %+v", e.State, e.Reason, e.Info)
+		t.Fatalf("without the image: state %s: %s %+v", e.State, e.Reason, e.Info)
 	}
 	body := fmt.Sprintf(`{"from": %q, "name": "other", "skip_broken": true}`, folder("own"))
 	if w := sendTo(t, sets, "POST", "/api/datasets", body); w.Code != http.StatusAccepted {
 		t.Fatalf("%d: %s", w.Code, w.Body)
 	}
 	if e := settled(t, sets, "other"); e.State != data.Ready || e.Info.Len != 4 {
-		t.Errorf("by the interface, it is %s: %s", e.State, e.Reason)
+		t.Errorf("over the API: state %s: %s", e.State, e.Reason)
 	}
 }
 
-// TestAddByForm adds a visitor's own file, browses it, takes a part of it, and removes both.
+// TestAddByForm adds a user's file, browses it, selects a part of it, and removes it.
 func TestAddByForm(t *testing.T) {
 	sets, path := builtIn(t), ownFile(t)
 	w := sendTo(t, sets, "POST", "/datasets", url.Values{"from": {path}}.Encode())
@@ -144,16 +144,16 @@ func TestAddByForm(t *testing.T) {
 		t.Fatalf("adding: %d to %q\n%s", w.Code, w.Header().Get("Location"), w.Body)
 	}
 	if e := settled(t, sets, "own"); e.State != data.Ready {
-		t.Fatalf("it is %s: %s", e.State, e.Reason)
+		t.Fatalf("state %s: %s", e.State, e.Reason)
 	}
 	card := dom(t, ask(t, sets, "/datasets")).Find("#own").Text()
 	for _, want := range []string{"5 images · 64 × 64 × 3 · 2 factors", "read in place from " + path, "Remove own"} {
 		if !strings.Contains(card, want) {
-			t.Errorf("its card does not say %q: %s", want, card)
+			t.Errorf("its card lacks %q: %s", want, card)
 		}
 	}
 	if got := pixels(t, ask(t, sets, "/api/datasets/own/images/3.png")); got[0] != 120 {
-		t.Errorf("image 3 is %d bright", got[0])
+		t.Errorf("brightness of image 3: %d", got[0])
 	}
 	w = ask(t, sets, "/datasets/own/part?select="+url.QueryEscape("factor_1=0, 2"))
 	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || to != "/datasets/own%5Bfactor_1=0%2C2%5D" {
@@ -161,24 +161,24 @@ func TestAddByForm(t *testing.T) {
 	}
 	doc := dom(t, ask(t, sets, w.Header().Get("Location")))
 	if text := doc.Find(part("part-of")).Text(); !strings.Contains(text, "factor_1=0,2") || doc.Find(part("rest")).Text() != "own[not(factor_1=0,2)]" {
-		t.Errorf("the part's page says %q", text)
+		t.Errorf("text of the part's page: %q", text)
 	}
 	doc = dom(t, ask(t, sets, "/datasets/own/part?select=factor_9%3D1"))
 	if text := doc.Find(part("select-error")).Text(); !strings.Contains(text, `Own has no factor "factor_9"; it has factor_0, factor_1.`) || doc.Find(part("select")).AttrOr("value", "") != "factor_9=1" {
-		t.Errorf("a selection of nothing: %q", text)
+		t.Errorf("an unknown factor: %q", text)
 	}
 	if w := sendTo(t, sets, "POST", "/datasets/own/remove", ""); w.Code != http.StatusSeeOther {
 		t.Fatalf("removing: %d %s", w.Code, w.Body)
 	}
 	if w := ask(t, sets, "/datasets/own"); w.Code != http.StatusNotFound {
-		t.Errorf("after removing it its page answers %d", w.Code)
+		t.Errorf("page of the removed dataset: status %d", w.Code)
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Errorf("removing it took the visitor's file: %v", err)
+		t.Errorf("removing it deleted the user's file: %v", err)
 	}
 }
 
-// TestAddFormSaysWhatIsWrong beside the field, and keeps what was typed.
+// TestAddFormSaysWhatIsWrong checks that errors appear beside the field and that the form keeps its input.
 func TestAddFormSaysWhatIsWrong(t *testing.T) {
 	sets := builtIn(t)
 	text := filepath.Join(t.TempDir(), "notes.txt")
@@ -186,7 +186,7 @@ func TestAddFormSaysWhatIsWrong(t *testing.T) {
 	for _, c := range []struct{ from, name, field, says string }{
 		{"/no/where", "", "from-error", "There is no file or folder /no/where on this machine."},
 		{text, "", "from-error", "neither a published dataset"},
-		{"", "", "from-error", "Give a path or a URL"},
+		{"", "", "from-error", "give a path or a URL"},
 		{text, "../up", "name-error", "cannot name a dataset"},
 		{"shapes3d-synthetic[shape=cube]", "", "name-error", "Choose a name"},
 		{"shapes3d-synthetic[shape", "x", "from-error", "does not end with a selection"},
@@ -198,42 +198,42 @@ func TestAddFormSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("%q, %q: %d, %q", c.from, c.name, w.Code, got)
 		}
 		if got := doc.Find(part("add-from")).AttrOr("value", ""); got != c.from {
-			t.Errorf("%q was typed, %q is kept", c.from, got)
+			t.Errorf("input %q, form has %q", c.from, got)
 		}
 	}
 }
 
-// TestStates draws a published set that is not here, one that failed, and offers what helps.
+// TestStates checks the pages of a published dataset that is not added, found, and failed, with their actions.
 func TestStates(t *testing.T) {
 	t.Setenv(data.LayoutVariable, "")
 	sets := builtIn(t)
 	doc := dom(t, ask(t, sets, "/datasets"))
 	entry := doc.Find("#shapes3d")
 	text := strings.Join(strings.Fields(entry.Text()), " ")
-	for _, want := range []string{"not here", "480,000 images", "3dshapes.h5", "267.6 MB", "Licence: Apache-2.0", "5.9 GB", "Download and add"} {
+	for _, want := range []string{"not added", "480,000 images", "3dshapes.h5", "267.6 MB", "Licence: Apache-2.0", "5.9 GB", "Download and add"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the entry of 3D Shapes does not say %q: %s", want, text)
+			t.Errorf("the entry of 3D Shapes lacks %q: %s", want, text)
 		}
 	}
 	if w := ask(t, sets, "/datasets/falcor3d"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "enter its path") {
-		t.Errorf("the page of a set to be got by hand: %d", w.Code)
+		t.Errorf("the page of a dataset to download manually: %d", w.Code)
 	}
 	bad := filepath.Join(sets.Dir, "3dshapes.h5")
 	os.WriteFile(bad, []byte("cut off"), 0o644)
 	doc = dom(t, ask(t, sets, "/datasets"))
-	if got := doc.Find("#shapes3d " + part("state")).Text(); got != "found here" {
-		t.Errorf("with a file of that name it is %q", got)
+	if got := doc.Find("#shapes3d " + part("state")).Text(); got != "found" {
+		t.Errorf("with a file of that name: state %q", got)
 	}
 	if w := sendTo(t, sets, "POST", "/datasets/shapes3d/add", ""); w.Code != http.StatusSeeOther {
 		t.Fatalf("adding it: %d %s", w.Code, w.Body)
 	}
 	e := settled(t, sets, "shapes3d")
 	doc = dom(t, ask(t, sets, "/datasets/shapes3d"))
-	if got := doc.Find(part("reason")).Text(); e.State != data.Failed || !strings.Contains(got, "has 7 bytes; the published file has 267573662") {
-		t.Errorf("it is %s, and its page says %q", e.State, got)
+	if got := doc.Find(part("reason")).Text(); e.State != data.Failed || !strings.Contains(got, "has 7 bytes, but the published file has 267573662") {
+		t.Errorf("state %s, reason on its page %q", e.State, got)
 	}
 	if doc.Find(part("add")).Length() != 1 || doc.Find(part("remove")).Length() != 1 {
-		t.Error("the page offers no other attempt, or no way out")
+		t.Error("the page lacks a retry or a remove button")
 	}
 	if w := ask(t, sets, "/api/datasets/shapes3d/images/0.png"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "cannot be used") {
 		t.Errorf("an image of it: %d %s", w.Code, w.Body)
@@ -269,7 +269,7 @@ func TestAddByAPI(t *testing.T) {
 		status             int
 		says               string
 	}{
-		{"POST", "/api/datasets", string(body), 409, "There is a dataset mine already"},
+		{"POST", "/api/datasets", string(body), 409, "Dataset mine already exists"},
 		{"POST", "/api/datasets", `{"from":"x","as":"y"}`, 422, "unknown field"},
 		{"POST", "/api/datasets", `{"name":"falcor3d"}`, 422, "must be downloaded by hand"},
 		{"POST", "/api/datasets/mine/stop", "", 409, "is not being added"},

@@ -11,7 +11,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// TestSweepsAreAccessible: the explorer, the plan of a search and a comparison of ten groups.
+// TestSweepsAreAccessible checks the explore page, the form, the sweep page and the comparison of a sweep.
 func TestSweepsAreAccessible(t *testing.T) {
 	expect.Long(t)
 	f := handlertest.NewScored(t)

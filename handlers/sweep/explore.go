@@ -22,17 +22,17 @@ import (
 	ui "slotscope/views/sweep"
 )
 
-// explored is a sweep's runs with the score that is looked at.
+// explored is a sweep's runs with the selected score.
 type explored struct {
 	sweep.Status
 	sweep.Exploration
 	metric  report.Metric
-	metrics []report.Metric // that some run has
-	scores  []float64       // of each row; NaN where it has none
-	x, y    int             // parameters of the heat map; −1 where there is none
+	metrics []report.Metric // scores that at least one run has
+	scores  []float64       // of each row; NaN if missing
+	x, y    int             // indices of the heat map's parameters; −1 if none
 }
 
-// look reads which score and which two hyperparameters an address looks at; what is not there is refused.
+// look parses the score and the two hyperparameters selected in a URL; unknown names are errors.
 func (h Sweeps) look(ctx context.Context, id string, q url.Values) (explored, error) {
 	s, err := h.Service.Get(ctx, id)
 	if err != nil {
@@ -48,7 +48,7 @@ func (h Sweeps) look(ctx context.Context, id string, q url.Values) (explored, er
 	key := cmp.Or(q.Get("metric"), "infom")
 	var ok bool
 	if e.metric, ok = report.MetricByKey(key); !ok {
-		bad["metric"] = fmt.Sprintf("%q is not a score; there are %s", key, keysOf(report.AllMetrics()))
+		bad["metric"] = fmt.Sprintf("%q is not a score; use one of %s", key, keysOf(report.AllMetrics()))
 	}
 	e.axes(q, bad)
 	if err := bad.OrNil(); err != nil {
@@ -72,7 +72,7 @@ func keysOf(metrics []report.Metric) string {
 	return strings.Join(keys, ", ")
 }
 
-// axes are the two parameters of the heat map: those that are asked for, else the first that are not the model or dataset.
+// axes sets the two parameters of the heat map: those in the URL, or else the first ones other than model and dataset.
 func (e *explored) axes(q url.Values, bad model.Invalid) {
 	var order []int
 	for i, p := range e.Parameters {
@@ -92,7 +92,7 @@ func (e *explored) axes(q url.Values, bad model.Invalid) {
 		}
 		i := e.Index(text)
 		if i < 0 {
-			bad[name] = fmt.Sprintf("%q is not a hyperparameter that this sweep varies", text)
+			bad[name] = fmt.Sprintf("this sweep does not vary %q", text)
 		}
 		return i
 	}
@@ -109,7 +109,7 @@ func (e *explored) axes(q url.Values, bad model.Invalid) {
 	}
 }
 
-// query is the address of what is looked at.
+// query returns the URL parameters of the current view.
 func (e explored) query() url.Values {
 	q := url.Values{"metric": {e.metric.Key}}
 	if e.x >= 0 {
@@ -121,7 +121,7 @@ func (e explored) query() url.Values {
 	return q
 }
 
-// explore draws the page of a sweep's hyperparameters.
+// explore draws the explore page of a sweep.
 func (h Sweeps) explore(w http.ResponseWriter, r *http.Request) error {
 	e, err := h.look(r.Context(), chi.URLParam(r, "id"), r.URL.Query())
 	if err != nil {
@@ -150,7 +150,7 @@ func (e explored) scored() (n int) {
 	return n
 }
 
-// heat is the mean score of every pair of levels, over whatever else the sweep varies.
+// heat returns the mean score of every pair of levels, over all other varied hyperparameters.
 func (e explored) heat() ui.HeatView {
 	v := ui.HeatView{}
 	if e.x < 0 {
@@ -200,7 +200,7 @@ func (e explored) heat() ui.HeatView {
 	return v
 }
 
-// marginal draws the mean score at every level of a parameter, over whatever else the sweep varies.
+// marginal draws the mean score at every level of a parameter, over all other varied hyperparameters.
 func (e explored) marginal(i int) figure.Figure {
 	p := e.Parameters[i]
 	bars := figure.Bars{Name: e.metric.Label}
@@ -216,11 +216,11 @@ func (e explored) marginal(i int) figure.Figure {
 	}
 	return figure.BarChart{Name: "marginal-" + strings.ReplaceAll(p.Name, "_", "-"), Title: e.metric.Label + " by " + p.Title(), Groups: p.Levels, Bars: []figure.Bars{bars},
 		Y: figure.Axis{Label: strings.TrimSpace(e.metric.Label + " " + e.metric.Unit)}, Height: 160,
-		Note: "Mean over all runs with that value, and its 95% interval; points are runs.", Empty: "No run has this score yet."}.Draw()
+		Note: "Mean over all runs with that value, with 95% interval; points are runs.", Empty: "No run has this score yet."}.Draw()
 }
 
-// importances are what each parameter explains of the score alone, and last what the seed does, which is chance; ok is false where too few
-// runs have a score, or nothing differs.
+// importances returns the share of the score's variance that each parameter alone explains; the last element is that of the seed, which
+// is chance. ok is false if too few runs have a score or nothing differs.
 func (e explored) importances() (all []importance.Input, ok bool) {
 	var x [][]float64
 	var y []float64
@@ -240,8 +240,8 @@ func (e explored) importances() (all []importance.Input, ok bool) {
 func (e explored) importanceFigure() figure.Figure {
 	all, ok := e.importances()
 	chart := figure.BarChart{Name: "importance", Title: "Importance for " + e.metric.Label, Y: figure.Axis{Label: "share of variance"}, Width: 560, Height: 180,
-		Note:  "Share of the score's variance that each explains alone, by functional ANOVA under a regression forest; what is missing to 1 is interactions. Median and 95% interval over 40 bootstrap samples of settings. The seed shows what chance has.",
-		Empty: "At least 8 runs with different scores are needed."}
+		Note:  "Share of the score's variance that each hyperparameter alone explains, by functional ANOVA on a regression forest; the rest up to 1 is interactions. Median and 95% interval over 40 bootstrap samples of settings. The seed shows the chance level.",
+		Empty: "Needs at least 8 runs with different scores."}
 	if ok {
 		order := make([]int, len(all))
 		for i := range order {
@@ -283,7 +283,7 @@ func (h Sweeps) exploreFigure(w http.ResponseWriter, r *http.Request) error {
 	return fmt.Errorf("this sweep has no figure %q: %w", name, model.ErrNotFound)
 }
 
-// coordinates are the axes and lines of parallel coordinates: every parameter, then the score.
+// coordinates returns the axes and lines of the parallel coordinates plot: every parameter, then the score.
 func (e explored) coordinates() ui.Coordinates {
 	c := ui.Coordinates{Axes: []ui.CoordinateAxis{}, Lines: []ui.CoordinateLine{}}
 	for _, p := range e.Parameters {
@@ -317,7 +317,7 @@ func (e explored) coordinates() ui.Coordinates {
 	return c
 }
 
-// rows are the runs, best first; those without the score come last.
+// rows returns the runs, best first; those without the score come last.
 func (e explored) rows() (rows []ui.ExploreRow) {
 	order := make([]int, len(e.Rows))
 	for i := range order {
@@ -341,7 +341,7 @@ func (e explored) rows() (rows []ui.ExploreRow) {
 	return rows
 }
 
-// apiExplore answers the same for programs.
+// apiExplore writes the data of the explore page as JSON.
 func (h Sweeps) apiExplore(w http.ResponseWriter, r *http.Request) error {
 	e, err := h.look(r.Context(), chi.URLParam(r, "id"), r.URL.Query())
 	if err != nil {
@@ -351,7 +351,7 @@ func (h Sweeps) apiExplore(w http.ResponseWriter, r *http.Request) error {
 		Field      string    `json:"field"`
 		Label      string    `json:"label"`
 		Levels     []string  `json:"levels"`
-		Importance []float64 `json:"importance"` // median, and ends of its interval; null where it cannot be said
+		Importance []float64 `json:"importance"` // median, then ends of its interval; null if it cannot be computed
 	}
 	type row struct {
 		Run    string            `json:"run"`

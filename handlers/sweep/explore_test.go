@@ -17,7 +17,7 @@ import (
 	"slotscope/model/sweep"
 )
 
-// searched is a sweep over two hyperparameters, all of its runs but one scored: InfoM rises with the learning rate, and a little with k.
+// searched creates a sweep over two hyperparameters with scores for all runs but one: InfoM rises with the learning rate, and a little with k.
 func searched(t *testing.T, f *handlertest.Scored) (id string, items []sweep.Standing) {
 	t.Helper()
 	p, err := sweep.Own{Name: "searched", Preset: "tiny", Steps: 40, Seeds: 2, Models: []string{"hrr"}, Datasets: []string{"shapes3d-synthetic"},
@@ -40,7 +40,7 @@ func TestExplorePage(t *testing.T) {
 	f, h := openSweeps(t)
 	id, items := searched(t, f)
 	if href := handlertest.Page(t, handlertest.Ask(h, "GET", "/sweeps/"+id, "")).Find("[data-testid=explore-link]").AttrOr("href", ""); href != "/sweeps/"+id+"/explore" {
-		t.Errorf("the sweep's page leads to %q", href)
+		t.Errorf("the sweep page links to %q", href)
 	}
 	doc := handlertest.Page(t, handlertest.Ask(h, "GET", "/sweeps/"+id+"/explore?x=k&y=lr", ""))
 	var cells []string
@@ -56,7 +56,7 @@ func TestExplorePage(t *testing.T) {
 	// seeds differ by 0.01: the interval's half is 12.7·0.00707/√2 = 0.0635; one of the first cell's two runs has no score
 	want := `Learning rate η \ Codebook entries k|32|64|0.0001|0.39 1 of 2 runs|0.41 ± 0.06 2 runs|0.001|0.53 ± 0.06 2 runs|0.56 ± 0.06 2 runs|0.01|0.68 ± 0.06 2 runs|0.71 ± 0.06 2 runs`
 	if got := strings.Join(cells, "|"); got != want {
-		t.Errorf("heat map\n%s\nwants\n%s", got, want)
+		t.Errorf("heat map\n%s\nwant\n%s", got, want)
 	}
 	last := doc.Find(".heat a").Last()
 	address, _ := last.Attr("href")
@@ -110,7 +110,7 @@ func TestExploreForPrograms(t *testing.T) {
 	}
 	for _, p := range out.Parameters {
 		if p.Field == "lr" && (len(p.Levels) != 3 || len(p.Importance) != 3 || p.Importance[0] < 0.6 || out.Chance[0] > 0.05) {
-			t.Errorf("the learning rate decides, chance has %v: %+v", out.Chance, p)
+			t.Errorf("importance of the learning rate (chance %v): %+v", out.Chance, p)
 		}
 	}
 }
@@ -140,22 +140,22 @@ func TestExploreRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if doc := handlertest.Page(t, handlertest.Ask(h, "GET", "/sweeps/"+plain.ID+"/explore", "")); doc.Find("[data-testid=nothing]").Length() != 1 {
-		t.Error("a sweep over seeds alone, and no word that there is nothing to explore")
+		t.Error("the page of a sweep over seeds alone lacks the notice")
 	}
 }
 
-// TestExploreInABrowser: lines and rows are held together, limits leave runs out of both, and another score is one choice away.
+// TestExploreInABrowser checks that lines and rows are highlighted together, that limits filter both, and that the score can be changed.
 func TestExploreInABrowser(t *testing.T) {
 	f := handlertest.NewScored(t)
 	id, _ := searched(t, f)
 	b := handlertest.Open(t, compare.Reports{Runs: f, Scores: f, Sweeps: handlertest.Sweeps{Scored: f}}, sweeppage.Sweeps{Service: handlertest.Sweeps{Scored: f}, Datasets: handlertest.Data{}})
 	b.Do(chromedp.Navigate(b.URL + "/sweeps/" + id + "/explore"))
-	b.Until("eleven runs are lines, twelve rows", `document.querySelectorAll('[data-line]').length === 11 && document.querySelectorAll('[data-testid=run]:not([hidden])').length === 12`)
+	b.Until("there are eleven lines and twelve rows", `document.querySelectorAll('[data-line]').length === 11 && document.querySelectorAll('[data-testid=run]:not([hidden])').length === 12`)
 	b.Eval(`document.querySelector('[data-testid=run] a').dispatchEvent(new PointerEvent('pointerover', { bubbles: true }))`)
-	b.Until("the line of the row under the pointer is held", `document.querySelector('[data-line].held')?.dataset.line === document.querySelector('[data-testid=run]').dataset.run && document.querySelectorAll('[data-line].held').length === 1`)
+	b.Until("the line of the row under the pointer is highlighted", `document.querySelector('[data-line].held')?.dataset.line === document.querySelector('[data-testid=run]').dataset.run && document.querySelectorAll('[data-line].held').length === 1`)
 	b.Focus(`[aria-label="Learning rate η from"]`)
 	b.Do(chromedp.KeyEvent("from 0.01"))
-	b.Until("four runs have the greatest rate", `document.querySelectorAll('[data-line]:not(.out)').length === 4 && document.querySelectorAll('[data-testid=run]:not([hidden])').length === 4`)
+	b.Until("four runs have the highest learning rate", `document.querySelectorAll('[data-line]:not(.out)').length === 4 && document.querySelectorAll('[data-testid=run]:not([hidden])').length === 4`)
 	b.Until("they can be compared", `document.querySelector('[data-part=compare]').href.split(',').length === 4 && document.querySelector('[data-part=shown]').textContent === '4 of 11 runs within the limits.'`)
 	b.Focus("[name=metric]")
 	b.Do(chromedp.KeyEvent("PSNR"))
@@ -165,23 +165,23 @@ func TestExploreInABrowser(t *testing.T) {
 	b.Until("a cell opens the comparison of its runs", `location.pathname === '/compare' && location.hash === '#swaps'`)
 }
 
-// TestPlanInABrowser: the work is said as the form is filled in, hyperparameters are added, and the search shows what belongs to it.
+// TestPlanInABrowser checks that the estimate follows the form, that hyperparameters can be added, and that each search shows its fields.
 func TestPlanInABrowser(t *testing.T) {
 	f := handlertest.NewScored(t)
 	b := handlertest.Open(t, sweeppage.Sweeps{Service: handlertest.Sweeps{Scored: f}, Datasets: handlertest.Data{}})
 	b.Open("/sweeps/new?kind=own")
-	b.Until("three seeds are three runs", `document.querySelector('[data-testid=estimate]').textContent.trim().startsWith('3 runs at most')`)
+	b.Until("three seeds are three runs", `document.querySelector('[data-testid=estimate]').textContent.trim().startsWith('Up to 3 runs')`)
 	b.Focus("[name=field]")
 	b.Do(chromedp.KeyEvent("lr"))
 	b.Focus("[name=values]")
 	b.Do(chromedp.KeyEvent("0.001, 0.01"))
-	b.Until("two rates are six", `document.querySelector('[data-testid=estimate]').textContent.trim().startsWith('6 runs at most')`)
+	b.Until("two learning rates are six runs", `document.querySelector('[data-testid=estimate]').textContent.trim().startsWith('Up to 6 runs')`)
 	b.Click("[data-part=add]")
-	b.Until("another hyperparameter can be chosen", `document.querySelectorAll('[data-part=vary-line]').length === 3 && document.activeElement.name === 'field'`)
+	b.Until("another hyperparameter can be selected", `document.querySelectorAll('[data-part=vary-line]').length === 3 && document.activeElement.name === 'field'`)
 	b.Focus("[name=search][value=random]")
 	b.Do(chromedp.KeyEvent(" "))
-	b.Until("random search asks how many", `!document.querySelector('[data-search=random]').hidden`)
-	b.Until("twenty draws of two values are refused in words", `document.querySelector('[data-testid=estimate]').textContent.includes('only 2 different settings')`)
+	b.Until("random search shows its fields", `!document.querySelector('[data-search=random]').hidden`)
+	b.Until("twenty draws from two settings are rejected with a reason", `document.querySelector('[data-testid=estimate]').textContent.includes('only 2 different settings')`)
 	b.Click("[name=race]")
-	b.Until("a race asks for its seeds", `!document.querySelector('[data-race]').hidden`)
+	b.Until("the race shows its field for seeds", `!document.querySelector('[data-race]').hidden`)
 }

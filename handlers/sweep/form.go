@@ -17,12 +17,12 @@ import (
 	ui "slotscope/views/sweep"
 )
 
-// sweepForm is a plan as the page's form has it, as it was typed.
+// sweepForm holds the form's fields as typed.
 type sweepForm struct {
 	kind, name, preset, steps, seeds, set string
-	fields, values                        []string // of hyperparameters, line by line
+	fields, values                        []string // hyperparameters, line by line
 	search, draws, drawSeed               string
-	race                                  string // seeds before its first round; empty for none
+	race                                  string // seeds before the first round of the race; empty if none
 	models, datasets, parts, fieldParts   []string
 	place                                 url.Values
 }
@@ -31,7 +31,7 @@ func (h Sweeps) form(w http.ResponseWriter, r *http.Request) error {
 	return h.drawForm(w, r, sweepForm{kind: cmp.Or(r.URL.Query().Get("kind"), "paper"), name: "my sweep", preset: "tiny", seeds: "3", parts: []string{"main"}, fieldParts: []string{"models"}, models: []string{"hrr"}, search: "grid", draws: "20", drawSeed: "0"}, nil, nil)
 }
 
-// readSweepForm reads what was typed.
+// readSweepForm reads the form's fields.
 func readSweepForm(q url.Values) sweepForm {
 	text := func(name string) string { return strings.TrimSpace(q.Get(name)) }
 	f := sweepForm{kind: q.Get("kind"), name: text("name"), preset: q.Get("preset"), steps: text("steps"), seeds: text("seeds"), set: q.Get("set"),
@@ -51,7 +51,7 @@ func readSweepForm(q url.Values) sweepForm {
 	return f
 }
 
-// leastLines is how many lines for hyperparameters the form has at least, one of them empty.
+// leastLines is the least number of lines for hyperparameters in the form. One more than the filled ones is shown.
 const leastLines = 2
 
 func (h Sweeps) drawForm(w http.ResponseWriter, r *http.Request, f sweepForm, bad model.Invalid, e *sweep.Estimate) error {
@@ -63,10 +63,10 @@ func (h Sweeps) drawForm(w http.ResponseWriter, r *http.Request, f sweepForm, ba
 	for i, info := range h.Datasets.List(r.Context()) {
 		view.Datasets = append(view.Datasets, ui.Choosable{Key: info.Name, Label: info.Name, Chosen: slices.Contains(f.datasets, info.Name) || len(f.datasets) == 0 && i == 0})
 	}
-	for _, p := range [][2]string{{"main", "Main results: every model, its hyperparameter chosen first"}, {"grid", "Latent dimension and codebook size"}, {"ablations", "Ablations"}, {"ratio", "Number of slots and dimension, together"}} {
+	for _, p := range [][2]string{{"main", "Main results: every model, after selecting its hyperparameter"}, {"grid", "Latent dimension and codebook size"}, {"ablations", "Ablations"}, {"ratio", "Number of slots and dimension, together"}} {
 		view.Parts = append(view.Parts, ui.Choosable{Key: p[0], Label: p[1], Chosen: slices.Contains(f.parts, p[0])})
 	}
-	for _, p := range [][2]string{{"models", "Every model as its source trains it"}, {"tuned", "Every model, its hyperparameter chosen first"}, {"splits", "Splits: what training leaves out"}, {"ratio", "Number of slots and dimension, together"}} {
+	for _, p := range [][2]string{{"models", "Every model, trained as in its source"}, {"tuned", "Every model, after selecting its hyperparameter"}, {"splits", "Splits: combinations held out of training"}, {"ratio", "Number of slots and dimension, together"}} {
 		view.FieldParts = append(view.FieldParts, ui.Choosable{Key: p[0], Label: p[1], Chosen: slices.Contains(f.fieldParts, p[0])})
 	}
 	for i := range max(leastLines, len(f.fields)+1) {
@@ -88,7 +88,7 @@ func (h Sweeps) drawForm(w http.ResponseWriter, r *http.Request, f sweepForm, ba
 	return handlers.DrawStatus(w, r, status, ui.SweepForm(view))
 }
 
-// create begins the sweep that a form describes, or with do=estimate says how much work it is.
+// create starts the sweep described by the form; with do=estimate it only shows an estimate of the work.
 func (h Sweeps) create(w http.ResponseWriter, r *http.Request) error {
 	if err := handlers.ReadForm(w, r); err != nil {
 		return err
@@ -119,17 +119,17 @@ func (h Sweeps) create(w http.ResponseWriter, r *http.Request) error {
 	return h.drawForm(w, r, f, f.inPlace(bad), nil)
 }
 
-// formNames are the form's names for what a plan's first part has.
+// formNames maps keys of a plan's problems to names of form fields.
 var formNames = map[string]string{"parts[0].random.draws": "draws", "parts[0].random": "draws", "parts[0].race.least": "race", "parts[0].models": "models", "parts[0].datasets": "datasets"}
 
-// inPlace says problems of a plan where the form has its fields.
+// inPlace renames the keys of a plan's problems to the form fields that show them.
 func (f sweepForm) inPlace(bad model.Invalid) model.Invalid {
 	out := model.Invalid{}
 	for key, why := range bad {
 		switch {
 		case key == "parts" && f.kind == "field":
 			key = "field-parts"
-		case key == "parts" && f.kind != "paper": // there are none to choose
+		case key == "parts" && f.kind != "paper": // a custom sweep has no such field
 			key = ""
 		}
 		out[cmp.Or(formNames[key], key)] = why
@@ -137,7 +137,7 @@ func (f sweepForm) inPlace(bad model.Invalid) model.Invalid {
 	return out
 }
 
-// settled is a plan whose datasets are all found.
+// settled returns the plan with the number of factors of its datasets; an unknown dataset is an error.
 func (h Sweeps) settled(ctx context.Context, p sweep.Plan) (sweep.Plan, error) {
 	return p.Settle(func(dataset string) (int, error) {
 		info, err := handlers.InfoOf(ctx, h.Datasets, dataset)
@@ -145,7 +145,7 @@ func (h Sweeps) settled(ctx context.Context, p sweep.Plan) (sweep.Plan, error) {
 	})
 }
 
-// begin creates a sweep once all of its datasets are found.
+// begin creates a sweep after checking that all its datasets exist.
 func (h Sweeps) begin(ctx context.Context, p sweep.Plan, at model.Placement) (sweep.Status, error) {
 	p, err := h.settled(ctx, p)
 	if err != nil {
@@ -154,7 +154,7 @@ func (h Sweeps) begin(ctx context.Context, p sweep.Plan, at model.Placement) (sw
 	return h.Service.CreateAt(ctx, p, at)
 }
 
-// estimate says how much work a plan is once all of its datasets are found.
+// estimate returns how much work a plan is, after checking that all its datasets exist.
 func (h Sweeps) estimate(ctx context.Context, p sweep.Plan) (sweep.Estimate, error) {
 	p, err := h.settled(ctx, p)
 	if err != nil {
@@ -163,7 +163,7 @@ func (h Sweeps) estimate(ctx context.Context, p sweep.Plan) (sweep.Estimate, err
 	return h.Service.Estimate(ctx, p)
 }
 
-// plan reads a form: the paper's protocol or the field's, scaled, or a question of one's own.
+// plan returns the plan described by the form: the paper's or the field's protocol, scaled, or a custom one.
 func (f sweepForm) plan() (sweep.Plan, error) {
 	bad := model.Invalid{}
 	steps, err := handlers.StepsOf(f.steps)

@@ -1,4 +1,4 @@
-// Package sweep answers the pages and the API of sweeps.
+// Package sweep serves the pages and the API of sweeps.
 package sweep
 
 import (
@@ -17,13 +17,12 @@ import (
 	ui "slotscope/views/sweep"
 )
 
-// SweepService keeps sweeps and works through them. Methods that take an id return model.ErrNotFound in their chain for an
-// unknown one.
+// SweepService stores and runs sweeps. Methods that take an ID return an error that wraps model.ErrNotFound if it is unknown.
 type SweepService interface {
-	// CreateAt stores a plan and begins to work on it, its runs computed where it says.
+	// CreateAt stores a plan and starts it; its runs use the given placement.
 	CreateAt(ctx context.Context, p sweep.Plan, at model.Placement) (sweep.Status, error)
 	List(ctx context.Context) ([]sweep.Status, error)
-	// Estimate says how much work a plan is, and how long it takes by the pace of earlier runs.
+	// Estimate returns how much work a plan is, and how long it takes at the speed of earlier runs.
 	Estimate(ctx context.Context, p sweep.Plan) (sweep.Estimate, error)
 	Get(ctx context.Context, id string) (sweep.Status, error)
 	Stop(ctx context.Context, id string) error
@@ -31,14 +30,14 @@ type SweepService interface {
 	Delete(ctx context.Context, id string) error
 }
 
-// Sweeps are the pages and the API of sweeps.
+// Sweeps serves the pages and the API of sweeps.
 type Sweeps struct {
 	Service  SweepService
 	Datasets handlers.DatasetList
-	Places   handlers.Placer // nil where there is no choice
+	Places   handlers.Placer // nil if there is no choice
 }
 
-// Routes enters /sweeps and /api/sweeps.
+// Routes registers the routes of /sweeps and /api/sweeps.
 func (h Sweeps) Routes(r chi.Router) {
 	r.Get("/sweeps", handlers.Handle(h.list))
 	r.Post("/sweeps", handlers.Handle(h.create))
@@ -68,7 +67,7 @@ func (h Sweeps) list(w http.ResponseWriter, r *http.Request) error {
 	return handlers.Draw(w, r, ui.Sweeps(view))
 }
 
-// sweepHead is what list and page say of a sweep alike.
+// sweepHead returns the part of a sweep that the list and its page share.
 func sweepHead(s sweep.Status) ui.SweepHead {
 	b := s.Board
 	v := ui.SweepHead{ID: s.ID, Name: s.Plan.Name, Preset: s.Plan.Preset, Created: s.Created, Active: s.Active, Worker: s.Worker, Evaluating: s.Evaluating, Problem: s.Problem,
@@ -106,7 +105,7 @@ func (h Sweeps) show(w http.ResponseWriter, r *http.Request) error {
 	return handlers.Draw(w, r, ui.Sweep(view))
 }
 
-// entryOn is a run as a board has it: scores, no points.
+// entryOn returns a board's run with its scores but without points.
 func entryOn(b sweep.Board, id string) (report.Entry, bool) {
 	for _, item := range b.Items {
 		if item.ID == id && item.Stage != sweep.Planned {
@@ -127,7 +126,7 @@ func itemView(s sweep.Standing) ui.SweepItem {
 	return v
 }
 
-// act stops, resumes, retries or deletes a sweep, then shows where it stands.
+// act stops, resumes, retries or deletes a sweep, then redirects to its page or to the list.
 func (h Sweeps) act(w http.ResponseWriter, r *http.Request) error {
 	id, what := chi.URLParam(r, "id"), chi.URLParam(r, "what")
 	if what == "delete" {
@@ -153,7 +152,7 @@ func (h Sweeps) do(ctx context.Context, id, what string) error {
 	case "retry":
 		return h.Service.Resume(ctx, id, true)
 	}
-	return fmt.Errorf("a sweep can be stopped, resumed and retried; %q is none of these: %w", what, model.ErrNotFound)
+	return fmt.Errorf("unknown action %q; use stop, resume or retry: %w", what, model.ErrNotFound)
 }
 
 func (h Sweeps) apiList(w http.ResponseWriter, r *http.Request) error {
@@ -168,7 +167,7 @@ func (h Sweeps) apiList(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusOK, map[string]any{"sweeps": out})
 }
 
-// planIn is a plan as programs send it, or {"paper": scale} or {"field": scale} for the protocol of the paper or the field.
+// planIn is the body of an API request: a plan, or {"paper": scale} or {"field": scale} for the paper's or the field's protocol.
 type planIn struct {
 	sweep.Plan
 	Paper *scaleIn `json:"paper"`
@@ -176,7 +175,7 @@ type planIn struct {
 	handlers.PlaceIn
 }
 
-// scaleIn is how much of a protocol a program asks for.
+// scaleIn is the requested part and size of a protocol.
 type scaleIn struct {
 	Preset   string   `json:"preset"`
 	Steps    int      `json:"steps"`
@@ -186,7 +185,7 @@ type scaleIn struct {
 	Parts    []string `json:"parts"`
 }
 
-// readPlan reads a plan that a program sends.
+// readPlan reads the plan of an API request.
 func readPlan(w http.ResponseWriter, r *http.Request) (p sweep.Plan, at model.Placement, err error) {
 	var in planIn
 	if err := handlers.ReadJSON(w, r, 1<<20, &in); err != nil {
@@ -214,7 +213,7 @@ func (h Sweeps) apiCreate(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusCreated, s.Record())
 }
 
-// apiEstimate says how much work a plan is, and begins nothing.
+// apiEstimate writes how much work a plan is, without starting it.
 func (h Sweeps) apiEstimate(w http.ResponseWriter, r *http.Request) error {
 	plan, _, err := readPlan(w, r)
 	if err != nil {

@@ -23,7 +23,7 @@ func smallPlan() sweep.Plan {
 func TestSweepPages(t *testing.T) {
 	f, h := openSweeps(t)
 	if doc := handlertest.Page(t, handlertest.Ask(h, "GET", "/sweeps", "")); doc.Find("[data-testid=empty]").Length() != 1 {
-		t.Error("no sweeps, and no word about it")
+		t.Error("the page without sweeps lacks its notice")
 	}
 	w := handlertest.Ask(h, "POST", "/api/sweeps", string(smallPlan().JSON()))
 	if w.Code != http.StatusCreated {
@@ -40,7 +40,7 @@ func TestSweepPages(t *testing.T) {
 		t.Errorf("items: %s", rows.Text())
 	}
 	if doc.Find("[data-testid=results] table").Length() == 0 || doc.Find("[data-testid=retry]").Length() != 1 {
-		t.Error("no results so far, or no way to try again")
+		t.Error("no results so far, or no retry button")
 	}
 	handlertest.Page(t, handlertest.Ask(h, "GET", "/compare?sweep="+strings.TrimPrefix(page, "/sweeps/"), ""))
 	if doc := handlertest.Page(t, handlertest.Ask(h, "GET", "/sweeps", "")); doc.Find("[data-testid=sweeps] tbody tr").Length() != 1 {
@@ -55,7 +55,7 @@ func TestSweepPages(t *testing.T) {
 		}
 	}
 	if got := strings.Join(f.Did, ", "); got != "stop, stop, resume retry=false, resume retry=false, resume retry=true, resume retry=true" {
-		t.Errorf("what was asked for: %s", got)
+		t.Errorf("actions: %s", got)
 	}
 	if w := handlertest.Ask(h, "POST", page+"/explode", ""); w.Code != http.StatusNotFound {
 		t.Errorf("status %d", w.Code)
@@ -88,15 +88,15 @@ func TestSweepForm(t *testing.T) {
 	field := url.Values{"kind": {"field"}, "preset": {"tiny"}, "seeds": {"2"}, "steps": {"50"}, "datasets": {"shapes3d-synthetic"}, "field-parts": {"models", "ratio"}, "parts": {"main"}}
 	w = handlertest.Ask(h, "POST", "/sweeps", field.Encode())
 	if s := f.Plans[strings.TrimPrefix(w.Header().Get("Location"), "/sweeps/")]; w.Code != http.StatusSeeOther || s.Plan.Name != "field" || len(s.Plan.Parts) != 2 || s.Plan.Runs() != 2*len(model.ModelNames())+2*5*3 {
-		t.Errorf("the field's protocol: status %d, %+v", w.Code, s.Plan)
+		t.Errorf("the field protocol: status %d, %+v", w.Code, s.Plan)
 	}
 	field["field-parts"] = []string{"all"}
 	if w := handlertest.Ask(h, "POST", "/sweeps", field.Encode()); w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "is not one of models, tuned, ratio, splits") {
-		t.Errorf("an unknown part of the field's protocol: status %d", w.Code)
+		t.Errorf("an unknown part of the field protocol: status %d", w.Code)
 	}
 	w = handlertest.Ask(h, "POST", "/api/sweeps", `{"field": {"preset": "tiny", "seeds": 1, "steps": 50, "datasets": ["shapes3d-synthetic"], "models": ["ae", "tripod"]}}`)
 	if w.Code != http.StatusCreated || !strings.Contains(w.Body.String(), "Models of the field") {
-		t.Errorf("the field's protocol from a program: status %d: %s", w.Code, w.Body)
+		t.Errorf("the field protocol over the API: status %d: %s", w.Code, w.Body)
 	}
 	for name, c := range map[string][2]string{"seeds": {"none", "none"}, "steps": {"-4", "-4"}, "values": {"", "at least one value"}, "set": {"batch", "name=value"}, "preset": {"huge", "huge"},
 		"field": {"colour", "not a hyperparameter"}, "models": {"perceptron", "perceptron"}, "datasets": {"nowhere", "nowhere"}} {
@@ -109,7 +109,7 @@ func TestSweepForm(t *testing.T) {
 	}
 }
 
-// TestSearchForm: several hyperparameters, drawn at random and raced; what is wrong is said beside its field, and what was typed stays.
+// TestSearchForm checks a random search with a race; errors appear beside their fields, and the form keeps its input.
 func TestSearchForm(t *testing.T) {
 	f, h := openSweeps(t)
 	search := url.Values{"kind": {"own"}, "name": {"draws"}, "preset": {"tiny"}, "steps": {"40"}, "seeds": {"3"}, "datasets": {"shapes3d-synthetic"}, "models": {"hrr"},
@@ -139,12 +139,12 @@ func TestSearchForm(t *testing.T) {
 			t.Errorf("%s %q: status %d, %q", c.name, c.value, w.Code, why)
 		}
 		if got := doc.Find("[name=values]").First().AttrOr("value", ""); got != q["values"][0] || doc.Find("[name=field]").First().Find("[selected]").AttrOr("value", "") != "lr" {
-			t.Errorf("%s %q: what was typed is lost: %q", c.name, c.value, got)
+			t.Errorf("%s %q: the input is lost: %q", c.name, c.value, got)
 		}
 	}
 }
 
-// TestEstimate: the work is counted before anything begins, and timed by earlier runs of the preset.
+// TestEstimate checks that the work is estimated before anything starts, with the speed of earlier runs of the preset.
 func TestEstimate(t *testing.T) {
 	f, h := openSweeps(t)
 	q := url.Values{"do": {"estimate"}, "kind": {"own"}, "name": {"widths"}, "preset": {"tiny"}, "steps": {"100"}, "seeds": {"2"}, "datasets": {"shapes3d-synthetic"}, "models": {"hrr"},
@@ -152,15 +152,15 @@ func TestEstimate(t *testing.T) {
 	said := func() string {
 		return strings.Join(strings.Fields(handlertest.Page(t, handlertest.Ask(h, "POST", "/sweeps", q.Encode())).Find("[data-testid=estimate]").Text()), " ")
 	}
-	if got := said(); got != "4 runs at most; 400 steps left. How long that takes is not known: no run of this preset has been timed here." {
+	if got := said(); got != "Up to 4 runs; 400 steps left. Duration unknown: no run of this preset has been timed on this machine." {
 		t.Errorf("at first: %s", got)
 	}
 	f.Put("earlier", model.Finished, 40).ImagesPerSecond = 320
-	if got := said(); got != "4 runs at most; 400 steps left. About 10 s of training, one run after another, at the pace of 1 earlier run of tiny; evaluations are not in it." {
+	if got := said(); got != "Up to 4 runs; 400 steps left. About 10 s of training, one run after another, at the speed of 1 earlier run of tiny; excludes evaluation." {
 		t.Errorf("with an earlier run: %s", got)
 	}
 	if len(f.Plans) != 0 {
-		t.Error("counting began a sweep")
+		t.Error("estimating started a sweep")
 	}
 	w := handlertest.Ask(h, "POST", "/api/sweeps/estimate", string(smallPlan().JSON()))
 	var e sweep.EstimateRecord
@@ -172,7 +172,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// openSweeps is the pages of sweeps and of their reports over runs of a test.
+// openSweeps returns the sweep and report pages with their test runs.
 func openSweeps(t *testing.T) (*handlertest.Scored, http.Handler) {
 	t.Helper()
 	f := handlertest.NewScored(t)

@@ -1,6 +1,6 @@
-// The comparison of runs: swaps of one pair side by side, the list to choose from, and the rule for bold.
+// The comparison page: swaps of one image pair side by side, the run picker, and the rule for bold.
 
-/** Swaps shows one pair through several models: single swaps, or the walk from A to B. */
+/** Swaps shows one image pair through several models: single swaps, or the interpolation from A to B. */
 class Swaps {
   #ticket = 0;
   #answers = new Map(); // by row
@@ -36,12 +36,12 @@ class Swaps {
       const answer = await fetch(`/api/play/${row.dataset.swapRun}/swaps?${q}`).catch(() => null);
       const body = await answer?.json().catch(() => null);
       if (ticket !== this.#ticket) return;
-      this.#answers.set(row, answer?.ok && body ? body : { error: body?.error ?? 'The pictures could not be decoded; the server does not answer.' });
+      this.#answers.set(row, answer?.ok && body ? body : { error: body?.error ?? 'Could not decode the images: no response from the server.' });
       this.#draw(row);
     }
   }
 
-  /** name puts the pair's own images and its numbers where they belong. */
+  /** name shows the original images of the pair and sets its numbers in the download links. */
   #name(q) {
     const first = this.rows[0].dataset.swapRun;
     this.section.querySelector('[data-part="originals"]').replaceChildren(
@@ -65,7 +65,7 @@ class Swaps {
 
 const share = (s) => `${Math.round(100 * s.changed)}%`;
 
-/** swapsOf lays out A and B as the model has them, then A with each slot of B. */
+/** swapsOf returns tiles of the reconstructions of A and B, then A with each slot of B. */
 function swapsOf({ strip, swaps }) {
   return [
     tile(strip[0].image, 'A', 'pair'),
@@ -74,7 +74,7 @@ function swapsOf({ strip, swaps }) {
   ];
 }
 
-/** stripOf lays out the walk from A to B. */
+/** stripOf returns tiles of the interpolation from A to B. */
 function stripOf({ strip }) {
   return strip.map((s, i) => (i === 0 ? tile(s.image, 'A', 'pair') : tile(s.image, `+ slot ${s.slot}`, '', share(s), `A with ${i} of ${strip.length - 1} slots of B`)));
 }
@@ -87,7 +87,7 @@ function tile(src, text, className = '', changed = '', alt = text) {
   if (changed) {
     const part = document.createElement('span');
     part.textContent = changed;
-    part.title = 'share of pixels that change';
+    part.title = 'Share of pixels that change';
     caption.append(part);
   }
   figure.append(picture(src, changed ? `${alt}, ${changed} of pixels change` : alt), caption);
@@ -102,7 +102,7 @@ function picture(src, alt) {
   return img;
 }
 
-/** pick makes the list to choose from: a box for all of a group, a filter, a count. */
+/** pick adds to the run picker a checkbox per group, a filter and a count. */
 function pick(form) {
   const boxes = () => [...form.querySelectorAll('input[name="runs"]')];
   const tell = () => {
@@ -128,7 +128,7 @@ function pick(form) {
     const chosen = boxes().filter((b) => b.checked);
     if (chosen.length === 0) {
       e.preventDefault();
-      form.querySelector('[data-part="pick-count"]').textContent = 'Choose at least one run.';
+      form.querySelector('[data-part="pick-count"]').textContent = 'Select at least one run.';
       return;
     }
     e.preventDefault();
@@ -137,13 +137,13 @@ function pick(form) {
   tell();
 }
 
-/** followed gives a download of a report a name to ask for its progress by. */
+/** followed gives a report download a name and follows its progress under that name. */
 function followed(link) {
   const name = [...crypto.getRandomValues(new Uint32Array(4))].map((n) => n.toString(16).padStart(8, '0')).join('');
   const url = new URL(link.href);
   url.searchParams.set('progress', name);
   link.href = url;
-  import('./progress.js').then(({ follow }) => follow(document.querySelector('[data-part="progress"]'), name), () => {}); // the download works without
+  import('./progress.js').then(({ follow }) => follow(document.querySelector('[data-part="progress"]'), name), () => {}); // the download works without it
 }
 
 if (typeof document !== 'undefined') {

@@ -1,16 +1,16 @@
-// Curves of compared runs: one chart for each chosen series, every group's mean with its interval in each, followed while runs work.
+// Curves of compared runs: one chart per selected series with the mean and interval of every group, updated while runs train.
 import { backoff } from '../run/stream.js';
 import { count, duration, value } from '../shared/format.js';
 import { rest, Zoom } from '../shared/zoom.js';
 
-const cells = 4000; // of the time axis: runs share no moments, so that lines would have no steps in common
-const headroom = 0.3; // of the lines' height that intervals may add above and below: those of two runs would leave nothing of the lines
-const calm = 2000; // ms between two looks at runs that work
-const patience = 10; // times as long as the last look took, where that is more
+const cells = 4000; // grid cells of the time axis: without a grid, lines of different runs would share no x values
+const headroom = 0.3; // fraction of the lines' height that intervals may add above and below; the wide intervals of two runs would flatten the lines
+const calm = 2000; // ms between two updates of running runs
+const patience = 10; // wait this many times the duration of the last update, if that is longer
 
 const see = (rgb, share) => `color-mix(in srgb, ${rgb} ${share}%, transparent)`;
 
-/** paint resolves a class of figure.css, or a custom property, to what the canvas understands. */
+/** paint resolves a class of figure.css, or a custom property, to a colour for the canvas. */
 function paint(name) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   const probe = document.createElementNS('http://www.w3.org/2000/svg', 'path');
@@ -23,7 +23,7 @@ function paint(name) {
   return out;
 }
 
-/** join lines up columns of unequal x; what a line lacks somewhere is left out, not drawn as a gap. */
+/** join aligns lines with different x on one axis; a missing point is undefined and skipped, not drawn as a gap. */
 export function join(lines) {
   const xs = [...new Set(lines.flatMap((l) => l.xs))].sort((a, b) => a - b);
   const at = new Map(xs.map((s, i) => [s, i]));
@@ -35,7 +35,7 @@ export function join(lines) {
   return [xs, ...columns];
 }
 
-/** unread lists the entries of an address that no view can be made of; known are the series of the runs. */
+/** unread lists the URL parameters with unusable values; known is the set of the runs' series. */
 export function unread(q, known) {
   const takes = {
     series: (v) => known.has(v),
@@ -47,7 +47,7 @@ export function unread(q, known) {
   return Object.entries(takes).flatMap(([name, fits]) => (q.get(name) ?? '').split(',').filter((v) => v && !fits(v)).map((v) => `${name}=${v}`));
 }
 
-/** across is where a line's points lie on the x axis: by step, by images seen, or by seconds of training on a grid; null where those were not measured. */
+/** across returns the x values of a line: steps, images seen, or seconds of training on a grid; null if the time was not measured. */
 export function across(x, line, batch, whole) {
   if (x === 'images') return line.steps.map((s) => s * batch);
   if (x !== 'time') return line.steps;
@@ -57,13 +57,13 @@ export function across(x, line, batch, whole) {
 
 const last = (values) => values[values.length - 1] ?? null;
 
-/** nearest is the value at i, or the one before it that a thinned line has. */
+/** nearest returns the value at i, or the last one before it if a thinned line has none there. */
 function nearest(column, i) {
   while (i >= 0 && column[i] === undefined) i--;
   return i < 0 ? null : column[i];
 }
 
-/** rangeY fits the lines in view, and their intervals as far as the lines stay legible. */
+/** rangeY returns a y range that fits the visible lines, and their intervals as far as the lines stay legible. */
 function rangeY(u, lo, hi, bands) {
   if (lo === null) return [0, 1];
   const [from, to] = u.series[0].idxs;
@@ -76,7 +76,7 @@ function rangeY(u, lo, hi, bands) {
 
 const keyOf = (g) => `${g.section ?? ''} ${g.dataset} ${g.label}`;
 
-/** Chart draws one series of every group. page is the Curves that it belongs to. */
+/** Chart draws one series of every group. page is its Curves. */
 class Chart {
   #plot = null;
   #ticket = 0;
@@ -114,15 +114,15 @@ class Chart {
     this.#ticket++;
   }
 
-  /** load asks for the series anew; what is drawn stays until the answer is here. */
+  /** load requests the series again; the old chart stays until the response arrives. */
   async load() {
     const ticket = ++this.#ticket;
-    if (!this.answer) this.said.textContent = 'Reading every point…';
+    if (!this.answer) this.said.textContent = 'Loading all points…';
     const answer = await fetch(`/api/compare/curves?${this.page.ask(this.series.name)}`).catch(() => null);
     const body = await answer?.json().catch(() => null);
     if (ticket !== this.#ticket) return;
     if (!answer?.ok || !body) {
-      this.said.textContent = body?.error ?? 'The curves could not be read; the server does not answer.';
+      this.said.textContent = body?.error ?? 'Could not load the curves: no response from the server.';
       return;
     }
     this.answer = body;
@@ -139,7 +139,7 @@ class Chart {
     return xs.length ? [xs[0], xs[xs.length - 1]] : [0, 1];
   }
 
-  /** fresh gives the plot its data again, for another range. */
+  /** fresh redraws the plot for a new range. */
   fresh() {
     this.#plot?.setData(this.#plot.data);
   }
@@ -155,7 +155,7 @@ class Chart {
     const { lines, series, bands, dropped, unclocked } = this.#lines();
     const groups = this.groups;
     if (lines.length === 0) {
-      this.said.textContent = unclocked ? 'No run measured its speed, so the training time is not known.' : 'Nothing is chosen, or none of these runs has measured this series.';
+      this.said.textContent = unclocked ? 'Training time unknown: no run recorded its speed.' : 'No group is selected, or none of these runs has this series.';
       return;
     }
     const { log, x } = this.page;
@@ -176,9 +176,9 @@ class Chart {
       join(lines), this.area,
     );
     const points = groups.reduce((sum, g) => sum + g.points, 0);
-    const parts = [`${count(points)} points behind ${groups.length === 1 ? '1 group' : `${groups.length} groups`}`];
-    if (dropped) parts.push(`${count(dropped)} not above 0, hidden by log y`);
-    if (unclocked) parts.push(`${count(unclocked)} lines without a measured speed left out`);
+    const parts = [`${count(points)} points in ${groups.length === 1 ? '1 group' : `${groups.length} groups`}`];
+    if (dropped) parts.push(`${count(dropped)} ≤ 0, hidden by log y`);
+    if (unclocked) parts.push(`${count(unclocked)} lines without a recorded speed hidden`);
     this.said.textContent = parts.join('; ');
     this.area.setAttribute('aria-label', `${this.series.title}: ${groups.map((g) => `${g.label} ends at ${value(last(g.mean.mean))}`).join(', ')}`);
   }
@@ -195,7 +195,7 @@ class Chart {
     this.page.show([u.posToVal(left, 'x'), u.posToVal(left + width, 'x')]);
   }
 
-  /** lines are, for each group, its runs faint, its interval as a band, its mean. */
+  /** lines returns, for each group, its runs as faint lines, its interval as a band, and its mean. */
   #lines() {
     const { log, x, members } = this.page;
     const lines = [];
@@ -241,7 +241,7 @@ class Chart {
     return { lines, series, bands, dropped, unclocked };
   }
 
-  /** read tells the means under the pointer, of the chart that the pointer is on. */
+  /** read shows the means at the pointer, for the chart under the pointer. */
   #read(u, series) {
     if (!this.area.matches(':hover') && this.area !== document.activeElement && !this.touched) return;
     const i = u.cursor.idx;
@@ -265,12 +265,12 @@ class Chart {
   }
 }
 
-/** Curves is the charts of a comparison and how they are looked at; the address says the same. */
+/** Curves is the charts of a comparison and their view settings, which are mirrored in the URL. */
 class Curves {
   #charts = [];
   #timer = 0;
   hidden = new Set(); // keys of groups
-  range = null; // of x in view, or null for all
+  range = null; // visible x, or null for all
 
   constructor(section) {
     this.data = JSON.parse(section.querySelector('#curves-data').textContent);
@@ -308,18 +308,18 @@ class Curves {
     return this.form.elements.members.checked;
   }
 
-  /** least is the narrowest range of x: two steps. */
+  /** least returns the narrowest range of x, two steps; 0 if x is not the step. */
   least() {
     return this.x === 'step' ? 2 : 0;
   }
 
-  /** decisive are the series that are shown unless others are asked for. */
+  /** decisive returns the series that are shown by default. */
   get #decisive() {
     const names = this.data.series.filter((s) => s.group === '' && !/^perplexity\/(batch|used)$/.test(s.name)).map((s) => s.name);
     return names.length ? names : this.data.series.slice(0, 1).map((s) => s.name);
   }
 
-  /** read takes the view from an address. */
+  /** read applies the view settings of a URL. */
   #read(q) {
     const f = this.form.elements;
     const known = new Set(this.data.series.map((s) => s.name));
@@ -333,10 +333,10 @@ class Curves {
     const odd = unread(q, known);
     const said = this.section.querySelector('[data-part="unread"]');
     said.hidden = odd.length === 0;
-    said.textContent = `The address asks for ${odd.join(', ')}, which these runs do not have or which cannot be read; the curves are drawn without it.`;
+    said.textContent = `Ignored in the URL: ${odd.join(', ')}. These runs have no such series, or the value is invalid.`;
   }
 
-  /** keep puts what is drawn into the page's address, leaving out what is usual. */
+  /** keep writes the view settings to the page's URL, without defaults. */
   #keep() {
     const f = this.form.elements;
     const url = new URL(location.href);
@@ -350,7 +350,7 @@ class Curves {
     history.replaceState(history.state, '', `${url.pathname}?${url.searchParams.toString().replaceAll('%2C', ',').replaceAll('%2F', '/')}`);
   }
 
-  /** ask is the query for one series. */
+  /** ask returns the query for one series. */
   ask(name) {
     const q = new URLSearchParams(this.data.query);
     q.set('series', name);
@@ -360,7 +360,7 @@ class Curves {
     return q;
   }
 
-  /** choose makes a chart of each chosen series, keeping those that are there. */
+  /** choose makes a chart of each selected series and keeps existing ones. */
   choose() {
     const shown = this.#boxes().filter((b) => b.checked).map((b) => b.value);
     for (const c of this.#charts) if (!shown.includes(c.series.name)) c.end();
@@ -378,7 +378,7 @@ class Curves {
     return this.#all(this.#charts);
   }
 
-  /** all loads charts one after another, for each asks for every point. */
+  /** all loads charts one after another, because each reads every point. */
   async #all(charts) {
     for (const c of charts) await c.load();
   }
@@ -387,7 +387,7 @@ class Curves {
     for (const c of this.#charts) c.draw();
   }
 
-  /** show brings a range of x into view, or everything. */
+  /** show zooms to a range of x; null shows everything. */
   show(range) {
     this.range = range;
     this.form.elements.reset.disabled = !range;
@@ -425,14 +425,14 @@ class Curves {
     return `${g.label}${many ? ` · ${g.dataset}` : ''} (${n === 1 ? '1 run' : `${n} runs`})`;
   }
 
-  /** groups are those of all charts, each once. */
+  /** groups returns the groups of all charts, each once. */
   #groups() {
     const all = new Map();
     for (const c of this.#charts) for (const g of c.answer?.groups ?? []) if (!all.has(keyOf(g))) all.set(keyOf(g), g);
     return [...all.values()];
   }
 
-  /** legend has one switch for each group. */
+  /** legend draws one checkbox per group. */
   legend() {
     const groups = this.#groups();
     const legend = this.section.querySelector('[data-part="legend"]');
@@ -456,7 +456,7 @@ class Curves {
   }
 }
 
-/** swatch is a piece of a group's line. */
+/** swatch returns a line sample of a group. */
 function swatch(g) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('class', 'swatch');
@@ -470,11 +470,11 @@ function swatch(g) {
   return svg;
 }
 
-/** Live follows the compared runs: it says what to ask for again, not more often than the answers allow. */
+/** Live follows the compared runs and reloads what changed, no faster than the server responds. */
 class Live {
   #tries = 0;
   #busy = false;
-  #wanted = null; // the standing that the page is to reach
+  #wanted = null; // latest progress received, not shown yet
 
   constructor(curves, data) {
     this.curves = curves;
@@ -501,9 +501,9 @@ class Live {
     const from = performance.now();
     const word = document.querySelector('[data-part="live"]');
     word.hidden = live === 0;
-    word.textContent = live === 1 ? '1 run is not over; this page follows it' : `${count(live)} runs are not over; this page follows them`;
+    word.textContent = live === 1 ? '1 run is unfinished; this page updates automatically' : `${count(live)} runs are unfinished; this page updates automatically`;
     if (scores !== this.now.scores) await renew();
-    if (points !== this.now.points) await (this.curves ? this.curves.load() : location.reload()); // its first points
+    if (points !== this.now.points) await (this.curves ? this.curves.load() : location.reload()); // the first points: the page has no charts yet
     this.now = { points, scores };
     setTimeout(() => {
       this.#busy = false;
@@ -512,7 +512,7 @@ class Live {
   }
 }
 
-/** renew replaces tables by what the server draws now, unless somebody is using them. */
+/** renew replaces the tables with the server's current ones, unless one of their forms has the focus. */
 async function renew() {
   const old = document.querySelector('[data-part="results"]');
   if (old.contains(document.activeElement) && document.activeElement.closest('form')) return;

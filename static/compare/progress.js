@@ -1,20 +1,20 @@
-// How far a report is that the browser downloads.
+// The progress of a report download.
 
-const every = 500; // milliseconds between two looks
+const every = 500; // milliseconds between two requests
 
-/** follow says in a page's line how far the file of a progress's name is, until it is written. */
+/** follow shows the progress of the named download in line until it ends. */
 export async function follow(line, name) {
   for (let looks = 0; ; looks++) {
     const answer = await fetch(`/api/report/progress/${name}`).catch(() => null);
     const now = answer?.ok ? await answer.json().catch(() => null) : null;
     if (now) line.textContent = sentence(now);
-    else if (looks > 20) return; // the download never began, or was refused: the browser says why
+    else if (looks > 20) return; // the download never started or was refused; the browser shows the reason
     if (now?.ended) return;
     await new Promise((then) => setTimeout(then, every));
   }
 }
 
-/** sentence says it. */
+/** sentence describes the progress of a download. */
 export function sentence({ name, file, number, of, share, ended, failed }) {
   if (failed) return `${name} was not completed. Download it again.`;
   if (ended) return `${name} is complete.`;

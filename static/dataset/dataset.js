@@ -1,8 +1,8 @@
-// The page of a dataset, in place: what its links and forms do by loading an address, this does by drawing the same state into
-// the same elements. A state is {index, seed}; the address of the page is always the state's. Of a complete set the index follows
-// from the classes and back; of others the server is asked for {index, classes, near}, near being the images of every strip.
+// The dataset page without reloads: links and forms draw the new state into the same elements. The state is {index, seed}, which the
+// page's URL always mirrors. In a complete dataset, index and classes follow from each other; for others the server returns
+// {index, classes, near}, where near is the images of every strip.
 
-/** indexOf is the image of one class per factor: row-major, the last factor fastest. */
+/** indexOf returns the image of one class per factor: row-major, the last factor fastest. */
 export function indexOf(classes, sizes) {
   return classes.reduce((index, c, f) => index * sizes[f] + c, 0);
 }
@@ -17,11 +17,11 @@ export function classesOf(index, sizes) {
   return classes;
 }
 
-/** readIndex reads a typed index: {index} or {error}, a sentence. */
+/** readIndex parses a typed index: {index}, or {error} with a sentence. */
 export function readIndex(text, data) {
   const plain = text.trim().replaceAll(",", "");
   if (!/^[-+]?\d+$/.test(plain)) {
-    return { error: `“${text}” is not the number of an image; ${data.name} has images 0 to ${data.len - 1}.` };
+    return { error: `“${text}” is not an image number; ${data.name} has images 0 to ${data.len - 1}.` };
   }
   const index = Number(plain);
   if (index < 0 || index >= data.len) {
@@ -30,49 +30,49 @@ export function readIndex(text, data) {
   return { index };
 }
 
-/** readTuple reads one typed class per factor: {index} or {error}, a sentence that names the factor. */
+/** readTuple parses one typed class per factor: {index}, or {error} with a sentence that names the factor. */
 export function readTuple(text, data) {
   const parts = text.split(/[., ]+/).filter((part) => part !== "");
   const odd = parts.find((part) => !/^[-+]?\d+$/.test(part));
   if (odd !== undefined) {
-    return { error: `“${odd}” is not a class; a tuple has one whole number per factor.` };
+    return { error: `“${odd}” is not a class; give one whole number per factor.` };
   }
   if (parts.length !== data.factors.length) {
-    return { error: `A tuple of ${parts.length} is given for the ${data.factors.length} factors of ${data.name}.` };
+    return { error: `${parts.length} classes given for the ${data.factors.length} factors of ${data.name}; give one class per factor.` };
   }
   const classes = parts.map(Number);
   const sizes = data.factors.map((factor) => factor.values.length);
   const f = classes.findIndex((c, i) => c < 0 || c >= sizes[i]);
   if (f >= 0) {
-    return { error: `There is no class ${classes[f]} of ${data.factors[f].name}; its classes are 0 to ${sizes[f] - 1}.` };
+    return { error: `No class ${classes[f]} of ${data.factors[f].name}; choose one from 0 to ${sizes[f] - 1}.` };
   }
   return { index: indexOf(classes, sizes) };
 }
 
-/** readSeed reads a typed seed: {seed} or {error}, a sentence. */
+/** readSeed parses a typed seed: {seed}, or {error} with a sentence. */
 export function readSeed(text) {
   const seed = Number(text.trim());
   if (text.trim() === "" || !Number.isInteger(seed) || seed < 0 || seed > maxSeed) {
-    return { error: `“${text}” is not a seed, a whole number from 0 to ${maxSeed}.` };
+    return { error: `“${text}” is not a seed; use a whole number from 0 to ${maxSeed}.` };
   }
   return { seed };
 }
 
 const maxSeed = 2 ** 31 - 1;
 
-/** describe says in words what an image shows. */
+/** describe returns an image's factor values in words. */
 export function describe(index, data, classes = classesOf(index, data.factors.map((factor) => factor.values.length))) {
   const parts = data.factors.map((factor, f) => `${factor.label} ${factor.values[classes[f]]}`);
   return parts.length ? `Image ${index}: ${parts.join(", ")}` : `Image ${index}`;
 }
 
-/** nearOf are the images of every strip around a tuple of a complete set. */
+/** nearOf returns the images of every strip around a tuple of a complete dataset. */
 export function nearOf(classes, data) {
   const sizes = data.factors.map((factor) => factor.values.length);
   return data.factors.map((factor, f) => factor.shown.map((c) => indexOf(classes.with(f, c), sizes)));
 }
 
-/** nearest is the place of a strip that has an image and whose class is nearest to c; −1 where none has. */
+/** nearest returns the position in a strip with an image and the class nearest to c; −1 if no position has an image. */
 export function nearest(c, shown, images) {
   let best = -1;
   shown.forEach((value, n) => {
@@ -81,7 +81,7 @@ export function nearest(c, shown, images) {
   return best;
 }
 
-/** newest calls show with each address once its picture is loaded, never with an older one after a newer. */
+/** newest returns a function that calls show with each URL once its image is loaded, never with an older one after a newer. */
 function newest(show, fail) {
   let asked = 0;
   let shown = 0;
@@ -105,7 +105,7 @@ function newest(show, fail) {
   };
 }
 
-/** roving makes a list of links one stop of the Tab key; arrows, Home and End move within it. */
+/** roving makes a list of links one tab stop; arrows, Home and End move within it. */
 function roving(list) {
   const links = () => [...list.querySelectorAll("a.cell[href]")];
   const settle = (link) => {
@@ -140,14 +140,14 @@ function step(key, at, links) {
   }
 }
 
-/** columnsOf counts the links in the first line, which depends on the width of the page. */
+/** columnsOf returns the number of links in the first row, which depends on the page width. */
 function columnsOf(links) {
   const top = links[0].getBoundingClientRect().top;
   const next = links.findIndex((link) => link.getBoundingClientRect().top > top + 1);
   return next < 0 ? links.length : next;
 }
 
-/** mount brings the page to life. */
+/** mount attaches the page's behaviour to root. */
 function mount(root, data) {
   const api = `/api/datasets/${encodeURIComponent(data.name)}/`;
   const sizes = data.factors.map((factor) => factor.values.length);
@@ -160,7 +160,7 @@ function mount(root, data) {
   let questions = 0;
 
   const say = (text) => { document.getElementById("said").textContent = text; };
-  const lost = () => complain("index", "The server does not answer; what is shown is not the newest.");
+  const lost = () => complain("index", "No response from the server; the page may be out of date.");
 
   const image = $("#image");
   const showImage = newest((src) => { image.src = src; }, lost);
@@ -199,7 +199,7 @@ function mount(root, data) {
     return `/play?${q}`;
   }
 
-  /** otherSide is what the playground was last sent, or what the address carries, but for the side about to be sent. */
+  /** otherSide returns the parameters last sent to the playground, or those in the URL, without the side about to be sent. */
   function otherSide(side) {
     const kept = { ...remembered(data.name) };
     for (const name of carried) kept[name] = address.searchParams.get(name);
@@ -207,7 +207,7 @@ function mount(root, data) {
     return kept;
   }
 
-  /** complain puts a sentence beside a field, or takes it away. */
+  /** complain shows an error beside a field, or clears it. */
   function complain(field, text) {
     $(`#${field}-error`).textContent = text;
     if (text) $(`#${field}`).setAttribute("aria-invalid", "true");
@@ -257,7 +257,7 @@ function mount(root, data) {
       }
       mark(cell, factor.shown[n] === classes[f]);
     });
-    const first = near[0] >= 0 ? near[0] : state.index; // the strip is the same whichever of its values is shown
+    const first = near[0] >= 0 ? near[0] : state.index; // the strip is the same for every current value
     row.show(`${api}strip/${encodeURIComponent(factor.name)}.png?index=${first}`);
     if (!row.strip.contains(document.activeElement)) row.settle();
   }
@@ -278,7 +278,7 @@ function mount(root, data) {
     else cell.removeAttribute("aria-current");
   }
 
-  /** show moves to an image; a deliberate move is a step of the browser's history, a drag is not. */
+  /** show moves to an image; a deliberate move adds a step to the browser's history, a drag does not. */
   async function show(index, deliberate) {
     const around = data.complete ? local(index) : await ask(`images/${index}.json?near=1`);
     if (around) settleOn(around, deliberate);
@@ -298,7 +298,7 @@ function mount(root, data) {
     }
   }
 
-  /** ask gets an image and what is around it; undefined where a newer question was asked meanwhile, or nothing came. */
+  /** ask requests an image and its strips; undefined if a newer request was made meanwhile or there is no response. */
   async function ask(path) {
     const turn = ++questions;
     const reply = await fetch(api + path).catch(() => null);
@@ -310,7 +310,7 @@ function mount(root, data) {
     return undefined;
   }
 
-  /** pick gives a factor another value: of an incomplete set the nearest that has an image while the others are held. */
+  /** pick changes a factor's value; in an incomplete dataset, to the nearest with an image while the others are fixed. */
   async function pick(f, c, deliberate) {
     const wanted = state.classes.with(f, c);
     if (data.complete) {
@@ -337,9 +337,9 @@ function mount(root, data) {
     if (push) history.pushState(null, "", pageOf(state));
   }
 
-  const rerollOrSay = (seed, push) => reroll(seed, push).catch(() => complain("seed", "The server does not answer; the images shown are those of the seed before."));
+  const rerollOrSay = (seed, push) => reroll(seed, push).catch(() => complain("seed", "No response from the server; still showing the previous seed."));
 
-  /** plain says that a click is for this page and not for a new tab. */
+  /** plain reports whether a click opens the link in this page, not in a new tab. */
   const plain = (event) => event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
 
   root.addEventListener("click", (event) => {
@@ -366,7 +366,7 @@ function mount(root, data) {
     select.addEventListener("change", () => pick(f, Number(select.value), true));
   }
 
-  /** typed reads a field when its form is sent or the field is left; what cannot be read stays as typed. */
+  /** typed reads a field when its form is submitted or the field loses focus; invalid input stays as typed. */
   function typed(form, field, read, apply) {
     const take = () => {
       const { error, ...value } = read($(field).value);
@@ -403,7 +403,7 @@ function mount(root, data) {
 
 const storage = "slotscope.pair";
 
-/** remembered is the pair last sent to the playground from this dataset, in this tab: {a, b}, either missing. */
+/** remembered returns the pair last sent to the playground from this dataset in this tab: {a, b}, either may be missing. */
 function remembered(dataset) {
   try {
     const pair = JSON.parse(sessionStorage.getItem(storage) ?? "{}");
@@ -417,7 +417,7 @@ function remembered(dataset) {
 function remember(dataset, side, index) {
   try {
     sessionStorage.setItem(storage, JSON.stringify({ ...remembered(dataset), dataset, [side]: index }));
-  } catch { /* a browser that stores nothing still has the address */ }
+  } catch { /* without storage, the URL still carries the pair */ }
 }
 
 if (typeof document !== "undefined") {

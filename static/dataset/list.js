@@ -1,11 +1,11 @@
-// The list of datasets, and the page of one that is not ready: while something is on its way, the part that tells is taken from the
-// server again, as it draws it.
+// The list of datasets, and the page of one that is not ready: while a dataset is being added, the states are refreshed from the
+// server.
 const every = 1000; // ms
 
 const sets = () => document.getElementById('sets');
 
 let said = '';
-/** tell announces how the states of the entries have changed, not every step of their progress. */
+/** tell announces changes of the entries' states, but not every step of their progress. */
 function tell() {
   const entries = [...document.querySelectorAll('[data-testid="state"]')];
   const text = entries.map((chip) => `${chip.closest('.entry')?.id ?? document.title}: ${chip.textContent}`).join('; ');
@@ -14,7 +14,7 @@ function tell() {
   said = text;
 }
 
-/** place says which element of the part holds the focus, and how to find it in the next one. */
+/** place describes the focused element, so that it can be found after the refresh; null if there is none. */
 function place() {
   const held = document.activeElement;
   if (!sets().contains(held)) return null;
@@ -23,7 +23,7 @@ function place() {
   return { id: entry.id, tag: held.tagName, n: alike.indexOf(held) };
 }
 
-/** keep takes over the entries that have not changed, so that their pictures are not loaded, and blank, once more. */
+/** keep reuses unchanged entries, so that their images do not reload and flash. */
 function keep(fresh) {
   document.adoptNode(fresh);
   for (const entry of fresh.querySelectorAll('.set')) {
@@ -38,7 +38,7 @@ async function refresh() {
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
   const fresh = page.getElementById('sets');
   if (!fresh || fresh.hasAttribute('data-waits') !== sets().hasAttribute('data-waits')) return location.reload();
-  if (sets().querySelector('details[open]')) return; // somebody is about to decide
+  if (sets().querySelector('details[open]')) return; // a confirmation is open
   const held = place();
   const old = sets();
   keep(fresh);

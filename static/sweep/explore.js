@@ -1,11 +1,11 @@
-// The explorer of a sweep: runs as lines over parallel axes, linked with the table; limits of axes leave runs out of both.
+// The explore page of a sweep: runs as lines over parallel axes, linked with the table; limits on axes filter both.
 import { count, plural, value } from '../shared/format.js';
 
-const narrow = 140; // px between axes at least
+const narrow = 140; // minimum px between axes
 const high = 260;
 const top = 34;
 const bottom = 22;
-const mostCompared = 200; // runs of one comparison
+const mostCompared = 200; // limit of runs in one comparison
 
 const element = (name, attributes = {}, text = '') => {
   const e = document.createElementNS('http://www.w3.org/2000/svg', name);
@@ -14,10 +14,10 @@ const element = (name, attributes = {}, text = '') => {
   return e;
 };
 
-/** y is where a share of an axis lies. */
+/** y returns the y coordinate of a share of an axis. */
 const y = (share) => top + (high - top - bottom) * (1 - share);
 
-/** path is a run's line; it breaks where the run has no such hyperparameter. */
+/** path returns the path of a run's line; it breaks at axes of hyperparameters that the run does not have. */
 export function path(at, wide) {
   let d = '';
   let on = false;
@@ -31,12 +31,12 @@ export function path(at, wide) {
   return d;
 }
 
-/** within says whether a line lies within the limits of every axis, [low, high] in shares. What has no such hyperparameter is left out once it is limited. */
+/** within reports whether a line lies within the limits of every axis, [low, high] in shares. A limited axis excludes runs without its hyperparameter. */
 export function within(at, limits) {
   return limits.every(([low, high], i) => (low <= 0 && high >= 1) || (at[i] >= low && at[i] <= high));
 }
 
-/** Coordinates draws the lines and holds them with the table's rows. */
+/** Coordinates draws the lines and links them with the table's rows. */
 class Coordinates {
   constructor(section) {
     this.section = section;
@@ -55,7 +55,7 @@ class Coordinates {
     const { axes, lines } = this.data;
     const area = this.section.querySelector('[data-part="plot"]');
     const wide = Math.max(narrow, Math.floor(area.clientWidth / axes.length));
-    const svg = element('svg', { viewBox: `0 0 ${axes.length * wide} ${high}`, width: axes.length * wide, height: high, role: 'img', 'aria-label': `${plural(lines.length, 'run', 'runs')} over ${axes.map((a) => a.title).join(', ')}; the table below has the same` });
+    const svg = element('svg', { viewBox: `0 0 ${axes.length * wide} ${high}`, width: axes.length * wide, height: high, role: 'img', 'aria-label': `${plural(lines.length, 'run', 'runs')} over ${axes.map((a) => a.title).join(', ')}; the table below has the same data` });
     for (const line of lines) {
       const p = element('path', { d: path(line.at, wide), class: `k-h${line.shade}`, 'data-line': line.run });
       this.lines.set(line.run, p);
@@ -70,7 +70,7 @@ class Coordinates {
     area.replaceChildren(svg);
   }
 
-  /** limit makes two choices for each axis: from and to. */
+  /** limit makes two selects for each axis: from and to. */
   #limit() {
     const area = this.section.querySelector('[data-part="limits"]');
     area.replaceChildren(
@@ -95,7 +95,7 @@ class Coordinates {
     );
   }
 
-  /** follow holds a line with its row, under the pointer or the focus. */
+  /** follow highlights the line and the row under the pointer or the focus. */
   #follow(section) {
     const hold = (e) => {
       const run = e.target.closest?.('[data-line], [data-run]');
@@ -114,7 +114,7 @@ class Coordinates {
     });
   }
 
-  /** show leaves out what lies beyond the limits; without limits runs that have no score stay in the table. */
+  /** show hides runs outside the limits; without limits, runs without a score stay in the table. */
   #show() {
     const limited = this.limits.some(([a, b]) => a > 0 || b < 1);
     const inside = new Set(this.data.lines.filter((l) => within(l.at, this.limits)).map((l) => l.run));

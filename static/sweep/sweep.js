@@ -1,9 +1,9 @@
-// Sweeps: the pages renew themselves while a sweep works; the form shows what belongs to the kind of question.
+// Sweeps: pages refresh while a sweep is running; the form shows the fields of the selected type.
 import '../compare/compare.js';
 
 const every = 3000; // ms
 
-/** renew replaces a part by what the server draws now, unless somebody is using it. */
+/** renew replaces a part with the server's current version, unless one of its forms has the focus. */
 async function renew(part) {
   const old = document.querySelector(part);
   if (document.hidden || !old || old.contains(document.activeElement) && document.activeElement.closest('form, summary')) return;
@@ -25,7 +25,7 @@ if (document.querySelector('[data-live]')) {
   setInterval(() => document.querySelector(`${part}[data-live="true"], ${part} [data-live="true"]`) && renew(part), every);
 }
 
-/** choices shows the fields of what is chosen. */
+/** choices shows only the fields of the selected type, search and race. */
 function choices(form) {
   const show = () => {
     const f = form.elements;
@@ -37,7 +37,7 @@ function choices(form) {
   show();
 }
 
-/** lines adds empty lines for hyperparameters. */
+/** lines makes the button that adds a line for a hyperparameter. */
 function lines(form) {
   const add = form.querySelector('[data-part="add"]');
   add.hidden = false;
@@ -54,9 +54,9 @@ function lines(form) {
   };
 }
 
-const settled = 400; // ms without a change after which the work is estimated
+const settled = 400; // ms without a change before the estimate is requested
 
-/** estimate says how much work the form asks for, as it is filled in; what is wrong is said once the sweep is to begin. */
+/** estimate updates the estimated work as the form is filled in; full errors are shown when the sweep is started. */
 function estimate(form) {
   let timer = 0;
   let ticket = 0;
@@ -69,7 +69,7 @@ function estimate(form) {
     if (mine !== ticket || !text) return;
     const fresh = new DOMParser().parseFromString(text, 'text/html');
     const problem = answer.ok ? null : fresh.querySelector('[data-part="plan"] :is(.error, .bad)');
-    form.querySelector('[data-part="estimate"]').textContent = problem ? `Not counted yet: ${problem.textContent.trim()}` : (fresh.querySelector('[data-part="estimate"]')?.textContent.trim() ?? '');
+    form.querySelector('[data-part="estimate"]').textContent = problem ? `No estimate yet: ${problem.textContent.trim()}` : (fresh.querySelector('[data-part="estimate"]')?.textContent.trim() ?? '');
   };
   form.addEventListener('input', () => {
     clearTimeout(timer);

@@ -1,4 +1,4 @@
-// Package compare draws comparisons and reports of runs.
+// Package compare renders the comparison and report pages.
 package compare
 
 import (
@@ -13,12 +13,12 @@ import (
 	"slotscope/views"
 )
 
-// CompareView is the comparison of runs; without sections it asks which runs.
+// CompareView is the comparison page; without sections it shows only the run picker.
 type CompareView struct {
 	Title    string
-	Query    string            // which runs, as an address says it
-	Fields   map[string]string // the same, for a form
-	Rule     string            // what is set in bold
+	Query    string            // query string that selects the runs
+	Fields   map[string]string // the same as hidden form fields
+	Rule     string            // key of the rule for bold values
 	Picker   []PickGroup
 	Sections []SectionView
 	Left     []LeftRun
@@ -27,14 +27,14 @@ type CompareView struct {
 	Curves   CurvesData
 }
 
-// PickGroup is runs to choose from that differ in their seeds alone.
+// PickGroup is selectable runs that differ only in their seed.
 type PickGroup struct {
 	Label, Dataset, Preset string
 	Steps                  int
 	Runs                   []PickRun
 }
 
-// PickRun is one run to choose.
+// PickRun is one selectable run.
 type PickRun struct {
 	Run    model.Run
 	Chosen bool
@@ -50,17 +50,18 @@ type SectionView struct {
 	Pairs            []PairView
 }
 
-// ScoreTable is the scores on one dataset, or on all.
+// ScoreTable is the scores on one dataset, or on all datasets.
 type ScoreTable struct {
 	Title    string
 	Heads    []ScoreHead
 	Rows     []ScoreRow
-	Withheld []string // sentences on rows that may claim nothing
-	Other    string   // what published values marked with * are of
+	Withheld []string // reasons why rows support no claim
+	Other    string   // footnote of published values marked with *
 	Verdicts []Verdict
 }
 
-// NoWinner is the one reason why none of several metrics has a winner; empty where one has, or where the reasons differ.
+// NoWinner returns the reason shared by all metrics why none has a winner. It is empty if any metric has a winner, if the
+// reasons differ, or if there are fewer than two metrics.
 func (t ScoreTable) NoWinner() string {
 	for _, v := range t.Verdicts {
 		if v.Winner != "" || v.Why != t.Verdicts[0].Why {
@@ -73,27 +74,27 @@ func (t ScoreTable) NoWinner() string {
 	return t.Verdicts[0].Why
 }
 
-// ScoreHead is a metric.
+// ScoreHead is the column head of a metric.
 type ScoreHead struct{ Label, Unit, About string }
 
-// ScoreRow is one group of runs; Place is its own among the series, which gives it colour and dash.
+// ScoreRow is one group of runs; Place is its index among the series, which determines colour and dash.
 type ScoreRow struct {
 	Label, Seeds string
 	Place        int
-	Chance       bool // of the row above
+	Chance       bool // chance level of the row above
 	Cells        []ScoreCell
 }
 
-// ScoreCell is a mean with its interval; Published is the paper's value, Why the reason where ours is not said to be equivalent.
+// ScoreCell is a mean with its interval. Published is the paper's value; Why is the reason if ours is not called equivalent.
 type ScoreCell struct {
 	Text, Published, Why string
-	Other                string // what the published value is of, where that is something else: "other images"
+	Other                string // what the published value was measured on, if different: "other images"
 	Equivalent           bool
-	Each                 []string // value by seed
+	Each                 []string // value per seed
 	Bold                 bool
 }
 
-// Verdict names the winner by one metric, or says why none is named.
+// Verdict is the winner by one metric, or the reason why there is none.
 type Verdict struct {
 	Metric, Winner, Between, Difference, Why string
 }
@@ -104,20 +105,20 @@ type ListTable struct {
 	Rows  [][]string
 }
 
-// ChoiceView is a hyperparameter that a sweep chose.
+// ChoiceView is a hyperparameter that a sweep selected.
 type ChoiceView struct {
 	Model, Dataset, Field, Chosen string
 	Tried                         []string
 }
 
-// LeftRun is a run that no mean counts.
+// LeftRun is a run excluded from all means.
 type LeftRun struct {
 	Run      model.Run
 	Why      string
-	Unscored bool // it only waits to be evaluated
+	Unscored bool // only its evaluation is missing
 }
 
-// unscored are the IDs of runs that only wait to be evaluated.
+// unscored returns the IDs of the runs that are excluded only because they are not evaluated yet.
 func unscored(left []LeftRun) (ids []string) {
 	for _, l := range left {
 		if l.Unscored {
@@ -127,36 +128,36 @@ func unscored(left []LeftRun) (ids []string) {
 	return ids
 }
 
-// PairView is one pair of a dataset's images through several runs.
+// PairView is one pair of dataset images decoded by several runs.
 type PairView struct {
-	Dataset, Name  string // in words; as an address has it
+	Dataset, Name  string // label; name as used in URLs
 	Section        string // key of the section
 	Rows           []SwapRow
-	A, B, Last     int    // numbers of the images; the greatest there is
+	A, B, Last     int    // image numbers; Last is the largest valid one
 	Swaps, Strip   string // names of the figures
-	Query, Problem string // Problem says why there are no images to choose, empty for none
+	Query, Problem string // Problem is why no images can be chosen; empty if none
 }
 
-// SwapRow is a run whose single-slot swaps are shown.
+// SwapRow is a run with its single-slot swaps.
 type SwapRow struct {
 	Label string
 	Run   model.Run
 }
 
-// SettingsView says by which hyperparameters groups of runs differ.
+// SettingsView is the table of hyperparameters that differ between groups of runs.
 type SettingsView struct {
 	Heads []ScoreHead
 	Rows  []SettingsRow
 }
 
-// SettingsRow is one group, with a value for each head.
+// SettingsRow is one group with a value for each head.
 type SettingsRow struct {
 	Label, Seeds string
 	Place        int
 	Values       []string
 }
 
-// CurvesData is what the curves' module needs to know.
+// CurvesData is the input of the curves module, as JSON.
 type CurvesData struct {
 	Query    string       `json:"query"`
 	Series   []SeriesView `json:"series"`
@@ -164,7 +165,7 @@ type CurvesData struct {
 	Standing Standing     `json:"standing"`
 }
 
-// SeriesView is a series that can be drawn.
+// SeriesView is a series that can be plotted.
 type SeriesView struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
@@ -172,7 +173,8 @@ type SeriesView struct {
 	Group string `json:"group"`
 }
 
-// Standing is how far compared runs are: two sums, of their points, and of their states and scores. What differs is to be asked for again.
+// Standing is the progress of the compared runs as two checksums, one of their points, one of their states and scores. The page
+// reloads the part whose checksum changed.
 type Standing struct {
 	Points string `json:"points"`
 	Scores string `json:"scores"`
@@ -184,7 +186,7 @@ type seriesGroup struct {
 	Series []SeriesView
 }
 
-// groups are the series by heading, in order.
+// groups returns the series grouped by heading, in order.
 func (d CurvesData) groups() (all []seriesGroup) {
 	for _, s := range d.Series {
 		name := s.Group
@@ -200,7 +202,7 @@ func (d CurvesData) groups() (all []seriesGroup) {
 	return all
 }
 
-// dash is the dash of a series as an SVG attribute has it.
+// dash returns the stroke-dasharray of a series.
 func dash(place int) string {
 	var parts []string
 	for _, d := range figure.Dash(place) {
@@ -211,35 +213,35 @@ func dash(place int) string {
 
 func seriesClass(place int) string { return fmt.Sprint("k-s", place%figure.Series) }
 
-// ReportView is the page of a report.
+// ReportView is the report page.
 type ReportView struct {
 	Title    string
 	Query    string
 	Fields   map[string]string
 	Rule     string
 	Files    []ReportFile
-	Models   int // runs whose model can be had, too
+	Models   int // runs whose model can be included
 	Sections []SectionView
 	Left     []LeftRun
 	Notes    []string
 }
 
-// models says what the archive with models holds.
+// models describes the contents of the archive with models.
 func (v ReportView) models() string {
 	whose := "the models of the " + strconv.Itoa(v.Models) + " runs with a checkpoint"
 	if v.Models == 1 {
 		whose = "the model of the one run with a checkpoint"
 	}
-	return "The same, and under bundles/ " + whose + ", for PyTorch, ONNX and model hubs; several megabytes each."
+	return "The same files plus, in bundles/, " + whose + ", for PyTorch, ONNX and model hubs; several megabytes each."
 }
 
-// ReportFile is one thing to download.
+// ReportFile is one download.
 type ReportFile struct{ Name, About string }
 
-// manyRuns is from how many runs on single ones are drawn only when asked for: more lines hide the means.
+// manyRuns is the largest number of runs for which individual curves are shown by default; more lines would hide the means.
 const manyRuns = 60
 
-// rules are the choices of what is set in bold.
+// rules are the choices for bold values.
 var rules = []struct{ key, label string }{
 	{"paper", "the paper's rule: lower end ≥ the leader's lower end"},
 	{"overlap", "QLAE's rule: upper end ≥ the leader's lower end"},
@@ -256,7 +258,7 @@ func withQuery(path, query string) string {
 	return path + "?" + query
 }
 
-// pickText is what the filter of the picker looks at.
+// pickText returns the text that the picker's filter searches.
 func (g PickGroup) pickText() string {
 	words := []string{g.Label, g.Dataset, g.Preset}
 	for _, r := range g.Runs {
@@ -274,7 +276,7 @@ func (g PickGroup) chosen() bool {
 	return false
 }
 
-// figure is the address of a drawing of the pair.
+// figure returns the URL of a figure of the pair.
 func (v PairView) figure(name, kind string) string {
 	return fmt.Sprintf("/compare/figures/%s.%s?%s&a=%d&b=%d", name, kind, v.Query, v.A, v.B)
 }

@@ -1,4 +1,4 @@
-// Package dataset draws the list of datasets and the browser of one.
+// Package dataset renders the list of datasets and the dataset browser.
 package dataset
 
 import (
@@ -20,38 +20,38 @@ type DatasetCard struct {
 	Complete                                    bool // every combination of values occurs once, in row-major order, the last factor fastest
 }
 
-// DatasetFactor is one thing that a dataset varies.
+// DatasetFactor is one factor of variation of a dataset.
 type DatasetFactor struct {
 	Name   string
 	Values []string
-	Stride int   // by how much the index grows from one value to the next, in a complete set
-	Class  int   // of the image shown
-	Shown  []int // classes in the strip, ascending: all, or some of very many
-	Index  []int // image of each, the other factors held; −1 where the set has none
-	Counts []int // images of every value
+	Stride int   // index difference between successive values, in a complete dataset
+	Class  int   // of the current image
+	Shown  []int // classes in the strip, ascending: all, or a sample of very many
+	Index  []int // image of each shown class with the other factors fixed; −1 if there is none
+	Counts []int // number of images of every value
 }
 
-// DatasetView is the page of one dataset, showing one image.
+// DatasetView is the page of one dataset with its current image.
 type DatasetView struct {
 	DatasetCard
-	Index       int   // of the image shown
+	Index       int   // of the current image
 	Seed        int   // of the random images
 	Grid        []int // the random images
 	GridColumns int
 
-	IndexText, IndexError string // as typed, and what is wrong with it
+	IndexText, IndexError string // as typed, and its error
 	TupleText, TupleError string
 	SeedText, SeedError   string
-	Carry                 []Param // of the address, kept for the playground
+	Carry                 []Param // URL parameters kept for the playground
 
-	Rest                    string // the name of what a part leaves out; empty for a whole set
-	SelectText, SelectError string // the selection as typed, and what is wrong with it
+	Rest                    string // name of a part's complement; empty for a whole dataset
+	SelectText, SelectError string // the selection as typed, and its error
 }
 
-// Param is one part of an address.
+// Param is one URL parameter.
 type Param struct{ Name, Value string }
 
-// Tuple writes one class per factor as in addresses: 0.3.2.
+// Tuple formats one class per factor as in URLs: 0.3.2.
 func Tuple(classes []int) string {
 	parts := make([]string, len(classes))
 	for f, c := range classes {
@@ -60,12 +60,12 @@ func Tuple(classes []int) string {
 	return strings.Join(parts, ".")
 }
 
-// Label is the factor's name as words.
+// Label returns the factor's name as words.
 func (f DatasetFactor) Label() string { return strings.ReplaceAll(f.Name, "_", " ") }
 
 func (f DatasetFactor) last() string { return strconv.Itoa(len(f.Values) - 1) }
 
-// span is the factor's values in short: all of a few, the ends of many.
+// span returns the factor's values in short: all of a few, the first and last of many.
 func (f DatasetFactor) span() string {
 	if len(f.Values) <= 5 {
 		return strings.Join(f.Values, ", ")
@@ -73,10 +73,10 @@ func (f DatasetFactor) span() string {
 	return f.Values[0] + " … " + f.Values[len(f.Values)-1]
 }
 
-// href is the page of the dataset.
+// href returns the URL of the dataset's page.
 func (c DatasetCard) href() string { return "/datasets/" + url.PathEscape(c.Name) }
 
-// gaps says whether combinations of values must lack an image, since there are more of them than images.
+// gaps reports whether some combinations of values have no image because there are more combinations than images.
 func (c DatasetCard) gaps() bool {
 	combinations := 1.0
 	for _, f := range c.Factors {
@@ -85,12 +85,12 @@ func (c DatasetCard) gaps() bool {
 	return combinations > float64(c.Len)
 }
 
-// api is the address of a picture of the dataset.
+// api returns the URL of an image of the dataset.
 func (c DatasetCard) api(format string, args ...any) string {
 	return "/api/datasets/" + url.PathEscape(c.Name) + "/" + fmt.Sprintf(format, args...)
 }
 
-// size is what the dataset holds, in a line; what is not known before its files are read is left out.
+// size returns the dataset's size as one line, without values that are unknown until its files are read.
 func (c DatasetCard) size() string {
 	var parts []string
 	if c.Len > 0 {
@@ -107,16 +107,16 @@ func (c DatasetCard) size() string {
 	return strings.Join(parts, " · ")
 }
 
-// nats is the information that names one image, all equally likely.
+// nats returns the information that identifies one of the equally likely images.
 func (c DatasetCard) nats() string {
 	n := math.Log(float64(max(1, c.Len)))
 	return fmt.Sprintf("%.2f nats (%.2f bits)", n, n/math.Ln2)
 }
 
-// at is the page showing another image, the random ones as they are.
+// at returns the URL of the page with another image and the same random images.
 func (v DatasetView) at(index int) string { return v.address(index, v.Seed) }
 
-// reroll is the page with other random images.
+// reroll returns the URL of the page with other random images.
 func (v DatasetView) reroll() string { return v.address(v.Index, (v.Seed+1)%math.MaxInt32) }
 
 func (v DatasetView) random() string {
@@ -141,7 +141,7 @@ func (v DatasetView) query() url.Values {
 	return q
 }
 
-// send is the playground with this image as A or B; the other side is as carried.
+// send returns the URL of the playground with this image as A or B; the other side is taken from Carry.
 func (v DatasetView) send(side string) string {
 	q := v.query()
 	q.Set("dataset", v.Name)
@@ -149,11 +149,11 @@ func (v DatasetView) send(side string) string {
 	return "/play?" + q.Encode()
 }
 
-// image is the address of one image's picture.
+// image returns the URL of one image.
 func (v DatasetView) image(index int) string { return v.api("images/%d.png", index) }
 
-// strip is the address of a factor's strip. The factor's own class does not matter to it, so it is taken as 0 and the picture is the
-// same whichever value is shown.
+// strip returns the URL of a factor's strip. The strip does not depend on the factor's current class, so the URL uses class 0 to stay
+// the same for every value.
 func (v DatasetView) strip(f DatasetFactor) string {
 	index := v.Index
 	if len(f.Index) > 0 && f.Index[0] >= 0 {
@@ -166,7 +166,7 @@ func (v DatasetView) gridImage() string {
 	return v.api("grid.png?seed=%d&n=%d&columns=%d", v.Seed, len(v.Grid), v.GridColumns)
 }
 
-// alt says in words what the image shows.
+// alt describes the image in words.
 func (v DatasetView) alt() string {
 	parts := make([]string, len(v.Factors))
 	for i, f := range v.Factors {
@@ -178,7 +178,7 @@ func (v DatasetView) alt() string {
 	return fmt.Sprintf("Image %d: %s", v.Index, strings.Join(parts, ", "))
 }
 
-// datasetData is what the page's module needs to do in place what the page's links do.
+// datasetData is the JSON with which the page's module follows links in place.
 type datasetData struct {
 	Name    string           `json:"name"`
 	W       int              `json:"w"`
@@ -189,11 +189,11 @@ type datasetData struct {
 	Seed    int              `json:"seed"`
 	Grid    []int            `json:"grid"`
 	Columns int              `json:"columns"`
-	Valid   bool             `json:"valid"` // the address was read without complaint
+	Valid   bool             `json:"valid"` // the URL has no errors
 
-	Complete bool    `json:"complete"` // an image's index follows from its classes; else the server is asked
-	Classes  []int   `json:"classes"`  // of the image shown
-	Near     [][]int `json:"near"`     // of each factor's strip, the images
+	Complete bool    `json:"complete"` // the index of an image follows from its classes; otherwise the page requests it
+	Classes  []int   `json:"classes"`  // of the current image
+	Near     [][]int `json:"near"`     // images of each factor's strip
 }
 
 type datasetDataRow struct {
@@ -217,12 +217,12 @@ func (v DatasetView) data() datasetData {
 	return d
 }
 
-// sprite says which part of a picture of several images a cell shows, as an SVG viewBox.
+// sprite returns the SVG viewBox of the nth image in a sheet of several.
 func (c DatasetCard) sprite(n, columns int) string {
 	return fmt.Sprintf("%d %d %d %d", n%columns*c.W, n/columns*c.H, c.W, c.H)
 }
 
-// part is the whole set that a selection in the name is of, and the selection; empty where there is none.
+// part splits a name into the whole dataset and the selection in brackets; both are empty if there is no selection.
 func (c DatasetCard) part() (whole, selection string) {
 	whole, rest, found := strings.Cut(c.Name, "[")
 	if !found {
@@ -231,7 +231,7 @@ func (c DatasetCard) part() (whole, selection string) {
 	return whole, strings.TrimSuffix(rest, "]")
 }
 
-// each says how many images a value has: one number, or the least and the greatest.
+// each returns the number of images per value: one number, or the least and the greatest.
 func (f DatasetFactor) each() string {
 	if len(f.Counts) == 0 {
 		return ""
@@ -249,7 +249,7 @@ const (
 	histogramHeight = 22
 )
 
-// bars are the counts of the values as rectangles of a histogram, those of very many values summed in columns of a pixel.
+// bars returns the histogram of images per value; very many values are summed in columns one pixel wide.
 func (f DatasetFactor) bars() []bar {
 	columns := min(len(f.Counts), histogramWidth)
 	sums := make([]int, columns)
@@ -274,13 +274,13 @@ type bar struct{ X, Y, W, H string }
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
-// trainOn is the form of a new run on the dataset.
+// trainOn returns the URL of the new-run form for the dataset.
 func trainOn(c DatasetCard) string { return "/runs/new?dataset=" + url.QueryEscape(c.Name) }
 
-// restIs introduces the set on which models that were trained on this part are measured too.
+// restIs introduces the complement, on which models trained on this part are also evaluated.
 func (v DatasetView) restIs() string {
 	if strings.Contains(v.Name, "corr(") {
-		return "Without the correlation it is"
+		return "Without the correlation:"
 	}
-	return "What it leaves out is"
+	return "Held-out images:"
 }

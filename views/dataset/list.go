@@ -5,55 +5,55 @@ import (
 	"strings"
 )
 
-// DatasetsView is the page that lists the datasets, and adds them.
+// DatasetsView is the page that lists and adds datasets.
 type DatasetsView struct {
 	Ready    []DatasetEntry
-	Underway []DatasetEntry // being added, or stopped on the way
-	Known    []DatasetEntry // published elsewhere, or on this machine but not added
+	Underway []DatasetEntry // being added, interrupted or failed
+	Known    []DatasetEntry // published, or found on this machine, but not added
 
 	From, As           string // as typed
 	FromError, AsError string
 }
 
-// DatasetEntry is a dataset and where it stands.
+// DatasetEntry is a dataset and its state.
 type DatasetEntry struct {
 	DatasetCard
 	State  string   // ready, found, queued, working, interrupted, failed or absent
-	Kind   string   // drawn, packed, in place, part; empty until it is ready
-	Paths  []string // from where it is read, or would be
-	Part   string   // of what, where it is a named part
-	Disk   string   // what it takes in the data folder, with its unit
+	Kind   string   // drawn, packed, in place, part; empty until ready
+	Paths  []string // source files, used or found
+	Part   string   // name of the whole dataset, if this is a named part
+	Disk   string   // size in the data folder, with unit
 	Reason string   // why it failed
-	Holder string   // what works on it
+	Holder string   // process that is adding it
 
-	Line    string  // how far the work is, in words
-	Stage   string  // of the work; empty before it begins
+	Line    string  // progress in words
+	Stage   string  // of the work; empty before it starts
 	Share   float64 // of the stage, from 0 to 1
-	Counted bool    // whether the end of the stage is known
-	Damaged bool    // whether it failed for a picture without which it can go on
+	Counted bool    // whether Share is known
+	Damaged bool    // whether it failed because of a damaged image that can be skipped
 
-	Forms        [][]DatasetFile // in which it is published
-	Page, Fetch  string          // where, and what is to be said about getting it
+	Forms        [][]DatasetFile // alternative sets of files in which it is published
+	Page, Fetch  string          // URL of the publisher, and how to get it
 	Downloadable bool
-	Unpacked     string // the size of its images, with its unit
+	Unpacked     string // unpacked size of its images, with unit
 }
 
 // DatasetFile is a published file.
 type DatasetFile struct {
 	Name, URL, Size string
-	Folder, Checked bool // a folder; compared with a published checksum
+	Folder, Checked bool // Name is a folder; a checksum is published
 }
 
-// DatasetAnchor is the place of a dataset in the list.
+// DatasetAnchor returns the URL of a dataset in the list.
 func DatasetAnchor(name string) string { return "/datasets#" + url.PathEscape(name) }
 
-// do is the address of an action on a dataset.
+// do returns the URL of an action on a dataset.
 func (e DatasetEntry) do(action string) string { return e.href() + "/" + action }
 
-// moving says whether the entry changes by itself.
+// moving reports whether the entry changes by itself.
 func (e DatasetEntry) moving() bool { return e.State == "working" || e.State == "queued" }
 
-// chip is the state as the style sheet names it.
+// chip returns the state's name in the style sheet.
 func (e DatasetEntry) chip() string {
 	if e.State == "working" {
 		return "running"
@@ -61,7 +61,7 @@ func (e DatasetEntry) chip() string {
 	return e.State
 }
 
-// word is the state in words.
+// word returns the state in words.
 func (e DatasetEntry) word() string {
 	switch e.State {
 	case "working":
@@ -72,14 +72,14 @@ func (e DatasetEntry) word() string {
 	case "queued":
 		return "waiting"
 	case "found":
-		return "found here"
+		return "found"
 	case "absent":
-		return "not here"
+		return "not added"
 	}
 	return e.State
 }
 
-// live says whether anything on the page changes by itself.
+// live reports whether anything on the page changes by itself.
 func (v DatasetsView) live() bool {
 	for _, e := range v.Underway {
 		if e.moving() {
@@ -89,7 +89,7 @@ func (v DatasetsView) live() bool {
 	return false
 }
 
-// from says in a line where the images of a ready set are.
+// from describes where the images of a ready dataset are.
 func (e DatasetEntry) from() string {
 	switch e.Kind {
 	case "part":

@@ -7,7 +7,7 @@ import (
 	"slotscope/views"
 )
 
-// ExploreView is the page of a sweep's hyperparameters.
+// ExploreView is the explore page of a sweep.
 type ExploreView struct {
 	ID, Name, Metric, MetricLabel, Unit, Query string
 	Metrics, X, Y                              []Choosable
@@ -20,7 +20,7 @@ type ExploreView struct {
 
 // HeatView is the mean score over two hyperparameters.
 type HeatView struct {
-	X, Y    string // Y is empty where only one differs
+	X, Y    string // Y is empty if only one hyperparameter differs
 	Columns []string
 	Rows    []HeatRow
 }
@@ -31,18 +31,18 @@ type HeatRow struct {
 	Cells []HeatCell
 }
 
-// HeatCell is the runs of two levels.
+// HeatCell is the runs with one level of X and one of Y.
 type HeatCell struct {
-	Text  string // mean and interval; empty before any has the score
-	N, Of int    // runs that have it, of how many
-	Shade int    // of the heat scale
+	Text  string // mean and interval; empty if no run has the score
+	N, Of int    // runs with the score, all runs
+	Shade int    // index into the heat scale
 	Runs  []string
 }
 
-// mostCompared is how many runs a comparison takes.
+// mostCompared is the most runs of one comparison.
 const mostCompared = 200
 
-// address is the comparison of the cell's runs, at their swaps.
+// address returns the URL of the comparison of the cell's runs, at their swaps.
 func (c HeatCell) address() string {
 	return "/compare?runs=" + strings.Join(c.Runs[:min(len(c.Runs), mostCompared)], ",") + "#swaps"
 }
@@ -54,13 +54,13 @@ func (c HeatCell) count() string {
 	return fmt.Sprintf("%d of %s", c.N, views.Plural(c.Of, "run", "runs"))
 }
 
-// Coordinates are what the script draws parallel coordinates from.
+// Coordinates is the data of the parallel coordinates plot, as JSON.
 type Coordinates struct {
 	Axes  []CoordinateAxis `json:"axes"`
 	Lines []CoordinateLine `json:"lines"`
 }
 
-// CoordinateAxis is a hyperparameter with its levels, or the score with its ends.
+// CoordinateAxis is a hyperparameter with its levels, or the score with its range.
 type CoordinateAxis struct {
 	Name   string   `json:"name"`
 	Title  string   `json:"title"`
@@ -69,7 +69,7 @@ type CoordinateAxis struct {
 	High   float64  `json:"high"`
 }
 
-// CoordinateLine is a run: where it crosses each axis, from 0 to 1; −1 where it has no such hyperparameter.
+// CoordinateLine is the line of a run: its position on each axis, from 0 to 1, or −1 if it has no such hyperparameter.
 type CoordinateLine struct {
 	Run   string    `json:"run"`
 	At    []float64 `json:"at"`
@@ -77,7 +77,7 @@ type CoordinateLine struct {
 	Shade int       `json:"shade"`
 }
 
-// ExploreRow is a run with its values.
+// ExploreRow is a run with its hyperparameter values.
 type ExploreRow struct {
 	SweepItem
 	Seed   int64

@@ -1,4 +1,4 @@
-// Package sweep draws the pages of sweeps.
+// Package sweep renders the sweep pages.
 package sweep
 
 import (
@@ -16,12 +16,12 @@ import (
 // SweepsView is the list of sweeps.
 type SweepsView struct{ Rows []SweepHead }
 
-// SweepHead is how a sweep stands.
+// SweepHead is the state and progress of a sweep.
 type SweepHead struct {
 	ID, Name, Preset                       string
 	Created                                time.Time
 	Active, Over                           bool
-	Worker                                 string // the process of a shell that works on it; empty for none
+	Worker                                 string // command-line process that runs it; empty if none
 	Evaluating, Problem                    string
 	Done, Failed, Live, Halted, Out, Total int // runs
 	Steps, AllSteps                        int
@@ -35,7 +35,7 @@ type SweepView struct {
 	SweepHead
 	Plan     string // JSON
 	Problems []string
-	Waiting  int // runs that wait for a choice
+	Waiting  int // runs that wait for a hyperparameter to be selected
 	Varies   bool
 	Parts    []SweepPart
 	Results  []compare.SectionView
@@ -52,7 +52,7 @@ type SweepItem struct {
 	ID, Name, Stage string
 	Run             model.Run
 	Exists          bool
-	Choosing        bool // it only serves to choose a hyperparameter
+	Choosing        bool // only used to select a hyperparameter
 	Steps           int
 	Scores          []string // InfoM, PSNR in dB
 	Problem         string
@@ -63,25 +63,25 @@ type SweepFormView struct {
 	Kind, Name, Preset, Steps, Seeds, Set string
 	Vary                                  []VaryLine
 	Search, Draws, DrawSeed               string
-	Race                                  string // seeds before its first round; empty for none
+	Race                                  string // seeds before the first round of the race; empty if none
 	Presets                               []string
 	Models, Datasets, Parts, FieldNames   []Choosable
-	FieldParts                            []Choosable // of the field's protocol
+	FieldParts                            []Choosable // parts of the field's protocol
 	Bad                                   model.Invalid
 	Place                                 views.PlaceView
-	Estimate                              *sweep.Estimate // nil before it is asked for
+	Estimate                              *sweep.Estimate // nil unless requested
 }
 
 // VaryLine is a hyperparameter to vary.
 type VaryLine struct{ Field, Values, Problem string }
 
-// Choosable is an entry of a list to choose from.
+// Choosable is one choice of a list.
 type Choosable struct {
 	Key, Label string
 	Chosen     bool
 }
 
-// state is the sweep's in the words of runs' chips.
+// state returns the sweep's state as a run state, for the chip's colour.
 func (h SweepHead) state() string {
 	switch {
 	case h.Over && h.Failed > 0:
@@ -94,30 +94,30 @@ func (h SweepHead) state() string {
 	return "stopped"
 }
 
-// word says it for people.
+// word returns the sweep's state as shown to the user.
 func (h SweepHead) word() string {
 	switch {
 	case h.Over && h.Failed > 0:
-		return fmt.Sprintf("over, %d failed", h.Failed)
+		return fmt.Sprintf("finished, %d failed", h.Failed)
 	case h.Over:
-		return "done"
+		return "finished"
 	case h.Active, h.Worker != "":
-		return "working"
+		return "running"
 	}
 	return "stopped"
 }
 
-// work says how much an estimate is.
+// work describes an estimate.
 func work(e sweep.Estimate) string {
-	text := views.Plural(e.Runs, "run", "runs") + " at most"
+	text := "Up to " + views.Plural(e.Runs, "run", "runs")
 	if e.Done > 0 {
-		text += ", " + views.Count(e.Done) + " done already"
+		text += ", " + views.Count(e.Done) + " already done"
 	}
 	text += "; " + views.Plural(e.Steps, "step", "steps") + " left. "
 	if !e.Known {
-		return text + "How long that takes is not known: no run of this preset has been timed here."
+		return text + "Duration unknown: no run of this preset has been timed on this machine."
 	}
-	return text + "About " + views.Duration(e.Seconds) + " of training, one run after another, at the pace of " + e.From + "; evaluations are not in it."
+	return text + "About " + views.Duration(e.Seconds) + " of training, one run after another, at the speed of " + e.From + "; excludes evaluation."
 }
 
 func (h SweepHead) left() string {
@@ -125,12 +125,12 @@ func (h SweepHead) left() string {
 	case h.Over:
 		return "–"
 	case !h.LeftKnown:
-		return "known once a run has begun"
+		return "unknown until a run starts"
 	}
 	return views.Duration(h.Left)
 }
 
-// now is what is being done.
+// now returns what the sweep is doing.
 func (h SweepHead) now() string {
 	switch {
 	case h.Over:
@@ -138,14 +138,14 @@ func (h SweepHead) now() string {
 	case h.Evaluating != "":
 		return "evaluating " + h.Evaluating
 	case h.Worker != "":
-		return "a shell works on it: " + h.Worker
+		return "running from the command line: " + h.Worker
 	case h.Live > 0:
-		return views.Plural(h.Live, "run queued or at work", "runs queued or at work")
+		return views.Plural(h.Live, "run queued or running", "runs queued or running")
 	}
 	return ""
 }
 
-// stageState is a stage in the words of chips.
+// stageState returns the stage as a run state, for the chip's colour.
 func (i SweepItem) stageState() string {
 	switch i.Stage {
 	case "planned":
@@ -186,7 +186,7 @@ func (i SweepItem) score(n int) string {
 	return "–"
 }
 
-// otherProblems lists the problems that no field of the form shows.
+// otherProblems lists the keys of problems that no field of the form shows.
 func (v SweepFormView) otherProblems() []string {
 	var keys []string
 	for key := range v.Bad {
