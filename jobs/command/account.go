@@ -9,10 +9,10 @@ import (
 	"slotscope/model/folder"
 )
 
-// accountEvery is how often an evaluation tells its run's folder how far it is.
+// accountEvery is how often an evaluation writes its progress to the run's folder.
 const accountEvery = time.Second
 
-// account is what an evaluation tells its run's folder while it holds eval.lock.
+// account records the state of an evaluation in the run's folder and holds eval.lock.
 type account struct {
 	folder *folder.Folder
 	lock   *folder.Lock
@@ -20,8 +20,8 @@ type account struct {
 	told   time.Time
 }
 
-// openAccount takes the measuring of a run and says that it has begun; model.ErrConflict is in the error's chain where another process
-// measures it. A disk on which nothing can be kept is found out here, before anything is computed.
+// openAccount locks the evaluation of a run and records that it has started; the error wraps model.ErrConflict if another process is
+// evaluating the run. An unwritable disk is detected here, before anything is computed.
 func openAccount(dir, effort string) (*account, error) {
 	f, err := folder.Open(dir)
 	if err != nil {
@@ -32,7 +32,7 @@ func openAccount(dir, effort string) (*account, error) {
 		f.Close()
 		return nil, err
 	}
-	asked, _ := f.Evaluation() // one that is damaged is replaced
+	asked, _ := f.Evaluation() // a damaged file is replaced
 	a := &account{folder: f, lock: lock, state: model.Evaluation{State: model.Running, Effort: effort, PID: os.Getpid(), Started: now()}}
 	if asked.State == model.Queued {
 		a.state.Asked, a.state.Flags, a.state.Executor = asked.Asked, asked.Flags, asked.Executor
@@ -46,7 +46,7 @@ func openAccount(dir, effort string) (*account, error) {
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// progress tells how far a stage is, at most once a second. What cannot be written is news alone.
+// progress records the progress of a stage, at most once a second. It ignores write errors, because progress is not essential.
 func (a *account) progress(stage, unit string, done, of float64) {
 	if time.Since(a.told) < accountEvery {
 		return
@@ -56,7 +56,7 @@ func (a *account) progress(stage, unit string, done, of float64) {
 	_ = a.folder.SetEvaluation(a.state)
 }
 
-// end says how the evaluation ended, and returns why it failed, if it did.
+// end records how the evaluation ended, and returns its error or that of recording it.
 func (a *account) end(ctx context.Context, err error) error {
 	a.state.Ended, a.state.State, a.state.Said = now(), model.Finished, ""
 	switch {

@@ -23,19 +23,20 @@ import (
 )
 
 type adoptCommand struct {
-	Model   []string `arg:"" rest:"" name:"model" help:"bundle, FILE.safetensors, or a command that answers encode and decode, with its arguments; flags stand before it"`
-	Dataset string   `placeholder:"NAME" help:"dataset that the model reads; a command needs it"`
-	Name    string   `placeholder:"NAME" help:"name of the run; else what the model calls itself"`
-	Timeout float64  `default:"${adopt_timeout}" placeholder:"SECONDS" help:"how long the command may take for one answer"`
-	Again   string   `name:"run" placeholder:"ID" help:"adopted run that gets this command in place of its own"`
+	Model   []string `arg:"" rest:"" name:"model" help:"bundle, FILE.safetensors, or a command with arguments that implements encode and decode; flags go before it"`
+	Dataset string   `placeholder:"NAME" help:"dataset of the model; required for a command"`
+	Name    string   `placeholder:"NAME" help:"name of the run; default: the name that the model reports"`
+	Timeout float64  `default:"${adopt_timeout}" placeholder:"SECONDS" help:"time limit for one response of the command"`
+	Again   string   `name:"run" placeholder:"ID" help:"adopted run whose command is replaced by this one"`
 	dataFlag
 	jsonFlag
 }
 
-// Run makes a run of a model from elsewhere: a bundle, a safetensors file of our shapes, or a command that answers encode and decode.
+// Run creates a run from an external model: a bundle, a safetensors file with the program's tensor shapes, or a command that implements
+// encode and decode.
 func (c *adoptCommand) Run(ctx context.Context, env environment) error {
 	if c.Timeout < 0.1 || c.Timeout > 86400 {
-		return fmt.Errorf("%w: --timeout %g is out of range 0.1 to 86,400", errUsage, c.Timeout)
+		return fmt.Errorf("%w: --timeout %g is out of range 0.1–86,400 seconds", errUsage, c.Timeout)
 	}
 	clean, err := model.CleanName(c.Name)
 	if err != nil {
@@ -49,7 +50,7 @@ func (c *adoptCommand) Run(ctx context.Context, env environment) error {
 	w := adoption{root: root, name: clean, dataset: c.Dataset, seconds: c.Timeout}
 	if holdsWeights(c.Model) {
 		if c.Again != "" || c.Dataset != "" {
-			return fmt.Errorf("%w: --run and --dataset are for commands; %s says its dataset itself", errUsage, c.Model[0])
+			return fmt.Errorf("%w: --run and --dataset are for commands; %s already names its dataset", errUsage, c.Model[0])
 		}
 		id, err := w.weights(ctx, c.Model[0])
 		return tellAdopted(env, id, err, c.JSON)
@@ -65,7 +66,7 @@ func (c *adoptCommand) Run(ctx context.Context, env environment) error {
 	return tellAdopted(env, id, err, c.JSON)
 }
 
-// holdsWeights says whether what was given is a bundle or a file of weights.
+// holdsWeights reports whether the argument is a bundle or a weights file.
 func holdsWeights(args []string) bool {
 	if len(args) != 1 {
 		return false
@@ -75,7 +76,7 @@ func holdsWeights(args []string) bool {
 	return err == nil && (info.IsDir() || extension == ".zip" || extension == ".safetensors")
 }
 
-// adoption is how a model is taken in.
+// adoption holds the options for adopting a model.
 type adoption struct {
 	root          *folder.Data
 	name, dataset string
@@ -88,7 +89,7 @@ func (a adoption) command(args []string) (adopt.Command, error) {
 		program, err = filepath.Abs(program)
 	}
 	if err != nil {
-		return adopt.Command{}, model.Invalid{"command": fmt.Sprintf("%q is not a program that can be run: %v", args[0], err)}
+		return adopt.Command{}, model.Invalid{"command": fmt.Sprintf("%q is not an executable program: %v", args[0], err)}
 	}
 	dir, err := os.Getwd()
 	return adopt.Command{Args: append([]string{program}, args[1:]...), Dir: dir, Seconds: a.seconds}, err
@@ -97,7 +98,7 @@ func (a adoption) command(args []string) (adopt.Command, error) {
 // program adopts a command.
 func (a adoption) program(ctx context.Context, args []string) (id string, err error) {
 	if a.dataset == "" {
-		return "", fmt.Errorf("%w: name the dataset that the model reads, with --dataset; `slotscope data list` lists them", errUsage)
+		return "", fmt.Errorf("%w: name the model's dataset with --dataset; `slotscope data list` lists the datasets", errUsage)
 	}
 	c, err := a.command(args)
 	if err != nil {
@@ -112,7 +113,7 @@ func (a adoption) program(ctx context.Context, args []string) (id string, err er
 	return id, err
 }
 
-// weights adopts a bundle, or a safetensors file whose configuration is its metadata or lies beside it.
+// weights adopts a bundle, or a safetensors file with its configuration in the metadata or in a config.json in the same folder.
 func (a adoption) weights(ctx context.Context, path string) (id string, err error) {
 	name, scores, file, probe := a.name, (*model.Scores)(nil), checkpoint.File{}, (*checkpoint.File)(nil)
 	if strings.EqualFold(filepath.Ext(path), ".safetensors") {
@@ -139,7 +140,7 @@ func (a adoption) weights(ctx context.Context, path string) (id string, err erro
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	m.Close()
-	if probe != nil { // so that a bundle of the run holds it again
+	if probe != nil { // so that a bundle of the run contains it again
 		if err := evaluate.KeepProbe(filepath.Join(a.root.Dir(), evaluate.ProbesDir), *probe); err != nil {
 			return "", err
 		}
@@ -147,7 +148,7 @@ func (a adoption) weights(ctx context.Context, path string) (id string, err erro
 	return adopt.Take(a.root, name, filepath.Base(path), file, scores)
 }
 
-// openWhole reads a bundle that does not contradict itself.
+// openWhole opens a bundle and returns an error if it is inconsistent.
 func openWhole(path string) (*bundle.Opened, error) {
 	o, closer, err := bundle.Open(path)
 	if err != nil {
@@ -155,12 +156,12 @@ func openWhole(path string) (*bundle.Opened, error) {
 	}
 	defer closer.Close()
 	if len(o.Problems) > 0 {
-		return nil, fmt.Errorf("%s: %d problems, the first: %s: %w", path, len(o.Problems), o.Problems[0], errDiffers)
+		return nil, fmt.Errorf("%s: %d problems, first: %s: %w", path, len(o.Problems), o.Problems[0], errDiffers)
 	}
 	return o, nil
 }
 
-// readWeights reads a safetensors file, with the configuration of the config.json beside it where it has none of its own.
+// readWeights reads a safetensors file; if it has no configuration, it reads the config.json in the same folder.
 func readWeights(path string) (checkpoint.File, error) {
 	file, err := checkpoint.Read(path)
 	if err != nil || file.Config.Model != "" {
@@ -169,7 +170,7 @@ func readWeights(path string) (checkpoint.File, error) {
 	beside := filepath.Join(filepath.Dir(path), bundle.ConfigFile)
 	raw, err := os.ReadFile(beside)
 	if errors.Is(err, fs.ErrNotExist) {
-		return file, model.Invalid{"checkpoint": fmt.Sprintf("%s has no configuration: put the run's %s beside it", path, bundle.ConfigFile)}
+		return file, model.Invalid{"checkpoint": fmt.Sprintf("%s has no configuration: put the run's %s in the same folder", path, bundle.ConfigFile)}
 	}
 	if err != nil {
 		return file, err
@@ -180,7 +181,7 @@ func readWeights(path string) (checkpoint.File, error) {
 		return file, nil
 	}
 	if err := json.Unmarshal(raw, &file.Config); err != nil || file.Config.Model == "" {
-		return file, model.Invalid{"checkpoint": fmt.Sprintf("%s is not the configuration of a run", beside)}
+		return file, model.Invalid{"checkpoint": fmt.Sprintf("%s is not a run configuration", beside)}
 	}
 	return file, nil
 }
@@ -192,6 +193,6 @@ func tellAdopted(env environment, id string, err error, asJSON bool) error {
 	if asJSON {
 		return printJSON(env.out, map[string]string{"run": id})
 	}
-	fmt.Fprintf(env.out, "%s\nPlay with it on /play/%s, measure it with `slotscope eval %s`.\n", id, id, id)
+	fmt.Fprintf(env.out, "%s\nOpen it at /play/%s, or evaluate it with `slotscope eval %s`.\n", id, id, id)
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// A bundle and its bare weights become runs that open and can be evaluated, with the scores that the bundle holds.
+// TestAdoptWeights checks that a bundle and bare weights become finished runs with the same configuration.
 func TestAdoptWeights(t *testing.T) {
 	dataDir, _ := smallRun(t)
 	out := filepath.Join(t.TempDir(), "bundle")
@@ -33,7 +33,7 @@ func TestAdoptWeights(t *testing.T) {
 	if err := checkpoint.Write(filepath.Join(bare, "weights.safetensors"), nameless); err != nil {
 		t.Fatal(err)
 	}
-	adoptRefused(t, dataDir, "has no configuration: put the run's config.json beside it", filepath.Join(bare, "weights.safetensors"))
+	adoptRefused(t, dataDir, "has no configuration: put the run's config.json in the same folder", filepath.Join(bare, "weights.safetensors"))
 	config, err := json.Marshal(want.Config)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(bare, "config.json"), config, 0o600)
@@ -72,8 +72,8 @@ func TestAdoptRefuses(t *testing.T) {
 	dataDir, _ := smallRun(t)
 	t.Setenv(adopt.Variable, filepath.Join(t.TempDir(), "models.json"))
 	adoptRefused(t, dataDir, "slotscope adopt <model> ... [flags]")
-	adoptRefused(t, dataDir, "name the dataset that the model reads", "true")
-	adoptRefused(t, dataDir, `"no-such-program" is not a program that can be run`, "--dataset", "shapes3d-synthetic", "no-such-program")
+	adoptRefused(t, dataDir, "name the model's dataset", "true")
+	adoptRefused(t, dataDir, `"no-such-program" is not an executable program`, "--dataset", "shapes3d-synthetic", "no-such-program")
 	adoptRefused(t, dataDir, `opening dataset "none"`, "--dataset", "none", "true")
 	adoptRefused(t, dataDir, "message 1 (hello): it ended (exit status 0)", "--dataset", "shapes3d-synthetic", "true")
 	adoptRefused(t, dataDir, `it wrote "hello" where a line of JSON was due`, "--dataset", "shapes3d-synthetic", "echo", "hello")

@@ -22,29 +22,29 @@ const (
 	secretVariable  = "SLOTSCOPE_WEBHOOK_SECRET"
 )
 
-// alertOptions are what alerts.json and the flags of serve say of alerts.
+// alertOptions are the options for alerts in alerts.json and the flags of serve.
 type alertOptions struct {
 	Webhook      string            `json:"webhook,omitempty"`       // address
-	Secret       string            `json:"secret,omitempty"`        // that signs what is sent
-	AllowPrivate bool              `json:"allow_private,omitempty"` // the address may be of this machine or a private network
-	Rules        []string          `json:"rules,omitempty"`         // as in infom<0.3@5000
-	Kinds        []model.AlertKind `json:"kinds,omitempty"`         // that the webhook gets; empty for all
+	Secret       string            `json:"secret,omitempty"`        // signs the requests
+	AllowPrivate bool              `json:"allow_private,omitempty"` // the address may be on this machine or a private network
+	Rules        []string          `json:"rules,omitempty"`         // e.g. infom<0.3@5000
+	Kinds        []model.AlertKind `json:"kinds,omitempty"`         // sent to the webhook; empty for all
 }
 
-// alertFlags are the flags for alerts. Secrets have no default that -h would print.
+// alertFlags are the flags for alerts. Secrets have no default, because -h would print it.
 type alertFlags struct {
-	Alerts              string   `placeholder:"FILE" help:"file that says where alerts go; without it alerts.json in the data folder, if it is there"`
-	Webhook             string   `placeholder:"URL" help:"address that alerts are sent to; other users of this machine can see flags, so prefer $SLOTSCOPE_WEBHOOK or the file"`
-	AllowPrivateWebhook bool     `help:"let the webhook be a server of this machine or of a private network"`
-	Alert               []string `sep:"none" placeholder:"RULE" help:"rule that alerts of every run, such as infom<0.3@5000; may be given again"`
+	Alerts              string   `placeholder:"FILE" help:"file with the alert settings; default: alerts.json in the data folder, if it exists"`
+	Webhook             string   `placeholder:"URL" help:"address to send alerts to; prefer $SLOTSCOPE_WEBHOOK or the file, because other users of this machine can see flags"`
+	AllowPrivateWebhook bool     `help:"allow a webhook on this machine or on a private network"`
+	Alert               []string `sep:"none" placeholder:"RULE" help:"alert rule for every run, e.g. infom<0.3@5000 (repeatable)"`
 }
 
-// alerting is what the flags, the environment and the file of a data folder say.
+// alerting returns the options from the flags, the environment and the alerts file.
 func (f alertFlags) alerting(data string) (jobs.Alerting, error) {
 	for _, text := range f.Alert {
 		c, err := model.ParseCondition(text)
 		if err == nil && c.Verdict != "" {
-			err = fmt.Errorf("alerts tell of %s runs anyway", c.Verdict)
+			err = fmt.Errorf("%s runs always cause an alert; remove the rule", c.Verdict)
 		}
 		if err != nil {
 			return jobs.Alerting{}, badFlag{"alert", err}
@@ -59,16 +59,16 @@ func (f alertFlags) alerting(data string) (jobs.Alerting, error) {
 	written.AllowPrivate = written.AllowPrivate || f.AllowPrivateWebhook
 	written.Rules = append(written.Rules, f.Alert...)
 	for _, name := range []string{webhookVariable, secretVariable} {
-		_ = os.Unsetenv(name) // so that no process of a run has it
+		_ = os.Unsetenv(name) // hides it from the processes of runs
 	}
 	return written.alerting()
 }
 
-// readAlerts reads the file, or that of the data folder, which need not be there.
+// readAlerts reads the given file, or the one in the data folder if it exists.
 func readAlerts(file, data string) (o alertOptions, err error) {
 	path := cmp.Or(file, filepath.Join(data, alertsFile))
 	in, err := os.Open(path)
-	if file == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) { // the data folder is made later
+	if file == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) { // the data folder is created later
 		return o, nil
 	}
 	if err != nil {
@@ -76,7 +76,7 @@ func readAlerts(file, data string) (o alertOptions, err error) {
 	}
 	defer in.Close()
 	if info, err := in.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
-		slog.Warn("other users of this machine can read the file of alerts, which may hold secrets; chmod 600 helps", "file", path)
+		slog.Warn("other users of this machine can read the alerts file, which may contain secrets; run chmod 600 on it", "file", path)
 	}
 	if err := model.ReadJSON(in, &o); err != nil {
 		return o, model.Invalid{"alerts": fmt.Sprintf("%s: %v", path, err)}
@@ -90,7 +90,7 @@ func (o alertOptions) alerting() (a jobs.Alerting, err error) {
 		if err != nil {
 			return a, model.Invalid{"rules": err.Error()}
 		}
-		if c.Verdict == "" && !slices.Contains(a.Rules, c) { // verdicts are told anyway
+		if c.Verdict == "" && !slices.Contains(a.Rules, c) { // verdicts always cause an alert
 			a.Rules = append(a.Rules, c)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// alertingOf reads flags, environment and alerts.json as serve does, and returns what help and errors say too.
+// alertingOf reads flags, environment and alerts.json as serve does. It returns the options as text, and the errors.
 func alertingOf(t *testing.T, file string, variables map[string]string, args ...string) (text, said string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,7 +38,7 @@ func alertingOf(t *testing.T, file string, variables map[string]string, args ...
 	_, help, _ := calledIn(t, env, "serve", "-h")
 	_, _, stderr := calledIn(t, env, append([]string{"serve", "--data", dir}, args...)...)
 	if strings.Contains(help, "S3CRET") {
-		t.Errorf("a secret is shown: %s", help)
+		t.Errorf("a secret is printed: %s", help)
 	}
 	return text, stderr
 }
@@ -57,9 +57,9 @@ func TestAlertOptions(t *testing.T) {
 		{"private", "", nil, []string{"-webhook", "http://127.0.0.1:9/S3CRET"}, "", "--allow-private-webhook"},
 		{"private, permitted", "", nil, []string{"-webhook", "http://127.0.0.1:9/S3CRET", "-allow-private-webhook"}, "127.0.0.1:9", ""},
 		{"no address", `{"webhook": "S3CRET"}`, nil, nil, "", "is not an http or https address"},
-		{"bad rule", "", nil, []string{"-alert", "infom"}, "", `"infom" is no condition`},
+		{"bad rule", "", nil, []string{"-alert", "infom"}, "", `"infom" is not a condition`},
 		{"bad rule in the file", `{"rules": ["infom<"]}`, nil, nil, "", `the limit "" is not a number`},
-		{"verdict as a rule", "", nil, []string{"-alert", "collapsing"}, "", "alerts tell of collapsing runs anyway"},
+		{"verdict as a rule", "", nil, []string{"-alert", "collapsing"}, "", "collapsing runs always cause an alert"},
 		{"unknown kind", `{"kinds": ["late"]}`, nil, nil, "", `"late" is not one of ended, failed`},
 		{"unknown entry", `{"url": "S3CRET"}`, nil, nil, "", "url"},
 		{"missing file", "", nil, []string{"-alerts", "/no/such/file"}, "", "no such file"},
@@ -69,7 +69,7 @@ func TestAlertOptions(t *testing.T) {
 			t.Errorf("%s: %q, %q; want %q, %q", c.name, got, said, c.want, c.err)
 		}
 		if strings.Contains(got+said, "S3CRET") {
-			t.Errorf("%s: a secret is shown: %s", c.name, said)
+			t.Errorf("%s: a secret is printed: %s", c.name, said)
 		}
 	}
 }

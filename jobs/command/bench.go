@@ -8,23 +8,23 @@ import (
 	"slotscope/model/bench"
 )
 
-// mostSeconds is the longest measurement, a day.
+// mostSeconds is the longest measurement: a day.
 const mostSeconds = 24 * 60 * 60
 
-// mostSimulated is the most threads that are simulated: more than any machine's cores.
+// mostSimulated is the largest number of simulated threads: more than any machine has cores.
 const mostSimulated = 1024
 
 type benchCommand struct {
 	What      string  `arg:"" enum:"train,decode,data" help:"what to measure"`
 	Model     string  `default:"hrr" enum:"${models}" placeholder:"NAME" help:"model"`
-	Preset    string  `default:"tiny" enum:"${presets}" placeholder:"NAME" help:"width of the network"`
+	Preset    string  `default:"tiny" enum:"${presets}" placeholder:"NAME" help:"network width"`
 	Batch     int     `default:"64" placeholder:"N" help:"images per training step"`
-	Seconds   float64 `default:"10" placeholder:"N" help:"how long to measure"`
+	Seconds   float64 `default:"10" placeholder:"N" help:"seconds to measure"`
 	Engine    string  `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
-	Precision string  `default:"tf32" enum:"${precisions}" placeholder:"NAME" help:"precision of products"`
-	Profile   int     `default:"0" placeholder:"N" help:"print where the CPU engine's time goes, with this many of its most expensive steps"`
-	Simulate  int     `default:"0" placeholder:"N" help:"how fast this many threads of the CPU engine would be if each had a core of its own: their parts are computed one after another, timed and laid side by side"`
-	Dataset   string  `default:"shapes3d-synthetic" placeholder:"NAME" help:"what bench data reads"`
+	Precision string  `default:"tf32" enum:"${precisions}" placeholder:"NAME" help:"precision of matrix products"`
+	Profile   int     `default:"0" placeholder:"N" help:"print where the CPU engine spends its time, with its N most expensive steps"`
+	Simulate  int     `default:"0" placeholder:"N" help:"estimate the CPU engine's speed with N threads on N cores, by timing their parts one after another"`
+	Dataset   string  `default:"shapes3d-synthetic" placeholder:"NAME" help:"dataset for bench data"`
 	dataFlag
 	jsonFlag
 }
@@ -41,7 +41,7 @@ func (c *benchCommand) Run(ctx context.Context, env environment) error {
 		bad = model.Invalid{}
 	}
 	if !(c.Seconds > 0 && c.Seconds <= mostSeconds) {
-		bad["seconds"] = fmt.Sprintf("%g is not a number of seconds above 0, up to %d", c.Seconds, mostSeconds)
+		bad["seconds"] = fmt.Sprintf("%g is out of range; choose more than 0 and at most %s seconds", c.Seconds, grouped(mostSeconds))
 	}
 	if c.Profile < 0 {
 		bad["profile"] = fmt.Sprintf("%d is negative", c.Profile)
@@ -75,19 +75,19 @@ func (c *benchCommand) Run(ctx context.Context, env environment) error {
 	return nil
 }
 
-// whyNotSimulated is what keeps threads from being simulated, or nothing.
+// whyNotSimulated returns why threads cannot be simulated; empty if they can.
 func (c *benchCommand) whyNotSimulated() string {
 	switch {
 	case c.Simulate < 0 || c.Simulate > mostSimulated:
-		return fmt.Sprintf("%d is not a number of threads from 1 to %d", c.Simulate, mostSimulated)
+		return fmt.Sprintf("%d is out of range; choose 1–%s threads", c.Simulate, grouped(mostSimulated))
 	case c.Simulate == 0:
 		return ""
 	case c.What == "data":
-		return "data is read on one goroutine; threads are simulated for train and decode"
+		return "bench data reads on one goroutine; threads can be simulated for train and decode"
 	case c.Engine != "auto" && c.Engine != "cpu":
-		return c.Engine + " has no threads of ours; those of the engine cpu are simulated"
+		return c.Engine + " has no threads to simulate; use the engine cpu"
 	case c.Precision == model.BF16x3:
-		return "is measured with real threads only where products are " + model.BF16x3
+		return "not possible with precision " + model.BF16x3 + ", which is measured with real threads only"
 	}
 	return ""
 }
@@ -95,7 +95,7 @@ func (c *benchCommand) whyNotSimulated() string {
 func describe(env environment, r bench.Result) {
 	threads, middle := fmt.Sprintf("%d threads", r.Threads), "median"
 	if r.Simulated {
-		threads, middle = fmt.Sprintf("%d simulated threads, busy for %.0f%% of their time", r.Threads, r.Profile.Busy()), "mean"
+		threads, middle = fmt.Sprintf("%d simulated threads, busy %.0f%% of the time", r.Threads, r.Profile.Busy()), "mean"
 	}
 	switch r.What {
 	case "train":

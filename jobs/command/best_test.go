@@ -10,7 +10,7 @@ import (
 	"slotscope/model/folder"
 )
 
-// TestBestNamesACheckpoint for eval: that of state.json, while its file is there.
+// TestBestNamesACheckpoint checks that eval takes RUN@best from state.json while its file exists.
 func TestBestNamesACheckpoint(t *testing.T) {
 	cfg, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
 	if err != nil {
@@ -28,7 +28,7 @@ func TestBestNamesACheckpoint(t *testing.T) {
 		}
 	}
 	if _, err := findSubject(dir, "a@best"); !errors.Is(err, model.ErrNotFound) {
-		t.Errorf("without a best: %v", err)
+		t.Errorf("without a best checkpoint: %v", err)
 	}
 	if err := f.SetStatus(model.Status{State: model.Finished, Step: 20, Best: 10}); err != nil {
 		t.Fatal(err)
@@ -43,6 +43,6 @@ func TestBestNamesACheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := findSubject(dir, "a@best"); !errors.Is(err, model.ErrNotFound) {
-		t.Errorf("a best whose file is gone: %v", err)
+		t.Errorf("a best checkpoint without its file: %v", err)
 	}
 }

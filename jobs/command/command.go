@@ -30,42 +30,42 @@ const (
 	interrupted = 130 // the state was saved
 )
 
-// Serve opens the data folder and answers HTTP until ctx ends; main provides it.
+// Serve opens the data folder and serves HTTP until ctx ends; main provides it.
 type Serve func(ctx context.Context, o ServeOptions) error
 
-// ServeOptions is what `slotscope serve` was told.
+// ServeOptions are the options of `slotscope serve`.
 type ServeOptions struct {
 	Addr  string // host:port
 	Data  string // the data folder
-	Token string // asked of every visitor where it is set; an address that is not loopback needs one
+	Token string // required from every client if set; any address except loopback needs one
 
-	Embed     []string // origins whose pages may show ours in frames and read answers
-	Open      bool     // on loopback, serve every user of this machine
-	AllowRoot bool     // on loopback, serve root beside the server's own user
+	Embed     []string // origins whose pages may embed ours in frames and read responses
+	Open      bool     // on loopback, allow every user of this machine
+	AllowRoot bool     // on loopback, allow root in addition to the server's own user
 
-	Roots       []string // absolute folders that visitors may add datasets from, beside the data folder; see Limits
-	PrivateURLs bool     // visitors may add datasets from servers of this machine and of private networks
-	SlurmLines  bool     // visitors may give jobs any option of sbatch, and shell lines
+	Roots       []string // absolute folders from which users may add datasets, in addition to the data folder; see Limits
+	PrivateURLs bool     // users may add datasets from servers on this machine and on private networks
+	SlurmLines  bool     // users may give jobs any sbatch option and shell lines
 
-	Shipped bool // put the runs that the program ships into the data folder
+	Shipped bool // add the runs that ship with the program to the data folder
 
-	Parallel int           // runs and evaluations that compute on this machine's processors at the same time
-	Executor string        // where runs go: model.Local or model.Slurm
-	Slurm    slurm.Options // what a job asks SLURM for
+	Parallel int           // runs and evaluations computed at the same time on this machine's processors
+	Executor string        // where runs are trained: model.Local or model.Slurm
+	Slurm    slurm.Options // options of SLURM jobs
 
-	Alerting jobs.Alerting // what is told of runs, and whom
+	Alerting jobs.Alerting // alerts to send, and their recipient
 
 	Out io.Writer
 }
 
-// sameRequest is within what SIGTERM is the same request as the one before: a scheduler may send it to a process and to its
-// parent, which passes it on.
+// sameRequest is the time within which a second SIGTERM counts as the same request: a scheduler may send it to a process and to its
+// parent, which forwards it.
 const sameRequest = 5 * time.Second
 
-// errSignal is the cause of a cancelled context when the user or a scheduler asked the process to end.
+// errSignal is the cause of a context that is cancelled because the user or a scheduler signalled the process to end.
 var errSignal = errors.New("stopped by a signal")
 
-// errUsage marks mistakes in how the program was called.
+// errUsage marks errors in the command line.
 var errUsage = errors.New("usage")
 
 type environment struct {
@@ -75,7 +75,7 @@ type environment struct {
 	export   Export
 }
 
-// Main runs the program with its arguments, without the program's name, and returns its exit code.
+// Main runs the program and returns its exit code; args excludes the program's name.
 func Main(args []string, serve Serve, freeze Freeze, export Export) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -116,7 +116,7 @@ func exitCode(ctx context.Context, env environment, err error) int {
 	return failed
 }
 
-// sentence is the first line of an error, without the mark of a conflict or of what does not exist at its end.
+// sentence returns the first line of an error, without a trailing model.ErrConflict or model.ErrNotFound.
 func sentence(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.TrimSuffix(strings.TrimSuffix(first, ": "+model.ErrConflict.Error()), ": "+model.ErrNotFound.Error())
@@ -128,8 +128,8 @@ func printJSON(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
-// Revision is the commit that the program was built from, "+" where the tree had changes. `go run` stamps none: there it is
-// "build" and the beginning of the executable's SHA-256, which tells programs apart just as well.
+// Revision returns the commit of this build, followed by "+" if the tree had changes. Builds by `go run` have no commit: for them it
+// returns "build" and the first digits of the executable's SHA-256, which identify the program just as well.
 var Revision = sync.OnceValue(func() string {
 	if commit := stamped(); commit != "" {
 		return commit
@@ -158,7 +158,7 @@ func stamped() string {
 	return commit + changed
 }
 
-// executableSum is the SHA-256 of the running program's file, in hexadecimal.
+// executableSum returns the SHA-256 of the running executable in hexadecimal.
 func executableSum() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

@@ -9,24 +9,24 @@ import (
 )
 
 type completionCommand struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"shell that the script is for"`
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"shell"`
 }
 
-// Run prints a completion script, made of the grammar.
+// Run prints a completion script generated from the grammar.
 func (c *completionCommand) Run(env environment, p *kong.Kong) error {
 	write := map[string]func(io.Writer, *kong.Node) error{"bash": bash, "zsh": zsh, "fish": fish}[c.Shell]
 	return write(env.out, p.Model.Node)
 }
 
-// place is where on a command line something is completed: behind a subcommand, in the program's own place behind nothing.
+// place is a position on the command line to complete: after a subcommand, or, with an empty path, after the program's name.
 type place struct {
 	path   []string
 	nodes  []*kong.Node       // subcommands that can follow
 	flags  []*kong.Flag       // flags that can follow
-	values []*kong.Positional // arguments that are one of a few words
+	values []*kong.Positional // arguments with a fixed set of values
 }
 
-// places are all there are, the deepest first, so that a pattern of a shell that fits first fits best.
+// places returns all places, deepest first, so that the first pattern that matches in a shell is the most specific.
 func places(node *kong.Node) (all []place) {
 	for _, child := range node.Children {
 		all = append(all, places(child)...)
@@ -45,7 +45,7 @@ func places(node *kong.Node) (all []place) {
 	return append(all, p)
 }
 
-// words are what can stand at a place that is no flag.
+// words returns the subcommands and argument values that can follow.
 func (p place) words() string {
 	var s []string
 	for _, n := range p.nodes {
@@ -57,7 +57,7 @@ func (p place) words() string {
 	return strings.Join(s, " ")
 }
 
-// dashed are the flags as they are typed.
+// dashed returns the flags as typed.
 func (p place) dashed() string {
 	var s []string
 	for _, f := range p.flags {
@@ -69,7 +69,7 @@ func (p place) dashed() string {
 	return strings.Join(s, " ")
 }
 
-// pattern fits the words of a command line behind the program's name, each with a space behind it.
+// pattern returns the shell pattern for the words after the program's name, each followed by a space.
 func (p place) pattern() string {
 	if len(p.path) == 0 {
 		return "*"
@@ -77,7 +77,7 @@ func (p place) pattern() string {
 	return `"` + strings.Join(p.path, " ") + ` "*`
 }
 
-// cases are the branches of a case statement: of bash and of zsh, which write lists as open and close say.
+// cases writes the branches of a case statement for bash or zsh; open and shut delimit a list.
 func cases(w io.Writer, node *kong.Node, open, shut string) error {
 	for _, p := range places(node) {
 		if _, err := fmt.Fprintf(w, "  %s)\n    offers=%[2]s%[3]s%[4]s flags=%[2]s%[5]s%[4]s\n    case $before in\n", p.pattern(), open, p.words(), shut, p.dashed()); err != nil {
@@ -173,7 +173,7 @@ func fish(w io.Writer, node *kong.Node) error {
 	return nil
 }
 
-// quoted is text as a word of fish.
+// quoted quotes text as a fish word.
 func quoted(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(text) + "'"
 }

@@ -16,16 +16,16 @@ import (
 )
 
 type dataCommand struct {
-	List    dataList    `cmd:"" help:"list what can be used, what was found, and what is to be got where"`
+	List    dataList    `cmd:"" help:"list the datasets that are ready, found, or available to download"`
 	Add     dataAdd     `cmd:"" help:"add a dataset"`
-	Preview dataPreview `cmd:"" help:"say what adding a file would make of it"`
+	Preview dataPreview `cmd:"" help:"show how a file or folder would be read, without adding it"`
 	Info    dataInfo    `cmd:"" help:"describe a dataset: images, factors, values, licence"`
-	Check   dataCheck   `cmd:"" help:"compare packed images with their checksums, published files with the published ones"`
-	Sample  dataSample  `cmd:"" help:"draw a sheet of images at random"`
-	Remove  dataRemove  `cmd:"" help:"take a dataset out of the data folder; files elsewhere stay"`
+	Check   dataCheck   `cmd:"" help:"verify the checksums of packed images and of published files"`
+	Sample  dataSample  `cmd:"" help:"write a sheet of random images"`
+	Remove  dataRemove  `cmd:"" help:"remove a dataset from the data folder; files elsewhere are kept"`
 }
 
-// dataFlags are those of every subcommand of data.
+// dataFlags are the flags of every subcommand of data.
 type dataFlags struct {
 	dataFlag
 	jsonFlag
@@ -33,11 +33,11 @@ type dataFlags struct {
 
 func (f dataFlags) sets() data.Catalogue { return data.Catalogue{Dir: f.Data} }
 
-// readingFlags say how a file of one's own is read.
+// readingFlags set how a user's file is read.
 type readingFlags struct {
 	Images string `placeholder:"NAME" help:"array of images in a NumPy, HDF5 or MATLAB file"`
-	Labels string `placeholder:"NAMES" help:"its arrays of labels, commas between, or none"`
-	Scale  string `placeholder:"LOW..HIGH" help:"which numbers are black and white, such as -1..1"`
+	Labels string `placeholder:"NAMES" help:"comma-separated arrays of labels in such a file, or none"`
+	Scale  string `placeholder:"LOW..HIGH" help:"values of black and white, e.g. -1..1"`
 }
 
 func (f readingFlags) reading() data.Reading {
@@ -51,9 +51,9 @@ func (c *dataList) Run(ctx context.Context, env environment) error {
 }
 
 type dataAdd struct {
-	From       string `arg:"" help:"path, URL, or the name of a published dataset"`
-	Name       string `placeholder:"NAME" help:"what to call the dataset; else its published name, or the file's"`
-	SkipBroken bool   `help:"leave out pictures that are damaged"`
+	From       string `arg:"" help:"path, URL, or name of a published dataset"`
+	Name       string `placeholder:"NAME" help:"name of the dataset; default: its published name or the name of the file"`
+	SkipBroken bool   `help:"skip damaged images"`
 	readingFlags
 	dataFlags
 }
@@ -64,7 +64,7 @@ func (c *dataAdd) Run(ctx context.Context, env environment) error {
 
 type dataPreview struct {
 	Path string `arg:"" help:"file or folder"`
-	Out  string `placeholder:"FILE.png" help:"picture of the first images to write"`
+	Out  string `placeholder:"FILE.png" help:"file to write a sheet of the first images to"`
 	readingFlags
 	dataFlags
 }
@@ -102,8 +102,8 @@ func (c *dataCheck) Run(ctx context.Context, env environment) error {
 
 type dataSample struct {
 	Name string `arg:"" help:"dataset"`
-	Out  string `default:"sample.png" placeholder:"FILE.png" help:"picture to write"`
-	Seed int64  `default:"0" placeholder:"N" help:"which images are drawn"`
+	Out  string `default:"sample.png" placeholder:"FILE.png" help:"file to write"`
+	Seed int64  `default:"0" placeholder:"N" help:"seed for drawing the images"`
 	dataFlags
 }
 
@@ -125,7 +125,7 @@ func (c *dataRemove) Run(env environment) error {
 	return removeData(env, c.sets(), c.Name, c.JSON)
 }
 
-// list prints every dataset that the program knows, with its state and, where it cannot be opened, what helps.
+// list prints every known dataset with its state and, if it cannot be opened, how to fix that.
 func list(ctx context.Context, env environment, sets data.Catalogue, asJSON bool) error {
 	entries := sets.Entries(ctx)
 	if asJSON {
@@ -145,7 +145,7 @@ func list(ctx context.Context, env environment, sets data.Catalogue, asJSON bool
 	return nil
 }
 
-// previewData says what adding a file would make of it, and draws the first images where a file is named for them.
+// previewData prints how a file would be read, and writes a sheet of the first images to out if it is not empty.
 func previewData(ctx context.Context, env environment, sets data.Catalogue, r data.Request, out string, asJSON bool) error {
 	r.From = asShell(r.From)
 	p, err := sets.Preview(ctx, r)
@@ -166,13 +166,13 @@ func previewData(ctx context.Context, env environment, sets data.Catalogue, r da
 		fmt.Fprintln(env.out, "uses", oneLine(text))
 	}
 	for _, text := range p.Unused {
-		fmt.Fprintln(env.out, "does not use", oneLine(text))
+		fmt.Fprintln(env.out, "ignores", oneLine(text))
 	}
 	fmt.Fprintf(env.out, "in memory: %s\n", data.Bytes(int64(p.Info.Len)*int64(p.Info.H*p.Info.W*p.Info.C)))
 	return nil
 }
 
-// asShell makes a path that exists absolute, as the shell means it.
+// asShell makes an existing path absolute, relative to the shell's folder.
 func asShell(from string) string {
 	if path, err := filepath.Abs(from); err == nil && exists(path) {
 		return path
@@ -180,7 +180,7 @@ func asShell(from string) string {
 	return from
 }
 
-// addData adds a dataset in this process, showing how far it is.
+// addData adds a dataset in this process and shows the progress.
 func addData(ctx context.Context, env environment, sets data.Catalogue, r data.Request, asJSON bool) error {
 	r.From = asShell(r.From)
 	show, end := workLine(env.err)
@@ -203,7 +203,7 @@ func addData(ctx context.Context, env environment, sets data.Catalogue, r data.R
 	return nil
 }
 
-// counted is a number of things: "1 factor", "12 factors".
+// counted formats a number of things: "1 factor", "12 factors".
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -211,10 +211,10 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// withoutDamaged says what helps where a set could not be added for one damaged picture.
+// withoutDamaged adds a hint to the error if a damaged image is why a dataset could not be added.
 func withoutDamaged(ctx context.Context, sets data.Catalogue, name string, err error) error {
 	if e, other := sets.Entry(ctx, name); other == nil && e.State == data.Failed && e.Work.Damaged != "" {
-		return fmt.Errorf("%w. To leave damaged pictures out: slotscope data add %s --skip-broken", err, name)
+		return fmt.Errorf("%w. To skip damaged images: slotscope data add %s --skip-broken", err, name)
 	}
 	return err
 }
@@ -234,7 +234,7 @@ func checkData(ctx context.Context, env environment, sets data.Catalogue, name s
 	if asJSON {
 		return printJSON(env.out, map[string]any{"dataset": name, "whole": true})
 	}
-	fmt.Fprintln(env.out, name, "is whole")
+	fmt.Fprintln(env.out, name, "is intact")
 	return nil
 }
 
@@ -249,7 +249,7 @@ func removeData(env environment, sets data.Catalogue, name string, asJSON bool) 
 	return nil
 }
 
-// workLine shows progress: one line that renews itself on a terminal, a line every ten seconds elsewhere.
+// workLine shows progress: one line that is updated in place on a terminal, otherwise a line every ten seconds.
 func workLine(w io.Writer) (show func(data.Work), end func()) {
 	terminal, last, shown := isTerminal(w), time.Now(), false
 	show = func(work data.Work) {
@@ -278,7 +278,7 @@ func explain(w io.Writer, info data.Info) {
 		fmt.Fprintf(w, "  %-20s %3d values: %s … %s\n", oneLine(f.Name), len(f.Values), oneLine(f.Values[0]), oneLine(f.Values[len(f.Values)-1]))
 	}
 	if len(info.Factors) == 0 {
-		fmt.Fprintln(w, "  it has no factors: it can be learned from, but nothing can be measured against factors")
+		fmt.Fprintln(w, "  no factors: the dataset can be used for training, but not for metrics that need factors")
 	}
 	if info.Licence != "" {
 		fmt.Fprintf(w, "licence: %s\n", info.Licence)
@@ -287,7 +287,7 @@ func explain(w io.Writer, info data.Info) {
 
 const sampleSide = 8 // images along each side of a sample sheet
 
-// sample writes a sheet of images drawn at random, and says so where a program listens.
+// sample writes a sheet of random images and, with asJSON, prints their indices.
 func sample(env environment, set data.Set, seed int64, path string, asJSON bool) error {
 	info := set.Info()
 	index, err := data.Draw(seed, min(sampleSide*sampleSide, info.Len), info.Len)

@@ -7,7 +7,7 @@ import (
 	"slotscope/model/data"
 )
 
-// TestDescriptionIsOfLines: what a file calls its factors and values does not break out of its line, nor colour the terminal.
+// TestDescriptionIsOfLines checks that names of factors and values from a file can neither break their line nor control the terminal.
 func TestDescriptionIsOfLines(t *testing.T) {
 	var out strings.Builder
 	explain(&out, data.Info{Title: "mine", Len: 2, H: 64, W: 64, C: 1, About: "The pictures of a\nb.", Note: "c\x1b[31m",

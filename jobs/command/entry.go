@@ -15,7 +15,7 @@ import (
 	"slotscope/model/sweep"
 )
 
-// entryOf makes a run's folder a report's entry; it reads points and reconstructions when the report asks.
+// entryOf returns the report entry of a run's folder; points and reconstructions are read only when the report needs them.
 func entryOf(dir string) (report.Entry, error) {
 	f, err := folder.Open(dir)
 	if err != nil {
@@ -42,7 +42,7 @@ func entryOf(dir string) (report.Entry, error) {
 		Noisy:     func() (image.Image, error) { return noiseSheet(dir) }}, nil
 }
 
-// look reads what there is of a run.
+// look reads a run and its scores, if there are any.
 func look(f *folder.Folder) (sweep.Found, error) {
 	run, err := f.Standing()
 	if run.ID == "" {
@@ -59,7 +59,7 @@ func look(f *folder.Folder) (sweep.Found, error) {
 	return found, nil
 }
 
-// walk hands over the points of a run, steps ascending, those of the named series alone where any are named.
+// walk yields the points of a run by ascending step; if names is not empty, only the values of those series.
 func walk(dir string, names []string, yield func(model.Point) error) error {
 	f, err := folder.Open(dir)
 	if err != nil {
@@ -73,7 +73,7 @@ func walk(dir string, names []string, yield func(model.Point) error) error {
 			return err
 		}
 		for _, p := range points {
-			if p.Step <= last { // a resume will drop what it repeats
+			if p.Step <= last { // a resumed run repeats steps
 				continue
 			}
 			last = p.Step
@@ -109,7 +109,7 @@ func only(p model.Point, names []string) model.Point {
 	return p
 }
 
-// newestSheet is the newest picture of reconstructions; nothing where there is none.
+// newestSheet returns the newest reconstruction sheet as a PNG file; nil if there is none.
 func newestSheet(dir string) ([]byte, error) {
 	f, err := folder.Open(dir)
 	if err != nil {
@@ -127,7 +127,7 @@ func newestSheet(dir string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// agreement is the latents of a run that others can be compared with; nil where there are none.
+// agreement returns the latents of a run for comparison with other runs; nil if there are none.
 func agreement(dir string) (*report.Latents, error) {
 	f, err := folder.Open(dir)
 	if err != nil {
@@ -137,7 +137,7 @@ func agreement(dir string) (*report.Latents, error) {
 	return input.Kept(f.EvaluationFile(folder.AgreementFile))
 }
 
-// noiseSheet is the picture of images under noise; nil where there is none.
+// noiseSheet returns the sheet of images under noise; nil if there is none.
 func noiseSheet(dir string) (image.Image, error) {
 	f, err := folder.Open(dir)
 	if err != nil {
@@ -147,7 +147,7 @@ func noiseSheet(dir string) (image.Image, error) {
 	return report.OpenSheet(f.NoiseSheet())
 }
 
-// runDir is the folder of a run given by id or by path.
+// runDir returns the folder of a run given by ID or path.
 func runDir(dataDir, name string) (string, error) {
 	if err := placeShipped(dataDir, name); err != nil {
 		return "", err
@@ -161,5 +161,5 @@ func runDir(dataDir, name string) (string, error) {
 	if info, err := os.Stat(filepath.Join(name, "config.json")); err == nil && info.Mode().IsRegular() {
 		return name, nil
 	}
-	return "", fmt.Errorf("there is no run %q: neither in %s nor as a folder with a config.json: %w", name, filepath.Join(dataDir, "runs"), model.ErrNotFound)
+	return "", fmt.Errorf("there is no run %q in %s, and no folder of that name with a config.json: %w", name, filepath.Join(dataDir, "runs"), model.ErrNotFound)
 }

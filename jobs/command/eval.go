@@ -19,24 +19,24 @@ import (
 )
 
 type evalCommand struct {
-	Runs    []string `arg:"" name:"run" help:"RUN, RUN@STEP, RUN@best, a run's folder, or CHECKPOINT.safetensors"`
-	Effort  string   `default:"full" enum:"${efforts}" placeholder:"EFFORT" help:"how much to measure: quick takes 2,000 images, fewer of all else, and swaps only where the dataset's probe is kept"`
-	Images  int      `placeholder:"N" help:"images of the evaluation set, drawn with the run's seed; else eval_images of the run's configuration, for quick at most 2,000"`
-	Noise   int      `default:"${noise}" placeholder:"N" help:"images that noise is tried on; 0 leaves it out"`
-	Pairs   int      `default:"${pairs}" placeholder:"N" help:"pairs of images whose slots are swapped; 0 leaves it out"`
-	Probe   int      `default:"${probe}" placeholder:"N" help:"training steps of the probe that reads swapped images"`
-	Trees   int      `default:"${trees}" placeholder:"N" help:"trees of each random forest"`
+	Runs    []string `arg:"" name:"run" help:"RUN, RUN@STEP or RUN@best, with RUN an ID or a folder, or CHECKPOINT.safetensors"`
+	Effort  string   `default:"full" enum:"${efforts}" placeholder:"EFFORT" help:"how much to measure; quick uses at most 2,000 images, less of everything else, and swaps only if the dataset's probe is stored"`
+	Images  int      `placeholder:"N" help:"evaluation images, drawn with the run's seed; default: eval_images of the run's configuration, at most 2,000 for quick"`
+	Noise   int      `default:"${noise}" placeholder:"N" help:"images for the noise measurement; 0 skips it"`
+	Pairs   int      `default:"${pairs}" placeholder:"N" help:"image pairs for the swap measurement; 0 skips it"`
+	Probe   int      `default:"${probe}" placeholder:"N" help:"training steps of the probe that reads factors from swapped images"`
+	Trees   int      `default:"${trees}" placeholder:"N" help:"trees per random forest"`
 	Engine  string   `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
-	Heldout bool     `default:"true" negatable:"" help:"measure what the run's part of a dataset leaves out too"`
-	Out     string   `placeholder:"FOLDER" help:"folder to write into; else the run's own"`
+	Heldout bool     `default:"true" negatable:"" help:"also measure the images that the run's part of a dataset leaves out"`
+	Out     string   `placeholder:"FOLDER" help:"output folder; default: the run's folder"`
 	dataFlag
 	jsonFlag
 }
 
-// Run measures the checkpoints of runs, one after another, and keeps what it finds in each run's folder.
+// Run evaluates the checkpoints of runs one after another and saves the results in each run's folder.
 func (c *evalCommand) Run(ctx context.Context, env environment, typed given) error {
 	if c.Out != "" && len(c.Runs) > 1 {
-		return fmt.Errorf("%w: --out takes one run, %d are given", errUsage, len(c.Runs))
+		return fmt.Errorf("%w: --out takes one run, got %d", errUsage, len(c.Runs))
 	}
 	o := evaluate.Default(0)
 	o.Images, o.Noise, o.Pairs, o.Probe, o.Trees = c.Images, c.Noise, c.Pairs, c.Probe, c.Trees
@@ -57,7 +57,7 @@ func (c *evalCommand) Run(ctx context.Context, env environment, typed given) err
 	return w.runAll(ctx, c.Runs, c.JSON)
 }
 
-// withEffort is o with what was not set by a flag taken from the effort.
+// withEffort returns o with the values of the effort for everything that no flag set.
 func withEffort(typed given, o evaluate.Options, effort string) evaluate.Options {
 	if effort != model.Quick {
 		return o
@@ -72,24 +72,24 @@ func withEffort(typed given, o evaluate.Options, effort string) evaluate.Options
 	return o
 }
 
-// evalWork is how runs are evaluated.
+// evalWork holds the options for evaluating runs.
 type evalWork struct {
 	env            environment
 	o              evaluate.Options
 	effort, engine string
 	dataDir, out   string
-	dataGiven      bool // dataDir was typed: it is not guessed from a run's folder
+	dataGiven      bool // dataDir was given, so it is not derived from the run's folder
 	heldOut        bool
 }
 
-// evaluated is one run of `slotscope eval --json` for several.
+// evaluated is the entry of one run in the output of `slotscope eval --json` for several runs.
 type evaluated struct {
 	Run    string        `json:"run"` // as typed
 	Scores *model.Scores `json:"scores,omitempty"`
 	Error  string        `json:"error,omitempty"` // why there are none
 }
 
-// runAll evaluates several runs. One that cannot be evaluated does not keep the others from it; that ctx ends does.
+// runAll evaluates several runs. It continues after a run that cannot be evaluated, and stops when ctx ends.
 func (w evalWork) runAll(ctx context.Context, names []string, asJSON bool) error {
 	var all []evaluated
 	var failures []error
@@ -120,21 +120,21 @@ func (w evalWork) runAll(ctx context.Context, names []string, asJSON bool) error
 		}
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("%d of %d runs are evaluated: %w", len(all)-len(failures), len(names), ctx.Err())
+		return fmt.Errorf("evaluated %d of %d runs: %w", len(all)-len(failures), len(names), ctx.Err())
 	}
 	if len(failures) > 0 {
-		return fmt.Errorf("%d of %d runs could not be evaluated; the first: %w", len(failures), len(names), failures[0])
+		return fmt.Errorf("%d of %d runs could not be evaluated; first error: %w", len(failures), len(names), failures[0])
 	}
 	return nil
 }
 
-// run evaluates one checkpoint. Where it is a run's and the result is kept in its folder, the folder tells how the evaluation stands.
+// run evaluates one checkpoint. If the result is saved in a run's folder, the folder also holds the state of the evaluation.
 func (w evalWork) run(ctx context.Context, name string) (r evaluate.Result, s subject, err error) {
 	if s, err = findSubject(w.dataDir, name); err != nil {
 		return r, s, err
 	}
 	if runs := filepath.Dir(s.dir); s.dir != "" && !w.dataGiven && filepath.Base(runs) == "runs" {
-		w.dataDir = filepath.Dir(runs) // a run in a data folder finds its datasets there
+		w.dataDir = filepath.Dir(runs) // a run in a data folder uses the datasets there
 	}
 	bar := newProgress(w.env.err)
 	w.o.Progress = bar.show
@@ -162,7 +162,7 @@ func (w evalWork) run(ctx context.Context, name string) (r evaluate.Result, s su
 	return r, s, err
 }
 
-// measure evaluates a subject and keeps the result.
+// measure evaluates a subject and saves the result.
 func (w evalWork) measure(ctx context.Context, s subject) (evaluate.Result, error) {
 	w.useProbes()
 	r, err := w.evaluate(ctx, s)
@@ -174,14 +174,14 @@ func (w evalWork) measure(ctx context.Context, s subject) (evaluate.Result, erro
 	return r, s.keep(r)
 }
 
-// useProbes keeps probes in the data folder, where there is one.
+// useProbes stores probes in the data folder if it exists.
 func (w *evalWork) useProbes() {
 	if info, err := os.Stat(w.dataDir); err == nil && info.IsDir() {
 		w.o.Probes = filepath.Join(w.dataDir, evaluate.ProbesDir)
 	}
 }
 
-// leastImages is what a score needs at least.
+// leastImages is the minimum number of images for a score.
 const leastImages = 2
 
 func sensible(typed given, o evaluate.Options) error {
@@ -194,18 +194,18 @@ func sensible(typed given, o evaluate.Options) error {
 		value, lo, max int
 	}{{"images", images, leastImages, 1e6}, {"noise", o.Noise, 0, 1e6}, {"pairs", o.Pairs, 0, 1e6}, {"probe", o.Probe, 0, 1e6}, {"trees", o.Trees, 1, 1e4}} {
 		if f.value < f.lo || f.value > f.max {
-			return fmt.Errorf("%w: --%s is %d; it goes from %d to %d", errUsage, f.name, f.value, f.lo, f.max)
+			return fmt.Errorf("%w: --%s is %d; choose a value from %s to %s", errUsage, f.name, f.value, grouped(f.lo), grouped(f.max))
 		}
 	}
 	return nil
 }
 
-// subject is the checkpoint to be measured, and the folder for what is found; empty for nowhere.
+// subject is a checkpoint to evaluate and the folder for the results; without a folder nothing is saved.
 type subject struct {
 	checkpoint, dir string
 }
 
-// findSubject takes a checkpoint's path, a run's id or a run's folder, the last two with or without @STEP or @best.
+// findSubject finds the checkpoint for a path of a checkpoint, a run's ID or a run's folder; ID and folder can end in @STEP or @best.
 func findSubject(dataDir, name string) (subject, error) {
 	if strings.HasSuffix(name, ".safetensors") {
 		return subject{checkpoint: name}, nil
@@ -249,7 +249,7 @@ func (w evalWork) evaluate(ctx context.Context, s subject) (evaluate.Result, err
 	return w.evaluateFile(ctx, s.checkpoint, file)
 }
 
-// evaluateFile measures a checkpoint that was read; name is what messages call it.
+// evaluateFile evaluates a loaded checkpoint; name identifies it in messages.
 func (w evalWork) evaluateFile(ctx context.Context, name string, file checkpoint.File) (evaluate.Result, error) {
 	o := w.o
 	if file.Config.Model == "" {
@@ -287,7 +287,7 @@ func (w evalWork) evaluateFile(ctx context.Context, name string, file checkpoint
 	return r, nil
 }
 
-// openRest opens what a part of a dataset leaves out; nil where a name means a whole dataset, or nothing is left out.
+// openRest opens the images that a part of a dataset leaves out; nil if the name means a whole dataset or nothing is left out.
 func openRest(ctx context.Context, name, dataDir string) (data.Set, error) {
 	if entry, err := (data.Catalogue{Dir: dataDir}).Entry(ctx, name); err == nil && entry.Part != "" {
 		name = entry.Part
@@ -298,33 +298,33 @@ func openRest(ctx context.Context, name, dataDir string) (data.Set, error) {
 	}
 	set, err := data.Open(ctx, rest, dataDir)
 	if nothing := (model.Invalid{}); errors.As(err, &nothing) {
-		return nil, nil // the part is the whole: no image is selected by what it leaves out
+		return nil, nil // the part is the whole dataset: its complement has no images
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening %s, which training left out: %w", rest, err)
+		return nil, fmt.Errorf("opening %s, which was held out from training: %w", rest, err)
 	}
 	return set, nil
 }
 
-// makeRoom makes the subject's folder, so that what cannot be kept is not computed first.
+// makeRoom creates the subject's folder, so that an unwritable folder is reported before the evaluation and not after it.
 func (s subject) makeRoom() error {
 	if s.dir == "" {
 		return nil
 	}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
-		return fmt.Errorf("keeping scores: %w", err)
+		return fmt.Errorf("saving scores: %w", err)
 	}
 	return nil
 }
 
-// keep writes the results into the subject's folder.
+// keep writes the results to the subject's folder.
 func (s subject) keep(r evaluate.Result) error {
 	if s.dir == "" {
 		return nil
 	}
 	dir, err := os.OpenRoot(s.dir)
 	if err != nil {
-		return fmt.Errorf("keeping scores: %w", err)
+		return fmt.Errorf("saving scores: %w", err)
 	}
 	return errors.Join(r.Save(dir), dir.Close())
 }
@@ -336,7 +336,7 @@ func printScores(env environment, s subject, r model.Scores) error {
 	}
 	fmt.Fprintf(env.out, "PSNR  %.2f dB over %d images\n", r.PSNR, r.Images)
 	if h := r.HeldOut; h != nil {
-		fmt.Fprintf(env.out, "\n%s, which training left out: ", h.Dataset)
+		fmt.Fprintf(env.out, "\n%s, held out from training: ", h.Dataset)
 		if err := printPart(env, h.Metrics, h.NoFactors, h.Usage); err != nil {
 			return err
 		}
@@ -359,17 +359,17 @@ func printScores(env environment, s subject, r model.Scores) error {
 		fmt.Fprintln(env.out, r.NoTruth)
 	}
 	if s.dir != "" {
-		fmt.Fprintf(env.out, "kept in %s\n", filepath.Join(s.dir, evaluate.ScoresFile))
+		fmt.Fprintf(env.out, "saved to %s\n", filepath.Join(s.dir, evaluate.ScoresFile))
 	}
 	return nil
 }
 
-// printRecombination says how many pictures that training left out codes of its images give, put together.
+// printRecombination prints how often recombined codes of training images decode to held-out images.
 func printRecombination(env environment, h model.HeldOut) {
 	if r := h.Recombination; r != nil {
-		fmt.Fprintf(env.out, "codes of two training images put together  %s of %d pictures that training left out, %s of %d that it showed\n",
+		fmt.Fprintf(env.out, "recombined codes of two training images  match %s of %d held-out images, %s of %d training images\n",
 			shareText(r.Unseen.Hits), r.Unseen.Targets, shareText(r.Seen.Hits), r.Seen.Targets)
-		fmt.Fprintf(env.out, "  %s dB against the picture left out, where the factor owns slots (%d of %d); reconstructed from itself %s dB\n",
+		fmt.Fprintf(env.out, "  PSNR against the held-out image: %s dB if the factor owns slots (%d of %d); its own reconstruction: %s dB\n",
 			scoreText(r.Unseen.PSNR.Value, "%.2f"), r.Unseen.Owned, r.Unseen.Targets, scoreText(r.Unseen.Reconstruction.Value, "%.2f"))
 	} else if h.NoRecombination != "" {
 		fmt.Fprintln(env.out, h.NoRecombination)
@@ -377,7 +377,7 @@ func printRecombination(env environment, h model.HeldOut) {
 	fmt.Fprintln(env.out)
 }
 
-// printPart is what was measured on one part of a dataset, or why it was not.
+// printPart prints the metrics of one part of a dataset, or why there are none.
 func printPart(env environment, m *model.Metrics, noFactors string, u *model.Usage) error {
 	if m == nil {
 		fmt.Fprintf(env.out, "%s\n", noFactors)
@@ -391,9 +391,9 @@ func printPart(env environment, m *model.Metrics, noFactors string, u *model.Usa
 	return nil
 }
 
-// printFaithfulness says whether the model is an HRR, with what a true one has.
+// printFaithfulness prints how closely the model follows an HRR, next to the values of an exact one.
 func printFaithfulness(env environment, f model.Faithfulness) {
-	fmt.Fprintf(env.out, "is it an HRR? of a true one in brackets, over %d images\n", f.Images)
+	fmt.Fprintf(env.out, "HRR faithfulness over %d images, values of an exact HRR in parentheses\n", f.Images)
 	for _, row := range []struct {
 		name, format string
 		value        model.Score
@@ -416,7 +416,7 @@ func printNoise(env environment, n model.Noise) {
 	for _, place := range []struct {
 		name   string
 		points []model.NoisePoint
-	}{{"on z", n.Curve}, {"on ẑ, decoded as it is", n.BundleRaw}, {"on ẑ, cleaned up", n.BundleClean}} {
+	}{{"on z", n.Curve}, {"on ẑ, decoded directly", n.BundleRaw}, {"on ẑ, after cleanup", n.BundleClean}} {
 		if len(place.points) == 0 {
 			continue
 		}
@@ -429,7 +429,7 @@ func printNoise(env environment, n model.Noise) {
 }
 
 func printTruth(env environment, s model.SwapTruth, factors []string) {
-	fmt.Fprintf(env.out, "swaps against the truth  groups %s, single slots %s, coverage %s; %d pairs\n", shareText(s.Group), shareText(s.Single), scoreText(s.Coverage, "%.2f"), s.Pairs)
+	fmt.Fprintf(env.out, "swaps against ground truth  groups %s, single slots %s, coverage %s; %d pairs\n", shareText(s.Group), shareText(s.Single), scoreText(s.Coverage, "%.2f"), s.Pairs)
 	for _, g := range s.Groups {
 		fmt.Fprintf(env.out, "  %s, slots %v: %s", oneLine(factors[g.Factor]), g.Slots, shareText(g.Hits))
 		if g.LeaksMost >= 0 {
@@ -439,7 +439,7 @@ func printTruth(env environment, s model.SwapTruth, factors []string) {
 	}
 }
 
-// shareText is a share in percent with its interval.
+// shareText formats a share in percent with its interval.
 func shareText(i model.Interval) string {
 	if !i.Value.Defined() {
 		return "–"
@@ -448,9 +448,9 @@ func shareText(i model.Interval) string {
 }
 
 func printSwap(env environment, s model.Swap, factors []string) {
-	fmt.Fprintf(env.out, "swaps  %s change the slot's own factor alone, %s nothing, %s other factors; %d edits of %d pairs\n",
+	fmt.Fprintf(env.out, "swaps  %s change only the slot's own factor, %s nothing, %s other factors; %d edits of %d pairs\n",
 		shareText(s.Exact), shareText(s.None), shareText(s.Others), s.Edits, s.Pairs)
-	fmt.Fprintf(env.out, "read by a probe, right on images that it did not see:")
+	fmt.Fprintf(env.out, "probe accuracy on held-out images:")
 	for i, a := range s.ProbeAccuracy {
 		fmt.Fprintf(env.out, "  %s %.1f%%", oneLine(factors[i]), 100*a)
 	}

@@ -25,10 +25,10 @@ import (
 
 const trained = "../../model/play/testdata/tiny.safetensors"
 
-// quickly keeps an evaluation short.
+// quickly are flags for a short evaluation.
 var quickly = []string{"--images", "64", "--noise", "8", "--pairs", "2", "--probe", "2", "--trees", "2", "--engine", "cpu"}
 
-// small is the checkpoint of a model of few channels after one step: what takes long to compute in a larger one takes no time in it.
+// small returns the checkpoint of a model with few channels after one step, which is fast to compute.
 var small = sync.OnceValues(func() (raw []byte, err error) {
 	dir, err := os.MkdirTemp("", "small")
 	if err != nil {
@@ -48,7 +48,7 @@ var small = sync.OnceValues(func() (raw []byte, err error) {
 	return os.ReadFile(paths[0])
 })
 
-// smallFile is that checkpoint in a file.
+// smallFile writes the small checkpoint to a file.
 func smallFile(t *testing.T) (path string, file checkpoint.File) {
 	t.Helper()
 	raw, err := small()
@@ -65,7 +65,7 @@ func smallFile(t *testing.T) (path string, file checkpoint.File) {
 	return path, file
 }
 
-// smallRun is a data folder with one run, whose checkpoint is that one.
+// smallRun returns a data folder with one run that has the small checkpoint.
 func smallRun(t *testing.T) (dataDir string, f *folder.Folder) {
 	t.Helper()
 	_, file := smallFile(t)
@@ -84,7 +84,7 @@ func TestEvalOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, _, stderr := called(t, "eval", "small", "--data", dataDir); code != failed || !strings.Contains(stderr, "in use by process") {
-		t.Errorf("beside another: exit code %d, %s", code, stderr)
+		t.Errorf("during another evaluation: exit code %d, %s", code, stderr)
 	}
 	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestEvalOfARun(t *testing.T) {
 	}
 }
 
-// TestEvalAsJSON: a checkpoint outside a run is measured, and nothing is written unless asked.
+// TestEvalAsJSON checks that a checkpoint outside a run can be evaluated and its results go to --out.
 func TestEvalAsJSON(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "new", "folder")
 	code, text, stderr := called(t, append([]string{"eval", trained, "--json", "--pairs", "0", "--probe", "2", "--trees", "2", "--out", out, "--data", t.TempDir()}, quickly[:4]...)...)
@@ -113,7 +113,7 @@ func TestEvalAsJSON(t *testing.T) {
 	}
 }
 
-// onDataset is a run whose checkpoint is the small one, as if it had been trained on another dataset.
+// onDataset creates a run with the small checkpoint, as if it had been trained on another dataset.
 func onDataset(t *testing.T, dataDir, id, dataset string) *folder.Folder {
 	t.Helper()
 	_, file := smallFile(t)
@@ -129,8 +129,8 @@ func onDataset(t *testing.T, dataDir, id, dataset string) *folder.Folder {
 	return f
 }
 
-// TestEvalOfAPart: what training left out is measured too, also where the part goes by a name; what leaves nothing out is
-// measured alone.
+// TestEvalOfAPart checks that held-out images are measured too, also if the part has a name, and that a part with no held-out images has
+// no such scores.
 func TestEvalOfAPart(t *testing.T) {
 	dataDir := t.TempDir()
 	const all = "shapes3d-synthetic[not(shape=cube;floor_hue=0.0)]"
@@ -139,7 +139,7 @@ func TestEvalOfAPart(t *testing.T) {
 	}
 	for dataset, want := range map[string]string{all: "shapes3d-synthetic[shape=cube;floor_hue=0.0]", "most": "shapes3d-synthetic[shape=cube;floor_hue=0.0]", "shapes3d-synthetic[every=1]": ""} {
 		if dataset == all && !expect.All() {
-			continue // the name stands for it
+			continue // the named part covers this case
 		}
 		f := onDataset(t, dataDir, model.NewID(time.Now()), dataset)
 		code, out, stderr := called(t, append([]string{"eval", f.ID(), "--data", dataDir}, append(quickly, "--pairs", "0")...)...)
@@ -147,7 +147,7 @@ func TestEvalOfAPart(t *testing.T) {
 			t.Fatalf("%s: exit code %d, %s", dataset, code, stderr)
 		}
 		s, err := f.Scores()
-		if err != nil || (s.HeldOut != nil) != (want != "") || strings.Contains(out, "which training left out") != (want != "") {
+		if err != nil || (s.HeldOut != nil) != (want != "") || strings.Contains(out, "held out from training") != (want != "") {
 			t.Errorf("%s: %+v, %v, %s", dataset, s.HeldOut, err, out)
 		}
 		if h := s.HeldOut; h != nil && (h.Dataset != want || h.Images != 64 || !strings.Contains(out, want) || h.Metrics == nil) {
@@ -156,7 +156,7 @@ func TestEvalOfAPart(t *testing.T) {
 	}
 }
 
-// TestEvalWithoutFactors says why, and exits well.
+// TestEvalWithoutFactors checks that a dataset without varying factors gives a reason instead of metrics, and exit code 0.
 func TestEvalWithoutFactors(t *testing.T) {
 	dataDir := t.TempDir()
 	const one = "shapes3d-synthetic[floor_hue=0.0;wall_hue=0.0;object_hue=0.0;scale=#0;shape=cube;orientation=#0]"
@@ -189,7 +189,7 @@ func TestEvalRefuses(t *testing.T) {
 		{[]string{"nowhere.safetensors"}, failed, "nowhere.safetensors"},
 		{[]string{"small", "--images", "1"}, usage, "--images is 1"},
 		{[]string{"small", "--engine", "abacus"}, usage, "abacus"},
-		{[]string{trained, "--out", filepath.Join(trained, "scores"), "--engine", "cpu"}, failed, "keeping scores"}, // before anything is computed
+		{[]string{trained, "--out", filepath.Join(trained, "scores"), "--engine", "cpu"}, failed, "saving scores"}, // before anything is computed
 	} {
 		code, out, stderr := called(t, append([]string{"eval", "--data", dataDir}, c.args...)...)
 		if code != c.code || !strings.Contains(stderr, c.want) || out != "" {
@@ -198,7 +198,7 @@ func TestEvalRefuses(t *testing.T) {
 	}
 }
 
-// TestEvalImages: without --images an evaluation takes as many images as the run's configuration says.
+// TestEvalImages checks that without --images an evaluation uses the number of images in the run's configuration.
 func TestEvalImages(t *testing.T) {
 	_, file := smallFile(t)
 	file.Config.EvalImages = 66
@@ -221,7 +221,7 @@ func TestEvalImages(t *testing.T) {
 	}
 }
 
-// TestEvalOfSeveral: runs are measured one after another; one that cannot be is said, and keeps no other from it.
+// TestEvalOfSeveral checks that runs are evaluated one after another, and that a failure is reported without stopping the others.
 func TestEvalOfSeveral(t *testing.T) {
 	dataDir, f := smallRun(t)
 	names := []string{"nobody", "small"}
@@ -247,7 +247,7 @@ func TestEvalOfSeveral(t *testing.T) {
 		}
 	}
 	if e, err := f.Evaluation(); err != nil || e.State != model.Finished || e.Effort != model.Full || e.PID != os.Getpid() || e.Started.IsZero() || e.Ended.Before(e.Started) {
-		t.Errorf("the folder says %+v, %v", e, err)
+		t.Errorf("the folder has %+v, %v", e, err)
 	}
 	probes, err := filepath.Glob(filepath.Join(dataDir, "probes", "*.safetensors"))
 	if err != nil || len(probes) != 1 {
@@ -258,10 +258,10 @@ func TestEvalOfSeveral(t *testing.T) {
 	}
 }
 
-// TestEvalQuick: a quick evaluation takes at most 2,000 images, trains no probe, and says what it was.
+// TestEvalQuick checks that a quick evaluation trains no probe and records its effort.
 func TestEvalQuick(t *testing.T) {
 	dataDir, f := smallRun(t)
-	// quickly's flags but --probe, which would train one
+	// the flags of quickly without --probe, which would train one
 	code, out, stderr := called(t, "eval", f.Dir(), "--effort", "quick", "--images", "64", "--noise", "8", "--trees", "2", "--engine", "cpu", "--json")
 	var s model.Scores
 	if err := json.Unmarshal([]byte(out), &s); code != done || err != nil || s.Effort != model.Quick || s.Swap != nil || s.Metrics == nil {
@@ -281,7 +281,7 @@ func TestEvalQuick(t *testing.T) {
 	}
 }
 
-// TestEvalEnds: the run's folder says that an evaluation was cancelled, or why it failed; scores from before stay.
+// TestEvalEnds checks that the run's folder records that an evaluation was cancelled or why it failed, and that earlier scores remain.
 func TestEvalEnds(t *testing.T) {
 	dataDir, f := smallRun(t)
 	before := model.Scores{Version: model.ScoresVersion, Step: 1, PSNR: 12}
@@ -299,17 +299,17 @@ func TestEvalEnds(t *testing.T) {
 	}
 	w.engine = "abacus"
 	if _, _, err := w.run(t.Context(), "small"); err == nil {
-		t.Error("no such engine")
+		t.Error("an unknown engine is accepted")
 	}
 	if e, err := f.Evaluation(); err != nil || e.State != model.Failed || !strings.Contains(e.Reason, "abacus") {
 		t.Errorf("failed: %+v, %v", e, err)
 	}
 	if s, err := f.Scores(); err != nil || s.PSNR != before.PSNR || s.Step != before.Step {
-		t.Errorf("the scores from before are %+v, %v", s, err)
+		t.Errorf("the earlier scores are now %+v, %v", s, err)
 	}
 }
 
-// TestTrainEvaluates: a run from a shell is measured when it has finished; one that a server started leaves that in the queue.
+// TestTrainEvaluates checks that a run from a shell is evaluated after training, and that --evaluate-later queues the evaluation.
 func TestTrainEvaluates(t *testing.T) {
 	words := []string{"train", "--json", "--data"}
 	net := []string{"--steps", "2", "--batch", "2", "--engine", "cpu", "--model", "betavae", "--set", "widths=2,2,2,2", "--set", "fc=4", "--set", "eval_images=8", "--set", "evaluate=quick"}

@@ -12,20 +12,20 @@ import (
 	"slotscope/model/folder"
 )
 
-// Export gathers a checkpoint for a bundle; main provides it. close frees what the bundle reads from while it is written.
+// Export collects the parts of a bundle for a checkpoint; main provides it. close frees what the bundle reads while it is written.
 type Export func(ctx context.Context, o ExportOptions) (b bundle.Bundle, close func(), err error)
 
-// ExportOptions is what `slotscope export` was told.
+// ExportOptions are the options of `slotscope export`.
 type ExportOptions struct {
 	Data string // the data folder
 	Name string // a run's ID, ID@step, a checkpoint's key, or empty for the demo model
 }
 
 type exportCommand struct {
-	Name    string `arg:"" optional:"" name:"run" help:"RUN, RUN@STEP, or a checkpoint's key; without it the demo model"`
-	Out     string `placeholder:"DIR|FILE.zip" help:"what to write; without it a folder named after the run"`
-	As      string `default:"bundle" enum:"bundle,tensorboard,mlflow,parquet" placeholder:"FORMAT" help:"the model as a bundle, or the run's points for another program"`
-	License string `placeholder:"ID" help:"licence for the model card, such as apache-2.0; else unknown"`
+	Name    string `arg:"" optional:"" name:"run" help:"RUN, RUN@STEP, or a checkpoint key; default: the demo model"`
+	Out     string `placeholder:"DIR|FILE.zip" help:"folder or file to write; default: the run's name, or for its points tensorboard, mlruns or points.parquet"`
+	As      string `default:"bundle" enum:"bundle,tensorboard,mlflow,parquet" placeholder:"FORMAT" help:"bundle exports the model, the other formats the run's points"`
+	License string `placeholder:"ID" help:"licence for the model card, e.g. apache-2.0; default: unknown"`
 	dataFlag
 	jsonFlag
 }
@@ -58,9 +58,9 @@ func (c *exportCommand) Run(ctx context.Context, env environment) error {
 		return printJSON(env.out, map[string]any{"out": c.Out, "files": files})
 	}
 	if b.Scores == nil {
-		fmt.Fprintln(env.err, "This checkpoint is not evaluated, so the bundle has no scores; run `slotscope eval` first to include them.")
+		fmt.Fprintln(env.err, "This checkpoint has not been evaluated, so the bundle has no scores; to include them, run `slotscope eval` first.")
 	}
-	fmt.Fprintf(env.out, "%d files in %s; check them with `slotscope verify %s`\n", len(files), c.Out, c.Out)
+	fmt.Fprintf(env.out, "wrote %d files to %s; check them with `slotscope verify %s`\n", len(files), c.Out, c.Out)
 	return nil
 }
 
@@ -75,7 +75,7 @@ func writeBundle(b bundle.Bundle, out string) (files []string, err error) {
 	return files, err
 }
 
-// exportPoints writes what a run measured for another program.
+// exportPoints writes the points of a run in the format of another program.
 func exportPoints(env environment, as, dataDir, name, out string, asJSON bool) error {
 	ways := map[string]struct {
 		out   string

@@ -18,7 +18,7 @@ import (
 	"slotscope/model/play"
 )
 
-// exporter gathers bundles as main does, without the page.
+// exporter collects bundles as main does, without the playground page.
 func exporter(ctx context.Context, o ExportOptions) (bundle.Bundle, func(), error) {
 	engine, err := compute.Open("cpu")
 	if err != nil {
@@ -29,7 +29,8 @@ func exporter(ctx context.Context, o ExportOptions) (bundle.Bundle, func(), erro
 	return b, library.Close, err
 }
 
-// A bundle holds the probe that its scores were read with: another data folder, whose own probe reads otherwise, repeats them, and a changed probe is named.
+// TestVerifyWithAnotherProbe checks that a bundle contains the probe used for its scores: they can be reproduced in a data folder with a
+// different probe, and a changed probe is reported.
 func TestVerifyWithAnotherProbe(t *testing.T) {
 	expect.Long(t)
 	dataDir, _ := smallRun(t)
@@ -51,7 +52,7 @@ func TestVerifyWithAnotherProbe(t *testing.T) {
 		code, text, stderr := called(t, append([]string{"verify", bundle, "--data", elsewhere, "--engine", "cpu"}, flags...)...)
 		return code, text + stderr
 	}
-	if code, text := verify(out); code != done || !strings.Contains(text, "sums, examples and scores agree") {
+	if code, text := verify(out); code != done || !strings.Contains(text, "checksums, examples and scores match") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 	if again, err := os.ReadFile(kept.path); err != nil || !bytes.Equal(again, kept.raw) {
@@ -61,7 +62,7 @@ func TestVerifyWithAnotherProbe(t *testing.T) {
 	if _, err := b.WriteDir(plain); err != nil {
 		t.Fatal(err)
 	}
-	if _, text := verify(plain); !strings.Contains(text, "does not hold the probe") || strings.Contains(text, "score metrics") {
+	if _, text := verify(plain); !strings.Contains(text, "does not contain the probe") || strings.Contains(text, "score metrics") {
 		t.Errorf("without its probe: %s", text)
 	}
 	if code, _, stderr := called(t, "adopt", "--data", elsewhere, out); code != done {
@@ -89,7 +90,7 @@ type keptProbe struct {
 	raw  []byte
 }
 
-// keepOtherProbe keeps a probe in data folder to under the name that the one in from has, with other weights.
+// keepOtherProbe stores a probe with other weights in data folder to, under the name of the one in from.
 func keepOtherProbe(t *testing.T, from, to string) keptProbe {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(from, evaluate.ProbesDir, "*.safetensors"))
@@ -114,7 +115,7 @@ func keepOtherProbe(t *testing.T, from, to string) keptProbe {
 	return keptProbe{path, raw}
 }
 
-// An evaluated run is exported and verified; a digit of a score that is changed afterwards is named.
+// TestExportAndVerify checks that an exported run can be verified, and that a changed digit of a score is reported.
 func TestExportAndVerify(t *testing.T) {
 	dataDir, _ := smallRun(t)
 	if code, _, stderr := called(t, "eval", "small", "--data", dataDir, "--images", "64", "--noise", "0", "--pairs", "0", "--probe", "0", "--trees", "2", "--engine", "cpu"); code != done {
@@ -129,7 +130,7 @@ func TestExportAndVerify(t *testing.T) {
 		code, text, stderr := called(t, "verify", out, "--data", dataDir, "--engine", "cpu")
 		return code, text + stderr
 	}
-	if code, text := verify(); code != done || !strings.Contains(text, "sums, examples and scores agree") {
+	if code, text := verify(); code != done || !strings.Contains(text, "checksums, examples and scores match") {
 		t.Fatalf("exit code %d: %s", code, text)
 	}
 	report := filepath.Join(t.TempDir(), "report")
@@ -158,7 +159,7 @@ func TestExportAndVerify(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 	if code, _, stderr := calledIn(t, env, "export", "small", "--data", dataDir, "--out", out); code != usage || !strings.Contains(stderr, "not empty") {
-		t.Errorf("into a folder with files: exit code %d, %s", code, stderr)
+		t.Errorf("export to a folder with files: exit code %d, %s", code, stderr)
 	}
 	if code, _, stderr := calledIn(t, env, "export", "a", "b"); code != usage {
 		t.Errorf("two runs: exit code %d, %s", code, stderr)

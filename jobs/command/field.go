@@ -12,14 +12,14 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// measureTable computes all scores.
+// measureTable computes all scores of a table.
 func measureTable(ctx context.Context, env environment, table metric.Table, extra metric.Extra, o metric.Options) (metric.TableScores, error) {
 	bar := newProgress(env.err)
 	defer bar.end()
 	return metric.MeasureAll(ctx, table, extra, o, func(stage string, done, of float64) { bar.show(stage, "", done, of) })
 }
 
-// printField draws the field's scores as a table for a terminal, with what is wrong with any below.
+// printField prints the other metrics as a table for a terminal, followed by the reasons for missing ones.
 func printField(out io.Writer, f model.FieldScores) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\nOther metrics\tvalue\tchance\t95% interval\t")
@@ -44,7 +44,7 @@ func printField(out io.Writer, f model.FieldScores) error {
 		}
 		fmt.Fprintln(out)
 	}
-	var said []string // one reason may keep several scores from being there
+	var said []string // several scores may be missing for the same reason
 	for _, name := range slices.Sorted(maps.Keys(f.Problems)) {
 		if why := oneLine(f.Problems[name]); !slices.Contains(said, why) {
 			said = append(said, why)

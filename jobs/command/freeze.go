@@ -14,23 +14,23 @@ import (
 // Freeze writes the playground of checkpoints as one HTML file; main provides it.
 type Freeze func(ctx context.Context, o FreezeOptions, w io.Writer) error
 
-// FreezeOptions is what `slotscope freeze` was told.
+// FreezeOptions are the options of `slotscope freeze`.
 type FreezeOptions struct {
 	Data  string   // the data folder
-	Names []string // of runs or checkpoints: a run's ID, ID@step, or a checkpoint's key; none for the models that ship with the program
+	Names []string // runs or checkpoints: a run's ID, ID@step, or a checkpoint's key; empty for the models that ship with the program
 }
 
 type freezeCommand struct {
-	Names []string `arg:"" optional:"" name:"run" help:"RUN, RUN@STEP, or a checkpoint's key; without one the models that ship with the program"`
-	Out   string   `default:"playground.html" placeholder:"FILE" help:"page to write; an existing file is replaced"`
+	Names []string `arg:"" optional:"" name:"run" help:"RUN, RUN@STEP, or a checkpoint key; default: the models that ship with the program"`
+	Out   string   `default:"playground.html" placeholder:"FILE" help:"HTML file to write; an existing file is replaced"`
 	dataFlag
 	jsonFlag
 }
 
-// Run writes runs or checkpoints as one page.
+// Run writes the playground of runs or checkpoints as one HTML file.
 func (c *freezeCommand) Run(ctx context.Context, env environment) error {
 	if ext := filepath.Ext(c.Out); !strings.EqualFold(ext, ".html") && !strings.EqualFold(ext, ".htm") {
-		return model.Invalid{"out": fmt.Sprintf("%q is not the name of a page; it must end in .html", c.Out)}
+		return model.Invalid{"out": fmt.Sprintf("%q is not an HTML file name; it must end in .html", c.Out)}
 	}
 	if err := placeShipped(c.Data, c.Names...); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A page that finds no room leaves the one before it as it was, and nothing beside it.
+// TestFreezeOnFullDisk checks that on a full disk the existing file is unchanged and no other file is left.
 func TestFreezeOnFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
@@ -39,7 +39,7 @@ func TestFreezeOnFullDisk(t *testing.T) {
 		t.Errorf("the page before is now %d bytes", len(raw))
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("files left: %v", left)
 	}
 }
 
@@ -54,15 +54,15 @@ func TestFreezePages(t *testing.T) {
 	env := environment{freeze: page}
 	code, said, stderr := calledIn(t, env, "freeze", "run-1", "run-2@500", "--out", out, "--data", "/somewhere")
 	if raw, err := os.ReadFile(out); code != done || err != nil || string(raw) != "<!DOCTYPE html>" || !strings.Contains(said, out) {
-		t.Errorf("exit code %d, %s; the file holds %q (%v), and was told as %q", code, stderr, raw, err, said)
+		t.Errorf("exit code %d, %s; the file contains %q (%v), the output is %q", code, stderr, raw, err, said)
 	}
 	if !slices.Equal(asked.Names, []string{"run-1", "run-2@500"}) || asked.Data != "/somewhere" {
-		t.Errorf("asked for %+v", asked)
+		t.Errorf("the options are %+v", asked)
 	}
 
 	env.freeze = func(context.Context, FreezeOptions, io.Writer) error { return errors.New("too large") }
 	if code, _, stderr := calledIn(t, env, "freeze", "run-1", "--out", out); code != failed || !strings.Contains(stderr, "too large") {
-		t.Errorf("what cannot be frozen: exit code %d, %s", code, stderr)
+		t.Errorf("a failed freeze: exit code %d, %s", code, stderr)
 	}
 	env.freeze = page
 	missing := filepath.Join(t.TempDir(), "no", "such", "page.html")
@@ -70,7 +70,7 @@ func TestFreezePages(t *testing.T) {
 		t.Errorf("a folder that does not exist: exit code %d, %s", code, stderr)
 	}
 	if code, _, stderr := calledIn(t, env, "freeze", "--out", "page.pdf"); code != usage || !strings.Contains(stderr, ".html") {
-		t.Errorf("a name that is no page: exit code %d, %s", code, stderr)
+		t.Errorf("a name that does not end in .html: exit code %d, %s", code, stderr)
 	}
 	if raw, _ := os.ReadFile(out); string(raw) != "<!DOCTYPE html>" {
 		t.Errorf("a failure left %q", raw)

@@ -16,8 +16,8 @@ import (
 )
 
 type gpuCommand struct {
-	Show    gpuShow    `cmd:"" default:"withargs" help:"say what was found for a GPU and what is taken (the default)"`
-	Install gpuInstall `cmd:"" help:"download XLA's plugin for CUDA and NVIDIA's libraries"`
+	Show    gpuShow    `cmd:"" default:"withargs" help:"show the compute engine and GPUs in use, and where plugins were searched (default)"`
+	Install gpuInstall `cmd:"" help:"download XLA's CUDA plugin and NVIDIA's libraries"`
 }
 
 type gpuShow struct{ jsonFlag }
@@ -31,7 +31,7 @@ func (c *gpuShow) Run(ctx context.Context, env environment) error {
 	return nil
 }
 
-// printReport says it in words: what computes and why, then what was found, then what was tried.
+// printReport prints the engine with the reason for it, then the GPUs and plugin found, then the places searched.
 func printReport(w io.Writer, r compute.Report) {
 	fmt.Fprintf(w, "engine    %s\n          %s\n", r.Engine, r.Why)
 	if r.BF16 != "" {
@@ -46,9 +46,9 @@ func printReport(w io.Writer, r compute.Report) {
 	if r.Driver != "" {
 		fmt.Fprintf(w, "driver    %s\n", r.Driver)
 	}
-	plugin := "none was found; `slotscope gpu install` gets one into " + r.Folder
+	plugin := "not found; `slotscope gpu install` installs one in " + r.Folder
 	if r.Folder == "" {
-		plugin = "none was found; set $HOME so that `slotscope gpu install` has a folder for one"
+		plugin = "not found; set $HOME, so that `slotscope gpu install` has a folder for one"
 	}
 	if r.Plugin.Path != "" {
 		plugin = r.Plugin.Path + " (" + r.Plugin.Place + ")"
@@ -57,11 +57,11 @@ func printReport(w io.Writer, r compute.Report) {
 	if r.Plugin.Path != "" {
 		fmt.Fprintf(w, "libdevice %s\n", or(r.Plugin.Data, "not found: XLA may not be able to compile"))
 	}
-	fmt.Fprintln(w, "tried")
+	fmt.Fprintln(w, "searched")
 	for _, place := range r.Tried {
 		nothing := "nothing"
 		if place.What == "$"+gpu.PluginEnv {
-			nothing = fmt.Sprintf("nothing in %s; it names the folder that %s lies in", os.Getenv(gpu.PluginEnv), filepath.Base(place.Where[0]))
+			nothing = fmt.Sprintf("nothing in %s; it must name the folder that contains %s", os.Getenv(gpu.PluginEnv), filepath.Base(place.Where[0]))
 		}
 		fmt.Fprintf(w, "  %s: %s\n", place.What, or(strings.Join(place.Found, ", "), nothing))
 	}
@@ -74,7 +74,7 @@ func or(text, otherwise string) string {
 	return text
 }
 
-// gpuLine is a GPU in a line.
+// gpuLine formats a GPU as a line.
 func gpuLine(g gpu.GPU) string {
 	parts := []string{g.Name}
 	add := func(v float64, format string) {
@@ -92,9 +92,9 @@ func gpuLine(g gpu.GPU) string {
 }
 
 type gpuInstall struct {
-	CUDA    *int   `name:"cuda" enum:"12,13" placeholder:"N" help:"version of CUDA; else the newest that the driver runs"`
-	Version string `placeholder:"N.N.N" help:"version of JAX that the plugin comes from; else the newest"`
-	To      string `placeholder:"FOLDER" help:"folder to install into, else $SLOTSCOPE_XLA or one in the user's cache; elsewhere, $SLOTSCOPE_XLA must name it when runs start"`
+	CUDA    *int   `name:"cuda" enum:"12,13" placeholder:"N" help:"CUDA version; default: the newest that the driver supports"`
+	Version string `placeholder:"N.N.N" help:"JAX version to take the plugin from; default: the newest"`
+	To      string `placeholder:"FOLDER" help:"install folder; default: $SLOTSCOPE_XLA or a folder in the user's cache. For any other folder, set $SLOTSCOPE_XLA when starting runs"`
 	jsonFlag
 }
 
@@ -115,7 +115,7 @@ func (c *gpuInstall) Run(ctx context.Context, env environment) error {
 	return nil
 }
 
-// cudaVersion is the one that was typed, or what the driver runs.
+// cudaVersion returns the version given, or else the newest that the driver supports.
 func cudaVersion(ctx context.Context, typed *int) (int, error) {
 	if typed != nil {
 		return *typed, nil
@@ -129,7 +129,7 @@ func cudaVersion(ctx context.Context, typed *int) (int, error) {
 	return 0, fmt.Errorf("NVIDIA's driver %s is too old for XLA: %s", driver, gpu.Needs(12))
 }
 
-// installReporter shows what is downloaded: a line that renews itself on a terminal, a line every ten seconds elsewhere.
+// installReporter shows the progress of downloads: a line that is updated in place on a terminal, otherwise a line every ten seconds.
 func installReporter(w io.Writer) func(gpu.Progress) {
 	terminal, last, began := isTerminal(w), time.Time{}, time.Now()
 	return func(p gpu.Progress) {
@@ -167,7 +167,7 @@ func (c *versionCommand) Run(env environment) error {
 	return err
 }
 
-// About is the program's version for machines to read.
+// About returns the program's version in machine-readable form.
 func About() map[string]string {
 	return map[string]string{"release": Release, "revision": Revision(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
 }

@@ -20,55 +20,55 @@ import (
 	"slotscope/model/measure/report"
 )
 
-// grammar is the command line: a field per subcommand, in the order of the help.
+// grammar is the command line: one field per subcommand, in the order of the help.
 type grammar struct {
-	Serve      serveCommand      `cmd:"" help:"open the pages in a browser (the default)"`
-	Train      trainCommand      `cmd:"" help:"train a model here, in this process"`
-	Sweep      sweepCommand      `cmd:"" help:"train and evaluate many runs: the paper's protocol, or a plan"`
-	Report     reportCommand     `cmd:"" help:"write tables, figures and files of runs or a sweep"`
-	Eval       evalCommand       `cmd:"" help:"measure all of a run: InfoMEC, DCI, noise, swaps, use of codes"`
-	Reproduce  reproduceCommand  `cmd:"" help:"train and evaluate the runs of a report again, and compare"`
-	Metrics    metricsCommand    `cmd:"" help:"measure InfoMEC, DCI and more of codes or latents in a file: npz, npy, HDF5, MATLAB, Parquet, CSV, JSON"`
-	Runs       runsCommand       `cmd:"" help:"list, show, stop, tag, delete runs and wait for them; logs prints a run's log"`
-	Data       dataCommand       `cmd:"" help:"list, add, describe, check, sample and remove datasets"`
-	Freeze     freezeCommand     `cmd:"" help:"write the playground of runs as one HTML file that needs no server"`
-	Export     exportCommand     `cmd:"" help:"write a model for other programs: safetensors, ONNX, PyTorch loader, model card"`
-	Adopt      adoptCommand      `cmd:"" help:"open a model from elsewhere: a bundle, a safetensors file, or a program that encodes and decodes"`
-	Import     importCommand     `cmd:"" help:"bring in runs of TensorBoard, MLflow or Weights & Biases"`
-	Verify     verifyCommand     `cmd:"" help:"check a bundle: sums, examples, and its scores measured again"`
-	Bench      benchCommand      `cmd:"" help:"measure training, decoding or reading speed"`
-	Job        jobCommand        `cmd:"" help:"train a run as a job of SLURM; SLURM calls it"`
-	GPU        gpuCommand        `cmd:"" help:"say what was found for a GPU and what is taken; gpu install gets XLA's plugin"`
+	Serve      serveCommand      `cmd:"" help:"run the web server (default)"`
+	Train      trainCommand      `cmd:"" help:"train a model in this process"`
+	Sweep      sweepCommand      `cmd:"" help:"train and evaluate a sweep: a published protocol, your own settings, or a plan file"`
+	Report     reportCommand     `cmd:"" help:"write tables, figures and data files for runs or a sweep"`
+	Eval       evalCommand       `cmd:"" help:"evaluate runs: InfoMEC, DCI, noise, swaps, codebook usage"`
+	Reproduce  reproduceCommand  `cmd:"" help:"retrain and re-evaluate the runs of a report, and compare the scores"`
+	Metrics    metricsCommand    `cmd:"" help:"compute InfoMEC, DCI and more for codes or latents in a file (npz, npy, HDF5, MATLAB, Parquet, CSV, JSON)"`
+	Runs       runsCommand       `cmd:"" help:"list, show, stop, tag, delete and wait for runs; print their logs"`
+	Data       dataCommand       `cmd:"" help:"list, add, preview, describe, check, sample and remove datasets"`
+	Freeze     freezeCommand     `cmd:"" help:"write the playground of runs as one HTML file that works without a server"`
+	Export     exportCommand     `cmd:"" help:"export a model (safetensors, ONNX, PyTorch loader, model card) or a run's points"`
+	Adopt      adoptCommand      `cmd:"" help:"add an external model: a bundle, a safetensors file, or a program that encodes and decodes"`
+	Import     importCommand     `cmd:"" help:"import runs from TensorBoard, MLflow or Weights & Biases"`
+	Verify     verifyCommand     `cmd:"" help:"verify the checksums, examples and scores of a bundle"`
+	Bench      benchCommand      `cmd:"" help:"measure the speed of training, decoding or reading data"`
+	Job        jobCommand        `cmd:"" help:"train a run as a SLURM job (called by SLURM)"`
+	GPU        gpuCommand        `cmd:"" help:"show the compute engine and GPUs in use; install XLA's plugin"`
 	Completion completionCommand `cmd:"" help:"print a completion script for bash, zsh or fish"`
 	Manual     manualCommand     `cmd:"" help:"print the manual page"`
 	Version    versionCommand    `cmd:"" help:"print the program's version"`
 }
 
-// dataFlag is the data folder.
+// dataFlag is the flag for the data folder.
 type dataFlag struct {
-	Data string `default:"data" env:"SLOTSCOPE_DATA" placeholder:"FOLDER" help:"folder of runs, datasets and the index"`
+	Data string `default:"data" env:"SLOTSCOPE_DATA" placeholder:"FOLDER" help:"data folder, with runs, datasets and the index"`
 }
 
-// AfterApply takes an empty variable for one that is not set.
+// AfterApply treats an empty environment variable as unset.
 func (f *dataFlag) AfterApply() error {
 	f.Data = cmp.Or(f.Data, "data")
 	return nil
 }
 
 type jsonFlag struct {
-	JSON bool `help:"print one JSON object on standard output; progress goes to standard error"`
+	JSON bool `help:"print one JSON object to standard output, and progress to standard error"`
 }
 
-// given are the flags that the command line has, by name.
+// given is the set of flags on the command line, by name.
 type given map[string]bool
 
-// Tags of arguments beside those of kong.
+// Tags of arguments in addition to kong's.
 const (
-	queryTag = "query" // words such as -failed are no flags, but part of a query
-	restTag  = "rest"  // everything from the first word on belongs to it, flags too
+	queryTag = "query" // words such as -failed are part of a query, not flags
+	restTag  = "rest"  // takes everything from the first word on, including flags
 )
 
-// vocabulary is what tags of the grammar call ${NAME}: names and numbers that have their home elsewhere.
+// vocabulary returns the values of ${NAME} in tags of the grammar: names and numbers that are defined elsewhere.
 func vocabulary() map[string]string {
 	usual := evaluate.Default(0)
 	v := map[string]string{
@@ -84,8 +84,8 @@ func vocabulary() map[string]string {
 	return v
 }
 
-// fill puts the vocabulary into the grammar. As variables of kong, which looks at all of them for every flag, it took 20 ms of
-// each start.
+// fill expands the vocabulary in the grammar. Kong's own variables took 20 ms at each start, because kong scans all of them for
+// every flag.
 func fill(k *kong.Kong) error {
 	words := vocabulary()
 	known := func(text string) string {
@@ -93,7 +93,7 @@ func fill(k *kong.Kong) error {
 			if word, ok := words[name]; ok {
 				return word
 			}
-			return "$" + name // a variable of the environment
+			return "$" + name // an environment variable
 		})
 	}
 	for _, node := range k.Model.Leaves(false) {
@@ -113,15 +113,15 @@ func choices[T ~string](all []T) string {
 	return strings.Join(texts, ",")
 }
 
-// parser reads a command line. After a flag -h it says so in helped, for then whatever else is missing does not matter.
+// newParser returns the command-line parser. It sets helped after a flag -h: missing arguments are then no error.
 func newParser(env environment, helped *bool) *kong.Kong {
 	return kong.Must(&grammar{}, kong.Name("slotscope"),
-		kong.Description("Slotscope trains, measures and lets you handle disentangled representations made with HRRs. Without a subcommand it serves the pages on http://127.0.0.1:8080."),
+		kong.Description("Slotscope trains, evaluates and explores disentangled representations based on HRRs. Without a subcommand it serves the web interface on http://127.0.0.1:8080."),
 		kong.Writers(env.out, env.err), kong.Exit(func(int) { *helped = true }), kong.Help(printHelp), kong.ValueFormatter(helpOf),
 		kong.PostBuild(fill), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 120}))
 }
 
-// run does what a command line says.
+// run executes a command line.
 func run(ctx context.Context, env environment, args []string) error {
 	helped := false
 	p := newParser(env, &helped)
@@ -154,8 +154,8 @@ func givenIn(parsed *kong.Context) given {
 	return g
 }
 
-// arranged puts arguments in the order that the parser expects: subcommands, flags as --name=value, and behind -- all else. So flags stand before, between
-// and after other arguments, values begin with a hyphen, and -name is --name, as it was in earlier versions.
+// arranged puts arguments in the order that the parser expects: subcommands, flags as --name=value, and everything else after --. Flags can
+// therefore appear before, between and after other arguments, values can start with a hyphen, and -name means --name, as in earlier versions.
 func arranged(app *kong.Node, args []string) ([]string, error) {
 	node, args := app, implied(args)
 	var path, flags, words []string
@@ -195,7 +195,7 @@ func arranged(app *kong.Node, args []string) ([]string, error) {
 	return slices.Concat(path, flags, words), nil
 }
 
-// implied adds serve where no subcommand is named, and writes help NAME as NAME --help.
+// implied adds serve if no subcommand is named, and rewrites help NAME as NAME --help.
 func implied(args []string) []string {
 	switch {
 	case len(args) > 0 && args[0] == "help":
@@ -215,7 +215,7 @@ func named(nodes []*kong.Node, name string) *kong.Node {
 	return nil
 }
 
-// flagsOf are the flags that a subcommand takes.
+// flagsOf returns the flags that a subcommand takes.
 func flagsOf(node *kong.Node) []*kong.Flag {
 	if node.DefaultCmd != nil {
 		node = node.DefaultCmd
@@ -232,12 +232,12 @@ func flagOf(node *kong.Node, name string) *kong.Flag {
 	return nil
 }
 
-// takes says whether the arguments of a subcommand have a tag.
+// takes reports whether an argument of a subcommand has a tag.
 func takes(node *kong.Node, tag string) bool {
 	return slices.ContainsFunc(node.Positional, func(p *kong.Positional) bool { return p.Tag.Has(tag) })
 }
 
-// wrong says what is wrong with how a subcommand was called, and where help is.
+// wrong returns a usage error for a subcommand, with the command that prints its help.
 func wrong(node *kong.Node, what string) error {
 	if node.DefaultCmd != nil {
 		node = node.DefaultCmd
@@ -249,7 +249,7 @@ func wrong(node *kong.Node, what string) error {
 	return fmt.Errorf("%w: %s; `%s -h` lists %s", errUsage, oneLine(what), node.FullPath(), lists)
 }
 
-// badFlag is what a subcommand finds wrong with the value of a flag.
+// badFlag is an error in the value of a flag, found by a subcommand.
 type badFlag struct {
 	name string
 	err  error
@@ -257,7 +257,7 @@ type badFlag struct {
 
 func (b badFlag) Error() string { return "--" + b.name + ": " + b.err.Error() }
 
-// mistake is the sentence for what the parser refuses.
+// mistake returns the usage error for an error of the parser.
 func mistake(err error) error {
 	var refused *kong.ParseError
 	if !errors.As(err, &refused) {
@@ -267,7 +267,7 @@ func mistake(err error) error {
 	if node == nil {
 		node = refused.Context.Model.Node
 	}
-	if refused.Context.Error == nil { // every word was understood
+	if refused.Context.Error == nil { // every word was parsed
 		if what := incomplete(node); what != "" {
 			return wrong(node, what)
 		}
@@ -284,7 +284,7 @@ func mistake(err error) error {
 	return wrong(node, what)
 }
 
-// incomplete says which argument or subcommand is missing, or which value is not one of those that are allowed.
+// incomplete names the missing argument or subcommand, or the value that is not allowed.
 func incomplete(node *kong.Node) string {
 	if len(node.Children) > 0 {
 		var names []string
@@ -300,7 +300,7 @@ func incomplete(node *kong.Node) string {
 	}
 	for _, v := range node.Values() {
 		typed := reflect.Indirect(v.Target)
-		if v.Enum == "" || !typed.IsValid() { // a pointer to nothing: the flag is not given
+		if v.Enum == "" || !typed.IsValid() { // a nil pointer: the flag is not given
 			continue
 		}
 		if text := fmt.Sprint(typed.Interface()); !v.EnumMap()[text] {
@@ -310,7 +310,7 @@ func incomplete(node *kong.Node) string {
 	return ""
 }
 
-// printHelp prints what kong has on a subcommand, and what the subcommand itself adds.
+// printHelp prints kong's help for a subcommand, followed by what the subcommand adds.
 func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
 		return err
@@ -329,7 +329,7 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	return more.printMore(ctx)
 }
 
-// helpOf is the help of a flag or an argument, with the values that it can have, its default and its variable.
+// helpOf returns the help of a flag or an argument with its allowed values, default and environment variable.
 func helpOf(v *kong.Value) string {
 	var notes []string
 	if v.Enum != "" {

@@ -13,7 +13,8 @@ import (
 	"slotscope/model"
 )
 
-// TestArguments: flags stand before, between and after other arguments, with one hyphen or two, and values may begin with one.
+// TestArguments checks that flags can appear before, between and after other arguments, with one hyphen or two, and that values can start
+// with one.
 func TestArguments(t *testing.T) {
 	p := newParser(environment{out: io.Discard, err: io.Discard}, new(bool))
 	for args, want := range map[string]string{
@@ -47,8 +48,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestServeIsTold: flags reach the server with their defaults, from the environment and without the subcommand; an empty flag or variable
-// is as none.
+// TestServeIsTold checks that flags reach the server with their defaults, from the environment and without the subcommand, and that an empty
+// flag or variable counts as not given.
 func TestServeIsTold(t *testing.T) {
 	dir := t.TempDir()
 	usual := ServeOptions{Addr: "127.0.0.1:8080", Data: "data", Shipped: true, Parallel: 1, Executor: model.Local}
@@ -82,13 +83,14 @@ func TestServeIsTold(t *testing.T) {
 		}
 		for _, help := range [][]string{{"serve", "-h"}, {"manual"}, {"completion", "bash"}} {
 			if code, out, _ := called(t, help...); code != done || strings.Contains(out, "S3CRET") || !strings.Contains(out, "token") {
-				t.Errorf("%v: exit code %d, or a secret is shown", help, code)
+				t.Errorf("%v: exit code %d, or a secret is printed", help, code)
 			}
 		}
 	}
 }
 
-// TestHelpFits: every subcommand has help that names its arguments, within 80 columns but for the list of hyperparameters.
+// TestHelpFits checks that every subcommand has help for all of its arguments, at most 80 columns wide except for the list of
+// hyperparameters.
 func TestHelpFits(t *testing.T) {
 	p := newParser(environment{out: io.Discard, err: io.Discard}, new(bool))
 	t.Setenv("COLUMNS", "80")
@@ -112,7 +114,7 @@ func TestHelpFits(t *testing.T) {
 	}
 }
 
-// TestBashCompletes asks bash itself what the script offers.
+// TestBashCompletes checks the completions of the script in bash.
 func TestBashCompletes(t *testing.T) {
 	shell, err := exec.LookPath("bash")
 	if err != nil {

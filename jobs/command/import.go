@@ -9,14 +9,14 @@ import (
 )
 
 type importCommand struct {
-	Tool   string `arg:"" enum:"${tools}" help:"program that made the runs"`
-	Path   string `arg:"" help:"its folder"`
-	Follow bool   `help:"go on until interrupted, adding what is new"`
+	Tool   string `arg:"" enum:"${tools}" help:"program that wrote the runs"`
+	Path   string `arg:"" help:"folder with the runs"`
+	Follow bool   `help:"keep importing new points until interrupted"`
 	dataFlag
 	jsonFlag
 }
 
-// Run brings runs of other programs into the data folder.
+// Run imports runs of other programs into the data folder.
 func (c *importCommand) Run(ctx context.Context, env environment) error {
 	for {
 		begun := time.Now()
@@ -30,12 +30,12 @@ func (c *importCommand) Run(ctx context.Context, env environment) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("following %s: %w", c.Path, ctx.Err())
-		case <-time.After(max(2*time.Second, 5*time.Since(begun))): // a large file is read at most a sixth of the time
+		case <-time.After(max(2*time.Second, 5*time.Since(begun))): // reading a large file takes at most a sixth of the time
 		}
 	}
 }
 
-// tellImported prints what became of each run; while following, only what is new.
+// tellImported prints the imported runs; while following, only those with new points.
 func tellImported(env environment, runs []exchange.Imported, asJSON, newOnly bool) error {
 	if asJSON && !newOnly {
 		if runs == nil {

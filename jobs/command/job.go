@@ -14,16 +14,16 @@ import (
 	"slotscope/model/folder"
 )
 
-// executorFlags say where runs are trained, and what a job asks SLURM for.
+// executorFlags set where runs are trained, and the options of SLURM jobs.
 type executorFlags struct {
-	Executor  string   `default:"local" enum:"${executors}" placeholder:"NAME" help:"where runs are trained: local, on this machine, or slurm, as jobs of the cluster whose commands are here"`
-	Slurm     []string `sep:"none" placeholder:"NAME=VALUE" help:"what a job asks SLURM for; may be given again: ${slurm}; $SLOTSCOPE_SLURM, joined by ;"`
-	SlurmFile []string `sep:"none" placeholder:"FILE" help:"file of such options, one name=value a line; lines that begin with # are comments; --slurm counts more"`
+	Executor  string   `default:"local" enum:"${executors}" placeholder:"NAME" help:"train runs on this machine, or as jobs of the SLURM cluster that this machine submits to"`
+	Slurm     []string `sep:"none" placeholder:"NAME=VALUE" help:"SLURM job option (repeatable): ${slurm}; also in $SLOTSCOPE_SLURM, separated by ;"`
+	SlurmFile []string `sep:"none" placeholder:"FILE" help:"file of SLURM job options, one name=value per line, # for comments; --slurm takes precedence"`
 }
 
 func slurmNames() string { return strings.Join(slurm.Names(), ", ") }
 
-// executor is where runs are trained, with the options of SLURM from the variable, files and flags, in this order.
+// executor returns where runs are trained, and the SLURM options from the variable, files and flags, in ascending precedence.
 func (f executorFlags) executor() (string, slurm.Options, error) {
 	var options slurm.Options
 	if err := options.SetAll(os.Getenv("SLOTSCOPE_SLURM")); err != nil {
@@ -51,23 +51,23 @@ func (f executorFlags) executor() (string, slurm.Options, error) {
 	return f.Executor, options, nil
 }
 
-// heeded is the executor of a command that submits what it trains, and refuses --slurm where nothing is submitted.
+// heeded returns the executor of a command that can submit runs; it is an error to give --slurm if nothing is submitted.
 func (f executorFlags) heeded() (string, slurm.Options, error) {
 	where, options, err := f.executor()
 	if err == nil && len(f.Slurm) > 0 && where != model.Slurm {
-		err = fmt.Errorf("%w: --slurm needs --executor %s", errUsage, model.Slurm)
+		err = fmt.Errorf("%w: --slurm requires --executor %s", errUsage, model.Slurm)
 	}
 	return where, options, err
 }
 
-// submitted is what `train --executor slurm --json` prints.
+// submitted is the output of `train --executor slurm --json`.
 type submitted struct {
 	Run    string `json:"run"`
 	Folder string `json:"folder"`
 	Job    string `json:"job"`
 }
 
-// submit queues the run of a folder with SLURM, to begin or to go on; a server that looks at the same data folder follows it.
+// submit submits the run of a folder to SLURM, to start or to continue; a server on the same data folder follows it.
 func submit(ctx context.Context, env environment, f *folder.Folder, cluster slurm.Cluster, asJSON bool) error {
 	var err error
 	if cluster.Logs, err = filepath.Abs(cluster.Logs); err != nil {
@@ -88,12 +88,12 @@ func submit(ctx context.Context, env environment, f *folder.Folder, cluster slur
 	if asJSON {
 		return printJSON(env.out, submitted{f.ID(), f.Dir(), ids[0]})
 	}
-	fmt.Fprintf(env.out, "run %s is SLURM job %s\n", f.ID(), ids[0])
+	fmt.Fprintf(env.out, "submitted run %s as SLURM job %s\n", f.ID(), ids[0])
 	return nil
 }
 
-// queue makes the run a queued one of SLURM's, so that no server starts it meanwhile, and returns what it asks for: what was said now,
-// else what it asked for before. One that SLURM will still train is refused.
+// queue marks the run as queued for SLURM, so that no server starts it meanwhile, and returns its SLURM options: the current ones, or the
+// previous ones if none are given. It returns model.ErrConflict if SLURM already has the run.
 func queue(ctx context.Context, f *folder.Folder, cluster slurm.Cluster) (asks model.Asks, err error) {
 	lock, err := f.Lock()
 	if err != nil {
@@ -114,7 +114,7 @@ func queue(ctx context.Context, f *folder.Folder, cluster slurm.Cluster) (asks m
 			return nil, err
 		}
 		if tasks[job.ID].State != model.TaskOver {
-			return nil, fmt.Errorf("run %s is SLURM job %s already: %w", f.ID(), job.ID, model.ErrConflict)
+			return nil, fmt.Errorf("run %s is already SLURM job %s: %w", f.ID(), job.ID, model.ErrConflict)
 		}
 	}
 	if asks = cluster.Options.Asks(); len(asks) == 0 {
@@ -127,7 +127,7 @@ func queue(ctx context.Context, f *folder.Folder, cluster slurm.Cluster) (asks m
 	return asks, f.SetStatus(status)
 }
 
-// note writes down the job of a run, unless the job has done so itself.
+// note records the job of a run, unless the job has already done so.
 func note(f *folder.Folder, job model.Job) error {
 	present, err := f.Job()
 	if err == nil && present.ID == job.ID {
@@ -136,7 +136,7 @@ func note(f *folder.Folder, job model.Job) error {
 	return f.SetJob(job)
 }
 
-// fail ends a run that SLURM refused.
+// fail marks a run as failed that SLURM rejected.
 func fail(f *folder.Folder, why error) error {
 	status, err := f.Status()
 	if err != nil {
@@ -150,7 +150,7 @@ type jobCommand struct {
 	Folder string `arg:"" help:"folder of the run"`
 }
 
-// Run trains the run of a folder as the job that SLURM has begun.
+// Run trains the run of a folder inside the job that SLURM started.
 func (c *jobCommand) Run(ctx context.Context, env environment) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -163,8 +163,7 @@ func (c *jobCommand) Run(ctx context.Context, env environment) error {
 	return err
 }
 
-// exitStatus is the status with which the program exits, everything having been said: of a process that this one stands for, or of runs
-// that it waited for.
+// exitStatus is an exit status of the program that needs no further message: that of a child process, or that for the runs waited for.
 type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }

@@ -15,11 +15,11 @@ import (
 	"slotscope/model"
 )
 
-// liveLine shows how a training goes: on a terminal one line that renews itself below what is logged, elsewhere a plain line every ten
-// seconds and at the end. What is logged goes through Write.
+// liveLine shows the progress of training: on a terminal one line below the log that is updated in place, otherwise a plain line every ten
+// seconds and at the end. The log is written through Write.
 type liveLine struct {
 	w     io.Writer
-	width func() int // of the terminal in characters; nil where w is none
+	width func() int // of the terminal in characters; nil if w is not a terminal
 
 	mu   sync.Mutex
 	line string
@@ -39,7 +39,7 @@ func newLiveLine(w io.Writer) *liveLine {
 	return l
 }
 
-// Write puts lines of a log above the live line.
+// Write prints log lines above the live line.
 func (l *liveLine) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *liveLine) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// show tells how a run stands; newest are the last values of its series.
+// show prints the state of a run; newest holds the last values of its series.
 func (l *liveLine) show(s model.Status, cfg model.Config, newest map[string]float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +69,7 @@ func (l *liveLine) show(s model.Status, cfg model.Config, newest map[string]floa
 	}
 }
 
-// trainLine is what the line says, the most important first: a narrow terminal shows fewer parts.
+// trainLine returns the parts of the line, most important first: a narrow terminal shows fewer parts.
 func trainLine(s model.Status, cfg model.Config, newest map[string]float64) []string {
 	parts := []string{fmt.Sprintf("%s  step %s of %s", s.State, grouped(s.Step), grouped(cfg.Steps))}
 	for _, v := range []struct {
@@ -94,7 +94,7 @@ func trainLine(s model.Status, cfg model.Config, newest map[string]float64) []st
 	return parts
 }
 
-// fitting joins as many parts as fit into a width, the first one cut where even that is too long.
+// fitting joins as many parts as fit into a width; it cuts the first part if that is too long.
 func fitting(parts []string, width int) string {
 	line := parts[0]
 	if n := []rune(line); len(n) > width {
@@ -109,7 +109,7 @@ func fitting(parts []string, width int) string {
 	return line
 }
 
-// grouped writes a whole number in groups of three.
+// grouped formats a non-negative integer with thousands separators.
 func grouped(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

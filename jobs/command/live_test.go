@@ -16,7 +16,7 @@ func trainStatus(state model.State, step int) (model.Status, model.Config) {
 
 var newestValues = map[string]float64{"total": 0.33124, "psnr/eval": 21.34, "perplexity/window": 66.4, "infom/eval": 0.614, "vq": 3}
 
-// TestLiveLine: on a terminal one line renews itself and stays below what is logged; it never reaches the terminal's edge.
+// TestLiveLine checks that on a terminal one line is updated in place, stays below the log and never reaches the edge.
 func TestLiveLine(t *testing.T) {
 	var out bytes.Buffer
 	width := 200
@@ -51,11 +51,11 @@ func TestLiveLine(t *testing.T) {
 	out.Reset()
 	log.Info("after")
 	if got := out.String(); strings.Contains(got, "\x1b") {
-		t.Errorf("after the end a log is %q", got)
+		t.Errorf("a log line after the end is %q", got)
 	}
 }
 
-// TestPlainLines: where there is no terminal, lines come every ten seconds and at the end, without control characters.
+// TestPlainLines checks that without a terminal lines are printed every ten seconds and at the end, without control characters.
 func TestPlainLines(t *testing.T) {
 	var out bytes.Buffer
 	l := newLiveLine(&out)

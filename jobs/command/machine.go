@@ -14,7 +14,7 @@ import (
 	"slotscope/model/folder"
 )
 
-// Supervision completes what runs are supervised with: the devices of this machine, and the cluster whose commands are here.
+// Supervision completes the options of the supervisor: the devices of this machine, and the cluster if its commands are installed.
 func Supervision(o ServeOptions, root *folder.Data, log *slog.Logger, options jobs.Options) jobs.Options {
 	options.Data, options.Log, options.Devices, options.Executor = root, log, devices(machine, o.Parallel), o.Executor
 	options.Alerting = o.Alerting
@@ -27,10 +27,10 @@ func Supervision(o ServeOptions, root *folder.Data, log *slog.Logger, options jo
 	return options
 }
 
-// machine is what this machine offers; GPUs come and go with their driver, so an answer holds for half a minute.
+// machine reports the engine and GPUs of this machine. GPUs appear and disappear with their driver, so a report is valid for 30 s.
 var machine = fresh(30*time.Second, func() compute.Report { return compute.Look(context.Background()) })
 
-// fresh asks again where the last answer is older than that.
+// fresh caches the result of ask for the duration age.
 func fresh[T any](age time.Duration, ask func() T) func() T {
 	var mu sync.Mutex
 	var asked time.Time
@@ -45,7 +45,7 @@ func fresh[T any](age time.Duration, ask func() T) func() T {
 	}
 }
 
-// processors are what runs without a GPU wait for: all of the machine's together, or as many equal parts as runs compute in parallel.
+// processors returns the CPU devices: all processors as one device, or one equal share for each parallel run.
 func processors(parallel int) []jobs.Device {
 	if parallel <= 1 {
 		return []jobs.Device{{Name: "cpu"}}
@@ -57,7 +57,8 @@ func processors(parallel int) []jobs.Device {
 	return parts
 }
 
-// devices are what runs wait for: each GPU that this process may use, and the processors. "auto" takes what it would find.
+// devices returns a function that lists the devices for an engine: each GPU that this process may use for XLA on CUDA, the processors
+// otherwise. "auto" stands for the engine that look finds.
 func devices(look func() compute.Report, parallel int) func(engine string) []jobs.Device {
 	return func(engine string) []jobs.Device {
 		found := look()
@@ -74,7 +75,7 @@ func devices(look func() compute.Report, parallel int) func(engine string) []job
 			}
 		}
 		if len(all) == 0 {
-			all = []jobs.Device{{Name: "gpu"}} // the run says what is missing
+			all = []jobs.Device{{Name: "gpu"}} // the run reports what is missing
 		}
 		return all
 	}

@@ -8,7 +8,7 @@ import (
 	"slotscope/model/compute"
 )
 
-// Without a GPU runs wait for the processors: all of them together, or parts that have names and threads of their own.
+// TestProcessorsInParts checks that without a GPU the devices are all processors together, or named parts with their own threads.
 func TestProcessorsInParts(t *testing.T) {
 	t.Setenv("SLOTSCOPE_THREADS", "")
 	look := func() compute.Report { return compute.Report{Engine: "cpu"} }
@@ -20,7 +20,7 @@ func TestProcessorsInParts(t *testing.T) {
 	for _, d := range parts {
 		names[d.Name] = true
 		if len(d.Env) == 0 || !strings.HasPrefix(d.Env[0], "SLOTSCOPE_THREADS=") {
-			t.Errorf("%+v: without threads of its own it would not be noted which run has it", d)
+			t.Errorf("%+v has no thread limit, so it cannot be recorded which run has it", d)
 		}
 	}
 	if len(parts) != 3 || len(names) != 3 {

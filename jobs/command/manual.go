@@ -8,16 +8,16 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Release is the version that a release was built as, from its tag; empty for other builds.
+// Release is the version of a release build, from its tag; empty for other builds.
 var Release string
 
 type manualCommand struct{}
 
-// Run prints the manual page, made of the grammar.
+// Run prints the manual page generated from the grammar.
 func (c *manualCommand) Run(env environment, p *kong.Kong) error {
 	var s strings.Builder
-	fmt.Fprintf(&s, ".TH SLOTSCOPE 1 \"\" \"slotscope %s\" \"User Commands\"\n.SH NAME\nslotscope \\- train, measure and handle disentangled representations\n", roff(Release))
-	s.WriteString(".SH SYNOPSIS\n.B slotscope\n[\\fISUBCOMMAND\\fR] [\\fIFLAGS\\fR] [\\fIARGUMENTS\\fR]\n.PP\nWithout a subcommand it serves the pages on http://127.0.0.1:8080.\n.SH SUBCOMMANDS\n")
+	fmt.Fprintf(&s, ".TH SLOTSCOPE 1 \"\" \"slotscope %s\" \"User Commands\"\n.SH NAME\nslotscope \\- train, evaluate and explore disentangled representations\n", roff(Release))
+	s.WriteString(".SH SYNOPSIS\n.B slotscope\n[\\fISUBCOMMAND\\fR] [\\fIFLAGS\\fR] [\\fIARGUMENTS\\fR]\n.PP\nWithout a subcommand it serves the web interface on http://127.0.0.1:8080.\n.SH SUBCOMMANDS\n")
 	for _, node := range p.Model.Leaves(true) {
 		fmt.Fprintf(&s, ".SS slotscope %s\n%s\n", roff(node.Summary()), roff(node.Help))
 		for _, arg := range node.Positional {
@@ -27,12 +27,12 @@ func (c *manualCommand) Run(env environment, p *kong.Kong) error {
 			fmt.Fprintf(&s, ".TP\n.B %s\n%s\n", roff(strings.Replace(flag.String(), "--", negation(flag), 1)), roff(helpOf(flag.Value)))
 		}
 	}
-	s.WriteString(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 130 interrupted with the state saved.\n")
+	s.WriteString(".SH EXIT STATUS\n0 success, 1 failure, 2 usage error, 130 interrupted (state saved).\n")
 	_, err := io.WriteString(env.out, s.String())
 	return err
 }
 
-// negation is what a flag begins with.
+// negation returns the prefix of a flag.
 func negation(f *kong.Flag) string {
 	if f.Tag.Negatable != "" {
 		return "--[no-]"
@@ -40,7 +40,7 @@ func negation(f *kong.Flag) string {
 	return "--"
 }
 
-// roff quotes text: backslashes, hyphens, and dots and quotes that begin a line.
+// roff escapes text: backslashes, hyphens, and dots and quotes at the start of a line.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The manual page and the completions know every subcommand and its flags.
+// TestManualAndCompletions checks that the manual page and the completion scripts contain the subcommands and their flags.
 func TestManualAndCompletions(t *testing.T) {
 	code, page, stderr := called(t, "manual")
 	if code != done {

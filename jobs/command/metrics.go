@@ -14,14 +14,14 @@ import (
 )
 
 type metricsCommand struct {
-	File        string `arg:"" help:"latents and factors, or with a second file latents alone: npz, npy, HDF5, MATLAB, Parquet, CSV or JSON"`
-	FactorsFile string `arg:"" optional:"" help:"factors"`
-	Codes       bool   `help:"take the latents for codes, whatever the file says"`
-	Numbers     bool   `help:"take the latents for numbers, whatever the file says"`
-	Latents     string `placeholder:"NAMES" help:"arrays or columns with latents, separated by commas; z stands for z0, z_1, … too; else codes, latents or z"`
-	Factors     string `placeholder:"NAMES" help:"those with factors; else factors, y or labels"`
+	File        string `arg:"" help:"latents and factors, or only latents if there is a second file"`
+	FactorsFile string `arg:"" optional:"" help:"file of factors"`
+	Codes       bool   `help:"treat the latents as codes, overriding the file"`
+	Numbers     bool   `help:"treat the latents as numbers, overriding the file"`
+	Latents     string `placeholder:"NAMES" help:"comma-separated arrays or columns of latents; z also matches z0, z_1, …; default: codes, latents or z"`
+	Factors     string `placeholder:"NAMES" help:"comma-separated arrays or columns of factors; default: factors, y or labels"`
 	Seed        int64  `default:"0" placeholder:"N" help:"seed of random forests, splits and shuffles"`
-	Trees       int    `default:"100" placeholder:"N" help:"trees of each random forest"`
+	Trees       int    `default:"100" placeholder:"N" help:"trees per random forest"`
 	jsonFlag
 }
 
@@ -33,7 +33,7 @@ func (c *metricsCommand) Run(ctx context.Context, env environment) error {
 	file := strings.Join(names, ", ")
 	as, err := taken(c.Codes, c.Numbers)
 	if err == nil && (c.Trees < 1 || c.Trees > 10000) {
-		err = fmt.Errorf("%w: --trees is %d; 1 to 10000 can be grown", errUsage, c.Trees)
+		err = fmt.Errorf("%w: --trees is %d; choose a value from 1 to 10,000", errUsage, c.Trees)
 	}
 	if err != nil {
 		return err
@@ -56,11 +56,11 @@ func (c *metricsCommand) Run(ctx context.Context, env environment) error {
 	return printField(env.out, measured.Field)
 }
 
-// taken is what the two flags say of the latents.
+// taken returns how the two flags say to read the latents.
 func taken(codes, numbers bool) (input.As, error) {
 	switch {
 	case codes && numbers:
-		return input.Found, fmt.Errorf("%w: --codes and --numbers exclude each other", errUsage)
+		return input.Found, fmt.Errorf("%w: --codes and --numbers cannot be combined", errUsage)
 	case codes:
 		return input.Codes, nil
 	case numbers:
@@ -69,7 +69,7 @@ func taken(codes, numbers bool) (input.As, error) {
 	return input.Found, nil
 }
 
-// printMetrics draws the scores as tables for a terminal.
+// printMetrics prints the scores as tables for a terminal.
 func printMetrics(out io.Writer, m model.Metrics) error {
 	kind := "numbers"
 	if m.Discrete {
@@ -78,15 +78,15 @@ func printMetrics(out io.Writer, m model.Metrics) error {
 	fmt.Fprintf(out, "%d rows, %d latents (%s), %d factors\n", m.Rows, m.Latents, kind, len(m.Factors))
 	for i, k := range m.Values {
 		if k < 2 {
-			fmt.Fprintf(out, "%s has a single value among these rows and is left out.\n", m.Factors[i])
+			fmt.Fprintf(out, "%s has a single value in these rows and is left out.\n", m.Factors[i])
 		}
 	}
-	fmt.Fprintf(out, "\nInfoM  %s  modularity: a latent tells of one factor\n", shown(m.InfoM))
-	fmt.Fprintf(out, "InfoE  %s  explicitness: a linear classifier reads the factors; %s on rows held out, %s with the rows shuffled\n",
+	fmt.Fprintf(out, "\nInfoM  %s  modularity: each latent encodes one factor\n", shown(m.InfoM))
+	fmt.Fprintf(out, "InfoE  %s  explicitness: a linear classifier predicts the factors; %s on held-out rows, %s with shuffled rows\n",
 		shown(m.InfoE), shown(m.InfoEHeldOut), shown(m.InfoEShuffled))
-	fmt.Fprintf(out, "InfoC  %s  compactness: one latent tells of a factor\n", shown(m.InfoC))
+	fmt.Fprintf(out, "InfoC  %s  compactness: each factor is encoded by one latent\n", shown(m.InfoC))
 	if m.InfoEShuffled.Defined() && m.InfoEShuffled > saturated {
-		fmt.Fprintln(out, "InfoE says little here: codes in a random order score almost as much. Compare the value on held-out rows.")
+		fmt.Fprintln(out, "InfoE is not informative here: shuffled codes also score high. Use the value on held-out rows instead.")
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	printForests(table, m)
@@ -94,7 +94,7 @@ func printMetrics(out io.Writer, m model.Metrics) error {
 	return table.Flush()
 }
 
-// saturated is the level of chance from which on InfoE needs a warning.
+// saturated is the shuffled InfoE above which InfoE needs a warning.
 const saturated = 0.25
 
 func printForests(w io.Writer, m model.Metrics) {
@@ -103,7 +103,7 @@ func printForests(w io.Writer, m model.Metrics) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", view, shown(s.D), shown(s.I), shown(s.C))
 	}
 	if m.Discrete {
-		row("one-hot codes, as the paper", m.DCI.OneHot)
+		row("one-hot codes, as in the paper", m.DCI.OneHot)
 		row("one-hot, summed by slot", m.DCI.SlotSum)
 		row("slots as numbers", m.DCI.Slots)
 		return
@@ -111,7 +111,7 @@ func printForests(w io.Writer, m model.Metrics) {
 	row("latents as numbers", m.DCI.Slots)
 }
 
-// printRelations draws the matrix of mutual information, a row for every factor, with each latent's codes beneath.
+// printRelations prints the matrix of mutual information, one row per factor, with each latent's number of codes below.
 func printRelations(w io.Writer, m model.Metrics) {
 	fmt.Fprint(w, "\nI(s; z) / H(s)\t")
 	for j := range m.Latents {
@@ -134,7 +134,7 @@ func printRelations(w io.Writer, m model.Metrics) {
 	}
 }
 
-// oneLine keeps names from files, which may hold anything, from breaking the table.
+// oneLine replaces unprintable characters, so that names from files, which may contain anything, cannot break a table.
 func oneLine(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
@@ -154,7 +154,7 @@ func scoreText(s model.Score, form string) string {
 	}
 	text := fmt.Sprintf(form, float64(s))
 	if strings.Trim(text, "-0.") == "" {
-		return strings.TrimPrefix(text, "-") // −1e-17 is shown as 0
+		return strings.TrimPrefix(text, "-") // shows −1e-17 as 0
 	}
 	return text
 }

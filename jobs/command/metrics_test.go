@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// called runs the program in this process.
+// called runs the program in this process and returns its exit code and output.
 func called(t *testing.T, args ...string) (code int, out, err string) {
 	t.Helper()
 	return calledIn(t, environment{}, args...)
 }
 
-// calledIn is called with what main provides.
+// calledIn is called with the functions that main provides.
 func calledIn(t *testing.T, env environment, args ...string) (code int, out, err string) {
 	t.Helper()
 	var o, e bytes.Buffer
@@ -35,7 +35,7 @@ func tableFile(t *testing.T, content string) string {
 	return path
 }
 
-// perfect has two slots that hold the two factors of a full grid, and one that holds nothing.
+// perfect is a table with two slots that encode the two factors of a full grid, and one constant slot.
 const perfect = `{"discrete": true, "factor_names": ["hue", "shape", "constant"],
  "latents": [[4,9,0],[4,8,0],[4,7,0],[5,9,0],[5,8,0],[5,7,0],[4,9,0],[4,8,0],[4,7,0],[5,9,0],[5,8,0],[5,7,0]],
  "factors": [[0,0,1],[0,1,1],[0,2,1],[1,0,1],[1,1,1],[1,2,1],[0,0,1],[0,1,1],[0,2,1],[1,0,1],[1,1,1],[1,2,1]]}`
@@ -92,7 +92,7 @@ func TestMetricsAsJSON(t *testing.T) {
 	}
 }
 
-// TestMetricsUndefined: one factor leaves InfoM and D without a value, numbers have no one-hot forests.
+// TestMetricsUndefined checks that InfoM and D are undefined for a single factor, and one-hot forests for numbers.
 func TestMetricsUndefined(t *testing.T) {
 	path := tableFile(t, `{"latents": [[0.5,1],[1.5,2],[0.25,1],[1.25,2.5]], "factors": [[0],[1],[0],[1]]}`)
 	code, out, stderr := called(t, "metrics", path, "--json", "--trees", "3")
@@ -116,7 +116,7 @@ func TestMetricsUndefined(t *testing.T) {
 		}
 	}
 	if got["discrete"] != false {
-		t.Errorf("fractions were taken for codes")
+		t.Errorf("fractions were treated as codes")
 	}
 }
 
@@ -126,7 +126,7 @@ func TestMetricsAsTable(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	for _, want := range []string{"12 rows, 3 latents (codes), 3 factors", "constant has a single value", "InfoM  1.0000", "InfoC  1.0000",
-		"one-hot codes, as the paper", "hue", "codes in use", "MIG  1.0000", "95% interval", "the table has 12 rows"} {
+		"one-hot codes, as in the paper", "hue", "codes in use", "MIG  1.0000", "95% interval", "the table has 12 rows"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in:\n%s", want, out)
 		}
@@ -149,7 +149,7 @@ func TestMetricsRefuses(t *testing.T) {
 		{[]string{"metrics", "a.pkl"}, usage, "a.pkl: unsupported format; supported: .json, .npz"},
 		{[]string{"metrics", "nowhere.npz"}, failed, "nowhere.npz"},
 		{[]string{"metrics", bad}, failed, "row 1 has 2 numbers, row 0 has 1"},
-		{[]string{"metrics", bad, "--codes", "--numbers"}, usage, "exclude each other"},
+		{[]string{"metrics", bad, "--codes", "--numbers"}, usage, "cannot be combined"},
 		{[]string{"metrics", bad, "--trees", "0"}, usage, "--trees is 0"},
 	} {
 		code, out, stderr := called(t, c.args...)
@@ -159,7 +159,7 @@ func TestMetricsRefuses(t *testing.T) {
 	}
 }
 
-// TestMetricsRefusedInPart: a factor of too many values leaves InfoMEC without a value, and the other scores as they are.
+// TestMetricsRefusedInPart checks that a factor with too many values leaves InfoMEC undefined but not the other scores.
 func TestMetricsRefusedInPart(t *testing.T) {
 	rows := make([]string, 3000)
 	factors := make([]string, len(rows))
@@ -183,7 +183,7 @@ func TestMetricsRefusedInPart(t *testing.T) {
 	}
 }
 
-// TestMetricsDegenerate: what a table cannot say is a sentence, once, and the rest is measured.
+// TestMetricsDegenerate checks that each reason for a missing score is printed once, and that the other scores are measured.
 func TestMetricsDegenerate(t *testing.T) {
 	table := func(n int, latent, factor func(r int) int) string {
 		latents, factors := make([]string, n), make([]string, n)
@@ -204,7 +204,7 @@ func TestMetricsDegenerate(t *testing.T) {
 	} {
 		code, out, stderr := called(t, "metrics", c.path, "--trees", "2")
 		if code != done || strings.Count(out, c.want) != 1 || !strings.Contains(out, "Redundancy of pairs") {
-			t.Errorf("%s: exit code %d, %q is there %d times\n%s%s", what, code, c.want, strings.Count(out, c.want), out, stderr)
+			t.Errorf("%s: exit code %d, %q occurs %d times\n%s%s", what, code, c.want, strings.Count(out, c.want), out, stderr)
 		}
 	}
 }

@@ -14,17 +14,17 @@ import (
 	"slotscope/model/sweep"
 )
 
-// ownFlags are the flags of a sweep over hyperparameters of one's own choice.
+// ownFlags are the flags of a sweep over user-chosen hyperparameters.
 type ownFlags struct {
 	Name     string   `default:"my sweep" placeholder:"NAME" help:"name of the sweep, for own"`
-	Vary     []string `sep:"none" placeholder:"NAME=VALUES" help:"a hyperparameter to vary, for own; may be given again. Values are joined by commas; random search also draws from ranges, as in lr=0.0001..0.01 or 'lr=0.0001..0.01 log'"`
-	Set      []string `sep:"none" placeholder:"NAME=VALUE" help:"a hyperparameter of every run, for own; may be given again"`
-	Random   int      `default:"0" placeholder:"N" help:"settings to draw at random, for own; 0 for every combination"`
-	DrawSeed int64    `default:"0" placeholder:"N" help:"seed of the draws: the same one draws the same settings"`
-	Race     int      `default:"0" placeholder:"N" help:"seeds that every setting gets before those that are worse beyond doubt get no more, for own; 0 for no race"`
+	Vary     []string `sep:"none" placeholder:"NAME=VALUES" help:"hyperparameter to vary, for own (repeatable): comma-separated values, or with --random also a range, e.g. lr=0.0001..0.01 or 'lr=0.0001..0.01 log'"`
+	Set      []string `sep:"none" placeholder:"NAME=VALUE" help:"hyperparameter of every run, for own (repeatable)"`
+	Random   int      `default:"0" placeholder:"N" help:"settings to draw at random, for own; 0 runs every combination"`
+	DrawSeed int64    `default:"0" placeholder:"N" help:"seed for drawing settings, for own"`
+	Race     int      `default:"0" placeholder:"N" help:"seeds per setting before clearly worse settings are dropped, for own; 0 drops none"`
 }
 
-// question is what the flags ask.
+// question returns the sweep that the flags describe.
 func (f ownFlags) question() (o sweep.Own, err error) {
 	o = sweep.Own{Name: f.Name, Draws: f.Random, DrawSeed: f.DrawSeed, Race: f.Race}
 	if o.Vary, err = linesOf("vary", f.Vary); err != nil {
@@ -45,20 +45,20 @@ func linesOf(flag string, texts []string) (lines []sweep.Line, err error) {
 	return lines, nil
 }
 
-// scaling are the flags that scale paper and field, and of which own has its share; asking are those of own alone.
+// scaling are the flags of paper and field, which own shares in part; asking are the flags of own only.
 var (
 	scaling = []string{"preset", "steps", "seeds", "datasets", "models", "parts"}
 	asking  = []string{"name", "vary", "set", "random", "draw-seed", "race"}
 )
 
-// refused says which of the flags given do not go with what is swept; nil for none.
+// refused returns an error that names the given flags that do not apply to what is swept; nil if there are none.
 func refused(typed given, what string) error {
-	not, why := slices.Concat(scaling, asking), "is for paper, field and own; a plan in a file says this itself"
+	not, why := slices.Concat(scaling, asking), "applies only to paper, field and own; other plans set it themselves"
 	switch what {
 	case "paper", "field":
-		not, why = asking, "is for own, not for the protocol "+what
+		not, why = asking, "applies only to own, not to the protocol "+what
 	case "own":
-		not, why = []string{"parts"}, "is for paper and field"
+		not, why = []string{"parts"}, "applies only to paper and field"
 	}
 	var wrong []string
 	for _, name := range slices.Sorted(maps.Keys(typed)) {
@@ -72,7 +72,7 @@ func refused(typed given, what string) error {
 	return nil
 }
 
-// own is the plan of a question of one's own.
+// own returns the plan of a user-defined sweep.
 func (c *sweepCommand) own(ctx context.Context, dataDir string) (sweep.Plan, error) {
 	q, err := c.question()
 	if err != nil {
@@ -92,11 +92,11 @@ func (c *sweepCommand) own(ctx context.Context, dataDir string) (sweep.Plan, err
 	return settled(ctx, p, dataDir)
 }
 
-// estimate says how long the plan takes by the pace of the runs of the data folder, whatever made them, and of the records.
+// estimate returns how long the plan takes, from the speed of all runs in the data folder and of the records.
 func (s *shellSweep) estimate(b sweep.Board) sweep.Estimate {
 	var runs []model.Run
 	for _, dir := range []string{filepath.Join(s.dataDir, "runs"), s.options.Records} {
-		entries, _ := os.ReadDir(dir) // none where there is no folder
+		entries, _ := os.ReadDir(dir) // none if the folder does not exist
 		find := finderIn(dir)
 		for _, e := range entries {
 			known := slices.ContainsFunc(runs, func(r model.Run) bool { return r.ID == e.Name() })
@@ -108,10 +108,10 @@ func (s *shellSweep) estimate(b sweep.Board) sweep.Estimate {
 	return b.Estimate(runs)
 }
 
-// told is an estimate as a line.
+// told formats an estimate as a line.
 func told(e sweep.Estimate) string {
 	if !e.Known {
-		return fmt.Sprintf("%d runs at most, %d done; how long the rest takes is not known: no run of this preset has been timed here", e.Runs, e.Done)
+		return fmt.Sprintf("at most %d runs, %d done; time left unknown: no run of this preset has been timed here", e.Runs, e.Done)
 	}
-	return fmt.Sprintf("%d runs at most, %d done; about %v to train the rest one after another, at the pace of %s", e.Runs, e.Done, time.Duration(e.Seconds)*time.Second, e.From)
+	return fmt.Sprintf("at most %d runs, %d done; about %v to train the rest one after another, at the speed of %s", e.Runs, e.Done, time.Duration(e.Seconds)*time.Second, e.From)
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// progress shows how far long work is: one line that renews itself on a terminal, a line every ten seconds elsewhere. It may
-// be called from several goroutines at once.
+// progress shows the progress of long work: one line that is updated in place on a terminal, otherwise a line every ten seconds. It is
+// safe for concurrent use.
 type progress struct {
 	w        io.Writer
 	terminal bool
@@ -23,7 +23,7 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, terminal: isTerminal(w), last: time.Now()}
 }
 
-// show says that done of a stage's work is behind. unit names what is counted, such as "images"; empty for shares of the work.
+// show prints that done out of a stage's work is finished. unit names what is counted, e.g. "images"; empty for a share of the work.
 func (p *progress) show(stage, unit string, done, of float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +53,7 @@ func (p *progress) show(stage, unit string, done, of float64) {
 	fmt.Fprintln(p.w, line)
 }
 
-// stageLine says how much of a stage's work is behind.
+// stageLine formats how much of a stage's work is finished.
 func stageLine(stage, unit string, done, of float64) string {
 	switch {
 	case unit != "":
@@ -64,7 +64,7 @@ func stageLine(stage, unit string, done, of float64) string {
 	return stage
 }
 
-// end takes the line away from a terminal, so that results have it to themselves.
+// end clears the line on a terminal before results are printed.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"slotscope/model/sweep"
 )
 
-// recordStride is how many steps lie between the points that a record keeps, beside those that hold more than the losses.
+// recordStride is the number of steps between points that a record keeps, in addition to all points with more than the losses.
 const recordStride = 500
 
-// recall takes the records of --records into the data folder, where they are runs that are done: a sweep goes on on another machine.
+// recall copies the records of --records into the data folder as finished runs, so that a sweep can continue on another machine.
 func (s *shellSweep) recall() error {
 	if s.options.Records == "" {
 		return nil
@@ -36,17 +36,17 @@ func (s *shellSweep) recall() error {
 		switch err := s.root.Adopt(e.Name(), os.DirFS(dir), func(string) bool { return true }); {
 		case err == nil:
 			taken++
-		case !errors.Is(err, model.ErrConflict): // it is here
+		case !errors.Is(err, model.ErrConflict): // a conflict means that the run is already here
 			return fmt.Errorf("--records: %w", err)
 		}
 	}
 	if taken > 0 {
-		fmt.Fprintf(s.env.err, "%d records of %s are runs here now\n", taken, s.options.Records)
+		fmt.Fprintf(s.env.err, "reusing %d finished runs from %s\n", taken, s.options.Records)
 	}
 	return nil
 }
 
-// record keeps what is done under --records. What cannot be kept is said, and tried again after the next run.
+// record saves finished runs to --records. It reports a run that cannot be saved and retries after the next run.
 func (s *shellSweep) record(b sweep.Board) {
 	if s.options.Records == "" {
 		return
@@ -61,7 +61,7 @@ func (s *shellSweep) record(b sweep.Board) {
 			f.Close()
 		}
 		if err != nil {
-			fmt.Fprintf(s.env.err, "%s is not recorded: %v\n", item.ID, err)
+			fmt.Fprintf(s.env.err, "could not record run %s: %v\n", item.ID, err)
 			continue
 		}
 		s.recorded[item.ID] = true

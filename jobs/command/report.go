@@ -21,11 +21,11 @@ import (
 )
 
 type reportCommand struct {
-	Names   []string `arg:"" name:"run" help:"runs, by ID or folder, or a sweep"`
-	Out     string   `default:"report" placeholder:"FOLDER" help:"folder to write into; files of the same names are replaced"`
-	Rule    string   `default:"paper" enum:"${rules}" placeholder:"RULE" help:"what is set in bold"`
-	Title   string   `placeholder:"TEXT" help:"what the report is called"`
-	Bundles bool     `help:"add the model of every run with a checkpoint, as slotscope export writes it"`
+	Names   []string `arg:"" name:"run" help:"run IDs or folders, or the ID of a sweep"`
+	Out     string   `default:"report" placeholder:"FOLDER" help:"output folder; existing files of the same name are replaced"`
+	Rule    string   `default:"paper" enum:"${rules}" placeholder:"RULE" help:"rule for which values are set in bold"`
+	Title   string   `placeholder:"TEXT" help:"title of the report"`
+	Bundles bool     `help:"include the bundle of every run with a checkpoint, as written by slotscope export"`
 	dataFlag
 	jsonFlag
 }
@@ -60,7 +60,7 @@ func (c *reportCommand) Run(ctx context.Context, env environment) error {
 	return tellReport(env, r, c.Out, written, c.JSON)
 }
 
-// withPairs lets the runs of a data folder show a pair of images; their checkpoints stay open until close is called.
+// withPairs lets a report show a pair of images for runs of a data folder; their checkpoints stay open until close is called.
 func withPairs(ctx context.Context, in *report.Input, dataDir string) (close func(), err error) {
 	engine, err := compute.Open("cpu")
 	if err != nil {
@@ -86,7 +86,7 @@ func withPairs(ctx context.Context, in *report.Input, dataDir string) (close fun
 	return library.Close, nil
 }
 
-// addBundles has a report hold the models of its runs; those without a model here are named.
+// addBundles adds the models of its runs to a report and reports runs without one.
 func addBundles(ctx context.Context, env environment, in report.Input, dataDir string) {
 	told := map[string]bool{}
 	for _, part := range in.Parts {
@@ -96,16 +96,16 @@ func addBundles(ctx context.Context, env environment, in report.Input, dataDir s
 				part.Entries[i].Bundle = func(w io.Writer) error { return writeModel(ctx, env, ExportOptions{dataDir, e.Run.ID}, w) }
 			} else if !told[e.Run.ID] {
 				told[e.Run.ID] = true
-				fmt.Fprintf(env.err, "no model of run %s: %s\n", e.Run.ID, why)
+				fmt.Fprintf(env.err, "no model included for run %s: %s\n", e.Run.ID, why)
 			}
 		}
 	}
 }
 
-// noModel says why a run has no model in a data folder; empty where it has one.
+// noModel returns why a run has no model in a data folder; empty if it has one.
 func noModel(e report.Entry, dataDir string) string {
 	if e.Run.Config.Model == model.External {
-		return "another program holds it"
+		return "it is served by an external program"
 	}
 	f, err := folder.Open(filepath.Join(dataDir, "runs", e.Run.ID))
 	if err == nil {
@@ -117,7 +117,7 @@ func noModel(e report.Entry, dataDir string) string {
 	return ""
 }
 
-// writeModel writes a run's bundle as an archive.
+// writeModel writes a run's bundle as a zip archive.
 func writeModel(ctx context.Context, env environment, o ExportOptions, w io.Writer) error {
 	b, free, err := env.export(ctx, o)
 	if err != nil {
@@ -128,7 +128,7 @@ func writeModel(ctx context.Context, env environment, o ExportOptions, w io.Writ
 	return err
 }
 
-// reportInput finds runs, and the runs of sweeps.
+// reportInput finds the named runs, or the runs of a sweep.
 func reportInput(dataDir string, names []string) (report.Input, error) {
 	if len(names) == 1 {
 		saved, err := sweep.OpenStore(dataDir).Get(names[0])
@@ -161,7 +161,7 @@ func reportInput(dataDir string, names []string) (report.Input, error) {
 	return report.Input{Title: title, Parts: []report.Part{part}}, nil
 }
 
-// sweepInput is the report of a sweep as far as it has come.
+// sweepInput returns the report input for the current state of a sweep.
 func sweepInput(dataDir string, p sweep.Plan) report.Input {
 	return report.OfSweep(p.Look(finder(dataDir)), func(id string) (report.Entry, bool) {
 		e, err := entryOf(filepath.Join(dataDir, "runs", id))
@@ -169,10 +169,10 @@ func sweepInput(dataDir string, p sweep.Plan) report.Input {
 	})
 }
 
-// archiveName is the file that holds all others of a report.
+// archiveName is the archive that contains all other files of a report.
 const archiveName = "report.zip"
 
-// writeReport writes every file of a report, its sums and the archive, each made once; the names come back.
+// writeReport writes every file of a report, their checksums and the archive, rendering each file once, and returns the file names.
 func writeReport(ctx context.Context, env environment, r *report.Report, out string) (names []string, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func writeReport(ctx context.Context, env environment, r *report.Report, out str
 	err = writeFile(filepath.Join(out, archiveName), func(archive io.Writer) error {
 		return r.ZipBeside(archive, func(name string, write func(io.Writer) error) error {
 			if err := ctx.Err(); err != nil {
-				return fmt.Errorf("the report is not whole: %w", err)
+				return fmt.Errorf("the report is incomplete: %w", err)
 			}
 			path := filepath.Join(out, filepath.FromSlash(name))
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -196,7 +196,7 @@ func writeReport(ctx context.Context, env environment, r *report.Report, out str
 	return append(names, archiveName), err
 }
 
-// writeFile writes a file whole or leaves the old one.
+// writeFile replaces a file atomically; after an error the old file is unchanged.
 func writeFile(path string, write func(io.Writer) error) error {
 	err := whole.Write(path, func(f *os.File) error {
 		b := bufio.NewWriter(f)
@@ -208,7 +208,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// tellReport prints the tables as the report has them, or all of it as JSON.
+// tellReport prints the tables of a report, or all of its results as JSON.
 func tellReport(env environment, r *report.Report, out string, written []string, asJSON bool) error {
 	if asJSON {
 		return printJSON(env.out, map[string]any{"out": out, "files": written, "results": r.Results()})
@@ -219,6 +219,6 @@ func tellReport(env environment, r *report.Report, out string, written []string,
 	if err := r.Tables(env.out); err != nil {
 		return err
 	}
-	fmt.Fprintf(env.out, "%d files in %s; begin with %s\n", len(written), out, filepath.Join(out, "report.html"))
+	fmt.Fprintf(env.out, "wrote %d files to %s; start with %s\n", len(written), out, filepath.Join(out, "report.html"))
 	return nil
 }

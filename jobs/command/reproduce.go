@@ -18,19 +18,19 @@ import (
 	"slotscope/model/measure/report"
 )
 
-// mostResults is the largest results.json that is read, in bytes.
+// mostResults is the size limit of results.json in bytes.
 const mostResults = 256 << 20
 
 type reproduceCommand struct {
-	Report string `arg:"" help:"report.zip or results.json"`
-	Engine string `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine that trains and evaluates"`
-	Dry    bool   `help:"list what would run, and train nothing"`
+	Report string `arg:"" help:"report.zip or results.json of a report"`
+	Engine string `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine for training and evaluation"`
+	Dry    bool   `help:"list the runs without training"`
 	dataFlag
 	jsonFlag
 }
 
-// Run trains and evaluates the runs of a report again, with the configurations and options that it records, and compares the means of
-// every group.
+// Run retrains and re-evaluates the runs of a report with their recorded configurations and options, and compares the means of every
+// group.
 func (c *reproduceCommand) Run(ctx context.Context, env environment) error {
 	old, err := readResults(c.Report)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *reproduceCommand) Run(ctx context.Context, env environment) error {
 	return err
 }
 
-// readResults reads the results.json of a report, or of its archive.
+// readResults reads the results.json of a report or of its archive.
 func readResults(path string) (old report.Results, err error) {
 	var in io.ReadCloser
 	if archive, zipErr := zip.OpenReader(path); zipErr == nil {
@@ -71,7 +71,7 @@ func readResults(path string) (old report.Results, err error) {
 		in, err = os.Open(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return old, model.Invalid{"report": fmt.Sprintf("%s is not the archive of a report or its results.json", path)}
+		return old, model.Invalid{"report": fmt.Sprintf("%s is not a report.zip or results.json of a report", path)}
 	}
 	if err != nil {
 		return old, err
@@ -88,7 +88,7 @@ func readResults(path string) (old report.Results, err error) {
 		return old, model.Invalid{"report": fmt.Sprintf("%s is not a report's results.json: %v", path, err)}
 	}
 	if old.Schema != report.Schema {
-		return old, model.Invalid{"report": fmt.Sprintf("%s has version %d of the format; this program reads %d", path, old.Schema, report.Schema)}
+		return old, model.Invalid{"report": fmt.Sprintf("%s has format version %d; this program reads version %d", path, old.Schema, report.Schema)}
 	}
 	if len(scored(old.Runs)) == 0 {
 		return old, model.Invalid{"report": fmt.Sprintf("no run of %s is evaluated, so there is nothing to compare", path)}
@@ -96,7 +96,7 @@ func readResults(path string) (old report.Results, err error) {
 	return old, nil
 }
 
-// scored are the runs that have metrics.
+// scored returns the runs that have metrics.
 func scored(runs []report.RunRecord) (all []report.RunRecord) {
 	for _, r := range runs {
 		if r.Scores != nil && r.Scores.Evaluated() {
@@ -106,7 +106,7 @@ func scored(runs []report.RunRecord) (all []report.RunRecord) {
 	return all
 }
 
-// repeatRuns trains and evaluates each run as a new one in the data folder; the entries come back by the old id.
+// repeatRuns trains and evaluates each run as a new one in the data folder, and returns the new entries by old ID.
 func repeatRuns(ctx context.Context, env environment, old report.Results, dataDir, engine string) (map[string]report.Entry, error) {
 	root, err := folder.Root(dataDir)
 	if err != nil {
@@ -141,7 +141,7 @@ func repeatRuns(ctx context.Context, env environment, old report.Results, dataDi
 	return again, nil
 }
 
-// runsOf names the new run of each old one.
+// runsOf returns the new ID of each old run.
 func runsOf(again map[string]report.Entry) map[string]string {
 	ids := map[string]string{}
 	for id, e := range again {
@@ -156,7 +156,7 @@ type verdict struct {
 	Dataset string      `json:"dataset"`
 	Label   string      `json:"label"`
 	Metric  string      `json:"metric"`
-	N       int         `json:"n"` // seeds
+	N       int         `json:"n"` // number of seeds
 	Before  model.Score `json:"before"`
 	Low     model.Score `json:"before_low"` // of the 95% interval of the mean; undefined for one seed
 	High    model.Score `json:"before_high"`
@@ -166,7 +166,7 @@ type verdict struct {
 	Agrees  *bool       `json:"agrees"` // null for one seed, which has no interval
 }
 
-// compareResults holds the groups of a report against the same groups of the new runs.
+// compareResults compares the groups of a report with the same groups of the new runs.
 func compareResults(old report.Results, again map[string]report.Entry) ([]verdict, error) {
 	var all []verdict
 	for _, s := range old.Sections {
@@ -239,7 +239,7 @@ func printVerdicts(w io.Writer, all []verdict) error {
 	return nil
 }
 
-// meanText is a mean with its 95% interval, where there is one.
+// meanText formats a mean with its 95% interval, if there is one.
 func meanText(mean, low, high model.Score) string {
 	if !low.Defined() || !high.Defined() {
 		return fmt.Sprintf("%.4g", float64(mean))

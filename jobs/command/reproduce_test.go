@@ -12,7 +12,7 @@ import (
 	"slotscope/model/measure/report"
 )
 
-// recorded is a report of three seeds of one group whose InfoM is given.
+// recorded returns the results and entries of a report on one group, with a seed for each given InfoM.
 func recorded(infom ...float64) (report.Results, map[string]report.Entry) {
 	part, entries := report.Part{}, map[string]report.Entry{}
 	for seed, v := range infom {
@@ -34,7 +34,7 @@ func recorded(infom ...float64) (report.Results, map[string]report.Entry) {
 	return r.Results(), entries
 }
 
-// TestReproducedMeansAreCompared: means agree where their intervals overlap; one seed has none.
+// TestReproducedMeansAreCompared checks that means agree if their intervals overlap, and that one seed has no verdict.
 func TestReproducedMeansAreCompared(t *testing.T) {
 	old, _ := recorded(0.70, 0.72, 0.74)
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestReproducedMeansAreCompared(t *testing.T) {
 	}
 }
 
-// TestReadResults reads the archive of a report and its results.json, and says what others are.
+// TestReadResults checks that an archive and a results.json can be read, and that other files are rejected with a reason.
 func TestReadResults(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -102,8 +102,8 @@ func TestReadResults(t *testing.T) {
 			t.Errorf("%s: %+v, %v", path, got.Runs, err)
 		}
 	}
-	for path, want := range map[string]string{archive("other.zip", "x.json"): "not the archive of a report", at("none.zip"): "not the archive of a report",
-		plain("text", "hello"): "not a report's results.json", plain("old.json", `{"schema":1}`): "version 1 of the format", plain("empty.json", `{"schema":2}`): "nothing to compare"} {
+	for path, want := range map[string]string{archive("other.zip", "x.json"): "not a report.zip", at("none.zip"): "not a report.zip",
+		plain("text", "hello"): "not a report's results.json", plain("old.json", `{"schema":1}`): "format version 1", plain("empty.json", `{"schema":2}`): "nothing to compare"} {
 		if _, err := readResults(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}

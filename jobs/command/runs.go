@@ -20,44 +20,44 @@ import (
 )
 
 type runsCommand struct {
-	List   runsList   `cmd:"" help:"list the runs that a query chooses, or all"`
-	Show   runsShow   `cmd:"" help:"print everything known of a run"`
-	Stop   runsStop   `cmd:"" help:"save checkpoints and end runs; a queued run leaves the queue"`
+	List   runsList   `cmd:"" help:"list all runs, or those that match a query"`
+	Show   runsShow   `cmd:"" help:"print all details of a run"`
+	Stop   runsStop   `cmd:"" help:"stop runs after saving a checkpoint; remove queued runs from the queue"`
 	Tag    runsTag    `cmd:"" help:"tag, star and archive runs"`
-	Delete runsDelete `cmd:"" help:"delete folders, checkpoints and points, for good"`
+	Delete runsDelete `cmd:"" help:"permanently delete runs with their checkpoints and points"`
 	Logs   runsLogs   `cmd:"" help:"print a run's log"`
-	Wait   runsWait   `cmd:"" help:"wait until runs have ended; the exit status is 0, 1 where any failed, 3 where any was stopped, 124 after --timeout"`
+	Wait   runsWait   `cmd:"" help:"wait for runs to end; exit status 0 if all finished, 1 if any failed, 3 if any were stopped, 124 after --timeout"`
 }
 
-// runsFlags are those of every subcommand of runs. All work on the runs' folders, whether a server runs or not.
+// runsFlags are the flags of every subcommand of runs. All of them work on the runs' folders, with or without a running server.
 type runsFlags struct {
 	dataFlag
 	jsonFlag
 }
 
-// oneRun is a subcommand's single run.
+// oneRun is the argument of a subcommand for a single run.
 type oneRun struct {
-	Name string `arg:"" name:"run" help:"a run's ID or folder"`
+	Name string `arg:"" name:"run" help:"run ID or folder"`
 	runsFlags
 }
 
-// severalRuns are those that a subcommand's query or IDs choose.
+// severalRuns are the arguments of a subcommand for several runs: a query or IDs.
 type severalRuns struct {
-	Words []string `arg:"" query:"" name:"query|run" help:"query, or IDs of runs; docs/query.md has the language"`
+	Words []string `arg:"" query:"" name:"query|run" help:"query (see docs/query.md) or run IDs"`
 	runsFlags
 }
 
-// changedRuns are several runs that a subcommand does something to.
+// changedRuns are the arguments of a subcommand that changes several runs.
 type changedRuns struct {
 	severalRuns
-	Yes bool `help:"act on every run that a query chooses without asking"`
+	Yes bool `help:"change all runs that match a query; without it they are only listed"`
 }
 
-// lasting are series that are measured now and then, so that the end of a run's points may lack them.
+// lasting are series that are measured only occasionally, so that the last points of a run may lack them.
 var lasting = []string{"psnr/eval", "infom/eval", "infoe/eval", "infoc/eval", "owned/factors", "owned/coverage"}
 
-// overviews reads every run's folder: what lists show, with the last values of the named series however far back and, if asked, scores.
-// Folders that are damaged are told on env.err and left out.
+// overviews reads the folder of every run: the data of lists, the last values of the named series, however old, and optionally the scores.
+// It reports damaged folders on env.err and skips them.
 func overviews(ctx context.Context, env environment, dataDir string, names []string, scores bool) ([]model.Overview, error) {
 	data, err := folder.Root(dataDir)
 	if err != nil {
@@ -110,7 +110,7 @@ func overviewOf(data *folder.Data, id string, names []string, scores bool) (o mo
 	return o, nil
 }
 
-// asked reads the runs of a command's query, with what the query and the fields named besides look at.
+// asked returns the runs that match a command's query, with the values that the query and the named fields need.
 func (f runsFlags) asked(ctx context.Context, env environment, words []string, fields ...string) (chosen []model.Overview, c *query.Catalogue, err error) {
 	text := strings.Join(words, " ")
 	all, err := overviews(ctx, env, f.Data, nil, false)
@@ -128,7 +128,7 @@ func (f runsFlags) asked(ctx context.Context, env environment, words []string, f
 		known, ok := c.Field(name)
 		switch {
 		case !ok:
-			return nil, nil, model.Invalid{"columns": fmt.Sprintf("there is no column %q; docs/query.md lists them", name)}
+			return nil, nil, model.Invalid{"columns": fmt.Sprintf("unknown column %q; docs/query.md lists the columns", name)}
 		case known.Group == query.OfLastValue:
 			series = append(series, known.Name)
 		case known.Group == query.OfScores || known.Name == "scored":
@@ -157,10 +157,10 @@ func namesIn(all []model.Overview) (names []string) {
 }
 
 type runsList struct {
-	Query   []string `arg:"" optional:"" query:"" help:"query that chooses runs; docs/query.md has the language"`
-	Columns string   `default:"state,step,name" placeholder:"NAMES" help:"comma-separated names of columns after the ID; docs/query.md lists them"`
-	Sort    string   `default:"-created" placeholder:"NAME" help:"column to order by, with a leading - for downwards"`
-	Limit   int      `default:"0" placeholder:"N" help:"most runs to list; 0 for all"`
+	Query   []string `arg:"" optional:"" query:"" help:"query (see docs/query.md); default: all runs"`
+	Columns string   `default:"state,step,name" placeholder:"NAMES" help:"comma-separated columns after the ID (see docs/query.md)"`
+	Sort    string   `default:"-created" placeholder:"NAME" help:"sort column; a leading - sorts in descending order"`
+	Limit   int      `default:"0" placeholder:"N" help:"maximum number of runs; 0 for all"`
 	runsFlags
 }
 
@@ -187,7 +187,7 @@ func (o *runsList) Run(ctx context.Context, env environment) error {
 	return table(env.out, c, chosen, names)
 }
 
-// field finds one that asked has found before.
+// field returns a field that asked has already checked.
 func field(c *query.Catalogue, name string) query.Field {
 	f, _ := c.Field(name)
 	return f
@@ -255,7 +255,7 @@ func (o *runsShow) Run(env environment) error {
 	return out.Flush()
 }
 
-// shownUnit is the unit behind a value; durations have their own.
+// shownUnit returns the unit to print after a value; durations include theirs.
 func shownUnit(f query.Field) string {
 	if f.Kind == query.Duration {
 		return ""
@@ -263,8 +263,8 @@ func shownUnit(f query.Field) string {
 	return f.Unit
 }
 
-// selected lists the runs that a command names by ID, or else chooses by a query. What a query chooses is not to be touched where unsure
-// names what would be done.
+// selected returns the IDs of the runs that a command names or that match its query. If unsure is not empty, it names the change, and
+// selected returns an error that asks for --yes before the runs that match a query are changed.
 func (o severalRuns) selected(ctx context.Context, env environment, unsure string) ([]string, error) {
 	if err := placeShipped(o.Data, o.Words...); err != nil {
 		return nil, err
@@ -288,7 +288,7 @@ func (o severalRuns) selected(ctx context.Context, env environment, unsure strin
 		if err := table(env.err, c, chosen, []string{"state", "step", "name"}); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%w: the query chooses %s; add --yes to %s them", errUsage, counted(len(chosen), "run"), unsure)
+		return nil, fmt.Errorf("%w: the query matches %s; add --yes to %s them", errUsage, counted(len(chosen), "run"), unsure)
 	}
 	ids := make([]string, len(chosen))
 	for i, run := range chosen {
@@ -297,14 +297,14 @@ func (o severalRuns) selected(ctx context.Context, env environment, unsure strin
 	return ids, nil
 }
 
-// outcome is what became of a run.
+// outcome is the result for a run.
 type outcome struct {
 	Run   string      `json:"run"`
 	State model.State `json:"state,omitempty"`
 	Error string      `json:"error,omitempty"`
 }
 
-// each does something to the selected runs and prints what became of them; it fails where any run refused.
+// each calls do for the selected runs and prints the outcome of each; it fails if any call failed.
 func (o changedRuns) each(ctx context.Context, env environment, deed, did string, do func(data *folder.Data, id string) error) error {
 	if o.Yes {
 		deed = ""
@@ -348,7 +348,7 @@ func (o changedRuns) each(ctx context.Context, env environment, deed, did string
 type runsStop struct{ changedRuns }
 
 func (o *runsStop) Run(ctx context.Context, env environment) error {
-	return o.each(ctx, env, "stop", "is asked to stop", func(data *folder.Data, id string) error {
+	return o.each(ctx, env, "stop", "is stopping", func(data *folder.Data, id string) error {
 		f, err := data.Open(id)
 		if err != nil {
 			return err
@@ -358,7 +358,7 @@ func (o *runsStop) Run(ctx context.Context, env environment) error {
 	})
 }
 
-// stopRun asks a run's process to save and end, or takes a run out of the queue.
+// stopRun signals a run's process to save and end, or removes a run from the queue.
 func stopRun(f *folder.Folder) error {
 	if f.Locked() {
 		return f.Signal(syscall.SIGTERM)
@@ -371,7 +371,7 @@ func stopRun(f *folder.Folder) error {
 		return fmt.Errorf("run %s is not running; it is %s: %w", f.ID(), run.State, model.ErrConflict)
 	}
 	if job, err := f.Job(); err == nil && job.Executor == model.Slurm && job.ID != "" {
-		return fmt.Errorf("run %s waits as SLURM job %s; stop it on the runs page, or with scancel %s: %w", f.ID(), job.ID, job.ID, model.ErrConflict)
+		return fmt.Errorf("run %s is queued as SLURM job %s; stop it on the runs page, or with scancel %s: %w", f.ID(), job.ID, job.ID, model.ErrConflict)
 	}
 	lock, err := f.Lock()
 	if err != nil {
@@ -388,9 +388,9 @@ type runsTag struct {
 	Add       string `placeholder:"TAGS" help:"comma-separated tags to add"`
 	Remove    string `placeholder:"TAGS" help:"comma-separated tags to remove"`
 	Star      bool   `help:"star the runs"`
-	Unstar    bool   `help:"remove the star"`
-	Archive   bool   `help:"archive the runs: they are listed only when a query names archived"`
-	Unarchive bool   `help:"take the runs out of the archive"`
+	Unstar    bool   `help:"unstar the runs"`
+	Archive   bool   `help:"archive the runs; they are listed only if a query contains archived"`
+	Unarchive bool   `help:"unarchive the runs"`
 }
 
 func (o *runsTag) Run(ctx context.Context, env environment) error {
@@ -401,19 +401,19 @@ func (o *runsTag) Run(ctx context.Context, env environment) error {
 		to      **bool
 	}{{o.Star, o.Unstar, "--star and --unstar", &marks.Star}, {o.Archive, o.Unarchive, "--archive and --unarchive", &marks.Archived}} {
 		if pair.yes && pair.no {
-			return fmt.Errorf("%w: %s exclude each other", errUsage, pair.names)
+			return fmt.Errorf("%w: %s cannot be combined", errUsage, pair.names)
 		}
 		if pair.yes || pair.no {
 			*pair.to = &pair.yes
 		}
 	}
 	if marks.Star == nil && marks.Archived == nil && len(marks.Add)+len(marks.Remove) == 0 {
-		return fmt.Errorf("%w: slotscope runs tag QUERY|RUN… with --add, --remove, --star, --unstar, --archive or --unarchive", errUsage)
+		return fmt.Errorf("%w: runs tag needs at least one of --add, --remove, --star, --unstar, --archive and --unarchive", errUsage)
 	}
 	if _, _, _, err := marks.Apply("", false, false); err != nil {
 		return err
 	}
-	return o.each(ctx, env, "tag", "is marked", func(data *folder.Data, id string) error {
+	return o.each(ctx, env, "tag", "is updated", func(data *folder.Data, id string) error {
 		f, err := data.Open(id)
 		if err != nil {
 			return err
@@ -451,14 +451,14 @@ func (o *runsDelete) Run(ctx context.Context, env environment) error {
 		} else if errors.Is(err, model.ErrNotFound) {
 			return err
 		}
-		return data.Remove(id) // a damaged folder too
+		return data.Remove(id) // even if the folder is damaged
 	})
 }
 
 type runsLogs struct {
 	oneRun
-	Lines  int  `default:"200" placeholder:"N" help:"last lines to print"`
-	Follow bool `help:"print new lines until the run ends"`
+	Lines  int  `default:"200" placeholder:"N" help:"number of lines to print, from the end"`
+	Follow bool `help:"keep printing new lines until the run ends"`
 }
 
 func (o *runsLogs) Run(ctx context.Context, env environment) error {
@@ -499,7 +499,7 @@ func (o *runsLogs) Run(ctx context.Context, env environment) error {
 	}
 }
 
-// copyFrom prints what a file has after an offset, and returns where it ends.
+// copyFrom prints a file from an offset on, and returns the offset of its end.
 func copyFrom(w io.Writer, path string, at int64) (int64, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -516,16 +516,16 @@ func copyFrom(w io.Writer, path string, at int64) (int64, error) {
 	return at + n, err
 }
 
-// Exit codes of wait beside done and failed.
+// Exit codes of wait in addition to done and failed.
 const (
 	waitStopped exitStatus = 3   // no run failed, but some were stopped
-	waitTimeout exitStatus = 124 // as of timeout(1)
+	waitTimeout exitStatus = 124 // as in timeout(1)
 )
 
 type runsWait struct {
 	severalRuns
-	Timeout time.Duration `default:"0" placeholder:"DURATION" help:"give up after this time, as in 2h; 0 for never"`
-	Poll    time.Duration `default:"1s" placeholder:"DURATION" help:"time between looks"`
+	Timeout time.Duration `default:"0" placeholder:"DURATION" help:"time limit, e.g. 2h; 0 waits without limit"`
+	Poll    time.Duration `default:"1s" placeholder:"DURATION" help:"time between checks"`
 }
 
 // Run waits until every selected run has ended.
@@ -563,7 +563,7 @@ func (o *runsWait) Run(ctx context.Context, env environment) error {
 	}
 }
 
-// lookAll notes how runs stand, and says on env.err what has changed. A run that was deleted counts as failed.
+// lookAll updates the states of the runs and reports changes on env.err. A deleted run counts as failed.
 func lookAll(env environment, data *folder.Data, ids []string, states map[string]model.State) error {
 	for _, id := range ids {
 		if states[id].Ended() {
@@ -591,7 +591,7 @@ func lookAll(env environment, data *folder.Data, ids []string, states map[string
 	return nil
 }
 
-// verdictOf is the exit code for the states in which runs have ended; false while any has not.
+// verdictOf returns the exit code for the final states of runs; false while any run has not ended.
 func verdictOf(ids []string, states map[string]model.State) (exitStatus, bool) {
 	code := exitStatus(done)
 	for _, id := range ids {

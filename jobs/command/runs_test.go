@@ -13,7 +13,7 @@ import (
 	"slotscope/model/folder"
 )
 
-// runsFolder is a data folder with runs in several states, as finished processes leave them.
+// runsFolder returns a data folder with runs in several states, as ended processes leave them.
 func runsFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -70,7 +70,7 @@ func TestRunsAreListedByQuery(t *testing.T) {
 		"model=hrr -failed":           "a c d",
 		"infom>0.7":                   "a",
 		"psnr/eval=25.5 model=vqvae":  "e",
-		"interrupted":                 "e", // it says that it runs, but no process does
+		"interrupted":                 "e", // its state is running, but it has no process
 		"scored or queued":            "a d",
 		"total<0.002 -model=hrr":      "b e",
 		"-(model=hrr or interrupted)": "b",
@@ -126,12 +126,12 @@ func TestRunsAreActedOn(t *testing.T) {
 	if out, _ := call(done, "list", "archived", "--columns", "tag,star"); out != "ID  TAG    STAR\na   paper  yes\n" {
 		t.Errorf("%q", out)
 	}
-	if _, stderr := call(usage, "delete", "failed"); !strings.Contains(stderr, "the query chooses 1 run; add --yes to delete them") || !strings.Contains(stderr, "Run b") {
+	if _, stderr := call(usage, "delete", "failed"); !strings.Contains(stderr, "the query matches 1 run; add --yes to delete them") || !strings.Contains(stderr, "Run b") {
 		t.Error(stderr)
 	}
 	call(done, "delete", "failed", "--yes")
 	if _, err := os.Stat(filepath.Join(dir, "runs", "b")); !os.IsNotExist(err) {
-		t.Errorf("it is still there: %v", err)
+		t.Errorf("the folder still exists: %v", err)
 	}
 	if _, stderr := call(failed, "delete", "d"); !strings.Contains(stderr, "run d is queued; stop it before deleting it") {
 		t.Error(stderr)
@@ -143,10 +143,10 @@ func TestRunsAreActedOn(t *testing.T) {
 	if out, _ := call(done, "list", "id=d", "--columns", "state,reason"); !strings.Contains(out, "stopped  Removed from the queue.") {
 		t.Error(out)
 	}
-	call(failed, "stop", "state=finished", "lr>100", "--yes") // chooses none
+	call(failed, "stop", "state=finished", "lr>100", "--yes") // matches none
 }
 
-// TestWaitEndsByOutcome: the exit code says how the runs have ended.
+// TestWaitEndsByOutcome checks that the exit code reports how the runs ended.
 func TestWaitEndsByOutcome(t *testing.T) {
 	dir := runsFolder(t)
 	for _, tt := range []struct {
@@ -171,7 +171,7 @@ func TestWaitEndsByOutcome(t *testing.T) {
 	}
 }
 
-// onceSaid does something when a text has been written.
+// onceSaid calls do once after what has been written.
 type onceSaid struct {
 	bytes.Buffer
 	what string

@@ -12,30 +12,30 @@ import (
 )
 
 type serveCommand struct {
-	Addr             string   `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"address to listen on; any but a loopback address needs a token"`
-	Token            string   `env:"SLOTSCOPE_TOKEN" placeholder:"SECRET" help:"secret that visitors must bring; other users of this machine can see flags, so prefer the variable"`
-	Open             bool     `help:"on a loopback address, serve every user of this machine, not only you"`
-	AllowRoot        bool     `help:"on a loopback address, serve root beside you"`
-	DataRoot         []string `sep:"none" placeholder:"FOLDER" help:"folder that datasets may be added from by path; may be given again. Without it: any folder, or with --token the data folder alone"`
-	Embed            []string `sep:"none" placeholder:"ORIGIN" help:"origin, such as https://lab.example, whose pages may show these in frames and read answers; may be given again"`
-	AllowPrivateURLs bool     `name:"allow-private-urls" help:"let visitors add datasets from servers of this machine and of private networks"`
-	AllowSlurmLines  bool     `help:"let visitors give SLURM jobs any option of sbatch, and shell lines that run before"`
-	Shipped          bool     `default:"true" negatable:"" help:"put the trained runs that the program ships into the data folder, each once"`
+	Addr             string   `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"listen address; any address except loopback requires a token"`
+	Token            string   `env:"SLOTSCOPE_TOKEN" placeholder:"SECRET" help:"secret required from every client; prefer the variable, because other users of this machine can see flags"`
+	Open             bool     `help:"on a loopback address, allow every user of this machine, not only you"`
+	AllowRoot        bool     `help:"on a loopback address, also allow root"`
+	DataRoot         []string `sep:"none" placeholder:"FOLDER" help:"folder from which datasets may be added by path (repeatable); default: any folder, or with --token only the data folder"`
+	Embed            []string `sep:"none" placeholder:"ORIGIN" help:"origin that may embed the pages in frames and read responses, e.g. https://lab.example (repeatable)"`
+	AllowPrivateURLs bool     `name:"allow-private-urls" help:"let users add datasets from servers on this machine and on private networks"`
+	AllowSlurmLines  bool     `help:"let users give SLURM jobs any sbatch option and shell lines to run before the job"`
+	Shipped          bool     `default:"true" negatable:"" help:"add the trained runs that ship with the program to the data folder, each once"`
 	parallelFlag
 	dataFlag
 	alertFlags
 	executorFlags
 }
 
-// parallelFlag says how many runs share the processors.
+// parallelFlag is the flag for the number of runs that share the processors.
 type parallelFlag struct {
-	Parallel int `default:"1" placeholder:"N" help:"runs at the same time on this machine's processors, each with its share of the cores: several small ones train more images a second than one after another"`
+	Parallel int `default:"1" placeholder:"N" help:"runs to compute at the same time on this machine's CPU, each on an equal share of the cores; speeds up many small runs"`
 }
 
-// maxParallel is the largest --parallel: more processes than any machine has cores for are a mistake.
+// maxParallel is the largest --parallel: no machine has cores for more processes.
 const maxParallel = 256
 
-// check says whether so many can compute.
+// check returns an error if the number is out of range.
 func (f parallelFlag) check() error {
 	if f.Parallel < 1 || f.Parallel > maxParallel {
 		return model.Invalid{"parallel": fmt.Sprintf("%d is not between 1 and %d", f.Parallel, maxParallel)}
@@ -49,7 +49,7 @@ func (c *serveCommand) Run(ctx context.Context, env environment) error {
 		return err
 	}
 	o.Parallel = c.Parallel
-	o.Token = cmp.Or(c.Token, os.Getenv("SLOTSCOPE_TOKEN")) // an empty flag takes no token away
+	o.Token = cmp.Or(c.Token, os.Getenv("SLOTSCOPE_TOKEN")) // an empty flag does not override the variable
 	for _, text := range c.DataRoot {
 		root, err := data.Root(text)
 		if err != nil {
@@ -67,8 +67,8 @@ func (c *serveCommand) Run(ctx context.Context, env environment) error {
 	return env.serve(ctx, o)
 }
 
-// Limits bound what visitors may add to a data folder. Whoever holds a token is perhaps not the operator, so paths are then bound to
-// folders that the operator named.
+// Limits returns the restrictions on adding datasets to a data folder. A user with a token may not be the operator, so a token restricts
+// paths to the folders that the operator named.
 func (o ServeOptions) Limits(dataDir string) data.Limits {
 	limits := data.Limits{Public: !o.PrivateURLs}
 	if o.Token != "" || len(o.Roots) > 0 {

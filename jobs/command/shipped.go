@@ -7,8 +7,8 @@ import (
 	"slotscope/model/shipped"
 )
 
-// placeShipped puts those of the runs that the program ships into the data folder that are named, by ID, ID@STEP or ID@best, and
-// were never put there: a command knows them whether or not a server has worked on the folder. One that its owner deleted stays gone.
+// placeShipped adds the named runs that ship with the program to the data folder, if they were never added before. Names are ID, ID@STEP or
+// ID@best. So commands find these runs even if no server has used the folder; a run that the user deleted is not restored.
 func placeShipped(dataDir string, names ...string) error {
 	ids := make([]string, len(names))
 	for i, name := range names {

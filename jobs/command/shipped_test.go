@@ -15,8 +15,8 @@ import (
 	"slotscope/model/shipped"
 )
 
-// TestShippedRunsByName: every command that takes a run's name knows those that the program ships in a folder that no server has worked
-// on, puts nothing there that was not named, and leaves those alone that were deleted.
+// TestShippedRunsByName checks that every command that takes a run's name adds a shipped run to a data folder that no server has used, adds
+// no other run, and does not restore a deleted one.
 func TestShippedRunsByName(t *testing.T) {
 	id, other := shipped.Runs()[0].ID, shipped.Runs()[1].ID
 	placed := func(dataDir string) bool {
@@ -66,13 +66,13 @@ func TestShippedRunsByName(t *testing.T) {
 			t.Errorf("%s: the run is not in the data folder", c.args)
 		}
 		if _, err := os.Stat(filepath.Join(dataDir, "runs", other)); err == nil {
-			t.Errorf("%s: %s, which was not named, is in the data folder", c.args, other)
+			t.Errorf("%s: the data folder contains %s, which was not named", c.args, other)
 		}
 	}
 	if err := os.RemoveAll(filepath.Join(dataDir, "runs", id)); err != nil {
 		t.Fatal(err)
 	}
 	if code, said, stderr := called(t, "runs", "show", id, "--data", dataDir); code != failed || !strings.Contains(stderr, "there is no run") {
-		t.Errorf("a run that its owner deleted: exit code %d, %s%s", code, said, stderr)
+		t.Errorf("a deleted run: exit code %d, %s%s", code, said, stderr)
 	}
 }

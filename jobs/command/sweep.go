@@ -26,13 +26,13 @@ import (
 )
 
 type sweepCommand struct {
-	What     string `arg:"" name:"paper|field|own|file|id" help:"the paper's protocol, the field's, a question of your own, a plan in a JSON file, or the ID of a stored sweep"`
-	Preset   string `default:"tiny" enum:"${presets}" placeholder:"NAME" help:"width of the networks, for paper, field and own"`
-	Steps    int    `default:"0" placeholder:"N" help:"steps of every run, for paper, field and own; 0 for the preset's"`
-	Seeds    int    `default:"5" placeholder:"N" help:"seeds of every result, for paper, field and own"`
-	Datasets string `placeholder:"NAMES" help:"datasets joined by commas, for paper, field and own; else the paper's or field's that are installed, and for own shapes3d-synthetic"`
-	Models   string `placeholder:"NAMES" help:"models joined by commas, for paper, field and own; else all, and for own hrr"`
-	Parts    string `placeholder:"NAMES" help:"joined by commas: for paper of main, grid, ablations and ratio, else the first three; for field of models, tuned, ratio and splits, else models"`
+	What     string `arg:"" name:"paper|field|own|file|id" help:"paper or field (published protocols), own (a sweep set by flags), a JSON plan file, or the ID of a stored sweep"`
+	Preset   string `default:"tiny" enum:"${presets}" placeholder:"NAME" help:"network width, for paper, field and own"`
+	Steps    int    `default:"0" placeholder:"N" help:"training steps per run, for paper, field and own; 0 uses the preset's"`
+	Seeds    int    `default:"5" placeholder:"N" help:"seeds per setting, for paper, field and own"`
+	Datasets string `placeholder:"NAMES" help:"comma-separated datasets, for paper, field and own; default: those of the protocol that are installed, shapes3d-synthetic for own"`
+	Models   string `placeholder:"NAMES" help:"comma-separated models, for paper, field and own; default: all, hrr for own"`
+	Parts    string `placeholder:"NAMES" help:"comma-separated parts: main, grid, ablations, ratio for paper (default: all but ratio); models, tuned, ratio, splits for field (default: models)"`
 	sweepOptions
 	ownFlags
 	dataFlag
@@ -40,16 +40,16 @@ type sweepCommand struct {
 	executorFlags
 }
 
-// sweepOptions are how a plan is worked through.
+// sweepOptions are the options for running a plan.
 type sweepOptions struct {
 	parallelFlag
 	Engine  string `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
-	Retry   bool   `help:"try again what has failed"`
-	Records string `placeholder:"DIR" help:"folder in which runs that are done are kept without their weights, and from which they are taken, so that a sweep can go on on another machine"`
-	Dry     bool   `help:"say what would run and about how long it takes, and train nothing"`
+	Retry   bool   `help:"retry failed runs"`
+	Records string `placeholder:"DIR" help:"folder of finished runs without weights; reused, so a sweep can continue on another machine"`
+	Dry     bool   `help:"print the plan and a time estimate without training"`
 }
 
-// Run trains and evaluates every run of a plan that is not done.
+// Run trains and evaluates all remaining runs of a plan.
 func (c *sweepCommand) Run(ctx context.Context, env environment, typed given) error {
 	where, asks, err := c.heeded()
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *sweepCommand) Run(ctx context.Context, env environment, typed given) er
 		return err
 	}
 	if where == model.Slurm && c.Parallel > 1 {
-		return fmt.Errorf("%w: --parallel is for runs on this machine; SLURM decides how many of its jobs run at the same time", errUsage)
+		return fmt.Errorf("%w: --parallel applies only to runs on this machine; SLURM decides how many jobs run at the same time", errUsage)
 	}
 	plan, err := c.plan(ctx, env, typed)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *sweepCommand) Run(ctx context.Context, env environment, typed given) er
 	return err
 }
 
-// plan is the paper's protocol, the field's, a question of one's own, a stored sweep or a file.
+// plan returns the plan of a protocol, a user-defined sweep, a stored sweep or a file.
 func (c *sweepCommand) plan(ctx context.Context, env environment, typed given) (sweep.Plan, error) {
 	if err := refused(typed, c.What); err != nil {
 		return sweep.Plan{}, err
@@ -106,7 +106,7 @@ func (c *sweepCommand) plan(ctx context.Context, env environment, typed given) (
 		var missing []string
 		scale.Datasets, missing = sweep.Available(whole, func(d string) bool { _, err := factorsOf(ctx, d, c.Data); return err == nil })
 		if len(missing) > 0 {
-			fmt.Fprintf(env.err, "not here: %s; taken: %s\n", strings.Join(missing, ", "), strings.Join(scale.Datasets, ", "))
+			fmt.Fprintf(env.err, "not installed: %s; using: %s\n", strings.Join(missing, ", "), strings.Join(scale.Datasets, ", "))
 		}
 	}
 	p, err := protocol(scale)
@@ -116,7 +116,7 @@ func (c *sweepCommand) plan(ctx context.Context, env environment, typed given) (
 	return settled(ctx, p, c.Data)
 }
 
-// commas splits at commas; nothing for an empty text.
+// commas splits text at commas and spaces; nil for empty text.
 func commas(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 }
@@ -127,7 +127,7 @@ func readPlan(ctx context.Context, dataDir, name string) (sweep.Plan, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return sweep.Plan{}, fmt.Errorf("%w: %q is neither paper, field nor own, nor a sweep in %s, nor a file that can be read", errUsage, name, dataDir)
+		return sweep.Plan{}, fmt.Errorf("%w: %q is not paper, field, own, the ID of a sweep in %s, or a readable plan file", errUsage, name, dataDir)
 	}
 	defer f.Close()
 	p, err := sweep.Read(f)
@@ -137,12 +137,12 @@ func readPlan(ctx context.Context, dataDir, name string) (sweep.Plan, error) {
 	return settled(ctx, p, dataDir)
 }
 
-// settled is a plan whose datasets have all been opened.
+// settled completes a plan with the factors of its datasets; it fails if one of them cannot be opened.
 func settled(ctx context.Context, p sweep.Plan, dataDir string) (sweep.Plan, error) {
 	return p.Settle(func(dataset string) (int, error) { return factorsOf(ctx, dataset, dataDir) })
 }
 
-// factorsOf opens a dataset and counts its factors.
+// factorsOf opens a dataset and returns its number of factors.
 func factorsOf(ctx context.Context, dataset, dataDir string) (int, error) {
 	set, err := data.Open(ctx, dataset, dataDir)
 	if err != nil {
@@ -152,10 +152,10 @@ func factorsOf(ctx context.Context, dataset, dataDir string) (int, error) {
 	return len(set.Info().Factors), nil
 }
 
-// finder looks runs up in the folders of a data folder.
+// finder looks up runs in a data folder.
 func finder(dataDir string) sweep.Lookup { return finderIn(filepath.Join(dataDir, "runs")) }
 
-// finderIn looks runs up in a folder of theirs.
+// finderIn looks up runs in a folder that contains run folders.
 func finderIn(runs string) sweep.Lookup {
 	return func(id string) (sweep.Found, bool) {
 		f, err := folder.Open(filepath.Join(runs, id))
@@ -171,23 +171,23 @@ func finderIn(runs string) sweep.Lookup {
 	}
 }
 
-// shellSweep works through a plan in this shell. Each run is a process of its own, so that one that dies takes no other along.
+// shellSweep runs a plan in this shell. Each run is a separate process, so that a crash affects no other run.
 type shellSweep struct {
 	dataDir  string
-	root     *folder.Data // nil where nothing is to be trained
+	root     *folder.Data // nil if nothing is trained
 	saved    sweep.Saved
 	options  sweepOptions
 	env      environment
-	cluster  *onCluster      // nil where runs are trained here
-	recorded map[string]bool // runs that are kept under --records
-	retried  map[string]int  // how often this shell took over a queued or failed run
-	doing    map[string]bool // runs that processes of this shell work on
+	cluster  *onCluster      // nil if runs are trained on this machine
+	recorded map[string]bool // runs saved in the --records folder
+	retried  map[string]int  // times this shell took over a queued or failed run, by run
+	doing    map[string]bool // runs that processes of this shell train or evaluate
 
 	mu     sync.Mutex
-	stand  sweep.Board       // when something began last
+	stand  sweep.Board       // as of the last start of a task
 	failed map[string]string // evaluations that failed in this shell, by run
-	now    map[string]string // what is done, by run
-	said   string            // the tasks of the last plain line
+	now    map[string]string // current tasks, by run
+	said   string            // the tasks in the last plain line
 	saidAt time.Time
 }
 
@@ -196,7 +196,7 @@ func newShellSweep(dataDir string, saved sweep.Saved, o sweepOptions, env enviro
 		doing: map[string]bool{}, failed: map[string]string{}, now: map[string]string{}}
 }
 
-// store keeps the plan in the data folder, which is made where it is missing.
+// store saves the plan in the data folder, which it creates if necessary.
 func (s *shellSweep) store() (err error) {
 	if s.root, err = folder.Root(s.dataDir); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (s *shellSweep) store() (err error) {
 	return nil
 }
 
-// show lets pages see that this shell works on the sweep, until the function that it returns is called. Of several shells one shows.
+// show marks the sweep as running for the pages until end is called. Of several shells only one holds the mark.
 func (s *shellSweep) show() (end func()) {
 	lock, err := folder.LockPath(sweep.OpenStore(s.dataDir).WorkerLock(s.saved.ID), "sweep "+s.saved.ID)
 	if err != nil {
@@ -218,14 +218,14 @@ func (s *shellSweep) show() (end func()) {
 	return func() { lock.Unlock() }
 }
 
-// board is how the sweep stands, with what this shell has seen fail.
+// board returns the state of the sweep, including the evaluations that failed in this shell.
 func (s *shellSweep) board() sweep.Board {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	find := finder(s.dataDir)
 	return s.saved.Plan.Look(func(id string) (sweep.Found, bool) {
 		found, ok := find(id)
-		if !ok && s.options.Dry && s.options.Records != "" { // which a sweep in earnest takes into the data folder first
+		if !ok && s.options.Dry && s.options.Records != "" { // a real sweep first copies records into the data folder
 			found, ok = finderIn(s.options.Records)(id)
 		}
 		if why := s.failed[id]; ok && why != "" && found.Problem == "" {
@@ -235,7 +235,7 @@ func (s *shellSweep) board() sweep.Board {
 	})
 }
 
-// work does what can be done, --parallel things at a time, until nothing is left or ctx ends.
+// work runs all possible tasks, up to --parallel at a time, until none are left or ctx ends.
 func (s *shellSweep) work(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -247,7 +247,7 @@ func (s *shellSweep) work(ctx context.Context) error {
 			more, failure = s.begin(ctx, ended)
 		}
 		if failure != nil {
-			cancel() // the others save and end
+			cancel() // the other runs save and end
 		}
 		switch {
 		case len(s.doing) > 0:
@@ -262,7 +262,7 @@ func (s *shellSweep) work(ctx context.Context) error {
 	}
 }
 
-// deed is how work on a run ended; its error ends the sweep.
+// deed is the result of a task on a run; an error ends the sweep.
 type deed struct {
 	id  string
 	err error
@@ -276,8 +276,8 @@ func (s *shellSweep) end(d deed) error {
 	return d.err
 }
 
-// begin begins as many runs as there is room for. Where there is nothing that this shell could begin it waits for what others
-// work on; false says that nobody works and nothing is left.
+// begin starts as many runs as there are free places. If there is nothing to start, it waits for runs of other processes. It returns false
+// if nothing is running and nothing is left.
 func (s *shellSweep) begin(ctx context.Context, ended chan<- deed) (more bool, err error) {
 	b, theirs := s.board(), false
 	s.mu.Lock()
@@ -306,7 +306,7 @@ func (s *shellSweep) begin(ctx context.Context, ended chan<- deed) (more bool, e
 	return true, s.wait(ctx)
 }
 
-// next is the first run that something can be done about: measurements first, for choices hang on them.
+// next returns the first run with a possible task. Evaluations come first, because choices depend on them.
 func (s *shellSweep) next(b sweep.Board) (sweep.Standing, bool) {
 	stages := []sweep.Stage{sweep.Unmeasured, sweep.Halted, sweep.Planned, sweep.Live, sweep.Failed}
 	if s.cluster != nil {
@@ -326,7 +326,7 @@ func (s *shellSweep) next(b sweep.Board) (sweep.Standing, bool) {
 	return sweep.Standing{}, false
 }
 
-// worker is how a shell works: what it was told to do it does, whoever stopped before.
+// worker returns the rules for a shell: it also continues runs that somebody stopped.
 func (s *shellSweep) worker() sweep.Worker {
 	w := sweep.Worker{Stopped: true, Orphans: true, Retry: s.options.Retry}
 	if s.cluster != nil {
@@ -335,10 +335,10 @@ func (s *shellSweep) worker() sweep.Worker {
 	return w
 }
 
-// busy says whether a process trains or, where it is to be evaluated, evaluates an item.
+// busy reports whether a process is training an item or, if the item is due for evaluation, evaluating it.
 func (s *shellSweep) busy(item sweep.Standing) bool {
 	switch item.Stage {
-	case sweep.Planned, sweep.Halted: // training takes the run's lock, and says who has it
+	case sweep.Planned, sweep.Halted: // training takes the run's lock and reports who holds it
 		return false
 	case sweep.Unmeasured:
 		return s.has(item.ID, (*folder.Folder).Evaluator)
@@ -346,7 +346,7 @@ func (s *shellSweep) busy(item sweep.Standing) bool {
 	return s.has(item.ID, (*folder.Folder).Holder)
 }
 
-// has says whether some process trains a run, which is its Holder, or measures it, its Evaluator.
+// has reports whether a process is training a run (who is Holder) or evaluating it (who is Evaluator).
 func (s *shellSweep) has(id string, who func(*folder.Folder) (folder.Holder, bool)) bool {
 	f, err := s.root.Open(id)
 	if err != nil {
@@ -357,13 +357,13 @@ func (s *shellSweep) has(id string, who func(*folder.Folder) (folder.Holder, boo
 	return some
 }
 
-// wait is for runs that another process works on.
+// wait pauses while another process works on the remaining runs.
 func (s *shellSweep) wait(ctx context.Context) error {
-	who := "another process works"
+	who := "another process"
 	if s.cluster != nil {
-		who = "SLURM works"
+		who = "SLURM"
 	}
-	s.say("", who+" on what is left")
+	s.say("", "waiting for "+who+" to finish the remaining runs")
 	select {
 	case <-ctx.Done():
 	case <-time.After(5 * time.Second):
@@ -371,7 +371,7 @@ func (s *shellSweep) wait(ctx context.Context) error {
 	return nil
 }
 
-// do trains or evaluates one run. A run that fails is the plan's business; only what ends the sweep is an error.
+// do trains or evaluates one run. It returns only errors that end the sweep; the board shows failed runs.
 func (s *shellSweep) do(ctx context.Context, item sweep.Standing) error {
 	dir := s.root.RunDir(item.ID)
 	if item.Stage == sweep.Unmeasured {
@@ -395,7 +395,7 @@ func (s *shellSweep) do(ctx context.Context, item sweep.Standing) error {
 		}
 	}
 	follow := func(status model.Status) {
-		s.say(item.ID, fmt.Sprintf("%s  step %d of %d  %.0f images/s  %s left of this run", item.Name, status.Step, item.Config.Steps, status.ImagesPerSecond, left(status)))
+		s.say(item.ID, fmt.Sprintf("%s  step %d of %d  %.0f images/s  %s left for this run", item.Name, status.Step, item.Config.Steps, status.ImagesPerSecond, left(status)))
 	}
 	if err := s.process(ctx, item.ID, follow, "train", "--run", dir, "--data", s.dataDir); err != nil && ctx.Err() == nil {
 		fmt.Fprintf(s.env.err, "%s: %v\n", item.Name, err)
@@ -406,8 +406,8 @@ func (s *shellSweep) do(ctx context.Context, item sweep.Standing) error {
 	return nil
 }
 
-// process runs this program on a run, its words going to the run's log. Its own group keeps a terminal's Ctrl-C from it: it
-// is asked once, by us, to save and end.
+// process runs this program on a run, with its output in the run's log. A process group of its own shields it from Ctrl-C in the terminal:
+// it receives one signal, from us, to save and end.
 func (s *shellSweep) process(ctx context.Context, id string, follow func(model.Status), args ...string) error {
 	f, err := s.root.Open(id)
 	if err != nil {
@@ -448,7 +448,7 @@ func (s *shellSweep) process(ctx context.Context, id string, follow func(model.S
 	}
 }
 
-// why adds the last word of the run's log to how a process ended.
+// why adds the last line of the run's log to the error of a process.
 func (s *shellSweep) why(f *folder.Folder, err error) error {
 	if err == nil {
 		return nil
@@ -460,7 +460,8 @@ func (s *shellSweep) why(f *folder.Folder, err error) error {
 	return fmt.Errorf("%w; last log line: %s", err, text)
 }
 
-// say shows one line of progress, of all that is done: renewed on a terminal, every ten seconds and at every change of task elsewhere.
+// say shows the progress of all current tasks in one line: updated in place on a terminal, otherwise printed every ten seconds and whenever
+// the tasks change.
 func (s *shellSweep) say(id, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -492,7 +493,7 @@ func (s *shellSweep) say(id, what string) {
 	}
 }
 
-// tell says how the sweep stands. Runs that failed, or that wait for a choice which cannot be made, make it fail.
+// tell prints the state of the sweep. It returns an error if runs failed or wait for a choice that cannot be made.
 func (s *shellSweep) tell(asJSON bool) error {
 	b := s.board()
 	if asJSON {
@@ -511,7 +512,7 @@ func (s *shellSweep) tell(asJSON bool) error {
 	if s.options.Dry || failed == 0 && len(b.Problems()) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s of %d runs failed; --retry tries them again", strconv.Itoa(failed), b.Total())
+	return fmt.Errorf("%s of %d runs failed; use --retry to retry them", strconv.Itoa(failed), b.Total())
 }
 
 func (s *shellSweep) print(w io.Writer, b sweep.Board) {
@@ -539,7 +540,7 @@ func (s *shellSweep) print(w io.Writer, b sweep.Board) {
 		return
 	}
 	if n := b.Count(sweep.Out); n > 0 {
-		fmt.Fprintf(w, "%d runs were not needed: their settings lost the race\n", n)
+		fmt.Fprintf(w, "skipped %d runs: their settings lost the race\n", n)
 	}
 	fmt.Fprintf(w, "sweep %s: %d of %d runs are done; `slotscope report %[1]s` writes the tables\n", s.saved.ID, b.Count(sweep.Done), b.Total())
 }

@@ -13,23 +13,24 @@ import (
 	"slotscope/model/sweep"
 )
 
-// mostTries is how often this shell submits a run which ends without its last word, so that one that is cancelled again and again stays so.
+// mostTries is how often this shell submits a run that ends without a final state, so that a run that keeps being cancelled is not
+// resubmitted forever.
 const mostTries = 3
 
-// onCluster has SLURM train what a shell's sweep trains.
+// onCluster trains the runs of a shell's sweep with SLURM.
 type onCluster struct {
 	slurm.Cluster
 	tries map[string]int // submissions by this shell, by run
 }
 
-// alike are runs that ask the cluster for the same.
+// alike are runs with the same SLURM options.
 type alike struct {
 	asks    model.Asks
 	folders []*folder.Folder
 }
 
-// submit gives SLURM every run that can begin or go on, as arrays of those that ask for the same, and says whether there were any.
-// Runs that SLURM still has are left to it, and count.
+// submit submits every run that can start or continue, as arrays of runs with the same options. theirs reports whether SLURM has any runs,
+// including those that it already had, which are left alone.
 func (s *shellSweep) submit(ctx context.Context, b sweep.Board) (theirs bool, err error) {
 	byAsks := map[string]*alike{}
 	defer func() {
@@ -50,7 +51,7 @@ func (s *shellSweep) submit(ctx context.Context, b sweep.Board) (theirs bool, er
 		asks, err := queue(ctx, f, s.cluster.Cluster)
 		if err != nil {
 			f.Close()
-			if errors.Is(err, model.ErrConflict) { // SLURM has it, or somebody works on it
+			if errors.Is(err, model.ErrConflict) { // SLURM or another process has it
 				theirs = true
 				continue
 			}
@@ -74,13 +75,13 @@ func (s *shellSweep) submit(ctx context.Context, b sweep.Board) (theirs bool, er
 	return theirs, nil
 }
 
-// submits says whether a run is to be given to SLURM. One that somebody works on is refused when it is queued.
+// submits reports whether to submit a run to SLURM. Queueing refuses a run that another process works on.
 func (s *shellSweep) submits(item sweep.Standing) bool {
 	next := item.Next(s.worker(), false, s.cluster.tries[item.ID])
 	return next == sweep.Begin || next == sweep.Continue
 }
 
-// made is the folder of a run, new where the run is only planned.
+// made opens the folder of a run, or creates it if the run is only planned.
 func (s *shellSweep) made(item sweep.Standing) (*folder.Folder, error) {
 	if item.Stage == sweep.Planned {
 		cfg := item.Config
@@ -110,6 +111,6 @@ func (s *shellSweep) submitArray(ctx context.Context, folders []*folder.Folder, 
 	for i, f := range folders {
 		problems = append(problems, note(f, model.Job{Executor: model.Slurm, ID: ids[i], Submitted: time.Now().UTC().Truncate(time.Millisecond), Asks: asks}))
 	}
-	fmt.Fprintf(s.env.err, "%d runs are SLURM jobs %s\n", len(ids), ids[0])
+	fmt.Fprintf(s.env.err, "submitted %d runs to SLURM; first job: %s\n", len(ids), ids[0])
 	return errors.Join(problems...)
 }

@@ -11,8 +11,8 @@ import (
 	"slotscope/model/folder"
 )
 
-// TestArraysAreNoted: of an array that SLURM took, one run whose job cannot be written down leaves the others theirs; of one that it
-// refused, each run says why.
+// TestArraysAreNoted checks that the jobs of an array are recorded even if one of them cannot be, and that every run of a rejected array
+// records the reason.
 func TestArraysAreNoted(t *testing.T) {
 	tools, dataDir := t.TempDir(), t.TempDir()
 	sbatch := filepath.Join(tools, "sbatch")
@@ -38,7 +38,7 @@ func TestArraysAreNoted(t *testing.T) {
 		return s.submitArray(t.Context(), folders, nil)
 	}
 	if submit("echo 7") == nil {
-		t.Error("a job that cannot be written down is no error")
+		t.Error("no error for a job that cannot be recorded")
 	}
 	for i, want := range []string{"7_1", "7_2"} {
 		status, err := folders[i+1].Status()
@@ -48,7 +48,7 @@ func TestArraysAreNoted(t *testing.T) {
 		}
 	}
 	if submit("echo no such partition >&2; exit 1") == nil {
-		t.Error("a refusal is no error")
+		t.Error("no error for a rejected array")
 	}
 	for _, f := range folders[1:] {
 		if status, err := f.Status(); err != nil || status.State != model.Failed || status.Reason == "" {

@@ -45,7 +45,7 @@ func posted(t *testing.T, address string, fields map[string]string, files ...str
 	return answer.Code, answer.Body.String()
 }
 
-// csvTable has two slots that hold two factors, with some errors, and one that holds nothing.
+// csvTable writes a table with two slots that encode two factors, with some errors, and one unrelated slot.
 func csvTable(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -61,7 +61,7 @@ func csvTable(t *testing.T) string {
 	return path
 }
 
-// The command line, the API and the page say the same of a file.
+// TestMetricsAreTheSameEverywhere checks that the command line, the API and the page give the same scores for a file.
 func TestMetricsAreTheSameEverywhere(t *testing.T) {
 	path := csvTable(t)
 	code, out, stderr := called(t, "metrics", path, "--latents", "mu", "--factors", "hue,shape", "--trees", "3", "--json")
@@ -88,7 +88,7 @@ func TestMetricsAreTheSameEverywhere(t *testing.T) {
 		}
 	}
 	if !strings.Contains(page, "Scores of mine.csv") || !strings.Contains(page, "240 rows, 3 latents, 2 factors") {
-		t.Error("the page does not say what it measured")
+		t.Error("the page does not name the file and its size")
 	}
 }
 
@@ -115,7 +115,7 @@ func TestMetricsRefusesForms(t *testing.T) {
 			t.Errorf("%d %s, want %q", status, body, want)
 		}
 		if status, page := posted(t, "/measure", c.fields, c.files...); status != 422 || !strings.Contains(page, `data-testid="table-problem"`) {
-			t.Errorf("the page answers %d without a sentence", status)
+			t.Errorf("the page responds with %d without an error message", status)
 		}
 	}
 	router, answer := chi.NewRouter(), httptest.NewRecorder()

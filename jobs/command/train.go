@@ -26,8 +26,8 @@ import (
 	"slotscope/model/learn/train"
 )
 
-// collectOften keeps a process that trains small, unless $GOGC says otherwise: it makes little garbage, so that to collect it when it
-// comes to a quarter of what lives, not to as much again, costs nothing that was seen.
+// collectOften reduces the memory of a training process, unless $GOGC is set. Training creates little garbage, so collecting when the heap
+// has grown by a quarter instead of doubled has no measurable cost.
 func collectOften() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(25)
@@ -35,17 +35,17 @@ func collectOften() {
 }
 
 type trainCommand struct {
-	Folder        string `name:"run" placeholder:"DIR" help:"folder of a run to start or go on with; the other flags are then its config.json's"`
-	Name          string `placeholder:"NAME" help:"what to call the run"`
-	EvaluateLater bool   `help:"leave the evaluation of the finished run in the queue of the server, or of the job, that started this process"`
-	Tensorboard   bool   `help:"write TensorBoard event files into the run's folder, tensorboard/, while it trains"`
+	Folder        string `name:"run" placeholder:"DIR" help:"folder of a run to start or resume; its config.json sets name and hyperparameters"`
+	Name          string `placeholder:"NAME" help:"name of the run"`
+	EvaluateLater bool   `help:"queue the final evaluation for the server or job that started this process"`
+	Tensorboard   bool   `help:"write TensorBoard event files to tensorboard/ in the run's folder during training"`
 	dataFlag
 	jsonFlag
 	executorFlags
 	hyperparameters `group:"Hyperparameters:"`
 }
 
-// hyperparameters are those of a new run; nil where none is given.
+// hyperparameters are the flags for the hyperparameters of a new run; nil if not given.
 type hyperparameters struct {
 	Dataset *string  `placeholder:"NAME" help:"${help_dataset}"`
 	Model   *string  `enum:"${models}" placeholder:"NAME" help:"${help_model}"`
@@ -54,10 +54,10 @@ type hyperparameters struct {
 	Batch   *string  `placeholder:"N" help:"${help_batch}"`
 	Seed    *string  `placeholder:"N" help:"${help_seed}"`
 	Engine  *string  `enum:"${engines}" placeholder:"NAME" help:"${help_engine}"`
-	Set     []string `sep:"none" placeholder:"NAME=VALUE" help:"any hyperparameter; may be given again, and counts more than the flags above; the names are listed below"`
+	Set     []string `sep:"none" placeholder:"NAME=VALUE" help:"any hyperparameter listed below (repeatable); overrides the flags above"`
 }
 
-// namedFlags are the hyperparameters that have a flag each.
+// namedFlags are the hyperparameters that have their own flag.
 var namedFlags = []string{"dataset", "model", "preset", "steps", "batch", "seed", "engine"}
 
 func (h hyperparameters) assignments() (assignments, error) {
@@ -80,7 +80,7 @@ func (h hyperparameters) assignments() (assignments, error) {
 	return a, nil
 }
 
-// printMore lists the hyperparameters of the model and preset that stand on the command line.
+// printMore lists the hyperparameters of the model and preset on the command line.
 func (c *trainCommand) printMore(ctx *kong.Context) error {
 	set, err := c.assignments()
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *trainCommand) printMore(ctx *kong.Context) error {
 	return set.list(ctx.Stdout)
 }
 
-// Run trains a new run, or goes on with the run of a folder, in this process.
+// Run trains a new run, or resumes the run of a folder, in this process.
 func (c *trainCommand) Run(ctx context.Context, env environment) error {
 	collectOften()
 	set, err := c.assignments()
@@ -104,7 +104,7 @@ func (c *trainCommand) Run(ctx context.Context, env environment) error {
 		return err
 	}
 	if where == model.Slurm && c.Tensorboard {
-		return fmt.Errorf("%w: --tensorboard works for local runs; export the run when it has finished: slotscope export RUN --as tensorboard", errUsage)
+		return fmt.Errorf("%w: --tensorboard works only for local runs; export the run after it has finished: slotscope export RUN --as tensorboard", errUsage)
 	}
 	f, err := runFolder(ctx, c.Folder, c.Data, c.Name, set)
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *trainCommand) Run(ctx context.Context, env environment) error {
 	}
 	defer f.Close()
 	if runs := filepath.Dir(f.Dir()); c.Folder != "" && filepath.Base(runs) == "runs" {
-		c.Data = filepath.Dir(runs) // a run in a data folder finds its datasets there
+		c.Data = filepath.Dir(runs) // a run in a data folder uses the datasets there
 	}
 	if c.Folder == "" {
 		fmt.Fprintln(env.err, "run folder:", f.Dir())
@@ -141,7 +141,7 @@ func (c *trainCommand) Run(ctx context.Context, env environment) error {
 	return evaluateTrained(ctx, env, f, c.Data, !c.JSON)
 }
 
-// liveBoard writes event files beside a training until ended is called; a failure is told and does not end the run.
+// liveBoard writes event files during training until ended is called; it reports a failure without ending the run.
 func liveBoard(env environment, f *folder.Folder) (ended func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -154,18 +154,18 @@ func liveBoard(env environment, f *folder.Folder) (ended func()) {
 	}
 }
 
-// evaluateTrained measures a run that has just finished in this process.
+// evaluateTrained evaluates a run that has just finished training in this process.
 func evaluateTrained(ctx context.Context, env environment, f *folder.Folder, dataDir string, show bool) error {
 	cfg := f.Config()
 	w := evalWork{env: env, o: evaluate.Default(cfg.Seed), effort: cfg.Evaluate, engine: cfg.Engine, dataDir: dataDir, dataGiven: true, heldOut: true}
 	if w.o.Images = 0; cfg.Evaluate == model.Quick {
 		w.o = evaluate.Quick(cfg.Seed)
-		w.o.Images = 0 // as many as the configuration says, within what is quick
+		w.o.Images = 0 // the configuration's eval_images, limited for a quick evaluation
 	}
-	fmt.Fprintln(env.err, "evaluating the run; an interrupt ends this, and", "slotscope eval "+f.Dir(), "does it again")
+	fmt.Fprintln(env.err, "evaluating the run; if you interrupt this, evaluate it later with: slotscope eval", f.Dir())
 	r, s, err := w.run(ctx, f.Dir())
 	if err != nil {
-		return fmt.Errorf("the run is trained; its evaluation: %w", err)
+		return fmt.Errorf("training has finished, but the evaluation failed: %w", err)
 	}
 	if !show {
 		return nil
@@ -179,7 +179,7 @@ type assignments map[string]string
 // helpWidth leaves room for names and values within 120 columns.
 const helpWidth = 76
 
-// wrapped breaks text into lines of at most width characters, where its words allow it.
+// wrapped breaks text between words into lines of at most width characters; a longer word gets its own line.
 func wrapped(text string, width int) []string {
 	lines := []string{""}
 	for _, word := range strings.Fields(text) {
@@ -193,14 +193,14 @@ func wrapped(text string, width int) []string {
 	return lines
 }
 
-// list writes the other hyperparameters of the model that is set, with the values that a run has without --set.
+// list writes the remaining hyperparameters of the chosen model with the values that a run has without --set.
 func (a assignments) list(w io.Writer) error {
 	cfg, err := a.config()
 	if err != nil {
 		_, err = fmt.Fprintln(w, "\nNo hyperparameters to list:", err)
 		return err
 	}
-	fmt.Fprintf(w, "\nHyperparameters of %s, %s, for --set, with their values.\nOf another one: slotscope train --model NAME --preset NAME -h.\n", cfg.Model, cfg.Preset)
+	fmt.Fprintf(w, "\nHyperparameters of %s (preset %s) for --set, with their values.\nFor other models: slotscope train --model NAME --preset NAME -h\n", cfg.Model, cfg.Preset)
 	rows := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	group := ""
 	for _, f := range model.FieldsOf(cfg.Model) {
@@ -224,7 +224,7 @@ func (a assignments) list(w io.Writer) error {
 	return rows.Flush()
 }
 
-// config starts from the defaults of the model, preset and dataset that are named, and sets the rest.
+// config starts from the defaults of the named model, preset and dataset, and sets the rest.
 func (a assignments) config() (model.Config, error) {
 	or := func(name, otherwise string) string {
 		if v, ok := a[name]; ok {
@@ -244,11 +244,11 @@ func (a assignments) config() (model.Config, error) {
 	return cfg, cfg.Validate().OrNil()
 }
 
-// runFolder opens the folder of a run, or makes one for a configuration that was checked first.
+// runFolder opens the folder of a run, or checks the configuration and creates a new one.
 func runFolder(ctx context.Context, dir, dataDir, name string, set assignments) (*folder.Folder, error) {
 	if dir != "" {
 		if len(set) > 0 || name != "" {
-			return nil, fmt.Errorf("%w: --run takes configuration and name from the folder", errUsage)
+			return nil, fmt.Errorf("%w: --run takes the name and hyperparameters from the folder; remove the other flags", errUsage)
 		}
 		return folder.Open(dir)
 	}
@@ -265,7 +265,7 @@ func runFolder(ctx context.Context, dir, dataDir, name string, set assignments) 
 		cfg = cfg.WithFactors(len(images.Info().Factors))
 	}
 	if n := images.Info().Len; cfg.Batch > n {
-		return nil, model.Invalid{"batch": fmt.Sprintf("%d images are more than the %d of %s", cfg.Batch, n, cfg.Dataset)}
+		return nil, model.Invalid{"batch": fmt.Sprintf("%s is larger than the dataset %s (%s images)", grouped(cfg.Batch), cfg.Dataset, grouped(n))}
 	}
 	root, err := folder.Root(dataDir)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"slotscope/model"
 )
 
-// TestTrainListsHyperparameters: -h names every hyperparameter of the model, with its value, and none that the model does not have.
+// TestTrainListsHyperparameters checks that -h lists exactly the hyperparameters of the model, with their values.
 func TestTrainListsHyperparameters(t *testing.T) {
 	for _, name := range []string{"hrr", "factorvae"} {
 		code, help, stderr := called(t, "train", "--model", name, "--preset", "small", "-h")

@@ -12,15 +12,15 @@ import (
 )
 
 type verifyCommand struct {
-	Bundle    string  `arg:"" help:"folder or archive that slotscope export wrote"`
+	Bundle    string  `arg:"" help:"folder or archive written by slotscope export"`
 	Engine    string  `default:"auto" enum:"${engines}" placeholder:"NAME" help:"compute engine"`
-	Tolerance float64 `default:"1e-6" placeholder:"N" help:"largest difference of a score, relative to its size; other engines and processors round otherwise"`
-	Scores    bool    `default:"true" negatable:"" help:"measure the scores again; without, only sums and examples are checked"`
+	Tolerance float64 `default:"1e-6" placeholder:"N" help:"largest relative difference allowed in a score; engines and processors round differently"`
+	Scores    bool    `default:"true" negatable:"" help:"measure the scores again; otherwise check only checksums and examples"`
 	dataFlag
 	jsonFlag
 }
 
-// Run checks the sums of a bundle, encodes its examples again, measures its scores again and compares.
+// Run checks the checksums of a bundle, re-encodes its examples, measures its scores again and compares them.
 func (c *verifyCommand) Run(ctx context.Context, env environment) error {
 	o, closer, err := bundle.Open(c.Bundle)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *verifyCommand) Run(ctx context.Context, env environment) error {
 	return tellVerified(env, c.Bundle, o, measured, c.JSON)
 }
 
-// remeasure adds to the bundle's problems what a new measurement contradicts.
+// remeasure checks the examples and scores of a bundle and adds the differences to its problems.
 func remeasure(ctx context.Context, env environment, o *bundle.Opened, engine, dataDir string, scores bool, tolerance float64) (measured *model.Scores, err error) {
 	examples, err := compute.OpenFor(engine, o.File.Config.Exact())
 	if err != nil {
@@ -49,7 +49,7 @@ func remeasure(ctx context.Context, env environment, o *bundle.Opened, engine, d
 	w := evalWork{env: env, o: optionsOf(*o.Scores), effort: o.Scores.Effort, engine: engine, dataDir: dataDir, heldOut: o.Scores.HeldOut != nil}
 	w.useProbes()
 	if w.o.Reader = o.Probe; o.Probe == nil && w.o.Probe > 0 {
-		fmt.Fprintln(env.err, "The bundle does not hold the probe that its scores were read with: the data folder's is taken, or one is trained.")
+		fmt.Fprintln(env.err, "The bundle does not contain the probe used for its scores; using the data folder's probe, or training one.")
 	}
 	bar := newProgress(env.err)
 	w.o.Progress = bar.show
@@ -61,7 +61,7 @@ func remeasure(ctx context.Context, env environment, o *bundle.Opened, engine, d
 	return &r.Scores, o.CompareScores(r.Scores, tolerance)
 }
 
-// optionsOf is how recorded scores were measured.
+// optionsOf returns the options with which recorded scores were measured.
 func optionsOf(s model.Scores) evaluate.Options {
 	o := evaluate.Default(s.Seed)
 	o.Images, o.Noise, o.Pairs = s.Images, 0, 0
@@ -75,7 +75,7 @@ func optionsOf(s model.Scores) evaluate.Options {
 	if s.SwapTruth != nil {
 		o.Pairs = max(o.Pairs, s.SwapTruth.Pairs)
 	}
-	o.Agree = 0 // images for comparing runs are no part of the scores
+	o.Agree = 0 // images for comparing runs are not part of the scores
 	switch {
 	case !read:
 		o.Probe = 0
@@ -88,7 +88,7 @@ func optionsOf(s model.Scores) evaluate.Options {
 	return o
 }
 
-var errDiffers = errors.New("the bundle differs from what was measured")
+var errDiffers = errors.New("the bundle does not match its measurements")
 
 func tellVerified(env environment, name string, o *bundle.Opened, measured *model.Scores, asJSON bool) error {
 	if asJSON {
@@ -108,12 +108,12 @@ func tellVerified(env environment, name string, o *bundle.Opened, measured *mode
 		}
 	}
 	if n := len(o.Problems); n > 0 {
-		return fmt.Errorf("%s: %d differences, the first: %s: %w", name, n, o.Problems[0], errDiffers)
+		return fmt.Errorf("%s: %d differences, first: %s: %w", name, n, o.Problems[0], errDiffers)
 	}
 	if !asJSON {
-		what := "sums, examples and scores agree"
+		what := "checksums, examples and scores match"
 		if measured == nil {
-			what = "sums and examples agree; scores were not measured"
+			what = "checksums and examples match; scores were not measured"
 		}
 		fmt.Fprintf(env.out, "%s: %s\n", name, what)
 	}
