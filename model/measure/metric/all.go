@@ -7,14 +7,14 @@ import (
 	"slotscope/model"
 )
 
-// TableScores is what can be said of a table: InfoMEC and DCI, and the field's other scores.
+// TableScores is every score of a table: InfoMEC, DCI and the scores of other papers.
 type TableScores struct {
 	model.Metrics
 	Field model.FieldScores `json:"field"`
 }
 
-// MeasureAll computes all scores. Where InfoMEC and DCI are refused, the others are computed all the same. tell, which may be nil, hears how far
-// each stage is.
+// MeasureAll computes all scores. If Measure rejects the table, the other scores are still computed and the reason is stored in
+// Problems. tell, which may be nil, is called with the progress of each stage.
 func MeasureAll(ctx context.Context, table Table, extra Extra, o Options, tell func(stage string, done, of float64)) (s TableScores, err error) {
 	if err := Measurable(table); err != nil {
 		return s, err

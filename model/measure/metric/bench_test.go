@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// paperTable has the size of the paper's evaluation: 10,000 rows, nine slots of 512 codes, the six factors of Shapes3D. Slots
-// tell of their factor with each value spread over many codes, with some noise; three slots are noise.
+// paperTable has the size of the paper's evaluation: 10,000 rows, nine slots of 512 codes, the six factors of Shapes3D. Six slots encode a
+// factor, with each value spread over many codes and some noise; three slots are noise.
 func paperTable(n int) Table {
 	rng := rand.New(rand.NewPCG(7, 11))
 	sizes := []int{10, 10, 10, 8, 4, 15}
@@ -28,7 +28,7 @@ func paperTable(n int) Table {
 	return t
 }
 
-// BenchmarkMeasure is everything that `slotscope metrics` computes, at most ten seconds on two cores.
+// BenchmarkMeasure measures everything that `slotscope metrics` computes: at most ten seconds on two cores.
 func BenchmarkMeasure(b *testing.B) {
 	t := paperTable(10000)
 	for b.Loop() {
@@ -38,7 +38,7 @@ func BenchmarkMeasure(b *testing.B) {
 	}
 }
 
-// BenchmarkInfoMC is InfoM and InfoC alone, at most a second.
+// BenchmarkInfoMC measures InfoM and InfoC alone: at most a second.
 func BenchmarkInfoMC(b *testing.B) {
 	t := paperTable(10000)
 	for b.Loop() {
@@ -48,7 +48,7 @@ func BenchmarkInfoMC(b *testing.B) {
 	}
 }
 
-// BenchmarkExplicitness is one regression for the factor of most values.
+// BenchmarkExplicitness measures one regression, for the factor with the most values.
 func BenchmarkExplicitness(b *testing.B) {
 	t := paperTable(10000)
 	x, s := designOf(t), label(t.Factors[5])
@@ -59,7 +59,7 @@ func BenchmarkExplicitness(b *testing.B) {
 	}
 }
 
-// BenchmarkField is every other score of the field, at most a minute on two cores.
+// BenchmarkField measures all scores of other papers: at most a minute on two cores.
 func BenchmarkField(b *testing.B) {
 	t := paperTable(10000)
 	for b.Loop() {

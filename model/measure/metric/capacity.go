@@ -9,18 +9,18 @@ import (
 	"slotscope/model"
 )
 
-// Curve is the test losses of probes of rising capacity: the logarithm of their parameters, or the depth of trees.
+// Curve is the test losses of probes of increasing capacity: the logarithm of their parameter count, or the depth of trees.
 type Curve struct {
-	Capacity []float64 `json:"capacity"` // rising
+	Capacity []float64 `json:"capacity"` // increasing
 	Loss     []float64 `json:"loss"`
-	Baseline float64   `json:"baseline"` // loss of no probe at all, above 0
+	Baseline float64   `json:"baseline"` // loss without a probe, above 0
 }
 
-// explicitness is 1 where the smallest probe reads all that the largest does, 0 for a straight line from the baseline.
+// explicitness is 1 if the smallest probe achieves the loss of the largest, and 0 for a straight line from the baseline.
 //
 //	E = 1 − 2 Σ_t ½(l_t + l_{t−1})(κ_t − κ_{t−1}) / ((κ_T − κ_1) l_base)            Eastwood et al. 2023, eq. 4
 //
-// l is the running minimum of the loss, less its overall minimum. A curve of fewer than two capacities leaves it undefined.
+// l is the running minimum of the loss minus its overall minimum. It is undefined for fewer than two capacities.
 func (c Curve) explicitness() model.Score {
 	last := len(c.Capacity) - 1
 	if last < 1 || len(c.Loss) != len(c.Capacity) || !(c.Capacity[last] > c.Capacity[0]) || !(c.Baseline > 0) {
@@ -39,16 +39,16 @@ func (c Curve) explicitness() model.Score {
 	return model.Score(1 - 2*area/((c.Capacity[last]-c.Capacity[0])*c.Baseline))
 }
 
-// capacityDepths are the capacities of the forests that DCI-ES is measured with.
+// capacityDepths are the tree depths at which DCI-ES is measured.
 var capacityDepths = []int{1, 2, 4, 8, 16, 32}
 
 const (
 	capacityTrees = 30
-	chanceTrees   = 10 // of forests for shuffled factors
+	chanceTrees   = 10 // trees of forests for shuffled factors
 )
 
-// depthLosses is the share of test rows that a forest predicts wrongly at each depth. Every tree is grown once, and read at all
-// depths: what it splits at a node does not depend on how deep it may grow.
+// depthLosses is a forest's test error at each depth. Every tree is grown once and evaluated at all depths, because the split of a node
+// does not depend on the maximum depth.
 func (w *world) depthLosses(ctx context.Context, y labels, trees int, rng *rand.Rand) ([]float64, error) {
 	train, test := thirds(w.n)
 	f := forest{y: y, train: train}
@@ -83,7 +83,7 @@ func (w *world) depthLosses(ctx context.Context, y labels, trees int, rng *rand.
 	return losses, nil
 }
 
-// voted is the share of rows whose largest vote is their label.
+// voted is the share of rows whose highest vote is their label.
 func voted(votes []float64, y labels, rows []int) float64 {
 	right := 0
 	for at, row := range rows {
@@ -100,7 +100,7 @@ func voted(votes []float64, y labels, rows []int) float64 {
 	return float64(right) / float64(len(rows))
 }
 
-// forestView is what the trees see: codes one-hot, or numbers.
+// forestView is the input of the trees: one-hot codes, or numbers.
 func (w *world) forestView(s *sample) view {
 	if w.discrete() {
 		return newHotView(oneHot(w.codes), s)
@@ -108,7 +108,7 @@ func (w *world) forestView(s *sample) view {
 	return newNumberView(w.values, byValue(w.values), s)
 }
 
-// depthCurve is the losses of a factor of K values as a curve: a guess loses 1 − 1/K.
+// depthCurve is the losses for a factor of K values as a curve; guessing has a loss of 1 − 1/K.
 func depthCurve(losses []float64, k int) Curve {
 	c := Curve{Loss: losses, Baseline: 1 - 1/float64(k)}
 	for _, d := range capacityDepths {

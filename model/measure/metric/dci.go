@@ -6,11 +6,11 @@ import (
 	"slotscope/model"
 )
 
-// disentanglement is D: is a feature important for one factor only?
+// disentanglement is D: whether each feature is important for one factor only.
 //
 //	D = Σ_c ρ_c (1 − H_F(R_c)),  ρ_c = Σ_i R_ci / Σ R            Eastwood & Williams 2018; entropy to the base F
 //
-// r is [p][F]. One factor leaves it undefined.
+// r is [p][F]. It is undefined for a single factor.
 func disentanglement(r [][]float64) model.Score {
 	if len(r[0]) < 2 {
 		return model.Undefined()
@@ -26,11 +26,11 @@ func disentanglement(r [][]float64) model.Score {
 	return model.Score(score)
 }
 
-// completeness is C: is a factor told of by one feature only?
+// completeness is C: whether each factor depends on one feature only.
 //
 //	C = Σ_i κ_i (1 − H_p(R_·i)),  κ_i = Σ_c R_ci / Σ R            Eastwood & Williams 2018; entropy to the base p
 //
-// With the columns of one-hot codes as features it cannot come near 1. One feature leaves it undefined.
+// If the features are the columns of one-hot codes, it cannot reach 1. It is undefined for a single feature.
 func completeness(r [][]float64) model.Score {
 	if len(r) < 2 {
 		return model.Undefined()
@@ -38,7 +38,7 @@ func completeness(r [][]float64) model.Score {
 	return disentanglement(transposed(r))
 }
 
-// certainty is 1 − H(w + 1e-11) of weights made to sum to 1, entropy to the base of their number.
+// certainty is 1 − H(w + 1e-11) of weights normalized to sum to 1, with entropy to the base of their number.
 func certainty(w []float64) float64 {
 	const least = 1e-11
 	total, h := 0.0, 0.0
@@ -49,7 +49,7 @@ func certainty(w []float64) float64 {
 		p := (v + least) / total
 		h -= p * math.Log(p)
 	}
-	return max(0, 1-h/math.Log(float64(len(w)))) // rounding may pass 1
+	return max(0, 1-h/math.Log(float64(len(w)))) // rounding may exceed 1
 }
 
 func grand(r [][]float64) float64 {
@@ -71,7 +71,7 @@ func transposed(r [][]float64) [][]float64 {
 	return out
 }
 
-// slotSum adds the importances [p][F] of every slot's columns: [m][F].
+// slotSum adds up the importances [p][F] of each slot's columns: [m][F].
 func slotSum(r [][]float64, slots []labels) [][]float64 {
 	out, column := make([][]float64, len(slots)), 0
 	for j, s := range slots {
@@ -86,7 +86,7 @@ func slotSum(r [][]float64, slots []labels) [][]float64 {
 	return out
 }
 
-// scoreDCI makes scores of importances [p][F'] and accuracies [F'] for the factors kept; bySlot is what to show of the importances.
+// scoreDCI computes the scores from importances [p][F'] and accuracies [F'] of the kept factors; bySlot are the importances to report.
 func scoreDCI(r, bySlot [][]float64, accuracy []float64, kept []int, factors int) model.DCIScore {
 	s := noDCI()
 	if len(kept) == 0 {

@@ -10,11 +10,11 @@ import (
 	"slotscope/model/expect"
 )
 
-// TestMeasureGolden looks at what Measure adds to InfoM and InfoC: InfoE, and every view of DCI.
+// TestMeasureGolden checks the scores that Measure adds to InfoM and InfoC: InfoE, and every view of DCI.
 func TestMeasureGolden(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g golden) {
 		if slices.Contains([]string{"01_perfect", "02_permuted_dead", "03_entangled", "05_noise", "06_codebook512"}, g.Name) {
-			expect.Long(t) // 04 is of codes, 07 of numbers; what is no forest is in TestInfo
+			expect.Long(t) // 04 has codes, 07 numbers; TestInfo covers all but the forests
 		}
 		m, err := Measure(t.Context(), g.table(), Options{})
 		if err != nil {
@@ -28,7 +28,7 @@ func TestMeasureGolden(t *testing.T) {
 			want, there := g.Expected.DCI[name]
 			if !there {
 				if got.D.Defined() || got.I.Defined() || got.C.Defined() {
-					t.Errorf("%s of numbers is %v", name, got)
+					t.Errorf("%s for numbers is %v", name, got)
 				}
 				continue
 			}

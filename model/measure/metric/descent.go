@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	armijo       = 1e-4  // share of the promised decrease that a step must bring
-	lossRounding = 1e-13 // relative size of what rounding does to a loss: below it, only the gradient tells
-	patience     = 30    // iterations without a smaller gradient, after which rounding has the word
+	armijo       = 1e-4  // share of the predicted decrease that a step must achieve
+	lossRounding = 1e-13 // relative rounding error of a loss; smaller changes are judged by the gradient only
+	patience     = 30    // iterations without a smaller gradient before stopping, because rounding dominates
 	stepHalves   = 40
 )
 
-// descent minimizes a smooth convex function by L-BFGS with halved steps. gonum's line searches need not end where the loss is flat
-// to rounding, which is where an optimum is wanted exactly.
+// descent minimizes a smooth convex function by L-BFGS with step halving. gonum's line searches may not converge where the loss is flat
+// within rounding, but the optimum must be exact.
 type descent struct {
 	evaluate func(x, gradient []float64) float64
 
-	s, y [][]float64 // last differences of points and of gradients, newest last
+	s, y [][]float64 // most recent differences of points and of gradients, newest last
 }
 
-// minimize starts at x and leaves the best point in it. It ends where no component of the gradient is larger than tolerance, where
-// rounding lets it shrink no more, or after some iterations.
+// minimize starts at x and stores the best point in it. It stops when no component of the gradient exceeds tolerance, when rounding
+// prevents further progress, or after the given number of iterations.
 func (d *descent) minimize(ctx context.Context, x []float64, iterations int, tolerance float64) error {
 	g, next, gNext := make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(x))
 	point := slices.Clone(x)
@@ -48,7 +48,7 @@ func (d *descent) minimize(ctx context.Context, x []float64, iterations int, tol
 			if len(d.s) == 0 {
 				return nil
 			}
-			d.s, d.y = nil, nil // once more, straight down
+			d.s, d.y = nil, nil // restart with steepest descent
 			continue
 		}
 		d.remember(point, next, g, gNext)
@@ -60,7 +60,7 @@ func (d *descent) minimize(ctx context.Context, x []float64, iterations int, tol
 	return nil
 }
 
-// step tries shorter and shorter steps; ok is false where none brings anything.
+// step tries successively shorter steps; ok is false if none reduces the loss.
 func (d *descent) step(x, g, next, gNext []float64, f float64) (loss float64, ok bool) {
 	direction := d.direction(g)
 	slope := dot(direction, g)
@@ -84,7 +84,7 @@ func (d *descent) step(x, g, next, gNext []float64, f float64) (loss float64, ok
 	return f, false
 }
 
-// direction is −H g by the two loops of L-BFGS.
+// direction is −H g by the two-loop recursion of L-BFGS.
 func (d *descent) direction(g []float64) []float64 {
 	q, alpha := slices.Clone(g), make([]float64, len(d.s))
 	for i := len(d.s) - 1; i >= 0; i-- {
@@ -104,7 +104,7 @@ func (d *descent) direction(g []float64) []float64 {
 	return q
 }
 
-// remember keeps a pair of differences where the function curves upwards between its points.
+// remember stores a pair of differences if the curvature between the points is positive.
 func (d *descent) remember(x, next, g, gNext []float64) {
 	s, y := slices.Clone(next), slices.Clone(gNext)
 	addTo(s, -1, x)

@@ -8,11 +8,11 @@ import (
 	"slotscope/model"
 )
 
-// Entropy is the plug-in entropy of counted outcomes in nats, 0 where nothing was counted.
+// Entropy is the plug-in entropy of counted outcomes in nats, 0 if nothing was counted.
 //
 //	H = −Σ_j p_j ln p_j,  p_j = counts_j / Σ counts         0 … ln k
 //
-// Its expectation lies below the entropy of the source, by about (outcomes seen − 1) / 2n (Miller 1955).
+// It underestimates the entropy of the source by about (number of distinct outcomes − 1) / 2n on average (Miller 1955).
 func Entropy(counts []int) float64 {
 	total, sum := 0, 0.0
 	for _, c := range counts {
@@ -27,17 +27,17 @@ func Entropy(counts []int) float64 {
 	return max(0, math.Log(float64(total))-sum/float64(total))
 }
 
-// Coverage below which JointEntropy reports a lower bound.
+// leastCoverage is the coverage below which JointEntropy reports a lower bound.
 const leastCoverage = 0.9
 
-// JointEntropy measures the tuples of codes (c_1 … c_m) that n images take; codes is [n, m]. It is nil without images or slots.
+// JointEntropy measures the distribution of code tuples (c_1 … c_m) over n images; codes is [n, m]. It is nil without images or slots.
 //
-//	H(c_1 … c_m) = −Σ_t p_t ln p_t,  p_t = share of images that take tuple t      plug-in, 0 … ln n
-//	redundancy   = Σ_i H(c_i) − H(c_1 … c_m)                                      ≥ 0; 0 where slots are independent
+//	H(c_1 … c_m) = −Σ_t p_t ln p_t,  p_t = share of images with tuple t      plug-in, 0 … ln n
+//	redundancy   = Σ_i H(c_i) − H(c_1 … c_m)                                      ≥ 0; 0 if slots are independent
 //
-// The plug-in estimate cannot exceed ln n, so it saturates where nearly every image takes a tuple of its own; coverage is Good
-// and Turing's estimate of how much of the source was seen, 1 − (tuples seen once) / n. Below 0.9 the joint entropy is a lower
-// bound and redundancy, whose bias has the opposite sign, an upper bound.
+// The plug-in estimate cannot exceed ln n, so it saturates if nearly every image has a unique tuple; coverage is the Good–Turing
+// estimate of how much of the source was seen, 1 − (tuples seen once) / n. Below 0.9 the joint entropy is a lower bound and
+// redundancy, whose bias has the opposite sign, an upper bound.
 func JointEntropy(codes []int32, m int) *model.JointEntropy {
 	if m < 1 || len(codes) < m {
 		return nil
@@ -68,7 +68,7 @@ func JointEntropy(codes []int32, m int) *model.JointEntropy {
 	return j
 }
 
-// sortedCounts are ascending, so that a sum over them is the same in every run.
+// sortedCounts returns the counts in ascending order, so that sums over them are reproducible.
 func sortedCounts[K comparable](of map[K]int) []int {
 	counts := make([]int, 0, len(of))
 	for _, c := range of {

@@ -22,18 +22,18 @@ func TestJointEntropyByHand(t *testing.T) {
 		{"ceiling", j.Ceiling, math.Log(4)}, {"coverage", j.Coverage, 0.5},
 	} {
 		if math.Abs(c.got-c.want) > 1e-12 {
-			t.Errorf("%s is %v, not %v", c.what, c.got, c.want)
+			t.Errorf("%s is %v, want %v", c.what, c.got, c.want)
 		}
 	}
 	if j.Images != 4 || j.Tuples != 3 || !j.LowerBound {
 		t.Errorf("%+v", j)
 	}
 	if metric.JointEntropy(nil, 3) != nil || metric.JointEntropy([]int32{1}, 0) != nil {
-		t.Error("nothing has no joint entropy")
+		t.Error("got a joint entropy without images or slots")
 	}
 }
 
-// TestJointEntropyWorlds: copies of one slot add redundancy alone, independent slots have none, tuples of their own saturate.
+// TestJointEntropyWorlds: copies of one slot only add redundancy, independent slots have none, unique tuples saturate the estimate.
 func TestJointEntropyWorlds(t *testing.T) {
 	var copies, grid, own []int32
 	for i := range int32(1000) {
@@ -49,11 +49,11 @@ func TestJointEntropyWorlds(t *testing.T) {
 		t.Errorf("independent slots: %+v", j)
 	}
 	if j := metric.JointEntropy(own, 2); math.Abs(j.Nats-j.Ceiling) > 1e-12 || !j.LowerBound || j.Coverage != 0 {
-		t.Errorf("a tuple for every image: %+v", j)
+		t.Errorf("unique tuple for every image: %+v", j)
 	}
 }
 
-// TestJointEntropyBounds: max H(cᵢ) ≤ H ≤ min(Σ H(cᵢ), ln n), and neither names of codes nor the order of images matter.
+// TestJointEntropyBounds: max H(cᵢ) ≤ H ≤ min(Σ H(cᵢ), ln n), and the result does not depend on code names or the order of images.
 func TestJointEntropyBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.IntRange(1, 5).Draw(t, "m")
@@ -63,7 +63,7 @@ func TestJointEntropyBounds(t *testing.T) {
 		for _, h := range j.Slots {
 			sum += h
 			if h > j.Nats+1e-9 {
-				t.Fatalf("a slot's %v nats exceed the joint %v", h, j.Nats)
+				t.Fatalf("entropy %v of a slot exceeds the joint entropy %v", h, j.Nats)
 			}
 		}
 		if j.Nats > min(sum, j.Ceiling)+1e-9 || math.Abs(max(0, sum-j.Nats)-j.Redundancy) > 1e-9 || j.Coverage < 0 || j.Coverage > 1 {
@@ -77,7 +77,7 @@ func TestJointEntropyBounds(t *testing.T) {
 			}
 		}
 		if other := metric.JointEntropy(renamed, m); other.Nats != j.Nats || other.Tuples != j.Tuples || other.Coverage != j.Coverage {
-			t.Fatalf("%+v, with other names in another order %+v", j, other)
+			t.Fatalf("%+v, but with renamed codes and reordered images %+v", j, other)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// rossByDefinition looks at every pair of rows.
+// rossByDefinition compares every pair of rows.
 func rossByDefinition(s labels, x []float64) float64 {
 	counts := s.counts()
 	n, terms := 0.0, 0.0
@@ -73,7 +73,7 @@ func TestMutualByHand(t *testing.T) {
 	near(t, "H", z.entropy(), -0.75*math.Log(0.75)-0.25*math.Log(0.25), 1e-15)
 }
 
-// TestLogisticGradient compares with differences of the loss, for one-hot and dense designs.
+// TestLogisticGradient compares the gradient with finite differences of the loss, for one-hot and dense designs.
 func TestLogisticGradient(t *testing.T) {
 	table := paperTable(40)
 	values := make([][]float64, 2)
@@ -105,7 +105,7 @@ func TestLogisticGradient(t *testing.T) {
 	}
 }
 
-// TestLogisticOfNothing: without telling columns, balanced classes leave ln K, whatever their shares.
+// TestLogisticOfNothing: with uninformative columns, balanced classes have a loss of ln K, whatever their frequencies.
 func TestLogisticOfNothing(t *testing.T) {
 	column := append(make([]int, 30), 1, 1, 2)
 	s := label(column)
@@ -117,7 +117,7 @@ func TestLogisticOfNothing(t *testing.T) {
 	near(t, "cross-entropy", crossEntropy(x, s, w), math.Log(3), 1e-6)
 }
 
-// TestViewsAgree grows forests on one-hot codes twice: by their counts, and as numbers 0 and 1.
+// TestViewsAgree grows forests on one-hot codes twice: as a hotView, and as numbers 0 and 1.
 func TestViewsAgree(t *testing.T) {
 	table := paperTable(300)
 	for j := range table.Codes {
@@ -153,11 +153,11 @@ func TestViewsAgree(t *testing.T) {
 	}
 	near(t, "accuracy", accuracy[0], accuracy[1], 0.04)
 	for c := range importance[0] {
-		near(t, "importance", importance[0][c], importance[1][c], 0.01) // equal cuts are told apart by rounding
+		near(t, "importance", importance[0][c], importance[1][c], 0.01) // rounding decides between equal cuts
 	}
 }
 
-// TestTreeByHand: one split on the feature that decides, and all importance on it.
+// TestTreeByHand: the tree splits once, on the decisive feature, which gets all importance.
 func TestTreeByHand(t *testing.T) {
 	x := [][]float64{{5, 5, 5, 5, 5, 5}, {1, 2, 3, 10, 11, 12}}
 	s := &sample{y: label([]int{0, 0, 0, 1, 1, 1}), weight: []int32{1, 1, 1, 1, 1, 1}, xlogx: xlogx(6)}

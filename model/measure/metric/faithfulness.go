@@ -10,7 +10,7 @@ import (
 	"slotscope/model"
 )
 
-// Encodings is what an HRR model makes of N images on the way from z to codes and back; rows follow one another.
+// Encodings is the intermediate values of an HRR model for N images, from z to codes and back, in row-major order.
 type Encodings struct {
 	M, D    int    // slots, components
 	Binding string // as in model.Config
@@ -20,15 +20,15 @@ type Encodings struct {
 	Denoised  []float32 // v̄, [N, m, d]
 	Codes     []int32   // [N, m], rows of Codebook
 	Bundle    []float32 // ẑ, [N, d]
-	Again     []int32   // [N, m] codes that the model's own retrieval and denoiser read from ẑ
+	Again     []int32   // [N, m] codes that the model's own retrieval and denoiser recover from ẑ
 	CleanedUp []int32   // [N, m] codes of the entries nearest to plain retrievals from ẑ
 	Codebook  []float32 // C, [k, d]
 }
 
-// Check says which array has another length than the others need.
+// Check returns an error that names an array of the wrong length or a code out of range.
 func (e Encodings) Check() error {
 	if e.M < 1 || e.D < 1 || len(e.Z) == 0 || len(e.Z)%e.D != 0 {
-		return fmt.Errorf("z has %d numbers, not N × %d of at least one image", len(e.Z), e.D)
+		return fmt.Errorf("z has %d numbers; want a positive multiple of %d", len(e.Z), e.D)
 	}
 	n := len(e.Z) / e.D
 	for _, a := range []struct {
@@ -39,18 +39,18 @@ func (e Encodings) Check() error {
 		{"codes", len(e.Codes), n * e.M}, {"again", len(e.Again), n * e.M}, {"cleaned up", len(e.CleanedUp), n * e.M},
 	} {
 		if a.got != a.want {
-			return fmt.Errorf("%s has %d entries; %d images need %d", a.name, a.got, n, a.want)
+			return fmt.Errorf("%s has %d values; %d images need %d", a.name, a.got, n, a.want)
 		}
 	}
 	for at, c := range e.Codes {
 		if c < 0 || (int(c)+1)*e.D > len(e.Codebook) {
-			return fmt.Errorf("code %d of image %d is not one of the codebook's %d entries", c, at/e.M, len(e.Codebook)/e.D)
+			return fmt.Errorf("code %d of image %d is outside the codebook of %d entries", c, at/e.M, len(e.Codebook)/e.D)
 		}
 	}
 	return nil
 }
 
-// MeasureFaithfulness says how much a trained model is a holographic reduced representation.
+// MeasureFaithfulness measures how closely a trained model is a holographic reduced representation.
 func MeasureFaithfulness(e Encodings) (model.Faithfulness, error) {
 	if err := e.Check(); err != nil {
 		return model.Faithfulness{}, fmt.Errorf("measuring faithfulness: %w", err)
@@ -82,7 +82,7 @@ func MeasureFaithfulness(e Encodings) (model.Faithfulness, error) {
 
 func (e Encodings) entry(c int) []float32 { return e.Codebook[c*e.D : (c+1)*e.D] }
 
-// used are the entries that some slot takes, ascending.
+// used lists the entries that at least one slot uses, ascending.
 func (e Encodings) used() (list []int) {
 	in := make([]bool, len(e.Codebook)/e.D)
 	for _, c := range e.Codes {
@@ -96,7 +96,7 @@ func (e Encodings) used() (list []int) {
 	return list
 }
 
-// codesInUse sums over slots the codes that each takes.
+// codesInUse is the sum over slots of the number of codes that each uses.
 func (e Encodings) codesInUse() int {
 	type pair struct {
 		slot int
@@ -109,7 +109,7 @@ func (e Encodings) codesInUse() int {
 	return len(seen)
 }
 
-// meanCos is the mean of the cosines of rows of d; a pair of which one is zero is left out.
+// meanCos is the mean cosine of corresponding rows of length d; pairs with a zero vector are excluded.
 func meanCos(a, b []float32, d int) model.Score {
 	sum, count := 0.0, 0
 	for at := 0; at < len(a); at += d {
@@ -121,7 +121,7 @@ func meanCos(a, b []float32, d int) model.Score {
 	return model.Score(sum / float64(count))
 }
 
-// cosine is NaN where a vector is zero.
+// cosine is NaN if either vector is zero.
 func cosine(a, b []float32) float64 {
 	var ab, aa, bb float64
 	for i := range a {
@@ -171,13 +171,13 @@ func centred(rows []float32, d int) []float32 {
 	return out
 }
 
-// EffectiveRank is the number of directions in effective use by rows of d numbers, 1 to min(rows, d).
+// EffectiveRank is the effective number of directions spanned by rows of d numbers, 1 to min(rows, d).
 //
 //	exp( −Σ p_i ln p_i ),  p_i = σ_i² / Σ σ²            Roy and Vetterli 2007, of squared singular values σ²
 //
-// It is undefined where all rows are zero.
+// It is undefined if all rows are zero.
 func EffectiveRank(rows []float32, d int) model.Score {
-	gram := mat.NewSymDense(d, nil) // Xᵀ X, whose eigenvalues are σ²
+	gram := mat.NewSymDense(d, nil) // Xᵀ X, eigenvalues σ²
 	row := make([]float64, d)
 	for at := 0; at < len(rows); at += d {
 		for i := range row {

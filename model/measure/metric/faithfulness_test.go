@@ -38,7 +38,7 @@ func gaussian(rng *rand.Rand, n, d int) []float32 {
 	return out
 }
 
-// planted is n images of an HRR with random symbols and entries, whose z is the bundle of its codes, or anything where tied is false.
+// planted is n images of an HRR with random symbols and entries; z is the bundle of its codes, or random if tied is false.
 func planted(n, m, k, d int, tied bool) Encodings {
 	rng := rand.New(rand.NewPCG(7, uint64(d)))
 	symbols := gaussian(rng, m, d)
@@ -82,7 +82,7 @@ func (e Encodings) nearest(v []float32) (best int32) {
 	return best
 }
 
-// TestPerfectHRR: where z is the bundle of its codes, every figure is what a true HRR has.
+// TestPerfectHRR: if z is the bundle of its codes, every score has the value of a true HRR.
 func TestPerfectHRR(t *testing.T) {
 	const n, m, k, d = 60, 3, 16, 512
 	f, err := MeasureFaithfulness(planted(n, m, k, d, true))
@@ -105,7 +105,7 @@ func TestPerfectHRR(t *testing.T) {
 		{"rank_codebook", f.RankCodebook, k, 1},
 	} {
 		if math.Abs(float64(c.got)-c.want) > c.tolerance {
-			t.Errorf("%s is %v, of a true HRR %v ± %v", c.name, c.got, c.want, c.tolerance)
+			t.Errorf("%s is %v, want %v ± %v for a true HRR", c.name, c.got, c.want, c.tolerance)
 		}
 	}
 	if f.RankZ != f.RankBundle || f.RankZ < 20 || f.RankZ > m*k || f.Entries != k || f.Images != n {
@@ -113,14 +113,14 @@ func TestPerfectHRR(t *testing.T) {
 	}
 }
 
-// TestUntiedHRR: an encoder that writes something else than the bundle is found out.
+// TestUntiedHRR: the scores reveal an encoder that does not output the bundle of its codes.
 func TestUntiedHRR(t *testing.T) {
 	f, err := MeasureFaithfulness(planted(60, 3, 16, 512, false))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if math.Abs(float64(f.CosBundle)) > 0.03 || math.Abs(float64(f.CosRetrieval)) > 0.03 || f.Cleanup != 1 {
-		t.Errorf("z is noise, and yet cos_bundle %v, cos_retrieval %v; cleanup %v looks at the bundle alone", f.CosBundle, f.CosRetrieval, f.Cleanup)
+		t.Errorf("z is noise, but cos_bundle is %v and cos_retrieval %v; cleanup %v depends on the bundle only", f.CosBundle, f.CosRetrieval, f.Cleanup)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestEffectiveRank(t *testing.T) {
 		}
 	}
 	if EffectiveRank(make([]float32, 6), 3).Defined() {
-		t.Error("zeros have a rank")
+		t.Error("got a rank for zero rows")
 	}
 	if got := coherence([]float32{1, 0, 0, 1, -1, 0}, 2); math.Abs(float64(got)-math.Sqrt(2)/3) > 1e-9 { // cosines 0, −1, 0
 		t.Errorf("coherence %v", got)

@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	// MaxRows is the largest table that the field's scores are computed of.
+	// MaxRows is the maximum number of rows of a table for the scores of other papers.
 	MaxRows = 1_000_000
 
-	maxShares   = 50 << 20 // probabilities of one probe
-	leastHalves = 20       // rows from which on half-samples make intervals
-	wideNumber  = 1e100    // size of numbers whose squares are still finite
+	maxShares   = 50 << 20 // maximum number of probabilities of one probe
+	leastHalves = 20       // minimum number of rows for intervals from half-samples
+	wideNumber  = 1e100    // maximum magnitude of numbers that are squared
 )
 
-// Extra is what a file may bring beside its table.
+// Extra is the optional content of a file besides its table.
 type Extra struct {
-	Models     []Model     // for UDR, on rows of their own
-	Curves     []Curve     // of probes of rising capacity
-	Selections []Selection // parts of the table to score by themselves
+	Models     []Model     // for UDR, on their own rows
+	Curves     []Curve     // of probes with increasing capacity
+	Selections []Selection // parts of the table to score separately
 }
 
-// Selection is some of a table's latents and factors, by number.
+// Selection is a subset of a table's latents and factors, by index.
 type Selection struct {
 	Latents []int `json:"latents"`
 	Factors []int `json:"factors"`
 }
 
-// Field computes the field's scores: what papers on disentanglement report beside InfoMEC and DCI. The same table and options give
-// the same scores on any number of cores.
+// Field computes the scores of other papers: what papers on disentanglement report besides InfoMEC. The result does not depend on the
+// number of workers.
 //
-// A score that cannot be computed is undefined and has a sentence in Problems; the others do not suffer. ctx ends it early, with
-// ctx.Err() in the error's chain.
+// A score that cannot be computed is undefined and has a sentence in Problems; other scores are not affected. If ctx ends, Field returns
+// early with ctx.Err() in the error's chain.
 func Field(ctx context.Context, t Table, extra Extra, o Options) (model.FieldScores, error) {
 	if err := Measurable(t); err != nil {
 		return model.FieldScores{}, err
@@ -51,25 +51,25 @@ func Field(ctx context.Context, t Table, extra Extra, o Options) (model.FieldSco
 	return f.out, err
 }
 
-// Measurable says what is wrong with a table, or that it has too many rows for an answer today.
+// Measurable returns an error if a table is invalid or has too many rows.
 func Measurable(t Table) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
 	if t.rows() > MaxRows {
-		return fmt.Errorf("the table has %d rows; at most %d are measured: draw some at random, 10,000 are usual", t.rows(), MaxRows)
+		return fmt.Errorf("the table has %d rows (limit %d); draw some at random, typically 10,000", t.rows(), MaxRows)
 	}
 	return nil
 }
 
-// fieldWork is the work on one table. Tasks write to places of their own, or under the lock.
+// fieldWork is the state of measuring one table. Tasks write to separate variables, or under the lock.
 type fieldWork struct {
 	t     Table
 	extra Extra
 	o     Options
 	w     *world
 
-	orders [][]int // of rows, that the levels of chance are measured on
+	orders [][]int // permutations of the rows for the chance levels
 
 	lock   sync.Mutex
 	out    model.FieldScores
@@ -78,7 +78,7 @@ type fieldWork struct {
 	draws  map[string][]float64
 }
 
-// fieldTask computes some scores; what it is for is what a failure is noted under.
+// fieldTask computes some scores; failures are recorded under its name.
 type fieldTask struct {
 	of   []string
 	cost float64
@@ -118,7 +118,7 @@ func (f *fieldWork) plan() {
 	f.planExtra()
 	f.out.Size = sizes(f.w)
 	if len(f.w.factors) == 0 {
-		f.problem("factors", "Every factor has a single value among these rows, so that nothing can be compared with factors.")
+		f.problem("factors", "Every factor has a single value among these rows, so no score can be compared with factors.")
 		return
 	}
 	f.out.Scores["size"] = f.out.Size.All
@@ -153,7 +153,7 @@ func (f *fieldWork) problem(name, sentence string) {
 	f.out.Problems[name] = sentence
 }
 
-// run does the tasks on the workers, dear ones first, and puts together what they found.
+// run executes the tasks on the workers, expensive ones first, and combines the results.
 func (f *fieldWork) run(ctx context.Context) error {
 	slices.SortStableFunc(f.tasks, func(a, b fieldTask) int { return int(math.Copysign(1, b.cost-a.cost)) })
 	of, done := 0.0, 0.0
@@ -192,7 +192,7 @@ func (f *fieldWork) run(ctx context.Context) error {
 	return nil
 }
 
-// guarded makes an error of a panic, so that a mistake in one score leaves the others.
+// guarded converts a panic into an error, so that a bug in one score does not affect the others.
 func guarded(ctx context.Context, do func(context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -202,7 +202,7 @@ func guarded(ctx context.Context, do func(context.Context) error) (err error) {
 	return do(ctx)
 }
 
-// sumUp turns repeats into spreads, and takes out what is not finite.
+// sumUp summarizes repeats as spreads and removes values that are not finite.
 func (f *fieldWork) sumUp() {
 	for name, draws := range f.draws {
 		if draws = slices.DeleteFunc(draws, math.IsNaN); len(draws) > 0 {
@@ -212,19 +212,19 @@ func (f *fieldWork) sumUp() {
 	for _, name := range slices.Sorted(maps.Keys(f.out.Scores)) {
 		if v := float64(f.out.Scores[name]); math.IsInf(v, 0) {
 			f.out.Scores[name] = model.Undefined()
-			f.out.Problems[name] = "The numbers are too large or too close together for this score; rescale the latents."
+			f.out.Problems[name] = "The latents are too large or too close together for this score; rescale them."
 		}
 	}
 }
 
-// chance notes a score of shuffled factors.
+// chance records a score of shuffled factors.
 func (f *fieldWork) chance(name string, v float64) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	f.draws[name] = append(f.draws[name], v)
 }
 
-// cheap is the scores without random numbers that can be repeated on shuffled factors and half-samples.
+// cheap computes the scores that are deterministic and fast enough to repeat on shuffled factors and half-samples.
 func (w *world) cheap() map[string]model.Score {
 	to := map[string]model.Score{}
 	w.information().scores(to)
@@ -244,7 +244,7 @@ func (w *world) cheap() map[string]model.Score {
 	return to
 }
 
-// limitScore is undefined for one factor, and 0 where no latent is active.
+// limitScore is undefined for one factor, and 0 if no latent is active.
 func (w *world) limitScore() model.Score {
 	switch {
 	case len(w.factors) < 2:
@@ -256,7 +256,7 @@ func (w *world) limitScore() model.Score {
 	return model.Score(score)
 }
 
-// planCheap measures these scores on the table, on shuffled factors, and on half-samples.
+// planCheap measures the cheap scores on the table, on shuffled factors, and on half-samples.
 func (f *fieldWork) planCheap() {
 	if reason := tooWide(f.w); reason != "" {
 		f.problem("numbers", reason)
@@ -280,19 +280,19 @@ func (f *fieldWork) planCheap() {
 	}
 }
 
-// tooWide says why numbers cannot be squared; empty where they can.
+// tooWide explains why the numbers cannot be squared; empty if they can.
 func tooWide(w *world) string {
 	for j, x := range w.values {
 		for r, v := range x {
 			if math.Abs(v) > wideNumber {
-				return fmt.Sprintf("Latent %d of row %d is %g. Scores that square latents need numbers up to %g: rescale the latents. The others are measured.", j, r, v, wideNumber)
+				return fmt.Sprintf("Latent %d of row %d is %g. Scores that square latents need magnitudes up to %g; rescale the latents. Other scores are not affected.", j, r, v, wideNumber)
 			}
 		}
 	}
 	return ""
 }
 
-// ranges of scores that pass 0 … 1.
+// leastScore is the lower bound of scores that can be below 0.
 var leastScore = map[string]float64{"irs": math.Inf(-1), "irs_max": math.Inf(-1), "mig": math.Inf(-1)}
 
 func (f *fieldWork) planHalves() {
@@ -337,7 +337,7 @@ func (f *fieldWork) keepInformation() {
 
 func (f *fieldWork) keepSAP(context.Context) error {
 	if f.w.n < 3 {
-		return fmt.Errorf("Prediction needs at least 3 rows to learn from and test on; the table has %d.", f.w.n)
+		return fmt.Errorf("Prediction needs at least 3 rows for training and testing; the table has %d.", f.w.n)
 	}
 	put := func(name string, latents [][]float64) [][]model.Score {
 		a := f.w.sapMatrix(latents)
@@ -354,7 +354,7 @@ func (f *fieldWork) keepSAP(context.Context) error {
 	return nil
 }
 
-// indices are codes as numbers.
+// indices are the codes as numbers.
 func (f *fieldWork) indices() [][]float64 {
 	out := make([][]float64, len(f.t.Codes))
 	for j, c := range f.t.Codes {
@@ -399,13 +399,13 @@ func (f *fieldWork) planRedundancy() {
 		defer f.lock.Unlock()
 		f.out.Redundancy, f.out.Scores["redundancy_pairs"] = &r, r.PairSum
 		if f.w.latents() > maxLatents {
-			f.out.Problems["redundancy_pairs"] = fmt.Sprintf("The table has %d latents; pairs are compared up to %d.", f.w.latents(), maxLatents)
+			f.out.Problems["redundancy_pairs"] = fmt.Sprintf("The table has %d latents; pairs are compared only up to %d latents.", f.w.latents(), maxLatents)
 		}
 		return nil
 	}, "redundancy")
 }
 
-// planExtra scores what the file brings beside its table.
+// planExtra scores the extra content of the file.
 func (f *fieldWork) planExtra() {
 	for _, c := range f.extra.Curves {
 		f.out.CurveExplicitness = append(f.out.CurveExplicitness, c.explicitness())
@@ -433,12 +433,12 @@ func (f *fieldWork) planExtra() {
 	}
 }
 
-// selected is some of the columns of a table.
+// selected is a subset of the columns of a table.
 func (t Table) selected(s Selection) (Table, error) {
 	part := Table{}
 	for _, j := range s.Latents {
 		if j < 0 || j >= t.latents() {
-			return part, fmt.Errorf("there is no latent %d; choose 0 to %d", j, t.latents()-1)
+			return part, fmt.Errorf("no latent %d; choose 0 to %d", j, t.latents()-1)
 		}
 		if t.discrete() {
 			part.Codes = append(part.Codes, t.Codes[j])
@@ -448,7 +448,7 @@ func (t Table) selected(s Selection) (Table, error) {
 	}
 	for _, i := range s.Factors {
 		if i < 0 || i >= len(t.Factors) {
-			return part, fmt.Errorf("there is no factor %d; choose 0 to %d", i, len(t.Factors)-1)
+			return part, fmt.Errorf("no factor %d; choose 0 to %d", i, len(t.Factors)-1)
 		}
 		part.Factors = append(part.Factors, t.Factors[i])
 	}

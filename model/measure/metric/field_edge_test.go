@@ -23,7 +23,7 @@ func fieldOf(t *testing.T, table Table, extra Extra, o Options) model.FieldScore
 	return f
 }
 
-// drawn is rows of two latents that hold two factors, and a third of noise.
+// drawn has two latents that encode two factors, and a third latent of noise.
 func drawn(n int, discrete bool) Table {
 	rng := rand.New(rand.NewPCG(3, uint64(n)))
 	t := Table{Factors: make([][]int, 2)}
@@ -49,7 +49,7 @@ func drawn(n int, discrete bool) Table {
 	return t
 }
 
-// TestFieldDegenerate: each score has its definite answer, or none and a sentence.
+// TestFieldDegenerate: for degenerate tables, each score has a definite value, or is undefined with a sentence.
 func TestFieldDegenerate(t *testing.T) {
 	nan := math.NaN()
 	constant := func(v float64) func(Table) Table {
@@ -142,7 +142,7 @@ func TestFieldRefuses(t *testing.T) {
 	}
 }
 
-// TestRedundancyOfManyLatents: pairs are left out, the rest is there.
+// TestRedundancyOfManyLatents: with too many latents, only the redundancy of pairs is omitted.
 func TestRedundancyOfManyLatents(t *testing.T) {
 	w := newWorld(drawn(24, true))
 	for len(w.codes) <= maxLatents {
@@ -153,14 +153,14 @@ func TestRedundancyOfManyLatents(t *testing.T) {
 	}
 }
 
-// TestFieldKeepsOthers: what a file brings wrongly beside its table has a sentence, and takes nothing else with it.
+// TestFieldKeepsOthers: invalid optional content gets a sentence in Problems and does not affect other scores.
 func TestFieldKeepsOthers(t *testing.T) {
 	f := fieldOf(t, drawn(60, true), Extra{
 		Models:     []Model{{Codes: [][]int{{0, 1, 1}}}, {Codes: [][]int{{0, 1}}}},
 		Curves:     []Curve{{Capacity: []float64{1}, Loss: []float64{0.5}, Baseline: 0.5}, {Capacity: []float64{1, 2}, Loss: []float64{0.5, 0}, Baseline: 0}},
 		Selections: []Selection{{Latents: []int{9}, Factors: []int{0}}, {Latents: []int{0}, Factors: []int{0}}, {}},
 	}, Options{})
-	for name, part := range map[string]string{"udr": "model 1 has a latent of 2 rows", "selection 0": "there is no latent 9; choose 0 to 2", "selection 2": "at least one latent"} {
+	for name, part := range map[string]string{"udr": "model 1 has a latent with 2 rows", "selection 0": "no latent 9; choose 0 to 2", "selection 2": "at least one latent"} {
 		if !strings.Contains(f.Problems[name], part) {
 			t.Errorf("%s: %q, want %q", name, f.Problems[name], part)
 		}
@@ -178,7 +178,7 @@ func TestFieldKeepsOthers(t *testing.T) {
 	}
 }
 
-// TestFieldSameOnAnyCores: workers and calls do not change a number.
+// TestFieldSameOnAnyCores: the result does not depend on the number of workers or on repeated calls.
 func TestFieldSameOnAnyCores(t *testing.T) {
 	one := fieldOf(t, drawn(150, false), Extra{}, Options{Workers: 1, Seed: 5})
 	four := fieldOf(t, drawn(150, false), Extra{}, Options{Workers: 4, Seed: 5})
@@ -195,7 +195,7 @@ func TestFieldSameOnAnyCores(t *testing.T) {
 	}
 }
 
-// TestHalvesInterval: intervals of half-samples are as wide as the score spreads over fresh tables.
+// TestHalvesInterval: intervals from half-samples are as wide as the spread of the score over new tables.
 func TestHalvesInterval(t *testing.T) {
 	const tables, n = 60, 400
 	var values []float64
@@ -228,11 +228,11 @@ func TestHalvesInterval(t *testing.T) {
 		width += float64(i.High-i.Low) / 2 / 1.96 / tables
 	}
 	if ratio := width / math.Sqrt(variance(values)); ratio < 0.75 || ratio > 1.4 {
-		t.Errorf("half-samples say a deviation of %.4f, tables have %.4f", width, math.Sqrt(variance(values)))
+		t.Errorf("half-samples estimate a deviation of %.4f, but tables have %.4f", width, math.Sqrt(variance(values)))
 	}
 }
 
-// TestScoresByHand: two latents of two rows' worth of information.
+// TestScoresByHand checks scores against values worked out by hand.
 func TestScoresByHand(t *testing.T) {
 	mi, h := [][]float64{{1, 0.25, 0}, {0.5, 0, 0.5}}, []float64{2, 1}
 	near(t, "MIG", mean(mig(mi, h)), ((1-0.25)/2+0)/2, 1e-15)
@@ -247,7 +247,7 @@ func TestScoresByHand(t *testing.T) {
 	near(t, "expected information", expectedInformation(label([]int{0, 1}), label([]int{0, 1})), math.Ln2, 1e-12)
 }
 
-// TestMachineOptimum: the gradient vanishes where the machine says that its optimum is.
+// TestMachineOptimum: the gradient is zero at the optimum that the machine returns.
 func TestMachineOptimum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for _, scale := range []float64{0.001, 1, 1000} {

@@ -14,7 +14,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// fieldGolden is a case of the field's scores, computed with NumPy and scikit-learn, every fit at its optimum.
+// fieldGolden is a case of the scores of other papers, computed with NumPy and scikit-learn with every fit at its optimum.
 type fieldGolden struct {
 	golden
 	UDR struct {
@@ -41,7 +41,7 @@ func (g fieldGolden) extra() Extra {
 	return e
 }
 
-// TestFieldGolden compares every score with every case of the folder that SLOTSCOPE_GOLDENS names.
+// TestFieldGolden compares every score with every case in the directory SLOTSCOPE_GOLDENS.
 func TestFieldGolden(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(cmp.Or(os.Getenv("SLOTSCOPE_GOLDENS"), "testdata/field"), "*.json"))
 	if err != nil || len(files) == 0 {
@@ -51,7 +51,7 @@ func TestFieldGolden(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run(name, func(t *testing.T) {
 			if slices.Contains([]string{"01_perfect_codes", "03_rotated_continuous", "04_noise_codes", "05_partial_9x16"}, name) {
-				expect.Long(t) // 02 is of numbers, 06 of codes, one latent of which has no information
+				expect.Long(t) // 02 has numbers, 06 has codes with one uninformative latent
 			}
 			raw, err := os.ReadFile(file)
 			if err != nil {
@@ -83,7 +83,7 @@ func TestFieldGolden(t *testing.T) {
 	}
 }
 
-// comparison walks two JSON values and counts the numbers that it compared.
+// comparison walks two JSON values and counts the compared numbers.
 type comparison struct {
 	*testing.T
 	g fieldGolden
@@ -133,7 +133,7 @@ func (c comparison) walk(path string, got, want any) (count int) {
 	return count
 }
 
-// tolerance is that of the file, by what the number belongs to; goldens are rounded to seven digits.
+// tolerance is the file's tolerance for the kind of number; goldens are rounded to seven digits.
 func (c comparison) tolerance(path string) float64 {
 	of := func(name string) float64 { return c.g.Tolerance[name].(float64) + 1e-7 }
 	switch {
@@ -141,7 +141,7 @@ func (c comparison) tolerance(path string) float64 {
 		spread := c.g.Expected["redundancy"].(map[string]any)["shuffled"].(map[string]any)
 		return spread["band_ten"].(float64)
 	case strings.Contains(path, "sap_index_matrix") || strings.HasSuffix(path, ".sap_index"):
-		return 3.0/float64(len(c.g.Factors)/3) + 1e-7 // machines on numbers, whatever the case
+		return 3.0/float64(len(c.g.Factors)/3) + 1e-7 // the same for every case with machines on numbers
 	case strings.Contains(path, "_matrix") && strings.Contains(path, "sap"):
 		return of("sap_entries")
 	case strings.HasSuffix(path, ".sap") || strings.HasSuffix(path, ".sap_std"):
@@ -158,7 +158,7 @@ func (c comparison) tolerance(path string) float64 {
 	return of("exact")
 }
 
-// spread compares means of ten. Raw BetaVAE scores of large scales depend on where the solver stops, and are left out.
+// spread compares means of ten. It skips raw BetaVAE scores at large scales, which depend on where the solver stops.
 func (c comparison) spread(path string, got, want map[string]any) {
 	if strings.Contains(path, "betavae_raw") {
 		return

@@ -7,26 +7,26 @@ import (
 	"slotscope/model"
 )
 
-// affordableProbe says why the probes of a factor would not fit into memory; nil where they do.
+// affordableProbe returns an error if the probes of a factor would not fit into memory.
 func (f *fieldWork) affordableProbe(columns, k int) error {
 	if size := (columns + 1) * k; size > maxWeights {
-		return fmt.Errorf("A linear probe of %d columns for %d values has %d weights; the limit is %d. Are the factors classes, and the latents codes?", columns, k, size, maxWeights)
+		return fmt.Errorf("A linear probe with %d columns and %d values has %d weights (limit %d). Check that the factors are classes and the latents are codes.", columns, k, size, maxWeights)
 	}
 	if size := f.w.n * k; size > maxShares {
-		return fmt.Errorf("A linear probe for %d values on %d rows gives %d probabilities; the limit is %d. Are the factors classes?", k, f.w.n, size, maxShares)
+		return fmt.Errorf("A linear probe for %d values on %d rows has %d probabilities (limit %d). Check that the factors are classes.", k, f.w.n, size, maxShares)
 	}
 	return nil
 }
 
-// probeCost is about the number of multiplications of a probe's fit, in units of a cheap task.
+// probeCost estimates the number of multiplications of a probe's fit, in units of a cheap task.
 func (f *fieldWork) probeCost(x design, rows, k int) float64 {
 	return 0.5 + float64(rows)*float64(max(x.width, x.p*min(1, len(x.values)))+8)*float64(k)/1e5
 }
 
-// planExplicitness fits one probe per factor, three of shuffled factors, and for codes one on their numbers.
+// planExplicitness fits one probe per factor, three of shuffled factors, and for codes also one on their numbers.
 func (f *fieldWork) planExplicitness() {
 	if f.w.n < 3 {
-		f.problem("explicitness", fmt.Sprintf("Prediction needs at least 3 rows to learn from and test on; the table has %d.", f.w.n))
+		f.problem("explicitness", fmt.Sprintf("Prediction needs at least 3 rows for training and testing; the table has %d.", f.w.n))
 		return
 	}
 	train, test := thirds(f.w.n)
@@ -59,13 +59,13 @@ func (f *fieldWork) planExplicitness() {
 	}
 }
 
-// readouts plans a probe for every factor of a world.
+// readouts plans one probe per factor of a world.
 func (f *fieldWork) readouts(x design, w *world, weights [][]int32, name string) []readout {
 	found := make([]readout, len(w.factors))
 	for i, s := range w.factors {
 		found[i] = readout{train: model.Undefined(), test: model.Undefined()}
 		if s.k*w.n > maxShares/8 {
-			weights = nil // bootstraps of so many curves take too long
+			weights = nil // bootstrapping this many curves takes too long
 		}
 		f.add(f.probeCost(x, w.n, s.k), func(ctx context.Context) (err error) {
 			if err := f.affordableProbe(x.p, s.k); err != nil {
@@ -78,7 +78,7 @@ func (f *fieldWork) readouts(x design, w *world, weights [][]int32, name string)
 	return found
 }
 
-// meanDraws is the mean over factors of every bootstrap.
+// meanDraws is the mean over factors of each bootstrap.
 func meanDraws(found []readout) []float64 {
 	draws := make([]float64, len(found[0].resampled))
 	for _, r := range found {
@@ -92,10 +92,10 @@ func meanDraws(found []readout) []float64 {
 	return draws
 }
 
-// planLowLabel fits probes to the first 100 and the first 1,000 rows, to ten draws of 100 of these, and to shuffled factors.
+// planLowLabel fits probes to the first 100 and the first 1,000 rows, to ten draws of 100 of the latter, and to shuffled factors.
 func (f *fieldWork) planLowLabel() {
 	if f.w.n <= moreLabels {
-		f.problem("low_label", fmt.Sprintf("Low-label accuracy learns from the first 1,000 rows and is tested on the others; the table has %d rows.", f.w.n))
+		f.problem("low_label", fmt.Sprintf("Low-label accuracy trains on the first 1,000 rows and tests on the others; the table has %d rows.", f.w.n))
 		return
 	}
 	few, more := firstRows(fewLabels), firstRows(moreLabels)
@@ -132,7 +132,7 @@ func firstRows(n int) []int {
 	return rows
 }
 
-// labels plans a probe for every factor on the rows given; put hears of all in the end, where none failed.
+// labels plans one probe per factor, trained on the given rows; put receives all results at the end, unless one failed.
 func (f *fieldWork) labels(w *world, rows []int, name string, put func([]labelled)) {
 	found := make([]labelled, len(w.factors))
 	x := w.probeDesign(rows)
@@ -171,7 +171,7 @@ func (f *fieldWork) keepAccuracy(name string, found []labelled) {
 	}
 }
 
-// planVotes draws the votes of FactorVAE and BetaVAE ten times, and as often for shuffled factors.
+// planVotes draws the votes of FactorVAE and BetaVAE ten times, and ten times for shuffled factors.
 func (f *fieldWork) planVotes() {
 	if len(f.w.factors) < 2 || tooWide(f.w) != "" {
 		return
@@ -240,7 +240,7 @@ func (f *fieldWork) keepVotes(s *model.Sampled, found []votesRun) {
 // tOfTen is the 0.975 quantile of Student's t for ten repeats.
 const tOfTen = 2.2621571628
 
-// planCapacity grows forests for DCI-ES.
+// planCapacity grows the forests of DCI-ES.
 func (f *fieldWork) planCapacity() {
 	if f.w.n < 3 {
 		return
@@ -275,7 +275,7 @@ func (f *fieldWork) planCapacity() {
 	}
 }
 
-// depths plans a forest for every factor of a world.
+// depths plans one forest per factor of a world.
 func (f *fieldWork) depths(w *world, trees, repeat int, name string) [][]float64 {
 	losses := make([][]float64, len(w.factors))
 	for i, s := range w.factors {

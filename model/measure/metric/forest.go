@@ -9,27 +9,27 @@ import (
 
 const (
 	defaultTrees = 100
-	chunkTrees   = 10 // trees of a forest that are grown in one go, and summed in their order
+	chunkTrees   = 10 // trees grown by one task, summed in their order
 )
 
-// forest is the task of predicting one factor: 100 trees on bootstrap samples, entropy, depth 10, √p features a split, as in
-// the DCI of Hsu et al.'s code.
+// forest predicts one factor, as in the DCI of Hsu et al.'s code: 100 trees on bootstrap samples, entropy, depth 10, √p features per
+// split.
 type forest struct {
 	y           labels
 	train, test []int
 	seed        uint64
-	stream      uint64 // another one for every forest of a measurement
+	stream      uint64 // differs for every forest of a measurement
 	view        func(*sample) view
 	xlogx       []float64
 }
 
-// chunk is what some of a forest's trees say.
+// chunk is the summed result of some of a forest's trees.
 type chunk struct {
-	importance []float64 // [p] sum over trees, each tree's summing to 1
+	importance []float64 // [p] sum over trees; each tree's importances sum to 1
 	shares     []float64 // [test, K] sum over trees of class proportions
 }
 
-// grow grows trees first to last, which depend on nothing but the forest's seed and their own number.
+// grow grows trees first to last, which depend only on the forest's seed and their own index.
 func (f forest) grow(ctx context.Context, first, last int) (chunk, error) {
 	s := &sample{y: f.y, weight: make([]int32, len(f.y.of)), xlogx: f.xlogx}
 	v := f.view(s)
@@ -49,7 +49,7 @@ func (f forest) grow(ctx context.Context, first, last int) (chunk, error) {
 	return c, nil
 }
 
-// bootstrap draws as many training rows as there are, with replacement.
+// bootstrap draws with replacement as many training rows as there are.
 func (f forest) bootstrap(weight []int32, rng *rand.Rand) {
 	clear(weight)
 	for range f.train {
@@ -72,8 +72,8 @@ func (c *chunk) add(g *grower, test []int) {
 	}
 }
 
-// verdict joins the chunks of a forest: importances [p] that sum to 1, or to 0 where no tree split, and the share of test rows
-// that the trees together get right.
+// verdict combines the chunks of a forest: importances [p] that sum to 1, or to 0 if no tree split, and the accuracy of the forest's
+// joint vote on the test rows.
 func (f forest) verdict(chunks []chunk) (importance []float64, accuracy float64) {
 	importance, shares := make([]float64, len(chunks[0].importance)), make([]float64, len(chunks[0].shares))
 	for _, c := range chunks {

@@ -11,7 +11,7 @@ import (
 	"slotscope/model"
 )
 
-// golden is a case computed with scikit-learn 1.2 by the definitions of Hsu et al.'s code.
+// golden is a case computed with scikit-learn 1.2, using the definitions in Hsu et al.'s code.
 type golden struct {
 	Name     string
 	Discrete bool
@@ -63,7 +63,7 @@ func columnsOf[T any](rows [][]T) [][]T {
 	return out
 }
 
-// eachGolden runs fn on every case as a subtest.
+// eachGolden runs fn for every case as a subtest.
 func eachGolden(t *testing.T, fn func(t *testing.T, g golden)) {
 	files, err := filepath.Glob("testdata/0*.json")
 	if err != nil || len(files) != 8 {
@@ -85,7 +85,7 @@ func eachGolden(t *testing.T, fn func(t *testing.T, g golden)) {
 	}
 }
 
-// closeTo compares scores; undefined equals undefined only.
+// closeTo compares scores; undefined equals only undefined.
 func closeTo(t *testing.T, what string, got, want model.Score, tol float64) {
 	t.Helper()
 	if got.Defined() != want.Defined() || got.Defined() && math.Abs(float64(got-want)) > tol {
@@ -93,7 +93,7 @@ func closeTo(t *testing.T, what string, got, want model.Score, tol float64) {
 	}
 }
 
-// TestInfo: what training measures as it goes has the goldens' values too.
+// TestInfo: the scores measured during training also match the goldens.
 func TestInfo(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g golden) {
 		info, err := MeasureInfo(t.Context(), g.table(), Options{Workers: 1})

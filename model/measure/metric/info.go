@@ -6,14 +6,14 @@ import (
 	"slotscope/model"
 )
 
-// Info is InfoMEC without what explains it.
+// Info is InfoMEC without its details.
 type Info struct {
 	M, E, C model.Score     // modularity, explicitness in sample, compactness; as in model.Metrics
 	NMI     [][]model.Score // [F][m] I(s; z) / H(s)
 }
 
-// MeasureInfo computes InfoM, InfoE and InfoC as Measure does, and nothing else: no forests, no held-out and no shuffled fits.
-// It costs about a twentieth of Measure. Trees of the options is not used.
+// MeasureInfo computes only InfoM, InfoE and InfoC, with the same values as Measure: no forests, no held-out and no shuffled fits.
+// It takes about a twentieth of the time of Measure and ignores Trees.
 func MeasureInfo(ctx context.Context, t Table, o Options) (Info, error) {
 	if err := t.Check(); err != nil {
 		return Info{}, err

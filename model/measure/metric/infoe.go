@@ -8,7 +8,7 @@ import (
 	"slotscope/model"
 )
 
-// maxWeights bounds the numbers of one regression, which keeps about twenty-five vectors of them.
+// maxWeights limits the number of weights of one regression, which allocates about twenty-five vectors of that size.
 const maxWeights = 8 << 20
 
 // designOf is the input of the regressions: one-hot codes, or standardized numbers.
@@ -19,12 +19,12 @@ func designOf(t Table) design {
 	return dense(standardize(t.Values))
 }
 
-// explicitness is InfoE of one factor: how much of its entropy a linear classifier removes, on the rows it was fitted on.
+// explicitness is InfoE of one factor: the share of its entropy that a linear classifier removes, on the rows it was fitted on.
 //
 //	( ln K − H(s | z) ) / ln K            Hsu et al. 2023, InfoE
 //
-// ln K is the cross-entropy of the same regression without input, since classes are weighted to count the same. For rare values
-// the result may lie a little below 0. It saturates: with enough columns, noise separates all rows and scores 1.
+// ln K is the cross-entropy of the same regression without input, because all classes have the same total weight. For rare values the
+// result can be slightly below 0. It saturates: with enough columns, even noise separates all rows and scores 1.
 func explicitness(ctx context.Context, x design, s labels) (model.Score, error) {
 	w, _, err := newLogistic(ctx, x, s).fit()
 	if err != nil {
@@ -33,8 +33,8 @@ func explicitness(ctx context.Context, x design, s labels) (model.Score, error) 
 	return relative(crossEntropy(x, s, w), s.k), nil
 }
 
-// heldOut is explicitness measured on a tenth of the rows that the classifier did not see. Below 0, its guesses are worse than
-// none.
+// heldOut is explicitness measured on the tenth of the rows that the classifier was not fitted on. It is below 0 if the predictions are
+// worse than a constant guess.
 func heldOut(ctx context.Context, x design, s labels, seed int64) (model.Score, error) {
 	train, test := split(x.n, seed)
 	w, _, err := newLogistic(ctx, x.take(train), s.take(train)).fit()
@@ -44,13 +44,13 @@ func heldOut(ctx context.Context, x design, s labels, seed int64) (model.Score, 
 	return relative(crossEntropy(x.take(test), s.take(test), w), s.k), nil
 }
 
-// shuffled is explicitness once the rows of the factor are in another order than those of the latents: the level of chance.
+// shuffled is explicitness after shuffling the rows of the factor against those of the latents: the chance level.
 func shuffled(ctx context.Context, x design, s labels, seed int64) (model.Score, error) {
 	order := rand.New(rand.NewPCG(uint64(seed), 's')).Perm(x.n)
 	return explicitness(ctx, x, s.take(order))
 }
 
-// relative is the share of the entropy that is removed; what rounding leaves of none is 0.
+// relative is the share of the entropy removed; differences within rounding of none are 0.
 func relative(ce float64, k int) model.Score {
 	r := 1 - ce/math.Log(float64(k))
 	if math.Abs(r) < 1e-12 {
@@ -59,7 +59,7 @@ func relative(ce float64, k int) model.Score {
 	return model.Score(r)
 }
 
-// split divides n rows at random into nine tenths and the tenth that is held out, of at least one row.
+// split divides n rows at random into nine tenths for fitting and one held-out tenth of at least one row.
 func split(n int, seed int64) (train, test []int) {
 	order := rand.New(rand.NewPCG(uint64(seed), 't')).Perm(n)
 	cut := (n + 9) / 10

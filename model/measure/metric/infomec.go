@@ -8,11 +8,11 @@ import (
 	"slotscope/model"
 )
 
-// relations is what InfoM and InfoC are made of.
+// relations is the input of InfoM and InfoC.
 type relations struct {
-	nmi    [][]model.Score // [F][m] I(s; z) / H(s); undefined for a factor of one value
+	nmi    [][]model.Score // [F][m] I(s; z) / H(s); undefined for a factor with a single value
 	active []bool          // [m]
-	kept   []int           // factors of at least two values
+	kept   []int           // factors with at least two values
 }
 
 // relate measures the normalized mutual information of every factor and latent.
@@ -33,7 +33,7 @@ func relate(t Table, factors []labels, seed int64) relations {
 	return r
 }
 
-// informer is the estimator of I(s; z_j) for the latents of a table.
+// informer returns the estimator of I(s; z_j) for the latents of a table.
 func informer(t Table, seed int64) func(s labels, j int) float64 {
 	if t.discrete() {
 		codes := labelAll(t.Codes)
@@ -47,7 +47,7 @@ func informer(t Table, seed int64) func(s labels, j int) float64 {
 	return func(s labels, j int) float64 { return ross(s, values[j]) }
 }
 
-// activity says which latents vary: slots that take at least two codes, numbers whose range is above a twentieth of the widest.
+// activity reports which latents vary: slots with at least two codes, and numbers whose range exceeds a twentieth of the widest range.
 func activity(t Table) []bool {
 	active := make([]bool, t.latents())
 	for j, c := range t.Codes {
@@ -63,11 +63,12 @@ func activity(t Table) []bool {
 	return active
 }
 
-// infoM is modularity: does an active latent tell of one factor only?
+// infoM is modularity: whether each active latent carries information about one factor only, between 0 and 1.
 //
 //	( mean_j [ max_i NMI_ij / Σ_i NMI_ij ] − 1/F ) / (1 − 1/F)            Hsu et al. 2023, InfoM
 //
-// Latents that tell of no factor at all are left out of the mean. One factor leaves it undefined; no active latent gives 0.
+// Latents without information about any factor are excluded from the mean. It is undefined for a single factor, and 0 without active
+// latents.
 func (r relations) infoM() model.Score {
 	if len(r.kept) < 2 {
 		return model.Undefined()
@@ -92,11 +93,11 @@ func (r relations) infoM() model.Score {
 	return aboveChance(mean/count, len(r.kept))
 }
 
-// infoC is compactness: is a factor told of by one active latent only?
+// infoC is compactness: whether the information about each factor lies in one active latent only, between 0 and 1.
 //
 //	( mean_i [ max_j NMI_ij / Σ_j NMI_ij ] − 1/a ) / (1 − 1/a)            Hsu et al. 2023, InfoC; a active latents
 //
-// A factor that no latent tells of counts as spread evenly. One active latent leaves it undefined; none gives 0.
+// A factor that no latent has information about counts as evenly spread. It is undefined for one active latent, and 0 without any.
 func (r relations) infoC() model.Score {
 	var on []int
 	for j, active := range r.active {
@@ -136,7 +137,7 @@ func aboveChance(share float64, n int) model.Score {
 	return model.Score((share - chance) / (1 - chance))
 }
 
-// meanScore is the mean of the scores at the places given; undefined where there are none.
+// meanScore is the mean of the scores at the given indices; undefined if there are none.
 func meanScore(scores []model.Score, at []int) model.Score {
 	sum := 0.0
 	for _, i := range at {

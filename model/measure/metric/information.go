@@ -8,7 +8,7 @@ import (
 // gateDeviations is how many standard deviations above chance a corrected information must be to count.
 const gateDeviations = 6
 
-// information is what the scores made of mutual information share. Matrices are [F][m], in nats.
+// information is the shared input of the scores based on mutual information. Matrices are [F][m], in nats.
 type information struct {
 	n                  int
 	plugin, mm, chance [][]float64 // plug-in, Miller-Madow, mean over permutations of the rows
@@ -44,11 +44,11 @@ func occupied(counts []int) (cells int) {
 	return cells
 }
 
-// pairInformation is the mutual information of two columns, plug-in and with Miller and Madow's correction.
+// pairInformation is the mutual information of two columns, plug-in and with the Miller–Madow correction.
 //
 //	I^MM = I + (K_a + K_b − K_ab − 1)/2n            K: occupied cells
 //
-// What is at most 1e-12, or of a constant column, is exactly 0.
+// Values up to 1e-12, and those of a constant column, are exactly 0.
 func pairInformation(a, b labels) (plugin, corrected float64) {
 	ka, kb := occupied(a.counts()), occupied(b.counts())
 	if ka < 2 || kb < 2 {
@@ -66,7 +66,7 @@ func pairInformation(a, b labels) (plugin, corrected float64) {
 	return plugin, corrected
 }
 
-// jointCounts is the occupied cells of the table of two columns.
+// jointCounts is the occupied cells of the contingency table of two columns.
 func jointCounts(a, b labels) []int {
 	if a.k*b.k <= 8*len(a.of)+1<<16 {
 		cells := make([]int, a.k*b.k)
@@ -92,11 +92,11 @@ func jointCounts(a, b labels) []int {
 	return cells
 }
 
-// expectedInformation is the exact mean of the plug-in information over all orders of the rows of one column.
+// expectedInformation is the exact mean of the plug-in information over all permutations of one column.
 //
 //	E[I] = Σ_ab Σ_k (k/n) ln(nk/ab) P(k)            P hypergeometric; Vinh, Epps and Bailey 2010
 //
-// It depends on the two margins only. Cells of the same margins are computed once.
+// It depends only on the two margins. Cells with the same margins are computed once.
 func expectedInformation(s, z labels) float64 {
 	n, total := len(s.of), 0.0
 	lf, bs := logFactorials(n), tally(z.counts())
@@ -108,7 +108,7 @@ func expectedInformation(s, z labels) float64 {
 	return max(0, total)
 }
 
-// expectedCell is the mean of (k/n) ln(nk/ab) for a cell of margins a and b.
+// expectedCell is the mean of (k/n) ln(nk/ab) for a cell with margins a and b.
 func expectedCell(n, a, b int, lf []float64) float64 {
 	fixed := lf[a] + lf[b] + lf[n-a] + lf[n-b] - lf[n]
 	scale, cell := float64(n)/(float64(a)*float64(b)), 0.0
@@ -119,10 +119,10 @@ func expectedCell(n, a, b int, lf []float64) float64 {
 	return cell
 }
 
-// margin is a count and how many labels have it.
+// margin is a count and the number of labels that have it.
 type margin struct{ count, times int }
 
-// tally is how often each count above 0 occurs, in ascending order.
+// tally counts how often each count above 0 occurs, in ascending order.
 func tally(counts []int) (margins []margin) {
 	for _, c := range slices.Sorted(slices.Values(counts)) {
 		if last := len(margins) - 1; last >= 0 && margins[last].count == c {
@@ -143,7 +143,7 @@ func logFactorials(n int) []float64 {
 	return lf
 }
 
-// gated is information above its bias; 0 unless it is more than six standard deviations of chance above it.
+// gated is information above its bias; 0 unless it exceeds the bias by more than six standard deviations of chance.
 //
 //	c = I − bias counts where c > 6 √(bias/n)            2nI is about χ² under independence
 func gated(i, bias float64, n int) float64 {

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// irs is interventional robustness: how little a latent moves while its own factor stays. Latents are numbers.
+// irs is interventional robustness: how little a latent varies while its own factor is fixed. Latents are numbers.
 //
 //	M_id = 1 − mean_v Q(|z_d − mean_v z_d|) / T_d,  T_d = max |z_d − z̄_d|            Suter et al. 2019
 //	IRS  = Σ_d T_d max_i M_id / Σ_d T_d
 //
-// Q is the quantile given; 1 is the maximum, as in the paper. The matrix is [F][varying latents]. Without any, the score is 0.
+// Q is the given quantile; 1 is the maximum, as in the paper. The matrix is [F][varying latents]. Without varying latents the score is 0.
 func (w *world) irs(quantile float64) (score float64, matrix [][]float64) {
 	matrix = make([][]float64, len(w.factors))
 	for i := range matrix {
@@ -44,7 +44,7 @@ func (w *world) irs(quantile float64) (score float64, matrix [][]float64) {
 	return score / weights, matrix
 }
 
-// furthest is a quantile of the distances from the mean, interpolated between neighbours.
+// furthest is a quantile of the distances from the mean, interpolated linearly.
 func furthest(x []float64, quantile float64) float64 {
 	centre, d := mean(x), make([]float64, len(x))
 	for i, v := range x {

@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	logisticIterations = 100  // of L-BFGS, as scikit-learn's max_iter
-	logisticGradient   = 1e-4 // largest component at which it stops, as scikit-learn's tol
-	logisticStore      = 10   // pairs that L-BFGS keeps
+	logisticIterations = 100  // of L-BFGS, like scikit-learn's max_iter
+	logisticGradient   = 1e-4 // stopping tolerance of the largest component, like scikit-learn's tol
+	logisticStore      = 10   // pairs stored by L-BFGS
 	leastProbability   = 2.220446049250313e-16
 )
 
-// design is the input of a regression: n rows, p columns and an intercept, the last column. It is one-hot, of which only the
-// column numbers are kept, or dense.
+// design is the input of a regression: n rows, p columns and an intercept as the last column. It is either one-hot, stored as column
+// numbers, or dense.
 type design struct {
 	n, p   int
-	hot    []int32   // [n, m] columns that are 1; nil for a dense design
+	hot    []int32   // [n, m] columns equal to 1; nil for a dense design
 	width  int       // m
 	values []float64 // [n, p]
 }
 
-// oneHot is the design in which every code of every slot that occurs is a column.
+// oneHot is the design with one column for every code that occurs in a slot.
 func oneHot(slots []labels) design {
 	d := design{n: len(slots[0].of), width: len(slots)}
 	d.hot = make([]int32, d.n*d.width)
@@ -50,7 +50,7 @@ func dense(columns [][]float64) design {
 	return d
 }
 
-// take is the design at the rows given.
+// take is the design of the given rows.
 func (d design) take(rows []int) design {
 	out := design{n: len(rows), p: d.p, width: d.width}
 	for _, r := range rows {
@@ -82,7 +82,7 @@ func (d design) logits(dst, w []float64, row int) {
 	}
 }
 
-// spread adds the gradient of one row's logits to that of the weights.
+// spread adds the gradient with respect to one row's logits to the gradient of the weights.
 func (d design) spread(grad, delta []float64, row int) {
 	k := len(delta)
 	add := func(column int, x float64) {
@@ -106,7 +106,7 @@ func (d design) spread(grad, delta []float64, row int) {
 	}
 }
 
-// softmax turns logits into probabilities.
+// softmax replaces logits by probabilities.
 func softmax(x []float64) {
 	top := x[0]
 	for _, v := range x {
@@ -122,7 +122,7 @@ func softmax(x []float64) {
 	}
 }
 
-// logistic is a multinomial logistic regression, without penalty, with classes weighted to count the same.
+// logistic is a multinomial logistic regression without penalty, in which all classes have the same total weight.
 //
 //	min_W (1/n) Σ_r w_r CE_r            w_r = n / (K n_class(r))
 type logistic struct {
@@ -173,7 +173,7 @@ func (l *logistic) evaluate() {
 	}
 }
 
-// visit evaluates at w, unless that is where the last evaluation was: the optimizer asks for loss and gradient apart.
+// visit evaluates at w unless that was the last evaluation, because the optimizer requests loss and gradient separately.
 func (l *logistic) visit(w []float64) {
 	for i, v := range w {
 		if l.at[i] != v {
@@ -184,7 +184,7 @@ func (l *logistic) visit(w []float64) {
 	}
 }
 
-// fit returns the weights [p+1, K] where L-BFGS stops, and its number of iterations. It starts at 0.
+// fit returns the weights [p+1, K] at which L-BFGS stops, starting from 0, and its number of iterations.
 func (l *logistic) fit() ([]float64, int, error) {
 	problem := optimize.Problem{
 		Func: func(w []float64) float64 { l.visit(w); return l.loss },
@@ -208,12 +208,12 @@ func (l *logistic) fit() ([]float64, int, error) {
 		return nil, 0, fmt.Errorf("logistic regression: %w", cause)
 	}
 	if result == nil || result.X == nil {
-		return nil, 0, fmt.Errorf("logistic regression: %w", errors.Join(errors.New("the optimizer gave no weights"), err))
+		return nil, 0, fmt.Errorf("logistic regression: %w", errors.Join(errors.New("the optimizer returned no weights"), err))
 	}
-	return result.X, result.MajorIterations, nil // a line search that ends in rounding leaves the best weights so far
+	return result.X, result.MajorIterations, nil // a line search that fails by rounding still returns the best weights so far
 }
 
-// crossEntropy is the mean over rows of −ln p(class), unweighted, in nats; p is kept away from 0 and 1 by 2.2e-16.
+// crossEntropy is the mean over rows of −ln p(class), unweighted, in nats; p is clamped to [2.2e-16, 1 − 2.2e-16].
 func crossEntropy(x design, y labels, w []float64) float64 {
 	sum, p := 0.0, make([]float64, y.k)
 	for r, v := range y.of {

@@ -11,17 +11,17 @@ import (
 	"slotscope/model"
 )
 
-// Options are how to measure; the zero value measures all.
+// Options configure a measurement; the zero value is valid.
 type Options struct {
 	Seed     int64                  // of forests, splits, shuffles and the noise that breaks ties
-	Trees    int                    // of each forest; 0 for 100
-	Workers  int                    // at once; 0 for every core
-	Progress func(done, of float64) // hears how much of the work is done, in no unit; may be nil
+	Trees    int                    // per forest; 0 for 100
+	Workers  int                    // number of parallel workers; 0 for one per core
+	Progress func(done, of float64) // called with the completed and total work, in arbitrary units; may be nil
 }
 
-// Measure computes InfoMEC and DCI of a table. The same table and options give the same scores on any number of cores.
+// Measure computes InfoMEC and DCI of a table. The result does not depend on the number of workers.
 //
-// Factors of one value are left out everywhere. ctx ends it early, with ctx.Err() in the error's chain.
+// Factors with a single value are ignored. If ctx ends, Measure returns early with ctx.Err() in the error's chain.
 func Measure(ctx context.Context, t Table, o Options) (model.Metrics, error) {
 	if err := t.Check(); err != nil {
 		return model.Metrics{}, err
@@ -37,7 +37,7 @@ func Measure(ctx context.Context, t Table, o Options) (model.Metrics, error) {
 	return m.scores(), nil
 }
 
-// measurement is the work on one table: what is shared, the tasks, and what they found.
+// measurement is the state of measuring one table: shared inputs, tasks and results.
 type measurement struct {
 	t       Table
 	o       Options
@@ -59,13 +59,13 @@ const (
 	onShuffled
 )
 
-// task is a part of the work that can be done beside the others.
+// task is a part of the work that can run in parallel with the others.
 type task struct {
-	cost float64 // relative to the others
+	cost float64 // relative to other tasks
 	do   func(ctx context.Context) error
 }
 
-// forests is one view of the latents: the forest of every factor kept, in chunks.
+// forests is one view of the latents: the forest of every kept factor, in chunks.
 type forests struct {
 	of     []forest
 	chunks [][]chunk
@@ -86,7 +86,8 @@ func newMeasurement(t Table, o Options) *measurement {
 	return m
 }
 
-// affordable refuses factors that are no classes, whose regressions would not fit into memory.
+// affordable returns an error if a factor has so many values that its regression would not fit into memory, which means that it is
+// probably not a class.
 func (m *measurement) affordable() error {
 	columns := m.t.latents() + 1
 	for _, s := range m.slots {
@@ -94,8 +95,8 @@ func (m *measurement) affordable() error {
 	}
 	for i, f := range m.factors {
 		if size := columns * f.k; size > maxWeights {
-			return fmt.Errorf("%s takes %d values and the latents %d columns: a regression of %d weights, the limit is %d; "+
-				"are the factors classes, and the latents codes?", m.t.name(i), f.k, columns, size, maxWeights)
+			return fmt.Errorf("%s has %d values and the latents have %d columns, which needs a regression with %d weights (limit %d); "+
+				"check that the factors are classes and the latents are codes", m.t.name(i), f.k, columns, size, maxWeights)
 		}
 	}
 	return nil
@@ -130,7 +131,7 @@ func (m *measurement) planRelations() {
 	}})
 }
 
-// planFits lists the regressions of some kinds of InfoE, one for each factor kept.
+// planFits adds the regressions of some kinds of InfoE, one for each kept factor.
 func (m *measurement) planFits(kinds ...int) {
 	x := designOf(m.t)
 	for _, i := range m.kept {
@@ -143,7 +144,7 @@ func (m *measurement) planFits(kinds ...int) {
 	}
 }
 
-// fit is one kind of InfoE of one factor.
+// fit computes one kind of InfoE of one factor.
 func (m *measurement) fit(ctx context.Context, kind int, x design, s labels) (model.Score, error) {
 	switch kind {
 	case onHeldOut:
@@ -173,7 +174,7 @@ func (m *measurement) planForests(look func(*sample) view) {
 	m.views = append(m.views, all)
 }
 
-// run does the tasks on the workers.
+// run executes the tasks on the workers.
 func (m *measurement) run(ctx context.Context) error {
 	of, done := 0.0, 0.0
 	for _, t := range m.tasks {
@@ -237,7 +238,7 @@ func (m *measurement) dci() model.DCI {
 	return d
 }
 
-// verdicts are the importances [p][F'] and accuracies [F'] of all factors kept.
+// verdicts are the importances [p][F'] and accuracies [F'] of all kept factors.
 func (v *forests) verdicts() (r [][]float64, accuracy []float64) {
 	columns := make([][]float64, len(v.of))
 	accuracy = make([]float64, len(v.of))
@@ -247,7 +248,7 @@ func (v *forests) verdicts() (r [][]float64, accuracy []float64) {
 	return transposed(columns), accuracy
 }
 
-// Unmeasured is the scores of a table that Measure refuses: all undefined.
+// Unmeasured is the result for a table that Measure rejects: every score is undefined.
 func Unmeasured(t Table) model.Metrics {
 	nothing := model.Undefined()
 	return model.Metrics{Discrete: t.discrete(), Rows: t.rows(), Latents: t.latents(), InfoM: nothing, InfoE: nothing, InfoC: nothing,

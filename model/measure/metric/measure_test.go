@@ -31,7 +31,7 @@ func grid(sizes ...int) [][]int {
 	return columnsOf(rows)
 }
 
-// scattered gives every code another number, all different.
+// scattered replaces the codes by distinct random numbers.
 func scattered(column []int, rng *rand.Rand) []int {
 	names, out := rng.Perm(512), make([]int, len(column))
 	for r, v := range column {
@@ -72,8 +72,8 @@ func TestPerfectCodesOnAFullGrid(t *testing.T) {
 	}
 }
 
-// TestPerfectCodesOnASample: drawn factors share information by chance, by which perfect codes of Shapes3D's six factors score
-// 0.990 on 10,000 rows.
+// TestPerfectCodesOnASample: sampled factors share information by chance, so perfect codes of Shapes3D's six factors score 0.990 on
+// 10,000 rows.
 func TestPerfectCodesOnASample(t *testing.T) {
 	table, rng := paperTable(10000), rand.New(rand.NewPCG(2, 2))
 	table.Codes = nil
@@ -85,7 +85,7 @@ func TestPerfectCodesOnASample(t *testing.T) {
 	closeTo(t, "InfoC", r.infoC(), 0.990, 0.003)
 }
 
-// TestNoiseSaturates shows why InfoE is shown beside its level of chance: 512 codes a slot explain anything.
+// TestNoiseSaturates shows why InfoE is reported next to its chance level: 512 codes per slot explain anything.
 func TestNoiseSaturates(t *testing.T) {
 	table, rng := paperTable(2500), rand.New(rand.NewPCG(3, 3))
 	for j := range table.Codes {
@@ -103,7 +103,7 @@ func TestNoiseSaturates(t *testing.T) {
 	}
 }
 
-// randomTable has slots that partly tell of factors.
+// randomTable has slots that carry partial information about factors.
 func randomTable(t *rapid.T) Table {
 	n, f, slots := rapid.IntRange(2, 60).Draw(t, "n"), rapid.IntRange(1, 4).Draw(t, "F"), rapid.IntRange(1, 5).Draw(t, "m")
 	column := func(what string, k int) []int { return rapid.SliceOfN(rapid.IntRange(0, k), n, n).Draw(t, what) }
@@ -137,11 +137,11 @@ func TestScoresDoNotDependOnNames(t *testing.T) {
 		}
 		for name, pair := range map[string][2]model.Score{"InfoM": {a.InfoM, b.InfoM}, "InfoC": {a.InfoC, b.InfoC}} {
 			if pair[0].Defined() != pair[1].Defined() || math.Abs(float64(pair[0]-pair[1])) > 1e-9 {
-				t.Errorf("%s is %v, with slots in another order and other codes %v", name, pair[0], pair[1])
+				t.Errorf("%s is %v, but %v with reordered slots and renamed codes", name, pair[0], pair[1])
 			}
 		}
-		if math.Abs(float64(a.InfoE-b.InfoE)) > 5e-3 { // rounding sends the line searches other ways
-			t.Errorf("InfoE is %v, with slots in another order and other codes %v", a.InfoE, b.InfoE)
+		if math.Abs(float64(a.InfoE-b.InfoE)) > 5e-3 { // rounding changes the path of the line searches
+			t.Errorf("InfoE is %v, but %v with reordered slots and renamed codes", a.InfoE, b.InfoE)
 		}
 		for place, j := range order {
 			for i := range table.Factors {
@@ -219,7 +219,7 @@ func TestAnyNumberOfWorkersGivesTheSameScores(t *testing.T) {
 	}
 	other := measured(t, table, Options{Seed: 6, Trees: 25})
 	if one.DCI.OneHot.D == other.DCI.OneHot.D || one.InfoEHeldOut == other.InfoEHeldOut {
-		t.Error("another seed gives the same forests or the same split")
+		t.Error("a different seed gives the same forests or the same split")
 	}
 }
 
@@ -231,7 +231,7 @@ func TestMeasureEndsWhenAsked(t *testing.T) {
 		cancel()
 	}})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled, it said %v", err)
+		t.Errorf("after cancellation: %v", err)
 	}
 	if calls > 4 {
 		t.Errorf("%d tasks ended after the cancellation", calls)
@@ -272,7 +272,7 @@ func TestCheckNamesColumnAndRow(t *testing.T) {
 		{Table{Values: [][]float64{{0, 1, math.NaN()}}, Factors: factors}, "latent 0 of row 2 is NaN"},
 		{Table{Values: [][]float64{{math.Inf(1), 1, 0}}, Factors: factors}, "latent 0 of row 0 is +Inf"},
 		{Table{Codes: factors, Factors: factors, Names: []string{"a", "b"}}, "2 names for 1 factors"},
-		{Table{Codes: [][]int{wide}, Factors: [][]int{wide}, Names: []string{"id"}}, "id takes 10000 values"},
+		{Table{Codes: [][]int{wide}, Factors: [][]int{wide}, Names: []string{"id"}}, "id has 10000 values"},
 	} {
 		_, err := Measure(t.Context(), c.table, Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -2,7 +2,7 @@ package metric
 
 import "slotscope/model"
 
-// mig is the mutual information gap of each factor: how much more the best latent tells of it than the second best.
+// mig is the mutual information gap of each factor: how much more information the best latent has about it than the second best.
 //
 //	MIG_i = (I_i(1) − I_i(2)) / H_i            Chen et al. 2018, eq. 6
 //
@@ -16,7 +16,7 @@ func mig(mi [][]float64, h []float64) []float64 {
 	return gaps
 }
 
-// dcimig gives each latent to the factor that it tells most of, and each factor the largest gap of its latents.
+// dcimig assigns each latent to the factor it has the most information about, and scores each factor by the largest gap of its latents.
 //
 //	Σ_i max{ g_j : i*(j) = i } / Σ_i H_i            Sepliarskaia et al. 2019; g_j = best − second best over factors
 func dcimig(mi [][]float64, h []float64) float64 {
@@ -34,11 +34,11 @@ func dcimig(mi [][]float64, h []float64) float64 {
 	return sum(best) / sum(h)
 }
 
-// modularity is, for each latent, how far it tells of one factor only; 0 where it tells of none.
+// modularity is, for each latent, how far its information is about one factor only; 0 if it has none.
 //
 //	1 − (Σ_i I_ij² − max_i I_ij²) / ((F − 1) max_i I_ij²)            Ridgeway & Mozer 2018, eq. 2
 //
-// It is nil for one factor. Noise scores about 0.7.
+// It is nil for a single factor. Noise scores about 0.7.
 func modularity(mi [][]float64) []float64 {
 	if len(mi) < 2 {
 		return nil
@@ -56,8 +56,8 @@ func modularity(mi [][]float64) []float64 {
 	return scores
 }
 
-// infoMC is InfoM and InfoC of a matrix [F][m] over the latents that vary. A latent that tells of nothing is left out of InfoM;
-// with strict it counts as 0, as what is left of noise by a correction must.
+// infoMC is InfoM and InfoC of a matrix [F][m] over the latents that vary. Latents without information are excluded from InfoM; with
+// strict they count as 0, which is right for noise after a bias correction.
 func infoMC(nmi [][]float64, varying []bool, strict bool) (m, c model.Score) {
 	var p [][]float64
 	for j, column := range transposed(nmi) {
@@ -71,8 +71,8 @@ func infoMC(nmi [][]float64, varying []bool, strict bool) (m, c model.Score) {
 	return concentration(p, !strict), concentration(transposed(p), false)
 }
 
-// concentration is the mean share of the largest entry of each row, mapped so that even rows are 0; undefined for one column. Rows
-// of zeros count as even, or are left out.
+// concentration is the mean share of the largest entry of each row, scaled so that even rows are 0; undefined for a single column. Rows
+// of zeros count as even, or are excluded if omit is set.
 func concentration(rows [][]float64, omit bool) model.Score {
 	width := len(rows[0])
 	if width < 2 {
@@ -97,7 +97,7 @@ func concentration(rows [][]float64, omit bool) model.Score {
 	return aboveChance(shares/float64(count), width)
 }
 
-// corrected are InfoM and InfoC of information above its bias, over entropies made comparable.
+// corrected are InfoM and InfoC of the information above its bias, over entropies corrected to match.
 func (v information) corrected(bias func(i, j int) float64, room func(i, j int) float64) (m, c model.Score) {
 	nmi := make([][]float64, len(v.plugin))
 	for i, row := range v.plugin {
@@ -111,7 +111,7 @@ func (v information) corrected(bias func(i, j int) float64, room func(i, j int) 
 	return infoMC(nmi, v.varying, true)
 }
 
-// scores are MIG, DCIMIG, modularity, and InfoM and InfoC by three estimators.
+// scores adds MIG, DCIMIG, modularity, and InfoM and InfoC by three estimators.
 func (v information) scores(to map[string]model.Score) {
 	to["mig"], to["mig_mm"] = model.Score(mean(mig(v.plugin, v.h))), model.Score(mean(mig(v.mm, v.hMM)))
 	to["dcimig"] = model.Score(dcimig(v.plugin, v.h))

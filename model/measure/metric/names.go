@@ -7,13 +7,13 @@ import (
 	"slotscope/model"
 )
 
-// CodeNames says what each code of each slot stands for: the value of the slot's own factor that is most frequent among the
-// rows that take the code, and how frequent.
+// CodeNames names each code of each slot by the most frequent value of the slot's own factor among the rows with that code, with its
+// share of those rows.
 //
 //	P(s = a | z_i = c) = n(s = a, z_i = c) / n(z_i = c)
 //
-// The result is [m], the codes of a slot most used first. The slot's own factor is the first that it is named after; mixed and unused slots
-// name no codes.
+// The result is [m], each slot's codes by descending frequency. The slot's own factor is the first factor in its name; mixed and unused
+// slots have no code names.
 func CodeNames(t Table, owners []model.Owner) []model.CodeNames {
 	all := make([]model.CodeNames, len(t.Codes))
 	for i, codes := range t.Codes {
@@ -38,7 +38,7 @@ func CodeNames(t Table, owners []model.Owner) []model.CodeNames {
 	return all
 }
 
-// nameOf takes the most frequent value, of equally frequent ones the smallest.
+// nameOf returns the most frequent value, or the smallest of equally frequent ones.
 func nameOf(code int, values map[int]int) model.CodeName {
 	name, most := model.CodeName{Code: code}, 0
 	for v, n := range values {

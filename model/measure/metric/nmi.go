@@ -35,7 +35,7 @@ func mutual(s, z labels) float64 {
 	return max(0, sum)
 }
 
-// jittered is a standardized column with noise of relative size 1e-10, which breaks ties.
+// jittered is a standardized column plus noise of relative size 1e-10, which breaks ties.
 func jittered(column []float64, rng *rand.Rand) []float64 {
 	mean := 0.0
 	for _, v := range column {
@@ -48,12 +48,12 @@ func jittered(column []float64, rng *rand.Rand) []float64 {
 	return out
 }
 
-// ross estimates the mutual information in nats of classes and a number.
+// ross estimates the mutual information between classes and a number, in nats.
 //
 //	I = ψ(N) + ⟨ψ(k)⟩ − ⟨ψ(c)⟩ − ⟨ψ(M)⟩ ≥ 0            Ross 2014, eq. 2
 //
-// c is the size of a row's class, k = min(10, c−1), and M counts the rows, itself included, that are nearer than its k-th
-// neighbour within its class. Rows that are alone in their class are left out.
+// c is the size of a row's class, k = min(10, c−1), and M is the number of rows, including itself, that are closer than its k-th
+// neighbour within its class. Rows that are alone in their class are excluded.
 func ross(s labels, x []float64) float64 {
 	classes := make([][]float64, s.k)
 	for r, v := range s.of {
@@ -80,13 +80,13 @@ func ross(s labels, x []float64) float64 {
 	return max(0, mathext.Digamma(n)+sum/n)
 }
 
-// nearer is Σ ψ(M) over one class; both slices are sorted. Distances are compared as differences: v − r would round the k-th
-// neighbour back in.
+// nearer is Σ ψ(M) over one class; both slices are sorted. It compares distances as differences, because v − r would include the
+// k-th neighbour through rounding.
 func nearer(class, all []float64, k int) float64 {
 	sum, window := 0.0, 0
 	for i, v := range class {
 		for window < i-k || window+k < len(class)-1 && window < i && class[window+k+1]-v < v-class[window] {
-			window++ // the k+1 nearest, itself included, are class[window : window+k+1]
+			window++ // the k+1 nearest rows, including itself, are class[window : window+k+1]
 		}
 		r := math.Nextafter(max(v-class[window], class[window+k]-v), 0)
 		low := sort.Search(len(all), func(a int) bool { return v-all[a] <= r })

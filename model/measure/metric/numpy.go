@@ -2,8 +2,8 @@ package metric
 
 import "math/bits"
 
-// generator is NumPy's default generator, PCG64 seeded through SeedSequence, as far as orders of rows go: scores on shuffled rows
-// then are those of the reference program, draw for draw.
+// generator is NumPy's default generator, PCG64 seeded through SeedSequence, restricted to permutations: scores on shuffled rows use the
+// same draws as the reference program.
 type generator struct {
 	hi, lo       uint64 // state
 	incHi, incLo uint64
@@ -11,10 +11,10 @@ type generator struct {
 	spared       bool
 }
 
-// O'Neill's multiplier of PCG's 128-bit state.
+// pcgHi and pcgLo are O'Neill's multiplier of PCG's 128-bit state.
 const pcgHi, pcgLo = 0x2360ed051fc65da4, 0x4385df649fccf645
 
-// newGenerator is numpy.random.default_rng(seed) for seeds from 0 on.
+// newGenerator is numpy.random.default_rng(seed) for non-negative seeds.
 func newGenerator(seed uint64) *generator {
 	s := seedWords(seed)
 	g := &generator{incHi: s[2]<<1 | s[3]>>63, incLo: s[3]<<1 | 1}
@@ -26,7 +26,7 @@ func newGenerator(seed uint64) *generator {
 	return g
 }
 
-// seedWords are the four words that SeedSequence makes of a number.
+// seedWords are the four words that SeedSequence derives from a number.
 func seedWords(seed uint64) (words [4]uint64) {
 	pool, a := [4]uint32{uint32(seed), uint32(seed >> 32)}, uint32(0x43b0d7e5)
 	hash := func(v uint32) uint32 {
@@ -64,7 +64,7 @@ func (g *generator) advance() {
 	g.hi, _ = bits.Add64(hi, g.incHi, carry)
 }
 
-// half is the next 32 bits, the lower half of a draw before the upper.
+// half is the next 32 bits: the lower half of a draw, then the upper.
 func (g *generator) half() uint32 {
 	if g.spared {
 		g.spared = false
@@ -76,7 +76,7 @@ func (g *generator) half() uint32 {
 	return uint32(v)
 }
 
-// upTo is one of 0 … most: the lowest bits that most needs, until they do not pass it.
+// upTo is one of 0 … most: it takes the lowest bits that most needs, and repeats while they exceed it.
 func (g *generator) upTo(most uint32) uint32 {
 	mask := uint32(1)<<bits.Len32(most) - 1
 	for {
@@ -99,7 +99,7 @@ func (g *generator) order(n int) []int {
 	return rows
 }
 
-// orders are n rows in several orders, drawn one after another.
+// orders are several permutations of n rows, drawn one after another.
 func (g *generator) orders(count, n int) [][]int {
 	out := make([][]int, count)
 	for i := range out {

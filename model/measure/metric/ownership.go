@@ -10,21 +10,21 @@ import (
 
 // Thresholds of ownership, in NMI above chance.
 const (
-	ownedFrom  = 0.5 // a factor owns a slot from here on,
-	ownedAbove = 0.2 // where the second factor is at least this far below;
-	namedFrom  = 0.3 // a slot without an owner is named after every factor from here on
+	ownedFrom  = 0.5 // minimum NMI of the factor that owns a slot,
+	ownedAbove = 0.2 // and its minimum lead over the second factor;
+	namedFrom  = 0.3 // minimum NMI of a factor that names a slot without an owner
 )
 
-// Own says which factors the latents of a table stand for. seed decides shuffles and the noise that breaks ties.
+// Own determines which factors the latents of a table represent. seed determines shuffles and the noise that breaks ties.
 func Own(t Table, seed int64) model.Ownership {
 	nmi := aboveChanceNMI(t, seed)
 	return OwnersOf(nmi, activity(t))
 }
 
-// OwnersOf applies the rule of ownership to an NMI matrix [F][m]; active [m] says which slots vary.
+// OwnersOf applies the ownership rule to an NMI matrix [F][m]; active [m] marks the slots that vary.
 //
-//	owned    NMI₁ ≥ 0.5 and NMI₁ − NMI₂ ≥ 0.2            NMI₁ ≥ NMI₂ ≥ … are the slot's, one for each factor
-//	several  else, named after all with NMI ≥ 0.3
+//	owned    NMI₁ ≥ 0.5 and NMI₁ − NMI₂ ≥ 0.2            NMI₁ ≥ NMI₂ ≥ … are the slot's values over factors
+//	several  otherwise, named after all factors with NMI ≥ 0.3
 //	mixed    none of these
 //	unused   the slot takes a single code
 func OwnersOf(nmi [][]model.Score, active []bool) model.Ownership {
@@ -52,12 +52,12 @@ func OwnersOf(nmi [][]model.Score, active []bool) model.Ownership {
 	return o
 }
 
-// ownerOf is one column of the matrix.
+// ownerOf applies the rule to one column of the matrix.
 func ownerOf(nmi [][]model.Score, slot int, active bool) model.Owner {
 	if !active {
 		return model.Owner{Kind: model.Unused, First: -1, Factors: []int{}}
 	}
-	var order []int // factors that the slot tells of, the largest first
+	var order []int // factors with positive NMI, largest first
 	for f, row := range nmi {
 		if row[slot].Defined() && row[slot] > 0 {
 			order = append(order, f)
@@ -93,7 +93,7 @@ func ownerOf(nmi [][]model.Score, slot int, active bool) model.Owner {
 	return model.Owner{Kind: model.Several, First: order[0], Factors: named}
 }
 
-// OwnerName is what a slot is called: "shape", "shape + wall hue", "partly shape", "mixed" or "unused". names are those of factors.
+// OwnerName is the name of a slot: "shape", "shape + wall hue", "partly shape", "mixed" or "unused". names are the factors' names.
 func OwnerName(o model.Owner, names []string) string {
 	switch {
 	case o.Kind == model.Mixed || o.Kind == model.Unused:
@@ -108,15 +108,15 @@ func OwnerName(o model.Owner, names []string) string {
 	return strings.Join(all, " + ")
 }
 
-// plain writes a factor's name as words.
+// plain formats a factor's name as words.
 func plain(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// aboveChanceNMI is the NMI matrix [F][m] less what independent codes share by chance on so few rows.
+// aboveChanceNMI is the NMI matrix [F][m] minus the information that independent codes share by chance on as many rows.
 //
 //	max(0, (I(s; z) − E) / (H(s) − E))            E is the mean of I over shuffled codes; 0 for numbers
 //
-// The plain ratio I/H gives a slot of 500 codes 0.2 of any factor on 4,096 rows; E takes that away. On 10,000 rows and 20 codes a slot they
-// differ by less than 0.01. Ross's estimator, which measures numbers, has no such bias.
+// Without the correction, a slot with 500 codes has an NMI of 0.2 with any factor on 4,096 rows. On 10,000 rows with 20 codes per slot,
+// the correction is less than 0.01. Ross's estimator, which is used for numbers, has no such bias.
 func aboveChanceNMI(t Table, seed int64) [][]model.Score {
 	factors := labelAll(t.Factors)
 	if !t.discrete() {

@@ -8,7 +8,7 @@ import (
 	"slotscope/model"
 )
 
-// TestRuleOfOwnership: thresholds, on the boundary and on either side; factor 4 has one value.
+// TestRuleOfOwnership checks the thresholds at and around their limits; factor 4 has one value.
 func TestRuleOfOwnership(t *testing.T) {
 	names := []string{"floor_hue", "shape", "wall_hue", "scale", "camera"}
 	for _, c := range []struct {
@@ -32,15 +32,15 @@ func TestRuleOfOwnership(t *testing.T) {
 		nmi[4] = []model.Score{model.Undefined()}
 		o := OwnersOf(nmi, []bool{true}).Slots[0]
 		if o.Kind != c.kind || o.First != c.first || OwnerName(o, names) != c.name {
-			t.Errorf("NMI %v: %+v is called %q, want %s of %d called %q", c.nmi, o, OwnerName(o, names), c.kind, c.first, c.name)
+			t.Errorf("NMI %v: %+v named %q, want %s of %d named %q", c.nmi, o, OwnerName(o, names), c.kind, c.first, c.name)
 		}
 		if o := OwnersOf(nmi, []bool{false}).Slots[0]; o.Kind != model.Unused || o.First != -1 || OwnerName(o, names) != "unused" {
-			t.Errorf("a slot that does not vary: %+v", o)
+			t.Errorf("constant slot: %+v", o)
 		}
 	}
 }
 
-// TestGroups: two slots of one factor are a group, also where only one of them is owned; a factor without a slot is not covered.
+// TestGroups: two slots of one factor form a group, even if only one of them is owned; a factor without a slot is not covered.
 func TestGroups(t *testing.T) {
 	nmi := [][]model.Score{{0.9, 0.2, 0.01, 0}, {0.1, 0.1, 0.6, 0}, {0, 0, 0, 0}}
 	o := OwnersOf(nmi, []bool{true, true, true, false})
@@ -52,7 +52,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestOwnersOfTable: many random codes own nothing on few rows, numbers are judged as codes are, and a factor of one value is left out.
+// TestOwnersOfTable: many random codes own nothing on few rows, numbers follow the same rule as codes, and a factor with one value is ignored.
 func TestOwnersOfTable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 5))
 	const n = 2000
@@ -72,7 +72,7 @@ func TestOwnersOfTable(t *testing.T) {
 	want := []model.OwnerKind{model.Owned, model.Mixed, model.Mixed, model.Unused}
 	for j, o := range codes.Slots {
 		if o.Kind != want[j] {
-			t.Errorf("slot %d is %s, want %s; NMI of hue %v, of shape %v", j, o.Kind, want[j], codes.NMI[0][j], codes.NMI[1][j])
+			t.Errorf("slot %d is %s, want %s; NMI with hue %v, with shape %v", j, o.Kind, want[j], codes.NMI[0][j], codes.NMI[1][j])
 		}
 	}
 	if codes.NMI[0][0] < 0.999 || codes.NMI[0][2] > 0.03 || codes.NMI[1][2] > 0.03 || codes.NMI[2][0].Defined() || codes.Coverage != 0.5 {

@@ -3,11 +3,11 @@ package metric
 
 import "math"
 
-// Perplexity is the number of codebook entries in effective use: exp of the entropy of how often each is taken.
+// Perplexity is the number of codebook entries in effective use: the exponential of the entropy of the entry frequencies.
 //
 //	exp(−Σ_j p_j ln p_j),  p_j = counts_j / Σ counts        1 for a single entry, k for even use of k entries
 //
-// It is 0 where nothing was counted.
+// It is 0 if nothing was counted.
 func Perplexity(counts []int) float64 {
 	for _, c := range counts {
 		if c > 0 {
@@ -17,21 +17,21 @@ func Perplexity(counts []int) float64 {
 	return 0
 }
 
-// Usage counts which of k entries the last batches took: a window, since one batch alone under-reports use.
+// Usage counts which of k entries the last batches used. It covers a window because a single batch underestimates usage.
 type Usage struct {
-	window   [][]int32 // ring of the codes of the last batches
+	window   [][]int32 // ring buffer of the codes of the last batches
 	next     int
 	counts   []int // over the window
 	batch    []int // of the last batch
 	distinct int   // entries with a count in the window
 }
 
-// NewUsage counts over the last batches batches of codes 0 … k−1.
+// NewUsage counts codes 0 … k−1 over a window of the given number of batches.
 func NewUsage(k, batches int) *Usage {
 	return &Usage{window: make([][]int32, batches), counts: make([]int, k), batch: make([]int, k)}
 }
 
-// Add counts one batch of codes and forgets the batch that leaves the window.
+// Add counts one batch of codes and drops the batch that leaves the window.
 func (u *Usage) Add(codes []int32) {
 	for _, c := range u.window[u.next] {
 		if u.counts[c]--; u.counts[c] == 0 {

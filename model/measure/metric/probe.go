@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	probeIterations = 2000 // of L-BFGS at most
+	probeIterations = 2000 // maximum iterations of L-BFGS
 	probeGradient   = 1e-6 // largest component at the optimum; scikit-learn's default, 1e-4, changes scores by less than 1e-6
 )
 
 // probe is a linear classifier with an L2 penalty (C = 1), fitted to its optimum.
 //
-//	min ½|W|² + Σ_r CE_r            the intercept free; of two classes, one weight vector decides
+//	min ½|W|² + Σ_r CE_r            the intercept is not penalized; two classes share one weight vector
 type probe struct {
 	classes []int32   // [K'] labels seen in training
-	columns []int32   // [p] place of each column of the design among those seen in training; −1 for the others
+	columns []int32   // [p] index of each design column among those seen in training; −1 for the others
 	w       []float64 // [p'+1, K' or 1], the intercept last
 }
 
-// fitProbe learns from the rows of a design.
+// fitProbe trains a probe on the rows of a design.
 func fitProbe(ctx context.Context, x design, y labels, iterations int, gradient float64) (probe, error) {
 	p := probe{}
 	for v, c := range y.counts() {
@@ -39,7 +39,7 @@ func fitProbe(ctx context.Context, x design, y labels, iterations int, gradient 
 	return p, (&descent{evaluate: f.evaluate}).minimize(ctx, p.w, iterations, gradient)
 }
 
-// seen drops the columns of a one-hot design that no row has: their weights stay 0.
+// seen drops the columns of a one-hot design that no row uses, because their weights stay 0.
 func (d design) seen() ([]int32, design) {
 	if d.hot == nil {
 		return nil, d
@@ -63,7 +63,7 @@ func (d design) seen() ([]int32, design) {
 	return columns, out
 }
 
-// outputs is how many numbers a row is given: one per class, of two classes one.
+// outputs is the number of logits per row: one per class, or one for two classes.
 func outputs(classes int) int {
 	if classes == 2 {
 		return 1
@@ -71,7 +71,7 @@ func outputs(classes int) int {
 	return classes
 }
 
-// logits are those of one row of a design that the probe may not have seen, [K' or 1].
+// logits are the logits of one row of a design that may differ from the training design, [K' or 1].
 func (p probe) logits(dst []float64, x design, row int) {
 	if x.hot == nil {
 		x.logits(dst, p.w, row)
@@ -88,7 +88,7 @@ func (p probe) logits(dst []float64, x design, row int) {
 	}
 }
 
-// shares are the probabilities of every class, [n][K'].
+// shares are the class probabilities of every row, [n][K'].
 func (p probe) shares(x design) [][]float64 {
 	out := make([][]float64, x.n)
 	for r := range out {
@@ -105,7 +105,7 @@ func (p probe) shares(x design) [][]float64 {
 	return out
 }
 
-// predicts are the labels that the probe gives each row.
+// predicts are the predicted labels of all rows.
 func (p probe) predicts(x design) []int32 {
 	out := make([]int32, x.n)
 	if len(p.classes) < 2 {
@@ -131,14 +131,14 @@ func (p probe) predicts(x design) []int32 {
 	return out
 }
 
-// probeFit is the loss of a probe.
+// probeFit is the loss function of a probe.
 type probeFit struct {
 	x     design
 	y     labels
 	delta []float64 // [K' or 1] scratch
 }
 
-// evaluate is the loss at weights w, with its gradient.
+// evaluate returns the loss at weights w and stores its gradient.
 func (f *probeFit) evaluate(w, grad []float64) float64 {
 	penalized := f.x.p * len(f.delta)
 	copy(grad, w)
@@ -152,7 +152,7 @@ func (f *probeFit) evaluate(w, grad []float64) float64 {
 	return loss
 }
 
-// errorOf turns the logits of a row into their gradient, and returns the row's cross-entropy.
+// errorOf replaces the logits of a row by their gradient, and returns the row's cross-entropy.
 func (f *probeFit) errorOf(v int32) float64 {
 	if len(f.delta) == 1 {
 		t := f.delta[0]
@@ -166,7 +166,7 @@ func (f *probeFit) errorOf(v int32) float64 {
 		}
 		return max(t, 0) + math.Log1p(math.Exp(-math.Abs(t)))
 	}
-	top := f.delta[0] // slices.Max looks for NaN, too: a sixth of this function's time
+	top := f.delta[0] // slices.Max also checks for NaN, which takes a sixth of this function's time
 	for _, l := range f.delta {
 		if l > top {
 			top = l
@@ -184,7 +184,7 @@ func (f *probeFit) errorOf(v int32) float64 {
 	return math.Log(total) - own
 }
 
-// probeDesign is every latent's codes one-hot, or numbers that the rows given standardize.
+// probeDesign is the one-hot codes of every latent, or the numbers standardized by the given rows.
 func (w *world) probeDesign(rows []int) design {
 	if w.discrete() {
 		return oneHot(w.codes)
@@ -200,11 +200,11 @@ func standardDesign(values [][]float64, rows []int) design {
 	return dense(columns)
 }
 
-// rankedScores is the rows of a class against the others by a score, for areas under ROC curves.
+// rankedScores ranks the rows of one class against the others by a score, for areas under ROC curves.
 type rankedScores struct {
-	order []int32 // rows in order of score
-	tied  []bool  // the score is that of the row before
-	of    []bool  // [n] belongs to the class
+	order []int32 // rows sorted by score
+	tied  []bool  // equals the score of the previous row
+	of    []bool  // [n] row belongs to the class
 }
 
 // rankScores sorts the rows by score rounded to 12 digits.
@@ -224,7 +224,7 @@ func rankScores(score []float64, y labels, class int32) rankedScores {
 	return s
 }
 
-// area is the area under the ROC curve with rows weighted, ties counting half; ok is false where one side is empty.
+// area is the area under the ROC curve with weighted rows, ties counting half; ok is false if either side is empty.
 //
 //	AUC = P(score of a row of the class > score of another) + ½ P(=)
 func (s rankedScores) area(weight []int32) (auc float64, ok bool) {
@@ -258,7 +258,7 @@ func (s rankedScores) area(weight []int32) (auc float64, ok bool) {
 	return above / (positives * negatives), true
 }
 
-// macroArea is the mean area over classes that are there and not alone; ok is false where there is none.
+// macroArea is the mean area over the classes for which it is defined; ok is false if there is none.
 func macroArea(classes []rankedScores, weight []int32) (auc float64, ok bool) {
 	sum, count := 0.0, 0.0
 	for _, c := range classes {

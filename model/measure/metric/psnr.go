@@ -2,7 +2,7 @@ package metric
 
 import "math"
 
-// MaxPSNR stands for a reconstruction without error, whose ratio is infinite: that of a mean squared error of 1e-10.
+// MaxPSNR is the PSNR reported for a mean squared error of 1e-10 or less, instead of infinity for an exact reconstruction.
 const MaxPSNR = 100.0
 
 // PSNR is the peak signal-to-noise ratio in dB of one image in [0, 1] with mean squared error mse over H, W and C.
@@ -12,7 +12,7 @@ func PSNR(mse float64) float64 {
 	return -10 * math.Log10(math.Max(mse, 1e-10))
 }
 
-// MeanPSNR is the mean of the ratios of single images, as Hsu et al. report it; not the ratio of the mean error.
+// MeanPSNR is the mean of the PSNRs of single images, as reported by Hsu et al., not the PSNR of the mean error.
 func MeanPSNR(mse []float64) float64 {
 	sum := 0.0
 	for _, e := range mse {

@@ -10,20 +10,20 @@ import (
 
 const (
 	fewLabels     = 100
-	moreLabels    = 1000 // also the first row that low-label accuracy is tested on
+	moreLabels    = 1000 // also the first test row of low-label accuracy
 	labelDraws    = 10
 	bootstraps    = 200 // of test rows
 	chanceDraws   = 10  // shuffles of the factors
-	costlyShuffle = 3   // of scores whose probes take seconds
+	costlyShuffle = 3   // shuffles for scores whose probes take seconds
 )
 
-// readout is the explicitness of one factor: areas under ROC curves on training and test rows, and bootstraps of the latter.
+// readout is the explicitness of one factor: areas under ROC curves on training and test rows, and bootstraps of the test area.
 type readout struct {
 	train, test model.Score
 	resampled   []float64 // [bootstraps]
 }
 
-// explicit fits a linear probe to the first two thirds of the rows.
+// explicit fits a linear probe to the first two thirds of the rows and tests it on the rest.
 //
 //	mean over values of AUC(one versus rest)            Ridgeway & Mozer 2018, section 2; chance is 0.5
 func explicit(ctx context.Context, x design, y labels, weights [][]int32) (readout, error) {
@@ -64,7 +64,7 @@ func explicit(ctx context.Context, x design, y labels, weights [][]int32) (reado
 	return out, ctx.Err()
 }
 
-// bootstrapWeights is how often each of n rows is drawn, for every bootstrap.
+// bootstrapWeights is the number of draws of each of n rows, for every bootstrap.
 func bootstrapWeights(n int, rng *rand.Rand) [][]int32 {
 	weights := make([][]int32, bootstraps)
 	for b := range weights {
@@ -76,13 +76,13 @@ func bootstrapWeights(n int, rng *rand.Rand) [][]int32 {
 	return weights
 }
 
-// labelled is the accuracy of a probe for one factor: it learns from the rows given and is tested on those from 1,000 on.
+// labelled is the accuracy of a probe for one factor, trained on the given rows and tested on rows from 1,000 on.
 type labelled struct {
 	accuracy float64
 	right    []bool // [test]
 }
 
-// accuracyOf trains on a few rows. One class among them predicts that class.
+// accuracyOf trains on a few rows. If they contain a single class, it predicts that class.
 func accuracyOf(ctx context.Context, x design, y labels, train []int) (labelled, error) {
 	p, err := fitProbe(ctx, x.take(train), y.take(train), probeIterations, probeGradient)
 	if err != nil {
@@ -107,7 +107,7 @@ func rowsFrom(first, n int) []int {
 	return rows
 }
 
-// rightRows is the share of factors that are predicted rightly, by test row.
+// rightRows is the share of correctly predicted factors by test row.
 func rightRows(factors []labelled) []float64 {
 	out := make([]float64, len(factors[0].right))
 	for _, f := range factors {

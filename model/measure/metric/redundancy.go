@@ -9,14 +9,14 @@ import (
 	"slotscope/model"
 )
 
-// leastChaoShen is the coverage from which on Chao and Shen's estimate is worth showing.
+// leastChaoShen is the minimum coverage for a useful Chao–Shen estimate.
 const leastChaoShen = 0.5
 
-// redundancy is what the latents share.
+// redundancy is the information shared among the latents.
 //
 //	R = Σ_j H(z_j) − H(z_1 … z_m) ≥ 0, in nats: the total correlation
 //
-// The plug-in joint entropy cannot exceed ln n, by which noise looks redundant. Numbers are taken by their bins.
+// The plug-in joint entropy cannot exceed ln n, which makes noise look redundant. Numbers are binned.
 func (w *world) redundancy(seed int64) model.Redundancy {
 	joint := tupleCounts(w.codes)
 	singles := make([][]int, w.latents())
@@ -39,8 +39,8 @@ func (w *world) redundancy(seed int64) model.Redundancy {
 		r.Normalized = r.Plugin.Redundancy / model.Score(room)
 	}
 	if float64(r.Coverage) < leastChaoShen {
-		r.Undetermined = fmt.Sprintf("Total redundancy is not determined at %d rows: %.0f%% of them have a combination of codes of their own. "+
-			"The sum over pairs of slots is.", w.n, 100*(1-float64(r.Coverage)))
+		r.Undetermined = fmt.Sprintf("Total redundancy cannot be estimated from %d rows: %.0f%% of them have a unique combination of codes. "+
+			"Use the sum over pairs of slots instead.", w.n, 100*(1-float64(r.Coverage)))
 	}
 	r.PairSum = model.Undefined()
 	if w.latents() <= maxLatents {
@@ -55,7 +55,7 @@ func (w *world) redundancy(seed int64) model.Redundancy {
 	return r
 }
 
-// mixed is every latent in an order of its own.
+// mixed is every latent independently permuted.
 func (w *world) mixed(random *generator) []labels {
 	out := make([]labels, w.latents())
 	for j, c := range w.codes {
@@ -64,7 +64,8 @@ func (w *world) mixed(random *generator) []labels {
 	return out
 }
 
-// pairs is [m][m] the information of two latents above its mean over permutations, where it is above chance, and its sum over pairs.
+// pairs is the [m][m] mutual information of two latents minus its mean over permutations, 0 unless it is above chance, and its sum over
+// pairs.
 func (w *world) pairs() ([][]model.Score, model.Score) {
 	out, total := make([][]model.Score, w.latents()), 0.0
 	for j := range out {
@@ -90,7 +91,7 @@ func correlation(singles [][]int, joint []int, h func([]int) float64) model.Corr
 	return c
 }
 
-// millerMadow is the plug-in entropy with the first term of its bias taken back.
+// millerMadow is the plug-in entropy corrected for the first term of its bias.
 //
 //	H + (cells − 1)/2n            Miller 1955; counts are of occupied cells
 func millerMadow(counts []int) float64 {
@@ -101,9 +102,9 @@ func millerMadow(counts []int) float64 {
 	return Entropy(counts) + float64(len(counts)-1)/float64(2*n)
 }
 
-// chaoShen adjusts for outcomes that were never seen.
+// chaoShen is the Chao–Shen entropy estimate, which corrects for unseen outcomes.
 //
-//	H = −Σ q ln q / (1 − (1 − q)^n),  q = (1 − f₁/n) p            Chao & Shen 2003; f₁ outcomes seen once, n counts as n − 1
+//	H = −Σ q ln q / (1 − (1 − q)^n),  q = (1 − f₁/n) p            Chao & Shen 2003; f₁ outcomes seen once, f₁ = n replaced by n − 1
 func chaoShen(counts []int) float64 {
 	n, once := 0, 0
 	for _, c := range counts {
@@ -124,7 +125,7 @@ func chaoShen(counts []int) float64 {
 	return max(0, h)
 }
 
-// tupleCounts is how many rows have each combination of labels, in ascending order, so that sums over them are the same in every run.
+// tupleCounts is the number of rows with each combination of labels, in ascending order, so that sums over them are reproducible.
 func tupleCounts(columns []labels) []int {
 	n, key := len(columns[0].of), make([]byte, 4*len(columns))
 	tuples := make(map[string]int, n)

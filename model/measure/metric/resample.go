@@ -10,21 +10,21 @@ import (
 	"slotscope/model"
 )
 
-// Half-widths of Spread are at least these.
+// Minimum half-widths of Spread.
 const (
 	voteFloor    = 0.01
 	shuffleFloor = 0.001
 	chanceFloor  = 0.002
 )
 
-// Seeds of NumPy's generator in the reference program; a measurement adds its own.
+// Seeds of NumPy's generator in the reference program; a measurement adds its own seed.
 const (
 	labelSeed      = 7
 	redundancySeed = 8
 	chanceSeed     = 9
 )
 
-// What other random numbers of the field's scores are drawn for.
+// Purposes of the other random numbers of these scores.
 const (
 	forHalves = 1 + iota
 	forBootstrap
@@ -34,12 +34,13 @@ const (
 	forCapacity
 )
 
-// stream is random numbers of their own for every purpose and repeat.
+// stream returns an independent random generator for each purpose and repeat.
 func stream(seed int64, purpose, repeat int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(seed), uint64(purpose)<<32|uint64(repeat)))
 }
 
-// spreadOf summarizes repeats. Two means of ten from the same law differ by more than four standard errors once in 15,000 times.
+// spreadOf summarizes repeats. Two means of ten values from the same distribution differ by more than four standard errors once in
+// 15,000 times.
 //
 //	band_one = max(floor, 4s √(1 + 1/r)),  band_ten = max(floor/2, 4s √(1/10 + 1/r))
 func spreadOf(x []float64, floor float64) model.Spread {
@@ -48,7 +49,7 @@ func spreadOf(x []float64, floor float64) model.Spread {
 		BandOne: model.Score(max(floor, 4*s*math.Sqrt(1+1/r))), BandTen: model.Score(max(floor/2, 4*s*math.Sqrt(1.0/10+1/r)))}
 }
 
-// halves is the number of half-samples that an interval is made of.
+// halves is the number of half-samples of an interval.
 const halves = 40
 
 // halfSample draws half of n rows without replacement.
@@ -58,12 +59,12 @@ func halfSample(n int, rng *rand.Rand) []int {
 	return rows
 }
 
-// halvesInterval is the 95% interval of a score from its values on half-samples.
+// halvesInterval is the 95% interval of a score, computed from its values on half-samples.
 //
 //	θ ± 1.96 s,  s the standard deviation over half-samples            delete-half jackknife; Shao & Wu 1989
 //
-// A half-sample holds no row twice: repeated rows of a bootstrap look like information. The interval is around the score as measured,
-// and says nothing of its bias. It ends at most.
+// A half-sample contains no row twice, because repeated rows of a bootstrap look like information. The interval is centred on the
+// measured score and does not account for its bias. It is clipped to [least, most].
 func halvesInterval(value model.Score, x []float64, least, most float64) (model.Interval, bool) {
 	x = slices.DeleteFunc(slices.Clone(x), math.IsNaN)
 	if !value.Defined() || len(x) < halves/2 {
@@ -73,7 +74,7 @@ func halvesInterval(value model.Score, x []float64, least, most float64) (model.
 	return model.Interval{Value: value, Low: max(model.Score(least), value-model.Score(half)), High: min(model.Score(most), value+model.Score(half))}, true
 }
 
-// bootstrapInterval is the 95% interval between quantiles of bootstraps.
+// bootstrapInterval is the 95% interval between quantiles of bootstrap values.
 func bootstrapInterval(value model.Score, x []float64) (model.Interval, bool) {
 	x = slices.DeleteFunc(slices.Clone(x), math.IsNaN)
 	if !value.Defined() || len(x) < bootstraps/2 {

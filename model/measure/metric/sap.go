@@ -6,8 +6,8 @@ import (
 	"slotscope/model"
 )
 
-// sapMatrix is [F][m]: the test accuracy of predicting each factor from each latent alone. Codes are looked up, numbers go through
-// linear machines.
+// sapMatrix is [F][m]: the test accuracy of predicting each factor from each latent alone, by lookup for codes and by linear machines
+// for numbers.
 func (w *world) sapMatrix(latents [][]float64) [][]float64 {
 	train, test := thirds(w.n)
 	out := make([][]float64, len(w.factors))
@@ -28,16 +28,16 @@ func (w *world) sapMatrix(latents [][]float64) [][]float64 {
 	return out
 }
 
-// sapColumn is a latent that predicts factors: rows to learn from and rows to test on.
+// sapColumn is one latent that predicts factors from training rows on test rows.
 type sapColumn interface {
 	accuracy(y, test labels) float64
 }
 
-// sap is the mean gap between the two latents that predict a factor best.
+// sap is the mean difference between the accuracies of the two latents that predict a factor best.
 //
 //	SAP = mean_i ( A_i(1) − A_i(2) )            Kumar et al. 2018, section 3
 //
-// A single latent is compared with the most frequent value.
+// A single latent is compared with predicting the most frequent value.
 func (w *world) sap(accuracy [][]float64) model.Score {
 	train, test := thirds(w.n)
 	gap := 0.0
@@ -53,7 +53,7 @@ func (w *world) sap(accuracy [][]float64) model.Score {
 	return model.Score(gap)
 }
 
-// shareOf is the share of rows that have a label.
+// shareOf is the share of rows with a given label.
 func shareOf(l labels, v int32) float64 {
 	count := 0
 	for _, u := range l.of {
@@ -64,7 +64,7 @@ func shareOf(l labels, v int32) float64 {
 	return float64(count) / float64(len(l.of))
 }
 
-// codeColumn predicts the value k whose rows take the code most often, relative to how many rows k has.
+// codeColumn predicts the value k that is most over-represented among rows with the code.
 //
 //	argmax_k n(code, k)/n_k            ties: larger n_k, then lower k; a code never seen: the most frequent value
 type codeColumn struct{ train, test labels }
@@ -88,7 +88,7 @@ func (c codeColumn) accuracy(y, test labels) float64 {
 	return float64(right) / float64(len(test.of))
 }
 
-// bestValue compares n(code, k)/n_k as integers.
+// bestValue maximizes n(code, k)/n_k in exact integer arithmetic.
 func bestValue(joint, counts []int, most int32) int32 {
 	if !slices.ContainsFunc(joint, func(c int) bool { return c > 0 }) {
 		return most
@@ -110,7 +110,7 @@ func bestValue(joint, counts []int, most int32) int32 {
 	return int32(best)
 }
 
-// scaledByTraining gives every latent mean 0 and deviation 1 over the rows to learn from; those constant there stay as they are.
+// scaledByTraining scales every latent to mean 0 and deviation 1 over the training rows; latents constant there are unchanged.
 func (w *world) scaledByTraining() [][]float64 {
 	train, _ := thirds(w.n)
 	out := make([][]float64, len(w.values))
@@ -120,8 +120,8 @@ func (w *world) scaledByTraining() [][]float64 {
 	return out
 }
 
-// scaledBy subtracts the mean of the rows given and divides by their population deviation. A column constant on these rows stays as
-// it is, or is only centred.
+// scaledBy subtracts the mean of the given rows and divides by their population deviation. A column constant on these rows is
+// unchanged, or only centred.
 func scaledBy(x []float64, rows []int, centre bool) []float64 {
 	seen := pick(x, rows)
 	shift, scale := mean(seen), populationStd(seen)

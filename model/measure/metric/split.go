@@ -1,7 +1,7 @@
 package metric
 
-// referenceSplit divides n rows into nine tenths and the tenth that is held out, row for row as the reference does: NumPy's
-// permutation of n by a generator seeded with 42, its first ⌈n/10⌉ held out.
+// referenceSplit divides n rows into nine tenths and a held-out tenth, with the same rows as the reference: the first ⌈n/10⌉ of NumPy's
+// permutation of n, seeded with 42, are held out.
 //
 //	train_test_split(test_size=0.1, random_state=42)            Hsu et al. 2024, dci.py
 func referenceSplit(n int) (train, test []int) {
@@ -17,7 +17,7 @@ func referenceSplit(n int) (train, test []int) {
 	return order[cut:], order[:cut]
 }
 
-// twister is the generator MT19937 of Matsumoto and Nishimura (1998).
+// twister is the MT19937 generator of Matsumoto and Nishimura (1998).
 type twister struct {
 	state [624]uint32
 	next  int
@@ -32,7 +32,7 @@ func newTwister(seed uint32) *twister {
 	return t
 }
 
-// upTo draws one of 0 … most: the lowest bits that most needs, until they do not pass it.
+// upTo draws one of 0 … most: it takes the lowest bits that most needs, and repeats while they exceed it.
 func (t *twister) upTo(most uint32) uint32 {
 	mask := most
 	for shift := 1; shift < 32; shift *= 2 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestReferenceSplit: NumPy holds out the same rows, in the same order.
+// TestReferenceSplit: the held-out rows are NumPy's, in the same order.
 func TestReferenceSplit(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g golden) {
 		train, test := referenceSplit(len(g.Factors))
@@ -15,7 +15,7 @@ func TestReferenceSplit(t *testing.T) {
 		all := slices.Sorted(slices.Values(slices.Concat(train, test)))
 		for i, row := range all {
 			if i != row {
-				t.Fatalf("row %d of all is %d", i, row)
+				t.Fatalf("row %d of the union is %d", i, row)
 			}
 		}
 	})

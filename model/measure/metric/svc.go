@@ -9,14 +9,14 @@ import (
 const (
 	machineC     = 0.01 // of the linear machines, as in disentanglement_lib
 	newtonSteps  = 200
-	newtonHalves = 1e-12 // shortest step that is tried
+	newtonHalves = 1e-12 // shortest step tried
 )
 
-// numberColumn predicts a factor from one number by liblinear's one-versus-rest machines, each at its exact optimum.
+// numberColumn predicts a factor from one number with liblinear's one-versus-rest machines, each at its exact optimum.
 type numberColumn struct {
 	x, test []float64 // centred on the training mean
 	centre  float64
-	order   []int32 // training rows in order of x
+	order   []int32 // training rows sorted by x
 }
 
 func newNumberColumn(train, test []float64) numberColumn {
@@ -30,8 +30,8 @@ func newNumberColumn(train, test []float64) numberColumn {
 	return c
 }
 
-// accuracy trains a machine for every class: positives weigh n/(K n_k), negatives 1. Of two classes, one machine tells, both sides
-// weighted. A constant latent predicts the most frequent class.
+// accuracy trains a machine for every class: positives have weight n/(K n_k), negatives 1. For two classes, a single machine decides, with
+// both sides weighted. A constant latent predicts the most frequent class.
 func (c numberColumn) accuracy(y, test labels) float64 {
 	counts := y.counts()
 	var classes []int
@@ -52,7 +52,7 @@ func (c numberColumn) accuracy(y, test labels) float64 {
 	if len(classes) == 2 {
 		low, high := classes[0], classes[1]
 		one := machine{all: all, positive: own[high], cPositive: weight(high), cNegative: weight(low), centre: c.centre}.optimum()
-		machines = []line{{}, one} // the higher class where w x + b > 0
+		machines = []line{{}, one} // the higher class if w x + b > 0
 	}
 	right := 0
 	for r, x := range c.test {
@@ -69,7 +69,7 @@ func (c numberColumn) accuracy(y, test labels) float64 {
 	return float64(right) / float64(len(c.test))
 }
 
-// moments are the sums of 1, x and x² over rows in order of x: of all rows, and of each class.
+// moments are the cumulative sums of 1, x and x² over rows sorted by x: over all rows, and over each class.
 func (c numberColumn) moments(y labels) (all moments, own []moments) {
 	own = make([]moments, y.k)
 	for _, r := range c.order {
@@ -79,10 +79,10 @@ func (c numberColumn) moments(y labels) (all moments, own []moments) {
 	return all, own
 }
 
-// moments are points in ascending order, with the sums of the first of them.
+// moments are points in ascending order, with cumulative sums.
 type moments struct {
 	x      []float64
-	s1, s2 []float64 // sums of x and x² up to and with each point
+	s1, s2 []float64 // sums of x and x² up to and including each point
 }
 
 func (m *moments) add(x float64) {
@@ -98,7 +98,7 @@ type sums struct{ n, x, xx float64 }
 
 func (s sums) minus(t sums) sums { return sums{s.n - t.n, s.x - t.x, s.xx - t.xx} }
 
-// within sums the points with sign·(w x + b) < 1: rounding keeps w x + b in order of x, so that they lie on one side.
+// within sums the points with sign·(w x + b) < 1, which are contiguous because rounding preserves the order of w x + b.
 func (m moments) within(l line, sign float64) sums {
 	total := len(m.x)
 	inside := func(x float64) bool { return sign*l.at(x) < 1 }
@@ -123,16 +123,16 @@ type line struct{ w, b float64 }
 
 func (l line) at(x float64) float64 { return l.w*x + l.b }
 
-// machine is a linear machine of one number with a squared hinge, whose intercept is penalized, as liblinear's is.
+// machine is a linear machine of one number with squared hinge loss and a penalized intercept, as in liblinear.
 //
-//	min ½(w² + β²) + Σ c max(0, 1 − y (w x + β))²            β = b − w·centre on numbers that are not centred
+//	min ½(w² + β²) + Σ c max(0, 1 − y (w x + β))²            β = b − w·centre for uncentred numbers
 type machine struct {
 	all, positive        moments
 	cPositive, cNegative float64
 	centre               float64
 }
 
-// optimum is found by Newton's method with halved steps.
+// optimum is found by Newton's method with step halving.
 func (m machine) optimum() line {
 	l := line{}
 	best := m.cost(l)
@@ -158,7 +158,7 @@ func (m machine) optimum() line {
 	return l
 }
 
-// support is the rows that a line does not hold at a distance: positives with w x + b < 1, negatives with w x + b > −1.
+// support is the rows within the margin of a line: positives with w x + b < 1, negatives with w x + b > −1.
 func (m machine) support(l line) (positive, negative sums) {
 	return m.positive.within(l, 1), m.all.within(l, -1).minus(m.positive.within(l, -1))
 }

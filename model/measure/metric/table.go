@@ -8,32 +8,32 @@ import (
 	"slotscope/model"
 )
 
-// MaxCode bounds the codes of a Table: indices of codebooks, not identifiers of images.
+// MaxCode is the largest code in a Table: codes are codebook indices, not image identifiers.
 const MaxCode = 1<<31 - 1
 
 // Table is n rows of m latents with F factors, by columns. Latents are either Codes or Values.
 type Table struct {
-	Codes   [][]int     // [m][n] entries of a codebook, 0 to MaxCode
+	Codes   [][]int     // [m][n] codebook indices, 0 to MaxCode
 	Values  [][]float64 // [m][n] numbers
-	Factors [][]int     // [F][n] class of every factor; only equality counts
+	Factors [][]int     // [F][n] class of every factor; only equality matters
 	Names   []string    // [F] of the factors; nil for "factor 0", "factor 1" …
 }
 
-// Check says what is wrong with a table, naming the column and the row: columns that are not of one length, values that are
-// not finite, codes that are out of range, and fewer than two rows.
+// Check returns an error that names the column and row if columns differ in length, values are not finite, codes are out of range, or
+// there are fewer than two rows.
 func (t Table) Check() error {
 	if (len(t.Codes) > 0) == (len(t.Values) > 0) {
-		return fmt.Errorf("a table needs codes or values of at least one latent, not both")
+		return fmt.Errorf("a table needs codes or values of at least one latent, but not both")
 	}
 	if len(t.Factors) == 0 {
-		return fmt.Errorf("there are no factors")
+		return fmt.Errorf("the table has no factors")
 	}
 	if t.Names != nil && len(t.Names) != len(t.Factors) {
-		return fmt.Errorf("there are %d names for %d factors", len(t.Names), len(t.Factors))
+		return fmt.Errorf("got %d names for %d factors", len(t.Names), len(t.Factors))
 	}
 	n := len(t.Factors[0])
 	if n < 2 {
-		return fmt.Errorf("there are %d rows; a measurement needs at least two", n)
+		return fmt.Errorf("the table has %d rows; a measurement needs at least two", n)
 	}
 	if err := sameLength("factor", t.Factors, n); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (t Table) Check() error {
 func sameLength[T any](what string, columns [][]T, n int) error {
 	for j, c := range columns {
 		if len(c) != n {
-			return fmt.Errorf("%s %d has %d rows, the first factor %d", what, j, len(c), n)
+			return fmt.Errorf("%s %d has %d rows, but the first factor has %d", what, j, len(c), n)
 		}
 	}
 	return nil
@@ -80,7 +80,7 @@ func (t Table) rows() int { return len(t.Factors[0]) }
 
 func (t Table) latents() int { return max(len(t.Codes), len(t.Values)) }
 
-// Name is what a factor is called.
+// name is the name of a factor.
 func (t Table) name(i int) string {
 	if t.Names == nil {
 		return fmt.Sprintf("factor %d", i)
@@ -88,7 +88,7 @@ func (t Table) name(i int) string {
 	return t.Names[i]
 }
 
-// labels is a column whose entries are numbered 0 … k−1 in order of value.
+// labels is a column whose values are renumbered 0 … k−1 in ascending order.
 type labels struct {
 	of []int32 // [n]
 	k  int     // distinct values among the rows
@@ -124,7 +124,7 @@ func labelAll(columns [][]int) []labels {
 	return out
 }
 
-// counts is how many rows have each label.
+// counts is the number of rows with each label.
 func (l labels) counts() []int {
 	c := make([]int, l.k)
 	for _, v := range l.of {
@@ -145,7 +145,7 @@ func (l labels) entropy() float64 {
 	return h
 }
 
-// take is the column at the rows given.
+// take is the column restricted to the given rows.
 func (l labels) take(rows []int) labels {
 	of := make([]int32, len(rows))
 	for i, r := range rows {
@@ -154,7 +154,7 @@ func (l labels) take(rows []int) labels {
 	return labels{of, l.k}
 }
 
-// standardize gives every column mean 0 and population deviation 1; a constant column becomes 0.
+// standardize scales every column to mean 0 and population deviation 1; a constant column becomes 0.
 func standardize(columns [][]float64) [][]float64 {
 	out := make([][]float64, len(columns))
 	for j, c := range columns {
@@ -184,7 +184,7 @@ func standardize(columns [][]float64) [][]float64 {
 	return out
 }
 
-// kept lists the factors with at least two values among the rows.
+// kept lists the factors that have at least two values.
 func kept(factors []labels) []int {
 	var list []int
 	for i, f := range factors {
@@ -195,7 +195,7 @@ func kept(factors []labels) []int {
 	return list
 }
 
-// undefined is n scores of what was not measured.
+// undefined is n scores that were not measured.
 func undefined(n int) []model.Score {
 	s := make([]model.Score, n)
 	for i := range s {

@@ -6,22 +6,22 @@ import (
 )
 
 const (
-	treeDepth    = 10    // splits from root to leaf at most
-	leastNats    = 1e-15 // entropy up to which a node counts as pure
-	leastBetween = 1e-7  // difference of neighbouring values from which on a threshold fits between
+	treeDepth    = 10    // maximum splits from root to leaf
+	leastNats    = 1e-15 // maximum entropy of a node that counts as pure
+	leastBetween = 1e-7  // minimum difference of neighbouring values for a threshold between them
 )
 
-// view is the features that a tree sees, with the rows of the tree in an order of its own. At any time one node is entered.
+// view is the features of a tree and the order of its rows. Exactly one node is entered at a time.
 type view interface {
 	features() int
-	// begin takes up the rows that have weight, all of them in the root.
+	// begin starts a tree with the rows of positive weight, all in the root.
 	begin(weight []int32)
-	// enter counts the rows lo to hi; leave ends that.
+	// enter counts the rows lo to hi; leave undoes it.
 	enter(lo, hi int)
 	leave(lo, hi int)
-	// cut finds the threshold of a feature whose children have the least entropy; ok is false where the feature is constant.
+	// cut finds the threshold of a feature that minimizes the entropy of the children; ok is false if the feature is constant.
 	cut(feature int) (threshold, cost float64, ok bool)
-	// divide puts the rows that go left, x ≤ threshold, before the others, and returns where those begin.
+	// divide moves the rows that go left, x ≤ threshold, in front of the others, and returns the index of the first of the others.
 	divide(lo, hi, feature int, threshold float64) int
 	left(row, feature int, threshold float64) bool
 	rows(lo, hi int) []int32
@@ -40,10 +40,10 @@ type node struct {
 	threshold   float64
 }
 
-// sample is what a tree learns from: classes with the weight of every row, and the sums of entropies by table.
+// sample is the training data of a tree: classes, row weights, and a table for sums of entropies.
 type sample struct {
 	y      labels
-	weight []int32   // [n] 0 for rows out of the sample
+	weight []int32   // [n] 0 for rows that are not in the sample
 	xlogx  []float64 // c ln c for every weight c that can occur
 }
 
@@ -68,25 +68,25 @@ func (s *sample) nats(counts []int32, total int32) float64 {
 	return sum
 }
 
-// grower grows trees, one after another, with the same scratch.
+// grower grows trees one at a time, reusing its scratch memory.
 type grower struct {
 	*sample
 	view   view
 	rng    *rand.Rand
-	order  []int32 // features, those tried at a node first
+	order  []int32 // features, starting with those tried at a node
 	counts []int32 // [K]
-	tries  int     // features to look at per node
-	depth  int     // splits from root to leaf at most; 0 for treeDepth
-	every  bool    // nodes that split keep their shares too, for sharesAt
+	tries  int     // features tried per node
+	depth  int     // maximum splits from root to leaf; 0 for treeDepth
+	every  bool    // also keep the shares of inner nodes, for sharesAt
 
 	tree       tree
-	importance []float64 // [p] impurity that each feature removed
+	importance []float64 // [p] impurity removed by each feature
 }
 
-// open is a node that is still to be split.
+// open is a node that has not been processed yet.
 type open struct{ id, lo, hi, depth int }
 
-// grow makes a tree of the weighted rows.
+// grow grows a tree from the weighted rows.
 func (g *grower) grow() {
 	for f := range g.order {
 		g.order[f] = int32(f)
@@ -109,7 +109,7 @@ func (g *grower) grow() {
 	}
 }
 
-// split decides a node: where it splits, its rows are divided at the place returned; else it is a leaf.
+// split finds the best split of a node and divides its rows at the returned index; if ok is false, the node is a leaf.
 func (g *grower) split(o open) (mid int, ok bool) {
 	total := g.gather(g.counts, g.view.rows(o.lo, o.hi))
 	nats := g.nats(g.counts, total)
@@ -133,7 +133,7 @@ func (g *grower) split(o open) (mid int, ok bool) {
 	return 0, false
 }
 
-// keep notes a node's class proportions.
+// keep stores a node's class proportions.
 func (g *grower) keep(node int, total int32) {
 	g.tree.nodes[node].leaf = int32(len(g.tree.leaves))
 	for _, c := range g.counts {
@@ -141,7 +141,7 @@ func (g *grower) keep(node int, total int32) {
 	}
 }
 
-// best looks at features in random order until it has seen enough, one of them not constant; feature is −1 where all are.
+// best tries features in random order until it has tried enough, at least one of them not constant; feature is −1 if all are constant.
 func (g *grower) best() (feature int, threshold, cost float64) {
 	feature = -1
 	for seen := 0; seen < len(g.order) && (seen < g.tries || feature < 0); seen++ {
@@ -155,10 +155,10 @@ func (g *grower) best() (feature int, threshold, cost float64) {
 	return feature, threshold, cost
 }
 
-// shares is the leaf's class proportions for one row.
+// shares is the class proportions of the leaf for one row.
 func (g *grower) shares(row int) []float64 { return g.sharesAt(row, cmp.Or(g.depth, treeDepth)) }
 
-// sharesAt is the class proportions where a row stands after so many splits at most: what a tree of that depth says.
+// sharesAt is the class proportions of the node that a row reaches after at most depth splits: the prediction of a tree of that depth.
 func (g *grower) sharesAt(row, depth int) []float64 {
 	n := &g.tree.nodes[0]
 	for ; n.left > 0 && depth > 0; depth-- {

@@ -6,20 +6,20 @@ import (
 	"slotscope/model"
 )
 
-// SwapHit says whether a decoded swap gives the picture T that it should. All three are PSNR in dB: of the decoded swap against T; of A's
-// reconstruction against A; of A's reconstruction against T.
+// SwapHit reports whether a decoded swap matches its true image T. All arguments are PSNRs in dB: of the decoded swap against T, of A's
+// reconstruction against A, and of A's reconstruction against T.
 //
 //	PSNR(swap, T) ≥ PSNR(reconstruction, A) − 3 dB            and  PSNR(swap, T) > PSNR(reconstruction, T)
 //
-// The second keeps a decoder that ignores the swap from hitting wherever the factor moves few pixels.
+// The second condition rejects decoders that ignore the swap, which would otherwise pass if the factor changes few pixels.
 func SwapHit(swap, reconstruction, before float64) bool {
 	return swap >= reconstruction-model.TruthTolerance && swap > before
 }
 
-// PSNROf is the ratio in dB of images in [0, 1] against one another.
+// PSNROf is the PSNR in dB between two images in [0, 1].
 func PSNROf[A, B float32 | float64](x []A, y []B) float64 { return PSNR(MSE(x, y)) }
 
-// MSE is the mean squared difference of two images of the same size.
+// MSE is the mean squared difference between two images of the same size.
 func MSE[A, B float32 | float64](x []A, y []B) float64 {
 	sum := 0.0
 	for i := range x {

@@ -12,34 +12,34 @@ import (
 )
 
 const (
-	leastKL     = 0.01 // mean KL of a VAE's latent, in nats, from which on it is in use
+	leastKL     = 0.01 // minimum mean KL of a VAE's latent in use, in nats
 	lassoAlpha  = 0.1
 	lassoSweeps = 100000
 	lassoStop   = 1e-12 // largest change of a coefficient
-	maxLatents  = 2048  // of matrices over pairs of latents
+	maxLatents  = 2048  // maximum size of matrices over pairs of latents
 )
 
-// Model is the latents of one of several models trained alike, on the same rows. Latents are either Codes or Values.
+// Model is the latents of one of several similarly trained models, on the same rows. Latents are either Codes or Values.
 type Model struct {
 	Codes  [][]int     // [m][n]
 	Values [][]float64 // [m][n]
 	KL     []float64   // [m] mean divergence of a VAE's latents, nats; nil for other models
 }
 
-// Latents is a Model on images that are known by their indices in a dataset, so that it can be compared with others of the same images.
+// Latents is a Model with the dataset indices of its images, so that models can be compared on the same images.
 type Latents struct {
 	Model
 	Index []int // [n]
 }
 
-// Kinds of UDR that stand for it in tables: of codes, and of numbers.
+// Kinds of UDR shown in tables: for codes, and for numbers.
 const (
 	CodesUDR   = "mi_mm"
 	NumbersUDR = "lasso"
 )
 
-// UDR scores models that were trained alike, without labels, by the kind that stands for it in tables; a single model is undefined. ctx ends
-// it early, with ctx.Err() in the error's chain.
+// UDR scores similarly trained models without labels, with the kind shown in tables; a single model is undefined. If ctx ends, UDR returns
+// early with ctx.Err() in the error's chain.
 func UDR(ctx context.Context, models []Model, seed int64) (model.UDR, error) {
 	all, err := udr(ctx, models, seed)
 	if err != nil {
@@ -51,11 +51,11 @@ func UDR(ctx context.Context, models []Model, seed int64) (model.UDR, error) {
 	return all[NumbersUDR], nil
 }
 
-// udr compares models by how much their latents agree, by two measures of agreement.
+// udr compares models by how much their latents agree, with two measures of agreement.
 //
 //	s(R) = ½ ( mean_col max²/Σ + mean_row max²/Σ ),  UDR_b = median_{a≠b} s(R(a, b))            Duan et al. 2020, eq. 1
 //
-// Of numbers R is the size of lasso weights, and Spearman's |ρ|; of codes I/max(H, H'), plug-in and corrected. Latents that do not
+// R is lasso weight magnitudes and Spearman's |ρ| for numbers, and I/max(H, H'), plug-in and corrected, for codes. Latents that do not
 // vary, or whose KL is at most 0.01, are dropped first.
 func udr(ctx context.Context, models []Model, seed int64) (map[string]model.UDR, error) {
 	discrete, err := alike(models)
@@ -84,19 +84,19 @@ func udr(ctx context.Context, models []Model, seed int64) (map[string]model.UDR,
 	return out, nil
 }
 
-// alike says whether all models have codes, or why they cannot be compared.
+// alike reports whether all models have codes, or returns why they cannot be compared.
 func alike(models []Model) (discrete bool, err error) {
 	rows := -1
 	for a, m := range models {
 		if (len(m.Codes) > 0) == (len(m.Values) > 0) || (len(m.Codes) > 0) != (len(models[0].Codes) > 0) {
-			return false, fmt.Errorf("udr: model %d does not have the kind of latents of model 0; give all codes, or all numbers", a)
+			return false, fmt.Errorf("udr: model %d and model 0 have different kinds of latents; use codes for all models or numbers for all", a)
 		}
 		if width := max(len(m.Codes), len(m.Values)); width > maxLatents || m.KL != nil && len(m.KL) != width {
-			return false, fmt.Errorf("udr: model %d has %d latents and %d values of kl; give one per latent, at most %d", a, width, len(m.KL), maxLatents)
+			return false, fmt.Errorf("udr: model %d has %d latents and %d values of kl; give one value per latent, for at most %d latents", a, width, len(m.KL), maxLatents)
 		}
 		for _, n := range append(lengths(m.Codes), lengths(m.Values)...) {
 			if rows >= 0 && n != rows || n < 2 {
-				return false, fmt.Errorf("udr: model %d has a latent of %d rows; give the same rows, at least two, for all models", a, n)
+				return false, fmt.Errorf("udr: model %d has a latent with %d rows; all models need the same rows, at least two", a, n)
 			}
 			rows = n
 		}
@@ -144,7 +144,7 @@ func (u used) rows() int {
 	return len(u.values[0])
 }
 
-// shuffled is the model with its rows in another order.
+// shuffled is the model with its rows permuted.
 func (u used) shuffled(rng *rand.Rand) used {
 	if u.size() == 0 {
 		return u
@@ -160,10 +160,10 @@ func (u used) shuffled(rng *rand.Rand) used {
 	return out
 }
 
-// agreement is R, [latents of a][latents of b].
+// agreement returns R, [latents of a][latents of b].
 type agreement func(a, b used) [][]float64
 
-// compareModels scores every pair, and each model by the median of its pairs.
+// compareModels scores every pair, and each model by the median over its pairs.
 func compareModels(ctx context.Context, models []used, agree agreement) (model.UDR, error) {
 	out := model.UDR{}
 	for a := range models {
@@ -195,7 +195,7 @@ func compareModels(ctx context.Context, models []used, agree agreement) (model.U
 	return out, nil
 }
 
-// chanceUDR is each model's score once the rows of every model are in another order.
+// chanceUDR is each model's score after permuting the rows of every model.
 func chanceUDR(ctx context.Context, models []used, agree agreement, seed int64) ([]model.Spread, error) {
 	if len(models) < 2 {
 		return nil, nil
@@ -221,7 +221,7 @@ func chanceUDR(ctx context.Context, models []used, agree agreement, seed int64) 
 	return out, nil
 }
 
-// median is NaN for nothing.
+// median is NaN for an empty slice.
 func median(x []float64) float64 {
 	if len(x) == 0 {
 		return math.NaN()
@@ -230,7 +230,7 @@ func median(x []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// strength is how close a matrix is to one entry in each row and column; rows and columns of zeros count 0.
+// strength measures how close a matrix is to a single entry per row and column; rows and columns of zeros count 0.
 func strength(r [][]float64) float64 {
 	return (peakedness(r) + peakedness(transposed(r))) / 2
 }
@@ -245,7 +245,7 @@ func peakedness(rows [][]float64) float64 {
 	return total / float64(len(rows))
 }
 
-// shared is the information of codes over the larger entropy: 1 where each tells the other.
+// shared is the mutual information of codes over the larger entropy: 1 if each code determines the other.
 func shared(corrected bool) agreement {
 	h := func(c labels) float64 {
 		if corrected {
@@ -268,7 +268,7 @@ func shared(corrected bool) agreement {
 	}
 }
 
-// spearman is |ρ| of mid-ranks.
+// spearman is |ρ|, computed from mid-ranks.
 func spearman(a, b used) [][]float64 {
 	r := make([][]float64, len(a.ranks))
 	for i, x := range a.ranks {
@@ -279,7 +279,7 @@ func spearman(a, b used) [][]float64 {
 	return r
 }
 
-// MidRanks are ranks from 1, tied values sharing the mean of theirs.
+// MidRanks are ranks from 1; tied values get the mean of their ranks.
 func MidRanks(x []float64) []float64 {
 	order := make([]int, len(x))
 	for r := range order {
@@ -300,9 +300,9 @@ func MidRanks(x []float64) []float64 {
 	return ranks
 }
 
-// lasso predicts each latent of b from all of a: the sizes of the weights, at the optimum.
+// lasso predicts each latent of b from all latents of a; it returns the magnitudes of the optimal weights.
 //
-//	min (1/2n) |b_k − A w|² + 0.1 |w|₁            by coordinates; columns are standardized
+//	min (1/2n) |b_k − A w|² + 0.1 |w|₁            by coordinate descent; columns are standardized
 func lasso(a, b used) [][]float64 {
 	n := float64(len(a.values[0]))
 	gram := make([][]float64, len(a.values))

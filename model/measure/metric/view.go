@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// hotView shows every (slot, code) pair as a feature of 0 or 1. Of the input only the column numbers are kept, and a node is
-// counted once for all its features.
+// hotView presents every (slot, code) pair as a feature of 0 or 1. It stores only the column numbers of the input, and counts a node
+// once for all features.
 type hotView struct {
 	x   design // one-hot
 	s   *sample
@@ -81,12 +81,12 @@ func (v *hotView) divide(lo, hi, f int, threshold float64) int {
 	return mid
 }
 
-// numberView shows every latent as a number. Each latent keeps the rows in its own order, node by node.
+// numberView presents every latent as a numeric feature. Each latent keeps the rows of every node in its own order.
 type numberView struct {
 	x      [][]float64 // [m][n]
 	s      *sample
-	sorted [][]int32 // [m][n] all rows in order of the latent
-	order  [][]int32 // [m] the tree's rows, each node's in order of the latent
+	sorted [][]int32 // [m][n] all rows sorted by the latent
+	order  [][]int32 // [m] the tree's rows, each node's sorted by the latent
 
 	lo, hi      int
 	counts      []int32 // [K] of the entered rows
@@ -96,14 +96,14 @@ type numberView struct {
 	spare       []int32
 }
 
-// newNumberView shares sorted, which byValue makes.
+// newNumberView returns a view that shares sorted, the result of byValue.
 func newNumberView(x [][]float64, sorted [][]int32, s *sample) *numberView {
 	k := s.y.k
 	return &numberView{x: x, s: s, sorted: sorted, order: make([][]int32, len(x)), goes: make([]bool, len(x[0])),
 		counts: make([]int32, k), before: make([]int32, k), now: make([]int32, k)}
 }
 
-// byValue lists the rows in order of every latent.
+// byValue sorts the rows by every latent.
 func byValue(x [][]float64) [][]int32 {
 	sorted := make([][]int32, len(x))
 	for j, c := range x {
@@ -138,7 +138,7 @@ func (v *numberView) enter(lo, hi int) {
 
 func (v *numberView) leave(lo, hi int) {}
 
-// cut moves the rows from right to left in order of value, and both sums of w ln w with them.
+// cut moves the rows from right to left in order of value, updating both sums of w ln w.
 func (v *numberView) cut(f int) (threshold, cost float64, ok bool) {
 	rows, x := v.order[f][v.lo:v.hi], v.x[f]
 	clear(v.before)
@@ -178,7 +178,7 @@ func (v *numberView) divide(lo, hi, f int, threshold float64) int {
 	}
 	for j := range v.order {
 		if j == f {
-			continue // in order of f, those that go left stand in front
+			continue // sorted by f, the rows that go left are already in front
 		}
 		at, rows := lo, v.order[j]
 		v.spare = v.spare[:0]
@@ -195,7 +195,7 @@ func (v *numberView) divide(lo, hi, f int, threshold float64) int {
 	return mid
 }
 
-// weighted appends the rows of weight above 0.
+// weighted appends the rows with weight above 0.
 func weighted(dst []int32, weight []int32) []int32 {
 	for r, w := range weight {
 		if w > 0 {
@@ -205,7 +205,7 @@ func weighted(dst []int32, weight []int32) []int32 {
 	return dst
 }
 
-// span is rows lo to hi; a negative hi means all.
+// span is rows lo to hi; a negative hi selects all rows.
 func span(rows []int32, lo, hi int) []int32 {
 	if hi < 0 {
 		return rows

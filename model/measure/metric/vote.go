@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	voteRows   = 64 // rows or pairs of a vote
+	voteRows   = 64 // rows or pairs per vote
 	trainVotes = 1000
 	evalVotes  = 500
 	voteRuns   = 10
-	leastRatio = 1e-12 // local over global variance, below which it is 0: rounding must not decide between exact zeros
+	leastRatio = 1e-12 // ratios of local to global variance below this are 0, so that rounding does not decide between exact zeros
 
-	rawIterations = 100  // of the probe on numbers as they are: where disentanglement_lib stops, converged or not
+	rawIterations = 100  // of the probe on raw numbers: disentanglement_lib stops there, converged or not
 	rawGradient   = 1e-4 // its tolerance
 )
 
@@ -29,7 +29,7 @@ func byLabel(l labels) [][]int32 {
 	return rows
 }
 
-// spreadMeter measures the variance of latents over chosen rows.
+// spreadMeter measures the variance of latents over selected rows.
 type spreadMeter struct {
 	w      *world
 	active []int
@@ -53,7 +53,7 @@ func newSpreadMeter(w *world) *spreadMeter {
 	return s
 }
 
-// of is the variance of latent j over some rows; of codes, half the share of pairs that differ.
+// of is the variance of latent j over some rows; for codes, half the share of pairs that differ.
 //
 //	(N² − Σ_k n_k²) / (2N(N − 1))            Kim & Mnih 2018, appendix
 func (s *spreadMeter) of(j int, rows []int32) float64 {
@@ -80,7 +80,7 @@ func (s *spreadMeter) of(j int, rows []int32) float64 {
 	return (size*size - same) / (2 * size * (size - 1))
 }
 
-// ratios are local over global variances of the active latents.
+// ratios are the local over the global variances of the active latents.
 func (s *spreadMeter) ratios(dst []float64, rows []int32) {
 	for at, j := range s.active {
 		q := s.of(j, rows) / s.global[at]
@@ -91,7 +91,7 @@ func (s *spreadMeter) ratios(dst []float64, rows []int32) {
 	}
 }
 
-// least is the active latent of the smallest ratio, the lowest of equal ones.
+// least is the active latent with the smallest ratio, or the lowest of equal ones.
 func (s *spreadMeter) least(ratios []float64) int {
 	best := 0
 	for at, q := range ratios {
@@ -102,7 +102,7 @@ func (s *spreadMeter) least(ratios []float64) int {
 	return s.active[best]
 }
 
-// factorLimit is what FactorVAE's votes come to with ever more rows each: the ratios [F][value][active] of the values with at
+// factorLimit is the limit of FactorVAE's votes for infinitely many rows per vote: the ratios [F][value][active] of the values with at
 // least two rows, the shares of votes [F][m], and the score Σ_d max_i of these. It is not corrected for chance.
 func (w *world) factorLimit() (ratios [][][]model.Score, votes [][]model.Score, score float64) {
 	meter := newSpreadMeter(w)
@@ -150,8 +150,8 @@ func scoreRows(x [][]float64) [][]model.Score {
 	return out
 }
 
-// factorVotes draws votes [F][m]: a factor, a row, and 64 rows of the row's value; the latent that varies least among these, against
-// all rows, gets the vote.
+// factorVotes draws votes [F][m]: each draws a factor, a row, and 64 rows with the row's value; the latent that varies least among these
+// rows, relative to all rows, gets the vote.
 func (w *world) factorVotes(meter *spreadMeter, groups [][][]int32, count int, rng *rand.Rand) [][]int {
 	votes := make([][]int, len(w.factors))
 	for i := range votes {
@@ -170,7 +170,7 @@ func (w *world) factorVotes(meter *spreadMeter, groups [][][]int32, count int, r
 	return votes
 }
 
-// factorVAE is the share of votes that a majority table predicts, on the votes it was made of and on fresh ones.
+// factorVAE is the share of votes that a majority table predicts, on the votes it was built from and on new ones.
 //
 //	c(d) = argmax_i V_id;  score = share of votes (i, d) with i = c(d)            Kim & Mnih 2018, section 4
 func (w *world) factorVAE(rng *rand.Rand) (train, eval float64) {
@@ -201,8 +201,8 @@ func (w *world) groups() [][][]int32 {
 	return out
 }
 
-// betaDifference is [F][m]: the expected difference of a latent between two rows that share a factor's value, of numbers |z − z'|, of
-// codes the chance to differ.
+// betaDifference is [F][m]: the expected difference of a latent between two rows that share a factor's value: |z − z'| for numbers, the
+// probability of a difference for codes.
 func (w *world) betaDifference() [][]float64 {
 	out := make([][]float64, len(w.factors))
 	for i, s := range w.factors {
@@ -216,7 +216,7 @@ func (w *world) betaDifference() [][]float64 {
 	return out
 }
 
-// pairDifference is the mean over all ordered pairs of rows, a row with itself included.
+// pairDifference is the mean over all ordered pairs of rows, including pairs of a row with itself.
 func (w *world) pairDifference(j int, rows []int32) float64 {
 	k := float64(len(rows))
 	if w.discrete() {
@@ -242,7 +242,7 @@ func (w *world) pairDifference(j int, rows []int32) float64 {
 	return total / (k * k)
 }
 
-// betaPoints draws points [count][m] with the factor that each one's pairs share.
+// betaPoints draws points [count][m], and for each the factor shared by its pairs.
 func (w *world) betaPoints(groups [][][]int32, count int, rng *rand.Rand) (points [][]float64, factor labels) {
 	points, factor = make([][]float64, w.latents()), labels{make([]int32, count), len(w.factors)}
 	for j := range points {
@@ -273,14 +273,14 @@ func (w *world) difference(j, a, b int) float64 {
 	return 0
 }
 
-// betaVotes are the accuracies of one run of BetaVAE's score; raw is on numbers as they are.
+// betaVotes are the accuracies of one run of BetaVAE's score; raw uses unscaled numbers.
 type betaVotes struct{ train, eval, rawTrain, rawEval float64 }
 
-// betaVAE trains a linear classifier to tell which factor was shared from the mean differences of latents.
+// betaVAE trains a linear classifier to predict the shared factor from the mean differences of latents.
 //
 //	features_d = mean over 64 pairs of |z_ad − z_bd|            Higgins et al. 2017, section 3
 //
-// Numbers are divided by their standard deviation, so that units do not decide; raw leaves them.
+// Numbers are divided by their standard deviation, so that the score does not depend on units; raw skips this.
 func (w *world) betaVAE(ctx context.Context, rng *rand.Rand) (betaVotes, error) {
 	groups := w.groups()
 	a, ya := w.betaPoints(groups, trainVotes, rng)

@@ -6,21 +6,21 @@ import (
 )
 
 const (
-	histogramBins = 20   // of a latent that is a number, as in disentanglement_lib
-	activeStd     = 0.05 // least deviation of a latent that FactorVAE's score looks at, as in disentanglement_lib
+	histogramBins = 20   // of a numeric latent, as in disentanglement_lib
+	activeStd     = 0.05 // minimum standard deviation of a latent that FactorVAE's score uses, as in disentanglement_lib
 	crumb         = 1e-12
 )
 
-// world is a table as the field's scores see it: codes and factors numbered over the values that occur, factors of one value left
-// out. Latents that are numbers have bins for codes.
+// world is the input of the scores of other papers: codes and factors renumbered over the values that occur, without factors of a
+// single value. Numeric latents are binned to get codes.
 type world struct {
 	n       int
 	codes   []labels    // [m] codes, or bins
 	values  [][]float64 // [m][n] numbers; nil for codes
-	factors []labels    // [F] of at least two values
-	kept    []int       // [F] their places in the table
+	factors []labels    // [F] with at least two values
+	kept    []int       // [F] their indices in the table
 	varying []bool      // [m] max > min
-	active  []bool      // [m] what FactorVAE's score looks at
+	active  []bool      // [m] latents that FactorVAE's score uses
 }
 
 func newWorld(t Table) *world {
@@ -40,7 +40,7 @@ func newWorld(t Table) *world {
 	return w
 }
 
-// look notes which latents vary.
+// look records which latents vary.
 func (w *world) look() {
 	w.varying, w.active = make([]bool, w.latents()), make([]bool, w.latents())
 	for j := range w.varying {
@@ -59,7 +59,7 @@ func (w *world) discrete() bool { return w.values == nil }
 
 func (w *world) latents() int { return len(w.codes) }
 
-// binned numbers the occupied ones of 20 bins of equal width; edge k belongs to bin k, the maximum to the last bin.
+// binned numbers the occupied bins of 20 bins of equal width; edge k belongs to bin k, the maximum to the last bin.
 //
 //	bin(x) = last k with lo + k(hi − lo)/20 ≤ x            disentanglement_lib, _histogram_discretize
 func binned(x []float64) labels {
@@ -86,7 +86,7 @@ func binned(x []float64) labels {
 	return label(bins)
 }
 
-// shuffled is the world with the rows of all factors in another order: what chance makes of the same latents.
+// shuffled is the world with the rows of all factors permuted: the chance level for the same latents.
 func (w *world) shuffled(order []int) *world {
 	out := *w
 	out.factors = make([]labels, len(w.factors))
@@ -96,7 +96,7 @@ func (w *world) shuffled(order []int) *world {
 	return &out
 }
 
-// take is the world of some of its rows; factors of which one value is left are left out.
+// take is the world of some of its rows; factors with a single remaining value are dropped.
 func (w *world) take(rows []int) *world {
 	out := &world{n: len(rows)}
 	for i, s := range w.factors {
@@ -114,7 +114,7 @@ func (w *world) take(rows []int) *world {
 	return out
 }
 
-// compact numbers the labels that occur.
+// compact renumbers the labels that occur.
 func (l labels) compact() labels {
 	place, k := make([]int32, l.k), 0
 	for v, c := range l.counts() {
@@ -130,7 +130,7 @@ func (l labels) compact() labels {
 	return labels{of, k}
 }
 
-// most is the most frequent label, of equally frequent ones the lowest.
+// most is the most frequent label, or the lowest of equally frequent ones.
 func (l labels) most() int32 {
 	best, counts := 0, l.counts()
 	for v, c := range counts {
@@ -149,7 +149,7 @@ func pick[T any](x []T, rows []int) []T {
 	return out
 }
 
-// thirds divides n rows in their order: the first ⌊(2n+2)/3⌋ to learn from, the rest to test on.
+// thirds divides n rows in order: the first ⌊(2n+2)/3⌋ for training, the rest for testing.
 func thirds(n int) (train, test []int) {
 	rows := make([]int, n)
 	for r := range rows {

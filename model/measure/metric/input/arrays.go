@@ -13,14 +13,14 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// Pick says which arrays of a file are the table, by name. Of a file of columns a name also stands for all columns that begin with it
-// and end in a number: z for z0, z_1, z.2 and z[3].
+// Pick selects the arrays of a table by name. In a file of columns, a name also selects all columns with that prefix and a number: z
+// selects z0, z_1, z.2 and z[3].
 type Pick struct {
-	Latents, Factors []string // empty for the usual names
+	Latents, Factors []string // empty for the default names
 	As               As
 }
 
-// Names splits a list of names at its commas.
+// Names splits a comma-separated list of names.
 func Names(list string) (names []string) {
 	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); name != "" {
@@ -30,13 +30,13 @@ func Names(list string) (names []string) {
 	return names
 }
 
-// Usual names of arrays.
+// Default names of arrays.
 var (
 	usualLatents = []string{"codes", "latents", "z"}
 	usualFactors = []string{"factors", "y", "labels"}
 )
 
-// Endings are those of the files that are read.
+// Endings are the supported file extensions.
 func Endings() []string {
 	return []string{".json", ".npz", ".npy", ".h5", ".hdf5", ".mat", ".parquet", ".csv", ".tsv"}
 }
@@ -51,7 +51,7 @@ func ReadFiles(paths []string, p Pick) (metric.Table, metric.Extra, error) {
 		return readPickedJSON(paths[0], p)
 	}
 	if len(paths) == 2 && (ending(paths[0]) == ".json" || ending(paths[1]) == ".json") {
-		return metric.Table{}, metric.Extra{}, model.Invalid{"file": "a .json file holds latents and factors; give one"}
+		return metric.Table{}, metric.Extra{}, model.Invalid{"file": "a .json file holds latents and factors; give only one file"}
 	}
 	r, err := readArrays(paths, p)
 	if err != nil {
@@ -68,19 +68,19 @@ func ending(path string) string { return strings.ToLower(filepath.Ext(path)) }
 
 // container is a file of arrays.
 type container interface {
-	// names lists what can be asked for.
+	// names lists the available arrays.
 	names() []string
-	// get reads one array; model.ErrNotFound is in the chain where there is none.
+	// get reads one array; the error wraps model.ErrNotFound if it does not exist.
 	get(name string) (array, error)
 	Close() error
 }
 
-// array is numbers by rows, or a column of text.
+// array is numbers in row-major order, or a column of text.
 type array struct {
 	matrix
 	text  []string
-	float bool // of a type that has fractions; false also says that it is whole for certain
-	known bool // whether float says so
+	float bool // of a floating-point type; if false and known, all values are integers
+	known bool // whether float is reliable
 }
 
 func open(path string) (container, error) {
@@ -102,15 +102,15 @@ func open(path string) (container, error) {
 // readArrays reads latents from the first file and factors from the last.
 func readArrays(paths []string, p Pick) (r raw, err error) {
 	if len(paths) < 1 || len(paths) > 2 {
-		return r, model.Invalid{"file": fmt.Sprintf("%d files are given; give one with latents and factors, or one of each", len(paths))}
+		return r, model.Invalid{"file": fmt.Sprintf("%d files given; use one with latents and factors, or one for each", len(paths))}
 	}
-	alone := len(paths) == 2 // each file holds one thing
+	alone := len(paths) == 2 // one file per kind
 	latents, _, err := readPart(paths[0], "latents", p.Latents, usualLatents, alone)
 	if err != nil {
 		return r, err
 	}
 	if latents.text != nil {
-		return r, fmt.Errorf("%s: %q holds text; latents are numbers", paths[0], latents.name)
+		return r, fmt.Errorf("%s: %q holds text; latents must be numbers", paths[0], latents.name)
 	}
 	factors, names, err := readPart(paths[len(paths)-1], "factors", p.Factors, usualFactors, alone)
 	if err != nil {
@@ -123,7 +123,7 @@ func readArrays(paths []string, p Pick) (r raw, err error) {
 	return r, nil
 }
 
-// readPart reads the arrays of one kind from a file, side by side, and how their columns are called, where they are.
+// readPart reads the arrays of one kind from a file, concatenates their columns, and returns the column names if known.
 func readPart(path, kind string, picked, usual []string, alone bool) (array, []string, error) {
 	c, err := open(path)
 	if err != nil {
@@ -155,7 +155,7 @@ func readPart(path, kind string, picked, usual []string, alone bool) (array, []s
 	return a, nil, nil
 }
 
-// choose finds the arrays that are meant among those there are.
+// choose selects the arrays of one kind among the available ones.
 func choose(there []string, kind string, picked, usual []string, alone bool) ([]string, error) {
 	if len(picked) == 0 {
 		for _, name := range usual {
@@ -166,20 +166,20 @@ func choose(there []string, kind string, picked, usual []string, alone bool) ([]
 		if alone {
 			return there, nil
 		}
-		return nil, fmt.Errorf("none of its arrays is called %s; say which are the %s with --%s; there is %s", strings.Join(usual, ", "), kind, kind, listed(there))
+		return nil, fmt.Errorf("no array is named %s; select the %s with --%s; available: %s", strings.Join(usual, ", "), kind, kind, listed(there))
 	}
 	var all []string
 	for _, name := range picked {
 		found := columns(there, name)
 		if found == nil {
-			return nil, fmt.Errorf("there is no array %q; there is %s: %w", name, listed(there), model.ErrNotFound)
+			return nil, fmt.Errorf("no array %q; available: %s: %w", name, listed(there), model.ErrNotFound)
 		}
 		all = append(all, found...)
 	}
 	return all, nil
 }
 
-// columns are the array of a name, or the numbered columns that begin with it, in the order of their numbers.
+// columns are the array with the given name, or the numbered columns with that prefix, in numeric order.
 func columns(there []string, name string) []string {
 	if slices.Contains(there, name) {
 		return []string{name}
@@ -197,7 +197,7 @@ func columns(there []string, name string) []string {
 	return found
 }
 
-// beside sets arrays side by side. A column of text becomes classes where it may be text.
+// beside concatenates the columns of arrays. If classes is set, a column of text becomes classes.
 func beside(parts []array, classes bool) (array, error) {
 	if len(parts) == 1 && (parts[0].text == nil || !classes) {
 		return parts[0], nil
@@ -211,7 +211,7 @@ func beside(parts []array, classes bool) (array, error) {
 			p.matrix = matrix{name: p.name, rows: len(p.text), cols: 1, values: classesOf(p.text)}
 		}
 		if i > 0 && p.rows != out.rows {
-			return out, fmt.Errorf("%q has %d rows and %q %d", parts[0].name, out.rows, p.name, p.rows)
+			return out, fmt.Errorf("%q has %d rows, but %q has %d", parts[0].name, out.rows, p.name, p.rows)
 		}
 		out.name, out.rows, out.cols = parts[0].name, p.rows, out.cols+p.cols
 		out.float, out.known = out.float || p.float, out.known && p.known
@@ -226,7 +226,7 @@ func beside(parts []array, classes bool) (array, error) {
 	return out, nil
 }
 
-// classesOf numbers texts in their order.
+// classesOf numbers texts in sorted order.
 func classesOf(text []string) []float64 {
 	sorted := slices.Clone(text)
 	slices.Sort(sorted)
@@ -239,11 +239,11 @@ func classesOf(text []string) []float64 {
 	return out
 }
 
-// shaped gives values in C order their rows and columns.
+// shaped arranges values in C order in rows and columns.
 func shaped(name string, shape []int, values []float64, float bool) (array, error) {
 	a := array{matrix: matrix{name: name, cols: 1, values: values}, float: float, known: true}
 	if len(shape) < 1 || len(shape) > 2 {
-		return a, fmt.Errorf("%s has shape %v; it must have rows and columns", name, shape)
+		return a, fmt.Errorf("%s has shape %v; it must have one or two dimensions", name, shape)
 	}
 	if a.rows = shape[0]; len(shape) == 2 {
 		a.cols = shape[1]
@@ -257,7 +257,7 @@ func shaped(name string, shape []int, values []float64, float bool) (array, erro
 	return a, nil
 }
 
-// transposed turns rows into columns.
+// transposed swaps rows and columns.
 func (a array) transposed() array {
 	values := make([]float64, len(a.values))
 	for r := range a.rows {

@@ -18,7 +18,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// npy is one array as np.save writes it.
+// npy is one array in the format of np.save.
 func npy(t testing.TB, d npz.Data) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -28,7 +28,7 @@ func npy(t testing.TB, d npz.Data) []byte {
 	return b.Bytes()
 }
 
-// matlab is a file of level 5 with arrays of doubles, stored as MATLAB stores small whole numbers where small is set.
+// matlab is a level 5 file with arrays of doubles; if small is set, they are stored in MATLAB's compact form for small integers.
 func matlab(arrays ...npz.Data) []byte {
 	le := binary.LittleEndian
 	element := func(kind uint32, data []byte) []byte {
@@ -75,16 +75,16 @@ func TestReadFiles(t *testing.T) {
 	pick := func(latents, factors string) Pick { return Pick{Latents: Names(latents), Factors: Names(factors)} }
 	for _, c := range []struct {
 		name  string
-		files map[string][]byte // in the order of their names
+		files map[string][]byte // sorted by name
 		pick  Pick
 		want  metric.Table
 	}{
-		{"npz by its usual names", map[string][]byte{"a.npz": archive(t, z, y)}, pick("z", "y"), numbers},
-		{"npz by other names", map[string][]byte{"a.npz": archive(t, ints("mu", 3, 2, 5, 1, 2, 0, 4, 3), ints("labels", 3, 2, 7, 1, 9, 0, 9, 2))}, pick("mu", ""), codes},
+		{"npz with default names", map[string][]byte{"a.npz": archive(t, z, y)}, pick("z", "y"), numbers},
+		{"npz with other names", map[string][]byte{"a.npz": archive(t, ints("mu", 3, 2, 5, 1, 2, 0, 4, 3), ints("labels", 3, 2, 7, 1, 9, 0, 9, 2))}, pick("mu", ""), codes},
 		{"a pair of npy", map[string][]byte{"1.npy": npy(t, z), "2.npy": npy(t, npz.Data{Shape: []int{3}, Values: []int64{7, 9, 9}})}, Pick{}, unnamed},
 		{"MATLAB", map[string][]byte{"a.mat": matlab(whole, two)}, pick("q", "g"), codes},
 		{"MATLAB, numbers", map[string][]byte{"a.mat": matlab(z, y)}, Pick{}, numbers},
-		{"JSON by other names", map[string][]byte{"a.json": []byte(`{"mine": [[5, 1], [2, 0], [4, 3]], "theirs": [[7, 1], [9, 0], [9, 2]], "factor_names": ["hue", "shape"]}`)}, pick("mine", "theirs"), named},
+		{"JSON with other names", map[string][]byte{"a.json": []byte(`{"mine": [[5, 1], [2, 0], [4, 3]], "theirs": [[7, 1], [9, 0], [9, 2]], "factor_names": ["hue", "shape"]}`)}, pick("mine", "theirs"), named},
 		{"CSV", map[string][]byte{"a.csv": []byte("z_1,hue,z_0,shape\n1,red,5,cube\n0,tan,2,ball\n3,tan,4,disk\n")}, pick("z", "hue,shape"),
 			metric.Table{Codes: codes.Codes, Factors: [][]int{{0, 1, 1}, {1, 0, 2}}, Names: []string{"hue", "shape"}}},
 		{"CSV with semicolons", map[string][]byte{"a.csv": []byte("z[0];z[1];y\n0.5;1;7\n2;2.5;9\n4;3;9\n")}, Pick{}, numbers},
@@ -101,7 +101,7 @@ func TestReadFiles(t *testing.T) {
 	}
 }
 
-// written are the paths of files, in the order of their names.
+// written returns the paths of files, sorted by name.
 func written(t testing.TB, files map[string][]byte) (paths []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -120,7 +120,7 @@ func written(t testing.TB, files map[string][]byte) (paths []string) {
 	return paths
 }
 
-// HDF5 is read from a file that h5py wrote, rows and columns as they are, and exchanged where MATLAB wrote it.
+// An HDF5 file written by h5py is read with its rows and columns; one written by MATLAB is transposed.
 func TestReadHDF5(t *testing.T) {
 	c, err := openHDF5("../../../format/hdf5/testdata/contiguous.h5", false)
 	if err != nil {
@@ -153,20 +153,20 @@ func TestReadFilesRefuses(t *testing.T) {
 		files map[string][]byte
 		pick  Pick
 	}{
-		`there is no array "mu"; there is ["z" "y"]`:                       {map[string][]byte{"a.npz": archive(t, z, y)}, pick("mu", "y")},
-		`z has 2 rows and y 3`:                                             {map[string][]byte{"a.npz": archive(t, z, y)}, pick("z", "y")},
-		`none of its arrays is called factors, y, labels; say which are`:   {map[string][]byte{"a.csv": []byte("z,hue\n1,2\n")}, Pick{}},
-		`"z" holds text; latents are numbers`:                              {map[string][]byte{"a.csv": []byte("z,y\none,2\n")}, Pick{}},
+		`no array "mu"; available: ["z" "y"]`:                              {map[string][]byte{"a.npz": archive(t, z, y)}, pick("mu", "y")},
+		`z has 2 rows, but y has 3`:                                        {map[string][]byte{"a.npz": archive(t, z, y)}, pick("z", "y")},
+		`no array is named factors, y, labels; select the factors`:         {map[string][]byte{"a.csv": []byte("z,hue\n1,2\n")}, Pick{}},
+		`"z" holds text; latents must be numbers`:                          {map[string][]byte{"a.csv": []byte("z,y\none,2\n")}, Pick{}},
 		`z: row 1 is empty`:                                                {map[string][]byte{"a.csv": []byte("z,y\n1,2\n,3\n")}, Pick{}},
 		`record on line 3: wrong number of fields`:                         {map[string][]byte{"a.csv": []byte("z,y\n1,2\n1\n")}, Pick{}},
-		`two columns are called "z"`:                                       {map[string][]byte{"a.csv": []byte("z,z\n1,2\n")}, Pick{}},
+		`duplicate column "z"`:                                             {map[string][]byte{"a.csv": []byte("z,z\n1,2\n")}, Pick{}},
 		`y: row 0, column 0 is NaN`:                                        {map[string][]byte{"a.csv": []byte("z,y\n1,NaN\n2,3\n")}, Pick{}},
 		`the file is empty`:                                                {map[string][]byte{"a.csv": {}}, Pick{}},
 		`unsupported format; supported: .json, .npz`:                       {map[string][]byte{"a.pkl": {}}, Pick{}},
-		`3 files are given`:                                                {map[string][]byte{"a.npy": {}, "b.npy": {}, "c.npy": {}}, Pick{}},
+		`3 files given`:                                                    {map[string][]byte{"a.npy": {}, "b.npy": {}, "c.npy": {}}, Pick{}},
 		`not a MATLAB file of level 5`:                                     {map[string][]byte{"a.mat": []byte("PK")}, pick("z", "y")},
 		`a .json file has one table of each kind`:                          {map[string][]byte{"a.json": []byte(`{"z": [[1]]}`)}, pick("z", "y")},
-		`z has shape [2 1 1]; it must have rows and columns`:               {map[string][]byte{"a.npz": archive(t, npz.Data{Name: "z", Shape: []int{2, 1, 1}, Values: []float64{1, 2}}, y)}, pick("z", "y")},
+		`z has shape [2 1 1]; it must have one or two dimensions`:          {map[string][]byte{"a.npz": archive(t, npz.Data{Name: "z", Shape: []int{2, 1, 1}, Values: []float64{1, 2}}, y)}, pick("z", "y")},
 		`row 0, column 0 is about 9007199254740992; integers from 9007199`: {map[string][]byte{"a.npz": archive(t, npz.Data{Name: "z", Shape: []int{1}, Values: []int64{1 << 53}}, y)}, pick("z", "y")},
 	} {
 		_, _, err := ReadFiles(written(t, c.files), c.pick)

@@ -6,7 +6,7 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// extraJSON is what a .json file may bring beside its table:
+// extraJSON is the optional content of a .json file besides its table:
 //
 //	"udr": {"models": [[[0.5, 1], …], …], "kl": [[1.5, 0], …]}   latents of several models on the same rows
 //	"loss_capacity": [{"capacity": [1, 2], "loss": [0.5, 0], "baseline": 0.75}]
@@ -20,11 +20,11 @@ type extraJSON struct {
 	Selections []metric.Selection `json:"selections"`
 }
 
-// extra turns it into columns; models have codes where the table has.
+// extra converts it into columns; models have codes if the table does.
 func (e extraJSON) extra(codes bool) (metric.Extra, error) {
 	out := metric.Extra{Curves: e.Curves, Selections: e.Selections}
 	if kl := len(e.UDR.KL); kl > 0 && kl != len(e.UDR.Models) {
-		return out, fmt.Errorf("udr: kl is of %d models, but there are %d; give one list per model", kl, len(e.UDR.Models))
+		return out, fmt.Errorf("udr: kl has %d lists for %d models; give one list per model", kl, len(e.UDR.Models))
 	}
 	for a, rows := range e.UDR.Models {
 		m, err := matrixOf(fmt.Sprintf("udr: model %d", a), rows)

@@ -20,7 +20,7 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// readPickedJSON reads a .json file whose tables have other names.
+// readPickedJSON reads a .json file whose tables have non-default names.
 func readPickedJSON(path string, p Pick) (metric.Table, metric.Extra, error) {
 	var t metric.Table
 	content, err := readFile(path)
@@ -37,7 +37,7 @@ func readPickedJSON(path string, p Pick) (metric.Table, metric.Extra, error) {
 		}
 		value, ok := all[picked[0]]
 		if len(picked) > 1 || !ok {
-			return t, metric.Extra{}, fmt.Errorf("%s: --%s %s: a .json file has one table of each kind, by its name: %w", path, kind, strings.Join(picked, ","), model.ErrNotFound)
+			return t, metric.Extra{}, fmt.Errorf("%s: --%s %s: a .json file has one table of each kind; give one existing name: %w", path, kind, strings.Join(picked, ","), model.ErrNotFound)
 		}
 		all[kind] = value
 	}
@@ -56,7 +56,7 @@ func readPickedJSON(path string, p Pick) (metric.Table, metric.Extra, error) {
 	return t, extra, err
 }
 
-// readFile reads a file whole, at most maxJSON bytes.
+// readFile reads a whole file of at most maxJSON bytes.
 func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -73,7 +73,7 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// hdf5File is a file of HDF5; MATLAB's store matrices with rows and columns exchanged.
+// hdf5File is an HDF5 file; MATLAB stores matrices with rows and columns swapped.
 type hdf5File struct {
 	*hdf5.File
 	matlab bool
@@ -112,9 +112,9 @@ func (f hdf5File) get(name string) (array, error) {
 		return array{}, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(d.Shape) == 0 || head.Len() > npz.MaxValues {
-		return array{}, fmt.Errorf("%s has shape %v; a table of at most %d numbers is read", name, d.Shape, npz.MaxValues)
+		return array{}, fmt.Errorf("%s has shape %v; tables can have at most %d numbers", name, d.Shape, npz.MaxValues)
 	}
-	var values []float64 // grows with what is really there
+	var values []float64 // grows with the data actually read, not the declared size
 	reader, block := d.Reader(), max(1, d.Block())
 	for row := 0; row < d.Len(); row += block {
 		raw := make([]byte, min(block, d.Len()-row)*d.RowBytes())
@@ -128,15 +128,15 @@ func (f hdf5File) get(name string) (array, error) {
 	a, err := shaped(name, d.Shape, values, d.Kind == 'f')
 	if f.matlab && err == nil {
 		a = a.transposed()
-		a.known = a.known && !a.float // doubles are MATLAB's type for everything
+		a.known = a.known && !a.float // MATLAB stores all numbers as doubles by default
 	}
 	return a, err
 }
 
-// matFile is a MATLAB file of level 5.
+// matFile is a MATLAB file in level 5 format.
 type matFile []mat.Numbers
 
-// openMAT opens MATLAB's files of level 5, and of 7.3, which are HDF5.
+// openMAT opens MATLAB files of level 5, and of version 7.3, which are HDF5.
 func openMAT(path string) (container, error) {
 	content, err := readFile(path)
 	if err != nil {
@@ -164,15 +164,15 @@ func (f matFile) names() (names []string) {
 func (f matFile) get(name string) (array, error) {
 	i := slices.IndexFunc(f, func(a mat.Numbers) bool { return a.Name == name })
 	if i < 0 {
-		return array{}, fmt.Errorf("there is no array %q: %w", name, model.ErrNotFound)
+		return array{}, fmt.Errorf("no array %q: %w", name, model.ErrNotFound)
 	}
 	if f[i].Err != nil {
 		return array{}, f[i].Err
 	}
 	shape := slices.Clone(f[i].Shape)
-	slices.Reverse(shape) // the first axis is the fastest
+	slices.Reverse(shape) // MATLAB's first axis varies fastest
 	a, err := shaped(name, shape, f[i].Values, f[i].Float)
-	a.known = !f[i].Float // doubles are MATLAB's type for everything
+	a.known = !f[i].Float // MATLAB stores all numbers as doubles by default
 	if err != nil {
 		return a, err
 	}
@@ -223,7 +223,7 @@ func (f parquetFile) get(name string) (array, error) {
 	return shaped(name, []int{f.Len(), 1}, a.values, a.float)
 }
 
-// csvFile is a table of text: columns by name.
+// csvFile is a text table with named columns.
 type csvFile struct {
 	header []string
 	rows   [][]string
@@ -241,8 +241,8 @@ func openCSV(path string) (container, error) {
 	return f, nil
 }
 
-// parseCSV reads lines of cells between commas, semicolons or tabs, whichever the first line has most of. A first line of numbers alone is no
-// header; columns are then called 0, 1 and so on.
+// parseCSV parses cells separated by commas, semicolons or tabs, whichever is most frequent in the first line. A first line with only
+// numbers is not a header; columns are then named 0, 1 and so on.
 func parseCSV(content []byte) (csvFile, error) {
 	first, _, _ := bytes.Cut(content, []byte("\n"))
 	r := csv.NewReader(bytes.NewReader(content))
@@ -268,7 +268,7 @@ func parseCSV(content []byte) (csvFile, error) {
 	}
 	for i, name := range f.header {
 		if slices.Contains(f.header[:i], name) {
-			return f, fmt.Errorf("two columns are called %q", name)
+			return f, fmt.Errorf("duplicate column %q", name)
 		}
 	}
 	return f, nil
@@ -281,7 +281,7 @@ func (f csvFile) names() []string { return f.header }
 func (f csvFile) get(name string) (array, error) {
 	at := slices.Index(f.header, name)
 	if at < 0 {
-		return array{}, fmt.Errorf("there is no column %q: %w", name, model.ErrNotFound)
+		return array{}, fmt.Errorf("no column %q: %w", name, model.ErrNotFound)
 	}
 	a := array{matrix: matrix{name: name, rows: len(f.rows), cols: 1}}
 	for r, row := range f.rows {

@@ -1,12 +1,12 @@
-// Package input reads tables of latents and factors that other programs wrote.
+// Package input reads tables of latents and factors written by other programs.
 //
 // A .json file is an object:
 //
 //	{"discrete": true, "latents": [[3, 511], [0, 7]], "factors": [[0, 1], [2, 0]], "factor_names": ["hue", "shape"]}
 //
-// Without "discrete", latents that are whole numbers from 0 on throughout are codes. A .npz file has the array "codes" or
-// "latents" [n, m], and "factors" [n, F]; "factor_names" [F] is text. Latents of an integer type are codes. One column may be a
-// one-dimensional array. Factors may be any numbers: each value is a class.
+// Without "discrete", latents that are all non-negative integers are codes. A .npz file has the array "codes" or "latents" [n, m], and
+// "factors" [n, F]; "factor_names" [F] is text. Latents of an integer type are codes. A single column may be a one-dimensional array.
+// Factors may be any numbers: each distinct value is a class.
 package input
 
 import (
@@ -20,23 +20,23 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// As says what latents are taken for.
+// As is how to interpret latents.
 type As int
 
-// What latents can be taken for.
+// Interpretations of latents.
 const (
-	Found   As = iota // what the file says they are
-	Codes             // entries of a codebook, each value one
-	Numbers           // points on a line
+	Found   As = iota // as the file declares
+	Codes             // codebook indices: each value is one entry
+	Numbers           // real numbers
 )
 
-// Read reads a file by its ending, .json or .npz. The error is a sentence that names file, array and row.
+// Read reads a file by its extension, .json or .npz. Its errors name the file, the array and the row.
 func Read(path string, as As) (metric.Table, error) {
 	t, _, err := ReadAll(path, as)
 	return t, err
 }
 
-// ReadAll also reads what a .json file brings beside its table: models to compare, curves of probes, and selections.
+// ReadAll also reads the optional content of a .json file: models to compare, curves of probes, and selections.
 func ReadAll(path string, as As) (metric.Table, metric.Extra, error) {
 	raw, err := read(path)
 	if err != nil {
@@ -63,26 +63,26 @@ func read(path string) (raw, error) {
 	return raw{}, model.Invalid{"file": fmt.Sprintf("%s is neither a .json nor a .npz file", path)}
 }
 
-// told is from where on float64 does not tell whole numbers apart.
+// told is the smallest integer from which float64 no longer represents every integer.
 const told = 1 << 53
 
-// raw is a file's content, by rows.
+// raw is a file's content, row by row.
 type raw struct {
 	latents  matrix
 	factors  matrix
 	names    []string
-	discrete *bool // nil where the file does not say
+	discrete *bool // nil if not declared
 	extra    extraJSON
 }
 
-// matrix is n rows of numbers, one after another.
+// matrix is n rows of numbers in row-major order.
 type matrix struct {
 	name       string
 	rows, cols int
 	values     []float64
 }
 
-// table turns a file's content into columns, checked.
+// table converts a file's content into columns and checks them.
 func (r raw) table(as As) (metric.Table, error) {
 	t := metric.Table{}
 	for _, m := range []matrix{r.latents, r.factors} {
@@ -91,7 +91,7 @@ func (r raw) table(as As) (metric.Table, error) {
 		}
 	}
 	if r.latents.rows != r.factors.rows {
-		return t, fmt.Errorf("%s has %d rows and %s %d", r.latents.name, r.latents.rows, r.factors.name, r.factors.rows)
+		return t, fmt.Errorf("%s has %d rows, but %s has %d", r.latents.name, r.latents.rows, r.factors.name, r.factors.rows)
 	}
 	if r.names != nil && len(r.names) != r.factors.cols {
 		return t, fmt.Errorf("factor_names has %d names for %d factors", len(r.names), r.factors.cols)
@@ -115,7 +115,7 @@ func (r raw) table(as As) (metric.Table, error) {
 	return t, t.Check()
 }
 
-// codes says whether the latents are to be taken for codes.
+// codes reports whether the latents are interpreted as codes.
 func (r raw) codes(as As) bool {
 	switch {
 	case as != Found:
@@ -140,13 +140,13 @@ func (m matrix) check() error {
 	}
 	for at, v := range m.values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s: row %d, column %d is %v; only finite numbers can be measured", m.name, at/m.cols, at%m.cols, v)
+			return fmt.Errorf("%s: row %d, column %d is %v; numbers must be finite", m.name, at/m.cols, at%m.cols, v)
 		}
 	}
 	return nil
 }
 
-// checkCodes refuses whole numbers that are no index; fractions are numbered later.
+// checkCodes rejects integers that cannot be codes; fractions are renumbered later.
 func (m matrix) checkCodes() error {
 	for at, v := range m.values {
 		if v == math.Trunc(v) && (v < 0 || v > metric.MaxCode) {
@@ -156,7 +156,7 @@ func (m matrix) checkCodes() error {
 	return nil
 }
 
-// whole takes a column of codes as it is, or numbers its values in ascending order where some are fractions.
+// whole converts a column of integers unchanged; if it contains fractions, it renumbers the values in ascending order.
 func whole(column []float64) []int {
 	if slices.ContainsFunc(column, func(v float64) bool { return v != math.Trunc(v) }) {
 		return ranked(column)
@@ -168,7 +168,7 @@ func whole(column []float64) []int {
 	return out
 }
 
-// ranked numbers the values of a column in ascending order.
+// ranked renumbers the values of a column in ascending order.
 func ranked(column []float64) []int {
 	values := slices.Clone(column)
 	slices.Sort(values)

@@ -50,13 +50,13 @@ func TestReadJSON(t *testing.T) {
 			metric.Table{Codes: [][]int{{3, 0}, {511, 7}}, Factors: [][]int{{0, 1}, {1, 0}}, Names: []string{"hue", "shape"}}},
 		{"numbers", `{"discrete": false, "latents": [[3], [0]], "factors": [[0], [2]]}`, Found,
 			metric.Table{Values: [][]float64{{3, 0}}, Factors: [][]int{{0, 1}}}},
-		{"whole numbers without a word are codes", `{"latents": [[3], [0]], "factors": [[0], [2]], "more": {"x": [1]}}`, Found,
+		{"integers are codes by default", `{"latents": [[3], [0]], "factors": [[0], [2]], "more": {"x": [1]}}`, Found,
 			metric.Table{Codes: [][]int{{3, 0}}, Factors: [][]int{{0, 1}}}},
-		{"fractions without a word are numbers", `{"latents": [[3.5], [0]], "factors": [[0], [2]]}`, Found,
+		{"fractions are numbers by default", `{"latents": [[3.5], [0]], "factors": [[0], [2]]}`, Found,
 			metric.Table{Values: [][]float64{{3.5, 0}}, Factors: [][]int{{0, 1}}}},
-		{"fractions taken for codes", `{"discrete": false, "latents": [[0.5, 7], [-0.5, 7], [0.1, 9]], "factors": [[0.3], [0.1], [0.3]]}`, Codes,
+		{"fractions read as codes", `{"discrete": false, "latents": [[0.5, 7], [-0.5, 7], [0.1, 9]], "factors": [[0.3], [0.1], [0.3]]}`, Codes,
 			metric.Table{Codes: [][]int{{2, 0, 1}, {7, 7, 9}}, Factors: [][]int{{1, 0, 1}}}},
-		{"codes taken for numbers", `{"discrete": true, "latents": [[1], [2]], "factors": [[0], [1]]}`, Numbers,
+		{"codes read as numbers", `{"discrete": true, "latents": [[1], [2]], "factors": [[0], [1]]}`, Numbers,
 			metric.Table{Values: [][]float64{{1, 2}}, Factors: [][]int{{0, 1}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestReadNPZ(t *testing.T) {
 	}
 }
 
-// TestReadRefuses: every sentence names the file, and the array and row where there is one.
+// TestReadRefuses: every error names the file, and the array and row if there is one.
 func TestReadRefuses(t *testing.T) {
 	good := ints("factors", 2, 1, 0, 1)
 	objects, err := os.ReadFile("testdata/objects.npz")
@@ -104,15 +104,15 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		{"empty.json", ``, "the file is empty"},
 		{"blank.json", " \n", "the file is empty"},
-		{"cut.json", `{"latents": [[1], [2`, "in the middle"},
+		{"cut.json", `{"latents": [[1], [2`, "truncated"},
 		{"nan.json", `{"latents": [[1], [NaN]], "factors": [[0], [1]]}`, "latents: row 1, column 0: not JSON at byte 20"},
 		{"null.json", `{"latents": [[1], [null]], "factors": [[0], [1]]}`, "latents: row 1, column 0: null is not a number"},
 		{"nullfactor.json", `{"latents": [[1], [2]], "factors": [[0], [null]]}`, "factors: row 1, column 0: null is not a number"},
 		{"bool.json", `{"latents": [[1], [true]], "factors": [[0], [1]]}`, "latents: row 1, column 0: true is not a number"},
 		{"alike.json", `{"latents": [[1], [2]], "factors": [[0], [9007199254740993]]}`, "factors: row 1, column 0: 9007199254740993 is too large"},
-		{"discrete.json", `{"discrete": "yes", "latents": [[1], [2]], "factors": [[0], [1]]}`, `"discrete" cannot be a JSON string; it is true, false`},
-		{"namestext.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "factor_names": "hue"}`, `"factor_names" cannot be a JSON string; it is a list of texts`},
-		{"named.json", `{"latents": [[1], [2]], "factors": [["red"], ["blue"]]}`, `factors: row 0, column 0: "red" is not a number; give each value its own number`},
+		{"discrete.json", `{"discrete": "yes", "latents": [[1], [2]], "factors": [[0], [1]]}`, `"discrete" cannot be a JSON string; use true or false`},
+		{"namestext.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "factor_names": "hue"}`, `"factor_names" cannot be a JSON string; use a list of strings`},
+		{"named.json", `{"latents": [[1], [2]], "factors": [["red"], ["blue"]]}`, `factors: row 0, column 0: "red" is not a number; encode each value as a number`},
 		{"text.json", `{"latents": [[1], ["a"]], "factors": [[0], [1]]}`, `latents: row 1, column 0: "a" is not a number`},
 		{"large.json", `{"discrete": false, "more": [[1], {"latents": "x"}], "latents": [[1, 2], [3, 4]], "factors": [[0], [1e999]]}`, "factors: row 1, column 0: 1e999 is not a number"},
 		{"deep.json", `{"latents": [[1, [2]], [3, 4]], "factors": [[0], [1]]}`, "latents: row 0, column 1: "},
@@ -124,7 +124,7 @@ func TestReadRefuses(t *testing.T) {
 		{"narrow.json", `{"latents": [[], []], "factors": [[0], [1]]}`, "latents is empty"},
 		{"ragged.json", `{"latents": [[1, 2], [2, 3], [4]], "factors": [[0], [1], [0]]}`, "latents: row 2 has 1 numbers, row 0 has 2"},
 		{"ragged2.json", `{"latents": [[1], [2]], "factors": [[0, 1], [1]]}`, "factors: row 1 has 1"},
-		{"lengths.json", `{"latents": [[1], [2], [3]], "factors": [[0], [1]]}`, "latents has 3 rows and factors 2"},
+		{"lengths.json", `{"latents": [[1], [2], [3]], "factors": [[0], [1]]}`, "latents has 3 rows, but factors has 2"},
 		{"names.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "factor_names": ["a", "b"]}`, "2 names for 1 factors"},
 		{"huge.json", `{"discrete": true, "latents": [[1], [1e12]], "factors": [[0], [1]]}`, "latents: row 1, column 0 is 1e+12; codes are 0 to"},
 		{"negative.json", `{"discrete": true, "latents": [[1], [-1]], "factors": [[0], [1]]}`, "row 1, column 0 is -1"},
@@ -133,17 +133,17 @@ func TestReadRefuses(t *testing.T) {
 		{"udrtext.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "udr": {"models": [[["a"]]]}}`, `"a" is not a number`},
 		{"udrragged.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "udr": {"models": [[[1], [1, 2]]]}}`, "udr: model 0: row 1 has 2 numbers"},
 		{"udrempty.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "udr": {"models": [[]]}}`, `"udr: model 0" is missing or empty`},
-		{"udrkl.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "udr": {"models": [[[1]], [[2]]], "kl": [[1]]}}`, "kl is of 1 models, but there are 2"},
+		{"udrkl.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "udr": {"models": [[[1]], [[2]]], "kl": [[1]]}}`, "kl has 1 lists for 2 models"},
 		{"udrnegative.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "udr": {"models": [[[1]], [[-2]]]}}`, "codes are 0 to"},
-		{"curve.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "loss_capacity": [{"capacity": "x"}]}`, "loss_capacity curves of numbers"},
-		{"selection.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "selections": [{"latents": [0.5]}]}`, "selections lists of column numbers"},
+		{"curve.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "loss_capacity": [{"capacity": "x"}]}`, "loss_capacity holds curves of numbers"},
+		{"selection.json", `{"latents": [[1], [2]], "factors": [[0], [1]], "selections": [{"latents": [0.5]}]}`, "selections holds lists of column numbers"},
 		{"table.csv", `1,2`, "neither a .json nor a .npz"},
 		{"empty.npz", ``, "the file is empty"},
 		{"objects.npz", string(objects), `it holds Python objects`},
-		{"neither.npz", string(archive(t, good)), `neither "codes" nor "latents", but ["factors"]`},
+		{"neither.npz", string(archive(t, good)), `no array "codes" or "latents"; available: ["factors"]`},
 		{"both.npz", string(archive(t, ints("codes", 2, 1, 0, 1), ints("latents", 2, 1, 0, 1), good)), "both"},
 		{"nofactors.npz", string(archive(t, ints("codes", 2, 1, 0, 1))), `no array "factors"`},
-		{"lengths.npz", string(archive(t, ints("codes", 3, 1, 0, 1, 2), good)), "codes has 3 rows and factors 2"},
+		{"lengths.npz", string(archive(t, ints("codes", 3, 1, 0, 1, 2), good)), "codes has 3 rows, but factors has 2"},
 		{"nan.npz", string(archive(t, floats("latents", 2, 2, 0, 1, 2, math.NaN()), good)), "latents: row 1, column 1 is NaN"},
 		{"nanfactor.npz", string(archive(t, ints("codes", 2, 1, 0, 1), floats("factors", 2, 1, math.NaN(), 1))), "factors: row 0, column 0 is NaN"},
 		{"alike.npz", string(archive(t, ints("codes", 2, 1, 0, 1), npz.Data{Name: "factors", Shape: []int{2, 1}, Values: []int64{1 << 53, 1<<53 + 1}})),
@@ -151,7 +151,7 @@ func TestReadRefuses(t *testing.T) {
 		{"rows.npz", string(archive(t, ints("codes", 0, 3), good)), "codes is empty"},
 		{"cube.npz", string(archive(t, npz.Data{Name: "codes", Shape: []int{2, 1, 1}, Values: []int32{1, 2}}, good)), "shape [2 1 1]"},
 		{"text.npz", string(archive(t, npz.Data{Name: "codes", Shape: []int{2}, Values: []string{"a", "b"}}, good)), `array "codes"`},
-		{"named.npz", string(archive(t, ints("codes", 2, 1, 0, 1), npz.Data{Name: "factors", Shape: []int{2}, Values: []string{"red", "blue"}})), `array "factors" holds text, not numbers; give each value a number`},
+		{"named.npz", string(archive(t, ints("codes", 2, 1, 0, 1), npz.Data{Name: "factors", Shape: []int{2}, Values: []string{"red", "blue"}})), `array "factors" holds text, not numbers; encode each value as a number`},
 		{"cut.npz", string(archive(t, ints("codes", 2, 1, 0, 1), good)[:90]), "cut.npz"},
 	} {
 		_, err := Read(file(t, c.name, []byte(c.content)), Found)
@@ -160,25 +160,25 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 	if _, err := Read("nowhere.json", Found); err == nil || !strings.Contains(err.Error(), "nowhere.json") {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("missing file: %v", err)
 	}
 }
 
-// holds makes sure that what is read can be measured: Check has passed.
+// holds fails if a table was returned that cannot be measured.
 func holds(t *testing.T, r raw) {
 	for _, as := range []As{Found, Codes, Numbers} {
 		if _, err := r.extra.extra(as == Codes); err != nil && err.Error() == "" {
-			t.Error("an error without a sentence")
+			t.Error("an error without a message")
 		}
 		if table, err := r.table(as); err == nil {
 			if err := table.Check(); err != nil {
-				t.Errorf("a table was read that cannot be measured: %v", err)
+				t.Errorf("returned a table that cannot be measured: %v", err)
 			}
 		}
 	}
 }
 
-// TestReadAll reads what stands beside the table.
+// TestReadAll reads the optional content besides the table.
 func TestReadAll(t *testing.T) {
 	path := file(t, "case.json", []byte(`{"discrete": true, "latents": [[3], [0]], "factors": [[0], [2]], "udr": {"models": [[[1, 2], [3, 4]], [[5], [6]]], "kl": [[0.5, 0], [1]]},
 		"loss_capacity": [{"capacity": [1, 2], "loss": [0.5, 0], "baseline": 0.75}], "selections": [{"latents": [0], "factors": []}]}`))

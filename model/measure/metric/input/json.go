@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// maxJSON is the largest .json file that is read, in bytes; NumPy's files are for more.
+// maxJSON is the maximum size of a .json file in bytes; larger tables need NumPy files.
 const maxJSON = 1 << 30
 
-// cell is a number of a row.
+// cell is one number of a row.
 type cell float64
 
 func (c *cell) UnmarshalJSON(b []byte) error {
@@ -23,12 +23,12 @@ func (c *cell) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// cellOf reads a cell. A whole number that float64 does not tell from its neighbours would be their class too, and is refused.
+// cellOf parses a cell. It rejects integers too large for float64 to tell apart, because distinct classes would merge.
 func cellOf(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || strings.Trim(text, "-+.eE0123456789") != "" {
 		if strings.HasPrefix(text, `"`) {
-			return 0, fmt.Errorf("%s is not a number; give each value its own number", shorten(text))
+			return 0, fmt.Errorf("%s is not a number; encode each value as a number", shorten(text))
 		}
 		return 0, fmt.Errorf("%s is not a number", shorten(text))
 	}
@@ -52,7 +52,7 @@ func readJSON(path string) (raw, error) {
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err == nil && info.Size() > maxJSON {
-		return raw{}, fmt.Errorf("%s has %d bytes; tables of more than %d belong into a .npz file", path, info.Size(), maxJSON)
+		return raw{}, fmt.Errorf("%s has %d bytes (limit %d); save larger tables as .npz", path, info.Size(), maxJSON)
 	}
 	r, err := parseJSON(file)
 	if err != nil {
@@ -73,7 +73,7 @@ func parseJSON(from io.ReadSeeker) (raw, error) {
 		return raw{}, within(from, explain(err))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return raw{}, errors.New("there is more than one JSON object")
+		return raw{}, errors.New("the file has more than one JSON object")
 	}
 	latents, err := matrixOf("latents", in.Latents)
 	if err != nil {
@@ -83,7 +83,7 @@ func parseJSON(from io.ReadSeeker) (raw, error) {
 	return raw{latents: latents, factors: factors, names: in.Names, discrete: in.Discrete, extra: in.extraJSON}, err
 }
 
-// explain turns what the decoder says into what the writer of the file can look for.
+// explain converts a decoder error into a message about the file's content.
 func explain(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -91,30 +91,30 @@ func explain(err error) error {
 	case errors.Is(err, io.EOF):
 		return errors.New("the file is empty")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the file ends in the middle of its JSON")
+		return errors.New("the JSON is truncated")
 	case errors.As(err, &syntax):
 		return fmt.Errorf("not JSON at byte %d (%w); JSON has no NaN or Infinity", syntax.Offset, err)
 	case errors.As(err, &kind) && kind.Field == "":
 		return fmt.Errorf("the file is a JSON %s; it must be an object with latents and factors", kind.Value)
 	case errors.As(err, &kind) && strings.EqualFold(kind.Field, "discrete"):
-		return fmt.Errorf(`"discrete" cannot be a JSON %s; it is true, false or not there`, kind.Value)
+		return fmt.Errorf(`"discrete" cannot be a JSON %s; use true or false, or omit it`, kind.Value)
 	case errors.As(err, &kind) && strings.HasPrefix(kind.Field, "factor_names"):
-		return fmt.Errorf(`"factor_names" cannot be a JSON %s; it is a list of texts`, kind.Value)
+		return fmt.Errorf(`"factor_names" cannot be a JSON %s; use a list of strings`, kind.Value)
 	case errors.As(err, &kind) && aside(kind.Field):
-		return fmt.Errorf("%q cannot be a JSON %s; udr holds models and kl, loss_capacity curves of numbers, selections lists of column numbers", kind.Field, kind.Value)
+		return fmt.Errorf("%q cannot be a JSON %s; udr holds models and kl, loss_capacity holds curves of numbers, selections holds lists of column numbers", kind.Field, kind.Value)
 	case errors.As(err, &kind):
-		return fmt.Errorf("%q cannot be a JSON %s; latents and factors are lists of rows, rows are lists of numbers", kind.Field, kind.Value)
+		return fmt.Errorf("%q cannot be a JSON %s; use lists of rows for latents and factors, and lists of numbers for rows", kind.Field, kind.Value)
 	}
 	return err
 }
 
-// aside says whether a field stands beside the table.
+// aside reports whether a field belongs to the optional content.
 func aside(field string) bool {
 	field, _, _ = strings.Cut(strings.TrimPrefix(field, "extraJSON."), ".")
 	return field == "udr" || field == "loss_capacity" || field == "selections"
 }
 
-// within adds array, row and column to an error that a cell is to blame for.
+// within adds the array, row and column of the offending cell to an error.
 func within(from io.ReadSeeker, err error) error {
 	if _, failed := from.Seek(0, io.SeekStart); failed != nil {
 		return err
@@ -135,7 +135,7 @@ func within(from io.ReadSeeker, err error) error {
 	}
 }
 
-// isCell says whether a row may hold the token.
+// isCell reports whether a token is valid inside a row.
 func isCell(token json.Token) bool {
 	switch t := token.(type) {
 	case json.Number:
@@ -147,10 +147,10 @@ func isCell(token json.Token) bool {
 	return false
 }
 
-// walk knows where among the tables of a file its tokens stand.
+// walk tracks the position of tokens in the tables of a file.
 type walk struct {
 	decoder            *json.Decoder
-	key                string // that the value at hand belongs to; empty before a key
+	key                string // of the current value; empty before the first key
 	depth, row, column int
 }
 

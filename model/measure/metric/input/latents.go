@@ -10,8 +10,8 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// Latents reads what a run's evaluation keeps of images that are the same for all runs on a dataset: "codes" or "latents" [n, m], "index" [n],
-// and of a VAE "kl" [m].
+// Latents reads the latents that a run's evaluation stores for images common to all runs on a dataset: "codes" or "latents" [n, m],
+// "index" [n], and for a VAE "kl" [m].
 func Latents(path string) (metric.Latents, error) {
 	file, err := npz.Open(path)
 	if err != nil {
@@ -25,7 +25,7 @@ func Latents(path string) (metric.Latents, error) {
 	return l, nil
 }
 
-// Kept is Latents of a file that may be missing: model.ErrNotFound for its path answers nil.
+// Kept is Latents for a file that may be missing: if err is model.ErrNotFound, it returns nil.
 func Kept(path string, err error) (*metric.Latents, error) {
 	if errors.Is(err, model.ErrNotFound) {
 		return nil, nil
@@ -54,7 +54,7 @@ func latentsOf(file *npz.File) (l metric.Latents, err error) {
 		return l, err
 	}
 	if index.rows != m.rows || m.cols < 1 {
-		return l, fmt.Errorf("%s has %d rows and index %d entries; there must be as many", name, m.rows, index.rows)
+		return l, fmt.Errorf("%s has %d rows, but index has %d entries", name, m.rows, index.rows)
 	}
 	for _, v := range index.values {
 		l.Index = append(l.Index, int(v))
@@ -76,7 +76,7 @@ func latentsOf(file *npz.File) (l metric.Latents, err error) {
 	}
 	kl, err := arrayOf(file, "kl")
 	if err == nil && kl.rows != m.cols {
-		err = errors.New("kl does not have one value for each latent")
+		err = errors.New("kl must have one value per latent")
 	}
 	l.KL = kl.values
 	return l, err

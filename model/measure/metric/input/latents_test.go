@@ -14,7 +14,7 @@ import (
 	"slotscope/model/format/npz"
 )
 
-// archived writes an archive into a temporary folder.
+// archived writes an archive into a temporary directory.
 func archived(t *testing.T, arrays ...npz.Data) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -41,19 +41,19 @@ func TestLatents(t *testing.T) {
 		t.Errorf("numbers: %+v, %v", l, err)
 	}
 	for want, arrays := range map[string][]npz.Data{
-		"index":              {codes},
-		"latents":            {index},
-		"as many":            {index, {Name: "codes", Shape: []int{2, 2}, Values: []int32{1, 2, 3, 4}}},
-		"one value for each": {index, numbers, {Name: "kl", Shape: []int{1}, Values: []float64{1}}},
+		"index":         {codes},
+		"latents":       {index},
+		"but index has": {index, {Name: "codes", Shape: []int{2, 2}, Values: []int32{1, 2, 3, 4}}},
+		"one value per": {index, numbers, {Name: "kl", Shape: []int{1}, Values: []float64{1}}},
 	} {
 		if _, err := Latents(archived(t, arrays...)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
 	if l, err := Kept("", fmt.Errorf("no such file: %w", model.ErrNotFound)); l != nil || err != nil {
-		t.Errorf("a run that kept none: %v, %v", l, err)
+		t.Errorf("run without latents: %v, %v", l, err)
 	}
 	if _, err := Kept("", errors.New("no permission")); err == nil {
-		t.Error("a file that cannot be reached is not one that is missing")
+		t.Error("an unreadable file was treated as missing")
 	}
 }

@@ -31,9 +31,9 @@ func parseNPZ(file *npz.File) (r raw, err error) {
 	codes, latents := slices.Contains(file.Names(), "codes"), slices.Contains(file.Names(), "latents")
 	switch {
 	case codes && latents:
-		return r, errors.New(`it has both "codes" and "latents"; one table is measured at a time`)
+		return r, errors.New(`the file has both "codes" and "latents"; keep only one`)
 	case !codes && !latents:
-		return r, fmt.Errorf(`it has neither "codes" nor "latents", but %s`, listed(file.Names()))
+		return r, fmt.Errorf(`no array "codes" or "latents"; available: %s`, listed(file.Names()))
 	}
 	name := "latents"
 	if codes {
@@ -75,14 +75,14 @@ func arrayOf(file *npz.File, name string) (matrix, error) {
 		return m, err
 	}
 	if len(a.Shape) < 1 || len(a.Shape) > 2 {
-		return m, fmt.Errorf("%s has shape %v; it must have rows and columns", name, a.Shape)
+		return m, fmt.Errorf("%s has shape %v; it must have one or two dimensions", name, a.Shape)
 	}
 	m.rows = a.Shape[0]
 	if len(a.Shape) == 2 {
 		m.cols = a.Shape[1]
 	}
 	if a.Kind == npz.Unicode || a.Kind == npz.Bytes {
-		return m, fmt.Errorf("array %q holds text, not numbers; give each value a number of its own", name)
+		return m, fmt.Errorf("array %q holds text, not numbers; encode each value as a number", name)
 	}
 	if m.values, err = a.Float64s(); err != nil || a.Kind == npz.Float {
 		return m, err
