@@ -1,5 +1,5 @@
-// Slotscope trains, measures and lets people handle disentangled representations made with holographic reduced
-// representations. This file opens, wires and serves; the subcommands are in jobs/command.
+// Slotscope trains, evaluates and visualises disentangled representations based on holographic reduced representations. This file wires
+// and runs the server; the subcommands are in jobs/command.
 package main
 
 import (
@@ -46,7 +46,7 @@ func main() {
 	os.Exit(command.Main(os.Args[1:], serve, freeze, export))
 }
 
-// serve opens the data folder and answers until ctx ends; what is opened first is closed last. Runs that work go on.
+// serve opens the data folder and serves until ctx ends, then closes everything in reverse order. Runs in progress continue.
 func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	log := web.NewLog(os.Stderr)
 	slog.SetDefault(log)
@@ -64,7 +64,7 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 		return err
 	}
 	defer lock.Unlock()
-	engine, err := compute.Open("cpu") // a GPU, where there is one, is for the runs
+	engine, err := compute.Open("cpu") // a GPU, if there is one, is reserved for runs
 	if err != nil {
 		return err
 	}
@@ -103,9 +103,9 @@ func serve(ctx context.Context, o command.ServeOptions) (err error) {
 	return web.Serve(ctx, listener, site, func(url string) { fmt.Fprintln(o.Out, "listening on", url) })
 }
 
-// parts are what the pages stand on.
+// parts holds the services that the pages use.
 type parts struct {
-	data    string // the folder
+	data    string // path of the data folder
 	engine  *compute.Engine
 	sets    data.Catalogue
 	adding  *jobs.Datasets
@@ -132,7 +132,7 @@ func (p parts) pages(o command.ServeOptions) []web.Page {
 	}
 }
 
-// allow sets who may reach and frame the site, as far as that is safe.
+// allow sets which sites may embed the pages and checks that the access settings are safe.
 func allow(site *web.Config, o command.ServeOptions) error {
 	site.Embed = o.Embed
 	for _, origin := range o.Embed {
@@ -146,14 +146,14 @@ func allow(site *web.Config, o command.ServeOptions) error {
 	return nil
 }
 
-// placeShipped puts the runs that the program ships into the data folder. The server runs without them too.
+// placeShipped copies the shipped demo runs into the data folder. The server also works without them.
 func placeShipped(root *folder.Data, log *slog.Logger) {
 	if err := shipped.Place(root); err != nil {
-		log.Warn("the runs that the program ships were not all put into the data folder; the next start tries again", "error", err)
+		log.Warn("could not copy all demo runs into the data folder; the next start retries", "error", err)
 	}
 }
 
-// freeze writes the playground of checkpoints as one HTML file.
+// freeze writes the playground with the named checkpoints, or all shipped ones, as one HTML file.
 func freeze(ctx context.Context, o command.FreezeOptions, w io.Writer) error {
 	engine, err := compute.Open("cpu")
 	if err != nil {
@@ -173,7 +173,7 @@ func freeze(ctx context.Context, o command.FreezeOptions, w io.Writer) error {
 	return playpage.Freezer{Library: library, Static: static.Files(), Revision: command.Revision()}.Freeze(ctx, o.Names, w)
 }
 
-// export gathers a checkpoint for a bundle.
+// export makes the bundle of a checkpoint; free releases its library.
 func export(ctx context.Context, o command.ExportOptions) (b bundle.Bundle, free func(), err error) {
 	engine, err := compute.Open("cpu")
 	if err != nil {
@@ -187,13 +187,13 @@ func export(ctx context.Context, o command.ExportOptions) (b bundle.Bundle, free
 	return b, library.Close, nil
 }
 
-// bundles makes bundles of a data folder's runs.
+// bundles returns the source of bundles of a data folder's runs.
 func bundles(library *play.Library, engine *compute.Engine, dir string) bundle.Source {
 	freezer := playpage.Freezer{Library: library, Static: static.Files(), Revision: command.Revision()}
 	return bundle.Source{Library: library, Engine: engine, Data: dir, Revision: command.Revision(), Freeze: freezer.Freeze}
 }
 
-// fits checks what the vocabulary cannot: that the dataset is here and has enough images for a batch.
+// fits returns a check that a configuration's dataset is installed and has enough images for a batch.
 func fits(sets data.Catalogue) func(context.Context, model.Config) error {
 	return func(ctx context.Context, cfg model.Config) error {
 		set, err := sets.Open(ctx, cfg.Dataset)

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	fewAlerts  = 100   // of a list where the query sets no limit
-	mostAlerts = 1_000 // of a list
+	fewAlerts  = 100   // alerts in a list if the query sets no limit
+	mostAlerts = 1_000 // limit of alerts in a list
 )
 
-// AddAlert stores an alert unless the same was told of this attempt before, which added says.
+// AddAlert stores an alert unless this attempt already has the same one; added reports whether it did.
 func (d *DB) AddAlert(ctx context.Context, a model.Alert) (added bool, err error) {
 	done, err := d.write.ExecContext(ctx, `INSERT OR IGNORE INTO alerts (run, attempt, kind, rule, step, text, at, state)
 		SELECT key, ?, ?, ?, ?, ?, ?, ? FROM runs WHERE id = ?`, a.Attempt, a.Kind, a.Rule, a.Step, a.Text, millis(a.Time), a.Sending.State, a.Run)
@@ -36,7 +36,7 @@ func (d *DB) Alerts(ctx context.Context, q model.AlertQuery) ([]model.Alert, err
 	return d.alerts(ctx, "alerts.run = (SELECT key FROM runs WHERE id = ?) AND alerts.id > ? ORDER BY alerts.id DESC LIMIT ?", q.Run, q.After, limit)
 }
 
-// QueuedAlerts lists those that a webhook is still to get, oldest first.
+// QueuedAlerts lists the alerts not yet sent to the webhook, oldest first.
 func (d *DB) QueuedAlerts(ctx context.Context) ([]model.Alert, error) {
 	return d.alerts(ctx, "alerts.state = 'queued' ORDER BY alerts.id LIMIT ?", mostAlerts)
 }
@@ -64,7 +64,7 @@ func (d *DB) alerts(ctx context.Context, where string, args ...any) ([]model.Ale
 	return all, nil
 }
 
-// SetSending stores how the delivery of an alert stands; of an alert that went with its run, nothing.
+// SetSending stores the delivery state of an alert. It does nothing if the alert was deleted with its run.
 func (d *DB) SetSending(ctx context.Context, id int64, s model.Sending) error {
 	_, err := d.write.ExecContext(ctx, "UPDATE alerts SET state = ?, tries = ?, sent = ?, problem = ? WHERE id = ?", s.State, s.Tries, millis(s.Sent), s.Problem, id)
 	if err != nil {

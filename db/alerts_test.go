@@ -9,8 +9,9 @@ import (
 	"slotscope/model"
 )
 
-// TestAlertsAreToldOnce of an attempt, each kind and each rule; they are listed newest first and go with their run.
-func TestAlertsAreToldOnce(t *testing.T) {
+// TestAlertsAreStoredOnce checks that each kind and each rule is stored once per attempt, that alerts are listed newest first, and that
+// they are deleted with their run.
+func TestAlertsAreStoredOnce(t *testing.T) {
 	d, ctx := newDB(t), t.Context()
 	for _, id := range []string{"a", "b"} {
 		if err := d.SaveRun(ctx, model.Run{ID: id, Name: "run " + id}); err != nil {
@@ -26,7 +27,7 @@ func TestAlertsAreToldOnce(t *testing.T) {
 		added bool
 	}{
 		{alert("a", model.AlertDiverged, 1, "not-finite", ""), true},
-		{alert("a", model.AlertDiverged, 1, "loss-rose", ""), false}, // the kind was told
+		{alert("a", model.AlertDiverged, 1, "loss-rose", ""), false}, // same kind as before
 		{alert("a", model.AlertDiverged, 2, "loss-rose", ""), true},
 		{alert("a", model.AlertRule, 1, "total>1", model.SendQueued), true},
 		{alert("a", model.AlertRule, 1, "total>2", model.SendQueued), true},
@@ -73,6 +74,6 @@ func TestAlertsAreToldOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all, err := d.Alerts(ctx, model.AlertQuery{}); err != nil || len(all) != 5 || all[0].ID <= newest {
-		t.Errorf("after a run was deleted IDs begin again: %+v, %v", all, err)
+		t.Errorf("IDs are reused after a run was deleted: %+v, %v", all, err)
 	}
 }

@@ -9,26 +9,26 @@ import (
 	"slotscope/model"
 )
 
-// blockSteps is how many steps of a series one row of blocks holds.
+// blockSteps is the number of steps of a series in one block.
 const blockSteps = 256
 
 // A block packs its samples as
 //
-//	form                     one byte: how values are coded, and whether steps follow each other without gaps
-//	count, first             uvarints: samples, and the first one's step beyond the block's beginning
-//	gaps                     count − 1 uvarints: from step to step; absent where there are none
-//	values                   count float32 or float64, little-endian; of times, varints of the differences
+//	form                     one byte: encoding of the values, and whether the steps have no gaps
+//	count, first             uvarints: number of samples, offset of the first step in the block
+//	gaps                     count − 1 uvarints: differences of successive steps; absent if the steps have no gaps
+//	values                   count float32 or float64, little-endian; for times, varints of the differences
 const (
 	formFloat64 = 0
-	formFloat32 = 1 // every value is one
+	formFloat32 = 1 // every value fits a float32
 	formTimes   = 2
 	formOf      = 0x0f
 	formDense   = 0x10 // steps without gaps
 )
 
-var errDamaged = errors.New("a block of points is damaged; delete index.sqlite, the server rebuilds it from the run folders")
+var errDamaged = errors.New("a block of points is damaged; delete index.sqlite and the server rebuilds it from the run folders")
 
-// packSamples packs samples of one block, at least one, by step.
+// packSamples packs the samples of one block in ascending order of steps; there must be at least one.
 func packSamples(s []model.Sample) []byte {
 	form := byte(formFloat32)
 	for _, x := range s {
@@ -48,10 +48,10 @@ func packSamples(s []model.Sample) []byte {
 	return b
 }
 
-// isFloat32 says whether a value keeps its bits as a float32; of NaN there is but one.
+// isFloat32 reports whether a value survives conversion to float32; all NaNs count as one value.
 func isFloat32(v float64) bool { return float64(float32(v)) == v || math.IsNaN(v) }
 
-// packSteps begins a block with the steps of n samples.
+// packSteps returns the start of a block: its form and the steps of n samples.
 func packSteps(form byte, n int, step func(int) int) []byte {
 	b := make([]byte, 1, 8+9*n)
 	b = binary.AppendUvarint(b, uint64(n))
@@ -67,13 +67,13 @@ func packSteps(form byte, n int, step func(int) int) []byte {
 	return b
 }
 
-// steps are those of a block's samples: n from first on, without gaps or with these from each to the next.
+// steps is the steps of a block's samples: n of them, starting at first.
 type steps struct {
 	n, first int
-	gaps     []uint16 // nil for dense steps
+	gaps     []uint16 // differences of successive steps; nil if all are 1
 }
 
-// each hands over every sample's place and step.
+// each calls take with the index and step of every sample.
 func (s steps) each(take func(i, step int)) {
 	step := s.first
 	for i := range s.n {
@@ -87,7 +87,7 @@ func (s steps) each(take func(i, step int)) {
 	}
 }
 
-// unpackSteps reads the beginning of a block: its form, its steps, and the values' bytes.
+// unpackSteps splits a block into its form, its steps and the bytes of its values.
 func unpackSteps(block int, data []byte) (form byte, s steps, values []byte, err error) {
 	if len(data) == 0 {
 		return 0, s, nil, errDamaged
@@ -115,7 +115,7 @@ func unpackSteps(block int, data []byte) (form byte, s steps, values []byte, err
 	return form & formOf, s, rest, err
 }
 
-// unpackSamples appends the samples of a block whose steps lie within [from, to] to dst.
+// unpackSamples appends the samples of a block with steps in [from, to] to dst.
 func unpackSamples(dst []model.Sample, block int, data []byte, from, to int) ([]model.Sample, error) {
 	form, steps, values, err := unpackSteps(block, data)
 	size := 8
@@ -125,7 +125,7 @@ func unpackSamples(dst []model.Sample, block int, data []byte, from, to int) ([]
 	if err != nil || form == formTimes || len(values) != size*steps.n {
 		return dst, errors.Join(err, errDamaged)
 	}
-	if form == formFloat32 && steps.gaps == nil { // as most are
+	if form == formFloat32 && steps.gaps == nil { // the common case
 		first, last := max(0, from-steps.first), min(steps.n, to-steps.first+1)
 		n := len(dst)
 		dst = slices.Grow(dst, max(0, last-first))[:n+max(0, last-first)]
@@ -149,7 +149,7 @@ func unpackSamples(dst []model.Sample, block int, data []byte, from, to int) ([]
 	return dst, nil
 }
 
-// stamp is when a step was measured, in nanoseconds since 1970.
+// stamp is the time at which a step was measured, in nanoseconds since 1970.
 type stamp struct {
 	step int
 	at   int64
@@ -166,7 +166,7 @@ func packTimes(s []stamp) []byte {
 	return b
 }
 
-// unpackTimes appends the stamps of a block whose steps lie within [from, to] to dst.
+// unpackTimes appends the stamps of a block with steps in [from, to] to dst.
 func unpackTimes(dst []stamp, block int, data []byte, from, to int) ([]stamp, error) {
 	form, steps, values, err := unpackSteps(block, data)
 	if err != nil || form != formTimes {

@@ -13,7 +13,7 @@ import (
 	"slotscope/model"
 )
 
-// anyBlock draws samples of one block: dense or with gaps, of float32 or float64, now and then not finite.
+// anyBlock returns random samples of one block: dense or with gaps, float32 or float64, sometimes non-finite.
 func anyBlock(rng *rand.Rand) (block int, samples []model.Sample) {
 	block = rng.IntN(400_000)
 	gaps, wide := rng.IntN(3), rng.IntN(2) == 0
@@ -30,7 +30,7 @@ func anyBlock(rng *rand.Rand) (block int, samples []model.Sample) {
 	return block, samples
 }
 
-// TestBlocksComeBack: packing keeps every bit, in a fourth of the room where values are float32, and a range is what lies in it.
+// TestBlocksComeBack checks that unpacking restores every bit, that a range of steps is correct, and that float32 values pack compactly.
 func TestBlocksComeBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for range 2000 {
@@ -69,7 +69,7 @@ func TestBlocksComeBack(t *testing.T) {
 	}
 }
 
-// TestSpansComeBack: so do the spans of both levels.
+// TestSpansComeBack does the same for spans of both levels.
 func TestSpansComeBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
 	for range 2000 {
@@ -92,7 +92,7 @@ func TestSpansComeBack(t *testing.T) {
 	}
 }
 
-// FuzzUnpack: bytes that are no block give an error or samples of the block, and nothing worse.
+// FuzzUnpack checks that arbitrary bytes give an error or samples within the block, and never a panic.
 func FuzzUnpack(f *testing.F) {
 	rng := rand.New(rand.NewPCG(25, 26))
 	for range 20 {
@@ -109,7 +109,7 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// TestKeysTellApart: keys grow with run, level, series and number, and none reaches into another's.
+// TestKeysTellApart checks that keys increase with run, level, series and number without overlapping.
 func TestKeysTellApart(t *testing.T) {
 	const most = 1<<numberBits - 1
 	if !(blobKey(1, 0, 0, 0) < blobKey(1, 0, 0, most) && blobKey(1, 0, 0, most) < blobKey(1, 0, 1, 0) && blobKey(1, 0, 1<<seriesBits-1, most) < blobKey(1, 1, 0, 0) &&
@@ -121,7 +121,7 @@ func TestKeysTellApart(t *testing.T) {
 	}
 	for _, bad := range []error{fits(1<<runBits, 1, 1), fits(1, 1<<seriesBits, 1), fits(1, 1, blockSteps<<numberBits)} {
 		if bad == nil {
-			t.Error("a key that has no room is taken")
+			t.Error("a key that does not fit is accepted")
 		}
 	}
 	if err := fits(1, 1, 1e8); err != nil {
@@ -129,7 +129,8 @@ func TestKeysTellApart(t *testing.T) {
 	}
 }
 
-// TestOlderIndexIsReadAgain: an index of rows per value keeps its runs and lets their points be read from the folders again.
+// TestOlderIndexIsReadAgain checks that migrating an index with one row per value keeps its runs and resets their cursors, so that
+// points are read again.
 func TestOlderIndexIsReadAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index.db")
 	old, err := sql.Open("sqlite3", "file:"+path+"?"+writing)
@@ -164,7 +165,7 @@ func TestOlderIndexIsReadAgain(t *testing.T) {
 	}
 	defer d.Close()
 	if c, err := d.Cursor(t.Context(), "r"); err != nil || c != (model.Cursor{}) {
-		t.Errorf("the cursor is %+v, %v", c, err)
+		t.Errorf("cursor %+v, %v", c, err)
 	}
 	if page := query(t, d, "r", model.PointQuery{}); page.Head != 0 || len(page.Series) != 0 {
 		t.Errorf("%+v", page)

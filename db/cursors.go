@@ -9,7 +9,7 @@ import (
 	"slotscope/model"
 )
 
-// Cursor says how far a run's points are stored; the zero Cursor where none is.
+// Cursor returns how far a run's points are stored; the zero Cursor if none are.
 func (d *DB) Cursor(ctx context.Context, id string) (c model.Cursor, err error) {
 	err = d.view(ctx, func(tx *sql.Tx) error {
 		key, err := runKey(ctx, tx, id)
@@ -20,7 +20,7 @@ func (d *DB) Cursor(ctx context.Context, id string) (c model.Cursor, err error) 
 		return err
 	})
 	if err != nil {
-		return model.Cursor{}, fmt.Errorf("read how far run %s is stored: %w", id, err)
+		return model.Cursor{}, fmt.Errorf("read cursor of run %s: %w", id, err)
 	}
 	return c, nil
 }

@@ -1,5 +1,5 @@
-// Package db keeps the index of runs and their points in SQLite. What it holds is read from run folders, and can be read
-// from them again.
+// Package db stores the index of runs and their points in SQLite. The index is a cache of the run folders and can be rebuilt from
+// them.
 package db
 
 import (
@@ -19,13 +19,13 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// DB is the index. Its methods may be called from several goroutines.
+// DB is the index. Its methods are safe for concurrent use.
 type DB struct {
-	write *sql.DB // one connection: SQLite has one writer, and waiting in Go is fair
+	write *sql.DB // one connection: SQLite allows one writer, and waiting in Go is fair
 	read  *sql.DB
 
 	lists sync.Mutex
-	known map[string]*decoded // rows of the last list, by run
+	known map[string]*decoded // decoded rows of the last list, by run
 }
 
 const (
@@ -35,7 +35,7 @@ const (
 	readers = 4
 )
 
-// Open opens the index at path, making it where it is missing and bringing it up to this version of the program.
+// Open opens the index at path, creates it if it is missing, and migrates it to this version of the program.
 func Open(ctx context.Context, path string) (*DB, error) {
 	d, err := open(ctx, path)
 	if err != nil {
@@ -80,10 +80,10 @@ func migrator(w *sql.DB) (*goose.Provider, error) {
 	return goose.NewProvider(goose.DialectSQLite3, w, files)
 }
 
-// migrate brings the tables up to date, a transaction per step.
+// migrate applies the missing migrations, one transaction each.
 func migrate(ctx context.Context, w *sql.DB) error {
 	if err := w.PingContext(ctx); err != nil {
-		return fmt.Errorf("%w (the index is a cache of the run folders: if it is damaged, delete it)", err)
+		return fmt.Errorf("%w (the index is a cache of the run folders; if it is damaged, delete it)", err)
 	}
 	p, err := migrator(w)
 	if err != nil {
@@ -100,15 +100,15 @@ func migrate(ctx context.Context, w *sql.DB) error {
 	return err
 }
 
-// Close ends both pools, leaving statistics for the planner of the next Open.
+// Close closes both pools after updating the statistics of SQLite's query planner.
 func (d *DB) Close() error {
 	_, err := d.write.Exec("PRAGMA optimize")
 	return errors.Join(err, d.read.Close(), d.write.Close())
 }
 
-// Ready says whether the index can be read and written now.
+// Ready returns an error unless the index can be read and written now.
 func (d *DB) Ready(ctx context.Context) error {
-	err := d.tx(ctx, func(*sql.Tx) error { return nil }) // begins as a writer
+	err := d.tx(ctx, func(*sql.Tx) error { return nil }) // starts as a writer
 	if err == nil {
 		err = d.read.PingContext(ctx)
 	}
@@ -118,12 +118,12 @@ func (d *DB) Ready(ctx context.Context) error {
 	return nil
 }
 
-// tx runs do in one writing transaction, which is kept only if do returns nil.
+// tx runs do in one write transaction, which is committed only if do returns nil.
 func (d *DB) tx(ctx context.Context, do func(*sql.Tx) error) error {
 	return within(ctx, d.write, nil, do)
 }
 
-// view runs do on one moment of the index.
+// view runs do on a consistent snapshot of the index.
 func (d *DB) view(ctx context.Context, do func(*sql.Tx) error) error {
 	return within(ctx, d.read, &sql.TxOptions{ReadOnly: true}, do)
 }
@@ -133,7 +133,7 @@ func within(ctx context.Context, pool *sql.DB, o *sql.TxOptions, do func(*sql.Tx
 	if err != nil {
 		return named(err)
 	}
-	defer tx.Rollback() // does nothing after Commit
+	defer tx.Rollback() // no effect after Commit
 	if err := do(tx); err != nil {
 		return named(err)
 	}

@@ -190,14 +190,14 @@ func TestAddIsAllOrNothing(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	if page := query(t, d, id, model.PointQuery{}); page.Head != 5 || page.Count != 5 {
-		t.Errorf("half a batch is stored: %+v", page)
+		t.Errorf("part of a batch is stored: %+v", page)
 	}
 	if c, _ := d.Cursor(t.Context(), id); c.Offset != 50 {
 		t.Errorf("the cursor moved: %+v", c)
 	}
 }
 
-// bucketed is what columns promise, computed the slow way.
+// bucketed computes the expected result of columns the slow way.
 func bucketed(samples []model.Sample, width int) (out []model.Sample) {
 	for i := 0; i < len(samples); {
 		var group []model.Sample
@@ -232,7 +232,7 @@ func TestColumnsKeepEveryExtreme(t *testing.T) {
 	d, rng := newDB(t), rand.New(rand.NewPCG(7, 8))
 	id := savedRun(t, d, "r")
 	all := points(rng, 1, 3000)
-	for i := 0; i < len(all); { // batches that end anywhere within a span
+	for i := 0; i < len(all); { // batches end anywhere within a span
 		n := min(1+rng.IntN(70), len(all)-i)
 		if err := d.AddPoints(t.Context(), id, all[i:i+n], model.Cursor{Attempt: 1}); err != nil {
 			t.Fatal(err)
@@ -248,7 +248,7 @@ func TestColumnsKeepEveryExtreme(t *testing.T) {
 		}
 		width := q.Width(3000)
 		if width > 1 && last/(width/2)-(q.Since+1)/(width/2)+1 <= q.Columns {
-			t.Fatalf("%+v: width %d is wider than asked", q, width)
+			t.Fatalf("%+v: width %d is wider than requested", q, width)
 		}
 		for name, samples := range seriesOf(all[q.Since:last]) {
 			want := samples
@@ -310,7 +310,7 @@ func TestPageSaysWhatOutlivedRewinds(t *testing.T) {
 	d.Rewind(t.Context(), id, 80, model.Cursor{Attempt: 4})
 	for asked, want := range map[int]int{0: 80, 1: 30, 2: 80, 3: 80, 4: 0} {
 		if page := query(t, d, id, model.PointQuery{Attempt: asked}); page.Attempt != 4 || page.Resumed != want && asked != 4 {
-			t.Errorf("asked with attempt %d: attempt %d, resumed %d; want %d", asked, page.Attempt, page.Resumed, want)
+			t.Errorf("query with attempt %d: attempt %d, resumed %d; want %d", asked, page.Attempt, page.Resumed, want)
 		}
 	}
 }
@@ -440,7 +440,7 @@ func TestReadersSeeWholeBatches(t *testing.T) {
 	}
 }
 
-// A long run of twenty series: what a chart of the whole costs, and what storing costs.
+// BenchmarkLongRun measures storing a long run of twenty series and drawing charts of all of it.
 func BenchmarkLongRun(b *testing.B) {
 	d := newDB(b)
 	id := savedRun(b, d, "r")
@@ -483,13 +483,13 @@ func BenchmarkLongRun(b *testing.B) {
 	})
 }
 
-// TestFullDiskHasItsName limits the index to the pages that it has: SQLite then says that the disk is full.
+// TestFullDiskHasItsName limits the index to its present pages, so that SQLite reports a full disk.
 func TestFullDiskHasItsName(t *testing.T) {
 	d, ctx := newDB(t), t.Context()
 	if err := d.SaveRun(ctx, aRun("first")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.write.ExecContext(ctx, "PRAGMA max_page_count = 1"); err != nil { // SQLite raises it to the present count
+	if _, err := d.write.ExecContext(ctx, "PRAGMA max_page_count = 1"); err != nil { // SQLite raises this to the present count
 		t.Fatal(err)
 	}
 	second := aRun("second")
@@ -506,7 +506,7 @@ func TestFullDiskHasItsName(t *testing.T) {
 	}
 }
 
-// TestWalkHandsOverEverySample: the same as raw pages have, in blocks, up to a step, of the named series alone.
+// TestWalkHandsOverEverySample checks that Walk yields the same samples as raw pages, in blocks, up to a step, only of the named series.
 func TestWalkHandsOverEverySample(t *testing.T) {
 	d, ctx := newDB(t), t.Context()
 	if err := d.SaveRun(ctx, aRun("a")); err != nil {
@@ -537,7 +537,7 @@ func TestWalkHandsOverEverySample(t *testing.T) {
 			t.Errorf("up to %d: %s", until, diff)
 		}
 	}
-	none := func(string, []model.Sample) { t.Error("a sample of nothing") }
+	none := func(string, []model.Sample) { t.Error("a sample of an unknown series") }
 	if err := d.Walk(ctx, "none", names, 0, none); !errors.Is(err, model.ErrNotFound) {
 		t.Error(err)
 	}

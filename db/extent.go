@@ -8,11 +8,11 @@ import (
 	"slotscope/model"
 )
 
-// extent is what a chart needs of neighbouring samples: the extremes of the finite ones, the last, and the first that is
-// not finite. A sample of step 0 stands for none.
+// extent summarises neighbouring samples for a chart: the extremes of the finite ones, the last, and the first non-finite one.
+// A sample of step 0 means none.
 type extent struct{ min, max, last, odd model.Sample }
 
-// add takes in a later sample.
+// add includes a later sample.
 func (e *extent) add(s model.Sample) {
 	e.last = s
 	if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
@@ -29,7 +29,7 @@ func (e *extent) add(s model.Sample) {
 	}
 }
 
-// join takes in a later extent.
+// join includes a later extent.
 func (e *extent) join(later *extent) {
 	if m := later.min; m.Step > 0 && (e.min.Step == 0 || m.Value < e.min.Value) {
 		e.min = m
@@ -45,7 +45,7 @@ func (e *extent) join(later *extent) {
 	}
 }
 
-// samples appends the distinct samples of an extent, by step, to dst.
+// samples appends the distinct samples of an extent, in ascending order of steps, to dst.
 func (e *extent) samples(dst []model.Sample) []model.Sample {
 	from := len(dst)
 	for _, s := range []model.Sample{e.min, e.max, e.odd, e.last} {
@@ -57,7 +57,7 @@ func (e *extent) samples(dst []model.Sample) []model.Sample {
 	return dst
 }
 
-// span is the extent of one span; n counts spans of its level from step 0.
+// span is the extent of one span of steps; n is its index among the spans of its level, from step 0.
 type span struct {
 	extent
 	n int
@@ -65,8 +65,8 @@ type span struct {
 
 // A part packs its spans one after the other, each as
 //
-//	n mod 64, holds          two bytes; holds says which of the following are there and whether values are float32
-//	min, max, last, odd      each the step beyond the span's beginning in a byte, then the value; a last sample that is min or max is left out
+//	n mod 64, holds          two bytes; holds flags which of the following are present and whether values are float32
+//	min, max, last, odd      each one byte for the step's offset in the span, then the value; last is omitted if it equals min or max
 const (
 	holdsMin = 1 << iota
 	holdsLast
@@ -76,7 +76,7 @@ const (
 	holdsFloat32
 )
 
-// packSpans packs the spans of one part, whose width in steps is given.
+// packSpans packs the spans of one part; width is that of a span, in steps.
 func packSpans(spans []span, width int) []byte {
 	b := make([]byte, 0, 24*len(spans))
 	for i := range spans {
@@ -126,7 +126,7 @@ func (s *span) pack(b []byte, width int) []byte {
 	return b
 }
 
-// unpackSpans hands over the spans of a part, in order. The span is the caller's until the next.
+// unpackSpans calls take with the spans of a part, in order. A span is valid only during the call.
 func unpackSpans(data []byte, part, width int, take func(*span)) error {
 	var s span
 	for len(data) > 0 {

@@ -2,6 +2,6 @@
 
 package db
 
-import _ "github.com/mattn/go-sqlite3" // the driver "sqlite3", which without a C compiler only says that it needs one
+import _ "github.com/mattn/go-sqlite3" // the driver "sqlite3"; without cgo it only reports that it needs cgo
 
 func named(err error) error { return err }

@@ -11,16 +11,16 @@ import (
 	"slotscope/model"
 )
 
-// decoded is the JSON of a run's row and what it says, so that a list decodes only what has changed. Its maps are shared with whoever
-// asked for a list and never change.
+// decoded is the JSON of a run's row with the decoded values, so that a list decodes only changed rows. Its maps are shared with callers
+// and never change.
 type decoded struct {
 	texts          [3]string // config, last, scores
 	config         model.Config
 	values, scores model.Values
 }
 
-// Overviews lists every run with the last value of each series and its scores, newest first, by one query. The maps in it are not to be
-// changed.
+// Overviews lists every run with the last value of each series and its scores, newest first, with one query. Callers must not change
+// the maps.
 func (d *DB) Overviews(ctx context.Context) ([]model.Overview, error) {
 	rows, err := d.read.QueryContext(ctx, "SELECT "+runColumns+`, coalesce(o.last, '{}'), coalesce(o.scores, '{}')
 		FROM runs LEFT JOIN overviews o ON o.run = runs.key ORDER BY created DESC, id DESC`)
@@ -48,7 +48,7 @@ func (d *DB) Overviews(ctx context.Context) ([]model.Overview, error) {
 	return all, nil
 }
 
-// scanOverview reads a row, decoding its JSON where it is not known.
+// scanOverview reads a row and decodes its JSON unless known has it.
 func scanOverview(rows *sql.Rows, known map[string]*decoded) (o model.Overview, row *decoded, err error) {
 	var config, last, scores sql.RawBytes
 	if o.Run, err = scanColumns(rows, &config, &last, &scores); err != nil {
@@ -65,7 +65,7 @@ func scanOverview(rows *sql.Rows, known map[string]*decoded) (o model.Overview, 
 	return o, row, nil
 }
 
-// SaveScores stores the metrics of a run's scores; stamp says which scores they are, "" that there are none.
+// SaveScores stores the metrics of a run's scores; stamp identifies the scores and is "" if there are none.
 func (d *DB) SaveScores(ctx context.Context, id, stamp string, scores model.Values) error {
 	err := d.tx(ctx, func(tx *sql.Tx) error {
 		run, err := runKey(ctx, tx, id)
@@ -86,7 +86,7 @@ func (d *DB) SaveScores(ctx context.Context, id, stamp string, scores model.Valu
 	return nil
 }
 
-// Scored lists, by run, which scores are stored.
+// Scored returns the stamps of the stored scores by run.
 func (d *DB) Scored(ctx context.Context) (map[string]string, error) {
 	rows, err := d.read.QueryContext(ctx, "SELECT runs.id, o.scored FROM overviews o JOIN runs ON runs.key = o.run WHERE o.scored <> ''")
 	if err != nil {
@@ -104,7 +104,7 @@ func (d *DB) Scored(ctx context.Context) (map[string]string, error) {
 	return stamps, rows.Err()
 }
 
-// LastValues are the last values of a run's series; empty for a run that is not known.
+// LastValues returns the last values of a run's series; empty if the run is unknown.
 func (d *DB) LastValues(ctx context.Context, id string) (values model.Values, err error) {
 	var text string
 	err = d.read.QueryRowContext(ctx, "SELECT o.last FROM overviews o JOIN runs ON runs.key = o.run WHERE runs.id = ?", id).Scan(&text)
@@ -120,7 +120,7 @@ func (d *DB) LastValues(ctx context.Context, id string) (values model.Values, er
 	return values, nil
 }
 
-// mergeLast takes the values of points that follow on those stored into a run's last values.
+// mergeLast updates a run's last values with points after the stored ones.
 func mergeLast(ctx context.Context, tx *sql.Tx, run int64, later []model.Point) error {
 	news := model.Values{}
 	for _, p := range later {
@@ -144,7 +144,7 @@ func mergeLast(ctx context.Context, tx *sql.Tx, run int64, later []model.Point) 
 	return writeLast(ctx, tx, run, last)
 }
 
-// reviewUnknown reads the last values of runs that an older program has stored.
+// reviewUnknown computes the last values of runs stored by an older program.
 func (d *DB) reviewUnknown(ctx context.Context) error {
 	return d.tx(ctx, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, "SELECT key FROM runs WHERE key NOT IN (SELECT run FROM overviews)")
@@ -172,7 +172,7 @@ func (d *DB) reviewUnknown(ctx context.Context) error {
 	})
 }
 
-// reviewLast reads a run's last values from its points anew.
+// reviewLast recomputes a run's last values from its points.
 func reviewLast(ctx context.Context, tx *sql.Tx, run int64) error {
 	page, err := (&reader{ctx: ctx, tx: tx, run: run}).page(model.PointQuery{Columns: 1})
 	if err != nil {

@@ -21,7 +21,7 @@ func pointsOf(from, to int, values func(step int) map[string]float64) (all []mod
 	return all
 }
 
-// TestOverviewHasTheLastValues of every series, also after a resume has dropped points, and scores until they are replaced.
+// TestOverviewHasTheLastValues checks the last values of every series, also after a rewind dropped points, and the scores.
 func TestOverviewHasTheLastValues(t *testing.T) {
 	d, ctx := newDB(t), t.Context()
 	run := aRun("a")
@@ -51,7 +51,7 @@ func TestOverviewHasTheLastValues(t *testing.T) {
 	if err := d.AddPoints(ctx, "a", pointsOf(1, 25, measured), model.Cursor{Attempt: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.AddPoints(ctx, "a", pointsOf(20, 43, measured), model.Cursor{Attempt: 1}); err != nil { // some are stored already
+	if err := d.AddPoints(ctx, "a", pointsOf(20, 43, measured), model.Cursor{Attempt: 1}); err != nil { // some are already stored
 		t.Fatal(err)
 	}
 	see("after 43 steps", model.Values{"total": 43, "bad": math.NaN(), "psnr/eval": 4, "late": math.Inf(-1)}, nil)
@@ -69,7 +69,7 @@ func TestOverviewHasTheLastValues(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"a": "second"}, stamps); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	if err := d.SaveScores(ctx, "a", "", nil); err != nil { // its scores.json is gone
+	if err := d.SaveScores(ctx, "a", "", nil); err != nil { // its scores.json was deleted
 		t.Fatal(err)
 	}
 	see("after its scores were deleted", model.Values{"total": 33, "bad": math.NaN(), "psnr/eval": 3}, nil)
@@ -81,7 +81,7 @@ func TestOverviewHasTheLastValues(t *testing.T) {
 	}
 }
 
-// TestOlderIndexGetsOverviews: what an index of the version before holds is listed with its last values.
+// TestOlderIndexGetsOverviews checks that runs of an index from before overviews are listed with their last values.
 func TestOlderIndexGetsOverviews(t *testing.T) {
 	ctx, path := t.Context(), filepath.Join(t.TempDir(), "index.db")
 	d, err := Open(ctx, path)
@@ -129,7 +129,7 @@ func BenchmarkOverviews(b *testing.B) {
 	b.ReportMetric((host.CPU()-before).Seconds()*1000/float64(b.N), "CPU-ms/op")
 }
 
-// manyRuns stores n runs that have measured and are scored.
+// manyRuns stores n runs with values and scores.
 func manyRuns(b testing.TB, d *DB, n int) {
 	b.Helper()
 	var err error

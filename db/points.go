@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	pageSteps = 5_000  // of a raw page where the query sets no limit
-	mostSteps = 50_000 // of a raw page
+	pageSteps = 5_000  // steps in a raw page if the query sets no limit
+	mostSteps = 50_000 // limit of steps in a raw page
 )
 
-// AddPoints stores points of a run and moves its cursor, in one transaction. Points at or before the last step stored are
-// passed over, so that no step is stored twice; the cursor's Head becomes the last step stored.
+// AddPoints stores points of a run and moves its cursor, in one transaction. Points at or before the last stored step are
+// skipped, so that no step is stored twice; the cursor's Head becomes the last stored step.
 func (d *DB) AddPoints(ctx context.Context, id string, points []model.Point, c model.Cursor) error {
 	err := d.tx(ctx, func(tx *sql.Tx) error {
 		run, err := runKey(ctx, tx, id)
@@ -51,7 +51,7 @@ func (d *DB) AddPoints(ctx context.Context, id string, points []model.Point, c m
 	return nil
 }
 
-// after are the points beyond step head, each beyond the one before.
+// after returns the points after step head with strictly ascending steps.
 func after(points []model.Point, head int) (fresh []model.Point) {
 	for _, p := range points {
 		if p.Step > head {
@@ -62,7 +62,7 @@ func after(points []model.Point, head int) (fresh []model.Point) {
 	return fresh
 }
 
-// Points answers a query from one moment of the index.
+// Points answers a query from a consistent snapshot of the index.
 func (d *DB) Points(ctx context.Context, id string, q model.PointQuery) (page model.PointPage, err error) {
 	if err := check(q); err != nil {
 		return page, err
@@ -81,8 +81,8 @@ func (d *DB) Points(ctx context.Context, id string, q model.PointQuery) (page mo
 	return page, err
 }
 
-// Walk hands over every sample of the named series up to a step, series by series and each in blocks by step; a block is the callee's for
-// the call alone. until 0 is the last step stored.
+// Walk calls take with every sample of the named series up to step until, series by series, each in blocks in ascending order of steps.
+// A block is valid only during the call. If until is 0, Walk goes to the last stored step.
 func (d *DB) Walk(ctx context.Context, id string, names []string, until int, take func(name string, block []model.Sample)) error {
 	err := d.view(ctx, func(tx *sql.Tx) error {
 		run, err := runKey(ctx, tx, id)
@@ -137,7 +137,7 @@ type reader struct {
 	tx  *sql.Tx
 	run int64
 
-	head int // last step stored
+	head int // last stored step
 }
 
 func (r *reader) page(q model.PointQuery) (page model.PointPage, err error) {
@@ -169,7 +169,7 @@ func (r *reader) page(q model.PointQuery) (page model.PointPage, err error) {
 	return page, r.fill(page.Series, q, first, last)
 }
 
-// limit is the last step of a raw page.
+// limit returns the last step of a raw page.
 func (r *reader) limit(first, last, limit int) (int, error) {
 	if limit == 0 {
 		limit = pageSteps
@@ -181,7 +181,7 @@ func (r *reader) limit(first, last, limit int) (int, error) {
 	return r.stepAt(first, last, limit)
 }
 
-// fill reads the series that are asked for.
+// fill reads the queried series.
 func (r *reader) fill(into map[string][]model.Sample, q model.PointQuery, first, last int) error {
 	all, err := allSeries(r.ctx, r.tx)
 	if err != nil {
@@ -208,7 +208,7 @@ func (r *reader) series(key int64, width, first, last int) (samples []model.Samp
 	}
 	err = r.blobs(0, key, first/blockSteps, last/blockSteps, func(n int, data []byte) (err error) {
 		if samples == nil && len(data) > 2*blockSteps {
-			samples = make([]model.Sample, 0, last-first+1) // as dense as it begins
+			samples = make([]model.Sample, 0, last-first+1) // assume the density of the first block
 		}
 		samples, err = unpackSamples(samples, n, data, first, last)
 		return err
@@ -216,7 +216,7 @@ func (r *reader) series(key int64, width, first, last int) (samples []model.Samp
 	return samples, err
 }
 
-// raw hands over every sample from first to last, block by block; a block is the callee's for the call alone.
+// raw calls take with every sample from step first to last, block by block. A block is valid only during the call.
 func (r *reader) raw(key int64, first, last int, take func([]model.Sample)) error {
 	if first > last {
 		return nil

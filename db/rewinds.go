@@ -8,8 +8,8 @@ import (
 	"slotscope/model"
 )
 
-// Rewind drops every stored point of a run after step keep and goes on from the cursor, whose Attempt must be new, all in
-// one transaction. The cursor's Head becomes the last step that is left.
+// Rewind drops every stored point of a run after step keep and continues from the cursor, whose Attempt must be new, in
+// one transaction. The cursor's Head becomes the last remaining step.
 func (d *DB) Rewind(ctx context.Context, id string, keep int, c model.Cursor) error {
 	err := d.tx(ctx, func(tx *sql.Tx) error {
 		run, err := runKey(ctx, tx, id)
@@ -41,8 +41,7 @@ func (d *DB) Rewind(ctx context.Context, id string, keep int, c model.Cursor) er
 	return nil
 }
 
-// outlived is the last step that every rewind after an attempt has left alone. Attempt 0 stands for the one before
-// the present.
+// outlived returns the last step kept by every rewind after an attempt. Attempt 0 means the one before the present.
 func outlived(ctx context.Context, tx *sql.Tx, run int64, attempt, present int) (int, error) {
 	if attempt == 0 {
 		attempt = present - 1

@@ -26,7 +26,7 @@ var saveRun = func() string {
 		") ON CONFLICT (id) DO UPDATE SET " + strings.Join(set, ", ")
 }()
 
-// SaveRun stores a run, new or known.
+// SaveRun inserts or updates a run.
 func (d *DB) SaveRun(ctx context.Context, r model.Run) error {
 	config, err := json.Marshal(r.Config)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *DB) Runs(ctx context.Context) ([]model.Run, error) {
 	return runs, nil
 }
 
-// Run finds one run; model.ErrNotFound is in the error's chain where there is none of that id.
+// Run returns one run by ID; the error wraps model.ErrNotFound if there is none.
 func (d *DB) Run(ctx context.Context, id string) (model.Run, error) {
 	r, err := scanRun(d.read.QueryRowContext(ctx, "SELECT "+runColumns+" FROM runs WHERE id = ?", id))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -75,7 +75,7 @@ func (d *DB) Run(ctx context.Context, id string) (model.Run, error) {
 	return r, nil
 }
 
-// DeleteRun forgets a run and its points; one that is not there is no error.
+// DeleteRun deletes a run and its points from the index. It is no error if there is no such run.
 func (d *DB) DeleteRun(ctx context.Context, id string) error {
 	err := d.tx(ctx, func(tx *sql.Tx) error {
 		run, err := runKey(ctx, tx, id)
@@ -92,7 +92,7 @@ func (d *DB) DeleteRun(ctx context.Context, id string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("forget run %s: %w", id, err)
+		return fmt.Errorf("delete run %s from the index: %w", id, err)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func scanRun(row interface{ Scan(...any) error }) (model.Run, error) {
 	return r, nil
 }
 
-// scanColumns reads runColumns, the configuration as JSON, and into further what is selected after them.
+// scanColumns reads runColumns, with the configuration as JSON; further receives the columns after them.
 func scanColumns(row interface{ Scan(...any) error }, config any, further ...any) (r model.Run, err error) {
 	var created, started, updated, ended sql.NullInt64
 	err = row.Scan(append([]any{&r.ID, &r.Name, &r.Notes, config, &created, &r.State, &r.Step, &r.Checkpoint, &r.Resumed, &r.Attempt, &r.PID,
@@ -119,7 +119,7 @@ func scanColumns(row interface{ Scan(...any) error }, config any, further ...any
 	return r, err
 }
 
-// runKey is the number that rows of points know a run by.
+// runKey returns the key that identifies a run in other tables.
 func runKey(ctx context.Context, tx *sql.Tx, id string) (key int64, err error) {
 	err = tx.QueryRowContext(ctx, "SELECT key FROM runs WHERE id = ?", id).Scan(&key)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -130,7 +130,7 @@ func runKey(ctx context.Context, tx *sql.Tx, id string) (key int64, err error) {
 
 func notFound(id string) error { return fmt.Errorf("there is no run %q: %w", id, model.ErrNotFound) }
 
-// millis and moment carry a time, the zero one as NULL.
+// millis and moment convert between times and milliseconds since 1970; the zero time is NULL.
 func millis(t time.Time) sql.NullInt64 {
 	return sql.NullInt64{Int64: t.UnixMilli(), Valid: !t.IsZero()}
 }

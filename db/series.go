@@ -29,7 +29,7 @@ func allSeries(ctx context.Context, tx *sql.Tx) ([]series, error) {
 	return all, rows.Err()
 }
 
-// seriesKey finds a series by name, or makes it.
+// seriesKey returns the key of a series by name, creating the series if necessary.
 func seriesKey(ctx context.Context, tx *sql.Tx, name string) (key int64, err error) {
 	err = tx.QueryRowContext(ctx, "SELECT key FROM series WHERE name = ?", name).Scan(&key)
 	if !errors.Is(err, sql.ErrNoRows) {

@@ -6,16 +6,16 @@ import (
 	"slotscope/model"
 )
 
-// Levels of spans: how many steps a span of each is wide, the widest first. A step beyond a span's beginning fits into a byte.
+// levels are the levels of spans with their widths in steps, the widest first. The offset of a step in its span fits into a byte.
 var levels = []struct{ level, width int }{{2, 256}, {1, 16}}
 
-// partSpans is how many spans one row of spans holds.
+// partSpans is the number of spans in one part, which is stored as one blob.
 const partSpans = 64
 
-// columns are the extents of a series over spans of a width, from the widest level of spans that is not wider.
+// columns returns the extents of a series over spans of a width, read from the widest level of spans that is not wider.
 func (r *reader) columns(key int64, width, first, last int) (samples []model.Sample, err error) {
 	var open extent
-	at := -1 // which span of width is open
+	at := -1 // index of the open span of this width
 	into := func(step int) *extent {
 		if n := step / width; n != at {
 			samples = open.samples(samples)
@@ -45,7 +45,7 @@ func (r *reader) columns(key int64, width, first, last int) (samples []model.Sam
 	return open.samples(samples), err
 }
 
-// spans hands over the spans [from, to) of a level.
+// spans calls take with the spans [from, to) of a level.
 func (r *reader) spans(key int64, level, width, from, to int, take func(*span)) error {
 	return r.blobs(level, key, from/partSpans, (to-1)/partSpans, func(part int, data []byte) error {
 		return unpackSpans(data, part, width, func(s *span) {

@@ -10,7 +10,7 @@ import (
 	"github.com/mattn/go-sqlite3" // also the driver "sqlite3"
 )
 
-// named adds the operating system's error to SQLite's for a full and for a read-only disk, so that callers need not know SQLite.
+// named wraps SQLite's errors for a full and a read-only disk with the operating system's, so that callers do not depend on SQLite.
 func named(err error) error {
 	var lite sqlite3.Error
 	if !errors.As(err, &lite) {

@@ -9,8 +9,8 @@ import (
 	"slotscope/model"
 )
 
-// Match counts how many of the points, which follow on step after, are stored one by one with the very same step and time:
-// what was read from a file before is told from what was measured anew.
+// Match returns how many of the points, which follow step after, are stored with exactly the same step and time. It distinguishes
+// points that were read from a file before from points that were measured again.
 func (d *DB) Match(ctx context.Context, id string, after int, points []model.Point) (n int, err error) {
 	if len(points) == 0 {
 		return 0, nil
@@ -34,7 +34,7 @@ func (d *DB) Match(ctx context.Context, id string, after int, points []model.Poi
 	return n, nil
 }
 
-// times are the stamps of the steps first to last.
+// times returns the stamps of the steps first to last.
 func (r *reader) times(first, last int) (all []stamp, err error) {
 	err = r.blobs(0, timesKey, first/blockSteps, last/blockSteps, func(block int, data []byte) (err error) {
 		all, err = unpackTimes(all, block, data, first, last)
@@ -43,7 +43,7 @@ func (r *reader) times(first, last int) (all []stamp, err error) {
 	return all, err
 }
 
-// countSteps counts the steps stored from first to last: whole blocks by their counts, the two at the ends by looking in.
+// countSteps counts the stored steps from first to last: whole blocks by their count column, the two at the ends by unpacking.
 func (r *reader) countSteps(first, last int) (n int, err error) {
 	from, to := first/blockSteps, last/blockSteps
 	if from == to {
@@ -65,7 +65,7 @@ func (r *reader) countSteps(first, last int) (n int, err error) {
 	return n, nil
 }
 
-// stepAt is the n-th step stored from first on, counting from 1; last where there are not as many up to it.
+// stepAt returns the n-th stored step from first on, counting from 1, or last if there are fewer up to it.
 func (r *reader) stepAt(first, last, n int) (int, error) {
 	rows, err := r.tx.QueryContext(r.ctx, "SELECT key, count FROM blobs WHERE key BETWEEN ? AND ? ORDER BY key",
 		blobKey(r.run, 0, timesKey, first/blockSteps), blobKey(r.run, 0, timesKey, last/blockSteps))
@@ -96,7 +96,7 @@ func (r *reader) stepAt(first, last, n int) (int, error) {
 	return last, rows.Err()
 }
 
-// lastStep is the last step stored, 0 for none.
+// lastStep returns the last stored step, 0 if none.
 func lastStep(ctx context.Context, tx *sql.Tx, run int64) (step int, err error) {
 	var key int64
 	var data []byte

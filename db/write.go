@@ -11,7 +11,7 @@ import (
 	"slotscope/model"
 )
 
-// timesKey is the series that holds when each step was measured.
+// timesKey is the key of the series of measurement times.
 const timesKey = 0
 
 // writer changes the blocks and spans of one run within a transaction.
@@ -40,7 +40,7 @@ func (w *writer) close() {
 	w.put.Close()
 }
 
-// load is a blob, nil where there is none.
+// load returns a blob, nil if there is none.
 func (w *writer) load(level int, series int64, n int) (data []byte, err error) {
 	err = w.get.QueryRowContext(w.ctx, blobKey(w.run, level, series, n)).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -60,7 +60,7 @@ func (w *writer) cut(level int, series int64, n int) error {
 	return err
 }
 
-// add appends points, all after those stored.
+// add appends points, which must all follow the stored ones.
 func (w *writer) add(points []model.Point) error {
 	if len(points) == 0 {
 		return nil
@@ -91,7 +91,7 @@ func (w *writer) add(points []model.Point) error {
 	return nil
 }
 
-// runsOf hands over the stretches of samples that share a number; first says that the stretch may go on one that is stored.
+// runsOf calls take with each run of consecutive elements that share a number; first marks the run that may continue a stored one.
 func runsOf[T any](all []T, number func(T) int, take func(n int, part []T, first bool) error) error {
 	for from := 0; from < len(all); {
 		n, to := number(all[from]), from+1
@@ -140,7 +140,7 @@ func (w *writer) addSamples(key int64, samples []model.Sample) error {
 	})
 }
 
-// addSpans takes samples into the spans of every level.
+// addSpans adds samples to the spans of every level.
 func (w *writer) addSpans(key int64, samples []model.Sample) error {
 	for _, l := range levels {
 		number := func(s model.Sample) int { return s.Step / l.width / partSpans }
@@ -179,13 +179,13 @@ func (w *writer) saveSpans(key int64, level, width, part int, spans []span) erro
 	return w.save(level, key, part, len(spans), packSpans(spans, width))
 }
 
-// dropAfter removes what lies beyond step keep.
+// dropAfter removes everything after step keep.
 func (w *writer) dropAfter(keep int) error {
 	all, err := allSeries(w.ctx, w.tx)
 	if err != nil {
 		return err
 	}
-	for _, s := range append([]series{{key: timesKey, name: "times"}}, all...) { // one range of the primary key each
+	for _, s := range append([]series{{key: timesKey, name: "times"}}, all...) { // each is one range of the primary key
 		if err := w.cutSeries(s.key, keep); err != nil {
 			return fmt.Errorf("series %s: %w", s.name, err)
 		}
@@ -226,8 +226,8 @@ func (w *writer) cutSeries(key int64, keep int) error {
 	return w.cutSpans(key, keep, left)
 }
 
-// cutSpans removes spans beyond step keep; the one that holds it is summed up anew from what is left of its block. A block holds whole
-// spans of every level.
+// cutSpans removes spans after step keep and recomputes the span of keep from the rest of its block. A block contains whole spans of
+// every level.
 func (w *writer) cutSpans(key int64, keep int, left []model.Sample) error {
 	for _, l := range levels {
 		part := keep / l.width / partSpans
@@ -258,7 +258,7 @@ func (w *writer) cutSpans(key int64, keep int, left []model.Sample) error {
 	return nil
 }
 
-// blobs hands over the blobs from number from to number to of a series, with their numbers; each is the callee's for the call alone.
+// blobs calls take with the blobs of a series from number from to number to. The data is valid only during the call.
 func (r *reader) blobs(level int, series int64, from, to int, take func(n int, data []byte) error) error {
 	rows, err := r.tx.QueryContext(r.ctx, "SELECT key, data FROM blobs WHERE key BETWEEN ? AND ? ORDER BY key", blobKey(r.run, level, series, from), blobKey(r.run, level, series, to))
 	if err != nil {

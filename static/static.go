@@ -1,5 +1,5 @@
-// Package static holds what browsers load beside the pages: style sheets, ES modules and vendored libraries, embedded, under
-// addresses that carry a hash of the content, so that a browser may keep them for good.
+// Package static embeds the style sheets, ES modules and vendored libraries of the pages and serves them under URLs with a hash of the
+// content, so that browsers may cache them forever.
 package static
 
 import (
@@ -20,15 +20,15 @@ var files embed.FS
 // Prefix is the path under which Assets are served.
 const Prefix = "/static/"
 
-// Assets knows the hashed address of every embedded file.
+// Assets maps every embedded file to its hashed URL and serves it.
 type Assets struct {
 	fsys    fs.FS
 	hashed  map[string]string // name → name with hash
-	names   map[string]string // the inverse
-	scripts []string          // the text of every module
+	names   map[string]string // inverse of hashed
+	scripts []string          // source of every module
 }
 
-// Files are the embedded files by name, as in "play/play.js".
+// Files returns the embedded files by name, as in "play/play.js".
 func Files() fs.FS { return files }
 
 // New hashes every embedded file.
@@ -54,14 +54,14 @@ func open(fsys fs.FS) (*Assets, error) {
 	return a, err
 }
 
-// withHash puts the first 12 hex digits of the content's SHA-256 before the extension: shared/base.css → shared/base.0123456789ab.css.
+// withHash inserts the first 12 hex digits of the content's SHA-256 before the extension: shared/base.css → shared/base.0123456789ab.css.
 func withHash(name string, content []byte) string {
 	sum := sha256.Sum256(content)
 	ext := path.Ext(name)
 	return strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
 }
 
-// URL is the address of a file such as "shared/base.css"; a name that is not embedded keeps its plain address, which answers 404.
+// URL returns the URL of a file, e.g. "shared/base.css". A name that is not embedded keeps its plain URL, which is not found.
 func (a *Assets) URL(name string) string {
 	if h, ok := a.hashed[name]; ok {
 		return Prefix + h
@@ -69,8 +69,8 @@ func (a *Assets) URL(name string) string {
 	return Prefix + name
 }
 
-// ImportMap maps the plain address of every module that another one names, WebAssembly included, to its hashed one, so that modules
-// import each other by relative plain names.
+// ImportMap returns the JSON import map from plain to hashed URLs of all imported modules, including WebAssembly, so that modules
+// can import each other by plain relative names.
 func (a *Assets) ImportMap() string {
 	imports := map[string]string{}
 	for name, h := range a.hashed {
@@ -82,14 +82,14 @@ func (a *Assets) ImportMap() string {
 	return string(b)
 }
 
-// imported says whether any module names a file of that base name.
+// imported reports whether any module refers to a file of that base name.
 func (a *Assets) imported(base string) bool {
 	return slices.ContainsFunc(a.scripts, func(text string) bool {
 		return strings.Contains(text, "/"+base+"'") || strings.Contains(text, "/"+base+`"`)
 	})
 }
 
-// ServeHTTP answers hashed addresses, to be kept for good, and plain ones, to be asked for again.
+// ServeHTTP serves hashed URLs as immutable and plain URLs with revalidation.
 func (a *Assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked := strings.TrimPrefix(r.URL.Path, Prefix)
 	name, immutable := a.names[asked]

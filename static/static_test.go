@@ -19,24 +19,24 @@ func TestHashFollowsContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := a.URL("run/a.js"); got != "/static/run/a.7692c3ad3540.js" { // sha256("one") begins 7692c3ad3540
-		t.Errorf("the address is %s", got)
+	if got := a.URL("run/a.js"); got != "/static/run/a.7692c3ad3540.js" { // sha256("one") starts with 7692c3ad3540
+		t.Errorf("URL %s", got)
 	}
 	if a.URL("run/a.js") == b.URL("run/a.js") {
-		t.Error("other content, same address")
+		t.Error("different content has the same URL")
 	}
 	if got := a.URL("run/none.js"); got != "/static/run/none.js" {
-		t.Errorf("a missing file's address is %s", got)
+		t.Errorf("URL of a missing file: %s", got)
 	}
 	if got := a.ImportMap(); got != `{"imports":{}}` {
-		t.Errorf("nothing imports it, and the import map is %s", got)
+		t.Errorf("import map without imports: %s", got)
 	}
 	if got, want := b.ImportMap(), `{"imports":{"/static/run/a.js":"`+b.URL("run/a.js")+`"}}`; got != want {
-		t.Errorf("the import map is %s, want %s", got, want)
+		t.Errorf("import map %s, want %s", got, want)
 	}
 }
 
-// What is vendored is what the manifest says, byte for byte.
+// TestVendoredFiles checks that the vendored files match the manifest byte for byte.
 func TestVendoredFiles(t *testing.T) {
 	raw, err := files.ReadFile("vendor/manifest.json")
 	if err != nil {
@@ -47,7 +47,7 @@ func TestVendoredFiles(t *testing.T) {
 		SHA256                       map[string]string
 	}
 	if err := json.Unmarshal(raw, &libraries); err != nil || len(libraries) == 0 {
-		t.Fatalf("the manifest: %v", err)
+		t.Fatalf("manifest: %v", err)
 	}
 	for _, l := range libraries {
 		if l.Version == "" || l.Licence == "" || l.From == "" {
@@ -60,21 +60,21 @@ func TestVendoredFiles(t *testing.T) {
 				continue
 			}
 			if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != want {
-				t.Errorf("%s is not the file of the manifest", name)
+				t.Errorf("%s does not match the manifest", name)
 			}
 		}
 	}
 }
 
-// The modules without a page are tested where Node is installed.
+// TestModules runs the unit tests of the JavaScript modules if Node is installed.
 func TestModules(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("node is not installed; it runs the modules' own tests")
+		t.Skip("node is not installed")
 	}
 	tests, err := filepath.Glob("*/*.test.js")
 	if err != nil || len(tests) < 9 {
-		t.Fatalf("only %d test files were found: %v", len(tests), err)
+		t.Fatalf("only %d test files found: %v", len(tests), err)
 	}
 	if out, err := exec.CommandContext(t.Context(), node, append([]string{"--test"}, tests...)...).CombinedOutput(); err != nil {
 		t.Errorf("node --test: %v\n%s", err, out)

@@ -1,5 +1,5 @@
 -- +goose Up
--- One row per run folder: what config.json, run.json and state.json say. Times are milliseconds since 1970, NULL for none.
+-- One row per run folder with the contents of config.json, run.json and state.json. Times are milliseconds since 1970, NULL if none.
 CREATE TABLE runs (
     key               INTEGER PRIMARY KEY,
     id                TEXT    NOT NULL UNIQUE,

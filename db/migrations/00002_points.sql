@@ -4,7 +4,7 @@ CREATE TABLE series (
     name TEXT NOT NULL UNIQUE
 ) STRICT;
 
--- One row per point: the proof that every step is there once. "at" is nanoseconds since 1970, when it was measured.
+-- One row per point, which ensures that every step is stored once. "at" is the time of measurement in nanoseconds since 1970.
 CREATE TABLE steps (
     run  INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE,
     step INTEGER NOT NULL CHECK (step > 0),
@@ -12,7 +12,7 @@ CREATE TABLE steps (
     PRIMARY KEY (run, step)
 ) STRICT, WITHOUT ROWID;
 
--- One row per value. kind is 0 for a number; 1 NaN, 2 +Inf, 3 -Inf, whose value is NULL.
+-- One row per value. kind is 0 for a finite number; 1 NaN, 2 +Inf and 3 -Inf, with value NULL.
 CREATE TABLE points (
     run    INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE,
     series INTEGER NOT NULL,
@@ -22,8 +22,8 @@ CREATE TABLE points (
     PRIMARY KEY (run, series, step)
 ) STRICT, WITHOUT ROWID;
 
--- Sixteen steps in a row of each series, so that the whole of a long run is drawn from few rows. A step of 0 means none:
--- no finite value for min and max, none that is not finite for odd.
+-- One row per sixteen steps of a series, so that a whole long run is drawn from few rows. A step of 0 means none: no finite value
+-- for min and max, no non-finite value for odd.
 CREATE TABLE spans (
     run       INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE,
     series    INTEGER NOT NULL,
@@ -40,7 +40,7 @@ CREATE TABLE spans (
     PRIMARY KEY (run, series, span)
 ) STRICT, WITHOUT ROWID;
 
--- How far points.jsonl of each run is stored.
+-- Progress of storing points.jsonl of each run.
 CREATE TABLE cursors (
     run     INTEGER PRIMARY KEY REFERENCES runs (key) ON DELETE CASCADE,
     offset  INTEGER NOT NULL,
@@ -49,7 +49,7 @@ CREATE TABLE cursors (
     head    INTEGER NOT NULL
 ) STRICT;
 
--- Every time that stored points were dropped: steps up to "keep" outlived it.
+-- One row for every time that stored points were dropped; steps up to "keep" were kept.
 CREATE TABLE rewinds (
     run     INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE,
     attempt INTEGER NOT NULL,

@@ -1,13 +1,13 @@
 -- +goose Up
--- Points move from a row per value into a blob per 256 steps of a series. They are read again from the run folders, which hold them all.
+-- Points move from one row per value to one blob per 256 steps of a series. They are read again from the run folders.
 DROP TABLE points;
 DROP TABLE steps;
 DROP TABLE spans;
 DELETE FROM cursors;
 DELETE FROM rewinds;
 
--- Samples and spans, packed as block.go and extent.go say. The key holds run, level, series and the blob's number, as key.go says, so that
--- what is read together lies together. count is the number of samples in a block of level 0.
+-- Samples and spans, packed as in block.go and extent.go. The key contains run, level, series and the blob's number, as in key.go, so
+-- that blobs read together are adjacent. count is the number of samples in a block of level 0.
 CREATE TABLE blobs (
     key   INTEGER PRIMARY KEY,
     count INTEGER NOT NULL,

@@ -1,5 +1,5 @@
 -- +goose Up
--- The machine that a run's process is on.
+-- The machine of a run's process.
 ALTER TABLE runs ADD COLUMN host TEXT NOT NULL DEFAULT '';
 
 -- +goose Down

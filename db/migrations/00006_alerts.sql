@@ -1,7 +1,7 @@
 -- +goose Up
--- What happened to runs, each told once of an attempt. Times are milliseconds since 1970.
+-- Alerts of runs, each at most once per attempt. Times are milliseconds since 1970.
 CREATE TABLE alerts (
-    id      INTEGER PRIMARY KEY AUTOINCREMENT, -- grows, also after the newest was deleted with its run
+    id      INTEGER PRIMARY KEY AUTOINCREMENT, -- increases even after the newest was deleted with its run
     run     INTEGER NOT NULL REFERENCES runs (key) ON DELETE CASCADE,
     attempt INTEGER NOT NULL,
     kind    TEXT    NOT NULL,
@@ -9,7 +9,7 @@ CREATE TABLE alerts (
     step    INTEGER NOT NULL,
     text    TEXT    NOT NULL,
     at      INTEGER NOT NULL,
-    state   TEXT    NOT NULL, -- of the delivery to the webhook; '' for none
+    state   TEXT    NOT NULL, -- of the delivery to the webhook; '' if none
     tries   INTEGER NOT NULL DEFAULT 0,
     sent    INTEGER,
     problem TEXT    NOT NULL DEFAULT ''

@@ -96,7 +96,7 @@ func (h Reports) overviews(ctx context.Context, c choice) ([]model.Overview, err
 	for _, id := range ids {
 		i, ok := at[id]
 		if !ok {
-			return nil, fmt.Errorf("no run %q: %w", id, model.ErrNotFound)
+			return nil, fmt.Errorf("there is no run %q: %w", id, model.ErrNotFound)
 		}
 		out = append(out, all[i])
 	}

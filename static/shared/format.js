@@ -1,16 +1,16 @@
-// Numbers as people read them. The pages' Go side (views/format.go) writes them the same way.
+// Human-readable numbers. views/format.go formats them the same way in Go.
 
-/** count groups digits in threes: 125,000. */
+/** count formats a whole number with thousands separators: 125,000. */
 export function count(n) {
   return Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, ',').replace(/^-/, '−');
 }
 
-/** plural is a count with its noun. */
+/** plural returns a count with its noun. */
 export function plural(n, one, many) {
   return n === 1 ? `1 ${one}` : `${count(n)} ${many}`;
 }
 
-/** duration writes seconds in the two units that matter. */
+/** duration formats seconds in at most two units. */
 export function duration(seconds) {
   if (!(seconds >= 0) || seconds > 1e9) return '–';
   const s = Math.round(seconds);
@@ -25,7 +25,7 @@ function two(a, unitA, b, unitB) {
   return b === 0 ? `${a} ${unitA}` : `${a} ${unitA} ${b} ${unitB}`;
 }
 
-/** rate writes images per second with the digits that mean something. */
+/** rate formats images per second with about three significant digits. */
 export function rate(v) {
   if (!(v > 0) || !Number.isFinite(v)) return '–';
   if (v < 10) return v.toFixed(2);
@@ -33,7 +33,7 @@ export function rate(v) {
   return count(v);
 }
 
-/** value writes a measured number with four digits. */
+/** value formats a measured number with four significant digits. */
 export function value(v) {
   if (v === null || v === undefined) return '–';
   if (Number.isNaN(v)) return 'NaN';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { count, duration, rate, value } from './format.js';
 
-test('numbers as people read them', () => {
+test('numbers are human-readable', () => {
   assert.equal(count(125000), '125,000');
   assert.equal(duration(48), '48 s');
   assert.equal(duration(90), '1 min 30 s');

@@ -1,4 +1,4 @@
-// Some browsers report a language that is no language tag, such as "C". uPlot passes it to Intl, which throws and leaves charts blank.
+// Some browsers report a language that is not a valid tag, e.g. "C". uPlot passes it to Intl, which throws and leaves charts blank.
 try {
   new Intl.NumberFormat(navigator.language);
 } catch {

@@ -5,7 +5,7 @@ import { createContext, runInContext } from 'node:vm';
 
 const script = readFileSync(new URL('language.js', import.meta.url), 'utf8');
 
-/** languageAfter is what the browser reports once the script has run. */
+/** languageAfter returns the language that the browser reports after the script has run. */
 function languageAfter(reported) {
   class Navigator {
     get language() {
@@ -17,7 +17,7 @@ function languageAfter(reported) {
   return runInContext('navigator.language', context);
 }
 
-test('a language that Intl refuses is replaced, others stay', () => {
+test('a language that Intl rejects is replaced, others are kept', () => {
   assert.equal(languageAfter('C'), 'en-US');
   assert.equal(languageAfter('en_US.UTF-8'), 'en-US');
   assert.equal(languageAfter('de-CH'), 'de-CH');

@@ -1,21 +1,21 @@
-// Looking closer at a plot, with fingers and with keys. The mouse is left to the plot: it drags a span.
+// Zoom and pan of a plot by touch, wheel and keyboard. Dragging with the mouse is left to the plot, which selects a span.
 
-const slop = 8; // px that a finger may stray and still rest
-const hold = 400; // ms after which a resting finger takes the crosshair along
-const twice = 350; // ms within which a second tap makes a double tap
-const near = 32; // px within which it does
-const turn = 0.004; // of the span's logarithm for a pixel of the wheel
-const settles = 180; // ms without a turn after which the view stays
-const apart = 40; // px: fingers closer than this count as this far apart, so that none of them flings the plot
+const slop = 8; // px that a resting finger may move
+const hold = 400; // ms after which a resting finger moves the crosshair
+const twice = 350; // maximum ms between the taps of a double tap
+const near = 32; // maximum px between them
+const turn = 0.004; // change of the span's logarithm per pixel of the wheel
+const settles = 180; // ms without a wheel event after which the view is final
+const apart = 40; // minimum distance of two fingers in px: closer ones would fling the plot
 
-/** taken is the span shown once what lay at from lies at to, factor times as wide; both are shares of the width. */
+/** taken returns the span after moving the point at from to to and scaling the width by factor; from and to are shares of the width. */
 export function taken([lo, hi], from, to, factor) {
   const held = lo + (hi - lo) * from;
   const wide = (hi - lo) * factor;
   return [held - wide * to, held + wide * (1 - to)];
 }
 
-/** inside brings a span within the whole without cutting it, and to no less than least; null where it is all of the whole. */
+/** inside shifts a span into the whole without shortening it and widens it to at least least; null if it covers the whole. */
 export function inside([lo, hi], [first, last], least) {
   const wide = Math.max(hi - lo, least);
   if (wide >= last - first) return null;
@@ -27,27 +27,27 @@ const middle = (places) => places.reduce((sum, [x]) => sum + x, 0) / places.leng
 const spread = ([a, b]) => (b ? Math.max(apart, Math.hypot(b[0] - a[0], b[1] - a[1])) : 1);
 
 /**
- * Zoom owns the touches and keys on an area that holds a plot.
+ * Zoom handles touches, wheel and keys on the area of a plot.
  *
- *   two fingers   zoom about themselves, and pan
- *   one finger    pans sideways where the plot is zoomed, else moves the crosshair; up and down it scrolls the page
- *   held          moves the crosshair wherever it goes
- *   tap, twice    puts the crosshair there, shows everything
- *   wheel         with Ctrl (so do two fingers on a touchpad) zooms about the pointer, with Shift pans
- *   keys          arrows move the crosshair, and at an edge the view; + and − zoom about it; 0 shows everything
+ *   two fingers   zoom about their middle, and pan
+ *   one finger    sideways: pans if the plot is zoomed, otherwise moves the crosshair; up and down: scrolls the page
+ *   held          moves the crosshair in any direction
+ *   tap           moves the crosshair; a double tap shows everything
+ *   wheel         with Ctrl (like a touchpad pinch) zooms about the pointer, with Shift pans
+ *   keys          arrows move the crosshair, and at an edge the view; + and − zoom about the crosshair; 0 shows everything
  *
- * plot gives u() (the uPlot in the area, or null), zoomed(), whole() (the span of everything), least() (the narrowest span) and
- * show(span or null for everything, moving): moving says that more will follow at once.
+ * plot has u() (the uPlot in the area, or null), zoomed(), whole() (the span of everything), least() (the narrowest span) and
+ * show(span or null for everything, moving), where moving means that more calls follow immediately.
  */
 export class Zoom {
-  #fingers = new Map(); // places [x, y] by pointer
-  #base = null; // the span in view, and where the fingers lay, since their number is what it is
-  #does = null; // "move" the view, "read" with the crosshair, or null for a finger that rests
+  #fingers = new Map(); // positions [x, y] by pointer ID
+  #base = null; // visible span and finger positions at the last change of the number of fingers
+  #does = null; // "move" the view, "read" with the crosshair, or null while a finger rests
   #tapped = null;
   #timer = 0;
   #turned = 0;
   #frame = null;
-  #finger = false; // that a finger was last here, not the mouse
+  #finger = false; // whether the last pointer was a finger, not the mouse
 
   constructor(area, plot) {
     this.area = area;
@@ -58,14 +58,14 @@ export class Zoom {
     on('wheel', (e) => this.#wheel(e), { passive: false });
     on('pointerdown', (e) => this.#down(e));
     on('pointermove', (e) => this.#move(e));
-    on('mouseleave', (e) => this.#finger && e.stopPropagation(), true); // a mouse that was not here takes away nothing that a finger reads
+    on('mouseleave', (e) => this.#finger && e.stopPropagation(), true); // ignore mouseleave after touches, which would hide the crosshair
     on('pointerup', (e) => this.#up(e));
     on('pointercancel', (e) => this.#up(e));
-    on('contextmenu', (e) => this.#fingers.size > 0 && e.preventDefault()); // holding is ours
-    on('touchmove', (e) => (this.#does || e.touches.length > 1) && e.cancelable && e.preventDefault(), { passive: false }); // else the page scrolls too
+    on('contextmenu', (e) => this.#fingers.size > 0 && e.preventDefault()); // holding moves the crosshair
+    on('touchmove', (e) => (this.#does || e.touches.length > 1) && e.cancelable && e.preventDefault(), { passive: false }); // otherwise the page scrolls, too
   }
 
-  /** wheel zooms or pans; without a key it scrolls the page. */
+  /** wheel zooms or pans; without a modifier it scrolls the page. */
   #wheel(e) {
     const u = this.plot.u();
     if (!u || !(e.ctrlKey || e.metaKey || e.shiftKey)) return;
@@ -81,7 +81,7 @@ export class Zoom {
   #down(e) {
     this.#finger = e.pointerType !== 'mouse';
     if (e.pointerType === 'mouse' || !this.plot.u()) return;
-    if (e.isPrimary) this.#fingers.clear(); // whatever became of those before
+    if (e.isPrimary) this.#fingers.clear(); // drop fingers whose end was missed
     this.#fingers.set(e.pointerId, this.#place(e));
     this.#does = this.#fingers.size > 1 ? 'move' : null;
     this.#start(e);
@@ -109,7 +109,7 @@ export class Zoom {
     else this.#does = null;
   }
 
-  /** meant is what a finger that rested is about to do; null while it may still be about to scroll the page. */
+  /** meant returns the action of a finger that starts to move; null while it may still scroll the page. */
   #meant(e) {
     if (e.timeStamp - this.#base.at >= hold) return 'read';
     const [[x0, y0]] = this.#base.places;
@@ -123,7 +123,7 @@ export class Zoom {
     this.#base = { span: this.#span(), places: this.#places(), at: e.timeStamp };
   }
 
-  /** follow does what the fingers say; moving is false once the last one leaves. */
+  /** follow updates the view or crosshair to the fingers; moving is false when the last one leaves. */
   #follow(moving) {
     cancelAnimationFrame(this.#frame);
     this.#frame = null;
@@ -161,7 +161,7 @@ export class Zoom {
     e.preventDefault();
   }
 
-  /** walk moves the crosshair, and the view where the crosshair would leave it. */
+  /** walk moves the crosshair, and the view if the crosshair would leave it. */
   #walk(left, to, wide) {
     const at = Math.min(wide, Math.max(0, to));
     if (at !== to && this.plot.zoomed()) this.#show(taken(this.#span(), to / wide, at / wide, 1), false);
@@ -192,7 +192,7 @@ export class Zoom {
   }
 }
 
-/** rest takes the crosshair of a plot away, its own only. */
+/** rest hides the crosshair of a plot without affecting synchronised plots. */
 export function rest(u) {
   if (u?.cursor.left >= 0) u.setCursor({ left: -10, top: -10 }, true, false);
 }

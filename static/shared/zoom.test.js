@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { inside, taken, Zoom } from './zoom.js';
 
-test('what lay between the fingers still does', () => {
+test('the point between the fingers stays between them', () => {
   assert.deepEqual(taken([0, 100], 0.5, 0.5, 0.5), [25, 75]);
   assert.deepEqual(taken([0, 100], 0.25, 0.25, 2), [-25, 175]);
   assert.deepEqual(taken([100, 200], 0.5, 0.25, 1), [125, 225], 'to the left: later steps come into view');
@@ -11,16 +11,16 @@ test('what lay between the fingers still does', () => {
   assert.ok(Math.abs(hi - lo - 32) < 1e-9);
 });
 
-test('a span stays within the whole without being cut', () => {
+test('a span is shifted into the whole without shortening', () => {
   assert.deepEqual(inside([-20, 30], [0, 100], 2), [0, 50]);
   assert.deepEqual(inside([80, 130], [0, 100], 2), [50, 100]);
   assert.deepEqual(inside([40, 60], [0, 100], 2), [40, 60]);
-  assert.deepEqual(inside([50, 50.5], [0, 100], 2), [49.25, 51.25], 'no narrower than the least');
-  assert.equal(inside([-1, 100], [0, 100], 2), null, 'all of it is no zoom');
+  assert.deepEqual(inside([50, 50.5], [0, 100], 2), [49.25, 51.25], 'no narrower than least');
+  assert.equal(inside([-1, 100], [0, 100], 2), null, 'the whole is not a zoom');
   assert.equal(inside([1, 1], [1, 1], 2), null);
 });
 
-/** hand is a plot 200 px wide over steps 1 to 1001, and the fingers on it: places in px, times in ms. */
+/** hand returns a plot 200 px wide over steps 1 to 1001 and functions that send touches to it: positions in px, times in ms. */
 function hand() {
   const done = { shown: undefined, moving: undefined, read: null };
   const whole = [1, 1001];
@@ -56,7 +56,7 @@ function hand() {
 globalThis.requestAnimationFrame = (f) => void f();
 globalThis.cancelAnimationFrame = () => {};
 
-test('two fingers zoom, the one that stays pans, the last settles', () => {
+test('two fingers zoom, the remaining one pans, lifting it ends the move', () => {
   const h = hand();
   h.down(1, 50, 0);
   h.down(2, 100, 10);
@@ -68,7 +68,7 @@ test('two fingers zoom, the one that stays pans, the last settles', () => {
   assert.deepEqual(h.done.shown, [176, 676]);
   h.up(1, 30, 50);
   assert.deepEqual([h.done.shown, h.done.moving], [[176, 676], false]);
-  assert.equal(h.done.read, null, 'the crosshair has no part in it');
+  assert.equal(h.done.read, null, 'the crosshair does not move');
 });
 
 test('one finger moves the crosshair, and pans once zoomed', () => {
@@ -88,7 +88,7 @@ test('one finger moves the crosshair, and pans once zoomed', () => {
   assert.equal(h.done.read, 120);
 });
 
-test('up and down is the page’s, unless the finger was held', () => {
+test('vertical moves scroll the page unless the finger was held', () => {
   const h = hand();
   h.down(1, 100, 0);
   h.move(1, 105, 20, 80);
@@ -100,11 +100,11 @@ test('up and down is the page’s, unless the finger was held', () => {
   h.move(1, 130, 1500, 80);
   assert.equal(h.scrolls(), false);
   h.up(1, 130, 1510, 80);
-  assert.equal(h.done.read, 130, 'held, it takes the crosshair along and does not pan');
+  assert.equal(h.done.read, 130, 'a held finger moves the crosshair and does not pan');
   assert.deepEqual(h.done.shown, [251, 751]);
 });
 
-test('a tap reads, two at one place show everything, two at two places do not', () => {
+test('a tap moves the crosshair, a double tap shows everything, two distant taps do not', () => {
   const h = hand();
   const tap = (x, at) => {
     h.down(1, x, at);
@@ -127,7 +127,7 @@ test('a mouse is left to the plot', () => {
   assert.deepEqual([h.done.read, h.done.shown], [null, undefined]);
 });
 
-test('keys do what fingers do', () => {
+test('keys move the crosshair, pan and zoom', () => {
   const h = hand();
   h.key('ArrowRight');
   assert.equal(h.done.read, 104);
@@ -144,7 +144,7 @@ test('keys do what fingers do', () => {
   h.key('0');
   assert.equal(h.done.shown, null);
   h.key('+', { ctrlKey: true });
-  assert.equal(h.done.shown, null, 'Ctrl + is the browser’s');
+  assert.equal(h.done.shown, null, 'Ctrl + is left to the browser');
 });
 
 test('a wheel with Ctrl zooms about the pointer and settles, with Shift pans, alone scrolls the page', async () => {
