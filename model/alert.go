@@ -7,43 +7,43 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// AlertKind is what an alert tells of.
+// AlertKind is the kind of event that an alert reports.
 type AlertKind string
 
 const (
-	AlertEnded     AlertKind = "ended"     // the run finished, or was stopped
-	AlertFailed    AlertKind = "failed"    // it failed, or its process died
+	AlertEnded     AlertKind = "ended"     // the run finished or was stopped
+	AlertFailed    AlertKind = "failed"    // the run failed or its process died
 	AlertDiverged  AlertKind = "diverged"  // the verdict is Diverging
 	AlertCollapsed AlertKind = "collapsed" // the verdict is Collapsing
-	AlertRule      AlertKind = "rule"      // a limit of the server's rules is passed
+	AlertRule      AlertKind = "rule"      // a limit in the server's rules was passed
 )
 
-// AlertKinds lists them.
+// AlertKinds lists all kinds.
 var AlertKinds = []AlertKind{AlertEnded, AlertFailed, AlertDiverged, AlertCollapsed, AlertRule}
 
-// Alert tells once of something that happened to a run. Each kind, and each rule, tells at most once of each attempt.
+// Alert reports one event of a run. Each kind, and each rule, raises at most one alert per attempt.
 type Alert struct {
-	ID      int64     `json:"id"` // grows with every alert
+	ID      int64     `json:"id"` // increases with every alert
 	Kind    AlertKind `json:"kind"`
 	Run     string    `json:"run"`
 	Name    string    `json:"name"` // of the run
 	Attempt int       `json:"attempt"`
-	Step    int       `json:"step"`           // last step that was looked at
-	Rule    string    `json:"rule,omitempty"` // what decided: key of a verdict's rule, or the rule as written
+	Step    int       `json:"step"`           // last step checked
+	Rule    string    `json:"rule,omitempty"` // rule that triggered: the key of a verdict's rule, or the rule as written
 	Text    string    `json:"text"`           // one sentence
 	Time    time.Time `json:"time"`
 	Sending Sending   `json:"webhook,omitzero"`
 }
 
-// Sending is how the delivery of an alert to the webhook stands; zero where no webhook is to get it.
+// Sending is the state of an alert's delivery to the webhook; zero if it is not sent to one.
 type Sending struct {
 	State   SendState `json:"state"`
 	Tries   int       `json:"tries"`
 	Sent    time.Time `json:"sent,omitzero"`
-	Problem string    `json:"problem,omitempty"` // of the last try: a sentence without secrets
+	Problem string    `json:"problem,omitempty"` // error of the last try: a sentence without secrets
 }
 
-// SendState is where a delivery stands.
+// SendState is the state of a delivery.
 type SendState string
 
 const (
@@ -52,22 +52,22 @@ const (
 	SendFailed SendState = "failed" // given up
 )
 
-// AlertQuery chooses alerts, newest first.
+// AlertQuery selects alerts, newest first.
 type AlertQuery struct {
 	Run   string // empty for all
 	After int64  // alerts with a greater ID
 	Limit int    // 0 for 100
 }
 
-// AlertPlan is what a server tells of its runs beside their ends and bad verdicts, and whom. It holds no secrets.
+// AlertPlan describes which alerts a server raises besides ends and bad verdicts, and where it sends them. It holds no secrets.
 type AlertPlan struct {
-	Host   string      `json:"host"`   // of the webhook; empty where there is none
-	Signed bool        `json:"signed"` // what the webhook gets is signed
-	Kinds  []AlertKind `json:"kinds"`  // that the webhook gets
-	Rules  []string    `json:"rules"`  // limits that series of every run are held to
+	Host   string      `json:"host"`   // host of the webhook; empty if none
+	Signed bool        `json:"signed"` // webhook requests are signed
+	Kinds  []AlertKind `json:"kinds"`  // kinds sent to the webhook
+	Rules  []string    `json:"rules"`  // limits checked on the series of every run
 }
 
-// EndAlert is the alert on how a run ended.
+// EndAlert returns the alert for the end of a run.
 func EndAlert(r Run, now time.Time) Alert {
 	a := Alert{Kind: AlertEnded, Run: r.ID, Name: r.Name, Attempt: r.Attempt, Step: r.Step, Time: now}
 	if r.State == Failed || r.State == Interrupted {

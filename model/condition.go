@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Condition is something that may come to hold of a run while it trains: alerts tell of it, early stopping ends the run on it. It is
-// a verdict, or a limit that the newest value of a series passes.
+// Condition is a condition on a training run that raises an alert or ends the run early: a verdict, or a limit on the newest value of
+// a series.
 type Condition struct {
 	Verdict string  // Diverging or Collapsing; empty for a limit
 	Series  string  // "infom/eval"
 	Op      string  // one of <= >= < >
-	Limit   float64 // that the value is compared with
-	From    int     // step before which the limit is not looked at
+	Limit   float64 // value to compare with
+	From    int     // first step at which the limit is checked
 }
 
 // Verdicts that conditions can name.
@@ -29,25 +29,25 @@ const (
 	longestCondition = 120 // bytes
 )
 
-// shortSeries are the short names of series in conditions.
+// shortSeries maps short names of series in conditions to full names.
 var shortSeries = map[string]string{"loss": "total", "psnr": "psnr/eval", "infom": "infom/eval", "infoe": "infoe/eval", "infoc": "infoc/eval",
 	"perplexity": "perplexity/window", "used": "perplexity/used", "owned": "owned/factors", "rate": "images_per_second"}
 
-// Best names a run's best checkpoint in the place of a step, as in ID@best.
+// Best stands for a run's best checkpoint in place of a step, as in ID@best.
 const Best = "best"
 
-// bestSeries are the measurements by which a best checkpoint can be chosen; more is better for each.
+// bestSeries lists the measurements that can select the best checkpoint; for each, higher is better.
 var bestSeries = []string{"psnr", "infom", "infoe", "infoc", "owned"}
 
 func bestChoices() []string { return append([]string{noCondition}, bestSeries...) }
 
-// BestSeries is the series by which the best checkpoint is chosen; empty for none.
+// BestSeries returns the series that selects the best checkpoint; empty for none.
 func (c Config) BestSeries() string { return shortSeries[c.BestBy] }
 
-// conditionForm is what a faulty condition is answered with.
+// conditionForm is the advice in errors on invalid conditions.
 const conditionForm = "write diverging, collapsing, or a limit such as infom<0.3@5000"
 
-// ParseConditions reads conditions, commas between them; nil for none.
+// ParseConditions parses comma-separated conditions; it returns nil for none.
 func ParseConditions(text string) (all []Condition, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part == "" {
@@ -62,12 +62,12 @@ func ParseConditions(text string) (all []Condition, err error) {
 		}
 	}
 	if len(all) > mostConditions {
-		return nil, fmt.Errorf("%d conditions are more than the %d allowed; remove some", len(all), mostConditions)
+		return nil, fmt.Errorf("%d conditions is more than the %d allowed; remove some", len(all), mostConditions)
 	}
 	return all, nil
 }
 
-// ParseCondition reads one; the error is a sentence for the one who typed it.
+// ParseCondition parses one condition; its error is shown to the user.
 func ParseCondition(text string) (c Condition, err error) {
 	if len(text) > longestCondition {
 		return c, fmt.Errorf("%.20q… has %d bytes, more than the %d allowed", text, len(text), longestCondition)
@@ -77,7 +77,7 @@ func ParseCondition(text string) (c Condition, err error) {
 	}
 	at := strings.IndexAny(text, "<>")
 	if at < 0 {
-		return c, fmt.Errorf("%q is no condition; %s", text, conditionForm)
+		return c, fmt.Errorf("%q is not a condition; %s", text, conditionForm)
 	}
 	c.Series, c.Op = strings.TrimSpace(text[:at]), text[at:at+1]
 	if strings.HasPrefix(text[at+1:], "=") {
@@ -99,7 +99,7 @@ func ParseCondition(text string) (c Condition, err error) {
 	}
 	from = strings.TrimSpace(from)
 	if c.From, err = strconv.Atoi(strings.ReplaceAll(from, "_", "")); err != nil || c.From < 1 {
-		return c, fmt.Errorf("%q: %q after @ is not a step, a whole number from 1 on; %s", text, from, conditionForm)
+		return c, fmt.Errorf("%q: %q after @ is not a step; use a whole number of at least 1; %s", text, from, conditionForm)
 	}
 	return c, nil
 }
@@ -108,7 +108,7 @@ func notInSeries(r rune) bool {
 	return r <= ' ' || r == 0x7f || r == 0xa0 || strings.ContainsRune(`<>=@,"'!`, r)
 }
 
-// String writes the condition as it can be typed.
+// String returns the condition in the form that ParseCondition reads.
 func (c Condition) String() string {
 	if c.Verdict != "" {
 		return c.Verdict
@@ -120,7 +120,7 @@ func (c Condition) String() string {
 	return text
 }
 
-// Passes says whether a value that was measured at a step passes the limit; NaN passes none.
+// Passes reports whether a sample passes the limit; NaN never does, nor does a sample at step 0 or before From.
 func (c Condition) Passes(s Sample) bool {
 	if s.Step < c.From || s.Step == 0 {
 		return false

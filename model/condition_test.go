@@ -27,10 +27,10 @@ func TestParseConditions(t *testing.T) {
 	}
 }
 
-// TestParseConditionFaults: each fault is answered with what is wrong, where, and what to write.
+// TestParseConditionFaults checks that each error names the problem, its place and what to write instead.
 func TestParseConditionFaults(t *testing.T) {
 	for text, says := range map[string]string{
-		"infom":                              `"infom" is no condition`,
+		"infom":                              `"infom" is not a condition`,
 		"infom<":                             `the limit "" is not a number`,
 		"infom<low":                          `the limit "low" is not a number`,
 		"infom<NaN":                          `the limit "NaN" is not a number`,
@@ -45,7 +45,7 @@ func TestParseConditionFaults(t *testing.T) {
 		"infom<<0.3":                         `the limit "<0.3" is not a number`,
 		strings.Repeat("x", 200) + "<1":      "more than the 120 allowed",
 		"a<1,b<":                             `"b<": the limit`,
-		strings.Repeat("a<1,b<1,", 1) + "c?": `"c?" is no condition`,
+		strings.Repeat("a<1,b<1,", 1) + "c?": `"c?" is not a condition`,
 	} {
 		if _, err := ParseConditions(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v; want %q", text, err, says)
@@ -60,7 +60,7 @@ func TestParseConditionFaults(t *testing.T) {
 	}
 }
 
-// TestConditionPasses against Go's own comparison, and is written as it is read.
+// TestConditionPasses compares Passes with Go's operators, and String with ParseCondition.
 func TestConditionPasses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit, v := rapid.Float64Range(-1e9, 1e9).Draw(t, "limit"), rapid.Float64().Draw(t, "value")

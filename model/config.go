@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Config is everything chosen before a run starts; a run stores it, and it decides the run up to rounding.
-// Fields describes each of its numbers; dimensions are the paper's letters.
+// Config holds every hyperparameter of a run. It is stored with the run and determines the run up to rounding.
+// Fields describes each entry; dimensions use the paper's letters.
 type Config struct {
 	Dataset string `json:"dataset"`
 	Model   string `json:"model"`
 	Preset  string `json:"preset"`
 	Engine  string `json:"engine"`
-	// Precision is what products are computed in: Float32, BF16, BF16x3, or empty for TF32, which is float32 where no GPU computes.
+	// Precision of matrix products: Float32, BF16, BF16x3, or empty for TF32, which means float32 on CPU engines.
 	Precision string `json:"precision,omitempty"`
 	Steps     int    `json:"steps"`
 	Batch     int    `json:"batch"`
@@ -39,54 +39,54 @@ type Config struct {
 
 	LambdaOrth float64 `json:"lambda_orth,omitempty"`
 
-	LambdaNonneg   float64 `json:"lambda_nonneg,omitempty"`   // of BioAE
-	LambdaActivity float64 `json:"lambda_activity,omitempty"` // of BioAE
+	LambdaNonneg   float64 `json:"lambda_nonneg,omitempty"`   // BioAE
+	LambdaActivity float64 `json:"lambda_activity,omitempty"` // BioAE
 
 	BetaKL float64 `json:"beta_kl"` // β of β-VAE
 	BetaTC float64 `json:"beta_tc"` // β of β-TCVAE
 
 	GammaTC    float64 `json:"gamma_tc,omitempty"`    // γ of FactorVAE
-	DiscWidth  int     `json:"disc_width,omitempty"`  // of the discriminator's hidden layers
-	DiscLayers int     `json:"disc_layers,omitempty"` // hidden ones
-	DiscLR     float64 `json:"disc_lr,omitempty"`     // as a multiple of LR
+	DiscWidth  int     `json:"disc_width,omitempty"`  // width of the discriminator's hidden layers
+	DiscLayers int     `json:"disc_layers,omitempty"` // hidden layers of the discriminator
+	DiscLR     float64 `json:"disc_lr,omitempty"`     // multiple of LR
 	DiscBeta1  float64 `json:"disc_beta1,omitempty"`
 	DiscBeta2  float64 `json:"disc_beta2,omitempty"`
 
 	GammaKL     float64 `json:"gamma_kl,omitempty"`     // γ of AnnealedVAE
 	Capacity    float64 `json:"capacity,omitempty"`     // C_max of AnnealedVAE, nats per image
-	AnnealSteps int     `json:"anneal_steps,omitempty"` // until Capacity is reached
+	AnnealSteps int     `json:"anneal_steps,omitempty"` // steps until Capacity is reached
 
-	LambdaKLM  float64 `json:"lambda_klm,omitempty"` // of Tripod
-	LambdaNHP  float64 `json:"lambda_nhp,omitempty"` // of Tripod
-	Probes     int     `json:"probes,omitempty"`     // of each kind, for the Hessian penalty
+	LambdaKLM  float64 `json:"lambda_klm,omitempty"` // Tripod
+	LambdaNHP  float64 `json:"lambda_nhp,omitempty"` // Tripod
+	Probes     int     `json:"probes,omitempty"`     // number of each kind in the Hessian penalty
 	EpsilonNHP float64 `json:"epsilon_nhp,omitempty"`
-	LayersNHP  string  `json:"layers_nhp,omitempty"` // names joined by commas; empty for LayersNHP
+	LayersNHP  string  `json:"layers_nhp,omitempty"` // comma-separated names; empty for LayersNHP
 
-	LambdaOD float64 `json:"lambda_od,omitempty"` // of DIP-VAE
-	LambdaD  float64 `json:"lambda_d,omitempty"`  // of DIP-VAE
+	LambdaOD float64 `json:"lambda_od,omitempty"` // DIP-VAE
+	LambdaD  float64 `json:"lambda_d,omitempty"`  // DIP-VAE
 
 	LR          float64 `json:"lr"`
 	LRSchedule  string  `json:"lr_schedule,omitempty"` // "" (constant), Cosine or WSD
-	CodebookLR  float64 `json:"codebook_lr"`           // as a multiple of LR
+	CodebookLR  float64 `json:"codebook_lr"`           // multiple of LR
 	Beta1       float64 `json:"beta1"`
 	Beta2       float64 `json:"beta2"`
 	Epsilon     float64 `json:"epsilon"`
 	WeightDecay float64 `json:"weight_decay"`
-	DecayLR     float64 `json:"decay_lr,omitempty"`      // rate that WeightDecay counts in; 0 for LR
-	NoBiasDecay bool    `json:"no_bias_decay,omitempty"` // WeightDecay acts on kernels and matrices alone
-	Clip        float64 `json:"clip"`                    // limit of the gradient; 0 for none
+	DecayLR     float64 `json:"decay_lr,omitempty"`      // learning rate that WeightDecay is multiplied by; 0 for LR
+	NoBiasDecay bool    `json:"no_bias_decay,omitempty"` // WeightDecay applies to kernels and matrices only
+	Clip        float64 `json:"clip"`                    // gradient limit; 0 for no clipping
 	ClipBy      string  `json:"clip_by,omitempty"`       // "" (the gradient's global norm) or "value"
 
-	VQGradient   string  `json:"vq_gradient,omitempty"`   // how the gradient passes the quantizer: "" (straight through) or "rotation"
-	EMADecay     float64 `json:"ema_decay,omitempty"`     // of free entries as running means; 0 where they learn by gradient
-	ResetBelow   float64 `json:"reset_below,omitempty"`   // share of an even use below which free entries are replaced; 0 for never
-	VQDistance   string  `json:"vq_distance,omitempty"`   // over d: "" (HRR's sum, VQ-VAE's mean), "sum" or "mean"
-	CodebookInit string  `json:"codebook_init,omitempty"` // of VQ-VAE: "" for U(±1/k), or UnitNorm
+	VQGradient   string  `json:"vq_gradient,omitempty"`   // gradient through the quantizer: "" (straight-through) or "rotation"
+	EMADecay     float64 `json:"ema_decay,omitempty"`     // decay of free entries kept as moving averages; 0 if they learn by gradient
+	ResetBelow   float64 `json:"reset_below,omitempty"`   // share of uniform use below which free entries are replaced; 0 for never
+	VQDistance   string  `json:"vq_distance,omitempty"`   // reduction over d: "" (HRR's sum, VQ-VAE's mean), "sum" or "mean"
+	CodebookInit string  `json:"codebook_init,omitempty"` // VQ-VAE: "" for U(±1/k), or UnitNorm
 
 	Binding        string `json:"binding,omitempty"` // "" (circular convolution), "random", "permutation" or "concat"
-	Inverse        string `json:"inverse"`           // s†: "involution", "exact" or "unit" (symbols projected to unit magnitude)
+	Inverse        string `json:"inverse"`           // s†: "involution" or "exact"
 	SymbolInit     string `json:"symbol_init"`       // "gaussian" or "unit" (Ganesan et al.'s unit-magnitude projection)
-	StaticCodebook bool   `json:"static_codebook"`   // seeds and generator are not learned
+	StaticCodebook bool   `json:"static_codebook"`   // seeds and generator are frozen
 	LearnSymbols   bool   `json:"learn_symbols"`     // symbols are learned
 	NoDenoiser     bool   `json:"no_denoiser"`       // v̄ = ṽ
 	FreeCodebook   bool   `json:"free_codebook"`     // entries are learned vectors, without a generator
@@ -96,26 +96,26 @@ type Config struct {
 	EvalEvery       int `json:"eval_every"`       // steps between PSNR evaluations on a fixed draw
 	EvalImages      int `json:"eval_images"`      // images of the evaluation set
 
-	Evaluate string `json:"evaluate,omitempty"` // effort of the evaluation that follows a finished training: Quick, Full, or empty for none
+	Evaluate string `json:"evaluate,omitempty"` // effort of the evaluation after training: Quick, Full, or empty for none
 
-	StopWhen string `json:"stop_when,omitempty"` // conditions, as ParseConditions reads them, that end the run early; empty for none
-	BestBy   string `json:"best_by,omitempty"`   // which measurement chooses the checkpoint that is kept as the best; empty for none
+	StopWhen string `json:"stop_when,omitempty"` // conditions that end the run early, parsed by ParseConditions; empty for none
+	BestBy   string `json:"best_by,omitempty"`   // measurement that selects the best checkpoint; empty for none
 }
 
 // UnitNorm is the initialisation of VQ-VAE's entries from U(±√(3/d)): their expected squared norm is 1.
 const UnitNorm = "unit-norm"
 
-// LayersNHP are the outputs of the decoder that Tripod's Hessian penalty reads by default: the style and up.0, which its authors read
-// too, are piecewise linear in z on this network, so that their quotient is that of two kinks.
+// LayersNHP lists the decoder outputs that Tripod's Hessian penalty reads by default. It omits style and up.0, which Tripod's authors
+// also read: in this network both are piecewise linear in z, so their quotient would compare kinks only.
 const LayersNHP = "up.1,up.2"
 
-// Schedules of the learning rate beside the constant one.
+// Learning rate schedules other than constant.
 const (
-	Cosine = "cosine" // from LR to 0 over all steps
-	WSD    = "wsd"    // LR for four fifths of the steps, then straight to 0: warmup-stable-decay (Hu et al. 2024) without warmup
+	Cosine = "cosine" // cosine from LR to 0 over all steps
+	WSD    = "wsd"    // LR for 4/5 of the steps, then linear to 0: warmup-stable-decay (Hu et al. 2024) without warmup
 )
 
-// Kind is how a field is typed in.
+// Kind is the input type of a field.
 type Kind int
 
 const (
@@ -123,34 +123,34 @@ const (
 	Float
 	Bool
 	Choice
-	Widths // four widths joined by commas
+	Widths // four comma-separated widths
 	Text
 )
 
-// Field describes one entry of Config, once, for the form, the command line, the API, validation and reports.
+// Field describes one entry of Config for the form, the command line, the API, validation and reports.
 type Field struct {
 	Name   string // as in JSON and after --set
 	Label  string
-	Symbol string // the paper's, where it has one
+	Symbol string // the paper's symbol, if it has one
 	Unit   string
 	Source string // where the default comes from
 	Help   string // one sentence
 	Group  string // one of Groups
 	Kind   Kind
 
-	Choices  []string // of a Choice
+	Choices  []string // allowed values of a Choice
 	Min, Max float64  // inclusive bounds of an Int or Float
-	Above    bool     // the value must lie above Min, not on it
+	Above    bool     // Min is exclusive
 
-	Models []string // those that have it; empty for all
+	Models []string // models that have this field; empty for all
 
-	zero      string // how the empty value of a Choice is typed
-	baselines string // Source for the baselines, where it is another
+	zero      string // text for the empty value
+	baselines string // Source for the baselines, if different
 
 	at func(*Config) any // pointer to the entry
 }
 
-// Groups are the headings under which fields are shown, in order.
+// Groups lists the headings of fields in display order.
 var Groups = []string{"run", "network", "objective", "optimizer", "ablation", "cadence"}
 
 const (
@@ -161,106 +161,106 @@ const (
 	tabOptim = "paper, Table “Optimizer hyperparameters”"
 	tabArch  = "paper, Table “Architecture”"
 	negative = "paper, “Negative results”"
-	hsu      = "ours, after Hsu et al. 2023; the paper does not say"
+	hsu      = "ours, after Hsu et al. 2023; not specified in the paper"
 	ours     = "ours"
 )
 
 var fields = []Field{
 	{Name: "dataset", Label: "Dataset", Group: "run", Kind: Choice, Source: ours, Help: "Training images.", at: func(c *Config) any { return &c.Dataset }},
-	{Name: "model", Label: "Model", Group: "run", Kind: Choice, Choices: ModelNames(), Source: ours, Help: "Which model: the paper's HRR, or a baseline.", at: func(c *Config) any { return &c.Model }},
-	{Name: "preset", Label: "Preset", Group: "run", Kind: Choice, Choices: PresetNames(), Source: ours, Help: "Width of the network, tiny, small or paper; sets the defaults of all other entries.", at: func(c *Config) any { return &c.Preset }},
-	{Name: "engine", Label: "Engine", Group: "run", Kind: Choice, Choices: EngineNames(), Source: ours, Help: "Compute engine; auto uses an NVIDIA GPU if there is one, else the CPU engine.", at: func(c *Config) any { return &c.Engine }},
-	{Name: "precision", Label: "Precision", Group: "run", Kind: Choice, Choices: PrecisionNames(), zero: TF32, Source: ours + ", as PyTorch does in convolutions", Help: "Precision of matrix products. TF32 keeps 10 bits of fraction on a GPU and is several times as fast as float32; CPU engines use float32 instead. bf16 keeps 7 bits in encoder and decoder during training; all else is float32. CPU engines without fast products of bf16 round to it and compute in float32, which takes a little longer than float32. bf16x3 is for processors with AMX: while a model learns, a product is the sum of three in bf16, of about 16 bits; where that is not faster than float32, the run says so and stops.", at: func(c *Config) any { return &c.Precision }},
-	{Name: "steps", Label: "Steps", Unit: "gradient steps", Group: "run", Kind: Int, Min: 1, Max: 1e8, Source: tabOptim, Help: "Number of training steps, one batch each.", at: func(c *Config) any { return &c.Steps }},
+	{Name: "model", Label: "Model", Group: "run", Kind: Choice, Choices: ModelNames(), Source: ours, Help: "Model to train: the paper's HRR or a baseline.", at: func(c *Config) any { return &c.Model }},
+	{Name: "preset", Label: "Preset", Group: "run", Kind: Choice, Choices: PresetNames(), Source: ours, Help: "Network width (tiny, small or paper); sets the defaults of all other hyperparameters.", at: func(c *Config) any { return &c.Preset }},
+	{Name: "engine", Label: "Engine", Group: "run", Kind: Choice, Choices: EngineNames(), Source: ours, Help: "Compute engine; auto uses an NVIDIA GPU if available, otherwise the CPU engine.", at: func(c *Config) any { return &c.Engine }},
+	{Name: "precision", Label: "Precision", Group: "run", Kind: Choice, Choices: PrecisionNames(), zero: TF32, Source: ours + ", as PyTorch does in convolutions", Help: "Precision of matrix products. tf32 keeps a 10-bit mantissa on a GPU and is several times as fast as float32; CPU engines use float32 instead. bf16 keeps 7 bits in the encoder and decoder during training; everything else is float32. CPU engines without fast bf16 products round to bf16 and compute in float32, slightly slower than plain float32. bf16x3 needs a processor with AMX: during training, each product is the sum of three bf16 products (about 16 bits); if that is not faster than float32, the run stops with an error.", at: func(c *Config) any { return &c.Precision }},
+	{Name: "steps", Label: "Steps", Unit: "gradient steps", Group: "run", Kind: Int, Min: 1, Max: 1e8, Source: tabOptim, Help: "Number of training steps; each uses one batch.", at: func(c *Config) any { return &c.Steps }},
 	{Name: "batch", Label: "Batch", Symbol: "B", Unit: "images", Group: "run", Kind: Int, Min: 1, Max: 65536, Source: tabOptim, Help: "Images per step.", at: func(c *Config) any { return &c.Batch }},
-	{Name: "seed", Label: "Seed", Group: "run", Kind: Int, Min: 0, Max: math.MaxInt32, Source: ours, Help: "Sets symbols, initial weights and the order of the images.", at: func(c *Config) any { return &c.Seed }},
+	{Name: "seed", Label: "Seed", Group: "run", Kind: Int, Min: 0, Max: math.MaxInt32, Source: ours, Help: "Determines the symbols, initial weights and image order.", at: func(c *Config) any { return &c.Seed }},
 
 	{Name: "widths", Label: "Widths", Unit: "channels", Group: "network", Kind: Widths, Min: 1, Max: 4096, Source: tabArch, Help: "Channels of Conv 1 to 4; the decoder mirrors them.", at: func(c *Config) any { return &c.Widths }},
 	{Name: "fc", Label: "Hidden width", Unit: "units", Group: "network", Kind: Int, Min: 1, Max: 16384, Source: tabArch, Help: "Width of FC 1 and of the style vector.", at: func(c *Config) any { return &c.FC }},
-	{Name: "d", Label: "Latent dimension", Symbol: "d", Group: "network", Kind: Int, Min: 2, Max: 16384, Source: tabHyper, Help: "Length of every codebook entry, and in HRR of z and of every symbol.", Models: []string{"hrr", "vqvae"}, baselines: hsu, at: func(c *Config) any { return &c.D }},
-	{Name: "m", Label: "Slots", Symbol: "m", Group: "network", Kind: Int, Min: 1, Max: 64, Source: tabHyper, Help: "Number of slots: symbol-value pairs in HRR, latents in the others.", at: func(c *Config) any { return &c.M }},
-	{Name: "k", Label: "Codebook entries", Symbol: "k", Group: "network", Kind: Int, Min: 2, Max: 65536, Source: tabHyper, Help: "Codes that a slot can take.", Models: []string{"hrr", "vqvae", "qlae", "tripod"}, baselines: hsu, at: func(c *Config) any { return &c.K }},
+	{Name: "d", Label: "Latent dimension", Symbol: "d", Group: "network", Kind: Int, Min: 2, Max: 16384, Source: tabHyper, Help: "Length of each codebook entry; in HRR also of z and of each symbol.", Models: []string{"hrr", "vqvae"}, baselines: hsu, at: func(c *Config) any { return &c.D }},
+	{Name: "m", Label: "Slots", Symbol: "m", Group: "network", Kind: Int, Min: 1, Max: 64, Source: tabHyper, Help: "Number of slots: symbol-value pairs in HRR, latents in the other models.", at: func(c *Config) any { return &c.M }},
+	{Name: "k", Label: "Codebook entries", Symbol: "k", Group: "network", Kind: Int, Min: 2, Max: 65536, Source: tabHyper, Help: "Number of codes each slot can take.", Models: []string{"hrr", "vqvae", "qlae", "tripod"}, baselines: hsu, at: func(c *Config) any { return &c.K }},
 
 	{Name: "disc_width", Label: "Discriminator width", Unit: "units", Group: "network", Kind: Int, Min: 1, Max: 16384, Source: studyCode, Help: "Width of each hidden layer of the discriminator.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscWidth }},
 	{Name: "disc_layers", Label: "Discriminator layers", Group: "network", Kind: Int, Min: 1, Max: 32, Source: studyCode, Help: "Hidden layers of the discriminator; the paper's text also allows 5.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscLayers }},
 
 	{Name: "lambda_rec", Label: "Reconstruction weight", Symbol: "λ_rec", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Weight of the binary cross-entropy per pixel and channel.", baselines: ours, at: func(c *Config) any { return &c.LambdaRec }},
-	{Name: "lambda_vq", Label: "VQ weight", Symbol: "λ_vq", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls codebook entries to the values that took them.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: hsu, at: func(c *Config) any { return &c.LambdaVQ }},
-	{Name: "beta", Label: "Commitment cost", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls values to the entries that they took.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: hsu, at: func(c *Config) any { return &c.LambdaCommit }},
-	{Name: "lambda_lat", Label: "Latent regularizer", Symbol: "λ_lat", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls z to norm² m and variance m/d.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaLat }},
-	{Name: "lambda_val", Label: "Value regularizer", Symbol: "λ_val", Group: "objective", Kind: Float, Max: 1e6, Source: "paper, Algorithm 2 (ties it to λ_lat; no table lists it)", Help: "Pulls denoised retrievals to norm² 1 and variance 1/d.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaVal }},
-	{Name: "lambda_cb", Label: "Codebook regularizer", Symbol: "λ_cb", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls codebook entries to norm² 1 and variance 1/d.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaCB }},
-	{Name: "lambda_tie", Label: "Tie weight", Symbol: "λ_tie", Group: "objective", Kind: Float, Max: 1e6, Source: ours + "; 0 is the paper's objective", Help: "Pulls z to the bundle of its own codes, without which the encoder's z need not be an HRR.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaTie }},
-	{Name: "lambda_coherence", Label: "Coherence weight", Symbol: "λ_coh", Group: "objective", Kind: Float, Max: 1e6, Source: ours + "; 0 is the paper's objective", Help: "Pushes the codebook entries in use apart: mean squared cosine between distinct entries.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaCoherence }},
-	{Name: "lambda_orth", Label: "Orthogonality weight", Symbol: "λ_orth", Group: "objective", Kind: Float, Max: 1e6, Source: "Shin et al. 2021; 0 is the paper's objective", Help: "Pushes all codebook entries apart: squared cosines between them, used or not.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.LambdaOrth }},
-	{Name: "beta_kl", Label: "KL weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the divergence from N(0, I) per pixel and channel.", Models: []string{"betavae", "factorvae", "dipvae1", "dipvae2"}, at: func(c *Config) any { return &c.BetaKL }},
-	{Name: "beta_tc", Label: "Total correlation weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the total correlation per pixel and channel; the other parts of the divergence weigh 1. Mutual information is estimated within the batch, at most log(batch) nats.", Models: []string{"betatcvae"}, at: func(c *Config) any { return &c.BetaTC }},
+	{Name: "lambda_vq", Label: "VQ weight", Symbol: "λ_vq", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls codebook entries toward the values assigned to them.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: hsu, at: func(c *Config) any { return &c.LambdaVQ }},
+	{Name: "beta", Label: "Commitment cost", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls values toward their assigned codebook entries.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: hsu, at: func(c *Config) any { return &c.LambdaCommit }},
+	{Name: "lambda_lat", Label: "Latent regularizer", Symbol: "λ_lat", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls z toward squared norm m and variance m/d.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaLat }},
+	{Name: "lambda_val", Label: "Value regularizer", Symbol: "λ_val", Group: "objective", Kind: Float, Max: 1e6, Source: "paper, Algorithm 2 (tied to λ_lat; not listed in any table)", Help: "Pulls denoised retrievals toward squared norm 1 and variance 1/d.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaVal }},
+	{Name: "lambda_cb", Label: "Codebook regularizer", Symbol: "λ_cb", Group: "objective", Kind: Float, Max: 1e6, Source: tabHyper, Help: "Pulls codebook entries toward squared norm 1 and variance 1/d.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaCB }},
+	{Name: "lambda_tie", Label: "Tie weight", Symbol: "λ_tie", Group: "objective", Kind: Float, Max: 1e6, Source: ours + "; 0 is the paper's objective", Help: "Pulls z toward the bundle of its own codes; without it, the encoder's z need not be an HRR.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaTie }},
+	{Name: "lambda_coherence", Label: "Coherence weight", Symbol: "λ_coh", Group: "objective", Kind: Float, Max: 1e6, Source: ours + "; 0 is the paper's objective", Help: "Pushes codebook entries in use apart: mean squared cosine between distinct entries.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LambdaCoherence }},
+	{Name: "lambda_orth", Label: "Orthogonality weight", Symbol: "λ_orth", Group: "objective", Kind: Float, Max: 1e6, Source: "Shin et al. 2021; 0 is the paper's objective", Help: "Pushes all codebook entries apart, used or not: squared cosines between them.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.LambdaOrth }},
+	{Name: "beta_kl", Label: "KL weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the KL divergence from N(0, I), per pixel and channel.", Models: []string{"betavae", "factorvae", "dipvae1", "dipvae2"}, at: func(c *Config) any { return &c.BetaKL }},
+	{Name: "beta_tc", Label: "Total correlation weight", Symbol: "β", Group: "objective", Kind: Float, Max: 1e6, Source: tabSelected, Help: "Weight of the total correlation, per pixel and channel; the other parts of the KL divergence have weight 1. Mutual information is estimated within the batch, so it is at most log(batch) nats.", Models: []string{"betatcvae"}, at: func(c *Config) any { return &c.BetaTC }},
 
-	{Name: "gamma_tc", Label: "Total correlation weight", Symbol: "γ", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Weight of the total correlation, by the discriminator, per pixel and channel. The divergence holds it once more.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.GammaTC }},
-	{Name: "gamma_kl", Label: "Capacity weight", Symbol: "γ", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Weight of the distance between divergence and capacity, per pixel and channel.", Models: []string{"annealedvae"}, at: func(c *Config) any { return &c.GammaKL }},
-	{Name: "capacity", Label: "Capacity", Symbol: "C_max", Unit: "nats per image", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Divergence that the capacity grows to, from 0.", Models: []string{"annealedvae"}, at: func(c *Config) any { return &c.Capacity }},
-	{Name: "anneal_steps", Label: "Capacity grows for", Unit: "steps", Group: "objective", Kind: Int, Min: 1, Max: 1e8, Source: studyCode, Help: "Steps until the capacity is reached.", Models: []string{"annealedvae"}, at: func(c *Config) any { return &c.AnnealSteps }},
+	{Name: "gamma_tc", Label: "Total correlation weight", Symbol: "γ", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Weight of the total correlation estimated by the discriminator, per pixel and channel. The KL divergence includes it once more.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.GammaTC }},
+	{Name: "gamma_kl", Label: "Capacity weight", Symbol: "γ", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Weight of the distance between KL divergence and capacity, per pixel and channel.", Models: []string{"annealedvae"}, at: func(c *Config) any { return &c.GammaKL }},
+	{Name: "capacity", Label: "Capacity", Symbol: "C_max", Unit: "nats per image", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Final capacity (target KL divergence); it grows linearly from 0.", Models: []string{"annealedvae"}, at: func(c *Config) any { return &c.Capacity }},
+	{Name: "anneal_steps", Label: "Annealing steps", Unit: "steps", Group: "objective", Kind: Int, Min: 1, Max: 1e8, Source: studyCode, Help: "Steps until the capacity reaches its final value.", Models: []string{"annealedvae"}, at: func(c *Config) any { return &c.AnnealSteps }},
 	{Name: "lambda_od", Label: "Off-diagonal weight", Symbol: "λ_od", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Weight of squared covariances between latents, per pixel and channel.", Models: []string{"dipvae1", "dipvae2"}, at: func(c *Config) any { return &c.LambdaOD }},
-	{Name: "lambda_d", Label: "Diagonal weight", Symbol: "λ_d", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Weight of the squared distance of variances from 1, per pixel and channel.", Models: []string{"dipvae1", "dipvae2"}, at: func(c *Config) any { return &c.LambdaD }},
+	{Name: "lambda_d", Label: "Diagonal weight", Symbol: "λ_d", Group: "objective", Kind: Float, Max: 1e6, Source: studyCode, Help: "Weight of the squared difference between variances and 1, per pixel and channel.", Models: []string{"dipvae1", "dipvae2"}, at: func(c *Config) any { return &c.LambdaD }},
 	{Name: "lambda_klm", Label: "Multiinformation weight", Symbol: "λ_klm", Group: "objective", Kind: Float, Max: 1e6, Source: tripodCode, Help: "Weight of the kernel-based latent multiinformation.", Models: []string{"tripod"}, at: func(c *Config) any { return &c.LambdaKLM }},
 	{Name: "lambda_nhp", Label: "Hessian penalty weight", Symbol: "λ_nhp", Group: "objective", Kind: Float, Max: 1e6, Source: tripodCode, Help: "Weight of the normalized Hessian penalty on the decoder.", Models: []string{"tripod"}, at: func(c *Config) any { return &c.LambdaNHP }},
-	{Name: "probes", Label: "Probes", Symbol: "p", Group: "objective", Kind: Int, Min: 2, Max: 64, Source: tripodCode, Help: "Rademacher probes of the Hessian penalty, and as many normal ones; each adds two passes through the decoder.", Models: []string{"tripod"}, at: func(c *Config) any { return &c.Probes }},
-	{Name: "epsilon_nhp", Label: "Probe length", Symbol: "ε", Unit: "standard deviations", Group: "objective", Kind: Float, Max: 100, Above: true, Source: tripodCode, Help: "How far second differences reach; shorter ones lose digits.", Models: []string{"tripod"}, at: func(c *Config) any { return &c.EpsilonNHP }},
-	{Name: "layers_nhp", Label: "Penalized layers", Group: "objective", Kind: Choice, Choices: []string{LayersNHP, "up.1,up.2,up.3", "style,up.0,up.1,up.2"}, zero: LayersNHP, Source: "ours: the style and up.0, which Hsu et al. 2024 read too, have no curvature on this network", Help: "Outputs of the decoder that the Hessian penalty reads. With style and up.0 its value is decided by kinks and training is unstable.", Models: []string{"tripod"}, at: func(c *Config) any { return &c.LayersNHP }},
-	{Name: "lambda_nonneg", Label: "Nonnegativity weight", Symbol: "λ_nn", Group: "objective", Kind: Float, Max: 1e6, Source: lqCode, Help: "Price of negative latents: mean of max(−z, 0).", Models: []string{"bioae"}, at: func(c *Config) any { return &c.LambdaNonneg }},
-	{Name: "lambda_activity", Label: "Activity weight", Symbol: "λ_act", Group: "objective", Kind: Float, Max: 1e6, Source: lqCode, Help: "Price of activity: mean of z². Shrinking z and growing the decoder's weights evades it, so keep some weight decay.", Models: []string{"bioae"}, at: func(c *Config) any { return &c.LambdaActivity }},
+	{Name: "probes", Label: "Probes", Symbol: "p", Group: "objective", Kind: Int, Min: 2, Max: 64, Source: tripodCode, Help: "Number of Rademacher probes in the Hessian penalty, and of Gaussian ones; each adds two decoder passes.", Models: []string{"tripod"}, at: func(c *Config) any { return &c.Probes }},
+	{Name: "epsilon_nhp", Label: "Probe length", Symbol: "ε", Unit: "standard deviations", Group: "objective", Kind: Float, Max: 100, Above: true, Source: tripodCode, Help: "Step length of the second differences; shorter steps lose precision.", Models: []string{"tripod"}, at: func(c *Config) any { return &c.EpsilonNHP }},
+	{Name: "layers_nhp", Label: "Penalized layers", Group: "objective", Kind: Choice, Choices: []string{LayersNHP, "up.1,up.2,up.3", "style,up.0,up.1,up.2"}, zero: LayersNHP, Source: "ours; Hsu et al. 2024 also read style and up.0, which have no curvature in this network", Help: "Decoder outputs that the Hessian penalty reads. With style and up.0, kinks dominate its value and training is unstable.", Models: []string{"tripod"}, at: func(c *Config) any { return &c.LayersNHP }},
+	{Name: "lambda_nonneg", Label: "Nonnegativity weight", Symbol: "λ_nn", Group: "objective", Kind: Float, Max: 1e6, Source: lqCode, Help: "Penalty on negative latents: mean of max(−z, 0).", Models: []string{"bioae"}, at: func(c *Config) any { return &c.LambdaNonneg }},
+	{Name: "lambda_activity", Label: "Activity weight", Symbol: "λ_act", Group: "objective", Kind: Float, Max: 1e6, Source: lqCode, Help: "Penalty on activity: mean of z². A model can evade it by shrinking z and growing the decoder's weights, so keep some weight decay.", Models: []string{"bioae"}, at: func(c *Config) any { return &c.LambdaActivity }},
 
 	{Name: "lr", Label: "Learning rate", Symbol: "η", Group: "optimizer", Kind: Float, Max: 10, Above: true, Source: tabOptim, Help: "AdamW's step size.", at: func(c *Config) any { return &c.LR }},
-	{Name: "lr_schedule", Label: "Learning rate schedule", Group: "optimizer", Kind: Choice, Choices: []string{"constant", Cosine, WSD}, zero: "constant", Source: "ours; the paper does not say", Help: "Constant; a cosine from the learning rate to 0 at the last step; or wsd, constant for four fifths of the steps, then linear to 0.", at: func(c *Config) any { return &c.LRSchedule }},
-	{Name: "codebook_lr", Label: "Codebook rate", Symbol: "η_cb/η", Unit: "× η", Group: "optimizer", Kind: Float, Max: 1000, Source: tabHyper, Help: "Learning rate of the codebook (in HRR of seeds and generator), as a multiple of η.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: "paper, “Experiments”: the same optimizer for every model", at: func(c *Config) any { return &c.CodebookLR }},
-	{Name: "disc_lr", Label: "Discriminator rate", Symbol: "η_D/η", Unit: "× η", Group: "optimizer", Kind: Float, Max: 1000, Above: true, Source: studyCode, Help: "Learning rate of the discriminator, as a multiple of η. It has an optimizer of its own, without decay and clip.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscLR }},
-	{Name: "disc_beta1", Label: "Discriminator's first moment", Group: "optimizer", Kind: Float, Max: 0.999999, Source: studyCode, Help: "Decay of the mean of gradients in the discriminator's optimizer.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscBeta1 }},
-	{Name: "disc_beta2", Label: "Discriminator's second moment", Group: "optimizer", Kind: Float, Max: 0.999999, Source: studyCode, Help: "Decay of the mean of squared gradients in the discriminator's optimizer.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscBeta2 }},
-	{Name: "beta1", Label: "First moment", Symbol: "β₁", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's mean of gradients.", at: func(c *Config) any { return &c.Beta1 }},
-	{Name: "beta2", Label: "Second moment", Symbol: "β₂", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's mean of squared gradients.", at: func(c *Config) any { return &c.Beta2 }},
-	{Name: "epsilon", Label: "Epsilon", Symbol: "ε", Group: "optimizer", Kind: Float, Max: 1, Above: true, Source: tabOptim, Help: "Keeps AdamW's quotient finite.", at: func(c *Config) any { return &c.Epsilon }},
-	{Name: "weight_decay", Label: "Weight decay", Symbol: "wd", Group: "optimizer", Kind: Float, Max: 100, Source: tabHyper, Help: "AdamW's decoupled decay per unit of learning rate; it acts on encoder and decoder.", baselines: "ours", at: func(c *Config) any { return &c.WeightDecay }},
-	{Name: "decay_lr", Label: "Rate of the weight decay", Symbol: "η_wd", Group: "optimizer", Kind: Float, Max: 10, Source: "ours: the paper's learning rate, at which it chose its weight decay", Help: "Each step shrinks weights by η_wd·wd, whatever the learning rate; 0 takes the learning rate, as PyTorch does.", at: func(c *Config) any { return &c.DecayLR }},
-	{Name: "no_bias_decay", Label: "No decay of biases", Group: "optimizer", Kind: Bool, Source: "ours; the paper does not say, PyTorch decays all", Help: "Weight decay acts on kernels and matrices alone, not on biases and gains.", at: func(c *Config) any { return &c.NoBiasDecay }},
-	{Name: "clip", Label: "Gradient clip", Group: "optimizer", Kind: Float, Max: 1e9, Source: tabOptim, Help: "Limit of the gradient, by clip_by; 0 for no clipping.", at: func(c *Config) any { return &c.Clip }},
-	{Name: "clip_by", Label: "Clip by", Group: "optimizer", Kind: Choice, Choices: []string{"norm", "value"}, zero: "norm", Source: "ours; the paper does not say", Help: "The limit holds for the global norm of the gradient, or for each of its numbers.", at: func(c *Config) any { return &c.ClipBy }},
+	{Name: "lr_schedule", Label: "Learning rate schedule", Group: "optimizer", Kind: Choice, Choices: []string{"constant", Cosine, WSD}, zero: "constant", Source: "ours; not specified in the paper", Help: "constant; cosine, from the learning rate to 0 at the last step; or wsd, constant for 4/5 of the steps, then linear to 0.", at: func(c *Config) any { return &c.LRSchedule }},
+	{Name: "codebook_lr", Label: "Codebook learning rate", Symbol: "η_cb/η", Unit: "× η", Group: "optimizer", Kind: Float, Max: 1000, Source: tabHyper, Help: "Learning rate of the codebook (in HRR, of seeds and generator), as a multiple of η.", Models: []string{"hrr", "vqvae", "qlae"}, baselines: "paper, “Experiments”: same optimizer for every model", at: func(c *Config) any { return &c.CodebookLR }},
+	{Name: "disc_lr", Label: "Discriminator learning rate", Symbol: "η_D/η", Unit: "× η", Group: "optimizer", Kind: Float, Max: 1000, Above: true, Source: studyCode, Help: "Learning rate of the discriminator, as a multiple of η. Its optimizer is separate, without weight decay or clipping.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscLR }},
+	{Name: "disc_beta1", Label: "Discriminator first moment", Group: "optimizer", Kind: Float, Max: 0.999999, Source: studyCode, Help: "Decay of the gradient mean in the discriminator's optimizer.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscBeta1 }},
+	{Name: "disc_beta2", Label: "Discriminator second moment", Group: "optimizer", Kind: Float, Max: 0.999999, Source: studyCode, Help: "Decay of the squared-gradient mean in the discriminator's optimizer.", Models: []string{"factorvae"}, at: func(c *Config) any { return &c.DiscBeta2 }},
+	{Name: "beta1", Label: "First moment", Symbol: "β₁", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's gradient mean.", at: func(c *Config) any { return &c.Beta1 }},
+	{Name: "beta2", Label: "Second moment", Symbol: "β₂", Group: "optimizer", Kind: Float, Max: 0.999999, Source: tabOptim, Help: "Decay of AdamW's squared-gradient mean.", at: func(c *Config) any { return &c.Beta2 }},
+	{Name: "epsilon", Label: "Epsilon", Symbol: "ε", Group: "optimizer", Kind: Float, Max: 1, Above: true, Source: tabOptim, Help: "Added to AdamW's denominator to keep updates finite.", at: func(c *Config) any { return &c.Epsilon }},
+	{Name: "weight_decay", Label: "Weight decay", Symbol: "wd", Group: "optimizer", Kind: Float, Max: 100, Source: tabHyper, Help: "AdamW's decoupled weight decay, per unit of learning rate; applies to the encoder and decoder.", baselines: "ours", at: func(c *Config) any { return &c.WeightDecay }},
+	{Name: "decay_lr", Label: "Weight decay rate", Symbol: "η_wd", Group: "optimizer", Kind: Float, Max: 10, Source: "ours: the paper's learning rate, for which it selected the weight decay", Help: "Each step shrinks weights by η_wd·wd, independent of the learning rate; 0 uses the learning rate, as PyTorch does.", at: func(c *Config) any { return &c.DecayLR }},
+	{Name: "no_bias_decay", Label: "No bias decay", Group: "optimizer", Kind: Bool, Source: "ours; not specified in the paper, PyTorch decays all", Help: "Applies weight decay to kernels and matrices only, not to biases and gains.", at: func(c *Config) any { return &c.NoBiasDecay }},
+	{Name: "clip", Label: "Gradient clip", Group: "optimizer", Kind: Float, Max: 1e9, Source: tabOptim, Help: "Gradient limit, applied as set by clip_by; 0 disables clipping.", at: func(c *Config) any { return &c.Clip }},
+	{Name: "clip_by", Label: "Clip by", Group: "optimizer", Kind: Choice, Choices: []string{"norm", "value"}, zero: "norm", Source: "ours; not specified in the paper", Help: "norm limits the gradient's global norm; value limits each component.", at: func(c *Config) any { return &c.ClipBy }},
 
-	{Name: "vq_gradient", Label: "Gradient through the quantizer", Group: "ablation", Kind: Choice, Choices: []string{"straight-through", "rotation"}, zero: "straight-through", Source: "paper; rotation: Fifty et al. 2024", Help: "Straight-through: the gradient passes unchanged. Rotation: it is rotated and rescaled as the value is to its entry.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.VQGradient }},
-	{Name: "ema_decay", Label: "Moving codebook", Group: "ablation", Kind: Float, Max: 0.999999, Source: "van den Oord et al. 2017, appendix A.1: 0.99; 0 is the paper's", Help: "Entries are running means of the values that took them, of this decay, instead of learning by gradient; 0 for none. HRR: of a free codebook.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.EMADecay }},
-	{Name: "reset_below", Label: "Reset unused entries below", Unit: "of an even use", Group: "ablation", Kind: Float, Max: 1, Source: "Zeghidour et al. 2021; 0 is the paper's", Help: "Entries whose running use falls below this share of an even use take a value of the batch; 0 for never. HRR: of a free codebook.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.ResetBelow }},
-	{Name: "vq_distance", Label: "VQ distance", Group: "ablation", Kind: Choice, Choices: []string{"own", "sum", "mean"}, zero: "own", Source: "HRR: paper, Algorithm 2; VQ-VAE: its published code", Help: "Squared distances of VQ and commitment terms over the d components: summed, averaged, or as the model's own source has it (HRR sum, VQ-VAE mean).", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.VQDistance }},
-	{Name: "codebook_init", Label: "Codebook initialisation", Group: "ablation", Kind: Choice, Choices: []string{UnitNorm, "one-over-k"}, zero: "one-over-k", Source: "Hsu et al. 2023, latent_quantization; the paper does not say", Help: "Entries from U(±√(3/d)), whose norm is about 1, or from U(±1/k), as VQ-VAE's first code.", Models: []string{"vqvae"}, at: func(c *Config) any { return &c.CodebookInit }},
-	{Name: "binding", Label: "Binding", Group: "ablation", Kind: Choice, Choices: []string{"circular", "random", "permutation", "concat"}, zero: "circular", Source: "paper, “Preliminaries of HRR vectors”; the others are controls of ours", Help: "How a slot's value enters z: circular convolution with its symbol, a frozen Gaussian matrix, a frozen permutation, or components of its own.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.Binding }},
-	{Name: "inverse", Label: "Inverse s†", Group: "ablation", Kind: Choice, Choices: []string{"involution", "exact"}, Source: "paper, Algorithm 1", Help: "How a symbol is unbound: by its involution or its exact inverse.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.Inverse }},
+	{Name: "vq_gradient", Label: "Quantizer gradient", Group: "ablation", Kind: Choice, Choices: []string{"straight-through", "rotation"}, zero: "straight-through", Source: "paper; rotation: Fifty et al. 2024", Help: "straight-through passes the gradient unchanged; rotation rotates and rescales it by the transform that maps the value to its entry.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.VQGradient }},
+	{Name: "ema_decay", Label: "EMA codebook decay", Group: "ablation", Kind: Float, Max: 0.999999, Source: "van den Oord et al. 2017, appendix A.1: 0.99; 0 in the paper", Help: "Makes entries moving averages, with this decay, of the values assigned to them, instead of learning them by gradient; 0 disables it. HRR: free codebook only.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.EMADecay }},
+	{Name: "reset_below", Label: "Reset unused entries below", Unit: "of uniform use", Group: "ablation", Kind: Float, Max: 1, Source: "Zeghidour et al. 2021; 0 in the paper", Help: "Replaces entries whose running use falls below this share of uniform use with a value from the batch; 0 disables it. HRR: free codebook only.", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.ResetBelow }},
+	{Name: "vq_distance", Label: "VQ distance", Group: "ablation", Kind: Choice, Choices: []string{"own", "sum", "mean"}, zero: "own", Source: "HRR: paper, Algorithm 2; VQ-VAE: its published code", Help: "How the VQ and commitment terms combine squared distances over the d components: sum, mean, or own, as in the model's source (HRR sum, VQ-VAE mean).", Models: []string{"hrr", "vqvae"}, at: func(c *Config) any { return &c.VQDistance }},
+	{Name: "codebook_init", Label: "Codebook initialisation", Group: "ablation", Kind: Choice, Choices: []string{UnitNorm, "one-over-k"}, zero: "one-over-k", Source: "Hsu et al. 2023, latent_quantization; not specified in the paper", Help: "unit-norm draws entries from U(±√(3/d)), with norm about 1; one-over-k draws them from U(±1/k), as in the first VQ-VAE code.", Models: []string{"vqvae"}, at: func(c *Config) any { return &c.CodebookInit }},
+	{Name: "binding", Label: "Binding", Group: "ablation", Kind: Choice, Choices: []string{"circular", "random", "permutation", "concat"}, zero: "circular", Source: "paper, “Preliminaries of HRR vectors”; the others are our controls", Help: "How a slot's value enters z: circular convolution with its symbol, a frozen Gaussian matrix, a frozen permutation, or its own components of z.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.Binding }},
+	{Name: "inverse", Label: "Inverse s†", Group: "ablation", Kind: Choice, Choices: []string{"involution", "exact"}, Source: "paper, Algorithm 1", Help: "How a symbol is unbound: with its involution or its exact inverse.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.Inverse }},
 	{Name: "symbol_init", Label: "Symbol initialisation", Group: "ablation", Kind: Choice, Choices: []string{"gaussian", "unit"}, Source: negative, Help: "N(0, 1/d), or projected to unit magnitude in the frequency domain (Ganesan et al. 2021).", Models: []string{"hrr"}, at: func(c *Config) any { return &c.SymbolInit }},
-	{Name: "static_codebook", Label: "Static codebook", Group: "ablation", Kind: Bool, Source: negative, Help: "The codebook keeps its initial value.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.StaticCodebook }},
-	{Name: "learn_symbols", Label: "Learnable symbols", Group: "ablation", Kind: Bool, Source: negative, Help: "Symbols are learned rather than frozen.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LearnSymbols }},
-	{Name: "no_denoiser", Label: "No denoiser", Group: "ablation", Kind: Bool, Source: negative, Help: "Retrievals are quantized as unbinding returns them.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.NoDenoiser }},
-	{Name: "free_codebook", Label: "Free codebook", Group: "ablation", Kind: Bool, Source: negative, Help: "Entries are learned vectors, without a generator.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.FreeCodebook }},
+	{Name: "static_codebook", Label: "Static codebook", Group: "ablation", Kind: Bool, Source: negative, Help: "Freezes the codebook at its initial value.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.StaticCodebook }},
+	{Name: "learn_symbols", Label: "Learnable symbols", Group: "ablation", Kind: Bool, Source: negative, Help: "Learns the symbols instead of freezing them.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.LearnSymbols }},
+	{Name: "no_denoiser", Label: "No denoiser", Group: "ablation", Kind: Bool, Source: negative, Help: "Quantizes retrievals directly, without denoising.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.NoDenoiser }},
+	{Name: "free_codebook", Label: "Free codebook", Group: "ablation", Kind: Bool, Source: negative, Help: "Learns entries as free vectors, without a generator.", Models: []string{"hrr"}, at: func(c *Config) any { return &c.FreeCodebook }},
 
-	{Name: "checkpoint_every", Label: "Checkpoint every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "Steps between checkpoints: the most work a crash can cost.", at: func(c *Config) any { return &c.CheckpointEvery }},
+	{Name: "checkpoint_every", Label: "Checkpoint every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "Steps between checkpoints; a crash loses at most this many.", at: func(c *Config) any { return &c.CheckpointEvery }},
 	{Name: "sample_every", Label: "Reconstructions every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "Steps between reconstructions of the fixed sample images.", at: func(c *Config) any { return &c.SampleEvery }},
 	{Name: "eval_every", Label: "Evaluate every", Unit: "steps", Group: "cadence", Kind: Int, Min: 1, Max: 1e8, Source: ours, Help: "Steps between measurements of PSNR and quick InfoMEC on a small fixed set.", at: func(c *Config) any { return &c.EvalEvery }},
-	{Name: "eval_images", Label: "Evaluation set", Unit: "images", Group: "cadence", Kind: Int, Min: 1, Max: 1e6, Source: "as in Hsu et al. 2023", Help: "Images that evaluations use, drawn with the run's seed.", at: func(c *Config) any { return &c.EvalImages }},
-	{Name: "evaluate", Label: "Evaluation at the end", Group: "cadence", Kind: Choice, Choices: []string{noEvaluation, Quick, Full}, zero: noEvaluation, Source: ours, Help: "Measures the run when it has finished. full takes about half a minute for tiny on two free cores, and a minute more for the first run on a dataset, to train the probe that reads swaps; its scores can be compared with other runs'. quick takes 2,000 images and less of all else; compare its scores with other quick ones.", at: func(c *Config) any { return &c.Evaluate }},
-	{Name: "stop_when", Label: "Stop early when", Group: "cadence", Kind: Text, zero: noCondition, Source: ours, Help: "Ends the run as finished once a condition holds: diverging, collapsing, or a limit such as infom<0.3@5000, from step 5,000 on. Commas between several; none trains every step.", at: func(c *Config) any { return &c.StopWhen }},
-	{Name: "best_by", Label: "Keep the best by", Group: "cadence", Kind: Choice, Choices: bestChoices(), zero: noCondition, Source: ours, Help: "Saves and keeps the checkpoint with the highest value so far, measured every eval_every steps. One evaluation of few images is noisy, so the best is likely a little luckier than it is good.", at: func(c *Config) any { return &c.BestBy }},
+	{Name: "eval_images", Label: "Evaluation set", Unit: "images", Group: "cadence", Kind: Int, Min: 1, Max: 1e6, Source: "as in Hsu et al. 2023", Help: "Number of images used by evaluations, drawn with the run's seed.", at: func(c *Config) any { return &c.EvalImages }},
+	{Name: "evaluate", Label: "Final evaluation", Group: "cadence", Kind: Choice, Choices: []string{noEvaluation, Quick, Full}, zero: noEvaluation, Source: ours, Help: "Evaluates the run when it finishes. full takes about 30 s for tiny on two free cores, plus 1 min for the first run on a dataset, to train the probe that reads swaps; its scores can be compared across runs. quick uses 2,000 images and less of everything else; compare its scores only with other quick ones.", at: func(c *Config) any { return &c.Evaluate }},
+	{Name: "stop_when", Label: "Stop early when", Group: "cadence", Kind: Text, zero: noCondition, Source: ours, Help: "Ends the run as finished once a condition holds: diverging, collapsing, or a limit such as infom<0.3@5000 (checked from step 5,000). Separate conditions with commas; none trains for all steps.", at: func(c *Config) any { return &c.StopWhen }},
+	{Name: "best_by", Label: "Keep best by", Group: "cadence", Kind: Choice, Choices: bestChoices(), zero: noCondition, Source: ours, Help: "Keeps the checkpoint with the highest value so far, measured every eval_every steps. Each measurement uses few images and is noisy, so the best value is likely slightly optimistic.", at: func(c *Config) any { return &c.BestBy }},
 }
 
-// Fields describes every entry of Config, in the order in which it is shown.
+// Fields returns the description of every entry of Config, in display order.
 func Fields() []Field { return slices.Clone(fields) }
 
-// FieldsOf are those that a model has.
+// FieldsOf returns the fields of a model.
 func FieldsOf(modelName string) []Field {
 	return slices.DeleteFunc(Fields(), func(f Field) bool { return !f.Of(modelName) })
 }
 
-// Of says whether a model has the entry.
+// Of reports whether a model has the field.
 func (f Field) Of(modelName string) bool {
 	return len(f.Models) == 0 || slices.Contains(f.Models, modelName)
 }
 
-// FieldByName finds the description of one entry.
+// FieldByName returns the field with a name.
 func FieldByName(name string) (Field, bool) {
 	i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
 	if i < 0 {
@@ -269,7 +269,7 @@ func FieldByName(name string) (Field, bool) {
 	return fields[i], true
 }
 
-// Get returns the entry as it is typed in a form.
+// Get returns the field's value as text, in the form that Set reads.
 func (f Field) Get(c Config) string {
 	switch p := f.at(&c).(type) {
 	case *string:
@@ -288,10 +288,10 @@ func (f Field) Get(c Config) string {
 	case *[4]int:
 		return fmt.Sprintf("%d,%d,%d,%d", p[0], p[1], p[2], p[3])
 	}
-	panic("model: field " + f.Name + " has a type that Get does not know")
+	panic("model: field " + f.Name + " has a type that Get does not support")
 }
 
-// Set reads text into the entry; the error is a sentence for the one who typed it. Bounds are Validate's.
+// Set parses text into the field; its error is shown to the user. Validate checks bounds.
 func (f Field) Set(c *Config, text string) error {
 	text = strings.TrimSpace(text)
 	switch p := f.at(c).(type) {
@@ -343,7 +343,7 @@ func wholeNumber(text string) (int64, error) {
 func setWidths(p *[4]int, text string) error {
 	parts := strings.Split(text, ",")
 	if len(parts) != len(p) {
-		return fmt.Errorf("%q does not list four widths, as 64,128,256,512 does", text)
+		return fmt.Errorf("%q does not list four widths; write them as in 64,128,256,512", text)
 	}
 	var w [4]int
 	for i, part := range parts {
@@ -357,7 +357,7 @@ func setWidths(p *[4]int, text string) error {
 	return nil
 }
 
-// Set assigns one entry by name; the error names unknown names and unreadable values.
+// Set assigns one field by name; it returns an Invalid for an unknown name or an unreadable value.
 func (c *Config) Set(name, text string) error {
 	f, ok := FieldByName(name)
 	if !ok {
@@ -369,12 +369,12 @@ func (c *Config) Set(name, text string) error {
 	return nil
 }
 
-// Validate returns every problem by field, or nil. Whether the dataset exists and how large it is, its opener checks.
+// Validate returns every problem by field, or nil. It does not check the dataset's existence or size; opening the dataset does.
 func (c Config) Validate() Invalid {
 	bad, known := Invalid{}, slices.Contains(ModelNames(), c.Model)
 	for _, f := range fields {
 		switch why := f.check(f.at(&c)); {
-		case !known && len(f.Models) > 0: // whose limits they are is not known
+		case !known && len(f.Models) > 0: // the model is unknown, so its limits are too
 		case !f.Of(c.Model) && known:
 			if f.Get(c) != f.Get(Config{}) {
 				bad[f.Name] = fmt.Sprintf("is not a hyperparameter of %s; it belongs to %s", c.Model, strings.Join(f.Models, ", "))
@@ -387,23 +387,23 @@ func (c Config) Validate() Invalid {
 		bad["stop_when"] = err.Error()
 	}
 	if c.StaticCodebook && c.FreeCodebook && c.LambdaVQ > 0 && c.CodebookLR == 0 {
-		bad["codebook_lr"] = "a free codebook with rate 0 is a static one; choose one of the two"
+		bad["codebook_lr"] = "a free codebook with rate 0 is static; set free_codebook to false or raise the rate"
 	}
 	if c.Model == "hrr" && (!c.FreeCodebook || c.StaticCodebook) {
 		for name, v := range map[string]float64{"ema_decay": c.EMADecay, "reset_below": c.ResetBelow} {
 			if v > 0 && bad[name] == "" {
-				bad[name] = "moves entries themselves, which a generator makes or nothing may change; set free_codebook to true and static_codebook to false"
+				bad[name] = "needs a codebook whose entries are free and not static; set free_codebook to true and static_codebook to false"
 			}
 		}
 	}
 	if c.Model == "factorvae" && bad["batch"] == "" && (c.Batch < 4 || c.Batch%2 != 0) {
-		bad["batch"] = fmt.Sprintf("FactorVAE permutes latents of one half of a batch for its discriminator; %d is not an even number from 4 on", c.Batch)
+		bad["batch"] = fmt.Sprintf("FactorVAE permutes the latents of half a batch for its discriminator; %d is not an even number of at least 4", c.Batch)
 	}
 	if c.Model == "tripod" && (c.Precision == BF16 || c.Precision == BF16x3) {
-		bad["precision"] = "Tripod's second differences need more digits than products of bf16 have; choose float32"
+		bad["precision"] = "Tripod's second differences need more precision than bf16 products have; choose float32"
 	}
 	if c.Model == "tripod" && bad["batch"] == "" && c.Batch < 2 {
-		bad["batch"] = "Tripod measures how latents vary over a batch; 1 image does not vary, so choose at least 2"
+		bad["batch"] = "Tripod measures how latents vary over a batch; choose at least 2 images"
 	}
 	if why := c.symbolless(); why != "" && bad["binding"] == "" {
 		bad["binding"] = why
@@ -414,7 +414,7 @@ func (c Config) Validate() Invalid {
 	return bad
 }
 
-// symbolless says which option needs symbols where the binding has none; "" where all fit.
+// symbolless returns why an option does not fit a binding other than circular convolution, which has no symbols; "" if all options fit.
 func (c Config) symbolless() string {
 	if c.Binding == "" {
 		return ""
@@ -475,7 +475,7 @@ func (f Field) inBounds(v float64) string {
 	return ""
 }
 
-// Float is an Int or Float entry as a number; NaN for other kinds.
+// Float returns an Int or Float field as a number, NaN for other kinds.
 func (f Field) Float(c Config) float64 {
 	switch p := f.at(&c).(type) {
 	case *int:

@@ -21,7 +21,7 @@ func TestEveryPresetIsValid(t *testing.T) {
 		}
 	}
 	if _, err := Default("hrr", "huge", ""); err == nil || !strings.Contains(err.Error(), "huge") {
-		t.Errorf("an unknown preset gives %v", err)
+		t.Errorf("unknown preset: %v", err)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestPaperPresetIsThePapers(t *testing.T) {
 	}
 }
 
-// The decay of a step is what the paper selected at its learning rate, at whatever rate a preset learns.
+// Decay per step is what the paper selected at its learning rate, regardless of a preset's learning rate.
 func TestDecayKeepsItsRate(t *testing.T) {
 	for _, name := range []string{"qlae", "vqvae"} {
 		for _, preset := range PresetNames() {
@@ -63,12 +63,12 @@ func TestDecayKeepsItsRate(t *testing.T) {
 				rate = c.LR
 			}
 			if rate != 3e-4 {
-				t.Errorf("%s %s decays at the rate %v", name, preset, rate)
+				t.Errorf("%s %s: decay rate %v", name, preset, rate)
 			}
 		}
 	}
 	if c, _ := Default("hrr", "tiny", "shapes3d"); c.DecayLR != 0 {
-		t.Error("what does not decay has no rate for it")
+		t.Error("DecayLR is set although nothing decays")
 	}
 }
 
@@ -146,7 +146,7 @@ func TestSetRefusesWhatIsNoNumber(t *testing.T) {
 		}
 	}
 	if cfg != before {
-		t.Errorf("a refused value changed the configuration: %+v", cfg)
+		t.Errorf("a rejected value changed the configuration: %+v", cfg)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestPointKeepsWhatIsNotFinite(t *testing.T) {
 	}
 	for _, bad := range []string{`{"step":0,"values":{}}`, `{"step":1,"values":{"a":"x"}}`, `[]`} {
 		if err := json.Unmarshal([]byte(bad), &out); err == nil {
-			t.Errorf("%s was taken for a point", bad)
+			t.Errorf("%s was read as a point", bad)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func TestNewID(t *testing.T) {
 	}
 }
 
-// TestFollowingNeedsFreeEntries: entries that a generator makes cannot be moved, and the answer says what to set.
+// TestFollowingNeedsFreeEntries: generated entries cannot be moved; the error says which options to set.
 func TestFollowingNeedsFreeEntries(t *testing.T) {
 	c, err := Default("hrr", "tiny", "shapes3d")
 	if err != nil {

@@ -2,7 +2,7 @@ package model
 
 import "strings"
 
-// CSVText keeps a name in a CSV file from being computed: spreadsheets take a cell for a formula if it begins with one of these characters.
+// CSVText escapes a name for a CSV file: spreadsheets treat a cell that begins with one of these characters as a formula.
 func CSVText(name string) string {
 	if name != "" && strings.ContainsRune("=+-@\t\r\n", rune(name[0])) {
 		return "'" + name

@@ -9,14 +9,14 @@ import (
 var (
 	// ErrNotFound is in the chain of errors for a run, dataset, checkpoint or entry that does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict is in the chain of errors for what cannot be done in the present state, such as resuming a live run.
+	// ErrConflict is in the chain of errors for actions that the current state does not allow, such as resuming a live run.
 	ErrConflict = errors.New("conflict")
 )
 
-// Invalid lists what is wrong with an input, a sentence per field; the key "" is for the input as a whole.
+// Invalid lists the problems of an input, one sentence per field; the key "" holds a problem of the whole input.
 type Invalid map[string]string
 
-// Error joins the sentences in order of field.
+// Error joins the sentences, sorted by field.
 func (v Invalid) Error() string {
 	fields := make([]string, 0, len(v))
 	for f := range v {
@@ -33,7 +33,7 @@ func (v Invalid) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// OrNil returns v as an error, or nil where v lists nothing.
+// OrNil returns v as an error, or nil if v is empty.
 func (v Invalid) OrNil() error {
 	if len(v) == 0 {
 		return nil

@@ -9,41 +9,41 @@ import (
 	"time"
 )
 
-// Job says how a run's process is had, where the server does not simply start one; job.json in the run's folder holds it.
+// Job describes how a run's process is started, if not simply by the server. It is stored in job.json in the run's folder.
 type Job struct {
 	Executor  string    `json:"executor"`           // Local or Slurm
-	Device    string    `json:"device,omitempty"`   // of this machine, given to the run alone: "GPU-5f3c…"
-	ID        string    `json:"id,omitempty"`       // of the cluster's job: "12" or "12_3"; empty before it was submitted
-	Stop      bool      `json:"stop,omitempty"`     // somebody asked the run to end, so it is not to be put back in the queue
-	Held      bool      `json:"held,omitempty"`     // somebody is submitting it
-	Submitted time.Time `json:"submitted,omitzero"` // when the cluster took the job
-	Asks      Asks      `json:"asks,omitempty"`     // what the run asks the cluster for, in the place of what all do
+	Device    string    `json:"device,omitempty"`   // device of this machine reserved for the run: "GPU-5f3c…"
+	ID        string    `json:"id,omitempty"`       // cluster job ID: "12" or "12_3"; empty before submission
+	Stop      bool      `json:"stop,omitempty"`     // a stop was requested, so the job must not be requeued
+	Held      bool      `json:"held,omitempty"`     // submission is in progress
+	Submitted time.Time `json:"submitted,omitzero"` // when the cluster accepted the job
+	Asks      Asks      `json:"asks,omitempty"`     // the run's own cluster options, overriding the server's
 }
 
-// Equal says whether both say the same.
+// Equal reports whether two jobs are the same; the order of options with different names does not matter.
 func (j Job) Equal(k Job) bool {
 	same := j.Asks.Equal(k.Asks)
 	j.Asks, k.Asks = nil, nil
 	return same && reflect.DeepEqual(j, k)
 }
 
-// MostInArray is how many runs are submitted to a cluster as one array; SLURM's own limit is 1000 by default.
+// MostInArray is the most runs submitted to a cluster as one array; SLURM's own limit is 1000 by default.
 const MostInArray = 500
 
-// Placement is where a run is to be computed. The zero Placement leaves it to the server.
+// Placement selects where a run executes. The zero Placement uses the server's default.
 type Placement struct {
 	Executor string `json:"executor,omitempty"` // Local or Slurm
 	Asks     Asks   `json:"asks,omitempty"`
 }
 
-// Equal says whether both leave runs to the same place.
+// Equal reports whether two placements are the same.
 func (p Placement) Equal(q Placement) bool { return p.Executor == q.Executor && p.Asks.Equal(q.Asks) }
 
-// Asks are what a job asks SLURM for, by the option's name as package slurm has them. What is named takes the place of the server's own;
-// without values it is left to the cluster.
+// Asks are a job's SLURM options, by the names of package slurm. A named option overrides the server's; without values it is left to
+// the cluster's default.
 type Asks map[string][]string
 
-// AsksOf reads assignments such as partition=gpu. Those of one name add up, and one without a value adds none.
+// AsksOf parses assignments such as partition=gpu. Values of the same name accumulate; an assignment without a value adds none.
 func AsksOf(assignments ...string) Asks {
 	a := Asks{}
 	for _, one := range assignments {
@@ -61,16 +61,16 @@ func AsksOf(assignments ...string) Asks {
 	return a
 }
 
-// Equal says whether both ask for the same.
+// Equal reports whether both hold the same options.
 func (a Asks) Equal(b Asks) bool { return maps.EqualFunc(a, b, slices.Equal) }
 
-// Key is the same text for the same asks.
+// Key returns a text that is equal for equal options.
 func (a Asks) Key() string {
-	b, _ := json.Marshal(map[string][]string(a)) // names sorted; text always can be written
+	b, _ := json.Marshal(map[string][]string(a)) // Marshal sorts names and cannot fail on strings
 	return string(b)
 }
 
-// UnmarshalJSON also reads what older run folders have: assignments, a line each.
+// UnmarshalJSON also reads the format of older run folders: one assignment per line.
 func (a *Asks) UnmarshalJSON(b []byte) error {
 	var lines string
 	if json.Unmarshal(b, &lines) == nil {
@@ -80,34 +80,34 @@ func (a *Asks) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*map[string][]string)(a))
 }
 
-// Placements are where runs can be computed.
+// Placements describes where runs can execute.
 type Placements struct {
-	Default string // where runs go that do not say it
-	Missing string // why SLURM cannot be had here, as a sentence; "" where it can
-	Asks    Asks   // what jobs ask SLURM for that do not say it
-	Lines   bool   // visitors may ask for any option of sbatch, and shell lines
+	Default string // executor of runs that do not select one
+	Missing string // why SLURM is unavailable, as a sentence; "" if it is available
+	Asks    Asks   // default SLURM options
+	Lines   bool   // users may set any sbatch option and shell lines
 }
 
 // Executors.
 const (
 	Local = "local" // a process of the server's machine
-	Slurm = "slurm" // a job of a SLURM cluster
+	Slurm = "slurm" // a job on a SLURM cluster
 )
 
-// TaskState is where a cluster's job stands.
+// TaskState is the state of a cluster job.
 type TaskState int
 
 const (
-	TaskUnknown TaskState = iota // asking the cluster failed yet, or did not answer
+	TaskUnknown TaskState = iota // not known yet: the cluster has not answered
 	TaskWaits                    // in the cluster's queue
-	TaskRuns                     // on a node, from its preparation to its clearing away
-	TaskOver                     // it will not run again by itself
+	TaskRuns                     // on a node, including setup and cleanup
+	TaskOver                     // ended; it will not run again by itself
 )
 
-// Task is what a cluster says of a job.
+// Task is a job's status as reported by the cluster.
 type Task struct {
 	State TaskState
-	Word  string // the cluster's own: "PENDING", "NODE_FAIL"
-	Why   string // the cluster's reason, as in "Resources"; may be empty
-	Node  string // where it runs or ran; may be empty
+	Word  string // the cluster's own state: "PENDING", "NODE_FAIL"
+	Why   string // the cluster's reason, such as "Resources"; may be empty
+	Node  string // node it runs or ran on; may be empty
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Older run folders have asks as assignments, a line each.
+// Older run folders store asks as assignments, one per line.
 func TestAsksOfOlderFolders(t *testing.T) {
 	want := AsksOf("partition=gpu", "account=", "line=--nice", "line=--constraint=h100")
 	for _, text := range []string{`"partition=gpu\naccount=\nline=--nice\nline=--constraint=h100\n"`, `{"partition":["gpu"],"account":[],"line":["--nice","--constraint=h100"]}`} {
@@ -18,6 +18,6 @@ func TestAsksOfOlderFolders(t *testing.T) {
 		}
 	}
 	if AsksOf("gpus=1").Equal(AsksOf("gpus=")) || AsksOf("gpus=").Equal(nil) {
-		t.Error("what is left to the cluster is not what is left to the server")
+		t.Error("an option left to the cluster must differ from one left to the server")
 	}
 }

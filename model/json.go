@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// ReadJSON reads into v the one JSON value that r holds. Keys that v does not have, null in the place of all of v, and whatever
-// follows the value are faults; an error is what JSONFault makes of it.
+// ReadJSON decodes the single JSON value in r into v. Unknown keys, a top-level null and text after the value are errors. Errors of
+// encoding/json are wrapped by JSONFault.
 func ReadJSON(r io.Reader, v any) error {
 	var raw json.RawMessage
 	d := json.NewDecoder(r)
@@ -28,7 +28,7 @@ func ReadJSON(r io.Reader, v any) error {
 		return JSONFault(err)
 	}
 	if string(bytes.TrimSpace(raw)) == "null" {
-		return fmt.Errorf("it is null, where %s belongs", wanted(reflect.TypeOf(v).Elem()))
+		return fmt.Errorf("it is null; expected %s", wanted(reflect.TypeOf(v).Elem()))
 	}
 	d = json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
@@ -43,7 +43,7 @@ func ReadJSON(r io.Reader, v any) error {
 	return nil
 }
 
-// keyPath is where a fault lies by the keys of the JSON alone: encoding/json also names structs that are embedded in others.
+// keyPath returns the path to a fault in JSON keys only; encoding/json also includes the names of embedded structs.
 func keyPath(t reflect.Type, path []string) string {
 	var keys []string
 	for _, name := range path {
@@ -66,7 +66,7 @@ func keyPath(t reflect.Type, path []string) string {
 	return strings.Join(keys, ".")
 }
 
-// typeOfKey is the type of a struct's field that has a key; of no struct where there is none.
+// typeOfKey returns the type of the struct field with a JSON key; string, which is not a struct, if there is none.
 func typeOfKey(t reflect.Type, key string) reflect.Type {
 	for _, f := range reflect.VisibleFields(t) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name == key || name == "" && f.Name == key {
@@ -76,7 +76,7 @@ func typeOfKey(t reflect.Type, key string) reflect.Type {
 	return reflect.TypeFor[string]()
 }
 
-// jsonFault is an error of encoding/json in words for who wrote the JSON.
+// jsonFault is an encoding/json error reworded for the author of the JSON.
 type jsonFault struct {
 	said string
 	error
@@ -85,14 +85,14 @@ type jsonFault struct {
 func (f jsonFault) Error() string { return f.said }
 func (f jsonFault) Unwrap() error { return f.error }
 
-// JSONFault says what is wrong with JSON, without this program's own types; err stays in the chain.
+// JSONFault rewords an encoding/json error without this program's Go types; err stays in the chain.
 func JSONFault(err error) error {
 	var wrong *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
 	said := strings.TrimPrefix(err.Error(), "json: ")
 	switch {
 	case errors.As(err, &wrong):
-		said = fmt.Sprintf("%s is a JSON %s, where %s belongs", cmp.Or(wrong.Field, "it"), wrong.Value, wanted(wrong.Type))
+		said = fmt.Sprintf("%s is a JSON %s; expected %s", cmp.Or(wrong.Field, "it"), wrong.Value, wanted(wrong.Type))
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		said = "its JSON is truncated"
 	case errors.Is(err, io.EOF):
@@ -103,7 +103,7 @@ func JSONFault(err error) error {
 	return jsonFault{said, err}
 }
 
-// wanted says which JSON a type is read from.
+// wanted returns the JSON type that a Go type is decoded from, in words.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:

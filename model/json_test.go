@@ -17,14 +17,14 @@ func TestJSONFaultsAreInWords(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{"name": "a", "steps": 3, "parts": [{"seeds": [1]}]}`: "",
-		`{"steps": "many"}`:            "steps is a JSON string, where a whole number of at most 18 digits belongs",
-		`{"steps": 1.5}`:               "steps is a JSON number 1.5, where a whole number of at most 18 digits belongs",
-		`{"rate": 1e999}`:              "rate is a JSON number 1e999, where a number belongs",
-		`{"slurm": "gpus=1"}`:          "slurm is a JSON string, where an array belongs",
-		`{"set": {"a": {"seeds": 5}}}`: "set.seeds is a JSON number, where an array belongs",
-		`{"parts": {"seeds": []}}`:     "parts is a JSON object, where an array belongs",
-		`{"parts": [{"seeds": true}]}`: "parts.seeds is a JSON bool, where an array belongs",
-		`[]`:                           "it is a JSON array, where an object belongs",
+		`{"steps": "many"}`:            "steps is a JSON string; expected a whole number of at most 18 digits",
+		`{"steps": 1.5}`:               "steps is a JSON number 1.5; expected a whole number of at most 18 digits",
+		`{"rate": 1e999}`:              "rate is a JSON number 1e999; expected a number",
+		`{"slurm": "gpus=1"}`:          "slurm is a JSON string; expected an array",
+		`{"set": {"a": {"seeds": 5}}}`: "set.seeds is a JSON number; expected an array",
+		`{"parts": {"seeds": []}}`:     "parts is a JSON object; expected an array",
+		`{"parts": [{"seeds": true}]}`: "parts.seeds is a JSON bool; expected an array",
+		`[]`:                           "it is a JSON array; expected an object",
 		`{"colour": 1}`:                `unknown field "colour"`,
 		`{"steps": 1`:                  "its JSON is truncated",
 		``:                             "it is empty",
@@ -33,7 +33,7 @@ func TestJSONFaultsAreInWords(t *testing.T) {
 		`{"steps": 1}}`:                "text follows the JSON value",
 		`{"steps": 1} ]`:               "text follows the JSON value",
 		"{\"steps\": 1}\n \n":          "",
-		` null `:                       "it is null, where an object belongs",
+		` null `:                       "it is null; expected an object",
 	} {
 		var v struct {
 			Name  string  `json:"name"`

@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// Overview is a run as lists show it: with the last value of every series and its scores.
+// Overview is a run as shown in lists, with the last value of every series and its scores.
 type Overview struct {
 	Run
-	Values     Values `json:"values"`               // by series, the last value measured
-	Scores     Values `json:"scores"`               // by metric, those of the last evaluation that are defined
-	Evaluation State  `json:"evaluation,omitempty"` // of the last evaluation; "" where nobody asked for one
+	Values     Values `json:"values"`               // last measured value by series
+	Scores     Values `json:"scores"`               // defined scores of the last evaluation, by metric
+	Evaluation State  `json:"evaluation,omitempty"` // state of the last evaluation; "" if none was requested
 }
 
-// Values are numbers by name. What is not finite travels as in points: "NaN", "+Inf", "-Inf".
+// Values are numbers by name. JSON encodes non-finite values as in Point: "NaN", "+Inf", "-Inf".
 type Values map[string]float64
 
 // MarshalJSON writes an object, {} for nil.
@@ -28,7 +28,7 @@ func (v Values) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads such an object.
+// UnmarshalJSON reads the object that MarshalJSON writes.
 func (v *Values) UnmarshalJSON(b []byte) error {
 	var in map[string]jsonFloat
 	if err := json.Unmarshal(b, &in); err != nil {
@@ -41,16 +41,16 @@ func (v *Values) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Limits of what people write on a run.
+// Limits on a run's tags.
 const (
 	LongestTag = 40 // characters
-	MostTags   = 20 // of one run
+	MostTags   = 20 // per run
 )
 
-// Tags are labels of a run, sorted, each once, joined by spaces, so that runs can be compared; JSON has an array.
+// Tags are the labels of a run, sorted, unique and joined by spaces, so that runs are comparable with ==. JSON encodes them as an array.
 type Tags string
 
-// NewTags sorts tags and drops repetitions; what is no tag is refused as Invalid.
+// NewTags sorts tags and removes duplicates; it returns an Invalid for an invalid tag or too many tags.
 func NewTags(tags ...string) (Tags, error) {
 	var all []string
 	for _, tag := range tags {
@@ -63,12 +63,12 @@ func NewTags(tags ...string) (Tags, error) {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	if len(all) > MostTags {
-		return "", Invalid{"tags": fmt.Sprintf("%d tags are more than the %d that a run can have; remove some", len(all), MostTags)}
+		return "", Invalid{"tags": fmt.Sprintf("%d tags is more than the %d a run can have; remove some", len(all), MostTags)}
 	}
 	return Tags(strings.Join(all, " ")), nil
 }
 
-// CheckTag refuses, as Invalid, what no query could name: a tag is 1 to 40 letters, digits and -_.:/+ in any script.
+// CheckTag returns an Invalid unless tag is 1 to 40 letters, digits and -_.:/+ in any script, so that queries can name it.
 func CheckTag(tag string) error {
 	n := utf8.RuneCountInString(tag)
 	if !utf8.ValidString(tag) || n < 1 || n > LongestTag || strings.ContainsFunc(tag, notInTag) {
@@ -84,7 +84,7 @@ func notInTag(r rune) bool {
 // All lists the tags.
 func (t Tags) All() []string { return strings.Fields(string(t)) }
 
-// Has says whether the tag is among them.
+// Has reports whether tag is among the tags.
 func (t Tags) Has(tag string) bool { return slices.Contains(t.All(), tag) }
 
 // MarshalJSON writes an array, [] for none.
@@ -103,15 +103,15 @@ func (t *Tags) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Marks are changes to how a run is marked; what is nil or empty stays as it is.
+// Marks are changes to a run's tags, star and archive mark; nil and empty fields change nothing.
 type Marks struct {
 	Add      []string `json:"add_tags,omitempty"`
 	Remove   []string `json:"remove_tags,omitempty"`
 	Star     *bool    `json:"star,omitempty"`
-	Archived *bool    `json:"archived,omitempty"` // not listed unless asked for
+	Archived *bool    `json:"archived,omitempty"` // hidden from lists by default
 }
 
-// Apply changes the marks of a run; what is no tag is refused as Invalid.
+// Apply returns a run's marks after the changes; it returns an Invalid for an invalid tag or too many tags.
 func (m Marks) Apply(tags Tags, star, archived bool) (Tags, bool, bool, error) {
 	for _, tag := range m.Remove {
 		if err := CheckTag(tag); err != nil {

@@ -23,7 +23,7 @@ func (p Point) MarshalJSON() ([]byte, error) {
 	return json.Marshal(pointJSON{p.Step, p.Time, values})
 }
 
-// UnmarshalJSON reads a point written as an object.
+// UnmarshalJSON reads the object that MarshalJSON writes.
 func (p *Point) UnmarshalJSON(b []byte) error {
 	var in pointJSON
 	if err := json.Unmarshal(b, &in); err != nil {
@@ -39,7 +39,7 @@ func (p *Point) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// jsonFloat is a number that JSON cannot lose: what is not finite travels as a string.
+// jsonFloat is a number that survives JSON: non-finite values are encoded as strings.
 type jsonFloat float64
 
 func (f jsonFloat) MarshalJSON() ([]byte, error) {

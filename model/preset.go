@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Engines by name; "auto" chooses.
+// EngineNames returns the compute engines by name; "auto" selects one.
 func EngineNames() []string { return []string{"auto", "cpu", "xla:cuda", "xla:cpu", "go"} }
 
-// Precisions of products. What is learned, distances, losses and sums are float32 with each.
+// Precisions of matrix products. Parameters, distances, losses and sums are float32 with each of them.
 const (
-	TF32    = "tf32"    // a GPU rounds operands to 10 bits of fraction
+	TF32    = "tf32"    // a GPU rounds operands to a 10-bit mantissa
 	Float32 = "float32" // 23 bits
-	BF16    = "bf16"    // while it learns, the products of encoder and decoder, and their gradients', have 7 bits
-	BF16x3  = "bf16x3"  // while it learns, the CPU engine computes products as three of bf16: about 16 bits
+	BF16    = "bf16"    // during training, products in the encoder and decoder and in their gradients have 7 bits
+	BF16x3  = "bf16x3"  // during training, the CPU engine computes each product as three bf16 products: about 16 bits
 )
 
-// Computed is the precision that steps of the configuration have on an engine: TF32 is a GPU's.
+// Computed returns the precision of training steps on an engine; TF32 applies to GPUs only.
 func (c Config) Computed(engine string) string {
 	switch {
 	case c.Precision == "" && engine == "xla:cuda":
@@ -28,7 +28,7 @@ func (c Config) Computed(engine string) string {
 	return c.Precision
 }
 
-// Exact is the precision in which what was learned is measured: float32 where BF16x3 was for learning alone.
+// Exact returns the precision for evaluation: float32 in place of BF16x3, which is for training only.
 func (c Config) Exact() string {
 	if c.Precision == BF16x3 {
 		return Float32
@@ -36,7 +36,7 @@ func (c Config) Exact() string {
 	return c.Precision
 }
 
-// PrecisionNames are the precisions on offer, the default first.
+// PrecisionNames returns the available precisions, the default first.
 func PrecisionNames() []string { return []string{TF32, Float32, BF16, BF16x3} }
 
 // ModelNames are the models: the paper's, then others of the field.
@@ -121,13 +121,14 @@ var presets = map[string]preset{
 		[4]int{8, 16, 32, 64}, 128, 128, 64, 20_000, 32, 1e-3, WSD, 0.1, 200, 500},
 }
 
-// PresetAbout is one sentence on a preset, for forms.
+// PresetAbout returns a one-sentence description of a preset, for forms.
 func PresetAbout(name string) string { return presets[name].about }
 
-// Default is the configuration of a model at a preset's width on a dataset; the source of each number is its Field's.
-// Steps, batch, learning rate, its schedule and commitment cost of small and tiny are ours, found by measurement: with the
-// paper's cost of 0.6 the narrow networks settle on about ten of their codebook's entries, and at a constant rate PSNR jumps
-// between 25 and 31 dB from one evaluation to the next, where a decay over the last fifth of the steps ends at 34.6 dB. Entries that the model does not use are zero.
+// Default returns the configuration of a model at a preset's width on a dataset; Field.SourceIn gives the source of each number.
+// Steps, batch, learning rate, schedule and commitment cost of small and tiny are ours, found by measurement: with the
+// paper's cost of 0.6 the narrow networks use only about ten codebook entries, and at a constant learning rate PSNR jumps
+// between 25 and 31 dB from one evaluation to the next, whereas a decay over the last fifth of the steps reaches 34.6 dB.
+// Hyperparameters that the model does not use are zero.
 func Default(name, presetName, dataset string) (Config, error) {
 	p, ok := presets[presetName]
 	if !ok {
@@ -146,7 +147,7 @@ func Default(name, presetName, dataset string) (Config, error) {
 	}
 	if c.baseline() {
 		if paper := presets["paper"].lr; c.WeightDecay > 0 && c.LR != paper {
-			c.DecayLR = paper // the decay of a step stays what the paper selected
+			c.DecayLR = paper // keeps the decay per step that the paper selected
 		}
 		return c, nil
 	}
@@ -156,7 +157,7 @@ func Default(name, presetName, dataset string) (Config, error) {
 	return c, nil
 }
 
-// baseline sets what the paper gives its baselines beside the network that all share, and says whether the model is one.
+// baseline sets the paper's baseline hyperparameters apart from the shared network, and reports whether the model is a baseline.
 func (c *Config) baseline() bool {
 	swept, ok := Swept(c.Model, c.Dataset)
 	if !ok {
@@ -182,8 +183,8 @@ func (c *Config) baseline() bool {
 	return true
 }
 
-// SourceIn is where the default of c's model, preset and dataset comes from: the field's source for the model, or us where
-// the paper has another number.
+// SourceIn returns the source of the field's default for c's model, preset and dataset: the field's source for the model, or "ours"
+// with the published value if that differs.
 func (f Field) SourceIn(c Config) string {
 	source := f.sourceOf(c)
 	r, published := recipes[c.Model]
@@ -202,7 +203,7 @@ func (f Field) SourceIn(c Config) string {
 	return fmt.Sprintf("ours for %s, by measurement; %s in the %s", c.Preset, f.Get(paper), source)
 }
 
-// sourceOf is the field's source for the model and dataset of c.
+// sourceOf returns the field's source for the model and dataset of c.
 func (f Field) sourceOf(c Config) string {
 	swept, baseline := Swept(c.Model, c.Dataset)
 	if r, ok := recipes[c.Model]; ok {

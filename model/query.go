@@ -6,22 +6,22 @@ import (
 	"strconv"
 )
 
-// PointQuery asks for part of a run's series.
+// PointQuery selects part of a run's series.
 type PointQuery struct {
-	Since   int      // exclusive step: points after it
-	Until   int      // inclusive step; 0 for the last one stored
+	Since   int      // exclusive first step
+	Until   int      // inclusive last step; 0 for the last one stored
 	Names   []string // series; empty for all
-	Columns int      // 0 for raw points; else min, max and last of each of this many equal spans of steps
-	Limit   int      // most steps of a raw page; 0 for the store's own limit
-	Attempt int      // of the page that the asker got last; 0 for none
+	Columns int      // 0 for raw points; otherwise min, max and last of this many equal spans of steps
+	Limit   int      // most steps in a raw page; 0 for the store's own limit
+	Attempt int      // Attempt of the client's previous page; 0 for none
 }
 
-// MostColumns is how many spans a page of columns has at most.
+// MostColumns is the maximum number of spans in a page of columns.
 const MostColumns = 10_000
 
-// Width is how many steps each column of the page covers that answers the query of a run with points up to step head: the least power of
-// two such that the range touches at most Columns spans of it, 1 for raw points. Spans of a width begin at its multiples, so those of a
-// growing series stay as they are until the width doubles.
+// Width returns the steps covered by each column of the page, for a run with points up to step head: the smallest power of two for
+// which the range touches at most Columns spans, 1 for raw points. Spans begin at multiples of the width, so those of a growing series
+// do not change until the width doubles.
 func (q PointQuery) Width(head int) int {
 	if q.Columns == 0 {
 		return 1
@@ -37,22 +37,22 @@ func (q PointQuery) Width(head int) int {
 	return width
 }
 
-// PointPage answers a PointQuery from one moment: points, attempt and head belong together.
+// PointPage is the result of a PointQuery, a consistent snapshot of points, attempt and head.
 //
-// An asker whose last page had another Attempt drops every step after Resumed and goes on from there.
+// A client whose previous page had another Attempt must drop every step after Resumed and continue from there.
 //
 // A raw page may end before the range does (Limit); its last step is then below both Until and Head, and the next page
 // starts Since there. A page of columns always covers its range.
 type PointPage struct {
-	Attempt int                 `json:"attempt"` // grows whenever points that were stored are dropped, as by a resume
-	Resumed int                 `json:"resumed"` // steps up to here are as they were in PointQuery.Attempt, else one attempt ago
+	Attempt int                 `json:"attempt"` // increases whenever stored points are dropped, as by a resume
+	Resumed int                 `json:"resumed"` // steps up to here are unchanged since PointQuery.Attempt, or since the previous attempt
 	Head    int                 `json:"head"`    // last step stored; 0 for none
-	Last    int                 `json:"last"`    // last step that this page covers: where to go on from
+	Last    int                 `json:"last"`    // last step that this page covers; continue from here
 	Series  map[string][]Sample `json:"series"`  // by name, steps ascending
 	Count   int                 `json:"count"`   // samples in the range, before bucketing
 }
 
-// Sample is one value of one series; it travels as [step, value], a value that is not finite as "NaN", "+Inf" or "-Inf".
+// Sample is one value of one series. JSON encodes it as [step, value], a non-finite value as "NaN", "+Inf" or "-Inf".
 type Sample struct {
 	Step  int
 	Value float64
@@ -75,7 +75,7 @@ func (s *Sample) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	if len(pair) != 2 {
-		return fmt.Errorf("a sample has %d entries; it is [step, value]", len(pair))
+		return fmt.Errorf("a sample has %d elements; expected [step, value]", len(pair))
 	}
 	if err := json.Unmarshal(pair[0], &s.Step); err != nil {
 		return err
@@ -88,10 +88,10 @@ func (s *Sample) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Cursor says how far a run's points.jsonl is stored. It changes in the same transaction as the points it speaks of.
+// Cursor records how much of a run's points.jsonl is stored. It changes in the same transaction as the points.
 type Cursor struct {
 	Offset  int64  // bytes of the file that are stored
-	Mark    uint64 // hash of the file's content before Offset: a rewritten file has another
-	Attempt int    // as PointPage's
+	Mark    uint64 // hash of the file's content before Offset; it differs if the file was rewritten
+	Attempt int    // as in PointPage
 	Head    int    // last step stored; 0 for none
 }

@@ -5,31 +5,31 @@ import (
 	"strings"
 )
 
-// recipe is what the literature gives a model that the paper does not study: hyperparameters of its objective, how it was trained, and the
-// hyperparameter that is tuned. All share the paper's networks. What was published of training holds for the preset "paper"; small and
-// tiny train as every other model of their width.
+// recipe holds the published settings of a model that the paper does not study: its objective, its training and the hyperparameter that is
+// tuned. All models share the paper's networks. Published training settings apply to the preset "paper"; small and tiny train like every
+// other model of their width.
 type recipe struct {
-	source string // of everything below, unless said otherwise
+	source string // source of everything below, unless noted
 
-	perFactor int // latents for every ground-truth factor, or
-	latents   int // latents whatever the factors
+	perFactor int // latents per ground-truth factor, or
+	latents   int // latents regardless of factors
 
 	steps, batch int
 	lr           float64
-	train        func(*Config) // clipping and decay, at every preset
-	objective    func(*Config) // weights that are the same on every dataset
+	train        func(*Config) // sets clipping and weight decay, at every preset
+	objective    func(*Config) // sets the weights that are the same on every dataset
 
-	swept    string             // the hyperparameter that is tuned
-	values   []float64          // what is tried
-	valuesBy string             // where values come from
-	selected map[string]float64 // by prefix of the dataset
-	chosen   string             // where selected comes from
-	fallback float64            // for any other dataset
-	guessed  string             // where fallback comes from
+	swept    string             // tuned hyperparameter
+	values   []float64          // values tried
+	valuesBy string             // source of values
+	selected map[string]float64 // selected value by dataset prefix
+	chosen   string             // source of selected
+	fallback float64            // value for any other dataset
+	guessed  string             // source of fallback
 
-	narrow map[string]float64 // at most, at small and tiny: with more the narrow networks do not learn in the steps that they have
+	narrow map[string]float64 // upper limits at small and tiny: with more, the narrow networks do not learn within their steps
 
-	more map[string]map[string]float64 // further hyperparameters, by name, then by prefix of the dataset
+	more map[string]map[string]float64 // further hyperparameters, by name, then by dataset prefix
 }
 
 const (
@@ -38,7 +38,7 @@ const (
 	studyCode  = "Locatello et al. 2019, disentanglement_lib"
 )
 
-// recipes are by model.
+// recipes holds the recipe of each model.
 var recipes = map[string]recipe{
 	"ae": {
 		source: lqCode, perFactor: 2, steps: 200_000, batch: 128, lr: 1e-3, train: clipNumbers,
@@ -72,21 +72,21 @@ var recipes = map[string]recipe{
 	"dipvae2": vaeRecipe("lambda_od", []float64{1, 2, 5, 10, 20, 50}, 10, 64, func(c *Config) { c.BetaKL, c.LambdaD = 1, 10 }),
 }
 
-// vaeRecipe is that of a model of the study, which tunes one hyperparameter on every dataset and selects none.
+// vaeRecipe returns the recipe of a model in Locatello et al.'s study, which tunes one hyperparameter on every dataset and selects none.
 func vaeRecipe(swept string, values []float64, fallback float64, batch int, objective func(*Config)) recipe {
 	return recipe{
 		source: studyCode, latents: 10, steps: 300_000, batch: batch, lr: 1e-4, train: func(c *Config) { c.Clip = 0 }, objective: objective,
-		swept: swept, values: values, valuesBy: studyCode, fallback: fallback, guessed: "ours, within what " + studyCode + " sweeps",
+		swept: swept, values: values, valuesBy: studyCode, fallback: fallback, guessed: "ours, within the range swept by " + studyCode,
 	}
 }
 
-// clipNumbers is optax.clip(1) with decay of kernels and matrices alone.
+// clipNumbers clips each gradient component to ±1, as optax.clip(1), and limits weight decay to kernels and matrices.
 func clipNumbers(c *Config) { c.Clip, c.ClipBy, c.NoBiasDecay = 1, "value", true }
 
-// recipeFields are the fields whose default a recipe sets beside that of its objective and the tuned one.
+// recipeFields lists the fields that a recipe sets besides those of its objective and the tuned one.
 var recipeFields = []string{"steps", "batch", "lr", "clip", "clip_by", "no_bias_decay", "weight_decay", "beta1", "beta2", "epsilon"}
 
-// fill sets what the recipe gives a model on a dataset; the preset's training stands unless the preset is the paper's.
+// fill sets the recipe's defaults for the dataset of c; steps, batch and learning rate change only at the preset "paper".
 func (r recipe) fill(c *Config) {
 	if c.Preset == "paper" {
 		c.Steps, c.Batch, c.LR = r.steps, r.batch, r.lr
@@ -113,13 +113,13 @@ func (r recipe) fill(c *Config) {
 	}
 }
 
-// set assigns a number; that the field exists and is a number a test holds.
+// set assigns a number; TestRecipes checks that the field exists and is a float64.
 func (r recipe) set(c *Config, name string, value float64) {
 	f, _ := FieldByName(name)
 	*f.at(c).(*float64) = value
 }
 
-// slots is how many latents the model has for a number of factors.
+// slots returns the number of latents for a number of factors.
 func (r recipe) slots(factors int) int {
 	if r.latents > 0 {
 		return r.latents
@@ -127,7 +127,7 @@ func (r recipe) slots(factors int) int {
 	return r.perFactor * factors
 }
 
-// choice is the value of the tuned hyperparameter on a dataset, and where it comes from.
+// choice returns the value of the tuned hyperparameter on a dataset, and its source.
 func (r recipe) choice(dataset string) (value float64, source string) {
 	if value, ok := ofDataset(r.selected, dataset); ok {
 		return value, r.chosen
@@ -135,7 +135,7 @@ func (r recipe) choice(dataset string) (value float64, source string) {
 	return r.fallback, r.guessed
 }
 
-// ofDataset is what a table by prefix has for a dataset, or for the one that it is a part or a rendering of.
+// ofDataset looks up a dataset in a table by prefix; a selection or rendering of a dataset has that dataset's value.
 func ofDataset(by map[string]float64, dataset string) (value float64, ok bool) {
 	dataset, _, _ = strings.Cut(dataset, "[")
 	for prefix, v := range by {
@@ -146,7 +146,7 @@ func ofDataset(by map[string]float64, dataset string) (value float64, ok bool) {
 	return 0, false
 }
 
-// sourceOf is where the recipe's default of a field comes from; empty where the field's own source holds.
+// sourceOf returns the source of the recipe's default for a field; empty if the field's own source applies.
 func (r recipe) sourceOf(f Field, dataset string) string {
 	if by, ok := r.more[f.Name]; ok {
 		if _, ok := ofDataset(by, dataset); ok {

@@ -1,22 +1,22 @@
 package model
 
-// Recombination says whether codes of images that training showed decode to combinations of factors that it did not. T is an image, A and B
-// are images of the training set: A has T's factors but for one, B has that one from T and differs from A in every other factor that varies.
-// The slots of the factor are put from B into A and decoded, and that picture is held against T by metric.SwapHit.
+// Recombination measures whether codes of training images decode to factor combinations absent from training. T is an image; A and B
+// are training images: A has T's factors except one, B shares that one with T and differs from A in every other varying factor.
+// The factor's slots are copied from B into A and decoded, and the result is compared with T by metric.SwapHit.
 type Recombination struct {
 	Tolerance float64 `json:"tolerance"` // dB
 
 	Unseen Recombined `json:"unseen"` // T is an image that training left out
-	Seen   Recombined `json:"seen"`   // T is an image of the training set: what recombining costs alone
+	Seen   Recombined `json:"seen"`   // T is a training image: the cost of recombination alone
 }
 
-// Recombined is what targets T of one kind say. Intervals are 95%, over targets.
+// Recombined holds the results for targets T of one kind. Intervals are 95%, over targets.
 type Recombined struct {
-	Targets int `json:"targets"` // each with one factor, drawn at random among those for which there are A and B
-	Owned   int `json:"owned"`   // whose factor owns slots
+	Targets int `json:"targets"` // each with one factor, drawn at random among those that have A and B
+	Owned   int `json:"owned"`   // targets whose factor owns slots
 
-	Hits           Interval `json:"hits"`            // share of all targets; one whose factor owns no slots is a miss
+	Hits           Interval `json:"hits"`            // share of all targets; a target whose factor owns no slots is a miss
 	PSNR           Interval `json:"psnr"`            // dB, of the decoded recombination against T, over targets whose factor owns slots
 	Reconstruction Interval `json:"reconstruction"`  // dB, of the model's own reconstruction of T, over all targets
-	Unchanged      Score    `json:"unchanged_share"` // of targets whose factor owns slots: the picture is at least as near to A as to T
+	Unchanged      Score    `json:"unchanged_share"` // share of targets whose factor owns slots: the decoded image is at least as near to A as to T
 }

@@ -29,7 +29,7 @@ func TestScoreIsNumberOrNull(t *testing.T) {
 	}
 }
 
-// TestScoresOfFinishedRun reads what a run writes when its training ends: no metrics is not a metric of 0.
+// TestScoresOfFinishedRun reads the scores written when training ends: missing metrics are nil, not 0.
 func TestScoresOfFinishedRun(t *testing.T) {
 	var s Scores
 	if err := json.Unmarshal([]byte(`{"step":200,"images":100,"psnr":21.5}`), &s); err != nil {

@@ -2,13 +2,13 @@ package model
 
 import "strings"
 
-// study is what the paper settled for one of its datasets.
+// study holds the paper's settings for one of its datasets.
 type study struct {
 	factors  int                // number of ground-truth factors
-	selected map[string]float64 // by model, the value of the hyperparameter that it swept
+	selected map[string]float64 // by model, the selected value of its swept hyperparameter
 }
 
-// studies are by the prefix of a dataset's name: a rendering of the same scenes is studied as the original.
+// studies is keyed by the prefix of a dataset's name: a rendering of the same scenes uses the original's settings.
 var studies = map[string]study{
 	"shapes3d": {6, map[string]float64{"betavae": 10, "betatcvae": 3, "vqvae": 0.001, "qlae": 1}},
 	"falcor3d": {7, map[string]float64{"betavae": 10, "betatcvae": 3, "vqvae": 0.01, "qlae": 1}},
@@ -16,7 +16,8 @@ var studies = map[string]study{
 	"mpi3d":    {7, map[string]float64{"betavae": 10, "betatcvae": 3, "vqvae": 1, "qlae": 1}},
 }
 
-// studyOf finds a dataset's, or that of the dataset which it is a part of; of any other dataset we take what was settled for Shapes3D, and known is false.
+// studyOf returns the study of a dataset, or of the dataset that it is a selection of. For any other dataset it returns the study of
+// Shapes3D, and known is false.
 func studyOf(dataset string) (s study, known bool) {
 	dataset, _, _ = strings.Cut(dataset, "[")
 	for prefix, s := range studies {
@@ -27,7 +28,7 @@ func studyOf(dataset string) (s study, known bool) {
 	return studies["shapes3d"], false
 }
 
-// Studied says whether the paper settles the hyperparameters of its baselines on a dataset.
+// Studied reports whether the paper gives hyperparameters of its baselines for a dataset.
 func Studied(dataset string) bool {
 	_, known := studyOf(dataset)
 	return known
@@ -36,21 +37,21 @@ func Studied(dataset string) bool {
 const (
 	tabSwept    = "paper, Table “Regularization hyperparameter tuning”"
 	tabSelected = "paper, Table “Selected regularization hyperparameters”"
-	latentRatio = "paper, “Experiments”: 1.5 latents for every factor"
+	latentRatio = "paper, “Experiments”: 1.5 latents per factor"
 )
 
-// Sweep is the one hyperparameter that is varied for a baseline.
+// Sweep describes the one hyperparameter that is swept for a model.
 type Sweep struct {
 	Field    string    // name of the Field
-	Values   []float64 // what was tried, ascending
-	Selected float64   // what was chosen for the dataset
-	Known    bool      // the paper studies this dataset, so that the number of latents is settled
-	Source   string    // where Values come from
-	Chosen   string    // where Selected comes from
+	Values   []float64 // values tried, ascending
+	Selected float64   // value selected for the dataset
+	Known    bool      // the paper studies this dataset, which fixes the number of latents
+	Source   string    // source of Values
+	Chosen   string    // source of Selected
 }
 
-// Swept is what the paper, or for models that it does not study the literature, sweeps for a model, and what is selected for a dataset; ok is
-// false for hrr, which is not swept.
+// Swept returns the hyperparameter that the paper (or the literature, for models that the paper does not study) sweeps for a model, and the
+// value selected for a dataset; ok is false for hrr, which is not swept.
 func Swept(modelName, dataset string) (s Sweep, ok bool) {
 	if r, ok := recipes[modelName]; ok {
 		_, known := studyOf(dataset)
@@ -75,7 +76,7 @@ func Swept(modelName, dataset string) (s Sweep, ok bool) {
 
 var sweptField = map[string]string{"betavae": "beta_kl", "betatcvae": "beta_tc", "vqvae": "weight_decay", "qlae": "weight_decay"}
 
-// WithFactors gives a baseline its latents by a dataset's number of factors, where the paper does not settle them.
+// WithFactors sets a baseline's number of latents from a dataset's number of factors, unless the paper fixes it.
 func (c Config) WithFactors(factors int) Config {
 	if s, baseline := Swept(c.Model, c.Dataset); baseline && !s.Known && factors > 0 {
 		c.M = min(latentsOf(c.Model, factors), 64)
@@ -90,5 +91,5 @@ func latentsOf(name string, factors int) int {
 	return Latents(factors)
 }
 
-// Latents is how many latents a baseline of the paper has for a number of factors: ⌈1.5·F⌉.
+// Latents returns the number of latents of the paper's baselines for a number of factors: ⌈1.5·F⌉.
 func Latents(factors int) int { return (3*factors + 1) / 2 }

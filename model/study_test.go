@@ -34,7 +34,7 @@ func TestBaselinesAreThePapers(t *testing.T) {
 			t.Errorf("%s on %s: %s is from %q", c.model, c.dataset, c.field, source)
 		}
 		if cfg.Steps != 125_000 || cfg.Batch != 128 || cfg.LR != 3e-4 || cfg.Clip != 0.5 || cfg.Widths != [4]int{64, 128, 256, 512} {
-			t.Errorf("%s on %s is not trained as every model of the paper: %+v", c.model, c.dataset, cfg)
+			t.Errorf("%s on %s: training differs from the paper's other models: %+v", c.model, c.dataset, cfg)
 		}
 	}
 }
@@ -51,12 +51,12 @@ func TestSwept(t *testing.T) {
 				t.Errorf("%s on %s: chosen by %q", name, dataset, s.Chosen)
 			}
 			if f, ok := FieldByName(s.Field); !ok || !f.Of(name) {
-				t.Errorf("%s sweeps %q, which it does not have", name, s.Field)
+				t.Errorf("%s sweeps %q, which is not one of its fields", name, s.Field)
 			}
 		}
 	}
 	if s, ok := Swept("hrr", "shapes3d"); ok {
-		t.Errorf("hrr has one setting for all datasets and sweeps %+v", s)
+		t.Errorf("hrr has one setting for all datasets but sweeps %+v", s)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestLatents(t *testing.T) {
 	}
 }
 
-// A model has the hyperparameters that it uses and no others; one that it lacks is refused by name, whatever its value would be.
+// A model has only the hyperparameters that it uses; any other is rejected by name, regardless of its value.
 func TestFieldsOfModels(t *testing.T) {
 	shared := []string{"dataset", "model", "preset", "engine", "precision", "steps", "batch", "seed", "widths", "fc", "m", "lambda_rec",
 		"lr", "lr_schedule", "beta1", "beta2", "epsilon", "weight_decay", "decay_lr", "no_bias_decay", "clip", "clip_by", "checkpoint_every", "sample_every", "eval_every", "eval_images", "evaluate", "stop_when", "best_by"}
@@ -116,7 +116,7 @@ func TestFieldsOfModels(t *testing.T) {
 	}
 }
 
-// What the literature gives the field's other models: every number with its source, on the datasets that it studies and on others.
+// Published settings of models that the paper does not study: every number with its source, on datasets with and without one.
 func TestRecipes(t *testing.T) {
 	for _, c := range []struct{ model, dataset, field, value, source string }{
 		{"ae", "shapes3d", "weight_decay", "0.001", lqCode}, {"ae", "mpi3d-complex", "weight_decay", "0.001", lqCode},
@@ -129,7 +129,7 @@ func TestRecipes(t *testing.T) {
 		{"tripod", "shapes3d", "lambda_klm", "0.0001", tripodCode}, {"tripod", "mpi3d-complex", "lambda_klm", "1e-08", tripodCode}, {"tripod", "falcor3d", "lambda_klm", "1e-10", tripodCode},
 		{"tripod", "isaac3d", "lambda_nhp", "1e-08", tripodCode}, {"tripod", "shapes3d", "lambda_nhp", "0.01", tripodCode}, {"tripod", "sprites", "lambda_klm", "0.0001", "ours, after Shapes3D in " + tripodCode},
 		{"tripod", "shapes3d", "k", "12", tripodCode}, {"tripod", "isaac3d", "m", "18", tripodCode}, {"tripod", "shapes3d", "steps", "250000", tripodCode}, {"tripod", "shapes3d", "lr", "0.0002", tripodCode},
-		{"factorvae", "isaac3d", "m", "10", studyCode}, {"factorvae", "isaac3d", "gamma_tc", "30", "ours, within what " + studyCode + " sweeps"},
+		{"factorvae", "isaac3d", "m", "10", studyCode}, {"factorvae", "isaac3d", "gamma_tc", "30", "ours, within the range swept by " + studyCode},
 		{"factorvae", "isaac3d", "beta_kl", "1", studyCode}, {"factorvae", "shapes3d", "lr", "0.0001", studyCode}, {"factorvae", "shapes3d", "steps", "300000", studyCode},
 		{"factorvae", "shapes3d", "batch", "128", studyCode}, {"factorvae", "shapes3d", "disc_layers", "6", studyCode}, {"factorvae", "shapes3d", "disc_beta2", "0.9", studyCode},
 		{"annealedvae", "shapes3d", "anneal_steps", "100000", studyCode}, {"annealedvae", "shapes3d", "gamma_kl", "1000", studyCode}, {"annealedvae", "shapes3d", "batch", "64", studyCode},
@@ -158,14 +158,14 @@ func TestRecipes(t *testing.T) {
 			_, number = f.at(&Config{}).(*float64)
 		}
 		if !number || !f.Of(name) {
-			t.Errorf("%s tunes %q, which is no number of its own", name, r.swept)
+			t.Errorf("%s tunes %q, which is not a number field of the model", name, r.swept)
 		}
 		if r.fallback != 0 && !slices.Contains(r.values, r.fallback) {
-			t.Errorf("%s: %v is the default and not tried", name, r.fallback)
+			t.Errorf("%s: the default %v is not among the values tried", name, r.fallback)
 		}
 		for _, v := range r.selected {
 			if !slices.Contains(r.values, v) {
-				t.Errorf("%s: %v is selected and not tried", name, v)
+				t.Errorf("%s: the selected %v is not among the values tried", name, v)
 			}
 		}
 		tiny, _ := Default(name, "tiny", "shapes3d")
@@ -184,13 +184,13 @@ func TestBatchOfFactorVAE(t *testing.T) {
 	for batch, fits := range map[int]bool{2: false, 3: false, 4: true, 7: false, 32: true} {
 		cfg, _ := Default("factorvae", "tiny", "shapes3d")
 		cfg.Batch = batch
-		if bad := cfg.Validate(); (bad == nil) != fits || !fits && !strings.Contains(bad["batch"], "not an even number from 4 on") {
+		if bad := cfg.Validate(); (bad == nil) != fits || !fits && !strings.Contains(bad["batch"], "not an even number of at least 4") {
 			t.Errorf("batch %d: %v", batch, bad)
 		}
 	}
 }
 
-// Tripod's second differences need digits: it asks for float32, and refuses bf16.
+// Tripod's second differences need precision: the default is float32, and bf16 is rejected.
 func TestPrecisionOfTripod(t *testing.T) {
 	cfg, _ := Default("tripod", "tiny", "shapes3d")
 	if cfg.Precision != Float32 || cfg.Hints() != nil {

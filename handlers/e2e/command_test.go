@@ -83,13 +83,13 @@ func TestCommandLine(t *testing.T) {
 		{"train --set m=0", 2, "m: 0 is below the minimum 1"},
 		{"train --set lr=-1", 2, "lr: -1 is not above 0"},
 		{"train --set lr=fast", 2, `lr: "fast" is not a number`},
-		{"train --set widths=1,2,3", 2, `widths: "1,2,3" does not list four widths, as 64,128,256,512 does`},
+		{"train --set widths=1,2,3", 2, `widths: "1,2,3" does not list four widths; write them as in 64,128,256,512`},
 		{"train --steps many", 2, `steps: "many" is not a whole number`},
 		{"train --batch 480001", 2, "batch: 480001 is above the maximum 65536"},
 		{"train --set k=1 --set m=0 --batch 0", 2, "batch: 0 is below the minimum 1; k: 1 is below the minimum 2; m: 0 is below the minimum 1"},
 
-		{"train --name " + strings.Repeat("x", 201), 2, "name: a name has at most 200 characters"},
-		{"train --name a\x01b", 2, "name: a name must be one line"},
+		{"train --name " + strings.Repeat("x", 201), 2, "name: a name can have at most 200 characters"},
+		{"train --name a\x01b", 2, "name: a name must be one line of text"},
 
 		{"train --run " + at("nowhere"), 1, "there is no run folder " + at("nowhere")},
 		{"train --run " + empty, 1, empty + " has no config.json: not a run folder, or an incomplete copy"},

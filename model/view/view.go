@@ -135,7 +135,7 @@ func check(name, address string) error {
 	case name == "":
 		bad["name"] = "enter a name for the view"
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		bad["name"] = "a name must be one line"
+		bad["name"] = "a name must be one line of text"
 	case utf8.RuneCountInString(name) > longestName:
 		bad["name"] = fmt.Sprintf("the name has %d characters; use at most %d", utf8.RuneCountInString(name), longestName)
 	}

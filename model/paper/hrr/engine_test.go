@@ -8,7 +8,7 @@ import (
 	"slotscope/model/compute"
 )
 
-// engine is the one that every machine has.
+// engine returns the engine that every machine has.
 func engine(t testing.TB) backends.Backend {
 	t.Helper()
 	e, err := compute.Open("cpu")

@@ -2,16 +2,15 @@ package hrr
 
 import . "github.com/gomlx/gomlx/pkg/core/graph"
 
-// UnbindAllFFT is UnbindAll as products of spectra, without circulant matrices:
+// UnbindAllFFT computes UnbindAll as products of spectra, without circulant matrices:
 //
-//	ṽ_i = F⁻¹( conj(F s_i) ∘ F z )              as F(s†) = conj(F s) for real s
+//	ṽ_i = F⁻¹( conj(F s_i) ∘ F z )              since F(s†) = conj(F s) for real s
 //
-// symbols is [m, d], z is [B, d]; the result is [B, m, d]. It takes m + B(1 + m) transforms of d log d steps and keeps m·d
-// numbers where the product takes B·m·d² steps and keeps m·d². But the steps of a matrix product are the cheaper ones. On two
-// cores of the CPU engine, m = 9, B = 16 to 128, a step of both directions with gradients (BenchmarkForms) is 1.7 to 3.9 times
-// as fast with circulants at d = 512, about even at d = 1024, and 1.4 to 4.9 times as fast with spectra at d = 2048. So the
-// model, whose d is 512 at most by preset, binds with circulants; this form is for larger d. A d with a large prime factor
-// is slow here: 509 takes some 25 times as long as 512.
+// symbols is [m, d], z is [B, d]; the result is [B, m, d]. It takes m + B(1 + m) transforms of d log d steps and stores m·d
+// numbers, whereas the matrix product takes B·m·d² cheaper steps and stores m·d². On two cores of the CPU engine, with m = 9 and
+// B = 16 to 128, a step of both directions with gradients (BenchmarkForms) is 1.7 to 3.9 times as fast with circulants at d = 512,
+// about even at d = 1024, and 1.4 to 4.9 times as fast with spectra at d = 2048. The model therefore binds with circulants, as its
+// presets have d ≤ 512; this form is for larger d. It is slow if d has a large prime factor: 509 takes about 25 times as long as 512.
 func UnbindAllFFT(symbols, z *Node) *Node {
 	m, d, batch := symbols.Shape().Dim(0), symbols.Shape().Dim(1), z.Shape().Dim(0)
 	z.AssertDims(batch, d)
@@ -21,7 +20,7 @@ func UnbindAllFFT(symbols, z *Node) *Node {
 	return retrieved
 }
 
-// BindAllFFT is BindAll as products of spectra; bundling comes before the way back, so that there is one for each sample:
+// BindAllFFT computes BindAll as products of spectra; it bundles before the inverse transform, which is then needed once per sample:
 //
 //	ẑ = F⁻¹ Σ_i F s_i ∘ F v_i
 //
@@ -35,7 +34,7 @@ func BindAllFFT(symbols, values *Node) *Node {
 	return bundle
 }
 
-// InvolutionOf is Involution of every vector along the last axis: s†_n = s_{-n mod d}. symbols is [..., d], as is the result.
+// InvolutionOf applies Involution along the last axis: s†_n = s_{-n mod d}. symbols and the result are [..., d].
 func InvolutionOf(symbols *Node) *Node {
 	if symbols.Shape().Dim(-1) == 1 {
 		return symbols
@@ -44,27 +43,26 @@ func InvolutionOf(symbols *Node) *Node {
 	return Concatenate([]*Node{first, Reverse(rest, -1)}, -1)
 }
 
-// BundleOf is Bundle of the vectors of every sample: the sum over m of [..., m, d], which is [..., d].
+// BundleOf bundles the vectors of every sample: it sums [..., m, d] over m to [..., d].
 func BundleOf(vectors *Node) *Node { return ReduceSum(vectors, -2) }
 
-// SimilarityOf is Similarity of vectors pair by pair: the cosine of the angle between a and b, 0 where either is 0.
+// SimilarityOf returns the Similarity of vectors pairwise: the cosine of the angle between a and b, 0 if either is 0.
 //
 //	cos(a, b) = aᵀb / (‖a‖ ‖b‖)
 //
-// a and b are [..., d], one of them with axes of 1 where it stands for all; the result lacks the last axis.
+// a and b are [..., d] and broadcast over axes of size 1; the result drops the last axis.
 func SimilarityOf(a, b *Node) *Node {
 	return Div(ReduceSum(Mul(a, b), -1), Mul(lengthOf(a), lengthOf(b)))
 }
 
-// lengthOf is ‖v‖ along the last axis, and 1 for 0, whose products are 0 whatever they are divided by.
+// lengthOf returns ‖v‖ along the last axis, or 1 for a zero vector, whose products are 0 for any divisor.
 func lengthOf(v *Node) *Node {
 	square := ReduceSum(Square(v), -1)
 	return Sqrt(Where(GreaterThan(square, ZerosLike(square)), square, OnesLike(square)))
 }
 
-// spectrum holds the d/2 + 1 Fourier coefficients of real vectors of d components, part by part: GoMLX 0.26 differentiates a
-// product of complex numbers without the conjugate that its gradients of FFT, Abs and Complex count on, so products are
-// written out.
+// spectrum holds the d/2 + 1 Fourier coefficients of real vectors of d components as real and imaginary parts. Products are written out
+// because GoMLX 0.26 differentiates a complex product without the conjugate that its gradients of FFT, Abs and Complex rely on.
 type spectrum struct{ re, im *Node }
 
 func spectrumOf(x *Node) spectrum {
@@ -74,10 +72,10 @@ func spectrumOf(x *Node) spectrum {
 
 func (a spectrum) conj() spectrum { return spectrum{a.re, Neg(a.im)} }
 
-// times is (a + ib)(c + id) = ac − bd + i(ad + bc), frequency by frequency.
+// times returns (a + ib)(c + id) = ac − bd + i(ad + bc) per frequency.
 func (a spectrum) times(b spectrum) spectrum {
 	return spectrum{Sub(Mul(a.re, b.re), Mul(a.im, b.im)), Add(Mul(a.re, b.im), Mul(a.im, b.re))}
 }
 
-// signal is the way back, to d components.
+// signal returns the inverse transform, with d components.
 func (a spectrum) signal(d int) *Node { return InverseRealFFT(Complex(a.re, a.im), d) }

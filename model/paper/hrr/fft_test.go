@@ -13,7 +13,7 @@ import (
 	"slotscope/model/paper/hrr"
 )
 
-// draw is a tensor of HRR vectors of d components, and the vectors.
+// draw returns random HRR vectors of d components, as a tensor and as rows.
 func draw(rng *rand.Rand, d int, counts ...int) (*tensors.Tensor, [][]float64) {
 	n := 1
 	for _, c := range counts {
@@ -28,7 +28,7 @@ func draw(rng *rand.Rand, d int, counts ...int) (*tensors.Tensor, [][]float64) {
 	return tensors.FromFlatDataAndDimensions(flat, append(counts, d)...), rows
 }
 
-// bound is the definition on graphs: Σ_j a_j b_{(n-j) mod d}, where a and b are [..., d] and each b_{(n-j) mod d} is b turned by j.
+// bound is the definition of binding on graphs: Σ_j a_j b_{(n-j) mod d}, for a and b of [..., d]; b_{(n-j) mod d} is b rotated by j.
 func bound(a, b *Node) *Node {
 	d := b.Shape().Dim(-1)
 	sum := ZerosLike(Mul(a, b))
@@ -42,11 +42,11 @@ func bound(a, b *Node) *Node {
 	return sum
 }
 
-// dimensions are even and odd, prime and not, and the least.
+// dimensions has even and odd, prime and composite values, and the smallest.
 var dimensions = []int{1, 2, 3, 8, 13, 24, 25, 31, 64}
 
-// The three forms of binding all slots, the product with circulants, the product of spectra and the definition, are one on
-// graphs, and they are the definition on slices.
+// The three forms of binding all slots on graphs (product with circulants, product of spectra, definition) agree with each other and
+// with the definition on slices.
 func TestFormsOfBindingAgree(t *testing.T) {
 	const m, batch = 3, 4
 	b := engine(t)
@@ -82,7 +82,7 @@ func TestFormsOfBindingAgree(t *testing.T) {
 	}
 }
 
-// The model computes in float32: there the forms differ by its rounding only.
+// In float32, which the model uses, the forms differ only by rounding.
 func TestFormsOfBindingAgreeInSingle(t *testing.T) {
 	w := newWorld()
 	got := MustExecOnceN(engine(t), func(symbols, z, values *Node) []*Node {
@@ -96,7 +96,8 @@ func TestFormsOfBindingAgreeInSingle(t *testing.T) {
 	}
 }
 
-// Gradients by symbols, latents and values agree between the forms; those of the circulants are checked against differences.
+// Gradients with respect to symbols, latents and values agree between the forms; those of the circulants are checked against
+// finite differences elsewhere.
 func TestFormsOfBindingHaveOneGradient(t *testing.T) {
 	const m, batch = 3, 4
 	b := engine(t)
@@ -145,8 +146,8 @@ func TestInvolutionBundleAndSimilarityOnGraphs(t *testing.T) {
 	same(t, tensors.MustCopyFlatData[float64](wide), []float64{1, 0, -h, h, h, -1}, 1e-15)
 }
 
-// BenchmarkForms is unbinding and binding of m = 9 slots with frozen symbols, with the gradients by z and by the values, in
-// milliseconds: the best run, which is what counts where others use the machine.
+// BenchmarkForms times unbinding and binding of m = 9 slots with frozen symbols, including gradients with respect to z and the values.
+// It reports the fastest iteration in milliseconds, which is robust to other load on the machine.
 func BenchmarkForms(b *testing.B) {
 	const m = 9
 	e := engine(b)

@@ -10,18 +10,18 @@ import (
 	"slotscope/model/paper/layer"
 )
 
-// UnbindAll retrieves the noisy value of every slot from bundles, in one matrix product.
+// UnbindAll retrieves the noisy value of every slot from a batch of bundles, in one matrix product.
 //
 //	ṽ_i = s_i† ⊗ z                              paper, Algorithm 1, line 2; s† is the involution
 //
-// circulants is [d, m·d] as Circulants lays them out, z is [B, d]; the result is [B, m, d].
+// circulants is [d, m·d] as returned by Circulants, z is [B, d]; the result is [B, m, d].
 func UnbindAll(circulants, z *Node) *Node {
 	d := z.Shape().Dim(1)
 	circulants.AssertDims(d, -1)
 	return Reshape(layer.Multiply(z, circulants), z.Shape().Dim(0), -1, d)
 }
 
-// BindAll binds every value with the symbol of its slot and bundles the pairs, in one matrix product.
+// BindAll binds each value to the symbol of its slot and bundles the pairs, in one matrix product.
 //
 //	ẑ = Σ_i s_i ⊗ v_i                           paper, Algorithm 1, line 8
 //
@@ -33,7 +33,7 @@ func BindAll(circulants, values *Node) *Node {
 	return layer.MultiplyTransposed(flat, circulants)
 }
 
-// CirculantsOf is Circulants for symbols that are learned: symbols is [m, d], the result [d, m·d].
+// CirculantsOf computes Circulants on a graph, for learned symbols: symbols is [m, d], the result [d, m·d].
 func CirculantsOf(symbols *Node) *Node {
 	g, m, d := symbols.Graph(), symbols.Shape().Dim(0), symbols.Shape().Dim(1)
 	square := shapes.Make(dtypes.Int32, d, d, 1)
@@ -44,11 +44,11 @@ func CirculantsOf(symbols *Node) *Node {
 	return Reshape(Transpose(columns, 1, 2), d, m*d)
 }
 
-// ExactOf gives the vectors t_i whose involution is the exact inverse of s_i, so that UnbindAll over t retrieves with s⁻¹:
+// ExactOf returns the vectors t_i whose involution is the exact inverse of s_i, so that UnbindAll with t retrieves with s⁻¹:
 //
 //	F t = F s / |F s|²
 //
-// It works through the real Fourier matrices, so that it runs on engines without FFT. symbols is [m, d], as is the result.
+// It uses real Fourier matrices, so it runs on engines without FFT. symbols and the result are [m, d].
 func ExactOf(symbols *Node) *Node {
 	g, d := symbols.Graph(), symbols.Shape().Dim(1)
 	c, s := fourierMatrices(g, symbols.DType(), d)
@@ -57,8 +57,8 @@ func ExactOf(symbols *Node) *Node {
 	return DivScalar(Sub(layer.Multiply(Div(re, power), c), layer.Multiply(Div(im, power), s)), float64(d))
 }
 
-// fourierMatrices are cos(2πkn/d) and sin(2πkn/d), [d, d], both symmetric: rows of a table of d angles, for engines that read large
-// constants as text.
+// fourierMatrices returns cos(2πkn/d) and sin(2πkn/d), both symmetric [d, d]. They are gathered from tables of d angles, because some
+// engines read large constants as text.
 func fourierMatrices(g *Graph, dtype dtypes.DType, d int) (cosine, sine *Node) {
 	cosines, sines := make([]float64, d), make([]float64, d)
 	for n := range d {

@@ -1,5 +1,5 @@
-// Package hrr is the algebra of holographic reduced representations: binding, unbinding, bundling and their inverses, once
-// on slices as the reference, once on graph nodes for all slots together.
+// Package hrr implements the algebra of holographic reduced representations: binding, unbinding, bundling and their inverses, both
+// on slices, as the reference, and on graph nodes, for all slots at once.
 package hrr
 
 import (
@@ -13,7 +13,7 @@ import (
 // Float is a component of a vector.
 type Float interface{ ~float32 | ~float64 }
 
-// Bind is circular convolution, by its definition; a and b have one length d.
+// Bind returns the circular convolution of a and b by its definition; both have length d.
 //
 //	(a ⊗ b)_n = Σ_j a_j b_{(n-j) mod d}         paper, “Preliminaries of HRR vectors”
 func Bind[T Float](a, b []T) []T {
@@ -29,13 +29,13 @@ func Bind[T Float](a, b []T) []T {
 	return out
 }
 
-// BindFFT is Bind as a product of spectra: a ⊗ b = F⁻¹(F a ∘ F b), in d log d steps.
+// BindFFT computes Bind as a product of spectra: a ⊗ b = F⁻¹(F a ∘ F b), in d log d steps.
 func BindFFT[T Float](a, b []T) []T {
 	mustMatch(a, b)
 	return combine(a, b, func(a, b complex128) complex128 { return a * b })
 }
 
-// Involution is the approximate inverse: s†_n = s_{-n mod d}.
+// Involution returns the approximate inverse: s†_n = s_{-n mod d}.
 func Involution[T Float](s []T) []T {
 	out := make([]T, len(s))
 	for n := range s {
@@ -48,17 +48,17 @@ func Involution[T Float](s []T) []T {
 //
 //	ṽ = s† ⊗ z                                  paper, Algorithm 1, line 2
 //
-// The noise per component is about m/d where m unit pairs are bundled, the signal 1/d: an SNR of 1/m.
+// With m unit pairs bundled, the noise variance per component is about m/d and the signal's 1/d: an SNR of 1/m.
 func Unbind[T Float](s, z []T) []T { return Bind(Involution(s), z) }
 
-// ExactInverse is the exact inverse: F(s⁻¹) = conj(F s) / |F s|², so that s⁻¹ ⊗ (s ⊗ v) = v. A symbol whose spectrum holds a zero
-// has none.
+// ExactInverse returns the exact inverse, F(s⁻¹) = conj(F s) / |F s|², for which s⁻¹ ⊗ (s ⊗ v) = v. It returns an error if the spectrum
+// of s contains a zero.
 func ExactInverse[T Float](s []T) ([]T, error) {
 	var empty error
 	out := respectrum(s, func(k int, c complex128) complex128 {
 		power := real(c)*real(c) + imag(c)*imag(c)
 		if power == 0 {
-			empty = fmt.Errorf("a symbol has no exact inverse: its spectrum is 0 at frequency %d", k)
+			empty = fmt.Errorf("symbol has no exact inverse: its spectrum is 0 at frequency %d", k)
 			return 0
 		}
 		return complex(real(c)/power, -imag(c)/power)
@@ -78,7 +78,7 @@ func Unit[T Float](s []T) []T {
 	})
 }
 
-// Bundle is the superposition Σ_i v_i of vectors of one length.
+// Bundle returns the superposition Σ_i v_i of vectors of equal length.
 func Bundle[T Float](vectors ...[]T) []T {
 	if len(vectors) == 0 {
 		return nil
@@ -93,7 +93,7 @@ func Bundle[T Float](vectors ...[]T) []T {
 	return sum
 }
 
-// Similarity is the cosine of the angle between a and b; 0 where either is 0.
+// Similarity returns the cosine of the angle between a and b; 0 if either is 0.
 func Similarity[T Float](a, b []T) float64 {
 	mustMatch(a, b)
 	var ab, aa, bb float64
@@ -117,7 +117,7 @@ func Symbol[T Float](rng *rand.Rand, d int) []T {
 	return s
 }
 
-// Circulant is the matrix of binding with s, row by row: C[n, j] = s_{(n-j) mod d}, so that C v = s ⊗ v and Cᵀ v = s† ⊗ v.
+// Circulant returns the [d, d] matrix of binding with s, in row-major order: C[n, j] = s_{(n-j) mod d}, so C v = s ⊗ v and Cᵀ v = s† ⊗ v.
 func Circulant[T Float](s []T) []T {
 	d := len(s)
 	c := make([]T, d*d)
@@ -129,7 +129,7 @@ func Circulant[T Float](s []T) []T {
 	return c
 }
 
-// Circulants lays the circulant matrices of m symbols, [m, d], side by side as [d, m·d], the constant of UnbindAll and BindAll.
+// Circulants returns the circulant matrices of m symbols, [m, d], side by side as [d, m·d], the operand of UnbindAll and BindAll.
 //
 //	U[n, i·d+j] = s_i,(n-j) mod d
 func Circulants[T Float](symbols []T, m int) []T {
@@ -151,13 +151,13 @@ func rows[T Float](matrix []T, d int) [][]T {
 	return out
 }
 
-// respectrum rewrites the spectrum of s, frequency by frequency.
+// respectrum applies f to each frequency of the spectrum of s and transforms back.
 func respectrum[T Float](s []T, f func(k int, c complex128) complex128) []T {
 	k := -1
 	return combine(s, s, func(c, _ complex128) complex128 { k++; return f(k, c) })
 }
 
-// combine is F⁻¹ f(F a, F b), frequencies in order from 0 to d/2.
+// combine returns F⁻¹ f(F a, F b); it calls f for frequencies 0 to d/2 in order.
 func combine[T Float](a, b []T, f func(a, b complex128) complex128) []T {
 	fft := fourier.NewFFT(len(a))
 	fa, fb := fft.Coefficients(nil, widen(a)), fft.Coefficients(nil, widen(b))
@@ -181,7 +181,7 @@ func widen[T Float](s []T) []float64 {
 
 func mustMatch[T Float](a, b []T) []T {
 	if len(a) != len(b) {
-		panic(fmt.Sprintf("hrr: vectors of %d and %d components do not combine", len(a), len(b)))
+		panic(fmt.Sprintf("hrr: vectors have different lengths, %d and %d", len(a), len(b)))
 	}
 	return a
 }

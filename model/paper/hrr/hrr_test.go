@@ -74,8 +74,8 @@ func TestExactInverseRecoversOnePair(t *testing.T) {
 }
 
 func TestExactInverseOfASilentFrequency(t *testing.T) {
-	if _, err := hrr.ExactInverse([]float64{1, 0, 1, 0}); err == nil { // (1, 0, 1, 0) has nothing at frequency 1
-		t.Error("a symbol whose spectrum holds a 0 was inverted")
+	if _, err := hrr.ExactInverse([]float64{1, 0, 1, 0}); err == nil { // the spectrum of (1, 0, 1, 0) is 0 at frequency 1
+		t.Error("a symbol with a zero in its spectrum was inverted")
 	}
 }
 
@@ -97,7 +97,7 @@ func TestUnitMagnitude(t *testing.T) {
 }
 
 // The paper's retrieval law: signal 1/d, noise m/d - 1/d² per component. 200 trials of 512 components put the ratio's
-// standard error near 1 %; a tenth is asked for.
+// standard error near 1%; the test allows 10%.
 func TestRetrievalSNR(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	const d, trials = 512, 200

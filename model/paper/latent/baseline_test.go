@@ -22,7 +22,7 @@ func TestQLAEBegins(t *testing.T) {
 	}
 }
 
-// Every latent looks in its own codebook; a tie goes to the lower code; the gradient passes straight through.
+// Every latent uses its own codebook; a tie goes to the lower code; the gradient is straight-through.
 func TestQLAEQuantizes(t *testing.T) {
 	q := QLAE{M: 2, K: 3}
 	scope := scopeWith(map[string]*tensors.Tensor{"codebook": tensors.FromValue([][]float32{{-1, 0, 1}, {10, 20, 30}})})
@@ -64,7 +64,7 @@ func TestVQQuantizes(t *testing.T) {
 	}
 }
 
-// A VAE's outputs are means, then logarithms of variances; a draw is the mean moved by ε deviations.
+// A VAE's outputs are means, then log variances; a draw is the mean plus ε standard deviations.
 func TestGaussianDraws(t *testing.T) {
 	n := Gaussian{Plain{M: 2}}
 	got := run(t, context.New(), func(_ *context.Context, outputs *Node) []*Node {

@@ -15,19 +15,19 @@ import (
 	"slotscope/model/paper/layer"
 )
 
-// Bindings: how the value of slot i enters the bundle, z = Σ_i M_i v_i, and leaves it, ṽ_i = M_iᵀ z. The paper's M_i is the
-// circulant of the symbol s_i; the others are controls that ask whether circular convolution matters.
+// Bindings: the value of slot i enters the bundle as z = Σ_i M_i v_i and is retrieved as ṽ_i = M_iᵀ z. The paper's M_i is the
+// circulant of the symbol s_i; the others are controls that test whether circular convolution matters.
 const (
 	Circular    = ""            // M_i v = s_i ⊗ v
 	Random      = "random"      // M_i has entries N(0, 1/d)
 	Permutation = "permutation" // M_i permutes the components of v
-	Concat      = "concat"      // M_i scales the first ⌊d/m⌋ components of v by √m and puts them where no other slot writes
+	Concat      = "concat"      // M_i scales the first ⌊d/m⌋ components of v by √m and writes them to components that no other slot uses
 )
 
-const xla = "xla" // GoMLX's name of that backend
+const xla = "xla" // GoMLX's name of the XLA backend
 
-// bindingParams are the tensors that decide every M_i: symbols [m, d], or "binding": matrices [m, d, d] or permutations [m, d]
-// as numbers 0 … d−1. All are frozen but symbols that are learned.
+// bindingParams returns the tensors that define every M_i: symbols [m, d], or "binding": matrices [m, d, d] or permutations [m, d]
+// as numbers 0 … d−1. All are frozen except learned symbols.
 func (h HRR) bindingParams() []layer.Param {
 	switch h.Binding {
 	case Random:
@@ -63,8 +63,8 @@ func (h HRR) drawPermutations(rng *rand.Rand, out []float32) {
 	}
 }
 
-// operands are the [d, m·d] matrices of BindAll and UnbindAll, M_1 … M_m side by side; one matrix serves both but for the exact
-// inverse.
+// operands returns the [d, m·d] matrices of BindAll and UnbindAll, M_1 … M_m side by side. They are the same matrix unless the exact
+// inverse is used.
 func (h HRR) operands(scope *context.Context, g *Graph) (bind, unbind *Node) {
 	switch h.Binding {
 	case Random:
@@ -81,8 +81,8 @@ func (h HRR) operands(scope *context.Context, g *Graph) (bind, unbind *Node) {
 	return bind, bind
 }
 
-// blocks are the M_i of Concat, [m, d, d]: √m where row n is i·w + j for a column j below w = ⌊d/m⌋, else 0. The factor gives
-// bundle and retrieval the energy that they have with symbols.
+// blocks returns the M_i of Concat, [m, d, d]: √m at row i·w + j of column j < w = ⌊d/m⌋, otherwise 0. The factor √m gives bundle and
+// retrieval the same energy as with symbols.
 func (h HRR) blocks(g *Graph) *Node {
 	w := h.D / h.M
 	cube := shapes.Make(dtypes.Int32, h.M, h.D, h.D)
@@ -91,9 +91,9 @@ func (h HRR) blocks(g *Graph) *Node {
 	return MulScalar(ConvertDType(inside, dtypes.Float32), math.Sqrt(float64(h.M)))
 }
 
-// circulants are the operands of circular convolution; with the involution they are one. Frozen symbols enter a graph
-// by value, so a graph belongs to the symbols that the scope held when it was built; but not XLA's, which reads constants as text: a
-// hundred megabytes of it for every step.
+// circulants returns the operands of circular convolution; with the involution they are the same. Frozen symbols are graph constants,
+// so a graph is valid only for the symbols in the scope when it was built. XLA is the exception: it reads constants as text, about
+// 100 MB per step.
 func (h HRR) circulants(scope *context.Context, g *Graph) (bind, unbind *Node) {
 	switch {
 	case h.LearnSymbols:
@@ -121,7 +121,7 @@ func (h HRR) constant(g *Graph, symbols []float32) *Node {
 	return ConstTensor(g, tensors.FromFlatDataAndDimensions(hrr.Circulants(symbols, h.M), h.D, h.M*h.D))
 }
 
-// exactOf is hrr.ExactOf on the host: the vectors whose involution is the exact inverse of each symbol.
+// exactOf computes hrr.ExactOf on the host: the vectors whose involution is the exact inverse of each symbol.
 func exactOf(symbols []float32, d int) []float32 {
 	out := make([]float32, 0, len(symbols))
 	for s := range slices.Chunk(symbols, d) {

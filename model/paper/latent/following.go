@@ -9,16 +9,16 @@ import (
 	"slotscope/model/paper/layer"
 )
 
-// Following is how a codebook of free entries follows the data beside, or instead of, its gradient. The zero value does nothing.
+// Following updates free codebook entries from the data, in addition to or instead of their gradient. The zero value does nothing.
 type Following struct {
-	Decay      float64 // entries are running means of the values that took them, of this decay, 0 to 1; 0 where they learn by gradient
-	ResetBelow float64 // entries used less than this share of an even use, 0 to 1, are replaced by values of the batch; 0 for none
+	Decay      float64 // decay, 0 to 1, of entries as moving averages of the values assigned to them; 0 if they learn by gradient
+	ResetBelow float64 // entries used less than this share of uniform use, 0 to 1, are replaced by values of the batch; 0 for never
 }
 
-// Follows says whether Follow has anything to do after a step.
+// Follows reports whether Follow must run after each step.
 func (f Following) Follows() bool { return f.Decay > 0 || f.ResetBelow > 0 }
 
-// params is a codebook, [k, d], and where it follows "usage", [k]: how much each entry is used, 1 for an even use.
+// params returns a codebook, [k, d], and if it follows the data "usage", [k]: the relative use of each entry, 1 for uniform use.
 func (f Following) params(codebook layer.Param) []layer.Param {
 	rate := layer.Codebook
 	if f.Decay > 0 {
@@ -31,16 +31,16 @@ func (f Following) params(codebook layer.Param) []layer.Param {
 	return params
 }
 
-// usageDecay is that of the running usage where the codebook itself has none.
+// usageDecay is the decay of the running usage if the codebook has none.
 const usageDecay = 0.99
 
-// Follow moves what follows the data, after the optimizer's update: the usage, with Decay the codebook, and dead entries.
+// Follow updates the usage, the codebook if Decay > 0, and dead entries, after the optimizer's update.
 //
-//	u_j ← γ u_j + (1−γ) n_j·k/(B·m)                          n_j values of the batch took entry j
-//	c_j ← (γ u_j c_j + (1−γ) (k/(B·m)) Σ_{j(v)=j} v) / u_j'         van den Oord et al. 2017, appendix A.1, its counts scaled
-//	c_j ← value j mod B·m of the batch, u_j ← 1,  where u_j < ResetBelow     Zeghidour et al. 2021, section III-C
+//	u_j ← γ u_j + (1−γ) n_j·k/(B·m)                          n_j values of the batch are assigned to entry j
+//	c_j ← (γ u_j c_j + (1−γ) (k/(B·m)) Σ_{j(v)=j} v) / u_j'         van den Oord et al. 2017, appendix A.1, with scaled counts
+//	c_j ← value j mod B·m of the batch, u_j ← 1,  if u_j < ResetBelow     Zeghidour et al. 2021, section III-C
 //
-// values is [B, m, d], codes [B, m] int32. Batches are in random order, so that the value is a random one.
+// values is [B, m, d], codes [B, m] int32. Batches are in random order, so the replacement value is random.
 func (f Following) Follow(scope *context.Context, values, codes *Node) {
 	g, γ := codes.Graph(), f.Decay
 	if γ == 0 {

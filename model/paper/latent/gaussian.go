@@ -4,17 +4,17 @@ import (
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 )
 
-// Gaussian is the bottleneck of the variational autoencoders: the encoder writes the mean and the logarithm of the variance of
-// each of m latents, and the posterior is a diagonal Gaussian. What represents an image is the mean.
+// Gaussian is the bottleneck of the variational autoencoders: the encoder outputs the mean and log variance of each of m latents, and
+// the posterior is a diagonal Gaussian. The mean represents an image.
 type Gaussian struct{ Plain }
 
-// Posterior takes the encoder's outputs, [B, 2m], apart: m means, then m logarithms of variances, [B, m] each.
+// Posterior splits the encoder's outputs, [B, 2m], into m means and m log variances, [B, m] each.
 func (n Gaussian) Posterior(outputs *Node) (mean, logVar *Node) {
 	outputs.AssertDims(-1, 2*n.M)
 	return Slice(outputs, AxisRange(), AxisRange(0, n.M)), Slice(outputs, AxisRange(), AxisRange(n.M, 2*n.M))
 }
 
-// Sample draws from the posterior by the noise ε ~ N(0, 1); all are [B, m].
+// Sample draws from the posterior with noise ε ~ N(0, 1); all are [B, m].
 //
 //	z = μ + e^{½ log σ²}·ε                     Kingma and Welling 2014, “reparameterization”
 func (n Gaussian) Sample(mean, logVar, noise *Node) *Node {

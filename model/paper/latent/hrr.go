@@ -1,4 +1,4 @@
-// Package latent holds the bottlenecks, one file each: what lies between encoder and decoder, and where the models differ.
+// Package latent implements the models' bottlenecks between encoder and decoder, one per file.
 package latent
 
 import (
@@ -11,35 +11,35 @@ import (
 	"slotscope/model/paper/layer"
 )
 
-const leak = 0.01 // slope of LeakyReLU in denoiser and generator
+const leak = 0.01 // negative slope of LeakyReLU in denoiser and generator
 
-// HRR is the paper's bottleneck: m slots, each a frozen symbol bound to one of k codebook entries, bundled in d numbers.
-// The switches are the ablations of “Negative results”.
+// HRR is the paper's bottleneck: m slots, each a frozen symbol bound to one of k codebook entries, bundled into a vector of d numbers.
+// The boolean options are the ablations of “Negative results”.
 type HRR struct {
 	M, K, D        int
 	Binding        string // one of the constants Circular …
-	Exact          bool   // unbind with the exact inverse, else with the involution
+	Exact          bool   // unbind with the exact inverse, not the involution
 	UnitSymbols    bool   // symbols projected to unit magnitude
 	LearnSymbols   bool   // symbols are learned
 	StaticCodebook bool   // the codebook keeps its initial value
-	FreeCodebook   bool   // entries are learned as they are, without seeds and generator
+	FreeCodebook   bool   // entries are learned directly, without seeds and generator
 	NoDenoiser     bool   // v̄ = ṽ
-	Rotation       bool   // the gradient passes the quantizer by the rotation trick, else straight through
+	Rotation       bool   // use the rotation trick for the gradient through the quantizer, not straight-through
 
 	Following // of a free codebook, which follows denoised values
 }
 
-// Slots is what the bottleneck makes of a batch of latents.
+// Slots holds the outputs of the bottleneck for a batch of latents.
 type Slots struct {
 	Retrieved *Node // ṽ, [B, m, d]
 	Denoised  *Node // v̄, [B, m, d]
 	Quantized *Node // v̂, [B, m, d]: rows of the codebook
 	Codes     *Node // j, [B, m] int32
 	Codebook  *Node // C, [k, d]
-	Bundle    *Node // ẑ, [B, d]; its gradient passes the quantizer
+	Bundle    *Node // ẑ, [B, d]; its gradient passes through the quantizer
 }
 
-// Params lists the bottleneck's tensors, under PyTorch's names; a free codebook is "codebook".
+// Params returns the bottleneck's tensors, under PyTorch's names; a free codebook is "codebook".
 func (h HRR) Params() []layer.Param {
 	params := h.bindingParams()
 	if !h.NoDenoiser {
@@ -53,7 +53,7 @@ func (h HRR) Params() []layer.Param {
 }
 
 func (h HRR) codebookParams() []layer.Param {
-	if h.FreeCodebook { // approximate HRR vectors themselves
+	if h.FreeCodebook { // initialized as HRR vectors, N(0, 1/d)
 		return h.params(layer.Plain("codebook", layer.Normal(1/math.Sqrt(float64(h.D))), h.K, h.D))
 	}
 	params := []layer.Param{layer.Plain("seeds", layer.Normal(1), h.K, h.D)}
@@ -61,7 +61,8 @@ func (h HRR) codebookParams() []layer.Param {
 	return layer.At(layer.Codebook, append(params, layer.Linear("generator2", h.D, h.D)...))
 }
 
-// Apply is Algorithm 1: retrieve the value of every slot from z, [B, d], denoise it, take the nearest entry, bundle again.
+// Apply is Algorithm 1: it retrieves the value of every slot from z, [B, d], denoises it, quantizes it to the nearest entry and bundles
+// the entries again.
 func (h HRR) Apply(scope *context.Context, z *Node) Slots {
 	z.AssertDims(-1, h.D)
 	bind, unbind := h.operands(scope, z.Graph())
@@ -73,26 +74,26 @@ func (h HRR) Apply(scope *context.Context, z *Node) Slots {
 	return Slots{retrieved, denoised, quantized, codes, entries, hrr.BindAll(bind, through(denoised, quantized, h.Rotation))}
 }
 
-// Retrieve is ṽ_i = s_i† ⊗ z for every slot: z is [B, d], the result [B, m, d].
+// Retrieve returns ṽ_i = s_i† ⊗ z for every slot: z is [B, d], the result [B, m, d].
 func (h HRR) Retrieve(scope *context.Context, z *Node) *Node {
 	z.AssertDims(-1, h.D)
 	_, unbind := h.operands(scope, z.Graph())
 	return hrr.UnbindAll(unbind, z)
 }
 
-// Represent is the code of every slot: retrieved is ṽ, [B, m, d], the result [B, m] int32.
+// Represent returns the code of every slot: retrieved is ṽ, [B, m, d], the result [B, m] int32.
 func (h HRR) Represent(scope *context.Context, retrieved *Node) *Node {
 	return Nearest(h.denoise(scope, retrieved), h.Codebook(scope, retrieved.Graph()))
 }
 
-// Bundle is ẑ, [B, d], of code tuples, [B, m]: Σ_i s_i ⊗ c_{j_i}.
+// Bundle returns ẑ = Σ_i s_i ⊗ c_{j_i}, [B, d], for code tuples, [B, m].
 func (h HRR) Bundle(scope *context.Context, codes *Node) *Node {
 	codes.AssertDims(-1, h.M)
 	bind, _ := h.operands(scope, codes.Graph())
 	return hrr.BindAll(bind, h.entriesOf(scope, codes))
 }
 
-// entriesOf are the entries that codes name, [B, m, d]. Where these are fewer than the codebook has, no others are generated.
+// entriesOf returns the entries of codes, [B, m, d]. If there are fewer codes than codebook entries, it generates only those needed.
 func (h HRR) entriesOf(scope *context.Context, codes *Node) *Node {
 	if h.FreeCodebook || codes.Shape().Size() >= h.K {
 		return Lookup(h.Codebook(scope, codes.Graph()), codes)
@@ -101,7 +102,7 @@ func (h HRR) entriesOf(scope *context.Context, codes *Node) *Node {
 	return Reshape(h.generate(scope, Reshape(seeds, -1, h.D)), -1, h.M, h.D)
 }
 
-// Codebook is C, [k, d], generated from seeds or, where it is free, as it stands.
+// Codebook returns C, [k, d], generated from seeds, or the learned entries of a free codebook.
 //
 //	C = φ(S)·√(1/d),  φ(s) = W₂ LeakyReLU(W₁ s + b₁) + b₂      paper, Algorithm 2, line 8
 func (h HRR) Codebook(scope *context.Context, g *Graph) *Node {
@@ -118,13 +119,13 @@ func (h HRR) Codebook(scope *context.Context, g *Graph) *Node {
 	return entries
 }
 
-// generate is φ(S)·√(1/d), for seeds [n, d].
+// generate returns φ(S)·√(1/d) for seeds [n, d].
 func (h HRR) generate(scope *context.Context, seeds *Node) *Node {
 	hidden := layer.LeakyReLU(layer.Dense(scope, "generator1", seeds), leak)
 	return MulScalar(layer.Dense(scope, "generator2", hidden), math.Sqrt(1/float64(h.D)))
 }
 
-// denoise is v̄ = W₂ LeakyReLU(W₁ ṽ + b₁) + b₂, with 2d hidden units, for every slot alike; ṽ and v̄ are [B, m, d].
+// denoise returns v̄ = W₂ LeakyReLU(W₁ ṽ + b₁) + b₂, with 2d hidden units shared by all slots; ṽ and v̄ are [B, m, d].
 func (h HRR) denoise(scope *context.Context, retrieved *Node) *Node {
 	if h.NoDenoiser {
 		return retrieved
@@ -133,7 +134,7 @@ func (h HRR) denoise(scope *context.Context, retrieved *Node) *Node {
 	return Reshape(layer.Dense(scope, "denoise2", hidden), -1, h.M, h.D)
 }
 
-// Nearest is the entry nearest to every value, ties going to the lowest index.
+// Nearest returns the index of the entry nearest to each value, the lowest in a tie.
 //
 //	j_i = argmin_j ‖v̄_i - c_j‖² = argmin_j ‖c_j‖² - 2 v̄_i·c_j      paper, Algorithm 1, line 5
 //
@@ -146,12 +147,12 @@ func Nearest(values, entries *Node) *Node {
 	return Reshape(ArgMin(Sub(norms, MulScalar(products, 2)), 1), batch, m)
 }
 
-// straight has the value of quantized and hands its gradient to values as it is: v + sg(v̂ - v).
+// straight returns quantized, and passes its gradient unchanged to values: v + sg(v̂ - v).
 func straight(values, quantized *Node) *Node {
 	return Add(values, StopGradient(Sub(quantized, values)))
 }
 
-// through is quantized, whose gradient reaches values straight or by the rotation trick.
+// through returns quantized, with a straight-through or rotated gradient to values.
 func through(values, quantized *Node, rotation bool) *Node {
 	if rotation {
 		return rotated(values, quantized)
@@ -159,12 +160,12 @@ func through(values, quantized *Node, rotation bool) *Node {
 	return straight(values, quantized)
 }
 
-// rotated has the value of quantized q, and hands its gradient to values e turned back and scaled, so that angles between gradient and
-// entry stay angles between gradient and value. R turns e/‖e‖ to q/‖q‖; R and the norms are constants of the gradient.
+// rotated returns quantized q, and passes its gradient to values e rotated back and scaled, which preserves the angle between gradient
+// and vector. R rotates e/‖e‖ to q/‖q‖; R and the norms are constants in the gradient.
 //
 //	q = (‖q‖/‖e‖) R e,  R = I − 2 r rᵀ + 2 q̂ êᵀ,  r = (ê + q̂)/‖ê + q̂‖             Fifty et al. 2024, equation 4
 //
-// Both are [B, m, d]. A vector of 0, or two that point apart, have no rotation; their gradient is finite.
+// Both are [B, m, d]. Zero or opposite vectors have no rotation; their gradient is finite.
 func rotated(values, quantized *Node) *Node {
 	const least = 1e-12
 	norm := func(x *Node) *Node { return Sqrt(AddScalar(ReduceAndKeep(Square(x), ReduceSum, -1), least)) }
@@ -177,5 +178,5 @@ func rotated(values, quantized *Node) *Node {
 	return straight(Mul(turned, Div(norm(q), norm(e))), quantized)
 }
 
-// Lookup takes rows of the codebook: entries is [k, d], codes [B, m] int32, the result [B, m, d].
+// Lookup returns rows of the codebook: entries is [k, d], codes [B, m] int32, the result [B, m, d].
 func Lookup(entries, codes *Node) *Node { return Gather(entries, InsertAxes(codes, -1)) }

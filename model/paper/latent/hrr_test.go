@@ -18,7 +18,7 @@ import (
 
 const batch, m, k, d = 3, 4, 6, 16
 
-// Algorithm 1 on slices, slot by slot, against the graph, for every switch that changes what is computed.
+// Compares Algorithm 1 on slices, slot by slot, with the graph, for every option that changes the computation.
 func TestAlgorithm1(t *testing.T) {
 	base := HRR{M: m, K: k, D: d}
 	for name, change := range map[string]func(*HRR){
@@ -76,10 +76,10 @@ func algorithm1(t *testing.T, h HRR, scope *context.Context, z []float32) (out [
 	return out
 }
 
-// binding is one slot's M and its transpose or inverse.
+// binding holds one slot's M and its transpose or inverse.
 type binding struct{ bind, unbind func(v []float32) []float32 }
 
-// bindings are those of all slots, in plain Go.
+// bindings returns the binding of every slot, in plain Go.
 func bindings(t *testing.T, h HRR, scope *context.Context) (all []binding) {
 	matrix := func(at func(n, j int) float32) binding {
 		return binding{
@@ -149,7 +149,7 @@ func bindings(t *testing.T, h HRR, scope *context.Context) (all []binding) {
 	return all
 }
 
-// Every binding keeps energy: a bundle of unit values has norm² m on average, and so has a retrieval from it.
+// Every binding preserves energy: a bundle of unit values has norm² m on average, and so does a retrieval from it.
 func TestBindingsKeepEnergy(t *testing.T) {
 	for _, name := range []string{Circular, Random, Permutation, Concat} {
 		var bundles, retrievals float64
@@ -231,7 +231,7 @@ func nearest(v []float32, entries [][]float32) (code int) {
 	return code
 }
 
-// Of equally near entries the first is taken, as torch.argmin does.
+// The first of equally near entries is selected, as in torch.argmin.
 func TestNearestTakesTheFirstOfEquals(t *testing.T) {
 	entries := tensors.FromFlatDataAndDimensions([]float32{9, 9, 1, 0, 0, 1, 1, 0, -1, 0, 1, 0}, 6, 2)
 	values := tensors.FromFlatDataAndDimensions([]float32{1, 0, 0.5, 0.5, 0, 0, 8, 8}, 1, 4, 2)
@@ -243,7 +243,7 @@ func TestNearestTakesTheFirstOfEquals(t *testing.T) {
 	}
 }
 
-// Through the quantizer, z receives the gradient of ẑ as if v̂ were v̄, and the codebook none.
+// Through the quantizer, z receives the gradient of ẑ as if v̂ were v̄; the codebook receives none.
 func TestStraightThrough(t *testing.T) {
 	h := HRR{M: m, K: k, D: d, NoDenoiser: true, FreeCodebook: true}
 	scope := initialised(h, 7)
@@ -260,7 +260,7 @@ func TestStraightThrough(t *testing.T) {
 	same(t, "gradient of the codebook", got[2], make([]float32, k*d))
 }
 
-// A static codebook receives nothing from any term, a free and a generated one do.
+// A static codebook receives no gradient from any term; free and generated codebooks do.
 func TestStaticCodebookReceivesNothing(t *testing.T) {
 	for _, h := range []HRR{{M: m, K: k, D: d}, {M: m, K: k, D: d, StaticCodebook: true}, {M: m, K: k, D: d, FreeCodebook: true},
 		{M: m, K: k, D: d, FreeCodebook: true, StaticCodebook: true}} {
@@ -275,13 +275,13 @@ func TestStaticCodebookReceivesNothing(t *testing.T) {
 			}, tensors.FromFlatDataAndDimensions(noise(batch*d, 11), batch, d))
 			moved := slices.ContainsFunc(got[0], func(g float32) bool { return g != 0 })
 			if moved == h.StaticCodebook {
-				t.Errorf("the codebook receives a gradient: %v", moved)
+				t.Errorf("codebook receives a gradient: %v", moved)
 			}
 		})
 	}
 }
 
-// One pair, exactly inverted: retrieval gives the value back.
+// With one pair and the exact inverse, retrieval returns the value.
 func TestExactInverseOfOneSlot(t *testing.T) {
 	h := HRR{M: 1, K: k, D: d, Exact: true, NoDenoiser: true, FreeCodebook: true}
 	scope := initialised(h, 12)
@@ -293,7 +293,7 @@ func TestExactInverseOfOneSlot(t *testing.T) {
 	same(t, "retrieved", got[0], value)
 }
 
-// The rates: what is learned at which, by switch.
+// The learning rate of every tensor, for each option.
 func TestRates(t *testing.T) {
 	for _, c := range []struct {
 		h    HRR
@@ -320,7 +320,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// Unit symbols have spectrum 1 at every frequency, hence norm 1 exactly.
+// Unit symbols have magnitude 1 at every frequency, hence norm 1 exactly.
 func TestUnitSymbols(t *testing.T) {
 	for s := range slices.Chunk(layer.Read(initialised(HRR{M: m, K: k, D: d, UnitSymbols: true}, 14), "symbols"), d) {
 		var norm float64

@@ -11,11 +11,11 @@ import (
 	"slotscope/model/paper/layer"
 )
 
-// QLAE is the bottleneck of latent quantization (Hsu et al. 2023): each of m latents is a number, and takes the nearest of the
-// k values in a codebook of its own.
+// QLAE is the bottleneck of latent quantization (Hsu et al. 2023): each of m latents is a number that is quantized to the nearest of
+// the k values in its own codebook.
 type QLAE struct{ M, K int }
 
-// Params are the values, [m, k], under PyTorch's name: at first k points from −½ to ½, the same for every latent.
+// Params returns the values, [m, k], under PyTorch's name. They start as k evenly spaced points from −½ to ½ for every latent.
 func (q QLAE) Params() []layer.Param {
 	return layer.At(layer.Codebook, []layer.Param{layer.Plain("codebook", q.spread, q.M, q.K)})
 }
@@ -26,7 +26,7 @@ func (q QLAE) spread(_ *rand.Rand, out []float32) {
 	}
 }
 
-// Apply takes, for every latent of z, [B, m], the nearest of its values. Quantized and Denoised are [B, m, 1], Codebook [m, k].
+// Apply quantizes every latent of z, [B, m], to its nearest value. Quantized and Denoised are [B, m, 1], Codebook is [m, k].
 func (q QLAE) Apply(scope *context.Context, z *Node) Slots {
 	latents, values := q.Retrieve(scope, z), layer.Value(scope, z.Graph(), "codebook")
 	codes := q.Represent(scope, latents)
@@ -35,10 +35,10 @@ func (q QLAE) Apply(scope *context.Context, z *Node) Slots {
 	return Slots{latents, latents, quantized, codes, values, bundle}
 }
 
-// Retrieve is z, [B, m], as m slots of one number, [B, m, 1].
+// Retrieve returns z, [B, m], as m slots of one number, [B, m, 1].
 func (q QLAE) Retrieve(_ *context.Context, z *Node) *Node { return Reshape(z, -1, q.M, 1) }
 
-// Represent is the code of every slot, [B, m] int32, ties going to the lowest; latents is [B, m, 1].
+// Represent returns the code of every slot, [B, m] int32, the lowest in a tie; latents is [B, m, 1].
 //
 //	j_i = argmin_j |z_i − v_ij|                Hsu et al. 2023, equation 1
 func (q QLAE) Represent(scope *context.Context, latents *Node) *Node {
@@ -47,13 +47,13 @@ func (q QLAE) Represent(scope *context.Context, latents *Node) *Node {
 	return ArgMin(distance, 2)
 }
 
-// Bundle are the values of code tuples: codes and result are [B, m].
+// Bundle returns the values of code tuples: codes and result are [B, m].
 func (q QLAE) Bundle(scope *context.Context, codes *Node) *Node {
 	return Reshape(q.lookup(layer.Value(scope, codes.Graph(), "codebook"), codes), -1, q.M)
 }
 
-// lookup takes value codes_i of latent i: values is [m, k], codes [B, m] int32, the result [B, m, 1].
+// lookup returns value codes_i of each latent i: values is [m, k], codes [B, m] int32, the result [B, m, 1].
 func (q QLAE) lookup(values, codes *Node) *Node {
-	first := MulScalar(Iota(codes.Graph(), shapes.Make(dtypes.Int32, 1, q.M), 1), q.K) // of every latent's values in one list
+	first := MulScalar(Iota(codes.Graph(), shapes.Make(dtypes.Int32, 1, q.M), 1), q.K) // offset of each latent's values in the flat list
 	return Lookup(Reshape(values, q.M*q.K, 1), Add(ConvertDType(codes, dtypes.Int32), first))
 }

@@ -9,20 +9,20 @@ import (
 	"slotscope/model/paper/layer"
 )
 
-// VQ is VQ-VAE's bottleneck (van den Oord et al. 2017): z is cut into m parts of d numbers, and each part takes the nearest of
-// k entries, which all slots share.
+// VQ is VQ-VAE's bottleneck (van den Oord et al. 2017): z is split into m parts of d numbers, and each part is quantized to the nearest
+// of k entries, which all slots share.
 type VQ struct {
 	M, K, D  int
-	UnitNorm bool // how entries begin; see Params
-	Rotation bool // the gradient passes the quantizer by the rotation trick, else straight through
+	UnitNorm bool // initialization of entries; see Params
+	Rotation bool // use the rotation trick for the gradient through the quantizer, not straight-through
 
 	Following
 }
 
-// Params is the codebook, [k, d], under PyTorch's name, and where Follow needs it "usage"; see Following.
+// Params returns the codebook, [k, d], under PyTorch's name, and "usage" if Follow needs it; see Following.
 //
 //	C ~ U(±√(3/d))          with UnitNorm: E‖c‖² = 1           Hsu et al. 2023, latent_quantization
-//	C ~ U(±1/k)             else                               van den Oord et al. 2017, published code
+//	C ~ U(±1/k)             otherwise                          van den Oord et al. 2017, published code
 func (v VQ) Params() []layer.Param {
 	bound := 1 / float64(v.K)
 	if v.UnitNorm {
@@ -31,7 +31,7 @@ func (v VQ) Params() []layer.Param {
 	return v.params(layer.Plain("codebook", layer.Uniform(bound), v.K, v.D))
 }
 
-// Apply cuts z, [B, m·d], takes the nearest entries and joins them again.
+// Apply splits z, [B, m·d], into parts, replaces each by its nearest entry and joins them again.
 func (v VQ) Apply(scope *context.Context, z *Node) Slots {
 	parts, entries := v.Retrieve(scope, z), layer.Value(scope, z.Graph(), "codebook")
 	codes := Nearest(parts, entries)
@@ -40,10 +40,10 @@ func (v VQ) Apply(scope *context.Context, z *Node) Slots {
 	return Slots{parts, parts, quantized, codes, entries, bundle}
 }
 
-// Retrieve cuts z, [B, m·d], into the parts of the slots, [B, m, d].
+// Retrieve splits z, [B, m·d], into the parts of the slots, [B, m, d].
 func (v VQ) Retrieve(_ *context.Context, z *Node) *Node { return Reshape(z, -1, v.M, v.D) }
 
-// Represent is the code of every slot, [B, m] int32, of its part, [B, m, d].
+// Represent returns the codes, [B, m] int32, of the slots' parts, [B, m, d].
 func (v VQ) Represent(scope *context.Context, parts *Node) *Node {
 	return Nearest(parts, layer.Value(scope, parts.Graph(), "codebook"))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/ml/context"
 )
 
-// Value is the graph's node of a variable that Init or Import has made; a missing one is a programming mistake.
+// Value returns the graph node of a variable created by Init or Import. It panics if the variable does not exist.
 func Value(scope *context.Context, g *Graph, name string) *Node {
 	v := scope.GetVariable(name)
 	if v == nil {
@@ -18,20 +18,20 @@ func Value(scope *context.Context, g *Graph, name string) *Node {
 	return v.ValueGraph(g)
 }
 
-// Dense applies the linear layer of a name: y = x W + b; x is [B, in], y [B, out].
+// Dense applies the named linear layer: y = x W + b; x is [B, in], y is [B, out].
 func Dense(scope *context.Context, name string, x *Node) *Node {
 	return Exact.Dense(scope, name, x)
 }
 
-// Products says how operands of type float32 are multiplied.
+// Products selects the precision in which float32 operands are multiplied.
 type Products int
 
 const (
-	Exact Products = iota // as they are, or as the engine was told to
-	Mixed                 // as bfloat16: 7 bits of fraction, the range of float32
+	Exact Products = iota // float32, or the engine's configured precision
+	Mixed                 // bfloat16: 7-bit mantissa, the range of float32
 )
 
-// Of multiplies a by b, and so do its gradients; all results are float32.
+// Of multiplies a by b in this precision, as do its gradients; all results are float32.
 func (p Products) Of(a, b *Node, multiply func(a, b *Node) *Node) *Node {
 	if p == Exact {
 		return multiply(a, b)
@@ -39,22 +39,22 @@ func (p Products) Of(a, b *Node, multiply func(a, b *Node) *Node) *Node {
 	return ConvertDType(multiply(ConvertDType(a, dtypes.BFloat16), ConvertDType(b, dtypes.BFloat16)), dtypes.Float32)
 }
 
-// Dense is the linear layer of a name; its bias is added in float32.
+// Dense applies the named linear layer; the bias is added in float32.
 func (p Products) Dense(scope *context.Context, name string, x *Node) *Node {
 	weight, bias := Value(scope, x.Graph(), name+".weight"), Value(scope, x.Graph(), name+".bias")
 	x.AssertDims(-1, weight.Shape().Dim(0))
 	return Add(p.Of(x, weight, Multiply), InsertAxes(bias, 0))
 }
 
-// Multiply is a b, of [n, k] and [k, m]. Its gradients are products too: GoMLX 0.26 writes those of Dot as sums over n·k·m single
-// multiplications, which XLA leaves to loops.
+// Multiply returns a b for [n, k] and [k, m]. Its gradients are matrix products too: GoMLX 0.26 writes the gradients of Dot as sums over
+// n·k·m multiplications, which XLA runs as loops.
 func Multiply(a, b *Node) *Node {
 	return WithGradient(Dot(a, b), []*Node{a, b},
 		func(v *Node) *Node { return DotGeneral(v, []int{1}, nil, b, []int{1}, nil) }, // v bᵀ
 		func(v *Node) *Node { return DotGeneral(a, []int{0}, nil, v, []int{0}, nil) }) // aᵀ v
 }
 
-// MultiplyTransposed is a bᵀ, of [n, k] and [m, k].
+// MultiplyTransposed returns a bᵀ for [n, k] and [m, k].
 func MultiplyTransposed(a, b *Node) *Node {
 	y := DotGeneral(a, []int{1}, nil, b, []int{1}, nil)
 	return WithGradient(y, []*Node{a, b},
@@ -62,8 +62,8 @@ func MultiplyTransposed(a, b *Node) *Node {
 		func(v *Node) *Node { return DotGeneral(v, []int{0}, nil, a, []int{0}, nil) }) // vᵀ a
 }
 
-// LeakyReLU is x where x > 0, else slope·x, for slopes from 0 (ReLU) to 1; at 0 its derivative is slope, as PyTorch's. Its
-// gradient takes the sign from the result, so that x need not be kept.
+// LeakyReLU returns x where x > 0 and slope·x elsewhere, for slopes from 0 (ReLU) to 1; at 0 its derivative is slope, as in PyTorch.
+// Its gradient takes the sign from the result, so x need not be stored.
 func LeakyReLU(x *Node, slope float64) *Node {
 	zero, one, low := ScalarZero(x.Graph(), x.DType()), ScalarOne(x.Graph(), x.DType()), Scalar(x.Graph(), x.DType(), slope)
 	negative := zero // 0·∞ would not be a number
@@ -74,7 +74,7 @@ func LeakyReLU(x *Node, slope float64) *Node {
 	return WithGradient(y, []*Node{x}, func(v *Node) *Node { return Mul(v, Where(GreaterThan(y, zero), one, low)) })
 }
 
-// Read copies a variable's present value to the host.
+// Read copies a variable's current value to the host.
 func Read(scope *context.Context, name string) []float32 {
 	v := scope.GetVariable(name)
 	if v == nil {
@@ -87,9 +87,9 @@ func missing(scope *context.Context, name string) error {
 	return fmt.Errorf("layer: scope %q has no variable %q; initialise or import the model first", scope.Scope(), name)
 }
 
-// WithGradient gives y, computed from inputs, a gradient of our own: gradient i maps the adjoint of y to that of input i. GoMLX
-// takes such a rule for functions of one input only, so y is cut off and linked to its inputs by zeros; what differentiation
-// would send along those links, the rules replace.
+// WithGradient returns y, computed from inputs, with custom gradients: gradient i maps the adjoint of y to that of input i. GoMLX
+// supports such rules only for functions of one input, so y is detached and linked to its inputs by zeros, and the rules replace the
+// gradients along those links.
 func WithGradient(y *Node, inputs []*Node, gradients ...func(adjoint *Node) *Node) *Node {
 	var adjoint *Node // set by the output's rule, which runs before those of the inputs
 	y = StopGradient(y)
@@ -103,7 +103,7 @@ func WithGradient(y *Node, inputs []*Node, gradients ...func(adjoint *Node) *Nod
 	})
 }
 
-// nothing is a scalar 0 that depends on x, whatever x holds.
+// nothing returns a scalar 0 that depends on x, even if x contains NaN or infinities.
 func nothing(x *Node) *Node {
 	first := make([]SliceAxisSpec, x.Rank())
 	for axis := range first {

@@ -13,7 +13,7 @@ import (
 	"slotscope/model/compute"
 )
 
-// Each layout by its formula, and both directions of it.
+// Each layout matches its formula, in both directions.
 func TestLayouts(t *testing.T) {
 	const h, w = 3, 2
 	for _, c := range []struct {
@@ -67,8 +67,8 @@ func offset(shape, index []int) (at int) {
 	return at
 }
 
-// PyTorch's default bounds, by the standard deviation of a uniform law: bound/√3. Fans are of Linear: in; Conv2d: in·k²;
-// ConvTranspose2d: out·k², since PyTorch reads the fan off the second axis.
+// PyTorch's default bounds, checked by the standard deviation of a uniform distribution: bound/√3. Fans are Linear: in; Conv2d: in·k²;
+// ConvTranspose2d: out·k², since PyTorch computes the fan from the second axis.
 func TestInitialDistributions(t *testing.T) {
 	for _, c := range []struct {
 		param Param
@@ -93,7 +93,7 @@ func TestInitialDistributions(t *testing.T) {
 	}
 }
 
-// Every name has its own stream, and a seed repeats it.
+// Every name has its own stream, and a seed reproduces it.
 func TestInitialStreams(t *testing.T) {
 	a, b := Plain("a", Normal(1), 8), Plain("b", Normal(1), 8)
 	if !slices.Equal(a.Initial(1), a.Initial(1)) {
@@ -102,7 +102,7 @@ func TestInitialStreams(t *testing.T) {
 	if slices.Equal(a.Initial(1), b.Initial(1)) || slices.Equal(a.Initial(1), a.Initial(2)) {
 		t.Error("two names or two seeds gave the same tensor")
 	}
-	// A pinned draw: changing it would change what every stored seed means.
+	// A pinned draw: changing it would change the result of every stored seed.
 	want := []float32{-0.08014559, 0.8902773, 0.026361274}
 	if got := Plain("pinned", Uniform(1), 3).Initial(7); !slices.Equal(got, want) {
 		t.Errorf("the stream of seed 7 is %v, want %v", got, want)
@@ -122,7 +122,7 @@ func TestLeakyReLU(t *testing.T) {
 	}
 }
 
-// The rules replace the function's own gradient, and inputs that hold no number do not spoil the value.
+// The rules replace the function's own gradient, and non-finite inputs do not affect the value.
 func TestWithGradient(t *testing.T) {
 	got := execute(t, func(x *Node) []*Node {
 		w := MulScalar(x, 2)
@@ -148,7 +148,7 @@ func TestMissingVariable(t *testing.T) {
 		return Dense(scope, "fc1", x)
 	}, [][]float32{{1}})
 	if err == nil {
-		t.Error("a graph was built on a variable that is not there")
+		t.Error("a graph was built with a missing variable")
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package layer holds what the parts of every model share: learned tensors, with the layout PyTorch gives them and the one
-// they have here, how each is drawn before training, the linear layer and the activations.
+// Package layer implements the building blocks shared by all models: parameters, with their layouts in PyTorch and here, their
+// initialization, the linear layer and the activations.
 package layer
 
 import (
@@ -9,36 +9,36 @@ import (
 	"slices"
 )
 
-// Rate says at which learning rate a tensor is learned.
+// Rate selects the learning rate of a tensor.
 type Rate int
 
 const (
 	Shared        Rate = iota // the run's learning rate
-	Codebook                  // that times Config.CodebookLR
-	Discriminator             // that times Config.DiscLR, by the second player's optimizer
+	Codebook                  // the run's learning rate times Config.CodebookLR
+	Discriminator             // the run's learning rate times Config.DiscLR, in the discriminator's optimizer
 	Frozen                    // not learned
 )
 
 // Draw fills a tensor with its initial values, in PyTorch's order.
 type Draw func(rng *rand.Rand, out []float32)
 
-// Param describes one learned tensor. Name and Torch are PyTorch's; graphs see the tensor in Shape, kernels as HWIO and
+// Param describes one parameter tensor. Name and Torch are PyTorch's name and shape; graphs use Shape, with kernels as HWIO and
 // linear layers as [in, out].
 type Param struct {
 	Name  string
-	Torch []int // shape under PyTorch
+	Torch []int // shape in PyTorch
 	Shape []int // shape of the variable here
 	Draw  Draw
 	Rate  Rate
 
-	split []int // PyTorch's axes, some divided in two
+	split []int // PyTorch's axes, some split in two
 	perm  []int // their order here
 }
 
-// Size is the number of elements.
+// Size returns the number of elements.
 func (p Param) Size() int { return product(p.Torch) }
 
-// ToTorch copies the variable's data into PyTorch's order.
+// ToTorch returns a copy of the variable's data in PyTorch's order.
 func (p Param) ToTorch(data []float32) []float32 {
 	out := make([]float32, len(data))
 	p.each(func(here, torch int) { out[torch] = data[here] })
@@ -52,8 +52,8 @@ func (p Param) FromTorch(data []float32) []float32 {
 	return out
 }
 
-// Initial draws the variable's first value. Each name has its own stream, so that one tensor more or less in a model, or
-// another layout, changes no other tensor:
+// Initial draws the variable's initial value. Each name has its own random stream, so that adding, removing or transposing a tensor
+// does not change any other:
 //
 //	PCG(seed, FNV-1a(name)), elements in PyTorch's order
 func (p Param) Initial(seed int64) []float32 {
@@ -73,7 +73,7 @@ func At(rate Rate, params []Param) []Param {
 	return params
 }
 
-// each calls fn with the offset of every element here and under PyTorch, in the order here.
+// each calls fn with the offset of every element here and in PyTorch, in the order here.
 func (p Param) each(fn func(here, torch int)) {
 	stride := make([]int, len(p.split))
 	for axis, s := len(p.split)-1, 1; axis >= 0; axis-- {
@@ -95,7 +95,7 @@ func (p Param) each(fn func(here, torch int)) {
 	}
 }
 
-// Plain is a tensor with one layout on both sides.
+// Plain returns a tensor with the same layout in PyTorch and here.
 func Plain(name string, draw Draw, shape ...int) Param {
 	perm := make([]int, len(shape))
 	for i := range perm {
@@ -104,7 +104,7 @@ func Plain(name string, draw Draw, shape ...int) Param {
 	return Param{Name: name, Torch: shape, Shape: shape, Draw: draw, split: shape, perm: perm}
 }
 
-// Linear is the weight and bias of y = W x + b, both drawn as PyTorch draws them.
+// Linear returns the weight and bias of y = W x + b, both initialized as in PyTorch.
 //
 //	W, b ~ U(±1/√in)        PyTorch: W [out, in]; here [in, out]
 func Linear(name string, in, out int) []Param {
@@ -114,7 +114,7 @@ func Linear(name string, in, out int) []Param {
 	return []Param{weight, Plain(name+".bias", draw, out)}
 }
 
-// LinearOfImage is Linear on a flattened image of h × w × c, which PyTorch flattens channel first and we channel last.
+// LinearOfImage returns Linear for a flattened image of h × w × c, which PyTorch flattens channels first and this package channels last.
 //
 //	PyTorch: W [out, c·h·w]; here [h·w·c, out]
 func LinearOfImage(name string, h, w, c, out int) []Param {
@@ -123,7 +123,7 @@ func LinearOfImage(name string, h, w, c, out int) []Param {
 	return params
 }
 
-// Conv is the k × k kernel of a convolution without bias.
+// Conv returns the k × k kernel of a convolution without bias.
 //
 //	w ~ U(±1/√(in·k²))      PyTorch: OIHW; here HWIO
 func Conv(name string, in, out, k int) Param {
@@ -132,16 +132,16 @@ func Conv(name string, in, out, k int) Param {
 	return w
 }
 
-// ConvTranspose is the kernel of a transposed convolution (kernel 4, stride 2, padding 1, no bias).
+// ConvTranspose returns the kernel of a transposed convolution (kernel 4, stride 2, padding 1, no bias).
 //
-//	w ~ U(±1/√(out·16))     PyTorch takes the fan from the second axis of IOHW; here HWIO
+//	w ~ U(±1/√(out·16))     PyTorch computes the fan from the second axis of IOHW; here HWIO
 func ConvTranspose(name string, in, out int) Param {
 	w := Plain(name+".weight", Uniform(1/math.Sqrt(float64(out*16))), in, out, 4, 4)
 	w.Shape, w.perm = []int{4, 4, in, out}, []int{2, 3, 0, 1}
 	return w
 }
 
-// Canvas is a learned image: PyTorch [1, c, h, w]; here [1, h, w, c].
+// Canvas returns a learned image: PyTorch [1, c, h, w]; here [1, h, w, c].
 func Canvas(name string, h, w, c int) Param {
 	p := Plain(name, Normal(1), 1, c, h, w)
 	p.Shape, p.perm = []int{1, h, w, c}, []int{0, 2, 3, 1}
