@@ -31,19 +31,19 @@ type Request struct {
 	Reading
 }
 
-// plan is what a request comes to.
+// plan is a resolved request.
 type plan struct {
 	name      string
 	request   Request
-	part      string     // the set with a selection that name is to name
-	published *Published // nil for a visitor's own file
+	part      string     // the dataset with a selection that gets the name
+	published *Published // nil for a user's own file
 	form      int
-	paths     []string     // of the files; those to be downloaded lie in the folder's files/
-	wants     []fetch.Want // what is to be downloaded first
+	paths     []string     // of the files; downloads go to files/ in the dataset's folder
+	wants     []fetch.Want // files to download first
 }
 
-// Plan says under which name a request would be added; the error is a sentence that says what is wrong with it. Nothing is read or
-// written but the names of files.
+// Plan returns the name under which a request would be added, or an error that explains what is wrong with the request. It writes and
+// downloads nothing.
 func (c Catalogue) Plan(r Request) (name string, err error) {
 	p, err := c.plan(r)
 	return p.name, err
@@ -71,10 +71,10 @@ func (c Catalogue) plan(r Request) (plan, error) {
 		}
 	}
 	if p.published == nil && publishedByName(p.name) != nil {
-		return plan{}, model.Invalid{"name": fmt.Sprintf("%s is the name of a published dataset, which this is not; choose another", p.name)}
+		return plan{}, model.Invalid{"name": fmt.Sprintf("%s is the name of a published dataset, and this is not that dataset; choose another name", p.name)}
 	}
 	if _, err := c.record(p.name); err == nil {
-		return plan{}, fmt.Errorf("there is a dataset %s already; remove it first, or choose another name: %w", p.name, model.ErrConflict)
+		return plan{}, fmt.Errorf("dataset %s already exists; remove it first or choose another name: %w", p.name, model.ErrConflict)
 	}
 	return p, nil
 }
@@ -86,14 +86,14 @@ func (c Catalogue) planFrom(r Request) (plan, error) {
 	case strings.HasPrefix(r.From, "http://"), strings.HasPrefix(r.From, "https://"):
 		return c.planURL(r)
 	case strings.Contains(r.From, "://") && !c.isPath(r.From):
-		return plan{}, model.Invalid{"from": fmt.Sprintf("%s cannot be downloaded: addresses begin with http:// or https://", r.From)}
+		return plan{}, model.Invalid{"from": fmt.Sprintf("%s cannot be downloaded; use an address that starts with http:// or https://", r.From)}
 	case strings.Contains(r.From, "[") && !c.isPath(r.From):
 		return planPart(r)
 	}
 	return c.planPath(r)
 }
 
-// isPath says whether there is a file or folder of that name, in which brackets may stand as in a selection.
+// isPath reports whether a file or folder of that name exists. Its name may contain brackets, as a selection does.
 func (c Catalogue) isPath(from string) bool {
 	path, err := c.absolute(from)
 	if err != nil || c.Limits.checkWritten(path) != nil {
@@ -103,16 +103,16 @@ func (c Catalogue) isPath(from string) bool {
 	return err == nil
 }
 
-// planKnown is for a published set by name, or for one whose adding was interrupted.
+// planKnown plans a published dataset by name, or resumes one whose adding was interrupted.
 func (c Catalogue) planKnown(name string) (plan, error) {
 	if before, err := c.requested(name); err == nil && before.From != "" {
 		p, err := c.planFrom(before)
-		p.request = before // which another interruption asks for again
+		p.request = before // for resuming after another interruption
 		return p, err
 	}
 	p := publishedByName(name)
 	if p == nil {
-		return plan{}, model.Invalid{"from": fmt.Sprintf("give a path or a URL; %q is not a published dataset that this program knows", name)}
+		return plan{}, model.Invalid{"from": fmt.Sprintf("%q is not the name of a published dataset; give a path or a URL", name)}
 	}
 	if form, paths, ok := c.find(p); ok {
 		return plan{name: name, published: p, form: form, paths: paths}, nil
@@ -125,13 +125,13 @@ func (c Catalogue) planKnown(name string) (plan, error) {
 	return plan{}, model.Invalid{"from": fmt.Sprintf("%s is not on this machine and must be downloaded by hand. %s", name, p.Obtain())}
 }
 
-// known says whether a name is that of a published set, or of one that was asked for before.
+// known reports whether a name is that of a published dataset, or of one that was requested before.
 func (c Catalogue) known(name string) bool {
 	_, err := c.requested(name)
 	return err == nil || publishedByName(name) != nil
 }
 
-// requested is what was asked for under a name.
+// requested returns the earlier request for a name.
 func (c Catalogue) requested(name string) (Request, error) {
 	dir, err := c.root(name)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c Catalogue) requested(name string) (Request, error) {
 	return readRecord[Request](dir, requestFile)
 }
 
-// download plans to get the files of a published form.
+// download plans to download the files of a published form.
 func (c Catalogue) download(name string, p *Published, form int) plan {
 	out := plan{name: name, published: p, form: form}
 	for _, f := range p.Forms[form].Files {
@@ -154,7 +154,7 @@ func (c Catalogue) download(name string, p *Published, form int) plan {
 func (c Catalogue) planURL(r Request) (plan, error) {
 	u, err := url.Parse(r.From)
 	if err != nil || u.Host == "" {
-		return plan{}, model.Invalid{"from": fmt.Sprintf("%q is not a complete URL of a file", r.From)}
+		return plan{}, model.Invalid{"from": fmt.Sprintf("%q is not a complete URL of a file; it needs a server and a path, as in https://example.org/file.npz", r.From)}
 	}
 	if err := c.Limits.checkURL(u); err != nil {
 		return plan{}, err
@@ -163,7 +163,7 @@ func (c Catalogue) planURL(r Request) (plan, error) {
 	if p, form, ok := matchURL(r.From, file); ok && (r.Name == "" || r.Name == p.Info.Name) {
 		out := c.download(p.Info.Name, p, form)
 		if len(out.wants) == 1 {
-			out.wants[0].URL = r.From // from where the visitor said
+			out.wants[0].URL = r.From // the user's address
 		}
 		return out, nil
 	}
@@ -175,7 +175,7 @@ func (c Catalogue) planURL(r Request) (plan, error) {
 	return plan{name: name, wants: []fetch.Want{{URL: r.From, Name: file}}, paths: []string{path}}, nil
 }
 
-// nameFor is the name asked for, or one made from a file's.
+// nameFor returns the requested name, or one derived from a file name.
 func nameFor(asked, file string) (string, error) {
 	if asked != "" {
 		return asked, nil
@@ -192,14 +192,14 @@ func nameFor(asked, file string) (string, error) {
 	}, base)
 	name = strings.TrimLeft(name[:min(len(name), 64)], "._-")
 	if !validName(name) {
-		return "", model.Invalid{"name": fmt.Sprintf("%q does not suggest a name for the dataset; choose one", file)}
+		return "", model.Invalid{"name": fmt.Sprintf("no dataset name can be derived from %q; choose a name", file)}
 	}
 	return name, nil
 }
 
 func planPart(r Request) (plan, error) {
 	if r.Name == "" {
-		return plan{}, model.Invalid{"name": fmt.Sprintf("choose a name for %s; without one you can use it under its own", r.From)}
+		return plan{}, model.Invalid{"name": fmt.Sprintf("choose a name for %s, or use the selection directly without adding it", r.From)}
 	}
 	if _, text, err := splitSpec(r.From); err != nil {
 		return plan{}, err
@@ -229,10 +229,10 @@ func (c Catalogue) planPath(r Request) (plan, error) {
 			return c.planKnown(r.From)
 		}
 		if r.Name == "" && IsDrawn(r.From) {
-			return plan{name: r.From}, nil // which is there already
+			return plan{name: r.From}, nil // already there
 		}
 		if !filepath.IsAbs(r.From) {
-			return plan{}, model.Invalid{"from": fmt.Sprintf("there is no file or folder %s in the data folder, %s; give the whole path of one elsewhere, from / on", r.From, c.Dir)}
+			return plan{}, model.Invalid{"from": fmt.Sprintf("there is no file or folder %s in the data folder, %s; for a file elsewhere, give its absolute path", r.From, c.Dir)}
 		}
 		return plan{}, model.Invalid{"from": fmt.Sprintf("there is no file or folder %s on this machine", path)}
 	}
@@ -252,25 +252,25 @@ func (c Catalogue) planPath(r Request) (plan, error) {
 	return plan{name: name, paths: []string{path}}, err
 }
 
-// absolute is a path as a visitor writes it: absolute, or within the data folder, out of which nothing leads.
+// absolute resolves a path that a user gave: absolute, or relative to the data folder, which it may not leave.
 func (c Catalogue) absolute(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path), nil
 	}
 	root, err := os.OpenRoot(c.Dir)
 	if err != nil {
-		return "", model.Invalid{"from": fmt.Sprintf("give the whole path of %s, from / on", path)}
+		return "", model.Invalid{"from": fmt.Sprintf("%s is a relative path, and the data folder %s cannot be opened; give an absolute path", path, c.Dir)}
 	}
 	defer root.Close()
 	if _, err := root.Stat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", model.Invalid{"from": fmt.Sprintf("%s leads out of the data folder; give the whole path, from / on", path)}
+		return "", model.Invalid{"from": fmt.Sprintf("%s leads out of the data folder; give an absolute path", path)}
 	}
 	return filepath.Abs(filepath.Join(c.Dir, path))
 }
 
-// Add does what a request asks for, and returns the name of the dataset once it is ready. What was done when ctx ends, or when
-// something fails, is kept, and another Add of that name goes on with it. tell is told of progress, a few times a second; it
-// may be nil. model.ErrConflict is in the chain where the name is taken, or another process trains it.
+// Add adds the requested dataset and returns its name once it is ready. If ctx ends or something fails, finished work is kept and
+// another Add of the same name resumes it. tell, which may be nil, receives progress a few times a second. The error wraps
+// model.ErrConflict if the name is taken or another process is adding the dataset.
 func (c Catalogue) Add(ctx context.Context, r Request, tell func(Work)) (name string, err error) {
 	p, err := c.plan(r)
 	if err != nil {
@@ -304,18 +304,18 @@ type adding struct {
 	left leftOut
 }
 
-// ended notes why the work ended, where that is not its end.
+// ended records why the work stopped if it did not finish.
 func (a *adding) ended(ctx context.Context, err error) error {
 	if err == nil {
 		return removeIfThere(a.dir, workFile)
 	}
 	if ctx.Err() != nil {
-		a.note() // how far it came
+		a.note() // the progress so far
 		return fmt.Errorf("adding %s was interrupted; progress is kept: %w", a.name, ctx.Err())
 	}
 	if errors.Is(err, syscall.ENOSPC) {
 		pack.Discard(a.dir, packFile) // frees the disk for others
-		err = fmt.Errorf("the disk of the data folder is full; the packed part was removed: %w", err)
+		err = fmt.Errorf("the disk of the data folder is full, so the partly packed images were removed; free some space, then add the dataset again: %w", err)
 	}
 	a.work.Error = err.Error()
 	if d := (damaged{}); errors.As(err, &d) && !a.request.Skip {
@@ -355,12 +355,12 @@ func (c Catalogue) add(ctx context.Context, a *adding) error {
 	return a.take(ctx, source, r)
 }
 
-// unread removes a visitor's download that cannot be read, so that another attempt gets it anew.
+// unread removes a user's download that cannot be read, so that the next attempt downloads it again.
 func (a *adding) unread(ctx context.Context, err error) error {
 	if len(a.wants) == 0 || a.published != nil || ctx.Err() != nil {
 		return err
 	}
-	return errors.Join(fmt.Errorf("%w; the download is removed", err), os.Remove(a.paths[0]))
+	return errors.Join(fmt.Errorf("%w; the download was removed", err), os.Remove(a.paths[0]))
 }
 
 func isDir(path string) bool {
@@ -368,7 +368,7 @@ func isDir(path string) bool {
 	return err == nil && stat.IsDir()
 }
 
-// openSafely opens a source; what panics on a damaged file is an error.
+// openSafely opens a source and turns a panic on a damaged file into an error.
 func openSafely(ctx context.Context, r record) (source Source, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -378,7 +378,7 @@ func openSafely(ctx context.Context, r record) (source Source, err error) {
 	return r.open(ctx)
 }
 
-// addPart registers a name for a part of another set.
+// addPart registers a name for a part of another dataset.
 func (c Catalogue) addPart(ctx context.Context, a *adding) error {
 	set, err := c.Open(ctx, a.part)
 	if err != nil {
@@ -390,7 +390,7 @@ func (c Catalogue) addPart(ctx context.Context, a *adding) error {
 	return writeRecord(a.dir, recordFile, record{Info: info, Part: a.part, Added: time.Now().UTC()})
 }
 
-// fetch downloads what is not here.
+// fetch downloads missing files.
 func (c Catalogue) fetch(ctx context.Context, a *adding) error {
 	if len(a.wants) == 0 {
 		return nil
@@ -414,7 +414,7 @@ func (c Catalogue) fetch(ctx context.Context, a *adding) error {
 	return nil
 }
 
-// verify compares the files with what was published about them.
+// verify compares the files with their published sizes and checksums.
 func (a *adding) verify(ctx context.Context) error {
 	if a.published == nil {
 		return nil
@@ -432,10 +432,10 @@ func (a *adding) verify(ctx context.Context) error {
 	return nil
 }
 
-// differs says what helps where a file is not the published one.
+// differs adds a remedy to the error for a file that is not the published one. It removes such a file if it was downloaded.
 func (a *adding) differs(ctx context.Context, path string, err error) error {
 	if len(a.wants) > 0 && ctx.Err() == nil {
-		return errors.Join(err, os.Remove(path)) // a download gone wrong; another attempt gets it anew
+		return errors.Join(err, os.Remove(path)) // a failed download; the next attempt starts over
 	}
 	if d := fetch.Differs(""); errors.As(err, &d) {
 		return fmt.Errorf("%w. To use it anyway, add it under a name other than %s (--name)", err, a.name)
@@ -443,14 +443,14 @@ func (a *adding) differs(ctx context.Context, path string, err error) error {
 	return err
 }
 
-// reserve is what is left of a disk for others.
+// reserve is the number of bytes to keep free on the disk.
 const reserve = 64 << 20
 
-// room refuses what the disk of a folder has no room for.
+// room returns an error if the disk of a folder has too little space for bytes more.
 func room(dir *os.Root, bytes int64) error {
 	free, _, known := host.Space(dir.Name())
 	if known && free < bytes+reserve {
-		return fmt.Errorf("not enough disk space: %s needed, the disk of %s has %s", Bytes(bytes+reserve), dir.Name(), Bytes(free))
+		return fmt.Errorf("not enough disk space: %s needed, but the disk of %s has only %s free", Bytes(bytes+reserve), dir.Name(), Bytes(free))
 	}
 	return nil
 }

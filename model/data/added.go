@@ -12,15 +12,15 @@ import (
 	"slotscope/model/data/pack"
 )
 
-// added is an open dataset of the data folder: a packed file, or published files that give any image at once, or the images of
-// these with the labels of that.
+// added is an open dataset of the data folder: a packed file, or published files with random access to images, or the images of
+// such files with the labels of a packed file.
 type added struct {
 	info   Info
 	id     string
-	whole  Info       // with the images that are left out
-	skip   skipped    // those
-	packed *pack.File // images or labels; nil where neither had to be packed
-	place  *place     // nil where the images are packed
+	whole  Info       // including the skipped images
+	skip   skipped    // places of the skipped images
+	packed *pack.File // images or labels; nil if neither had to be packed
+	place  *place     // nil if the images are packed
 }
 
 func (c Catalogue) openAdded(ctx context.Context, r record) (Set, error) {
@@ -45,10 +45,10 @@ func (c Catalogue) openAdded(ctx context.Context, r record) (Set, error) {
 	return s, nil
 }
 
-// indexed says whether the classes of an image follow from its index alone.
+// indexed reports whether the classes of an image follow from its index alone.
 func indexed(info Info) bool { return info.Complete || len(info.Factors) == 0 }
 
-// agrees makes sure that the packed file is of the dataset that the record describes.
+// agrees returns an error unless the packed file matches the dataset that the record describes.
 func (s *added) agrees(images bool) error {
 	h, want := s.packed.Header(), pack.Header{Len: s.whole.Len}
 	if images {
@@ -130,8 +130,8 @@ func (s *added) Close() error {
 	return nil
 }
 
-// place is an open source that gives any image at once. It is shared, and stays open for a while after the last user, since a page
-// opens its set anew for every picture.
+// place is an open source with random access to images. It is shared, and stays open for idlePlace after its last use, since a page
+// reopens its dataset for every image.
 type place struct {
 	source InPlace
 	key    string
@@ -146,7 +146,7 @@ var places = struct {
 
 const idlePlace = time.Minute
 
-// openPlace opens the files of a dataset, after making sure that they are those that were added.
+// openPlace opens the files of a dataset after checking that they have not changed since it was added.
 func openPlace(ctx context.Context, r record) (*place, error) {
 	if err := r.unchanged(); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func openPlace(ctx context.Context, r record) (*place, error) {
 	in, ok := source.(InPlace)
 	if !ok {
 		source.Close()
-		return nil, fmt.Errorf("images of %s cannot be read one by one: remove the dataset, then add it again", r.Paths[0])
+		return nil, fmt.Errorf("%s does not allow random access to its images; remove the dataset, then add it again", r.Paths[0])
 	}
 	p := &place{source: in, key: key, users: 1}
 	places.open[key] = p
@@ -196,16 +196,16 @@ func (r record) open(ctx context.Context) (Source, error) {
 	if r.Published != "" {
 		i := slices.IndexFunc(published, func(p Published) bool { return p.Info.Name == r.Published })
 		if i < 0 || r.Form >= len(published[i].Forms) {
-			return nil, fmt.Errorf("this version of %s is not supported", r.Published)
+			return nil, fmt.Errorf("this version of %s is not supported; remove the dataset, then add it again", r.Published)
 		}
 		return published[i].Forms[r.Form].Open(ctx, r.Paths)
 	}
 	i := slices.IndexFunc(formats, func(f Format) bool { return f.Name == r.Format || slices.Contains(f.Former, r.Format) })
 	if i < 0 {
-		return nil, fmt.Errorf("this program does not read %s", r.Format)
+		return nil, fmt.Errorf("the format %q is not supported; remove the dataset, then add it again", r.Format)
 	}
 	if r.Reading != (Reading{}) && !formats[i].Arrays {
-		return nil, model.Invalid{"from": fmt.Sprintf("--images, --labels and --scale are for files of arrays; %s is not one", r.Paths[0])}
+		return nil, model.Invalid{"from": fmt.Sprintf("--images, --labels and --scale apply only to NumPy and HDF5 files; %s is neither, so leave them out", r.Paths[0])}
 	}
 	return formats[i].Open(ctx, r.Paths[0], r.Reading)
 }

@@ -17,25 +17,25 @@ import (
 	"slotscope/model/format/npz"
 )
 
-// rowReader reads whole rows of an array, entries along its first axis, fastest in order.
+// rowReader reads whole rows of an array, that is elements along its first axis. Reading in order is fastest.
 type rowReader interface {
 	Read(dst []byte, first int) error
 }
 
-// array is an array in a file of others, NumPy's or HDF5.
+// array is an array in a NumPy or HDF5 file.
 type array struct {
 	npz.Header
 	name  string
-	where string // for sentences: the file and the array's name in it
-	block int    // rows that are best read at once
+	where string // for messages: the file and the array's name in it
+	block int    // best number of rows to read at once
 	rows  func() (rowReader, error)
-	text  func() ([]string, error) // all elements of an array of text; nil of others
-	at    io.ReaderAt              // where rows lie in place; nil where they are compressed
-	// verify compares the array with the checksum of its archive; nil where it has none.
+	text  func() ([]string, error) // all elements of a text array; nil for numbers
+	at    io.ReaderAt              // for random access to rows; nil if they are compressed
+	// verify compares the array with the checksum of its archive; nil if there is none.
 	verify func(ctx context.Context, tell func(done, of int64)) error
 }
 
-// String is the array for people: "images, 100 × 64 × 64 of uint8".
+// String describes the array: "images, 100 × 64 × 64 of uint8".
 func (a *array) String() string {
 	sizes := make([]string, len(a.Shape))
 	for i, s := range a.Shape {
@@ -48,7 +48,7 @@ func (a *array) String() string {
 	return fmt.Sprintf("%s, %s of %s", name, strings.Join(sizes, " × "), a.DType())
 }
 
-// rowBytes is the size of a row.
+// rowBytes returns the size of a row in bytes.
 func (a *array) rowBytes() int {
 	n := a.Size
 	for _, s := range a.Shape[1:] {
@@ -57,11 +57,11 @@ func (a *array) rowBytes() int {
 	return n
 }
 
-// arrays is a file that holds arrays by name.
+// arrays is a file of named arrays.
 type arrays interface {
 	io.Closer
 	names() ([]string, error)
-	// array finds one by name; model.ErrNotFound is in the chain where there is none.
+	// array returns an array by name; the error wraps model.ErrNotFound if there is none.
 	array(name string) (*array, error)
 }
 
@@ -117,7 +117,7 @@ func (f npzArrays) array(name string) (*array, error) {
 	return ofNPZ(n, f.path), nil
 }
 
-// ofNPZ reads an array of NumPy's.
+// ofNPZ wraps a NumPy array.
 func ofNPZ(n *npz.Array, path string) *array {
 	a := &array{Header: n.Header, name: n.Name, where: fmt.Sprintf("%s: array %q", path, n.Name), block: 256}
 	if n.Name == "" {
@@ -138,7 +138,7 @@ func ofNPZ(n *npz.Array, path string) *array {
 	return a
 }
 
-// placedRows reads rows where they lie.
+// placedRows reads uncompressed rows at their place in the file.
 type placedRows struct{ *array }
 
 func (r placedRows) Read(dst []byte, first int) error {
@@ -149,7 +149,7 @@ func (r placedRows) Read(dst []byte, first int) error {
 	return nil
 }
 
-// reordered reads an array of Fortran order whole and turns it.
+// reordered reads a whole array in Fortran order and converts it to C order.
 func reordered(n *npz.Array) (rowReader, error) {
 	b, err := n.Elements()
 	if err != nil {
@@ -159,7 +159,7 @@ func reordered(n *npz.Array) (rowReader, error) {
 	return placedRows{a}, nil
 }
 
-// streamedRows inflates rows one after the other.
+// streamedRows decompresses rows in order.
 type streamedRows struct {
 	*array
 	open func() (io.ReadCloser, error)
@@ -175,7 +175,7 @@ func (r *streamedRows) Read(dst []byte, first int) error {
 		}
 	}
 	if _, err := io.CopyN(io.Discard, r.r, int64(first-r.next)*int64(each)); err != nil {
-		return fmt.Errorf("%s: passing over the rows before row %d: %w", r.where, first, err)
+		return fmt.Errorf("%s: skipping to row %d: %w", r.where, first, err)
 	}
 	if _, err := io.ReadFull(r.r, dst); err != nil {
 		return fmt.Errorf("%s: reading row %d: %w", r.where, first, err)
@@ -193,7 +193,7 @@ func (r *streamedRows) restart() (err error) {
 	return err
 }
 
-// end reads beyond the last row, which is when the checksum is verified.
+// end reads past the last row, which verifies the checksum.
 func (r *streamedRows) end() error {
 	if r.next < r.Shape[0] {
 		return nil
@@ -205,17 +205,17 @@ func (r *streamedRows) end() error {
 	return nil
 }
 
-// numbers reads a whole array as numbers, in C order; at most npz.MaxValues.
+// numbers reads a whole array as numbers in C order. It fails for more than npz.MaxValues.
 func (a *array) numbers() ([]float64, error) {
 	if a.Len() > npz.MaxValues {
-		return nil, fmt.Errorf("%s: %d numbers are too many for labels", a.where, a.Len())
+		return nil, fmt.Errorf("%s: %d labels are too many (limit %d)", a.where, a.Len(), npz.MaxValues)
 	}
 	get, err := a.Decoder()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.where, err)
 	}
 	if len(a.Shape) == 0 || a.Len() == 0 {
-		return nil, fmt.Errorf("%s: it is empty", a.where)
+		return nil, fmt.Errorf("%s: the array is empty", a.where)
 	}
 	out := make([]float64, 0, a.Len())
 	err = a.blocks(func(_ int, b []byte) error {
@@ -258,18 +258,18 @@ type arraySource struct {
 	holds  Contents
 }
 
-// Contents says what a file of arrays holds, for people.
+// Contents describes the arrays of a file for users.
 type Contents struct {
 	Used   []string `json:"used"`   // each with its role
-	Unused []string `json:"unused"` // what is not read
+	Unused []string `json:"unused"` // arrays that are not read
 }
 
 func (s *arraySource) contents() Contents { return s.holds }
 
-// inPlaceArrays is one that need not be packed.
+// inPlaceArrays is an arraySource that needs no packing.
 type inPlaceArrays struct{ *arraySource }
 
-// newArraySource completes a description by the size of the images.
+// newArraySource returns a source whose Info has the size and number of the images filled in.
 func newArraySource(info Info, labels []uint16, images *array, f frame, file io.Closer, holds Contents) Source {
 	info.H, info.W, info.C, info.Len = side, side, f.channels(), images.Shape[0]
 	s := &arraySource{info, labels, images, f, file, holds}
@@ -340,17 +340,17 @@ func (s inPlaceArrays) ReadImages(dst []byte, index []int) error {
 	return nil
 }
 
-// arrayOf opens an array that a published file has, of a given shape and type.
+// arrayOf opens an array of a published file and checks its shape and type.
 func arrayOf(f arrays, name, dtype string, shape ...int) (*array, error) {
 	a, err := f.array(name)
 	if errors.Is(err, model.ErrNotFound) {
-		return nil, fmt.Errorf("%w; is it the published file?", err)
+		return nil, fmt.Errorf("%w; check that this is the published file", err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if a.DType() != dtype || !slices.Equal(a.Shape, shape) {
-		return nil, fmt.Errorf("%s holds %s of shape %v, where the published file has %s of shape %v; it may be another dataset's file under this name",
+		return nil, fmt.Errorf("%s holds %s of shape %v, but the published file has %s of shape %v; it may be a file of another dataset with the same name",
 			a.where, a.DType(), a.Shape, dtype, shape)
 	}
 	return a, nil

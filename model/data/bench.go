@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Warmer is a Set that can do ahead, on all cores, what it would otherwise do when images are first asked for.
+// Warmer is a Set that can do its first-use work in advance, on all cores.
 type Warmer interface {
 	Warm(ctx context.Context) error
 }
 
-// Speed is how fast a set gives images, one goroutine asking.
+// Speed is how fast one goroutine can read images from a dataset.
 type Speed struct {
-	Warm       float64 `json:"warm_seconds"`                 // once, before the first image of Sequential; 0 where there is nothing to do
+	Warm       float64 `json:"warm_seconds"`                 // once, before the first image of Sequential; 0 for sets without a Warm method
 	Sequential float64 `json:"sequential_images_per_second"` // in order of index
 	Random     float64 `json:"random_images_per_second"`     // in the order of a Sampler
 }
 
-// BenchBatch is the number of images asked for at once.
+// BenchBatch is the number of images read per call.
 const BenchBatch = 128
 
 // Bench measures a set for about the given number of seconds, half in order, half at random.

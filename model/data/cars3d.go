@@ -20,10 +20,10 @@ import (
 var cars3dInfo = Info{
 	Name: "cars3d", Title: "Cars3D", H: side, W: side, C: 3, Len: 4 * 24 * 183, Complete: true,
 	Factors: []Factor{{"elevation", numbered(4)}, {"azimuth", numbered(24)}, {"object_type", numbered(183)}},
-	About:   "Drawings of 183 cars, each from 24 sides and 4 heights.",
-	Note: "Images are scaled from 128 × 128 by a bicubic kernel, where disentanglement_lib uses Lanczos's; cars are numbered in the order of " +
-		"their files' names.",
-	Licence:  "None is stated; for research",
+	About:   "Drawings of 183 cars, each from 24 azimuths and 4 elevations.",
+	Note: "Images are scaled from 128 × 128 with a bicubic kernel (disentanglement_lib uses Lanczos); cars are numbered in the order of " +
+		"their file names.",
+	Licence:  "None stated; for research",
 	Citation: "S. Reed, Y. Zhang, Y. Zhang, H. Lee. Deep Visual Analogy-Making. NeurIPS, 2015.",
 }
 
@@ -49,10 +49,10 @@ var publishedCars3D = Published{
 	},
 }
 
-// carFiles gives the files of all cars, in any order, to add.
+// carFiles passes the files of all cars to add, in any order.
 type carFiles func(ctx context.Context, path string, add func(name string, content []byte) error) error
 
-// openCars3D opens the archive or the folder; whether every car is there shows when they are read, save that a folder is counted.
+// openCars3D opens the archive or the folder. It counts the files of a folder; missing cars of an archive are reported when it is read.
 func openCars3D(info Info, path string, files carFiles) (Source, error) {
 	stat, err := os.Stat(path)
 	if err != nil {
@@ -61,7 +61,7 @@ func openCars3D(info Info, path string, files carFiles) (Source, error) {
 	if cars := len(info.Factors[2].Values); stat.IsDir() {
 		names, err := fs.Glob(os.DirFS(path), "*.mat")
 		if err != nil || len(names) != cars {
-			return nil, fmt.Errorf("opening %s: %s: there are %d .mat files, where %d cars are published", info.Title, path, len(names), cars)
+			return nil, fmt.Errorf("opening %s: %s has %d .mat files; the published dataset has %d cars", info.Title, path, len(names), cars)
 		}
 	}
 	return &gatheredSource{info: info, load: func(ctx context.Context, images []byte, tell func(int)) error {
@@ -92,7 +92,7 @@ func carsInFolder(_ context.Context, dir string, add func(name string, content [
 	return nil
 }
 
-// carsInTar reads cars/….mat of the archive, which holds other data besides.
+// carsInTar reads the files cars/*.mat of the archive, which also holds other data.
 func carsInTar(_ context.Context, file string, add func(name string, content []byte) error) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -124,8 +124,8 @@ func carsInTar(_ context.Context, file string, add func(name string, content []b
 	}
 }
 
-// loadCars reads all cars and puts the images of each, elevation by elevation and azimuth by azimuth, to their places. Cars come in any
-// order, and are put into that of their names at the end.
+// loadCars reads all cars and stores their images by elevation, azimuth and car. Cars arrive in any order and are sorted by name at the
+// end.
 func loadCars(ctx context.Context, info Info, path string, files carFiles, images []byte, tell func(done int)) error {
 	const each = side * side * 3
 	sizes := info.Sizes()
@@ -137,7 +137,7 @@ func loadCars(ctx context.Context, info Info, path string, files carFiles, image
 			return err
 		}
 		if len(names) >= cars || slices.Contains(names, name) {
-			return fmt.Errorf("there are more than %d cars, or one occurs twice", cars)
+			return fmt.Errorf("there are more than %d cars, or one occurs twice; it may be another dataset", cars)
 		}
 		if err := viewsOfCar(buffer, content, sizes[0], sizes[1], canvases); err != nil {
 			return err
@@ -153,7 +153,7 @@ func loadCars(ctx context.Context, info Info, path string, files carFiles, image
 		return err
 	}
 	if len(names) != cars {
-		return fmt.Errorf("%s: there are %d of %d cars", path, len(names), cars)
+		return fmt.Errorf("%s has only %d of %d cars; it may be incomplete", path, len(names), cars)
 	}
 	for view := range views {
 		inOrderOf(names, images[view*cars*each:(view+1)*cars*each], each)
@@ -161,7 +161,7 @@ func loadCars(ctx context.Context, info Info, path string, files carFiles, image
 	return nil
 }
 
-// inOrderOf sorts rows of each bytes by their names.
+// inOrderOf sorts rows, of each bytes, by their names.
 func inOrderOf(names []string, rows []byte, each int) {
 	before, sorted := slices.Clone(rows), slices.Sorted(slices.Values(names))
 	for from, name := range names {
@@ -170,7 +170,8 @@ func inOrderOf(names []string, rows []byte, each int) {
 	}
 }
 
-// viewsOfCar writes the views of one car, im [128, 128, 3, azimuth, elevation], first axis fastest, scaled, to dst, [elevation, azimuth].
+// viewsOfCar scales the views of one car, im [128, 128, 3, azimuth, elevation] with the first axis fastest, and writes them to dst,
+// [elevation, azimuth].
 func viewsOfCar(dst, content []byte, elevations, azimuths int, canvases []canvas) error {
 	const h, w, c = 128, 128, 3
 	im, err := mat.Find(content, "im")
@@ -178,7 +179,7 @@ func viewsOfCar(dst, content []byte, elevations, azimuths int, canvases []canvas
 		return err
 	}
 	if want := []int{h, w, c, azimuths, elevations}; !slices.Equal(im.Shape, want) {
-		return errors.New(fmt.Sprint("im has shape ", im.Shape, " where it is published with ", want))
+		return errors.New(fmt.Sprint("array im has shape ", im.Shape, "; the published shape is ", want))
 	}
 	return onAllCores(elevations*azimuths, func(worker, view int) error {
 		elevation, azimuth := view/azimuths, view%azimuths

@@ -20,14 +20,14 @@ import (
 	"slotscope/model/expect"
 )
 
-// plainSet is what a file of these tests holds: a dataset of one-channel images, pixel p of image i being 7·i + p.
+// plainSet is the content of a test file: a dataset of one-channel images in which pixel p of image i is 7·i + p.
 type plainSet struct {
 	N, Side  int
 	Sizes    []int
 	Labels   []uint16 // nil for a complete grid
 	Delay    time.Duration
-	Place    bool // gives any image at once
-	PanicsAt int  // where positive
+	Place    bool // random access
+	PanicsAt int  // image at which Stream panics; 0 for never
 	Info     Info `json:"-"`
 }
 
@@ -62,7 +62,7 @@ func openPlain(path string) (Source, error) {
 	}
 	s := plainSource{mu: new(sync.Mutex)}
 	if err := json.Unmarshal(b, &s.plainSet); err != nil {
-		return nil, fmt.Errorf("%s is no plain set: %w", path, err)
+		return nil, fmt.Errorf("%s is not a plain set: %w", path, err)
 	}
 	if s.Place {
 		return placedSource{s}, nil
@@ -103,7 +103,7 @@ func (s placedSource) ReadImages(dst []byte, index []int) error {
 	return nil
 }
 
-// withPlain lets the catalogue know one published set, in two files or one, and plain files as a visitor's own.
+// withPlain registers a published dataset, in one file or two, and a format for a user's own plain files.
 func withPlain(t *testing.T, url, sha string) {
 	before, formatsBefore := published, formats
 	t.Cleanup(func() { published, formats = before, formatsBefore })
@@ -151,7 +151,7 @@ func add(t *testing.T, c Catalogue, r Request) Set {
 	return set
 }
 
-// same makes sure that a set has the images and labels that p says.
+// same checks that a dataset has the images and labels of p.
 func same(t *testing.T, set Set, p plainSet) {
 	t.Helper()
 	info := set.Info()
@@ -179,7 +179,7 @@ func same(t *testing.T, set Set, p plainSet) {
 	}
 }
 
-// sets are the shapes that a dataset may have.
+// sets returns datasets of every shape.
 func sets() map[string]plainSet {
 	return map[string]plainSet{
 		"complete":         {N: 24, Side: 3, Sizes: []int{2, 3, 4}},
@@ -191,7 +191,7 @@ func sets() map[string]plainSet {
 	}
 }
 
-// TestAdd adds sets of every shape from a visitor's own file, and reads them back.
+// TestAdd adds datasets of every shape from a user's own file and reads them back.
 func TestAdd(t *testing.T) {
 	withPlain(t, "", "")
 	for name, p := range sets() {
@@ -230,7 +230,7 @@ func TestAdd(t *testing.T) {
 				t.Errorf("after removing it: %v", err)
 			}
 			if _, err := os.Stat(path); err != nil {
-				t.Errorf("removing it took the visitor's file: %v", err)
+				t.Errorf("removing it deleted the user's file: %v", err)
 			}
 		})
 	}
@@ -263,7 +263,7 @@ func TestFound(t *testing.T) {
 			if e.State != Found || e.Paths[0] != path {
 				t.Fatalf("with the file: %s, %v", e.State, e.Paths)
 			}
-			if _, err := c.Open(ctx, "plain"); err == nil || !strings.Contains(err.Error(), "was not added") {
+			if _, err := c.Open(ctx, "plain"); err == nil || !strings.Contains(err.Error(), "but not added") {
 				t.Errorf("opening it: %v", err)
 			}
 			same(t, add(t, c, Request{Name: "plain"}), p)
@@ -271,7 +271,7 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// TestPublishedPath recognises a published file, or one of several, or their folder, wherever it is.
+// TestPublishedPath recognises a published file, one of several, or their folder, anywhere on the machine.
 func TestPublishedPath(t *testing.T) {
 	withPlain(t, "", "")
 	dir, c := t.TempDir(), catalogue(t)
@@ -298,7 +298,7 @@ func TestPublishedPath(t *testing.T) {
 	}
 }
 
-// TestNames refuses names that would leave the folder of datasets, or are taken.
+// TestNames checks that names that leave the folder of datasets or are taken are rejected.
 func TestNames(t *testing.T) {
 	withPlain(t, "", "")
 	c := catalogue(t)
@@ -317,7 +317,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for from, says := range map[string]string{
-		"nowhere.own": "give the whole path of nowhere.own", filepath.Join(t.TempDir(), "no.own"): "no.own on this machine",
+		"nowhere.own": "nowhere.own is a relative path", filepath.Join(t.TempDir(), "no.own"): "no.own on this machine",
 		writeEmpty(t): "empty.own is empty",
 	} {
 		if _, err := c.Add(context.Background(), Request{From: from}, func(Work) {}); err == nil || !strings.Contains(err.Error(), says) {
@@ -325,7 +325,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(c.Dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("refused requests wrote something: %v", err)
+		t.Errorf("rejected requests wrote files: %v", err)
 	}
 }
 
@@ -338,7 +338,7 @@ func writeEmpty(t *testing.T) string {
 	return path
 }
 
-// TestOddPath: a path in which brackets stand is a path, where it leads to something.
+// TestOddPath: a path with brackets is a path, not a selection, if it exists.
 func TestOddPath(t *testing.T) {
 	withPlain(t, "", "")
 	c, p := catalogue(t), sets()["complete"]
@@ -351,7 +351,7 @@ func TestOddPath(t *testing.T) {
 	expect.Says(t, err, "part of the program and need not be added")
 }
 
-// TestOtherFile refuses a file that is not the published one, says how it can be added all the same, and adds it so.
+// TestOtherFile: a file that is not the published one is rejected with a hint, and can be added as the hint says.
 func TestOtherFile(t *testing.T) {
 	withPlain(t, "", strings.Repeat("0", 64))
 	c, p := catalogue(t), sets()["complete"]
@@ -366,7 +366,7 @@ func TestOtherFile(t *testing.T) {
 	same(t, add(t, c, Request{From: path, Name: "mine"}), p)
 }
 
-// TestDownload gets a published set, refuses one of another checksum, and gets it anew after that.
+// TestDownload downloads a published dataset, rejects a wrong checksum, and downloads it again after that.
 func TestDownload(t *testing.T) {
 	body, _ := json.Marshal(sets()["complete"])
 	good := body
@@ -398,16 +398,16 @@ func TestDownload(t *testing.T) {
 	same(t, add(t, c, Request{From: server.URL + "/other.own", Name: "other"}), sets()["complete"])
 	body = good[:len(good)/2]
 	_, err = c.Add(context.Background(), Request{From: server.URL + "/short.own"}, func(Work) {})
-	expect.Says(t, err, "short.own", "the download is removed")
+	expect.Says(t, err, "short.own", "the download was removed")
 	body = good
-	same(t, add(t, c, Request{From: "short"}), sets()["complete"]) // which gets it anew
+	same(t, add(t, c, Request{From: "short"}), sets()["complete"]) // downloads it again
 	for from, says := range map[string]string{"http:///x.own": "not a complete URL", "http://": "not a complete URL", "https://[::1/x": "not a complete URL", "ftp://a.example/x.own": "http:// or https://"} {
 		_, err := c.Plan(Request{From: from})
 		expect.Says(t, err, from, says)
 	}
 }
 
-// stopping is a source that ends its reader's context once more than a block of 256 images was taken.
+// stopping is a source that cancels its reader's context after more than a block of 256 images.
 type stopping struct {
 	plainSource
 	stop func()
@@ -422,7 +422,7 @@ func (s stopping) Stream(ctx context.Context, first int, yield func(int, []byte)
 	})
 }
 
-// TestCancel ends in the middle, keeps what was packed, and goes on there.
+// TestCancel: cancelled packing keeps what was packed and resumes there.
 func TestCancel(t *testing.T) {
 	withPlain(t, "", "")
 	c := catalogue(t)
@@ -445,7 +445,7 @@ func TestCancel(t *testing.T) {
 	if slices.ContainsFunc(c.List(context.Background()), func(i Info) bool { return i.Name == "big" }) {
 		t.Error("half a dataset is listed")
 	}
-	for _, again := range []Request{{Name: "big"}, {From: "big"}, {Name: "big"}} { // as the page and the command ask for it
+	for _, again := range []Request{{Name: "big"}, {From: "big"}, {Name: "big"}} { // as the page and the command request it
 		ctx, cancel := context.WithCancel(context.Background())
 		if _, err := c.Add(ctx, again, func(w Work) { cancel() }); !errors.Is(err, context.Canceled) {
 			t.Fatalf("%+v, cancelled again: %v", again, err)
@@ -464,7 +464,7 @@ func TestCancel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first < 1 {
-		t.Errorf("packing went on from image %d", first)
+		t.Errorf("packing resumed from image %d", first)
 	}
 	set, err := c.Open(context.Background(), "big")
 	if err != nil {
@@ -474,7 +474,7 @@ func TestCancel(t *testing.T) {
 	same(t, set, p)
 }
 
-// TestKilled packs in another process, which is killed in the middle; the next one goes on.
+// TestKilled packs in another process, kills it midway, and resumes in this one.
 func TestKilled(t *testing.T) {
 	withPlain(t, "", "")
 	if dir := os.Getenv("PACK_IN"); dir != "" {
@@ -493,7 +493,7 @@ func TestKilled(t *testing.T) {
 		e, _ := c.Entry(context.Background(), "big")
 		if e.State == Working && e.Work.Done > 16000 {
 			if !strings.Contains(e.Holder, fmt.Sprint(cmd.Process.Pid)) {
-				t.Errorf("%q works on it, not process %d", e.Holder, cmd.Process.Pid)
+				t.Errorf("%q is adding it, not process %d", e.Holder, cmd.Process.Pid)
 			}
 			break
 		}
@@ -520,7 +520,7 @@ func TestKilled(t *testing.T) {
 		}
 	})
 	if err != nil || first < 1 {
-		t.Fatalf("going on from image %d: %v", first, err)
+		t.Fatalf("resumed from image %d: %v", first, err)
 	}
 	set, err := c.Open(context.Background(), "big")
 	if err != nil {
@@ -530,7 +530,7 @@ func TestKilled(t *testing.T) {
 	same(t, set, p)
 }
 
-// TestBadSource registers nothing, and says why.
+// TestBadSource: a bad source registers nothing and the error says why.
 func TestBadSource(t *testing.T) {
 	withPlain(t, "", "")
 	for name, c := range map[string]struct {
@@ -538,7 +538,7 @@ func TestBadSource(t *testing.T) {
 		says string
 	}{
 		"panics":       {plainSet{N: 500, Side: 2, PanicsAt: 100}, "cannot be read: index out of range"},
-		"wrong grid":   {plainSet{N: 23, Side: 2, Sizes: []int{4, 6}}, "23 images are not the 24 combinations"},
+		"wrong grid":   {plainSet{N: 23, Side: 2, Sizes: []int{4, 6}}, "23 images do not match the 24 combinations"},
 		"wrong class":  {plainSet{N: 2, Side: 2, Sizes: []int{2}, Labels: []uint16{1, 2}}, "image 1 has class 2 of a"},
 		"wrong labels": {plainSet{N: 2, Side: 2, Sizes: []int{2}, Labels: []uint16{1}}, "1 labels for 2 images"},
 		"no images":    {plainSet{Side: 2}, "0 images"},
@@ -563,7 +563,7 @@ func TestBadSource(t *testing.T) {
 	}
 }
 
-// TestMoved says so where the files of a set that is read in place have changed or gone.
+// TestMoved: changed or missing files of a dataset that is read in place are reported.
 func TestMoved(t *testing.T) {
 	withPlain(t, "", "")
 	c, ctx := catalogue(t), context.Background()
@@ -596,22 +596,22 @@ func TestNamedPart(t *testing.T) {
 	if err := c.Remove("cubes"); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := c.Entry(ctx, "red-cubes"); err != nil || e.State != Failed || !strings.Contains(e.Reason, "cubes, of which it is a part") {
-		t.Errorf("a part of what is gone: %+v, %v", e, err)
+	if e, err := c.Entry(ctx, "red-cubes"); err != nil || e.State != Failed || !strings.Contains(e.Reason, "it is a part of cubes") {
+		t.Errorf("a part of a removed dataset: %+v, %v", e, err)
 	}
 	cubes = add(t, c, Request{Name: "cubes", From: "shapes3d-synthetic[shape=cube]"}).Info()
 	if e, err := c.Entry(ctx, "red-cubes"); err != nil || e.State != Ready {
-		t.Errorf("a part of what came back: %+v, %v", e, err)
+		t.Errorf("a part of a dataset added again: %+v, %v", e, err)
 	}
 	if _, err := c.Add(ctx, Request{From: "cubes[every=2]"}, func(Work) {}); err == nil || !strings.Contains(err.Error(), "choose a name") {
 		t.Errorf("without a name: %v", err)
 	}
 	if _, err := c.Add(ctx, Request{Name: "x", From: "cubes[shape=ball]"}, func(Work) {}); err == nil || !strings.Contains(err.Error(), `no value "ball"`) {
-		t.Errorf("a value that there is not: %v", err)
+		t.Errorf("a value that does not exist: %v", err)
 	}
 }
 
-// TestTogether adds, lists, opens and reads from several goroutines; the race detector watches.
+// TestTogether adds, lists, opens and reads from several goroutines, for the race detector.
 func TestTogether(t *testing.T) {
 	withPlain(t, "", "")
 	c, dir := catalogue(t), t.TempDir()

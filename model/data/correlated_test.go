@@ -12,7 +12,7 @@ import (
 	"slotscope/model"
 )
 
-// grid is a complete set of three factors in memory.
+// grid returns a complete dataset in memory with factors of the given sizes.
 func grid(sizes ...int) tabled {
 	s := tabled{info: Info{Name: "t", Title: "T", H: 1, W: 2, C: 1, Complete: true, Len: Grid(sizes).Len()}}
 	for f, n := range sizes {
@@ -26,8 +26,8 @@ func grid(sizes ...int) tabled {
 	return s
 }
 
-// The χ² test of the sampler: how many images of every pair of values are kept is as binomial as the definition says, and so is what is
-// kept of every value of a third factor.
+// χ² tests of the selection: the number of images kept of every pair of values follows the binomial distribution of the definition, and
+// the values of a third factor stay uniform.
 func TestCorrelatedPairsAreThoseOfTheDefinition(t *testing.T) {
 	const a, b, rest = 10, 8, 60
 	set := grid(a, b, rest)
@@ -54,7 +54,7 @@ func TestCorrelatedPairsAreThoseOfTheDefinition(t *testing.T) {
 			for j := range b {
 				p := math.Exp(-math.Pow(float64(i)/(a-1)-float64(j)/(b-1), 2) / (2 * c.width * c.width))
 				expected += rest * p
-				if variance := rest * p * (1 - p); variance > 2 { // else the cell is all but certain and no normal number
+				if variance := rest * p * (1 - p); variance > 2 { // else the count is almost certain, not nearly normal
 					chi += math.Pow(kept[i*b+j]-rest*p, 2) / variance
 					cells++
 				} else if math.Abs(kept[i*b+j]-rest*p) > 8 {
@@ -79,11 +79,11 @@ func TestCorrelatedPairsAreThoseOfTheDefinition(t *testing.T) {
 	}
 }
 
-// A model is trained on correlated factors and measured on the set without their correlation.
+// A model trained on correlated factors is evaluated on the dataset without the correlation.
 func TestComplementOfCorrelated(t *testing.T) {
 	for name, want := range map[string]string{"t[corr(a,b;0.1)]": "t", "t[c=v0; corr(a,b;0.1)@3]": "t[c=v0]", "t[not(corr(a,b;0.1))]": "t[corr(a,b;0.1)]"} {
 		if got, ok := Complement(name); !ok || got != want {
-			t.Errorf("%s is measured on %q, want %q", name, got, want)
+			t.Errorf("%s is evaluated on %q, want %q", name, got, want)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestImpossibleCorrelations(t *testing.T) {
 	}
 }
 
-// TestCorrelationWithWhatOtherClausesFix: a factor that other clauses leave one value cannot be correlated.
+// TestCorrelationWithWhatOtherClausesFix: a factor that other clauses reduce to one value cannot be correlated.
 func TestCorrelationWithWhatOtherClausesFix(t *testing.T) {
 	for text, refused := range map[string]bool{"[a=#0; corr(a,b;0.5)]": true, "[corr(a,b;0.5); b=#1]": true, "[c=#0; corr(a,b;0.5)]": false, "[a=#0,#2; corr(a,b;0.5)]": false} {
 		set := grid(3, 4, 2)
@@ -121,7 +121,7 @@ func TestCorrelationWithWhatOtherClausesFix(t *testing.T) {
 	}
 }
 
-// What each split keeps from training, by hand on a grid of 5 × 3 × 2 values: the last factor has too few to be split.
+// The held-out part of each split, worked out by hand on a grid of 5 × 3 × 2 values. The last factor has too few values to be split.
 func TestSplits(t *testing.T) {
 	set := grid(5, 3, 2)
 	out := func(kind string) (left [][2]int) {
@@ -158,7 +158,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// TestCorrelationOfWidths holds the figures of docs/datasets.md: the correlation of classes on a grid of 10 × 10.
+// TestCorrelationOfWidths checks the numbers in docs/datasets.md: the correlation of classes on a grid of 10 × 10.
 func TestCorrelationOfWidths(t *testing.T) {
 	for width, want := range map[float64]float64{0.1: 0.95, 0.2: 0.81, 0.4: 0.46, 0.7: 0.19} {
 		c := correlated{width: width}

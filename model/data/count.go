@@ -6,10 +6,10 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// counted keeps the newest counts, which follow from reading every label.
-var counted, _ = lru.New[string, [][]int](32) // fails only for a size below one
+// counted caches the latest counts, which take reading every label.
+var counted, _ = lru.New[string, [][]int](32) // fails only for a size below 1
 
-// Counts says for every value of every factor how many images have it: [F][class].
+// Counts returns the number of images with each value of each factor, [F][class].
 func Counts(ctx context.Context, set Set) ([][]int, error) {
 	info := set.Info()
 	counts := make([][]int, len(info.Factors))

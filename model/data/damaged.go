@@ -10,32 +10,33 @@ import (
 	"sync"
 )
 
-// damaged is why one picture of many cannot be read. Whoever adds the set may leave such pictures out.
+// damaged is the reason why one image file cannot be read. Users can choose to skip such files when they add a dataset.
 type damaged struct {
-	picture string // as its file calls it
+	picture string // its name in the folder or archive
 	err     error
 }
 
 func (d damaged) Error() string { return d.err.Error() }
 func (d damaged) Unwrap() error { return d.err }
 
-// forgiving is a source of pictures, of which some may be damaged.
+// forgiving is a source of image files, some of which may be damaged.
 type forgiving interface {
 	Source
-	// forgive makes Stream leave damaged pictures black, after telling of each, from several goroutines at once. Stream ends with
-	// what tell returns.
+	// forgive makes Stream report each damaged image to tell, from several goroutines at once, and yield it black. Stream stops if tell
+	// returns an error.
 	forgive(tell func(index int, d damaged) error)
 }
 
-// leftOut is skipped.json: the pictures that are left out.
+// leftOut is the content of skipped.json: the skipped images.
 type leftOut struct {
-	Index    []int    `json:"index"` // where they were, in order
+	Index    []int    `json:"index"` // in ascending order
 	Pictures []string `json:"pictures"`
 }
 
 const skippedFile = "skipped.json"
 
-// leaveOut makes a source leave damaged pictures out, and notes which. Beyond one in a hundred, something else is wrong.
+// leaveOut makes a source skip damaged images and records them. If more than 16 images and more than 1% are damaged, it fails, since
+// something else is probably wrong.
 func (a *adding) leaveOut(source forgiving) {
 	var mu sync.Mutex
 	most := max(16, source.Info().Len/100)
@@ -48,13 +49,13 @@ func (a *adding) leaveOut(source forgiving) {
 		}
 		a.left.Index, a.left.Pictures = slices.Insert(a.left.Index, at, index), slices.Insert(a.left.Pictures, at, d.picture)
 		if n := len(a.left.Index); n > most {
-			return fmt.Errorf("more than %d pictures are damaged; the last one: %w", most, d.err)
+			return fmt.Errorf("more than %d images are damaged, too many to skip; the last one: %w", most, d.err)
 		}
 		return writeRecord(a.dir, skippedFile, a.left)
 	})
 }
 
-// recallLeftOut reads which of the done images that were packed before are left out.
+// recallLeftOut reads which of the first done images, packed earlier, were skipped.
 func (a *adding) recallLeftOut(done int) error {
 	var err error
 	if a.left, err = readRecord[leftOut](a.dir, skippedFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +72,7 @@ func (a *adding) recallLeftOut(done int) error {
 	return nil
 }
 
-// without describes the set without the pictures that are left out.
+// without returns the record of the dataset without the skipped images.
 func (r record) without(l leftOut) record {
 	n := len(l.Index)
 	if n == 0 {
@@ -83,11 +84,11 @@ func (r record) without(l leftOut) record {
 	if n > 5 {
 		names += fmt.Sprintf(" and %d more", n-5)
 	}
-	r.Info.Note = strings.TrimSpace(r.Info.Note + " Damaged pictures are left out: " + names + ".")
+	r.Info.Note = strings.TrimSpace(r.Info.Note + " Damaged images were skipped: " + names + ".")
 	return r
 }
 
-// whole describes what was packed: the set with the pictures that are left out.
+// whole describes the dataset as packed, including the skipped images.
 func (r record) whole() Info {
 	info := r.Info
 	info.Len += len(r.Skipped)
@@ -95,16 +96,16 @@ func (r record) whole() Info {
 	return info
 }
 
-// skipped are the places of images that are left out, in order.
+// skipped holds the places of skipped images, in ascending order.
 type skipped []int
 
-// place is where an image of the set is among all.
+// place returns the place among all images of an image of the dataset.
 func (s skipped) place(index int) int {
 	// s[j] − j images of the set come before the one left out at s[j].
 	return index + sort.Search(len(s), func(j int) bool { return s[j]-j > index })
 }
 
-// places are those of several images; index itself where none is left out.
+// places returns the places of several images; it returns index itself if none is skipped.
 func (s skipped) places(index []int) []int {
 	if len(s) == 0 {
 		return index
@@ -116,7 +117,7 @@ func (s skipped) places(index []int) []int {
 	return places
 }
 
-// index is the one that a place has in the set; false where it is left out.
+// index returns the index in the dataset of a place, or false if the image there is skipped.
 func (s skipped) index(place int) (int, bool) {
 	before, out := slices.BinarySearch(s, place)
 	return place - before, !out

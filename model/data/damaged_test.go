@@ -16,7 +16,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// squares writes a folder of n grey pictures of 64 × 64, picture i as bright as i, of x = i/10 and y = i%10, and damages some.
+// squares writes a folder of n grey images of 64 × 64 and damages some. Image i has brightness i, x = i/10 and y = i%10.
 func squares(t *testing.T, n int, broken ...int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,7 +45,7 @@ func squares(t *testing.T, n int, broken ...int) string {
 	return dir
 }
 
-// TestDamagedPicture: it is named, the set can be had without it, and the other pictures keep their factors.
+// TestDamagedPicture: a damaged image is named and can be skipped, and the other images keep their factors.
 func TestDamagedPicture(t *testing.T) {
 	c, ctx := catalogue(t), t.Context()
 	path := squares(t, 200, 0, 77, 199)
@@ -55,12 +55,12 @@ func TestDamagedPicture(t *testing.T) {
 	if err != nil || e.State != Failed || e.Work.Damaged != "000.png" {
 		t.Fatalf("its entry: %+v, %v", e, err)
 	}
-	set := add(t, c, Request{Name: "a", Skip: true}) // what was requested before, without them
+	set := add(t, c, Request{Name: "a", Skip: true}) // the earlier request, skipping damaged images
 	info := set.Info()
 	if info.Len != 197 || info.Complete || len(info.Factors) != 2 {
 		t.Fatalf("%+v", info)
 	}
-	expect.Says(t, errors.New(info.Note), "left out: 000.png, 077.png, 199.png.")
+	expect.Says(t, errors.New(info.Note), "skipped: 000.png, 077.png, 199.png.")
 	pixels, classes := make([]byte, 4096), make([]int, 2)
 	at := 0
 	for i := range 200 {
@@ -68,7 +68,7 @@ func TestDamagedPicture(t *testing.T) {
 		index, err := set.Index(tuple)
 		if i == 0 || i == 77 || i == 199 {
 			if !errors.Is(err, model.ErrNotFound) {
-				t.Errorf("picture %d, which is left out, is %d: %v", i, index, err)
+				t.Errorf("skipped image %d has index %d: %v", i, index, err)
 			}
 			continue
 		}
@@ -76,7 +76,7 @@ func TestDamagedPicture(t *testing.T) {
 			t.Fatal(err)
 		}
 		if index != at || pixels[0] != byte(i) || pixels[4095] != byte(i) || !slices.Equal(classes, tuple) {
-			t.Fatalf("picture %d: index %d, want %d; brightness %d; classes %v", i, index, at, pixels[0], classes)
+			t.Fatalf("image %d: index %d, want %d; brightness %d; classes %v", i, index, at, pixels[0], classes)
 		}
 		at++
 	}
@@ -88,7 +88,7 @@ func TestDamagedPicture(t *testing.T) {
 	}
 }
 
-// TestDamagedPicturesResumed: what is left out before an interruption stays so after it.
+// TestDamagedPicturesResumed: images skipped before an interruption stay skipped after it.
 func TestDamagedPicturesResumed(t *testing.T) {
 	c := catalogue(t)
 	path := squares(t, 250, 3, 240)
@@ -111,11 +111,11 @@ func TestDamagedPicturesResumed(t *testing.T) {
 		t.Errorf("%+v: %v", again.left, err)
 	}
 	if err := again.recallLeftOut(0); err != nil || len(again.left.Index) != 0 {
-		t.Errorf("of nothing, %+v is left out: %v", again.left, err)
+		t.Errorf("with no images packed, %+v is skipped: %v", again.left, err)
 	}
 }
 
-// TestDamagedSet: where many pictures are damaged, something else is wrong.
+// TestDamagedSet: adding fails if many images are damaged.
 func TestDamagedSet(t *testing.T) {
 	var broken []int
 	for i := range 40 {
@@ -123,13 +123,13 @@ func TestDamagedSet(t *testing.T) {
 	}
 	c := catalogue(t)
 	_, err := c.Add(t.Context(), Request{From: squares(t, 60, broken...), Name: "a", Skip: true}, func(Work) {})
-	expect.Says(t, err, "more than 16 pictures are damaged")
+	expect.Says(t, err, "more than 16 images are damaged")
 	if e, err := c.Entry(t.Context(), "a"); err != nil || e.State != Failed || e.Work.Damaged != "" {
 		t.Errorf("its entry: %+v, %v", e, err)
 	}
 }
 
-// TestSkipped compares places with counting.
+// TestSkipped compares places with a count.
 func TestSkipped(t *testing.T) {
 	s := skipped{0, 3, 4, 9}
 	index := 0

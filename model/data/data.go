@@ -1,4 +1,4 @@
-// Package data serves images with their factors: one file per dataset, one interface for all.
+// Package data provides datasets of images with their factors, with one file per dataset and one interface for all.
 package data
 
 import (
@@ -9,13 +9,13 @@ import (
 	"slotscope/model"
 )
 
-// Factor is one thing that a dataset varies; its values are named, in the order of their classes.
+// Factor is a factor of variation of a dataset. Values are the names of its classes, in order.
 type Factor struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values"`
 }
 
-// Info says what a dataset holds. Images are H × W × C bytes, row by row, channels last.
+// Info describes a dataset. Images are H × W × C bytes, row by row, channels last.
 type Info struct {
 	Name     string   `json:"name"`  // as typed: "shapes3d-synthetic"
 	Title    string   `json:"title"` // as shown
@@ -26,7 +26,7 @@ type Info struct {
 	Factors  []Factor `json:"factors"`
 	Complete bool     `json:"complete"` // whether every combination of values occurs once, in the order of Grid
 	About    string   `json:"about"`    // one or two sentences
-	Note     string   `json:"note"`     // what a reader of scores must know; may be empty
+	Note     string   `json:"note"`     // caveats for readers of scores; may be empty
 	Licence  string   `json:"licence"`
 	Citation string   `json:"citation"`
 }
@@ -38,12 +38,12 @@ type Set interface {
 	Images(dst []byte, index []int) error
 	// Classes writes the class of every factor of image index[b] to dst[b*F:]; len(dst) is len(index)*F.
 	Classes(dst []int, index []int) error
-	// Index finds the image of one class per factor; model.ErrNotFound is in the chain where the set lacks it.
+	// Index returns the index of the image with one class per factor; the error wraps model.ErrNotFound if there is none.
 	Index(classes []int) (int, error)
 	Close() error
 }
 
-// Sizes are the cardinalities of the factors.
+// Sizes returns the cardinalities of the factors.
 func (i Info) Sizes() []int {
 	sizes := make([]int, len(i.Factors))
 	for f := range i.Factors {
@@ -52,7 +52,7 @@ func (i Info) Sizes() []int {
 	return sizes
 }
 
-// CheckIndex refuses an index that the set does not hold.
+// CheckIndex returns an error for an index outside the dataset.
 func (i Info) CheckIndex(index int) error {
 	if index < 0 || index >= i.Len {
 		return model.Invalid{"index": fmt.Sprintf("there is no image %d; %s has images 0 to %d", index, i.Name, i.Len-1)}
@@ -60,10 +60,10 @@ func (i Info) CheckIndex(index int) error {
 	return nil
 }
 
-// CheckClasses refuses a tuple that does not give every factor one of its classes; the sentence names the factor.
+// CheckClasses returns an error, which names the factor, unless the tuple gives every factor one of its classes.
 func (i Info) CheckClasses(classes []int) error {
 	if len(classes) != len(i.Factors) {
-		return model.Invalid{"classes": fmt.Sprintf("a tuple of %d is given for the %d factors of %s", len(classes), len(i.Factors), i.Name)}
+		return model.Invalid{"classes": fmt.Sprintf("%d classes given for the %d factors of %s; give one class per factor", len(classes), len(i.Factors), i.Name)}
 	}
 	for f, c := range classes {
 		if last := len(i.Factors[f].Values) - 1; c < 0 || c > last {
@@ -73,7 +73,7 @@ func (i Info) CheckClasses(classes []int) error {
 	return nil
 }
 
-// index finds a tuple in a set that holds every combination once; errors name the factor.
+// index returns the index of a tuple in a complete dataset; errors name the factor.
 func (i Info) index(g Grid, classes []int) (int, error) {
 	if err := i.CheckClasses(classes); err != nil {
 		return 0, err
@@ -81,7 +81,7 @@ func (i Info) index(g Grid, classes []int) (int, error) {
 	return g.Index(classes)
 }
 
-// MarshalJSON writes a set without factors with an empty list of them.
+// MarshalJSON writes missing factors as an empty list.
 func (i Info) MarshalJSON() ([]byte, error) {
 	type plain Info
 	if i.Factors == nil {
@@ -90,7 +90,7 @@ func (i Info) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(i))
 }
 
-// clone shares nothing with i, so that a caller may change it.
+// clone returns a deep copy, which the caller may change.
 func (i Info) clone() Info {
 	i.Factors = slices.Clone(i.Factors)
 	for f := range i.Factors {
@@ -99,12 +99,12 @@ func (i Info) clone() Info {
 	return i
 }
 
-// Grid is the index rule of sets that hold every combination once: row-major, the last factor fastest.
+// Grid is the index rule of complete datasets, which hold every combination once: row-major, the last factor fastest.
 //
 //	stride_k = Π_{l>k} size_l      index = Σ_k class_k · stride_k
 type Grid []int
 
-// Len is the number of combinations.
+// Len returns the number of combinations.
 func (g Grid) Len() int {
 	n := 1
 	for _, size := range g {
@@ -113,7 +113,7 @@ func (g Grid) Len() int {
 	return n
 }
 
-// Index of one class per factor; an error names the factor that is out of range.
+// Index returns the index of one class per factor; an error names the factor that is out of range.
 func (g Grid) Index(classes []int) (int, error) {
 	if len(classes) != len(g) {
 		return 0, model.Invalid{"classes": fmt.Sprintf("%s given for %s", countOf(len(classes), "class", "classes"), countOf(len(g), "factor", "factors"))}
@@ -121,7 +121,7 @@ func (g Grid) Index(classes []int) (int, error) {
 	index := 0
 	for k, c := range classes {
 		if c < 0 || c >= g[k] {
-			return 0, model.Invalid{"classes": fmt.Sprintf("factor %d has classes 0 to %d, not %d", k, g[k]-1, c)}
+			return 0, model.Invalid{"classes": fmt.Sprintf("there is no class %d of factor %d; its classes are 0 to %d", c, k, g[k]-1)}
 		}
 		index = index*g[k] + c
 	}
@@ -136,7 +136,7 @@ func (g Grid) Classes(dst []int, index int) {
 	}
 }
 
-// countOf is a number of things: "1 factor", "12 factors".
+// countOf formats a number of things: "1 factor", "12 factors".
 func countOf(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

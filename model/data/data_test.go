@@ -27,7 +27,7 @@ func open(t testing.TB) Set {
 	return set
 }
 
-// invalid asserts that err names the field in a sentence that holds every part.
+// invalid asserts that err has a sentence for the field that contains every part.
 func invalid(t *testing.T, err error, field string, parts ...string) {
 	t.Helper()
 	var bad model.Invalid
@@ -58,11 +58,12 @@ func TestShapes3DIsDescribedAsTheOriginal(t *testing.T) {
 		t.Errorf("%d images of %d × %d × %d", info.Len, info.H, info.W, info.C)
 	}
 	if !strings.Contains(info.Note, "not comparable with published 3D Shapes scores") {
-		t.Errorf("the note keeps quiet: %q", info.Note)
+		t.Errorf("the note does not say so: %q", info.Note)
 	}
 }
 
-// TestDSpritesIsDescribedAsTheOriginal: the factors of dSprites but for color, and its index rule; the last factor moves the sprite down.
+// TestDSpritesIsDescribedAsTheOriginal: the factors are those of dSprites except color, with the same index rule; the last factor moves
+// the sprite down.
 func TestDSpritesIsDescribedAsTheOriginal(t *testing.T) {
 	set, err := Open(t.Context(), "dsprites-synthetic", t.TempDir())
 	if err != nil {
@@ -96,7 +97,7 @@ func TestDSpritesIsDescribedAsTheOriginal(t *testing.T) {
 	}
 }
 
-// TestInfoIsTheCallersOwn: what a caller does to a description reaches no other.
+// TestInfoIsTheCallersOwn: callers can change a description without affecting others.
 func TestInfoIsTheCallersOwn(t *testing.T) {
 	set := open(t)
 	set.Info().Factors[0].Values[0] = "spoilt"

@@ -1,6 +1,6 @@
 package data
 
-// drawnGrid is a set whose images the program draws; it holds every combination of values once.
+// drawnGrid is a dataset whose images the program draws. It holds every combination of values once.
 type drawnGrid struct {
 	info *Info
 	grid Grid

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// dspritesInfo describes dSprites; its index rule is that of latents_classes, posY fastest.
+// dspritesInfo describes dSprites. Its images are in the order of latents_classes, posY fastest.
 var dspritesInfo = Info{
 	Name: "dsprites", Title: "dSprites", H: side, W: side, C: 1, Len: 737_280, Complete: true,
 	Factors: []Factor{
@@ -17,8 +17,8 @@ var dspritesInfo = Info{
 		{"posY", named(32, "%.3f", evenly(0, 1, 32))},
 	},
 	About:    "White sprites on black. Every combination of six factors occurs once; colour has one value.",
-	Note:     "Orientations 0° and 360° are the same picture, the square repeats every 90° and the ellipse every 180°.",
-	Licence:  "Apache-2.0; the pictures were made with LOVE (zlib)",
+	Note:     "Orientations 0° and 360° give the same image; the square repeats every 90° and the ellipse every 180°.",
+	Licence:  "Apache-2.0; the images were made with LOVE (zlib)",
 	Citation: "L. Matthey, I. Higgins, D. Hassabis, A. Lerchner. dSprites: Disentanglement testing Sprites dataset, 2017. https://github.com/google-deepmind/dsprites-dataset",
 }
 
@@ -50,7 +50,7 @@ var publishedDSprites = Published{
 	},
 }
 
-// openDSprites opens either file. Pixels are 0 and 1, and become 0 and 255.
+// openDSprites opens either file. It maps pixel values 0 and 1 to 0 and 255.
 func openDSprites(info Info, path string) (Source, error) {
 	g := gridFile{
 		images: "imgs", shape: []int{info.Len, 64, 64},

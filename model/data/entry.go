@@ -14,47 +14,47 @@ import (
 	"slotscope/model/folder"
 )
 
-// State is where a dataset stands on its way into the data folder.
+// State is the progress of adding a dataset to the data folder.
 type State string
 
 const (
 	Ready       State = "ready"       // can be opened
-	Found       State = "found"       // the published files are on this machine; they have not been added
-	Queued      State = "queued"      // waits for another one to be added first
-	Working     State = "working"     // is being downloaded, checked or packed
-	Interrupted State = "interrupted" // that ended before it was done, and can go on
-	Failed      State = "failed"      // that failed, or the files have changed since
-	Absent      State = "absent"      // is published elsewhere
+	Found       State = "found"       // the published files are on this machine but not added
+	Queued      State = "queued"      // waiting for another dataset to be added
+	Working     State = "working"     // being downloaded, checked or packed
+	Interrupted State = "interrupted" // adding stopped early and can be resumed
+	Failed      State = "failed"      // adding failed, or the files have changed since
+	Absent      State = "absent"      // published, but not on this machine
 )
 
-// Moving says whether the state changes by itself.
+// Moving reports whether the state changes by itself.
 func (s State) Moving() bool { return s == Queued || s == Working }
 
-// Entry is what the catalogue knows of one dataset.
+// Entry describes one dataset of the catalogue.
 type Entry struct {
 	Info      Info
 	State     State
 	Kind      Kind
-	Paths     []string   // files that it is read from, or would be
-	Part      string     // for a named part: the set with its selection
-	Disk      int64      // bytes that it takes in the data folder
-	Work      Work       // how far the work is, or was; zero where none was begun
-	Reason    string     // a sentence where State is Failed
-	Holder    string     // what works on it, where State is Working
-	Published *Published // nil for a visitor's own
+	Paths     []string   // files that it is or would be read from
+	Part      string     // for a named part: the dataset with its selection
+	Disk      int64      // bytes used in the data folder
+	Work      Work       // latest progress of adding it; zero if not started
+	Reason    string     // why State is Failed, as a sentence
+	Holder    string     // the process that is adding it, if State is Working
+	Published *Published // nil for a user's own dataset
 }
 
-// Kind is where the images of a dataset are.
+// Kind is where the images of a dataset come from.
 type Kind string
 
 const (
-	Drawn  Kind = "drawn"    // by the program
-	Packed Kind = "packed"   // in the data folder
-	Placed Kind = "in place" // in the files of its authors
-	Part   Kind = "part"     // in another dataset
+	Drawn  Kind = "drawn"    // drawn by the program
+	Packed Kind = "packed"   // packed in the data folder
+	Placed Kind = "in place" // read from the original files
+	Part   Kind = "part"     // part of another dataset
 )
 
-// Entries lists every dataset that the catalogue knows: drawn ones, published ones, then a visitor's own by name.
+// Entries lists every dataset of the catalogue: drawn datasets, published ones, then the user's own by name.
 func (c Catalogue) Entries(ctx context.Context) []Entry {
 	var all []Entry
 	for _, d := range drawn {
@@ -77,7 +77,7 @@ func (c Catalogue) Entries(ctx context.Context) []Entry {
 	return all
 }
 
-// rank keeps the order of the lists in the program, and puts what they do not know last.
+// rank keeps the order of the built-in lists and puts other datasets last.
 func rank(e Entry) int {
 	if e.Kind == Drawn {
 		return 0
@@ -88,7 +88,7 @@ func rank(e Entry) int {
 	return 1 + len(published)
 }
 
-// Entry is what the catalogue knows of the dataset of that name.
+// Entry returns the entry of the dataset of that name.
 func (c Catalogue) Entry(ctx context.Context, name string) (Entry, error) {
 	for _, e := range c.Entries(ctx) {
 		if e.Info.Name == name {
@@ -98,9 +98,9 @@ func (c Catalogue) Entry(ctx context.Context, name string) (Entry, error) {
 	return Entry{}, notFound(name)
 }
 
-// names are the folders of datasets, in order of name.
+// names returns the names of the dataset folders, in order.
 func (c Catalogue) names() []string {
-	entries, _ := os.ReadDir(filepath.Join(c.Dir, setsDir)) // none where there is no such folder
+	entries, _ := os.ReadDir(filepath.Join(c.Dir, setsDir)) // none if the folder does not exist
 	var names []string
 	for _, e := range entries {
 		if e.IsDir() && validName(e.Name()) {
@@ -110,7 +110,7 @@ func (c Catalogue) names() []string {
 	return names
 }
 
-// outside is a published set that was not added.
+// outside returns the entry of a published dataset that was not added.
 func (c Catalogue) outside(p *Published) Entry {
 	e := Entry{Info: p.Info.clone(), State: Absent, Published: p}
 	if _, paths, ok := c.find(p); ok {
@@ -119,7 +119,7 @@ func (c Catalogue) outside(p *Published) Entry {
 	return e
 }
 
-// inside is a set that has a folder.
+// inside returns the entry of a dataset that has a folder.
 func (c Catalogue) inside(name string) Entry {
 	dir, err := c.root(name)
 	if err != nil {
@@ -148,12 +148,12 @@ func (c Catalogue) inside(name string) Entry {
 		e.State, e.Reason = Failed, e.Work.Error
 	default:
 		e.State = Interrupted
-		e.Work.Rate, e.Work.Left = 0, 0 // of a time that is over
+		e.Work.Rate, e.Work.Left = 0, 0 // no longer current
 	}
 	return e
 }
 
-// registered completes the entry of a set that was added.
+// registered completes the entry of an added dataset.
 func (c Catalogue) registered(e Entry, r record) Entry {
 	name := e.Info.Name
 	e.Info, e.Paths, e.Part, e.State = r.Info, r.Paths, r.Part, Ready
@@ -162,12 +162,12 @@ func (c Catalogue) registered(e Entry, r record) Entry {
 	case r.Part != "":
 		e.Kind = Part
 		if base, _, _ := splitSpec(r.Part); !c.stands(base, 0) {
-			e.State, e.Reason = Failed, fmt.Sprintf("%s, of which it is a part, is no longer available", base)
+			e.State, e.Reason = Failed, fmt.Sprintf("it is a part of %s, which is no longer available", base)
 		}
 	case r.Packed:
 		e.Kind = Packed
 		if _, err := os.Stat(filepath.Join(c.setDir(name), packFile)); err != nil {
-			e.State, e.Reason = Failed, "its packed images are missing; remove it, then add it again"
+			e.State, e.Reason = Failed, "its packed images are missing; remove the dataset, then add it again"
 		}
 	default:
 		e.Kind = Placed
@@ -178,7 +178,7 @@ func (c Catalogue) registered(e Entry, r record) Entry {
 	return e
 }
 
-// stands says whether a dataset of which others are parts is still there.
+// stands reports whether a dataset that others are parts of is still available.
 func (c Catalogue) stands(name string, depth int) bool {
 	if IsDrawn(name) {
 		return true
@@ -197,12 +197,12 @@ func (c Catalogue) stands(name string, depth int) bool {
 	return r.unchanged() == nil
 }
 
-// size is how many bytes the files of a folder take.
+// size returns the total size in bytes of the files of a folder.
 func size(dir *os.Root) int64 {
 	var bytes int64
 	fs.WalkDir(dir.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return nil // what cannot be read is not counted
+			return nil // unreadable files are not counted
 		}
 		if info, err := d.Info(); err == nil {
 			bytes += info.Size()
@@ -221,18 +221,18 @@ func publishedByName(name string) *Published {
 	return nil
 }
 
-// Why says why an entry cannot be opened, and what helps.
+// Why explains why an entry cannot be opened and what to do.
 func (e Entry) Why() string {
 	name := e.Info.Name
 	switch e.State {
 	case Found:
-		return fmt.Sprintf("dataset %s is on this machine (%s), but was not added: slotscope data add %s, or the Datasets page, does that", name, strings.Join(e.Paths, ", "), name)
+		return fmt.Sprintf("dataset %s is on this machine (%s) but not added; add it with slotscope data add %s or on the Datasets page", name, strings.Join(e.Paths, ", "), name)
 	case Queued:
 		return "dataset " + name + " is queued behind another dataset"
 	case Working:
 		return fmt.Sprintf("dataset %s is being added (%s)", name, e.Work)
 	case Interrupted:
-		return fmt.Sprintf("adding %s was interrupted: slotscope data add %s, or the Datasets page, goes on with it", name, name)
+		return fmt.Sprintf("adding %s was interrupted; resume it with slotscope data add %s or on the Datasets page", name, name)
 	case Failed:
 		return fmt.Sprintf("dataset %s cannot be used: %s", name, e.Reason)
 	case Absent:
@@ -241,7 +241,7 @@ func (e Entry) Why() string {
 	return "dataset " + name + " is ready"
 }
 
-// Obtain says what to get, from where, how large it is and under which licence.
+// Obtain returns download instructions: the files, their sizes, where to get them, and the licence.
 func (p Published) Obtain() string {
 	if len(p.Forms) == 0 {
 		return "See " + p.Page
@@ -257,7 +257,7 @@ func (p Published) Obtain() string {
 		}
 		files = append(files, text)
 	}
-	parts := []string{"Get " + strings.Join(files, ", ")}
+	parts := []string{"Download " + strings.Join(files, ", ")}
 	if !p.Forms[0].downloadable() {
 		parts[0] += " from " + p.Page
 	}
@@ -270,15 +270,15 @@ func (p Published) Obtain() string {
 	return strings.Join(parts, ". ")
 }
 
-// downloadable says whether every file of the form has an address of its own.
+// downloadable reports whether every file of the form has a URL.
 func (f Form) downloadable() bool {
 	return len(f.Files) > 0 && !slices.ContainsFunc(f.Files, func(f File) bool { return f.URL == "" })
 }
 
-// Downloadable says whether the program can get the set itself.
+// Downloadable reports whether the program can download the dataset itself.
 func (p Published) Downloadable() bool { return slices.ContainsFunc(p.Forms, Form.downloadable) }
 
-// Bytes writes a number of bytes with its unit: 267.6 MB, 5.9 GB.
+// Bytes formats a number of bytes with its unit: 267.6 MB, 5.9 GB.
 func Bytes(n int64) string {
 	for _, u := range []struct {
 		unit string

@@ -12,10 +12,10 @@ import (
 	"slotscope/model"
 )
 
-// LayoutVariable names the folder of published files in the layout of disentanglement_lib.
+// LayoutVariable is the environment variable for a folder of published files in the layout of disentanglement_lib.
 const LayoutVariable = "DISENTANGLEMENT_LIB_DATA"
 
-// find looks for the files of a published set where they usually are: downloaded for it, in the data folder, in disentanglement_lib's.
+// find looks for the files of a published dataset in the usual places: its downloads, the data folder, and disentanglement_lib's folder.
 func (c Catalogue) find(p *Published) (form int, paths []string, ok bool) {
 	folders := []string{filepath.Join(c.setDir(p.Info.Name), filesDir), c.Dir}
 	if dir := os.Getenv(LayoutVariable); dir != "" {
@@ -29,7 +29,7 @@ func (c Catalogue) find(p *Published) (form int, paths []string, ok bool) {
 	return 0, nil, false
 }
 
-// in looks for all files of a form in some folders; each may be in another one.
+// in looks for all files of a form in some folders; they may be in different ones.
 func (f Form) in(folders ...string) (paths []string, ok bool) {
 	for _, file := range f.Files {
 		path, found := file.in(folders)
@@ -56,7 +56,7 @@ func (f File) in(folders []string) (path string, found bool) {
 	return "", false
 }
 
-// match finds the published form that a path belongs to: one of its files, or a folder that holds them.
+// match finds the published form that a path belongs to: the path is one of its files, or a folder that holds them.
 func match(path string, isDir bool) (p *Published, form int, paths []string, ok bool) {
 	for i := range published {
 		for k, f := range published[i].Forms {
@@ -82,7 +82,7 @@ func (f Form) at(path string, isDir bool) (paths []string, ok bool) {
 	return f.in(filepath.Dir(path))
 }
 
-// matchURL finds the published form of which a file is at an address.
+// matchURL finds the published form that a URL or file name belongs to.
 func matchURL(url, name string) (p *Published, form int, ok bool) {
 	for _, same := range []func(f File) bool{
 		func(f File) bool { return f.URL == url },
@@ -99,7 +99,7 @@ func matchURL(url, name string) (p *Published, form int, ok bool) {
 	return nil, 0, false
 }
 
-// recognise finds the format of a visitor's own file or folder.
+// recognise finds the format of a user's own file or folder.
 func recognise(path string, isDir bool) (Format, error) {
 	head, err := headOf(path, isDir)
 	if err != nil {
@@ -116,10 +116,10 @@ func recognise(path string, isDir bool) (Format, error) {
 	if len(names) > 0 {
 		readable = strings.Join(names, ", ")
 	}
-	return Format{}, model.Invalid{"from": fmt.Sprintf("%s is neither a published dataset that this program knows by name, nor one of the formats it reads: %s", path, readable)}
+	return Format{}, model.Invalid{"from": fmt.Sprintf("%s is neither a published dataset nor in a supported format; these are read: %s", path, readable)}
 }
 
-// headOf is the beginning of a file; nil for a folder.
+// headOf returns the first bytes of a file, at most 512; nil for a folder.
 func headOf(path string, isDir bool) ([]byte, error) {
 	if isDir {
 		return nil, nil

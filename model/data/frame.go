@@ -9,35 +9,35 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// side is the height and width that images are brought to: those of the paper's network.
+// side is the height and width that images are scaled to, the input size of the paper's network.
 const side = 64
 
-// frame says how the pixels of a picture lie in a row of an array, and brings them to [side, side, c] bytes.
+// frame describes the layout of an image in a row of an array, and converts it to [side, side, c] bytes.
 type frame struct {
 	h, w, c int
 	planar  bool // channels first
 	size    int  // bytes of an element
-	// level is the brightness of an element, 0 to 255; nil where elements are bytes that say so themselves.
+	// level returns the brightness of an element, 0 to 255; nil if elements are bytes of brightness.
 	level func(element []byte) byte
-	// number is what an element holds, where it is to lie between low and high; else nil.
+	// number returns the value of an element, which must lie between low and high; nil if values are not checked.
 	number    func(element []byte) float64
 	low, high float64
 }
 
-// check refuses a row with a number that is no brightness.
+// check returns an error if a number of the row is out of range.
 func (f frame) check(row []byte) error {
 	if f.number == nil {
 		return nil
 	}
 	for ; len(row) > 0; row = row[f.size:] {
 		if v := f.number(row[:f.size]); !(v >= f.low && v <= f.high) {
-			return fmt.Errorf("it holds %v, which is outside %v to %v; choose another range with --scale", v, f.low, f.high)
+			return fmt.Errorf("%v is outside the range %v to %v; choose another range with --scale LOW..HIGH", v, f.low, f.high)
 		}
 	}
 	return nil
 }
 
-// channels that pictures keep: grey is one, colour is three; a fourth, opacity, is left out.
+// channels returns the number of channels to keep: one for grey, three for colour. Opacity is dropped.
 func (f frame) channels() int {
 	if f.c >= 3 {
 		return 3
@@ -45,21 +45,21 @@ func (f frame) channels() int {
 	return 1
 }
 
-// asIs says whether a row of the array is the image already.
+// asIs reports whether rows need no conversion.
 func (f frame) asIs() bool {
 	return f.h == side && f.w == side && f.level == nil && f.size == 1 && (f.c == 1 || f.c == 3 && !f.planar)
 }
 
-// scales says whether pictures change their size.
+// scales reports whether images change their size.
 func (f frame) scales() bool { return f.h != side || f.w != side }
 
-// canvas is the memory in which one goroutine scales pictures.
+// canvas is the memory in which one goroutine scales images.
 type canvas struct {
 	from, to *image.RGBA
 	scaler   draw.Scaler
 }
 
-// fill writes one picture to dst.
+// fill converts one row and writes the image to dst.
 func (f frame) fill(c *canvas, dst, row []byte) {
 	switch {
 	case f.asIs():
@@ -73,7 +73,7 @@ func (f frame) fill(c *canvas, dst, row []byte) {
 	}
 }
 
-// each visits every element of a picture but opacity.
+// each visits every element of a row except opacity.
 func (f frame) each(row []byte, set func(x, y, channel int, v byte)) {
 	dx, dy, dc := f.c*f.size, f.w*f.c*f.size, f.size
 	if f.planar {
@@ -93,7 +93,7 @@ func (f frame) each(row []byte, set func(x, y, channel int, v byte)) {
 	}
 }
 
-// prepare makes room for a picture of w × h.
+// prepare allocates memory for an image of w × h.
 func (c *canvas) prepare(w, h int) {
 	if c.from != nil && c.from.Rect == image.Rect(0, 0, w, h) {
 		return
@@ -118,20 +118,20 @@ func (c *canvas) set(x, y, channel, channels int, v byte) {
 	p[3] = 255
 }
 
-// scale brings the picture to [side, side, channels], by the bicubic kernel with a = −½, widened where it shrinks.
+// scale resizes the image to [side, side, channels] with the bicubic kernel with a = −½, widened when shrinking.
 func (c *canvas) scale(dst []byte, channels int) {
 	c.scaler.Scale(c.to, c.to.Rect, c.from, c.from.Rect, draw.Src, nil)
 	unpack(dst, c.to.Pix, channels)
 }
 
-// unpack drops opacity, and of grey pictures the copies.
+// unpack drops opacity, and the two redundant channels of grey images.
 func unpack(dst, rgba []byte, channels int) {
 	for i := 0; i < len(rgba)/4; i++ {
 		copy(dst[i*channels:(i+1)*channels], rgba[4*i:])
 	}
 }
 
-// picture brings a decoded picture of any size and kind to [side, side, channels]; opacity is left out before scaling.
+// picture converts a decoded image of any size and type to [side, side, channels]. It drops opacity before scaling.
 func (c *canvas) picture(dst []byte, img image.Image, channels int) {
 	opaque := opaque(img)
 	b := opaque.Rect
@@ -148,7 +148,7 @@ func (c *canvas) picture(dst []byte, img image.Image, channels int) {
 	c.scale(dst, channels)
 }
 
-// opaque is a picture without its opacity, the colours as they are stored.
+// opaque returns the image without opacity, with its colours as stored.
 func opaque(img image.Image) *image.RGBA {
 	var pix *image.RGBA
 	switch m := img.(type) {
@@ -176,7 +176,7 @@ func opaque(img image.Image) *image.RGBA {
 	return pix
 }
 
-// ofPalette gives every pixel its colour as the palette has it, whatever its opacity.
+// ofPalette returns the image with every pixel's palette colour, ignoring opacity.
 func ofPalette(m *image.Paletted) *image.RGBA {
 	var colours [256][3]byte
 	for i, c := range m.Palette {
@@ -198,7 +198,7 @@ func ofPalette(m *image.Paletted) *image.RGBA {
 	return pix
 }
 
-// fit says in a sentence what happens to pictures of another size; empty where nothing does.
+// fit returns a sentence on how images of the given size are scaled; empty if they are not.
 func fit(h, w int) string {
 	switch {
 	case h == side && w == side:
@@ -209,5 +209,5 @@ func fit(h, w int) string {
 	return fmt.Sprintf("Images are scaled from %d × %d to %d × %d, which changes their proportions.", w, h, side, side)
 }
 
-// unit is the brightness of a number between 0 and 1.
+// unit returns the brightness of a number between 0 and 1.
 func unit(v float64) byte { return byte(math.Round(255 * min(max(v, 0), 1))) }

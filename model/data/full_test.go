@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// smallDisk mounts a disk of so many bytes, which only root may.
+// smallDisk mounts a disk of the given size, which requires root.
 func smallDisk(t *testing.T, bytes string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -25,7 +25,7 @@ func smallDisk(t *testing.T, bytes string) string {
 	return dir
 }
 
-// greedy is a source during whose streaming somebody else fills the disk.
+// greedy is a source whose Stream fills the disk, as another process might.
 type greedy struct {
 	plainSource
 	fill string
@@ -35,13 +35,13 @@ func (g greedy) Stream(ctx context.Context, first int, yield func(int, []byte) e
 	n := 0
 	return g.plainSource.Stream(ctx, first, func(i int, images []byte) error {
 		if n++; n == 3 {
-			os.WriteFile(g.fill, make([]byte, 128<<20), 0o644) // as much as there is room for
+			os.WriteFile(g.fill, make([]byte, 128<<20), 0o644) // as much as fits
 		}
 		return yield(i, images)
 	})
 }
 
-// TestFullDisk refuses what has no room before anything is written, and says so where the room goes while packing.
+// TestFullDisk: adding fails before writing if the disk is too small, and with a clear error if the disk fills up while packing.
 func TestFullDisk(t *testing.T) {
 	withPlain(t, "", "")
 	p := plainSet{N: 3000, Side: 32}

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// gatheredSource is a small dataset whose files hold the images in another order than its grid: all are read, scaled and kept in
-// memory, then given in order.
+// gatheredSource is a small dataset whose files hold the images in an order other than that of its grid. It reads and scales all images
+// into memory and then yields them in order.
 type gatheredSource struct {
 	info Info
-	// load fills images, [Len, H, W, C], and tells how many are there.
+	// load fills images, [Len, H, W, C], and reports the number done to tell.
 	load func(ctx context.Context, images []byte, tell func(done int)) error
 
 	mu     sync.Mutex
-	images []byte // nil until loaded
+	images []byte // nil before loading
 }
 
 func (s *gatheredSource) Info() Info     { return s.info.clone() }
@@ -33,7 +33,7 @@ func (s *gatheredSource) prepare(ctx context.Context, tell func(done int)) error
 	return err
 }
 
-// all loads the images once.
+// all returns the images, which it loads once.
 func (s *gatheredSource) all(ctx context.Context, tell func(done int)) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,14 +15,14 @@ import (
 	"slotscope/model/expect"
 )
 
-// element is a data element of a MATLAB file, filled up to 8 bytes.
+// element returns a data element of a MATLAB file, padded to 8 bytes.
 func element(kind uint32, data []byte) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, kind)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
 	return append(append(b, data...), make([]byte, -len(data)&7)...)
 }
 
-// carFile is a MATLAB file of level 5 with im [128, 128, 3, 3, 2], every view of one brightness: 10·azimuth + 50·elevation + car.
+// carFile returns a level 5 MATLAB file with im [128, 128, 3, 3, 2], in which every view has one brightness: 10·azimuth + 50·elevation + car.
 func carFile(car byte) []byte {
 	var dims, pixels []byte
 	for _, d := range []uint32{128, 128, 3, 3, 2} {
@@ -44,7 +44,7 @@ func TestCars3D(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	archive := tar.NewWriter(z)
-	for _, car := range []int{2, 0, 3, 1} { // in no order, and beside other data
+	for _, car := range []int{2, 0, 3, 1} { // unsorted, and next to other data
 		name, b := fmt.Sprintf("car_%03d_mesh.mat", car), carFile(byte(car))
 		err := errors.Join(os.WriteFile(filepath.Join(dir, name), b, 0o600),
 			archive.WriteHeader(&tar.Header{Name: "data/sprites/" + name, Mode: 0o600, Size: 1}), second(archive.Write([]byte{0})),
@@ -90,12 +90,12 @@ func TestCars3D(t *testing.T) {
 	expect.Says(t, source.Stream(t.Context(), 0, nil), file, "unexpected EOF")
 }
 
-// told makes sure that a source tells how far it is before it gives images.
+// told checks that a source reports its progress before it yields images.
 func told(t *testing.T, s Source, want []int) {
 	t.Helper()
 	var done []int
 	if err := s.(prepared).prepare(t.Context(), func(n int) { done = append(done, n) }); err != nil || !slices.Equal(done, want) {
-		t.Errorf("it told of %v images, want %v: %v", done, want, err)
+		t.Errorf("it reported %v images, want %v: %v", done, want, err)
 	}
 }
 

@@ -2,17 +2,17 @@ package data
 
 import "fmt"
 
-// gridFile says how a file of arrays holds a dataset in the order of its grid.
+// gridFile describes how a file of arrays holds a dataset in the order of its grid.
 type gridFile struct {
 	images string
 	shape  []int
 	frame  frame
-	// labels, of shape [n, F], are held against value; empty where the file has none.
+	// labels names the array of labels, [n, F], which must equal value; empty if the file has none.
 	labels, labelType string
 	value             func(factor, class int) float64
 }
 
-// openGrid opens a published file of arrays, of which shapes, types and labels are as published.
+// openGrid opens a published file of arrays. Shapes, types and labels must be as published.
 func openGrid(info Info, path string, g gridFile) (Source, error) {
 	f, err := openArrays(path)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// checkLabels holds the labels of a published file, [n, F], against the order of images that its grid says. value is the label that
-// an image of a class of a factor bears.
+// checkLabels compares the labels of a published file, [n, F], with the order of its grid. value returns the label for a class of a
+// factor.
 func checkLabels(info Info, labels *array, value func(factor, class int) float64) error {
 	got, err := labels.numbers()
 	if err != nil {
@@ -22,7 +22,7 @@ func checkLabels(info Info, labels *array, value func(factor, class int) float64
 		for f, class := range classes {
 			want, have := value(f, class), got[n*len(grid)+f]
 			if !(math.Abs(want-have) <= 1e-3*max(1, math.Abs(want))) {
-				return fmt.Errorf("%s, row %d: %s is %v, where %s has %v: the images are in another order, or the file is another dataset's",
+				return fmt.Errorf("%s, row %d: %s is %v, but %s has %v there; the images are in another order, or the file belongs to another dataset",
 					labels.where, n, info.Factors[f].Name, have, info.Title, want)
 			}
 		}
@@ -30,7 +30,7 @@ func checkLabels(info Info, labels *array, value func(factor, class int) float64
 	return nil
 }
 
-// evenly is the value of class i of n that lie evenly from a to b.
+// evenly returns a function from class to value for n values spaced evenly from a to b.
 func evenly(a, b float64, n int) func(class int) float64 {
 	return func(class int) float64 {
 		if n == 1 {
@@ -40,19 +40,19 @@ func evenly(a, b float64, n int) func(class int) float64 {
 	}
 }
 
-// numbered names n values 0, 1, 2 ….
+// numbered returns the names of n values: 0, 1, 2 ….
 func numbered(n int) []string {
 	return named(n, "%.0f", func(class int) float64 { return float64(class) })
 }
 
-// column is what one factor of a visitor's own dataset is for every image.
+// column holds the value of one factor for every image of a user's own dataset.
 type column struct {
 	name   string
 	values []string
 }
 
-// classify makes factors of columns: the distinct values, in order, are the classes. Values are ordered as numbers where all are
-// numbers, else as text. Complete says that every combination occurs once, in the order of Grid; there are then no labels.
+// classify turns columns into factors. The sorted distinct values of a column are its classes; values sort as numbers if all are
+// numbers, else as text. complete means that every combination occurs once, in the order of Grid; labels is then nil.
 func classify(columns []column, length int) (factors []Factor, labels []uint16, complete bool, err error) {
 	labels = make([]uint16, length*len(columns))
 	for f, c := range columns {
@@ -60,7 +60,7 @@ func classify(columns []column, length int) (factors []Factor, labels []uint16, 
 		sortValues(names)
 		names = slices.Compact(names)
 		if len(names) > 1<<16 {
-			return nil, nil, false, fmt.Errorf("column %q has %d distinct values, more than the 65,536 of a factor: leave out columns that are no factors, such as numbers of rows", c.name, len(names))
+			return nil, nil, false, fmt.Errorf("column %q has %d distinct values, but a factor can have at most 65,536; remove columns that are not factors, such as row numbers", c.name, len(names))
 		}
 		class := make(map[string]uint16, len(names))
 		for i, name := range names {
@@ -78,7 +78,7 @@ func classify(columns []column, length int) (factors []Factor, labels []uint16, 
 	return factors, nil, true, nil
 }
 
-// sortValues orders names as numbers where all are numbers.
+// sortValues sorts names as numbers if all are numbers, else as text.
 func sortValues(names []string) {
 	numbers := make(map[string]float64, len(names))
 	for _, name := range names {

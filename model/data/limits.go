@@ -11,13 +11,13 @@ import (
 	"slotscope/model/public"
 )
 
-// Limits bound what may be added on behalf of a visitor. The zero Limits are those of the operator: none.
+// Limits restricts what users may add. The zero Limits, for the operator, restricts nothing.
 type Limits struct {
 	Roots  []string // absolute folders that paths must lie in; nil for anywhere
-	Public bool     // download from servers of the public internet alone
+	Public bool     // whether downloads are limited to servers on the public internet
 }
 
-// checkWritten refuses a path that is written as one outside of the roots, before anything tells whether it exists.
+// checkWritten returns an error for a path outside the roots as written. It runs before any check that reveals whether the path exists.
 func (l Limits) checkWritten(path string) error {
 	if l.Roots == nil {
 		return nil
@@ -30,7 +30,7 @@ func (l Limits) checkWritten(path string) error {
 	return l.outside(path)
 }
 
-// checkReal refuses paths that links lead out of the roots.
+// checkReal returns an error for paths that lead out of the roots through links.
 func (l Limits) checkReal(paths ...string) error {
 	if l.Roots == nil {
 		return nil
@@ -44,7 +44,7 @@ func (l Limits) checkReal(paths ...string) error {
 	return nil
 }
 
-// holds says whether a path without links lies in a root, links in whose own name are followed.
+// holds reports whether a path without links lies in a root. Links in the paths of roots are followed.
 func (l Limits) holds(real string) bool {
 	for _, root := range l.Roots {
 		if at, err := filepath.EvalSymlinks(root); err == nil && within(at, real) {
@@ -55,16 +55,16 @@ func (l Limits) holds(real string) bool {
 }
 
 func (l Limits) outside(path string) error {
-	return model.Invalid{"from": fmt.Sprintf("%s is outside of the folders that datasets may be added from: %s. The operator names more with --data-root", path, strings.Join(l.Roots, ", "))}
+	return model.Invalid{"from": fmt.Sprintf("%s is outside the folders that datasets can be added from: %s. The operator can allow more folders with --data-root", path, strings.Join(l.Roots, ", "))}
 }
 
-// within says whether a path is a folder or lies below it; both are clean.
+// within reports whether a path is the folder or lies below it. Both must be clean.
 func within(folder, path string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// checkURL refuses addresses whose host is plainly not public; what names resolve to is checked when they are connected to.
+// checkURL returns an error for URLs whose host is clearly not public. Resolved addresses are checked on connecting.
 func (l Limits) checkURL(address *url.URL) error {
 	if !l.Public {
 		return nil
@@ -75,7 +75,7 @@ func (l Limits) checkURL(address *url.URL) error {
 	return nil
 }
 
-// fetcher downloads within the limits.
+// fetcher returns a Fetcher that respects the limits.
 func (l Limits) fetcher() fetch.Fetcher {
 	if l.Public {
 		return fetch.Public()
@@ -83,14 +83,14 @@ func (l Limits) fetcher() fetch.Fetcher {
 	return fetch.New()
 }
 
-// Root makes the path of a folder that datasets may be added from absolute; it must be there.
+// Root returns the absolute path of a folder that datasets may be added from. The folder must exist.
 func Root(folder string) (string, error) {
 	path, err := filepath.Abs(folder)
 	if err != nil {
 		return "", err
 	}
 	if !isDir(path) {
-		return "", model.Invalid{"data-root": fmt.Sprintf("%s is not a folder", path)}
+		return "", model.Invalid{"data-root": fmt.Sprintf("%s is not a folder; name an existing one", path)}
 	}
 	return path, nil
 }

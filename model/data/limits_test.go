@@ -12,8 +12,8 @@ import (
 	"slotscope/model"
 )
 
-// TestPathsStayWithinRoots tries the ways out of the folders that a visitor may add from. What lies outside is lose precision from
-// what is not there.
+// TestPathsStayWithinRoots tries ways out of the folders that users may add from. Existing and missing files outside are not
+// distinguishable.
 func TestPathsStayWithinRoots(t *testing.T) {
 	dir, root, outside := t.TempDir(), t.TempDir(), t.TempDir()
 	file := func(path string) string {
@@ -47,7 +47,7 @@ func TestPathsStayWithinRoots(t *testing.T) {
 			t.Errorf("%s: %v, want %v", from, err, ok)
 		}
 		var bad model.Invalid
-		if !ok && !strings.Contains(from, "..") && !strings.Contains(from, "://") && from != bracket && (!errors.As(err, &bad) || !strings.Contains(bad["from"], "outside of the folders")) {
+		if !ok && !strings.Contains(from, "..") && !strings.Contains(from, "://") && from != bracket && (!errors.As(err, &bad) || !strings.Contains(bad["from"], "outside the folders")) {
 			t.Errorf("%s: %v", from, err)
 		}
 		if _, err := sets.Preview(t.Context(), Request{From: from}); !ok && err == nil {
@@ -55,14 +55,14 @@ func TestPathsStayWithinRoots(t *testing.T) {
 		}
 	}
 	if exists, not := sets.isPath(bracket), sets.isPath(outside+"/c[d].npz"); exists || not {
-		t.Error("a file outside of the roots is told from none")
+		t.Error("existing and missing files outside the roots are distinguishable")
 	}
 	if _, err := (Catalogue{Dir: dir}).Plan(Request{From: secret, Name: "mine"}); err != nil {
 		t.Errorf("without limits: %v", err)
 	}
 }
 
-// TestInterruptedRequestIsBounded: an earlier request of the operator does not let a visitor out.
+// TestInterruptedRequestIsBounded: an earlier request of the operator does not let a user read outside the roots.
 func TestInterruptedRequestIsBounded(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	secret := filepath.Join(outside, "secret.npz")
@@ -74,12 +74,12 @@ func TestInterruptedRequestIsBounded(t *testing.T) {
 		t.Fatal("a damaged file was added")
 	}
 	visitor := Catalogue{Dir: dir, Limits: Limits{Roots: []string{dir}}}
-	if _, err := visitor.Plan(Request{Name: "mine"}); err == nil || !strings.Contains(err.Error(), "outside of the folders") {
+	if _, err := visitor.Plan(Request{Name: "mine"}); err == nil || !strings.Contains(err.Error(), "outside the folders") {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestURLsArePublic: a server of this machine is not asked on behalf of a visitor.
+// TestURLsArePublic: servers on this machine get no requests on behalf of a user.
 func TestURLsArePublic(t *testing.T) {
 	asked := 0
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
@@ -91,7 +91,7 @@ func TestURLsArePublic(t *testing.T) {
 		}
 	}
 	if asked != 0 {
-		t.Errorf("the server was asked %d times", asked)
+		t.Errorf("the server got %d requests", asked)
 	}
 	if _, err := sets.Plan(Request{From: "https://example.org/x.npz"}); err != nil {
 		t.Errorf("a public address: %v", err)

@@ -9,12 +9,12 @@ const (
 	mpi3dPage     = "https://github.com/rr-learning/disentanglement_dataset"
 	mpi3dLicence  = "CC BY 4.0"
 	mpi3dCitation = "M. W. Gondal et al. On the Transfer of Inductive Bias from Simulation to the Real World: a New Disentanglement Dataset. NeurIPS, 2019."
-	mpi3dAbout    = "An object on a robot's arm before a coloured background. Every combination of seven factors occurs once."
-	// mpi3dURL is the authors' address of the three sets of 1,036,800 images.
+	mpi3dAbout    = "An object on a robot arm in front of a coloured background. Every combination of seven factors occurs once."
+	// mpi3dURL is where the authors publish the three sets of 1,036,800 images.
 	mpi3dURL = "https://huggingface.co/datasets/waleedgondal/mpi3d/resolve/main/"
 )
 
-// mpi3dFactors are the factors of every MPI3D set, of which objects and colours differ.
+// mpi3dFactors returns the factors of an MPI3D set. Only object colours and shapes differ between sets.
 func mpi3dFactors(colours, shapes []string) []Factor {
 	return []Factor{
 		{"object_color", colours},
@@ -28,7 +28,7 @@ func mpi3dFactors(colours, shapes []string) []Factor {
 }
 
 var publishedMPI3DComplex = mpi3d("mpi3d-complex", "MPI3D, real, complex shapes",
-	mpi3dAbout+" Photographs of things of the household.",
+	mpi3dAbout+" Photographs of household objects.",
 	mpi3dFactors([]string{"yellow", "green", "olive", "red"}, []string{"coffee-cup", "tennis-ball", "croissant", "beer-cup"}),
 	File{
 		Name: "real3d_complicated_shapes_ordered.npz",
@@ -51,7 +51,7 @@ var (
 	})
 )
 
-// mpi3d is one of the MPI3D sets: a single archive of one array, images.
+// mpi3d returns one of the MPI3D sets, an archive with the single array images.
 func mpi3d(name, title, about string, factors []Factor, file File) Published {
 	info := Info{
 		Name: name, Title: title, H: side, W: side, C: 3, Factors: factors, Complete: true,
@@ -59,7 +59,7 @@ func mpi3d(name, title, about string, factors []Factor, file File) Published {
 	}
 	info.Len = Grid(info.Sizes()).Len()
 	return Published{
-		Info: info, Page: mpi3dPage, Fetch: fmt.Sprintf("Its images are %.1f GB, unpacked", float64(info.Len)*side*side*3/1e9),
+		Info: info, Page: mpi3dPage, Fetch: fmt.Sprintf("The unpacked images take %.1f GB", float64(info.Len)*side*side*3/1e9),
 		Forms: []Form{{
 			Files: []File{file},
 			Open:  func(_ context.Context, paths []string) (Source, error) { return openMPI3D(info.clone(), paths[0]) },

@@ -11,14 +11,14 @@ import (
 	"slotscope/model"
 )
 
-// Catalogue is the datasets of one data folder: those that the program draws, those that were added, and those of others that it
-// knows how to read. Its methods may be called from several goroutines, and several processes may use one folder.
+// Catalogue is the set of datasets of one data folder: those drawn by the program, those added, and the published ones that it can
+// read. Its methods are safe for concurrent use, and several processes may share one folder.
 type Catalogue struct {
 	Dir    string
 	Limits Limits // of what is added
 }
 
-// List describes the datasets that Open can open now.
+// List describes the datasets that are ready to open.
 func (c Catalogue) List(ctx context.Context) []Info {
 	var infos []Info
 	for _, e := range c.Entries(ctx) {
@@ -29,13 +29,13 @@ func (c Catalogue) List(ctx context.Context) []Info {
 	return infos
 }
 
-// Open opens a dataset by name, or a part of one by a name with a selection in brackets. Opening is quick: what takes long is done
-// when images are asked for, or by a Warmer.
+// Open opens a dataset by name, or a part of one by a name with a selection in brackets. Opening is quick; slow work is done when
+// images are first read, or by a Warmer.
 func (c Catalogue) Open(ctx context.Context, name string) (Set, error) {
 	return openPart(ctx, name, func(base string) (Set, error) { return c.openWhole(ctx, base, 0) })
 }
 
-// aliasDepth bounds how often a registered part may be a part of another.
+// aliasDepth limits how deeply registered parts may be nested.
 const aliasDepth = 8
 
 func (c Catalogue) openWhole(ctx context.Context, name string, depth int) (Set, error) {
@@ -58,7 +58,7 @@ func (c Catalogue) openWhole(ctx context.Context, name string, depth int) (Set, 
 		return c.openAdded(ctx, r)
 	}
 	if depth == aliasDepth {
-		return nil, specError("%s is a part of a part of a part …", name)
+		return nil, specError("%s is a part of a part, nested more than %d deep; name a part of the whole dataset instead", name, aliasDepth)
 	}
 	set, err := openPart(ctx, r.Part, func(base string) (Set, error) { return c.openWhole(ctx, base, depth+1) })
 	if err != nil {
@@ -67,7 +67,7 @@ func (c Catalogue) openWhole(ctx context.Context, name string, depth int) (Set, 
 	return renamed{set, r.Info}, nil
 }
 
-// unknown says why a name cannot be opened, and what can.
+// unknown returns an error that says why a name cannot be opened, and which names can.
 func (c Catalogue) unknown(ctx context.Context, name string) error {
 	var ready []string
 	for _, e := range c.Entries(ctx) {
@@ -89,7 +89,7 @@ func Open(ctx context.Context, name, dataDir string) (Set, error) {
 	return Catalogue{Dir: dataDir}.Open(ctx, name)
 }
 
-// drawnSet is one that the program draws itself.
+// drawnSet is a dataset drawn by the program.
 type drawnSet struct {
 	info *Info
 	open func() Set
@@ -97,14 +97,14 @@ type drawnSet struct {
 
 var drawn = []drawnSet{{&shapes3dInfo, openShapes3D}, {&dspritesDrawnInfo, openDSpritesDrawn}}
 
-// IsDrawn says whether a name, with or without a selection, means images of the program's own, which are the same for good. What was
-// added can be removed, and another set take its name.
+// IsDrawn reports whether a name, with or without a selection, is that of a dataset drawn by the program, whose images never change.
+// Any other dataset can be removed and another one added under its name.
 func IsDrawn(name string) bool {
 	base, _, err := splitSpec(name)
 	return err == nil && slices.ContainsFunc(drawn, func(d drawnSet) bool { return d.info.Name == base })
 }
 
-// renamed is a set under another name and title.
+// renamed is a Set under another name and title.
 type renamed struct {
 	Set
 	info Info
@@ -130,7 +130,7 @@ func (r renamed) identity() string {
 	return r.info.Name
 }
 
-// notFound is a dataset that is not in the folder.
+// notFound returns the error for a dataset that is not in the data folder.
 func notFound(name string) error {
 	return fmt.Errorf("there is no dataset %q in the data folder: %w", name, model.ErrNotFound)
 }

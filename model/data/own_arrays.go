@@ -17,7 +17,7 @@ import (
 	"slotscope/model/format/npz"
 )
 
-// arraysFormat reads images, and labels where there are any, from a visitor's own NumPy, HDF5 or MATLAB file.
+// arraysFormat reads images and optional labels from a user's own NumPy or HDF5 file.
 var arraysFormat = Format{
 	Name: "NumPy (.npz, .npy) and HDF5 files of images",
 	Match: func(path string, head []byte) bool {
@@ -39,29 +39,29 @@ var arraysFormat = Format{
 	},
 }
 
-// Names that images, labels and the names of label columns are looked for under, the first that is there, in any case; labels and names
-// beside the images first, then at the top of the file.
+// Names to look for, in order and ignoring case, of the arrays of images, labels and label column names. Labels and column names are
+// looked up beside the images first, then at the top of the file.
 var (
 	imageNames  = []string{"images", "imgs", "image", "x", "data", ""}
 	labelNames  = []string{"labels", "latents_classes", "latents/classes", "classes", "factors", "label", "y", "targets"}
 	columnNames = []string{"factor_names", "label_names", "latents_names"}
 )
 
-// Reading says how the arrays of a visitor's own file are read, where that does not follow from them.
+// Reading holds options for reading a user's own file of arrays, for what the file itself does not determine.
 type Reading struct {
 	Images string `json:"images,omitempty"` // the name of the array of images
-	Labels string `json:"labels,omitempty"` // the names of arrays of labels, commas between; "none" for none
-	// Scale says which numbers are black and white, as in "0..255" or "-1..1"; empty to find out.
+	Labels string `json:"labels,omitempty"` // comma-separated names of arrays of labels; "none" for no labels
+	// Scale holds the numbers for black and white, as in "0..255" or "-1..1"; empty to detect them.
 	Scale string `json:"scale,omitempty"`
 }
 
-// ownFile is a visitor's own file of arrays.
+// ownFile is a user's own file of arrays.
 type ownFile struct {
 	arrays
 	path string
-	all  []*array // those that can be read, in order of name
-	bad  []string // names of others
-	used []string // roles of arrays, for people: "images: x, 100 × 64 × 64 of uint8"
+	all  []*array // readable arrays, in order of name
+	bad  []string // names of unreadable arrays
+	used []string // arrays and their roles, for users: "images: x, 100 × 64 × 64 of uint8"
 	kept map[string]bool
 }
 
@@ -95,7 +95,7 @@ func openOwnArrays(ctx context.Context, path string, f arrays, r Reading) (Sourc
 	return newArraySource(info, labels, images, fr, f, Contents{own.used, unused}), nil
 }
 
-// newOwnFile opens every array that can be opened.
+// newOwnFile opens every readable array.
 func newOwnFile(path string, f arrays) (*ownFile, error) {
 	names, err := f.names()
 	if err != nil {
@@ -112,14 +112,14 @@ func newOwnFile(path string, f arrays) (*ownFile, error) {
 	return own, nil
 }
 
-// keep notes what an array is used for.
+// keep records the role of an array.
 func (f *ownFile) keep(role string, a *array) *array {
 	f.used = append(f.used, role+": "+a.String())
 	f.kept[a.name] = true
 	return a
 }
 
-// unused are the arrays that are not read, for people.
+// unused lists the unused arrays, for users.
 func (f *ownFile) unused() []string {
 	var left []string
 	for _, a := range f.all {
@@ -130,7 +130,7 @@ func (f *ownFile) unused() []string {
 	return append(left, f.bad...)
 }
 
-// listSome joins at most n of some texts.
+// listSome joins at most n texts and counts the rest.
 func listSome(texts []string, n int) string {
 	if len(texts) > n {
 		return strings.Join(texts[:n], "; ") + fmt.Sprintf("; and %d more", len(texts)-n)
@@ -138,7 +138,7 @@ func listSome(texts []string, n int) string {
 	return strings.Join(texts, "; ")
 }
 
-// find is the first array of one of some names below one of some folders, in any case; nil where there is none.
+// find returns the first array with one of the names in one of the folders, ignoring case, or nil if there is none.
 func (f *ownFile) find(folders, names []string) *array {
 	for _, folder := range folders {
 		for _, name := range names {
@@ -152,7 +152,7 @@ func (f *ownFile) find(folders, names []string) *array {
 	return nil
 }
 
-// named is the array of a name that a visitor gave.
+// named returns the array that a user named with an option.
 func (f *ownFile) named(option, name string) (*array, error) {
 	a, err := f.array(strings.Trim(name, "/"))
 	if err != nil {
@@ -163,7 +163,7 @@ func (f *ownFile) named(option, name string) (*array, error) {
 
 func (a *array) mayBeImages() bool { return a.text == nil && (len(a.Shape) == 3 || len(a.Shape) == 4) }
 
-// images finds the array of images: as it was named, by a usual name, or because it is the only one that can be.
+// images finds the array of images: the requested one, one with a usual name, or the only one with a suitable shape.
 func (f *ownFile) images(asked string) (*array, error) {
 	if asked != "" {
 		a, err := f.named("images", asked)
@@ -196,19 +196,19 @@ func (f *ownFile) images(asked string) (*array, error) {
 		names[i] = a.String()
 	}
 	if len(found) == 0 {
-		for _, name := range f.bad { // what is named as images are may say why it cannot be read
+		for _, name := range f.bad { // explain why an array with a usual name cannot be read
 			if slices.ContainsFunc(imageNames, func(usual string) bool { return strings.EqualFold(path.Base(name), usual) }) {
 				_, err := f.array(name)
 				return nil, err
 			}
 		}
-		return nil, fmt.Errorf("%s: no array has the three or four axes of images; it holds %s", f.path, listSome(f.unused(), 10))
+		return nil, fmt.Errorf("%s: no array of images was found (an array with 3 or 4 axes); the file holds %s", f.path, listSome(f.unused(), 10))
 	}
-	return nil, fmt.Errorf("%s: %d arrays can be the images (%s); choose one with --images NAME, and its labels with --labels NAME", f.path, len(found), listSome(names, 10))
+	return nil, fmt.Errorf("%s: %d arrays could be the images (%s); choose one with --images NAME, and its labels with --labels NAME", f.path, len(found), listSome(names, 10))
 }
 
-// frameOf says how pictures lie in an array, by its shape, and what its numbers mean, by its type and its first rows, or by as many
-// as it takes to tell bytes from bits. The note says what a reader should know of it.
+// frameOf derives the layout of images from the shape of an array, and their range of brightness from its type and numbers unless scale
+// is given. note tells users how numbers are converted.
 func frameOf(ctx context.Context, a *array, scale string) (frame, string, error) {
 	f := frame{size: a.Size}
 	channels := func(c int) bool { return c == 1 || c == 3 || c == 4 }
@@ -220,17 +220,17 @@ func frameOf(ctx context.Context, a *array, scale string) (frame, string, error)
 	case len(s) == 4 && channels(s[1]):
 		f.c, f.h, f.w, f.planar = s[1], s[2], s[3], true
 	default:
-		return f, "", fmt.Errorf("%s: its shape %v is not that of images, [n, h, w], [n, h, w, c] or [n, c, h, w] with c 1, 3 or 4", a.where, s)
+		return f, "", fmt.Errorf("%s: shape %v is not a shape of images; use [n, h, w], [n, h, w, c] or [n, c, h, w] with c = 1, 3 or 4", a.where, s)
 	}
 	if a.Shape[0] == 0 || f.h == 0 || f.w == 0 || f.h > maxPixels/f.w {
-		return f, "", fmt.Errorf("%s: an array of shape %v is not a set of images", a.where, a.Shape)
+		return f, "", fmt.Errorf("%s: shape %v is not usable; images are needed, of 1 to %d pixels each", a.where, a.Shape, maxPixels)
 	}
 	a.block = max(1, min(a.block, (64<<20)/a.rowBytes()))
 	note, err := f.setScale(ctx, a, scale)
 	return f, note, err
 }
 
-// setScale says how bright a number is, by what a visitor said or by all numbers of the array. The note says what is assumed.
+// setScale sets the range of brightness, from the user's scale or from the numbers of the array. The note says which range is used.
 func (f *frame) setScale(ctx context.Context, a *array, scale string) (note string, err error) {
 	get, err := a.Decoder()
 	if err != nil {
@@ -263,7 +263,7 @@ func (f *frame) setScale(ctx context.Context, a *array, scale string) (note stri
 	f.low, f.high = low, high
 	f.level = func(b []byte) byte { return unit((get(b) - low) / (high - low)) }
 	f.number = get
-	return fmt.Sprintf("Numbers from %v to %v become brightnesses from 0 to 255.", low, high), nil
+	return fmt.Sprintf("Numbers from %v to %v are mapped to brightness 0 to 255.", low, high), nil
 }
 
 // parseScale reads LOW..HIGH.
@@ -272,19 +272,19 @@ func parseScale(text string) (low, high float64, err error) {
 	low, errLow := strconv.ParseFloat(strings.TrimSpace(a), 64)
 	high, errHigh := strconv.ParseFloat(strings.TrimSpace(b), 64)
 	if !found || errors.Join(errLow, errHigh) != nil || !(low < high) || math.IsInf(high-low, 0) {
-		return 0, 0, model.Invalid{"scale": fmt.Sprintf("%q is not a range of brightness; write LOW..HIGH, such as 0..255 or -1..1", text)}
+		return 0, 0, model.Invalid{"scale": fmt.Sprintf("%q is not a range; write LOW..HIGH, such as 0..255 or -1..1", text)}
 	}
 	return low, high, nil
 }
 
-// usualScale is the range in which all numbers of an array lie, of those that are usual for images.
+// usualScale returns the usual range for images that holds all numbers of an array, and fails if that is ambiguous.
 func usualScale(ctx context.Context, a *array, get func([]byte) float64) (low, high float64, err error) {
 	least, most, err := rangeOf(ctx, a, get)
 	if err != nil {
 		return 0, 0, err
 	}
 	whole := a.Kind != npz.Float
-	switch { // between these ranges it could be either, or images with a few numbers astray
+	switch { // numbers between these ranges are ambiguous, or a few are outliers
 	case least >= 0 && most <= 1:
 		return 0, 1, nil
 	case least >= -1 && least <= -0.5 && most <= 1 && !whole:
@@ -294,17 +294,17 @@ func usualScale(ctx context.Context, a *array, get func([]byte) float64) (low, h
 	case least >= 0 && most <= 65535 && most > 32767 && whole:
 		return 0, 65535, nil
 	}
-	return 0, 0, fmt.Errorf("%s: its numbers go from %v to %v; say which are black and white with --scale LOW..HIGH, such as 0..255", a.where, least, most)
+	return 0, 0, fmt.Errorf("%s: numbers from %v to %v match no usual range of brightness; give the numbers for black and white with --scale LOW..HIGH, such as 0..255", a.where, least, most)
 }
 
-// rangeOf is the least and the largest number of an array.
+// rangeOf returns the smallest and the largest number of an array.
 func rangeOf(ctx context.Context, a *array, get func([]byte) float64) (least, most float64, err error) {
 	least, most = math.Inf(1), math.Inf(-1)
 	err = a.blocks(func(first int, rows []byte) error {
 		for ; len(rows) > 0; rows = rows[a.Size:] {
 			v := get(rows)
 			if math.IsNaN(v) {
-				return fmt.Errorf("%s: it holds NaN near row %d; brightness must be a number", a.where, first)
+				return fmt.Errorf("%s: NaN near row %d; replace it, since brightness must be a number", a.where, first)
 			}
 			least, most = min(least, v), max(most, v)
 		}
@@ -315,7 +315,7 @@ func rangeOf(ctx context.Context, a *array, get func([]byte) float64) (least, mo
 
 var errBright = errors.New("a byte above 1 was found")
 
-// brightest is a byte above 1 where an array of bytes holds one, however dark its first rows are, and 1 where it holds none.
+// brightest returns a byte above 1 if an array of bytes holds one anywhere, else 1.
 func brightest(ctx context.Context, a *array) (float64, error) {
 	most := byte(1)
 	err := a.blocks(func(_ int, rows []byte) error {
@@ -330,7 +330,7 @@ func brightest(ctx context.Context, a *array) (float64, error) {
 	return float64(most), err
 }
 
-// labels reads the columns of labels of some images, none where the file has none; the remark says what a reader should know.
+// labels reads the columns of labels of some images, or none if the file has none. remark is a note for users.
 func (f *ownFile) labels(asked string, images *array) (columns []column, remark string, err error) {
 	if asked == "none" {
 		return nil, "", nil
@@ -354,7 +354,7 @@ func (f *ownFile) labels(asked string, images *array) (columns []column, remark 
 	for _, a := range found {
 		f.keep("labels", a)
 		if len(a.Shape) < 1 || len(a.Shape) > 2 || a.Shape[0] != length {
-			return nil, "", fmt.Errorf("%s has shape %v; the labels of %d images have the shape [%d] or [%d, factors]", a.where, a.Shape, length, length, length)
+			return nil, "", fmt.Errorf("%s has shape %v; labels of %d images must have shape [%d] or [%d, factors]", a.where, a.Shape, length, length, length)
 		}
 		width := 1
 		if len(a.Shape) == 2 {
@@ -395,7 +395,7 @@ func numberedFactors(n int) []string {
 	return names
 }
 
-// usualLabels finds labels by their name, or the only other array with a row or a number for every image; nil where there is none.
+// usualLabels finds labels by their name, or the only other array with a row or a number for every image; nil if there is none.
 func (f *ownFile) usualLabels(folders []string, images *array) (*array, error) {
 	if a := f.find(folders, labelNames); a != nil {
 		return a, nil
@@ -420,7 +420,7 @@ func (f *ownFile) usualLabels(folders []string, images *array) (*array, error) {
 	return found[0], nil
 }
 
-// columns are the values of each of the columns of labels, under some names.
+// columns returns the columns of an array of labels under the given names.
 func (a *array) columns(names []string) ([]column, error) {
 	length, width := a.Shape[0], len(names)
 	columns := make([]column, width)
@@ -434,7 +434,7 @@ func (a *array) columns(names []string) ([]column, error) {
 		}
 		for i, text := range texts {
 			if text == "" {
-				return nil, fmt.Errorf("%s: row %d, column %d is empty", a.where, i/width, i%width)
+				return nil, fmt.Errorf("%s: row %d, column %d is empty; every image needs a label", a.where, i/width, i%width)
 			}
 			columns[i%width].values[i/width] = text
 		}
@@ -449,7 +449,7 @@ func (a *array) columns(names []string) ([]column, error) {
 	}
 	bits := 64
 	if a.Kind == npz.Float && a.Size < 8 {
-		bits = 32 // as short as such a number may be written
+		bits = 32 // for the shortest text of a float32
 	}
 	for i, v := range numbers {
 		columns[i%width].values[i/width] = strconv.FormatFloat(v, 'g', -1, bits)
@@ -457,34 +457,34 @@ func (a *array) columns(names []string) ([]column, error) {
 	return columns, nil
 }
 
-// checkNumbers refuses labels that are no classes: NaN and infinities, and whole numbers of which two may look alike.
+// checkNumbers returns an error for labels that cannot be classes: NaN, infinities, and integers too large to be distinct as float64.
 func checkNumbers(a *array, numbers []float64, width int) error {
-	const told = 1 << 53 // up to which float64 tells whole numbers apart
+	const told = 1 << 53 // float64 represents all integers up to this
 	for i, v := range numbers {
 		switch whole := a.Kind != npz.Float && a.Size == 8; {
 		case math.IsNaN(v), math.IsInf(v, 0):
-			return fmt.Errorf("%s: row %d, column %d is %v; labels are finite numbers", a.where, i/width, i%width, v)
+			return fmt.Errorf("%s: row %d, column %d is %v; labels must be finite numbers", a.where, i/width, i%width, v)
 		case whole && math.Abs(v) >= told:
-			return fmt.Errorf("%s: row %d, column %d is about %.0f; labels from %d on lose precision as float64", a.where, i/width, i%width, v, int64(told))
+			return fmt.Errorf("%s: row %d, column %d is about %.0f; integer labels ≥ %d lose precision as float64, so use smaller ones", a.where, i/width, i%width, v, int64(told))
 		}
 	}
 	return nil
 }
 
-// columnNames reads the names of factors from an array of text; nil where there is none. The remark says why one is not used.
+// columnNames reads the names of factors from an array of text; nil if there is none. remark explains why such an array is not used.
 func (f *ownFile) columnNames(folders []string, width int) (names []string, remark string, err error) {
 	if a := f.find(folders, columnNames); a != nil && a.text != nil {
 		f.keep("names of factors", a)
 		names, err := a.text()
 		if err == nil && len(names) != width {
-			err = fmt.Errorf("%s has %d names for the %d columns of labels", a.where, len(names), width)
+			err = fmt.Errorf("%s has %d names for %d columns of labels; these numbers must be equal", a.where, len(names), width)
 		}
 		return names, "", err
 	}
 	for _, name := range columnNames {
 		for _, bad := range f.bad {
 			if _, err := f.array(bad); err != nil && strings.EqualFold(path.Base(bad), name) {
-				return nil, fmt.Sprintf("Factors are numbered, since their names cannot be read: %v.", err), nil
+				return nil, fmt.Sprintf("Factors are numbered because their names cannot be read: %v.", err), nil
 			}
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"unicode/utf8"
 )
 
-// Formats of pictures: a folder or a zip archive, with metadata.csv or metadata.jsonl whose file_name column names the pictures and
-// whose other columns are factors; or a folder for each class; or pictures alone, without factors.
+// Formats of image files: a folder, a zip or a tar archive with metadata.csv or metadata.jsonl, whose file_name column names the image
+// files and whose other columns are factors; or with a folder for each class; or with image files only, without factors.
 var (
 	folderFormat = Format{
 		Name:   "folders of PNG, JPEG, WebP, BMP, TIFF or GIF images (with metadata.csv, metadata.jsonl, a folder for each class, or none of these)",
@@ -64,11 +64,11 @@ var (
 	}
 )
 
-// holdsPictures looks for a picture or for metadata in a folder and a few folders deep, among the first files.
+// holdsPictures reports whether a folder has an image file or metadata, at most 5 folders deep and among its first 10,000 entries.
 func holdsPictures(dir fs.FS) bool {
 	const deep, many = 5, 10_000
 	found, seen := false, 0
-	_ = fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error { // what cannot be read holds nothing
+	_ = fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error { // unreadable folders are skipped
 		seen++
 		switch {
 		case err != nil, d.IsDir() && strings.Count(name, "/") >= deep:
@@ -84,12 +84,12 @@ func holdsPictures(dir fs.FS) bool {
 	return found
 }
 
-// isPicture says whether a name is a picture's; names with a dot before them are made by file managers.
+// isPicture reports whether a name is that of an image file. File managers write hidden files, whose names start with a dot.
 func isPicture(name string) bool {
 	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".gif"}, strings.ToLower(path.Ext(name))) && !strings.HasPrefix(path.Base(name), ".")
 }
 
-// openPictures opens the pictures of a tree, and closes it where that fails.
+// openPictures opens the image files of a tree, and closes the tree on failure.
 func openPictures(t tree) (Source, error) {
 	s, err := ownPictures(t)
 	if err != nil {
@@ -105,14 +105,14 @@ func ownPictures(t tree) (Source, error) {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no PNG, JPEG, WebP, BMP, TIFF or GIF in it", t)
+		return nil, fmt.Errorf("%s has no image files; PNG, JPEG, WebP, BMP, TIFF and GIF are read", t)
 	}
 	img, err := firstPicture(len(names), func(i int) (image.Image, error) { return decode(t, names[i]) })
 	if err != nil {
 		return nil, err
 	}
 	info := Info{
-		H: side, W: side, C: 3, Len: len(names), About: fmt.Sprintf("The pictures of %s.", path.Base(filepath.ToSlash(t.String()))),
+		H: side, W: side, C: 3, Len: len(names), About: fmt.Sprintf("The images of %s.", path.Base(filepath.ToSlash(t.String()))),
 		Note: strings.TrimSpace(fit(img.Bounds().Dy(), img.Bounds().Dx()) + " " + remark),
 	}
 	if grey(img) {
@@ -126,7 +126,7 @@ func ownPictures(t tree) (Source, error) {
 	return s, nil
 }
 
-// firstPicture is the first of n that is not damaged, of the first hundred; the error is the first one's.
+// firstPicture returns the first undamaged one of n images. It tries the first hundred and returns the error of the first.
 func firstPicture(n int, decode func(index int) (image.Image, error)) (img image.Image, err error) {
 	for i := range min(n, 100) {
 		img, other := decode(i)
@@ -146,7 +146,7 @@ func grey(img image.Image) bool {
 	return false
 }
 
-// listPictures finds the pictures and what is known of each; the remark says what a reader should know.
+// listPictures finds the image files and their factors. remark is a note for users.
 func listPictures(t tree) (names []string, columns []column, remark string, err error) {
 	for _, file := range metadataNames {
 		names, columns, err := readMetadata(t, file)
@@ -178,7 +178,7 @@ func listPictures(t tree) (names []string, columns []column, remark string, err 
 	}
 	switch {
 	case len(here) > 0 && len(below) > 0:
-		return nil, nil, "", fmt.Errorf("%s lies beside folders with pictures, such as %s: put pictures either into one folder or into a folder for each class",
+		return nil, nil, "", fmt.Errorf("%s is next to folders with images, such as %s; put all images either into one folder or into one folder per class",
 			here[0], below[0])
 	case len(here) > 0:
 		return here, nil, "", nil
@@ -187,10 +187,10 @@ func listPictures(t tree) (names []string, columns []column, remark string, err 
 	return below, columns, remark, nil
 }
 
-// metadataNames are the files that name pictures and what is known of each.
+// metadataNames are the names of files that list image files and their factors.
 var metadataNames = []string{"metadata.csv", "metadata.jsonl"}
 
-// metadataFile is the only such file in a folder; empty where there is none.
+// metadataFile returns the only such file of a folder; empty if there is none.
 func metadataFile(files []string) (string, error) {
 	var found []string
 	for _, name := range files {
@@ -199,16 +199,16 @@ func metadataFile(files []string) (string, error) {
 		}
 	}
 	if len(found) > 1 {
-		return "", fmt.Errorf("it has %d files of metadata (%s): add one of their folders at a time", len(found), listSome(found, 4))
+		return "", fmt.Errorf("there are %d metadata files (%s); add their folders one at a time", len(found), listSome(found, 4))
 	}
 	return strings.Join(found, ""), nil
 }
 
-// readMetadata reads a file of metadata, which names pictures from its own folder on.
+// readMetadata reads a metadata file, whose paths are relative to its own folder.
 func readMetadata(t tree, file string) ([]string, []column, error) {
 	b, err := t.read(file)
 	if err == nil && !utf8.Valid(b) {
-		err = errors.New("it is not UTF-8")
+		err = errors.New("not UTF-8; save it as UTF-8")
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", file, err)
@@ -227,19 +227,19 @@ func readMetadata(t tree, file string) ([]string, []column, error) {
 	return names, columns, err
 }
 
-// withoutIndex leaves out the column that pandas writes for the numbers of rows.
+// withoutIndex drops the column of row numbers that pandas writes.
 func withoutIndex(columns []column) (kept []column, remark string) {
 	for _, c := range columns {
 		if !slices.Contains([]string{"", "Unnamed: 0", "index", "__index_level_0__"}, c.name) || !counts(c.values) {
 			kept = append(kept, c)
 			continue
 		}
-		remark = fmt.Sprintf("Column %q only counts the rows and is left out.", c.name)
+		remark = fmt.Sprintf("Column %q only numbers the rows and is ignored.", c.name)
 	}
 	return kept, remark
 }
 
-// counts says whether values are 0, 1, 2 …, or begin with 1.
+// counts reports whether values are 0, 1, 2 … or 1, 2, 3 ….
 func counts(values []string) bool {
 	for start := range 2 {
 		i := slices.IndexFunc(values, func(string) bool { return true })
@@ -253,53 +253,53 @@ func counts(values []string) bool {
 	return false
 }
 
-// splits are names of folders that part a dataset for training and testing.
+// splits are the names of folders that split a dataset for training and testing.
 var splits = []string{"train", "training", "test", "testing", "val", "valid", "validation", "dev"}
 
-// classFolders takes classes from the folders that pictures lie in, names being in order: the first level at which they differ; and the
-// level below it where the first is a split.
+// classFolders derives classes from the folders of image files, whose names must be sorted: from the first level at which folders differ,
+// and from the level below if the first is a split.
 func classFolders(names []string) ([]column, string) {
 	if len(names) == 0 {
 		return nil, ""
 	}
 	first, last := strings.Split(path.Dir(names[0]), "/"), strings.Split(path.Dir(names[len(names)-1]), "/")
-	level := 0 // names are in order: folders that the first and the last share, all do
+	level := 0 // names are sorted: all share the folders that the first and the last share
 	for level < min(len(first), len(last)) && first[level] == last[level] {
 		level++
 	}
 	if level == len(first) && level == len(last) {
-		return nil, "" // all are in one folder, which is no class
+		return nil, "" // a single folder is not a class
 	}
 	var upper, lower []string
 	split, deep := true, true
 	for _, name := range names {
 		folders := strings.Split(path.Dir(name), "/")[level:]
 		if len(folders) == 0 {
-			folders = []string{"."} // beside the folders of others
+			folders = []string{"."} // next to the folders of others
 		}
 		split, deep = split && slices.Contains(splits, strings.ToLower(folders[0])), deep && len(folders) > 1
 		upper, lower = append(upper, folders[0]), append(lower, folders[min(1, len(folders)-1)])
 	}
 	switch {
 	case split && deep:
-		return []column{{"split", upper}, {"class", lower}}, "The folders " + strings.Join(distinct(upper), ", ") + " are the factor split; to have one of them alone, add that folder."
+		return []column{{"split", upper}, {"class", lower}}, "The folders " + strings.Join(distinct(upper), ", ") + " are the values of the factor split; to use only one of them, add that folder."
 	case split:
-		return []column{{"split", upper}}, "The folders " + strings.Join(distinct(upper), ", ") + " look like a split, not like classes; to have one of them alone, add that folder."
+		return []column{{"split", upper}}, "The folders " + strings.Join(distinct(upper), ", ") + " look like a split, not like classes; to use only one of them, add that folder."
 	}
 	return []column{{"class", upper}}, ""
 }
 
 func distinct(values []string) []string { return slices.Compact(slices.Sorted(slices.Values(values))) }
 
-// parseCSV reads metadata.csv: a line of names, then a line for each picture.
+// parseCSV parses metadata.csv: a line of column names, then a line for each image file.
 func parseCSV(b []byte) ([]string, []column, error) {
 	r := csv.NewReader(bytes.NewReader(b))
 	head, err := r.Read()
 	if err == io.EOF {
-		return nil, nil, errors.New("it is empty")
+		return nil, nil, errors.New("the file is empty")
 	}
 	if err == nil && !slices.Contains(head, "file_name") {
-		err = fmt.Errorf("column file_name is missing; the comma-separated columns are %q", head)
+		err = fmt.Errorf("no column file_name; found the comma-separated columns %q", head)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("line 1: %w", err)
@@ -320,7 +320,7 @@ func parseCSV(b []byte) ([]string, []column, error) {
 	}
 }
 
-// parseJSONL reads metadata.jsonl: an object on each line, all with the same keys in the same order.
+// parseJSONL parses metadata.jsonl: one object per line, all with the same keys in the same order.
 func parseJSONL(b []byte) ([]string, []column, error) {
 	var m metadata
 	line := 0
@@ -340,7 +340,7 @@ func parseJSONL(b []byte) ([]string, []column, error) {
 	return m.done()
 }
 
-// object reads a flat JSON object in order.
+// object parses a flat JSON object, keeping the order of its keys.
 func object(text []byte) (keys, values []string, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -357,7 +357,7 @@ func object(text []byte) (keys, values []string, err error) {
 			return nil, nil, unfinished(err)
 		}
 		if _, nested := value.(json.Delim); nested || value == nil {
-			return nil, nil, fmt.Errorf("%v is a list, an object or null; text, numbers and booleans are read", key)
+			return nil, nil, fmt.Errorf("%v is a list, an object or null; use text, a number or a boolean", key)
 		}
 		keys, values = append(keys, fmt.Sprint(key)), append(values, fmt.Sprint(value))
 	}
@@ -370,15 +370,15 @@ func object(text []byte) (keys, values []string, err error) {
 	return keys, values, nil
 }
 
-// unfinished is what an error of the JSON decoder means on a line.
+// unfinished explains an error of the JSON decoder on a line.
 func unfinished(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("its JSON object is truncated")
+		return errors.New("the JSON object is truncated")
 	}
 	return fmt.Errorf("not JSON: %w", err)
 }
 
-// metadata gathers lines about pictures.
+// metadata collects the lines of a metadata file.
 type metadata struct {
 	keys  []string // of the first line, without file_name
 	names []string
@@ -389,26 +389,26 @@ type metadata struct {
 func (m *metadata) add(keys, values []string) error {
 	at := slices.Index(keys, "file_name")
 	if at < 0 || len(values) != len(keys) {
-		return errors.New("file_name is missing")
+		return errors.New("no file_name")
 	}
 	name := path.Clean(filepath.ToSlash(values[at]))
 	if !fs.ValidPath(name) || name == "." {
-		return fmt.Errorf("the file_name %q leads out of the folder", values[at])
+		return fmt.Errorf("file_name %q leads out of the folder; use a path within it", values[at])
 	}
 	keys, values = without(keys, at), without(values, at)
 	if m.seen == nil {
 		m.keys, m.seen, m.cells = keys, map[string]bool{}, make([][]string, len(keys))
 	}
 	if !slices.Equal(keys, m.keys) {
-		return fmt.Errorf("its columns are %q, where the first line has %q", keys, m.keys)
+		return fmt.Errorf("columns %q differ from those of the first line, %q", keys, m.keys)
 	}
 	if m.seen[name] {
-		return fmt.Errorf("%s is named twice", name)
+		return fmt.Errorf("%s is listed twice", name)
 	}
 	m.seen[name] = true
 	for k, v := range values {
 		if v == "" {
-			return fmt.Errorf("%s is empty for %s", m.keys[k], name)
+			return fmt.Errorf("%s is empty for %s; every image needs a value", m.keys[k], name)
 		}
 		m.cells[k] = append(m.cells[k], v)
 	}
@@ -420,7 +420,7 @@ func without(s []string, i int) []string { return slices.Delete(slices.Clone(s),
 
 func (m *metadata) done() ([]string, []column, error) {
 	if len(m.names) == 0 {
-		return nil, nil, errors.New("it names no picture")
+		return nil, nil, errors.New("no images are listed")
 	}
 	columns := make([]column, len(m.keys))
 	for k, name := range m.keys {

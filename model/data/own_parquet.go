@@ -17,7 +17,7 @@ import (
 	"slotscope/model/format/parquet"
 )
 
-// parquetFormat reads datasets of pictures as Hugging Face keeps them: a Parquet file, or a folder of them in order of name.
+// parquetFormat reads image datasets in the layout of Hugging Face: a Parquet file, or a folder of them in order of name.
 var parquetFormat = Format{
 	Name: "Parquet files with a column of images, as those of Hugging Face",
 	Match: func(path string, head []byte) bool {
@@ -37,7 +37,7 @@ var parquetFormat = Format{
 	},
 }
 
-// shards are the Parquet files of a folder, or of its folder data.
+// shards returns the Parquet files of a folder, or of its subfolder data.
 func shards(dir string) []string {
 	for _, pattern := range []string{"*.parquet", "data/*.parquet"} {
 		if names, err := fs.Glob(os.DirFS(dir), pattern); err == nil && len(names) > 0 {
@@ -50,7 +50,7 @@ func shards(dir string) []string {
 	return nil
 }
 
-// parquetSource is a dataset whose pictures are PNG or JPEG files in a column.
+// parquetSource is a dataset whose images are encoded image files in a column.
 type parquetSource struct {
 	info   Info
 	labels []uint16
@@ -61,16 +61,16 @@ type parquetSource struct {
 	others otherSizes
 
 	mu    sync.Mutex
-	cache map[int][][]byte // pictures of the groups that are being read
+	cache map[int][][]byte // encoded images of the groups being read
 }
 
-// pictureGroup is a row group with pictures.
+// pictureGroup is a row group with images.
 type pictureGroup struct {
 	file   *parquet.File
 	path   string
 	group  int
 	column int
-	first  int // index of its first picture
+	first  int // index of its first image
 }
 
 func (s *parquetSource) Info() Info       { return s.info.clone() }
@@ -111,23 +111,23 @@ func (s *parquetSource) open(path string, paths []string) error {
 		}
 	}
 	if s.info.Len == 0 {
-		return fmt.Errorf("%s: there are no rows in it", path)
+		return fmt.Errorf("%s has no rows", path)
 	}
 	return s.describe(path, columns, left)
 }
 
-// add takes over the groups of a file and returns its column of images.
+// add appends the row groups of a file and returns its column of images.
 func (s *parquetSource) add(f *parquet.File, path string) (images int, err error) {
 	images = slices.IndexFunc(f.Columns, isImage)
 	if images < 0 {
-		return 0, fmt.Errorf("%s: there is no column of images: one named image or img, or one with bytes and path in it", path)
+		return 0, fmt.Errorf("%s has no column of images; name it image, img or images, or give it the fields bytes and path", path)
 	}
 	stat, err := os.Stat(path)
 	if err != nil {
 		return 0, err
 	}
 	if int64(f.Len()) > stat.Size() {
-		return 0, fmt.Errorf("%s: the file is damaged: it has %d rows in %d bytes", path, f.Len(), stat.Size())
+		return 0, fmt.Errorf("%s is damaged: it claims %d rows in %d bytes", path, f.Len(), stat.Size())
 	}
 	for g := range f.Groups {
 		s.groups = append(s.groups, pictureGroup{f, path, g, images, s.info.Len})
@@ -141,7 +141,7 @@ func isImage(c parquet.Column) bool {
 		(strings.HasSuffix(c.Path, ".bytes") || slices.Contains([]string{"image", "img", "images"}, c.Path))
 }
 
-// factorColumns are all columns but those of the image; lists are named apart, for they are left out.
+// factorColumns returns the names of all columns except the image's: scalar columns, and lists, which are not read.
 func factorColumns(f *parquet.File, images int) (names, lists []string) {
 	image := strings.TrimSuffix(f.Columns[images].Path, ".bytes")
 	for i, c := range f.Columns {
@@ -160,7 +160,7 @@ func factorColumns(f *parquet.File, images int) (names, lists []string) {
 func (c *column) read(f *parquet.File, path string, names []string) error {
 	i, err := f.Column(c.name)
 	if err != nil || !slices.Contains(names, c.name) {
-		return fmt.Errorf("%s: it lacks the column %q of the files before it", path, c.name)
+		return fmt.Errorf("%s has no column %q; all files of a dataset need the columns of the first", path, c.name)
 	}
 	for g := range f.Groups {
 		v, err := f.Read(g, i)
@@ -178,7 +178,7 @@ func (c *column) read(f *parquet.File, path string, names []string) error {
 
 func (s *parquetSource) describe(path string, columns []column, left []string) (err error) {
 	s.info.H, s.info.W, s.info.C = side, side, 3
-	s.info.About = fmt.Sprintf("The pictures of %s.", filepath.Base(path))
+	s.info.About = fmt.Sprintf("The images of %s.", filepath.Base(path))
 	img, err := firstPicture(s.info.Len, s.decode)
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func (s *parquetSource) describe(path string, columns []column, left []string) (
 	}
 	s.info.Note, s.others.named = fit(img.Bounds().Dy(), img.Bounds().Dx()), img.Bounds().Size()
 	if len(left) > 0 {
-		s.info.Note = strings.TrimSpace(s.info.Note + " Columns that are lists are left out: " + strings.Join(left, ", ") + ".")
+		s.info.Note = strings.TrimSpace(s.info.Note + " Columns of lists are ignored: " + strings.Join(left, ", ") + ".")
 	}
 	columns, remark := withoutIndex(columns)
 	s.info.Note = strings.TrimSpace(s.info.Note + " " + remark)
@@ -210,7 +210,7 @@ func (s *parquetSource) remark() string { return s.others.note() }
 
 func (s *parquetSource) forgive(tell func(int, damaged) error) { s.told = tell }
 
-// decode reads one picture; errors name the file and the row.
+// decode reads one image; errors name the file and the row.
 func (s *parquetSource) decode(index int) (image.Image, error) {
 	g, row := s.find(index)
 	pictures, err := s.pictures(g)
@@ -225,24 +225,24 @@ func (s *parquetSource) decode(index int) (image.Image, error) {
 	return img, nil
 }
 
-// find is the group and the row in it of a picture.
+// find returns the group of an image and its row in the group.
 func (s *parquetSource) find(index int) (group, row int) {
 	g, found := slices.BinarySearchFunc(s.groups, index, func(g pictureGroup, i int) int { return g.first - i })
 	if !found {
 		g--
 	}
 	for s.groups[g].first+s.groups[g].file.Groups[s.groups[g].group].Rows <= index {
-		g++ // past groups without rows
+		g++ // skip groups without rows
 	}
 	return g, index - s.groups[g].first
 }
 
 func (s *parquetSource) where(index int) string {
 	g, row := s.find(index)
-	return fmt.Sprintf("%s: the picture in row %d of row group %d", s.groups[g].path, row, s.groups[g].group)
+	return fmt.Sprintf("%s: the image in row %d of row group %d", s.groups[g].path, row, s.groups[g].group)
 }
 
-// pictures reads a group's, and keeps it and the one before it, between which neighbours in a batch may lie.
+// pictures returns the encoded images of a group. It caches the group and the one before it, since a batch may span both.
 func (s *parquetSource) pictures(g int) ([][]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

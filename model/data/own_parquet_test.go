@@ -13,7 +13,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// TestOwnParquet reads 30 pictures in groups of 8 with what their columns say, alone and as the second of two files.
+// TestOwnParquet reads 30 images in groups of 8 with their factors, from one file and from a folder of two.
 func TestOwnParquet(t *testing.T) {
 	file := "testdata/parquet/snappy1.parquet"
 	content := must(os.ReadFile(file))(t)
@@ -57,12 +57,12 @@ func TestOwnParquetRefused(t *testing.T) {
 	_, err = openOwn(t, path)
 	expect.Says(t, err, "short.parquet", "incomplete")
 	_, err = openOwn(t, unpacked(t, map[string][]byte{"a.parquet": content, "b.parquet": must(os.ReadFile("testdata/parquet/lists.parquet"))(t)}))
-	expect.Says(t, err, "b.parquet", "lacks the column", "label_shape")
+	expect.Says(t, err, "b.parquet", "no column", "label_shape")
 }
 
-// TestShapes3DParquet recognises 3D Shapes, and keeps of what is said twice the classes. shapes3d.parquet has 40 of its rows in the
-// columns of TensorFlow Datasets: row k is n = (17k + 5) mod 40, of floor n mod 10, wall 9 − n mod 10, object 3, scale n mod 8, shape
-// n mod 4 and orientation n mod 15; its pixels follow the formula of the fixtures. parquet-go v0.32.0 wrote it.
+// TestShapes3DParquet recognises 3D Shapes and prefers classes to values if it has both. shapes3d.parquet has 40 rows in the columns of
+// TensorFlow Datasets: row k is n = (17k + 5) mod 40, with floor n mod 10, wall 9 − n mod 10, object 3, scale n mod 8, shape n mod 4 and
+// orientation n mod 15. Its pixels follow the formula of the fixtures. It was written by parquet-go v0.32.0.
 func TestShapes3DParquet(t *testing.T) {
 	source, err := openOwn(t, "testdata/parquet/shapes3d.parquet")
 	source = opened(t, source, err)
@@ -86,7 +86,7 @@ func TestShapes3DParquet(t *testing.T) {
 	}
 }
 
-// TestShapes3DOf: from classes, from values, whole and in order, or not at all.
+// TestShapes3DOf recognises 3D Shapes from classes and from values, complete or in part, and rejects other columns.
 func TestShapes3DOf(t *testing.T) {
 	sizes := originalInfo.Sizes()
 	table := func(prefix string, length int, value func(f, class int) string) (columns []column) {
@@ -121,7 +121,7 @@ func TestShapes3DOf(t *testing.T) {
 		"classes for hues": table("", 20, func(f, class int) string { return fmt.Sprint(class + 1) }),
 	} {
 		if _, _, ok := shapes3DOf(columns, len(columns[0].values)); ok {
-			t.Errorf("with %s it is taken for 3D Shapes", what)
+			t.Errorf("with %s it is recognised as 3D Shapes", what)
 		}
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// encoded is a picture in a format.
+// encoded returns an encoded image.
 func encoded(t testing.TB, img image.Image, encode func(io.Writer, image.Image) error) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -34,7 +34,7 @@ func encoded(t testing.TB, img image.Image, encode func(io.Writer, image.Image) 
 	return b.Bytes()
 }
 
-// halves is red on the left and blue on the right.
+// halves returns an image that is red on the left and blue on the right.
 func halves(w, h int) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i := range w * h {
@@ -46,10 +46,10 @@ func halves(w, h int) *image.NRGBA {
 	return img
 }
 
-// blueWebP is one blue picture of 64 × 64 (0, 0, 255), lossless.
+// blueWebP is a lossless blue image of 64 × 64, (0, 0, 255).
 const blueWebP = "UklGRiIAAABXRUJQVlA4TBUAAAAvP8APAAcQ0f/+B4CE8P+9FtH/1A8A"
 
-// TestFormatsOfPictures reads one picture in every format of files.
+// TestFormatsOfPictures reads one image in every file format.
 func TestFormatsOfPictures(t *testing.T) {
 	img := halves(64, 64)
 	turned := encoded(t, img, func(w io.Writer, m image.Image) error { return jpeg.Encode(w, m, nil) })
@@ -57,7 +57,7 @@ func TestFormatsOfPictures(t *testing.T) {
 	turned = slices.Concat(turned[:2], []byte{0xff, 0xe1, 0, byte(len(exif) + 2)}, exif, turned[2:])
 	for name, c := range map[string]struct {
 		file       []byte
-		left, last [3]byte // the first pixel, and that at the right end of the row
+		left, last [3]byte // the first pixel and the last one of its row
 	}{
 		"a.bmp":  {encoded(t, img, bmp.Encode), [3]byte{250, 10, 20}, [3]byte{30, 40, 240}},
 		"a.tiff": {encoded(t, img, func(w io.Writer, m image.Image) error { return tiff.Encode(w, m, nil) }), [3]byte{250, 10, 20}, [3]byte{30, 40, 240}},
@@ -68,7 +68,7 @@ func TestFormatsOfPictures(t *testing.T) {
 			}
 			return gif.Encode(w, p, nil)
 		}), [3]byte{250, 10, 20}, [3]byte{30, 40, 240}},
-		"turned.jpg": {turned, [3]byte{250, 10, 20}, [3]byte{250, 10, 20}}, // held sideways: red above, blue below
+		"turned.jpg": {turned, [3]byte{250, 10, 20}, [3]byte{250, 10, 20}}, // taken sideways: red above, blue below
 	} {
 		source, err := openOwn(t, unpacked(t, map[string][]byte{name: c.file}))
 		images := stream(t, opened(t, source, err), 0)
@@ -93,7 +93,7 @@ func TestFormatsOfPictures(t *testing.T) {
 
 func apart(a, b byte) int { return max(int(a), int(b)) - min(int(a), int(b)) }
 
-// TestTransparentColours: opacity is left out, and colours stay as they are stored, in every kind of PNG.
+// TestTransparentColours: opacity is dropped and colours stay as stored, in every kind of PNG.
 func TestTransparentColours(t *testing.T) {
 	want := []byte{200, 100, 50}
 	clear8, clear16 := color.NRGBA{200, 100, 50, 0}, color.NRGBA64{200 << 8, 100 << 8, 50 << 8, 0}
@@ -148,7 +148,7 @@ func tarred(t testing.TB, name string, files map[string][]byte) string {
 	return path
 }
 
-// TestFoldersInArchives: classes and metadata are found in archives as in folders, however deep they lie.
+// TestFoldersInArchives: classes and metadata are found in archives as in folders, at any depth.
 func TestFoldersInArchives(t *testing.T) {
 	red, blue := flat(t, 64, 64, color.NRGBA{250, 0, 0, 255}), flat(t, 64, 64, color.NRGBA{0, 0, 250, 255})
 	classes := []Factor{{"class", []string{"cat", "dog"}}}
@@ -162,13 +162,13 @@ func TestFoldersInArchives(t *testing.T) {
 		{"classes", map[string][]byte{"cat/x.png": blue, "dog/y.png": red}, classes, ""},
 		{"classes below one folder", map[string][]byte{"set/train/cat/x.png": blue, "set/train/dog/y.png": red}, classes, ""},
 		{"split", map[string][]byte{"train/x.png": blue, "test/y.png": red}, []Factor{{"split", []string{"test", "train"}}},
-			"The folders test, train look like a split, not like classes; to have one of them alone, add that folder."},
+			"The folders test, train look like a split, not like classes; to use only one of them, add that folder."},
 		{"split and classes", map[string][]byte{"test/cat/x.png": blue, "train/dog/y.png": red},
-			[]Factor{{"split", []string{"test", "train"}}, {"class", []string{"cat", "dog"}}}, "The folders test, train are the factor split; to have one of them alone, add that folder."},
+			[]Factor{{"split", []string{"test", "train"}}, {"class", []string{"cat", "dog"}}}, "The folders test, train are the values of the factor split; to use only one of them, add that folder."},
 		{"metadata below", map[string][]byte{"a/set/metadata.csv": csv, "a/set/x.png": blue, "a/set/y.png": red, "a/readme.txt": {1}},
 			[]Factor{{"size", []string{"9", "10"}}}, ""},
 		{"pandas", map[string][]byte{"metadata.csv": []byte(",file_name,size\n0,x.png,9\n1,y.png,10\n"), "x.png": blue, "y.png": red},
-			[]Factor{{"size", []string{"9", "10"}}}, `Column "" only counts the rows and is left out.`},
+			[]Factor{{"size", []string{"9", "10"}}}, `Column "" only numbers the rows and is ignored.`},
 	} {
 		for _, path := range []string{unpacked(t, c.files), zipped(t, "own.zip", c.files), tarred(t, "own.tar", c.files), tarred(t, "own.tar.gz", c.files)} {
 			source, err := openOwn(t, path)
@@ -182,19 +182,19 @@ func TestFoldersInArchives(t *testing.T) {
 		}
 	}
 	_, err := openOwn(t, zipped(t, "own.zip", map[string][]byte{"a/metadata.csv": csv, "b/metadata.csv": csv, "a/x.png": red}))
-	expect.Says(t, err, "2 files of metadata (a/metadata.csv; b/metadata.csv)", "one of their folders at a time")
+	expect.Says(t, err, "2 metadata files (a/metadata.csv; b/metadata.csv)", "one at a time")
 	whole := must(os.ReadFile(tarred(t, "own.tar.gz", map[string][]byte{"a.png": red})))(t)
 	path := filepath.Join(t.TempDir(), "cut.tar.gz")
 	if err := os.WriteFile(path, whole[:len(whole)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = openOwn(t, path)
-	expect.Says(t, err, "cut.tar.gz", "unpacking it")
+	expect.Says(t, err, "cut.tar.gz", "unpacking to a temporary file")
 	_, err = openOwn(t, tarred(t, "own.tar", map[string][]byte{"../a.png": red}))
 	expect.Says(t, err, "own.tar", "leads out")
 }
 
-// TestArchivesThatAreNotRead: what is whole but cannot be read is not called damaged, and is not left out.
+// TestArchivesThatAreNotRead: intact images in an unsupported archive are not called damaged and are not skipped.
 func TestArchivesThatAreNotRead(t *testing.T) {
 	red := flat(t, 64, 64, color.NRGBA{250, 0, 0, 255})
 	whole := must(os.ReadFile(zipped(t, "own.zip", map[string][]byte{"a.png": red})))(t)
@@ -215,7 +215,7 @@ func TestArchivesThatAreNotRead(t *testing.T) {
 	}
 }
 
-// TestForget: what could not be added is not listed any more, unless another attempt could go on from it.
+// TestForget: a dataset whose adding failed is no longer listed, unless another attempt could resume it.
 func TestForget(t *testing.T) {
 	c := catalogue(t)
 	path := zipped(t, "own.npz", map[string][]byte{"images.npy": npyFile("|u1", "(1,2,2,2)", make([]byte, 8))})
@@ -229,7 +229,7 @@ func TestForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Entry(t.Context(), "own"); err == nil {
-		t.Error("is listed still")
+		t.Error("still listed")
 	}
 	if err := c.Forget("own"); err != nil {
 		t.Error(err)
@@ -239,6 +239,6 @@ func TestForget(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.Entry(t.Context(), "own"); err != nil {
-		t.Error("a dataset that is ready was forgotten")
+		t.Error("a ready dataset was forgotten")
 	}
 }

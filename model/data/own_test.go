@@ -23,7 +23,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// openOwn opens a path as what it is recognised to be.
+// openOwn opens a path in its recognised format.
 func openOwn(t testing.TB, path string) (Source, error) {
 	t.Helper()
 	stat := must(os.Stat(path))(t)
@@ -34,7 +34,7 @@ func openOwn(t testing.TB, path string) (Source, error) {
 	return format.Open(t.Context(), path, Reading{})
 }
 
-// npyFile is an array of NumPy's.
+// npyFile returns a .npy file.
 func npyFile(descr, shape string, elements []byte) []byte {
 	text := "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }\n"
 	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(text)), byte(len(text)>>8))
@@ -159,11 +159,11 @@ func TestOwnArraysRefused(t *testing.T) {
 		parts []string
 	}{
 		{map[string][]byte{"a.npy": npyFile("|u1", "(1,2,2)", make([]byte, 4)), "b.npy": npyFile("|u1", "(1,2,2)", make([]byte, 4))},
-			[]string{"own.npz", "2 arrays can be the images", "a, 1 × 2 × 2 of uint8; b, ", "--images NAME"}},
+			[]string{"own.npz", "2 arrays could be the images", "a, 1 × 2 × 2 of uint8; b, ", "--images NAME"}},
 		{map[string][]byte{"images.npy": npyFile("|u1", "(1,2,2,2)", make([]byte, 8))}, []string{`"images"`, "[1 2 2 2]"}},
 		{map[string][]byte{"images.npy": npyFile("<f8", "(1,1,2)", floats(0, 7))}, []string{"0 to 7", "--scale"}},
 		{map[string][]byte{"images.npy": npyFile("<i2", "(1,1,2)", []byte{1, 2, 3, 4})}, []string{"513 to 1027", "--scale"}},
-		{map[string][]byte{"images.npy": npyFile("|u1", "(0,1,2)", nil)}, []string{"not a set of images"}},
+		{map[string][]byte{"images.npy": npyFile("|u1", "(0,1,2)", nil)}, []string{"[0 1 2]", "images are needed"}},
 		{map[string][]byte{"images.npy": npyFile("|u1", "(2,1,2)", make([]byte, 4)), "labels.npy": npyFile("|u1", "(3,1)", make([]byte, 3))},
 			[]string{`"labels"`, "[3 1]", "2 images"}},
 		{map[string][]byte{"images.npy": npyFile("|u1", "(2,1,1)", []byte{5, 6}), "labels.npy": npyFile("<f8", "(2,2)", floats(1, 2, 3, math.NaN()))},
@@ -178,7 +178,7 @@ func TestOwnArraysRefused(t *testing.T) {
 	}
 }
 
-// TestArraysBesideEachOther: labels are found where writers put them, what is not used is named, and a visitor's choice wins.
+// TestArraysBesideEachOther: labels are found in the usual places, unused arrays are named, and a user's choice wins.
 func TestArraysBesideEachOther(t *testing.T) {
 	images, other := npyFile("|u1", "(4,64,64)", bytes.Repeat([]byte{7, 8, 9, 10}, 64*64)), npyFile("|u1", "(4,64,64)", bytes.Repeat([]byte{90}, 4*64*64))
 	labels, three := npyFile("<f8", "(4,)", floats(3, 3, 5, 6)), npyFile("<f8", "(3,)", floats(1, 2, 3))
@@ -197,13 +197,13 @@ func TestArraysBesideEachOther(t *testing.T) {
 		{"in a folder", map[string][]byte{"train/images.npy": images, "train/labels.npy": labels, "labels.npy": three}, Reading{}, numbers, 7, "Arrays not used: labels, 3 of float64."},
 		{"text", map[string][]byte{"images.npy": images, "labels.npy": text}, Reading{}, []Factor{{"factor_0", []string{"blu", "red"}}}, 7, ""},
 		{"names in objects", map[string][]byte{"images.npy": images, "y.npy": labels, "factor_names.npy": npyFile("|O", "(1,)", []byte("pickle"))}, Reading{}, numbers, 7,
-			"Factors are numbered, since their names cannot be read"},
+			"Factors are numbered because their names cannot be read"},
 		{"several may be", map[string][]byte{"images.npy": images, "hue.npy": labels, "shape.npy": text}, Reading{}, nil, 7,
 			"Arrays not used: hue, 4 of float64; shape, 4 of text."},
 		{"chosen", map[string][]byte{"images.npy": images, "b.npy": other, "hue.npy": labels, "shape.npy": text}, Reading{Images: "b", Labels: "hue, shape"},
 			[]Factor{{"hue", []string{"3", "5", "6"}}, {"shape", []string{"blu", "red"}}}, 90, "Arrays not used: images, 4 × 64 × 64 of uint8."},
 		{"none", map[string][]byte{"images.npy": images, "y.npy": labels}, Reading{Labels: "none"}, nil, 7, "Arrays not used: y, 4 of float64."},
-		{"scaled", map[string][]byte{"images.npy": images}, Reading{Scale: "7..10"}, nil, 0, "Numbers from 7 to 10 become"},
+		{"scaled", map[string][]byte{"images.npy": images}, Reading{Scale: "7..10"}, nil, 0, "Numbers from 7 to 10 are mapped"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cat, path := catalogue(t), zipped(t, "own.npz", c.files)
@@ -213,7 +213,7 @@ func TestArraysBesideEachOther(t *testing.T) {
 			}
 			set := add(t, cat, Request{From: path, Reading: c.reading})
 			if diff := cmp.Diff(p.Info, set.Info(), cmpopts.EquateEmpty()); diff != "" {
-				t.Error("the preview promises another set:", diff)
+				t.Error("the preview differs from the dataset:", diff)
 			}
 			got := make([]byte, len(p.Images))
 			if err := set.Images(got, []int{0, 1, 2, 3}); err != nil || !bytes.Equal(got, p.Images) || got[0] != c.first {
@@ -226,7 +226,7 @@ func TestArraysBesideEachOther(t *testing.T) {
 	}
 	path := zipped(t, "own.npz", map[string][]byte{"images.npy": images, "y.npy": labels})
 	for want, r := range map[string]Reading{
-		`no array "z"`: {Images: "z"}, "--labels": {Labels: "z"}, "shape [4]": {Images: "y"}, "not a range": {Scale: "1..0"}, "outside 0 to 9": {Scale: "0..9"},
+		`no array "z"`: {Images: "z"}, "--labels": {Labels: "z"}, "shape [4]": {Images: "y"}, "not a range": {Scale: "1..0"}, "outside the range 0 to 9": {Scale: "0..9"},
 	} {
 		_, err := catalogue(t).Preview(t.Context(), Request{From: path, Reading: r})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -234,7 +234,7 @@ func TestArraysBesideEachOther(t *testing.T) {
 		}
 	}
 	_, err := catalogue(t).Preview(t.Context(), Request{From: unpacked(t, map[string][]byte{"a.png": flat(t, 4, 4, color.Gray{9})}), Reading: Reading{Scale: "0..9"}})
-	expect.Says(t, err, "files of arrays")
+	expect.Says(t, err, "only to NumPy and HDF5 files")
 }
 
 // TestHDF5BesideEachOther reads what h5py writes: groups for train and test, names of factors as text, bools, big-endian numbers.
@@ -256,11 +256,11 @@ func TestHDF5BesideEachOther(t *testing.T) {
 		}
 	}
 	_, err = catalogue(t).Preview(t.Context(), Request{From: must(filepath.Abs("testdata/groups.h5"))(t)})
-	expect.Says(t, err, "2 arrays can be the images", "train/images, 6 × 64 × 64 of float32", "--images NAME")
+	expect.Says(t, err, "2 arrays could be the images", "train/images, 6 × 64 × 64 of float32", "--images NAME")
 }
 
-// TestDarkBeginning: what numbers mean is not decided by the first rows alone. Bytes are bytes where one above 1 comes later, and a
-// number that is no brightness ends the reading with a word.
+// TestDarkBeginning: the range of brightness does not depend on the first rows alone. A late byte above 1 means 0 to 255, and a late number
+// out of range is an error.
 func TestDarkBeginning(t *testing.T) {
 	const rows = 700
 	dark := make([]byte, rows*64*64)
@@ -282,14 +282,14 @@ func TestDarkBeginning(t *testing.T) {
 		_, err := openOwn(t, packedAs(t, zip.Store, "images.npy", npyFile("<f8", fmt.Sprintf("(%d, 2, 2)", rows), floats(values...))))
 		expect.Says(t, err, "own.npz", `"images"`, fmt.Sprint(late))
 	}
-	// Floats that need no scaling are packed all the same, so that all of them are looked at.
+	// Floats are packed even without scaling, so that all of them are checked.
 	source, err := openOwn(t, packedAs(t, zip.Store, "images.npy", npyFile("<f8", "(1, 64, 64)", floats(make([]float64, 64*64)...))))
 	if _, inPlace := opened(t, source, err).(InPlace); inPlace {
-		t.Error("floats are read in place, unseen")
+		t.Error("floats are read in place, unchecked")
 	}
 }
 
-// TestStoredArrayDamaged: a set that is read in place is compared with the checksum in its file when it is added, and by Check.
+// TestStoredArrayDamaged: a dataset that is read in place is compared with the checksum in its file when it is added, and by Check.
 func TestStoredArrayDamaged(t *testing.T) {
 	c := catalogue(t)
 	images := bytes.Repeat([]byte{7, 8, 9, 10}, 64*64)
@@ -314,7 +314,7 @@ func TestStoredArrayDamaged(t *testing.T) {
 	}
 }
 
-// packedAs is own.npz with one file, by a method of compression.
+// packedAs writes own.npz with one file and a method of compression.
 func packedAs(t testing.TB, method uint16, name string, content []byte) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -327,29 +327,29 @@ func packedAs(t testing.TB, method uint16, name string, content []byte) string {
 	return path
 }
 
-// TestPicturesOfManySizes: whoever reads the set's note is told that proportions were changed.
+// TestPicturesOfManySizes: the note says that proportions were changed.
 func TestPicturesOfManySizes(t *testing.T) {
 	c, grey := catalogue(t), color.Gray{9}
 	dir := unpacked(t, map[string][]byte{"0.png": flat(t, 64, 64, grey), "1.png": flat(t, 64, 64, grey), "2.png": flat(t, 30, 100, grey), "3.png": flat(t, 64, 20, grey)})
-	const want = "Pictures differ in size: that of image 2 is 30 × 100, and is brought to 64 × 64 too, which changes its proportions."
+	const want = "Images differ in size: image 2 is 30 × 100 and was also scaled to 64 × 64, which changes its proportions."
 	if got := add(t, c, Request{From: dir, Name: "sizes"}).Info().Note; got != want {
 		t.Errorf("the note is %q", got)
 	}
 	one := unpacked(t, map[string][]byte{"0.png": flat(t, 64, 64, grey), "1.png": flat(t, 64, 64, grey)})
 	if got := add(t, c, Request{From: one, Name: "one"}).Info().Note; got != "" {
-		t.Errorf("the note on pictures of one size is %q", got)
+		t.Errorf("the note on images of one size is %q", got)
 	}
 }
 
-// TestFactorsOfOneName: a selection by name means one factor.
+// TestFactorsOfOneName: two factors cannot share a name, since selections are by name.
 func TestFactorsOfOneName(t *testing.T) {
 	c := catalogue(t)
 	dir := unpacked(t, map[string][]byte{"a.png": flat(t, 4, 4, color.Gray{9}), "metadata.csv": []byte("file_name,x,x\na.png,1,2\n")})
 	_, err := c.Add(t.Context(), Request{From: dir, Name: "twice"}, func(Work) {})
-	expect.Says(t, err, dir, `two of its factors are called "x"`)
+	expect.Says(t, err, dir, `two factors are named "x"`)
 }
 
-// flat is a picture of one colour as a PNG.
+// flat returns a PNG of one colour.
 func flat(t testing.TB, w, h int, c color.Color) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -389,7 +389,7 @@ func TestOwnPictures(t *testing.T) {
 		files   map[string][]byte
 		factors []Factor
 		labels  []uint16
-		pixels  []byte // the first of each picture
+		pixels  []byte // the first of each image
 	}{
 		{"csv", map[string][]byte{
 			"train/b.png": blue, "train/a.png": red,
@@ -403,7 +403,7 @@ func TestOwnPictures(t *testing.T) {
 			nil, []uint16{}, []byte{250, 0, 0}},
 		{"classes", map[string][]byte{"dogs/1.png": red, "cats/2.PNG": blue, "cats/.1.png": {}, "readme.txt": {1}},
 			[]Factor{{"class", []string{"cats", "dogs"}}}, nil, []byte{0, 0, 250, 250, 0, 0}},
-		{"pictures alone", map[string][]byte{"2.png": red, "1.png": blue}, nil, []uint16{}, []byte{0, 0, 250, 250, 0, 0}},
+		{"images only", map[string][]byte{"2.png": red, "1.png": blue}, nil, []uint16{}, []byte{0, 0, 250, 250, 0, 0}},
 		{"grey", map[string][]byte{"1.png": white}, nil, []uint16{}, []byte{255}},
 	} {
 		inside := map[string][]byte{}
@@ -423,7 +423,7 @@ func TestOwnPictures(t *testing.T) {
 			images, each := stream(t, source, 0), 64*64*info.C
 			for i, v := range c.pixels {
 				if images[i/info.C*each+i%info.C] != v {
-					t.Errorf("%s: picture %d, channel %d is %d, not %d", c.name, i/info.C, i%info.C, images[i/info.C*each+i%info.C], v)
+					t.Errorf("%s: image %d, channel %d is %d, not %d", c.name, i/info.C, i%info.C, images[i/info.C*each+i%info.C], v)
 				}
 			}
 		}
@@ -438,14 +438,14 @@ func TestOwnPicturesRefused(t *testing.T) {
 	}{
 		{"file_name,x\n../a.png,1\n", []string{"line 2", "../a.png", "leads out"}},
 		{"file_name,x\n/etc/a.png,1\n", []string{"line 2", "leads out"}},
-		{"name,x\na.png,1\n", []string{"line 1", "file_name is missing", `["name" "x"]`}},
-		{"file_name;x\na.png;1\n", []string{"line 1", "file_name is missing", "comma-separated"}},
-		{"", []string{"metadata.csv: it is empty"}},
+		{"name,x\na.png,1\n", []string{"line 1", "no column file_name", `["name" "x"]`}},
+		{"file_name;x\na.png;1\n", []string{"line 1", "no column file_name", "comma-separated"}},
+		{"", []string{"metadata.csv: the file is empty"}},
 		{"file_name,x\na.png,\xe9\n", []string{"metadata.csv", "UTF-8"}},
-		{"file_name,x\na.png,1\na.png,2\n", []string{"line 3", "a.png is named twice"}},
+		{"file_name,x\na.png,1\na.png,2\n", []string{"line 3", "a.png is listed twice"}},
 		{"file_name,x\na.png,\n", []string{"line 2", "x is empty"}},
 		{"file_name,x\na.png\n", []string{"line 2"}},
-		{"file_name,x\n", []string{"names no picture"}},
+		{"file_name,x\n", []string{"no images are listed"}},
 		{"file_name,x\nb.png,1\n", []string{"b.png", "no such file"}},
 	} {
 		dir := unpacked(t, map[string][]byte{"a.png": red, "metadata.csv": []byte(c.metadata)})
@@ -454,17 +454,17 @@ func TestOwnPicturesRefused(t *testing.T) {
 	}
 	for metadata, part := range map[string]string{
 		`{"file_name":"a.png","x":[1]}`: "x is a list", `{"file_name":"a.png"`: "truncated", `{"file_name":"a.png","x":`: "truncated",
-		`{"file_name":"a.png"} {}`: "more than one JSON object", `{"file_name":nan}`: "not JSON", `["a.png"]`: "not a JSON object", `{"x":1}`: "file_name is missing",
+		`{"file_name":"a.png"} {}`: "more than one JSON object", `{"file_name":nan}`: "not JSON", `["a.png"]`: "not a JSON object", `{"x":1}`: "no file_name",
 	} {
 		_, err := openOwn(t, unpacked(t, map[string][]byte{"a.png": red, "metadata.jsonl": []byte(metadata + "\n")}))
 		expect.Says(t, err, "metadata.jsonl: line 1: ", part)
 	}
 	_, err := openOwn(t, unpacked(t, map[string][]byte{"a.png": red, "b/1.png": red, "c/1.png": red}))
-	expect.Says(t, err, "a.png lies beside folders with pictures, such as b/1.png")
+	expect.Says(t, err, "a.png is next to folders with images, such as b/1.png")
 	_, err = openOwn(t, unpacked(t, map[string][]byte{"a.txt": {1}}))
 	expect.Says(t, err, "neither a published dataset")
 	_, err = openOwn(t, zipped(t, "own.zip", map[string][]byte{"a.txt": {1}}))
-	expect.Says(t, err, "own.zip", "no PNG, JPEG, WebP")
+	expect.Says(t, err, "own.zip has no image files", "PNG, JPEG, WebP")
 	dir := unpacked(t, map[string][]byte{"a.png": red})
 	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "b.png")); err != nil {
 		t.Fatal(err)
@@ -477,7 +477,7 @@ func TestOwnPicturesRefused(t *testing.T) {
 	}
 	source, err := openOwn(t, zipped(t, "own.zip", map[string][]byte{"./a.png": red, "b/../b.png": red}))
 	if source = opened(t, source, err); source.Info().Len != 2 {
-		t.Errorf("%d pictures, named in a roundabout way, are found", source.Info().Len)
+		t.Errorf("%d images with unclean names are found", source.Info().Len)
 	}
 	source, err = openOwn(t, unpacked(t, map[string][]byte{"images/a.png": red, "images/b.png": red}))
 	if source = opened(t, source, err); len(source.Info().Factors) != 0 {
@@ -486,7 +486,7 @@ func TestOwnPicturesRefused(t *testing.T) {
 	mixed := unpacked(t, map[string][]byte{"1.png": flat(t, 4, 4, color.Gray{9}), "2.png": red})
 	source, err = openOwn(t, mixed)
 	source = opened(t, source, err)
-	expect.Says(t, source.Stream(t.Context(), 0, func(int, []byte) error { return nil }), mixed, "2.png", "in colour")
+	expect.Says(t, source.Stream(t.Context(), 0, func(int, []byte) error { return nil }), mixed, "2.png", "has colour")
 }
 
 func FuzzMetadata(f *testing.F) {
@@ -500,7 +500,7 @@ func FuzzMetadata(f *testing.F) {
 			}
 			for _, c := range columns {
 				if len(c.values) != len(names) {
-					t.Fatalf("%d values for %d pictures", len(c.values), len(names))
+					t.Fatalf("%d values for %d images", len(c.values), len(names))
 				}
 			}
 			for _, name := range names {

@@ -12,7 +12,7 @@ import (
 	"slotscope/model/data/pack"
 )
 
-// take registers a source: as it is, where it gives any image at once, else packed.
+// take registers a source: in place if it has random access to images, else packed.
 func (a *adding) take(ctx context.Context, source Source, r record) error {
 	r.Info = source.Info()
 	r.Info.Name = a.name
@@ -43,18 +43,18 @@ func (a *adding) take(ctx context.Context, source Source, r record) error {
 	return writeRecord(a.dir, recordFile, r.without(a.left))
 }
 
-// remarking is a source that has something to say of the images once it gave them; of those given before an interruption it says nothing.
+// remarking is a source that has a note on the images it has yielded. Images packed before an interruption are not covered.
 type remarking interface {
 	remark() string
 }
 
-// summed is a source whose file has checksums of its own.
+// summed is a source whose file contains checksums.
 type summed interface {
-	// verify reads all that they are of.
+	// verify reads everything the checksums cover and compares it with them.
 	verify(ctx context.Context, tell func(done, of int64)) error
 }
 
-// checkSums reads a file that is to be used where it lies, of which no published checksum was compared.
+// checkSums verifies a file that is used in place with its own checksums, unless published ones were verified.
 func (a *adding) checkSums(ctx context.Context, source Source) error {
 	s, ok := source.(summed)
 	if !ok || a.published != nil && a.published.Forms[a.form].summed() {
@@ -64,51 +64,51 @@ func (a *adding) checkSums(ctx context.Context, source Source) error {
 	return s.verify(ctx, a.progress)
 }
 
-// summed says whether a checksum of every file is published.
+// summed reports whether a checksum is published for every file.
 func (f Form) summed() bool {
 	return !slices.ContainsFunc(f.Files, func(f File) bool { return f.SHA256 == "" && f.MD5 == "" })
 }
 
-// checkSource refuses a description that does not hold together, whoever wrote the file.
+// checkSource returns an error if the description of a source is inconsistent.
 func checkSource(source Source) error {
 	info := source.Info()
 	if info.Len < 1 || info.H < 1 || info.W < 1 || info.C != 1 && info.C != 3 {
-		return fmt.Errorf("%d images of %d × %d × %d are no dataset for this program", info.Len, info.H, info.W, info.C)
+		return fmt.Errorf("%d images of %d × %d × %d are not a usable dataset; it needs at least one image, with 1 or 3 channels", info.Len, info.H, info.W, info.C)
 	}
 	for i, f := range info.Factors {
 		if slices.ContainsFunc(info.Factors[:i], func(other Factor) bool { return other.Name == f.Name }) {
-			return fmt.Errorf("two of its factors are called %q; each needs a name of its own", f.Name)
+			return fmt.Errorf("two factors are named %q; give each its own name", f.Name)
 		}
 		if f.Name == "" || len(f.Values) == 0 || len(f.Values) > 1<<16 {
-			return fmt.Errorf("factor %q has %d values; it may have 1 to 65,536", f.Name, len(f.Values))
+			return fmt.Errorf("factor %q has %d values; it needs a name and 1 to 65,536 values", f.Name, len(f.Values))
 		}
 	}
 	if info.Complete {
 		if n := Grid(info.Sizes()).Len(); n != info.Len {
-			return fmt.Errorf("%d images are not the %d combinations of its factors", info.Len, n)
+			return fmt.Errorf("%d images do not match the %d combinations of the factors", info.Len, n)
 		}
 		return nil
 	}
 	labels, factors := source.Labels(), len(info.Factors)
 	if len(labels) != info.Len*factors {
-		return fmt.Errorf("%d labels for %d images with %s", len(labels), info.Len, countOf(factors, "factor", "factors"))
+		return fmt.Errorf("there are %d labels for %d images with %s", len(labels), info.Len, countOf(factors, "factor", "factors"))
 	}
 	for i, class := range labels {
 		if f := info.Factors[i%factors]; int(class) >= len(f.Values) {
-			return fmt.Errorf("image %d has class %d of %s, which has %d values", i/factors, class, f.Name, len(f.Values))
+			return fmt.Errorf("image %d has class %d of %s, which has only %d values", i/factors, class, f.Name, len(f.Values))
 		}
 	}
 	return nil
 }
 
-// pack writes images.pack, or goes on with it.
+// pack writes images.pack, or resumes writing it.
 func (a *adding) pack(ctx context.Context, source Source, r record) error {
 	h, labels, err := packed(source, r)
 	if err != nil {
 		return err
 	}
 	if _, err := a.dir.Stat(packFile); err == nil {
-		return a.recallLeftOut(h.Len) // packed before, and interrupted between that and the record
+		return a.recallLeftOut(h.Len) // packing was complete but interrupted before the record was written
 	}
 	bytes, err := h.Size()
 	if err != nil {
@@ -137,7 +137,7 @@ func (a *adding) pack(ctx context.Context, source Source, r record) error {
 	return w.Finish()
 }
 
-// discardEmpty removes a part that holds nothing yet.
+// discardEmpty removes the file if it has no images yet.
 func (a *adding) discardEmpty(w *pack.Writer) error {
 	if w.Done() > 0 {
 		return nil
@@ -145,7 +145,7 @@ func (a *adding) discardEmpty(w *pack.Writer) error {
 	return errors.Join(w.Close(), pack.Discard(a.dir, packFile))
 }
 
-// packed describes the file of a source.
+// packed returns the header and labels of the packed file of a source.
 func packed(source Source, r record) (pack.Header, []uint16, error) {
 	info, err := json.Marshal(r.Info)
 	if err != nil {
@@ -165,7 +165,7 @@ func packed(source Source, r record) (pack.Header, []uint16, error) {
 	return h, source.Labels(), nil
 }
 
-// prepare does what comes before the first image.
+// prepare does the work before the first image.
 func (a *adding) prepare(ctx context.Context, source Source) error {
 	p, ok := source.(prepared)
 	if !ok {
@@ -186,7 +186,7 @@ func (a *adding) stream(ctx context.Context, source Source, w *pack.Writer, h pa
 	a.progress(int64(w.Done()), int64(h.Len))
 	err = source.Stream(ctx, w.Done(), func(first int, images []byte) error {
 		if first != w.Done() || len(images) > (h.Len-first)*h.Each {
-			return fmt.Errorf("%s gave %d images from %d on where %d was next", a.paths[0], len(images)/h.Each, first, w.Done())
+			return fmt.Errorf("the reader of %s yielded %d images from %d on, but %d was next", a.paths[0], len(images)/h.Each, first, w.Done())
 		}
 		if err := w.Write(images); err != nil {
 			return err
@@ -195,7 +195,7 @@ func (a *adding) stream(ctx context.Context, source Source, w *pack.Writer, h pa
 		return ctx.Err()
 	})
 	if err == nil && w.Done() < h.Len {
-		err = fmt.Errorf("%s ended after %d of %d images", a.paths[0], w.Done(), h.Len)
+		err = fmt.Errorf("%s ended early, after %d of %d images", a.paths[0], w.Done(), h.Len)
 	}
 	return err
 }

@@ -5,8 +5,8 @@ import (
 	"image/color"
 )
 
-// Picture sets images of the set row by row, columns to a row, every pixel a square of scale × scale. pixels is [n, H, W, C]; one
-// channel is grey, three are red, green and blue. Places after the last image stay transparent.
+// Picture arranges images in a grid, columns to a row, and magnifies each pixel to scale × scale. pixels is [n, H, W, C]; one channel is
+// grey, three are red, green and blue. Cells after the last image stay transparent.
 func (i Info) Picture(pixels []byte, columns, scale int) *image.NRGBA {
 	each := i.H * i.W * i.C
 	rows := (len(pixels)/each + columns - 1) / columns
@@ -18,7 +18,7 @@ func (i Info) Picture(pixels []byte, columns, scale int) *image.NRGBA {
 	return img
 }
 
-// paint fills img with one image.
+// paint draws one image into img.
 func (i Info) paint(img *image.NRGBA, pixels []byte, scale int) {
 	corner := img.Rect.Min
 	for y := range i.H * scale {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/gif" // pictures may be in any of these formats
+	_ "image/gif" // registers image formats
 	_ "image/jpeg"
 	_ "image/png"
 	"io"
@@ -28,22 +28,22 @@ import (
 	"slotscope/model/format/zipfile"
 )
 
-// pictureSource is a dataset of picture files, in a folder or a zip archive.
+// pictureSource is a dataset of image files in a folder or an archive.
 type pictureSource struct {
 	info   Info
 	labels []uint16
 	files  tree
-	name   func(index int) string // path of a picture in files
+	name   func(index int) string // path of an image in files
 	told   func(index int, d damaged) error
 	others otherSizes
 }
 
-// otherSizes notes the first picture of another size than that which the description of the set names.
+// otherSizes records the first image whose size differs from the one in the description of the dataset.
 type otherSizes struct {
-	named image.Point // zero where the set has one size by its format
+	named image.Point // zero if the format fixes the size
 	mu    sync.Mutex
 	index int
-	size  image.Point // zero while none was met
+	size  image.Point // zero if none was seen
 }
 
 func (o *otherSizes) see(index int, size image.Point) {
@@ -57,14 +57,14 @@ func (o *otherSizes) see(index int, size image.Point) {
 	}
 }
 
-// note is a sentence on what was met; empty where all pictures are of one size.
+// note returns a sentence on the recorded image; empty if all images have the same size.
 func (o *otherSizes) note() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.size == (image.Point{}) {
 		return ""
 	}
-	text := fmt.Sprintf("Pictures differ in size: that of image %d is %d × %d, and is brought to %d × %d too", o.index, o.size.X, o.size.Y, side, side)
+	text := fmt.Sprintf("Images differ in size: image %d is %d × %d and was also scaled to %d × %d", o.index, o.size.X, o.size.Y, side, side)
 	if o.size.X != o.size.Y {
 		text += ", which changes its proportions"
 	}
@@ -73,14 +73,14 @@ func (o *otherSizes) note() string {
 
 func (s *pictureSource) remark() string { return s.others.note() }
 
-// tree is a folder or an archive. Paths have slashes; none leads out of it.
+// tree is a folder or an archive. Paths use slashes and stay within it.
 type tree interface {
 	io.Closer
-	// read returns the content of a file; fs.ErrNotExist is in the chain where there is none.
+	// read returns the content of a file; the error wraps fs.ErrNotExist if there is none.
 	read(name string) ([]byte, error)
-	// list names all files, in order.
+	// list returns the names of all files, in order.
 	list() ([]string, error)
-	// String is what errors call it.
+	// String returns the path, for messages.
 	String() string
 }
 
@@ -88,7 +88,7 @@ func (s *pictureSource) Info() Info       { return s.info.clone() }
 func (s *pictureSource) Labels() []uint16 { return s.labels }
 func (s *pictureSource) Close() error     { return s.files.Close() }
 
-// picturesAtOnce is how many pictures are decoded together.
+// picturesAtOnce is the number of images decoded together.
 const picturesAtOnce = 128
 
 func (s *pictureSource) forgive(tell func(int, damaged) error) { s.told = tell }
@@ -99,15 +99,15 @@ func (s *pictureSource) Stream(ctx context.Context, first int, yield func(first 
 }
 
 func (s *pictureSource) where(index int) string {
-	return fmt.Sprintf("%s: picture %s", s.files, s.name(index))
+	return fmt.Sprintf("%s: image %s", s.files, s.name(index))
 }
 
-// pictures streams what decode gives.
+// pictures streams the images that decode returns.
 type pictures struct {
 	info   Info
-	told   func(index int, d damaged) error // of damaged pictures, which then stay black; nil where they end the stream
-	where  func(index int) string           // for sentences
-	others *otherSizes                      // nil where nobody asks
+	told   func(index int, d damaged) error // receives damaged images, which stay black; nil to stop at the first
+	where  func(index int) string           // names an image, for messages
+	others *otherSizes                      // may be nil
 	decode func(index int) (image.Image, error)
 }
 
@@ -124,7 +124,7 @@ func (p pictures) stream(ctx context.Context, first int, yield func(first int, i
 	}, yield)
 }
 
-// paint decodes one picture and brings it to size.
+// paint decodes one image and scales it.
 func (p pictures) paint(c *canvas, dst []byte, index int) error {
 	img, err := p.decode(index)
 	if d := (damaged{}); errors.As(err, &d) && p.told != nil {
@@ -135,31 +135,31 @@ func (p pictures) paint(c *canvas, dst []byte, index int) error {
 		return err
 	}
 	if p.info.C == 1 && !grey(img) {
-		return fmt.Errorf("%s is in colour, and the first one is grey", p.where(index))
+		return fmt.Errorf("%s has colour, but the first image is grey; make all images colour or all grey", p.where(index))
 	}
 	p.others.see(index, img.Bounds().Size())
 	c.picture(dst, img, p.info.C)
 	return nil
 }
 
-// Bounds of a picture file.
+// Limits of an image file.
 const (
 	maxFile   = 256 << 20 // bytes
 	maxPixels = 1 << 26   // 8192 × 8192
 )
 
-// decode reads a picture. Its size is held against its file's before room is made for it.
+// decode reads an image. It checks the number of pixels against the size of the file before allocating memory.
 func decode(t tree, name string) (image.Image, error) {
 	b, err := t.read(name)
 	if errors.Is(err, zipfile.ErrUnsupported) {
-		return nil, fmt.Errorf("%s: picture %s: %w", t, name, err) // not damaged: none of it can be read
+		return nil, fmt.Errorf("%s: image %s: %w", t, name, err) // not damaged: the whole archive is unreadable
 	}
 	var img image.Image
 	if err == nil {
 		img, err = decodeBytes(b)
 	}
 	if err != nil {
-		return nil, damaged{name, fmt.Errorf("%s: picture %s: %w", t, name, err)}
+		return nil, damaged{name, fmt.Errorf("%s: image %s: %w", t, name, err)}
 	}
 	return img, nil
 }
@@ -168,18 +168,18 @@ func decodeBytes(b []byte) (image.Image, error) {
 	c, _, err := image.DecodeConfig(bytes.NewReader(b))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("not a PNG, JPEG, WebP, BMP, TIFF or GIF, or it is damaged: %w", err)
+		return nil, fmt.Errorf("damaged, or not a PNG, JPEG, WebP, BMP, TIFF or GIF: %w", err)
 	case c.Width < 1 || c.Height < 1 || c.Width > maxPixels/c.Height || c.Width*c.Height/8 > len(b)*1040:
-		return nil, fmt.Errorf("%d × %d pixels in %d bytes are too many", c.Width, c.Height, len(b))
+		return nil, fmt.Errorf("%d × %d pixels are too many for a file of %s, or above the limit of %d pixels", c.Width, c.Height, Bytes(int64(len(b))), maxPixels)
 	}
 	img, _, err := image.Decode(bytes.NewReader(b))
 	if err != nil {
-		return nil, fmt.Errorf("it is damaged or incomplete: %w", err)
+		return nil, fmt.Errorf("damaged or incomplete: %w", err)
 	}
 	return exif.Upright(img, b), nil
 }
 
-// folderTree is a folder; what links lead out of it is not read.
+// folderTree is a folder. Links that lead out of it are not followed.
 type folderTree struct {
 	*os.Root
 	path string
@@ -201,10 +201,10 @@ func (t *folderTree) read(name string) ([]byte, error) {
 		return nil, reason(err)
 	}
 	if !stat.Mode().IsRegular() {
-		return nil, errors.New("it is a link or no regular file (unsupported)")
+		return nil, errors.New("links and special files are not read; replace it with a regular file")
 	}
 	if stat.Size() > maxFile {
-		return nil, fmt.Errorf("it has %d bytes; the limit is %d", stat.Size(), maxFile)
+		return nil, fmt.Errorf("the file is too large: %s (limit %s)", Bytes(stat.Size()), Bytes(maxFile))
 	}
 	f, err := t.Open(name)
 	if err != nil {
@@ -217,7 +217,7 @@ func (t *folderTree) read(name string) ([]byte, error) {
 func (t *folderTree) list() (names []string, err error) {
 	err = fs.WalkDir(t.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type()&fs.ModeSymlink != 0 {
-			err = fmt.Errorf("%s is a link, which is not followed", name)
+			err = fmt.Errorf("%s is a link; links are not followed, so replace it with the file or remove it", name)
 		}
 		if err == nil && d.Type().IsRegular() {
 			names = append(names, name)
@@ -227,7 +227,7 @@ func (t *folderTree) list() (names []string, err error) {
 	return names, err
 }
 
-// reason is an error without the path that is said already.
+// reason returns an error without the path, which the message already has.
 func reason(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err
@@ -235,21 +235,20 @@ func reason(err error) error {
 	return err
 }
 
-// zipTree is a zip archive, of which one folder is read.
+// zipTree is one folder of a zip archive.
 type zipTree struct {
 	file    *os.File
 	archive *zipfile.Archive
 	files   []member // in order of name
 }
 
-// member is a file of an archive: its path below the folder, and where it is.
+// member is a file of an archive: its path below the folder and its entry.
 type member struct {
 	name  string
 	entry zipfile.Entry
 }
 
-// openZip opens an archive; below says which of its folders is meant, by a file that is in it. Only files below that folder are
-// kept in mind.
+// openZip opens the folder of an archive that contains the file below, or the whole archive if below is empty.
 func openZip(path string, below string) (*zipTree, error) {
 	return regular.Open(path, func(file *os.File, size int64) (*zipTree, error) {
 		archive, err := zipfile.Open(file, size)
@@ -276,29 +275,29 @@ func (t *zipTree) index(below string) error {
 		t.files = append(t.files, member{name, e})
 		return err
 	})
-	slices.Reverse(t.files) // of several of one name the last is meant
+	slices.Reverse(t.files) // the last of several files of the same name counts
 	slices.SortStableFunc(t.files, byName)
 	t.files = slices.CompactFunc(t.files, func(a, b member) bool { return a.name == b.name })
 	return err
 }
 
-// inside is the path of a file in an archive, which may not lead out of it.
+// inside returns the cleaned path of a file in an archive, or an error if it leads out of it.
 func inside(name string) (string, error) {
 	if fs.ValidPath(name) {
 		return name, nil
 	}
 	if !utf8.ValidString(name) {
-		return "", fmt.Errorf("the name %q in it is not UTF-8", name)
+		return "", fmt.Errorf("the archive has the file name %q, which is not UTF-8; rename the file", name)
 	}
 	if name := path.Clean(name); fs.ValidPath(name) && name != "." {
 		return name, nil
 	}
-	return "", fmt.Errorf("the file %q in it leads out of the archive", name)
+	return "", fmt.Errorf("the archive has the file %q, whose path leads out of it; pack it again without such paths", name)
 }
 
 func byName(a, b member) int { return strings.Compare(a.name, b.name) }
 
-// above is the folder, with a slash after it, in which a file is.
+// above returns the folder of a file, with a slash at its end.
 func (t *zipTree) above(file string) (folder string, err error) {
 	if file == "" {
 		return "", nil
@@ -311,7 +310,7 @@ func (t *zipTree) above(file string) (folder string, err error) {
 		return nil
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("there is no %s in it", file)
+		err = fmt.Errorf("the archive has no file %s", file)
 	}
 	return folder, err
 }
@@ -327,14 +326,14 @@ func (t *zipTree) list() ([]string, error) {
 	return names, nil
 }
 
-// enter makes the folder that holds everything, where there is one, the root.
+// enter makes the folder that holds everything, if there is one, the root.
 func (t *zipTree) enter() {
 	if len(t.files) == 0 {
 		return
 	}
 	top, _, nested := strings.Cut(t.files[0].name, "/")
 	if top += "/"; !nested || !strings.HasPrefix(t.files[len(t.files)-1].name, top) {
-		return // names are in order: what the first and the last begin with, all do
+		return // names are sorted: all share the prefix of the first and the last
 	}
 	for i := range t.files {
 		t.files[i].name = t.files[i].name[len(top):]

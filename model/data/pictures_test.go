@@ -15,7 +15,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// unzipped unpacks an archive of the fixtures.
+// unzipped unpacks a fixture archive.
 func unzipped(t testing.TB, path string) string {
 	t.Helper()
 	z := must(zip.OpenReader(path))(t)
@@ -27,8 +27,8 @@ func unzipped(t testing.TB, path string) string {
 	return dir
 }
 
-// gradient holds images against the fixtures' pictures of 128 × 128, red x + 3n, green y + 5n, blue 7n (all & 255), scaled down:
-// away from the edges and from where a ramp wraps around, a ramp is its middle.
+// gradient compares images with the fixtures of 128 × 128, red x + 3n, green y + 5n, blue 7n (all & 255), scaled down by two. Away from
+// the edges and from wrap-around, a scaled ramp is the mean of its pixels.
 func gradient(t testing.TB, images []byte, first int) {
 	t.Helper()
 	for n := range len(images) / 12288 {
@@ -42,7 +42,7 @@ func gradient(t testing.TB, images []byte, first int) {
 						continue
 					}
 					if math.Abs(float64(p[c])-wrapped) > 1 {
-						t.Fatalf("picture %d, pixel (%d, %d), channel %d is %d, want about %.1f", i, x, y, c, p[c], wrapped)
+						t.Fatalf("image %d, pixel (%d, %d), channel %d is %d, want about %.1f", i, x, y, c, p[c], wrapped)
 					}
 				}
 			}
@@ -67,7 +67,7 @@ func TestNVIDIA(t *testing.T) {
 		for _, open := range []func() tree{inZip, inFolder} {
 			source, err := openNumbered(info, open(), c.labels, value)
 			source = opened(t, source, err)
-			gradient(t, stream(t, source, 0), 0) // picture 1 has an alpha channel
+			gradient(t, stream(t, source, 0), 0) // image 1 has an alpha channel
 			gradient(t, stream(t, source, 30), 30)
 
 			_, err = openNumbered(c.full, open(), c.labels, value)
@@ -80,7 +80,7 @@ func TestNVIDIA(t *testing.T) {
 			_, err = openNumbered(info, open(), c.labels, func(_, class int) float64 { return 1 - float64(class) })
 			expect.Says(t, err, c.labels, "row 0", "another order")
 		}
-		// A folder with a picture that is damaged, and one that is a link.
+		// A folder with a damaged image and a link.
 		if err := os.WriteFile(filepath.Join(folder, "images/000007.png"), []byte("\x89PNG\r\n\x1a\nno"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestNVIDIA(t *testing.T) {
 	}
 }
 
-// TestScaling: the mean brightness stays, a picture of the right size stays as it is, opacity is left out, grey stays grey.
+// TestScaling: scaling keeps the mean brightness, images of the right size are unchanged, opacity is dropped, and grey stays grey.
 func TestScaling(t *testing.T) {
 	var c canvas
 	clear := image.NewNRGBA(image.Rect(0, 0, 128, 96))
@@ -111,7 +111,7 @@ func TestScaling(t *testing.T) {
 	c.picture(dst, clear, 3)
 	for i, v := range dst {
 		if v != []byte{200, 100, 50}[i%3] {
-			t.Fatalf("byte %d of a transparent picture is %d", i, v)
+			t.Fatalf("byte %d of a transparent image is %d", i, v)
 		}
 	}
 	grey := image.NewGray(image.Rect(0, 0, 64, 64))
@@ -120,17 +120,17 @@ func TestScaling(t *testing.T) {
 	}
 	c.picture(dst[:4096], grey, 1)
 	if !bytes.Equal(dst[:4096], grey.Pix) {
-		t.Error("a grey picture of the right size changed")
+		t.Error("a grey image of the right size changed")
 	}
 	paletted := image.NewPaletted(image.Rect(3, 5, 67, 69), color.Palette{color.Black, color.NRGBA{10, 20, 30, 255}})
 	paletted.SetColorIndex(66, 68, 1)
 	c.picture(dst, paletted, 3)
 	if [3]byte(dst[12285:]) != [3]byte{10, 20, 30} || dst[0] != 0 {
-		t.Errorf("the last pixel of a picture with a palette is %v", dst[12285:])
+		t.Errorf("the last pixel of an image with a palette is %v", dst[12285:])
 	}
 }
 
-// TestDecodeRefuses: sizes that a file's bytes cannot hold.
+// TestDecodeRefuses: damaged files, and sizes that are too large for the bytes of a file, are rejected.
 func TestDecodeRefuses(t *testing.T) {
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
@@ -164,7 +164,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// BenchmarkPicture decodes a picture of 128 × 128 with grain, about 20 kB, as those of Falcor3D and Isaac3D are, and scales it.
+// BenchmarkPicture decodes and scales a grainy image of 128 × 128, about 20 kB like those of Falcor3D and Isaac3D.
 func BenchmarkPicture(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	img := image.NewNRGBA(image.Rect(0, 0, 128, 128))

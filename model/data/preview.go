@@ -8,11 +8,11 @@ import (
 	"slotscope/model"
 )
 
-// Preview is what adding a file or folder would make of it.
+// Preview describes the dataset that adding a file or folder would give.
 type Preview struct {
 	Format string `json:"format"`
 	Info   Info   `json:"info"`
-	Images []byte `json:"-"` // of the first images, at most previewImages, [n, H, W, C]
+	Images []byte `json:"-"` // the first images, at most previewImages, [n, H, W, C]
 	Contents
 }
 
@@ -20,14 +20,14 @@ const previewImages = 32
 
 var errEnough = errors.New("enough images were read")
 
-// Preview reads the description and the first images of what a request asks for, which must be on this machine; nothing is written.
+// Preview reads the description and the first images of a requested dataset, which must be on this machine. It writes nothing.
 func (c Catalogue) Preview(ctx context.Context, r Request) (Preview, error) {
 	p, err := c.planFrom(r)
 	switch {
 	case err != nil:
 		return Preview{}, err
 	case len(p.wants) > 0 || len(p.paths) == 0:
-		return Preview{}, model.Invalid{"from": fmt.Sprintf("only files on this machine can be previewed; %s is not one", r.From)}
+		return Preview{}, model.Invalid{"from": fmt.Sprintf("only files on this machine can be previewed; %s is not on this machine, so add it without a preview", r.From)}
 	}
 	rec := record{Paths: p.paths, Form: p.form, Reading: r.Reading}
 	out := Preview{}

@@ -14,15 +14,15 @@ import (
 	"slotscope/model/folder"
 )
 
-// A dataset that was added is a folder <data>/datasets/<name>:
+// An added dataset is a folder <data>/datasets/<name>:
 //
-//	request.json   what was asked for
-//	files/         what was downloaded for it
-//	work.json      how far the work is, or why it ended
-//	lock           held by the process that works on it
-//	images.pack    the images, where they cannot be read from the files themselves
-//	skipped.json   pictures that were damaged and are left out
-//	dataset.json   written last: from then on the dataset is there
+//	request.json   the request
+//	files/         downloaded files
+//	work.json      progress, or why the work stopped
+//	lock           held by the process that is adding it
+//	images.pack    the images, unless they are read from the original files
+//	skipped.json   damaged images that were skipped
+//	dataset.json   the record, written last; the dataset exists from then on
 const (
 	setsDir     = "datasets"
 	requestFile = "request.json"
@@ -37,31 +37,31 @@ var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 func validName(name string) bool { return nameForm.MatchString(name) }
 
-// checkName refuses what cannot name a dataset's folder.
+// checkName returns an error for names that are not allowed.
 func checkName(name string) error {
 	if validName(name) {
 		return nil
 	}
-	return model.Invalid{"name": fmt.Sprintf("%q cannot name a dataset: use 1 to 64 of a–z, 0–9, '.', '_' and '-', a letter or digit first", name)}
+	return model.Invalid{"name": fmt.Sprintf("%q cannot name a dataset; use 1 to 64 of a–z, 0–9, '.', '_' and '-', starting with a letter or digit", name)}
 }
 
-// record is dataset.json: what a dataset is, and where its images are.
+// record is the content of dataset.json: a description of the dataset and where its images are.
 type record struct {
 	Info      Info        `json:"info"`
-	Part      string      `json:"part,omitempty"`      // a name with a selection, of which this is another name
-	Published string      `json:"published,omitempty"` // the name of the published set that it is
-	Form      int         `json:"form"`                // in which form
-	Format    string      `json:"format,omitempty"`    // or the name of the format of a visitor's own file
-	Reading   Reading     `json:"reading,omitzero"`    // and how it is read
-	Paths     []string    `json:"paths,omitempty"`     // the files that it was read from
-	Prints    []filePrint `json:"prints,omitempty"`    // and their state then
-	Packed    bool        `json:"packed"`              // whether the images are in images.pack; else they are read from the files
-	Skipped   []int       `json:"skipped,omitempty"`   // images of images.pack that are left out, in order
-	Grid      bool        `json:"grid,omitempty"`      // whether with these every combination would occur once, in the order of Grid
+	Part      string      `json:"part,omitempty"`      // for a named part: the dataset with its selection
+	Published string      `json:"published,omitempty"` // name of the published dataset
+	Form      int         `json:"form"`                // index of its form
+	Format    string      `json:"format,omitempty"`    // name of the format of a user's own file
+	Reading   Reading     `json:"reading,omitzero"`    // options for reading it
+	Paths     []string    `json:"paths,omitempty"`     // original files
+	Prints    []filePrint `json:"prints,omitempty"`    // their state when the dataset was added
+	Packed    bool        `json:"packed"`              // whether the images are in images.pack; else they are read from the original files
+	Skipped   []int       `json:"skipped,omitempty"`   // places of skipped images in images.pack, ascending
+	Grid      bool        `json:"grid,omitempty"`      // whether the dataset is complete, in the order of Grid, together with the skipped images
 	Added     time.Time   `json:"added"`
 }
 
-// filePrint tells one state of a file from another.
+// filePrint identifies the state of a file.
 type filePrint struct {
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified"`
@@ -79,15 +79,15 @@ func printsOf(paths []string) ([]filePrint, error) {
 	return prints, nil
 }
 
-// unchanged makes sure that the files are still those that were added.
+// unchanged returns an error if a file has changed since the dataset was added.
 func (r record) unchanged() error {
 	prints, err := printsOf(r.Paths)
 	if err != nil {
-		return fmt.Errorf("one of its files no longer exists: %w", err)
+		return fmt.Errorf("one of its files no longer exists; restore it, or remove the dataset: %w", err)
 	}
 	for i := range prints {
 		if i >= len(r.Prints) || prints[i].Bytes != r.Prints[i].Bytes || !prints[i].Modified.Equal(r.Prints[i].Modified) {
-			return fmt.Errorf("%s has changed since the dataset was added: remove it, then add it again", r.Paths[i])
+			return fmt.Errorf("%s has changed since the dataset was added; remove the dataset, then add it again", r.Paths[i])
 		}
 	}
 	return nil
@@ -95,7 +95,7 @@ func (r record) unchanged() error {
 
 func (c Catalogue) setDir(name string) string { return filepath.Join(c.Dir, setsDir, name) }
 
-// root opens the folder of a dataset; fs.ErrNotExist is in the chain where there is none.
+// root opens the folder of a dataset; the error wraps fs.ErrNotExist if there is none.
 func (c Catalogue) root(name string) (*os.Root, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (c Catalogue) root(name string) (*os.Root, error) {
 	return data.OpenRoot(filepath.Join(setsDir, name))
 }
 
-// makeRoot is root that makes the folder.
+// makeRoot is like root but creates the folder.
 func (c Catalogue) makeRoot(name string) (*os.Root, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (c Catalogue) record(name string) (record, error) {
 	}
 	defer dir.Close()
 	r, err := readRecord[record](dir, recordFile)
-	r.Info.Name = name // a folder that was renamed
+	r.Info.Name = name // the folder may have been renamed
 	return r, err
 }
 
@@ -158,7 +158,7 @@ func writeRecord(dir *os.Root, file string, v any) error {
 	return folder.WriteFile(dir, file, append(b, '\n'))
 }
 
-// removeIfThere removes a file; none is no error.
+// removeIfThere removes a file if it exists.
 func removeIfThere(dir *os.Root, file string) error {
 	if err := dir.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

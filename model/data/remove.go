@@ -15,8 +15,8 @@ import (
 	"slotscope/model/folder"
 )
 
-// Remove takes a dataset out of the data folder, with all that was packed and downloaded for it. Files elsewhere are left alone.
-// model.ErrNotFound is in the chain where there is none, model.ErrConflict where a process works on it.
+// Remove deletes a dataset from the data folder, with its packed images and downloads. Files elsewhere are kept. The error wraps
+// model.ErrNotFound if there is no such dataset, and model.ErrConflict if a process is adding it.
 func (c Catalogue) Remove(name string) error {
 	for _, d := range drawn {
 		if d.info.Name == name {
@@ -36,7 +36,7 @@ func (c Catalogue) Remove(name string) error {
 		return err
 	}
 	defer lock.Unlock()
-	if err := removeIfThere(dir, recordFile); err != nil { // first: what is half removed is not there
+	if err := removeIfThere(dir, recordFile); err != nil { // first, so that a half-removed dataset does not exist
 		return err
 	}
 	data, err := os.OpenRoot(c.Dir)
@@ -47,8 +47,8 @@ func (c Catalogue) Remove(name string) error {
 	return data.RemoveAll(filepath.Join(setsDir, name))
 }
 
-// Check compares a dataset with what is known about it: packed images with their checksums, published files with the published
-// ones. tell is told of progress. The error is a sentence that says what is wrong.
+// Check verifies a dataset: packed images against their checksums, published files against the published checksums. tell receives
+// progress. The error says what is wrong.
 func (c Catalogue) Check(ctx context.Context, name string, tell func(Work)) error {
 	base, _, err := splitSpec(name)
 	if err != nil {
@@ -104,7 +104,7 @@ func checkFiles(ctx context.Context, r record, tell func(Work)) error {
 	return nil
 }
 
-// checkOwnSums compares files that are used where they lie with the checksums that are in them, where they have any.
+// checkOwnSums verifies files that are used in place against the checksums that they contain, if any.
 func checkOwnSums(ctx context.Context, r record, tell func(Work)) error {
 	source, err := openSafely(ctx, r)
 	if err != nil {
@@ -113,18 +113,18 @@ func checkOwnSums(ctx context.Context, r record, tell func(Work)) error {
 	defer source.Close()
 	s, ok := source.(summed)
 	if !ok {
-		return nil // the state of the files was compared on opening
+		return nil // opening compared size and time of the files
 	}
 	report := reporter{tell: tell}
 	report.stage("checking", filepath.Base(r.Paths[0]), "bytes")
 	return s.verify(ctx, report.progress)
 }
 
-// Forget takes a dataset out of the lists that could not be added, where nothing of it was kept that another attempt could go on from.
+// Forget removes a dataset whose adding failed, unless something was kept that another attempt could resume from.
 func (c Catalogue) Forget(name string) error {
 	dir, err := c.root(name)
 	if err != nil {
-		return nil // it never came so far
+		return nil // it has no folder
 	}
 	defer dir.Close()
 	entries, err := fs.ReadDir(dir.FS(), ".")

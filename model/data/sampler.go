@@ -7,22 +7,22 @@ import (
 	"slotscope/model"
 )
 
-// Sampler gives the indices of every batch of a run. They follow from (seed, step) alone, so that a resumed run continues the
-// same order without having kept anything. In each epoch every image occurs once, in an order of that epoch's own.
+// Sampler returns the indices of every batch of a run. They depend only on seed and step, so that a resumed run continues the same
+// order without stored state. Every image occurs once in each epoch, and each epoch has its own order.
 type Sampler struct {
 	seed          int64
 	batch, length int
 }
 
-// NewSampler is the order of a run over a set of length images; a batch larger than the set is refused.
+// NewSampler returns the sampler of a run on a dataset of length images. A batch larger than the dataset is an error.
 func NewSampler(seed int64, batch, length int) (Sampler, error) {
 	switch {
 	case length < 1:
 		return Sampler{}, model.Invalid{"dataset": "the dataset has no images"}
 	case batch < 1:
-		return Sampler{}, model.Invalid{"batch": fmt.Sprintf("a batch of %d images is not possible", batch)}
+		return Sampler{}, model.Invalid{"batch": fmt.Sprintf("a batch of %d images is not possible; choose at least 1", batch)}
 	case batch > length:
-		return Sampler{}, model.Invalid{"batch": fmt.Sprintf("a batch of %d is larger than the dataset, which holds %d images", batch, length)}
+		return Sampler{}, model.Invalid{"batch": fmt.Sprintf("a batch of %d is larger than the dataset (%d images); choose at most %d", batch, length, length)}
 	}
 	return Sampler{seed, batch, length}, nil
 }
@@ -43,14 +43,14 @@ func (s Sampler) Batch(step int) []int {
 	return index
 }
 
-// Epoch is how many times the whole set has been shown once the step is over.
+// Epoch returns the number of epochs completed after a step.
 func (s Sampler) Epoch(step int) float64 { return float64(step) * float64(s.batch) / float64(s.length) }
 
-// Draw returns n distinct indices of a set of length images, at random by seed: the evaluation set of a run. A shorter draw of
-// the same seed is the beginning of a longer one.
+// Draw returns n distinct seeded random indices of a dataset of length images: the evaluation set of a run. A shorter draw with the
+// same seed is a prefix of a longer one.
 func Draw(seed int64, n, length int) ([]int, error) {
 	if n < 0 || n > length {
-		return nil, model.Invalid{"eval_images": fmt.Sprintf("%d distinct images cannot be drawn from %d", n, length)}
+		return nil, model.Invalid{"eval_images": fmt.Sprintf("cannot draw %d distinct images from %d; choose at most %d", n, length, length)}
 	}
 	order := newShuffle(seed, evaluation, 0, length)
 	index := make([]int, n)
@@ -60,7 +60,7 @@ func Draw(seed int64, n, length int) ([]int, error) {
 	return index, nil
 }
 
-// Purposes keep the orders of one seed apart.
+// Purposes make the orders of one seed independent.
 const (
 	training uint64 = iota + 1
 	evaluation
@@ -68,8 +68,8 @@ const (
 	correlation
 )
 
-// shuffle is a permutation of 0 … length−1 that is computed, not stored: a Feistel network over the least even number of bits
-// that hold length, walked along its cycle until the result is in range (fewer than four rounds of it on average).
+// shuffle is a permutation of 0 … length−1 that is computed, not stored: a Feistel network over the smallest even number of bits that
+// holds length, iterated until the result is in range (fewer than four times on average).
 type shuffle struct {
 	length int
 	half   int // bits of each half
@@ -86,7 +86,7 @@ func newShuffle(seed int64, purpose uint64, epoch, length int) shuffle {
 	return s
 }
 
-// at is where position i, 0 ≤ i < length, is sent.
+// at returns the image of position i, 0 ≤ i < length.
 func (s shuffle) at(i int) int {
 	for {
 		i = s.network(i)

@@ -17,7 +17,7 @@ func sampler(t testing.TB, seed int64, batch, length int) Sampler {
 	return s
 }
 
-// TestOrderIsFixed holds the order itself: runs are resumed by programs newer than the one that started them.
+// TestOrderIsFixed checks the order itself: newer versions of the program must resume runs in the same order.
 func TestOrderIsFixed(t *testing.T) {
 	if got, want := sampler(t, 1, 5, 480_000).Batch(1), []int{191335, 302240, 83878, 110384, 137028}; !slices.Equal(got, want) {
 		t.Errorf("first batch is %v, want %v", got, want)
@@ -58,14 +58,14 @@ func TestEpochHoldsEverything(t *testing.T) {
 	})
 }
 
-// TestBatchNeedsNoState: a sampler made anew gives step 777 what the first one gave.
+// TestBatchNeedsNoState: a new sampler returns the same batch for step 777 as one that ran all steps before.
 func TestBatchNeedsNoState(t *testing.T) {
 	first := sampler(t, 42, 64, 480_000)
 	for step := 1; step < 777; step++ {
 		first.Batch(step)
 	}
 	if got, want := sampler(t, 42, 64, 480_000).Batch(777), first.Batch(777); !slices.Equal(got, want) {
-		t.Errorf("a fresh sampler gives %v, want %v", got, want)
+		t.Errorf("a new sampler returns %v, want %v", got, want)
 	}
 	if slices.Equal(first.Batch(1), sampler(t, 43, 64, 480_000).Batch(1)) {
 		t.Error("two seeds have one order")
@@ -96,7 +96,7 @@ func TestDraw(t *testing.T) {
 		t.Error("a shorter draw is not the beginning of a longer one")
 	}
 	if slices.Equal(shorter, sampler(t, 7, 100, length).Batch(1)) {
-		t.Error("the evaluation set is what training begins with")
+		t.Error("the evaluation set equals the first training batch")
 	}
 	_, err = Draw(7, 11, 10)
 	invalid(t, err, "eval_images", "11", "10")
@@ -137,7 +137,7 @@ func chiSquare(counts []int, n int) (x float64) {
 
 func TestEpoch(t *testing.T) {
 	if got := sampler(t, 1, 64, 480_000).Epoch(7500); got != 1 {
-		t.Errorf("after 480,000 images %g epochs are over", got)
+		t.Errorf("after 480,000 images, Epoch is %g", got)
 	}
 }
 

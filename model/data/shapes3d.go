@@ -8,7 +8,7 @@ import (
 	"slotscope/model/data/shapes3d"
 )
 
-// shapes3dInfo describes the built-in set: the factors of 3D Shapes in its order, names and values.
+// shapes3dInfo describes the built-in dataset, whose factors have the order, names and values of those of 3D Shapes.
 var shapes3dInfo = Info{
 	Name: "shapes3d-synthetic", Title: "3D Shapes, synthetic",
 	H: shapes3d.Side, W: shapes3d.Side, C: 3,
@@ -22,11 +22,11 @@ var shapes3dInfo = Info{
 		{"orientation", named(shapes3d.Orientations, "%.1f°", shapes3d.Orientation)},
 	},
 	Complete: true,
-	About: "A room, an object, a camera that turns around it. Drawn by this program after 3D Shapes: the same factors, " +
-		"cardinalities and order, and a scene fitted to its published pictures, from which a trial of this renderer differed " +
+	About: "A room with an object and a camera that orbits it, drawn by Slotscope to resemble 3D Shapes: the same factors, " +
+		"cardinalities and order, and a scene fitted to published images of 3D Shapes. In a trial, this renderer differed from them " +
 		"by 5.4 of 255 on average. Every combination of values occurs once.",
 	Note:     "These are not the images of 3D Shapes: scores on them are not comparable with published 3D Shapes scores.",
-	Licence:  "That of this program: the images are its output. 3D Shapes itself is Apache-2.0.",
+	Licence:  "The licence of Slotscope, which draws the images. 3D Shapes itself is Apache-2.0.",
 	Citation: "After: C. Burgess and H. Kim. 3D Shapes Dataset, 2018. https://github.com/google-deepmind/3d-shapes",
 }
 
@@ -34,7 +34,7 @@ var shapes3dGrid = Grid{shapes3d.Hues, shapes3d.Hues, shapes3d.Hues, shapes3d.Sc
 
 func hueOf(class int) float64 { return float64(class) / shapes3d.Hues }
 
-// named writes the value of every class.
+// named returns the formatted value of every class.
 func named(n int, format string, value func(class int) float64) []string {
 	names := make([]string, n)
 	for class := range names {
@@ -43,10 +43,10 @@ func named(n int, format string, value func(class int) float64) []string {
 	return names
 }
 
-// shapes3dRenderer is shared by all who open the set: its traced geometries hold 16 MB and take seconds to make.
+// shapes3dRenderer is shared by all users of the dataset: its traced geometries take 16 MB and seconds to compute.
 var shapes3dRenderer = sync.OnceValue(func() *shapes3d.Renderer { return new(shapes3d.Renderer) })
 
-// shapes3dSet traces, on all cores, what a batch needs before it draws it.
+// shapes3dSet traces the geometries of a batch on all cores before drawing it.
 type shapes3dSet struct {
 	drawnGrid
 	*shapes3d.Renderer
@@ -79,7 +79,7 @@ func shapes3dImage(c []int) shapes3d.Image {
 
 func (s shapes3dSet) Warm(ctx context.Context) error { return s.Renderer.Warm(ctx) }
 
-// check refuses an index outside the set, and panics on a buffer of the wrong length, a mistake of the caller.
+// check returns an error for an index outside the dataset, and panics on a buffer of the wrong length, which is a programming error.
 func check(info Info, index []int, have, each int) error {
 	if have != len(index)*each {
 		panic(fmt.Sprintf("data: a buffer of %d for %d × %d", have, len(index), each))

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// shapes3DOf recognises 3D Shapes by its columns of labels, as TensorFlow Datasets and the copies made from it have them: of each
-// factor a column label_floor_hue with classes, or value_floor_hue or floor_hue with values, or both. Rows may be a part of the set
-// and in any order. ok is false where a column is missing, says something else, or is left over.
+// shapes3DOf recognises 3D Shapes by its columns of labels, as in TensorFlow Datasets and copies made from it: for each factor a column
+// such as label_floor_hue with classes, or value_floor_hue or floor_hue with values, or both. Rows may be a part of the dataset and in
+// any order. ok is false if a column is missing, has other values, or is not a factor.
 func shapes3DOf(columns []column, length int) (info Info, labels []uint16, ok bool) {
 	info = originalInfo.clone()
 	f := len(info.Factors)
@@ -24,7 +24,7 @@ func shapes3DOf(columns []column, length int) (info Info, labels []uint16, ok bo
 			}
 			known++
 			if found {
-				continue // the column before says it
+				continue // another column already gave the classes
 			}
 			if found = classesOf(labels[k:], f, columns[i].values, shapes3DValue(k, prefix == "label_"), len(factor.Values)); !found {
 				return Info{}, nil, false
@@ -35,18 +35,18 @@ func shapes3DOf(columns []column, length int) (info Info, labels []uint16, ok bo
 		}
 	}
 	if length != info.Len {
-		info.About = "A part of 3D Shapes: a room, an object, a camera that turns around it."
+		info.About = "A part of 3D Shapes: a room with an object and a camera that orbits it."
 	}
 	info.Len, info.Complete = length, inGridOrder(info.Sizes(), labels, length)
 	if info.Complete {
 		labels = nil
 	} else {
-		info.Note = "Its images are in the order of the files, which is not that of 3dshapes.h5."
+		info.Note = "Images are in the order of the files, which differs from that of 3dshapes.h5."
 	}
 	return info, labels, known == len(columns)
 }
 
-// shapes3DValue is what a column of a factor has for a class: the class itself, or its value.
+// shapes3DValue returns a function from class to the entry of a factor's column: the class itself, or its value.
 func shapes3DValue(factor int, class bool) func(class int) float64 {
 	if class {
 		return func(class int) float64 { return float64(class) }
@@ -54,7 +54,7 @@ func shapes3DValue(factor int, class bool) func(class int) float64 {
 	return shapes3dValues[factor]
 }
 
-// classesOf writes the class of every value of a column to each f-th place of dst; false where a value is none.
+// classesOf writes the class of every value of a column to every f-th element of dst. It returns false if a value matches no class.
 func classesOf(dst []uint16, f int, values []string, value func(class int) float64, classes int) bool {
 	known := map[string]uint16{}
 	for n, text := range values {
@@ -72,7 +72,7 @@ func classesOf(dst []uint16, f int, values []string, value func(class int) float
 	return true
 }
 
-// nearest is the class whose value a text is, but for the rounding of 32-bit floats.
+// nearest returns the class whose value equals a text, up to the rounding of 32-bit floats.
 func nearest(text string, value func(class int) float64, classes int) (int, bool) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 var originalInfo = Info{
 	Name: "shapes3d", Title: "3D Shapes", H: side, W: side, C: 3, Len: shapes3dGrid.Len(), Complete: true,
 	Factors:  shapes3dInfo.Factors,
-	About:    "A room, an object, a camera that turns around it. Every combination of six factors occurs once.",
+	About:    "A room with an object and a camera that orbits it. Every combination of six factors occurs once.",
 	Licence:  "Apache-2.0",
 	Citation: "C. Burgess and H. Kim. 3D Shapes Dataset, 2018. https://github.com/google-deepmind/3d-shapes",
 }
@@ -18,7 +18,7 @@ var originalInfo = Info{
 var publishedShapes3D = Published{
 	Info:  originalInfo,
 	Page:  "https://github.com/google-deepmind/3d-shapes",
-	Fetch: "Its Parquet files at https://huggingface.co/datasets/eurecom-ds/shapes3d are read too: give the path of their folder.",
+	Fetch: "The Parquet files at https://huggingface.co/datasets/eurecom-ds/shapes3d also work: give the path of their folder.",
 	Forms: []Form{
 		{
 			Files: []File{{
@@ -38,7 +38,7 @@ var shapes3dValues = []func(class int) float64{
 	hueOf, hueOf, hueOf, shapes3d.Scale, func(class int) float64 { return float64(class) }, shapes3d.Orientation,
 }
 
-// openShapes3DFile opens the published file, whose labels are values: hues, a scale, the shape's number, an angle.
+// openShapes3DFile opens the published file, whose labels are values: three hues, scale, shape number and angle.
 func openShapes3DFile(info Info, path string) (Source, error) {
 	return openGrid(info, path, gridFile{
 		images: "images", shape: []int{info.Len, 64, 64, 3}, frame: frame{h: 64, w: 64, c: 3, size: 1},

@@ -10,7 +10,7 @@ import (
 	"slotscope/model/format/norb"
 )
 
-// smallNORBInfo describes smallNORB: training and test set together are every combination once.
+// smallNORBInfo describes smallNORB. Training and test set together hold every combination once.
 var smallNORBInfo = Info{
 	Name: "smallnorb", Title: "smallNORB", H: side, W: side, C: 1, Len: 5 * 10 * 9 * 18 * 6, Complete: true,
 	Factors: []Factor{
@@ -20,9 +20,9 @@ var smallNORBInfo = Info{
 		{"azimuth", named(18, "%.0f°", evenly(0, 340, 18))},
 		{"lighting", numbered(6)},
 	},
-	About: "Photographs of toys, ten of each category, in grey; training and test set together, of the two cameras the first.",
-	Note: "Published scores leave the instance out of the factors. Images are scaled from 96 × 96 by a bicubic kernel, where disentanglement_lib uses " +
-		"Lanczos's.",
+	About: "Grey photographs of toys, ten of each category: the training and test set together, from the first of the two cameras.",
+	Note: "Published scores do not count the instance as a factor. Images are scaled from 96 × 96 with a bicubic kernel (disentanglement_lib uses " +
+		"Lanczos).",
 	Licence:  "For research, not for commercial use",
 	Citation: "Y. LeCun, F. J. Huang, L. Bottou. Learning Methods for Generic Object Recognition with Invariance to Pose and Lighting. CVPR, 2004.",
 }
@@ -35,7 +35,7 @@ var publishedSmallNORB = Published{
 	Forms: []Form{smallNORBForm(".mat.gz"), smallNORBForm(".mat")},
 }
 
-// smallNORBHalves begin the names of the training and of the test set's files; dat are images, cat categories, info the other factors.
+// smallNORBHalves are the prefixes of the files of the training and test set; dat holds images, cat categories, info the other factors.
 var smallNORBHalves = []string{"smallnorb-5x46789x9x18x6x2x96x96-training", "smallnorb-5x01235x9x18x6x2x96x96-testing"}
 
 func smallNORBForm(ext string) Form {
@@ -58,7 +58,7 @@ func smallNORBForm(ext string) Form {
 // openSmallNORB opens the files dat, cat and info of each half.
 func openSmallNORB(info Info, paths []string) (Source, error) {
 	grid := Grid(info.Sizes())
-	var places [][]int // of each half: the index of every image
+	var places [][]int // [half][n]: the index of every image
 	seen := make([]bool, info.Len)
 	for h := 0; h < len(paths); h += 3 {
 		at, err := norbPlaces(grid, paths[h+1], paths[h+2], seen)
@@ -70,7 +70,7 @@ func openSmallNORB(info Info, paths []string) (Source, error) {
 	if i := slices.Index(seen, false); i >= 0 {
 		classes := make([]int, len(grid))
 		grid.Classes(classes, i)
-		return nil, fmt.Errorf("opening %s: %s and %s lack the image of classes %v", info.Title, paths[1], paths[len(paths)-2], classes)
+		return nil, fmt.Errorf("opening %s: %s and %s lack the image of classes %v; one of them may be another file", info.Title, paths[1], paths[len(paths)-2], classes)
 	}
 	return &gatheredSource{info: info, load: func(ctx context.Context, images []byte, tell func(int)) error {
 		before := 0
@@ -84,7 +84,7 @@ func openSmallNORB(info Info, paths []string) (Source, error) {
 	}}, nil
 }
 
-// norbPlaces reads the labels of one half and returns the index of each of its images, which no other may have.
+// norbPlaces reads the labels of one half and returns the index of each of its images. It marks them in seen and fails for duplicates.
 func norbPlaces(grid Grid, cat, info string, seen []bool) ([]int, error) {
 	categories, err := norbLabels(cat, 1)
 	if err != nil {
@@ -95,12 +95,12 @@ func norbPlaces(grid Grid, cat, info string, seen []bool) ([]int, error) {
 		return nil, err
 	}
 	if len(others) != 4*len(categories) {
-		return nil, fmt.Errorf("%s has %d rows and %s %d", info, len(others)/4, cat, len(categories))
+		return nil, fmt.Errorf("%s has %d rows, but %s has %d; they must be equal", info, len(others)/4, cat, len(categories))
 	}
 	places := make([]int, len(categories))
 	for n, category := range categories {
 		o := others[4*n:]
-		// Azimuths are counted in steps of 10°, of which every second occurs.
+		// Azimuths count steps of 10°, of which only every second occurs.
 		index, err := grid.Index([]int{int(category), int(o[0]), int(o[1]), int(o[2]) / 2, int(o[3])})
 		if err != nil {
 			return nil, fmt.Errorf("%s, row %d: %w", info, n, err)
@@ -124,12 +124,13 @@ func norbLabels(path string, columns int) ([]int32, error) {
 		have *= s
 	}
 	if have != columns {
-		return nil, fmt.Errorf("%s: its shape is %v, where %d columns are published", path, m.Shape, columns)
+		return nil, fmt.Errorf("%s has shape %v; the published file has %d columns", path, m.Shape, columns)
 	}
 	return m.Ints()
 }
 
-// norbImages reads one half's pairs of images and puts the first of each, scaled, to its place; it tells how many are there.
+// norbImages reads the pairs of images of one half, scales the first of each pair and stores it at its place. tell receives the number
+// done.
 func norbImages(ctx context.Context, images []byte, dat string, places []int, tell func(done int)) error {
 	const h, w = 96, 96
 	m, err := norb.Open(dat)
@@ -138,7 +139,7 @@ func norbImages(ctx context.Context, images []byte, dat string, places []int, te
 	}
 	defer m.Close()
 	if want := []int{len(places), 2, h, w}; m.Size != 1 || !slices.Equal(m.Shape, want) {
-		return fmt.Errorf("%s: its shape is %v, where the labels beside it ask for %v", dat, m.Shape, want)
+		return fmt.Errorf("%s has shape %v, but its labels require %v", dat, m.Shape, want)
 	}
 	const group = 256
 	pairs, canvases := make([]byte, group*2*h*w), make([]canvas, runtime.GOMAXPROCS(0))

@@ -14,7 +14,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// beginning is a description of the first images of a set: of every factor the first values.
+// beginning returns a description with only the first values of every factor.
 func beginning(info Info, sizes ...int) Info {
 	info = info.clone()
 	for f, n := range sizes {
@@ -24,14 +24,14 @@ func beginning(info Info, sizes ...int) Info {
 	return info
 }
 
-// stream reads all images of a source from one on.
+// stream reads all images of a source from index first on.
 func stream(t testing.TB, s Source, first int) []byte {
 	t.Helper()
 	var all []byte
 	next := first
 	err := s.Stream(t.Context(), first, func(at int, images []byte) error {
 		if at != next {
-			t.Fatalf("images from %d came where %d was next", at, next)
+			t.Fatalf("images from %d on were yielded, but %d was next", at, next)
 		}
 		info := s.Info()
 		next += len(images) / (info.H * info.W * info.C)
@@ -91,14 +91,14 @@ func TestShapes3DFile(t *testing.T) {
 	_, err := openShapes3DFile(originalInfo, "testdata/3dshapes_latest.h5")
 	expect.Says(t, err, "3D Shapes", "3dshapes_latest.h5", "[60 64 64 3]", "[480000 64 64 3]")
 	_, err = openShapes3DFile(info, "testdata/grouped.h5")
-	expect.Says(t, err, `"images"`, "imgs", "is it the published file")
+	expect.Says(t, err, `"images"`, "imgs", "check that this is the published file")
 	other := info.clone()
 	other.Factors[4], other.Factors[5] = other.Factors[5], other.Factors[4]
 	_, err = openShapes3DFile(other, "testdata/3dshapes_latest.h5")
 	expect.Says(t, err, "3dshapes_latest.h5", `"labels"`, "row 4", "orientation is 0", "another order")
 }
 
-// stored repacks the deflated archive of images as np.savez writes it.
+// stored repacks the compressed archive of images without compression, as np.savez writes it.
 func stored(t testing.TB) string {
 	t.Helper()
 	from, err := zip.OpenReader("testdata/mpi3d_compressed.npz")
@@ -174,7 +174,7 @@ func TestDSprites(t *testing.T) {
 	expect.Says(t, err, "grouped.h5", `"latents/classes"`, "row 15", "posX is 1", "has 0")
 }
 
-// TestPublishedGrids: sizes and strides as published, names as the authors write them.
+// TestPublishedGrids: the factors of the published datasets have the published sizes and order.
 func TestPublishedGrids(t *testing.T) {
 	for name, sizes := range map[string][]int{
 		"shapes3d":        {10, 10, 10, 8, 4, 15},
@@ -199,7 +199,7 @@ func TestPublishedGrids(t *testing.T) {
 	}
 }
 
-// TestStreamStops: at the error of who takes the images, and when nobody wants more.
+// TestStreamStops: Stream stops with the error of yield, and when the context ends.
 func TestStreamStops(t *testing.T) {
 	source, err := openMPI3D(beginning(publishedMPI3DComplex.Info, 1, 1, 1, 1, 1, 2, 30), stored(t))
 	source = opened(t, source, err)
@@ -214,7 +214,7 @@ func TestStreamStops(t *testing.T) {
 	}
 }
 
-// TestWorkLine reads the lines in which the progress of adding a dataset is told.
+// TestWorkLine checks the lines of progress of adding a dataset.
 func TestWorkLine(t *testing.T) {
 	for _, c := range []struct {
 		work Work

@@ -10,21 +10,21 @@ import (
 	"slotscope/model"
 )
 
-// A dataset's name may be followed by a selection in brackets: shapes3d[shape=cube,sphere; every=10]. An image is kept where every
-// clause holds:
+// A dataset's name may be followed by a selection in brackets: shapes3d[shape=cube,sphere; every=10]. An image is kept if every clause
+// holds:
 //
-//	factor=value,value    the factor has one of the values, as named, or as #class or #first..last
+//	factor=value,value    the factor has one of the values, given by name, #class or #first..last
 //	factor!=value,value   it has none of them
-//	every=n               its index is a multiple of n; every=n+k: the index less k is
-//	share=p@seed          it is among the share p, 0 < p < 1, drawn at random by the seed; the seed is 0 where none is given
+//	every=n               its index is a multiple of n; every=n+k: its index minus k is
+//	share=p@seed          it is in the seeded random share p, 0 < p < 1; the default seed is 0
 //	not(clause; …)        not all of these clauses hold
-//	corr(f,g;s)@seed      it is kept with a probability by which the factors f and g are correlated; see correlated
+//	corr(f,g;s)@seed      it is kept with a probability that correlates the factors f and g; see correlated
 //	split=kind            it belongs to the training part of a split for generalisation; see split
 //
-// So a combination of values is held out of training with d[not(shape=cube; floor_hue=0.0)], and d[shape=cube; floor_hue=0.0] is
-// what was held out.
+// For example, d[not(shape=cube; floor_hue=0.0)] holds a combination of values out of training, and d[shape=cube; floor_hue=0.0] is the
+// held-out part.
 
-// selector decides on one image of the set that it was bound to, from its index there and its classes.
+// selector reports whether an image of the bound dataset is kept, given its index and classes.
 type selector func(index int, classes []int) bool
 
 // clause is one condition of a selection.
@@ -33,7 +33,7 @@ type clause interface {
 	bind(info Info) (selector, error)
 }
 
-// splitSpec parts a name from its selection; the selection is empty where the name has none.
+// splitSpec splits a name into dataset and selection, which is empty if the name has none.
 func splitSpec(name string) (base, selection string, err error) {
 	base, rest, found := strings.Cut(strings.TrimSpace(name), "[")
 	if !found {
@@ -41,7 +41,7 @@ func splitSpec(name string) (base, selection string, err error) {
 	}
 	selection, closed := strings.CutSuffix(rest, "]")
 	if !closed || strings.TrimSpace(selection) == "" {
-		return "", "", specError("%q does not end with a selection in brackets, as in shapes3d[shape=cube]", name)
+		return "", "", specError("%q does not end with a selection in brackets; write it as in shapes3d[shape=cube]", name)
 	}
 	return strings.TrimSpace(base), selection, nil
 }
@@ -50,7 +50,7 @@ func specError(format string, args ...any) error {
 	return model.Invalid{"dataset": fmt.Sprintf(format, args...)}
 }
 
-// conjunction holds where all of its clauses do.
+// conjunction holds if all of its clauses hold.
 type conjunction []clause
 
 func (c conjunction) String() string {
@@ -79,7 +79,7 @@ func (c conjunction) bind(info Info) (selector, error) {
 	}, nil
 }
 
-// parseClauses reads what stands between the brackets.
+// parseClauses parses the text between the brackets.
 func parseClauses(text string) (conjunction, error) {
 	var all conjunction
 	parts, err := splitOutside(text)
@@ -88,7 +88,7 @@ func parseClauses(text string) (conjunction, error) {
 	}
 	for _, part := range parts {
 		if part = strings.TrimSpace(part); part == "" {
-			return nil, specError("the selection %q has an empty clause", text)
+			return nil, specError("the selection %q has an empty clause; remove the extra semicolon", text)
 		}
 		c, err := parseClause(part)
 		if err != nil {
@@ -118,7 +118,7 @@ func splitOutside(text string) (parts []string, err error) {
 		}
 	}
 	if depth != 0 {
-		return nil, specError("the parentheses of the selection %q do not match", text)
+		return nil, specError("unbalanced parentheses in the selection %q", text)
 	}
 	return append(parts, text[start:]), nil
 }
@@ -133,7 +133,7 @@ func parseClause(text string) (clause, error) {
 	}
 	name, value, found := strings.Cut(text, "=")
 	if !found {
-		return nil, specError("%q is not a clause: give factor=value, factor!=value, every=n, share=p@seed, split=kind, corr(f,g;s) or not(…)", text)
+		return nil, specError("%q is not a clause; use factor=value, factor!=value, every=n, share=p@seed, split=kind, corr(f,g;s) or not(…)", text)
 	}
 	factor, negative := strings.CutSuffix(strings.TrimSpace(name), "!")
 	switch factor = strings.TrimSpace(factor); {
@@ -151,7 +151,7 @@ func parseClause(text string) (clause, error) {
 	return among{factor, values, negative}, nil
 }
 
-// negation holds where the conjunction does not.
+// negation holds if the conjunction does not.
 type negation struct{ conjunction }
 
 func (n negation) String() string { return "not(" + n.conjunction.String() + ")" }
@@ -164,7 +164,7 @@ func (n negation) bind(info Info) (selector, error) {
 	return func(index int, classes []int) bool { return !holds(index, classes) }, nil
 }
 
-// among holds where a factor has one of the values, or none of them.
+// among holds if a factor has one of the values, or if negative none of them.
 type among struct {
 	factor   string
 	values   []string
@@ -213,7 +213,7 @@ func have(info Info) string {
 	return "it has " + strings.Join(names, ", ")
 }
 
-// want marks the classes that a text means: a value by name, #class, or #first..last.
+// want marks the classes given by a text: a value's name, #class, or #first..last.
 func want(wanted []bool, factor Factor, text string) error {
 	if c := slices.Index(factor.Values, text); c >= 0 {
 		wanted[c] = true
@@ -240,7 +240,7 @@ func want(wanted []bool, factor Factor, text string) error {
 	return specError("%s has no value %q; it has %s, or #0 to #%d by class", factor.Name, text, strings.Join(shown, ", "), len(factor.Values)-1)
 }
 
-// every holds for each n-th image, from offset on.
+// every holds for every n-th image, starting at offset.
 type every struct{ n, offset int }
 
 func (e every) String() string {
@@ -267,7 +267,7 @@ func parseEvery(text string) (clause, error) {
 	return every{n, k}, nil
 }
 
-// share holds for a part of the set drawn at random; shares of one seed lie in each other.
+// share holds for a seeded random part of the dataset; shares with the same seed are nested.
 type share struct {
 	part float64
 	seed int64
@@ -299,8 +299,9 @@ func parseShare(text string) (clause, error) {
 	return share{p, k}, nil
 }
 
-// Complement is the name of what a selection leaves out of its set: what a model trained on it has not seen. Of a set with correlated
-// factors it is the set without their correlation, on which the model is to be measured. ok is false where the name selects nothing.
+// Complement returns the name of the part that a selection excludes, which a model trained on the selection has not seen. If factors
+// are correlated, it is the selection without the correlation, on which the model should be evaluated. ok is false if the name has no
+// selection.
 func Complement(name string) (rest string, ok bool) {
 	base, text, err := splitSpec(name)
 	if err != nil || text == "" {

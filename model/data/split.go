@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// split keeps the training part of a split for compositional generalisation; not(split=kind) is its test part. It looks at the factors
-// with at least three values, whose classes count as ordered; a value is high in the last quarter of the classes, rounded up, and inner
-// where it is one of every third classes inside of the range.
+// split keeps the training part of a split for compositional generalisation; not(split=kind) is its test part. It considers factors with
+// at least three values and treats their classes as ordered. High values are the last quarter of the classes, rounded up. Inner values are
+// every third class from 1 on, except the last.
 //
 //	random          70 % of the images, drawn at random
-//	composition     not two high values together: every value is seen, some pairs are not
-//	interpolation   no inner value: what is left out lies between what was seen
-//	extrapolation   no high value: what is left out lies beyond what was seen
+//	composition     at most one high value: every value is seen, but some pairs are not
+//	interpolation   no inner values: held-out values lie between seen ones
+//	extrapolation   no high values: held-out values lie beyond seen ones
 //
-// The names are those of Schott et al. 2022; which values are left out is ours, so that every dataset has each split.
+// The names are those of Schott et al. 2022. The choice of held-out values is ours, so that every dataset has each split.
 type split string
 
 var splitKinds = []string{"random", "composition", "interpolation", "extrapolation"}
@@ -41,7 +41,7 @@ func (s split) bind(info Info) (selector, error) {
 		allowed = 1
 	}
 	if varying <= allowed {
-		return nil, specError("split=%s needs %d factors with at least three values; %s has %d", string(s), allowed+1, info.Name, varying)
+		return nil, specError("split=%s needs %d factors with at least three values, but %s has %d; choose another split", string(s), allowed+1, info.Name, varying)
 	}
 	return func(_ int, classes []int) bool {
 		out := 0
@@ -54,7 +54,7 @@ func (s split) bind(info Info) (selector, error) {
 	}, nil
 }
 
-// holdsOut says whether class of n, n ≥ 3, is one of those that the split keeps from training or from meeting.
+// holdsOut reports whether a class of n, n ≥ 3, is held out or, for composition, may not be combined with another such class.
 func (s split) holdsOut(class, n int) bool {
 	if s == "interpolation" {
 		return class > 0 && class < n-1 && class%3 == 1

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// ahead reads images in blocks while yield works on the block before. read fills dst, [n, each], with the images from first on; it
+// ahead reads a block of images while yield processes the previous one. read fills dst, [n, each], with the images from first on and
 // runs in one goroutine at a time.
 func ahead(ctx context.Context, first, length, block, each int, read func(dst []byte, first int) error,
 	yield func(first int, images []byte) error) error {
@@ -61,17 +61,18 @@ func ahead(ctx context.Context, first, length, block, each int, read func(dst []
 	return ctx.Err()
 }
 
-// safely turns a panic, which a file that nobody foresaw may cause, into an error.
+// safely turns a panic, which an unexpected file may cause, into an error.
 func safely(do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the file is damaged in a way that its reader did not foresee: %v", r)
+			err = fmt.Errorf("the file is damaged in an unexpected way: %v", r)
 		}
 	}()
 	return do()
 }
 
-// onAllCores does the tasks 0 … n−1 on all cores; worker tells apart those that run at once. It returns every worker's first error.
+// onAllCores runs the tasks 0 … n−1 on all cores. Tasks that run at the same time have different workers. It returns the first error of
+// every worker.
 func onAllCores(n int, do func(worker, task int) error) error {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	errs := make([]error, workers)
@@ -86,7 +87,7 @@ func onAllCores(n int, do func(worker, task int) error) error {
 						return nil
 					}
 					if err := do(worker, task); err != nil {
-						next.Store(int64(n)) // nobody begins another
+						next.Store(int64(n)) // stop all workers
 						return err
 					}
 				}

@@ -12,29 +12,29 @@ import (
 	"slotscope/model"
 )
 
-// subset is a part of another set. Classes that do not occur in it are left out of its factors, and the rest numbered anew.
+// subset is a part of another Set. Classes that do not occur in it are dropped from its factors, and the rest are renumbered.
 type subset struct {
 	base Set
 	*choice
 }
 
-// choice is which part of a set a selection means; it is shared by all who open it.
+// choice is the result of a selection, shared by all users of the subset.
 type choice struct {
-	key   string // the base's identity and the selection; empty where the base has none
+	key   string // the base's identity and the selection; empty if the base has no identity
 	info  Info
 	index []uint32 // of each image, its index in the base; ascending
 	kept  [][]int  // [F][class]: the class of the base
-	back  [][]int  // [F][class of the base]: the class, or −1
-	whole bool     // whether every image of the base with these classes belongs to it
+	back  [][]int  // [F][class of the base]: the class, or −1 if it does not occur
+	whole bool     // whether images of the base with equal classes are all kept or all dropped
 }
 
-// choices keeps the newest ones, since a page opens its set anew for every picture.
-var choices, _ = lru.New[string, *choice](16) // fails only for a size below one
+// choices caches the latest choices, since a page reopens its dataset for every image.
+var choices, _ = lru.New[string, *choice](16) // fails only for a size below 1
 
-// identified is a Set whose content a string tells from every other's.
+// identified is a Set with a string that uniquely identifies its content.
 type identified interface{ identity() string }
 
-// newSubset is the part of base that a selection means; it closes base.
+// newSubset returns the part of base that a selection describes. Closing it closes base.
 func newSubset(ctx context.Context, base Set, text string) (Set, error) {
 	clauses, err := parseClauses(text)
 	if err != nil {
@@ -82,7 +82,7 @@ func choose(ctx context.Context, base Set, clauses conjunction) (*choice, error)
 		return nil, err
 	}
 	if len(c.index) == 0 {
-		return nil, specError("no image of %s is selected by [%s]", info.Name, clauses)
+		return nil, specError("no image of %s matches [%s]; drop or widen a clause", info.Name, clauses)
 	}
 	if err := clauses.correlates(info, used); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func choose(ctx context.Context, base Set, clauses conjunction) (*choice, error)
 	return c, nil
 }
 
-// eachTuple calls fn with every image's classes, in order; the slice is fn's until it returns.
+// eachTuple calls fn with every image's classes, in order. The slice is valid until fn returns.
 func eachTuple(ctx context.Context, set Set, fn func(index int, classes []int)) error {
 	info := set.Info()
 	factors := len(info.Factors)
@@ -116,7 +116,7 @@ func eachTuple(ctx context.Context, set Set, fn func(index int, classes []int)) 
 	return nil
 }
 
-// describe gives the choice the base's description, with the factors that are left.
+// describe sets the description of the choice: that of base, with the classes that occur.
 func (c *choice) describe(base Info, clauses conjunction, used [][]bool) {
 	c.info = base.clone()
 	c.info.Name = fmt.Sprintf("%s[%s]", base.Name, clauses)
@@ -187,12 +187,12 @@ func (s subset) Index(classes []int) (int, error) {
 		return at, nil
 	}
 	if !s.whole && !s.base.Info().Complete {
-		return s.scan(classes) // the base has another image of these classes, perhaps
+		return s.scan(classes) // base may have another image of these classes
 	}
 	return 0, noImage(s.info, classes)
 }
 
-// scan looks at every image.
+// scan searches all images.
 func (s subset) scan(classes []int) (int, error) {
 	found := -1
 	err := eachTuple(context.Background(), s, func(index int, have []int) {
@@ -206,7 +206,7 @@ func (s subset) scan(classes []int) (int, error) {
 	return found, err
 }
 
-// noImage says that no image has these classes; model.ErrNotFound is in its chain.
+// noImage returns the error for classes without an image; it wraps model.ErrNotFound.
 func noImage(info Info, classes []int) error {
 	if len(info.Factors) == 0 {
 		return fmt.Errorf("%s has no factors by which to find an image: %w", info.Name, model.ErrNotFound)
@@ -227,7 +227,7 @@ func (s subset) Warm(ctx context.Context) error {
 
 func (s subset) Close() error { return s.base.Close() }
 
-// openPart opens a name that may end with a selection, given how to open one without.
+// openPart opens a name that may end with a selection. open opens names without one.
 func openPart(ctx context.Context, name string, open func(base string) (Set, error)) (Set, error) {
 	base, text, err := splitSpec(name)
 	if err != nil {

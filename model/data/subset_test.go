@@ -14,7 +14,7 @@ import (
 	"slotscope/model"
 )
 
-// tabled is a set in memory: the classes of every image; pixel 0 and 1 of image i say i.
+// tabled is a dataset in memory with the classes of every image. Pixels 0 and 1 of image i encode i.
 type tabled struct {
 	info   Info
 	labels []int
@@ -48,7 +48,7 @@ func (s tabled) Index(classes []int) (int, error) {
 
 func (tabled) Close() error { return nil }
 
-// drawTabled is a set of up to three factors, a complete grid or any labels.
+// drawTabled returns a random dataset of up to three factors: a complete grid or any labels.
 func drawTabled(t *rapid.T) tabled {
 	sizes := rapid.SliceOfN(rapid.IntRange(1, 5), 0, 3).Draw(t, "sizes")
 	s := tabled{info: Info{Name: "t", Title: "T", H: 1, W: 2, C: 1, Complete: rapid.Bool().Draw(t, "complete")}}
@@ -77,7 +77,7 @@ func drawTabled(t *rapid.T) tabled {
 	return s
 }
 
-// drawClause is a clause as typed, and what it means.
+// drawClause returns a random clause as text and as a predicate.
 func drawClause(t *rapid.T, s tabled, deep int) (string, func(i int) bool) {
 	kinds := []string{"every", "share"}
 	if len(s.info.Factors) > 0 {
@@ -120,7 +120,7 @@ func drawClause(t *rapid.T, s tabled, deep int) (string, func(i int) bool) {
 	return "not(" + a + "; " + b + ")", func(i int) bool { return !(holdsA(i) && holdsB(i)) }
 }
 
-// TestSubset compares parts of arbitrary sets with looking at every image.
+// TestSubset compares parts of random datasets with a scan of all images.
 func TestSubset(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(t *rapid.T) {
@@ -136,8 +136,8 @@ func TestSubset(t *testing.T) {
 		}
 		part, err := newSubset(ctx, s, text)
 		if len(want) == 0 {
-			if err == nil || !strings.Contains(err.Error(), "no image of t is selected") {
-				t.Fatalf("nothing is selected by %s: %v", text, err)
+			if err == nil || !strings.Contains(err.Error(), "no image of t matches") {
+				t.Fatalf("%s selects nothing: %v", text, err)
 			}
 			return
 		}
@@ -156,7 +156,7 @@ func TestSubset(t *testing.T) {
 	})
 }
 
-// checkPart compares every image, its values and the way back to it.
+// checkPart checks every image, its values, and its index by classes.
 func checkPart(t *rapid.T, s tabled, part Set, want []int) {
 	info, f := part.Info(), len(s.info.Factors)
 	pixels, classes := make([]byte, 2), make([]int, f)
@@ -165,7 +165,7 @@ func checkPart(t *rapid.T, s tabled, part Set, want []int) {
 			t.Fatal(err)
 		}
 		if int(pixels[0])+int(pixels[1])<<8 != i {
-			t.Fatalf("image %d is another than %d", b, i)
+			t.Fatalf("image %d is not image %d of the base", b, i)
 		}
 		for k, c := range classes {
 			if got, is := info.Factors[k].Values[c], s.info.Factors[k].Values[s.labels[i*f+k]]; got != is {
@@ -177,7 +177,7 @@ func checkPart(t *rapid.T, s tabled, part Set, want []int) {
 		}
 		at, err := part.Index(classes)
 		if err != nil || at > b || !sameRow(s, want[at], i) {
-			t.Fatalf("Index(%v) = %d, %v; image %d has them", classes, at, err, b)
+			t.Fatalf("Index(%v) = %d, %v; want %d", classes, at, err, b)
 		}
 	}
 }
@@ -187,19 +187,19 @@ func sameRow(s tabled, i, j int) bool {
 	return slices.Equal(s.labels[i*f:(i+1)*f], s.labels[j*f:(j+1)*f])
 }
 
-// checkGrid makes sure that a part that calls itself complete is in the order of the grid.
+// checkGrid checks that a complete part is in the order of the grid.
 func checkGrid(t *rapid.T, part Set) {
 	info := part.Info()
 	grid, have, want := Grid(info.Sizes()), make([]int, len(info.Factors)), make([]int, len(info.Factors))
 	for i := range info.Len {
 		grid.Classes(want, i)
 		if err := part.Classes(have, []int{i}); err != nil || !slices.Equal(have, want) {
-			t.Fatalf("image %d has %v, %v; the grid says %v", i, have, err, want)
+			t.Fatalf("image %d has %v, %v; want %v from the grid", i, have, err, want)
 		}
 	}
 }
 
-// checkComplement makes sure that a part and its complement are the whole.
+// checkComplement checks that a part and its complement make up the whole.
 func checkComplement(t *rapid.T, s tabled, part Info, n int) {
 	name, ok := Complement(part.Name)
 	if !ok {
@@ -212,16 +212,16 @@ func checkComplement(t *rapid.T, s tabled, part Info, n int) {
 	rest, err := newSubset(context.Background(), s, text)
 	if n == s.info.Len {
 		if err == nil {
-			t.Fatalf("%s has images, and so has %s, which is all of them", name, part.Name)
+			t.Fatalf("%s has images although %s has all of them", name, part.Name)
 		}
 		return
 	}
 	if err != nil || rest.Info().Len != s.info.Len-n {
-		t.Fatalf("%s and %s are not the whole: %v", name, part.Name, err)
+		t.Fatalf("%s and %s do not make up the whole: %v", name, part.Name, err)
 	}
 }
 
-// TestHeldOut is the case of the documentation: a combination held out of training.
+// TestHeldOut is the example in the documentation: a combination held out of training.
 func TestHeldOut(t *testing.T) {
 	ctx, c := context.Background(), Catalogue{Dir: t.TempDir()}
 	train, err := c.Open(ctx, "shapes3d-synthetic[not(shape=cube; floor_hue=0.0,0.1)]")
@@ -243,11 +243,11 @@ func TestHeldOut(t *testing.T) {
 		t.Errorf("a red-floored cube in training: %v", err)
 	}
 	if sizes := test.Info().Sizes(); !slices.Equal(sizes, []int{2, 10, 10, 8, 1, 15}) {
-		t.Errorf("what is held out has sizes %v", sizes)
+		t.Errorf("the held-out part has sizes %v", sizes)
 	}
 }
 
-// TestSpecErrors says what is wrong with a selection.
+// TestSpecErrors: errors say what is wrong with a selection.
 func TestSpecErrors(t *testing.T) {
 	c := Catalogue{Dir: t.TempDir()}
 	for name, says := range map[string]string{

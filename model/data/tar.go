@@ -16,8 +16,7 @@ import (
 	"slotscope/model/format/regular"
 )
 
-// tarTree is a tar archive. A compressed one is unpacked into a temporary file that has no name any more, since pictures are read in
-// any order.
+// tarTree is a tar archive. A compressed archive is unpacked to an unlinked temporary file, since images are read in any order.
 type tarTree struct {
 	path  string
 	file  *os.File
@@ -53,11 +52,11 @@ func openTar(ctx context.Context, path string) (*tarTree, error) {
 	})
 }
 
-// gunzipped unpacks a file into a temporary one.
+// gunzipped unpacks a file to an unlinked temporary file.
 func gunzipped(ctx context.Context, file *os.File) (*os.File, error) {
 	z, err := gzip.NewReader(file)
 	if err != nil {
-		return nil, fmt.Errorf("it is not compressed by gzip: %w", err)
+		return nil, fmt.Errorf("not a gzip file: %w", err)
 	}
 	out, err := os.CreateTemp("", "slotscope-*.tar")
 	if err != nil {
@@ -70,12 +69,12 @@ func gunzipped(ctx context.Context, file *os.File) (*os.File, error) {
 	}
 	if err != nil {
 		_ = out.Close()
-		return nil, fmt.Errorf("unpacking it into %s: %w", os.TempDir(), err)
+		return nil, fmt.Errorf("unpacking to a temporary file in %s: %w", os.TempDir(), err)
 	}
 	return out, nil
 }
 
-// untilDone ends reading with its context.
+// untilDone is a Reader that fails once its context ends.
 type untilDone struct {
 	ctx context.Context
 	io.Reader
@@ -88,7 +87,7 @@ func (r untilDone) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// index notes where every regular file lies.
+// index records the position of every regular file.
 func (t *tarTree) index(ctx context.Context) error {
 	r := tar.NewReader(t.file)
 	for {
@@ -100,7 +99,7 @@ func (t *tarTree) index(ctx context.Context) error {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return fmt.Errorf("it is damaged or incomplete after %d files: %w", len(t.files), err)
+			return fmt.Errorf("the archive is damaged or incomplete after %d files: %w", len(t.files), err)
 		}
 		if head.Typeflag != tar.TypeReg {
 			continue
@@ -115,7 +114,7 @@ func (t *tarTree) index(ctx context.Context) error {
 		}
 		t.files = append(t.files, tarMember{name, at, head.Size})
 	}
-	slices.Reverse(t.files) // of several of one name the last is meant
+	slices.Reverse(t.files) // the last of several files of the same name counts
 	slices.SortStableFunc(t.files, func(a, b tarMember) int { return strings.Compare(a.name, b.name) })
 	t.files = slices.CompactFunc(t.files, func(a, b tarMember) bool { return a.name == b.name })
 	return nil
@@ -139,14 +138,14 @@ func (t *tarTree) read(name string) ([]byte, error) {
 	}
 	f := t.files[i]
 	if f.size > maxFile {
-		return nil, fmt.Errorf("it has %d bytes; the limit is %d", f.size, maxFile)
+		return nil, fmt.Errorf("the file is too large: %s (limit %s)", Bytes(f.size), Bytes(maxFile))
 	}
 	stat, err := t.file.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if f.size > stat.Size()-f.at {
-		return nil, errors.New("its bytes lie beyond the end of the archive")
+		return nil, errors.New("the archive is truncated before its end")
 	}
 	b := make([]byte, f.size)
 	_, err = t.file.ReadAt(b, f.at)

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Work is how far adding a dataset is.
+// Work is the progress of adding a dataset.
 type Work struct {
 	Stage   string    `json:"stage"` // "downloading", "checking", "reading" or "packing"
-	What    string    `json:"what"`  // the file, where there is one
+	What    string    `json:"what"`  // the file; empty if the stage has none
 	Done    int64     `json:"done"`
-	Of      int64     `json:"of"`   // 0 while not known
+	Of      int64     `json:"of"`   // 0 while unknown
 	Unit    string    `json:"unit"` // "bytes" or "images"
 	Rate    float64   `json:"rate"` // units per second, over the last ten seconds
-	Left    float64   `json:"left"` // seconds to the end of the stage; 0 while not known
+	Left    float64   `json:"left"` // seconds to the end of the stage; 0 while unknown
 	Updated time.Time `json:"updated"`
 	Error   string    `json:"error"`   // why it failed, as a sentence; empty otherwise
-	Damaged string    `json:"damaged"` // the picture for which it failed, without which it can go on; empty otherwise
+	Damaged string    `json:"damaged"` // the damaged image that made it fail and could be skipped; empty otherwise
 }
 
-// String is a line that says all of it.
+// String formats the progress as one line.
 func (w Work) String() string {
 	if w.Stage == "" {
 		return "starting"
@@ -43,7 +43,7 @@ func (w Work) String() string {
 	return text
 }
 
-// amount is a number with its unit.
+// amount formats a number with its unit.
 func (w Work) amount(n int64) string {
 	if w.Unit == "bytes" {
 		return Bytes(n)
@@ -51,7 +51,7 @@ func (w Work) amount(n int64) string {
 	return w.number(n) + " " + w.Unit
 }
 
-// number is one of which the unit follows later; that of bytes depends on how many they are, and is said.
+// number formats a number without its unit, except for bytes, whose unit depends on the number.
 func (w Work) number(n int64) string {
 	if w.Unit == "bytes" {
 		return Bytes(n)
@@ -63,7 +63,7 @@ func (w Work) number(n int64) string {
 	return digits
 }
 
-// spoken is a time in its two largest units: 48 s, 3 min 5 s, 1 h 4 min.
+// spoken formats a duration in its two largest units: 48 s, 3 min 5 s, 1 h 4 min.
 func spoken(seconds float64) string {
 	s := int(seconds)
 	switch {
@@ -75,7 +75,7 @@ func spoken(seconds float64) string {
 	return fmt.Sprintf("%d h %d min", s/3600, s/60%60)
 }
 
-// Share is the part of the stage that is done, from 0 to 1.
+// Share returns the completed part of the stage, from 0 to 1.
 func (w Work) Share() float64 {
 	if w.Of <= 0 {
 		return 0
@@ -83,13 +83,13 @@ func (w Work) Share() float64 {
 	return min(1, float64(w.Done)/float64(w.Of))
 }
 
-// Times of a reporter: between two notes, and how far back the rate looks.
+// Intervals of a reporter: between two notes, and the window of the rate.
 const (
 	noteEvery = 500 * time.Millisecond
 	rateOver  = 10 * time.Second
 )
 
-// reporter notes the progress of the work in the folder, and tells a caller; both at most every noteEvery.
+// reporter writes progress to the folder and reports it to a caller, at most once per noteEvery except at the end of a stage.
 type reporter struct {
 	dir   *os.Root
 	tell  func(Work)
@@ -103,13 +103,13 @@ type mark struct {
 	done int64
 }
 
-// stage begins a part of the work.
+// stage starts a stage of the work.
 func (r *reporter) stage(stage, what, unit string) {
 	r.work = Work{Stage: stage, What: what, Unit: unit}
 	r.marks, r.noted = nil, time.Time{}
 }
 
-// progress says how far the stage is.
+// progress updates the progress of the stage.
 func (r *reporter) progress(done, of int64) {
 	now := time.Now()
 	if len(r.marks) == 0 {
@@ -134,7 +134,7 @@ func (r *reporter) progress(done, of int64) {
 	r.note()
 }
 
-// note writes what is known; a note that cannot be written is only not shown, for the work itself fails where it must.
+// note writes and reports the progress. Write errors are ignored, since they only affect the display.
 func (r *reporter) note() {
 	if r.dir != nil {
 		writeRecord(r.dir, workFile, r.work)

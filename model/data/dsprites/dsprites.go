@@ -1,4 +1,4 @@
-// Package dsprites draws a stand-in for the dSprites images: one white sprite on black, a square, an ellipse or a heart, at one of
+// Package dsprites draws a substitute for the dSprites images: one white sprite on black, a square, an ellipse or a heart, at one of
 // 6 scales, 40 orientations and 32 × 32 positions.
 //
 // A pixel is white where its centre lies inside the outline, as in the published images: there is no antialiasing. Everything after
@@ -24,13 +24,13 @@ const (
 	Heart
 )
 
-// Scale is the size of one scale class, 0.5 to 1.
+// Scale returns the size of a scale class, 0.5 to 1.
 func Scale(class int) float64 { return 0.5 + 0.5*float64(class)/(Scales-1) }
 
-// Orientation is the clockwise turn of one orientation class in degrees, 0 to 351.
+// Orientation returns the clockwise rotation of an orientation class in degrees, 0 to 351.
 func Orientation(class int) float64 { return 360 * float64(class) / Orientations }
 
-// Position is the place of one position class, 0 to 1 from left to right and from top to bottom.
+// Position returns the position of a position class, 0 to 1 from left to right and from top to bottom.
 func Position(class int) float64 { return float64(class) / (Positions - 1) }
 
 // Image is one image of the set, by class.
@@ -58,7 +58,7 @@ func Draw(dst []byte, im Image) {
 	for y := top; y < bottom; y++ {
 		dy := y*unit + unit/2 - cy
 		dx := left*unit + unit/2 - cx
-		u := (t.cos*dx + t.sin*dy) * 10 / size // the point turned back and shrunk to the outline at scale 1
+		u := (t.cos*dx + t.sin*dy) * 10 / size // the point rotated back and scaled to the outline at scale 1
 		v := (t.cos*dy - t.sin*dx) * 10 / size
 		du, dv := t.cos*unit*10/size, -t.sin*unit*10/size
 		row := dst[y*Side : (y+1)*Side]
@@ -71,10 +71,10 @@ func Draw(dst []byte, im Image) {
 	}
 }
 
-// centre of a sprite along one axis, in units.
+// centre returns the centre of a sprite along one axis, in units.
 func centre(class int) int { return 16*unit + 32*unit*class/(Positions-1) }
 
-// pixels are those whose centres are no farther than reach from c, in units: from first on, before end.
+// pixels returns the range [first, end) of pixels whose centres are within reach of c, in units.
 func pixels(c, reach int) (first, end int) {
 	return max(0, (c-reach)/unit), min(Side, (c+reach)/unit+1)
 }

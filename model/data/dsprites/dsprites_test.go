@@ -14,15 +14,16 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func draw(im Image) []byte {
-	b := bytes.Repeat([]byte{77}, Bytes) // a buffer that was used before
+	b := bytes.Repeat([]byte{77}, Bytes) // a used buffer
 	Draw(b, im)
 	return b
 }
 
-// sheet is every shape and scale at eight orientations, and positions at random: 18 × 8 images, row by row.
+// sheet returns every shape and scale at four orientations in the middle and four random orientations and positions: 18 × 8 images, row by
+// row.
 func sheet() []Image {
 	rng := rand.New(rand.NewPCG(7, 7))
 	var all []Image
@@ -40,7 +41,7 @@ func sheet() []Image {
 	return all
 }
 
-// TestGolden holds the pixels of 144 images on every architecture: a dataset may not change under those who trained on it.
+// TestGolden checks the pixels of 144 images on every architecture: the dataset must not change, since models were trained on it.
 func TestGolden(t *testing.T) {
 	const columns, file = 16, "testdata/golden.png"
 	const digest = "419082b9399de6b8a316f3ab1e4629585ed97869f59f5afe9d92e194cfc8a9f3"
@@ -103,8 +104,8 @@ func TestAreas(t *testing.T) {
 	}
 }
 
-// TestPixelIsInsideItsShape compares every pixel with floating-point geometry; only where the outline passes within 1/50 of a pixel may
-// they differ.
+// TestPixelIsInsideItsShape compares every pixel with floating-point geometry. They may differ only if the outline passes within 1/50 of a
+// pixel of the pixel's centre.
 func TestPixelIsInsideItsShape(t *testing.T) {
 	inside := func(shape int, u, v float64) bool {
 		switch {
@@ -118,7 +119,7 @@ func TestPixelIsInsideItsShape(t *testing.T) {
 		top, bottom := heart(math.Abs(u))
 		return v >= top && v <= bottom
 	}
-	clear := func(shape int, u, v float64, want bool) bool { // whether all points near by are on the same side
+	clear := func(shape int, u, v float64, want bool) bool { // whether all nearby points are on the same side
 		for k := range 16 {
 			sin, cos := math.Sincos(float64(k) * math.Pi / 8)
 			if inside(shape, u+0.02*cos, v+0.02*sin) != want {
@@ -142,7 +143,7 @@ func TestPixelIsInsideItsShape(t *testing.T) {
 	}
 }
 
-// TestFactorsShow counts the pictures that differ: the square repeats every 90 degrees and the ellipse every 180, nothing else does.
+// TestFactorsShow counts distinct images: the square repeats every 90 degrees and the ellipse every 180; nothing else repeats.
 func TestFactorsShow(t *testing.T) {
 	for shape, want := range map[int]int{Square: 10, Ellipse: 20, Heart: 40} {
 		seen := map[string]bool{}
@@ -152,7 +153,7 @@ func TestFactorsShow(t *testing.T) {
 			}
 		}
 		if len(seen) != want*Scales {
-			t.Errorf("shape %d shows %d pictures at %d scales, not %d", shape, len(seen), Scales, want*Scales)
+			t.Errorf("shape %d gives %d distinct images at %d scales, want %d", shape, len(seen), Scales, want*Scales)
 		}
 	}
 	seen := map[string]bool{}

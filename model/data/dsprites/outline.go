@@ -2,9 +2,9 @@ package dsprites
 
 import "math"
 
-// Sizes at scale 1, in pixels. They were fitted to frames that the authors of dSprites show: 62 of 64 squares come out as theirs,
-// pixel by pixel, and 41 of 64 ellipses. The curve of their heart is not published; the one here has its width of 20, its area of 221
-// (theirs 222) and, tip upwards, its place, 2 above the centre of rotation.
+// Sizes at scale 1, in pixels. They were fitted to frames published by the authors of dSprites: 62 of 64 squares and 41 of 64 ellipses
+// match theirs pixel by pixel. The curve of their heart is not published; the one here has the same width of 20, an area of 221 (theirs
+// is 222) and, tip upwards, the same place, 2 above the centre of rotation.
 const (
 	halfSquare = 9.6
 	halfLong   = 12.76 // of the ellipse
@@ -12,10 +12,10 @@ const (
 	halfHeart  = 10.0
 )
 
-// outline is a shape at scale 1 and orientation 0, symmetric in u: by |u|, the v between which the shape lies. u points right and v
-// down, both in units of 1/turn.
+// outline is a shape at scale 1 and orientation 0, symmetric in u. It holds the range of v inside the shape for each |u|. u points right
+// and v down, both in units of 1/turn.
 type outline struct {
-	reach int // no point of the shape is farther from the centre, in units
+	reach int // maximum distance of a point of the shape from the centre, in units
 	wide  int // largest |u| inside
 	span  [spans]struct{ top, bottom int }
 }
@@ -26,7 +26,7 @@ const (
 	spanBits = 19 // 2^19 of 62·2^20 to the pixel: 1/124 of a pixel
 )
 
-// holds says whether a point is inside.
+// holds reports whether a point is inside.
 func (o *outline) holds(u, v int) bool {
 	if u < 0 {
 		u = -u
@@ -44,7 +44,7 @@ var outlines = [Shapes]outline{
 	Heart:   newOutline(halfHeart, heart),
 }
 
-// newOutline tabulates a shape. edge takes |u| up to wide and gives the v between which the shape lies, all in pixels.
+// newOutline tabulates a shape. edge returns the range of v inside the shape for |u| up to wide, all in pixels.
 func newOutline(wide float64, edge func(u float64) (top, bottom float64)) (o outline) {
 	fixed := func(pixels float64) int { return int(math.Round(pixels * unit * turn)) }
 	o.wide = fixed(wide)

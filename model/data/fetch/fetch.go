@@ -1,5 +1,4 @@
-// Package fetch gets large files over HTTP: interrupted downloads go on where they ended, and what arrived is compared with what
-// was published.
+// Package fetch downloads large files over HTTP, resumes interrupted downloads, and verifies files against published checksums.
 package fetch
 
 import (
@@ -19,34 +18,34 @@ import (
 	"slotscope/model/public"
 )
 
-// Want is a file to be got, and what is known about it.
+// Want is a file to download, and what is known about it.
 type Want struct {
 	URL    string
-	Name   string // what to call it in the folder
-	Bytes  int64  // 0 where not known
-	SHA256 string // hex; empty where not known
-	MD5    string // hex; empty where not known
+	Name   string // file name in the folder
+	Bytes  int64  // 0 if unknown
+	SHA256 string // hex; empty if unknown
+	MD5    string // hex; empty if unknown
 }
 
-// Progress is told how many bytes are here, of how many; of is 0 while that is not known.
+// Progress receives the number of bytes done and in total; of is 0 while the total is unknown.
 type Progress func(done, of int64)
 
 const (
-	part     = ".part"      // ends the name of a file until it is whole
-	record   = ".part.json" // what is known of the part
-	attempts = 6            // at the same place before giving up
+	part     = ".part"      // suffix of an incomplete file
+	record   = ".part.json" // suffix of the record of its origin
+	attempts = 6            // without progress before giving up
 	patience = 60 * time.Second
 )
 
 // Fetcher downloads.
 type Fetcher struct {
 	Client   *http.Client
-	Patience time.Duration                         // without a byte before another attempt
-	Wait     func(attempt int) time.Duration       // before attempt 1, 2, …
-	Room     func(dir *os.Root, bytes int64) error // refuses a file that the disk has no room for; nil asks nobody
+	Patience time.Duration                         // how long to wait for a byte before another attempt
+	Wait     func(attempt int) time.Duration       // pause after failed attempt 1, 2, …
+	Room     func(dir *os.Root, bytes int64) error // returns an error if the disk has too little space; nil to skip this check
 }
 
-// New is a Fetcher for the open net.
+// New returns a Fetcher that may connect to any server.
 func New() Fetcher {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = patience
@@ -56,17 +55,17 @@ func New() Fetcher {
 	}
 }
 
-// AllowPrivate is the flag by which an operator lets Public download from private networks too.
+// AllowPrivate is the flag with which an operator allows downloads from private networks.
 const AllowPrivate = "--allow-private-urls"
 
-// Public is New for addresses that a visitor chose: it connects to servers of the public internet alone.
+// Public returns a Fetcher for URLs chosen by users, which connects only to servers on the public internet.
 func Public() Fetcher {
 	f := New()
 	f.Client.Transport = public.NewTransport(AllowPrivate, patience)
 	return f
 }
 
-// follow refuses to be sent elsewhere without end, or to what is no server.
+// follow limits redirects to 10, and to HTTP and HTTPS.
 func follow(next *http.Request, before []*http.Request) error {
 	switch {
 	case len(before) >= 10:
@@ -77,8 +76,8 @@ func follow(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// Download puts the file into dir under its name, unless it is there. What an earlier call left is taken up where the server
-// allows it and still has the same file. An error keeps what has arrived for the next call.
+// Download writes the file to dir under its name unless it exists. It resumes a partial download if the server supports that and the
+// file has not changed. After an error, the partial download is kept for the next call.
 func (f Fetcher) Download(ctx context.Context, dir *os.Root, w Want, progress Progress) error {
 	if _, err := dir.Stat(w.Name); err == nil {
 		return nil
@@ -111,19 +110,19 @@ func (f Fetcher) Download(ctx context.Context, dir *os.Root, w Want, progress Pr
 	}
 }
 
-// permanent is an error that another attempt does not mend.
+// permanent is an error that another attempt would not fix.
 type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
 
-// final says whether another attempt would not mend the error.
+// final reports whether another attempt would not help.
 func final(err error) bool {
 	var refused public.Refused
 	var fatal permanent
 	return errors.As(err, &fatal) || errors.As(err, &refused)
 }
 
-// download is one file on its way.
+// download is one download in progress.
 type download struct {
 	Fetcher
 	dir      *os.Root
@@ -134,10 +133,10 @@ type download struct {
 	origin   origin
 }
 
-// origin says from where the part came, so that no two files are joined.
+// origin records the source of a partial download, so that parts of different files are never joined.
 type origin struct {
 	URL  string `json:"url"`
-	ETag string `json:"etag"` // or the date of the last change, as If-Range takes either
+	ETag string `json:"etag"` // or the Last-Modified date; If-Range accepts either
 }
 
 func (f Fetcher) open(dir *os.Root, w Want, progress Progress) (*download, error) {
@@ -155,7 +154,7 @@ func (f Fetcher) open(dir *os.Root, w Want, progress Progress) (*download, error
 	return d, nil
 }
 
-// attempt asks for what is missing and writes what comes; whole says that nothing is missing any more.
+// attempt requests the missing bytes and writes what arrives. whole means that the file is complete.
 func (d *download) attempt(ctx context.Context) (whole bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -179,7 +178,7 @@ func (d *download) attempt(ctx context.Context) (whole bool, err error) {
 	return true, nil
 }
 
-// orCause is why ctx ended, where that explains err.
+// orCause returns the cause of ctx's end if that explains err, else err.
 func orCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !final(err) {
 		return cause
@@ -200,7 +199,7 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	reply, err := d.Client.Do(request)
 	var dns *net.DNSError
 	if errors.As(err, &dns) && dns.IsNotFound {
-		return nil, permanent{fmt.Errorf("no server %s, or this machine is offline", request.URL.Host)}
+		return nil, permanent{fmt.Errorf("server %s was not found; check the address and this machine's internet connection", request.URL.Host)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("downloading: %w", err)
@@ -208,14 +207,14 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	return reply, nil
 }
 
-// accept makes the part ready for the body of a reply, and returns the size of the whole file; 0 where the server does not say.
+// accept prepares the partial file for the body of a reply and returns the size of the whole file, or 0 if unknown.
 func (d *download) accept(reply *http.Response) (of int64, err error) {
 	switch reply.StatusCode {
 	case http.StatusPartialContent:
 		first, of, ok := contentRange(reply.Header.Get("Content-Range"))
 		if !ok || first != d.done {
 			d.restart()
-			return 0, fmt.Errorf("%s sent a different byte range than requested", d.want.URL)
+			return 0, fmt.Errorf("%s sent a byte range other than the one requested", d.want.URL)
 		}
 		return of, nil
 	case http.StatusRequestedRangeNotSatisfiable:
@@ -227,17 +226,17 @@ func (d *download) accept(reply *http.Response) (of int64, err error) {
 	case http.StatusOK:
 		return d.beginAnew(reply)
 	}
-	err = fmt.Errorf("%s answered %s", d.want.URL, reply.Status)
+	err = fmt.Errorf("%s responded with status %s", d.want.URL, reply.Status)
 	if reply.StatusCode < 500 && reply.StatusCode != http.StatusTooManyRequests && reply.StatusCode != http.StatusRequestTimeout {
 		return 0, permanent{err}
 	}
 	return 0, err
 }
 
-// beginAnew takes a reply that holds the file from its first byte.
+// beginAnew accepts a reply that starts at the first byte of the file.
 func (d *download) beginAnew(reply *http.Response) (of int64, err error) {
 	if kind := reply.Header.Get("Content-Type"); strings.HasPrefix(kind, "text/html") {
-		return 0, permanent{fmt.Errorf("%s answered with a web page, not with a file: download it in a browser, then give the path of the file", d.want.URL)}
+		return 0, permanent{fmt.Errorf("%s is a web page, not a file; download the file in a browser, then give its path", d.want.URL)}
 	}
 	of = max(0, reply.ContentLength)
 	if d.want.Bytes > 0 && of > 0 && of != d.want.Bytes {
@@ -259,7 +258,7 @@ func (d *download) beginAnew(reply *http.Response) (of int64, err error) {
 	return of, nil
 }
 
-// validator is what tells one state of a file from another; empty where the server gives nothing that does.
+// validator returns the ETag or date that identifies the version of a file; empty if the server sends neither.
 func validator(h http.Header) string {
 	if tag := h.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
 		return tag
@@ -276,7 +275,7 @@ func (d *download) copy(ctx context.Context, body io.Reader, of int64, alive fun
 	buf := make([]byte, 256<<10)
 	for {
 		if ctx.Err() != nil {
-			return context.Cause(ctx) // what is in the connection's buffer could be the whole rest
+			return context.Cause(ctx) // do not drain the connection's buffer, which may hold all the rest
 		}
 		n, err := body.Read(buf)
 		if n > 0 {
@@ -296,7 +295,7 @@ func (d *download) copy(ctx context.Context, body io.Reader, of int64, alive fun
 	}
 }
 
-// finish gives the whole file its name.
+// finish renames the complete file to its final name.
 func (d *download) finish() error {
 	if err := errors.Join(d.file.Sync(), d.file.Close()); err != nil {
 		return err
@@ -308,7 +307,7 @@ func (d *download) finish() error {
 	return nil
 }
 
-// contentRange reads "bytes 5-9/10" and "bytes */10"; of is 0 where it is not said.
+// contentRange parses "bytes 5-9/10" and "bytes */10"; of is 0 if unknown.
 func contentRange(text string) (first, of int64, ok bool) {
 	span, total, ok := strings.Cut(strings.TrimPrefix(text, "bytes "), "/")
 	if !ok {
@@ -320,7 +319,7 @@ func contentRange(text string) (first, of int64, ok bool) {
 	return first, of, ok && err == nil
 }
 
-// NameOf is what to call the file of a URL: the last part of its path.
+// NameOf returns a file name for a URL: the last part of its path.
 func NameOf(url string) string {
 	url, _, _ = strings.Cut(url, "?")
 	url, _, _ = strings.Cut(url, "#")

@@ -21,7 +21,7 @@ import (
 	"slotscope/model/public"
 )
 
-// content is what the servers of these tests hold.
+// content is the file that the test servers serve.
 var content = func() []byte {
 	b := make([]byte, 1<<20)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -31,7 +31,7 @@ var content = func() []byte {
 	return b
 }()
 
-// flaky cuts every reply after some bytes.
+// flaky is a server that cuts every reply after some bytes.
 type flaky struct {
 	after    int
 	tag      func(request int) string
@@ -86,7 +86,7 @@ func serve(t *testing.T, h http.Handler) string {
 
 func quiet(int64, int64) {}
 
-// TestCutOff goes on after every cut, from the byte where it came.
+// TestCutOff: a download resumes after every cut, from the byte where it stopped.
 func TestCutOff(t *testing.T) {
 	s := &flaky{after: 300_000, tag: func(int) string { return `"one"` }}
 	dir := folder(t)
@@ -103,10 +103,10 @@ func TestCutOff(t *testing.T) {
 	}
 	got, _ := dir.ReadFile("a.bin")
 	if !bytes.Equal(got, content) || last != total || total != int64(len(content)) {
-		t.Errorf("%d bytes, told of %d of %d", len(got), last, total)
+		t.Errorf("%d bytes, reported %d of %d", len(got), last, total)
 	}
 	if s.requests.Load() < 4 || s.ranges[0] != "" || !strings.HasPrefix(s.ranges[1], "bytes=") || s.ranges[1] == "bytes=0-" {
-		t.Errorf("asked for %q", s.ranges)
+		t.Errorf("requested %q", s.ranges)
 	}
 	if err := Verify(context.Background(), filepath.Join(dir.Name(), "a.bin"), want, quiet); err != nil {
 		t.Error(err)
@@ -127,7 +127,7 @@ func list(t *testing.T, dir *os.Root) (names []string) {
 	return names
 }
 
-// TestAnotherFile begins anew where the server's file has changed between two parts.
+// TestAnotherFile: a download starts over if the server's file has changed.
 func TestAnotherFile(t *testing.T) {
 	s := &flaky{after: 700_000, tag: func(n int) string { return fmt.Sprintf("%q", fmt.Sprint(min(n, 2))) }}
 	s.after = 700_000
@@ -136,11 +136,11 @@ func TestAnotherFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := dir.ReadFile("a.bin"); !bytes.Equal(got, content) {
-		t.Errorf("two states of the file were joined")
+		t.Errorf("parts of different files were joined")
 	}
 }
 
-// TestCancel keeps what has arrived, and the next call asks for the rest alone.
+// TestCancel: a cancelled download keeps what has arrived, and the next call requests only the rest.
 func TestCancel(t *testing.T) {
 	s := &flaky{after: 1 << 30, tag: func(int) string { return `"one"` }}
 	dir, url := folder(t), serve(t, s)
@@ -156,17 +156,17 @@ func TestCancel(t *testing.T) {
 		t.Fatalf("cancelled: %v", err)
 	}
 	if _, err := dir.Stat("a.bin"); !errors.Is(err, os.ErrNotExist) && kept < int64(len(content)) {
-		t.Errorf("a part has the name of the whole: %v", err)
+		t.Errorf("a partial file has the final name: %v", err)
 	}
 	if err := fetcher().Download(context.Background(), dir, Want{URL: url, Name: "a.bin"}, quiet); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := dir.ReadFile("a.bin"); !bytes.Equal(got, content) || s.ranges[1] == "" {
-		t.Errorf("%d bytes after asking for %q", len(got), s.ranges)
+		t.Errorf("%d bytes after requesting %q", len(got), s.ranges)
 	}
 }
 
-// TestRefusals says what is wrong, at once.
+// TestRefusals: permanent errors are reported after one request.
 func TestRefusals(t *testing.T) {
 	html := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -196,17 +196,16 @@ func TestRefusals(t *testing.T) {
 			f.Room = func(*os.Root, int64) error { return c.room }
 			err := f.Download(context.Background(), dir, c.want, quiet)
 			if err == nil || !strings.Contains(err.Error(), c.says) || asked != 1 {
-				t.Errorf("%v after %d requests, want one that says %q", err, asked, c.says)
+				t.Errorf("%v after %d requests, want %q after one", err, asked, c.says)
 			}
 			if _, err := dir.Stat("a.bin"); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("a file is there: %v", err)
+				t.Errorf("a file exists: %v", err)
 			}
 		})
 	}
 }
 
-// TestSilence gives up on a server that sends nothing more.
-// TestRedirects: one that leads to a file is followed; one without end, or out of the web, is not asked again.
+// TestRedirects: a redirect to a file is followed; an endless one, or one that leaves HTTP, is not retried.
 func TestRedirects(t *testing.T) {
 	var requests atomic.Int32
 	server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -235,6 +234,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// TestSilence: a download fails if the server stops sending.
 func TestSilence(t *testing.T) {
 	release := make(chan struct{})
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -255,7 +255,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestVerify tells a cut file from a changed one.
+// TestVerify distinguishes a truncated file from a changed one.
 func TestVerify(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.bin")
 	os.WriteFile(path, content, 0o644)
@@ -267,7 +267,7 @@ func TestVerify(t *testing.T) {
 		{Want{}, ""},
 		{Want{MD5: sum}, ""},
 		{Want{Bytes: 5}, fmt.Sprintf("is not the published file: it has %d bytes, not 5", len(content))},
-		{Want{Bytes: 1 << 30}, "the published file has 1073741824: it may not have been downloaded whole"},
+		{Want{Bytes: 1 << 30}, "the published file has 1073741824; the download may be incomplete"},
 		{Want{SHA256: other}, "SHA-256 is"},
 		{Want{MD5: other[:32]}, "MD5 is " + sum},
 	} {
@@ -276,7 +276,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%+v: %v", c.want, err)
 		}
 		if d := Differs(""); errors.As(err, &d) != (c.says != "") {
-			t.Errorf("%+v: a file that differs? %v", c.want, err)
+			t.Errorf("%+v: Differs in the chain? %v", c.want, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -286,7 +286,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestNameOf names files after addresses, and never a path.
+// TestNameOf derives file names from URLs, never paths.
 func TestNameOf(t *testing.T) {
 	for url, want := range map[string]string{
 		"https://a.org/b/c.h5":              "c.h5",
@@ -303,7 +303,7 @@ func TestNameOf(t *testing.T) {
 	}
 }
 
-// TestPrivateServersAreRefused at once, in a sentence that says how the operator allows them.
+// TestPrivateServersAreRefused: private servers are refused without a request, and the error names the flag that allows them.
 func TestPrivateServersAreRefused(t *testing.T) {
 	reached := 0
 	inside := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))

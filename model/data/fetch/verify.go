@@ -11,13 +11,13 @@ import (
 	"os"
 )
 
-// Differs is the sentence that says in what a file is not the published one.
+// Differs is an error that says how a file differs from the published one.
 type Differs string
 
 func (d Differs) Error() string { return string(d) }
 
-// Verify compares the file at path with what is known about it; nothing known is no error. Where it is another file, the error has
-// a Differs in its chain.
+// Verify compares the file at path with its known size and checksum, if any. The error wraps a Differs if the file is not the
+// published one.
 func Verify(ctx context.Context, path string, w Want, progress Progress) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func Verify(ctx context.Context, path string, w Want, progress Progress) error {
 
 func sizeDiffers(path string, got, want int64) Differs {
 	if got < want {
-		return Differs(fmt.Sprintf("%s has %d bytes; the published file has %d: it may not have been downloaded whole", path, got, want))
+		return Differs(fmt.Sprintf("%s has %d bytes, but the published file has %d; the download may be incomplete", path, got, want))
 	}
 	return Differs(fmt.Sprintf("%s is not the published file: it has %d bytes, not %d", path, got, want))
 }

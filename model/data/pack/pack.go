@@ -1,7 +1,7 @@
-// Package pack is a file of images of equal size, any of which is one read away.
+// Package pack implements a file format for images of equal size with random access.
 //
-// It is written once, from the first image to the last, under a temporary name that can be taken up again after an interruption,
-// and takes its own name when it is whole. Integers are little-endian:
+// A file is written once, from the first image to the last, under a temporary name. Writing can be resumed after an interruption, and
+// a complete file is renamed to its final name. Integers are little-endian:
 //
 //	"SLOTPACK"  version uint32  length of the header uint32  images on disk uint64
 //	header      JSON
@@ -27,21 +27,21 @@ const (
 	fixed   = 24      // bytes before the header
 	page    = 4096    // where images begin
 	block   = 256     // images under one checksum
-	largest = 1 << 24 // bytes of a header; a longer one is none of ours
+	largest = 1 << 24 // maximum bytes of a header
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Header says what a packed file holds.
+// Header describes a packed file.
 type Header struct {
 	Len     int             `json:"len"`     // images
-	Each    int             `json:"each"`    // bytes of an image; 0 where only labels are kept
+	Each    int             `json:"each"`    // bytes of an image; 0 if only labels are stored
 	Factors int             `json:"factors"` // labels of an image; 0 for none
-	Info    json.RawMessage `json:"info"`    // the caller's own
-	Origin  string          `json:"origin"`  // what it was packed from: an interrupted file is only taken up for the same
+	Info    json.RawMessage `json:"info"`    // for the caller
+	Origin  string          `json:"origin"`  // source of the images; writing is resumed only for the same origin
 }
 
-// plan is where the parts of a file lie, in bytes from its beginning.
+// plan holds the offsets of the parts of a file, in bytes from its start.
 type plan struct{ sums, labels, order, images, end int64 }
 
 func (h Header) plan(encoded int) plan {
@@ -62,7 +62,7 @@ func (h Header) blocks() int { return (h.Len + block - 1) / block }
 
 func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }
 
-// Size is how many bytes the file of a header takes.
+// Size returns the size in bytes of a file with this header.
 func (h Header) Size() (int64, error) {
 	encoded, err := h.encode()
 	return h.plan(len(encoded)).end, err
@@ -79,7 +79,7 @@ func (h Header) encode() ([]byte, error) {
 	return encoded, err
 }
 
-// preamble is everything before the sums.
+// preamble returns everything before the sums.
 func preamble(encoded []byte, done int) []byte {
 	var b bytes.Buffer
 	b.WriteString(magic)
@@ -90,16 +90,16 @@ func preamble(encoded []byte, done int) []byte {
 	return b.Bytes()
 }
 
-var errForeign = errors.New("it is not a packed dataset of this program")
+var errForeign = errors.New("it is not a packed dataset, or it is damaged")
 
-// readPreamble reads what preamble wrote; encoded is the header as it stands in the file.
+// readPreamble reads what preamble wrote; encoded is the header as stored in the file.
 func readPreamble(r io.ReaderAt) (h Header, encoded []byte, done int, err error) {
 	var b [fixed]byte
 	if _, err := r.ReadAt(b[:], 0); err != nil || string(b[:8]) != magic {
 		return h, nil, 0, errForeign
 	}
 	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
-		return h, nil, 0, fmt.Errorf("it is of version %d; this program reads version %d", v, version)
+		return h, nil, 0, fmt.Errorf("it has version %d, but this program reads version %d", v, version)
 	}
 	length := binary.LittleEndian.Uint32(b[12:])
 	if length > largest {

@@ -28,7 +28,7 @@ func root(t testing.TB) *os.Root {
 	return r
 }
 
-// sample makes images and labels of a header.
+// sample returns random images and labels for a header.
 func sample(h Header) (images []byte, labels []uint16) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	images = make([]byte, h.Len*h.Each)
@@ -68,7 +68,7 @@ func header(length, each, factors int) Header {
 	return Header{Len: length, Each: each, Factors: factors, Info: json.RawMessage(`{"a":1}`), Origin: "there"}
 }
 
-// TestRoundTrip writes files of any shape in pieces of any size, and reads everything back.
+// TestRoundTrip writes files of any shape in pieces of any size and reads everything back.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := header(rapid.IntRange(1, 700).Draw(rt, "len"), rapid.IntRange(1, 30).Draw(rt, "each"), rapid.IntRange(0, 3).Draw(rt, "factors"))
@@ -115,7 +115,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		for b, i := range index {
 			if !bytes.Equal(got[b*h.Each:(b+1)*h.Each], images[i*h.Each:(i+1)*h.Each]) {
-				rt.Fatalf("image %d is another", i)
+				rt.Fatalf("image %d differs", i)
 			}
 			for k := range h.Factors {
 				if classes[b*h.Factors+k] != int(labels[i*h.Factors+k]) {
@@ -124,7 +124,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		if size, _ := h.Size(); size != stat(t, f).Size() {
-			rt.Fatalf("Size says %d, the file has %d", size, stat(t, f).Size())
+			rt.Fatalf("Size returns %d, the file has %d", size, stat(t, f).Size())
 		}
 		if err := f.Check(context.Background(), func(int) {}); err != nil {
 			rt.Fatal(err)
@@ -140,7 +140,7 @@ func stat(t testing.TB, f *File) os.FileInfo {
 	return s
 }
 
-// TestFind compares the search with looking at every image.
+// TestFind compares the search with a linear scan.
 func TestFind(t *testing.T) {
 	h := header(300, 0, 4)
 	_, labels := sample(h)
@@ -166,7 +166,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	if missing == 0 {
-		t.Error("every tuple occurs: the search was never told of one that does not")
+		t.Error("every tuple occurs, so missing ones are not tested")
 	}
 }
 
@@ -175,7 +175,7 @@ func sameLabels(labels []uint16, a, b int) bool {
 	return slices.Equal(labels[4*a:4*a+4], labels[4*b:4*b+4])
 }
 
-// TestAnotherOrigin begins anew where the same name was being packed from something else.
+// TestAnotherOrigin: writing starts over if the existing file has another origin.
 func TestAnotherOrigin(t *testing.T) {
 	dir, h := root(t), header(600, 8, 0)
 	images, _ := sample(h)
@@ -187,17 +187,17 @@ func TestAnotherOrigin(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w, _ = NewWriter(dir, "a.pack", h, nil); w.Done() != 512 {
-		t.Errorf("%d images are taken up, want 512", w.Done())
+		t.Errorf("%d images are kept, want 512", w.Done())
 	}
 	w.Close()
 	h.Origin = "elsewhere"
 	if w, _ = NewWriter(dir, "a.pack", h, nil); w.Done() != 0 {
-		t.Errorf("%d images of another origin are taken up", w.Done())
+		t.Errorf("%d images of another origin are kept", w.Done())
 	}
 	w.Close()
 }
 
-// TestUnfinished makes sure that what was not finished has no name, and cannot be opened under its temporary one.
+// TestUnfinished: an incomplete file does not have its final name and cannot be opened.
 func TestUnfinished(t *testing.T) {
 	dir, h := root(t), header(600, 8, 0)
 	images, _ := sample(h)
@@ -219,7 +219,7 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// TestDamage finds a changed byte, a cut end and a file of another kind.
+// TestDamage detects a changed byte, a truncated file and other kinds of files.
 func TestDamage(t *testing.T) {
 	dir, h := root(t), header(600, 8, 1)
 	images, labels := sample(h)
@@ -246,7 +246,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestBytes opens arbitrary bytes after the magic: an error, never a panic.
+// TestBytes: arbitrary bytes after the magic give an error, never a panic.
 func TestBytes(t *testing.T) {
 	dir := root(t)
 	f := write(t, dir, header(10, 4, 1), make([]byte, 40), make([]uint16, 10))
@@ -266,7 +266,7 @@ func TestBytes(t *testing.T) {
 	})
 }
 
-// full is a file on a disk that has no room after some bytes.
+// full is a file on a disk that fills up after some bytes.
 type full struct {
 	file
 	left int
@@ -279,7 +279,7 @@ func (f *full) WriteAt(b []byte, at int64) (int, error) {
 	return f.file.WriteAt(b, at)
 }
 
-// TestFullDisk keeps what had room, and goes on once there is more.
+// TestFullDisk: a full disk keeps what was written, and writing resumes once there is space.
 func TestFullDisk(t *testing.T) {
 	dir, h := root(t), header(600, 8, 0)
 	images, _ := sample(h)
@@ -300,7 +300,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// held is a file whose Sync waits, then ends as it is told.
+// held is a file whose Sync waits for its result.
 type held struct {
 	file
 	end chan error
@@ -308,7 +308,7 @@ type held struct {
 
 func (h held) Sync() error { return <-h.end }
 
-// TestSyncMeanwhile goes on writing while the disk works, counts only what the disk holds, and reports what the disk could not do.
+// TestSyncMeanwhile: writing continues during a sync, only synced images are counted, and errors of a sync are reported.
 func TestSyncMeanwhile(t *testing.T) {
 	dir, h := root(t), header(1024, 8, 0)
 	images, _ := sample(h)
@@ -331,11 +331,11 @@ func TestSyncMeanwhile(t *testing.T) {
 		}
 	}
 	if w.Done() != 768 || counted() != 0 {
-		t.Errorf("%d images are written and %d counted while the disk works", w.Done(), counted())
+		t.Errorf("%d images are written and %d counted during a sync", w.Done(), counted())
 	}
 	end <- nil
 	if err := w.endSync(); err != nil || counted() != 256 {
-		t.Errorf("%d images are counted of the 256 that were there when the disk began: %v", counted(), err)
+		t.Errorf("%d images are counted of the 256 written before the sync: %v", counted(), err)
 	}
 	w.last = time.Time{}
 	if err := w.Write(images[768*8:]); err != nil {
@@ -344,11 +344,11 @@ func TestSyncMeanwhile(t *testing.T) {
 	end <- syscall.EIO
 	close(end) // later ones succeed
 	if err := w.Close(); !errors.Is(err, syscall.EIO) {
-		t.Errorf("what the disk could not do is told as %v", err)
+		t.Errorf("a failed sync is reported as %v", err)
 	}
 }
 
-// TestTogether reads from several goroutines; the race detector watches.
+// TestTogether reads from several goroutines, for the race detector.
 func TestTogether(t *testing.T) {
 	h := header(300, 16, 2)
 	images, labels := sample(h)
@@ -367,7 +367,7 @@ func TestTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// BenchmarkRandom reads random images of the size of 3D Shapes' from a file in the page cache.
+// BenchmarkRandom reads random images of the size of 3D Shapes from a file in the page cache.
 func BenchmarkRandom(b *testing.B) {
 	h := header(20000, 64*64*3, 0)
 	f := write(b, root(b), h, make([]byte, h.Len*h.Each), nil)

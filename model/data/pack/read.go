@@ -9,15 +9,15 @@ import (
 	"slices"
 )
 
-// File is a packed file, open for reading. Its memory does not grow with the number of images, and its methods may be called from
-// several goroutines at once.
+// File is a packed file open for reading. Its memory does not grow with the number of images, and its methods are safe for concurrent
+// use.
 type File struct {
 	file   *os.File
 	header Header
 	at     plan
 }
 
-// Open opens a whole file; the error is a sentence that names it.
+// Open opens a complete file; errors name it.
 func Open(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -47,13 +47,13 @@ func open(f *os.File) (*File, error) {
 	return p, nil
 }
 
-// Header says what the file holds.
+// Header returns the description of the file.
 func (f *File) Header() Header { return f.header }
 
-// Close lets go of the file.
+// Close closes the file.
 func (f *File) Close() error { return f.file.Close() }
 
-// Images reads image index[b] into dst[b*Each:]; images that follow each other are one read. Indices must be in range.
+// Images reads image index[b] into dst[b*Each:], consecutive images in one read. Indices must be in range.
 func (f *File) Images(dst []byte, index []int) error {
 	each := f.header.Each
 	for b := 0; b < len(index); {
@@ -85,7 +85,7 @@ func (f *File) Labels(dst []int, index []int) error {
 	return nil
 }
 
-// labels reads the labels of images from first on until dst is full.
+// labels fills dst with the labels of consecutive images from first on.
 func (f *File) labels(dst []int, first int) error {
 	b := make([]byte, 2*len(dst))
 	if _, err := f.file.ReadAt(b, f.at.labels+2*int64(first)*int64(f.header.Factors)); err != nil {
@@ -97,7 +97,7 @@ func (f *File) labels(dst []int, first int) error {
 	return nil
 }
 
-// Find is the first image with these labels that will do; found is false where there is none.
+// Find returns the first image with these labels that will accepts; found is false if there is none.
 func (f *File) Find(labels []int, will func(index int) bool) (index int, found bool, err error) {
 	have := make([]int, f.header.Factors)
 	lo, hi := 0, f.header.Len // the images before lo come before labels, those from hi on do not
@@ -131,7 +131,7 @@ func (f *File) Find(labels []int, will func(index int) bool) (index int, found b
 	return 0, false, nil
 }
 
-// ordered is the image in one place of the order of labels.
+// ordered returns the image at a place in the order of labels.
 func (f *File) ordered(place int) (int, error) {
 	var b [4]byte
 	if _, err := f.file.ReadAt(b[:], f.at.order+4*int64(place)); err != nil {
@@ -144,7 +144,7 @@ func (f *File) ordered(place int) (int, error) {
 	return i, nil
 }
 
-// Check reads every image and compares its block with the checksum written beside it; progress is told how many images are done.
+// Check compares every block of images with its checksum. progress receives the number of images done.
 func (f *File) Check(ctx context.Context, progress func(done int)) error {
 	sums := make([]byte, 4*f.header.blocks())
 	if _, err := f.file.ReadAt(sums, f.at.sums); err != nil {
@@ -161,7 +161,7 @@ func (f *File) Check(ctx context.Context, progress func(done int)) error {
 			return fmt.Errorf("reading image %d of %s: %w", first, f.file.Name(), err)
 		}
 		if crc32.Checksum(b, castagnoli) != binary.LittleEndian.Uint32(sums[first/block*4:]) {
-			return fmt.Errorf("%s is damaged: images %d to %d are not those that were written", f.file.Name(), first, first+n-1)
+			return fmt.Errorf("%s is damaged: the checksum of images %d to %d does not match; remove the dataset, then add it again", f.file.Name(), first, first+n-1)
 		}
 		progress(first + n)
 	}

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// Part is what the name of a file ends with until it is whole.
+// Part is the suffix of an incomplete file.
 const Part = ".part"
 
-// Between two syncs lie at most so many bytes, or so much time: what the end of the process can cost.
+// Limits between two syncs, which bound the work lost when the process is killed.
 const (
 	syncBytes = 256 << 20
 	syncTime  = 2 * time.Second
@@ -31,14 +31,14 @@ type Writer struct {
 	header  Header
 	at      plan
 	done    int // images written
-	synced  int // images that the disk holds
+	synced  int // images synced to disk
 	sum     uint32
 	pending int        // bytes since the last sync began
-	last    time.Time  // when that was
-	syncing chan error // what became of it; nil where none is under way
+	last    time.Time  // time of that sync
+	syncing chan error // result of that sync; nil if none is in progress
 }
 
-// file is what a Writer needs of an *os.File.
+// file is the part of *os.File that a Writer uses.
 type file interface {
 	io.ReaderAt
 	io.WriterAt
@@ -46,8 +46,8 @@ type file interface {
 	Close() error
 }
 
-// NewWriter begins the file of that name in dir, or goes on with the one that an earlier Writer of the same header left: Done
-// says from which image. labels is [Len, Factors].
+// NewWriter starts the file of that name in dir, or resumes the one that an earlier Writer with the same header left; Done returns the
+// next image. labels is [Len, Factors].
 func NewWriter(dir *os.Root, name string, h Header, labels []uint16) (*Writer, error) {
 	if len(labels) != h.Len*h.Factors {
 		panic(fmt.Sprintf("pack: %d labels for %d × %d", len(labels), h.Len, h.Factors))
@@ -74,7 +74,7 @@ func NewWriter(dir *os.Root, name string, h Header, labels []uint16) (*Writer, e
 	return w, nil
 }
 
-// takeUp says whether the file holds the beginning of the same dataset, and goes on from its last whole block.
+// takeUp reports whether the file holds the beginning of the same dataset; if so, writing resumes after its last complete block.
 func (w *Writer) takeUp(encoded []byte) bool {
 	_, old, done, err := readPreamble(w.file)
 	if err != nil || !bytes.Equal(old, encoded) {
@@ -100,7 +100,7 @@ func (w *Writer) begin(encoded []byte, labels []uint16) error {
 	if err := w.file.Sync(); err != nil {
 		return err
 	}
-	_, err := w.file.WriteAt(preamble(encoded, 0), 0) // last: without it the file is begun anew
+	_, err := w.file.WriteAt(preamble(encoded, 0), 0) // last: a file without it is started over
 	return err
 }
 
@@ -120,7 +120,7 @@ func (w *Writer) writeLabels(labels []uint16) error {
 	return err
 }
 
-// sortedByLabels are the images in lexical order of their labels, those of the same labels in their own.
+// sortedByLabels returns the images in lexical order of their labels, and in their own order for equal labels.
 func sortedByLabels(labels []uint16, length, factors int) []uint32 {
 	order := make([]uint32, length)
 	for i := range order {
@@ -131,10 +131,10 @@ func sortedByLabels(labels []uint16, length, factors int) []uint32 {
 	return order
 }
 
-// Done is how many images were written: the index of the next.
+// Done returns the number of images written, which is the index of the next.
 func (w *Writer) Done() int { return w.done }
 
-// Write adds images, [n, Each].
+// Write appends images, [n, Each].
 func (w *Writer) Write(images []byte) error {
 	each := w.header.Each
 	if each == 0 || len(images)%each != 0 || w.done+len(images)/each > w.header.Len {
@@ -150,7 +150,7 @@ func (w *Writer) Write(images []byte) error {
 	return nil
 }
 
-// writeSome adds n images of one block.
+// writeSome appends n images of one block.
 func (w *Writer) writeSome(images []byte, n int) error {
 	if _, err := w.file.WriteAt(images, w.at.images+int64(w.done)*int64(w.header.Each)); err != nil {
 		return err
@@ -172,8 +172,8 @@ func (w *Writer) writeSome(images []byte, n int) error {
 	return nil
 }
 
-// beginSync puts what was written on the disk while more is written. One sync is under way at a time; where as much again has come
-// meanwhile, the disk is the slower one and is waited for.
+// beginSync syncs the file in the background. Only one sync runs at a time; if syncBytes more have been written meanwhile, it waits for
+// the disk.
 func (w *Writer) beginSync() error {
 	if w.syncing != nil && len(w.syncing) == 0 && w.pending < syncBytes {
 		return nil
@@ -186,7 +186,7 @@ func (w *Writer) beginSync() error {
 	return nil
 }
 
-// endSync waits for the sync that is under way.
+// endSync waits for the sync in progress.
 func (w *Writer) endSync() (err error) {
 	if w.syncing != nil {
 		err, w.syncing = <-w.syncing, nil
@@ -194,7 +194,7 @@ func (w *Writer) endSync() (err error) {
 	return err
 }
 
-// sync puts the first images on the disk, then notes how many they are.
+// sync syncs the file, then records that the first done images are on disk.
 func (w *Writer) sync(done int) error {
 	if err := w.file.Sync(); err != nil {
 		return err
@@ -207,7 +207,7 @@ func (w *Writer) sync(done int) error {
 	return err
 }
 
-// Finish gives the file its name once every image was written; the Writer is closed then.
+// Finish renames the file to its final name and closes the Writer. All images must have been written.
 func (w *Writer) Finish() error {
 	if w.header.Each == 0 {
 		w.done = w.header.Len
@@ -231,7 +231,7 @@ func (w *Writer) Finish() error {
 	return syncDir(w.dir)
 }
 
-// Close keeps what was written for another Writer. It does nothing after Finish.
+// Close closes the Writer and keeps the written images for another one. It does nothing after Finish.
 func (w *Writer) Close() error {
 	err := errors.Join(w.endSync(), w.sync(w.done))
 	if err = errors.Join(err, w.file.Close()); errors.Is(err, os.ErrClosed) {
@@ -240,7 +240,7 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// Discard removes what a Writer left of the file of that name in dir; none left is no error.
+// Discard removes the incomplete file of that name in dir, if any.
 func Discard(dir *os.Root, name string) error {
 	if err := dir.Remove(name + Part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -248,12 +248,12 @@ func Discard(dir *os.Root, name string) error {
 	return nil
 }
 
-// syncDir makes a rename last.
+// syncDir makes a rename durable.
 func syncDir(dir *os.Root) error {
 	d, err := dir.Open(".")
 	if err != nil {
 		return err
 	}
-	d.Sync() // some file systems do not know this, and need it no more
+	d.Sync() // some file systems do not support this and do not need it
 	return d.Close()
 }

@@ -2,11 +2,11 @@ package shapes3d
 
 import "math"
 
-// Three channels travel in one word, a lane of 21 bits each, so that one multiplication weighs all three.
+// Three channels share one word, in lanes of 21 bits each, so that one multiplication weights all three.
 const (
 	lane  = 21
 	grey  = 1 | 1<<lane | 1<<(2*lane) // 1 in every lane
-	full  = 256 * one                 // a lane from here on is brighter than 255; pack promises less than 2·full
+	full  = 256 * one                 // a lane at or above this is brighter than 255; pack ensures less than 2·full
 	bleed = full * grey
 )
 
@@ -27,7 +27,7 @@ var hues = func() (c [10]colour) {
 	return c
 }()
 
-// hue is HSV(h, 1, 1) for 0 ≤ h < 1.
+// hue returns HSV(h, 1, 1) for 0 ≤ h < 1.
 func hue(h float64) colour {
 	channel := func(centre float64) float64 {
 		d := math.Abs(6*h - centre)
@@ -36,7 +36,7 @@ func hue(h float64) colour {
 	return rgb(channel(0), channel(2), channel(4))
 }
 
-// skyRow is an image of nothing but sky, to copy from.
+// skyRow is an image of only sky, to copy from.
 var skyRow = func() (b [Bytes]byte) {
 	for p := 0; p < len(b); p += 3 {
 		putPixel(b[p:], uint64(skyColour)*one)
@@ -44,7 +44,7 @@ var skyRow = func() (b [Bytes]byte) {
 	return b
 }()
 
-// compose writes the image of a layer under three albedos to dst: Side × Side × 3 bytes.
+// compose writes the image of a layer with three albedos to dst, Side × Side × 3 bytes.
 //
 //	pixel = Σ_material weight · albedo + white, rounded, at most 255
 func (l *layer) compose(dst []byte, floor, wall, object colour) {
@@ -59,11 +59,11 @@ func (l *layer) compose(dst []byte, floor, wall, object colour) {
 			w>>objectAt&gainMask*uint64(object) +
 			w>>whiteAt*grey
 		over := sum & bleed
-		putPixel(dst[3*p:3*p+3], sum|(over-over>>8)) // fills the eight bits below the one that overflowed
+		putPixel(dst[3*p:3*p+3], sum|(over-over>>8)) // sets the eight bits below the overflow bit
 	}
 }
 
-// putPixel writes the whole parts of three lanes.
+// putPixel writes the integer parts of three lanes.
 func putPixel(dst []byte, sum uint64) {
 	_ = dst[2]
 	dst[0], dst[1], dst[2] = byte(sum/one), byte(sum/one>>lane), byte(sum/one>>(2*lane))

@@ -19,14 +19,14 @@ const (
 	gainMask = 1<<12 - 1
 )
 
-// layer is one traced geometry: for every pixel what it takes of each albedo, and the white added. An image is linear in
-// its albedos (but for clamping), so that its layer and three hues make it.
+// layer is one traced geometry: for every pixel, the weight of each albedo and the white added. An image is linear in its albedos
+// (except for clamping), so its layer and three hues determine it.
 type layer struct {
-	skyline int // pixels before this one show nothing but sky
+	skyline int // pixels before this one show only sky
 	weights [Side * Side]uint64
 }
 
-// bake traces what one geometry shows otherwise than its room, rays × rays rays a pixel.
+// bake traces the pixels of one geometry that differ from its room, with rays × rays rays per pixel.
 func bake(g Geometry, r *room) *layer {
 	s, l := newScene(g), &layer{weights: r.weights}
 	for p, same := range r.same {
@@ -40,7 +40,7 @@ func bake(g Geometry, r *room) *layer {
 	return l
 }
 
-// average traces the rays of one pixel: mean shade by material, and mean white.
+// average traces the rays of one pixel and returns the mean shade by material and the mean white.
 func (s *scene) average(x, y int) (shade [materials]float64, white float64) {
 	for i := range rays * rays {
 		at := s.trace(s.view(float64(x)+subpixel(i%rays), float64(y)+subpixel(i/rays)))
@@ -55,8 +55,7 @@ func (s *scene) average(x, y int) (shade [materials]float64, white float64) {
 
 func subpixel(i int) float64 { return (float64(i) + 0.5) / rays }
 
-// pack rounds the weights of a pixel into one word. What does not fit would spill into its neighbour: the scene is fixed, so
-// that is a mistake in it.
+// pack rounds the weights of a pixel into one word. It panics if they do not fit, which would be a bug in the fixed scene.
 func pack(shade [materials]float64, white float64) uint64 {
 	s, f, w, o := fixed(shade[sky]), fixed(shade[floor]), fixed(shade[wall]), fixed(shade[object])
 	a := fixed(255 * white)

@@ -1,7 +1,7 @@
 package shapes3d
 
-// room is what the images of one shape and orientation show alike at every scale: the pixels that the largest object neither covers nor
-// shades. They are traced once instead of Scales times.
+// room holds the pixels that the images of one shape and orientation share at every scale: those that the largest object neither covers
+// nor shades. They are traced once instead of Scales times.
 type room struct {
 	same    [Side * Side]bool
 	weights [Side * Side]uint64 // of the pixels that are the same
@@ -9,7 +9,7 @@ type room struct {
 
 func newRoom(shape, orientation int) *room {
 	s, r := newScene(Geometry{Shape: shape, Scale: Scales - 1, Orientation: orientation}), new(room)
-	// The balls around the largest object hold those around the smaller ones; a little wider, they do so beyond rounding.
+	// The balls around the largest object contain those around the smaller ones; the margin covers rounding.
 	s.bound.radius *= 1.0001
 	s.shadow.radius *= 1.0001
 	for p := range r.same {
@@ -20,7 +20,7 @@ func newRoom(shape, orientation int) *room {
 	return r
 }
 
-// bare says whether every ray of a pixel passes the object by, and ends where the object hides nothing of the lamp.
+// bare reports whether every ray of a pixel misses the object and ends at a point from which the whole lamp is visible.
 func (s *scene) bare(x, y int) bool {
 	for i := range rays * rays {
 		r := s.view(float64(x)+subpixel(i%rays), float64(y)+subpixel(i/rays))

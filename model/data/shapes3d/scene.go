@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// numbers are the 27 numbers of the scene, fitted to published frames of 3D Shapes. Lengths are in units of a
-// tenth of the camera's distance from the object; gains multiply an albedo of 0 to 255.
+// numbers holds the 27 parameters of the scene, fitted to published images of 3D Shapes. The unit of length is a tenth of the camera's
+// distance from the object; gains multiply an albedo of 0 to 255.
 type numbers struct {
 	Camera struct {
 		Focal  float64 // in pixels of an image 64 wide
@@ -17,7 +17,7 @@ type numbers struct {
 		HalfWidth  float64 `json:"half_width"`
 		WallHeight float64 `json:"wall_height"`
 	}
-	Cube struct { // at scale 1, as the other solids
+	Cube struct { // at scale 1, like the other solids
 		HalfEdge float64 `json:"half_edge"`
 	}
 	Cylinder, Capsule struct{ Radius, Height float64 }
@@ -30,7 +30,7 @@ type numbers struct {
 	Spot              struct{ X, Z, Falloff float64 }
 }
 
-// surface says how a material answers light: evenly, to the camera's head light, to the lamp.
+// surface holds a material's gains for ambient light, the camera's headlight, and the lamp.
 type surface struct{ Ambient, Head, Key float64 }
 
 //go:embed scene.json
@@ -49,12 +49,12 @@ const (
 	lampPoints = 8   // shadow rays per point of the floor
 )
 
-// scene is one geometry: the room, one object, and a camera turned around it. Colours are no part of it.
+// scene is one geometry: the room, one object, and a camera rotated around it. It has no colours.
 type scene struct {
 	*numbers
 	object         solid
 	bound          ball // around the object
-	shadow         ball // the bound, wider by how far rays to the lamp's disc part below its top: outside it all of the lamp is seen
+	shadow         ball // bound, widened by the spread below its top of rays to the lamp's disc; rays to the lamp's middle that miss it see the whole lamp
 	eye            vec
 	right, forward vec // unit vectors of the level camera
 	lamp           vec
@@ -80,7 +80,7 @@ func newScene(g Geometry) *scene {
 	return s
 }
 
-// sunflower is point i of n spread evenly over a level disc around the origin.
+// sunflower returns point i of n spread evenly over a horizontal disc around the origin.
 func sunflower(i, n int, radius float64) vec {
 	const goldenAngle = 2.399963229728653
 	r := radius * math.Sqrt((float64(i)+0.5)/float64(n))
@@ -88,7 +88,7 @@ func sunflower(i, n int, radius float64) vec {
 	return vec{r * cos, 0, r * sin}
 }
 
-// view is the ray through the point (x, y) of the image, in pixels from its upper left corner.
+// view returns the ray through the point (x, y) of the image, in pixels from its upper left corner.
 func (s *scene) view(x, y float64) ray {
 	dir := s.forward.add(s.right.mul((x - Side/2) / s.Camera.Focal))
 	dir.y += (Side/2 - y) / s.Camera.Focal

@@ -1,10 +1,10 @@
-// Package shapes3d draws a stand-in for the 3D Shapes images: a room, an object, a camera that orbits it, and three hues.
+// Package shapes3d draws a substitute for the 3D Shapes images: a room, an object, a camera that orbits it, and three hues.
 //
-// Only 480 geometries (shape × scale × orientation) differ in what a ray meets. Each is traced once into a layer of weights,
-// and an image is a weighted sum of three hues and the sky: tens of thousands a second from 18 MB, without a file.
+// Only 480 geometries (shape × scale × orientation) differ in what rays hit. Each is traced once into a layer of weights, and an image
+// is a weighted sum of three hues and the sky: tens of thousands of images per second from 18 MB, without a file.
 //
-// The files, in the order of the work: scene.go and solid.go say what stands where, trace.go follows a ray, room.go finds what
-// needs none again, layer.go keeps what the rays of a pixel brought back, compose.go makes images of it.
+// The files, in the order of the work: scene.go and solid.go define the scene, trace.go follows a ray, room.go finds pixels that scales
+// share, layer.go stores the results of the rays of a pixel, and compose.go makes images of them.
 package shapes3d
 
 import (
@@ -34,13 +34,13 @@ const (
 	Capsule
 )
 
-// Scale is the size of the object in one scale class, 0.75 to 1.25.
+// Scale returns the size of the object for a scale class, 0.75 to 1.25.
 func Scale(class int) float64 { return 0.75 + 0.5*float64(class)/(Scales-1) }
 
-// Orientation is the camera's turn around the object in one orientation class, −30 to 30 degrees.
+// Orientation returns the camera's rotation around the object for an orientation class, −30 to 30 degrees.
 func Orientation(class int) float64 { return -30 + 60*float64(class)/(Orientations-1) }
 
-// Geometry is what decides where every ray of an image ends, by class.
+// Geometry holds the classes that determine where every ray of an image ends.
 type Geometry struct{ Scale, Shape, Orientation int }
 
 func (g Geometry) number() int {
@@ -57,7 +57,7 @@ type Image struct {
 	Geometry
 }
 
-// Renderer draws images. It traces a geometry when it is first asked for; its methods may be called from several goroutines.
+// Renderer draws images. It traces a geometry on first use. Its methods are safe for concurrent use.
 type Renderer struct {
 	layers [geometries]struct {
 		once sync.Once
@@ -92,8 +92,8 @@ func (r *Renderer) room(shape, orientation int) *room {
 	return at.room
 }
 
-// Warm traces every geometry that has not been, on all cores: about a second and a half of one core for all. It returns early,
-// with ctx's error, when ctx ends; what was traced is kept.
+// Warm traces all remaining geometries on all cores, about 1.5 s of one core for all. If ctx ends, it stops with ctx's error and keeps
+// what was traced.
 func (r *Renderer) Warm(ctx context.Context) error {
 	all := make([]int, geometries)
 	for g := range all {
@@ -102,7 +102,7 @@ func (r *Renderer) Warm(ctx context.Context) error {
 	return r.trace(ctx, all)
 }
 
-// Prepare traces, on all cores, the geometries of images about to be drawn.
+// Prepare traces the geometries of images about to be drawn, on all cores.
 func (r *Renderer) Prepare(images func(yield func(Image) bool)) {
 	var missing []int
 	var listed [geometries]bool

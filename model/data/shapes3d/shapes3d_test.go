@@ -21,9 +21,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// pick is a random image, the same for one seed on every run.
+// pick returns a random image.
 func pick(rng *rand.Rand) Image {
 	return Image{rng.IntN(Hues), rng.IntN(Hues), rng.IntN(Hues), Geometry{rng.IntN(Scales), rng.IntN(Shapes), rng.IntN(Orientations)}}
 }
@@ -43,8 +43,8 @@ func draw(r *Renderer, im Image) []byte {
 	return b
 }
 
-// TestGolden holds the pixels of 40 images: a dataset may not change under those who trained on it. Another architecture may
-// round a shade the other way, hence one level of tolerance; on amd64 the bytes are held exactly.
+// TestGolden checks the pixels of 40 images: the dataset must not change, since models were trained on it. Other architectures may round
+// differently, hence a tolerance of one level; on amd64 the bytes must be equal.
 func TestGolden(t *testing.T) {
 	const columns, file = 10, "testdata/golden.png"
 	const digest = "d784e4cbe1c14f9e9781450c9c5b5fca1f4195153fae9d697ec49882f4bf9d26"
@@ -99,7 +99,7 @@ func compareSheet(t *testing.T, file string, got *image.NRGBA) {
 
 func apart(a, b uint8) int { return max(int(a), int(b)) - min(int(a), int(b)) }
 
-// TestSameInAnotherProcess draws in a second process, which traces on all cores first.
+// TestSameInAnotherProcess compares with the images of another process, which traces on all cores first.
 func TestSameInAnotherProcess(t *testing.T) {
 	images := picks(30)
 	if os.Getenv("SHAPES3D_CHILD") != "" {
@@ -127,7 +127,7 @@ func digestOf(r *Renderer, images []Image) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// TestConcurrent asks many goroutines for the same untraced geometries; -race watches.
+// TestConcurrent draws the same untraced geometries in many goroutines, for the race detector.
 func TestConcurrent(t *testing.T) {
 	images, r := picks(8), new(Renderer)
 	want := digestOf(new(Renderer), images)
@@ -143,7 +143,7 @@ func TestConcurrent(t *testing.T) {
 	work.Wait()
 }
 
-// TestEveryGeometryDiffers: no two of the 480 geometries give the same picture, and neither do two hues anywhere.
+// TestEveryGeometryDiffers: all 480 geometries, and all values of each hue, give different images.
 func TestEveryGeometryDiffers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("traces all 480 geometries")
@@ -162,19 +162,19 @@ func TestEveryGeometryDiffers(t *testing.T) {
 			} {
 				sum := sha256.Sum256(draw(r, im))
 				if other, ok := seen[string(sum[:])]; ok && other != im {
-					t.Fatalf("%+v and %+v are the same picture", other, im)
+					t.Fatalf("%+v and %+v give the same image", other, im)
 				}
 				seen[string(sum[:])] = im
 			}
 		}
 	}
 	if want := geometries * (3*Hues - 2); len(seen) != want {
-		t.Errorf("%d pictures, want %d", len(seen), want)
+		t.Errorf("%d distinct images, want %d", len(seen), want)
 	}
 }
 
-// TestLayersEqualTracing compares with tracing each image directly, every ray clamped. Only pixels on an edge between a surface
-// brighter than white and another can differ.
+// TestLayersEqualTracing compares with direct tracing of each image, clamping every ray. Only pixels on the edge of a surface brighter
+// than white can differ.
 func TestLayersEqualTracing(t *testing.T) {
 	r := new(Renderer)
 	sum, n := 0, 0
@@ -237,7 +237,7 @@ func TestComposeIsTheSum(t *testing.T) {
 		}
 	}
 	if saturated == 0 {
-		t.Error("no pixel was brighter than white: the clamp went untested")
+		t.Error("no pixel was brighter than white, so clamping is not tested")
 	}
 }
 
@@ -250,7 +250,7 @@ func TestPackRefusesWhatDoesNotFit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if recover() == nil {
-					t.Error("was packed")
+					t.Error("no panic")
 				}
 			}()
 			pack(shade, 0)

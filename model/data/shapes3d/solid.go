@@ -2,7 +2,7 @@ package shapes3d
 
 import "math"
 
-// tooNear is the least distance at which a ray meets a surface: less is the surface that it starts from.
+// tooNear is the smallest distance of a hit; anything nearer is the surface that the ray starts from.
 const tooNear = 1e-6
 
 // solid is the object in the room. hit returns the distance along the ray to its surface and the outward unit normal there.
@@ -10,7 +10,7 @@ type solid interface {
 	hit(r ray) (t float64, normal vec, ok bool)
 }
 
-// newSolid builds the object of one shape and scale class standing on the floor at the origin, and a ball that encloses it.
+// newSolid returns the object of one shape and scale class on the floor at the origin, and a ball that encloses it.
 func newSolid(n *numbers, shape, scale int) (solid, ball) {
 	s := Scale(scale)
 	switch shape {
@@ -77,7 +77,7 @@ func (b ball) hit(r ray) (float64, vec, bool) {
 	return t, o.add(r.dir.mul(t)).mul(1 / b.radius), t > tooNear
 }
 
-// misses says whether a ray that starts outside b cannot meet anything inside it.
+// misses reports whether a ray that starts outside b cannot hit anything inside it.
 func (b ball) misses(r ray) bool {
 	o := r.from.sub(b.centre)
 	half, outside := o.dot(r.dir), o.dot(o)-b.radius*b.radius

@@ -2,7 +2,7 @@ package shapes3d
 
 import "math"
 
-// material is what a ray ends on; each has one albedo in an image.
+// material is the material that a ray hits; each has one albedo in an image.
 type material int
 
 const (
@@ -10,10 +10,10 @@ const (
 	floor
 	wall
 	object
-	materials // how many there are
+	materials // their number
 )
 
-// sample is what one ray brings back: the pixel is shade · albedo[material] + white, the last in 0 to 1.
+// sample is the result of one ray: the pixel is shade · albedo[material] + white, with white from 0 to 1.
 type sample struct {
 	material     material
 	shade, white float64
@@ -36,14 +36,14 @@ func (s *scene) trace(r ray) sample {
 	return s.shadeFloor(r, ground(r))
 }
 
-// ground is where a ray meets the floor.
+// ground returns the point where a ray hits the floor.
 func ground(r ray) vec {
 	p := r.at(-r.from.y / r.dir.y)
 	p.y = 0
 	return p
 }
 
-// leave returns where a ray from inside the square room goes through one of its four walls, and that wall's inward normal.
+// leave returns the distance at which a ray from inside the square room hits one of its four walls, and that wall's inward normal.
 func (s *scene) leave(r ray) (float64, vec) {
 	tx := (math.Copysign(s.Room.HalfWidth, r.dir.x) - r.from.x) / r.dir.x
 	tz := (math.Copysign(s.Room.HalfWidth, r.dir.z) - r.from.z) / r.dir.z
@@ -74,7 +74,7 @@ func (s *scene) shadeFloor(r ray, p vec) sample {
 	return sample{floor, s.Floor.Ambient + s.Floor.Head*max(0, -r.dir.y) + s.Floor.Key*key*s.lampSeen(p), 0}
 }
 
-// lampSeen is the share of the lamp's disc that the object does not hide from a point of the floor.
+// lampSeen returns the share of the lamp's disc that is visible from a point of the floor.
 func (s *scene) lampSeen(p vec) float64 {
 	middle := s.toLamp(p)
 	if s.shadow.misses(middle) {
@@ -92,7 +92,7 @@ func (s *scene) lampSeen(p vec) float64 {
 	return float64(seen) / lampPoints
 }
 
-// toLamp is the ray from a point of the floor to the lamp's middle.
+// toLamp returns the ray from a point of the floor to the lamp's middle.
 func (s *scene) toLamp(p vec) ray {
 	p.y = 1e-4 // off the floor, on which the object stands
 	return ray{p, s.lamp.sub(p).unit()}

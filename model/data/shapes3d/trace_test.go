@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestHitKnown shoots rays whose answers follow by hand from solids of simple size.
+// TestHitKnown compares hits of rays on simple solids with results worked out by hand.
 func TestHitKnown(t *testing.T) {
 	cube := box{half: 1, height: 2}
 	drum := cylinder{tube{1, 0, 2}}
@@ -57,7 +57,7 @@ func TestHitKnown(t *testing.T) {
 	}
 }
 
-// TestBoundHoldsTheObject: wherever the camera's rays or the lamp's meet an object, they meet its bound too.
+// TestBoundHoldsTheObject: camera rays that hit an object also hit its bound.
 func TestBoundHoldsTheObject(t *testing.T) {
 	for shape := range Shapes {
 		for _, scale := range []int{0, Scales - 1} {
@@ -83,7 +83,7 @@ func TestBoundHoldsTheObject(t *testing.T) {
 	}
 }
 
-// TestShadow compares the shadow with the one that every ray to the lamp gives, without the bounds that spare them.
+// TestShadow compares the shadow with one traced without bounds.
 func TestShadow(t *testing.T) {
 	for shape := range Shapes {
 		s, dark, half := newScene(Geometry{5, shape, 7}), 0, 0
@@ -98,7 +98,7 @@ func TestShadow(t *testing.T) {
 			}
 			want := float64(seen) / lampPoints
 			if got := s.lampSeen(p); got != want {
-				t.Fatalf("shape %d at %v: %g of the lamp is seen, want %g", shape, p, got, want)
+				t.Fatalf("shape %d at %v: %g of the lamp is visible, want %g", shape, p, got, want)
 			}
 			if seen == 0 {
 				dark++
@@ -112,15 +112,15 @@ func TestShadow(t *testing.T) {
 	}
 }
 
-// TestCamera: unturned, the camera stands before the object; turned, it looks at it from the other side of the middle.
+// TestCamera: the unrotated camera is in front of the object, and the rotated cameras look at it symmetrically from both sides.
 func TestCamera(t *testing.T) {
 	middle := newScene(Geometry{0, Cube, 7})
 	if want := (vec{0, fitted.Camera.Height, -distance}); middle.eye != want {
-		t.Errorf("the unturned camera stands at %v, want %v", middle.eye, want)
+		t.Errorf("the unrotated camera is at %v, want %v", middle.eye, want)
 	}
 	first, last := newScene(Geometry{0, Cube, 0}), newScene(Geometry{0, Cube, Orientations - 1})
 	if first.eye.x != -last.eye.x || first.eye.z != last.eye.z || math.Abs(math.Abs(first.eye.x)-distance/2) > 1e-12 {
-		t.Errorf("the outermost cameras stand at %v and %v", first.eye, last.eye)
+		t.Errorf("the outermost cameras are at %v and %v", first.eye, last.eye)
 	}
 	for _, s := range []*scene{first, middle, last} {
 		r := s.view(Side/2, Side/2)
@@ -130,7 +130,7 @@ func TestCamera(t *testing.T) {
 	}
 }
 
-// TestRoomChangesNothing compares layers that take what their room shows with layers of which every pixel is traced.
+// TestRoomChangesNothing compares layers that use the pixels of their room with fully traced ones.
 func TestRoomChangesNothing(t *testing.T) {
 	var none room
 	r := new(Renderer)
@@ -138,7 +138,7 @@ func TestRoomChangesNothing(t *testing.T) {
 		for i, scale := range []int{0, Scales / 2, Scales - 1} {
 			g := Geometry{Scale: scale, Shape: shape, Orientation: (5*shape + 7*i) % Orientations}
 			if *bake(g, r.room(g.Shape, g.Orientation)) != *bake(g, &none) {
-				t.Errorf("%+v: the room shows what the object changes", g)
+				t.Errorf("%+v: the room has pixels that the object changes", g)
 			}
 		}
 		same := 0
@@ -148,7 +148,7 @@ func TestRoomChangesNothing(t *testing.T) {
 			}
 		}
 		if same < Side*Side/3 {
-			t.Errorf("shape %d: only %d of %d pixels are the room's", shape, same, Side*Side)
+			t.Errorf("shape %d: the room has only %d of %d pixels", shape, same, Side*Side)
 		}
 	}
 }

@@ -2,7 +2,7 @@ package shapes3d
 
 import "math"
 
-// vec is a point or a direction: x to the right of the unturned camera, y up, z away from it.
+// vec is a point or a direction: x to the right of the unrotated camera, y up, z away from it.
 type vec struct{ x, y, z float64 }
 
 func (a vec) dot(b vec) float64 { return a.x*b.x + a.y*b.y + a.z*b.z }
