@@ -8,7 +8,7 @@ import (
 	"slotscope/model/paper/loss"
 )
 
-// AnnealedVAE is the variational autoencoder whose divergence is held at a capacity that grows while it trains (Burgess et al. 2018).
+// AnnealedVAE is the variational autoencoder that holds its KL divergence at a capacity that grows during training (Burgess et al. 2018).
 type AnnealedVAE struct{ vae }
 
 func newAnnealedVAE(c model.Config, image Image) *AnnealedVAE { return &AnnealedVAE{newVAE(c, image)} }
@@ -26,7 +26,7 @@ func (a *AnnealedVAE) Losses(scope *context.Context, batch Batch) Objective {
 	return o
 }
 
-// capacity is C(t), a scalar in nats per image.
+// capacity returns C(t), a scalar in nats per image.
 func (a *AnnealedVAE) capacity(batch Batch) *Node {
 	end := Scalar(batch.Images.Graph(), batch.Images.DType(), a.cfg.Capacity)
 	if batch.Step == nil {

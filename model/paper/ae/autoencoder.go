@@ -12,7 +12,7 @@ import (
 	"slotscope/model/paper/net"
 )
 
-// bottleneck is what lies between encoder and decoder: three of a Model's five stages.
+// bottleneck implements the stages between encoder and decoder: three of a Model's five.
 type bottleneck interface {
 	Params() []layer.Param
 	Retrieve(scope *context.Context, z *Node) *Node
@@ -20,7 +20,7 @@ type bottleneck interface {
 	Bundle(scope *context.Context, slots *Node) *Node
 }
 
-// autoencoder is what the models share: encoder, decoder and the way through the five stages. Every model embeds one.
+// autoencoder holds the parts shared by all models: encoder, decoder and the five stages. Every model embeds one.
 type autoencoder struct {
 	store
 	cfg     model.Config
@@ -31,7 +31,7 @@ type autoencoder struct {
 	gain    float64 // z = f(x)·gain, and the decoder reads ẑ/gain
 }
 
-// newAutoencoder joins the shared networks by a bottleneck; the encoder writes outputs numbers and the decoder reads size.
+// newAutoencoder joins the shared networks with a bottleneck; outputs is the encoder's output size and size the decoder's input size.
 func newAutoencoder(c model.Config, image Image, middle bottleneck, outputs, size int, gain float64) autoencoder {
 	encoder := net.Encoder{H: image.H, W: image.W, C: image.C, Widths: c.Widths, FC: c.FC, Out: outputs}
 	decoder := net.Decoder{H: image.H, W: image.W, C: image.C, Widths: c.Widths, FC: c.FC, In: size}
@@ -49,7 +49,7 @@ func (a autoencoder) Discrete() bool { return a.cfg.Discrete() }
 // Size implements Model.
 func (a autoencoder) Size() int { return a.size }
 
-// Noise implements Model, for models that draw nothing.
+// Noise implements Model, for models without random draws.
 func (a autoencoder) Noise() int { return 0 }
 
 // Draw implements Model: N(0, 1).
@@ -59,7 +59,7 @@ func (a autoencoder) Draw(rng *rand.Rand, out []float32) {
 	}
 }
 
-// Latent implements Model: z = f(x)·gain, of the first n of the encoder's outputs. A VAE's others are log variances.
+// Latent implements Model: z = f(x)·gain, from the first n encoder outputs. The others, in a VAE, are log variances.
 func (a autoencoder) Latent(scope *context.Context, x *Node) *Node {
 	outputs := a.encoder.Apply(scope, x)
 	if a.encoder.Out > a.size {
@@ -119,7 +119,7 @@ func scaled(x *Node, by float64) *Node {
 	return MulScalar(x, by)
 }
 
-// weighted is Σ weight · value; a term of weight 0 is measured but not learned from, whatever its value.
+// weighted returns Σ weight · value. Terms of weight 0 after the first are measured but excluded, even if their value is not finite.
 func weighted(terms []Term) *Node {
 	total := MulScalar(terms[0].Value, terms[0].Weight)
 	for _, t := range terms[1:] {
@@ -130,9 +130,9 @@ func weighted(terms []Term) *Node {
 	return total
 }
 
-// activity are the moments of latents that are numbers, [B, m], and how many of them tell images apart.
+// activity returns the moments of numeric latents, [B, m], and the number of active ones, which vary between images.
 //
-//	active = #{i : Var_B(z_i) > 0.01}          Burda et al. 2016, of posterior means
+//	active = #{i : Var_B(z_i) > 0.01}          Burda et al. 2016, for posterior means
 func activity(z *Node) []Series {
 	z = StopGradient(z)
 	spread := ReduceMean(Square(Sub(z, ReduceAndKeep(z, ReduceMean, 0))), 0) // [m]
@@ -140,7 +140,7 @@ func activity(z *Node) []Series {
 	return append(moments("latent", InsertAxes(z, 1)), Series{"latent/active", active})
 }
 
-// moments are the quantities that loss.Structural pulls at: of B matrices of n rows, [B, n, d], averaged over the matrices.
+// moments returns the quantities that loss.Structural regularizes, for B matrices of n rows, [B, n, d], averaged over the matrices.
 func moments(name string, x *Node) []Series {
 	x = StopGradient(x)
 	centred := Sub(x, ReduceAndKeep(x, ReduceMean, 1, 2))

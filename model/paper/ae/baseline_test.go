@@ -20,15 +20,15 @@ import (
 
 var baselines = []string{"vqvae", "qlae", "betavae", "betatcvae", "annealedvae", "dipvae1", "dipvae2"}
 
-// TestBaselineParity holds every baseline to PyTorch: parameters, a batch and noise go in; what lies between encoder and decoder,
-// every term and every gradient of testdata/baseline must come out.
+// TestBaselineParity compares every baseline with PyTorch: given parameters, a batch and noise, all intermediates between encoder and
+// decoder, all terms and all gradients must match testdata/baseline.
 func TestBaselineParity(t *testing.T) {
 	for _, name := range baselines {
 		t.Run(name, func(t *testing.T) { baselineParity(t, filepath.Join("testdata/baseline", name+".npz")) })
 	}
 }
 
-// The same for parameters that PyTorch draws now, so that what is written down is no lucky draw.
+// The same for parameters that PyTorch draws now, to rule out that the stored ones match by luck.
 func TestBaselineParityOfAFreshDraw(t *testing.T) {
 	dir, args := t.TempDir(), []string{"golden", "7"}
 	for _, name := range baselines {
@@ -65,11 +65,11 @@ func baselineParity(t *testing.T, path string) {
 		}
 	}
 	if learns := len(goldenParams(golden)); compared["grad"] != learns || compared["total"] != 1 || compared["loss"] < 1 || compared["out"] < 5 {
-		t.Errorf("compared were %v, for %d parameters", compared, learns)
+		t.Errorf("compared %v, for %d parameters", compared, learns)
 	}
 }
 
-// baselineConfig is a configuration as reference.py writes it down, on top of a model's defaults.
+// baselineConfig returns the configuration written by reference.py, on top of a model's defaults.
 func baselineConfig(t *testing.T, text string) model.Config {
 	t.Helper()
 	var named struct {
@@ -155,7 +155,7 @@ func paramsOf(built Model) []layer.Param {
 
 func (s store) layers() []layer.Param { return s.params }
 
-// For every model the stages compose: what encodes, decodes and comes of a latent is one and the same; images of a code differ.
+// For every model the stages compose: Encode, Decode and FromLatent agree with the single stages; images of a code differ.
 func TestStagesCompose(t *testing.T) {
 	for _, name := range model.ModelNames() {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestStagesCompose(t *testing.T) {
 				z.AssertDims(3, built.Size())
 				slots, logits := built.FromLatent(scope, z)
 				if slots.DType().IsInt() != built.Discrete() {
-					t.Errorf("slots are %s, discrete is %v", slots.DType(), built.Discrete())
+					t.Errorf("slots are %s, but Discrete is %v", slots.DType(), built.Discrete())
 				}
 				if built.Noise() == 0 {
 					noise = nil
@@ -194,7 +194,7 @@ func TestStagesCompose(t *testing.T) {
 			}
 			for i, what := range wants {
 				a, b := tensors.MustCopyFlatData[float32](out[2*i]), tensors.MustCopyFlatData[float32](out[2*i+1])
-				// The straight-through sum v + (v̂ − v) rounds; the decoder magnifies it a little.
+				// The straight-through sum v + (v̂ − v) rounds; the decoder slightly magnifies the error.
 				if err := relativeError(a, b); !(err < 1e-4) {
 					t.Errorf("%s differ by %.1e", what, err)
 				}
@@ -203,7 +203,7 @@ func TestStagesCompose(t *testing.T) {
 	}
 }
 
-// A VAE draws: other noise, another reconstruction; and noise 0 gives the reconstruction from the mean.
+// A VAE samples: different noise gives a different reconstruction; zero noise gives the reconstruction from the mean.
 func TestVAEDraws(t *testing.T) {
 	for _, name := range []string{"betavae", "betatcvae", "annealedvae", "dipvae1", "dipvae2"} {
 		built, scope := initialised(t, narrowOf(t, name), Image{32, 32, 3})
@@ -218,7 +218,7 @@ func TestVAEDraws(t *testing.T) {
 		}
 		drawn, still, mean := tensors.MustCopyFlatData[float32](out[0]), tensors.MustCopyFlatData[float32](out[1]), tensors.MustCopyFlatData[float32](out[2])
 		if err := relativeError(still, mean); err > 1e-6 {
-			t.Errorf("%s: without noise it differs from the mean's by %v", name, err)
+			t.Errorf("%s: the reconstruction without noise differs from the mean's by %v", name, err)
 		}
 		if err := relativeError(drawn, mean); err < 1e-2 {
 			t.Errorf("%s: noise changes nothing", name)
@@ -226,7 +226,7 @@ func TestVAEDraws(t *testing.T) {
 	}
 }
 
-// Weight decay acts on encoder and decoder; codebooks learn at their own rate.
+// Weight decay applies to encoder and decoder; codebooks learn at their own rate.
 func TestDecays(t *testing.T) {
 	for _, name := range model.ModelNames() {
 		cfg := narrowOf(t, name)
@@ -265,7 +265,7 @@ func TestDecays(t *testing.T) {
 	}
 }
 
-// TestVQDistance: the VQ and commitment terms are summed or averaged over d; a model's own way is one of the two.
+// TestVQDistance: the VQ and commitment terms are summed or averaged over d; each model's default is one of the two.
 func TestVQDistance(t *testing.T) {
 	for name, own := range map[string]string{"hrr": "sum", "vqvae": "mean"} {
 		value := map[string][]float32{}
@@ -286,13 +286,13 @@ func TestVQDistance(t *testing.T) {
 		}
 		for i, term := range []string{"vq", "commit"} {
 			if ratio := float64(value["sum"][i] / value["mean"][i]); math.Abs(ratio/d-1) > 1e-4 || value[""][i] != value[own][i] {
-				t.Errorf("%s, %s: sum by mean is %v at d = %v; the model's own %v", name, term, ratio, d, value[""][i])
+				t.Errorf("%s, %s: sum/mean is %v at d = %v; the model's default is %v", name, term, ratio, d, value[""][i])
 			}
 		}
 	}
 }
 
-// narrowOf is a configuration of any model small enough to differentiate in no time.
+// narrowOf returns a configuration of any model that is small enough to differentiate quickly.
 func narrowOf(t *testing.T, name string) model.Config {
 	t.Helper()
 	if name == "hrr" {
@@ -309,7 +309,7 @@ func narrowOf(t *testing.T, name string) model.Config {
 	return c
 }
 
-// The capacity of AnnealedVAE grows straight to its end and stays there; without a step it is there.
+// The capacity of AnnealedVAE grows linearly to its final value and stays there; without a step it has the final value.
 func TestCapacityGrows(t *testing.T) {
 	cfg := narrowOf(t, "annealedvae")
 	cfg.Capacity, cfg.AnnealSteps = 20, 100
@@ -332,7 +332,7 @@ func TestCapacityGrows(t *testing.T) {
 	}
 }
 
-// FactorVAE draws a permutation of its own for every latent; the second half of the rows has none.
+// FactorVAE draws a separate permutation for every latent; the second half of the rows has none.
 func TestFactorVAEDraws(t *testing.T) {
 	built, _ := initialised(t, narrowOf(t, "factorvae"), Image{32, 32, 1})
 	const batch, m = 12, 3
@@ -344,7 +344,7 @@ func TestFactorVAEDraws(t *testing.T) {
 			if v := out[i*2*m+m+j]; i < batch/2 {
 				orders[j] = append(orders[j], v)
 			} else if v != 0 {
-				t.Errorf("row %d of the second half permutes: %v", i, v)
+				t.Errorf("row %d of the second half contains a permutation index: %v", i, v)
 			}
 		}
 	}
@@ -354,7 +354,7 @@ func TestFactorVAEDraws(t *testing.T) {
 		}
 		sorted := slices.Sorted(slices.Values(orders[j]))
 		if !slices.Equal(sorted, []float32{0, 1, 2, 3, 4, 5}) {
-			t.Errorf("latent %d: %v is no permutation", j, orders[j])
+			t.Errorf("latent %d: %v is not a permutation", j, orders[j])
 		}
 	}
 }

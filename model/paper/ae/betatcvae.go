@@ -7,12 +7,12 @@ import (
 	"slotscope/model/paper/loss"
 )
 
-// BetaTCVAE is the baseline that takes the divergence apart and weights the total correlation (Chen et al. 2018).
+// BetaTCVAE is the baseline that decomposes the KL divergence and weights the total correlation (Chen et al. 2018).
 type BetaTCVAE struct{ vae }
 
 func newBetaTCVAE(c model.Config, image Image) *BetaTCVAE { return &BetaTCVAE{newVAE(c, image)} }
 
-// Losses implements Model. The three parts of the divergence are in nats per image; with β = 1 they sum to a draw of it.
+// Losses implements Model. The three parts of the KL divergence are in nats per image; with β = 1 they sum to a sample of it.
 //
 //	L = λ_r·BCE + (MI + β·TC + DWKL) / (H·W·C)
 func (b *BetaTCVAE) Losses(scope *context.Context, batch Batch) Objective {

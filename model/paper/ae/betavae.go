@@ -7,7 +7,7 @@ import (
 	"slotscope/model/paper/loss"
 )
 
-// BetaVAE is the baseline whose divergence from the prior is weighted (Higgins et al. 2017).
+// BetaVAE is the baseline that weights the KL divergence from the prior (Higgins et al. 2017).
 type BetaVAE struct{ vae }
 
 func newBetaVAE(c model.Config, image Image) *BetaVAE { return &BetaVAE{newVAE(c, image)} }

@@ -8,8 +8,8 @@ import (
 	"slotscope/model/paper/loss"
 )
 
-// BioAE is the autoencoder whose latents pay for being negative and for being active (Whittington et al. 2023, as run by Hsu et al.
-// 2023: latents may be negative at a price, and the energy of weights is weight decay).
+// BioAE is the autoencoder that penalizes negative latents and latent activity (Whittington et al. 2023, in the variant of Hsu et al.
+// 2023: negative latents are penalized rather than excluded, and weight decay replaces the penalty on weight energy).
 type BioAE struct{ autoencoder }
 
 func newBioAE(c model.Config, image Image) *BioAE {

@@ -7,8 +7,8 @@ import (
 	"slotscope/model/paper/loss"
 )
 
-// DIPVAE is the variational autoencoder whose latents' covariance is pulled to the identity (Kumar et al. 2018): in DIP-VAE-I that of the
-// posterior means, in DIP-VAE-II that of draws.
+// DIPVAE is the variational autoencoder that pulls the covariance of its latents toward the identity (Kumar et al. 2018): that of the
+// posterior means in DIP-VAE-I, that of posterior samples in DIP-VAE-II.
 type DIPVAE struct {
 	vae
 	draws bool // DIP-VAE-II

@@ -12,13 +12,13 @@ import (
 	"slotscope/model/compute"
 )
 
-// Another engine than the one that every machine has, and the precision of its products, can be held to PyTorch too.
+// Other engines and precisions can be compared with PyTorch too.
 var (
 	engineName = cmp.Or(os.Getenv("SLOTSCOPE_TEST_ENGINE"), "cpu")
 	precision  = cmp.Or(os.Getenv("SLOTSCOPE_TEST_PRECISION"), model.Float32)
 )
 
-// looser is by how much products that leave out more than float32's may be farther away.
+// looser is the factor on the tolerance for products that are less precise than float32.
 var looser = 1.0
 
 var opened = sync.OnceValues(func() (*compute.Engine, error) { return compute.OpenFor(engineName, precision) })
@@ -33,8 +33,8 @@ func engine(t *testing.T) backends.Backend {
 }
 
 // tolerance is the largest relative error against PyTorch's float64: max|a-b| over max|b|, per tensor. It is relative to the
-// tensor's largest element because the rounding of an element follows the terms that were summed for it, which are of
-// the tensor's scale, and not the sum, which may cancel to nearly nothing. Operands of TF32 have 10 bits of fraction, 13 fewer.
+// tensor's largest element because the rounding error of an element scales with its summed terms, which have the tensor's scale, and not
+// with the sum, which may nearly cancel. TF32 operands have a 10-bit mantissa, 13 bits fewer than float32.
 func tolerance() float64 {
 	if engineName == "xla:cuda" && precision == model.TF32 {
 		return 2e-2

@@ -14,9 +14,9 @@ import (
 	"slotscope/model/paper/net"
 )
 
-// FactorVAE is the variational autoencoder whose total correlation a discriminator estimates (Kim and Mnih 2018, Algorithms 1 and 2). The
-// first half of a batch is reconstructed and gives the joint draws; the second is encoded for the permuted draws alone. Gradients of
-// both players are taken at the same parameters; then both optimizers step.
+// FactorVAE is the variational autoencoder that penalizes the total correlation estimated by a discriminator (Kim and Mnih 2018,
+// Algorithms 1 and 2). The first half of a batch is reconstructed and gives the joint samples; the second half is encoded only for the
+// permuted samples. The gradients of autoencoder and discriminator are taken at the same parameters; then both optimizers step.
 type FactorVAE struct {
 	vae
 	judge net.Discriminator
@@ -28,11 +28,11 @@ func newFactorVAE(c model.Config, image Image) *FactorVAE {
 	return f
 }
 
-// Noise implements Model: a normal number and an entry of a permutation for every latent.
+// Noise implements Model: a normal number and an element of a permutation for every latent.
 func (f *FactorVAE) Noise() int { return 2 * f.cfg.M }
 
-// Draw implements Model. Row i holds ε_i, [m], then permutation[j, i] for every latent j: a permutation of 0 … B/2−1 over the first half
-// of the rows, each latent having its own; 0 in the second half.
+// Draw implements Model. Row i holds ε_i, [m], then permutation[j, i] for every latent j: each latent has its own permutation of
+// 0 … B/2−1 over the first half of the rows; the second half holds 0.
 func (f *FactorVAE) Draw(rng *rand.Rand, out []float32) {
 	m := f.cfg.M
 	batch := len(out) / (2 * m)
@@ -47,13 +47,13 @@ func (f *FactorVAE) Draw(rng *rand.Rand, out []float32) {
 	}
 }
 
-// halves is what the model makes of a batch: of its first half a sample, of its second draws that are independent of each other.
+// halves holds the forward pass of a batch: a posterior sample of its first half, and independent permuted draws from its second half.
 type halves struct {
 	sample
-	mean, logVar, z    *Node // [B, m] of the whole batch
+	mean, logVar, z    *Node // [B, m], of the whole batch
 	permuted           *Node // [B/2, m], without gradient
-	judged             *Node // D(z), [B/2, 2], differentiated for z
-	joint, independent *Node // D(z) and D(z_perm), [B/2, 2], differentiated for D alone
+	judged             *Node // D(z), [B/2, 2], differentiated with respect to z
+	joint, independent *Node // D(z) and D(z_perm), [B/2, 2], differentiated with respect to D only
 }
 
 func (f *FactorVAE) halves(scope *context.Context, batch Batch) halves {
@@ -67,7 +67,7 @@ func (f *FactorVAE) halves(scope *context.Context, batch Batch) halves {
 	return halves{s, mean, logVar, z, permuted, f.judge.Apply(scope, s.z), f.judge.Apply(scope, StopGradient(s.z)), f.judge.Apply(scope, permuted)}
 }
 
-// permute is z_perm[i, j] = z[order[i, j], j]: all are [n, m], order holds whole numbers.
+// permute returns z_perm[i, j] = z[order[i, j], j]; all are [n, m], and order holds whole numbers.
 func permute(z, order *Node) *Node {
 	n, m := z.Shape().Dim(0), z.Shape().Dim(1)
 	column := Iota(z.Graph(), shapes.Make(dtypes.Int32, n, m), 1)
@@ -75,7 +75,7 @@ func permute(z, order *Node) *Node {
 	return Gather(Reshape(z, n*m), InsertAxes(at, -1))
 }
 
-// Losses implements Model. KL and TC are in nats per image; the second player minimizes L_D.
+// Losses implements Model. KL and TC are in nats per image; the discriminator minimizes L_D.
 //
 //	L = λ_r·BCE + (β·KL + γ·TC) / (H·W·C),  TC = mean (D(z)₀ − D(z)₁)
 func (f *FactorVAE) Losses(scope *context.Context, batch Batch) Objective {

@@ -16,12 +16,12 @@ import (
 	"slotscope/model/paper/loss"
 )
 
-// fieldParity holds one of the field's models to a file of PyTorch's: intermediates, terms, totals of each player, gradients of both,
-// and the gradients of single terms. Every array of these kinds that the file has must be compared.
+// fieldParity compares one of the literature's models with a file written by PyTorch: intermediates, terms, totals and gradients of
+// autoencoder and discriminator, and gradients of single terms. Every array of these kinds in the file must be compared.
 //
-// The file was computed in float64, and so is the graph first: it must agree throughout. In float32, which trains, one activation in a
-// million falls on the other side of a LeakyReLU's kink, and gradients jump there: PyTorch's own float32 is 1.3e-2 off in
-// grad/up.0.conv.weight of factorvae_small, whose up.2 has an activation of -4e-8. Outputs and losses do not jump.
+// The file was computed in float64. The graph is first run in float64, where everything must agree. In float32, used for training, about
+// one activation in a million falls on the other side of a LeakyReLU's kink, where gradients jump: PyTorch's own float32 is off by 1.3e-2
+// in grad/up.0.conv.weight of factorvae_small, whose up.2 has an activation of -4e-8. Outputs and losses do not jump.
 func fieldParity(t *testing.T, name string, golden map[string]array) {
 	exact, kinks := tolerance(), 2e-2
 	if name == "tripod" {
@@ -59,11 +59,11 @@ func compareField(t *testing.T, name string, golden map[string]array, dtype dtyp
 		}
 	}
 	if learns := len(goldenParams(golden)); compared < learns+5 {
-		t.Errorf("%d arrays were compared, for %d parameters", compared, learns)
+		t.Errorf("compared %d arrays, for %d parameters", compared, learns)
 	}
 }
 
-// inType is a copy of a model's variables in another type.
+// inType returns a copy of a model's variables in another type.
 func inType(scope *context.Context, built Model, dtype dtypes.DType) *context.Context {
 	if dtype == dtypes.Float32 {
 		return scope
@@ -86,7 +86,7 @@ func ofType(data []float32, dtype dtypes.DType, shape ...int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(wide, shape...)
 }
 
-// fieldConfig reads dimensions and weights as the file's config has them.
+// fieldConfig reads dimensions and weights from the file's config.
 func fieldConfig(t *testing.T, name string, golden map[string]array) model.Config {
 	t.Helper()
 	c, err := model.Default(name, "tiny", "shapes3d-synthetic")
@@ -112,7 +112,7 @@ func fieldConfig(t *testing.T, name string, golden map[string]array) model.Confi
 		t.Fatal(err)
 	}
 	if c.Model != name {
-		t.Fatalf("the file is called %s and holds a %s", name, c.Model)
+		t.Fatalf("file %s contains model %s", name, c.Model)
 	}
 	return c
 }
@@ -185,7 +185,7 @@ func fieldEvaluate(t *testing.T, built Model, scope *context.Context, golden map
 	return got
 }
 
-// fieldDraws lays the random numbers of a file out as Losses takes them, [B, each].
+// fieldDraws returns the random numbers of a file in the layout that Losses expects, [B, each].
 func fieldDraws(golden map[string]array, each int) []float32 {
 	b := golden["x"].shape[0]
 	out := make([]float32, b*each)
@@ -212,7 +212,7 @@ func fieldDraws(golden map[string]array, each int) []float32 {
 	return out
 }
 
-// intermediates are what lies between images and objective, under the file's names.
+// intermediates returns the tensors between images and objective, under the file's names.
 func intermediates(built Model, scope *context.Context, batch Batch) map[string]*Node {
 	var a autoencoder
 	switch m := built.(type) {

@@ -11,13 +11,13 @@ import (
 	"slotscope/model/paper/loss"
 )
 
-// HRR is the paper's autoencoder: images to bundles of symbol-value pairs and back.
+// HRR is the paper's autoencoder, which maps images to bundles of symbol-value pairs and back.
 type HRR struct {
 	autoencoder
 	slots latent.HRR
 }
 
-// newHRR leaves the encoder an output, and gives the decoder an input, of unit variance.
+// newHRR scales z so that the encoder's output and the decoder's input have unit variance.
 //
 //	z = f(x)·√(m/d),  x̂ = g(ẑ·√(d/m))                   paper, Algorithm 2, lines 7 and 10
 func newHRR(c model.Config, image Image) *HRR {
@@ -29,7 +29,7 @@ func newHRR(c model.Config, image Image) *HRR {
 	return &HRR{newAutoencoder(c, image, slots, c.D, c.D, math.Sqrt(float64(c.M)/float64(c.D))), slots}
 }
 
-// forward is what the model makes of a batch on the way to its objective.
+// forward holds the intermediate results of a forward pass.
 type forward struct {
 	z      *Node // [B, d]
 	slots  latent.Slots
@@ -42,7 +42,7 @@ func (h *HRR) forward(scope *context.Context, x *Node) forward {
 	return forward{z, slots, h.Render(scope, slots.Bundle)}
 }
 
-// Losses implements Model: Algorithm 2's objective, and three terms that are off by default.
+// Losses implements Model: Algorithm 2's objective and three terms that are off by default.
 //
 //	L = λ_r·BCE + λ_vq·L_vq + β·L_commit + λ_lat·R(z) + λ_val·R(V̄) + λ_cb·R(C)  +  λ_tie·L_tie + λ_coh·L_coh + λ_orth·L_orth
 func (h *HRR) Losses(scope *context.Context, batch Batch) Objective {
@@ -69,7 +69,7 @@ func (h *HRR) Losses(scope *context.Context, batch Batch) Objective {
 	return o
 }
 
-// distance is the factor on squared distances, which are summed over d: 1, or 1/d where they are to be averaged.
+// distance returns the factor on squared distances, which are summed over d: 1, or 1/d to average them.
 func (h *HRR) distance() float64 {
 	if h.cfg.VQDistance == "mean" {
 		return 1 / float64(h.slots.D)
@@ -77,13 +77,13 @@ func (h *HRR) distance() float64 {
 	return 1
 }
 
-// Slots are the stages of Algorithm 1 for latents z, [B, d].
+// Slots returns the results of Algorithm 1 for latents z, [B, d].
 func (h *HRR) Slots(scope *context.Context, z *Node) latent.Slots { return h.slots.Apply(scope, z) }
 
-// CleanUp reads codes, [B, m] int32, from bundles, [B, d], by plain unbinding and the nearest entry, without denoiser.
+// CleanUp reads codes, [B, m] int32, from bundles, [B, d], by plain unbinding and the nearest entry, without the denoiser.
 func (h *HRR) CleanUp(scope *context.Context, bundle *Node) *Node {
 	return latent.Nearest(h.slots.Retrieve(scope, bundle), h.slots.Codebook(scope, bundle.Graph()))
 }
 
-// Binding is how the model binds, as in Config.
+// Binding returns the model's binding, as in Config.
 func (h *HRR) Binding() string { return h.slots.Binding }

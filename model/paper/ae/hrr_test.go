@@ -17,9 +17,9 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// The paper's counts: around 15.4 M for HRR and around 14.9 M for baselines. The latter holds where a latent is a number;
-// VQ-VAE's z is m vectors of 64, which widens the encoder's last layer and the decoder's first. HRR's denoiser, seeds and generator
-// are (512+1)·1024 + (1024+1)·512 + 512·512 + 2·(512+1)·512 more.
+// The paper's counts: around 15.4 M for HRR and around 14.9 M for baselines. The latter holds if a latent is a number; VQ-VAE's z is m
+// vectors of 64, which widens the encoder's last layer and the decoder's first. HRR's denoiser, seeds and generator add
+// (512+1)·1024 + (1024+1)·512 + 512·512 + 2·(512+1)·512.
 func TestParameterCounts(t *testing.T) {
 	for name, want := range map[string][2]int{ // encoder and decoder, codebook
 		"hrr":       {15_419_328, 1_837_568},
@@ -42,7 +42,7 @@ func TestParameterCounts(t *testing.T) {
 	}
 }
 
-// Names under which PyTorch keeps the paper's model, all of them.
+// All tensor names of the paper's model in PyTorch.
 func TestExportNames(t *testing.T) {
 	built, scope := initialised(t, config(t, "tiny"), Image{64, 64, 3})
 	exported, err := built.Export(scope)
@@ -79,7 +79,7 @@ func TestImportIsTheInverseOfExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name := range first { // numbers that tell every element apart
+	for name := range first { // a distinct number for every element
 		for i := range first[name].Data {
 			first[name].Data[i] = float32(i) + float32(len(name))/64
 		}
@@ -94,13 +94,13 @@ func TestImportIsTheInverseOfExport(t *testing.T) {
 		}
 		for name := range first {
 			if !slices.Equal(first[name].Data, second[name].Data) || !slices.Equal(first[name].Shape, second[name].Shape) {
-				t.Errorf("%s into %s comes back different", name, what)
+				t.Errorf("%s exported to %s and imported again is different", name, what)
 			}
 		}
 	}
 }
 
-// A checkpoint of another configuration is refused tensor by tensor, and changes nothing.
+// A checkpoint of another configuration is rejected with an error per tensor, and changes nothing.
 func TestImportNamesWhatDoesNotFit(t *testing.T) {
 	built, scope := initialised(t, config(t, "tiny"), Image{64, 64, 3})
 	before, err := built.Export(scope)
@@ -120,18 +120,18 @@ func TestImportNamesWhatDoesNotFit(t *testing.T) {
 		t.Fatalf("a checkpoint of another model: %v", err)
 	}
 	for name, want := range map[string]string{
-		"encoder.0.weight": "has shape [12 3 4 4], the configuration makes it [8 3 4 4]",
-		"out.weight":       "has shape [3 12 3 3], the configuration makes it [3 8 3 3]",
+		"encoder.0.weight": "has shape [12 3 4 4]; the configuration requires [8 3 4 4]",
+		"out.weight":       "has shape [3 12 3 3]; the configuration requires [3 8 3 3]",
 		"seeds":            "is missing",
 		"codebook":         "is not a tensor of this model",
-		"fc2.bias":         "has 1 numbers for shape [128]",
+		"fc2.bias":         "has 1 elements for shape [128]",
 	} {
 		if bad[name] != want {
 			t.Errorf("%s: %q, want %q", name, bad[name], want)
 		}
 	}
 	if _, ok := bad["symbols"]; ok {
-		t.Error("symbols fit and are blamed")
+		t.Error("symbols match but are reported")
 	}
 	after, err := built.Export(scope)
 	if err != nil {
@@ -144,7 +144,7 @@ func TestImportNamesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// The seed decides the variables; a switch that adds or drops a tensor leaves the others alone.
+// The seed determines the variables; an option that adds or removes a tensor does not change the others.
 func TestInit(t *testing.T) {
 	export := func(change func(*model.Config)) map[string]checkpoint.Tensor {
 		built, scope := initialised(t, config(t, "tiny", change), Image{64, 64, 3})
@@ -176,11 +176,11 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// Every switch trains: the objective is finite, what learns has a gradient, what is frozen stands still and says so.
+// Every option trains: the objective is finite, learned variables have a gradient, and frozen variables are marked so and have none.
 func TestAblations(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*model.Config)
-		frozen []string // beside what the paper freezes
+		frozen []string // in addition to those that the paper freezes
 		thawed []string
 		absent []string
 		added  []string
@@ -227,7 +227,7 @@ func TestAblations(t *testing.T) {
 			}
 			for _, name := range c.absent {
 				if scope.GetVariable(name) != nil {
-					t.Errorf("%s is there", name)
+					t.Errorf("%s exists", name)
 				}
 			}
 		})
@@ -243,11 +243,11 @@ func TestLRScale(t *testing.T) {
 		}
 	}
 	if got := built.LRScale(scope.VariableWithValue("stranger", float32(1))); got != 0 {
-		t.Errorf("a variable that is not the model's learns at %v times the rate", got)
+		t.Errorf("a variable outside the model has learning rate factor %v", got)
 	}
 }
 
-// The objective is the weighted sum of its terms; a term of weight 0 counts for nothing even where it is not a number.
+// The objective is the weighted sum of its terms; a term of weight 0 is excluded even if it is NaN.
 func TestTotalIsTheWeightedSum(t *testing.T) {
 	g := NewGraph(engine(t), "weighted")
 	terms := []Term{{"a", 2, Const(g, float32(3))}, {"b", 0, Const(g, float32(math.NaN()))}, {"c", 0.5, Const(g, float32(4))}}
@@ -257,7 +257,7 @@ func TestTotalIsTheWeightedSum(t *testing.T) {
 	}
 }
 
-// What the run's page watches, against the tensors themselves.
+// The monitored series match the tensors.
 func TestWatch(t *testing.T) {
 	cfg := narrow(t)
 	built, scope := initialised(t, cfg, Image{64, 64, 3})
@@ -288,7 +288,7 @@ func TestWatch(t *testing.T) {
 	want["codebook/mean"], want["codebook/var"] = meanVar(entries)
 	want["codebook/norm2"] = norm(entries) * norm(entries) / float64(cfg.K)
 	if len(names) != len(want) {
-		t.Errorf("watched: %v", names)
+		t.Errorf("monitored series: %v", names)
 	}
 	for i, name := range names {
 		if got := float64(tensors.ToScalar[float32](outputs[2+i])); math.Abs(got-want[name]) > 1e-5*math.Max(1e-2, math.Abs(want[name])) {
@@ -297,7 +297,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// What decodes a batch's codes is what its objective reconstructs, for images of any shape that fits.
+// Decoding a batch's codes gives the reconstruction in its objective, for images of any supported shape.
 func TestDecodeOfEncode(t *testing.T) {
 	for _, image := range []Image{{64, 64, 3}, {32, 48, 1}, {128, 128, 3}} {
 		built, scope := initialised(t, narrow(t), image)
@@ -314,7 +314,7 @@ func TestDecodeOfEncode(t *testing.T) {
 		if !slices.Equal(outputs[0].Shape().Dimensions, []int{2, image.H, image.W, image.C}) {
 			t.Errorf("%v: logits of shape %v", image, outputs[0].Shape())
 		}
-		// The straight-through sum v̄ + (v̂ - v̄) rounds; the decoder magnifies it a little.
+		// The straight-through sum v̄ + (v̂ - v̄) rounds; the decoder slightly magnifies the error.
 		if err := relativeError(tensors.MustCopyFlatData[float32](outputs[1]), tensors.MustCopyFlatData[float32](outputs[0])); !(err < 1e-4) {
 			t.Errorf("%v: decoding the codes differs by %v", image, err)
 		}
@@ -342,9 +342,9 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	// What does not shape the model does not keep a checkpoint from opening.
+	// Invalid fields that do not shape the model do not prevent opening a checkpoint.
 	if _, err := New(config(t, "tiny", func(c *model.Config) { c.Steps, c.Dataset, c.LR = 0, "lost", -1 }), Image{64, 64, 3}); err != nil {
-		t.Errorf("a model whose run cannot be repeated: %v", err)
+		t.Errorf("model with an invalid field that does not shape it: %v", err)
 	}
 }
 
@@ -360,7 +360,7 @@ func config(t *testing.T, preset string, changes ...func(*model.Config)) model.C
 	return c
 }
 
-// narrow is a configuration small enough to differentiate in no time, every term of its objective in force.
+// narrow returns a configuration that is small enough to differentiate quickly, with every term of its objective active.
 func narrow(t *testing.T, changes ...func(*model.Config)) model.Config {
 	t.Helper()
 	return config(t, "tiny", append(changes, func(c *model.Config) {
@@ -382,7 +382,7 @@ func initialised(t *testing.T, cfg model.Config, image Image) (Model, *context.C
 	return built, scope
 }
 
-// pictures are noise in [0, 1], in PyTorch's order [n, c, h, w].
+// pictures returns noise images in [0, 1], in PyTorch's order [n, c, h, w].
 func pictures(n, h, w, c int) array {
 	a := array{shape: []int{n, c, h, w}, data: make([]float32, n*c*h*w)}
 	rng := rand.New(rand.NewPCG(2, 3))

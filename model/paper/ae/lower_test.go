@@ -14,7 +14,7 @@ import (
 	"slotscope/model/compute/lower"
 )
 
-// The way through every model, and each ablation's objective with its gradient, are programs that XLA's builder accepts.
+// XLA's builder accepts the programs of every model's stages and of each ablation's objective with its gradient.
 func TestModelsAreProgramsOfXLA(t *testing.T) {
 	type change = func(*model.Config)
 	cases := map[string]struct {
@@ -75,7 +75,7 @@ func TestModelsAreProgramsOfXLA(t *testing.T) {
 				written := len(xla.Programs())
 				_, err := context.MustNewExec(xla, scope, build).Exec(x, z, noise)
 				if !errors.Is(err, lower.ErrLowered) || len(xla.Programs()) != written+1 {
-					t.Errorf("%s: XLA refuses: %v", part, err)
+					t.Errorf("%s: XLA rejects: %v", part, err)
 				}
 			}
 		})

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// array is one NumPy array: numbers as float32, or text.
+// array holds one NumPy array: numbers as float32, or text.
 type array struct {
 	shape []int
 	data  []float32
@@ -56,7 +56,7 @@ func readNPY(raw []byte) (array, error) {
 	end := 10 + int(binary.LittleEndian.Uint16(raw[8:]))
 	head := npyHeader.FindStringSubmatch(string(raw[10:end]))
 	if head == nil {
-		return array{}, fmt.Errorf("header %q is not understood", raw[10:end])
+		return array{}, fmt.Errorf("unsupported header %q", raw[10:end])
 	}
 	a, count := array{}, 1
 	for part := range strings.SplitSeq(head[3], ",") {
@@ -103,7 +103,7 @@ func (a *array) fill(dtype string, body []byte, count int) error {
 	}
 	width := map[string]int{"<f4": 4, "<f8": 8, "<i4": 4, "<i8": 8}[dtype]
 	if width == 0 || len(body) != count*width {
-		return fmt.Errorf("%d bytes do not hold %d of %q", len(body), count, dtype)
+		return fmt.Errorf("%d bytes are not %d elements of %q", len(body), count, dtype)
 	}
 	for i := 0; i < len(body); i += width {
 		switch dtype {

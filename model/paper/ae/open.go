@@ -8,7 +8,7 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// Open builds the model of a checkpoint for images of a shape, and puts what it learned into scope.
+// Open builds the model of a checkpoint for images of a shape, and imports the checkpoint's tensors into scope.
 func Open(scope *context.Context, file checkpoint.File, image Image) (Model, error) {
 	m, err := New(file.Config, image)
 	if err != nil {
@@ -17,10 +17,10 @@ func Open(scope *context.Context, file checkpoint.File, image Image) (Model, err
 	return m, m.Import(scope, file.Tensors)
 }
 
-// Unit maps bytes of images to float32 in [0, 1].
+// Unit converts image bytes to float32 in [0, 1].
 func Unit(images *Node) *Node { return DivScalar(ConvertDType(images, dtypes.Float32), 255) }
 
-// SlotType is the type of a model's slots: codes are int32, numbers float32.
+// SlotType returns the type of a model's slots: int32 for codes, float32 for numbers.
 func SlotType(m Model) dtypes.DType {
 	if m.Discrete() {
 		return dtypes.Int32

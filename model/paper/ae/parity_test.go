@@ -22,11 +22,11 @@ import (
 	"slotscope/model/paper/layer"
 )
 
-// TestParity holds HRR and the field's models to PyTorch: parameters, a batch and random draws go in; every intermediate, every term and
-// every gradient of each .npz in $SLOTSCOPE_PARITY (testdata/parity without it) must come out. The first word of a file's name is its model.
+// TestParity compares HRR and the literature's models with PyTorch: given parameters, a batch and random draws, every intermediate, term
+// and gradient in each .npz of $SLOTSCOPE_PARITY (default testdata/parity) must match. The first word of a file's name is its model.
 func TestParity(t *testing.T) { holdToPyTorch(t) }
 
-// holdToPyTorch is the test, but for some models.
+// holdToPyTorch runs the comparison, except for some models.
 func holdToPyTorch(t *testing.T, without ...string) {
 	t.Helper()
 	folder := cmp.Or(os.Getenv("SLOTSCOPE_PARITY"), "testdata/parity")
@@ -49,8 +49,8 @@ func holdToPyTorch(t *testing.T, without ...string) {
 	}
 }
 
-// Products of two bfloat16 parts each are near enough to float32 for the same, by the kernels that every machine has. Tripod, which
-// divides small differences, is not offered with them.
+// The same for products of two bfloat16 parts each, which are close enough to float32, with the kernels that every machine has. Tripod
+// divides small differences and does not support them.
 func TestParityInBF16x3(t *testing.T) {
 	undo, ok := kernel.ForceHalf("plain C")
 	if !ok {
@@ -88,7 +88,7 @@ func parity(t *testing.T, golden map[string]array) {
 	}
 	for _, p := range h.params {
 		if _, ok := golden["grad/"+p.Name]; !ok && p.Rate != layer.Frozen {
-			t.Errorf("the file has no gradient for %s", p.Name)
+			t.Errorf("file has no gradient for %s", p.Name)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func evaluate(t *testing.T, h *HRR, scope *context.Context, x array) map[string]
 	return got
 }
 
-// trainable lists the variables that learn, by name and as nodes.
+// trainable returns the learned variables, by name and as nodes.
 func trainable(scope *context.Context, h *HRR, g *Graph) (names []string, nodes []*Node) {
 	for _, p := range h.params {
 		if v := scope.GetVariable(p.Name); h.LRScale(v) > 0 {
@@ -167,7 +167,7 @@ func relativeError(got, want []float32) float64 {
 	return worst / scale
 }
 
-// goldenConfig reads dimensions off the parameters' shapes, and the weights as they were written down.
+// goldenConfig derives dimensions from the parameters' shapes, and reads the weights from the file.
 func goldenConfig(t *testing.T, golden map[string]array) (model.Config, Image) {
 	t.Helper()
 	c, err := model.Default("hrr", "tiny", "shapes3d-synthetic")

@@ -8,7 +8,7 @@ import (
 	"slotscope/model/paper/loss"
 )
 
-// Plain is the autoencoder without a bottleneck but its m numbers; weight decay is its only regularizer.
+// Plain is the autoencoder whose only bottleneck is its m numbers; weight decay is its only regularizer.
 type Plain struct{ autoencoder }
 
 func newPlain(c model.Config, image Image) *Plain {

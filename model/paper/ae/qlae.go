@@ -9,7 +9,7 @@ import (
 	"slotscope/model/paper/loss"
 )
 
-// QLAE is the baseline whose latents are numbers from small codebooks of their own (Hsu et al. 2023).
+// QLAE is the baseline whose latents are numbers, each from its own small codebook (Hsu et al. 2023).
 type QLAE struct {
 	autoencoder
 	slots latent.QLAE

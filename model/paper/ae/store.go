@@ -12,21 +12,21 @@ import (
 	"slotscope/model/paper/layer"
 )
 
-// store keeps a model's learned tensors: it makes, exports, imports and describes them. Every model embeds one.
+// store creates, exports, imports and describes a model's tensors. Every model embeds one.
 type store struct {
 	params   []layer.Param
-	networks []layer.Param // those of encoder and decoder
-	unbiased bool          // weight decay acts on kernels and matrices alone
+	networks []layer.Param // parameters of encoder and decoder
+	unbiased bool          // weight decay applies to kernels and matrices only
 	seed     int64
 	rate     float64 // of the codebook, as a multiple of the run's learning rate
-	discRate float64 // of the discriminator, likewise
+	discRate float64 // of the discriminator, as a multiple of the run's learning rate
 }
 
 // Init implements Model.
 func (s store) Init(scope *context.Context) error {
 	for _, p := range s.params {
 		if scope.GetVariable(p.Name) != nil {
-			return fmt.Errorf("initialising the model: scope %q already holds %q", scope.Scope(), p.Name)
+			return fmt.Errorf("initialising the model: scope %q already contains %q", scope.Scope(), p.Name)
 		}
 	}
 	for _, p := range s.params {
@@ -37,7 +37,7 @@ func (s store) Init(scope *context.Context) error {
 	return nil
 }
 
-// LRScale implements Model; variables that are not the model's do not learn.
+// LRScale implements Model; it returns 0 for variables of other models.
 func (s store) LRScale(v *context.Variable) float64 {
 	switch s.rateOf(v) {
 	case layer.Frozen:
@@ -93,11 +93,11 @@ func (s store) Export(scope *context.Context) (map[string]checkpoint.Tensor, err
 	return out, nil
 }
 
-// Import implements Model. It changes nothing unless every tensor fits. Graphs that were built before hold the symbols of
-// then: build them after.
+// Import implements Model. It changes nothing unless every tensor matches. Graphs built before an import keep the old symbols, so build
+// them afterwards.
 func (s store) Import(scope *context.Context, tensors map[string]checkpoint.Tensor) error {
 	if bad := s.check(tensors); len(bad) > 0 {
-		return fmt.Errorf("%d tensors are not those of the model that the configuration describes: %w", len(bad), bad)
+		return fmt.Errorf("%d tensors do not match the configured model: %w", len(bad), bad)
 	}
 	for _, p := range s.params {
 		if err := put(scope, p, p.FromTorch(tensors[p.Name].Data)); err != nil {
@@ -107,7 +107,7 @@ func (s store) Import(scope *context.Context, tensors map[string]checkpoint.Tens
 	return nil
 }
 
-// check names every tensor that is missing, unknown or of another shape than the configuration gives it.
+// check returns every tensor that is missing, unknown or has a shape other than the configuration requires.
 func (s store) check(tensors map[string]checkpoint.Tensor) model.Invalid {
 	bad, known := model.Invalid{}, make(map[string]bool, len(s.params))
 	for _, p := range s.params {
@@ -116,9 +116,9 @@ func (s store) check(tensors map[string]checkpoint.Tensor) model.Invalid {
 		case !ok:
 			bad[p.Name] = "is missing"
 		case !slices.Equal(t.Shape, p.Torch):
-			bad[p.Name] = fmt.Sprintf("has shape %v, the configuration makes it %v", t.Shape, p.Torch)
+			bad[p.Name] = fmt.Sprintf("has shape %v; the configuration requires %v", t.Shape, p.Torch)
 		case len(t.Data) != p.Size():
-			bad[p.Name] = fmt.Sprintf("has %d numbers for shape %v", len(t.Data), p.Torch)
+			bad[p.Name] = fmt.Sprintf("has %d elements for shape %v", len(t.Data), p.Torch)
 		}
 	}
 	for name := range tensors {
@@ -157,7 +157,7 @@ func get(scope *context.Context, p layer.Param) ([]float32, error) {
 		return nil, fmt.Errorf("reading %q: %w", p.Name, err)
 	}
 	if len(data) != p.Size() {
-		return nil, fmt.Errorf("variable %q has %d numbers, not %v", p.Name, len(data), p.Shape)
+		return nil, fmt.Errorf("variable %q has %d elements, not shape %v", p.Name, len(data), p.Shape)
 	}
 	return data, nil
 }

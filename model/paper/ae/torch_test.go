@@ -20,11 +20,11 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// reference is the program in PyTorch.
+// reference is the PyTorch implementation.
 const reference = "testdata/reference.py"
 
-// A checkpoint that we write opens in PyTorch, which takes the same codes but for ties (see nearTie; the means of a VAE within
-// 1e-4) and draws the same logits from them within 1e-4. The script is testdata/reference.py, or the one that $SLOTSCOPE_TORCH_REFERENCE names, with the same command line.
+// A checkpoint written by Go opens in PyTorch, which computes the same codes except for ties (see nearTie; for a VAE the same means within
+// 1e-4) and the same logits from them within 1e-4. The script is testdata/reference.py, or $SLOTSCOPE_TORCH_REFERENCE with the same command line.
 func TestPyTorchReadsOurCheckpoints(t *testing.T) {
 	type exchange struct {
 		name   string
@@ -42,7 +42,7 @@ func TestPyTorchReadsOurCheckpoints(t *testing.T) {
 	for name, c := range map[string]struct {
 		preset string
 		change func(*model.Config)
-		ours   bool // needs our own script: the other knows HRR alone
+		ours   bool // needs our own script; the other supports only HRR
 	}{
 		"tiny":                             {"tiny", func(*model.Config) {}, false},
 		"small":                            {"small", func(c *model.Config) { c.Seed = 3 }, false},
@@ -60,7 +60,7 @@ func TestPyTorchReadsOurCheckpoints(t *testing.T) {
 		}
 		all = append(all, exchange{name, script, written(t, config(t, c.preset, c.change))})
 	}
-	args := map[string][]string{} // of each script: it is started once, for PyTorch takes seconds to load
+	args := map[string][]string{} // by script; each is started once, because PyTorch takes seconds to load
 	for _, e := range all {
 		args[e.script] = append(args[e.script], e.file.checkpoint, e.file.images, e.file.out)
 	}
@@ -74,14 +74,14 @@ func TestPyTorchReadsOurCheckpoints(t *testing.T) {
 	}
 }
 
-// inferred is a model with the files that PyTorch reads and writes.
+// inferred holds a model and the files that PyTorch reads and writes.
 type inferred struct {
 	built                   Model
 	pixels                  array
 	checkpoint, images, out string
 }
 
-// written writes a model of random weights, and images.
+// written writes a model with random weights, and images.
 func written(t *testing.T, cfg model.Config) inferred {
 	t.Helper()
 	const n = 8
@@ -97,7 +97,7 @@ func written(t *testing.T, cfg model.Config) inferred {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range exported["fc2.weight"].Data { // an untrained encoder sends every image to nearly one code
+	for i := range exported["fc2.weight"].Data { // an untrained encoder maps all images to almost the same code
 		exported["fc2.weight"].Data[i] *= 50
 	}
 	path := filepath.Join(dir, "step-000000000.safetensors")
@@ -107,15 +107,15 @@ func written(t *testing.T, cfg model.Config) inferred {
 	return inferred{built, images, path, filepath.Join(dir, "images.npy"), filepath.Join(dir, "out.npz")}
 }
 
-// inPyTorch runs a script, or skips the test where there is no PyTorch.
+// inPyTorch runs a script, or skips the test if PyTorch is not installed.
 func inPyTorch(t *testing.T, script string, args ...string) {
 	t.Helper()
 	python := pythonWithTorch()
 	if python == "" {
-		t.Skip("no python3 with torch and numpy is installed (Debian: apt-get install python3-torch python3-numpy)")
+		t.Skip("no python3 with torch and numpy found (Debian: apt-get install python3-torch python3-numpy)")
 	}
 	run := exec.Command(python, append([]string{script}, args...)...)
-	run.Env = append(os.Environ(), "OMP_NUM_THREADS=1") // threads that wait for each other take longer where cores are busy
+	run.Env = append(os.Environ(), "OMP_NUM_THREADS=1") // threads that wait for each other are slower on busy cores
 	if said, err := run.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", script, err, said)
 	}
@@ -149,7 +149,7 @@ func compareWithPyTorch(t *testing.T, built Model, scope *context.Context, image
 	} else if err := relativeError(tensors.MustCopyFlatData[float32](got), want["codes"].data); !(err <= 1e-4) {
 		t.Errorf("the means differ by %.1e", err)
 	}
-	logits := run(t, scope, func(scope *context.Context, slots *Node) *Node { // from PyTorch's slots, so that a tie spoils no image
+	logits := run(t, scope, func(scope *context.Context, slots *Node) *Node { // from PyTorch's slots, so that a tie does not change an image
 		if built.Discrete() {
 			slots = ConvertDType(slots, dtypes.Int32)
 		}
@@ -174,7 +174,7 @@ func run(t *testing.T, scope *context.Context, graph func(*context.Context, *Nod
 	return out[0]
 }
 
-// sameCodes fails where a code differs from PyTorch's and the two entries are no tie.
+// sameCodes fails if a code differs from PyTorch's and the two entries are not tied.
 func sameCodes(t *testing.T, codes []int32, want map[string]array) string {
 	t.Helper()
 	theirs, m := want["codes"], want["codes"].shape[1]
@@ -194,22 +194,22 @@ func sameCodes(t *testing.T, codes []int32, want map[string]array) string {
 		}
 	}
 	if ties > len(codes)/20 {
-		t.Errorf("%d of %d codes differ: more than ties explain", ties, len(codes))
+		t.Errorf("%d of %d codes differ, more than ties explain", ties, len(codes))
 	}
 	if len(used) < 20 {
-		t.Errorf("only %v occur: the comparison says little", used)
+		t.Errorf("only codes %v occur, so the comparison proves little", used)
 	}
 	return fmt.Sprintf("%d of %d codes equal, %d of them different by slot or number;", len(codes)-ties, len(codes), len(used))
 }
 
-// nearTie is by how much the squared distances of value i to our entry and to PyTorch's differ, in float64, and how much
-// float32 explains. Each of two engines sums d terms in an order of its own, as ‖v−c‖² or as ‖c‖²−2v·c; either sum, with its
-// products and the root that PyTorch draws, is wrong by at most γ·(‖v‖+‖c‖)², γ = (d+4)·2⁻²⁴ (Higham 2002, section 3.1).
-// Before that, two encoders give values that differ by up to 10⁻⁵·‖v‖:
+// nearTie returns the difference between the squared distances of value i to our entry and to PyTorch's, in float64, and the difference
+// that float32 rounding explains. Each engine sums d terms in its own order, as ‖v−c‖² or as ‖c‖²−2v·c; either sum, with its products
+// and the root that PyTorch takes, has an error of at most γ·(‖v‖+‖c‖)², γ = (d+4)·2⁻²⁴ (Higham 2002, section 3.1).
+// In addition, the two encoders' values differ by up to 10⁻⁵·‖v‖:
 //
 //	|D_a − D_b| ≤ γ·((‖v‖+‖a‖)² + (‖v‖+‖b‖)²) + 2·10⁻⁵·‖v‖·‖a−b‖
 //
-// A script that says neither values nor entries allows no difference.
+// If a script writes neither values nor entries, no difference is allowed.
 func nearTie(want map[string]array, i, code int) (apart, allowed float64) {
 	values, entries := want["values"], want["entries"]
 	if len(values.shape) != 3 || len(entries.shape) != 2 {
@@ -235,7 +235,7 @@ func nearTie(want map[string]array, i, code int) (apart, allowed float64) {
 	return math.Abs(da - db), γ*(reach(aa)+reach(bb)) + 2e-5*norm*math.Sqrt(ab)
 }
 
-// TestNearTie: a tie of PyTorch's float32 is told from entries that are apart.
+// TestNearTie: nearTie distinguishes a tie in PyTorch's float32 from distinct entries.
 func TestNearTie(t *testing.T) {
 	want := map[string]array{
 		"codes":   {shape: []int{1, 1}, data: []float32{0}},
@@ -250,7 +250,7 @@ func TestNearTie(t *testing.T) {
 	}
 }
 
-// pythonWithTorch finds an interpreter that has PyTorch and NumPy; Debian's own is tried where another shadows it.
+// pythonWithTorch returns an interpreter that has PyTorch and NumPy; it also tries Debian's own in case another shadows it.
 var pythonWithTorch = sync.OnceValue(func() string {
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		if exec.Command(python, "-c", "import sys; from importlib.util import find_spec; sys.exit(not all(map(find_spec, ['torch', 'numpy'])))").Run() == nil {

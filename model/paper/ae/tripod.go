@@ -14,7 +14,7 @@ import (
 	"slotscope/model/paper/loss"
 )
 
-// Tripod joins three inductive biases (Hsu et al. 2024): latents on a finite grid, kernel-based latent multiinformation, and a
+// Tripod combines three inductive biases (Hsu et al. 2024): latents on a finite grid, kernel-based latent multiinformation, and a
 // normalized Hessian penalty on the decoder.
 type Tripod struct {
 	autoencoder
@@ -29,7 +29,7 @@ func newTripod(c model.Config, image Image) *Tripod {
 // Noise implements Model: Rademacher and normal probes, [2, p, m].
 func (t *Tripod) Noise() int { return 2 * t.cfg.Probes * t.cfg.M }
 
-// Draw implements Model: of every row the first half is ±1, the second N(0, 1).
+// Draw implements Model: the first half of every row is ±1, the second N(0, 1).
 func (t *Tripod) Draw(rng *rand.Rand, out []float32) {
 	t.autoencoder.Draw(rng, out)
 	each := t.Noise()
@@ -58,12 +58,12 @@ func (t *Tripod) forward(scope *context.Context, batch Batch) tripod {
 	return f
 }
 
-// layersOf are the decoder's outputs that the penalty reads, in order; see Config.LayersNHP.
+// layersOf returns the decoder outputs that the penalty reads, in order; see Config.LayersNHP.
 func (t *Tripod) layersOf() []string {
 	return strings.Split(cmp.Or(t.cfg.LayersNHP, model.LayersNHP), ",")
 }
 
-// decode runs the decoder on z, [B, m], and as far as the last penalized layer on z ± ε·std∘r for every probe r, all in one batch.
+// decode runs the decoder on z, [B, m], and up to the last penalized layer on z ± ε·std∘r for every probe r, all in one batch.
 func (t *Tripod) decode(scope *context.Context, z, std, draws *Node) (rademacher, normal, logits *Node) {
 	b, m, p := z.Shape().Dim(0), t.cfg.M, t.cfg.Probes
 	probes := Reshape(TransposeAllAxes(Reshape(draws, b, 2*p, m), 1, 0, 2), 2*p, b, m)
@@ -90,7 +90,7 @@ func (t *Tripod) decode(scope *context.Context, z, std, draws *Node) (rademacher
 	for i, name := range []string{"up.0", "up.1", "up.2", "up.3"} {
 		x = t.decoder.Up(scope, i, x, style)
 		penalize(name, x)
-		if all && (name == layers[len(layers)-1] || i == 3) { // further on only the image itself
+		if all && (name == layers[len(layers)-1] || i == 3) { // later layers need only the image itself
 			x, style, all = Slice(x, AxisRange(0, b)), Slice(style, AxisRange(0, b)), false
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"slotscope/model/paper/loss"
 )
 
-// vae is what the variational autoencoders share: the posterior, a draw from it, and what is watched.
+// vae holds the parts shared by the variational autoencoders: the posterior, a sample from it and monitored series.
 type vae struct {
 	autoencoder
 	slots latent.Gaussian
@@ -23,9 +23,9 @@ func newVAE(c model.Config, image Image) vae {
 // Noise implements Model: one number per latent.
 func (v vae) Noise() int { return v.cfg.M }
 
-// Variational is a model whose encoder writes a posterior.
+// Variational is a model whose encoder outputs a posterior.
 type Variational interface {
-	// Divergence is that of every latent's posterior from N(0, 1), in nats, [B, m], of images x, [B, H, W, C] in [0, 1].
+	// Divergence returns the KL divergence of every latent's posterior from N(0, 1), in nats, [B, m], for images x, [B, H, W, C] in [0, 1].
 	Divergence(scope *context.Context, x *Node) *Node
 }
 
@@ -34,7 +34,7 @@ func (v vae) Divergence(scope *context.Context, x *Node) *Node {
 	return loss.LatentKL(v.slots.Posterior(v.encoder.Apply(scope, x)))
 }
 
-// sample is one draw from the posterior of every image of a batch.
+// sample holds one sample from the posterior of every image of a batch.
 type sample struct {
 	z, mean, logVar *Node // [B, m]
 	logits          *Node // [B, H, W, C], decoded from z
@@ -46,17 +46,17 @@ func (v vae) sample(scope *context.Context, batch Batch) sample {
 	return sample{z, mean, logVar, v.Render(scope, z)}
 }
 
-// objective is the sum of the terms, beside what is watched of the posterior.
+// objective returns the weighted sum of the terms, with the posterior's monitored series.
 func (s sample) objective(terms ...Term) Objective {
 	return Objective{Total: weighted(terms), Terms: terms, Watch: s.watch(), Logits: s.logits}
 }
 
-// perPixel turns a weight on nats per image into one on nats per pixel and channel, the unit of the reconstruction.
+// perPixel converts a weight per nat per image to one per nat per pixel and channel, the unit of the reconstruction term.
 func (v vae) perPixel(weight float64) float64 {
 	return weight / float64(v.encoder.H*v.encoder.W*v.encoder.C)
 }
 
-// watch are the moments of the means, how many of them tell images apart, and the mean posterior variance.
+// watch returns the moments of the means, the number of active latents and the mean posterior variance.
 func (s sample) watch() []Series {
 	return append(activity(s.mean), Series{"latent/posterior_var", ReduceAllMean(StopGradient(Exp(s.logVar)))})
 }

@@ -25,8 +25,8 @@ func following(c model.Config) latent.Following {
 	return latent.Following{Decay: c.EMADecay, ResetBelow: c.ResetBelow}
 }
 
-// Losses implements Model. The squared distances are means over the d numbers too, as in VQ-VAE's published code: summed over
-// d (Config.VQDistance) they outweigh the reconstruction at first, and every slot settles on one entry.
+// Losses implements Model. The squared distances are averaged over the d numbers too, as in VQ-VAE's published code: summed over
+// d (Config.VQDistance), they initially outweigh the reconstruction and every slot collapses to one entry.
 //
 //	L = λ_r·BCE + λ_vq·mean_{B,m,d} (v̂ − sg(v))² + β·mean_{B,m,d} (sg(v̂) − v)² + λ_orth·L_orth
 func (v *VQVAE) Losses(scope *context.Context, batch Batch) Objective {

@@ -7,7 +7,7 @@ import . "github.com/gomlx/gomlx/pkg/core/graph"
 //	TC ≈ mean_B (D(z)₀ − D(z)₁)                  Kim and Mnih 2018, equation 3
 func DensityRatio(logits *Node) *Node { return ReduceAllMean(evidence(logits)) }
 
-// Discrimination is the cross-entropy of a discriminator that tells joint draws from permuted ones, in nats; log 2 where it cannot. Both
+// Discrimination returns the cross-entropy of a discriminator between joint and permuted draws, in nats; log 2 at chance. Both arguments
 // are logits, [B, 2].
 //
 //	L_D = −½ (mean log softmax(D(z))₀ + mean log softmax(D(z_perm))₁)
@@ -15,7 +15,7 @@ func Discrimination(joint, permuted *Node) *Node {
 	return MulScalar(Add(ReduceAllMean(softplus(Neg(evidence(joint)))), ReduceAllMean(softplus(evidence(permuted)))), 0.5)
 }
 
-// Discriminated is the share of draws that a discriminator tells right, 0 to 1.
+// Discriminated returns the share of draws that a discriminator classifies correctly, 0 to 1.
 func Discriminated(joint, permuted *Node) *Node {
 	right := func(of *Node) *Node {
 		return ReduceAllMean(ConvertDType(GreaterThan(of, ScalarZero(of.Graph(), of.DType())), of.DType()))
@@ -23,13 +23,13 @@ func Discriminated(joint, permuted *Node) *Node {
 	return MulScalar(Add(right(evidence(joint)), right(Neg(evidence(permuted)))), 0.5)
 }
 
-// evidence is D(z)₀ − D(z)₁, [B], of logits [B, 2].
+// evidence returns D(z)₀ − D(z)₁, [B], for logits [B, 2].
 func evidence(logits *Node) *Node {
 	logits.AssertDims(-1, 2)
 	return Sub(Slice(logits, AxisRange(), AxisElem(0)), Slice(logits, AxisRange(), AxisElem(1)))
 }
 
-// softplus is log(1 + eˣ), finite for every finite x.
+// softplus returns log(1 + eˣ), finite for every finite x.
 func softplus(x *Node) *Node {
 	return Add(Max(x, ScalarZero(x.Graph(), x.DType())), Log1p(Exp(Neg(Abs(x)))))
 }

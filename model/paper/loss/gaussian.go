@@ -6,27 +6,27 @@ import (
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 )
 
-// KL is the divergence of diagonal Gaussian posteriors from N(0, I), in nats, summed over latents, mean over the batch.
+// KL returns the KL divergence of diagonal Gaussian posteriors from N(0, I), in nats, summed over latents and averaged over the batch.
 //
 //	KL = mean_B Σ_i ½ (μ_i² + σ_i² − log σ_i² − 1)
 //
 // mean μ and logVar log σ² are [B, m].
 func KL(mean, logVar *Node) *Node { return ReduceAllMean(ReduceSum(LatentKL(mean, logVar), 1)) }
 
-// LatentKL is the summand of KL for every image and latent, [B, m].
+// LatentKL returns the KL divergence of every image and latent, [B, m].
 func LatentKL(mean, logVar *Node) *Node {
 	mean.AssertDims(logVar.Shape().Dimensions...)
 	return MulScalar(AddScalar(Sub(Add(Square(mean), Exp(logVar)), logVar), -1), 0.5)
 }
 
-// Densities are logarithms of densities at samples z, [B], in nats, of which the divergence of a VAE is made
-// (Chen et al. 2018). Those of the aggregate posterior q(z) weigh the images of the batch, which stand for all:
+// Densities holds log densities at samples z, [B], in nats, from which the KL divergence of a VAE is composed
+// (Chen et al. 2018). The aggregate posterior q(z) is estimated from the images of the batch:
 //
 //	log q(z)   ≈ log 1/B Σ_n Π_j q(z_j | x_n)
 //	log q(z_j) ≈ log 1/B Σ_n q(z_j | x_n)
 //
-// Minibatch-weighted sampling divides by N·B instead, N being the size of the data set. That shifts the terms below by
-// multiples of log N and changes no gradient; so these are the terms of the batch's own mixture.
+// Minibatch-weighted sampling divides by N·B instead, where N is the size of the dataset. That shifts the terms below by
+// multiples of log N without changing any gradient, so these terms use the batch's own mixture.
 type Densities struct {
 	Conditional *Node // log q(z|x)
 	Joint       *Node // log q(z)
@@ -34,7 +34,7 @@ type Densities struct {
 	Prior       *Node // log p(z), N(0, I)
 }
 
-// DensitiesOf samples: z, mean μ and logVar log σ² are [B, m], z drawn from the posteriors in order.
+// DensitiesOf returns the densities of samples z, [B, m], drawn from the posteriors with mean μ and logVar log σ², [B, m], in this order.
 func DensitiesOf(z, mean, logVar *Node) Densities {
 	z.AssertDims(mean.Shape().Dimensions...)
 	logB := math.Log(float64(z.Shape().Dim(0)))
@@ -47,22 +47,22 @@ func DensitiesOf(z, mean, logVar *Node) Densities {
 	}
 }
 
-// MutualInformation is that of image and latents, I(x; z) = E log q(z|x)/q(z), in nats; at most log B.
+// MutualInformation returns that of image and latents, I(x; z) = E log q(z|x)/q(z), in nats; at most log B.
 func MutualInformation(p Densities) *Node { return ReduceAllMean(Sub(p.Conditional, p.Joint)) }
 
-// TotalCorrelation is how far the latents are from independent, E log q(z)/Π_j q(z_j), in nats.
+// TotalCorrelation returns the dependence between latents, E log q(z)/Π_j q(z_j), in nats.
 func TotalCorrelation(p Densities) *Node { return ReduceAllMean(Sub(p.Joint, p.Product)) }
 
-// DimensionKL is the divergence of every latent from N(0, 1), E log Π_j q(z_j)/p(z_j), in nats, summed over latents.
+// DimensionKL returns the KL divergence of the latents from N(0, 1), E log Π_j q(z_j)/p(z_j), in nats, summed over latents.
 func DimensionKL(p Densities) *Node { return ReduceAllMean(Sub(p.Product, p.Prior)) }
 
-// logNormal is log N(z; μ, σ²) = −½ (log 2π + log σ² + (z − μ)²/σ²), element by element.
+// logNormal returns log N(z; μ, σ²) = −½ (log 2π + log σ² + (z − μ)²/σ²), element by element.
 func logNormal(z, mean, logVar *Node) *Node {
 	quadratic := Mul(Square(Sub(z, mean)), Exp(Neg(logVar)))
 	return MulScalar(AddScalar(Add(logVar, quadratic), math.Log(2*math.Pi)), -0.5)
 }
 
-// logSumExp is log Σ e^x over axis 1, finite for every finite x.
+// logSumExp returns log Σ e^x over axis 1, finite for every finite x.
 func logSumExp(x *Node) *Node {
 	top := StopGradient(ReduceAndKeep(x, ReduceMax, 1))
 	sum := Log(ReduceSum(Exp(Sub(x, top)), 1))

@@ -10,7 +10,7 @@ import (
 	"slotscope/model/compute"
 )
 
-// The divergence of Gaussians worked by hand, mean over two images of the sum over two latents.
+// The KL divergence of Gaussians, by hand: mean over two images of the sum over two latents.
 func TestKLByHand(t *testing.T) {
 	mean, logVar := [][]float32{{0, 1}, {2, 0}}, [][]float32{{0, 0}, {float32(math.Log(4)), float32(math.Log(0.25))}}
 	// image 1: 0 + ½·1; image 2: ½ (4 + 4 − log 4 − 1) + ½ (¼ + log 4 − 1)
@@ -20,7 +20,7 @@ func TestKLByHand(t *testing.T) {
 	}
 }
 
-// The parts of the divergence on worlds whose parts are known. Means lie so far apart that posteriors do not overlap, and variance
+// The parts of the KL divergence on cases where they are known. Means are so far apart that posteriors do not overlap, and the variance
 // is 1, so densities are those of whole images.
 func TestDecomposition(t *testing.T) {
 	const far = 40
@@ -28,11 +28,11 @@ func TestDecomposition(t *testing.T) {
 		mean   [][]float32
 		mi, tc float64
 	}{
-		// four images at the corners of a square: each latent alone tells one bit, together two
+		// four images at the corners of a square: each latent carries one bit, both together two
 		"independent": {[][]float32{{0, 0}, {0, far}, {far, 0}, {far, far}}, math.Log(4), 0},
 		// two latents that always agree: one bit in each, one in all
 		"copies": {[][]float32{{0, 0}, {far, far}, {0, 0}, {far, far}}, math.Log(2), math.Log(2)},
-		// nothing tells images apart
+		// all images have the same latents
 		"prior": {[][]float32{{0, 0}, {0, 0}, {0, 0}, {0, 0}}, 0, 0},
 	} {
 		got := parts(t, c.mean, c.mean)

@@ -1,4 +1,4 @@
-// Package loss holds the terms of the objectives, one function each; every one returns a scalar before its weight.
+// Package loss implements the terms of the objectives, one function each; terms are scalars before weighting.
 package loss
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 )
 
-// Reconstruction is the binary cross-entropy of images, in nats per pixel and channel.
+// Reconstruction returns the binary cross-entropy of images, in nats per pixel and channel.
 //
 //	BCE = mean(max(l, 0) - l·x + log(1 + e^{-|l|}))       equal to -x·log σ(l) - (1-x)·log σ(-l), finite for every l
 //
@@ -17,14 +17,14 @@ func Reconstruction(logits, x *Node) *Node {
 	return ReduceAllMean(Sub(softplus(logits), Mul(logits, x)))
 }
 
-// VQ pulls entries to the values that took them; its gradient reaches the codebook alone.
+// VQ pulls entries toward the values assigned to them; its gradient reaches only the codebook.
 //
 //	L_vq = mean_{B,m} ‖v̂ - sg(v̄)‖²                       paper, Algorithm 2, line 11
 //
 // quantized v̂ and denoised v̄ are [B, m, d].
 func VQ(quantized, denoised *Node) *Node { return meanDistance(quantized, StopGradient(denoised)) }
 
-// Commit pulls values to the entries they took; its gradient reaches the encoder alone.
+// Commit pulls values toward their assigned entries; its gradient reaches only the encoder.
 //
 //	L_commit = mean_{B,m} ‖sg(v̂) - v̄‖²                   paper, Algorithm 2, line 12
 func Commit(quantized, denoised *Node) *Node { return meanDistance(StopGradient(quantized), denoised) }
@@ -34,21 +34,21 @@ func meanDistance(a, b *Node) *Node {
 	return ReduceAllMean(ReduceSum(Square(Sub(a, b)), -1))
 }
 
-// Latent is the structural regularizer of z, [B, d], per image: norm² m, variance m/d.
+// Latent returns the structural regularizer of z, [B, d], per image: norm² m, variance m/d.
 func Latent(z *Node, m int) *Node {
 	d := z.Shape().Dim(1)
 	return Structural(InsertAxes(z, 1), float64(m), float64(m)/float64(d))
 }
 
-// Value is the structural regularizer of the denoised retrievals, [B, m, d], per image over its m rows: norm² 1, variance 1/d.
+// Value returns the structural regularizer of the denoised retrievals, [B, m, d], per image over its m rows: norm² 1, variance 1/d.
 func Value(denoised *Node) *Node { return Structural(denoised, 1, 1/float64(denoised.Shape().Dim(2))) }
 
-// Codebook is the structural regularizer of the codebook, [k, d]: norm² 1, variance 1/d.
+// Codebook returns the structural regularizer of the codebook, [k, d]: norm² 1, variance 1/d.
 func Codebook(entries *Node) *Node {
 	return Structural(InsertAxes(entries, 0), 1, 1/float64(entries.Shape().Dim(1)))
 }
 
-// Tie pulls z to the bundle of its own codes; its gradient reaches the encoder alone.
+// Tie pulls z toward the bundle of its own codes; its gradient reaches only the encoder.
 //
 //	L_tie = mean_B ‖z - sg(ẑ)‖²                           ours; the paper's objective has no such term
 //
@@ -58,8 +58,8 @@ func Tie(z, bundle *Node) *Node {
 	return ReduceAllMean(ReduceSum(Square(Sub(z, StopGradient(bundle))), -1))
 }
 
-// Coherence is the mean squared cosine between distinct entries that the batch uses, 0 where it uses fewer than two; random
-// vectors have 1/d.
+// Coherence returns the mean squared cosine between distinct entries used by the batch, 0 if it uses fewer than two; it is about 1/d for
+// random vectors.
 //
 //	L_coh = mean_{a≠b in use} cos²(c_a, c_b)              ours
 //
@@ -71,28 +71,28 @@ func Coherence(entries, codes *Node) *Node {
 	return Div(ReduceAllSum(Mul(pairs, Square(cosines(entries)))), MaxScalar(ReduceAllSum(pairs), 1))
 }
 
-// Orthogonality is the mean squared cosine between all entries of a codebook, [k, d], themselves left out.
+// Orthogonality returns the mean squared cosine between all distinct entries of a codebook, [k, d], divided by k² as in its source.
 //
 //	L_orth = 1/k² Σ_{a≠b} cos²(c_a, c_b)                  Shin et al. 2021
 func Orthogonality(entries *Node) *Node {
 	return ReduceAllMean(Mul(distinct(entries), Square(cosines(entries))))
 }
 
-// cosines are those between entries, [k, d]: the result is [k, k].
+// cosines returns the cosines between entries, [k, d], as [k, k].
 func cosines(entries *Node) *Node {
-	squares := AddScalar(ReduceAndKeep(Square(entries), ReduceSum, 1), 1e-12) // an entry of 0 has no direction
+	squares := AddScalar(ReduceAndKeep(Square(entries), ReduceSum, 1), 1e-12) // avoids division by 0 for a zero entry
 	unit := Div(entries, Sqrt(squares))
 	return DotGeneral(unit, []int{1}, nil, unit, []int{1}, nil)
 }
 
-// distinct is 1 for two entries of [k, d], 0 for one with itself: [k, k].
+// distinct returns the [k, k] mask that is 1 for pairs of distinct entries of [k, d] and 0 on the diagonal.
 func distinct(entries *Node) *Node {
 	k, g := entries.Shape().Dim(0), entries.Graph()
 	square := shapes.Make(dtypes.Int32, k, k)
 	return ConvertDType(NotEqual(Iota(g, square, 0), Iota(g, square, 1)), entries.DType())
 }
 
-// Structural pulls matrices to mean 0, squared row norm τn and variance τv (biased), averaged over the matrices.
+// Structural pulls matrices toward mean 0, squared row norm τn and variance τv (biased), averaged over the matrices.
 //
 //	R(X; τn, τv) = (1/n Σ_i ‖x_i‖² - τn)² + mean(X)² + (Var(X) - τv)²      paper, “Regularization and optimization”
 //

@@ -43,7 +43,7 @@ func TestTermsByHand(t *testing.T) {
 	}
 }
 
-// Each of the two quantisation terms teaches one side only.
+// Each of the two quantization terms has a gradient for one side only.
 func TestWhoLearns(t *testing.T) {
 	q, v := [][][]float32{{{1, 2}, {0, 3}}}, [][][]float32{{{0, 0}, {0, 0}}}
 	for name, c := range map[string]struct {
@@ -63,7 +63,7 @@ func TestWhoLearns(t *testing.T) {
 	}
 }
 
-// The tie teaches the encoder alone: 2 (z - ẑ)/B, and nothing of ẑ.
+// The tie has a gradient for the encoder only, 2 (z - ẑ)/B, and none for ẑ.
 func TestTieTeachesTheEncoder(t *testing.T) {
 	got := run(t, Tie, [][]float32{{1, 2}, {0, 3}}, [][]float32{{0, 1}, {1, 0}})
 	if !slices.Equal(got[1], []float32{1, 1, -1, 3}) || !slices.Equal(got[2], []float32{0, 0, 0, 0}) {
@@ -114,7 +114,7 @@ func TestReconstructionIsStable(t *testing.T) {
 	}
 }
 
-// The structural gradient, against central differences of the same function.
+// The structural gradient matches central differences of the same function.
 func TestStructuralGradient(t *testing.T) {
 	x := []float32{0.3, -1.2, 0.8, 0.1, 0.9, -0.4, 1.1, 0.2, -0.7, 0.6, 0.5, -0.3}
 	at := func(x []float32) [][]float32 {

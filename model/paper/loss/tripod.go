@@ -6,8 +6,8 @@ import (
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 )
 
-// Deviation is the standard deviation of each latent over the batch, [m], plus 1e-6: z is [B, m]. It is differentiated; where a latent
-// is the same in the whole batch its gradient is 0.
+// Deviation returns the standard deviation of each latent over the batch plus 1e-6, [m], for z of [B, m]. It is differentiable; the
+// gradient of a latent that is constant over the batch is 0.
 func Deviation(z *Node) *Node {
 	variance := ReduceMean(Square(Sub(z, ReduceAndKeep(z, ReduceMean, 0))), 0)
 	zero := ScalarZero(z.Graph(), z.DType())
@@ -16,12 +16,12 @@ func Deviation(z *Node) *Node {
 	return AddScalar(Where(varies, root, ZerosLike(root)), 1e-6)
 }
 
-// Kernels are logarithms of densities of latents by Gaussian kernels on the batch, itself included: of the joint, [B], and of every
-// latent, [B, m].
+// Kernels holds log densities of latents, estimated by Gaussian kernels on the batch, including the sample itself: of the joint, [B], and
+// of every latent, [B, m].
 type Kernels struct{ Joint, Marginal *Node }
 
-// KernelsOf quantized latents z, [B, m], of deviation std, [m]. The joint's kernels are narrower by Silverman's factor s; the marginals'
-// are std wide, as in the published code, so that the difference is not 0 for independent latents.
+// KernelsOf returns the log densities of quantized latents z, [B, m], with standard deviations std, [m]. The joint's kernels have width s·std
+// with Silverman's factor s; the marginals' have width std, as in the published code, so the difference is not 0 for independent latents.
 //
 //	log p(z_I) = log 1/B Σ_J Π_j N(z_Ij; z_Jj, (s·std_j)²),  s = (4/(m+2))^{1/(m+4)} · B^{−1/(m+4)}
 //	log p(z_Ij) = log 1/B Σ_J N(z_Ij; z_Jj, std_j²)                                            Hsu et al. 2024
@@ -39,15 +39,15 @@ func KernelsOf(z, std *Node) Kernels {
 	}
 }
 
-// Multiinformation is how far latents are from independent by their kernel densities, in nats: a regularizer, not an estimate.
+// Multiinformation measures the dependence of latents by their kernel densities, in nats. It is a regularizer, not an estimate.
 //
 //	KLM = mean_B [log p(z) − Σ_j log p(z_j)]
 func Multiinformation(k Kernels) *Node {
 	return ReduceAllMean(Sub(k.Joint, ReduceSum(k.Marginal, 1)))
 }
 
-// Curvature is how much second differences of a layer differ from probe to probe: the variance over p probes (divided by p), averaged
-// over the layer's numbers. at is the layer at z, [B, …]; ahead and behind at z ± v, [p, B, …]; the result is [B].
+// Curvature returns the biased variance over p probes of a layer's second differences, averaged over the layer's elements. at is the
+// layer at z, [B, …]; ahead and behind are at z ± v, [p, B, …]; the result is [B].
 //
 //	D(v) = (f(z+v) − 2f(z) + f(z−v))/ε²
 func Curvature(at, ahead, behind *Node, epsilon float64) *Node {
@@ -58,13 +58,13 @@ func Curvature(at, ahead, behind *Node, epsilon float64) *Node {
 	return ReduceMean(spread, 1)
 }
 
-// HessianPenalty is the share of mixed second derivatives: the curvatures of layers along Rademacher probes over those along normal
-// ones, both [B, layers].
+// HessianPenalty returns the share of mixed second derivatives: the curvatures of layers along Rademacher probes over those along normal
+// probes, both [B, layers].
 //
 //	NHP = mean_B Σ_l a_l(Rademacher)/(a_l(normal) + 1e-10)
 func HessianPenalty(rademacher, normal *Node) *Node {
 	return ReduceAllMean(ReduceSum(HessianRatio(rademacher, normal), 1))
 }
 
-// HessianRatio is the quotient of HessianPenalty, [B, layers].
+// HessianRatio returns the quotients of HessianPenalty, [B, layers].
 func HessianRatio(rademacher, normal *Node) *Node { return Div(rademacher, AddScalar(normal, 1e-10)) }

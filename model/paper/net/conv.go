@@ -6,10 +6,10 @@ import (
 	"slotscope/model/paper/layer"
 )
 
-// Gradients here are our own: those of GoMLX 0.26 for the input of a convolution with an even kernel are one pixel off, and it has
-// none for a dilated input. Kernels are never turned round or transposed in memory: the axes of a convolution say how it reads them.
+// Gradients here are custom: those of GoMLX 0.26 for the input of a convolution with an even kernel are off by one pixel, and it has
+// none for a dilated input. Kernels are never transposed in memory: the axes configuration of a convolution selects how it reads them.
 
-// conv is a convolution with padding 1 of x, [B, H, W, I], by kernel, HWIO: 4×4 with stride 2, or 3×3 with stride 1.
+// conv convolves x, [B, H, W, I], with kernel, HWIO, and padding 1: 4×4 with stride 2, or 3×3 with stride 1.
 //
 //	y[n] = Σ_k x[stride·n + k - 1] w[k]         in each direction
 func conv(x, kernel *Node, stride int) *Node {
@@ -23,8 +23,8 @@ func conv(x, kernel *Node, stride int) *Node {
 func halving(x, kernel *Node) *Node { return conv(x, kernel, 2) }
 func keeping(x, kernel *Node) *Node { return conv(x, kernel, 1) }
 
-// ConvTranspose is the transposed convolution with a 4×4 kernel, stride 2 and padding 1, from [B, H, W, I] to [B, 2H, 2W, O]; kernel
-// is HWIO:
+// ConvTranspose computes the transposed convolution with a 4×4 kernel, stride 2 and padding 1, from [B, H, W, I] to [B, 2H, 2W, O];
+// kernel is HWIO:
 //
 //	y[n] = Σ_p x[p] w[n + 1 - 2p]               in each direction
 func ConvTranspose(x, kernel *Node) *Node {
@@ -34,30 +34,30 @@ func ConvTranspose(x, kernel *Node) *Node {
 		func(v *Node) *Node { return correlate(v, x, 2, 3, 2) })
 }
 
-// channels are the axes of a kernel whose channels meet those of the input, and give those of the output.
+// channels holds the axes of a kernel that are its input and output channels.
 type channels struct{ in, out int }
 
 var inputsFirst, outputsFirst = channels{2, 3}, channels{3, 2}
 
-// spread puts a kernel down at every pixel of x, stride pixels apart:
+// spread places a kernel, weighted by x, at every pixel of x, stride pixels apart:
 //
 //	y[n] = Σ_p x[p] w[n + 1 - stride·p]         H → stride·H
 //
-// which is the transpose of conv, and its gradient for the input. It is written as a convolution by the reversed kernel over x with
-// stride - 1 zeros between its pixels; engines do not multiply by these.
+// This is the transpose of conv, and its gradient with respect to the input. It is written as a convolution with the reversed kernel over
+// x with stride - 1 zeros between its pixels; engines skip these zeros.
 func spread(x, kernel *Node, stride int, c channels) *Node {
 	k := kernel.Shape().Dim(0)
 	return Convolve(x, Reverse(kernel, 0, 1)).AxesConfig(axesOf(c)).InputDilationPerAxis(stride, stride).
 		PaddingPerDim(paddingOf(k - 2)).Done()
 }
 
-// gather is the transpose of ConvTranspose: ∂x[p] = Σ_k v[2p + k - 1] w[k].
+// gather computes the transpose of ConvTranspose: ∂x[p] = Σ_k v[2p + k - 1] w[k].
 func gather(v, kernel *Node) *Node {
 	return Convolve(v, kernel).AxesConfig(axesOf(outputsFirst)).Strides(2).PaddingPerDim(paddingOf(1)).Done()
 }
 
-// correlate is the gradient for a kernel: ∂w[k] = Σ_n x[stride·n + k - 1] v[n], over all images. The channels of x and of v become
-// the result's axes of these numbers.
+// correlate computes the gradient with respect to a kernel: ∂w[k] = Σ_n x[stride·n + k - 1] v[n], over all images. The channels of x and
+// v become the result's axes ofX and ofV.
 func correlate(x, v *Node, stride, ofX, ofV int) *Node {
 	axes := ConvolveAxesConfig{
 		InputBatch: 3, InputChannels: 0, InputSpatial: []int{1, 2},
@@ -67,7 +67,7 @@ func correlate(x, v *Node, stride, ofX, ofV int) *Node {
 	return Convolve(x, v).AxesConfig(axes).Dilations(stride).PaddingPerDim(paddingOf(1)).Done()
 }
 
-// axesOf is a convolution of [B, H, W, C] by a kernel with channels where c says.
+// axesOf returns the axes of a convolution of [B, H, W, C] with a kernel whose channel axes are c.
 func axesOf(c channels) ConvolveAxesConfig {
 	return ConvolveAxesConfig{
 		InputBatch: 0, InputSpatial: []int{1, 2}, InputChannels: 3,

@@ -10,11 +10,10 @@ import (
 	"slotscope/model/paper/layer"
 )
 
-// Discriminator tells latents drawn jointly from latents drawn independently: hidden layers with LeakyReLU 0.2, then two logits (Kim and
-// Mnih 2018).
+// Discriminator classifies latents as joint or independent draws: hidden layers with LeakyReLU 0.2, then two logits (Kim and Mnih 2018).
 type Discriminator struct{ In, Width, Layers int } // latents; width and number of hidden layers
 
-// Params are its layers, discriminator1 … discriminator{Layers+1}, moved by the second player's optimizer.
+// Params returns its layers, discriminator1 … discriminator{Layers+1}, which have their own optimizer.
 func (d Discriminator) Params() []layer.Param {
 	var params []layer.Param
 	in := d.In

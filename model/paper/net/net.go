@@ -1,4 +1,4 @@
-// Package net is the convolutional encoder and the style-based decoder that every model shares (paper, Table “Architecture”).
+// Package net implements the convolutional encoder and the style-based decoder that all models share (paper, Table “Architecture”).
 // Images and feature maps are NHWC.
 package net
 
@@ -25,7 +25,7 @@ type Encoder struct {
 	Products layer.Products
 }
 
-// Params lists what the encoder learns, under PyTorch's names: nn.Sequential counts convolution, norm and activation.
+// Params returns the encoder's parameters, under PyTorch's names: nn.Sequential numbers convolution, norm and activation.
 func (e Encoder) Params() []layer.Param {
 	var params []layer.Param
 	in := e.C
@@ -56,18 +56,18 @@ func (e Encoder) Apply(scope *context.Context, x *Node) *Node {
 	return e.Products.Dense(scope, "fc2", h)
 }
 
-// Decoder maps latents to images: a learned canvas, restyled by the latent at every scale.
+// Decoder maps latents to images, starting from a learned canvas that the latent modulates at every scale.
 //
 //	w = ReLU(Linear z)      4 × StyleConvT(x, w)      Conv 3×3 → logits
 type Decoder struct {
 	H, W, C int    // image
-	Widths  [4]int // channels of Conv 1 to 4; the decoder runs through them backwards
+	Widths  [4]int // channels of Conv 1 to 4; the decoder uses them in reverse order
 	FC, In  int    // width of the style vector and of the latent
 
 	Products layer.Products
 }
 
-// Params lists what the decoder learns, under PyTorch's names.
+// Params returns the decoder's parameters, under PyTorch's names.
 func (d Decoder) Params() []layer.Param {
 	top := d.Widths[3]
 	params := append([]layer.Param{layer.Canvas("canvas", d.H/16, d.W/16, top)}, layer.Linear("style", d.In, d.FC)...)
@@ -90,13 +90,13 @@ func (d Decoder) Apply(scope *context.Context, z *Node) *Node {
 	return d.Out(scope, x)
 }
 
-// Style is w = ReLU(Linear z), [B, FC]: z is [B, In].
+// Style returns w = ReLU(Linear z), [B, FC], for z of [B, In].
 func (d Decoder) Style(scope *context.Context, z *Node) *Node {
 	z.AssertDims(-1, d.In)
 	return layer.LeakyReLU(d.Products.Dense(scope, "style", z), 0)
 }
 
-// Up is block i, from 0, of x, the output of the block before; block 0 reads the canvas, one for all of the batch.
+// Up applies block i, from 0, to x, the output of the previous block; block 0 ignores x and reads the canvas, shared by the whole batch.
 func (d Decoder) Up(scope *context.Context, i int, x, style *Node) *Node {
 	if i == 0 {
 		x = layer.Value(scope, style.Graph(), "canvas")
@@ -111,7 +111,7 @@ func (d Decoder) Out(scope *context.Context, x *Node) *Node {
 	return logits
 }
 
-// styleConv is StyleConvT: ConvTranspose → LeakyReLU 0.2 → InstanceNorm → AdaIN, twice as large as x.
+// styleConv applies StyleConvT: ConvTranspose → LeakyReLU 0.2 → InstanceNorm → AdaIN; the output is twice as large as x.
 //
 //	(1 + scale)·x + bias,  (scale, bias) = Linear(style)
 func (d Decoder) styleConv(scope *context.Context, name string, x, style *Node) *Node {
@@ -122,11 +122,11 @@ func (d Decoder) styleConv(scope *context.Context, name string, x, style *Node) 
 	return Add(Mul(x, OnePlus(scale)), bias)
 }
 
-// InstanceNorm brings every channel of every image to mean 0 and variance 1 (biased, plus ε = 1e-5).
+// InstanceNorm normalizes every channel of every image to mean 0 and variance 1 (biased, plus ε = 1e-5).
 //
 //	x̂ = (x - mean) / √(var + ε)                 over H and W; x is [B, H, W, C]
 //
-// Its gradient is written out, which takes two reductions where automatic differentiation takes a chain of passes:
+// Its gradient is written out, which takes two reductions instead of the chain of passes of automatic differentiation:
 //
 //	∂x = (∂x̂ - mean ∂x̂ - x̂·mean(∂x̂·x̂)) / √(var + ε)
 func InstanceNorm(x *Node) *Node {

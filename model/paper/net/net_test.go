@@ -54,7 +54,7 @@ func taps(x, y image, k, stride int, fn func(b, xi, xj, yi, yj, ki, kj int)) {
 	}
 }
 
-// The convolutions of the network, their values and both gradients, against loops over the definition; the adjoint is random.
+// The values and both gradients of the network's convolutions match loops over the definition; the adjoint is random.
 func TestConvAgainstItsDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct{ k, stride, b, h, w, in, out int }{
@@ -111,7 +111,7 @@ func TestConvTransposeAgainstItsDefinition(t *testing.T) {
 	}
 }
 
-// The gradient that is written out, against automatic differentiation of the formula; and mean 0, variance 1.
+// The written-out gradient matches automatic differentiation of the formula; the result has mean 0 and variance 1.
 func TestInstanceNorm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	x, gain, v := newImage(2, 4, 3, 5).noise(rng), newImage(1, 1, 1, 5).noise(rng), newImage(2, 4, 3, 5).noise(rng)
@@ -150,7 +150,7 @@ func TestInstanceNormOfAConstant(t *testing.T) {
 	same(t, "value", tensors.MustCopyFlatData[float32](got), []float32{0, 0, 0, 0})
 }
 
-// withGradients runs f(x, w) and the gradients of Σ v∘f for x and w.
+// withGradients returns f(x, w) and the gradients of Σ v∘f with respect to x and w.
 func withGradients(t *testing.T, f func(x, w *Node) *Node, x, w, v *tensors.Tensor) [][]float32 {
 	t.Helper()
 	outputs := MustExecOnceN(engine(t), func(x, w, v *Node) []*Node {

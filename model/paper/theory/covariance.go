@@ -4,13 +4,13 @@ import (
 	"math"
 )
 
-// Covariance is the covariance Σ of all m retrievals given the values v_i, over random symbols: md × md, row by row.
+// Covariance returns the covariance Σ of all m retrievals given the values v_i, over random symbols: md × md, in row-major order.
 //
 //	(Σ_ij)_ab = 1/d · [ (v_j ⊗ v_i)_{a+b} + δ_ij Σ_l Σ_n (v_l)_{a+n} (v_l)_{b+n} ]
 //
-// It is the paper's Covariance Block Structure: off the diagonal its last equation of Off-Diagonal Blocks, and on it the sum
-// of its three terms, where 2/d·(v_i)_a (v_i)_b is what each of the two sums over n ≠ 0 lacks at n = 0. It is exact for
-// Gaussian symbols. It takes m²d² numbers: TotalCorrelation does without.
+// This is the paper's Covariance Block Structure: off the diagonal the last equation of Off-Diagonal Blocks, and on the diagonal the sum
+// of its three terms, where 2/d·(v_i)_a (v_i)_b supplies the n = 0 terms of the two sums over n ≠ 0. It is exact for Gaussian symbols.
+// It needs m²d² numbers, which TotalCorrelation avoids.
 func Covariance(values [][]float64) []float64 {
 	m, d := shape(values, values)
 	sigma := make([]float64, m*d*m*d)
@@ -32,7 +32,7 @@ func Covariance(values [][]float64) []float64 {
 	return sigma
 }
 
-// autocorrelation is Σ_l Σ_n (v_l)_n (v_l)_{n+t} for every lag t.
+// autocorrelation returns Σ_l Σ_n (v_l)_n (v_l)_{n+t} for every lag t.
 func autocorrelation(values [][]float64) []float64 {
 	f, spectra := spectraOf(values)
 	sum := make([]complex128, f.bins())
@@ -53,13 +53,13 @@ func convolve(a, b []float64) []float64 {
 	return f.back(x)
 }
 
-// Pair is how strongly the retrievals of two slots vary together, by the norms of their block Σ_ij, i ≠ j.
+// Pair measures how strongly the retrievals of two slots covary, by the norms of their block Σ_ij, i ≠ j.
 type Pair struct {
 	Frobenius2 float64 // ‖Σ_ij‖_F² = ‖v_j ⊗ v_i‖² / d              paper, Off-Diagonal Blocks; about 1/d
 	Operator   float64 // ‖Σ_ij‖_op = max_ω |v̂_jω| |v̂_iω| / d     paper, Sharpened Off-Diagonal Operator Norm; O(log d / d)
 }
 
-// PairOf measures the block of two values of d components.
+// PairOf returns the norms of the block of two values of d components.
 func PairOf(a, b []float64) Pair {
 	f := newSpectra(len(a))
 	return pairOf(f, f.of(a), f.of(b))
@@ -78,7 +78,7 @@ func pairOf(f spectra, a, b []complex128) Pair {
 	return p
 }
 
-// Pairs are the means over all pairs i ≠ j of a sample's values; of a single slot they are zero.
+// Pairs returns the mean norms over all pairs i ≠ j of a sample's values, zero for a single slot.
 func Pairs(values [][]float64) Pair {
 	f, spectra := spectraOf(values)
 	var mean Pair
@@ -93,7 +93,7 @@ func Pairs(values [][]float64) Pair {
 	return mean
 }
 
-// SamplePairs is the mean of Pairs over trials draws of m HRR vectors, m ≥ 2.
+// SamplePairs returns the mean of Pairs over trials draws of m HRR vectors, m ≥ 2.
 func SamplePairs(m, d, trials int, seed uint64) Pair {
 	rng := newRand(seed, m, d)
 	var mean Pair

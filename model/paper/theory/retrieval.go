@@ -10,17 +10,17 @@ import (
 	"slotscope/model/paper/hrr"
 )
 
-// SNR is the paper's ratio of signal to noise power per component of a retrieval from m bound pairs.
+// SNR returns the paper's ratio of signal to noise power per component of a retrieval from m bound pairs.
 //
 //	SNR = (1/d) / (m/d) = 1/m                              paper, “Distribution of a retrieval”
 func SNR(m int) float64 { return 1 / float64(m) }
 
-// NoisePower is the expected noise power per component of a retrieval, where symbols and values are HRR vectors.
+// NoisePower returns the expected noise power per component of a retrieval if symbols and values are HRR vectors.
 //
 //	E‖ṽ_i − v_i‖²/d = m/d + c/d²                           c = 2 for even d, 1 for odd d
 //
-// The paper rounds it to m/d. The rest is the trace of Σ_ii in its Diagonal Blocks: the sum over n of v_{a+n} v_{a−n} holds
-// the square of v_a, and of v_{a+d/2} where d is even.
+// The paper rounds it to m/d. The remainder is the trace of Σ_ii in its Diagonal Blocks: the sum over n of v_{a+n} v_{a−n} contains
+// the square of v_a, and of v_{a+d/2} if d is even.
 func NoisePower(m, d int) float64 {
 	c := 1.0
 	if d%2 == 0 {
@@ -29,16 +29,16 @@ func NoisePower(m, d int) float64 {
 	return float64(m)/float64(d) + c/(float64(d)*float64(d))
 }
 
-// Sampled is what a Monte-Carlo estimate found.
+// Sampled holds the result of a Monte-Carlo estimate.
 type Sampled struct {
-	SNR    float64 // signal power by noise power
+	SNR    float64 // signal power / noise power
 	Signal float64 // mean of ‖v‖²/d
 	Noise  float64 // mean of ‖ṽ − v‖²/d
-	Slots  int     // retrievals that were averaged over
+	Slots  int     // number of retrievals averaged
 }
 
-// SampleSNR binds m HRR vectors to m others, bundles them and retrieves each, trials times, with the seed's random numbers. variance
-// is that of the values' components in units of 1/d; signal and noise are proportional to it, so that SNR does not depend on it.
+// SampleSNR binds m HRR vectors to m others, bundles them and retrieves each, trials times, with seeded random numbers. variance is that
+// of the values' components in units of 1/d; signal and noise are proportional to it, so the SNR does not depend on it.
 func SampleSNR(m, d, trials int, variance float64, seed uint64) Sampled {
 	rng := newRand(seed, m, d)
 	var s Sampled
@@ -58,7 +58,7 @@ func SampleSNR(m, d, trials int, variance float64, seed uint64) Sampled {
 	return s
 }
 
-// Draw makes m HRR vectors of d components, the same for the same seed.
+// Draw returns m random HRR vectors of d components, the same for the same seed.
 func Draw(m, d int, seed uint64) [][]float64 { return vectors(newRand(seed, m, d), m, d) }
 
 func newRand(seed uint64, m, d int) *rand.Rand {
@@ -73,8 +73,8 @@ func vectors(rng *rand.Rand, m, d int) [][]float64 {
 	return all
 }
 
-// RetrievalPowers binds values to symbols, bundles and retrieves: the mean square of each value's components, and of each
-// retrieval's error. Both are [m][d]; so are powers by slot.
+// RetrievalPowers binds values to symbols, bundles and retrieves them. It returns the mean square of each value's components and of each
+// retrieval's error. symbols and values are [m][d]; signal and noise are [m].
 //
 //	ṽ_i = s_i† ⊗ Σ_j s_j ⊗ v_j                             paper, Algorithm 1, line 2
 func RetrievalPowers(symbols, values [][]float64) (signal, noise []float64) {
@@ -103,8 +103,8 @@ func RetrievalPowers(symbols, values [][]float64) (signal, noise []float64) {
 	return signal, noise
 }
 
-// SlotSNR is the ratio of signal to noise power of every slot of a trained model, over n samples of its values: symbols are
-// [m][d], values [n][m][d]. A slot without any noise has an infinite one.
+// SlotSNR returns the ratio of signal to noise power of every slot of a trained model, over n samples of its values: symbols are
+// [m][d], values [n][m][d]. It is infinite for a slot without noise.
 func SlotSNR(symbols [][]float64, values [][][]float64) []float64 {
 	signal, noise := make([]float64, len(symbols)), make([]float64, len(symbols))
 	for _, sample := range values {
@@ -119,7 +119,7 @@ func SlotSNR(symbols [][]float64, values [][][]float64) []float64 {
 	return signal
 }
 
-// shape is m and d of two lists of vectors of one shape; anything else is a mistake of the caller.
+// shape returns m and d of two lists of vectors of the same shape; it panics if shapes differ.
 func shape(symbols, values [][]float64) (m, d int) {
 	m = len(values)
 	if m == 0 || len(symbols) != m {
@@ -134,8 +134,8 @@ func shape(symbols, values [][]float64) (m, d int) {
 	return m, d
 }
 
-// SampleValues draws n tuples of codes, each slot by how often it takes each entry, independently of the other slots, and
-// returns their values [n][m][d]. entries are [k][d], counts [m][k]; a slot without counts takes entry 0.
+// SampleValues draws n code tuples, each slot independently and in proportion to its counts, and returns their values, [n][m][d].
+// entries are [k][d], counts [m][k]; a slot without counts gets entry 0.
 func SampleValues(entries [][]float64, counts [][]int, n int, seed uint64) [][][]float64 {
 	rng := newRand(seed, len(counts), len(entries))
 	samples := make([][][]float64, n)
@@ -147,7 +147,7 @@ func SampleValues(entries [][]float64, counts [][]int, n int, seed uint64) [][][
 	return samples
 }
 
-// pick draws an index with a chance in proportion to its count.
+// pick draws an index with probability proportional to its count.
 func pick(rng *rand.Rand, counts []int) int {
 	total := 0
 	for _, c := range counts {

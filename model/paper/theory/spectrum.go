@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// spectra transforms real vectors of one length d; it holds the frequencies from 0 to d/2, for the others are their mirror.
+// spectra transforms real vectors of length d. It keeps frequencies 0 to d/2, since the others are their conjugates.
 type spectra struct {
 	fft *fourier.FFT
 	d   int
@@ -16,7 +16,7 @@ func newSpectra(d int) spectra { return spectra{fourier.NewFFT(d), d} }
 
 func (s spectra) bins() int { return s.d/2 + 1 }
 
-// of is v̂_ω = Σ_n v_n e^{−2πiωn/d}, a slice of its own.
+// of returns v̂_ω = Σ_n v_n e^{−2πiωn/d} in a new slice.
 func (s spectra) of(v []float64) []complex128 { return s.fft.Coefficients(nil, v) }
 
 // back is the inverse of of.
@@ -28,12 +28,12 @@ func (s spectra) back(c []complex128) []float64 {
 	return v
 }
 
-// mirrored says whether a frequency stands for two, ω and d−ω; its coefficient is complex then, else real.
+// mirrored reports whether a frequency represents two, ω and d−ω; only then is its coefficient complex.
 func (s spectra) mirrored(w int) bool { return w > 0 && 2*w < s.d }
 
 func conj(c complex128) complex128 { return cmplx.Conj(c) }
 
-// power is |c|².
+// power returns |c|².
 func power(c complex128) float64 { return real(c)*real(c) + imag(c)*imag(c) }
 
 // spectraOf transforms every value of a sample.

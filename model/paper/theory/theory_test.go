@@ -34,13 +34,13 @@ func TestCapacityByHand(t *testing.T) {
 		near(t, "codebook", got.Codebook, c.codebook, 1e-9)
 		near(t, "bound", got.Bound(), min(c.channel, c.codebook), 1e-9)
 		if got.CodebookBinds() != (c.codebook < c.channel) {
-			t.Errorf("m=%d d=%d k=%d: the wrong term binds", c.m, c.d, c.k)
+			t.Errorf("m=%d d=%d k=%d: wrong limiting term", c.m, c.d, c.k)
 		}
 	}
 	near(t, "rate of Shapes3D", theory.Rate([]int{10, 10, 10, 8, 4, 15}), math.Log(480000), 1e-12)
 }
 
-// TestLeast: the inverse returns what the bound was computed from, and one less does not suffice.
+// TestLeast: the inverse returns the value that the bound was computed from, and one less does not suffice.
 func TestLeast(t *testing.T) {
 	near(t, "d for R = ln 480000 and m = 9", theory.LeastD(math.Log(480000), 9), 28, 0) // 27.59
 	near(t, "k for R = ln 480000 and m = 9", theory.LeastK(math.Log(480000), 9), 5, 0)  // 4.28
@@ -55,7 +55,7 @@ func TestLeast(t *testing.T) {
 			t.Fatalf("the least k is %v, not %d", got, k)
 		}
 		if c.Channel >= float64(d)/2 || c.Channel >= theory.CapacityOf(m+1, d, k).Channel {
-			t.Fatalf("the channel's %v nats do not grow towards d/2", c.Channel)
+			t.Fatalf("the channel's %v nats do not grow toward d/2", c.Channel)
 		}
 	})
 }
@@ -64,12 +64,12 @@ func TestCheck(t *testing.T) {
 	if bad := theory.Check(9, 512, 512); len(bad) > 0 {
 		t.Error(bad)
 	}
-	if bad := theory.Check(0, 1<<21, -1); len(bad) != 3 || bad["m"] != "is 0; 1 to 4096 are possible" {
+	if bad := theory.Check(0, 1<<21, -1); len(bad) != 3 || bad["m"] != "0 is out of range; choose 1 to 4096" {
 		t.Error(bad)
 	}
 }
 
-// TestRetrievalByHand: symbols that shift by 0 and by 1 retrieve exactly but for the other value, shifted.
+// TestRetrievalByHand: with symbols that shift by 0 and 1, the only retrieval error is the other value, shifted.
 func TestRetrievalByHand(t *testing.T) {
 	symbols := [][]float64{{1, 0, 0}, {0, 1, 0}}
 	values := [][]float64{{3, 0, 0}, {0, 0, 6}}
@@ -111,8 +111,8 @@ func draw(rng *rand.Rand, m, d int) [][]float64 {
 	return v
 }
 
-// TestSNR: Monte-Carlo against 1/m, and against the exact noise power, which small d, even and odd, tells from m/d. Of
-// some 20,000 retrievals the mean is known to about 2 % at the smallest d, where single ones vary as much as their mean.
+// TestSNR compares Monte-Carlo with 1/m, and with the exact noise power, which differs from m/d for small d, even and odd. The mean of
+// about 20,000 retrievals is accurate to about 2% at the smallest d, where single retrievals vary as much as their mean.
 func TestSNR(t *testing.T) {
 	for _, c := range []struct{ m, d, trials int }{{1, 3, 40000}, {2, 4, 20000}, {9, 64, 1500}, {4, 256, 500}} {
 		got := theory.SampleSNR(c.m, c.d, c.trials, 1, 7)
@@ -133,7 +133,7 @@ func TestSNR(t *testing.T) {
 	near(t, "SNR at four times the variance", four.SNR/one.SNR, 1, 1e-12)
 }
 
-// TestCovariance: the closed form against the sample covariance of 60,000 draws of symbols, entry by entry, for even and odd d.
+// TestCovariance compares the closed form with the sample covariance of 60,000 draws of symbols, entry by entry, for even and odd d.
 func TestCovariance(t *testing.T) {
 	const m, trials = 2, 60000
 	for _, d := range []int{4, 5} {
@@ -158,7 +158,7 @@ func TestCovariance(t *testing.T) {
 	}
 }
 
-// retrievalErrors are ṽ − v of all slots, one after the other.
+// retrievalErrors returns ṽ − v of all slots, concatenated.
 func retrievalErrors(symbols, values [][]float64) []float64 {
 	z := make([]float64, len(values[0]))
 	for i := range symbols {
@@ -173,7 +173,7 @@ func retrievalErrors(symbols, values [][]float64) []float64 {
 	return e
 }
 
-// TestPairs: the norms of off-diagonal blocks, by the blocks themselves.
+// TestPairs compares the norms of off-diagonal blocks with those of the explicit blocks.
 func TestPairs(t *testing.T) {
 	for _, d := range []int{1, 6, 9} {
 		values := draw(rand.New(rand.NewPCG(5, uint64(d))), 2, d)
@@ -197,11 +197,11 @@ func TestPairs(t *testing.T) {
 			t.Errorf("the mean of one pair is %v, not %v", mean, got)
 		}
 	}
-	// For HRR vectors E‖v_j ⊗ v_i‖² = 1; 400 draws of 36 pairs at d = 128 know it to about 2 %.
+	// For HRR vectors E‖v_j ⊗ v_i‖² = 1; 400 draws of 36 pairs at d = 128 estimate it to about 2%.
 	near(t, "d·E‖Σ‖_F²", 128*theory.SamplePairs(9, 128, 400, 1).Frobenius2, 1, 0.05)
 }
 
-// dense is −½ log det(I + M) from the matrix itself.
+// dense returns −½ log det(I + M) from the explicit matrix.
 func dense(t *testing.T, values [][]float64, tau2 float64) float64 {
 	t.Helper()
 	m, d := len(values), len(values[0])
@@ -240,8 +240,8 @@ func TestTotalCorrelation(t *testing.T) {
 	near(t, "of silent slots", theory.TotalCorrelation([][]float64{{0, 0}, {0, 0}}, 0.1), 0, 0)
 }
 
-// TestFloor: at ρ = 1 the channel is Proposition 1's, and total correlation a constant share of it that grows with d in nats; at τ = 1
-// the channel carries next to nothing.
+// TestFloor: at ρ = 1 the channel is Proposition 1's, and total correlation is a constant share of it, growing with d in nats; at τ = 1
+// the channel carries almost nothing.
 func TestFloor(t *testing.T) {
 	near(t, "ρ of its τ²", theory.Ratio(9, 512, theory.Tau2(9, 512, 0.3)), 0.3, 1e-15)
 	near(t, "τ² at ρ = 1", theory.Tau2(9, 512, 1), 9.0/512, 1e-15)
@@ -264,7 +264,7 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// TestBound: where the bound speaks it holds, it comes close as τ grows, and its order is the proposition's.
+// TestBound: the bound holds where it applies, is tight for large τ, and scales as in the proposition.
 func TestBound(t *testing.T) {
 	spoke := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -284,14 +284,15 @@ func TestBound(t *testing.T) {
 		}
 	})
 	if spoke == 0 {
-		t.Error("the bound never spoke")
+		t.Error("the bound never applied")
 	}
 	values := draw(rand.New(rand.NewPCG(4, 4)), 6, 256)
 	near(t, "bound by exact value at τ² = 100", theory.DeltaOf(values).Bound(100)/theory.TotalCorrelation(values, 100), 1, 0.02)
 	near(t, "order", theory.Order(6, 256, 0.5), 36/(0.25*256), 1e-12)
 }
 
-// TestDelta: the norms of Δ against the matrix: its Frobenius norm equal, its largest singular value not exceeded.
+// TestDelta compares the norms of Δ with the explicit matrix: the Frobenius norm is equal, the operator bound is at least the largest
+// singular value.
 func TestDelta(t *testing.T) {
 	const m, d = 3, 8
 	values := draw(rand.New(rand.NewPCG(6, 6)), m, d)

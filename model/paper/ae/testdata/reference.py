@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""The models said a second time, in PyTorch, to hold the Go program to.
+"""A second implementation of the models, in PyTorch, to compare the Go program with.
 
     reference.py infer CHECKPOINT.safetensors IMAGES.npy OUT.npz [CHECKPOINT IMAGES OUT]...
         reads a checkpoint's tensors by name and its configuration from the metadata, encodes the images (uint8, or floats in
         [0, 1]; channels first or last) and writes codes [N, m] (the means of a VAE), z_hat [N, n] and logits [N, C, H, W].
     reference.py golden SEED MODEL OUT.npz [MODEL OUT.npz]...
-        draws a small model of a kind in SMALL and a batch, and writes parameters, batch, noise,
-        what lies between encoder and decoder, every term of the objective, the objective and all its gradients, computed
-        in float64. config is the configuration as the Go program keeps it.
+        draws a small model of a kind in SMALL and a batch, and writes parameters, batch, noise, intermediates between
+        encoder and decoder, every term of the objective, the objective and all its gradients, computed in float64.
+        config is the configuration in the Go program's format.
 
-Needs torch and numpy. Binding goes through the FFT here and through circulant matrices in the Go program, densities through
-torch.distributions here and written out there, so that agreement says something about both.
+Needs torch and numpy. Binding uses the FFT here and circulant matrices in the Go program; densities use torch.distributions
+here and are written out there, so agreement validates both.
 """
 import json
 import math
@@ -138,7 +138,7 @@ INFER = {"tripod": infer_tripod, "ae": infer_plain, "bioae": infer_plain, "hrr":
 
 
 def objective_quantized(p, config, x, noise):
-    """Reconstruction, quantization and commitment, with the gradient passed straight through."""
+    """Reconstruction, quantization and commitment, with a straight-through gradient."""
     z = encoder(p, x)
     parts, codes, values = QUANTIZE[config["model"]](p, config, z)
     straight = parts + (values - parts).detach()
@@ -153,7 +153,7 @@ def objective_quantized(p, config, x, noise):
 
 
 def objective_vae(p, config, x, noise):
-    """Reconstruction from a draw, and the divergence from the prior, whole or in three parts."""
+    """Reconstruction from a sample, and the KL divergence from the prior, whole or in three parts."""
     mean, log_var = encoder(p, x).chunk(2, dim=1)
     posterior = Normal(mean, (0.5 * log_var).exp())
     prior = Normal(torch.zeros_like(mean), torch.ones_like(mean))
@@ -206,7 +206,7 @@ def shared_shapes(widths, fc, outputs, size, side, channels):
 
 
 def draw(config, side, channels):
-    """Parameters large enough that latents differ from image to image and most codes are taken."""
+    """Parameters large enough that latents differ between images and most codes are used."""
     m, n = config["m"], config["m"] * config.get("d", 1)
     vae = config["model"] in VAES
     shapes = shared_shapes(config["widths"], config["fc"], 2 * m if vae else n, n, side, channels)
