@@ -1,5 +1,5 @@
-// Package docs answers what the API is: an OpenAPI 3.1 document made from the route table and the descriptions in operations.go, and a page
-// of it.
+// Package docs serves the API reference: an OpenAPI 3.1 document generated from the route table and the descriptions in operations.go, and
+// an HTML page.
 package docs
 
 import (
@@ -15,14 +15,14 @@ import (
 	ui "slotscope/views/docs"
 )
 
-// API is the description of every address of the site.
+// API serves the description of every route of the site.
 type API struct {
 	Version string // of the program
 
 	routes chi.Routes
 }
 
-// Routes enters /docs and /openapi.json.
+// Routes registers /docs and /openapi.json.
 func (h *API) Routes(r chi.Router) {
 	h.routes = r
 	r.Get("/docs", handlers.Handle(h.page))
@@ -58,10 +58,10 @@ func (h *API) page(w http.ResponseWriter, r *http.Request) error {
 	return handlers.Draw(w, r, ui.Docs(v))
 }
 
-// route is an address of the site.
+// route is a route of the site.
 type route struct{ method, path string }
 
-// table is the site's routes, in order. Sockets and static files are no operations of an API.
+// table returns the site's routes in order, without WebSockets and static files, which OpenAPI does not cover.
 func (h *API) table() (all []route, err error) {
 	err = chi.Walk(h.routes, func(method, path string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		if strings.HasPrefix(path, "/ws/") || strings.HasSuffix(path, "/*") || method != http.MethodGet && path == "/metrics" || !slices.Contains(methods, method) {
@@ -79,10 +79,10 @@ func (h *API) table() (all []route, err error) {
 	return all, err
 }
 
-// methods that OpenAPI has a place for and routes use.
+// methods are the HTTP methods that routes use and OpenAPI supports.
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// describe makes the document: a described operation for every route of the API, and the pages by their addresses alone.
+// describe builds the document: a described operation for every API route, and the paths of the pages without details.
 func (h *API) describe() (map[string]any, error) {
 	routes, err := h.table()
 	if err != nil {
@@ -90,7 +90,7 @@ func (h *API) describe() (map[string]any, error) {
 	}
 	paths := map[string]any{}
 	for _, r := range routes {
-		o := operation{method: r.method, path: r.path, tag: tagPages, about: "A page, or a form of one.", kind: "text/html"}
+		o := operation{method: r.method, path: r.path, tag: tagPages, about: "An HTML page or form.", kind: "text/html"}
 		if i := slices.IndexFunc(operations, func(o operation) bool { return o.method == r.method && o.path == r.path }); i >= 0 {
 			o = operations[i]
 		}
@@ -111,24 +111,24 @@ func (h *API) describe() (map[string]any, error) {
 	}
 	doc := map[string]any{
 		"openapi": "3.1.0",
-		"info":    map[string]any{"title": "Slotscope", "version": h.Version, "summary": "Trains, measures and lets people handle disentangled representations.", "license": map[string]any{"name": "see LICENSE"}},
+		"info":    map[string]any{"title": "Slotscope", "version": h.Version, "summary": "Train, measure and edit disentangled representations.", "license": map[string]any{"name": "see LICENSE"}},
 		"servers": []any{map[string]any{"url": "/"}},
 		"paths":   paths,
 		"components": map[string]any{
 			"schemas":         schemas,
-			"securitySchemes": map[string]any{"token": map[string]any{"type": "http", "scheme": "bearer", "description": "Only where the server was started with --token."}},
+			"securitySchemes": map[string]any{"token": map[string]any{"type": "http", "scheme": "bearer", "description": "Only if the server was started with --token."}},
 		},
 		"security": []any{map[string]any{}, map[string]any{"token": []any{}}},
 	}
 	for _, o := range operations {
 		if !slices.Contains(routes, route{o.method, o.path}) {
-			doc["x-missing"] = o.method + " " + o.path // described, and no route: a test fails on it
+			doc["x-missing"] = o.method + " " + o.path // described but not routed; a test fails on it
 		}
 	}
 	return doc, nil
 }
 
-// plain is a chi pattern as OpenAPI writes it: without regular expressions.
+// plain converts a chi pattern to an OpenAPI path, without regular expressions.
 func plain(path string) string {
 	parts := strings.Split(path, "{")
 	for i, p := range parts[1:] {
@@ -139,7 +139,7 @@ func plain(path string) string {
 	return strings.Join(parts, "{")
 }
 
-// inPath are the parameters of a path.
+// inPath returns the parameters of a path.
 func inPath(path string) (names []string) {
 	for _, p := range strings.Split(plain(path), "{")[1:] {
 		name, _, _ := strings.Cut(p, "}")
@@ -169,7 +169,7 @@ func (o operation) document() (map[string]any, error) {
 		}
 		good["content"] = map[string]any{kind: media}
 	}
-	bad := map[string]any{"description": "what is wrong, as a sentence", "content": map[string]any{"application/json": map[string]any{"schema": reference("Error")}}}
+	bad := map[string]any{"description": "the error, as a sentence", "content": map[string]any{"application/json": map[string]any{"schema": reference("Error")}}}
 	doc := map[string]any{"summary": o.about, "tags": []any{o.tag}, "responses": map[string]any{fmt.Sprint(o.code()): good, "default": bad}}
 	if o.try != "" {
 		doc["x-example"] = o.try

@@ -6,19 +6,19 @@ import (
 	"unicode"
 )
 
-// schemaOf reads a type as operations.go writes it and gives its JSON Schema:
+// schemaOf parses a type in the notation of operations.go and returns its JSON Schema:
 //
 //	text int number bool any        a value; value is a number, one of the strings NaN, +Inf and -Inf, or null
 //	Run                             one of types
 //	[Run]                           an array
-//	{id: text, runs?: [Run]}        an object with these entries, those with ? not always, and perhaps others
-//	{*: number}                     an object with any entries of a type
-//	text|null                       either
+//	{id: text, runs?: [Run]}        an object with these fields, those with ? optional, and possibly others
+//	{*: number}                     an object with any fields of one type
+//	text|null                       either type
 func schemaOf(text string) (any, error) {
 	p := &parser{rest: text}
 	schema, err := p.either()
 	if err == nil && strings.TrimSpace(p.rest) != "" {
-		err = fmt.Errorf("%q is left over", p.rest)
+		err = fmt.Errorf("unexpected %q at the end", p.rest)
 	}
 	return schema, err
 }
@@ -75,7 +75,7 @@ func (p *parser) one() (any, error) {
 	case p.next('['):
 		items, err := p.either()
 		if err == nil && !p.next(']') {
-			err = fmt.Errorf("] is missing before %q", p.rest)
+			err = fmt.Errorf("missing ] before %q", p.rest)
 		}
 		return map[string]any{"type": "array", "items": items}, err
 	case p.next('{'):
@@ -88,7 +88,7 @@ func (p *parser) one() (any, error) {
 	if _, ok := types[name]; ok {
 		return reference(name), nil
 	}
-	return nil, fmt.Errorf("%q is no type", name)
+	return nil, fmt.Errorf("unknown type %q", name)
 }
 
 func (p *parser) object() (any, error) {
@@ -98,7 +98,7 @@ func (p *parser) object() (any, error) {
 		name := p.word()
 		optional := p.next('?')
 		if name == "" {
-			return nil, fmt.Errorf("a name is missing before %q", p.rest)
+			return nil, fmt.Errorf("missing name before %q", p.rest)
 		}
 		var schema any = map[string]any{}
 		if p.next(':') {

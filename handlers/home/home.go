@@ -1,4 +1,4 @@
-// Package home answers the first page.
+// Package home serves the home page.
 package home
 
 import (
@@ -24,22 +24,22 @@ import (
 	ui "slotscope/views/home"
 )
 
-// Home is the first page: what this is, and three ways in.
+// Home serves the home page: a description and links to play, train and browse datasets.
 type Home struct {
 	Runs interface {
 		handlers.RunReader
 		handlers.RunFiles
 	}
 	Datasets handlers.DatasetList
-	Library  *play.Library // what can be played with; nil for nothing
+	Library  *play.Library // checkpoints of the playground; nil if none
 
 	strip homeStrip
 }
 
-// homeRuns is how many runs the page shows.
+// homeRuns is the number of runs shown.
 const homeRuns = 5
 
-// Routes enters / and its picture of the playground.
+// Routes registers / and the data of its swap animation.
 func (h *Home) Routes(r chi.Router) {
 	r.Get("/", handlers.Handle(h.page))
 	r.Get("/home/swaps.png", handlers.Handle(h.swaps))
@@ -64,7 +64,7 @@ func (h *Home) page(w http.ResponseWriter, r *http.Request) error {
 	return handlers.Draw(w, r, ui.Home(view))
 }
 
-// checkpoint is the one that the page invites to play with.
+// checkpoint returns the checkpoint that the page demonstrates.
 func (h *Home) checkpoint() (play.Source, bool) {
 	if h.Library == nil {
 		return play.Source{}, false
@@ -76,7 +76,7 @@ func (h *Home) checkpoint() (play.Source, bool) {
 	return list[0], true
 }
 
-// newestSheet is the address of the newest run's newest reconstructions, or empty.
+// newestSheet returns the URL of the newest reconstructions of the newest run that has any, or "".
 func (h *Home) newestSheet(ctx context.Context, runs []model.Run) string {
 	for _, run := range runs {
 		if _, steps, err := h.Runs.Sample(ctx, run.ID, 0); err == nil && len(steps) > 0 {
@@ -86,17 +86,17 @@ func (h *Home) newestSheet(ctx context.Context, runs []model.Run) string {
 	return ""
 }
 
-// homeStrip keeps the picture of one checkpoint.
+// homeStrip caches the image of one checkpoint.
 type homeStrip struct {
 	mu  sync.Mutex
 	key string
 	png []byte
 }
 
-// The picture has three tiles at twice their size: image A, A with the one slot of B that changes it most, image B.
+// tileScale is the magnification of the image, which has three tiles: image A, A with the slot of B that changes it most, and image B.
 const tileScale = 2
 
-// swaps answers the picture: a real image, what single slots of another change in it, and the other.
+// swaps sends the image as PNG, cached for one checkpoint.
 func (h *Home) swaps(w http.ResponseWriter, r *http.Request) error {
 	src, ok := h.checkpoint()
 	if !ok {
@@ -112,7 +112,7 @@ func (h *Home) swaps(w http.ResponseWriter, r *http.Request) error {
 		h.strip.key, h.strip.png = src.Key, raw
 	}
 	w.Header().Set("Content-Type", "image/png")
-	w.Header().Set("Cache-Control", "private, max-age=31536000, immutable") // the page's address of it carries the checkpoint's key
+	w.Header().Set("Cache-Control", "private, max-age=31536000, immutable") // the page's URL of it contains the checkpoint's key
 	_, _ = w.Write(h.strip.png)
 	return nil
 }
@@ -128,7 +128,7 @@ func (h *Home) drawSwaps(ctx context.Context, src play.Source) ([]byte, error) {
 		return nil, err
 	}
 	n := set.Info().Len
-	a, b, err := encodePair(ctx, m, set, n/7, n-1-n/5) // far from each other
+	a, b, err := encodePair(ctx, m, set, n/7, n-1-n/5) // distant indices, so that the images differ
 	if err != nil {
 		return nil, err
 	}
@@ -139,13 +139,13 @@ func (h *Home) drawSwaps(ctx context.Context, src play.Source) ([]byte, error) {
 	return row([][]byte{images[0], mostChanged(images[0], images[2:], m.Image.C), images[1]}, m)
 }
 
-// swapped is a group of slots with the picture of A that takes them from B.
+// swapped is a group of slots and the image of A with these slots from B.
 type swapped struct {
 	Name  string `json:"name"`
 	Image string `json:"image"`
 }
 
-// swap answers what the page shows live: A, B and A with each group of B, as addresses of pictures.
+// swap returns the frames of the animation as image URLs: A, B, and A with each group of slots from B.
 func (h *Home) swap(w http.ResponseWriter, r *http.Request) error {
 	src, ok := h.checkpoint()
 	if !ok {
@@ -186,7 +186,7 @@ func (h *Home) swap(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusOK, map[string]any{"a": picture(a), "b": picture(b), "groups": groups})
 }
 
-// encodePair encodes two images of a set.
+// encodePair encodes two images of a dataset.
 func encodePair(ctx context.Context, m *play.Model, set data.Set, first, second int) (a, b []int, err error) {
 	pixels := make([]byte, 2*m.Size())
 	if err := set.Images(pixels, []int{first, second}); err != nil {
@@ -199,14 +199,14 @@ func encodePair(ctx context.Context, m *play.Model, set data.Set, first, second 
 	return codes[0], codes[1], nil
 }
 
-// mostChanged is the image that differs from base in most pixels.
+// mostChanged returns the image that differs from base in the most pixels.
 func mostChanged(base []byte, images [][]byte, channels int) []byte {
 	return slices.MaxFunc(images, func(a, b []byte) int {
 		return cmp.Compare(play.Compare(base, a, channels).Changed, play.Compare(base, b, channels).Changed)
 	})
 }
 
-// row sets images side by side, every pixel tileScale × tileScale.
+// row places images side by side, scaled by tileScale.
 func row(tiles [][]byte, m *play.Model) ([]byte, error) {
 	w, h := tileScale*m.Image.W, tileScale*m.Image.H
 	out := image.NewRGBA(image.Rect(0, 0, len(tiles)*w, h))
@@ -216,7 +216,7 @@ func row(tiles [][]byte, m *play.Model) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	if err := png.Encode(&buf, out); err != nil {
-		return nil, fmt.Errorf("drawing the picture of the first page: %w", err)
+		return nil, fmt.Errorf("encoding the image of the home page: %w", err)
 	}
 	return buf.Bytes(), nil
 }

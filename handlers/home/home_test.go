@@ -29,10 +29,10 @@ func TestHome(t *testing.T) {
 		}
 	}
 	if doc.Find("[data-testid=latest]").Length() != 0 {
-		t.Error("latest runs are announced where there are none")
+		t.Error("the page shows latest runs although there are none")
 	}
 	if w := handlertest.Get(t, r, "/home/swaps.png"); w.Code != 404 {
-		t.Errorf("a picture of no checkpoint answers %d", w.Code)
+		t.Errorf("the image without a checkpoint returns %d", w.Code)
 	}
 	for _, id := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 		f.Put(id, model.Finished, 3)
@@ -62,14 +62,14 @@ func TestHomeDrawsASwap(t *testing.T) {
 	w := handlertest.Get(t, r, src)
 	img, err := png.Decode(bytes.NewReader(w.Body.Bytes()))
 	if err != nil {
-		t.Fatalf("%s answers %d: %v", src, w.Code, err)
+		t.Fatalf("%s returns %d: %v", src, w.Code, err)
 	}
 	if size := img.Bounds().Size(); size.X != 384 || size.Y != 128 {
-		t.Errorf("the picture is %v, not three tiles of 128", size)
+		t.Errorf("the image is %v, want three tiles of 128", size)
 	}
 }
 
-// The page swaps by itself, without a click, and stops when asked to.
+// The swap animation starts without a click and can be paused.
 func TestHomeSwapsLive(t *testing.T) {
 	dir := t.TempDir()
 	key := handlertest.WriteTiny(t, dir)
@@ -84,7 +84,7 @@ func TestHomeSwapsLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("of the checkpoints %s and %s the page shows the first", src.Key, key)
+	t.Logf("checkpoints %s and %s; the page shows the first", src.Key, key)
 	b.Open("/")
 	b.Until("three pictures", `document.querySelectorAll('#swap .live img').length === 3`)
 	b.Until("one swap", `/^A · A with B’s .+ · B$/.test(window.said = document.querySelector('#swap-said span').textContent)`)

@@ -9,7 +9,7 @@ import (
 	"slotscope/model"
 )
 
-// TestMeasureLive: the page follows an evaluation, and shows its scores when it has ended.
+// TestMeasureLive: the page follows an evaluation and shows the scores when it ends.
 func TestMeasureLive(t *testing.T) {
 	e := &fakeEvaluations{state: model.Evaluation{State: model.Running, Started: time.Now(), Said: "encoding, 12 of 400"}}
 	f := handlertest.NewRuns(t.TempDir())
@@ -17,9 +17,9 @@ func TestMeasureLive(t *testing.T) {
 	kept := &laterScores{}
 	b := handlertest.Open(t, measure.Measure{Runs: f, Datasets: handlertest.Data{}, Scores: kept, Evaluations: e})
 	b.Open("/runs/a/measure")
-	b.Until("progress is told", `document.querySelector('[data-testid=evaluating]').textContent.includes('12 of 400')`)
+	b.Until("progress is shown", `document.querySelector('[data-testid=evaluating]').textContent.includes('12 of 400')`)
 	e.say("noise, 3 of 9")
-	b.Until("progress goes on", `document.querySelector('[data-testid=evaluating]').textContent.includes('noise, 3 of 9')`)
+	b.Until("progress continues", `document.querySelector('[data-testid=evaluating]').textContent.includes('noise, 3 of 9')`)
 	kept.set(measuredWorld(t))
 	e.end()
 	b.Until("scores appear", `document.querySelector('[data-testid=scores]') && !document.querySelector('[data-testid=evaluating]')`)

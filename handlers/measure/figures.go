@@ -11,7 +11,7 @@ import (
 	"slotscope/model/measure/report"
 )
 
-// measureFigures draws each figure of the page by its name; false where the run was not measured in this respect.
+// measureFigures draws each figure of the page by name; false if the run lacks the data.
 var measureFigures = map[string]func(m measured) (figure.Figure, bool){
 	"infoe": infoEFigure, "nmi": nmiFigure, "importance": importanceFigure,
 	"usage": usageFigure, "ranks": ranksFigure, "noise": noiseFigure, "flips": flipsFigure, "degraded": degradedFigure,
@@ -30,7 +30,7 @@ func (m measured) metrics() *model.Metrics {
 
 func rowsNote(n int) string { return fmt.Sprintf("%s images.", figure.Number(float64(n))) }
 
-// slotNames are the columns of slots, with their colours.
+// slotNames returns the column headings and colours of the slots.
 func slotNames(n int) (names []string, colors []int) {
 	for i := range n {
 		names, colors = append(names, fmt.Sprintf("slot %d", i)), append(colors, i)
@@ -76,11 +76,11 @@ func nmiFigure(m measured) (figure.Figure, bool) {
 	}
 	slots, colors := slotNames(s.Latents)
 	return figure.HeatMap{
-		Name: "nmi", Title: "What each slot carries about each factor, I(factor; slot) / H(factor)", Corner: "factor",
+		Name: "nmi", Title: "Information of each slot about each factor, I(factor; slot) / H(factor)", Corner: "factor",
 		Rows: plainNames(s.Factors), Columns: slots, Colors: colors, Value: matrix(s.NMI), Range: [2]float64{0, 1},
 		Marked: func(f, i int) bool { return s.Ownership != nil && slices.Contains(s.Ownership.Slots[i].Factors, f) },
 		Muted:  func(_, i int) bool { return !active(s, i) },
-		Note:   rowsNote(s.Rows) + " Outlined: the factors that the slot is named after. Grey: slots that take a single code.",
+		Note:   rowsNote(s.Rows) + " Outlined: the factors that the slot is named after. Grey: slots with a single code.",
 	}.Draw(), true
 }
 
@@ -88,7 +88,7 @@ func active(s *model.Metrics, latent int) bool {
 	return latent >= len(s.ActiveLatents) || s.ActiveLatents[latent]
 }
 
-// importances are by slot and factor; of codes those summed over a slot's codes.
+// importances returns the importances by slot and factor; for discrete latents, summed over a slot's codes.
 func importances(s *model.Metrics) [][]model.Score {
 	if s == nil {
 		return nil
@@ -119,7 +119,7 @@ func importanceFigure(m measured) (figure.Figure, bool) {
 	return figure.HeatMap{
 		Name: "importance", Title: "How much a random forest uses each slot to predict each factor", Corner: "factor",
 		Rows: plainNames(s.Factors), Columns: slots, Colors: colors, Value: value, Range: [2]float64{0, 1},
-		Note: fmt.Sprintf("Importances of %d trees, 1 for each factor in all.", s.DCI.Trees),
+		Note: fmt.Sprintf("Importances of %d trees; they sum to 1 per factor.", s.DCI.Trees),
 	}.Draw(), true
 }
 
@@ -142,8 +142,8 @@ func usageFigure(m measured) (figure.Figure, bool) {
 	}
 	return figure.BarChart{
 		Name: "usage", Title: "Codes used by each slot", Width: 480, Height: 170, Groups: slots, Y: figure.Axis{Label: "entries"},
-		Bars: []figure.Bars{{Name: "used at least once", Value: used, Color: 7}, {Name: "in effective use (perplexity)", Value: u.Perplexity, Color: 0}},
-		Note: fmt.Sprintf("%s A slot can take k = %d.", rowsNote(m.scores.Images), m.run.Config.K),
+		Bars: []figure.Bars{{Name: "used at least once", Value: used, Color: 7}, {Name: "effectively used (perplexity)", Value: u.Perplexity, Color: 0}},
+		Note: fmt.Sprintf("%s A slot can use up to k = %d.", rowsNote(m.scores.Images), m.run.Config.K),
 	}.Draw(), true
 }
 
@@ -177,7 +177,7 @@ func (m measured) noise() *model.Noise {
 	return m.scores.Noise
 }
 
-// noiseLines are what noise does at each place where it was measured, by SNR per component or by energy per image.
+// noiseLines returns a line per place where noise was added, by SNR per component or by energy per image.
 func (m measured) noiseLines(energy bool, value func(model.NoisePoint) model.Interval) (lines []figure.Line) {
 	n := m.noise()
 	if n == nil || energy && n.Components == 0 {
@@ -186,7 +186,7 @@ func (m measured) noiseLines(energy bool, value func(model.NoisePoint) model.Int
 	for i, place := range []struct {
 		name   string
 		points []model.NoisePoint
-	}{{"noise on z", n.Curve}, {"on ẑ, decoded as it is", n.BundleRaw}, {"on ẑ, cleaned up", n.BundleClean}} {
+	}{{"noise on z", n.Curve}, {"on ẑ, decoded directly", n.BundleRaw}, {"on ẑ, cleaned up", n.BundleClean}} {
 		l := figure.Line{Name: place.name, Color: []int{0, 2, 5}[i], Markers: true}
 		for _, p := range place.points {
 			x, y := p.SNR, value(p)
@@ -237,13 +237,13 @@ func noiseAccuracyFigure(m measured) (figure.Figure, bool) {
 		return figure.Figure{}, false
 	}
 	return figure.LineChart{
-		Name: "noise-accuracy", Title: "Factors that a probe still reads", Lines: lines, X: figure.Axis{Label: energyAxis},
+		Name: "noise-accuracy", Title: "Accuracy of a probe under noise", Lines: lines, X: figure.Axis{Label: energyAxis},
 		Y:          figure.Axis{Label: "accuracy, mean over factors", Range: [2]float64{0, 1}},
 		References: []figure.Reference{{At: averageOf(m.noise().Accuracy), Label: "without noise"}}, Note: rowsNote(m.noise().Images),
 	}.Draw(), true
 }
 
-// averageOf some numbers; NaN of none.
+// averageOf returns the mean of v; NaN if empty.
 func averageOf(x []float64) float64 {
 	sum := 0.0
 	for _, v := range x {
@@ -259,8 +259,8 @@ func flipsFigure(m measured) (figure.Figure, bool) {
 	}
 	slots, colors := slotNames(len(n.Curve[0].Flipped))
 	h := figure.HeatMap{
-		Name: "flips", Title: "Codes that noise changes", Corner: "SNR of z", Columns: slots, Colors: colors, Range: [2]float64{0, 1}, Format: percent,
-		Note: "Share of images whose code in the slot differs from that without noise.",
+		Name: "flips", Title: "Codes changed by noise", Corner: "SNR of z", Columns: slots, Colors: colors, Range: [2]float64{0, 1}, Format: percent,
+		Note: "Share of images whose code in the slot changes under noise.",
 	}
 	for _, p := range n.Curve {
 		h.Rows, h.Value = append(h.Rows, figure.Number(p.SNR)+" dB"), append(h.Value, p.Flipped)
@@ -268,7 +268,7 @@ func flipsFigure(m measured) (figure.Figure, bool) {
 	return h.Draw(), true
 }
 
-// degradedFigure cuts the sheet of images into its cells; false where it does not belong to these scores.
+// degradedFigure splits the sheet of images into its cells; false if the sheet does not match these scores.
 func degradedFigure(m measured) (figure.Figure, bool) {
 	n := m.noise()
 	if n == nil || m.noisy == nil || len(n.Shown) == 0 {
@@ -299,7 +299,7 @@ func purityFigure(m measured) (figure.Figure, bool) {
 	if s == nil {
 		return figure.Figure{}, false
 	}
-	bars := []figure.Bars{{Name: "own factor alone", Color: 2}, {Name: "nothing", Color: 7}, {Name: "another factor", Color: 5}}
+	bars := []figure.Bars{{Name: "own factor only", Color: 2}, {Name: "nothing", Color: 7}, {Name: "another factor", Color: 5}}
 	for _, slot := range s.Slots {
 		for i, v := range []model.Interval{slot.Exact, slot.None, slot.Others} {
 			bars[i].Value = append(bars[i].Value, float64(v.Value))
@@ -343,7 +343,7 @@ func (m measured) heldOut() *model.HeldOut {
 	return m.scores.HeldOut
 }
 
-// composeFigure holds the scores between 0 and 1 of both parts beside each other.
+// composeFigure compares the scores between 0 and 1 of both parts.
 func composeFigure(m measured) (figure.Figure, bool) {
 	h, s := m.heldOut(), m.metrics()
 	if h == nil || h.Metrics == nil || s == nil {
@@ -351,7 +351,7 @@ func composeFigure(m measured) (figure.Figure, bool) {
 	}
 	trained, left := partScores(s), partScores(h.Metrics)
 	b := figure.BarChart{
-		Name: "compose", Title: "Scores on combinations seen and held out", Width: 480, Height: 170, Y: figure.Axis{Label: "score", Range: [2]float64{0, 1}},
+		Name: "compose", Title: "Scores on trained and held-out combinations", Width: 480, Height: 170, Y: figure.Axis{Label: "score", Range: [2]float64{0, 1}},
 		Bars: []figure.Bars{{Name: "trained on", Color: 0}, {Name: "held out", Color: 2}},
 		Note: fmt.Sprintf("%s and %s images.", figure.Number(float64(s.Rows)), figure.Number(float64(h.Metrics.Rows))),
 	}
@@ -362,13 +362,13 @@ func composeFigure(m measured) (figure.Figure, bool) {
 	return b.Draw(), true
 }
 
-// namedScore is a score that is compared between parts of a dataset.
+// namedScore is a score compared between parts of a dataset.
 type namedScore struct {
 	name, note string
 	value      model.Score
 }
 
-// partScores are those of InfoMEC and DCI, the latter with importances summed over slots.
+// partScores returns the InfoMEC and DCI scores, the latter with importances summed over slots.
 func partScores(s *model.Metrics) []namedScore {
 	d := s.DCI.Slots
 	if s.Discrete {
@@ -380,14 +380,14 @@ func partScores(s *model.Metrics) []namedScore {
 	}
 }
 
-// overTraining are the series that the paper plots over training, in at most so many spans of steps.
+// overTraining are the series that the paper plots over training, thinned to at most trainingColumns columns.
 var overTraining = []string{"latent/mean", "latent/var", "codebook/mean", "codebook/var", "perplexity/batch", "perplexity/window"}
 
 const trainingColumns = 160
 
 func stepAxis() figure.Axis { return figure.Axis{Label: "step"} }
 
-// line is a series of points; false where the run has none.
+// line returns a series of points; false if the run has none.
 func (m measured) line(name, label string, color int) (figure.Line, bool) {
 	l := figure.Line{Name: label, Color: color}
 	for _, s := range m.series[name] {
@@ -396,7 +396,7 @@ func (m measured) line(name, label string, color int) (figure.Line, bool) {
 	return l, len(l.X) > 1
 }
 
-// overSteps draws series over training with the targets of the regularizers; false where there are none.
+// overSteps draws series over training with the regularizers' targets; false if there are none.
 func (m measured) overSteps(c figure.LineChart, names, labels []string, targets ...figure.Reference) (figure.Figure, bool) {
 	for i, name := range names {
 		if l, ok := m.line(name, labels[i], i*5); ok {
@@ -435,10 +435,10 @@ func codebookVarianceFigure(m measured) (figure.Figure, bool) {
 }
 
 func perplexityFigure(m measured) (figure.Figure, bool) {
-	c := figure.LineChart{Name: "perplexity", Title: "Entries in effective use", Y: figure.Axis{Label: "perplexity"}}
+	c := figure.LineChart{Name: "perplexity", Title: "Effective number of entries in use", Y: figure.Axis{Label: "perplexity"}}
 	var targets []figure.Reference
 	if k := m.run.Config.Entries(); k > 0 && k <= 1<<12 {
 		targets = append(targets, figure.Reference{At: float64(k), Label: "k"})
 	}
-	return m.overSteps(c, []string{"perplexity/batch", "perplexity/window"}, []string{"of a batch", "of a window"}, targets...)
+	return m.overSteps(c, []string{"perplexity/batch", "perplexity/window"}, []string{"per batch", "per window"}, targets...)
 }

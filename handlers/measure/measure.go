@@ -1,4 +1,4 @@
-// Package measure answers the page of what an evaluation found in a run.
+// Package measure serves the page of a run's evaluation and the page that measures uploaded files.
 package measure
 
 import (
@@ -25,7 +25,7 @@ import (
 	ui "slotscope/views/measure"
 )
 
-// Measure is the page of what an evaluation found in a run: which slot holds which factor, and how well?
+// Measure serves the page of a run's evaluation: which slot holds which factor, and how well.
 type Measure struct {
 	Runs interface {
 		handlers.RunReader
@@ -33,17 +33,17 @@ type Measure struct {
 	}
 	Datasets    handlers.DatasetList
 	Scores      handlers.ScoreService
-	Noise       handlers.NoiseService      // nil where no images are shown
-	Evaluations handlers.EvaluationService // nil where none can be started from here
-	Names       NameService                // nil where nobody names slots
+	Noise       handlers.NoiseService      // nil to show no images
+	Evaluations handlers.EvaluationService // nil to disable starting evaluations
+	Names       NameService                // nil if slots have no user-given names
 }
 
-// NameService knows what a person called the slots and codes of a run.
+// NameService returns the user-given names of a run's slots and codes.
 type NameService interface {
 	NamesOf(run string) (play.Names, error)
 }
 
-// Routes enters /runs/{id}/measure, its figures, and /api/runs/{id}/scores.
+// Routes registers /runs/{id}/measure, its figures, and /api/runs/{id}/scores.
 func (h Measure) Routes(r chi.Router) {
 	r.Get("/runs/{id}/measure", handlers.Handle(h.page))
 	r.Post("/runs/{id}/measure", handlers.Handle(h.start))
@@ -52,15 +52,15 @@ func (h Measure) Routes(r chi.Router) {
 	r.Get("/api/runs/{id}/scores", handlers.Handle(h.api))
 }
 
-// measured is everything that the page draws from.
+// measured is the data of the page.
 type measured struct {
 	run     model.Run
-	scores  *model.Scores // nil before there are any
-	factors []data.Factor // of the run's dataset; empty where it is not here
+	scores  *model.Scores // nil before the first
+	factors []data.Factor // of the run's dataset; empty if it is not available
 	series  map[string][]model.Sample
-	damage  string      // what of the evaluation cannot be read, as a sentence; empty otherwise
-	called  play.Names  // by a person
-	noisy   image.Image // a row for each image that is shown under noise; nil where there is none
+	damage  string      // which part of the evaluation cannot be read, a sentence; empty if none
+	called  play.Names  // user-given names
+	noisy   image.Image // images under noise, one row each; nil if none
 }
 
 func (h Measure) read(ctx context.Context, id string) (measured, error) {
@@ -83,7 +83,7 @@ func (h Measure) read(ctx context.Context, id string) (measured, error) {
 	switch {
 	case errors.Is(err, model.ErrNotFound):
 		return m, nil
-	case errors.As(err, new(model.Invalid)): // damaged; an evaluation, which the page offers, puts others in their place
+	case errors.As(err, new(model.Invalid)): // damaged; the page offers an evaluation that replaces them
 		m.damage = handlers.SentenceOf(err)
 		return m, nil
 	case err != nil:
@@ -97,7 +97,7 @@ func (h Measure) read(ctx context.Context, id string) (measured, error) {
 	}
 	if h.Noise != nil && scores.Noise != nil {
 		if m.noisy, err = report.OpenSheet(h.Noise.NoiseSheet(ctx, id)); err != nil {
-			m.damage = handlers.Sentence("the images under noise cannot be read: " + err.Error())
+			m.damage = handlers.Sentence("cannot read the images under noise: " + err.Error())
 		}
 	}
 	return m, nil
@@ -116,11 +116,11 @@ func (h Measure) page(w http.ResponseWriter, r *http.Request) error {
 	return handlers.Draw(w, r, ui.Measure(m.view(state, h.Evaluations != nil)))
 }
 
-// start evaluates the run in the background with the effort of the form, then shows the page, which follows it.
+// start queues a background evaluation with the form's effort and redirects to the page, which follows it.
 func (h Measure) start(w http.ResponseWriter, r *http.Request) error {
 	id := chi.URLParam(r, "id")
 	if h.Evaluations == nil {
-		return fmt.Errorf("evaluations are not started from here: %w", model.ErrConflict)
+		return fmt.Errorf("evaluations cannot be started from this page: %w", model.ErrConflict)
 	}
 	run, err := h.Runs.Get(r.Context(), id)
 	if err != nil {
@@ -140,11 +140,11 @@ func (h Measure) start(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// cancel takes the run's evaluation out of the queue, or ends it.
+// cancel removes the run's evaluation from the queue, or stops it.
 func (h Measure) cancel(w http.ResponseWriter, r *http.Request) error {
 	id := chi.URLParam(r, "id")
 	if h.Evaluations == nil {
-		return fmt.Errorf("evaluations are not started from here: %w", model.ErrConflict)
+		return fmt.Errorf("evaluations cannot be started from this page: %w", model.ErrConflict)
 	}
 	if err := h.Evaluations.Cancel(r.Context(), id); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (h Measure) cancel(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// api answers the scores as the run's folder has them.
+// api writes the scores stored in the run's folder.
 func (h Measure) api(w http.ResponseWriter, r *http.Request) error {
 	scores, err := h.Scores.Scores(r.Context(), chi.URLParam(r, "id"))
 	if err != nil {
@@ -162,7 +162,7 @@ func (h Measure) api(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusOK, scores)
 }
 
-// file answers one figure of the page.
+// file sends one figure of the page.
 func (h Measure) file(w http.ResponseWriter, r *http.Request) error {
 	name, kind, err := handlers.SplitFigure(chi.URLParam(r, "file"))
 	if err != nil {
@@ -178,12 +178,12 @@ func (h Measure) file(w http.ResponseWriter, r *http.Request) error {
 	}
 	f, ok := draw(m)
 	if !ok {
-		return fmt.Errorf("run %s has no such measurement: %w", m.run.ID, model.ErrNotFound)
+		return fmt.Errorf("run %s has no data for this figure: %w", m.run.ID, model.ErrNotFound)
 	}
 	return handlers.SendFigure(w, r, f, kind)
 }
 
-// figureOf draws one of measureFigures for the page; none where the run was not measured in this respect.
+// figureOf draws one of measureFigures for the page; none if the run lacks the data.
 func (m measured) figureOf(names ...string) []views.FigureView {
 	var all []views.FigureView
 	for _, name := range names {
@@ -194,7 +194,7 @@ func (m measured) figureOf(names ...string) []views.FigureView {
 	return all
 }
 
-// valueName is what a factor's value is called, or its number. A hue, a part of the colour circle from 0 to 1, is named too.
+// valueName returns the name of a factor's value, or its number. Hues, 0 to 1 around the colour circle, get colour names too.
 func (m measured) valueName(factor string, value int) string {
 	for _, f := range m.factors {
 		if f.Name == factor && value >= 0 && value < len(f.Values) {
@@ -204,7 +204,7 @@ func (m measured) valueName(factor string, value int) string {
 	return figure.Number(float64(value))
 }
 
-// hues are names of tenths of the colour circle.
+// hues names each tenth of the colour circle.
 var hues = []string{"red", "orange", "yellow", "green", "sea green", "cyan", "blue", "indigo", "purple", "pink"}
 
 func hueName(factor, value string) string {
@@ -215,7 +215,7 @@ func hueName(factor, value string) string {
 	return " " + hues[int(math.Round(10*v))%len(hues)]
 }
 
-// plainNames are the names of factors as people write them.
+// plainNames returns the display names of factors.
 func plainNames(names []string) []string {
 	all := make([]string, len(names))
 	for i, n := range names {

@@ -26,8 +26,8 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// measuredWorld is a run of three slots whose first holds factor 0 with two codes for each value, whose second holds half of
-// factor 1, and whose third takes one code; with noise and swaps as such a run may have them.
+// measuredWorld is a run of three slots: the first carries factor 0 with two codes per value, the second half of factor 1, and the third
+// takes one code; with plausible noise and swap scores.
 func measuredWorld(t *testing.T) model.Scores {
 	t.Helper()
 	const n = 400
@@ -79,11 +79,11 @@ func at(v, half float64) *model.Interval {
 	return &model.Interval{Value: model.Score(v), Low: model.Score(v - half), High: model.Score(v + half)}
 }
 
-// fakeEvaluations remembers what was started.
+// fakeEvaluations records the started evaluations.
 type fakeEvaluations struct {
 	mu      sync.Mutex
 	started []string
-	asked   model.Evaluation // by the last start
+	asked   model.Evaluation // of the last start
 	state   model.Evaluation
 	err     error
 }
@@ -122,7 +122,7 @@ func (f *fakeEvaluations) end() {
 	f.state.State = model.Finished
 }
 
-// laterScores are there once they are set.
+// laterScores has no scores until they are set.
 type laterScores struct {
 	mu   sync.Mutex
 	kept *model.Scores
@@ -143,7 +143,7 @@ func (l *laterScores) set(s model.Scores) {
 	l.kept = &s
 }
 
-// measureSite is the page over a fake run "a", with the scores that the pointer holds, if any.
+// measureSite serves the page of a fake run "a", with the given scores, if any.
 func measureSite(t *testing.T, scores *model.Scores, e handlers.EvaluationService) (*handlertest.Runs, http.Handler) {
 	f := handlertest.NewRuns(t.TempDir())
 	run := f.Put("a", model.Finished, 400)
@@ -153,7 +153,7 @@ func measureSite(t *testing.T, scores *model.Scores, e handlers.EvaluationServic
 	return f, r
 }
 
-// TestMeasure: every number of an evaluation is on the page, each figure is there and is a file.
+// TestMeasure: the page has every number of an evaluation and every figure, and each figure can be downloaded.
 func TestMeasure(t *testing.T) {
 	scores := measuredWorld(t)
 	_, h := measureSite(t, &scores, &fakeEvaluations{})
@@ -170,18 +170,18 @@ func TestMeasure(t *testing.T) {
 		"D I C, each code a feature": three(m.DCI.OneHot.D) + "  " + three(m.DCI.OneHot.I) + "  " + three(m.DCI.OneHot.C),
 	} {
 		if values[name] != want {
-			t.Errorf("%s is shown as %q, not %q", name, values[name], want)
+			t.Errorf("%s is shown as %q, want %q", name, values[name], want)
 		}
 	}
-	if text := doc.Find("[data-testid=measured]").Text(); text != "Measured at step 900 on 400 images drawn at random with seed 7 in 12 s on cpu." {
-		t.Errorf("it says: %s", text)
+	if text := doc.Find("[data-testid=measured]").Text(); text != "Measured at step 900 on 400 random images (seed 7) in 12 s on cpu." {
+		t.Errorf("the page says: %s", text)
 	}
 	for _, name := range []string{"nmi", "importance", "infoe", "usage", "ranks", "purity", "leakage", "truth", "truth-groups", "noise", "noise-energy", "noise-accuracy", "flips", "mean", "variance-latent", "variance-codebook", "perplexity"} {
 		if doc.Find("[data-testid=figure-"+name+"] svg").Length() != 1 {
-			t.Errorf("there is no figure %s", name)
+			t.Errorf("figure %s is missing", name)
 		}
 		if w := handlertest.Get(t, h, "/runs/a/measure/"+name+".svg"); w.Code != 200 || handlertest.WellFormed(w.Body.String()) != nil || strings.Contains(w.Body.String(), "NaN") {
-			t.Errorf("%s.svg answers %d", name, w.Code)
+			t.Errorf("%s.svg returns %d", name, w.Code)
 		}
 	}
 	var sent model.Scores
@@ -193,11 +193,11 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("nmi.png: %v", err)
 	}
 	if doc.Find("[data-testid=measure-empty], [data-testid=stale], [data-live]").Length() != 0 {
-		t.Error("a run with fresh scores is called empty, stale or under way")
+		t.Error("a run with fresh scores is shown as empty, stale or live")
 	}
 }
 
-// TestIsItAnHRR: each figure beside what a true HRR has, slots by name with a bar per factor, and the leak by name.
+// TestIsItAnHRR: the page shows each figure with that of a true HRR, slot names with a bar per factor, and the leak by name.
 func TestIsItAnHRR(t *testing.T) {
 	scores := measuredWorld(t)
 	_, h := measureSite(t, &scores, nil)
@@ -218,29 +218,29 @@ func TestIsItAnHRR(t *testing.T) {
 		t.Errorf("%d figures; slots: %s", len(rows), owners.Text())
 	}
 	if text := doc.Find("#truth").Text(); !strings.Contains(text, "hue changes shape in 25% of pairs") {
-		t.Errorf("the leak is not named: %s", text)
+		t.Errorf("the leaked factor is not named: %s", text)
 	}
 	if doc.Find("[data-testid=missing]").Length() != 0 {
-		t.Error("something is said to be missing")
+		t.Error("scores are shown as missing")
 	}
 }
 
-// TestOlderScores: a file from before opens; what it lacks is named, with a button.
+// TestOlderScores: scores of an earlier version open; missing ones are listed, with a button to measure them.
 func TestOlderScores(t *testing.T) {
 	scores := measuredWorld(t)
 	scores.Faithfulness, scores.SwapTruth, scores.Metrics.Ownership, scores.Noise.BundleRaw, scores.Noise.BundleClean, scores.Noise.Components = nil, nil, nil, nil, nil, 0
 	_, h := measureSite(t, &scores, &fakeEvaluations{})
 	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
 	missing := doc.Find("[data-testid=missing]")
-	if text := missing.Text(); !strings.Contains(text, "Not measured: faithfulness to HRR, names of slots, swaps against the truth, noise on ẑ.") || missing.Find("[data-testid=evaluate]").Length() != 1 {
+	if text := missing.Text(); !strings.Contains(text, "Not measured: faithfulness to HRR, slot names, swaps against the truth, noise on ẑ.") || missing.Find("[data-testid=evaluate]").Length() != 1 {
 		t.Errorf("missing: %s", text)
 	}
 	if doc.Find("[data-testid=hrr-figures], [data-testid=owners], [data-testid=figure-truth], [data-testid=figure-noise-energy]").Length() != 0 || doc.Find("[data-testid=figure-noise] svg").Length() != 1 {
-		t.Error("what was not measured is shown, or the noise that was is not")
+		t.Error("a score that was not measured is shown, or the measured noise is not")
 	}
 }
 
-// TestMeasureNames: codes by what most of their images show; a slot that tells of nothing says so.
+// TestMeasureNames: codes have the value that most of their images show; a slot without a factor is marked.
 func TestMeasureNames(t *testing.T) {
 	scores := measuredWorld(t)
 	_, h := measureSite(t, &scores, nil)
@@ -254,7 +254,7 @@ func TestMeasureNames(t *testing.T) {
 	}
 	first.Find("li").Each(func(_ int, s *goquery.Selection) {
 		if code, value := s.Find(".code").Text(), s.Find(".value").Text(); fmt.Sprint(number(t, code)/2) != value || s.Find(".n").First().Text() != "100%" {
-			t.Errorf("code %s stands for %s", code, value)
+			t.Errorf("code %s means %s", code, value)
 		}
 	})
 	if text := slots.Eq(2).Text(); !strings.Contains(text, "carries no factor") {
@@ -270,7 +270,7 @@ func number(t *testing.T, text string) (n int) {
 	return n
 }
 
-// TestMeasureStates: what the page says before, during and after an evaluation, and where it failed.
+// TestMeasureStates: the page before, during and after an evaluation, and after a failure.
 func TestMeasureStates(t *testing.T) {
 	e := &fakeEvaluations{}
 	f, h := measureSite(t, nil, e)
@@ -283,30 +283,30 @@ func TestMeasureStates(t *testing.T) {
 		t.Errorf("before: %s", empty.Text())
 	}
 	if doc.Find("[data-testid=figure-mean]").Length() != 1 || doc.Find("[data-testid=scores]").Length() != 0 {
-		t.Error("before an evaluation, the curves of training alone are shown")
+		t.Error("before an evaluation, training curves are shown")
 	}
 	if w := handlertest.Post(t, h, "/runs/a/measure", url.Values{}); w.Code != http.StatusSeeOther || fmt.Sprint(e.started) != "[a]" {
-		t.Errorf("starting answers %d and starts %v", w.Code, e.started)
+		t.Errorf("starting returns %d and starts %v", w.Code, e.started)
 	}
 	doc = handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
 	if text := doc.Find("[data-testid=evaluating]").Text(); !strings.Contains(text, "noise, 3 of 9") || doc.Find("[data-live]").Length() != 1 || doc.Find("button[disabled]").Length() != 2 {
 		t.Errorf("during: %s", text)
 	}
 	if w := handlertest.Post(t, h, "/runs/a/measure/cancel", url.Values{}); w.Code != http.StatusSeeOther {
-		t.Errorf("cancelling answers %d", w.Code)
+		t.Errorf("cancelling returns %d", w.Code)
 	}
 	if text := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")).Find("[data-testid=evaluation-stopped]").Text(); !strings.Contains(text, "You cancelled the evaluation") {
 		t.Errorf("after cancelling: %s", text)
 	}
 	if w := handlertest.Post(t, h, "/runs/a/measure", url.Values{"effort": {"quick"}, "now": {"1"}}); w.Code != http.StatusSeeOther || e.asked.Effort != model.Quick || !e.asked.Now {
-		t.Errorf("a quick evaluation at once answers %d: %+v", w.Code, e.asked)
+		t.Errorf("starting a quick evaluation now returns %d: %+v", w.Code, e.asked)
 	}
 	if w := handlertest.Post(t, h, "/runs/a/measure", url.Values{"effort": {"some"}}); w.Code != http.StatusUnprocessableEntity {
-		t.Errorf("an unknown effort answers %d", w.Code)
+		t.Errorf("an unknown effort returns %d", w.Code)
 	}
 	e.state = model.Evaluation{State: model.Queued, Asked: time.Now()}
 	queued := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")).Find("[data-testid=evaluation-queued]")
-	if queued.Find("[data-testid=evaluate-now]").Length() != 1 || queued.Find("[data-testid=evaluation-cancel]").Length() != 1 || !strings.Contains(queued.Text(), "Starts after") {
+	if queued.Find("[data-testid=evaluate-now]").Length() != 1 || queued.Find("[data-testid=evaluation-cancel]").Length() != 1 || !strings.Contains(queued.Text(), "Starts when") {
 		t.Errorf("queued: %s", queued.Text())
 	}
 	e.state = model.Evaluation{Started: time.Now(), Ended: time.Now(), State: model.Failed, Reason: "the dataset is not here"}
@@ -315,27 +315,27 @@ func TestMeasureStates(t *testing.T) {
 	}
 	e.err = fmt.Errorf("run a is being evaluated already: %w", model.ErrConflict)
 	if w := handlertest.Post(t, h, "/runs/a/measure", url.Values{}); w.Code != http.StatusConflict {
-		t.Errorf("a second start answers %d", w.Code)
+		t.Errorf("a second start returns %d", w.Code)
 	}
 	f.Runs["a"].Checkpoint = 0
 	if doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")); doc.Find("button[disabled]").Length() != 2 || !strings.Contains(doc.Text(), "has no checkpoint yet") {
 		t.Error("a run without a checkpoint can be evaluated")
 	}
 	if w := handlertest.Post(t, h, "/runs/a/measure", url.Values{}); w.Code != http.StatusConflict {
-		t.Errorf("evaluating a run without a checkpoint answers %d", w.Code)
+		t.Errorf("evaluating a run without a checkpoint returns %d", w.Code)
 	}
 	if _, h := measureSite(t, nil, nil); handlertest.Post(t, h, "/runs/a/measure", url.Values{}).Code != http.StatusConflict {
-		t.Error("an evaluation starts where none can")
+		t.Error("an evaluation starts although evaluations are disabled")
 	}
 }
 
-// TestMeasureSparse: scores of a model of numbers, and those of a training that ended without an evaluation.
+// TestMeasureSparse: scores of a continuous model, and those of a run that ended without an evaluation.
 func TestMeasureSparse(t *testing.T) {
 	scores := model.Scores{Version: 1, Step: 400, Images: 100, PSNR: 20}
 	f, h := measureSite(t, &scores, nil)
 	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
 	if doc.Find("[data-testid=measure-empty]").Length() != 1 || doc.Find("[data-testid=scores] tr.main").Length() != 1 {
-		t.Error("a run with PSNR alone shows more or less than it")
+		t.Error("a run with only PSNR shows more or less than PSNR")
 	}
 	if text := doc.Find("[data-testid=stale]").Text(); !strings.Contains(text, "step 900") {
 		t.Errorf("scores of an earlier step: %q", text)
@@ -346,23 +346,23 @@ func TestMeasureSparse(t *testing.T) {
 	f.Runs["a"].Config.Model = "betavae"
 	w := handlertest.Get(t, h, "/runs/a/measure")
 	if doc = handlertest.Document(t, w); w.Code != 200 || doc.Find("[data-testid=figure-nmi]").Length() != 1 || doc.Find("[data-testid=figure-usage], [data-testid=figure-flips], [data-testid=figure-mean]").Length() != 0 {
-		t.Errorf("a model of numbers answers %d", w.Code)
+		t.Errorf("a continuous model returns %d", w.Code)
 	}
 	if text := doc.Find("[data-testid=scores]").Text(); !strings.Contains(text, "−0.250") || !strings.Contains(text, "–") {
 		t.Errorf("undefined and negative scores: %s", text)
 	}
 	for path, want := range map[string]int{"/runs/b/measure": 404, "/runs/a/measure/usage.svg": 404, "/runs/a/measure/x.svg": 404, "/runs/a/measure/nmi.gif": 404, "/runs/a/measure/nmi.png?x=0": 422} {
 		if w := handlertest.Get(t, h, path); w.Code != want {
-			t.Errorf("%s answers %d, not %d", path, w.Code, want)
+			t.Errorf("%s returns %d, want %d", path, w.Code, want)
 		}
 	}
 	f.Broken = errors.New("disk on fire")
 	if w := handlertest.Get(t, h, "/runs/a/measure"); w.Code != 500 || strings.Contains(w.Body.String(), "disk") {
-		t.Errorf("a broken store answers %d", w.Code)
+		t.Errorf("a broken store returns %d", w.Code)
 	}
 }
 
-// hueData has one dataset, of the fake runs, with two factors.
+// hueData has one dataset with two factors, that of the fake runs.
 type hueData struct{}
 
 func (hueData) List(context.Context) []data.Info {
@@ -371,7 +371,7 @@ func (hueData) List(context.Context) []data.Info {
 	}}}
 }
 
-// TestMeasureHues: where the dataset is here, a value has its name, and a hue that of its colour.
+// TestMeasureHues: if the dataset is available, values have names; hues are named by colour.
 func TestMeasureHues(t *testing.T) {
 	scores := measuredWorld(t)
 	scores.Metrics.Factors = []string{"floor_hue", "shape"}
@@ -385,7 +385,7 @@ func TestMeasureHues(t *testing.T) {
 	slots.Eq(0).Find("li").Each(func(_ int, s *goquery.Selection) {
 		want := []string{"0.0 red", "0.1 orange", "0.5 cyan", "0.9 pink"}[number(t, s.Find(".code").Text())/2]
 		if got := s.Find(".value").Text(); got != want {
-			t.Errorf("a hue is called %q, not %q", got, want)
+			t.Errorf("a hue is called %q, want %q", got, want)
 		}
 	})
 	if text := slots.Eq(1).Find("li .value").Text(); !strings.Contains(text, "cube") {
@@ -393,14 +393,14 @@ func TestMeasureHues(t *testing.T) {
 	}
 }
 
-// damagedScores are there and cannot be read.
+// damagedScores exist but cannot be read.
 type damagedScores struct{}
 
 func (damagedScores) Scores(context.Context, string) (model.Scores, error) {
 	return model.Scores{}, model.Invalid{"": "scores.json is damaged: its JSON is truncated"}
 }
 
-// TestMeasureDamagedScores: the page says what is damaged, and offers to measure again.
+// TestMeasureDamagedScores: the page names the damage and offers to evaluate again.
 func TestMeasureDamagedScores(t *testing.T) {
 	f := handlertest.NewRuns(t.TempDir())
 	f.Put("a", model.Finished, 400).Checkpoint = 400
@@ -409,12 +409,12 @@ func TestMeasureDamagedScores(t *testing.T) {
 	w := handlertest.Get(t, r, "/runs/a/measure")
 	doc := handlertest.Document(t, w)
 	if said := doc.Find("[data-testid=damage]").Text(); w.Code != http.StatusOK || !strings.HasPrefix(said, "Scores.json is damaged") && !strings.HasPrefix(said, "scores.json is damaged") {
-		t.Errorf("status %d, it says %q", w.Code, said)
+		t.Errorf("status %d, the page says %q", w.Code, said)
 	}
 	if doc.Find("[data-testid=evaluate]:not([disabled])").Length() != 1 {
-		t.Error("there is no button to evaluate again")
+		t.Error("no button to evaluate again")
 	}
 	if w := handlertest.Get(t, r, "/api/runs/a/scores"); w.Code != http.StatusUnprocessableEntity {
-		t.Errorf("to programs: status %d", w.Code)
+		t.Errorf("API: status %d", w.Code)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"slotscope/model"
 )
 
-// sheetAt is the path of a sheet of images; empty for none.
+// sheetAt is the path of a sheet of images; empty if none.
 type sheetAt string
 
 func (s sheetAt) NoiseSheet(_ context.Context, id string) (string, error) {
@@ -29,7 +29,7 @@ func (s sheetAt) NoiseSheet(_ context.Context, id string) (string, error) {
 	return string(s), nil
 }
 
-// sheetOf is a file that holds a blank picture.
+// sheetOf returns a file with a blank image.
 func sheetOf(t *testing.T, w, h int) sheetAt {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "noise.png"))
@@ -45,7 +45,7 @@ func sheetOf(t *testing.T, w, h int) sheetAt {
 	return sheetAt(file.Name())
 }
 
-// TestMeasureHeldOut: both parts stand beside each other, and what does not vary in one is named.
+// TestMeasureHeldOut: the page compares both parts and names the factors that are constant in one.
 func TestMeasureHeldOut(t *testing.T) {
 	scores := measuredWorld(t)
 	left := *scores.Metrics
@@ -64,14 +64,14 @@ func TestMeasureHeldOut(t *testing.T) {
 		"InfoM":            fmt.Sprintf("%.3f|%.3f|−0.125", float64(scores.Metrics.InfoM), float64(left.InfoM)),
 	} {
 		if rows[name] != want {
-			t.Errorf("%s is compared as %q, not %q", name, rows[name], want)
+			t.Errorf("%s is compared as %q, want %q", name, rows[name], want)
 		}
 	}
 	if text := doc.Find("[data-testid=held-out]").Text(); !strings.Contains(text, "d[shape=cube]") || !strings.Contains(text, "the same value of shape") || strings.Contains(text, "NaN") {
-		t.Errorf("it says: %s", text)
+		t.Errorf("the page says: %s", text)
 	}
 	if doc.Find("[data-testid=figure-compose] svg").Length() != 1 || handlertest.Get(t, h, "/runs/a/measure/compose.png").Code != 200 {
-		t.Error("there is no figure of both parts")
+		t.Error("the figure of both parts is missing")
 	}
 	scores.HeldOut.Recombination, scores.HeldOut.NoRecombination = nil, "No image of d can be put together."
 	if _, h = measureSite(t, &scores, nil); !strings.Contains(handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")).Find("[data-testid=held-out]").Text(), "can be put together") {
@@ -79,11 +79,11 @@ func TestMeasureHeldOut(t *testing.T) {
 	}
 	scores.HeldOut = nil
 	if _, h = measureSite(t, &scores, nil); handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure")).Find("[data-testid=held-out]").Length() != 0 {
-		t.Error("a run on a whole dataset is compared with what it left out")
+		t.Error("a run on a whole dataset shows a comparison with a held-out part")
 	}
 }
 
-// TestMeasureWithoutFactors: the page says why, shows what there is, and does not ask for an evaluation.
+// TestMeasureWithoutFactors: the page explains why, shows the available scores, and does not suggest an evaluation.
 func TestMeasureWithoutFactors(t *testing.T) {
 	scores := measuredWorld(t)
 	scores.Metrics, scores.Swap, scores.Usage.Names = nil, nil, nil
@@ -91,7 +91,7 @@ func TestMeasureWithoutFactors(t *testing.T) {
 	_, h := measureSite(t, &scores, nil)
 	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/measure"))
 	if text := doc.Find("[data-testid=no-factors]").Text(); !strings.Contains(text, scores.NoFactors) || doc.Find("[data-testid=measure-empty]").Length() != 0 {
-		t.Errorf("it says %q", text)
+		t.Errorf("the page says %q", text)
 	}
 	for name, want := range map[string]int{"usage": 1, "noise": 1, "flips": 1, "nmi": 0, "purity": 0, "degraded": 0} {
 		if n := doc.Find("[data-testid=figure-" + name + "]").Length(); n != want {
@@ -100,7 +100,7 @@ func TestMeasureWithoutFactors(t *testing.T) {
 	}
 }
 
-// TestMeasureNoiseSheet: a sheet is cut into its images; one of other scores, or none, is not shown.
+// TestMeasureNoiseSheet: a sheet is split into its images; a sheet of other scores is not shown.
 func TestMeasureNoiseSheet(t *testing.T) {
 	scores := measuredWorld(t)
 	scores.Noise.Shown = []int{17, 4}
@@ -115,7 +115,7 @@ func TestMeasureNoiseSheet(t *testing.T) {
 		images := handlertest.Document(t, handlertest.Get(t, r, "/runs/a/measure")).Find("[data-testid=figure-degraded] image").Length()
 		code := handlertest.Get(t, r, "/runs/a/measure/degraded.svg").Code
 		if c.shown != (images == 2*columns) || c.shown != (code == 200) || !c.shown && (images != 0 || code != 404) {
-			t.Errorf("%v: %d images of %d, the file answers %d", c.sheet, images, 2*columns, code)
+			t.Errorf("%v: %d images of %d, the file returns %d", c.sheet, images, 2*columns, code)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"slotscope/handlers/measure"
 )
 
-// A file that is dropped on the form, or chosen, is measured; the page says that it is at work.
+// A file dropped on the form or chosen is measured; the page shows the progress.
 func TestMeasureAFile(t *testing.T) {
 	rows := []string{"z_0,z_1,hue,shape"}
 	for i := range 200 {

@@ -24,10 +24,10 @@ import (
 	ui "slotscope/views/measure"
 )
 
-// Tables is the page where a file of latents and factors gets all metrics. What is sent is measured and deleted.
+// Tables serves the page and API that compute all metrics of an uploaded file of latents and factors. Uploads are deleted after measuring.
 type Tables struct{}
 
-// Routes enters /measure and /api/metrics.
+// Routes registers /measure and /api/metrics.
 func (h Tables) Routes(r chi.Router) {
 	r.Get("/measure", handlers.Handle(h.page))
 	r.Post("/measure", handlers.Handle(h.measure))
@@ -35,18 +35,18 @@ func (h Tables) Routes(r chi.Router) {
 }
 
 const (
-	largestTable = 512 << 20 // bytes of all that is sent
-	largestField = 4096      // bytes of a field of the form
+	largestTable = 512 << 20 // bytes of an upload
+	largestField = 4096      // bytes of a form field
 	mostTrees    = 1000
 )
 
-// measuring lets one table be measured at a time: each takes every processor.
+// measuring serializes measurements, because each uses every core.
 var measuring = semaphore.NewWeighted(1)
 
-// order is what a visitor wants measured.
+// order is a request to measure files.
 type order struct {
-	paths  []string // of the files sent
-	names  []string // as the visitor called them
+	paths  []string // of the uploaded files
+	names  []string // their original names
 	pick   input.Pick
 	fields map[string]string
 	o      metric.Options
@@ -64,7 +64,7 @@ func (h Tables) api(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusOK, scores)
 }
 
-// measure answers the form, drawn again with what is wrong where something is.
+// measure handles the form and shows it again with scores or errors.
 func (h Tables) measure(w http.ResponseWriter, r *http.Request) error {
 	order, scores, err := received(w, r)
 	v := ui.TableView{Endings: input.Endings(), Files: order.names, Latents: order.fields["latents"], Factors: order.fields["factors"], As: order.fields["as"]}
@@ -84,7 +84,7 @@ func (h Tables) measure(w http.ResponseWriter, r *http.Request) error {
 	return handlers.Draw(w, r, ui.Table(v))
 }
 
-// received measures what a form brings.
+// received measures an uploaded form.
 func received(w http.ResponseWriter, r *http.Request) (o order, scores metric.TableScores, err error) {
 	dir, err := os.MkdirTemp("", "slotscope-table-*")
 	if err != nil {
@@ -103,7 +103,7 @@ func received(w http.ResponseWriter, r *http.Request) (o order, scores metric.Ta
 
 func (o order) measure(ctx context.Context) (metric.TableScores, error) {
 	if !measuring.TryAcquire(1) {
-		return metric.TableScores{}, fmt.Errorf("another table is being measured; send yours again when it is done: %w", model.ErrConflict)
+		return metric.TableScores{}, fmt.Errorf("another file is being measured; try again when it is done: %w", model.ErrConflict)
 	}
 	defer measuring.Release(1)
 	table, extra, err := input.ReadFiles(o.paths, o.pick)
@@ -113,12 +113,12 @@ func (o order) measure(ctx context.Context) (metric.TableScores, error) {
 	return metric.MeasureAll(ctx, table, extra, o.o, nil)
 }
 
-// readOrder reads the form, its files into a folder.
+// readOrder reads the form and stores its files in a folder.
 func readOrder(w http.ResponseWriter, r *http.Request, dir string) (o order, err error) {
 	o = order{fields: map[string]string{}, o: metric.Options{Trees: 100}}
 	r.Body = http.MaxBytesReader(w, r.Body, largestTable)
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "multipart/form-data" {
-		return o, model.Invalid{"file": "send a form, as multipart/form-data, with one or two files"}
+		return o, model.Invalid{"file": "send a multipart/form-data form with one or two files"}
 	}
 	parts, err := r.MultipartReader()
 	if err != nil {
@@ -158,14 +158,14 @@ func broken(err error) error {
 	return handlers.OrTooLarge(err, model.Invalid{"file": "the upload is incomplete: " + err.Error()})
 }
 
-// keep writes a file under a name of ours with the visitor's ending.
+// keep stores a file under a generated name with the original extension.
 func (o *order) keep(from io.Reader, name, dir string) error {
 	ending := strings.ToLower(filepath.Ext(name))
 	if !slices.Contains(input.Endings(), ending) {
 		return model.Invalid{"file": fmt.Sprintf("%s: unsupported format; supported: %s", name, strings.Join(input.Endings(), ", "))}
 	}
 	if len(o.paths) == 2 {
-		return model.Invalid{"file": "more than two files were sent; send one with latents and factors, or one of each"}
+		return model.Invalid{"file": "got more than two files; send one with latents and factors, or one of each"}
 	}
 	path := filepath.Join(dir, fmt.Sprintf("file %d%s", len(o.paths)+1, ending))
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -177,10 +177,10 @@ func (o *order) keep(from io.Reader, name, dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// read takes the fields apart.
+// read parses the form fields.
 func (o *order) read() error {
 	if len(o.paths) == 0 {
-		return model.Invalid{"file": "choose a file, or two: latents, then factors"}
+		return model.Invalid{"file": "choose one file, or two: latents, then factors"}
 	}
 	o.pick = input.Pick{Latents: input.Names(o.fields["latents"]), Factors: input.Names(o.fields["factors"])}
 	switch o.fields["as"] {
@@ -190,23 +190,23 @@ func (o *order) read() error {
 	case "numbers":
 		o.pick.As = input.Numbers
 	default:
-		return model.Invalid{"as": fmt.Sprintf("%q is not one of found, codes, numbers", o.fields["as"])}
+		return model.Invalid{"as": fmt.Sprintf("got %q; choose found, codes or numbers", o.fields["as"])}
 	}
 	var err error
 	if text := o.fields["trees"]; text != "" {
 		if o.o.Trees, err = strconv.Atoi(text); err != nil || o.o.Trees < 1 || o.o.Trees > mostTrees {
-			return model.Invalid{"trees": fmt.Sprintf("%q is not a number of trees from 1 to %d", text, mostTrees)}
+			return model.Invalid{"trees": fmt.Sprintf("got %q; enter a whole number from 1 to %d", text, mostTrees)}
 		}
 	}
 	if text := o.fields["seed"]; text != "" {
 		if o.o.Seed, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return model.Invalid{"seed": fmt.Sprintf("%q is not a whole number", text)}
+			return model.Invalid{"seed": fmt.Sprintf("got %q; enter a whole number", text)}
 		}
 	}
 	return nil
 }
 
-// tableGroups are the scores of a table as groups of rows.
+// tableGroups returns the scores of a table as groups of rows.
 func tableGroups(s metric.TableScores) []ui.MeasuredGroup {
 	groups := []ui.MeasuredGroup{infoMEC(&s.Metrics), dci(&s.Metrics), {Title: "Other metrics"}}
 	for _, m := range model.FieldMetrics {
@@ -216,14 +216,14 @@ func tableGroups(s metric.TableScores) []ui.MeasuredGroup {
 		value, chance, span := s.Field.Headline(m.Name)
 		row := ui.MeasuredScore{Name: m.Title, Value: score(value), Interval: interval(&span, 3), Note: handlers.Sentence(m.Asks)}
 		if chance.Defined() {
-			row.Note += " Chance alone reaches " + score(chance) + "."
+			row.Note += " Chance level: " + score(chance) + "."
 		}
 		groups[2].Rows = append(groups[2].Rows, row)
 	}
 	return groups
 }
 
-// relations are the rows of the matrix of mutual information.
+// relations returns the rows of the mutual-information matrix.
 func relations(m model.Metrics) (rows []ui.Relation) {
 	for i, values := range m.NMI {
 		row := ui.Relation{Factor: strconv.Itoa(i)}

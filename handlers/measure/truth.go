@@ -11,7 +11,7 @@ import (
 	ui "slotscope/views/measure"
 )
 
-// faithfulness is the panel that asks whether the model is an HRR; nil for baselines.
+// faithfulness returns the panel that compares the model with a true HRR; nil for baselines.
 func (m measured) faithfulness() *ui.HRRPanel {
 	f := m.scores.Faithfulness
 	if !m.hrr() {
@@ -21,7 +21,7 @@ func (m measured) faithfulness() *ui.HRRPanel {
 		return &ui.HRRPanel{Says: []string{"Not measured. Evaluate the run to measure it."}}
 	}
 	p := &ui.HRRPanel{Says: []string{
-		fmt.Sprintf("Nothing in the paper’s objective ties the encoder’s z to the bundle ẑ of its own codes. Measured on %s images; chance for codes read again is %s.", views.Count(f.Images), score(f.Chance)),
+		fmt.Sprintf("The paper’s objective does not tie the encoder’s z to the bundle ẑ of its own codes. Measured on %s images; the chance level of re-encoding is %s.", views.Count(f.Images), score(f.Chance)),
 	}}
 	add := func(name string, v model.Score, digits int, of, note string) {
 		value := "–"
@@ -32,20 +32,20 @@ func (m measured) faithfulness() *ui.HRRPanel {
 	}
 	t := f.True
 	upTo := fmt.Sprintf("up to %.0f", t.Rank)
-	add("cos(z, ẑ)", f.CosBundle, 2, "near 1", "The encoder’s vector and the bundle of its codes.")
-	add("cos(ṽ, q)", f.CosRetrieval, 2, fmt.Sprintf("%.2f", t.CosRetrieval), "Raw retrievals and the entries taken; cross-talk of m slots leaves 1/√(1+m).")
-	add("cos(v̄, q)", f.CosDenoised, 3, "near 1", "Retrievals after the denoiser, and the entries taken.")
-	add("Re-encoded", f.Reencode, 3, "near 1", "Share of codes that the model’s own retrieval reads from ẑ again.")
-	add("Cleaned up", f.Cleanup, 3, "near 1", "The same by plain unbinding and the nearest entry, without denoiser.")
-	add("Energy ‖ẑ‖²", f.Energy, 1, fmt.Sprintf("%.0f", t.Energy), "Of bundles: m where entries have norm 1.")
-	add("Coherence", f.Coherence, 3, fmt.Sprintf("%.3f", t.Coherence), fmt.Sprintf("Standard deviation of the cosines of the %s entries in use; 1/√d where they are independent.", views.Count(f.Entries)))
-	add("Rank of the codebook", f.RankCodebook, 1, upTo, "Directions in effective use by the entries in use.")
-	add("Rank of z", f.RankZ, 1, upTo, "Directions in which the encoder’s vectors vary.")
-	add("Rank of ẑ", f.RankBundle, 1, upTo, "Directions in which bundles vary.")
+	add("cos(z, ẑ)", f.CosBundle, 2, "near 1", "Between the encoder’s vector and the bundle of its codes.")
+	add("cos(ṽ, q)", f.CosRetrieval, 2, fmt.Sprintf("%.2f", t.CosRetrieval), "Between raw retrievals and their entries; cross-talk of m slots leaves 1/√(1+m).")
+	add("cos(v̄, q)", f.CosDenoised, 3, "near 1", "Between denoised retrievals and their entries.")
+	add("Re-encoded", f.Reencode, 3, "near 1", "Share of codes that the model’s own retrieval recovers from ẑ.")
+	add("Cleaned up", f.Cleanup, 3, "near 1", "The same with plain unbinding and the nearest entry, without the denoiser.")
+	add("Energy ‖ẑ‖²", f.Energy, 1, fmt.Sprintf("%.0f", t.Energy), "Of bundles; m if entries have norm 1.")
+	add("Coherence", f.Coherence, 3, fmt.Sprintf("%.3f", t.Coherence), fmt.Sprintf("Standard deviation of the cosines of the %s entries in use; 1/√d if independent.", views.Count(f.Entries)))
+	add("Rank of the codebook", f.RankCodebook, 1, upTo, "Effective number of directions of the entries in use.")
+	add("Rank of z", f.RankZ, 1, upTo, "Effective number of directions in which the encoder’s vectors vary.")
+	add("Rank of ẑ", f.RankBundle, 1, upTo, "Effective number of directions in which bundles vary.")
 	return p
 }
 
-// owners is what each slot is named after, with a bar per factor.
+// owners returns the factors each slot is named after, with a bar per factor.
 func (m measured) owners() (rows []ui.OwnerRow) {
 	s := m.metrics()
 	if s == nil || s.Ownership == nil {
@@ -69,7 +69,7 @@ func (m measured) owners() (rows []ui.OwnerRow) {
 	return rows
 }
 
-// missing says what these scores lack that an evaluation by this program has; empty where nothing is.
+// missing lists the scores that a current evaluation has and these lack; empty if none.
 func (m measured) missing() string {
 	s := m.scores
 	if !s.Evaluated() {
@@ -80,24 +80,24 @@ func (m measured) missing() string {
 		lack = append(lack, "faithfulness to HRR")
 	}
 	if s.Metrics != nil && s.Metrics.Ownership == nil {
-		lack = append(lack, "names of slots")
+		lack = append(lack, "slot names")
 	}
 	if s.Swap != nil && s.SwapTruth == nil && s.NoTruth == "" {
 		lack = append(lack, "swaps against the truth")
 	}
-	if s.Noise != nil && len(s.Noise.BundleRaw) == 0 && m.run.Config.Model != model.External { // whose bundle is inside another program
+	if s.Noise != nil && len(s.Noise.BundleRaw) == 0 && m.run.Config.Model != model.External { // its bundle is not accessible
 		lack = append(lack, "noise on ẑ")
 	}
 	if len(lack) == 0 {
 		return ""
 	}
-	return "Not measured: " + strings.Join(lack, ", ") + ". These scores are from an earlier version; everything else is below."
+	return "Not measured: " + strings.Join(lack, ", ") + ". These scores are from an earlier version; all other scores are below."
 }
 
 func trueSwaps(s *model.SwapTruth) ui.MeasuredGroup {
 	return ui.MeasuredGroup{Title: fmt.Sprintf("Swaps against the truth, %s pairs", views.Count(s.Pairs)), Rows: []ui.MeasuredScore{
-		{Name: "Groups", Value: shareText(s.Group), Interval: shareSpan(s.Group), Main: true, Note: "Swaps of all slots of a factor that give the dataset’s own picture of A with that factor from B, at most 3 dB worse than A’s reconstruction. Interval over pairs."},
-		{Name: "Single slots", Value: shareText(s.Single), Interval: shareSpan(s.Single), Main: true, Note: "The same of single slots that a factor owns; where several slots share a factor, one alone rarely suffices."},
+		{Name: "Groups", Value: shareText(s.Group), Interval: shareSpan(s.Group), Main: true, Note: "Swaps of all slots of a factor that match the dataset’s image of A with that factor from B, at most 3 dB worse than A’s reconstruction. Interval over pairs."},
+		{Name: "Single slots", Value: shareText(s.Single), Interval: shareSpan(s.Single), Main: true, Note: "The same for single slots owned by a factor; if several slots share a factor, one alone rarely suffices."},
 		{Name: "Coverage", Value: shareText(model.Interval{Value: s.Coverage, Low: model.Undefined(), High: model.Undefined()}), Note: "Factors that own a slot. The others have no swaps to measure."},
 	}}
 }
@@ -109,13 +109,13 @@ func (m measured) truth() *model.SwapTruth {
 	return m.scores.SwapTruth
 }
 
-// truthSaid explains hits and names the leaks.
+// truthSaid explains hits and lists the leaks.
 func (m measured) truthSaid() []string {
 	s, metrics := m.truth(), m.metrics()
 	if s == nil || metrics == nil {
 		return nil
 	}
-	said := []string{fmt.Sprintf("A takes slots of B. A hit has at least the PSNR of A’s reconstruction less %s dB against the dataset’s image of A with that factor from B, and is nearer to it than A’s reconstruction was.", figure.Number(s.Tolerance))}
+	said := []string{fmt.Sprintf("Slots of B are swapped into A, and the result is compared with the dataset’s image of A with that factor from B. A hit has at least the PSNR of A’s reconstruction minus %s dB, and is closer to that image than A’s reconstruction is.", figure.Number(s.Tolerance))}
 	names := plainNames(metrics.Factors)
 	var leaks []string
 	for _, g := range s.Groups {
@@ -124,7 +124,7 @@ func (m measured) truthSaid() []string {
 		}
 	}
 	if len(leaks) > 0 {
-		said = append(said, "Leaks, as the probe reads them: "+strings.Join(leaks, "; ")+".")
+		said = append(said, "Leaks, according to the probe: "+strings.Join(leaks, "; ")+".")
 	}
 	return said
 }
@@ -135,7 +135,7 @@ func truthFigure(m measured) (figure.Figure, bool) {
 		return figure.Figure{}, false
 	}
 	names, colors := slotNames(len(s.Slots))
-	return truthChart("truth", "Single slots that give the right picture", s.Pairs, names, colors, s.Slots)
+	return truthChart("truth", "Single slots that give the right image", s.Pairs, names, colors, s.Slots)
 }
 
 func truthGroupsFigure(m measured) (figure.Figure, bool) {
@@ -148,7 +148,7 @@ func truthGroupsFigure(m measured) (figure.Figure, bool) {
 	for _, g := range s.Groups {
 		names, colors = append(names, plainNames(metrics.Factors)[g.Factor]), append(colors, g.Slots[0])
 	}
-	return truthChart("truth-groups", "Groups of slots that give the right picture", s.Pairs, names, colors, s.Groups)
+	return truthChart("truth-groups", "Groups of slots that give the right image", s.Pairs, names, colors, s.Groups)
 }
 
 func truthChart(name, title string, pairs int, groups []string, colors []int, shares []model.TruthShare) (figure.Figure, bool) {
@@ -163,7 +163,7 @@ func truthChart(name, title string, pairs int, groups []string, colors []int, sh
 	}.Draw(), true
 }
 
-// blurSaid says how well the probe reads reconstructions: what it misses there is blur, not impurity.
+// blurSaid reports the probe's accuracy on reconstructions: its errors there come from blur, not impurity.
 func (m measured) blurSaid() string {
 	s, metrics := m.swap(), m.metrics()
 	if len(s.ProbeReconstructions) != len(metrics.Factors) {
@@ -173,5 +173,5 @@ func (m measured) blurSaid() string {
 	for f, a := range s.ProbeReconstructions {
 		parts[f] = fmt.Sprintf("%s %.1f%%", names[f], 100*a)
 	}
-	return " On reconstructions: " + strings.Join(parts, ", ") + "; what it misses there is blur."
+	return " On reconstructions: " + strings.Join(parts, ", ") + "; errors there are due to blur."
 }

@@ -16,7 +16,7 @@ import (
 func (m measured) view(state model.Evaluation, canStart bool) ui.MeasureView {
 	v := ui.MeasureView{Run: m.run, Now: time.Now(), State: state, CanStart: canStart, Command: "slotscope eval " + m.run.ID}
 	if m.run.Checkpoint == 0 {
-		v.Why = "There is no checkpoint to evaluate yet."
+		v.Why = "This run has no checkpoint to evaluate yet."
 	}
 	v.Empty, v.Damage = m.empty(v.Why), m.damage
 	if m.scores != nil {
@@ -30,32 +30,32 @@ func (m measured) view(state model.Evaluation, canStart bool) ui.MeasureView {
 	return v
 }
 
-// measuredHow begins the sentence on an evaluation of an effort.
+// measuredHow is the start of the sentence that describes an evaluation.
 func measuredHow(effort string) string {
 	if effort == model.Quick {
-		return "Measured quickly"
+		return "Quick evaluation"
 	}
 	return "Measured"
 }
 
-// empty says why there are no scores beyond PSNR.
+// empty explains why there are no scores beyond PSNR; "" if there are.
 func (m measured) empty(why string) string {
 	switch {
 	case m.scores != nil && m.scores.Evaluated():
 		return ""
 	case m.damage != "":
-		return "Evaluating the run again takes minutes and replaces the scores that cannot be read."
+		return "Evaluate the run again to replace the unreadable scores; it takes minutes."
 	case why != "":
-		return "This run has no checkpoint yet. You can evaluate it once it has saved one."
+		return "This run has no checkpoint yet. You can evaluate it after it saves one."
 	case m.run.State.Ended():
 		return "Not evaluated yet. An evaluation encodes random images of the dataset, relates codes to factors, and tests noise and swaps. It takes minutes; the scores are stored with the run."
 	}
-	return "Still training and not evaluated yet. An evaluation measures the newest checkpoint. It takes minutes and slows the training down."
+	return "Still training and not evaluated yet. An evaluation measures the newest checkpoint; it takes minutes and slows down training."
 }
 
 func (m measured) said() string {
 	s := m.scores
-	parts := []string{fmt.Sprintf("%s at step %s on %s images drawn at random with seed %d", measuredHow(s.Effort), views.Count(s.Step), views.Count(s.Images), s.Seed)}
+	parts := []string{fmt.Sprintf("%s at step %s on %s random images (seed %d)", measuredHow(s.Effort), views.Count(s.Step), views.Count(s.Images), s.Seed)}
 	if s.Seconds > 0 {
 		parts = append(parts, fmt.Sprintf("in %s s", figure.Number(s.Seconds)))
 	}
@@ -63,7 +63,7 @@ func (m measured) said() string {
 		parts = append(parts, "on "+s.Engine)
 	}
 	if s.Revision != "" {
-		parts = append(parts, "by "+s.Revision)
+		parts = append(parts, "with revision "+s.Revision)
 	}
 	return strings.Join(parts, " ") + "."
 }
@@ -72,10 +72,10 @@ func (m measured) stale() string {
 	if m.scores.Step >= m.run.Checkpoint {
 		return ""
 	}
-	return fmt.Sprintf("Training has since reached a checkpoint at step %s; these scores are of step %s.", views.Count(m.run.Checkpoint), views.Count(m.scores.Step))
+	return fmt.Sprintf("These scores are of step %[2]s; the newest checkpoint is at step %[1]s.", views.Count(m.run.Checkpoint), views.Count(m.scores.Step))
 }
 
-// score writes a score with three decimals.
+// score formats a score with three decimals.
 func score(s model.Score) string {
 	if !s.Defined() {
 		return "–"
@@ -93,7 +93,7 @@ func interval(i *model.Interval, digits int) string {
 func (m measured) groups() []ui.MeasuredGroup {
 	s := m.scores
 	groups := []ui.MeasuredGroup{{Title: "Reconstruction", Rows: []ui.MeasuredScore{
-		{Name: "PSNR", Value: fmt.Sprintf("%.2f dB", s.PSNR), Interval: interval(s.PSNRInterval, 2), Main: true, Note: "Of reconstructions against the images, mean over images; each image is capped at 100 dB."},
+		{Name: "PSNR", Value: fmt.Sprintf("%.2f dB", s.PSNR), Interval: interval(s.PSNRInterval, 2), Main: true, Note: "Reconstructions against images, mean over images; capped at 100 dB per image."},
 	}}}
 	if s.Metrics != nil {
 		groups = append(groups, infoMEC(s.Metrics), dci(s.Metrics))
@@ -112,9 +112,9 @@ func infoMEC(s *model.Metrics) ui.MeasuredGroup {
 	g.Rows = []ui.MeasuredScore{
 		{Name: "InfoM", Value: score(s.InfoM), Main: true, Note: "Modularity: does each slot carry information about one factor only? 1 is yes; independent codes score 0 up to sampling noise."},
 		{Name: "InfoC", Value: score(s.InfoC), Main: true, Note: "Compactness: is each factor carried by one slot only?"},
-		{Name: "InfoE", Value: score(s.InfoE), Main: true, Note: "Explicitness: can a linear model read the factors? As published it is fitted and measured on the same rows, so large codebooks come near 1 whatever they hold; compare the next two."},
-		{Name: "InfoE, held out", Value: score(s.InfoEHeldOut), Note: "Fitted on nine rows in ten and measured on the tenth; below 0 it predicts worse than knowing nothing. Ours, not the paper’s."},
-		{Name: "InfoE, shuffled", Value: score(s.InfoEShuffled), Note: "InfoE of the same latents in another order of rows, where there is nothing to read: what chance alone reaches."},
+		{Name: "InfoE", Value: score(s.InfoE), Main: true, Note: "Explicitness: can a linear model read the factors? As published, it is fitted and measured on the same rows, so large codebooks score near 1 regardless; compare the next two."},
+		{Name: "InfoE, held out", Value: score(s.InfoEHeldOut), Note: "Fitted on 90% of the rows and measured on the rest; below 0 is worse than a constant prediction. Not in the paper."},
+		{Name: "InfoE, shuffled", Value: score(s.InfoEShuffled), Note: "Chance level: InfoE of the same latents with shuffled rows."},
 	}
 	return g
 }
@@ -126,15 +126,15 @@ func dci(s *model.Metrics) ui.MeasuredGroup {
 			g.Rows = append(g.Rows, ui.MeasuredScore{Name: name, Value: score(v.D) + "  " + score(v.I) + "  " + score(v.C), Main: main, Note: note})
 		}
 	}
-	add("D I C, each code a feature", "As the paper’s numbers must have been made: disentanglement, informativeness (accuracy on held-out rows), completeness. C cannot come near 1, for a factor’s importance is spread over a slot’s codes.", s.DCI.OneHot, s.Discrete)
-	add("D I C, summed over slots", "The same forests, importances summed over each slot’s codes: the completeness that can reach 1.", s.DCI.SlotSum, false)
+	add("D I C, each code a feature", "Probably the paper’s variant: disentanglement, informativeness (accuracy on held-out rows), completeness. C cannot approach 1, because a factor’s importance is spread over a slot’s codes.", s.DCI.OneHot, s.Discrete)
+	add("D I C, summed over slots", "The same forests, importances summed over each slot’s codes, so that completeness can reach 1.", s.DCI.SlotSum, false)
 	add("D I C, each slot a number", slotsNote(s.Discrete), s.DCI.Slots, !s.Discrete)
 	return g
 }
 
 func slotsNote(discrete bool) string {
 	if discrete {
-		return "Code indices treated as quantities, although they are categories: even perfect codes score low."
+		return "Treats code indices as numbers although they are categories; even perfect codes score low."
 	}
 	return "Disentanglement, informativeness (accuracy on held-out rows), completeness."
 }
@@ -148,7 +148,7 @@ func swaps(s *model.Swap) ui.MeasuredGroup {
 	}}
 }
 
-// shareText writes a share in percent.
+// shareText formats a share in percent.
 func shareText(i model.Interval) string {
 	if !i.Value.Defined() {
 		return "–"
@@ -156,7 +156,7 @@ func shareText(i model.Interval) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(i.Value))
 }
 
-// shareSpan writes its interval; nothing where there is none.
+// shareSpan formats its interval; empty if there is none.
 func shareSpan(i model.Interval) string {
 	if !i.Low.Defined() || !i.High.Defined() {
 		return ""
@@ -164,7 +164,7 @@ func shareSpan(i model.Interval) string {
 	return fmt.Sprintf("%.1f to %.1f%%", 100*float64(i.Low), 100*float64(i.High))
 }
 
-// parts are the questions that figures answer; those without a figure are left out.
+// parts returns the sections of the page that have at least one figure.
 func (m measured) parts() []ui.MeasurePart {
 	var all []ui.MeasurePart
 	add := func(p ui.MeasurePart, figures ...string) {
@@ -181,8 +181,7 @@ func (m measured) parts() []ui.MeasurePart {
 	return all
 }
 
-// partsCompared is what was measured on combinations that training left out, beside the same on those that it had; nil where
-// nothing was left out.
+// partsCompared compares the scores on held-out combinations with those on the training part; nil if nothing was held out.
 func (m measured) partsCompared() *ui.PartsCompared {
 	h := m.heldOut()
 	if h == nil {
@@ -193,12 +192,12 @@ func (m measured) partsCompared() *ui.PartsCompared {
 	add := func(name, trained, left, difference, note string) {
 		p.Rows = append(p.Rows, ui.ComparedScore{Name: name, Trained: trained, HeldOut: left, Difference: difference, Note: note})
 	}
-	add("Images", views.Count(s.Images), views.Count(h.Images), "", "Drawn at random. With few rows, InfoE approaches 1 and InfoM drops slightly by chance alone.")
+	add("Images", views.Count(s.Images), views.Count(h.Images), "", "Drawn at random. With few rows, InfoE approaches 1 and InfoM drops slightly by chance.")
 	trained := model.Interval{Value: model.Score(s.PSNR), Low: model.Undefined(), High: model.Undefined()}
 	if s.PSNRInterval != nil {
 		trained = *s.PSNRInterval
 	}
-	add("PSNR, dB", withInterval(trained), withInterval(h.PSNR), signed(float64(h.PSNR.Value-trained.Value), 2), "Of reconstructions, mean over images, with its 95% interval.")
+	add("PSNR, dB", withInterval(trained), withInterval(h.PSNR), signed(float64(h.PSNR.Value-trained.Value), 2), "Of reconstructions, mean over images with 95% interval.")
 	if s.Metrics != nil && h.Metrics != nil {
 		left := partScores(h.Metrics)
 		for i, seen := range partScores(s.Metrics) {
@@ -211,14 +210,14 @@ func (m measured) partsCompared() *ui.PartsCompared {
 	}
 	if r := h.Recombination; r != nil {
 		add("Recombined codes", withShare(r.Seen.Hits), withShare(r.Unseen.Hits), signed(100*float64(r.Unseen.Hits.Value-r.Seen.Hits.Value), 1),
-			"Pictures that codes of two images of training give, put together: within 3 dB of the reconstruction that they start from, with its 95% interval over pictures. A factor without slots is a miss.")
+			"Share of images recombined from the codes of two training images that are within 3 dB of the reconstruction they start from, with 95% interval over images. A factor without slots is a miss.")
 	} else if h.NoRecombination != "" {
 		p.Says = append(p.Says, h.NoRecombination)
 	}
 	return p
 }
 
-// withShare is a share with its interval, in percent.
+// withShare formats a share with its interval, in percent.
 func withShare(i model.Interval) string {
 	text := shareText(i)
 	if span := shareSpan(i); span != "" {
@@ -227,7 +226,7 @@ func withShare(i model.Interval) string {
 	return text
 }
 
-// factorsLeft says which factors the scores of the part held out are about.
+// factorsLeft names the factors that are constant in the held-out part and so have no scores; nil if all vary.
 func (m measured) factorsLeft() []string {
 	h := m.heldOut().Metrics
 	var fixed []string
@@ -239,7 +238,7 @@ func (m measured) factorsLeft() []string {
 	if len(fixed) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Every image held out has the same value of %s, which is therefore not among the factors of its scores.", strings.Join(fixed, ", and the same of "))}
+	return []string{fmt.Sprintf("All held-out images have the same value of %s, so the held-out scores exclude it.", strings.Join(fixed, ", and the same value of "))}
 }
 
 func withInterval(i model.Interval) string {
@@ -250,7 +249,7 @@ func withInterval(i model.Interval) string {
 	return text
 }
 
-// signed writes a difference with its sign; nothing where it is undefined.
+// signed formats a difference with its sign; empty if undefined.
 func signed(v float64, digits int) string {
 	if math.IsNaN(v) {
 		return ""
@@ -263,7 +262,7 @@ func (m measured) codesSaid() []string {
 	if u == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("Slots use %s of %s entries; effective use over all slots is %s.", views.Count(u.Entries), views.Count(m.run.Config.Entries()), figure.Number(u.Codebook))}
+	return []string{fmt.Sprintf("Slots use %s of %s entries; the perplexity over all slots is %s.", views.Count(u.Entries), views.Count(m.run.Config.Entries()), figure.Number(u.Codebook))}
 }
 
 func (m measured) probeSaid() []string {
@@ -275,7 +274,7 @@ func (m measured) probeSaid() []string {
 	for f, a := range s.ProbeAccuracy {
 		parts[f] = fmt.Sprintf("%s %.1f%%", factors[f], 100*a)
 	}
-	return []string{fmt.Sprintf("A probe trained on %s images reads the factors of decoded images. Its accuracy on unseen images: %s.", views.Count(s.ProbeImages), strings.Join(parts, ", ")) + m.blurSaid()}
+	return []string{fmt.Sprintf("A probe trained on %s images predicts the factors of decoded images. Its accuracy on unseen images: %s.", views.Count(s.ProbeImages), strings.Join(parts, ", ")) + m.blurSaid()}
 }
 
 func (m measured) noiseSaid() []string {
@@ -283,9 +282,9 @@ func (m measured) noiseSaid() []string {
 	if n == nil {
 		return nil
 	}
-	said := []string{fmt.Sprintf("Gaussian noise is added to the encoder’s z, before unbinding or quantizing; its variance is %s, the mean square of z over the images, divided by 10^(SNR/10).", figure.Number(n.Power))}
+	said := []string{fmt.Sprintf("Gaussian noise is added to the encoder’s z before unbinding or quantizing. Its variance is %s (the mean square of z over the images) divided by 10^(SNR/10).", figure.Number(n.Power))}
 	if len(n.BundleRaw) > 0 {
-		said = append(said, fmt.Sprintf("It is also added to ẑ, of mean square %s, before decoding: as it is, and with clean-up by plain unbinding, the nearest entries and binding. SNR per component favours models with more components; the energy per image, E_s/N_0 = ‖z‖²/σ², compares them fairly. This model has %s.", figure.Number(n.BundlePower), views.Count(n.Components)))
+		said = append(said, fmt.Sprintf("Noise is also added to ẑ (mean square %s), which is then decoded directly, or after clean-up (plain unbinding, nearest entries, binding again). SNR per component favours models with more components; the energy per image, E_s/N_0 = ‖z‖²/σ², is a fair comparison. This model has %s components.", figure.Number(n.BundlePower), views.Count(n.Components)))
 	}
 	return said
 }
@@ -294,10 +293,10 @@ func (m measured) trainingSaid() []string {
 	if !m.hrr() {
 		return nil
 	}
-	return []string{"Dotted: what HRR vectors have, and what the regularizers pull towards. The retrieval’s SNR does not depend on the variance, so models settle on one of their own."}
+	return []string{"Dotted: the values of HRR vectors, which are the regularizers’ targets. The SNR of a retrieval does not depend on the variance, so models can settle elsewhere."}
 }
 
-// mostNames is how many codes of a slot are listed.
+// mostNames is the maximum number of codes listed per slot.
 const mostNames = 12
 
 func (m measured) names() []ui.SlotNames {

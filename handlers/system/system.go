@@ -1,4 +1,4 @@
-// Package system answers the page of what the program runs on.
+// Package system serves the system page.
 package system
 
 import (
@@ -20,42 +20,42 @@ import (
 	ui "slotscope/views/system"
 )
 
-// System is the page of what the program runs on.
+// System serves the system page: hardware, engine, storage, alerts and versions.
 type System struct {
-	Engine  func(ctx context.Context) EngineInfo // the engine that pages compute on; nil where there is none
+	Engine  func(ctx context.Context) EngineInfo // returns the engine that pages use; nil if there is none
 	DataDir string
 	Version string // of the program
 	Started time.Time
-	Alerts  Alerts // nil where nothing is told
+	Alerts  Alerts // nil if alerts are disabled
 }
 
-// Alerts tells what happened to runs.
+// Alerts lists and sends alerts about runs.
 type Alerts interface {
 	AlertPlan() model.AlertPlan
 	Alerts(ctx context.Context, q model.AlertQuery) ([]model.Alert, error)
-	// TestAlert sends one message to the webhook; model.ErrConflict is in the chain of the error that says why it did not arrive.
+	// TestAlert sends a test message to the webhook; if it is not delivered, the error wraps model.ErrConflict.
 	TestAlert(ctx context.Context) error
 }
 
-// EngineInfo says what a new run computes on and why, what was found for it, and where runs go.
+// EngineInfo describes the engine of new runs, the hardware that was found, and where runs execute.
 type EngineInfo struct {
 	compute.Report
 	Executor string // model.Local or model.Slurm
-	Slurm    string // one sentence where runs go to a cluster
+	Slurm    string // a sentence about the cluster; empty for local runs
 }
 
-// Look finds the engine that a new run would take, anew with each call; executor is where runs go.
+// Look returns a function that detects the engine of new runs on each call; executor is where runs execute.
 func Look(executor string) func(context.Context) EngineInfo {
 	return func(ctx context.Context) EngineInfo {
 		info := EngineInfo{Report: compute.Look(ctx), Executor: executor}
 		if executor == model.Slurm {
-			info.Slurm = "Runs go to SLURM: submitted with sbatch, followed through squeue and their folders."
+			info.Slurm = "SLURM: jobs are submitted with sbatch and followed through squeue and the run folders."
 		}
 		return info
 	}
 }
 
-// Routes enters /system and /api/system.
+// Routes registers /system and /api/system.
 func (h System) Routes(r chi.Router) {
 	r.Get("/system", handlers.Handle(h.page))
 	r.Get("/api/system", handlers.Handle(h.api))
@@ -66,7 +66,7 @@ func (h System) Routes(r chi.Router) {
 	}
 }
 
-// apiAlerts answers what is told and what was.
+// apiAlerts writes the alert settings and the latest alerts.
 func (h System) apiAlerts(w http.ResponseWriter, r *http.Request) error {
 	q, bad := model.AlertQuery{}, model.Invalid{}
 	for name, into := range map[string]func(int64){"after": func(n int64) { q.After = n }, "limit": func(n int64) { q.Limit = int(n) }} {
@@ -76,7 +76,7 @@ func (h System) apiAlerts(w http.ResponseWriter, r *http.Request) error {
 		}
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || n < 0 {
-			bad[name] = fmt.Sprintf("%q is not a whole number from 0 on", text)
+			bad[name] = fmt.Sprintf("got %q; enter a whole number ≥ 0", text)
 		}
 		into(n)
 	}
@@ -98,7 +98,7 @@ func (h System) apiTestAlert(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// testAlert sends a message to the webhook and says on the page what came of it.
+// testAlert sends a test message to the webhook and shows the result on the page.
 func (h System) testAlert(w http.ResponseWriter, r *http.Request) error {
 	view, err := h.view(r.Context())
 	if err != nil {
@@ -111,7 +111,7 @@ func (h System) testAlert(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	view.Tested = "The webhook took the test message."
+	view.Tested = "The webhook accepted the test message."
 	return handlers.Draw(w, r, ui.System(view))
 }
 
@@ -165,16 +165,16 @@ func gpuView(r compute.Report) ui.GPUView {
 	return v
 }
 
-// diskSpace is what the file system of dir has left for this user and in all, in bytes; zeros where it does not say.
+// diskSpace returns the free space for this user and the total size of dir's file system, in bytes; zeros if unknown.
 func diskSpace(dir string) (free, all uint64) {
 	left, size, _ := host.Space(dir)
 	return uint64(left), uint64(size)
 }
 
-// shownAlerts is how many alerts the page lists.
+// shownAlerts is the number of alerts listed on the page.
 const shownAlerts = 20
 
-// shown are the libraries that decide results or what is stored.
+// shown are the libraries that affect results or stored data.
 var shown = []string{"github.com/gomlx/gomlx", "github.com/gomlx/go-xla", "github.com/mattn/go-sqlite3", "github.com/go-chi/chi/v5", "github.com/a-h/templ", "gonum.org/v1/gonum"}
 
 func modules() []ui.Module {

@@ -21,7 +21,7 @@ import (
 	ui "slotscope/views/system"
 )
 
-// The page of the system says of each GPU what it tells, what was found for XLA, and what was tried.
+// The system page shows each GPU's reported state, the XLA plugin and the search path.
 func TestSystemSaysWhatWasFound(t *testing.T) {
 	report := compute.Report{Engine: "xla:cuda", Why: "A GPU and a plugin were found.", Driver: "580.65.06",
 		GPUs: []gpu.GPU{{Index: 0, Name: "NVIDIA H200", Memory: 143771 << 20, Used: 21024 << 20, Utilization: 97, Temperature: 61, Power: 587.31},
@@ -40,13 +40,13 @@ func TestSystemSaysWhatWasFound(t *testing.T) {
 	page.Find("[data-testid=one-gpu]").Each(func(_ int, s *goquery.Selection) { gpus = append(gpus, strings.Join(strings.Fields(s.Text()), " ")) })
 	want := []string{"NVIDIA H200 20.5 GiB of 140.4 GiB in use, 97 % busy, 61 °C, 587 W", "NVIDIA GeForce GT 1030 34 °C"}
 	if strings.Join(gpus, "; ") != strings.Join(want, "; ") {
-		t.Errorf("%q, not %q", gpus, want)
+		t.Errorf("%q, want %q", gpus, want)
 	}
 	all := strings.Join(strings.Fields(page.Find("[data-testid=system]").Text()), " ")
 	for _, part := range []string{"Enginexla:cuda", "WhyA GPU and a plugin were found.", "Driver580.65.06", "/site/jax_plugins/xla_cuda13/xla_cuda_plugin.so JAX in a Python environment",
-		"CUDA's libdevice/site/nvidia/cu13", "$PJRT_PLUGIN_LIBRARY_PATHnothing"} {
+		"CUDA libdevice/site/nvidia/cu13", "$PJRT_PLUGIN_LIBRARY_PATHnothing"} {
 		if !strings.Contains(all, part) {
-			t.Errorf("the page does not say %q: %s", part, all)
+			t.Errorf("the page lacks %q: %s", part, all)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func TestSystem(t *testing.T) {
 	w := handlertest.Get(t, r, "/system")
 	for _, want := range []string{"cpu", "No GPU.", "AMX multiplies.", dir, "v1", "iB of", "Runs go to SLURM.", "NVIDIA L40S", "1.5 GiB of 48.0 GiB", "97 %", "61 °C", "535.1", "/p.so", "in JAX", "GoMLX&#39;s folders"} {
 		if !strings.Contains(w.Body.String(), want) {
-			t.Errorf("the page does not say %q", want)
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 	var got ui.SystemView
@@ -71,11 +71,11 @@ func TestSystem(t *testing.T) {
 		t.Fatalf("%d %v", w.Code, err)
 	}
 	if got.Engine != "cpu" || got.BF16 != "AMX multiplies." || got.Free == 0 || got.Free > got.Disk || got.CPUs < 1 || len(got.GPU.GPUs) != 1 || got.GPU.GPUs[0].Power != -1 {
-		t.Errorf("the API answers %+v", got)
+		t.Errorf("the API returns %+v", got)
 	}
 }
 
-// told is what a server tells; test says what a test message comes to.
+// told is a fake of Alerts; test is the error of TestAlert.
 type told struct {
 	plan model.AlertPlan
 	all  []model.Alert
@@ -97,9 +97,9 @@ func TestAlerts(t *testing.T) {
 		return r
 	}
 	page := handlertest.Page(t, handlertest.Get(t, site(), "/system")).Find("[data-testid=alerts]").Text()
-	for _, want := range []string{"hooks.example, signed", "failed", "infom/eval<0.3@5000", "b failed", "Being sent to the webhook.", "a ended"} {
+	for _, want := range []string{"hooks.example, signed", "failed", "infom/eval<0.3@5000", "b failed", "Sending to the webhook.", "a ended"} {
 		if !strings.Contains(page, want) {
-			t.Errorf("the page does not say %q: %s", want, page)
+			t.Errorf("the page lacks %q: %s", want, page)
 		}
 	}
 	w := handlertest.Get(t, site(), "/api/alerts?limit=1&after=0")
@@ -108,21 +108,21 @@ func TestAlerts(t *testing.T) {
 		Alerts []model.Alert
 	}
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Plan.Host != "hooks.example" || len(got.Alerts) != 1 || got.Alerts[0].ID != 2 {
-		t.Errorf("the API answers %s, %v", w.Body, err)
+		t.Errorf("the API returns %s, %v", w.Body, err)
 	}
 	if w := handlertest.Get(t, site(), "/api/alerts?after=x&limit=-1"); w.Code != http.StatusUnprocessableEntity {
-		t.Errorf("nonsense is answered %d", w.Code)
+		t.Errorf("an invalid query returns %d", w.Code)
 	}
-	if w := handlertest.Post(t, site(), "/system/alerts/test", nil); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "took the test message") {
-		t.Errorf("a test that arrives: %d", w.Code)
+	if w := handlertest.Post(t, site(), "/system/alerts/test", nil); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "accepted the test message") {
+		t.Errorf("a delivered test message: %d", w.Code)
 	}
 	if w := handlertest.Post(t, site(), "/api/alerts/test", nil); w.Code != http.StatusNoContent {
-		t.Errorf("a test that arrives: %d", w.Code)
+		t.Errorf("a delivered test message: %d", w.Code)
 	}
 	f.test = fmt.Errorf("hooks.example answered 404 Not Found: %w", model.ErrConflict)
 	doc := handlertest.Post(t, site(), "/system/alerts/test", nil)
 	if text := handlertest.Document(t, doc).Find("[data-testid=tested]").Text(); doc.Code != http.StatusConflict || !strings.Contains(text, "answered 404") {
-		t.Errorf("a test that does not arrive: %d %q", doc.Code, text)
+		t.Errorf("a test message that is not delivered: %d %q", doc.Code, text)
 	}
 	f = told{}
 	if text := handlertest.Page(t, handlertest.Get(t, site(), "/system")).Find("[data-testid=alerts]").Text(); !strings.Contains(text, "start the server with --webhook") {

@@ -10,7 +10,7 @@ import (
 	theorypage "slotscope/handlers/theory"
 )
 
-// TestTheoryLive: a slider moves its number, the answers, the figure and the address; the number moves the slider back.
+// TestTheoryLive: a slider updates its number, the results, the figure and the URL; the number updates the slider.
 func TestTheoryLive(t *testing.T) {
 	b := handlertest.Open(t, theorypage.Theory{Datasets: handlertest.Data{}, Library: fakeSlots{}})
 	b.Open("/theory?m=9&d=512&k=512&R=13&rho=1")
@@ -25,11 +25,11 @@ func TestTheoryLive(t *testing.T) {
 	set("[data-field=d] input[type=range]", "0")
 	b.Until("the number follows the slider", `document.querySelector('input[name=d]').value === '8'`)
 	b.Until("the figure follows", `document.querySelector('[data-testid=figure-capacity]').textContent.includes('d = 8,')`)
-	b.Until("the address follows", `location.search.includes('d=8&') && location.search.includes('m=9')`)
+	b.Until("the URL follows", `location.search.includes('d=8&') && location.search.includes('m=9')`)
 	set("input[name=d]", "4096")
 	b.Until("the slider follows the number", `document.querySelector('[data-field=d] input[type=range]').value === '1000'`)
-	b.Until("answers follow the number", `document.querySelector('[data-testid=part-capacity]').textContent.includes('d/2 = 2,050 nats')`)
+	b.Until("results follow the number", `document.querySelector('[data-testid=part-capacity]').textContent.includes('d/2 = 2,050 nats')`)
 	set("input[name=d]", "0")
 	time.Sleep(300 * time.Millisecond)
-	b.Until("an impossible number leaves the answers alone", `document.querySelector('[data-testid=part-capacity]').textContent.includes('2,050') && location.search.includes('d=4096')`)
+	b.Until("an invalid number leaves the results unchanged", `document.querySelector('[data-testid=part-capacity]').textContent.includes('2,050') && location.search.includes('d=4096')`)
 }

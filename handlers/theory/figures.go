@@ -9,27 +9,27 @@ import (
 	"slotscope/model/paper/theory"
 )
 
-// theoryFigures draws each figure of the page by its name.
+// theoryFigures draws each figure of the page by name.
 var theoryFigures = map[string]func(e theoryEntries, points []theoryPoint) figure.Figure{
 	"capacity": capacityFigure, "least-d": leastDFigure, "least-k": leastKFigure,
 	"snr": snrFigure, "covariance": covarianceFigure, "correlation": correlationFigure,
 }
 
-// Colours of the palette by role: theory, its second term, samples; trained models take the next ones.
+// Palette colours by role: theory, its second term, samples. Trained models use the following colours.
 const (
 	firstColor, secondColor, sampleColor = 0, 5, 7
 )
 
 var pointColors = []int{2, 3, 1, 4, 6, 8}
 
-// slotTicks label the axis of slots.
+// slotTicks are the ticks of the slot axis.
 var slotTicks = []float64{1, 2, 4, 8, 16, 32, 64}
 
 func slotAxis() figure.Axis {
 	return figure.Axis{Label: "slots m", Log: true, Range: theoryLimits["m"], Ticks: slotTicks}
 }
 
-// overSlots computes a line for every m the axis has.
+// overSlots computes a line over every m of the axis.
 func overSlots(name string, color int, at func(m int) float64) figure.Line {
 	l := figure.Line{Name: name, Color: color}
 	for m := int(theoryLimits["m"][0]); m <= int(theoryLimits["m"][1]); m++ {
@@ -38,7 +38,7 @@ func overSlots(name string, color int, at func(m int) float64) figure.Line {
 	return l
 }
 
-// dots places the trained models.
+// dots returns the points of trained models.
 func dots(points []theoryPoint, at func(p theoryPoint) (x, y float64)) []figure.Dot {
 	var all []figure.Dot
 	for i, p := range points {
@@ -65,11 +65,11 @@ func capacityFigure(e theoryEntries, points []theoryPoint) figure.Figure {
 		Lines:      []figure.Line{possible, channel, codebook},
 		References: []figure.Reference{{Vertical: true, At: float64(e.m), Label: fmt.Sprintf("m = %d", e.m)}, {At: e.rate, Label: "R"}},
 		Dots:       jointDots(points),
-		Note:       "Shaded: what the bound leaves possible in the paper’s Gaussian model. A model’s dot is the joint entropy of its codes, H(c₁…c_m); ≥ marks a lower bound, “outside” a model beyond the channel of its own size.",
+		Note:       "Shaded: allowed by the bound in the paper’s Gaussian model. A model’s dot is the joint entropy of its codes, H(c₁…c_m); ≥ marks a lower bound, “outside” a model above the channel term of its size.",
 	}.Draw()
 }
 
-// jointDots places the trained models by the joint entropy of their codes.
+// jointDots returns the points of trained models at the joint entropy of their codes.
 func jointDots(points []theoryPoint) []figure.Dot {
 	marked := slices.Clone(points)
 	for i, p := range marked {
@@ -90,9 +90,9 @@ func jointDots(points []theoryPoint) []figure.Dot {
 
 func leastDFigure(e theoryEntries, points []theoryPoint) figure.Figure {
 	return figure.LineChart{
-		Name: "least-d", Title: fmt.Sprintf("Least dimension for R = %s nats", figure.Number(e.rate)), Width: 360, Height: 160,
+		Name: "least-d", Title: fmt.Sprintf("Minimum dimension for R = %s nats", figure.Number(e.rate)), Width: 360, Height: 160,
 		X: slotAxis(), Y: figure.Axis{Label: "dimension d", Log: true},
-		Lines:      []figure.Line{overSlots("least d", firstColor, func(m int) float64 { return theory.LeastD(e.rate, m) })},
+		Lines:      []figure.Line{overSlots("minimum d", firstColor, func(m int) float64 { return theory.LeastD(e.rate, m) })},
 		References: []figure.Reference{{Vertical: true, At: float64(e.m)}, {At: float64(e.d), Label: fmt.Sprintf("d = %d", e.d)}},
 		Dots:       dots(points, func(p theoryPoint) (float64, float64) { return float64(p.cfg.M), float64(p.cfg.D) }),
 	}.Draw()
@@ -100,15 +100,15 @@ func leastDFigure(e theoryEntries, points []theoryPoint) figure.Figure {
 
 func leastKFigure(e theoryEntries, points []theoryPoint) figure.Figure {
 	return figure.LineChart{
-		Name: "least-k", Title: fmt.Sprintf("Least codebook for R = %s nats", figure.Number(e.rate)), Width: 360, Height: 160,
+		Name: "least-k", Title: fmt.Sprintf("Minimum codebook for R = %s nats", figure.Number(e.rate)), Width: 360, Height: 160,
 		X: slotAxis(), Y: figure.Axis{Label: "entries k", Log: true},
-		Lines:      []figure.Line{overSlots("least k", secondColor, func(m int) float64 { return theory.LeastK(e.rate, m) })},
+		Lines:      []figure.Line{overSlots("minimum k", secondColor, func(m int) float64 { return theory.LeastK(e.rate, m) })},
 		References: []figure.Reference{{Vertical: true, At: float64(e.m)}, {At: float64(e.k), Label: fmt.Sprintf("k = %d", e.k)}},
 		Dots:       dots(points, func(p theoryPoint) (float64, float64) { return float64(p.cfg.M), float64(p.cfg.K) }),
 	}.Draw()
 }
 
-// sampleSNR retrieves at least 128 slots.
+// sampleSNR measures the SNR over at least 128 retrievals.
 func sampleSNR(m, d int, variance float64) theory.Sampled {
 	return theory.SampleSNR(m, d, (127+m)/m, variance, 1)
 }
@@ -124,7 +124,7 @@ func snrFigure(e theoryEntries, points []theoryPoint) figure.Figure {
 		Lines:      []figure.Line{overSlots("1/m", firstColor, theory.SNR), sampled},
 		References: []figure.Reference{{Vertical: true, At: float64(e.m), Label: fmt.Sprintf("m = %d", e.m)}},
 		Dots:       dots(points, func(p theoryPoint) (float64, float64) { return float64(p.cfg.M), mean(p.snr) }),
-		Note:       "Samples are of 128 retrievals or more. A model’s dot is the mean over its slots, retrieved from ẑ, the bundle of its codes.",
+		Note:       "Samples have at least 128 retrievals. A model’s dot is the mean over its slots, retrieved from ẑ, the bundle of its codes.",
 	}.Draw()
 }
 
@@ -133,7 +133,7 @@ func mean(v []float64) float64 {
 	for _, x := range v {
 		sum += x
 	}
-	return sum / float64(len(v)) // NaN of none
+	return sum / float64(len(v)) // NaN if empty
 }
 
 func covarianceFigure(e theoryEntries, points []theoryPoint) figure.Figure {
@@ -152,11 +152,11 @@ func covarianceFigure(e theoryEntries, points []theoryPoint) figure.Figure {
 	sampledF.Name, sampledOp.Name = "Frobenius, sampled", "operator, sampled"
 	return figure.LineChart{
 		Name: "covariance", Title: "How strongly two retrievals are correlated", Width: 360, Height: 230,
-		X: figure.Axis{Label: "dimension d", Log: true, Ticks: []float64{16, 64, 256, 1024, 4096}}, Y: figure.Axis{Label: "norm of the block Σ of two slots", Log: true},
+		X: figure.Axis{Label: "dimension d", Log: true, Ticks: []float64{16, 64, 256, 1024, 4096}}, Y: figure.Axis{Label: "norm of Σᵢⱼ for two slots", Log: true},
 		Lines:      []figure.Line{frobenius, sampledF, order, sampledOp},
 		References: []figure.Reference{{Vertical: true, At: float64(e.d), Label: fmt.Sprintf("d = %d", e.d)}},
 		Dots:       dots(points, func(p theoryPoint) (float64, float64) { return float64(p.cfg.D), math.Sqrt(p.pair.Frobenius2) }),
-		Note:       "A model’s dot is its Frobenius norm, the mean over pairs of slots.",
+		Note:       "A model’s dot is its mean Frobenius norm over pairs of slots.",
 	}.Draw()
 }
 
@@ -187,6 +187,6 @@ func correlationFigure(e theoryEntries, points []theoryPoint) figure.Figure {
 		Lines:      []figure.Line{order, channel, exact, bound},
 		References: references,
 		Dots:       dots(points, func(p theoryPoint) (float64, float64) { return e.ratio, p.tc }),
-		Note:       "For values drawn as HRR vectors. At ρ = 1 the floor is the noise of retrieval itself. The bound is drawn where it is not trivial.",
+		Note:       "For values drawn as HRR vectors. At ρ = 1 the floor equals the retrieval noise. The bound is drawn only where it is not trivial.",
 	}.Draw()
 }

@@ -1,4 +1,4 @@
-// Package theory answers the page of capacity, noise and correlation.
+// Package theory serves the theory page: capacity, noise and correlation.
 package theory
 
 import (
@@ -23,19 +23,19 @@ import (
 	ui "slotscope/views/theory"
 )
 
-// Theory is the page of what the paper proves: how much can the latent hold? Its entries are the address.
+// Theory serves the page of the paper's bounds on what the latent can hold. The URL query has the form's entries.
 type Theory struct {
 	Datasets handlers.DatasetList
-	Library  SlotLibrary  // checkpoints whose points the curves show; nil for none
-	Scores   ScoreService // what runs measured; nil for none
+	Library  SlotLibrary  // checkpoints shown on the curves; nil if none
+	Scores   ScoreService // evaluation scores of runs; nil if none
 }
 
-// ScoreService reads what runs measured; model.ErrNotFound is in the error's chain before a run is scored.
+// ScoreService reads the scores of runs; the error wraps model.ErrNotFound if a run has none.
 type ScoreService interface {
 	Scores(ctx context.Context, id string) (model.Scores, error)
 }
 
-// SlotLibrary has the checkpoints, what they bind and how they use it; *play.Library is one.
+// SlotLibrary provides checkpoints with their slots and code usage; *play.Library implements it.
 type SlotLibrary interface {
 	List() []play.Source
 	Find(name string) (play.Source, error)
@@ -43,13 +43,13 @@ type SlotLibrary interface {
 	Slots(ctx context.Context, src play.Source) (play.Slots, error)
 }
 
-// Routes enters /theory and its figures.
+// Routes registers /theory and its figures.
 func (h Theory) Routes(r chi.Router) {
 	r.Get("/theory", handlers.Handle(h.page))
 	r.Get("/theory/{file}", handlers.Handle(h.file))
 }
 
-// theoryEntries are what the page computes with.
+// theoryEntries are the parameters of the page.
 type theoryEntries struct {
 	m, d, k  int
 	rate     float64 // R, nats
@@ -58,13 +58,13 @@ type theoryEntries struct {
 	sources  []string
 }
 
-// Defaults are the paper's sizes, and its smallest dataset as the rate.
+// theoryDefaults are the paper's sizes, with the rate of its smallest dataset.
 var theoryDefaults = theoryEntries{m: 9, d: 512, k: 512, rate: 13.08, ratio: 1, variance: 1}
 
-// theoryLimits are what the page takes; they keep an answer within some tenths of a second.
+// theoryLimits are the allowed ranges; they keep a response within a few tenths of a second.
 var theoryLimits = map[string][2]float64{"m": {1, 64}, "d": {8, 4096}, "k": {2, 65536}, "R": {0, 200}, "rho": {0.001, 1000}, "var": {0.01, 100}}
 
-// mostSources is how many checkpoints are shown at once.
+// mostSources is the maximum number of checkpoints shown at once.
 const mostSources = 6
 
 func (h Theory) page(w http.ResponseWriter, r *http.Request) error {
@@ -85,7 +85,7 @@ func (h Theory) page(w http.ResponseWriter, r *http.Request) error {
 	return handlers.DrawStatus(w, r, status, ui.Theory(h.view(r.Context(), e, bad, r.URL.Query(), points)))
 }
 
-// file answers one figure of the page.
+// file sends one figure of the page.
 func (h Theory) file(w http.ResponseWriter, r *http.Request) error {
 	name, kind, err := handlers.SplitFigure(chi.URLParam(r, "file"))
 	if err != nil {
@@ -106,13 +106,13 @@ func (h Theory) file(w http.ResponseWriter, r *http.Request) error {
 	return handlers.SendFigure(w, r, draw(e, points), kind)
 }
 
-// readTheory reads the entries; one that cannot be used keeps its default and is named.
+// readTheory parses the entries; invalid ones keep their defaults and are reported.
 func readTheory(q url.Values) (theoryEntries, model.Invalid) {
 	e, bad := theoryDefaults, model.Invalid{}
 	for name, to := range map[string]*int{"m": &e.m, "d": &e.d, "k": &e.k} {
 		if v, ok := theoryNumber(q, name, bad); ok {
 			if v != math.Trunc(v) {
-				bad[name] = fmt.Sprintf("%s is not a whole number", q.Get(name))
+				bad[name] = fmt.Sprintf("got %s; enter a whole number", q.Get(name))
 				continue
 			}
 			*to = int(v)
@@ -139,7 +139,7 @@ func theoryNumber(q url.Values, name string, bad model.Invalid) (v float64, ok b
 	v, err := strconv.ParseFloat(text, 64)
 	limit := theoryLimits[name]
 	if err != nil || !(v >= limit[0] && v <= limit[1]) {
-		bad[name] = fmt.Sprintf("%q is not a number from %s to %s", text, plain(limit[0]), plain(limit[1]))
+		bad[name] = fmt.Sprintf("got %q; enter a number from %s to %s", text, plain(limit[0]), plain(limit[1]))
 		return 0, false
 	}
 	return v, true
@@ -151,7 +151,7 @@ func (e theoryEntries) text() map[string]string {
 	return map[string]string{"m": strconv.Itoa(e.m), "d": strconv.Itoa(e.d), "k": strconv.Itoa(e.k), "R": plain(e.rate), "rho": plain(e.ratio), "var": plain(e.variance)}
 }
 
-// query is the address of these entries.
+// query returns the entries as a URL query.
 func (e theoryEntries) query() url.Values {
 	q := url.Values{"run": e.sources}
 	for name, text := range e.text() {
@@ -163,7 +163,7 @@ func (e theoryEntries) query() url.Values {
 	return q
 }
 
-// hrrSources are the checkpoints that the theory is about.
+// hrrSources returns the checkpoints that the theory applies to.
 func (h Theory) hrrSources() []play.Source {
 	if h.Library == nil {
 		return nil
@@ -171,36 +171,36 @@ func (h Theory) hrrSources() []play.Source {
 	return slices.DeleteFunc(h.Library.List(), func(s play.Source) bool { return s.Config.Model != "hrr" })
 }
 
-// theoryPoint is what one checkpoint does, beside what it could.
+// theoryPoint has a checkpoint's measured values and bounds.
 type theoryPoint struct {
 	label    string
 	cfg      model.Config
 	key      string
-	why      string // why there are no numbers below, as a sentence; empty where there are
+	why      string // why the fields below are unset, a sentence; empty if they are set
 	capacity theory.Capacity
-	joint    *model.JointEntropy // of the codes of images; nil where it was not counted
-	cosine   *float64            // of raw retrievals from z and the entries taken, by the run's evaluation; nil where it has none
-	snr      []float64           // of every slot, retrieved from ẑ, the codes bundled again
+	joint    *model.JointEntropy // of the images' codes; nil if not measured
+	cosine   *float64            // mean between raw retrievals from z and their entries, from the run's evaluation; nil if not measured
+	snr      []float64           // of every slot, retrieved from ẑ, the bundle of its codes
 	pair     theory.Pair
-	tc       float64 // nats, at the entries' ρ
+	tc       float64 // nats, at the form's ρ
 	bound    float64
 }
 
-// outside says whether the codes tell more than the channel term of the bound; it is certain even where the entropy is a lower bound.
+// outside reports whether the codes carry more than the channel term of the bound. This holds even if the entropy is a lower bound.
 func (p theoryPoint) outside() bool { return p.joint != nil && p.joint.Nats > p.capacity.Channel }
 
-// entropy writes the joint entropy, ≥ where it is a lower bound.
+// entropy formats the joint entropy, with ≥ if it is a lower bound.
 func (p theoryPoint) entropy() string {
 	switch {
 	case p.joint == nil:
-		return "not counted"
+		return "not measured"
 	case p.joint.LowerBound:
 		return "≥ " + rounded(p.joint.Nats)
 	}
 	return rounded(p.joint.Nats)
 }
 
-// sampledTuples of codes are drawn for a checkpoint's point, each slot by its own use.
+// sampledTuples is the number of tuples of codes drawn per checkpoint, each slot by its own code usage.
 const sampledTuples = 48
 
 func (h Theory) points(ctx context.Context, e theoryEntries) ([]theoryPoint, error) {
@@ -252,12 +252,12 @@ func (h Theory) point(ctx context.Context, src play.Source, ratio float64) (theo
 
 func stillCounting(c play.Counting) string {
 	if c.Err != nil {
-		return handlers.Sentence("counting its codes failed: " + c.Err.Error())
+		return handlers.Sentence("failed to count its codes: " + c.Err.Error())
 	}
-	return fmt.Sprintf("Its codes are being counted: %s of %s images. Open the page again in a moment.", views.Count(c.Done), views.Count(c.Of))
+	return fmt.Sprintf("Counting its codes: %s of %s images. Reload the page in a moment.", views.Count(c.Done), views.Count(c.Of))
 }
 
-// evaluated takes what an evaluation of the same checkpoint measured, where there is one.
+// evaluated adds the scores of an evaluation of the same checkpoint, if there is one.
 func (h Theory) evaluated(ctx context.Context, src play.Source, p *theoryPoint) error {
 	if h.Scores == nil || src.Run == "" {
 		return nil
@@ -267,7 +267,7 @@ func (h Theory) evaluated(ctx context.Context, src play.Source, p *theoryPoint) 
 		return fmt.Errorf("scores of run %s: %w", src.Run, err)
 	}
 	if err != nil || s.Step != src.Step {
-		return nil // not evaluated, or at another step: the table says what is missing
+		return nil // not evaluated, or at another step: the table shows "not evaluated"
 	}
 	if s.Usage != nil && s.Usage.Joint != nil {
 		p.joint = s.Usage.Joint
@@ -279,8 +279,8 @@ func (h Theory) evaluated(ctx context.Context, src play.Source, p *theoryPoint) 
 	return nil
 }
 
-// measure computes the numbers of a checkpoint from its vectors and how often each slot takes each entry. The noise of its own
-// retrievals has the variance Σᵢ‖vᵢ‖²/d² per component, which ratio multiplies.
+// measure computes the values of a checkpoint from its vectors and each slot's code usage. The noise variance of its own retrievals,
+// Σᵢ‖vᵢ‖²/d² per component, is multiplied by ratio.
 func (p *theoryPoint) measure(s play.Slots, counts [][]int, ratio float64) {
 	samples := theory.SampleValues(s.Entries, counts, sampledTuples, 1)
 	if p.cfg.Inverse != "exact" {
@@ -297,7 +297,7 @@ func (p *theoryPoint) measure(s play.Slots, counts [][]int, ratio float64) {
 	}
 }
 
-// energy is Σᵢ‖vᵢ‖² of a sample's values; m for HRR vectors.
+// energy returns Σᵢ‖vᵢ‖² of a sample's values; m for HRR vectors.
 func energy(values [][]float64) float64 {
 	sum := 0.0
 	for _, v := range values {
@@ -306,7 +306,7 @@ func energy(values [][]float64) float64 {
 	return sum
 }
 
-// known are the points that have numbers.
+// known returns the points that have values.
 func known(points []theoryPoint) []theoryPoint {
 	return slices.DeleteFunc(slices.Clone(points), func(p theoryPoint) bool { return p.why != "" })
 }

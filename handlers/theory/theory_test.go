@@ -19,8 +19,7 @@ import (
 	"slotscope/model/play"
 )
 
-// fakeSlots has three checkpoints of the HRR model, one of which is still being counted and one of which tells more than its bound,
-// and one of another model.
+// fakeSlots has three HRR checkpoints, one still being counted and one above its channel term, and a checkpoint of another model.
 type fakeSlots struct{}
 
 func (fakeSlots) List() []play.Source {
@@ -62,7 +61,7 @@ func (fakeSlots) Slots(_ context.Context, src play.Source) (play.Slots, error) {
 	return s, nil
 }
 
-// fakeScores are what an evaluation of step 1000 measured of one run.
+// fakeScores has the scores of one run, evaluated at step 1000.
 type fakeScores struct{}
 
 func (fakeScores) Scores(_ context.Context, run string) (model.Scores, error) {
@@ -84,7 +83,7 @@ func facts(doc *goquery.Document, part string) map[string]string {
 	return all
 }
 
-// TestTheory: the paper's sizes by default, and the numbers that follow from an address.
+// TestTheory: the page shows the paper's sizes by default, otherwise the numbers for the URL's entries.
 func TestTheory(t *testing.T) {
 	doc := handlertest.Document(t, handlertest.Get(t, theorySite(fakeSlots{}), "/theory"))
 	if got := facts(doc, "capacity"); got["Bound"] != "56.1 nats, 81 bits" || got["Channel"] != "243 nats, 350 bits" {
@@ -94,10 +93,10 @@ func TestTheory(t *testing.T) {
 	if got := facts(doc, "capacity"); got["Channel"] != "3.24 nats, 4.68 bits" || got["Bound"] != "2.77 nats, 4 bits" { // 8·ln 1.5, 2·ln 4
 		t.Errorf("m=2 d=8 k=4: %v", got)
 	}
-	if got := facts(doc, "least"); got["Least d"] != "13" || got["Least k"] != "13" { // 5/ln 1.5 = 12.33, e^2.5 = 12.18
+	if got := facts(doc, "least"); got["Minimum d"] != "13" || got["Minimum k"] != "13" { // 5/ln 1.5 = 12.33, e^2.5 = 12.18
 		t.Errorf("least: %v", got)
 	}
-	if text := doc.Find("[data-testid=part-capacity]").Text(); !strings.Contains(text, "R = 5 nats do not fit: 2.23 are missing.") {
+	if text := doc.Find("[data-testid=part-capacity]").Text(); !strings.Contains(text, "R = 5 nats do not fit; they exceed the bound by 2.23.") {
 		t.Errorf("too large a rate: %s", text)
 	}
 	if v := doc.Find("input[name=d]").AttrOr("value", ""); v != "8" {
@@ -113,11 +112,11 @@ func TestTheory(t *testing.T) {
 	}
 }
 
-// TestTheoryModels: the newest HRR checkpoint is shown unless the address says otherwise; one without numbers says why.
+// TestTheoryModels: the page shows the newest HRR checkpoint by default, and explains why a checkpoint has no numbers.
 func TestTheoryModels(t *testing.T) {
 	doc := handlertest.Document(t, handlertest.Get(t, theorySite(fakeSlots{}), "/theory"))
 	if n := doc.Find("[data-testid=theory-sources] input").Length(); n != 3 {
-		t.Errorf("%d models to choose from; the third is not about bundles", n)
+		t.Errorf("%d models to choose from; the model without bundles must not be offered", n)
 	}
 	points := doc.Find("[data-testid=theory-points] tbody tr")
 	cells := points.Find("td").Map(func(_ int, s *goquery.Selection) string { return s.Text() })
@@ -128,11 +127,11 @@ func TestTheoryModels(t *testing.T) {
 	text := doc.Find("[data-testid=theory-points]").Text()
 	for _, want := range []string{"1,200 of 4,096 images", "A vqvae model does not bundle its slots"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("%q is not said in %s", want, text)
+			t.Errorf("%q is missing in %s", want, text)
 		}
 	}
 	doc = handlertest.Document(t, handlertest.Get(t, theorySite(fakeSlots{}), "/theory?m=3&run=aaaa&run=dddd"))
-	if f := facts(doc, "capacity"); f["Leaky"] != "outside: its codes tell 3.8 nats, the channel of its size 1.73" || f["Measured"] != "" { // 6·ln 4/3
+	if f := facts(doc, "capacity"); f["Leaky"] != "outside: its codes carry 3.8 nats, above the channel term of 1.73" || f["Measured"] != "" { // 6·ln 4/3
 		t.Errorf("models outside the bound: %v", f)
 	}
 	if text := doc.Find("[data-testid=figure-capacity]").Text(); !strings.Contains(text, "Leaky, outside") || !strings.Contains(text, "≥ Measured") {
@@ -142,11 +141,11 @@ func TestTheoryModels(t *testing.T) {
 		t.Errorf("without checkpoints: %s", text)
 	}
 	if w := handlertest.Get(t, theorySite(fakeSlots{}), "/theory?m=3&run=nobody"); w.Code != http.StatusNotFound {
-		t.Errorf("an unknown checkpoint answers %d", w.Code)
+		t.Errorf("an unknown checkpoint returns %d", w.Code)
 	}
 }
 
-// TestTheoryFloor: at ρ = 1 total correlation is some 12% of the channel, at τ = 1 both vanish; the variance of values moves no SNR.
+// TestTheoryFloor: at ρ = 1 total correlation is about 12% of the channel; at τ = 1 both vanish. The variance of values does not change the SNR.
 func TestTheoryFloor(t *testing.T) {
 	page := func(query string) *goquery.Document {
 		return handlertest.Document(t, handlertest.Get(t, theorySite(nil), "/theory?m=9&d=512&k=512&R=13"+query))
@@ -165,7 +164,7 @@ func TestTheoryFloor(t *testing.T) {
 	}
 }
 
-// TestTheoryProblems: what cannot be used is named beside its entry, as typed, and the rest is computed.
+// TestTheoryProblems: invalid entries are kept with an error, and the rest is computed.
 func TestTheoryProblems(t *testing.T) {
 	for name, typed := range map[string]string{"m": "0", "d": "wide", "k": "2.5", "R": "-1", "rho": "NaN", "var": "-1"} {
 		w := handlertest.Get(t, theorySite(fakeSlots{}), "/theory?"+name+"="+typed)
@@ -183,7 +182,7 @@ func TestTheoryProblems(t *testing.T) {
 	}
 }
 
-// TestTheoryFigures: each figure of the page is a file in both forms, at the page's sizes.
+// TestTheoryFigures: each figure of the page can be downloaded as SVG and PNG, at the page's sizes.
 func TestTheoryFigures(t *testing.T) {
 	h := theorySite(fakeSlots{})
 	doc := handlertest.Document(t, handlertest.Get(t, h, "/theory?m=4&d=64&k=16&R=3&rho=1"))
@@ -194,7 +193,7 @@ func TestTheoryFigures(t *testing.T) {
 	for _, link := range links {
 		w := handlertest.Get(t, h, link)
 		if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Disposition"), "attachment") {
-			t.Errorf("%s answers %d %v", link, w.Code, w.Header())
+			t.Errorf("%s returns %d %v", link, w.Code, w.Header())
 			continue
 		}
 		if strings.Contains(link, ".png") {
@@ -206,11 +205,11 @@ func TestTheoryFigures(t *testing.T) {
 		}
 	}
 	if body := handlertest.Get(t, h, "/theory/capacity.svg?m=4&d=64&k=16").Body.String(); !strings.Contains(body, "Capacity at d = 64, k = 16") {
-		t.Error("the file is not at the sizes of its address")
+		t.Error("the file does not have the sizes in its URL")
 	}
 	for path, want := range map[string]int{"/theory/nothing.svg": 404, "/theory/capacity.pdf": 200, "/theory/capacity.gif": 404, "/theory/capacity.svg?m=0": 422, "/theory/capacity.png?x=99": 422} {
 		if w := handlertest.Get(t, h, path); w.Code != want {
-			t.Errorf("%s answers %d, not %d", path, w.Code, want)
+			t.Errorf("%s returns %d, want %d", path, w.Code, want)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (h Theory) view(ctx context.Context, e theoryEntries, bad model.Invalid, ty
 	v := ui.TheoryView{Entries: theoryForm(e, bad, typed), Rates: h.rates(ctx, e), Sources: h.sources(e)}
 	for _, part := range []func(theoryEntries, []theoryPoint) ui.TheoryPart{capacityPart, leastPart, retrievalPart, covariancePart, correlationPart} {
 		p := part(e, points)
-		for i, f := range p.Figures { // named so far
+		for i, f := range p.Figures { // only the name is set
 			p.Figures[i] = handlers.FigureView(theoryFigures[f.Name](e, points), "/theory", e.query())
 		}
 		v.Parts = append(v.Parts, p)
@@ -38,7 +38,7 @@ func theoryForm(e theoryEntries, bad model.Invalid, typed url.Values) []ui.Theor
 		{Name: "k", Label: "Codebook entries", Symbol: "k", Step: "1", Log: true},
 		{Name: "R", Label: "Rate to carry", Symbol: "R", Unit: "nats", Step: "any"},
 		{Name: "var", Label: "Variance of values", Symbol: "d·Var v", Unit: "1 for HRR vectors", Step: "any", Log: true},
-		{Name: "rho", Label: "Posterior floor", Symbol: "ρ = τ²·d/m", Unit: "1 is the noise of retrieval", Step: "any", Log: true},
+		{Name: "rho", Label: "Posterior floor", Symbol: "ρ = τ²·d/m", Unit: "1 is the retrieval noise", Step: "any", Log: true},
 	}
 	text := e.text()
 	for i := range form {
@@ -52,7 +52,7 @@ func theoryForm(e theoryEntries, bad model.Invalid, typed url.Values) []ui.Theor
 	return form
 }
 
-// rates are what images of the datasets here take, as links that keep everything else.
+// rates returns links to the rates that the images of the available datasets need; the links keep all other entries.
 func (h Theory) rates(ctx context.Context, e theoryEntries) []ui.TheoryLink {
 	var links []ui.TheoryLink
 	for _, info := range h.Datasets.List(ctx) {
@@ -84,12 +84,12 @@ func (h Theory) sources(e theoryEntries) []ui.TheorySource {
 	return all
 }
 
-// nats writes an amount of information, with what it is in bits.
+// nats formats an amount of information in nats and bits.
 func nats(v float64) string {
 	return fmt.Sprintf("%s nats, %s bits", rounded(v), rounded(v/theory.NatsPerBit))
 }
 
-// rounded keeps three digits that count.
+// rounded rounds to three significant digits.
 func rounded(v float64) string {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return figure.Number(v)
@@ -105,28 +105,28 @@ func capacityPart(e theoryEntries, points []theoryPoint) ui.TheoryPart {
 	c := theory.CapacityOf(e.m, e.d, e.k)
 	p := ui.TheoryPart{
 		ID: "capacity", Question: "How much information can the latent carry?",
-		Formulas: []ui.Formula{{Name: "capacity", Place: "Proposition 1, “Capacity of the HRR latent channel”: the paper’s statement for its Gaussian model, in which cross-talk is independent noise"}},
+		Formulas: []ui.Formula{{Name: "capacity", Place: "Proposition 1, “Capacity of the HRR latent channel”, for the paper’s Gaussian model with cross-talk as independent noise"}},
 		Facts: []ui.TheoryFact{
 			{Term: "Channel", Value: nats(c.Channel)}, {Term: "Codebook", Value: nats(c.Codebook)}, {Term: "Bound", Value: nats(c.Bound()), Good: true},
-			{Term: "For large m", Value: fmt.Sprintf("the channel comes near d/2 = %s nats", rounded(float64(e.d)/2))},
+			{Term: "For large m", Value: fmt.Sprintf("the channel approaches d/2 = %s nats", rounded(float64(e.d)/2))},
 		},
 		Figures: []views.FigureView{{Name: "capacity"}},
 	}
 	if c.CodebookBinds() {
-		p.Says = append(p.Says, fmt.Sprintf("The codebook limits the rate: more entries help, up to k ≈ %s.", rounded(math.Exp(c.Channel/float64(e.m)))))
+		p.Says = append(p.Says, fmt.Sprintf("The codebook limits the rate. More entries help, up to k ≈ %s.", rounded(math.Exp(c.Channel/float64(e.m)))))
 	} else {
-		p.Says = append(p.Says, "The channel limits the rate: more entries do not help, more dimensions do.")
+		p.Says = append(p.Says, "The channel limits the rate. More dimensions help; more entries do not.")
 	}
 	if c.Bound() >= e.rate {
 		p.Says = append(p.Says, fmt.Sprintf("R = %s nats fit %s times.", rounded(e.rate), rounded(c.Bound()/math.Max(e.rate, 1e-9))))
 	} else {
-		p.Says = append(p.Says, fmt.Sprintf("R = %s nats do not fit: %s are missing.", rounded(e.rate), rounded(e.rate-c.Bound())))
+		p.Says = append(p.Says, fmt.Sprintf("R = %s nats do not fit; they exceed the bound by %s.", rounded(e.rate), rounded(e.rate-c.Bound())))
 	}
-	p.Says = append(p.Says, "With frozen symbols, cross-talk is a function of the image x and no noise: a deterministic encoder can use it as signal. So a trained model may tell more than the channel term; only m·log k binds it.")
+	p.Says = append(p.Says, "With frozen symbols, cross-talk is a function of the image x, not noise, and a deterministic encoder can use it as signal. A trained model may therefore carry more than the channel term; only m·log k limits it.")
 	for _, point := range known(points) {
 		if point.outside() {
 			p.Facts = append(p.Facts, ui.TheoryFact{Term: point.label, Bad: true,
-				Value: fmt.Sprintf("outside: its codes tell %s nats, the channel of its size %s", point.entropy(), rounded(point.capacity.Channel))})
+				Value: fmt.Sprintf("outside: its codes carry %s nats, above the channel term of %s", point.entropy(), rounded(point.capacity.Channel))})
 		}
 	}
 	return p
@@ -138,11 +138,11 @@ func leastPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 		ID: "least", Question: "How large must d and k be for a rate?",
 		Formulas: []ui.Formula{
 			{Name: "least-d", Place: "“Design corollary”, proof of Proposition 1"},
-			{Name: "least-k", Place: "the same"},
+			{Name: "least-k", Place: "“Design corollary”"},
 		},
 		Facts: []ui.TheoryFact{
-			{Term: "Least d", Value: figure.Number(d), Good: float64(e.d) >= d, Bad: float64(e.d) < d},
-			{Term: "Least k", Value: figure.Number(k), Good: float64(e.k) >= k, Bad: float64(e.k) < k},
+			{Term: "Minimum d", Value: figure.Number(d), Good: float64(e.d) >= d, Bad: float64(e.d) < d},
+			{Term: "Minimum k", Value: figure.Number(k), Good: float64(e.k) >= k, Bad: float64(e.k) < k},
 		},
 		Says:    []string{fmt.Sprintf("For R = %s nats through m = %d slots. More slots lower the required k quickly but barely lower d: for large m, d ≳ 2R.", rounded(e.rate), e.m)},
 		Figures: []views.FigureView{{Name: "least-d"}, {Name: "least-k"}},
@@ -163,7 +163,7 @@ func retrievalPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 			{Term: "Signal per component", Value: fmt.Sprintf("%s, sampled %s", rounded(e.variance/float64(e.d)), rounded(s.Signal))},
 			{Term: "Noise per component", Value: fmt.Sprintf("%s, exactly %s, sampled %s", rounded(e.variance*float64(e.m)/float64(e.d)), figure.Number(e.variance*theory.NoisePower(e.m, e.d)), rounded(s.Noise))},
 		},
-		Says:    []string{"The variance of the values scales signal and noise alike, so it does not change the SNR.", "Each additional slot lowers the SNR of the others. The dimension does not change the ratio, only how many components share it."},
+		Says:    []string{"The variance of the values scales signal and noise equally, so it does not change the SNR.", "Each additional slot lowers the SNR of the others. The dimension does not change the SNR per component, only the number of components."},
 		Figures: []views.FigureView{{Name: "snr"}},
 	}
 }
@@ -174,7 +174,7 @@ func covariancePart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 		ID: "covariance", Question: "How correlated are two retrievals?",
 		Formulas: []ui.Formula{
 			{Name: "block", Place: "“Off-Diagonal Blocks”"},
-			{Name: "frobenius", Place: "the same; about 1/d"},
+			{Name: "frobenius", Place: "“Off-Diagonal Blocks”; about 1/d"},
 			{Name: "operator", Place: "“Sharpened Off-Diagonal Operator Norm”; over frequencies; O(log d / d)"},
 		},
 		Facts: []ui.TheoryFact{
@@ -190,12 +190,12 @@ func correlationPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 	exact, channel := theory.TotalCorrelation(values, tau2), theory.ChannelAt(e.m, e.d, e.ratio)
 	delta := theory.DeltaOf(values)
 	_, operator := delta.Norms(tau2)
-	bound := "is trivial here: ‖M‖_op may be " + rounded(operator)
+	bound := "trivial at these sizes: ‖M‖_op may be " + rounded(operator)
 	if b := delta.Bound(tau2); !math.IsInf(b, 0) {
 		bound = nats(b)
 	}
 	return ui.TheoryPart{
-		ID: "correlation", Question: "How far from independent are the retrievals?",
+		ID: "correlation", Question: "How dependent are the retrievals?",
 		Formulas: []ui.Formula{
 			{Name: "exact", Place: "“Reduction to the Log-Determinant”"},
 			{Name: "bound", Place: "Proposition 2 and “Bounding the Total Correlation”"},
@@ -207,32 +207,32 @@ func correlationPart(e theoryEntries, _ []theoryPoint) ui.TheoryPart {
 			{Term: "Share of the channel", Value: rounded(100*exact/channel) + "%"},
 			{Term: "Bound", Value: bound},
 			{Term: "Order m²/(τ⁴d)", Value: rounded(theory.Order(e.m, e.d, tau2)) + " nats"},
-			{Term: "The bound applies from", Value: fmt.Sprintf("ρ = %s", rounded(theory.Ratio(e.m, e.d, delta.Operator)))},
+			{Term: "Bound applies from", Value: fmt.Sprintf("ρ = %s", rounded(theory.Ratio(e.m, e.d, delta.Operator)))},
 		},
 		Says: []string{
 			atNoise(e.m, e.d, values),
 			atOne(e.m, e.d, values),
-			"All retrievals come from one bundle, so with a smaller floor they share more; without a floor they are exactly dependent.",
-			"The exact value is of the paper’s Gaussian model and is computed frequency by frequency, at any size.",
+			"All retrievals come from one bundle, so a smaller floor increases their dependence; without a floor they are fully dependent.",
+			"The exact value is for the paper’s Gaussian model; it is computed frequency by frequency, at any size.",
 		},
 		Figures: []views.FigureView{{Name: "correlation"}},
 	}
 }
 
-// atNoise says what total correlation is where the floor is the noise of retrieval itself, ρ = 1.
+// atNoise describes the total correlation at ρ = 1, where the floor equals the retrieval noise.
 func atNoise(m, d int, values [][]float64) string {
 	tc, channel := theory.TotalCorrelation(values, theory.Tau2(m, d, 1)), theory.ChannelAt(m, d, 1)
-	return fmt.Sprintf("At ρ = 1, the noise of retrieval itself, total correlation is %s nats, %s%% of the channel’s %s. That share is constant in d, so in nats it grows with d.",
+	return fmt.Sprintf("At ρ = 1 (the retrieval noise), total correlation is %s nats, %s%% of the channel’s %s nats. The percentage is constant in d, so the nats grow with d.",
 		rounded(tc), rounded(100*tc/channel), rounded(channel))
 }
 
-// atOne says what is left of both where the floor is τ = 1, the deviation of a unit Gaussian.
+// atOne describes both quantities at τ = 1, the standard deviation of a unit Gaussian.
 func atOne(m, d int, values [][]float64) string {
 	return fmt.Sprintf("At τ = 1, where ρ = d/m = %s, total correlation vanishes (%s nats), but so does the channel (%s nats).",
 		rounded(theory.Ratio(m, d, 1)), rounded(theory.TotalCorrelation(values, 1)), rounded(theory.ChannelAt(m, d, theory.Ratio(m, d, 1))))
 }
 
-// row is a model's line in the table.
+// row returns a model's table row.
 func (p theoryPoint) row(e theoryEntries) ui.TheoryPoint {
 	at := e
 	at.m, at.d, at.k = p.cfg.M, p.cfg.D, p.cfg.K
@@ -242,7 +242,7 @@ func (p theoryPoint) row(e theoryEntries) ui.TheoryPoint {
 		return v
 	}
 	d, m := float64(p.cfg.D), float64(p.cfg.M)
-	redundancy := "not counted"
+	redundancy := "not measured"
 	if p.joint != nil {
 		if redundancy = rounded(p.joint.Redundancy); p.joint.LowerBound {
 			redundancy = "≤ " + redundancy
@@ -253,7 +253,7 @@ func (p theoryPoint) row(e theoryEntries) ui.TheoryPoint {
 	return v
 }
 
-// fromZ is m times the SNR of retrievals from the encoder's z, c²/(1 − c²) for their mean cosine c with the entries taken.
+// fromZ formats m times the SNR of retrievals from the encoder's z, which is c²/(1 − c²) for their mean cosine c with their entries.
 func fromZ(cosine *float64, m float64) string {
 	switch {
 	case cosine == nil:
@@ -265,7 +265,7 @@ func fromZ(cosine *float64, m float64) string {
 	return rounded(m * c2 / (1 - c2))
 }
 
-// spread is the mean of SNRs times m with the least and the greatest; otherwise where there are none.
+// spread formats the mean, minimum and maximum of the SNRs times m, or returns otherwise if there are none.
 func spread(snr []float64, m float64, otherwise string) string {
 	if len(snr) == 0 {
 		return otherwise

@@ -7,7 +7,7 @@ import (
 	"slotscope/model"
 )
 
-// TestFromZ: a true HRR's cosine 1/√(1+m) is an SNR of 1/m; a cosine that is not positive is no signal.
+// TestFromZ: a true HRR's cosine 1/√(1+m) gives an SNR of 1/m; a non-positive cosine means no signal.
 func TestFromZ(t *testing.T) {
 	for _, m := range []int{2, 9, 64} {
 		c := model.TrueHRROf(m, 128, "circular").CosRetrieval
