@@ -101,13 +101,13 @@ func TestMetricsRefusesForms(t *testing.T) {
 		fields map[string]string
 		files  []string
 	}{
-		"choose a file, or two":                                 {nil, nil},
+		"choose one file, or two":                               {nil, nil},
 		`model.pkl: unsupported format; supported: .json, .npz`: {nil, []string{bad}},
 		"more than two files":                                   {nil, []string{good, good, good}},
-		`there is no array "q"; there is ["mu_0"`:               {map[string]string{"latents": "q"}, []string{good}},
-		`"0" is not a number of trees from 1 to 1000`:           {map[string]string{"trees": "0"}, []string{good}},
-		`"letters" is not one of found, codes, numbers`:         {map[string]string{"as": "letters"}, []string{good}},
-		`"x" is not a whole number`:                             {map[string]string{"seed": "x"}, []string{good}},
+		`no array "q"; available: ["mu_0"`:                      {map[string]string{"latents": "q"}, []string{good}},
+		`got "0"; enter a whole number from 1 to 1000`:          {map[string]string{"trees": "0"}, []string{good}},
+		`got "letters"; choose found, codes or numbers`:         {map[string]string{"as": "letters"}, []string{good}},
+		`got "x"; enter a whole number`:                         {map[string]string{"seed": "x"}, []string{good}},
 	} {
 		status, body := posted(t, "/api/metrics", c.fields, c.files...)
 		var said struct{ Error string }
