@@ -145,7 +145,7 @@ func TestMetricsRefuses(t *testing.T) {
 	}{
 		{[]string{"metrics"}, usage, "slotscope metrics <file> [<factors-file>]"},
 		{[]string{"metrics", "a.csv", "b.csv", "c.csv"}, usage, `unexpected argument "c.csv"`},
-		{[]string{"metrics", "a.json", "b.json"}, usage, "a .json file holds latents and factors; give one"},
+		{[]string{"metrics", "a.json", "b.json"}, usage, "a .json file holds latents and factors; give only one"},
 		{[]string{"metrics", "a.pkl"}, usage, "a.pkl: unsupported format; supported: .json, .npz"},
 		{[]string{"metrics", "nowhere.npz"}, failed, "nowhere.npz"},
 		{[]string{"metrics", bad}, failed, "row 1 has 2 numbers, row 0 has 1"},
@@ -178,7 +178,7 @@ func TestMetricsRefusedInPart(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != done {
 		t.Fatalf("exit code %d: %v, %s", code, err, stderr)
 	}
-	if got.InfoM != nil || got.Field.Scores["mig"] == nil || !strings.Contains(got.Field.Problems["infomec"], "weights, the limit is") {
+	if got.InfoM != nil || got.Field.Scores["mig"] == nil || !strings.Contains(got.Field.Problems["infomec"], "weights (limit") {
 		t.Errorf("InfoM %v, MIG %v, problems %v", got.InfoM, got.Field.Scores["mig"], got.Field.Problems)
 	}
 }
