@@ -1,11 +1,11 @@
 #!/bin/bash
-# Compares training and decoding with another program in pairs of short runs, one right after the other, so that both see the
-# same state of the machine:
+# Compares the training and decoding speed with another program in pairs of short runs, one right after the other, so that both
+# see the same load on the machine:
 #
 #   tools/bench-pairs.sh [-p preset] [-b batch] [-n rounds] [-s seconds] -- PEER...
 #
-# PEER is a command that prints one line of JSON with "images_per_second" of training and "decode_ms" of one image. In it PRESET,
-# BATCH and SECONDS stand for the values. Printed are each round, then medians and the median of the rounds' ratios.
+# PEER is a command that prints one line of JSON with "images_per_second" of training and "decode_ms" of one image; PRESET, BATCH
+# and SECONDS in it are replaced. Prints every round, then the medians, including that of the rounds' ratios.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=tiny batch=64 rounds=5 seconds=5

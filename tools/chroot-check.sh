@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows that a static binary needs nothing beside itself: in an empty folder as its root it trains 20 steps, serves, and decodes.
+# Checks that a static binary is self-contained: with an empty folder as its root it trains 20 steps, serves pages, and decodes.
 #
 #   tools/chroot-check.sh dist/slotscope-linux-amd64
 #
@@ -24,7 +24,7 @@ inside=(chroot "$root" /slotscope)
 "${inside[@]}" train --data /data --dataset shapes3d-synthetic --model hrr --preset tiny --steps 20 --engine cpu --set evaluate=none >"$root/train.log" 2>&1 ||
   { cat "$root/train.log"; exit 1; }
 run=$(find "$root/data/runs" -mindepth 1 -maxdepth 1 -type d -printf '%f\n')
-[ -f "$root/data/runs/$run/checkpoints/step-000000020.safetensors" ] || { echo "no checkpoint of step 20"; exit 1; }
+[ -f "$root/data/runs/$run/checkpoints/step-000000020.safetensors" ] || { echo "no checkpoint at step 20"; exit 1; }
 echo "trained 20 steps of $run"
 
 touch "$root/serve.out"

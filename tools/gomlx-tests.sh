@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Runs GoMLX's own tests on the CPU engine, test by test, and prints how many of each package pass and which do not.
+# Runs GoMLX's own tests on the CPU engine, one by one, and prints for each package how many pass and which fail.
 #
 #   tools/gomlx-tests.sh [-b BACKEND] [-t SECONDS] [-v FOLDER] [PACKAGE…]
 #
 #   -b  the backend in GoMLX's notation: cpu (this project's, the default), or go:ops_sequential for the baseline
-#   -t  the limit for one test, 60 s by default; a test beyond it has failed
-#   -v  keeps what failing tests print, one file for each, in a folder
+#   -t  the time limit of one test, 60 s by default; a test that exceeds it fails
+#   -v  a folder for the output of failing tests, one file each
 #   packages are patterns below GoMLX's module; by default pkg/core/graph/... pkg/ml/layers/... pkg/ml/train/... pkg/ml/context/...
 #
-# The module is copied from the module cache to a temporary folder, and there made to choose this backend. Nothing of it
-# stays. A test that panics ends its process, so each test has one of its own.
+# The module is copied from the module cache to a temporary folder, where it is patched to use this backend; the folder is deleted at
+# the end. A test that panics ends its process, so each test runs in its own.
 set -euo pipefail
 backend=cpu limit=60 keep=
 while getopts b:t:v: option; do
@@ -28,7 +28,7 @@ gomlx=github.com/gomlx/gomlx
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 
-# copy puts GoMLX into the temporary folder, where both places that install XLA choose among what is linked in instead.
+# copy copies GoMLX to the temporary folder and patches both places that install XLA to use the linked backends instead.
 copy() {
 	cp -r "$(go list -m -f '{{.Dir}}' $gomlx)" "$work/gomlx"
 	chmod -R u+w "$work/gomlx"
@@ -52,7 +52,7 @@ result() {
 	fi
 }
 
-# package runs the tests of a package and prints its line.
+# package runs the tests of one package and prints its result.
 package() {
 	local name=${1#"$gomlx"/} failed=() passed=0 skipped=0
 	local binary="$work/${name//\//_}"

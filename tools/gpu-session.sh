@@ -1,22 +1,22 @@
 #!/bin/sh
-# What to measure on a machine with an NVIDIA GPU, in the order of its worth, in parts that end within ten minutes each:
+# Measurements for a machine with an NVIDIA GPU, most important first, in parts of at most ten minutes each:
 #
 #   tools/gpu-session.sh PART... -- OUT
 #
-#   about     the machine, what `slotscope gpu` found
-#   start     does it train at all: a few steps, then seconds of `bench train`, in every precision
-#   speed     images per second beside PyTorch on the same GPU, each pair within the same minute: eager and torch.compile
+#   about     the machine, and the output of `slotscope gpu`
+#   start     smoke test: a few steps, then seconds of `bench train`, in every precision
+#   speed     images per second compared with PyTorch on the same GPU within the same minute: eager and torch.compile
 #   parity    the golden batch of PyTorch's values and gradients on the GPU, in float32 and in TF32 (needs PARITY)
-#   train     a whole run, as far as LIMIT allows; again and again until it says that it has ended
-#   eval      everything that is measured of the run; its tables and figures
-#   more      a run of each other model, as far as LIMIT allows
-#   summary   OUT/summary.md of what is there
+#   train     a whole run, as far as LIMIT allows; repeat until the run has finished
+#   eval      the run's evaluation, and its report with tables and figures
+#   more      a run of every other model, as far as LIMIT allows
+#   summary   OUT/summary.md with all results so far
 #   all       each of these once
 #
-# OUT holds raw output; DATA, the runs, which are large. Nothing is downloaded. Settings, from the environment:
+# OUT gets the raw output; DATA the runs, which are large. Nothing is downloaded. Settings from the environment:
 #
 #   SLOTSCOPE=./slotscope  PYTHON=python3  ENGINE=xla:cuda  PRESET=paper  BATCH=128  STEPS=125000  SECONDS_EACH=20  LIMIT=540
-#   DATASET=shapes3d-synthetic  SEED=0  PRECISION=tf32  DATA=OUT/data  PARITY=   (go test -c ./model/paper/ae, and its testdata beside it)
+#   DATASET=shapes3d-synthetic  SEED=0  PRECISION=tf32  DATA=OUT/data  PARITY=   (binary of go test -c ./model/paper/ae, beside its testdata)
 #   EVAL=   (flags of eval)
 #
 # On any machine: ENGINE=cpu PRESET=tiny BATCH=8 STEPS=20 SECONDS_EACH=1 EVAL="--images 200 --pairs 0 --noise 0" tools/gpu-session.sh all -- /tmp/out
@@ -37,7 +37,7 @@ device=cuda
 [ "$engine" = xla:cuda ] || device=cpu
 failures=0
 
-# note runs a command for at most so many seconds; its output goes to OUT/NAME.txt, its time and end to OUT/log.txt.
+# note NAME SECONDS COMMAND... runs a command with a time limit; its output goes to OUT/NAME.txt, its time and status to OUT/log.txt.
 note() {
 	name=$1 most=$2
 	shift 2
@@ -49,7 +49,7 @@ note() {
 	return $code
 }
 
-# must is note, but for what has to succeed.
+# must is note that counts a failure.
 must() {
 	note "$@" || { failures=$((failures + 1)); tail -n 5 "$out/$1.txt"; }
 }
@@ -79,7 +79,7 @@ speed() {
 
 parity() {
 	if [ -z "$parity" ]; then
-		echo "parity: PARITY names no test program; build it with: go test -c -o ae.test ./model/paper/ae" | tee "$out/parity.txt"
+		echo "parity: PARITY is not set; build the test program with: go test -c -o ae.test ./model/paper/ae" | tee "$out/parity.txt"
 		return
 	fi
 	folder=$(cd "$(dirname "$parity")" && pwd) program=$(basename "$parity")
@@ -88,7 +88,7 @@ parity() {
 	done
 }
 
-# run trains a model as far as the time goes; the folder of its run stands in OUT/NAME.run.
+# run trains a model until LIMIT; OUT/NAME.run has the path of its run folder.
 run() { # NAME MODEL
 	if [ -s "$out/$1.run" ]; then
 		set -- "$1" "$2" --run "$(cat "$out/$1.run")"
@@ -108,7 +108,7 @@ run() { # NAME MODEL
 	[ ! -e "$folder/points.jsonl" ] || gzip -c "$folder/points.jsonl" >"$out/$name-points.jsonl.gz"
 	case $code in
 	0) ;;
-	124 | 130 | 143) echo "   the time is up; the run saved itself, and the same part goes on" | tee -a "$out/log.txt" ;;
+	124 | 130 | 143) echo "   time limit reached; the run is saved, repeat the part to resume it" | tee -a "$out/log.txt" ;;
 	*) failures=$((failures + 1)); tail -n 3 "$out/$name.txt" ;;
 	esac
 }
@@ -119,7 +119,7 @@ more() { for model in vqvae qlae betavae betatcvae; do run "$model-$preset" $mod
 
 evaluate() {
 	folder=$(cat "$out/hrr-$preset.run" 2>/dev/null)
-	[ -n "$folder" ] || { echo "eval: there is no run yet" | tee -a "$out/log.txt"; return; }
+	[ -n "$folder" ] || { echo "eval: no run yet" | tee -a "$out/log.txt"; return; }
 	# shellcheck disable=SC2086 # flags are words
 	must eval "$limit" "$slotscope" eval "$folder" --data "$data" --engine "$engine" ${EVAL:-}
 	must report 300 "$slotscope" report "$folder" --data "$data" --out "$out/report"
@@ -163,4 +163,4 @@ for part in $parts; do
 	*) usage ;;
 	esac
 done
-[ $failures = 0 ] || { echo "$failures of these failed" >&2; exit 1; }
+[ $failures = 0 ] || { echo "$failures commands failed" >&2; exit 1; }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds what a release consists of into dist/, or the folder given:
+# Builds a release into dist/ or another folder:
 #
 #   tools/release.sh [FOLDER]
 #
-# Static Linux binaries for amd64 and, where aarch64-linux-gnu-gcc is, arm64; a .deb of each with a hardened systemd unit; a Containerfile and
-# a compose file; shell completions; the manual page; SHA256SUMS. The version is that of the tag, such as v0.2.0, else 0.0.0 and the commit.
-# It needs Go, gcc, and for the packages dpkg-deb.
+# Static Linux binaries for amd64 and, if aarch64-linux-gnu-gcc is installed, arm64; a .deb of each with a hardened systemd unit; a
+# Containerfile and a compose file; shell completions; the manual page; SHA256SUMS. The version is that of the tag, e.g. v0.2.0, or else
+# 0.0.0 and the commit. It needs Go, gcc, and dpkg-deb for the packages.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,7 +15,7 @@ version=${version#v}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 
-# build ARCH CC: one static binary. Names are resolved in Go, for glibc's resolver does not link statically.
+# build ARCH CC builds one static binary. It uses Go's resolver, because glibc's does not link statically.
 build() {
   local arch=$1 compiler=$2
   echo "building slotscope-linux-$arch $version"
@@ -24,7 +24,7 @@ build() {
     -o "$out/slotscope-linux-$arch" .
 }
 
-# package ARCH: the binary with unit, manual page and completions.
+# package ARCH builds the .deb with the binary, the unit, the manual page and the completions.
 package() {
   local arch=$1 root
   root=$(mktemp -d)
@@ -37,7 +37,7 @@ package() {
   install -Dm644 LICENSE "$root/usr/share/doc/slotscope/copyright"
   install -Dm644 NOTICE "$root/usr/share/doc/slotscope/NOTICE"
   install -Dm644 /dev/stdin "$root/etc/default/slotscope" <<'DEFAULTS'
-# Flags of the service. --open serves every user of this machine. To serve others, give an address and set a token:
+# Flags of the service. --open serves every user of this machine. To serve other machines, set an address and a token:
 #   SLOTSCOPE_ARGS="--addr 0.0.0.0:8080"
 #   SLOTSCOPE_TOKEN=secret
 SLOTSCOPE_ARGS="--open"
@@ -51,14 +51,14 @@ Maintainer: Slotscope maintainers <maintainers@localhost>
 Section: science
 Priority: optional
 Installed-Size: $(du -ks "$root" | cut -f1)
-Description: Train, measure and handle disentangled representations
+Description: Train, evaluate and explore disentangled representations
  Autoencoders with holographic reduced representations and their baselines,
- their metrics, and a playground where slots are swapped by hand, in a browser.
+ their metrics, and an interactive playground for swapping slots in a browser.
  .
- systemctl enable --now slotscope serves it on http://127.0.0.1:8080.
+ "systemctl enable --now slotscope" serves it on http://127.0.0.1:8080.
 CONTROL
   echo /etc/default/slotscope >"$root/DEBIAN/conffiles"
-  # A service that runs is stopped before it is removed, and started again from the new binary after an upgrade.
+  # A running service is stopped before removal and restarted with the new binary after an upgrade.
   install -m755 /dev/stdin "$root/DEBIAN/prerm" <<'PRERM'
 #!/bin/sh
 set -e

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A cluster of one node of two processors on this machine's loopback, for tests: SLURM's own daemons, from Debian's packages
-# slurm-wlm and munge, with everything that they write in one folder.
+# A SLURM cluster for tests with one node of two processors on this machine's loopback. It uses the daemons of Debian's packages
+# slurm-wlm and munge, which write everything to one folder.
 #
-#   tools/slurm.sh start DIR    makes DIR, starts the daemons, waits until the node is idle, prints the SLURM_CONF to use
-#   tools/slurm.sh stop DIR     ends them
+#   tools/slurm.sh start DIR    creates DIR, starts the daemons, waits until the node is idle, prints the SLURM_CONF to use
+#   tools/slurm.sh stop DIR     stops the daemons
 #
-# munged runs as the user munge where this runs as root. Jobs are requeued at once and credentials live five seconds, so that a
-# requeued job does not wait for two minutes. Exit status 3 says that SLURM is not installed.
+# munged runs as the user munge if this script runs as root. Jobs are requeued at once and credentials expire after five seconds, so
+# that a requeued job does not wait for two minutes. Exit status 3 means that SLURM is not installed.
 set -euo pipefail
 
 usage() { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
@@ -19,7 +19,7 @@ need() {
   done
 }
 
-# port prints the n-th of three ports that belong to DIR alone, below those given out for outgoing connections.
+# port N prints one of three ports derived from DIR, below the ephemeral range.
 port() { echo $((20000 + ($(printf %s "$dir" | cksum | cut -d ' ' -f 1) % 3000) * 3 + $1)); }
 
 munge_user() { [ "$(id -u)" = 0 ] && id munge >/dev/null 2>&1; }

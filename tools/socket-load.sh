@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Holds many sockets on one live run, every fifth of which never reads, and prints how long handshakes took, the server's memory, and
-# how fast the run trained before, during and after (TestManySockets in handlers/e2e).
+# Opens many sockets on one live run, every fifth of which never reads, and prints the handshake times, the server's memory, and the
+# training speed before, during and after (TestManySockets in handlers/e2e).
 #
 #   tools/socket-load.sh [SOCKETS]      1,000 by default
 set -euo pipefail

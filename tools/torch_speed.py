@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How fast PyTorch trains the HRR autoencoder, to compare `slotscope bench train` with in the same minute.
+"""Measures the training speed of the HRR autoencoder in PyTorch, for comparison with `slotscope bench train` in the same minute.
 
     torch_speed.py [--preset paper] [--batch 128] [--seconds 20] [--device cuda] [--precision tf32] [--compile]
 
-prints one line of JSON: images per second of whole steps (forward, backward, clip, AdamW) on a batch that stays where it is, and the
-median step. --precision is tf32, float32 or bf16 (autocast; parameters, quantization and losses float32). Needs torch alone.
+prints one line of JSON: images per second of whole steps (forward, backward, clip, AdamW) on a batch that stays on the device, and the
+median step time. --precision is tf32, float32 or bf16 (autocast; parameters, quantization and losses in float32). Needs only torch.
 """
 import argparse
 import contextlib
@@ -115,13 +115,13 @@ def main():
         optimizer.step()
 
     began = time.perf_counter()
-    for _ in range(5 if a.device == "cuda" else 1):  # compiles, chooses algorithms
+    for _ in range(5 if a.device == "cuda" else 1):  # warm-up: compiles and selects algorithms
         step()
     wait()
     prepared, times = time.perf_counter() - began, []
     began = last = time.perf_counter()
     while last - began < a.seconds:
-        for _ in range(10 if a.device == "cuda" else 1):  # the host runs ahead
+        for _ in range(10 if a.device == "cuda" else 1):  # without synchronisation, so that the host runs ahead
             step()
         wait()
         now = time.perf_counter()

@@ -1,7 +1,7 @@
-// Fetches every library of static/vendor/manifest.json from npm again, and stops where a file is not what the manifest says.
+// Fetches every library of static/vendor/manifest.json from npm and stops if a file does not match the manifest.
 //
 //   node tools/vendor.mjs            check and write
-//   node tools/vendor.mjs --accept   take the fetched files and put their hashes into the manifest, after a version was changed there
+//   node tools/vendor.mjs --accept   accept the fetched files and write their hashes to the manifest, after changing a version there
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,14 +29,14 @@ function fetchPackage(name) {
   return folder;
 }
 
-// find is the shallowest file of that name.
+// find returns the shallowest file of that name.
 function find(folder, name) {
   const found = readdirSync(folder, { recursive: true }).filter((path) => basename(path) === name);
-  if (found.length === 0) throw new Error(`the package holds no ${name}`);
+  if (found.length === 0) throw new Error(`the package has no ${name}`);
   return join(folder, found.sort((a, b) => a.split('/').length - b.split('/').length)[0]);
 }
 
-// take writes one fetched file, if it is the one that the manifest names.
+// take writes one fetched file if it matches the manifest.
 function take(library, file, from) {
   const bytes = readFileSync(from);
   const hash = createHash('sha256').update(bytes).digest('hex');

@@ -23,12 +23,12 @@ import (
 	"slotscope/model/expect"
 )
 
-// TestEveryPageIsAccessible follows every link from the first page and asks axe-core for serious and critical faults, on a
-// desk and on a phone, in light and in dark; no page may be wider than its window.
+// TestEveryPageIsAccessible follows every link from the first page and fails if axe-core finds serious or critical violations or if a
+// page is wider than its window, at desktop and phone width, in light and dark mode.
 func TestEveryPageIsAccessible(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("looks at every page four times")
+		t.Skip("checks every page four times")
 	}
 	handlertest.NeedsBrowser(t)
 	axe, err := os.ReadFile("testdata/axe/axe.min.js")
@@ -56,14 +56,14 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	})
 	for _, want := range []string{"/", "/datasets", "/runs", "/runs/new", "/system"} {
 		if !slices.Contains(c.found, want) {
-			t.Errorf("no links lead to %s; pages are %v", want, c.found)
+			t.Errorf("no link leads to %s; pages: %v", want, c.found)
 		}
 	}
 	t.Logf("%d pages: %v", len(c.found), c.found)
 	s.close()
 }
 
-// inspect opens a page, the i-th, in every way, or in one of them, by turns, where not all tests are asked for.
+// inspect checks the i-th page in every width and colour scheme, or, unless all tests were requested, in one combination by turns.
 func (v *visitor) inspect(axe string, i int, page string) {
 	v.t.Helper()
 	widths, schemes := []int64{1280, 390}, []string{"light", "dark"}
@@ -85,7 +85,7 @@ func (v *visitor) inspect(axe string, i int, page string) {
 	}
 }
 
-// prefer asks the page for light or dark colours, and waits until none is on its way to another.
+// prefer sets the preferred colour scheme and waits until colour transitions have ended.
 func (v *visitor) prefer(scheme string) {
 	v.t.Helper()
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
@@ -95,7 +95,7 @@ func (v *visitor) prefer(scheme string) {
 	v.see(`matchMedia('(prefers-color-scheme: ` + scheme + `)').matches && !document.getAnimations().some((a) => a instanceof CSSTransition && a.playState === 'running')`)
 }
 
-// finishedRun trains for a few steps, so that pages of runs have something to show.
+// finishedRun trains a run for a few steps, so that run pages have content.
 func (s *site) finishedRun() {
 	s.t.Helper()
 	var run model.Run
@@ -104,23 +104,23 @@ func (s *site) finishedRun() {
 	s.reachState(run.ID, model.Finished)
 }
 
-// varying are the parts of an address that name one thing of many.
+// varying matches the parts of a URL that identify one item of many.
 var varying = regexp.MustCompile(`\d{8}-\d{6}-[a-z0-9]+(@\d+)?|[0-9a-f]{16}`)
 
-// crawl is what several visitors know who follow links from the first page together; of addresses that differ only in their query or in
-// the run that they name, one is enough.
+// crawl is the shared state of several browsers that follow links from the first page. Of URLs that differ only in their query or run,
+// one is visited.
 type crawl struct {
-	start string // the site's address
+	start string // the site's URL
 
 	mu      sync.Mutex
 	changed sync.Cond
 	seen    map[string]bool // by kind
 	found   []string
-	taken   int // of found
-	busy    int // visitors who look at one
+	taken   int // number of found pages taken by a browser
+	busy    int // browsers at a page
 }
 
-// visit has look open pages, the i-th found, which gives the links there, until no page is left and none is looked at.
+// visit calls look with pages, which returns their links, until no page is left and no browser is busy.
 func (c *crawl) visit(look func(i int, page string) (links []string)) {
 	for {
 		i, page, ok := c.take()
@@ -129,7 +129,7 @@ func (c *crawl) visit(look func(i int, page string) (links []string)) {
 		}
 		var links []string
 		func() {
-			defer func() { c.add(links) }() // also where look ends the test
+			defer func() { c.add(links) }() // also if look ends the test
 			links = look(i, page)
 		}()
 	}
@@ -150,7 +150,7 @@ func (c *crawl) take() (i int, page string, ok bool) {
 	return i, c.found[i], true
 }
 
-// add ends a look at a page.
+// add ends the visit of a page and queues its new links.
 func (c *crawl) add(links []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,8 +168,8 @@ func (c *crawl) add(links []string) {
 	c.changed.Broadcast()
 }
 
-// kindOf is the same for pages that differ in what they show only: one slot of an atlas and one code stand for all, and where not all tests
-// are asked for, one dataset that is not here and one that is drawn for the others, and /play for the page that it leads to.
+// kindOf returns the same kind for pages that differ only in their data: one slot of an atlas and one code represent all. Unless all tests
+// were requested, one drawn and one other dataset represent the rest, and /play the page to which it redirects.
 func kindOf(path string) string {
 	if name, dataset := strings.CutPrefix(path, "/datasets/"); dataset && !expect.All() {
 		return fmt.Sprint("/datasets/* ", strings.HasSuffix(name, "-synthetic"))
@@ -184,7 +184,7 @@ func kindOf(path string) string {
 	return kind
 }
 
-// isPage leaves out what is for machines: pictures, files, the API.
+// isPage reports whether a path is a page, not an image, a file or the API.
 func isPage(path string) bool {
 	for _, prefix := range []string{"/api/", "/img/", "/static/", "/metrics", "/healthz", "/readyz", "/version"} {
 		if strings.HasPrefix(path, prefix) {
@@ -194,7 +194,7 @@ func isPage(path string) bool {
 	return filepath.Ext(path) == ""
 }
 
-// axe lists the serious and critical faults that axe-core finds on the page.
+// axe lists the serious and critical violations that axe-core finds on the page.
 func (v *visitor) axe(source string) []string {
 	v.t.Helper()
 	v.eval(`(() => { if (!window.axe) { ` + source + `; } return 1; })()`)

@@ -16,7 +16,8 @@ import (
 	"slotscope/model"
 )
 
-// TestAlertReachesALocalReceiver from a real training, signed, once the operator permits it; the address stays secret everywhere.
+// TestAlertReachesALocalReceiver checks that signed alerts of a real training arrive once the operator allows private addresses, and that
+// the webhook's URL stays secret everywhere.
 func TestAlertReachesALocalReceiver(t *testing.T) {
 	t.Parallel()
 	type message struct {
@@ -31,7 +32,7 @@ func TestAlertReachesALocalReceiver(t *testing.T) {
 		defer mu.Unlock()
 		var m message
 		if err := json.NewDecoder(r.Body).Decode(&m); err != nil || r.URL.Path != "/S3CRET-hook" {
-			t.Errorf("%s gets %v", r.URL, err)
+			t.Errorf("%s received %v", r.URL, err)
 		}
 		signed = signed && strings.HasPrefix(r.Header.Get("X-Slotscope-Signature"), "sha256=")
 		got = append(got, m)
@@ -48,7 +49,7 @@ func TestAlertReachesALocalReceiver(t *testing.T) {
 	write("")
 	out, err := command(t, "serve", "--shipped=false", "--addr", "127.0.0.1:0", "--data", dir).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "--allow-private-webhook") || strings.Contains(string(out), "S3CRET") {
-		t.Fatalf("without permission the server says %s, %v", out, err)
+		t.Fatalf("without permission: output %s, %v", out, err)
 	}
 
 	write(`, "allow_private": true`)
@@ -69,7 +70,7 @@ func TestAlertReachesALocalReceiver(t *testing.T) {
 	await(t, "both alerts arrive", func() bool { return slices.Equal(kinds(), want) })
 	s.want(http.StatusNoContent, "POST", "/api/alerts/test", map[string]any{}, nil)
 	if all := kinds(); len(all) != 3 || all[2] != "test  " || !signed {
-		t.Errorf("the receiver has %q, all signed: %v", all, signed)
+		t.Errorf("the receiver got %q, all signed: %v", all, signed)
 	}
 	for _, path := range []string{"/system", "/api/system", "/api/alerts", "/runs/" + run.ID, "/api/runs/" + run.ID + "/alerts", "/api/runs/" + run.ID + "/log", "/metrics"} {
 		if _, answer := s.call("GET", path, nil, nil); strings.Contains(answer, "S3CRET") {

@@ -17,10 +17,10 @@ import (
 	"slotscope/model/folder"
 )
 
-// nasty is a name that breaks out of HTML, attributes, scripts, CSV, TeX and headers wherever it is not escaped.
+// nasty is a name that breaks out of HTML, attributes, scripts, CSV, TeX and headers if it is not escaped.
 const nasty = `=cmd|'/c calc'!A1"><script>alert(1)</script><img src=x onerror=alert(1)>';\input{/etc/passwd}${7*7}`
 
-// nastyRun is a finished run whose name, notes and series are nasty.
+// nastyRun writes a finished run with a nasty name, notes and series.
 func nastyRun(t *testing.T, dataDir string) (id string) {
 	t.Helper()
 	id = model.NewID(time.Now())
@@ -55,7 +55,7 @@ func nastyRun(t *testing.T, dataDir string) (id string) {
 	return id
 }
 
-// raw sends the bytes of a request and returns the whole answer; clients would clean the address first.
+// raw sends a request as is and returns the whole response; HTTP clients would normalise the URL.
 func (s *site) raw(request string) string {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -73,8 +73,7 @@ func (s *site) raw(request string) string {
 	return fmt.Sprintf("%s\n%v\n%s", answer.Status, answer.Header, body)
 }
 
-// TestTricks tries again what attackers tried: names that become markup, formulas or commands, addresses that lead out of the data
-// folder, and headers that lie.
+// TestTricks repeats known attacks: names that become markup, formulas or commands, paths out of the data folder, and forged headers.
 func TestTricks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -164,11 +163,11 @@ func TestTricks(t *testing.T) {
 			t.Errorf("headers %v", res.Header)
 		}
 	})
-	s.run(id) // it is still there, and still finished
+	s.run(id) // it still exists and is still finished
 	s.close()
 }
 
-// urlEscape writes text as one part of an address.
+// urlEscape escapes text as one segment of a URL.
 func urlEscape(text string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {

@@ -20,7 +20,7 @@ import (
 	"slotscope/model/folder"
 )
 
-// says runs the program to its end.
+// says runs the program to its end and returns its exit code and output.
 func says(t *testing.T, args ...string) (code int, out, err string) {
 	t.Helper()
 	cmd := command(t, args...)
@@ -33,8 +33,8 @@ func says(t *testing.T, args ...string) (code int, out, err string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// TestCommandLine calls the program in the wrong ways, and in some right ones: each mistake is answered with one sentence that
-// says what and where, on standard error, and nothing on standard output.
+// TestCommandLine calls the program with mistakes: each gives one sentence on standard error that names the mistake and its place, and
+// nothing on standard output.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -60,7 +60,7 @@ func TestCommandLine(t *testing.T) {
 	for _, c := range []struct {
 		args string // words
 		code int
-		want string // the last line of standard error, without the program's name
+		want string // last line of standard error, without the program's name
 	}{
 		{"dance", 2, `usage: unknown subcommand "dance"; ` + "`slotscope -h` lists the subcommands"},
 		{"trian", 2, `usage: unknown subcommand "trian" (did you mean "train"?); ` + "`slotscope -h` lists the subcommands"},
@@ -135,12 +135,12 @@ func TestCommandLine(t *testing.T) {
 			lines := strings.Split(strings.TrimSpace(stderr), "\n")
 			said, named := strings.CutPrefix(lines[len(lines)-1], "slotscope: ")
 			if code != c.code || !named || said != c.want || out != "" {
-				t.Errorf("exit code %d, want %d\nsays  %q\nwants %q\nstandard output %q, standard error:\n%s", code, c.code, said, c.want, out, stderr)
+				t.Errorf("exit code %d, want %d\ngot  %q\nwant %q\nstandard output %q, standard error:\n%s", code, c.code, said, c.want, out, stderr)
 			}
 		})
 	}
 	if _, err := os.Stat(at("unused")); err == nil {
-		t.Error("a refused training has made a data folder")
+		t.Error("a rejected training created a data folder")
 	}
 	s.close()
 	wholeFile(t, damaged, 12)
@@ -149,7 +149,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// damagedRun is a run of twelve steps whose only checkpoint, of step 10, has been cut short.
+// damagedRun writes a run of twelve steps whose only checkpoint, of step 10, is truncated.
 func damagedRun(t *testing.T, dir string) *folder.Folder {
 	t.Helper()
 	cfg, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
@@ -177,7 +177,7 @@ func damagedRun(t *testing.T, dir string) *folder.Folder {
 	return f
 }
 
-// TestHelp lists what there is on standard output, where a pager can take it.
+// TestHelp checks that help and lists go to standard output, for use with a pager.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ args, want string }{
@@ -200,14 +200,13 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestJSON makes sure that --json prints one JSON object and nothing else on standard output, with the fields that programs
-// read.
+// TestJSON checks that --json prints exactly one JSON object on standard output, with the documented fields.
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args   string
-		fields string // words: each must be there, and not be empty or zero
+		fields string // each must be present and neither empty nor zero
 	}{
 		{"version --json", "revision go platform"},
 		{"gpu --json", "engine why threads"},
@@ -235,7 +234,7 @@ func TestJSON(t *testing.T) {
 	}
 	head, err := os.ReadFile(filepath.Join(dir, "sheet.png"))
 	if err != nil || !bytes.HasPrefix(head, []byte("\x89PNG")) {
-		t.Errorf("the sheet is no PNG: %v", err)
+		t.Errorf("the sheet is not a PNG: %v", err)
 	}
 }
 
@@ -243,15 +242,15 @@ func oneObject(t *testing.T, out string) (object map[string]any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(out))
 	if err := d.Decode(&object); err != nil {
-		t.Fatalf("no JSON object: %v in %q", err, out)
+		t.Fatalf("not a JSON object: %v in %q", err, out)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		t.Fatalf("something follows the object in %q", out)
+		t.Fatalf("trailing output after the object: %q", out)
 	}
 	return object
 }
 
-// TestWithoutHome: a service without $HOME starts without a complaint of a library.
+// TestWithoutHome checks that the program starts without $HOME and without warnings of a library.
 func TestWithoutHome(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"version", "gpu"} {
@@ -264,12 +263,13 @@ func TestWithoutHome(t *testing.T) {
 			t.Errorf("%s: %v, %s", args, err, complaint.String())
 		}
 		if args == "gpu" && strings.Contains(string(out), "nonexistent") {
-			t.Errorf("the folder that stands for $HOME shows:\n%s", out)
+			t.Errorf("the placeholder for $HOME is visible:\n%s", out)
 		}
 	}
 }
 
-// TestWithoutCompiler: without a C compiler the program builds, measures tables, and says in one sentence what it cannot do.
+// TestWithoutCompiler checks that the program builds without a C compiler, computes metrics of tables, and reports in one sentence what
+// it cannot do.
 func TestWithoutCompiler(t *testing.T) {
 	t.Parallel()
 	expect.Long(t)
@@ -299,13 +299,13 @@ func TestWithoutCompiler(t *testing.T) {
 	}
 }
 
-// TestServeWithToken serves on every address, to those who bring the token.
+// TestServeWithToken serves on all addresses to clients with the token.
 func TestServeWithToken(t *testing.T) {
 	t.Parallel()
 	cmd := command(t, "serve", "--shipped=false", "--addr", "0.0.0.0:0", "--data", t.TempDir(), "--token", "open sesame")
 	s := started(t, cmd, t.TempDir())
 	if !strings.HasSuffix(s.url, "/?token=open+sesame") {
-		t.Fatalf("the address %s does not carry the token", s.url)
+		t.Fatalf("the URL %s lacks the token", s.url)
 	}
 	base := strings.TrimPrefix(strings.TrimSuffix(s.url, "/?token=open+sesame"), "http://")
 	_, port, err := net.SplitHostPort(base)

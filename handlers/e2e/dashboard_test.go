@@ -13,7 +13,7 @@ import (
 	"slotscope/model"
 )
 
-// TestDashboardNamesMetricsThatExist: each metric of docs/grafana.json is on /metrics once a run was trained.
+// TestDashboardNamesMetricsThatExist checks that every metric in docs/grafana.json is on /metrics after a training.
 func TestDashboardNamesMetricsThatExist(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/grafana.json")
@@ -37,7 +37,7 @@ func TestDashboardNamesMetricsThatExist(t *testing.T) {
 	name := regexp.MustCompile(`slotscope_\w+`)
 	for _, p := range dashboard.Panels {
 		if len(p.Targets) == 0 {
-			t.Errorf("%s draws nothing", p.Title)
+			t.Errorf("%s has no targets", p.Title)
 		}
 		for _, target := range p.Targets {
 			found := name.FindAllString(target.Expr, -1)

@@ -10,7 +10,8 @@ import (
 	"slotscope/model"
 )
 
-// TestEarlyStopAndBestCheckpoint of a real training: the page says why it stopped and marks the best, which plays under its name.
+// TestEarlyStopAndBestCheckpoint stops a real training early. The page shows the reason and the best checkpoint, which can be played and
+// exported as @best.
 func TestEarlyStopAndBestCheckpoint(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir())
@@ -19,12 +20,12 @@ func TestEarlyStopAndBestCheckpoint(t *testing.T) {
 	s.want(http.StatusCreated, "POST", "/api/runs", tinyConfig("dataset=shapes3d-synthetic", "model=hrr", "preset=tiny", "steps=5000", "eval_every=2", "best_by=psnr", "stop_when=loss>0@7"), &run)
 	run = s.reachState(run.ID, model.Finished)
 	if run.Step != 7 || run.Early != "total>0@7" || run.Best < 2 || run.Best > 7 || run.BestValue == 0 || !strings.Contains(run.Reason, "Stopped early after step 7 of 5,000") {
-		t.Errorf("the run ends as %+v", run.Status)
+		t.Errorf("final status %+v", run.Status)
 	}
 	page := s.want(http.StatusOK, "GET", "/runs/"+run.ID, nil, nil)
 	for _, part := range []string{"Stopped early after step 7 of 5,000", `data-testid="best"`, "best PSNR in dB: "} {
 		if !strings.Contains(page, part) {
-			t.Errorf("the page does not say %q", part)
+			t.Errorf("the page lacks %q", part)
 		}
 	}
 	s.want(http.StatusOK, "GET", "/play/"+run.ID+"@best", nil, nil)

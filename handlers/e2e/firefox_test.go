@@ -21,16 +21,16 @@ import (
 	"slotscope/model/expect"
 )
 
-// firefox is a browser of another make than the one that the other tests drive, spoken to in WebDriver BiDi.
+// firefox is a second browser, besides the Chromium of the other tests, driven by WebDriver BiDi.
 type firefox struct {
 	t      *testing.T
 	conn   *websocket.Conn
 	sent   int
 	tab    string
-	errors []string // what pages reported
+	errors []string // console errors of pages
 }
 
-// bidi is a message of the browser: a reply to a command, or an event.
+// bidi is a message from the browser: a reply to a command, or an event.
 type bidi struct {
 	Type    string          `json:"type"`
 	ID      int             `json:"id"`
@@ -43,7 +43,7 @@ type bidi struct {
 	} `json:"params"`
 }
 
-// startFirefox opens one tab of 1280 x 900 pixels.
+// startFirefox starts Firefox with one tab of 1280 × 900 pixels.
 func startFirefox(t *testing.T) *firefox {
 	t.Helper()
 	name := ""
@@ -53,7 +53,7 @@ func startFirefox(t *testing.T) *firefox {
 		}
 	}
 	if name == "" {
-		t.Skip("Firefox is not installed here, so pages are tried in Chromium alone")
+		t.Skip("Firefox is not installed; pages are only tested in Chromium")
 	}
 	home := t.TempDir()
 	cmd := exec.Command(name, "--headless", "--no-remote", "--profile", home, "--remote-debugging-port", "0", "--width", "1280", "--height", "900", "about:blank")
@@ -85,7 +85,7 @@ func startFirefox(t *testing.T) *firefox {
 		f.connect(at + "/session")
 		return f
 	case <-time.After(patience):
-		t.Fatal("Firefox does not say where it listens")
+		t.Fatal("Firefox does not print its address")
 		return nil
 	}
 }
@@ -108,7 +108,7 @@ func (f *firefox) connect(address string) {
 	f.do("browsingContext.setViewport", map[string]any{"context": f.tab, "viewport": map[string]int{"width": 1280, "height": 900}}, nil)
 }
 
-// do carries out a command; its result is decoded into out, where that is not nil.
+// do runs a command and decodes its result into out unless out is nil.
 func (f *firefox) do(method string, params map[string]any, out any) {
 	f.t.Helper()
 	if err := f.try(method, params, out); err != nil {
@@ -145,7 +145,7 @@ func (f *firefox) open(address string) {
 	f.do("browsingContext.navigate", map[string]any{"context": f.tab, "url": address, "wait": "complete"}, nil)
 }
 
-// value is what an expression of the page is, as text.
+// value returns the value of an expression on the page, as a string.
 func (f *firefox) value(js string) string {
 	f.t.Helper()
 	var out struct {
@@ -165,7 +165,7 @@ func (f *firefox) await(what, js string) {
 	await(f.t, what, func() bool { return f.value("Boolean("+js+")") == "true" })
 }
 
-// drag moves one element onto another with the pointer, as a hand does.
+// drag drags one element onto another with the pointer.
 func (f *firefox) drag(from, to string) {
 	f.t.Helper()
 	at := func(selector string) (x, y int) {
@@ -185,8 +185,8 @@ func (f *firefox) drag(from, to string) {
 		move(x, y), map[string]any{"type": "pointerDown", "button": 0}, move((x+u)/2, (y+v)/2), move(u, v), map[string]any{"type": "pointerUp", "button": 0}}}}}, nil)
 }
 
-// TestFirefox: what a visitor does first works in a browser of another make, live and frozen, without an error in its console and without a
-// page that is wider than the window.
+// TestFirefox checks that the first steps of a user work in Firefox, live and frozen, without console errors and without pages wider than
+// the window.
 func TestFirefox(t *testing.T) {
 	t.Parallel()
 	expect.Long(t)
@@ -204,15 +204,15 @@ func TestFirefox(t *testing.T) {
 		slot := f.value(`[...document.querySelectorAll('[data-testid^=play-slot-a-]')].findIndex((a, i) => a.dataset.code !== document.querySelector('[data-testid=play-slot-b-' + i + ']').dataset.code)`)
 		before := f.value(pixels)
 		f.drag("[data-testid=play-slot-b-"+slot+"]", "[data-testid=play-slot-a-"+slot+"]")
-		f.await("the code of B lies in A", fmt.Sprintf(`document.querySelector('[data-testid=play-slot-a-%[1]s]').dataset.code === document.querySelector('[data-testid=play-slot-b-%[1]s]').dataset.code`, slot))
+		f.await("the code of B is in A", fmt.Sprintf(`document.querySelector('[data-testid=play-slot-a-%[1]s]').dataset.code === document.querySelector('[data-testid=play-slot-b-%[1]s]').dataset.code`, slot))
 		f.await("the swap is drawn", pixels+` !== '`+before+`'`)
 		f.value(`document.querySelector('[data-testid=play-undo]').click()`)
-		f.await("undo draws what was there before", pixels+` === '`+before+`'`)
+		f.await("undo restores the image", pixels+` === '`+before+`'`)
 	}
 	var list struct{ Runs []model.Run }
 	s.want(http.StatusOK, "GET", "/api/runs", nil, &list)
 	if len(list.Runs) == 0 {
-		t.Fatal("the program ships no run")
+		t.Fatal("there are no shipped runs")
 	}
 	run, other := list.Runs[0].ID, list.Runs[len(list.Runs)-1].ID
 	f.open(s.url + "/runs/" + run)
@@ -224,6 +224,6 @@ func TestFirefox(t *testing.T) {
 		}
 	}
 	if len(f.errors) > 0 {
-		t.Errorf("the console says:\n%s", strings.Join(f.errors, "\n"))
+		t.Errorf("console errors:\n%s", strings.Join(f.errors, "\n"))
 	}
 }

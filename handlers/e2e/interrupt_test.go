@@ -16,7 +16,7 @@ import (
 	"slotscope/model/folder"
 )
 
-// trainer is `slotscope train` as a shell or a cluster's scheduler runs it.
+// trainer is `slotscope train` as run from a shell or by a cluster scheduler.
 type trainer struct {
 	cmd *exec.Cmd
 	log *text
@@ -33,11 +33,11 @@ func train(t *testing.T, args ...string) trainer {
 	return p
 }
 
-// folder opens the run folder that the program has made and named.
+// folder opens the run folder that the program created and printed.
 func (p trainer) folder(t *testing.T) *folder.Folder {
 	t.Helper()
 	dir := ""
-	await(t, "the run's folder is named\n"+p.log.String(), func() bool {
+	await(t, "the run folder is printed\n"+p.log.String(), func() bool {
 		_, after, _ := strings.Cut(p.log.String(), "run folder: ")
 		dir, _, _ = strings.Cut(after, "\n")
 		return strings.Contains(after, "\n")
@@ -45,7 +45,7 @@ func (p trainer) folder(t *testing.T) *folder.Folder {
 	return openRun(t, dir)
 }
 
-// passes waits until the points of a run have reached a step.
+// passes waits until a run has points up to a step.
 func (p trainer) passes(t *testing.T, f *folder.Folder, step int) {
 	t.Helper()
 	await(t, fmt.Sprintf("step %d is reached", step), func() bool {
@@ -63,7 +63,7 @@ func status(t *testing.T, f *folder.Folder) model.Status {
 	return s
 }
 
-// TestInterrupt stops a training in a shell by either signal, goes on, and lets it finish: nothing that was learned is lost.
+// TestInterrupt stops a training with each signal, resumes it, and lets it finish; the result must equal that of an uninterrupted run.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	p := train(t, append(tinyNet("steps=1000000", "checkpoint_every=1000000"), "--data", t.TempDir())...)
@@ -84,7 +84,7 @@ func TestInterrupt(t *testing.T) {
 			t.Errorf("%v: %+v, want attempt %d from step %d", sig, s, attempt+1, saved)
 		}
 		if lines := strings.Split(strings.TrimSpace(p.log.String()), "\n"); !strings.Contains(lines[len(lines)-1], fmt.Sprintf("stopped after step %d", s.Step)) {
-			t.Errorf("%v: the last words are %q", sig, lines[len(lines)-1])
+			t.Errorf("%v: last line %q", sig, lines[len(lines)-1])
 		}
 		wholeFile(t, f, s.Step)
 		saved = s.Step
@@ -104,18 +104,18 @@ func TestInterrupt(t *testing.T) {
 	apart(t, wholeFile(t, f, last), wholeFile(t, whole.folder(t), last))
 }
 
-// apart fails where a run that was interrupted did not measure what one in a single piece does: model, optimizer and order of
-// the images come back as they were.
+// apart fails the test if an interrupted run measured other values than an uninterrupted one: resuming must restore model, optimizer and
+// order of images.
 func apart(t *testing.T, pieces, whole []float64) {
 	t.Helper()
 	for i, v := range whole {
-		if math.Abs(pieces[i]-v) > 1e-6*math.Abs(v) { // a sum of a few float32, whose order may differ
-			t.Fatalf("step %d: %v in pieces, %v in one", i+1, pieces[i], v)
+		if math.Abs(pieces[i]-v) > 1e-6*math.Abs(v) { // float32 sums whose order may differ
+			t.Fatalf("step %d: %v interrupted, %v uninterrupted", i+1, pieces[i], v)
 		}
 	}
 }
 
-// finish goes on with a run up to a last step.
+// finish resumes a run up to a last step.
 func finish(t *testing.T, f *folder.Folder, last int) trainer {
 	t.Helper()
 	cfg := f.Config()
@@ -134,7 +134,8 @@ func finish(t *testing.T, f *folder.Folder, last int) trainer {
 	return p
 }
 
-// TestDamagedCheckpoint goes on from the one before, and says so; where none is whole, the run fails and nothing is deleted.
+// TestDamagedCheckpoint checks that a run resumes from the previous checkpoint with a log line, and that it fails without deleting anything
+// if all checkpoints are damaged.
 func TestDamagedCheckpoint(t *testing.T) {
 	t.Parallel()
 	p := train(t, append(tinyNet("steps=20", "checkpoint_every=10"), "--data", t.TempDir())...)
@@ -147,8 +148,8 @@ func TestDamagedCheckpoint(t *testing.T) {
 	if s := status(t, f); s.Resumed != 10 || s.Attempt != 2 {
 		t.Errorf("after a resume from the older checkpoint: %+v", s)
 	}
-	if !strings.Contains(p.log.String(), `msg="checkpoint passed over" step=20`) {
-		t.Errorf("nothing is said of the damaged checkpoint:\n%s", p.log)
+	if !strings.Contains(p.log.String(), `msg="checkpoint skipped" step=20`) {
+		t.Errorf("the damaged checkpoint is not logged:\n%s", p.log)
 	}
 	for _, step := range f.Checkpoints() {
 		damage(t, f.CheckpointPath(step))
@@ -156,16 +157,16 @@ func TestDamagedCheckpoint(t *testing.T) {
 	newest := f.Latest()
 	p = train(t, "--run", f.Dir())
 	if code := exitCode(t, p.cmd); code != 1 {
-		t.Errorf("no checkpoint is whole: exit code %d, want 1", code)
+		t.Errorf("all checkpoints damaged: exit code %d, want 1", code)
 	}
 	s := status(t, f)
 	if name := filepath.Base(f.CheckpointPath(newest)); s.State != model.Failed || !strings.Contains(s.Reason, name) {
-		t.Errorf("no checkpoint is whole: %s, %q; want a sentence that names %s", s.State, s.Reason, name)
+		t.Errorf("all checkpoints damaged: %s, %q; want a reason that names %s", s.State, s.Reason, name)
 	}
 	wholeFile(t, f, 30)
 }
 
-// damage cuts a file to half its length.
+// damage truncates a file to half its length.
 func damage(t *testing.T, file string) {
 	t.Helper()
 	info, err := os.Stat(file)
@@ -177,12 +178,12 @@ func damage(t *testing.T, file string) {
 	}
 }
 
-// TestFullDisk limits how large a file may become, as a full disk does: the run fails with a sentence, its points are kept, and
-// with room again it goes on.
+// TestFullDisk limits the size of files, like a full disk: the run fails with a reason, its points are kept, and it resumes once there is
+// space again.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("there is no shell here to set a limit")
+		t.Skip("there is no shell to set a limit")
 	}
 	data := t.TempDir()
 	words := append([]string{"-c", `ulimit -f 8 && exec "$0" "$@"`, program(t), "train", "--data", data}, tinyNet("steps=20", "sample_every=1000")...)
@@ -199,10 +200,10 @@ func TestFullDisk(t *testing.T) {
 	f := p.folder(t)
 	s := status(t, f)
 	if s.State != model.Failed || !strings.Contains(s.Reason, "file too large") || !strings.Contains(s.Reason, f.Dir()) {
-		t.Errorf("without room: %s, %q", s.State, s.Reason)
+		t.Errorf("without space: %s, %q", s.State, s.Reason)
 	}
 	if left := f.Checkpoints(); len(left) != 0 {
-		t.Errorf("half a checkpoint counts as one: %v", left)
+		t.Errorf("a partial checkpoint is listed: %v", left)
 	}
 	finish(t, f, 20)
 }

@@ -20,7 +20,7 @@ import (
 	"slotscope/model/folder"
 )
 
-// killing is one run that is killed, and its server with it, again and again.
+// killing is a run that is repeatedly killed, with or without its server.
 type killing struct {
 	t   *testing.T
 	rng *rand.Rand
@@ -28,17 +28,17 @@ type killing struct {
 	id      string
 	f       *folder.Folder
 	pid     int  // of the run's process
-	working bool // that it lives
-	small   bool // the data folder lies on a small disk of its own
-	full    bool // that disk is full, so that the process may end by itself
-	redone  int  // how often a resume had points to drop
+	working bool // whether that process is alive
+	small   bool // the data folder is on its own small disk
+	full    bool // that disk is full, so the process may end by itself
+	redone  int  // number of resumes that dropped points
 
-	read folder.Cursor // how far lastStep has read points.jsonl
-	last int           // the step that it found
+	read folder.Cursor // position of lastStep in points.jsonl
+	last int           // last step found there
 }
 
-// TestKillAnything kills runs and servers at random points. After every restart the state is true and nothing stored is torn;
-// at last every step stands exactly once in the file and in the index.
+// TestKillAnything kills runs and servers at random points. After every restart the state must be correct and nothing stored may be torn;
+// in the end every step must be exactly once in the file and in the index.
 func TestKillAnything(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -49,7 +49,7 @@ func TestKillAnything(t *testing.T) {
 	k := &killing{t: t, rng: rand.New(rand.NewPCG(seed, 0))}
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256m"); err != nil {
-		t.Logf("no disk is filled: mounting a small one: %v", err)
+		t.Logf("not testing a full disk: mounting a small one: %v", err)
 	} else {
 		k.small = true
 		t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
@@ -81,7 +81,7 @@ type round struct {
 	kill func(*killing)
 }
 
-// plan is that many rounds in random order, every kind among the first nine.
+// plan returns count rounds in random order, with every kind among the first nine.
 func (k *killing) plan(count int) []round {
 	kinds := []round{
 		{"the run, then the server", (*killing).runThenServer},
@@ -89,7 +89,7 @@ func (k *killing) plan(count int) []round {
 		{"the run alone", (*killing).runAlone},
 		{"the server alone", (*killing).serverAlone},
 		{"the server while it starts the run", (*killing).serverWhileStarting},
-		{"the run while it begins", (*killing).runWhileBeginning},
+		{"the run while it starts", (*killing).runWhileBeginning},
 		{"the run while it is stopped", (*killing).runWhileStopped},
 		{"the run within a write", (*killing).runWithinWrite},
 	}
@@ -119,20 +119,20 @@ func (k *killing) started() {
 	k.pid, k.working = pids[len(pids)-1], true
 }
 
-// begin brings the run to work, and lets it come some way.
+// begin resumes the run if necessary and lets it make some progress.
 func (k *killing) begin() {
 	k.t.Helper()
 	if !k.working {
 		k.resume()
 		k.started()
-		await(k.t, "the process has begun", func() bool { // steps of the process before it may satisfy what follows
+		await(k.t, "the process has begun", func() bool { // otherwise steps of the previous process could satisfy the condition below
 			s, err := k.f.Status()
 			return err == nil && s.State == model.Running && s.PID == k.pid
 		})
 	}
 	until := k.f.Latest() + k.rng.IntN(30)
-	beyond := k.rng.IntN(2) == 0 // at a moment when steps after the checkpoint are in the file
-	await(k.t, "the run comes some way", func() bool {
+	beyond := k.rng.IntN(2) == 0 // wait until the file has steps after the checkpoint
+	await(k.t, "the run makes progress", func() bool {
 		if s, err := k.f.Status(); err == nil && s.State.Ended() {
 			k.t.Fatalf("the run ended by itself: %+v", s)
 		}
@@ -153,19 +153,19 @@ func (k *killing) resume() {
 	k.want(http.StatusAccepted, "POST", "/api/runs/"+k.id+"/resume", map[string]any{}, nil)
 }
 
-// forget empties the server's log, so that what is started from now on can be told.
+// forget clears the server's log, so that it lists only processes started from now on.
 func (k *killing) forget() {
 	k.log.mu.Lock()
 	defer k.log.mu.Unlock()
 	k.log.b.Reset()
 }
 
-// wait lasts up to so many milliseconds.
+// wait sleeps for a random time of up to ms milliseconds.
 func (k *killing) wait(ms int) {
 	time.Sleep(time.Duration(k.rng.IntN(ms*1000)) * time.Microsecond)
 }
 
-// lastStep is the last step whose line in points.jsonl is whole.
+// lastStep returns the last step with a complete line in points.jsonl.
 func (k *killing) lastStep() int {
 	k.t.Helper()
 	for {
@@ -185,18 +185,18 @@ func (k *killing) lastStep() int {
 	}
 }
 
-// killRun leaves no process at work, nor one that was started twice and waits for the lock.
+// killRun kills the run's process, and any second one that was started and waits for the lock.
 func (k *killing) killRun() {
 	k.t.Helper()
 	if err := syscall.Kill(k.pid, syscall.SIGKILL); err != nil && !(k.full && errors.Is(err, syscall.ESRCH)) {
 		k.t.Fatalf("the run's process %d: %v", k.pid, err)
 	}
-	await(k.t, "the killed process is gone, and its lock with it", func() bool {
+	await(k.t, "the killed process and its lock are gone", func() bool {
 		h, held := k.f.Holder()
 		if held && h.PID != 0 && h.PID != k.pid && h.PID != k.cmd.Process.Pid {
 			syscall.Kill(h.PID, syscall.SIGKILL)
 		}
-		time.Sleep(20 * time.Millisecond) // more than lies between two tries for a lock
+		time.Sleep(20 * time.Millisecond) // longer than the interval between attempts to lock
 		return !held && !alive(k.pid) && !k.f.Locked()
 	})
 	k.working = false
@@ -229,7 +229,7 @@ func (k *killing) serverAlone() {
 	k.restart()
 }
 
-// runWhileStopped suspends the process first, as a scheduler or a terminal does, which may be in the middle of anything.
+// runWhileStopped suspends the process first, as a scheduler or a terminal may do at any point.
 func (k *killing) runWhileStopped() {
 	k.t.Helper()
 	if err := syscall.Kill(k.pid, syscall.SIGSTOP); err != nil {
@@ -239,7 +239,7 @@ func (k *killing) runWhileStopped() {
 	k.runAlone()
 }
 
-// runWithinWrite leaves the beginning of a line, and of a file that was to replace another.
+// runWithinWrite leaves an incomplete line in points.jsonl, as after a kill during a write.
 func (k *killing) runWithinWrite() {
 	k.t.Helper()
 	k.killRun()
@@ -255,8 +255,7 @@ func (k *killing) runWithinWrite() {
 	k.reach(k.id, "ended", func(r model.Run) bool { return r.State.Ended() })
 }
 
-// runOnFullDisk takes the room that is left, and gives it back: after the run has ended by itself, or was killed there, or was killed
-// there with its server.
+// runOnFullDisk fills the disk and frees it again after the run has ended by itself, was killed, or was killed with its server.
 func (k *killing) runOnFullDisk() {
 	k.t.Helper()
 	path := filepath.Join(k.dir, "ballast")
@@ -276,7 +275,7 @@ func (k *killing) runOnFullDisk() {
 	k.full, k.errors = true, append(k.errors, "no space left on device")
 	switch k.rng.IntN(3) {
 	case 0:
-		await(k.t, "the process without room ends", func() bool { return !k.f.Locked() })
+		await(k.t, "the process without disk space ends", func() bool { return !k.f.Locked() })
 		k.working = false
 	case 1:
 		k.wait(200)
@@ -294,13 +293,13 @@ func (k *killing) runOnFullDisk() {
 		k.restart()
 	}
 	k.reach(k.id, "ended", func(r model.Run) bool { return r.State.Ended() })
-	await(k.t, "the folder is told, which had no room for it", func() bool {
+	await(k.t, "the final state is written to the folder once there is space", func() bool {
 		s, err := k.f.Status()
 		return err == nil && s.State.Ended()
 	})
 }
 
-// serverWhileStarting leaves a run that may be queued, started, or at work; the next server goes on from there.
+// serverWhileStarting kills the server while the run may be queued, started or running; the next server must continue from there.
 func (k *killing) serverWhileStarting() {
 	k.killRun()
 	k.reach(k.id, "ended", func(r model.Run) bool { return r.State.Ended() })
@@ -309,15 +308,15 @@ func (k *killing) serverWhileStarting() {
 	k.kill()
 	k.restart()
 	k.reachState(k.id, model.Running)
-	await(k.t, "the process at work is known", func() bool {
+	await(k.t, "the running process is known", func() bool {
 		h, held := k.f.Holder()
 		k.pid, k.working = h.PID, held
 		return held && h.PID != 0
 	})
 }
 
-// runWhileBeginning kills a process that may not have taken its lock, read its checkpoint, or cut back its points. Where it
-// had not, and the server did not live to see its end, the run still waits in the queue, and the next server starts it.
+// runWhileBeginning kills a process that may not have taken its lock, read its checkpoint or truncated its points yet. If it had not, and
+// the server was killed before it saw the end, the run is still queued and the next server starts it.
 func (k *killing) runWhileBeginning() {
 	k.killRun()
 	k.reach(k.id, "ended", func(r model.Run) bool { return r.State.Ended() })
@@ -331,7 +330,7 @@ func (k *killing) runWhileBeginning() {
 	}
 }
 
-// check asks the first question after a round: is it true what is said of the run?
+// check compares the run's state in the API and in its folder with reality after a round.
 func (k *killing) check() {
 	k.t.Helper()
 	r := k.run(k.id)
@@ -341,12 +340,12 @@ func (k *killing) check() {
 	}
 	if k.working {
 		if r.State != model.Running || r.PID != k.pid || !alive(r.PID) {
-			k.t.Errorf("process %d works on the run, of which is said: %+v", k.pid, r.Status)
+			k.t.Errorf("process %d is running, but the state is %+v", k.pid, r.Status)
 		}
 		return
 	}
 	if r.State != model.Interrupted && r.State != model.Failed || r.Reason == "" || r.Ended.IsZero() || kept.State != r.State || kept.Reason != r.Reason {
-		k.t.Errorf("no process works on the run, of which is said: %+v; its folder says %s, %q", r.Status, kept.State, kept.Reason)
+		k.t.Errorf("no process is running, but the state is %+v; its folder has %s, %q", r.Status, kept.State, kept.Reason)
 	}
 	if r.Checkpoint != k.f.Latest() || r.Step < r.Checkpoint {
 		k.t.Errorf("step %d, checkpoint %d; the newest is of step %d", r.Step, r.Checkpoint, k.f.Latest())
@@ -354,7 +353,7 @@ func (k *killing) check() {
 	k.stored(k.id, k.lastStep())
 }
 
-// stored waits until the index has the last step of a run, and makes sure that it has every one before.
+// stored waits until the index has the last step of a run and checks that it has all steps before.
 func (s *site) stored(id string, last int) {
 	s.t.Helper()
 	var page model.PointPage
@@ -367,7 +366,7 @@ func (s *site) stored(id string, last int) {
 	}
 }
 
-// end lets the run finish and compares what was measured with what is stored.
+// end lets the run finish and compares the measured points with the stored ones.
 func (k *killing) end() {
 	k.t.Helper()
 	if k.working {
@@ -381,14 +380,14 @@ func (k *killing) end() {
 	k.stored(k.id, last)
 	k.wholeIndex(k.id, totals)
 	if k.redone == 0 {
-		k.t.Error("no resume had points to drop, so nothing was shown")
+		k.t.Error("no resume dropped points, so the test proves nothing")
 	}
 	k.t.Logf("%d steps by %d processes; %d resumes dropped points", last, r.Attempt, k.redone)
 	k.close()
 }
 
-// TestFirstAnswerAfterLongAbsence lets a run go on and die while no server watches, having measured more than one look takes
-// in: the next server's first answer says that it is dead.
+// TestFirstAnswerAfterLongAbsence lets a run continue and die while no server is running, with more points than one read covers. The
+// first response of the next server must have the run as interrupted.
 func TestFirstAnswerAfterLongAbsence(t *testing.T) {
 	t.Parallel()
 	const first, last = 100, 12_000
@@ -419,7 +418,7 @@ func TestFirstAnswerAfterLongAbsence(t *testing.T) {
 	lock.Unlock()
 	s = serve(t, root.Dir())
 	if r := s.run(f.ID()); r.State != model.Interrupted || r.Reason == "" {
-		t.Errorf("the first answer says %s, %q", r.State, r.Reason)
+		t.Errorf("first response: %s, %q", r.State, r.Reason)
 	}
 	s.stored(f.ID(), last)
 	s.close()

@@ -15,7 +15,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// document is what the test reads of an OpenAPI document.
+// document is the part of an OpenAPI document that the test reads.
 type document struct {
 	OpenAPI string
 	Missing string `json:"x-missing"`
@@ -28,22 +28,23 @@ type document struct {
 	}
 }
 
-// Every address of the API is described, every description is of an address, and what a fresh server answers validates.
+// TestOpenAPI checks that every route of the API is documented, that every documented route exists, and that responses of a new server
+// match their schemas.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := started(t, command(t, "serve", "--addr", "127.0.0.1:0", "--data", dir), dir) // with the runs that the program ships
+	s := started(t, command(t, "serve", "--addr", "127.0.0.1:0", "--data", dir), dir) // with the shipped runs
 	var doc document
 	raw := s.want(200, "GET", "/openapi.json", nil, &doc)
 	if doc.OpenAPI != "3.1.0" || doc.Missing != "" {
-		t.Errorf("OpenAPI %s; %q is described and no route", doc.OpenAPI, doc.Missing)
+		t.Errorf("OpenAPI %s; %q is documented but not a route", doc.OpenAPI, doc.Missing)
 	}
 	schemas := compiler(t, raw)
 	tried := 0
 	for path, operations := range doc.Paths {
 		for method, o := range operations {
 			if len(o.Tags) != 1 || o.Tags[0] == "Pages" && (strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/img/")) {
-				t.Errorf("%s %s is not described in handlers/docs/operations.go", method, path)
+				t.Errorf("%s %s is not documented in handlers/docs/operations.go", method, path)
 			}
 			if o.Example == "" || !expect.All() {
 				continue
@@ -55,7 +56,7 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	if expect.All() && tried < 45 {
-		t.Errorf("only %d answers were tried", tried)
+		t.Errorf("only %d responses were checked", tried)
 	}
 	wrong := schemas("/components/schemas/Error")
 	for _, path := range []string{"/api/runs/none", "/api/datasets/none", "/api/play/none", "/api/runs?q=((", "/api/report/none.txt?runs=x"} {
@@ -65,16 +66,16 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	if schemas("/components/schemas/Run").Validate(parsed(t, `{"id": 7}`)) == nil {
-		t.Error("anything validates")
+		t.Error("the schema accepts anything")
 	}
 }
 
-// validates gets an example and holds it to its schema.
+// validates requests an example and checks the response against its schema.
 func (s *site) validates(t *testing.T, schemas func(string) *jsonschema.Schema, path, method, example, media string, typed bool) {
 	t.Helper()
 	var resp *http.Response
 	var answer []byte
-	await(t, example+" is answered with 200", func() bool {
+	await(t, example+" returns 200", func() bool {
 		var err error
 		if resp, err = http.Get(s.url + example); err != nil {
 			t.Fatal(err)
@@ -83,7 +84,7 @@ func (s *site) validates(t *testing.T, schemas func(string) *jsonschema.Schema, 
 		if answer, err = io.ReadAll(resp.Body); err != nil {
 			t.Fatal(err)
 		}
-		return resp.StatusCode != 202 // still being counted
+		return resp.StatusCode != 202 // 202: still being computed
 	})
 	if resp.StatusCode != 200 {
 		t.Errorf("%s: %d %.200s", example, resp.StatusCode, answer)
@@ -101,7 +102,7 @@ func (s *site) validates(t *testing.T, schemas func(string) *jsonschema.Schema, 
 	}
 }
 
-// compiler finds the schemas within a document.
+// compiler returns a function that compiles a schema in the document by JSON pointer.
 func compiler(t *testing.T, raw string) func(pointer string) *jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()

@@ -17,8 +17,8 @@ import (
 	"slotscope/model/expect"
 )
 
-// TestServeInParallel: a server that may train two runs at once trains two of three, each on its share of the cores, and the third once one
-// of them ends.
+// TestServeInParallel checks that a server with --parallel 2 trains two of three runs, each on its share of the cores, and starts the third
+// when one of them ends.
 func TestServeInParallel(t *testing.T) {
 	t.Parallel()
 	expect.Long(t)
@@ -36,18 +36,18 @@ func TestServeInParallel(t *testing.T) {
 	}
 	works := func(r model.Run) bool { return r.State == model.Running && r.Step > 0 }
 	for _, id := range ids[:2] {
-		if threads, want := threadsOf(t, s.reach(id, "at work", works).PID), strconv.Itoa(max(1, cpu.Cores()/2)); threads != want {
+		if threads, want := threadsOf(t, s.reach(id, "running", works).PID), strconv.Itoa(max(1, cpu.Cores()/2)); threads != want {
 			t.Errorf("run %s has %s threads, want %s of %d", id, threads, want, cpu.Cores())
 		}
 	}
 	if r := s.run(ids[2]); r.State != model.Queued {
-		t.Errorf("beside two that work, the third run is %s", r.State)
+		t.Errorf("with two runs in progress, the third is %s", r.State)
 	}
 	s.want(http.StatusAccepted, http.MethodPost, "/api/runs/"+ids[0]+"/stop", map[string]any{}, nil)
 	s.reachState(ids[0], model.Stopped)
-	s.reach(ids[2], "at work", works)
+	s.reach(ids[2], "running", works)
 	if r := s.run(ids[1]); r.State != model.Running {
-		t.Errorf("meanwhile the second run is %s", r.State)
+		t.Errorf("after the stop of the first, the second run is %s", r.State)
 	}
 	for _, id := range ids[1:] {
 		s.want(http.StatusAccepted, http.MethodPost, "/api/runs/"+id+"/stop", map[string]any{}, nil)
@@ -56,7 +56,7 @@ func TestServeInParallel(t *testing.T) {
 	s.close()
 }
 
-// threadsOf is how many threads the engine of a process was told to use.
+// threadsOf returns the number of threads set in a process's environment.
 func threadsOf(t *testing.T, pid int) string {
 	t.Helper()
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
@@ -66,7 +66,7 @@ func threadsOf(t *testing.T, pid int) string {
 	const name = cpu.ThreadsEnv + "="
 	found := slices.DeleteFunc(strings.Split(string(env), "\x00"), func(v string) bool { return !strings.HasPrefix(v, name) })
 	if len(found) == 0 {
-		return "no word of"
+		return "an unset number of"
 	}
 	return strings.TrimPrefix(found[len(found)-1], name)
 }

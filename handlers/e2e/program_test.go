@@ -28,13 +28,13 @@ import (
 	"slotscope/model/folder"
 )
 
-// patience bounds every wait for something that must come; a busy machine is slow, not wrong.
+// patience limits every wait; it is long because the machine may be busy.
 const patience = 90 * time.Second
 
-// built is the folder of the program under test, made by the first test that asks for it.
+// built is the folder of the program under test, created by the first test that needs it.
 var built string
 
-// TestMain lets more tests run at once than there are cores, for most of their time they wait for a process or a page.
+// TestMain lets more tests run at once than there are cores, because they mostly wait for a process or a page.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
@@ -61,7 +61,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return file, nil
 })
 
-// program is the real thing, built once.
+// program returns the path of the program, built once.
 func program(t *testing.T) string {
 	t.Helper()
 	file, err := build()
@@ -71,7 +71,7 @@ func program(t *testing.T) string {
 	return file
 }
 
-// command is the program with arguments, cut off from whatever this shell says of Slotscope or of a GPU.
+// command returns the program with arguments, isolated from this shell's settings for Slotscope and GPUs.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(program(t), args...)
@@ -79,7 +79,7 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// exitCode waits for a started program to end; −1 where a signal ended it.
+// exitCode waits for a started program to end; −1 if a signal ended it.
 func exitCode(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
 	ended := make(chan error, 1)
@@ -98,7 +98,7 @@ func exitCode(t *testing.T, cmd *exec.Cmd) int {
 	}
 }
 
-// await asks again and again until ok; what tells what stands in the way.
+// await polls until ok; what describes the condition in the failure message.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < patience; time.Sleep(5 * time.Millisecond) {
@@ -106,10 +106,10 @@ func await(t *testing.T, what string, ok func() bool) {
 			return
 		}
 	}
-	t.Fatalf("not within %v: %s", patience, what)
+	t.Fatalf("not reached within %v: %s", patience, what)
 }
 
-// text collects what a process says.
+// text collects the output of a process.
 type text struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -135,20 +135,20 @@ type site struct {
 	cmd *exec.Cmd
 	log *text // its standard error
 
-	errors []string // parts of lines of the log that a test provokes
+	errors []string // fragments of log lines that the test expects
 }
 
-// quiet fails the test for every error in the server's log that it did not provoke.
+// quiet fails the test for every unexpected error in the server's log.
 func (s *site) quiet() {
 	s.t.Helper()
 	for line := range strings.Lines(s.log.String()) {
 		if strings.Contains(line, "level=ERROR") && !slices.ContainsFunc(s.errors, func(part string) bool { return strings.Contains(line, part) }) {
-			s.t.Errorf("the server logs %s", line)
+			s.t.Errorf("unexpected error in the server's log: %s", line)
 		}
 	}
 }
 
-// serve starts the server on a data folder and waits until it says that it listens.
+// serve starts the server on a data folder and waits until it listens.
 func serve(t *testing.T, dir string) *site {
 	t.Helper()
 	return started(t, command(t, "serve", "--shipped=false", "--addr", "127.0.0.1:0", "--data", dir), dir)
@@ -172,28 +172,28 @@ func started(t *testing.T, cmd *exec.Cmd, dir string) *site {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	url, found := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 	if err != nil || !found {
-		t.Fatalf("the server says %q, %v\n%s", line, err, s.log)
+		t.Fatalf("server output %q, %v\n%s", line, err, s.log)
 	}
 	s.url = url
 	return s
 }
 
-// close ends the server as Ctrl-C does, and makes sure that it goes in order.
+// close stops the server as Ctrl-C does and checks its exit code.
 func (s *site) close() {
 	s.t.Helper()
 	s.cmd.Process.Signal(os.Interrupt)
 	if code := exitCode(s.t, s.cmd); code != 0 {
-		s.t.Errorf("the server exits with %d\n%s", code, s.log)
+		s.t.Errorf("server exit code %d\n%s", code, s.log)
 	}
 }
 
-// kill ends the server without a word.
+// kill kills the server.
 func (s *site) kill() {
 	s.cmd.Process.Kill()
 	s.cmd.Wait()
 }
 
-// call speaks to the API: a body of nil is a GET. The answer is decoded into out, where that is not nil.
+// call sends a request to the API, with a JSON body unless body is nil, and decodes the response into out unless out is nil.
 func (s *site) call(method, path string, body, out any) (status int, answer string) {
 	s.t.Helper()
 	var payload io.Reader
@@ -220,18 +220,18 @@ func (s *site) call(method, path string, body, out any) (status int, answer stri
 	}
 	if out != nil {
 		if err := json.Unmarshal(b, out); err != nil {
-			s.t.Fatalf("%s %s answers %d %q: %v", method, path, res.StatusCode, b, err)
+			s.t.Fatalf("%s %s: status %d, body %q: %v", method, path, res.StatusCode, b, err)
 		}
 	}
 	return res.StatusCode, string(b)
 }
 
-// want is call for what must succeed.
+// want is call that fails the test on any other status.
 func (s *site) want(status int, method, path string, body, out any) string {
 	s.t.Helper()
 	got, answer := s.call(method, path, body, out)
 	if got != status {
-		s.t.Fatalf("%s %s answers %d %s, want %d", method, path, got, answer, status)
+		s.t.Fatalf("%s %s: status %d %s, want %d", method, path, got, answer, status)
 	}
 	return answer
 }
@@ -242,7 +242,7 @@ func (s *site) run(id string) (r model.Run) {
 	return r
 }
 
-// reach waits until a run satisfies ok, and returns it as it then is.
+// reach waits until a run satisfies ok and returns it.
 func (s *site) reach(id, what string, ok func(model.Run) bool) (r model.Run) {
 	s.t.Helper()
 	for start := time.Now(); time.Since(start) < patience; time.Sleep(10 * time.Millisecond) {
@@ -259,7 +259,7 @@ func (s *site) reachState(id string, state model.State) model.Run {
 	return s.reach(id, string(state), func(r model.Run) bool { return r.State == state })
 }
 
-// folder opens a run's folder. Whatever still works on the run when the test ends is ended.
+// folder opens a run's folder and kills the run's processes when the test ends.
 func (s *site) folder(id string) *folder.Folder {
 	s.t.Helper()
 	return openRun(s.t, filepath.Join(s.dir, "runs", id))
@@ -272,14 +272,14 @@ func openRun(t *testing.T, dir string) *folder.Folder {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		f.Signal(os.Kill) // an error says that none works on it
+		f.Signal(os.Kill) // fails if there is no process
 		f.SignalEvaluation(os.Kill)
 		f.Close()
 	})
 	return f
 }
 
-// tinyNet is the smallest network that has every part, as words after `slotscope train`.
+// tinyNet returns the smallest network with every part, as arguments of `slotscope train`.
 func tinyNet(more ...string) (words []string) {
 	for _, entry := range append([]string{"widths=2,2,2,2", "fc=4", "d=8", "k=4", "m=2", "batch=1", "lr_schedule=constant", "engine=cpu", "eval_images=8",
 		"checkpoint_every=5", "sample_every=50", "eval_every=1000000", "evaluate=none"}, more...) {
@@ -288,7 +288,7 @@ func tinyNet(more ...string) (words []string) {
 	return words
 }
 
-// tinyConfig is the same as the body of POST /api/runs.
+// tinyConfig returns the same as the body of POST /api/runs.
 func tinyConfig(more ...string) map[string]any {
 	config := map[string]any{}
 	for _, entry := range tinyNet(more...) {
@@ -299,7 +299,7 @@ func tinyConfig(more ...string) map[string]any {
 	return map[string]any{"config": config}
 }
 
-// wholeFile makes sure that points.jsonl holds every step from 1 to last exactly once, in order, and returns the totals.
+// wholeFile checks that points.jsonl has every step from 1 to last exactly once, in order, and returns the total losses.
 func wholeFile(t *testing.T, f *folder.Folder, last int) (totals []float64) {
 	t.Helper()
 	for offset := int64(0); ; {
@@ -319,12 +319,12 @@ func wholeFile(t *testing.T, f *folder.Folder, last int) (totals []float64) {
 		offset = next
 	}
 	if len(totals) != last {
-		t.Fatalf("points.jsonl holds %d steps, want %d", len(totals), last)
+		t.Fatalf("points.jsonl has %d steps, want %d", len(totals), last)
 	}
 	return totals
 }
 
-// wholeIndex makes sure that the API holds the same steps exactly once, with the same totals.
+// wholeIndex checks that the API returns the same steps exactly once, with the same total losses.
 func (s *site) wholeIndex(id string, totals []float64) {
 	s.t.Helper()
 	var stored []model.Sample
@@ -332,7 +332,7 @@ func (s *site) wholeIndex(id string, totals []float64) {
 		var page model.PointPage
 		s.want(http.StatusOK, "GET", fmt.Sprintf("/api/runs/%s/points?names=total&since=%d", id, since), nil, &page)
 		if page.Head != len(totals) || page.Last <= since {
-			s.t.Fatalf("run %s: after step %d the index answers up to %d of %d, the file has %d", id, since, page.Last, page.Head, len(totals))
+			s.t.Fatalf("run %s: after step %d the index has steps up to %d of %d, the file has %d", id, since, page.Last, page.Head, len(totals))
 		}
 		stored, since = append(stored, page.Series["total"]...), page.Last
 	}
@@ -350,7 +350,7 @@ func (s *site) wholeIndex(id string, totals []float64) {
 
 var startedPID = regexp.MustCompile(`msg="run started" run=(\S+) pid=(\d+)`)
 
-// starts lists the processes that the server has started for a run.
+// starts lists the PIDs of the processes that the server started for a run.
 func (s *site) starts(id string) (pids []int) {
 	for _, m := range startedPID.FindAllStringSubmatch(s.log.String(), -1) {
 		if pid, err := strconv.Atoi(m[2]); m[1] == id && err == nil {
@@ -360,7 +360,7 @@ func (s *site) starts(id string) (pids []int) {
 	return pids
 }
 
-// alive says whether a process runs; one that is dead but not yet waited for does not.
+// alive reports whether a process is running; zombies are not.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

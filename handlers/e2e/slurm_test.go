@@ -19,11 +19,11 @@ import (
 	"slotscope/model/sweep"
 )
 
-// slurmCluster starts SLURM on this machine and points its commands there, or skips the test. It returns a data folder, which is
-// removed once SLURM has ended.
+// slurmCluster starts SLURM on this machine and sets SLURM_CONF, or skips the test. It returns a data folder, which is removed after
+// SLURM has stopped.
 func slurmCluster(t *testing.T) (data string) {
 	t.Helper()
-	parent, err := os.MkdirTemp("/tmp", "slotscope-slurm-") // munged takes no folder that others may write
+	parent, err := os.MkdirTemp("/tmp", "slotscope-slurm-") // munged rejects folders that others can write to
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func slurmCluster(t *testing.T) (data string) {
 		os.RemoveAll(parent)
 	})
 	if start.ProcessState != nil && start.ProcessState.ExitCode() == 3 {
-		t.Skip("SLURM is not installed here, so nothing is submitted to it: " + strings.TrimSpace(said.String()))
+		t.Skip("SLURM is not installed: " + strings.TrimSpace(said.String()))
 	}
 	if err != nil {
 		t.Fatalf("tools/slurm.sh start: %v\n%s", err, said.String())
@@ -49,17 +49,17 @@ func slurmCluster(t *testing.T) (data string) {
 	return filepath.Join(parent, "data")
 }
 
-// clusterConfig is a run of the preset tiny.
+// clusterConfig returns the request for a run with the preset tiny.
 func clusterConfig(seed, steps string) map[string]any {
 	return map[string]any{"name": "cluster " + seed, "config": map[string]any{"preset": "tiny", "engine": "cpu", "batch": "96", "steps": steps, "seed": seed,
 		"checkpoint_every": "8", "sample_every": "48", "eval_every": "48", "eval_images": "8", "evaluate": "none"}}
 }
 
-// endless is more steps than any test waits for: such a run is met under way, however fast the machine or slow its disk.
+// endless is more steps than any test waits for, so that the run is still in progress on any machine.
 const endless = "1000000"
 
-// TestSlurm has a cluster of one node train three runs: one undisturbed, one cancelled and resumed, one killed, which its job
-// puts back into the queue, then cancelled and resumed too. A fourth is submitted from a shell. The server is replaced meanwhile. Every series is whole.
+// TestSlurm trains three runs on a cluster of one node: one undisturbed, one stopped and resumed, one killed, requeued by its job, then
+// stopped and resumed, too. A fourth is submitted from a shell. The server is restarted in between. Every series must be complete.
 func TestSlurm(t *testing.T) {
 	expect.Long(t)
 	dir := slurmCluster(t)
@@ -68,18 +68,18 @@ func TestSlurm(t *testing.T) {
 	}
 	s := start()
 	var ids []string
-	for _, c := range [][2]string{{"2", endless}, {"3", endless}, {"1", "48"}} { // the first has its place at once
+	for _, c := range [][2]string{{"2", endless}, {"3", endless}, {"1", "48"}} { // the first starts at once
 		var r model.Run
 		s.want(http.StatusCreated, "POST", "/api/runs", clusterConfig(c[0], c[1]), &r)
 		ids = append(ids, r.ID)
-		s.folder(r.ID) // what is left of it at the end is ended
+		s.folder(r.ID) // kills its processes at the end of the test
 	}
 	cancelled, killed, calm := ids[0], ids[1], ids[2]
 
 	under := func(r model.Run) bool { return r.State == model.Running && r.Checkpoint >= 8 }
 	r := s.reach(cancelled, "under way", under)
 	if r.PID == 0 {
-		t.Errorf("a running run has no process: %+v", r.Status)
+		t.Errorf("a running run has no PID: %+v", r.Status)
 	}
 	s.want(http.StatusAccepted, "POST", "/api/runs/"+cancelled+"/stop", map[string]any{}, nil)
 	s.reachState(cancelled, model.Stopped)
@@ -90,14 +90,14 @@ func TestSlurm(t *testing.T) {
 	}
 	waiting := s.reach(killed, "back in the queue", func(r model.Run) bool { return r.State == model.Queued })
 	if !strings.Contains(waiting.Reason, "SLURM") {
-		t.Errorf("a run that SLURM holds says %q", waiting.Reason)
+		t.Errorf("reason of a run queued by SLURM: %q", waiting.Reason)
 	}
 	s.close()
 	s = start()
 
 	again := s.reach(killed, "under way again", func(r model.Run) bool { return r.State == model.Running && r.Attempt == 2 && r.Step > r.Resumed })
 	if again.Resumed < 8 {
-		t.Errorf("the killed run began again at step %d", again.Resumed)
+		t.Errorf("the killed run resumed from step %d", again.Resumed)
 	}
 	s.want(http.StatusAccepted, "POST", "/api/runs/"+killed+"/stop", map[string]any{}, nil)
 	for _, id := range []string{cancelled, killed} {
@@ -119,7 +119,7 @@ func TestSlurm(t *testing.T) {
 	sweepFromShell(t, dir)
 }
 
-// evaluatedByItsJob waits until the job that trained a run has measured it too.
+// evaluatedByItsJob waits until the job that trained a run has also evaluated it.
 func evaluatedByItsJob(t *testing.T, s *site, id string) {
 	t.Helper()
 	f := s.folder(id)
@@ -133,7 +133,7 @@ func evaluatedByItsJob(t *testing.T, s *site, id string) {
 	}
 }
 
-// sweepFromShell is a whole sweep from a login node, without a server: one array, evaluated as its runs end.
+// sweepFromShell runs a whole sweep from a login node without a server, as one job array whose runs are evaluated when they finish.
 func sweepFromShell(t *testing.T, dir string) {
 	t.Helper()
 	plan := filepath.Join(t.TempDir(), "plan.json")
@@ -144,11 +144,11 @@ func sweepFromShell(t *testing.T, dir string) {
 	code, out, said := says(t, "sweep", plan, "--executor", "slurm", "--data", dir, "--engine", "cpu", "--slurm", "time=5", "--json")
 	var answer sweep.Record
 	if err := json.Unmarshal([]byte(out), &answer); code != 0 || err != nil || answer.Done != 2 || strings.Count(said, "2 runs are SLURM jobs") != 1 {
-		t.Errorf("sweep --executor slurm exits with %d, prints %q (%v), says %s", code, out, err, said)
+		t.Errorf("sweep --executor slurm: exit code %d, stdout %q (%v), stderr %s", code, out, err, said)
 	}
 }
 
-// arrayOfASweep has a sweep's two runs trained by one array, each asking for a limit of time of its own.
+// arrayOfASweep checks that a sweep's two runs are trained by one job array with the requested time limit.
 func arrayOfASweep(t *testing.T, s *site) {
 	t.Helper()
 	var answer sweep.Record
@@ -173,18 +173,18 @@ func arrayOfASweep(t *testing.T, s *site) {
 		}
 	}
 	if len(answer.Items) != 2 || len(jobs) != 1 {
-		t.Errorf("%d runs were trained by the arrays %v", len(answer.Items), jobs)
+		t.Errorf("%d runs in the arrays %v", len(answer.Items), jobs)
 	}
 }
 
-// submitFromShell is what somebody on a login node does, without a server.
+// submitFromShell submits a run from a login node without a server.
 func submitFromShell(t *testing.T, dir string) (id string) {
 	t.Helper()
 	code, out, said := says(t, "train", "--executor", "slurm", "--data", dir, "--preset", "tiny", "--engine", "cpu", "--steps", "48", "--batch", "16",
 		"--set", "checkpoint_every=8", "--set", "eval_images=8", "--set", "evaluate=quick", "--slurm", "time=10", "--json")
 	var answer struct{ Run, Job string }
 	if err := json.Unmarshal([]byte(out), &answer); code != 0 || err != nil || answer.Job == "" {
-		t.Fatalf("train --executor slurm exits with %d, prints %q (%v), says %s", code, out, err, said)
+		t.Fatalf("train --executor slurm: exit code %d, stdout %q (%v), stderr %s", code, out, err, said)
 	}
 	return answer.Run
 }

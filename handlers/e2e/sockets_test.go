@@ -20,8 +20,8 @@ import (
 	"slotscope/model/expect"
 )
 
-// TestManySockets holds many sockets on one live run, a fifth of which never read, and measures how long handshakes take, the server's
-// memory, and how fast the run trains before, during and after. SLOTSCOPE_SOCKETS is how many; tools/socket-load.sh prints the figures.
+// TestManySockets opens many sockets on one live run, a fifth of which never read, and measures handshake times, the server's memory, and
+// the training speed before, during and after. SLOTSCOPE_SOCKETS sets the number; tools/socket-load.sh prints the results.
 func TestManySockets(t *testing.T) {
 	expect.Long(t)
 	count := 40
@@ -31,8 +31,8 @@ func TestManySockets(t *testing.T) {
 	s := serve(t, t.TempDir())
 	var r model.Run
 	s.want(http.StatusCreated, "POST", "/api/runs", tinyConfig("steps=1000000", "checkpoint_every=1000"), &r)
-	s.folder(r.ID) // ends the run with the test
-	s.reach(r.ID, "at work", func(r model.Run) bool { return r.State == model.Running && r.Step > 20 })
+	s.folder(r.ID) // kills the run at the end of the test
+	s.reach(r.ID, "running", func(r model.Run) bool { return r.State == model.Running && r.Step > 20 })
 	const span = 3 * time.Second
 	speed := func() float64 {
 		first, begin := s.run(r.ID).Step, time.Now()
@@ -66,7 +66,7 @@ func TestManySockets(t *testing.T) {
 			}
 			defer conn.Close()
 			go func() { <-done; conn.Close() }()
-			for i%5 != 0 { // every fifth is slow: it reads nothing
+			for i%5 != 0 { // every fifth never reads
 				if _, _, err := conn.ReadMessage(); err != nil {
 					return
 				}
@@ -91,23 +91,23 @@ func TestManySockets(t *testing.T) {
 	}
 	for i, n := range heard {
 		if i%5 != 0 && n == 0 {
-			t.Fatalf("socket %d heard nothing", i)
+			t.Fatalf("socket %d received nothing", i)
 		}
 	}
 	if during == 0 || after == 0 {
-		t.Error("the run stood still")
+		t.Error("the run made no progress")
 	}
 	if perSocket := (held - memory) / int64(count); perSocket > 4<<20 {
-		t.Errorf("each socket holds %d bytes of the server's memory", perSocket)
+		t.Errorf("each socket takes %d bytes of the server's memory", perSocket)
 	}
 }
 
-// memory is the server's resident memory in bytes.
+// memory returns the server's resident memory in bytes.
 func (s *site) memory() int64 {
 	s.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
-		s.t.Skip("no /proc here")
+		s.t.Skip("no /proc")
 	}
 	kb, err := strconv.ParseInt(regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindStringSubmatch(string(status))[1], 10, 64)
 	if err != nil {

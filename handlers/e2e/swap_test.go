@@ -24,12 +24,12 @@ import (
 	"slotscope/model"
 )
 
-// TestFromEmptyFolderToSlotSwap is the whole way through the product: an empty folder, a form, a training that is watched,
-// stopped and resumed, and a slot that takes another code by mouse and by keyboard.
+// TestFromEmptyFolderToSlotSwap is the complete user journey: an empty folder, the new-run form, a training that is watched, stopped and
+// resumed, and a slot that gets another code by mouse and by keyboard.
 func TestFromEmptyFolderToSlotSwap(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("trains for some hundred steps")
+		t.Skip("trains for several hundred steps")
 	}
 	handlertest.NeedsBrowser(t)
 	s := serve(t, filepath.Join(t.TempDir(), "data"))
@@ -54,7 +54,7 @@ func TestFromEmptyFolderToSlotSwap(t *testing.T) {
 	s.close()
 }
 
-// startRun goes from the first page to the form, fills it in and sends it.
+// startRun goes from the first page to the new-run form, fills it in and submits it.
 func (v *visitor) startRun() (id string) {
 	v.t.Helper()
 	v.do(chromedp.Navigate(v.url))
@@ -64,7 +64,7 @@ func (v *visitor) startRun() (id string) {
 	v.see(`document.getElementById('preset').value === 'tiny' && document.getElementById('model').value === 'hrr'`)
 	v.fill("#name", "end to end")
 	v.fill("#steps", "100000")
-	v.fill("#batch", "many") // refused first, in its place, everything else kept
+	v.fill("#batch", "many") // rejected at first, beside its field, with all other input kept
 	v.click(testID("start"))
 	v.see(`document.querySelector('#batch-error')?.textContent.includes('"many" is not a whole number')`)
 	v.see(`document.getElementById('steps').value === '100000' && document.getElementById('name').value === 'end to end'`)
@@ -75,11 +75,11 @@ func (v *visitor) startRun() (id string) {
 	for name, text := range map[string]string{"checkpoint_every": "30", "sample_every": "20", "eval_every": "50", "eval_images": "16"} {
 		v.fill("#"+name, text)
 	}
-	v.eval(`document.getElementById('evaluate').value = 'none'`) // the visitor evaluates later
+	v.eval(`document.getElementById('evaluate').value = 'none'`) // the user evaluates later
 	v.click(testID("start"))
 	v.see(`location.pathname.startsWith('/runs/2') && document.querySelector('[data-testid="run"]')`)
 	id = strings.TrimPrefix(v.eval(`location.pathname`), "/runs/")
-	v.site.folder(id) // ends its process, should this test fail
+	v.site.folder(id) // kills its process if the test fails
 	if r := v.site.run(id); r.Name != "end to end" || r.Config.Batch != 4 || r.Config.CheckpointEvery != 30 || r.Config.EvalImages != 16 {
 		v.t.Errorf("the form made %+v", r)
 	}
@@ -92,7 +92,7 @@ const (
 	stateShown  = `document.querySelector('[data-part="state"]').textContent`
 )
 
-// watch sees the step and the curve grow three times without loading the page again, up to a hundred steps.
+// watch waits until the step and the curve have grown three times without a reload, to more than a hundred points.
 func (v *visitor) watch() (step int) {
 	v.t.Helper()
 	v.eval(`window.stayed = true`)
@@ -100,12 +100,12 @@ func (v *visitor) watch() (step int) {
 	for range 3 {
 		before, curve, frames := v.number(stepShown), v.number(pointsShown), v.framesHeard()
 		v.see(fmt.Sprintf(`%s > %d && %s > %d`, stepShown, before, pointsShown, curve))
-		await(v.t, "points come over the socket", func() bool { return v.framesHeard() > frames }) // the page may know before this test is told
+		await(v.t, "points come over the socket", func() bool { return v.framesHeard() > frames }) // the page may be ahead of the test
 	}
 	v.see(pointsShown + ` > 100`)
 	v.see(`document.querySelector('[data-testid="samples"] img')?.naturalWidth > 0`)
 	if v.eval(`window.stayed`) != "true" {
-		v.t.Error("the page was loaded again meanwhile")
+		v.t.Error("the page was reloaded")
 	}
 	return v.number(stepShown)
 }
@@ -116,7 +116,7 @@ func (v *visitor) framesHeard() int {
 	return v.frames
 }
 
-// stop presses the button: the run saves, and the page says so.
+// stop clicks the button; the run saves a checkpoint, and the page shows it.
 func (v *visitor) stop(id string, after int) (step int) {
 	v.t.Helper()
 	v.click(testID("stop"))
@@ -129,7 +129,7 @@ func (v *visitor) stop(id string, after int) (step int) {
 	return r.Step
 }
 
-// resume goes on up to a step that is typed in.
+// resume continues up to a step entered in the dialog.
 func (v *visitor) resume(id string, last int) {
 	v.t.Helper()
 	v.click(testID("resume"))
@@ -146,19 +146,19 @@ func (v *visitor) resume(id string, last int) {
 	v.see(fmt.Sprintf(`document.querySelector('[data-testid="gaps"]')?.textContent === '%d of %d steps stored, 0 gaps'`, last, last))
 }
 
-// swap is one slot that takes another code, and the pictures before and after.
+// swap is one slot that gets another code, with the codes before and after.
 type swap struct {
 	slot, code    int
 	before, after string // codes, joined by dots
 }
 
-// play goes from the run's page to the playground and puts entries of the palette into slots.
+// play goes from the run page to the playground and puts entries of the palette into slots.
 func (v *visitor) play() {
 	v.t.Helper()
 	v.click(testID("play"))
 	v.see(`document.getElementById('play')?.dataset.ready === 'yes'`)
 	key := strings.Split(v.eval(`location.pathname`), "/")[2]
-	await(v.t, "the use of codes is counted", func() bool {
+	await(v.t, "the usage of codes is counted", func() bool {
 		status, _ := v.call("GET", "/api/play/"+key+"/usage", nil, nil)
 		return status == http.StatusOK
 	})
@@ -185,8 +185,8 @@ func (v *visitor) play() {
 	v.same("loaded again", v.shows(key, swaps[1].after), after)
 }
 
-// choose finds the two slots in which an entry that the palette shows changes the picture most: a model that has learned
-// little shows the same for many.
+// choose finds the two slots in which an entry of the palette changes the image most, because a barely trained model draws the same image
+// for many entries.
 func (v *visitor) choose(key string, codes []string) []swap {
 	v.t.Helper()
 	base := strings.Join(codes, ".")
@@ -208,12 +208,12 @@ func (v *visitor) choose(key string, codes []string) []swap {
 	}
 	slices.SortFunc(best, func(a, b swap) int { return most[b.slot] - most[a.slot] })
 	if most[best[1].slot] == 0 {
-		v.t.Fatalf("no entry of any palette changes the picture of %s", base)
+		v.t.Fatalf("no entry of any palette changes the image of %s", base)
 	}
 	return best[:2]
 }
 
-// file is the content of an address.
+// file returns the content of a URL.
 func (v *visitor) file(path string) []byte {
 	v.t.Helper()
 	return []byte(v.want(http.StatusOK, "GET", path, nil, nil))
@@ -234,7 +234,7 @@ func pixels(t *testing.T, file []byte) *image.NRGBA {
 	return out
 }
 
-// distance sums how far the channels of two pictures are apart.
+// distance returns the sum of the absolute differences of two images' channels.
 func distance(a, b *image.NRGBA) (sum int) {
 	for i, p := range a.Pix {
 		sum += max(int(p), int(b.Pix[i])) - min(int(p), int(b.Pix[i]))
@@ -242,7 +242,7 @@ func distance(a, b *image.NRGBA) (sum int) {
 	return sum
 }
 
-// farthest is the largest difference of a byte between two pictures, which PNGs hold.
+// farthest returns the largest difference of a channel between two PNG images.
 func farthest(t *testing.T, x, y []byte) (most int) {
 	t.Helper()
 	a, b := pixels(t, x), pixels(t, y)
@@ -252,11 +252,11 @@ func farthest(t *testing.T, x, y []byte) (most int) {
 	return most
 }
 
-// picture is what stands on the page, and what the server sends under its address.
+// picture is an image on the page, and the server's image of the same codes.
 type picture struct{ canvas, file []byte }
 
-// shows waits until the large picture is of codes; its pixels must be those of the address of the codes, but for 1 of 255 where the
-// browser decodes.
+// shows waits until the large image has these codes. Its pixels must equal those of the server's image, except for differences of 1 of
+// 255 because the browser decodes.
 func (v *visitor) shows(key, codes string) picture {
 	v.t.Helper()
 	v.see(fmt.Sprintf(`document.querySelector('canvas[data-testid="play-image"]')?.dataset.codes === %q`, codes))
@@ -267,7 +267,7 @@ func (v *visitor) shows(key, codes string) picture {
 	}
 	p := picture{canvas, v.file("/img/" + key + "/" + codes + ".png")}
 	if d := farthest(v.t, p.canvas, p.file); d > 1 {
-		v.t.Errorf("the picture of %s on the page and the one under its address differ by %d", codes, d)
+		v.t.Errorf("the images of %s on the page and from the server differ by %d", codes, d)
 	}
 	return p
 }
@@ -275,14 +275,14 @@ func (v *visitor) shows(key, codes string) picture {
 func (v *visitor) same(what string, got, want picture) {
 	v.t.Helper()
 	if farthest(v.t, got.canvas, want.canvas) > 1 || !bytes.Equal(got.file, want.file) {
-		v.t.Errorf("%s: another picture than before", what)
+		v.t.Errorf("%s: the image differs", what)
 	}
 }
 
 func (v *visitor) differ(what string, a, b picture) {
 	v.t.Helper()
 	if farthest(v.t, a.canvas, b.canvas) <= 1 || bytes.Equal(a.file, b.file) {
-		v.t.Errorf("%s: the picture is as before", what)
+		v.t.Errorf("%s: the image did not change", what)
 	}
 }
 
@@ -290,7 +290,7 @@ func slotCode(slot int) string {
 	return fmt.Sprintf(`document.querySelector('[data-testid="play-slot-a-%d"]').dataset.code`, slot)
 }
 
-// palette waits until the entries of a slot are there.
+// palette waits until the entries of a slot are shown.
 func (v *visitor) palette(s swap) (entry string) {
 	v.t.Helper()
 	entry = testID(fmt.Sprintf("play-palette-%d", s.code))
@@ -300,7 +300,7 @@ func (v *visitor) palette(s swap) (entry string) {
 	return entry
 }
 
-// dragEntry drags an entry of the palette into its slot; the picture follows while it is held.
+// dragEntry drags an entry of the palette into its slot; the image follows while it is held.
 func (v *visitor) dragEntry(key string, s swap) picture {
 	v.t.Helper()
 	before := v.shows(key, s.before)
@@ -321,7 +321,7 @@ func (v *visitor) dragEntry(key string, s swap) picture {
 	}
 	v.differ("while the entry is held over the slot", v.shows(key, s.after), before)
 	if got := v.eval(slotCode(s.slot)); got != code {
-		v.t.Errorf("before it is let go, slot %d has %s already", s.slot, got)
+		v.t.Errorf("slot %d already has %s before the release", s.slot, got)
 	}
 	v.do(chromedp.MouseEvent("mouseReleased", x1, y1, chromedp.ButtonLeft, pressed))
 	v.see(fmt.Sprintf(`%s === '%d'`, slotCode(s.slot), s.code))
@@ -330,18 +330,18 @@ func (v *visitor) dragEntry(key string, s swap) picture {
 	return after
 }
 
-// typeEntry puts an entry into its slot with keys alone, from the beginning of the page.
+// typeEntry puts an entry into its slot by keyboard alone, from the top of the page.
 func (v *visitor) typeEntry(key string, s swap) picture {
 	v.t.Helper()
 	v.do(chromedp.Reload())
 	before := v.shows(key, s.before)
 	v.tab(".token")
 	v.keys(kb.Home)
-	for v.eval(`document.activeElement.dataset.i`) != strconv.Itoa(s.slot) { // slots of a factor stand beside each other
+	for v.eval(`document.activeElement.dataset.i`) != strconv.Itoa(s.slot) { // slots of a factor are adjacent
 		before := v.eval(`document.activeElement.dataset.testid`)
 		v.keys(kb.ArrowRight)
 		if v.eval(`document.activeElement.dataset.testid`) == before {
-			v.t.Fatalf("slot %d is not reached by keys", s.slot)
+			v.t.Fatalf("slot %d is not reachable by keys", s.slot)
 		}
 	}
 	v.palette(s)

@@ -17,13 +17,13 @@ import (
 	"slotscope/model/folder"
 )
 
-// tinySweep is three real runs of a small network.
+// tinySweep is a plan of three real runs of a small network.
 const tinySweep = `{"name": "tiny", "preset": "tiny", "steps": 12, "set": {"batch": "4", "eval_images": "96", "widths": "4,4,8,8", "fc": "8", "d": "32", "k": "16"},
  "eval": {"pairs": 0, "noise": 20, "probe": 5, "trees": 10},
  "parts": [{"name": "main", "models": ["hrr"], "datasets": ["shapes3d-synthetic"], "seeds": [0, 1],
             "select": {"seeds": [1000], "axes": [{"field": "lr", "values": ["0.001"]}]}}]}`
 
-// TestSweepAndReport trains and evaluates a plan from a shell, goes on where it was, and writes the report of it.
+// TestSweepAndReport trains and evaluates a plan from the command line, extends it, and writes its report.
 func TestSweepAndReport(t *testing.T) {
 	t.Parallel()
 	expect.Long(t)
@@ -64,18 +64,18 @@ func TestSweepAndReport(t *testing.T) {
 		}
 	}
 	if err := json.Unmarshal(run("sweep", "own", "--vary", "lr=0.0001..0.01 log", "--vary", "k=32,64", "--random", "3", "--seeds", "3", "--race", "2", "--preset", "tiny", "--steps", "7", "--dry", "--json"), &own); err != nil || own.Runs != 9 || own.Estimate.Steps != 63 || own.Estimate.Seconds == nil {
-		t.Errorf("a sweep of one's own: %v %+v", err, own)
+		t.Errorf("a custom sweep: %v %+v", err, own)
 	}
 	first := record.Items[1].Run
 	before := attemptsOf(t, dir, first)
-	if err := os.WriteFile(plan, []byte(tinySweep), 0o644); err != nil { // one seed more
+	if err := os.WriteFile(plan, []byte(tinySweep), 0o644); err != nil { // one more seed
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(run("sweep", plan, "--json", "--records", records), &record); err != nil || record.Done != 3 {
 		t.Fatalf("%v %+v", err, record)
 	}
 	if attemptsOf(t, dir, first) != before {
-		t.Error("a run that was done ran again")
+		t.Error("a finished run was trained again")
 	}
 	out := filepath.Join(dir, "report")
 	var report struct{ Files []string }
@@ -91,16 +91,16 @@ func TestSweepAndReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer archive.Close()
-	if len(archive.File) != len(report.Files)-1 { // it holds all but itself
-		t.Errorf("%d files in the archive, %d beside it", len(archive.File), len(report.Files)-1)
+	if len(archive.File) != len(report.Files)-1 { // all but the archive itself
+		t.Errorf("%d files in the archive, %d in the folder", len(archive.File), len(report.Files)-1)
 	}
 
-	data = filepath.Join(dir, "elsewhere") // its runs come from the records, and the report is made of them
+	data = filepath.Join(dir, "elsewhere") // its runs and the report come from the records
 	if err := json.Unmarshal(run("sweep", plan, "--json", "--records", records, "--dry"), &record); err != nil || record.Done != 3 {
 		t.Errorf("dry: %v %+v", err, record)
 	}
 	if _, err := os.Stat(data); err == nil {
-		t.Error("a dry sweep made a data folder of the records")
+		t.Error("a dry sweep created a data folder from the records")
 	}
 	if err := json.Unmarshal(run("sweep", plan, "--json", "--records", records), &record); err != nil || record.Done != 3 {
 		t.Fatalf("%v %+v", err, record)
@@ -113,7 +113,7 @@ func TestSweepAndReport(t *testing.T) {
 	same(t, filepath.Join(out, "summary.csv"), filepath.Join(again, "summary.csv"))
 }
 
-// TestSweepInParallel trains two runs at the same time, each on a share of the cores, saves both when it is interrupted, and goes on.
+// TestSweepInParallel trains two runs at the same time, each on a share of the cores, saves both when interrupted, and resumes.
 func TestSweepInParallel(t *testing.T) {
 	t.Parallel()
 	expect.Long(t)
@@ -146,7 +146,7 @@ func TestSweepInParallel(t *testing.T) {
 		return cmd
 	}
 	cmd := begin()
-	await(t, "two runs work", func() bool {
+	await(t, "two runs are running", func() bool {
 		working := 0
 		for _, s := range states() {
 			if s.State == model.Running && s.Step > 0 {
@@ -157,7 +157,7 @@ func TestSweepInParallel(t *testing.T) {
 	})
 	cmd.Process.Signal(os.Interrupt)
 	if code := exitCode(t, cmd); code == 0 {
-		t.Errorf("interrupted, it ended well: %s", said)
+		t.Errorf("interrupted, but exit code 0: %s", said)
 	}
 	stopped := states()
 	for _, s := range stopped {
@@ -166,7 +166,7 @@ func TestSweepInParallel(t *testing.T) {
 		}
 	}
 	if len(stopped) != 2 {
-		t.Errorf("%d runs began", len(stopped))
+		t.Errorf("%d runs started", len(stopped))
 	}
 	for _, part := range []string{"hrr tiny shapes3d-synthetic seed 0", "  |  hrr tiny shapes3d-synthetic seed 1", "interrupted; run the same command to resume"} {
 		if !strings.Contains(said.String(), part) {
@@ -174,7 +174,7 @@ func TestSweepInParallel(t *testing.T) {
 		}
 	}
 	cmd = begin()
-	await(t, "both go on", func() bool {
+	await(t, "both resume", func() bool {
 		on := 0
 		for _, s := range states() {
 			if s.Attempt == 2 && s.Step > stopped[0].Step {
@@ -187,7 +187,7 @@ func TestSweepInParallel(t *testing.T) {
 	exitCode(t, cmd)
 }
 
-// same says that two files hold the same bytes.
+// same fails the test unless two files have the same content.
 func same(t *testing.T, a, b string) {
 	t.Helper()
 	x, errX := os.ReadFile(a)
@@ -211,7 +211,7 @@ func attemptsOf(t *testing.T, dir, id string) int {
 	return s.Attempt
 }
 
-// TestSweepAndReportRefuse asks for what cannot be.
+// TestSweepAndReportRefuse checks the errors of invalid sweeps and reports.
 func TestSweepAndReportRefuse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -240,7 +240,7 @@ func TestSweepAndReportRefuse(t *testing.T) {
 			t.Fatal(err)
 		}
 		if code := exitCode(t, cmd); code != c.code || !strings.Contains(said.String(), c.say) {
-			t.Errorf("%s: exit code %d, want %d; says %q", c.args, code, c.code, said)
+			t.Errorf("%s: exit code %d, want %d; output %q", c.args, code, c.code, said)
 		}
 	}
 }

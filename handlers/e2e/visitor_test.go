@@ -22,17 +22,17 @@ import (
 	"slotscope/handlers/handlertest"
 )
 
-// visitor is somebody with a browser, a mouse and a keyboard.
+// visitor is a user with a browser, a mouse and a keyboard.
 type visitor struct {
 	*site
 	ctx context.Context
 
 	mu     sync.Mutex
-	frames int      // messages with points that have come over a socket
-	faults []string // what the browser complained of
+	frames int      // messages with points received over a socket
+	faults []string // error responses and exceptions in the browser
 }
 
-// visitorOf is a visitor in a test within the site's.
+// visitorOf returns a visitor for a subtest.
 func (s *site) visitorOf(t *testing.T) *visitor {
 	own := *s
 	own.t = t
@@ -59,7 +59,7 @@ func (s *site) visitor() *visitor {
 	return v
 }
 
-// hear counts socket messages and notes answers that are errors.
+// hear counts socket messages and records error responses.
 func (v *visitor) hear(event any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -69,8 +69,8 @@ func (v *visitor) hear(event any) {
 			v.frames++
 		}
 	case *network.EventResponseReceived:
-		if e.Response.Status >= 400 && e.Response.Status != http.StatusUnprocessableEntity { // which startRun asks for
-			v.faults = append(v.faults, fmt.Sprintf("%s answers %d", e.Response.URL, e.Response.Status))
+		if e.Response.Status >= 400 && e.Response.Status != http.StatusUnprocessableEntity { // which startRun provokes
+			v.faults = append(v.faults, fmt.Sprintf("%s: status %d", e.Response.URL, e.Response.Status))
 		}
 	}
 }
@@ -91,7 +91,7 @@ func (v *visitor) hearConsole() {
 	}()
 }
 
-// keepPicture shows what the visitor saw when a test failed; `go test -artifacts` keeps it.
+// keepPicture saves a screenshot if the test failed; `go test -artifacts` keeps it.
 func (v *visitor) keepPicture() {
 	if !v.t.Failed() {
 		return
@@ -102,7 +102,7 @@ func (v *visitor) keepPicture() {
 	}
 	file := filepath.Join(v.t.ArtifactDir(), "page.png")
 	if os.WriteFile(file, shot, 0o644) == nil {
-		v.t.Logf("%s is in %s", v.eval(`location.href`), file)
+		v.t.Logf("screenshot of %s: %s", v.eval(`location.href`), file)
 	}
 }
 
@@ -115,7 +115,7 @@ func (v *visitor) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// eval is the value of an expression on the page, as text.
+// eval returns the value of an expression on the page, as a string.
 func (v *visitor) eval(js string) string {
 	v.t.Helper()
 	got, err := chromedp.Run(v.ctx, chromedp.Evaluate[string]("String("+js+")"))
@@ -138,7 +138,7 @@ func (v *visitor) number(js string) int {
 func (v *visitor) see(js string) {
 	v.t.Helper()
 	for start := time.Now(); time.Since(start) < patience; time.Sleep(15 * time.Millisecond) {
-		// A page on its way to another has no value yet.
+		// During a navigation there is no value.
 		if got, err := chromedp.Run(v.ctx, chromedp.Evaluate[bool]("Boolean("+js+")")); err == nil && got {
 			return
 		}
@@ -146,11 +146,11 @@ func (v *visitor) see(js string) {
 	v.t.Fatalf("never true: %s", js)
 }
 
-// at is the middle of the first element of a selector, scrolled into sight, once it stays where it is and can be hit.
+// at returns the middle of the first element that matches, scrolled into view, once it has stopped moving and can be clicked.
 func (v *visitor) at(selector string) (x, y float64) {
 	v.t.Helper()
 	where := ""
-	await(v.t, selector+" can be pointed at", func() bool {
+	await(v.t, selector+" can be clicked", func() bool {
 		before := where
 		where = v.eval(fmt.Sprintf(`(() => {
 			const e = document.querySelector(%q);
@@ -181,13 +181,13 @@ func (v *visitor) keys(keys ...string) {
 	}
 }
 
-// control presses a letter with Control, and Shift where it is asked for.
+// control presses a letter with Control and further modifiers.
 func (v *visitor) control(letter string, more ...chromedp.Modifier) {
 	v.t.Helper()
 	v.do(chromedp.KeyEvent(letter, chromedp.KeyModifiers(append(more, chromedp.ModifierCtrl)...)))
 }
 
-// fill types over what stands in an entry.
+// fill replaces the text of a field.
 func (v *visitor) fill(selector, text string) {
 	v.t.Helper()
 	v.click(selector)
@@ -196,7 +196,7 @@ func (v *visitor) fill(selector, text string) {
 	v.see(fmt.Sprintf(`document.querySelector(%q).value === %q`, selector, text))
 }
 
-// tab goes from element to element until one fits.
+// tab presses Tab until the focused element matches.
 func (v *visitor) tab(fits string) {
 	v.t.Helper()
 	for range 200 {
@@ -205,7 +205,7 @@ func (v *visitor) tab(fits string) {
 			return
 		}
 	}
-	v.t.Fatalf("the Tab key does not lead to %s", fits)
+	v.t.Fatalf("the Tab key does not reach %s", fits)
 }
 
 func testID(id string) string { return fmt.Sprintf(`[data-testid="%s"]`, id) }

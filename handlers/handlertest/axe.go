@@ -7,11 +7,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Accessible asks axe-core for serious and critical faults of the page that is open, on a desk and on a phone, in light and in dark, and whether
-// the page is wider than its window.
+// Accessible fails the test if axe-core finds serious or critical violations on the open page, or if the page is wider than its window,
+// at desktop and phone width, in light and dark mode.
 func (b Browser) Accessible() {
 	b.T.Helper()
-	axe, err := os.ReadFile("../e2e/testdata/axe/axe.min.js") // tests run in their package's folder
+	axe, err := os.ReadFile("../e2e/testdata/axe/axe.min.js") // tests run in their package's directory
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func (b Browser) Accessible() {
 			if _, err := chromedp.Call(b.Ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}); err != nil {
 				b.T.Fatal(err)
 			}
-			b.Wait(`document.getAnimations().some((a) => a instanceof CSSTransition && a.playState === 'running')`, "false") // to other colours
+			b.Wait(`document.getAnimations().some((a) => a instanceof CSSTransition && a.playState === 'running')`, "false") // wait for colour transitions
 			b.Eval(`(() => { window.axeSays = null; window.axe.run().then((r) => { window.axeSays = r.violations.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => v.id + ': ' + v.nodes.length + ' times: ' + v.nodes[0].html.slice(0, 200) + ' ' + v.nodes[0].failureSummary).join('\n') || 'nothing'; }); })()`)
 			b.Wait(`window.axeSays !== null`, "true")
 			if says := b.Eval(`window.axeSays`); says != "nothing" {

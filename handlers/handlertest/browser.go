@@ -18,30 +18,30 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long the browser may take for one step of a visitor: the machine may be busy.
+// patience limits the time of one step in the browser; the machine may be busy.
 const patience = 2 * time.Minute
 
-// Browser is a window in a real browser that knows nothing of those of other tests: cookies, storage and cache are its own.
+// Browser is a window in a real browser with its own cookies, storage and cache, isolated from other tests.
 type Browser struct {
 	T    *testing.T
 	Ctx  context.Context
-	URL  string // where the site is
+	URL  string // of the site
 	Site *httptest.Server
-	Runs *Runs // for tests whose pages show them
+	Runs *Runs // for tests whose pages show runs
 }
 
-// NeedsBrowser is asked before anything is made that only a browser looks at.
+// NeedsBrowser skips the test in short mode or if no Chromium is installed. Call it before any set-up for the browser.
 func NeedsBrowser(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("drives a browser, for minutes under the race detector")
+		t.Skip("drives a browser, which takes minutes under the race detector")
 	}
 	if Chromium() == "" {
-		t.Skip("no Chromium is installed here, so the pages' scripts go untested")
+		t.Skip("Chromium is not installed; the pages' scripts are not tested")
 	}
 }
 
-// Chromium is the program that shows pages: where it can be had, the one without windows of its own, which takes a third less time.
+// Chromium returns the path of the browser, "" if none is installed. It prefers the headless shell, which takes a third less time.
 var Chromium = sync.OnceValue(func() string {
 	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -51,13 +51,13 @@ var Chromium = sync.OnceValue(func() string {
 	return ""
 })
 
-// Main is TestMain of packages whose tests need a browser: all share one, which ends after the last of them.
+// Main is TestMain of packages with browser tests: they share one browser, which is stopped after the last test.
 func Main(m *testing.M) int {
 	defer func() { stopBrowser() }()
 	return m.Run()
 }
 
-// stopBrowser ends what startBrowser began.
+// stopBrowser stops the browser if startBrowser started it.
 var stopBrowser = func() {}
 
 var startBrowser = sync.OnceValues(func() (context.Context, error) {
@@ -76,7 +76,7 @@ var startBrowser = sync.OnceValues(func() (context.Context, error) {
 	return ctx, chromedp.Do(ctx) // starts the browser, which lives as long as this context
 })
 
-// NewWindow opens a window that shows no page yet. Whatever a script throws in it fails the test.
+// NewWindow opens an empty window. Uncaught exceptions of scripts fail the test.
 func NewWindow(t *testing.T) Browser {
 	t.Helper()
 	NeedsBrowser(t)
@@ -86,12 +86,12 @@ func NewWindow(t *testing.T) Browser {
 	}
 	ctx, stop := chromedp.NewContext(shared, chromedp.WithNewBrowserContext())
 	b := Browser{T: t, Ctx: ctx}
-	b.hearConsole(stop) // the first call with this context opens the window, which lives as long as it
+	b.hearConsole(stop) // the first call with this context opens the window, which lives as long as the context
 	b.Do(chromedp.EmulateViewport(1280, 1600))
 	return b
 }
 
-// hearConsole makes what scripts throw, and what the pages' policy forbids them, failures of the test, until the window is closed.
+// hearConsole fails the test on uncaught exceptions and violations of the Content Security Policy until the window is closed.
 func (b Browser) hearConsole(stop context.CancelFunc) {
 	messages := chromedp.Console(b.Ctx)
 	heard := make(chan struct{})
@@ -124,7 +124,7 @@ func Open(t *testing.T, pages ...web.Page) Browser {
 	return b
 }
 
-// Do carries out steps of a visitor.
+// Do runs actions in the browser.
 func (b Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 	b.T.Helper()
 	ctx, stop := context.WithTimeout(b.Ctx, patience)
@@ -137,7 +137,7 @@ func (b Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 // Open goes to a path of the site.
 func (b Browser) Open(path string) { b.T.Helper(); b.Do(chromedp.Navigate(b.URL + path)) }
 
-// BeforePages runs a script before those of every page that is opened from now on.
+// BeforePages runs a script before the scripts of every page opened from now on.
 func (b Browser) BeforePages(script string) {
 	b.T.Helper()
 	if _, err := chromedp.Call(b.Ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
@@ -145,7 +145,7 @@ func (b Browser) BeforePages(script string) {
 	}
 }
 
-// Eval reads a string from the page.
+// Eval returns the value of an expression on the page, as a string.
 func (b Browser) Eval(js string) string {
 	b.T.Helper()
 	ctx, stop := context.WithTimeout(b.Ctx, patience)
@@ -157,13 +157,13 @@ func (b Browser) Eval(js string) string {
 	return v
 }
 
-// Wait gives the page time to say want.
+// Wait waits until an expression on the page has the value want.
 func (b Browser) Wait(js, want string) {
 	b.T.Helper()
 	b.WaitWithin(patience, js, want)
 }
 
-// WaitWithin is Wait for what takes the page itself long.
+// WaitWithin is Wait with a time limit of its own.
 func (b Browser) WaitWithin(most time.Duration, js, want string) {
 	b.T.Helper()
 	if got, ok := b.settled(most, js, func(v string) bool { return v == want }); !ok {
@@ -171,23 +171,23 @@ func (b Browser) WaitWithin(most time.Duration, js, want string) {
 	}
 }
 
-// Until waits for a condition of the page, a JavaScript expression.
+// Until waits until a JavaScript expression on the page is true; what describes it in the failure message.
 func (b Browser) Until(what, js string) {
 	b.T.Helper()
 	if _, ok := b.settled(patience, "Boolean("+js+")", func(v string) bool { return v == "true" }); !ok {
-		b.T.Errorf("it does not come about that %s", what)
+		b.T.Errorf("not reached: %s", what)
 	}
 }
 
-// Click presses an element in its middle once it is there, has come to rest and nothing covers it.
+// Click clicks the middle of an element once it exists, has stopped moving and is not covered.
 func (b Browser) Click(selector string) {
 	b.T.Helper()
 	x, y := b.Middle(selector)
 	b.Do(chromedp.MouseClickXY(x, y))
 }
 
-// Drag presses the mouse at one point, moves it to another in ten steps and lets it go. chromedp's own drag waits two seconds for one that the
-// browser itself begins wherever it starts on a link; the pages take care of theirs.
+// Drag presses the mouse at one point, moves it to another in ten steps and releases it. chromedp's own drag waits two seconds for a
+// native drag if it starts on a link; the pages implement drags themselves.
 func (b Browser) Drag(x0, y0, x1, y1 float64) {
 	b.T.Helper()
 	held := func(p *input.DispatchMouseEventParams) { p.Buttons, p.ClickCount = 1, 1 }
@@ -200,8 +200,8 @@ func (b Browser) Drag(x0, y0, x1, y1 float64) {
 	b.Do(chromedp.MouseEvent(chromedp.MouseReleased, x1, y1, chromedp.ButtonLeft, func(p *input.DispatchMouseEventParams) { p.ClickCount = 1 }))
 }
 
-// Middle is where an element's centre lies in the window, once it is there, has come to rest and nothing covers it; it is scrolled into
-// sight if it has to be.
+// Middle returns the centre of an element in the window once it exists, has stopped moving and is not covered; it scrolls the element
+// into view if necessary.
 func (b Browser) Middle(selector string) (x, y float64) {
 	b.T.Helper()
 	middle := fmt.Sprintf(`(() => {
@@ -210,7 +210,7 @@ func (b Browser) Middle(selector string) (x, y float64) {
 	  const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2, top = document.elementFromPoint(x, y);
 	  if (top && (e.contains(top) || top.closest('label')?.control === e)) return x + ' ' + y;
 	  e.scrollIntoView({ block: 'center', behavior: 'instant' });
-	  return 'covered, or out of sight';
+	  return 'covered or out of view';
 	})()`, selector)
 	before := ""
 	at, ok := b.settled(patience, middle, func(v string) bool {
@@ -220,12 +220,12 @@ func (b Browser) Middle(selector string) (x, y float64) {
 		return err == nil && rests
 	})
 	if !ok {
-		b.T.Fatalf("%s cannot be pointed at: %s", selector, at)
+		b.T.Fatalf("%s cannot be clicked: %s", selector, at)
 	}
 	return x, y
 }
 
-// Focus gives an element the focus once it is there.
+// Focus focuses an element once it exists.
 func (b Browser) Focus(selector string) {
 	b.T.Helper()
 	js := fmt.Sprintf(`((e) => { e?.focus(); return String(e !== null && document.activeElement === e); })(document.querySelector(%q))`, selector)
@@ -242,8 +242,8 @@ func (b Browser) Keys(keys ...string) {
 	}
 }
 
-// settled evaluates an expression until its value, as text, is as wanted. A reply that a navigation swallows is asked for again, at first
-// soon, and later on after as long as the busiest page may need to answer.
+// settled evaluates an expression until ok accepts its value, as a string. Replies lost in a navigation time out and are requested again;
+// the timeout starts short and grows to what the busiest page may need.
 func (b Browser) settled(most time.Duration, js string, ok func(string) bool) (string, bool) {
 	last, pause, answer := "", 5*time.Millisecond, 2*time.Second
 	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(pause) {
@@ -260,7 +260,7 @@ func (b Browser) settled(most time.Duration, js string, ok func(string) bool) (s
 	return last, false
 }
 
-// PlotBox is where a plot lies in the window, once it is in its middle.
+// PlotBox scrolls a plot to the middle of the window and returns its position and width.
 func (b Browser) PlotBox(selector string) (left, top, wide float64) {
 	b.T.Helper()
 	b.Eval(fmt.Sprintf(`document.querySelector('%s').scrollIntoView({ block: 'center', behavior: 'instant' })`, selector))
@@ -272,7 +272,7 @@ func (b Browser) PlotBox(selector string) (left, top, wide float64) {
 	return left, top, wide
 }
 
-// View waits for a zoomed view that is not before, and reads which steps it shows.
+// View waits until the page's zoomed view differs from before, and returns the visible steps.
 func (b Browser) View(before string) (from, to int, text string) {
 	b.T.Helper()
 	const view = `document.querySelector('[data-part=view]').textContent`

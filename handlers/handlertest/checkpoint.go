@@ -13,7 +13,7 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// RunID is the run that WriteRun writes.
+// RunID is the ID of the run that WriteRun writes.
 const RunID = "20260101-000000-aaaaaaaa"
 
 // WriteRun writes a finished run of an untrained HRR model into the data folder dir.
@@ -61,11 +61,11 @@ func WriteRunOf(t *testing.T, dir, name string) {
 	}
 }
 
-// TinyID names the run that WriteTiny makes.
+// TinyID is the ID of the run that WriteTiny writes.
 const TinyID = "tiny"
 
-// WriteTiny makes a run in dir of a small model that has learned: HRR at tiny after 20,000 steps, whose slots have factors. It returns the
-// key of its checkpoint.
+// WriteTiny writes a run of a small trained model into the data folder dir: HRR with preset tiny after 20,000 steps, whose slots have
+// factors. It returns the key of its checkpoint.
 func WriteTiny(t *testing.T, dir string) (key string) {
 	t.Helper()
 	const trained = "../../model/play/testdata/tiny.safetensors"

@@ -9,8 +9,8 @@ import (
 	"slotscope/model"
 )
 
-// Many makes n runs as a data folder after weeks of work has them: models, rates and seeds of sweeps, every state, scores, tags. The same
-// seed makes the same runs.
+// Many returns n runs as in a data folder after weeks of use: models, learning rates and seeds of sweeps, every state, scores, tags. The
+// runs are the same on every call.
 func Many(n int) []model.Overview {
 	rng := rand.New(rand.NewPCG(1, 2))
 	states := []model.State{model.Finished, model.Finished, model.Finished, model.Finished, model.Finished, model.Failed, model.Stopped, model.Interrupted}
@@ -67,7 +67,7 @@ func Many(n int) []model.Overview {
 	return all
 }
 
-// PutMany puts such runs in, without points.
+// PutMany stores n runs of Many, without points.
 func (f *Runs) PutMany(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

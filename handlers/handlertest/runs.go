@@ -1,4 +1,4 @@
-// Package handlertest holds what tests of pages share: fake services, requests, a browser.
+// Package handlertest provides fake services, requests and a browser for tests of pages.
 package handlertest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"slotscope/model/data"
 )
 
-// Runs keeps runs in memory and lets a test say what happens to them.
+// Runs is an in-memory run service that tests control.
 type Runs struct {
 	mu       sync.Mutex
 	Dir      string
@@ -33,26 +33,26 @@ type Runs struct {
 	Broken   error
 }
 
-// Run is one run with its points, its log and the steps that have reconstructions.
+// Run is one run with its points, its log and the steps with reconstructions.
 type Run struct {
 	model.Run
 	Points  []model.Point
-	Damaged int // lines of its points
+	Damaged int // damaged lines of its points
 	Scores  model.Values
 	Last    model.Values // values of series without points
 	log     string
 	samples []int
-	kept    []int // last step that each resume left alone
+	kept    []int // last step kept by each resume
 }
 
-// resume drops the points beyond step keep; a new attempt begins.
+// resume drops the points after step keep and starts a new attempt.
 func (r *Run) resume(keep int) {
 	r.Points, r.Step, r.Resumed, r.State = r.Points[:keep], keep, keep, model.Running
 	r.kept = append(r.kept, keep)
 	r.Attempt++
 }
 
-// outlived is the last step that every resume after an attempt left alone; attempt 0 stands for the one before the present.
+// outlived returns the last step kept by every resume after an attempt; attempt 0 means the one before the present.
 func (r *Run) outlived(attempt int) int {
 	if attempt == 0 {
 		attempt = r.Attempt - 1
@@ -64,19 +64,19 @@ func (r *Run) outlived(attempt int) int {
 	return slices.Min(since)
 }
 
-// NewRuns is empty; pictures of samples go into dir.
+// NewRuns returns an empty service; sheets of reconstructions go into dir.
 func NewRuns(dir string) *Runs {
 	return &Runs{Dir: dir, Runs: map[string]*Run{}, watchers: map[chan struct{}]string{}}
 }
 
-// Put stores a run in a state with points up to step.
+// Put stores a run with the given state and points up to step.
 func (f *Runs) Put(id string, state model.State, step int) *Run {
 	cfg, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
 	if err != nil {
 		panic(err)
 	}
 	r := &Run{Run: model.Run{ID: id, Config: cfg, Created: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
-	r.State, r.Attempt, r.Engine, r.EngineWhy = state, 1, "cpu", "No NVIDIA GPU was found; the CPU engine computes."
+	r.State, r.Attempt, r.Engine, r.EngineWhy = state, 1, "cpu", "No NVIDIA GPU is visible, so the CPU engine is used."
 	r.Parameters, r.ImagesPerSecond, r.Updated = 412_345, 321.4, time.Now()
 	for s := 1; s <= step; s++ {
 		r.Points = append(r.Points, PointAt(r.Config, s))
@@ -90,7 +90,7 @@ func (f *Runs) Put(id string, state model.State, step int) *Run {
 	return r
 }
 
-// Grow adds steps, stored before they are announced.
+// Grow adds steps to a run and then announces them.
 func (f *Runs) Grow(id string, steps int) {
 	f.mu.Lock()
 	r := f.Runs[id]
@@ -104,7 +104,7 @@ func (f *Runs) Grow(id string, steps int) {
 	f.announce(id)
 }
 
-// ResumeFrom is what a resume does to the store: points beyond the checkpoint go, a new attempt begins.
+// ResumeFrom does to the store what a resume does: it drops points after the checkpoint and starts a new attempt.
 func (f *Runs) ResumeFrom(id string, checkpoint int) {
 	f.mu.Lock()
 	f.Runs[id].resume(checkpoint)
@@ -125,7 +125,7 @@ func (f *Runs) announce(id string) {
 	}
 }
 
-// PointAt is a plausible point of a training at a step.
+// PointAt returns a plausible training point at a step.
 func PointAt(c model.Config, step int) model.Point {
 	t := float64(step)
 	wave := 0.02 * math.Sin(t/3) * math.Exp(-t/3000)
@@ -228,9 +228,9 @@ func (f *Runs) change(id string, do func(r *Run) error) error {
 func (f *Runs) Stop(_ context.Context, id string) error {
 	return f.change(id, func(r *Run) error {
 		if r.State.Ended() {
-			return fmt.Errorf("run %s is %s and does not work: %w", id, r.State, model.ErrConflict)
+			return fmt.Errorf("run %s is %s, not running: %w", id, r.State, model.ErrConflict)
 		}
-		r.State, r.Checkpoint, r.Reason, r.Ended = model.Stopped, r.Step, "Stopped on request; saved first.", time.Now()
+		r.State, r.Checkpoint, r.Reason, r.Ended = model.Stopped, r.Step, "You stopped this run. Its checkpoint is saved.", time.Now()
 		return nil
 	})
 }
@@ -300,7 +300,7 @@ func (f *Runs) Points(_ context.Context, id string, q model.PointQuery) (model.P
 	return page, nil
 }
 
-// Walk hands over each series as one block.
+// Walk calls take with each series as one block.
 func (f *Runs) Walk(ctx context.Context, id string, names []string, until int, take func(name string, block []model.Sample)) error {
 	page, err := f.Points(ctx, id, model.PointQuery{Names: names, Until: until})
 	for _, name := range names {
@@ -311,7 +311,7 @@ func (f *Runs) Walk(ctx context.Context, id string, names []string, until int, t
 	return err
 }
 
-// thin keeps least, greatest and last of each of n spans.
+// thin keeps the minimum, maximum and last sample of each of n spans.
 func thin(s []model.Sample, n int) []model.Sample {
 	var out []model.Sample
 	for i := range n {
@@ -339,7 +339,7 @@ func (f *Runs) Watch(id string) (<-chan struct{}, func()) {
 	}
 }
 
-// Alert tells of a run.
+// Alert stores an alert and announces it.
 func (f *Runs) Alert(a model.Alert) {
 	f.mu.Lock()
 	a.ID, a.Time = int64(len(f.alerts)+1), time.Now()
@@ -348,7 +348,7 @@ func (f *Runs) Alert(a model.Alert) {
 	f.announce(a.Run)
 }
 
-// Alerts lists what was told, newest first.
+// Alerts lists the stored alerts, newest first.
 func (f *Runs) Alerts(_ context.Context, q model.AlertQuery) (all []model.Alert, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -360,7 +360,7 @@ func (f *Runs) Alerts(_ context.Context, q model.AlertQuery) (all []model.Alert,
 	return all, nil
 }
 
-// DamagedPoints is what the run says.
+// DamagedPoints returns the run's number of damaged lines.
 func (f *Runs) DamagedPoints(_ context.Context, id string) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -395,7 +395,7 @@ func (f *Runs) Sample(_ context.Context, id string, step int) (string, []int, er
 	return filepath.Join(f.Dir, fmt.Sprintf("sample-%d.png", step)), slices.Clone(r.samples), nil
 }
 
-// Draw makes the sheet of reconstructions at step: discs that lose their blur.
+// Draw writes the sheet of reconstructions at step: discs that become sharper with the steps.
 func (f *Runs) Draw(id string, step int) {
 	img := image.NewRGBA(image.Rect(0, 0, 512, 128))
 	for y := range 128 {
@@ -441,7 +441,7 @@ func (f *Runs) CheckpointPath(_ context.Context, id string, step int) (string, e
 	return "", fmt.Errorf("run %s has no checkpoint of step %d: %w", id, step, model.ErrNotFound)
 }
 
-// Data is one dataset, as long as the built-in one.
+// Data is a list of one dataset, with the length of the built-in one.
 type Data struct{}
 
 func (Data) List(context.Context) []data.Info {

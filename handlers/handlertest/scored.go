@@ -10,13 +10,13 @@ import (
 	"slotscope/model/sweep"
 )
 
-// Scored are fake runs with scores, and one sweep over them.
+// Scored is a fake service of runs with scores and of sweeps over them.
 type Scored struct {
 	*Runs
 	scores  map[string]model.Scores
 	Plans   map[string]sweep.Status
 	Did     []string
-	Damaged string // the run whose scores cannot be read
+	Damaged string // ID of the run whose scores cannot be read
 }
 
 func (f *Scored) Scores(_ context.Context, id string) (model.Scores, error) {
@@ -25,12 +25,12 @@ func (f *Scored) Scores(_ context.Context, id string) (model.Scores, error) {
 		return s, errors.New("scores.json is damaged: unexpected EOF")
 	}
 	if !ok {
-		return s, fmt.Errorf("run %s is not scored: %w", id, model.ErrNotFound)
+		return s, fmt.Errorf("run %s has no scores: %w", id, model.ErrNotFound)
 	}
 	return s, nil
 }
 
-// Score puts a finished run with scores in.
+// Score stores a finished run with scores.
 func (f *Scored) Score(id string, seed int64, infom, psnr float64, change func(*model.Config)) *Run {
 	r := f.Put(id, model.Finished, 40)
 	r.Config.Steps, r.Config.Seed = 40, seed
@@ -44,7 +44,7 @@ func (f *Scored) Score(id string, seed int64, infom, psnr float64, change func(*
 	return r
 }
 
-// Sweeps is the service of the sweeps that a test puts in.
+// Sweeps is a fake sweep service; Did records its actions.
 type Sweeps struct{ *Scored }
 
 func (f Sweeps) CreateAt(ctx context.Context, p sweep.Plan, at model.Placement) (sweep.Status, error) {
@@ -115,7 +115,7 @@ func (f Sweeps) note(ctx context.Context, what, id string) error {
 	return err
 }
 
-// Pair is two groups of two seeds: InfoM 0.8 ± and 0.5 ±, far apart.
+// Pair stores two groups of two seeds with InfoM around 0.8 and 0.5, far apart.
 func Pair(f *Scored) {
 	bare := func(c *model.Config) { c.NoDenoiser = true }
 	f.Score("a0", 0, 0.80, 30, nil)
@@ -124,7 +124,7 @@ func Pair(f *Scored) {
 	f.Score("b1", 1, 0.51, 30.9, bare)
 }
 
-// NewScored has no runs yet.
+// NewScored returns a service without runs.
 func NewScored(t *testing.T) *Scored {
 	t.Helper()
 	return &Scored{Runs: NewRuns(t.TempDir()), scores: map[string]model.Scores{}, Plans: map[string]sweep.Status{}}

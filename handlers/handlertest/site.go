@@ -13,7 +13,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 )
 
-// Get asks a site for a path.
+// Get returns the response to a GET request.
 func Get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -39,7 +39,7 @@ func Send(t *testing.T, h http.Handler, method, path, body string) *httptest.Res
 	return w
 }
 
-// Document parses an answer as HTML, whatever its status.
+// Document parses a response as HTML, with any status.
 func Document(t *testing.T, w *httptest.ResponseRecorder) *goquery.Document {
 	t.Helper()
 	doc, err := goquery.NewDocumentFromReader(w.Body)
@@ -60,7 +60,7 @@ func WellFormed(text string) error {
 	}
 }
 
-// Ask sends a JSON body or a form, told apart by the first character, as a client on this machine.
+// Ask sends a request from a client on this machine. The body is JSON if it starts with a brace, otherwise a form.
 func Ask(h http.Handler, method, path, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://127.0.0.1"+path, strings.NewReader(body))
 	if strings.HasPrefix(body, "{") {
@@ -73,7 +73,7 @@ func Ask(h http.Handler, method, path, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-// Page parses an answer as HTML and fails the test unless its status is 200.
+// Page parses a response as HTML and fails the test unless its status is 200.
 func Page(t *testing.T, w *httptest.ResponseRecorder) *goquery.Document {
 	t.Helper()
 	if w.Code != http.StatusOK {

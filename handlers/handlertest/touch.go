@@ -8,13 +8,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Hand touches a page at times of its own, so that what counts as a tap does not depend on how busy the machine is.
+// Hand sends touches with its own timestamps, so that taps do not depend on the speed of the machine.
 type Hand struct {
 	b   Browser
 	Now time.Time
 }
 
-// TouchScreen makes the browser a phone.
+// TouchScreen makes the browser emulate a phone.
 func (b Browser) TouchScreen() *Hand {
 	b.T.Helper()
 	b.Do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch))
@@ -24,7 +24,7 @@ func (b Browser) TouchScreen() *Hand {
 // Place is a point of the window, x and y in CSS pixels.
 type Place [2]float64
 
-// fingers sends one event, 20 ms after the last; without a place all fingers are lifted.
+// fingers sends one touch event, 20 ms after the last; without places all fingers are lifted.
 func (h *Hand) fingers(kind input.DispatchTouchEventType, at ...Place) {
 	h.b.T.Helper()
 	h.Now = h.Now.Add(20 * time.Millisecond)
@@ -40,7 +40,7 @@ func (h *Hand) fingers(kind input.DispatchTouchEventType, at ...Place) {
 	}
 }
 
-// Drag takes fingers from places to places in ten moves, after resting for a while.
+// Drag puts fingers down, rests, and moves them to other places in ten steps.
 func (h *Hand) Drag(rest time.Duration, from, to []Place) {
 	h.b.T.Helper()
 	h.fingers(input.DispatchTouchEventTypeTouchStart, from[0])
@@ -60,7 +60,7 @@ func (h *Hand) Drag(rest time.Duration, from, to []Place) {
 	h.fingers(input.DispatchTouchEventTypeTouchEnd)
 }
 
-// Rest lets the hand pause, as one does that moves on to something else: Chromium makes no click of a touch that follows a drag at once.
+// Rest pauses as a user would: Chromium makes no click of a touch immediately after a drag.
 func (h *Hand) Rest() {
 	const pause = 400 * time.Millisecond
 	time.Sleep(pause)

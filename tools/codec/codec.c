@@ -1,9 +1,9 @@
-// The encoder and decoder of all models as a freestanding WebAssembly module: one image at a time, channels last, four
-// numbers per vector. It reads the weights file that model/format/weights writes and documents; tools/codec/build.sh builds it.
+// Encoder and decoder of all models as a freestanding WebAssembly module: one image at a time, channels last, four numbers per
+// vector. It reads the weights file that model/format/weights writes and documents; tools/codec/build.sh builds it.
 //
 //   x ──see──▶ z ──represent──▶ codes ──take──▶ slots ──draw──▶ image
 //
-// A caller opens a file once, then fills one of these buffers and calls the step after it; at() says where they lie. Channels
+// A caller opens a file once, then fills one of these buffers and calls the step after it; at() returns their addresses. Channels
 // and vectors are padded with zeros to multiples of four, written c4, d4 and so on.
 
 typedef unsigned char u8;
@@ -27,12 +27,12 @@ static u32 pad4(u32 n) { return (n + 3) & ~3u; }
 #define clear(p, n) __builtin_memset(p, 0, n)
 #define copy(to, from, n) __builtin_memcpy(to, from, n)
 
-// ---- memory: what is allocated stays ----
+// ---- memory: allocations are never freed ----
 
 extern u8 __heap_base;
 static unsigned long top;
 
-// alloc returns n bytes at a multiple of 64, or 0 where there is no more memory.
+// alloc returns n bytes aligned to 64, or 0 if memory is exhausted.
 void *EXPORT(alloc)(unsigned long n) {
   if (!top) top = ((unsigned long)&__heap_base + 63) & ~63UL;
   unsigned long have = __builtin_wasm_memory_size(0) * 65536UL;
@@ -53,7 +53,7 @@ enum { OK, SHORT, FOREIGN, DAMAGED, IMPOSSIBLE, LENGTH, MEMORY, NUMBERS };
 
 struct header {
   u8 magic[8];
-  u32 crc; // CRC-32 of all that follows it
+  u32 crc; // CRC-32 of everything after it
   u32 type, latent, binding, flags;
   u32 h, w, c, widths[4], fc, m, k, d, n;
   float gain;
@@ -61,7 +61,7 @@ struct header {
 };
 
 static struct header H;
-static u32 c4[4], d4, n4, fc4, h16, w16; // padded widths, vectors, style; canvas
+static u32 c4[4], d4, n4, fc4, h16, w16; // padded widths, vectors and style; canvas size
 
 // The tensors, in the file's order.
 static const float *kernel[4], *gain[4], *bias[4], *fc1, *fc1b, *fc2, *fc2b;
@@ -89,7 +89,7 @@ static u32 crc32(const u8 *p, u32 n) {
 
 static int within(u32 v, u32 low, u32 high) { return v >= low && v <= high; }
 
-// possible holds the header to what the models can be: every size is bounded, so that no product below overflows 64 bits.
+// possible reports whether the header describes a valid model. Every size is bounded, so that no product below overflows 64 bits.
 static int possible(void) {
   if (H.type > HALF || H.latent > REALS || H.binding > GATHERED || H.flags > (DENOISER | INVERSE | SQUASH)) return 0;
   if (!within(H.h, 32, 128) || !within(H.w, 32, 128) || H.h % 16 || H.w % 16 || (H.c != 1 && H.c != 3)) return 0;
@@ -105,7 +105,7 @@ static int possible(void) {
   return H.n == (H.latent == BOUND ? H.d : H.m * H.d);
 }
 
-// cursor walks through the tensors: with base 0 it counts them, else it hands them out.
+// take_tensor advances through the tensors: with base 0 it only counts numbers, otherwise it returns the next tensor.
 static u64 at_number;
 static const float *base;
 static const float *take_tensor(u64 count) {
@@ -114,7 +114,7 @@ static const float *take_tensor(u64 count) {
   return p;
 }
 
-// lay goes through all tensors in the order of the file.
+// lay assigns all tensors in the order of the file.
 static void lay(void) {
   at_number = 0;
   u64 in = H.c;
@@ -177,14 +177,14 @@ static float half(u16 x) {
 
 static float *floats(u64 n) {
   if (n > 0x3c000000) return 0;
-  float *p = alloc((n + 8) * 4); // vectors may read a little further
+  float *p = alloc((n + 8) * 4); // vector loads may read past the end
   if (p) clear(p, (n + 8) * 4);
   return p;
 }
 
 static u64 most(u64 a, u64 b) { return a > b ? a : b; }
 
-// buffers makes room for the largest feature maps, with and without their border of zeros.
+// buffers allocates the buffers, for the largest feature maps with and without their border of zeros.
 static int buffers(void) {
   u64 bordered = (u64)(H.h + 2) * (H.w + 2) * 4, plain = 0;
   for (int l = 0; l < 4; l++) {
@@ -207,7 +207,7 @@ static int buffers(void) {
 
 static void prepare(void);
 
-// indices reads a gathered binding: which component of a slot's value each component of z takes, −1 for none.
+// indices reads a gathered binding: the component of a slot's value that each component of z takes, −1 for none.
 static int indices(void) {
   for (u32 i = 0; i < H.m * H.d; i++) {
     float low = rows[0][i], high = rows[1][i];
@@ -218,7 +218,7 @@ static int indices(void) {
   return 1;
 }
 
-// open reads a weights file of n bytes; the answer is 0, or what is wrong with it.
+// open reads a weights file of n bytes and returns OK, or the kind of error.
 int EXPORT(open)(const u8 *file, u32 n) {
   static const u8 magic[8] = {'S', 'L', 'O', 'T', 'W', 'T', 'S', 1};
   if (n < HEADER) return SHORT;
@@ -248,8 +248,8 @@ int EXPORT(open)(const u8 *file, u32 n) {
   return OK;
 }
 
-// at says where a buffer or the codebook lies: z [n], slots [m, d4], what was found in them [m, d4], codes [m], the image
-// [h, w, c] as bytes, the codebook [k, d4] or [m, k], the length d4 of a row.
+// at returns the address of a buffer or the codebook: 0 z [n], 1 slots [m, d4], 2 values found in them [m, d4], 3 codes [m], 4 the
+// image [h, w, c] as bytes, 5 the codebook [k, d4] or [m, k]; 6 is the row length d4.
 const void *EXPORT(at)(u32 which) {
   const void *places[] = {z, slots, found, codes, image, codebook, (void *)(unsigned long)d4};
   return which < sizeof places / sizeof *places ? places[which] : 0;
@@ -269,7 +269,7 @@ static void axpy(float *y, const float *x, float a, u32 n) { // n is a multiple 
   for (u32 i = 0; i < n; i += 4) store(y + i, load(y + i) + all(a) * load(x + i));
 }
 
-// linear is y = W x + b with rows of W padded to in4, then LeakyReLU with the slope; slope 1 changes nothing.
+// linear computes y = W x + b with rows of W padded to in4, then LeakyReLU with the slope; slope 1 is the identity.
 static void linear(float *y, const float *w, const float *b, const float *x, u32 rows_, u32 in4, float slope) {
   for (u32 o = 0; o < rows_; o++) {
     float v = dot(w + (u64)o * in4, x, in4) + b[o];
@@ -280,13 +280,13 @@ static void linear(float *y, const float *w, const float *b, const float *x, u32
 
 // ---- convolutions ----
 
-// taps are where a row's first pixel finds its inputs and the kernels that these meet.
+// taps holds the inputs of a row's first pixel and the matching kernels.
 struct taps {
   int count;
   const float *x[16], *k[16];
 };
 
-// pixels computes P pixels of 4·V channels: pixel p takes from x + p·step, and goes to y + p·apart; kernels are [ci][co].
+// pixels computes P pixels of 4·V channels: pixel p reads from x + p·step and writes to y + p·apart; kernels are [ci][co].
 INLINE void pixels(const struct taps *t, u32 x, u32 o, float *y, u32 apart, u32 step, u32 ci, u32 co, int P, int V) {
   v4 acc[8][2];
   for (int p = 0; p < P; p++) acc[p][0] = acc[p][1] = all(0);
@@ -307,7 +307,7 @@ INLINE void pixels(const struct taps *t, u32 x, u32 o, float *y, u32 apart, u32 
   }
 }
 
-// row computes a row of n pixels of co channels, apart numbers from each other, of inputs that lie step numbers apart.
+// row computes a row of n pixels of co channels; apart and step are the distances of outputs and inputs in numbers.
 static __attribute__((noinline)) void row(const struct taps *t, float *y, u32 n, u32 apart, u32 step, u32 ci, u32 co) {
   for (u32 x = 0; x < n;) {
     float *to = y + x * apart;
@@ -328,7 +328,7 @@ static __attribute__((noinline)) void row(const struct taps *t, float *y, u32 n,
   }
 }
 
-// halve is a 4×4 convolution with stride 2 and padding 1: x is bordered, [h+2, w+2, s], y [h/2, w/2, co].
+// halve is a 4×4 convolution with stride 2 and padding 1: x is [h+2, w+2, s] with its border, y is [h/2, w/2, co].
 static void halve(const float *x, float *y, const float *k, u32 h, u32 w, u32 ci, u32 s, u32 co) {
   u32 line = (w + 2) * s;
   for (u32 r = 0; r < h / 2; r++) {
@@ -341,8 +341,8 @@ static void halve(const float *x, float *y, const float *k, u32 h, u32 w, u32 ci
   }
 }
 
-// twice is the transposed 4×4 convolution with stride 2 and padding 1: x is bordered, [h+2, w+2, s], y [2h, 2w, co]. Pixels of
-// each parity take 2×2 taps.
+// twice is the transposed 4×4 convolution with stride 2 and padding 1: x is [h+2, w+2, s] with its border, y is [2h, 2w, co]. Pixels
+// of each parity use 2×2 taps.
 static void twice(const float *x, float *y, const float *k, u32 h, u32 w, u32 ci, u32 s, u32 co) {
   u32 line = (w + 2) * s;
   for (int py = 0; py < 2; py++)
@@ -352,7 +352,7 @@ static void twice(const float *x, float *y, const float *k, u32 h, u32 w, u32 ci
         t.count = 4;
         for (int a = 0; a < 2; a++)
           for (int b = 0; b < 2; b++) {
-            int ky = py ? 2 * a : 1 + 2 * a, dy = py ? 1 - a : -a; // which row of the kernel meets which row of x
+            int ky = py ? 2 * a : 1 + 2 * a, dy = py ? 1 - a : -a; // row of the kernel and matching row of x
             int kx = px ? 2 * b : 1 + 2 * b, dx = px ? 1 - b : -b;
             t.x[2 * a + b] = x + (u64)((int)r + dy + 1) * line + (u64)(dx + 1) * s;
             t.k[2 * a + b] = k + (u64)(4 * ky + kx) * ci * co;
@@ -368,7 +368,7 @@ static v4 leaky(v4 v) {
   return (v4)(((i4)v & positive) | ((i4)(v * all(0.2f)) & ~positive));
 }
 
-// normal brings every channel of y, [h, w, c], to mean 0 and variance 1, over rows first so that sums stay exact.
+// normal scales every channel of y, [h, w, c], to mean 0 and variance 1; it sums by rows first for accuracy.
 static void normal(float *y, u32 h, u32 w, u32 c, int leak) {
   float of = 1 / (float)(h * w);
   for (u32 o = 0; o < c; o += 4) {
@@ -439,12 +439,12 @@ void EXPORT(see)(void) {
 
 // ---- binding ----
 
-// twofold writes a symbol twice, so that its shifts are pieces of one array.
+// twofold writes a symbol twice, so that its rotations are contiguous in one array.
 static void twofold(const float *s) {
   copy(doubled, s, H.d * 4UL), copy(doubled + H.d, s, H.d * 4UL);
 }
 
-// bundle is ẑ = Σ_i M_i v_i into z.
+// bundle computes ẑ = Σ_i M_i v_i into z.
 static void bundle(void) {
   if (H.binding == NONE) {
     for (u32 i = 0; i < H.m; i++) copy(z + i * H.d, slots + i * d4, H.d * 4UL);
@@ -469,7 +469,7 @@ static void bundle(void) {
   for (u32 n = H.d; n < n4; n++) z[n] = 0;
 }
 
-// retrieve is ṽ_i = M_iᵀ z into v; with the exact inverse the vectors of the transpose are others.
+// retrieve computes ṽ_i = M_iᵀ z into v; with the exact inverse, inverses replace the symbols.
 static void retrieve(u32 i, float *v) {
   clear(v, d4 * 4UL);
   switch (H.binding) {
@@ -488,7 +488,7 @@ static void retrieve(u32 i, float *v) {
     if (order[i * H.d + n] >= 0) v[order[i * H.d + n]] += gathered * z[n];
 }
 
-// A VAE's numbers lie on a grid: code c stands for (c − 1024)/64, as the playground's addresses write them.
+// A VAE's numbers are on a grid: code c means (c − 1024)/64, as in the playground's URLs.
 enum { GRID_ZERO = 1024, GRID_STEPS = 64, GRID_CODES = 2049 };
 
 static int nearest(u32 i, const float *v) {
@@ -509,10 +509,10 @@ static int nearest(u32 i, const float *v) {
 
 static v4 sigmoid255(v4 x);
 
-// squash is tanh v = 2/(1 + e^−2v) − 1.
+// squash returns tanh v = 2/(1 + e^−2v) − 1.
 static float squash(float v) { return (sigmoid255(all(2 * v))[0] - 0.5f) * (2 / 255.0f) - 1; }
 
-// represent finds what z holds: the retrieved and denoised value of every slot, and its code.
+// represent computes the retrieved and denoised value of every slot of z, and its code.
 void EXPORT(represent)(void) {
   for (u32 i = H.n; i < n4; i++) z[i] = 0;
   for (u32 i = 0; i < H.m; i++) {
@@ -527,7 +527,7 @@ void EXPORT(represent)(void) {
   }
 }
 
-// take puts the entries of the codes into the slots; the answer is 0, or 1 + the slot whose code the model does not have.
+// take copies the entries of the codes to the slots. It returns 0, or 1 + the slot with an invalid code.
 u32 EXPORT(take)(void) {
   u32 count = H.latent == REALS ? GRID_CODES : H.k;
   for (u32 i = 0; i < H.m; i++) {
@@ -542,7 +542,7 @@ u32 EXPORT(take)(void) {
 
 // ---- the decoder ----
 
-// prepare computes what all pictures share: the norms of the entries, and Up 1 of the canvas, which no style has touched yet.
+// prepare computes the parts shared by all images: the norms of the entries, and Up 1 of the canvas, which is before any style.
 static void prepare(void) {
   if (H.latent <= JOINED)
     for (u32 j = 0; j < H.k; j++) norms[j] = dot(codebook + (u64)j * d4, codebook + (u64)j * d4, d4);
@@ -553,7 +553,7 @@ static void prepare(void) {
   normal(start, 2 * h16, 2 * w16, c, 1);
 }
 
-// sigmoid255 is 255/(1 + e^−x) + ½: e^−x as 2^n · 2^f with a polynomial for |f| ≤ ½, within 3e-7 of e^−x.
+// sigmoid255 returns 255/(1 + e^−x) + ½, with e^−x as 2^n · 2^f and a polynomial for |f| ≤ ½, within 3e-7 of e^−x.
 static v4 sigmoid255(v4 x) {
   i4 high = x > all(80), low = x < all(-80);
   x = (v4)(((i4)x & ~(high | low)) | ((i4)all(80) & high) | ((i4)all(-80) & low));
@@ -571,7 +571,7 @@ static v4 sigmoid255(v4 x) {
   return all(255) / (all(1) + p * (v4)power) + all(0.5f);
 }
 
-// output is the 3×3 convolution to C channels, then the sigmoid, then bytes.
+// output applies the 3×3 convolution to C channels and the sigmoid, and writes bytes.
 static void output(void) {
   u32 ci = H.widths[0], s = c4[0], line = (H.w + 2) * s;
   for (u32 r = 0; r < H.h; r++) {

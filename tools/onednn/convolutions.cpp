@@ -1,11 +1,11 @@
-// Times the convolutions of the paper's network, and nothing else, with oneDNN: for every layer of encoder and decoder the pass
-// forward and those for the gradients of input and kernel, in the layouts that oneDNN likes best, with no conversion between
-// layers. That is the floor of a training step in any framework that computes with oneDNN.
+// Measures only the convolutions of the paper's network with oneDNN: for every layer of encoder and decoder the forward pass and the
+// gradients of input and kernel, in oneDNN's preferred layouts, without conversion between layers. This is a lower bound of the time
+// of a training step in any framework based on oneDNN.
 //
 //   g++ -O2 -o convolutions tools/onednn/convolutions.cpp -ldnnl      (Debian: libdnnl-dev)
 //   tools/bench-pairs.sh -p small -b 32 -- ./convolutions --preset PRESET --batch BATCH --seconds SECONDS
 //
-// --type bf16 has bfloat16 operands and results; oneDNN says where the processor cannot. OMP_NUM_THREADS sets the threads.
+// --type bf16 uses bfloat16 operands and results; oneDNN fails if the processor does not support it. OMP_NUM_THREADS sets the threads.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -23,7 +23,7 @@ using tag = memory::format_tag;
 
 namespace {
 
-// A pass of a layer, ready to run.
+// pass is one pass of a layer with its arguments.
 struct pass {
 	primitive run;
 	std::unordered_map<int, memory> arguments;
@@ -34,11 +34,11 @@ const engine cpu(engine::kind::cpu, 0);
 memory filled(const memory::desc &layout)
 {
 	memory m(layout, cpu);
-	std::memset(m.get_data_handle(), 0, layout.get_size()); // zeros compute as fast as numbers, and are no denormals
+	std::memset(m.get_data_handle(), 0, layout.get_size()); // zeros are as fast as other numbers and not denormal
 	return m;
 }
 
-// The three passes of a convolution (or of a transposed one), forward first.
+// passes returns the three passes of a convolution (or of a transposed one), forward first.
 template <class forward, class data, class weights>
 std::vector<pass> passes(memory::desc x, memory::desc k, memory::desc y, memory::dims stride, memory::dims pad, algorithm direct)
 {
@@ -54,21 +54,21 @@ std::vector<pass> passes(memory::desc x, memory::desc k, memory::desc y, memory:
 
 memory::desc any(memory::dims dims, memory::data_type type) { return {dims, type, tag::any}; }
 
-// Conv 4/2/1, [B, in, n, n] to [B, out, n/2, n/2].
+// halving is Conv 4/2/1, [B, in, n, n] to [B, out, n/2, n/2].
 std::vector<pass> halving(long batch, long in, long out, long n, memory::data_type t)
 {
 	return passes<convolution_forward, convolution_backward_data, convolution_backward_weights>(any({batch, in, n, n}, t),
 		any({out, in, 4, 4}, t), any({batch, out, n / 2, n / 2}, t), {2, 2}, {1, 1}, algorithm::convolution_direct);
 }
 
-// ConvTranspose 4/2/1, [B, in, n, n] to [B, out, 2n, 2n].
+// doubling is ConvTranspose 4/2/1, [B, in, n, n] to [B, out, 2n, 2n].
 std::vector<pass> doubling(long batch, long in, long out, long n, memory::data_type t)
 {
 	return passes<deconvolution_forward, deconvolution_backward_data, deconvolution_backward_weights>(any({batch, in, n, n}, t),
 		any({out, in, 4, 4}, t), any({batch, out, 2 * n, 2 * n}, t), {2, 2}, {1, 1}, algorithm::deconvolution_direct);
 }
 
-// Conv 3/1/1.
+// last is Conv 3/1/1.
 std::vector<pass> last(long batch, long in, long out, long n, memory::data_type t)
 {
 	return passes<convolution_forward, convolution_backward_data, convolution_backward_weights>(any({batch, in, n, n}, t),
@@ -101,7 +101,7 @@ layers decoder(long batch, const std::vector<long> &widths, memory::data_type t)
 	return all;
 }
 
-// The median time of one run through the passes, of as many as fit the seconds.
+// median returns the median time in seconds of one execution of all passes, repeated for the given seconds, at least three times.
 double median(layers &all, size_t passes_of_each, double seconds)
 {
 	stream s(cpu);
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 	std::map<std::string, std::string> flags{{"--preset", "tiny"}, {"--batch", "64"}, {"--seconds", "5"}, {"--type", "float32"}};
 	for (int i = 1; i < argc; i += 2) {
 		if (i + 1 == argc || !flags.count(argv[i])) {
-			std::fprintf(stderr, "%s: unknown; flags, each with a value: --preset --batch --seconds --type\n", argv[i]);
+			std::fprintf(stderr, "%s: unknown flag or missing value; flags: --preset --batch --seconds --type\n", argv[i]);
 			return 2;
 		}
 		flags[argv[i]] = argv[i + 1];
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
 	long batch = std::atol(flags["--batch"].c_str());
 	double seconds = std::atof(flags["--seconds"].c_str());
 	if (!presets.count(flags["--preset"]) || !types.count(flags["--type"]) || batch < 1 || seconds <= 0) {
-		std::fprintf(stderr, "--preset is tiny, small or paper; --type float32 or bf16; --batch at least 1; --seconds above 0\n");
+		std::fprintf(stderr, "--preset must be tiny, small or paper; --type float32 or bf16; --batch at least 1; --seconds above 0\n");
 		return 2;
 	}
 	try {
