@@ -20,7 +20,7 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// Adopt starts a command, has it encode and decode images of a dataset, and makes a run of it. name may be empty.
+// Adopt starts a command, tests it by encoding and decoding images of a dataset, and creates a run for it. name may be empty.
 func Adopt(ctx context.Context, root *folder.Data, set data.Set, name string, c Command) (id string, h Hello, err error) {
 	c.ID, id = rand.Text(), model.NewID(time.Now())
 	m := &Model{command: c}
@@ -34,12 +34,12 @@ func Adopt(ctx context.Context, root *folder.Data, set data.Set, name string, c 
 	}
 	c.Folder = root.RunDir(id)
 	if err := keepCommand(c); err != nil {
-		return "", m.Hello, errors.Join(err, root.Remove(id)) // without its command it would be a run that nothing can be done with
+		return "", m.Hello, errors.Join(err, root.Remove(id)) // without its command the run would be unusable
 	}
 	return id, m.Hello, nil
 }
 
-// Again gives the model of an adopted run another command, which must encode the examples as the former did.
+// Again replaces the command of an adopted run; the new command must encode the examples like the former one.
 func Again(root *folder.Data, id string, c Command) error {
 	f, err := root.Open(id)
 	if err != nil {
@@ -70,10 +70,10 @@ func Again(root *folder.Data, id string, c Command) error {
 	return keepCommand(c)
 }
 
-// scaleImages are those that the scales of slots are taken from.
+// scaleImages is the number of images used to compute the scales of slots.
 const scaleImages = 256
 
-// meet has the model answer every message that it knows, and writes down who it is.
+// meet sends the model every kind of message and returns its checkpoint.
 func (m *Model) meet(ctx context.Context, set data.Set) (file checkpoint.File, err error) {
 	m.mu.Lock()
 	err = m.ready()
@@ -83,7 +83,7 @@ func (m *Model) meet(ctx context.Context, set data.Set) (file checkpoint.File, e
 	}
 	info := set.Info()
 	if m.Image != [3]int{info.H, info.W, info.C} {
-		return file, model.Invalid{"model": fmt.Sprintf("%s reads images of %d × %d × %d; those of %s are %d × %d × %d", m.command.Title(), m.Image[0], m.Image[1], m.Image[2], info.Name, info.H, info.W, info.C)}
+		return file, model.Invalid{"model": fmt.Sprintf("%s expects images of %d × %d × %d, but those of %s are %d × %d × %d", m.command.Title(), m.Image[0], m.Image[1], m.Image[2], info.Name, info.H, info.W, info.C)}
 	}
 	n := min(examplesFor, info.Len)
 	if m.examples, err = drawn(set, m.Seed, n); err != nil {
@@ -108,7 +108,7 @@ func (m *Model) meet(ctx context.Context, set data.Set) (file checkpoint.File, e
 	return file, err
 }
 
-// tryAll makes sure that what encode gives can be decoded, and that latents, where there are any, are read as encode does.
+// tryAll checks that encoded slots can be decoded, and that latents, if any, are read as encode does.
 func (m *Model) tryAll(slots Slots, n int) error {
 	if _, err := m.Decode(slots, n); err != nil {
 		return err
@@ -125,12 +125,12 @@ func (m *Model) tryAll(slots Slots, n int) error {
 		return err
 	}
 	if other := differing(slots, again); other*20 > n*m.Slots {
-		return model.Invalid{"model": fmt.Sprintf("%s: read(latent(x)) and encode(x) differ in %d of %d slots; they must be the same", m.command.Title(), other, n*m.Slots)}
+		return model.Invalid{"model": fmt.Sprintf("%s: read(latent(x)) and encode(x) differ in %d of %d slots; they must be equal", m.command.Title(), other, n*m.Slots)}
 	}
 	return nil
 }
 
-// drawn are n images of a set, chosen by a seed.
+// drawn returns n images of a set, sampled with a seed.
 func drawn(set data.Set, seed int64, n int) ([]byte, error) {
 	info := set.Info()
 	index, err := data.Draw(seed, n, info.Len)
@@ -149,7 +149,7 @@ func floats[T byte | int32](in []T) []float32 {
 	return out
 }
 
-// scales are the mean and the deviation of every slot.
+// scales returns the mean and the deviation of every slot.
 func (m *Model) scales(ctx context.Context, set data.Set) (t checkpoint.Tensor, err error) {
 	const batch = 64
 	n := min(scaleImages, set.Info().Len)
@@ -180,8 +180,8 @@ func (m *Model) scales(ctx context.Context, set data.Set) (t checkpoint.Tensor, 
 	return t, nil
 }
 
-// Scales are the offset and the unit by which numbers of slots are shown, [m] each: their mean and deviation over images of the dataset,
-// or 0 and 1 where they are about as large as a VAE's, and for slots that never change.
+// Scales returns the offset and the unit for displaying numeric slots, [m] each: their mean and deviation over images of the dataset, or 0
+// and 1 if the values have about the range of a VAE's, and for constant slots.
 func Scales(file checkpoint.File) (offset, unit []float32) {
 	t := file.Tensors[scalesName].Data
 	offset, unit = make([]float32, file.Config.M), slices.Repeat([]float32{1}, file.Config.M)
@@ -197,17 +197,17 @@ func Scales(file checkpoint.File) (offset, unit []float32) {
 	return offset, unit
 }
 
-// Take makes a run of a checkpoint of our own shapes, such as a bundle's, with its scores where they are known. where says in a few words where
-// it is from.
+// Take creates a run from a checkpoint in Slotscope's own format, such as a bundle's, with its scores if known. where briefly describes its
+// origin.
 func Take(root *folder.Data, name, where string, file checkpoint.File, scores *model.Scores) (id string, err error) {
 	if problems := file.Config.Validate(); len(problems) > 0 {
-		return "", fmt.Errorf("the configuration in %s cannot be used: %w", where, problems)
+		return "", fmt.Errorf("invalid configuration in %s: %w", where, problems)
 	}
 	id = model.NewID(time.Now())
 	return id, place(root, id, name, file, scores, "Taken from "+where+".")
 }
 
-// place makes a run's folder, whole or not at all.
+// place creates a run's folder atomically.
 func place(root *folder.Data, id, name string, file checkpoint.File, scores *model.Scores, reason string) error {
 	temp, err := os.MkdirTemp("", "slotscope-adopt-*")
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"slotscope/model/measure/metric/input"
 )
 
-// behaviour names the environment variable by which the test's own program becomes a child that answers messages.
+// behaviour is the environment variable that turns the test binary into a child that answers messages.
 const behaviour = "ADOPT_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child is a model of three slots: the brightness of an image's thirds of lines, as codes 0 to 7 or as numbers from 0 to 100.
+// child is a model of three slots: the brightness of each third of an image's rows, as codes 0 to 7 or as numbers from 0 to 100.
 type child struct {
 	how string
 	in  *bufio.Reader
@@ -101,7 +101,7 @@ func (c *child) misbehave(do string, count int) {
 			fmt.Print(strings.Repeat("x", 1<<10))
 		}
 	case "binary":
-		os.Stdout.WriteString("{\"ok\":true}\n\x00\x01\x02 this is no array at all")
+		os.Stdout.WriteString("{\"ok\":true}\n\x00\x01\x02 this is not an array")
 		os.Exit(0)
 	case "short":
 		os.Stdout.WriteString("{\"ok\":true}\n")
@@ -262,7 +262,7 @@ func TestAdoptedModelAnswers(t *testing.T) {
 	}
 }
 
-// Every part of an evaluation works on an adopted model, and what it measured is saved.
+// Every part of an evaluation works on an adopted model, and the scores are saved.
 func TestAdoptedModelIsEvaluated(t *testing.T) {
 	engine, err := compute.Open("cpu")
 	if err != nil {
@@ -295,30 +295,30 @@ func TestAdoptedModelIsEvaluated(t *testing.T) {
 	}
 }
 
-// Whatever a child does wrong is a sentence that names it, and ends the child.
+// Every failure of a child returns an error that names it, and ends the child.
 func TestBadChildren(t *testing.T) {
 	for how, want := range map[string]string{
-		"die at 1":              "message 1 (hello): it ended (exit status 3); its last line on standard error: needed 3 GB",
-		"die at 2":              "message 2 (encode): it ended (exit status 3); its last line on standard error: needed 3 GB",
-		"hang at hello":         "message 1 (hello): it gave no answer within 1 s and was ended; `slotscope adopt --run RUN --timeout SECONDS COMMAND` waits longer",
-		"hang at decode":        "message 3 (decode): it gave no answer within 3 s and was ended; `slotscope adopt --run RUN --timeout SECONDS COMMAND` waits longer",
-		"garbage at hello":      `message 1 (hello): it wrote "loading weights … 100%" where a line of JSON was due; what is not an answer belongs on standard error`,
-		"garbage at encode":     `message 2 (encode): it wrote "loading weights … 100%" where a line of JSON was due`,
-		"endless at hello":      "it wrote more than 65536 bytes without a line break where a line of JSON was due: \"xxxx",
+		"die at 1":              "message 1 (hello): the process exited (exit status 3); last line on standard error: needed 3 GB",
+		"die at 2":              "message 2 (encode): the process exited (exit status 3); last line on standard error: needed 3 GB",
+		"hang at hello":         "message 1 (hello): no answer within 1 s, so the process was stopped; `slotscope adopt --run RUN --timeout SECONDS COMMAND` sets a longer limit",
+		"hang at decode":        "message 3 (decode): no answer within 3 s, so the process was stopped; `slotscope adopt --run RUN --timeout SECONDS COMMAND` sets a longer limit",
+		"garbage at hello":      `message 1 (hello): expected a line of JSON, got "loading weights … 100%"; write other output to standard error`,
+		"garbage at encode":     `message 2 (encode): expected a line of JSON, got "loading weights … 100%"`,
+		"endless at hello":      "expected a line of JSON, got more than 65536 bytes without a line break: \"xxxx",
 		"binary at encode":      "message 2 (encode): not an .npy array",
-		"short at encode":       "message 2 (encode): it answers an array of shape [1 3]; [8 3] is due",
-		"huge at encode":        "message 2 (encode): it answers an array of shape [900000000 3]; [8 3] is due",
-		"sorry at decode":       "message 3 (decode): it says: CUDA is busy",
-		"code 8":                "image 1, slot 1: code 8; codes go from 0 to 7",
-		"numbers NaN":           "it answers NaN",
-		"hello slotscope=2":     "it speaks version 2 of the protocol; this program speaks version 1",
-		"hello slots=0":         "slots is 0; it goes from 1 to 64",
-		"hello codes=1":         "codes is 1; it goes from 2 to 65536",
+		"short at encode":       "message 2 (encode): got an array of shape [1 3], want [8 3]",
+		"huge at encode":        "message 2 (encode): got an array of shape [900000000 3], want [8 3]",
+		"sorry at decode":       "message 3 (decode): the program reports: CUDA is busy",
+		"code 8":                "image 1, slot 1: code 8; the range is 0 to 7",
+		"numbers NaN":           "got NaN",
+		"hello slotscope=2":     "protocol version 2 is not supported; use version 1",
+		"hello slots=0":         "slots is 0; the range is 1 to 64",
+		"hello codes=1":         "codes is 1; the range is 2 to 65536",
 		`hello name="a\nb"`:     `name is "a\nb"`,
 		"hello image=[9,9]":     "image is [9 9 0]",
-		"hello image=[9,9,3]":   "reads images of 9 × 9 × 3; those of shapes3d-synthetic are 64 × 64 × 3",
+		"hello image=[9,9,3]":   "expects images of 9 × 9 × 3, but those of shapes3d-synthetic are 64 × 64 × 3",
 		"hello image=[9,9,9,9]": "image is [9 9 9]",
-		`hello slots="many"`:    "is not understood",
+		`hello slots="many"`:    "invalid answer",
 		"hello latent=-1":       "latent is -1",
 		"hello seed=-1":         "seed -1 or step 1 is out of range",
 	} {
@@ -326,7 +326,7 @@ func TestBadChildren(t *testing.T) {
 			p := setUp(t, how)
 			switch how {
 			case "hang at hello":
-				p.cmd.Seconds = 1 // a child that is slow to start says as little as one that hangs
+				p.cmd.Seconds = 1 // a child that starts slowly looks like one that hangs
 			case "hang at decode":
 				p.cmd.Seconds = 3
 			}
@@ -336,21 +336,21 @@ func TestBadChildren(t *testing.T) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 			if runs, err := p.root.Runs(); err != nil || len(runs) > 0 {
-				t.Errorf("runs %v were made (%v)", runs, err)
+				t.Errorf("created runs %v (%v)", runs, err)
 			}
 			if _, err := os.Stat(os.Getenv(adopt.Variable)); err == nil {
-				t.Error("the command was kept")
+				t.Error("the command was saved")
 			}
 		})
 	}
 	p := setUp(t, "good")
 	p.cmd.Args = []string{filepath.Join(p.root.Dir(), "none")}
-	if _, _, err := adopt.Adopt(t.Context(), p.root, p.set, "", p.cmd); err == nil || !strings.Contains(err.Error(), "none cannot be started") {
-		t.Errorf("a missing program: %v", err)
+	if _, _, err := adopt.Adopt(t.Context(), p.root, p.set, "", p.cmd); err == nil || !strings.Contains(err.Error(), "starting none") {
+		t.Errorf("missing program: %v", err)
 	}
 }
 
-// A child that dies at message 1,000 fails that one with a sentence; the next ones are answered by a new child.
+// A child that exits at message 1,000 fails that message; later messages go to a new child.
 func TestChildDiesLate(t *testing.T) {
 	p := setUp(t, "good")
 	file, _ := p.adopt(t)
@@ -361,7 +361,7 @@ func TestChildDiesLate(t *testing.T) {
 	}
 	defer m.Close()
 	image, failures := make([]byte, side*side*3), []string{}
-	for n := 3; n <= 1005; n++ { // hello and the examples were the first two
+	for n := 3; n <= 1005; n++ { // messages 1 and 2 were hello and the examples
 		if _, err := m.Encode(image, 1); err != nil {
 			failures = append(failures, err.Error())
 			if n != 1000 && len(failures) == 1 {
@@ -369,7 +369,7 @@ func TestChildDiesLate(t *testing.T) {
 			}
 		}
 	}
-	if len(failures) != 6 || !strings.Contains(failures[0], "message 1000 (encode): it ended (exit status 3)") || failures[5] != failures[0] {
+	if len(failures) != 6 || !strings.Contains(failures[0], "message 1000 (encode): the process exited (exit status 3)") || failures[5] != failures[0] {
 		t.Errorf("%d failures: %q", len(failures), failures)
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
@@ -401,24 +401,24 @@ func TestCommandIsTheUsers(t *testing.T) {
 		}
 	}
 	os.Chmod(path, 0o666)
-	check("a file that others may write", "other users may write it; it is not read")
+	check("a file that others may write", "can be written by other users")
 	os.Chmod(path, 0o600)
 	os.WriteFile(path, []byte("{"), 0o600)
-	check("a damaged file", "cannot be read")
+	check("a damaged file", "reading ")
 	os.Remove(path)
-	check("no command", "names no command for it; give one with `slotscope adopt --run RUN COMMAND`")
+	check("no command", "has no command for it; set one with `slotscope adopt --run RUN COMMAND`")
 
 	t.Setenv(behaviour, "other model")
 	if err := adopt.Again(p.root, id, p.cmd); err == nil || !strings.Contains(err.Error(), "serves 4 slots of 8 codes") {
 		t.Errorf("another model: %v", err)
 	}
-	check("a command that was refused", "names no command")
+	check("a command that was refused", "has no command")
 	t.Setenv(behaviour, "good")
 	if err := adopt.Again(p.root, id, p.cmd); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, kept) {
-		t.Errorf("the command is kept as %s, before as %s (%v)", again, kept, err)
+		t.Errorf("the saved command is %s, before %s (%v)", again, kept, err)
 	}
 	m, err := adopt.Open(t.Context(), file)
 	if err != nil {
@@ -430,7 +430,7 @@ func TestCommandIsTheUsers(t *testing.T) {
 	check("a run that was imported", "this run was imported and has no model")
 }
 
-// The server's token is not told to children.
+// Children do not get the server's token in their environment.
 func TestChildHasNoToken(t *testing.T) {
 	p := setUp(t, "good")
 	t.Setenv("SLOTSCOPE_TOKEN", "secret")

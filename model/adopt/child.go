@@ -18,17 +18,17 @@ import (
 	"slotscope/model/host"
 )
 
-// Waits of a child process.
+// Timeouts of a child process.
 const (
-	// DefaultWait is how long a child may take for one answer where its command says nothing else.
+	// DefaultWait is the time limit for one answer if the command does not set another.
 	DefaultWait = time.Minute
-	goodbye     = 2 * time.Second // between the end of its input and its being killed
+	goodbye     = 2 * time.Second // between closing its input and killing it
 	restartWait = 2 * time.Second // between the failure of a child and the start of the next
 )
 
 // child is a running process that answers messages.
 type child struct {
-	name  string // its command, for messages
+	name  string // its command, for error messages
 	wait  time.Duration
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -38,14 +38,14 @@ type child struct {
 	count int // messages answered
 
 	mu      sync.Mutex
-	late    bool // killed because it did not answer in time
-	stopped bool // killed or let go by us
+	late    bool // killed after a timeout
+	stopped bool // killed or released by us
 }
 
-// start runs a command. Its environment is ours without the server's token.
+// start runs a command with our environment except the server's token.
 func start(c Command) (*child, error) {
 	if len(c.Args) == 0 {
-		return nil, errors.New("no command is given")
+		return nil, errors.New("no command given")
 	}
 	k := &child{name: c.Title(), wait: c.wait(), said: &lastLines{}, done: make(chan struct{})}
 	k.cmd = exec.Command(c.Args[0], c.Args[1:]...)
@@ -57,7 +57,7 @@ func start(c Command) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, w, err := os.Pipe() // not StdoutPipe: Wait would close it before the last answer is read
+	out, w, err := os.Pipe() // not StdoutPipe, because Wait would close it before the last answer is read
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func start(c Command) (*child, error) {
 	w.Close()
 	if err != nil {
 		out.Close()
-		return nil, fmt.Errorf("%s cannot be started: %w", k.name, err)
+		return nil, fmt.Errorf("starting %s: %w", k.name, err)
 	}
 	go func() {
 		k.cmd.Wait()
@@ -76,11 +76,11 @@ func start(c Command) (*child, error) {
 	return k, nil
 }
 
-// ask sends a message and has its answer read. After a failure that the child did not report itself it is of no more use.
+// ask sends a message and reads its answer. After a failure that the child did not report itself, the child is unusable.
 func (k *child) ask(do string, payload *npz.Data, read func(*bufio.Reader) error) error {
 	timer := time.AfterFunc(k.wait, func() { k.kill(true) })
 	defer timer.Stop()
-	closed := writeRequest(k.in, do, payload) // its input is closed by its end alone; what it wrote before may say more
+	closed := writeRequest(k.in, do, payload) // a write fails only if the child has exited; its earlier output may explain why
 	err := read(k.out)
 	if closed != nil && err == nil {
 		err = errEnded
@@ -95,10 +95,10 @@ func (k *child) ask(do string, payload *npz.Data, read func(*bufio.Reader) error
 	return k.failure(do, err)
 }
 
-// failure says why a child cannot go on, and ends it.
+// failure ends a child that cannot continue, and returns the reason.
 func (k *child) failure(do string, err error) error {
 	if errors.Is(err, errEnded) {
-		select { // how it ended says more than that it did
+		select { // the exit status is more informative than the end of its output
 		case <-k.done:
 		case <-time.After(goodbye):
 		}
@@ -113,7 +113,7 @@ func (k *child) failure(do string, err error) error {
 		case late:
 			what = k.silence()
 		case errors.Is(err, errEnded):
-			what = "it ended (" + k.cmd.ProcessState.String() + ")"
+			what = "the process exited (" + k.cmd.ProcessState.String() + ")"
 		}
 	default:
 		if late {
@@ -122,14 +122,14 @@ func (k *child) failure(do string, err error) error {
 	}
 	k.kill(false)
 	if line := k.said.last(); line != "" {
-		what += "; its last line on standard error: " + line
+		what += "; last line on standard error: " + line
 	}
 	return fmt.Errorf("%s, message %d (%s): %s", k.name, k.count+1, do, what)
 }
 
-// silence says that nothing came in time, and how to wait longer.
+// silence is the message for a timeout, with how to extend it.
 func (k *child) silence() string {
-	return fmt.Sprintf("it gave no answer within %g s and was ended; `slotscope adopt --run RUN --timeout SECONDS COMMAND` waits longer", k.wait.Seconds())
+	return fmt.Sprintf("no answer within %g s, so the process was stopped; `slotscope adopt --run RUN --timeout SECONDS COMMAND` sets a longer limit", k.wait.Seconds())
 }
 
 func (k *child) kill(late bool) {
@@ -142,18 +142,18 @@ func (k *child) kill(late bool) {
 	host.KillGroup(k.cmd)
 }
 
-// close lets the child end by itself, then kills it.
+// close lets the child exit on its own, then kills it.
 func (k *child) close() {
 	k.in.Close()
 	select {
 	case <-k.done:
 	case <-time.After(goodbye):
 	}
-	k.kill(false) // what it started is ended with it
+	k.kill(false) // also ends the processes that it started
 	<-k.done
 }
 
-// lastLines keeps the end of what is written.
+// lastLines keeps the end of the output.
 type lastLines struct {
 	mu   sync.Mutex
 	text []byte
@@ -171,7 +171,7 @@ func (l *lastLines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// last is the last line that is not empty, at most 300 bytes of printable text.
+// last is the last non-empty line, with at most 300 bytes of printable text.
 func (l *lastLines) last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,7 +188,7 @@ func (l *lastLines) last() string {
 	}, text)
 }
 
-// title is a command in a few words: its program, and what it is given.
+// title describes a command briefly: its program and arguments.
 func title(args []string) string {
 	if len(args) == 0 {
 		return "no command"

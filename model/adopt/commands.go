@@ -16,41 +16,41 @@ import (
 	"slotscope/model/whole"
 )
 
-// Command is how an adopted model is run. Commands are kept in a file of the user's, never in a data folder, so that a data folder
-// from elsewhere runs nothing.
+// Command starts the program of an adopted model. Commands are stored in a file of the user, never in a data folder, so that a data folder
+// from elsewhere cannot run programs.
 type Command struct {
-	ID      string   `json:"id"`   // the model's, as its checkpoint says; random
-	Args    []string `json:"args"` // the program's path, then its arguments
-	Dir     string   `json:"dir"`  // that it runs in
+	ID      string   `json:"id"`   // of the model, random; also in its checkpoint
+	Args    []string `json:"args"` // path of the program, then its arguments
+	Dir     string   `json:"dir"`  // working directory
 	Seconds float64  `json:"seconds,omitempty"`
 	Folder  string   `json:"folder"` // of the run
 }
 
-// Title is a command in a few words.
+// Title describes a command briefly.
 func (c Command) Title() string { return title(c.Args) }
 
 func (c Command) wait() time.Duration {
 	return cmp.Or(time.Duration(c.Seconds*float64(time.Second)), DefaultWait)
 }
 
-// Variable names the environment variable that says where commands are kept.
+// Variable is the environment variable with the path of the file of commands.
 const Variable = "SLOTSCOPE_MODELS"
 
-// commandsPath is $SLOTSCOPE_MODELS, else models.json in the user's configuration folder.
+// commandsPath is $SLOTSCOPE_MODELS, or models.json in the user's configuration folder.
 func commandsPath() (string, error) {
 	if path := os.Getenv(Variable); path != "" {
 		return filepath.Abs(path)
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", fmt.Errorf("commands of adopted models are kept in your configuration folder, which is not known (%w); set $%s to a file", err, Variable)
+		return "", fmt.Errorf("cannot locate your configuration folder, where commands of adopted models are stored (%w); set $%s to a file path", err, Variable)
 	}
 	return filepath.Join(dir, "slotscope", "models.json"), nil
 }
 
 const mostCommands = 1 << 20 // bytes of the file
 
-// readCommands reads what is kept; a file that others may write is refused, for it would let them run programs as this user.
+// readCommands reads the stored commands. It rejects a file that others can write, because they could run programs as this user.
 func readCommands() (path string, list []Command, err error) {
 	if path, err = commandsPath(); err != nil {
 		return "", nil, err
@@ -63,22 +63,22 @@ func readCommands() (path string, list []Command, err error) {
 		return path, nil, err
 	}
 	if err := host.Private(info); err != nil {
-		return path, nil, fmt.Errorf("%s says which commands run adopted models, and %w", path, err)
+		return path, nil, fmt.Errorf("%s, the list of commands of adopted models, %w", path, err)
 	}
 	if info.Size() > mostCommands {
-		return path, nil, fmt.Errorf("%s has %d bytes; at most %d are read", path, info.Size(), mostCommands)
+		return path, nil, fmt.Errorf("%s has %d bytes (limit %d)", path, info.Size(), mostCommands)
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return path, nil, err
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return path, nil, fmt.Errorf("%s, the list of commands of adopted models, cannot be read: %w", path, err)
+		return path, nil, fmt.Errorf("reading %s, the list of commands of adopted models: %w", path, err)
 	}
 	return path, list, nil
 }
 
-// keepCommand adds a command, or replaces the one of the same model. Commands of runs that are gone are dropped.
+// keepCommand adds a command, or replaces the command of the same model. It drops the commands of deleted runs.
 func keepCommand(c Command) error {
 	path, list, err := readCommands()
 	if err != nil {
@@ -93,19 +93,19 @@ func keepCommand(c Command) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("keeping the command: %w", err)
+		return fmt.Errorf("saving the command: %w", err)
 	}
 	err = whole.Write(path, func(w *os.File) error {
 		_, err := w.Write(append(raw, '\n'))
 		return errors.Join(err, w.Chmod(0o600))
 	})
 	if err != nil {
-		return fmt.Errorf("keeping the command in %s: %w", path, err)
+		return fmt.Errorf("saving the command in %s: %w", path, err)
 	}
 	return nil
 }
 
-// commandOf finds the command of a model.
+// commandOf returns the command of a model.
 func commandOf(id string) (Command, error) {
 	path, list, err := readCommands()
 	if err != nil {
@@ -113,7 +113,7 @@ func commandOf(id string) (Command, error) {
 	}
 	i := slices.IndexFunc(list, func(c Command) bool { return c.ID == id })
 	if i < 0 || id == "" {
-		return Command{}, model.Invalid{"model": fmt.Sprintf("this model runs as a program of its own, and %s names no command for it; give one with `slotscope adopt --run RUN COMMAND`", path)}
+		return Command{}, model.Invalid{"model": fmt.Sprintf("this model runs in a separate program, and %s has no command for it; set one with `slotscope adopt --run RUN COMMAND`", path)}
 	}
 	return list[i], nil
 }

@@ -5,7 +5,7 @@ import (
 	"bytes"
 )
 
-// ReadAnswer reads an answer to encode of n images.
+// ReadAnswer parses an answer to encode for n images.
 func ReadAnswer(answer []byte, n, m, k int) (Slots, error) {
 	r := bufio.NewReader(bytes.NewReader(answer))
 	var ok struct{}
@@ -15,7 +15,7 @@ func ReadAnswer(answer []byte, n, m, k int) (Slots, error) {
 	return (&Model{Hello: Hello{Slots: m, Codes: k}}).readSlots(r, n)
 }
 
-// ReadHello reads an answer to hello.
+// ReadHello parses an answer to hello.
 func ReadHello(answer []byte) (Hello, error) {
 	var h Hello
 	if err := readLine(bufio.NewReader(bytes.NewReader(answer)), &h); err != nil {

@@ -1,8 +1,8 @@
-// Package adopt lets models of other programs be played with and measured: a child process answers encode and decode with .npy
-// arrays over its standard streams. docs/adopt.md describes the messages.
+// Package adopt runs models of other programs: a child process answers encode and decode requests with .npy arrays over its standard
+// streams. docs/adopt.md describes the messages.
 //
-// A run of an adopted model has a checkpoint without weights: what the model said of itself, and examples by which it is known again. The
-// command is kept apart, in a file of the user's.
+// A run of an adopted model has a checkpoint without weights: the model's description of itself, and examples to verify it. The command is
+// stored separately, in a file of the user.
 package adopt
 
 import (
@@ -19,35 +19,35 @@ import (
 	"slotscope/model/format/npz"
 )
 
-// Model is an adopted model, answering through a child process. Its methods may be called from several goroutines; one message is
-// answered at a time. After a failure the next call starts the child again.
+// Model is an adopted model that runs in a child process. Its methods are safe for concurrent use; it handles one message at a time.
+// After a failure, the next call restarts the child.
 type Model struct {
 	Hello
 
 	command  Command
 	examples []byte // images, and
-	slots    Slots  // how they were encoded when the model was adopted; nil while it is
+	slots    Slots  // their encoding when the model was adopted; nil during adoption
 
 	mu     sync.Mutex
 	child  *child
-	failed error     // of the last child,
-	at     time.Time // and when
+	failed error     // error of the last child,
+	at     time.Time // and its time
 }
 
 // Names in a checkpoint of an adopted model.
 const (
 	idKey       = "adopted" // metadata: Command.ID
 	latentKey   = "latent"  // metadata: Hello.Latent
-	imagesName  = "images"  // tensors: examples, [n, H, W, C] of 255,
-	slotsName   = "slots"   // and what they encode to, [n, m]
-	scalesName  = "scales"  // of slots that hold numbers: mean and deviation, [m, 2], see Scales
+	imagesName  = "images"  // tensors: examples, [n, H, W, C], values 0 to 255,
+	slotsName   = "slots"   // and their encoding, [n, m]
+	scalesName  = "scales"  // for numeric slots: mean and deviation, [m, 2], see Scales
 	examplesFor = 8
 )
 
-// Is says whether a checkpoint is an adopted model's.
+// Is reports whether a checkpoint belongs to an adopted model.
 func Is(file checkpoint.File) bool { return file.Config.Model == model.External }
 
-// Open starts the command of an adopted model and makes sure that it still encodes the examples as it did.
+// Open starts the command of an adopted model and checks that it still encodes the examples in the same way.
 func Open(ctx context.Context, file checkpoint.File) (*Model, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func Open(ctx context.Context, file checkpoint.File) (*Model, error) {
 	return m, m.ready()
 }
 
-// described is a model as its checkpoint tells of it.
+// described returns the model described by a checkpoint.
 func described(file checkpoint.File) (*Model, error) {
 	c, images, slots := file.Config, file.Tensors[imagesName], file.Tensors[slotsName]
 	m := &Model{Hello: Hello{Protocol: protocol, Name: c.Preset, Slots: c.M, Codes: c.K, Seed: c.Seed, Step: file.Step}}
@@ -74,7 +74,7 @@ func described(file checkpoint.File) (*Model, error) {
 	m.Image = [3]int(images.Shape[1:])
 	if text := file.Meta[latentKey]; text != "" {
 		if _, err := fmt.Sscan(text, &m.Latent); err != nil {
-			return nil, fmt.Errorf("latent is %q, not a length", text)
+			return nil, fmt.Errorf("latent is %q; want an integer", text)
 		}
 	}
 	if err := m.Hello.check(); err != nil {
@@ -93,13 +93,13 @@ func described(file checkpoint.File) (*Model, error) {
 	return m, nil
 }
 
-// ready makes sure that a child runs; the caller holds mu.
+// ready starts a child if none is running; the caller holds mu.
 func (m *Model) ready() error {
 	if m.child != nil {
 		return nil
 	}
 	if m.failed != nil && time.Since(m.at) < restartWait {
-		return m.failed // a page asks for many images at once: they do not start as many children
+		return m.failed // a page requests many images at once, which must not start as many children
 	}
 	k, err := start(m.command)
 	if err != nil {
@@ -120,10 +120,10 @@ func (m *Model) ready() error {
 	return m.same(h)
 }
 
-// same refuses a command that has come to serve another model.
+// same returns an error if the command now serves a different model.
 func (m *Model) same(h Hello) error {
 	if h.Slots != m.Slots || h.Codes != m.Codes || h.Image != m.Image || h.Latent != m.Latent {
-		return m.fail(fmt.Errorf("%s serves %d slots of %d codes, images of %v; the model that was adopted has %d, %d, %v: adopt it again",
+		return m.fail(fmt.Errorf("%s serves %d slots of %d codes and images of %v, but the adopted model had %d, %d and %v; adopt it again",
 			m.child.name, h.Slots, h.Codes, h.Image, m.Slots, m.Codes, m.Image))
 	}
 	n := len(m.examples) / m.size()
@@ -131,13 +131,13 @@ func (m *Model) same(h Hello) error {
 	if err != nil {
 		return err
 	}
-	if other, of := differing(m.slots, again), n*m.Slots; other*20 > of { // near ties may fall otherwise on other machines
-		return m.fail(fmt.Errorf("%s encodes the examples otherwise than when it was adopted: %d of %d slots differ. If it serves another model now, adopt it again", m.child.name, other, of))
+	if other, of := differing(m.slots, again), n*m.Slots; other*20 > of { // near ties may differ between machines
+		return m.fail(fmt.Errorf("%s encodes the examples differently than when it was adopted: %d of %d slots differ; if it serves another model now, adopt it again", m.child.name, other, of))
 	}
 	return nil
 }
 
-// differing counts slots that hold something else; numbers may be 1% apart.
+// differing counts the slots that differ; numbers may differ by 1%.
 func differing(a, b Slots) (n int) {
 	for i, c := range a.Codes {
 		if c != b.Codes[i] {
@@ -152,7 +152,7 @@ func differing(a, b Slots) (n int) {
 	return n
 }
 
-// fail ends the child and remembers why; the caller holds mu.
+// fail stops the child and stores the error; the caller holds mu.
 func (m *Model) fail(err error) error {
 	if m.child != nil {
 		m.child.close()
@@ -162,7 +162,7 @@ func (m *Model) fail(err error) error {
 	return m.failed
 }
 
-// ask has one message answered; the caller holds mu and the child runs.
+// ask sends one message and reads its answer; the caller holds mu and the child is running.
 func (m *Model) ask(do string, payload npz.Data, read func(*bufio.Reader) error) error {
 	err := m.child.ask(do, &payload, func(r *bufio.Reader) error {
 		var ok struct{}
@@ -174,13 +174,13 @@ func (m *Model) ask(do string, payload npz.Data, read func(*bufio.Reader) error)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errSaid): // it goes on to answer
+	case errors.Is(err, errSaid): // the child is still usable
 		return model.Invalid{"model": err.Error()}
 	}
 	return m.fail(err)
 }
 
-// do has one message answered by a child that runs.
+// do sends one message and reads its answer, starting a child if needed.
 func (m *Model) do(do string, payload npz.Data, read func(*bufio.Reader) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -192,7 +192,7 @@ func (m *Model) do(do string, payload npz.Data, read func(*bufio.Reader) error) 
 
 func (m *Model) size() int { return m.Image[0] * m.Image[1] * m.Image[2] }
 
-// Encode returns what n images are represented by; images are n × H × W × C bytes.
+// Encode returns the slots of n images; images are n × H × W × C bytes.
 func (m *Model) Encode(images []byte, n int) (Slots, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -237,7 +237,7 @@ func (m *Model) Decode(s Slots, n int) (images []float32, err error) {
 	return images, err
 }
 
-// Latents returns z of n images, [n, Latent]; only models whose Latent is not 0 have them.
+// Latents returns z of n images, [n, Latent]; it requires a model with Latent > 0.
 func (m *Model) Latents(images []byte, n int) (z []float32, err error) {
 	payload := npz.Data{Shape: []int{n, m.Image[0], m.Image[1], m.Image[2]}, Values: images}
 	err = m.do("latent", payload, func(r *bufio.Reader) error {
@@ -256,7 +256,7 @@ func (m *Model) Read(z []float32, n int) (s Slots, err error) {
 	return s, err
 }
 
-// Close ends the child.
+// Close stops the child.
 func (m *Model) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

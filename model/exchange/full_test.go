@@ -16,12 +16,12 @@ import (
 	"slotscope/model/folder"
 )
 
-// small is a data folder on a disk of 512 KB; fill takes what is left of it but some bytes, and room gives it back.
+// small returns a data folder on a disk of 512 KB; fill leaves only the given number of bytes free, and room frees the space again.
 func small(t *testing.T) (dir string, fill func(left int64), room func()) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=512k"); err != nil {
-		t.Skipf("no small disk can be mounted here: %v", err)
+		t.Skipf("cannot mount a small disk: %v", err)
 	}
 	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
 	ballast := filepath.Join(dir, "ballast")
@@ -45,7 +45,7 @@ func small(t *testing.T) (dir string, fill func(left int64), room func()) {
 	return dir, fill, room
 }
 
-// A batch for which there is no room is an error; sent again once there is, every step is stored once.
+// A batch that does not fit on the disk is an error; when it is sent again with enough space, every step is stored once.
 func TestLogOnFullDisk(t *testing.T) {
 	dir, fill, room := small(t)
 	run, err := Store{Data: dir}.Begin("mine", nil)
@@ -64,7 +64,7 @@ func TestLogOnFullDisk(t *testing.T) {
 	if _, err := Log(f, slices.Clone(batch[:10])); err != nil {
 		t.Fatal(err)
 	}
-	for _, left := range []int64{0, 16 << 10, 32 << 10} { // of some 100 KB
+	for _, left := range []int64{0, 16 << 10, 32 << 10} { // of about 100 KB
 		fill(left)
 		if _, err := Log(f, slices.Clone(batch)); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("on a full disk: %v", err)
@@ -72,12 +72,12 @@ func TestLogOnFullDisk(t *testing.T) {
 		room()
 	}
 	if out, err := Log(f, slices.Clone(batch)); err != nil || out.Last != len(batch) {
-		t.Fatalf("with room again: %+v, %v", out, err)
+		t.Fatalf("with enough space: %+v, %v", out, err)
 	}
 	steps(t, dir, run.ID, len(batch))
 }
 
-// An import for which there is no room is an error; the next one brings what is missing.
+// An import that does not fit on the disk is an error; the next import adds the missing points.
 func TestImportOnFullDisk(t *testing.T) {
 	dir, fill, room := small(t)
 	logs := boardOf(t, 2000)
@@ -90,7 +90,7 @@ func TestImportOnFullDisk(t *testing.T) {
 	}
 	runs, err := Import(t.Context(), dir, "tensorboard", logs)
 	if err != nil || len(runs) != 1 {
-		t.Fatalf("with room again: %+v, %v", runs, err)
+		t.Fatalf("with enough space: %+v, %v", runs, err)
 	}
 	steps(t, dir, runs[0].ID, 2000)
 }

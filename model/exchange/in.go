@@ -24,29 +24,29 @@ import (
 	"slotscope/model/format/wandb"
 )
 
-// Tools are the programs whose runs are read.
+// Tools are the names of the supported programs.
 func Tools() []string { return []string{"tensorboard", "mlflow", "wandb"} }
 
-// Imported says what became of one foreign run.
+// Imported is the result of importing one foreign run.
 type Imported struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
-	Added int    `json:"added"` // steps that were not there before
-	Steps int    `json:"steps"` // in all
+	Added int    `json:"added"` // steps that are new
+	Steps int    `json:"steps"` // total steps
 	Note  string `json:"note,omitempty"`
 }
 
-// sample is one number of one series.
+// sample is one value of one series.
 type sample struct {
 	step  int
-	name  int // of foreign.names
+	name  int // index in foreign.names
 	value float64
 	at    time.Time
 }
 
 // foreign is a run of another program.
 type foreign struct {
-	tool, place string // place tells runs of a tool apart: the folder or file
+	tool, place string // place identifies a run of a tool: its folder or file
 	name        string
 	state       model.State
 	hparams     map[string]any
@@ -54,10 +54,10 @@ type foreign struct {
 	samples     []sample
 	note        string // what could not be read
 
-	numbers map[string]int // of names
+	numbers map[string]int // index in names by original name
 }
 
-// add takes one number; what has a negative step is passed over.
+// add appends one value; it ignores negative steps.
 func (r *foreign) add(name string, step int, value float64, at time.Time) {
 	if step < 0 {
 		return
@@ -73,10 +73,10 @@ func (r *foreign) add(name string, step int, value float64, at time.Time) {
 	r.samples = append(r.samples, sample{step, number, value, at})
 }
 
-// longestName bounds the names of series.
+// longestName is the maximum length of series names in bytes.
 const longestName = 200
 
-// seriesName is a name that can stand in a list joined by commas.
+// seriesName makes a name valid in a comma-separated list.
 func seriesName(name string) string {
 	name = strings.Map(func(c rune) rune {
 		switch {
@@ -93,8 +93,8 @@ func seriesName(name string) string {
 	return cmp.Or(name, "unnamed")
 }
 
-// order sorts samples by step and keeps, of two of one series and step, the later one. Steps that begin at 0 move up by one, for ours count
-// from 1.
+// order sorts samples by step and keeps the last sample of each series and step. If steps start at 0, all steps increase by one, because
+// ours start at 1.
 func (r *foreign) order() {
 	least := math.MaxInt
 	for _, s := range r.samples {
@@ -116,7 +116,7 @@ func (r *foreign) order() {
 	r.samples = kept
 }
 
-// point is the point that begins at sample i, and where the next begins.
+// point returns the point that starts at sample i, and the index of the next point's first sample.
 func (r *foreign) point(i int) (p model.Point, next int) {
 	p = model.Point{Step: r.samples[i].step, Values: map[string]float64{}}
 	for next = i; next < len(r.samples) && r.samples[next].step == p.Step; next++ {
@@ -129,7 +129,7 @@ func (r *foreign) point(i int) (p model.Point, next int) {
 	return p, next
 }
 
-// id is the same for the same place, so that a second import finds the first.
+// id is derived from the place, so that a second import updates the same run.
 func (r *foreign) id() string {
 	var slug strings.Builder
 	for _, c := range strings.ToLower(r.name) {
@@ -145,8 +145,8 @@ func (r *foreign) id() string {
 	return strings.Trim(r.tool+"-"+name, "-") + fmt.Sprintf("-%x", sum[:5])
 }
 
-// Import reads the runs of another program below a path and keeps each as a run of the data folder. Runs that are there gain what is new. The
-// error names those that could not be read or kept; the others are kept all the same.
+// Import reads the runs of another program below a path and stores each as a run in the data folder. Existing runs get the new points.
+// The error names runs that could not be read or stored; all others are still stored.
 func Import(ctx context.Context, dataDir, tool, path string) ([]Imported, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -154,11 +154,11 @@ func Import(ctx context.Context, dataDir, tool, path string) ([]Imported, error)
 	}
 	read, ok := map[string]func(string) ([]*foreign, error){"tensorboard": readTensorBoard, "mlflow": readMLflow, "wandb": readWandb}[tool]
 	if !ok {
-		return nil, model.Invalid{"tool": fmt.Sprintf("%q is not one of %s", tool, strings.Join(Tools(), ", "))}
+		return nil, model.Invalid{"tool": fmt.Sprintf("unknown tool %q; choose one of %s", tool, strings.Join(Tools(), ", "))}
 	}
 	runs, readErr := read(path)
 	if len(runs) == 0 && readErr == nil {
-		return nil, fmt.Errorf("%s has no runs of %s: %w", path, tool, model.ErrNotFound)
+		return nil, fmt.Errorf("no %s runs in %s: %w", tool, path, model.ErrNotFound)
 	}
 	root, err := folder.Root(dataDir)
 	if err != nil {
@@ -172,7 +172,7 @@ func Import(ctx context.Context, dataDir, tool, path string) ([]Imported, error)
 			return all, fmt.Errorf("import of %s: %w", path, err)
 		}
 		if r.note != "" && len(r.samples) == 0 {
-			continue // nothing of it can be read; readErr says why
+			continue // nothing could be read; readErr has the reason
 		}
 		one, err := r.keep(root)
 		if err != nil {
@@ -184,7 +184,7 @@ func Import(ctx context.Context, dataDir, tool, path string) ([]Imported, error)
 	return all, errors.Join(failures...)
 }
 
-// keep stores the run, adding what is new.
+// keep stores the run, adding the new points.
 func (r *foreign) keep(root *folder.Data) (Imported, error) {
 	r.order()
 	f, err := openOrCreate(root.RunDir(r.id()), r.config(), r.name)
@@ -216,9 +216,9 @@ func openOrCreate(dir string, cfg model.Config, name string) (*folder.Folder, er
 	return f, err
 }
 
-// append writes the points that the folder lacks. Where it holds others, those from the first difference on are replaced.
+// append writes the points that the folder lacks. If stored points differ, those from the first difference on are replaced.
 func (r *foreign) append(f *folder.Folder) (added, last int, err error) {
-	next, same := 0, 0 // next sample; last step that agrees
+	next, same := 0, 0 // next sample; last step that matches
 	differs := errors.New("differs")
 	err = each(f, func(p model.Point) error {
 		if next >= len(r.samples) {
@@ -253,7 +253,7 @@ func (r *foreign) append(f *folder.Folder) (added, last int, err error) {
 	return added, last, points.Close()
 }
 
-// tell writes how the run stands.
+// tell writes the run's status, configuration and notes.
 func (r *foreign) tell(f *folder.Folder, last int) error {
 	s := model.Status{State: r.state, Step: last, Attempt: 1, Engine: r.tool, EngineWhy: "Imported from " + r.tool + ".", Reason: "Imported from " + r.place + "."}
 	if len(r.samples) > 0 {
@@ -279,7 +279,7 @@ func (r *foreign) tell(f *folder.Folder, last int) error {
 	return errors.Join(err, f.SetStatus(s))
 }
 
-// config is what is known of the run in our words.
+// config translates the hyperparameters with known names.
 func (r *foreign) config() model.Config {
 	c := model.Config{Model: model.External, Preset: r.tool, Dataset: "unknown", Engine: "auto"}
 	for name, v := range r.hparams {
@@ -314,7 +314,7 @@ func (r *foreign) config() model.Config {
 	return c
 }
 
-// readTensorBoard takes every folder with event files as a run, as TensorBoard does.
+// readTensorBoard treats every folder with event files as a run, like TensorBoard.
 func readTensorBoard(path string) ([]*foreign, error) {
 	byDir := map[string][]string{}
 	err := walkFiles(path, func(file string) {
@@ -326,10 +326,10 @@ func readTensorBoard(path string) ([]*foreign, error) {
 	failures := []error{err}
 	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
 		r := &foreign{tool: "tensorboard", place: dir, name: nameBelow(path, dir), state: model.Finished, hparams: map[string]any{}}
-		slices.Sort(byDir[dir]) // by the time in their names
+		slices.Sort(byDir[dir]) // file names start with the time
 		for _, file := range byDir[dir] {
 			if _, err := tensorboard.Read(file, 0, r.event); err != nil {
-				r.note = err.Error() // what lies before the damage is taken
+				r.note = err.Error() // values before the damage are kept
 				failures = append(failures, err)
 			}
 		}
@@ -349,7 +349,7 @@ func (r *foreign) event(e tensorboard.Event) {
 	}
 }
 
-// nameBelow names a run by its folder below the path that was given.
+// nameBelow names a run by its folder, relative to the given path.
 func nameBelow(path, dir string) string {
 	rel, err := filepath.Rel(path, dir)
 	if err != nil || rel == "." || strings.HasPrefix(rel, "..") {
@@ -358,7 +358,7 @@ func nameBelow(path, dir string) string {
 	return filepath.ToSlash(rel)
 }
 
-// walkFiles visits the regular files below a path, links left out.
+// walkFiles visits the regular files below a path; it does not follow links.
 func walkFiles(path string, visit func(file string)) error {
 	return filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -371,7 +371,7 @@ func walkFiles(path string, visit func(file string)) error {
 	})
 }
 
-// readMLflow takes every folder with meta.yaml and metrics or params as a run.
+// readMLflow treats every folder with meta.yaml and metrics or params as a run.
 func readMLflow(path string) ([]*foreign, error) {
 	var dirs []string
 	err := walkFiles(path, func(file string) {
@@ -399,7 +399,7 @@ func readMLflow(path string) ([]*foreign, error) {
 	return runs, errors.Join(failures...)
 }
 
-// maxText is the most of a small file that is read.
+// maxText is the maximum number of bytes read from a small file.
 const maxText = 1 << 20
 
 func (r *foreign) mlflow(dir string) error {
@@ -427,7 +427,7 @@ func optional(err error) error {
 	return err
 }
 
-// metric reads lines of milliseconds, value and step.
+// metric parses lines of milliseconds, value and step.
 func (r *foreign) metric(name, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -476,7 +476,7 @@ func smallText(path string) string {
 	return strings.ToValidUTF8(strings.TrimSpace(string(raw)), "\uFFFD")
 }
 
-// readWandb takes every .wandb file as a run.
+// readWandb treats every .wandb file as a run.
 func readWandb(path string) ([]*foreign, error) {
 	var files []string
 	err := walkFiles(path, func(file string) {

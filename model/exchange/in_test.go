@@ -49,7 +49,7 @@ func pointsOf(t *testing.T, dir, id string) (all []model.Point, run model.Run) {
 	return all, run
 }
 
-// What we export comes back by import, once.
+// Our own exports can be imported again, and a second import adds nothing.
 func TestOurExportsComeBack(t *testing.T) {
 	f := measured(t)
 	board, flow := t.TempDir(), t.TempDir()
@@ -75,7 +75,7 @@ func TestOurExportsComeBack(t *testing.T) {
 	}
 }
 
-// A file that grows is followed; a restart replaces steps; steps from 0 move up by one.
+// New values of a growing file are imported; a restart replaces steps; steps from 0 increase by one.
 func TestFollowsTensorBoard(t *testing.T) {
 	logs, dir := t.TempDir(), t.TempDir()
 	file, err := os.Create(filepath.Join(logs, "events.out.tfevents.1.host"))
@@ -102,11 +102,11 @@ func TestFollowsTensorBoard(t *testing.T) {
 	}
 	runs, err := Import(t.Context(), dir, "tensorboard", logs)
 	if err == nil || !strings.Contains(err.Error(), "byte ") || len(runs) != 1 || runs[0].Added != 0 || runs[0].Note == "" {
-		t.Errorf("a damaged end: %+v, %v", runs, err)
+		t.Errorf("damaged end: %+v, %v", runs, err)
 	}
 }
 
-// While one import writes, another is refused with a sentence; what is not there, too.
+// A second import at the same time is refused, and so is a missing folder.
 func TestImportRefuses(t *testing.T) {
 	flow, dir := t.TempDir(), t.TempDir()
 	if _, err := MLflow(measured(t), flow); err != nil {
@@ -130,14 +130,14 @@ func TestImportRefuses(t *testing.T) {
 	}
 	for _, tool := range Tools() {
 		if _, err := Import(t.Context(), dir, tool, t.TempDir()); !errors.Is(err, model.ErrNotFound) {
-			t.Errorf("%s of an empty folder: %v", tool, err)
+			t.Errorf("%s in an empty folder: %v", tool, err)
 		}
 		if _, err := Import(t.Context(), dir, tool, filepath.Join(dir, "nowhere")); err == nil {
-			t.Errorf("%s of no folder: no error", tool)
+			t.Errorf("%s in a missing folder: no error", tool)
 		}
 	}
 	if _, err := Import(t.Context(), dir, "aim", flow); err == nil {
-		t.Error("an unknown tool is no error")
+		t.Error("unknown tool: no error")
 	}
 	metric := filepath.Join(flow, "0")
 	files, _ := filepath.Glob(filepath.Join(metric, "*", "metrics", "total"))
@@ -145,11 +145,11 @@ func TestImportRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Import(t.Context(), dir, "mlflow", flow); err == nil || !strings.Contains(err.Error(), "line 2 is not milliseconds") {
-		t.Errorf("a damaged metric: %v", err)
+		t.Errorf("damaged metric: %v", err)
 	}
 }
 
-// A million numbers take less than ten seconds: 10 series of 100,000 steps.
+// A million values take less than ten seconds: 10 series of 100,000 steps.
 func TestMillionPoints(t *testing.T) {
 	expect.Long(t)
 	logs, dir := t.TempDir(), t.TempDir()
@@ -169,12 +169,12 @@ func TestMillionPoints(t *testing.T) {
 	imported(t, dir, "tensorboard", logs, 100_000)
 	took := time.Since(start)
 	t.Logf("%.1f s", took.Seconds())
-	if took > time.Minute { // ten seconds where the machine has nothing else to do
+	if took > time.Minute { // ten seconds on an idle machine
 		t.Errorf("%v", took)
 	}
 }
 
-// FuzzMetric: any lines are read or refused.
+// FuzzMetric: any input is either parsed or rejected.
 func FuzzMetric(f *testing.F) {
 	f.Add("1772366401000 1 1\n1772366402000 NaN 2\n")
 	f.Add("1 2\n\n-1 1e999 3")
@@ -196,7 +196,7 @@ func FuzzMetric(f *testing.F) {
 	})
 }
 
-// boardOf is a folder of TensorBoard's with one series of n steps.
+// boardOf is a TensorBoard folder with one series of n steps.
 func boardOf(t *testing.T, n int) (logs string) {
 	t.Helper()
 	logs = t.TempDir()
@@ -215,7 +215,7 @@ func boardOf(t *testing.T, n int) (logs string) {
 	return logs
 }
 
-// steps fails the test unless a run's points are steps 1 to n, each once.
+// steps fails the test unless a run's points are steps 1 to n without repeats.
 func steps(t *testing.T, dir, id string, n int) {
 	t.Helper()
 	f, err := folder.Open(filepath.Join(dir, "runs", id))
@@ -242,7 +242,7 @@ func steps(t *testing.T, dir, id string, n int) {
 	}
 }
 
-// Of imports at the same time some are refused, and together they bring every step once.
+// Of simultaneous imports some are refused, and together they import every step once.
 func TestImportsAtOnce(t *testing.T) {
 	logs, dir := boardOf(t, 3000), t.TempDir()
 	var all sync.WaitGroup
@@ -257,7 +257,7 @@ func TestImportsAtOnce(t *testing.T) {
 	steps(t, dir, imported(t, dir, "tensorboard", logs, 0)[0].ID, 3000)
 }
 
-// A file of which nothing can be read is an error and makes no run.
+// A file without any readable content is an error and creates no run.
 func TestDamageMakesNoRun(t *testing.T) {
 	for tool, name := range map[string]string{"tensorboard": "events.out.tfevents.1.host", "wandb": "run-abc.wandb", "mlflow": "metrics/loss"} {
 		from, dir := t.TempDir(), t.TempDir()

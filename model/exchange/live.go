@@ -10,11 +10,11 @@ import (
 	"slotscope/model/format/tensorboard"
 )
 
-// liveEvery is how often points are carried over.
+// liveEvery is the interval between updates.
 const liveEvery = time.Second
 
-// Live writes an event file into dir while the run goes on, until ctx ends; then it carries over the rest. A resumed run begins a new file,
-// which replaces the steps that it repeats.
+// Live writes an event file into dir during a run until ctx ends, then writes the remaining points. A resumed run starts a new file that
+// replaces the repeated steps.
 func Live(ctx context.Context, f *folder.Folder, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -44,11 +44,11 @@ type live struct {
 	f      *folder.Folder
 	out    *tensorboard.Writer
 	cursor folder.Cursor
-	last   int // step carried over
-	shown  int // step of the last sheet
+	last   int // last step written
+	shown  int // step of the last sheet written
 }
 
-// carry writes what the run has measured since.
+// carry writes the points measured since the last call.
 func (l *live) carry() error {
 	for {
 		points, next, rewound, err := l.f.Follow(l.cursor)

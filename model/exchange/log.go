@@ -12,16 +12,16 @@ import (
 	"slotscope/model/folder"
 )
 
-// Limits of one batch of points.
+// Limits of a batch of points.
 const (
 	MostPoints = 10_000
-	mostSeries = 1000 // of one point
+	mostSeries = 1000 // per point
 )
 
-// Store keeps runs that other programs log over HTTP.
+// Store creates runs that other programs log over HTTP.
 type Store struct{ Data string } // the data folder
 
-// Begin makes a run that is then logged; hparams are strings, numbers and booleans. Its name may be empty.
+// Begin creates a run for logging; hparams are strings, numbers and booleans. The name may be empty.
 func (s Store) Begin(name string, hparams map[string]any) (model.Run, error) {
 	name, err := model.CleanName(name)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s Store) Begin(name string, hparams map[string]any) (model.Run, error) {
 		switch v.(type) {
 		case string, float64, bool:
 		default:
-			return model.Run{}, model.Invalid{"external": fmt.Sprintf("%q is not text, a number or true or false", key)}
+			return model.Run{}, model.Invalid{"external": fmt.Sprintf("%q is not text, a number, true or false", key)}
 		}
 	}
 	root, err := folder.Root(s.Data)
@@ -56,17 +56,17 @@ func (s Store) Begin(name string, hparams map[string]any) (model.Run, error) {
 	return f.Run()
 }
 
-// Logged says what became of a batch.
+// Logged is the result of logging a batch.
 type Logged struct {
-	Added   int `json:"added"`   // points
-	Skipped int `json:"skipped"` // points whose step is not beyond the last: they were there, or came too late
+	Added   int `json:"added"`   // points added
+	Skipped int `json:"skipped"` // points at or before the last stored step: repeated or too late
 	Last    int `json:"last"`    // last step stored
 }
 
-// Log appends points to a run of Begin. Sent again, a batch adds nothing: steps up to the last one stored are passed over.
+// Log appends points to a run created by Begin. Sending a batch twice is safe: steps up to the last stored step are skipped.
 func Log(f *folder.Folder, points []model.Point) (out Logged, err error) {
 	if f.Config().Model != model.External {
-		return out, fmt.Errorf("run %s is trained here; only runs of other programs take points: %w", f.ID(), model.ErrConflict)
+		return out, fmt.Errorf("run %s is trained by Slotscope; points can be logged only to runs of other programs: %w", f.ID(), model.ErrConflict)
 	}
 	if err := checkPoints(points); err != nil {
 		return out, err
@@ -81,9 +81,9 @@ func Log(f *folder.Folder, points []model.Point) (out Logged, err error) {
 		return out, err
 	}
 	if status.State != model.Running {
-		return out, fmt.Errorf("run %s has ended; begin another: %w", f.ID(), model.ErrConflict)
+		return out, fmt.Errorf("run %s has ended; start a new run: %w", f.ID(), model.ErrConflict)
 	}
-	stored, err := f.LastPoint() // beyond status.Step where the last batch found the disk full, or was killed
+	stored, err := f.LastPoint() // may exceed status.Step if the last batch failed on a full disk or was killed
 	if err != nil {
 		return out, err
 	}
@@ -124,7 +124,7 @@ func Log(f *folder.Folder, points []model.Point) (out Logged, err error) {
 
 func checkPoints(points []model.Point) error {
 	if len(points) == 0 || len(points) > MostPoints {
-		return model.Invalid{"points": fmt.Sprintf("%d points; a batch has 1 to %d", len(points), MostPoints)}
+		return model.Invalid{"points": fmt.Sprintf("got %d points; a batch has 1 to %d", len(points), MostPoints)}
 	}
 	for _, p := range points {
 		if len(p.Values) == 0 || len(p.Values) > mostSeries {

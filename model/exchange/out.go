@@ -1,4 +1,4 @@
-// Package exchange takes runs out to other programs' formats, and other programs' runs in.
+// Package exchange exports runs to the formats of other programs, and imports their runs.
 package exchange
 
 import (
@@ -24,7 +24,7 @@ import (
 	"slotscope/model/whole"
 )
 
-// each hands over the points of a run, steps ascending.
+// each calls visit for the points of a run in ascending steps.
 func each(f *folder.Folder, visit func(model.Point) error) error {
 	last := 0
 	for at := int64(0); ; {
@@ -33,7 +33,7 @@ func each(f *folder.Folder, visit func(model.Point) error) error {
 			return err
 		}
 		for _, p := range points {
-			if p.Step <= last { // a resume will drop what it repeats
+			if p.Step <= last { // a resumed run drops repeated steps
 				continue
 			}
 			last = p.Step
@@ -48,7 +48,7 @@ func each(f *folder.Folder, visit func(model.Point) error) error {
 	}
 }
 
-// HParams are a configuration's entries by name.
+// HParams are the fields of a configuration by name.
 func HParams(c model.Config) map[string]any {
 	out := map[string]any{}
 	for _, f := range model.Fields() {
@@ -65,10 +65,10 @@ func HParams(c model.Config) map[string]any {
 	return out
 }
 
-// compared are the series by which TensorBoard's table of hyperparameters compares runs.
+// compared are the series used by TensorBoard's hyperparameter table to compare runs.
 var compared = []string{"psnr/eval", "infom/eval", "infoe/eval", "infoc/eval", "total"}
 
-// TensorBoard writes a run as one event file in dir: every point, the sheets of reconstructions, hyperparameters and how the run ended.
+// TensorBoard writes a run as one event file in dir: all points, reconstruction sheets, hyperparameters and the final state.
 func TensorBoard(f *folder.Folder, dir string) (path string, err error) {
 	run, err := f.Run()
 	if err != nil {
@@ -96,7 +96,7 @@ func TensorBoard(f *folder.Folder, dir string) (path string, err error) {
 	})
 }
 
-// eventName is what TensorBoard recognises an event file by.
+// eventName is a file name that TensorBoard recognizes as an event file.
 func eventName(at time.Time, id string) string {
 	return fmt.Sprintf("events.out.tfevents.%d.slotscope.%s", at.Unix(), id)
 }
@@ -111,7 +111,7 @@ func outcomeOf(s model.State) tensorboard.Outcome {
 	return tensorboard.Ongoing
 }
 
-// sheet writes the reconstructions of a step.
+// sheet writes the reconstructions at a step.
 func sheet(f *folder.Folder, out *tensorboard.Writer, step int, at time.Time) error {
 	path, err := f.Sample(step)
 	if err != nil {
@@ -129,7 +129,7 @@ func sheet(f *folder.Folder, out *tensorboard.Writer, step int, at time.Time) er
 	return out.Err()
 }
 
-// Parquet writes the points of a run as rows of step, time, name and value, ordered by step, then name.
+// Parquet writes the points of a run as rows of step, time, name and value, sorted by step, then name.
 func Parquet(f *folder.Folder, path string) error {
 	var steps, times []int64
 	var names []string
@@ -150,13 +150,13 @@ func Parquet(f *folder.Folder, path string) error {
 	})
 }
 
-// mlflowExperiment is the experiment under which runs stand.
+// mlflowExperiment is the experiment that contains the runs.
 const (
 	mlflowExperiment = "0"
 	mlflowName       = "slotscope"
 )
 
-// MLflow adds a run to a folder in the layout of MLflow's file store, such as mlruns. A run that is there is replaced.
+// MLflow adds a run to a folder with the layout of MLflow's file store, such as mlruns. It replaces a run that already exists there.
 func MLflow(f *folder.Folder, dir string) (path string, err error) {
 	run, err := f.Run()
 	if err != nil {
@@ -218,7 +218,7 @@ func mlflowMetrics(f *folder.Folder, dir string) error {
 	}
 	for name, lines := range series {
 		if !filepath.IsLocal(name) {
-			continue // no name of ours
+			continue // not a name that we write
 		}
 		if err := writeText(filepath.Join(dir, filepath.FromSlash(metricPath(series, name))), lines.String()); err != nil {
 			return err
@@ -227,8 +227,8 @@ func mlflowMetrics(f *folder.Folder, dir string) error {
 	return nil
 }
 
-// metricPath is the file of a series. Series are files there, so that one whose name is also a folder of others, such as latent beside
-// latent/active, goes into that folder, as latent/value.
+// metricPath is the file of a series. If a name is also a prefix of other series, such as latent of latent/active, its file is inside
+// that folder, as latent/value.
 func metricPath[T any](series map[string]T, name string) string {
 	for other := range series {
 		if strings.HasPrefix(other, name+"/") {
@@ -263,13 +263,13 @@ func millis(t time.Time) any {
 	return t.UnixMilli()
 }
 
-// yaml is one line per pair of key and value, values as JSON, which YAML reads.
+// yaml writes one line per pair of key and value, with JSON values, which are valid YAML.
 func yaml(pairs ...any) string {
 	var s strings.Builder
 	for i := 0; i < len(pairs); i += 2 {
 		raw, err := json.Marshal(pairs[i+1])
 		if err != nil {
-			panic(err) // strings, numbers and nil alone
+			panic(err) // only strings, numbers and nil are passed
 		}
 		fmt.Fprintf(&s, "%s: %s\n", pairs[i], raw)
 	}
@@ -280,7 +280,7 @@ func writeText(path, content string) error {
 	return writeFile(path, func(w io.Writer) error { _, err := io.WriteString(w, content); return err })
 }
 
-// writeFile writes a file whole, with the folders above it.
+// writeFile writes a whole file and creates its parent folders.
 func writeFile(path string, write func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

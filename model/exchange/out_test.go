@@ -95,7 +95,7 @@ func TestTensorBoard(t *testing.T) {
 	}
 }
 
-// What happens while it is written is there at the end, also where the run went back to an earlier step.
+// Points written during the export are in the file at the end, even if the run went back to an earlier step.
 func TestLive(t *testing.T) {
 	f := measured(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -110,7 +110,7 @@ func TestLive(t *testing.T) {
 	}
 	for deadline := time.Now().Add(20 * time.Second); len(newest()) < 5; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("nothing is written while the run goes on")
+			t.Fatal("nothing was written during the run")
 		}
 	}
 	if err := f.TruncatePoints(1); err != nil {
@@ -150,7 +150,7 @@ func TestMLflow(t *testing.T) {
 	}
 	again, err := MLflow(f, dir)
 	if err != nil || again != path {
-		t.Errorf("a second export goes to %s: %v", again, err)
+		t.Errorf("second export goes to %s: %v", again, err)
 	}
 	for name, want := range map[string]string{
 		"metrics/total": "1772366401000 1 1\n1772366402000 0.5 2\n", "metrics/psnr/eval": "1772366402000 +Inf 2\n", "params/batch": "32", "params/model": "hrr",
@@ -163,7 +163,7 @@ func TestMLflow(t *testing.T) {
 	}
 }
 
-// A series whose name is also the folder of others is exported beside them.
+// A series whose name is also a prefix of others is exported next to them.
 func TestMLflowSeriesBelowAnother(t *testing.T) {
 	f, dir := measured(t), t.TempDir()
 	a, err := f.Points()

@@ -1,4 +1,4 @@
-// Package expect is what tests of several packages ask for in the same words.
+// Package expect has helpers shared by the tests of several packages.
 package expect
 
 import (
@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// go test runs as many packages at once as there are cores, so that one thread is enough for the engine of each: more of them wait in turns
-// for the same cores. With every test asked for, -race among them, the engine is as users have it.
+// go test runs as many packages in parallel as there are cores, so one engine thread per package is enough; more would compete for the
+// same cores. Full test runs, with -race or not, use the engine's default.
 func init() {
 	const threads = "SLOTSCOPE_THREADS"
 	if _, said := os.LookupEnv(threads); !said && os.Getenv("SLOTSCOPE_TESTS") != "all" {
@@ -18,31 +18,31 @@ func init() {
 	}
 }
 
-// Long skips a test that takes long, unless SLOTSCOPE_TESTS is "all", as it is in .ci/run.
+// Long skips a long test unless SLOTSCOPE_TESTS is "all", as in .ci/run.
 func Long(t testing.TB) {
 	t.Helper()
 	if !All() {
-		t.Skip("This takes long: it runs with SLOTSCOPE_TESTS=all, and never with -short.")
+		t.Skip("Long test: runs only with SLOTSCOPE_TESTS=all and without -short.")
 	}
 }
 
-// All is whether tests were asked for in full: with every case, image and step.
+// All reports whether the full tests were requested: every case, image and step.
 func All() bool { return os.Getenv("SLOTSCOPE_TESTS") == "all" && !testing.Short() }
 
-// Says fails the test unless err has every part in its sentence.
+// Says fails the test unless err's message contains every part.
 func Says(t testing.TB, err error, parts ...string) {
 	t.Helper()
 	if err == nil {
-		t.Fatalf("no error says %q", parts)
+		t.Fatalf("no error, want one with %q", parts)
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
+			t.Errorf("%q does not contain %q", err, part)
 		}
 	}
 }
 
-// Open opens a file that can be opened, until the test ends.
+// Open opens a file for the duration of the test.
 func Open[T io.Closer](t testing.TB, open func(path string) (T, error), path string) T {
 	t.Helper()
 	f, err := open(path)
@@ -53,8 +53,8 @@ func Open[T io.Closer](t testing.TB, open func(path string) (T, error), path str
 	return f
 }
 
-// Frugal fails the test where work on an input of size bytes allocates more than times as many bytes, beside 8 MB of buffers: what a file
-// says of its sizes must not decide what is taken for it.
+// Frugal fails the test if work on an input of size bytes allocates more than times as many bytes, plus 8 MB for buffers: sizes declared in a
+// file must not determine allocations.
 func Frugal(t testing.TB, size, times int, work func()) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -62,6 +62,6 @@ func Frugal(t testing.TB, size, times int, work func()) {
 	work()
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(size*times)+8<<20 {
-		t.Errorf("%d bytes of input took %d bytes of memory", size, took)
+		t.Errorf("%d bytes of input allocated %d bytes", size, took)
 	}
 }

@@ -2,7 +2,7 @@ package expect
 
 import "testing"
 
-// A long test is skipped unless all are asked for.
+// A long test is skipped unless all tests are requested.
 func TestLong(t *testing.T) {
 	for _, asked := range []string{"", "some", "all"} {
 		t.Setenv("SLOTSCOPE_TESTS", asked)

@@ -1,7 +1,7 @@
-// Package host is what operating systems do differently: locks on files, process groups, room on a disk, what a process has used.
+// Package host wraps features that differ between operating systems: file locks, process groups, disk space and resource usage.
 package host
 
 import "errors"
 
-// ErrLocked says that another open file holds a lock that rules this one out.
+// ErrLocked is returned if another open file holds a conflicting lock.
 var ErrLocked = errors.New("locked by another")

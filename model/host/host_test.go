@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary play the child of TestReap, which waits to be killed.
+// TestMain lets the test binary act as the child of TestReap, which waits to be killed.
 func TestMain(m *testing.M) {
 	if os.Getenv("HOST_TEST_ROLE") == "child" {
 		time.Sleep(time.Minute)
@@ -29,7 +29,7 @@ func open(t *testing.T, path string) *os.File {
 	return f
 }
 
-// TestLock: one has a file alone, several share it, and the holder's text can be read meanwhile.
+// TestLock: an exclusive lock excludes all others, shared locks coexist, and the holder's text stays readable.
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	a, b := open(t, path), open(t, path)
@@ -43,17 +43,17 @@ func TestLock(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	if err := Lock(b); !errors.Is(err, ErrLocked) {
-		t.Errorf("a second lock: %v", err)
+		t.Errorf("second lock: %v", err)
 	}
 	if err := Share(b); !errors.Is(err, ErrLocked) {
-		t.Errorf("shared beside a lock: %v", err)
+		t.Errorf("shared lock next to an exclusive lock: %v", err)
 	}
 	Unlock(a)
 	if err := errors.Join(Share(a), Share(b)); err != nil {
-		t.Errorf("shared twice: %v", err)
+		t.Errorf("second shared lock: %v", err)
 	}
 	if err := Lock(open(t, path)); !errors.Is(err, ErrLocked) {
-		t.Errorf("a lock beside shared ones: %v", err)
+		t.Errorf("exclusive lock next to shared locks: %v", err)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestRenameFolder(t *testing.T) {
 	}
 	open(t, filepath.Join(full, "kept"))
 	if err := RenameFolder(from, full); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("over a full folder: %v", err)
+		t.Errorf("over a non-empty folder: %v", err)
 	}
 	if err := RenameFolder(from, empty); err != nil {
 		t.Errorf("over an empty folder: %v", err)
@@ -82,11 +82,11 @@ func TestSpace(t *testing.T) {
 		t.Errorf("%d of %d bytes, %v", free, all, known)
 	}
 	if _, _, known := Space(filepath.Join(t.TempDir(), "missing")); known {
-		t.Error("a missing folder has space")
+		t.Error("got the space of a missing folder")
 	}
 }
 
-// TestReap: a child in a session of its own lives, is ended, and is told of once.
+// TestReap: a child in a separate session is running, is then killed, and is reported once.
 func TestReap(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -118,6 +118,6 @@ func TestUse(t *testing.T) {
 	for CPU()-before < 10*time.Millisecond {
 	}
 	if Peak() < 1<<20 {
-		t.Errorf("at most %d bytes were held", Peak())
+		t.Errorf("peak of %d bytes", Peak())
 	}
 }

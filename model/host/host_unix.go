@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock takes a file for this open description alone, without waiting; ErrLocked where another holds it. The lock ends with
-// Unlock or with the process.
+// Lock locks a file exclusively for this open file description, without waiting; ErrLocked if another description holds a lock. The lock
+// ends with Unlock or with the process.
 func Lock(f *os.File) error { return flock(f, unix.LOCK_EX) }
 
-// Share takes a file together with others that share it, without waiting; ErrLocked where another has it alone.
+// Share locks a file together with other shared locks, without waiting; ErrLocked if another description holds an exclusive lock.
 func Share(f *os.File) error { return flock(f, unix.LOCK_SH) }
 
-// Unlock gives up a lock of either kind. A child between fork and exec shares the description, so closing is not enough.
+// Unlock releases a lock of either kind. Closing is not enough, because a child between fork and exec shares the description.
 func Unlock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
 
 func flock(f *os.File, how int) error {
@@ -33,16 +33,16 @@ func flock(f *os.File, how int) error {
 	return err
 }
 
-// RenameFolder gives a folder another name, also that of an empty folder; fs.ErrExist where there are files under that name.
+// RenameFolder renames a folder, replacing an empty folder of that name; fs.ErrExist if a folder with files has that name.
 func RenameFolder(from, to string) error {
-	err := unix.Rename(from, to) // os.Rename refuses an empty folder
+	err := unix.Rename(from, to) // os.Rename does not replace an empty folder
 	if errors.Is(err, unix.ENOTEMPTY) {
 		return fs.ErrExist
 	}
 	return err
 }
 
-// Space is what the file system of a folder has left for this user, and in all, in bytes; known is false where it does not say.
+// Space is the free space of a folder's file system for this user, and its total size, in bytes; known is false if it cannot be determined.
 func Space(dir string) (free, all int64, known bool) {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {
@@ -51,24 +51,24 @@ func Space(dir string) (free, all int64, known bool) {
 	return int64(s.Bavail) * int64(s.Bsize), int64(s.Blocks) * int64(s.Bsize), true
 }
 
-// Private says why a file is not its user's alone to write.
+// Private returns an error if users other than this one may own or write a file.
 func Private(info fs.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() && stat.Uid != 0 {
-		return errors.New("belongs to another user; it is not read")
+		return errors.New("belongs to another user and is ignored")
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return errors.New("other users may write it; it is not read. `chmod go-w` it")
+		return errors.New("can be written by other users and is ignored; run `chmod go-w` on it")
 	}
 	return nil
 }
 
-// Group gives a command a process group of its own, so that what it starts ends with it, and Ctrl-C reaches us alone.
+// Group starts a command in its own process group, so that its children are killed with it and Ctrl-C only reaches us.
 func Group(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// KillGroup ends a command that Group was told of, and what it has started.
+// KillGroup kills a command started with Group, and its children.
 func KillGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
-// Detach gives a command a session of its own: neither signals to our terminal nor our end reach it.
+// Detach starts a command in its own session, unaffected by signals to our terminal and by our exit.
 func Detach(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -76,7 +76,7 @@ func Detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Setsid = true
 }
 
-// Reap says, without waiting, whether a child has ended and how; known is false where somebody else has waited for it.
+// Reap reports, without waiting, whether a child has exited and its status; known is false if someone else has waited for it.
 func Reap(p *os.Process) (status syscall.WaitStatus, ended, known bool) {
 	pid, err := syscall.Wait4(p.Pid, &status, syscall.WNOHANG, nil)
 	if errors.Is(err, syscall.ECHILD) {
@@ -85,7 +85,7 @@ func Reap(p *os.Process) (status syscall.WaitStatus, ended, known bool) {
 	return status, pid == p.Pid, true
 }
 
-// CPU is the processor time that all threads of this process have taken.
+// CPU is the processor time used by all threads of this process.
 func CPU() time.Duration {
 	var usage unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {
@@ -94,7 +94,7 @@ func CPU() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// Peak is the most memory in bytes that this process has held so far.
+// Peak is the peak memory of this process in bytes.
 func Peak() int64 {
 	var usage unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {
@@ -103,10 +103,10 @@ func Peak() int64 {
 	if runtime.GOOS == "darwin" {
 		return usage.Maxrss
 	}
-	return usage.Maxrss * 1024 // Linux and BSD count kilobytes
+	return usage.Maxrss * 1024 // in kilobytes on Linux and BSD
 }
 
-// Resident is the memory in bytes that this process holds; 0 where it is not told: only Linux tells.
+// Resident is the current memory of this process in bytes; 0 if unknown, which is the case except on Linux.
 func Resident() int64 {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

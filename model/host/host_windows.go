@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Lock takes a file for this handle alone, without waiting; ErrLocked where another holds it. The lock ends with Unlock or with
-// the process.
+// Lock locks a file exclusively for this handle, without waiting; ErrLocked if another handle holds a lock. The lock ends with Unlock or
+// with the process.
 func Lock(f *os.File) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
 
-// Share takes a file together with others that share it, without waiting; ErrLocked where another has it alone.
+// Share locks a file together with other shared locks, without waiting; ErrLocked if another handle holds an exclusive lock.
 func Share(f *os.File) error { return lock(f, 0) }
 
-// beyond is one byte that no file reaches: a locked range cannot be read by others, and holders write who they are at the beginning.
+// beyond is a byte range past the end of any file, because others cannot read a locked range and the holder's text is at the start.
 func beyond() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: math.MaxInt32} }
 
 func lock(f *os.File, how uint32) error {
@@ -31,10 +31,10 @@ func lock(f *os.File, how uint32) error {
 	return err
 }
 
-// Unlock gives up a lock of either kind.
+// Unlock releases a lock of either kind.
 func Unlock(f *os.File) { _ = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, beyond()) }
 
-// RenameFolder gives a folder another name, also that of an empty folder; fs.ErrExist where there are files under that name.
+// RenameFolder renames a folder, replacing an empty folder of that name; fs.ErrExist if a folder with files has that name.
 func RenameFolder(from, to string) error {
 	if err := windows.Rmdir(to); errors.Is(err, windows.ERROR_DIR_NOT_EMPTY) {
 		return fs.ErrExist
@@ -42,7 +42,7 @@ func RenameFolder(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// Space is what the file system of a folder has left for this user, and in all, in bytes; known is false where it does not say.
+// Space is the free space of a folder's file system for this user, and its total size, in bytes; known is false if it cannot be determined.
 func Space(dir string) (free, all int64, known bool) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
@@ -55,18 +55,18 @@ func Space(dir string) (free, all int64, known bool) {
 	return int64(left), int64(size), true
 }
 
-// Private leaves it to the rights of the user's folder.
+// Private accepts every file, because the permissions of the user's folder protect it.
 func Private(fs.FileInfo) error { return nil }
 
-// Group keeps Ctrl-C from a command.
+// Group starts a command in its own process group, which Ctrl-C does not reach.
 func Group(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }
 
-// KillGroup ends a command; what it has started ends with its standard streams.
+// KillGroup kills a command; its children exit when its standard streams close.
 func KillGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
-// Detach takes a command off our console: neither its Ctrl-C nor our end reaches it.
+// Detach starts a command without our console, unaffected by its Ctrl-C and by our exit.
 func Detach(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -74,7 +74,7 @@ func Detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr.CreationFlags |= windows.CREATE_NEW_PROCESS_GROUP | windows.DETACHED_PROCESS
 }
 
-// Reap says, without waiting, whether a child has ended and how; known is false where its status cannot be had.
+// Reap reports, without waiting, whether a child has exited and its status; known is false if the status is not available.
 func Reap(p *os.Process) (status syscall.WaitStatus, ended, known bool) {
 	err := p.WithHandle(func(h uintptr) {
 		event, err := windows.WaitForSingleObject(windows.Handle(h), 0)
@@ -87,7 +87,7 @@ func Reap(p *os.Process) (status syscall.WaitStatus, ended, known bool) {
 	return status, ended, known
 }
 
-// CPU is the processor time that all threads of this process have taken.
+// CPU is the processor time used by all threads of this process.
 func CPU() time.Duration {
 	var created, exited, kernel, user windows.Filetime
 	if windows.GetProcessTimes(windows.CurrentProcess(), &created, &exited, &kernel, &user) != nil {
@@ -96,7 +96,7 @@ func CPU() time.Duration {
 	return span(kernel) + span(user)
 }
 
-// span reads a count of 100 ns.
+// span converts a count of 100 ns.
 func span(t windows.Filetime) time.Duration {
 	return time.Duration(int64(t.HighDateTime)<<32|int64(t.LowDateTime)) * 100
 }
@@ -118,8 +118,8 @@ func used() memory {
 	return m
 }
 
-// Peak is the most memory in bytes that this process has held so far.
+// Peak is the peak memory of this process in bytes.
 func Peak() int64 { return int64(used().peak) }
 
-// Resident is the memory in bytes that this process holds.
+// Resident is the current memory of this process in bytes.
 func Resident() int64 { return int64(used().resident) }

@@ -1,4 +1,4 @@
-// Package public makes HTTP requests to servers of the public internet alone, for addresses that the operator did not vouch for.
+// Package public makes HTTP requests only to servers on the public internet, for addresses that the operator has not approved.
 package public
 
 import (
@@ -15,15 +15,15 @@ import (
 // Refused is the error for a server that is not on the public internet.
 type Refused struct {
 	Host  string
-	Allow string // the flag by which the operator allows it
+	Allow string // flag with which the operator can allow it
 }
 
 func (r Refused) Error() string {
-	return fmt.Sprintf("%s is this machine or belongs to a private network, which this server does not connect to; its operator can allow it with %s", r.Host, r.Allow)
+	return fmt.Sprintf("%s is this machine or on a private network, which this server does not connect to; its operator can allow it with %s", r.Host, r.Allow)
 }
 
-// Check refuses an address whose host is plainly private: localhost or a private IP address. Other names are not resolved. allow is the
-// flag that lifts the refusal.
+// Check rejects an address whose host is obviously private: localhost or a private IP address. It does not resolve other names. allow is
+// the flag that lifts the restriction.
 func Check(address *url.URL, allow string) error {
 	host := address.Hostname()
 	ip, err := netip.ParseAddr(host)
@@ -33,16 +33,16 @@ func Check(address *url.URL, allow string) error {
 	return nil
 }
 
-// Transport connects directly to public addresses, or through the environment's proxy. What a name resolves to is checked when the
-// connection is made, so that neither a redirect nor a change of DNS leads elsewhere. Through a proxy, which the operator chose, the
-// proxy resolves names; those that are private here too are refused.
+// Transport connects directly to public addresses, or through the environment's proxy. It checks the resolved address at connection time,
+// so that neither a redirect nor a DNS change can bypass the check. A proxy, which the operator chose, resolves names itself; names that
+// are private on this machine are still rejected.
 type Transport struct {
 	direct, proxied *http.Transport
 	proxy           func(*http.Request) (*url.URL, error)
 	allow           string
 }
 
-// NewTransport waits at most patience for the header of an answer. allow is the flag that errors name.
+// NewTransport waits at most patience for response headers. allow is the flag named in errors.
 func NewTransport(allow string, patience time.Duration) *Transport {
 	proxied := http.DefaultTransport.(*http.Transport).Clone()
 	proxied.ResponseHeaderTimeout = patience
@@ -53,7 +53,7 @@ func NewTransport(allow string, patience time.Duration) *Transport {
 	return t
 }
 
-// RoundTrip sends one request; a client calls it again for every redirect.
+// RoundTrip sends one request; the client calls it again for every redirect.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := Check(r.URL, t.allow); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.proxied.RoundTrip(r)
 }
 
-// control refuses a connection to a private address; address is what the name resolved to.
+// control rejects a connection to a private address; address is the resolved address.
 func (t *Transport) control(_, address string, _ syscall.RawConn) error {
 	end, err := netip.ParseAddrPort(address)
 	if err != nil || !Is(end.Addr()) {
@@ -80,7 +80,7 @@ func (t *Transport) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// look refuses a name that resolves to a private address here. One that does not resolve is left to the proxy.
+// look rejects a name that resolves to a private address here. Names that do not resolve are left to the proxy.
 func (t *Transport) look(ctx context.Context, host string) error {
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
@@ -94,14 +94,14 @@ func (t *Transport) look(ctx context.Context, host string) error {
 	return nil
 }
 
-// Ranges that are not the public internet's, beside what netip knows: IANA's special-purpose registries.
+// reserved are ranges outside the public internet, besides those that netip knows, from IANA's special-purpose registries.
 var reserved = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"2001::/23", "2001:db8::/32", "3fff::/20")
 
 var (
 	globalUnicast = netip.MustParsePrefix("2000::/3")
-	nat64         = netip.MustParsePrefix("64:ff9b::/96") // holds an IPv4 address in its last four bytes
-	sixToFour     = netip.MustParsePrefix("2002::/16")    // holds one in bytes 2 to 5
+	nat64         = netip.MustParsePrefix("64:ff9b::/96") // contains an IPv4 address in the last four bytes
+	sixToFour     = netip.MustParsePrefix("2002::/16")    // contains one in bytes 2 to 5
 )
 
 func prefixes(all ...string) (parsed []netip.Prefix) {
@@ -111,8 +111,8 @@ func prefixes(all ...string) (parsed []netip.Prefix) {
 	return parsed
 }
 
-// Is says whether an address belongs to the public internet: no loopback, private, link-local, multicast or reserved one, also
-// not inside an IPv6 address that carries an IPv4 address.
+// Is reports whether an address is on the public internet: not loopback, private, link-local, multicast or reserved, including IPv4
+// addresses embedded in IPv6 addresses.
 func Is(ip netip.Addr) bool {
 	ip = ip.Unmap()
 	raw := ip.As16()

@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// refused fails unless a request ends because the server is private, and says how that is lifted.
+// refused fails unless a request is rejected because the server is private, with the flag that allows it.
 func refused(t *testing.T, client *http.Client, address string) {
 	t.Helper()
 	reply, err := client.Get(address)
@@ -56,8 +56,8 @@ func refused(t *testing.T, client *http.Client, address string) {
 	}
 }
 
-// TestPrivateServersAreRefused: nothing reaches a server of this machine, under whatever name, by a redirect or by a name that has come
-// to mean another address.
+// TestPrivateServersAreRefused: no request reaches a server of this machine, under any name, by a redirect or by a name whose address has
+// changed.
 func TestPrivateServersAreRefused(t *testing.T) {
 	reached := 0
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
@@ -70,13 +70,13 @@ func TestPrivateServersAreRefused(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "127.1", "2130706433", "0x7f000001"} {
 		if ip := net.ParseIP(strings.Trim(host, "[]")); ip == nil && host != "localhost" {
 			if addresses, err := net.LookupHost(host); err != nil || len(addresses) == 0 {
-				continue // this resolver does not know the old ways of writing it
+				continue // this resolver does not support the legacy notation
 			}
 		}
 		refused(t, client, "http://"+host+":"+port+"/x")
 	}
 
-	// A public server sends to a private one; the name of the public one is resolved by the test.
+	// A public server redirects to a private one; the test resolves the public name.
 	redirect := httptest.NewServer(http.RedirectHandler(inside.URL+"/x", http.StatusFound))
 	defer redirect.Close()
 	guarded := transport.direct.DialContext
@@ -84,7 +84,7 @@ func TestPrivateServersAreRefused(t *testing.T) {
 		switch address {
 		case "public.example:80":
 			return net.Dial(network, redirect.Listener.Addr().String())
-		case "rebound.example:80": // DNS now says that it is this machine
+		case "rebound.example:80": // DNS now resolves to this machine
 			return guarded(ctx, network, inside.Listener.Addr().String())
 		}
 		return guarded(ctx, network, address)
@@ -92,7 +92,7 @@ func TestPrivateServersAreRefused(t *testing.T) {
 	refused(t, client, "http://public.example/x")
 	refused(t, client, "http://rebound.example/x")
 
-	// A proxy is asked for public names alone.
+	// Only public names are sent to a proxy.
 	asked := ""
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.String()
@@ -109,7 +109,7 @@ func TestPrivateServersAreRefused(t *testing.T) {
 	refused(t, client, "http://localhost:"+port+"/x")
 	reply, err := client.Get("http://data.invalid/x.npz")
 	if err != nil || asked != "http://data.invalid/x.npz" {
-		t.Fatalf("the proxy was asked for %q: %v", asked, err)
+		t.Fatalf("the proxy received %q: %v", asked, err)
 	}
 	reply.Body.Close()
 	if reached != 0 {

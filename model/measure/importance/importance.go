@@ -1,5 +1,5 @@
-// Package importance says which inputs a number depends on: the main effects of functional ANOVA under a regression forest, with their
-// uncertainty over bootstrap samples.
+// Package importance estimates how much each input explains of a number: the main effects of functional ANOVA under a regression forest,
+// with their uncertainty over bootstrap samples.
 package importance
 
 import (
@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Input is what one input explains.
+// Input is the share of variance that one input explains.
 type Input struct {
 	Value     float64 // median over bootstrap samples
 	Low, High float64 // 2.5th and 97.5th percentile over them
@@ -18,21 +18,22 @@ type Input struct {
 
 const (
 	samples = 40 // bootstrap samples
-	trees   = 15 // of each one's forest
-	depth   = 8  // splits from root to leaf at most
-	least   = 3  // rows of a leaf
-	enough  = 8  // rows below which nothing is said
-	values  = 12 // of an input, at equal steps of its distribution, at which its effect is looked at
-	others  = 60 // rows over which it is averaged at most
+	trees   = 15 // per forest
+	depth   = 8  // maximum splits from root to leaf
+	least   = 3  // minimum rows of a leaf
+	enough  = 8  // minimum number of rows for a result
+	values  = 12 // number of quantiles of an input at which its effect is evaluated
+	others  = 60 // maximum number of rows to average over
 )
 
-// Of says for each input of x, by row, what share of the variance of y it explains alone: how much a forest's mean prediction varies with it,
-// whatever the other inputs are. What is missing to 1 is interactions. Rows of one group are drawn together: seeds of one setting tell little
-// more than one does. ok is false where there are too few rows, or y is constant.
+// Of returns, for each input of x by row, the share of the variance of y that it explains alone: how much a forest's mean prediction varies
+// with it, averaged over the other inputs. The shares sum to 1 except for interactions. Rows of one group are resampled together, because
+// seeds of one setting carry little more information than a single seed. ok is false if there are too few rows, or y is constant.
 //
 //	V_j = Var_v( mean_i f(x_i with x_ij = v) ) / Var_i f(x_i)      Hutter, Hoos and Leyton-Brown (2014), unary effects
 //
-// An input that does nothing has a little more than 0, which one of chance, as the seed, shows. The same arguments give the same answer.
+// An irrelevant input gets slightly more than 0; compare with an input that is known to be random, such as the seed. The result is
+// deterministic.
 func Of(x [][]float64, y []float64, group []int, seed uint64) (inputs []Input, ok bool) {
 	if len(y) < enough || stat.Variance(y, nil) == 0 {
 		return nil, false
@@ -47,7 +48,7 @@ func Of(x [][]float64, y []float64, group []int, seed uint64) (inputs []Input, o
 		}
 		members[i] = append(members[i], row)
 	}
-	all := make([][]float64, len(x[0])) // by input, one value of each sample
+	all := make([][]float64, len(x[0])) // by input, one value per sample
 	for s := range uint64(samples) {
 		f := forest{x: x, y: y, rng: rand.New(rand.NewPCG(seed, s))}
 		for range members {
@@ -70,7 +71,7 @@ func Of(x [][]float64, y []float64, group []int, seed uint64) (inputs []Input, o
 	return inputs, true
 }
 
-// forest learns from rows, which may repeat.
+// forest is trained on rows, which may repeat.
 type forest struct {
 	x    [][]float64
 	y    []float64
@@ -78,7 +79,7 @@ type forest struct {
 	rng  *rand.Rand
 }
 
-// effects grows the forest and is V_j of each input; NaN where the forest says the same of every row.
+// effects grows the forest and returns V_j of each input; NaN if the forest predicts the same for every row.
 func (f forest) effects() []float64 {
 	var grown []*node
 	for range trees {
@@ -114,7 +115,7 @@ func (f forest) effects() []float64 {
 	return shares
 }
 
-// some are rows to average over.
+// some selects rows to average over.
 func (f forest) some() []int {
 	if len(f.rows) <= others {
 		return f.rows
@@ -126,7 +127,7 @@ func (f forest) some() []int {
 	return rows
 }
 
-// typical are values of an input at equal steps of its distribution.
+// typical returns quantiles of an input at equal steps.
 func (f forest) typical(j int) []float64 {
 	var all []float64
 	for _, row := range f.rows {
@@ -142,7 +143,7 @@ func (f forest) typical(j int) []float64 {
 
 func square(v float64) float64 { return v * v }
 
-// node is a split, or a leaf where left is nil.
+// node is a split, or a leaf if left is nil.
 type node struct {
 	input       int
 	threshold   float64
@@ -150,7 +151,7 @@ type node struct {
 	left, right *node
 }
 
-// value is what the tree says of a row whose input is replaced; −1 replaces none.
+// value is the tree's prediction for a row with one input replaced; −1 replaces none.
 func (n *node) value(row []float64, replaced int, by float64) float64 {
 	for n.left != nil {
 		v := row[n.input]
@@ -166,7 +167,7 @@ func (n *node) value(row []float64, replaced int, by float64) float64 {
 	return n.mean
 }
 
-// grow makes a tree of rows, looking at two thirds of the inputs at each split.
+// grow grows a tree on rows, trying two thirds of the inputs at each split.
 func (f forest) grow(rows []int, level int) *node {
 	sum := 0.0
 	for _, row := range rows {
@@ -207,7 +208,7 @@ func compare(a, b float64) int {
 	return 0
 }
 
-// cut finds the threshold of an input that lowers the sum of squares most, and by how much; 0 for none.
+// cut finds the threshold of an input that reduces the sum of squares most, and the reduction; 0 if none.
 func (f forest) cut(rows []int, j int) (gain, threshold float64) {
 	sorted := slices.Clone(rows)
 	slices.SortFunc(sorted, func(a, b int) int { return compare(f.x[a][j], f.x[b][j]) })

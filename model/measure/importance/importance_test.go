@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// world is settings of three inputs, of which y depends on the first strongly, on the second weakly and on the third not at all.
+// world has settings of three inputs; y depends strongly on the first, weakly on the second and not on the third.
 func world(settings, seeds int, noise float64) (x [][]float64, y []float64, group []int) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for s := range settings {
@@ -22,9 +22,9 @@ func TestImportance(t *testing.T) {
 	x, y, group := world(60, 3, 0.1)
 	in, ok := Of(x, y, group, 1)
 	if !ok || len(in) != 3 {
-		t.Fatal("nothing is said of 180 rows")
+		t.Fatal("no result for 180 rows")
 	}
-	// Var(3 x_0), Var(x_1) and 0 of their sum: 0.9, 0.1 and 0; a forest of few settings takes some of it for interactions
+	// Var(3 x_0), Var(x_1) and 0 of their sum: 0.9, 0.1 and 0; with few settings, a forest attributes some of it to interactions
 	if in[0].Value < 0.6 || in[0].Value > 1 || in[1].Value < 0.03 || in[1].Value > 0.15 || in[2].Value > 0.02 {
 		t.Errorf("%+v", in)
 	}
@@ -34,14 +34,14 @@ func TestImportance(t *testing.T) {
 		}
 	}
 	if in[0].Low <= in[1].High || in[1].Low <= in[2].Value {
-		t.Errorf("intervals do not tell the inputs apart: %+v", in)
+		t.Errorf("the intervals of the inputs overlap: %+v", in)
 	}
 	if again, _ := Of(x, y, group, 1); !reflect.DeepEqual(in, again) {
-		t.Error("the same arguments give another answer")
+		t.Error("the result is not deterministic")
 	}
 }
 
-// TestImportanceOfInteraction: where y is the product of two inputs without mean, neither explains it alone.
+// TestImportanceOfInteraction: if y is the product of two centred inputs, neither explains it alone.
 func TestImportanceOfInteraction(t *testing.T) {
 	x, y, group := world(150, 1, 0)
 	for i := range y {
@@ -55,7 +55,7 @@ func TestImportanceOfInteraction(t *testing.T) {
 	}
 }
 
-// TestImportanceInAGrid: a balanced grid of few settings, where leaving settings out would tell the opposite.
+// TestImportanceInAGrid: in a balanced grid of few settings, leaving settings out would reverse the result.
 func TestImportanceInAGrid(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var x [][]float64
@@ -76,11 +76,11 @@ func TestImportanceInAGrid(t *testing.T) {
 func TestImportanceOfTooLittle(t *testing.T) {
 	x, y, group := world(2, 3, 0.1)
 	if _, ok := Of(x, y, group, 1); ok {
-		t.Error("6 rows are enough")
+		t.Error("got a result for 6 rows")
 	}
 	x, _, group = world(10, 1, 0)
 	if _, ok := Of(x, make([]float64, 10), group, 1); ok {
-		t.Error("a constant depends on something")
+		t.Error("got a result for a constant")
 	}
 }
 
