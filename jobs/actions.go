@@ -15,12 +15,12 @@ import (
 
 const longestNotes = 100_000 // bytes
 
-// Create makes the folder of a run and queues it. What is wrong with the configuration comes back as model.Invalid.
+// Create creates the folder of a run and queues it. An invalid configuration returns model.Invalid.
 func (s *Supervisor) Create(ctx context.Context, cfg model.Config, name string) (model.Run, error) {
 	return s.CreateAt(ctx, cfg, name, model.Placement{})
 }
 
-// CreateAt is Create with a word on where the run is computed.
+// CreateAt is Create with a placement of the run.
 func (s *Supervisor) CreateAt(ctx context.Context, cfg model.Config, name string, at model.Placement) (model.Run, error) {
 	name, err := model.CleanName(name)
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *Supervisor) CreateAt(ctx context.Context, cfg model.Config, name string
 	return s.createAs(ctx, model.NewID(time.Now()), cfg, name, at)
 }
 
-// createAs is CreateAt under an id of the caller's.
+// createAs is CreateAt with a given ID.
 func (s *Supervisor) createAs(ctx context.Context, id string, cfg model.Config, name string, at model.Placement) (model.Run, error) {
 	if err := cfg.Validate().OrNil(); err != nil {
 		return model.Run{}, err
@@ -48,9 +48,9 @@ func (s *Supervisor) createAs(ctx context.Context, id string, cfg model.Config, 
 	return s.enter(ctx, f)
 }
 
-// made is a new folder that says where its run is computed before anybody looks at it.
+// made creates a run folder and writes its placement before the loop can see it.
 func (s *Supervisor) made(id string, cfg model.Config, name string, at model.Placement) (*folder.Folder, error) {
-	s.mu.Lock() // a look would start the run here
+	s.mu.Lock() // otherwise the loop could start the run on this machine
 	defer s.mu.Unlock()
 	f, err := s.o.Data.CreateAs(id, cfg, name, model.Status{State: model.Queued})
 	if err != nil || at.Executor == "" {
@@ -67,7 +67,7 @@ func (s *Supervisor) made(id string, cfg model.Config, name string, at model.Pla
 	return f, nil
 }
 
-// enter lists a new folder at once, rather than at the next scan.
+// enter lists a new folder immediately instead of at the next scan.
 func (s *Supervisor) enter(ctx context.Context, f *folder.Folder) (model.Run, error) {
 	run, err := f.Run()
 	if err != nil {
@@ -93,22 +93,22 @@ func (s *Supervisor) enter(ctx context.Context, f *folder.Folder) (model.Run, er
 	return run, nil
 }
 
-// Rename changes what a run is called, whatever its state.
+// Rename changes the name of a run in any state.
 func (s *Supervisor) Rename(ctx context.Context, id, name string) error {
 	name, err := model.CleanName(name)
 	if err != nil {
 		return err
 	}
 	if name == "" {
-		return model.Invalid{"name": "a run needs a name"}
+		return model.Invalid{"name": "enter a name"}
 	}
 	return s.describe(ctx, id, func(m *folder.Meta) error { m.Name = name; return nil })
 }
 
-// Annotate replaces the notes on a run, whatever its state.
+// Annotate replaces the notes on a run in any state.
 func (s *Supervisor) Annotate(ctx context.Context, id, notes string) error {
 	if len(notes) > longestNotes || !utf8.ValidString(notes) {
-		return model.Invalid{"notes": fmt.Sprintf("notes are text of at most %d bytes", longestNotes)}
+		return model.Invalid{"notes": fmt.Sprintf("notes must be text of at most %d bytes", longestNotes)}
 	}
 	return s.describe(ctx, id, func(m *folder.Meta) error { m.Notes = notes; return nil })
 }
@@ -131,7 +131,7 @@ func (s *Supervisor) describe(ctx context.Context, id string, change func(*folde
 	})
 }
 
-// act changes one run on a visitor's behalf, holding mu, and has the loop look at it afterwards.
+// act applies a user's change to a run while holding mu, and wakes the loop afterwards.
 func (s *Supervisor) act(id string, do func(f *folder.Folder, e *entry) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +149,7 @@ func (s *Supervisor) act(id string, do func(f *folder.Folder, e *entry) error) e
 	return told(do(f, e))
 }
 
-// told makes what the disk refuses, and damage to what lies there, a sentence for the visitor, who is the one to help it.
+// told converts disk errors and damaged files to model.Invalid, so that the user, who can fix them, sees the message.
 func told(err error) error {
 	var damaged folder.Damaged
 	if errors.As(err, &damaged) {
@@ -163,8 +163,8 @@ func told(err error) error {
 	return err
 }
 
-// Stop asks a run's process to save a checkpoint and end, and takes a queued run out of the queue. Asked again after
-// ForceAfter it kills the process; before that it says how long to wait.
+// Stop signals a run's process to save a checkpoint and end, or removes a queued run from the queue. A second call kills the process
+// after ForceAfter, and before that returns an error with the time to wait.
 func (s *Supervisor) Stop(ctx context.Context, id string) error {
 	return s.act(id, func(f *folder.Folder, e *entry) error {
 		locked := f.Locked()
@@ -177,7 +177,7 @@ func (s *Supervisor) Stop(ctx context.Context, id string) error {
 			return s.stopTask(ctx, f, e, locked)
 		case !locked && e.child == nil && e.run.State == model.Queued:
 			return s.unqueue(ctx, f, e)
-		case !locked && e.child == nil, e.run.State.Ended(): // its process may still be going
+		case !locked && e.child == nil, e.run.State.Ended(): // its process may still be running
 			return fmt.Errorf("run %s is not running; it is %s: %w", id, e.run.State, model.ErrConflict)
 		case e.asked.IsZero():
 			return s.ask(ctx, f, e, locked)
@@ -193,7 +193,7 @@ func (s *Supervisor) Stop(ctx context.Context, id string) error {
 	})
 }
 
-// endExternal ends a run that another program logs.
+// endExternal ends a run that is logged by another program.
 func (s *Supervisor) endExternal(ctx context.Context, f *folder.Folder, e *entry) error {
 	run, err := end(f, 0, func(model.Status) (model.State, string) {
 		return model.Finished, "Ended by the program that logs it."
@@ -231,7 +231,7 @@ func (s *Supervisor) ask(ctx context.Context, f *folder.Folder, e *entry, locked
 	return s.save(ctx, e, r)
 }
 
-// send reaches the process that holds the lock, or the child that has not taken it yet.
+// send signals the process that holds the lock, or the child that has not taken it yet.
 func send(f *folder.Folder, e *entry, locked bool, sig os.Signal) (pid int, err error) {
 	if locked {
 		h, _ := f.Holder()
@@ -244,7 +244,7 @@ func send(f *folder.Folder, e *entry, locked bool, sig os.Signal) (pid int, err 
 	return pid, nil
 }
 
-// ForceAt is when a run that is stopping may be ended by a second Stop; zero for a run that was not asked.
+// ForceAt returns when a second Stop can kill a stopping run; zero if no stop was requested.
 func (s *Supervisor) ForceAt(id string) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +254,7 @@ func (s *Supervisor) ForceAt(id string) time.Time {
 	return time.Time{}
 }
 
-// Resume queues an ended run again, up to steps in total; 0 keeps what its configuration says. It goes on from its newest
+// Resume queues an ended run again, up to steps in total; 0 keeps the steps of its configuration. The run continues from its newest
 // checkpoint.
 func (s *Supervisor) Resume(ctx context.Context, id string, steps int) error {
 	return s.act(id, func(f *folder.Folder, e *entry) error {
@@ -268,7 +268,7 @@ func (s *Supervisor) Resume(ctx context.Context, id string, steps int) error {
 		if err != nil {
 			return err
 		}
-		ended := status.State.Ended() || status.State == "" || e.run.State.Ended() // which a full disk may have kept from the folder
+		ended := status.State.Ended() || status.State == "" || e.run.State.Ended() // a full disk may have prevented the folder from recording the end
 		if !gone || !ended || e.follows() && !e.run.State.Ended() {
 			return fmt.Errorf("run %s is %s; only an ended run can be resumed: %w", id, e.run.State, model.ErrConflict)
 		}
@@ -280,8 +280,8 @@ func (s *Supervisor) Resume(ctx context.Context, id string, steps int) error {
 	})
 }
 
-// longer is the configuration with that many steps, if there is anything left to do: a run that ended short of its last
-// word may have done every step and yet lack its scores.
+// longer returns the configuration with that many steps, or an error if no work is left. An interrupted run may have done every step
+// and still lack its scores.
 func longer(cfg model.Config, status model.Status, steps int) (model.Config, error) {
 	if cfg.Model == model.External {
 		return cfg, fmt.Errorf("the run was trained by another program, so it cannot be resumed here: %w", model.ErrConflict)
@@ -292,12 +292,12 @@ func longer(cfg model.Config, status model.Status, steps int) (model.Config, err
 	if why := cfg.Validate()["steps"]; why != "" {
 		return cfg, model.Invalid{"steps": why}
 	}
-	least := status.Checkpoint // what lies after it is done again
+	least := status.Checkpoint // later steps are repeated
 	if status.State == model.Finished {
 		least = status.Step + 1
 	}
 	if cfg.Steps < least {
-		return cfg, model.Invalid{"steps": fmt.Sprintf("%d steps are too few to go on: %d are done and saved", cfg.Steps, status.Checkpoint)}
+		return cfg, model.Invalid{"steps": fmt.Sprintf("%d steps are too few to resume (%d are done and saved); choose at least %d", cfg.Steps, status.Checkpoint, least)}
 	}
 	return cfg, nil
 }
@@ -325,11 +325,11 @@ func (s *Supervisor) requeue(ctx context.Context, f *folder.Folder, e *entry, cf
 	return s.save(ctx, e, run)
 }
 
-// release forgets the device or job that a run had; who computes it stays. The caller holds mu.
+// release clears the device or job of a run but keeps its executor. The caller holds mu.
 func (s *Supervisor) release(f *folder.Folder, e *entry) error {
 	job := model.Job{Executor: e.job.Executor, Asks: e.job.Asks}
 	if s.o.Cluster == nil {
-		job = model.Job{} // a folder that comes from a cluster goes on here
+		job = model.Job{} // a run from a cluster continues on this machine
 	}
 	if job.Equal(e.job) {
 		return nil
@@ -338,7 +338,7 @@ func (s *Supervisor) release(f *folder.Folder, e *entry) error {
 	return f.SetJob(job)
 }
 
-// Delete removes an ended run for good: its folder, then its rows.
+// Delete permanently removes an ended run: first its folder, then its rows.
 func (s *Supervisor) Delete(ctx context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -356,7 +356,7 @@ func (s *Supervisor) Delete(ctx context.Context, id string) error {
 		return told(err)
 	}
 	if err := s.o.Store.DeleteRun(ctx, id); err != nil {
-		return told(err) // the next scan finds the folder gone
+		return told(err) // the next scan finds that the folder is gone
 	}
 	delete(s.runs, id)
 	s.damageMu.Lock()

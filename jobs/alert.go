@@ -13,7 +13,7 @@ import (
 	"slotscope/model/verdict"
 )
 
-// AlertStore keeps alerts and how their delivery stands, as db.DB does.
+// AlertStore stores alerts and the state of their delivery; db.DB implements it.
 type AlertStore interface {
 	AddAlert(ctx context.Context, a model.Alert) (added bool, err error)
 	Alerts(ctx context.Context, q model.AlertQuery) ([]model.Alert, error)
@@ -21,19 +21,19 @@ type AlertStore interface {
 	SetSending(ctx context.Context, id int64, s model.Sending) error
 }
 
-// Alerting says what the server tells of its runs beside their ends and bad verdicts, and whom.
+// Alerting configures the alerts on runs in addition to those on ends and bad verdicts, and where alerts are sent.
 type Alerting struct {
-	Rules   []model.Condition // limits that series of every run are held to
-	Webhook *Webhook          // nil for none: pages show alerts all the same
-	Kinds   []model.AlertKind // that the webhook gets; nil for all
+	Rules   []model.Condition // limits for series of every run
+	Webhook *Webhook          // nil for none; pages show alerts anyway
+	Kinds   []model.AlertKind // kinds sent to the webhook; nil for all
 }
 
-// sends says whether the webhook gets such an alert.
+// sends reports whether alerts of a kind are sent to the webhook.
 func (a Alerting) sends(kind model.AlertKind) bool {
 	return a.Webhook != nil && (a.Kinds == nil || slices.Contains(a.Kinds, kind))
 }
 
-// judged is how far a run was when it was last looked at for alerts.
+// judged is the progress of a run at its last check for alerts.
 type judged struct {
 	state         model.State
 	attempt, step int
@@ -46,7 +46,7 @@ func (s *Supervisor) Alerts(ctx context.Context, q model.AlertQuery) ([]model.Al
 	return s.o.Store.Alerts(ctx, q)
 }
 
-// AlertPlan is what the server tells of its runs, and whom.
+// AlertPlan returns the alerts that the server sends, and their recipient.
 func (s *Supervisor) AlertPlan() model.AlertPlan {
 	p := model.AlertPlan{Kinds: []model.AlertKind{}, Rules: []string{}}
 	for _, c := range s.o.Alerting.Rules {
@@ -63,7 +63,7 @@ func (s *Supervisor) AlertPlan() model.AlertPlan {
 	return p
 }
 
-// tell stores an alert and has it sent; the same of one attempt is told once.
+// tell stores an alert and queues it for sending. A repeated alert of the same attempt is dropped.
 func (s *Supervisor) tell(ctx context.Context, a model.Alert) error {
 	a.Time = a.Time.UTC().Truncate(time.Millisecond)
 	if s.o.Alerting.sends(a.Kind) {
@@ -78,14 +78,14 @@ func (s *Supervisor) tell(ctx context.Context, a model.Alert) error {
 	return nil
 }
 
-// alertLoop judges runs that have gone on since they were judged last, until ctx ends.
+// alertLoop checks runs that have made progress since their last check, until ctx ends.
 func (s *Supervisor) alertLoop(ctx context.Context) {
 	tick := time.NewTicker(s.o.AlertPoll)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		for _, run := range s.unjudged() {
 			if err := s.judgeAlerts(ctx, run); err != nil && ctx.Err() == nil {
-				s.o.Log.Error("a run was not judged for alerts", "run", run.ID, "error", err)
+				s.o.Log.Error("checking a run for alerts failed", "run", run.ID, "error", err)
 			}
 		}
 		select {
@@ -95,7 +95,7 @@ func (s *Supervisor) alertLoop(ctx context.Context) {
 	}
 }
 
-// unjudged lists the runs that have gone on since they were judged, and notes that they are judged now.
+// unjudged lists the runs that have made progress since their last check, and marks them as checked.
 func (s *Supervisor) unjudged() (runs []model.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *Supervisor) unjudged() (runs []model.Run) {
 	return runs
 }
 
-// judgeAlerts tells of a bad verdict on a run and of limits that it passes.
+// judgeAlerts raises alerts for a bad verdict on a run and for rules that hold.
 func (s *Supervisor) judgeAlerts(ctx context.Context, run model.Run) error {
 	var further []string
 	for _, c := range s.o.Alerting.Rules {
@@ -143,7 +143,7 @@ func (s *Supervisor) judgeAlerts(ctx context.Context, run model.Run) error {
 	return nil
 }
 
-// sendLoop sends queued alerts, one after the other, oldest first, until ctx ends. What an earlier server left is sent too.
+// sendLoop sends queued alerts one by one, oldest first, until ctx ends. It includes alerts left by an earlier server.
 func (s *Supervisor) sendLoop(ctx context.Context) {
 	if s.o.Alerting.Webhook == nil {
 		return
@@ -151,13 +151,13 @@ func (s *Supervisor) sendLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		queued, err := s.o.Store.QueuedAlerts(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.o.Log.Error("alerts were not listed", "error", err)
+			s.o.Log.Error("listing alerts failed", "error", err)
 		}
 		for _, a := range queued {
 			s.send(ctx, a)
 		}
 		if len(queued) > 0 {
-			continue // others may have come meanwhile
+			continue // more may have been queued meanwhile
 		}
 		select {
 		case <-ctx.Done():
@@ -166,17 +166,18 @@ func (s *Supervisor) sendLoop(ctx context.Context) {
 	}
 }
 
-// send delivers one alert and stores how that went, also where ctx ends meanwhile; an alert that ctx keeps from being delivered stays queued.
+// send delivers one alert and stores the outcome, even if ctx ends meanwhile. An alert that could not be delivered because ctx ended stays
+// queued.
 func (s *Supervisor) send(ctx context.Context, a model.Alert) {
 	run, err := s.o.Store.Run(ctx, a.Run)
 	if err != nil {
-		s.o.Log.Warn("an alert was not sent", "alert", a.ID, "run", a.Run, "error", err) // the run was deleted, and its alerts with it
+		s.o.Log.Warn("sending an alert failed", "alert", a.ID, "run", a.Run, "error", err) // the run was deleted, and its alerts with it
 		return
 	}
 	state := model.Sending{State: model.SendQueued}
 	keep := func(ctx context.Context) {
 		if err := s.o.Store.SetSending(ctx, a.ID, state); err != nil && ctx.Err() == nil {
-			s.o.Log.Error("the delivery of an alert was not stored", "alert", a.ID, "error", err)
+			s.o.Log.Error("storing the delivery of an alert failed", "alert", a.ID, "error", err)
 		}
 		s.watchers.notify(a.Run)
 	}
@@ -190,20 +191,20 @@ func (s *Supervisor) send(ctx context.Context, a model.Alert) {
 	switch {
 	case err == nil:
 		state.State, state.Sent, state.Problem = model.SendDone, time.Now().UTC().Truncate(time.Millisecond), ""
-		long, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepPatience) // else the next server would send it again
+		long, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepPatience) // otherwise the next server would send it again
 		defer cancel()
 		keep(long)
 	case ctx.Err() == nil:
 		state.State = model.SendFailed
-		s.o.Log.Error("an alert was not delivered", "alert", a.ID, "run", a.Run, "tries", state.Tries, "error", err)
+		s.o.Log.Error("delivering an alert failed", "alert", a.ID, "run", a.Run, "tries", state.Tries, "error", err)
 		keep(ctx)
 	}
 }
 
-// keepPatience is how long the outcome of a delivery may take to be stored.
+// keepPatience is the time limit for storing the outcome of a delivery.
 const keepPatience = 5 * time.Second
 
-// TestAlert sends one message to the webhook, once, and says what came of it.
+// TestAlert sends one message to the webhook without retries and returns the error, if any.
 func (s *Supervisor) TestAlert(ctx context.Context) error {
 	w := s.o.Alerting.Webhook
 	if w == nil {

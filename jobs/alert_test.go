@@ -19,13 +19,13 @@ import (
 	"slotscope/model/public"
 )
 
-// receiver is a webhook's other end. answer says what each request gets, counted from 1.
+// receiver is the endpoint of a webhook. answer returns the status of each request, counted from 1.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
 	asked  int
 	taken  []message
-	signs  []bool // whether each that was taken was signed with the secret
+	signs  []bool // whether each accepted message was signed with the secret
 	answer func(n int) int
 }
 
@@ -53,7 +53,7 @@ func newReceiver(t *testing.T, answer func(n int) int) *receiver {
 	return r
 }
 
-// told lists the run and kind of every message taken.
+// told lists the run and kind of every accepted message.
 func (r *receiver) told() (all []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,18 +85,19 @@ func rule(t *testing.T, text string) model.Condition {
 	return c
 }
 
-// awaitTold waits until the receiver took these messages and no other.
+// awaitTold waits until the receiver has accepted exactly these messages.
 func (b *bench) awaitTold(r *receiver, want ...string) {
 	b.t.Helper()
 	slices.Sort(want)
 	for deadline := time.Now().Add(30 * time.Second); !slices.Equal(r.told(), want); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) || len(r.told()) > len(want) {
-			b.t.Fatalf("the receiver was told %q, not %q", r.told(), want)
+			b.t.Fatalf("the receiver has %q, want %q", r.told(), want)
 		}
 	}
 }
 
-// TestAlertsReachTheWebhook: of ends, failures, divergence and a rule, each once of an attempt, past a receiver that first fails.
+// TestAlertsReachTheWebhook checks that ends, failures, divergence and a rule cause one alert per attempt, also if the receiver fails at
+// first.
 func TestAlertsReachTheWebhook(t *testing.T) {
 	r := newReceiver(t, func(n int) int {
 		if n <= 2 {
@@ -129,7 +130,7 @@ func TestAlertsReachTheWebhook(t *testing.T) {
 		t.Errorf("the first message is %+v of %+v, all signed: %v", first, first.Run, signed)
 	}
 
-	b.restart() // tells nothing again
+	b.restart() // repeats no alert
 	if err := b.Resume(t.Context(), well, 40); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestAlertsReachTheWebhook(t *testing.T) {
 	}
 }
 
-// TestDeliveredAsTheServerStops: what was taken while one server stops is not sent again by the next.
+// TestDeliveredAsTheServerStops checks that an alert accepted while one server stops is not sent again by the next.
 func TestDeliveredAsTheServerStops(t *testing.T) {
 	asked, stopping := make(chan struct{}), make(chan struct{})
 	r := newReceiver(t, func(n int) int {
@@ -178,11 +179,11 @@ func TestDeliveredAsTheServerStops(t *testing.T) {
 	b.awaitTold(r, "again ended", "well ended")
 }
 
-// TestAlertsOutliveTheServer: what one server could not deliver, the next does; what it was told not to send stays here.
+// TestAlertsOutliveTheServer checks that the next server delivers what one could not, and that excluded kinds are not sent.
 func TestAlertsOutliveTheServer(t *testing.T) {
 	down := newReceiver(t, always(http.StatusBadGateway))
 	slow := down.webhook(t)
-	slow.first = time.Hour // so that one try is all
+	slow.first = time.Hour // allows a single try
 	b := newBench(t, func(o *Options) {
 		o.Alerting = Alerting{Webhook: slow, Kinds: []model.AlertKind{model.AlertFailed}}
 	})
@@ -191,7 +192,7 @@ func TestAlertsOutliveTheServer(t *testing.T) {
 	b.awaitState(id, model.Failed)
 	b.await(id, "try", func(model.Run) bool {
 		all, _ := b.Alerts(t.Context(), model.AlertQuery{Run: id})
-		return len(all) == 1 && all[0].Sending.Tries == 1 && strings.Contains(all[0].Sending.Problem, "answered 502 Bad Gateway")
+		return len(all) == 1 && all[0].Sending.Tries == 1 && strings.Contains(all[0].Sending.Problem, "responded with 502 Bad Gateway")
 	})
 	b.Close()
 	up := newReceiver(t, always(http.StatusOK))
@@ -200,7 +201,7 @@ func TestAlertsOutliveTheServer(t *testing.T) {
 	b.awaitTold(up, "error@3 failed")
 }
 
-// TestWebhookFaults: each is one sentence without the address's secret; only those that may pass are tried again.
+// TestWebhookFaults checks that errors do not contain the secret in the address, and that only temporary ones are retried.
 func TestWebhookFaults(t *testing.T) {
 	elsewhere := newReceiver(t, always(http.StatusOK))
 	redirect := func(code int) *httptest.Server {
@@ -215,13 +216,13 @@ func TestWebhookFaults(t *testing.T) {
 	for _, c := range []struct {
 		name, url string
 		tries     int
-		says      string // "" where it is delivered
+		says      string // "" if delivered
 	}{
 		{"moved for good", redirect(http.StatusMovedPermanently).URL, 1, "use its final address"},
 		{"moved, request kept", redirect(http.StatusPermanentRedirect).URL, 1, ""},
-		{"forbidden", forbidden.URL, 1, "answered 403 Forbidden"},
-		{"too many", limited.URL, webhookRetries + 1, "answered 429 Too Many Requests"},
-		{"nobody there", gone.URL, webhookRetries + 1, "was not reached: connection refused"},
+		{"forbidden", forbidden.URL, 1, "responded with 403 Forbidden"},
+		{"too many", limited.URL, webhookRetries + 1, "responded with 429 Too Many Requests"},
+		{"nobody there", gone.URL, webhookRetries + 1, "could not be reached: connection refused"},
 	} {
 		w, err := NewWebhook(c.url+secretPath, secret, true)
 		if err != nil {
@@ -235,13 +236,13 @@ func TestWebhookFaults(t *testing.T) {
 		}
 		for _, text := range []string{fmt.Sprint(err), fmt.Sprint(w), fmt.Sprintf("%+v %#v", w, w)} {
 			if strings.Contains(text, "S3CRET") || strings.Contains(text, secret) {
-				t.Errorf("%s: a secret is shown: %s", c.name, text)
+				t.Errorf("%s: a secret is printed: %s", c.name, text)
 			}
 		}
 	}
 }
 
-// TestPrivateWebhooksNeedPermission, under whatever name.
+// TestPrivateWebhooksNeedPermission checks private addresses in every form.
 func TestPrivateWebhooksNeedPermission(t *testing.T) {
 	r := newReceiver(t, always(http.StatusOK))
 	port := r.URL[strings.LastIndex(r.URL, ":"):]
@@ -254,10 +255,10 @@ func TestPrivateWebhooksNeedPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, guarded := w.client.Transport.(*public.Transport); !guarded { // whose tests try redirects and names that change their meaning
+	if _, guarded := w.client.Transport.(*public.Transport); !guarded { // its own tests cover redirects and names whose address changes
 		t.Errorf("connects by %T", w.client.Transport)
 	}
-	w.url.Host = "127.0.0.1" + port // as a name that came to mean this machine
+	w.url.Host = "127.0.0.1" + port // like a name that now resolves to this machine
 	tries := 0
 	err = w.deliver(t.Context(), message{}, func(error) { tries++ })
 	if refused := (public.Refused{}); !errors.As(err, &refused) || tries != 1 || len(r.told()) != 0 {

@@ -22,7 +22,7 @@ func TestFoldersThatAppearByThemselves(t *testing.T) {
 	from := b.create("made elsewhere", 40)
 	b.awaitState(from, model.Finished)
 	b.complete(from, 40)
-	// A copy, as from another machine, of a run that was alive there.
+	// A copy of a run from another machine, where it was live.
 	copied := b.data.RunDir("copied-in")
 	if err := os.CopyFS(copied, os.DirFS(b.data.RunDir(from))); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestFoldersThatAppearByThemselves(t *testing.T) {
 	}
 	b.awaitListed("from-a-shell")
 	b.awaitState("from-a-shell", model.Running)
-	waits := b.create("waits for the shell's run", 5) // one at a time per device, whoever started it
+	waits := b.create("waits for the shell's run", 5) // one run at a time per device, regardless of who started it
 	b.await("from-a-shell", "end or wrong start", func(r model.Run) bool {
 		if !r.State.Ended() && b.get(waits).State == model.Running && b.get("from-a-shell").State.Live() {
 			t.Error("two runs on one device")
@@ -54,7 +54,7 @@ func TestFoldersThatAppearByThemselves(t *testing.T) {
 	cmd.Wait()
 	b.complete("from-a-shell", 60)
 	b.awaitState(waits, model.Finished)
-	// A folder that goes away takes its row along.
+	// If a folder is removed, its row is deleted.
 	if err := os.RemoveAll(copied); err != nil {
 		t.Fatal(err)
 	}
@@ -98,10 +98,10 @@ func TestBrokenFoldersDoNotStopTheOthers(t *testing.T) {
 		}
 		var invalid model.Invalid
 		if err := b.Resume(ctx, id, 0); !errors.As(err, &invalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s was resumed, or without a sentence: %v", id, err)
+			t.Errorf("%s was resumed, or the error has no sentence: %v", id, err)
 		}
 		if err := b.Stop(ctx, id); id != spoiled && !errors.As(err, &invalid) {
-			t.Errorf("%s was stopped, or without a sentence: %v", id, err)
+			t.Errorf("%s was stopped, or the error has no sentence: %v", id, err)
 		}
 		if _, err := b.Checkpoints(ctx, id); id != spoiled && !errors.As(err, &invalid) {
 			t.Errorf("%s: %v", id, err)
@@ -116,13 +116,13 @@ func TestBrokenFoldersDoNotStopTheOthers(t *testing.T) {
 	}
 	var invalid model.Invalid
 	if err := b.Delete(ctx, "link"); !errors.As(err, &invalid) {
-		t.Errorf("a link is deleted, or without a sentence: %v", err)
+		t.Errorf("a link is deleted, or the error has no sentence: %v", err)
 	}
 	os.WriteFile(filepath.Join(b.data.RunDir(good), "scores.json"), []byte("{half"), 0o644)
 	if _, err := b.Scores(ctx, good); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "scores.json is damaged") {
 		t.Errorf("damaged scores: %v", err)
 	}
-	// Repaired, it is a run again.
+	// A repaired folder is a run again.
 	f, _ := b.data.Open(spoiled)
 	defer f.Close()
 	f.SetStatus(model.Status{State: model.Finished, Step: 30, Reason: "repaired"})
@@ -133,7 +133,7 @@ func TestBrokenFoldersDoNotStopTheOthers(t *testing.T) {
 	}
 }
 
-// TestDamagedStateLeavesTheRest: what stands in the other records of a folder that comes with a damaged state is shown.
+// TestDamagedStateLeavesTheRest checks that the other records of a folder with a damaged state are shown.
 func TestDamagedStateLeavesTheRest(t *testing.T) {
 	b := newBench(t)
 	made := filepath.Join(t.TempDir(), "copied")
@@ -184,7 +184,7 @@ func TestDamagedLineIsSaidAndPassedOver(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Error("the line behind the damaged one is not stored, or nothing was said")
+	t.Error("the line after the damaged one is not stored, or nothing was logged")
 }
 
 func BenchmarkScanOfAThousandRuns(b *testing.B) {
@@ -217,7 +217,7 @@ func BenchmarkScanOfAThousandRuns(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	b.Logf("first sight of a thousand runs: %v", time.Since(began))
+	b.Logf("first scan of a thousand runs: %v", time.Since(began))
 	for len(s.active()) > 0 {
 		time.Sleep(time.Millisecond)
 	}

@@ -25,7 +25,7 @@ import (
 
 var background = context.Background()
 
-// bench is a data folder with a supervisor that can be replaced, as a server is by the next.
+// bench is a data folder with a supervisor that can be replaced, like a server by its successor.
 type bench struct {
 	*Supervisor
 	t     *testing.T
@@ -89,14 +89,14 @@ func (b *bench) open() {
 	}
 }
 
-// restart is the end of one server and the beginning of the next.
+// restart ends one server and starts the next.
 func (b *bench) restart() {
 	b.t.Helper()
 	b.Close()
 	b.open()
 }
 
-// killAll ends the processes that a test leaves behind.
+// killAll kills the remaining processes of a test.
 func (b *bench) killAll() {
 	names, _ := b.data.Runs()
 	for _, id := range names {
@@ -135,7 +135,7 @@ func (b *bench) get(id string) model.Run {
 	return r
 }
 
-// await waits for a run to be as wanted; it is what a page does.
+// await waits until a run meets a condition, as a page does.
 func (b *bench) await(id, what string, ok func(model.Run) bool) model.Run {
 	b.t.Helper()
 	changes, cancel := b.Watch(id)
@@ -164,7 +164,7 @@ func (b *bench) awaitStep(id string, step int) model.Run {
 	return b.await(id, fmt.Sprint("step ", step), func(r model.Run) bool { return r.Step >= step })
 }
 
-// complete fails unless points.jsonl and the index both hold every step from 1 to last exactly once, with the same values.
+// complete fails unless points.jsonl and the index both have every step from 1 to last exactly once, with the same values.
 func (b *bench) complete(id string, last int) {
 	b.t.Helper()
 	fromFile := readFile(b.t, b.data, id)
@@ -205,7 +205,7 @@ func compare(t *testing.T, fromFile []model.Point, page model.PointPage, last in
 	want := map[string][]model.Sample{}
 	for i, p := range fromFile {
 		if p.Step != i+1 {
-			t.Fatalf("points.jsonl: line %d is of step %d", i+1, p.Step)
+			t.Fatalf("points.jsonl: line %d has step %d", i+1, p.Step)
 		}
 		for name, v := range p.Values {
 			want[name] = append(want[name], model.Sample{Step: p.Step, Value: v})
@@ -225,23 +225,23 @@ func (b *bench) stop(id string) {
 		b.t.Fatal(err)
 	}
 	if r := b.get(id); r.State != model.Stopping && r.State != model.Stopped {
-		b.t.Errorf("asked to stop it is %s", r.State)
+		b.t.Errorf("after a stop request it is %s", r.State)
 	}
 }
 
-// force stops a run that does not listen: a second Stop is refused until the time is over.
+// force kills a run that ignores a stop request: a second Stop is an error until ForceAfter has passed.
 func (b *bench) force(id string) {
 	b.t.Helper()
 	b.stop(id)
 	if err := b.Stop(b.t.Context(), id); !errors.Is(err, model.ErrConflict) || !strings.Contains(err.Error(), "kill it in 1 seconds") {
-		b.t.Errorf("a second stop at once: %v", err)
+		b.t.Errorf("an immediate second stop: %v", err)
 	}
 	if at := b.ForceAt(id); time.Until(at) > b.opt.ForceAfter || at.IsZero() {
-		b.t.Errorf("may be forced at %v", at)
+		b.t.Errorf("ForceAt returns %v", at)
 	}
 	time.Sleep(b.opt.ForceAfter + 20*time.Millisecond)
 	if r := b.get(id); r.State != model.Stopping {
-		b.t.Errorf("deaf to a stop it is %s", r.State)
+		b.t.Errorf("while it ignores a stop it is %s", r.State)
 	}
 	if err := b.Stop(b.t.Context(), id); err != nil {
 		b.t.Fatal(err)
@@ -274,7 +274,7 @@ func (b *bench) awaitChild(id string) {
 	b.t.Fatal("not started")
 }
 
-// started says whether the supervisor has a process for the run, which may not have taken its lock yet.
+// started reports whether the supervisor has a process for the run, which may not have taken its lock yet.
 func (b *bench) started(id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,23 +12,23 @@ import (
 	"slotscope/model/folder"
 )
 
-// Cluster computes runs on machines that a scheduler gives out; jobs/slurm has SLURM's. Run folders lie on a file system that
-// all of them share.
+// Cluster runs training jobs on machines allocated by a scheduler; jobs/slurm implements it for SLURM. Run folders must be on a file
+// system that all machines share.
 type Cluster interface {
-	// Submit queues the runs in dirs, which all ask for the same, and returns the id of each one's job.
+	// Submit queues the runs in dirs with the same options, and returns the ID of each run's job.
 	Submit(ctx context.Context, dirs []string, asks model.Asks) (ids []string, err error)
-	// Check says as model.Invalid, by name, what of a visitor's asks cannot be asked for. Lines that the scheduler or a shell would read
-	// are refused unless lines.
+	// Check returns a model.Invalid naming each option that is not allowed. Lines for the scheduler or a shell are allowed only if
+	// lines is set.
 	Check(asks model.Asks, lines bool) error
-	// Tasks says how jobs stand; one that it does not know is over.
+	// Tasks returns the state of each job; unknown jobs count as ended.
 	Tasks(ctx context.Context, ids []string) (map[string]model.Task, error)
-	// Ask tells the run of a job to save and end.
+	// Ask signals the run of a job to save and end.
 	Ask(ctx context.Context, id string) error
-	// Cancel takes a job out of the queue or ends it, whatever it does.
+	// Cancel removes a job from the queue or ends it without waiting.
 	Cancel(ctx context.Context, id string) error
 }
 
-// clustered says whether the run is a cluster's.
+// clustered reports whether the run belongs to the cluster.
 func (s *Supervisor) clustered(e *entry) bool {
 	if e.job.Executor != "" {
 		return e.job.Executor == model.Slurm
@@ -36,13 +36,13 @@ func (s *Supervisor) clustered(e *entry) bool {
 	return s.o.Executor == model.Slurm && e.run.State == model.Queued
 }
 
-// submitted says whether the cluster has been given a job for the run.
+// submitted reports whether the run has a job on the cluster.
 func (e *entry) submitted() bool { return e.job.Executor == model.Slurm && e.job.ID != "" }
 
-// follows says whether the cluster may still do something about the run.
+// follows reports whether the run's job has not ended yet.
 func (e *entry) follows() bool { return e.submitted() && e.task.State != model.TaskOver }
 
-// clusterLoop submits what waits and asks how jobs stand, apart from the other loop, for a cluster may take its time.
+// clusterLoop submits queued runs and polls the state of jobs. It is a separate loop because a cluster may respond slowly.
 func (s *Supervisor) clusterLoop(ctx context.Context) {
 	if s.o.Cluster == nil {
 		return
@@ -60,21 +60,21 @@ func (s *Supervisor) clusterLoop(ctx context.Context) {
 	}
 }
 
-// submit gives the cluster every queued run that is its and that it does not know yet.
+// submit submits every queued run of the cluster that has no job yet.
 func (s *Supervisor) submit(ctx context.Context) {
 	for _, alike := range s.toSubmit() {
 		s.submitAll(ctx, alike.ids, alike.asks)
 	}
 }
 
-// submitAll submits runs that ask for the same.
+// submitAll submits runs with the same options.
 func (s *Supervisor) submitAll(ctx context.Context, all []string, asks model.Asks) {
 	for chunk := range slices.Chunk(all, model.MostInArray) {
 		dirs := make([]string, len(chunk))
 		for i, id := range chunk {
 			dirs[i] = s.o.Data.RunDir(id)
 		}
-		ids, err := s.o.Cluster.Submit(context.WithoutCancel(ctx), dirs, asks) // half submitted would be submitted twice
+		ids, err := s.o.Cluster.Submit(context.WithoutCancel(ctx), dirs, asks) // not cancelled: an unrecorded submission would be repeated
 		for i, id := range chunk {
 			job := ""
 			if err == nil {
@@ -85,13 +85,13 @@ func (s *Supervisor) submitAll(ctx context.Context, all []string, asks model.Ask
 	}
 }
 
-// alike are runs that ask the cluster for the same.
+// alike are runs with the same options.
 type alike struct {
 	asks model.Asks
 	ids  []string
 }
 
-// toSubmit lists the runs to submit by what they ask for, oldest first, and marks them.
+// toSubmit lists the runs to submit by their options, oldest first, and marks them as being submitted.
 func (s *Supervisor) toSubmit() map[string]*alike {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *Supervisor) toSubmit() map[string]*alike {
 	return byAsks
 }
 
-// together does something that enters several runs; the cluster is given none of them before it is done, and then all at once.
+// together calls do, which adds several runs, and submits them to the cluster together after it returns.
 func (s *Supervisor) together(do func() error) error {
 	s.addEntering(1)
 	defer s.lookCluster()
@@ -129,7 +129,7 @@ func (s *Supervisor) addEntering(n int) {
 	s.entering += n
 }
 
-// took notes the job that the cluster has made of a run, or fails the run that it refused.
+// took records the job of a submitted run, or marks the run as failed if the cluster rejected it.
 func (s *Supervisor) took(ctx context.Context, id, job string, refused error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *Supervisor) took(ctx context.Context, id, job string, refused error) {
 	}
 }
 
-// refused ends a run that the cluster would not take. The caller holds mu.
+// refused ends a run that the cluster rejected. The caller holds mu.
 func (s *Supervisor) refused(ctx context.Context, f *folder.Folder, e *entry, why error) {
 	r, err := end(f, 0, func(model.Status) (model.State, string) {
 		return model.Failed, strings.TrimSuffix(why.Error(), ".") + "."
@@ -178,7 +178,7 @@ func (s *Supervisor) refused(ctx context.Context, f *folder.Folder, e *entry, wh
 	}
 }
 
-// askCluster learns how the jobs of all runs stand that it may still do something about.
+// askCluster polls the jobs of all runs that have not ended.
 func (s *Supervisor) askCluster(ctx context.Context) {
 	runs := s.followed()
 	if len(runs) == 0 {
@@ -192,7 +192,7 @@ func (s *Supervisor) askCluster(ctx context.Context) {
 	if err != nil {
 		if ctx.Err() == nil && s.clusterSaid != err.Error() {
 			s.clusterSaid = err.Error()
-			s.o.Log.Error("asking the cluster failed", "error", err)
+			s.o.Log.Error("querying the cluster failed", "error", err)
 		}
 		return
 	}
@@ -200,7 +200,7 @@ func (s *Supervisor) askCluster(ctx context.Context) {
 	s.learn(runs, tasks)
 }
 
-// followed is the job of every run that the cluster may still do something about.
+// followed returns the job IDs that have not ended, by run.
 func (s *Supervisor) followed() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,25 +222,25 @@ func (s *Supervisor) learn(runs map[string]string, tasks map[string]model.Task) 
 			continue
 		}
 		e.task = tasks[job]
-		e.moves++ // a look that began before knew less
+		e.moves++ // invalidates a visit that started with the old state
 		e.stamp = ""
 	}
 	s.look()
 }
 
-// waits says what a run in the cluster's queue waits for.
+// waits returns a sentence on what a run in the cluster's queue waits for.
 func waits(e *entry) string {
 	switch {
 	case e.task.State == model.TaskRuns && e.task.Node != "":
-		return fmt.Sprintf("SLURM job %s starts on %s.", e.job.ID, e.task.Node)
+		return fmt.Sprintf("SLURM job %s is starting on %s.", e.job.ID, e.task.Node)
 	case e.task.State == model.TaskRuns:
-		return fmt.Sprintf("SLURM job %s starts.", e.job.ID)
+		return fmt.Sprintf("SLURM job %s is starting.", e.job.ID)
 	case e.task.Why == "BeginTime":
-		return fmt.Sprintf("SLURM requeued job %s; it restarts shortly.", e.job.ID)
+		return fmt.Sprintf("SLURM requeued job %s; it will restart shortly.", e.job.ID)
 	case e.task.Why != "":
-		return fmt.Sprintf("SLURM job %s waits: %s.", e.job.ID, e.task.Why)
+		return fmt.Sprintf("SLURM job %s is waiting: %s.", e.job.ID, e.task.Why)
 	}
-	return fmt.Sprintf("SLURM job %s waits.", e.job.ID)
+	return fmt.Sprintf("SLURM job %s is waiting.", e.job.ID)
 }
 
 func onNode(t model.Task) string {
@@ -250,7 +250,7 @@ func onNode(t model.Task) string {
 	return " on " + t.Node
 }
 
-// taskSentence says why a job is over.
+// taskSentence returns a sentence on why a job ended.
 func taskSentence(f *folder.Folder, e *entry) string {
 	what := map[string]string{
 		"NODE_FAIL":     "the node was lost",
@@ -263,7 +263,7 @@ func taskSentence(f *folder.Folder, e *entry) string {
 		"COMPLETED":     "the process exited without a final state",
 	}[e.task.Word]
 	if what == "" {
-		what = "SLURM says " + e.task.Word
+		what = "SLURM reports " + e.task.Word
 		if e.task.Why != "" {
 			what += ", " + e.task.Why
 		}
@@ -275,7 +275,7 @@ func taskSentence(f *folder.Folder, e *entry) string {
 	return fmt.Sprintf("SLURM job %s ended%s: %s.", e.job.ID, onNode(e.task), what) + lastWords(log)
 }
 
-// stopTask asks a cluster's run to save and end, or takes it out of the queue. The caller holds mu.
+// stopTask signals a run on the cluster to save and end, or removes it from the queue. The caller holds mu.
 func (s *Supervisor) stopTask(ctx context.Context, f *folder.Folder, e *entry, locked bool) error {
 	switch {
 	case s.o.Cluster == nil:
@@ -289,7 +289,7 @@ func (s *Supervisor) stopTask(ctx context.Context, f *folder.Folder, e *entry, l
 		e.forced = true
 		return s.o.Cluster.Cancel(ctx, e.job.ID)
 	}
-	e.job.Stop = true // before the signal, so that the job does not put itself back into the queue
+	e.job.Stop = true // before the signal, so that the job does not requeue itself
 	if err := f.SetJob(e.job); err != nil {
 		return err
 	}
@@ -317,7 +317,7 @@ func (s *Supervisor) askTask(ctx context.Context, e *entry) error {
 	return s.save(ctx, e, r)
 }
 
-// notStopped takes back that the run was asked to end, as the cluster could not be told.
+// notStopped reverts a stop request that could not be sent to the cluster.
 func (s *Supervisor) notStopped(f *folder.Folder, e *entry, err error) error {
 	e.forgive()
 	e.job.Stop = false

@@ -20,24 +20,24 @@ import (
 	"slotscope/model/sweep"
 )
 
-// fakeCluster is a scheduler whose jobs do what the test says. A job that runs is the fake trainer.
+// fakeCluster is a scheduler whose jobs are controlled by the test. A running job is the fake trainer.
 type fakeCluster struct {
 	mu     sync.Mutex
 	next   int
 	arrays [][]string   // folders of each submission
-	asks   []model.Asks // what each asked for
+	asks   []model.Asks // options of each submission
 	dirs   map[string]string
 	tasks  map[string]model.Task
-	done   []string // what was asked of it: "ask 1_0"
+	done   []string // requests, e.g. "ask 1_0"
 	refuse error
-	mute   bool // answers no question
+	mute   bool // responds to no query
 }
 
 func newFakeCluster() *fakeCluster {
 	return &fakeCluster{dirs: map[string]string{}, tasks: map[string]model.Task{}}
 }
 
-// Check knows one thing that anybody can ask for.
+// Check allows one option.
 func (c *fakeCluster) Check(asks model.Asks, lines bool) error {
 	if asks["line"] != nil && lines {
 		return nil
@@ -98,14 +98,14 @@ func (c *fakeCluster) asked(what string) bool {
 	return slices.Contains(c.done, what)
 }
 
-// now says how a job stands.
+// now sets the state of a job.
 func (c *fakeCluster) now(id string, t model.Task) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tasks[id] = t
 }
 
-// begin runs a job here, as a node would.
+// begin runs a job on this machine, as a node would.
 func (c *fakeCluster) begin(t *testing.T, id string) *exec.Cmd {
 	t.Helper()
 	c.now(id, model.Task{State: model.TaskRuns, Word: "RUNNING", Node: "n1"})
@@ -124,7 +124,7 @@ func onCluster(c *fakeCluster) func(*Options) {
 	return func(o *Options) { o.Cluster, o.Executor, o.ClusterPoll = c, model.Slurm, 5*time.Millisecond }
 }
 
-// job waits until a run has a job, and returns its id.
+// job waits until a run has a job, and returns its ID.
 func (b *bench) job(id string) (job string) {
 	b.t.Helper()
 	b.await(id, "job", func(model.Run) bool {
@@ -150,9 +150,9 @@ func TestClusterTrainsARun(t *testing.T) {
 	b := newBench(t, onCluster(c))
 	id := b.create("on the cluster", 30)
 	job := b.job(id)
-	b.reason(id, "SLURM job "+job+" waits: Resources.")
+	b.reason(id, "SLURM job "+job+" is waiting: Resources.")
 	if b.started(id) {
-		t.Error("a process was started here")
+		t.Error("a process was started on this machine")
 	}
 	b.restart() // the job outlives the server
 	b.reason(id, "Resources")
@@ -177,7 +177,7 @@ func TestManyRunsAreOneArray(t *testing.T) {
 		ids = append(ids, f.ID())
 		f.Close()
 	}
-	b.open() // a server that finds all three waiting
+	b.open() // the new server finds all three queued
 	for _, id := range ids {
 		b.job(id)
 	}
@@ -186,7 +186,7 @@ func TestManyRunsAreOneArray(t *testing.T) {
 	}
 }
 
-// TestPlacedRun has one run computed here and others on the cluster, each asking for its own, whatever the server does by itself.
+// TestPlacedRun checks that runs go to their own executor with their own options, regardless of the server's default.
 func TestPlacedRun(t *testing.T) {
 	c := newFakeCluster()
 	b := newBench(t, onCluster(c), func(o *Options) { o.Asks = model.AsksOf("partition=all") })
@@ -206,7 +206,7 @@ func TestPlacedRun(t *testing.T) {
 	there := place(model.Placement{Executor: model.Slurm, Asks: model.AsksOf("partition=gpu")})
 	job := b.job(there)
 	if len(c.arrays) != 1 || !c.asks[0].Equal(model.AsksOf("partition=gpu")) {
-		t.Fatalf("submitted %v, asking %q", c.arrays, c.asks)
+		t.Fatalf("submitted %v with options %q", c.arrays, c.asks)
 	}
 	b.restart()
 	b.stop(there)
@@ -215,7 +215,7 @@ func TestPlacedRun(t *testing.T) {
 	b.await(there, "the job's end", func(model.Run) bool { return b.Resume(t.Context(), there, 0) == nil })
 	b.await(there, "a second job", func(model.Run) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.asks) == 2 })
 	if !c.asks[1].Equal(model.AsksOf("partition=gpu")) {
-		t.Errorf("resumed, it asks for %q", c.asks[1])
+		t.Errorf("resumed with options %q", c.asks[1])
 	}
 	for _, bad := range []model.Placement{{Executor: "cloud"}, {Asks: model.AsksOf("gpus=1")}, {Executor: model.Local, Asks: model.AsksOf("gpus=1")}, {Executor: model.Slurm, Asks: model.AsksOf("time=long")}} {
 		var invalid model.Invalid
@@ -225,7 +225,7 @@ func TestPlacedRun(t *testing.T) {
 	}
 }
 
-// TestLinesAreTheOperators: what the scheduler or a shell would read comes from a visitor only where the operator allowed it.
+// TestLinesAreTheOperators checks that users can set lines for the scheduler or a shell only if the operator allows it.
 func TestLinesAreTheOperators(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
 		b := newBench(t, onCluster(newFakeCluster()), func(o *Options) { o.Lines = allowed })
@@ -248,7 +248,7 @@ func TestPlacedWithoutACluster(t *testing.T) {
 	}
 }
 
-// TestSweepIsOneArray gives a cluster every run of a sweep that can begin at once, however few devices are here.
+// TestSweepIsOneArray checks that all runs of a sweep that can start are submitted as one array, regardless of the number of local devices.
 func TestSweepIsOneArray(t *testing.T) {
 	c := newFakeCluster()
 	_, _, open := sweeping(t, func(model.Config) float64 { return 0.5 }, onCluster(c), func(o *Options) { o.Executor = model.Local })
@@ -260,12 +260,12 @@ func TestSweepIsOneArray(t *testing.T) {
 	until(t, s, st.ID, "an array", func(sweep.Status) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.arrays) > 0 })
 	until(t, s, st.ID, "its jobs", func(st sweep.Status) bool { return st.Board.Count(sweep.Live) == 3 })
 	c.mu.Lock()
-	if len(c.arrays) != 1 || len(c.arrays[0]) != 3 || !c.asks[0].Equal(model.AsksOf("partition=gpu")) { // two to choose by, and the one that waits for no choice
-		t.Errorf("submitted %v, asking %q", c.arrays, c.asks)
+	if len(c.arrays) != 1 || len(c.arrays[0]) != 3 || !c.asks[0].Equal(model.AsksOf("partition=gpu")) { // two to choose from, and one that depends on no choice
+		t.Errorf("submitted %v with options %q", c.arrays, c.asks)
 	}
 	c.mu.Unlock()
 	for i := range 3 {
-		c.begin(t, fmt.Sprintf("1_%d", i)) // all three work while one device is here
+		c.begin(t, fmt.Sprintf("1_%d", i)) // all three run although there is one local device
 	}
 	until(t, s, st.ID, "a second array", func(sweep.Status) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.arrays) > 1 })
 	if len(c.arrays) != 2 || len(c.arrays[1]) != 2 {
@@ -282,11 +282,11 @@ func TestSweepIsOneArray(t *testing.T) {
 
 func TestClusterRefuses(t *testing.T) {
 	c := newFakeCluster()
-	c.refuse = errors.New("SLURM's sbatch refused: invalid partition specified: gpuu")
+	c.refuse = errors.New("SLURM's sbatch failed: invalid partition specified: gpuu")
 	b := newBench(t, onCluster(c))
 	id := b.create("nowhere to go", 10)
 	r := b.awaitState(id, model.Failed)
-	if r.Reason != "SLURM's sbatch refused: invalid partition specified: gpuu." {
+	if r.Reason != "SLURM's sbatch failed: invalid partition specified: gpuu." {
 		t.Errorf("%q", r.Reason)
 	}
 	c.mu.Lock()
@@ -298,7 +298,7 @@ func TestClusterRefuses(t *testing.T) {
 	b.job(id)
 }
 
-// TestHowJobsEnd has a run under way when its job ends without the run's own word.
+// TestHowJobsEnd checks the reason of a run whose job ends without the run recording it.
 func TestHowJobsEnd(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{
@@ -307,7 +307,7 @@ func TestHowJobsEnd(t *testing.T) {
 		"OUT_OF_MEMORY": "it exceeded its memory limit.",
 		"CANCELLED":     "it was cancelled.",
 		"PREEMPTED":     "it was preempted by another job.",
-		"REVOKED":       "SLURM says REVOKED.",
+		"REVOKED":       "SLURM reports REVOKED.",
 	} {
 		t.Run(word, func(t *testing.T) {
 			c := newFakeCluster()
@@ -320,12 +320,12 @@ func TestHowJobsEnd(t *testing.T) {
 			cmd.Wait()
 			time.Sleep(50 * time.Millisecond)
 			if r := b.get(id); r.State != model.Running {
-				t.Fatalf("while SLURM says that the job runs, the run is %s: %s", r.State, r.Reason)
+				t.Fatalf("while the job is running, the run is %s: %s", r.State, r.Reason)
 			}
 			c.now(job, model.Task{State: model.TaskOver, Word: word, Node: "n1"})
 			r := b.awaitState(id, model.Interrupted)
 			if !strings.Contains(r.Reason, want) || !strings.Contains(r.Reason, "The checkpoint of step ") {
-				t.Errorf("%q does not say %q", r.Reason, want)
+				t.Errorf("%q does not contain %q", r.Reason, want)
 			}
 		})
 	}
@@ -359,10 +359,10 @@ func TestRequeuedJobGoesOn(t *testing.T) {
 		return r.State == model.Queued && strings.Contains(r.Reason, "requeued job")
 	})
 	if err := b.Resume(t.Context(), id, 0); !errors.Is(err, model.ErrConflict) {
-		t.Errorf("a second job could be had: %v", err)
+		t.Errorf("a second job was possible: %v", err)
 	}
 	c.mu.Lock()
-	c.mute = true // the controller is away: the folder says what is true
+	c.mute = true // the controller does not respond: the folder has the state
 	c.mu.Unlock()
 	second, err := command(2 * time.Millisecond)(c.dirs[job])
 	if err != nil {
@@ -400,18 +400,18 @@ func TestStopOnTheCluster(t *testing.T) {
 	}
 	defer f.Close()
 	if j, err := f.Job(); err != nil || !j.Stop {
-		t.Errorf("the folder does not say that the run shall end: %+v, %v", j, err)
+		t.Errorf("the stop request is not in the folder: %+v, %v", j, err)
 	}
 	if r := b.get(working); r.State != model.Stopping {
-		t.Errorf("asked to stop, the run is %s", r.State)
+		t.Errorf("after a stop request the run is %s", r.State)
 	}
 	if err := b.Stop(t.Context(), working); !errors.Is(err, model.ErrConflict) {
-		t.Errorf("a second stop at once: %v", err)
+		t.Errorf("an immediate second stop: %v", err)
 	}
 	time.Sleep(b.opt.ForceAfter)
 	b.stop(working)
 	if !c.asked("cancel " + works) {
-		t.Errorf("not ended by force: %v", c.done)
+		t.Errorf("not killed: %v", c.done)
 	}
 	cmd.Process.Signal(os.Interrupt)
 	cmd.Process.Kill()
@@ -427,7 +427,7 @@ func TestStopOnTheCluster(t *testing.T) {
 	b.await(working, "another job", func(model.Run) bool { j, err := f.Job(); return err == nil && j.ID != "" && j.ID != works && !j.Stop })
 }
 
-// TestFolderFromACluster opens a data folder that a cluster wrote on a machine that has none.
+// TestFolderFromACluster opens a data folder from a cluster on a machine without one.
 func TestFolderFromACluster(t *testing.T) {
 	b := newBench(t)
 	id := b.create("copied", 30)
@@ -448,7 +448,7 @@ func TestFolderFromACluster(t *testing.T) {
 	b.complete(id, 60)
 }
 
-// TestEachGPUHasARun fills two GPUs, one run each, whatever server looks.
+// TestEachGPUHasARun checks that two GPUs get one run each, also after a restart of the server.
 func TestEachGPUHasARun(t *testing.T) {
 	shown := func(dir string) string { return filepath.Join(dir, "samples", "device") }
 	b := newBench(t, func(o *Options) {
@@ -496,7 +496,7 @@ func TestEachGPUHasARun(t *testing.T) {
 		got[id] = strings.TrimSpace(string(text))
 	}
 	if got[first] == got[second] || got[third] != got[second] {
-		t.Errorf("the runs were given %v", got)
+		t.Errorf("the devices of the runs are %v", got)
 	}
 	b.stop(first)
 	b.awaitState(first, model.Stopped)

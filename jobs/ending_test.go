@@ -20,11 +20,11 @@ import (
 func TestEveryEnding(t *testing.T) {
 	const steps = 30
 	for _, c := range []struct {
-		name   string // of the run, which is what goes wrong in it
+		name   string // of the run, which sets what goes wrong
 		act    func(b *bench, id string)
 		state  model.State
-		reason string // in it
-		kept   int    // step of the checkpoint that is left
+		reason string // part of the reason
+		kept   int    // step of the remaining checkpoint
 	}{
 		{"well", nil, model.Finished, "All steps", steps},
 		{"error@7", nil, model.Failed, "The loss is not a number at step 7.", 0},
@@ -80,11 +80,11 @@ func TestEveryEnding(t *testing.T) {
 			b.sameOnDisk(r)
 			if n := len(readFile(t, b.data, id)); n > 0 {
 				if page, _ := b.Points(t.Context(), id, model.PointQuery{}); page.Head != n {
-					t.Errorf("said to have ended with %d of %d steps stored", page.Head, n)
+					t.Errorf("listed as ended with %d of %d steps stored", page.Head, n)
 				}
 				b.complete(id, n)
 				if r.Step != n {
-					t.Errorf("it says step %d; %d are stored", r.Step, n)
+					t.Errorf("listed with step %d; %d are stored", r.Step, n)
 				}
 			}
 			if ahead != "" {
@@ -96,7 +96,7 @@ func TestEveryEnding(t *testing.T) {
 	}
 }
 
-// sameOnDisk compares what state.json says with what is listed.
+// sameOnDisk compares state.json with the listed run.
 func (b *bench) sameOnDisk(r model.Run) {
 	b.t.Helper()
 	f, err := b.data.Open(r.ID)
@@ -110,7 +110,7 @@ func (b *bench) sameOnDisk(r model.Run) {
 	}
 }
 
-// resumes goes on with an ended run, well this time, and wants every step once.
+// resumes continues an ended run without a fault, and checks that every step is stored once.
 func (b *bench) resumes(r model.Run) {
 	b.t.Helper()
 	ctx := b.t.Context()
@@ -121,14 +121,14 @@ func (b *bench) resumes(r model.Run) {
 	var bad model.Invalid
 	if r.Checkpoint > 1 {
 		if err := b.Resume(ctx, r.ID, r.Checkpoint-1); !errors.As(err, &bad) || bad["steps"] == "" {
-			b.t.Errorf("resumed for fewer steps than are done: %v", err)
+			b.t.Errorf("resumed with fewer steps than are done: %v", err)
 		}
 	}
 	if err := b.Resume(ctx, r.ID, steps); err != nil {
 		b.t.Fatal(err)
 	}
 	if err := b.Resume(ctx, r.ID, steps); !errors.Is(err, model.ErrConflict) {
-		b.t.Errorf("resumed while it is resumed: %v", err)
+		b.t.Errorf("resumed twice: %v", err)
 	}
 	again := b.awaitState(r.ID, model.Finished)
 	if again.Step != steps || again.Resumed != r.Checkpoint || again.Attempt != r.Attempt+1 || again.Config.Steps != steps {
@@ -162,7 +162,8 @@ func TestDiskThatRefusesIsTold(t *testing.T) {
 	}
 }
 
-// A full disk keeps from the folder how its run ended: the list says it all the same, and the folder is told once there is room.
+// If a full disk prevents the folder from recording the end of its run, the list shows it anyway, and the folder is updated once there is
+// space.
 func TestEndOnFullDisk(t *testing.T) {
 	b := newBench(t)
 	id := b.create("well", 1_000_000)
@@ -175,13 +176,13 @@ func TestEndOnFullDisk(t *testing.T) {
 	}
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
 		b.open()
-		t.Skipf("no small disk can be mounted here: %v", err)
+		t.Skipf("cannot mount a small disk: %v", err)
 	}
 	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
 	if err := os.CopyFS(dir, os.DirFS(copied)); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.data.Sweep(); err != nil { // what the killed run left half written would make room when the next server removes it
+	if err := b.data.Sweep(); err != nil { // partial files of the killed run would free space when the next server removes them
 		t.Fatal(err)
 	}
 	ballast := filepath.Join(dir, "ballast")
@@ -191,7 +192,7 @@ func TestEndOnFullDisk(t *testing.T) {
 	b.open()
 	r := b.awaitState(id, model.Interrupted)
 	if err := b.Resume(t.Context(), id, 0); err == nil || !strings.Contains(err.Error(), "no space left") {
-		t.Errorf("resumed without room: %v", err)
+		t.Errorf("resumed without space: %v", err)
 	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
@@ -207,7 +208,7 @@ func TestEndOnFullDisk(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the folder says %+v, %v; the list said %+v", said, err, r.Status)
+			t.Fatalf("the folder has %+v, %v; the list had %+v", said, err, r.Status)
 		}
 	}
 	if err := b.Resume(t.Context(), id, 0); err != nil {
@@ -215,10 +216,10 @@ func TestEndOnFullDisk(t *testing.T) {
 	}
 	b.awaitState(id, model.Running)
 	b.Close()
-	b.kill(id) // before its disk goes
+	b.kill(id) // before its disk is unmounted
 }
 
-// A run that ends while its state and the index are behind has done the steps of its newest checkpoint.
+// A run that ends while its state and the index are behind has at least the steps of its newest checkpoint.
 func TestEndAtTheNewestCheckpoint(t *testing.T) {
 	b := newBench(t)
 	f, err := b.data.Create(config(300), "a", model.Status{State: model.Running, Step: 240})

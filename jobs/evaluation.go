@@ -16,35 +16,35 @@ import (
 	"slotscope/model/folder"
 )
 
-// Evaluations measure runs, for visitors, for sweeps, and for runs that have finished and are configured to be measured. An evaluation is a
-// job as a training is: it waits for a device, is a process of its own that outlives the server, and the run's folder says how it
-// stands. Evaluations go before trainings that wait for the same device.
+// Evaluations evaluates runs for users and sweeps, and finished runs whose configuration requests it. An evaluation works like a training:
+// it waits for a device, is a separate process that outlives the server, and records its state in the run's folder. Evaluations have
+// priority over trainings that wait for the same device.
 type Evaluations struct{ s *Supervisor }
 
-// Evaluations are those of the supervisor's runs.
+// Evaluations returns the evaluations of the supervisor's runs.
 func (s *Supervisor) Evaluations() Evaluations { return Evaluations{s} }
 
-// evaluating is what the supervisor remembers of a run's evaluation.
+// evaluating is the supervisor's state of a run's evaluation.
 type evaluating struct {
-	state  model.Evaluation // as evaluation.json says, and the process is seen to be
-	locked bool             // a process measures the run
+	state  model.Evaluation // from evaluation.json, corrected by the state of the process
+	locked bool             // a process is evaluating the run
 	here   bool             // on this machine
 	child  *child           // the process started here, until it has ended
 	began  time.Time        // when that was started
-	device string           // what it was given
-	exit   *exit            // how it ended, until the state tells
+	device string           // the assigned device
+	exit   *exit            // how it ended, until the state includes it
 	asked  time.Time        // when it was asked to end
 }
 
-// busy says whether the evaluation occupies a device of this machine.
+// busy reports whether the evaluation occupies a device of this machine.
 func (v *evaluating) busy() bool {
 	return v.child != nil || v.locked && v.here && v.state.Executor != model.Slurm
 }
 
-// moving says whether the evaluation may change from one look to the next.
+// moving reports whether the evaluation can change from one visit to the next.
 func (v *evaluating) moving() bool { return v.child != nil || v.locked || v.state.Under() }
 
-// evaluationSight is what one look showed of a run's evaluation.
+// evaluationSight is the result of reading the state of an evaluation once.
 type evaluationSight struct {
 	state  model.Evaluation
 	holder folder.Holder
@@ -52,7 +52,7 @@ type evaluationSight struct {
 	err    error
 }
 
-// seeEvaluation looks in the same order as see: the child, the lock, the record. The caller holds mu.
+// seeEvaluation reads in the same order as see: the child, the lock, the record. The caller holds mu.
 func (s *Supervisor) seeEvaluation(f *folder.Folder, v *evaluating) (seen evaluationSight) {
 	if v.child != nil {
 		if v.exit = v.child.reap(); v.exit != nil {
@@ -64,7 +64,7 @@ func (s *Supervisor) seeEvaluation(f *folder.Folder, v *evaluating) (seen evalua
 	return seen
 }
 
-// settleEvaluation decides how an evaluation stands after a look. The caller holds mu.
+// settleEvaluation determines the state of an evaluation after a visit. The caller holds mu.
 func (s *Supervisor) settleEvaluation(f *folder.Folder, e *entry, seen evaluationSight) {
 	if seen.err != nil {
 		s.say(e, f.ID(), seen.err)
@@ -75,12 +75,12 @@ func (s *Supervisor) settleEvaluation(f *folder.Folder, e *entry, seen evaluatio
 	switch {
 	case seen.locked:
 		if !now.State.Live() {
-			now.State, now.Started, now.Reason, now.Ended = model.Running, seen.holder.Since, "", time.Time{} // it has only begun
+			now.State, now.Started, now.Reason, now.Ended = model.Running, seen.holder.Since, "", time.Time{} // it has just started
 		}
 		if !v.asked.IsZero() {
 			now.State = model.Stopping
 		}
-	case v.child != nil: // until it is reaped, whatever it has said of its end: the next evaluation cannot begin before
+	case v.child != nil: // until it is reaped, even if it has recorded its end: the next evaluation cannot start before
 		if !now.State.Live() {
 			now.State, now.Started, now.Reason, now.Ended = model.Running, v.began, "", time.Time{}
 		}
@@ -100,23 +100,23 @@ func (s *Supervisor) setEvaluation(id string, v *evaluating, now model.Evaluatio
 	}
 }
 
-// abandoned says whether the evaluation was the business of a cluster's job that is over.
+// abandoned reports whether the evaluation depended on a cluster job that has ended.
 func (s *Supervisor) abandoned(e *entry) bool {
 	return s.o.Cluster != nil && e.submitted() && e.task.State == model.TaskOver && e.run.State.Ended()
 }
 
-// concludeEvaluation says how an evaluation ended that did not say so itself. The caller holds mu.
+// concludeEvaluation records how an evaluation ended that did not record its end. The caller holds mu.
 func (s *Supervisor) concludeEvaluation(f *folder.Folder, e *entry) model.Evaluation {
 	lock, lockErr := f.LockEvaluation()
 	if errors.Is(lockErr, model.ErrConflict) {
-		return e.eval.state // somebody has just taken it
+		return e.eval.state // another process has just locked it
 	}
 	if lockErr == nil {
 		defer lock.Unlock()
 	}
 	now, err := f.Evaluation()
 	if err != nil || now.State.Ended() {
-		return now // it was told by another
+		return now // recorded by another process
 	}
 	v := &e.eval
 	if now.Started.IsZero() {
@@ -133,7 +133,7 @@ func (s *Supervisor) concludeEvaluation(f *folder.Folder, e *entry) model.Evalua
 	return now
 }
 
-// evaluationVerdict is the state and sentence of an evaluation whose process is gone.
+// evaluationVerdict returns the state and reason of an evaluation whose process is gone.
 func evaluationVerdict(f *folder.Folder, e *entry, now model.Evaluation) (model.State, string) {
 	v := &e.eval
 	switch {
@@ -150,8 +150,8 @@ func evaluationVerdict(f *folder.Folder, e *entry, now model.Evaluation) (model.
 	return model.Interrupted, fmt.Sprintf("Process %d exited unexpectedly; evaluate the run again.", now.PID)
 }
 
-// startEvaluations starts the evaluations whose turn has come: the longest waiting first, each on a device that is free, or beside
-// whatever computes where that was asked for. The caller holds mu.
+// startEvaluations starts queued evaluations, longest waiting first, each on a free device, or on a busy one if it is not supposed to
+// wait. The caller holds mu.
 func (s *Supervisor) startEvaluations(busy map[string]bool) {
 	var waiting []*entry
 	devices := s.o.Devices(evalEngine)
@@ -175,7 +175,7 @@ func (s *Supervisor) startEvaluations(busy map[string]bool) {
 			free = devices
 		}
 		if len(free) > 0 {
-			on := free[len(free)-1] // runs take the first
+			on := free[len(free)-1] // runs use the first
 			s.startEvaluation(e, on)
 			busy[on.Name] = true
 		}
@@ -189,11 +189,11 @@ func (s *Supervisor) evaluationDevice(v *evaluating, devices []Device) string {
 	return v.device
 }
 
-// startEvaluation starts the process of a queued evaluation; one that cannot be started has failed. The caller holds mu.
+// startEvaluation starts the process of a queued evaluation; if that is not possible, the evaluation fails. The caller holds mu.
 func (s *Supervisor) startEvaluation(e *entry, on Device) {
 	f, err := s.o.Data.Open(e.run.ID)
 	if err != nil {
-		return // the next look says why
+		return // the next visit reports why
 	}
 	defer f.Close()
 	v := &e.eval
@@ -215,10 +215,10 @@ func (s *Supervisor) startEvaluation(e *entry, on Device) {
 	s.setEvaluation(e.run.ID, v, now)
 }
 
-// spawnEvaluation starts `slotscope eval`; its output goes to the end of log.txt.
+// spawnEvaluation starts `slotscope eval`; its output is appended to log.txt.
 func (s *Supervisor) spawnEvaluation(f *folder.Folder, on Device, asked model.Evaluation) (*child, error) {
 	flags := asked.Flags
-	if asked.Effort != "" && asked.Effort != model.Full { // the command's default
+	if asked.Effort != "" && asked.Effort != model.Full { // Full is the command's default
 		flags = append([]string{"--effort", asked.Effort}, flags...)
 	}
 	cmd, err := s.o.Evaluate(f.Dir(), flags)
@@ -228,7 +228,7 @@ func (s *Supervisor) spawnEvaluation(f *folder.Folder, on Device, asked model.Ev
 	return launch(f, cmd, on.Env)
 }
 
-// evaluate is the command line of this very program.
+// evaluate returns this program's command that evaluates a run.
 func (s *Supervisor) evaluate(dir string, flags []string) (*exec.Cmd, error) {
 	program, err := thisProgram()
 	if err != nil {
@@ -237,7 +237,7 @@ func (s *Supervisor) evaluate(dir string, flags []string) (*exec.Cmd, error) {
 	return exec.Command(program, append([]string{"eval", dir, "--data", s.o.Data.Dir()}, flags...)...), nil
 }
 
-// State is how the run's evaluation stands; the zero Evaluation where nobody has asked for one.
+// State returns the state of the run's evaluation; zero if none was requested.
 func (v Evaluations) State(id string) model.Evaluation {
 	v.s.mu.Lock()
 	defer v.s.mu.Unlock()
@@ -247,20 +247,20 @@ func (v Evaluations) State(id string) model.Evaluation {
 	return model.Evaluation{}
 }
 
-// Start queues a full evaluation of a run; model.ErrConflict where one is queued or under way.
+// Start queues a full evaluation of a run; the error wraps model.ErrConflict if one is queued or running.
 func (v Evaluations) Start(ctx context.Context, id string) error {
 	return v.Queue(ctx, id, model.Evaluation{Effort: model.Full})
 }
 
-// Queue queues an evaluation of the run's newest checkpoint with an effort, flags, and whether it waits for a device. One that is queued
-// already is only told not to wait; else model.ErrConflict is in the error's chain where one is queued or under way.
+// Queue queues an evaluation of the run's newest checkpoint with effort, flags, and whether to start without waiting for a device. For a
+// queued evaluation it can only remove the wait; otherwise the error wraps model.ErrConflict if one is queued or running.
 func (v Evaluations) Queue(_ context.Context, id string, ask model.Evaluation) error {
 	return v.s.act(id, func(f *folder.Folder, e *entry) error {
 		if e.eval.state.State == model.Queued && ask.Now && e.eval.child == nil {
 			ask = e.eval.state
 			ask.Now = true
 		} else if _, held := f.Evaluator(); held || e.eval.moving() {
-			return fmt.Errorf("run %s is being evaluated already: %w", id, model.ErrConflict)
+			return fmt.Errorf("run %s is already being evaluated: %w", id, model.ErrConflict)
 		}
 		if len(f.Checkpoints()) == 0 {
 			return fmt.Errorf("run %s has no checkpoint to evaluate yet: %w", id, model.ErrConflict)
@@ -277,7 +277,7 @@ func (v Evaluations) Queue(_ context.Context, id string, ask model.Evaluation) e
 	})
 }
 
-// Cancel takes an evaluation out of the queue, or asks its process to end; asked again it is killed. Scores from before stay.
+// Cancel removes an evaluation from the queue, or signals its process to end; a second call kills it. Earlier scores are kept.
 func (v Evaluations) Cancel(ctx context.Context, id string) error {
 	return v.s.act(id, func(f *folder.Folder, e *entry) error {
 		x := &e.eval
@@ -311,7 +311,7 @@ func (v Evaluations) Cancel(ctx context.Context, id string) error {
 	})
 }
 
-// harder is the signal that asks the process to end, the second time one that it cannot refuse.
+// harder returns the signal to end the process: SIGTERM first, then SIGKILL.
 func (v *evaluating) harder() os.Signal {
 	if v.asked.IsZero() {
 		return syscall.SIGTERM
@@ -319,15 +319,15 @@ func (v *evaluating) harder() os.Signal {
 	return os.Kill
 }
 
-// cancelOnCluster ends the job that measures the run, which has nothing else to do any more. The caller holds mu.
+// cancelOnCluster ends the job that evaluates the run; training must have ended. The caller holds mu.
 func (s *Supervisor) cancelOnCluster(ctx context.Context, f *folder.Folder, e *entry) error {
 	if s.o.Cluster == nil {
-		return fmt.Errorf("run %s is evaluated by SLURM job %s; this server was started without SLURM, so stop it with scancel %s: %w", f.ID(), e.job.ID, e.job.ID, model.ErrConflict)
+		return fmt.Errorf("run %s is being evaluated by SLURM job %s; this server was started without SLURM, so stop it with scancel %s: %w", f.ID(), e.job.ID, e.job.ID, model.ErrConflict)
 	}
 	if !e.run.State.Ended() {
-		return fmt.Errorf("run %s is still being trained: %w", f.ID(), model.ErrConflict)
+		return fmt.Errorf("run %s is still training: %w", f.ID(), model.ErrConflict)
 	}
-	e.job.Stop = true // before the signal, so that the job does not put itself back into the queue
+	e.job.Stop = true // before the signal, so that the job does not requeue itself
 	if err := f.SetJob(e.job); err != nil {
 		return err
 	}
@@ -335,11 +335,11 @@ func (s *Supervisor) cancelOnCluster(ctx context.Context, f *folder.Folder, e *e
 	return s.o.Cluster.Ask(ctx, e.job.ID)
 }
 
-// measureEvery is how often Measure looks whether the evaluation has ended.
+// measureEvery is how often Measure checks whether the evaluation has ended.
 const measureEvery = 50 * time.Millisecond
 
-// Measure evaluates a run to its end, waiting for a device first; model.ErrConflict where that is being done already. When ctx ends,
-// Measure returns and the evaluation goes on.
+// Measure evaluates a run and waits for the end, including the wait for a device. The error wraps model.ErrConflict if the run is already
+// being evaluated. When ctx ends, Measure returns and the evaluation continues.
 func (v Evaluations) Measure(ctx context.Context, id string, flags []string) error {
 	if err := v.Queue(ctx, id, model.Evaluation{Effort: model.Full, Flags: flags}); err != nil {
 		return err

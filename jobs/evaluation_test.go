@@ -16,19 +16,19 @@ import (
 	"slotscope/model/folder"
 )
 
-// evaluateBy has the present supervisor measure runs with another command.
+// evaluateBy makes the current supervisor evaluate runs with another command.
 func (b *bench) evaluateBy(command func(dir string, flags []string) (*exec.Cmd, error)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.o.Evaluate, b.opt.Evaluate = command, command
 }
 
-// saying measures with a command line.
+// saying evaluates with a shell command.
 func saying(words ...string) func(string, []string) (*exec.Cmd, error) {
 	return func(string, []string) (*exec.Cmd, error) { return exec.Command(words[0], words[1:]...), nil }
 }
 
-// finished is a run that has been trained.
+// finished creates a trained run.
 func (b *bench) finished(name string) string {
 	b.t.Helper()
 	id := b.create(name, 5)
@@ -36,13 +36,13 @@ func (b *bench) finished(name string) string {
 	return id
 }
 
-// evaluation waits until the run's evaluation stands so.
+// evaluation waits until the run's evaluation is in the wanted state.
 func (b *bench) evaluation(id string, want model.State) model.Evaluation {
 	b.t.Helper()
 	return b.evaluationThat(id, want, func(model.Evaluation) bool { return true })
 }
 
-// evaluationThat waits for more than the state: what a process writes of itself is read a moment after its lock is seen.
+// evaluationThat also waits for a condition: the record of a process is read a moment after its lock is seen.
 func (b *bench) evaluationThat(id string, want model.State, is func(model.Evaluation) bool) model.Evaluation {
 	b.t.Helper()
 	var e model.Evaluation
@@ -51,7 +51,7 @@ func (b *bench) evaluationThat(id string, want model.State, is func(model.Evalua
 			return e
 		}
 	}
-	b.t.Fatalf("the evaluation of %s is not %s as it should be but %+v", id, want, e)
+	b.t.Fatalf("the evaluation of %s is not %s as expected: %+v", id, want, e)
 	return e
 }
 
@@ -63,7 +63,7 @@ func (b *bench) release(id string) {
 	}
 }
 
-// TestEvaluationEnds: one row for each way that an evaluation ends whose process does not say so itself.
+// TestEvaluationEnds has a row for each way in which an evaluation ends without recording it.
 func TestEvaluationEnds(t *testing.T) {
 	b := newBench(t)
 	id := b.finished("")
@@ -91,7 +91,7 @@ func TestEvaluationEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if kept, err := f.Evaluation(); err != nil || kept.State != c.state {
-			t.Errorf("%s: the folder says %+v, %v", c.name, kept, err)
+			t.Errorf("%s: the folder has %+v, %v", c.name, kept, err)
 		}
 		f.Close()
 	}
@@ -100,7 +100,7 @@ func TestEvaluationEnds(t *testing.T) {
 	}
 }
 
-// TestEvaluationsQueue: one evaluation works at a time, before trainings that wait, unless it was asked to start at once.
+// TestEvaluationsQueue checks that one evaluation runs at a time, before queued trainings, unless it was requested to start immediately.
 func TestEvaluationsQueue(t *testing.T) {
 	b := newBench(t)
 	first, second, third := b.finished("a"), b.finished("b"), b.finished("c")
@@ -117,16 +117,16 @@ func TestEvaluationsQueue(t *testing.T) {
 		t.Errorf("a second start: %v", err)
 	}
 	if err := e.Measure(t.Context(), second, nil); !errors.Is(err, model.ErrConflict) {
-		t.Errorf("a sweep beside the visitor: %v", err)
+		t.Errorf("a sweep's evaluation during the user's: %v", err)
 	}
 	if err := b.Delete(t.Context(), first); !errors.Is(err, model.ErrConflict) {
-		t.Errorf("deleting what is measured: %v", err)
+		t.Errorf("deleting a run that is being evaluated: %v", err)
 	}
 	training := b.create("", 5)
 	time.Sleep(50 * time.Millisecond)
 	r, err := b.Get(t.Context(), training)
 	if e.State(second).State != model.Queued || err != nil || r.State != model.Queued {
-		t.Errorf("beside an evaluation: the second is %s, a training %s, %v", e.State(second).State, r.State, err)
+		t.Errorf("during an evaluation: the second is %s, a training %s, %v", e.State(second).State, r.State, err)
 	}
 	if err := e.Queue(t.Context(), third, model.Evaluation{Now: true}); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestEvaluationsQueue(t *testing.T) {
 	b.release(first)
 	b.evaluation(second, model.Running)
 	if r, err := b.Get(t.Context(), training); err != nil || r.State != model.Queued {
-		t.Errorf("the training went before the evaluation: %s, %v", r.State, err)
+		t.Errorf("the training started before the evaluation: %s, %v", r.State, err)
 	}
 	b.release(second)
 	b.awaitState(training, model.Finished)
@@ -146,7 +146,8 @@ func TestEvaluationsQueue(t *testing.T) {
 	}
 }
 
-// TestEvaluationIsCancelled: one that waits leaves the queue, one under way ends, and one that does not heed is killed when asked again.
+// TestEvaluationIsCancelled checks that a queued evaluation leaves the queue, a running one ends, and one that ignores the request is killed
+// by a second one.
 func TestEvaluationIsCancelled(t *testing.T) {
 	b := newBench(t)
 	first, second := b.finished("a"), b.finished("b")
@@ -182,8 +183,8 @@ func TestEvaluationIsCancelled(t *testing.T) {
 	b.evaluation(second, model.Stopped)
 }
 
-// TestEvaluationSurvivesTheServer: the process goes on, the next server follows it, and goes on with the queue; one that was killed
-// meanwhile is told of.
+// TestEvaluationSurvivesTheServer checks that the process continues, that the next server follows it and continues the queue, and that an
+// evaluation killed meanwhile is reported.
 func TestEvaluationSurvivesTheServer(t *testing.T) {
 	b := newBench(t)
 	first, second := b.finished("a"), b.finished("b")
@@ -213,7 +214,7 @@ func TestEvaluationSurvivesTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for f, err := b.data.Open(second); err == nil; { // until it is gone
+	for f, err := b.data.Open(second); err == nil; { // until the process is gone
 		if _, held := f.Evaluator(); !held {
 			f.Close()
 			break
@@ -225,7 +226,7 @@ func TestEvaluationSurvivesTheServer(t *testing.T) {
 	}
 }
 
-// TestFinishedRunIsEvaluated: a run that asks for it is evaluated when it has finished, before the next one is trained.
+// TestFinishedRunIsEvaluated checks that a finished run is evaluated if configured, before the next one is trained.
 func TestFinishedRunIsEvaluated(t *testing.T) {
 	b := newBench(t)
 	id, next := b.create("evaluate", 5), b.create("", 5)
@@ -237,11 +238,11 @@ func TestFinishedRunIsEvaluated(t *testing.T) {
 	b.evaluation(id, model.Finished)
 	b.awaitState(next, model.Finished)
 	if s := b.Evaluations().State(next); s.State != "" {
-		t.Errorf("a run that did not ask: %+v", s)
+		t.Errorf("a run without evaluation: %+v", s)
 	}
 }
 
-// TestEvaluationElsewhere: what another process measures shows as under way, and is not begun a second time.
+// TestEvaluationElsewhere checks that an evaluation by another process is listed as running and not started again.
 func TestEvaluationElsewhere(t *testing.T) {
 	b := newBench(t)
 	id := b.finished("")
@@ -250,7 +251,7 @@ func TestEvaluationElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	lock, err := f.LockEvaluation() // first, or what is said to run and is held by nobody was killed
+	lock, err := f.LockEvaluation() // first, because a running evaluation without a lock counts as killed
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +260,7 @@ func TestEvaluationElsewhere(t *testing.T) {
 	}
 	b.evaluationThat(id, model.Running, func(e model.Evaluation) bool { return e.Said == "encoding" })
 	if err := b.Evaluations().Measure(t.Context(), id, nil); !errors.Is(err, model.ErrConflict) {
-		t.Errorf("beside another: %v", err)
+		t.Errorf("during another: %v", err)
 	}
 	if err := errors.Join(f.SetEvaluation(model.Evaluation{State: model.Finished}), lock.Unlock()); err != nil {
 		t.Fatal(err)
@@ -271,14 +272,14 @@ func TestEvaluationElsewhere(t *testing.T) {
 	}
 }
 
-// TestMeasureEnds: whoever waits for an evaluation hears how it ended, and may leave before.
+// TestMeasureEnds checks that Measure returns how an evaluation ended, and returns early when its context ends.
 func TestMeasureEnds(t *testing.T) {
 	b := newBench(t)
 	id := b.finished("")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := b.Evaluations().Measure(ctx, id, []string{"--pairs", "2"}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("left early: %v", err)
+		t.Errorf("context ended: %v", err)
 	}
 	if s := b.evaluation(id, model.Running); len(s.Flags) != 2 {
 		t.Errorf("%+v", s)
@@ -302,6 +303,6 @@ func TestMeasureEnds(t *testing.T) {
 		f.Close()
 	}
 	if err := b.Evaluations().Measure(t.Context(), id, nil); err != nil {
-		t.Errorf("over a damaged record: %v", err)
+		t.Errorf("evaluating with a damaged record: %v", err)
 	}
 }

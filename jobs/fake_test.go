@@ -25,8 +25,8 @@ import (
 	"slotscope/model/folder"
 )
 
-// TestMain lets the test binary play the processes around the supervisor: a trainer, which keeps the real folder protocol
-// with real locks and signals, and a whole server.
+// TestMain lets the test binary act as the processes around the supervisor: a trainer, which follows the real folder protocol
+// with real locks and signals, and a complete server.
 func TestMain(m *testing.M) {
 	switch os.Getenv("JOBS_TEST_ROLE") {
 	case "trainer":
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// fakeTrainer trains the run in dir without learning anything. The run's name may ask for trouble, as in "panic@7".
+// fakeTrainer simulates training the run in dir. The run's name can request a fault, e.g. "panic@7".
 func fakeTrainer(dir string) {
 	f, err := folder.Open(dir)
 	if err != nil {
@@ -50,7 +50,7 @@ func fakeTrainer(dir string) {
 	trouble, at, _ := strings.Cut(m.Name, "@")
 	stop := make(chan os.Signal, 1)
 	if trouble == "slow" {
-		time.Sleep(time.Second) // before it knows of signals or takes the lock
+		time.Sleep(time.Second) // before it handles signals or takes the lock
 	}
 	signal.Notify(stop, syscall.SIGTERM)
 	lock, err := f.Lock()
@@ -64,7 +64,7 @@ func fakeTrainer(dir string) {
 	os.Exit(t.run())
 }
 
-// fakeEvaluator keeps the folder protocol of `slotscope eval`: it measures nothing until a file "go" lies in the run's folder.
+// fakeEvaluator follows the folder protocol of `slotscope eval`: it waits until the run's folder contains a file "go".
 func fakeEvaluator(dir string) {
 	f, err := folder.Open(dir)
 	must(err)
@@ -95,7 +95,7 @@ func fakeEvaluator(dir string) {
 	os.Exit(0)
 }
 
-// evaluator runs the fake evaluator instead of this program.
+// evaluator returns the command of the fake evaluator.
 func evaluator(dir string, _ []string) (*exec.Cmd, error) {
 	cmd := exec.Command(os.Args[0], "eval", dir)
 	cmd.Env = append(os.Environ(), "JOBS_TEST_ROLE=evaluator", "GORACE=atexit_sleep_ms=0")
@@ -122,7 +122,7 @@ func (t *trainer) run() int {
 	t.status.State, t.status.PID, t.status.Reason, t.status.Ended = model.Running, os.Getpid(), "", time.Time{}
 	t.status.Attempt++
 	t.status.Engine = t.Config().Engine
-	must(t.SetStatus(t.status)) // as the real one: Resumed is still that of the attempt before
+	must(t.SetStatus(t.status)) // as in the real trainer: Resumed still has the value of the previous attempt
 	t.restore()
 	for step := t.status.Step + 1; step <= t.Config().Steps; step++ {
 		if t.stopped() {
@@ -158,7 +158,7 @@ func (t *trainer) restore() {
 	must(err)
 }
 
-// values of a step: what it should be, whose it is, and something that is not always a number.
+// values of a step: the expected value, the attempt, and a value that is not always a number.
 func values(step, attempt int) map[string]float64 {
 	odd := float64(step)
 	if step%13 == 0 {
@@ -229,7 +229,7 @@ func must(err error) {
 	}
 }
 
-// command runs the fake trainer instead of this program.
+// command returns the command of the fake trainer.
 func command(pause time.Duration) func(string) (*exec.Cmd, error) {
 	return func(dir string) (*exec.Cmd, error) {
 		cmd := exec.Command(os.Args[0], "train", "--run", dir)
@@ -238,13 +238,13 @@ func command(pause time.Duration) func(string) (*exec.Cmd, error) {
 	}
 }
 
-// options are those of a quick supervisor on a data folder.
+// options returns the options of a fast supervisor on a data folder.
 func options(data *folder.Data, store Store) Options {
 	return Options{Data: data, Store: store, Command: command(2 * time.Millisecond), Evaluate: evaluator, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Poll: 5 * time.Millisecond, Scan: 20 * time.Millisecond, AlertPoll: 5 * time.Millisecond, ForceAfter: 300 * time.Millisecond}
 }
 
-// fakeServer supervises dir until it is killed, resuming whatever has ended too early.
+// fakeServer supervises dir until it is killed, and resumes runs that ended early.
 func fakeServer(dir string) {
 	lock, err := folder.LockData(dir)
 	must(err)
@@ -262,7 +262,7 @@ func fakeServer(dir string) {
 		must(err)
 		for _, r := range runs {
 			if r.State == model.Failed || r.State == model.Interrupted {
-				s.Resume(background, r.ID, 0) // a conflict passes
+				s.Resume(background, r.ID, 0) // a conflict is temporary
 			}
 		}
 	}

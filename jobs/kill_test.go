@@ -20,8 +20,8 @@ import (
 	"slotscope/model/folder"
 )
 
-// Twenty times a run, its server, or both are killed at random. A visitor who reads along all the while, through resumes
-// and restarts, ends with the stored series; so do the index and points.jsonl, each with every step once.
+// A run, its server, or both are killed at random twenty times. A client that keeps reading through resumes and restarts ends with the
+// stored series; so do the index and points.jsonl, each with every step once.
 func TestKilledAtRandomTwentyTimes(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -56,7 +56,7 @@ func TestKilledAtRandomTwentyTimes(t *testing.T) {
 			v.read(t)
 			time.Sleep(time.Millisecond)
 		}
-		for range 1000 { // until there is something to kill
+		for range 1000 { // until there is a process to kill
 			if f.Locked() {
 				break
 			}
@@ -95,7 +95,7 @@ func TestKilledAtRandomTwentyTimes(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(page.Series, v.series, cmpopts.EquateNaNs()); diff != "" {
-		t.Error("the visitor who read along has something else: ", diff)
+		t.Error("the client has a different series: ", diff)
 	}
 }
 
@@ -112,12 +112,12 @@ func startServer(t *testing.T, dir string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	if n, err := out.Read(make([]byte, 16)); n == 0 {
-		t.Fatalf("the server did not come up: %v", err)
+		t.Fatalf("the server did not start: %v", err)
 	}
 	return cmd
 }
 
-// visitor keeps the series of a run by asking for what it lacks, as a page does.
+// visitor maintains the series of a run by requesting missing points, as a page does.
 type visitor struct {
 	store  *db.DB
 	id     string

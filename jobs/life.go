@@ -2,54 +2,54 @@ package jobs
 
 import "slotscope/model"
 
-// evidence is what one look shows of a run: what it says of itself, and what speaks for or against it.
+// evidence holds the facts about a run from one visit: the state that it recorded, and what confirms or contradicts it.
 type evidence struct {
-	said     model.State // by state.json; "" where there is none
+	said     model.State // in state.json; "" if there is none
 	external bool        // another program logs it
-	locked   bool        // a process works on it
-	child    bool        // the process that was started here has not been seen to end
-	exited   bool        // it has, and nothing was concluded from it yet
-	failed   bool        // it ended by itself, and was the one that said so last or had not begun to speak
-	asked    bool        // the present process was asked to stop
+	locked   bool        // a process holds its lock
+	child    bool        // the process started here has not ended yet
+	exited   bool        // it has ended, and this was not evaluated yet
+	failed   bool        // it exited by itself, and wrote the last state or none at all
+	asked    bool        // the current process was asked to stop
 	forced   bool        // it was then killed
-	young    bool        // the folder was made a moment ago
+	young    bool        // the folder was created a moment ago
 
-	job       bool            // it is a job of a cluster that can be asked
-	task      model.TaskState // what the cluster said of the job last
-	calledOff bool            // the job is not to go back into the queue
+	job       bool            // it is a job of a cluster that can be queried
+	task      model.TaskState // the last known state of the job on the cluster
+	calledOff bool            // the job must not be requeued
 }
 
-// deed is what a look leads to.
+// deed is the action that follows from a visit.
 type deed int
 
 const (
-	list     deed = iota // the run stands as State says
-	pass                 // too early to say: look again
-	conclude             // nobody works on it although it has not said that it ended: write how it ended, by end
+	list     deed = iota // list the run with the returned state
+	pass                 // too early to tell: check again
+	conclude             // no process has it although it did not record its end: record how it ended, by end
 )
 
-// judge says how a run stands. The first line that fits decides; "–" is anything.
+// judge determines the state of a run. The first matching line decides; "–" matches anything.
 //
-//	                  said                 further                      so it is
+//	                  said                 further                      result
 //	locked            none, queued         –                            running
 //	locked            running              asked                        stopping
-//	locked            –                    –                            as it says
-//	external          –                    –                            as it says
+//	locked            –                    –                            as recorded
+//	external          –                    –                            as recorded
 //	job               finished             –                            finished
-//	job               ended                called off                   as it says
-//	job               –                    the cluster has it waiting   queued
-//	job               not ended            the job is over              concluded
+//	job               ended                called off                   as recorded
+//	job               –                    the job is queued            queued
+//	job               not ended            the job has ended            concluded
 //	job               none, queued         –                            queued
 //	job               running, stopping    the job runs, asked          stopping
-//	job               –                    –                            as it says
+//	job               –                    –                            as recorded
 //	child             running, stopping    –                            passed: it was killed a moment ago
 //	child             not ended            asked                        stopping
-//	child             –                    –                            as it says
-//	nobody            running, stopping    –                            concluded
-//	nobody            not ended            exited                       concluded
-//	nobody            none                 young                        passed
-//	nobody            none                 –                            concluded
-//	nobody            –                    –                            as it says
+//	child             –                    –                            as recorded
+//	no process        running, stopping    –                            concluded
+//	no process        not ended            exited                       concluded
+//	no process        none                 young                        passed
+//	no process        none                 –                            concluded
+//	no process        –                    –                            as recorded
 func (e evidence) judge() (deed, model.State) {
 	switch {
 	case e.locked && (e.said == "" || e.said == model.Queued):
@@ -92,20 +92,20 @@ func (e evidence) judgeJob() (deed, model.State) {
 	return list, e.said
 }
 
-// ending is how a run ended that did not say so itself.
+// ending is how a run ended that did not record its end.
 type ending int
 
 const (
 	byForce    ending = iota // killed after it did not respond to a stop request
-	unbegun                  // stopped before it began
-	midStop                  // gone while it was stopping
-	byItself                 // its process ended with a status that tells why
-	jobOver                  // its job is over; the cluster says why
+	unbegun                  // stopped before it started
+	midStop                  // exited while it was stopping
+	byItself                 // its process ended with a known exit status
+	jobOver                  // its job ended; the cluster has the reason
 	neverSpoke               // it has no state.json
-	silent                   // gone without a word
+	silent                   // exited without any trace
 )
 
-// state is the state that a run is given for its ending.
+// state returns the state to record for an ending.
 func (n ending) state() model.State {
 	switch n {
 	case unbegun:
@@ -116,17 +116,17 @@ func (n ending) state() model.State {
 	return model.Interrupted
 }
 
-// end says how a run ended that judge concludes. The first line that fits decides.
+// end determines how a run ended for which judge returns conclude. The first matching line decides.
 //
-//	job       asked or called off, said queued    unbegun
-//	job       asked or called off                 midStop
-//	job       –                                   jobOver
-//	nobody    forced                              byForce
-//	nobody    asked, said queued                  unbegun
-//	nobody    asked                               midStop
-//	nobody    failed                              byItself
-//	nobody    said none                           neverSpoke
-//	nobody    –                                   silent
+//	job           asked or called off, said queued    unbegun
+//	job           asked or called off                 midStop
+//	job           –                                   jobOver
+//	no process    forced                              byForce
+//	no process    asked, said queued                  unbegun
+//	no process    asked                               midStop
+//	no process    failed                              byItself
+//	no process    said none                           neverSpoke
+//	no process    –                                   silent
 func (e evidence) end() ending {
 	stopped := e.asked || e.job && e.calledOff
 	switch {

@@ -14,7 +14,7 @@ import (
 
 var everyState = []model.State{"", model.Queued, model.Running, model.Stopping, model.Stopped, model.Finished, model.Failed, model.Interrupted}
 
-// everyEvidence yields all that a look can show, the impossible included.
+// everyEvidence yields every combination of evidence, including impossible ones.
 func everyEvidence(yield func(evidence)) {
 	for _, said := range everyState {
 		for _, task := range []model.TaskState{model.TaskUnknown, model.TaskWaits, model.TaskRuns, model.TaskOver} {
@@ -27,7 +27,7 @@ func everyEvidence(yield func(evidence)) {
 	}
 }
 
-// TestJudge holds every judgement against what must be true of all of them.
+// TestJudge checks the invariants of judge for every combination of evidence.
 func TestJudge(t *testing.T) {
 	everyEvidence(func(e evidence) {
 		do, state := e.judge()
@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 	})
 }
 
-// TestEnd holds every ending against what speaks for it.
+// TestEnd checks the invariants of end for every combination of evidence.
 func TestEnd(t *testing.T) {
 	everyEvidence(func(e evidence) {
 		switch n := e.end(); {
@@ -80,18 +80,18 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// world is a run as it really is, and what the server knows of it.
+// world is the actual state of a run and the server's knowledge of it.
 type world struct {
-	alive, speaks bool // a process of the run lives; it holds the lock
-	inQueue       bool // of a cluster
+	alive, speaks bool // a process of the run is alive; it holds the lock
+	inQueue       bool // in the queue of a cluster
 	calledOff     bool
-	unreaped      bool // its end was looked at once, and not noticed
+	unreaped      bool // its end was checked for once and missed
 	e             evidence
 }
 
-// events change the world; those that cannot happen now do nothing.
+// events change the world; events that are not possible have no effect.
 var events = map[string]func(w *world){
-	"start": func(w *world) { // by the server's queue
+	"start": func(w *world) { // from the server's queue
 		if w.e.said == model.Queued && !w.alive && !w.e.child && !w.e.job && !w.e.locked {
 			w.alive, w.e.child, w.e.asked, w.e.forced, w.e.exited, w.e.failed = true, true, false, false, false, false
 		}
@@ -168,7 +168,7 @@ func (w *world) leave(said model.State) {
 	}
 }
 
-// look is the server's: it finds whether the child has ended, sees the lock, judges and writes down what it concludes.
+// look simulates the server: it checks whether the child has ended, reads the lock, judges, and records its conclusion.
 func (w *world) look() (deed, model.State) {
 	w.e.locked = w.speaks
 	if w.e.child && !w.alive {
@@ -188,7 +188,7 @@ func (w *world) look() (deed, model.State) {
 	return do, state
 }
 
-// TestLives walks through lives at random: no run is ended while a process of it lives, and none that nothing will move is left live.
+// TestLives simulates random lives: no run is ended while its process is alive, and no run without a process stays live forever.
 func TestLives(t *testing.T) {
 	names := slices.Sorted(maps.Keys(events))
 	seen := map[string]bool{}
@@ -204,7 +204,7 @@ func TestLives(t *testing.T) {
 				past = append(past, name)
 			}
 			if r.IntN(3) == 0 {
-				continue // the server sleeps
+				continue // the server is idle
 			}
 			alive, finished, queued := w.alive, w.e.said == model.Finished, w.inQueue
 			do, state := w.look()
@@ -212,19 +212,19 @@ func TestLives(t *testing.T) {
 			seen[fmt.Sprint(do, state)] = true
 			switch {
 			case do == conclude && w.e.child && !w.e.job, do == conclude && w.speaks:
-				t.Fatalf("ended while its process lives: %q", past)
+				t.Fatalf("ended while its process is alive: %q", past)
 			case finished && state != model.Finished:
-				t.Fatalf("finished no more: %q", past)
+				t.Fatalf("no longer finished: %q", past)
 			case !alive && !queued && !w.e.child && do == list && state.Live():
-				t.Fatalf("live for ever: %q", past)
+				t.Fatalf("live forever: %q", past)
 			case do == pass && !alive && !w.e.child:
-				t.Fatalf("passed over though nothing lives: %q", past)
+				t.Fatalf("passed although no process is alive: %q", past)
 			}
 		}
 	}
 	for _, want := range []string{"0queued", "0running", "0stopping", "0finished", "0failed", "0stopped", "2stopped", "2interrupted", "2failed", "1"} {
 		if !seen[want] {
-			t.Errorf("no life came to %q; seen: %v", want, seen)
+			t.Errorf("no life reached %q; seen: %v", want, seen)
 		}
 	}
 }

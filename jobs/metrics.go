@@ -16,26 +16,26 @@ var (
 	stored = promauto.NewCounter(prometheus.CounterOpts{
 		Name: "slotscope_points_stored_total", Help: "Points copied from run folders into the index."})
 	ended = promauto.NewCounterVec(prometheus.CounterOpts{
-		Name: "slotscope_runs_ended_total", Help: "Runs that ended while this server watched, by how."}, []string{"state"})
+		Name: "slotscope_runs_ended_total", Help: "Runs that ended while this server was running, by final state."}, []string{"state"})
 )
 
 const (
-	measuredRuns  = 100       // that have gauges of their own at most
-	measuredAfter = time.Hour // how long a run that ended keeps them
+	measuredRuns  = 100       // at most this many runs have their own gauges
+	measuredAfter = time.Hour // how long an ended run keeps them
 	measureTime   = 5 * time.Second
 )
 
 var (
-	runsDesc = prometheus.NewDesc("slotscope_runs", "Runs of the data folder, by state.", []string{"state"}, nil)
-	infoDesc = prometheus.NewDesc("slotscope_run_info", "1 for each of at most 100 runs that are live or ended within the last hour, with what they train.",
+	runsDesc = prometheus.NewDesc("slotscope_runs", "Runs in the data folder, by state.", []string{"state"}, nil)
+	infoDesc = prometheus.NewDesc("slotscope_run_info", "1 for each of at most 100 runs that are live or ended within the last hour, with model, preset and dataset.",
 		[]string{"run", "name", "model", "preset", "dataset"}, nil)
-	stateDesc = prometheus.NewDesc("slotscope_run_state", "1 for the state that a run is in, 0 for the others.", []string{"run", "state"}, nil)
+	stateDesc = prometheus.NewDesc("slotscope_run_state", "1 for the current state of a run, 0 for the others.", []string{"run", "state"}, nil)
 )
 
-// states are those of a run, in the order of a run's life.
+// states are the states of a run, in the order of its life.
 var states = []model.State{model.Queued, model.Running, model.Stopping, model.Stopped, model.Finished, model.Failed, model.Interrupted}
 
-// gauge is one number of a run: of its status, or the last value of a series.
+// gauge is one number of a run: a value of its status, or the last value of a series.
 type gauge struct {
 	desc   *prometheus.Desc
 	status func(model.Run) float64
@@ -47,17 +47,17 @@ func runGauge(name, help string, status func(model.Run) float64, series string) 
 }
 
 var gauges = []gauge{
-	runGauge("step", "Last step done.", func(r model.Run) float64 { return float64(r.Step) }, ""),
-	runGauge("steps", "Steps that the run is to do.", func(r model.Run) float64 { return float64(r.Config.Steps) }, ""),
-	runGauge("images_per_second", "Images learned from per second; 0 while unknown and after the end.", func(r model.Run) float64 { return r.ImagesPerSecond }, ""),
-	runGauge("seconds_left", "Time to the last step at the present rate; 0 while unknown.", func(r model.Run) float64 { return r.SecondsLeft }, ""),
-	runGauge("loss", "Newest total loss.", nil, "total"),
-	runGauge("perplexity", "Newest perplexity of the codebook over a window of batches.", nil, "perplexity/window"),
-	runGauge("psnr_db", "Newest PSNR of an evaluation, dB.", nil, "psnr/eval"),
-	runGauge("infom", "Newest InfoM of an evaluation.", nil, "infom/eval"),
+	runGauge("step", "Last completed step.", func(r model.Run) float64 { return float64(r.Step) }, ""),
+	runGauge("steps", "Total number of steps.", func(r model.Run) float64 { return float64(r.Config.Steps) }, ""),
+	runGauge("images_per_second", "Training images per second; 0 if unknown or ended.", func(r model.Run) float64 { return r.ImagesPerSecond }, ""),
+	runGauge("seconds_left", "Time to the last step at the current speed; 0 if unknown.", func(r model.Run) float64 { return r.SecondsLeft }, ""),
+	runGauge("loss", "Latest total loss.", nil, "total"),
+	runGauge("perplexity", "Latest perplexity of the codebook over a window of batches.", nil, "perplexity/window"),
+	runGauge("psnr_db", "Latest PSNR of an evaluation, in dB.", nil, "psnr/eval"),
+	runGauge("infom", "Latest InfoM of an evaluation.", nil, "infom/eval"),
 }
 
-// Metrics are gauges of the runs in view, for /metrics. Their number is bounded, whatever the data folder holds.
+// Metrics returns the gauges of the runs for /metrics. Their number is bounded, regardless of the size of the data folder.
 func (s *Supervisor) Metrics() prometheus.Collector { return collector{s} }
 
 type collector struct{ s *Supervisor }
@@ -92,7 +92,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		}
 		values, err := c.s.o.Store.LastValues(ctx, r.ID)
 		if err != nil {
-			c.s.o.Log.Error("a run is not measured", "run", r.ID, "error", err)
+			c.s.o.Log.Error("reading the last values of a run failed", "run", r.ID, "error", err)
 		}
 		for _, g := range gauges {
 			if g.status != nil {
@@ -104,7 +104,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// measured are the runs that have gauges of their own, live ones first, then those that ended last; count is of all, by state.
+// measured returns the runs with their own gauges, live ones first, then the most recently ended, and the number of all runs by state.
 func (s *Supervisor) measured(now time.Time) (runs []model.Run, count map[model.State]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +121,7 @@ func (s *Supervisor) measured(now time.Time) (runs []model.Run, count map[model.
 	return runs[:min(measuredRuns, len(runs))], count
 }
 
-// endedLast puts live runs first.
+// endedLast is a sort key that puts live runs first.
 func endedLast(r model.Run) int {
 	if r.State.Live() {
 		return 0

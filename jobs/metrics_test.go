@@ -12,7 +12,7 @@ import (
 	"slotscope/model"
 )
 
-// gathered are the values of a supervisor's gauges by name and labels.
+// gathered returns the values of a supervisor's gauges by name and labels.
 func gathered(t *testing.T, s *Supervisor) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -44,15 +44,15 @@ func TestMetricsOfRuns(t *testing.T) {
 	for key, want := range map[string]float64{"slotscope_runs finished": 1, "slotscope_runs failed": 0, "slotscope_run_info " + id: 1, "slotscope_run_state " + id + " finished": 1,
 		"slotscope_run_state " + id + " running": 0, "slotscope_run_step " + id: 20, "slotscope_run_steps " + id: 20, "slotscope_run_loss " + id: 1. / 20} {
 		if got, there := all[key]; !there || got != want {
-			t.Errorf("%s is %g, there: %v; want %g", key, got, there, want)
+			t.Errorf("%s is %g, present: %v; want %g", key, got, there, want)
 		}
 	}
 	if _, there := all["slotscope_run_infom "+id]; there {
-		t.Error("a run that measures no InfoM has some")
+		t.Error("a run without InfoM has a gauge for it")
 	}
 }
 
-// TestMetricsAreBounded: of many runs the live ones have gauges, then those that ended last within an hour.
+// TestMetricsAreBounded checks that of many runs the live ones have gauges, then the last ones that ended within an hour.
 func TestMetricsAreBounded(t *testing.T) {
 	now := time.Now()
 	s := &Supervisor{runs: map[string]*entry{}}

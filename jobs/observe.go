@@ -10,22 +10,22 @@ import (
 	"slotscope/model/folder"
 )
 
-// grace is how long a folder without a state may wait for the process that made it.
+// grace is how long a folder may be without a state while the process that created it starts.
 const grace = 5 * time.Second
 
-// sight is what one look into a folder showed.
+// sight is the result of reading a run folder once.
 type sight struct {
 	run    model.Run
 	holder folder.Holder
 	locked bool
 	stamp  string
-	known  bool // that the run is stored, so that its points can be
-	moves  int  // of the entry when the look began
+	known  bool // the run is stored, so its points can be stored too
+	moves  int  // of the entry when reading began
 	job    model.Job
 	eval   evaluationSight
 }
 
-// glance visits a folder if anything in it has changed.
+// glance visits a folder if it has changed.
 func (s *Supervisor) glance(ctx context.Context, id string) {
 	s.mu.Lock()
 	e := s.runs[id]
@@ -48,8 +48,8 @@ func (s *Supervisor) unchanged(id string, e *entry) bool {
 	return f.Stamp() == e.stamp && !f.Locked()
 }
 
-// visit brings what is known of a run up to date: its points first, then its state, so that a page that sees the end of a
-// run finds all its points. Only the loop, and New before it, visit.
+// visit updates a run from its folder: first its points, then its state, so that a page that shows the end of a run has all its points.
+// Only the loop and New call it.
 func (s *Supervisor) visit(ctx context.Context, id string) {
 	s.mu.Lock()
 	e := s.runs[id]
@@ -66,7 +66,7 @@ func (s *Supervisor) visit(ctx context.Context, id string) {
 	seen, err := s.see(f, e)
 	if err != nil {
 		if e.run.ID == "" {
-			m, _ := f.Meta() // as far as it can be read
+			m, _ := f.Meta() // what can be read
 			e.run = model.Run{ID: m.ID, Name: m.Name, Notes: m.Notes, Created: m.Created, Tags: m.Tags, Star: m.Star, Archived: m.Archived, Config: f.Config()}
 		}
 		s.broken(ctx, id, e, err)
@@ -85,8 +85,8 @@ func (s *Supervisor) visit(ctx context.Context, id string) {
 	}
 }
 
-// see looks into a folder, in this order: whether the child has ended, whether the lock is held, what the records say. A
-// run that is not locked has therefore said all that it will.
+// see reads a folder in this order: whether the child has ended, whether the lock is held, the records. The records of a run that is not
+// locked are therefore final.
 func (s *Supervisor) see(f *folder.Folder, e *entry) (sight, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,14 +111,14 @@ func (s *Supervisor) see(f *folder.Folder, e *entry) (sight, error) {
 	return seen, err
 }
 
-// settle decides how a run stands after a look, and stores it. The caller holds mu.
+// settle determines the state of a run after a visit and stores it. The caller holds mu.
 func (s *Supervisor) settle(ctx context.Context, f *folder.Folder, e *entry, seen sight) error {
 	id := f.ID()
 	if present := s.runs[id]; present != nil && present != e || present == nil && e.known {
 		return nil // deleted meanwhile
 	}
 	if e.moves != seen.moves {
-		return nil // a visitor changed it meanwhile: the next look is fresh
+		return nil // it was changed meanwhile: the next visit reads it again
 	}
 	e.locked, e.here = seen.locked, seen.holder.Here()
 	if e.job.ID != seen.job.ID {
@@ -131,7 +131,7 @@ func (s *Supervisor) settle(ctx context.Context, f *folder.Folder, e *entry, see
 		return err
 	}
 	told := err == nil
-	if !told { // the folder could not be told, as on a full disk; the index is, and the next look tries again
+	if !told { // the folder could not be written, e.g. because the disk is full; the index is, and the next visit retries
 		s.say(e, id, err)
 		if e.run.State == run.State && e.run.Reason == run.Reason {
 			run.Ended = e.run.Ended
@@ -151,17 +151,17 @@ func (s *Supervisor) settle(ctx context.Context, f *folder.Folder, e *entry, see
 		e.stamp = ""
 	}
 	if err := s.save(ctx, e, run); err != nil {
-		e.stamp = "" // look again
+		e.stamp = "" // visit again
 		return err
 	}
 	return nil
 }
 
-// judge turns a look into the run's true state; where a process is dead that says it lives, the folder is told too.
-// A run without ID is not to be listed yet.
+// judge determines the actual state of a run from a visit. If the process of a run recorded as live is dead, judge also writes the end to
+// the folder. It returns a run without ID if the run cannot be listed yet.
 func (s *Supervisor) judge(f *folder.Folder, e *entry, seen sight) (model.Run, error) {
 	if seen.locked && e.whom != seen.holder.PID && seen.holder.PID != 0 && !e.job.Stop {
-		e.forgive() // that was another process
+		e.forgive() // the request was for another process
 	}
 	run := seen.run
 	ev := s.evidence(f, e, seen)
@@ -177,7 +177,7 @@ func (s *Supervisor) judge(f *folder.Folder, e *entry, seen sight) (model.Run, e
 		})
 	}
 	if ev.locked && !run.State.Live() && state == model.Running {
-		run.PID = seen.holder.PID // it has only begun
+		run.PID = seen.holder.PID // it has just started
 	}
 	if ev.job && !ev.locked && state == model.Queued {
 		run.Reason, run.Ended, run.ImagesPerSecond, run.SecondsLeft = waits(e), time.Time{}, 0, 0
@@ -195,12 +195,12 @@ func (s *Supervisor) evidence(f *folder.Folder, e *entry, seen sight) evidence {
 	}
 }
 
-// failed says whether the child that ended was the run's process, and not one that came too late.
+// failed reports whether the child that ended was the process of the run, and not one that found the run already locked.
 func (e *entry) failed(said model.Status) bool {
 	return e.exit != nil && !e.exit.unknown && (said.State == model.Queued || said.PID == e.exit.pid)
 }
 
-// sentence says how a run ended that did not say so itself.
+// sentence returns a sentence on how a run ended that did not record its end.
 func sentence(n ending, job bool, f *folder.Folder, e *entry, said model.Status) string {
 	switch n {
 	case byForce:
@@ -230,7 +230,7 @@ func sentence(n ending, job bool, f *folder.Folder, e *entry, said model.Status)
 	return fmt.Sprintf("Process %d exited unexpectedly%s.", said.PID, heard) + kept(f)
 }
 
-// kept says what a resume would go on from.
+// kept returns a sentence on the checkpoint that a resume would continue from.
 func kept(f *folder.Folder) string {
 	if step := f.Latest(); step > 0 {
 		return fmt.Sprintf(" The checkpoint of step %d is kept.", step)
@@ -238,10 +238,10 @@ func kept(f *folder.Folder) string {
 	return " No checkpoint was saved."
 }
 
-// head is the last step stored, as far as the loop knows; for the loop alone.
+// head returns the last stored step known to the loop. Only the loop uses it.
 func (e *entry) head() int { return e.at().Head }
 
-// at is how far points are stored.
+// at returns the position up to which points are stored.
 func (e *entry) at() (c model.Cursor) {
 	if e.cursor != nil {
 		c = *e.cursor
@@ -249,10 +249,9 @@ func (e *entry) at() (c model.Cursor) {
 	return c
 }
 
-// end writes the end of a run that no process works on into its folder, holding its lock. Where the folder cannot be
-// written the run comes back concluded all the same; where a process has just taken it, the run has no ID. head is the last
-// step stored, which a process that was killed had no time to report; on a full disk it may be behind the newest checkpoint, which its steps
-// were done for.
+// end records the end of a run that no process has in its folder, while holding its lock. If the folder cannot be written, end still
+// returns the run as ended; if a process has just locked the run, it returns a run without ID. head is the last stored step, which a killed
+// process may not have recorded. On a full disk it can be lower than the step of the newest checkpoint.
 func end(f *folder.Folder, head int, how func(model.Status) (model.State, string)) (model.Run, error) {
 	lock, err := f.Lock()
 	if errors.Is(err, model.ErrConflict) {
@@ -266,7 +265,7 @@ func end(f *folder.Folder, head int, how func(model.Status) (model.State, string
 		return run, readErr
 	}
 	if run.State.Ended() {
-		return run, nil // it was told by another
+		return run, nil // recorded by another process
 	}
 	run.State, run.Reason = how(run.Status)
 	run.SecondsLeft, run.Ended = 0, time.Now().UTC().Truncate(time.Millisecond)
@@ -278,8 +277,8 @@ func end(f *folder.Folder, head int, how func(model.Status) (model.State, string
 	return run, err
 }
 
-// broken records that a folder cannot be read: gone, it is forgotten; of a valid name, it is listed with the sentence;
-// otherwise the sentence is kept for Problems.
+// broken handles a folder that cannot be read. If it is gone, the run is removed; if its name is valid, the run is listed with the problem;
+// otherwise the problem is kept for Problems.
 func (s *Supervisor) broken(ctx context.Context, id string, e *entry, problem error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -293,7 +292,7 @@ func (s *Supervisor) broken(ctx context.Context, id string, e *entry, problem er
 	if !model.ValidID(id) {
 		if s.strays[id] != problem.Error() {
 			s.strays[id] = problem.Error()
-			s.o.Log.Error("not a run", "error", problem)
+			s.o.Log.Error("not a run folder", "error", problem)
 		}
 		return
 	}
@@ -313,10 +312,10 @@ func (s *Supervisor) broken(ctx context.Context, id string, e *entry, problem er
 	}
 }
 
-// forget drops a run whose folder is gone. The caller holds mu.
+// forget removes a run whose folder is gone. The caller holds mu.
 func (s *Supervisor) forget(ctx context.Context, id string) {
 	if err := s.o.Store.DeleteRun(ctx, id); err != nil {
-		s.o.Log.Error("a run is in trouble", "run", id, "error", err)
+		s.o.Log.Error("deleting a run from the index failed", "run", id, "error", err)
 		return
 	}
 	delete(s.runs, id)

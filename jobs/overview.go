@@ -9,7 +9,7 @@ import (
 	"slotscope/model/measure/report"
 )
 
-// Overview lists every run with its last values, its scores and how its evaluation stands, newest first, by one query.
+// Overview lists every run with its last values, scores and evaluation state, newest first, with one query.
 func (s *Supervisor) Overview(ctx context.Context) ([]model.Overview, error) {
 	all, err := s.o.Store.Overviews(ctx)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Supervisor) Overview(ctx context.Context) ([]model.Overview, error) {
 	return all, nil
 }
 
-// Mark changes a run's tags, star and place in the archive, whatever its state.
+// Mark changes the tags, star and archive flag of a run in any state.
 func (s *Supervisor) Mark(ctx context.Context, id string, marks model.Marks) error {
 	return s.describe(ctx, id, func(m *folder.Meta) (err error) {
 		m.Tags, m.Star, m.Archived, err = marks.Apply(m.Tags, m.Star, m.Archived)
@@ -33,7 +33,7 @@ func (s *Supervisor) Mark(ctx context.Context, id string, marks model.Marks) err
 	})
 }
 
-// keepScores stores the metrics of a run's scores.json where it is another than the one stored. Only the loop, and New before it, call it.
+// keepScores stores the metrics of a run's scores.json if the file has changed. Only the loop and New call it.
 func (s *Supervisor) keepScores(ctx context.Context, f *folder.Folder, e *entry) {
 	stamp := f.ScoresStamp()
 	if stamp == e.scored {

@@ -13,7 +13,8 @@ import (
 	"slotscope/model"
 )
 
-// TestMarksLieInTheFolder and outlive the index; scores are listed whoever wrote them.
+// TestMarksLieInTheFolder checks that marks are stored in the folder and survive the loss of the index, and that scores are listed
+// regardless of which process wrote them.
 func TestMarksLieInTheFolder(t *testing.T) {
 	b := newBench(t)
 	ctx, yes := t.Context(), true
@@ -66,7 +67,7 @@ func TestMarksLieInTheFolder(t *testing.T) {
 				}
 			}
 			if time.Now().After(end) {
-				t.Fatalf("scores stay %+v", all)
+				t.Fatalf("the scores are still %+v", all)
 			}
 		}
 	}

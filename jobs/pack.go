@@ -12,39 +12,39 @@ import (
 	"slotscope/model/data"
 )
 
-// Datasets is a catalogue of which datasets are added in the background, one after the other.
+// Datasets is a catalogue that adds datasets in the background, one at a time.
 type Datasets struct {
 	data.Catalogue
 	log    *slog.Logger
 	ctx    context.Context // of all work; ends with Close
 	cancel context.CancelFunc
-	idle   sync.WaitGroup // the goroutine that works the queue, while there is one
+	idle   sync.WaitGroup // the goroutine that processes the queue, if there is one
 
 	mu    sync.Mutex
-	queue []queued // the first is being worked on
+	queue []queued // the first is being added
 }
 
 type queued struct {
 	name    string
 	request data.Request
-	ctx     context.Context // of the work on it
+	ctx     context.Context // of adding it
 	cancel  context.CancelFunc
 }
 
-// NewDatasets is the catalogue with an empty queue. What an earlier process left half done waits until somebody asks for it.
+// NewDatasets returns the catalogue with an empty queue. Datasets that an earlier process did not complete must be added again.
 func NewDatasets(catalogue data.Catalogue, log *slog.Logger) *Datasets {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Datasets{Catalogue: catalogue, log: log, ctx: ctx, cancel: cancel}
 }
 
-// Close interrupts the work, which keeps what is done, and waits for that.
+// Close interrupts the work, which keeps its progress, and waits for it to end.
 func (d *Datasets) Close() error {
 	d.cancel()
 	d.idle.Wait()
 	return nil
 }
 
-// Entries are the catalogue's, with those that wait.
+// Entries returns the entries of the catalogue and of the queue.
 func (d *Datasets) Entries(ctx context.Context) []data.Entry {
 	waiting := d.waiting()
 	entries := d.Catalogue.Entries(ctx)
@@ -62,7 +62,7 @@ func (d *Datasets) Entries(ctx context.Context) []data.Entry {
 	return entries
 }
 
-// Entry is one of Entries.
+// Entry returns one of Entries by name.
 func (d *Datasets) Entry(ctx context.Context, name string) (data.Entry, error) {
 	for _, e := range d.Entries(ctx) {
 		if e.Info.Name == name {
@@ -78,7 +78,7 @@ func (d *Datasets) waiting() []queued {
 	return slices.Clone(d.queue)
 }
 
-// Add queues a request, and returns the name under which the dataset will be there. The error says what is wrong with the request.
+// Add queues a request and returns the name that the dataset will have. It returns an error for an invalid request.
 func (d *Datasets) Add(_ context.Context, r data.Request) (name string, err error) {
 	name, err = d.Plan(r)
 	if err != nil {
@@ -90,7 +90,7 @@ func (d *Datasets) Add(_ context.Context, r data.Request) (name string, err erro
 		return "", fmt.Errorf("the server is closing: %w", model.ErrConflict)
 	}
 	if slices.ContainsFunc(d.queue, func(q queued) bool { return q.name == name }) {
-		return "", fmt.Errorf("%s is being added already: %w", name, model.ErrConflict)
+		return "", fmt.Errorf("%s is already being added: %w", name, model.ErrConflict)
 	}
 	work, cancel := context.WithCancel(d.ctx)
 	d.queue = append(d.queue, queued{name, r, work, cancel})
@@ -100,7 +100,7 @@ func (d *Datasets) Add(_ context.Context, r data.Request) (name string, err erro
 	return name, nil
 }
 
-// work adds what is queued until nothing is.
+// work adds queued datasets until the queue is empty.
 func (d *Datasets) work() {
 	for next, more := d.waiting()[0], true; more; {
 		_, err := d.Catalogue.Add(next.ctx, next.request, func(data.Work) {})
@@ -112,7 +112,8 @@ func (d *Datasets) work() {
 	}
 }
 
-// next takes what was worked on out of the queue, and returns what comes then; false ends the goroutine, and Add starts another.
+// next removes the dataset just processed from the queue and returns the next one. If there is none, the goroutine ends, and Add starts
+// another.
 func (d *Datasets) next() (queued, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -126,8 +127,8 @@ func (d *Datasets) next() (queued, bool) {
 	return d.queue[0], true
 }
 
-// Stop takes a dataset out of the queue, or ends the work on it, which keeps what is done. model.ErrConflict is in the chain where
-// nothing is to be stopped here.
+// Stop removes a dataset from the queue, or stops adding it and keeps the progress. The error wraps model.ErrConflict if there is nothing
+// to stop in this process.
 func (d *Datasets) Stop(ctx context.Context, name string) error {
 	d.mu.Lock()
 	at := slices.IndexFunc(d.queue, func(q queued) bool { return q.name == name })
@@ -152,7 +153,7 @@ func (d *Datasets) Stop(ctx context.Context, name string) error {
 	return fmt.Errorf("%s is not being added: %w", name, model.ErrConflict)
 }
 
-// Remove takes a dataset out of the data folder. model.ErrConflict is in the chain while it is being added.
+// Remove removes a dataset from the data folder. The error wraps model.ErrConflict while it is being added.
 func (d *Datasets) Remove(_ context.Context, name string) error {
 	d.mu.Lock()
 	busy := slices.ContainsFunc(d.queue, func(q queued) bool { return q.name == name })

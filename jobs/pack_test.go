@@ -15,7 +15,7 @@ import (
 	"slotscope/model/data"
 )
 
-// stuck is a server whose files never end.
+// stuck returns a server whose files never end.
 func stuck(t *testing.T) string {
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +45,7 @@ func reaches(t *testing.T, d *Datasets, name string, want data.State) data.Entry
 	return e
 }
 
-// TestDatasetQueue adds one dataset at a time; what waits can be taken out, what works can be stopped and goes on later.
+// TestDatasetQueue checks that datasets are added one at a time, can be removed from the queue, and can be stopped and continued.
 func TestDatasetQueue(t *testing.T) {
 	ctx, url := context.Background(), stuck(t)
 	d := NewDatasets(data.Catalogue{Dir: t.TempDir()}, slog.New(slog.DiscardHandler))
@@ -55,7 +55,7 @@ func TestDatasetQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e := reaches(t, d, "a", data.Working); e.Holder == "" {
-		t.Errorf("nobody works on it: %+v", e)
+		t.Errorf("no process is adding it: %+v", e)
 	}
 	reaches(t, d, "b", data.Queued)
 	reaches(t, d, "c", data.Queued)
@@ -63,13 +63,13 @@ func TestDatasetQueue(t *testing.T) {
 		t.Errorf("adding it twice: %v", err)
 	}
 	if err := d.Remove(ctx, "a"); !errors.Is(err, model.ErrConflict) {
-		t.Errorf("removing what is being added: %v", err)
+		t.Errorf("removing a dataset that is being added: %v", err)
 	}
 	if err := d.Stop(ctx, "b"); err != nil {
 		t.Error(err)
 	}
 	if _, err := d.Entry(ctx, "b"); !errors.Is(err, model.ErrNotFound) {
-		t.Errorf("what was taken out is still there: %v", err)
+		t.Errorf("still listed after it was removed from the queue: %v", err)
 	}
 	if err := d.Stop(ctx, "a"); err != nil {
 		t.Error(err)
@@ -77,15 +77,15 @@ func TestDatasetQueue(t *testing.T) {
 	reaches(t, d, "a", data.Interrupted)
 	reaches(t, d, "c", data.Ready)
 	if err := d.Stop(ctx, "a"); !errors.Is(err, model.ErrConflict) {
-		t.Errorf("stopping what does not work: %v", err)
+		t.Errorf("stopping a dataset that is not being added: %v", err)
 	}
 	if err := add("a", ""); err != nil {
-		t.Errorf("going on: %v", err)
+		t.Errorf("continuing: %v", err)
 	}
 	reaches(t, d, "a", data.Working)
 }
 
-// TestDatasetQueueCloses interrupts what works, and takes nothing more.
+// TestDatasetQueueCloses checks that closing the queue interrupts the work and rejects new datasets.
 func TestDatasetQueueCloses(t *testing.T) {
 	ctx, url, dir := context.Background(), stuck(t), t.TempDir()
 	d := NewDatasets(data.Catalogue{Dir: dir}, slog.New(slog.DiscardHandler))

@@ -6,7 +6,7 @@ import (
 	"slotscope/model"
 )
 
-// Placements are where this server can have runs computed.
+// Placements returns where this server can run training jobs.
 func (s *Supervisor) Placements() model.Placements {
 	p := model.Placements{Default: s.o.Executor, Asks: s.o.Asks, Lines: s.o.Lines}
 	if p.Default == "" {
@@ -21,12 +21,12 @@ func (s *Supervisor) Placements() model.Placements {
 	return p
 }
 
-// CheckPlacement says as model.Invalid what is wrong with where a run is to be computed: "executor", or the name of what is asked for.
+// CheckPlacement returns a model.Invalid for a placement that is not possible, under "executor" or the name of the option.
 func (s *Supervisor) CheckPlacement(at model.Placement) error {
 	switch at.Executor {
 	case "", model.Local:
 		if len(at.Asks) > 0 {
-			return model.Invalid{"slurm": fmt.Sprintf("SLURM options need executor %q", model.Slurm)}
+			return model.Invalid{"slurm": fmt.Sprintf("SLURM options require executor %q", model.Slurm)}
 		}
 		return nil
 	case model.Slurm:
@@ -39,12 +39,12 @@ func (s *Supervisor) CheckPlacement(at model.Placement) error {
 	return s.o.Cluster.Check(at.Asks, s.o.Lines)
 }
 
-// goes says whether a run of such a placement goes to the cluster.
+// goes reports whether a run with this placement goes to the cluster.
 func (s *Supervisor) goes(at model.Placement) bool {
 	return at.Executor == model.Slurm || at.Executor == "" && s.o.Executor == model.Slurm
 }
 
-// onCluster says whether a run is the cluster's, waiting or working there.
+// onCluster reports whether a run is queued or running on the cluster.
 func (s *Supervisor) onCluster(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

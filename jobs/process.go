@@ -15,25 +15,25 @@ import (
 	"slotscope/model/host"
 )
 
-// child is a process started here. It has its own session, so that neither a signal to the server's terminal nor the
-// server's end reaches it.
+// child is a process started here. It has its own session, so that neither a signal to the server's terminal nor the end of the server
+// affects it.
 type child struct{ process *os.Process }
 
 // exit is how a child ended.
 type exit struct {
 	pid     int
 	status  syscall.WaitStatus
-	unknown bool // somebody else has waited for it
+	unknown bool // the status is unknown, because somebody else has waited for it
 }
 
-// Device is one thing that computes, for one run at a time.
+// Device is a compute device for one run at a time.
 type Device struct {
-	Name string   // tells it from others, also to the next server
-	Env  []string // what a process needs to be told so that it takes this one alone, as name=value
+	Name string   // unique, and stable across servers
+	Env  []string // environment variables that restrict a process to this device, as name=value
 }
 
-// spawn starts the process of a run on a device; its output goes to the end of log.txt. It is told which attempt it is, for the
-// server before this one may have started that too a moment before it died.
+// spawn starts the process of a run on a device; its output is appended to log.txt. The process receives the number of its attempt, because
+// a previous server may have started the same attempt just before it died.
 func (s *Supervisor) spawn(f *folder.Folder, on Device, attempt int) (*child, error) {
 	cmd, err := s.o.Command(f.Dir())
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Supervisor) spawn(f *folder.Folder, on Device, attempt int) (*child, er
 	return launch(f, cmd, append(slices.Clone(on.Env), fmt.Sprintf("%s=%d", folder.AttemptVariable, attempt)))
 }
 
-// launch starts a process in a session of its own, with more in its environment; its output goes to the end of the run's log.txt.
+// launch starts a process in its own session with additional environment variables; its output is appended to the run's log.txt.
 func launch(f *folder.Folder, cmd *exec.Cmd, env []string) (*child, error) {
 	out, err := f.OpenLog()
 	if err != nil {
@@ -58,7 +58,7 @@ func launch(f *folder.Folder, cmd *exec.Cmd, env []string) (*child, error) {
 	return &child{cmd.Process}, nil
 }
 
-// reap says how the child ended, or nil while it lives. It never waits.
+// reap returns how the child ended, or nil while it is running. It never blocks.
 func (c *child) reap() *exit {
 	status, ended, known := host.Reap(c.process)
 	if !ended {
@@ -69,7 +69,7 @@ func (c *child) reap() *exit {
 	return &exit{pid: pid, status: status, unknown: !known}
 }
 
-// leave waits a moment for the child of a run that has said its last word, and says whether there is none now. The caller
+// leave waits briefly for the child of a run that has recorded its end, and reports whether no child is left. The caller
 // holds mu.
 func (e *entry) leave() bool {
 	for deadline := time.Now().Add(2 * time.Second); e.child != nil && e.run.State.Ended(); time.Sleep(5 * time.Millisecond) {
@@ -82,7 +82,7 @@ func (e *entry) leave() bool {
 	return e.child == nil
 }
 
-// sentence tells how the process exited without a final state of its own; log is the end of its output.
+// sentence returns a sentence on how the process exited without recording a final state; log is the end of its output.
 func (x exit) sentence(log string) string {
 	switch {
 	case x.status.Signaled() && x.status.Signal() == syscall.SIGKILL:
@@ -93,7 +93,7 @@ func (x exit) sentence(log string) string {
 	return fmt.Sprintf("The process exited with status %d and no message.%s", x.status.ExitStatus(), lastWords(log))
 }
 
-// lastWords picks the line of a log that most likely says what happened: where a Go program panicked, or the last one.
+// lastWords returns the line of a log that most likely has the cause: a Go panic, or else the last line.
 func lastWords(log string) string {
 	lines := slices.DeleteFunc(strings.Split(log, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
 	if len(lines) == 0 {
@@ -112,7 +112,7 @@ func lastWords(log string) string {
 	return fmt.Sprintf(" Last log line: %q.", strings.TrimSpace(words))
 }
 
-// startQueued starts the runs whose turn has come: the longest waiting first, each on a device that is free.
+// startQueued starts queued runs on free devices, longest waiting first.
 func (s *Supervisor) startQueued(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,11 +150,11 @@ func (s *Supervisor) startQueued(ctx context.Context) {
 	}
 }
 
-// device names what a busy run works on: what it was given, or the first that its engine would take.
+// device returns the name of the device of a busy run: the assigned one, or the first that its engine would use.
 func (s *Supervisor) device(e *entry) string {
-	engine := e.run.Config.Engine // what it was told
+	engine := e.run.Config.Engine // as configured
 	if e.locked && e.run.Engine != "" {
-		engine = e.run.Engine // what it found
+		engine = e.run.Engine // as selected by the run
 	}
 	devices := s.o.Devices(engine)
 	if len(devices) == 0 || slices.ContainsFunc(devices, func(d Device) bool { return d.Name == e.job.Device }) {
@@ -163,11 +163,11 @@ func (s *Supervisor) device(e *entry) string {
 	return devices[0].Name
 }
 
-// start begins a queued run; one that cannot be started has failed. The caller holds mu.
+// start starts a queued run; if that is not possible, the run fails. The caller holds mu.
 func (s *Supervisor) start(ctx context.Context, e *entry, on Device) bool {
 	f, err := s.o.Data.Open(e.run.ID)
 	if err != nil {
-		return false // the next look says why
+		return false // the next visit reports why
 	}
 	defer f.Close()
 	e.forgive()
@@ -195,7 +195,7 @@ func (s *Supervisor) start(ctx context.Context, e *entry, on Device) bool {
 	return false
 }
 
-// assign writes down which device a run is given, where it is told, so that the next server knows too. The caller holds mu.
+// assign records the device of a run if the device restricts its process, so that the next server knows it. The caller holds mu.
 func (s *Supervisor) assign(f *folder.Folder, e *entry, on Device) error {
 	job := model.Job{Executor: e.job.Executor}
 	if len(on.Env) > 0 {

@@ -8,25 +8,25 @@ import (
 	"slotscope/model/folder"
 )
 
-// List is every run, newest first.
+// List returns every run, newest first.
 func (s *Supervisor) List(ctx context.Context) ([]model.Run, error) { return s.o.Store.Runs(ctx) }
 
-// Get is one run.
+// Get returns one run.
 func (s *Supervisor) Get(ctx context.Context, id string) (model.Run, error) {
 	return s.o.Store.Run(ctx, id)
 }
 
-// Points answers a query of a run's stored series.
+// Points returns the result of a query on the stored series of a run.
 func (s *Supervisor) Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error) {
 	return s.o.Store.Points(ctx, id, q)
 }
 
-// Walk hands over every stored sample of the named series up to a step, 0 for the last, in blocks.
+// Walk calls take with every stored sample of the named series up to a step (0 for the last), in blocks.
 func (s *Supervisor) Walk(ctx context.Context, id string, names []string, until int, take func(name string, block []model.Sample)) error {
 	return s.o.Store.Walk(ctx, id, names, until, take)
 }
 
-// open opens the folder of a listed run; model.Invalid is in the error's chain where it is damaged.
+// open opens the folder of a listed run; the error wraps model.Invalid if the folder is damaged.
 func (s *Supervisor) open(ctx context.Context, id string) (*folder.Folder, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s *Supervisor) opened(id string) (*folder.Folder, error) {
 	return f, err
 }
 
-// DamagedPoints counts the lines of a run's points that are damaged: steps that were measured and are lost.
+// DamagedPoints returns the number of damaged lines in a run's points, which are lost measurements.
 func (s *Supervisor) DamagedPoints(ctx context.Context, id string) (int, error) {
 	f, err := s.open(ctx, id)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Supervisor) DamagedPoints(ctx context.Context, id string) (int, error) 
 	return d.Lines, nil
 }
 
-// Log is the last lines of what the run's processes wrote.
+// Log returns the last lines of the run's log.
 func (s *Supervisor) Log(ctx context.Context, id string, lines int) (string, error) {
 	f, err := s.open(ctx, id)
 	if err != nil {
@@ -71,8 +71,8 @@ func (s *Supervisor) Log(ctx context.Context, id string, lines int) (string, err
 	return f.Log(lines)
 }
 
-// Sample is the file of the reconstructions at a step, 0 for the newest, and every step that has one, ascending.
-// The path is empty where there is none yet.
+// Sample returns the file of the reconstructions at a step, 0 for the newest, and all steps that have one, ascending.
+// The path is empty if there is none yet.
 func (s *Supervisor) Sample(ctx context.Context, id string, step int) (path string, steps []int, err error) {
 	f, err := s.open(ctx, id)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Supervisor) Checkpoints(ctx context.Context, id string) ([]int, error) 
 	return f.Checkpoints(), nil
 }
 
-// CheckpointPath is the file of the checkpoint at a step.
+// CheckpointPath returns the path of the checkpoint at a step.
 func (s *Supervisor) CheckpointPath(ctx context.Context, id string, step int) (string, error) {
 	f, err := s.open(ctx, id)
 	if err != nil {
@@ -110,12 +110,12 @@ func (s *Supervisor) CheckpointPath(ctx context.Context, id string, step int) (s
 	return f.Checkpoint(step)
 }
 
-// Folder opens a run's folder; the caller closes it. model.ErrNotFound is in the error's chain of an unknown run.
+// Folder opens a run's folder; the caller closes it. The error wraps model.ErrNotFound for an unknown run.
 func (s *Supervisor) Folder(ctx context.Context, id string) (*folder.Folder, error) {
 	return s.open(ctx, id)
 }
 
-// NoiseSheet is the file of a run's images under noise; model.ErrNotFound is in the error's chain where there is none.
+// NoiseSheet returns the path of a run's images under noise; the error wraps model.ErrNotFound if there is none.
 func (s *Supervisor) NoiseSheet(ctx context.Context, id string) (string, error) {
 	f, err := s.open(ctx, id)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Supervisor) NoiseSheet(ctx context.Context, id string) (string, error) 
 	return f.NoiseSheet()
 }
 
-// EvaluationFile is the path of one of folder.EvaluationFiles; model.ErrNotFound is in the error's chain where there is none.
+// EvaluationFile returns the path of one of folder.EvaluationFiles; the error wraps model.ErrNotFound if there is none.
 func (s *Supervisor) EvaluationFile(ctx context.Context, id, name string) (string, error) {
 	f, err := s.open(ctx, id)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *Supervisor) EvaluationFile(ctx context.Context, id, name string) (strin
 	return f.EvaluationFile(name)
 }
 
-// Scores is what a run measured on its evaluation set; model.ErrNotFound is in the error's chain before it is scored.
+// Scores returns a run's scores on its evaluation set; the error wraps model.ErrNotFound if there are none yet.
 func (s *Supervisor) Scores(ctx context.Context, id string) (model.Scores, error) {
 	f, err := s.open(ctx, id)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package jobs supervises runs: each is a folder and a process of its own, which outlives this one. It queues and starts
-// them, stops and resumes them, finds out how they ended, and copies what they write into an index for pages to read.
+// Package jobs supervises runs. Each run is a folder and a separate process, which outlives this one. The package queues, starts,
+// stops and resumes runs, determines how they ended, and copies their data into an index for the pages.
 //
-// The folders are the truth. Nothing that the package remembers is needed to tell how a run stands; it may be killed at
-// any moment and begin again.
+// The folders are the source of truth: the state of a run never depends on the memory of this process, which can be killed and
+// restarted at any time.
 package jobs
 
 import (
@@ -19,28 +19,28 @@ import (
 	"slotscope/model/folder"
 )
 
-// Store is the index of runs and points, as db.DB keeps it.
+// Store is the index of runs, points and alerts; db.DB implements it.
 type Store interface {
 	RunStore
 	PointStore
 	AlertStore
 }
 
-// RunStore keeps how runs stand, and what they were last measured to be.
+// RunStore stores the states, last values and scores of runs.
 type RunStore interface {
 	SaveRun(ctx context.Context, r model.Run) error
 	Run(ctx context.Context, id string) (model.Run, error)
 	Runs(ctx context.Context) ([]model.Run, error)
 	DeleteRun(ctx context.Context, id string) error
 
-	// Overviews lists every run with its last values and scores; Scored says which scores those are, by run.
+	// Overviews lists every run with its last values and scores; Scored returns the stamp of those scores, by run.
 	Overviews(ctx context.Context) ([]model.Overview, error)
 	LastValues(ctx context.Context, id string) (model.Values, error)
 	SaveScores(ctx context.Context, id, stamp string, scores model.Values) error
 	Scored(ctx context.Context) (map[string]string, error)
 }
 
-// PointStore keeps the series of runs, and how far into each run's file they were read.
+// PointStore stores the series of runs and the position up to which each run's file was read.
 type PointStore interface {
 	Cursor(ctx context.Context, id string) (model.Cursor, error)
 	AddPoints(ctx context.Context, id string, points []model.Point, c model.Cursor) error
@@ -50,95 +50,95 @@ type PointStore interface {
 	Walk(ctx context.Context, id string, names []string, until int, take func(name string, block []model.Sample)) error
 }
 
-// Options are what a Supervisor works with; Data and Store must be given.
+// Options configure a Supervisor; Data and Store are required.
 type Options struct {
 	Data  *folder.Data
 	Store Store
 
-	// Command is the process that trains the run in dir; nil for this program's own `train --run`.
+	// Command returns the process that trains the run in dir; nil for this program's `train --run`.
 	Command func(dir string) (*exec.Cmd, error)
-	// Evaluate is the process that measures the run in dir; nil for this program's own `eval` with these flags.
+	// Evaluate returns the process that evaluates the run in dir; nil for this program's `eval` with these flags.
 	Evaluate func(dir string, flags []string) (*exec.Cmd, error)
-	// Check says what is wrong with a valid configuration on this machine: a dataset that is missing or smaller than the
+	// Check returns an error if a valid configuration cannot run on this machine: the dataset is missing or smaller than the
 	// batch. Nil accepts everything.
 	Check func(ctx context.Context, cfg model.Config) error
-	// Devices are what an engine can compute on here; one run at a time works on each. Nil is one for GPUs, one for CPUs.
+	// Devices returns the devices of an engine on this machine; each computes one run at a time. Nil is one for GPUs, one for CPUs.
 	Devices func(engine string) []Device
-	// Executor is where runs go that do not say it themselves: model.Local, which empty means too, or model.Slurm.
+	// Executor is the default executor of runs: model.Local (also if empty) or model.Slurm.
 	Executor string
-	// Cluster takes the runs of model.Slurm; nil where there is none, and NoCluster then says why in a sentence.
+	// Cluster runs the jobs of model.Slurm. If it is nil, NoCluster gives the reason in a sentence.
 	Cluster   Cluster
 	NoCluster string
-	// Asks is what the cluster is asked for by jobs that do not say it themselves, for a form to begin with.
+	// Asks are the default options of cluster jobs, which forms are filled with.
 	Asks model.Asks
-	// Lines lets visitors ask for any option of the cluster's scheduler, and for shell lines.
+	// Lines lets users set any option of the cluster's scheduler and shell lines.
 	Lines bool
-	// Alerting is what is told of runs, and whom.
+	// Alerting sets which alerts are sent, and where.
 	Alerting Alerting
 
 	Log         *slog.Logger  // nil for slog.Default
-	Poll        time.Duration // between looks at live runs; 0 for 250 ms
-	Scan        time.Duration // between looks at every folder; 0 for 2 s
-	ClusterPoll time.Duration // between questions to the cluster; 0 for 5 s
-	AlertPoll   time.Duration // between looks for alerts; 0 for 5 s
-	ForceAfter  time.Duration // how long a stop waits before it may be forced; 0 for a minute
+	Poll        time.Duration // between checks of live runs; 0 for 250 ms
+	Scan        time.Duration // between scans of all folders; 0 for 2 s
+	ClusterPoll time.Duration // between queries to the cluster; 0 for 5 s
+	AlertPoll   time.Duration // between checks for alerts; 0 for 5 s
+	ForceAfter  time.Duration // time after a stop request before the run can be killed; 0 for a minute
 }
 
-// Supervisor keeps runs in view. Its methods may be called from several goroutines.
+// Supervisor supervises the runs of a data folder. It is safe for concurrent use.
 type Supervisor struct {
 	o        Options
 	watchers watchers
 
-	mu       sync.Mutex // held while a run's state is decided or changed, never while points are copied
+	mu       sync.Mutex // held while the state of a run is determined or changed, never while points are copied
 	runs     map[string]*entry
-	strays   map[string]string // sentences on folders that cannot be listed, by name
+	strays   map[string]string // problems of folders that cannot be listed, by name
 	closed   bool
-	entering int // those who enter several runs that the cluster is to be given together
+	entering int // callers that are adding several runs to submit to the cluster together
 	wake     chan struct{}
 	cancel   context.CancelFunc
 	finished chan struct{} // closed when the loops have returned
 
 	damageMu sync.Mutex
-	damage   map[string]folder.Damage // of points, as far as they were counted, by run
+	damage   map[string]folder.Damage // damaged points counted so far, by run
 
 	wakeCluster chan struct{}
 	wakeSender  chan struct{}
-	clusterSaid string // the last complaint of the cluster that was logged; its loop's alone
+	clusterSaid string // the last logged error of the cluster; used only by clusterLoop
 }
 
-// entry is what the supervisor remembers of a run.
+// entry is the supervisor's state of a run.
 type entry struct {
-	run    model.Run  // as stored last
+	run    model.Run  // as last stored
 	known  bool       // run is stored
 	stamp  string     // of the folder when it was last read
-	locked bool       // a process works on it
+	locked bool       // a process holds the run's lock
 	here   bool       // that process runs on this machine
 	child  *child     // the process started here, until it has ended
-	exit   *exit      // how it ended, until the run's state tells
-	asked  time.Time  // when the present process was asked to stop
-	whom   int        // that process
+	exit   *exit      // how it ended, until the run's state includes it
+	asked  time.Time  // when the current process was asked to stop
+	whom   int        // PID of that process
 	forced bool       // it was then killed
-	moves  int        // changes made by visitors
-	job    model.Job  // how the process is had, as job.json says
-	task   model.Task // what the cluster said of the job last
+	moves  int        // number of changes made outside the loop
+	job    model.Job  // as in job.json
+	task   model.Task // the job's last state on the cluster
 
-	eval evaluating // how measuring the run stands
+	eval evaluating // state of the evaluation
 
-	submitting bool   // the cluster is being given the run
-	said       string // the last problem that was logged
+	submitting bool   // the run is being submitted to the cluster
+	said       string // the last logged problem
 
-	cursor *model.Cursor // how far points are stored; nil for not known yet. The loop's alone.
-	behind bool          // there may be points that are not stored
-	scored string        // which scores are stored. The loop's alone.
-	judged judged        // how far it was when it was last judged for alerts
+	cursor *model.Cursor // position up to which points are stored; nil if unknown. Used only by the loop.
+	behind bool          // there may be points that are not stored yet
+	scored string        // stamp of the stored scores. Used only by the loop.
+	judged judged        // progress at the last check for alerts
 }
 
-// busy says whether the run occupies its device.
+// busy reports whether the run occupies its device.
 func (e *entry) busy() bool {
 	return e.child != nil || e.locked && e.here && e.job.Executor != model.Slurm
 }
 
-// New looks at every run folder, so that List tells the truth from its first call, then keeps looking until Close.
+// New reads every run folder, so that the first call of List is up to date, and then watches them until Close.
 func New(ctx context.Context, o Options) (*Supervisor, error) {
 	s := &Supervisor{o: o, runs: map[string]*entry{}, strays: map[string]string{}, damage: map[string]folder.Damage{}, wake: make(chan struct{}, 1), wakeCluster: make(chan struct{}, 1), wakeSender: make(chan struct{}, 1), finished: make(chan struct{})}
 	s.defaults()
@@ -166,7 +166,7 @@ func New(ctx context.Context, o Options) (*Supervisor, error) {
 	return s, nil
 }
 
-// forgive forgets that a process was asked to stop.
+// forgive resets a stop request.
 func (e *entry) forgive() { e.asked, e.whom, e.forced = time.Time{}, 0, false }
 
 func remembered(r model.Run) *entry {
@@ -208,7 +208,7 @@ func (s *Supervisor) defaults() {
 	}
 }
 
-// train is the command line of this very program.
+// train returns this program's command that trains a run.
 func (s *Supervisor) train(dir string) (*exec.Cmd, error) {
 	program, err := thisProgram()
 	if err != nil {
@@ -217,7 +217,7 @@ func (s *Supervisor) train(dir string) (*exec.Cmd, error) {
 	return exec.Command(program, "train", "--run", dir, "--data", s.o.Data.Dir(), "--evaluate-later"), nil
 }
 
-// thisProgram is the file of the running program.
+// thisProgram returns the path of the running program.
 func thisProgram() (string, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -229,7 +229,7 @@ func thisProgram() (string, error) {
 	return program, nil
 }
 
-// Close stops looking; runs go on. The folder and the store stay open, for they are the caller's.
+// Close stops supervising; runs continue. The folder and the store belong to the caller and stay open.
 func (s *Supervisor) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -248,7 +248,7 @@ func (s *Supervisor) Close() error {
 	return nil
 }
 
-// loops runs until ctx ends.
+// loops runs all loops until ctx ends.
 func (s *Supervisor) loops(ctx context.Context) {
 	defer close(s.finished)
 	var others sync.WaitGroup
@@ -259,7 +259,7 @@ func (s *Supervisor) loops(ctx context.Context) {
 	others.Wait()
 }
 
-// loop looks at live runs at every tick, and at all of them now and then.
+// loop checks live runs at every tick, and scans all folders at a longer interval.
 func (s *Supervisor) loop(ctx context.Context) {
 	tick := time.NewTicker(s.o.Poll)
 	defer tick.Stop()
@@ -282,8 +282,8 @@ func (s *Supervisor) loop(ctx context.Context) {
 	}
 }
 
-// catchUp stores what dead runs measured while nobody watched, as long as that gets on: until then they cannot be said to
-// have ended.
+// catchUp stores the points of dead runs that were written while no server was running, as long as that makes progress. A run is
+// listed as ended only after its points are stored.
 func (s *Supervisor) catchUp(ctx context.Context) {
 	for on := true; on && ctx.Err() == nil; {
 		on = false
@@ -295,7 +295,7 @@ func (s *Supervisor) catchUp(ctx context.Context) {
 	}
 }
 
-// doubtful lists the runs that are not said to have ended, though no process works on them.
+// doubtful lists the runs that are listed as live although no process has them.
 func (s *Supervisor) doubtful() (ids []string) {
 	for id, e := range s.runs {
 		if e.run.State.Live() && !e.locked && e.behind {
@@ -305,13 +305,13 @@ func (s *Supervisor) doubtful() (ids []string) {
 	return ids
 }
 
-// look asks the loop to look now rather than at the next tick.
+// look makes the loop check now instead of at the next tick.
 func (s *Supervisor) look() { poke(s.wake) }
 
-// lookCluster is look for the loop that speaks to the cluster.
+// lookCluster is look for clusterLoop.
 func (s *Supervisor) lookCluster() { poke(s.wakeCluster) }
 
-// poke wakes a loop, which finds all that is new if it was poked before.
+// poke wakes a loop. It does nothing if a wake-up is already pending.
 func poke(wake chan struct{}) {
 	select {
 	case wake <- struct{}{}:
@@ -319,7 +319,7 @@ func poke(wake chan struct{}) {
 	}
 }
 
-// active lists the runs that may change from one tick to the next.
+// active lists the runs that can change from one tick to the next.
 func (s *Supervisor) active() (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -331,7 +331,7 @@ func (s *Supervisor) active() (ids []string) {
 	return ids
 }
 
-// scan visits every folder that has changed since the last visit, and forgets runs whose folders are gone.
+// scan visits every folder that has changed since the last visit, and removes runs whose folders are gone.
 func (s *Supervisor) scan(ctx context.Context) error {
 	names, err := s.o.Data.Runs()
 	if err != nil {
@@ -351,7 +351,7 @@ func (s *Supervisor) scan(ctx context.Context) error {
 	return nil
 }
 
-// gone lists the runs, and drops the strays, that are not among the present.
+// gone lists the runs without a folder, and drops the strays without one.
 func (s *Supervisor) gone(present map[string]bool) (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -368,7 +368,7 @@ func (s *Supervisor) gone(present map[string]bool) (ids []string) {
 	return ids
 }
 
-// Problems are sentences on folders under runs/ that cannot be listed as runs.
+// Problems returns a sentence for each folder under runs/ that cannot be listed as a run.
 func (s *Supervisor) Problems() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -379,13 +379,13 @@ func (s *Supervisor) Problems() []string {
 	return all
 }
 
-// save stores what is known of a run and tells those who watch it. The caller holds mu.
+// save stores the state of a run and notifies its watchers. The caller holds mu.
 func (s *Supervisor) save(ctx context.Context, e *entry, r model.Run) error {
 	if e.known && e.run == r {
 		return nil
 	}
 	ends := r.State.Ended() && e.known && !e.run.State.Ended()
-	if ends { // before the end is stored: a crash between the two tells again, and that is told once
+	if ends { // before the end is stored: a crash in between repeats the alert, and duplicates are dropped
 		if err := s.tell(ctx, model.EndAlert(r, time.Now())); err != nil {
 			return err
 		}
@@ -397,7 +397,7 @@ func (s *Supervisor) save(ctx context.Context, e *entry, r model.Run) error {
 		ended.WithLabelValues(string(r.State)).Inc()
 	}
 	if !e.known && r.State.Ended() {
-		e.judged = judgedAs(r) // it ended before this server knew of it
+		e.judged = judgedAs(r) // it ended before this server saw it
 	}
 	e.run, e.known = r, true
 	s.watchers.notify(r.ID)
@@ -411,11 +411,11 @@ func (s *Supervisor) report(e *entry, id string, err error) {
 	s.say(e, id, err)
 }
 
-// say logs a problem of a run once, until another takes its place. The caller holds mu.
+// say logs a problem of a run, unless it is the last one logged. The caller holds mu.
 func (s *Supervisor) say(e *entry, id string, err error) {
 	if errors.Is(err, context.Canceled) || e.said == err.Error() {
 		return
 	}
 	e.said = err.Error()
-	s.o.Log.Error("a run is in trouble", "run", id, "error", err)
+	s.o.Log.Error("problem with a run", "run", id, "error", err)
 }

@@ -30,7 +30,7 @@ func TestQueueIsOneAtATimePerDevice(t *testing.T) {
 	b.awaitStep(first, 5)
 	b.awaitStep(third.ID, 5)
 	if r := b.get(second); r.State != model.Queued {
-		t.Fatalf("beside the first, the second is %s", r.State)
+		t.Fatalf("while the first is running, the second is %s", r.State)
 	}
 	b.restart() // the queue outlives the server
 	time.Sleep(50 * time.Millisecond)
@@ -41,7 +41,7 @@ func TestQueueIsOneAtATimePerDevice(t *testing.T) {
 	b.awaitState(first, model.Stopped)
 	b.awaitStep(second, 5)
 	if r := b.get(last); r.State != model.Queued || b.started(last) {
-		t.Errorf("beside the second, the last is %s", r.State)
+		t.Errorf("while the second is running, the last is %s", r.State)
 	}
 	for _, id := range []string{second, third.ID} {
 		b.stop(id)
@@ -61,7 +61,7 @@ func TestStopRestartStopDoesNotSignalTwice(t *testing.T) {
 	b.stop(id)
 	b.restart()
 	b.awaitState(id, model.Stopping)
-	if err := b.Stop(t.Context(), id); !errors.Is(err, model.ErrConflict) { // a second signal would end the real trainer unsaved
+	if err := b.Stop(t.Context(), id); !errors.Is(err, model.ErrConflict) { // a second signal would kill the real trainer before it saves
 		t.Errorf("after a restart a second stop: %v", err)
 	}
 	b.kill(id)
@@ -83,7 +83,7 @@ func TestEditsAndDeletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.Annotate(ctx, id, strings.Repeat("x", 100_001)); !errors.As(err, &bad) {
-		t.Errorf("endless notes: %v", err)
+		t.Errorf("notes that are too long: %v", err)
 	}
 	if err := b.Delete(ctx, id); !errors.Is(err, model.ErrConflict) {
 		t.Errorf("deleted while running: %v", err)
@@ -122,11 +122,11 @@ func TestEditsAndDeletion(t *testing.T) {
 	time.Sleep(60 * time.Millisecond) // some scans later
 	b.nowhere(id)
 	if _, err := os.Stat(b.data.RunDir(id)); !os.IsNotExist(err) {
-		t.Errorf("the folder is left: %v", err)
+		t.Errorf("the folder still exists: %v", err)
 	}
 }
 
-// nowhere wants every method to answer that there is no such run.
+// nowhere checks that every method returns an error for an unknown run.
 func (b *bench) nowhere(id string) {
 	b.t.Helper()
 	ctx := b.t.Context()
@@ -173,7 +173,7 @@ func TestCreateRefusesWhatCannotRun(t *testing.T) {
 		}
 	}
 	if names, _ := b.data.Runs(); len(names) != 0 {
-		t.Errorf("folders of refused runs: %v", names)
+		t.Errorf("folders of rejected runs: %v", names)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestWatchersAreToldAndNeverWaitedFor(t *testing.T) {
 	<-all
 	select {
 	case <-idle:
-		t.Error("told about another run")
+		t.Error("notified about another run")
 	default:
 	}
 	cancelAll()
@@ -209,13 +209,13 @@ func TestWatchersAreToldAndNeverWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-all: // what was there before
+	case <-all: // a pending notification
 	default:
 	}
 	b.watchers.notify(id)
 	select {
 	case <-all:
-		t.Error("told after cancel")
+		t.Error("notified after cancel")
 	default:
 	}
 }
@@ -240,7 +240,7 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for { // however it went, it ends well
+	for { // in either case, the run finishes
 		r := b.await(id, "end", func(r model.Run) bool { return r.State.Ended() })
 		if r.State == model.Finished {
 			break

@@ -14,22 +14,22 @@ import (
 	"slotscope/model/sweep"
 )
 
-// SweepOptions are what Sweeps work with; Supervisor must be given.
+// SweepOptions configure Sweeps; Supervisor is required.
 type SweepOptions struct {
 	Supervisor *Supervisor
-	Width      int           // runs of one sweep that are queued, work or are evaluated at a time; 0 for as many as there are devices
+	Width      int           // runs of one sweep that are queued, trained or evaluated at a time; 0 for one per device
 	Log        *slog.Logger  // nil for slog.Default
-	Poll       time.Duration // between looks where nothing is announced; 0 for 3 s
+	Poll       time.Duration // between rounds without notifications; 0 for 3 s
 }
 
-// Sweeps work through stored plans: they queue one run after another, evaluate what has finished, and choose hyperparameters
-// as their runs come in. What they do follows from the plans and the run folders alone, so a server that starts again goes on.
+// Sweeps executes stored plans: it queues runs, evaluates finished ones, and chooses hyperparameters from their results. Its actions depend
+// only on the plans and the run folders, so a restarted server continues.
 type Sweeps struct {
 	o     SweepOptions
 	store sweep.Store
 
 	mu         sync.Mutex
-	problems   map[string]string      // of sweeps, by id
+	problems   map[string]string      // of sweeps, by ID
 	failed     map[string]string      // evaluations that failed since this server started, by run
 	evaluating map[string]string      // names of runs, by sweep
 	scores     map[string]cachedScore // of evaluated runs
@@ -44,7 +44,7 @@ type cachedScore struct {
 	scores model.Scores
 }
 
-// NewSweeps goes on with active sweeps until Close.
+// NewSweeps continues active sweeps until Close.
 func NewSweeps(ctx context.Context, o SweepOptions) *Sweeps {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -60,7 +60,7 @@ func NewSweeps(ctx context.Context, o SweepOptions) *Sweeps {
 	return s
 }
 
-// Close stops looking; runs and evaluations go on.
+// Close stops the loop; runs and evaluations continue.
 func (s *Sweeps) Close() error {
 	s.cancel()
 	s.work.Wait()
@@ -80,7 +80,7 @@ func (s *Sweeps) loop(ctx context.Context) {
 		case <-tick.C:
 		case <-s.wake:
 		case <-changes:
-			select { // a run that works announces itself many times a second
+			select { // a training run sends many notifications per second
 			case <-ctx.Done():
 			case <-time.After(s.o.Poll / 10):
 			}
@@ -88,7 +88,7 @@ func (s *Sweeps) loop(ctx context.Context) {
 	}
 }
 
-// look asks the loop for a round now.
+// look wakes the loop for a round now.
 func (s *Sweeps) look() {
 	select {
 	case s.wake <- struct{}{}:
@@ -96,7 +96,7 @@ func (s *Sweeps) look() {
 	}
 }
 
-// round does for each active sweep the next thing that can be done.
+// round advances each active sweep.
 func (s *Sweeps) round(ctx context.Context) {
 	all, err := s.store.List()
 	if err != nil && ctx.Err() == nil {
@@ -114,7 +114,7 @@ func (s *Sweeps) round(ctx context.Context) {
 	}
 }
 
-// say keeps why a sweep cannot go on, and logs it once.
+// say records why a sweep cannot continue, and logs it once.
 func (s *Sweeps) say(id string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,13 +123,13 @@ func (s *Sweeps) say(id string, err error) {
 		text = err.Error()
 	}
 	if text != "" && s.problems[id] != text {
-		s.o.Log.Error("a sweep is in trouble", "sweep", id, "error", err)
+		s.o.Log.Error("problem with a sweep", "sweep", id, "error", err)
 	}
 	s.problems[id] = text
 }
 
-// advance does the next thing where a device is free for it: evaluate what has finished, for choices hang on it; resume what was
-// interrupted; queue what is planned. A run that a visitor stopped waits for the visitor.
+// advance takes the next step of a sweep if a device is free: it evaluates a finished run, because choices depend on it, resumes an
+// interrupted one, or queues a planned one. A run that a user stopped waits for the user.
 func (s *Sweeps) advance(ctx context.Context, saved sweep.Saved) error {
 	b, err := s.board(ctx, saved.Plan)
 	if err != nil {
@@ -162,14 +162,14 @@ func (s *Sweeps) advance(ctx context.Context, saved sweep.Saved) error {
 	return nil
 }
 
-// server is how Sweeps works: a run that a visitor stopped waits for the visitor, and failed runs are retried when asked.
+// server holds the rules for Sweeps: runs that a user stopped wait for the user, and failed runs are retried only on request.
 var server = sweep.Worker{}
 
-// evalEngine is what evaluations compute on: they are not told.
+// evalEngine is the engine of evaluations, which have no setting for it.
 const evalEngine = "auto"
 
-// begin begins or resumes the next run where a device is free for it; where runs go to a cluster, which does the queueing, every run
-// that can begin, so that they are one array.
+// begin starts or resumes the next run if a device is free for it. On a cluster, which has its own queue, it starts every possible run, so
+// that they form one array.
 func (s *Sweeps) begin(ctx context.Context, saved sweep.Saved, b sweep.Board, evaluating bool) (begun bool, err error) {
 	supervisor := s.o.Supervisor
 	if s.o.Width > 0 || !supervisor.goes(saved.Placement) {
@@ -194,7 +194,7 @@ func (s *Sweeps) begin(ctx context.Context, saved sweep.Saved, b sweep.Board, ev
 	return begun, err
 }
 
-// beginning is how an item's training begins or goes on by itself; nil where it does not.
+// beginning returns the function that starts or resumes an item's training; nil if there is nothing to start.
 func (s *Sweeps) beginning(item sweep.Standing, at model.Placement) func(context.Context) error {
 	switch item.Next(server, false, 0) {
 	case sweep.Continue:
@@ -208,8 +208,8 @@ func (s *Sweeps) beginning(item sweep.Standing, at model.Placement) func(context
 	return nil
 }
 
-// room says whether the sweep may occupy one more of an engine's devices. What it has begun fills them: runs whose engine can
-// take the same, and its evaluation.
+// room reports whether the sweep can occupy one more device of an engine. Its evaluation and its live runs whose engines share these
+// devices count as occupying them.
 func (s *Sweeps) room(b sweep.Board, engine string, evaluating bool) bool {
 	devices := s.o.Supervisor.o.Devices(engine)
 	width, busy := s.o.Width, 0
@@ -232,20 +232,20 @@ func (s *Sweeps) room(b sweep.Board, engine string, evaluating bool) bool {
 	return busy < width
 }
 
-// share says whether some device is in both lists.
+// share reports whether two lists have a device in common.
 func share(a, b []Device) bool {
 	return slices.ContainsFunc(a, func(d Device) bool {
 		return slices.ContainsFunc(b, func(e Device) bool { return e.Name == d.Name })
 	})
 }
 
-// rest marks a sweep as not worked on.
+// rest marks a sweep as inactive.
 func (s *Sweeps) rest(saved sweep.Saved) error {
 	saved.Mark.Active = false
 	return s.store.SetMark(saved.ID, saved.Mark)
 }
 
-// evaluate starts the evaluation of a finished run. Where that is under way for a visitor or another sweep, the loop sees its scores.
+// evaluate starts the evaluation of a finished run. If a user or another sweep is already evaluating it, the loop uses those scores.
 func (s *Sweeps) evaluate(ctx context.Context, id string, item sweep.Standing) {
 	s.mu.Lock()
 	s.evaluating[id] = item.Name
@@ -259,7 +259,7 @@ func (s *Sweeps) evaluate(ctx context.Context, id string, item sweep.Standing) {
 			s.failed[item.ID] = "trained, but its evaluation failed: " + err.Error()
 		}
 		s.mu.Unlock()
-		if !theirs { // else the next round is soon enough
+		if !theirs { // otherwise the next round is early enough
 			s.look()
 		}
 	})
@@ -277,7 +277,7 @@ func (s *Sweeps) measure(ctx context.Context, item sweep.Standing) error {
 	return err
 }
 
-// board holds a plan against the runs that are listed.
+// board compares a plan with the listed runs.
 func (s *Sweeps) board(ctx context.Context, p sweep.Plan) (sweep.Board, error) {
 	runs, err := s.o.Supervisor.List(ctx)
 	if err != nil {
@@ -296,7 +296,7 @@ func (s *Sweeps) board(ctx context.Context, p sweep.Plan) (sweep.Board, error) {
 	}), nil
 }
 
-// found adds to a run what it measured, and why its evaluation failed.
+// found adds to a run its scores, or the reason why its evaluation failed.
 func (s *Sweeps) found(ctx context.Context, r model.Run) sweep.Found {
 	f := sweep.Found{Run: r}
 	if r.State != model.Finished {
@@ -326,12 +326,12 @@ func (s *Sweeps) found(ctx context.Context, r model.Run) sweep.Found {
 	return f
 }
 
-// Create stores a plan and begins to work on it; one that is there already is gone on with.
+// Create stores a plan and activates it; an existing plan is continued.
 func (s *Sweeps) Create(ctx context.Context, p sweep.Plan) (sweep.Status, error) {
 	return s.CreateAt(ctx, p, model.Placement{})
 }
 
-// CreateAt is Create with a word on where runs that have not begun are computed.
+// CreateAt is Create with a placement for the runs that have not started.
 func (s *Sweeps) CreateAt(ctx context.Context, p sweep.Plan, at model.Placement) (sweep.Status, error) {
 	if err := p.Validate(); err != nil {
 		return sweep.Status{}, err
@@ -362,7 +362,7 @@ func (s *Sweeps) CreateAt(ctx context.Context, p sweep.Plan, at model.Placement)
 	return s.Get(ctx, saved.ID)
 }
 
-// Estimate says how much work a plan is, and how long it takes by the pace of the runs that are listed.
+// Estimate returns how much work a plan is, and how long it takes at the speed of the listed runs.
 func (s *Sweeps) Estimate(ctx context.Context, p sweep.Plan) (sweep.Estimate, error) {
 	b, err := s.board(ctx, p)
 	if err != nil {
@@ -372,7 +372,7 @@ func (s *Sweeps) Estimate(ctx context.Context, p sweep.Plan) (sweep.Estimate, er
 	return b.Estimate(runs), err
 }
 
-// List is every sweep, newest first.
+// List returns every sweep, newest first.
 func (s *Sweeps) List(ctx context.Context) ([]sweep.Status, error) {
 	all, err := s.store.List()
 	if err != nil {
@@ -389,7 +389,7 @@ func (s *Sweeps) List(ctx context.Context) ([]sweep.Status, error) {
 	return out, nil
 }
 
-// Get is one sweep.
+// Get returns one sweep.
 func (s *Sweeps) Get(ctx context.Context, id string) (sweep.Status, error) {
 	saved, err := s.store.Get(id)
 	if err != nil {
@@ -412,7 +412,7 @@ func (s *Sweeps) status(ctx context.Context, saved sweep.Saved) (sweep.Status, e
 	return sweep.Status{Saved: saved, Board: b, Worker: worker, Evaluating: s.evaluating[saved.ID], Problem: s.problems[saved.ID]}, nil
 }
 
-// Stop lets no further run begin, and stops those of the sweep that are queued or work; they save first.
+// Stop starts no further runs, and stops the queued and running runs of the sweep, which save first.
 func (s *Sweeps) Stop(ctx context.Context, id string) error {
 	saved, err := s.store.Get(id)
 	if err != nil {
@@ -436,8 +436,8 @@ func (s *Sweeps) Stop(ctx context.Context, id string) error {
 	return errors.Join(errs...)
 }
 
-// Resume works on a sweep again: runs that were stopped go on, and with retry those that failed begin again from their
-// newest checkpoint.
+// Resume activates a sweep again: stopped runs continue, and with retry failed runs continue from their newest
+// checkpoint.
 func (s *Sweeps) Resume(ctx context.Context, id string, retry bool) error {
 	saved, err := s.store.Get(id)
 	if err != nil {
@@ -467,14 +467,14 @@ func (s *Sweeps) Resume(ctx context.Context, id string, retry bool) error {
 	return nil
 }
 
-// Delete forgets a sweep that is not worked on; its runs stay.
+// Delete deletes an inactive sweep and keeps its runs.
 func (s *Sweeps) Delete(_ context.Context, id string) error {
 	saved, err := s.store.Get(id)
 	if err != nil {
 		return err
 	}
 	if saved.Active {
-		return fmt.Errorf("sweep %s is being worked on; stop it before deleting it: %w", id, model.ErrConflict)
+		return fmt.Errorf("sweep %s is running; stop it before deleting it: %w", id, model.ErrConflict)
 	}
 	return told(s.store.Delete(id))
 }

@@ -20,11 +20,11 @@ import (
 	"slotscope/model/sweep"
 )
 
-// ruler evaluates runs by a rule of the test's, in a process of its own.
+// ruler evaluates runs by a rule of the test, in a separate process.
 type ruler struct {
 	mu    sync.Mutex
 	dir   string
-	infoM func(model.Config) float64 // negative for an evaluation that fails
+	infoM func(model.Config) float64 // negative makes the evaluation fail
 	flags map[string][]string        // by run
 }
 
@@ -52,7 +52,7 @@ func (r *ruler) evaluate(dir string, flags []string) (*exec.Cmd, error) {
 	return exec.Command("cp", file, filepath.Join(dir, "scores.json")), nil
 }
 
-// sweeping is a bench with sweeps on it.
+// sweeping is a bench with sweeps.
 func sweeping(t *testing.T, infoM func(model.Config) float64, change ...func(*Options)) (*bench, *ruler, func() *Sweeps) {
 	t.Helper()
 	b := newBench(t, change...)
@@ -63,7 +63,7 @@ func sweeping(t *testing.T, infoM func(model.Config) float64, change ...func(*Op
 	return b, r, open
 }
 
-// sweeps are what the bench's present supervisor sweeps with.
+// sweeps returns the sweeps of the bench's current supervisor.
 func (b *bench) sweeps(t *testing.T, evaluate func(dir string, flags []string) (*exec.Cmd, error)) *Sweeps {
 	b.evaluateBy(evaluate)
 	s := NewSweeps(background, SweepOptions{Supervisor: b.Supervisor, Log: b.opt.Log, Poll: 20 * time.Millisecond})
@@ -71,7 +71,7 @@ func (b *bench) sweeps(t *testing.T, evaluate func(dir string, flags []string) (
 	return s
 }
 
-// choosing is a plan that chooses β first: two runs to choose by, then two, and one of HRR.
+// choosing returns a plan that first chooses β: two runs to choose from, then two more, and one of HRR.
 func choosing(steps int) sweep.Plan {
 	return sweep.Plan{Name: "choosing", Preset: "tiny", Steps: steps, Set: map[string]string{"eval_images": "77"}, Parts: []sweep.Part{
 		{Name: "main", Models: []string{"betavae"}, Datasets: []string{"shapes3d-synthetic"}, Seeds: []int64{0, 1},
@@ -80,7 +80,7 @@ func choosing(steps int) sweep.Plan {
 	}}
 }
 
-// until waits for a sweep to stand as ok wants.
+// until waits until ok returns true for a sweep.
 func until(t *testing.T, s *Sweeps, id, what string, ok func(sweep.Status) bool) sweep.Status {
 	t.Helper()
 	var st sweep.Status
@@ -126,7 +126,7 @@ func TestSweepRunsToItsEnd(t *testing.T) {
 		return n
 	}
 	before := attempts()
-	again, err := s.Create(background, choosing(6)) // what is done is not done again
+	again, err := s.Create(background, choosing(6)) // finished runs are not repeated
 	if err != nil || again.ID != st.ID {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestSweepStopsAndGoesOnUnderAnotherServer(t *testing.T) {
 		return len(st.Board.Items) > 0 && st.Board.Items[0].Run.State == model.Running && st.Board.Items[0].Run.Step > 5
 	})
 	if err := s.Delete(background, st.ID); !errors.Is(err, model.ErrConflict) {
-		t.Errorf("deleting a sweep at work: %v", err)
+		t.Errorf("deleting a running sweep: %v", err)
 	}
 	if err := s.Stop(background, st.ID); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestSweepStopsAndGoesOnUnderAnotherServer(t *testing.T) {
 	}
 	time.Sleep(100 * time.Millisecond)
 	if st, _ = s.Get(background, st.ID); st.Board.Count(sweep.Planned) != len(st.Board.Items)-1 {
-		t.Error("a stopped sweep began another run")
+		t.Error("a stopped sweep started another run")
 	}
 	step := st.Board.Items[0].Run.Checkpoint
 	if err := s.Resume(background, st.ID, false); err != nil {
@@ -177,7 +177,7 @@ func TestSweepStopsAndGoesOnUnderAnotherServer(t *testing.T) {
 	s = b.sweeps(t, (&ruler{dir: t.TempDir(), infoM: func(model.Config) float64 { return 0.5 }, flags: map[string][]string{}}).evaluate)
 	st = until(t, s, st.ID, "the end", over)
 	if first := st.Board.Items[0].Run; first.Resumed != step || st.Board.Count(sweep.Done) != 5 {
-		t.Errorf("the first run went on from %d, not %d; %d done", first.Resumed, step, st.Board.Count(sweep.Done))
+		t.Errorf("the first run continued from %d, not %d; %d done", first.Resumed, step, st.Board.Count(sweep.Done))
 	}
 }
 
@@ -225,7 +225,7 @@ func TestSweepListsWhatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if st = until(t, s, st.ID, "the second end", func(st sweep.Status) bool { return st.Board.Count(sweep.Done) == 5 }); st.Board.Count(sweep.Done) != 5 {
-		t.Errorf("%d done after trying again", st.Board.Count(sweep.Done))
+		t.Errorf("%d done after retrying", st.Board.Count(sweep.Done))
 	}
 }
 
@@ -234,11 +234,11 @@ func TestSweepRefuses(t *testing.T) {
 	s := open()
 	var bad model.Invalid
 	if _, err := s.Create(background, sweep.Plan{}); !errors.As(err, &bad) {
-		t.Errorf("no plan: %v", err)
+		t.Errorf("invalid plan: %v", err)
 	}
 	b.o.Check = func(context.Context, model.Config) error { return model.Invalid{"dataset": "there is no such dataset"} }
 	if _, err := s.Create(background, choosing(6)); !errors.As(err, &bad) || bad["dataset"] == "" {
-		t.Errorf("a dataset that is not here: %v", err)
+		t.Errorf("a missing dataset: %v", err)
 	}
 	for name, err := range map[string]error{"stop": s.Stop(background, "nothing"), "resume": s.Resume(background, "nothing", false), "delete": s.Delete(background, "nothing")} {
 		if !errors.Is(err, model.ErrNotFound) {
@@ -247,8 +247,8 @@ func TestSweepRefuses(t *testing.T) {
 	}
 }
 
-// TestSweepFillsDevices: with three devices, three runs work at a time, each on its own, and an evaluation takes one that is
-// idle; the choice is still made before what hangs on it.
+// TestSweepFillsDevices checks that three devices run three runs at a time, one each, that an evaluation takes an idle device, and that
+// the choice is made before the runs that depend on it.
 func TestSweepFillsDevices(t *testing.T) {
 	t.Parallel()
 	three := func(o *Options) {
@@ -296,7 +296,7 @@ func TestSweepFillsDevices(t *testing.T) {
 	}
 }
 
-// TestSweepEvaluatesOnAnIdleDevice: the last one, for runs take the first.
+// TestSweepEvaluatesOnAnIdleDevice checks that an evaluation takes the last device, because runs take the first.
 func TestSweepEvaluatesOnAnIdleDevice(t *testing.T) {
 	b, _, _ := sweeping(t, func(model.Config) float64 { return 0.5 }, func(o *Options) {
 		o.Devices = func(string) []Device {
@@ -319,7 +319,7 @@ func TestSweepEvaluatesOnAnIdleDevice(t *testing.T) {
 	}
 }
 
-// TestSweepOfAShellShows: while a shell works on a sweep, its pages say so.
+// TestSweepOfAShellShows checks that the status of a sweep names the shell that runs it.
 func TestSweepOfAShellShows(t *testing.T) {
 	_, _, open := sweeping(t, func(model.Config) float64 { return 0.5 })
 	s := open()
@@ -336,17 +336,17 @@ func TestSweepOfAShellShows(t *testing.T) {
 		return st.Worker
 	}
 	if w := worker(); w != "" {
-		t.Errorf("worked on by %q before anybody does", w)
+		t.Errorf("worker is %q before there is one", w)
 	}
 	lock, err := folder.LockPath(s.store.WorkerLock(saved.ID), "sweep")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if w := worker(); w != fmt.Sprintf("process %d", os.Getpid()) {
-		t.Errorf("worked on by %q", w)
+		t.Errorf("worker is %q", w)
 	}
 	lock.Unlock()
 	if w := worker(); w != "" {
-		t.Errorf("worked on by %q afterwards", w)
+		t.Errorf("worker is %q after the shell has ended", w)
 	}
 }

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	batchPoints = 500 // of one transaction
-	tailReads   = 2   // of about a megabyte that one visit takes, so that a long import holds up no live run
+	batchPoints = 500 // per transaction
+	tailReads   = 2   // reads of about 1 MB per visit, so that a long import does not delay live runs
 )
 
-// tail stores what the run has written since the last visit. It runs without mu: the cursor is the loop's alone.
+// tail stores the points that the run has written since the last visit. It runs without mu, because only the loop uses the cursor.
 func (s *Supervisor) tail(ctx context.Context, f *folder.Folder, e *entry, seen sight) error {
 	if e.cursor == nil {
 		c, err := s.o.Store.Cursor(ctx, f.ID())
@@ -34,7 +34,7 @@ func (s *Supervisor) tail(ctx context.Context, f *folder.Folder, e *entry, seen 
 			return nil
 		}
 	}
-	s.look() // go on without waiting for the tick
+	s.look() // continue without waiting for the tick
 	return nil
 }
 
@@ -44,7 +44,7 @@ func (s *Supervisor) setBehind(e *entry, behind bool) {
 	e.behind = behind
 }
 
-// read stores one piece of points.jsonl, and says whether there may be more. Lines that are no points are logged.
+// read stores one piece of points.jsonl, and reports whether there may be more. It logs lines that are not points.
 func (s *Supervisor) read(ctx context.Context, f *folder.Folder, e *entry, attempt int) (more bool, err error) {
 	points, next, rewound, err := f.Follow(place(*e.cursor))
 	if rewound {
@@ -61,15 +61,15 @@ func (s *Supervisor) read(ctx context.Context, f *folder.Folder, e *entry, attem
 
 func place(c model.Cursor) folder.Cursor { return folder.Cursor{Offset: c.Offset, Mark: c.Mark} }
 
-// store adds points in batches. Only the last moves the place in the file; repeating after a crash is harmless, because
-// steps that are stored are passed over.
+// store adds points in batches. Only the last batch advances the position in the file; repeating batches after a crash is harmless,
+// because stored steps are skipped.
 func (s *Supervisor) store(ctx context.Context, id string, e *entry, points []model.Point, next folder.Cursor, attempt int) error {
 	points = slices.DeleteFunc(points, func(p model.Point) bool { return p.Step <= e.cursor.Head })
 	c := *e.cursor
 	switch {
 	case c.Attempt == 0:
 		c.Attempt = max(1, attempt)
-	case c.Attempt < attempt && len(points) > 0: // a resume that dropped nothing
+	case c.Attempt < attempt && len(points) > 0: // a resume that dropped no points
 		c.Attempt = attempt
 		if err := s.o.Store.Rewind(ctx, id, c.Head, c); err != nil {
 			return err
@@ -94,9 +94,9 @@ func (s *Supervisor) store(ctx context.Context, id string, e *entry, points []mo
 	return nil
 }
 
-// resync goes through a rewritten file from its beginning, as far as it holds what is stored, and drops what is stored
-// beyond. Reading goes on from there. A point's time, to the nanosecond, tells whether it was measured anew, so that no
-// number in any record needs to be right for this.
+// resync reads a rewritten file from the start while it matches the stored points, drops the stored points beyond, and continues reading
+// from there. The time of a point, in nanoseconds, shows whether it was measured again, so that this does not depend on numbers in any
+// record.
 func (s *Supervisor) resync(ctx context.Context, f *folder.Folder, e *entry, attempt int) error {
 	at, keep := folder.Cursor{}, 0
 	for ctx.Err() == nil {
@@ -122,7 +122,7 @@ func (s *Supervisor) resync(ctx context.Context, f *folder.Folder, e *entry, att
 	return s.goBack(ctx, f.ID(), e, keep, at, attempt)
 }
 
-// goBack moves the cursor to a place in the file before which steps up to keep lie.
+// goBack moves the cursor to a position in the file that follows the steps up to keep.
 func (s *Supervisor) goBack(ctx context.Context, id string, e *entry, keep int, at folder.Cursor, attempt int) (err error) {
 	c := *e.cursor
 	c.Offset, c.Mark = at.Offset, at.Mark

@@ -2,14 +2,14 @@ package jobs
 
 import "sync"
 
-// watchers are told that something about a run is new, never what: they read it for themselves.
+// watchers are notified that a run has changed, but not of what: they read it themselves.
 type watchers struct {
 	mu   sync.Mutex
 	byID map[string]map[chan struct{}]bool
 }
 
-// Watch sends, at most one ahead and never waiting, whenever something about the run is new; id "" watches all.
-// cancel ends it; the channel is not closed.
+// Watch returns a channel that receives a value whenever the run changes; id "" watches all runs. It holds at most one pending notification
+// and never blocks the sender. cancel ends the notifications; the channel is not closed.
 func (s *Supervisor) Watch(id string) (changes <-chan struct{}, cancel func()) {
 	return s.watchers.add(id)
 }
@@ -44,7 +44,7 @@ func (w *watchers) notify(id string) {
 		for c := range w.byID[key] {
 			select {
 			case c <- struct{}{}:
-			default: // it has not read the last one yet, and will find this news too
+			default: // a notification is already pending
 			}
 		}
 	}

@@ -21,31 +21,31 @@ import (
 	"slotscope/model/public"
 )
 
-// AllowPrivateWebhook is the flag by which an operator lets alerts go to this machine and to private networks.
+// AllowPrivateWebhook is the flag that allows alerts to be sent to this machine and to private networks.
 const AllowPrivateWebhook = "--allow-private-webhook"
 
-// Webhook is where alerts are sent. Its URL and secret never appear in what it says of itself.
+// Webhook sends alerts to an HTTP endpoint. Its URL and secret never appear in its output.
 type Webhook struct {
 	url    *url.URL
 	secret string
 	client *http.Client
-	first  time.Duration // before the second try; doubled each time
+	first  time.Duration // delay before the second try; doubled each time
 }
 
 const (
-	webhookPatience = 20 * time.Second // for one try
-	webhookLingers  = 2 * time.Second  // a try that is under way when the server stops: it may have been taken
+	webhookPatience = 20 * time.Second // time limit of one try
+	webhookLingers  = 2 * time.Second  // how long a try can continue after the server stops: the endpoint may have accepted it
 	webhookRetries  = 9                // after the first try; the last comes about six minutes later
-	webhookLongest  = 2 * time.Minute  // between tries
-	webhookHops     = 3                // redirects of one try
+	webhookLongest  = 2 * time.Minute  // maximum delay between tries
+	webhookHops     = 3                // maximum redirects of one try
 )
 
-// NewWebhook sends to an address; secret, where there is one, signs what is sent. private lets it connect to this machine and to private
-// networks.
+// NewWebhook returns a webhook for an address. A non-empty secret signs the requests. private allows connections to this machine and to
+// private networks.
 func NewWebhook(address, secret string, private bool) (*Webhook, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, model.Invalid{"webhook": "is not an http or https address, as in https://example.org/hook (its value is not repeated here, because it may hold a secret)"}
+		return nil, model.Invalid{"webhook": "is not an http or https address, e.g. https://example.org/hook (the value is not shown, because it may contain a secret)"}
 	}
 	w := &Webhook{url: u, secret: secret, client: &http.Client{Timeout: webhookPatience, CheckRedirect: keepMethod}, first: time.Second}
 	if private {
@@ -58,10 +58,10 @@ func NewWebhook(address, secret string, private bool) (*Webhook, error) {
 	return w, nil
 }
 
-// errMoved ends a redirect that would turn the alert into a request without a body.
+// errMoved is the error for a redirect that would drop the request body, or for too many redirects.
 var errMoved = errors.New("redirects in a way that drops the message; use its final address")
 
-// keepMethod follows redirects that keep the request as it is.
+// keepMethod follows redirects that keep method and body of the request.
 func keepMethod(next *http.Request, before []*http.Request) error {
 	if next.Method != http.MethodPost || len(before) > webhookHops {
 		return errMoved
@@ -69,19 +69,19 @@ func keepMethod(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// Host is all of the address that may be shown.
+// Host returns the only part of the address that may be shown.
 func (w *Webhook) Host() string { return w.url.Host }
 
-// LogValue keeps address and secret out of logs.
+// LogValue hides address and secret in logs.
 func (w *Webhook) LogValue() slog.Value { return slog.StringValue(w.Host()) }
 
-// String keeps them out of everything that is formatted.
+// String hides address and secret in formatted output.
 func (w *Webhook) String() string { return w.Host() }
 
-// GoString keeps them out of %#v.
+// GoString hides address and secret in %#v.
 func (w *Webhook) GoString() string { return w.Host() }
 
-// message is what a webhook gets; docs/alerts.md describes it.
+// message is the JSON body sent to a webhook; docs/alerts.md describes it.
 type message struct {
 	Version int             `json:"version"`
 	ID      int64           `json:"id"`
@@ -113,7 +113,7 @@ func messageOf(a model.Alert, r model.Run) message {
 		Model: r.Config.Model, Preset: r.Config.Preset, Dataset: r.Config.Dataset, Seed: r.Config.Seed}}
 }
 
-// deliver sends a message, again and again while that may help; tried is told of every try.
+// deliver sends a message and retries while the error may be temporary; it calls tried after every try.
 func (w *Webhook) deliver(ctx context.Context, m message, tried func(error)) error {
 	body, err := json.Marshal(m)
 	if err != nil {
@@ -130,7 +130,7 @@ func (w *Webhook) deliver(ctx context.Context, m message, tried func(error)) err
 	})
 }
 
-// once is deliver without another try.
+// once is deliver without retries.
 func (w *Webhook) once(ctx context.Context, m message) error {
 	body, err := json.Marshal(m)
 	if err != nil {
@@ -140,13 +140,13 @@ func (w *Webhook) once(ctx context.Context, m message) error {
 	return err
 }
 
-// try sends once; again says that the fault may pass. The error is a sentence without the address.
+// try sends a message once; again reports whether the error may be temporary. The error does not contain the address.
 func (w *Webhook) try(ctx context.Context, body []byte) (again bool, err error) {
 	ctx, cancel := lingering(ctx, webhookLingers)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url.String(), bytes.NewReader(body))
 	if err != nil {
-		return false, fmt.Errorf("%s cannot be asked", w.Host())
+		return false, fmt.Errorf("the request to %s is invalid", w.Host())
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "slotscope")
@@ -158,17 +158,17 @@ func (w *Webhook) try(ctx context.Context, body []byte) (again bool, err error) 
 		return w.unreached(err)
 	}
 	defer reply.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(reply.Body, 64<<10)) // so that the connection serves again
+	_, _ = io.Copy(io.Discard, io.LimitReader(reply.Body, 64<<10)) // so that the connection can be reused
 	switch code := reply.StatusCode; {
 	case code >= 200 && code < 300:
 		return false, nil
 	default:
 		again = code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
-		return again, fmt.Errorf("%s answered %d %s", w.Host(), code, http.StatusText(code))
+		return again, fmt.Errorf("%s responded with %d %s", w.Host(), code, http.StatusText(code))
 	}
 }
 
-// lingering is ctx, but ends a while after it.
+// lingering returns a context that ends a while after ctx.
 func lingering(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(while, cancel) })
@@ -178,7 +178,7 @@ func lingering(ctx context.Context, while time.Duration) (context.Context, conte
 	}
 }
 
-// unreached is why no answer came, in words that do not repeat the address; nor a redirect's, which may hold a secret too.
+// unreached returns why there was no response, without the address or that of a redirect, which may contain a secret too.
 func (w *Webhook) unreached(err error) (again bool, _ error) {
 	var refused public.Refused
 	var whole *url.Error
@@ -188,14 +188,14 @@ func (w *Webhook) unreached(err error) (again bool, _ error) {
 	case errors.Is(err, errMoved):
 		return false, fmt.Errorf("%s %w", w.Host(), errMoved)
 	case errors.As(err, &whole) && whole.Timeout():
-		return true, fmt.Errorf("%s did not answer within %v", w.Host(), webhookPatience)
+		return true, fmt.Errorf("%s did not respond within %v", w.Host(), webhookPatience)
 	case errors.As(err, &whole):
-		return true, fmt.Errorf("%s was not reached: %w", w.Host(), innermost(whole.Err))
+		return true, fmt.Errorf("%s could not be reached: %w", w.Host(), innermost(whole.Err))
 	}
-	return true, fmt.Errorf("%s was not reached", w.Host())
+	return true, fmt.Errorf("%s could not be reached", w.Host())
 }
 
-// innermost is the last error of a chain: "connection refused" rather than what was dialled.
+// innermost returns the last error of a chain, e.g. "connection refused" without the dialled address.
 func innermost(err error) error {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next

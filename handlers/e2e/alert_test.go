@@ -78,7 +78,7 @@ func TestAlertReachesALocalReceiver(t *testing.T) {
 		}
 	}
 	receiver.Close()
-	if status, answer := s.call("POST", "/api/alerts/test", map[string]any{}, nil); status != http.StatusConflict || !strings.Contains(answer, "was not reached") || strings.Contains(answer, "S3CRET") {
+	if status, answer := s.call("POST", "/api/alerts/test", map[string]any{}, nil); status != http.StatusConflict || !strings.Contains(answer, "could not be reached") || strings.Contains(answer, "S3CRET") {
 		t.Errorf("a receiver that is gone: %d %s", status, answer)
 	}
 	s.close()

@@ -16,33 +16,33 @@ import (
 	"slotscope/model"
 )
 
-// patience bounds every question to SLURM's controller.
+// patience is the time limit of every command to SLURM's controller.
 const patience = 30 * time.Second
 
-// Cluster is the SLURM cluster that this machine's commands speak to.
+// Cluster is the SLURM cluster of this machine's commands.
 type Cluster struct {
 	Options Options
-	Program string // path of this program on every node; empty for the one that runs
-	Logs    string // folder of what jobs print before and after their runs
+	Program string // path of this program on every node; empty for the running program
+	Logs    string // folder for the output of jobs outside their runs
 }
 
-// Missing says in a sentence what SLURM lacks here, or is empty.
+// Missing returns a sentence on the SLURM command that is not installed, or an empty string.
 func Missing() string {
 	for _, tool := range []string{"sbatch", "squeue", "scancel", "scontrol"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return "SLURM's " + tool + " was not found on the PATH; runs can be submitted from a machine that has SLURM's commands, such as a cluster's login node"
+			return "SLURM's " + tool + " was not found on the PATH; submit runs from a machine with SLURM's commands, e.g. the cluster's login node"
 		}
 	}
 	return ""
 }
 
-// Check says as model.Invalid, by option, what of a visitor's asks cannot be asked for. "line" and "setup" run what they say with the
-// rights of the server's user, so they are refused unless lines.
+// Check returns a model.Invalid naming each option that is not allowed. "line" and "setup" execute commands with the rights of the
+// server's user, so they are allowed only if lines is set.
 func (c Cluster) Check(asks model.Asks, lines bool) error {
 	bad := model.Invalid{}
 	for name := range asks {
 		if !lines && (name == "line" || name == "setup") {
-			bad[name] = "this server takes further SLURM options from its command line only; start it with --allow-slurm-lines to allow them here"
+			bad[name] = "this server accepts this option only on its command line; start it with --allow-slurm-lines to allow it here"
 		}
 	}
 	if len(bad) > 0 {
@@ -52,8 +52,8 @@ func (c Cluster) Check(asks model.Asks, lines bool) error {
 	return err
 }
 
-// Submit has SLURM queue the runs in dirs, as one job or as an array, and returns the id of each. What they ask for takes the place of
-// the cluster's options of the same name.
+// Submit queues the runs in dirs as one job or as an array, and returns the job ID of each. asks override the cluster's options of the
+// same name.
 func (c Cluster) Submit(ctx context.Context, dirs []string, asks model.Asks) ([]string, error) {
 	if err := check(append(dirs, c.Logs)); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (c Cluster) Submit(ctx context.Context, dirs []string, asks model.Asks) ([]
 		}
 	}
 	if err := os.MkdirAll(c.Logs, 0o755); err != nil {
-		return nil, fmt.Errorf("make the folder of SLURM's logs: %w", err)
+		return nil, fmt.Errorf("create the folder for SLURM's logs: %w", err)
 	}
 	out, err := ask(ctx, options.script(program, c.Logs, dirs), "sbatch", "--parsable")
 	if err != nil {
@@ -90,7 +90,7 @@ func (c Cluster) Submit(ctx context.Context, dirs []string, asks model.Asks) ([]
 	return ids, nil
 }
 
-// Tasks says how jobs stand. Those that SLURM has forgotten are over.
+// Tasks returns the state of each job. Jobs that SLURM no longer lists count as ended.
 func (c Cluster) Tasks(ctx context.Context, ids []string) (map[string]model.Task, error) {
 	me, err := user.Current()
 	if err != nil {
@@ -116,7 +116,7 @@ func (c Cluster) Tasks(ctx context.Context, ids []string) (map[string]model.Task
 	return tasks, nil
 }
 
-// past asks the accounts, where the cluster keeps any, about jobs that have left the queue's memory.
+// past queries SLURM's accounting, if the cluster has it, for jobs that squeue no longer lists.
 func past(ctx context.Context, ids []string) map[string]model.Task {
 	tasks := make(map[string]model.Task, len(ids))
 	for _, id := range ids {
@@ -127,7 +127,7 @@ func past(ctx context.Context, ids []string) map[string]model.Task {
 	}
 	out, err := ask(ctx, "", "sacct", "--noheader", "--parsable2", "--allocations", "--jobs="+strings.Join(ids, ","), "--format=JobID,State,Reason,NodeList")
 	if err != nil {
-		return tasks // no accounts here
+		return tasks // no accounting
 	}
 	for id, t := range parse(out) {
 		if _, asked := tasks[id]; asked {
@@ -151,7 +151,7 @@ func parse(out string) map[string]model.Task {
 	return tasks
 }
 
-// reason drops what SLURM writes for nothing.
+// reason converts SLURM's words for an empty value to an empty string.
 func reason(text string) string {
 	if text == "None" || text == "(null)" || text == "None assigned" {
 		return ""
@@ -159,7 +159,7 @@ func reason(text string) string {
 	return text
 }
 
-// stateOf sorts SLURM's job states. One that is not known here is taken to run, until SLURM says another.
+// stateOf maps SLURM's job states. An unknown state counts as running.
 func stateOf(word string) model.TaskState {
 	switch word {
 	case "PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD":
@@ -170,19 +170,19 @@ func stateOf(word string) model.TaskState {
 	return model.TaskRuns
 }
 
-// Ask tells the run of a job to save and end.
+// Ask signals the run of a job to save and end.
 func (c Cluster) Ask(ctx context.Context, id string) error {
 	_, err := ask(ctx, "", "scancel", "--batch", "--signal=TERM", id)
 	return err
 }
 
-// Cancel takes a job out of the queue, or ends it within the cluster's KillWait.
+// Cancel removes a job from the queue, or ends it within the cluster's KillWait.
 func (c Cluster) Cancel(ctx context.Context, id string) error {
 	_, err := ask(ctx, "", "scancel", id)
 	return err
 }
 
-// ask runs one of SLURM's commands. Its complaint becomes the error.
+// ask runs one of SLURM's commands and returns its output. Its standard error becomes the error.
 func ask(ctx context.Context, input, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -195,7 +195,7 @@ func ask(ctx context.Context, input, name string, args ...string) (string, error
 	case err == nil:
 		return out.String(), nil
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("SLURM's %s did not answer within %v: %w", name, patience, ctx.Err())
+		return "", fmt.Errorf("SLURM's %s did not respond within %v: %w", name, patience, ctx.Err())
 	case errors.Is(err, exec.ErrNotFound):
 		return "", errors.New(Missing())
 	}
@@ -203,11 +203,11 @@ func ask(ctx context.Context, input, name string, args ...string) (string, error
 	if said == "" {
 		said = err.Error()
 	}
-	return "", fmt.Errorf("SLURM's %s refused: %s", name, said)
+	return "", fmt.Errorf("SLURM's %s failed: %s", name, said)
 }
 
-// logsIn is where jobs of a data folder print.
+// logsIn returns the folder for the output of a data folder's jobs.
 func logsIn(dataDir string) string { return filepath.Join(dataDir, "slurm") }
 
-// New is the cluster for runs of a data folder.
+// New returns the cluster for the runs of a data folder.
 func New(dataDir string, o Options) Cluster { return Cluster{Options: o, Logs: logsIn(dataDir)} }

@@ -1,5 +1,5 @@
-// Package slurm has runs computed by a SLURM cluster: it submits them as batch jobs, asks how they stand, stops them, and is
-// the job itself on the node. Run folders lie on a file system that login node and compute nodes share.
+// Package slurm trains runs on a SLURM cluster: it submits them as batch jobs, polls their state, stops them, and implements the job on
+// the compute node. Run folders must be on a file system that login node and compute nodes share.
 package slurm
 
 import (
@@ -13,21 +13,21 @@ import (
 	"slotscope/model"
 )
 
-// Options are what a job asks the cluster for. What is empty is left to the cluster's defaults.
+// Options are the options of a job. Empty ones use the cluster's defaults.
 type Options struct {
 	Partition string
 	Account   string
 	QOS       string
-	Time      string        // limit, as SLURM writes it: "2:00:00" or "1-0"
+	Time      string        // limit in SLURM's format: "2:00:00" or "1-0"
 	GPUs      string        // per run: "1" or "a100:1"
 	CPUs      int           // per run
 	Memory    string        // per run: "16G"
-	Grace     time.Duration // before the limit, in which the run saves itself; 0 for a minute
-	Lines     []string      // more #SBATCH options, as "--constraint=h100"
-	Setup     []string      // shell lines before the run, as "module load cuda"
+	Grace     time.Duration // time before the limit for the run to save; 0 for a minute
+	Lines     []string      // more #SBATCH options, e.g. "--constraint=h100"
+	Setup     []string      // shell lines before the run, e.g. "module load cuda"
 }
 
-// option is one of Options by name. Its values are nil where it is left to the cluster.
+// option is one of Options by name. Its values are nil if the cluster's default applies.
 type option struct {
 	name   string
 	add    func(o *Options, value string) error
@@ -35,7 +35,7 @@ type option struct {
 	values func(o *Options) []string
 }
 
-// options are in the order in which they are written down.
+// options are in the order of output.
 var options = []option{
 	word("partition", func(o *Options) *string { return &o.Partition }),
 	word("account", func(o *Options) *string { return &o.Account }),
@@ -47,14 +47,14 @@ var options = []option{
 	{"grace", (*Options).setGrace, func(o *Options) { o.Grace = 0 }, func(o *Options) []string { return unless(o.Grace == 0, o.Grace.String()) }},
 	list("line", func(o *Options) *[]string { return &o.Lines }, func(value string) error {
 		if !directive.MatchString(value) {
-			return fmt.Errorf("%q is not an sbatch option; write one as --constraint=h100", value)
+			return fmt.Errorf("%q is not an sbatch option; use the form --constraint=h100", value)
 		}
 		return nil
 	}),
 	list("setup", func(o *Options) *[]string { return &o.Setup }, func(string) error { return nil }),
 }
 
-// directive is what may follow #SBATCH: a long or short option of sbatch, perhaps with a value.
+// directive matches the text after #SBATCH: a long or short option of sbatch, with or without a value.
 var directive = regexp.MustCompile(`^(--[A-Za-z][A-Za-z0-9-]*(=.+)?|-[A-Za-z]( ?[^ ].*)?)$`)
 
 func unless(empty bool, value string) []string {
@@ -64,11 +64,11 @@ func unless(empty bool, value string) []string {
 	return []string{value}
 }
 
-// word is an option of one word.
+// word returns an option with one word as its value.
 func word(name string, of func(o *Options) *string) option {
 	add := func(o *Options, value string) error {
 		if strings.ContainsAny(value, " \t'\"\\") {
-			return fmt.Errorf("%q has spaces or quotes", value)
+			return fmt.Errorf("%q contains spaces or quotes", value)
 		}
 		*of(o) = value
 		return nil
@@ -76,7 +76,7 @@ func word(name string, of func(o *Options) *string) option {
 	return option{name, add, func(o *Options) { *of(o) = "" }, func(o *Options) []string { return unless(*of(o) == "", *of(o)) }}
 }
 
-// list is an option of several lines. It is never changed in place, so that copies keep theirs.
+// list returns an option with several lines. The slice is never changed in place, so that copies keep their values.
 func list(name string, of func(o *Options) *[]string, check func(value string) error) option {
 	add := func(o *Options, value string) error {
 		if err := check(value); err != nil {
@@ -100,13 +100,13 @@ func (o *Options) setCPUs(value string) error {
 func (o *Options) setGrace(value string) error {
 	d, err := time.ParseDuration(value)
 	if err != nil || d < time.Second || d > 65535*time.Second {
-		return fmt.Errorf("%q is not a time such as 60s", value)
+		return fmt.Errorf("%q is not a duration from 1s to 65535s, e.g. 60s", value)
 	}
 	o.Grace = d
 	return nil
 }
 
-// Names are the options that Set knows.
+// Names returns the names of all options.
 func Names() []string {
 	var names []string
 	for _, opt := range options {
@@ -124,7 +124,7 @@ func named(name string) (option, error) {
 	return option{}, fmt.Errorf("unknown SLURM option %q; use one of %s", name, strings.Join(Names(), ", "))
 }
 
-// Set reads one option as it is typed: name=value. line and setup may be given again.
+// Set sets an option from text of the form name=value. line and setup can be repeated.
 func (o *Options) Set(assignment string) error {
 	name, value, found := strings.Cut(assignment, "=")
 	value = strings.TrimSpace(value)
@@ -132,7 +132,7 @@ func (o *Options) Set(assignment string) error {
 		return fmt.Errorf("%q is not of the form name=value", assignment)
 	}
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' }) {
-		return fmt.Errorf("%s: a value is one line", name)
+		return fmt.Errorf("%s: line breaks and control characters are not allowed", name)
 	}
 	opt, err := named(name)
 	if err != nil {
@@ -144,7 +144,7 @@ func (o *Options) Set(assignment string) error {
 	return nil
 }
 
-// With is these options with others in their place. Problems come back as model.Invalid, by name.
+// With returns the options with asks replacing those of the same name. It returns a model.Invalid by name for invalid ones.
 func (o Options) With(asks model.Asks) (Options, error) {
 	bad := model.Invalid{}
 	for name, values := range asks {
@@ -163,7 +163,7 @@ func (o Options) With(asks model.Asks) (Options, error) {
 	return o, bad.OrNil()
 }
 
-// Asks are the options as With takes them; those that are left to the cluster are not among them.
+// Asks returns the options in the form that With takes, without those that use the cluster's defaults.
 func (o Options) Asks() model.Asks {
 	asks := model.Asks{}
 	for _, opt := range options {
@@ -174,7 +174,7 @@ func (o Options) Asks() model.Asks {
 	return asks
 }
 
-// SetAll reads options joined by semicolons.
+// SetAll sets options separated by semicolons.
 func (o *Options) SetAll(assignments string) error {
 	for one := range strings.SplitSeq(assignments, ";") {
 		if strings.TrimSpace(one) == "" {
@@ -187,7 +187,7 @@ func (o *Options) SetAll(assignments string) error {
 	return nil
 }
 
-// SetLines reads options as a file has them: one a line, with comments after #.
+// SetLines sets options from the text of a file: one per line; lines that start with # are comments.
 func (o *Options) SetLines(text string) error {
 	number := 0
 	for line := range strings.Lines(text) {
@@ -202,7 +202,7 @@ func (o *Options) SetLines(text string) error {
 	return nil
 }
 
-// directives are the #SBATCH options of a script.
+// directives returns the #SBATCH options of a script.
 func (o Options) directives() []string {
 	var all []string
 	add := func(name, value string) {
@@ -229,7 +229,7 @@ func (o Options) directives() []string {
 	return append(all, slices.Concat([]string{"--requeue", "--open-mode=append"}, o.Lines)...)
 }
 
-// script is what sbatch is given: each of the runs in dirs is one task of the array, where they are several.
+// script returns the script for sbatch. Several runs in dirs become an array with one task per run.
 func (o Options) script(program, logs string, dirs []string) string {
 	var b strings.Builder
 	b.WriteString("#!/bin/bash\n")
@@ -253,14 +253,14 @@ func (o Options) script(program, logs string, dirs []string) string {
 	return b.String()
 }
 
-// quote makes text one word of the shell.
+// quote quotes text as one shell word.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// check says what no script can carry.
+// check returns an error for a folder name that a script cannot contain.
 func check(dirs []string) error {
 	for _, dir := range dirs {
 		if strings.ContainsAny(dir, "\n%") {
-			return model.Invalid{"data": fmt.Sprintf("SLURM cannot write to a folder whose name has %% or a line break: %s", dir)}
+			return model.Invalid{"data": fmt.Sprintf("SLURM cannot write to a folder whose name contains %% or a line break: %s", dir)}
 		}
 	}
 	return nil

@@ -27,10 +27,10 @@ func TestOptions(t *testing.T) {
 		"partition=":       "not of the form name=value",
 		"colour=red":       `unknown SLURM option "colour"; use one of partition, account`,
 		"cpus=none":        "not a number of CPUs",
-		"grace=soon":       "not a time such as 60s",
+		"grace=soon":       "not a duration from 1s to 65535s",
 		"line=constraint":  "not an sbatch option",
 		"account=a b":      "spaces or quotes",
-		"setup=one\ntwo":   "one line",
+		"setup=one\ntwo":   "line breaks",
 		"time=1:00 --wrap": "spaces or quotes",
 	} {
 		if err := new(Options).Set(text); err == nil || !strings.Contains(err.Error(), want) {
@@ -66,7 +66,7 @@ exec '/bin/slotscope' job "${runs[${SLURM_ARRAY_TASK_ID:-0}]}"
 	}
 }
 
-// TestScriptNamesItsRun runs the script as a node would, for each task of an array.
+// TestScriptNamesItsRun runs the script for each task of an array, as a node would.
 func TestScriptNamesItsRun(t *testing.T) {
 	dirs := []string{"/data/runs/a", "/it's/b c"}
 	script := Options{}.script("/bin/echo", t.TempDir(), dirs)
@@ -102,7 +102,7 @@ slurm_load_jobs error
 	}
 }
 
-// stubs puts SLURM's commands on the PATH: each notes its words in calls, and squeue prints what is given.
+// stubs puts stubs of SLURM's commands on the PATH: each records its arguments in calls, and squeue prints the given text.
 func stubs(t *testing.T, squeue string) (calls func() string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -128,8 +128,8 @@ func TestAsksTakeThePlaceOfOptions(t *testing.T) {
 		{model.AsksOf("partition=gpu", "account=", "time=2:00:00", "line=--exclusive", "line=--constraint=h100"),
 			Options{Partition: "gpu", Time: "2:00:00", GPUs: "1", Lines: []string{"--exclusive", "--constraint=h100"}, Setup: base.Setup}, nil},
 		{model.AsksOf("line=", "gpus="), Options{Partition: "cpu", Account: "lab", Setup: base.Setup}, nil},
-		{model.AsksOf("line=nice", "partition=two words", "colour=red"), Options{}, model.Invalid{"line": `"nice" is not an sbatch option; write one as --constraint=h100`,
-			"partition": `"two words" has spaces or quotes`, "colour": `unknown SLURM option "colour"; use one of ` + strings.Join(Names(), ", ")}},
+		{model.AsksOf("line=nice", "partition=two words", "colour=red"), Options{}, model.Invalid{"line": `"nice" is not an sbatch option; use the form --constraint=h100`,
+			"partition": `"two words" contains spaces or quotes`, "colour": `unknown SLURM option "colour"; use one of ` + strings.Join(Names(), ", ")}},
 	} {
 		got, err := base.With(c.asks)
 		if c.bad == nil && (err != nil || !reflect.DeepEqual(got, c.want)) {
@@ -171,15 +171,15 @@ func TestClusterSpeaksToSLURM(t *testing.T) {
 	}
 	for _, want := range []string{"#SBATCH --array=0-1", "#SBATCH --partition=long", "#SBATCH --nice", "sacct --noheader --parsable2 --allocations --jobs=5 ", "scancel --batch --signal=TERM 7_1\n", "scancel 7_0\n"} {
 		if !strings.Contains(calls(), want) {
-			t.Errorf("SLURM was not told %q, only\n%s", want, calls())
+			t.Errorf("SLURM was not called with %q, only\n%s", want, calls())
 		}
 	}
 	if _, err := c.Submit(t.Context(), []string{"/100%"}, nil); err == nil {
-		t.Error("a folder that SLURM cannot write to was submitted")
+		t.Error("no error for a folder that SLURM cannot write to")
 	}
 }
 
-// TestVisitorsAsks: what runs with the rights of the server's user is the operator's to say.
+// TestVisitorsAsks checks that users can set options that execute commands only if the operator allows it.
 func TestVisitorsAsks(t *testing.T) {
 	c := New(t.TempDir(), Options{Lines: []string{"--nice"}, Setup: []string{"module load cuda"}})
 	for asks, want := range map[string]string{
@@ -196,7 +196,7 @@ func TestVisitorsAsks(t *testing.T) {
 			continue
 		}
 		if err := c.Check(model.AsksOf(strings.Split(asks, "\n")...), true); err != nil {
-			t.Errorf("%q where lines are allowed: %v", asks, err)
+			t.Errorf("%q if lines are allowed: %v", asks, err)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestSetLines(t *testing.T) {
 	}
 }
 
-// FuzzScript: whatever options are asked for, the lines of the script before the run are directives, or the operator's setup.
+// FuzzScript checks for any options that the lines of the script before the run are directives or the operator's setup.
 func FuzzScript(f *testing.F) {
 	for _, asks := range []string{"partition=gpu", "line=--constraint=h100", "line=-p gpu", "line=--x\rrm -rf /", "line=nice", "account=$(id)", "gpus=1;id", "line=--comment=a # b", "line=-", "line=--",
 		"line=--x\nid", "time=1\u2028id", "mem=\x0bid", "partition=`id`"} {
@@ -221,7 +221,7 @@ func FuzzScript(f *testing.F) {
 	const setup = "module load cuda"
 	f.Fuzz(func(t *testing.T, asks string) {
 		if strings.Contains(asks, "setup") {
-			return // the operator's
+			return // set by the operator
 		}
 		o, err := Options{Setup: []string{setup}}.With(model.AsksOf(strings.Split(asks, "\n")...))
 		if err != nil {
@@ -244,7 +244,7 @@ func FuzzScript(f *testing.F) {
 func TestRefusalIsASentence(t *testing.T) {
 	stubs(t, "echo 'slurm_load_jobs error:' >&2; echo 'Unable to contact slurm controller' >&2; exit 1")
 	_, err := New(t.TempDir(), Options{}).Tasks(t.Context(), []string{"1"})
-	if err == nil || err.Error() != "SLURM's squeue refused: slurm_load_jobs error: Unable to contact slurm controller" {
+	if err == nil || err.Error() != "SLURM's squeue failed: slurm_load_jobs error: Unable to contact slurm controller" {
 		t.Errorf("%v", err)
 	}
 	dir := t.TempDir()
@@ -261,7 +261,7 @@ func TestRefusalIsASentence(t *testing.T) {
 	}
 }
 
-// trainer is a program that stands for slotscope: it does to the run in $3 what the script says.
+// trainer writes a program that replaces slotscope: it runs the script on the run in $3.
 func trainer(t *testing.T, script string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "slotscope")
@@ -273,10 +273,10 @@ func trainer(t *testing.T, script string) string {
 
 func state(s model.State) string { return `echo '{"state":"` + string(s) + `"}' >state.json` }
 
-// untilTold is a trainer that works until it is told to save and end.
+// untilTold is a trainer that runs until it is signalled to save and end.
 var untilTold = `trap '` + strings.ReplaceAll(state(model.Stopped), "'", `'\''`) + `; exit 130' TERM; ` + state(model.Running) + `; touch ready; while :; do sleep 0.02; done`
 
-// TestStep has a job's run end in every way, and looks whether the job goes back into the queue.
+// TestStep ends a job's run in every way, and checks whether the job is requeued.
 func TestStep(t *testing.T) {
 	for name, c := range map[string]struct {
 		script   string
@@ -284,7 +284,7 @@ func TestStep(t *testing.T) {
 		code     int
 		again    bool
 		state    model.State
-		said     string // by SLURM of the job when it was told to end; "" where it was not told
+		said     string // SLURM's state of the job when it was signalled to end; "" if it was not
 	}{
 		"finished":              {state(model.Finished), "", 0, false, model.Finished, ""},
 		"failed by itself":      {state(model.Failed) + "; exit 1", "", 1, false, model.Failed, ""},
@@ -292,7 +292,7 @@ func TestStep(t *testing.T) {
 		"killed once too often": {state(model.Running) + "; kill -9 $$", "10", 137, false, model.Running, ""},
 		"asked to end":          {`echo '{"executor":"slurm","id":"7_1","stop":true}' >job.json; ` + state(model.Stopped) + "; exit 130", "", 130, false, model.Stopped, ""},
 		"time is up":            {untilTold, "", 130, true, model.Queued, "RUNNING"},
-		"cancelled, preempted":  {untilTold, "", 130, false, model.Stopped, "COMPLETING"}, // SLURM requeues what it will
+		"cancelled, preempted":  {untilTold, "", 130, false, model.Stopped, "COMPLETING"}, // SLURM requeues it itself if necessary
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := stubs(t, "echo "+c.said)
@@ -317,7 +317,7 @@ func TestStep(t *testing.T) {
 				go func() {
 					for ready := filepath.Join(f.Dir(), "ready"); ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 						if _, err := os.Stat(ready); err == nil {
-							end() // as a signal to the job does
+							end() // like a signal to the job
 						}
 					}
 				}()
@@ -340,7 +340,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// TestStepEvaluates: a job measures the run that it has trained, where that is queued for it, also after it was put back into the queue.
+// TestStepEvaluates checks that a job evaluates its trained run if an evaluation is queued for it, also after the job was requeued.
 func TestStepEvaluates(t *testing.T) {
 	queued := `echo '{"state":"queued","effort":"quick","executor":"slurm"}' >evaluation.json; `
 	interrupted := `trap 'exit 130' TERM; touch ready; while :; do sleep 0.02; done`
@@ -399,27 +399,27 @@ func TestStepEvaluates(t *testing.T) {
 			}
 			words, readErr := os.ReadFile(filepath.Join(f.Dir(), "called"))
 			if (readErr == nil) != c.called || c.called && !strings.HasSuffix(string(words), "--effort quick\n") {
-				t.Errorf("it was called with %q, %v", words, readErr)
+				t.Errorf("called with %q, %v", words, readErr)
 			}
 			if again := strings.Contains(calls(), "scontrol requeue 7\n"); again != c.again {
 				t.Errorf("requeued: %v", again)
 			}
 			if e, err := f.Evaluation(); c.again && (err != nil || e.State != model.Queued) {
-				t.Errorf("back in the queue it is %+v, %v", e, err)
+				t.Errorf("after the requeue it is %+v, %v", e, err)
 			}
 			if c.again {
 				if code, err := Step(t.Context(), f.Dir(), writeProgram(t, "touch done"), new(strings.Builder)); code != 0 || err != nil {
-					t.Errorf("the job again: %d, %v", code, err)
+					t.Errorf("the restarted job: %d, %v", code, err)
 				}
 				if _, err := os.Stat(filepath.Join(f.Dir(), "done")); err != nil {
-					t.Error("the job that began again did not evaluate")
+					t.Error("the restarted job did not evaluate")
 				}
 			}
 		})
 	}
 }
 
-// writeProgram is a program that does something in the folder of the run that it is to evaluate.
+// writeProgram writes a program that runs a script in the folder of the run to evaluate.
 func writeProgram(t *testing.T, script string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "again")

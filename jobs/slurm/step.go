@@ -16,15 +16,15 @@ import (
 	"slotscope/model/folder"
 )
 
-// mostRestarts is how often a job whose run was killed is put back into the queue.
+// mostRestarts is how often a job is requeued after its run was killed.
 const mostRestarts = 10
 
-// lastWait is how long a job that goes back into the queue waits for SLURM to end its process.
+// lastWait is how long a requeued job waits for SLURM to end its process.
 var lastWait = patience
 
-// Step is what a job does on its node: it trains the run in dir as a process of its own, evaluates it where its configuration says so,
-// and puts itself back into SLURM's queue where the run was killed or SLURM's limit of time is near, unless somebody asked the run to
-// end. The process's exit status is returned. When ctx ends the run is asked to save.
+// Step executes a job on its node: it trains the run in dir in a separate process and evaluates the run if an evaluation is queued for the
+// job. It requeues the job if the run was killed or the time limit is near, unless a stop was requested. It returns the exit status of the
+// process. When ctx ends, the run is signalled to save.
 func Step(ctx context.Context, dir, program string, out io.Writer) (code int, err error) {
 	f, err := folder.Open(dir)
 	if err != nil {
@@ -32,7 +32,7 @@ func Step(ctx context.Context, dir, program string, out io.Writer) (code int, er
 	}
 	defer f.Close()
 	if holder, held := f.Holder(); held {
-		fmt.Fprintf(out, "run %s is already trained by %v: this job has nothing to do\n", f.ID(), holder)
+		fmt.Fprintf(out, "run %s is already being trained by %v; this job has nothing to do\n", f.ID(), holder)
 		return 0, nil
 	}
 	job, err := enter(f)
@@ -51,7 +51,7 @@ func Step(ctx context.Context, dir, program string, out io.Writer) (code int, er
 	return evaluate(ctx, f, program, out)
 }
 
-// train trains the run to its end, or has the job put back into the queue.
+// train trains the run to its end, or requeues the job.
 func train(ctx context.Context, f *folder.Folder, program string, out io.Writer) (code int, err error) {
 	code, err = child(ctx, f, program, "train", "--run", f.Dir(), "--evaluate-later")
 	if err != nil {
@@ -68,7 +68,7 @@ func train(ctx context.Context, f *folder.Folder, program string, out io.Writer)
 	return code, putBack(ctx)
 }
 
-// putBack puts the job back into SLURM's queue, which ends this process.
+// putBack requeues the job, which makes SLURM end this process.
 func putBack(ctx context.Context) error {
 	if _, err := ask(context.WithoutCancel(ctx), "", "scontrol", "requeue", own()); err != nil {
 		return err
@@ -77,8 +77,8 @@ func putBack(ctx context.Context) error {
 	return nil
 }
 
-// evaluate measures a run that has finished, where that was queued for the job. An evaluation that the job's limit of time ends is
-// queued again with the job.
+// evaluate evaluates a finished run if its evaluation is queued for the job. An evaluation that the job's time limit ends is queued
+// again together with the job.
 func evaluate(ctx context.Context, f *folder.Folder, program string, out io.Writer) (code int, err error) {
 	wanted, err := f.Evaluation()
 	if err != nil || wanted.State != model.Queued || wanted.Executor != model.Slurm {
@@ -98,7 +98,7 @@ func evaluate(ctx context.Context, f *folder.Folder, program string, out io.Writ
 	return code, putBack(ctx)
 }
 
-// own is the id of this job as squeue writes it.
+// own returns the ID of this job in squeue's format.
 func own() string {
 	if array := os.Getenv("SLURM_ARRAY_JOB_ID"); array != "" {
 		return array + "_" + os.Getenv("SLURM_ARRAY_TASK_ID")
@@ -106,7 +106,7 @@ func own() string {
 	return os.Getenv("SLURM_JOB_ID")
 }
 
-// enter notes in the folder which job this is; the one that submitted it may have been killed before it could.
+// enter records this job in the folder, in case the process that submitted it was killed before it could.
 func enter(f *folder.Folder) (model.Job, error) {
 	id := own()
 	if id == "" {
@@ -123,7 +123,7 @@ func enter(f *folder.Folder) (model.Job, error) {
 	return job, err
 }
 
-// nothingToDo says whether the run is done, or was asked to end while the job waited.
+// nothingToDo reports whether the run is finished, or was stopped while the job was waiting.
 func nothingToDo(f *folder.Folder, job model.Job) (bool, error) {
 	status, err := f.Status()
 	if err != nil || status.State == model.Finished {
@@ -139,7 +139,7 @@ func nothingToDo(f *folder.Folder, job model.Job) (bool, error) {
 	})
 }
 
-// change rewrites the status of a run that no process works on.
+// change updates the status of a run that no process holds.
 func change(f *folder.Folder, how func(*model.Status)) error {
 	lock, err := f.Lock()
 	if err != nil {
@@ -154,7 +154,7 @@ func change(f *folder.Folder, how func(*model.Status)) error {
 	return f.SetStatus(status)
 }
 
-// child runs this program to its end; its output goes to the run's log. A process that a signal ended has status 128 + signal.
+// child runs this program and waits for it; its output goes to the run's log. A process that was ended by a signal has status 128 + signal.
 func child(ctx context.Context, f *folder.Folder, program string, args ...string) (int, error) {
 	log, err := f.OpenLog()
 	if err != nil {
@@ -186,7 +186,7 @@ func child(ctx context.Context, f *folder.Folder, program string, args ...string
 	return cmd.ProcessState.ExitCode(), nil
 }
 
-// requeue decides whether the job shall run again, and says why.
+// requeue decides whether to requeue the job, and returns the reason.
 func requeue(ctx context.Context, f *folder.Folder, code int) (again bool, why string, err error) {
 	job, err := f.Job()
 	if err != nil {
@@ -201,11 +201,11 @@ func requeue(ctx context.Context, f *folder.Folder, code int) (again bool, why s
 	case job.Stop:
 		return false, "a stop was requested", nil
 	case f.Locked():
-		return false, "another process trains it", nil
+		return false, "another process is training it", nil
 	case status.State == model.Finished || status.State == model.Failed:
 		return false, "the run " + string(status.State), nil
 	case ctx.Err() != nil && ending():
-		return false, "SLURM ends the job", nil
+		return false, "SLURM is ending the job", nil
 	case ctx.Err() != nil:
 		return true, "the job reached its time limit or was preempted, so it is requeued", nil
 	case restarts >= mostRestarts:
@@ -214,14 +214,14 @@ func requeue(ctx context.Context, f *folder.Folder, code int) (again bool, why s
 	return true, "it was killed, so the job is requeued", nil
 }
 
-// ending says whether SLURM is about to end the job, because somebody cancelled it or it is preempted; what SLURM wants to
-// requeue, it requeues itself.
+// ending reports whether SLURM is about to end the job, because it was cancelled or preempted. If SLURM wants to requeue such a job, it
+// does so itself.
 func ending() bool {
 	out, err := ask(context.Background(), "", "squeue", "--noheader", "--states=all", "--jobs="+own(), "--format=%T")
 	return err == nil && !strings.Contains(out, "RUNNING")
 }
 
-// waitAgain makes the run a queued one, for whoever looks at the folder alone.
+// waitAgain sets the run's state to queued, for readers of the folder.
 func waitAgain(f *folder.Folder) error {
 	return change(f, func(s *model.Status) {
 		s.State, s.Reason, s.Ended = model.Queued, "", time.Time{}
