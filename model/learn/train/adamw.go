@@ -12,14 +12,14 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// player is one who minimizes a loss over variables of its own.
+// player is an optimizer that minimizes a loss over its own variables.
 type player struct {
 	adamW
 	vars []*context.Variable
 }
 
-// playersOf are those of a model: all that learns, and where the model has one its discriminator, with moments, a rate and no clip and decay
-// of its own.
+// playersOf returns a model's players: the autoencoder, and the discriminator if there is one, which has its own moments and rate, and no
+// clipping or weight decay.
 func playersOf(net ae.Learner, scope *context.Context, cfg model.Config) []player {
 	only := func(second bool) func(v *context.Variable) float64 {
 		return func(v *context.Variable) float64 {
@@ -40,15 +40,15 @@ func playersOf(net ae.Learner, scope *context.Context, cfg model.Config) []playe
 	return all
 }
 
-// adamW is the paper's optimizer (Table “Optimizer hyperparameters”). GoMLX's own has one rate for all variables and
-// clips steps; the codebook needs its own rate, and the paper clips the gradient's global norm.
+// adamW is the paper's optimizer (Table “Optimizer hyperparameters”). GoMLX's own AdamW has a single learning rate and clips
+// steps, but the codebook needs its own rate and the paper clips the gradient's global norm.
 type adamW struct {
 	cfg    model.Config
 	scale  func(*context.Variable) float64 // factor on the learning rate, by variable
-	decays func(*context.Variable) bool    // whether weight decay acts on it
+	decays func(*context.Variable) bool    // whether weight decay applies to a variable
 }
 
-// learned lists the variables of scope that the optimizer moves, in the store's order.
+// learned returns the variables of scope that the optimizer updates, in the store's order.
 func (o adamW) learned(scope *context.Context) []*context.Variable {
 	var vars []*context.Variable
 	for v := range scope.IterVariablesInScope() {
@@ -59,7 +59,7 @@ func (o adamW) learned(scope *context.Context) []*context.Variable {
 	return vars
 }
 
-// moments returns the two running means of one variable, created as zeros on the host when they do not exist.
+// moments returns the two moments of one variable, created as zeros on the host if they do not exist.
 func (o adamW) moments(store *context.Context, v *context.Variable) (first, second *context.Variable) {
 	name := strings.TrimPrefix(v.ScopeAndName(), context.ScopeSeparator)
 	name = strings.ReplaceAll(name, context.ScopeSeparator, ".")
@@ -72,13 +72,14 @@ func (o adamW) moments(store *context.Context, v *context.Variable) (first, seco
 	return variable("m"), variable("v")
 }
 
-// update moves every learned variable by one step of AdamW and returns the gradient's global norm before clipping.
+// update applies one step of AdamW to every variable and returns the gradient's global norm before clipping.
 //
-//	g ← g · min(1, clip / ‖g‖)          or, clipped by value, each number of g to ±clip
+//	g ← g · min(1, clip / ‖g‖)          or, if clipped by value, each component of g to ±clip
 //	m ← β₁ m + (1−β₁) g        v ← β₂ v + (1−β₂) g²
 //	θ ← θ − η_wd wd θ − η (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + ε)
 //
-// η is Config.LR times the variable's own factor and the schedule's; η_wd is Config.DecayLR times the same factors, or η. of holds the numbers of step t that coefficients lists.
+// η is Config.LR times the variable's and the schedule's factors; η_wd is Config.DecayLR times the same factors, or η if DecayLR is 0.
+// of holds the coefficients of step t.
 func (o adamW) update(vars []*context.Variable, store *context.Context, loss *Node, of coefficientNodes) *Node {
 	g := loss.Graph()
 	values := make([]*Node, len(vars))
@@ -109,8 +110,8 @@ func (o adamW) update(vars []*context.Variable, store *context.Context, loss *No
 	return norm
 }
 
-// coefficients are the numbers of an update that change from step to step, for t = 1, 2, …: 1/(1−β₁ᵗ), 1/√(1−β₂ᵗ) and the
-// schedule's factor on the learning rate.
+// coefficients returns the factors that depend on the step t = 1, 2, …: 1/(1−β₁ᵗ), 1/√(1−β₂ᵗ) and the schedule's factor on the learning
+// rate.
 func coefficients(cfg model.Config, t int) [3]float32 {
 	return [3]float32{
 		float32(1 / (1 - math.Pow(cfg.Beta1, float64(t)))),
@@ -119,16 +120,16 @@ func coefficients(cfg model.Config, t int) [3]float32 {
 	}
 }
 
-// coefficientNodes are coefficients in a graph, scalars.
+// coefficientNodes holds coefficients as scalars in a graph.
 type coefficientNodes struct{ first, second, schedule *Node }
 
-// Schedule is the factor on the learning rate at step t of T = Steps, counted from 1:
+// Schedule returns the factor on the learning rate at step t of T = Steps, counted from 1:
 //
 //	constant   1
 //	cosine     ½ (1 + cos(π (t−1)/T))           Loshchilov and Hutter 2017
 //	wsd        min(1, (T−t+1) / (T/5))          Hu et al. 2024, without warmup
 func Schedule(cfg model.Config, t int) float64 {
-	left := max(0, 1-float64(t-1)/float64(cfg.Steps)) // share of the steps that are not done
+	left := max(0, 1-float64(t-1)/float64(cfg.Steps)) // share of the steps from t on
 	switch cfg.LRSchedule {
 	case model.Cosine:
 		return (1 - math.Cos(math.Pi*left)) / 2
@@ -138,7 +139,7 @@ func Schedule(cfg model.Config, t int) float64 {
 	return 1
 }
 
-// decay is wd·η_wd/η for a variable that decays, else 0.
+// decay returns wd·η_wd/η for a variable that decays, otherwise 0.
 func (o adamW) decay(v *context.Variable) float64 {
 	switch {
 	case !o.decays(v):
@@ -149,7 +150,7 @@ func (o adamW) decay(v *context.Variable) float64 {
 	return o.cfg.WeightDecay
 }
 
-// globalNorm is √Σ g² over every element of every gradient.
+// globalNorm returns √Σ g² over every element of every gradient.
 func globalNorm(grads []*Node) *Node {
 	sum := ReduceAllSum(Mul(grads[0], grads[0]))
 	for _, grad := range grads[1:] {
@@ -158,7 +159,7 @@ func globalNorm(grads []*Node) *Node {
 	return Sqrt(sum)
 }
 
-// clipFactor is min(1, limit / (norm + 1e-6)), PyTorch's clip_grad_norm_.
+// clipFactor returns min(1, limit / (norm + 1e-6)), as PyTorch's clip_grad_norm_.
 func clipFactor(norm *Node, limit float64) *Node {
 	return MinScalar(Div(Scalar(norm.Graph(), norm.DType(), limit), AddScalar(norm, 1e-6)), 1)
 }

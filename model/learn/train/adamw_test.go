@@ -13,7 +13,7 @@ import (
 	"slotscope/model/compute"
 )
 
-// Three steps on the loss θ·a, whose gradient is a, against the update written out in float64; decay acts where it is asked to.
+// Three steps on the loss θ·a, whose gradient is a, match the update written out in float64; decay applies only where configured.
 func TestAdamWFollowsItsEquations(t *testing.T) {
 	for _, decays := range []bool{true, false} {
 		t.Run(fmt.Sprintf("decays %v", decays), func(t *testing.T) { followsAdamW(t, decays, func(*model.Config) {}) })
@@ -84,7 +84,7 @@ func followsAdamW(t *testing.T, decays bool, change func(*model.Config)) {
 	}
 }
 
-// Both schedules begin at the learning rate and end next to 0; wsd keeps it for four fifths of the steps.
+// Both schedules begin at the learning rate and end near 0; wsd keeps it for 4/5 of the steps.
 func TestSchedule(t *testing.T) {
 	for schedule, want := range map[string][4]float64{
 		"":           {1, 1, 1, 1},

@@ -14,40 +14,40 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// Call is what N gradient steps, which one call of the engine takes, read: it may be made while another call runs.
+// Call holds the inputs of N gradient steps that the engine takes in one call. It can be prepared while another call runs.
 type Call struct {
 	First, N int // steps First … First+N−1, counted from 1
 	inputs   []*tensors.Tensor
-	parts    []*distributed.Tensor // the inputs where several devices share them
+	parts    []*distributed.Tensor // the inputs if several devices share them
 }
 
-// Step is what one gradient step measured: scalars by series name, and the codes [B, m] where the model has any.
+// Step holds the measurements of one gradient step: scalars by series name, and the codes [B, m] if the model has codes.
 type Step struct {
 	Values map[string]float64
 	Codes  []int32
 }
 
-// Outcome is what a call's steps measured, in their order, or why they failed.
+// Outcome holds the measurements of a call's steps, in order, or why they failed.
 type Outcome struct {
 	Steps []Step
 	Err   error
 }
 
-// Hold gives the trainer a dataset on its device, bytes [N, H, W, C]; Gather then names the images of a call.
+// Hold passes the trainer a dataset on its device, bytes [N, H, W, C]; Gather then selects the images of a call.
 func (t *Trainer) Hold(images *tensors.Tensor) { t.held = images }
 
-// Load is a call of n steps on images, n × B × H × W × C bytes. They are on their way to the device when it returns.
+// Load prepares a call of n steps on images, n × B × H × W × C bytes. Their transfer to the device has begun when it returns.
 func (t *Trainer) Load(first, n int, images []byte) (Call, error) {
 	batch := len(images) / n / t.imageSize()
 	return t.call(first, n, batch, tensors.FromFlatDataAndDimensions(images, n, batch, t.image.H, t.image.W, t.image.C))
 }
 
-// Gather is a call of n steps on images that the trainer holds, n × B of their numbers.
+// Gather prepares a call of n steps on images that the trainer holds; index has n × B indices.
 func (t *Trainer) Gather(first, n int, index []int32) (Call, error) {
 	return t.call(first, n, len(index)/n, tensors.FromFlatDataAndDimensions(index, n, len(index)/n))
 }
 
-// call adds to the images what else the steps read: their numbers, each optimizer's coefficients and, where the model draws, its noise.
+// call adds the steps' other inputs to the images: step numbers, each optimizer's coefficients and, if the model uses it, noise.
 func (t *Trainer) call(first, n, batch int, images *tensors.Tensor) (Call, error) {
 	var numbers []float32
 	for step := first; step < first+n; step++ {
@@ -70,7 +70,7 @@ func (t *Trainer) call(first, n, batch int, images *tensors.Tensor) (Call, error
 		return c, nil
 	}
 	if t.backend.HasSharedBuffers() {
-		return c, nil // the engine reads them where they are
+		return c, nil // the engine reads host memory
 	}
 	for _, in := range c.inputs {
 		if err := in.MaterializeOnDevice(t.backend, false, 0); err != nil {
@@ -80,7 +80,7 @@ func (t *Trainer) call(first, n, batch int, images *tensors.Tensor) (Call, error
 	return c, nil
 }
 
-// Launch begins a call, which ends with one Outcome. Until then the trainer may only prepare further calls.
+// Launch starts a call and returns a channel with its one Outcome. Until then the trainer may only prepare further calls.
 func (t *Trainer) Launch(c Call) <-chan Outcome {
 	done := make(chan Outcome, 1)
 	go func() {
@@ -90,7 +90,7 @@ func (t *Trainer) Launch(c Call) <-chan Outcome {
 	return done
 }
 
-// Step takes gradient step number t (from 1) on a batch of images, B × H × W × C bytes.
+// Step takes a gradient step, numbered from 1, on a batch of images, B × H × W × C bytes.
 func (t *Trainer) Step(number int, images []byte) (Step, error) {
 	c, err := t.Load(number, 1, images)
 	if err != nil {
@@ -103,7 +103,7 @@ func (t *Trainer) Step(number int, images []byte) (Step, error) {
 	return out.Steps[0], nil
 }
 
-// run executes a call and fetches what its steps measured in one transfer.
+// run executes a call and fetches the measurements of its steps in one transfer.
 func (t *Trainer) run(c Call) (steps []Step, err error) {
 	doing := fmt.Sprintf("step %d", c.First)
 	if c.N > 1 {
@@ -146,9 +146,9 @@ func (t *Trainer) unpack(row []float32) Step {
 	return s
 }
 
-// callGraph is n gradient steps, one after the other. In come the images [n, B, H, W, C] as bytes, or [N, H, W, C] and which
-// of them [n, B]; the steps' numbers and each player's coefficients [n, 1 + 3·players]; where the model draws, its noise [n, B, …]. Out
-// comes a row [n · …] of float32 for each step: its scalars, then its codes, which float32 holds exactly.
+// callGraph builds n consecutive gradient steps. Inputs are the images [n, B, H, W, C] as bytes, or [N, H, W, C] with indices [n, B]; the
+// step numbers and each player's coefficients [n, 1 + 3·players]; and the noise [n, B, …] if the model uses it. The output is one row of
+// float32 per step, concatenated: its scalars, then its codes, which float32 represents exactly.
 func (t *Trainer) callGraph(_ *context.Context, inputs []*Node) []*Node {
 	var held *Node
 	if t.held != nil {
@@ -169,11 +169,10 @@ func (t *Trainer) callGraph(_ *context.Context, inputs []*Node) []*Node {
 	return []*Node{Concatenate(rows, 0)}
 }
 
-// at is x[i, …].
+// at returns x[i, …].
 func at(x *Node, i int) *Node { return Squeeze(Slice(x, AxisElem(i)), 0) }
 
-// stepGraph is one gradient step on images [B, H, W, C]; what it measured is a list of vectors of float32. Both players' gradients are
-// taken before either moves.
+// stepGraph builds one gradient step on images [B, H, W, C] and returns its measurements as float32 vectors.
 func (t *Trainer) stepGraph(images, noise, numbers *Node) []*Node {
 	objective := t.learns.Losses(t.scope, ae.Batch{Images: ae.Unit(images), Draws: noise, Step: at(numbers, 0)})
 	norm := t.update(0, objective.Total, numbers)
@@ -201,14 +200,14 @@ func (t *Trainer) stepGraph(images, noise, numbers *Node) []*Node {
 	return row
 }
 
-// update moves the variables of a player and returns its gradient's norm.
+// update adds the optimizer update of a player's variables and returns its gradient's norm.
 func (t *Trainer) update(which int, loss, numbers *Node) *Node {
 	p, from := t.players[which], 1+3*which
 	return p.adamW.update(p.vars, t.optimizer, loss, coefficientNodes{at(numbers, from), at(numbers, from+1), at(numbers, from+2)})
 }
 
-// noise is [n, B, each], the random numbers of each step. They are drawn on the host from the run's seed and the step, so that every engine
-// draws the same and a resumed run draws what an unbroken one would.
+// noise returns the random numbers of each step, [n, B, each]. They are drawn on the host from the run's seed and the step number, so they
+// are the same on every engine and in a resumed run.
 func (t *Trainer) noise(first, n, batch, each int) *tensors.Tensor {
 	data := make([]float32, n*batch*each)
 	for i := range n {
@@ -218,5 +217,5 @@ func (t *Trainer) noise(first, n, batch, each int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(data, n, batch, each)
 }
 
-// noiseStream keeps the noise apart from what else is drawn with the run's seed.
+// noiseStream separates the noise from other draws with the run's seed.
 const noiseStream = 0x6e6f697365

@@ -11,25 +11,25 @@ import (
 	"slotscope/model/verdict"
 )
 
-// judgeEvery is how many steps pass between looks at the verdict; limits of series are looked at whenever they are measured.
+// judgeEvery is the number of steps between checks of the verdict; limits on series are checked whenever they are measured.
 const judgeEvery = 25
 
-// early ends a run once a condition of its configuration holds.
+// early tracks the conditions that end a run early.
 type early struct {
 	conditions []model.Condition
 	track      *verdict.Track
-	why        string // the condition that holds, and what it found; empty while none does
-	holds      string // the condition as written
+	why        string // the reason why a condition holds; empty while none does
+	holds      string // the condition that holds, as written
 }
 
-// openEarly reads the conditions, and what the run measured before it was resumed.
+// openEarly parses the conditions and reads the points from before a resume.
 func (s *session) openEarly() error {
 	conditions, err := model.ParseConditions(s.cfg.StopWhen)
 	if err != nil {
 		return fmt.Errorf("stop_when: %w", err)
 	}
 	if len(conditions) > 0 && s.status.Early != "" {
-		s.Log.Info("conditions that stop the run early are passed over, because one of them has stopped it and it was resumed", "condition", s.status.Early)
+		s.Log.Info("ignoring stop_when: it already stopped this run, which was resumed", "condition", s.status.Early)
 		conditions = nil
 	}
 	if s.early.conditions = conditions; len(conditions) > 0 {
@@ -41,7 +41,7 @@ func (s *session) openEarly() error {
 	}
 	s.status.Best, s.status.BestValue = 0, 0
 	for offset := int64(0); ; {
-		points, next, _ := s.Folder.Tail(offset) // lines that are damaged were told of
+		points, next, _ := s.Folder.Tail(offset) // damaged lines were already reported
 		for _, p := range points {
 			if s.early.track != nil {
 				s.early.track.Add(p.Step, p.Values)
@@ -62,13 +62,13 @@ func (s *session) hasCheckpoint(step int) bool {
 	return err == nil
 }
 
-// isBest says whether what a step measured is better than the best checkpoint.
+// isBest reports whether a step's values are better than the best checkpoint's.
 func (s *session) isBest(values map[string]float64) bool {
 	v, measured := values[s.cfg.BestSeries()]
 	return measured && !math.IsNaN(v) && !math.IsInf(v, 0) && (s.status.Best == 0 || v > s.status.BestValue)
 }
 
-// judgeEarly takes what a step measured and says whether a condition holds since.
+// judgeEarly adds a step's values and records the first condition that holds.
 func (s *session) judgeEarly(step int, values map[string]float64) {
 	e := &s.early
 	if e.track == nil || e.why != "" {
@@ -93,12 +93,13 @@ func (s *session) judgeEarly(step int, values map[string]float64) {
 	}
 }
 
-// earlyReason is why the run ended early, as a sentence.
+// earlyReason returns why the run ended early, as a sentence.
 func (s *session) earlyReason() string {
-	return fmt.Sprintf("Stopped early after step %s of %s, because of stop_when %s: %s.", humanize.Comma(int64(s.status.Step)), humanize.Comma(int64(s.cfg.Steps)), s.early.holds, s.early.why)
+	return fmt.Sprintf("Stopped early after step %s of %s by stop_when %s: %s.", humanize.Comma(int64(s.status.Step)), humanize.Comma(int64(s.cfg.Steps)), s.early.holds, s.early.why)
 }
 
-// chooseBest has the checkpoint of a step saved if it is better than the best so far, once a better one that is being written is known.
+// chooseBest schedules a checkpoint of a step if it is better than the best so far. It first waits for a checkpoint that is being written,
+// which may become the best.
 func (s *session) chooseBest(step int, values map[string]float64) error {
 	if !s.isBest(values) {
 		return nil
@@ -112,7 +113,7 @@ func (s *session) chooseBest(step int, values map[string]float64) error {
 	return nil
 }
 
-// settleBest makes a checkpoint that is on the disk the best, and removes the one before unless it is due anyway.
+// settleBest marks the saved checkpoint of a step as the best if it was chosen, and removes the previous best unless it is also a regular one.
 func (s *session) settleBest(step int) {
 	if step != s.better.step {
 		return
@@ -120,12 +121,12 @@ func (s *session) settleBest(step int) {
 	old := s.status.Best
 	s.status.Best, s.status.BestValue = step, s.better.value
 	if old != 0 && old != step && old%s.cfg.CheckpointEvery != 0 {
-		os.Remove(s.Folder.CheckpointPath(old)) // what cannot be removed stays
+		os.Remove(s.Folder.CheckpointPath(old)) // errors are ignored
 		os.Remove(s.Folder.OptimizerPath(old))
 	}
 }
 
-// better is a step whose checkpoint is to be the best once it is on the disk.
+// better is a step whose checkpoint becomes the best once it is saved.
 type better struct {
 	step  int
 	value float64

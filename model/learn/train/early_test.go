@@ -9,16 +9,16 @@ import (
 	"slotscope/model/expect"
 )
 
-// A run whose condition holds ends as finished, says why, and keeps what it learned; gone on with, it trains every step.
+// A run whose condition holds ends as finished, records the reason and saves a checkpoint; when resumed, it trains every step.
 func TestStopsEarly(t *testing.T) {
 	for _, c := range []struct {
-		name, when, steps string // steps of a call
-		at                int    // least step of the end
+		name, when, steps string // steps per call
+		at                int    // earliest final step
 		says              string
 	}{
-		{"limit", "psnr>99, loss>0@7", "1", 7, "because of stop_when total>0@7: total is "},
-		{"limit within a call of several steps", "loss>0@7", "4", 7, "because of stop_when total>0@7: total is "},
-		{"series of evaluations", "psnr>0", "1", 10, "because of stop_when psnr/eval>0: psnr/eval is "},
+		{"limit", "psnr>99, loss>0@7", "1", 7, "by stop_when total>0@7: total is "},
+		{"limit within a call of several steps", "loss>0@7", "4", 7, "by stop_when total>0@7: total is "},
+		{"series of evaluations", "psnr>0", "1", 10, "by stop_when psnr/eval>0: psnr/eval is "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name == "limit" {
@@ -42,13 +42,13 @@ func TestStopsEarly(t *testing.T) {
 			}
 			status, _ = f.Status()
 			if n := len(pointsOf(t, f)); n != 30 || status.Step != 30 || status.Resumed != last || !strings.Contains(status.Reason, "All 30 steps") {
-				t.Errorf("gone on with: %d points, %+v", n, status)
+				t.Errorf("after resuming: %d points, %+v", n, status)
 			}
 		})
 	}
 }
 
-// A collapsing run ends by the rules that the page shows.
+// A collapsing run ends by the same rules as the page's verdict.
 func TestStopsWhenCollapsing(t *testing.T) {
 	cfg := little(t, "hrr")
 	cfg.Steps, cfg.EvalEvery, cfg.SampleEvery, cfg.StopWhen = 2_000, 1_000, 10_000, "collapsing"
@@ -64,7 +64,7 @@ func TestStopsWhenCollapsing(t *testing.T) {
 	}
 }
 
-// The best checkpoint is that of the highest value measured; it outlives rotation and a resume.
+// The best checkpoint has the highest measured value; it survives pruning and a resume.
 func TestBestIsKept(t *testing.T) {
 	for _, every := range []int{1, 1_000} {
 		cfg := little(t, "vqvae")
@@ -84,7 +84,7 @@ func TestBestIsKept(t *testing.T) {
 			}
 			status, _ := f.Status()
 			if at, err := f.Best(); err != nil || at != best || status.BestValue != value || best == 0 {
-				t.Errorf("the best checkpoint is of step %d, %v (%g); the best value is %g at step %d", at, err, status.BestValue, value, best)
+				t.Errorf("best checkpoint is of step %d, %v (%g); the best value is %g at step %d", at, err, status.BestValue, value, best)
 			}
 			if steps := f.Checkpoints(); every == 1_000 && !slices.Equal(steps, slices.Compact([]int{best, status.Step})) && len(steps) > 3 {
 				t.Errorf("checkpoints %v; the best is %d", steps, best)

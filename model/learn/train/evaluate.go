@@ -17,7 +17,7 @@ const (
 	sampleCount = 8  // images reconstructed for the run's page
 )
 
-// score evaluates the finished model and writes scores.json.
+// score measures the trained model's PSNR and writes scores.json.
 func (s *session) score(ctx context.Context) error {
 	n := min(s.cfg.EvalImages, s.set.Info().Len)
 	s.Log.Info("evaluating", "images", n)
@@ -29,7 +29,7 @@ func (s *session) score(ctx context.Context) error {
 	return s.Folder.SetScores(model.Scores{Version: model.ScoresVersion, Step: s.status.Step, Images: n, Seed: s.cfg.Seed, PSNR: psnr, Precision: s.cfg.Computed(s.engine.Name)})
 }
 
-// psnr is the mean ratio in dB over the first n images of the run's evaluation set.
+// psnr returns the mean PSNR in dB over the first n images of the run's evaluation set.
 func (s *session) psnr(ctx context.Context, n int, progress func(done int)) (float64, error) {
 	index, err := data.Draw(s.cfg.Seed, min(n, s.set.Info().Len), s.set.Info().Len)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *session) psnr(ctx context.Context, n int, progress func(done int)) (flo
 	return metric.MeanPSNR(mse), nil
 }
 
-// reconstructions passes images through the model in a batch of evalBatch, padded with the first, so that one graph serves all.
+// reconstructions reconstructs at most evalBatch images, padded with the first to a full batch so that one graph serves every call.
 func (s *session) reconstructions(index []int) (images []byte, mse []float64, err error) {
 	padded := append(make([]int, 0, evalBatch), index...)
 	for len(padded) < evalBatch {
@@ -71,7 +71,7 @@ func (s *session) reconstructions(index []int) (images []byte, mse []float64, er
 	return y[:len(index)*len(x)/evalBatch], mse[:len(index)], nil
 }
 
-// sample writes a picture of the run's sample images above their reconstructions.
+// sample writes an image of the run's sample images above their reconstructions.
 func (s *session) sample() error {
 	info := s.set.Info()
 	index, err := data.Draw(s.cfg.Seed, min(sampleCount, info.Len), info.Len)

@@ -13,29 +13,29 @@ import (
 	"slotscope/model/data"
 )
 
-// Environment variables that set how batches reach the engine; what a run learns is the same.
+// Environment variables that set how batches reach the engine. They do not change the results.
 const (
-	ResidentEnv = "SLOTSCOPE_RESIDENT"       // "always" or "never": whether the dataset lies on the device; else where it fits
-	StepsEnv    = "SLOTSCOPE_STEPS_PER_CALL" // gradient steps that one call of the engine takes, 1 to 64
+	ResidentEnv = "SLOTSCOPE_RESIDENT"       // "always" or "never" keep the dataset on the device; by default, if it fits
+	StepsEnv    = "SLOTSCOPE_STEPS_PER_CALL" // gradient steps per call of the engine, 1 to 64
 )
 
 const (
-	residentShare = 0.4 // of a GPU's memory that a dataset may take; while it is copied there, twice that is needed
-	gpuSteps      = 4   // steps that a GPU takes in a call
-	mostSteps     = 64  // the graph of a call grows with its steps
+	residentShare = 0.4 // share of a GPU's memory that a dataset may take; copying it there needs twice that
+	gpuSteps      = 4   // steps per call on a GPU
+	mostSteps     = 64  // maximum steps per call, since the graph grows with them
 
-	partBytes = 128 << 20 // of a dataset that are copied to a device at once
+	partBytes = 128 << 20 // bytes of a dataset copied to a device at once
 )
 
-// Feeding is how batches reach an engine.
+// Feeding describes how batches reach an engine.
 type Feeding struct {
-	Resident bool // the dataset lies on the device, from which steps gather
-	Insist   bool // on that, or the contrary: the environment says so
-	Steps    int  // gradient steps that one call takes
+	Resident bool // the dataset is on the device, and steps gather from it
+	Insist   bool // Resident is set by the environment
+	Steps    int  // gradient steps per call
 }
 
-// FeedingOf says how an engine is fed with a dataset of so many bytes; total is the GPU's memory in bytes, −1 where it is not known.
-// What the environment asks for in vain is model.Invalid.
+// FeedingOf returns how to feed an engine with a dataset of so many bytes; total is the GPU's memory in bytes, −1 if unknown.
+// It returns a model.Invalid for invalid environment variables.
 func FeedingOf(engine string, bytes, total int64) (Feeding, error) {
 	f := Feeding{Steps: 1}
 	if engine == "xla:cuda" {
@@ -46,7 +46,7 @@ func FeedingOf(engine string, bytes, total int64) (Feeding, error) {
 	case "always", "never":
 		f.Resident, f.Insist = v == "always", true
 	default:
-		return f, model.Invalid{ResidentEnv: fmt.Sprintf("%q is neither always nor never", v)}
+		return f, model.Invalid{ResidentEnv: fmt.Sprintf("%q is not supported; use always or never", v)}
 	}
 	if v := os.Getenv(StepsEnv); v != "" {
 		n, err := strconv.Atoi(v)
@@ -58,7 +58,7 @@ func FeedingOf(engine string, bytes, total int64) (Feeding, error) {
 	return f, nil
 }
 
-// place puts the dataset onto the device where that is to be, and notes how many steps a call takes.
+// place copies the dataset to the device if it is to be resident, and sets the steps per call.
 func (s *session) place(ctx context.Context) error {
 	total := int64(-1)
 	if s.engine.Name == "xla:cuda" {
@@ -70,7 +70,7 @@ func (s *session) place(ctx context.Context) error {
 		return err
 	}
 	if s.trainer.spread != nil {
-		how.Resident = false // it would lie on every device
+		how.Resident = false // every device would need a copy
 	}
 	if how.Resident {
 		s.copying = true
@@ -81,7 +81,7 @@ func (s *session) place(ctx context.Context) error {
 		s.copying = false
 		if err != nil {
 			how.Resident = false
-			s.Log.Warn("the dataset stays on the host", "error", err)
+			s.Log.Warn("keeping the dataset on the host", "error", err)
 		}
 	}
 	s.feeding = how
@@ -89,13 +89,13 @@ func (s *session) place(ctx context.Context) error {
 	return nil
 }
 
-// bytes is the size of the dataset's images.
+// bytes returns the size of the dataset's images.
 func (s *session) bytes() int64 {
 	info := s.set.Info()
 	return int64(info.Len) * int64(info.H*info.W*info.C)
 }
 
-// upload copies the dataset to the device and has the trainer hold it.
+// upload copies the dataset to the device and passes it to the trainer.
 func (s *session) upload(ctx context.Context, bytes int64) error {
 	s.Log.Info("copying the dataset to the device", "images", s.set.Info().Len, "bytes", bytes)
 	told := time.Now()
@@ -113,13 +113,13 @@ func (s *session) upload(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// fed is a call that is ready to be launched, or why none is.
+// fed is a call that is ready to be launched, or the error in preparing it.
 type fed struct {
 	Call
 	err error
 }
 
-// feed prepares the calls of steps from first on, one ahead of the call that works, until ctx ends.
+// feed prepares the calls of steps from first on, one ahead of the running call, until ctx ends.
 func (s *session) feed(ctx context.Context, first int) <-chan fed {
 	next := make(chan fed)
 	go func() {
@@ -137,7 +137,7 @@ func (s *session) feed(ctx context.Context, first int) <-chan fed {
 	return next
 }
 
-// prepare makes a call of n steps, from indices where the dataset lies on the device, else from images.
+// prepare returns a call of n steps, with indices if the dataset is on the device, otherwise with images.
 func (s *session) prepare(first, n int) (f fed) {
 	defer compute.Recovered(fmt.Sprintf("preparing step %d", first), &f.err)
 	f.N = n
@@ -162,8 +162,8 @@ func (s *session) prepare(first, n int) (f fed) {
 	return f
 }
 
-// span is how many steps the call takes that begins with a step: those of a call, counted from where something was due last, or one where
-// less are left until something is due. It follows from the configuration, so that a resumed run falls into the same calls.
+// span returns the number of steps of the call that begins with step first: a full call, counted from the last step at which something was
+// due, or 1 if fewer steps are left until something is due. It depends only on the configuration, so a resumed run makes the same calls.
 func (s *session) span(first int) int {
 	if first == 1 {
 		return 1 // something is due after the first step
@@ -179,12 +179,12 @@ func (s *session) span(first int) int {
 	return n
 }
 
-// due says whether a step is followed by a sample, a checkpoint or an evaluation.
+// due reports whether a sample, a checkpoint or an evaluation follows a step.
 func (s *session) due(step int) bool {
 	return step == 1 || step == s.cfg.Steps || step%s.cfg.SampleEvery == 0 || step%s.cfg.CheckpointEvery == 0 || step%s.cfg.EvalEvery == 0
 }
 
-// read fetches images by index.
+// read returns images by index.
 func read(set data.Set, index []int) ([]byte, error) {
 	info := set.Info()
 	images := make([]byte, len(index)*info.H*info.W*info.C)

@@ -24,8 +24,8 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// A dataset on the device and several steps in a call change nothing: points and checkpoints are those of the plain path to the last
-// bit, in one piece and stopped in the middle. The steps are due for something at numbers that four does not divide.
+// A resident dataset and several steps per call change nothing: points and checkpoints equal those of the plain path bit for bit, both in
+// one piece and stopped in the middle. Things are due at steps that are not multiples of four.
 func TestFeedingChangesNothing(t *testing.T) {
 	for _, name := range []string{"hrr", "betavae"} {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestFeedingChangesNothing(t *testing.T) {
 			for _, fed := range []struct{ resident, steps string }{{"never", "4"}, {"always", "1"}, {"always", "4"}} {
 				t.Run(fmt.Sprintf("resident %s, %s steps a call", fed.resident, fed.steps), func(t *testing.T) {
 					if fed.resident == "never" || fed.steps == "1" {
-						expect.Long(t) // one by one what the last has together
+						expect.Long(t) // the last case covers all options together
 					}
 					t.Setenv(ResidentEnv, fed.resident)
 					t.Setenv(StepsEnv, fed.steps)
@@ -55,14 +55,14 @@ func TestFeedingChangesNothing(t *testing.T) {
 					if err := runIn(t.Context(), pieces); err != nil {
 						t.Fatal(err)
 					}
-					same(t, plain, pieces, "perplexity/window", "perplexity/used") // their window begins anew
+					same(t, plain, pieces, "perplexity/window", "perplexity/used") // their window restarts
 				})
 			}
 		})
 	}
 }
 
-// stopped runs until the first points are seen, then stops it.
+// stopped trains a run until its first points are written, then stops it.
 func stopped(t *testing.T, f *folder.Folder) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -75,7 +75,7 @@ func stopped(t *testing.T, f *folder.Folder) {
 	err := runIn(ctx, f)
 	status, _ := f.Status()
 	if !errors.Is(err, context.Canceled) || status.State != model.Stopped {
-		t.Fatalf("the stopped run is %s: %v", status.State, err)
+		t.Fatalf("stopped run is %s: %v", status.State, err)
 	}
 	if last := pointsOf(t, f); status.Step < 1 || status.Step >= f.Config().Steps || status.Checkpoint != status.Step || len(last) != status.Step {
 		t.Fatalf("stopped after step %d, saved at %d, with %d points", status.Step, status.Checkpoint, len(last))
@@ -83,12 +83,12 @@ func stopped(t *testing.T, f *folder.Folder) {
 	t.Logf("stopped after step %d", status.Step)
 }
 
-// same compares every point and the last checkpoint of two runs, but for speed and series named.
+// same compares every point and the last checkpoint of two runs, except for speed and the named series.
 func same(t *testing.T, want, got *folder.Folder, but ...string) {
 	t.Helper()
 	but = append(but, "images_per_second", "eval_seconds") // times
 	a, b := pointsOf(t, want), pointsOf(t, got)
-	for _, p := range slices.Concat(a, b) { // what the process took of the machine
+	for _, p := range slices.Concat(a, b) { // process series differ
 		maps.DeleteFunc(p.Values, func(series string, _ float64) bool { return strings.HasPrefix(series, "process/") })
 	}
 	if len(a) != len(b) || len(a) != want.Config().Steps {
@@ -132,7 +132,7 @@ func sameTensors(t *testing.T, want, got string) {
 	}
 }
 
-// Calls are whole ones from where something was due last, single steps where less are left, and never reach over a step that is due.
+// Calls are full from the last due step on, single steps if fewer are left, and never cross a due step.
 func TestSpanEndsWhereSomethingIsDue(t *testing.T) {
 	s := session{feeding: Feeding{Steps: 4}, cfg: model.Config{Steps: 23, SampleEvery: 10, EvalEvery: 20, CheckpointEvery: 7}}
 	var spans []int
@@ -140,7 +140,7 @@ func TestSpanEndsWhereSomethingIsDue(t *testing.T) {
 		n := s.span(step)
 		for inside := step; inside < step+n-1; inside++ {
 			if s.due(inside) {
-				t.Errorf("the call of steps %d to %d reaches over step %d", step, step+n-1, inside)
+				t.Errorf("call of steps %d to %d crosses step %d", step, step+n-1, inside)
 			}
 		}
 		spans = append(spans, n)
@@ -150,14 +150,14 @@ func TestSpanEndsWhereSomethingIsDue(t *testing.T) {
 	if want := []int{1, 4, 1, 1, 1, 1, 1, 4, 4, 1, 1, 1, 1, 1}; !slices.Equal(spans, want) {
 		t.Errorf("calls of %v steps, want %v", spans, want)
 	}
-	for first, want := range map[int]int{2: 4, 3: 1, 4: 1, 5: 1, 11: 4, 12: 1} { // where a resumed run may begin
+	for first, want := range map[int]int{2: 4, 3: 1, 4: 1, 5: 1, 11: 4, 12: 1} { // possible starts of a resumed run
 		if got := s.span(first); got != want {
 			t.Errorf("from step %d: a call of %d, want %d", first, got, want)
 		}
 	}
 }
 
-// A dataset that is copied in five parts, the last of which overlaps, is what it was.
+// A dataset copied in five parts, of which the last overlaps, is unchanged.
 func TestUploadCopiesEveryImage(t *testing.T) {
 	set, err := data.Open(t.Context(), "shapes3d-synthetic[every=1000]", t.TempDir())
 	if err != nil {
@@ -175,7 +175,7 @@ func TestUploadCopiesEveryImage(t *testing.T) {
 	}
 	defer images.MustFinalizeAll()
 	if !slices.Equal(told, []int{100, 200, 300, 400, 480}) || !slices.Equal(images.Shape().Dimensions, []int{480, 64, 64, 3}) {
-		t.Errorf("told of %v images, the result is %s", told, images.Shape())
+		t.Errorf("progress %v images, result %s", told, images.Shape())
 	}
 	index := make([]int, 480)
 	for i := range index {
@@ -188,11 +188,11 @@ func TestUploadCopiesEveryImage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err = upload(ctx, set, engine, 100*64*64*3, func(int) { cancel() })
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled after the first part, it ends with %v", err)
+		t.Errorf("cancelled after the first part: %v", err)
 	}
 }
 
-// What is fed how, by engine, memory and environment.
+// FeedingOf depends on engine, memory and environment.
 func TestFeeding(t *testing.T) {
 	const gib = 1 << 30
 	for _, c := range []struct {
@@ -228,7 +228,7 @@ func TestFeeding(t *testing.T) {
 	}
 }
 
-// A checkpoint that cannot be written, which is learned while steps go on, fails the run; nothing is said to be saved.
+// A checkpoint that cannot be written fails the run, although steps continue meanwhile; it is not recorded as saved.
 func TestCheckpointThatCannotBeWrittenFailsTheRun(t *testing.T) {
 	cfg := little(t, "hrr")
 	cfg.Steps, cfg.CheckpointEvery, cfg.Dataset = 40, 5, "shapes3d-synthetic[every=1000]"
@@ -245,7 +245,7 @@ func TestCheckpointThatCannotBeWrittenFailsTheRun(t *testing.T) {
 		t.Errorf("it is %s, saved at step %d: %q (%v)", status.State, status.Checkpoint, status.Reason, err)
 	}
 
-	// Half of a checkpoint, which nothing can be resumed from, takes no room.
+	// Half of a checkpoint, from which nothing can be resumed, is removed.
 	f = create(t, cfg)
 	if err := os.MkdirAll(filepath.Join(f.CheckpointPath(5), "in the way"), 0o755); err != nil {
 		t.Fatal(err)
@@ -254,16 +254,16 @@ func TestCheckpointThatCannotBeWrittenFailsTheRun(t *testing.T) {
 		t.Errorf("the run ends with %v", err)
 	}
 	if _, err := os.Stat(f.OptimizerPath(5)); !os.IsNotExist(err) {
-		t.Errorf("the optimizer of step 5 is left alone: %v", err)
+		t.Errorf("the optimizer of step 5 was not removed: %v", err)
 	}
 }
 
-// apart is an engine that, as a GPU does, holds its buffers where the host cannot reach them.
+// apart is an engine whose buffers the host cannot access, like a GPU's.
 type apart struct{ backends.Backend }
 
 func (apart) HasSharedBuffers() bool { return false }
 
-// On an engine with memory of its own, images, indices and noise are moved there beforehand and steps measure the same.
+// On an engine with its own memory, images, indices and noise are moved there first, and steps measure the same values.
 func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
 	cfg := little(t, "betavae")
 	set, err := data.Open(t.Context(), "shapes3d-synthetic[every=10000]", t.TempDir())
@@ -326,7 +326,7 @@ func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
 	}
 }
 
-// What is said of a GPU's memory counts the dataset where it lies there, and says so where it does not fit at all.
+// The out-of-memory message counts a resident dataset, and reports a dataset that does not fit at all.
 func TestMemoryThatDoesNotSuffice(t *testing.T) {
 	set, err := data.Open(t.Context(), "shapes3d-synthetic", t.TempDir())
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// Every model learns Shapes3D at a width where its few steps take seconds: the reconstruction's error falls by 15%, and PSNR on the evaluation
-// set rises by half a decibel at least; in a third of the steps they fall and rise less.
+// Every model learns Shapes3D at a width where a few steps take seconds: the reconstruction error falls by at least 15% and PSNR on the
+// evaluation set rises by at least 0.5 dB; with a third of the steps the thresholds are lower.
 func TestEveryModelLearns(t *testing.T) {
 	for _, name := range model.ModelNames() {
 		t.Run(name, func(t *testing.T) {
 			if name != "hrr" && name != "factorvae" && name != "betavae" {
-				expect.Long(t) // TestEveryModelResumes has them all, for fewer steps
+				expect.Long(t) // TestEveryModelResumes covers all models, with fewer steps
 			}
 			cfg, fall, gain := little(t, name), 0.15, 0.5
 			if !expect.All() { // a third of the steps
@@ -39,7 +39,7 @@ func TestEveryModelLearns(t *testing.T) {
 			}
 			first, last := points[0].Values, points[len(points)-1].Values
 			if !(last["recon"] < (1-fall)*first["recon"]) {
-				t.Errorf("the reconstruction's error went from %.3f to %.3f", first["recon"], last["recon"])
+				t.Errorf("reconstruction error went from %.3f to %.3f", first["recon"], last["recon"])
 			}
 			early, late := points[cfg.EvalEvery-1].Values["psnr/eval"], last["psnr/eval"]
 			if !(late > early+gain) {
@@ -51,7 +51,7 @@ func TestEveryModelLearns(t *testing.T) {
 	}
 }
 
-// logged holds a point to the names under which a model's terms and statistics are documented.
+// logged checks that a point has the documented names of a model's terms and statistics.
 func logged(t *testing.T, name string, values map[string]float64) {
 	t.Helper()
 	want := []string{"total", "recon", "grad_norm", "latent/mean", "latent/var", "latent/norm2", "images_per_second", "infom/eval", "infoe/eval", "infoc/eval", "owned/factors", "owned/coverage", "eval_seconds"}
@@ -80,17 +80,17 @@ func logged(t *testing.T, name string, values map[string]float64) {
 	}
 	for _, series := range want {
 		if v, ok := values[series]; !ok || math.IsNaN(v) {
-			t.Errorf("%s is %v, there: %v", series, v, ok)
+			t.Errorf("%s is %v, present: %v", series, v, ok)
 		}
 	}
 }
 
-// A run that is gone on with measures what one in a single piece does, to the last bit: batches, noise and
-// optimizer are where they were.
+// A resumed run measures the same as an uninterrupted one, bit for bit: batches, noise and optimizer continue
+// where they stopped.
 func TestEveryModelResumes(t *testing.T) {
 	for _, name := range model.ModelNames() {
 		t.Run(name, func(t *testing.T) {
-			if !slices.Contains([]string{"hrr", "factorvae", "annealedvae"}, name) { // codes, two optimizers, noise and a weight that grows
+			if !slices.Contains([]string{"hrr", "factorvae", "annealedvae"}, name) { // these cover codes, two optimizers, noise and annealing
 				expect.Long(t)
 			}
 			resumes(t, little(t, name))
@@ -138,7 +138,7 @@ func resumes(t *testing.T, cfg model.Config) {
 	}
 }
 
-// little is a configuration that learns something in seconds.
+// little returns a configuration that learns something in seconds.
 func little(t *testing.T, name string) model.Config {
 	t.Helper()
 	c, err := model.Default(name, "tiny", "shapes3d-synthetic")
@@ -153,7 +153,7 @@ func little(t *testing.T, name string) model.Config {
 	case "factorvae":
 		c.DiscWidth, c.DiscLayers = 16, 2
 	case "annealedvae":
-		c.GammaKL = 10 // with the published 1000 these few steps follow the capacity alone
+		c.GammaKL = 10 // with the published 1000 these few steps only fit the capacity
 	case "tripod":
 		c.LambdaNHP = 1e-4 // at this rate 1e-2 saturates latents before the decoder has learned anything
 	}
@@ -185,7 +185,7 @@ func pointsOf(t *testing.T, f *folder.Folder) []model.Point {
 	return points
 }
 
-// TestFailureIsToldOnce: a failure is returned and kept as the run's reason; the log, which stands above it on a terminal, does not say it again.
+// TestFailureIsToldOnce: a failure is returned and stored as the run's reason; the log, printed above it on a terminal, does not repeat it.
 func TestFailureIsToldOnce(t *testing.T) {
 	cfg := little(t, "hrr")
 	cfg.Dataset = "no-such-set"
@@ -201,7 +201,7 @@ func TestFailureIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestLateProcess refuses a process that was started for an attempt which another has begun, and leaves what that one said.
+// TestLateProcess rejects a process for an attempt that another process has already begun, and keeps that one's status.
 func TestLateProcess(t *testing.T) {
 	f := create(t, little(t, "hrr"))
 	said := model.Status{State: model.Stopped, Reason: "Stopped, saved.", Attempt: 3, Step: 20}
@@ -210,7 +210,7 @@ func TestLateProcess(t *testing.T) {
 	}
 	err := Run(t.Context(), Request{Folder: f, DataDir: t.TempDir(), Log: slog.New(slog.DiscardHandler), Attempt: 3})
 	if !errors.Is(err, model.ErrConflict) {
-		t.Errorf("the third process beside the third: %v", err)
+		t.Errorf("second process for attempt 3: %v", err)
 	}
 	kept, err := f.Status()
 	if kept.Updated = said.Updated; kept != said || err != nil {
@@ -218,11 +218,11 @@ func TestLateProcess(t *testing.T) {
 	}
 }
 
-// A run that diverges says so, names the checkpoint that is kept, or that there is none, and never keeps numbers that are not finite.
+// A diverging run reports it and which checkpoint is kept, or that there is none, and never saves non-finite numbers.
 func TestDiverged(t *testing.T) {
 	for _, c := range []struct {
 		name       string
-		checkpoint int // steps between them
+		checkpoint int // steps between checkpoints
 		want       string
 	}{
 		{"before the first checkpoint", 1000, "no checkpoint was saved"},

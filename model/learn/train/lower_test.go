@@ -18,7 +18,7 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// lowered has a trainer write its programs for XLA.
+// lowered returns a trainer's programs for XLA.
 func lowered(t *testing.T, cfg model.Config, devices int, do func(*Trainer) error) []string {
 	t.Helper()
 	xla := lower.New(devices)
@@ -27,13 +27,13 @@ func lowered(t *testing.T, cfg model.Config, devices int, do func(*Trainer) erro
 		t.Fatal(err)
 	}
 	if err := do(trainer); !errors.Is(err, lower.ErrLowered) {
-		t.Fatalf("XLA refuses: %v", err)
+		t.Fatalf("XLA rejects: %v", err)
 	}
 	return xla.Programs()
 }
 
-// Every model's step, alone and several in a call, from images and from a dataset on the device, and its reconstruction are programs
-// that XLA's builder accepts.
+// XLA's builder accepts the programs of every model's reconstruction and of its steps: one or several per call, from images or from a
+// resident dataset.
 func TestStepsAreProgramsOfXLA(t *testing.T) {
 	const batch = 4
 	images := make([]byte, 2*batch*64*64*3)
@@ -69,12 +69,12 @@ func TestStepsAreProgramsOfXLA(t *testing.T) {
 				}
 				text := 1 << 20
 				if name == "factorvae" {
-					text += 1 << 18 // the second player's optimizer
+					text += 1 << 18 // the discriminator's optimizer
 				}
 				if size := len(programs[0]); size > text {
-					t.Errorf("the program has %d bytes: something large is in it as text", size)
+					t.Errorf("program has %d bytes; it probably contains a large constant as text", size)
 				}
-				// images of the widest layer, or circulant matrices; the summands of a product of matrices would be more
+				// feature maps of the widest layer, or circulant matrices; the terms of a matrix product would be larger
 				allowed := max(batch*64*64*8, 128*9*128, cfg.DiscWidth*cfg.DiscWidth)
 				if name == "tripod" {
 					allowed = batch * (1 + 4*cfg.Probes) * 32 * 32 * 16 // Up 3 of images and probes
@@ -89,7 +89,7 @@ func TestStepsAreProgramsOfXLA(t *testing.T) {
 
 var dimensions = regexp.MustCompile(`tensor<([0-9]+(?:x[0-9]+)*)x[a-z]`)
 
-// largest is the number of elements of a program's largest tensor.
+// largest returns the number of elements of a program's largest tensor.
 func largest(program string) (most int) {
 	for _, m := range dimensions.FindAllStringSubmatch(program, -1) {
 		n := 1

@@ -18,7 +18,7 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// losses are the total loss and the gradient's norm of the first steps on the built-in images.
+// losses returns the total loss and gradient norm of the first steps on the built-in images.
 func losses(t *testing.T, cfg model.Config, steps int) (total, norm []float64) {
 	t.Helper()
 	set, err := data.Open(t.Context(), cfg.Dataset, t.TempDir())
@@ -53,18 +53,18 @@ func losses(t *testing.T, cfg model.Config, steps int) (total, norm []float64) {
 	return total, norm
 }
 
-// mixable are the models that bf16 is offered for: Tripod's second differences need more digits.
+// mixable lists the models that support bf16; Tripod's second differences need more precision.
 func mixable() []string {
 	return slices.DeleteFunc(model.ModelNames(), func(name string) bool { return name == "tripod" })
 }
 
-// With bf16 every model's loss goes down as with float32, and differs from it by what operands of 8 significant bits explain.
+// With bf16 every model's loss falls as with float32, and differs from it no more than operands of 8 significant bits explain.
 func TestMixedPrecisionLearnsAlike(t *testing.T) {
 	const steps = 6
 	for _, name := range mixable() {
 		t.Run(name, func(t *testing.T) {
 			if name != "hrr" {
-				expect.Long(t) // TestMixedProgram has all
+				expect.Long(t) // TestMixedProgram covers all models
 			}
 			cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
 			if err != nil {
@@ -96,7 +96,7 @@ var (
 	halfType = regexp.MustCompile(`tensor<[0-9x]*bf16>`)
 )
 
-// halves counts, by name, the operations that read or give bfloat16 and that the results of a program hang on; XLA drops the others.
+// halves counts, by name, the operations with bfloat16 operands or results that a program's results depend on; XLA drops the others.
 func halves(t *testing.T, program string) map[string]int {
 	type operation struct {
 		name   string
@@ -116,7 +116,7 @@ func halves(t *testing.T, program string) map[string]int {
 			wanted = value.FindAllString(line, -1)
 		}
 		if last != nil {
-			last.halves = last.halves || halfType.MatchString(line) // its types follow its attributes and regions
+			last.halves = last.halves || halfType.MatchString(line) // types follow attributes and regions
 		}
 	}
 	if len(wanted) < 50 {
@@ -138,7 +138,7 @@ func halves(t *testing.T, program string) map[string]int {
 	return kinds
 }
 
-// Only convolutions and products of encoder and decoder are bfloat16: no sum, no distance, no variable and no moment is.
+// Only convolutions and products in encoder and decoder are bfloat16, not sums, distances, variables or moments.
 func TestMixedProgram(t *testing.T) {
 	images := make([]byte, 4*64*64*3)
 	for _, name := range mixable() {
@@ -150,10 +150,10 @@ func TestMixedProgram(t *testing.T) {
 		step := lowered(t, cfg, 1, func(t *Trainer) error { _, err := t.Step(1, images); return err })[0]
 		kinds := halves(t, step)
 		for _, moved := range []string{"convert", "reverse", "reshape", "transpose", "broadcast_in_dim", "constant", "subtract", "select", "slice", "negate"} {
-			delete(kinds, moved) // what carries operands, and their links to gradients of our own
+			delete(kinds, moved) // operations that move operands or link custom gradients
 		}
-		if want := map[string]int{"convolution": 26, "dot_general": 21}; !maps.Equal(kinds, want) { // three for each layer; images need no gradient
-			t.Errorf("%s: in bfloat16 are %v, not %v", name, kinds, want)
+		if want := map[string]int{"convolution": 26, "dot_general": 21}; !maps.Equal(kinds, want) { // three per layer; images need no gradient
+			t.Errorf("%s: bfloat16 operations are %v, want %v", name, kinds, want)
 		}
 		seen := lowered(t, cfg, 1, func(t *Trainer) error { _, _, err := t.Reconstruct(images); return err })[0]
 		if halfType.MatchString(seen) {
@@ -163,7 +163,7 @@ func TestMixedProgram(t *testing.T) {
 }
 
 func TestScoresSayThePrecision(t *testing.T) {
-	undo, _ := kernel.ForceHalf("plain C") // so that bf16x3 computes here
+	undo, _ := kernel.ForceHalf("plain C") // so that bf16x3 is available here
 	defer undo()
 	for precision, want := range map[string]string{"": model.Float32, model.Float32: model.Float32, model.BF16: model.BF16, model.BF16x3: model.BF16x3} {
 		cfg := little(t, "qlae")

@@ -6,14 +6,14 @@ import (
 	"slotscope/model/host"
 )
 
-// watched measures what this process takes of the machine, at most every watchEvery.
+// watched measures this process's CPU and memory use, at most every watchEvery.
 type watched struct {
 	at   time.Time
 	used time.Duration // processor time at that moment
 }
 
-// take returns what a point tells of the process since the last call: process/cpu, the processors that it kept busy on average, and
-// process/memory, the memory that it holds in GiB; nil where it is not due, and what the system does not tell is left out.
+// take returns the process's series: process/cpu, the average number of busy processors since the last call, and process/memory, the
+// resident memory in GiB. It returns nil if it is not due, and omits values that the system does not provide.
 func (w *watched) take(now time.Time) map[string]float64 {
 	if !w.at.IsZero() && now.Sub(w.at) < watchEvery {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"slotscope/model/host"
 )
 
-// TestProcessUse: busy work shows as about one processor, memory as what is held, and nothing is told before its time.
+// TestProcessUse: a busy loop is reported as about one processor, held memory is reported, and nothing is reported before it is due.
 func TestProcessUse(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells the memory of a process")
+		t.Skip("process memory is available only on Linux")
 	}
 	var w watched
 	ballast := make([]byte, 200<<20)
@@ -21,13 +21,13 @@ func TestProcessUse(t *testing.T) {
 	began := time.Now()
 	first := w.take(began)
 	if first["process/memory"] < 0.19 || first["process/memory"] > 64 {
-		t.Errorf("200 MiB are held, %v GiB are told", first["process/memory"])
+		t.Errorf("200 MiB are held, %v GiB are reported", first["process/memory"])
 	}
 	if _, told := first["process/cpu"]; told {
-		t.Error("one moment tells no share of time")
+		t.Error("CPU use is reported after a single measurement")
 	}
 	if w.take(began.Add(watchEvery/2)) != nil {
-		t.Error("told before its time")
+		t.Error("reported before it is due")
 	}
 	used := host.CPU()
 	for now := used; now-used < 100*time.Millisecond; now = host.CPU() {

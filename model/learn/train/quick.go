@@ -13,18 +13,18 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// quick is what is measured every EvalEvery steps beside PSNR: faithfulness, owned factors and InfoMEC, on the first images of the
-// run's evaluation set. InfoE of so few rows is higher than that of an evaluation's 10,000, the more so the more codes are in use:
-// compare it with itself alone.
+// quick measures faithfulness, owned factors and InfoMEC besides PSNR every EvalEvery steps, on the first images of the run's evaluation
+// set. InfoE on so few rows is higher than on an evaluation's 10,000, and more so the more codes are in use, so compare it only with
+// itself.
 type quick struct {
 	encoder *evaluate.Encoder
-	index   []int         // [n] of the dataset's images
+	index   []int         // [n] dataset indices of the images
 	noInfo  bool          // InfoMEC cannot be measured on this dataset
-	spent   time.Duration // that this process has measured for
-	since   time.Time     // when it began to train
+	spent   time.Duration // time that this process has spent measuring
+	since   time.Time     // when training began
 }
 
-// openQuick chooses the images and prepares to encode them.
+// openQuick selects the images and prepares the encoder.
 func (s *session) openQuick() (err error) {
 	s.quick.since = time.Now()
 	info := s.set.Info()
@@ -36,13 +36,12 @@ func (s *session) openQuick() (err error) {
 	return err
 }
 
-// encoder encodes by the model in training.
+// encoder returns an encoder with the model in training.
 func (t *Trainer) encoder(image ae.Image) (*evaluate.Encoder, error) {
 	return evaluate.NewEncoder(t.backend, t.net, t.store, t.scope, image)
 }
 
-// evaluate adds to a point what is measured every EvalEvery steps, and the seconds that this took. It reads the model and changes
-// nothing of the training.
+// evaluate adds the measurements due every EvalEvery steps to a point, and their duration in seconds. It does not affect training.
 func (s *session) evaluate(values map[string]float64) (err error) {
 	began := time.Now()
 	if values["psnr/eval"], err = s.psnr(context.Background(), min(quickImages, s.cfg.EvalImages), nil); err != nil {
@@ -57,7 +56,7 @@ func (s *session) evaluate(values map[string]float64) (err error) {
 	return nil
 }
 
-// measureSlots adds what the slots say of the model. What is undefined is left out.
+// measureSlots adds the series measured on slots, without undefined values.
 func (s *session) measureSlots(values map[string]float64) error {
 	encoded, err := s.quick.encoder.Encode(context.Background(), s.set, s.quick.index)
 	if err != nil {
@@ -80,7 +79,7 @@ func (s *session) measureSlots(values map[string]float64) error {
 	return nil
 }
 
-// infoMEC is InfoM, InfoE and InfoC as an evaluation has them, but for the number of rows; nothing where no factor varies.
+// infoMEC returns InfoM, InfoE and InfoC as in an evaluation, but on fewer rows; nil if no factor varies.
 func (s *session) infoMEC(encoded evaluate.Encoded) (map[string]float64, error) {
 	if s.quick.noInfo {
 		return nil, nil
@@ -92,7 +91,7 @@ func (s *session) infoMEC(encoded evaluate.Encoded) (map[string]float64, error) 
 	}
 	info, err := metric.MeasureInfo(context.Background(), table, metric.Options{Seed: s.cfg.Seed})
 	if err != nil {
-		s.Log.Warn("InfoMEC is not measured while training", "why", err) // factors that are no classes, say: it would be so at every step
+		s.Log.Warn("InfoMEC is not measured during training", "why", err) // for example, factors that are not classes; every step would fail
 		s.quick.noInfo = true
 		return nil, nil
 	}
@@ -105,7 +104,7 @@ func (q quick) close() {
 	}
 }
 
-// share is how much of the time since training began went into measuring, 0 to 1.
+// share returns the fraction of the time since training began that was spent measuring, 0 to 1.
 func (q quick) share() float64 {
 	if all := time.Since(q.since); !q.since.IsZero() && all > 0 {
 		return float64(q.spent) / float64(all)

@@ -8,8 +8,8 @@ import (
 	"slotscope/model/expect"
 )
 
-// TestMeasuringShare: at tiny's default cadence, what is measured while training takes less than 5% of the time. A step and a
-// measurement are timed beside each other, so that a busy machine slows both.
+// TestMeasuringShare: at tiny's default cadence, measurements during training take less than 5% of the time. Steps and measurements
+// are timed in alternation, so that load on the machine slows both.
 func TestMeasuringShare(t *testing.T) {
 	expect.Long(t)
 	cfg, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
@@ -39,7 +39,7 @@ func TestMeasuringShare(t *testing.T) {
 	}
 }
 
-// TestNoFactors: a dataset whose factors do not vary trains, and nothing but PSNR is measured.
+// TestNoFactors: a dataset whose factors do not vary can be trained on, and only PSNR is measured.
 func TestNoFactors(t *testing.T) {
 	cfg := little(t, "hrr")
 	cfg.Dataset = "shapes3d-synthetic[shape=#0;scale=#0;orientation=#0;floor_hue=#0;wall_hue=#0;object_hue=#0]"

@@ -2,7 +2,7 @@ package train
 
 import "time"
 
-// rate measures steps per second over the last rateOver.
+// rate measures steps per second over the last rateOver interval.
 type rate struct{ marks []mark }
 
 type mark struct {
@@ -12,7 +12,7 @@ type mark struct {
 
 func (r *rate) restart(now time.Time, step int) { r.marks = []mark{{now, step}} }
 
-// add notes that step was reached and returns the steps per second since the oldest note that counts.
+// add records that step was reached and returns the steps per second since the oldest mark in the interval.
 func (r *rate) add(now time.Time, step int) float64 {
 	r.marks = append(r.marks, mark{now, step})
 	for len(r.marks) > 2 && now.Sub(r.marks[1].at) >= rateOver {

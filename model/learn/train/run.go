@@ -22,31 +22,31 @@ import (
 )
 
 const (
-	windowBatches = 100                    // batches behind perplexity/window and perplexity/used
-	quickImages   = 512                    // images behind psnr/eval while training, or EvalImages if fewer
-	flushEvery    = 250 * time.Millisecond // how long a point may stay unwritten
-	statusEvery   = time.Second            // how often state.json is renewed
-	rateOver      = 10 * time.Second       // what images per second is averaged over
-	watchEvery    = 5 * time.Second        // how often a GPU is asked how it is
+	windowBatches = 100                    // batches for perplexity/window and perplexity/used
+	quickImages   = 512                    // images for psnr/eval during training, or EvalImages if fewer
+	flushEvery    = 250 * time.Millisecond // maximum delay before a point is written
+	statusEvery   = time.Second            // interval between updates of state.json
+	rateOver      = 10 * time.Second       // averaging interval of images per second
+	watchEvery    = 5 * time.Second        // interval between queries of the GPU's state
 )
 
 // Request is one attempt at a run.
 type Request struct {
 	Folder   *folder.Folder
-	DataDir  string // where datasets lie
-	Revision string // of this program, for the record
-	Attempt  int    // which process of the run this is to be, the first 1; 0 for whichever comes next
-	// QueueEvaluation leaves a request in the folder of a run that finishes, where its configuration wants it evaluated.
+	DataDir  string // folder of datasets
+	Revision string // of this program, recorded with the run
+	Attempt  int    // expected number of this attempt, from 1; 0 for the next one
+	// QueueEvaluation queues an evaluation in the folder of a run that finishes, if its configuration has Evaluate set.
 	QueueEvaluation bool
 
-	Log *slog.Logger // what happens, a line each
-	// Report is called about every second with the present status and the newest value of every series, which it must not keep; may be nil.
+	Log *slog.Logger // progress, one line per event
+	// Report is called about every second with the current status and the newest value of every series, which it must not retain; may be nil.
 	Report func(model.Status, model.Config, map[string]float64)
 }
 
-// Run trains the run of a folder from its newest checkpoint, or from nothing, to its last step, holding the folder's
+// Run trains the run of a folder from its newest checkpoint, or from scratch, to its last step, while holding the folder's
 // lock. Cancelling ctx saves a checkpoint and ends the run as stopped; the error then has ctx.Err() in its chain. Any
-// other error ends it as failed. Whatever happens, state.json says it.
+// other error ends it as failed. state.json records the result in every case.
 func Run(ctx context.Context, req Request) (err error) {
 	lock, err := req.Folder.Lock()
 	if err != nil {
@@ -58,12 +58,12 @@ func Run(ctx context.Context, req Request) (err error) {
 		return err
 	}
 	if next := s.status.Attempt + 1; req.Attempt != 0 && req.Attempt != next {
-		return fmt.Errorf("run %s: its process number %d was started before: %w", req.Folder.ID(), req.Attempt, model.ErrConflict)
+		return fmt.Errorf("run %s: attempt %d has already been started: %w", req.Folder.ID(), req.Attempt, model.ErrConflict)
 	}
 	s.begin()
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the trainer failed: %v", p)
+			err = fmt.Errorf("training panicked: %v", p)
 			req.Log.Error("panic", "value", p, "stack", stack())
 		}
 		s.close()
@@ -75,7 +75,7 @@ func Run(ctx context.Context, req Request) (err error) {
 	return s.train(ctx)
 }
 
-// session is one attempt at a run while it lasts.
+// session is the state of one attempt at a run.
 type session struct {
 	Request
 	cfg     model.Config
@@ -86,11 +86,11 @@ type session struct {
 	points  *folder.Appender
 	sampler data.Sampler
 	feeding Feeding
-	copying bool // the dataset is on its way to the device
+	copying bool // the dataset is being copied to the device
 	usage   *metric.Usage
 	quick   quick
 	rate    rate
-	gpu     *gpu.Watcher // nil where no GPU computes
+	gpu     *gpu.Watcher // nil without a GPU
 	process watched
 	early   early
 	better  better
@@ -98,13 +98,13 @@ type session struct {
 	told    time.Time          // last write of state.json
 	newest  map[string]float64 // last value of every series
 
-	saving  int          // step of the newest checkpoint that was begun
-	written <-chan error // how its writing ends; nil where none is being written
+	saving  int          // step of the last checkpoint whose writing began
+	written <-chan error // result of writing it; nil if none is being written
 }
 
-// begin marks the run as running under this process, before anything can go wrong.
+// begin marks the run as running in this process, before anything can fail.
 func (s *session) begin() {
-	now := time.Now().UTC().Truncate(time.Millisecond) // as the index keeps times
+	now := time.Now().UTC().Truncate(time.Millisecond) // the index's precision
 	if s.status.Started.IsZero() {
 		s.status.Started = now
 	}
@@ -117,7 +117,7 @@ func (s *session) begin() {
 	s.tell(now)
 }
 
-// open brings up everything that a step needs and returns to the newest checkpoint.
+// open prepares everything that a step needs and restores the newest checkpoint.
 func (s *session) open(ctx context.Context) (err error) {
 	if bad := s.cfg.Validate(); bad != nil {
 		return fmt.Errorf("config.json: %w", bad)
@@ -173,20 +173,20 @@ func (s *session) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// measured is what a call's steps measured, not recorded yet.
+// measured holds the measurements of a call's steps that are not recorded yet.
 type measured struct {
 	first        int
 	steps        []Step
 	began, ended time.Time
 }
 
-// train takes the steps that are left. While a call of several steps works, the one before is recorded and the next prepared.
+// train takes the remaining steps. While a call of several steps runs, the previous one is recorded and the next prepared.
 func (s *session) train(ctx context.Context) error {
 	feeding, end := context.WithCancel(ctx)
 	next := s.feed(feeding, s.status.Step+1)
 	defer func() {
 		end()
-		for range next { // until nothing is prepared any more
+		for range next { // drain prepared calls
 		}
 	}()
 	s.rate.restart(time.Now(), s.status.Step)
@@ -217,7 +217,7 @@ func (s *session) train(ctx context.Context) error {
 			break
 		}
 	}
-	if s.status.ImagesPerSecond == 0 { // a run too short to have told its speed; sweeps estimate by it
+	if s.status.ImagesPerSecond == 0 { // a very short run has no speed yet, but sweep estimates need it
 		s.pace(time.Now())
 	}
 	if err := s.keepAll(); err != nil {
@@ -226,7 +226,7 @@ func (s *session) train(ctx context.Context) error {
 	return s.score(ctx)
 }
 
-// stop saves what was learned since the last checkpoint and returns why the run ends.
+// stop saves a checkpoint and returns why the run ends.
 func (s *session) stop(ctx context.Context) error {
 	s.status.State = model.Stopping
 	s.tell(time.Now())
@@ -236,7 +236,7 @@ func (s *session) stop(ctx context.Context) error {
 	return fmt.Errorf("stopped after step %d: %w", s.status.Step, ctx.Err())
 }
 
-// record writes down what a call measured, a point for each step, and does what is due after its last; nil is nothing.
+// record writes a point for each step of a call and does what is due after them; it ignores nil.
 func (s *session) record(m *measured) error {
 	if m == nil {
 		return nil
@@ -251,7 +251,7 @@ func (s *session) record(m *measured) error {
 	return nil
 }
 
-// point records what one step measured at a time.
+// point records the measurements of one step.
 func (s *session) point(step int, out Step, at time.Time) error {
 	if s.gpu != nil {
 		maps.Copy(out.Values, s.gpu.Take())
@@ -284,14 +284,14 @@ func (s *session) point(step int, out Step, at time.Time) error {
 	return s.keep(time.Now())
 }
 
-// round32 keeps of every value what a float32 holds, as most are: it is stored in half the space, and is the same now and when read back.
+// round32 rounds every value to float32, which most are already. This halves storage and keeps values equal after reading them back.
 func round32(values map[string]float64) {
 	for name, v := range values {
 		values[name] = float64(float32(v))
 	}
 }
 
-// entries numbers the codebook's entries that codes, [B, m], stand for.
+// entries returns the indices of the codebook entries of codes, [B, m].
 func entries(c model.Config, codes []int32) []int32 {
 	out := make([]int32, len(codes))
 	for i, code := range codes {
@@ -300,7 +300,7 @@ func entries(c model.Config, codes []int32) []int32 {
 	return out
 }
 
-// keep does what is due after a step: samples, a checkpoint, points to the disk, the status.
+// keep does what is due after a step: writing samples, a checkpoint, points and the status.
 func (s *session) keep(now time.Time) error {
 	step := s.status.Step
 	if step == 1 || step%s.cfg.SampleEvery == 0 || step == s.cfg.Steps {
@@ -331,7 +331,7 @@ func (s *session) keep(now time.Time) error {
 	return nil
 }
 
-// pace brings the status's speed, and the time left by it, up to date.
+// pace updates the status's speed and remaining time.
 func (s *session) pace(now time.Time) {
 	perSecond := s.rate.add(now, s.status.Step)
 	s.status.ImagesPerSecond = perSecond * float64(s.cfg.Batch)
@@ -341,28 +341,28 @@ func (s *session) pace(now time.Time) {
 	}
 }
 
-// tell renews state.json. A write that fails loses nothing but news: the points and checkpoints say where the run is.
+// tell writes state.json and calls Report. A failed write is only logged, because points and checkpoints hold the run's progress.
 func (s *session) tell(now time.Time) {
 	s.told, s.status.Updated = now, now.UTC()
 	if err := s.Folder.SetStatus(s.status); err != nil {
-		s.Log.Error("state.json not renewed", "error", err)
+		s.Log.Error("could not write state.json", "error", err)
 	}
 	if s.Report != nil {
 		s.Report(s.status, s.cfg, s.newest)
 	}
 }
 
-// close ends what open began, in reverse order.
+// close releases what open acquired, in reverse order.
 func (s *session) close() {
 	if s.gpu != nil {
 		s.gpu.Stop()
 	}
 	if err := s.settle(); err != nil {
-		s.Log.Error("checkpoint not saved", "error", err)
+		s.Log.Error("could not save checkpoint", "error", err)
 	}
 	if s.points != nil {
 		if err := s.points.Close(); err != nil {
-			s.Log.Error("points.jsonl not closed", "error", err)
+			s.Log.Error("could not close points.jsonl", "error", err)
 		}
 	}
 	s.quick.close()
@@ -374,11 +374,11 @@ func (s *session) close() {
 	}
 }
 
-// end writes the last status: how the attempt ended, and why.
+// end writes the final status: the attempt's end state and its reason.
 func (s *session) end(ctx context.Context, err error) error {
 	now := time.Now()
 	if err == nil && s.QueueEvaluation && s.cfg.Evaluate != "" {
-		s.queueEvaluation(now) // before anybody reads that the run has finished
+		s.queueEvaluation(now) // before the run is visible as finished
 	}
 	s.status.Ended, s.status.SecondsLeft = now.UTC().Truncate(time.Millisecond), 0
 	switch {
@@ -399,7 +399,8 @@ func (s *session) end(ctx context.Context, err error) error {
 	return err
 }
 
-// logEnd logs how the attempt ended. The error of a failure is the caller's to tell; the log holds it where the reason in state.json is not all of it.
+// logEnd logs the end of the attempt. The caller reports the error of a failure; it is logged here only if the reason in state.json is
+// not the full error.
 func (s *session) logEnd(err error) {
 	about := []any{"state", s.status.State, "share_of_time_measuring", fmt.Sprintf("%.1f%%", 100*s.quick.share())}
 	switch {
@@ -411,7 +412,7 @@ func (s *session) logEnd(err error) {
 	s.Log.Info("ended", about...)
 }
 
-// queueEvaluation asks for the run to be evaluated. The job of a cluster that trains it evaluates it too.
+// queueEvaluation queues an evaluation of the run. On a cluster, the training job runs it.
 func (s *session) queueEvaluation(now time.Time) {
 	job, err := s.Folder.Job()
 	e := model.Evaluation{State: model.Queued, Effort: s.cfg.Evaluate, Asked: now.UTC().Truncate(time.Millisecond)}
@@ -419,6 +420,6 @@ func (s *session) queueEvaluation(now time.Time) {
 		e.Executor = model.Slurm
 	}
 	if err := errors.Join(err, s.Folder.QueueEvaluation(e)); err != nil {
-		s.Log.Error("the evaluation was not queued", "error", err)
+		s.Log.Error("could not queue the evaluation", "error", err)
 	}
 }

@@ -16,8 +16,8 @@ import (
 func pid() int      { return os.Getpid() }
 func stack() string { return string(debug.Stack()) }
 
-// save copies the model and its optimizer and has them written while the run goes on; settle waits for that. Points up to this step
-// are on the disk first, the optimizer second, the model last: a checkpoint that exists has everything that a resume needs.
+// save copies the model and its optimizer and writes them in the background; settle waits for that. Points up to this step are
+// written first, the optimizer second and the model last, so an existing checkpoint has everything that a resume needs.
 func (s *session) save() error {
 	if err := s.settle(); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (s *session) save() error {
 	return nil
 }
 
-// allFinite says whether every number of a checkpoint is finite, and names the first tensor with one that is not.
+// allFinite reports whether every number of a checkpoint is finite, and returns the name of the first tensor that is not.
 func allFinite(file checkpoint.File) (string, bool) {
 	for _, name := range slices.Sorted(maps.Keys(file.Tensors)) {
 		if slices.ContainsFunc(file.Tensors[name].Data, func(v float32) bool { return v-v != 0 }) {
@@ -58,13 +58,13 @@ func (s *session) write(step int, learned, means checkpoint.File) error {
 		return fmt.Errorf("saving the optimizer of step %d: %w", step, err)
 	}
 	if err := checkpoint.Write(s.Folder.CheckpointPath(step), learned); err != nil {
-		os.Remove(s.Folder.OptimizerPath(step)) // of no use alone, and the disk may be full
+		os.Remove(s.Folder.OptimizerPath(step)) // useless alone, and the disk may be full
 		return fmt.Errorf("saving the checkpoint of step %d: %w", step, err)
 	}
 	return nil
 }
 
-// settle waits until the checkpoint that is being written, if one is, is on the disk, and makes it the one to resume from.
+// settle waits for the checkpoint that is being written, if any, and makes it the one to resume from.
 func (s *session) settle() error {
 	if s.written == nil {
 		return nil
@@ -80,7 +80,7 @@ func (s *session) settle() error {
 	return nil
 }
 
-// keepAll makes sure that what was learned up to now is on the disk.
+// keepAll ensures that the current step's checkpoint is saved.
 func (s *session) keepAll() error {
 	err := s.settle()
 	if err == nil && s.status.Checkpoint < s.status.Step {
@@ -93,7 +93,7 @@ func (s *session) meta() map[string]string {
 	return map[string]string{"engine": s.status.Engine, "revision": s.status.Revision, "seed": strconv.FormatInt(s.cfg.Seed, 10)}
 }
 
-// restore returns to the newest checkpoint that can be read whole, and cuts the points back to its step.
+// restore loads the newest intact checkpoint and truncates the points to its step.
 func (s *session) restore() error {
 	at, failure := 0, error(nil)
 	for _, step := range slices.Backward(s.Folder.Checkpoints()) {
@@ -102,9 +102,9 @@ func (s *session) restore() error {
 			at, failure = step, nil
 			break
 		}
-		s.Log.Warn("checkpoint passed over", "step", step, "error", err)
+		s.Log.Warn("checkpoint skipped", "step", step, "error", err)
 		if failure == nil {
-			failure = err // of the newest, the one that was to be gone on from
+			failure = err // report the newest checkpoint's error
 		}
 	}
 	if failure != nil {
@@ -112,7 +112,7 @@ func (s *session) restore() error {
 	}
 	s.status.Step, s.status.Checkpoint, s.status.Resumed = at, at, at
 	if err := s.Folder.TruncatePoints(s.status.Step); err != nil {
-		return fmt.Errorf("cutting the points back to step %d: %w", s.status.Step, err)
+		return fmt.Errorf("truncating the points to step %d: %w", s.status.Step, err)
 	}
 	return nil
 }
@@ -127,17 +127,17 @@ func (s *session) restoreStep(step int) error {
 		return err
 	}
 	if learned.Step != step {
-		return fmt.Errorf("the file says step %d, its name %d: %w", learned.Step, step, model.ErrConflict)
+		return fmt.Errorf("step is %d in the file but %d in its name: %w", learned.Step, step, model.ErrConflict)
 	}
 	return s.trainer.Restore(learned, means)
 }
 
 const (
-	keepNewest = 2  // checkpoints from which the run can be resumed
-	keepSpread = 24 // older ones, spread over the run, to look back at
+	keepNewest = 2  // newest checkpoints, from which the run can be resumed
+	keepSpread = 24 // older checkpoints, spread over the run, for comparison
 )
 
-// prune removes checkpoints that are neither among the newest nor spread over the run. What cannot be removed stays.
+// prune removes checkpoints that are not the best, among the newest or among those spread over the run. It ignores errors.
 func (s *session) prune() {
 	steps := s.Folder.Checkpoints()
 	old := steps[:max(0, len(steps)-keepNewest)]

@@ -9,12 +9,12 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 )
 
-// simulated is an engine of several devices on one that has a single one. It stands for XLA's partitioner: a program is written for whole
-// batches, each device is given its parts and hands back its own. Copies that ought to be equal on all devices are compared.
+// simulated is an engine with several devices on top of one with a single device. It replaces XLA's partitioner: a program is written for
+// whole batches, and each device receives and returns its own parts. It checks that copies are equal on all devices.
 type simulated struct {
 	backends.Backend
 	devices int
-	split   int // inputs that devices shared so far
+	split   int // inputs shared among devices so far
 }
 
 // simBuffer is on one of the devices.
@@ -29,7 +29,7 @@ func (s *simulated) Finalize()              {}
 
 func (s *simulated) BufferFromFlatData(device backends.DeviceNum, flat any, shape shapes.Shape) (backends.Buffer, error) {
 	if int(device) >= s.devices {
-		return nil, fmt.Errorf("there is no device %d", device)
+		return nil, fmt.Errorf("no device %d", device)
 	}
 	b, err := s.Backend.BufferFromFlatData(0, flat, shape)
 	return &simBuffer{b, device}, err
@@ -96,7 +96,7 @@ func (b *simBuilder) DistributedAutoSharding(meshes ...backends.Mesh) error {
 
 func (b *simBuilder) DeviceAssignment(devices ...backends.DeviceNum) error {
 	if len(devices) != b.devices {
-		return fmt.Errorf("%d devices are assigned, not %d", len(devices), b.devices)
+		return fmt.Errorf("%d devices assigned, want %d", len(devices), b.devices)
 	}
 	return nil
 }
@@ -109,14 +109,14 @@ func (b *simBuilder) Parameter(name string, shape shapes.Shape, spec *backends.S
 func (b *simBuilder) Compile(outputs []backends.Op, specs []*backends.ShardingSpec) (backends.Executable, error) {
 	for _, spec := range specs {
 		if axisOf(spec) >= 0 {
-			return nil, fmt.Errorf("a result is shared: %+v", spec)
+			return nil, fmt.Errorf("result is sharded: %+v", spec)
 		}
 	}
 	inner, err := b.Builder.Compile(outputs, nil)
 	return &simExecutable{inner, b}, err
 }
 
-// axisOf is the axis that devices share, −1 for none.
+// axisOf returns the sharded axis, −1 for none.
 func axisOf(spec *backends.ShardingSpec) int {
 	if spec != nil {
 		for axis, names := range spec.Axes {
@@ -133,7 +133,7 @@ type simExecutable struct {
 	of *simBuilder
 }
 
-// Execute takes and gives the buffers of the first device, then those of the second, and so on.
+// Execute takes and returns the buffers of the first device, then those of the second, and so on.
 func (e *simExecutable) Execute(inputs []backends.Buffer, donate []bool, _ backends.DeviceNum) ([]backends.Buffer, error) {
 	s, each := e.of.on, len(e.of.inputs)
 	if len(inputs) != each*e.of.devices {
@@ -145,7 +145,7 @@ func (e *simExecutable) Execute(inputs []backends.Buffer, donate []bool, _ backe
 		for device := range e.of.devices {
 			part := inputs[device*each+i]
 			if on := part.(*simBuffer).device; int(on) != device {
-				return nil, fmt.Errorf("input %d of device %d lies on device %d", i, device, on)
+				return nil, fmt.Errorf("input %d of device %d is on device %d", i, device, on)
 			}
 			parts = append(parts, part)
 		}
@@ -172,7 +172,7 @@ func (e *simExecutable) Execute(inputs []backends.Buffer, donate []bool, _ backe
 	return all, nil
 }
 
-// join puts the parts of an input together along an axis; where there is none, they are equal.
+// join concatenates the parts of an input along an axis; without an axis, it checks that they are equal.
 func (s *simulated) join(parts []backends.Buffer, axis int) (backends.Buffer, error) {
 	first, shape, err := s.flat(parts[0])
 	if err != nil || len(parts) == 1 {
@@ -185,7 +185,7 @@ func (s *simulated) join(parts []backends.Buffer, axis int) (backends.Buffer, er
 			return nil, err
 		}
 		if axis < 0 && !bytes.Equal(fmt.Append(nil, flat), fmt.Append(nil, first)) {
-			return nil, fmt.Errorf("copies of %s differ from device to device", shape)
+			return nil, fmt.Errorf("copies of %s differ between devices", shape)
 		}
 		all = append(all, reflect.ValueOf(flat))
 	}

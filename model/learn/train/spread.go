@@ -12,11 +12,11 @@ import (
 	"slotscope/model"
 )
 
-// DevicesEnv names how many devices of this machine share every batch of a run: a number, or "all". What the run learns is the same up
-// to rounding.
+// DevicesEnv is the environment variable for the number of this machine's devices that share every batch of a run: a number or "all". It
+// changes the results only by rounding.
 const DevicesEnv = "SLOTSCOPE_DEVICES"
 
-// devicesOf is how many devices, of those that an engine has, share batches of so many images.
+// devicesOf returns how many of an engine's devices share each batch.
 func devicesOf(engine backends.Backend, batch int) (int, error) {
 	text := os.Getenv(DevicesEnv)
 	if text == "" {
@@ -28,24 +28,24 @@ func devicesOf(engine backends.Backend, batch int) (int, error) {
 	}
 	switch {
 	case err != nil || n < 1:
-		return 0, model.Invalid{DevicesEnv: fmt.Sprintf("%q is neither a number of devices nor all", text)}
+		return 0, model.Invalid{DevicesEnv: fmt.Sprintf("%q is not a number of devices; use a number from 1, or all", text)}
 	case n > engine.NumDevices():
-		return 0, model.Invalid{DevicesEnv: fmt.Sprintf("%d devices are asked for; the engine has %d", n, engine.NumDevices())}
+		return 0, model.Invalid{DevicesEnv: fmt.Sprintf("%d devices requested, but the engine has %d", n, engine.NumDevices())}
 	case batch%n != 0:
-		return 0, model.Invalid{DevicesEnv: fmt.Sprintf("%d devices cannot share a batch of %d images equally", n, batch)}
+		return 0, model.Invalid{DevicesEnv: fmt.Sprintf("%d devices cannot share a batch of %d images equally; choose a divisor of the batch size", n, batch)}
 	}
 	return n, nil
 }
 
-// spread is how the inputs of a call lie on several devices; nil where one device takes all.
+// spread is the layout of a call's inputs on several devices; nil for a single device.
 type spread struct {
 	mesh   *distributed.DeviceMesh
-	shared *distributed.ShardingSpec // of [n, B, …]: each device has its part of every batch
-	copied *distributed.ShardingSpec // each device has all
+	shared *distributed.ShardingSpec // for [n, B, …]: each device has its part of every batch
+	copied *distributed.ShardingSpec // each device has a full copy
 }
 
-// Spread has several devices share every batch: XLA takes the step apart, so that each device computes an equal part of the images, and
-// adds up gradients and losses. All of them keep every variable. It is called before the first step.
+// Spread shares every batch among several devices: XLA partitions the step so that each device computes an equal part of the images, and
+// sums gradients and losses. Every device keeps all variables. Call it before the first step.
 func (t *Trainer) Spread(devices int) error {
 	if devices == 1 {
 		return nil
@@ -63,7 +63,7 @@ func (t *Trainer) Spread(devices int) error {
 	return nil
 }
 
-// place splits the inputs of a call, images, coefficients and perhaps noise, and has each part on its way to its device.
+// place splits the inputs of a call (images, coefficients and possibly noise) and starts the transfer of each part to its device.
 func (s *spread) place(backend backends.Backend, inputs []*tensors.Tensor) ([]*distributed.Tensor, error) {
 	var all []*distributed.Tensor
 	for i, in := range inputs {

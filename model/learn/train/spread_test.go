@@ -16,7 +16,7 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// trained takes steps of two at a time on so many devices, and returns every step's values and the model.
+// trained takes steps, two per call, on a number of devices, and returns every step's values and the model.
 func trained(t *testing.T, cfg model.Config, devices int) (steps []Step, learned map[string][]float32) {
 	t.Helper()
 	set, err := data.Open(t.Context(), cfg.Dataset, t.TempDir())
@@ -55,12 +55,12 @@ func trained(t *testing.T, cfg model.Config, devices int) (steps []Step, learned
 			t.Fatal(out.Err)
 		}
 		steps = append(steps, out.Steps...)
-		if _, _, err := trainer.Reconstruct(images[:len(images)/2]); err != nil { // on one device, between steps on several
+		if _, _, err := trainer.Reconstruct(images[:len(images)/2]); err != nil { // runs on one device, between steps on several
 			t.Fatal(err)
 		}
 	}
 	if want := devices > 1; (several.split > 0) != want {
-		t.Errorf("%d inputs were shared among %d devices", several.split, devices)
+		t.Errorf("%d inputs were sharded among %d devices", several.split, devices)
 	}
 	exported, err := trainer.Export()
 	if err != nil {
@@ -73,7 +73,7 @@ func trained(t *testing.T, cfg model.Config, devices int) (steps []Step, learned
 	return steps, learned
 }
 
-// Several devices that share every batch measure and learn what one does, for models with noise and without.
+// Several devices that share every batch measure and learn the same as one, for models with and without noise.
 func TestDevicesShareABatch(t *testing.T) {
 	for _, name := range []string{"hrr", "betatcvae"} {
 		cfg := little(t, name)
@@ -102,10 +102,10 @@ func TestDevicesShareABatch(t *testing.T) {
 	}
 }
 
-// For XLA the step is one program over a mesh of devices, in which images and noise are shared along the batch and all else is copied.
+// For XLA the step is one program over a mesh of devices, with images and noise sharded along the batch and everything else replicated.
 func TestSharedStepIsAProgramOfXLA(t *testing.T) {
 	images := make([]byte, 2*8*64*64*3)
-	names := []string{"hrr", "betavae", "tripod"} // images alone, with noise, with other random numbers
+	names := []string{"hrr", "betavae", "tripod"} // images only, with noise, with other random numbers
 	if expect.All() {
 		names = model.ModelNames()
 	}
@@ -138,7 +138,7 @@ func TestSharedStepIsAProgramOfXLA(t *testing.T) {
 			shared = 2
 		}
 		if !strings.Contains(program, `sdy.mesh`) || strings.Count(head, `{"batch"}`) != shared {
-			t.Errorf("%s: %d inputs are shared:\n%.600s", name, strings.Count(head, `{"batch"}`), program)
+			t.Errorf("%s: %d inputs are sharded:\n%.600s", name, strings.Count(head, `{"batch"}`), program)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestHowManyDevices(t *testing.T) {
 		bad   string
 	}{
 		{"", 7, 1, ""}, {"1", 7, 1, ""}, {"2", 8, 2, ""}, {"all", 8, 4, ""},
-		{"3", 8, 0, "cannot share a batch of 8 images equally"}, {"8", 8, 0, "the engine has 4"}, {"many", 8, 0, "neither"}, {"0", 8, 0, "neither"},
+		{"3", 8, 0, "cannot share a batch of 8 images equally"}, {"8", 8, 0, "the engine has 4"}, {"many", 8, 0, "not a number of devices"}, {"0", 8, 0, "not a number of devices"},
 	} {
 		t.Setenv(DevicesEnv, c.env)
 		n, err := devicesOf(four, c.batch)

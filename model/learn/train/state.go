@@ -11,7 +11,7 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// Checkpoint is the model after a step, ready to be written.
+// Checkpoint returns the model after a step, ready to be written.
 func (t *Trainer) Checkpoint(step int, meta map[string]string) (checkpoint.File, error) {
 	learned, err := t.Export()
 	if err != nil {
@@ -20,7 +20,7 @@ func (t *Trainer) Checkpoint(step int, meta map[string]string) (checkpoint.File,
 	return checkpoint.File{Config: t.cfg, Step: step, Meta: meta, Tensors: learned}, nil
 }
 
-// Optimizer is AdamW's running means after a step, ready to be written.
+// Optimizer returns AdamW's moments after a step, ready to be written.
 func (t *Trainer) Optimizer(step int) (checkpoint.File, error) {
 	means := map[string]checkpoint.Tensor{}
 	for v := range t.optimizer.IterVariablesInScope() {
@@ -35,10 +35,10 @@ func (t *Trainer) Optimizer(step int) (checkpoint.File, error) {
 	return checkpoint.File{Config: t.cfg, Step: step, Tensors: means}, nil
 }
 
-// Restore puts back a model and its optimizer, which must be of one step.
+// Restore loads a model and its optimizer, which must be of the same step.
 func (t *Trainer) Restore(learned, optimizer checkpoint.File) error {
 	if learned.Step != optimizer.Step {
-		return fmt.Errorf("the checkpoint is of step %d, its optimizer of step %d: %w", learned.Step, optimizer.Step, model.ErrConflict)
+		return fmt.Errorf("checkpoint is of step %d but its optimizer of step %d: %w", learned.Step, optimizer.Step, model.ErrConflict)
 	}
 	if err := t.net.Import(t.scope, learned.Tensors); err != nil {
 		return fmt.Errorf("restoring the model of step %d: %w", learned.Step, err)
@@ -47,7 +47,7 @@ func (t *Trainer) Restore(learned, optimizer checkpoint.File) error {
 		name := optimizerName(v.ScopeAndName())
 		saved, ok := optimizer.Tensors[name]
 		if !ok || !slices.Equal(saved.Shape, v.Shape().Dimensions) {
-			return fmt.Errorf("the optimizer's state of step %d lacks %s of shape %v", optimizer.Step, name, v.Shape().Dimensions)
+			return fmt.Errorf("optimizer state of step %d has no %s of shape %v", optimizer.Step, name, v.Shape().Dimensions)
 		}
 		if err := v.SetValue(tensors.FromFlatDataAndDimensions(saved.Data, v.Shape().Dimensions...)); err != nil {
 			return fmt.Errorf("restoring the optimizer's %s: %w", name, err)
@@ -56,7 +56,7 @@ func (t *Trainer) Restore(learned, optimizer checkpoint.File) error {
 	return nil
 }
 
-// optimizerName is the name in a file of the variable /optimizer/m/model.fc1.weight: m/model.fc1.weight.
+// optimizerName returns the name of an optimizer variable in a file: m/model.fc1.weight for /optimizer/m/model.fc1.weight.
 func optimizerName(scopeAndName string) string {
 	return strings.TrimPrefix(scopeAndName, "/optimizer/")
 }

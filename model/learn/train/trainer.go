@@ -1,4 +1,4 @@
-// Package train carries out one run: gradient steps, evaluation, checkpoints, and what the run's folder says of it.
+// Package train executes one run: gradient steps, evaluation, checkpoints and the records in the run's folder.
 package train
 
 import (
@@ -16,28 +16,28 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// Trainer holds a model's variables on an engine and moves them. It serves one goroutine.
+// Trainer holds a model's variables on an engine and trains them. It is not safe for concurrent use.
 type Trainer struct {
 	cfg    model.Config
 	image  ae.Image
 	net    ae.Model
-	learns ae.Model // net, in the precision of steps
+	learns ae.Model // net, in the precision of training steps
 
-	players []player // who moves what
+	players []player // optimizers with their variables
 
 	store     *context.Context // root of the two below
-	scope     *context.Context // what the model learns
-	optimizer *context.Context // AdamW's running means
+	scope     *context.Context // the model's variables
+	optimizer *context.Context // AdamW's moments
 
 	backend     backends.Backend
-	steps       *context.Exec // a call's gradient steps
-	reconstruct *context.Exec // images → probabilities and errors
-	names       []string      // of the scalars that a step measures
+	steps       *context.Exec // gradient steps of a call
+	reconstruct *context.Exec // images → reconstructions and errors
+	names       []string      // scalars that a step measures
 	spread      *spread
-	held        *tensors.Tensor // images [N, H, W, C] of bytes on the device; nil where batches come from the host
+	held        *tensors.Tensor // images [N, H, W, C] as bytes on the device; nil if batches come from the host
 }
 
-// New builds the model of cfg on an engine with its initial variables.
+// New builds the model of cfg on an engine, with initialized variables.
 func New(cfg model.Config, image ae.Image, engine *compute.Engine) (t *Trainer, err error) {
 	defer compute.Recovered("building the model", &err)
 	net, err := ae.New(cfg, image)
@@ -78,7 +78,7 @@ func (t *Trainer) Finalize() {
 	}
 }
 
-// Parameters counts the numbers that optimizers move.
+// Parameters returns the number of parameters that optimizers update.
 func (t *Trainer) Parameters() int {
 	n := 0
 	for _, p := range t.players {
@@ -105,7 +105,7 @@ func (t *Trainer) Reconstruct(images []byte) (out []byte, mse []float64, err err
 	return tensors.MustCopyFlatData[uint8](results[0]), mse, nil
 }
 
-// Export copies the model out under PyTorch's names.
+// Export returns a copy of the model's tensors under PyTorch's names.
 func (t *Trainer) Export() (map[string]checkpoint.Tensor, error) { return t.net.Export(t.scope) }
 
 // reconstructGraph encodes, quantizes and decodes; it returns bytes [B, H, W, C] and mean squared errors [B].

@@ -12,8 +12,8 @@ import (
 	"slotscope/model/data"
 )
 
-// upload copies a dataset to an engine's device as bytes [N, H, W, C], in parts of so many bytes, so that the host never holds all of
-// it; progress hears how many images are there after each.
+// upload copies a dataset to an engine's device as bytes [N, H, W, C], in parts of partBytes, so that the host never holds all of it. It
+// calls progress with the number of copied images after each part.
 func upload(ctx context.Context, set data.Set, engine *compute.Engine, partBytes int, progress func(done int)) (images *tensors.Tensor, err error) {
 	defer compute.Recovered("copying to the device", &err)
 	info := set.Info()
@@ -41,7 +41,7 @@ func upload(ctx context.Context, set data.Set, engine *compute.Engine, partBytes
 			images.MustFinalizeAll()
 			return nil, err
 		}
-		first := min(done, info.Len-part) // the last part overlaps the one before: one graph serves all
+		first := min(done, info.Len-part) // the last part overlaps the previous one, so that one graph serves all
 		if images, err = add(put, images, set, first, part, engine); err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func upload(ctx context.Context, set data.Set, engine *compute.Engine, partBytes
 	return images, nil
 }
 
-// add copies images first … first+n−1 of a set to their place among all, whose memory it takes over.
+// add copies images first … first+n−1 of a set to their place in all, whose memory it takes over.
 func add(put *Exec, all *tensors.Tensor, set data.Set, first, n int, engine *compute.Engine) (*tensors.Tensor, error) {
 	index := make([]int, n)
 	for i := range index {
