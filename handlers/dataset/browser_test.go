@@ -95,7 +95,7 @@ func TestDatasetByPointer(t *testing.T) {
 	b.Wait(shownImage+` !== "99456.png"`, "true")
 
 	b.enter("tuple", "1.2.3.9.1.1")
-	b.Wait(`document.getElementById("tuple-error").textContent`, "No class 9 of scale; choose one from 0 to 7.")
+	b.Wait(`document.getElementById("tuple-error").textContent`, "There is no class 9 of scale; its classes are 0 to 7.")
 	b.Wait(`document.getElementById("tuple").value`, "1.2.3.9.1.1")
 	b.Wait(`document.getElementById("tuple").getAttribute("aria-invalid")`, "true")
 	b.enter("index", "42")

@@ -44,7 +44,7 @@ export function readTuple(text, data) {
   const sizes = data.factors.map((factor) => factor.values.length);
   const f = classes.findIndex((c, i) => c < 0 || c >= sizes[i]);
   if (f >= 0) {
-    return { error: `No class ${classes[f]} of ${data.factors[f].name}; choose one from 0 to ${sizes[f] - 1}.` };
+    return { error: `There is no class ${classes[f]} of ${data.factors[f].name}; its classes are 0 to ${sizes[f] - 1}.` };
   }
   return { index: indexOf(classes, sizes) };
 }
