@@ -12,7 +12,7 @@ import (
 	"slotscope/views"
 )
 
-// FigureView is a figure for a page, with the addresses of its files: base/NAME.svg and .png, with the page's query.
+// FigureView returns the view of a figure with the URLs of its files: base/NAME.svg and .png, with the page's query.
 func FigureView(f figure.Figure, base string, q url.Values) views.FigureView {
 	query := ""
 	if len(q) > 0 {
@@ -21,16 +21,16 @@ func FigureView(f figure.Figure, base string, q url.Values) views.FigureView {
 	return views.FigureView{Name: f.Name, Drawing: f.Inline(), SVG: base + "/" + f.Name + ".svg" + query, PNG: base + "/" + f.Name + ".png" + query}
 }
 
-// SplitFigure reads "NAME.svg", "NAME.png" or "NAME.pdf".
+// SplitFigure splits "NAME.svg", "NAME.png" or "NAME.pdf" into name and kind.
 func SplitFigure(file string) (name, kind string, err error) {
 	name, kind, _ = strings.Cut(file, ".")
 	if kind != "svg" && kind != "png" && kind != "pdf" {
-		return "", "", fmt.Errorf("%q is not a figure; figures end in .svg, .png or .pdf: %w", file, model.ErrNotFound)
+		return "", "", fmt.Errorf("%q is not a figure; use .svg, .png or .pdf: %w", file, model.ErrNotFound)
 	}
 	return name, kind, nil
 }
 
-// SendFigure answers a figure as a file; ?x= magnifies a PNG, by 2 unless it says otherwise.
+// SendFigure sends a figure as a file. ?x= is the scale of a PNG, 1 to 4, default 2.
 func SendFigure(w http.ResponseWriter, r *http.Request, f figure.Figure, kind string) error {
 	raw, mime := f.SVG(), "image/svg+xml"
 	if kind == "png" {
@@ -38,7 +38,7 @@ func SendFigure(w http.ResponseWriter, r *http.Request, f figure.Figure, kind st
 		if text := r.URL.Query().Get("x"); text != "" {
 			v, err := strconv.ParseFloat(text, 64)
 			if err != nil || !(v >= 1 && v <= 4) {
-				return model.Invalid{"x": fmt.Sprintf("%q is not a magnification from 1 to 4", text)}
+				return model.Invalid{"x": fmt.Sprintf("got %q; enter a scale from 1 to 4", text)}
 			}
 			scale = v
 		}

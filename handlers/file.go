@@ -13,7 +13,7 @@ import (
 	"slotscope/model"
 )
 
-// SendFile answers with a file that the service named; browsers ask again whether it changed.
+// SendFile sends a file; browsers revalidate it on each use.
 func SendFile(w http.ResponseWriter, r *http.Request, path, contentType string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -33,12 +33,12 @@ func SendFile(w http.ResponseWriter, r *http.Request, path, contentType string) 
 	return nil
 }
 
-// AsFile has the browser save the answer under name.
+// AsFile makes the browser save the response as name.
 func AsFile(w http.ResponseWriter, name string) {
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 }
 
-// SendBytes answers with bytes of a media type; browsers may ask for ranges.
+// SendBytes sends bytes with a media type and supports range requests.
 func SendBytes(w http.ResponseWriter, r *http.Request, kind string, raw []byte) error {
 	w.Header().Set("Content-Type", kind)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(raw))

@@ -1,6 +1,6 @@
-// Package handlers holds what the packages of the pages share: how errors are answered, bodies read, files and figures sent.
-// Each page is a package below: a struct with what it depends on and a Routes method. A handler reads the request, calls, and
-// draws one typed view model; what it returns as an error, Handle answers.
+// Package handlers has the functions that all pages share: error responses, request bodies, files and figures. Each page is a
+// subpackage with a struct of its dependencies and a Routes method. A handler reads the request, calls a service and renders one
+// typed view model; errors it returns are written by Handle.
 package handlers
 
 import (
@@ -24,13 +24,13 @@ import (
 	"slotscope/views"
 )
 
-// Func is a handler that may fail.
+// Func is a handler that may return an error.
 type Func func(w http.ResponseWriter, r *http.Request) error
 
-// Fault is the sentence shown for every error that is not the visitor's; the log has the whole of it.
+// Fault is the message for internal errors; the log has the details.
 const Fault = "Internal error. See the server log."
 
-// FaultIn is Fault with the ID under which the log has the request of a context.
+// FaultIn returns Fault with the request ID of ctx, if any.
 func FaultIn(ctx context.Context) string {
 	if id := middleware.GetReqID(ctx); id != "" {
 		return "Internal error. See the server log for request ID " + id + "."
@@ -38,8 +38,9 @@ func FaultIn(ctx context.Context) string {
 	return Fault
 }
 
-// Handle answers what fn returns: model.Invalid 422 with a sentence per field, model.ErrNotFound 404, model.ErrConflict 409,
-// too large a body 413, anything else logged whole and 500 with one fixed sentence. Paths under /api/ and /ws/ get JSON, others a page.
+// Handle calls fn and writes the error it returns: model.Invalid as 422 with a sentence per field, model.ErrNotFound as 404,
+// model.ErrConflict as 409, http.MaxBytesError as 413. Any other error is logged and written as 500 with a fixed message. Paths under
+// /api/ and /ws/ get JSON, others a page.
 func Handle(fn Func) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := fn(w, r); err != nil {
@@ -48,11 +49,11 @@ func Handle(fn Func) http.HandlerFunc {
 	}
 }
 
-// Fail answers err as Handle does.
+// Fail writes err as Handle does.
 func Fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	if r.Context().Err() != nil && p.status == http.StatusInternalServerError {
-		return // the visitor left, or the server is closing: nobody reads an answer
+		return // the client has gone or the server is closing; no response is needed
 	}
 	if p.status == http.StatusInternalServerError {
 		slog.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", err)
@@ -90,8 +91,8 @@ func invalidText(v model.Invalid) string {
 	return "Some entries are invalid; see the message beside each."
 }
 
-// ErrorText drops a marker error from the end of a text that says the same in more words: "no page has the address /x: not
-// found" reads as "No page has the address /x." What is a mere name keeps it: "x: not found".
+// ErrorText returns the text of err as a sentence, without a redundant marker error at its end: "/x is not a page of this server: not
+// found" becomes "/x is not a page of this server." A single word keeps the marker: "X: not found."
 func ErrorText(err error) string {
 	text := err.Error()
 	for _, marker := range []error{model.ErrNotFound, model.ErrConflict} {
@@ -102,7 +103,7 @@ func ErrorText(err error) string {
 	return Sentence(text)
 }
 
-// Sentence gives text a capital and a full stop.
+// Sentence capitalizes text and adds a full stop.
 func Sentence(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -138,10 +139,10 @@ func answer(w http.ResponseWriter, r *http.Request, p problem) {
 type apiError struct {
 	Error   string            `json:"error"`
 	Fields  map[string]string `json:"fields,omitempty"`
-	Request string            `json:"request,omitempty"` // its ID in the log
+	Request string            `json:"request,omitempty"` // request ID in the log
 }
 
-// JSONError answers a request of a program with a sentence.
+// JSONError writes an error message as JSON.
 func JSONError(w http.ResponseWriter, r *http.Request, status int, text string) error {
 	return JSON(w, status, apiError{Error: text, Request: middleware.GetReqID(r.Context())})
 }
@@ -150,7 +151,7 @@ func wantsJSON(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/api/") || strings.HasPrefix(r.URL.Path, "/ws/")
 }
 
-// JSON answers with v; a value that cannot be encoded is a programming mistake and panics.
+// JSON writes v as JSON. It panics if v cannot be encoded, which is a programming error.
 func JSON(w http.ResponseWriter, status int, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -159,16 +160,16 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // an error means that the visitor left
+	_, _ = w.Write(append(body, '\n')) // an error means that the client has gone
 	return nil
 }
 
-// Draw answers 200 with a page.
+// Draw renders a page with status 200.
 func Draw(w http.ResponseWriter, r *http.Request, page templ.Component) error {
 	return DrawStatus(w, r, http.StatusOK, page)
 }
 
-// DrawStatus answers with a page, drawn whole before its first byte is sent, so that a failure can still be answered.
+// DrawStatus renders a page with the given status. It buffers the page so that a rendering error can still be reported.
 func DrawStatus(w http.ResponseWriter, r *http.Request, status int, page templ.Component) error {
 	var buf bytes.Buffer
 	if err := page.Render(r.Context(), &buf); err != nil {
@@ -186,9 +187,9 @@ func DrawStatus(w http.ResponseWriter, r *http.Request, status int, page templ.C
 	return nil
 }
 
-// unchanged marks a page with a hash of its content and answers 304 where the browser has the same one.
+// unchanged sets the ETag to a hash of the page, and writes 304 if the browser has the same page.
 func unchanged(w http.ResponseWriter, r *http.Request, page []byte) bool {
-	tag := fmt.Sprintf(`W/"%x"`, sha256.Sum256(page))[:20] + `"` // weak: what compresses may change the bytes
+	tag := fmt.Sprintf(`W/"%x"`, sha256.Sum256(page))[:20] + `"` // weak, because compression may change the bytes
 	w.Header().Set("ETag", tag)
 	if !strings.Contains(r.Header.Get("If-None-Match"), tag) {
 		return false
@@ -197,7 +198,7 @@ func unchanged(w http.ResponseWriter, r *http.Request, page []byte) bool {
 	return true
 }
 
-// ReadJSON reads the body into v, at most limit bytes; unknown keys and anything after the value are errors for the sender.
+// ReadJSON decodes the body into v, at most limit bytes; unknown keys and trailing data are reported as model.Invalid.
 func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64, v any) error {
 	if err := model.ReadJSON(http.MaxBytesReader(w, r.Body, limit), v); err != nil {
 		return OrTooLarge(err, model.Invalid{"": "the body is not the expected JSON: " + err.Error()})
@@ -205,7 +206,7 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64, v any) error 
 	return nil
 }
 
-// OrTooLarge is err itself where a body was too large, else otherwise.
+// OrTooLarge returns err if it is an http.MaxBytesError, and otherwise the second error.
 func OrTooLarge(err, otherwise error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
@@ -214,17 +215,17 @@ func OrTooLarge(err, otherwise error) error {
 	return otherwise
 }
 
-// NotFound answers paths that no page has.
+// NotFound handles unknown paths.
 func NotFound(w http.ResponseWriter, r *http.Request) {
 	Fail(w, r, fmt.Errorf("%s is not a page of this server: %w", r.URL.Path, model.ErrNotFound))
 }
 
-// NotAllowed answers a method that a path does not take.
+// NotAllowed handles methods that a path does not support.
 func NotAllowed(w http.ResponseWriter, r *http.Request) {
-	answer(w, r, problem{http.StatusMethodNotAllowed, "Not this way", fmt.Sprintf("%s does not take %s.", r.URL.Path, r.Method), nil})
+	answer(w, r, problem{http.StatusMethodNotAllowed, "Method not allowed", fmt.Sprintf("%s does not support %s.", r.URL.Path, r.Method), nil})
 }
 
-// Collect moves the problems of an Invalid into bad; any other error it returns.
+// Collect copies the fields of a model.Invalid into bad and returns any other error.
 func Collect(bad model.Invalid, err error) error {
 	var invalid model.Invalid
 	if err == nil || !errors.As(err, &invalid) {
@@ -234,19 +235,19 @@ func Collect(bad model.Invalid, err error) error {
 	return nil
 }
 
-// ReadForm parses the body of a form, at most 256 KiB.
+// ReadForm parses a form body of at most 256 KiB.
 func ReadForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, 256<<10)
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "" && kind != "application/x-www-form-urlencoded" {
 		return model.Invalid{"": fmt.Sprintf("expected a form as application/x-www-form-urlencoded, got %s", kind)}
 	}
 	if err := r.ParseForm(); err != nil {
-		return OrTooLarge(err, model.Invalid{"": "the form could not be read: " + err.Error()})
+		return OrTooLarge(err, model.Invalid{"": "cannot read the form: " + err.Error()})
 	}
 	return nil
 }
 
-// StepsOf reads how far to train in total; empty or 0 is as configured.
+// StepsOf parses the total number of training steps; empty or 0 means as configured.
 func StepsOf(text string) (int, error) {
 	text = strings.ReplaceAll(strings.TrimSpace(text), ",", "")
 	if text == "" {
@@ -254,15 +255,15 @@ func StepsOf(text string) (int, error) {
 	}
 	steps, err := strconv.Atoi(text)
 	if err != nil || steps < 0 || steps > 1e8 {
-		return 0, model.Invalid{"steps": fmt.Sprintf("%q is not a number of steps from 0 to 100,000,000", text)}
+		return 0, model.Invalid{"steps": fmt.Sprintf("got %q; enter a whole number, at most 100,000,000", text)}
 	}
 	return steps, nil
 }
 
-// SentenceOf is what a visitor may read of an error.
+// SentenceOf returns the message of an error that users may see.
 func SentenceOf(err error) string { return problemOf(err).sentence() }
 
-// sentence is the text of a problem with what is said of its fields.
+// sentence returns the text of a problem, with the errors of its fields if it has any.
 func (p problem) sentence() string {
 	if len(p.fields) == 0 {
 		return p.text
@@ -270,5 +271,5 @@ func (p problem) sentence() string {
 	return Sentence(model.Invalid(p.fields).Error())
 }
 
-// StatusOf is the HTTP status that an error is answered with.
+// StatusOf returns the HTTP status for an error.
 func StatusOf(err error) int { return problemOf(err).status }

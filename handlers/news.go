@@ -8,22 +8,22 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// Timing of sockets that only tell news.
+// Timing of notification sockets.
 const (
-	newsEvery   = time.Second // one message at most each time
+	newsEvery   = time.Second // minimum time between messages
 	newsWrite   = 10 * time.Second
 	newsPing    = 25 * time.Second
-	newsSilence = 60 * time.Second // without a pong the visitor is gone
+	newsSilence = 60 * time.Second // without a pong, the client counts as gone
 )
 
 var newsUpgrader = websocket.Upgrader{ReadBufferSize: 1 << 10, WriteBufferSize: 1 << 10, HandshakeTimeout: 10 * time.Second}
 
-// SendNews keeps a socket that tells a page what is new about runs, wherever they were started, until either side leaves. At first and
-// after every change, at most once a second, news says what to send; nil is not sent.
+// SendNews upgrades the request to a WebSocket and notifies the page of changes of any run until either side closes. It sends the result of
+// news at the start and after every change, at most once per second; nil is not sent.
 func SendNews(w http.ResponseWriter, r *http.Request, watch func(id string) (changes <-chan struct{}, cancel func()), news func(ctx context.Context) any) {
 	conn, err := newsUpgrader.Upgrade(w, r, nil)
 	if err != nil {
-		return // Upgrade has answered
+		return // Upgrade has written the error response
 	}
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(r.Context())
@@ -39,7 +39,7 @@ func SendNews(w http.ResponseWriter, r *http.Request, watch func(id string) (cha
 	<-done
 }
 
-// awaitEnd takes what the visitor sends, which is nothing but pongs, until the connection ends.
+// awaitEnd reads and discards the client's messages, handling pongs, until the connection ends.
 func awaitEnd(conn *websocket.Conn) {
 	conn.SetReadLimit(512)
 	conn.SetReadDeadline(time.Now().Add(newsSilence))
@@ -51,7 +51,7 @@ func awaitEnd(conn *websocket.Conn) {
 	}
 }
 
-// tellNews sends news until ctx ends or the visitor is gone.
+// tellNews sends news until ctx ends or the client has gone.
 func tellNews(ctx context.Context, conn *websocket.Conn, watch func(string) (<-chan struct{}, func()), news func(context.Context) any) {
 	changes, stop := watch("")
 	defer stop()
@@ -63,7 +63,7 @@ func tellNews(ctx context.Context, conn *websocket.Conn, watch func(string) (<-c
 			if conn.WriteJSON(message) != nil {
 				return
 			}
-			select { // a run that works announces itself many times a second
+			select { // an active run changes many times per second
 			case <-ctx.Done():
 			case <-time.After(newsEvery):
 			}
@@ -74,7 +74,7 @@ func tellNews(ctx context.Context, conn *websocket.Conn, watch func(string) (<-c
 	}
 }
 
-// awaitChange waits for the next change, pinging meanwhile; false where ctx ends or the visitor is gone.
+// awaitChange waits for the next change and sends pings; it returns false if ctx ends or the client has gone.
 func awaitChange(ctx context.Context, conn *websocket.Conn, changes <-chan struct{}, ping <-chan time.Time) bool {
 	for {
 		select {

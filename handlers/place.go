@@ -10,17 +10,17 @@ import (
 	"slotscope/views"
 )
 
-// Placer says where runs can be computed.
+// Placer lists and checks the places where runs can execute.
 type Placer interface {
 	Placements() model.Placements
-	// CheckPlacement says as model.Invalid, by "executor" or the name of what is asked for, what cannot be.
+	// CheckPlacement returns a model.Invalid, keyed by "executor" or the SLURM option, for each value that is not allowed.
 	CheckPlacement(at model.Placement) error
 }
 
-// asked are the entries of a form that ask SLURM for something, with SLURM's own names.
+// asked maps the form's fields to the names of SLURM options.
 var asked = []struct{ entry, name string }{{"slurm_partition", "partition"}, {"slurm_account", "account"}, {"slurm_time", "time"}, {"slurm_gpus", "gpus"}, {"slurm_lines", "line"}}
 
-// Placed is where a posted form has its runs computed; nothing is asked of SLURM where it is not chosen.
+// Placed returns the placement in a posted form; SLURM options apply only if SLURM is chosen.
 func Placed(form url.Values) model.Placement {
 	at := model.Placement{Executor: form.Get("executor")}
 	if at.Executor != model.Slurm {
@@ -35,7 +35,7 @@ func Placed(form url.Values) model.Placement {
 	return at
 }
 
-// typed are the lines of an entry that are not empty; without any the entry leaves its option to the cluster.
+// typed returns the non-empty lines of a field; an empty result leaves the option to the cluster.
 func typed(entry string) []string {
 	values := []string{}
 	for line := range strings.Lines(entry) {
@@ -46,17 +46,18 @@ func typed(entry string) []string {
 	return values
 }
 
-// PlaceIn is where programs have runs computed: executor, and what SLURM is asked for, as in "partition=gpu".
+// PlaceIn is the placement in an API request: executor and SLURM options, e.g. "partition=gpu".
 type PlaceIn struct {
 	Executor string   `json:"executor"`
 	Slurm    []string `json:"slurm"`
 }
 
+// Placement converts the request's fields.
 func (in PlaceIn) Placement() model.Placement {
 	return model.Placement{Executor: in.Executor, Asks: model.AsksOf(in.Slurm...)}
 }
 
-// PlaceView draws the part of a form as it was typed; before anything was, as the server has it.
+// PlaceView returns the view of the placement fields with the user's input, or the server's defaults before any input.
 func PlaceView(p Placer, form url.Values, bad model.Invalid) views.PlaceView {
 	if p == nil {
 		return views.PlaceView{}
@@ -74,7 +75,7 @@ func PlaceView(p Placer, form url.Values, bad model.Invalid) views.PlaceView {
 	return v
 }
 
-// asksBy are asks as a form has them.
+// asksBy converts SLURM options to form fields.
 func asksBy(asks model.Asks) url.Values {
 	form := url.Values{}
 	for _, a := range asked {
@@ -83,7 +84,7 @@ func asksBy(asks model.Asks) url.Values {
 	return form
 }
 
-// PlaceEntries keeps the entries of a query that belong to the part of a form.
+// PlaceEntries returns the placement fields of a query.
 func PlaceEntries(q url.Values) url.Values {
 	kept := url.Values{}
 	for entry := range maps.Keys(q) {
@@ -94,7 +95,7 @@ func PlaceEntries(q url.Values) url.Values {
 	return kept
 }
 
-// CheckPlace adds to bad what is wrong with where runs are to be computed.
+// CheckPlace adds the errors of a placement to bad.
 func CheckPlace(p Placer, at model.Placement, bad model.Invalid) error {
 	if p == nil {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"slotscope/model"
 )
 
-// places is what a test says of where runs can be computed; the cluster knows partitions "gpu" and "cpu".
+// places is a fake Placer whose cluster has the partitions "gpu" and "cpu".
 type places struct{ are model.Placements }
 
 func (p places) Placements() model.Placements { return p.are }
@@ -38,7 +38,7 @@ func (p places) CheckPlacement(at model.Placement) error {
 	return bad.OrNil()
 }
 
-// placing is a site with runs and sweeps whose service remembers where they were placed.
+// placing is a site with runs and sweeps whose service records their placement.
 func placing(t *testing.T, p model.Placements) (*handlertest.Scored, string) {
 	t.Helper()
 	f := handlertest.NewScored(t)
@@ -58,7 +58,7 @@ var forms = map[string]struct {
 	"sweep":  {"/sweeps/new", "/sweeps", url.Values{"kind": {"own"}, "name": {"mine"}, "preset": {"tiny"}, "seeds": {"2"}, "models": {"hrr"}, "datasets": {"shapes3d-synthetic"}}},
 }
 
-// postForm posts a form with entries and returns the answer without following where it leads.
+// postForm posts a form with additional fields and returns the response without following redirects.
 func postForm(t *testing.T, address string, form url.Values, entries url.Values) (*http.Response, *goquery.Document) {
 	t.Helper()
 	all := url.Values{}
@@ -101,22 +101,22 @@ func TestFormsSayWhereRunsAreComputed(t *testing.T) {
 
 			typed := url.Values{"executor": {"slurm"}, "slurm_partition": {"gpu"}, "slurm_account": {""}, "slurm_time": {"2:00:00"}, "slurm_gpus": {"1"}, "slurm_lines": {" --constraint=h100\r\n\r\n--nice "}}
 			if answer, _ := postForm(t, site+form.post, form.fields, typed); answer.StatusCode != http.StatusSeeOther {
-				t.Fatalf("answered %s", answer.Status)
+				t.Fatalf("status %s", answer.Status)
 			}
 			want := model.Placement{Executor: model.Slurm, Asks: model.AsksOf("partition=gpu", "account=", "time=2:00:00", "gpus=1", "line=--constraint=h100", "line=--nice")}
 			if !f.Placed.Equal(want) {
-				t.Errorf("placed %+v, not %+v", f.Placed, want)
+				t.Errorf("placed %+v, want %+v", f.Placed, want)
 			}
 			typed.Set("executor", "local")
 			if answer, _ := postForm(t, site+form.post, form.fields, typed); answer.StatusCode != http.StatusSeeOther || !f.Placed.Equal(model.Placement{Executor: model.Local}) {
-				t.Errorf("answered %s, placed %+v", answer.Status, f.Placed)
+				t.Errorf("status %s, placed %+v", answer.Status, f.Placed)
 			}
 
 			f.Placed = model.Placement{}
 			typed = url.Values{"executor": {"slurm"}, "slurm_partition": {"moon"}, "slurm_time": {"9"}, "slurm_gpus": {"2"}, "slurm_lines": {"nice"}}
 			answer, page = postForm(t, site+form.post, form.fields, typed)
 			if answer.StatusCode != http.StatusUnprocessableEntity || !f.Placed.Equal(model.Placement{}) {
-				t.Errorf("answered %s, placed %+v", answer.Status, f.Placed)
+				t.Errorf("status %s, placed %+v", answer.Status, f.Placed)
 			}
 			shows(t, page, model.Slurm, "moon", "9", "2", "nice")
 			for id, want := range map[string]string{"slurm_partition-error": "there is none", "slurm_line-error": "is no option"} {
@@ -125,24 +125,23 @@ func TestFormsSayWhereRunsAreComputed(t *testing.T) {
 				}
 			}
 			if n := page.Find("#slurm_partition[aria-invalid=true][aria-describedby=slurm_partition-error]").Length(); n != 1 {
-				t.Error("the entry does not say that it is wrong")
+				t.Error("the field is not marked as invalid")
 			}
 		})
 	}
 }
 
-// shows compares the part of a form with what it is to hold.
+// shows compares the placement fields of a form with the expected values.
 func shows(t *testing.T, page *goquery.Document, executor, partition, limit, gpus, lines string) {
 	t.Helper()
 	value := func(selector string) string { v, _ := page.Find(selector).Attr("value"); return v }
 	got := []string{value("input[name=executor][checked]"), value("#slurm_partition"), value("#slurm_time"), value("#slurm_gpus"), page.Find("#slurm_lines").Text()}
 	if want := []string{executor, partition, limit, gpus, lines}; fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("the form holds %q, not %q", got, want)
+		t.Errorf("the form has %q, want %q", got, want)
 	}
 }
 
-// TestFormsHaveNoLines: unless the operator allows it, a form neither has the field of sbatch lines nor passes on what is posted in it
-// unseen.
+// TestFormsHaveNoLines: unless the operator allows sbatch options, the form has no field for them and rejects posted ones.
 func TestFormsHaveNoLines(t *testing.T) {
 	for name, form := range forms {
 		_, site := placing(t, model.Placements{Default: model.Slurm, Asks: model.AsksOf("line=--nice")})

@@ -2,10 +2,10 @@ package handlers
 
 import "slotscope/model"
 
-// MaxSmooth is the strongest smoothing offered; 1 would never move.
+// MaxSmooth is the maximum smoothing weight; 1 would give a constant.
 const MaxSmooth = 0.999
 
-// Limits of one answer of points: columns per series, and steps where no columns are asked for.
+// Limits of a points response: columns per series, and steps if no columns are requested.
 const (
 	MaxColumns = model.MostColumns
 	RawSteps   = 5_000

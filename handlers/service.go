@@ -9,8 +9,8 @@ import (
 	"slotscope/model/data"
 )
 
-// RunService creates, supervises and reads runs. Every method that takes an id returns model.ErrNotFound in its chain for
-// an unknown one, and model.ErrConflict where the run's state does not allow what is asked. Pages ask for the parts that they use.
+// RunService creates, controls and reads runs. Methods with an id return an error that wraps model.ErrNotFound if the run is
+// unknown, and model.ErrConflict if the run's state does not allow the action. Pages depend only on the parts they use.
 type RunService interface {
 	RunReader
 	RunSeries
@@ -19,73 +19,73 @@ type RunService interface {
 	RunNews
 }
 
-// RunReader says which runs there are, and how each stands.
+// RunReader lists runs and their state.
 type RunReader interface {
 	List(ctx context.Context) ([]model.Run, error)
 	Get(ctx context.Context, id string) (model.Run, error)
 }
 
-// RunSeries reads what runs measured while they trained.
+// RunSeries reads the points that runs measured in training.
 type RunSeries interface {
 	Points(ctx context.Context, id string, q model.PointQuery) (model.PointPage, error)
-	// Walk hands over every sample of the named series up to a step, 0 for the last, series by series and each in blocks by step; a block
-	// is the callee's for the call alone.
+	// Walk calls take with every sample of the named series up to step until, 0 for the last, series by series in blocks by ascending step.
+	// A block is valid only during the call.
 	Walk(ctx context.Context, id string, names []string, until int, take func(name string, block []model.Sample)) error
-	// DamagedPoints counts the lines of a run's points that are damaged: steps that were measured and are lost.
+	// DamagedPoints counts the damaged lines of a run's points: measured steps that are lost.
 	DamagedPoints(ctx context.Context, id string) (int, error)
 }
 
-// RunFiles finds what lies in a run's folder.
+// RunFiles locates the files in a run's folder.
 type RunFiles interface {
-	// Log returns the last lines of what the run's process wrote.
+	// Log returns the last lines of the run's log.
 	Log(ctx context.Context, id string, lines int) (string, error)
-	// Sample returns the file of the reconstructions at step, 0 for none wanted, and all steps that have one.
+	// Sample returns the reconstructions file at step (no file if step is 0) and all steps that have one.
 	Sample(ctx context.Context, id string, step int) (path string, steps []int, err error)
 	Checkpoints(ctx context.Context, id string) ([]int, error)
 	CheckpointPath(ctx context.Context, id string, step int) (string, error)
 }
 
-// RunControl makes runs and changes them.
+// RunControl creates, controls and edits runs.
 type RunControl interface {
-	// CreateAt validates cfg, stores the run and queues it where it is to be computed.
+	// CreateAt validates cfg, stores the run and queues it at the given placement.
 	CreateAt(ctx context.Context, cfg model.Config, name string, at model.Placement) (model.Run, error)
 	Stop(ctx context.Context, id string) error
-	// Resume queues the run again, up to steps in total; 0 keeps what its configuration says.
+	// Resume queues the run again, up to steps in total; 0 keeps the configured number.
 	Resume(ctx context.Context, id string, steps int) error
 	Delete(ctx context.Context, id string) error
 	Rename(ctx context.Context, id, name string) error
 	Annotate(ctx context.Context, id, notes string) error
 }
 
-// RunNews tells that something happened.
+// RunNews reports changes and alerts of runs.
 type RunNews interface {
-	// Watch sends, at most one ahead, whenever something about the run is new; id "" watches all.
+	// Watch sends on every change of the run, or of any run if id is ""; the channel buffers one.
 	Watch(id string) (changes <-chan struct{}, cancel func())
-	// Alerts lists what was told of runs, newest first.
+	// Alerts lists alerts, newest first.
 	Alerts(ctx context.Context, q model.AlertQuery) ([]model.Alert, error)
 }
 
-// DatasetList says which datasets can be learned from.
+// DatasetList lists the available datasets.
 type DatasetList interface {
 	List(ctx context.Context) []data.Info
 }
 
-// ScoreService reads what runs measured; model.ErrNotFound is in the error's chain before a run is scored.
+// ScoreService reads the scores of runs; the error wraps model.ErrNotFound if the run has none.
 type ScoreService interface {
 	Scores(ctx context.Context, id string) (model.Scores, error)
 }
 
-// NoiseService finds the sheet of a run's images under noise; model.ErrNotFound is in the error's chain where there is none.
+// NoiseService locates the sheet of a run's images under noise; the error wraps model.ErrNotFound if there is none.
 type NoiseService interface {
 	NoiseSheet(ctx context.Context, id string) (path string, err error)
 }
 
-// datasetOpener also opens what no list has: parts of datasets, by a selection in the name.
+// datasetOpener also opens unlisted datasets: parts selected by the name.
 type datasetOpener interface {
 	Open(ctx context.Context, name string) (data.Set, error)
 }
 
-// InfoOf describes a dataset, or a part of one.
+// InfoOf returns the description of a dataset or of a part of one.
 func InfoOf(ctx context.Context, datasets DatasetList, name string) (data.Info, error) {
 	var names []string
 	for _, info := range datasets.List(ctx) {
@@ -106,9 +106,9 @@ func InfoOf(ctx context.Context, datasets DatasetList, name string) (data.Info, 
 	return set.Info(), nil
 }
 
-// EvaluationService measures runs in the background; jobs.Evaluations is one.
+// EvaluationService evaluates runs in the background; jobs.Evaluations implements it.
 type EvaluationService interface {
-	// Queue asks for an evaluation with ask's effort; with ask.Now it does not wait for a device.
+	// Queue queues an evaluation with the effort in ask; if ask.Now is set, it does not wait for a device.
 	Queue(ctx context.Context, id string, ask model.Evaluation) error
 	Cancel(ctx context.Context, id string) error
 	State(id string) model.Evaluation

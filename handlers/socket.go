@@ -2,7 +2,7 @@ package handlers
 
 import "errors"
 
-// TimedOut says whether a connection's deadline has passed; gorilla's websocket hides the error of the net package that says so.
+// TimedOut reports whether err is a deadline of a connection; gorilla's websocket wraps the net package's error without exposing it.
 func TimedOut(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.As(err, &timeout) && timeout.Timeout()

@@ -31,7 +31,7 @@ type Assets struct {
 // Files returns the embedded files by name, as in "play/play.js".
 func Files() fs.FS { return files }
 
-// New hashes every embedded file.
+// New returns the Assets of the embedded files.
 func New() (*Assets, error) { return open(files) }
 
 func open(fsys fs.FS) (*Assets, error) {
@@ -78,7 +78,7 @@ func (a *Assets) ImportMap() string {
 			imports[Prefix+name] = Prefix + h
 		}
 	}
-	b, _ := json.Marshal(map[string]any{"imports": imports}) // strings only: cannot fail; keys come out sorted
+	b, _ := json.Marshal(map[string]any{"imports": imports}) // strings only: cannot fail; keys are sorted
 	return string(b)
 }
 

@@ -11,7 +11,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// TestAlertsOnThePage: newest first, with how the delivery stands; the API answers the same.
+// TestAlertsOnThePage: the page and the API list alerts, newest first; the page shows their delivery.
 func TestAlertsOnThePage(t *testing.T) {
 	f, site := runSite(t)
 	f.Put("a", model.Running, 300)
@@ -28,21 +28,21 @@ func TestAlertsOnThePage(t *testing.T) {
 	}
 	var got struct{ Alerts []model.Alert }
 	if w := handlertest.Get(t, site, "/api/runs/a/alerts"); json.Unmarshal(w.Body.Bytes(), &got) != nil || len(got.Alerts) != 2 || got.Alerts[0].Kind != model.AlertCollapsed {
-		t.Errorf("the API answers %s", w.Body)
+		t.Errorf("the API returns %s", w.Body)
 	}
 	if w := handlertest.Get(t, site, "/api/runs/gone/alerts"); w.Code != http.StatusNotFound {
 		t.Errorf("alerts on an unknown run: %d", w.Code)
 	}
 }
 
-// recorder stands in the place of the browser's notifications, which headless browsers do not show, and answers a request for permission.
+// recorder replaces the browser's notifications, which headless browsers do not show, and grants or denies permission.
 const recorder = `(() => { window.shown = []; window.Notification = class {
   static permission = 'default';
   static async requestPermission() { return (this.permission = window.answer); }
   constructor(title, options) { window.shown.push(title + ' | ' + options.body); }
 }; window.answer = '%' })()`
 
-// TestBrowserNotifications come for alerts from when they are asked for, once each, also after a cut; a refusal is said in place.
+// TestBrowserNotifications: once enabled, each alert is notified once, also after a reconnect; a denied permission is shown at the switch.
 func TestBrowserNotifications(t *testing.T) {
 	expect.Long(t)
 	b := openRuns(t)
@@ -56,7 +56,7 @@ func TestBrowserNotifications(t *testing.T) {
 		b.Click("[data-testid=notify] input")
 	}
 	toggle("denied")
-	b.Wait(text("[data-part=notify-why]"), "This browser blocks notifications of this site; allow them in the site’s settings.")
+	b.Wait(text("[data-part=notify-why]"), "This browser blocks notifications from this site; allow them in the site’s settings.")
 	b.Wait("document.querySelector('[data-testid=notify] input').checked", "false")
 	toggle("granted")
 	b.Wait("document.querySelector('[data-testid=notify] input').checked + document.querySelector('[data-part=notify-why]').textContent", "true")
@@ -64,7 +64,7 @@ func TestBrowserNotifications(t *testing.T) {
 	b.Runs.Alert(model.Alert{Run: "a", Name: "first", Kind: model.AlertCollapsed, Text: "perplexity fell"})
 	b.Wait("shown.join()", "first: collapsed | perplexity fell")
 	b.Wait("document.querySelectorAll('[data-testid=alerts] li').length", "2")
-	b.Site.CloseClientConnections() // what is told meanwhile comes when the page is back
+	b.Site.CloseClientConnections() // alerts during the outage arrive after the reconnect
 	b.Runs.Alert(model.Alert{Run: "a", Name: "first", Kind: model.AlertEnded, Text: "finished"})
 	b.Wait("shown.join()", "first: collapsed | perplexity fell,first: ended | finished")
 	b.Click("[data-testid=notify] input")

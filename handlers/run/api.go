@@ -40,7 +40,7 @@ func (h Runs) apiRoutes(r chi.Router) {
 	r.Get("/api/fields", handlers.Handle(h.apiFields))
 }
 
-// apiBody is the most bytes that a JSON body may have.
+// apiBody is the maximum size of a JSON body, in bytes.
 const apiBody = 256 << 10
 
 func (h Runs) apiCreate(w http.ResponseWriter, r *http.Request) error {
@@ -68,7 +68,7 @@ func (h Runs) apiCreate(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusCreated, run)
 }
 
-// apiAlerts answers what was told of a run, newest first.
+// apiAlerts writes the alerts of a run, newest first.
 func (h Runs) apiAlerts(w http.ResponseWriter, r *http.Request) error {
 	run, err := h.Service.Get(r.Context(), chi.URLParam(r, "id"))
 	if err != nil {
@@ -141,7 +141,7 @@ func (h Runs) apiResume(w http.ResponseWriter, r *http.Request) error {
 	return h.answerRun(w, r, http.StatusAccepted)
 }
 
-// apiPoints answers series: since (exclusive), until, names (comma-separated), columns, smooth.
+// apiPoints writes series of points; query: since (exclusive), until, names (comma-separated), columns, smooth, only.
 func (h Runs) apiPoints(w http.ResponseWriter, r *http.Request) error {
 	in, err := readPointQuery(r)
 	if err != nil {
@@ -166,8 +166,8 @@ func (h Runs) apiPoints(w http.ResponseWriter, r *http.Request) error {
 
 type pointQuery struct {
 	model.PointQuery
-	smooth float64 // of the moving average; 0 for none
-	only   bool    // the averages alone
+	smooth float64 // weight of the moving average; 0 for none
+	only   bool    // return only the averages
 }
 
 func readPointQuery(r *http.Request) (pointQuery, error) {
@@ -179,7 +179,7 @@ func readPointQuery(r *http.Request) (pointQuery, error) {
 		}
 		v, err := strconv.Atoi(text)
 		if err != nil || v < 0 || v > most {
-			bad[name] = fmt.Sprintf("%q is not a whole number from 0 to %d", text, most)
+			bad[name] = fmt.Sprintf("got %q; enter a whole number from 0 to %d", text, most)
 		}
 		return v
 	}
@@ -190,7 +190,7 @@ func readPointQuery(r *http.Request) (pointQuery, error) {
 	if text := q.Get("smooth"); text != "" {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= handlers.MaxSmooth) {
-			bad["smooth"] = fmt.Sprintf("%q is not a number from 0 to %v", text, handlers.MaxSmooth)
+			bad["smooth"] = fmt.Sprintf("got %q; enter a number from 0 to %v", text, handlers.MaxSmooth)
 		}
 		in.smooth = v
 	}
@@ -205,8 +205,8 @@ func names(text string) []string {
 	return strings.Split(text, ",")
 }
 
-// apiCSV sends every stored point, never thinned: a line per step, a column per series, empty where a step has no value.
-// Where points are damaged, a comment before the head counts them.
+// apiCSV sends every stored point, never thinned: a line per step, a column per series, empty if a step has no value. If points are damaged,
+// a comment before the header counts them.
 func (h Runs) apiCSV(w http.ResponseWriter, r *http.Request) error {
 	ctx, id := r.Context(), chi.URLParam(r, "id")
 	columns := names(r.URL.Query().Get("names"))
@@ -232,19 +232,19 @@ func (h Runs) apiCSV(w http.ResponseWriter, r *http.Request) error {
 	for since := 0; since < overview.Head; {
 		page, err := h.Service.Points(ctx, id, model.PointQuery{Since: since, Until: overview.Head, Names: columns, Limit: handlers.RawSteps})
 		if err != nil || page.Last <= since {
-			break // too late for another answer: the file ends here
+			break // the response has started: truncate the file
 		}
 		lines.Reset()
 		appendLines(&lines, page, columns)
 		if _, err := w.Write(lines.Bytes()); err != nil {
-			break // the visitor left
+			break // the client has gone
 		}
 		since = page.Last
 	}
 	return nil
 }
 
-// csvHead names the columns; names of series are anybody's who gives an address.
+// csvHead returns the header; series names are user input and are escaped.
 func csvHead(columns []string) []string {
 	head := []string{"step"}
 	for _, name := range columns {
@@ -258,7 +258,7 @@ func (h Runs) apiLog(w http.ResponseWriter, r *http.Request) error {
 	if text := r.URL.Query().Get("lines"); text != "" {
 		v, err := strconv.Atoi(text)
 		if err != nil || v < 1 || v > 10_000 {
-			return model.Invalid{"lines": fmt.Sprintf("%q is not a whole number from 1 to 10000", text)}
+			return model.Invalid{"lines": fmt.Sprintf("got %q; enter a whole number from 1 to 10,000", text)}
 		}
 		lines = v
 	}
@@ -329,7 +329,7 @@ func (h Runs) apiFields(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusOK, map[string]any{"fields": out})
 }
 
-// apiField describes one hyperparameter to programs.
+// apiField describes a hyperparameter in the API.
 type apiField struct {
 	Name    string   `json:"name"`
 	Label   string   `json:"label"`
@@ -352,11 +352,11 @@ func newAPIField(f model.Field, def, source string) apiField {
 	return out
 }
 
-// pathStep is the step in an address, at least 1.
+// pathStep returns the step in the URL path, at least 1.
 func pathStep(r *http.Request) (int, error) {
 	step, err := strconv.Atoi(chi.URLParam(r, "step"))
 	if err != nil || step < 1 || step > math.MaxInt32 {
-		return 0, fmt.Errorf("no step has the number %q: %w", chi.URLParam(r, "step"), model.ErrNotFound)
+		return 0, fmt.Errorf("%q is not a step: %w", chi.URLParam(r, "step"), model.ErrNotFound)
 	}
 	return step, nil
 }

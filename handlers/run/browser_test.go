@@ -35,12 +35,12 @@ func pointsOf(series string) string {
 
 const connection = "[data-testid=connection]"
 
-// unfold opens every group of charts.
+// unfold expands every group of charts.
 func unfold(b handlertest.Browser) {
 	b.Eval(`document.querySelectorAll('details.charts, details.charts details').forEach((d) => (d.open = true))`)
 }
 
-// look scrolls to a chart, so that it is drawn.
+// look scrolls to a chart so that it is drawn.
 func look(b handlertest.Browser, chart string) {
 	b.Eval(fmt.Sprintf(`document.querySelector('[data-testid="chart-%s"]').scrollIntoView({ block: 'center', behavior: 'instant' })`, chart))
 }
@@ -51,9 +51,9 @@ func TestRunPageLives(t *testing.T) {
 	b.Runs.Draw("a", 200)
 	b.Open("/runs/a")
 	b.Wait(text(connection), "live")
-	b.Wait("document.querySelector('"+connection+"').hidden", "true") // said only when it is broken
+	b.Wait("document.querySelector('"+connection+"').hidden", "true") // shown only while disconnected
 	b.Wait(pointsOf("total"), "300")
-	b.Wait(pointsOf("codebook/mean"), "undefined") // folded, so not drawn
+	b.Wait(pointsOf("codebook/mean"), "undefined") // collapsed, so not drawn
 	unfold(b)
 	b.Runs.Grow("a", 25)
 	b.Wait(pointsOf("total"), "325")
@@ -62,16 +62,16 @@ func TestRunPageLives(t *testing.T) {
 	look(b, "total")
 	b.Wait(text("[data-testid=step]"), "325")
 
-	b.Runs.Draw("a", 300) // a newer sheet is shown by itself
+	b.Runs.Draw("a", 300) // a newer sheet appears automatically
 	b.Runs.Grow("a", 80)
 	b.Wait(text("[data-part=sample-step]"), "step 300")
 
-	b.Site.CloseClientConnections() // the page comes back by itself and misses nothing
+	b.Site.CloseClientConnections() // the page reconnects and misses nothing
 	b.Runs.Grow("a", 45)
 	b.Wait(pointsOf("total"), "450")
 	b.Wait(text(connection), "live")
 
-	b.Click("[data-testid=delete]") // what runs is stopped first
+	b.Click("[data-testid=delete]") // a running run must be stopped first
 	b.Wait("document.querySelector('[data-testid=delete-go]').checkVisibility()", "false")
 	b.Click("[data-testid=stop-first] [data-action=stop]")
 	b.Wait(text("[data-testid=state]"), "stopped")
@@ -80,25 +80,25 @@ func TestRunPageLives(t *testing.T) {
 	b.Wait("document.querySelector('[data-testid=play]').hidden", "false")
 	b.Wait(text("[data-testid=gaps]"), "450 of 450 steps stored, 0 gaps")
 	if !strings.Contains(b.Eval(text("[data-testid=reason]")), "step 450") {
-		t.Error("the page does not say what a stop kept")
+		t.Error("the page does not show what was saved at the stop")
 	}
 
 	b.Click("[data-testid=resume]")
 	b.Do(chromedp.SetValue(chromedp.ID("resume-steps"), "far"))
 	b.Click("[data-testid=resume-go]")
-	b.Wait("document.querySelector('#resume [data-testid=trouble]')?.checkVisibility()", "true") // refused in its dialog, with what was typed
+	b.Wait("document.querySelector('#resume [data-testid=trouble]')?.checkVisibility()", "true") // rejected in its dialog, which keeps the input
 	b.Wait("document.getElementById('resume-steps').value + ' ' + location.pathname", "far /runs/a")
 	b.Do(chromedp.SetValue(chromedp.ID("resume-steps"), "20000"))
 	b.Click("[data-testid=resume-go]")
 	b.Wait(text("[data-testid=state]"), "running")
 	b.Wait(pointsOf("total"), "450")
-	b.Runs.ResumeFrom("a", 200) // as after a crash: the page takes back what the run took back
+	b.Runs.ResumeFrom("a", 200) // as after a crash: the page rewinds with the run
 	b.Wait(pointsOf("total"), "200")
 	b.Runs.Grow("a", 10)
 	b.Wait(pointsOf("total"), "210")
 }
 
-// TestFirstSheetArrives: the sheet of step 1 is shown as soon as it is there, without loading the page again, and PSNR with its step.
+// TestFirstSheetArrives: the sheet of step 1 appears without reloading the page, and so does the PSNR with its step.
 func TestFirstSheetArrives(t *testing.T) {
 	expect.Long(t)
 	b := openRuns(t)
@@ -124,18 +124,18 @@ func TestChartsByHand(t *testing.T) {
 		t.Errorf("9,000 points are drawn as %q", s)
 	}
 	b.Click("[name=log]")
-	look(b, "latent/mean") // a chart is drawn only while it is near the window
-	b.Wait(`document.querySelector('[data-testid="chart-latent/mean"] [data-part=marks]').textContent.includes('not above 0')`, "true")
+	look(b, "latent/mean") // a chart is drawn only while it is near the viewport
+	b.Wait(`document.querySelector('[data-testid="chart-latent/mean"] [data-part=marks]').textContent.includes('≤ 0')`, "true")
 
 	look(b, "total")
 	b.Wait(`document.querySelector('[data-testid="chart-total"] .u-over') !== null`, "true")
 	b.Focus(`[data-testid="chart-total"] [data-part=plot]`)
 	b.Keys("+", "+")
 	b.Wait(`document.querySelector('[data-part=view]').textContent !== ''`, "true")
-	b.Wait(total+".replace(/[0-9,]+/, 'n')", "n points") // zoomed in, every point is there
+	b.Wait(total+".replace(/[0-9,]+/, 'n')", "n points") // zoomed in, every point is loaded
 	b.Do(chromedp.KeyEvent("0"))
 	b.Wait(`document.querySelector('[data-part=view]').textContent`, "")
-	b.Wait(total+".includes('span')", "true")
+	b.Wait(total+".includes('interval')", "true")
 	b.Do(chromedp.KeyEvent(kb.ArrowRight))
 	b.Wait(`document.querySelector('[data-testid="chart-total"] [data-part=now]').textContent.startsWith('step ')`, "true")
 	b.Wait(`document.querySelector('[data-testid="chart-perplexity/window"] [data-part=now]').textContent.startsWith('step ')`, "true") // one crosshair for all
@@ -149,7 +149,7 @@ func TestChartsByHand(t *testing.T) {
 	b.Wait(`document.querySelector('[name=smooth-now]').value`, "0.05")
 }
 
-// TestChartMenu: a chart's axes are its own, a wrong limit is said in place, and the address brings the same view back.
+// TestChartMenu: each chart has its own axes, a wrong limit shows an error, and the URL restores the view.
 func TestChartMenu(t *testing.T) {
 	b := openRuns(t)
 	b.Runs.Put("a", model.Finished, 9000)
@@ -172,15 +172,15 @@ func TestChartMenu(t *testing.T) {
 	b.Wait(`document.querySelector('#chart-menu [data-part=csv]').getAttribute('href')`, "/api/runs/a/points.csv?names=total")
 	b.Click(`#chart-menu [name=enlarge]`)
 	b.Wait(`document.querySelector('[data-testid="chart-total"] .u-over').clientHeight > 350`, "true")
-	b.Open(strings.TrimPrefix(b.Eval("location.href"), b.Site.URL)) // a link to it shows the same
+	b.Open(strings.TrimPrefix(b.Eval("location.href"), b.Site.URL)) // the URL restores the view
 	b.Wait(`document.querySelector('[data-testid="chart-total"] .u-over')?.clientHeight > 350`, "true")
 	b.Wait(`document.querySelector('[data-part=view]').textContent`, "steps 100 to 5,000")
 	b.Do(chromedp.KeyEvent("?"))
 	b.Wait(`document.getElementById('keys').open`, "true")
 }
 
-// TestEarlierRunBehind: an earlier run of the same configuration is drawn behind the curves on demand, and the address says which; the sheet
-// of reconstructions follows the crosshair and comes back.
+// TestEarlierRunBehind: an earlier run of the same configuration can be drawn as a reference and is stored in the URL; the sheet of
+// reconstructions follows the crosshair and is restored.
 func TestEarlierRunBehind(t *testing.T) {
 	b := openRuns(t)
 	old := b.Runs.Put("old", model.Finished, 500)
@@ -211,7 +211,7 @@ func TestEarlierRunBehind(t *testing.T) {
 		f.dispatchEvent(new Event('change'));
 	})()`)
 	b.Wait(`location.search`, "?smooth=0.05&ref=all")
-	b.Do(chromedp.KeyEvent("]"), chromedp.Sleep(300*time.Millisecond)) // the charts are drawn again before the other run's points are here
+	b.Do(chromedp.KeyEvent("]"), chromedp.Sleep(300*time.Millisecond)) // the charts are redrawn before the other run's points arrive
 	b.Wait(`document.querySelector('[name=smooth-now]').value`, "0.10")
 	b.Eval(`window.answer()`)
 	b.Wait(behind, "2")
@@ -226,7 +226,7 @@ func TestEarlierRunBehind(t *testing.T) {
 	b.Wait(text("[data-part=sample-step]"), "step 200")
 	b.Click("h1")
 	b.Wait(text("[data-part=sample-step]"), "step 400")
-	b.Do(chromedp.EmulateViewport(390, 900)) // a phone, with the long names of runs in the choice
+	b.Do(chromedp.EmulateViewport(390, 900)) // a phone, with long run names in the select
 	b.Wait(`Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)`, "0")
 }
 
@@ -241,7 +241,7 @@ func TestFormFollowsThePreset(t *testing.T) {
 		})
 	b.Wait(`document.getElementById('widths').value`, "64,128,256,512")
 	b.Wait(`document.getElementById('d').value`, fmt.Sprint(paper.D))
-	b.Wait(`document.getElementById('steps').value`, "77") // typed by hand: kept
+	b.Wait(`document.getElementById('steps').value`, "77") // edited by hand: kept
 	b.Click("[data-testid=start]")
 	b.Wait("location.pathname", "/runs/run-1")
 	if c := b.Runs.Runs["run-1"].Config; c.Steps != 77 || c.Widths != paper.Widths {
@@ -249,7 +249,7 @@ func TestFormFollowsThePreset(t *testing.T) {
 	}
 }
 
-// Another model brings its entries and takes those that it lacks away; what was typed stays, and so does the focus.
+// Choosing another model adds and removes fields; edited values and the focus are kept.
 func TestFormFollowsTheModel(t *testing.T) {
 	b := openRuns(t)
 	b.Open("/runs/new?preset=paper")

@@ -13,12 +13,12 @@ import (
 	"slotscope/model/bundle"
 )
 
-// Bundler gathers a run's newest checkpoint with what is known about it; bundle.Source is one.
+// Bundler builds the export bundle of a checkpoint; bundle.Source implements it.
 type Bundler interface {
 	Bundle(ctx context.Context, name string) (bundle.Bundle, error)
 }
 
-// bundle answers a run's model as an archive, or with ?step= that of an earlier checkpoint.
+// bundle sends the bundle of a run's newest checkpoint as a zip archive, or with ?step= of an earlier one.
 func (h Runs) bundle(w http.ResponseWriter, r *http.Request) error {
 	id := chi.URLParam(r, "id")
 	if h.Bundles == nil || !model.ValidID(id) {
@@ -37,7 +37,7 @@ func (h Runs) bundle(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	b.License = r.URL.Query().Get("license")
-	file, err := os.CreateTemp("", "slotscope-bundle-*.zip") // so that what cannot be written whole is an error, not half an archive
+	file, err := os.CreateTemp("", "slotscope-bundle-*.zip") // so that a failure gives an error response, not a truncated archive
 	if err != nil {
 		return err
 	}

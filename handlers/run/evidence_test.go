@@ -15,7 +15,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// decoder answers as the playground does: pictures of swaps, and a matrix that is counted at its second request.
+// decoder is a fake playground: images of swaps, and a matrix that is ready at the second request.
 type decoder struct {
 	mu    sync.Mutex
 	asked map[string]int
@@ -46,7 +46,7 @@ func (d *decoder) Routes(r chi.Router) {
 	})
 }
 
-// TestEvidenceByCheckpoint: loading, shown, failing; nothing is asked for while it is folded.
+// TestEvidenceByCheckpoint: loading, shown and failed; nothing is requested while collapsed.
 func TestEvidenceByCheckpoint(t *testing.T) {
 	expect.Long(t)
 	f, d := handlertest.NewRuns(t.TempDir()), &decoder{asked: map[string]int{}}
@@ -59,21 +59,21 @@ func TestEvidenceByCheckpoint(t *testing.T) {
 	}
 	says := `document.querySelector('[data-part=evidence-says]').textContent`
 	open("a")
-	b.Until("counting is told", says+`.includes('512 of 4,096')`)
+	b.Until("progress is shown", says+`.includes('512 of 4,096')`)
 	b.Until("the matrix is shown", `document.querySelector('.matrix tbody')?.textContent === 'shape0.750.00'`)
 	b.Until("both pairs are shown", `[...document.querySelectorAll('[data-part=evidence-swaps] img')].filter((i) => i.naturalWidth === 200 && /@\d+\/sheet.png\?a=(0&b=240000|160000&b=479999)$/.test(i.src)).length === 2`)
-	b.Until("the step is told", `/^step /.test(document.querySelector('[data-part=evidence-step]').textContent)`)
+	b.Until("the step is shown", `/^step /.test(document.querySelector('[data-part=evidence-step]').textContent)`)
 	d.mu.Lock()
 	d.fails = true
 	d.mu.Unlock()
 	open("a")
-	b.Until("a failure is a sentence in place", says+` === 'The checkpoint is damaged.'`)
+	b.Until("a failure is shown", says+` === 'The checkpoint is damaged.'`)
 }
 
-// TestNoEvidenceYet: a run without a checkpoint says so.
+// TestNoEvidenceYet: a run without a checkpoint shows a message.
 func TestNoEvidenceYet(t *testing.T) {
 	b := openRuns(t)
 	b.Runs.Put("fresh", model.Running, 3)
 	b.Open("/runs/fresh?open=swaps-and-factors")
-	b.Wait(text("[data-part=evidence-says]"), "There is no checkpoint yet.")
+	b.Wait(text("[data-part=evidence-says]"), "No checkpoint yet.")
 }

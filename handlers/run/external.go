@@ -11,18 +11,18 @@ import (
 	"slotscope/model/exchange"
 )
 
-// Logs keeps runs that other programs log; exchange.Store is one.
+// Logs stores runs that other programs log; exchange.Store implements it.
 type Logs interface {
 	Begin(name string, hparams map[string]any) (model.Run, error)
 }
 
-// seenWithin is how long a new folder may take until the index has it.
+// seenWithin is the maximum wait for a new folder to be indexed.
 const seenWithin = 5 * time.Second
 
-// beginExternal makes a run of another program and answers it once the index has it.
+// beginExternal creates a run of another program and returns it once it is indexed.
 func (h Runs) beginExternal(w http.ResponseWriter, r *http.Request, name string, hparams map[string]any, configured bool) error {
 	if configured {
-		return model.Invalid{"config": "a run of another program takes its hyperparameters in external"}
+		return model.Invalid{"config": "set the hyperparameters of an external run in external, not in config"}
 	}
 	if h.Logs == nil {
 		return model.ErrNotFound
@@ -45,10 +45,10 @@ func (h Runs) beginExternal(w http.ResponseWriter, r *http.Request, name string,
 	return handlers.JSON(w, http.StatusCreated, run)
 }
 
-// pointsBody is the most bytes of one batch of points.
+// pointsBody is the maximum size of a batch of points, in bytes.
 const pointsBody = 16 << 20
 
-// logPoints appends a batch to a run of another program.
+// logPoints appends a batch of points to an external run.
 func (h Runs) logPoints(w http.ResponseWriter, r *http.Request) error {
 	f, err := h.folderOf(r)
 	if err != nil {

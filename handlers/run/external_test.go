@@ -17,7 +17,7 @@ import (
 	"slotscope/model/folder"
 )
 
-// A run is begun and logged by another program; what is sent again adds nothing, and what is wrong gets a sentence and changes nothing.
+// Another program creates and logs a run. Resent points add nothing; invalid requests return an error and change nothing.
 func TestLogFromAnywhere(t *testing.T) {
 	dir := t.TempDir()
 	f := handlertest.NewRuns(t.TempDir())
@@ -35,10 +35,10 @@ func TestLogFromAnywhere(t *testing.T) {
 	}
 	page := httptest.NewRecorder()
 	if r.ServeHTTP(page, httptest.NewRequest("GET", "/runs/"+run.ID, nil)); page.Code != 200 || strings.Contains(page.Body.String(), `data-testid="clone"`) || strings.Contains(page.Body.String(), `data-testid="resume"`) {
-		t.Errorf("%d: the page of a run that nothing here can repeat offers to", page.Code)
+		t.Errorf("%d: the page of an external run offers to repeat it", page.Code)
 	}
 	if !strings.Contains(page.Body.String(), `data-testid="unlogged"`) || strings.Contains(page.Body.String(), "data-panel=") || strings.Contains(page.Body.String(), `data-testid="verdict"`) {
-		t.Error("a run of another program without points shows charts or a verdict, or does not say that it has no points")
+		t.Error("an external run without points shows charts or a verdict, or no message about missing points")
 	}
 	points := "/api/runs/" + run.ID + "/points"
 	for _, c := range []struct {
@@ -54,7 +54,7 @@ func TestLogFromAnywhere(t *testing.T) {
 		{"no points", points, `{"points": []}`, 422, "1 to 10000"},
 		{"an unknown run", "/api/runs/nobody/points", `{"points": [{"step": 9, "values": {"a": 1}}]}`, 404, ""},
 		{"a list among hyperparameters", "/api/runs", `{"external": {"a": [1]}}`, 422, "is not text, a number"},
-		{"both kinds of run", "/api/runs", `{"external": {}, "config": {"model": "hrr"}}`, 422, "takes its hyperparameters in external"},
+		{"both kinds of run", "/api/runs", `{"external": {}, "config": {"model": "hrr"}}`, 422, "set the hyperparameters of an external run in external"},
 	} {
 		if code, body := post(c.path, c.body); code != c.code || !strings.Contains(strings.ReplaceAll(strings.ReplaceAll(body, " ", ""), "\n", ""), strings.ReplaceAll(c.want, " ", "")) {
 			t.Errorf("%s: %d %s; want %d %s", c.what, code, body, c.code, c.want)
@@ -85,15 +85,15 @@ func TestLogFromAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	ours.Close()
-	if code, body := post("/api/runs/ours/points", `{"points": [{"step": 9, "values": {"a": 1}}]}`); code != 409 || !strings.Contains(body, "trained here") {
-		t.Errorf("of a run of ours: %d %s", code, body)
+	if code, body := post("/api/runs/ours/points", `{"points": [{"step": 9, "values": {"a": 1}}]}`); code != 409 || !strings.Contains(body, "is trained by Slotscope") {
+		t.Errorf("for a run that is not external: %d %s", code, body)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "runs", "ours", "points.jsonl")); err == nil {
-		t.Error("points were written into a run of ours")
+		t.Error("points were written to a run that is not external")
 	}
 }
 
-// listing has the fake service know what was begun, as the index does a moment later.
+// listing adds started runs to the fake service, as the index does with a short delay.
 type listing struct {
 	exchange.Store
 	runs *handlertest.Runs
@@ -107,7 +107,7 @@ func (l listing) Begin(name string, hparams map[string]any) (model.Run, error) {
 	return run, err
 }
 
-// The page of an adopted model says nothing of a training that nobody saw, and offers no weights, which are elsewhere.
+// The page of an adopted model shows no training and offers no weights, because another program has them.
 func TestAdoptedRunPage(t *testing.T) {
 	f := handlertest.NewRuns(t.TempDir())
 	run := f.Put("mine", model.Finished, 60)
@@ -125,12 +125,12 @@ func TestAdoptedRunPage(t *testing.T) {
 		t.Errorf("the reason: %q", text)
 	}
 	if doc.Find("[data-testid=play][hidden]").Length() > 0 || doc.Find("[data-part=checkpoints][hidden]").Length() > 0 {
-		t.Error("it cannot be played with")
+		t.Error("it cannot be opened in the playground")
 	}
 	text := doc.Find("[data-testid=config]").Text()
 	for _, word := range []string{"Learning rate", "Batch", "β"} {
 		if strings.Contains(text, word) {
-			t.Errorf("the configuration names %s: %s", word, text)
+			t.Errorf("the configuration contains %s: %s", word, text)
 		}
 	}
 	if !strings.Contains(text, "10000") {

@@ -14,12 +14,12 @@ import (
 	"slotscope/model/folder"
 )
 
-// Folders opens runs' folders; model.ErrNotFound is in the error's chain of an unknown run.
+// Folders opens run folders; the error wraps model.ErrNotFound if the run is unknown.
 type Folders interface {
 	Folder(ctx context.Context, id string) (*folder.Folder, error)
 }
 
-// folderOf opens the folder of the run in the address.
+// folderOf opens the folder of the run in the URL.
 func (h Runs) folderOf(r *http.Request) (*folder.Folder, error) {
 	id := chi.URLParam(r, "id")
 	if h.Folders == nil || !model.ValidID(id) {
@@ -28,7 +28,7 @@ func (h Runs) folderOf(r *http.Request) (*folder.Folder, error) {
 	return h.Folders.Folder(r.Context(), id)
 }
 
-// evaluationFile answers what an evaluation left beside its scores.
+// evaluationFile sends a file that an evaluation wrote in addition to its scores.
 func (h Runs) evaluationFile(w http.ResponseWriter, r *http.Request) error {
 	f, err := h.folderOf(r)
 	if err != nil {
@@ -46,7 +46,7 @@ func (h Runs) evaluationFile(w http.ResponseWriter, r *http.Request) error {
 	return handlers.SendFile(w, r, path, folder.EvaluationFiles()[name])
 }
 
-// parquet answers every point as a Parquet file.
+// parquet sends every point as a Parquet file.
 func (h Runs) parquet(w http.ResponseWriter, r *http.Request) error {
 	f, err := h.folderOf(r)
 	if err != nil {

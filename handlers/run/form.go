@@ -18,11 +18,11 @@ import (
 	ui "slotscope/views/run"
 )
 
-// kept are the entries that stay as typed when the preset changes.
+// kept are the fields that keep their values when the preset changes.
 var kept = []string{"engine", "seed"}
 
-// form draws the form of a new run. ?from=ID starts from another run's configuration; ?dataset=, ?model=, ?preset= decide the
-// defaults; every other entry may be given too, except with ?apply=defaults, which a press on "Set defaults" sends.
+// form renders the form of a new run. ?from=ID starts from another run's configuration; ?dataset=, ?model= and ?preset= decide the
+// defaults. The query may set any other field, except with ?apply=defaults, which the button "Apply defaults" sends.
 func (h Runs) form(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	typed, name, err := h.startingPoint(r.Context(), q)
@@ -40,7 +40,7 @@ func (h Runs) form(w http.ResponseWriter, r *http.Request) error {
 	return handlers.DrawStatus(w, r, status, ui.RunForm(view))
 }
 
-// unknown says where a model or a dataset is none, which the defaults of all else follow from.
+// unknown reports an unknown model or dataset, which the other defaults depend on.
 func (h Runs) unknown(ctx context.Context, name, dataset string) model.Invalid {
 	bad := model.Invalid{}
 	if why := (model.Config{Model: name}).Validate()["model"]; why != "" {
@@ -50,7 +50,7 @@ func (h Runs) unknown(ctx context.Context, name, dataset string) model.Invalid {
 	return bad
 }
 
-// startingPoint is what the form shows at first: the text of every entry, and the run's name.
+// startingPoint returns the initial values of the form's fields, and the run's name.
 func (h Runs) startingPoint(ctx context.Context, q url.Values) (typed map[string]string, name string, err error) {
 	name = q.Get("name")
 	cfg, defaultsErr := model.Config{}, error(nil)
@@ -61,7 +61,7 @@ func (h Runs) startingPoint(ctx context.Context, q url.Values) (typed map[string
 		}
 		cfg = run.Config
 		if name == "" && run.Name != "" {
-			name = run.Name + " again"
+			name = run.Name + " copy"
 		}
 	} else {
 		cfg, defaultsErr = h.defaults(ctx, q.Get)
@@ -82,7 +82,7 @@ func (h Runs) startingPoint(ctx context.Context, q url.Values) (typed map[string
 	return typed, name, nil
 }
 
-// defaults is the configuration of what get names; what it leaves open is the first dataset, hrr and tiny.
+// defaults returns the default configuration of the dataset, model and preset that get returns; by default the first dataset, hrr and tiny.
 func (h Runs) defaults(ctx context.Context, get func(string) string) (model.Config, error) {
 	pick := func(name, otherwise string) string {
 		if v := strings.TrimSpace(get(name)); v != "" {
@@ -97,7 +97,7 @@ func (h Runs) defaults(ctx context.Context, get func(string) string) (model.Conf
 	cfg, err := model.Default(pick("model", "hrr"), pick("preset", "tiny"), pick("dataset", first))
 	if info, unknown := handlers.InfoOf(ctx, h.Datasets, cfg.Dataset); unknown == nil {
 		cfg = cfg.WithFactors(len(info.Factors))
-		cfg.Batch, cfg.EvalImages = min(cfg.Batch, info.Len), min(cfg.EvalImages, info.Len) // a set of one's own may be small
+		cfg.Batch, cfg.EvalImages = min(cfg.Batch, info.Len), min(cfg.EvalImages, info.Len) // a user's dataset may be small
 	}
 	return cfg, err
 }
@@ -110,7 +110,7 @@ func textOf(cfg model.Config) map[string]string {
 	return typed
 }
 
-// create starts a run from the form; what is wrong with it is said beside each entry, the form kept as typed.
+// create starts a run from the form, or shows the form again with the input and the errors.
 func (h Runs) create(w http.ResponseWriter, r *http.Request) error {
 	if err := handlers.ReadForm(w, r); err != nil {
 		return err
@@ -128,8 +128,8 @@ func (h Runs) create(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// typedIn collects the entries of a posted form; a switch that is off is not sent, so it counts as false. Entries that the
-// chosen model does not have are passed over: they stand on the form where the model was changed and the page has no scripts.
+// typedIn returns the fields of a posted form; a missing checkbox counts as false. Fields that the chosen model does not have are ignored:
+// browsers without scripts send them after a change of the model.
 func typedIn(form url.Values) map[string]string {
 	typed := map[string]string{}
 	for _, f := range model.FieldsOf(form.Get("model")) {
@@ -142,14 +142,14 @@ func typedIn(form url.Values) map[string]string {
 	return typed
 }
 
-// start creates a run from entries as typed; entries left out take their defaults. Every problem is in one model.Invalid.
+// start creates a run from field values; missing fields use their defaults. All errors are returned in one model.Invalid.
 func (h Runs) start(ctx context.Context, typed map[string]string, name string, at model.Placement) (model.Run, error) {
 	bad := model.Invalid{}
 	if err := handlers.CheckPlace(h.Places, at, bad); err != nil {
 		return model.Run{}, err
 	}
 	cfg, err := h.defaults(ctx, func(entry string) string { return typed[entry] })
-	if err != nil { // nothing else can be judged without them
+	if err != nil { // other fields cannot be checked without the defaults
 		return model.Run{}, err
 	}
 	for entry, text := range typed {
@@ -172,15 +172,15 @@ func (h Runs) start(ctx context.Context, typed map[string]string, name string, a
 	return h.Service.CreateAt(ctx, cfg, name, at)
 }
 
-// checkData says what is wrong between a configuration and the datasets that there are.
+// checkData adds errors of a configuration that depend on its dataset.
 func (h Runs) checkData(ctx context.Context, cfg model.Config, bad model.Invalid) {
 	info, err := handlers.InfoOf(ctx, h.Datasets, cfg.Dataset)
 	if err == nil {
 		if cfg.Batch > info.Len && bad["batch"] == "" {
-			bad["batch"] = fmt.Sprintf("%d is more than the %d images of %s", cfg.Batch, info.Len, info.Name)
+			bad["batch"] = fmt.Sprintf("%s is more than the %s images of %s", views.Count(cfg.Batch), views.Count(info.Len), info.Name)
 		}
 		if cfg.EvalImages > info.Len && bad["eval_images"] == "" {
-			bad["eval_images"] = fmt.Sprintf("%d is more than the %d images of %s", cfg.EvalImages, info.Len, info.Name)
+			bad["eval_images"] = fmt.Sprintf("%s is more than the %s images of %s", views.Count(cfg.EvalImages), views.Count(info.Len), info.Name)
 		}
 		return
 	}
@@ -192,7 +192,7 @@ func (h Runs) checkData(ctx context.Context, cfg model.Config, bad model.Invalid
 	}
 }
 
-// formAgain draws the form as it was typed, with a sentence beside each entry that has a problem.
+// formAgain renders the form with the user's input and an error at each invalid field.
 func (h Runs) formAgain(w http.ResponseWriter, r *http.Request, typed map[string]string, name string, bad model.Invalid) error {
 	view, err := h.formView(r.Context(), typed, name, r.PostForm, bad)
 	if err != nil {
@@ -204,7 +204,7 @@ func (h Runs) formAgain(w http.ResponseWriter, r *http.Request, typed map[string
 func (h Runs) formView(ctx context.Context, typed map[string]string, name string, place url.Values, bad model.Invalid) (ui.RunFormView, error) {
 	view := ui.RunFormView{Place: handlers.PlaceView(h.Places, place, bad), Name: name, NameError: bad["name"], Whole: handlers.Sentence(bad[""]), Problems: len(bad)}
 	defaults, err := h.defaults(ctx, func(entry string) string { return typed[entry] })
-	if err != nil { // the preset is not one: show the form with another's defaults, the problem beside it
+	if err != nil { // unknown preset: show the form with the defaults of another one
 		defaults, _ = h.defaults(ctx, func(string) string { return "" })
 	}
 	hints := hintsOf(defaults, typed)
@@ -227,7 +227,7 @@ func (h Runs) formView(ctx context.Context, typed map[string]string, name string
 	return view, nil
 }
 
-// options are the choices of an entry. What was typed is always among them.
+// options returns the options of a select field, including the current value even if it is invalid.
 func (h Runs) options(ctx context.Context, f model.Field, value string) []ui.Option {
 	if f.Kind != model.Choice {
 		return nil
@@ -253,7 +253,7 @@ func (h Runs) options(ctx context.Context, f model.Field, value string) []ui.Opt
 	return all
 }
 
-// parameters counts what the model of a form would learn, in all and in encoder and decoder; 0 where what is typed makes no model.
+// parameters returns the number of trainable parameters in total and in encoder and decoder; 0 if the fields are invalid.
 func (h Runs) parameters(ctx context.Context, cfg model.Config, typed map[string]string) (all, networks int) {
 	for _, f := range model.FieldsOf(cfg.Model) {
 		if text, given := typed[f.Name]; given && f.Set(&cfg, text) != nil {
@@ -268,12 +268,11 @@ func (h Runs) parameters(ctx context.Context, cfg model.Config, typed map[string
 	return 0, 0
 }
 
-// measuredRate is the rate in images per second of the newest run of the same model and preset, and that run's name;
-// 0 where none was measured.
+// measuredRate returns the images per second of the newest run of the same model and preset, and the run's name; 0 if none was measured.
 func (h Runs) measuredRate(ctx context.Context, typed map[string]string) (float64, string) {
 	runs, err := h.Service.List(ctx)
 	if err != nil {
-		return 0, "" // an estimate is all that is lost
+		return 0, "" // only the estimate is lost
 	}
 	slices.SortFunc(runs, func(a, b model.Run) int { return b.Created.Compare(a.Created) })
 	for _, run := range runs {
@@ -284,7 +283,7 @@ func (h Runs) measuredRate(ctx context.Context, typed map[string]string) (float6
 	return 0, ""
 }
 
-// typedJSON turns the entries of a JSON configuration into text, as if typed; widths may be a list.
+// typedJSON converts a JSON configuration to field values; widths may be a list.
 func typedJSON(config map[string]json.RawMessage) (map[string]string, error) {
 	typed, bad := map[string]string{}, model.Invalid{}
 	for entry, raw := range config {
@@ -320,11 +319,11 @@ func entryText(kind model.Kind, raw json.RawMessage) (string, error) {
 	return string(raw), nil // a number, true, false
 }
 
-// hintsOf are the hints of a configuration as far as it is typed; what cannot be read keeps its default.
+// hintsOf returns the hints for the field values; invalid fields use their defaults.
 func hintsOf(c model.Config, typed map[string]string) map[string]string {
 	for _, f := range model.FieldsOf(c.Model) {
 		if text, given := typed[f.Name]; given {
-			_ = f.Set(&c, text) // a mistake is named beside its entry
+			_ = f.Set(&c, text) // errors are shown at the field
 		}
 	}
 	return c.Hints()

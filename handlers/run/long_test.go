@@ -20,7 +20,7 @@ import (
 	"slotscope/web"
 )
 
-// stored are the pages of runs whose points lie in an index, as the server has them.
+// stored serves runs whose points are in an index, as in the server.
 type stored struct {
 	*handlertest.Runs
 	index *db.DB
@@ -34,8 +34,8 @@ func (s stored) Walk(ctx context.Context, id string, names []string, until int, 
 	return s.index.Walk(ctx, id, names, until, take)
 }
 
-// BenchmarkLongRun measures what the server computes for the page of a long run. It makes its data itself: series as a training of the
-// HRR has them, SLOTSCOPE_STEPS steps of them (125,000 without). cpu-ms/op is the process's time, compression included.
+// BenchmarkLongRun measures the server's work for the page of a long run. It generates the series of an HRR training with SLOTSCOPE_STEPS
+// steps (default 125,000). cpu-ms/op is the CPU time of the process, including compression.
 //
 //	go test ./handlers/run -run '^$' -bench LongRun -benchtime 3x
 func BenchmarkLongRun(b *testing.B) {
@@ -67,10 +67,10 @@ func BenchmarkLongRun(b *testing.B) {
 				r := httptest.NewRequest("GET", c.path, nil)
 				r.Host = "localhost"
 				r.Header.Set("Accept-Encoding", "gzip")
-				w.Body = nil // nobody keeps what is sent
+				w.Body = nil // discard the response
 				h.ServeHTTP(w, r)
 				if w.Code != http.StatusOK {
-					b.Fatalf("answered %d", w.Code)
+					b.Fatalf("status %d", w.Code)
 				}
 			}
 			b.ReportMetric(float64((host.CPU()-before).Milliseconds())/float64(b.N), "cpu-ms/op")
@@ -78,7 +78,7 @@ func BenchmarkLongRun(b *testing.B) {
 	}
 }
 
-// longRun serves a finished run of that many steps, whose index lies at path.
+// longRun serves a finished run of the given steps with its index at path.
 func longRun(tb testing.TB, steps int) (h http.Handler, path string) {
 	tb.Helper()
 	path = filepath.Join(tb.TempDir(), "index.sqlite")

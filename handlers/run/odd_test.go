@@ -11,8 +11,8 @@ import (
 	"slotscope/model/expect"
 )
 
-// TestOddSeries: a series of one point, of no finite value, of values at the ends of what a number can be, and clocks that jump neither
-// break a chart nor make a time that is none.
+// TestOddSeries: series with one point, without finite values or with extreme values, and jumping clocks, neither break a chart nor show an
+// invalid time.
 func TestOddSeries(t *testing.T) {
 	expect.Long(t)
 	b := openRuns(t)
@@ -31,7 +31,7 @@ func TestOddSeries(t *testing.T) {
 		return []float64{math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64, 0}[step%4]
 	})
 	back := odd("back", 50, func(step int) float64 { return float64(step) })
-	back.Started, back.Updated = time.Now().Add(3*time.Hour), time.Now().Add(5*time.Hour) // another machine's clock, or one that was set back
+	back.Started, back.Updated = time.Now().Add(3*time.Hour), time.Now().Add(5*time.Hour) // another machine's clock, or a clock that was set back
 	back.Created = time.Now().Add(4 * time.Hour)
 	back.ImagesPerSecond, back.SecondsLeft = 0, -5
 	for i := range back.Points {
@@ -48,7 +48,7 @@ func TestOddSeries(t *testing.T) {
 				}
 			}
 			if facts := b.Eval(text("[data-testid=verdict-facts]")); len(facts) > 200 || strings.Contains(facts, "NaN") {
-				t.Errorf("%s%s: the verdict tells %q", id, view, facts)
+				t.Errorf("%s%s: the verdict has %q", id, view, facts)
 			}
 		}
 	}

@@ -14,10 +14,10 @@ import (
 	ui "slotscope/views/run"
 )
 
-// shownAlerts is how many alerts the page of a run lists.
+// shownAlerts is the number of alerts on the page of a run.
 const shownAlerts = 10
 
-// overview draws the part of the page above the charts; the page's script asks for it while the run works.
+// overview renders the section above the charts; the page's script requests it while the run is active.
 func (h Runs) overview(w http.ResponseWriter, r *http.Request) error {
 	run, err := h.Service.Get(r.Context(), chi.URLParam(r, "id"))
 	if err != nil {
@@ -30,7 +30,7 @@ func (h Runs) overview(w http.ResponseWriter, r *http.Request) error {
 	return handlers.Draw(w, r, ui.RunOverview(view))
 }
 
-// apiVerdict answers what the rules say of a run.
+// apiVerdict writes the verdict on a run.
 func (h Runs) apiVerdict(w http.ResponseWriter, r *http.Request) error {
 	run, err := h.Service.Get(r.Context(), chi.URLParam(r, "id"))
 	if err != nil {
@@ -65,7 +65,7 @@ func (h Runs) overviewOf(ctx context.Context, run model.Run) (view ui.Overview, 
 	return view, err
 }
 
-// verdict judges a run beside the earlier ones of its configuration.
+// verdict judges a run against the earlier runs of its configuration.
 func (h Runs) verdict(ctx context.Context, run model.Run, all []model.Run) (verdict.Verdict, error) {
 	p, err := verdict.Read(ctx, h.Service, run, all)
 	if err != nil {
@@ -74,8 +74,8 @@ func (h Runs) verdict(ctx context.Context, run model.Run, all []model.Run) (verd
 	return verdict.Judge(p), nil
 }
 
-// queueOf is the place of a run among those that wait for this machine: the longest waiting is next. A run that waits for a cluster
-// says so itself.
+// queueOf returns the position of a run in this machine's queue; the run that has waited longest is next. Runs with a reason are excluded;
+// they are waiting for something else, such as a cluster.
 func queueOf(run model.Run, all []model.Run) (q ui.Queue) {
 	if run.State != model.Queued || run.Reason != "" {
 		return q

@@ -12,16 +12,16 @@ import (
 	"slotscope/model"
 )
 
-// pointAnswer is a page of points; smoothed holds the same series as exponential moving averages over all their points.
+// pointAnswer is a page of points; smoothed has the moving averages of the same series, computed over all their points.
 type pointAnswer struct {
 	model.PointPage
 	smoothed map[string][]model.Sample
 }
 
-// thinDigits are the significant digits of values that are only drawn: thinned ones and averages.
+// thinDigits is the number of significant digits of thinned values and averages, which are only drawn.
 const thinDigits = 7
 
-// send writes the answer. It is encoded by hand, for the pages of long runs hold a hundred thousand samples.
+// send writes the response. It is encoded by hand because pages of long runs have a hundred thousand samples.
 func (a pointAnswer) send(w http.ResponseWriter, thinned bool) {
 	b := make([]byte, 0, 64<<10)
 	for _, f := range []struct {
@@ -38,7 +38,7 @@ func (a pointAnswer) send(w http.ResponseWriter, thinned bool) {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(append(b, "}\n"...)) // an error means that the visitor left
+	_, _ = w.Write(append(b, "}\n"...)) // an error means that the client has gone
 }
 
 func appendSeries(b []byte, all map[string][]model.Sample, thinned bool) []byte {
@@ -47,7 +47,7 @@ func appendSeries(b []byte, all map[string][]model.Sample, thinned bool) []byte 
 		if i > 0 {
 			b = append(b, ',')
 		}
-		quoted, _ := json.Marshal(name) // a string always can be
+		quoted, _ := json.Marshal(name) // a string never fails
 		b = append(append(b, quoted...), ":["...)
 		for j, s := range all[name] {
 			if j > 0 {
@@ -61,7 +61,7 @@ func appendSeries(b []byte, all map[string][]model.Sample, thinned bool) []byte 
 	return append(b, '}')
 }
 
-// appendValue writes a number, or the string that stands for one that is not finite.
+// appendValue appends a number, or a string such as "NaN" if it is not finite.
 func appendValue(b []byte, v float64, thinned bool) []byte {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -72,7 +72,7 @@ func appendValue(b []byte, v float64, thinned bool) []byte {
 	return strconv.AppendFloat(b, v, 'g', thinDigits, 64)
 }
 
-// appendLines writes one line of CSV per step of a page: the step, then the value of each column, empty where there is none.
+// appendLines writes one CSV line per step of a page: the step, then the value of each column, empty if there is none.
 func appendLines(b *bytes.Buffer, page model.PointPage, columns []string) {
 	left := make([][]model.Sample, len(columns))
 	for i, name := range columns {

@@ -1,4 +1,4 @@
-// Package run answers the form that starts a run, the page of a run, its API and its socket.
+// Package run serves the form that starts a run, and the page, API and WebSocket of a run.
 package run
 
 import (
@@ -18,22 +18,22 @@ import (
 	ui "slotscope/views/run"
 )
 
-// Runs are the pages, the API and the socket of training runs.
+// Runs serves the pages, API and WebSocket of training runs.
 type Runs struct {
 	Service  handlers.RunService
 	Datasets handlers.DatasetList
-	Places   handlers.Placer // nil where there is no choice
-	// Evaluations says how measuring a run stands; nil where none can be started from here.
+	Places   handlers.Placer // nil if runs always execute on this machine
+	// Evaluations reports the state of evaluations; nil hides them.
 	Evaluations handlers.EvaluationService
-	// Bundles gathers what a checkpoint is exported with; nil where nothing is exported.
+	// Bundles builds export bundles; nil disables exports.
 	Bundles Bundler
-	// Folders opens runs' folders for what is answered as files; nil where nothing is.
+	// Folders opens run folders for file downloads; nil disables them.
 	Folders Folders
-	// Logs keeps runs that other programs log; nil where none are taken.
+	// Logs stores external runs; nil rejects them.
 	Logs Logs
 }
 
-// Routes enters /runs, /api/runs and /ws/runs.
+// Routes registers /runs, /api/runs and /ws/runs.
 func (h Runs) Routes(r chi.Router) {
 	r.Post("/runs", handlers.Handle(h.create))
 	r.Get("/runs/new", handlers.Handle(h.form))
@@ -47,12 +47,12 @@ func (h Runs) Routes(r chi.Router) {
 	h.apiRoutes(r)
 }
 
-// show draws the page of one run.
+// show renders the page of a run.
 func (h Runs) show(w http.ResponseWriter, r *http.Request) error {
 	return h.page(w, r, http.StatusOK, ui.Trouble{})
 }
 
-// page draws the page of one run, with the dialog open in which something was refused.
+// page renders the page of a run; if trouble names a dialog, it opens with the error.
 func (h Runs) page(w http.ResponseWriter, r *http.Request, status int, trouble ui.Trouble) error {
 	ctx, id := r.Context(), chi.URLParam(r, "id")
 	run, err := h.Service.Get(ctx, id)
@@ -78,7 +78,7 @@ func (h Runs) page(w http.ResponseWriter, r *http.Request, status int, trouble u
 	}
 	var damaged model.Invalid
 	if view.Checkpoints, err = h.Service.Checkpoints(ctx, id); errors.As(err, &damaged) {
-		return handlers.DrawStatus(w, r, status, ui.Run(view)) // which says why, and lets the folder be deleted
+		return handlers.DrawStatus(w, r, status, ui.Run(view)) // the page shows the damage and allows deleting the folder
 	}
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (h Runs) page(w http.ResponseWriter, r *http.Request, status int, trouble u
 	return handlers.DrawStatus(w, r, status, ui.Run(view))
 }
 
-// newestSample is the newest value of a series with its step, the zero Sample while there is none.
+// newestSample returns the newest sample of a series; the zero Sample if there is none.
 func (h Runs) newestSample(ctx context.Context, id, name string) (s model.Sample, err error) {
 	page, err := h.Service.Points(ctx, id, model.PointQuery{Names: []string{name}, Columns: 1})
 	if n := len(page.Series[name]); n > 0 {
@@ -104,10 +104,10 @@ func (h Runs) newestSample(ctx context.Context, id, name string) (s model.Sample
 	return s, err
 }
 
-// logLines is how much of a log the page shows.
+// logLines is the number of log lines on the page.
 const logLines = 200
 
-// act does something to a run, then shows it. What is refused stays in its dialog, with the reason and what was typed.
+// act applies an action to a run and redirects to its page. A rejected action reopens its dialog with the error and the user's input.
 func (h Runs) act(dialog string, do func(r *http.Request, id string) error) handlers.Func {
 	return h.actThen(dialog, do, func(id string) string { return "/runs/" + id })
 }
@@ -126,7 +126,7 @@ func (h Runs) actThen(dialog string, do func(r *http.Request, id string) error, 
 	}
 }
 
-// refused answers an action that the run's state or the entries do not allow.
+// refused renders the page for an action that the run's state or the input does not allow.
 func (h Runs) refused(w http.ResponseWriter, r *http.Request, dialog string, why error) error {
 	trouble := ui.Trouble{Dialog: dialog, Steps: r.PostFormValue("steps"), Name: formValue(r, "name"), Notes: formValue(r, "notes")}
 	var invalid model.Invalid
@@ -153,13 +153,13 @@ func (h Runs) edit(r *http.Request, id string) error {
 	return h.describe(r.Context(), id, formValue(r, "name"), formValue(r, "notes"))
 }
 
-// Limits of what people write about a run, in bytes.
+// Maximum sizes of a run's name and notes, in bytes.
 const (
 	nameSize  = 200
 	notesSize = 64 << 10
 )
 
-// describe changes name and notes; nil leaves one as it is.
+// describe sets name and notes; nil leaves a value unchanged.
 func (h Runs) describe(ctx context.Context, id string, name, notes *string) error {
 	bad := model.Invalid{}
 	if name != nil && len(*name) > nameSize {

@@ -33,7 +33,7 @@ import (
 	"slotscope/model/verdict"
 )
 
-// runSite is the pages of runs over a fake service.
+// runSite serves the pages of runs with a fake service.
 func runSite(t *testing.T) (*handlertest.Runs, http.Handler) {
 	t.Helper()
 	f := handlertest.NewRuns(t.TempDir())
@@ -57,7 +57,7 @@ func formHoldsEveryField(t *testing.T, name string) {
 	}
 	fields := model.FieldsOf(name)
 	if n := doc.Find("[data-field]").Length(); n != len(fields) {
-		t.Errorf("there are %d entries for the %d of %s", n, len(fields), name)
+		t.Errorf("%d form fields, want %d for %s", n, len(fields), name)
 	}
 	for _, f := range fields {
 		field := doc.Find("[data-field=" + f.Name + "]")
@@ -78,7 +78,7 @@ func formHoldsEveryField(t *testing.T, name string) {
 		t.Error("symbol or unit is missing")
 	}
 	if doc.Find("details[data-group=optimizer][open]").Length() != 0 {
-		t.Error("advanced entries stand open")
+		t.Error("advanced groups are expanded")
 	}
 }
 
@@ -94,7 +94,7 @@ func valueOf(field *goquery.Selection) string {
 	return in.AttrOr("value", "")
 }
 
-// TestFormHints: what a small batch means for β-TCVAE's estimate stands beside the entry, and for no other model.
+// TestFormHints: a small batch shows a hint for β-TCVAE and for no other model.
 func TestFormHints(t *testing.T) {
 	_, h := runSite(t)
 	for query, says := range map[string]string{"model=betatcvae": "at most log(batch) = 3.5 nats", "model=betatcvae&batch=128": "", "model=hrr": ""} {
@@ -111,7 +111,7 @@ func TestFormDefaultsFollowThePreset(t *testing.T) {
 	doc := handlertest.Document(t, handlertest.Get(t, h, "/runs/new?preset=paper&steps=7&seed=5&apply=defaults"))
 	for name, want := range map[string]string{"widths": "64,128,256,512", "steps": strconv.Itoa(paper.Steps), "seed": "5"} {
 		if got := valueOf(doc.Find("[data-field=" + name + "]")); got != want {
-			t.Errorf("after “set defaults” %s is %q, want %q", name, got, want)
+			t.Errorf("after “Apply defaults” %s is %q, want %q", name, got, want)
 		}
 	}
 	f.Put("old", model.Finished, 10).Config.M = 4
@@ -120,20 +120,20 @@ func TestFormDefaultsFollowThePreset(t *testing.T) {
 	if got := valueOf(doc.Find("[data-field=m]")); got != "4" {
 		t.Errorf("a clone has m %q, want 4", got)
 	}
-	if got := doc.Find("#name").AttrOr("value", ""); got != "Four slots again" {
+	if got := doc.Find("#name").AttrOr("value", ""); got != "Four slots copy" {
 		t.Errorf("a clone is named %q", got)
 	}
 	if got := doc.Find("[data-testid=estimate]").AttrOr("data-rate", ""); got != "321.400" {
-		t.Errorf("the rate of the like run is %q", got)
+		t.Errorf("the rate of the comparable run is %q", got)
 	}
 	for entry, text := range map[string]string{"model": "gan", "dataset": "moon"} {
 		w := handlertest.Get(t, h, "/runs/new?"+entry+"="+text)
 		if why := handlertest.Document(t, w).Find("[data-testid=" + entry + "-error]").Text(); w.Code != 422 || !strings.Contains(why, `"`+text+`"`) {
-			t.Errorf("a form for the %s %s answers %d and says %q beside it", entry, text, w.Code, why)
+			t.Errorf("a form for the %s %s returns %d and says %q beside it", entry, text, w.Code, why)
 		}
 	}
 	if w := handlertest.Get(t, h, "/runs/new?from=gone"); w.Code != 404 {
-		t.Errorf("cloning what is not there answers %d", w.Code)
+		t.Errorf("cloning an unknown run returns %d", w.Code)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestCreateFromForm(t *testing.T) {
 	f, h := runSite(t)
 	w := handlertest.Post(t, h, "/runs", url.Values{"model": {"hrr"}, "preset": {"tiny"}, "dataset": {"shapes3d-synthetic"}, "steps": {"1,234"}, "no_denoiser": {"true"}, "name": {" Mine "}})
 	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/runs/run-1" {
-		t.Fatalf("answered %d to %q: %s", w.Code, w.Header().Get("Location"), w.Body)
+		t.Fatalf("status %d to %q: %s", w.Code, w.Header().Get("Location"), w.Body)
 	}
 	run := f.Runs["run-1"]
 	def, _ := model.Default("hrr", "tiny", "shapes3d-synthetic")
@@ -156,19 +156,18 @@ func TestCreateFromForm(t *testing.T) {
 		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/runs", strings.NewReader(`{"k": 4}`))
 		r.Header.Set("Content-Type", kind)
 		if h.ServeHTTP(w, r); w.Code != 422 || !strings.Contains(w.Body.String(), "Expected a form") {
-			t.Errorf("%s in the place of a form answers %d", kind, w.Code)
+			t.Errorf("%s instead of a form returns %d", kind, w.Code)
 		}
 	}
 }
 
-// Without scripts the form still shows HRR's entries when another model is chosen: those that it lacks are passed over. A program that
-// names them is told.
+// Without scripts, the form still sends HRR's fields after another model is chosen; unknown fields are ignored. The API rejects them.
 func TestCreateFromAnotherModelsForm(t *testing.T) {
 	f, h := runSite(t)
 	w := handlertest.Post(t, h, "/runs", url.Values{"model": {"betavae"}, "preset": {"tiny"}, "dataset": {"shapes3d-synthetic"}, "d": {"128"}, "k": {"128"},
 		"inverse": {"involution"}, "no_denoiser": {"true"}, "m": {"5"}})
 	if w.Code != http.StatusSeeOther {
-		t.Fatalf("answered %d: %s", w.Code, w.Body)
+		t.Fatalf("status %d: %s", w.Code, w.Body)
 	}
 	def, _ := model.Default("betavae", "tiny", "shapes3d-synthetic")
 	def.M = 5
@@ -177,7 +176,7 @@ func TestCreateFromAnotherModelsForm(t *testing.T) {
 	}
 	w = handlertest.Send(t, h, "POST", "/api/runs", `{"config": {"model": "betavae", "k": 128}}`)
 	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "is not a hyperparameter of betavae; it belongs to hrr, vqvae, qlae") {
-		t.Errorf("answered %d: %s", w.Code, w.Body)
+		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
 }
 
@@ -187,24 +186,24 @@ func TestFormKeepsWhatWasTyped(t *testing.T) {
 		"k": {"1"}, "m": {"0"}, "lr": {"fast"}, "batch": {"60000000"}, "widths": {"8,16"}, "engine": {"abacus"}, "steps": {"77"}, "learn_symbols": {"true"}}
 	w := handlertest.Post(t, h, "/runs", typed)
 	if w.Code != http.StatusUnprocessableEntity {
-		t.Fatalf("answered %d", w.Code)
+		t.Fatalf("status %d", w.Code)
 	}
 	doc := handlertest.Document(t, w)
 	for _, name := range []string{"k", "m", "lr", "batch", "widths", "engine"} {
 		field := doc.Find("[data-field=" + name + "]")
 		in := field.Find("[aria-invalid=true]")
 		if in.Length() != 1 || !strings.Contains(in.AttrOr("aria-describedby", ""), name+"-error") || field.Find("#"+name+"-error").Text() == "" {
-			t.Errorf("%s has no sentence tied to it", name)
+			t.Errorf("%s has no linked error", name)
 		}
 		if got := valueOf(field); got != typed.Get(name) {
-			t.Errorf("%s was typed %q and shows %q", name, typed.Get(name), got)
+			t.Errorf("%s was entered as %q and shows %q", name, typed.Get(name), got)
 		}
 	}
 	if got := valueOf(doc.Find("[data-field=learn_symbols]")); got != "true" {
 		t.Error("a switch did not stay on")
 	}
 	if doc.Find("details[data-group=optimizer][open]").Length() != 1 {
-		t.Error("the group with a problem stays folded")
+		t.Error("the group with an error stays collapsed")
 	}
 	if doc.Find("#name").AttrOr("value", "") != "Kept" || doc.Find("[data-testid=problems]").Length() != 1 {
 		t.Error("the name or the summary is lost")
@@ -214,7 +213,7 @@ func TestFormKeepsWhatWasTyped(t *testing.T) {
 	}
 	for _, broken := range []url.Values{{"preset": {"huge"}}, {"model": {"gan"}}, {"dataset": {"imagenet"}}} {
 		if w := handlertest.Post(t, h, "/runs", broken); w.Code != 422 || handlertest.Document(t, w).Find(".error").Length() == 0 {
-			t.Errorf("%v answers %d without a sentence", broken, w.Code)
+			t.Errorf("%v returns %d without an error message", broken, w.Code)
 		}
 	}
 }
@@ -236,7 +235,7 @@ func TestRunPage(t *testing.T) {
 		return !hidden
 	}
 	if !visible("stop") || visible("resume") || visible("force") {
-		t.Error("a running run offers other than to stop it")
+		t.Error("a running run offers other actions than stop")
 	}
 	series := map[string]bool{}
 	var data struct {
@@ -256,7 +255,7 @@ func TestRunPage(t *testing.T) {
 		}
 	}
 	if doc.Find("[data-panel]").Length() != len(data.Panels) {
-		t.Error("a chart has no place")
+		t.Error("a chart has no container")
 	}
 	if doc.Find("[data-testid=notes]").Text() != "See λ." || doc.Find("[data-testid=samples] img").Length() != 2 {
 		t.Error("notes or reconstructions are missing")
@@ -271,14 +270,14 @@ func TestRunPage(t *testing.T) {
 	damaged := f.Put("c", model.Interrupted, 0)
 	damaged.Config, damaged.Reason = model.Config{}, "runs/c has no config.json"
 	if w := handlertest.Get(t, h, "/runs/c"); w.Code != 200 || !strings.Contains(w.Body.String(), damaged.Reason) {
-		t.Errorf("a damaged folder's page answers %d", w.Code)
+		t.Errorf("a damaged folder's page returns %d", w.Code)
 	}
 	if w := handlertest.Get(t, h, "/runs/gone"); w.Code != 404 || handlertest.Document(t, w).Find("[data-testid=problem]").Length() != 1 {
-		t.Error("a run that is not there does not answer with a page of its own")
+		t.Error("an unknown run does not return an error page")
 	}
 }
 
-// TestVerdictOnThePage: the page says how the run goes beside earlier runs of its configuration, lists the rules, and the API agrees.
+// TestVerdictOnThePage: the page judges the run against earlier runs of its configuration and lists the rules; the API agrees.
 func TestVerdictOnThePage(t *testing.T) {
 	f, h := runSite(t)
 	earlier := func(id string, day int, change func(*model.Config)) {
@@ -314,7 +313,7 @@ func TestVerdictOnThePage(t *testing.T) {
 	}
 	var v verdict.Verdict
 	if err := json.Unmarshal(handlertest.Get(t, h, "/api/runs/a/verdict").Body.Bytes(), &v); err != nil || v.Rule != "healthy" || strings.Join(v.Facts, "; ") != facts {
-		t.Errorf("the API says %+v, %v", v, err)
+		t.Errorf("the API returns %+v, %v", v, err)
 	}
 	f.Runs["a"].Points[1099].Values["total"] = math.NaN()
 	part := handlertest.Document(t, handlertest.Get(t, h, "/runs/a/overview"))
@@ -323,12 +322,12 @@ func TestVerdictOnThePage(t *testing.T) {
 	}
 	for _, path := range []string{"/runs/gone/overview", "/api/runs/gone/verdict"} {
 		if w := handlertest.Get(t, h, path); w.Code != 404 {
-			t.Errorf("%s answers %d", path, w.Code)
+			t.Errorf("%s returns %d", path, w.Code)
 		}
 	}
 }
 
-// TestQueueOnThePage: a queued run says which place it has and what it waits for; one that a cluster holds says that instead.
+// TestQueueOnThePage: a queued run shows its position and what it is waiting for; a run on a cluster shows the cluster's reason instead.
 func TestQueueOnThePage(t *testing.T) {
 	f, h := runSite(t)
 	now := time.Now()
@@ -351,7 +350,7 @@ func TestQueueOnThePage(t *testing.T) {
 	}
 }
 
-// TestEvaluationOnThePage: where the evaluation stands is said on the run's page.
+// TestEvaluationOnThePage: the run's page shows the state of its evaluation.
 func TestEvaluationOnThePage(t *testing.T) {
 	f := handlertest.NewRuns(t.TempDir())
 	f.Put("a", model.Finished, 1000)
@@ -375,18 +374,18 @@ func TestEvaluationOnThePage(t *testing.T) {
 	}
 	_, h := runSite(t)
 	if w := handlertest.Get(t, h, "/runs/a"); strings.Contains(w.Body.String(), "Not evaluated yet") {
-		t.Error("a server without evaluations speaks of them")
+		t.Error("a server without evaluations mentions them")
 	}
 }
 
-// stands are evaluations that all stand alike.
+// stands is a fake of evaluations with one state for all runs.
 type stands struct{ state model.Evaluation }
 
 func (s stands) Queue(context.Context, string, model.Evaluation) error { return nil }
 func (s stands) Cancel(context.Context, string) error                  { return nil }
 func (s stands) State(string) model.Evaluation                         { return s.state }
 
-// TestRefusedStaysInItsDialog: what cannot be done is said in the dialog that asked, which keeps what was typed.
+// TestRefusedStaysInItsDialog: a rejected action reopens its dialog with the error and the input.
 func TestRefusedStaysInItsDialog(t *testing.T) {
 	f, h := runSite(t)
 	f.Put("a", model.Stopped, 600)
@@ -395,13 +394,13 @@ func TestRefusedStaysInItsDialog(t *testing.T) {
 		w := handlertest.Post(t, h, path, form)
 		doc := handlertest.Document(t, w)
 		if why := doc.Find("#" + dialog + "[data-open] [data-testid=trouble]").Text(); w.Code != status || !strings.Contains(why, says) || doc.Find("[data-testid=run]").Length() != 1 {
-			t.Errorf("%s answers %d and says %q in its dialog", path, w.Code, why)
+			t.Errorf("%s returns %d and shows %q in its dialog", path, w.Code, why)
 		}
 		return doc
 	}
 	doc := refused("/runs/a/resume", url.Values{"steps": {"far"}}, 422, "resume", `"far"`)
 	if got := doc.Find("#resume-steps").AttrOr("value", ""); got != "far" {
-		t.Errorf("the entry holds %q", got)
+		t.Errorf("the field has %q", got)
 	}
 	doc = refused("/runs/a/edit", url.Values{"name": {strings.Repeat("x", 300)}, "notes": {"kept"}}, 422, "edit", "300 bytes")
 	if doc.Find("#edit-notes").Text() != "kept" {
@@ -411,11 +410,11 @@ func TestRefusedStaysInItsDialog(t *testing.T) {
 	refused("/runs/a/resume", nil, 409, "resume", "running")
 	doc = refused("/runs/a/delete", nil, 409, "delete", "stop it before deleting it")
 	if hidden := doc.Find("[data-testid=delete-form]").AttrOr("hidden", "no"); hidden == "no" || doc.Find("[data-testid=stop-first]").AttrOr("hidden", "no") != "no" || f.Runs["a"] == nil {
-		t.Error("a run under way can be deleted, or does not offer to be stopped first")
+		t.Error("an active run can be deleted, or does not offer to stop it first")
 	}
 }
 
-// TestFirstSheet: the page promises the first reconstructions for step 1, when they are made.
+// TestFirstSheet: the page announces the first reconstructions for step 1.
 func TestFirstSheet(t *testing.T) {
 	f, h := runSite(t)
 	f.Put("a", model.Running, 0)
@@ -429,7 +428,7 @@ func TestFirstSheet(t *testing.T) {
 	}
 }
 
-// TestMutualInformationHint: pages of β-TCVAE, and no others, say what bounds its mutual information.
+// TestMutualInformationHint: only pages of β-TCVAE explain the bound on its mutual information.
 func TestMutualInformationHint(t *testing.T) {
 	f, h := runSite(t)
 	f.Put("hrr", model.Running, 10)
@@ -470,12 +469,12 @@ func TestRunActions(t *testing.T) {
 	for _, s := range steps {
 		w := handlertest.Post(t, h, s.path, s.form)
 		if w.Code != s.status || !s.check(f.Runs["a"]) {
-			t.Errorf("%s: answered %d, want %d; the run is %+v", s.name, w.Code, s.status, f.Runs["a"].Status)
+			t.Errorf("%s: status %d, want %d; the run is %+v", s.name, w.Code, s.status, f.Runs["a"].Status)
 		}
 	}
 	f.Runs["a"].State = model.Stopped
 	if w := handlertest.Post(t, h, "/runs/a/delete", nil); w.Code != 303 || w.Header().Get("Location") != "/runs" || len(f.Runs) != 0 {
-		t.Errorf("delete answered %d", w.Code)
+		t.Errorf("delete status %d", w.Code)
 	}
 }
 
@@ -483,7 +482,7 @@ func TestRunAPI(t *testing.T) {
 	f, h := runSite(t)
 	w := handlertest.Send(t, h, "POST", "/api/runs", `{"name":"By API","config":{"preset":"tiny","m":4,"widths":[8,8,8,8],"no_denoiser":true,"lr":0.01}}`)
 	if w.Code != 201 || w.Header().Get("Location") != "/api/runs/run-1" {
-		t.Fatalf("create answered %d: %s", w.Code, w.Body)
+		t.Fatalf("create status %d: %s", w.Code, w.Body)
 	}
 	if c := f.Runs["run-1"].Config; c.M != 4 || c.Widths != [4]int{8, 8, 8, 8} || !c.NoDenoiser || c.LR != 0.01 || c.Dataset != "shapes3d-synthetic" {
 		t.Errorf("created with %+v", c)
@@ -525,25 +524,25 @@ func TestRunAPI(t *testing.T) {
 			Fields map[string]string
 		}
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != tt.status || got.Error == "" || (tt.field != "" && got.Fields[tt.field] == "") {
-			t.Errorf("%s: answered %d, want %d: %s", tt.name, w.Code, tt.status, w.Body)
+			t.Errorf("%s: status %d, want %d: %s", tt.name, w.Code, tt.status, w.Body)
 		}
 		if strings.Contains(got.Error, "struct {") || len(got.Fields) > 1 {
 			t.Errorf("%s: says %s", tt.name, w.Body)
 		}
 	}
 	if w := handlertest.Send(t, h, "PATCH", "/api/runs/done", `{"notes":"n"}`); w.Code != 200 || f.Runs["done"].Notes != "n" {
-		t.Errorf("patch answered %d", w.Code)
+		t.Errorf("patch status %d", w.Code)
 	}
 	if w := handlertest.Send(t, h, "POST", "/api/runs/done/resume", `{"steps":20}`); w.Code != 202 || f.Runs["done"].Config.Steps != 20 {
-		t.Errorf("resume answered %d: %s", w.Code, w.Body)
+		t.Errorf("resume status %d: %s", w.Code, w.Body)
 	}
 	f.Runs["done"].State = model.Stopped
 	if w := handlertest.Send(t, h, "DELETE", "/api/runs/done", ""); w.Code != 204 {
-		t.Errorf("delete answered %d", w.Code)
+		t.Errorf("delete status %d", w.Code)
 	}
 	f.Broken = errors.New("disk on fire at /secret/path")
 	if w := handlertest.Get(t, h, "/api/runs/a"); w.Code != 500 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(w.Body.String(), handlers.Fault) {
-		t.Errorf("a failure inside answers %d %s", w.Code, w.Body)
+		t.Errorf("an internal error returns %d %s", w.Code, w.Body)
 	}
 }
 
@@ -570,7 +569,7 @@ func TestPointsAndCSV(t *testing.T) {
 	read("names=total&columns=50&smooth=0.9")
 	m, weight := 0.0, 0.0
 	want := map[int]float64{}
-	for _, p := range r.Points { // the definition: m = α·m + (1−α)·x, y = m/(1−αⁿ), over every point
+	for _, p := range r.Points { // by definition: m = α·m + (1−α)·x, y = m/(1−αⁿ), over every point
 		if x := p.Values["total"]; !math.IsNaN(x) {
 			m, weight = 0.9*m+0.1*x, 0.9*weight+0.1
 		}
@@ -596,18 +595,18 @@ func TestPointsAndCSV(t *testing.T) {
 		t.Errorf("of damaged points: %.80s", body)
 	}
 	if body := handlertest.Get(t, h, "/runs/a").Body.String(); !strings.Contains(body, "28 measured steps are damaged") {
-		t.Error("the page says nothing of damaged points")
+		t.Error("the page does not mention damaged points")
 	}
 }
 
-// smallData is a dataset of a visitor's own, of fewer images than a batch has.
+// smallData is a user's dataset with fewer images than a batch.
 type smallData struct{}
 
 func (smallData) List(context.Context) []data.Info {
 	return []data.Info{{Name: "mine", Title: "Mine", H: 64, W: 64, C: 3, Len: 24}}
 }
 
-// TestRunOnAFewImages: defaults ask for no more images than there are; whoever asks for more is told.
+// TestRunOnAFewImages: defaults do not exceed the number of images; larger values are rejected.
 func TestRunOnAFewImages(t *testing.T) {
 	f, h := handlertest.NewRuns(t.TempDir()), chi.NewRouter()
 	runpage.Runs{Service: f, Datasets: smallData{}}.Routes(h)
@@ -627,7 +626,7 @@ func TestRunOnAFewImages(t *testing.T) {
 	}
 }
 
-// bundles answers one bundle, or that there is none.
+// bundles returns one bundle, or not found.
 type bundles struct{ asked []string }
 
 func (b *bundles) Bundle(_ context.Context, name string) (bundle.Bundle, error) {
@@ -679,7 +678,7 @@ func (d folders) Folder(_ context.Context, id string) (*folder.Folder, error) {
 	return folder.Open(filepath.Join(string(d), id))
 }
 
-// What an evaluation wrote and the points are answered as files; nothing else of the folder is.
+// The files of an evaluation and the points can be downloaded, but no other file of the folder.
 func TestFilesOfARun(t *testing.T) {
 	dir := t.TempDir()
 	f, err := folder.Create(filepath.Join(dir, "run-1"), model.Config{}, "")

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// share answers once what many sockets ask at the same moment. Sockets look for news at the same instants, multiples of frameEvery, so
-// that those which have the same points ask the same.
+// share computes an answer once for all sockets that need it at the same time. Sockets check for news at multiples of frameEvery, so sockets
+// with the same points have the same question.
 type share struct {
 	mu      sync.Mutex
 	answers map[question]*answer
 }
 
-// question is what a socket lacks.
+// question identifies the data that a socket needs.
 type question struct {
 	run, kind string
 	since     int64 // last step, or ID of the last alert, that the socket has
@@ -22,15 +22,15 @@ type question struct {
 
 type answer struct {
 	begun time.Time
-	ready chan struct{} // closed when what follows is set
+	ready chan struct{} // closed when value and err are set
 	value any
 	err   error
 }
 
-// keepAnswer is how long an answer waits for further sockets.
+// keepAnswer is how long an answer is kept for other sockets.
 const keepAnswer = 5 * frameEvery
 
-// ask returns what work answered to q, here or for another socket, at or after the time since: whatever had changed by then is in it.
+// ask returns the result of work for q, started at or after since by this or another socket, so that it includes all changes up to then.
 func ask[T any](ctx context.Context, s *share, q question, since time.Time, work func(context.Context) (T, error)) (T, error) {
 	s.mu.Lock()
 	a := s.answers[q]
@@ -47,7 +47,7 @@ func ask[T any](ctx context.Context, s *share, q question, since time.Time, work
 		func() {
 			defer s.forget(q, a)
 			defer close(a.ready)
-			a.value, a.err = work(context.WithoutCancel(ctx)) // the socket that asked may leave, those that wait stay
+			a.value, a.err = work(context.WithoutCancel(ctx)) // other sockets may wait for the result after this one closes
 		}()
 	}
 	<-a.ready
@@ -55,7 +55,7 @@ func ask[T any](ctx context.Context, s *share, q question, since time.Time, work
 	return v, a.err
 }
 
-// forget drops an answer after a while.
+// forget drops an answer after keepAnswer.
 func (s *share) forget(q question, a *answer) {
 	time.AfterFunc(keepAnswer, func() {
 		s.mu.Lock()
@@ -66,7 +66,7 @@ func (s *share) forget(q question, a *answer) {
 	})
 }
 
-// untilFrame is how long it is until sockets next look for news.
+// untilFrame returns the time until sockets next check for news.
 func untilFrame(now time.Time) time.Duration {
 	return now.Truncate(frameEvery).Add(frameEvery).Sub(now)
 }

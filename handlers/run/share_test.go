@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestAskedOnce: sockets that ask the same share an answer, but never one that was begun before what they have heard of.
+// TestAskedOnce: sockets with the same question share an answer, but never one started before a change they know of.
 func TestAskedOnce(t *testing.T) {
 	var s share
 	var times atomic.Int64
@@ -25,21 +25,21 @@ func TestAskedOnce(t *testing.T) {
 	}
 	heard := time.Now()
 	if first, second := get(q, heard), get(q, heard); first != 1 || second != 1 {
-		t.Errorf("asked twice: %d, then %d", first, second)
+		t.Errorf("the same question gives %d, then %d", first, second)
 	}
 	if v := get(question{run: "a", kind: "points", since: 8}, heard); v != 2 {
-		t.Errorf("another question got the answer %d", v)
+		t.Errorf("another question gives %d", v)
 	}
 	time.Sleep(time.Millisecond)
 	if v := get(q, time.Now()); v != 3 {
-		t.Errorf("something has changed since, and the answer is the old one, %d", v)
+		t.Errorf("after a change, the answer is the old one, %d", v)
 	}
 	if v := get(q, heard); v != 3 {
-		t.Errorf("the newer answer does not serve whoever knows less: %d", v)
+		t.Errorf("the newer answer is not used for an older since: %d", v)
 	}
 }
 
-// TestAskedTogether: those who ask while an answer is being made wait for it, and its failure is theirs; one that leaves takes nothing along.
+// TestAskedTogether: sockets that ask while an answer is computed wait for it and share its error; one that leaves does not cancel it.
 func TestAskedTogether(t *testing.T) {
 	t.Parallel()
 	var s share
@@ -78,7 +78,7 @@ func TestAskedTogether(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d answers are kept for good", left)
+			t.Fatalf("%d answers are never dropped", left)
 		}
 	}
 }

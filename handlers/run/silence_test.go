@@ -23,7 +23,7 @@ func (oneRun) Get(_ context.Context, id string) (model.Run, error) { return mode
 
 func (oneRun) Watch(string) (<-chan struct{}, func()) { return nil, func() {} }
 
-// TestSilence: a visitor that says nothing is told why the socket is closed.
+// TestSilence: a client that sends nothing gets the reason before the socket closes.
 func TestSilence(t *testing.T) {
 	before := greetTime
 	greetTime = 50 * time.Millisecond
@@ -40,10 +40,10 @@ func TestSilence(t *testing.T) {
 	_, message, err := conn.ReadMessage()
 	var bye endFrame
 	if err != nil || json.Unmarshal(message, &bye) != nil || bye != (endFrame{Type: "bye", Reason: "no message for 50ms"}) {
-		t.Errorf("it says %s, %v", message, err)
+		t.Errorf("got %s, %v", message, err)
 	}
 	var closed *websocket.CloseError
 	if _, _, err := conn.ReadMessage(); !errors.As(err, &closed) || closed.Code != websocket.ClosePolicyViolation || closed.Text != "no message for 50ms" {
-		t.Errorf("it closes with %v", err)
+		t.Errorf("closed with %v", err)
 	}
 }

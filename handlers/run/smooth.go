@@ -8,8 +8,8 @@ import (
 	"slotscope/model"
 )
 
-// smoothed is every series of page as a moving average over all of its points from the first, read at the page's steps; of columns, at the
-// last step of each. The past never changes when points are added, and thinning to columns does not change the average.
+// smoothed returns the moving average of every series of page, computed over all points from the first and sampled at the page's steps; for
+// columns, at the last step of each. Neither later points nor thinning to columns change an average.
 func (h Runs) smoothed(ctx context.Context, id string, in pointQuery, page model.PointPage) (map[string][]model.Sample, error) {
 	averages, width := map[string]*average{}, in.Width(page.Head)
 	for name, samples := range page.Series {
@@ -29,7 +29,7 @@ func (h Runs) smoothed(ctx context.Context, id string, in pointQuery, page model
 	return out, nil
 }
 
-// lastOfEach are the last samples of the spans of a width.
+// lastOfEach returns the last sample of each span of width steps.
 func lastOfEach(samples []model.Sample, width int) (last []model.Sample) {
 	for i, s := range samples {
 		if i == len(samples)-1 || samples[i+1].Step/width != s.Step/width {
@@ -39,17 +39,17 @@ func lastOfEach(samples []model.Sample, width int) (last []model.Sample) {
 	return last
 }
 
-// average is an exponential moving average without its bias towards 0 at the start:
+// average is an exponential moving average, corrected for its bias towards 0 at the start:
 //
 //	m_n = α·m_{n−1} + (1−α)·x_n      y_n = m_n / (1 − αⁿ)
 //
-// Values that are not finite are passed over. It is read at the wanted steps alone, which ascend.
+// Non-finite values are skipped. It is sampled only at the wanted steps, which ascend.
 type average struct {
 	alpha, m, weight float64
 	wanted, out      []model.Sample
 }
 
-// over averages the next samples.
+// over adds the next samples.
 func (a *average) over(samples []model.Sample) {
 	alpha, rest, m, weight, next := a.alpha, 1-a.alpha, a.m, a.weight, a.next()
 	for i := range samples {
@@ -66,7 +66,7 @@ func (a *average) over(samples []model.Sample) {
 	a.m, a.weight = m, weight
 }
 
-// next is the step that the average is wanted at next; 0 for none.
+// next returns the next wanted step; 0 if none.
 func (a *average) next() int {
 	if len(a.wanted) == 0 {
 		return 0

@@ -20,29 +20,29 @@ import (
 	"slotscope/model"
 )
 
-// Timing and limits of a run's socket.
+// Timing and limits of a run's WebSocket.
 const (
-	frameEvery  = 200 * time.Millisecond // two frames at most each time: ten a second
+	frameEvery  = 200 * time.Millisecond // at most two frames each time: ten per second
 	writeTime   = 10 * time.Second
 	pingEvery   = 25 * time.Second
-	silenceTime = 60 * time.Second // without a message or a pong the visitor is gone
+	silenceTime = 60 * time.Second // without a message or pong, the client counts as gone
 	socketRead  = 4 << 10
 	socketSteps = 1000 // steps in one frame of points
 	maxMistakes = 10   // unreadable messages before the socket is closed
 )
 
-// greetTime is how long a socket waits for the visitor's first hello.
+// greetTime is how long a socket waits for the client's first hello.
 var greetTime = 10 * time.Second
 
-// hello opens the conversation, from either side, and restarts it from the visitor's.
+// hello starts the exchange in both directions; another hello from the client restarts it.
 type hello struct {
 	Type    string `json:"type"` // "hello"
 	V       int    `json:"v,omitempty"`
-	Since   int    `json:"since,omitempty"` // last step that the visitor has
+	Since   int    `json:"since,omitempty"` // last step that the client has
 	Head    int    `json:"head"`            // last step stored
 	Attempt int    `json:"attempt"`
 	Resumed int    `json:"resumed"`
-	Alerted int64  `json:"alerted"` // ID of the newest alert that the visitor knows; from it, 0 for the newest there is
+	Alerted int64  `json:"alerted"` // ID of the newest alert that the client has; 0 from the client means the newest that exists
 }
 
 type pointsFrame struct {
@@ -65,7 +65,7 @@ type alertFrame struct {
 
 type rewindFrame struct {
 	Type    string `json:"type"` // "rewind"
-	To      int    `json:"to"`   // the visitor drops its points beyond this step
+	To      int    `json:"to"`   // the client drops its points after this step
 	Attempt int    `json:"attempt"`
 }
 
@@ -77,8 +77,8 @@ type endFrame struct {
 
 var upgrader = websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 32 << 10, WriteBufferPool: &sync.Pool{}, HandshakeTimeout: 10 * time.Second}
 
-// socket streams a run: the visitor says which step it has, the server sends what it lacks, now and as it comes. Points are
-// read from the store, so a visitor that was away misses nothing, and a slow one delays nobody.
+// socket streams a run: the client sends its last step, and the server sends the points after it as they arrive. Points are read from the
+// store, so a client that reconnects misses nothing, and a slow client delays nobody.
 func (h Runs) socket(common *share) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id := chi.URLParam(r, "id")
@@ -88,7 +88,7 @@ func (h Runs) socket(common *share) http.HandlerFunc {
 		}
 		conn, err := upgrader.Upgrade(w, r, nil)
 		if err != nil {
-			return // Upgrade has answered
+			return // Upgrade has written the error response
 		}
 		ctx, cancel := context.WithCancelCause(r.Context())
 		s := &runSocket{runs: h.Service, common: common, id: id, conn: conn, hellos: make(chan hello), notes: make(chan string)}
@@ -101,7 +101,7 @@ func (h Runs) socket(common *share) http.HandlerFunc {
 	}
 }
 
-// runSocket is one visitor's connection: read runs in one goroutine, write in another, the latter alone sends.
+// runSocket is a client's connection. read and write run in separate goroutines; only write sends.
 type runSocket struct {
 	runs interface {
 		handlers.RunReader
@@ -113,30 +113,30 @@ type runSocket struct {
 	conn   *websocket.Conn
 
 	hellos chan hello
-	notes  chan string // sentences for a visitor whose message could not be read
+	notes  chan string // error messages for a client whose message was invalid
 
-	changed time.Time // when the run was last heard to change
+	changed time.Time // time of the last change notification
 	since   int       // last step sent
-	attempt int       // that since belongs to
+	attempt int       // the attempt that since belongs to
 	status  []byte
 	alerted int64 // last alert sent
 }
 
-// errSilent ends a conversation with a visitor that sends neither messages nor pongs.
+// errSilent closes the connection of a client that sends neither messages nor pongs.
 type errSilent time.Duration
 
 func (e errSilent) Error() string { return fmt.Sprintf("no message for %v", time.Duration(e)) }
 
-// errMistakes ends a conversation with a visitor that does not speak the protocol.
+// errMistakes closes the connection of a client that does not follow the protocol.
 var errMistakes = errors.New("too many invalid messages")
 
-// read takes the visitor's messages until the connection ends, or is to be ended for what it returns.
+// read receives the client's messages until the connection ends; a non-nil error is the reason to close it.
 func (s *runSocket) read(ctx context.Context) error {
 	patience := greetTime
 	s.conn.SetReadDeadline(time.Now().Add(patience))
 	s.conn.SetPongHandler(func(string) error { return s.conn.SetReadDeadline(time.Now().Add(silenceTime)) })
 	for mistakes := 0; mistakes < maxMistakes; {
-		_, message, err := s.conn.NextReader() // passes over what was left of the message before
+		_, message, err := s.conn.NextReader() // skips the rest of the previous message
 		if handlers.TimedOut(err) {
 			return errSilent(patience)
 		}
@@ -164,16 +164,16 @@ func (s *runSocket) read(ctx context.Context) error {
 	return errMistakes
 }
 
-// readHello reads a visitor's message; why is a sentence where it is not one.
+// readHello parses a client's message; why is a sentence if it is invalid.
 func readHello(message []byte) (in hello, why string) {
 	if len(message) > socketRead {
-		return in, fmt.Sprintf("this message is larger than the %d bytes allowed here", socketRead)
+		return in, fmt.Sprintf("the message is larger than the limit of %d bytes", socketRead)
 	}
 	switch err := json.Unmarshal(message, &in); {
 	case err != nil:
-		return in, fmt.Sprintf("this message is not the expected JSON: %s; send, for example, {\"type\":\"hello\",\"v\":1,\"since\":0,\"attempt\":0}", model.JSONFault(err))
+		return in, fmt.Sprintf("the message is not the expected JSON: %s; send e.g. {\"type\":\"hello\",\"v\":1,\"since\":0,\"attempt\":0}", model.JSONFault(err))
 	case in.Type != "hello":
-		return in, fmt.Sprintf("there is no message of type %q; this socket takes \"hello\"", in.Type)
+		return in, fmt.Sprintf("unknown message type %q; send \"hello\"", in.Type)
 	case in.V != 1:
 		return in, fmt.Sprintf("protocol version %d is not supported; use 1", in.V)
 	case in.Since < 0:
@@ -193,7 +193,7 @@ func send[T any](ctx context.Context, to chan<- T, v T) bool {
 	}
 }
 
-// write sends frames until the visitor leaves or the server closes. Nothing about the run is sent before the first hello.
+// write sends frames until the client disconnects or the server closes. It sends nothing about the run before the first hello.
 func (s *runSocket) write(ctx context.Context) {
 	changes, cancel := s.runs.Watch(s.id)
 	defer cancel()
@@ -238,7 +238,7 @@ func (s *runSocket) write(ctx context.Context) {
 	}
 }
 
-// greet answers a hello and starts from the step that it names.
+// greet replies to a hello and starts from its step.
 func (s *runSocket) greet(ctx context.Context, in hello) error {
 	page, err := s.runs.Points(ctx, s.id, model.PointQuery{Since: in.Since, Names: []string{"total"}, Limit: 1, Attempt: in.Attempt})
 	if err != nil {
@@ -257,7 +257,7 @@ func (s *runSocket) greet(ctx context.Context, in hello) error {
 	return s.frame(hello{Type: "hello", Head: page.Head, Attempt: page.Attempt, Resumed: page.Resumed, Alerted: s.alerted})
 }
 
-// update sends at most one frame of status and one of points; more says that points are left.
+// update sends at most one status frame and one points frame; more reports whether points are left.
 func (s *runSocket) update(ctx context.Context) (more bool, err error) {
 	if err := s.sendStatus(ctx); err != nil {
 		return false, err
@@ -284,7 +284,7 @@ func (s *runSocket) sendAlerts(ctx context.Context) error {
 	return nil
 }
 
-// message is a frame encoded for every socket that sends it.
+// message is an encoded frame, shared by all sockets that send it.
 type message struct {
 	body     []byte
 	prepared *websocket.PreparedMessage
@@ -320,7 +320,7 @@ func (s *runSocket) sendStatus(ctx context.Context) error {
 	return s.send(status)
 }
 
-// news is a page of points and, where there are any, the frame that holds them.
+// news is a page of points and the frame with them, if any.
 type news struct {
 	page  model.PointPage // without its points
 	frame message
@@ -344,7 +344,7 @@ func (s *runSocket) sendPoints(ctx context.Context) (more bool, err error) {
 	return page.Last < page.Head, s.send(n.frame)
 }
 
-// news reads the points after the last that was sent.
+// news reads the points after the last sent step.
 func (s *runSocket) news(ctx context.Context) (n news, err error) {
 	n.page, err = s.runs.Points(ctx, s.id, model.PointQuery{Since: s.since, Limit: socketSteps, Attempt: s.attempt})
 	if _, needed := rewound(s.since, s.attempt, n.page); err == nil && !needed && n.page.Last > s.since {
@@ -354,9 +354,9 @@ func (s *runSocket) news(ctx context.Context) (n news, err error) {
 	return n, err
 }
 
-// rewound says to which step a visitor with points up to since, of an attempt, must go back. Each resume replaces the points
-// beyond the step that it continued from; the page was asked for with that attempt, so that it knows of all since. Of a visitor
-// that names none, nothing is sure.
+// rewound returns the step to which a client with points up to since, from the given attempt, must rewind. Each resume replaces the points
+// after the step it continued from. The page was requested with that attempt, so page.Resumed covers all resumes since. A client without
+// an attempt must start over.
 func rewound(since, attempt int, page model.PointPage) (to int, needed bool) {
 	kept := page.Head
 	switch {
@@ -381,7 +381,7 @@ func (s *runSocket) bytes(body []byte) error {
 	return s.conn.WriteMessage(websocket.TextMessage, body)
 }
 
-// end says goodbye after an error: the run may be gone, or reading it may have failed. A visitor that left hears nothing.
+// end sends the final frame after an error, such as a deleted run or a failed read. If the client has gone, it sends nothing.
 func (s *runSocket) end(ctx context.Context, err error) {
 	switch {
 	case errors.Is(err, model.ErrNotFound):

@@ -16,7 +16,7 @@ import (
 	"slotscope/model"
 )
 
-// socketClient does what the page does: it keeps the points of one series, drops what a rewind takes back, and knows where it stands.
+// socketClient imitates the page: it keeps the points of one series, applies rewinds and tracks its last step.
 type socketClient struct {
 	t       *testing.T
 	conn    *websocket.Conn
@@ -52,7 +52,7 @@ func (c *socketClient) hello() {
 	}
 }
 
-// read takes one frame; ok is false when the connection is gone.
+// read receives one frame; ok is false if the connection is closed.
 func (c *socketClient) read() (f socketFrame, ok bool) {
 	c.t.Helper()
 	c.conn.SetReadDeadline(time.Now().Add(5 * time.Second))
@@ -84,7 +84,7 @@ func (c *socketClient) take(f socketFrame) {
 	}
 }
 
-// until reads frames up to one of a type.
+// until reads frames up to the next of the given type.
 func (c *socketClient) until(kind string) socketFrame {
 	c.t.Helper()
 	for {
@@ -98,7 +98,7 @@ func (c *socketClient) until(kind string) socketFrame {
 	}
 }
 
-// catchUp reads until the page has step.
+// catchUp reads until the client has step.
 func (c *socketClient) catchUp(step int) {
 	c.t.Helper()
 	for c.head != step {
@@ -147,11 +147,11 @@ func TestSocketStreams(t *testing.T) {
 	}
 	f.Delete(t.Context(), "a")
 	if bye := c.until("bye"); bye.Reason != "the run was deleted" {
-		t.Errorf("said goodbye with %q", bye.Reason)
+		t.Errorf("closed with reason %q", bye.Reason)
 	}
 }
 
-// Frames come at most ten a second, however often the run says that something is new.
+// At most ten frames per second are sent, however often the run changes.
 func TestSocketCoalesces(t *testing.T) {
 	t.Parallel()
 	f, site := liveSite(t)
@@ -180,7 +180,7 @@ func TestSocketCoalesces(t *testing.T) {
 	}
 }
 
-// Whatever is cut, whenever the run is resumed: in the end the page has the steps of the store, each once.
+// After any disconnects and resumes, the client ends with every step of the store, each once.
 func TestSocketSurvivesCutsAndResumes(t *testing.T) {
 	t.Parallel()
 	for trial := range 3 {
@@ -226,14 +226,14 @@ func TestSocketSurvivesCutsAndResumes(t *testing.T) {
 	}
 }
 
-// A page that was away goes back as far as the resumes meanwhile did, however many they were, and no further.
+// A client that reconnects rewinds as far as the resumes in the meantime require, and no further.
 func TestSocketRewinds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		attempt int // that the page says its 100 points are of
+		attempt int // attempt of the client's 100 points
 		resumes []int
-		to      int // that it is sent back to; -1 for nowhere
+		to      int // step it rewinds to; -1 for no rewind
 	}{
 		{"never resumed", 1, nil, -1},
 		{"one", 1, []int{70}, 70},
@@ -264,7 +264,7 @@ func TestSocketRewinds(t *testing.T) {
 				}
 			}
 			if to != c.to {
-				t.Errorf("sent back to step %d, want %d", to, c.to)
+				t.Errorf("rewound to step %d, want %d", to, c.to)
 			}
 			if diff := cmp.Diff(everyStep(120), page.steps); diff != "" {
 				t.Error(diff)
@@ -284,19 +284,19 @@ func TestSocketAnswersNonsense(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f := c.until("error"); !strings.HasSuffix(f.Error, ".") && !strings.HasSuffix(f.Error, "}") {
-			t.Errorf("%s is answered with %q, not a sentence", message, f.Error)
+			t.Errorf("%s gives %q, want a sentence", message, f.Error)
 		}
 	}
 	f.Grow("a", 3)
-	c.catchUp(8)  // it goes on
-	for range 4 { // the tenth is too much
+	c.catchUp(8)  // it continues
+	for range 4 { // the tenth closes the socket
 		c.conn.WriteMessage(websocket.TextMessage, []byte("?"))
 	}
 	if f := c.until("bye"); f.Reason != "too many invalid messages" {
-		t.Errorf("after ten mistakes it says %q", f.Reason)
+		t.Errorf("after ten mistakes the reason is %q", f.Reason)
 	}
 	if _, ok := c.read(); ok {
-		t.Error("it goes on after ten mistakes")
+		t.Error("it continues after ten mistakes")
 	}
 }
 
@@ -305,12 +305,12 @@ func TestSocketRefuses(t *testing.T) {
 	address := "ws" + strings.TrimPrefix(site.URL, "http") + "/ws/runs/"
 	_, answer, err := websocket.DefaultDialer.Dial(address+"gone", nil)
 	if err == nil || answer.StatusCode != 404 {
-		t.Errorf("a run that is not there answers %v", answer)
+		t.Errorf("an unknown run returns %v", answer)
 	}
 	f, site := liveSite(t)
 	f.Put("a", model.Running, 5)
 	_, answer, err = websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(site.URL, "http")+"/ws/runs/a", http.Header{"Origin": {"http://elsewhere.example"}})
 	if err == nil || answer.StatusCode != 403 {
-		t.Errorf("another site's page gets in: %v", answer)
+		t.Errorf("another site's page can connect: %v", answer)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"slotscope/model"
 )
 
-// TestChartsByTouch: two fingers zoom and every point is fetched, one pans, up and down scrolls the page, a finger that was
-// held reads, two taps show everything.
+// TestChartsByTouch: pinching zooms and loads every point, a horizontal swipe pans, a vertical swipe scrolls the page, a long press shows
+// values, and a double tap resets the zoom.
 func TestChartsByTouch(t *testing.T) {
 	b := openRuns(t)
 	b.Runs.Put("a", model.Finished, 9000)
@@ -23,7 +23,7 @@ func TestChartsByTouch(t *testing.T) {
 	}
 	points := fmt.Sprintf(`document.querySelector('%s [data-part=points]').textContent`, total)
 	left, top, wide := b.PlotBox(total)
-	b.Wait(points+`.includes('least, greatest, last of each span')`, "true")
+	b.Wait(points+`.includes('min, max and last of each interval')`, "true")
 	x, y := left+wide/2, top+60
 
 	h.Drag(0, []handlertest.Place{{x, y}}, []handlertest.Place{{x + 60, y}})
@@ -38,14 +38,14 @@ func TestChartsByTouch(t *testing.T) {
 	h.Drag(0, []handlertest.Place{{x - 20, y}, {x + 20, y}}, []handlertest.Place{{x - 100, y}, {x + 100, y}})
 	from, to, first := b.View("")
 	if span := to - from; span < 1750 || span > 1850 || from > 4400 || to < 4600 {
-		t.Errorf("fingers five times as far apart about the middle of 9,000 steps show %s", first)
+		t.Errorf("pinching out five times at the middle of 9,000 steps shows %s", first)
 	}
-	b.Wait(points+`.replace(/,/g, '')`, fmt.Sprintf("%d points", to-from+1)) // every one
+	b.Wait(points+`.replace(/,/g, '')`, fmt.Sprintf("%d points", to-from+1)) // every point
 
 	h.Drag(0, []handlertest.Place{{x + 50, y}}, []handlertest.Place{{x - 50, y}})
 	later, last, second := b.View(first)
 	if moved := float64(later-from) - 100/wide*float64(to-from); moved < -3 || moved > 3 || last-later-(to-from) > 2 {
-		t.Errorf("100 of %.0f px to the left take %s to %s", wide, first, second)
+		t.Errorf("a swipe of 100 of %.0f px to the left moves %s to %s", wide, first, second)
 	}
 	b.Wait(points+`.replace(/,/g, '')`, fmt.Sprintf("%d points", last-later+1))
 
@@ -54,17 +54,17 @@ func TestChartsByTouch(t *testing.T) {
 	h.Drag(500*time.Millisecond, []handlertest.Place{{x, y}}, []handlertest.Place{{x + 40, y - 60}})
 	b.Wait(reads(total), "true")
 	if now := b.Eval("scrollY"); now != start || b.Eval(`document.querySelector('[data-part=view]').textContent`) != second {
-		t.Errorf("a finger that was held scrolls the page from %s to %s, or the view from %s", start, now, second)
+		t.Errorf("a long press scrolls the page from %s to %s, or the view from %s", start, now, second)
 	}
-	for end := time.Now().Add(time.Minute); b.Eval("scrollY > "+start) != "true"; { // a busy browser may take a swipe for a finger that was held
+	for end := time.Now().Add(time.Minute); b.Eval("scrollY > "+start) != "true"; { // a busy browser may mistake a swipe for a long press
 		if time.Now().After(end) {
-			t.Fatal("a finger that goes up over a chart does not scroll the page")
+			t.Fatal("a vertical swipe over a chart does not scroll the page")
 		}
 		h.Now = h.Now.Add(time.Second)
 		h.Drag(0, []handlertest.Place{{x, y}}, []handlertest.Place{{x + 5, y - 150}})
 	}
 	if now := b.Eval(`document.querySelector('[data-part=view]').textContent`); now != second {
-		t.Errorf("scrolling takes the view from %s to %s", second, now)
+		t.Errorf("scrolling moves the view from %s to %s", second, now)
 	}
 
 	_, top, _ = b.PlotBox(total)
@@ -72,5 +72,5 @@ func TestChartsByTouch(t *testing.T) {
 	h.Tap(handlertest.Place{x, top + 60})
 	h.Tap(handlertest.Place{x, top + 60})
 	b.Wait(`document.querySelector('[data-part=view]').textContent`, "")
-	b.Wait(points+`.includes('least, greatest, last of each span')`, "true")
+	b.Wait(points+`.includes('min, max and last of each interval')`, "true")
 }

@@ -171,7 +171,7 @@ func TestTheoryProblems(t *testing.T) {
 		doc := handlertest.Document(t, w)
 		problem := doc.Find("[data-testid=problem-" + name + "]").Text()
 		if w.Code != http.StatusUnprocessableEntity || !strings.Contains(problem, strings.TrimPrefix(typed, "-")) {
-			t.Errorf("%s=%s answers %d: %q", name, typed, w.Code, problem)
+			t.Errorf("%s=%s returns %d: %q", name, typed, w.Code, problem)
 		}
 		if v := doc.Find("input[name="+name+"]").AttrOr("value", ""); v != typed {
 			t.Errorf("%s=%s is shown as %q", name, typed, v)

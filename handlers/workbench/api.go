@@ -26,7 +26,7 @@ func (h Workbench) apiRoutes(r chi.Router) {
 	r.Delete("/api/runs/{id}/evaluate", handlers.Handle(h.apiCancel))
 }
 
-// asked lists all runs and reads what the address of an API request asks of them; what is wrong with it is refused.
+// asked lists all runs and parses the query of an API request, or returns its errors.
 func (h Workbench) asked(r *http.Request) ([]model.Overview, ask, error) {
 	runs, err := h.Runs.Overview(r.Context())
 	if err != nil {
@@ -42,7 +42,7 @@ func (h Workbench) asked(r *http.Request) ([]model.Overview, ask, error) {
 	return runs, a, nil
 }
 
-// wholeOf reads a whole number from 0 on, or else what is usual.
+// wholeOf parses a non-negative integer, with a default.
 func wholeOf(q url.Values, name string, usual int, bad model.Invalid) int {
 	text := q.Get(name)
 	if text == "" {
@@ -50,12 +50,12 @@ func wholeOf(q url.Values, name string, usual int, bad model.Invalid) int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		bad[name] = fmt.Sprintf("%q is not a whole number from 0 on", text)
+		bad[name] = fmt.Sprintf("got %q; enter a whole number ≥ 0", text)
 	}
 	return n
 }
 
-// apiList answers the runs that ?q= chooses in the order of ?sort=, from ?offset= on, at most ?limit= of them.
+// apiList writes the runs that match ?q=, sorted by ?sort=, from ?offset=, at most ?limit= of them.
 func (h Workbench) apiList(w http.ResponseWriter, r *http.Request) error {
 	runs, a, err := h.asked(r)
 	if err != nil {
@@ -72,7 +72,7 @@ func (h Workbench) apiList(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusOK, map[string]any{"runs": chosen, "matching": matching, "total": len(runs)})
 }
 
-// apiFields lists what queries can name.
+// apiFields lists the fields for queries.
 func (h Workbench) apiFields(w http.ResponseWriter, r *http.Request) error {
 	runs, err := h.Runs.Overview(r.Context())
 	if err != nil {
@@ -115,7 +115,7 @@ func distinct(runs []model.Overview, of func(model.Overview) []string) (all []st
 	return all
 }
 
-// apiCSV sends the list as a file: the columns that are shown after ID and name. ?run= names the runs in the place of ?q=.
+// apiCSV sends the list as CSV: ID, name, then the shown columns. ?run= selects runs instead of ?q=.
 func (h Workbench) apiCSV(w http.ResponseWriter, r *http.Request) error {
 	runs, a, err := h.asked(r)
 	if err != nil {
@@ -151,7 +151,7 @@ func (h Workbench) apiCSV(w http.ResponseWriter, r *http.Request) error {
 	return out.Error()
 }
 
-// plain is a value without rounding.
+// plain formats a value without rounding.
 func plain(f query.Field, r *model.Overview, a ask) string {
 	if v, ok := f.Number(r, a.now); ok && (f.Kind == query.Number || f.Kind == query.Duration) {
 		return strconv.FormatFloat(v, 'g', -1, 64)
@@ -159,7 +159,7 @@ func plain(f query.Field, r *model.Overview, a ask) string {
 	return harmless(f.Shown(r, a.now))
 }
 
-// harmless keeps spreadsheets from taking text for a formula.
+// harmless prevents spreadsheets from interpreting text as a formula.
 func harmless(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
@@ -167,7 +167,7 @@ func harmless(text string) string {
 	return text
 }
 
-// apiBulk does something to several runs, named or chosen by a query, and says on which it failed.
+// apiBulk applies an action to several runs, given by ID or query, and lists the failures.
 func (h Workbench) apiBulk(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		Do     string   `json:"do"`
@@ -180,7 +180,7 @@ func (h Workbench) apiBulk(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Query != nil && in.Runs != nil {
-		return model.Invalid{"q": "name runs or a query, not both"}
+		return model.Invalid{"q": "give runs or a query, not both"}
 	}
 	d, err := h.deedOf(in.Do, in.Tag, in.Effort)
 	if err != nil {
@@ -241,7 +241,7 @@ func (h Workbench) apiEvaluate(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusAccepted, h.Evaluations.State(id))
 }
 
-// apiEvaluation answers how a run's evaluation stands; its state is empty where nobody asked for one.
+// apiEvaluation writes the state of a run's evaluation; the state is empty if none was requested.
 func (h Workbench) apiEvaluation(w http.ResponseWriter, r *http.Request) error {
 	if _, err := h.evaluation(model.Full); err != nil {
 		return err
@@ -252,12 +252,12 @@ func (h Workbench) apiEvaluation(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !slices.ContainsFunc(runs, func(o model.Overview) bool { return o.ID == id }) {
-		return fmt.Errorf("there is no run %q: %w", id, model.ErrNotFound)
+		return fmt.Errorf("unknown run %q: %w", id, model.ErrNotFound)
 	}
 	return handlers.JSON(w, http.StatusOK, h.Evaluations.State(id))
 }
 
-// apiCancel takes an evaluation out of the queue, or ends it; scores from before stay.
+// apiCancel removes an evaluation from the queue or stops it; earlier scores are kept.
 func (h Workbench) apiCancel(w http.ResponseWriter, r *http.Request) error {
 	if _, err := h.evaluation(model.Full); err != nil {
 		return err

@@ -23,7 +23,7 @@ func open(t *testing.T) handlertest.Browser {
 
 const rows = "document.querySelectorAll('[data-testid=run-row]').length"
 
-// TestListByKeyboard: filter, walk, select; what happens to runs elsewhere appears by itself and leaves focus and selection alone.
+// TestListByKeyboard: filter, navigate and select; live updates keep focus and selection.
 func TestListByKeyboard(t *testing.T) {
 	b := open(t)
 	b.Runs.Put("a", model.Finished, 10).Name = "Alpha"
@@ -39,7 +39,7 @@ func TestListByKeyboard(t *testing.T) {
 	b.Wait(rows, "2")
 	b.Do(chromedp.KeyEvent("lr<"))
 	b.Wait("document.querySelector('[data-part=fault]').textContent", `"lr<": a value must follow, as in model=hrr or lr<1e-3`)
-	b.Wait(rows, "2") // the list stays as it was
+	b.Wait(rows, "2") // the list is unchanged
 	b.Do(chromedp.KeyEvent("\b\b\b"))
 	b.Wait("document.querySelector('[data-part=fault]').textContent", "")
 	b.Do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("j"))
@@ -57,7 +57,7 @@ func TestListByKeyboard(t *testing.T) {
 	b.Wait("location.pathname", "/runs/b")
 }
 
-// holdAnswers keeps the answers to the page's requests for lists until release(url) is called; asked(url) counts the requests.
+// holdAnswers delays the responses to list requests until release(url); asked(url) counts the requests.
 const holdAnswers = `(() => {
 	const plain = window.fetch, held = [];
 	window.asked = (url) => held.filter((h) => h.url === url).length;
@@ -70,7 +70,7 @@ const holdAnswers = `(() => {
 	};
 })()`
 
-// TestAnswersOvertake: the list is that of the query in the box, whichever answer comes last and whatever is new about runs meanwhile.
+// TestAnswersOvertake: the list matches the query in the box, whatever the order of responses and updates.
 func TestAnswersOvertake(t *testing.T) {
 	b := open(t)
 	b.Runs.Put("a", model.Finished, 10).Name = "Alpha"
@@ -93,7 +93,7 @@ func TestAnswersOvertake(t *testing.T) {
 
 	query("bet", "/runs?q=bet")
 	b.Runs.Grow("b", 5)
-	b.Wait("window.asked('/runs?q=bet') > 1", "true") // the news, while the answer to the query is on its way
+	b.Wait("window.asked('/runs?q=bet') > 1", "true") // an update, while the response to the query is pending
 	b.Eval("release('/runs?q=bet')")
 	b.Wait(rows, "1")
 	b.Wait("location.search", "?q=bet")
@@ -103,10 +103,10 @@ func TestAnswersOvertake(t *testing.T) {
 	b.Wait("document.querySelector('[data-part=fault]').textContent !== ''", "true")
 	b.Runs.Grow("b", 5)
 	b.Wait("(release('/runs?q=bet'), document.querySelector('[data-run=b] [data-part=steps]').textContent.split(' ')[0])", "20")
-	b.Wait("document.querySelector('[data-part=fault]').textContent !== ''", "true") // the box still holds what cannot be read
+	b.Wait("document.querySelector('[data-part=fault]').textContent !== ''", "true") // the box still has the invalid query
 }
 
-// TestQueryIsCompleted: names, then values, by keys alone.
+// TestQueryIsCompleted: names, then values, by keyboard.
 func TestQueryIsCompleted(t *testing.T) {
 	b := open(t)
 	b.Runs.PutMany(30)
@@ -126,7 +126,7 @@ func TestQueryIsCompleted(t *testing.T) {
 	b.Wait("new URLSearchParams(location.search).get('q')", "state=running tag:night ")
 }
 
-// TestWorkbenchByHand: order, groups, columns, actions on many, and a saved view, everything in the address.
+// TestWorkbenchByHand: sorting, groups, columns, bulk actions and a saved view, all stored in the URL.
 func TestWorkbenchByHand(t *testing.T) {
 	b := open(t)
 	b.Runs.PutMany(300)

@@ -16,16 +16,16 @@ import (
 	ui "slotscope/views/workbench"
 )
 
-// mostCompared is how many runs one comparison takes.
+// mostCompared is the maximum number of runs in a comparison.
 const mostCompared = 200
 
-// deed is something that is done to several runs.
+// deed is an action on several runs.
 type deed struct {
-	done string // as in "3 runs stopped"
+	done string // for the result, e.g. "3 runs tagged night"
 	do   func(ctx context.Context, id string) error
 }
 
-// deedOf reads what is to be done.
+// deedOf returns the requested action.
 func (h Workbench) deedOf(what, tag, effort string) (deed, error) {
 	yes, no := true, false
 	mark := func(done string, m model.Marks) (deed, error) {
@@ -33,7 +33,7 @@ func (h Workbench) deedOf(what, tag, effort string) (deed, error) {
 	}
 	switch what {
 	case "stop":
-		return deed{"asked to stop", h.Runs.Stop}, nil
+		return deed{"stopping", h.Runs.Stop}, nil
 	case "delete":
 		return deed{"deleted", h.Runs.Delete}, nil
 	case "star":
@@ -43,7 +43,7 @@ func (h Workbench) deedOf(what, tag, effort string) (deed, error) {
 	case "archive":
 		return mark("archived", model.Marks{Archived: &yes})
 	case "unarchive":
-		return mark("taken out of the archive", model.Marks{Archived: &no})
+		return mark("unarchived", model.Marks{Archived: &no})
 	case "tag", "untag":
 		if err := model.CheckTag(strings.TrimSpace(tag)); err != nil {
 			return deed{}, model.Invalid{"tag": err.(model.Invalid)["tags"]}
@@ -51,20 +51,20 @@ func (h Workbench) deedOf(what, tag, effort string) (deed, error) {
 		if tag = strings.TrimSpace(tag); what == "tag" {
 			return mark("tagged "+tag, model.Marks{Add: []string{tag}})
 		}
-		return mark("no longer tagged "+tag, model.Marks{Remove: []string{tag}})
+		return mark("untagged "+tag, model.Marks{Remove: []string{tag}})
 	case "evaluate", "quick":
 		if what == "quick" {
 			effort = model.Quick
 		}
 		return h.evaluation(cmp.Or(effort, model.Full))
 	}
-	return deed{}, model.Invalid{"do": fmt.Sprintf("%q is not an action; use one of compare, export, evaluate, quick, stop, tag, untag, star, unstar, archive, unarchive, delete", what)}
+	return deed{}, model.Invalid{"do": fmt.Sprintf("got %q; use compare, export, evaluate, quick, stop, tag, untag, star, unstar, archive, unarchive or delete", what)}
 }
 
-// evaluation queues evaluations. A run that is being evaluated already is left as it is.
+// evaluation returns the action that queues evaluations, except for runs that are already being evaluated.
 func (h Workbench) evaluation(effort string) (deed, error) {
 	if h.Evaluations == nil {
-		return deed{}, fmt.Errorf("this server starts no evaluations: %w", model.ErrConflict)
+		return deed{}, fmt.Errorf("evaluations are disabled on this server: %w", model.ErrConflict)
 	}
 	if !slices.Contains(model.EffortNames(), effort) {
 		return deed{}, model.Invalid{"effort": fmt.Sprintf("%q is not one of %s", effort, strings.Join(model.EffortNames(), ", "))}
@@ -78,7 +78,7 @@ func (h Workbench) evaluation(effort string) (deed, error) {
 	}}, nil
 }
 
-// selected lists the runs that a request names: by IDs, or all that its query chooses.
+// selected returns the runs with the given IDs, or all runs that match the query.
 func selected(runs []model.Overview, c *query.Catalogue, ids []string, all bool, text string) ([]model.Overview, error) {
 	var chosen []model.Overview
 	if all {
@@ -95,18 +95,18 @@ func selected(runs []model.Overview, c *query.Catalogue, ids []string, all bool,
 		for _, id := range split(ids) {
 			i, ok := at[id]
 			if !ok {
-				return nil, fmt.Errorf("there is no run %q; it may have been deleted: %w", id, model.ErrNotFound)
+				return nil, fmt.Errorf("unknown run %q; it may have been deleted: %w", id, model.ErrNotFound)
 			}
 			chosen = append(chosen, runs[i])
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, model.Invalid{"run": "no run is selected; select at least one"}
+		return nil, model.Invalid{"run": "no runs selected; select at least one"}
 	}
 	return chosen, nil
 }
 
-// bulk does something to the selected runs, then shows the list again; where some refuse, it says which and why.
+// bulk applies an action to the selected runs and redirects to the list, or lists the runs on which it failed.
 func (h Workbench) bulk(w http.ResponseWriter, r *http.Request) error {
 	if err := handlers.ReadForm(w, r); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (h Workbench) bulk(w http.ResponseWriter, r *http.Request) error {
 	back := backTo(f.Get("back"))
 	switch what := f.Get("do"); {
 	case what == "compare" && len(chosen) > mostCompared:
-		return model.Invalid{"run": fmt.Sprintf("%s runs are selected, more than the %d of one comparison; select fewer, or group them", views.Count(len(chosen)), mostCompared)}
+		return model.Invalid{"run": fmt.Sprintf("%s runs are selected; a comparison has at most %d. Select fewer or group them", views.Count(len(chosen)), mostCompared)}
 	case what == "compare":
 		http.Redirect(w, r, "/compare?runs="+strings.Join(idsOf(chosen), ","), http.StatusSeeOther)
 		return nil
@@ -143,11 +143,11 @@ func (h Workbench) bulk(w http.ResponseWriter, r *http.Request) error {
 		http.Redirect(w, r, back, http.StatusSeeOther)
 		return nil
 	}
-	v := ui.OutcomeView{Title: fmt.Sprintf("%s %s, %s not", views.Plural(len(done), "run", "runs"), d.done, views.Count(len(failed))), Failed: failed, Done: done, Back: back}
+	v := ui.OutcomeView{Title: fmt.Sprintf("%s %s, %s failed", views.Plural(len(done), "run", "runs"), d.done, views.Count(len(failed))), Failed: failed, Done: done, Back: back}
 	return handlers.DrawStatus(w, r, http.StatusConflict, ui.Outcome(v))
 }
 
-// act does a deed to one run after the other, as far as each allows it.
+// act applies an action to each run and collects failures.
 func act(ctx context.Context, d deed, chosen []model.Overview) (done []model.Run, failed []ui.Failure) {
 	for _, run := range chosen {
 		err := ctx.Err()
@@ -163,11 +163,11 @@ func act(ctx context.Context, d deed, chosen []model.Overview) (done []model.Run
 	return done, failed
 }
 
-// sure asks before runs are deleted.
+// sure asks for confirmation before deleting runs.
 func sure(chosen []model.Overview, back string) ui.OutcomeView {
 	live := 0
 	v := ui.OutcomeView{Title: "Delete " + views.Plural(len(chosen), "run", "runs") + "?", Back: back,
-		Said: "Folders, checkpoints and points are removed for good. To only hide runs from the list, archive them.",
+		Said: "This permanently deletes folders, checkpoints and points. To only hide runs from the list, archive them.",
 		Confirm: &ui.Confirm{Button: "Delete " + views.Plural(len(chosen), "run", "runs"), Fields: [][2]string{
 			{"do", "delete"}, {"confirm", "yes"}, {"run", strings.Join(idsOf(chosen), ",")}, {"back", back}}}}
 	for _, run := range chosen {
@@ -177,7 +177,7 @@ func sure(chosen []model.Overview, back string) ui.OutcomeView {
 		}
 	}
 	if live > 0 {
-		v.Said += fmt.Sprintf(" %s not ended and will be left; stop them first.", views.Plural(live, "run has", "runs have"))
+		v.Said += fmt.Sprintf(" %s not ended and will be kept; stop them first.", views.Plural(live, "run has", "runs have"))
 	}
 	return v
 }
@@ -190,7 +190,7 @@ func idsOf(runs []model.Overview) []string {
 	return ids
 }
 
-// backTo is the list or comparison that a form came from; never an address elsewhere.
+// backTo returns the URL of the list or comparison that a form came from, and never another URL.
 func backTo(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host != "" || u.Scheme != "" || u.Path != "/runs" && u.Path != "/compare" {

@@ -17,18 +17,17 @@ import (
 	ui "slotscope/views/workbench"
 )
 
-// byConfig groups runs that differ in nothing but their seed.
+// byConfig is the grouping of runs that differ only in their seed.
 const byConfig = "config"
 
-// group is runs that are shown as one row.
+// group is a set of runs shown as one row.
 type group struct {
 	key, label string
-	runs       []model.Overview // in the order of the list
-	counted    []model.Overview // for means: of every seed the newest run alone, where seeds are folded
+	runs       []model.Overview // in list order
+	counted    []model.Overview // the runs in means: only the newest run of each seed if grouped by configuration
 }
 
-// groups puts runs together. They come in the order of the column that the list is ordered by: of its mean where it is a number, else of
-// their first run.
+// groups groups the runs. Groups are sorted by the list's sort column: by its mean if numeric, otherwise by their first run.
 func (a ask) groups(runs []model.Overview) []*group {
 	var all []*group
 	at := map[any]*group{}
@@ -70,14 +69,14 @@ func (a ask) groups(runs []model.Overview) []*group {
 	return all
 }
 
-// short is a name for a long key.
+// short returns a short name for a long key.
 func short(text string) string {
 	h := fnv.New64a()
 	h.Write([]byte(text))
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// name labels groups by model and preset, and what tells each from others of the same model, dataset and preset.
+// name labels groups by model and preset, plus the fields that distinguish groups with the same model, dataset and preset.
 func name(all []*group) {
 	type kind struct{ model, dataset, preset string }
 	alike := map[kind][]*group{}
@@ -103,7 +102,7 @@ func name(all []*group) {
 	}
 }
 
-// newestOfSeeds leaves out runs that a newer one repeats with the same seed.
+// newestOfSeeds keeps only the newest run of each seed.
 func newestOfSeeds(runs []model.Overview) []model.Overview {
 	newest := map[int64]int{}
 	for i, r := range runs {
@@ -145,7 +144,7 @@ func (a ask) byMean(x, y *group) int {
 	return cmp.Compare(p, q)
 }
 
-// groupRows are the row of a group, and those of its runs where it is open.
+// groupRows returns a group's row, followed by its runs if it is expanded.
 func (h Workbench) groupRows(a ask, g *group) []ui.Row {
 	row := ui.Row{Key: g.key, Label: g.label, Open: slices.Contains(a.Open, g.key)}
 	for _, run := range g.runs {
@@ -165,7 +164,7 @@ func (h Workbench) groupRows(a ask, g *group) []ui.Row {
 	return rows
 }
 
-// cell is the mean of a number with its interval, else the value that all runs share, or how many there are.
+// cell returns the mean and interval of a numeric field; for other fields the value that all runs share, or the number of values.
 func (g *group) cell(f query.Field, now time.Time) ui.Cell {
 	if f.Numeric() && f.Name != "seed" {
 		s := g.summary(f, now)
@@ -195,7 +194,7 @@ func (g *group) cell(f query.Field, now time.Time) ui.Cell {
 	return ui.Cell{Text: views.Count(len(seen)) + " different"}
 }
 
-// states counts runs by state, those that need attention first.
+// states counts runs by state, states that need attention first.
 func states(seen map[string]int) string {
 	field, _ := query.New().Field("state")
 	var parts []string
@@ -207,7 +206,7 @@ func states(seen map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// cellOf writes a value as the table shows it.
+// cellOf formats a value for the table.
 func cellOf(f query.Field, r *model.Overview, now time.Time) string {
 	switch f.Name {
 	case "model":
@@ -231,7 +230,7 @@ func cellOf(f query.Field, r *model.Overview, now time.Time) string {
 	return numberOf(f, v)
 }
 
-// numberOf writes a number as the table shows it: with the field's decimals, else four digits.
+// numberOf formats a number for the table, with the field's decimals or four significant digits.
 func numberOf(f query.Field, v float64) string {
 	switch {
 	case f.Kind == query.Duration:

@@ -7,11 +7,11 @@ import (
 	"slotscope/handlers"
 )
 
-// socket says {"type":"changed"} whenever something about any run is new, wherever it was started; the page then asks for the list again.
+// socket sends {"type":"changed"} after every change of any run; the page then reloads the list.
 func (h Workbench) socket(w http.ResponseWriter, r *http.Request) {
 	open := false
 	handlers.SendNews(w, r, h.Runs.Watch, func(context.Context) any {
-		if !open { // the page has just been drawn
+		if !open { // the page was just rendered
 			open = true
 			return nil
 		}

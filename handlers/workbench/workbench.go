@@ -1,4 +1,4 @@
-// Package workbench answers the list of runs: the page, its actions on many runs, its saved views, and the same as JSON.
+// Package workbench serves the list of runs: the page, bulk actions, saved views, and the corresponding API.
 package workbench
 
 import (
@@ -21,33 +21,33 @@ import (
 	ui "slotscope/views/workbench"
 )
 
-// Service lists runs and acts on them. Every method that takes an id returns model.ErrNotFound in its chain for an unknown one, and
-// model.ErrConflict where the run's state does not allow what is asked.
+// Service lists and edits runs. Methods with an id return an error that wraps model.ErrNotFound if the run is unknown, and
+// model.ErrConflict if the run's state does not allow the action.
 type Service interface {
-	// Overview lists every run with its last values and scores, newest first; the maps in it are not to be changed.
+	// Overview lists every run with its latest values and scores, newest first. Callers must not modify the maps in it.
 	Overview(ctx context.Context) ([]model.Overview, error)
 	Mark(ctx context.Context, id string, marks model.Marks) error
 	Stop(ctx context.Context, id string) error
 	Delete(ctx context.Context, id string) error
-	// Watch sends, at most one ahead, whenever something about the run is new; id "" watches all.
+	// Watch sends on every change of a run, or of any run if id is ""; the channel buffers one.
 	Watch(id string) (changes <-chan struct{}, cancel func())
 }
 
-// ViewStore keeps saved views; view.Store is one.
+// ViewStore stores saved views; view.Store implements it.
 type ViewStore interface {
 	List() ([]view.View, error)
 	Save(name, address string, version int, now time.Time) (view.View, error)
 	Delete(name string, version int) error
 }
 
-// Workbench is the list of runs.
+// Workbench serves the list of runs.
 type Workbench struct {
 	Runs        Service
-	Views       ViewStore                  // nil where none are kept
-	Evaluations handlers.EvaluationService // nil where none can be started from here
+	Views       ViewStore                  // nil disables saved views
+	Evaluations handlers.EvaluationService // nil disables evaluations
 }
 
-// Routes enters /runs and what lies under it for all runs together, and the API.
+// Routes registers /runs, the pages for several runs below it, and the API.
 func (h Workbench) Routes(r chi.Router) {
 	r.Get("/runs", handlers.Handle(h.list))
 	r.Get("/runs/columns", handlers.Handle(h.columns))
@@ -57,18 +57,18 @@ func (h Workbench) Routes(r chi.Router) {
 	h.apiRoutes(r)
 }
 
-// perPage is how many runs or groups a page lists.
+// perPage is the number of runs or groups per page.
 const perPage = 100
 
-// usual are the columns that are shown unless others are chosen.
+// usual are the default columns.
 var usual = []string{"state", "name", "model", "dataset", "step", "rate", "left", "psnr/eval", "infom", "created"}
 
-// ask is what the address asks for, read.
+// ask is a parsed request for the list.
 type ask struct {
 	ui.Address
 	catalogue *query.Catalogue
 	query     query.Query
-	fault     string // what is wrong with the query
+	fault     string // error in the query; empty if none
 	notices   []string
 	order     query.Field
 	down      bool
@@ -76,7 +76,7 @@ type ask struct {
 	now       time.Time
 }
 
-// read reads an address; what is wrong becomes a sentence, and what is usual takes its place.
+// read parses a URL query; invalid entries become notices or a fault and use their defaults.
 func read(q url.Values, c *query.Catalogue) ask {
 	a := ask{Address: addressOf(q), catalogue: c, now: time.Now()}
 	var err error
@@ -86,7 +86,7 @@ func read(q url.Values, c *query.Catalogue) ask {
 	by, down := strings.CutPrefix(a.Sort, "-")
 	field, ok := c.Field(by)
 	if !ok {
-		a.notices = append(a.notices, fmt.Sprintf("There is no column %q to order by; newest runs come first.", by))
+		a.notices = append(a.notices, fmt.Sprintf("Cannot sort by %q: unknown column. Showing the newest runs first.", by))
 		field, _ = c.Field("created")
 		down, a.Sort = true, ui.DefaultSort
 	}
@@ -100,12 +100,12 @@ func read(q url.Values, c *query.Catalogue) ask {
 		case ok:
 			a.columns = append(a.columns, field)
 		case len(a.Columns) > 0:
-			a.notices = append(a.notices, fmt.Sprintf("No run has %q; it may be a series that was not measured yet.", name))
+			a.notices = append(a.notices, fmt.Sprintf("No run has %q. It may be a series that was not measured yet.", name))
 		}
 	}
 	if a.Group != "" && a.Group != byConfig {
 		if f, ok := c.Field(a.Group); !ok || f.Kind == query.Time {
-			a.notices = append(a.notices, fmt.Sprintf("Runs cannot be grouped by %q; choose config, a text column or a hyperparameter.", a.Group))
+			a.notices = append(a.notices, fmt.Sprintf("Cannot group by %q. Choose config, a text column or a hyperparameter.", a.Group))
 			a.Group = ""
 		}
 	}
@@ -125,7 +125,7 @@ func addressOf(q url.Values) ui.Address {
 	return a
 }
 
-// split reads lists joined by commas, each name once.
+// split splits comma-separated lists and removes duplicates.
 func split(lists []string) (all []string) {
 	for _, list := range lists {
 		for name := range strings.SplitSeq(list, ",") {
@@ -137,7 +137,7 @@ func split(lists []string) (all []string) {
 	return all
 }
 
-// choose lists the runs that an address asks for, in its order; none where its query is wrong.
+// choose returns the matching runs in the requested order; none if the query is invalid.
 func (a ask) choose(runs []model.Overview) []model.Overview {
 	if a.fault != "" {
 		return nil
@@ -152,7 +152,7 @@ func (a ask) choose(runs []model.Overview) []model.Overview {
 	return chosen
 }
 
-// list draws a page of the list.
+// list renders a page of the list.
 func (h Workbench) list(w http.ResponseWriter, r *http.Request) error {
 	v, err := h.listed(r.Context(), r.URL.Query())
 	if err != nil {
@@ -161,7 +161,7 @@ func (h Workbench) list(w http.ResponseWriter, r *http.Request) error {
 	return handlers.Draw(w, r, ui.Runs(v))
 }
 
-// listed is the list that an address asks for.
+// listed returns the list for a URL query.
 func (h Workbench) listed(ctx context.Context, q url.Values) (ui.RunsView, error) {
 	runs, err := h.Runs.Overview(ctx)
 	if err != nil {
@@ -203,13 +203,13 @@ func pagesOf(n int) int { return max(1, (n+perPage-1)/perPage) }
 func columnOf(f query.Field) ui.Column {
 	unit := f.Unit
 	if f.Kind == query.Duration {
-		unit = "" // each has its own
+		unit = "" // values include their own unit
 	}
 	return ui.Column{Name: f.Name, Label: f.Label, Unit: unit, Help: f.Help, Number: f.Kind == query.Number && f.Name != "step" || f.Kind == query.Duration || f.Kind == query.Time,
 		Down: f.Kind == query.Number && f.Group != query.OfConfig || f.Kind == query.Time || f.Kind == query.Flag}
 }
 
-// row is a run in the table.
+// row returns a run's table row.
 func (h Workbench) row(a ask, run model.Overview) ui.Row {
 	row := ui.Row{Run: run.Run, IDs: []string{run.ID}}
 	for _, f := range a.columns {
@@ -229,7 +229,7 @@ func (h Workbench) row(a ask, run model.Overview) ui.Row {
 	return row
 }
 
-// saved fills in the views that are kept.
+// saved adds the saved views to v.
 func (h Workbench) saved(v *ui.RunsView) error {
 	if h.Views == nil {
 		return nil
@@ -241,7 +241,7 @@ func (h Workbench) saved(v *ui.RunsView) error {
 	for _, s := range all {
 		q, err := url.ParseQuery(s.Address)
 		if err != nil {
-			continue // edited by hand
+			continue // invalid after a manual edit
 		}
 		address := addressOf(q)
 		address.View = s.Name
@@ -256,10 +256,10 @@ func (h Workbench) saved(v *ui.RunsView) error {
 	return nil
 }
 
-// saveView saves or deletes a view, then shows it.
+// saveView saves or deletes a view and redirects to the list.
 func (h Workbench) saveView(w http.ResponseWriter, r *http.Request) error {
 	if h.Views == nil {
-		return fmt.Errorf("this server keeps no views: %w", model.ErrConflict)
+		return fmt.Errorf("saved views are disabled on this server: %w", model.ErrConflict)
 	}
 	if err := handlers.ReadForm(w, r); err != nil {
 		return err
@@ -268,11 +268,11 @@ func (h Workbench) saveView(w http.ResponseWriter, r *http.Request) error {
 	name, version := strings.Join(strings.Fields(f.Get("name")), " "), 0
 	q, err := url.ParseQuery(f.Get("address"))
 	if err != nil {
-		return model.Invalid{"address": "the view's address cannot be read; open the runs page and save again"}
+		return model.Invalid{"address": "the view's URL query is invalid; open the runs page and save again"}
 	}
-	if name == f.Get("was") { // under another name it is a new one
+	if name == f.Get("was") { // another name makes a new view
 		if version, err = strconv.Atoi(f.Get("version")); err != nil && f.Get("version") != "" {
-			return model.Invalid{"version": fmt.Sprintf("%q is not a version; open the view again", f.Get("version"))}
+			return model.Invalid{"version": fmt.Sprintf("got %q; open the view again and save it", f.Get("version"))}
 		}
 	}
 	address := addressOf(q)
@@ -294,7 +294,7 @@ func (h Workbench) saveView(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// told draws the list as it was, with the name as it was typed, and why the view was not saved.
+// told renders the list with the entered name and the reason why the view was not saved or deleted.
 func (h Workbench) told(w http.ResponseWriter, r *http.Request, title string, typed url.Values, back ui.Address, err error) error {
 	var bad model.Invalid
 	if !errors.Is(err, model.ErrConflict) && !errors.As(err, &bad) {
@@ -309,7 +309,7 @@ func (h Workbench) told(w http.ResponseWriter, r *http.Request, title string, ty
 	return handlers.DrawStatus(w, r, handlers.StatusOf(err), ui.Runs(v))
 }
 
-// columns draws the choice of columns.
+// columns renders the page to choose columns.
 func (h Workbench) columns(w http.ResponseWriter, r *http.Request) error {
 	runs, err := h.Runs.Overview(r.Context())
 	if err != nil {
@@ -321,7 +321,7 @@ func (h Workbench) columns(w http.ResponseWriter, r *http.Request) error {
 	if len(chosen) == 0 {
 		chosen = usual
 	}
-	titles := map[string]string{query.OfRun: "Run", query.OfConfig: "Hyperparameters", query.OfScores: "Scores of the evaluation", query.OfLastValue: "Last values while training"}
+	titles := map[string]string{query.OfRun: "Run", query.OfConfig: "Hyperparameters", query.OfScores: "Evaluation scores", query.OfLastValue: "Latest training values"}
 	for _, name := range query.Groups {
 		g := ui.ColumnGroup{Title: titles[name]}
 		for _, f := range c.Fields() {

@@ -26,7 +26,7 @@ import (
 	"slotscope/model/view"
 )
 
-// site is the list over a fake service.
+// site serves the list with a fake service.
 func site(t *testing.T) (*handlertest.Runs, *evaluations, http.Handler) {
 	t.Helper()
 	f, e := handlertest.NewRuns(t.TempDir()), &evaluations{}
@@ -35,7 +35,7 @@ func site(t *testing.T) (*handlertest.Runs, *evaluations, http.Handler) {
 	return f, e, r
 }
 
-// evaluations remember what was queued.
+// evaluations records the queued evaluations.
 type evaluations struct {
 	queued []string
 	asked  model.Evaluation
@@ -70,7 +70,7 @@ func rowsOf(doc *goquery.Document) []string {
 func TestList(t *testing.T) {
 	f, _, h := site(t)
 	if doc := handlertest.Document(t, handlertest.Get(t, h, "/runs")); doc.Find("[data-testid=empty] a[href='/runs/new']").Length() != 1 {
-		t.Error("an empty list does not say what to do next")
+		t.Error("an empty list has no next step")
 	}
 	f.Put("a", model.Running, 900).Name = "First light"
 	f.Put("b", model.Failed, 30).Name = "Diverged"
@@ -86,16 +86,16 @@ func TestList(t *testing.T) {
 		{"by step downwards", "/runs?sort=-step", []string{"a", "b", "c"}, ""},
 		{"by a last value, none last", "/runs?sort=psnr/eval", []string{"b", "a", "c"}, ""},
 		{"by a hyperparameter", "/runs?sort=-lr", []string{"c", "b", "a"}, ""},
-		{"by state: what works first", "/runs?sort=state", []string{"a", "c", "b"}, ""},
-		{"an unknown order is the usual one", "/runs?sort=colour", []string{"c", "b", "a"}, `There is no column "colour" to order by; newest runs come first.`},
-		{"an unknown column", "/runs?cols=name,colour", []string{"c", "b", "a"}, `No run has "colour"; it may be a series that was not measured yet.`},
-		{"an unknown group", "/runs?group=colour", []string{"c", "b", "a"}, `Runs cannot be grouped by "colour"; choose config, a text column or a hyperparameter.`},
+		{"by state: active first", "/runs?sort=state", []string{"a", "c", "b"}, ""},
+		{"an unknown sort column uses the default", "/runs?sort=colour", []string{"c", "b", "a"}, `Cannot sort by "colour": unknown column. Showing the newest runs first.`},
+		{"an unknown column", "/runs?cols=name,colour", []string{"c", "b", "a"}, `No run has "colour". It may be a series that was not measured yet.`},
+		{"an unknown group", "/runs?group=colour", []string{"c", "b", "a"}, `Cannot group by "colour". Choose config, a text column or a hyperparameter.`},
 		{"by words of name and state", "/runs?q=light+RUNNING", []string{"a"}, ""},
-		{"only what has not ended", "/runs?q=live", []string{"c", "a"}, ""},
+		{"only runs that have not ended", "/runs?q=live", []string{"c", "a"}, ""},
 		{"by numbers", "/runs?q=" + url.QueryEscape("step>=30 -running"), []string{"b"}, ""},
 		{"the archive", "/runs?q=archived", []string{"d"}, ""},
-		{"nothing fits", "/runs?q=zebra", []string{}, ""},
-		{"a query that cannot be read", "/runs?q=" + url.QueryEscape("stepp>3"), []string{}, `"stepp": there is no such hyperparameter, score or series; did you mean step?; to look for this text, put it in quotes`},
+		{"no match", "/runs?q=zebra", []string{}, ""},
+		{"an invalid query", "/runs?q=" + url.QueryEscape("stepp>3"), []string{}, `"stepp": there is no such hyperparameter, score or series; did you mean step?; to look for this text, put it in quotes`},
 		{"a page beyond the last", "/runs?page=99999999999999999999", []string{"c", "b", "a"}, ""},
 		{"another page beyond the last", "/runs?page=7", []string{"c", "b", "a"}, ""},
 	} {
@@ -107,8 +107,8 @@ func TestList(t *testing.T) {
 			if said := doc.Find("[data-testid=fault]").Text() + doc.Find("[data-testid=notice]").Text(); said != tt.says {
 				t.Errorf("says %q", said)
 			}
-			if empty := doc.Find("[data-testid=no-match]").Length() == 1; empty != (tt.name == "nothing fits") {
-				t.Errorf("the sentence for an empty list is there: %v", empty)
+			if empty := doc.Find("[data-testid=no-match]").Length() == 1; empty != (tt.name == "no match") {
+				t.Errorf("the message for an empty list is shown: %v", empty)
 			}
 		})
 	}
@@ -119,7 +119,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestManyRuns: 300 runs in pages, in groups of seeds with intervals, each thing by its address.
+// TestManyRuns: 300 runs in pages and in groups of seeds with intervals, by URL.
 func TestManyRuns(t *testing.T) {
 	f, _, h := site(t)
 	f.PutMany(300)
@@ -176,7 +176,7 @@ func TestManyRuns(t *testing.T) {
 	}
 }
 
-// listed answers the list alone; looking up a single run fails.
+// listed provides only the list; looking up a single run fails.
 type listed struct {
 	workbench.Service
 	all   []model.Overview
@@ -188,7 +188,7 @@ func (l *listed) Overview(context.Context) ([]model.Overview, error) {
 	return slices.Clone(l.all), nil
 }
 
-// TestTenThousandRuns: every look at 10,000 runs asks for the list once and for no run by itself, and sends a page of 100.
+// TestTenThousandRuns: each request on 10,000 runs loads the list once, loads no single run, and sends a page of 100.
 func TestTenThousandRuns(t *testing.T) {
 	l := &listed{all: handlertest.Many(10_000)}
 	r := chi.NewRouter()
@@ -199,12 +199,12 @@ func TestTenThousandRuns(t *testing.T) {
 			t.Errorf("%s: %d rows, %d bytes", path, rows, w.Body.Len())
 		}
 		if l.asked != i+1 {
-			t.Fatalf("%s: the list was asked for %d times by %d requests", path, l.asked, i+1)
+			t.Fatalf("%s: the list was loaded %d times in %d requests", path, l.asked, i+1)
 		}
 	}
 }
 
-// TestBulk does things to several runs at once, and says which refused.
+// TestBulk applies actions to several runs and lists the failures.
 func TestBulk(t *testing.T) {
 	f, e, h := site(t)
 	for _, id := range []string{"a", "b", "c"} {
@@ -223,7 +223,7 @@ func TestBulk(t *testing.T) {
 		t.Errorf("untagging: %d %q", code, f.Runs["b"].Tags)
 	}
 	if code, _, _ := post(url.Values{"do": {"archive"}, "all": {"1"}, "q": {"tag:night"}}); code != 303 || !f.Runs["a"].Archived || f.Runs["b"].Archived || !f.Runs["c"].Archived {
-		t.Errorf("archiving what a query chooses: %d", code)
+		t.Errorf("archiving the matches of a query: %d", code)
 	}
 	if code, _, _ := post(url.Values{"do": {"unarchive"}, "run": {"a,c"}}); code != 303 || f.Runs["a"].Archived {
 		t.Errorf("unarchiving: %d", code)
@@ -232,7 +232,7 @@ func TestBulk(t *testing.T) {
 		t.Errorf("a star: %d %s", code, to)
 	}
 	if code, to, _ := post(url.Values{"do": {"unstar"}, "run": {"a"}, "back": {"/compare?runs=a%2Cb"}}); code != 303 || to != "/compare?runs=a%2Cb" || f.Runs["a"].Star {
-		t.Errorf("no star any more: %d %s", code, to)
+		t.Errorf("removing a star: %d %s", code, to)
 	}
 	if code, to, _ := post(url.Values{"do": {"compare"}, "run": {"a", "b"}}); code != 303 || to != "/compare?runs=a,b" {
 		t.Errorf("comparing: %d %s", code, to)
@@ -244,7 +244,7 @@ func TestBulk(t *testing.T) {
 		t.Errorf("a row says %q", text)
 	}
 	code, _, doc := post(url.Values{"do": {"stop"}, "run": {"live,a"}, "back": {back}})
-	if text := strings.Join(strings.Fields(doc.Find("[data-testid=outcome]").Text()), " "); code != 409 || f.Runs["live"].State != model.Stopped || !strings.HasPrefix(text, "1 run asked to stop, 1 not") || !strings.Contains(text, "Run a: Run a is finished") {
+	if text := strings.Join(strings.Fields(doc.Find("[data-testid=outcome]").Text()), " "); code != 409 || f.Runs["live"].State != model.Stopped || !strings.HasPrefix(text, "1 run stopping, 1 failed") || !strings.Contains(text, "Run a: Run a is finished") {
 		t.Errorf("stopping one that ended: %d %s", code, text)
 	}
 	code, _, doc = post(url.Values{"do": {"delete"}, "run": {"a,b"}, "back": {back}})
@@ -260,13 +260,13 @@ func TestBulk(t *testing.T) {
 		form url.Values
 		code int
 	}{
-		"nothing selected":        {url.Values{"do": {"stop"}}, 422},
-		"an unknown action":       {url.Values{"do": {"paint"}, "run": {"c"}}, 422},
-		"no tag":                  {url.Values{"do": {"tag"}, "run": {"c"}}, 422},
-		"a tag of two words":      {url.Values{"do": {"tag"}, "tag": {"a b"}, "run": {"c"}}, 422},
-		"a query that is wrong":   {url.Values{"do": {"star"}, "all": {"1"}, "q": {"lr<"}}, 422},
-		"a run that is not there": {url.Values{"do": {"star"}, "run": {"c,gone"}}, 404},
-		"no effort of that name":  {url.Values{"do": {"evaluate"}, "effort": {"some"}, "run": {"c"}}, 422},
+		"nothing selected":   {url.Values{"do": {"stop"}}, 422},
+		"an unknown action":  {url.Values{"do": {"paint"}, "run": {"c"}}, 422},
+		"no tag":             {url.Values{"do": {"tag"}, "run": {"c"}}, 422},
+		"a tag of two words": {url.Values{"do": {"tag"}, "tag": {"a b"}, "run": {"c"}}, 422},
+		"an invalid query":   {url.Values{"do": {"star"}, "all": {"1"}, "q": {"lr<"}}, 422},
+		"an unknown run":     {url.Values{"do": {"star"}, "run": {"c,gone"}}, 404},
+		"an unknown effort":  {url.Values{"do": {"evaluate"}, "effort": {"some"}, "run": {"c"}}, 422},
 	} {
 		if code, _, _ := post(tt.form); code != tt.code {
 			t.Errorf("%s: %d, want %d", name, code, tt.code)
@@ -274,7 +274,7 @@ func TestBulk(t *testing.T) {
 	}
 }
 
-// TestSavedViews are kept, opened, changed, and not overwritten by another tab.
+// TestSavedViews: views can be saved, opened and changed, and are not overwritten by another tab.
 func TestSavedViews(t *testing.T) {
 	f, _, h := site(t)
 	f.Put("a", model.Finished, 40)
@@ -284,7 +284,7 @@ func TestSavedViews(t *testing.T) {
 	}
 	code, to, _ := save(url.Values{"name": {"good  ones"}, "address": {"q=infom%3E0.7&sort=-infom&page=3"}})
 	if code != 303 || to != "/runs?q=infom%3E0.7&sort=-infom&view=good+ones" {
-		t.Fatalf("saving answers %d %s", code, to)
+		t.Fatalf("saving returns %d %s", code, to)
 	}
 	doc := handlertest.Page(t, handlertest.Get(t, h, to))
 	link := doc.Find("[data-testid=saved-views] nav a[aria-current]")
@@ -292,11 +292,11 @@ func TestSavedViews(t *testing.T) {
 		t.Errorf("the view is linked as %q %s", link.Text(), link.AttrOr("href", ""))
 	}
 	if doc := handlertest.Page(t, handlertest.Get(t, h, "/runs?q=psnr%3E3&view=good+ones")); !strings.Contains(doc.Find("[data-testid=save]").Text(), "Unsaved changes") {
-		t.Error("a changed view does not say so")
+		t.Error("a changed view is not marked as changed")
 	}
 	again := url.Values{"name": {"good ones"}, "was": {"good ones"}, "version": {"1"}, "address": {"q=psnr%3E3&view=good+ones"}}
 	if code, _, _ := save(again); code != 303 {
-		t.Errorf("saving again answers %d", code)
+		t.Errorf("saving again returns %d", code)
 	}
 	code, _, doc = save(again) // another tab, which saw the first version
 	if text := doc.Find("#view-error").Text(); code != 409 || !strings.Contains(text, "was changed at") {
@@ -314,7 +314,7 @@ func TestSavedViews(t *testing.T) {
 		}
 	}
 	if code, to, _ := save(url.Values{"do": {"delete"}, "name": {"good ones"}, "was": {"good ones"}, "version": {"2"}, "address": {"q=psnr%3E3"}}); code != 303 || to != "/runs?q=psnr%3E3" {
-		t.Errorf("deleting answers %d %s", code, to)
+		t.Errorf("deleting returns %d %s", code, to)
 	}
 }
 
@@ -401,7 +401,7 @@ func TestListAPI(t *testing.T) {
 	}
 }
 
-// indexed is a service that lists what an index holds.
+// indexed is a service that lists the runs of an index.
 type indexed struct {
 	*db.DB
 	workbench.Service
@@ -409,8 +409,7 @@ type indexed struct {
 
 func (i indexed) Overview(ctx context.Context) ([]model.Overview, error) { return i.Overviews(ctx) }
 
-// BenchmarkList asks for the list of 1,000 runs, or as many as SLOTSCOPE_RUNS says, which it stores itself; CPU-ms/op is the processor time
-// of one answer.
+// BenchmarkList requests the list of SLOTSCOPE_RUNS runs (default 1,000), which it generates; CPU-ms/op is the CPU time of a response.
 func BenchmarkList(b *testing.B) {
 	runs := 1000
 	if text := os.Getenv("SLOTSCOPE_RUNS"); text != "" {
