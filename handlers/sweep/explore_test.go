@@ -128,7 +128,7 @@ func TestExploreRefuses(t *testing.T) {
 		"/sweeps/" + id + "/explore?x=lr&y=lr":         {422, "two different"},
 		"/api/sweeps/" + id + "/explore?y=seed":        {422, "seed"},
 		"/sweeps/" + id + "/figures/secret.svg":        {404, "secret"},
-		"/sweeps/" + id + "/figures/importance.exe":    {404, "figures end in"},
+		"/sweeps/" + id + "/figures/importance.exe":    {404, "use .svg, .png or .pdf"},
 		"/sweeps/" + id + "/figures/importance.svg?x=": {200, "<svg"},
 	} {
 		if w := handlertest.Ask(h, "GET", path, ""); w.Code != want.status || !strings.Contains(w.Body.String(), want.say) {
