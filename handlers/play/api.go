@@ -23,7 +23,7 @@ import (
 	ui "slotscope/views/play"
 )
 
-// list answers every checkpoint that can be opened.
+// list returns all checkpoints that can be opened.
 func (p *Play) list(w http.ResponseWriter, r *http.Request) error {
 	list := p.Library.List()
 	if list == nil {
@@ -32,7 +32,7 @@ func (p *Play) list(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusOK, map[string]any{"checkpoints": list})
 }
 
-// about answers one checkpoint.
+// about returns one checkpoint.
 func (p *Play) about(w http.ResponseWriter, r *http.Request) error {
 	rm, release, err := p.open(r)
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *Play) about(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// usage answers which codes every slot takes, or how far the count is.
+// usage returns the code counts of each slot, or the progress of counting.
 func (p *Play) usage(w http.ResponseWriter, r *http.Request) error {
 	src, err := p.Library.Find(chi.URLParam(r, "checkpoint"))
 	if err != nil {
@@ -61,7 +61,7 @@ func (p *Play) usage(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusOK, map[string]any{"state": "ready", "usage": c.Usage})
 }
 
-// slots answers what slots and codes are called and which slots stand together, as far as that has been counted.
+// slots returns the names of slots and codes and the groups of slots, as far as they have been counted.
 func (p *Play) slots(w http.ResponseWriter, r *http.Request) error {
 	rm, s, release, err := p.opened(r)
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *Play) slots(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusOK, map[string]any{"counted": countedView(usage), "slots": slots, "groups": rm.groups(s, known, slots, names)})
 }
 
-// encodeRequest names one image: by index, by the class of every factor, or at random.
+// encodeRequest selects one image: by index, by one class per factor, or at random.
 type encodeRequest struct {
 	Index   *int  `json:"index"`
 	Classes []int `json:"classes"`
@@ -93,14 +93,14 @@ type encodeReply struct {
 	Classes  []int   `json:"classes,omitempty"`
 	Codes    []int   `json:"codes"`
 	PSNR     float64 `json:"psnr"`     // dB of the reconstruction
-	Original string  `json:"original"` // address of the image that was encoded
+	Original string  `json:"original"` // URL of the encoded image
 	Said     string  `json:"said,omitempty"`
 }
 
-// uploads bounds how many pictures are decoded at once: each may take 160 MB.
+// uploads limits how many uploads are decoded at once; each may take 160 MB.
 var uploads = semaphore.NewWeighted(2)
 
-// encode answers the codes of an image of the dataset (JSON body) or of an uploaded picture (any other body, or a form's file).
+// encode returns the codes of a dataset image (JSON body) or of an uploaded image (any other body, or a form's file).
 func (p *Play) encode(w http.ResponseWriter, r *http.Request) error {
 	rm, release, err := p.open(r)
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *Play) encode(w http.ResponseWriter, r *http.Request) error {
 		return model.Invalid{"": "give one of index, classes and random"}
 	}
 	if n := set.Info().Len; index < 0 || index >= n {
-		return model.Invalid{"index": fmt.Sprintf("%d is not an image of %s, which are numbered 0 to %d", index, set.Info().Name, n-1)}
+		return notAnImage("index", strconv.Itoa(index), set)
 	}
 	s, err := rm.encodeIndex(r.Context(), set, index)
 	if err != nil {
@@ -170,7 +170,7 @@ func (rm playRoom) encodeUpload(w http.ResponseWriter, r *http.Request, kind str
 	})
 }
 
-// upload takes a picture from a form, for pages without scripts: its codes become row A's or B's.
+// upload encodes an image from a form into row A or B, for browsers without scripts.
 func (p *Play) upload(w http.ResponseWriter, r *http.Request) error {
 	rm, release, err := p.open(r)
 	if err != nil {
@@ -222,12 +222,12 @@ func uploaded(w http.ResponseWriter, r *http.Request, kind string) ([]byte, erro
 	}
 	parts, err := r.MultipartReader()
 	if err != nil {
-		return nil, model.Invalid{"image": "the form cannot be read: " + err.Error()}
+		return nil, model.Invalid{"image": "cannot read the form: " + err.Error()}
 	}
 	for {
 		part, err := parts.NextPart()
 		if err == io.EOF {
-			return nil, model.Invalid{"image": "the form has no file named image"}
+			return nil, model.Invalid{"image": `the form has no file named "image"`}
 		}
 		if err != nil {
 			return nil, brokenUpload(err)
@@ -242,15 +242,15 @@ func uploaded(w http.ResponseWriter, r *http.Request, kind string) ([]byte, erro
 	}
 }
 
-// brokenUpload says that an upload is incomplete, or not a form.
+// brokenUpload is the error for an upload that is too large, incomplete or not a form.
 func brokenUpload(err error) error {
 	return handlers.OrTooLarge(err, model.Invalid{"image": "the upload is incomplete or not a valid form: " + err.Error()})
 }
 
-// mostTuples is the largest number of code tuples in one request.
+// mostTuples is the maximum number of code tuples per request.
 const mostTuples = 64
 
-// decode answers the images of code tuples as PNG.
+// decode returns the images of code tuples as PNG data URLs.
 func (p *Play) decode(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		Codes [][]int `json:"codes"`
@@ -283,41 +283,41 @@ func (p *Play) decode(w http.ResponseWriter, r *http.Request) error {
 
 func checkCount(n int) error {
 	if n < 1 || n > mostTuples {
-		return model.Invalid{"codes": fmt.Sprintf("%d code tuples are requested; ask for 1–%d at once", n, mostTuples)}
+		return model.Invalid{"codes": fmt.Sprintf("got %d code tuples; send 1–%d per request", n, mostTuples)}
 	}
 	return nil
 }
 
-// paletteQuery asks for entries that a slot could take.
+// paletteQuery selects codes for a slot.
 type paletteQuery struct {
 	slot   int
-	codes  []int  // the tuple whose slot they would fill
-	sort   string // "value" (of the slot's factor), "usage", "id" or "distance" (to the code that the slot has)
+	codes  []int  // the tuple to put each code into
+	sort   string // "value" (of the slot's factor), "usage", "id" or "distance" (to the slot's current code)
 	filter string // "all", "used" or "unseen"
-	search string // part of what the code stands for, or its number
+	search string // part of the code's name, or its number
 	offset int
 	limit  int
 }
 
 type paletteEntry struct {
 	Code     int      `json:"code"`
-	Name     string   `json:"name,omitempty"`     // what it stands for: "0.6", "cube/cylinder"
-	Text     string   `json:"text"`               // as the page writes it: the number, or the real number that it stands for
-	Count    int      `json:"count"`              // images of the count in which the slot takes it
-	Unseen   bool     `json:"unseen"`             // never, in the count
-	Distance *float64 `json:"distance,omitempty"` // to the slot's code, of the mean distance between entries
+	Name     string   `json:"name,omitempty"`     // "0.6", "cube/cylinder", or user-chosen
+	Text     string   `json:"text"`               // as displayed: the code's number, or the real number that it represents
+	Count    int      `json:"count"`              // counted images with this code in the slot
+	Unseen   bool     `json:"unseen"`             // Count is 0 and counting is complete
+	Distance *float64 `json:"distance,omitempty"` // to the slot's code, relative to the mean distance between entries
 
 	Pinned bool   `json:"pinned,omitempty"`
 	Image  string `json:"image"` // the tuple with this entry
 
-	told  string // its name by factor value, where a person gave another
+	told  string // its name by factor value, if the user chose another
 	class int    // of the slot's factor
-	pin   int    // its place among the pinned; MaxInt where it is not
+	pin   int    // position among pinned codes; MaxInt if not pinned
 }
 
 type paletteReply struct {
 	Slot    int            `json:"slot"`
-	Images  int            `json:"images"` // of the count; 0 while it is not there
+	Images  int            `json:"images"` // counted; 0 until counting is complete
 	Total   int            `json:"total"`  // entries that pass the filter
 	Entries []paletteEntry `json:"entries"`
 }
@@ -327,7 +327,7 @@ const (
 	mostSearch   = 100 // bytes
 )
 
-// palette answers the entries of one slot.
+// palette returns the entries of one slot.
 func (p *Play) palette(w http.ResponseWriter, r *http.Request) error {
 	rm, release, err := p.open(r)
 	if err != nil {
@@ -352,7 +352,7 @@ func (rm playRoom) paletteQuery(r *http.Request) (q paletteQuery, err error) {
 		return q, err
 	}
 	if q.codes == nil {
-		return q, model.Invalid{"codes": "codes is missing; give the tuple whose slot the entries would fill"}
+		return q, model.Invalid{"codes": "required: the code tuple to put each entry into, such as codes=17.301.4"}
 	}
 	bad := model.Invalid{}
 	number := func(name string, low, high, otherwise int) int {
@@ -361,7 +361,7 @@ func (rm playRoom) paletteQuery(r *http.Request) (q paletteQuery, err error) {
 		}
 		n, err := strconv.Atoi(v.Get(name))
 		if err != nil || n < low || n > high {
-			bad[name] = fmt.Sprintf("%q is not a whole number from %d to %d", v.Get(name), low, high)
+			bad[name] = fmt.Sprintf("%q is not a whole number in %d–%d", v.Get(name), low, high)
 		}
 		return n
 	}
@@ -370,7 +370,7 @@ func (rm playRoom) paletteQuery(r *http.Request) (q paletteQuery, err error) {
 			return choices[0]
 		}
 		if !slices.Contains(choices, v.Get(name)) {
-			bad[name] = fmt.Sprintf("%q is not one of %s", v.Get(name), strings.Join(choices, ", "))
+			bad[name] = fmt.Sprintf("%q is not a valid choice; use one of %s", v.Get(name), strings.Join(choices, ", "))
 		}
 		return v.Get(name)
 	}
@@ -380,14 +380,13 @@ func (rm playRoom) paletteQuery(r *http.Request) (q paletteQuery, err error) {
 	q.sort = choice("sort", "usage", "value", "id", "distance")
 	q.search = strings.ToLower(strings.TrimSpace(v.Get("search")))
 	if len(q.search) > mostSearch {
-		bad["search"] = fmt.Sprintf("the text is %d bytes long; search for at most %d", len(q.search), mostSearch)
+		bad["search"] = fmt.Sprintf("search text is %d bytes long; use at most %d", len(q.search), mostSearch)
 	}
 	q.filter = choice("filter", "all", "used", "unseen")
 	return q, bad.OrNil()
 }
 
-// entries lists a slot's entries, those that were pinned first, whether they are used or not; without a count, every entry counts as
-// neither used nor unseen.
+// entries returns a slot's entries. Pinned ones come first and bypass the used/unseen filter. Without a count, no entry is marked unseen.
 func (rm playRoom) entries(u *play.Usage, slot ui.PlaySlot, q paletteQuery) paletteReply {
 	reply := paletteReply{Slot: q.slot, Entries: []paletteEntry{}}
 	distances, _ := rm.model.Distances(q.slot, q.codes[q.slot]) // the code has been checked
@@ -432,13 +431,13 @@ func (rm playRoom) entries(u *play.Usage, slot ui.PlaySlot, q paletteQuery) pale
 	return reply
 }
 
-// matches says whether a search finds the entry: by a part of its name, or by its number as written.
+// matches reports whether search is empty, part of the entry's name, or exactly its number.
 func (e paletteEntry) matches(search string) bool {
 	return search == "" || e.Text == search || strings.Contains(strings.ToLower(e.Name), search) || strings.Contains(strings.ToLower(e.told), search)
 }
 
-// span is the first and last entry worth offering: all codes; of real numbers those from the least to the greatest that was
-// counted, and until then three of the prior's deviations about 0.
+// span returns the first and last entry to offer: all codes of a codebook; for real numbers the range counted, or ±3 (three standard
+// deviations of the prior) before counting.
 func (rm playRoom) span(u *play.Usage, slot int) (low, high int) {
 	entries := rm.model.Entries()
 	if !rm.model.Continuous() {
@@ -481,7 +480,7 @@ type swapReply struct {
 	play.Difference
 }
 
-// swaps answers the paper's experiment for a state: A with each slot of B, and the cumulative walk.
+// swaps returns the paper's experiment for a state: A with each slot of B, and the cumulative interpolation.
 func (p *Play) swaps(w http.ResponseWriter, r *http.Request) error {
 	rm, s, release, err := p.opened(r)
 	if err != nil {
@@ -500,7 +499,7 @@ func (p *Play) swaps(w http.ResponseWriter, r *http.Request) error {
 		BCodes []int       `json:"bcodes"`
 		Order  []int       `json:"order"`
 		Swaps  []swapReply `json:"swaps"`
-		Strip  []swapReply `json:"strip"` // Slot −1 is A itself; differences are to the step before
+		Strip  []swapReply `json:"strip"` // slot −1 is A itself; differences are to the previous step
 	}{Codes: s.codes, BCodes: s.bcodes, Order: s.order}
 	for i, t := range tuples {
 		reply.Swaps = append(reply.Swaps, swapReply{i, t, imageURL(rm.source.Key, t), play.Compare(base, images[i], rm.model.Image.C)})
@@ -517,7 +516,7 @@ func (p *Play) swaps(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusOK, reply)
 }
 
-// check answers which codes are preserved when their image is encoded again, and which slots moved.
+// check re-encodes the decoded image and returns how many codes are preserved and which slots changed.
 func (p *Play) check(w http.ResponseWriter, r *http.Request) error {
 	rm, release, err := p.open(r)
 	if err != nil {
@@ -529,7 +528,7 @@ func (p *Play) check(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if codes == nil {
-		return model.Invalid{"codes": "the codes to check are missing"}
+		return model.Invalid{"codes": "required: the code tuple to check, such as codes=17.301.4"}
 	}
 	images, err := rm.model.Decode(r.Context(), play.Strip, [][]int{codes})
 	if err != nil {

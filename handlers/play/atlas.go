@@ -21,24 +21,24 @@ import (
 )
 
 const (
-	atlasImages     = 24 // images that carry a code, shown
+	atlasImages     = 24 // maximum number of images shown for a code
 	atlasNeighbours = 8
 )
 
-// atlasRoom is a slot of an open checkpoint, and a code of it or −1.
+// atlasRoom is a slot of an open checkpoint, and optionally one of its codes.
 type atlasRoom struct {
 	playRoom
-	slot, code int
+	slot, code int // code is −1 if none
 	usage      *play.Usage
 	sampling   play.Sampling
-	set        data.Set // nil where it cannot be opened
+	set        data.Set // nil if it cannot be opened
 	classes    [][]int  // of the sample's images
 	slots      []ui.PlaySlot
 	names      play.Names
 	codes      []int // of the playground's A
 }
 
-// atlas draws what is known of a slot or a code.
+// atlas renders the page of a slot or a code.
 func (p *Play) atlas(w http.ResponseWriter, r *http.Request) error { return p.drawAtlas(w, r, "") }
 
 func (p *Play) drawAtlas(w http.ResponseWriter, r *http.Request, refused string) error {
@@ -72,7 +72,7 @@ func (p *Play) drawAtlas(w http.ResponseWriter, r *http.Request, refused string)
 	return handlers.Draw(w, r, ui.Atlas(v))
 }
 
-// nameInAtlas keeps a code's name from the page's form.
+// nameInAtlas saves a code's name from the page's form.
 func (p *Play) nameInAtlas(w http.ResponseWriter, r *http.Request) error {
 	rm, release, err := p.openAtlas(r)
 	if err != nil {
@@ -91,7 +91,7 @@ func (p *Play) nameInAtlas(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// openAtlas reads the address and what is known so far.
+// openAtlas parses the URL and loads the available data.
 func (p *Play) openAtlas(r *http.Request) (rm atlasRoom, release func(), err error) {
 	rm.code = -1
 	rm.playRoom, release, err = p.open(r)
@@ -113,10 +113,10 @@ func (rm *atlasRoom) fill(r *http.Request) (err error) {
 		}
 	}
 	if rm.slot >= rm.model.Config.M {
-		return fmt.Errorf("slot %d does not exist; this checkpoint has slots 0 to %d: %w", rm.slot, rm.model.Config.M-1, model.ErrNotFound)
+		return fmt.Errorf("slot %d does not exist; this checkpoint has slots 0–%d: %w", rm.slot, rm.model.Config.M-1, model.ErrNotFound)
 	}
 	if rm.code >= rm.model.Codes() {
-		return fmt.Errorf("code %d does not exist; this checkpoint has codes 0 to %d: %w", rm.code, rm.model.Codes()-1, model.ErrNotFound)
+		return fmt.Errorf("code %d does not exist; this checkpoint has codes 0–%d: %w", rm.code, rm.model.Codes()-1, model.ErrNotFound)
 	}
 	if rm.code >= 0 {
 		rm.code = rm.model.Entries()[rm.model.Entry(rm.code)]
@@ -129,7 +129,7 @@ func (rm *atlasRoom) fill(r *http.Request) (err error) {
 	rm.slots = rm.playRoom.slots(rm.usage, rm.dataset(r.Context()), rm.names)
 	rm.sampling = rm.play.Library.Sample(rm.source)
 	if rm.set, err = rm.play.Library.Set(r.Context(), rm.source.Config.Dataset); err != nil {
-		rm.set = nil // a code has a picture without images too
+		rm.set = nil // codes can be decoded without the dataset
 	}
 	if s := rm.sampling.Sample; s != nil && rm.set != nil {
 		if rm.classes, err = s.Classes(rm.set); err != nil {
@@ -139,7 +139,7 @@ func (rm *atlasRoom) fill(r *http.Request) (err error) {
 	return rm.start(r.Context())
 }
 
-// start takes the codes of the playground's A.
+// start sets the codes of the playground's A.
 func (rm *atlasRoom) start(ctx context.Context) error {
 	q := url.Values{}
 	if err := rm.play.fillPair(ctx, rm.source, q); err != nil {
@@ -179,7 +179,7 @@ func (rm atlasRoom) view() (ui.AtlasView, error) {
 	return v, err
 }
 
-// around are the used codes before and after one.
+// around returns the used codes before and after one.
 func around(used []ui.AtlasEntry, code int) (before, next *ui.AtlasEntry) {
 	for i := range used {
 		if used[i].Code < code {
@@ -192,7 +192,7 @@ func around(used []ui.AtlasEntry, code int) (before, next *ui.AtlasEntry) {
 	return before, next
 }
 
-// counts are the images of the sample by the entry that the slot takes; nil before it is there.
+// counts returns the number of sample images per entry of the slot; nil until the sample is complete.
 func (rm atlasRoom) counts() []int {
 	if rm.sampling.Sample == nil {
 		return nil
@@ -216,7 +216,7 @@ func (rm atlasRoom) entry(code int, counts []int) ui.AtlasEntry {
 	return e
 }
 
-// known is what the slot's code is called.
+// known returns the meaning of the slot's code.
 func (rm atlasRoom) known(code int) ui.PlayCode {
 	for _, c := range rm.slots[rm.slot].Codes {
 		if c.Code == code {
@@ -249,7 +249,7 @@ func (rm atlasRoom) codeView(counts []int) (ui.AtlasCode, error) {
 	return c, nil
 }
 
-// meaning fills in the factor values of the images that carry the code.
+// meaning sets the factor values of the images with the code.
 func (rm atlasRoom) meaning(c *ui.AtlasCode, rows []int) {
 	if len(rows) == 0 {
 		return
@@ -283,18 +283,18 @@ func (rm atlasRoom) meaning(c *ui.AtlasCode, rows []int) {
 }
 
 func valuesFigure(name string, labels []string, values, base []play.Probability) figure.Figure {
-	with, all := figure.Bars{Name: "with the code", Color: 0}, figure.Bars{Name: "of all images", Color: 7}
+	with, all := figure.Bars{Name: "with this code", Color: 0}, figure.Bars{Name: "all images", Color: 7}
 	for v, p := range values {
 		with.Value, with.Low, with.High = append(with.Value, p.Value), append(with.Low, p.Low), append(with.High, p.High)
 		all.Value = append(all.Value, base[v].Value)
 	}
 	return figure.BarChart{
 		Name: "values", Title: "P(" + name + " | code)", Groups: labels, Bars: []figure.Bars{with, all}, Width: 420, Height: 150,
-		Y: figure.Axis{Label: "probability", Range: [2]float64{0, 1}}, Note: fmt.Sprintf("%d images with the code; lines: 95%% intervals.", values[0].Of),
+		Y: figure.Axis{Label: "probability", Range: [2]float64{0, 1}}, Note: fmt.Sprintf("%d images with this code; error bars: 95%% intervals.", values[0].Of),
 	}.Draw()
 }
 
-// carriers are images of the sample that carry the code.
+// carriers sets the images of the sample with the code, at most atlasImages.
 func (rm atlasRoom) carriers(c *ui.AtlasCode, rows []int) {
 	factors := rm.set.Info().Factors
 	for _, n := range rows[:min(len(rows), atlasImages)] {
@@ -312,14 +312,14 @@ func (rm atlasRoom) carriers(c *ui.AtlasCode, rows []int) {
 	}
 }
 
-// life draws how many images take the code at each checkpoint, and says when it was born and when it died.
+// life plots the share of images with the code at each checkpoint, and describes when it was first and last used.
 func (rm atlasRoom) life(c *ui.AtlasCode) {
 	lives := rm.sampling.Lives
-	if lives == nil { // not all are there yet
+	if lives == nil { // not all checkpoints are encoded yet
 		return
 	}
-	if len(lives) < 2 { // a shipped model outside a run has none but itself
-		c.Born = fmt.Sprintf("Only one checkpoint is kept of this model, step %s, so when the code was born is not known.", grouped(rm.source.Step))
+	if len(lives) < 2 { // a shipped model outside a run has only one checkpoint
+		c.Born = fmt.Sprintf("This model has only one checkpoint (step %s), so its history over training is unknown.", grouped(rm.source.Step))
 		return
 	}
 	entry := rm.model.Entry(rm.code)
@@ -329,21 +329,21 @@ func (rm atlasRoom) life(c *ui.AtlasCode) {
 	}
 	n := len(lives[0].Entries)
 	c.Life = figure.LineChart{
-		Name: "life", Title: "Images that take the code", Lines: []figure.Line{line}, Width: 480, Height: 150,
-		X: figure.Axis{Label: "step"}, Y: figure.Axis{Label: "share of images"}, Note: fmt.Sprintf("The same %d images at each of the run's %d checkpoints.", n, len(lives)),
+		Name: "life", Title: "Images with this code", Lines: []figure.Line{line}, Width: 480, Height: 150,
+		X: figure.Axis{Label: "step"}, Y: figure.Axis{Label: "share of images"}, Note: fmt.Sprintf("The same %s images at each of the run's %d checkpoints.", grouped(n), len(lives)),
 	}.Draw().Inline()
 	born, died := play.Born(lives, rm.slot, entry)
 	switch {
 	case born < 0:
-		c.Born = fmt.Sprintf("None of the run's %d checkpoints takes it on the same %d images.", len(lives), n)
+		c.Born = fmt.Sprintf("Unused at all of the run's %d checkpoints, on the same %s images.", len(lives), grouped(n))
 	case died >= 0:
-		c.Born = fmt.Sprintf("First taken at step %s, last at step %s, on %d images at each of %d checkpoints.", grouped(lives[born].Step), grouped(lives[died-1].Step), n, len(lives))
+		c.Born = fmt.Sprintf("First used at step %s, last at step %s (%d checkpoints, %s images each).", grouped(lives[born].Step), grouped(lives[died-1].Step), len(lives), grouped(n))
 	default:
-		c.Born = fmt.Sprintf("First taken at step %s and still taken at step %s, on %d images at each of %d checkpoints.", grouped(lives[born].Step), grouped(lives[len(lives)-1].Step), n, len(lives))
+		c.Born = fmt.Sprintf("First used at step %s, still used at step %s (%d checkpoints, %s images each).", grouped(lives[born].Step), grouped(lives[len(lives)-1].Step), len(lives), grouped(n))
 	}
 }
 
-// atlasReply is what the API says of a slot or a code.
+// atlasReply is the API's description of a slot or a code.
 type atlasReply struct {
 	State      string           `json:"state"` // "encoding", then "ready"
 	Done       int              `json:"done"`
@@ -352,7 +352,7 @@ type atlasReply struct {
 	Slot       ui.PlaySlot      `json:"slot"`
 	Entries    []ui.AtlasEntry  `json:"entries"`
 	Code       *int             `json:"code,omitempty"`
-	Carriers   []int            `json:"carriers,omitempty"` // numbers of all images of the sample that carry the code
+	Carriers   []int            `json:"carriers,omitempty"` // indices of all sample images with the code
 	Values     []atlasFactor    `json:"values,omitempty"`
 	Neighbours []play.Neighbour `json:"neighbours,omitempty"`
 	Life       []atlasStep      `json:"life,omitempty"`
@@ -368,7 +368,7 @@ type atlasStep struct {
 	Share float64 `json:"share"`
 }
 
-// atlasData answers what the atlas draws.
+// atlasData returns the data of the atlas page as JSON.
 func (p *Play) atlasData(w http.ResponseWriter, r *http.Request) error {
 	rm, release, err := p.openAtlas(r)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"slotscope/handlers/handlertest"
 )
 
-// atlasSite is a site with a small trained model, and the step before its last as another checkpoint of the run.
+// atlasSite is a site with a small trained model whose run has two checkpoints with the same weights.
 func atlasSite(t *testing.T) playground {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func atlasSite(t *testing.T) playground {
 	return p
 }
 
-// waitFor asks until something that is counted in the background is there.
+// waitFor polls an API until its background work is complete.
 func (p playground) waitFor(what string) {
 	for status := 0; status != http.StatusOK; time.Sleep(20 * time.Millisecond) {
 		reply, _ := p.get("/api/play/" + p.key + "/" + what)
@@ -90,7 +90,7 @@ func TestAtlas(t *testing.T) {
 	p.waitFor("usage")
 	p.getJSON("/api/play/"+p.key+"/usage", &usage)
 	if got := usage.Usage.Counts[8][code.Code]; got != code.Count {
-		t.Errorf("the count says %d images, the atlas %d", got, code.Count)
+		t.Errorf("%d images counted, but %d in the atlas", got, code.Count)
 	}
 
 	form := url.Values{"name": {"<i>big</i>"}}
@@ -99,15 +99,15 @@ func TestAtlas(t *testing.T) {
 	}
 	doc := p.page("/play/" + p.key + at)
 	if got := doc.Find("h1").Text(); !strings.Contains(got, "<i>big</i>") {
-		t.Errorf("the code is called %q", got)
+		t.Errorf("the code's heading is %q", got)
 	}
 	if n := doc.Find(testID("atlas-images") + " img").Length(); n != min(24, code.Count) {
 		t.Errorf("%d images", n)
 	}
 	if doc.Find(testID("atlas-meaning")+" tr[data-own]").Length() == 0 || doc.Find("figure svg").Length() < 2 || doc.Find(testID("atlas-neighbours")+" li").Length() != 8 {
-		t.Errorf("the page lacks something: %s", doc.Find(".atlas").Text())
+		t.Errorf("the page is incomplete: %s", doc.Find(".atlas").Text())
 	}
-	if got := doc.Find(testID("atlas-born")).Text(); got != "First taken at step 10,000 and still taken at step 20,000, on 512 images at each of 2 checkpoints." {
+	if got := doc.Find(testID("atlas-born")).Text(); got != "First used at step 10,000, still used at step 20,000 (2 checkpoints, 512 images each)." {
 		t.Errorf("born: %q", got)
 	}
 	form.Set("name", strings.Repeat("x", 61))
@@ -121,21 +121,21 @@ func TestAtlas(t *testing.T) {
 	}
 	reply2, _ := p.get("/play/" + handlertest.RunID + "/atlas/1/2")
 	if to := reply2.Header.Get("Location"); !strings.HasSuffix(to, "/atlas/1/2") || strings.Contains(to, handlertest.RunID) {
-		t.Errorf("a run's atlas leads to %q", to)
+		t.Errorf("a run's atlas redirects to %q", to)
 	}
 }
 
-// Of a shipped model, and of a run with one checkpoint, the atlas says why it tells no birth.
+// For a model with only one checkpoint, the atlas explains why a code's history is unknown.
 func TestAtlasOfOneCheckpoint(t *testing.T) {
 	p := newPlayground(t)
-	const sentence = "Only one checkpoint is kept of this model, step 250, so when the code was born is not known."
+	const sentence = "This model has only one checkpoint (step 250), so its history over training is unknown."
 	p.waitFor("atlas/0")
 	if got := p.page("/play/" + p.key + "/atlas/0/1").Find(testID("atlas-born")).Text(); got != sentence {
 		t.Errorf("%q", got)
 	}
 }
 
-// The page fills itself while images are encoded, and the palette leads to it.
+// The page updates while images are encoded, and the palette links to it.
 func TestAtlasFillsItself(t *testing.T) {
 	p := newPlayground(t)
 	b := browse(t, p, 1280, 900)

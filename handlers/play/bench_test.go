@@ -20,10 +20,10 @@ import (
 	"slotscope/model/shipped"
 )
 
-var figures = flag.Bool("figures", false, "measure the playground with a small model, too")
+var figures = flag.Bool("figures", false, "also benchmark the playground with a small model")
 
-// The benchmark measures every path, in a page that is otherwise the playground. With -v it prints its figures, with -figures those of a small
-// model too; how large they are is not tested, for that depends on what else the machine does.
+// The benchmark measures every path in the playground page. With -v it prints the results, with -figures also those of a small model. Their
+// values are not tested, because they depend on the machine's load.
 func TestBenchmark(t *testing.T) {
 	if !*figures {
 		expect.Long(t)
@@ -42,7 +42,7 @@ func TestBenchmark(t *testing.T) {
 	})
 }
 
-// placeShipped puts the first run that the program ships into a data folder, and returns the key of its checkpoint.
+// placeShipped copies the first shipped run to a data folder and returns the key of its checkpoint.
 func placeShipped(t *testing.T, dir string) (key string) {
 	t.Helper()
 	run := shipped.Runs()[0]
@@ -73,7 +73,7 @@ func benchmark(t *testing.T, dir, key string) {
 	t.Log(b.Eval(`document.querySelector('[data-testid=play-bench]').innerText`))
 }
 
-// Nothing moves by itself while the playground opens, with its files in the browser's cache or not.
+// The layout does not shift while the playground loads, with or without a warm browser cache.
 func TestNothingShifts(t *testing.T) {
 	expect.Long(t)
 	handlertest.NeedsBrowser(t)
@@ -88,7 +88,7 @@ func TestNothingShifts(t *testing.T) {
 		b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.url+"/play/"+key+"?a=171626&b=309998"))
 		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
 		b.Wait(`[...document.querySelectorAll('.groupswaps .fact')].filter((e) => /hit/.test(e.textContent)).length`, "6")
-		b.Wait(`window.shift < 0.01 || window.shift`, "true") // 0.1 is what browsers call good
+		b.Wait(`window.shift < 0.01 || window.shift`, "true") // up to 0.1 is considered good
 	}
 }
 
@@ -98,7 +98,7 @@ var (
 	sizeMost = 120_000
 )
 
-// The first view of the playground, without the model's weights and pictures, is small.
+// The first view of the playground, without the model's weights and images, is small.
 func TestFirstViewIsSmall(t *testing.T) {
 	p := newPlayground(t)
 	total, seen := 0, map[string]bool{}
@@ -119,15 +119,15 @@ func TestFirstViewIsSmall(t *testing.T) {
 	}
 	take("/play/" + p.key + "?" + playState)
 	if len(seen) < 20 {
-		t.Errorf("only %d files were found", len(seen))
+		t.Errorf("found only %d files", len(seen))
 	}
 	t.Logf("%d files of %d bytes, compressed", len(seen), total)
 	if total > sizeMost {
-		t.Errorf("%d bytes are more than %d", total, sizeMost)
+		t.Errorf("total size is %d bytes, want at most %d", total, sizeMost)
 	}
 }
 
-// compressed is how many bytes a reply takes on the wire, and its text.
+// compressed returns the gzipped size of a reply in bytes, and its text.
 func (p playground) compressed(address string) (int, string) {
 	p.t.Helper()
 	sizes := map[string][]byte{}

@@ -20,7 +20,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// playBrowser holds the playground in a real browser.
+// playBrowser is the playground in a real browser.
 type playBrowser struct {
 	playground
 	handlertest.Browser
@@ -42,12 +42,12 @@ func openPlayOf(t *testing.T, p playground, width, height int64, more ...chromed
 	return b
 }
 
-// browse opens a window that shows no page yet.
+// browse opens a window without a page.
 func browse(t *testing.T, p playground, width, height int64, more ...chromedp.EmulateViewportOption) playBrowser {
 	t.Helper()
 	b := playBrowser{p, handlertest.NewWindow(t)}
 	b.URL = p.url
-	b.BeforePages(`try { localStorage.setItem('slotscope tour', 'seen'); } catch {}`) // a visitor who was here before
+	b.BeforePages(`try { localStorage.setItem('slotscope tour', 'seen'); } catch {}`) // not the first visit
 	b.Do(chromedp.EmulateViewport(width, height, more...))
 	return b
 }
@@ -59,14 +59,14 @@ func (b playBrowser) open(path string) {
 	b.Wait(`document.getElementById('link').dataset.state`, "live")
 }
 
-// shows waits until the large picture shows codes, and returns its pixels.
+// shows waits until the enlarged image shows codes, and returns its pixels.
 func (b playBrowser) shows(codes string) string {
 	b.t.Helper()
 	b.Wait(`document.querySelector('[data-testid=play-image]').dataset.codes`, codes)
 	return b.Eval(`document.querySelector('[data-testid=play-image]').toDataURL()`)
 }
 
-// unfold shows the codes that a slot never takes: all of a model with its initial weights but one.
+// unfold shows the unused codes of a slot, all but one in a model with initial weights.
 func (b playBrowser) unfold() {
 	b.t.Helper()
 	b.Wait(`document.getElementById('palette-unused').hidden`, "false")
@@ -74,7 +74,7 @@ func (b playBrowser) unfold() {
 	b.Wait(`document.querySelectorAll('.entry').length`, "12")
 }
 
-// row reads a row's codes.
+// row returns a row's codes.
 func (b playBrowser) row(row string) string {
 	b.t.Helper()
 	return b.Eval(fmt.Sprintf(`[...document.querySelectorAll('[data-testid^="play-slot-%s-"]')].sort((x, y) => x.dataset.i - y.dataset.i).map((e) => e.dataset.code).join('.')`, row))
@@ -85,7 +85,7 @@ func (b playBrowser) address(want string) {
 	b.Wait(`location.search`, "?"+want)
 }
 
-// at is the middle of an element by its test name.
+// at returns the centre of an element by its test ID.
 func (b playBrowser) at(id string) (x, y float64) { b.t.Helper(); return b.Middle(testID(id)) }
 
 func (b playBrowser) drag(from, to string) {
@@ -105,7 +105,7 @@ func TestPlayDragPutsACodeOfBIntoA(t *testing.T) {
 	b.drag("play-slot-b-3", "play-slot-a-3")
 	after := b.shows("1.2.3.9.5")
 	if after == before {
-		t.Error("the picture did not change")
+		t.Error("the image did not change")
 	}
 	if got := b.row("a"); got != "1.2.3.9.5" {
 		t.Errorf("row A is %s", got)
@@ -116,15 +116,15 @@ func TestPlayDragPutsACodeOfBIntoA(t *testing.T) {
 	b.shows("11.2.3.9.5")
 	b.drag("play-palette-7", "play-image")
 	if got := b.row("a"); got != "7.2.3.9.5" {
-		t.Errorf("an entry dropped on the large picture: row A is %s", got)
+		t.Errorf("after dropping an entry on the enlarged image, row A is %s", got)
 	}
 	b.drag("play-slot-a-4", "play-slot-b-1") // into B, and into another slot
 	if got := b.row("b"); got != "6.5.8.9.10" {
 		t.Errorf("row B is %s", got)
 	}
-	b.drag("play-slot-b-0", "play-undo") // let go elsewhere
+	b.drag("play-slot-b-0", "play-undo") // released elsewhere
 	if got := b.row("a") + " " + b.row("b"); got != "7.2.3.9.5 6.5.8.9.10" {
-		t.Errorf("let go elsewhere: %s", got)
+		t.Errorf("after releasing elsewhere, the rows are %s", got)
 	}
 }
 
@@ -140,15 +140,15 @@ func TestPlayPictureFollowsWhileDragging(t *testing.T) {
 		codes := strings.Split("1.2.3.4.5", ".")
 		codes[slot] = "9"
 		if b.shows(strings.Join(codes, ".")) == before {
-			t.Errorf("over slot %d the picture is as before", slot)
+			t.Errorf("over slot %d the image did not change", slot)
 		}
 	}
 	if got := b.row("a"); got != "1.2.3.4.5" {
-		t.Errorf("before it is let go, row A is %s", got)
+		t.Errorf("during the drag, row A is %s", got)
 	}
 	b.Keys(kb.Escape)
 	if b.shows("1.2.3.4.5") != before {
-		t.Error("after Esc the picture is not as before")
+		t.Error("Esc did not restore the image")
 	}
 	b.Do(chromedp.MouseEvent("mouseReleased", x0, y0, chromedp.ButtonLeft))
 	b.Wait(`document.querySelectorAll('.ghost').length`, "0")
@@ -162,13 +162,13 @@ func TestPlayClickAndClick(t *testing.T) {
 	b.click("play-slot-a-0")
 	b.shows("6.2.3.4.5")
 	b.unfold()
-	b.click("play-palette-11") // its slot is 0, the last one touched
-	b.click("play-palette-11") // again: into its own slot
+	b.click("play-palette-11") // of slot 0, the last one used
+	b.click("play-palette-11") // again: places it in its own slot
 	b.shows("11.2.3.4.5")
 	b.click("play-slot-b-4")
-	b.click("play-slot-b-4") // again: let go
+	b.click("play-slot-b-4") // again: cancels
 	if got := b.row("a") + " " + b.row("b"); got != "11.2.3.4.5 6.2.8.9.10" {
-		t.Errorf("after letting go: %s", got)
+		t.Errorf("after cancelling, the rows are %s", got)
 	}
 	b.click("play-swap-2")
 	b.shows("11.2.8.4.5")
@@ -182,7 +182,7 @@ func TestPlayKeyboardAlone(t *testing.T) {
 	b.Keys(kb.Enter)
 	b.Wait(`document.getElementById('said').textContent.startsWith('Holding 8 from B, slot 2')`, "true")
 	b.Keys(kb.ArrowUp)
-	b.shows("1.2.8.4.5") // already seen while held
+	b.shows("1.2.8.4.5") // previewed while held
 	if got := b.row("a"); got != "1.2.3.4.5" {
 		t.Errorf("while held, row A is %s", got)
 	}
@@ -190,11 +190,11 @@ func TestPlayKeyboardAlone(t *testing.T) {
 	if got := b.row("a"); got != "1.2.8.4.5" {
 		t.Errorf("row A is %s", got)
 	}
-	b.Wait(`document.getElementById('said').textContent.startsWith('Put 8 into slot 2 of A')`, "true")
+	b.Wait(`document.getElementById('said').textContent.startsWith('Set slot 2 of A')`, "true")
 	b.Wait(`document.activeElement.dataset.testid`, "play-slot-a-2")
 	b.unfold()
 	b.focus("play-palette-11")
-	b.Keys(" ") // holds it and goes to the slot
+	b.Keys(" ") // picks it and focuses the slot
 	b.Wait(`document.activeElement.dataset.testid`, "play-slot-a-2")
 	b.Keys(kb.Enter)
 	b.shows("1.2.11.4.5")
@@ -207,7 +207,7 @@ func TestPlayKeyboardAlone(t *testing.T) {
 func TestPlayTapAndTapOnAPhone(t *testing.T) {
 	b := openPlay(t, 390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
 	if got := b.Eval(`document.documentElement.scrollWidth`); got != "390" {
-		t.Errorf("the page is %s px wide on a phone of 390", got)
+		t.Errorf("the page is %s px wide on a 390 px phone", got)
 	}
 	b.Eval(`document.querySelector('[data-testid=play-slot-b-1]').scrollIntoView({block: 'center'})`)
 	for _, id := range []string{"play-slot-b-0", "play-slot-a-0"} {
@@ -240,19 +240,19 @@ func TestPlayUndoRestoresEveryByte(t *testing.T) {
 	for i := len(states) - 2; i >= 0; i-- {
 		b.keys2("z", false)
 		if b.shows(states[i]) != pictures[i] {
-			t.Errorf("undo to %s: other bytes than before", states[i])
+			t.Errorf("undo to %s: bytes differ", states[i])
 		}
 	}
 	b.Wait(`document.querySelector('[data-testid=play-undo]').disabled`, "true")
 	b.keys2("z", true)
 	b.click("play-redo")
 	if b.shows(states[2]) != pictures[2] {
-		t.Error("redo: other bytes than before")
+		t.Error("redo: bytes differ")
 	}
-	b.Do(chromedp.Reload()) // undo survives, and the address shows the same
+	b.Do(chromedp.Reload()) // undo survives, and the URL shows the same state
 	b.Wait(`document.getElementById('play').dataset.ready`, "yes")
 	if b.shows(states[2]) != pictures[2] {
-		t.Error("after a reload: other bytes than before")
+		t.Error("after a reload: bytes differ")
 	}
 	b.click("play-undo")
 	b.shows(states[1])
@@ -300,7 +300,7 @@ func TestPlayStripChangesItsOrder(t *testing.T) {
 	fmt.Sscanf(to, "%g %g", &x1, &y1)
 	b.Drag(x0, y0, x1, y1)
 	step(1, "1.2.3.4.10")
-	step(5, "6.2.8.9.10") // whatever the order, it ends at B
+	step(5, "6.2.8.9.10") // ends at B in any order
 	b.address("a=12345&b=400000&codes=1.2.3.4.5&bcodes=6.2.8.9.10&order=4.1.0.2.3")
 	b.keys2("z", false)
 	step(1, "1.2.3.4.5")
@@ -321,7 +321,7 @@ func TestPlayOtherPictures(t *testing.T) {
 	b.Wait(`document.querySelector('[data-testid=play-original-a]').getAttribute('src').endsWith('index=777')`, "true")
 	b.Eval(`(() => { const s = document.querySelector('[data-testid=play-factor-a-4]'); s.value = 1; s.dispatchEvent(new Event('input')); s.dispatchEvent(new Event('change')); })()`)
 	b.Wait(`document.querySelector('[data-testid=play-index-a]').value`, "747") // shape is the fifth factor, 15 images apart: 777 has class 3
-	b.Wait(`location.search.startsWith('?a=747&')`, "true")                     // no longer while the slider moves: it is part of the history
+	b.Wait(`location.search.startsWith('?a=747&')`, "true")                     // once the slider is released, it is in the history
 	b.click("play-undo")
 	b.Wait(`document.querySelector('[data-testid=play-index-a]').value`, "777")
 	b.click("play-random-b")
@@ -335,13 +335,13 @@ func TestPlayGoesOnWithoutItsSocket(t *testing.T) {
 	b.Open("/play/" + b.key + "?" + playState)
 	b.Wait(`document.getElementById('link').dataset.state`, "reconnecting")
 	if b.shows("1.2.3.4.5") != before {
-		t.Error("pictures under their addresses differ from those of the socket")
+		t.Error("images by URL differ from those of the socket")
 	}
 	b.drag("play-slot-b-3", "play-slot-a-3")
 	b.shows("1.2.3.9.5")
 }
 
-// openTiny opens a model that has learned, whose slots have factors, once its codes are counted.
+// openTiny opens a trained model, whose slots have factors, once its codes are counted.
 func openTiny(t *testing.T, width, height int64, query string) playBrowser {
 	t.Helper()
 	handlertest.NeedsBrowser(t)
@@ -356,7 +356,7 @@ func openTiny(t *testing.T, width, height int64, query string) playBrowser {
 	return b
 }
 
-// Pictures, slots as groups and what the groups' swaps give are on the first screen, and the pair is one whose swaps are true.
+// The first screen shows images, groups of slots and group swaps, of the pair with the most swap hits.
 func TestPlayFirstScreen(t *testing.T) {
 	b := openTiny(t, 1280, 800, "")
 	b.Wait(`[...document.querySelectorAll('#side-a, #side-b, #facts, #image, .grouphead, .token, .groupswaps .shot')].every((e) => {
@@ -371,7 +371,7 @@ func TestPlayFirstScreen(t *testing.T) {
 	b.Wait(`document.querySelector('[data-testid=play-index-a]').value + ' ' + document.querySelector('[data-testid=play-index-b]').value`, "171626 309998")
 }
 
-// A group is swapped whole by drag, by two clicks and by keys, and its slider moves all its slots.
+// Drag, two clicks and keys each swap a whole group, and its slider moves all its slots.
 func TestPlayGroups(t *testing.T) {
 	b := openTiny(t, 1280, 1000, "")
 	before, other := strings.Split(b.row("a"), "."), strings.Split(b.row("b"), ".")
@@ -394,14 +394,14 @@ func TestPlayGroups(t *testing.T) {
 	b.click("play-undo")
 	b.focus("play-group-2")
 	b.Keys(kb.Enter, kb.ArrowDown, kb.ArrowDown)
-	b.shows(with(1, 2)) // already seen while held
+	b.shows(with(1, 2)) // previewed while held
 	b.Keys(kb.Enter)
 	b.Wait(`document.getElementById('said').textContent`, "A has B’s object hue, slots 1, 2.")
 	if got := b.row("a"); got != with(1, 2) {
 		t.Errorf("row A is %s, want %s", got, with(1, 2))
 	}
 	b.click("play-undo")
-	b.drag("play-group-0", "play-slot-b-3") // into B it puts A's
+	b.drag("play-group-0", "play-slot-b-3") // copies A's codes to B
 	if got := b.row("b"); !strings.HasSuffix(got, before[7]+"."+before[8]) {
 		t.Errorf("row B is %s", got)
 	}
@@ -412,7 +412,7 @@ func TestPlayGroups(t *testing.T) {
 	b.Wait(`['7', '8'].map((i) => document.querySelector('[data-testid=play-blend-' + i + ']').value).join()`, "40,40")
 }
 
-// Codes go by what they stand for: in slots, in the palette, which is sorted by it and searched, and in what is said.
+// Codes are named by factor value in slots and in the palette, which can be sorted and searched by it.
 func TestPlayNamesCodes(t *testing.T) {
 	expect.Long(t)
 	b := openTiny(t, 1280, 800, "?a=171626&b=309998")
@@ -431,7 +431,7 @@ func TestPlayNamesCodes(t *testing.T) {
 	b.Wait(`document.getElementById('palette-said').textContent`, "No codes match this filter.")
 }
 
-// While another slot's entries are awaited, those of the slot before cannot be put into it.
+// While another slot's entries load, those of the previous slot cannot be picked.
 func TestPaletteHoldsNoEntriesOfAnotherSlot(t *testing.T) {
 	b := openPlay(t, 1280, 1400)
 	b.unfold()
@@ -440,13 +440,13 @@ func TestPaletteHoldsNoEntriesOfAnotherSlot(t *testing.T) {
 	b.Wait(`document.getElementById('palette-slot').textContent + document.getElementById('entries').inert`, "2true")
 	b.Eval(`document.querySelector('.entry[data-of="0"]').dispatchEvent(new MouseEvent('click', { bubbles: true }))`)
 	if got := b.Eval(`document.getElementById('hint').textContent`); strings.Contains(got, "slot 2") {
-		t.Errorf("an entry of slot 0 is held for slot 2: %s", got)
+		t.Errorf("an entry of slot 0 was picked for slot 2: %s", got)
 	}
 	b.Eval(`window.goOn()`)
 	b.Wait(`document.getElementById('entries').inert + document.querySelector('.entry').dataset.of`, "false2")
 }
 
-// beforeReplies keeps the replies of addresses that have a part until goOn() is called.
+// beforeReplies delays replies from URLs that contain part until goOn() is called.
 func (b playBrowser) beforeReplies(part string) {
 	b.t.Helper()
 	b.Eval(`(() => {
@@ -455,7 +455,7 @@ func (b playBrowser) beforeReplies(part string) {
 	})()`)
 }
 
-// What could not be decoded while the connection was lost is said beside the picture, and drawn as soon as it is back.
+// Without a connection, an error is shown next to an image that could not be decoded. The image updates once the connection is back.
 func TestPlayDrawsAgainAfterALostConnection(t *testing.T) {
 	expect.Long(t)
 	b := browse(t, newPlayground(t), 1280, 1400)
@@ -471,20 +471,20 @@ func TestPlayDrawsAgainAfterALostConnection(t *testing.T) {
 	b.Eval(`(window.away = true, window.sockets.forEach((s) => s.close()))`)
 	b.Wait(`document.getElementById('link').dataset.state`, "reconnecting")
 	b.unfold()
-	b.drag("play-palette-11", "play-slot-a-0") // a picture that was never decoded
-	b.Wait(`document.getElementById('failed').hidden + document.getElementById('failed').textContent.slice(0, 29)`, "falseThe server cannot be reached,")
+	b.drag("play-palette-11", "play-slot-a-0") // an image that is not cached
+	b.Wait(`document.getElementById('failed').hidden + document.getElementById('failed').textContent.slice(0, 24)`, "falseCannot reach the server.")
 	if got := b.Eval(`document.getElementById('result-state').textContent`); got != "as encoded" && !strings.HasPrefix(got, "with ") {
-		t.Errorf("the picture is called %q", got)
+		t.Errorf("the image is described as %q", got)
 	}
 	b.Eval(`(window.away = false, dispatchEvent(new Event('online')))`)
 	b.Wait(`document.getElementById('link').dataset.state`, "live")
 	if b.shows("11.2.3.4.5") == before {
-		t.Error("the picture is as before")
+		t.Error("the image did not change")
 	}
 	b.Wait(`document.getElementById('failed').hidden`, "true")
 }
 
-// The animation has its own picture beside its button, is stopped, repeated, and quicker or slower.
+// The animation has its own image next to its button, can be stopped and looped, and has a speed.
 func TestPlayAnimation(t *testing.T) {
 	expect.Long(t)
 	b := openPlay(t, 1280, 800)
@@ -495,7 +495,7 @@ func TestPlayAnimation(t *testing.T) {
 	b.Wait(`document.getElementById('walk').textContent`, "Stop")
 	seen := `[...document.querySelectorAll('#screen, #walk')].every((e) => { const r = e.getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight; })`
 	b.Wait(seen, "true")
-	for _, codes := range []string{"6.2.8.9.10", "1.2.3.4.5"} { // to the end, and from the beginning again
+	for _, codes := range []string{"6.2.8.9.10", "1.2.3.4.5"} { // to the end, then from the start
 		b.Wait(`document.getElementById('screen').dataset.codes`, codes)
 	}
 	b.click("play-walk")
@@ -503,7 +503,7 @@ func TestPlayAnimation(t *testing.T) {
 	b.shows("1.2.3.4.5")
 }
 
-// What is held is let go when another picture takes the place of A, and the hint says what to do again.
+// Replacing image A cancels a held code and restores the hint.
 func TestPlayRandomLetsGo(t *testing.T) {
 	expect.Long(t)
 	b := openPlay(t, 1280, 1400)
@@ -516,7 +516,7 @@ func TestPlayRandomLetsGo(t *testing.T) {
 	b.Wait(`document.querySelectorAll('[data-held], [data-holding]').length`, "0")
 }
 
-// A picture of the visitor's is there after a reload, and no slider says that it has factors.
+// An upload survives a reload, and its factor sliders show no values.
 func TestPlayUploadStays(t *testing.T) {
 	b := openPlay(t, 1280, 1400)
 	path := filepath.Join(t.TempDir(), "own.png")
@@ -538,7 +538,7 @@ func TestPlayUploadStays(t *testing.T) {
 	b.Wait(`[...document.querySelectorAll('#side-a .factors [data-part=now]')].map((e) => e.textContent).join('')`, "––––––")
 }
 
-// The table is reached with few presses of the tab key.
+// The table is reachable with few tab stops.
 func TestPlayTabStops(t *testing.T) {
 	b := browse(t, newPlayground(t), 1280, 800)
 	b.open("/play/" + b.key + "?a=12345&b=400000")
@@ -547,7 +547,7 @@ func TestPlayTabStops(t *testing.T) {
 		return all.findIndex((e) => e.closest('#grid'));
 	})()`)
 	if n, err := strconv.Atoi(stops); err != nil || n > 22 {
-		t.Errorf("%s stops lie before the table", stops)
+		t.Errorf("%s tab stops before the table", stops)
 	}
 	b.focus("play-share")
 	b.Keys(kb.ArrowRight)
@@ -556,9 +556,9 @@ func TestPlayTabStops(t *testing.T) {
 	b.Wait(`document.activeElement.textContent`, "Download")
 }
 
-// On a phone everything that a finger needs is there, large enough, and nothing covers the palette's head.
+// On a phone all touch targets are visible and large enough, and nothing covers the palette's heading.
 func TestPlayOnAPhone(t *testing.T) {
-	expect.Long(t) // TestPlayTapAndTapOnAPhone plays on one
+	expect.Long(t) // TestPlayTapAndTapOnAPhone covers the basics
 	b := openPlay(t, 390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
 	b.unfold()
 	b.Wait(`document.documentElement.scrollWidth`, "390")
@@ -572,7 +572,7 @@ func TestPlayOnAPhone(t *testing.T) {
 	b.Wait(`['result', 'palette'].map((id) => getComputedStyle(document.getElementById(id)).position).join()`, "static,static")
 }
 
-// On a phone nothing that names slots, groups or the palette is cut or broken within a word.
+// On a phone names of slots, groups and the palette are neither clipped nor broken within a word.
 func TestPlayNamesOnAPhone(t *testing.T) {
 	expect.Long(t)
 	b := openTiny(t, 390, 844, "")
@@ -582,7 +582,7 @@ func TestPlayNamesOnAPhone(t *testing.T) {
 	b.Wait(`(() => { const e = document.getElementById('palette-unused'), r = e.getBoundingClientRect(); e.scrollIntoView({ block: 'nearest' }); return e.checkVisibility() && r.right <= innerWidth; })()`, "true")
 }
 
-// Slots have names from the first images on, long before all are counted.
+// Slots get preliminary names long before all images are counted.
 func TestPlayNamesSlotsEarly(t *testing.T) {
 	b := browse(t, newPlayground(t), 1280, 900)
 	b.BeforePages(`const plain = fetch; window.fetch = async (address, ...rest) => (String(address).endsWith('/usage') && !window.counted
@@ -592,10 +592,10 @@ func TestPlayNamesSlotsEarly(t *testing.T) {
 	b.Wait(`[...document.querySelectorAll('.slothead .visually-hidden')].every((e) => e.textContent !== '')`, "true")
 	b.Wait(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
 	b.Eval(`window.counted = true`)
-	b.Wait(`/^Each picture is A with the code. Counts are of 4,096 images.$/.test(document.getElementById('palette-said').textContent) || document.getElementById('palette-said').textContent`, "true")
+	b.Wait(`/^Each image is A with the code. Counts over 4,096 images.$/.test(document.getElementById('palette-said').textContent) || document.getElementById('palette-said').textContent`, "true")
 }
 
-// Another checkpoint stands beside this one on the same pair, in the live page and in the frozen one alike.
+// Another checkpoint can be compared side by side on the same pair, in the live page and in the frozen one.
 func TestPlaySideBySide(t *testing.T) {
 	expect.Long(t)
 	handlertest.NeedsBrowser(t)
@@ -615,13 +615,13 @@ func TestPlaySideBySide(t *testing.T) {
 		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
 		if name == "live" {
 			b.Eval(`(() => { const s = document.querySelector('[data-testid=play-beside]'); s.value = '` + p.key + `'; s.dispatchEvent(new Event('change')); })()`)
-		} else { // a β-VAE stands beside an HRR model by itself, once it is in sight
+		} else { // a β-VAE is shown beside an HRR model automatically, once in view
 			b.Wait(`document.querySelector('[data-testid=play-beside]').value`, p.key)
 			b.Eval(`document.getElementById('beside').scrollIntoView()`)
 		}
 		rows := `[...document.querySelectorAll('#beside tbody tr')]`
 		b.Wait(rows+`.map((r) => r.cells[0].textContent).join()`, "A, reconstructed,B, reconstructed,floor hue,wall hue,object hue,scale,shape,orientation")
-		b.Wait(rows+`.filter((r) => /hit [0-9.]+ dB/.test(r.cells[2].textContent) && r.cells[3].textContent === 'no slot of its own').length`, "6")
+		b.Wait(rows+`.filter((r) => /hit [0-9.]+ dB/.test(r.cells[2].textContent) && r.cells[3].textContent === 'owns no slot').length`, "6")
 		b.Wait(rows+`.slice(0, 2).filter((r) => /PSNR [0-9.]+ dB/.test(r.cells[3].textContent) && r.cells[3].querySelector('canvas')).length`, "2")
 		b.Wait(`document.querySelector('#beside [data-part=this]').textContent.endsWith(', step 20,000')`, "true")
 		b.Eval(`void (window.firstA = ` + rows + `[0].querySelector('img').src)`)
@@ -663,7 +663,7 @@ func TestPlayScrubsThroughTraining(t *testing.T) {
 	b.Wait(`window.gone?.includes('no checkpoint of step')`, "true")
 }
 
-// A checkpoint that is deleted while the page is open goes on being played with; a name for it is refused, with its folder left away.
+// A checkpoint deleted while its page is open keeps working. Naming it is rejected and does not recreate its folder.
 func TestPlayWhileItsRunIsDeleted(t *testing.T) {
 	expect.Long(t)
 	handlertest.NeedsBrowser(t)
@@ -683,14 +683,14 @@ func TestPlayWhileItsRunIsDeleted(t *testing.T) {
 	b.Do(chromedp.SendKeys(`dialog input`, "size"+kb.Enter))
 	b.Wait(`/^Run .+ was deleted, so names cannot be saved/.test(document.querySelector('dialog [role=alert]')?.textContent) || document.querySelector('dialog [role=alert]')?.textContent`, "true")
 	if _, err := os.Stat(folder); err == nil {
-		t.Error("the folder is there again")
+		t.Error("the folder was recreated")
 	}
 	b.Keys(kb.Escape)
 	b.click("play-undo")
 	b.shows("1.2.3.4.5") // nothing was lost
 }
 
-// Two tabs of the same checkpoint keep their own pictures, and share names.
+// Two tabs of the same checkpoint keep their own images but share names.
 func TestPlayInTwoTabs(t *testing.T) {
 	expect.Long(t)
 	handlertest.NeedsBrowser(t)

@@ -14,8 +14,7 @@ import (
 	"slotscope/static"
 )
 
-// shared is what tests have in common, because it takes long to make and is the same for all: what is counted of the models, and
-// frozen pages. It ends with the last test.
+// shared holds code counts of the models and frozen pages, which are slow to create. Tests share them, and the last one removes them.
 var shared struct {
 	dir    string // "cache" of every data folder, and frozen pages
 	frozen map[string]frozenFile
@@ -33,7 +32,7 @@ func run(m *testing.M) int {
 	return handlertest.Main(m)
 }
 
-// shareCounts lets a data folder keep what is counted of its models where those of other tests do: a model is named by its content.
+// shareCounts links a data folder's cache to one shared by all tests, which is safe because its keys are hashes of the models.
 func shareCounts(t *testing.T, dir string) {
 	t.Helper()
 	cache := filepath.Join(shared.dir, "cache")
@@ -54,7 +53,7 @@ type frozenFile struct {
 	keys []string
 }
 
-// frozenOf is a frozen page of models, each an untrained one by its name or "tiny", which has learned.
+// frozenOf returns a frozen page of models: untrained ones by model name, or "tiny", which is trained.
 func frozenOf(t *testing.T, names ...string) frozenFile {
 	t.Helper()
 	name := strings.Join(names, "+")
@@ -75,7 +74,7 @@ func frozenOf(t *testing.T, names ...string) frozenFile {
 	return file
 }
 
-// freezer writes frozen pages of a folder with runs of models.
+// freezer returns a Freezer for a folder with a run of each model, and their keys.
 func freezer(t *testing.T, models ...string) (f playpage.Freezer, keys []string) {
 	t.Helper()
 	dir := t.TempDir()

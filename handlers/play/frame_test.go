@@ -9,13 +9,13 @@ import (
 	"slotscope/handlers/handlertest"
 )
 
-// A table of swaps that is soon decoded is drawn before the frame after the edit, by the page itself; one that takes longer is left to workers.
+// The page itself draws a table of swaps that is fast to decode, in the frame of the edit; a slower one is left to workers.
 func TestTableIsDrawnWithTheEdit(t *testing.T) {
 	handlertest.NeedsBrowser(t)
 	p := newPlayground(t)
 	for _, c := range []struct {
 		name    string
-		picture int // ms, as the worker is made to say
+		picture int // ms, as reported by the worker
 		here    bool
 	}{{"quick", 1, true}, {"slow", 20, false}} {
 		t.Run(c.name, func(t *testing.T) {

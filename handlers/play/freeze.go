@@ -29,19 +29,19 @@ import (
 	ui "slotscope/views/play"
 )
 
-// Freezer writes the playground of checkpoints as one HTML file that needs no server: the same page, style sheets and modules of
-// script as the live one, with the models and 64 pictures of each.
+// Freezer writes the playground of one or more checkpoints as one HTML file that needs no server. The file has the page, style sheets and
+// script modules of the live playground, the models, and up to 64 images for each.
 type Freezer struct {
 	Library  *play.Library
-	Static   fs.FS  // what pages load: style sheets, modules, the codec
+	Static   fs.FS  // style sheets, script modules and the codec
 	Revision string // of the program
 }
 
-// frozenRank is that of the probe's large matrix in a file, with which it takes a third of the bytes of the whole: of pictures of random codes
-// it reads 92 to 99% of each factor as the whole probe does, of the dataset's images all.
+// frozenRank is the rank of the probe's large matrix in a file, which reduces the probe to a third of its bytes. On images of random codes it
+// agrees with the full probe on 92–99% of each factor's values, on the dataset's images on all of them.
 const frozenRank = 44
 
-// mostFrozen is the largest number of models in one file.
+// mostFrozen is the maximum number of models per file.
 const mostFrozen = 16
 
 // frozenModel is a model in the file, as static/play/boot.js and frozen.js read it.
@@ -49,20 +49,20 @@ type frozenModel struct {
 	Key      string          `json:"key"`
 	Title    string          `json:"title"` // of the document
 	Page     string          `json:"page"`  // HTML
-	Data     json.RawMessage `json:"data"`  // what the page's modules start from
+	Data     json.RawMessage `json:"data"`  // initial state of the page's modules
 	Usage    *play.Usage     `json:"usage"`
 	Examples []play.Example  `json:"examples"`
-	Sheet    string          `json:"sheet"` // address of the picture of all examples
-	Probe    string          `json:"probe"` // name of the blob that reads the dataset's factors; empty where there is none
+	Sheet    string          `json:"sheet"` // data URL of one image with all examples
+	Probe    string          `json:"probe"` // name of the blob with the dataset's factor probe; empty if none
 
 	weights []byte
 	reader  []byte
 }
 
-// Freeze writes the file. Names are those of Library.Find; a model that is too large is model.Invalid.
+// Freeze writes the file. It looks up names with Library.Find and returns a model.Invalid if a model is too large.
 func (f Freezer) Freeze(ctx context.Context, names []string, w io.Writer) error {
 	if len(names) < 1 || len(names) > mostFrozen {
-		return model.Invalid{"checkpoint": fmt.Sprintf("%d checkpoints are named; one file holds 1 to %d", len(names), mostFrozen)}
+		return model.Invalid{"checkpoint": fmt.Sprintf("got %d checkpoints; choose 1–%d per file", len(names), mostFrozen)}
 	}
 	sources := make([]play.Source, len(names))
 	for i, name := range names {
@@ -86,7 +86,7 @@ func (f Freezer) Freeze(ctx context.Context, names []string, w io.Writer) error 
 	return f.write(w, models, styles)
 }
 
-// model freezes one checkpoint; styles are what its page loads.
+// model freezes one checkpoint and returns the style sheets that its page loads.
 func (f Freezer) model(ctx context.Context, src play.Source, all []play.Source, like []play.Example) (m frozenModel, styles string, err error) {
 	frozen, err := f.Library.Freeze(ctx, src, like)
 	if err != nil {
@@ -119,7 +119,7 @@ func (f Freezer) model(ctx context.Context, src play.Source, all []play.Source, 
 		}
 		view.Checkpoints = append(view.Checkpoints, ui.PlayOption{Value: other.Key, Text: optionText(other), Chosen: other.Key == src.Key})
 	}
-	view.Frozen, view.Nameable = f.facts(frozen), true // by the browser that opens the file
+	view.Frozen, view.Nameable = f.facts(frozen), true // names are stored by the browser that opens the file
 	var page bytes.Buffer
 	if err := ui.Play(view).Render(ctx, &page); err != nil {
 		return m, "", err
@@ -137,7 +137,7 @@ func (f Freezer) model(ctx context.Context, src play.Source, all []play.Source, 
 	return m, styles, err
 }
 
-// frozenUsage is what a file needs of a count; names and groups are in the page's data already.
+// frozenUsage returns the part of a count that a file needs. Names and groups are already in the page's data.
 func frozenUsage(u *play.Usage) *play.Usage {
 	if u == nil {
 		return nil
@@ -145,19 +145,19 @@ func frozenUsage(u *play.Usage) *play.Usage {
 	return &play.Usage{Version: u.Version, Images: u.Images, Counts: u.Counts}
 }
 
-// facts are what the page says of itself.
+// facts returns the page's facts about itself.
 func (f Freezer) facts(frozen play.Frozen) []ui.PlayFact {
 	src := frozen.Source
-	precision := "float16; pictures differ from the original model's by at most " + strconv.Itoa(frozen.Difference) + " of 255"
+	precision := "float16; images differ from the original model's by at most " + strconv.Itoa(frozen.Difference) + " of 255"
 	if frozen.Type == weights.Float32 {
 		precision = "float32"
 	}
 	out := []ui.PlayFact{
 		{Name: "Model", Text: playAbout(src)},
-		{Name: "Dataset", Text: src.Config.Dataset + ", " + strconv.Itoa(len(frozen.Examples)) + " of its pictures are in this file"},
+		{Name: "Dataset", Text: src.Config.Dataset + "; this file includes " + strconv.Itoa(len(frozen.Examples)) + " of its images"},
 		{Name: "Checkpoint", Text: src.Key},
 		{Name: "Weights", Text: precision},
-		{Name: "Written by", Text: "Slotscope " + f.Revision + ", whose scripts are under the Apache License 2.0"},
+		{Name: "Written by", Text: "Slotscope " + f.Revision + "; scripts under the Apache License 2.0"},
 	}
 	if src.Run != "" {
 		out = append(out, ui.PlayFact{Name: "Run", Text: src.Run})
@@ -165,16 +165,16 @@ func (f Freezer) facts(frozen play.Frozen) []ui.PlayFact {
 	return out
 }
 
-// offline are the downloads that the page makes by itself, as static/play/files.js does.
+// offline selects the downloads that work without a server; static/play/files.js creates them.
 const offline = ":has([data-file=png], [data-file=png4], [data-file='animation.gif'], [data-file='animation.png'], [data-file='codes.json'])"
 
-// hash is what static.Assets puts into addresses.
+// hash matches the content hash that static.Assets adds to file names.
 var hash = regexp.MustCompile(`\.[0-9a-f]{12}(\.\w+)$`)
 
-// nothing is a picture of one transparent pixel.
+// nothing is an image of one transparent pixel.
 const nothing = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
 
-// take takes the playground out of its rendered page: what would ask the server for something is left out.
+// take extracts the playground from its rendered page, without anything that would request from the server.
 func (f Freezer) take(m *frozenModel, page io.Reader) (styles string, err error) {
 	doc, err := goquery.NewDocumentFromReader(page)
 	if err != nil {
@@ -189,7 +189,7 @@ func (f Freezer) take(m *frozenModel, page io.Reader) (styles string, err error)
 		}
 		styles += bare(string(sheet))
 	})
-	sheet, err := fs.ReadFile(f.Static, "play/atlas.css") // the live page's atlas is a page of its own
+	sheet, err := fs.ReadFile(f.Static, "play/atlas.css") // the live atlas is a separate page
 	if err != nil {
 		return "", err
 	}
@@ -198,7 +198,7 @@ func (f Freezer) take(m *frozenModel, page io.Reader) (styles string, err error)
 	main := doc.Find("#main")
 	main.Find("script, .nojs, input[type=hidden]").Remove()
 	main.Find("#download li").Not(offline).Remove()
-	main.Find("a[role=button][href^='/']").SetAttr("href", "#") // scripts hear them; without an address no key would reach them
+	main.Find("a[role=button][href^='/']").SetAttr("href", "#") // scripts handle them; without href they cannot be focused
 	main.Find("[href^='/']").RemoveAttr("href")
 	main.Find("form").RemoveAttr("action").RemoveAttr("method").RemoveAttr("enctype")
 	main.Find("img[src^='/']").SetAttr("src", nothing)
@@ -209,7 +209,7 @@ func (f Freezer) take(m *frozenModel, page io.Reader) (styles string, err error)
 	return styles, err
 }
 
-// write puts the file together.
+// write assembles the file.
 func (f Freezer) write(w io.Writer, models []frozenModel, styles string) error {
 	scripts, err := f.scripts()
 	if err != nil {
@@ -217,7 +217,7 @@ func (f Freezer) write(w io.Writer, models []frozenModel, styles string) error {
 	}
 	var page bytes.Buffer
 	to := json.NewEncoder(&page)
-	to.SetEscapeHTML(false) // nobody reads it as HTML, and < is the commonest character of all
+	to.SetEscapeHTML(false) // it is compressed, not parsed as HTML, and < is the most frequent character
 	if err := to.Encode(map[string]any{"styles": styles, "scripts": scripts, "models": models}); err != nil {
 		return err
 	}
@@ -252,15 +252,15 @@ func (f Freezer) write(w io.Writer, models []frozenModel, styles string) error {
 	return err
 }
 
-// frozenBlob is bytes in the file, under a name.
+// frozenBlob is a named blob in the file.
 type frozenBlob struct {
 	name string
 	raw  []byte
 }
 
 const frozenHead = `<!DOCTYPE html>
-<!-- A playground of Slotscope %s, frozen: one file that needs no server. Its scripts are under the Apache License 2.0,
-     https://www.apache.org/licenses/LICENSE-2.0; the model and the pictures are under the terms of those who made them. -->
+<!-- Standalone playground, exported by Slotscope %s; needs no server. Scripts: Apache License 2.0,
+     https://www.apache.org/licenses/LICENSE-2.0. The model and the images keep the licenses of their authors. -->
 <html lang="en" data-frozen>
 <head>
 <meta charset="utf-8">
@@ -270,28 +270,28 @@ const frozenHead = `<!DOCTYPE html>
 <link rel="icon" href="data:,">
 </head>
 <body>
-<main id="main"><noscript>This page decodes pictures in your browser, so it needs JavaScript.</noscript></main>
+<main id="main"><noscript>This page decodes images in your browser and needs JavaScript.</noscript></main>
 `
 
-// live are modules that no frozen page needs: what asks a server, and the benchmark.
+// live lists modules that standalone pages do not need: the server connection and the benchmark.
 var live = []string{"play/bench.js", "play/server.js"}
 
-// imported is a module's address in another.
+// imported matches a module's path where another module imports it.
 var imported = regexp.MustCompile(`(from |import\(|import\.meta\.resolve\()'(\.\.?/[^']+\.js)'`)
 
-// comment is one that has its lines to itself.
+// comment matches a comment on lines of its own.
 var comment = regexp.MustCompile(`(?m)^[ \t]*(//.*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/[ \t]*)\n`)
 
-// indent is what begins a line; no string of ours goes over several.
+// indent matches indentation. No string in our scripts spans lines.
 var indent = regexp.MustCompile(`(?m)^[ \t]+`)
 
-// bare leaves out comments and indentation: of a page that nobody edits they would be a sixth.
+// bare removes comments and indentation, which would be a sixth of the file.
 func bare(source string) string {
 	return indent.ReplaceAllString(comment.ReplaceAllString(source, ""), "")
 }
 
-// scripts are the modules that the page runs, under names that the file's import map knows: addresses relative to a module mean
-// nothing where modules have no place.
+// scripts returns the page's modules by the names in the file's import map, with imports rewritten to those names: relative paths do not
+// resolve in modules without a URL.
 func (f Freezer) scripts() (map[string]string, error) {
 	out, waiting := map[string]string{}, []string{"play/play.js"}
 	for len(waiting) > 0 {
@@ -325,17 +325,17 @@ func deflated(raw []byte) ([]byte, error) {
 	if _, err := w.Write(raw); err != nil {
 		return nil, err
 	}
-	err = w.Close() // before the bytes are taken
+	err = w.Close() // flushes; must precede out.Bytes
 	return out.Bytes(), err
 }
 
-// forbidden are the septets that a page cannot hold as they are: NUL, the ends of lines, and the beginning of a tag.
+// forbidden lists the septets that HTML text cannot hold verbatim: NUL, line ends, and the start of a tag.
 var forbidden = []byte{0, '\n', '\r', '<'}
 
-// septets writes bytes as text of a UTF-8 page, seven bits a character: 14 % more than the bytes, where base64 takes a third. A
-// forbidden septet and the one after it become one character from 160 on.
+// septets encodes bytes as text of a UTF-8 page, seven bits per character: 14% larger than the bytes, compared to 33% for base64. A
+// forbidden septet and the one after it become one character from 160 up:
 //
-//	160 + 128·(place among the forbidden) + (the septet after it)
+//	160 + 128·(index in forbidden) + (the septet after it)
 func septets(raw []byte) string {
 	var out strings.Builder
 	out.Grow(len(raw) * 6 / 5)
@@ -365,7 +365,7 @@ func septets(raw []byte) string {
 	}
 }
 
-// frozen answers the page of one checkpoint as a file.
+// frozen sends one checkpoint's playground as a standalone HTML file.
 func (p *Play) frozen(w http.ResponseWriter, r *http.Request) error {
 	src, err := p.Library.Find(chi.URLParam(r, "checkpoint"))
 	if err != nil {

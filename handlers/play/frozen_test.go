@@ -34,7 +34,7 @@ import (
 	"slotscope/static"
 )
 
-// differences compares every picture that the page has painted for a tuple with the server's: the largest difference of 255.
+// differences computes the maximum difference, of 255, between every image that the page has painted and the server's.
 const differences = `(async () => {
 	const painted = [...document.querySelectorAll('canvas[data-codes]')].filter((c) => c.dataset.painted);
 	let most = painted.length > 5 ? 0 : 999;
@@ -49,7 +49,7 @@ const differences = `(async () => {
 	document.body.dataset.most = most;
 })()`
 
-// The page decodes by itself once it has the weights, and shows what the server would.
+// Once it has the weights, the page decodes in the browser and shows the same images as the server.
 func TestBrowserDecodesByItself(t *testing.T) {
 	for _, name := range []string{"hrr", "betavae"} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestBrowserDecodesByItself(t *testing.T) {
 	}
 }
 
-// A browser that cannot open the weights, or is sent damaged or foreign ones, goes on with the server's pictures and says why.
+// A browser that cannot open the weights, or receives damaged or invalid ones, uses the server's images and shows why.
 func TestServerDecodesWhereTheBrowserCannot(t *testing.T) {
 	expect.Long(t)
 	p := playgroundOf(t, "hrr")
@@ -79,9 +79,9 @@ func TestServerDecodesWhereTheBrowserCannot(t *testing.T) {
 		};`
 	}
 	for _, c := range []struct{ name, script, why string }{
-		{"no SIMD", `delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'))`, "This browser has no WebAssembly SIMD."},
+		{"no SIMD", `delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'))`, "This browser does not support WebAssembly SIMD."},
 		{"damaged", weights(`raw[raw.length >> 1] ^= 255;`), "The weights file is damaged: its checksum does not match."},
-		{"foreign", weights(`raw = new TextEncoder().encode('<!doctype html>'.repeat(20));`), "This is not a weights file of Slotscope"},
+		{"foreign", weights(`raw = new TextEncoder().encode('<!doctype html>'.repeat(20));`), "This is not a weights file of this version of Slotscope."},
 		{"cut short", weights(`raw = raw.slice(0, 50);`), "The weights file is too short"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestServerDecodesWhereTheBrowserCannot(t *testing.T) {
 	}
 }
 
-// The frozen page is driven as the live one: drag, undo, random, upload, palette, another model, reload. It asks for nothing.
+// The frozen page works like the live one: drag, undo, random, upload, palette, another model, reload. It sends no requests.
 func TestFrozenPage(t *testing.T) {
 	b := browse(t, playground{t: t}, 1280, 900)
 	file := frozenOf(t, "hrr", "betavae")
@@ -104,7 +104,7 @@ func TestFrozenPage(t *testing.T) {
 	b.Do(chromedp.Navigate("file://" + path + "#" + keys[0] + "?codes=1.2.3.4.5&bcodes=6.2.8.9.10"))
 	b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
 	b.Wait(`document.querySelector('[data-testid=play-image]').dataset.painted`, "yes")
-	b.Wait(`[...document.querySelectorAll('.groupswaps .shot, .swaps .shot, #steps .shot, .entry, .side .frame:has([data-part=reconstruction])')].filter((e) => !e.querySelector('canvas')?.dataset.painted).length`, "0") // nothing is left to a server
+	b.Wait(`[...document.querySelectorAll('.groupswaps .shot, .swaps .shot, #steps .shot, .entry, .side .frame:has([data-part=reconstruction])')].filter((e) => !e.querySelector('canvas')?.dataset.painted).length`, "0") // nothing is left for a server
 
 	const before, after = "1.2.3.4.5", "1.2.8.4.5"
 	first := b.shows(before)
@@ -118,7 +118,7 @@ func TestFrozenPage(t *testing.T) {
 	b.Click(`[data-testid="play-undo"]`)
 	b.shows(before)
 
-	// between codes: at the end of the slider lies the swap, half the way something else
+	// blending: the end of the slider is the swap, halfway is something else
 	slide := func(id, value string) {
 		b.Eval(`(() => { const s = document.querySelector('[data-testid=` + id + `]'); s.value = ` + value + `; s.dispatchEvent(new Event('input', { bubbles: true })); })()`)
 	}
@@ -132,15 +132,15 @@ func TestFrozenPage(t *testing.T) {
 	slide("play-blend-2", "0")
 	b.Wait(pixels, first)
 	slide("play-noise", "-20")
-	b.Wait(`/codes (flip|stay)/.test(document.querySelector('[data-testid=play-flips]').textContent)`, "true")
+	b.Wait(`/codes (flip|are unchanged)/.test(document.querySelector('[data-testid=play-flips]').textContent)`, "true")
 	slide("play-noise", "21")
 	b.Wait(pixels, first)
 
 	b.Click(`[data-testid="play-random-b"]`)
 	b.Wait(`document.querySelector('[data-testid=play-original-b]').src.startsWith('data:image/png')`, "true")
 	b.upload("play-upload-a")
-	b.Wait(`document.querySelector('#side-a [data-part=said]').textContent.includes('middle square')`, "true")
-	b.Wait(`/^(encoded again|Re-encoding)/.test(document.getElementById('check').textContent)`, "true")
+	b.Wait(`document.querySelector('#side-a [data-part=said]').textContent.includes('centre square')`, "true")
+	b.Wait(`/^Re-encoding/.test(document.getElementById('check').textContent)`, "true")
 	b.Do(chromedp.SetValue(`[data-testid="play-palette-sort"]`, "distance"))
 	b.Eval(`document.querySelector('[data-testid=play-palette-sort]').dispatchEvent(new Event('change'))`)
 	b.Wait(`document.querySelector('#entries .entry').dataset.code`, b.Eval(`document.querySelector('[data-testid=play-slot-a-0]').dataset.code`))
@@ -151,7 +151,7 @@ func TestFrozenPage(t *testing.T) {
 	b.Wait(`performance.getEntriesByType('resource').filter((e) => !/^(data|blob):/.test(e.name)).length`, "0")
 }
 
-// What a swap changed is said as factors, beside the true picture, in the live page and in the frozen one alike.
+// The changes of a swap are shown as factors, next to the true image, in the live page and in the frozen one.
 func TestFactsOfASwap(t *testing.T) {
 	handlertest.NeedsBrowser(t)
 	dir := t.TempDir()
@@ -160,7 +160,7 @@ func TestFactsOfASwap(t *testing.T) {
 	p.key = key
 	path := frozenOf(t, "tiny").path
 	if info, err := os.Stat(path); err != nil || info.Size() > 900_000 {
-		t.Errorf("the frozen page of a tiny model takes more than 900 KB: %+v, %v", info, err)
+		t.Errorf("the frozen page of a tiny model is larger than 900 KB: %+v, %v", info, err)
 	}
 	b := browse(t, p, 1280, 900)
 	for name, address := range map[string]string{"live": p.url + "/play/" + p.key + "?a=171626&b=309998", "frozen": "file://" + path} {
@@ -173,8 +173,8 @@ func TestFactsOfASwap(t *testing.T) {
 		b.Click(`[data-testid="play-groupswap-0"]`)
 		b.Wait(`document.querySelector('#reading tr').dataset.kind + document.querySelector('#reading td').textContent`, "intended0.3 → 0.6")
 		b.Wait(`document.querySelectorAll('#reading [data-kind=leaked]').length`, "0")
-		b.Wait(`document.getElementById('should').dataset.hit + /True picture: \d+\.\d dB/.test(document.getElementById('should').textContent)`, "truetrue")
-		if name == "live" { // the server measures the same
+		b.Wait(`document.getElementById('should').dataset.hit + /True image: \d+\.\d dB/.test(document.getElementById('should').textContent)`, "truetrue")
+		if name == "live" { // the server's measurement agrees
 			var truth struct{ PSNR float64 }
 			p.getJSON("/api/play/"+p.key+"/truth?a=171626&b=309998&slots=7.8", &truth)
 			b.Wait(`document.querySelector('#should p').textContent.match(/[\d.]+ dB/)[0]`, fmt.Sprintf("%.1f dB", truth.PSNR))
@@ -183,7 +183,7 @@ func TestFactsOfASwap(t *testing.T) {
 	}
 }
 
-// The frozen page has the atlas of every slot and code under an address of its own, without a server.
+// The frozen page has an atlas of every slot and code, each with its own URL, without a server.
 func TestFrozenAtlas(t *testing.T) {
 	expect.Long(t)
 	b := browse(t, playground{t: t}, 1280, 900)
@@ -200,17 +200,17 @@ func TestFrozenAtlas(t *testing.T) {
 		painted = `[...document.querySelectorAll('.leaf canvas')].every((c) => c.dataset.painted) && document.querySelectorAll('.leaf canvas').length`
 	)
 	b.Wait(title+`.startsWith('Code `+a[0]+` of slot 0 ')`, "true")
-	b.Wait(painted, "9") // the code and the eight nearest to it
-	b.Wait(`/^Slot 0 takes it on [1-9][0-9,]* of 4,096 images drawn at random.$/.test(document.querySelector('[data-testid=leaf-count]').textContent)`, "true")
+	b.Wait(painted, "9") // the code and its eight nearest
+	b.Wait(`/^Slot 0 has this code on [1-9][0-9,]* of 4,096 random images.$/.test(document.querySelector('[data-testid=leaf-count]').textContent)`, "true")
 	b.Wait(`/^By factor: .+, on \d+% of those images.$/.test(document.querySelector('[data-testid=leaf-meaning]').textContent)`, "true")
-	b.Wait(`document.querySelector('[data-testid=leaf-born]').textContent`, "This file holds one checkpoint, step 20,000, so when the code was born is not known.")
+	b.Wait(`document.querySelector('[data-testid=leaf-born]').textContent`, "This file has only one checkpoint (step 20,000), so the code’s history over training is unknown.")
 	b.Wait(`document.querySelectorAll('[data-testid=leaf-images] img').length > 0 && document.querySelectorAll('[data-testid=leaf-values] tr').length`, "7")
 	distances := b.Eval(`[...document.querySelectorAll('[data-testid=leaf-nearest] .quiet')].map((e) => e.textContent.split(' · ').pop()).join()`)
 	if list := strings.Split(distances, ","); len(list) != 8 || !slices.IsSorted(list) {
-		t.Errorf("nearest codes lie %s away", distances)
+		t.Errorf("distances of the nearest codes: %s", distances)
 	}
 
-	// a name that a visitor gives is kept, and is no markup
+	// a user-chosen name is stored, and not interpreted as markup
 	b.Do(chromedp.SendKeys(`[data-testid=leaf-name] input`, "<i>big</i>"+kb.Enter))
 	b.Wait(title, "Code "+a[0]+" of slot 0 <i>big</i>")
 	b.Wait(painted, "9")
@@ -218,23 +218,23 @@ func TestFrozenAtlas(t *testing.T) {
 	// to the slot, to another code, and into A
 	b.Eval(`document.querySelectorAll('.leaf .slotlink')[4].click()`)
 	b.Wait(title, "Slot 4 shape")
-	b.Wait(`/^\d+ codes are taken on 4,096 images drawn at random; \d+ are not. /.test([...document.querySelectorAll('.leaf .quiet')].map((e) => e.textContent).find((s) => s.includes('taken')))`, "true")
+	b.Wait(`/^On 4,096 random images, \d+ codes are used and \d+ codes are unused. /.test([...document.querySelectorAll('.leaf .quiet')].map((e) => e.textContent).find((s) => s.includes('unused')))`, "true")
 	b.Eval(`document.querySelector('[data-testid=leaf-codes] a').click()`)
 	b.Wait(title+`.startsWith('Code ')`, "true")
 	code := b.Eval(`location.hash.split('/').pop()`)
-	b.Do(chromedp.Reload()) // the address is that of the code
+	b.Do(chromedp.Reload()) // the URL is the code's
 	b.Wait(title+`?.startsWith('Code `+code+` of slot 4 ')`, "true")
 	b.click("leaf-put")
 	b.Wait(open, "0")
 	b.Wait(`document.querySelector('[data-testid=play-slot-a-4]').dataset.code`, code)
 	b.Wait(`location.hash.includes('?a=')`, "true")
 
-	// a picture that carries it becomes A; what does not exist is said
+	// an image with the code becomes A; missing slots and codes are reported
 	b.Eval(`location.hash = '` + file.keys[0] + `/atlas/0/` + a[0] + `'`)
 	b.Wait(open, "1")
 	b.Eval(`document.querySelector('[data-testid=leaf-images] button').click()`)
 	b.Wait(open+` + ' ' + document.querySelector('[data-testid=play-slot-a-0]').dataset.code`, "0 "+a[0])
-	for hash, want := range map[string]string{"/atlas/99": "Slot 99 does not exist; this model has slots 0 to 8.", "/atlas/0/128": "Code 128 does not exist; this model has codes 0 to 127."} {
+	for hash, want := range map[string]string{"/atlas/99": "Slot 99 does not exist; this model has slots 0–8.", "/atlas/0/128": "Code 128 does not exist; this model has codes 0–127."} {
 		b.Eval(`location.hash = '` + file.keys[0] + hash + `'`)
 		b.Wait(`document.querySelector('.leaf p')?.textContent`, want)
 	}
@@ -242,7 +242,7 @@ func TestFrozenAtlas(t *testing.T) {
 	b.Wait(open, "0")
 }
 
-// made waits for a file that the page offers, and gives its bytes.
+// made clicks a download of the page and returns the file's bytes.
 func (b playBrowser) made(selector string) []byte {
 	b.t.Helper()
 	b.Eval(`(window.made = null, URL.createObjectURL = (blob) => { const r = new FileReader(); r.onload = () => { window.made = r.result; }; r.readAsDataURL(blob); return 'about:blank'; }, HTMLAnchorElement.prototype.click = () => {}, document.querySelector('` + selector + `').dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true })))`)
@@ -254,7 +254,7 @@ func (b playBrowser) made(selector string) []byte {
 	return raw
 }
 
-// The frozen page makes its files by itself.
+// The frozen page creates its downloads itself.
 func TestFrozenFiles(t *testing.T) {
 	b := browse(t, playground{t: t}, 1280, 900)
 	b.Do(chromedp.Navigate("file://" + frozenOf(t, "tiny").path))
@@ -267,16 +267,16 @@ func TestFrozenFiles(t *testing.T) {
 		}
 	}
 	movie := b.made(`[data-file="animation.png"]`)
-	first, err := png.Decode(bytes.NewReader(movie)) // which checks the sums of its chunks
+	first, err := png.Decode(bytes.NewReader(movie)) // also verifies chunk checksums
 	if err != nil || first.Bounds().Dx() != 256 || first.Bounds().Dy() != 274 {
 		t.Errorf("the animation's first frame: %v", err)
 	}
 	if at := bytes.Index(movie, []byte("acTL")); at < 0 || binary.BigEndian.Uint32(movie[at+4:]) != 20 || bytes.Count(movie, []byte("fdAT")) != 19 {
-		t.Errorf("the animation has not 20 frames, A to B and back over 9 slots")
+		t.Errorf("the animation does not have 20 frames: A to B and back over 9 slots")
 	}
 	film, err := gif.DecodeAll(bytes.NewReader(b.made(`[data-file="animation.gif"]`)))
 	if err != nil || len(film.Image) != 20 || film.Delay[0] != 120 || film.Delay[1] != 60 {
-		t.Fatalf("the GIF has not 20 frames that stay 0.6 s, and 1.2 s at A and B: %v", err)
+		t.Fatalf("the GIF does not have 20 frames of 0.6 s, with 1.2 s at A and B: %v", err)
 	}
 	for y := range 256 {
 		for x := range 256 {
@@ -296,15 +296,15 @@ func TestFrozenFiles(t *testing.T) {
 	}
 
 	b.Eval(`(() => { const s = document.querySelector('[data-testid=play-many-n]'); s.value = '4'; s.dispatchEvent(new Event('change')); document.querySelector('#many summary').click(); })()`)
-	b.Wait(`/^\d+ of \d+ swaps give the true picture/.test(document.querySelector('[data-testid=play-many-said]').textContent)`, "true")
+	b.Wait(`/^\d+ of \d+ swaps are hits/.test(document.querySelector('[data-testid=play-many-said]').textContent)`, "true")
 	drawing := string(b.made(`[data-testid=play-figure-svg]`))
-	for part, n := range map[string]int{"<image ": 4 * 8, ">floor hue<": 1, ", step 20,000<": 1, "swaps give the true picture": 1, ">pair 4<": 1} {
+	for part, n := range map[string]int{"<image ": 4 * 8, ">floor hue<": 1, ", step 20,000<": 1, "swaps are hits": 1, ">pair 4<": 1} {
 		if got := strings.Count(drawing, part); got != n {
-			t.Errorf("the figure has %d of %q, want %d", got, part, n)
+			t.Errorf("the figure contains %q %d times, want %d", part, got, n)
 		}
 	}
 	if !regexp.MustCompile(`hit [0-9.]+ dB<`).MatchString(drawing) {
-		t.Error("the figure tells no hit")
+		t.Error("the figure shows no hit")
 	}
 	if img, err := png.Decode(bytes.NewReader(b.made(`[data-testid=play-figure-png]`))); err != nil || img.Bounds().Dx() < 1600 {
 		t.Errorf("the figure as PNG: %v", err)
@@ -312,23 +312,23 @@ func TestFrozenFiles(t *testing.T) {
 	paper := string(b.made(`[data-testid=play-figure-pdf]`))
 	places := regexp.MustCompile(`(?s)\nxref\n0 (\d+)\n0000000000 65535 f \n((?:\d{10} 00000 n \n)+)trailer.*\nstartxref\n(\d+)\n%%EOF\n$`).FindStringSubmatch(paper)
 	if !strings.HasPrefix(paper, "%PDF-1.4\n") || places == nil || strings.Count(paper, "/Subtype/Image") != 4*8 {
-		t.Fatalf("the figure as PDF has %d bytes, %d pictures, and the table %q", len(paper), strings.Count(paper, "/Subtype/Image"), places)
+		t.Fatalf("the figure as PDF has %d bytes, %d images, and the table %q", len(paper), strings.Count(paper, "/Subtype/Image"), places)
 	}
 	for i, line := range strings.Split(strings.TrimSuffix(places[2], " \n"), " \n") {
 		if at, err := strconv.Atoi(line[:10]); err != nil || !strings.HasPrefix(paper[at:], strconv.Itoa(i+1)+" 0 obj\n") {
-			t.Errorf("object %d does not begin at %s: %v", i+1, line, err)
+			t.Errorf("object %d does not start at %s: %v", i+1, line, err)
 		}
 	}
 	for _, want := range []string{"floor hue", "pair 4", "step 20,000"} {
 		if !strings.Contains(paper, hex.EncodeToString([]byte(want))) {
-			t.Errorf("the figure as PDF has no text %q", want)
+			t.Errorf("the figure as PDF lacks the text %q", want)
 		}
 	}
 	b.Wait(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
 	b.Wait(`performance.getEntriesByType('resource').filter((e) => !/^(data|blob|about):/.test(e.name)).length`, "0")
 }
 
-// A damaged copy says so in place.
+// A damaged copy shows an error on the page.
 func TestFrozenPageSaysThatItIsDamaged(t *testing.T) {
 	b := browse(t, playground{t: t}, 1280, 900)
 	file := frozenOf(t, "hrr", "betavae")
@@ -346,7 +346,7 @@ func TestFrozenPageSaysThatItIsDamaged(t *testing.T) {
 	b.Wait(`/damaged/.test(document.getElementById('failed')?.textContent)`, "true")
 }
 
-// Without WebAssembly SIMD the frozen page says so, and shows what it can: names, codes, the examples.
+// Without WebAssembly SIMD the frozen page shows an error, and names, codes and examples.
 func TestFrozenPageWithoutSIMD(t *testing.T) {
 	b := browse(t, playground{t: t}, 1280, 900)
 	b.BeforePages(`delete globalThis.Worker; WebAssembly.compile = () => Promise.reject(new Error('no SIMD'))`)
@@ -355,7 +355,7 @@ func TestFrozenPageWithoutSIMD(t *testing.T) {
 	b.Wait(`document.getElementById('failed').hidden + document.querySelector('[data-testid=play-original-a]').src.slice(0, 15)`, "falsedata:image/png;")
 }
 
-// A run whose pictures have no factors is frozen and played with: codes go by their numbers, and nothing is said about factors.
+// The frozen page of a run without factors works: codes are shown by number, and there is nothing about factors.
 func TestFrozenPageWithoutFactors(t *testing.T) {
 	handlertest.NeedsBrowser(t)
 	dir := t.TempDir()
@@ -421,16 +421,16 @@ func TestFrozenPageWithoutFactors(t *testing.T) {
 	b.Wait(`document.querySelectorAll('#failed:not([hidden])').length`, "0")
 }
 
-// An address whose codes or pictures the file does not have is said in place, and the page works.
+// A link with codes or images that the file does not have shows a message, and the page works.
 func TestFrozenPageOfAForeignAddress(t *testing.T) {
 	expect.Long(t)
 	b := browse(t, playground{t: t}, 1280, 900)
 	file := frozenOf(t, "hrr", "betavae")
 	said := `[...document.querySelectorAll('.side [data-part=said]:not([hidden])')].map((e) => e.textContent).join(' ')`
 	for query, want := range map[string]string{
-		"codes=1.2.3.4.99&bcodes=6.2.8.9.10": "The address does not give A 5 codes from 0 to 11, so A is as encoded.",
-		"codes=1.2.3.4.5&bcodes=6.2":         "The address does not give B 5 codes from 0 to 11, so B is as encoded.",
-		"a=479999":                           "Picture 479999 is not in this file, so another is shown.",
+		"codes=1.2.3.4.99&bcodes=6.2.8.9.10": "The link must have 5 codes in 0–11 for A. Showing A as encoded.",
+		"codes=1.2.3.4.5&bcodes=6.2":         "The link must have 5 codes in 0–11 for B. Showing B as encoded.",
+		"a=479999":                           "Image 479999 is not in this file; showing another.",
 		"codes=1.2.3.4.5":                    "",
 	} {
 		b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate("file://"+file.path+"#"+file.keys[0]+"?"+query))
@@ -440,7 +440,7 @@ func TestFrozenPageOfAForeignAddress(t *testing.T) {
 	}
 }
 
-// Uploads that are odd in size are said in place in the frozen page as in the live one.
+// Uploads of unusual size show a message in the frozen page, as in the live one.
 func TestFrozenUploadsOfOddSizes(t *testing.T) {
 	expect.Long(t)
 	b := browse(t, playground{t: t}, 1280, 900)
@@ -459,15 +459,15 @@ func TestFrozenUploadsOfOddSizes(t *testing.T) {
 	}
 	said := `document.querySelector('#side-a [data-part=said]').textContent`
 	give(12_000, 3)
-	b.Wait(said, "The picture is 12000 × 3 pixels; choose one of at most 8,192 on a side.")
+	b.Wait(said, "The image is 12000 × 3 pixels; choose one of at most 8,192 pixels on each side.")
 	give(1, 1)
-	b.Wait(said, "The picture was 1 × 1; its middle square was resized to 64 × 64.")
+	b.Wait(said, "Cropped 1 × 1 to the centre square and resized to 64 × 64.")
 	b.Wait(`document.querySelector('[data-testid=play-original-a]').src.startsWith('data:image/png')`, "true")
 }
 
 func TestFreezeRefuses(t *testing.T) {
 	f, _ := freezer(t, "hrr")
-	for name, names := range map[string][]string{"nothing": {}, "too many": make([]string, 17), "what is not there": {"no-such-run"}} {
+	for name, names := range map[string][]string{"nothing": {}, "too many": make([]string, 17), "unknown run": {"no-such-run"}} {
 		var page bytes.Buffer
 		if err := f.Freeze(context.Background(), names, &page); err == nil || page.Len() > 0 {
 			t.Errorf("%s: %d bytes and the error %v", name, page.Len(), err)
@@ -475,7 +475,7 @@ func TestFreezeRefuses(t *testing.T) {
 	}
 }
 
-// upload gives a file input a picture of the visitor's, 20 × 10 pixels.
+// upload sets a file input to an image of 20 × 10 pixels.
 func (b playBrowser) upload(id string) {
 	b.t.Helper()
 	raw, err := base64.StdEncoding.DecodeString("R0lGODdhFAAKAIAAAP8AAAAA/ywAAAAAFAAKAAACE4SPqcvtD6OctNqLs968+w+G4lgAADs=")
@@ -489,7 +489,7 @@ func (b playBrowser) upload(id string) {
 	b.Do(chromedp.SetUploadFiles(`[data-testid="`+id+`"]`, []string{path}))
 }
 
-// The page of the shipped models that lies in docs is within the size of as many of a small preset.
+// The shipped models' page in docs takes at most 3 MB per model.
 func TestShippedPageIsSmall(t *testing.T) {
 	info, err := os.Stat("../../docs/playground.html")
 	if err != nil || info.Size() > int64(3_000_000*len(shipped.Runs())) {

@@ -17,7 +17,7 @@ import (
 	"slotscope/model/play"
 )
 
-// open finds and opens the checkpoint that the path names.
+// open finds and opens the checkpoint in the path.
 func (p *Play) open(r *http.Request) (rm playRoom, release func(), err error) {
 	src, err := p.Library.Find(chi.URLParam(r, "checkpoint"))
 	if err != nil {
@@ -27,12 +27,12 @@ func (p *Play) open(r *http.Request) (rm playRoom, release func(), err error) {
 	return playRoom{play: p, model: m, source: src}, release, err
 }
 
-// image answers /img/{checkpoint}/{codes}.png?x=n: the image of a code tuple, every pixel n × n. Under a checkpoint's key the
-// bytes never change, so browsers keep them for good.
+// image serves /img/{checkpoint}/{codes}.png?x=n: the image of a code tuple, each pixel enlarged to n × n. Under a checkpoint's key the bytes
+// never change, so they are cached as immutable.
 func (p *Play) image(w http.ResponseWriter, r *http.Request) error {
 	text, ok := strings.CutSuffix(chi.URLParam(r, "file"), ".png")
 	if !ok {
-		return fmt.Errorf("images are served as PNG, as in /img/%s/17.301.4.png: %w", chi.URLParam(r, "checkpoint"), model.ErrNotFound)
+		return fmt.Errorf("images are served as PNG only, such as /img/%s/17.301.4.png: %w", chi.URLParam(r, "checkpoint"), model.ErrNotFound)
 	}
 	scale, err := scaleOf(r)
 	if err != nil {
@@ -65,12 +65,12 @@ func scaleOf(r *http.Request) (int, error) {
 	}
 	scale, err := strconv.Atoi(text)
 	if err != nil || scale < 1 || scale > 8 {
-		return 0, model.Invalid{"x": fmt.Sprintf("%q is not a magnification; use 1–8", text)}
+		return 0, model.Invalid{"x": fmt.Sprintf("%q is not a scale; use 1–8", text)}
 	}
 	return scale, nil
 }
 
-// urgencyOf reads a lane of the page: what is held is decoded first.
+// urgencyOf maps a lane of the page to its priority. Images being dragged are decoded first.
 func urgencyOf(lane string) play.Urgency {
 	switch lane {
 	case "strip", "rest":
@@ -97,7 +97,7 @@ func sendPNG(w http.ResponseWriter, r *http.Request, img image.Image) error {
 	return handlers.SendBytes(w, r, "image/png", raw)
 }
 
-// original answers an image of the checkpoint's dataset as it is.
+// original serves an image of the checkpoint's dataset, unmodified.
 func (p *Play) original(w http.ResponseWriter, r *http.Request) error {
 	rm, release, err := p.open(r)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *Play) original(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if n := set.Info().Len; index < 0 || index >= n {
-		return model.Invalid{"index": fmt.Sprintf("%q is not an image of %s, which are numbered 0 to %d", r.URL.Query().Get("index"), set.Info().Name, n-1)}
+		return notAnImage("index", r.URL.Query().Get("index"), set)
 	}
 	pixels, err := rm.original(set, index)
 	if err != nil {
@@ -127,23 +127,23 @@ func (p *Play) original(w http.ResponseWriter, r *http.Request) error {
 	return sendPNG(w, r, play.Picture(pixels, rm.model.Image, scale))
 }
 
-// indexOf is the number of the image that an address names by index, or by classes, the class of every factor joined by dots.
+// indexOf returns the index of the image that a query selects by index, or by classes: one class per factor, separated by dots.
 func indexOf(set data.Set, q url.Values) (int, error) {
 	if text := q.Get("classes"); text != "" {
 		classes, err := play.ParseCodes(text)
 		if err != nil {
-			return 0, model.Invalid{"classes": fmt.Sprintf("%q does not name a class of every factor, as in 3.4.7.4.1.11", text)}
+			return 0, model.Invalid{"classes": fmt.Sprintf("%q is not one class per factor, such as 3.4.7.4.1.11", text)}
 		}
 		return set.Index(classes)
 	}
 	index, err := strconv.Atoi(q.Get("index"))
 	if err != nil {
-		return 0, model.Invalid{"index": fmt.Sprintf("%q is not an image of %s, which are numbered 0 to %d", q.Get("index"), set.Info().Name, set.Info().Len-1)}
+		return 0, notAnImage("index", q.Get("index"), set)
 	}
 	return index, nil
 }
 
-// probe answers what a browser reads factors with; model/play/reader.go documents the layout. It is 404 where no probe was trained.
+// probe serves the factor probe for use in the browser, or 404 if none was trained; model/play/reader.go documents the format.
 func (p *Play) probe(w http.ResponseWriter, r *http.Request) error {
 	src, err := p.Library.Find(chi.URLParam(r, "checkpoint"))
 	if err != nil {
@@ -153,11 +153,11 @@ func (p *Play) probe(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	keepFor(w, false) // an evaluation may train one
+	keepFor(w, false) // an evaluation may train a new one
 	return handlers.SendBytes(w, r, "application/octet-stream", reader.Encode(0))
 }
 
-// weights answers what a browser needs to compute the model by itself; model/format/weights documents the layout.
+// weights serves the weights for running the model in the browser; model/format/weights documents the format.
 func (p *Play) weights(w http.ResponseWriter, r *http.Request) error {
 	rm, release, err := p.open(r)
 	if err != nil {
@@ -169,11 +169,11 @@ func (p *Play) weights(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	keepFor(w, chi.URLParam(r, "checkpoint") == rm.source.Key)
-	w.Header().Set("ETag", `"`+rm.source.Key+`-1"`) // the version of the layout
+	w.Header().Set("ETag", `"`+rm.source.Key+`-1"`) // 1 is the version of the format
 	return handlers.SendBytes(w, r, "application/octet-stream", raw)
 }
 
-// opened is what downloads start from: the state that the address names.
+// opened opens the checkpoint and reads the state in the URL, for downloads.
 func (p *Play) opened(r *http.Request) (rm playRoom, s playState, release func(), err error) {
 	rm, release, err = p.open(r)
 	if err != nil {
@@ -189,7 +189,7 @@ func (p *Play) opened(r *http.Request) (rm playRoom, s playState, release func()
 	return rm, s, release, err
 }
 
-// sheet answers the paper's two figures for a state: single swaps, and the interpolation.
+// sheet serves the paper's two figures for a state: single swaps and the interpolation.
 func (p *Play) sheet(w http.ResponseWriter, r *http.Request) error {
 	rm, s, release, err := p.opened(r)
 	if err != nil {
@@ -217,7 +217,7 @@ func (p *Play) sheet(w http.ResponseWriter, r *http.Request) error {
 	return sendPNG(w, r, play.Sheet([][]play.Cell{swaps, strip}, rm.model.Image))
 }
 
-// film answers the interpolation as an animated GIF.
+// film serves the interpolation as an animated GIF.
 func (p *Play) film(w http.ResponseWriter, r *http.Request) error {
 	rm, s, release, err := p.opened(r)
 	if err != nil {
@@ -251,12 +251,12 @@ type playFile struct {
 	PSNR       float64   `json:"psnr,omitempty"`  // dB, of A's reconstruction
 	BPSNR      float64   `json:"bpsnr,omitempty"` // of B's
 	Order      []int     `json:"order"`
-	Values     []float64 `json:"values,omitempty"`  // what codes stand for, where slots hold real numbers
-	BValues    []float64 `json:"bvalues,omitempty"` // and bcodes
+	Values     []float64 `json:"values,omitempty"`  // real numbers that Codes represent, if slots are continuous
+	BValues    []float64 `json:"bvalues,omitempty"` // the same for BCodes
 	Address    string    `json:"address"`
 }
 
-// codes answers the state as JSON.
+// codes serves the state as JSON.
 func (p *Play) codes(w http.ResponseWriter, r *http.Request) error {
 	rm, s, release, err := p.opened(r)
 	if err != nil {
@@ -281,7 +281,7 @@ func (p *Play) codes(w http.ResponseWriter, r *http.Request) error {
 	}
 	raw, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
-		return fmt.Errorf("writing a state as JSON: %w", err)
+		return fmt.Errorf("encoding the state as JSON: %w", err)
 	}
 	handlers.AsFile(w, fmt.Sprintf("slotscope-%s-codes.json", rm.source.Key[:8]))
 	return handlers.SendBytes(w, r, "application/json; charset=utf-8", append(raw, '\n'))

@@ -21,10 +21,10 @@ import (
 	"slotscope/model/play"
 )
 
-// mostMany is the largest number of images in one request.
+// mostMany is the maximum number of images per request.
 const mostMany = 32
 
-// many answers images of the dataset drawn at random with a seed, encoded.
+// many returns seeded random images of the dataset with their codes.
 func (p *Play) many(w http.ResponseWriter, r *http.Request) error {
 	rm, release, err := p.open(r)
 	if err != nil {
@@ -56,18 +56,18 @@ func manyQuery(r *http.Request, otherwise int) (n int, seed uint64, err error) {
 	n, seed = otherwise, 1
 	if text := r.URL.Query().Get("n"); text != "" {
 		if n, err = strconv.Atoi(text); err != nil || n < 1 || n > mostMany {
-			bad["n"] = fmt.Sprintf("%q is not a number of images from 1 to %d", text, mostMany)
+			bad["n"] = fmt.Sprintf("%q is not a number of images in 1–%d", text, mostMany)
 		}
 	}
 	if text := r.URL.Query().Get("seed"); text != "" {
 		if seed, err = strconv.ParseUint(text, 10, 32); err != nil {
-			bad["seed"] = fmt.Sprintf("%q is not a seed, a whole number from 0 to 4294967295", text)
+			bad["seed"] = fmt.Sprintf("%q is not a seed; use a whole number in 0–4294967295", text)
 		}
 	}
 	return n, seed, bad.OrNil()
 }
 
-// drawn are n images of a set, the same for the same seed; a smaller set repeats.
+// drawn returns n random image indices with replacement, reproducible by seed.
 func drawn(set data.Set, n int, seed uint64) []int {
 	rng := rand.New(rand.NewPCG(seed, 'm'))
 	out := make([]int, n)
@@ -77,7 +77,7 @@ func drawn(set data.Set, n int, seed uint64) []int {
 	return out
 }
 
-// figure answers the paper's swap figure, pairs × groups, as SVG, PNG or PDF: the state's pair first, then pairs drawn with the seed.
+// figure serves the paper's swap figure, pairs × groups, as SVG, PNG or PDF: the state's pair first, then seeded random pairs.
 func (p *Play) figure(w http.ResponseWriter, r *http.Request) error {
 	kind := chi.URLParam(r, "kind")
 	rm, s, release, err := p.opened(r)
@@ -119,15 +119,15 @@ func (p *Play) figure(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	grid.Note += fmt.Sprintf(" Pairs after the first: drawn with seed %d.", seed)
+	grid.Note += fmt.Sprintf(" Pairs after the first: random, seed %d.", seed)
 	return handlers.SendFigure(w, r, grid.Draw(), kind)
 }
 
-// swapFigure draws A, B and A with each owned group of B, a row for each pair.
+// swapFigure draws A, B and A with each owned group of B, one row per pair.
 func (rm playRoom) swapFigure(ctx context.Context, set data.Set, u *play.Usage, names play.Names, pairs [][2]playSide) (figure.ImageGrid, error) {
 	grid := figure.ImageGrid{
 		Name: "swaps", Title: fmt.Sprintf("Swaps of groups of slots: %s, step %s", rm.source.Title, grouped(rm.source.Step)), Scale: 1, Columns: []string{"A", "B"},
-		Note: fmt.Sprintf("%s on %s. A and B are reconstructions; each other picture is A with B’s codes of the group.", model.ModelTitle(rm.source.Config.Model), set.Info().Title),
+		Note: fmt.Sprintf("%s on %s. A and B are reconstructions; every other image is A with B’s codes for the group.", model.ModelTitle(rm.source.Config.Model), set.Info().Title),
 	}
 	var groups []model.Group
 	for _, g := range u.Ownership.Groups {
@@ -171,16 +171,16 @@ func (rm playRoom) swapFigure(ctx context.Context, set data.Set, u *play.Usage, 
 		grid.Rows = append(grid.Rows, fmt.Sprintf("pair %d", at+1))
 	}
 	if measured > 0 {
-		grid.Note += fmt.Sprintf(" PSNR in dB against the dataset’s picture of A with that factor from B; %d of %d are hits, at most %d dB below A’s reconstruction and nearer to it than A was.", hits, measured, model.TruthTolerance)
+		grid.Note += fmt.Sprintf(" PSNR in dB against the true image, A with that factor from B; %d of %d are hits: at most %d dB below A’s reconstruction and closer to the true image than A was.", hits, measured, model.TruthTolerance)
 	}
 	return grid, nil
 }
 
-// hit says how near a swap comes to the dataset's picture, "33.1 hit"; empty where there is none.
+// hit returns a swap's PSNR against the true image and whether it is a hit, such as "33.1 hit"; "" if there is no true image.
 func (rm playRoom) hit(set data.Set, factor int, pair [2]playSide, before, swap []byte) (string, bool, error) {
 	a, b := pair[0], pair[1]
 	if !set.Info().Complete || a.index < 0 || b.index < 0 || a.classes[factor] == b.classes[factor] {
-		return "", false, nil // what should stay as it is cannot come nearer
+		return "", false, nil // a swap that should change nothing cannot get closer
 	}
 	classes := append([]int{}, a.classes...)
 	classes[factor] = b.classes[factor]
@@ -200,7 +200,7 @@ func (rm playRoom) hit(set data.Set, factor int, pair [2]playSide, before, swap 
 	return fmt.Sprintf("%.1f miss", reached), false, nil
 }
 
-// movie answers the way from A to B, slot by slot, as an animation with a line of text: there, back, or both.
+// movie serves the interpolation from A to B, back, or both, as a captioned animation.
 func (p *Play) movie(w http.ResponseWriter, r *http.Request) error {
 	rm, s, release, err := p.opened(r)
 	if err != nil {
@@ -211,7 +211,7 @@ func (p *Play) movie(w http.ResponseWriter, r *http.Request) error {
 	ways := map[string][2]bool{"": {true, true}, "both": {true, true}, "there": {true, false}, "back": {false, true}}
 	way, ok := ways[direction]
 	if !ok {
-		return model.Invalid{"direction": fmt.Sprintf("%.20q is not one of both, there, back", direction)}
+		return model.Invalid{"direction": fmt.Sprintf("%.20q is not a direction; use both, there or back", direction)}
 	}
 	names, err := p.Library.Names(rm.source)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestManyImages(t *testing.T) {
 	}
 }
 
-// The swap figure names model, factors and hits in each of its formats.
+// The swap figure shows the model, factors and hits, and is available in each format.
 func TestSwapFigure(t *testing.T) {
 	dir := t.TempDir()
 	key := handlertest.WriteTiny(t, dir)
@@ -57,20 +57,20 @@ func TestSwapFigure(t *testing.T) {
 	if reply.StatusCode != http.StatusOK || reply.Header.Get("Content-Type") != "image/svg+xml" {
 		t.Fatalf("%s %s", reply.Status, svg)
 	}
-	for _, part := range []string{"step 20,000", "floor hue", "size &amp; &lt;more&gt;", " hit", "pair 3", "drawn with seed 2"} {
+	for _, part := range []string{"step 20,000", "floor hue", "size &amp; &lt;more&gt;", " hit", "pair 3", "random, seed 2"} {
 		if !bytes.Contains(svg, []byte(part)) {
-			t.Errorf("the figure does not say %q", part)
+			t.Errorf("the figure lacks %q", part)
 		}
 	}
-	_, alike := p.get(at + "svg?a=171626&b=171626&n=1") // nothing differs, so nothing can be hit or missed
+	_, alike := p.get(at + "svg?a=171626&b=171626&n=1") // no factor differs, so there are no hits or misses
 	if bytes.Contains(alike, []byte(" hit")) || bytes.Contains(alike, []byte(" miss")) {
-		t.Error("swaps between equal pictures are hits or misses")
+		t.Error("swaps between equal images are marked as hits or misses")
 	}
 	if n := bytes.Count(svg, []byte("<image")); n != 3*8 {
-		t.Errorf("%d pictures, want 3 pairs of A, B and 6 groups", n)
+		t.Errorf("%d images, want 3 pairs of A, B and 6 groups", n)
 	}
 	if _, again := p.get(at + "svg?a=171626&b=309998&n=3&seed=2"); !bytes.Equal(svg, again) {
-		t.Error("other bytes the second time")
+		t.Error("bytes differ the second time")
 	}
 	if reply, raw := p.get(at + "pdf?n=2"); reply.Header.Get("Content-Type") != "application/pdf" || !bytes.HasPrefix(raw, []byte("%PDF")) {
 		t.Errorf("PDF: %s %.60q", reply.Status, raw)
@@ -106,7 +106,7 @@ func TestAnimation(t *testing.T) {
 	}
 }
 
-// Pairs × groups and an edit on many images, live in the page and in the frozen file.
+// Pairs × groups and an edit on many images work in the live page and in the frozen one.
 func TestManyInThePage(t *testing.T) {
 	expect.Long(t)
 	handlertest.NeedsBrowser(t)
@@ -127,13 +127,13 @@ func TestManyInThePage(t *testing.T) {
 		b.Wait(`document.getElementById('play')?.dataset.decoder`, "browser")
 		choose("play-many-n", "4")
 		b.Eval(`document.querySelector('#many summary').click()`)
-		b.Wait(`/^\d+ of \d+ swaps give the true picture/.test(`+said+`)`, "true")
+		b.Wait(`/^\d+ of \d+ swaps are hits/.test(`+said+`)`, "true")
 		b.Wait(rows+` + ' ' + document.querySelectorAll('#many tbody canvas').length`, "4 32")
 		b.Wait(`[...document.querySelectorAll('#many tr:first-child .fact')].filter((e) => /hit/.test(e.textContent)).length`, "6")
 		choose("play-many-what", "edit")
-		b.Wait(said, "Change a slot of A first; the same codes are then put into other images.")
+		b.Wait(said, "Edit a slot of A first. The same codes are then applied to other images.")
 		b.Eval(`document.querySelector('[data-testid=play-groupswap-0]').closest('a').click()`)
-		b.Wait(`/^Slot 7, floor hue takes .+ Nothing else changed in [1-4] of 4 images/.test(`+said+`) || `+said, "true")
+		b.Wait(`/^Slot 7, floor hue = .+ Nothing else changed in [1-4] of 4 images/.test(`+said+`) || `+said, "true")
 		b.Wait(rows, "4")
 		if strings.HasPrefix(address, "http") {
 			b.Eval(`document.querySelector('[data-testid=play-undo]').click()`)
@@ -141,9 +141,9 @@ func TestManyInThePage(t *testing.T) {
 			b.Wait(`document.querySelector('[data-testid=play-figure-pdf]').getAttribute('href').endsWith('&n=4&seed=1')`, "true")
 			b.Eval(`addEventListener('click', (e) => { window.kept = e.defaultPrevented; e.preventDefault(); })`)
 			b.Eval(`document.querySelector('[data-testid=play-figure-pdf]').click()`)
-			b.Wait(`window.kept`, "false") // the link leads somewhere
+			b.Wait(`window.kept`, "false") // the link is followed
 			b.Eval(`document.querySelector('#many .fact [data-kind]').dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, isPrimary: true }))`)
-			b.Wait(`document.querySelectorAll('[data-held], [data-holding]').length`, "0") // and what is read is not held
+			b.Wait(`document.querySelectorAll('[data-held], [data-holding]').length`, "0") // and text cannot be picked
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"slotscope/model/play"
 )
 
-// names answers what a person called slots, groups and codes of the checkpoint's run.
+// names returns the user-chosen names of slots, groups and codes of the checkpoint's run.
 func (p *Play) names(w http.ResponseWriter, r *http.Request) error {
 	rm, release, err := p.open(r)
 	if err != nil {
@@ -22,7 +22,7 @@ func (p *Play) names(w http.ResponseWriter, r *http.Request) error {
 	return handlers.JSON(w, http.StatusOK, map[string]any{"names": names})
 }
 
-// rename changes one name or pin, and answers how slots and groups are called now.
+// rename changes one name or pin, and returns the updated slots and groups.
 func (p *Play) rename(w http.ResponseWriter, r *http.Request) error {
 	rm, s, release, err := p.opened(r)
 	if err != nil {

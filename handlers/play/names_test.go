@@ -27,14 +27,14 @@ func TestNamesAreShown(t *testing.T) {
 	}
 	doc := p.page("/play/" + p.key + "?codes=0.9.0.0.0&bcodes=1.1.1.1.1&slot=1")
 	if got := doc.Find(testID("play-head-1") + " .visually-hidden").Text(); got != "<b>wall</b> & co" {
-		t.Errorf("the slot is called %q", got)
+		t.Errorf("the slot's name is %q", got)
 	}
 	if got := doc.Find(testID("play-slot-a-1") + " .code").Text(); got != "teal" {
-		t.Errorf("the code is called %q", got)
+		t.Errorf("the code's name is %q", got)
 	}
 	first := doc.Find("#entries .entry").First()
 	if code, _ := first.Attr("data-code"); code != "9" || first.AttrOr("data-pinned", "no") == "no" {
-		t.Errorf("the palette begins with code %s", code)
+		t.Errorf("the first code in the palette is %s", code)
 	}
 	var found struct {
 		Entries []struct {
@@ -44,7 +44,7 @@ func TestNamesAreShown(t *testing.T) {
 	}
 	p.getJSON("/api/play/"+p.key+"/palette?codes=0.0.0.0.0&slot=1&search=TEA", &found)
 	if len(found.Entries) != 1 || found.Entries[0].Code != 9 || !found.Entries[0].Pinned {
-		t.Errorf("searching for the name: %+v", found)
+		t.Errorf("search by name: %+v", found)
 	}
 	var kept struct {
 		Names struct {
@@ -61,7 +61,7 @@ func TestNamesAreShown(t *testing.T) {
 	}
 }
 
-// The longest name of a factor of Shapes3D fits over a single column.
+// The longest single-word factor name of Shapes3D fits over a single column.
 func TestNameFitsItsColumn(t *testing.T) {
 	handlertest.NeedsBrowser(t)
 	p := newPlayground(t)
@@ -72,7 +72,7 @@ func TestNameFitsItsColumn(t *testing.T) {
 	b.Wait(`[...document.querySelectorAll('.grouphead .factor')].filter((e) => e.textContent === 'orientation').map((e) => e.scrollWidth <= e.clientWidth).join()`, "true")
 }
 
-// Names and pins are given by mouse and keys alike, in the live page and in the frozen one.
+// Names and pins can be set by mouse and by keyboard, in the live page and in the frozen one.
 func TestNamesAreGivenInThePage(t *testing.T) {
 	expect.Long(t)
 	handlertest.NeedsBrowser(t)
@@ -102,8 +102,8 @@ func TestNamesAreGivenInThePage(t *testing.T) {
 		b.Wait(keeps, strconv.FormatBool(name == "frozen"))
 		b.Do(chromedp.Reload())
 		b.Wait(`document.getElementById('play')?.dataset.ready`, "yes")
-		if name == "frozen" && b.Eval(keeps) != "true" { // headless Chromium may do so to pages of files while the machine is busy
-			t.Log("the browser lost what it kept when the page was loaded again, so nothing is called anything")
+		if name == "frozen" && b.Eval(keeps) != "true" { // headless Chromium on a busy machine may lose the storage of file:// pages
+			t.Log("the browser lost its storage on reload, so the names cannot be checked")
 			continue
 		}
 		b.Wait(`document.querySelector('[data-testid=play-head-0] .visually-hidden').textContent`, "size <i>")

@@ -17,7 +17,7 @@ const (
 	padAsFirst = `String(` + padPixels + `.every((v, i) => Math.abs(v - window.first[i]) < 2))`
 )
 
-// choosePad puts slots on the axes of the pad.
+// choosePad sets the axes of the pad.
 func (b playBrowser) choosePad(x, y string) {
 	b.t.Helper()
 	for axis, slot := range map[string]string{"x": x, "y": y} {
@@ -26,7 +26,7 @@ func (b playBrowser) choosePad(x, y string) {
 	b.Eval(`document.querySelector('[data-testid=play-pad]').scrollIntoView({ block: 'center' })`)
 }
 
-// padAt is a place of the pad, in percent from its lower left.
+// padAt returns the coordinates of a position on the pad, in percent from its lower left.
 func (b playBrowser) padAt(x, y float64) (float64, float64) {
 	b.t.Helper()
 	var left, top, side float64
@@ -34,7 +34,7 @@ func (b playBrowser) padAt(x, y float64) (float64, float64) {
 	return left + side*x/100, top + side*(1-y/100)
 }
 
-// Mouse and keys move two slots at once between A and B; the ends are the swaps themselves.
+// Mouse and keys blend two slots at once from A to B; the extremes are the swaps themselves.
 func TestPadByMouseAndKeys(t *testing.T) {
 	b := openPlay(t, 1280, 900)
 	b.Wait(`document.getElementById('play').dataset.decoder`, "browser")
@@ -63,7 +63,7 @@ func TestPadByMouseAndKeys(t *testing.T) {
 	}
 	b.Eval(`(() => { const s = document.querySelector('[data-testid=play-blend-3]'); s.value = 50; s.dispatchEvent(new Event('input', { bubbles: true })); })()`)
 	b.Wait(`document.getElementById('result-state').textContent`, "with 50% of slot 3 from B")
-	b.Wait(padNow, "0% of slot 0, 0% of slot 2") // a slider of its own takes the pad back
+	b.Wait(padNow, "0% of slot 0, 0% of slot 2") // moving another slider resets the pad
 }
 
 func TestPadByTouch(t *testing.T) {

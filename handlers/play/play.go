@@ -1,4 +1,4 @@
-// Package play answers the playground: its page, images, socket and API.
+// Package play serves the playground: its page, images, socket and API.
 package play
 
 import (
@@ -21,15 +21,14 @@ import (
 	ui "slotscope/views/play"
 )
 
-// Play is the playground: its page, its images and its socket. Every state of the page is an address, and every image the content
-// of its own.
+// Play serves the playground. Every state of the page has a URL, and so does every image.
 type Play struct {
 	Library  *play.Library
-	Static   fs.FS  // what a frozen page holds of the files that pages load
+	Static   fs.FS  // style sheets and scripts to embed in a standalone page
 	Revision string // of the program
 }
 
-// Routes enters the playground's paths. {checkpoint} is a key (16 hex digits), a run's ID, or ID@step.
+// Routes registers the playground's paths. {checkpoint} is a key (16 hex digits), a run's ID, or ID@step.
 func (p *Play) Routes(r chi.Router) {
 	r.Get("/play", handlers.Handle(p.enter))
 	r.Get("/play/{checkpoint}", handlers.Handle(p.page))
@@ -69,7 +68,7 @@ func (p *Play) Routes(r chi.Router) {
 	})
 }
 
-// enter chooses a checkpoint and a pair of images and sends the visitor to the address of that state.
+// enter chooses a checkpoint and a pair of images and redirects to the URL of that state.
 func (p *Play) enter(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	src, err := p.choose(q.Get("checkpoint"), q.Get("dataset"))
@@ -81,7 +80,7 @@ func (p *Play) enter(w http.ResponseWriter, r *http.Request) error {
 	}
 	q.Del("checkpoint")
 	if q.Get("dataset") == src.Config.Dataset {
-		q.Del("dataset") // the checkpoint says it
+		q.Del("dataset") // implied by the checkpoint
 	}
 	if err := p.fillPair(r.Context(), src, q); err != nil {
 		return err
@@ -90,7 +89,7 @@ func (p *Play) enter(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// choose finds the named checkpoint, or one for a dataset, or the one that ships with the program.
+// choose returns the named checkpoint, the first one for a dataset if no name is given, or the demo model if neither is.
 func (p *Play) choose(name, dataset string) (play.Source, error) {
 	if name == "" && dataset != "" {
 		for _, src := range p.Library.List() {
@@ -118,14 +117,14 @@ func playAddress(key string, q url.Values) string {
 	return "/play/" + key + "?" + q.Encode()
 }
 
-// fillPair names images A and B where the address does not: the pair whose swaps are true, or one that differs in every factor.
+// fillPair sets images A and B if the query does not: to the pair with the most swap hits, or to one that differs in every factor.
 func (p *Play) fillPair(ctx context.Context, src play.Source, q url.Values) error {
 	if (q.Get("a") != "" || q.Get("codes") != "") && (q.Get("b") != "" || q.Get("bcodes") != "") {
 		return nil
 	}
 	pair := p.firstPair(ctx, src)
 	if pair == nil {
-		return nil // codes can be played with without images
+		return nil // codes can be edited without images
 	}
 	if q.Get("a") == "" && q.Get("codes") == "" {
 		q.Set("a", strconv.Itoa(pair[0]))
@@ -136,7 +135,7 @@ func (p *Play) fillPair(ctx context.Context, src play.Source, q url.Values) erro
 	return nil
 }
 
-// firstPair are the numbers of the images that the playground begins with, which the first count of codes may change; nil without a dataset.
+// firstPair returns the indices of the initial images A and B, or nil without a dataset. The first count of codes may change them.
 func (p *Play) firstPair(ctx context.Context, src play.Source) []int {
 	set, err := p.Library.Set(ctx, src.Config.Dataset)
 	if err != nil {
@@ -149,7 +148,7 @@ func (p *Play) firstPair(ctx context.Context, src play.Source) []int {
 	return []int{a, b}
 }
 
-// drawRandom puts a number in the place of the word "random", and says whether there was one.
+// drawRandom replaces the word "random" by a random index and reports whether it did.
 func (p *Play) drawRandom(ctx context.Context, src play.Source, q url.Values) bool {
 	set, err := p.Library.Set(ctx, src.Config.Dataset)
 	drawn := false
@@ -162,7 +161,7 @@ func (p *Play) drawRandom(ctx context.Context, src play.Source, q url.Values) bo
 	return drawn
 }
 
-// page draws one state of the playground.
+// page renders one state of the playground.
 func (p *Play) page(w http.ResponseWriter, r *http.Request) error {
 	name := chi.URLParam(r, "checkpoint")
 	src, err := p.Library.Find(name)
@@ -208,25 +207,25 @@ type playRoom struct {
 	source play.Source
 }
 
-// playState is what an address of the playground says.
+// playState is the state that a playground URL encodes.
 type playState struct {
 	a, b   playSide
 	codes  []int // of row A as edited
 	bcodes []int // of row B as edited
 	order  []int
-	slot   int // whose entries the palette shows
+	slot   int // slot shown in the palette
 }
 
-// playSide is the image that a row started from.
+// playSide is the source image of a row.
 type playSide struct {
-	index   int // in the dataset; −1 where only codes are known
+	index   int // in the dataset; −1 if only codes are known
 	classes []int
 	codes   []int // as encoded
 	psnr    float64
 	pixels  []byte
 }
 
-// read turns an address into a state: images are encoded, codes are checked.
+// read parses a query into a state, encoding images and validating codes.
 func (rm playRoom) read(ctx context.Context, q url.Values) (s playState, err error) {
 	if s.codes, err = rm.tuple(q, "codes"); err != nil {
 		return s, err
@@ -251,7 +250,7 @@ func (rm playRoom) read(ctx context.Context, q url.Values) (s playState, err err
 	}
 	if text := q.Get("slot"); text != "" {
 		if s.slot, err = strconv.Atoi(text); err != nil || s.slot < 0 || s.slot >= rm.model.Config.M {
-			return s, model.Invalid{"slot": fmt.Sprintf("%q is not a slot; this checkpoint has slots 0 to %d", text, rm.model.Config.M-1)}
+			return s, model.Invalid{"slot": fmt.Sprintf("%q is not a slot; this checkpoint has slots 0–%d", text, rm.model.Config.M-1)}
 		}
 	}
 	return s, nil
@@ -273,7 +272,7 @@ func (rm playRoom) tuple(q url.Values, name string) ([]int, error) {
 	return codes, err
 }
 
-// side encodes the image that the address names under name, or takes codes alone where it names none.
+// side encodes the image whose index is the query parameter name, or uses codes alone if there is none.
 func (rm playRoom) side(ctx context.Context, q url.Values, name string, codes []int) (playSide, error) {
 	text := q.Get(name)
 	if text == "" {
@@ -288,9 +287,14 @@ func (rm playRoom) side(ctx context.Context, q url.Values, name string, codes []
 	}
 	index, err := strconv.Atoi(text)
 	if n := set.Info().Len; err != nil || index < 0 || index >= n {
-		return playSide{}, model.Invalid{name: fmt.Sprintf("%q is not an image of %s, which are numbered 0 to %d", text, set.Info().Name, n-1)}
+		return playSide{}, notAnImage(name, text, set)
 	}
 	return rm.encodeIndex(ctx, set, index)
+}
+
+// notAnImage is the error for an index, as it was given, outside the dataset.
+func notAnImage(field, index string, set data.Set) error {
+	return model.Invalid{field: fmt.Sprintf("%q is not an image index of %s; choose 0–%d", index, set.Info().Name, set.Info().Len-1)}
 }
 
 func (rm playRoom) encodeIndex(ctx context.Context, set data.Set, index int) (playSide, error) {
@@ -306,11 +310,12 @@ func (rm playRoom) encodeIndex(ctx context.Context, set data.Set, index int) (pl
 	return s, set.Classes(s.classes, []int{index})
 }
 
-// original is one image of the dataset; an error says where the checkpoint reads another size.
+// original returns one image of the dataset. It is an error if the checkpoint takes images of another size.
 func (rm playRoom) original(set data.Set, index int) ([]byte, error) {
 	info := set.Info()
 	if info.H != rm.model.Image.H || info.W != rm.model.Image.W || info.C != rm.model.Image.C {
-		return nil, model.Invalid{"dataset": fmt.Sprintf("%s has images of another size than this checkpoint reads", info.Name)}
+		return nil, model.Invalid{"dataset": fmt.Sprintf("images of %s are %d × %d × %d, but this checkpoint takes %d × %d × %d; choose a checkpoint trained on this dataset",
+			info.Name, info.H, info.W, info.C, rm.model.Image.H, rm.model.Image.W, rm.model.Image.C)}
 	}
 	pixels := make([]byte, rm.model.Size())
 	return pixels, set.Images(pixels, []int{index})
@@ -328,7 +333,7 @@ func (rm playRoom) encodePixels(ctx context.Context, pixels []byte) (playSide, e
 	return playSide{index: -1, codes: codes[0], psnr: play.Compare(pixels, decoded[0], rm.model.Image.C).PSNR, pixels: pixels}, nil
 }
 
-// query writes a state as its address, leaving out what follows from the rest.
+// query formats a state as a query, omitting parameters that follow from the others.
 func (rm playRoom) query(s playState) url.Values {
 	q := url.Values{}
 	if s.a.index >= 0 {

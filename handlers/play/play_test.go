@@ -32,7 +32,7 @@ import (
 	"slotscope/web"
 )
 
-// playground is a site with one run, whose small model has its initial weights.
+// playground is a site with one run, of a small model with initial weights.
 type playground struct {
 	t   *testing.T
 	url string
@@ -42,13 +42,13 @@ type playground struct {
 
 func newPlayground(t *testing.T) playground { return playgroundOf(t, "hrr") }
 
-// playgroundOf is a site whose one run is of any model.
+// playgroundOf returns a site with one run of the named model.
 func playgroundOf(t *testing.T, name string) playground {
 	t.Helper()
 	return playgroundIn(t, t.TempDir(), name)
 }
 
-// playgroundIn has its run in a folder.
+// playgroundIn is playgroundOf with its run in the given folder.
 func playgroundIn(t *testing.T, dir, name string) playground {
 	t.Helper()
 	shareCounts(t, dir)
@@ -72,7 +72,7 @@ func playgroundIn(t *testing.T, dir, name string) playground {
 	return playground{t, server.URL, src.Key, src.Config.M}
 }
 
-// ask sends a request and returns the reply with its body; redirects are not followed.
+// ask sends a request and returns the reply and its body, without following redirects.
 func (p playground) ask(method, path string, header http.Header, body io.Reader) (*http.Response, []byte) {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, body)
@@ -97,7 +97,7 @@ func (p playground) ask(method, path string, header http.Header, body io.Reader)
 
 func (p playground) get(path string) (*http.Response, []byte) { return p.ask("GET", path, nil, nil) }
 
-// getJSON reads a reply that must be 200.
+// getJSON decodes a reply, which must have status 200.
 func (p playground) getJSON(path string, v any) {
 	p.t.Helper()
 	reply, raw := p.get(path)
@@ -149,7 +149,7 @@ func TestPlaySendsToAStateThatIsAnAddress(t *testing.T) {
 	}
 }
 
-// Everything that the page offers is a link to another state: no script is needed to put a code into a slot.
+// Every edit is a link to another state, so no script is needed.
 func TestPlayWorksByLinksAlone(t *testing.T) {
 	p := newPlayground(t)
 	doc := p.page("/play/" + p.key + "?a=12345&b=400000&codes=1.2.3.4.5&bcodes=6.2.8.9.10&order=4.0.1.2.3")
@@ -163,7 +163,7 @@ func TestPlayWorksByLinksAlone(t *testing.T) {
 		t.Fatalf("rows %s and %s", a, b)
 	}
 	if got := doc.Find(testID("play-image")).AttrOr("src", ""); got != "/img/"+p.key+"/1.2.3.4.5.png" {
-		t.Errorf("the picture is %s", got)
+		t.Errorf("the image is %s", got)
 	}
 	if got := doc.Find(testID("play-swap-3")).AttrOr("data-codes", ""); got != "1.2.3.9.5" {
 		t.Errorf("swap 3 is %s", got)
@@ -173,8 +173,8 @@ func TestPlayWorksByLinksAlone(t *testing.T) {
 			t.Errorf("step %d is %s, want %s", j, got, want)
 		}
 	}
-	if n := doc.Find(`[data-same]`).Length(); n != 5 { // slot 1: both tokens, its swap, and the head and the swap of its group
-		t.Errorf("%d parts say that they are the same", n)
+	if n := doc.Find(`[data-same]`).Length(); n != 5 { // slot 1: both tokens, its swap, and its group's heading and swap
+		t.Errorf("%d parts are marked as the same", n)
 	}
 	next := p.page(doc.Find(testID("play-slot-b-3")).AttrOr("href", ""))
 	if got := strings.Join(codes(next, "a"), "."); got != "1.2.3.9.5" {
@@ -202,28 +202,28 @@ func TestPlayRefusesBadAddressesWithASentence(t *testing.T) {
 		status int
 		want   string
 	}{
-		{at + "?codes=1.2.3.4.12", 422, "slot 4: code 12 does not exist; this checkpoint has codes 0 to 11"},
-		{at + "?codes=1.2", 422, "2 codes are given; this checkpoint has 5 slots"},
+		{at + "?codes=1.2.3.4.12", 422, "slot 4: code 12 does not exist; this checkpoint has codes 0–11"},
+		{at + "?codes=1.2", 422, "got 2 codes; this checkpoint has 5 slots"},
 		{at + "?codes=1.2.x.4.5", 422, "slot 2: “x” is not a code"},
 		{at + "?bcodes=1.2.3.4.99", 422, "slot 4: code 99"},
-		{at + "?a=480000", 422, "numbered 0 to 479999"},
-		{at + "?b=minus", 422, "is not an image of shapes3d-synthetic"},
-		{at + "?order=0.1.2.3.3", 422, "does not name each of the 5 slots once"},
-		{at + "?slot=5", 422, "slots 0 to 4"},
+		{at + "?a=480000", 422, "choose 0–479999"},
+		{at + "?b=minus", 422, "is not an image index of shapes3d-synthetic"},
+		{at + "?order=0.1.2.3.3", 422, "does not list each of the 5 slots once"},
+		{at + "?slot=5", 422, "slots 0–4"},
 		{at + "?a=1&dataset=mpi3d", 422, "trained on shapes3d-synthetic"},
 		{"/play?a=1&dataset=mpi3d", 200, "No checkpoint was trained on mpi3d yet"},
 		{"/play/ffffffffffffffff", 404, "ffffffffffffffff"},
 		{"/play/no-such-run", 404, "no-such-run"},
-		{"/play?checkpoint=..%2F..%2Fetc%2Fpasswd", 404, "no checkpoint"},
+		{"/play?checkpoint=..%2F..%2Fetc%2Fpasswd", 404, "o checkpoint or run is named"},
 		{"/img/" + p.key + "/1.2.3.4.12.png", 422, "code 12 does not exist"},
-		{"/img/" + p.key + "/1.2.3.png", 422, "3 codes are given"},
-		{"/img/" + p.key + "/1.2.3.4.5.png?x=9", 422, "magnification; use 1–8"},
+		{"/img/" + p.key + "/1.2.3.png", 422, "got 3 codes"},
+		{"/img/" + p.key + "/1.2.3.4.5.png?x=9", 422, "is not a scale; use 1–8"},
 		{"/img/" + p.key + "/1.2.3.4.5.jpg", 404, "PNG"},
 		{"/img/ffffffffffffffff/1.2.3.4.5.png", 404, ""},
-		{"/api/play/" + p.key + "/palette?codes=1.2.3.4.5&slot=7", 422, "from 0 to 4"},
+		{"/api/play/" + p.key + "/palette?codes=1.2.3.4.5&slot=7", 422, "in 0–4"},
 		{"/api/play/" + p.key + "/palette?codes=1.2.3.4.5&sort=size", 422, "usage, value, id, distance"},
-		{"/api/play/" + p.key + "/palette", 422, "missing"},
-		{"/api/play/" + p.key + "/check", 422, "missing"},
+		{"/api/play/" + p.key + "/palette", 422, "required: the code tuple"},
+		{"/api/play/" + p.key + "/check", 422, "required: the code tuple"},
 		{"/api/play/" + p.key + "/original.png?index=x", 422, "is not an image"},
 	} {
 		reply, raw := p.get(c.path)
@@ -240,10 +240,10 @@ func TestImagesAreTheContentOfTheirAddress(t *testing.T) {
 	first, raw := p.get(path)
 	_, again := p.get(path)
 	if !bytes.Equal(raw, again) || !strings.Contains(first.Header.Get("Cache-Control"), "immutable") {
-		t.Errorf("the same address: %v, kept as %q", bytes.Equal(raw, again), first.Header.Get("Cache-Control"))
+		t.Errorf("same URL: equal bytes %v, cached as %q", bytes.Equal(raw, again), first.Header.Get("Cache-Control"))
 	}
 	if _, other := p.get("/img/" + p.key + "/1.2.3.4.6.png"); bytes.Equal(raw, other) {
-		t.Error("another code gives the same picture")
+		t.Error("another code gives the same image")
 	}
 	small, err := png.Decode(bytes.NewReader(raw))
 	if err != nil || small.Bounds() != image.Rect(0, 0, 64, 64) {
@@ -252,13 +252,13 @@ func TestImagesAreTheContentOfTheirAddress(t *testing.T) {
 	reply, large := p.get(path + "?x=4&download")
 	big, err := png.Decode(bytes.NewReader(large))
 	if err != nil || big.Bounds() != image.Rect(0, 0, 256, 256) || big.At(255, 3) != small.At(63, 0) {
-		t.Errorf("four times as large: %v, %v", big.Bounds(), err)
+		t.Errorf("at 4×: %v, %v", big.Bounds(), err)
 	}
 	if got := reply.Header.Get("Content-Disposition"); !strings.HasPrefix(got, "attachment") {
-		t.Errorf("a download is %q", got)
+		t.Errorf("Content-Disposition of a download: %q", got)
 	}
 	if byRun, _ := p.get("/img/" + handlertest.RunID + "/1.2.3.4.5.png"); strings.Contains(byRun.Header.Get("Cache-Control"), "immutable") {
-		t.Error("a run's newest checkpoint changes, but its picture would be kept")
+		t.Error("a run's newest checkpoint changes, but its image is cached as immutable")
 	}
 }
 
@@ -308,7 +308,7 @@ func TestEncodeByIndexFactorsChanceAndUpload(t *testing.T) {
 	if err := png.Encode(&buf, wide); err != nil {
 		t.Fatal(err)
 	}
-	if _, got, _ := p.encode("image/png", buf.Bytes()); !strings.Contains(got.Said, "middle square") || !strings.HasPrefix(got.Original, "data:image/png;base64,") {
+	if _, got, _ := p.encode("image/png", buf.Bytes()); !strings.Contains(got.Said, "centre square") || !strings.HasPrefix(got.Original, "data:image/png;base64,") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -348,20 +348,20 @@ func TestEncodeRefusesWithASentence(t *testing.T) {
 		status int
 		want   string
 	}{
-		"not a picture":   {"image/png", []byte("this is text"), 422, "nsupported format"},
+		"not an image":    {"image/png", []byte("this is text"), 422, "nsupported format"},
 		"10,000 wide":     {"image/png", tenThousand.Bytes(), 422, "10000 × 8 pixels"},
 		"empty":           {"image/png", nil, 422, "empty"},
 		"too large":       {"image/png", make([]byte, play.MaxUpload+1<<17), 413, "larger than"},
-		"form without":    {noFileKind, noFile, 422, "no file named image"},
+		"form without":    {noFileKind, noFile, 422, `no file named \"image\"`},
 		"damaged form":    {"multipart/form-data", []byte("x"), 422, "form"},
 		"form cut off":    {wholeKind, whole[:len(whole)-20], 422, "the upload is incomplete"},
 		"no form at all":  {"multipart/form-data; boundary=x", []byte("zz"), 422, "the upload is incomplete"},
-		"too many pixels": {"image/png", many.Bytes(), 422, "8192 × 5000 pixels; choose one of at most 8192 on a side and 40 million"},
+		"too many pixels": {"image/png", many.Bytes(), 422, "8192 × 5000 pixels; choose one of at most 8192 on each side and 40 million"},
 		"two ways":        {"application/json", []byte(`{"index":3,"random":true}`), 422, "one of index, classes and random"},
-		"beyond the end":  {"application/json", []byte(`{"index":480000}`), 422, "numbered 0 to 479999"},
-		"negative":        {"application/json", []byte(`{"index":-1}`), 422, "numbered 0 to 479999"},
+		"beyond the end":  {"application/json", []byte(`{"index":480000}`), 422, "choose 0–479999"},
+		"negative":        {"application/json", []byte(`{"index":-1}`), 422, "choose 0–479999"},
 		"factor too high": {"application/json", []byte(`{"classes":[0,0,0,0,4,0]}`), 422, "class 4 of shape"},
-		"factor missing":  {"application/json", []byte(`{"classes":[0,0]}`), 422, "a tuple of 2"},
+		"factor missing":  {"application/json", []byte(`{"classes":[0,0]}`), 422, "one class per factor"},
 		"nothing named":   {"application/json", []byte(`{}`), 422, "give one of index, classes"},
 		"not JSON":        {"application/json", []byte(`{"index":`), 422, "JSON"},
 		"unknown key":     {"application/json", []byte(`{"indx":3}`), 422, "indx"},
@@ -418,7 +418,7 @@ func TestPaletteSwapsCheckAndUsage(t *testing.T) {
 	}
 	for i, e := range palette.Entries {
 		if i > 0 && e.Count > palette.Entries[i-1].Count {
-			t.Errorf("entry %d is used more than the one before", i)
+			t.Errorf("entry %d is used more than the previous one", i)
 		}
 		if want := fmt.Sprintf("/img/%s/1.2.%d.4.5.png", p.key, e.Code); e.Image != want || e.Count != usage.Usage.Counts[2][e.Code] || e.Unseen != (e.Count == 0) {
 			t.Errorf("entry %d: %+v", i, e)
@@ -448,7 +448,7 @@ func TestPaletteSwapsCheckAndUsage(t *testing.T) {
 	if reply, raw := p.get(api + "/truth?a=0&b=1&slots=x"); reply.StatusCode != 422 || !strings.Contains(string(raw), "slots=7.8") {
 		t.Errorf("the truth of slots x: %s %s", reply.Status, raw)
 	}
-	if reply, raw := p.get(api + "/truth?a=0&b=1&slots=99"); reply.StatusCode != 422 || !strings.Contains(string(raw), "no slot 99") {
+	if reply, raw := p.get(api + "/truth?a=0&b=1&slots=99"); reply.StatusCode != 422 || !strings.Contains(string(raw), "slot 99 does not exist") {
 		t.Errorf("the truth of slot 99: %s %s", reply.Status, raw)
 	}
 	var check struct {
@@ -466,8 +466,7 @@ func TestPaletteSwapsCheckAndUsage(t *testing.T) {
 	}
 }
 
-// A model whose slots hold real numbers is played with as the others: its codes stand for numbers, which the page, the palette and the
-// download write out.
+// A model with real-valued slots works like the others: its codes represent numbers, which the page, the palette and the download show.
 func TestRealNumbersPlay(t *testing.T) {
 	p := playgroundOf(t, "betavae")
 	api := "/api/play/" + p.key
@@ -499,14 +498,14 @@ func TestRealNumbersPlay(t *testing.T) {
 	for i, e := range palette.Entries {
 		value := (float64(e.Code) - 1024) / 64
 		if shown, err := strconv.ParseFloat(e.Text, 64); err != nil || shown != value || value != math.Round(4*value)/4 {
-			t.Errorf("code %d is written %q and stands for %v", e.Code, e.Text, value)
+			t.Errorf("code %d is shown as %q and represents %v", e.Code, e.Text, value)
 		}
 		if i > 0 && e.Code != palette.Entries[i-1].Code+16 {
 			t.Errorf("code %d follows %d", e.Code, palette.Entries[i-1].Code)
 		}
 	}
 	if reply, _ := p.get(palette.Entries[0].Image); reply.StatusCode != 200 {
-		t.Errorf("%s is answered %s", palette.Entries[0].Image, reply.Status)
+		t.Errorf("%s: %s", palette.Entries[0].Image, reply.Status)
 	}
 	var state struct{ Values, BValues []float64 }
 	p.getJSON(api+"/codes.json?codes=1024.1040.928.1024.0&b=7", &state)
@@ -519,9 +518,9 @@ func TestRealNumbersPlay(t *testing.T) {
 	}
 	p.getJSON(api+"/check?codes=1024.1024.1024.1024.2048", &check)
 	if len(check.Again) != p.m || check.Kept+len(check.Moved) != p.m || len(check.Moved) == 0 || check.Moved[len(check.Moved)-1] != 4 {
-		t.Errorf("an untrained encoder gives +16 back: %+v", check)
+		t.Errorf("an untrained encoder preserves +16: %+v", check)
 	}
-	if reply, raw := p.get("/img/" + p.key + "/1024.1040.928.1024.2049.png"); reply.StatusCode != 422 || !strings.Contains(string(raw), "codes 0 to 2048") {
+	if reply, raw := p.get("/img/" + p.key + "/1024.1040.928.1024.2049.png"); reply.StatusCode != 422 || !strings.Contains(string(raw), "codes 0–2048") {
 		t.Errorf("%s %s", reply.Status, raw)
 	}
 }
@@ -603,7 +602,7 @@ func TestSocketSendsPixelsWithTheirNumber(t *testing.T) {
 	for at := range 64 * 64 {
 		r, g, b, _ := img.At(at%64, at/64).RGBA()
 		if got := body[12+3*at : 15+3*at]; uint32(got[0]) != r>>8 || uint32(got[1]) != g>>8 || uint32(got[2]) != b>>8 {
-			t.Fatalf("pixel %d is %v over the socket, %d %d %d under its address", at, got, r>>8, g>>8, b>>8)
+			t.Fatalf("pixel %d is %v over the socket, %d %d %d by URL", at, got, r>>8, g>>8, b>>8)
 		}
 	}
 }
@@ -614,8 +613,8 @@ func TestSocketAnswersNonsenseWithASentenceAndGoesOn(t *testing.T) {
 	for _, c := range []struct{ message, seq, want string }{
 		{"hello", "0", "not valid JSON"},
 		{`{"seq":1,"codes":`, "0", "not valid JSON"},
-		{`{"seq":2,"codes":[]}`, "2", "0 code tuples"},
-		{`{"seq":3,"codes":[[1,2,3]]}`, "3", "3 codes are given; this checkpoint has 5 slots"},
+		{`{"seq":2,"codes":[]}`, "2", "got 0 code tuples"},
+		{`{"seq":3,"codes":[[1,2,3]]}`, "3", "got 3 codes; this checkpoint has 5 slots"},
 		{`{"seq":4,"codes":[[1,2,3,4,12]]}`, "4", "slot 4: code 12"},
 		{`{"seq":5,"codes":[[1,2,3,4,5]],"lane":"fast"}`, "5", "lane"},
 		{`{"seq":6,"codes":[[` + strings.Repeat("1,", 1<<20) + `1]]}`, "0", "too large (limit 65536 bytes)"},
@@ -633,7 +632,7 @@ func TestSocketAnswersNonsenseWithASentenceAndGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if kind, _, err := conn.ReadMessage(); err != nil || kind != websocket.BinaryMessage {
-		t.Errorf("after nonsense: kind %d, %v", kind, err)
+		t.Errorf("after invalid messages: kind %d, %v", kind, err)
 	}
 }
 
@@ -659,11 +658,11 @@ func TestSocketLatestWinsInItsLane(t *testing.T) {
 	for !answered[last] || !answered[1000] {
 		_, body, err := conn.ReadMessage()
 		if err != nil {
-			t.Fatalf("%v after %d answers", err, len(answered))
+			t.Fatalf("%v after %d replies", err, len(answered))
 		}
 		seq := binary.LittleEndian.Uint32(body)
 		if seq != 1000 && seq <= before {
-			t.Errorf("answer %d came after %d", seq, before)
+			t.Errorf("reply %d came after %d", seq, before)
 		}
 		if seq != 1000 {
 			before = seq
@@ -671,7 +670,7 @@ func TestSocketLatestWinsInItsLane(t *testing.T) {
 		answered[seq] = true
 	}
 	if len(answered) > last/2 {
-		t.Errorf("%d of %d requests were answered, though each took the place of the one before", len(answered), last)
+		t.Errorf("%d of %d requests got a reply, although each replaced the previous one", len(answered), last)
 	}
 }
 

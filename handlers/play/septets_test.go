@@ -10,7 +10,7 @@ import (
 	"slotscope/static"
 )
 
-// Septets hold any bytes, and nothing that a page would read otherwise.
+// Septets encode any bytes, without characters that HTML would alter.
 func TestSeptets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for length := range 300 {
@@ -25,18 +25,18 @@ func TestSeptets(t *testing.T) {
 		}
 		text := septets(raw)
 		if strings.ContainsAny(text, "\x00\n\r<") {
-			t.Fatalf("%d bytes are written with what a page cannot hold: %q", length, text)
+			t.Fatalf("the encoding of %d bytes has a forbidden character: %q", length, text)
 		}
 		if got := bytesOf(text, length); !bytes.Equal(got, raw) {
-			t.Fatalf("%d bytes come back as %v, want %v", length, got, raw)
+			t.Fatalf("%d bytes decode to %v, want %v", length, got, raw)
 		}
 	}
 	if n := len(septets(bytes.Repeat([]byte{0x5a, 0xc3}, 5000))); n > 11800 {
-		t.Errorf("10,000 bytes take %d", n)
+		t.Errorf("10,000 bytes encode to %d", n)
 	}
 }
 
-// bytesOf reads septets as static/play/boot.js does.
+// bytesOf decodes septets like static/play/boot.js.
 func bytesOf(text string, length int) []byte {
 	out, bits, held := make([]byte, 0, length), uint32(0), 0
 	put := func(v byte) {
@@ -57,7 +57,7 @@ func bytesOf(text string, length int) []byte {
 	return out
 }
 
-// Comments with lines of their own and indentation are left out, and nothing else.
+// bare removes comments on lines of their own and indentation, and nothing else.
 func TestBare(t *testing.T) {
 	const source = "// first\nconst a = 'http://x'; // stays\n\n  /** of b\n   * in lines */\n  b(a /* stays */);\n/* all */\nc `\n\\`;\n"
 	if got, want := bare(source), "const a = 'http://x'; // stays\n\nb(a /* stays */);\nc `\n\\`;\n"; got != want {
@@ -74,7 +74,7 @@ func TestBare(t *testing.T) {
 		}
 		for line := range strings.Lines(string(script)) {
 			if strings.Count(line, "`")%2 != 0 {
-				t.Errorf("%s: a template goes over several lines, whose indentation frozen pages lose: %s", name, line)
+				t.Errorf("%s: frozen pages lose the indentation within a multi-line template literal: %s", name, line)
 			}
 		}
 	}

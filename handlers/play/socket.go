@@ -20,19 +20,19 @@ import (
 
 // Limits of one socket of the playground.
 const (
-	playPongTime  = 60 * time.Second // without a pong for so long, the page is gone
+	playPongTime  = 60 * time.Second // without a pong for this long, the client has gone
 	playPingEvery = 54 * time.Second
 	playWriteTime = 10 * time.Second
 	playReadLimit = 64 << 10
 )
 
-// playUpgrader leaves CheckOrigin at its default: pages of this host only.
+// playUpgrader keeps the default CheckOrigin, which accepts pages of this host only.
 var playUpgrader = websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 32 << 10, WriteBufferPool: &sync.Pool{}}
 
-// socket decodes while something is dragged. The page sends {"seq":n,"codes":[[…],…],"lane":"held"} with 1 to 64 tuples; the
-// answer is a binary frame: seq uint32, count, H, W and C uint16, little-endian, then count · H · W · C bytes. In each lane
-// ("held", "strip", "rest", "palette", "beside", "aside", "many") a new request takes the place of the one before, which is then not answered. What is wrong with a
-// request is answered as {"seq":n,"error":"sentence"}.
+// socket decodes images interactively. The page sends {"seq":n,"codes":[[…],…],"lane":"held"} with 1–64 tuples. The reply is a binary frame,
+// little-endian: seq uint32; count, H, W and C uint16; then count · H · W · C bytes. In each lane ("held", "strip", "rest", "palette",
+// "beside", "aside", "many") a new request replaces the previous one, which then gets no reply. The reply to an invalid request is
+// {"seq":n,"error":"sentence"}.
 func (p *Play) socket(w http.ResponseWriter, r *http.Request) {
 	rm, release, err := p.open(r)
 	if err != nil {
@@ -42,7 +42,7 @@ func (p *Play) socket(w http.ResponseWriter, r *http.Request) {
 	defer release()
 	conn, err := playUpgrader.Upgrade(w, r, nil)
 	if err != nil {
-		return // the playUpgrader has answered
+		return // playUpgrader has written the error
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -55,15 +55,15 @@ func (p *Play) socket(w http.ResponseWriter, r *http.Request) {
 	tasks.Wait()
 }
 
-// playSocket has one reader, one writer, and a task for the newest request of each lane.
+// playSocket has one reader, one writer, and one task for the newest request of each lane.
 type playSocket struct {
 	room  playRoom
 	conn  *websocket.Conn
 	out   chan playFrame
-	lanes map[string]context.CancelFunc // of the reader alone
+	lanes map[string]context.CancelFunc // used by the reader only
 }
 
-// playFrame is a message on its way out.
+// playFrame is an outgoing message.
 type playFrame struct {
 	kind int
 	body []byte
@@ -79,7 +79,7 @@ func (s *playSocket) read(ctx context.Context, tasks *sync.WaitGroup) {
 	s.conn.SetReadDeadline(time.Now().Add(playPongTime))
 	s.conn.SetPongHandler(func(string) error { return s.conn.SetReadDeadline(time.Now().Add(playPongTime)) })
 	for {
-		_, message, err := s.conn.NextReader() // passes over what was left of the message before
+		_, message, err := s.conn.NextReader() // skips unread bytes of the previous message
 		if handlers.TimedOut(err) {
 			why := websocket.FormatCloseMessage(websocket.ClosePolicyViolation, fmt.Sprintf("no message for %v", playPongTime))
 			s.conn.WriteControl(websocket.CloseMessage, why, time.Now().Add(time.Second))
@@ -121,7 +121,7 @@ func (s *playSocket) read(ctx context.Context, tasks *sync.WaitGroup) {
 	}
 }
 
-// playLanes are the names that a request may give; without one it is what somebody holds.
+// playLanes maps the lane of a request to its name; the default is "held".
 var playLanes = map[string]string{"": "held", "held": "held", "strip": "strip", "rest": "rest", "palette": "palette", "beside": "beside", "aside": "aside", "many": "many"}
 
 func (s *playSocket) answer(ctx context.Context, in playRequest) {
@@ -138,7 +138,7 @@ func (s *playSocket) answer(ctx context.Context, in playRequest) {
 	}
 }
 
-// packImages writes a reply: seq, count, H, W, C, pixels.
+// packImages encodes a reply: seq, count, H, W, C, pixels.
 func packImages(seq uint32, images [][]byte, m *play.Model) []byte {
 	out := make([]byte, 0, 12+len(images)*m.Size())
 	out = binary.LittleEndian.AppendUint32(out, seq)
@@ -152,11 +152,11 @@ func packImages(seq uint32, images [][]byte, m *play.Model) []byte {
 }
 
 func playRefusal(seq uint32, text string) playFrame {
-	body, _ := json.Marshal(map[string]any{"seq": seq, "error": text}) // a number and a string: cannot fail
+	body, _ := json.Marshal(map[string]any{"seq": seq, "error": text}) // cannot fail
 	return playFrame{websocket.TextMessage, body}
 }
 
-// send hands a message to the writer; one that is out of date by then is dropped.
+// send passes a message to the writer, or drops it once ctx is done.
 func (s *playSocket) send(ctx context.Context, f playFrame) {
 	select {
 	case s.out <- f:

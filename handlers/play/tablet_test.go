@@ -6,7 +6,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// On a tablet nothing of what changed is cut, however long the values are.
+// On a tablet the table of changes is not clipped, even with long values.
 func TestReadingIsWholeOnATablet(t *testing.T) {
 	expect.Long(t)
 	b := openTiny(t, 820, 1180, "")

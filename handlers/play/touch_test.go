@@ -11,7 +11,7 @@ import (
 	"slotscope/model/expect"
 )
 
-// place is the middle of an element as a finger finds it, once it is in the middle of the window.
+// place scrolls an element to the centre of the window and returns its centre.
 func (b playBrowser) place(id string) handlertest.Place {
 	b.t.Helper()
 	b.Eval(fmt.Sprintf(`document.querySelector('[data-testid="%s"]').scrollIntoView({ block: 'center', behavior: 'instant' })`, id))
@@ -19,7 +19,7 @@ func (b playBrowser) place(id string) handlertest.Place {
 	return handlertest.Place{x, y}
 }
 
-// onAPhone opens the model that has learned where fingers touch.
+// onAPhone opens the trained model on a touch screen.
 func onAPhone(t *testing.T) (playBrowser, *handlertest.Hand) {
 	t.Helper()
 	b := openTiny(t, 390, 844, "?a=171626&b=309998")
@@ -29,7 +29,7 @@ func onAPhone(t *testing.T) (playBrowser, *handlertest.Hand) {
 	return b, hand
 }
 
-// A finger drags a whole group into A or into B; let go elsewhere, nothing changes; taps do the same as a drag.
+// Touch drags a whole group to A or B; releasing elsewhere changes nothing; taps do the same as a drag.
 func TestGroupsByTouch(t *testing.T) {
 	expect.Long(t)
 	b, hand := onAPhone(t)
@@ -52,12 +52,12 @@ func TestGroupsByTouch(t *testing.T) {
 	}
 	hand.Tap(b.place("play-undo"))
 	b.shows(strings.Join(a, "."))
-	drag("play-head-8") // which takes nothing
+	drag("play-head-8") // not a target
 	b.Wait(`document.getElementById('said').textContent`, "Nothing was changed.")
 	if got := b.row("a") + " " + b.row("b"); got != strings.Join(a, ".")+" "+strings.Join(other, ".") {
-		t.Errorf("let go elsewhere, the rows are %s", got)
+		t.Errorf("after releasing elsewhere, the rows are %s", got)
 	}
-	drag("play-slot-b-8") // into B it puts A's
+	drag("play-slot-b-8") // copies A's codes to B
 	b.Wait(`document.getElementById('said').textContent.startsWith('B has A’s floor hue')`, "true")
 	if got := b.row("a") + " " + b.row("b"); got != strings.Join(a, ".")+" "+floor(other, a) {
 		t.Errorf("the rows are %s", got)
@@ -69,7 +69,7 @@ func TestGroupsByTouch(t *testing.T) {
 	b.Wait(`document.documentElement.scrollWidth`, "390")
 }
 
-// A finger on the steps of training shows what an earlier one makes of the pair, and moves the table from side to side without the page.
+// Touch on the training-step slider shows the pair at an earlier step, and scrolls the table horizontally without the page.
 func TestSideBySideByTouch(t *testing.T) {
 	expect.Long(t)
 	handlertest.NeedsBrowser(t)

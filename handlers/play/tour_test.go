@@ -12,13 +12,13 @@ import (
 
 const tourCount = `document.querySelector('[data-testid=play-tour] .quiet')?.textContent`
 
-// The tour shows itself on the first visit only, in the live page and in the frozen one; the legend offers it again.
+// The tour starts on the first visit only, in the live page and in the frozen one; the legend can restart it.
 func TestTour(t *testing.T) {
 	expect.Long(t)
 	handlertest.NeedsBrowser(t)
 	file := frozenOf(t, "hrr", "betavae")
 	p := newPlayground(t)
-	b := playBrowser{p, handlertest.NewWindow(t)} // of a visitor who was never here
+	b := playBrowser{p, handlertest.NewWindow(t)} // first visit
 	b.Do(chromedp.EmulateViewport(1280, 800))
 	b.BeforePages(`self.remembered = localStorage.getItem('slotscope tour')`)
 	b.waitFor("usage")
@@ -34,7 +34,7 @@ func TestTour(t *testing.T) {
 		b.Do(chromedp.Reload())
 		b.Wait(`document.getElementById('play')?.dataset.ready`, "yes")
 		if strings.HasPrefix(address, "file:") && b.Eval(`self.remembered`) != "seen" {
-			// Headless Chromium on a busy machine forgets what a file's page has stored as soon as that page is gone.
+			// Headless Chromium on a busy machine may lose the storage of a file:// page when it is closed.
 			b.Wait(tourCount, "1 of 4")
 			b.Eval(`document.querySelector('#tour .plain').click()`)
 		}

@@ -16,7 +16,7 @@ import (
 	"slotscope/model/play"
 )
 
-// uncounted is a playground of the trained model in a folder of its own, where nothing is counted yet.
+// uncounted returns a playground of the trained model with a separate cache, where nothing is counted yet.
 func uncounted(t *testing.T) playground {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func uncounted(t *testing.T) playground {
 	return p
 }
 
-// While codes of a run are counted for the first time the playground begins with one pair, and says when from then on it begins with another.
+// While codes are first being counted, the playground opens with one pair. It shows a message once it opens with another.
 func TestFirstPairStaysUntilAnotherIsSaid(t *testing.T) {
 	handlertest.NeedsBrowser(t)
 	p := uncounted(t)
@@ -38,32 +38,32 @@ func TestFirstPairStaysUntilAnotherIsSaid(t *testing.T) {
 	first := b.Eval(pairOfThePage)
 	again := p.begins()
 	if status, _ := p.counted(); status == http.StatusAccepted && again != first {
-		t.Errorf("while codes are counted the playground begins with %s, and at the first visit with %s", again, first)
+		t.Errorf("while codes are counted, the playground opens with %s, but on the first visit with %s", again, first)
 	}
 	b.waitFor("usage")
 	_, pair := p.counted()
 	truest := fmt.Sprint(pair.A, " ", pair.B)
 	if truest == first {
-		t.Fatalf("the pair %s is also the one with most hits, so nothing is tested", first)
+		t.Fatalf("the pair %s is already the one with the most hits, so the test checks nothing", first)
 	}
-	b.Wait(`document.getElementById('truest').innerText`, fmt.Sprintf("From now on the playground begins with images %d and %d: swapping gives the true picture for %d of their %d groups.", pair.A, pair.B, pair.Hits, pair.Groups))
+	b.Wait(`document.getElementById('truest').innerText`, fmt.Sprintf("The playground now opens with images %d and %d: %d of their %d group swaps are hits.", pair.A, pair.B, pair.Hits, pair.Groups))
 	if got := b.Eval(pairOfThePage); got != first {
-		t.Errorf("the count put %s in the place of %s", got, first)
+		t.Errorf("counting replaced %[2]s by %[1]s", got, first)
 	}
 	b.Eval(`void document.querySelector('#truest a').click()`)
 	b.Wait(`document.getElementById('truest').hidden && `+pairOfThePage, truest)
 	if got := p.begins(); got != truest {
-		t.Errorf("after the count the playground begins with %s, want %s", got, truest)
+		t.Errorf("after counting, the playground opens with %s, want %s", got, truest)
 	}
 }
 
-// A visitor who leaves before the first count ends is told on return that the playground begins with another pair, and only once.
+// A user who leaves before the first count is complete is told once on return that the playground opens with another pair.
 func TestPairOfTheLastVisit(t *testing.T) {
 	expect.Long(t)
 	handlertest.NeedsBrowser(t)
 	p := uncounted(t)
 	b := browse(t, p, 1280, 900)
-	b.BeforePages(`const plain = fetch; window.fetch = (address, ...rest) => (String(address).endsWith('/usage') ? new Promise(() => {}) : plain(address, ...rest));`) // it leaves before it is told
+	b.BeforePages(`const plain = fetch; window.fetch = (address, ...rest) => (String(address).endsWith('/usage') ? new Promise(() => {}) : plain(address, ...rest));`) // usage never arrives before the user leaves
 	b.open("/play?checkpoint=" + p.key)
 	first := b.Eval(pairOfThePage)
 	b.Do(chromedp.Navigate("about:blank"))
@@ -71,17 +71,17 @@ func TestPairOfTheLastVisit(t *testing.T) {
 	_, pair := p.counted()
 	b.open("/play?checkpoint=" + p.key)
 	b.Wait(pairOfThePage, fmt.Sprint(pair.A, " ", pair.B))
-	b.Wait(`document.getElementById('truest').innerText`, "All codes have been counted since your last visit. The playground now begins with this pair, whose swaps give the true picture most often; before, it began with images "+strings.Replace(first, " ", " and ", 1)+".")
+	b.Wait(`document.getElementById('truest').innerText`, "Counting has finished since your last visit. The playground now opens with this pair, which has the most swap hits; before, it opened with images "+strings.Replace(first, " ", " and ", 1)+".")
 	b.Eval(`void document.querySelector('#truest a').click()`)
 	b.Wait(pairOfThePage+` + document.getElementById('truest')?.hidden`, first+"true")
 	b.open("/play?checkpoint=" + p.key)
 	b.Wait(`document.getElementById('truest').hidden`, "true")
 }
 
-// pairOfThePage are the images that a page shows.
+// pairOfThePage evaluates to the images that the page shows.
 const pairOfThePage = `((q) => q.get('a') + ' ' + q.get('b'))(new URLSearchParams(location.search))`
 
-// begins is the pair that the playground begins with.
+// begins returns the pair that the playground opens with.
 func (p playground) begins() string {
 	p.t.Helper()
 	reply, err := http.Get(p.url + "/play?checkpoint=" + p.key)
@@ -93,7 +93,7 @@ func (p playground) begins() string {
 	return q.Get("a") + " " + q.Get("b")
 }
 
-// counted is the status of the count, and once it is done its pair.
+// counted returns the status of counting and, once complete, its pair.
 func (p playground) counted() (status int, pair play.TruePair) {
 	p.t.Helper()
 	reply, err := http.Get(p.url + "/api/play/" + p.key + "/usage")

@@ -9,7 +9,7 @@ import (
 	"slotscope/model/play"
 )
 
-// truth answers what swapping some slots of B into A should give: the dataset's picture, and whether the decoded swap is it.
+// truth returns the true image of swapping some slots of B into A, from the dataset, and whether the decoded swap matches it.
 func (p *Play) truth(w http.ResponseWriter, r *http.Request) error {
 	rm, s, release, err := p.opened(r)
 	if err != nil {
@@ -18,10 +18,10 @@ func (p *Play) truth(w http.ResponseWriter, r *http.Request) error {
 	defer release()
 	slots, err := play.ParseCodes(r.URL.Query().Get("slots"))
 	if err != nil {
-		return model.Invalid{"slots": "name the slots to swap, joined by dots, as in slots=7.8"}
+		return model.Invalid{"slots": "give the slots to swap, separated by dots, such as slots=7.8"}
 	}
 	if s.a.index < 0 || s.b.index < 0 {
-		return model.Invalid{"a": "the true picture is known for images of the dataset only; choose a and b by index"}
+		return model.Invalid{"a": "a true image exists only for dataset images; choose a and b by index"}
 	}
 	usage, err := p.counted(rm)
 	if err != nil {
@@ -41,11 +41,11 @@ func (p *Play) truth(w http.ResponseWriter, r *http.Request) error {
 	}{t, fmt.Sprintf("/api/play/%s/original.png?index=%d", rm.source.Key, t.Index)})
 }
 
-// counted is how slots take codes, which tells the factors that they own; model.ErrConflict while that is being counted.
+// counted returns the code counts, which determine the factors that own slots, or model.ErrConflict while counting.
 func (p *Play) counted(rm playRoom) (*play.Usage, error) {
 	usage := p.Library.Usage(rm.source).Usage
 	if usage == nil {
-		return nil, fmt.Errorf("the factors of the slots are being counted; try again in a moment: %w", model.ErrConflict)
+		return nil, fmt.Errorf("codes are still being counted; try again in a moment: %w", model.ErrConflict)
 	}
 	return usage, nil
 }

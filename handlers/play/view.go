@@ -18,7 +18,7 @@ import (
 	ui "slotscope/views/play"
 )
 
-// view draws a state: addresses of images rather than images, so that the page is there before they are decoded.
+// view returns the view of a state. It holds image URLs rather than pixels, so that the page loads before images are decoded.
 func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	m, key := rm.model.Config.M, rm.source.Key
 	v := ui.PlayView{
@@ -37,7 +37,7 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	if err == nil {
 		v.Dataset = datasetView(set.Info())
 	} else {
-		v.Problem = "The dataset of this checkpoint is not available here, so you can only upload images or enter codes: " + err.Error() + "."
+		v.Problem = "This checkpoint’s dataset is not available, so you can only upload images or edit codes: " + err.Error() + "."
 	}
 	v.A, v.B = rm.sideView("A", s.a), rm.sideView("B", s.b)
 	usage := rm.play.Library.Usage(rm.source)
@@ -57,7 +57,7 @@ func (rm playRoom) view(ctx context.Context, s playState) (ui.PlayView, error) {
 	return v, nil
 }
 
-// offer lists the checkpoints that may be opened, and those that may stand beside this one.
+// offer lists the checkpoints to open and those to compare side by side.
 func (rm playRoom) offer(v *ui.PlayView) {
 	key := rm.source.Key
 	contrast := rm.play.contrast(rm.source)
@@ -75,7 +75,7 @@ func (rm playRoom) offer(v *ui.PlayView) {
 	}
 }
 
-// swapCells are the images of A with one slot of B each.
+// swapCells returns A with each single slot of B.
 func (rm playRoom) swapCells(s playState) (cells []ui.PlayCell) {
 	swaps := play.Swaps(s.codes, s.bcodes)
 	for i := range swaps {
@@ -89,7 +89,7 @@ func (rm playRoom) swapCells(s playState) (cells []ui.PlayCell) {
 	return cells
 }
 
-// stripCells are the images on the way from A to B, a slot more in each.
+// stripCells returns the steps from A to B, each with one more slot swapped.
 func (rm playRoom) stripCells(s playState) (cells []ui.PlayCell) {
 	for j, t := range play.Interpolation(s.codes, s.bcodes, s.order) {
 		cell := ui.PlayCell{Slot: -1, Codes: play.FormatCodes(t), Image: imageURL(rm.source.Key, t)}
@@ -102,7 +102,7 @@ func (rm playRoom) stripCells(s playState) (cells []ui.PlayCell) {
 	return cells
 }
 
-// palette is what the slot in hand may hold, the codes in use first.
+// palette returns the first page of codes for the selected slot.
 func (rm playRoom) palette(s playState, usage *play.Usage, slots []ui.PlaySlot) (entries []ui.PlayEntry) {
 	for _, e := range rm.entries(usage, slots[s.slot], paletteQuery{slot: s.slot, codes: s.codes, sort: rm.firstOrder(), filter: "used", limit: paletteLimit}).Entries {
 		to := s
@@ -114,7 +114,7 @@ func (rm playRoom) palette(s playState, usage *play.Usage, slots []ui.PlaySlot) 
 	return entries
 }
 
-// firstOrder is how the palette is sorted at first: real numbers by size, codes by what they stand for.
+// firstOrder returns the initial sort order of the palette: real numbers by size, codes by factor value.
 func (rm playRoom) firstOrder() string {
 	if rm.model.Continuous() {
 		return "id"
@@ -122,7 +122,7 @@ func (rm playRoom) firstOrder() string {
 	return "value"
 }
 
-// contrast is what stands beside a shipped HRR model at first: a shipped β-VAE, where there is one.
+// contrast returns the checkpoint initially shown beside a shipped HRR model: a shipped β-VAE, if there is one.
 func (p *Play) contrast(src play.Source) string {
 	shipped, err := play.Shipped()
 	if err != nil || !slices.ContainsFunc(shipped, func(s play.Source) bool { return s.Key == src.Key }) {
@@ -131,7 +131,7 @@ func (p *Play) contrast(src play.Source) string {
 	return play.Contrast(shipped, src)
 }
 
-// slot is what a slot and its codes are called.
+// slot returns a slot with its name and those of its codes.
 func (rm playRoom) slot(ctx context.Context, u *play.Usage, slot int) (ui.PlaySlot, error) {
 	names, err := rm.play.Library.Names(rm.source)
 	if err != nil {
@@ -140,7 +140,7 @@ func (rm playRoom) slot(ctx context.Context, u *play.Usage, slot int) (ui.PlaySl
 	return rm.slots(u, rm.dataset(ctx), names)[slot], nil
 }
 
-// dataset is nil where it cannot be opened.
+// dataset returns the checkpoint's dataset, or nil if it cannot be opened.
 func (rm playRoom) dataset(ctx context.Context) *ui.PlayDataset {
 	set, err := rm.play.Library.Set(ctx, rm.source.Config.Dataset)
 	if err != nil {
@@ -157,7 +157,7 @@ func optionText(src play.Source) string {
 	return fmt.Sprintf("%s · %s %s · step %s", src.Title, model.ModelTitle(src.Config.Model), src.Config.Preset, grouped(src.Step))
 }
 
-// about is one sentence on where a checkpoint comes from.
+// playAbout returns one sentence on the origin of a checkpoint.
 func playAbout(src play.Source) string {
 	c := src.Config
 	text := fmt.Sprintf("%s, %s, seed %d, %s steps of %d images", model.ModelTitle(c.Model), c.Preset, c.Seed, grouped(src.Step), c.Batch)
@@ -172,7 +172,7 @@ func playAbout(src play.Source) string {
 	return text + "."
 }
 
-// playOrigin is where a checkpoint comes from in a few words.
+// playOrigin returns the abbreviated origin of a checkpoint.
 func playOrigin(src play.Source) string {
 	text := fmt.Sprintf("Seed %d", src.Config.Seed)
 	if src.Card != nil {
@@ -185,7 +185,7 @@ func playOrigin(src play.Source) string {
 	return text
 }
 
-// grouped writes a number with a comma between thousands.
+// grouped formats a number with thousands separators.
 func grouped(n int) string {
 	text := strconv.Itoa(n)
 	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
@@ -211,7 +211,7 @@ func datasetView(info data.Info) *ui.PlayDataset {
 	return d
 }
 
-// plainName writes a factor's name as words.
+// plainName returns a factor's name with spaces for underscores.
 func plainName(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
 func (rm playRoom) sideView(name string, s playSide) ui.PlaySide {
@@ -222,7 +222,7 @@ func (rm playRoom) sideView(name string, s playSide) ui.PlaySide {
 	return v
 }
 
-// slots are the headings of the columns.
+// slots returns the column headings.
 func (rm playRoom) slots(u *play.Usage, set *ui.PlayDataset, names play.Names) []ui.PlaySlot {
 	out := make([]ui.PlaySlot, rm.model.Config.M)
 	for i := range out {
@@ -235,7 +235,7 @@ func (rm playRoom) slots(u *play.Usage, set *ui.PlayDataset, names play.Names) [
 		for f, name := range u.Factors {
 			share := float64(u.Ownership.NMI[f][i])
 			if math.IsNaN(share) {
-				share = 0 // a factor of one value
+				share = 0 // a factor with one value
 			}
 			out[i].Shares = append(out[i].Shares, views.FactorShare{Factor: plainName(name), Share: share})
 		}
@@ -247,7 +247,7 @@ func (rm playRoom) slots(u *play.Usage, set *ui.PlayDataset, names play.Names) [
 	return out
 }
 
-// codesOf names codes by the values of the factors that they stand for.
+// codesOf names codes by the factor values that they represent.
 func codesOf(meanings []play.Meaning, set *ui.PlayDataset) []ui.PlayCode {
 	out := make([]ui.PlayCode, len(meanings))
 	for n, m := range meanings {
@@ -265,7 +265,7 @@ func codesOf(meanings []play.Meaning, set *ui.PlayDataset) []ui.PlayCode {
 	return out
 }
 
-// called puts a person's names of codes before those by factor value.
+// called replaces code names by user-chosen ones.
 func called(codes []ui.PlayCode, names map[int]string) []ui.PlayCode {
 	for n, c := range codes {
 		if name := names[c.Code]; name != "" {
@@ -290,7 +290,7 @@ func valueNames(f ui.PlayFactor, classes []int) string {
 	return strings.Join(names, "/")
 }
 
-// huesOf are the colours of a hue's values, which are fractions of the circle; nil where a value is no number.
+// huesOf returns CSS colours of a hue's values, which are fractions of a turn; nil if a value is not a number.
 func huesOf(f ui.PlayFactor, classes []int) (colours []string) {
 	for _, c := range slices.Sorted(slices.Values(classes)) {
 		turn, err := strconv.ParseFloat(f.Values[c], 64)
@@ -302,7 +302,7 @@ func huesOf(f ui.PlayFactor, classes []int) (colours []string) {
 	return colours
 }
 
-// groups are the slots of each factor, in the order of factors; slots without one come last, each by itself.
+// groups returns the slots of each factor, in factor order. Slots without a factor come last, one group each.
 func (rm playRoom) groups(s playState, u *play.Usage, slots []ui.PlaySlot, names play.Names) (out []ui.PlayGroup) {
 	grouped := make([]bool, len(slots))
 	add := func(g ui.PlayGroup) {
@@ -358,7 +358,7 @@ func (rm playRoom) slotHref(s playState, i int) string {
 	return playAddress(rm.source.Key, q) + "#palette"
 }
 
-// moved is the address at which place j of the strip's order has moved by one; empty where it cannot.
+// moved returns the URL with position j of the strip's order moved by one, or "" if it is at the end.
 func (rm playRoom) moved(s playState, j, by int) string {
 	if j+by < 0 || j+by >= len(s.order) {
 		return ""

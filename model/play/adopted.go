@@ -8,7 +8,7 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// adopted is a model that runs as a program of its own. Numbers of its slots lie on the grid after they were shifted and scaled.
+// adopted is a model that runs as an external program. Real-valued slots are mapped to the grid by code = (number − offset)/unit.
 type adopted struct {
 	model        *adopt.Model
 	offset, unit []float32 // [m]

@@ -14,31 +14,32 @@ import (
 	"slotscope/model/whole"
 )
 
-// Sample is what a checkpoint's encoder makes of images drawn at random from its dataset, the same images for all checkpoints.
+// Sample is a checkpoint's encoding of random images from its dataset, the same images for all checkpoints.
 type Sample struct {
-	Index   []int   `json:"index"`   // [n] numbers of the images
-	Entries [][]int `json:"entries"` // [n][m] places among Entries
+	Index   []int   `json:"index"`   // [n] indices of the images
+	Entries [][]int `json:"entries"` // [n][m] positions in Model.Entries
 }
 
-// LifeImages are encoded with each of a run's checkpoints to say when a code is born and when it dies: the first of every sample.
+// LifeImages is the number of images encoded with each of a run's checkpoints, to determine when a code is first and last used. They are the
+// first images of every sample.
 const LifeImages = UsageEarly
 
-// Sampling is how far a sample and the lives of a run's codes have come.
+// Sampling is the progress of a sample and of the lives of a run's codes.
 type Sampling struct {
-	Sample *Sample // nil until it is there
-	Lives  []Life  // of the run's checkpoints, ascending; nil until all are there
+	Sample *Sample // nil until complete
+	Lives  []Life  // of the run's checkpoints, ascending by step; nil until complete
 	Done   int     // images encoded, over all checkpoints
 	Of     int
-	Err    error // why there will be none
+	Err    error // why sampling failed
 }
 
-// Life is how often entries are taken at a step of training.
+// Life is the entries used at one step of training.
 type Life struct {
 	Step    int
 	Entries [][]int // [LifeImages][m]
 }
 
-// Carried are the places in Index of the images in which slot i takes an entry.
+// Carried returns the positions in Index of the images with an entry in a slot.
 func (s *Sample) Carried(slot, entry int) (rows []int) {
 	for n, e := range s.Entries {
 		if e[slot] == entry {
@@ -48,7 +49,7 @@ func (s *Sample) Carried(slot, entry int) (rows []int) {
 	return rows
 }
 
-// Share is the fraction of a life's images in which slot i takes an entry.
+// Share returns the fraction of a life's images with an entry in a slot.
 func (l Life) Share(slot, entry int) float64 {
 	taken := 0
 	for _, e := range l.Entries {
@@ -59,7 +60,7 @@ func (l Life) Share(slot, entry int) float64 {
 	return float64(taken) / float64(max(1, len(l.Entries)))
 }
 
-// Born is the first of some lives in which an entry is taken, and Died the first after its last; −1 where there is none.
+// Born returns the positions of the first life in which an entry is used and of the first one after its last use; −1 if there is none.
 func Born(lives []Life, slot, entry int) (born, died int) {
 	taken := func(l Life) bool { return l.Share(slot, entry) > 0 }
 	born = slices.IndexFunc(lives, taken)
@@ -75,7 +76,7 @@ func Born(lives []Life, slot, entry int) (born, died int) {
 	return born, died
 }
 
-// Probability is a fraction of n trials with its 95 % interval after Wilson.
+// Probability is a fraction of n trials with its 95% Wilson interval.
 type Probability struct {
 	Taken int     `json:"taken"`
 	Of    int     `json:"of"`
@@ -84,7 +85,7 @@ type Probability struct {
 	High  float64 `json:"high"`
 }
 
-// NewProbability is taken of n.
+// NewProbability returns the probability of taken out of n.
 //
 //	(p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n)            Wilson 1927, z = 1.96
 func NewProbability(taken, n int) Probability {
@@ -97,7 +98,7 @@ func NewProbability(taken, n int) Probability {
 	return Probability{taken, n, p, max(0, (middle-half)/(1+z*z/m)), min(1, (middle+half)/(1+z*z/m))}
 }
 
-// Values are the probabilities of a factor's values among rows of a sample, classes being those of the whole sample.
+// Values returns the probability of each value of a factor among rows of a sample. classes are those of the whole sample.
 func Values(classes [][]int, factor, values int, rows []int) []Probability {
 	counts := make([]int, values)
 	for _, n := range rows {
@@ -110,7 +111,7 @@ func Values(classes [][]int, factor, values int, rows []int) []Probability {
 	return out
 }
 
-// Classes are the factor values of a sample's images.
+// Classes returns the factor values of a sample's images.
 func (s *Sample) Classes(set data.Set) ([][]int, error) {
 	factors := len(set.Info().Factors)
 	flat := make([]int, len(s.Index)*factors)
@@ -124,8 +125,8 @@ func (s *Sample) Classes(set data.Set) ([][]int, error) {
 	return out, nil
 }
 
-// Sample says which entries a checkpoint takes on UsageImages images, and on the first of them at every checkpoint of its run: from the
-// data folder where that was encoded before, else it starts in the background and says how far that is. It never waits.
+// Sample returns the entries of a checkpoint on UsageImages images, and on the first LifeImages of them for every checkpoint of its run. If
+// they are not in the data folder, it starts encoding in the background and returns the progress. It does not block.
 func (l *Library) Sample(src Source) Sampling {
 	l.mu.Lock()
 	c, ok := l.samples[src.Key]
@@ -172,7 +173,7 @@ func (l *Library) encodeSamples(src Source, c *guarded[Sampling]) {
 	}
 }
 
-// lifeSteps are the checkpoints of a source's run, ascending; those that cannot be read are passed over.
+// lifeSteps returns the checkpoints of a source's run, ascending by step. It skips unreadable ones.
 func (l *Library) lifeSteps(src Source) (out []Source) {
 	if src.Run == "" {
 		return nil
@@ -185,7 +186,7 @@ func (l *Library) lifeSteps(src Source) (out []Source) {
 	return out
 }
 
-// sampleOf encodes the first n images of the sample, or takes what is kept of them.
+// sampleOf returns the first n images of the sample, from the data folder if they are saved there.
 func (l *Library) sampleOf(src Source, set data.Set, n int, progress func(done int)) (*Sample, error) {
 	index := drawShuffled(UsageImages, set.Info().Len)
 	index = index[:min(n, len(index))]
@@ -224,7 +225,7 @@ func (l *Library) samplePath(src Source) string {
 	return filepath.Join(l.dir, "cache", "play", src.Key+".sample.json")
 }
 
-// loadSample reads what saveSample wrote, where it begins with these images.
+// loadSample reads a saved sample; fs.ErrNotExist is in the chain if it does not start with these images.
 func loadSample(path string, m int, index []int) (*Sample, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -241,7 +242,7 @@ func loadSample(path string, m int, index []int) (*Sample, error) {
 
 func saveSample(path string, s *Sample) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("keeping the sample: %w", err)
+		return fmt.Errorf("saving the sample: %w", err)
 	}
 	raw, err := json.Marshal(s)
 	if err == nil {
@@ -251,7 +252,7 @@ func saveSample(path string, s *Sample) error {
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("keeping the sample: %w", err)
+		return fmt.Errorf("saving the sample: %w", err)
 	}
 	return nil
 }
@@ -259,10 +260,10 @@ func saveSample(path string, s *Sample) error {
 // Neighbour is an entry with its distance to another.
 type Neighbour struct {
 	Code     int     `json:"code"`
-	Distance float64 `json:"distance"` // of the mean distance between entries
+	Distance float64 `json:"distance"` // relative to the mean distance between entries
 }
 
-// Neighbours are the entries of slot i nearest to one of its codes, nearest first; none where the checkpoint has no codebook.
+// Neighbours returns at most the given number of a slot's entries nearest to one of its codes, nearest first; none without a codebook.
 func (m *Model) Neighbours(slot, code, most int) ([]Neighbour, error) {
 	distances, err := m.Distances(slot, code)
 	if err != nil || distances == nil {
@@ -278,5 +279,5 @@ func (m *Model) Neighbours(slot, code, most int) ([]Neighbour, error) {
 	return out[:min(most, len(out))], nil
 }
 
-// Entry is the place among Entries of what is nearest to a code.
+// Entry returns the position in Entries of the entry nearest to a code.
 func (m *Model) Entry(code int) int { return m.entry(code) }

@@ -13,7 +13,7 @@ import (
 	"slotscope/model/play"
 )
 
-// sampled waits for a source's sample and lives.
+// sampled waits for and returns a source's sample and lives.
 func sampled(t *testing.T, lib *play.Library, src play.Source) play.Sampling {
 	t.Helper()
 	for {
@@ -28,7 +28,7 @@ func sampled(t *testing.T, lib *play.Library, src play.Source) play.Sampling {
 	}
 }
 
-// The sample agrees with the count of codes, is kept, and is the same images at every checkpoint.
+// The sample agrees with the code counts, is saved, and has the same images for every checkpoint.
 func TestSample(t *testing.T) {
 	dir := t.TempDir()
 	for step, seed := range map[int]int64{3: 1, 7: 2} {
@@ -52,7 +52,7 @@ func TestSample(t *testing.T) {
 	}
 	for i := range 2 {
 		if !slices.Equal(s.Lives[1].Entries[i], s.Sample.Entries[i]) {
-			t.Error("the newest checkpoint's life is not the beginning of its sample")
+			t.Error("the newest checkpoint's life is not the start of its sample")
 		}
 	}
 	set, err := lib.Set(t.Context(), "shapes3d-synthetic")
@@ -71,15 +71,15 @@ func TestSample(t *testing.T) {
 	for slot, counts := range usage.Counts {
 		for entry, n := range counts {
 			if got := len(s.Sample.Carried(slot, entry)); got != n {
-				t.Fatalf("slot %d, entry %d: %d images carry it, %d are counted", slot, entry, got, n)
+				t.Fatalf("slot %d, entry %d: on %d images of the sample, but counted on %d", slot, entry, got, n)
 			}
 		}
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "cache", "play", "*.sample.json"))
 	if len(files) != 2 {
-		t.Fatalf("kept %v", files)
+		t.Fatalf("saved %v", files)
 	}
-	s.Sample.Entries[0][0] = 1 - min(1, s.Sample.Entries[0][0]) // what is read again shows that it was read
+	s.Sample.Entries[0][0] = 1 - min(1, s.Sample.Entries[0][0]) // a marker, to detect that the file is read
 	raw, err := json.Marshal(s.Sample)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "cache", "play", src.Key+".sample.json"), raw, 0o644)
@@ -89,7 +89,7 @@ func TestSample(t *testing.T) {
 	}
 	again, src := open()
 	if got := sampled(t, again, src).Sample.Entries[0]; !slices.Equal(got, s.Sample.Entries[0]) {
-		t.Errorf("not read from the folder: %v", got)
+		t.Errorf("the sample was not read from the folder: %v", got)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestBorn(t *testing.T) {
 	}
 }
 
-// Known values of Wilson's interval: 8 of 10, and the ends.
+// Known values of Wilson's interval: 8 of 10, and the extremes.
 func TestProbability(t *testing.T) {
 	for _, c := range []struct {
 		taken, of int

@@ -8,7 +8,7 @@ import (
 	"slotscope/model"
 )
 
-// FormatCodes writes a tuple as it stands in addresses: "17.301.4".
+// FormatCodes formats a tuple for use in URLs: "17.301.4".
 func FormatCodes(codes []int) string {
 	b := make([]byte, 0, 4*len(codes))
 	for i, c := range codes {
@@ -20,34 +20,34 @@ func FormatCodes(codes []int) string {
 	return string(b)
 }
 
-// ParseCodes reads a tuple as addresses write it; whether a model has such codes, Check says.
+// ParseCodes parses a tuple in the format of FormatCodes. It does not check whether a model has these codes; see Model.Check.
 func ParseCodes(text string) ([]int, error) {
 	if text == "" {
-		return nil, model.Invalid{"codes": "no codes are given; they are whole numbers joined by dots, as in 17.301.4"}
+		return nil, model.Invalid{"codes": "missing; give whole numbers separated by dots, such as 17.301.4"}
 	}
 	parts := strings.Split(text, ".")
 	if len(parts) > maxSlots {
-		return nil, model.Invalid{"codes": fmt.Sprintf("%d codes are given; no model has more than %d slots", len(parts), maxSlots)}
+		return nil, model.Invalid{"codes": fmt.Sprintf("got %d codes; models have at most %d slots", len(parts), maxSlots)}
 	}
 	codes := make([]int, len(parts))
 	for i, p := range parts {
 		c, err := strconv.Atoi(p)
 		if err != nil || c < 0 || strconv.Itoa(c) != p {
-			return nil, model.Invalid{"codes": fmt.Sprintf("slot %d: %q is not a code, a whole number from 0", i, p)}
+			return nil, model.Invalid{"codes": fmt.Sprintf("slot %d: %q is not a code; use a whole number ≥ 0", i, p)}
 		}
 		codes[i] = c
 	}
 	return codes, nil
 }
 
-// maxSlots is the largest m that a configuration may name.
+// maxSlots is the largest m in a configuration.
 const maxSlots = 64
 
-// Check says which code of which slot the model does not have: a tuple is m codes from 0.
+// Check returns a model.Invalid if a tuple does not have m codes, or naming the first code that the model does not have.
 func (m *Model) Check(tuples ...[]int) error {
 	for _, t := range tuples {
 		if len(t) != m.Config.M {
-			return model.Invalid{"codes": fmt.Sprintf("%d codes are given; this checkpoint has %d slots", len(t), m.Config.M)}
+			return model.Invalid{"codes": fmt.Sprintf("got %d codes; this checkpoint has %d slots", len(t), m.Config.M)}
 		}
 		for i, c := range t {
 			if err := m.CheckCode(i, c); err != nil {
@@ -58,18 +58,18 @@ func (m *Model) Check(tuples ...[]int) error {
 	return nil
 }
 
-// CheckCode says whether slot i can take code c.
+// CheckCode returns a model.Invalid if there is no slot i or no code c.
 func (m *Model) CheckCode(i, c int) error {
 	if i < 0 || i >= m.Config.M {
-		return model.Invalid{"slot": fmt.Sprintf("slot %d does not exist; this checkpoint has slots 0 to %d", i, m.Config.M-1)}
+		return model.Invalid{"slot": fmt.Sprintf("slot %d does not exist; this checkpoint has slots 0–%d", i, m.Config.M-1)}
 	}
 	if c < 0 || c >= m.Codes() {
-		return model.Invalid{"codes": fmt.Sprintf("slot %d: code %d does not exist; this checkpoint has codes 0 to %d", i, c, m.Codes()-1)}
+		return model.Invalid{"codes": fmt.Sprintf("slot %d: code %d does not exist; this checkpoint has codes 0–%d", i, c, m.Codes()-1)}
 	}
 	return nil
 }
 
-// ParseOrder reads the order in which the strip swaps slots: every slot once, as in "3.0.1". Empty is 0, 1, … m−1.
+// ParseOrder parses the order in which the strip swaps slots: each slot once, such as "3.0.1". The default is 0, 1, … m−1.
 func ParseOrder(text string, m int) ([]int, error) {
 	order := make([]int, m)
 	for i := range order {
@@ -80,12 +80,12 @@ func ParseOrder(text string, m int) ([]int, error) {
 	}
 	given, err := ParseCodes(text)
 	if err != nil || len(given) != m {
-		return nil, model.Invalid{"order": fmt.Sprintf("%q does not name each of the %d slots once, as %s does", text, m, FormatCodes(order))}
+		return nil, model.Invalid{"order": fmt.Sprintf("%q does not list each of the %d slots once, such as %s", text, m, FormatCodes(order))}
 	}
 	seen := make([]bool, m)
 	for _, i := range given {
 		if i < 0 || i >= m || seen[i] {
-			return nil, model.Invalid{"order": fmt.Sprintf("%q does not name each of the %d slots once, as %s does", text, m, FormatCodes(order))}
+			return nil, model.Invalid{"order": fmt.Sprintf("%q does not list each of the %d slots once, such as %s", text, m, FormatCodes(order))}
 		}
 		seen[i] = true
 	}

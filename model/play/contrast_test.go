@@ -11,7 +11,7 @@ import (
 	"slotscope/model/shipped"
 )
 
-// shippedAs writes a folder as those of the program's shipped runs, and reads it as they are read.
+// shippedAs writes a folder like those of shipped runs, and reads it the same way.
 func shippedAs(t *testing.T, name, dataset string, seed int64) Source {
 	t.Helper()
 	cfg, err := model.Default(name, "tiny", dataset)
@@ -43,7 +43,7 @@ func shippedAs(t *testing.T, name, dataset string, seed int64) Source {
 	return src
 }
 
-// Beside a shipped HRR model stands the first shipped β-VAE of its dataset, and nothing beside another.
+// A shipped HRR model is initially compared to the first shipped β-VAE of its dataset; other models are compared to none.
 func TestContrast(t *testing.T) {
 	hrr := shippedAs(t, "hrr", "shapes3d-synthetic", 1)
 	vae, later := shippedAs(t, "betavae", "shapes3d-synthetic", 2), shippedAs(t, "betavae", "shapes3d-synthetic", 3)

@@ -17,7 +17,7 @@ import (
 	"slotscope/model/shipped"
 )
 
-// Card tells how a shipped checkpoint came to be.
+// Card describes the training and the scores of a shipped checkpoint.
 type Card struct {
 	Dataset string             `json:"dataset"`
 	Model   string             `json:"model"`
@@ -27,11 +27,11 @@ type Card struct {
 	Batch   int                `json:"batch"`
 	Engine  string             `json:"engine"`
 	Program string             `json:"program"` // revision that trained it
-	Scores  map[string]float64 `json:"scores"`  // by name with unit, as "PSNR (dB)"
+	Scores  map[string]float64 `json:"scores"`  // by name with unit, such as "PSNR (dB)"
 	Note    string             `json:"note"`
 }
 
-// Default is the shipped checkpoint that is shown first; model.ErrNotFound is in the chain of a build without one.
+// Default returns the shipped checkpoint that is shown first; model.ErrNotFound is in the chain if the build has none.
 func Default() (Source, error) {
 	all, err := Shipped()
 	if err != nil {
@@ -43,11 +43,11 @@ func Default() (Source, error) {
 	return all[0], nil
 }
 
-// Shipped are the checkpoints inside the program, the one shown first first.
+// Shipped returns the checkpoints embedded in the program, in the order in which they are shown.
 func Shipped() ([]Source, error) { return shippedSources() }
 
-// Contrast is the key of the checkpoint to show beside an HRR model at first: the first β-VAE among some on the same dataset; empty where
-// there is none, or src is another model.
+// Contrast returns the key of the checkpoint initially shown beside an HRR model: the first β-VAE in among with the same dataset. It is empty
+// if there is none or src is not an HRR model.
 func Contrast(among []Source, src Source) string {
 	if src.Config.Model != "hrr" {
 		return ""
@@ -99,7 +99,7 @@ func shippedSource(run shipped.Run) (Source, error) {
 	return Source{Key: KeyOf(hex.EncodeToString(sum[:])), Title: meta.Name, Step: file.Step, Config: c, Card: card, shipped: &run}, nil
 }
 
-// headline is what is said of a model in one line.
+// headline returns the scores for a one-line summary of a model.
 func headline(s model.Scores) map[string]float64 {
 	round := func(v model.Score) float64 { return math.Round(float64(v)*100) / 100 }
 	out := map[string]float64{fmt.Sprintf("PSNR over %s images (dB)", humanize.Comma(int64(s.Images))): round(model.Score(s.PSNR))}
@@ -123,7 +123,7 @@ func readIn(files fs.FS, name string, v any) error {
 	return nil
 }
 
-// shippedUsage is what was counted of a shipped checkpoint when it was picked; fs.ErrNotExist is in the chain for any other.
+// shippedUsage returns the code counts that ship with a checkpoint; fs.ErrNotExist is in the chain for any other checkpoint.
 func shippedUsage(src Source) (*Usage, error) {
 	all, err := Shipped()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// Coder is a stand-in for a network.
+// Coder is a fake network.
 type Coder struct {
 	Enc func(images []byte, batch int) ([]int32, error)
 	Dec func(codes []int32, batch int) ([]byte, error)
@@ -17,20 +17,20 @@ func (c Coder) encode(images []byte, batch int) ([]int32, error) { return c.Enc(
 func (c Coder) decode(codes []int32, batch int) ([]byte, error)  { return c.Dec(codes, batch) }
 func (c Coder) finalize()                                        {}
 
-// NewModel is a Model with a stand-in.
+// NewModel returns a Model with a fake network.
 func NewModel(c Coder, file checkpoint.File, image ae.Image) *Model { return newModel(c, file, image) }
 
-// Opened counts the checkpoints that are open.
+// Opened returns the number of open checkpoints.
 func (l *Library) Opened() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.open)
 }
 
-// GridCode is the code of a real number.
+// GridCode returns the code of a real number.
 func GridCode(v float32) int32 { return gridCode(v) }
 
-// Chunk is a chunk of a PNG.
+// Chunk returns a PNG chunk.
 func Chunk(kind string, body []byte) []byte {
 	var out bytes.Buffer
 	chunk(&out, kind, body)

@@ -10,7 +10,7 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// writeRun lays out as much of a run's folder as the playground reads, and returns the checkpoint's path.
+// writeRun writes the parts of a run's folder that the playground reads, and returns the checkpoint's path.
 func writeRun(t testing.TB, dir, id string, file checkpoint.File) string {
 	t.Helper()
 	folder := filepath.Join(dir, "runs", id)

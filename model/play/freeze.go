@@ -18,18 +18,18 @@ import (
 	"slotscope/model/format/weights"
 )
 
-// Frozen is what a page needs of a checkpoint to be a playground without a server.
+// Frozen is a checkpoint's data for a playground page without a server.
 type Frozen struct {
 	Source     Source
-	Weights    []byte       // a weights file whose numbers' bytes lie apart, see weights.Planes
-	Type       weights.Type // float16 where that changes no byte of a picture by more than 1
-	Difference int          // the largest difference that float16 makes to a byte, over the tuples compared
-	Examples   []Example    // pictures to begin with; of a grid, all mixtures of the first two
-	Sheet      []byte       // PNG: the examples side by side, which takes three fifths of what rows of eight do
-	Usage      *Usage       // nil where the dataset cannot be opened
+	Weights    []byte       // a weights file in byte planes, see weights.Planes
+	Type       weights.Type // float16 if that changes no byte of an image by more than 1
+	Difference int          // largest change of a byte by float16, over the tuples compared
+	Examples   []Example    // images to choose from; for a complete dataset including all mixtures of the first two
+	Sheet      []byte       // PNG of the examples side by side, 40% smaller than in rows of eight
+	Usage      *Usage       // nil if the dataset cannot be opened
 }
 
-// Example is a picture of the dataset as the model encodes it.
+// Example is an image of the dataset as encoded by the model.
 type Example struct {
 	Index   int     `json:"index"`
 	Classes []int   `json:"classes"`
@@ -42,9 +42,9 @@ const (
 	tuplesCompared = 32
 )
 
-// Freeze gathers what a page needs of a checkpoint; it counts the use of codes first, where that has not been done. like, where it is
-// not empty, are the examples of another model of the page on the same dataset, so that both can stand side by side. A model that takes
-// more than MaxWeights is model.Invalid.
+// Freeze collects a checkpoint's data for a page without a server, and first counts its codes if necessary. If like is not empty, it uses the
+// same images: examples of another model on the same dataset, so that both can be compared side by side. It returns a model.Invalid if the
+// float16 weights take more than MaxWeights.
 func (l *Library) Freeze(ctx context.Context, src Source, like []Example) (Frozen, error) {
 	file, err := src.read()
 	if err != nil {
@@ -54,7 +54,7 @@ func (l *Library) Freeze(ctx context.Context, src Source, like []Example) (Froze
 		return Frozen{}, NoWeights(src)
 	}
 	if size := weightsSize(file); size/2 > MaxWeights {
-		return Frozen{}, model.Invalid{"checkpoint": fmt.Sprintf("%s takes %.0f MB as float16; a frozen page holds at most %d MB, so freeze a smaller preset",
+		return Frozen{}, model.Invalid{"checkpoint": fmt.Sprintf("%s has %.0f MB of weights as float16; a frozen page can have at most %d MB, so choose a smaller preset",
 			src.Title, float64(size)/2/(1<<20), MaxWeights>>20)}
 	}
 	m, release, err := l.Use(ctx, src)
@@ -76,7 +76,7 @@ func (l *Library) Freeze(ctx context.Context, src Source, like []Example) (Froze
 	out.Weights = weights.Planes(raw)
 	set, err := l.Set(ctx, src.Config.Dataset)
 	if err != nil {
-		return out, nil // codes can be played with without pictures
+		return out, nil // codes can be edited without images
 	}
 	if out.Usage, err = l.waitUsage(ctx, src); err != nil {
 		return Frozen{}, err
@@ -89,12 +89,12 @@ func (l *Library) Freeze(ctx context.Context, src Source, like []Example) (Froze
 	return out, err
 }
 
-// NoWeights says of an adopted model why what needs weights cannot be made of it.
+// NoWeights is the error for operations that need the weights of an adopted model.
 func NoWeights(src Source) error {
-	return model.Invalid{"checkpoint": src.Title + " runs as a program of its own, so its weights are not here"}
+	return model.Invalid{"checkpoint": src.Title + " runs as an external program, so its weights are not available"}
 }
 
-// rounding is the largest difference that float16 makes to a byte of a picture, over random tuples.
+// rounding returns the largest change of an image byte by float16 weights, over random tuples.
 func (m *Model) rounding(ctx context.Context, l *Library, file checkpoint.File) (int, error) {
 	rounded, err := weights.Rounded(file)
 	if err != nil {
@@ -132,7 +132,7 @@ func (m *Model) rounding(ctx context.Context, l *Library, file checkpoint.File) 
 	return most, nil
 }
 
-// waitUsage waits for the count of a checkpoint's codes.
+// waitUsage blocks until a checkpoint's codes are counted.
 func (l *Library) waitUsage(ctx context.Context, src Source) (*Usage, error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -156,7 +156,7 @@ func indicesOf(examples []Example) (index []int) {
 	return index
 }
 
-// exemplify encodes the examples.
+// exemplify encodes the examples and draws their sheet.
 func (m *Model) exemplify(ctx context.Context, set data.Set, index []int, out *Frozen) error {
 	pixels, err := m.images(set, index...)
 	if err != nil {
@@ -184,14 +184,14 @@ func (m *Model) exemplify(ctx context.Context, set data.Set, index []int, out *F
 	}
 	var buf bytes.Buffer
 	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&buf, sheet); err != nil {
-		return fmt.Errorf("writing the sheet of examples: %w", err)
+		return fmt.Errorf("encoding the sheet of examples: %w", err)
 	}
 	out.Sheet = buf.Bytes()
 	return nil
 }
 
-// exampleIndices are a good pair, then of a grid all that take some factors from the first and the others from the second, so that
-// every swap of a factor has its true picture; then images at random, up to 64 in all.
+// exampleIndices returns a good pair, then all images that mix (up to six of) the pair's factors, so that every factor swap has its true
+// image, then random images, up to 64 in total.
 func exampleIndices(set data.Set, u *Usage) []int {
 	info := set.Info()
 	a, b := GoodPair(set)

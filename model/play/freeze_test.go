@@ -16,10 +16,10 @@ import (
 	"slotscope/model/play"
 )
 
-// What a page takes of the demo model: float16 is close enough, and its pictures are all mixtures of two.
+// For the demo model, float16 is precise enough and the examples are all mixtures of two images.
 func TestFreezeDefault(t *testing.T) {
 	if testing.Short() {
-		t.Skip("counts the use of codes on 4,096 pictures")
+		t.Skip("counts codes on 4,096 images")
 	}
 	engine, err := compute.Open("cpu")
 	if err != nil {
@@ -37,7 +37,7 @@ func TestFreezeDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	if frozen.Type != weights.Float16 || frozen.Difference > 1 || len(frozen.Weights) > 2_700_000 {
-		t.Errorf("type %d, off by %d, %d bytes; want float16 within 1 and 2.7 MB", frozen.Type, frozen.Difference, len(frozen.Weights))
+		t.Errorf("type %d, difference %d, %d bytes; want float16, at most 1 and at most 2.7 MB", frozen.Type, frozen.Difference, len(frozen.Weights))
 	}
 	if frozen.Usage == nil || frozen.Usage.Images != play.UsageImages {
 		t.Errorf("usage is %v", frozen.Usage)
@@ -52,11 +52,11 @@ func TestFreezeDefault(t *testing.T) {
 	a, b, seen := frozen.Examples[0], frozen.Examples[1], map[int]bool{}
 	for _, e := range frozen.Examples {
 		if seen[e.Index] = true; len(e.Codes) != src.Config.M || e.PSNR < 15 {
-			t.Errorf("picture %d: codes %v, %.1f dB", e.Index, e.Codes, e.PSNR)
+			t.Errorf("image %d: codes %v, %.1f dB", e.Index, e.Codes, e.PSNR)
 		}
 		for f, c := range e.Classes {
 			if c != a.Classes[f] && c != b.Classes[f] {
-				t.Errorf("picture %d: factor %d is %d, neither A's nor B's", e.Index, f, c)
+				t.Errorf("image %d: factor %d is %d, neither A's nor B's", e.Index, f, c)
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func TestFreezeDefault(t *testing.T) {
 	}
 }
 
-// A model that is too large for a page is refused with its size, before it is opened.
+// Freezing a model that is too large for a page fails with its size, before it is opened.
 func TestFreezeRefusesALargeModel(t *testing.T) {
 	dir := t.TempDir()
 	file := randomFile(t, 1)
@@ -79,12 +79,12 @@ func TestFreezeRefusesALargeModel(t *testing.T) {
 	}
 	_, err = library.Freeze(t.Context(), src, nil)
 	var invalid model.Invalid
-	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), " takes 28 MB as float16; a frozen page holds at most 24 MB") {
+	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), " has 28 MB of weights as float16; a frozen page can have at most 24 MB") {
 		t.Errorf("%v", err)
 	}
 }
 
-// A model that is too large for a browser says its size.
+// The error for a model that is too large for a browser gives its size.
 func TestWeightsAreOfferedUpToASize(t *testing.T) {
 	file := checkpoint.File{Tensors: map[string]checkpoint.Tensor{
 		"canvas": {Shape: []int{1, 1, 4, 4}, Data: make([]float32, 16)}, "fc1.weight": {Data: make([]float32, 7<<20)},

@@ -8,9 +8,9 @@ import (
 	"slotscope/model"
 )
 
-// A slot of a variational autoencoder holds a real number. The playground takes such numbers on a grid, so that a tuple is m
-// whole numbers for every model: code c stands for (c − 1024)/64, which reaches from −16 to 16 in steps a fraction of the
-// prior's deviation, 1, and of what the posteriors leave open.
+// A slot of a variational autoencoder holds a real number. The playground rounds such numbers to a grid, so that a tuple is m whole numbers
+// for every model: code c represents (c − 1024)/64, from −16 to 16 in steps that are small compared to the standard deviations of the prior
+// (1) and of the posteriors.
 const (
 	gridZero  = 1024 // the code of 0
 	gridSteps = 64   // codes per unit
@@ -18,10 +18,10 @@ const (
 	gridMark  = gridSteps / 4 // codes between two entries of the palette: a quarter
 )
 
-// Continuous says whether slots hold real numbers, which codes stand for; else they take codes.
+// Continuous reports whether slots hold real numbers, which codes then represent, rather than codebook entries.
 func (m *Model) Continuous() bool { return !m.Config.Discrete() }
 
-// Codes is how many codes a slot can take: k, or for real numbers the size of their grid.
+// Codes returns the number of codes of a slot: k, or the size of the grid for real numbers.
 func (m *Model) Codes() int {
 	if m.Continuous() {
 		return gridCodes
@@ -29,10 +29,10 @@ func (m *Model) Codes() int {
 	return m.Config.K
 }
 
-// Value is the real number that a code stands for, where slots hold such.
+// Value returns the real number that a code represents, if slots are continuous.
 func (m *Model) Value(c int) float64 { return float64(c-gridZero) / gridSteps }
 
-// Text is how a code is written: its number, or the real number that it stands for, as "+0.25".
+// Text formats a code: its number, or the real number that it represents, such as "+0.25".
 func (m *Model) Text(c int) string {
 	if !m.Continuous() {
 		return strconv.Itoa(c)
@@ -44,7 +44,7 @@ func (m *Model) Text(c int) string {
 	return text
 }
 
-// Nothing is the tuple to begin with where no image is at hand: code 0 everywhere, or the real number 0.
+// Nothing returns the initial tuple without an image: code 0, or the real number 0, in every slot.
 func (m *Model) Nothing() []int {
 	out := make([]int, m.Config.M)
 	for i := range out {
@@ -55,7 +55,7 @@ func (m *Model) Nothing() []int {
 	return out
 }
 
-// Entries are the codes on offer for a slot: all k, or of a grid every quarter.
+// Entries returns the codes listed for a slot: all k, or the multiples of a quarter for real numbers.
 func (m *Model) Entries() []int { return entriesOf(m.Config) }
 
 func entriesOf(c model.Config) []int {
@@ -70,7 +70,7 @@ func entriesOf(c model.Config) []int {
 	return out
 }
 
-// entry is the place in Entries of what is nearest to a code.
+// entry returns the position in Entries of the entry nearest to a code.
 func (m *Model) entry(c int) int {
 	if m.Continuous() {
 		return (c + gridMark/2) / gridMark
@@ -78,7 +78,7 @@ func (m *Model) entry(c int) int {
 	return c
 }
 
-// Kept lists the slots whose code comes back in again: the same, or a real number within a quarter.
+// Kept returns the slots whose code is preserved in again: equal, or within a quarter for real numbers.
 func (m *Model) Kept(codes, again []int) []int {
 	near := 0
 	if m.Continuous() {
@@ -93,7 +93,7 @@ func (m *Model) Kept(codes, again []int) []int {
 	return kept
 }
 
-// gridCode is the code nearest to a real number; what lies beyond the grid takes its end.
+// gridCode returns the code nearest to a real number, clamped to the grid.
 func gridCode(v float32) int32 {
 	c := math.Round(float64(v)*gridSteps) + gridZero
 	if math.IsNaN(c) {
@@ -102,7 +102,7 @@ func gridCode(v float32) int32 {
 	return int32(min(max(c, 0), gridCodes-1))
 }
 
-// vectors are the entries of a slot's codebook, [k] of any length, or nil where a checkpoint has none.
+// vectors returns the entries of a slot's codebook, [k] of any length, or nil if the checkpoint has none.
 func (m *Model) vectors(slot int) [][]float32 {
 	all := m.codebook()
 	switch {

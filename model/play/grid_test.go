@@ -17,8 +17,8 @@ import (
 	"slotscope/model/play"
 )
 
-// Every model can be played with: images become tuples of whole numbers, tuples images, and an image's tuple decodes to what the
-// model makes of the image, up to the grid where slots hold real numbers.
+// Every model works in the playground: images are encoded to tuples of whole numbers, tuples are decoded to images, and the tuple of an image
+// decodes to the model's reconstruction, up to rounding to the grid for real-valued slots.
 func TestEveryModelPlays(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
 	images := make([]byte, 3*64*64*3)
@@ -56,26 +56,26 @@ func TestEveryModelPlays(t *testing.T) {
 			changed := 0
 			for i, p := range swapped {
 				if same := slices.Equal(p, pictures[0]); same && codes[0][i] != codes[1][i] {
-					t.Logf("slot %d changes from %s to %s and the picture does not", i, m.Text(codes[0][i]), m.Text(codes[1][i]))
+					t.Logf("slot %d changes from %s to %s, but the image does not", i, m.Text(codes[0][i]), m.Text(codes[1][i]))
 				} else if !same {
 					changed++
 				}
 			}
 			if changed == 0 {
-				t.Error("no swap changes the picture")
+				t.Error("no swap changes the image")
 			}
 			if err := m.Check([]int{0, 0, 0, 0, m.Codes() - 1}); err != nil {
 				t.Error(err)
 			}
 			if m.Check([]int{0, 0, 0, 0, m.Codes()}) == nil || m.CheckCode(5, 0) == nil {
-				t.Error("a code or slot that is not there passes")
+				t.Error("CheckCode accepts a code or slot that does not exist")
 			}
 			distances(t, m, codes[0][2])
 		})
 	}
 }
 
-// distances are 0 at the code itself (the entry nearest to it, of a grid), never negative, and of mean 1 over the others.
+// distances checks that distances are 0 for the code itself (or its nearest entry, on the grid), not negative, and have mean 1 over the others.
 func distances(t *testing.T, m *play.Model, c int) {
 	t.Helper()
 	d, err := m.Distances(2, c)
@@ -103,11 +103,11 @@ func TestRealNumbersOnTheGrid(t *testing.T) {
 	}
 	defer m.Close()
 	if !m.Continuous() || m.Codes() != 2049 || len(m.Entries()) != 129 || !slices.Equal(m.Nothing(), []int{1024, 1024, 1024, 1024, 1024}) {
-		t.Errorf("%v, %d codes, %d entries, nothing is %v", m.Continuous(), m.Codes(), len(m.Entries()), m.Nothing())
+		t.Errorf("continuous %v, %d codes, %d entries, Nothing() is %v", m.Continuous(), m.Codes(), len(m.Entries()), m.Nothing())
 	}
 	for c, want := range map[int]string{0: "-16.00", 1024: "0.00", 1025: "+0.02", 1040: "+0.25", 928: "-1.50", 2048: "+16.00"} {
 		if got := m.Text(c); got != want {
-			t.Errorf("code %d is written %s, want %s", c, got, want)
+			t.Errorf("code %d is formatted as %s, want %s", c, got, want)
 		}
 	}
 	for v, want := range map[float64]int{0: 1024, 0.25: 1040, -1.5: 928, 0.007: 1024, 0.009: 1025, 99: 2048, -99: 0, math.Inf(1): 2048, math.NaN(): 1024} {
@@ -121,12 +121,12 @@ func TestRealNumbersOnTheGrid(t *testing.T) {
 	}
 	hrr := openRandom(t)
 	if kept := hrr.Kept([]int{1, 2, 3}, []int{1, 3, 3}); hrr.Continuous() || hrr.Text(7) != "7" || !slices.Equal(kept, []int{0, 2}) {
-		t.Errorf("of codes %v are kept", kept)
+		t.Errorf("kept %v of discrete codes", kept)
 	}
 }
 
-// randomOf is a small model of any kind with its initial weights, those of the latents enlarged: untrained encoders send all
-// images to nearly one place.
+// randomOf returns a small model of any kind with initial weights. Those of the latents are enlarged, because untrained encoders map all images
+// to almost the same latent.
 func randomOf(t *testing.T, name string) checkpoint.File {
 	t.Helper()
 	cfg, err := model.Default(name, "tiny", "shapes3d-synthetic")
@@ -144,7 +144,7 @@ func randomOf(t *testing.T, name string) checkpoint.File {
 	return file
 }
 
-// reconstructions are what the model itself makes of images, by its graphs alone.
+// reconstructions returns the model's reconstructions of images, computed directly by its graphs.
 func reconstructions(t *testing.T, file checkpoint.File, images []byte) [][]byte {
 	t.Helper()
 	net, err := ae.New(file.Config, rgb)
@@ -175,7 +175,7 @@ func reconstructions(t *testing.T, file checkpoint.File, images []byte) [][]byte
 		all = append(all, bytes)
 	}
 	if len(all) != n {
-		t.Fatal(fmt.Errorf("%d pictures for %d images", len(all), n))
+		t.Fatal(fmt.Errorf("%d reconstructions for %d images", len(all), n))
 	}
 	return all
 }

@@ -15,15 +15,15 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// Library is every checkpoint that can be played with: the shipped ones, and those of the runs in a data folder. It opens them
-// when they are asked for, keeps a few open, and counts the use of their codes in the background.
+// Library provides the checkpoints of the playground: the shipped ones and those of the runs in a data folder. It opens them on demand, keeps
+// a few open, and counts their codes in the background.
 type Library struct {
 	dir    string // the data folder
 	engine *compute.Engine
 	sets   Sets
 	shelf  *shelf
 
-	ctx    context.Context // ends with Close
+	ctx    context.Context // cancelled by Close
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 	counts sync.Mutex // one count at a time
@@ -36,12 +36,12 @@ type Library struct {
 	data    map[string]data.Set
 }
 
-// Sets opens datasets by name; data.Catalogue is one.
+// Sets opens datasets by name; data.Catalogue implements it.
 type Sets interface {
 	Open(ctx context.Context, name string) (data.Set, error)
 }
 
-// opened is a checkpoint in use, or kept for the next.
+// opened is a checkpoint in use, or cached.
 type opened struct {
 	source Source
 	users  int
@@ -50,10 +50,10 @@ type opened struct {
 	err    error
 }
 
-// mostOpen checkpoints are kept when nobody uses them; while used, there may be more.
+// mostOpen is the number of checkpoints that are kept open when unused; more may be open while in use.
 const mostOpen = 3
 
-// NewLibrary serves the runs of a data folder with an engine. The engine should leave GPUs to runs: "cpu".
+// NewLibrary returns a library for the runs of a data folder. The engine should be "cpu", to leave GPUs to training.
 func NewLibrary(dir string, engine *compute.Engine, sets Sets) *Library {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Library{
@@ -62,7 +62,7 @@ func NewLibrary(dir string, engine *compute.Engine, sets Sets) *Library {
 	}
 }
 
-// Close ends what runs in the background and closes every checkpoint.
+// Close stops background work and closes all checkpoints and datasets.
 func (l *Library) Close() {
 	l.cancel()
 	l.tasks.Wait()
@@ -81,7 +81,7 @@ func (l *Library) Close() {
 	clear(l.data)
 }
 
-// List is what can be opened: the shipped checkpoints first, then the newest of every other run, latest first.
+// List returns the checkpoints to choose from: the shipped ones, then the newest of every other run, latest first.
 func (l *Library) List() []Source {
 	runs := l.shelf.newest()
 	out := l.shipped(runs)
@@ -93,11 +93,11 @@ func (l *Library) List() []Source {
 	return out
 }
 
-// shipped are the shipped checkpoints, those that lie in the data folder as runs with their run.
+// shipped returns the shipped checkpoints. One that is also in the data folder is returned with its run.
 func (l *Library) shipped(runs []Source) []Source {
 	all, err := Shipped()
 	if err != nil {
-		slog.Error("the shipped checkpoints cannot be read", "error", err) // TestShipped reads the same files
+		slog.Error("cannot read the shipped checkpoints", "error", err) // TestShipped reads the same files
 	}
 	out := slices.Clone(all)
 	for i, src := range out {
@@ -109,9 +109,9 @@ func (l *Library) shipped(runs []Source) []Source {
 	return out
 }
 
-// cardOf is the card of a shipped checkpoint, nil of any other.
+// cardOf returns the card of a shipped checkpoint, or nil for any other.
 func cardOf(key string) *Card {
-	all, _ := Shipped() // List says what is wrong
+	all, _ := Shipped() // List logs the error
 	for _, src := range all {
 		if src.Key == key {
 			return src.Card
@@ -120,11 +120,11 @@ func cardOf(key string) *Card {
 	return nil
 }
 
-// Steps are those of a run's checkpoints, ascending.
+// Steps returns the steps of a run's checkpoints, ascending.
 func (l *Library) Steps(run string) []int { return l.shelf.steps(run) }
 
-// Find resolves what stands in an address: a key, a run's ID (its newest checkpoint) or ID@step. The empty name is the first shipped
-// checkpoint, or where there is none the newest of all.
+// Find resolves a checkpoint name: a key, a run ID (its newest checkpoint), ID@step or ID@best. The empty name is the first shipped
+// checkpoint, or the newest of all if none is shipped.
 func (l *Library) Find(name string) (Source, error) {
 	if name != "" {
 		if open, ok := l.known(name); ok {
@@ -151,7 +151,7 @@ func (l *Library) Find(name string) (Source, error) {
 	return Source{}, err
 }
 
-// Checkpoint reads the tensors of a source.
+// Checkpoint reads the file of a source.
 func (l *Library) Checkpoint(src Source) (checkpoint.File, error) {
 	file, err := src.read()
 	if err != nil {
@@ -161,7 +161,7 @@ func (l *Library) Checkpoint(src Source) (checkpoint.File, error) {
 	return file, nil
 }
 
-// known finds an open checkpoint without looking at the disk.
+// known returns an open checkpoint without accessing the disk.
 func (l *Library) known(key string) (Source, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +173,7 @@ func (l *Library) known(key string) (Source, bool) {
 	return Source{}, false
 }
 
-// Use opens a checkpoint, or joins those who have it open; release it when done.
+// Use returns an open checkpoint, shared with its other users. Call release when done.
 func (l *Library) Use(ctx context.Context, src Source) (m *Model, release func(), err error) {
 	if err := l.ctx.Err(); err != nil {
 		return nil, nil, errClosed
@@ -196,7 +196,7 @@ func (l *Library) Use(ctx context.Context, src Source) (m *Model, release func()
 	return o.model, release, nil
 }
 
-// enter finds or makes the place of a checkpoint, moves it to the front and counts its user.
+// enter finds or adds a checkpoint, moves it to the front and increments its users. mine reports whether the caller must load it.
 func (l *Library) enter(src Source) (o *opened, mine bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,7 +217,7 @@ func (l *Library) load(o *opened) {
 	defer close(o.ready)
 	file, err := o.source.read()
 	if err != nil {
-		o.err = model.Invalid{"checkpoint": fmt.Sprintf("step %d of %s cannot be read: %v", o.source.Step, o.source.Title, err)}
+		o.err = model.Invalid{"checkpoint": fmt.Sprintf("cannot read step %d of %s: %v", o.source.Step, o.source.Title, err)}
 		return
 	}
 	if o.model, err = Open(l.ctx, l.engine, file); err != nil {
@@ -225,8 +225,8 @@ func (l *Library) load(o *opened) {
 	}
 }
 
-// leave counts a user out and closes what has been unused for longest, beyond mostOpen. What failed to open is forgotten, so
-// that it is tried again.
+// leave decrements a checkpoint's users and closes the least recently used checkpoints beyond mostOpen. It removes those that failed to open,
+// so that they are tried again.
 func (l *Library) leave(o *opened) {
 	l.mu.Lock()
 	var closing []*opened
@@ -257,7 +257,7 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// Set opens a dataset, once; it stays open.
+// Set returns a dataset, which stays open until Close.
 func (l *Library) Set(ctx context.Context, name string) (data.Set, error) {
 	l.mu.Lock()
 	set, ok := l.data[name]
@@ -271,7 +271,7 @@ func (l *Library) Set(ctx context.Context, name string) (data.Set, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if first, ok := l.data[name]; ok { // another caller was quicker
+	if first, ok := l.data[name]; ok { // another caller was faster
 		set.Close()
 		return first, nil
 	}
@@ -279,16 +279,16 @@ func (l *Library) Set(ctx context.Context, name string) (data.Set, error) {
 	return set, nil
 }
 
-// Counting is how far the count of a checkpoint's codes has come.
+// Counting is the progress of counting a checkpoint's codes.
 type Counting struct {
-	Usage *Usage // nil until it is there
-	Early *Usage // of the first UsageEarly images, until the count is done
+	Usage *Usage // nil until complete
+	Early *Usage // of the first UsageEarly images; nil before them and after counting is complete
 	Done  int    // images encoded
 	Of    int
-	Err   error // why there will be none
+	Err   error // why counting failed
 }
 
-// guarded is how far a piece of background work is, for those who ask while it goes on.
+// guarded is the mutex-protected progress of background work.
 type guarded[T any] struct {
 	mu  sync.Mutex
 	now T
@@ -306,17 +306,17 @@ func (g *guarded[T]) get() T {
 	return g.now
 }
 
-// Usage says which codes a checkpoint's slots take: from the program for a shipped checkpoint, from the data folder where it was counted before,
-// else it starts to count in the background and says how far that is. It never waits.
+// Usage returns the code counts of a checkpoint, embedded for a shipped one or saved in the data folder. Otherwise it starts counting in the
+// background and returns the progress. It does not block.
 func (l *Library) Usage(src Source) Counting {
 	l.mu.Lock()
 	c, ok := l.usages[src.Key]
 	if !ok {
 		c = &guarded[Counting]{now: Counting{Of: UsageImages}}
 		l.usages[src.Key] = c
-		c.now.Usage, _ = shippedUsage(src) // one that does not fit is counted like any other
+		c.now.Usage, _ = shippedUsage(src) // if it does not fit, codes are counted
 		if c.now.Usage == nil {
-			c.now.Usage, _ = keptUsage(l.usageDir(), src) // at once, or the first visit after a start shows another pair than the next
+			c.now.Usage, _ = keptUsage(l.usageDir(), src) // not in the background, so that the initial pair does not change after the first request
 		}
 		if c.now.Usage == nil && l.ctx.Err() == nil {
 			l.tasks.Go(func() { l.count(src, c) })
@@ -333,11 +333,11 @@ func (l *Library) count(src Source, c *guarded[Counting]) {
 		return
 	}
 	if !errors.Is(err, context.Canceled) {
-		slog.Error("counting the use of codes", "checkpoint", src.Key, "error", err)
+		slog.Error("counting codes", "checkpoint", src.Key, "error", err)
 	}
 }
 
-// usageDir is where counts are kept.
+// usageDir returns the folder of saved counts.
 func (l *Library) usageDir() string { return filepath.Join(l.dir, "cache", "play") }
 
 func (l *Library) countUsage(src Source, c *guarded[Counting]) (*Usage, error) {
@@ -364,7 +364,7 @@ func (l *Library) countUsage(src Source, c *guarded[Counting]) (*Usage, error) {
 		return nil, err
 	}
 	if err := errors.Join(m.SaveUsage(l.usageDir(), usage), saveSample(l.samplePath(src), sample)); err != nil {
-		slog.Warn("the use of codes was counted but not kept", "error", err) // a full disk costs the next start some seconds
+		slog.Warn("cannot save code counts", "error", err) // not fatal: the next start counts again
 	}
 	return usage, nil
 }

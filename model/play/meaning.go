@@ -5,26 +5,27 @@ import (
 	"slices"
 )
 
-// Meaning is what an entry of a slot stands for, on the images counted.
+// Meaning is the factor values that an entry of a slot represents, on the images counted.
 type Meaning struct {
-	Entry  int           `json:"entry"`  // place among Entries
+	Entry  int           `json:"entry"`  // position in Model.Entries
 	Values []FactorValue `json:"values"` // one for each of the first two factors that the slot is named after
 }
 
-// FactorValue is the classes of a factor that an entry mostly goes with.
+// FactorValue is the most frequent classes of a factor among an entry's images.
 type FactorValue struct {
 	Factor  int     `json:"factor"`
-	Classes []int   `json:"classes"` // the most frequent first
-	Share   float64 `json:"share"`   // of the entry's images that have one of them
+	Classes []int   `json:"classes"` // most frequent first
+	Share   float64 `json:"share"`   // fraction of the entry's images that have one of Classes
 }
 
 const (
-	meaningFactors = 2    // factors that a name tells of
-	meaningClasses = 3    // classes of each
-	meaningFrom    = 0.25 // share of an entry's images from which on a class is named beside the most frequent
+	meaningFactors = 2    // maximum number of factors per entry
+	meaningClasses = 3    // maximum number of classes per factor
+	meaningFrom    = 0.25 // minimum share of an entry's images for a class other than the most frequent
 )
 
-// meaningsOf names the entries that a slot takes on images, entries[n] on image n with classes [n × factors], after the slot's factors.
+// meaningsOf returns the meanings of a slot's entries with respect to the factors that the slot is named after. entries[n] is the entry on
+// image n, and classes is [n × factors].
 func meaningsOf(entries, classes []int, factors int, named []int) []Meaning {
 	named = named[:min(len(named), meaningFactors)]
 	images := map[int][]int{}
@@ -46,7 +47,7 @@ func meaningsOf(entries, classes []int, factors int, named []int) []Meaning {
 	return out
 }
 
-// valueOf counts the classes of factor f on rows of classes.
+// valueOf returns the most frequent classes of factor f on rows of classes.
 func valueOf(rows, classes []int, factors, f int) FactorValue {
 	counts := map[int]int{}
 	for _, n := range rows {

@@ -14,27 +14,26 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// Frame is a picture of an animation with the line of text beneath it.
+// Frame is an image of an animation with its caption.
 type Frame struct {
 	Pixels  []byte // H × W × C
 	Caption string
 }
 
-// Movie is an animation of pictures at four times their size, each shown for some hundredths of a second; the first and the last of
-// each direction stay longer.
+// Movie is a captioned animation of images at 4×. Each frame is shown for Hundredths of a second, or twice as long at Stops.
 type Movie struct {
 	Frames     []Frame
 	Shape      ae.Image
 	Hundredths int
-	Stops      []int // places of frames that stay longer
+	Stops      []int // indices of frames that are shown twice as long
 }
 
 const (
 	movieScale = 4
-	movieLine  = 18 // pixels of the line of text
+	movieLine  = 18 // height of the caption in pixels
 )
 
-// draw sets a frame on white above its caption.
+// draw renders a frame with its caption below it, on white.
 func (m Movie) draw(f Frame) *image.RGBA {
 	picture := Picture(f.Pixels, m.Shape, movieScale)
 	out := image.NewRGBA(m.rect())
@@ -44,7 +43,7 @@ func (m Movie) draw(f Frame) *image.RGBA {
 	return out
 }
 
-// rect is that of a frame with its line of text.
+// rect returns the bounds of a frame with its caption.
 func (m Movie) rect() image.Rectangle {
 	return image.Rect(0, 0, m.Shape.W*movieScale, m.Shape.H*movieScale+movieLine)
 }
@@ -53,7 +52,7 @@ func (m Movie) write(dst draw.Image, text string) {
 	caption(dst, text, image.Pt(3, m.Shape.H*movieScale+13), m.Shape.W*movieScale-6)
 }
 
-// delay is how long a frame stays, in hundredths of a second.
+// delay returns the duration of a frame in hundredths of a second.
 func (m Movie) delay(at int) int {
 	for _, stop := range m.Stops {
 		if stop == at {
@@ -63,7 +62,7 @@ func (m Movie) delay(at int) int {
 	return m.Hundredths
 }
 
-// GIF is the animation with a palette of its own for every frame.
+// GIF encodes the animation as a GIF with one palette per frame.
 func (m Movie) GIF() ([]byte, error) {
 	film := gif.GIF{}
 	for at, f := range m.Frames {
@@ -80,11 +79,11 @@ func (m Movie) GIF() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// signature begins every PNG.
+// signature is the first eight bytes of every PNG.
 const signature = "\x89PNG\r\n\x1a\n"
 
-// APNG is the animation as an animated PNG, in full colour: the chunks of each frame's own PNG behind one header, after the
-// specification of APNG 1.0. Programs that know only PNG show the first frame.
+// APNG encodes the animation as an animated PNG, in full colour, as specified by APNG 1.0: the chunks of each frame's PNG after one header.
+// Programs without APNG support show the first frame.
 func (m Movie) APNG() ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteString(signature)
@@ -116,14 +115,14 @@ func (m Movie) APNG() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// control says where a frame lies and how long it stays.
+// control returns the body of an fcTL chunk: a frame's bounds and duration.
 func (m Movie) control(sequence uint32, r image.Rectangle, hundredths int) []byte {
 	b := binary.BigEndian.AppendUint32(nil, sequence)
 	for _, v := range []int{r.Dx(), r.Dy(), 0, 0} {
 		b = binary.BigEndian.AppendUint32(b, uint32(v))
 	}
 	b = binary.BigEndian.AppendUint16(b, uint16(hundredths))
-	return append(binary.BigEndian.AppendUint16(b, 100), 0, 0) // in hundredths; the frame stays and replaces what was there
+	return append(binary.BigEndian.AppendUint16(b, 100), 0, 0) // delay in hundredths; no disposal, no blending
 }
 
 func chunk(out *bytes.Buffer, kind string, body []byte) {
@@ -136,7 +135,7 @@ func chunk(out *bytes.Buffer, kind string, body []byte) {
 	binary.Write(out, binary.BigEndian, sum.Sum32())
 }
 
-// chunksOf takes a PNG apart; chunks of the same kind are joined.
+// chunksOf splits a PNG into its chunks, joining those of the same kind.
 func chunksOf(raw []byte) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for raw = raw[len(signature):]; len(raw) >= 12; {

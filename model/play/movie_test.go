@@ -13,7 +13,7 @@ import (
 	"slotscope/model/play"
 )
 
-// threeColours is a movie of a red, a green and a blue picture.
+// threeColours returns a movie of a red, a green and a blue image.
 func threeColours() play.Movie {
 	m := play.Movie{Shape: ae.Image{H: 16, W: 16, C: 3}, Hundredths: 30, Stops: []int{0, 2}}
 	for i, caption := range []string{"A", "A + B's slot 0 floor hue", "B"} {
@@ -26,7 +26,7 @@ func threeColours() play.Movie {
 	return m
 }
 
-// checkFrame says whether a frame has its colour, and dark text beneath.
+// checkFrame verifies that a frame has its colour, with dark text below.
 func checkFrame(t *testing.T, img image.Image, at int) {
 	t.Helper()
 	r, g, b, _ := img.At(5, 5).RGBA()
@@ -60,13 +60,13 @@ func TestMovieAsGIF(t *testing.T) {
 	}
 }
 
-// The frames of an animated PNG are numbered without a gap, and each is a PNG when its data stands behind the header.
+// The chunks of an animated PNG are numbered without gaps, and each frame's data after the header is a valid PNG.
 func TestMovieAsAPNG(t *testing.T) {
 	raw, err := threeColours().APNG()
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := png.Decode(bytes.NewReader(raw)) // also checks every checksum
+	first, err := png.Decode(bytes.NewReader(raw)) // also verifies checksums
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestMovieAsAPNG(t *testing.T) {
 			header = whole
 		case "acTL":
 			if got := binary.BigEndian.Uint32(body); got != 3 {
-				t.Errorf("%d frames are announced", got)
+				t.Errorf("acTL has %d frames", got)
 			}
 		case "fcTL", "fdAT":
 			if got := binary.BigEndian.Uint32(body); got != sequence {
@@ -103,7 +103,7 @@ func TestMovieAsAPNG(t *testing.T) {
 	}
 }
 
-// alone is the PNG of one frame's data.
+// alone returns one frame's data as a PNG.
 func alone(t *testing.T, header, data []byte) image.Image {
 	t.Helper()
 	out := append([]byte("\x89PNG\r\n\x1a\n"), header...)

@@ -17,38 +17,38 @@ import (
 	"slotscope/model/whole"
 )
 
-// Names are what a person calls the slots, groups and codes of a run, and the codes that they pinned. They hold for all of the run's
-// checkpoints and lie in its folder.
+// Names holds user-chosen names of a run's slots, groups and codes, and its pinned codes. It applies to all checkpoints of the run and is
+// stored in the run's folder.
 type Names struct {
 	Slots  map[int]string         `json:"slots,omitempty"`
-	Groups map[string]string      `json:"groups,omitempty"` // by the factor that the group's slots stand for
+	Groups map[string]string      `json:"groups,omitempty"` // by the group's factor
 	Codes  map[int]map[int]string `json:"codes,omitempty"`  // by slot
-	Pins   map[int][]int          `json:"pins,omitempty"`   // by slot, in the order in which they were pinned
+	Pins   map[int][]int          `json:"pins,omitempty"`   // by slot, in order of pinning
 }
 
-// NameChange gives one thing a name, or pins a code: a slot, a code of it, or the group of a factor.
+// NameChange names a slot, one of its codes or the group of a factor, or pins a code.
 type NameChange struct {
 	Slot   *int    `json:"slot"`
 	Code   *int    `json:"code"`
 	Factor string  `json:"factor"`
-	Name   *string `json:"name"` // empty takes the name away
+	Name   *string `json:"name"` // empty removes the name
 	Pin    *bool   `json:"pin"`
 }
 
 const (
-	// NamesFile lies in the run's folder.
+	// NamesFile is the name of the file in the run's folder.
 	NamesFile = "names.json"
-	// MostName is the largest number of characters of a name.
+	// MostName is the maximum length of a name in characters.
 	MostName = 60
 
 	mostNames     = 2000
 	mostNamesFile = 1 << 20 // bytes
 )
 
-// Names are those of a source's run; there are none for a shipped checkpoint that lies in no data folder.
+// Names returns the names of a source's run. They are empty for a shipped checkpoint that is not in the data folder.
 func (l *Library) Names(src Source) (Names, error) { return l.NamesOf(src.Run) }
 
-// NamesOf are those of a run. model.Invalid says that the file is damaged.
+// NamesOf returns the names of a run, or a model.Invalid if the file is damaged.
 func (l *Library) NamesOf(run string) (Names, error) {
 	if !model.ValidID(run) {
 		return Names{}, nil
@@ -83,7 +83,7 @@ func namesIn(folder string) (n Names, err error) {
 	return n, nil
 }
 
-// Rename changes one name or pin of a source's run and keeps it, whole or not at all. factors are those that groups may be named by.
+// Rename changes one name or pin of a source's run and saves it atomically. factors lists the factors whose groups can be named.
 func (l *Library) Rename(m *Model, src Source, factors []string, c NameChange) (Names, error) {
 	if err := c.check(m, factors); err != nil {
 		return Names{}, err
@@ -95,7 +95,7 @@ func (l *Library) Rename(m *Model, src Source, factors []string, c NameChange) (
 	defer l.naming.Unlock()
 	folder := filepath.Join(l.dir, "runs", src.Run)
 	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
-		return Names{}, fmt.Errorf("run %s was deleted, so names cannot be saved beside it: %w", src.Run, model.ErrNotFound)
+		return Names{}, fmt.Errorf("run %s was deleted, so names cannot be saved: %w", src.Run, model.ErrNotFound)
 	}
 	n, err := namesIn(folder)
 	if err != nil {
@@ -103,7 +103,7 @@ func (l *Library) Rename(m *Model, src Source, factors []string, c NameChange) (
 	}
 	n.apply(c)
 	if n.count() > mostNames {
-		return n, model.Invalid{"name": fmt.Sprintf("a run keeps at most %d names and pins; take some away first", mostNames)}
+		return n, model.Invalid{"name": fmt.Sprintf("a run can have at most %d names and pins; remove some first", mostNames)}
 	}
 	raw, err := json.MarshalIndent(n, "", "  ")
 	if err != nil {
@@ -114,12 +114,12 @@ func (l *Library) Rename(m *Model, src Source, factors []string, c NameChange) (
 		return err
 	})
 	if err != nil {
-		return n, fmt.Errorf("keeping the name: %w", err)
+		return n, fmt.Errorf("saving the name: %w", err)
 	}
 	return n, nil
 }
 
-// check says what is wrong with a change, and trims its name.
+// check validates a change and trims its name.
 func (c *NameChange) check(m *Model, factors []string) error {
 	bad := model.Invalid{}
 	switch {
@@ -128,15 +128,15 @@ func (c *NameChange) check(m *Model, factors []string) error {
 	case c.Factor != "" && !slices.Contains(factors, c.Factor):
 		bad["factor"] = fmt.Sprintf("%.40q is not a factor of the dataset; the factors are %s", c.Factor, strings.Join(factors, ", "))
 	case c.Factor == "" && c.Slot == nil:
-		bad["slot"] = "give the slot or the factor that the name is for"
+		bad["slot"] = "give a slot or a factor"
 	case c.Slot != nil && (*c.Slot < 0 || *c.Slot >= m.Config.M):
-		bad["slot"] = fmt.Sprintf("slot %d does not exist; this checkpoint has slots 0 to %d", *c.Slot, m.Config.M-1)
+		bad["slot"] = fmt.Sprintf("slot %d does not exist; this checkpoint has slots 0–%d", *c.Slot, m.Config.M-1)
 	case c.Code != nil && (*c.Code < 0 || *c.Code >= m.Codes()):
-		bad["code"] = fmt.Sprintf("code %d does not exist; this checkpoint has codes 0 to %d", *c.Code, m.Codes()-1)
+		bad["code"] = fmt.Sprintf("code %d does not exist; this checkpoint has codes 0–%d", *c.Code, m.Codes()-1)
 	case c.Pin != nil && c.Code == nil:
 		bad["code"] = "give the code to pin"
 	case c.Name == nil && c.Pin == nil:
-		bad["name"] = "give a name, or pin"
+		bad["name"] = "give a name or pin"
 	}
 	if c.Name != nil {
 		name := strings.TrimSpace(*c.Name)
@@ -144,7 +144,7 @@ func (c *NameChange) check(m *Model, factors []string) error {
 		if n := utf8.RuneCountInString(name); n > MostName {
 			bad["name"] = fmt.Sprintf("the name has %d characters; use at most %d", n, MostName)
 		} else if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-			bad["name"] = "the name holds control characters; use one line of text"
+			bad["name"] = "the name contains control characters; use a single line of text"
 		}
 	}
 	return bad.OrNil()
@@ -180,7 +180,7 @@ func (n *Names) apply(c NameChange) {
 	}
 }
 
-// set puts a value into a map that may be nil; an empty name is taken away.
+// set sets a key of a map that may be nil; it removes the key if value is the empty string.
 func set[K comparable, V any](m *map[K]V, key K, value V) {
 	if name, ok := any(value).(string); ok && name == "" {
 		delete(*m, key)

@@ -16,7 +16,7 @@ import (
 
 func of[T any](v T) *T { return &v }
 
-// naming is a library with one run, open.
+// naming returns a library with one run, and its open model.
 func naming(t *testing.T) (lib *play.Library, src play.Source, m *play.Model, file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func TestNamesAreKeptBesideTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := lib.NamesOf("run-a"); !reflect.DeepEqual(got.Pins, map[int][]int{1: {3}}) {
-		t.Errorf("after taking a pin away: %v", got.Pins)
+		t.Errorf("after removing a pin: %v", got.Pins)
 	}
 }
 
@@ -72,9 +72,9 @@ func TestNamesRefuseBadInput(t *testing.T) {
 		"is not a factor":                   {Factor: "colour", Name: of("a")},
 		"not both":                          {Factor: "shape", Slot: of(1), Name: of("a")},
 		"give the code to pin":              {Slot: of(1), Pin: of(true)},
-		"give a name, or pin":               {Slot: of(1)},
-		"give the slot or the factor":       {Name: of("a")},
-		"control characters; use one line ": {Slot: of(1), Name: of("a\xffb")},
+		"give a name or pin":                {Slot: of(1)},
+		"give a slot or a factor":           {Name: of("a")},
+		"control characters; use a single ": {Slot: of(1), Name: of("a\xffb")},
 	} {
 		_, err := lib.Rename(m, src, []string{"shape"}, c)
 		if !errors.As(err, new(model.Invalid)) || !strings.Contains(err.Error(), text) {
@@ -82,13 +82,13 @@ func TestNamesRefuseBadInput(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("something was written: %v", err)
+		t.Errorf("a file was written: %v", err)
 	}
 	if err := os.WriteFile(file, []byte(`{"slots":`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := lib.Rename(m, src, nil, play.NameChange{Slot: of(1), Name: of("a")}); !errors.As(err, new(model.Invalid)) || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("over a damaged file: %v", err)
+		t.Errorf("with a damaged file: %v", err)
 	}
 	if raw, _ := os.ReadFile(file); string(raw) != `{"slots":` {
 		t.Errorf("the damaged file was replaced by %s", raw)
@@ -98,11 +98,11 @@ func TestNamesRefuseBadInput(t *testing.T) {
 		t.Errorf("a model without a run: %v", err)
 	}
 	if n, err := lib.NamesOf("../run-a"); err != nil || len(n.Slots) > 0 {
-		t.Errorf("a run that is none: %+v, %v", n, err)
+		t.Errorf("an invalid run ID: %+v, %v", n, err)
 	}
 }
 
-// Two tabs rename at once: both names are kept.
+// If two tabs rename concurrently, both names are saved.
 func TestNamesOfTwoTabs(t *testing.T) {
 	lib, src, m, _ := naming(t)
 	var tabs sync.WaitGroup

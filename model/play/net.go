@@ -30,7 +30,7 @@ type net struct {
 }
 
 func newNet(engine *compute.Engine, file checkpoint.File, image ae.Image) (n *net, err error) {
-	defer compute.Recovered("building its graphs", &err)
+	defer compute.Recovered("building the model's graphs", &err)
 	store := context.New().Checked(false)
 	built, err := ae.Open(store, file, image)
 	if err != nil {
@@ -68,7 +68,7 @@ func (n *net) encode(images []byte, batch int) (codes []int32, err error) {
 	return codes, err
 }
 
-// slots is what the decoder reads for codes: themselves, or the real numbers that they stand for.
+// slots returns the decoder's input: codes, or the real numbers that they represent.
 func (n *net) slots(codes []int32, batch int) *tensors.Tensor {
 	if n.discrete {
 		return tensors.FromFlatDataAndDimensions(codes, batch, n.m)
@@ -106,9 +106,9 @@ func (n *net) finalize() {
 	n.store.Finalize()
 }
 
-// toBytes rounds the probability of every logit to a byte.
+// toBytes converts logits to probabilities as bytes.
 //
-//	u = ⌊255 σ(x) + ½⌋            σ(x) = 1 / (1 + e^−x), in float64: the same on every engine
+//	u = ⌊255 σ(x) + ½⌋            σ(x) = 1 / (1 + e^−x), in float64, so that it is the same on every engine
 func toBytes(logits []float32) []byte {
 	out := make([]byte, len(logits))
 	for i, x := range logits {
@@ -117,8 +117,8 @@ func toBytes(logits []float32) []byte {
 	return out
 }
 
-// keyOf is the first 16 hex digits of a checkpoint's hash: the file's, where the one who read it left it in Meta, else that of
-// configuration, step and tensors in order of name.
+// keyOf returns the first 16 hex digits of a checkpoint's hash: that of the file if Meta has it, otherwise that of configuration, step and
+// tensors in order of name.
 func keyOf(file checkpoint.File) string {
 	if h := file.Meta[HashKey]; len(h) >= keyLength {
 		return h[:keyLength]
@@ -132,13 +132,13 @@ func keyOf(file checkpoint.File) string {
 	return hex.EncodeToString(sum.Sum(nil))[:keyLength]
 }
 
-// HashKey is the key of Meta under which a reader leaves the hash of the file, hex SHA-256.
+// HashKey is the key in Meta of the file's SHA-256, in hex.
 const HashKey = "sha256"
 
 const keyLength = 16
 
-// codebookOf reads or computes the entries from a checkpoint's tensors, [k, d] or for QLAE and Tripod the values [m, k]; nil where it
-// has none.
+// codebookOf returns the codebook of a checkpoint, read or computed from its tensors: [k, d], or [m, k] for QLAE and Tripod. It is nil if there
+// is none.
 //
 //	c_j = W₂ · LeakyReLU(W₁ seed_j + b₁) + b₂            paper, Algorithm 2, up to the scale √(1/d)
 func codebookOf(file checkpoint.File) [][]float32 {
@@ -173,7 +173,7 @@ func rows(t checkpoint.Tensor) [][]float32 {
 	return out
 }
 
-// linear is W x + b, followed by LeakyReLU with slope 0.01 where rectify is set.
+// linear returns W x + b, followed by LeakyReLU with slope 0.01 if rectify is set.
 func linear(w [][]float32, b, x []float32, rectify bool) []float32 {
 	y := make([]float32, len(w))
 	for o, row := range w {
@@ -189,8 +189,8 @@ func linear(w [][]float32, b, x []float32, rectify bool) []float32 {
 	return y
 }
 
-// Distances are the Euclidean distances of every entry that slot i can take to its code c, in the order of Entries and relative
-// to the mean of the others; nil where the checkpoint has no codebook.
+// Distances returns the Euclidean distances of slot i's entries to its code c, in the order of Entries and relative to their mean over the
+// other entries; nil if the checkpoint has no codebook.
 func (m *Model) Distances(i, c int) ([]float64, error) {
 	if err := m.CheckCode(i, c); err != nil {
 		return nil, err

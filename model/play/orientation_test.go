@@ -11,7 +11,7 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// turned puts an orientation into a JPEG file, after its first marker.
+// turned inserts an EXIF orientation into a JPEG file, after its first marker.
 func turned(file []byte, order binary.AppendByteOrder, mark string, orientation uint16) []byte {
 	tiff := append([]byte(mark), order.AppendUint16(nil, 42)...)
 	tiff = order.AppendUint32(tiff, 8)
@@ -25,7 +25,7 @@ func turned(file []byte, order binary.AppendByteOrder, mark string, orientation 
 	return append(append(append([]byte{}, file[:2]...), append(segment, body...)...), file[2:]...)
 }
 
-// A picture whose top left quarter is white and whose top right one is red is turned as each orientation says.
+// An image with a white top left quarter and a red top right quarter is rotated by each orientation.
 func TestReadTurnsPicturesUpright(t *testing.T) {
 	img := image.NewRGBA(image.Rect(0, 0, 64, 64))
 	for y := range 64 {
@@ -54,11 +54,11 @@ func TestReadTurnsPicturesUpright(t *testing.T) {
 		}
 		return "black"
 	}
-	// where white and red stand, of the corners top left, top right, bottom left, bottom right
+	// expected colours of the corners: top left, top right, bottom left, bottom right
 	for orientation, want := range map[uint16][4]string{
 		1: {"white", "red", "black", "black"}, 2: {"red", "white", "black", "black"}, 3: {"black", "black", "red", "white"}, 4: {"black", "black", "white", "red"},
 		5: {"white", "black", "red", "black"}, 6: {"black", "white", "black", "red"}, 7: {"black", "red", "black", "white"}, 8: {"red", "black", "white", "black"},
-		9: {"white", "red", "black", "black"}, // not one
+		9: {"white", "red", "black", "black"}, // invalid
 	} {
 		for mark, order := range map[string]binary.AppendByteOrder{"II": binary.LittleEndian, "MM": binary.BigEndian} {
 			pixels, _, err := Read(turned(file.Bytes(), order, mark, orientation), ae.Image{H: 64, W: 64, C: 3})

@@ -10,17 +10,17 @@ import (
 	"slotscope/model/data"
 )
 
-// Pair is the paper's qualitative experiment on images A and B of a dataset, as one checkpoint does it. Without a slot
-// changed, A is Strip[0]; B is Strip[m].
+// Pair is the paper's qualitative experiment on images A and B of a dataset, with one checkpoint. The reconstructions of A and B are Strip[0]
+// and Strip[m].
 type Pair struct {
 	Originals [2]image.Image
-	Swaps     []image.Image // [m]: A with slot i of B
-	Changed   []float64     // [m]: fraction of pixels that the swap of slot i changes, as Compare counts them
-	Strip     []image.Image // [m+1]: A, then one more slot of B in each, in the slots' order
+	Swaps     []image.Image // [m] A with slot i of B
+	Changed   []float64     // [m] fraction of pixels that the swap of slot i changes, see Difference
+	Strip     []image.Image // [m+1] A, then one more slot of B in each, in slot order
 }
 
-// Pair takes images a and b of the run's dataset through its newest checkpoint. A number that the dataset does not have is
-// model.Invalid; model.ErrNotFound is in the chain where there is no such checkpoint.
+// Pair runs the experiment on images a and b of the run's dataset with its newest checkpoint. It returns a model.Invalid for an index outside
+// the dataset; model.ErrNotFound is in the chain if the run has no checkpoint.
 func (l *Library) Pair(ctx context.Context, run string, a, b int) (Pair, error) {
 	src, err := l.Find(run)
 	if err != nil {
@@ -42,15 +42,16 @@ func (l *Library) Pair(ctx context.Context, run string, a, b int) (Pair, error) 
 	return m.pair(ctx, pixels)
 }
 
-// images reads images of a set by number, one after another: [len(numbers), H, W, C] bytes.
+// images reads images of a dataset by index: [len(numbers), H, W, C] bytes.
 func (m *Model) images(set data.Set, numbers ...int) ([]byte, error) {
 	info := set.Info()
 	if info.H != m.Image.H || info.W != m.Image.W || info.C != m.Image.C {
-		return nil, model.Invalid{"dataset": fmt.Sprintf("%s has images of another size than this checkpoint reads", info.Name)}
+		return nil, model.Invalid{"dataset": fmt.Sprintf("images of %s are %d × %d × %d, but this checkpoint takes %d × %d × %d",
+			info.Name, info.H, info.W, info.C, m.Image.H, m.Image.W, m.Image.C)}
 	}
 	for i, n := range numbers {
 		if n < 0 || n >= info.Len {
-			return nil, model.Invalid{string(rune('a' + i)): fmt.Sprintf("%d is not an image of %s, which are numbered 0 to %d", n, info.Name, info.Len-1)}
+			return nil, model.Invalid{string(rune('a' + i)): fmt.Sprintf("%d is not an image index of %s; choose 0–%d", n, info.Name, info.Len-1)}
 		}
 	}
 	pixels := make([]byte, len(numbers)*m.Size())
@@ -83,12 +84,12 @@ func (m *Model) pair(ctx context.Context, pixels []byte) (Pair, error) {
 	return p, nil
 }
 
-// GoodPair picks two images of a set of which no factor has the same value, where every factor has two.
+// GoodPair returns two images that differ in every factor with at least two values.
 func GoodPair(set data.Set) (a, b int) {
 	sizes := set.Info().Sizes()
 	first, second := make([]int, len(sizes)), make([]int, len(sizes))
 	for f, n := range sizes {
-		first[f] = n * (1 + 2*(f%3)) / 10 // an eye sees more where colours of one image differ
+		first[f] = n * (1 + 2*(f%3)) / 10 // varied values give one image contrasting colours
 		second[f] = (first[f] + (n+1)/2) % n
 	}
 	a, errA := set.Index(first)

@@ -17,7 +17,7 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// Picture turns H × W × C bytes into an image, every pixel a square of scale × scale. One channel is grey, three are colours.
+// Picture converts H × W × C bytes to an image, with each pixel enlarged to scale × scale. One channel is grey, three are RGB.
 func Picture(pixels []byte, shape ae.Image, scale int) *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, shape.W*scale, shape.H*scale))
 	for y := range img.Rect.Dy() {
@@ -36,7 +36,7 @@ func colorOf(p []byte, c int) color.RGBA {
 	return color.RGBA{p[0], p[1], p[2], 255}
 }
 
-// PNG encodes an image; the same image gives the same bytes.
+// PNG encodes an image. The result is deterministic.
 func PNG(img image.Image) ([]byte, error) {
 	var buf bytes.Buffer
 	if err := png.Encode(&buf, img); err != nil {
@@ -45,13 +45,13 @@ func PNG(img image.Image) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Cell is one picture of a Sheet with its caption; a nil Pixels leaves the place empty.
+// Cell is one image of a Sheet with its caption; nil Pixels leave the image empty.
 type Cell struct {
 	Caption string
 	Pixels  []byte
 }
 
-// Sheet sets rows of pictures on white, each at twice its size with its caption beneath, as figures of papers have them.
+// Sheet draws rows of images at 2× on white, each with its caption below, as in a paper's figure.
 func Sheet(rows [][]Cell, shape ae.Image) *image.RGBA {
 	const scale, gap, line = 2, 8, 15
 	cellW, cellH := shape.W*scale+gap, shape.H*scale+line+gap
@@ -74,7 +74,7 @@ func Sheet(rows [][]Cell, shape ae.Image) *image.RGBA {
 	return sheet
 }
 
-// caption writes as much of text as fits into width pixels.
+// caption draws text, truncated to width pixels.
 func caption(dst draw.Image, text string, at image.Point, width int) {
 	face := basicfont.Face7x13
 	if most := width / face.Advance; len(text) > most {
@@ -84,8 +84,8 @@ func caption(dst draw.Image, text string, at image.Point, width int) {
 	d.DrawString(text)
 }
 
-// Film is an animation of frames, each H × W × C bytes shown at four times its size for the given hundredths of a second; the
-// first and the last stay longer. Every frame has a palette of its own.
+// Film encodes frames of H × W × C bytes as a GIF at 4×, with one palette per frame. Each frame is shown for the given hundredths of a second,
+// the first and the last for twice as long.
 func Film(frames [][]byte, shape ae.Image, hundredths int) ([]byte, error) {
 	const scale = 4
 	film := gif.GIF{}
@@ -105,8 +105,8 @@ func Film(frames [][]byte, shape ae.Image, hundredths int) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// paintPaletted draws pixels in the nearest colours of a palette, every pixel a square of scale × scale from the upper left on. The nearest
-// colour is looked for once a pixel, not once a square's.
+// paintPaletted draws pixels in the nearest colours of the palette, each enlarged to scale × scale, from the upper left. It looks up the nearest
+// colour only once per source pixel.
 func paintPaletted(dst *image.Paletted, pixels []byte, shape ae.Image, scale int) {
 	for at := range shape.H * shape.W {
 		nearest := byte(dst.Palette.Index(colorOf(pixels[at*shape.C:], shape.C)))
@@ -120,8 +120,8 @@ func paintPaletted(dst *image.Paletted, pixels []byte, shape ae.Image, scale int
 	}
 }
 
-// quantize picks at most n colours for an image by median cut: the box of colours with the longest side is halved at the median
-// of that side until there are n, and each box gives its mean.
+// quantize returns at most n colours for an image by median cut: it splits the box with the longest side at the median of that side until
+// there are n boxes, and returns their means.
 func quantize(pixels []byte, c, n int) color.Palette {
 	all := make([]color.RGBA, len(pixels)/c)
 	for i := range all {
@@ -151,7 +151,7 @@ func quantize(pixels []byte, c, n int) color.Palette {
 
 func channel(p color.RGBA, side int) int { return int([3]uint8{p.R, p.G, p.B}[side]) }
 
-// longest is the channel in which a box of colours reaches furthest, and how far.
+// longest returns the channel with the widest range in a box of colours, and the range.
 func longest(box []color.RGBA) (side, span int) {
 	for s := range 3 {
 		low, high := 255, 0

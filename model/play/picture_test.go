@@ -44,11 +44,11 @@ func TestPictureKeepsEveryByte(t *testing.T) {
 	}
 	back, said, err := play.Read(encodePNG(t, play.Picture(pixels, rgb, 1)), rgb)
 	if err != nil || said != "" || !bytes.Equal(back, pixels) {
-		t.Errorf("bytes changed on their way through PNG: %v %q", err, said)
+		t.Errorf("bytes changed in a PNG round trip: %v %q", err, said)
 	}
 	big := play.Picture(pixels, rgb, 4)
 	if big.Rect.Dx() != 256 || big.RGBAAt(7, 9) != (color.RGBA{pixels[(2*64+1)*3], pixels[(2*64+1)*3+1], pixels[(2*64+1)*3+2], 255}) {
-		t.Error("a pixel is not a square of four")
+		t.Error("a pixel is not enlarged to 2 × 2")
 	}
 }
 
@@ -64,12 +64,12 @@ func TestReadTakesTheMiddleSquare(t *testing.T) {
 		}
 	}
 	pixels, said, err := play.Read(encodePNG(t, img), rgb)
-	if err != nil || said != "The picture was cropped from 300 × 100 to its middle square and resized to 64 × 64." {
+	if err != nil || said != "Cropped 300 × 100 to the centre square and resized to 64 × 64." {
 		t.Fatalf("%q, %v", said, err)
 	}
 	for _, at := range []int{2*64 + 2, 32*64 + 32, 60*64 + 61} {
 		if p := pixels[at*3 : at*3+3]; p[0] > 2 || p[2] < 253 {
-			t.Errorf("pixel %d is %v, not of the middle", at, p)
+			t.Errorf("pixel %d is %v, not from the centre", at, p)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func TestReadTakesJPEGAndGIFAndTransparency(t *testing.T) {
 	}
 	for name, raw := range map[string][]byte{"jpeg": jpg.Bytes(), "gif": anim.Bytes()} {
 		pixels, said, err := play.Read(raw, rgb)
-		if err != nil || said != "The picture was resized from 128 × 128 to 64 × 64." {
+		if err != nil || said != "Resized 128 × 128 to 64 × 64." {
 			t.Errorf("%s: %q, %v", name, said, err)
 		}
 		if d := int(pixels[5000]) - 100; d < -4 || d > 4 {
@@ -94,11 +94,11 @@ func TestReadTakesJPEGAndGIFAndTransparency(t *testing.T) {
 	}
 	clear, _, err := play.Read(encodePNG(t, plain(64, 64, color.RGBA{})), rgb)
 	if err != nil || clear[0] != 255 {
-		t.Errorf("what is transparent should be white, is %v, %v", clear[:3], err)
+		t.Errorf("transparent pixels are %v, want white; %v", clear[:3], err)
 	}
 }
 
-// left is a WebP of 64 × 64, red on the left and blue on the right.
+// left is a 64 × 64 WebP image, red on the left and blue on the right.
 const left = "UklGRiYAAABXRUJQVlA4TBoAAAAvP8APAA8Q87//8x8OxILJ/KVj6Ivof1TBdg=="
 
 func TestReadTakesWebP(t *testing.T) {
@@ -114,7 +114,7 @@ func TestReadTakesWebP(t *testing.T) {
 
 func TestReadTakesOnePixel(t *testing.T) {
 	pixels, said, err := play.Read(encodePNG(t, plain(1, 1, color.RGBA{200, 0, 0, 255})), rgb)
-	if err != nil || said != "The picture was resized from 1 × 1 to 64 × 64." || pixels[0] != 200 || pixels[len(pixels)-3] != 200 {
+	if err != nil || said != "Resized 1 × 1 to 64 × 64." || pixels[0] != 200 || pixels[len(pixels)-3] != 200 {
 		t.Errorf("%q, %v", said, err)
 	}
 }
@@ -131,7 +131,7 @@ func TestReadRefusesWithASentence(t *testing.T) {
 		"wider":     {pngHeader(12_000, 12_000), "12000 × 12000 pixels; choose one of at most 8192"},
 		"huge area": {pngHeader(8_000, 8_000), "8000 × 8000 pixels"},
 		"cut short": {whole[:len(whole)-30], "damaged"},
-		"no header": {whole[:20], "header is damaged: it ends too early"},
+		"no header": {whole[:20], "header is damaged: unexpected end of file"},
 	} {
 		_, _, err := play.Read(c.raw, rgb)
 		var invalid model.Invalid
@@ -141,7 +141,7 @@ func TestReadRefusesWithASentence(t *testing.T) {
 	}
 }
 
-// pngHeader is the start of a PNG of any size; no pixels follow.
+// pngHeader returns the start of a PNG of the given size, without pixels.
 func pngHeader(w, h uint32) []byte {
 	chunk := append([]byte("IHDR"), binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w), h)...)
 	chunk = append(chunk, 8, 2, 0, 0, 0)
@@ -158,7 +158,7 @@ func TestSheetAndFilm(t *testing.T) {
 	}
 	sheet := play.Sheet([][]play.Cell{{{Caption: "A", Pixels: red}, {Caption: "B", Pixels: blue}}, {{Caption: "C"}}}, rgb)
 	if c := sheet.RGBAAt(20, 20); c.R != 200 {
-		t.Errorf("the first picture starts with %v", c)
+		t.Errorf("the first image starts with %v", c)
 	}
 	raw, err := play.Film([][]byte{red, blue, red}, rgb, 50)
 	if err != nil {

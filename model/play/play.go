@@ -1,5 +1,5 @@
-// Package play opens a checkpoint to be handled: images become code tuples, code tuples become images, each tuple decoded once
-// and kept. What somebody holds is served before what fills the page around it.
+// Package play opens checkpoints for interactive use: it encodes images to code tuples and decodes code tuples to images. Decoded images are
+// cached, and those that a user is dragging are decoded before the rest of the page.
 package play
 
 import (
@@ -17,18 +17,18 @@ import (
 	"slotscope/model/paper/ae"
 )
 
-// Model is an open checkpoint. Its methods may be called from several goroutines at once.
+// Model is an open checkpoint. Its methods are safe for concurrent use.
 type Model struct {
-	Key    string       // first 16 hex digits of the file's SHA-256, or of its tensors' where it was opened from memory
-	Config model.Config // what it was trained with
-	Step   int          // gradient steps behind it
+	Key    string       // first 16 hex digits of the file's SHA-256, or of its contents' if it was opened from memory
+	Config model.Config // of its training
+	Step   int          // number of training steps
 	Meta   map[string]string
-	Image  ae.Image // of what it reads and draws; images are NHWC bytes
-	Engine string   // what computes, as "cpu"
+	Image  ae.Image // shape of its images, which are NHWC bytes
+	Engine string   // compute engine, such as "cpu"
 
 	coder   coder
 	decodes *queue
-	encoder sync.Mutex // one batch of images is encoded at a time
+	encoder sync.Mutex // serializes encoding batches
 	cache   *lru.Cache[string, []byte]
 
 	codebook    func() [][]float32
@@ -38,17 +38,17 @@ type Model struct {
 	close       sync.Once
 }
 
-// coder is the neural part: batches of a fixed size in, the same number out. It serves one call of each kind at a time.
+// coder is the neural network. It need not support concurrent calls of the same method.
 type coder interface {
 	encode(images []byte, batch int) ([]int32, error) // batch × H × W × C → batch × m
 	decode(codes []int32, batch int) ([]byte, error)  // batch × m → batch × H × W × C
 	finalize()
 }
 
-// cachedBytes bounds the decoded images that one open checkpoint keeps: 5,461 images of 64 × 64 × 3.
+// cachedBytes limits the decoded images cached per open checkpoint: 5,461 images of 64 × 64 × 3.
 const cachedBytes = 64 << 20
 
-// Open prepares a checkpoint on an engine. Graphs are compiled when a batch of their size is first asked for.
+// Open opens a checkpoint on an engine. A graph is compiled on the first batch of its size.
 func Open(ctx context.Context, engine *compute.Engine, file checkpoint.File) (*Model, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -69,10 +69,10 @@ func Open(ctx context.Context, engine *compute.Engine, file checkpoint.File) (*M
 	return m, nil
 }
 
-// newModel wraps a coder in queue and cache.
+// newModel adds a queue and a cache to a coder.
 func newModel(c coder, file checkpoint.File, image ae.Image) *Model {
 	size := max(1, image.H*image.W*image.C)
-	cache, _ := lru.New[string, []byte](max(256, cachedBytes/size)) // fails on sizes below one only
+	cache, _ := lru.New[string, []byte](max(256, cachedBytes/size)) // fails only for sizes below 1
 	m := &Model{
 		Key: keyOf(file), Config: file.Config, Step: file.Step, Meta: file.Meta, Image: image,
 		coder: c, cache: cache,
@@ -84,16 +84,16 @@ func newModel(c coder, file checkpoint.File, image ae.Image) *Model {
 	return m
 }
 
-// imageOf is the shape of a checkpoint's images: the network of the paper is built for 64 × 64, out.weight tells the channels.
+// imageOf returns the shape of a checkpoint's images: 64 × 64, as in the paper, with the channels of out.weight.
 func imageOf(file checkpoint.File) (ae.Image, error) {
 	out, ok := file.Tensors["out.weight"]
 	if !ok || len(out.Shape) != 4 || out.Shape[0] < 1 {
-		return ae.Image{}, model.Invalid{"checkpoint": "out.weight, the decoder's last convolution, is missing, so this is not a model of Slotscope"}
+		return ae.Image{}, model.Invalid{"checkpoint": "out.weight, the decoder's last convolution, is missing; not a Slotscope model"}
 	}
 	return ae.Image{H: 64, W: 64, C: out.Shape[0]}, nil
 }
 
-// Close ends the work under way and frees the engine's memory; callers waiting for images get an error.
+// Close stops decoding and frees the engine's memory. Callers waiting for images get an error.
 func (m *Model) Close() {
 	m.close.Do(func() {
 		m.decodes.close()
@@ -103,10 +103,10 @@ func (m *Model) Close() {
 	})
 }
 
-// Size is the number of bytes of one image, H · W · C.
+// Size returns the number of bytes of one image, H · W · C.
 func (m *Model) Size() int { return m.Image.H * m.Image.W * m.Image.C }
 
-// Encode returns the code of every slot for each of the images, n × H × W × C bytes: n tuples of m codes.
+// Encode returns the codes of images, n × H × W × C bytes: n tuples of m codes.
 func (m *Model) Encode(ctx context.Context, images []byte) ([][]int, error) {
 	if len(images) == 0 || len(images)%m.Size() != 0 {
 		return nil, model.Invalid{"images": fmt.Sprintf("%d bytes are not a whole number of %d × %d × %d images", len(images), m.Image.H, m.Image.W, m.Image.C)}
@@ -148,8 +148,8 @@ func (m *Model) encodeBatch(images []byte) ([][]int, error) {
 	return out, nil
 }
 
-// Decode returns the image of every tuple, H × W × C bytes each, to be read only: they are shared with the cache. The bytes of
-// a tuple do not depend on what it was decoded beside. Urgency orders what waits; a context that ends withdraws its tuples.
+// Decode returns the image of every tuple, H × W × C bytes each. Callers must not modify them, because the cache shares them. The bytes of a
+// tuple do not depend on the tuples decoded with it. Urgency orders waiting tuples; cancelling the context withdraws them.
 func (m *Model) Decode(ctx context.Context, urgency Urgency, tuples [][]int) ([][]byte, error) {
 	if err := m.Check(tuples...); err != nil {
 		return nil, err
@@ -181,9 +181,9 @@ func (m *Model) Decode(ctx context.Context, urgency Urgency, tuples [][]int) ([]
 	return out, nil
 }
 
-// decodeOne is what the queue's worker calls. Images are decoded one at a time: an engine may add the products of a larger
-// batch in another order, and the last bit of a byte would then tell what a tuple was decoded beside. It costs little (tiny: 2.4 ms
-// alone, 1.8 ms among sixteen; paper: 46 and 22 ms), and what is held waits for one image at most.
+// decodeOne is called by the queue's worker. It decodes one image at a time, because an engine may sum products in another order in larger
+// batches, and the last bit of a byte would then depend on the batch. This costs little (per image, tiny: 2.4 ms alone, 1.8 ms in a batch of
+// 16; paper: 46 and 22 ms), and a dragged image waits for at most one other.
 func (m *Model) decodeOne(tuple []int) ([]byte, error) {
 	codes := make([]int32, len(tuple))
 	for i, c := range tuple {
@@ -197,7 +197,7 @@ func (m *Model) decodeOne(tuple []int) ([]byte, error) {
 	return pixels, nil
 }
 
-// batches are the sizes for which encoders are compiled; what lies between is padded.
+// batches lists the batch sizes for which encoders are compiled; other sizes are padded.
 var batches = []int{1, 4, 16, 64}
 
 const largestBatch = 64

@@ -26,7 +26,7 @@ import (
 
 var rgb = ae.Image{H: 64, W: 64, C: 3}
 
-// randomFile is a small HRR model with its initial weights.
+// randomFile returns a small HRR model with initial weights.
 func randomFile(t testing.TB, seed int64) checkpoint.File {
 	t.Helper()
 	cfg, err := model.Default("hrr", "tiny", "shapes3d-synthetic")
@@ -84,7 +84,7 @@ func tuples(n, m, k int) [][]int {
 	return out
 }
 
-// A link must give the same bytes for ever: a tuple decoded alone, in the middle of others, and by a model opened anew.
+// A tuple always decodes to the same bytes: alone, among others, and by a newly opened model. Links rely on this.
 func TestDecodeGivesSameBytesInEveryBatch(t *testing.T) {
 	all := tuples(64, 5, 12)
 	alone := openRandom(t)
@@ -127,7 +127,7 @@ func TestEncodeGivesSameCodesInEveryBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(alone[0], together[i]) {
-			t.Errorf("image %d: codes %v alone, %v among others", index[i], alone[0], together[i])
+			t.Errorf("image %d: codes %v alone, %v in a batch", index[i], alone[0], together[i])
 		}
 		if err := m.Check(alone[0]); err != nil {
 			t.Error(err)
@@ -142,9 +142,9 @@ func TestBadCodesAreNamed(t *testing.T) {
 		field string
 		want  string
 	}{
-		{[]int{1, 2, 3}, "codes", "3 codes are given; this checkpoint has 5 slots"},
-		{[]int{1, 2, 3, 4, 12}, "codes", "slot 4: code 12 does not exist; this checkpoint has codes 0 to 11"},
-		{[]int{1, -2, 3, 4, 1}, "codes", "slot 1: code -2 does not exist; this checkpoint has codes 0 to 11"},
+		{[]int{1, 2, 3}, "codes", "got 3 codes; this checkpoint has 5 slots"},
+		{[]int{1, 2, 3, 4, 12}, "codes", "slot 4: code 12 does not exist; this checkpoint has codes 0–11"},
+		{[]int{1, -2, 3, 4, 1}, "codes", "slot 1: code -2 does not exist; this checkpoint has codes 0–11"},
 	} {
 		_, err := m.Decode(t.Context(), play.Held, [][]int{c.codes})
 		var invalid model.Invalid
@@ -153,7 +153,7 @@ func TestBadCodesAreNamed(t *testing.T) {
 		}
 	}
 	if _, err := m.Encode(t.Context(), make([]byte, 100)); err == nil {
-		t.Error("100 bytes were taken for images")
+		t.Error("Encode accepts 100 bytes as images")
 	}
 }
 
@@ -172,7 +172,7 @@ func TestParseCodesAndOrder(t *testing.T) {
 	}
 }
 
-// counter is a stand-in that draws a tuple's first code and counts what it is asked.
+// counter returns a fake network for two slots that sets an image's first byte to the tuple's first code and calls work with the tuples.
 func counter(work func(tuples [][]int32)) play.Coder {
 	return play.Coder{
 		Enc: func(images []byte, batch int) ([]int32, error) { return make([]int32, batch*2), nil },
@@ -218,7 +218,7 @@ func TestConcurrentRequestsDecodeOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if decoded.Load() != 2 {
-		t.Errorf("%d tuples were decoded; 2 were asked for", decoded.Load())
+		t.Errorf("%d tuples were decoded, want 2", decoded.Load())
 	}
 }
 
@@ -247,7 +247,7 @@ func TestHeldGoesFirstAndWithdrawnNever(t *testing.T) {
 		})
 	}
 	ask(t.Context(), play.Palette, 1, nil)
-	<-entered // the worker is busy with 1
+	<-entered // the worker is decoding 1
 	left, leave := context.WithCancel(t.Context())
 	ask(t.Context(), play.Palette, 2, nil)
 	ask(left, play.Palette, 3, context.Canceled)
@@ -268,7 +268,7 @@ func TestHeldGoesFirstAndWithdrawnNever(t *testing.T) {
 func TestPanicOfTheEngineIsAnError(t *testing.T) {
 	m := play.NewModel(counter(func([][]int32) { panic("no such operation") }), fakeFile(), rgb)
 	defer m.Close()
-	for range 2 { // the worker lives on
+	for range 2 { // the worker survives the panic
 		if _, err := m.Decode(t.Context(), play.Held, [][]int{{1, 1}}); err == nil {
 			t.Error("no error")
 		}
@@ -294,7 +294,7 @@ func TestCloseFailsWhatWaits(t *testing.T) {
 	close(gate)
 	<-closed
 	if _, err := m.Decode(context.Background(), play.Held, [][]int{{3, 1}}); err == nil {
-		t.Error("a closed model decodes")
+		t.Error("a closed model still decodes")
 	}
 }
 
@@ -308,13 +308,13 @@ func TestSwapsAndInterpolation(t *testing.T) {
 		t.Errorf("interpolation %v", got)
 	}
 	if !slices.Equal(a, []int{1, 2, 3}) {
-		t.Error("the tuple itself was changed")
+		t.Error("the original tuple was modified")
 	}
 }
 
 func TestCompare(t *testing.T) {
 	x, y := make([]byte, 4*3), make([]byte, 4*3)
-	y[0], y[4], y[9] = 255, 8, 9 // pixels 0 and 3 change; pixel 1 by 8 does not count
+	y[0], y[4], y[9] = 255, 8, 9 // pixels 0 and 3 change; pixel 1 changes by only 8
 	d := play.Compare(x, y, 3)
 	if d.Changed != 0.5 || d.Mean != 272.0/12 {
 		t.Errorf("%+v", d)
@@ -338,7 +338,7 @@ func TestDistancesAreThoseOfTheCodebook(t *testing.T) {
 		sum += v
 	}
 	if mean := sum / 11; mean < 0.999 || mean > 1.001 {
-		t.Errorf("distances are relative to their mean, which is %v", mean)
+		t.Errorf("the mean distance is %v, want 1", mean)
 	}
 	if _, err := m.Distances(0, 12); err == nil {
 		t.Error("entry 12 of 12 has distances")
@@ -442,11 +442,11 @@ func TestDamagedCheckpointIsRefusedWithASentence(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := lib.Find("broken"); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "config.json") {
-			t.Errorf("a run without a whole configuration: %v", err)
+			t.Errorf("a run with an incomplete configuration: %v", err)
 		}
 	}
 	if n := lib.Opened(); n != 0 {
-		t.Errorf("%d checkpoints stay open after a failure", n)
+		t.Errorf("%d checkpoints are still open after a failure", n)
 	}
 }
 
@@ -482,11 +482,11 @@ func TestUsageIsCountedOnceAndKept(t *testing.T) {
 		}
 	}
 	kept, _ := filepath.Glob(filepath.Join(dir, "cache", "play", "*.json"))
-	if len(kept) != 2 || !strings.HasSuffix(kept[1], ".sample.json") { // the atlas need not encode the same images again
-		t.Fatalf("kept %v", kept)
+	if len(kept) != 2 || !strings.HasSuffix(kept[1], ".sample.json") { // so that the atlas need not encode the same images again
+		t.Fatalf("saved %v", kept)
 	}
 	second, atOnce := usage()
 	if !slices.EqualFunc(first.Counts, second.Counts, slices.Equal) || !atOnce {
-		t.Errorf("counted again: there at once: %v", atOnce)
+		t.Errorf("counts were not loaded immediately: %v", atOnce)
 	}
 }

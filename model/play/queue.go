@@ -8,28 +8,29 @@ import (
 	"sync"
 )
 
-// Urgency orders decoding: all that is Held goes before any Strip, and so on. An image asked for twice takes the higher one.
+// Urgency is the priority of decoding: all Held images come before any Strip image, and so on. An image requested twice gets the higher
+// priority.
 type Urgency int
 
 const (
-	Held       Urgency = iota // under somebody's pointer
+	Held       Urgency = iota // being dragged or previewed
 	Strip                     // swaps and the interpolation strip
-	Palette                   // entries on offer
-	Background                // nobody waits
+	Palette                   // palette entries
+	Background                // no user is waiting
 	urgencies
 )
 
-// errClosed is what waiters get when the checkpoint they wait for is closed under them.
+// errClosed is returned to callers that wait for a checkpoint when it is closed.
 var errClosed = errors.New("the checkpoint was closed")
 
-// queue hands the tuples of all callers to one worker, one by one, the most urgent first. A tuple that several callers want is
-// decoded once; one that nobody wants any more is not decoded.
+// queue passes the tuples of all callers to one worker, one by one, the most urgent first. A tuple requested by several callers is decoded
+// once; one that all its callers have withdrawn is not decoded.
 type queue struct {
 	work func(tuple []int) ([]byte, error)
 
 	mu      sync.Mutex
 	wake    *sync.Cond
-	jobs    map[string]*job // waiting or in work
+	jobs    map[string]*job // waiting or running
 	waiting [urgencies][]*job
 	closed  bool
 	done    chan struct{}
@@ -39,8 +40,8 @@ type job struct {
 	key     string
 	tuple   []int
 	urgency Urgency
-	wanted  int  // callers that wait for it
-	taken   bool // in work
+	wanted  int  // number of waiting callers
+	taken   bool // running
 	ready   chan struct{}
 	image   []byte
 	err     error
@@ -53,7 +54,7 @@ func newQueue(work func([]int) ([]byte, error)) *queue {
 	return q
 }
 
-// wait returns the images of tuples when all are there; where ctx ends first it withdraws them.
+// wait returns the images of tuples once all are decoded, or withdraws them when ctx is done.
 func (q *queue) wait(ctx context.Context, urgency Urgency, tuples [][]int) ([][]byte, error) {
 	jobs, err := q.join(urgency, tuples)
 	if err != nil {
@@ -93,7 +94,7 @@ func (q *queue) join(urgency Urgency, tuples [][]int) ([]*job, error) {
 			q.waiting[urgency] = append(q.waiting[urgency], j)
 		} else if urgency < j.urgency {
 			j.urgency = urgency
-			q.waiting[urgency] = append(q.waiting[urgency], j) // its older place is passed over by take
+			q.waiting[urgency] = append(q.waiting[urgency], j) // takeFrom skips its older position
 		}
 		j.wanted++
 		jobs[i] = j
@@ -123,7 +124,7 @@ func (q *queue) run() {
 	}
 }
 
-// take blocks until there is work and returns the most urgent job, or nil once the queue is closed.
+// take blocks until there is a job and returns the most urgent one, or nil once the queue is closed.
 func (q *queue) take() *job {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -138,7 +139,7 @@ func (q *queue) take() *job {
 	return nil
 }
 
-// takeFrom passes over jobs that nobody wants any more, or that have moved to a more urgent line.
+// takeFrom returns the next job of one urgency, skipping jobs that have been withdrawn or moved to a higher urgency; nil if none.
 func (q *queue) takeFrom(u Urgency) *job {
 	for len(q.waiting[u]) > 0 {
 		j := q.waiting[u][0]
@@ -160,7 +161,7 @@ func (q *queue) finish(j *job) {
 	close(j.ready)
 }
 
-// try turns a panic of the engine into an error of this tuple: graph code panics on what it does not support.
+// try converts a panic into an error of this tuple, because graph code panics on unsupported operations.
 func (q *queue) try(tuple []int) (image []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -170,7 +171,7 @@ func (q *queue) try(tuple []int) (image []byte, err error) {
 	return q.work(tuple)
 }
 
-// close ends the worker after the job in work and fails what waits.
+// close stops the worker after the running job and fails all waiting jobs.
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true

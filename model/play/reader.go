@@ -23,8 +23,8 @@ import (
 //go:embed probe
 var probes embed.FS
 
-// Reader is the probe of a dataset as a browser uses it: it reads the factors from a picture. Its weights are those of the probe that evaluations
-// train, as bytes.
+// Reader is the probe of a dataset for use in a browser: a network that reads the factors from an image. Its weights are those of the probe
+// trained by evaluations, rounded to bytes when encoded.
 type Reader struct {
 	Head ReaderHead
 	// conv0, conv1, conv2 [4·4·in, out]; fc1 [2048, 128]; fc2 [128, Σ sizes]
@@ -34,15 +34,15 @@ type Reader struct {
 
 // ReaderHead describes a reader's file.
 type ReaderHead struct {
-	H        int       `json:"h"` // of pictures
+	H        int       `json:"h"` // of images
 	W        int       `json:"w"`
 	C        int       `json:"c"`
 	Sizes    []int     `json:"sizes"`    // [F] values of each factor
-	Accuracy []float64 `json:"accuracy"` // [F] share of images, of those that the probe did not learn from, that it reads right
-	Matrices [][2]int  `json:"matrices"` // rows and columns of each, in the file's order
+	Accuracy []float64 `json:"accuracy"` // [F] fraction of held-out images that it reads correctly
+	Matrices [][2]int  `json:"matrices"` // rows and columns of each, in file order
 }
 
-// matrix is [rows, cols], row after row.
+// matrix is [rows, cols], row-major.
 type matrix struct {
 	rows, cols int
 	data       []float32
@@ -50,13 +50,13 @@ type matrix struct {
 
 var readerLayers = []string{"conv0", "conv1", "conv2", "fc1", "fc2"}
 
-// newReader takes the weights of a probe.
+// newReader returns a reader with the weights of a probe.
 func newReader(file checkpoint.File, info data.Info, accuracy []float64) (*Reader, error) {
 	r := &Reader{Head: ReaderHead{H: info.H, W: info.W, C: info.C, Sizes: info.Sizes(), Accuracy: accuracy}}
 	for _, name := range readerLayers {
 		t, ok := file.Tensors[name+".weight"]
 		if !ok || len(t.Shape) < 2 {
-			return nil, fmt.Errorf("the probe of %s has no weights %s", info.Name, name)
+			return nil, fmt.Errorf("the probe of %s has no weights for layer %s", info.Name, name)
 		}
 		cols := t.Shape[len(t.Shape)-1]
 		r.weights = append(r.weights, matrix{len(t.Data) / cols, cols, t.Data})
@@ -70,9 +70,10 @@ func newReader(file checkpoint.File, info data.Info, accuracy []float64) (*Reade
 	return r, nil
 }
 
-// Encode writes the reader: the length of its head (uint32), the head as JSON, the biases as float32, then each matrix as a scale for every column
-// (float32) and a byte for every weight, which counts 127ths of the column's largest. A rank above 0 writes fc1 as the product of two matrices, the
-// best of that rank, in 31sts, and the others in 63rds: fewer levels leave more to compression. All numbers are little-endian.
+// Encode serializes the reader, in little-endian order: the length of its head (uint32), the head as JSON, the biases as float32, then each
+// matrix as one scale per column (float32) and one signed byte per weight, in units of 1/127 of the column's maximum. With a rank above 0, fc1
+// is written as its best approximation of that rank, a product of two matrices, in units of 1/31, and the other matrices in units of 1/63:
+// fewer levels compress better.
 func (r *Reader) Encode(rank int) []byte {
 	weights, levels := slices.Clone(r.weights), []float32{127, 127, 127, 127, 127}
 	if fc1 := weights[3]; rank > 0 && rank < fc1.cols {
@@ -83,7 +84,7 @@ func (r *Reader) Encode(rank int) []byte {
 	for _, w := range weights {
 		head.Matrices = append(head.Matrices, [2]int{w.rows, w.cols})
 	}
-	text, _ := json.Marshal(head) // numbers alone
+	text, _ := json.Marshal(head) // only numbers: cannot fail
 	out := binary.LittleEndian.AppendUint32(nil, uint32(len(text)))
 	out = append(out, text...)
 	for _, b := range r.biases {
@@ -118,7 +119,7 @@ func (m matrix) appendBytes(out []byte, levels float32) []byte {
 	return out
 }
 
-// factors are two matrices whose product is the closest of a rank: U √Σ and √Σ Vᵀ.
+// factors returns two matrices whose product is the best approximation of a rank: U √Σ and √Σ Vᵀ.
 func (m matrix) factors(rank int) []matrix {
 	values := make([]float64, len(m.data))
 	for i, v := range m.data {
@@ -146,10 +147,10 @@ func (m matrix) factors(rank int) []matrix {
 	return []matrix{a, b}
 }
 
-// decodeReader reads what Encode wrote with rank 0.
+// decodeReader parses the output of Encode with rank 0.
 func decodeReader(raw []byte) (*Reader, error) {
 	r := &Reader{}
-	damaged := errors.New("the file of a probe is damaged")
+	damaged := errors.New("the probe's file is damaged")
 	if len(raw) < 4 || int(binary.LittleEndian.Uint32(raw)) > len(raw)-4 {
 		return nil, damaged
 	}
@@ -160,7 +161,7 @@ func decodeReader(raw []byte) (*Reader, error) {
 	rest := raw[4+n:]
 	take := func(n int) []byte {
 		if n > len(rest) {
-			rest, damaged = nil, fmt.Errorf("%w: it ends too early", damaged)
+			rest, damaged = nil, fmt.Errorf("%w: unexpected end of file", damaged)
 			return make([]byte, n)
 		}
 		part := rest[:n]
@@ -189,8 +190,8 @@ func decodeReader(raw []byte) (*Reader, error) {
 	return r, nil
 }
 
-// Reader is the probe of a dataset: the one that evaluations keep in the data folder, or one that ships with the program. model.ErrNotFound is in
-// the chain where there is neither.
+// Reader returns the probe of a dataset: the one saved by evaluations in the data folder, or one embedded in the program. model.ErrNotFound is
+// in the chain if there is neither.
 func (l *Library) Reader(ctx context.Context, dataset string) (*Reader, error) {
 	set, err := l.Set(ctx, dataset)
 	if err != nil {
@@ -206,11 +207,11 @@ func (l *Library) Reader(ctx context.Context, dataset string) (*Reader, error) {
 	}
 	raw, err := probes.ReadFile(embeddedReaderPath(dataset))
 	if err != nil {
-		return nil, fmt.Errorf("no probe reads the factors of %s yet; evaluate a run on it to train one: %w", info.Title, model.ErrNotFound)
+		return nil, fmt.Errorf("no probe has been trained on %s yet; evaluate a run on it to train one: %w", info.Title, model.ErrNotFound)
 	}
 	r, err := decodeReader(raw)
 	if err == nil && !slices.Equal(r.Head.Sizes, info.Sizes()) {
-		err = fmt.Errorf("the embedded probe reads other factors than %s has", info.Title)
+		err = fmt.Errorf("the embedded probe does not match the factors of %s", info.Title)
 	}
 	return r, err
 }

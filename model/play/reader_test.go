@@ -15,7 +15,7 @@ import (
 	"slotscope/model/learn/evaluate"
 )
 
-// read is what static/play/probe.js computes.
+// read is the same computation as static/play/probe.js.
 func (r *Reader) read(pixels []byte) (classes []int) {
 	x := make([]float32, len(pixels))
 	for i, v := range pixels {
@@ -64,9 +64,9 @@ func (r *Reader) read(pixels []byte) (classes []int) {
 	return classes
 }
 
-var update = flag.Bool("update", false, "train the embedded probe again and write it down")
+var update = flag.Bool("update", false, "retrain and overwrite the embedded probe")
 
-// TestEmbeddedReader: the probe that ships reads the factors of images as well as it says; `-update` trains it for two minutes.
+// TestEmbeddedReader verifies the accuracy of the embedded probe; `-update` retrains it, which takes two minutes.
 func TestEmbeddedReader(t *testing.T) {
 	engine, err := compute.Open("cpu")
 	if err != nil {
@@ -106,7 +106,7 @@ func TestEmbeddedReader(t *testing.T) {
 	}
 	for f, share := range right {
 		if share < r.Head.Accuracy[f]-0.05 {
-			t.Errorf("factor %d is read right on %.1f%% of images; the probe says %.1f%%", f, 100*share, 100*r.Head.Accuracy[f])
+			t.Errorf("factor %d is read correctly on %.1f%% of images; the probe claims %.1f%%", f, 100*share, 100*r.Head.Accuracy[f])
 		}
 	}
 	if _, err := l.Reader(t.Context(), "dsprites-synthetic"); !errors.Is(err, model.ErrNotFound) {
@@ -115,21 +115,21 @@ func TestEmbeddedReader(t *testing.T) {
 	raw := r.Encode(0)
 	for _, bad := range [][]byte{nil, raw[:3], raw[:200], raw[:len(raw)-1], append(slices.Clone(raw), 0)} {
 		if _, err := decodeReader(bad); err == nil {
-			t.Errorf("%d bytes of %d are taken for a probe", len(bad), len(raw))
+			t.Errorf("%d of %d bytes are accepted as a probe", len(bad), len(raw))
 		}
 	}
 	if again, err := decodeReader(raw); err != nil || !bytes.Equal(again.Encode(0), raw) {
-		t.Errorf("written and read again: %v", err)
+		t.Errorf("after a round trip: %v", err)
 	}
 	if small := r.Encode(44); len(small) > len(raw)/2 {
-		t.Errorf("of rank 44 it takes %d bytes, whole %d", len(small), len(raw))
+		t.Errorf("%d bytes at rank 44, %d at full rank", len(small), len(raw))
 	}
 }
 
-// trainReader lets an evaluation of the embedded checkpoint train the probe, and writes it down.
+// trainReader trains the probe by evaluating the embedded checkpoint, and saves it.
 func trainReader(t *testing.T, engine *compute.Engine, src Source) {
 	t.Helper()
-	dir := os.Getenv("SLOTSCOPE_PROBES") // of an evaluation that was made before
+	dir := os.Getenv("SLOTSCOPE_PROBES") // of an earlier evaluation
 	set, err := data.Catalogue{}.Open(t.Context(), src.Config.Dataset)
 	if err != nil {
 		t.Fatal(err)

@@ -9,13 +9,13 @@ import (
 	"slotscope/model/format/checkpoint"
 )
 
-// Slots are the vectors that a checkpoint of the HRR model binds: its m symbols and its k codebook entries, of d components.
+// Slots holds the vectors that a checkpoint of the HRR model binds: its m symbols and k codebook entries, of d components each.
 type Slots struct {
 	Symbols [][]float64 // [m][d]
 	Entries [][]float64 // [k][d], C = φ(S)·√(1/d), or the entries as they were learned
 }
 
-// Slots reads the vectors of a checkpoint; model.ErrNotFound is in the error's chain where it has none.
+// Slots returns the vectors of a checkpoint; model.ErrNotFound is in the chain if it has none.
 func (l *Library) Slots(ctx context.Context, src Source) (Slots, error) {
 	m, release, err := l.Use(ctx, src)
 	if err != nil {
@@ -24,7 +24,7 @@ func (l *Library) Slots(ctx context.Context, src Source) (Slots, error) {
 	defer release()
 	s := m.slots()
 	if len(s.Symbols) == 0 || len(s.Entries) == 0 {
-		return Slots{}, fmt.Errorf("%s has no symbols and generated entries, for it is a %s model: %w", src.Title, src.Config.Model, model.ErrNotFound)
+		return Slots{}, fmt.Errorf("%s is a %s model, which has no symbols and codebook entries to bind: %w", src.Title, src.Config.Model, model.ErrNotFound)
 	}
 	return s, nil
 }

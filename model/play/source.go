@@ -23,18 +23,17 @@ import (
 type Source struct {
 	Key    string       `json:"key"`   // first 16 hex digits of the file's SHA-256
 	Title  string       `json:"title"` // the run's name
-	Run    string       `json:"run"`   // its ID; empty for a shipped checkpoint that lies in no data folder
+	Run    string       `json:"run"`   // its ID; empty for a shipped checkpoint that is not in the data folder
 	Step   int          `json:"step"`
 	Config model.Config `json:"config"`
 	Card   *Card        `json:"card,omitempty"`
 	Saved  time.Time    `json:"saved"`
 
 	path    string
-	shipped *shipped.Run // where the checkpoint lies in the program
+	shipped *shipped.Run // the embedded run with the checkpoint
 }
 
-// read loads the tensors; the key is the hash of the file that was listed, and is checked again by nobody: a run never rewrites
-// a checkpoint in place.
+// read loads the checkpoint. It does not verify that the key still matches the file, because runs never rewrite a checkpoint in place.
 func (s Source) read() (checkpoint.File, error) {
 	var file checkpoint.File
 	var err error
@@ -58,7 +57,7 @@ func (s Source) read() (checkpoint.File, error) {
 	return file, nil
 }
 
-// shelf finds the checkpoints of a data folder's runs.
+// shelf finds the checkpoints of the runs in a data folder.
 type shelf struct {
 	dir string // the data folder
 
@@ -72,8 +71,7 @@ type hashed struct {
 	key   string
 }
 
-// newest are the latest checkpoints of every run, latest saved first. What cannot be read is passed over: a folder may be half
-// written, or not a run at all.
+// newest returns the latest checkpoint of every run, last saved first. It skips unreadable folders, which may be incomplete or not a run.
 func (s *shelf) newest() []Source {
 	ids, _ := os.ReadDir(filepath.Join(s.dir, "runs"))
 	var out []Source
@@ -95,7 +93,7 @@ func (s *shelf) newest() []Source {
 
 var stepFile = regexp.MustCompile(`^step-(\d{1,12})\.safetensors$`)
 
-// steps of a run's checkpoints, ascending.
+// steps returns the steps of a run's checkpoints, ascending.
 func (s *shelf) steps(id string) []int {
 	files, _ := os.ReadDir(filepath.Join(s.dir, "runs", id, "checkpoints"))
 	var steps []int
@@ -118,7 +116,7 @@ func (s *shelf) source(id string, step int) (Source, error) {
 	}
 	src := Source{Key: h.key, Title: id, Run: id, Step: step, Saved: h.saved, path: path}
 	if err := readJSON(filepath.Join(dir, "config.json"), &src.Config); err != nil {
-		return Source{}, model.Invalid{"checkpoint": fmt.Sprintf("run %s cannot be opened: its config.json is missing or damaged: %v", id, model.JSONFault(err))}
+		return Source{}, model.Invalid{"checkpoint": fmt.Sprintf("cannot open run %s: its config.json is missing or damaged: %v", id, model.JSONFault(err))}
 	}
 	var about struct {
 		Name string `json:"name"`
@@ -137,7 +135,7 @@ func readJSON(path string, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
-// hash of a file, computed once per size and time of writing.
+// hash returns the hash of a file, cached by size and modification time.
 func (s *shelf) hash(path string) (hashed, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -160,12 +158,12 @@ func (s *shelf) hash(path string) (hashed, error) {
 	return known, nil
 }
 
-// KeyOf is the key of a checkpoint whose file has that SHA-256, in hex.
+// KeyOf returns the key of a checkpoint from the SHA-256 of its file, in hex.
 func KeyOf(sum string) string { return sum[:keyLength] }
 
 var keyForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// find resolves what stands in an address: the key of a checkpoint, a run's ID for its newest, ID@step, or ID@best.
+// find resolves a checkpoint name: a key, a run ID (its newest checkpoint), ID@step, or ID@best.
 func (s *shelf) find(name string) (Source, error) {
 	if keyForm.MatchString(name) {
 		if src, ok := s.byKey(name); ok {
@@ -174,11 +172,11 @@ func (s *shelf) find(name string) (Source, error) {
 	}
 	id, at, chosen := strings.Cut(name, "@")
 	if !model.ValidID(id) {
-		return Source{}, fmt.Errorf("there is no checkpoint %q: %w", name, model.ErrNotFound)
+		return Source{}, fmt.Errorf("no checkpoint or run is named %q: %w", name, model.ErrNotFound)
 	}
 	steps := s.steps(id)
 	if len(steps) == 0 {
-		return Source{}, fmt.Errorf("no checkpoint, and no run with a checkpoint, is named %q: %w", name, model.ErrNotFound)
+		return Source{}, fmt.Errorf("no checkpoint, or run with a checkpoint, is named %q: %w", name, model.ErrNotFound)
 	}
 	step := steps[len(steps)-1]
 	switch {
@@ -201,7 +199,7 @@ func (s *shelf) find(name string) (Source, error) {
 	return s.source(id, step)
 }
 
-// byKey looks at the newest checkpoint of every run first, then at all the others.
+// byKey searches the newest checkpoint of every run first, then all others.
 func (s *shelf) byKey(key string) (Source, bool) {
 	newest := s.newest()
 	for _, src := range newest {

@@ -7,14 +7,14 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// With returns a copy of a tuple whose slot i takes code c.
+// With returns a copy of a tuple with code c in slot i.
 func With(tuple []int, i, c int) []int {
 	out := slices.Clone(tuple)
 	out[i] = c
 	return out
 }
 
-// Take returns a copy of a that takes some slots from b.
+// Take returns a copy of a with the given slots from b.
 func Take(a, b, slots []int) []int {
 	out := slices.Clone(a)
 	for _, i := range slots {
@@ -23,7 +23,7 @@ func Take(a, b, slots []int) []int {
 	return out
 }
 
-// Swaps are the m tuples in which a takes one slot from b.
+// Swaps returns the m tuples of a with one slot from b.
 //
 //	swap_i = (a_0 … b_i … a_{m−1})            paper, “Latent component swapping”
 func Swaps(a, b []int) [][]int {
@@ -34,7 +34,7 @@ func Swaps(a, b []int) [][]int {
 	return out
 }
 
-// Interpolation walks from a to b by slots, in an order that names each of the m slots once: m+1 tuples, from a to b.
+// Interpolation returns the m+1 tuples from a to b, replacing one more slot in each, in an order that lists each slot once.
 //
 //	step_j = step_{j−1} with slot order_j of b            paper, “Latent interpolation”
 func Interpolation(a, b, order []int) [][]int {
@@ -46,14 +46,14 @@ func Interpolation(a, b, order []int) [][]int {
 	return out
 }
 
-// Difference is how two images of the same size differ.
+// Difference measures how two images of the same size differ.
 type Difference struct {
-	Changed float64 `json:"changed"` // fraction of pixels of which a channel moved by more than ChangedBy
+	Changed float64 `json:"changed"` // fraction of pixels with a channel difference above ChangedBy
 	Mean    float64 `json:"mean"`    // mean absolute difference over pixels and channels, of 255
-	PSNR    float64 `json:"psnr"`    // dB; 100 where they are equal
+	PSNR    float64 `json:"psnr"`    // dB; 100 if they are equal
 }
 
-// ChangedBy is the difference, of 255, from which on a pixel counts as changed: what an eye may notice.
+// ChangedBy is the difference, of 255, above which a pixel counts as changed: about what is visible.
 const ChangedBy = 8
 
 // Compare measures x against y, both H × W × C bytes with c channels.

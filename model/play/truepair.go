@@ -8,19 +8,19 @@ import (
 	"slotscope/model/data"
 )
 
-// TruePair is two images that differ in every factor, and how many of a checkpoint's groups give the true picture when they are swapped.
+// TruePair is two images that differ in every factor, and the number of a checkpoint's groups whose swap is a hit.
 type TruePair struct {
 	A      int `json:"a"` // index in the dataset
 	B      int `json:"b"`
 	Hits   int `json:"hits"`   // groups of slots whose swap is a hit, see metric.SwapHit
-	Groups int `json:"groups"` // groups tried: those with an owned slot
+	Groups int `json:"groups"` // number of groups tried: those with an owned slot
 }
 
-// truePairs are tried to find one to begin with.
+// truePairs is the number of pairs tried to find the initial one.
 const truePairs = 64
 
-// truePair is, of pairs at random that differ in every factor, the one with the most hits; of equal ones the one whose swaps come closest to
-// their true pictures. It is nil where no factor owns a slot.
+// truePair returns, of truePairs pairs that differ in every factor, the one with the most hits. Ties go to the pair whose swaps gain the most
+// PSNR towards their true images. It is nil if no factor owns a slot.
 func (m *Model) truePair(ctx context.Context, set data.Set, u *Usage) (*TruePair, error) {
 	var groups [][]int
 	for _, g := range u.Ownership.Groups {
@@ -38,7 +38,7 @@ func (m *Model) truePair(ctx context.Context, set data.Set, u *Usage) (*TruePair
 		for _, slots := range groups {
 			t, err := m.Truth(ctx, set, u, now.A, now.B, slots)
 			if err != nil {
-				return nil, fmt.Errorf("comparing swaps with true pictures: %w", err)
+				return nil, fmt.Errorf("comparing swaps with true images: %w", err)
 			}
 			if t.Hit {
 				now.Hits++
@@ -52,7 +52,7 @@ func (m *Model) truePair(ctx context.Context, set data.Set, u *Usage) (*TruePair
 	return best, nil
 }
 
-// differingPairs are the pair of GoodPair, and others at random that differ in every factor with two values or more.
+// differingPairs returns the pair of GoodPair and random pairs that differ in every factor with at least two values, n in total.
 func differingPairs(set data.Set, n int) [][2]int {
 	info := set.Info()
 	rng := rand.New(rand.NewPCG(usageSeed, 'p'))

@@ -11,18 +11,18 @@ import (
 	"slotscope/model/measure/metric"
 )
 
-// Truth is the picture that a swap should have given, beside the one that it gives.
+// Truth compares a swap with its true image T, the dataset's image with A's factors except for those of the swapped slots, which are from B.
 type Truth struct {
-	Factors        []int   `json:"factors"`        // that the swapped slots stand for
-	Index          int     `json:"index"`          // of the true picture T in the dataset: A's factors with these from B
+	Factors        []int   `json:"factors"`        // of the swapped slots
+	Index          int     `json:"index"`          // of T in the dataset
 	PSNR           float64 `json:"psnr"`           // dB, of the decoded swap against T
 	Reconstruction float64 `json:"reconstruction"` // dB, of A's reconstruction against A
 	Before         float64 `json:"before"`         // dB, of A's reconstruction against T
-	Hit            bool    `json:"hit"`            // as metric.SwapHit
+	Hit            bool    `json:"hit"`            // see metric.SwapHit
 }
 
-// Truth swaps slots of image b into image a and holds the result against the true picture. Slots must stand for factors, as usage says, and the set
-// must hold every combination of its factors; model.Invalid says what does not.
+// Truth swaps slots of image b into image a and compares the result with the true image. It returns a model.Invalid if a slot has no factor in
+// the usage, or if the dataset does not have every combination of its factors.
 func (m *Model) Truth(ctx context.Context, set data.Set, u *Usage, a, b int, slots []int) (Truth, error) {
 	t := Truth{}
 	factors, err := u.factorsOf(slots)
@@ -31,7 +31,7 @@ func (m *Model) Truth(ctx context.Context, set data.Set, u *Usage, a, b int, slo
 	}
 	info := set.Info()
 	if !info.Complete {
-		return t, model.Invalid{"dataset": fmt.Sprintf("%s does not hold every combination of its factors, so the picture that a swap should give may not exist", info.Name)}
+		return t, model.Invalid{"dataset": fmt.Sprintf("%s does not have every combination of its factors, so the true image of a swap may not exist", info.Name)}
 	}
 	pixels, err := m.images(set, a, b)
 	if err != nil {
@@ -70,15 +70,15 @@ func (m *Model) Truth(ctx context.Context, set data.Set, u *Usage, a, b int, slo
 	return t, nil
 }
 
-// factorsOf are the factors that slots are named after, ascending. A mixed slot has none to swap, but goes with its group: beside a slot
-// that is named after its first factor.
+// factorsOf returns the factors that slots are named after, ascending. A mixed slot is allowed only together with a slot that is named after
+// its first factor. Otherwise it returns a model.Invalid.
 func (u *Usage) factorsOf(slots []int) (factors []int, err error) {
 	if len(slots) == 0 {
-		return nil, model.Invalid{"slots": "name at least one slot, as in slots=7.8"}
+		return nil, model.Invalid{"slots": "give at least one slot, such as slots=7.8"}
 	}
 	for _, j := range slots {
 		if j < 0 || j >= len(u.Labels) {
-			return nil, model.Invalid{"slots": fmt.Sprintf("there is no slot %d; slots are 0 to %d", j, len(u.Labels)-1)}
+			return nil, model.Invalid{"slots": fmt.Sprintf("slot %d does not exist; choose 0–%d", j, len(u.Labels)-1)}
 		}
 		if o := u.Ownership.Slots[j]; len(o.Factors) > 0 {
 			factors = append(factors, o.First)
@@ -91,7 +91,7 @@ func (u *Usage) factorsOf(slots []int) (factors []int, err error) {
 		}
 	}
 	if len(none) > 0 {
-		return nil, model.Invalid{"slots": fmt.Sprintf("slot %s stands for no factor, so its swap has no true picture; choose slots named after factors", strings.Join(none, ", "))}
+		return nil, model.Invalid{"slots": fmt.Sprintf("slot %s has no factor, so its swap has no true image; choose slots named after factors", strings.Join(none, ", "))}
 	}
 	slices.Sort(factors)
 	return slices.Compact(factors), nil

@@ -11,8 +11,8 @@ import (
 	"slotscope/model/data"
 )
 
-// TestTruthOfAPair: the true picture has A's factors with those of the swapped slots from B; slots without a factor, and sets without every
-// combination, get a sentence.
+// TestTruthOfAPair: the true image has A's factors, with those of the swapped slots from B; slots without a factor and datasets without every
+// combination give an error.
 func TestTruthOfAPair(t *testing.T) {
 	engine, err := compute.Open("cpu")
 	if err != nil {
@@ -34,7 +34,7 @@ func TestTruthOfAPair(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := l.Usage(src).Usage
-	group := u.Ownership.Groups[0] // of the floor's hue, which this model holds well
+	group := u.Ownership.Groups[0] // of the floor hue, which this model represents well
 	a, b := GoodPair(set)
 	truth, err := m.Truth(t.Context(), set, u, a, b, group.Slots)
 	if err != nil {
@@ -50,29 +50,29 @@ func TestTruthOfAPair(t *testing.T) {
 			from = classes[6+f]
 		}
 		if classes[12+f] != from {
-			t.Errorf("factor %d of the true picture is %d, want %d", f, classes[12+f], from)
+			t.Errorf("factor %d of the true image is %d, want %d", f, classes[12+f], from)
 		}
 	}
 	if len(truth.Factors) != 1 || truth.Factors[0] != group.Factor || !truth.Hit || truth.PSNR < truth.Reconstruction-3 || truth.Before > truth.PSNR {
 		t.Errorf("%+v", truth)
 	}
 	if same, err := m.Truth(t.Context(), set, u, a, a, group.Slots); err != nil || same.Hit || same.Index != a {
-		t.Errorf("a swap with itself changes nothing: %+v, %v", same, err)
+		t.Errorf("a swap with itself: %+v, %v", same, err)
 	}
 	for _, c := range []struct {
 		slots []int
 		want  string
-	}{{nil, "name at least one slot"}, {[]int{9}, "there is no slot 9"}} {
+	}{{nil, "give at least one slot"}, {[]int{9}, "slot 9 does not exist"}} {
 		if _, err := m.Truth(t.Context(), set, u, a, b, c.slots); !errors.As(err, new(model.Invalid)) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("slots %v: %v", c.slots, err)
 		}
 	}
 	mixed := *u
 	mixed.Ownership.Slots = append([]model.Owner{{Kind: model.Mixed, First: 2}}, u.Ownership.Slots[1:]...)
-	if _, err := m.Truth(t.Context(), set, &mixed, a, b, []int{0}); err == nil || !strings.Contains(err.Error(), "slot 0 stands for no factor") {
+	if _, err := m.Truth(t.Context(), set, &mixed, a, b, []int{0}); err == nil || !strings.Contains(err.Error(), "slot 0 has no factor") {
 		t.Errorf("a mixed slot: %v", err)
 	}
-	in := *u // the group with a mixed slot in it, which is swapped with the others
+	in := *u // the group includes a mixed slot, which is swapped with the others
 	in.Ownership.Slots = slices.Clone(u.Ownership.Slots)
 	in.Ownership.Slots[group.Slots[0]] = model.Owner{Kind: model.Mixed, First: group.Factor}
 	if got, err := m.Truth(t.Context(), set, &in, a, b, group.Slots); len(group.Slots) < 2 || err != nil || !slices.Equal(got.Factors, []int{group.Factor}) {
@@ -84,6 +84,6 @@ func TestTruthOfAPair(t *testing.T) {
 	}
 	defer part.Close()
 	if _, err := m.Truth(t.Context(), part, u, 0, 1, group.Slots); err == nil || !strings.Contains(err.Error(), "every combination") {
-		t.Errorf("a part of the grid: %v", err)
+		t.Errorf("an incomplete dataset: %v", err)
 	}
 }

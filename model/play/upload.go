@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	_ "image/gif" // the formats that Read takes
+	_ "image/gif" // formats supported by Read
 	_ "image/jpeg"
 	_ "image/png"
 
@@ -19,26 +19,26 @@ import (
 )
 
 const (
-	// MaxUpload is the largest file that is read as an image.
+	// MaxUpload is the maximum size of an uploaded image file in bytes.
 	MaxUpload = 20 << 20
-	// MaxSide is the largest width and height of an image that is decoded.
+	// MaxSide is the maximum width and height of an uploaded image in pixels.
 	MaxSide = 8192
-	// maxPixels bounds the memory of one decoded upload: 160 MB at four bytes a pixel.
+	// maxPixels limits the memory of one decoded upload: 160 MB at four bytes per pixel.
 	maxPixels = 40_000_000
 )
 
-// Read decodes a JPEG, PNG, GIF or WebP file into an image of the model's shape, turned as its EXIF orientation says; said tells what was done to it,
-// as a sentence, and is empty where nothing was. Size is judged from the header, before pixels are decoded.
+// Read decodes a JPEG, PNG, GIF or WebP file into an image of the model's shape, rotated by its EXIF orientation. said is a sentence on how it
+// was cropped and resized, or empty if it was not. Read checks the size in the header before it decodes pixels.
 func Read(raw []byte, shape ae.Image) (pixels []byte, said string, err error) {
 	cfg, format, err := image.DecodeConfig(bytes.NewReader(raw))
 	if err != nil {
 		return nil, "", refuse(raw, err)
 	}
 	if cfg.Width < 1 || cfg.Height < 1 {
-		return nil, "", model.Invalid{"image": "the picture has no pixels"}
+		return nil, "", model.Invalid{"image": "the image has no pixels"}
 	}
 	if cfg.Width > MaxSide || cfg.Height > MaxSide || cfg.Width*cfg.Height > maxPixels {
-		return nil, "", model.Invalid{"image": fmt.Sprintf("the picture is %d × %d pixels; choose one of at most %d on a side and %d million in all",
+		return nil, "", model.Invalid{"image": fmt.Sprintf("the image is %d × %d pixels; choose one of at most %d on each side and %d million in total",
 			cfg.Width, cfg.Height, MaxSide, maxPixels/1_000_000)}
 	}
 	img, _, err := image.Decode(bytes.NewReader(raw))
@@ -56,28 +56,28 @@ func refuse(raw []byte, err error) error {
 	if errors.Is(err, image.ErrFormat) {
 		return model.Invalid{"image": "unsupported format; use JPEG, PNG, GIF or WebP"}
 	}
-	return model.Invalid{"image": "the picture's header is damaged: " + plain(err)}
+	return model.Invalid{"image": "the image's header is damaged: " + plain(err)}
 }
 
 func plain(err error) string {
 	if err.Error() == "unexpected EOF" || err.Error() == "EOF" {
-		return "it ends too early"
+		return "unexpected end of file"
 	}
 	return err.Error()
 }
 
-// told says what fit does to a picture of these bounds.
+// told describes what fit does to an image of these bounds.
 func told(b image.Rectangle, shape ae.Image) string {
 	if b.Dx() == shape.W && b.Dy() == shape.H {
 		return ""
 	}
 	if b.Dx() == b.Dy() {
-		return fmt.Sprintf("The picture was resized from %d × %d to %d × %d.", b.Dx(), b.Dy(), shape.W, shape.H)
+		return fmt.Sprintf("Resized %d × %d to %d × %d.", b.Dx(), b.Dy(), shape.W, shape.H)
 	}
-	return fmt.Sprintf("The picture was cropped from %d × %d to its middle square and resized to %d × %d.", b.Dx(), b.Dy(), shape.W, shape.H)
+	return fmt.Sprintf("Cropped %d × %d to the centre square and resized to %d × %d.", b.Dx(), b.Dy(), shape.W, shape.H)
 }
 
-// fit lays the middle square of a picture over white, resizes it with the Catmull-Rom kernel and returns its channels.
+// fit resizes the centre square of an image, over white, with the Catmull-Rom kernel and returns its channels.
 func fit(img image.Image, shape ae.Image) []byte {
 	b := img.Bounds()
 	side := min(b.Dx(), b.Dy())

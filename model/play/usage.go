@@ -17,44 +17,45 @@ import (
 	"slotscope/model/whole"
 )
 
-// Usage is which codes each slot takes on images of the dataset, and which factors the slots stand for.
+// Usage counts the codes of each slot on images of the dataset, and relates the slots to factors.
 type Usage struct {
 	Version   int             `json:"version"`
-	Images    int             `json:"images"` // drawn at random, with a fixed seed
-	Counts    [][]int         `json:"counts"` // [m] images per entry, as Entries orders them
+	Images    int             `json:"images"` // number of random images, drawn with a fixed seed
+	Counts    [][]int         `json:"counts"` // [m] images per entry, in the order of Model.Entries
 	Factors   []string        `json:"factors"`
 	Labels    []Label         `json:"labels"`    // [m]
 	Ownership model.Ownership `json:"ownership"` // with the NMI of every factor and slot
-	Meanings  [][]Meaning     `json:"meanings"`  // [m] of the entries that a slot takes; empty for slots without a factor, and for real numbers
-	Pair      *TruePair       `json:"pair"`      // to begin with; nil where the dataset has no true pictures
+	Meanings  [][]Meaning     `json:"meanings"`  // [m] of the entries that a slot uses; empty for slots without a factor, and for real numbers
+	Pair      *TruePair       `json:"pair"`      // shown initially; nil if the dataset has no true images
 
-	Joint *model.JointEntropy `json:"joint"` // of all slots' entries together
+	Joint *model.JointEntropy `json:"joint"` // over all slots
 }
 
-// Label is what a slot is called.
+// Label is the name of a slot.
 type Label struct {
-	Name  string          `json:"name"`  // "shape", "shape + wall hue", "partly shape", "mixed", "unused"; empty where the dataset has no factors
-	Kind  model.OwnerKind `json:"kind"`  // why
-	Score float64         `json:"score"` // NMI of the slot's first factor, above chance, 0 to 1
-	Used  int             `json:"used"`  // codes that the slot takes at least once
+	Name  string          `json:"name"`  // "shape", "shape + wall hue", "partly shape", "mixed", "unused"; empty if the dataset has no factors
+	Kind  model.OwnerKind `json:"kind"`  // reason for the name
+	Score float64         `json:"score"` // NMI with the slot's first factor, chance-corrected, 0–1
+	Used  int             `json:"used"`  // number of codes used at least once
 }
 
 const (
 	usageVersion = 4
-	// UsageImages are encoded for a checkpoint's usage.
+	// UsageImages is the number of images encoded to count codes.
 	UsageImages = 4096
-	// UsageEarly are those after which slots have a first name.
+	// UsageEarly is the number of images after which slots get preliminary names.
 	UsageEarly = 512
 	usageSeed  = 20
 )
 
-// CountUsage encodes n images of a set and counts. progress, where not nil, hears how many are done, and once what the first UsageEarly say.
+// CountUsage encodes n images of a dataset and counts their codes. If progress is not nil, it is called with the number of images done, and
+// once with the usage of the first UsageEarly.
 func (m *Model) CountUsage(ctx context.Context, set data.Set, n int, progress func(done int, early *Usage)) (*Usage, error) {
 	u, _, err := m.count(ctx, set, n, progress)
 	return u, err
 }
 
-// count also gives what each image was encoded as.
+// count is CountUsage, but also returns the entries of each image.
 func (m *Model) count(ctx context.Context, set data.Set, n int, progress func(done int, early *Usage)) (*Usage, *Sample, error) {
 	info := set.Info()
 	index := drawShuffled(n, info.Len)
@@ -82,21 +83,21 @@ func (m *Model) count(ctx context.Context, set data.Set, n int, progress func(do
 	return u, m.sample(index, codes), err
 }
 
-// usageBatch is small, so that an image which somebody waits to have encoded never waits long behind it.
+// usageBatch is small, so that interactive encoding does not wait long for a batch.
 const usageBatch = 16
 
-// drawShuffled takes n indices in an order of its own, so that the first of them stand for all.
+// drawShuffled returns the indices of drawIndices in random order, so that the first of them are representative.
 func drawShuffled(n, of int) []int {
 	index := drawIndices(n, of)
 	rand.New(rand.NewPCG(usageSeed, 'e')).Shuffle(len(index), func(i, j int) { index[i], index[j] = index[j], index[i] })
 	return index
 }
 
-// encodeAll encodes images of a set; progress hears the codes so far after each batch.
+// encodeAll encodes images of a dataset and calls progress with the codes so far after each batch.
 func (m *Model) encodeAll(ctx context.Context, set data.Set, index []int, progress func(codes [][]int)) ([][]int, error) {
 	info := set.Info()
 	if info.H != m.Image.H || info.W != m.Image.W || info.C != m.Image.C {
-		return nil, fmt.Errorf("%s holds %d × %d × %d images, the checkpoint reads %d × %d × %d",
+		return nil, fmt.Errorf("images of %s are %d × %d × %d, but the checkpoint takes %d × %d × %d",
 			info.Name, info.H, info.W, info.C, m.Image.H, m.Image.W, m.Image.C)
 	}
 	codes := make([][]int, 0, len(index))
@@ -116,7 +117,7 @@ func (m *Model) encodeAll(ctx context.Context, set data.Set, index []int, progre
 	return codes, nil
 }
 
-// drawIndices takes n indices without replacement, in order, the same for the same numbers.
+// drawIndices returns n random indices below of without replacement, ascending and reproducible.
 func drawIndices(n, of int) []int {
 	if n >= of {
 		n = of
@@ -134,7 +135,7 @@ func drawIndices(n, of int) []int {
 	return index
 }
 
-// tally counts codes [n][m] by entry, and relates them to classes [n × F].
+// tally counts codes [n][m] by entry and relates them to classes [n × F].
 func (m *Model) tally(codes [][]int, classes []int, info data.Info) *Usage {
 	u := &Usage{Version: usageVersion, Images: len(codes), Factors: []string{}, Joint: m.jointOf(codes)}
 	table := metric.Table{Factors: columns(classes, len(info.Factors))}
@@ -166,7 +167,7 @@ func (m *Model) tally(codes [][]int, classes []int, info data.Info) *Usage {
 	return u
 }
 
-// jointOf is the joint entropy of the entries that tuples take.
+// jointOf returns the joint entropy of the entries of tuples.
 func (m *Model) jointOf(codes [][]int) *model.JointEntropy {
 	flat := make([]int32, 0, len(codes)*m.Config.M)
 	for _, t := range codes {
@@ -201,7 +202,7 @@ func (u *Usage) label(o model.Owner, slot int) Label {
 	return l
 }
 
-// keptUsage reads what SaveUsage wrote for a checkpoint; fs.ErrNotExist is in the chain where there is nothing of use.
+// keptUsage reads the saved usage of a checkpoint; fs.ErrNotExist is in the chain if there is no usable one.
 func keptUsage(dir string, src Source) (*Usage, error) {
 	path := usagePath(dir, src.Key)
 	raw, err := os.ReadFile(path)
@@ -215,7 +216,7 @@ func keptUsage(dir string, src Source) (*Usage, error) {
 	return u, nil
 }
 
-// fits says whether a usage has the shape that a configuration asks for.
+// fits reports whether a usage has the current version and the shape required by a configuration.
 func (u *Usage) fits(c model.Config) bool {
 	if u.Version != usageVersion || u.Joint == nil || len(u.Counts) != c.M || len(u.Labels) != c.M || len(u.Meanings) != c.M || len(u.Ownership.Slots) != c.M || len(u.Ownership.NMI) != len(u.Factors) {
 		return false
@@ -228,28 +229,28 @@ func (u *Usage) fits(c model.Config) bool {
 	return true
 }
 
-// SaveUsage writes dir/<key>.json: whole or not at all.
+// SaveUsage writes dir/<key>.json atomically.
 func (m *Model) SaveUsage(dir string, u *Usage) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("keeping code usage: %w", err)
+		return fmt.Errorf("saving code counts: %w", err)
 	}
 	raw, err := json.Marshal(u)
 	if err != nil {
-		return fmt.Errorf("keeping code usage: %w", err)
+		return fmt.Errorf("saving code counts: %w", err)
 	}
 	err = whole.Write(usagePath(dir, m.Key), func(w *os.File) error {
 		_, err := w.Write(raw)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("keeping code usage: %w", err)
+		return fmt.Errorf("saving code counts: %w", err)
 	}
 	return nil
 }
 
 func usagePath(dir, key string) string { return filepath.Join(dir, key+".json") }
 
-// Ranked are all codes of slot i, most used first, ties by number.
+// Ranked returns all codes of slot i, most used first, ties by number.
 func (u *Usage) Ranked(i int) []int {
 	order := make([]int, len(u.Counts[i]))
 	for c := range order {

@@ -39,11 +39,11 @@ func TestTallyNamesSlots(t *testing.T) {
 		t.Errorf("slot 1 is ranked %v; %+v", u.Ranked(1)[:4], u.Ownership)
 	}
 	if plain := m.tally(codes, nil, data.Info{}); plain.Labels[0].Name != "" || plain.Counts[0][1] == 0 {
-		t.Errorf("without factors slot 0 is called %q", plain.Labels[0].Name)
+		t.Errorf("without factors, slot 0 is named %q", plain.Labels[0].Name)
 	}
 }
 
-// TestShippedUsage: what was counted when a run was picked belongs to its checkpoint, so that nothing is counted on the first visit.
+// TestShippedUsage: the counts that ship with a checkpoint match it and are available immediately.
 func TestShippedUsage(t *testing.T) {
 	engine, err := compute.Open("cpu")
 	if err != nil {
@@ -70,7 +70,7 @@ func TestShippedUsage(t *testing.T) {
 			t.Fatalf("%s (%s): %v", src.Title, src.Key, err)
 		}
 		if now := l.Usage(src); now.Usage == nil || now.Usage.Images != UsageImages {
-			t.Errorf("%s: %+v is not there at once", src.Title, now)
+			t.Errorf("%s: %+v is not available immediately", src.Title, now)
 		}
 		some := drawIndices(UsageImages, set.Info().Len)[:64]
 		pixels := make([]byte, len(some)*m.Size())
@@ -84,7 +84,7 @@ func TestShippedUsage(t *testing.T) {
 		for n, tuple := range codes {
 			for i, c := range tuple {
 				if u.Counts[i][m.entry(c)] == 0 {
-					t.Errorf("%s: image %d takes code %d of slot %d, which was never counted", src.Title, some[n], c, i)
+					t.Errorf("%s: image %d has code %d in slot %d, which has a count of 0", src.Title, some[n], c, i)
 				}
 			}
 		}

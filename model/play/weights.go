@@ -8,24 +8,23 @@ import (
 	"slotscope/model/format/weights"
 )
 
-// MaxWeights is the largest weights file that a browser is offered, in bytes: a few seconds of a slow line, and some memory of a
-// phone.
+// MaxWeights is the maximum size of a weights file for browsers, in bytes. It limits the download time on slow connections and the memory on
+// phones.
 const MaxWeights = 24 << 20
 
-// WeightsSize is about how many bytes Weights gives, as float32; 0 where a browser cannot compute the model.
+// WeightsSize returns the approximate size of Weights in bytes, as float32; 0 if the model cannot run in a browser.
 func (m *Model) WeightsSize() int { return m.weightsSize }
 
-// Weights is what a browser needs to compute the model by itself, as float32. A model that takes more than MaxWeights is
-// model.Invalid.
+// Weights returns the weights file for running the model in a browser, as float32, or a model.Invalid if it would exceed MaxWeights.
 func (m *Model) Weights() ([]byte, error) {
 	if m.weightsSize > MaxWeights {
-		return nil, model.Invalid{"checkpoint": fmt.Sprintf("its weights take %.0f MB; browsers are offered at most %d MB, so the server decodes its pictures",
+		return nil, model.Invalid{"checkpoint": fmt.Sprintf("its weights take %.0f MB; at most %d MB can be sent to a browser, so decode on the server",
 			float64(m.weightsSize)/(1<<20), MaxWeights>>20)}
 	}
 	return m.weights()
 }
 
-// weightsSize is the size of a checkpoint's numbers; 0 where they are not those of a whole model.
+// weightsSize returns the size of a checkpoint's tensors as float32; 0 if they are not those of a complete Slotscope model.
 func weightsSize(file checkpoint.File) int {
 	if len(file.Tensors["canvas"].Shape) != 4 {
 		return 0

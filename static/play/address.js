@@ -1,8 +1,8 @@
-// The page's address is its state: the same link gives the same pictures.
+// The page's URL is its state: the same link shows the same images.
 
 import { format, natural, same } from './codes.js';
 
-/** query writes a state, leaving out what follows from the rest. */
+/** query formats a state, omitting parameters that follow from the others. */
 export function query(state) {
   const q = [];
   if (state.a.index >= 0) q.push(`a=${state.a.index}`);

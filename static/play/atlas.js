@@ -1,4 +1,4 @@
-// The atlas while images are being encoded: it asks how far that is, and shows the page anew when more is known.
+// The atlas while images are being encoded: polls the progress and reloads the page when more is known.
 
 const page = document.querySelector('.atlas[data-waiting]');
 if (page) follow();
@@ -15,7 +15,7 @@ async function follow() {
       if (body.state === 'ready') return location.reload();
       known = now;
       const said = document.querySelector('[data-testid="atlas-progress"]');
-      if (said && body.of) said.textContent = `Encoding images: ${body.done.toLocaleString('en')} of ${body.of.toLocaleString('en')}. This page fills itself.`;
+      if (said && body.of) said.textContent = `Encoding images: ${body.done.toLocaleString('en')} of ${body.of.toLocaleString('en')}. This page updates automatically.`;
     }
     await new Promise((done) => setTimeout(done, 700));
   }

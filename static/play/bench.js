@@ -1,34 +1,33 @@
-// The benchmark of the playground, at an address with ?bench: how long from a hand's move to the picture on the screen, in this browser and
-// over the server.
+// The playground's benchmark, run with ?bench: the time from input to the image on the screen, in this browser and on the server.
 
-const AIMS = { tiny: { one: 16, grid: 60, server: 50 }, small: { one: 33, grid: 150 } }; // ms, p95, on a machine that does nothing else
-const ONE = 100; // moves
+const AIMS = { tiny: { one: 16, grid: 60, server: 50 }, small: { one: 33, grid: 150 } }; // ms, p95, on an idle machine
+const ONE = 100; // samples
 const GRIDS = 24;
 const SERVER = 50;
 
-/** quantile is the least of times that a part p of them does not exceed. */
+/** quantile returns the p-quantile of times, by nearest rank. */
 export function quantile(times, p) {
   const sorted = times.slice().sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(p * sorted.length) - 1)];
 }
 
-/** after resolves once the browser is done with what it does now. */
+/** after resolves once the browser has finished its current task. */
 const after = () => new Promise((done) => {
   const channel = new MessageChannel();
   channel.port1.onmessage = () => done(performance.now());
   channel.port2.postMessage(0);
 });
 
-/** painted resolves when what was drawn until now is on the screen. */
+/** painted resolves when everything drawn so far is on the screen. */
 const painted = () => new Promise((done) => requestAnimationFrame(() => after().then(done)));
 
-/** still resolves when nothing is left to do of the last edit. */
+/** still resolves when all work for the last edit is done. */
 async function still(app) {
   await app.facts.refreshed;
   await new Promise((done) => requestIdleCallback(done));
 }
 
-/** changed resolves when test holds, looked at whenever an attribute of the element changes. */
+/** changed resolves when test holds; it is checked whenever an attribute of the element changes. */
 function changed(element, test) {
   return new Promise((done) => {
     if (test()) return done();
@@ -38,8 +37,8 @@ function changed(element, test) {
 }
 
 /**
- * one measures moves of a slider until the picture between codes is painted. Browsers hand moves over when they begin a frame, so it moves
- * there: a picture that is drawn at once is on the screen with the same frame.
+ * one measures slider moves until the blended image is painted. Browsers deliver input at the start of a frame, so it moves the slider there:
+ * an image drawn synchronously appears in the same frame.
  */
 async function one(app) {
   await still(app);
@@ -48,7 +47,7 @@ async function one(app) {
   const times = [];
   for (let i = 1; i <= ONE; i++) {
     const before = image.dataset.codes;
-    slider.value = 1 + ((37 * i) % 99); // 37 and 99 share no factor: another picture each time
+    slider.value = 1 + ((37 * i) % 99); // 37 and 99 are coprime: another image each time
     await new Promise(requestAnimationFrame);
     const start = performance.now();
     let framed = 0;
@@ -64,7 +63,7 @@ async function one(app) {
   return times;
 }
 
-/** grid measures a code put into A until every swap of the table is painted; its pictures were not decoded before. */
+/** grid measures the time from an edit of A until every swap of the table is painted, with none of its images cached. */
 async function grid(app) {
   const table = document.getElementById('grid');
   const times = [];
@@ -79,7 +78,7 @@ async function grid(app) {
   return times;
 }
 
-/** server measures a picture asked of the server until it is painted. */
+/** server measures the time from requesting an image from the server until it is painted. */
 async function server(app) {
   const canvas = document.createElement('canvas');
   Object.assign(canvas, { width: app.shape.w, height: app.shape.h });
@@ -96,7 +95,7 @@ async function server(app) {
   return times;
 }
 
-/** shift is how far parts of the page have moved by themselves since it was opened, as browsers count it; NaN where they do not. */
+/** shift returns the page's cumulative layout shift since it was opened; NaN if the browser does not measure it. */
 async function shift() {
   if (!PerformanceObserver.supportedEntryTypes.includes('layout-shift')) return NaN;
   let sum = 0;
@@ -107,12 +106,12 @@ async function shift() {
   return sum;
 }
 
-/** run measures and writes the figures beneath the page. */
+/** run measures and shows the results below the page. */
 export async function run(app) {
   await app.decoder.ready;
   await app.facts.ready;
-  dispatchEvent(new PointerEvent('pointermove')); // as a hand does before its first edit: from then on the page decodes, too
-  const moved = await shift(); // before this page's own table
+  dispatchEvent(new PointerEvent('pointermove')); // as before a user's first edit: from here on the page decodes, too
+  const moved = await shift(); // before the results table is added
   const section = document.createElement('section');
   section.className = 'notice';
   section.dataset.testid = 'play-bench';
@@ -122,18 +121,18 @@ export async function run(app) {
   const aims = AIMS[app.data.preset] ?? {};
   const rows = [];
   if (app.decoder.local) {
-    rows.push(['One picture in this browser, move to paint', await one(app), aims.one], ['Table of swaps in this browser, move to paint', await grid(app), aims.grid]);
+    rows.push(['One image in this browser, input to paint', await one(app), aims.one], ['Table of swaps in this browser, input to paint', await grid(app), aims.grid]);
   }
-  if (app.store.remote) rows.push(['One picture by the server, request to paint', await server(app), aims.server]);
+  if (app.store.remote) rows.push(['One image from the server, request to paint', await server(app), aims.server]);
   const table = document.createElement('table');
   const line = (tag, texts) => {
     const tr = table.insertRow();
     for (const text of texts) tr.append(Object.assign(document.createElement(tag), { textContent: text }));
   };
   const ms = (t) => `${t.toFixed(1)} ms`;
-  line('th', ['', 'Median', 'p95', 'Moves', 'Aim of p95']);
+  line('th', ['', 'Median', 'p95', 'Samples', 'Target p95']);
   for (const [name, times, aim] of rows) line('td', [name, ms(quantile(times, 0.5)), ms(quantile(times, 0.95)), times.length, aim ? `${aim} ms` : '–']);
-  const local = app.decoder.local ? `${app.decoder.local.picture.toFixed(1)} ms per picture` : 'the server decodes';
-  section.replaceChildren(table, Object.assign(document.createElement('p'), { className: 'quiet', textContent: `${app.data.preset ?? ''}, ${local}, ${navigator.hardwareConcurrency} processors, ${navigator.userAgent}. Layout shift while the page opened: ${moved.toFixed(4)}.` }));
+  const local = app.decoder.local ? `${app.decoder.local.picture.toFixed(1)} ms per image` : 'decoded on the server';
+  section.replaceChildren(table, Object.assign(document.createElement('p'), { className: 'quiet', textContent: `${app.data.preset ?? ''}, ${local}, ${navigator.hardwareConcurrency} logical processors, ${navigator.userAgent}. Cumulative layout shift on load: ${moved.toFixed(4)}.` }));
   section.dataset.ready = 'yes';
 }

@@ -1,13 +1,13 @@
-// Side by side: what another checkpoint, or this run at another step, makes of the same pair. Each row swaps one factor: the slots of its group
-// in each model, or the same slots where it is the same run.
+// Side by side: the same pair in another checkpoint, or in this run at another step. Each row swaps one factor: the slots of its group in each
+// model, or the same slots if it is the same run.
 
 import { format, natural, putAll } from './codes.js';
 import { Names } from './names.js';
 
 export class Beside {
-  #run = 0; // number of the newest drawing; one that was overtaken ends
-  #name = ''; // of the checkpoint shown beside
-  #same = false; // of the same run, whose slots mean the same
+  #run = 0; // number of the newest draw; older ones stop
+  #name = ''; // of the other checkpoint
+  #same = false; // whether it is of the same run, whose slots mean the same
 
   constructor(section, app) {
     Object.assign(this, { section, app });
@@ -22,7 +22,7 @@ export class Beside {
     if (this.other?.value) this.#whenSeen(() => this.#choose(this.other.value, false));
   }
 
-  /** whenSeen waits until the section is nearly in sight: the first view does without another model. */
+  /** whenSeen calls work once the section is nearly in view, to keep the other model out of the first view. */
   #whenSeen(work) {
     const watch = new IntersectionObserver((seen) => {
       if (!seen.some((e) => e.isIntersecting)) return;
@@ -51,11 +51,11 @@ export class Beside {
     this.draw(this.app.state);
   }
 
-  /** draw shows the pair of a state in both models. */
+  /** draw shows a state's pair in both models. */
   async draw(state) {
     const run = ++this.#run;
     if (!this.#name) { this.table.hidden = true; this.said.textContent = ''; return; }
-    if (state.a.index < 0 || state.b.index < 0) { this.said.textContent = 'Choose two pictures of the dataset to see them side by side.'; return; }
+    if (state.a.index < 0 || state.b.index < 0) { this.said.textContent = 'Choose two images from the dataset to compare them side by side.'; return; }
     try {
       this.said.textContent = 'Loading …';
       const other = await this.app.store.other(this.#name, state.a.index, state.b.index, this.#same, (text) => { if (run === this.#run) this.said.textContent = text; });
@@ -72,7 +72,7 @@ export class Beside {
     }
   }
 
-  /** decode lets a world peek at A, at B and at the swap of each of its groups. */
+  /** decode decodes A, B and the swap of each group of a world, and gives it a decoder that returns them. */
   async #decode(world) {
     const tuples = [world.a.codes, world.b.codes, ...world.groups.map((g) => putAll(world.a.codes, g.slots, world.b.codes))];
     const pictures = await world.decode(tuples);
@@ -95,10 +95,10 @@ export class Beside {
     }
     this.table.tBodies[0].replaceChildren(...rows);
     this.table.hidden = false;
-    this.said.textContent = rows.length > 2 ? '' : 'No factor owns a slot in either model, so no swap has a true picture.';
+    this.said.textContent = rows.length > 2 ? '' : 'No factor owns a slot in either model, so there are no swaps to compare.';
   }
 
-  /** reconstructions is the row of a side as both models decode it. */
+  /** reconstructions returns the row with a side's original and its reconstructions by both models. */
   #reconstructions(name, worlds, side) {
     const tr = document.createElement('tr');
     const th = Object.assign(document.createElement('th'), { scope: 'row', textContent: `${name}, reconstructed` });
@@ -133,11 +133,11 @@ export class Beside {
     th.textContent = name;
     const truth = found.find((f) => f?.truth)?.truth;
     const real = cell('td');
-    if (truth) this.#picture(real, truth.pixels, `The true picture of B’s ${name}`);
+    if (truth) this.#picture(real, truth.pixels, `True image of A with B’s ${name}`);
     else real.textContent = '–';
     worlds.forEach((w, at) => {
       const td = cell('td');
-      if (!groups[at]) { td.textContent = 'no slot of its own'; td.className = 'quiet'; return; }
+      if (!groups[at]) { td.textContent = 'owns no slot'; td.className = 'quiet'; return; }
       const both = Object.assign(document.createElement('div'), { className: 'one' });
       td.append(both);
       this.#picture(both, w.decoder.peek(putAll(w.a.codes, groups[at].slots, w.b.codes)), `A with B’s ${name}`);

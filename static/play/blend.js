@@ -1,16 +1,16 @@
-// What lies between codes: a slot's value part of the way from A's to B's, and A's latent with noise, whose codes flip. Only a model
-// in this browser computes it.
+// Blending between codes: slot values interpolated from A to B, and A's latent with noise, which flips codes. Needs a model that runs in this
+// browser.
 
 import { format } from './codes.js';
 import { noisy } from './codec.js';
 import { groupName, slotName, tell } from './names.js';
 import { Pad } from './pad.js';
 
-const OFF = 21; // dB: where the slider of the noise stands when there is none
+const OFF = 21; // dB; the noise slider's position for no noise
 
 export class Blend {
-  #z = null; // A's latent, once asked for
-  #codes = null; // what is read from it without noise
+  #z = null; // A's latent, once computed
+  #codes = null; // its codes without noise
 
   constructor(section, app) {
     Object.assign(this, { section, app });
@@ -36,14 +36,14 @@ export class Blend {
     this.noise.addEventListener('input', () => this.#shake());
     part('again').addEventListener('click', () => this.#shake());
     app.decoder.addEventListener('state', () => {
-      if (!section.isConnected || this.fields.disabled === !app.decoder.local) return; // another has taken its place, or nothing is new
+      if (!section.isConnected || this.fields.disabled === !app.decoder.local) return; // replaced by another section, or no change
       this.fields.disabled = !app.decoder.local;
       this.#outputs();
       this.pad.draw();
     });
   }
 
-  /** moveAll puts slots part of the way, [[slots, percent]], and all others at A. */
+  /** moveAll moves slots towards B, [[slots, percent]], and resets all others to A. */
   #moveAll(moves) {
     for (const slider of [...this.sliders, this.every]) slider.value = 0;
     for (const [slots, percent] of moves) for (const i of slots) if (!this.sliders[i].disabled) this.sliders[i].value = percent;
@@ -72,7 +72,7 @@ export class Blend {
     } });
   }
 
-  /** parts says how far groups and slots have moved. */
+  /** parts describes how far groups and slots have moved. */
   #parts(t) {
     return this.app.groups.flatMap((group) => {
       const { factor, slots } = group;
@@ -82,7 +82,7 @@ export class Blend {
     });
   }
 
-  /** shake adds noise to z, reads the codes again and shows their picture. */
+  /** shake adds noise to z, decodes the resulting codes and shows the image. */
   async #shake() {
     const snr = Number(this.noise.value);
     this.#reset();
@@ -99,9 +99,9 @@ export class Blend {
       const codes = await local.represent(noisy(this.#z, snr));
       if (started !== this.app.state) return;
       const flipped = codes.flatMap((c, i) => (c === this.#codes[i] ? [] : [i]));
-      this.#tellNoise(flipped.length ? `${flipped.length} of ${codes.length} codes flip: slot${flipped.length > 1 ? 's' : ''} ${flipped.map((i) => `${i}${this.app.named(i).replace(', ', ' ')} (${this.app.names.say(i, this.#codes[i])} → ${this.app.names.say(i, codes[i])})`).join(', ')}.` : `All ${codes.length} codes stay.`);
+      this.#tellNoise(flipped.length ? `${flipped.length} of ${codes.length} codes flip: slot${flipped.length > 1 ? 's' : ''} ${flipped.map((i) => `${i}${this.app.named(i).replace(', ', ' ')} (${this.app.names.say(i, this.#codes[i])} → ${this.app.names.say(i, codes[i])})`).join(', ')}.` : `All ${codes.length} codes are unchanged.`);
       this.app.flip(new Set(flipped));
-      this.app.lookAt({ codes, row: 'a', text: `from z with noise, ${snr} dB` });
+      this.app.lookAt({ codes, row: 'a', text: `from z with noise, SNR ${snr} dB` });
     } catch (err) {
       this.#tellNoise(err.message);
     }
@@ -128,7 +128,7 @@ export class Blend {
     this.#outputs();
   }
 
-  /** draw follows the state: what was between codes is gone, and A may have another latent. */
+  /** draw resets the sliders for a new state, in which A may have another latent. */
   draw(state) {
     this.fields.disabled = !this.app.decoder.local;
     this.sliders.forEach((slider, i) => {

@@ -1,10 +1,10 @@
-// Starts a frozen page, as a classic script: it unpacks what the file holds, puts the model's page in place and gives the modules
-// addresses. The file's blobs are deflated, and written as septets: seven bits a character.
+// Starts a frozen page, as a classic script: unpacks the file's blobs, inserts the model's page and registers the modules in an import map.
+// Blobs are deflated and encoded as septets: seven bits per character.
 (async () => {
   const say = (text) => { document.getElementById('main').textContent = text; };
 
-  // septets reads what freeze.go writes: a character below 128 is seven bits; one of the four that a page cannot hold, and the
-  // seven bits after it, are one character from 160 on.
+  // septets decodes text written by freeze.go: a character below 128 is one septet; a character from 160 up is one of the four forbidden
+  // septets and the one after it.
   const FORBIDDEN = [0, 10, 13, 60];
   const septets = (text, length) => {
     const out = new Uint8Array(length);
@@ -28,8 +28,8 @@
   };
 
   try {
-    if (typeof DecompressionStream === 'undefined') throw new Error('This browser is too old for this page: it has no DecompressionStream. Open it in a browser of 2023 or later.');
-    const page = JSON.parse(new TextDecoder().decode(await blob('page').catch(() => { throw new Error('This file is damaged. Get it again.'); })));
+    if (typeof DecompressionStream === 'undefined') throw new Error('This browser is too old for this page (it lacks DecompressionStream). Use a browser from 2023 or later.');
+    const page = JSON.parse(new TextDecoder().decode(await blob('page').catch(() => { throw new Error('This file is damaged. Download it again.'); })));
     globalThis.frozen = { models: page.models, blob };
     const style = document.createElement('style');
     style.textContent = page.styles;

@@ -1,4 +1,4 @@
-// The dialog in which a person names a slot, its group, and a code.
+// The dialog to name a slot, its group and a code.
 
 import { numbers } from './names.js';
 
@@ -22,7 +22,7 @@ export function ask(app, slot, code) {
   const form = document.createElement('form');
   form.method = 'dialog';
   const title = Object.assign(document.createElement('h2'), { id: 'naming-title', textContent: 'Names' });
-  const hint = Object.assign(document.createElement('p'), { className: 'quiet', textContent: 'Leave a field empty to use the name by factor.' });
+  const hint = Object.assign(document.createElement('p'), { className: 'quiet', textContent: 'Leave a field empty to use the factor-based name.' });
   const said = Object.assign(document.createElement('p'), { className: 'bad', role: 'alert' });
   const row = Object.assign(document.createElement('div'), { className: 'row' });
   const save = Object.assign(document.createElement('button'), { className: 'primary', textContent: 'Save' });
@@ -45,7 +45,7 @@ export function ask(app, slot, code) {
   dialog.showModal();
 }
 
-/** field is a line of the dialog: its element, and save, which sends its name where that is another than before. */
+/** field creates a line of the dialog: its element, and save, which sends the name if it has changed. */
 function field({ label, value, usual, change }) {
   const element = document.createElement('label');
   const text = Object.assign(document.createElement('span'), { textContent: label });

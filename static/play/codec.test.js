@@ -6,7 +6,7 @@ import { joined } from './frozen.js';
 
 const module = await compile(readFileSync(new URL('./codec.wasm', import.meta.url)));
 
-test('files that are no weights are refused with a sentence', () => {
+test('rejects files that are not weights, with a sentence', () => {
   const page = new TextEncoder().encode('<!doctype html>'.repeat(20)).buffer;
   const head = new Uint8Array(200);
   head.set(new TextEncoder().encode('SLOTWTS'));
@@ -16,18 +16,18 @@ test('files that are no weights are refused with a sentence', () => {
   }
 });
 
-test('bytes that are no module are a browser without SIMD', async () => {
+test('reports missing SIMD support if the module does not compile', async () => {
   await assert.rejects(compile(new Uint8Array([1, 2, 3])), (err) => err instanceof Refused && /SIMD/.test(err.message));
 });
 
-test('planes are joined', () => {
+test('joins byte planes', () => {
   const planes = new Uint8Array(96 + 6);
   new DataView(planes.buffer).setUint32(12, 1, true); // float16
   planes.set([1, 2, 3, 11, 12, 13], 96);
   assert.deepEqual([...new Uint8Array(joined(planes.buffer)).slice(96)], [1, 11, 2, 12, 3, 13]);
 });
 
-test('noise has the power that its ratio says', () => {
+test('noise has the requested power', () => {
   let seed = 1;
   const random = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
   const z = Float32Array.from({ length: 20000 }, (_, i) => (i % 2 ? 3 : -3));

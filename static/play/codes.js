@@ -1,14 +1,14 @@
-// Code tuples: a picture is m whole numbers, one per slot.
+// Code tuples: an image is m whole numbers, one per slot.
 
 export const format = (codes) => codes.join('.');
 
-/** parse reads "17.301.4"; null where it is not a tuple of m codes below k. */
+/** parse reads "17.301.4"; null if it is not a tuple of m codes below k. */
 export function parse(text, m, k) {
   const codes = String(text).split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : -1));
   return codes.length === m && codes.every((c) => c >= 0 && c < k) ? codes : null;
 }
 
-/** writer tells how codes are written: as numbers, or where slots hold real numbers as those that they stand for, "+0.25". */
+/** writer returns a formatter for codes: their number, or, if slots hold real numbers, the number that they represent, "+0.25". */
 export const writer = ({ real, k }) => (c) => {
   const value = (c - (k - 1) / 2) / 64;
   return real ? `${value > 0 ? '+' : ''}${value.toFixed(2)}` : String(c);
@@ -16,26 +16,26 @@ export const writer = ({ real, k }) => (c) => {
 
 export const same = (a, b) => a.length === b.length && a.every((c, i) => c === b[i]);
 
-/** put returns a copy of codes whose slot i takes code c. */
+/** put returns a copy of codes with code c in slot i. */
 export const put = (codes, i, c) => codes.with ? codes.with(i, c) : codes.map((old, j) => (j === i ? c : old));
 
-/** putAll returns a copy of codes whose slots take those of another tuple. */
+/** putAll returns a copy of codes with another tuple's codes in the given slots. */
 export const putAll = (codes, slots, from) => codes.map((c, i) => (slots.includes(i) ? from[i] : c));
 
-/** swaps: A with each slot of B, one at a time (paper, latent component swapping). */
+/** swaps returns A with each slot of B, one at a time (paper, latent component swapping). */
 export const swaps = (a, b) => a.map((_, i) => put(a, i, b[i]));
 
-/** interpolation: from A to B, slots of B put in one after another in an order (paper, latent interpolation). */
+/** interpolation returns the steps from A to B, replacing one more slot at each step in the given order (paper, latent interpolation). */
 export function interpolation(a, b, order) {
   const steps = [a];
   for (const i of order) steps.push(put(steps.at(-1), i, b[i]));
   return steps;
 }
 
-/** edits lists the slots in which codes differ from what was encoded. */
+/** edits lists the slots in which codes differ from base, the encoded ones. */
 export const edits = (codes, base) => codes.map((c, i) => ({ slot: i, from: base[i], to: c })).filter((e) => e.from !== e.to);
 
-/** moved returns order with the entry at place from taken to place to. */
+/** moved returns order with the item at position from moved to position to. */
 export function moved(order, from, to) {
   const out = order.slice();
   const [taken] = out.splice(from, 1);
@@ -43,14 +43,14 @@ export function moved(order, from, to) {
   return out;
 }
 
-/** natural is 0, 1, … m−1. */
+/** natural returns 0, 1, … m−1. */
 export const natural = (m) => Array.from({ length: m }, (_, i) => i);
 
-export const CHANGED_BY = 8; // of 255: from here on a pixel counts as changed
+export const CHANGED_BY = 8; // of 255; a pixel with a larger difference counts as changed
 
 /**
- * difference compares two pictures of c channels: the largest difference of a channel per pixel, its maximum, and the
- * fraction of pixels above CHANGED_BY.
+ * difference compares two images of c channels: the maximum channel difference per pixel (map), its maximum (most), and the fraction of
+ * pixels above CHANGED_BY (changed).
  */
 export function difference(x, y, c) {
   const map = new Uint8Array(x.length / c);
@@ -65,5 +65,5 @@ export function difference(x, y, c) {
   return { map, most, changed: changed / map.length };
 }
 
-/** percent writes a fraction for a narrow place. */
+/** percent formats a fraction for a narrow column. */
 export const percent = (f) => (f === 0 ? '0 %' : f < 0.001 ? '< 0.1 %' : `${(100 * f).toFixed(1)} %`);

@@ -4,18 +4,18 @@ import { difference, edits, format, interpolation, moved, natural, parse, percen
 import { equal, query } from './address.js';
 import { DEPTH, History } from './history.js';
 
-test('tuples are read as they are written, and refused otherwise', () => {
+test('parses formatted tuples and rejects others', () => {
   assert.deepEqual(parse('17.301.4', 3, 512), [17, 301, 4]);
   assert.equal(format([17, 301, 4]), '17.301.4');
   for (const bad of ['', '1.2', '1.2.512', '1.2.-3', '1.2.x', '1.2.3.4', '1..3']) assert.equal(parse(bad, 3, 512), null, bad);
 });
 
-test('codes that stand for real numbers are written as those', () => {
+test('formats codes that represent real numbers as those numbers', () => {
   assert.deepEqual([0, 17].map(writer({ real: false, k: 512 })), ['0', '17']);
   assert.deepEqual([0, 1024, 1025, 1040, 928, 2048].map(writer({ real: true, k: 2049 })), ['-16.00', '0.00', '+0.02', '+0.25', '-1.50', '+16.00']);
 });
 
-test('swaps take one slot of B each, the walk takes one more at every step and ends at B', () => {
+test('each swap takes one slot of B; the interpolation takes one more at every step and ends at B', () => {
   const [a, b] = [[1, 2, 3], [7, 2, 9]];
   assert.deepEqual(swaps(a, b), [[7, 2, 3], [1, 2, 3], [1, 2, 9]]);
   assert.deepEqual(interpolation(a, b, [2, 0, 1]), [[1, 2, 3], [1, 2, 9], [7, 2, 9], [7, 2, 9]]);
@@ -45,7 +45,7 @@ test('a difference counts pixels that an eye may see', () => {
 const side = (index, codes) => ({ index, codes });
 const state = (codes, more = {}) => ({ a: side(5, [1, 2]), b: side(6, [3, 4]), codes, bcodes: [3, 4], order: [0, 1], ...more });
 
-test('an address holds the state and nothing that follows from it', () => {
+test('a query holds the state without redundant parameters', () => {
   assert.equal(query(state([1, 2])), 'a=5&b=6&codes=1.2');
   assert.equal(query(state([1, 9], { bcodes: [3, 0], order: [1, 0] })), 'a=5&b=6&codes=1.9&bcodes=3.0&order=1.0');
   assert.equal(query(state([1, 2], { b: side(-1, [3, 4]) })), 'a=5&codes=1.2&bcodes=3.4');
@@ -53,7 +53,7 @@ test('an address holds the state and nothing that follows from it', () => {
   assert.ok(!equal(state([1, 2]), state([2, 1])));
 });
 
-test('undo goes back, redo forward, an edit drops what could be redone, a hundred steps are kept', () => {
+test('undo goes back, redo forward, an edit clears redo, and at least 100 steps are kept', () => {
   const h = new History(0);
   assert.equal(h.undo(), null);
   for (let n = 1; n <= 3; n++) h.push(n);
@@ -68,7 +68,7 @@ test('undo goes back, redo forward, an edit drops what could be redone, a hundre
   assert.equal(depth, DEPTH);
 });
 
-test('history survives a reload of the same address, not another', () => {
+test('history survives a reload of the same URL, but not of another', () => {
   const h = new History(state([1, 2]));
   h.push(state([7, 2]));
   const saved = JSON.parse(JSON.stringify(h));

@@ -1,5 +1,5 @@
-// Decoding: code tuples to pixels, by this browser where it is quick enough, else by the server. In each lane ("held", "strip",
-// "palette", "beside", "aside") the latest request wins; one that was overtaken ends with Superseded.
+// Decodes code tuples to pixels, in this browser if it is fast enough, otherwise on the server. In each lane ("held", "strip", "palette",
+// "beside", "aside") the latest request wins; an older one is rejected with Superseded.
 
 import { format } from './codes.js';
 import { SLOWEST } from './local.js';
@@ -7,15 +7,15 @@ import { hand } from './turns.js';
 
 export class Superseded extends Error {}
 
-const KEPT = 1500; // decoded pictures that the page keeps
-const PATIENCE = 4000; // ms that the first pictures wait for this browser to decode them
+const KEPT = 1500; // decoded images in the cache
+const PATIENCE = 4000; // ms that the first images wait for the model in this browser
 
 export class Decoder extends EventTarget {
   #cache = new Map();
-  #lanes = new Map(); // lane → what is asked for now
+  #lanes = new Map(); // lane → AbortController of its current request
   #local = null;
 
-  /** remote decodes until local, a promise of a Local or null, is there and quick enough; in a page without server it is null. */
+  /** Uses remote until local, a promise of a Local or null, resolves and is fast enough. remote is null in a page without a server. */
   constructor({ remote, local }) {
     super();
     Object.assign(this, { remote, took: 0, why: '' });
@@ -24,7 +24,7 @@ export class Decoder extends EventTarget {
     remote?.addEventListener('state', () => this.#say(this.why));
   }
 
-  /** local is the model in this browser; null while the server decodes. */
+  /** local is the model in this browser, or null while the server decodes. */
   get local() { return this.#local; }
   get state() { return this.#local ? 'live' : (this.remote?.state ?? 'connecting'); }
 
@@ -32,7 +32,7 @@ export class Decoder extends EventTarget {
     if (!local) return this.#say('');
     if (this.remote && local.picture > SLOWEST) {
       local.close();
-      return this.#say(`This browser takes ${Math.round(local.picture)} ms per picture, so the server decodes.`);
+      return this.#say(`This browser would take ${Math.round(local.picture)} ms per image.`);
     }
     this.#local = local;
     local.assist();
@@ -44,7 +44,7 @@ export class Decoder extends EventTarget {
     this.dispatchEvent(new Event('state'));
   }
 
-  /** peek returns a picture that is here already. */
+  /** peek returns a cached image. */
   peek(codes) { return this.#cache.get(format(codes)); }
 
   /** decode resolves to the pixels of each tuple, Uint8Array of h · w · c. */
@@ -62,16 +62,16 @@ export class Decoder extends EventTarget {
     return tuples.map((t) => this.#touch(format(t)) ?? got.get(format(t)));
   }
 
-  /** blend resolves to what lies between tuples a and b, slot by slot a part t of the way: only this browser can. */
+  /** blend resolves to the interpolation of tuples a and b, with fraction t_i of b in slot i. It needs the model in this browser. */
   async blend(lane, a, b, t) {
     const signal = this.#enter(lane);
-    if (!this.#local) throw new Error('The server decodes whole codes only; pictures in between need a browser with WebAssembly SIMD.');
+    if (!this.#local) throw new Error('The server decodes whole codes only. Blending needs a browser with WebAssembly SIMD.');
     const [picture] = await this.#local.decode(lane, [{ a, b, t }], signal);
     if (signal.aborted) throw new Superseded();
     return picture;
   }
 
-  /** enter takes the place of what the lane asked for before. */
+  /** enter replaces the lane's previous request. */
   #enter(lane) {
     this.#lanes.get(lane)?.abort(new Superseded());
     const aborts = new AbortController();
@@ -80,7 +80,7 @@ export class Decoder extends EventTarget {
   }
 
   async #work(lane, jobs, signal) {
-    await (this.remote ? this.opened : this.ready); // the server drew what the page shows until then
+    await (this.remote ? this.opened : this.ready); // until then the page shows images rendered by the server
     if (this.#local) {
       try {
         return await this.#local.decode(lane, jobs, signal);
@@ -90,7 +90,7 @@ export class Decoder extends EventTarget {
         this.#say(err.message);
       }
     }
-    if (!this.remote) throw new Error(this.why || 'This browser cannot decode pictures.');
+    if (!this.remote) throw new Error(this.why || 'This browser cannot decode images.');
     return this.remote.decode(lane, jobs, signal);
   }
 

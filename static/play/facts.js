@@ -1,21 +1,21 @@
-// What changed, as fact: the factors of a picture before and after, as a probe reads them; and the picture that a swap should give,
-// where the dataset has it, with PSNR and hit.
+// What changed: the factors of an image before and after, as read by a probe; and the true image of a swap, if the dataset has it, with PSNR
+// and hit.
 
 import { format, putAll, same, swaps } from './codes.js';
 import { psnr } from './pixels.js';
 
-const TOLERANCE = 3; // dB that a swap may lose against the reconstruction that it starts from, and still be a hit
-const KEPT = 3000; // readings
+const TOLERANCE = 3; // dB by which a hit may fall below the reconstruction that it starts from
+const KEPT = 3000; // cached probe results
 
 /**
- * hit says whether a swap gives the picture that it should, all in dB: of the swap against the truth T, of A's reconstruction against
- * A, of the picture before the swap against T.
+ * hit reports whether a swap matches the true image T. All are PSNR in dB: swap of the swap against T, reconstruction of A's reconstruction
+ * against A, before of the image before the swap against T.
  */
 export const hit = (swap, reconstruction, before) => swap >= reconstruction - TOLERANCE && swap > before;
 
 /**
- * changes compares what is read before and after, class by factor: {factor, before, after, kind}. intended is the set of factors that
- * should change; null where nothing says which. kind is none, intended, missed (should have changed), leaked (should not), or other.
+ * changes compares the classes read before and after, per factor: {factor, before, after, kind}. intended is the set of factors that should
+ * change, or null if unknown. kind is none, intended, missed (should have changed), leaked (should not have), or other.
  */
 export function changes(before, after, intended, want) {
   return before.map((b, factor) => {
@@ -29,14 +29,14 @@ export function changes(before, after, intended, want) {
 }
 
 /**
- * wanted are the classes that edited codes should give: those of the picture, and for a slot that took a code of the other side that
- * side's class, else the class that the code stands for. null where that is not known, or slots contradict each other.
+ * wanted returns the classes that edited codes should give: the image's own, except for factors of edited slots. There it is the other side's
+ * class if the slot has its code, otherwise the class that the code represents. null if unknown or if slots contradict each other.
  */
 export function wanted(side, other, codes, slots, names) {
   if (!side.classes?.length) return null;
   const out = side.classes.slice();
   const set = new Map();
-  const rest = []; // slots that are named after nothing
+  const rest = []; // slots without a factor
   for (let i = 0; i < codes.length; i++) {
     if (codes[i] === side.codes[i]) continue;
     const f = factorOf(slots[i]);
@@ -54,13 +54,13 @@ export function wanted(side, other, codes, slots, names) {
 
 const single = (known) => (known?.classes.length === 1 ? known.classes[0] : undefined);
 
-/** factorOf is the factor that a slot is named after, −1 where it is named after none. */
+/** factorOf returns the factor that a slot is named after, or −1 if none. */
 export const factorOf = (slot) => (slot.known && slot.name && slot.name !== 'mixed' && slot.name !== 'unused' ? slot.first : -1);
 
-/** follows says whether a mixed slot goes with its group: beside one that is named after its first factor. */
+/** follows reports whether a mixed slot belongs to one of factors, by its first factor. */
 const follows = (slot, factors) => slot.known && slot.name === 'mixed' && factors.has(slot.first);
 
-/** intends are the factors of slots; null where one of them is named after none and goes with no other. */
+/** intends returns the factors of the changed slots; null if one of them has no factor and belongs to no other's. */
 export function intends(slots, changed) {
   const factors = new Set(changed.map((i) => factorOf(slots[i])).filter((f) => f >= 0));
   return changed.every((i) => factorOf(slots[i]) >= 0 || follows(slots[i], factors)) ? factors : null;
@@ -70,9 +70,9 @@ export class Facts {
   #probe = null;
   #read = new Map();
   #truths = new Map();
-  #lanes = 0; // of readings that nothing overtakes
-  #workers = null; // a promise of whether workers read
-  #refreshing = new AbortController(); // of the newest refresh; one that was overtaken ends
+  #lanes = 0; // counts lanes of readings that must not supersede each other
+  #workers = null; // promise: whether workers can read
+  #refreshing = new AbortController(); // of the newest refresh; older ones are aborted
 
   constructor(app, shape) {
     Object.assign(this, { app, shape, factors: app.data.dataset?.factors ?? [] });
@@ -81,7 +81,7 @@ export class Facts {
     this.ready = this.factors.length ? app.decoder.opened.then(() => app.store.probe()).then((p) => { this.#probe = p; }, () => {}) : Promise.resolve();
   }
 
-  /** classes are those of tuples' pictures in a world, which must be decoded; null without a probe. A lane's newest request wins. */
+  /** classes reads the classes of tuples' images in a world, where they must be cached; null without a probe. A lane's newest request wins. */
   async #classes(world, tuples, lane = `reading ${++this.#lanes}`, signal = undefined) {
     await this.ready;
     const name = (codes) => `${world.key ?? ''} ${format(codes)}`;
@@ -93,25 +93,25 @@ export class Facts {
     return classes;
   }
 
-  /** readAll reads pictures in the workers of the page's model, or without them one by one in the page. */
+  /** readAll reads images in the workers of the page's model, or without workers one by one in the page. */
   async #readAll(pictures, lane, signal) {
     if (!pictures.length) return [];
     const { local } = this.app.decoder;
     this.#workers ??= local?.teach(this.#probe.file);
     if (local && (await this.#workers)) {
-      const read = await local.read(lane, pictures.map((p) => p.slice()), signal).catch(() => null); // some are parts of a larger message
+      const read = await local.read(lane, pictures.map((p) => p.slice()), signal).catch(() => null); // slice: some are views of a larger buffer
       if (read) return read;
     }
     const found = [];
     for (const pixels of pictures) {
-      await new Promise((done) => setTimeout(done)); // what the visitor does comes first
+      await new Promise((done) => setTimeout(done)); // let user input run first
       signal?.throwIfAborted();
       found.push(this.#probe.read(pixels));
     }
     return found;
   }
 
-  /** truth is the dataset's picture of classes, {pixels}, or null. */
+  /** truth resolves to the dataset's image of classes, {pixels}, or null. */
   #truth(classes) {
     const name = classes.join('.');
     if (!this.#truths.has(name)) this.#truths.set(name, this.app.store.truth(classes).catch(() => null));
@@ -119,9 +119,8 @@ export class Facts {
   }
 
   /**
-   * of says what became of a side when its codes went from one tuple to another: {changes, want, truth: {pixels, psnr, hit}}; parts are
-   * null where they are not known. world is the model: {key, decoder: {peek(codes)}, slots, names}, the page's if none is given; truth
-   * says whether it is asked for.
+   * of returns the effect of changing a side's codes from one tuple to another: {changes, want, truth: {pixels, psnr, hit}}; unknown parts
+   * are null. world is the model: {key, decoder: {peek(codes)}, slots, names}, by default the page's; asked tells whether to look up truth.
    */
   async of(side, other, from, to, world = this.app, asked = true) {
     const { decoder, slots, names } = world;
@@ -130,7 +129,7 @@ export class Facts {
     const want = wanted(side, other, to, slots, names);
     const out = { changes: before && after ? changes(before, after, intends(slots, changed), want) : null, want, truth: null };
     const [old, now, base] = [from, to, side.codes].map((codes) => decoder.peek(codes));
-    if (!asked || !want || !changed.length || !old || !now || !base || !side.psnr || same(want, side.classes)) return out; // what should stay as it is cannot come nearer
+    if (!asked || !want || !changed.length || !old || !now || !base || !side.psnr || same(want, side.classes)) return out; // an edit that should change nothing cannot get closer
     const truth = await this.#truth(want);
     if (!truth) return out;
     const reached = psnr(now, truth.pixels);
@@ -140,7 +139,7 @@ export class Facts {
 
   #value(f, c) { return this.factors[f].values[c]; }
 
-  /** result writes what the large picture changed. */
+  /** result shows the changes of the enlarged image. */
   async result(row, codes) {
     const { state } = this.app;
     const [side, other] = row === 'b' ? [state.b, state.a] : [state.a, state.b];
@@ -151,7 +150,7 @@ export class Facts {
     this.#writeTruth(found.truth, row);
   }
 
-  #written = ''; // what the reading shows
+  #written = ''; // what the table shows
 
   #writeReading({ changes: list, want }, side) {
     this.table.hidden = !list;
@@ -165,7 +164,7 @@ export class Facts {
       const [was, is] = [this.#value(factor, before), this.#value(factor, after)];
       const real = side.classes?.length ? this.#value(factor, (want ?? side.classes)[factor]) : '';
       const mark = MARKS[kind];
-      tr.title = `${this.factors[factor].name}: ${before === after ? `${is}, unchanged` : `${was} became ${is}, ${mark.text}`}, as the probe reads it` + (real ? `; true: ${real}` : '');
+      tr.title = `${this.factors[factor].name}: ${before === after ? `${is}, unchanged` : `${was} → ${is}, ${mark.text}`} (read by the probe)` + (real ? `; true: ${real}` : '');
       const read = before !== after ? `${was} → ${is}` : real && real !== is && kind !== 'missed' ? `${is} (true: ${real})` : is;
       const sign = cell('td', mark.sign, 'mark');
       sign.setAttribute('aria-label', mark.text);
@@ -180,12 +179,12 @@ export class Facts {
     if (!truth) return;
     this.app.paint(this.should.querySelector('canvas'), truth.pixels);
     const text = this.should.querySelector('p');
-    text.textContent = `True picture: ${truth.psnr.toFixed(1)} dB, ${truth.hit ? 'a hit' : 'a miss'}`;
-    text.title = `The dataset’s picture that ${row.toUpperCase()} should be now, and the PSNR of the result against it. A hit is at most ${TOLERANCE} dB below the reconstruction.`;
+    text.textContent = `True image: ${truth.psnr.toFixed(1)} dB, ${truth.hit ? 'hit' : 'miss'}`;
+    text.title = `The dataset’s image with the factors that ${row.toUpperCase()} should have now, and the PSNR of the result against it. A hit is at most ${TOLERANCE} dB below the reconstruction and closer than before the edit.`;
     this.should.dataset.hit = truth.hit;
   }
 
-  /** refresh writes what swaps of groups and slots change, under each of them. */
+  /** refresh shows under each group and slot swap what it changes. */
   refresh(state) {
     this.#refreshing.abort();
     const { signal } = (this.#refreshing = new AbortController());
@@ -203,7 +202,7 @@ export class Facts {
     const [ofGroups, ofSlots] = await Promise.all([
       Promise.all(whole.map((to) => this.of(a, b, codes, to))), Promise.all(single.map((to) => this.of(a, b, codes, to, this.app, false))),
     ]);
-    if (signal.aborted) return; // all at once, so that the page is laid out once
+    if (signal.aborted) return; // write everything at once, for a single layout
     ofGroups.forEach((found, g) => {
       this.write(grid.groupfacts[g], same(whole[g], codes) ? null : found, groups[g].factor);
       grid.trues[g].hidden = !found.truth;
@@ -212,7 +211,7 @@ export class Facts {
     ofSlots.forEach((found, i) => this.write(grid.slotfacts[i], same(single[i], codes) ? null : found, slots[i].known ? factorOf(slots[i]) : -1));
   }
 
-  /** write writes what of found as lines: what became of the slot's own factor, what else changed, and hit or miss. */
+  /** write shows a result of of() as lines: the change of the slot's own factor, other changes, and hit or miss. */
   write(element, found, own) {
     const lines = [];
     const line = (kind, text) => {
@@ -225,7 +224,7 @@ export class Facts {
       const mine = own >= 0 ? found.changes[own] : null;
       const [was, is] = mine ? [this.#value(own, mine.before), this.#value(own, mine.after)] : [];
       if (mine?.kind === 'intended') line('intended', `✓ ${was} → ${is}`);
-      else if (mine?.kind === 'missed') line('none', `stays ${was}`);
+      else if (mine?.kind === 'missed') line('none', `still ${was}`);
       const rest = found.changes.filter((c) => c.factor !== own && c.kind !== 'none');
       const names = rest.map((c) => this.factors[c.factor].name).join(', ');
       if (rest.length) line(own >= 0 ? 'leaked' : 'none', own >= 0 ? `✗ ${names}` : names);

@@ -1,14 +1,14 @@
-// Files that a frozen page makes by itself: pictures, the animation, codes, the swap figure. The live page's come from the server.
+// Files that a frozen page creates itself: images, the animation, codes, the swap figure. The live page downloads them from the server.
 
 import { format, interpolation } from './codes.js';
 import { svg } from './names.js';
 import { paint } from './pixels.js';
 
-const SCALE = 4; // of pictures in the animation
-const LINE = 18; // pixels of its line of text
-const SHORT = 60; // hundredths of a second that a frame stays; the ends stay twice as long
+const SCALE = 4; // of images in the animation
+const LINE = 18; // height of its caption in pixels
+const SHORT = 60; // hundredths of a second per frame; twice as long at the ends
 
-/** made answers a file of the page's state, {name, blob}; kind is as the links have it. */
+/** made returns a file of the page's state, {name, blob}; kind is that of the download links. */
 export async function made(kind, app) {
   const name = `slotscope-${app.data.key.slice(0, 8)}`;
   const [before, after] = kind.split('.');
@@ -21,12 +21,12 @@ export async function made(kind, app) {
   return { name: `${name}-${format(tuple)}.png`, blob: await png(canvas) };
 }
 
-/** save hands a file to the visitor. */
+/** save downloads a file. */
 export async function save(kind, app) {
   const { name, blob } = await made(kind, app);
   const link = Object.assign(document.createElement('a'), { href: URL.createObjectURL(blob), download: name });
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // once it is written
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // after the browser has written it
 }
 
 function codes({ data, state, slots }) {
@@ -51,9 +51,9 @@ function scaled(source, by, below = 0) {
   return canvas;
 }
 
-const png = (canvas) => new Promise((done, failed) => { canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error('This browser cannot write a PNG of that size.'))), 'image/png'); });
+const png = (canvas) => new Promise((done, failed) => { canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error('This browser cannot create a PNG of this size.'))), 'image/png'); });
 
-/** animation is the way from A to B and back, slot by slot, with a line of text: a GIF, or an animated PNG after the specification of APNG 1.0. */
+/** animation returns the interpolation from A to B and back, with captions: a GIF, or an animated PNG as specified by APNG 1.0. */
 async function animation(app, kind) {
   const { codes: a, bcodes: b, order } = app.state;
   const frames = [];
@@ -83,7 +83,7 @@ function captioned(source, text) {
   return canvas;
 }
 
-/** animated joins the PNGs of frames [{canvas, delay}], all of one size, behind one header. */
+/** animated joins frames [{canvas, delay}], all of one size, into an animated PNG. */
 async function animated(frames) {
   const out = [new Uint8Array([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10])];
   let sequence = 0;
@@ -109,7 +109,7 @@ function joined(...parts) {
   return out;
 }
 
-/** chunksOf takes a PNG apart; chunks of the same kind are joined. */
+/** chunksOf splits a PNG into its chunks, joining those of the same kind. */
 function chunksOf(raw) {
   const out = new Map();
   const view = new DataView(raw.buffer, raw.byteOffset);
@@ -138,9 +138,9 @@ function crc(bytes) {
   return (c ^ 0xffffffff) >>> 0;
 }
 
-const [WIDE, HIGH, TEXT, MARGIN] = [104, 80, 13, 12]; // of the figure: a column, a picture, a line of text, its edge
+const [WIDE, HIGH, TEXT, MARGIN] = [104, 80, 13, 12]; // of the figure: column width, image size, line height, margin
 
-/** figure is the table of pairs × groups as it stands, with the model's name: SVG, PDF, or PNG at twice its size. */
+/** figure returns the current table of pairs × groups, with the model's name: SVG, PDF, or PNG at 2×. */
 async function figure(app, kind) {
   const section = document.getElementById('many');
   const heads = [...section.querySelectorAll('thead th')].map((th) => th.textContent);
@@ -148,7 +148,7 @@ async function figure(app, kind) {
   const tall = rows.map((row) => HIGH + 6 + TEXT * Math.max(1, ...row.map(({ canvas, lines }) => (canvas ? lines.length : 0))));
   const width = 2 * MARGIN + WIDE * heads.length;
   const height = 2 * MARGIN + 4 * TEXT + tall.reduce((a, b) => a + b, 0) + 2 * TEXT;
-  const things = []; // as pdf.js has them
+  const things = []; // as in pdf.js
   const write = (text, x, y, how = {}) => things.push({ text, x, y, size: 10, bold: false, ink: 0.07, ...how });
   const title = `Swaps of groups of slots: ${document.title.replace('Slotscope: ', '')}, step ${app.data.step.toLocaleString('en')}`;
   write(title, MARGIN, MARGIN + TEXT, { size: 13, bold: true });
@@ -163,13 +163,13 @@ async function figure(app, kind) {
     y += tall[r];
   });
   write(section.querySelector('[data-part="said"]').textContent, MARGIN, y + TEXT, { ink: 0.27 });
-  write('A and B are reconstructions; each other picture is A with B’s codes of the group.', MARGIN, y + 2 * TEXT, { ink: 0.27 });
+  write('A and B are reconstructions; every other image is A with B’s codes for the group.', MARGIN, y + 2 * TEXT, { ink: 0.27 });
   if (kind === 'pdf') return (await import('./pdf.js')).page(width, height, things, title);
   const blob = new Blob([new XMLSerializer().serializeToString(drawing(width, height, things))], { type: 'image/svg+xml' });
   return kind === 'svg' ? blob : raster(blob, width, height);
 }
 
-/** drawing is things as SVG. */
+/** drawing renders things as SVG. */
 function drawing(width, height, things) {
   const root = svg('svg', { xmlns: 'http://www.w3.org/2000/svg', width, height, viewBox: `0 0 ${width} ${height}`, 'font-family': 'sans-serif' });
   root.append(svg('rect', { width, height, fill: '#fff' }));

@@ -1,7 +1,7 @@
-// A frozen page: the playground without a server. It answers what server.js answers, from what the file itself holds.
+// A frozen page: the playground without a server. Implements the interface of server.js with the data in the file.
 //
-// frozen is {models: [{key, usage, examples, sheet, probe}], blob(name)}: examples [{index, classes, codes}] lie side by side in the sheet,
-// a picture; blob gives the bytes of the module and of a model's weights.
+// frozen is {models: [{key, usage, examples, sheet, probe}], blob(name)}: sheet is an image of all examples [{index, classes, codes}] side by
+// side; blob returns the bytes of the module and of a model's weights.
 
 import { query } from './address.js';
 import { natural, parse, writer } from './codes.js';
@@ -11,16 +11,16 @@ import { Local } from './local.js';
 import { pixelsOf, psnr } from './pixels.js';
 import { Probe } from './probe.js';
 
-const LARGEST = 8192; // pixels on a side of an uploaded picture
-const MARK = GRID.steps / 4; // codes between two entries of a palette of real numbers
+const LARGEST = 8192; // maximum width and height of an upload in pixels
+const MARK = GRID.steps / 4; // codes per palette entry, for real numbers
 
 export class Frozen {
   remote = null;
-  #originals = new Map(); // examples' pictures, as addresses
-  #leaf = null; // the atlas, once it was opened
-  #opened = location.hash; // before the state takes its place
+  #originals = new Map(); // data URLs of examples
+  #leaf = null; // the atlas, once opened
+  #opened = location.hash; // before the state replaces it
 
-  /** open reads the model that data is about. */
+  /** open loads the model with the key of data. */
   static async open(data, frozen) {
     const model = frozen.models.find(({ key }) => key === data.key);
     return new Frozen(data, frozen, model, await loaded(model.sheet));
@@ -32,20 +32,20 @@ export class Frozen {
     this.local = Promise.all([frozen.blob('codec.wasm'), frozen.blob(`${data.key}.weights`)]).then(([wasm, planes]) => Local.open({ wasm, weights: joined(planes) }));
   }
 
-  /** restore gives data the state that the page's address names, where there is one. */
+  /** restore returns data with the state in the page's URL, if there is one. */
   static restore(data, hash) {
     const q = new URLSearchParams(hash.split('?')[1] ?? '');
-    const refused = {}; // side → what of the address it has not
+    const refused = {}; // side → which part of the URL was ignored, and why
     const codesOf = (name, key) => {
       const codes = parse(q.get(key) ?? '', data.m, data.k);
-      if (q.has(key) && !codes) refused[name] = `The address does not give ${name.toUpperCase()} ${data.m} codes from 0 to ${data.k - 1}, so ${name.toUpperCase()} is as encoded.`;
+      if (q.has(key) && !codes) refused[name] = `The link must have ${data.m} codes in 0–${data.k - 1} for ${name.toUpperCase()}. Showing ${name.toUpperCase()} as encoded.`;
       return codes;
     };
     const { examples } = globalThis.frozen.models.find(({ key }) => key === data.key);
     const example = (name) => examples.find((e) => e.index === Number(q.get(name) ?? data[name].index));
     const side = (name) => {
       const e = example(name);
-      if (!e && q.has(name)) refused[name] = `Picture ${q.get(name)} is not in this file, so another is shown.`;
+      if (!e && q.has(name)) refused[name] = `Image ${q.get(name)} is not in this file; showing another.`;
       return e ? { ...data[name], index: e.index, classes: e.classes, codes: e.codes, psnr: e.psnr, original: `example:${e.index}` } : data[name];
     };
     const [a, b] = [side('a'), side('b')];
@@ -62,23 +62,23 @@ export class Frozen {
     location.reload();
   }
 
-  /** probe reads factors; null where the file has none for the dataset. */
+  /** probe returns the dataset's factor probe; null if the file has none. */
   async probe() { return this.model.probe ? new Probe(await this.blob(this.model.probe)) : null; }
 
-  /** truth is the example of these classes, where the file holds it. */
+  /** truth returns the example with these classes, or null if the file does not have it. */
   async truth(classes) {
     const found = this.model.examples.findIndex((e) => classes.every((c, f) => c === e.classes[f]));
     return found < 0 ? null : { index: this.model.examples[found].index, pixels: pixelsOf(this.#picture(found), this.data) };
   }
 
-  /** other is another model of the file with the examples of numbers a and b. */
+  /** other returns another model of the file with examples a and b, by index. */
   async other(key, a, b) {
     const model = this.models.find((m) => m.key === key);
     this.#others[key] ??= Promise.all([this.blob('codec.wasm'), this.blob(`${key}.weights`)]).then(([wasm, planes]) => Local.open({ wasm, weights: joined(planes) }));
     const local = await this.#others[key];
     const side = (index) => {
       const found = model.examples.find((e) => e.index === index);
-      if (!found) throw new Error(`The other model’s part of this file does not hold picture ${index}.`);
+      if (!found) throw new Error(`This file does not have image ${index} for the other model.`);
       return { codes: found.codes, psnr: found.psnr };
     };
     const { slots, groups } = model.data;
@@ -87,7 +87,7 @@ export class Frozen {
 
   #others = {}; // key → a promise of its Local
 
-  /** attach follows the address into the atlas, and makes the files that the page offers. */
+  /** attach opens the atlas when the URL points into it, and handles the page's downloads. */
   attach(app) {
     for (const [side, why] of Object.entries(this.data.refused)) app.sides[side].say(why);
     addEventListener('hashchange', () => this.#follow(app, location.hash));
@@ -101,7 +101,7 @@ export class Frozen {
     });
   }
 
-  /** follow opens the atlas where an address names a place in it, and closes it where it names none. */
+  /** follow opens the atlas if the hash points into it, and closes it otherwise. */
   async #follow(app, hash) {
     const place = this.#place(hash);
     if (!place && !this.#leaf) return;
@@ -114,19 +114,19 @@ export class Frozen {
     const [, key, slot, code] = /^#([^?/]+)\/atlas\/(\d+)(?:\/(\d+))?$/.exec(hash) ?? [];
     if (key !== this.data.key) return null;
     const { m, k } = this.data;
-    if (Number(slot) >= m) return { refused: `Slot ${slot} does not exist; this model has slots 0 to ${m - 1}.` };
-    if (Number(code) >= k) return { refused: `Code ${code} does not exist; this model has codes 0 to ${k - 1}.` };
+    if (Number(slot) >= m) return { refused: `Slot ${slot} does not exist; this model has slots 0–${m - 1}.` };
+    if (Number(code) >= k) return { refused: `Code ${code} does not exist; this model has codes 0–${k - 1}.` };
     return { slot: Number(slot), code: code === undefined ? undefined : this.entry(Number(code)) };
   }
 
-  /** entry is the code of a palette's entry that is nearest to a code. */
+  /** entry returns the code of the palette entry nearest to a code. */
   entry(code) { return this.data.real ? Math.floor((code + MARK / 2) / MARK) * MARK : code; }
 
   atlas(slot, code) { return `#${this.data.key}/atlas/${slot}${code === undefined ? '' : `/${this.entry(code)}`}`; }
   picture() { return '#'; }
   file() { return '#'; }
 
-  /** encode answers as the server does; random draws from the few other pictures than the one shown. */
+  /** encode returns the same as the server's; random chooses an example other than the one shown. */
   async encode(what, _signal, shown) {
     if (what instanceof Blob) return this.#upload(what);
     const { examples } = this.model;
@@ -136,21 +136,21 @@ export class Frozen {
     }
     if (what.classes) return this.#nearest(what.classes);
     const found = examples.find((e) => e.index === what.index);
-    if (!found) throw new Error(`Picture ${what.index} is not in this file; it holds ${examples.length} pictures, such as ${examples.slice(0, 3).map((e) => e.index).join(', ')}.`);
+    if (!found) throw new Error(`Image ${what.index} is not in this file. It has ${examples.length} images, such as ${examples.slice(0, 3).map((e) => e.index).join(', ')}.`);
     return this.#example(found);
   }
 
-  /** nearest is the example that has most of the factors asked for. */
+  /** nearest returns the example with the most classes in common. */
   #nearest(classes) {
     const shared = (e) => e.classes.filter((c, f) => c === classes[f]).length;
     const best = this.model.examples.reduce((a, b) => (shared(b) > shared(a) ? b : a));
     const all = shared(best) === classes.length;
-    return { ...this.#example(best), said: all ? '' : `This file holds ${this.model.examples.length} pictures; the nearest is shown.` };
+    return { ...this.#example(best), said: all ? '' : `This file has only ${this.model.examples.length} images; showing the nearest.` };
   }
 
   #example(e) { return { ...e, original: `example:${e.index}` }; }
 
-  /** original is the address of the picture that a side started from. */
+  /** original returns the data URL of a side's original. */
   original(name) {
     const at = this.model.examples.findIndex((e) => name === `example:${e.index}`);
     if (at < 0) return '';
@@ -158,7 +158,7 @@ export class Frozen {
     return this.#originals.get(name);
   }
 
-  /** picture cuts an example out of the sheet. */
+  /** picture crops an example from the sheet. */
   #picture(at) {
     const { h, w } = this.data;
     const canvas = Object.assign(document.createElement('canvas'), { width: w, height: h });
@@ -166,18 +166,18 @@ export class Frozen {
     return canvas;
   }
 
-  /** images are n of the file's examples, others for another seed: in steps of 7, which shares no factor with 64. */
+  /** images returns n of the file's examples, different for each seed, in steps of 7, which is coprime to 64. */
   async images(n, seed) {
     const { examples } = this.model;
     return Array.from({ length: Math.min(n, examples.length) }, (_, i) => this.#example(examples[(7 * (seed * n + i)) % examples.length]));
   }
 
-  /** upload encodes the middle square of a picture of the visitor's. */
+  /** upload encodes the centre square of a file. */
   async #upload(file) {
     const { h, w } = this.data;
     const image = await createImageBitmap(file, { imageOrientation: 'from-image' }).catch(() => null);
     if (!image) throw new Error('Unsupported format. Use JPEG, PNG, GIF or WebP.');
-    if (Math.max(image.width, image.height) > LARGEST) throw new Error(`The picture is ${image.width} × ${image.height} pixels; choose one of at most ${LARGEST.toLocaleString('en')} on a side.`);
+    if (Math.max(image.width, image.height) > LARGEST) throw new Error(`The image is ${image.width} × ${image.height} pixels; choose one of at most ${LARGEST.toLocaleString('en')} pixels on each side.`);
     const side = Math.min(image.width, image.height);
     const canvas = Object.assign(document.createElement('canvas'), { width: w, height: h });
     const ctx = canvas.getContext('2d', { willReadFrequently: true });
@@ -189,10 +189,10 @@ export class Frozen {
     const local = await this.local;
     const { codes } = await local.encode(pixels);
     const [decoded] = await local.decode('held', [{ a: codes }]);
-    return { index: -1, codes, psnr: psnr(pixels, decoded), original: canvas.toDataURL(), said: `The picture was ${image.width} × ${image.height}; its middle square was resized to ${w} × ${h}.` };
+    return { index: -1, codes, psnr: psnr(pixels, decoded), original: canvas.toDataURL(), said: `Cropped ${image.width} × ${image.height} to the centre square and resized to ${w} × ${h}.` };
   }
 
-  /** channels takes RGBA apart: three channels, or one of luma. */
+  /** channels converts RGBA to three channels, or to one of luma. */
   #channels(rgba) {
     const { h, w, c } = this.data;
     const out = new Uint8Array(h * w * c);
@@ -204,7 +204,7 @@ export class Frozen {
     return out;
   }
 
-  /** rename keeps a name or a pin in this browser: {slots, groups} as they are called from now on. */
+  /** rename saves a name or a pin in this browser and returns the updated {slots, groups}. */
   async rename(change) {
     const names = changed(load(this.data.key), change);
     save(this.data.key, names);
@@ -223,10 +223,10 @@ export class Frozen {
 
   async usage() {
     if (this.model.usage) return { state: 'ready', usage: this.model.usage };
-    throw new Error('This file does not say which codes are used.');
+    throw new Error('This file has no code counts.');
   }
 
-  /** palette lists the entries of a slot as the server does. */
+  /** palette returns the entries of a slot, like the server. */
   async palette({ codes, slot, sort, filter, search, offset, limit }) {
     const counts = this.model.usage?.counts[slot];
     const distances = sort === 'distance' ? await (await this.local).distances(slot, codes[slot], this.#entries()) : null;
@@ -255,7 +255,7 @@ export class Frozen {
   }
 }
 
-/** joined puts the bytes of a weights file's numbers together, which lie apart in the frozen page: all first bytes, all second … */
+/** joined restores a weights file whose numbers a frozen page stores in byte planes: all first bytes, then all second bytes … */
 export function joined(planes) {
   const HEADER = 96;
   const from = new Uint8Array(planes);

@@ -1,9 +1,9 @@
-// Animated GIFs, after the specification GIF89a: every frame has a palette of its own, by median cut.
+// Animated GIFs, as specified by GIF89a. Every frame has its own palette, by median cut.
 
 const COLOURS = 256;
-const LONGEST = 4096; // codes of LZW have at most 12 bits
+const LONGEST = 4096; // LZW codes have at most 12 bits
 
-/** animated joins frames [{data, delay}], RGBA of width × height, each shown for delay hundredths of a second, again and again. */
+/** animated returns a looping GIF of frames [{data, delay}]: RGBA of width × height, and hundredths of a second. */
 export function animated(frames, width, height) {
   const out = [...bytes('GIF89a'), ...short(width), ...short(height), 0, 0, 0, 0x21, 0xff, 11, ...bytes('NETSCAPE2.0'), 3, 1, 0, 0, 0];
   for (const { data, delay } of frames) {
@@ -23,7 +23,7 @@ export function animated(frames, width, height) {
 const bytes = (text) => Array.from(text, (c) => c.charCodeAt(0));
 const short = (n) => [n & 255, n >> 8];
 
-/** quantized gives a palette of 256 colours, and each pixel's place in it: exact where there are no more colours than that. */
+/** quantized returns a palette of 256 colours and each pixel's index in it. It is exact for up to 256 colours. */
 export function quantized(data) {
   const counts = new Map();
   const colourAt = (at) => (data[at] << 16) | (data[at + 1] << 8) | data[at + 2];
@@ -46,7 +46,7 @@ export function quantized(data) {
 
 const channel = (colour, ch) => (colour >> (16 - 8 * ch)) & 255;
 
-/** box is a set of colours [[colour, count]] with the channel in which they lie farthest apart. */
+/** box is a set of colours [[colour, count]] with the channel of the widest range. */
 function box(colours) {
   const ranges = [0, 1, 2].map((ch) => {
     let [least, most] = [255, 0];
@@ -54,17 +54,17 @@ function box(colours) {
     return most - least;
   });
   const along = ranges.indexOf(Math.max(...ranges));
-  return { colours, along, error: ranges[along] ** 2 * Math.sqrt(colours.length) }; // with the root, few colours far from others get a place too
+  return { colours, along, error: ranges[along] ** 2 * Math.sqrt(colours.length) }; // the square root leaves room for rare outlying colours
 }
 
-/** halves cuts a box of two colours or more where half of its colours lie on each side. */
+/** halves splits a box of at least two colours at the median. */
 function halves({ colours, along }) {
   const sorted = colours.toSorted((a, b) => channel(a[0], along) - channel(b[0], along));
   const middle = sorted.length >> 1;
   return [box(sorted.slice(0, middle)), box(sorted.slice(middle))];
 }
 
-/** lzw packs pixels of 8 bits, with a table that is begun anew where it is full. */
+/** lzw compresses 8-bit pixels, resetting its table when full. */
 function lzw(pixels) {
   const [clear, end] = [256, 257];
   const out = [];

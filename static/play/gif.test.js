@@ -4,7 +4,7 @@ import { animated, quantized } from './gif.js';
 
 const noise = (n, seed = 1) => Uint8ClampedArray.from({ length: 4 * n }, (_, i) => (i % 4 === 3 ? 255 : (seed = (seed * 16807) % 2147483647) & 255));
 
-/** unpacked reads LZW as a program that shows GIFs does. */
+/** unpacked decompresses LZW like a GIF decoder. */
 function unpacked(data, bits) {
   const out = [];
   let table, size, before = null, held = 0, have = 0, at = 0;
@@ -25,7 +25,7 @@ function unpacked(data, bits) {
   }
 }
 
-/** opened takes a GIF of frames of one size apart: {width, height, frames: [{delay, palette, pixels}]}. */
+/** opened parses a GIF with frames of one size: {width, height, frames: [{delay, palette, pixels}]}. */
 function opened(raw) {
   const u16 = (at) => raw[at] | (raw[at + 1] << 8);
   assert.equal(String.fromCharCode(...raw.slice(0, 6)), 'GIF89a');
@@ -41,7 +41,7 @@ function opened(raw) {
   return out;
 }
 
-test('frames come back, with tables that are begun anew, and their delays', () => {
+test('frames and delays survive a round trip, with LZW table resets', () => {
   const [w, h] = [90, 70];
   const few = Uint8ClampedArray.from({ length: 4 * w * h }, (_, i) => (i % 4 === 3 ? 255 : ((i >> 2) * 7) % 200));
   const { width, height, frames } = opened(animated([{ data: few, delay: 60 }, { data: noise(w * h), delay: 120 }], w, h));
@@ -51,7 +51,7 @@ test('frames come back, with tables that are begun anew, and their delays', () =
   assert.deepEqual(frames[1].pixels, [...quantized(noise(w * h)).pixels]);
 });
 
-test('colours are near those of the picture, and exact where they are few', () => {
+test('colours are close to the original, and exact if there are few', () => {
   const smooth = Uint8ClampedArray.from({ length: 4 * 4096 }, (_, i) => [i >> 8, i >> 10, 255 - (i >> 8), 255][i % 4]);
   for (const [data, most] of [[smooth, 6], [noise(4096), 90]]) {
     const { palette, pixels } = quantized(data);

@@ -1,12 +1,12 @@
-// The table of codes: groups and slots, two rows of tokens, the swaps of groups and of single slots, the differences. Arrow keys move
-// through it, whichever way it lies.
+// The table of codes: groups and slots, two rows of tokens, the swaps of groups and of single slots, the differences. Arrow keys move through
+// it, also when narrow pages transpose it.
 
 import { difference, percent, put, putAll, swaps } from './codes.js';
 import { groupName, label, numbers, slotName, tell } from './names.js';
 import { heat, inkOf, paint, spotlight } from './pixels.js';
 
-const LONG = 9; // letters of a group's name from which it is written smaller over a single column
-const LATE = 120; // ms after which what is not drawn yet turns pale
+const LONG = 9; // a group name with more letters is set smaller over a single column
+const LATE = 120; // ms after which images that are still missing are faded
 
 export class Grid {
   constructor(table, shape, app) {
@@ -55,7 +55,7 @@ export class Grid {
 
   #groupTuple({ codes, bcodes }, g) { return putAll(codes, this.app.groups[g].slots, bcodes); }
 
-  /** view chooses which swaps a narrow page shows. */
+  /** view sets which swaps a narrow page shows. */
   view(name) {
     this.table.dataset.view = name;
     for (const button of this.table.closest('.slots').querySelectorAll('button[data-view]')) button.setAttribute('aria-pressed', String(button.dataset.view === name));
@@ -84,7 +84,7 @@ export class Grid {
   #key(e) {
     const at = this.#at(e.target);
     if (!at || e.altKey || e.ctrlKey || e.metaKey) return;
-    const lying = getComputedStyle(this.table.tBodies[0]).display === 'flex'; // rows and columns have changed places
+    const lying = getComputedStyle(this.table.tBodies[0]).display === 'flex'; // transposed
     const arrows = lying
       ? { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }
       : { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
@@ -98,7 +98,7 @@ export class Grid {
     e.preventDefault();
   }
 
-  /** go moves until another cell that can be seen is reached: a group's is as wide as its slots, and a phone hides rows. */
+  /** go moves the focus to the next other visible cell: a group's cell spans its slots, and phones hide rows. */
   #go([r, i], down, right) {
     const from = this.matrix[r][i];
     for (;;) {
@@ -110,7 +110,7 @@ export class Grid {
     }
   }
 
-  /** draw writes what is known without pictures: codes, which are the same, names. */
+  /** draw updates everything but images: codes, names, and which are equal. */
   draw(state, moved) {
     for (const name of this.names) name.setAttribute('aria-pressed', String(name.dataset.show === this.app.row()));
     this.groupheads.forEach((head, g) => {
@@ -131,29 +131,29 @@ export class Grid {
         token.toggleAttribute('data-moved', row === 'a' && !!moved?.has(i));
         label(token, [
           `${token.querySelector('.name').textContent}: ${name}, slot ${i}${this.app.named(i)}`, same ? 'same in both' : '', codes[i] !== base[i] ? `was ${this.app.names.say(i, base[i])}` : '',
-        ].filter(Boolean).join(', ')); // what is seen comes first, word for word
+        ].filter(Boolean).join(', ')); // starts with exactly the visible text
       });
     }
     this.shots.forEach((shot, i) => {
       const same = state.codes[i] === state.bcodes[i];
       shot.toggleAttribute('data-same', same);
-      label(shot, same ? `Slot ${i} is the same in A and B` : `A with slot ${i} of B; put it into A`);
+      label(shot, same ? `Slot ${i} is the same in A and B` : `A with slot ${i} of B; apply to A`);
     });
     this.groupshots.forEach((shot, g) => {
       const group = this.app.groups[g];
       const same = group.slots.every((i) => state.codes[i] === state.bcodes[i]);
       shot.toggleAttribute('data-same', same);
       this.groupheads[g].toggleAttribute('data-same', same);
-      label(shot, same ? `${groupName(group)} is the same in A and B` : `A with B’s ${groupName(group)}, ${numbers(group.slots)}; put it into A`);
+      label(shot, same ? `${groupName(group)} is the same in A and B` : `A with B’s ${groupName(group)}, ${numbers(group.slots)}; apply to A`);
     });
   }
 
   flip(slots) { this.rows.a.forEach((token, i) => token.toggleAttribute('data-flipped', slots.has(i))); }
 
   #late = 0;
-  #drawn = false; // before that the table has the server's pictures, which are right
+  #drawn = false; // until then the table has the server's images, which are up to date
 
-  /** wait marks that pictures are still to come, which shows once it takes long. */
+  /** wait marks that images are missing; they are faded if it takes longer than LATE. */
   wait(on) {
     clearTimeout(this.#late);
     this.table.toggleAttribute('data-waiting', on);
@@ -161,7 +161,7 @@ export class Grid {
     else this.table.removeAttribute('data-late');
   }
 
-  /** showing paints swaps, differences and A's spotlights, slot by slot; pictures gives the pixels of a tuple. */
+  /** showing paints swaps, differences and A's spotlights, slot by slot; pictures returns the pixels of a tuple. */
   *showing(state, pictures) {
     const { codes, bcodes } = state;
     const a = pictures(codes);
@@ -183,7 +183,7 @@ export class Grid {
       const same = codes[i] === bcodes[i];
       paint(this.shots[i].querySelector('.pixels'), there[i], this.shape, put(codes, i, bcodes[i]).join('.'));
       heat(this.maps[i], d.map, scale, this.shape, this.ink);
-      label(this.maps[i], same ? 'No difference' : `${percent(d.changed)} of the pixels change`);
+      label(this.maps[i], same ? 'No difference' : `${percent(d.changed)} of pixels changed`);
       tell(this.changed[i], same ? 'same' : percent(d.changed));
       spotlight(this.rows.a[i].querySelector('canvas'), a, d.map, scale, this.shape);
       yield;
@@ -192,7 +192,7 @@ export class Grid {
     this.wait(false);
   }
 
-  /** showingBack paints B's spotlights, from B with each slot of A. */
+  /** showingBack paints B's spotlights: B with each slot of A. */
   *showingBack({ codes, bcodes }, pictures) {
     const b = pictures(bcodes);
     const backward = swaps(bcodes, codes).map((t) => difference(b, pictures(t), this.shape.c));
@@ -203,7 +203,7 @@ export class Grid {
     }
   }
 
-  /** choose marks the chosen slot. */
+  /** choose marks the selected slot. */
   choose(slot) { for (const cell of this.columns) if (cell.matches('td, th')) cell.toggleAttribute('data-chosen', Number(cell.dataset.i) === slot); }
 
   mark(source, over) {

@@ -1,4 +1,4 @@
-// Undo and redo: a list of small states, the present one among them. An edit after an undo drops what could have been redone.
+// Undo and redo: a list of small states, including the present one. An edit after an undo clears the redo states.
 
 export const DEPTH = 200;
 
@@ -29,13 +29,13 @@ export class History {
     return (this.present = this.future.pop());
   }
 
-  /** states are all that can be shown again. */
+  /** states returns all states. */
   states() { return [this.present, ...this.past, ...this.future]; }
 
-  /** toJSON is what history.state keeps, so that a reload loses nothing. */
+  /** toJSON returns what is stored in history.state, so that a reload loses nothing. */
   toJSON() { return { present: this.present, past: this.past, future: this.future }; }
 
-  /** restore takes what toJSON gave where its present state is the one that the address shows. */
+  /** restore returns the saved history if its present state is that of the URL, otherwise a new one. */
   static restore(saved, present, equal) {
     const fits = saved && Array.isArray(saved.past) && Array.isArray(saved.future) && saved.present && equal(saved.present, present);
     return fits ? new History(saved.present, saved.past, saved.future) : new History(present);

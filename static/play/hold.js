@@ -1,4 +1,4 @@
-// Hands: turns pointers and keys into events of the state machine, and its effects into what the page does.
+// Hands: translates pointer and key events into events of the state machine, and its effects into calls on the page.
 
 import { idle, step } from './machine.js';
 
@@ -10,7 +10,7 @@ export class Hands {
   #pressed = null; // the element under the press
   #ghost = null;
 
-  /** app: {row(), groups, heldName(source), pick, over, place, cancel} hears the effects. */
+  /** app has row(), groups and heldName(source), and handles the effects: pick, over, place, cancel. */
   constructor(root, app) {
     Object.assign(this, { root, app });
     root.addEventListener('pointerdown', (e) => this.#down(e));
@@ -32,7 +32,7 @@ export class Hands {
     if (next.phase !== 'held' || next.by !== 'drag') this.#dropGhost();
   }
 
-  /** what describes an element as the machine knows it, or null. */
+  /** what describes an element for the state machine, or null. */
   what(element) {
     const at = element?.closest?.(`${SOURCE}, [data-drop]`);
     if (!at || !this.root.contains(at)) return null;
@@ -43,10 +43,10 @@ export class Hands {
     return { kind: 'cell', row: at.dataset.row, slot: Number(at.dataset.i), code };
   }
 
-  /** press is what Enter, Space and assistive technology do to a source. */
+  /** press handles Enter, Space and assistive technology on a source. */
   press(element) { this.send({ type: 'key', what: this.what(element) }); }
 
-  /** hover tells what has the keyboard's focus while something is held. */
+  /** hover reports the focused element while a code is held by keyboard. */
   hover(element) { if (this.held?.by === 'keys') this.send({ type: 'hover', what: this.what(element) }); }
 
   #down(e) {
@@ -76,7 +76,7 @@ export class Hands {
     if (waiting) this.send({ type: 'up', what: this.what(document.elementFromPoint(e.clientX, e.clientY)) });
   }
 
-  /** click: pointers have been heard already; what is left is assistive technology, the large picture, and clicks elsewhere. */
+  /** click handles assistive technology, the enlarged image, and clicks elsewhere; pointer events on sources are already handled. */
   #click(e) {
     const source = e.target.closest?.(SOURCE);
     if (source && this.root.contains(source)) {
@@ -110,7 +110,7 @@ export class Hands {
     ghost.dataset.slot = this.held.source.slot % 9;
     document.body.append(ghost);
     this.#ghost = ghost;
-    if (this.#pressed.isConnected) try { this.#pressed.setPointerCapture(e.pointerId); } catch { /* the pointer is gone */ }
+    if (this.#pressed.isConnected) try { this.#pressed.setPointerCapture(e.pointerId); } catch { /* the pointer is no longer active */ }
   }
 
   #moveGhost(e) {

@@ -1,8 +1,8 @@
-// Names that a person gives in a frozen page: kept by the browser, for want of a run's folder.
+// User-chosen names in a frozen page, stored in the browser because there is no run folder.
 
 const entry = (key) => `slotscope names ${key}`;
 
-/** load reads the names of a model, {slots, groups, codes, pins}; none where the browser keeps nothing or it was written by another. */
+/** load returns the names of a model, {slots, groups, codes, pins}; empty if storage is unavailable or its content is invalid. */
 export function load(key) {
   try {
     const { slots = {}, groups = {}, codes = {}, pins = {} } = JSON.parse(localStorage.getItem(entry(key)) ?? '{}');
@@ -12,16 +12,16 @@ export function load(key) {
   }
 }
 
-/** save keeps them, or throws a sentence. */
+/** save stores names, or throws an error to show. */
 export function save(key, names) {
   try {
     localStorage.setItem(entry(key), JSON.stringify(names));
   } catch {
-    throw new Error('This browser does not let a file keep names.');
+    throw new Error('This browser does not allow files to store names.');
   }
 }
 
-/** changed is names with one change, {slot, code, factor, name, pin}, as the server makes it. */
+/** changed returns names with one change, {slot, code, factor, name, pin}, like the server's. */
 export function changed(names, { slot, code, factor, name, pin }) {
   const out = structuredClone(names);
   if (factor !== undefined) out.groups[factor] = name;
@@ -31,7 +31,7 @@ export function changed(names, { slot, code, factor, name, pin }) {
   return out;
 }
 
-/** applied gives slots and groups the kept names; an empty one takes away what the file itself says. */
+/** applied returns slots and groups with the stored names; an empty name removes the file's own. */
 export function applied({ slots, groups }, names) {
   const renamed = slots.map((s) => {
     const codes = s.codes.map((c) => call(c, names.codes[s.index]?.[c.code]));

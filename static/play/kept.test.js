@@ -12,7 +12,7 @@ const data = {
 const none = { slots: {}, groups: {}, codes: {}, pins: {} };
 const after = (...changes) => applied(data, changes.reduce(changed, none));
 
-test('names of slots, groups and codes are put over those of the file, and taken away again', () => {
+test('names of slots, groups and codes override those of the file, and can be removed', () => {
   assert.deepEqual(applied(data, none), data);
   const named = after({ slot: 1, name: 'rest' }, { factor: 'shape', name: 'form' }, { slot: 0, code: 4, name: 'box' }, { slot: 0, code: 7, name: 'new' });
   assert.equal(named.slots[1].called, 'rest');
@@ -23,7 +23,7 @@ test('names of slots, groups and codes are put over those of the file, and taken
   assert.equal(back.slots[1].called, '');
 });
 
-test('pins are added to those of the file, and taken away', () => {
+test('pins are added to those of the file, and can be removed', () => {
   assert.deepEqual(after({ slot: 0, code: 7, pin: true }).slots[0].pins, [4, 7]);
   assert.deepEqual(after({ slot: 0, code: 7, pin: true }, { slot: 0, code: 4, pin: false }).slots[0].pins, [7]);
 });

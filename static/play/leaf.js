@@ -1,9 +1,9 @@
-// The atlas of a frozen page: what a slot, or a code of it, stands for, from what the file holds. The live page's is a page of the server.
+// The atlas of a frozen page: the meaning of a slot or a code, from the file's data. The live atlas is a server page.
 
 import { put } from './codes.js';
 import { slotName } from './names.js';
 
-const CARRIERS = 24; // pictures that carry a code, shown
+const CARRIERS = 24; // maximum number of images shown for a code
 const NEAREST = 8;
 
 const make = (tag, props, ...children) => {
@@ -15,12 +15,13 @@ const make = (tag, props, ...children) => {
 };
 const quiet = (textContent) => make('p', { className: 'quiet', textContent });
 const count = (n) => n.toLocaleString('en');
+const plural = (n, one) => `${count(n)} ${one}${n === 1 ? ' is' : 's are'}`;
 
 export class Leaf {
   #run = 0;
-  #painting = []; // canvases that await the picture of A with a code: {canvas, codes}
+  #painting = []; // canvases waiting for the image of A with a code: {canvas, codes}
 
-  /** examples are those of the file, images how many the use of codes was counted on. */
+  /** examples are the file's; usage has the code counts, if any. */
   constructor(app, { examples, usage }) {
     Object.assign(this, { app, examples, images: usage?.images ?? 0 });
     this.body = make('div', { className: 'atlas' });
@@ -28,11 +29,11 @@ export class Leaf {
     close.addEventListener('click', () => this.dialog.close());
     this.dialog = make('dialog', { className: 'leaf', data: { testid: 'leaf' } }, this.body, make('div', { className: 'row' }, close));
     this.dialog.setAttribute('aria-labelledby', 'leaf-title');
-    this.dialog.addEventListener('close', () => app.save()); // gives the address back to the state
+    this.dialog.addEventListener('close', () => app.save()); // restores the state's URL
     document.getElementById('play').append(this.dialog);
   }
 
-  /** show opens a place, {slot, code} or {slot} or {refused: a sentence}; null closes. */
+  /** show opens {slot, code}, {slot} or {refused: message}; null closes the atlas. */
   async show(place) {
     const run = ++this.#run;
     if (!place) return this.dialog.close();
@@ -46,7 +47,7 @@ export class Leaf {
     if (run === this.#run) pictures?.forEach((pixels, j) => this.app.paint(this.#painting[j].canvas, pixels));
   }
 
-  /** entries are all of a slot with how often they are taken; of a code also how far each lies from it. */
+  /** entries returns all entries of a slot with their counts, and for a code also with their distances from it. */
   async #entries({ slot, code }) {
     const codes = code === undefined ? this.app.state.codes : put(this.app.state.codes, slot, code);
     const { entries } = await this.app.store.palette({ codes, slot, sort: code === undefined ? 'id' : 'distance', filter: 'all', search: '', offset: 0, limit: Infinity });
@@ -76,10 +77,10 @@ export class Leaf {
   #slot(slot, all) {
     const { shares } = this.app.slots[slot];
     const used = all.filter((e) => e.count > 0).sort((x, y) => y.count - x.count);
-    const out = shares?.length ? [quiet(`NMI with each factor, above chance: ${shares.map((f) => `${f.factor} ${Math.round(100 * f.share)}%`).join(', ')}.`)] : [];
+    const out = shares?.length ? [quiet(`NMI with each factor (chance-corrected): ${shares.map((f) => `${f.factor} ${Math.round(100 * f.share)}%`).join(', ')}.`)] : [];
     const shown = this.images ? used : all.slice(0, 64);
-    const said = this.images ? `${used.length} codes are taken on ${count(this.images)} images drawn at random; ${all.length - used.length} are not.` : 'This file does not say which codes are used.';
-    return [...out, this.#part('Codes', quiet(`${said} Each picture is A with the code.`), this.#cards(slot, shown, 'leaf-codes', (e) => (this.images ? `×${e.count}` : '')))];
+    const said = this.images ? `On ${count(this.images)} random images, ${plural(used.length, 'code')} used and ${plural(all.length - used.length, 'code')} unused.` : 'This file has no code counts.';
+    return [...out, this.#part('Codes', quiet(`${said} Each image is A with the code.`), this.#cards(slot, shown, 'leaf-codes', (e) => (this.images ? `×${e.count}` : '')))];
   }
 
   #code(slot, code, known, all) {
@@ -88,13 +89,13 @@ export class Leaf {
     const parts = [this.#facts(slot, code, known, all, carriers)];
     if (carriers.length) parts.push(this.#carriers(slot, carriers));
     if (nearest.length) {
-      const how = this.app.data.real ? 'By the difference of their values.' : 'By the distance of code vectors, divided by the mean distance between codes.';
-      parts.push(this.#part('Nearest codes', quiet(`${how} Each picture is A with the code.`), this.#cards(slot, nearest, 'leaf-nearest', (e) => e.distance.toFixed(2))));
+      const how = this.app.data.real ? 'By difference in value.' : 'By distance between code vectors, relative to the mean distance between codes.';
+      parts.push(this.#part('Nearest codes', quiet(`${how} Each image is A with the code.`), this.#cards(slot, nearest, 'leaf-nearest', (e) => e.distance.toFixed(2))));
     }
     return parts;
   }
 
-  /** entry is the code on offer that is nearest to one: itself, or of real numbers a quarter. */
+  /** entry returns the palette code nearest to a code: itself, or for real numbers a multiple of a quarter. */
   #entry(code) { return this.app.store.entry(code); }
 
   #facts(slot, code, known, all, carriers) {
@@ -102,11 +103,11 @@ export class Leaf {
     const own = all.find((e) => e.code === code);
     const lines = [];
     const line = (text, testid) => lines.push(make('p', { textContent: text, data: testid ? { testid } : {} }));
-    if (this.images) line(`Slot ${slot} takes it on ${count(own?.count ?? 0)} of ${count(this.images)} images drawn at random.`, 'leaf-count');
+    if (this.images) line(`Slot ${slot} has this code on ${count(own?.count ?? 0)} of ${count(this.images)} random images.`, 'leaf-count');
     if (known?.classes?.length) line(`By factor: ${known.told ?? known.name}, on ${Math.round(100 * known.share)}% of those images.`, 'leaf-meaning');
-    line(`${count(carriers.length)} of this file’s ${count(this.examples.length)} pictures carry it.`);
-    line(`This file holds one checkpoint, step ${count(app.data.step)}, so when the code was born is not known.`, 'leaf-born');
-    const take = make('button', { type: 'button', className: 'primary', textContent: 'Put it into A', data: { testid: 'leaf-put' } });
+    line(`${count(carriers.length)} of this file’s ${count(this.examples.length)} images have it.`);
+    line(`This file has only one checkpoint (step ${count(app.data.step)}), so the code’s history over training is unknown.`, 'leaf-born');
+    const take = make('button', { type: 'button', className: 'primary', textContent: 'Use in A', data: { testid: 'leaf-put' } });
     take.addEventListener('click', () => { this.dialog.close(); app.put('a', slot, code); });
     const used = all.filter((e) => e.count > 0 || e.code === code).map((e) => e.code).sort((x, y) => x - y);
     const at = used.indexOf(code);
@@ -138,7 +139,7 @@ export class Leaf {
     const items = carriers.slice(0, CARRIERS).map((e) => {
       const text = factors.map((f, i) => `${f.name} ${f.values[e.classes[i]]}`).join(', ');
       const original = `example:${e.index}`;
-      const button = make('button', { type: 'button', className: 'plain', title: text }, make('img', { className: 'pixels', src: app.originalOf(original), width: 64, height: 64, alt: text || `Picture ${e.index}` }), make('span', { className: 'quiet', textContent: e.index }));
+      const button = make('button', { type: 'button', className: 'plain', title: text }, make('img', { className: 'pixels', src: app.originalOf(original), width: 64, height: 64, alt: text || `Image ${e.index}` }), make('span', { className: 'quiet', textContent: e.index }));
       button.addEventListener('click', () => { this.dialog.close(); app.choose(slot); app.source('a', { ...e, original }, true); });
       return make('li', {}, button);
     });
@@ -150,11 +151,11 @@ export class Leaf {
       row.toggleAttribute('data-own', app.slots[slot].known && app.slots[slot].first === i);
       return row;
     });
-    const table = make('table', { data: { testid: 'leaf-values' } }, make('thead', {}, make('tr', {}, make('th', { scope: 'col', textContent: 'Factor' }), make('th', { scope: 'col', textContent: 'Values of these pictures' }))), make('tbody', {}, ...rows));
+    const table = make('table', { data: { testid: 'leaf-values' } }, make('thead', {}, make('tr', {}, make('th', { scope: 'col', textContent: 'Factor' }), make('th', { scope: 'col', textContent: 'Values of these images' }))), make('tbody', {}, ...rows));
     const scroll = make('div', { className: 'scroll', tabIndex: 0 }, table);
     scroll.setAttribute('role', 'region');
     scroll.setAttribute('aria-label', 'Factor values');
-    return this.#part('Pictures that carry it', quiet('The file’s pictures were chosen for their true swaps, not at random, so their values say what occurs, not how often. Click one to make it A.'), make('ul', { className: 'cards', data: { testid: 'leaf-images' } }, ...items), ...(rows.length ? [scroll] : []));
+    return this.#part('Images with this code', quiet('The file’s images were chosen so that their swaps have true images, not at random. Their values show what occurs, not how often. Click one to use it as A.'), make('ul', { className: 'cards', data: { testid: 'leaf-images' } }, ...items), ...(rows.length ? [scroll] : []));
   }
 
   #cards(slot, entries, testid, note) {

@@ -1,26 +1,26 @@
-// Decoding in this browser: workers with the model's weights; the page itself, where that is quick enough for the frame of a move; or where
-// there can be no worker, the page alone.
+// Decoding in this browser: by workers with the model's weights, and by the page itself if that is fast enough to finish within a frame. If
+// workers are unavailable, the page decodes everything.
 
 import { Codec, Refused, compile } from './codec.js';
 import { hand, idle } from './turns.js';
 
-export const SLOWEST = 30; // ms per picture: above it the server's pictures are quicker to wait for
-const QUICK = 8; // ms per picture: below it the page decodes the picture under the hand, which is then on the screen with the same frame
-const TABLE = 40; // ms: the page decodes a table of swaps that takes no longer; a worker's reply would miss the frame that shows the edit
+export const SLOWEST = 30; // ms per image; above it the server is faster
+const QUICK = 8; // ms per image; up to it the page itself decodes the dragged image, which then appears in the same frame
+const TABLE = 40; // ms; the page itself decodes a table of swaps that takes up to this long, because a worker's reply would miss the frame
 
 export class Local {
   #workers = [];
   #codec = null; // the model in the page
   #asked = new Map(); // seq → {resolve, reject}
   #seq = 0;
-  #model = null; // what workers and the page open
+  #model = null; // {module, weights} for workers and the page
   #assisted = null;
   #readers = []; // workers that have the probe
 
-  /** open resolves once the model can decode, or rejects with a sentence; bytes are the module's and the weights'. */
+  /** open takes the bytes of the module and the weights. It resolves once the model can decode, or rejects with an error to show. */
   static async open({ wasm, weights }) {
     const local = new Local();
-    const model = { module: await compile(wasm), weights }; // compiled once: what one of them runs often is made faster in all
+    const model = { module: await compile(wasm), weights }; // compiled once, so that all share optimized code
     try {
       local.picture = await local.#start(model);
     } catch (err) {
@@ -34,7 +34,7 @@ export class Local {
     return local;
   }
 
-  /** start adds a worker, and resolves to its milliseconds per picture. */
+  /** start adds a worker and resolves to its milliseconds per image. */
   async #start(model) {
     const worker = new Worker(import.meta.resolve('./worker.js'), { type: 'module' });
     try {
@@ -55,7 +55,7 @@ export class Local {
 
   #hold({ module, weights }) { this.#codec = new Codec(module, weights); }
 
-  /** assist adds a worker where there is a processor for it; and the page itself where that is quick, once somebody uses it. */
+  /** assist adds a worker if there is a processor for it, and, once the user interacts, the page itself if it is fast enough. */
   assist() { this.#assisted ??= this.#assist(); }
 
   async #assist() {
@@ -64,20 +64,20 @@ export class Local {
     if (navigator.hardwareConcurrency > 1) await this.#start(this.#model).catch(() => {});
   }
 
-  /** decode gives the pictures of jobs: {a} for a tuple, {a, b, t} for what lies between two. A lane's newest request wins. */
+  /** decode returns the images of jobs: {a} for a tuple, {a, b, t} for a blend of two. A lane's newest request wins. */
   async decode(lane, jobs, signal) {
     signal?.throwIfAborted();
     if (this.#here(lane, jobs)) return jobs.map(({ a, b, t }) => (t ? this.#codec.blend(a, b, t) : this.#codec.decode(a)));
     return this.#share([...this.#workers], lane, jobs, signal);
   }
 
-  /** here says whether the page itself decodes: the picture under the hand and the table of swaps, where they are soon done. */
+  /** here reports whether the page itself decodes: a single dragged image, and a table of swaps that is fast enough. */
   #here(lane, jobs) {
     if (!this.#codec || !this.#workers.length) return !!this.#codec;
     return lane === 'strip' ? jobs.length * this.picture <= TABLE : lane === 'held' && jobs.length === 1;
   }
 
-  /** teach gives the workers the probe's file, and resolves to whether they can read. */
+  /** teach sends the probe's file to the workers and resolves to whether any can read. */
   async teach(file) {
     await this.#assisted;
     const script = import.meta.resolve('./probe.js');
@@ -85,13 +85,13 @@ export class Local {
     return this.#readers.length > 0;
   }
 
-  /** read gives the classes that the probe reads from pictures. */
+  /** read returns the classes that the probe reads from images. */
   async read(lane, pictures, signal) {
     signal?.throwIfAborted();
     return this.#share(this.#readers, lane, pictures.map((read) => ({ read })), signal);
   }
 
-  /** share deals jobs out to workers, each its part, though it be empty: a lane's older request ends in all of them. */
+  /** share distributes jobs over workers. Each gets a message even if its part is empty, which ends the lane's older request. */
   async #share(workers, lane, jobs, signal) {
     const parts = await Promise.all(workers.map((worker, n) => {
       const part = jobs.filter((_, j) => j % workers.length === n);
@@ -102,13 +102,13 @@ export class Local {
     return jobs.map((_, j) => parts[j % workers.length].done[Math.floor(j / workers.length)]);
   }
 
-  /** encode gives {codes, z} of a picture's pixels. */
+  /** encode returns {codes, z} of an image's pixels. */
   async encode(pixels) { return this.#codec ? this.#codec.encode(pixels) : this.#ask(this.#workers[0], { encode: pixels }); }
 
-  /** represent gives the codes that are read from z. */
+  /** represent returns the codes of z. */
   async represent(z) { return this.#codec ? this.#codec.represent(z) : (await this.#ask(this.#workers[0], { represent: z })).codes; }
 
-  /** distances are those of a slot's entries to the one of a code, as the palette sorts them. */
+  /** distances returns the distances of a slot's entries to that of a code, for sorting the palette. */
   async distances(slot, code, entries) {
     return this.#codec ? this.#codec.distances(slot, code, entries) : (await this.#ask(this.#workers[0], { distances: { slot, code, entries } })).distances;
   }

@@ -1,12 +1,11 @@
-// One state machine for moving codes, whatever moves them: a mouse that drags, clicks, taps, or keys.
+// One state machine for moving codes by dragging, clicking, tapping or keyboard.
 //
 //   idle ──down──▶ pressed ──6 px──▶ held (drag) ──up over a slot──▶ placed
 //                     └────up─────▶ held (click) ──click a slot───▶ placed        Esc, a click elsewhere: cancelled
 //   idle ──Enter──▶ held (keys) ──Enter on a slot──▶ placed
 //
-// Sources are cells (a slot of row a or b with its code), entries (a code of the palette, for one slot) and groups (slots of one
-// factor, whose codes the row they are put into takes from the other row). Targets are cells, and the large picture, which stands
-// for the slots that the source has.
+// Sources are cells (a slot of row a or b with its code), entries (a palette code of one slot) and groups (slots of one factor, whose codes
+// are copied from the other row). Targets are cells and the enlarged image, which represents the source's slots.
 
 export const THRESHOLD = 6; // px between a press and a drag
 
@@ -14,7 +13,7 @@ export const idle = { phase: 'idle' };
 
 const same = (a, b) => !!a && !!b && a.kind === b.kind && a.row === b.row && a.slot === b.slot && a.group === b.group && (a.kind !== 'entry' || a.code === b.code);
 
-/** target turns what is under a pointer into the slot, or of a held group the slots, that would take what is held; or null. */
+/** target returns the slot (or, for a group, the slots) under the pointer that would receive the held code, or null. */
 export function target(source, what, row = 'a') {
   if (!what || !source) return null;
   if (source.kind === 'group') {
@@ -29,7 +28,7 @@ export function target(source, what, row = 'a') {
 const hold = (source, by, over = null) => ({ phase: 'held', source, by, over });
 
 /**
- * step takes an event and returns the next state and its effects, in order:
+ * step returns the next state and the effects of an event, in order:
  * {pick}, {over} (the slot under the held code changed), {place}, {cancel}.
  */
 export function step(state, event) {
@@ -70,10 +69,10 @@ function fromPressed(state, e) {
   return stay(state);
 }
 
-/** away: a code does not hover over the slot that it was taken from until it has left it. */
+/** away returns over, or null if it is the slot from which the code was taken. */
 const away = (source, over) => (over && source.kind === 'cell' && over.row === source.row && over.slot === source.slot ? null : over);
 
-/** clicked is a click on a source while something is held: a slot takes it, the source itself lets go, an entry takes its place. */
+/** clicked handles a click on a source while a code is held: a slot receives it, the source itself cancels, another entry replaces it. */
 function clicked(held, what, row) {
   if (what.kind === 'entry') {
     if (same(held.source, what)) return place(held, { row: row ?? 'a', slot: what.slot });

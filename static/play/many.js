@@ -1,4 +1,4 @@
-// Many images: swaps of groups between pairs, as the paper's figure has them, and A's edit on other images.
+// Many images: swaps of groups between pairs, as in the paper's figure, and A's edit applied to other images.
 
 import { edits, format, putAll } from './codes.js';
 import { Superseded } from './decoder.js';
@@ -22,7 +22,7 @@ export class Many {
     part('again').addEventListener('click', () => { this.#seed++; this.draw(app.state); });
   }
 
-  /** draw follows the state, once it has rested for a moment. */
+  /** draw updates the table for a state, once it has not changed for a moment. */
   async draw(state) {
     const run = ++this.#run;
     if (!this.section.open) return;
@@ -48,7 +48,7 @@ export class Many {
     this.table.hidden = false;
   }
 
-  /** decode gives a world that can peek at tuples. */
+  /** decode returns a world whose decoder has the given tuples. */
   async #decode(tuples) {
     const pixels = await this.app.decoder.decode('many', tuples);
     const byName = new Map(tuples.map((t, j) => [format(t), pixels[j]]));
@@ -67,7 +67,7 @@ export class Many {
   async #pairs(state, n, still) {
     const owned = this.app.groups.filter((g) => g.owned);
     const groups = owned.length ? owned : this.app.groups;
-    this.said.textContent = 'Drawing …';
+    this.said.textContent = 'Decoding …';
     const drawn = await this.app.store.images(2 * (n - 1), this.#seed);
     if (!still()) return;
     this.#begin(['', 'A', 'B', ...groups.map(groupName)]);
@@ -91,7 +91,7 @@ export class Many {
         if (found.truth) { count.measured++; count.hits += found.truth.hit ? 1 : 0; }
       }
     }
-    this.said.textContent = count.measured ? `${count.hits} of ${count.measured} swaps give the true picture, a hit being at most 3 dB below the reconstruction.` : '';
+    this.said.textContent = count.measured ? `${count.hits} of ${count.measured} swaps are hits: at most 3 dB below the reconstruction and closer to the true image than before.` : '';
   }
 
   #fact(cell, found, factor) {
@@ -104,16 +104,16 @@ export class Many {
     const list = edits(state.codes, state.a.codes);
     if (!list.length) {
       this.table.hidden = true;
-      this.said.textContent = 'Change a slot of A first; the same codes are then put into other images.';
+      this.said.textContent = 'Edit a slot of A first. The same codes are then applied to other images.';
       return;
     }
-    this.said.textContent = 'Drawing …';
+    this.said.textContent = 'Decoding …';
     const drawn = await this.app.store.images(n, this.#seed);
     if (!still()) return;
-    const names = list.map(({ slot, to }) => `slot ${slot}${this.app.named(slot)} takes ${this.app.names.say(slot, to)}`);
+    const names = list.map(({ slot, to }) => `slot ${slot}${this.app.named(slot)} = ${this.app.names.say(slot, to)}`);
     this.#begin(['', 'Reconstruction', 'Edited', 'What changed']);
     const count = { clean: 0, read: 0, hits: 0, measured: 0 };
-    const other = { codes: [], classes: [] }; // codes come from no other image
+    const other = { codes: [], classes: [] }; // the codes come from no other image
     for (const side of drawn) {
       const codes = list.reduce((t, { slot, to }) => { t[slot] = to; return t; }, side.codes.slice());
       const world = await this.#decode([side.codes, codes]);
@@ -127,13 +127,13 @@ export class Many {
       if (found.truth) { count.measured++; count.hits += found.truth.hit ? 1 : 0; }
     }
     const parts = [`${names.join(', ')}.`];
-    if (count.read) parts.push(`Nothing else changed in ${count.clean} of ${count.read} images, as the probe reads them.`);
+    if (count.read) parts.push(`Nothing else changed in ${count.clean} of ${count.read} images, as read by the probe.`);
     if (count.measured) parts.push(`${count.hits} of ${count.measured} are hits.`);
     const text = parts.join(' ');
     this.said.textContent = text[0].toUpperCase() + text.slice(1);
   }
 
-  /** factor is the one that all edited slots stand for; −1 where they differ. */
+  /** factor returns the common factor of all edited slots, or −1 if they differ. */
   #factor(list) {
     const all = new Set(list.map(({ slot }) => this.app.groups.find((g) => g.slots.includes(slot)).factor));
     return all.size === 1 ? [...all][0] : -1;

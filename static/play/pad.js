@@ -1,19 +1,18 @@
-// The pad: two slots or groups at once, each part of the way from A's code to B's. It is one slider of two dimensions; the corners show
-// what lies at its ends.
+// The pad: a two-dimensional slider that blends two slots or groups at once from A's codes to B's. The corners show its extremes.
 
 import { putAll } from './codes.js';
 import { groupName, slotName, tell } from './names.js';
 
-const STEP = 5; // percent of an arrow key; with Shift 1
+const STEP = 5; // percent per arrow key press; with Shift 1
 
 export class Pad {
   #x = 0; // percent of the way to B
   #y = 0;
   #frame = 0;
   #run = 0;
-  #offered = null; // what the axes offer
+  #offered = null; // the choices of the axes
 
-  /** move hears where the pad stands: pairs of the slots of an axis and their percent. */
+  /** move is called with the pad's position: [slots, percent] for each axis. */
   constructor(box, app, move) {
     Object.assign(this, { box, app, move });
     const part = (name) => box.querySelector(`[data-part="${name}"]`);
@@ -27,7 +26,7 @@ export class Pad {
     this.field.addEventListener('keydown', (e) => this.#key(e));
   }
 
-  /** axes are the slots that each axis moves: those of a group, or one. */
+  /** axes returns the slots that each axis moves: those of a group, or one. */
   #axes() {
     return this.selects.map(({ value }) => (value[0] === 'g' ? this.app.groups[value.slice(1)].slots : [Number(value.slice(1))]));
   }
@@ -68,14 +67,14 @@ export class Pad {
     this.#go(...to);
   }
 
-  /** go stands somewhere else, and moves the codes at the next frame. */
+  /** go moves the thumb, and the codes at the next frame. */
   #go(x, y) {
     this.#stand(x, y);
     this.#frame ||= requestAnimationFrame(() => {
       this.#frame = 0;
       const [across, up] = this.#axes();
       this.move([[across, this.#x], [up, this.#y]]);
-      this.#tell(); // after what the move itself put back
+      this.#tell(); // after move, which resets the pad's text
     });
   }
 
@@ -93,19 +92,19 @@ export class Pad {
     tell(this.box.querySelector('[data-part="pad-now"]'), text);
   }
 
-  /** draw offers what differs between A and B, and paints the corners. */
+  /** draw lists the groups and slots that differ between A and B, and paints the corners. */
   draw() {
     const { codes, bcodes } = this.app.state;
     const apart = (slots) => slots.some((i) => codes[i] !== bcodes[i]);
     const groups = this.app.groups.flatMap((g, at) => (apart(g.slots) ? [[`g${at}`, groupName(g)]] : []));
     const slots = this.app.slots.flatMap((s, i) => (apart([i]) ? [[`s${i}`, `Slot ${i}${slotName(s) ? `, ${slotName(s)}` : ''}`]] : []));
     const choices = [...groups, ...slots];
-    const offered = choices.join(); // laying lists of options out takes long
+    const offered = choices.join(); // rebuilding lists of options is slow
     this.selects.forEach((select, at) => {
       if (this.#offered === offered) return;
       const before = select.value;
       select.replaceChildren(...choices.map(([value, text]) => new Option(text, value)));
-      const other = this.selects[1 - at].value; // the axes differ, where somebody has not chosen otherwise
+      const other = this.selects[1 - at].value; // different axes by default
       select.value = (choices.find(([value]) => value === before) ?? choices.find(([value]) => value !== other) ?? choices[0] ?? [''])[0];
     });
     this.#offered = offered;
@@ -114,13 +113,13 @@ export class Pad {
     if (choices.length) this.#paintCorners();
   }
 
-  /** reset stands at A again, for codes are moved by something else. */
+  /** reset moves the thumb back to A, because something else moves the codes. */
   reset() {
     this.#stand(0, 0);
     if (this.selects[0].value) this.#tell();
   }
 
-  /** show paints the picture of where the pad stands. */
+  /** show paints the image at the pad's position. */
   show(pixels) { this.app.paint(this.shown, pixels); }
 
   async #paintCorners() {
@@ -130,7 +129,7 @@ export class Pad {
     const { codes, bcodes } = this.app.state;
     const [across, up] = this.#axes();
     const right = putAll(codes, across, bcodes);
-    const tuples = [putAll(codes, up, bcodes), putAll(right, up, bcodes), codes, right]; // as the corners lie
+    const tuples = [putAll(codes, up, bcodes), putAll(right, up, bcodes), codes, right]; // in the order of the corners
     await this.app.tabled;
     if (run !== this.#run) return;
     const pictures = await local.decode('pad', tuples.map((a) => ({ a }))).catch(() => null);

@@ -1,17 +1,17 @@
-// The pair of images that the playground begins with while codes are counted for the first time: the count may choose another, and whoever left
-// before its end is told so on return.
+// Remembers the initial pair of images shown while codes are first being counted. Counting may choose another pair; a user who left before
+// that is told on return.
 
 const entry = (key) => `slotscope pair ${key}`;
 
-/** remember keeps a model's pair, [a, b], in this browser; null forgets it. */
+/** remember stores a model's pair, [a, b], in this browser; null removes it. */
 export function remember(key, pair) {
   try {
     if (pair) localStorage.setItem(entry(key), pair.join(' '));
     else localStorage.removeItem(entry(key));
-  } catch { /* then nothing is said on return */ }
+  } catch { /* storage unavailable: no message on return */ }
 }
 
-/** remembered is the pair that was kept, or null. */
+/** remembered returns the stored pair, or null. */
 export function remembered(key) {
   try {
     const [, a, b] = /^(\d+) (\d+)$/.exec(localStorage.getItem(entry(key)) ?? '') ?? [];

@@ -1,4 +1,4 @@
-// The palette: codes that the chosen slot could take, each shown as what A would become.
+// The palette: the codes of the selected slot, each shown as the row's image with that code.
 
 import { format, put } from './codes.js';
 import { tell } from './names.js';
@@ -12,7 +12,7 @@ const make = (tag, props, ...children) => {
 };
 
 const PAGE = 24;
-const LATE = 120; // ms after which pictures that are not here yet turn pale
+const LATE = 120; // ms after which images that are still missing are faded
 
 export class Palette {
   #slot = -1;
@@ -20,8 +20,8 @@ export class Palette {
   #entries = [];
   #loading = null;
   #late = 0;
-  #showing = null; // the newest pictures
-  #reply = null; // of the newest load: how many entries there are, and on how many images they were counted
+  #showing = null; // identifies the newest call of #show
+  #reply = null; // {total, images} of the newest load: the number of entries and of images counted
 
   constructor(panel, shape, app) {
     Object.assign(this, { panel, shape, app });
@@ -56,7 +56,7 @@ export class Palette {
     this.app.look(put(this.app.rowCodes(), this.#slot, code), `${this.app.row().toUpperCase()} with ${this.app.names.say(this.#slot, code)} in slot ${this.#slot}`, this.app.row());
   }
 
-  /** atHand is the code that a name or a pin is for: the one that is held, or the row's. */
+  /** atHand returns the code to name or pin: the held one, or the row's. */
   #atHand() {
     const held = this.app.hands.held?.source;
     return held && held.kind !== 'group' && held.slot === this.#slot ? held.code : this.app.rowCodes()[this.#slot];
@@ -81,10 +81,10 @@ export class Palette {
     const pinned = this.app.slots[this.#slot].pins.includes(code);
     this.pin.setAttribute('aria-pressed', String(pinned));
     tell(this.pin, pinned ? 'Unpin' : 'Pin');
-    this.pin.title = pinned ? `Let ${said} take its place in the order` : `Keep ${said} at the head of the palette (P on a code)`;
+    this.pin.title = pinned ? `Unpin ${said} (P on a code)` : `Pin ${said} to the top of the palette (P on a code)`;
     const atlas = this.app.store.atlas(this.#slot, code);
     if (atlas) this.atlas.href = atlas;
-    this.atlas.title = `What ${said} means: the images that carry it, its neighbours, its life over training`;
+    this.atlas.title = `Meaning of ${said}: its images, its nearest codes, its history over training`;
     this.name.title = `Name slot ${this.#slot} and its code ${said}`;
   }
 
@@ -93,7 +93,7 @@ export class Palette {
     if (slot === this.#slot) return;
     if (this.#slot < 0) return this.#adopt(slot);
     this.#slot = slot;
-    this.list.inert = true; // these are another slot's
+    this.list.inert = true; // the entries are still the previous slot's
     this.list.toggleAttribute('data-stale', true);
     this.search.value = '';
     this.panel.querySelector('#palette-slot').textContent = slot;
@@ -101,7 +101,7 @@ export class Palette {
     this.#load();
   }
 
-  /** adopt takes the entries that the server drew; what it did not say of them is asked for once there is time. */
+  /** adopt keeps the entries rendered by the server, and loads their full data later. */
   async #adopt(slot) {
     this.#slot = slot;
     await this.app.decoder.opened;
@@ -109,13 +109,13 @@ export class Palette {
     if (!this.#loading) this.#load();
   }
 
-  /** refresh is for when codes, the row or the count have changed. */
+  /** refresh updates the palette after a change of codes, row or counts. */
   refresh(reload) {
     if (reload || this.sort.value === 'distance') this.#load();
     else this.#show();
   }
 
-  /** unfold shows the codes that the slot never takes, after the others. */
+  /** unfold shows or hides the codes that the slot never uses, after the others. */
   #unfold(open) {
     this.unused.setAttribute('aria-expanded', String(open));
     this.#load();
@@ -161,10 +161,10 @@ export class Palette {
     const shown = this.#entries.length < total ? `${this.#entries.length} of ${total}. ` : '';
     const row = this.app.row().toUpperCase();
     tell(this.text, total === 0 ? 'No codes match this filter.'
-      : `${shown}Each picture is ${row} with the code.` + (images ? ` Counts are of ${images.toLocaleString('en')} images.` : ''));
+      : `${shown}Each image is ${row} with the code.` + (images ? ` Counts over ${images.toLocaleString('en')} images.` : ''));
   }
 
-  /** blank is an entry without its texts and its picture. */
+  /** blank returns an entry without text and image. */
   #blank(code) {
     const { w, h } = this.shape;
     const entry = make('a', { className: 'entry', role: 'option', tabIndex: -1, draggable: false },
@@ -174,15 +174,15 @@ export class Palette {
   }
 
   #item({ code, count, unseen, distance, pinned }, images, entry) {
-    entry.href = '#palette'; // the server's own would change A by itself
+    entry.href = '#palette'; // the server's link would load another state
     entry.toggleAttribute('data-pinned', !!pinned);
     const [name, note] = [entry.querySelector('.name'), entry.querySelector('.count, .badge')];
     this.app.names.write(name, this.#slot, code);
     note.className = unseen ? 'count badge' : 'count quiet';
     if (this.sort.value === 'distance' && distance !== undefined) tell(note, distance.toFixed(2));
     else tell(note, unseen ? 'unseen' : count ? `×${short(count)}` : '');
-    note.title = unseen ? `This slot took the code on none of ${images} images.` : '';
-    entry.setAttribute('aria-label', `${name.textContent} ${note.textContent}`.trim() + (count ? `, on ${count} images` : '') + (pinned ? ', pinned' : '')); // what is seen comes first, word for word
+    note.title = unseen ? `Unused by this slot on ${images.toLocaleString('en')} images.` : '';
+    entry.setAttribute('aria-label', `${name.textContent} ${note.textContent}`.trim() + (count ? `, on ${count} images` : '') + (pinned ? ', pinned' : '')); // starts with exactly the visible text
     const known = this.app.names.of(this.#slot, code);
     entry.title = known?.classes.length ? `Code ${this.app.text(code)}: ${known.told ?? known.name} on ${Math.round(100 * known.share)}% of its ${count} images` : '';
     return entry;
@@ -250,7 +250,7 @@ export class Palette {
   }
 }
 
-/** short keeps a count within its column: 940, 1.3k. */
+/** short abbreviates a count to fit its column: 940, 1.3k. */
 function short(n) {
   return n < 1000 ? String(n) : `${(n / 1000).toFixed(1)}k`;
 }

@@ -1,13 +1,13 @@
-// A drawing as one page of PDF 1.4: pictures stay sharp, text stays text. Its letters are those of every reader: Helvetica, and ZapfDingbats for
-// ticks and arrows; a line with other letters becomes a picture.
+// A drawing as one page of PDF 1.4 with sharp pixels and selectable text. It uses fonts that every reader has: Helvetica, and ZapfDingbats for
+// ticks and arrows. A line with other characters is drawn as an image.
 
 const LATIN = new Map(Object.entries({ '’': 0x92, '‘': 0x91, '“': 0x93, '”': 0x94, '–': 0x96, '—': 0x97, '…': 0x85, '•': 0x95, '−': 0x2d }));
 const DINGBATS = new Map(Object.entries({ '✓': 0x33, '✗': 0x37, '→': 0xd5 }));
-const FINE = 4; // pixels of a line that is drawn, per point
+const FINE = 4; // pixels per point of a line drawn as an image
 
 /**
- * page is a PDF of width × height points with things in order, from the upper left: {text, x, y, size, bold, ink} with ink a grey from 0 to 1, and
- * {canvas, x, y, side}.
+ * page returns a PDF of width × height points with things drawn in order, with the origin at the upper left: {text, x, y, size, bold, ink},
+ * where ink is a grey level in 0–1, and {canvas, x, y, side}.
  */
 export async function page(width, height, things, title) {
   const [streams, pictures] = [[], []];
@@ -26,7 +26,7 @@ export async function page(width, height, things, title) {
     }
   }
   const fonts = [['/H', 'Helvetica'], ['/B', 'Helvetica-Bold'], ['/Z', 'ZapfDingbats']];
-  const first = 6; // number of the first picture's object
+  const first = 6; // number of the first image's object
   return file([
     '<</Type/Catalog/Pages 2 0 R>>', '<</Type/Pages/Kids[3 0 R]/Count 1>>',
     `<</Type/Page/Parent 2 0 R/MediaBox[0 0 ${width} ${height}]/Contents 4 0 R/Resources<</Font<<${fonts.map(([name, base]) => `${name}<</Type/Font/Subtype/Type1/BaseFont/${base}${name === '/Z' ? '' : '/Encoding/WinAnsiEncoding'}>>`).join('')}>>/XObject<<${pictures.map(([name], i) => `${name} ${first + i} 0 R`).join('')}>>>>>>`,
@@ -39,7 +39,7 @@ const hexOf = (n) => n.toString(16).padStart(2, '0');
 const utf16 = (c) => Array.from({ length: c.length }, (_, i) => c.charCodeAt(i).toString(16).padStart(4, '0')).join('');
 const latin = (text) => Uint8Array.from(text, (c) => c.charCodeAt(0));
 
-/** runsOf takes a line apart by font, [{font, hex}]; null where a letter is in none. */
+/** runsOf splits a line by font, [{font, hex}]; null if a character is in no font. */
 function runsOf(text, bold) {
   const runs = [];
   for (const c of text) {
@@ -53,7 +53,7 @@ function runsOf(text, bold) {
   return runs;
 }
 
-/** drawn is a line as a picture. */
+/** drawn renders a line of text on a canvas. */
 function drawn(text, size, bold, ink) {
   const canvas = document.createElement('canvas');
   const font = `${bold ? 600 : 400} ${size * FINE}px sans-serif`;
@@ -77,7 +77,7 @@ async function picture(canvas) {
 
 const stream = (head, body) => ({ head: `<<${head}/Length ${body.length}>>\nstream\n`, body });
 
-/** file joins objects, the first its catalogue and the fifth what it says about itself, with the table of where each begins. */
+/** file joins objects with their cross-reference table; the first must be the catalog and the fifth the document information. */
 export function file(objects) {
   const parts = [];
   let length = 0;

@@ -1,11 +1,11 @@
-// Painting: pixels of h × w × c bytes onto canvases of exactly that size; style sheets enlarge them.
+// Painting pixels of h × w × c bytes onto canvases of exactly that size; style sheets enlarge them.
 
-const canvases = new WeakMap(); // a server-drawn picture → what took its place
+const canvases = new WeakMap(); // a server-rendered image → its replacement
 
-/** shows says whether a picture is still the server's, and shows codes. */
-export const shows = (picture, codes) => picture instanceof HTMLImageElement && picture.isConnected && picture.dataset.codes === codes && picture.complete && picture.naturalWidth > 1; // a frozen page has one pixel in the place of each
+/** shows reports whether an image is still the server's and shows codes. */
+export const shows = (picture, codes) => picture instanceof HTMLImageElement && picture.isConnected && picture.dataset.codes === codes && picture.complete && picture.naturalWidth > 1; // a frozen page has one-pixel placeholders
 
-/** canvasFor puts a canvas of its size, which can be painted, in the place of a server-drawn picture, with the same name for tests. */
+/** canvasFor replaces a server-rendered image by a canvas of its size, with the same attributes. */
 export function canvasFor(img, { h, w }) {
   if (img instanceof HTMLCanvasElement) return img;
   if (canvases.has(img)) return canvases.get(img);
@@ -38,7 +38,7 @@ function imageData(pixels, { h, w, c }) {
   return data;
 }
 
-/** pixelsOf reads h · w · c bytes of an image that has that size. */
+/** pixelsOf returns the h · w · c bytes of an image of that size. */
 export function pixelsOf(image, { h, w, c }) {
   const ctx = new OffscreenCanvas(w, h).getContext('2d', { willReadFrequently: true });
   ctx.drawImage(image, 0, 0, w, h);
@@ -50,7 +50,7 @@ export function pixelsOf(image, { h, w, c }) {
 
 const shown = new WeakMap(); // canvas → its pixels
 
-/** paint shows pixels; a server-drawn picture of the same codes stays, for each canvas costs the browser a layer. */
+/** paint shows pixels. It keeps a server-rendered image of the same codes, because each canvas costs the browser a layer. */
 export function paint(picture, pixels, shape, codes) {
   if (shows(picture, codes)) return;
   const canvas = canvasFor(picture, shape);
@@ -62,24 +62,24 @@ export function paint(picture, pixels, shape, codes) {
   canvas.getContext('2d').putImageData(imageData(pixels, shape), 0, 0);
 }
 
-/** psnr is the peak signal-to-noise ratio of two pictures in dB, at most 100. */
+/** psnr returns the peak signal-to-noise ratio of two images in dB, at most 100. */
 export function psnr(x, y) {
   let square = 0;
   for (let i = 0; i < x.length; i++) square += (x[i] - y[i]) ** 2;
   return square === 0 ? 100 : Math.min(100, 10 * Math.log10((255 * 255 * x.length) / square));
 }
 
-/** spotlight paints a picture bright where map nears the scale that all slots share, and faint elsewhere: what a slot accounts for. */
+/** spotlight paints the part of an image that a slot accounts for: opaque where map is high relative to scale, faint elsewhere. */
 export function spotlight(canvas, pixels, map, scale, shape) {
   const { h, w } = shape;
   const out = new ImageData(imageData(pixels, shape).data.slice(), w, h);
-  const full = Math.max(24, scale * 0.35); // from here on a pixel is fully lit
+  const full = Math.max(24, scale * 0.35); // from here on a pixel is opaque
   const alpha = Uint8Array.from({ length: 256 }, (_, d) => Math.round(255 * (0.14 + 0.86 * Math.min(1, d / full))));
   for (let p = 0; p < h * w; p++) out.data[4 * p + 3] = alpha[map[p]];
   canvas.getContext('2d').putImageData(out, 0, 0);
 }
 
-/** heat paints a difference map in one ink, opaque at the scale's end. */
+/** heat paints a difference map in one colour, opaque at scale. */
 export function heat(canvas, map, scale, { h, w }, [r, g, b]) {
   const out = new ImageData(w, h);
   const alpha = Uint8Array.from({ length: 256 }, (_, d) => Math.round(255 * Math.sqrt(Math.min(1, d / Math.max(1, scale)))));
@@ -93,7 +93,7 @@ export function heat(canvas, map, scale, { h, w }, [r, g, b]) {
   canvas.getContext('2d').putImageData(out, 0, 0);
 }
 
-/** inkOf is an element's text colour as [r, g, b]. */
+/** inkOf returns an element's text colour as [r, g, b]. */
 export function inkOf(element) {
   const probe = new OffscreenCanvas(1, 1).getContext('2d');
   probe.fillStyle = getComputedStyle(element).color;

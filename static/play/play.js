@@ -1,4 +1,4 @@
-// The playground: owns the state, which is the address, and tells its parts.
+// The playground: owns the state, which is the URL, and updates its parts.
 
 import { edits, format, interpolation, put, putAll, same, swaps, writer } from './codes.js';
 import { Beside } from './beside.js';
@@ -20,14 +20,14 @@ import { atOnce, inTurns, onScreen } from './turns.js';
 const $ = (id) => document.getElementById(id);
 
 class Play {
-  #row = 'a'; // whose picture is large
+  #row = 'a'; // row shown enlarged
   #slot = 0;
-  #first = null; // the state of the first view, which is not drawn at once: nobody asked for it
-  #settled = false; // once it is there
-  #painted = false; // the first picture also waits for the socket and the model: its time says little
-  #looking = null; // {codes, text} shown in place of the row
-  #uploads; // originals that the server does not keep: name → address of their pixels
-  #moved = null; // slots whose code does not come back
+  #first = null; // the state of the first view, which is drawn in pieces: no edit is waiting for it
+  #settled = false; // whether the first view is complete
+  #painted = false; // whether an image has been shown; the first one's time includes opening the socket and the model
+  #looking = null; // {codes, text} shown instead of the row
+  #uploads; // originals that the server does not store: name → data URL
+  #moved = null; // slots whose code changes when re-encoded
   #checks = null;
 
   constructor(root, data, store) {
@@ -63,7 +63,7 @@ class Play {
   /** begin draws the first view, in a task of its own. */
   async begin() {
     await onScreen();
-    const bench = new URLSearchParams(location.search).has('bench'); // which is no part of the state
+    const bench = new URLSearchParams(location.search).has('bench'); // not part of the state
     this.save();
     this.#render();
     $('play').dataset.ready = 'yes';
@@ -75,7 +75,7 @@ class Play {
     if (bench) import('./bench.js').then(({ run }) => run(this));
   }
 
-  // What the parts ask.
+  // Called by the parts.
 
   paint(canvas, pixels) { paint(canvas, pixels, this.shape); }
   row() { return this.#row; }
@@ -89,10 +89,10 @@ class Play {
   }
   originalOf(original) { return this.#uploads.get(original) ?? this.store.original(original); }
 
-  /** pictures decodes; null where the request was overtaken or failed, which is then said. */
+  /** pictures decodes tuples; null if the request was superseded or failed. A failure is shown. */
   pictures(lane, tuples) {
     const decode = () => this.decoder.decode(lane, tuples);
-    return tuples.length ? this.#orSay(decode) : decode().catch(() => null); // that nothing is asked for says nothing of what failed
+    return tuples.length ? this.#orSay(decode) : decode().catch(() => null); // an empty request must not clear an earlier failure
   }
 
   async #orSay(work) {
@@ -101,17 +101,17 @@ class Play {
       this.fail('');
       return done;
     } catch (err) {
-      if (!(err instanceof Superseded)) this.fail(err.message === 'Failed to fetch' || !err.message ? 'The server cannot be reached, so this picture is not up to date. It is drawn as soon as the connection is back.' : err.message);
+      if (!(err instanceof Superseded)) this.fail(err.message === 'Failed to fetch' || !err.message ? 'Cannot reach the server. This image is out of date and will update when the connection returns.' : err.message);
       return null;
     }
   }
 
-  #owing = false; // whether what is drawn is older than the state
+  #owing = false; // whether the page shows less than the state
 
-  /** tabled resolves once the table of swaps is on the screen, or will not be. */
+  /** tabled resolves once the table of swaps is on the screen or has failed. */
   tabled = Promise.resolve();
 
-  /** fail says beside the picture why it is not up to date; nothing where it is. */
+  /** fail shows next to the image why it is out of date; an empty string clears it. */
   fail(why) {
     this.#owing = why !== '';
     if ($('failed').textContent === why) return;
@@ -120,7 +120,7 @@ class Play {
     $('result').toggleAttribute('data-stale', why !== '');
   }
 
-  // What is done to the state.
+  // Edits of the state.
 
   #commit(next, said) {
     if (!equal(next, this.history.present)) this.history.push(next);
@@ -128,7 +128,7 @@ class Play {
   }
 
   #become(next, said) {
-    if (this.hands.held) this.hands.send({ type: 'escape' }); // what was held may be gone
+    if (this.hands.held) this.hands.send({ type: 'escape' }); // the held code may no longer exist
     this.state = next;
     this.#looking = null;
     this.save();
@@ -141,19 +141,19 @@ class Play {
     history.replaceState({ play: this.history.toJSON(), uploads }, '', this.store.address(this.state));
   }
 
-  put(row, slot, code, how = 'Put') {
+  put(row, slot, code, how = 'Set') {
     const key = row === 'b' ? 'bcodes' : 'codes';
     const before = this.state[key][slot];
     this.#row = row;
     const [was, is] = [before, code].map((c) => this.names.say(slot, c));
     if (before === code) {
-      this.#become(this.state, `Slot ${slot} of ${row.toUpperCase()} has ${is} already.`);
+      this.#become(this.state, `Slot ${slot} of ${row.toUpperCase()} already has ${is}.`);
       return;
     }
-    this.#commit({ ...this.state, [key]: put(this.state[key], slot, code) }, `${how} ${is} into slot ${slot} of ${row.toUpperCase()}${this.named(slot)}, where ${was} was.`);
+    this.#commit({ ...this.state, [key]: put(this.state[key], slot, code) }, `${how} slot ${slot} of ${row.toUpperCase()}${this.named(slot)}: ${was} → ${is}.`);
   }
 
-  /** takeGroup gives a row the other row's codes in all slots of a group. */
+  /** takeGroup copies the other row's codes of a group into a row. */
   takeGroup(row, g) {
     const group = this.groups[g];
     const [key, other, from] = row === 'b' ? ['bcodes', 'codes', 'A'] : ['codes', 'bcodes', 'B'];
@@ -168,15 +168,15 @@ class Play {
   takeStep(j) {
     const codes = interpolation(this.state.codes, this.state.bcodes, this.state.order)[j];
     this.#row = 'a';
-    this.#commit({ ...this.state, codes }, j === 0 ? 'A stays as it is.' : `A took over ${j} slots of B.`);
+    this.#commit({ ...this.state, codes }, j === 0 ? 'A is unchanged.' : `A now has ${j} slot${j > 1 ? 's' : ''} of B.`);
   }
 
   reorder(order) {
     if (!order || same(order, this.state.order)) return;
-    this.#commit({ ...this.state, order }, `Slots are swapped in the order ${order.join(', ')}.`);
+    this.#commit({ ...this.state, order }, `Swap order: ${order.join(', ')}.`);
   }
 
-  /** source gives a side another picture; while a slider moves, undo does not remember the ones in between. */
+  /** source changes the image of a side. While a slider moves (done is false), intermediate images are not added to the undo history. */
   source(side, { index, classes, codes, psnr, original }, done) {
     if (original?.startsWith('data:')) {
       const name = `upload:${crypto.randomUUID?.() ?? Math.random()}`;
@@ -185,7 +185,7 @@ class Play {
     }
     const next = { ...this.state, [side]: { index, classes: classes ?? [], codes, psnr, original }, [side === 'a' ? 'codes' : 'bcodes']: codes };
     this.#row = 'a';
-    if (done) this.#commit(next, `${side.toUpperCase()} is ${index >= 0 ? `picture ${index}` : 'your picture'}; its codes are ${codes.map((c, i) => this.names.say(i, c)).join(', ')}.`);
+    if (done) this.#commit(next, `${side.toUpperCase()} is ${index >= 0 ? `image ${index}` : 'your image'}; codes: ${codes.map((c, i) => this.names.say(i, c)).join(', ')}.`);
     else { this.hands.send({ type: 'escape' }); this.state = next; this.#render(); }
   }
 
@@ -201,17 +201,17 @@ class Play {
 
   #reset() {
     this.#row = 'a';
-    this.#commit({ ...this.state, codes: this.state.a.codes, bcodes: this.state.b.codes }, 'A and B are as they were encoded.');
+    this.#commit({ ...this.state, codes: this.state.a.codes, bcodes: this.state.b.codes }, 'A and B are back to their encoded codes.');
   }
 
-  /** showRow makes a row the one that is large, and that the palette's pictures continue. */
+  /** showRow shows a row enlarged and in the palette. */
   showRow(row) {
     if (row === this.#row) return;
     this.#row = row;
-    this.#become(this.state, `Row ${row.toUpperCase()} is shown.`);
+    this.#become(this.state, `Showing row ${row.toUpperCase()}.`);
   }
 
-  /** choose makes a slot the one whose codes the palette shows. */
+  /** choose selects the slot shown in the palette; asked announces it. */
   choose(slot, asked = false) {
     this.#slot = slot;
     this.grid.choose(slot);
@@ -220,7 +220,7 @@ class Play {
     if (asked) this.#say(`Codes for slot ${slot}${this.named(slot)}.`);
   }
 
-  // What hands do.
+  // Called by Hands.
 
   pick({ source, by }) {
     this.choose(source.slot);
@@ -229,10 +229,10 @@ class Play {
     const what = group ? `the group ${this.heldName(source)}` : this.names.say(source.slot, source.code);
     const from = { cell: () => ` from ${source.row.toUpperCase()}, slot ${source.slot}${this.named(source.slot)}`, entry: () => ` from the palette of slot ${source.slot}${this.named(source.slot)}`, group: () => '' }[source.kind]();
     const how = group
-      ? { drag: 'Drop it on A or B.', click: 'Click A or B: the row takes it from the other.', keys: 'Choose a row with the arrows, then press Enter. Escape lets go.' }[by]
-      : { drag: 'Drop it on a slot.', click: 'Click a slot to put it there.', keys: 'Choose a slot with the arrows, then press Enter. Escape lets go.' }[by];
+      ? { drag: 'Drop it on A or B.', click: 'Click A or B to copy it there from the other row.', keys: 'Choose a row with the arrow keys, then press Enter. Press Escape to cancel.' }[by]
+      : { drag: 'Drop it on a slot.', click: 'Click a slot to put it there.', keys: 'Choose a slot with the arrow keys, then press Enter. Press Escape to cancel.' }[by];
     this.#say(`Holding ${what}${from}. ${how}`);
-    $('hint').textContent = `Holding ${what}${from}. ${how}` + (by === 'click' ? ' Esc lets go.' : '');
+    $('hint').textContent = `Holding ${what}${from}. ${how}` + (by === 'click' ? ' Press Esc to cancel.' : '');
     this.#origin = document.activeElement;
     if (source.kind !== 'cell' && by !== 'drag') this.#preview({ row: this.#row, slot: source.slot, group: source.group }, source.code);
     if (source.kind === 'entry' && by === 'keys') this.grid.rows[this.#row][source.slot].focus();
@@ -286,7 +286,7 @@ class Play {
     this.#showImage();
   }
 
-  // Looking: a picture that is here already, shown large while a pointer is over it.
+  // Preview: an already decoded image, shown enlarged while a pointer is over it.
 
   look(codes, text, row = 'a') {
     if (this.hands.held) return;
@@ -294,16 +294,16 @@ class Play {
     this.#showImage();
   }
 
-  /** lookAt shows what draw computes, or the picture of codes, until something else is looked at. */
+  /** lookAt shows the result of look.draw, or the image of look.codes, until another preview starts. */
   lookAt(look) {
     this.#looking = look;
     this.#showImage();
   }
 
-  /** flip marks slots of A whose code is another under noise. */
+  /** flip marks slots of A whose code changes under noise. */
   flip(slots) { this.grid.flip(slots); }
 
-  /** pixelsOfA are those of the picture that A was encoded from, or of its reconstruction. */
+  /** pixelsOfA returns the pixels of A's original, or of its reconstruction if there is none. */
   async pixelsOfA() {
     const { codes } = this.state.a;
     const original = $('side-a').querySelector('[data-part="original"]');
@@ -367,8 +367,8 @@ class Play {
     const { codes, bcodes } = state;
     const table = [codes, bcodes, ...this.groups.map((g) => putAll(codes, g.slots, bcodes)), ...swaps(codes, bcodes)];
     this.grid.wait(table.some((t) => !this.decoder.peek(t)));
-    const now = this.pictures('strip', table); // the table is what the visitor changed
-    this.tabled = now.then(onScreen); // other pictures would take its processor
+    const now = this.pictures('strip', table); // first, because it shows the edit
+    this.tabled = now.then(onScreen); // other images wait for it, to leave it the CPU
     const byName = new Map();
     const pictures = (t) => byName.get(format(t));
     const take = async (tuples, asked) => {
@@ -389,12 +389,12 @@ class Play {
     if (!(await inTurns(this.grid.showingBack(state, pictures), wanted))) return;
     if (!(await inTurns(this.strip.showing(state, pictures), wanted))) return;
     this.#settled = true;
-    if (!this.#looking) this.facts.result(this.#row, this.rowCodes()); // A as encoded may have been decoded only now
+    if (!this.#looking) this.facts.result(this.#row, this.rowCodes()); // A as encoded may only just have been decoded
   }
 
   #pair = '';
 
-  /** drawBeside follows the pictures that A and B start from; edits stay with this model. */
+  /** drawBeside updates the side-by-side view when A or B is another image; edits apply to this model only. */
   #drawBeside() {
     const { a, b } = this.state;
     const pair = [a.index, b.index, a.codes, b.codes].join();
@@ -430,17 +430,17 @@ class Play {
       back.type = 'button';
       back.className = 'edit';
       back.dataset.slot = slot % 9;
-      back.title = `Slot ${slot}${this.named(slot)}: ${was} → ${is}. Put ${was} back.`;
+      back.title = `Slot ${slot}${this.named(slot)}: ${was} → ${is}. Click to restore ${was}.`;
       back.textContent = `${slot}: ${short[0]} → ${short[1]} ×`;
-      back.setAttribute('aria-label', `${back.textContent}. Slot ${slot}${this.named(slot)}: put ${was} back`);
-      back.addEventListener('click', () => this.put(row, slot, from, 'Put back'));
+      back.setAttribute('aria-label', `${back.textContent}. Slot ${slot}${this.named(slot)}: restore ${was}`);
+      back.addEventListener('click', () => this.put(row, slot, from, 'Restored'));
       li.append(back);
       return li;
     });
     $('edits').replaceChildren(...items);
   }
 
-  /** check asks which codes are preserved when the picture is encoded again. */
+  /** check shows which codes are preserved when the decoded image is re-encoded. */
   async #check() {
     this.#checks?.abort();
     const aborts = (this.#checks = new AbortController());
@@ -451,8 +451,8 @@ class Play {
     try {
       const { moved, kept } = await this.store.check(codes, aborts.signal);
       $('check').textContent = `Re-encoding: ${kept} of ${codes.length} codes preserved`;
-      $('check').title = kept === codes.length ? 'Encoding the decoded picture gives the same codes.'
-        : `Encoding the decoded picture gives another code in slot${moved.length > 1 ? 's' : ''} ${moved.join(', ')}, marked ↯.`;
+      $('check').title = kept === codes.length ? 'Re-encoding the decoded image gives the same codes.'
+        : `Re-encoding the decoded image changes the code of slot${moved.length > 1 ? 's' : ''} ${moved.join(', ')}, marked ↯.`;
       this.#moved = row === 'a' ? new Set(moved) : null;
       this.grid.draw(this.state, this.#moved);
     } catch (err) {
@@ -476,17 +476,17 @@ class Play {
     }
   }
 
-  /** offer says that from now on the playground begins with another pair, which only the whole count could choose; what is shown stays. */
+  /** offer links to the playground's new initial pair, chosen once all codes are counted, without changing the current images. */
   #offer(pair) {
     const { a, b } = this.state;
     remember(this.data.key, null);
     if (!pair || (pair.a === a.index && pair.b === b.index)) return;
     const link = Object.assign(document.createElement('a'), { href: `${location.pathname}?a=${pair.a}&b=${pair.b}`, textContent: `images ${pair.a} and ${pair.b}` });
-    $('truest').replaceChildren('From now on the playground begins with ', link, `: swapping gives the true picture for ${pair.hits} of their ${pair.groups} groups.`);
+    $('truest').replaceChildren('The playground now opens with ', link, `: ${pair.hits} of their ${pair.groups} group swaps are hits.`);
     $('truest').hidden = false;
   }
 
-  /** tellPair says, to a visitor who left before the count ended, that the playground began with another pair then. */
+  /** tellPair tells a user who left before counting finished that the initial pair has changed, with a link to the earlier one. */
   #tellPair() {
     const { key, pair } = this.data;
     const { a, b } = this.state;
@@ -495,11 +495,11 @@ class Play {
     remember(key, null);
     if (same(before, pair)) return;
     const link = Object.assign(document.createElement('a'), { href: `${location.pathname}?a=${before[0]}&b=${before[1]}`, textContent: `images ${before.join(' and ')}` });
-    $('truest').replaceChildren('All codes have been counted since your last visit. The playground now begins with this pair, whose swaps give the true picture most often; before, it began with ', link, '.');
+    $('truest').replaceChildren('Counting has finished since your last visit. The playground now opens with this pair, which has the most swap hits; before, it opened with ', link, '.');
     $('truest').hidden = false;
   }
 
-  /** relabel takes the table and the names from the page anew, now that the factors of slots are known. */
+  /** relabel reloads the table and the names from the page, now that the factors of slots are known. */
   async #relabel() {
     const reply = await fetch(location.href);
     const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
@@ -514,7 +514,7 @@ class Play {
     this.palette.refresh(true);
   }
 
-  /** rename keeps a name or a pin, and calls slots, groups and codes as they are called from now on. */
+  /** rename saves a name or a pin and updates all names on the page. */
   async rename(change) {
     this.#name(await this.store.rename(change, this.state));
     if (this.hands.held) this.hands.send({ type: 'escape' });
@@ -540,7 +540,7 @@ class Play {
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { this.grid.ink = null; this.#showRest(); });
   }
 
-  /** rove makes a toolbar one stop of the tab key; arrows move within it. */
+  /** rove makes a toolbar a single tab stop; arrow keys move within it. */
   #rove(bar) {
     const all = () => [...bar.querySelectorAll('button, summary')].filter((b) => !b.disabled);
     const rest = () => {
@@ -572,7 +572,7 @@ class Play {
       await navigator.clipboard.writeText(location.href);
       button.textContent = 'Copied';
     } catch {
-      prompt('The address of this state:', location.href); // not every page may write to the clipboard
+      prompt('Link to this state:', location.href); // the clipboard may be unavailable
     }
     setTimeout(() => { button.textContent = 'Copy link'; }, 1600);
   }
@@ -585,8 +585,8 @@ class Play {
       if (live && this.#owing) this.#render();
       chip.dataset.state = live ? 'live' : 'reconnecting';
       chip.textContent = live ? 'live' : 'reconnecting';
-      if (local) chip.title = `This browser decodes: ${local.picture.toFixed(1)} ms per picture.`;
-      else chip.title = live ? `The server decodes.${why ? ` ${why}` : ''}` : 'Connection lost. Pictures load one by one until it is back.';
+      if (local) chip.title = `Decoding in this browser: ${local.picture.toFixed(1)} ms per image.`;
+      else chip.title = live ? `Decoding on the server.${why ? ` ${why}` : ''}` : 'Connection lost. Images load one by one until it is back.';
       $('play').dataset.decoder = local ? 'browser' : 'server';
     };
     this.decoder.addEventListener('state', show);
@@ -597,7 +597,7 @@ const root = document.getElementById('play');
 const data = document.getElementById('play-data');
 if (root && data) start(root, JSON.parse(data.textContent));
 
-/** start opens the page over the server, or in a frozen page over what the page itself holds. */
+/** start opens the page with the server as its store, or, in a frozen page, with the page's own data. */
 async function start(root, data) {
   if (!globalThis.frozen) return new Play(root, data, new (await import('./server.js')).Server(data)).begin();
   const { Frozen } = await import('./frozen.js');
@@ -606,5 +606,5 @@ async function start(root, data) {
   const play = new Play(root, data, store);
   await play.begin();
   store.attach(play);
-  import('./tour.js').then(({ first }) => first()); // a live page has visit.js
+  import('./tour.js').then(({ first }) => first()); // the live page uses visit.js
 }

@@ -1,4 +1,4 @@
-// The probe: it reads the factors from a picture, with the weights that the dataset's evaluations train. model/play/reader.go writes its file.
+// The probe: reads the factors from an image, with weights trained by evaluations on the dataset. model/play/reader.go writes its file.
 
 const KERNEL = 4; // of convolutions, whose stride is 2 and padding 1
 const CONVOLUTIONS = 3;
@@ -6,7 +6,7 @@ const CONVOLUTIONS = 3;
 export class Probe {
   #opened = false;
 
-  /** Takes the file, an ArrayBuffer; its numbers are unpacked by the first reading, for a page may leave that to its workers. */
+  /** Opens the file, an ArrayBuffer. Its numbers are unpacked on the first read, because a page may leave that to its workers. */
   constructor(file) {
     this.file = file;
     const length = new DataView(file).getUint32(0, true);
@@ -15,7 +15,7 @@ export class Probe {
     const { matrices, sizes } = this.head;
     const numbers = [matrices.at(-2)[1], ...sizes, ...matrices.map(([, cols]) => cols)].reduce((a, b) => a + b, 0);
     const size = this.start + 4 * numbers + matrices.reduce((sum, [rows, cols]) => sum + rows * cols, 0);
-    if (size !== file.byteLength) throw new Error('The probe’s file is damaged. Load the page again.');
+    if (size !== file.byteLength) throw new Error('The probe’s file is damaged. Reload the page.');
   }
 
   #open() {
@@ -38,7 +38,7 @@ export class Probe {
     });
   }
 
-  /** read gives the class of every factor, from pixels of h · w · c bytes. */
+  /** read returns the class of every factor from pixels of h · w · c bytes. */
   read(pixels) {
     if (!this.#opened) this.#open();
     let { h, w, c } = this.head;
@@ -47,7 +47,7 @@ export class Probe {
       x = convolve(x, h, w, c, kernel);
       [h, w, c] = [h / 2, w / 2, kernel.cols];
     }
-    const rest = this.matrices.slice(CONVOLUTIONS); // fc1, perhaps as two, and fc2
+    const rest = this.matrices.slice(CONVOLUTIONS); // fc1, as one matrix or a product of two, and fc2
     for (const m of rest.slice(0, -1)) x = product(x, m);
     x = x.map((v, i) => leaky(v + this.biases[0][i]));
     x = product(x, rest.at(-1)).map((v, i) => v + this.biases[1][i]);

@@ -1,9 +1,9 @@
-// The server's pictures: through a socket, and through plain image addresses while there is none.
+// Decoding on the server: through a WebSocket, or through image URLs while it is disconnected.
 
 import { format } from './codes.js';
 
 const AT_ONCE = 64; // tuples per message
-const SLOWEST = 10_000; // ms between attempts to reconnect
+const SLOWEST = 10_000; // maximum ms between attempts to reconnect, before jitter
 
 export class Remote extends EventTarget {
   #asked = new Map(); // seq → {resolve, reject}
@@ -20,7 +20,7 @@ export class Remote extends EventTarget {
     document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && this.#retry());
   }
 
-  /** decode gives the pictures of jobs, {a} for a tuple. */
+  /** decode returns the images of jobs, {a} for a tuple. */
   async decode(lane, jobs, signal) {
     const pictures = [];
     for (let at = 0; at < jobs.length; at += AT_ONCE) {
@@ -50,7 +50,7 @@ export class Remote extends EventTarget {
     });
   }
 
-  /** load asks for each picture under its own address, a few at a time. */
+  /** load fetches each image by its URL, a few at a time. */
   async #load(lane, tuples, signal) {
     const out = new Array(tuples.length);
     let next = 0;
@@ -66,7 +66,7 @@ export class Remote extends EventTarget {
 
   async #picture(lane, codes, signal) {
     const reply = await fetch(`/img/${this.key}/${format(codes)}.png?lane=${lane}`, { signal });
-    if (!reply.ok) throw new Error(`The server could not decode this picture (status ${reply.status}).`);
+    if (!reply.ok) throw new Error(`The server could not decode this image (status ${reply.status}).`);
     const bitmap = await createImageBitmap(await reply.blob(), { colorSpaceConversion: 'none' });
     const canvas = new OffscreenCanvas(this.w, this.h);
     const ctx = canvas.getContext('2d', { willReadFrequently: true });
@@ -104,7 +104,7 @@ export class Remote extends EventTarget {
     if (asked) how(asked);
   }
 
-  /** drop hands what was asked of a lost socket to the image addresses. */
+  /** drop rejects the requests of a lost socket, which are then retried through image URLs. */
   #drop() {
     for (const asked of this.#asked.values()) asked.reject(new Dropped());
     this.#asked.clear();

@@ -1,4 +1,4 @@
-// Where the page's answers come from: the server. frozen.js answers the same questions without one.
+// The page's data source: the server. frozen.js implements the same interface without one.
 
 import { query } from './address.js';
 import { format } from './codes.js';
@@ -14,7 +14,7 @@ export class Server {
     this.local = data.weights ? this.#fetchModel() : Promise.resolve(null);
   }
 
-  /** The page's address for a state, and those of what can be downloaded. */
+  /** address returns the page's URL for a state. */
   address(state) { return `/play/${this.data.key}?${query(state)}`; }
   choose() { document.getElementById('choose').requestSubmit(); }
   original(name) { return name?.startsWith('upload:') ? '' : name; }
@@ -22,7 +22,7 @@ export class Server {
   picture(codes) { return `/img/${this.data.key}/${format(codes)}.png`; }
   file(name, state) { return `/api/play/${this.data.key}/${name}?${query(state)}`; }
 
-  /** encode answers {index, classes, codes, psnr, original, said} of {index}, {classes}, {random} or a File. */
+  /** encode resolves to {index, classes, codes, psnr, original, said} for {index}, {classes}, {random} or a File. */
   encode(what, signal) {
     const file = what instanceof Blob;
     return this.#ask('encode', signal, {
@@ -31,28 +31,28 @@ export class Server {
     });
   }
 
-  /** probe reads factors; null where none was trained for the dataset yet. */
+  /** probe resolves to the dataset's factor probe, or null if none has been trained. */
   async probe() {
     const reply = await fetch(`/api/play/${this.data.key}/probe.bin`);
     return reply.ok ? new Probe(await reply.arrayBuffer()) : null;
   }
 
-  /** truth is the dataset's picture of these classes, where the dataset holds every combination. */
+  /** truth resolves to the dataset's image of these classes, or null if the dataset does not have every combination. */
   async truth(classes) {
     if (!this.data.dataset?.complete) return null;
     return { pixels: await this.#pixels(`/api/play/${this.data.key}/original.png?classes=${format(classes)}`) };
   }
 
   /**
-   * other is another checkpoint with the images of numbers a and b: {title, key, a, b, slots, groups, decode}. say hears what it waits for; without
-   * the slots' names, where same is true, nothing is counted.
+   * other resolves to another checkpoint with images a and b, by index: {title, key, a, b, slots, groups, decode}. It calls say with the
+   * progress of counting. If same is true, it skips counting and omits slots and groups.
    */
   async other(name, a, b, same, say) {
     const pair = `a=${a}&b=${b}`;
     const ask = async (path, options) => {
       const reply = await fetch(`/api/play/${name}/${path}`, options);
       const body = await reply.json().catch(() => ({}));
-      if (!reply.ok) throw new Error(body.error || `The server answered with status ${reply.status}.`);
+      if (!reply.ok) throw new Error(body.error || `Request failed (status ${reply.status}).`);
       return body;
     };
     const [about, { codes, bcodes, psnr, bpsnr }] = await Promise.all([ask(''), ask(`codes.json?${pair}`)]);
@@ -66,12 +66,12 @@ export class Server {
     };
   }
 
-  /** counted asks until the names of slots rest on all images. */
+  /** counted polls until all images are counted. */
   async #counted(ask, say) {
     for (;;) {
       const reply = await ask();
       if (reply.counted.ready) return reply;
-      say(`Counting which codes it uses: ${reply.counted.done.toLocaleString('en')} of ${reply.counted.of.toLocaleString('en')} images.`);
+      say(`Counting which codes are used: ${reply.counted.done.toLocaleString('en')} of ${reply.counted.of.toLocaleString('en')} images.`);
       await new Promise((done) => setTimeout(done, 500));
     }
   }
@@ -83,21 +83,21 @@ export class Server {
     return pixelsOf(image, this.data);
   }
 
-  /** palette answers {slot, images, total, entries} of a slot's entries. */
+  /** palette resolves to a page of a slot's entries: {slot, images, total, entries}. */
   palette(q, signal) { return this.#ask(`palette?${new URLSearchParams({ ...q, codes: format(q.codes) })}`, signal); }
 
-  /** images are n images of the dataset drawn with a seed, as encode answers them. */
+  /** images resolves to n seeded random images of the dataset, in the format of encode. */
   async images(n, seed, signal) { return (await this.#ask(`images?n=${n}&seed=${seed}`, signal)).images; }
 
-  /** rename keeps a name or a pin beside the run: {slots, groups} as they are called from now on. */
+  /** rename saves a name or a pin with the run and resolves to the updated {slots, groups}. */
   rename(change, state) {
     return this.#ask(`names?${query(state)}`, undefined, { method: 'PUT', body: JSON.stringify(change), headers: { 'Content-Type': 'application/json' } });
   }
 
-  /** check answers which codes are preserved when their picture is encoded again: {kept, moved}. */
+  /** check resolves to {kept, moved}: how many codes re-encoding preserves, and which slots change. */
   check(codes, signal) { return this.#ask(`check?codes=${format(codes)}`, signal); }
 
-  /** usage answers which codes are used, or how far the count is. */
+  /** usage resolves to the code counts, or the progress of counting. */
   usage() { return this.#ask('usage'); }
 
   async #ask(path, signal, options = {}) {
@@ -105,10 +105,10 @@ export class Server {
     const body = await reply.json().catch(() => ({}));
     if (reply.ok) return body;
     const said = body.fields ? Object.values(body.fields).map((s) => s[0].toUpperCase() + s.slice(1)).join('. ') + '.' : body.error;
-    throw new Error(said || `The server answered with status ${reply.status}.`);
+    throw new Error(said || `Request failed (status ${reply.status}).`);
   }
 
-  /** fetchModel waits for the page to be painted, then fetches what this browser decodes with. */
+  /** fetchModel waits until the page is painted, then fetches the module and the weights. */
   async #fetchModel() {
     await new Promise((done) => (globalThis.requestIdleCallback ?? setTimeout)(done, { timeout: 500 }));
     const [wasm, weights] = await Promise.all([bytes(import.meta.resolve('./codec.wasm')), bytes(this.data.weights)]);
@@ -118,6 +118,6 @@ export class Server {
 
 async function bytes(address) {
   const reply = await fetch(address);
-  if (!reply.ok) throw new Error(`The model was not sent to this browser (status ${reply.status}), so the server decodes.`);
+  if (!reply.ok) throw new Error(`Could not download the model (status ${reply.status}).`);
   return reply.arrayBuffer();
 }

@@ -1,4 +1,4 @@
-// A side: where picture A or B comes from. A number, the factors, chance, or a file of one's own.
+// A side: the source of image A or B, chosen by index, by factors, at random, or by upload.
 
 import { format } from './codes.js';
 import { tell } from './names.js';
@@ -6,7 +6,7 @@ import { paint } from './pixels.js';
 
 export class Side {
   #aborts = null;
-  #waiting = null; // the newest factors while an answer is on its way
+  #waiting = null; // the newest factors, queued while a request is running
   #busy = false;
 
   constructor(section, shape, dataset, app) {
@@ -40,7 +40,7 @@ export class Side {
     await this.#ask(body, true);
   }
 
-  /** slide follows the factors while they move: one question at a time, the newest next. */
+  /** slide encodes the image of the factors while sliders move: one request at a time, then the newest. */
   async #slide(done) {
     this.#outputs();
     this.#waiting = { classes: this.sliders.map((s) => Number(s.value)), done: done || this.#waiting?.done };
@@ -73,7 +73,7 @@ export class Side {
     }
   }
 
-  /** say tells beside the picture what became of it. */
+  /** say shows a message next to the image. */
   say(text, bad = false) {
     this.said.hidden = text === '';
     this.said.classList.toggle('bad', bad);
@@ -114,10 +114,10 @@ export class Side {
       this.sliders.forEach((slider, f) => { slider.value = classes[f]; });
     }
     if (classes?.length) this.#outputs();
-    else for (const slider of this.sliders) { // a picture of the visitor's has no factors; a slider leads to one that has
+    else for (const slider of this.sliders) { // an upload has no factors; moving a slider selects a dataset image
       slider.value = 0;
       slider.parentElement.querySelector('[data-part="now"]').textContent = '–';
-      slider.setAttribute('aria-valuetext', 'not known');
+      slider.setAttribute('aria-valuetext', 'unknown');
     }
     this.section.toggleAttribute('data-made-up', !(classes?.length));
   }

@@ -1,4 +1,4 @@
-// The interpolation: from A to B, one more slot of B at every step. Its order is changed by dragging a grip, or by ‹ and ›.
+// The interpolation: from A to B, one more slot of B at every step. Dragging a grip, or ‹ and ›, changes the order.
 
 import { interpolation, moved, natural } from './codes.js';
 import { label, tell } from './names.js';
@@ -32,7 +32,7 @@ export class Strip {
   }
 
   #steps() { return interpolation(this.app.state.codes, this.app.state.bcodes, this.app.state.order); }
-  #name(j) { return j === 0 ? 'A' : j === this.items.length - 1 ? 'B, all slots taken over' : `A with ${j} slot${j > 1 ? 's' : ''} of B`; }
+  #name(j) { return j === 0 ? 'A' : j === this.items.length - 1 ? 'B, all slots swapped' : `A with ${j} slot${j > 1 ? 's' : ''} of B`; }
 
   #move(place, by, button) {
     const to = place + by;
@@ -51,7 +51,7 @@ export class Strip {
     const end = (e) => {
       grip.removeEventListener('pointermove', move);
       for (const type of ['pointerup', 'pointercancel']) grip.removeEventListener(type, end);
-      if (e.type === 'pointerup') this.#dragged(e); // a fast hand may let go where no move was told
+      if (e.type === 'pointerup') this.#dragged(e); // a fast release may come without a preceding move
       this.#dropped(e.type === 'pointerup');
     };
     grip.addEventListener('pointermove', move);
@@ -79,12 +79,12 @@ export class Strip {
     if (done && moving && to !== place) this.app.reorder(moved(this.app.state.order, place, to));
   }
 
-  /** begin plays the animation once its pictures are here, which the server may have drawn so far. */
+  /** begin plays the animation once its images are decoded. */
   async #begin() {
     if (await this.app.pictures('rest', this.#steps())) this.#walk(0);
   }
 
-  /** walk shows the steps from j on one after another, here and in the large picture, until the last or until it is stopped. */
+  /** walk shows the steps from j on, in the strip and enlarged, until the last one or until stopped. */
   #walk(j) {
     clearTimeout(this.#walking);
     const steps = this.#steps();
@@ -123,24 +123,24 @@ export class Strip {
       item.toggleAttribute('data-same', state.codes[slot] === state.bcodes[slot]);
       for (const move of item.querySelectorAll('.move')) {
         const by = Number(move.dataset.by);
-        label(move, `Swap slot ${slot} ${by < 0 ? 'sooner' : 'later'}`);
+        label(move, `Swap slot ${slot} ${by < 0 ? 'earlier' : 'later'}`);
         move.toggleAttribute('aria-disabled', (by < 0 && j === 1) || (by > 0 && j === this.items.length - 1));
       }
     });
   }
 
-  /** lacks are the steps of a state whose pictures are not shown. */
+  /** lacks returns the steps of a state whose server-rendered images are not shown. */
   lacks(state) {
     return interpolation(state.codes, state.bcodes, state.order).filter((codes, j) => !shows(this.items[j].querySelector('.pixels'), codes.join('.')));
   }
 
-  /** showing paints the steps whose pixels pictures gives. */
+  /** showing paints the steps for which pictures returns pixels. */
   *showing(state, pictures) {
     for (const [j, codes] of interpolation(state.codes, state.bcodes, state.order).entries()) {
       const pixels = pictures(codes);
       if (pixels) paint(this.items[j].querySelector('.pixels'), pixels, this.shape, codes.join('.'));
       label(this.items[j].querySelector('.pixels'), this.#name(j));
-      label(this.items[j].querySelector('.shot'), `${this.#name(j)}; put these codes into A`);
+      label(this.items[j].querySelector('.shot'), `${this.#name(j)}; apply to A`);
       yield;
     }
   }

@@ -1,23 +1,23 @@
-// The tour: four steps on the first visit, never again unless asked for; and the legend of the page's marks.
+// The tour: four steps, shown on the first visit or on request; and the legend of the page's symbols.
 
 const SEEN = 'slotscope tour';
 
 const STEPS = [
-  ['#grid tr[data-row="a"]', 'A picture is a few codes', 'A and B each became one code per slot. A column is a slot; slots of the same factor stand under one heading.'],
-  ['#grid .groupswaps', 'Swap, and see what follows', 'Each picture is A with B’s codes of one group. Click it to put the codes into A, or drag a code or a heading onto A.'],
-  ['#facts', 'What changed, as fact', 'A probe reads the factors of the result: ✓ changed as intended, ✗ leaked. The true picture stands beside it where the dataset has it.'],
-  ['#palette', 'Every code has a meaning', 'Click a slot for the codes that it can take: try them here, name them, pin them. Further down: what lies between A and B.'],
+  ['#grid tr[data-row="a"]', 'An image is a few codes', 'A and B are each encoded as one code per slot. A column is a slot; slots of the same factor share a heading.'],
+  ['#grid .groupswaps', 'Swap and see the effect', 'Each image is A with B’s codes for one group. Click it to apply the codes to A, or drag a code or a heading onto A.'],
+  ['#facts', 'Check what changed', 'A probe reads the factors of the result: ✓ changed as intended, ✗ leaked. If the dataset has the true image, it is shown too.'],
+  ['#palette', 'Every code has a meaning', 'Click a slot to see its codes. Try, name and pin them here. Further down you can interpolate from A to B.'],
 ];
 
 const LEGEND = [
-  ['Spotlight', 'In a code’s small picture, what this code accounts for is bright: the pixels that change when the other picture’s code takes its place. The rest is faded.'],
-  ['↯', 'The code does not come back when the decoded picture is encoded again.'],
+  ['Spotlight', 'A code’s thumbnail highlights the part of the image that it accounts for: the pixels that change when the other image’s code replaces it.'],
+  ['↯', 'Re-encoding the decoded image gives another code.'],
   ['same', 'A and B have the same code in this slot.'],
-  ['Colour under a code', 'Edited: another code than the picture was encoded with.'],
-  ['Differences', 'The largest difference of a channel from A, one scale for all slots. The percentage counts pixels that changed by more than 8 of 255.'],
-  ['✓ ✗', 'A factor changed as intended, or a factor leaked: it changed and should not have. A probe reads both from the picture.'],
-  ['hit, miss', 'A hit is at most 3 dB below A’s reconstruction, against the dataset’s true picture, and nearer to it than A was. Dashed pictures are the true ones.'],
-  ['Bars in a heading', 'NMI of the slot with each factor, in the dataset’s order, above chance.'],
+  ['Colour under a code', 'Edited: differs from the encoded code.'],
+  ['Differences', 'Maximum channel difference from A, same scale for all slots. The percentage counts pixels that changed by more than 8 of 255.'],
+  ['✓ ✗', '✓: a factor changed as intended. ✗: a factor leaked, that is, changed when it should not have. A probe reads the factors from the image.'],
+  ['hit, miss', 'PSNR against the dataset’s true image. A hit is at most 3 dB below A’s reconstruction and closer to the true image than A was. True images have a dashed border.'],
+  ['Bars in a heading', 'NMI of the slot with each factor, in the dataset’s order, corrected for chance.'],
 ];
 
 const make = (tag, props, ...children) => {
@@ -27,19 +27,19 @@ const make = (tag, props, ...children) => {
 };
 
 function seen() {
-  try { return localStorage.getItem(SEEN) !== null; } catch { return true; } // a page that cannot remember would ask each time
+  try { return localStorage.getItem(SEEN) !== null; } catch { return true; } // without storage the tour would start on every visit
 }
 
 function remember() {
-  try { localStorage.setItem(SEEN, 'seen'); } catch { /* it is not begun by itself then */ }
+  try { localStorage.setItem(SEEN, 'seen'); } catch { /* then it does not start automatically */ }
 }
 
-/** first begins the tour on the first visit. */
+/** first starts the tour on the first visit. */
 export function first() {
   if (!seen()) tour();
 }
 
-/** tour shows the steps one after another beside the page; nothing else waits for it. */
+/** tour shows the steps one after another without blocking the page. */
 export function tour() {
   remember();
   document.getElementById('tour')?.remove();
@@ -79,7 +79,7 @@ export function tour() {
   document.getElementById('play').prepend(card);
 }
 
-/** legend shows what the page's marks mean, and offers the tour again. */
+/** legend explains the page's symbols and offers the tour. */
 export function legend() {
   const list = make('dl', { className: 'facts' });
   for (const [name, text] of LEGEND) list.append(make('dt', { textContent: name }), make('dd', { textContent: text }));

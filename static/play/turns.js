@@ -1,16 +1,16 @@
-// Taking turns: what the page does by itself is cut into short pieces, so that whoever uses it is heard in between.
+// Cooperative scheduling: splits background work into short pieces, so that user input is handled in between.
 
 const PIECE = 5; // ms of work between two frames
 
-/** hand resolves once somebody uses the page. */
+/** hand resolves on the first user interaction. */
 export const hand = new Promise((done) => {
   for (const type of ['pointermove', 'pointerdown', 'keydown', 'focusin']) globalThis.addEventListener?.(type, done, { once: true, passive: true, capture: true });
 });
 
-/** idle resolves when the browser has nothing more urgent to do, at most a second from now. */
+/** idle resolves when the browser is idle, or after a second. */
 export const idle = () => new Promise((done) => (globalThis.requestIdleCallback ?? setTimeout)(() => done(), { timeout: 1000 }));
 
-/** onScreen resolves once what was drawn is on the screen; in a page that nobody looks at, soon. */
+/** onScreen resolves once drawn content is on the screen, or after 100 ms, as in a hidden tab. */
 export const onScreen = () => new Promise((done) => {
   requestAnimationFrame(() => setTimeout(done));
   setTimeout(done, 100);
@@ -21,7 +21,7 @@ export function atOnce(steps) {
   while (!steps.next().done);
 }
 
-/** inTurns runs a generator, a piece per frame, as long as it is wanted; it resolves to whether it was run to its end. */
+/** inTurns runs a generator in pieces, one per frame, while wanted returns true. It resolves to whether the generator finished. */
 export async function inTurns(steps, wanted) {
   let begun = performance.now();
   for (const _ of steps) {

@@ -1,4 +1,4 @@
-// Begins the tour on the first visit: by itself, because it needs nothing of the playground's other modules, which are many.
+// Starts the tour on the first visit. It is a separate entry point, so that the tour need not wait for the playground's other modules.
 
 import { first } from './tour.js';
 

@@ -1,8 +1,8 @@
-// The playground's worker: it holds one model, and the probe once there is one. It decodes and reads what the page asks for, the most urgent
-// lane first. A request takes the place of the one before in its lane; one without jobs only ends it.
+// The playground's worker: holds one model and, once loaded, the probe. It decodes and reads images on request, the most urgent lane first. A
+// request replaces the previous one in its lane; a request without jobs only cancels it.
 
-const LANES = ['held', 'atlas', 'strip', 'rest', 'palette', 'beside', 'aside', 'pad', 'many', 'bench']; // others come after these
-const TURN = 8; // ms of work between two looks at what has come in
+const LANES = ['held', 'atlas', 'strip', 'rest', 'palette', 'beside', 'aside', 'pad', 'many', 'bench']; // most urgent first; other lanes come last
+const TURN = 8; // ms of work before checking for new messages
 const waiting = new Map(); // lane → {seq, jobs, done}
 let codec = null;
 let probe = null;
@@ -19,7 +19,7 @@ addEventListener('message', async ({ data }) => {
   if (!working) work();
 });
 
-/** open loads the module that codec.js is under an address of its own, for a worker has no import map. */
+/** open imports codec.js by its full URL, because workers have no import map. */
 async function open({ script, module, weights, slowest }) {
   try {
     const { Codec } = await import(script);
@@ -31,8 +31,8 @@ async function open({ script, module, weights, slowest }) {
 }
 
 /**
- * measured is the least time of a picture in milliseconds: what else the machine does at the moment says little about it. Where each try took
- * longer than is of use, a busy machine gets more of them.
+ * measured returns the minimum time to decode an image in milliseconds. The minimum is least affected by other load. If every try is slower
+ * than slowest, it tries for longer, because the machine may be busy.
  */
 function measured(slowest) {
   const codes = new Array(codec.m).fill(codec.real ? 1024 : 0);
@@ -57,7 +57,7 @@ async function answer(seq, what) {
 const next = () => LANES.find((lane) => waiting.has(lane)) ?? waiting.keys().next().value;
 const pause = new MessageChannel();
 
-/** work goes on until nothing waits; every few milliseconds it hears what has come in. */
+/** work runs until no request is waiting, yielding every few milliseconds to receive messages. */
 function work() {
   working = true;
   const begun = performance.now();
@@ -70,7 +70,7 @@ function work() {
 }
 pause.port1.onmessage = work;
 
-/** one does the next job of a lane, and answers after its last. */
+/** one runs the next job of a lane, and replies after the last. */
 function one(lane, { seq, jobs, done }) {
   try {
     const { a, b, t, read } = jobs[done.length];

@@ -8,19 +8,19 @@ import (
 	"slotscope/views"
 )
 
-// AtlasView is what is known of a slot, or of one of its codes.
+// AtlasView is the atlas page of a slot or of one of its codes.
 type AtlasView struct {
 	Key, Title, Run string
 	M, Slot         int
 	Slots           []PlaySlot
 	Images          int // of the sample
 	Code            *AtlasCode
-	Codes           []AtlasEntry // that the slot takes, most used first
-	Unused          int          // codes that it takes on none of the images
+	Codes           []AtlasEntry // codes that the slot uses, most used first
+	Unused          int          // number of codes used on none of the images
 	Shares          []views.FactorShare
-	Done, Of        int    // images encoded, while the sample is not complete
-	Problem         string // why there is none
-	Query           string // of the playground that leads here
+	Done, Of        int    // images encoded so far and in total, while the sample is incomplete
+	Problem         string // why there is no sample
+	Query           string // of the playground that links here
 }
 
 // AtlasEntry is a code in a list.
@@ -35,24 +35,24 @@ type AtlasEntry struct {
 	Href     string `json:"href"`
 }
 
-// AtlasCode is what is known of a code.
+// AtlasCode is the part of the page about one code.
 type AtlasCode struct {
 	Code         int
 	Text         string
 	Known        PlayCode
 	Called       string
 	Count        int
-	Image        string // of the playground's A with the code
+	Image        string // the playground's A with the code
 	Carriers     []AtlasImage
-	Values       []string // drawings: the probability of each value of the slot's factors
+	Values       []string // figures: the probability of each value of the slot's factors
 	Factors      []AtlasFactor
 	Neighbours   []AtlasEntry
-	Life         string // drawing: the share of images that take it, over the checkpoints; empty where there is one only
-	Born         string // when it was first and last taken, as a sentence
-	Waiting      bool   // for the other checkpoints
+	Life         string // figure: the share of images with the code, over the checkpoints; empty if there is only one
+	Born         string // when it was first and last used, as a sentence
+	Waiting      bool   // the other checkpoints are not encoded yet
 	Before, Next *AtlasEntry
-	Play         string // the playground with the code in A
-	Refused      string // why a name was not kept
+	Play         string // URL of the playground with the code in A
+	Refused      string // why a name was not saved
 }
 
 // AtlasImage is an image of the dataset.
@@ -61,7 +61,7 @@ type AtlasImage struct {
 	Original, Href, Text string
 }
 
-// AtlasFactor is what a code tells of a factor.
+// AtlasFactor is the most frequent value of a factor among images with a code.
 type AtlasFactor struct {
 	Name, Value, Share, Interval, Base string
 	Own                                bool // the slot is named after it
@@ -71,7 +71,7 @@ func (v AtlasView) slot() PlaySlot { return v.Slots[v.Slot] }
 
 func (v AtlasView) at(slot int) string { return fmt.Sprintf("/play/%s/atlas/%d", v.Key, slot) }
 
-// title heads the page.
+// title returns the heading of the page.
 func (v AtlasView) title() string {
 	title := fmt.Sprintf("Slot %d", v.Slot)
 	if v.Code != nil {
@@ -80,7 +80,7 @@ func (v AtlasView) title() string {
 	return title
 }
 
-// facts are the entry's code, where a name stands above it, its distance and, once images are counted, how many of them carry it.
+// facts returns the entry's code, if a name is shown above it, its distance and, once images are counted, how many have it.
 func (e AtlasEntry) facts(counted bool) string {
 	var facts []string
 	if e.Name != "" {

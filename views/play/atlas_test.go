@@ -2,7 +2,7 @@ package play
 
 import "testing"
 
-// How many images carry a code is said once they are counted, and not before.
+// The number of images with a code is shown only once they have been counted.
 func TestFactsOfAnEntry(t *testing.T) {
 	for want, e := range map[string]AtlasEntry{
 		"255 · 0.05 · ×3": {Text: "255", Name: "wall 0.5", Distance: "0.05", Count: 3},

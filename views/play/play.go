@@ -1,4 +1,4 @@
-// Package play draws the playground.
+// Package play renders the playground.
 package play
 
 import (
@@ -22,61 +22,61 @@ type PlayView struct {
 	Model, Preset   string
 	M, K, D         int              // slots, codes of each, dimension
 	Continuous      bool             // codes stand for real numbers
-	Text            func(int) string // how a code is written
+	Text            func(int) string // formats a code
 	H, W, C         int              // of images
-	About           string           // where the checkpoint comes from, in full
-	Origin          string           // the same in a few words
-	Weights         string           // address of what a browser computes the model with; empty where the server decodes
-	Frozen          []PlayFact       // what a page without a server says of itself
+	About           string           // origin of the checkpoint, in full
+	Origin          string           // the same, abbreviated
+	Weights         string           // URL of the weights for decoding in the browser; empty if the server decodes
+	Frozen          []PlayFact       // facts that a standalone page lists about itself
 	Checkpoints     []PlayOption
-	Others          []PlayOption // checkpoints of the same dataset, to stand beside
+	Others          []PlayOption // checkpoints of the same dataset, for the side-by-side view
 	Steps           []int        // of the run's checkpoints
-	Dataset         *PlayDataset // nil where it cannot be opened
+	Dataset         *PlayDataset // nil if it cannot be opened
 	Problem         string
-	Nameable        bool // slots and codes can be renamed: there is a run to keep names beside
+	Nameable        bool // slots and codes can be renamed, because names are stored with a run
 
 	A, B          PlaySide
 	Codes, BCodes []int // of the rows as edited
-	Order         []int // in which the strip swaps slots
-	Slot          int   // whose entries the palette shows
-	Pair          []int // numbers of the images that the playground begins with; empty without a dataset
+	Order         []int // slots in the order in which the strip swaps them
+	Slot          int   // slot shown in the palette
+	Pair          []int // indices of the initial images A and B; empty without a dataset
 	Query         string
 	Image         string // of row A
 
 	Slots   []PlaySlot
-	Groups  []PlayGroup // slots of the same factor; all slots, whether they have a factor or not
+	Groups  []PlayGroup // slots by factor; every slot is in one group, even without a factor
 	Counted PlayCounted
 	Swaps   []PlayCell // A with each slot of B
 	Strip   []PlayCell // from A to B, m+1
 	Palette []PlayEntry
 }
 
-// PlayOption is one checkpoint on offer.
+// PlayOption is a checkpoint in a select box.
 type PlayOption struct {
 	Value, Text string
 	Chosen      bool
 }
 
-// PlayDataset is where A and B come from.
+// PlayDataset is the dataset of images A and B.
 type PlayDataset struct {
 	Name    string       `json:"name"`
 	Title   string       `json:"title"`
 	Len     int          `json:"len"`
 	Factors []PlayFactor `json:"factors"`
 
-	Complete bool `json:"complete"` // every combination of values occurs, so swaps have true pictures
+	Complete bool `json:"complete"` // every combination of values occurs, so swaps have true images
 }
 
-// PlayFactor is a factor with the names of its values.
+// PlayFactor is a factor and the names of its values.
 type PlayFactor struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values"`
 }
 
-// PlaySide is the image that a row started from.
+// PlaySide is the source image of a row.
 type PlaySide struct {
 	Name           string  `json:"name"`  // "A" or "B"
-	Index          int     `json:"index"` // in the dataset; −1 where only codes are known
+	Index          int     `json:"index"` // in the dataset; −1 if only codes are known
 	Classes        []int   `json:"classes"`
 	Codes          []int   `json:"codes"`
 	PSNR           float64 `json:"psnr"` // dB of the reconstruction
@@ -84,73 +84,73 @@ type PlaySide struct {
 	Reconstruction string  `json:"reconstruction"`
 }
 
-// PlaySlot is the heading of a column.
+// PlaySlot is a column heading.
 type PlaySlot struct {
 	Index  int                 `json:"index"`
 	Known  bool                `json:"known"`  // whether codes have been counted
-	Name   string              `json:"name"`   // "shape", "shape + wall hue", "mixed", "unused"; empty where the dataset has no factors
-	Called string              `json:"called"` // by a person; empty where nobody gave a name
-	Pins   []int               `json:"pins"`   // codes that a person pinned
+	Name   string              `json:"name"`   // "shape", "shape + wall hue", "mixed", "unused"; empty if the dataset has no factors
+	Called string              `json:"called"` // user-chosen name; empty if none
+	Pins   []int               `json:"pins"`   // codes that the user pinned
 	Used   int                 `json:"used"`   // codes that the slot takes
-	Shares []views.FactorShare `json:"shares"` // a bar per factor; empty where the dataset has none
-	First  int                 `json:"first"`  // factor that the slot tells most of; −1 where it tells of none
-	Codes  []PlayCode          `json:"codes"`  // what its codes stand for; those that are not here have no name
+	Shares []views.FactorShare `json:"shares"` // one bar per factor; empty if the dataset has none
+	First  int                 `json:"first"`  // factor with the highest NMI; −1 if none
+	Codes  []PlayCode          `json:"codes"`  // named codes only
 }
 
-// PlayCode is what a code of a slot stands for.
+// PlayCode is the meaning of a slot's code.
 type PlayCode struct {
 	Code int      `json:"code"`
-	Name string   `json:"name"`           // "0.6", "cube/cylinder", or what a person called it
-	Told string   `json:"told,omitempty"` // the name by factor value, where a person gave another
-	Hues []string `json:"hues,omitempty"` // CSS colours, where the slot's factor is a hue
-	// Classes are the values of the slot's first factor that the code goes with, the most frequent first.
+	Name string   `json:"name"`           // "0.6", "cube/cylinder", or a user-chosen name
+	Told string   `json:"told,omitempty"` // the name by factor value, if the user chose another
+	Hues []string `json:"hues,omitempty"` // CSS colours, if the slot's factor is a hue
+	// Classes are the values of the slot's first factor that occur with the code, most frequent first.
 	Classes []int   `json:"classes"`
-	Share   float64 `json:"share"` // of the code's images that have one of them
+	Share   float64 `json:"share"` // fraction of the code's images that have one of Classes
 }
 
-// PlayGroup is the slots of one factor, which stand under one heading and are swapped together.
+// PlayGroup is the slots of one factor, shown under one heading and swapped together.
 type PlayGroup struct {
 	Index  int                 `json:"index"`
-	Factor int                 `json:"factor"` // −1 where the slots have none
-	Key    string              `json:"key"`    // the factor as the dataset writes it, by which the group is renamed; empty without one
-	Owned  bool                `json:"owned"`  // a slot is the factor's own
+	Factor int                 `json:"factor"` // −1 if the slots have none
+	Key    string              `json:"key"`    // the factor's name in the dataset, used to rename the group; empty if none
+	Owned  bool                `json:"owned"`  // a slot is owned by the factor
 	Name   string              `json:"name"`
-	Called string              `json:"called"` // by a person
+	Called string              `json:"called"` // user-chosen name
 	Slots  []int               `json:"slots"`
-	Shares []views.FactorShare `json:"shares"` // the largest of its slots, for each factor
-	Swap   PlayCell            `json:"-"`      // A with these slots of B
+	Shares []views.FactorShare `json:"shares"` // maximum over its slots, per factor
+	Swap   PlayCell            `json:"-"`      // A with these slots from B
 }
 
-// PlayCounted says on how many images labels and counts rest.
+// PlayCounted is the progress of counting codes, and the number of images behind labels and counts.
 type PlayCounted struct {
 	Ready   bool   `json:"ready"`
-	Early   bool   `json:"early"` // names rest on the first images only
+	Early   bool   `json:"early"` // names are based on the first images only
 	Done    int    `json:"done"`
 	Of      int    `json:"of"`
 	Problem string `json:"problem"`
 }
 
-// PlayCell is a picture of the swaps or of the strip, with where a click on it leads.
+// PlayCell is an image of the swaps or the strip, and its link targets.
 type PlayCell struct {
 	Slot           int // −1 for the strip's first
 	Codes          string
 	Image          string
 	Same           bool // both rows have the same code
 	Href, SlotHref string
-	Earlier, Later string // addresses at which the strip takes this slot one place sooner or later
+	Earlier, Later string // URLs that move this slot one place earlier or later in the strip
 }
 
-// PlayEntry is an entry of the palette.
+// PlayEntry is a code in the palette.
 type PlayEntry struct {
 	Code, Count     int
 	Text            string
 	Unseen, Current bool
 	Pinned          bool
-	Codes           string // of A with the code
+	Codes           string // A's codes with this one in the slot
 	Image, Href     string
 }
 
-// playData is what the page's modules start from.
+// playData is the initial state of the page's JavaScript modules.
 type playData struct {
 	Key     string       `json:"key"`
 	M       int          `json:"m"`
@@ -158,7 +158,7 @@ type playData struct {
 	H       int          `json:"h"`
 	W       int          `json:"w"`
 	C       int          `json:"c"`
-	Real    bool         `json:"real"` // codes stand for (c − (k−1)/2)/64
+	Real    bool         `json:"real"` // code c is the real number (c − (k−1)/2)/64
 	Dataset *PlayDataset `json:"dataset"`
 	A       PlaySide     `json:"a"`
 	B       PlaySide     `json:"b"`
@@ -176,17 +176,17 @@ type playData struct {
 	Pair    []int        `json:"pair"`
 }
 
-// PlayFact is a line about a frozen page.
+// PlayFact is one fact about a standalone page.
 type PlayFact struct{ Name, Text string }
 
 func (v PlayView) data() playData {
 	return playData{v.Key, v.M, v.K, v.H, v.W, v.C, v.Continuous, v.Dataset, v.A, v.B, v.Codes, v.BCodes, v.Order, v.Slot, v.Slots, v.Groups, v.Counted, v.Weights, v.Nameable, v.Preset, v.Step, v.Pair}
 }
 
-// api is the address of one of the checkpoint's downloads for this state.
+// api returns the URL of one of the checkpoint's downloads for this state.
 func (v PlayView) api(name string) string { return "/api/play/" + v.Key + "/" + name + "?" + v.Query }
 
-// code is what a code of slot i stands for; without a name where nothing is known.
+// code returns the meaning of code c of slot i, without a name if unknown.
 func (v PlayView) code(i, c int) PlayCode {
 	for _, known := range v.Slots[i].Codes {
 		if known.Code == c {
@@ -196,12 +196,12 @@ func (v PlayView) code(i, c int) PlayCode {
 	return PlayCode{Code: c}
 }
 
-// seen is what playCode writes of a code: names for those who do not see it begin with it, word for word.
+// seen returns the text that playCode renders for a code. Accessible names start with exactly this text.
 func (v PlayView) seen(i, c int) string {
 	return strings.TrimSpace(v.code(i, c).Name + " " + v.Text(c))
 }
 
-// columns are the slots in the order in which they stand, those of a group beside each other.
+// columns returns the slots in column order, those of a group next to each other.
 func (v PlayView) columns() (slots []int) {
 	for _, g := range v.Groups {
 		slots = append(slots, g.Slots...)
@@ -209,7 +209,7 @@ func (v PlayView) columns() (slots []int) {
 	return slots
 }
 
-// bars says in words what FactorBars draws.
+// bars describes FactorBars in words.
 func bars(shares []views.FactorShare) string {
 	parts := make([]string, len(shares))
 	for i, f := range shares {
@@ -218,19 +218,19 @@ func bars(shares []views.FactorShare) string {
 	return strings.Join(parts, ", ")
 }
 
-// title explains a group's heading.
+// title returns the tooltip of a group's heading.
 func (g PlayGroup) title() string {
 	text := "Drag the group onto A or B, or click it and then the row."
 	if len(g.Shares) > 0 {
-		text = "NMI with each factor, largest of the slots: " + bars(g.Shares) + ". " + text
+		text = "NMI with each factor (maximum over its slots): " + bars(g.Shares) + ". " + text
 	}
 	return text
 }
 
-// long says whether a group's name is written smaller over a single column: where it has more than 9 letters, as in grid.js.
+// long reports whether a group's name has more than 9 letters and so is set smaller over a single column, as in grid.js.
 func (g PlayGroup) long() bool { return utf8.RuneCountInString(groupName(g)) > 9 }
 
-// numbers names the slots of a group: "slot 3", "slots 1 and 2".
+// numbers lists the slots of a group: "slot 3", "slots 1 and 2".
 func (g PlayGroup) numbers() string {
 	parts := make([]string, len(g.Slots))
 	for n, i := range g.Slots {
@@ -242,20 +242,20 @@ func (g PlayGroup) numbers() string {
 	return "slots " + strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
 }
 
-// hue is which of the nine slot colours slot i carries.
+// hue returns the index of slot i's colour, one of nine.
 func hue(i int) string { return strconv.Itoa(i % 9) }
 
-// shown is what the page calls the slot: a person's name first.
+// shown returns the slot's displayed name: user-chosen, otherwise by factor.
 func (s PlaySlot) shown() string { return cmp.Or(s.Called, s.Name) }
 
-// title explains the heading.
+// title returns the tooltip of the heading; n is the number of images counted.
 func (s PlaySlot) title(n int) string {
 	if !s.Known {
-		return "Counting which factors this slot stands for."
+		return "Measuring which factors this slot encodes …"
 	}
-	text := fmt.Sprintf("Slot %d: %s. It takes %d codes on %d images.", s.Index, s.shown(), s.Used, n)
+	text := fmt.Sprintf("Slot %d: %s. Uses %d codes on %d images.", s.Index, s.shown(), s.Used, n)
 	if s.shown() == "" {
-		text = fmt.Sprintf("Slot %d takes %d codes on %d images.", s.Index, s.Used, n)
+		text = fmt.Sprintf("Slot %d uses %d codes on %d images.", s.Index, s.Used, n)
 	}
 	if len(s.Shares) > 0 {
 		text += " NMI with each factor: " + bars(s.Shares) + "."
@@ -263,10 +263,10 @@ func (s PlaySlot) title(n int) string {
 	return text
 }
 
-// beside says whether there is another checkpoint to show side by side.
+// beside reports whether there is another checkpoint to show side by side.
 func (v PlayView) beside() bool { return v.Dataset != nil && (len(v.Others) > 0 || len(v.Steps) > 1) }
 
-// factors is how many factors the dataset has; none where it cannot be opened.
+// factors returns the number of factors of the dataset; 0 if it cannot be opened.
 func (v PlayView) factors() int {
 	if v.Dataset == nil {
 		return 0
@@ -282,7 +282,7 @@ func joinCodes(codes []int) string {
 	return strings.Join(parts, ".")
 }
 
-// kept are the entries of the address that a form for one side leaves as they are.
+// kept returns the query parameters that a form for one side leaves unchanged.
 func (v PlayView) kept(side string) map[string]string {
 	out := map[string]string{}
 	if side == "a" {
@@ -301,7 +301,7 @@ func (v PlayView) kept(side string) map[string]string {
 
 func sortedNames(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// short keeps a count within its column: 940, 1.3k.
+// short abbreviates a count to fit its column: 940, 1.3k.
 func short(n int) string {
 	if n < 1000 {
 		return strconv.Itoa(n)

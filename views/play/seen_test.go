@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLabelsBeginWithWhatIsSeen: a code's accessible name begins with what its cell shows, before any script has run, whether the code stands
-// for a value or goes by its number.
+// TestLabelsBeginWithWhatIsSeen: before any script runs, a code's accessible name starts with the visible text of its cell, for named and
+// unnamed codes.
 func TestLabelsBeginWithWhatIsSeen(t *testing.T) {
 	v := PlayView{M: 2, K: 8, Text: strconv.Itoa, H: 64, W: 64, Groups: []PlayGroup{{Slots: []int{0, 1}}}, Swaps: make([]PlayCell, 2),
 		Slots: []PlaySlot{{Index: 0, Codes: []PlayCode{{Code: 3, Name: "0.6"}}}, {Index: 1}}}
@@ -23,7 +23,7 @@ func TestLabelsBeginWithWhatIsSeen(t *testing.T) {
 	for i, c := range cells {
 		seen := strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(c[2], " ")), " ")
 		if want := []string{"0.6 3", "5"}[i]; seen != want || !strings.HasPrefix(c[1], seen+": A, slot ") {
-			t.Errorf("cell %d shows %q, and is called %q", i, seen, c[1])
+			t.Errorf("cell %d shows %q, but its label is %q", i, seen, c[1])
 		}
 	}
 }
