@@ -95,9 +95,9 @@ func TestCommandLine(t *testing.T) {
 		{"train --run " + empty, 1, empty + " has no config.json: not a run folder, or an incomplete copy"},
 		{"train --run " + empty + " --steps 3", 2, "usage: --run takes configuration and name from the folder"},
 		{"train --run " + damaged.Dir(), 1, "reading checkpoint " + damaged.CheckpointPath(10) + ": its header claims 16 bytes where 12 follow: the file is truncated"},
-		{"train --data " + file, 1, "the data folder cannot be made or written: " + file + "/runs: not a directory"},
-		{"serve --data " + file, 1, "the data folder cannot be made or written: " + file + "/runs: not a directory"},
-		{"train --data /dev/full", 1, "the data folder cannot be made or written: /dev/full/runs: not a directory"},
+		{"train --data " + file, 1, "cannot create or write the data folder: " + file + "/runs: not a directory"},
+		{"serve --data " + file, 1, "cannot create or write the data folder: " + file + "/runs: not a directory"},
+		{"train --data /dev/full", 1, "cannot create or write the data folder: /dev/full/runs: not a directory"},
 		{"data sample shapes3d-synthetic --out " + at("no/where.png"), 1, "open " + at("no/where.png") + ": no such file or directory"},
 
 		{"serve --addr " + free + " --data " + s.dir, 1, fmt.Sprintf("data folder %s is in use by process %d", s.dir, s.cmd.Process.Pid)},

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	draftPrefix = ".new-" // of run folders on their way to a name
-	trashPrefix = ".old-" // of run folders on their way out
+	draftPrefix = ".new-" // prefix of new run folders before their final rename
+	trashPrefix = ".old-" // prefix of run folders being deleted
 )
 
-// replace gives the file name new content: all of it or none, whatever is killed meanwhile.
+// replace atomically replaces the content of the file name, even if the process is killed meanwhile.
 func (f *Folder) replace(name string, content []byte) error {
 	return f.replaceWith(name, func(w *os.File) error {
 		_, err := w.Write(content)
@@ -23,7 +23,7 @@ func (f *Folder) replace(name string, content []byte) error {
 	})
 }
 
-// replaceWith is replace for content that write produces.
+// replaceWith is replace with content produced by write.
 func (f *Folder) replaceWith(name string, write func(*os.File) error) error {
 	if err := whole.WriteIn(f.root, name, write); err != nil {
 		return fmt.Errorf("write %s: %w", f.path(name), bare(err))
@@ -31,19 +31,19 @@ func (f *Folder) replaceWith(name string, write func(*os.File) error) error {
 	return nil
 }
 
-// sweep removes temporary files of writers that were killed.
+// sweep removes temporary files left by killed writers.
 func (f *Folder) sweep() {
 	for _, dir := range []string{".", checkpointDir, sampleDir} {
-		_ = whole.Clean(f.root, dir) // what cannot be removed only takes room
+		_ = whole.Clean(f.root, dir) // files that cannot be removed only take space
 	}
 }
 
 func (f *Folder) entries(sub string) []fs.DirEntry {
-	list, _ := fs.ReadDir(f.root.FS(), sub) // a folder that cannot be read lists nothing; using it says why
+	list, _ := fs.ReadDir(f.root.FS(), sub) // an unreadable folder lists nothing; using it returns the error
 	return list
 }
 
-// syncDir makes a rename in dir last; file systems without directory sync do so by themselves.
+// syncDir makes a rename in dir durable; file systems without directory sync do so on their own.
 func syncDir(dir string) {
 	if d, err := os.Open(filepath.Clean(dir)); err == nil {
 		d.Sync()
@@ -51,7 +51,7 @@ func syncDir(dir string) {
 	}
 }
 
-// bare drops the operation and path that os adds, for callers whose own sentence names both.
+// bare strips the operation and path that os adds, for callers whose message names both.
 func bare(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -64,5 +64,5 @@ func bare(err error) error {
 	return err
 }
 
-// missing says whether err means that a file is not there.
+// missing reports whether err means that a file does not exist.
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

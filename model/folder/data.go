@@ -15,13 +15,13 @@ import (
 	"slotscope/model/whole"
 )
 
-// Data is a data folder: everything that Slotscope keeps lies under it, its runs in runs/.
+// Data is a data folder: it contains everything that Slotscope stores, with runs in runs/.
 type Data struct {
-	dir  string // absolute
+	dir  string // absolute path
 	runs *os.Root
 }
 
-// Root opens a data folder, making it where it is missing. Reading one that cannot be written is no error.
+// Root opens a data folder and creates it if missing. A read-only folder is not an error.
 func Root(dataDir string) (*Data, error) {
 	dir, err := filepath.Abs(dataDir)
 	if err != nil {
@@ -29,7 +29,7 @@ func Root(dataDir string) (*Data, error) {
 	}
 	runs := filepath.Join(dir, "runs")
 	if err := os.MkdirAll(runs, 0o755); err != nil {
-		return nil, fmt.Errorf("the data folder cannot be made or written: %s: %w", runs, bare(err))
+		return nil, fmt.Errorf("cannot create or write the data folder: %s: %w", runs, bare(err))
 	}
 	root, err := os.OpenRoot(runs)
 	if err != nil {
@@ -38,16 +38,16 @@ func Root(dataDir string) (*Data, error) {
 	return &Data{dir, root}, nil
 }
 
-// Close lets go of the data folder.
+// Close closes the data folder.
 func (d *Data) Close() error { return d.runs.Close() }
 
 // Dir is the data folder's absolute path.
 func (d *Data) Dir() string { return d.dir }
 
-// RunDir is where the run of that id lies or would lie; the id must be valid.
+// RunDir is the path of the run with the given valid id, whether it exists or not.
 func (d *Data) RunDir(id string) string { return filepath.Join(d.dir, "runs", id) }
 
-// Runs lists the names of folders under runs/, oldest id first. Some may not be runs, or not of a valid name: Open says.
+// Runs lists the names of folders under runs/, oldest id first. Some may not be runs or may have invalid names; Open checks that.
 func (d *Data) Runs() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(d.dir, "runs"))
 	if err != nil {
@@ -62,7 +62,7 @@ func (d *Data) Runs() ([]string, error) {
 	return names, nil
 }
 
-// Open opens a run by its id; model.ErrNotFound is in the error's chain where there is no such folder.
+// Open opens a run by its id. The error wraps model.ErrNotFound if there is no such folder.
 func (d *Data) Open(id string) (*Folder, error) {
 	root, err := d.open(id)
 	if err != nil {
@@ -73,14 +73,14 @@ func (d *Data) Open(id string) (*Folder, error) {
 
 func (d *Data) open(id string) (*os.Root, error) {
 	if !model.ValidID(id) {
-		return nil, fmt.Errorf("run %q: an id has 1 to 64 of a-z, 0-9, - and _, the first a letter or digit: %w", id, model.ErrNotFound)
+		return nil, fmt.Errorf("run %q: an id has 1 to 64 characters from a-z, 0-9, - and _, and starts with a letter or digit: %w", id, model.ErrNotFound)
 	}
 	root, err := d.runs.OpenRoot(id)
 	if missing(err) {
 		return nil, fmt.Errorf("there is no run %q: %w", id, model.ErrNotFound)
 	}
 	if info, linkErr := d.runs.Lstat(id); err != nil && linkErr == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return nil, Damaged(fmt.Sprintf("%s is a link that leads out of the data folder, so it is not a run; remove the link or replace it by the folder", d.RunDir(id)))
+		return nil, Damaged(fmt.Sprintf("%s is a link that leads out of the data folder and is ignored; remove the link or replace it with the folder", d.RunDir(id)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open run folder %s: %w", d.RunDir(id), bare(err))
@@ -88,39 +88,39 @@ func (d *Data) open(id string) (*os.Root, error) {
 	return root, nil
 }
 
-// Create makes the folder of a new run, with a status to begin with.
+// Create creates the folder of a new run with an initial status.
 func (d *Data) Create(cfg model.Config, name string, status model.Status) (*Folder, error) {
 	return d.CreateAs(model.NewID(time.Now()), cfg, name, status)
 }
 
-// CreateAs is Create under an id of the caller's, which must be valid and free.
+// CreateAs is Create with an id chosen by the caller, which must be valid and free.
 func (d *Data) CreateAs(id string, cfg model.Config, name string, status model.Status) (*Folder, error) {
 	if !model.ValidID(id) {
-		return nil, fmt.Errorf("%q cannot name a run", id)
+		return nil, fmt.Errorf("%q is not a valid run id", id)
 	}
 	return create(d.RunDir(id), cfg, name, &status)
 }
 
-// Remove deletes a run's folder for good. model.ErrConflict is in the error's chain while a process works on it.
+// Remove permanently deletes a run's folder. The error wraps model.ErrConflict while a process uses it.
 func (d *Data) Remove(id string) error {
 	root, err := d.open(id)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	f := &Folder{dir: d.RunDir(id), root: root} // its records may be damaged: it goes all the same
+	f := &Folder{dir: d.RunDir(id), root: root} // its records may be damaged, which must not prevent deletion
 	file, err := root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", f.path(lockFile), bare(err))
 	}
-	lock, err := flock(file, "run folder "+f.dir) // without a word in it: what makes room must go on a full disk
+	lock, err := flock(file, "run folder "+f.dir) // writes nothing, because deletion must work on a full disk
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
 	trash := trashPrefix + id
 	d.runs.RemoveAll(trash)
-	if err := d.runs.Rename(id, trash); err != nil { // gone at once, even if killed half-way through
+	if err := d.runs.Rename(id, trash); err != nil { // disappears atomically, even if the process is killed during deletion
 		return fmt.Errorf("delete run folder %s: %w", d.RunDir(id), bare(err))
 	}
 	if err := d.runs.RemoveAll(trash); err != nil {
@@ -129,7 +129,7 @@ func (d *Data) Remove(id string) error {
 	return nil
 }
 
-// Sweep removes what killed processes left behind: temporary files, folders half deleted, and folders half made an hour ago.
+// Sweep removes what killed processes left behind: temporary files, partly deleted folders, and incomplete folders older than an hour.
 func (d *Data) Sweep() error {
 	entries, err := os.ReadDir(filepath.Join(d.dir, "runs"))
 	if err != nil {
@@ -152,21 +152,21 @@ func (d *Data) Sweep() error {
 	return errors.Join(errs...)
 }
 
-// Adopt makes a run's folder of files from elsewhere, those that take accepts by their path: all of them or none. model.ErrConflict is
-// in the error's chain where the folder exists.
+// Adopt atomically creates a run's folder from external files whose paths take accepts. The error wraps model.ErrConflict if the folder
+// exists.
 func (d *Data) Adopt(id string, files fs.FS, take func(name string) bool) error {
 	if !model.ValidID(id) {
-		return fmt.Errorf("%q cannot name a run", id)
+		return fmt.Errorf("%q is not a valid run id", id)
 	}
 	dir := d.RunDir(id)
 	if _, err := d.runs.Lstat(id); err == nil {
-		return fmt.Errorf("run folder %s exists already: %w", dir, model.ErrConflict)
+		return fmt.Errorf("run folder %s already exists: %w", dir, model.ErrConflict)
 	}
 	draft, err := os.MkdirTemp(filepath.Dir(dir), draftPrefix+id+"-")
 	if err != nil {
 		return fmt.Errorf("create run folder %s: %w", dir, bare(err))
 	}
-	defer os.RemoveAll(draft) // does nothing once it has its name
+	defer os.RemoveAll(draft) // no effect after the rename
 	if err := copyFiles(draft, files, take); err != nil {
 		return fmt.Errorf("create run folder %s: %w", dir, bare(err))
 	}
@@ -177,7 +177,7 @@ func (d *Data) Adopt(id string, files fs.FS, take func(name string) bool) error 
 	f.Close()
 	if err := host.RenameFolder(draft, dir); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("run folder %s exists already: %w", dir, model.ErrConflict)
+			return fmt.Errorf("run folder %s already exists: %w", dir, model.ErrConflict)
 		}
 		return fmt.Errorf("create run folder %s: %w", dir, bare(err))
 	}
@@ -185,7 +185,7 @@ func (d *Data) Adopt(id string, files fs.FS, take func(name string) bool) error 
 	return nil
 }
 
-// copyFiles writes regular files and folders below dir and syncs them.
+// copyFiles copies regular files and folders into dir and syncs them.
 func copyFiles(dir string, files fs.FS, take func(name string) bool) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

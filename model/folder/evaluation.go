@@ -8,8 +8,8 @@ import (
 
 const evaluationFile = "evaluation.json"
 
-// Evaluation is where measuring the run stands by its own account; whether a process really does it, Evaluator says. The zero
-// Evaluation where nobody has asked. Scores without an account, of `slotscope eval --out` or of an earlier version, are a finished one.
+// Evaluation is the recorded state of the run's evaluation; Evaluator reports whether a process is running it. It is the zero Evaluation
+// if none was requested. Scores without a record, from `slotscope eval --out` or an earlier version, count as a finished evaluation.
 func (f *Folder) Evaluation() (model.Evaluation, error) {
 	var e model.Evaluation
 	err := f.readJSON(evaluationFile, &e)
@@ -26,10 +26,10 @@ func (f *Folder) Evaluation() (model.Evaluation, error) {
 	return model.Evaluation{}, nil
 }
 
-// SetEvaluation replaces the account. Only the holder of LockEvaluation may.
+// SetEvaluation replaces the record. Only the holder of LockEvaluation may call it.
 func (f *Folder) SetEvaluation(e model.Evaluation) error { return f.writeJSON(evaluationFile, e) }
 
-// QueueEvaluation replaces the account where no process measures the run; else model.ErrConflict is in the error's chain.
+// QueueEvaluation replaces the record if no process is evaluating the run; otherwise the error wraps model.ErrConflict.
 func (f *Folder) QueueEvaluation(e model.Evaluation) error {
 	lock, err := f.LockEvaluation()
 	if err != nil {
@@ -39,5 +39,5 @@ func (f *Folder) QueueEvaluation(e model.Evaluation) error {
 	return f.SetEvaluation(e)
 }
 
-// SignalEvaluation is Signal for the process that measures the run.
+// SignalEvaluation is Signal for the process that evaluates the run.
 func (f *Folder) SignalEvaluation(sig os.Signal) error { return f.signal(evalLock, sig) }

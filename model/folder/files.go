@@ -17,17 +17,17 @@ const (
 	sampleForm     = "step-%09d.png"
 )
 
-// CheckpointPath is where the model's tensors at a step are.
+// CheckpointPath is the path of the model's tensors at a step.
 func (f *Folder) CheckpointPath(step int) string {
 	return f.path(filepath.Join(checkpointDir, fmt.Sprintf(checkpointForm, step)))
 }
 
-// OptimizerPath is where the optimizer's tensors at a step are.
+// OptimizerPath is the path of the optimizer's tensors at a step.
 func (f *Folder) OptimizerPath(step int) string {
 	return f.path(filepath.Join(checkpointDir, fmt.Sprintf(optimizerForm, step)))
 }
 
-// SamplePath is where the reconstructions at a step are: originals above reconstructions.
+// SamplePath is the path of the reconstructions at a step: originals above reconstructions.
 func (f *Folder) SamplePath(step int) string {
 	return f.path(filepath.Join(sampleDir, fmt.Sprintf(sampleForm, step)))
 }
@@ -38,7 +38,7 @@ func (f *Folder) Checkpoints() []int { return f.steps(checkpointDir, checkpointF
 // Samples lists the steps that have reconstructions, ascending.
 func (f *Folder) Samples() []int { return f.steps(sampleDir, sampleForm) }
 
-// Latest is the newest step that has both model and optimizer, so that training can go on from there; 0 where none has.
+// Latest is the newest step with both model and optimizer tensors, from which training can resume; 0 if there is none.
 func (f *Folder) Latest() int {
 	optimizers := f.steps(checkpointDir, optimizerForm)
 	for _, step := range slices.Backward(f.Checkpoints()) {
@@ -49,14 +49,14 @@ func (f *Folder) Latest() int {
 	return 0
 }
 
-// Best is the step of the best checkpoint; model.ErrNotFound is in the error's chain where the run keeps none.
+// Best is the step of the best checkpoint. The error wraps model.ErrNotFound if the run has none.
 func (f *Folder) Best() (int, error) {
 	status, err := f.Status()
 	if err != nil {
 		return 0, err
 	}
 	if _, err := f.Checkpoint(status.Best); status.Best == 0 || err != nil {
-		return 0, fmt.Errorf("run %s has no best checkpoint; best_by chooses one while a run trains: %w", f.ID(), model.ErrNotFound)
+		return 0, fmt.Errorf("run %s has no best checkpoint; set best_by to keep one during training: %w", f.ID(), model.ErrNotFound)
 	}
 	return status.Best, nil
 }
@@ -72,7 +72,7 @@ func (f *Folder) WriteSample(step int, png []byte) error {
 	return samples.replace(fmt.Sprintf(sampleForm, step), png)
 }
 
-// steps lists the steps of regular files whose names have a form; links are not followed.
+// steps lists the steps of regular files whose names match a pattern; it does not follow links.
 func (f *Folder) steps(sub, form string) []int {
 	var steps []int
 	for _, e := range f.entries(sub) {
@@ -86,7 +86,7 @@ func (f *Folder) steps(sub, form string) []int {
 	return steps
 }
 
-// LogPath is where the process's output goes.
+// LogPath is the path of the process's output.
 func (f *Folder) LogPath() string { return f.path(logFile) }
 
 // OpenLog opens log.txt for appending.
@@ -98,7 +98,7 @@ func (f *Folder) OpenLog() (*os.File, error) {
 	return file, nil
 }
 
-// Log is the end of log.txt: at most that many lines and a megabyte; empty where there is none.
+// Log returns the end of log.txt, at most the given number of lines and one megabyte; empty if there is no file.
 func (f *Folder) Log(lines int) (string, error) {
 	file, err := f.root.Open(logFile)
 	if missing(err) {
@@ -128,7 +128,7 @@ func lastLines(text string, lines int) string {
 	return strings.Join(all[max(0, len(all)-max(0, lines)):], "")
 }
 
-// regular answers a path only for a file that is one, and lies in the folder.
+// regular returns the path if it is a regular file inside the folder.
 func (f *Folder) regular(path, what string) (string, error) {
 	name, err := filepath.Rel(f.dir, path)
 	if err != nil {
@@ -144,17 +144,17 @@ func (f *Folder) regular(path, what string) (string, error) {
 	return path, nil
 }
 
-// Checkpoint is CheckpointPath for a file that exists; model.ErrNotFound is in the error's chain otherwise.
+// Checkpoint is CheckpointPath for an existing file; otherwise the error wraps model.ErrNotFound.
 func (f *Folder) Checkpoint(step int) (string, error) {
 	return f.regular(f.CheckpointPath(step), fmt.Sprintf("checkpoint of step %d", step))
 }
 
-// Sample is SamplePath for a file that exists; model.ErrNotFound is in the error's chain otherwise.
+// Sample is SamplePath for an existing file; otherwise the error wraps model.ErrNotFound.
 func (f *Folder) Sample(step int) (string, error) {
 	return f.regular(f.SamplePath(step), fmt.Sprintf("reconstructions of step %d", step))
 }
 
-// Stamp changes whenever a record or the points do; it costs no reading.
+// Stamp changes whenever a record or the points change; it reads no file contents.
 func (f *Folder) Stamp() string {
 	var b strings.Builder
 	for _, name := range []string{configFile, metaFile, stateFile, pointsFile, evaluationFile, scoresFile} {

@@ -1,9 +1,9 @@
-// Package folder keeps a run on disk: what it was asked (config.json), what it is called (run.json), where it stands
-// (state.json), what it measured (points.jsonl), checkpoints/, samples/, log.txt, and the lock that says whether a process
-// works on it. Whoever holds the lock writes state.json and points.jsonl; everybody may read at any moment.
+// Package folder stores a run on disk: its configuration (config.json), name (run.json), status (state.json), measurements (points.jsonl),
+// checkpoints/, samples/, log.txt, and the lock of the process that works on it. Only the holder of the lock writes state.json and
+// points.jsonl; anyone may read at any time.
 //
-// Records are replaced whole: written under a temporary name, synced, renamed. Files are reached through os.Root, so no
-// name and no link leads out of the folder.
+// Records are replaced atomically: written to a temporary file, synced, renamed. Files are accessed through os.Root, so that no name and
+// no link leads out of the folder.
 package folder
 
 import (
@@ -22,7 +22,7 @@ import (
 	"slotscope/model/host"
 )
 
-// AttemptVariable names the environment variable that tells a process which one of its run it is to be, the first 1.
+// AttemptVariable is the environment variable with the number of a process among those of its run, starting at 1.
 const AttemptVariable = "SLOTSCOPE_ATTEMPT"
 
 const (
@@ -38,21 +38,21 @@ const (
 	sampleDir     = "samples"
 )
 
-// Folder is an opened run folder. Its methods, SetConfig apart, may be called from several goroutines.
+// Folder is an open run folder. Its methods except SetConfig are safe for concurrent use.
 type Folder struct {
-	dir  string // absolute
+	dir  string // absolute path
 	root *os.Root
 	cfg  model.Config
 }
 
-// Damaged says of a run folder, or of a record in one, what is wrong with it: a sentence that names it.
+// Damaged describes what is wrong with a run folder or one of its records, in a sentence that names it.
 type Damaged string
 
 func (d Damaged) Error() string { return string(d) }
 
-// Meta is how people know a run; its owner may edit it at any time.
+// Meta is the name and notes of a run, which its owner may edit at any time.
 type Meta struct {
-	ID      string    `json:"id"` // as created; the folder's present name decides where the two differ
+	ID      string    `json:"id"` // as created; the folder's current name takes precedence
 	Name    string    `json:"name"`
 	Notes   string    `json:"notes"`
 	Created time.Time `json:"created"`
@@ -62,8 +62,8 @@ type Meta struct {
 	Archived bool       `json:"archived,omitempty"`
 }
 
-// Create makes dir, which must be absent or empty, a run's folder. It appears whole or not at all, with no state yet;
-// an empty name becomes model, preset and seed.
+// Create makes dir, which must be absent or empty, the folder of a new run. The folder is created atomically and has no status yet.
+// An empty name becomes model, preset and seed.
 func Create(dir string, cfg model.Config, name string) (*Folder, error) {
 	return create(dir, cfg, name, nil)
 }
@@ -84,14 +84,14 @@ func create(dir string, cfg model.Config, name string, status *model.Status) (*F
 	if err != nil {
 		return nil, fmt.Errorf("create run folder %s: %w", dir, bare(err))
 	}
-	defer os.RemoveAll(draft) // does nothing once it has its name
+	defer os.RemoveAll(draft) // no effect after the rename
 	meta := Meta{ID: id, Name: name, Created: time.Now().UTC().Truncate(time.Millisecond)}
 	if err := fill(draft, cfg, meta, status); err != nil {
 		return nil, fmt.Errorf("create run folder %s: %w", dir, err)
 	}
 	if err := host.RenameFolder(draft, dir); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("run folder %s already holds files: %w", dir, model.ErrConflict)
+			return nil, fmt.Errorf("run folder %s already contains files: %w", dir, model.ErrConflict)
 		}
 		return nil, fmt.Errorf("create run folder %s: %w", dir, bare(err))
 	}
@@ -99,7 +99,7 @@ func create(dir string, cfg model.Config, name string, status *model.Status) (*F
 	return Open(dir)
 }
 
-// fill writes what a new run folder holds.
+// fill writes the content of a new run folder.
 func fill(dir string, cfg model.Config, meta Meta, status *model.Status) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -127,8 +127,8 @@ func fill(dir string, cfg model.Config, meta Meta, status *model.Status) error {
 	return f.SetStatus(*status)
 }
 
-// Open reads the configuration of the run in dir. The error is a sentence that names the file at fault; model.ErrNotFound
-// is in its chain where dir does not exist, Damaged where the configuration is missing or cannot be read.
+// Open reads the configuration of the run in dir. The error names the file at fault; it wraps model.ErrNotFound if dir does not exist, and
+// Damaged if the configuration is missing or unreadable.
 func Open(dir string) (*Folder, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -157,20 +157,20 @@ func opened(dir string, root *os.Root) (*Folder, error) {
 	return f, nil
 }
 
-// Close lets go of the folder; locks and appenders taken from it live on.
+// Close closes the folder; its locks and appenders remain valid.
 func (f *Folder) Close() error { return f.root.Close() }
 
 // Dir is the folder's absolute path.
 func (f *Folder) Dir() string { return f.dir }
 
-// ID names the run: the folder's own name.
+// ID is the run's id: the name of its folder.
 func (f *Folder) ID() string { return filepath.Base(f.dir) }
 
-// Config is what the run was asked to do.
+// Config is the configuration of the run.
 func (f *Folder) Config() model.Config { return f.cfg }
 
-// SetConfig replaces what the run was asked to do, for a resume with more steps. Only the holder of the lock, or the
-// server while the run is queued, may.
+// SetConfig replaces the configuration, to resume with more steps. Only the holder of the lock may call it, or the server while the run
+// is queued.
 func (f *Folder) SetConfig(cfg model.Config) error {
 	if err := f.writeJSON(configFile, cfg); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (f *Folder) SetConfig(cfg model.Config) error {
 	return nil
 }
 
-// Meta is how the run is called; a folder without run.json takes its own name and the age of its configuration.
+// Meta returns the name and notes of the run; without run.json, they are derived from the folder's name and the configuration's age.
 func (f *Folder) Meta() (Meta, error) {
 	var m Meta
 	err := f.readJSON(metaFile, &m)
@@ -197,7 +197,7 @@ func (f *Folder) Meta() (Meta, error) {
 	return m, err
 }
 
-// SetMeta replaces name and notes; where Created is zero it stays as it was.
+// SetMeta replaces name and notes; a zero Created keeps the stored value.
 func (f *Folder) SetMeta(m Meta) error {
 	if m.Created.IsZero() {
 		old, _ := f.Meta()
@@ -207,8 +207,8 @@ func (f *Folder) SetMeta(m Meta) error {
 	return f.writeJSON(metaFile, m)
 }
 
-// Status is where the run stands by its own account; whether a process really works on it, Locked says. Before the first
-// SetStatus it is the zero Status.
+// Status is the recorded status of the run; Locked reports whether a process is working on it. Before the first SetStatus it is the zero
+// Status.
 func (f *Folder) Status() (model.Status, error) {
 	var s model.Status
 	err := f.readJSON(stateFile, &s)
@@ -218,22 +218,21 @@ func (f *Folder) Status() (model.Status, error) {
 	case err != nil:
 		return s, err
 	case s.State != "" && !s.State.Live() && !s.State.Ended() && s.State != model.Queued:
-		return s, f.damaged(stateFile, fmt.Errorf("%q is not a state of a run", s.State))
+		return s, f.damaged(stateFile, fmt.Errorf("%q is not a run state", s.State))
 	case min(s.Step, s.Checkpoint, s.Resumed, s.Attempt) < 0:
 		return s, f.damaged(stateFile, errors.New("a count is negative"))
 	}
 	return s, nil
 }
 
-// SetStatus replaces the run's account of itself and stamps Updated. Only the holder of the lock may, or the server for a
-// run that is queued.
+// SetStatus replaces the status and sets Updated. Only the holder of the lock may call it, or the server for a queued run.
 func (f *Folder) SetStatus(s model.Status) error {
 	s.Updated = time.Now().UTC().Truncate(time.Millisecond)
 	s.ImagesPerSecond, s.SecondsLeft = finite(s.ImagesPerSecond), finite(s.SecondsLeft)
 	return f.writeJSON(stateFile, s)
 }
 
-// finite turns what JSON cannot say into 0, which stands for unknown.
+// finite replaces values that JSON cannot represent with 0, which means unknown.
 func finite(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0
@@ -241,8 +240,7 @@ func finite(v float64) float64 {
 	return v
 }
 
-// Run gathers configuration, name and status. Where run.json is damaged, the run comes back under the folder's name
-// together with the error.
+// Run combines configuration, name and status. If run.json is damaged, it returns the run with the folder's name, and the error.
 func (f *Folder) Run() (model.Run, error) {
 	status, err := f.Status()
 	if err != nil {
@@ -252,8 +250,8 @@ func (f *Folder) Run() (model.Run, error) {
 	return model.Run{ID: m.ID, Name: m.Name, Notes: m.Notes, Created: m.Created, Tags: m.Tags, Star: m.Star, Archived: m.Archived, Config: f.cfg, Status: status}, err
 }
 
-// Standing is how a run stands, as far as the folder alone can tell it: one that says that it is live although no process works on it
-// is interrupted. One whose run.json is damaged has the folder's name.
+// Standing is the run's state as far as the folder alone can tell: a run recorded as live without a process is interrupted. If run.json is
+// damaged, the run has the folder's name.
 func (f *Folder) Standing() (model.Run, error) {
 	run, err := f.Run()
 	if run.ID == "" {
@@ -265,7 +263,7 @@ func (f *Folder) Standing() (model.Run, error) {
 	return run, nil
 }
 
-// Age is how long ago the configuration was written.
+// Age is the time since the configuration was written.
 func (f *Folder) Age() time.Duration {
 	info, err := f.root.Stat(configFile)
 	if err != nil {
@@ -274,8 +272,7 @@ func (f *Folder) Age() time.Duration {
 	return time.Since(info.ModTime())
 }
 
-// readJSON reads one record; fields that this version does not know are an error, for they would be ignored. Damaged is in the chain
-// of the error of one that is not what it should be.
+// readJSON reads one record. Unknown fields are an error, because they would be ignored. The error of an invalid record wraps Damaged.
 func (f *Folder) readJSON(name string, v any) error {
 	b, err := f.root.ReadFile(name)
 	if errors.Is(err, syscall.EISDIR) {
@@ -291,7 +288,7 @@ func (f *Folder) readJSON(name string, v any) error {
 }
 
 func (f *Folder) damaged(name string, why error) error {
-	return Damaged(fmt.Sprintf("%s is damaged or of another version: %v", f.path(name), why))
+	return Damaged(fmt.Sprintf("%s is damaged or from another version: %v", f.path(name), why))
 }
 
 func (f *Folder) writeJSON(name string, v any) error {

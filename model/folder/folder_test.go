@@ -21,7 +21,7 @@ import (
 	"slotscope/model"
 )
 
-// TestMain lets the test binary play another process: one that holds a lock, one that lives on a full disk.
+// TestMain lets the test binary act as another process: one that holds a lock, or one on a full disk.
 func TestMain(m *testing.M) {
 	switch os.Getenv("FOLDER_TEST_ROLE") {
 	case "hold":
@@ -85,7 +85,7 @@ func TestCreatedRunReadsBack(t *testing.T) {
 		t.Error(diff)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(f.Dir()), ".*")); left != nil {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("left over: %v", left)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestStatusReadsBack(t *testing.T) {
 	if time.Since(got.Updated) > time.Minute {
 		t.Errorf("updated %v", got.Updated)
 	}
-	got.Updated, want.SecondsLeft = time.Time{}, 0 // JSON has no infinity: unknown
+	got.Updated, want.SecondsLeft = time.Time{}, 0 // JSON has no infinity, so it becomes unknown
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -145,7 +145,7 @@ func TestBrokenFoldersGetASentence(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		spoil func(dir string) error
-		want  string // in the sentence
+		want  string // in the message
 		is    error
 	}{
 		{"absent", os.RemoveAll, "there is no run folder", model.ErrNotFound},
@@ -154,17 +154,17 @@ func TestBrokenFoldersGetASentence(t *testing.T) {
 		{"unknown field", func(d string) error {
 			return os.WriteFile(filepath.Join(d, "config.json"), []byte(`{"modell":"hrr"}`), 0o644)
 		}, `unknown field "modell"`, nil},
-		{"a state that is a list", func(d string) error { return os.WriteFile(filepath.Join(d, "state.json"), []byte("[1"), 0o644) }, "state.json is damaged", nil},
-		{"a state of no run", func(d string) error {
+		{"state is a list", func(d string) error { return os.WriteFile(filepath.Join(d, "state.json"), []byte("[1"), 0o644) }, "state.json is damaged", nil},
+		{"unknown state", func(d string) error {
 			return os.WriteFile(filepath.Join(d, "state.json"), []byte(`{"state":"dancing"}`), 0o644)
-		}, `"dancing" is not a state`, nil},
-		{"steps below 0", func(d string) error {
+		}, `"dancing" is not a run state`, nil},
+		{"negative steps", func(d string) error {
 			return os.WriteFile(filepath.Join(d, "state.json"), []byte(`{"state":"finished","step":-7}`), 0o644)
 		}, "a count is negative", nil},
-		{"a state that is a folder", func(d string) error { return os.Mkdir(filepath.Join(d, "state.json"), 0o755) }, "state.json is damaged or of another version: it is a folder", nil},
-		{"a config of null", func(d string) error { return os.WriteFile(filepath.Join(d, "config.json"), []byte("null"), 0o644) }, "it is null", nil},
+		{"state is a folder", func(d string) error { return os.Mkdir(filepath.Join(d, "state.json"), 0o755) }, "state.json is damaged or from another version: it is a folder", nil},
+		{"config is null", func(d string) error { return os.WriteFile(filepath.Join(d, "config.json"), []byte("null"), 0o644) }, "it is null", nil},
 		{"a file", func(d string) error { os.RemoveAll(d); return os.WriteFile(d, nil, 0o644) }, "not a directory", nil},
-		{"a config that leads out", func(d string) error {
+		{"config is a link outside", func(d string) error {
 			out := filepath.Join(filepath.Dir(d), "out.json")
 			os.Rename(filepath.Join(d, "config.json"), out)
 			return os.Symlink(out, filepath.Join(d, "config.json"))
@@ -181,10 +181,10 @@ func TestBrokenFoldersGetASentence(t *testing.T) {
 				_, err = f.Run()
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), dir) {
-				t.Errorf("said %v, not %q with the path", err, c.want)
+				t.Errorf("got %v, want %q with the path", err, c.want)
 			}
 			if c.is != nil && !errors.Is(err, c.is) {
-				t.Errorf("%v is no %v", err, c.is)
+				t.Errorf("%v does not wrap %v", err, c.is)
 			}
 		})
 	}
@@ -202,7 +202,7 @@ func TestDamagedNameKeepsTheRun(t *testing.T) {
 func TestCreateRefusesFilledFolder(t *testing.T) {
 	f := newFolder(t)
 	if _, err := Create(f.Dir(), config(t), ""); !errors.Is(err, model.ErrConflict) {
-		t.Errorf("a second Create: %v", err)
+		t.Errorf("second Create: %v", err)
 	}
 	empty := t.TempDir()
 	g, err := Create(empty, config(t), "")
@@ -241,7 +241,7 @@ func TestNothingUserNamedLeavesTheDataFolder(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(outside.Dir(), "config.json")); err != nil {
 		t.Error(err)
 	}
-	// A link among the samples is not served either.
+	// A link among the samples is not served.
 	f, err := d.Create(config(t), "", model.Status{State: model.Queued})
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestNothingUserNamedLeavesTheDataFolder(t *testing.T) {
 	defer f.Close()
 	os.Symlink("/etc/passwd", f.SamplePath(10))
 	if _, err := f.Sample(10); !errors.Is(err, model.ErrNotFound) || len(f.Samples()) != 0 {
-		t.Errorf("a link as sample: %v, listed %v", err, f.Samples())
+		t.Errorf("link as sample: %v, listed %v", err, f.Samples())
 	}
 }
 
@@ -279,7 +279,7 @@ func TestDataFolderListsAndRemoves(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "runs", ".old-x")); !os.IsNotExist(err) {
-		t.Error("half a deletion was not finished")
+		t.Error("an interrupted deletion was not completed")
 	}
 	lock, err := f.Lock()
 	if err != nil {
@@ -336,7 +336,7 @@ func TestTornLastLine(t *testing.T) {
 	write(t, f, 1, 2)
 	path := filepath.Join(f.Dir(), "points.jsonl")
 	whole, _ := os.ReadFile(path)
-	for cut := len(whole) - 1; cut > 0; cut -= 3 { // within the header, the first point, the second
+	for cut := len(whole) - 1; cut > 0; cut -= 3 { // inside the header, the first point and the second
 		os.WriteFile(path, whole[:cut], 0o644)
 		lines := bytes.Count(whole[:cut], []byte("\n"))
 		got, offset, err := f.Tail(0)
@@ -345,7 +345,7 @@ func TestTornLastLine(t *testing.T) {
 		}
 	}
 	os.WriteFile(path, whole[:len(whole)-9], 0o644)
-	write(t, f, 5) // reopening cuts what is torn
+	write(t, f, 5) // reopening removes the incomplete line
 	if got, _, err := f.Tail(0); err != nil || !slices.Equal(steps(got), []int{1, 5}) {
 		t.Errorf("%v, %v", steps(got), err)
 	}
@@ -399,7 +399,7 @@ func TestTruncatePoints(t *testing.T) {
 		{[]int{1, 2, 3, 4}, 2, []int{1, 2}},
 		{[]int{1, 2, 3, 4}, 0, nil},
 		{[]int{1, 2}, 9, []int{1, 2}},
-		{[]int{1, 2, 2, 3, 1}, 9, []int{1, 2, 3}}, // a step never stands twice
+		{[]int{1, 2, 2, 3, 1}, 9, []int{1, 2, 3}}, // no step is repeated
 		{nil, 3, nil},
 	} {
 		f := newFolder(t)
@@ -435,7 +435,7 @@ func TestFollowSeesRewrites(t *testing.T) {
 	write(t, f, 4, 5)
 	at = follow(at, nil, true)
 	at = follow(at, []int{1, 2, 4, 5}, false)
-	if err := f.TruncatePoints(5); err != nil { // drops nothing: the same content in a new file
+	if err := f.TruncatePoints(5); err != nil { // drops nothing, but writes a new file with the same content
 		t.Fatal(err)
 	}
 	at = follow(at, nil, false)
@@ -534,7 +534,7 @@ func TestLogEnds(t *testing.T) {
 	}
 }
 
-// hold takes the lock, says so, and waits to be killed.
+// hold takes the lock, reports it, and waits to be killed.
 func hold(dir string) {
 	f, err := Open(dir)
 	if err == nil {
@@ -562,7 +562,7 @@ func TestLockSaysWhoHoldsIt(t *testing.T) {
 		t.Fatal("locked from the start")
 	}
 	if err := f.Signal(syscall.SIGTERM); !errors.Is(err, model.ErrConflict) {
-		t.Errorf("signal to nobody: %v", err)
+		t.Errorf("signal without a holder: %v", err)
 	}
 	cmd := helper(t, "hold", f.Dir())
 	out, _ := cmd.StdoutPipe()
@@ -583,14 +583,14 @@ func TestLockSaysWhoHoldsIt(t *testing.T) {
 	}
 	cmd.Wait()
 	if f.Locked() {
-		t.Error("locked by the dead")
+		t.Error("locked by a killed process")
 	}
 	l, err := f.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Signal(syscall.SIGKILL); !errors.Is(err, model.ErrConflict) { // a server that was heard here would end itself
-		t.Errorf("signal to itself: %v", err)
+	if err := f.Signal(syscall.SIGKILL); !errors.Is(err, model.ErrConflict) { // otherwise a server would stop itself here
+		t.Errorf("signal to own process: %v", err)
 	}
 	l.Unlock()
 	if err := l.Unlock(); err != nil {
@@ -654,7 +654,7 @@ func TestDataFolderThatIsAFile(t *testing.T) {
 	}
 }
 
-// mountAt gives this process a file system of its own at dir, seen by no other.
+// mountAt mounts a file system at dir that is private to this process.
 func mountAt(dir string, flags uintptr, options string) {
 	if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		os.Exit(77)
@@ -664,7 +664,7 @@ func mountAt(dir string, flags uintptr, options string) {
 	}
 }
 
-// full fills a 64 KiB disk: what was written stays, what does not fit gets a sentence.
+// full fills a 64 KiB disk: existing content is kept, and writes that do not fit return an error.
 func full(dir string) {
 	mountAt(dir, 0, "size=64k")
 	answer := map[string]any{}
@@ -698,7 +698,7 @@ func full(dir string) {
 	os.Exit(0)
 }
 
-// readOnly looks into, and fails to write in, a folder on a read-only file system.
+// readOnly reads from, and fails to write to, a folder on a read-only file system.
 func readOnly(dir string) {
 	mountAt(dir, 0, "size=1m")
 	cfg, _ := model.Default("hrr", "tiny", "shapes3d-synthetic")
@@ -732,7 +732,7 @@ func inNamespace(t *testing.T, role string) (answer map[string]any, dir string) 
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 77 || errors.Is(err, syscall.EPERM) {
-		t.Skip("this machine lets tests mount no file system: ", err)
+		t.Skip("cannot mount a file system here: ", err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -749,7 +749,7 @@ func TestFullDisk(t *testing.T) {
 	want := map[string]any{
 		"append": "write " + filepath.Join(dir, "runs", "run", "points.jsonl") + ": " + full,
 		"status": "write " + filepath.Join(dir, "runs", "run", "state.json") + ": " + full,
-		"step":   1.0, "read": nil, // the old record stands
+		"step":   1.0, "read": nil, // the old record is kept
 		"points": true, "tail": nil,
 	}
 	if diff := cmp.Diff(want, answer); diff != "" {
@@ -763,7 +763,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	want := map[string]any{
 		"name": "kept", "read": nil,
 		"lock": "write " + filepath.Join(dir, "runs/run/lock") + ro,
-		"data": "the data folder cannot be written: " + filepath.Join(dir, "lock") + ro,
+		"data": "cannot write the data folder: " + filepath.Join(dir, "lock") + ro,
 		"meta": "write " + filepath.Join(dir, "runs/run/run.json") + ro,
 	}
 	if diff := cmp.Diff(want, answer); diff != "" {
@@ -771,7 +771,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	}
 }
 
-// TestLookingWritesNothing opens a folder as a copy leaves it: a look must not hinder somebody who removes it.
+// TestLookingWritesNothing opens a folder as copied, without a lock file: reading must not interfere with someone who deletes it.
 func TestLookingWritesNothing(t *testing.T) {
 	dir := newFolder(t).Dir()
 	for _, sub := range []string{checkpointDir, sampleDir} {
@@ -798,7 +798,7 @@ func TestLookingWritesNothing(t *testing.T) {
 	}
 	defer lock.Unlock()
 	if got := entries(t, dir); !slices.Contains(got, checkpointDir) || !slices.Contains(got, sampleDir) {
-		t.Errorf("to work on a run there are %q", got)
+		t.Errorf("files of a locked run: %q", got)
 	}
 }
 
@@ -814,7 +814,7 @@ func entries(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestEvaluationOfOldScores: scores that no account tells of, of an earlier version say, are those of a finished evaluation.
+// TestEvaluationOfOldScores: scores without a record, such as those of an earlier version, belong to a finished evaluation.
 func TestEvaluationOfOldScores(t *testing.T) {
 	f, err := Create(filepath.Join(t.TempDir(), "a"), model.Config{Model: "hrr"}, "")
 	if err != nil {
@@ -828,7 +828,7 @@ func TestEvaluationOfOldScores(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e, err := f.Evaluation(); err != nil || e.State != "" {
-		t.Errorf("with the PSNR of training alone: %+v (%v)", e, err)
+		t.Errorf("with only the training PSNR: %+v (%v)", e, err)
 	}
 	if err := f.SetScores(model.Scores{PSNR: 20, Metrics: &model.Metrics{}, Effort: model.Quick}); err != nil {
 		t.Fatal(err)

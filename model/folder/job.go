@@ -4,7 +4,7 @@ import "slotscope/model"
 
 const jobFile = "job.json"
 
-// Job is how the run's process is had; the zero Job where nobody has said.
+// Job describes how the run's process was started; the zero Job if not recorded.
 func (f *Folder) Job() (model.Job, error) {
 	var j model.Job
 	err := f.readJSON(jobFile, &j)
@@ -14,5 +14,5 @@ func (f *Folder) Job() (model.Job, error) {
 	return j, err
 }
 
-// SetJob replaces how the run's process is had.
+// SetJob replaces the record of how the run's process was started.
 func (f *Folder) SetJob(j model.Job) error { return f.writeJSON(jobFile, j) }

@@ -11,11 +11,11 @@ import (
 	"slotscope/model"
 )
 
-// lastPiece is how many bytes LastValues reads at a time, from the end.
+// lastPiece is the number of bytes that LastValues reads at a time, from the end.
 const lastPiece = 64 << 10
 
-// LastValues are the last values of a run's series: of those in the last 64 KiB of points, and further back of those named, as far as
-// they are there.
+// LastValues returns the last values of a run's series: those in the last 64 KiB of points, and the named ones from as far back as
+// necessary.
 func (f *Folder) LastValues(names ...string) (model.Values, error) {
 	file, err := f.root.Open(pointsFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,7 +38,7 @@ func (f *Folder) LastValues(names ...string) (model.Values, error) {
 		}
 		return false
 	}
-	var rest []byte // the beginning of the line that the last piece began within
+	var rest []byte // start of the line in which the previous piece began
 	for first := true; end > 0 && (first || missing()); first = false {
 		from := max(0, end-lastPiece)
 		piece := make([]byte, end-from, end-from+int64(len(rest)))
@@ -52,12 +52,12 @@ func (f *Folder) LastValues(names ...string) (model.Values, error) {
 			rest, piece = piece[:cut], piece[cut:]
 			from += int64(cut)
 		}
-		points, _ := parse(file, piece, from) // damaged lines are told where points are read to be shown
+		points, _ := parse(file, piece, from) // damaged lines are reported when points are read for display
 		here := model.Values{}
 		for _, p := range points {
 			maps.Copy(here, p.Values)
 		}
-		maps.Copy(here, values) // what was found further on is later
+		maps.Copy(here, values) // values found closer to the end are newer
 		values = here
 	}
 	return values, nil

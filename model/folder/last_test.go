@@ -10,7 +10,7 @@ import (
 	"slotscope/model"
 )
 
-// TestLastValues: of every series that the end of the file has, and of named ones however far back.
+// TestLastValues: it returns every series near the end of the file, and named ones however far back.
 func TestLastValues(t *testing.T) {
 	f := newFolder(t)
 	if v, err := f.LastValues("total"); len(v) != 0 || err != nil {

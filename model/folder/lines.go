@@ -21,37 +21,38 @@ import (
 	"slotscope/model"
 )
 
-// points.jsonl has three forms of line, each of them JSON:
+// points.jsonl has three kinds of lines, all of them JSON:
 //
 //	{"series":["recon","total"],"doubles":["total"],"time":"2026-01-02T03:04:05Z","crc":"0123abcd"}
 //	[12,0.25,0.731825,"NaN","4567cdef"]
 //	{"step":12,"time":"2026-01-02T03:04:05.25Z","values":{"recon":0.7318249940872192,"total":"NaN"},"crc":"89ab0123"}
 //
-// A header names the values of the arrays after it. An array is a point: its step, the seconds from the header's time to its own, and a
-// value of each series, null for none; values that are absent at the end are left out. Values are float32 but those of doubles; both are
-// written with as few digits as read back the same. An object with a step is a point too: every point of earlier versions, and one that
-// the present header does not suit. crc is the CRC-32C of what stands before it in its line, comma excluded, as eight hex digits; for an
-// array it goes on from its header's, so that no array is read by the names of another header. Objects of the earliest versions have none.
+// A header names the values of the arrays after it. An array is a point: its step, its time in seconds after the header's time, and a value
+// for each series, null if missing; trailing missing values are omitted. Values are float32, except for the series in doubles; both are
+// written with the fewest digits that parse back to the same value. An object with a step is also a point: every point of earlier versions,
+// and points that do not fit the current header. crc is the CRC-32C of the preceding bytes of the line, without the comma, as eight hex
+// digits; for an array it continues its header's checksum, so that no array is read with the names of another header. Objects of the
+// earliest versions have no crc.
 const (
-	headerEvery = 256 // lines: a reader finds the names near any place, and a damaged header costs no more points than that
-	headerMost  = 256 // series
+	headerEvery = 256 // lines between headers: keeps the names near any position, and bounds the points lost to a damaged header
+	headerMost  = 256 // maximum series per header
 	searchPiece = 128 << 10
 )
 
 // header names the values of arrays.
 type header struct {
 	Series  []string  `json:"series"`
-	Doubles []string  `json:"doubles,omitempty"` // of Series, whose values are float64
+	Doubles []string  `json:"doubles,omitempty"` // those of Series with float64 values
 	Time    time.Time `json:"time"`
 
-	at     map[string]int // by name, place in Series
-	double []bool         // by place
+	at     map[string]int // index in Series by name
+	double []bool         // by index
 	sum    uint32
 }
 
 var headerStart = []byte(`{"series":`)
 
-// index fills what is found by name.
+// index fills at and double.
 func (h *header) index() {
 	h.at, h.double = make(map[string]int, len(h.Series)), make([]bool, len(h.Series))
 	for i, name := range h.Series {
@@ -60,7 +61,7 @@ func (h *header) index() {
 	}
 }
 
-// holds says whether an array under this header loses nothing of a point.
+// holds reports whether an array under this header can represent a point without loss.
 func (h *header) holds(p model.Point) bool {
 	if h == nil || !h.Time.Add(p.Time.Sub(h.Time)).Equal(p.Time) {
 		return false
@@ -76,9 +77,9 @@ func (h *header) holds(p model.Point) bool {
 
 func isFloat32(v float64) bool { return float64(float32(v)) == v || math.IsNaN(v) }
 
-// Append adds one point; it reaches the file, whole, when the buffer fills or at Flush.
+// Append adds one point; it is written to the file, as a whole line, when the buffer fills or at Flush.
 func (a *Appender) Append(p model.Point) error {
-	p.Time = p.Time.Round(0).UTC() // without a monotonic reading, which no file keeps
+	p.Time = p.Time.Round(0).UTC() // without the monotonic clock reading, which is not stored
 	line, err := a.line(p)
 	if err != nil {
 		return fmt.Errorf("write %s: step %d: %w", a.file.Name(), p.Step, err)
@@ -95,8 +96,8 @@ func (a *Appender) Append(p model.Point) error {
 	return nil
 }
 
-// line is a point's, behind a new header where one is due: often enough to be found, and not so often that series which come up one
-// after the other make a file of headers.
+// line formats a point, after a new header if needed: often enough to be found, but not so often that series measured in turn produce
+// mostly headers.
 func (a *Appender) line(p model.Point) ([]byte, error) {
 	var b []byte
 	if a.header == nil || a.lines >= headerEvery || !a.header.holds(p) && a.lines >= len(a.header.Series) {
@@ -119,8 +120,7 @@ func (a *Appender) line(p model.Point) ([]byte, error) {
 	return append(b, object...), nil
 }
 
-// nextHeader names the series of the present header and of a point. Those that every point has come first, so that most arrays end
-// with their last value.
+// nextHeader names the series of the current header and of a point. Series that every point has come first, so that most arrays end early.
 func (a *Appender) nextHeader(p model.Point) (*header, []byte, error) {
 	rare := func(name string) int {
 		if _, here := p.Values[name]; here && a.seen[name] == a.points {
@@ -155,7 +155,7 @@ func (a *Appender) nextHeader(p model.Point) (*header, []byte, error) {
 	return h, text, nil
 }
 
-// array writes a point; false where the header does not hold it or most of the array would be nulls.
+// array formats a point; it returns false if the header cannot hold the point or most values would be null.
 func (h *header) array(p model.Point) ([]byte, bool) {
 	if !h.holds(p) {
 		return nil, false
@@ -179,7 +179,7 @@ func (h *header) array(p model.Point) ([]byte, bool) {
 	return fmt.Appendf(b, `,"%08x"]`, sum), nulls <= len(p.Values)
 }
 
-// appendValue writes a number with as few digits as keep it; what is not finite becomes a string.
+// appendValue appends a number with the fewest sufficient digits; non-finite values become strings.
 func appendValue(b []byte, v float64, double bool) []byte {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return strconv.AppendQuote(b, strconv.FormatFloat(v, 'g', -1, 64))
@@ -200,7 +200,7 @@ func appendValue(b []byte, v float64, double bool) []byte {
 	return append(b[:from], plain...)
 }
 
-// appendSeconds writes a duration in seconds, to the nanosecond.
+// appendSeconds appends a duration in seconds, to the nanosecond.
 func appendSeconds(b []byte, d time.Duration) []byte {
 	ns := uint64(d)
 	if d < 0 {
@@ -213,17 +213,17 @@ func appendSeconds(b []byte, d time.Duration) []byte {
 	return b
 }
 
-// seconds reads what appendSeconds writes.
+// seconds parses the output of appendSeconds.
 func seconds(s string) (time.Duration, error) {
 	number, minus := strings.CutPrefix(s, "-")
 	whole, fraction, _ := strings.Cut(number, ".")
 	sec, err := strconv.ParseUint(whole, 10, 34)
 	if err != nil || len(fraction) > 9 {
-		return 0, fmt.Errorf("%s is not a time", s)
+		return 0, fmt.Errorf("invalid time %s", s)
 	}
 	ns, err := strconv.ParseUint(fraction+"000000000"[len(fraction):], 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s is not a time", s)
+		return 0, fmt.Errorf("invalid time %s", s)
 	}
 	if ns += sec * 1e9; minus {
 		ns = -ns
@@ -231,24 +231,24 @@ func seconds(s string) (time.Duration, error) {
 	return time.Duration(ns), nil
 }
 
-// crcForm is how an object ends.
+// crcForm is the end of an object.
 const crcForm = `,"crc":"%08x"}`
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
-// crcLength is the length of what crcForm writes.
+// crcLength is the length of a formatted crcForm.
 var crcLength = len(fmt.Sprintf(crcForm, 0))
 
-// sealed gives an object its checksum.
+// sealed adds a checksum to an object.
 func sealed(object []byte) ([]byte, uint32) {
-	body := object[:len(object)-1] // without its brace
+	body := object[:len(object)-1] // without the closing brace
 	sum := crc32.Checksum(body, crcTable)
 	return fmt.Appendf(body, crcForm, sum), sum
 }
 
 var errSum = errors.New("it is damaged: its checksum does not match")
 
-// unsealed takes the checksum from an object; has is false where there is none.
+// unsealed removes the checksum from an object; has is false if there is none.
 func unsealed(line []byte) (object []byte, sum uint32, has bool, err error) {
 	at := len(line) - crcLength
 	if at <= 0 || !bytes.HasPrefix(line[at:], []byte(`,"crc":"`)) {
@@ -262,13 +262,13 @@ func unsealed(line []byte) (object []byte, sum uint32, has bool, err error) {
 	return append(body, '}'), sum, true, nil
 }
 
-// reader reads lines one after the other.
+// reader reads lines in order.
 type reader struct {
 	header *header
-	before func() (*header, error) // finds the header of lines that begin within a file; may be nil
+	before func() (*header, error) // finds the header when reading starts inside a file; may be nil
 }
 
-// line reads a line; isPoint is false for a header. The error says that it is damaged, or none of them.
+// line parses a line; isPoint is false for a header. The error means that the line is damaged or is neither.
 func (r *reader) line(line []byte) (p model.Point, isPoint bool, err error) {
 	line = bytes.TrimRight(line, "\r\n")
 	switch {
@@ -308,10 +308,10 @@ func parseHeader(line []byte) (*header, error) {
 	return h, nil
 }
 
-// point reads an array.
+// point parses an array.
 func (h *header) point(line []byte) (p model.Point, err error) {
 	if h == nil {
-		return p, errors.New("no header before it names its values")
+		return p, errors.New("no header names its values")
 	}
 	const ending = `,"01234567"]`
 	at := len(line) - len(ending)
@@ -357,7 +357,7 @@ func parseValue(s string, double bool) (float64, error) {
 	return v, nil
 }
 
-// parseObject reads a point written as an object.
+// parseObject parses a point written as an object.
 func parseObject(line []byte) (p model.Point, err error) {
 	object, _, has, err := unsealed(line)
 	if err != nil {
@@ -370,7 +370,7 @@ func parseObject(line []byte) (p model.Point, err error) {
 		}
 		for key := range keys {
 			if key != "step" && key != "time" && key != "values" {
-				return p, fmt.Errorf("it is damaged: it has a key %q", key) // such as crc with a letter changed
+				return p, fmt.Errorf("it is damaged: unknown key %q", key) // such as crc with a letter changed
 			}
 		}
 	}
@@ -378,7 +378,8 @@ func parseObject(line []byte) (p model.Point, err error) {
 	return p, err
 }
 
-// headerBefore is the last whole header within the last bytes before offset, and how many lines follow it up to there; nil for none.
+// headerBefore returns the last complete header within the given number of bytes before offset, and the number of lines after it; nil if
+// there is none.
 func headerBefore(file *os.File, offset, within int64) (h *header, lines int, err error) {
 	for size := int64(searchPiece); ; size *= 2 {
 		size = min(size, within)

@@ -19,7 +19,7 @@ import (
 	"slotscope/model"
 )
 
-// same says whether two lists hold the same points, to the bit.
+// same reports whether two lists hold the same points, bit for bit.
 func same(a, b []model.Point) bool {
 	sameValue := func(x, y float64) bool {
 		return math.Float64bits(x) == math.Float64bits(y) || math.IsNaN(x) && math.IsNaN(y)
@@ -29,12 +29,12 @@ func same(a, b []model.Point) bool {
 	})
 }
 
-// oddPoint is a point with what a trainer, or an import, may have measured.
+// oddPoint is a random point with values that a trainer or an import may have measured.
 func oddPoint(rng *rand.Rand, step int) model.Point {
 	odd := []float64{0, math.Copysign(0, -1), 1, -1, 0.1, 1e-7, 1e7, 1e21, 1e300, math.MaxFloat32, math.SmallestNonzeroFloat64, 1 << 60, math.NaN(), math.Inf(1), math.Inf(-1)}
 	p := model.Point{Step: step, Time: time.Unix(1e9+int64(step), rng.Int64N(1e9)).UTC(), Values: map[string]float64{}}
 	if rng.IntN(50) == 0 {
-		p.Time = p.Time.Add(time.Duration(rng.Int64()) * time.Duration(1-2*rng.IntN(2))) // a clock that jumps, by up to 292 years
+		p.Time = p.Time.Add(time.Duration(rng.Int64()) * time.Duration(1-2*rng.IntN(2))) // a clock that jumps by up to 292 years
 	}
 	for i := range 12 {
 		p.Values[fmt.Sprintf("steady/%02d", i)] = float64(float32(rng.NormFloat64() * math.Pow(10, float64(rng.IntN(12)-6))))
@@ -51,8 +51,8 @@ func oddPoint(rng *rand.Rand, step int) model.Point {
 	return p
 }
 
-// TestPointsKeepEverything writes points of many kinds by appenders that end at any place, as a killed process's, and reads them from
-// the beginning, from any line, to any step, and from the end.
+// TestPointsKeepEverything writes many kinds of points with appenders that stop anywhere, like killed processes, and reads them from the
+// start, from any line, up to any step, and from the end.
 func TestPointsKeepEverything(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	f := newFolder(t)
@@ -78,14 +78,14 @@ func TestPointsKeepEverything(t *testing.T) {
 		torn.Close()
 	}
 	if got, _, err := f.Tail(0); err != nil || !same(got, all) {
-		t.Fatalf("%d points of %d, or others, %v", len(got), len(all), err)
+		t.Fatalf("%d points of %d, or wrong points, %v", len(got), len(all), err)
 	}
 	whole, _ := os.ReadFile(path)
 	offset, before := int64(0), 0
 	for i, line := range slices.Collect(bytes.Lines(whole)) {
 		if i%17 == 0 {
 			if got, _, err := f.Tail(offset); err != nil || !same(got, all[before:]) {
-				t.Fatalf("from line %d on: %d points of %d, or others, %v", i+1, len(got), len(all)-before, err)
+				t.Fatalf("from line %d on: %d points of %d, or wrong points, %v", i+1, len(got), len(all)-before, err)
 			}
 		}
 		if offset += int64(len(line)); !bytes.HasPrefix(line, headerStart) {
@@ -104,17 +104,17 @@ func TestPointsKeepEverything(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, _, err := f.Tail(0); err != nil || !same(got, all[:to]) {
-			t.Fatalf("truncated to %d: %d points, or others, %v", to, len(got), err)
+			t.Fatalf("truncated to %d: %d points, or wrong points, %v", to, len(got), err)
 		}
 	}
 }
 
-// former are lines as earlier versions wrote them: without and with a checksum.
+// former is lines in the format of earlier versions: without and with a checksum.
 const former = `{"step":1,"time":"2026-01-01T00:00:00Z","values":{"loss":0.30000001192092896,"total":2}}
 {"step":2,"time":"2026-01-01T00:00:01.5Z","values":{"loss":"NaN","total":1.1},"crc":"SUM"}
 `
 
-// TestFolderOfEarlierVersion: its points are read, and a resume goes on behind them in the present form.
+// TestFolderOfEarlierVersion: points of an earlier version are read, and a resumed run appends points in the current format.
 func TestFolderOfEarlierVersion(t *testing.T) {
 	f := newFolder(t)
 	path := filepath.Join(f.Dir(), "points.jsonl")
@@ -138,7 +138,7 @@ func TestFolderOfEarlierVersion(t *testing.T) {
 	}
 }
 
-// TestDamagedHeader: points are never read by names other than their own; where the header before names the same, nothing is lost but time.
+// TestDamagedHeader: points are never read with wrong names; if the previous header has the same names, only the time is lost.
 func TestDamagedHeader(t *testing.T) {
 	f := newFolder(t)
 	write(t, f, 1, 2)
@@ -156,13 +156,13 @@ func TestDamagedHeader(t *testing.T) {
 			t.Fatalf("%d damaged lines, %v", n, err)
 		}
 	}
-	write(t, f, 3) // names its values anew
+	write(t, f, 3) // writes a new header
 	if got, _, _ := f.Tail(0); !slices.Equal(steps(got), []int{3}) {
 		t.Error(steps(got))
 	}
 }
 
-// TestBytesPerPoint holds the size of a file of points as an HRR run measures them: 19 float32 a step, three more now and then.
+// TestBytesPerPoint checks the file size for the points of a typical HRR run: 19 float32 per step, three more now and then.
 func TestBytesPerPoint(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	f := newFolder(t)
@@ -191,11 +191,11 @@ func TestBytesPerPoint(t *testing.T) {
 	}
 	info, err := os.Stat(filepath.Join(f.Dir(), "points.jsonl"))
 	if err != nil || info.Size() > 250*n {
-		t.Errorf("%d bytes a step, %v", info.Size()/n, err)
+		t.Errorf("%d bytes per step, %v", info.Size()/n, err)
 	}
 }
 
-// TestSeriesOneAfterTheOther: hundreds of series, each measured at a step of its own, make no file of headers and nulls.
+// TestSeriesOneAfterTheOther: hundreds of series, each measured at separate steps, do not fill the file with headers and nulls.
 func TestSeriesOneAfterTheOther(t *testing.T) {
 	f := newFolder(t)
 	a, err := f.Points()
@@ -215,14 +215,14 @@ func TestSeriesOneAfterTheOther(t *testing.T) {
 	}
 	info, err := os.Stat(filepath.Join(f.Dir(), "points.jsonl"))
 	if err != nil || info.Size() > 150*n {
-		t.Errorf("%d bytes a step, %v", info.Size()/n, err)
+		t.Errorf("%d bytes per step, %v", info.Size()/n, err)
 	}
 	if got, _, err := f.Tail(0); err != nil || len(got) != n || got[1999].Values["group/series-600"] != 0.5 {
 		t.Errorf("%d points, %v", len(got), err)
 	}
 }
 
-// FuzzLines reads any file: without a panic, and the same from every line on as from the beginning.
+// FuzzLines reads arbitrary files: it must not panic, and reading from any line must give the same points as reading from the start.
 func FuzzLines(f *testing.F) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	seed := newFolder(f)

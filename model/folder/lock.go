@@ -14,20 +14,20 @@ import (
 	"slotscope/model/host"
 )
 
-// patience bounds the wait for a lock that somebody merely looks at, or is about to release.
+// patience is the maximum wait for a lock that another process only inspects or is about to release.
 const patience = 500 * time.Millisecond
 
-// Lock is the right to work on a run, or on a data folder, held until Unlock or the end of the process, however it comes.
+// Lock is the exclusive right to work on a run or a data folder, held until Unlock or the end of the process.
 type Lock struct{ file *os.File }
 
-// Holder is the process behind a lock.
+// Holder is the process that holds a lock.
 type Holder struct {
-	PID   int       // 0 where it has not written it yet
-	Host  string    // the machine it runs on
-	Since time.Time // when it took the lock
+	PID   int       // 0 if not written yet
+	Host  string    // name of its machine
+	Since time.Time // time of locking
 }
 
-// Here says whether the holder runs on this machine.
+// Here reports whether the holder runs on this machine.
 func (h Holder) Here() bool {
 	host, err := os.Hostname()
 	return err != nil || h.Host == "" || h.Host == host
@@ -40,19 +40,19 @@ func (h Holder) String() string {
 	return fmt.Sprintf("process %d on %s", h.PID, h.Host)
 }
 
-// Lock takes the run for this process; model.ErrConflict is in the error's chain where another holds it.
+// Lock locks the run for this process. The error wraps model.ErrConflict if another process holds the lock.
 func (f *Folder) Lock() (*Lock, error) {
 	l, err := f.lock(lockFile, "run folder "+f.dir)
 	if err == nil {
 		f.sweep()
 		for _, sub := range []string{checkpointDir, sampleDir} {
-			f.root.Mkdir(sub, 0o755) // copies leave out empty folders; where it cannot be made, writing there says why
+			f.root.Mkdir(sub, 0o755) // copies may omit empty folders; if Mkdir fails, later writes return the error
 		}
 	}
 	return l, err
 }
 
-// LockEvaluation takes the measuring of the run for this process; model.ErrConflict is in the error's chain where another measures.
+// LockEvaluation locks the run's evaluation for this process. The error wraps model.ErrConflict if another process holds the lock.
 func (f *Folder) LockEvaluation() (*Lock, error) {
 	return f.lock(evalLock, "the evaluation of run folder "+f.dir)
 }
@@ -65,8 +65,8 @@ func (f *Folder) lock(name, what string) (*Lock, error) {
 	return take(file, what)
 }
 
-// LockFile takes a file that stands for what is named, making it where it is missing; model.ErrConflict is in the error's chain where
-// another process holds it.
+// LockFile locks a file that represents what, and creates the file if missing. The error wraps model.ErrConflict if another process holds
+// the lock.
 func LockFile(path, what string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -75,7 +75,7 @@ func LockFile(path, what string) (*Lock, error) {
 	return take(file, what)
 }
 
-// LockData takes the whole data folder for a server. A second one is refused with a sentence that names the first.
+// LockData locks the whole data folder for a server. For a second server, the error names the first.
 func LockData(dataDir string) (*Lock, error) {
 	d, err := Root(dataDir)
 	if err != nil {
@@ -85,12 +85,12 @@ func LockData(dataDir string) (*Lock, error) {
 	path := filepath.Join(d.dir, lockFile)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("the data folder cannot be written: %s: %w", path, bare(err))
+		return nil, fmt.Errorf("cannot write the data folder: %s: %w", path, bare(err))
 	}
 	return take(file, "data folder "+d.dir)
 }
 
-// take locks file and writes into it who has it.
+// take locks file and writes this process's identity into it.
 func take(file *os.File, what string) (*Lock, error) {
 	l, err := flock(file, what)
 	if err != nil {
@@ -104,7 +104,7 @@ func take(file *os.File, what string) (*Lock, error) {
 	return l, nil
 }
 
-// flock locks file and writes nothing. Lookers hold a shared lock for microseconds, hence the patience.
+// flock locks file without writing to it. It retries, because other processes hold a shared lock for microseconds to inspect it.
 func flock(file *os.File, what string) (*Lock, error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		err := host.Lock(file)
@@ -140,22 +140,22 @@ func (l *Lock) Unlock() error {
 	return nil
 }
 
-// Locked says whether a process works on the run.
+// Locked reports whether a process is working on the run.
 func (f *Folder) Locked() bool {
 	_, held := f.Holder()
 	return held
 }
 
-// Holder is the process that works on the run, if one does.
+// Holder returns the process working on the run, if any.
 func (f *Folder) Holder() (Holder, bool) { return f.holder(lockFile) }
 
-// Evaluator is the process that measures the run, if one does.
+// Evaluator returns the process evaluating the run, if any.
 func (f *Folder) Evaluator() (Holder, bool) { return f.holder(evalLock) }
 
 func (f *Folder) holder(name string) (Holder, bool) {
 	file, err := f.root.Open(name)
 	if err != nil {
-		return Holder{}, false // no file, or none that could have been locked
+		return Holder{}, false // no file, or one that cannot be locked
 	}
 	defer file.Close()
 	return holderOf(file)
@@ -181,24 +181,24 @@ func readHolder(file *os.File) Holder {
 	return h
 }
 
-// Signal sends the holder of the lock a signal, after making sure that it still is the holder. model.ErrConflict is in
-// the error's chain where no process holds it, or one on another machine, or this one, which writes into the folder what it saw of an end
-// and is not to be ended for it.
+// Signal sends a signal to the holder of the lock, after checking that it still is the holder. The error wraps model.ErrConflict if no
+// process holds the lock, if the holder is on another machine, or if it is this process, which is then recording how the run ended and must
+// not stop itself.
 func (f *Folder) Signal(sig os.Signal) error { return f.signal(lockFile, sig) }
 
 func (f *Folder) signal(lock string, sig os.Signal) error {
 	h, held := f.holder(lock)
 	switch {
 	case !held:
-		return fmt.Errorf("no process trains run %s: %w", f.ID(), model.ErrConflict)
+		return fmt.Errorf("no process is training run %s: %w", f.ID(), model.ErrConflict)
 	case !h.Here():
-		return fmt.Errorf("run %s is trained by %v; stop it there: %w", f.ID(), h, model.ErrConflict)
+		return fmt.Errorf("run %s is being trained by %v; stop it there: %w", f.ID(), h, model.ErrConflict)
 	case h.PID == os.Getpid():
-		return fmt.Errorf("the end of run %s is just being written; try again in a moment: %w", f.ID(), model.ErrConflict)
+		return fmt.Errorf("the final state of run %s is being written; try again in a moment: %w", f.ID(), model.ErrConflict)
 	case h.PID == 0:
 		return fmt.Errorf("the process of run %s is still starting; try again in a moment: %w", f.ID(), model.ErrConflict)
 	}
-	p, err := os.FindProcess(h.PID) // holds the process itself, so its number cannot pass to another before Signal
+	p, err := os.FindProcess(h.PID) // holds the process itself, so its id cannot be reused before Signal
 	if err != nil {
 		return fmt.Errorf("find %v of run %s: %w", h, f.ID(), err)
 	}

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// LockPath takes what the file at path stands for; what says it in the sentence for those who come second. model.ErrConflict is in
-// the error's chain where another holds it.
+// LockPath locks the file at path; what describes it in the error of a second caller. The error wraps model.ErrConflict if another process
+// holds the lock.
 func LockPath(path, what string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -15,7 +15,7 @@ func LockPath(path, what string) (*Lock, error) {
 	return take(file, what)
 }
 
-// HolderOf is the process that holds the lock at path, if one does.
+// HolderOf returns the process that holds the lock at path, if any.
 func HolderOf(path string) (Holder, bool) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -25,7 +25,7 @@ func HolderOf(path string) (Holder, bool) {
 	return holderOf(file)
 }
 
-// WriteFile gives the file name in dir new content: all of it or none, whatever is killed meanwhile.
+// WriteFile atomically replaces the content of the file name in dir, even if the process is killed meanwhile.
 func WriteFile(dir *os.Root, name string, content []byte) error {
 	f := Folder{dir: dir.Name(), root: dir}
 	return f.replace(name, content)

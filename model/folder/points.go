@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	pointsBuffer = 64 << 10 // bytes that an appender holds back at most
-	tailChunk    = 1 << 20  // bytes that one call of Follow reads at most; also the longest line it accepts
+	pointsBuffer = 64 << 10 // maximum bytes buffered by an appender
+	tailChunk    = 1 << 20  // maximum bytes read by one call of Follow; also the maximum line length
 )
 
-// Appender adds points to a run's points.jsonl; only the holder of the lock may have one. It is for one goroutine.
+// Appender appends points to a run's points.jsonl. Only the holder of the lock may have one. It is not safe for concurrent use.
 type Appender struct {
 	file   *os.File
-	buf    []byte // whole lines
+	buf    []byte // complete lines
 	header *header
-	lines  int            // since the header
-	points int            // appended since the header, or since the file was opened
-	seen   map[string]int // how many of them have each series
+	lines  int            // lines since the header
+	points int            // points appended since the header, or since the file was opened
+	seen   map[string]int // number of them by series
 }
 
-// Points opens points.jsonl for appending. A last line that a killed process left incomplete is cut off.
+// Points opens points.jsonl for appending. It removes an incomplete last line left by a killed process.
 func (f *Folder) Points() (*Appender, error) {
 	file, err := f.root.OpenFile(pointsFile, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -56,7 +56,7 @@ func (f *Folder) Points() (*Appender, error) {
 	return a, nil
 }
 
-// lastNewline is the offset just behind the last complete line.
+// lastNewline is the offset after the last complete line.
 func lastNewline(file *os.File) (int64, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -77,21 +77,21 @@ func lastNewline(file *os.File) (int64, error) {
 	return 0, nil
 }
 
-// DamagedPoints counts the complete lines of points.jsonl that are damaged or no points: steps that were measured and are lost.
+// DamagedPoints counts the complete lines of points.jsonl that are damaged or not points: measured steps that are lost.
 func (f *Folder) DamagedPoints() (int, error) {
 	d, err := f.CountDamage(Damage{})
 	return d.Lines, err
 }
 
-// Damage is how many lines of points.jsonl were damaged, up to where they were counted.
+// Damage is the number of damaged lines of points.jsonl, up to an offset.
 type Damage struct {
 	Lines  int
-	file   fs.FileInfo // that was read; nil before the first count
+	file   fs.FileInfo // the file read; nil before the first count
 	offset int64       // in bytes
-	header *header     // before offset
+	header *header     // last header before offset
 }
 
-// CountDamage goes on counting from an earlier count, from the beginning where the file was replaced since.
+// CountDamage continues an earlier count, or restarts it if the file was replaced.
 func (f *Folder) CountDamage(d Damage) (Damage, error) {
 	file, err := f.root.Open(pointsFile)
 	if missing(err) {
@@ -120,14 +120,14 @@ func (f *Folder) CountDamage(d Damage) (Damage, error) {
 		}
 	}
 	d.header = lines.header
-	if err != io.EOF { // what is left has no line end: it is being written
+	if err != io.EOF { // the rest has no line end, because it is being written
 		return d, fmt.Errorf("read %s: %w", f.path(pointsFile), bare(err))
 	}
 	return d, nil
 }
 
-// Flush hands the points to the operating system: readers see them, and a kill of this process cannot lose them.
-// After an error the points not yet written stay in the buffer, and the next Flush goes on where this one stopped.
+// Flush writes the buffer to the file, so that readers see the points and a kill of this process cannot lose them. After an error the
+// remaining points stay in the buffer, and the next Flush continues where this one stopped.
 func (a *Appender) Flush() error {
 	n, err := a.file.Write(a.buf)
 	a.buf = a.buf[:copy(a.buf, a.buf[n:])]
@@ -137,7 +137,7 @@ func (a *Appender) Flush() error {
 	return nil
 }
 
-// Sync flushes, then waits until the points are on the disk.
+// Sync flushes, and waits until the points are on disk.
 func (a *Appender) Sync() error {
 	if err := a.Flush(); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (a *Appender) Sync() error {
 // Close syncs and closes.
 func (a *Appender) Close() error { return errors.Join(a.Sync(), a.file.Close()) }
 
-// LastPoint is the step of the last point that can be read; 0 for none.
+// LastPoint is the step of the last readable point; 0 if there is none.
 func (f *Folder) LastPoint() (step int, err error) {
 	file, err := f.root.Open(pointsFile)
 	if missing(err) {
@@ -175,7 +175,7 @@ func (f *Folder) LastPoint() (step int, err error) {
 			cut := bytes.IndexByte(piece, '\n') + 1
 			piece, start = piece[cut:], start+int64(cut)
 		}
-		points, _ := parse(file, piece, start) // damaged lines are counted elsewhere
+		points, _ := parse(file, piece, start) // DamagedPoints counts damaged lines
 		if len(points) > 0 {
 			return points[len(points)-1].Step, nil
 		}
@@ -185,8 +185,8 @@ func (f *Folder) LastPoint() (step int, err error) {
 	}
 }
 
-// TruncatePoints drops every point after step, and lines that cannot be read, by replacing the file; no appender may be
-// open. Afterwards each remaining step stands once, ascending.
+// TruncatePoints drops all points after step, and unreadable lines, by replacing the file; no appender may be open. Afterwards the steps
+// are ascending without repeats.
 func (f *Folder) TruncatePoints(step int) error {
 	old, err := f.root.Open(pointsFile)
 	if missing(err) {
@@ -205,15 +205,15 @@ func (f *Folder) TruncatePoints(step int) error {
 	})
 }
 
-// copyUpTo copies the lines of points.jsonl whose steps ascend and stay at or below step.
+// copyUpTo copies the lines of points.jsonl with ascending steps up to step.
 func copyUpTo(w io.Writer, r io.Reader, step int) error {
 	in := bufio.NewReaderSize(r, pointsBuffer)
 	var lines reader
-	var header []byte // that no line was copied of yet
+	var header []byte // not copied yet, because no line under it was
 	for last := 0; ; {
 		line, err := in.ReadBytes('\n')
 		if err == io.EOF {
-			return nil // what is left has no line end: torn
+			return nil // the rest has no line end: incomplete
 		}
 		if err != nil {
 			return err
@@ -233,14 +233,14 @@ func copyUpTo(w io.Writer, r io.Reader, step int) error {
 	}
 }
 
-// Cursor is a place in one incarnation of points.jsonl; the zero Cursor is the beginning of any.
+// Cursor is a position in one version of points.jsonl; the zero Cursor is the start of any version.
 type Cursor struct {
-	Offset int64  // of the next unread byte; always the beginning of a line
-	Mark   uint64 // hash of the bytes before it, which hold a point's checksum, and that its time: a rewritten file has others
+	Offset int64  // of the next unread byte; always the start of a line
+	Mark   uint64 // hash of the bytes before it, which include checksums and times of points, so that a rewritten file differs
 }
 
-// Tail reads the complete lines from offset on, at most about a megabyte, and says where to go on.
-// Lines that are no points are passed over and named in the error, which comes beside the points.
+// Tail reads the complete lines from offset on, at most about a megabyte, and returns the next offset. It skips lines that are not points;
+// the error, returned together with the points, names them.
 func (f *Folder) Tail(offset int64) ([]model.Point, int64, error) {
 	file, err := f.root.Open(pointsFile)
 	if missing(err) {
@@ -253,7 +253,7 @@ func (f *Folder) Tail(offset int64) ([]model.Point, int64, error) {
 	return tail(file, offset)
 }
 
-// Series lists the names of what the points hold, sorted; damaged lines count for nothing.
+// Series lists the sorted names of the series in the points; it ignores damaged lines.
 func (f *Folder) Series() ([]string, error) {
 	file, err := f.root.Open(pointsFile)
 	if missing(err) {
@@ -289,8 +289,8 @@ func (f *Folder) Series() ([]string, error) {
 	}
 }
 
-// Follow is Tail for a reader that outlives rewrites: where the file does not hold what was read up to the cursor any
-// more, rewound is true, nothing is read, and next is the beginning.
+// Follow is Tail for a reader that survives rewrites: if the file no longer contains what was read up to the cursor, rewound is true,
+// nothing is read, and next is the start.
 func (f *Folder) Follow(at Cursor) (points []model.Point, next Cursor, rewound bool, err error) {
 	file, err := f.root.Open(pointsFile)
 	if missing(err) {
@@ -312,9 +312,9 @@ func (f *Folder) Follow(at Cursor) (points []model.Point, next Cursor, rewound b
 	return points, next, false, err
 }
 
-// markAt hashes the last bytes before offset; 0 at the beginning, and behind the end of a file that has become shorter.
+// markAt hashes the last bytes before offset; 0 at the start, and past the end of a file that has become shorter.
 func markAt(file *os.File, offset int64) (uint64, error) {
-	start := max(0, offset-512) // more than one line of points
+	start := max(0, offset-512) // longer than a line of points
 	b := make([]byte, offset-start)
 	if _, err := file.ReadAt(b, start); err == io.EOF || offset == 0 {
 		return 0, nil
@@ -340,7 +340,7 @@ func tail(file *os.File, offset int64) ([]model.Point, int64, error) {
 	return points, offset + int64(end), err
 }
 
-// parse reads complete lines that begin at offset; the error names the first that is no point, and how many there are.
+// parse parses complete lines starting at offset; the error names the first line that is not a point, and the number of others.
 func parse(file *os.File, content []byte, offset int64) (points []model.Point, err error) {
 	lines := reader{before: func() (*header, error) {
 		h, _, err := headerBefore(file, offset, math.MaxInt64)

@@ -15,7 +15,7 @@ import (
 	"slotscope/model"
 )
 
-// TestSeries: names come from headers and from points of earlier versions; what is damaged or not yet whole counts for nothing.
+// TestSeries: names come from headers and from points of earlier versions; damaged and incomplete lines are ignored.
 func TestSeries(t *testing.T) {
 	f := newFolder(t)
 	if names, err := f.Series(); err != nil || len(names) != 0 {
@@ -48,8 +48,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// TestDamagedPoints flips bits of points: what changed is counted and passed over, never read as another value. Lines without
-// checksums, of earlier versions, are read as before.
+// TestDamagedPoints flips bits of points: damaged lines are counted and skipped, never read as another value. Lines without checksums, of
+// earlier versions, are still read.
 func TestDamagedPoints(t *testing.T) {
 	f := newFolder(t)
 	a, err := f.Points()
@@ -89,7 +89,7 @@ func TestDamagedPoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for more, want := range []int{1, 1, 2} { // counting goes on where it ended, and begins anew where the file is replaced
+	for more, want := range []int{1, 1, 2} { // counting continues where it ended, and restarts if the file is replaced
 		if more < 2 {
 			appended, openErr := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 			if openErr != nil {
@@ -107,7 +107,7 @@ func TestDamagedPoints(t *testing.T) {
 		}
 	}
 	lines := bytes.SplitAfter(whole, []byte("\n"))
-	for at := range len(lines[90]) - 1 { // every bit of one line that makes no line end
+	for at := range len(lines[90]) - 1 { // every bit of one line whose flip creates no line end
 		for bit := range 8 {
 			changed := slices.Clone(lines[90])
 			if changed[at] ^= 1 << bit; changed[at] == '\n' {
@@ -132,7 +132,7 @@ func TestDamagedPoints(t *testing.T) {
 	}
 	for _, p := range points {
 		if p.Values["loss"] != float64(p.Step)/8 {
-			t.Errorf("step %d has another loss: %v", p.Step, p.Values)
+			t.Errorf("step %d has a wrong loss: %v", p.Step, p.Values)
 		}
 	}
 	if err := f.TruncatePoints(150); err != nil {
@@ -143,7 +143,7 @@ func TestDamagedPoints(t *testing.T) {
 	}
 	former := []byte("{\"step\":1,\"time\":\"2026-01-01T00:00:00Z\",\"values\":{\"loss\":2}}\n")
 	if p, _, err := new(reader).line(former); err != nil || p.Step != 1 || p.Values["loss"] != 2 {
-		t.Errorf("a line of an earlier version: %+v, %v", p, err)
+		t.Errorf("line of an earlier version: %+v, %v", p, err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestDamagedPoints(t *testing.T) {
 	}
 }
 
-// TestLastPoint: it is that of the last whole line that can be read, however much damage follows it.
+// TestLastPoint: it returns the last complete readable line, however much damage follows it.
 func TestLastPoint(t *testing.T) {
 	f := newFolder(t)
 	last := func(want int) {
@@ -181,7 +181,7 @@ func TestLastPoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	fmt.Fprint(file, `[701,2.5`) // torn
+	fmt.Fprint(file, `[701,2.5`) // incomplete
 	last(700)
 	file.Write(slices.Repeat([]byte("damage\n"), searchPiece/3))
 	last(700)

@@ -11,9 +11,9 @@ import (
 	"slotscope/model"
 )
 
-// Record copies a run that has scores into dir/ID without its weights: what it was asked, what it is called, how it ended, its scores,
-// the latents by which seeds are compared, and every strideth step of its series. Data.Adopt makes a run of it in another data folder;
-// what is lost is that it can be resumed and played with. One that is there already stays.
+// Record copies a run with scores into dir/ID without its weights: configuration, name, status, scores, the latents for comparing seeds, and
+// every strideth step of its series. Data.Adopt imports the copy into another data folder, where it cannot be resumed or used in the
+// playground. An existing record is kept.
 func (f *Folder) Record(dir string, stride int) error {
 	at := filepath.Join(dir, f.ID())
 	if Recorded(at) {
@@ -23,7 +23,7 @@ func (f *Folder) Record(dir string, stride int) error {
 	if err != nil {
 		return err
 	}
-	if err := os.RemoveAll(at); err != nil { // of a writer that was killed
+	if err := os.RemoveAll(at); err != nil { // left by a killed writer
 		return err
 	}
 	to, err := Create(at, f.cfg, "")
@@ -48,10 +48,10 @@ func (f *Folder) Record(dir string, stride int) error {
 	if err := errors.Join(f.Thin(to, stride), to.SetMeta(meta), to.SetStatus(status), to.SetEvaluation(account)); err != nil {
 		return err
 	}
-	return to.SetScores(scores) // last: by these it is known to be whole
+	return to.SetScores(scores) // last, because scores mark the record as complete
 }
 
-// Recorded says whether dir holds a whole record of a run.
+// Recorded reports whether dir holds a complete record of a run.
 func Recorded(dir string) bool {
 	f, err := Open(dir)
 	if err != nil {
@@ -62,8 +62,8 @@ func Recorded(dir string) bool {
 	return err == nil
 }
 
-// Thin copies the points of every strideth step, the first and last, and those that say more of the model than a training step does, with 5
-// digits, as many as a chart and its tip show.
+// Thin copies the points of every strideth step, the first and last, and those with more model values than a training step, with 5 digits,
+// which is what a chart and its tooltip show.
 func (f *Folder) Thin(to *Folder, stride int) error {
 	out, err := to.Points()
 	if err != nil {
@@ -103,7 +103,7 @@ func (f *Folder) Thin(to *Folder, stride int) error {
 	return out.Close()
 }
 
-// ofModel is how many values of a point are not the process's.
+// ofModel is the number of values of a point that are not about the process.
 func ofModel(p model.Point) (n int) {
 	for name := range p.Values {
 		if !strings.HasPrefix(name, "process/") {

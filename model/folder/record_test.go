@@ -13,7 +13,7 @@ import (
 	"slotscope/model/folder"
 )
 
-// TestThin keeps the first and last step, every strideth, and those at which more was measured, with five digits.
+// TestThin keeps the first and last step, every strideth step, and steps with additional measurements, with five digits.
 func TestThin(t *testing.T) {
 	const stride = 100
 	f, err := folder.Create(filepath.Join(t.TempDir(), "a"), model.Config{Model: "hrr"}, "")
@@ -27,7 +27,7 @@ func TestThin(t *testing.T) {
 	}
 	for step := 1; step <= 2*stride+7; step++ {
 		p := model.Point{Step: step, Values: map[string]float64{"total": math.Pi / 1000, "recon": math.Inf(1)}}
-		if step%10 == 0 { // what the process takes is measured by the clock
+		if step%10 == 0 { // process values are measured by the clock
 			p.Values["process/cpu"], p.Values["process/memory"] = 1, 0.2
 		}
 		if step == 30 {
@@ -57,14 +57,14 @@ func TestThin(t *testing.T) {
 		steps = append(steps, p.Step)
 	}
 	if want := []int{1, 30, stride, 2 * stride, 2*stride + 7}; !slices.Equal(steps, want) {
-		t.Errorf("steps %v are kept, want %v", steps, want)
+		t.Errorf("kept steps %v, want %v", steps, want)
 	}
 	if v := kept[0].Values; math.Abs(v["total"]-0.0031416) > 1e-12 || !math.IsInf(v["recon"], 1) {
 		t.Errorf("values %v", v)
 	}
 }
 
-// TestRecord: a record adopted elsewhere is the run without its weights; one half written is written anew.
+// TestRecord: an adopted record is the run without its weights; an incomplete record is rewritten.
 func TestRecord(t *testing.T) {
 	here, err := folder.Root(t.TempDir())
 	if err != nil {
@@ -78,7 +78,7 @@ func TestRecord(t *testing.T) {
 	defer f.Close()
 	dir := t.TempDir()
 	if err := f.Record(dir, 100); err == nil {
-		t.Error("a run without scores is recorded")
+		t.Error("recorded a run without scores")
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "a", "checkpoints"), 0o755); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestRecord(t *testing.T) {
 	if err := f.SetScores(scores); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time it is there
+	for range 2 { // the second time, the record exists
 		if err := f.Record(dir, 100); err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 
 const scoresFile = "scores.json"
 
-// Scores is what the run measured once it was finished; model.ErrNotFound is in the error's chain before that.
+// Scores returns the scores of the run. The error wraps model.ErrNotFound before the first evaluation.
 func (f *Folder) Scores() (model.Scores, error) {
 	var s model.Scores
 	err := f.readJSON(scoresFile, &s)
@@ -19,7 +19,7 @@ func (f *Folder) Scores() (model.Scores, error) {
 	return s, err
 }
 
-// ScoresStamp changes whenever the scores do; "" where there are none. It costs no reading.
+// ScoresStamp changes whenever the scores change; "" if there are none. It reads no file contents.
 func (f *Folder) ScoresStamp() string {
 	info, err := f.root.Stat(scoresFile)
 	if err != nil {
@@ -28,30 +28,30 @@ func (f *Folder) ScoresStamp() string {
 	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
 }
 
-// SetScores replaces what the run measured.
+// SetScores replaces the scores.
 func (f *Folder) SetScores(s model.Scores) error { return f.writeJSON(scoresFile, s) }
 
-// NoiseFile is a sheet of images under noise, as Scores.Noise describes them: an image to a row, first as it is, then its
-// reconstruction, then one for each point of the curve.
+// NoiseFile is a sheet of images under noise, as described by Scores.Noise. Each row has an original image, its reconstruction without
+// noise, and one for each point of the curve.
 const NoiseFile = "noise.png"
 
-// AgreementFile is in a run's folder once it is evaluated: its latents of images that are the same for all runs on the dataset.
+// AgreementFile is stored in a run's folder by its evaluation: its latents of images that are the same for all runs on the dataset.
 const AgreementFile = "agreement.npz"
 
-// NoiseSheet is the path of NoiseFile; model.ErrNotFound is in the error's chain where there is none.
+// NoiseSheet is the path of NoiseFile. The error wraps model.ErrNotFound if there is none.
 func (f *Folder) NoiseSheet() (string, error) {
 	return f.regular(filepath.Join(f.dir, NoiseFile), "sheet of images under noise")
 }
 
-// EvaluationFiles are what an evaluation leaves in a run's folder beside its scores, with their media types.
+// EvaluationFiles are the files that an evaluation stores besides the scores, with their media types.
 func EvaluationFiles() map[string]string {
 	return map[string]string{"representation.npz": "application/zip", "heldout.npz": "application/zip", AgreementFile: "application/zip", "associations.json": "application/json", NoiseFile: "image/png"}
 }
 
-// EvaluationFile is the path of one of EvaluationFiles; model.ErrNotFound is in the error's chain where there is none.
+// EvaluationFile is the path of one of EvaluationFiles. The error wraps model.ErrNotFound if there is none.
 func (f *Folder) EvaluationFile(name string) (string, error) {
 	if _, ok := EvaluationFiles()[name]; !ok {
-		return "", fmt.Errorf("%q is not a file of an evaluation: %w", name, model.ErrNotFound)
+		return "", fmt.Errorf("%q is not an evaluation file: %w", name, model.ErrNotFound)
 	}
 	return f.regular(filepath.Join(f.dir, name), name+" of an evaluation")
 }

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Axis is one of the two directions of a chart.
+// Axis is the x or y axis of a chart.
 type Axis struct {
-	Label string     // what is measured, with its unit: "SNR, dB"
-	Log   bool       // logarithmic; values of 0 and below are left out and counted
-	Range [2]float64 // smallest and largest value shown; equal for what the data need
-	Ticks []float64  // where labels stand; empty for round numbers
+	Label string     // quantity and unit: "SNR, dB"
+	Log   bool       // logarithmic; values ≤ 0 are omitted and counted
+	Range [2]float64 // smallest and largest value shown; equal to fit the data
+	Ticks []float64  // positions of labels; empty for round numbers
 }
 
 // scale maps values to pixels.
@@ -24,7 +24,7 @@ type scale struct {
 
 func (s scale) fits(v float64) bool { return finite(v) && (!s.log || v > 0) }
 
-// at is where a value lies, which may be beyond the ends.
+// at is the position of a value, which may be beyond the ends.
 func (s scale) at(v float64) float64 {
 	min, max := s.min, s.max
 	if s.log {
@@ -33,7 +33,7 @@ func (s scale) at(v float64) float64 {
 	return s.from + (v-min)/(max-min)*(s.to-s.from)
 }
 
-// inside is at, kept between the ends.
+// inside is at, clamped to the ends.
 func (s scale) inside(v float64) float64 {
 	low, high := s.from, s.to
 	if low > high {
@@ -45,7 +45,7 @@ func (s scale) inside(v float64) float64 {
 	return min(max(s.at(v), low), high)
 }
 
-// scale chooses the range: what is asked for, or all usable values with, on a linear axis, round ends.
+// scale chooses the range: the given one, or that of all usable values, with round ends on a linear axis.
 func (a Axis) scale(values []float64, from, to float64) scale {
 	s := scale{log: a.Log, min: a.Range[0], max: a.Range[1], from: from, to: to}
 	if s.min < s.max && s.fits(s.min) && s.fits(s.max) {
@@ -60,7 +60,7 @@ func (a Axis) scale(values []float64, from, to float64) scale {
 	return s.widen()
 }
 
-// widen gives an empty or single-valued range some room, and a linear one round ends.
+// widen expands an empty or single-valued range, and rounds the ends of a linear one.
 func (s scale) widen() scale {
 	switch {
 	case s.min > s.max:
@@ -79,7 +79,7 @@ func (s scale) widen() scale {
 	return s
 }
 
-// roundStep is the least of 1, 2, 5 times a power of ten that is not below v.
+// roundStep is the smallest of 1, 2 and 5 times a power of ten that is at least v.
 func roundStep(v float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, f := range []float64{1, 2, 5} {
@@ -90,7 +90,7 @@ func roundStep(v float64) float64 {
 	return 10 * power
 }
 
-// ticks are the values that get a label, no more than room allows.
+// ticks are the labelled values, at most room of them.
 func (a Axis) ticks(s scale, room int) []float64 {
 	var ticks []float64
 	switch {
@@ -117,7 +117,7 @@ func evenTicks(s scale, room int) (ticks []float64) {
 	return ticks
 }
 
-// logTicks are powers of ten, with 2 and 5 or with 3 times them where there is room, or every n-th where there is not.
+// logTicks are powers of ten, with 2 and 5 times or 3 times them if they fit, or every n-th power if not.
 func logTicks(s scale, room int) []float64 {
 	first, last := int(math.Floor(math.Log10(s.min)+1e-9)), int(math.Ceil(math.Log10(s.max)-1e-9))
 	for _, factors := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
@@ -141,8 +141,7 @@ func logTicks(s scale, room int) []float64 {
 	return ticks
 }
 
-// Number writes a value with as many digits as it takes, at most four that count: 0.25, 1,500, 2e-5, −3; – for what is
-// not a number.
+// Number formats a value with at most four significant digits: 0.25, 1,500, 2e-5, −3; – if it is not a number.
 func Number(v float64) string {
 	switch size := math.Abs(v); {
 	case math.IsNaN(v):

@@ -5,30 +5,30 @@ import (
 	"strings"
 )
 
-// BarChart draws groups of bars from zero, with error bars where intervals are given.
+// BarChart draws groups of bars from zero, with error bars for given intervals.
 type BarChart struct {
 	Name, Title   string
-	Desc          string // empty for one made from the values
+	Desc          string // empty to generate it from the values
 	Note          string
-	Groups        []string // beneath the axis
+	Groups        []string // names below the axis
 	Bars          []Bars
 	Y             Axis
-	Width, Height float64 // of the figure and of its plot; 0 for 360 and 200
-	Values        bool    // writes each value above its bar where there is room
-	Empty         string  // the sentence shown when there is nothing to draw
+	Width, Height float64 // Width of the figure and Height of its plot; 0 for 360 and 200
+	Values        bool    // writes each value above its bar if it fits
+	Empty         string  // sentence shown if there is nothing to draw
 }
 
-// Bars is one series: a value for every group, with the ends of its interval where they are known.
+// Bars is one series: a value for every group, with the ends of its interval if known.
 type Bars struct {
 	Name      string
 	Value     []float64
 	Low, High []float64
-	Each      [][]float64 // [group] single values behind each bar, drawn as points
+	Each      [][]float64 // [group] individual values behind each bar, drawn as points
 	Color     int
-	Colors    []int // of single bars, for instance those of slots; overrides Color
+	Colors    []int // of individual bars, for instance those of slots; overrides Color
 }
 
-// Draw makes the figure.
+// Draw draws the chart.
 func (c BarChart) Draw() Figure {
 	f := Figure{Name: c.Name, Title: c.Title, Desc: c.Desc, Width: orElse(c.Width, 360)}
 	if f.Desc == "" {
@@ -55,7 +55,7 @@ func (c BarChart) Draw() Figure {
 	return f
 }
 
-// values are all that bars and error bars reach, and how many cannot be drawn.
+// values are all values that bars and error bars reach, and the number of values that cannot be drawn.
 func (c BarChart) values() (all []float64, left int) {
 	for _, s := range c.Bars {
 		for g := range min(len(s.Value), len(c.Groups)) {
@@ -130,7 +130,7 @@ func (c BarChart) bar(f *Figure, p plot, s Bars, g int, x, width float64) {
 	}
 }
 
-// points draws the single values behind a bar side by side, so that equal ones do not hide each other.
+// points draws the individual values of a bar side by side, so that equal ones do not hide each other.
 func (s Bars) points(f *Figure, p plot, g int, x, width float64, group string) {
 	n := float64(len(s.Each[g]))
 	for i, v := range s.Each[g] {
@@ -147,7 +147,7 @@ func (f *Figure) errorBar(x, low, high, half float64) {
 	}
 }
 
-// names writes the groups beneath the axis: in lines where words fit, else aslant; it returns the y beneath them.
+// names writes the group names below the axis, in lines if words fit, else slanted; it returns the y below them.
 func (c BarChart) names(f *Figure, p plot) float64 {
 	span := (p.x.to - p.x.from) / float64(len(c.Groups))
 	lines, slanted, longest := 1, false, 0.0

@@ -1,16 +1,16 @@
-// Package figure draws charts, heat maps and sheets of images on the server: one drawing, written as SVG for pages, as SVG
-// that stands alone, and as PNG. The same input gives the same bytes.
+// Package figure draws charts, heat maps and image sheets on the server: one drawing, written as inline SVG for pages, as standalone SVG,
+// and as PNG. The same input produces the same bytes.
 //
 //	LineChart   lines with bands and markers, linear or logarithmic axes, reference lines, labelled dots
 //	BarChart    grouped bars with error bars
 //	HeatMap     a matrix with its values written into the cells
 //	ImageGrid   small images at whole multiples, with labels
 //
-// Each has a Draw method, which returns a Figure. What is not finite is left out and counted in the note; where nothing
-// is left to draw, the figure says so in a sentence and keeps its size.
+// Each has a Draw method that returns a Figure. Values that are not finite are omitted and counted in the note; if nothing remains, the
+// figure shows a sentence and keeps its size.
 //
-// A figure inside a page is styled by static/shared/figure.css, which this package's test writes from the same palette;
-// one that stands alone carries its style and follows the reader's light or dark scheme. Printed, both are light.
+// A figure inside a page is styled by static/shared/figure.css, which this package's test generates from the palette; a standalone figure
+// contains its style and follows the reader's light or dark scheme. Both print in the light scheme.
 package figure
 
 import (
@@ -20,9 +20,9 @@ import (
 
 // Figure is a finished drawing.
 type Figure struct {
-	Name          string  // a word of a-z, 0-9 and '-': base of file names and, in a page, of ids; unique there
-	Title         string  // what it shows; drawn on top unless empty
-	Desc          string  // the same in words, for those who do not see it
+	Name          string  // of a-z, 0-9 and '-': base of file names and of ids in a page, where it must be unique
+	Title         string  // drawn at the top unless empty
+	Desc          string  // text alternative
 	Width, Height float64 // CSS pixels
 	marks         []mark
 }
@@ -39,7 +39,7 @@ const (
 	imageMark
 )
 
-// mark is one thing on the paper; which fields count depends on kind.
+// mark is one drawn element; kind determines which fields apply.
 type mark struct {
 	kind    markKind
 	points  []point
@@ -47,14 +47,14 @@ type mark struct {
 	fill    paint
 	stroke  paint
 	width   float64   // of the stroke
-	dash    []float64 // empty for a whole line
+	dash    []float64 // empty for a solid line
 	opacity float64   // of the fill; 0 means 1
 	text    string
 	font    font
 	anchor  anchor
 	angle   float64 // of text, degrees, clockwise
 	picture image.Image
-	tip     string // shown under a pointer
+	tip     string // tooltip
 }
 
 type anchor int
@@ -65,7 +65,7 @@ const (
 	end
 )
 
-// font is one of the two weights at a size in pixels.
+// font is a size in pixels with one of two weights.
 type font struct {
 	size   float64
 	strong bool
@@ -79,10 +79,10 @@ var (
 	cellFont  = font{11, false, "ink"}
 )
 
-// lineHeight is the distance of base lines of a font.
+// lineHeight is the distance between base lines.
 func (f font) lineHeight() float64 { return math.Round(f.size * 1.35) }
 
-// drop is how far below a point the base line lies of text that is centred on it.
+// drop is the offset of the base line below the centre of text.
 func (f font) drop() float64 { return f.size * 0.35 }
 
 func (f *Figure) lines(points []point, stroke paint, width float64, dash []float64) {
@@ -101,7 +101,7 @@ func (f *Figure) label(x, y float64, text string, font font, a anchor) {
 	f.marks = append(f.marks, mark{kind: textMark, points: []point{{x, y}}, text: text, font: font, anchor: a})
 }
 
-// paragraph writes text in lines no wider than width, the first on the base line y, and returns the base line after the last.
+// paragraph writes text in lines no wider than width, the first with base line y, and returns the base line after the last.
 func (f *Figure) paragraph(x, y, width float64, text string, font font) float64 {
 	for _, line := range wrap(text, font, width) {
 		f.label(x, y, line, font, start)
@@ -110,7 +110,7 @@ func (f *Figure) paragraph(x, y, width float64, text string, font font) float64 
 	return y
 }
 
-// heading draws the title and returns the y at which the rest begins.
+// heading draws the title and returns the y below it.
 func (f *Figure) heading() float64 {
 	if f.Title == "" {
 		return 4
@@ -118,7 +118,7 @@ func (f *Figure) heading() float64 {
 	return f.paragraph(0, titleFont.size, f.Width, f.Title, titleFont) - titleFont.size + 6
 }
 
-// footing draws the note from y down and ends the figure beneath it.
+// footing draws the note from y and sets the figure's height.
 func (f *Figure) footing(y float64, note string) {
 	if note != "" {
 		y = f.paragraph(0, y+quietFont.size+2, f.Width, note, quietFont) - quietFont.size
@@ -126,7 +126,7 @@ func (f *Figure) footing(y float64, note string) {
 	f.Height = math.Ceil(y + 4)
 }
 
-// nothing is the drawing of no data: the title, a frame of the usual height and a sentence in it.
+// nothing draws an empty figure: the title, a frame of the usual height and a sentence in it.
 func (f *Figure) nothing(sentence string, height float64) Figure {
 	top := f.heading()
 	bottom := max(height, top+3*quietFont.lineHeight())

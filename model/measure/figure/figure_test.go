@@ -20,11 +20,11 @@ import (
 	"slotscope/model/measure/figure"
 )
 
-var update = flag.Bool("update", false, "write the golden files and static/shared/figure.css anew")
+var update = flag.Bool("update", false, "rewrite the golden files and static/shared/figure.css")
 
 var nan, inf = math.NaN(), math.Inf(1)
 
-// figures are one of each kind, with what figures must bear: gaps, infinities, zeros on logarithmic axes, markup in names.
+// figures has one figure of each kind, with difficult input: gaps, infinities, zeros on logarithmic axes, markup in names.
 func figures() []figure.Figure {
 	return []figure.Figure{noise().Draw(), capacity().Draw(), scores().Draw(), information().Draw(), sheet().Draw()}
 }
@@ -95,7 +95,7 @@ func sheet() figure.ImageGrid {
 	}
 }
 
-// TestGolden holds every byte of one figure of each kind; -update writes them anew, to be looked at before they are kept.
+// TestGolden compares every byte of one figure of each kind; -update rewrites the files, which must then be inspected.
 func TestGolden(t *testing.T) {
 	for _, f := range figures() {
 		golden(t, filepath.Join("testdata", f.Name+".svg"), f.SVG())
@@ -107,7 +107,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestStyleSheet keeps the style sheet of pages equal to the palette.
+// TestStyleSheet: the style sheet of the pages matches the palette.
 func TestStyleSheet(t *testing.T) {
 	golden(t, "../../../static/shared/figure.css", []byte(figure.CSS()))
 }
@@ -131,7 +131,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// samePixels compares pictures, not files: another release of Go may compress differently.
+// samePixels compares pixels, not files, because another Go release may compress differently.
 func samePixels(t *testing.T, name string, got, want []byte) {
 	t.Helper()
 	a, errA := png.Decode(bytes.NewReader(got))
@@ -140,18 +140,18 @@ func samePixels(t *testing.T, name string, got, want []byte) {
 		t.Fatalf("%s: %v", name, err)
 	}
 	if a.Bounds() != b.Bounds() {
-		t.Fatalf("%s is %v, not %v", name, a.Bounds(), b.Bounds())
+		t.Fatalf("%s is %v, want %v", name, a.Bounds(), b.Bounds())
 	}
 	for y := range a.Bounds().Dy() {
 		for x := range a.Bounds().Dx() {
 			if far(a.At(x, y), b.At(x, y)) {
-				t.Fatalf("%s differs at (%d, %d): %v, not %v", name, x, y, a.At(x, y), b.At(x, y))
+				t.Fatalf("%s differs at (%d, %d): %v, want %v", name, x, y, a.At(x, y), b.At(x, y))
 			}
 		}
 	}
 }
 
-// far allows two steps of 255 for the rounding of another processor.
+// far tolerates a difference of two of 255 for rounding on another processor.
 func far(a, b color.Color) bool {
 	ar, ag, ab, _ := a.RGBA()
 	br, bg, bb, _ := b.RGBA()
@@ -159,7 +159,7 @@ func far(a, b color.Color) bool {
 	return d(ar, br) || d(ag, bg) || d(ab, bb)
 }
 
-// TestWellFormed: both forms are XML with a role, a title and a description, and nothing in them is not a number.
+// TestWellFormed: both forms are XML with a role, a title and a description, and contain no NaN.
 func TestWellFormed(t *testing.T) {
 	for _, f := range figures() {
 		for form, text := range map[string]string{"alone": string(f.SVG()), "inline": f.Inline()} {
@@ -179,10 +179,10 @@ func TestWellFormed(t *testing.T) {
 			}
 		}
 		if inline := f.Inline(); strings.Contains(inline, "style=") || strings.Contains(inline, "<style") {
-			t.Errorf("%s has a style within the page, which its security policy refuses", f.Name)
+			t.Errorf("%s has an inline style, which the page's security policy blocks", f.Name)
 		}
 		if !bytes.Equal(f.SVG(), f.SVG()) {
-			t.Errorf("%s is not the same twice", f.Name)
+			t.Errorf("%s differs between two drawings", f.Name)
 		}
 	}
 }
@@ -205,9 +205,9 @@ func elements(t *testing.T, text string) map[string]int {
 	}
 }
 
-// TestCounts: one bar, cell and image for every value that can be drawn, and the rest is counted in words.
+// TestCounts: there is one bar, cell and image per drawable value, and the note counts the others.
 func TestCounts(t *testing.T) {
-	if text := words(noise().Draw()); !strings.Contains(text, "2 values cannot be drawn and are left out.") {
+	if text := words(noise().Draw()); !strings.Contains(text, "2 values cannot be drawn and are omitted.") {
 		t.Error("the two values of QLAE that are not finite are not counted")
 	}
 	if text := words(capacity().Draw()); !strings.Contains(text, "3 values cannot be drawn") {
@@ -220,19 +220,19 @@ func TestCounts(t *testing.T) {
 		}
 	}
 	if n := elements(t, string(sheet().Draw().SVG()))["image"]; n != 4 {
-		t.Errorf("%d images of 4", n)
+		t.Errorf("%d images, want 4", n)
 	}
 	if n := strings.Count(string(scores().Draw().SVG()), "<title>Info"); n != 5 {
-		t.Errorf("%d bars of 5", n)
+		t.Errorf("%d bars, want 5", n)
 	}
 }
 
-// words is the text of a figure, its lines joined.
+// words is the text of a figure in one string.
 func words(f figure.Figure) string {
 	return regexp.MustCompile(`(\s*<[^>]*>\s*)+`).ReplaceAllString(f.Inline(), " ")
 }
 
-// TestEmpty: without data a sentence stands in the place of the figure.
+// TestEmpty: without data, the figure shows a sentence.
 func TestEmpty(t *testing.T) {
 	for name, f := range map[string]figure.Figure{
 		"lines":  figure.LineChart{Name: "a", Empty: "Nothing was measured."}.Draw(),
@@ -250,11 +250,11 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestScale: whole scales keep the pixels of small images, others are refused where they make no sense.
+// TestScale: integer scales keep the pixels of small images, and invalid scales are rejected.
 func TestScale(t *testing.T) {
 	for _, scale := range []float64{0, -1, 9, nan, inf} {
 		if _, err := sheet().Draw().PNG(scale); err == nil {
-			t.Errorf("a scale of %v is taken", scale)
+			t.Errorf("scale %v was accepted", scale)
 		}
 	}
 	red := func(img image.Image) (n int) {
@@ -277,7 +277,7 @@ func TestScale(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, want := red(img), 4*12*12*scale*scale; got != want {
-			t.Errorf("at scale %d, %d pixels are red, not the %d of four pixels 12 times their size", scale, got, want)
+			t.Errorf("at scale %d, %d pixels are red, want %d: four pixels enlarged 12 times", scale, got, want)
 		}
 	}
 }
@@ -285,11 +285,11 @@ func TestScale(t *testing.T) {
 func TestNumber(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.25: "0.25", -3: "−3", 1500: "1,500", 999999: "999,999", 2e-5: "2e−5", 1e6: "1e6", -1.5e7: "−1.5e7", 1.0 / 3: "0.3333", inf: "+Inf", 12.3456: "12.35"} {
 		if got := figure.Number(v); got != want {
-			t.Errorf("%v is written %s, not %s", v, got, want)
+			t.Errorf("%v: got %s, want %s", v, got, want)
 		}
 	}
 	if figure.Number(nan) != "–" {
-		t.Error("what is not a number is not a dash")
+		t.Error("NaN must be formatted as a dash")
 	}
 }
 

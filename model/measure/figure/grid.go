@@ -6,23 +6,23 @@ import (
 	"math"
 )
 
-// ImageGrid draws small images in rows and columns, each pixel a square of a whole number of pixels.
+// ImageGrid draws small images in rows and columns, scaled by a whole factor.
 type ImageGrid struct {
 	Name, Title string
 	Desc        string
 	Note        string
-	Rows        []string // left of the images; empty for none
-	Columns     []string // above the images; empty for none
+	Rows        []string // names left of the images; empty for none
+	Columns     []string // names above the images; empty for none
 	Images      [][]image.Image
-	Captions    [][]string // beneath single images; nil for none
-	Scale       int        // pixels to each of the images'; 0 for 1
-	Colors      []int      // of marks under the columns' names, for instance those of slots; empty for none
-	Empty       string     // the sentence shown when there is nothing to draw
+	Captions    [][]string // below individual images; nil for none
+	Scale       int        // output pixels per image pixel; 0 for 1
+	Colors      []int      // of marks below the column names, for instance those of slots; empty for none
+	Empty       string     // sentence shown if there is nothing to draw
 }
 
 const gridGap = 4.0
 
-// Draw makes the figure. Places without an image stay empty.
+// Draw draws the grid. Missing images leave empty cells.
 func (g ImageGrid) Draw() Figure {
 	f := Figure{Name: g.Name, Title: g.Title, Desc: g.Desc, Width: 360}
 	w, h, columns := g.sizes()
@@ -57,7 +57,7 @@ func (g ImageGrid) Draw() Figure {
 	return f
 }
 
-// sizes are the largest width and height of an image, and the columns of the longest row.
+// sizes are the maximum width and height of the images, and the number of columns of the longest row.
 func (g ImageGrid) sizes() (w, h float64, columns int) {
 	scale := float64(max(g.Scale, 1))
 	for _, row := range g.Images {
@@ -119,7 +119,7 @@ func (g ImageGrid) tip(i, j int) string {
 	return join(row, column, caption)
 }
 
-// Cut takes a sheet of equal cells apart, rows by columns; nil where it cannot be divided so.
+// Cut divides a sheet into equal cells, rows by columns; nil if it is not divisible.
 func Cut(sheet image.Image, rows, columns int) [][]image.Image {
 	cutter, ok := sheet.(interface {
 		SubImage(image.Rectangle) image.Image

@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// HeatMap draws a matrix: a cell for every value, its colour for the eye and the number for the mind.
+// HeatMap draws a matrix: each cell has a colour and a number.
 type HeatMap struct {
 	Name, Title string
-	Desc        string // empty for one made from the largest value of each row
+	Desc        string // empty to generate it from the largest value of each row
 	Note        string
 	Rows        []string
 	Columns     []string
-	Value       [][]float64                // by row and column; what is not finite is drawn as –
-	Range       [2]float64                 // of the colours; equal for the smallest and largest value
-	Signed      bool                       // colours tell below from above the middle of Range, which is 0
-	Format      func(float64) string       // of a cell; nil for two decimals
+	Value       [][]float64                // by row and column; non-finite values are drawn as –
+	Range       [2]float64                 // of the colours; equal to use the smallest and largest value
+	Signed      bool                       // diverging colours around the middle of Range, which is 0
+	Format      func(float64) string       // of a cell's number; nil for two decimals
 	Marked      func(row, column int) bool // cells with an outline, for instance the largest of a row; nil for none
-	Muted       func(row, column int) bool // cells that do not count, drawn without colour; nil for none
-	Corner      string                     // what rows and columns are: "factor / slot"
-	Width       float64                    // 0 for what the cells need
-	Empty       string                     // the sentence shown when there is nothing to draw
-	Colors      []int                      // of the columns' names' marks, for instance those of slots; empty for none
+	Muted       func(row, column int) bool // irrelevant cells, drawn without colour; nil for none
+	Corner      string                     // names of the two dimensions: "factor / slot"
+	Width       float64                    // 0 to fit the cells
+	Empty       string                     // sentence shown if there is nothing to draw
+	Colors      []int                      // of marks at the column names, for instance those of slots; empty for none
 }
 
 const cellHeight = 24.0
 
-// Draw makes the figure.
+// Draw draws the map.
 func (h HeatMap) Draw() Figure {
 	left, column, slanted := h.layout()
 	f := Figure{Name: h.Name, Title: h.Title, Desc: h.Desc, Width: left + column*float64(len(h.Columns)) + 1}
@@ -59,7 +59,7 @@ func (h HeatMap) at(i, j int) float64 {
 	return nan
 }
 
-// span is what the colours run over, and whether any value is finite.
+// span is the range of the colours; seen reports whether any value is finite.
 func (h HeatMap) span() (low, high float64, seen bool) {
 	for i := range h.Rows {
 		for j := range h.Columns {
@@ -79,7 +79,7 @@ func (h HeatMap) span() (low, high float64, seen bool) {
 	return low, high, seen
 }
 
-// layout finds the width of the rows' names and of a column, and whether the columns' names stand aslant.
+// layout returns the width of the row names and of a column, and whether the column names are slanted.
 func (h HeatMap) layout() (left, column float64, slanted bool) {
 	for _, name := range append([]string{h.Corner}, h.Rows...) {
 		left = max(left, textWidth(name, labelFont))
@@ -116,7 +116,7 @@ func (h HeatMap) text(i, j int) string {
 	return strings.Replace(fmt.Sprintf("%.2f", v), "-", "−", 1)
 }
 
-// columnNames writes the names beneath y and returns where the cells begin.
+// columnNames writes the column names from y and returns the y of the first cells.
 func (h HeatMap) columnNames(f *Figure, y, left, column float64, slanted bool) float64 {
 	lines, longest := 1, 0.0
 	for _, name := range h.Columns {
@@ -176,10 +176,10 @@ func (h HeatMap) cell(f *Figure, x, y, column float64, i, j int, low, high float
 	f.label(x+column/2, y+cellHeight/2+font.drop(), h.text(i, j), font, middle)
 }
 
-// paint is a step of the map's scale.
+// paint is the paint of a step of the map's scale.
 func (h HeatMap) paint(step int) paint { return paint(fmt.Sprint(h.scale("h"), step)) }
 
-// scale names the paints of the map's scale, h for cells and t for the text on them.
+// scale is the paint prefix of the map's scale, from kind h for cells and t for their text.
 func (h HeatMap) scale(kind string) string {
 	if h.Signed {
 		return "s" + kind
@@ -187,7 +187,7 @@ func (h HeatMap) scale(kind string) string {
 	return kind
 }
 
-// scaleBar draws what the colours mean and returns the y beneath it.
+// scaleBar draws the colour legend and returns the y below it.
 func (h HeatMap) scaleBar(f *Figure, x, y, low, high float64) float64 {
 	if high <= low {
 		return y

@@ -2,7 +2,7 @@ package figure
 
 import "testing"
 
-// TestReferenceLabels: the name of a reference stands where the labels of dots leave room, wherever the dots are.
+// TestReferenceLabels: the label of a reference avoids the labels of dots, wherever the dots are.
 func TestReferenceLabels(t *testing.T) {
 	for at := 1.0; at <= 64; at *= 1.3 {
 		for y := 1.0; y <= 400; y *= 1.7 {

@@ -10,25 +10,25 @@ import (
 // LineChart draws series over a common x axis.
 type LineChart struct {
 	Name, Title   string
-	Desc          string // empty for one made from the series
-	Note          string // beneath: how many points, what the bands are
+	Desc          string // empty to generate it from the series
+	Note          string // shown below, such as the number of points and the meaning of bands
 	X, Y          Axis
 	Lines         []Line
 	References    []Reference
 	Dots          []Dot
 	Scatter       []Scatter
-	Width, Height float64 // of the figure and of its plot; 0 for 360 and 200
-	Direct        bool    // names at the ends of the lines instead of a legend
-	Empty         string  // the sentence shown when there is nothing to draw
+	Width, Height float64 // Width of the figure and Height of its plot; 0 for 360 and 200
+	Direct        bool    // names lines at their ends instead of in a legend
+	Empty         string  // sentence shown if there is nothing to draw
 }
 
-// Line is one series. Low and High, where they are given, are its band; a value that is not finite breaks the line.
+// Line is one series. Low and High, if given, are its band; a non-finite value interrupts the line.
 type Line struct {
 	Name      string
 	X, Y      []float64
 	Low, High []float64
-	Color     int  // of the palette, in the order of slots; beyond 8 the line is dashed
-	Markers   bool // a mark at every point, of a shape of the colour's own
+	Color     int  // index in the palette, which starts with the colours of slots; lines with an index above 8 are dashed
+	Markers   bool // a marker at every point; its shape depends on Color
 	Dashed    bool
 }
 
@@ -39,21 +39,21 @@ type Reference struct {
 	Label    string
 }
 
-// Dot is one labelled point, for instance where a run stands on a curve.
+// Dot is one labelled point, for instance the position of a run on a curve.
 type Dot struct {
 	X, Y  float64
 	Label string
 	Color int
 }
 
-// Scatter is unlabelled points of one series, for instance its single seeds beside their mean.
+// Scatter is the unlabelled points of one series, for instance the individual seeds behind a mean.
 type Scatter struct {
-	Name  string // of a point, under a pointer
+	Name  string // in the tooltip of a point
 	X, Y  []float64
 	Color int
 }
 
-// Draw makes the figure.
+// Draw draws the chart.
 func (c LineChart) Draw() Figure {
 	f := Figure{Name: c.Name, Title: c.Title, Desc: c.Desc, Width: orElse(c.Width, 360)}
 	height := orElse(c.Height, 200)
@@ -98,7 +98,7 @@ func orElse(v, otherwise float64) float64 {
 
 func orSentence(s string) string {
 	if s == "" {
-		return "There is nothing to draw yet."
+		return "No data yet."
 	}
 	return s
 }
@@ -108,9 +108,9 @@ func leftOut(n int) string {
 	case 0:
 		return ""
 	case 1:
-		return "1 value cannot be drawn and is left out."
+		return "1 value cannot be drawn and is omitted."
 	}
-	return fmt.Sprintf("%s values cannot be drawn and are left out.", Number(float64(n)))
+	return fmt.Sprintf("%s values cannot be drawn and are omitted.", Number(float64(n)))
 }
 
 func join(parts ...string) string {
@@ -137,7 +137,7 @@ func (c LineChart) describe() string {
 	return b.String()
 }
 
-// ends are the first and the last point that can be drawn, −1 for none.
+// ends are the indices of the first and the last point that can be drawn, −1 if none.
 func (l Line) ends() (first, last int) {
 	first, last = -1, -1
 	for i := range min(len(l.X), len(l.Y)) {
@@ -177,7 +177,7 @@ func (c LineChart) drawable() int {
 	return n
 }
 
-// plot finds the scales and lays the frame out beneath y.
+// plot determines the scales and places the frame below y.
 func (c LineChart) plot(f *Figure, y, height float64) plot {
 	var xs, ys []float64
 	for _, l := range c.Lines {
@@ -219,7 +219,7 @@ func (c LineChart) references(f *Figure, p plot) {
 	}
 }
 
-// place is where the reference crosses the plot; ok is false where it does not.
+// place is the position at which the reference crosses the plot; ok is false if it does not.
 func (r Reference) place(p plot) (at float64, ok bool) {
 	s := p.y
 	if r.Vertical {
@@ -228,7 +228,7 @@ func (r Reference) place(p plot) (at float64, ok bool) {
 	return s.at(r.At), s.fits(r.At) && s.at(r.At) == s.inside(r.At)
 }
 
-// referenceLabels names the references where nothing else is written, as far as there is room.
+// referenceLabels labels the references in free space, as far as there is room.
 func (c LineChart) referenceLabels(f *Figure, p plot) {
 	for _, r := range c.References {
 		at, ok := r.place(p)
@@ -236,7 +236,7 @@ func (c LineChart) referenceLabels(f *Figure, p plot) {
 			continue
 		}
 		wide := textWidth(r.Label, quietFont)
-		var places []point // of the label's left end on its base line
+		var places []point // left end of the label's base line
 		if r.Vertical {
 			top, bottom := p.y.to+quietFont.size, p.y.from-4
 			places = []point{{at + 5, top}, {at - 5 - wide, top}, {at + 5, bottom}, {at - 5 - wide, bottom}}
@@ -247,7 +247,7 @@ func (c LineChart) referenceLabels(f *Figure, p plot) {
 			}
 			left, right := p.x.from+4, p.x.to-2-wide
 			places = []point{{right, above}, {left, above}, {right, below}, {left, below}}
-			if len(c.Dots) > 0 { // whose labels go to the right
+			if len(c.Dots) > 0 { // labels of dots extend to the right
 				places = []point{{left, above}, {right, above}, {left, below}, {right, below}}
 			}
 		}
@@ -262,7 +262,7 @@ func (c LineChart) referenceLabels(f *Figure, p plot) {
 	}
 }
 
-// blank says that no text stands where one of a width and height would that begins at a point of its base line.
+// blank reports whether a box of the given size, whose base line starts at a point, overlaps no text.
 func (f *Figure) blank(at point, wide, high float64) bool {
 	for _, m := range f.marks {
 		if m.kind != textMark {
@@ -283,7 +283,7 @@ func (f *Figure) blank(at point, wide, high float64) bool {
 	return true
 }
 
-// beside writes a label to the right of x, or to the left of it where it would leave the plot.
+// beside writes a label to the right of x, or to the left if it would leave the plot.
 func (f *Figure) beside(x, y float64, text string, font font, p plot) {
 	if x+5+textWidth(text, font) > f.Width {
 		f.label(x-5, y, text, font, end)
@@ -312,7 +312,7 @@ func (l Line) band(f *Figure, p plot) {
 	flush()
 }
 
-// draw draws the line and its markers; it returns how many points cannot be drawn.
+// draw draws the line and its markers; it returns the number of points that cannot be drawn.
 func (l Line) draw(f *Figure, p plot) (left int) {
 	dash := Dash(l.Color)
 	if l.Dashed {
@@ -358,7 +358,7 @@ func (l Line) markers(f *Figure, p plot) {
 	}
 }
 
-// draw draws the points that lie in the plot, hollow; it returns how many cannot be drawn.
+// draw draws the points inside the plot as open circles; it returns the number of points that cannot be drawn.
 func (s Scatter) draw(f *Figure, p plot) (left int) {
 	for i := range min(len(s.X), len(s.Y)) {
 		if !p.x.fits(s.X[i]) || !p.y.fits(s.Y[i]) {
@@ -372,12 +372,12 @@ func (s Scatter) draw(f *Figure, p plot) (left int) {
 	return left
 }
 
-// hollow draws a small open circle, the mark of a single seed.
+// hollow draws a small open circle, which marks an individual seed.
 func (f *Figure) hollow(at point, stroke paint, tip string) {
 	f.marks = append(f.marks, mark{kind: circleMark, points: []point{at}, radius: 2.6, fill: "paper", stroke: stroke, width: 1.3, tip: tip})
 }
 
-// marker draws the shape of a series, so that it does not take colour to tell them apart.
+// marker draws the shape of a series, so that series can be distinguished without colour.
 func (f *Figure) marker(at point, series int, r float64, tip string) {
 	fill := seriesPaint(series)
 	corners := func(turn float64, n int, r float64) {
@@ -402,7 +402,7 @@ func (f *Figure) marker(at point, series int, r float64, tip string) {
 	}
 }
 
-// dots draws labelled points, the labels of those above each other moved apart; it returns how many cannot be drawn.
+// dots draws labelled points and separates their labels; it returns the number of points that cannot be drawn.
 func (f *Figure) dots(dots []Dot, p plot) (left int) {
 	var seen []Dot
 	var ys []float64
@@ -415,7 +415,7 @@ func (f *Figure) dots(dots []Dot, p plot) (left int) {
 		tip := fmt.Sprintf("%s: %s at %s", d.Label, Number(d.Y), Number(d.X))
 		f.marks = append(f.marks, mark{kind: circleMark, points: []point{at}, radius: 4.5, fill: seriesPaint(d.Color), stroke: "paper", width: 1.5, tip: tip})
 		y := at.y - 6
-		if y < p.y.to+2*labelFont.size { // where names of vertical lines stand
+		if y < p.y.to+2*labelFont.size { // space of the labels of vertical lines
 			y = at.y + labelFont.size + 4
 		}
 		seen, ys = append(seen, d), append(ys, y)
@@ -426,7 +426,7 @@ func (f *Figure) dots(dots []Dot, p plot) (left int) {
 	return left
 }
 
-// stacked moves the base lines ys of labels apart that stand in one column.
+// stacked separates the base lines ys of labels in the same column.
 func stacked(dots []Dot, ys []float64, p plot) []float64 {
 	moved := slices.Clone(ys)
 	for i := range dots {
@@ -449,7 +449,7 @@ func stacked(dots []Dot, ys []float64, p plot) []float64 {
 	return moved
 }
 
-// directLabels writes each name at the end of its line, moved apart where they would meet.
+// directLabels writes each name at the end of its line, separating names that would overlap.
 func (c LineChart) directLabels(f *Figure, p plot) {
 	type tag struct {
 		line Line
@@ -482,7 +482,7 @@ func (c LineChart) directLabels(f *Figure, p plot) {
 	}
 }
 
-// legend are the names and looks of the series; a single one is named by the axis.
+// legend are the names and styles of the series; a single series needs none, because the axis names it.
 func (c LineChart) legend() []key {
 	var keys []key
 	for _, l := range c.Lines {

@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// paint names a colour that depends on the reader's scheme. The classes f-NAME and k-NAME fill and stroke with it.
+// paint is the name of a colour that depends on the reader's scheme. The classes f-NAME and k-NAME fill and stroke with it.
 type paint string
 
-// shade is a paint in the light and in the dark scheme, as #rrggbb.
+// shade is a paint's colours in the light and in the dark scheme, as #rrggbb.
 type shade struct{ light, dark string }
 
-// Slots is how many colours slots have. Series begin with the same, in their order, and go on to Series colours before one repeats; every
-// nine of them have another dash.
+// Slots is the number of slot colours. Series start with the same colours in the same order and repeat after Series colours; each group of
+// nine has a different dash pattern.
 const (
 	Slots  = 9
 	Series = 20
 )
 
-// heatSteps is how many colours a heat map has.
+// heatSteps is the number of colours of a heat map.
 const heatSteps = 21
 
-// order lists every paint; shades has their colours. Neutrals, accent and slots are the tokens of static/shared/base.css.
+// order lists all paints; shades are their colours. Neutrals, accent and slots are the tokens of static/shared/base.css.
 var order, shades = palette()
 
 func palette() ([]paint, map[paint]shade) {
@@ -43,7 +43,7 @@ func palette() ([]paint, map[paint]shade) {
 	for i, s := range []shade{
 		{"#0072b2", "#3a9fdc"}, {"#e69f00", "#e69f00"}, {"#009e73", "#1fb98e"}, {"#cc79a7", "#cc79a7"}, {"#56b4e9", "#56b4e9"},
 		{"#d55e00", "#ee7a26"}, {"#c9b800", "#f0e442"}, {"#7a7a7a", "#a6a6a6"}, {"#1c1c1c", "#efefef"},
-		// each the furthest in OKLab, in the worse of both schemes, from all before it
+		// each colour is the furthest in OKLab, in the worse of both schemes, from all previous ones
 		{"#6403c4", "#8d4df9"}, {"#1c500e", "#5d7358"}, {"#ab3db3", "#f798fd"}, {"#ba022f", "#de394b"}, {"#2f2667", "#716db5"}, {"#686800", "#93953e"},
 		{"#541e29", "#a0636d"}, {"#890185", "#bb44b4"}, {"#8d73d1", "#ab91f2"}, {"#1d4ce9", "#4074fb"}, {"#908930", "#cbc88b"},
 	} {
@@ -61,12 +61,12 @@ func palette() ([]paint, map[paint]shade) {
 	return order, all
 }
 
-// The heat scale goes through OKLCH in equal steps of lightness, so that equal differences look equal and every kind of
-// colour vision, and a grey printer, keeps the order. In the light scheme more is darker, in the dark scheme brighter.
+// The heat scale has equal steps of lightness in OKLCH, so that equal differences look equal and the order is preserved under any colour
+// vision and in grey print. Higher values are darker in the light scheme and brighter in the dark scheme.
 func lightHeat(t float64) string { return oklch(0.965-0.615*t, 0.008+0.082*t, 195+25*t) }
 func darkHeat(t float64) string  { return oklch(0.215+0.685*t, 0.012+0.088*t, 225-35*t) }
 
-// The signed scale has the page's colour in its middle, for 0, and goes to orange below and to blue above it, as light or dark at v as at −v.
+// The signed scale has the page's colour at 0, orange below and blue above it; v and −v have the same lightness.
 func lightSigned(v float64) string {
 	return oklch(0.97-0.5*math.Abs(v), 0.004+0.106*math.Abs(v), hueOf(v))
 }
@@ -81,7 +81,7 @@ func hueOf(v float64) float64 {
 	return 235
 }
 
-// oklch is a colour of Ottosson's OKLab (2020) by lightness, chroma and hue in degrees, clipped to sRGB.
+// oklch converts a colour of Ottosson's OKLab (2020), given by lightness, chroma and hue in degrees, clipped to sRGB.
 func oklch(l, c, h float64) string {
 	a, b := c*math.Cos(h*math.Pi/180), c*math.Sin(h*math.Pi/180)
 	cube := func(v float64) float64 { return v * v * v }
@@ -101,7 +101,7 @@ func oklch(l, c, h float64) string {
 		channel(-0.0041960863*x-0.7034186147*y+1.7076147010*z))
 }
 
-// readable is black or white, whichever stands out more from a background; at least 4.5:1.
+// readable is black or white, whichever has more contrast with a background; at least 4.5:1.
 func readable(background string) string {
 	l := luminance(background)
 	if (l+0.05)/0.05 > 1.05/(l+0.05) {
@@ -128,23 +128,23 @@ func rgba(hex string) color.RGBA {
 // heat is the step of the scale for t from 0 to 1; values outside are clipped.
 func heat(t float64) int { return int(math.Round(min(max(t, 0), 1) * (heatSteps - 1))) }
 
-// Heat is the step of the heat scale for t from 0 to 1, as classes number it: f-hN and k-hN, with text in f-tN.
+// Heat is the step of the heat scale for t from 0 to 1, as in the class names f-hN and k-hN, with text in f-tN.
 func Heat(t float64) int { return heat(t) }
 
-// seriesPaint and Dash tell series i apart: no two of the first 40 have both alike.
+// seriesPaint and Dash distinguish series: no two of the first 40 have the same combination.
 func seriesPaint(i int) paint { return paint(fmt.Sprint("s", i%Series)) }
 
-// Dash is the dash of series i, nil for a solid line.
+// Dash is the dash pattern of series i, nil for a solid line.
 func Dash(i int) []float64 {
 	return [][]float64{nil, {6, 3}, {2, 3}, {8, 3, 2, 3}}[i/Slots%4]
 }
 
 func slotPaint(i int) paint { return paint(fmt.Sprint("s", i%Slots)) }
 
-// CSS is the style of figures inside pages: static/shared/figure.css.
+// CSS is the style sheet for figures inside pages: static/shared/figure.css.
 func CSS() string {
 	var b strings.Builder
-	b.WriteString("/* Written by the test of model/measure/figure from its palette; change it there. */\n@layer components {\n")
+	b.WriteString("/* Generated by the test of model/measure/figure from its palette; edit it there. */\n@layer components {\n")
 	b.WriteString("  .figure { display: block; max-inline-size: 100%; block-size: auto; font-family: var(--sans); font-variant-numeric: tabular-nums; }\n")
 	b.WriteString("  .figure image { image-rendering: pixelated; }\n")
 	for _, p := range order {
@@ -159,7 +159,7 @@ func CSS() string {
 	return b.String()
 }
 
-// ownStyle is the style of a figure that stands alone; light is in its attributes already.
+// ownStyle is the style of a standalone figure; its attributes already have the light colours.
 func ownStyle(used map[paint]bool) string {
 	var b strings.Builder
 	b.WriteString("svg{color-scheme:light dark;font-variant-numeric:tabular-nums}image{image-rendering:pixelated}@media screen and (prefers-color-scheme:dark){")
@@ -171,7 +171,7 @@ func ownStyle(used map[paint]bool) string {
 	return b.String() + "}"
 }
 
-// linear undoes the gamma of sRGB: a channel's light, from 0 to 1.
+// linear reverses the gamma of sRGB: a channel's linear intensity, from 0 to 1.
 func linear(v uint8) float64 {
 	s := float64(v) / 255
 	if s <= 0.04045 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestHeatScale: each step is darker in the light scheme and brighter in the dark one, and the number in a cell can be read.
+// TestHeatScale: each step is darker in the light scheme and brighter in the dark scheme, and the number in a cell is readable.
 func TestHeatScale(t *testing.T) {
 	for i := range heatSteps {
 		h, text := shades[paint(fmt.Sprint("h", i))], shades[paint(fmt.Sprint("t", i))]
@@ -27,7 +27,7 @@ func TestHeatScale(t *testing.T) {
 	}
 }
 
-// TestSignedScale: 0 is nearly the page's colour, v and −v are as light as each other, further from 0 is further from the page, and numbers can be read.
+// TestSignedScale: 0 is nearly the page's colour, v and −v have the same lightness, contrast with the page grows with |v|, and numbers are readable.
 func TestSignedScale(t *testing.T) {
 	const zero = heatSteps / 2
 	at := func(i int) shade { return shades[paint(fmt.Sprint("sh", i))] }
@@ -45,12 +45,12 @@ func TestSignedScale(t *testing.T) {
 			}
 		}
 		if luminance(at(i).light) >= luminance(at(i+1).light) || luminance(at(i).dark) <= luminance(at(i+1).dark) {
-			t.Errorf("step %d does not lead away from the page", i)
+			t.Errorf("step %d: contrast with the page is not monotonic", i)
 		}
 	}
 	for scheme, c := range map[string]float64{"light": contrast(at(zero).light, shades["paper"].light), "dark": contrast(at(zero).dark, shades["paper"].dark)} {
 		if c > 1.2 {
-			t.Errorf("%s: 0 stands out from the page by %.2f", scheme, c)
+			t.Errorf("%s: contrast of 0 with the page is %.2f", scheme, c)
 		}
 	}
 }
@@ -60,19 +60,19 @@ func contrast(a, b string) float64 {
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-// TestOKLCH: white, black and the three primaries of sRGB, by the coordinates that Ottosson's definition gives them.
+// TestOKLCH: white, black and the three primaries of sRGB, from their coordinates in Ottosson's definition.
 func TestOKLCH(t *testing.T) {
 	for want, c := range map[string][3]float64{
 		"#ffffff": {1, 0, 0}, "#000000": {0, 0, 0}, "#ff0000": {0.6279554, 0.2576833, 29.2338803},
 		"#00ff00": {0.8664396, 0.2948272, 142.4953389}, "#0000ff": {0.4520137, 0.3132143, 264.0520206},
 	} {
 		if got := oklch(c[0], c[1], c[2]); got != want {
-			t.Errorf("%v is %s, not %s", c, got, want)
+			t.Errorf("%v is %s, want %s", c, got, want)
 		}
 	}
 }
 
-// TestTokens: neutrals, accent and slots are the colours that the pages have for them.
+// TestTokens: neutrals, accent and slots match the colours of the pages.
 func TestTokens(t *testing.T) {
 	css, err := os.ReadFile("../../../static/shared/base.css")
 	if err != nil {
@@ -86,12 +86,12 @@ func TestTokens(t *testing.T) {
 		s := shades[p]
 		both, one := fmt.Sprintf("--%s: light-dark(%s, %s);", token, s.light, s.dark), fmt.Sprintf("--%s: %s;", token, s.light)
 		if !strings.Contains(string(css), both) && (s.light != s.dark || !strings.Contains(string(css), one)) {
-			t.Errorf("base.css does not say %q", both)
+			t.Errorf("base.css lacks %q", both)
 		}
 	}
 }
 
-// TestSeriesDiffer: of as many series as there are colours no two are alike in either scheme, and each stands out from the paper.
+// TestSeriesDiffer: no two series look alike in either scheme until the colours repeat, and each contrasts with the page.
 func TestSeriesDiffer(t *testing.T) {
 	for i := range Series {
 		s := shades[seriesPaint(i)]
@@ -117,7 +117,7 @@ func TestSeriesDiffer(t *testing.T) {
 	}
 }
 
-// apartLab is the distance of two colours in OKLab, of which oklch is the inverse.
+// apartLab is the distance of two colours in OKLab; oklch is its inverse.
 func apartLab(a, b string) float64 {
 	x, y := oklab(a), oklab(b)
 	return math.Hypot(math.Hypot(x[0]-y[0], x[1]-y[1]), x[2]-y[2])
@@ -130,7 +130,7 @@ func oklab(hex string) [3]float64 {
 	return [3]float64{0.2104542553*l + 0.7936177850*m - 0.0040720468*s, 1.9779984951*l - 2.4285922050*m + 0.4505937099*s, 0.0259040371*l + 0.7827717662*m - 0.8086757660*s}
 }
 
-// TestApart: labels keep their order, their distance and the frame.
+// TestApart: labels keep their order, their distance and the bounds.
 func TestApart(t *testing.T) {
 	got := apart([]float64{50, 52, 51, 99}, 10, 0, 100)
 	if fmt.Sprint(got) != "[50 70 60 99]" && fmt.Sprint(got) != "[50 70 60 90]" {
@@ -140,22 +140,22 @@ func TestApart(t *testing.T) {
 		t.Errorf("at the end: %v", got)
 	}
 	if got := apart([]float64{1, 0, 2}, 10, 0, 15); got[1] != 0 || got[0] != 10 {
-		t.Errorf("without room, from the beginning: %v", got)
+		t.Errorf("without room, from the start: %v", got)
 	}
 }
 
-// TestClip: a line that leaves the box and returns is two pieces that end on its sides.
+// TestClip: a line that leaves the box and returns is cut into two pieces that end at its sides.
 func TestClip(t *testing.T) {
 	pieces := clip([]point{{-1, 5}, {5, 5}, {5, 15}, {7, 15}, {7, 5}}, box{0, 0, 10, 10})
 	if fmt.Sprint(pieces) != "[[{0 5} {5 5} {5 10}] [{7 10} {7 5}]]" {
 		t.Errorf("%v", pieces)
 	}
 	if pieces := clip([]point{{-1, -1}, {-5, 20}}, box{0, 0, 10, 10}); len(pieces) != 0 {
-		t.Errorf("a line outside is %v", pieces)
+		t.Errorf("line outside the box: %v", pieces)
 	}
 }
 
-// TestTicks: round numbers, and on a logarithmic axis powers of ten.
+// TestTicks: round numbers on linear axes, powers of ten on logarithmic axes.
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
 		axis   Axis
@@ -168,7 +168,7 @@ func TestTicks(t *testing.T) {
 		{Axis{}, []float64{5, 5}, 3, "4.5 5 5.5"},
 		{Axis{Log: true}, []float64{1, 100, 0, -4}, 6, "1 2 5 10 20 50 100"},
 		{Axis{Log: true}, []float64{1e-5, 1e5}, 5, "1e−5 0.001 0.1 10 1,000 100,000"},
-		{Axis{Log: true}, []float64{0.55, 0.8}, 5, "0.55 0.6 0.65 0.7 0.75 0.8"}, // no 1, 2 or 5 among them
+		{Axis{Log: true}, []float64{0.55, 0.8}, 5, "0.55 0.6 0.65 0.7 0.75 0.8"}, // the range contains no 1, 2 or 5
 		{Axis{Ticks: []float64{0, 3, 9}, Range: [2]float64{0, 5}}, nil, 5, "0 3"},
 	} {
 		s := c.axis.scale(c.values, 0, 100)
@@ -177,12 +177,12 @@ func TestTicks(t *testing.T) {
 			words = append(words, Number(v))
 		}
 		if got := strings.Join(words, " "); got != c.want {
-			t.Errorf("%v over %v: %s, not %s", c.axis, c.values, got, c.want)
+			t.Errorf("%v over %v: got %s, want %s", c.axis, c.values, got, c.want)
 		}
 	}
 }
 
-// TestDashed: a pattern of 2 on and 1 off over a corner.
+// TestDashed: a pattern of 2 on and 1 off around a corner.
 func TestDashed(t *testing.T) {
 	got := dashed([]point{{0, 0}, {4, 0}, {4, 3}}, []float64{2, 1})
 	if fmt.Sprint(got) != "[[{0 0} {2 0}] [{3 0} {4 0} {4 1}] [{4 2} {4 3}]]" {
@@ -190,7 +190,7 @@ func TestDashed(t *testing.T) {
 	}
 }
 
-// TestDotLabels: labels of dots in one column are a line apart, one of another column stays where it is.
+// TestDotLabels: labels of dots in one column are one line apart; a label in another column does not move.
 func TestDotLabels(t *testing.T) {
 	p := plot{x: scale{min: 0, max: 100, from: 0, to: 300}, y: scale{min: 0, max: 1, from: 200, to: 0}}
 	got := stacked([]Dot{{X: 10}, {X: 11}, {X: 90}}, []float64{100, 101, 100}, p)
@@ -199,7 +199,7 @@ func TestDotLabels(t *testing.T) {
 	}
 }
 
-// TestScaleBarFits: the label of the greatest value lies within the figure, however narrow the matrix.
+// TestScaleBarFits: the label of the largest value fits into the figure, however narrow the matrix.
 func TestScaleBarFits(t *testing.T) {
 	const row = "a row of some length"
 	f := HeatMap{Name: "a", Rows: []string{row}, Columns: []string{"32"}, Value: [][]float64{{9.28155}}, Range: [2]float64{9.28155, 9.36944}}.Draw()

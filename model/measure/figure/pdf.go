@@ -17,13 +17,13 @@ import (
 
 const (
 	pointsPerPixel = 0.75 // 72 to 96 to the inch
-	pdfScale       = 4    // readers smooth small images; these are enlarged before, so that pixels stay squares
+	pdfScale       = 4    // enlargement of small images, because PDF readers smooth them
 )
 
-// PDF is the drawing in the light scheme, as lines and text on one page of its own size.
+// PDF is the drawing in the light scheme, as vector graphics and text on one page of its size.
 func (f Figure) PDF() ([]byte, error) {
 	doc := fpdf.NewCustom(&fpdf.InitType{UnitStr: "pt", Size: fpdf.SizeType{Wd: (f.Width + 2*margin) * pointsPerPixel, Ht: (f.Height + 2*margin) * pointsPerPixel}})
-	doc.SetCreationDate(time.Unix(0, 0).UTC()) // the same drawing gives the same bytes
+	doc.SetCreationDate(time.Unix(0, 0).UTC()) // the same drawing must produce the same bytes
 	doc.SetModificationDate(time.Unix(0, 0).UTC())
 	doc.SetCatalogSort(true)
 	doc.SetTitle(f.Title, true)
@@ -45,7 +45,7 @@ func (f Figure) PDF() ([]byte, error) {
 	return file.Bytes(), nil
 }
 
-// page draws marks with a PDF's operators.
+// page draws marks with PDF operators.
 type page struct{ *fpdf.Fpdf }
 
 func (p page) at(v float64) float64 { return (v + margin) * pointsPerPixel }
@@ -68,7 +68,7 @@ func (p page) mark(m mark) {
 	p.SetAlpha(1, "Normal")
 }
 
-// style is how a shape is drawn: filled, with a line around it, or both.
+// style is the drawing mode of a shape: filled, outlined, or both.
 func style(m mark) string {
 	switch {
 	case m.fill != "" && m.stroke != "":
@@ -130,7 +130,7 @@ func (p page) text(m mark) {
 	p.TransformEnd()
 }
 
-// pictures sets all images of a figure beneath its other marks, as one image: fpdf writes several in any order.
+// pictures draws all images of a figure below its other marks, merged into one image because fpdf writes several in arbitrary order.
 func (p page) pictures(f Figure) {
 	var box image.Rectangle
 	place := func(m mark) image.Rectangle {

@@ -8,7 +8,7 @@ import (
 
 var mediaBox = regexp.MustCompile(`/MediaBox \[0 0 ([0-9.]+) ([0-9.]+)\]`)
 
-// TestPDF: each figure is one page of its own size with its images and fonts, the same bytes each time.
+// TestPDF: each figure is one page of its size with its images and fonts, and the bytes are reproducible.
 func TestPDF(t *testing.T) {
 	for _, f := range figures() {
 		raw, err := f.PDF()
@@ -22,7 +22,7 @@ func TestPDF(t *testing.T) {
 			t.Errorf("%s: no size", f.Name)
 		}
 		if again, _ := f.PDF(); !bytes.Equal(raw, again) {
-			t.Errorf("%s: other bytes the second time", f.Name)
+			t.Errorf("%s: different bytes the second time", f.Name)
 		}
 	}
 	raw, err := sheet().Draw().PDF()
@@ -30,7 +30,7 @@ func TestPDF(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := bytes.Count(raw, []byte("/Subtype /Image")); n != 1 {
-		t.Errorf("a sheet has %d images, want one of all", n)
+		t.Errorf("a sheet has %d images, want a single merged image", n)
 	}
 	if n := bytes.Count(raw, []byte("/Type /FontDescriptor")); n != 2 {
 		t.Errorf("%d fonts are embedded", n)

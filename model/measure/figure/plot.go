@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// plot is the frame that lines and bars are drawn into.
+// plot is the frame around lines and bars.
 type plot struct {
 	x, y           scale
 	xAxis, yAxis   Axis
 	xTicks, yTicks []float64
-	under          float64 // height of what stands beneath the frame
+	under          float64 // height of the content below the frame
 }
 
-// newPlot lays a frame out: the name of the y axis above it, tick labels to its left, those of x and its name beneath.
+// newPlot lays out a frame: the y label above it, y ticks to its left, x ticks and the x label below it.
 func newPlot(f *Figure, x, y Axis, xs, ys []float64, top, height, right float64) plot {
 	p := plot{xAxis: x, yAxis: y}
 	if y.Label != "" {
@@ -36,7 +36,7 @@ func newPlot(f *Figure, x, y Axis, xs, ys []float64, top, height, right float64)
 	return p
 }
 
-// spaced drops tick labels that would touch the one before them.
+// spaced drops tick labels that would touch the previous one.
 func spaced(ticks []float64, s scale) []float64 {
 	var kept []float64
 	last := -1e9
@@ -53,7 +53,7 @@ func (p plot) bounds() box { return box{p.x.from, p.y.to, p.x.to, p.y.from} }
 
 func (p plot) bottom() float64 { return p.y.from + p.under }
 
-// grid draws rules, tick labels and the name of the x axis.
+// grid draws rules, tick labels and the label of the x axis.
 func (p plot) grid(f *Figure) {
 	for _, v := range p.yTicks {
 		y := p.y.at(v)
@@ -72,16 +72,16 @@ func (p plot) grid(f *Figure) {
 	}
 }
 
-// key is an entry of a legend.
+// key is a legend entry.
 type key struct {
 	name   string
 	series int
 	dash   []float64
 	marker bool
-	line   bool // a line, else a filled square
+	line   bool // a line; otherwise a filled square
 }
 
-// legend writes keys in rows beneath y and returns the y beneath them.
+// legend draws keys in rows from y and returns the y below them.
 func (f *Figure) legend(y float64, keys []key) float64 {
 	if len(keys) == 0 {
 		return y
@@ -114,7 +114,7 @@ func (f *Figure) sample(k key, x, y, w float64) {
 	}
 }
 
-// apart moves positions by as little as a few sweeps find, so that neighbours are gap apart and all lie from low to high.
+// apart moves positions, approximately as little as possible, so that neighbours are at least gap apart and all lie between low and high.
 func apart(at []float64, gap, low, high float64) []float64 {
 	order := make([]int, len(at))
 	for i := range order {
@@ -149,7 +149,7 @@ func (b box) has(p point) bool {
 	return p.x >= b.x0-edge && p.x <= b.x1+edge && p.y >= b.y0-edge && p.y <= b.y1+edge
 }
 
-// clip cuts a line at the sides of a box and returns the pieces inside.
+// clip clips a line to a box and returns the pieces inside.
 func clip(points []point, b box) [][]point {
 	var pieces [][]point
 	var piece []point

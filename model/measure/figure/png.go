@@ -14,11 +14,11 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// PNG is the drawing in the light scheme, scale pixels to each of its own, 0.5 to 8; 2 reads well in documents.
-// Whole scales keep small images sharp.
+// PNG is the drawing in the light scheme with scale pixels per CSS pixel, 0.5 to 8; 2 is suitable for documents. Integer scales keep small
+// images sharp.
 func (f Figure) PNG(scale float64) ([]byte, error) {
 	if !(scale >= 0.5 && scale <= 8) {
-		return nil, fmt.Errorf("figure %s: a scale of %v is not between 0.5 and 8", f.Name, scale)
+		return nil, fmt.Errorf("figure %s: scale %v is out of range; use 0.5 to 8", f.Name, scale)
 	}
 	w, h := int(math.Ceil((f.Width+2*margin)*scale)), int(math.Ceil((f.Height+2*margin)*scale))
 	r := raster{scale: scale, img: image.NewRGBA(image.Rect(0, 0, w, h))}
@@ -72,7 +72,7 @@ func (r *raster) mark(m mark) {
 
 func (r *raster) px(v float64) int { return int(math.Round((v + margin) * r.scale)) }
 
-// polygon adds a closed path, counter-clockwise on the screen, so that overlapping pieces of one stroke add up to one.
+// polygon adds a closed path, counter-clockwise on the screen, so that overlapping pieces of one stroke are filled once.
 func (r *raster) polygon(points []point) {
 	if area(points) < 0 {
 		points = reversed(points)
@@ -97,7 +97,7 @@ func (r *raster) fill(p paint, opacity float64) {
 	r.shape.fill(r.img, image.NewUniform(c))
 }
 
-// stroke draws lines of a width with round joints.
+// stroke draws lines of a given width with round joints.
 func (r *raster) stroke(points []point, m mark) {
 	half := m.width / 2
 	for _, piece := range dashed(points, m.dash) {
@@ -122,7 +122,7 @@ func (r *raster) segment(a, b point, half float64) {
 	r.polygon([]point{{a.x + nx, a.y + ny}, {b.x + nx, b.y + ny}, {b.x - nx, b.y - ny}, {a.x - nx, a.y - ny}})
 }
 
-// dashed cuts a line into the pieces that a pattern of lengths on and off leaves.
+// dashed cuts a line into the dashes of a pattern of on and off lengths.
 func dashed(points []point, pattern []float64) [][]point {
 	if len(pattern) == 0 || len(points) < 2 {
 		return [][]point{points}
@@ -212,7 +212,7 @@ func circle(c point, radius float64) []point {
 	return ring
 }
 
-// area is positive for one direction of going round and negative for the other.
+// area is the signed area: positive for one orientation and negative for the other.
 func area(points []point) float64 {
 	sum := 0.0
 	for i, p := range points {

@@ -8,15 +8,15 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// shape is what is to be filled at once: outlines, kept until the box that they lie in is known. A figure has thousands of small marks, and
-// filling each over the whole picture would take seconds.
+// shape collects the outlines of one fill until their bounding box is known. A figure has thousands of small marks, and filling each over the
+// whole image would take seconds.
 type shape struct {
 	ops       []op
-	low, high [2]float32 // corners of the box; meaningless without ops
+	low, high [2]float32 // corners of the bounding box; meaningless without ops
 	vector    vector.Rasterizer
 }
 
-// op is a step of an outline: n points, 0 to close it; of one point, whether it only moves there.
+// op is a step of an outline: n points, 0 to close it; with one point, moves distinguishes a move from a line.
 type op struct {
 	n     int
 	moves bool
@@ -45,7 +45,7 @@ func (s *shape) CubeTo(ax, ay, bx, by, cx, cy float32) {
 }
 func (s *shape) ClosePath() { s.add(op{}) }
 
-// fill paints the shape onto a picture, and begins the next.
+// fill paints the shape onto an image and resets it.
 func (s *shape) fill(img *image.RGBA, paint image.Image) {
 	defer func() { s.ops = s.ops[:0] }()
 	if len(s.ops) == 0 {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// SVG is the drawing as a file of its own, in XML; it follows the reader's light or dark scheme and prints light.
+// SVG is the drawing as a standalone XML file; it follows the reader's light or dark scheme and prints in the light scheme.
 func (f Figure) SVG() []byte {
 	w := svgWriter{used: map[paint]bool{"paper": true}}
 	w.marks(f)
@@ -22,7 +22,7 @@ func (f Figure) SVG() []byte {
 	return []byte(b.String())
 }
 
-// Inline is the drawing as an element for a page that has static/shared/figure.css. Its text is escaped.
+// Inline is the drawing as an element for a page with static/shared/figure.css. Its text is escaped.
 func (f Figure) Inline() string {
 	w := svgWriter{used: map[paint]bool{}}
 	w.marks(f)
@@ -31,7 +31,7 @@ func (f Figure) Inline() string {
 
 const sans = "ui-sans-serif, system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'Noto Sans', sans-serif"
 
-// margin is the paper around a drawing that stands alone, in pixels.
+// margin is the space around a standalone drawing, in pixels.
 const margin = 8.0
 
 func (svgWriter) frame(f Figure, margin float64) string {
@@ -66,7 +66,7 @@ func (w *svgWriter) marks(f Figure) {
 	}
 }
 
-// element writes an element with fill and stroke, and the tip as its title.
+// element writes an element with fill and stroke, and with the tooltip as its title.
 func (w *svgWriter) element(name string, m mark, attributes string) {
 	fmt.Fprintf(&w.b, "<%s %s", name, attributes)
 	var classes []string
@@ -127,7 +127,7 @@ func (w *svgWriter) text(m mark) {
 func (w *svgWriter) image(m mark) {
 	var file bytes.Buffer
 	if err := png.Encode(&file, m.picture); err != nil {
-		panic(fmt.Sprintf("figure: a picture cannot be written as PNG: %v", err)) // only sizes of 0 or beyond 2³² cannot
+		panic(fmt.Sprintf("figure: encoding an image as PNG: %v", err)) // fails only for sizes of 0 or above 2³²
 	}
 	a, b := m.points[0], m.points[1]
 	fmt.Fprintf(&w.b, `<image x="%s" y="%s" width="%s" height="%s" image-rendering="pixelated" preserveAspectRatio="none" href="data:image/png;base64,%s">`,
@@ -156,7 +156,7 @@ func b2i(b bool) int {
 // num writes a coordinate with at most two decimals.
 func num(v float64) string {
 	if !finite(v) {
-		panic(fmt.Sprintf("figure: a coordinate is %v", v)) // charts leave out what is not finite
+		panic(fmt.Sprintf("figure: a coordinate is %v", v)) // charts omit non-finite values
 	}
 	v = math.Round(v*100) / 100
 	if v == 0 {
@@ -165,7 +165,7 @@ func num(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// escape makes text safe between tags and in attributes; characters that XML forbids are dropped.
+// escape makes text safe in content and attributes; it drops characters that XML forbids.
 func escape(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' || r == 0xFFFE || r == 0xFFFF || r == 0xFFFD {

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// The Go fonts draw the text of PNG files and measure that of both.
+// The Go fonts draw the text of PNG files, and measure the text of PNG and SVG.
 var regular, bold = sync.OnceValue(func() *sfnt.Font { return parseFont(goregular.TTF) }), sync.OnceValue(func() *sfnt.Font { return parseFont(gobold.TTF) })
 
 func parseFont(ttf []byte) *sfnt.Font {
 	f, err := sfnt.Parse(ttf)
 	if err != nil {
-		panic(fmt.Sprintf("figure: the embedded font cannot be read: %v", err))
+		panic(fmt.Sprintf("figure: parsing the embedded font: %v", err))
 	}
 	return f
 }
@@ -29,10 +29,10 @@ func (f font) face() *sfnt.Font {
 	return regular()
 }
 
-// roomy is how much wider than the Go font the widest usual sans-serif is, in which a reader may see an SVG.
+// roomy is the width of the widest common sans-serif font relative to the Go font, because readers may see an SVG in it.
 const roomy = 1.18
 
-// textWidth is the width in pixels to allow for text.
+// textWidth is the width in pixels to reserve for text.
 func textWidth(text string, f font) float64 { return roomy * advance(text, f) }
 
 // advance is the width of text in the Go font, in pixels.
@@ -50,7 +50,7 @@ func advance(text string, f font) float64 {
 	return float64(sum) / 64
 }
 
-// glyph is the index of a character's shape, that of a question mark where the font has none.
+// glyph is the glyph index of a character, or of a question mark if the font lacks it.
 func glyph(face *sfnt.Font, buf *sfnt.Buffer, r rune) sfnt.GlyphIndex {
 	i, err := face.GlyphIndex(buf, r)
 	if err != nil || i == 0 {
@@ -59,7 +59,7 @@ func glyph(face *sfnt.Font, buf *sfnt.Buffer, r rune) sfnt.GlyphIndex {
 	return i
 }
 
-// wrap breaks text at spaces into lines no wider than width; a single word may be wider.
+// wrap breaks text at spaces into lines no wider than width; a single word can be wider.
 func wrap(text string, f font, width float64) []string {
 	var lines []string
 	line := ""
@@ -74,7 +74,7 @@ func wrap(text string, f font, width float64) []string {
 	return append(lines, line)
 }
 
-// shorten cuts text to width, with an ellipsis.
+// shorten truncates text to width, with an ellipsis.
 func shorten(text string, f font, width float64) string {
 	if textWidth(text, f) <= width {
 		return text
